@@ -47,7 +47,7 @@ WITHOUT_LLVM |= {"pipe/corners.h", "pipe/judge.h", "pipe/spikes.h"}
 WITHOUT_LLVM_FILES = {f"pipe/{name}" for name in "agree.c corners.c corners.h inputs.c judge.c judge.h memory.c memory.h spikes.c spikes.h there.c "
                                                  "verdict.c".split()}
 WITHOUT_LLVM_FILES |= {f"main/{name}" for name in "command.c command.h complete.c counts.c dispatch.c eval.c help.c main.h man.c parse.c "
-                                                  "program.c program.h run.c run.h run_main.c".split()}
+                                                  "program.c program.h run.c run.h run_main.c terminal.c".split()}
 
 PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
           "partition": "part_", "emit": "emit_", "vector": "vec_", "llvm": "ll_", "bundle": "bd_", "sim": "sim_", "gpu": "gpu_",

@@ -87,9 +87,12 @@ void wbb_rethrow(WbbCx *cx, WbbStatus status) WBB_NORETURN; /* go on unwinding a
 void wbb_take_messages(WbbCx *cx, const WbbCx *other);
 void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_PRINTF(3, 4); /* a message that ends nothing */
 /* Long work says here how far it is: `done` of `total` steps of the work that `what` names. The owner of the context
- * decides whether that is shown; without a report nothing happens. */
-void wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total);
-void wbb_on_progress(WbbCx *cx, void (*report)(void *arg, const char *what, int64_t done, int64_t total), void *arg);
+ * decides whether that is shown, and whether the work goes on: once its report returned true, so do all calls, and the
+ * work ends with wbb_stop where it can. Without a report nothing happens. */
+bool wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total);
+void wbb_stop(WbbCx *cx) WBB_NORETURN; /* a wbb_fail */
+typedef bool WbbReport(void *arg, const char *what, int64_t done, int64_t total);
+void wbb_on_progress(WbbCx *cx, WbbReport *report, void *arg);
 void wbb_use_threads(WbbCx *cx, uint32_t n); /* long work may be spread over n threads; 1 in a new context */
 const char *wbb_why_name(WbbWhy why);                                            /* "reduction" */
 const char *wbb_why_text(WbbWhy why);                                            /* one sentence */

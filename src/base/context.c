@@ -166,7 +166,7 @@ WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
     return guard.status;
 }
 
-void wbb_on_progress(WbbCx *cx, void (*report)(void *arg, const char *what, int64_t done, int64_t total), void *arg)
+void wbb_on_progress(WbbCx *cx, WbbReport *report, void *arg)
 {
     cx->inner->report = report;
     cx->inner->report_arg = arg;
@@ -174,10 +174,14 @@ void wbb_on_progress(WbbCx *cx, void (*report)(void *arg, const char *what, int6
 
 void wbb_use_threads(WbbCx *cx, uint32_t n) { cx->threads = WBB_MAX(n, 1u); }
 
-void wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total)
+bool wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total)
 {
-    if (cx->inner->report) cx->inner->report(cx->inner->report_arg, what, done, total);
+    struct WbbCxInner *x = cx->inner;
+    if (x->report && !x->stop) x->stop = x->report(x->report_arg, what, done, total);
+    return x->stop;
 }
+
+void wbb_stop(WbbCx *cx) { wbb_fail(cx, (WbbLoc){0}, "stopped, as the caller asked"); }
 
 void wbb_cx_clear(WbbCx *cx)
 {

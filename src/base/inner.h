@@ -16,8 +16,9 @@ struct WbbCxInner {
     char *message_text;     /* backs cx->messages */
     size_t message_n, message_capacity;
     WbbMap names;           /* interned texts */
-    void (*report)(void *arg, const char *what, int64_t done, int64_t total); /* of progress; NULL: none */
+    WbbReport *report;      /* of progress; NULL: none */
     void *report_arg;
+    bool stop;              /* a report asked for it */
 };
 
 WbbArena *wbb_arena_try_new(WbbCx *cx); /* NULL if memory is exhausted */

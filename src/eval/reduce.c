@@ -201,7 +201,7 @@ void *ev_reduce(Ev *e, EvTask *t)
         e->depth <= 1 && t->set->n == hlo_elements(ev_ref_shape(t->ref)); /* else the blocks are what counts */
     for (int64_t at = 0, end = 0; at < p.count; at = end) { /* the first alone: it computes what all of them need */
         end = at == 0 ? 1 : WBB_MIN(at + ROUND, p.count);
-        if (all) wbb_progress(e->cx, t->ref.i->name, at, p.count);
+        if (all && wbb_progress(e->cx, t->ref.i->name, at, p.count)) wbb_stop(e->cx);
         if (at > 0) ev_spread(e, NULL, at, end, compute_piece, &p);
         Ev *part = ev_part(e);
         if (at == 0) compute_piece(part, &p, 0);

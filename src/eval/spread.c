@@ -56,9 +56,9 @@ static bool run_piece(Worker *w, int64_t at)
     return gave_up;
 }
 
-static void report(const Spread *s, int64_t done)
+static bool report(const Spread *s, int64_t done)
 {
-    if (s->name) wbb_progress(s->e->cx, s->name, done, s->end);
+    return s->name && wbb_progress(s->e->cx, s->name, done, s->end);
 }
 
 static void run_pieces(WbbPool *pool, void *arg, uint32_t number)
@@ -69,7 +69,7 @@ static void run_pieces(WbbPool *pool, void *arg, uint32_t number)
     if (!w->cx) w->status = WBB_FAILED;
     if (!w->cx) wbb_pool_stop(pool);
     for (uint64_t k, end; w->cx && wbb_pool_take(pool, &k, &end);) {
-        if (number == 0) report(s, s->first + (int64_t)k);
+        if (number == 0 && report(s, s->first + (int64_t)k)) wbb_pool_stop(pool);
         if (!run_piece(w, s->first + (int64_t)k)) {
             wbb_pool_stop(pool);
             return;
@@ -104,7 +104,7 @@ static WbbStatus on_this_thread(Spread *s)
 {
     Worker w = {.s = s, .cx = s->e->cx, .status = WBB_OK};
     for (int64_t k = s->first; k < s->end; k++) {
-        report(s, k);
+        if (report(s, k)) wbb_stop(w.cx);
         if (!run_piece(&w, k)) break;
     }
     if (w.chunk) ev_free(w.chunk);
@@ -131,7 +131,7 @@ void ev_spread(Ev *e, const char *name, int64_t first, int64_t end, EvWork *work
     }
     wbb_arena_free(arena);
     if (status != WBB_OK) wbb_rethrow(e->cx, status);
-    report(&s, end);
+    if (report(&s, end)) wbb_stop(e->cx);
 }
 
 void ev_must_keep(Ev *e)

@@ -16,6 +16,8 @@
 
 #include "base/base.h"
 
+#include <stdio.h>
+
 #define MAIN_MEMORY ((size_t)16 << 30) /* bytes of one arena of a command, at most */
 
 typedef struct {
@@ -158,6 +160,24 @@ void main_completions(WbbBuf *b, const Program *p, const char *shell); /* "bash"
 /* A line for every option of every command: command, name, letter, kind, argument, choices and text, with tabs between
  * them; - for what an option does not have. */
 void main_list_options(WbbBuf *b, const Program *p);
+
+/* terminal.c ---------------------------------------------------------------------------------------------------------
+ * What a person at a terminal sees beside the results. */
+typedef struct {
+    char what[64];
+    double began, said; /* seconds; began 0: it has ended */
+    int64_t first, done, total;
+} MainWork;
+
+typedef struct {
+    double began, shown; /* the command; the line, last; 0: never */
+    MainWork outer, inner;
+} MainProgress;
+
+void main_begin_progress(WbbCx *cx, MainProgress *p); /* which must live as long as the context is used */
+void main_end_progress(const MainProgress *p);
+bool main_shows_progress(void);
+void main_put_text(FILE *f, const char *text); /* to stdout or stderr, with colours if that is a terminal */
 
 /* dispatch.c ------------------------------------------------------------------------------------------------------ */
 /* Runs a command line; returns the exit status of the process. */

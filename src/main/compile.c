@@ -283,6 +283,7 @@ static WbbStatus compile(const Call *call)
         if (o->json && s != WBB_OK && s != WBB_CHECK) print_refusal(cx, o, f.file, s, before);
         if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
     }
+    if (files.n > 1) wbb_progress(cx, "files", files.n, files.n);
     ll_cache_free(cache);
     return worst;
 }

@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 typedef struct {
     const Program *program;
@@ -152,40 +150,17 @@ static void guarded_command(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-/* A line on a terminal that says how far the work is: after two seconds, ten times a second, and cleared at its end. */
-typedef struct {
-    double began, shown; /* seconds */
-} Progress;
-
-static double now(void)
-{
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void show(void *arg, const char *what, int64_t done, int64_t total)
-{
-    Progress *p = arg;
-    const double time = now();
-    if (done >= total && p->shown > 0) fputs("\r\033[K", stderr);
-    if (done >= total) p->shown = 0;
-    if (done >= total || time - p->began < 2 || time - p->shown < 0.1) return;
-    p->shown = time;
-    fprintf(stderr, "\r%.60s: %lld %%\033[K", what, (long long)(100 * (double)done / (double)WBB_MAX(total, 1)));
-}
-
 int main_dispatch(const Program *p, int argc, char **argv)
 {
     Session s = {.program = p, .argc = argc > 0 ? argc - 1 : 0, .argv = argv + 1};
     WbbCx *cx = wbb_cx_new();
     if (!cx) return fputs("out of memory\n", stderr), WBB_FAILED;
-    Progress progress = {now(), 0};
-    if (isatty(STDERR_FILENO)) wbb_on_progress(cx, show, &progress);
+    MainProgress progress;
+    main_begin_progress(cx, &progress);
     wbb_end_on_signals();
     WbbStatus status = wbb_guard(cx, guarded_command, &s);
-    if (progress.shown > 0) fputs("\r\033[K", stderr);
-    fputs(cx->messages, stderr);
+    main_end_progress(&progress);
+    main_put_text(stderr, cx->messages);
     wbb_cx_free(cx);
     if (status == WBB_OK) status = (WbbStatus)s.status;
     errno = 0;

@@ -42,7 +42,7 @@ WbbStatus main_run_program(const Call *call, const ProgModule *p, const char *na
     else prog_put_verdict(&b, name, &v);
     if (o->time && !o->json)
         wbb_putf(&b, "ms: run %.1f, library %.1f, judge %.1f\n", v.ms_run, v.ms_library, v.ms_judge);
-    fputs(b.text, stdout);
+    main_put_text(stdout, b.text);
     return v.first || v.whole.outside ? WBB_CHECK : WBB_OK;
 }
 

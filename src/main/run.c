@@ -101,7 +101,7 @@ static void print_verdict(WbbArena *a, const RunOptions *o, const char *name, co
     if (o->json) put_json(&b, o, name, v);
     else if (o->seeds > 1) put_text(&b, o, wbb_format(a, "%s, seed %llu", name, (unsigned long long)v->seed), v);
     else put_text(&b, o, name, v);
-    fputs(b.text, stdout);
+    main_put_text(stdout, b.text);
 }
 
 WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const Bundle *b, const HloModule *m)

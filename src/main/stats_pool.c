@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FREE = 0, DONE = -1 }; /* states of a file; or 1 + the number of the process that has it */
@@ -138,13 +139,29 @@ static void process_ended(WbbCx *cx, Pool *p, uint32_t job, int status)
     if (left_over(p, job) || atomic_load(&p->shared->next) < p->call->n_files) start(cx, p, job, true, among_many);
 }
 
+/* How many files are done, to a person who waits; and wait a little. A file that a process has begun is half done: they
+ * end together, when the machine code of many is made at once. */
+static void report(WbbCx *cx, const Pool *p)
+{
+    const struct timespec pause = {.tv_nsec = 50000000};
+    int64_t done = 0;
+    for (uint32_t i = 0; i < p->call->n_files; i++) done += atomic_load(&p->shared->state[i]) == DONE;
+    const int64_t begun = WBB_MIN(atomic_load(&p->shared->next), p->call->n_files);
+    wbb_progress(cx, "files", (begun + done) / 2, p->call->n_files);
+    nanosleep(&pause, NULL);
+}
+
 static void run_all(WbbCx *cx, Pool *p)
 {
     for (uint32_t j = 0; j < p->jobs; j++) start(cx, p, j, false, false);
     for (;;) {
         int status;
-        const pid_t pid = wait(&status);
-        if (pid < 0) return;
+        const pid_t pid = waitpid(-1, &status, main_shows_progress() ? WNOHANG : 0);
+        if (pid < 0) break;
+        if (pid == 0) {
+            report(cx, p);
+            continue;
+        }
         for (uint32_t j = 0; j < p->jobs; j++)
             if (p->pid[j] == pid) process_ended(cx, p, j, status);
     }

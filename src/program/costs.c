@@ -79,7 +79,7 @@ ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *pri
         c->text = texts[k];
         Job j = {.arena = a, .price = price, .arg = arg, .c = c};
         const WbbStatus s = wbb_guard(cx, price_one, &j);
-        wbb_progress(cx, "kernels", k + 1, sum.n);
+        if (wbb_progress(cx, "kernels", k + 1, sum.n)) wbb_stop(cx);
         if (s == WBB_OK) continue;
         *c = (ProgCost){.text = texts[k], .refused = s == WBB_DECLINED ? wbb_why_name(cx->why) : "failed"};
         if (sum.status == WBB_OK || s == WBB_FAILED) sum.status = s;

@@ -241,7 +241,10 @@ static void run_computation(Run *r, uint32_t number, uint8_t *const *parameters,
                      .frame = frame};
     if (++r->depth > MOST_CALLS) wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "calls nest deeper than %d", MOST_CALLS);
     if (f.c->frame) memset(frame, PATTERN, (size_t)f.c->frame);
-    for (uint32_t s = 0; s < f.c->n_steps && !r->stop; s++) run_step(r, &f, s);
+    for (uint32_t s = 0; s < f.c->n_steps && !r->stop; s++) {
+        if (number == r->p->entry && wbb_progress(r->cx, "steps", s, f.c->n_steps)) wbb_stop(r->cx);
+        run_step(r, &f, s);
+    }
     r->depth--;
 }
 

@@ -22,6 +22,7 @@ typedef struct {
     const SimPlan *plan;
     WbbPool *pool;
     WbbCx *cx;
+    bool first; /* it is the thread of the caller */
     bool alone; /* the launch must run on one thread */
     SimOptions options;
     SimCounts counts;
@@ -65,6 +66,7 @@ static void run_blocks(WbbCx *cx, void *arg)
         for (; at < end && !w->alone; at++) {
             sim_turns_alone(&c, plan, at);
             w->alone = sim_cluster_stopped(&c);
+            if (w->first) w->alone |= wbb_progress(w->model->cx, "blocks", (int64_t)at, (int64_t)plan->n);
             if (w->alone) wbb_pool_stop(w->pool);
         }
     sim_plan_report(&c, &w->report);
@@ -74,7 +76,7 @@ static void run_blocks(WbbCx *cx, void *arg)
 static void work(WbbPool *pool, void *arg, uint32_t number)
 {
     Worker *w = (Worker *)arg + number;
-    w->pool = pool;
+    w->pool = pool, w->first = number == 0;
     w->cx = wbb_cx_new();
     if (w->cx && wbb_guard(w->cx, run_blocks, w) == WBB_OK) return;
     w->alone = true;

@@ -68,6 +68,7 @@ void sim_turns_alone(Cluster *c, const SimPlan *p, uint64_t i)
 static void begin(Turns *t, const Block *model, const SimPlan *p)
 {
     Cluster *c;
+    if (wbb_progress(model->cx, "blocks", (int64_t)t->next, (int64_t)p->n)) wbb_stop(model->cx);
     if (t->spare.n) {
         c = t->spare.items[--t->spare.n];
     } else {
