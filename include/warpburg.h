@@ -173,6 +173,10 @@ WB_API const char *wb_result_html(const wb_result *r);     /* of a profile: a pa
 WB_API wb_reason wb_result_declined(const wb_result *r);   /* WB_WHY_NONE: it is not declined */
 WB_API void wb_result_free(wb_result *r);                  /* NULL: does nothing */
 
+/* Long work calls it in the calling thread, twenty times a second at most: `done` of `total` of what `what` names.
+ * Nonzero: stop; the call ends with WB_FAILED. */
+typedef int wb_progress(void *arg, const char *what, int64_t done, int64_t total);
+
 /* Host threads, and values of inputs that are not given: they follow from the case and the seed. Case 'n' has usual
  * values, 'e' edge values, 'p' values above 0, 's' values whose sums no order rounds, 't' tiny values, 'c' constants of
  * the fusion and of the kernel, at which comparisons tip. */
@@ -181,6 +185,8 @@ typedef struct {
     char inputs;       /* 0: 'n' */
     uint64_t seed;
     uint64_t blocks;   /* run a sample of so many blocks; 0: all. wb_kernel_run runs all */
+    wb_progress *progress; /* NULL: none */
+    void *progress_arg;
 } wb_run_options;
 
 /* Runs the kernel on the inputs, arrays on the host in their order, and fills the arrays of the outputs. A fault of the

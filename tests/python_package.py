@@ -6,9 +6,12 @@ usage: python_package.py BUILD [--wheel]      --wheel: build the wheel as pip do
 from __future__ import annotations
 
 import argparse
+import copy
 import ctypes
 import os
+import pickle
 import shutil
+import signal
 import re
 import subprocess
 import sys
@@ -213,6 +216,58 @@ class Running(unittest.TestCase):
             k.run(Foreign(numpy.arange(32, dtype=numpy.float32).reshape(8, 4).T), row)
         with self.assertRaisesRegex(TypeError, "type code 0, 32 bits"):
             k.run(Foreign(x.astype(numpy.int32)), row)
+
+    def test_arrays_of_any_kind(self) -> None:
+        """What an array is in memory does not matter; what it means does."""
+        k = warpburg.compile(unary("f32", 16, "negate").replace("[16]", "[4,4]"))
+        x = numpy.arange(16, dtype=numpy.float32).reshape(4, 4)
+        fixed = x.copy()
+        fixed.setflags(write=False)
+        unaligned = numpy.frombuffer(b"\0" + x.tobytes(), numpy.uint8)[1:].view(numpy.float32).reshape(4, 4)
+        for given in (x, x.T.copy().T, x.astype(">f4"), numpy.asfortranarray(x), fixed, unaligned, memoryview(x), numpy.matrix(x), x.tolist(),
+                      tuple(map(tuple, x.tolist()))):
+            numpy.testing.assert_array_equal(k.run(given), -x)
+        numpy.testing.assert_array_equal(k.run(numpy.broadcast_to(numpy.float32(3), (4, 4))), numpy.full((4, 4), -3))
+        for wrong in (numpy.ma.array(x, mask=x > 3), x.view("V4"), x.astype(object), None, "abc", 1.0, x.astype(complex)):
+            with self.assertRaises(TypeError):
+                k.run(wrong)
+        none = warpburg.compile(unary("f32", 0, "negate"))
+        self.assertEqual((none.run(numpy.zeros(0, numpy.float32)).shape, bool(none.check())), ((0,), True))
+        one = warpburg.compile(unary("f32", 1, "negate").replace("[1]", "[]"))
+        self.assertEqual([one.run(v).shape for v in (3.0, numpy.float32(3), numpy.array(3, numpy.float32))], [()] * 3)
+
+    def test_wrong_words(self) -> None:
+        k, x = warpburg.compile(unary("f32", 4)), numpy.zeros(4, numpy.float32)
+        for wrong, call in ((ValueError, lambda: k.run(x, threads=-1)), (TypeError, lambda: k.run(x, threads="2")), (ValueError, lambda: k.check(case="")),
+                            (ValueError, lambda: k.check(case="nn")), (ValueError, lambda: k.check(blocks=-1)), (TypeError, lambda: warpburg.compile(None)),
+                            (TypeError, lambda: warpburg.compile(SCALE, target=None)), (ValueError, lambda: warpburg.compile(SCALE, align=1 << 40)),
+                            (ValueError, lambda: warpburg.compile(str(ROOT / "shaderdb/corpus/gelu.hlo"))), (warpburg.HloError, lambda: warpburg.compile("")),
+                            (warpburg.HloError, lambda: warpburg.compile(Path(sys.executable)))):
+            with self.assertRaises(wrong):
+                call()
+
+    def test_copies(self) -> None:
+        """Copies, by pickle as well, are compiled anew; a kernel runs in a forked process."""
+        k, x = warpburg.compile(SCALE, target="sm_80", file="s.hlo"), numpy.ones((4, 8), numpy.float32)
+        for other in (copy.copy(k), copy.deepcopy(k), pickle.loads(pickle.dumps(k))):
+            self.assertEqual((other.ptx, other.target), (k.ptx, "sm_80"))
+            numpy.testing.assert_array_equal(other.run(x, x[0]), x)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if (k.run(x, x[0]) == x).all() else 1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+
+    def test_interrupt(self) -> None:
+        """Ctrl-C stops a run, in one thread and in several, and the kernel can be run again."""
+        k = warpburg.compile(unary("f32", 1 << 25, "exponential"))
+        x = numpy.zeros(1 << 25, numpy.float32)
+        for long in (lambda: k.run(x), lambda: k.run(x, threads=2), lambda: k.check(x), lambda: k.profile(x)):
+            since = time.monotonic()
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(KeyboardInterrupt):
+                long()
+            self.assertLess(time.monotonic() - since, 20)
+        self.assertEqual(warpburg.compile(unary("f32", 4)).run(x[:4]).tolist(), [0] * 4)
 
     def test_check_and_profile(self) -> None:
         k = warpburg.compile(SUM)

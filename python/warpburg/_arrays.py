@@ -111,10 +111,13 @@ def memory_of(what: str, array: Any, spec: Spec) -> Memory:
 
 
 def _of_numpy(what: str, array: Any, spec: Spec) -> Tuple[int, bool, Any]:
-    x = numpy.asarray(array, dtype=spec.dtype) if isinstance(array, (bool, int, float, complex, list)) else numpy.asarray(array)
-    if x.dtype != spec.dtype or x.shape != spec.shape:
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise TypeError(f"{what} is a masked array, whose mask would be lost; {spec} expected")
+    x = numpy.asarray(array, dtype=spec.dtype) if isinstance(array, (bool, int, float, complex, list, tuple)) else numpy.asarray(array)
+    native = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
+    if native != spec.dtype or x.shape != spec.shape:
         raise TypeError(f"{what} is {x.dtype.name}[{','.join(map(str, x.shape))}]; {spec} expected")
-    x = x if x.flags.c_contiguous and x.dtype.isnative else numpy.ascontiguousarray(x).astype(x.dtype.newbyteorder("="), copy=False)
+    x = x if x.flags.c_contiguous and x.dtype.isnative else numpy.ascontiguousarray(x).astype(native, copy=False)
     return x.ctypes.data, False, x
 
 

@@ -72,7 +72,7 @@ class Profile:
         return self.text
 
     def __repr__(self) -> str:
-        return f"<warpburg.Profile {1e6 * self.seconds:.2f} us, bound by {self.binds}>"
+        return f"<warpburg.Profile {1e6 * self.seconds:.2f} us, bound by {self.binds or 'nothing'}>"
 
     def _repr_html_(self) -> str:
         return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:40em;border:0"></iframe>'
@@ -139,6 +139,10 @@ class Kernel:
         self.name, self.target, self.accuracy = text(lib.wb_kernel_name(self._pointer)), text(lib.wb_kernel_target(self._pointer)), options["accuracy"]
         self.inputs = specs_of(self._pointer, lib.wb_kernel_input)
         self.outputs = specs_of(self._pointer, lib.wb_kernel_output)
+
+    def __reduce__(self) -> Any:
+        """A copy, or one that is unpickled, is compiled anew, to the same bytes."""
+        return Kernel, (self.hlo, self._file, self._options)
 
     # --- what it is ---
     @property
@@ -218,7 +222,8 @@ class Kernel:
         if on == "gpu":
             called(lib.wb_gpu_run, self._pointer, addresses_of(memory), into, 0)
         else:
-            called(lib.wb_kernel_run, self._pointer, addresses_of(memory), into, byref(_library.RunOptions(threads=threads)))
+            w = _library.Watched(self, memory, outputs, threads=threads)
+            w.called(lib.wb_kernel_run, self._pointer, addresses_of(memory), into, byref(w.options))
         return one_or_all(outputs)
 
     __call__ = run
@@ -227,18 +232,18 @@ class Kernel:
         """Runs the kernel in the simulator, checks every access to memory, and compares each element with the bounds of what the HLO text
         allows. Without arrays inputs are made: `case` n, e, p, t, s or c (warpburg.h), by `seed`. `blocks`: only a sample of so many."""
         memory, v, r = self._memory(arrays) if arrays else [], _library.Verdict(), _library.Result()
-        o = _library.RunOptions(threads=threads, inputs=case.encode(), seed=seed, blocks=blocks)
+        w = _library.Watched(self, memory, threads=threads, case=case, seed=seed, blocks=blocks)
         given = addresses_of(memory) if arrays else None
-        r.take(lib.wb_kernel_check(self._pointer, given, byref(o), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
+        r.take(w.call(lib.wb_kernel_check, self._pointer, given, byref(w.options), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
         wrong = tuple(r.messages.splitlines()) if r.status == _library.CHECK else ()
         return Verdict(not wrong, v.compared, v.outside, v.max_ulp, wrong, r.text.rstrip("\n"))
 
     def profile(self, *arrays: Any, case: str = "n", seed: int = 0, blocks: int = 0) -> Profile:
         """Models the kernel's time on its GPU, from a run in the simulator (of a sample of so many blocks, if `blocks` is not 0)."""
         memory, t = self._memory(arrays) if arrays else [], _library.Time()
-        o = _library.RunOptions(threads=1, inputs=case.encode(), seed=seed, blocks=blocks)
+        w = _library.Watched(self, memory, threads=1, case=case, seed=seed, blocks=blocks)
         given = addresses_of(memory) if arrays else None
-        return Profile(t, called(lib.wb_kernel_profile, self._pointer, given, byref(o), byref(t)))
+        return Profile(t, w.called(lib.wb_kernel_profile, self._pointer, given, byref(w.options), byref(t)))
 
     def _memory(self, arrays: Sequence[Any]) -> List[Memory]:
         return memory_for(self.name, self.inputs, arrays)

@@ -103,6 +103,7 @@ class Program:
         else:
             data = hlo.encode()
             context.expect(lib.wb_program_compile(context.pointer, file.encode(), data, len(data), byref(o), byref(self._pointer)))
+        self._made_of = None if hlo is None else (hlo, file, options, cut, partial)
         self.messages = text(lib.wb_messages(context.pointer))  # which kernels were left out
         self.name, self.target = text(lib.wb_program_name(self._pointer)), text(lib.wb_program_target(self._pointer))
         self.accuracy = options["accuracy"]
@@ -110,6 +111,12 @@ class Program:
         self.kernels: Tuple[Optional[Kernel], ...] = tuple(
             Kernel._of(c_void_p(at), file, options, context) if at else None
             for at in (lib.wb_program_kernel(self._pointer, i) for i in range(lib.wb_program_kernels(self._pointer))))
+
+    def __reduce__(self) -> Any:
+        """A copy, or one that is unpickled, is compiled anew, to the same bytes."""
+        if not self._made_of:
+            raise TypeError(f"{self.name} was read from a folder: write it to another one instead of pickling it")
+        return Program, self._made_of
 
     # --- what it is ---
     @property
@@ -162,7 +169,7 @@ class Program:
 
     def write(self, folder: Union[str, "os.PathLike[str]"]) -> None:
         """Writes a folder that `warpburg run` and warpburg.read take: new, empty, or with an earlier program and nothing else."""
-        called(lib.wb_program_write, self._pointer, os.fsencode(folder))
+        called(lib.wb_program_write, self._pointer, os.fsencode(_path(folder)))
 
     # --- running it ---
     def run(self, *arrays: Any, threads: int = 1) -> Any:
@@ -171,7 +178,8 @@ class Program:
         memory = self._memory(arrays)
         outputs = [numpy.empty(s.shape, s.dtype) for s in self.outputs]
         into = (c_void_p * max(len(outputs), 1))(*(o.ctypes.data for o in outputs))
-        called(lib.wb_program_run, self._pointer, addresses_of(memory), into, byref(_library.RunOptions(threads=threads)))
+        w = _library.Watched(self, memory, outputs, threads=threads)
+        w.called(lib.wb_program_run, self._pointer, addresses_of(memory), into, byref(w.options))
         return one_or_all(outputs)
 
     __call__ = run
@@ -180,9 +188,9 @@ class Program:
         """Runs the program, checks every access of its kernels, and compares the outputs of each kernel, and the results, with the bounds of
         what their HLO text allows. Without arrays inputs are made: `case` n, e, p or t (warpburg.h), by `seed`."""
         memory, v, r = self._memory(arrays) if arrays else [], _library.ProgramVerdict(), _library.Result()
-        o = _library.RunOptions(threads=threads, inputs=case.encode(), seed=seed)
+        w = _library.Watched(self, memory, threads=threads, case=case, seed=seed)
         given = addresses_of(memory) if arrays else None
-        r.take(lib.wb_program_check(self._pointer, given, byref(o), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
+        r.take(w.call(lib.wb_program_check, self._pointer, given, byref(w.options), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
         wrong = tuple(r.messages.splitlines()) if r.status == _library.CHECK else ()
         return ProgramVerdict(not wrong, v.judged, v.compared, v.outside, v.max_ulp, v.whole_compared, v.whole_outside, v.whole_max_ulp, wrong,
                               r.text.rstrip("\n"))
@@ -190,8 +198,8 @@ class Program:
     def profile(self, *, case: str = "n", seed: int = 0, blocks: int = 0) -> ProgramProfile:
         """Models the time of the kernels on the GPU, each by itself on made inputs (on a sample of so many blocks, if `blocks` is not 0)."""
         t = _library.ProgramTime()
-        o = _library.RunOptions(threads=1, inputs=case.encode(), seed=seed, blocks=blocks)
-        return ProgramProfile(t, called(lib.wb_program_profile, self._pointer, byref(o), byref(t)))
+        w = _library.Watched(self, threads=1, case=case, seed=seed, blocks=blocks)
+        return ProgramProfile(t, w.called(lib.wb_program_profile, self._pointer, byref(w.options), byref(t)))
 
     def _memory(self, arrays: Any) -> Any:
         memory = memory_for(self.name, self.inputs, arrays)
@@ -214,11 +222,22 @@ class Program:
         return f"<p>{html.escape(repr(self)[1:-1])}; {self.memory.peak:,} bytes at the peak</p>{''.join(reversed(parts))}"
 
 
+def _path(folder: Union[str, "os.PathLike[str]"]) -> str:
+    name = os.fspath(folder)
+    if "\0" in name:
+        raise ValueError("the name of a folder has a NUL byte")
+    return name
+
+
 def _options(target: str, accuracy: str, align: int, layout: Optional[str], lines: bool, cut: str) -> Dict[str, Any]:
     if accuracy not in _library.ACCURACIES:
         raise ValueError(f"accuracy={accuracy!r}: one of {', '.join(_library.ACCURACIES)} expected")
     if cut not in _library.CUTS:
         raise ValueError(f"cut={cut!r}: one of {', '.join(_library.CUTS)} expected")
+    if not isinstance(target, str):
+        raise TypeError(f"target={target!r}: a name expected, as targets() has them")
+    if not 0 <= align <= 4096:
+        raise ValueError(f"align={align}: a power of two, 4096 at most, expected")
     return {"target": target, "accuracy": accuracy, "align": align, "layout": layout, "lines": bool(lines), "cubin": False}
 
 
@@ -235,9 +254,13 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
     Raises HloError with file, line and column, or Declined with a reason.
     """
     if isinstance(hlo, os.PathLike):
-        file, hlo = file or os.fspath(hlo), Path(hlo).read_text()
-    elif not isinstance(hlo, str):
+        file, hlo = file or os.fspath(hlo), Path(hlo).read_bytes().decode("utf-8", "replace")
+    elif hasattr(hlo, "as_text"):
         hlo = hlo.as_text(dialect="hlo")
+    elif not isinstance(hlo, str):
+        raise TypeError(f"HLO text, a path, or what jax.jit(f).lower(..) returns expected, found {type(hlo).__name__}")
+    elif "\n" not in hlo and hlo.strip() and len(hlo) < 4096 and "\0" not in hlo and os.path.exists(hlo):
+        raise ValueError(f"{hlo!r} is the name of a file: pathlib.Path({hlo!r}) compiles what is in it")
     options = _options(target, accuracy, align, layout, lines, cut)
     name = file or "<text>"
     if program is None and not layout:
@@ -257,7 +280,7 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
 def read(folder: Union[str, "os.PathLike[str]"], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16, lines: bool = False,
          partial: bool = False) -> Program:
     """The program of a folder that Program.write, or `warpburg compile -o`, left. Its kernels are compiled anew, as the options say."""
-    return Program(None, os.fspath(folder), _options(target, accuracy, align, None, lines, "priced"), "priced", partial)
+    return Program(None, _path(folder), _options(target, accuracy, align, None, lines, "priced"), "priced", partial)
 
 
 __all__ = ["Memory", "Program", "ProgramProfile", "ProgramVerdict", "Step", "compile", "read"]

@@ -35,6 +35,8 @@ typedef struct {
     const wb_kernel *k;
     wb_result *r;
     wb_status status; /* that the call ends with, where the body succeeds */
+    const wb_run_options *shown; /* whose progress is called; NULL: none */
+    double said;      /* when, in ms */
 } WbRun;
 wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun *job, wb_result **result);
 /* Faults of a run, a message each, and elements outside their bounds: WB_CHECK if there are any. */

@@ -74,11 +74,17 @@ static void run(WbbCx *cx, void *arg)
     j->base.status = WB_CHECK;
 }
 
+static wb_status shown(void (*body)(WbbCx *, void *), Job *j, wb_result **result)
+{
+    j->base.shown = &j->o;
+    return wb_result_of(NULL, body, &j->base, result);
+}
+
 wb_status wb_program_run(const wb_program *p, const void *const *inputs, void *const *outputs, const wb_run_options *o,
                          wb_result **result)
 {
     Job j = {.p = p, .inputs = inputs, .outputs = outputs, .o = o ? *o : (wb_run_options){0}};
-    return wb_result_of(NULL, run, &j.base, result);
+    return shown(run, &j, result);
 }
 
 wb_status wb_program_check(const wb_program *p, const void *const *inputs, const wb_run_options *o,
@@ -86,7 +92,7 @@ wb_status wb_program_check(const wb_program *p, const void *const *inputs, const
 {
     Job j = {.p = p, .inputs = inputs, .o = o ? *o : (wb_run_options){0}, .check = true, .verdict = verdict};
     if (verdict) *verdict = (wb_program_verdict){0};
-    return wb_result_of(NULL, run, &j.base, result);
+    return shown(run, &j, result);
 }
 
 /* --- profile ------------------------------------------------------------------------------------------------------ */
@@ -125,5 +131,5 @@ wb_status wb_program_profile(const wb_program *p, const wb_run_options *o, wb_pr
 {
     Job j = {.p = p, .o = o ? *o : (wb_run_options){0}, .time = time};
     if (time) *time = (wb_program_time){0};
-    return wb_result_of(NULL, profile, &j.base, result);
+    return shown(profile, &j, result);
 }

@@ -26,13 +26,26 @@ wb_status wb_status_of(WbbStatus s)
     return s == WBB_OK ? WB_OK : s == WBB_DECLINED ? WB_DECLINED : s == WBB_CHECK ? WB_CHECK : WB_FAILED;
 }
 
+enum { EVERY = 50 /* ms */ };
+
+static bool report(void *arg, const char *what, int64_t done, int64_t total)
+{
+    WbRun *job = arg;
+    const double now = wbb_now_ms();
+    if (now - job->said < EVERY && done < total) return false;
+    job->said = now;
+    return job->shown->progress(job->shown->progress_arg, what, done, total) != 0;
+}
+
 wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun *job, wb_result **result)
 {
     wb_result *r = new_result();
     if (result) *result = r;
     if (!r) return WB_FAILED;
     job->k = k, job->r = r, job->status = WB_OK;
+    if (job->shown && job->shown->progress) wbb_on_progress(r->cx, report, job);
     const WbbStatus s = wbb_guard(r->cx, body, job);
+    wbb_on_progress(r->cx, NULL, NULL); /* the job ends here, and the result's context does not */
     const wb_status status = s == WBB_OK ? job->status : wb_status_of(s);
     r->declined = s == WBB_DECLINED ? (wb_reason)r->cx->why : WB_WHY_NONE;
     if (!result) wb_result_free(r);

@@ -61,12 +61,18 @@ static void run(WbbCx *cx, void *arg)
                                    .max_ulp = v.max_ulp, .faults = (uint32_t)v.report.n_faults};
 }
 
+static wb_status shown(const wb_kernel *k, void (*body)(WbbCx *, void *), Job *j, wb_result **result)
+{
+    j->base.shown = &j->o;
+    return wb_result_of(k, body, &j->base, result);
+}
+
 wb_status wb_kernel_run(const wb_kernel *k, const void *const *inputs, void *const *outputs, const wb_run_options *o,
                         wb_result **result)
 {
     Job j = {.inputs = inputs, .outputs = outputs, .o = o ? *o : (wb_run_options){0}};
     j.o.blocks = 0;
-    return wb_result_of(k, run, &j.base, result);
+    return shown(k, run, &j, result);
 }
 
 wb_status wb_kernel_check(const wb_kernel *k, const void *const *inputs, const wb_run_options *o, wb_verdict *verdict,
@@ -74,14 +80,14 @@ wb_status wb_kernel_check(const wb_kernel *k, const void *const *inputs, const w
 {
     Job j = {.inputs = inputs, .o = o ? *o : (wb_run_options){0}, .check = true, .verdict = verdict};
     if (verdict) *verdict = (wb_verdict){0};
-    return wb_result_of(k, run, &j.base, result);
+    return shown(k, run, &j, result);
 }
 
 wb_status wb_gpu_run(const wb_kernel *k, const void *const *inputs, void *const *outputs, uint32_t repeat,
                      wb_result **result)
 {
     Job j = {.inputs = inputs, .outputs = outputs, .on_gpu = true, .repeat = repeat};
-    return wb_result_of(k, run, &j.base, result);
+    return shown(k, run, &j, result);
 }
 
 /* --- profile ------------------------------------------------------------------------------------------------------ */
@@ -133,7 +139,7 @@ wb_status wb_kernel_profile(const wb_kernel *k, const void *const *inputs, const
 {
     Job j = {.inputs = inputs, .o = o ? *o : (wb_run_options){0}, .time = time};
     if (time) *time = (wb_time){0};
-    return wb_result_of(k, profile, &j.base, result);
+    return shown(k, profile, &j, result);
 }
 
 /* --- statistics --------------------------------------------------------------------------------------------------- */
@@ -152,6 +158,6 @@ static void statistics(WbbCx *cx, void *arg)
 
 wb_status wb_kernel_statistics(const wb_kernel *k, wb_result **result)
 {
-    WbRun job;
+    WbRun job = {0};
     return wb_result_of(k, statistics, &job, result);
 }

@@ -65,6 +65,42 @@ static int close_given(void **state)
     return 0;
 }
 
+typedef struct {
+    int calls, stop_at;
+    int64_t last;
+} Shown;
+
+static int shown(void *arg, const char *what, int64_t done, int64_t total)
+{
+    Shown *s = arg;
+    assert_true(*what && done >= 0 && done <= total);
+    s->last = done;
+    return ++s->calls == s->stop_at;
+}
+
+/* A report is called, and its answer ends a run on one thread and on several; the kernel runs again. */
+static void test_stopped(void **state)
+{
+    static const char long_one[] = "HloModule l\n\nENTRY e {\n  x = f32[33554432]{0} parameter(0)\n"
+                                   "  ROOT y = f32[33554432]{0} exponential(x)\n}\n";
+    const Given *g = *state;
+    wb_kernel *k = compile(g->cx, long_one);
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        Shown s = {.stop_at = 2};
+        const wb_run_options o = {.threads = threads, .progress = shown, .progress_arg = &s};
+        wb_result *r;
+        assert_int_equal(wb_kernel_check(k, NULL, &o, NULL, &r), WB_FAILED);
+        assert_non_null(strstr(wb_result_messages(r), "stopped"));
+        assert_int_equal(s.calls, 2);
+        wb_result_free(r);
+    }
+    wb_kernel_free(k);
+    Shown all = {0};
+    const wb_run_options o = {.progress = shown, .progress_arg = &all};
+    assert_int_equal(wb_kernel_check(g->sum, NULL, &o, NULL, NULL), WB_OK);
+    assert_true(all.calls > 0);
+}
+
 static void test_arrays(void **state)
 {
     const Given *g = *state;
@@ -325,7 +361,7 @@ static void test_threads_share_a_kernel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arrays), cmocka_unit_test(test_targets), cmocka_unit_test(test_cubin),
+        cmocka_unit_test(test_stopped), cmocka_unit_test(test_arrays), cmocka_unit_test(test_targets), cmocka_unit_test(test_cubin),
         cmocka_unit_test(test_run), cmocka_unit_test(test_check), cmocka_unit_test(test_profile),
         cmocka_unit_test(test_statistics), cmocka_unit_test(test_enqueue), cmocka_unit_test(test_temporaries),
         cmocka_unit_test(test_update_in_place), cmocka_unit_test(test_gpu_run), cmocka_unit_test(test_no_gpu),
