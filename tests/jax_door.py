@@ -146,6 +146,31 @@ class Operations(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "custom-call"):
             op(q).block_until_ready()
 
+    def test_compare(self) -> None:
+        """XLA's fusions of a function, from a text as its passes leave it, beside ours."""
+        text = """HloModule jit_f, entry_computation_layout={(f32[64,128]{1,0})->(f32[64,128]{1,0}, f32[64]{0})}
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+fused_exp { p = f32[64,128]{1,0} parameter(0)  ROOT e = f32[64,128]{1,0} exponential(p) }
+fused_sum { p = f32[64,128]{1,0} parameter(0)  o = f32[] constant(0)  ROOT r = f32[64]{0} reduce(p, o), dimensions={1}, to_apply=add }
+ENTRY main { p = f32[64,128]{1,0} parameter(0)  e = f32[64,128]{1,0} fusion(p), kind=kLoop, calls=fused_exp
+  r = f32[64]{0} fusion(e), kind=kInput, calls=fused_sum  ROOT t = (f32[64,128]{1,0}, f32[64]{0}) tuple(e, r) }
+"""
+        def f(x: Any) -> Any:
+            return jnp.exp(x), jnp.exp(x).sum(axis=1)
+
+        c = warpburg.jax.compare(f, self.x, xla=text)
+        self.assertEqual((c.ours.kernels, c.xla.kernels, c.xla.refused), (1, 2, 0))
+        self.assertLess(c.ours.seconds, c.xla.seconds)
+        self.assertIn("XLA's cut", str(c))
+        self.assertIn("<td>2</td>", c._repr_html_())
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "f.gpu.hlo").write_text(text)
+            self.assertEqual(warpburg.jax.compare(f, self.x, xla=Path(folder, "f.gpu.hlo")).xla.seconds, c.xla.seconds)
+        with self.assertRaisesRegex(ValueError, "no GPU here"):
+            warpburg.jax.compare(f, self.x)
+        with self.assertRaisesRegex(ValueError, r"its results are .*; f32\[64,128\] expected"):
+            warpburg.jax.compare(jnp.exp, self.x, xla=text)
+
     def test_shard_map(self) -> None:
         """The code of each of two devices is a kernel, or a program, of the shape of its part."""
         self.assertEqual(len(jax.devices()), 2)

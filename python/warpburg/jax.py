@@ -10,7 +10,8 @@ stream, and may be recorded into a command buffer; that way has been tested up t
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Union
+import os
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import jax
 import numpy
@@ -98,3 +99,50 @@ def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: 
     run.__name__, run.__doc__ = compiled.name, repr(compiled)
     setattr(run, "program" if isinstance(compiled, _program.Program) else "kernel", compiled)
     return run
+
+
+class Comparison(NamedTuple):
+    """A function cut into kernels by warpburg (`ours`) and by XLA:GPU (`xla`), both compiled by warpburg for one target, so that what differs is
+    the cut alone. Library calls have no time in either; `refused` kernels of XLA's have none in its."""
+    ours: _program.ProgramProfile
+    xla: _program.ProgramProfile
+    our_program: _program.Program
+    xla_program: _program.Program
+
+    def _rows(self) -> List[Tuple[str, str, str]]:
+        a, b = self.ours, self.xla
+        rows = [(word, str(getattr(a, word)), str(getattr(b, word))) for word in ("kernels", "launches", "library", "loops", "refused")]
+        us = [("modelled us", f"{1e6 * a.seconds:.2f}", f"{1e6 * b.seconds:.2f}"), ("of it launches", f"{1e6 * a.launch:.2f}", f"{1e6 * b.launch:.2f}")]
+        return us + rows + [("bytes at the peak", f"{self.our_program.memory.peak:,}", f"{self.xla_program.memory.peak:,}")]
+
+    def __str__(self) -> str:
+        head = [(f"{self.our_program.name} for {self.our_program.target}", "warpburg's cut", "XLA's cut")]
+        return "\n".join(f"{a:<32} {b:>16} {c:>16}" for a, b, c in head + self._rows())
+
+    def __repr__(self) -> str:
+        return f"<warpburg.jax.Comparison {1e6 * self.ours.seconds:.2f} us, XLA's fusions {1e6 * self.xla.seconds:.2f} us>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{a}</td><td>{b}</td><td>{c}</td></tr>" for a, b, c in self._rows())
+        return f"<table><tr><th></th><th>warpburg's cut</th><th>XLA's cut</th></tr>{rows}</table>"
+
+
+def compare(f: Callable[..., Any], *args: Any, xla: Union[str, "os.PathLike[str]", None] = None, target: str = "sm_90", accuracy: str = "exact",
+            blocks: int = 12) -> Comparison:
+    """Models the time of a function's kernels as warpburg cuts it, and as XLA:GPU does.
+
+    xla: the HLO text that XLA:GPU's passes leave, or its path: what jax.jit(f).lower(..).compile().as_text() is where jax has a GPU (then it is
+    made here if it is not given), or the file *_gpu_after_optimizations.txt that --xla_dump_to leaves. jax on the CPU has no such text: the
+    fusions of XLA:CPU are other ones. It must be of the same arguments and results. blocks: a sample of so many blocks of each kernel runs.
+    """
+    if xla is None:
+        if jax.default_backend() != "gpu":
+            raise ValueError("jax has no GPU here, and XLA:CPU's fusions are not those of a GPU: xla= the text that XLA:GPU's passes leave")
+        xla = jax.jit(f, keep_unused=True).lower(*args).compile().as_text()
+    more: Dict[str, Any] = {"target": target, "accuracy": accuracy, "program": True}
+    ours = _program.compile(lower(f, *args), file=getattr(f, "__name__", "function"), **more)
+    theirs = _program.compile(xla, file=None if isinstance(xla, os.PathLike) else "XLA's text", partial=True, **more)
+    for what, a, b in (("arguments", ours.inputs, theirs.inputs), ("results", ours.outputs, theirs.outputs)):
+        if a != b:
+            raise ValueError(f"XLA's text is of another function: its {what} are {', '.join(map(str, b))}; {', '.join(map(str, a))} expected")
+    return Comparison(ours.profile(blocks=blocks), theirs.profile(blocks=blocks), ours, theirs)
