@@ -94,7 +94,7 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
     w->all = w->live = w->mask = left >= LANES ? FULL : (1u << left) - 1;
     w->pc = b->entry->start;
     w->next_pc = UINT32_MAX;
-    w->n_groups = 0, w->yields = 0;
+    w->n_groups = 0, w->yields = 0, w->waits = false;
     w->at_barrier = 0;
     w->wait = NULL;
     w->done = false;

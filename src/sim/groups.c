@@ -19,9 +19,10 @@ void sim_group_add(Warp *w, uint32_t pc, uint32_t mask, bool parked)
         if (w->groups[i].pc != pc) continue;
         w->groups[i].mask |= mask; /* the group may be complete now: `parked` is set anew */
         w->groups[i].parked = parked;
+        w->groups[i].waits = false;
         return;
     }
-    w->groups[w->n_groups++] = (Group){pc, mask, parked, w->yields};
+    w->groups[w->n_groups++] = (Group){pc, mask, parked, false, w->yields};
 }
 
 /* The live lanes that must have come before the operation can run for the first lane of `mask`. */
@@ -91,25 +92,39 @@ bool sim_group_next(Block *b, Warp *w)
     return false;
 }
 
-/* A group that loops may wait for lanes that are elsewhere, as at a lock: let the group run that has waited longest, of
- * several the one that is furthest on. */
-void sim_group_yield(Warp *w)
+/* Does group g go before the group `than`? One that does not wait, unless the other has been passed over too often;
+ * then the one that has waited longest, of several the one that is furthest on. */
+static bool goes_before(const Warp *w, const Group *g, const Group *than)
+{
+    enum { PASSED_OVER = 64 };
+    const Group *patient = g->waits ? g : than;
+    if (g->waits != than->waits && w->yields - patient->since < PASSED_OVER) return than->waits;
+    return g->since < than->since || (g->since == than->since && g->pc > than->pc);
+}
+
+/* A group that loops may wait for lanes that are elsewhere, as at a lock: another group runs. True if that one is not
+ * known to wait, too. */
+bool sim_group_yield(Warp *w)
 {
     int best = -1;
     for (int i = 0; i < w->n_groups; i++) {
-        const Group *g = &w->groups[i], *than = best < 0 ? NULL : &w->groups[best];
+        const Group *g = &w->groups[i];
         if (g->parked || g->pc == w->pc) continue;
-        if (!than || g->since < than->since || (g->since == than->since && g->pc > than->pc)) best = i;
+        if (best < 0 || goes_before(w, g, &w->groups[best])) best = i;
     }
-    if (best < 0) return;
+    if (best < 0) return false;
     const Group g = w->groups[best];
     w->groups[best] = w->groups[--w->n_groups];
     w->yields++;
     sim_group_add(w, w->pc, w->mask, false);
+    for (int i = 0; i < w->n_groups; i++)
+        if (w->groups[i].pc == w->pc) w->groups[i].waits = w->waits && w->groups[i].mask == w->mask;
+    w->waits = false;
     w->pc = g.pc, w->mask = g.mask;
     w->next_pc = UINT32_MAX;
     for (int i = 0; i < w->n_groups; i++)
         if (w->groups[i].pc > w->pc) w->next_pc = WBB_MIN(w->next_pc, w->groups[i].pc);
+    return !g.waits;
 }
 
 void sim_group_split(Block *b, Warp *w, uint32_t pc, uint32_t mask, uint32_t pc2, uint32_t mask2)

@@ -7,6 +7,7 @@
 typedef struct {
     uint32_t pc, mask;
     bool parked;
+    bool waits;     /* it gave way in a loop that waits for memory */
     uint32_t since; /* Warp.yields when it last ran */
 } Group;
 
@@ -28,6 +29,7 @@ typedef struct Warp {
     Group groups[LANES];
     int n_groups;
     uint32_t yields;          /* how often a group gave way to another */
+    bool waits;               /* the running group has read, in this slice, what may be waited for */
     uint32_t at_barrier;      /* barrier number + 1 while waiting; AT_MBARRIER */
     const struct SimOp *wait; /* the operation at which it waits */
     uint32_t cluster_phase;   /* of the cluster's barrier when it arrived */
@@ -390,7 +392,7 @@ void sim_deadlock(Block *b);
 void sim_group_add(Warp *w, uint32_t pc, uint32_t mask, bool parked);
 bool sim_group_pick(Block *b, Warp *w); /* choose the group that runs next; false if none can */
 bool sim_group_next(Block *b, Warp *w); /* the same; if none can, the warp waits for others or has ended */
-void sim_group_yield(Warp *w);
+bool sim_group_yield(Warp *w);
 void sim_group_split(Block *b, Warp *w, uint32_t pc, uint32_t mask, uint32_t pc2, uint32_t mask2);
 bool sim_group_join(Block *b, Warp *w, const SimOp *op, uint32_t *mask);
 

@@ -14,6 +14,7 @@ void sim_polled(Block *b, Warp *w, const SimOp *op, uint32_t mask, uint64_t seen
 {
     uint64_t *last = &w->polled[(size_t)(op - b->m->ops.items) % POLLS];
     w->polls++;
+    w->waits = true;
     w->poll = op;
     w->poll_lane = (uint8_t)__builtin_ctz(mask);
     b->all->news += *last != seen;

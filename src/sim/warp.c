@@ -20,8 +20,11 @@ static bool looped(Block *b, Warp *w, const SimOp *op)
         b->stop = true;
         return false;
     }
+    const bool waits = w->waits;
     w->slice = w->executed + b->slice;
-    sim_group_yield(w);
+    const bool other = sim_group_yield(w);
+    w->waits = false;
+    if (other && waits) return true; /* lanes that hold what these wait for need not wait for other warps */
     return !b->own || (b->n_warps * b->cluster->n == 1 && !b->m->polls);
 }
 
