@@ -295,7 +295,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
     k->buffers = WBB_NEW_N(a, IrBuffer, k->n_buffers);
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const PartBuffer *from = &p->buffers[i];
-        const ScType t = from->shape->type, view = of->views && of->views[i] != SC_NONE ? of->views[i] : t;
+        const ScType t = from->shape->type, view = i < of->n_views && of->views[i] != SC_NONE ? of->views[i] : t;
         const int64_t each = part_packed_group(t);
         const int64_t whole = (from->elements + each - 1) / each * each;
         const bool temporary = from->temporary || i >= p->n_operands + p->n_outputs;

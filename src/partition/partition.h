@@ -280,7 +280,8 @@ typedef struct {
     uint32_t n_ranges;
     const PartMade *made; /* [n_made] */
     uint32_t n_made;
-    const ScType *views;  /* by buffer: the type of its elements in this kernel; SC_NONE: its own. NULL: all have */
+    const ScType *views;  /* [n_views], by buffer: the type of its elements in this kernel; SC_NONE, others: its own */
+    uint32_t n_views;
     uint32_t block, grid;  /* grid 0: no elements, no launch */
     uint32_t cluster;      /* blocks of a cluster; 0: there are none */
     const char *why_block, *why_grid;

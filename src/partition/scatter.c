@@ -240,12 +240,13 @@ static void store_operands(Scattering *x, const HloInstruction *s, const uint32_
     finish(x, k, NULL);
 }
 
-/* The type of each buffer's elements in the kernel of a stage. */
-static const ScType *views_of(const Scattering *x, const HloInstruction *s, const uint32_t *buffers, uint32_t first,
-                              const PartStage *stage)
+/* The type of each buffer's elements in the kernel of a stage; kernels that follow may add further temporaries. */
+static void set_views(const Scattering *x, PartKernel *kernel, const HloInstruction *s, const uint32_t *buffers,
+                      uint32_t first, const PartStage *stage)
 {
     const PartPlan *p = x->p;
-    ScType *views = WBB_NEW_N(x->a, ScType, p->n_operands + p->n_outputs + p->n_temps + 1);
+    kernel->n_views = p->n_operands + p->n_outputs + p->n_temps;
+    ScType *views = WBB_NEW_N(x->a, ScType, kernel->n_views + 1);
     for (uint32_t k = 0; k < stage->n_outputs; k++) {
         const ScType of = part_shape(s, first + k)->type;
         const ScType t = stage->word != SC_NONE ? stage->word : part_is_packed(of) ? SC_U8 : of;
@@ -253,7 +254,7 @@ static const ScType *views_of(const Scattering *x, const HloInstruction *s, cons
         views[buffers[first + k]] = t;
         if (alias >= 0) views[alias] = t;
     }
-    return views;
+    kernel->views = views;
 }
 
 /* The updates of results first .. first + n - 1. */
@@ -274,7 +275,7 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
         *lock = (HloShape){.type = SC_U32, .rank = 1, .dims = locks, .minor_to_major = order, .n_leaves = 1};
         stage->lock = add_temporary(x, "lock", lock, true);
     }
-    k->views = views_of(x, s, buffers, first, stage);
+    set_views(x, k, s, buffers, first, stage);
     finish(x, k, layout);
 }
 
