@@ -78,6 +78,7 @@ struct WbbCx {
 WbbCx *wbb_cx_new(void); /* NULL if memory is exhausted */
 void wbb_cx_free(WbbCx *cx);
 void wbb_cx_clear(WbbCx *cx); /* forget messages */
+void wbb_forget_since(WbbCx *cx, size_t n); /* forget what stands behind the first n bytes of cx->messages */
 /* Run body(cx, arg); a wbb_fail or wbb_decline inside ends it. Guards nest. */
 WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
 void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);

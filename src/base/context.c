@@ -190,6 +190,13 @@ void wbb_cx_clear(WbbCx *cx)
     cx->why = WHY_NONE;
 }
 
+void wbb_forget_since(WbbCx *cx, size_t n)
+{
+    if (!cx->inner->message_n || n >= cx->inner->message_n) return;
+    cx->inner->message_n = n;
+    cx->inner->message_text[n] = 0;
+}
+
 void wbb_cx_free(WbbCx *cx)
 {
     if (!cx) return;

@@ -225,12 +225,15 @@ static bool is_program(WbbCx *cx, const CompileOptions *o, const char *file, boo
 static WbbStatus compile_file(WbbCx *cx, File *f)
 {
     WbbStatus s = WBB_DECLINED;
+    const size_t before = strlen(cx->messages);
     bool program = is_program(cx, f->o, f->file, false);
     if (!program) {
         s = wbb_guard(cx, guarded_file, f);
         program = s == WBB_DECLINED && is_program(cx, f->o, f->file, true);
-        if (program)
+        if (program) {
+            wbb_forget_since(cx, before); /* why it is no kernel */
             wbb_note(cx, (WbbLoc){.file = f->file}, "no single kernel computes it: it is compiled as a program");
+        }
     }
     if (program) s = wbb_guard(cx, guarded_program, f);
     return s == WBB_OK ? f->status : s;
@@ -336,8 +339,10 @@ static WbbStatus run(const Call *call)
     if (kind == PROG_FUSIONS)
         return o->profile ? main_profile_program(call) : main_run_whole(call);
     Text t = {.o = &p, .file = o->file, .text = text, .n = n, .arena = a, .r = &r};
+    const size_t before = strlen(cx->messages);
     const WbbStatus compiled = wbb_guard(cx, guarded_text, &t);
     if (compiled == WBB_DECLINED && kind != PROG_SINGLE) {
+        wbb_forget_since(cx, before);
         wbb_note(cx, (WbbLoc){.file = o->file}, "no single kernel computes it: it is run as a program");
         return o->profile ? main_profile_program(call) : main_run_whole(call);
     }
