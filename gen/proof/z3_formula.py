@@ -6,6 +6,7 @@ A build does not need z3: without it nothing here is used, and the ledger keeps 
 from __future__ import annotations
 
 import math
+import multiprocessing
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
@@ -20,6 +21,7 @@ except ImportError:
 
 LIMIT = 1_000_000  # z3's unit of work, not time: a slow machine proves the same as a fast one
 SIZED_LIMIT = 20_000_000  # for pieces that are known to be easy, so that the limit does not decide
+WORKERS = 2
 HARD = ("mul", "div", "rem", "divx", "remx", "pow", "pow16", "fma", "sqrt")
 MOST_HARD = 6  # of these operations in one formula; more take too long
 WIDE = 136  # bits of an exact integer in a formula of bit vectors: a product of two constants of 64 bits fits
@@ -349,7 +351,22 @@ def smallest(f: Formula, goal: Any, model: Any) -> Dict[int, int]:
 
 
 def decide(problems: Sequence[Terms]) -> List[Answer]:
-    return [decide_one(t) for t in problems]
+    """Decides all, on WORKERS processes if there are many."""
+    global asked
+    asked = problems
+    if len(problems) < 2 * WORKERS:
+        return [decide_alone(n) for n in range(len(problems))]
+    with multiprocessing.get_context("fork").Pool(WORKERS) as pool:
+        return pool.map(decide_alone, range(len(problems)), chunksize=1)
+
+
+asked: Sequence[Terms] = ()  # the problems, for the processes
+
+
+def decide_alone(n: int) -> Answer:
+    """Decides a problem in a context of its own: what z3 does within its limit depends on the expressions that it knows."""
+    z3.z3._main_ctx = None
+    return decide_one(asked[n])
 
 
 def same(t: Terms) -> bool:
