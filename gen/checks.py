@@ -11,7 +11,7 @@ from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from gen import compile as comp, cycles, ledger, load, machine, ops, prices, reach
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
-from gen.forms import is_const, is_index, root_op
+from gen.forms import is_const, is_general, is_index, root_op
 from gen.lang import Rule
 from gen.load import PHASES, RuleSet, of_feature, walk
 
@@ -245,12 +245,6 @@ def show(k: Key) -> str:
 
 
 # --- isel is complete -----------------------------------------------------------------------------------------------------------
-def general(r: Rule) -> bool:
-    """Whether r's left side is its operation on distinct variables: it matches every node of that operation at its types."""
-    assert isinstance(r.left, Node)
-    return all(isinstance(a, Var) and a.kind in ("value", "index") for a in r.left.args) and len({id(a) for a in r.left.args}) == len(r.left.args)
-
-
 def check_complete(s: RuleSet) -> None:
     """Every operation of HLO (functions also under --approx) lowers to operations for which an unconditional instruction rule exists."""
     lower: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Rule, Key, Set[Key]]]] = {}
@@ -259,7 +253,7 @@ def check_complete(s: RuleSet) -> None:
             lower.setdefault(root[:2], []).append((r, root, made))
     tiles: Dict[Tuple[str, Tuple[str, ...]], List[Tuple[Rule, Set[str]]]] = {}
     for r in s.phases["isel"]:
-        if isinstance(r.left, Node) and general(r):
+        if isinstance(r.left, Node) and is_general(r.left):
             for types in expand(tuple(t.name for t in r.left.types)):
                 tiles.setdefault((r.left.op.name, types), []).append((r, set(r.left.flags)))
     seen: Set[Key] = set()
@@ -267,7 +261,7 @@ def check_complete(s: RuleSet) -> None:
     def always(r: Rule, flags: Set[str], k: Key) -> bool:
         """Whether r matches every node of key k."""
         asked = [c for c in parts(r.when) if not of_feature(c)]  # the target has the features of its rules: load.offered
-        return general(r) and flags <= set(k[2]) and all(isinstance(c, Not) and isinstance(c.x, Guard) and c.x.name not in k[2] for c in asked)
+        return is_general(r.left) and flags <= set(k[2]) and all(isinstance(c, Not) and isinstance(c.x, Guard) and c.x.name not in k[2] for c in asked)
 
     def reach(k: Key, why: str, where: Tuple[str, int]) -> None:
         if k in seen:

@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from gen import asm_text, load, ops, semantics
+from gen.errors import Error, Table, forms_of
+from gen.forms import is_general
 from gen.lang import Expr, Guard, Lit, Node, Not, Rule, Src, Ulp, Var, Width, children, parts
 from gen.load import RuleSet, walk
 
-Errors = Dict[Tuple[str, str, bool], Tuple[float, float, float]]  # (operation, type, approx): share of the value, ulp, absolute
+Errors = Dict[Tuple[str, str, bool], Error]  # by operation, type, approx
 Budgets = Dict[Tuple[str, str], Tuple[float, float, float]]
 Lines = Dict[str, Tuple[str, str]]  # key -> (state, text)
 UNSIMULATED = "WARPBURG_UNSIMULATED"  # set by `./dev rule` while it builds the program that simulates instruction rules: these need no line yet
+FRACTION = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}  # bits of the types' fractions: a value is at least so many powers of two of its unit
 ERROR_MARGIN = 0.03  # an error may exceed the ledger's by this share and this many units
 HEAD = """# The state of each rule's proof: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is a hash of what the
 # rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: so many corner values and random bits.
@@ -50,17 +53,21 @@ def modes_of(rule: Rule) -> List[bool]:
 # --- errors of instructions and budgets ---------------------------------------------------------------------------------
 def errors_of(targets: Sequence[load.RuleSet]) -> Errors:
     """For each function, the stated error of the instruction that computes it, the largest over targets; else its budget. Under approx the
-    looser budget applies only if there is a lowering or an instruction with that flag."""
-    lowered = {(r.left.op.name, t, approx) for s in targets for r in s.phases.get("lower", []) if isinstance(r.left, Node)
+    looser budget applies only if there is a lowering or an instruction with that flag. gen/errors.py says what counts of forms."""
+    lowered = {(r.left.op.name, t, approx) for s in targets for r in s.phases.get("lower", []) if isinstance(r.left, Node) and is_general(r.left)
                for t in r.left.types[0].members for approx in modes_of(r)}
     stated: Errors = {}
+    forms: Dict[Tuple[str, str, bool], List[Tuple[Node, Error]]] = {}
     own = set(lowered)
     for r in (r for s in targets for r in s.phases.get("isel", []) if isinstance(r.left, Node)):
         assert isinstance(r.left, Node)
+        share, ulp = (0.0, 0.0) if r.err is None else (0.0, float(r.err)) if isinstance(r.err, Ulp) else (float(r.err), 0.0)
         for key in [(r.left.op.name, t, "approx" in r.left.flags) for t in r.left.types[0].members]:
+            if r.err is not None and not is_general(r.left):
+                forms.setdefault(key, []).append((r.left, (share, ulp, 0)))
+                continue
             own.add(key)
             if r.err is not None and key not in lowered:
-                share, ulp = (0.0, float(r.err)) if isinstance(r.err, Ulp) else (float(r.err), 0.0)
                 was = stated.get(key, (0, 0, 0))
                 stated[key] = (max(was[0], share), max(was[1], ulp), 0)
     out: Errors = {}
@@ -68,7 +75,15 @@ def errors_of(targets: Sequence[load.RuleSet]) -> Errors:
         plain = out[op, t, False] = stated.get((op, t, False), (0, ulp, 0))
         loose = stated.get((op, t, True), (0, approx, 0))
         out[op, t, True] = (loose[0], loose[1], absolute) if (op, t, True) in own else plain
-    return {**stated, **out}
+    return Table({**stated, **out}, forms)
+
+
+def assumed(errors: Errors, rule: Rule, t: str, approx: bool) -> Optional[Tuple[float, float]]:
+    """How far a lowering of a form may be off, in units and absolutely, which is what proofs assume of its operation; None: its budget alone counts."""
+    if not isinstance(rule.left, Node) or is_general(rule.left) or t not in FRACTION:
+        return None
+    share, ulp, absolute = errors.get((rule.left.op.name, t, approx), (0, 0, 0))
+    return (ulp + share * 2**FRACTION[t], absolute) if share or ulp or absolute else None
 
 
 # --- keys ---------------------------------------------------------------------------------------------------------------------------
@@ -110,11 +125,12 @@ def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
     """A rule's key. table: the budgets; pass them where many keys are made."""
     nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
     names = {t.name for n in nodes for t in n.types if t.is_class}
-    of, members = {n.op.name for n in nodes}, {m for n in nodes for t in n.types for m in t.members}
+    of = {(n.op.name, m) for n in nodes for m in n.types[0].members}
     text = [rule.kind, spelled([rule.left, rule.right]), str(rule.when), repr(rule.err),
             *meanings(nodes, load.budgets() if table is None else table),
             *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)),
-            *sorted(f"{k}:{v}" for k, v in errors.items() if k[0] in of and (k[1] not in ops.SMALL_FLOATS or k[1] in members))]
+            *sorted(f"{k}:{v}" for k, v in errors.items() if k[:2] in of),
+            *sorted({f"{n.name} {k}:{v}" for n in nodes for k, v in forms_of(errors, n)})]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
 
 

@@ -22,7 +22,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 from gen import lang, load, ops
 from gen.proof import complex_parts, driver
 from gen.lang import Node, PatternError, Rule
-from gen.ledger import modes_of
+from gen.ledger import assumed, modes_of
 from gen.proof.driver import Domain, Job, Result
 from gen.proof.code import EXACT, Errors, NotNarrow, Terms, cls, literal_bits, width
 from gen.proof.sides import build
@@ -78,6 +78,12 @@ def budget_of(rule: Rule, t: str, approx: bool) -> Optional[Tuple[float, float]]
     return (found[1], found[2]) if approx else (found[0], 0)
 
 
+def allowed(rule: Rule, errors: Errors, t: str, approx: bool) -> Optional[Tuple[float, float]]:
+    """The budget, or what others assume of the operation where that is less and the rule is of one form of it."""
+    budget, less = budget_of(rule, t, approx), assumed(errors, rule, t, approx)
+    return (min(budget[0], less[0]), min(budget[1], less[1])) if budget and less else budget
+
+
 # --- cases --------------------------------------------------------------------------------------------------------------------------
 def classes_of(rule: Rule) -> List[str]:
     nodes = [e for e in reversed(load.walk(rule.left)) if isinstance(e, Node)]
@@ -94,7 +100,7 @@ def cases_of(rule: Rule, errors: Errors) -> List[Case]:
         bind = dict(zip(names, choice))
         for approx in modes_of(rule):
             t = bind.get(written[0].types[0].name, written[0].types[0].name) if written else "index"
-            terms = build(rule, bind, errors, approx, budget_of(rule, t, approx), SIDES)
+            terms = build(rule, bind, errors, approx, allowed(rule, errors, t, approx), SIDES)
             out.append(Case("/".join(choice) or label_of(terms), approx, terms, bind))
         if len(names) == 1 and not pinned and choice[0] in ("i8", "u8"):
             out += narrow_cases(rule, names[0], choice[0][0], errors)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Dict, Optional, Set, Tuple
 
 from gen import ops
+from gen.errors import error_of
 from gen.proof import facts
 from gen.forms import is_const
 from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Type, Var, Width, parts
@@ -163,7 +164,7 @@ class Builder:
         flags = set(e.flags) | self.shared
         if "approx" in flags and name == "cvt" and cls(t) in "IU" and cls(self.element(e.types[-1])) == "F":
             return self.add(Ins("garbage", t, (r, args[0])))  # the machine decides what a nan becomes
-        error = self.errors.get((name, t, "approx" in flags), (0, 0, 0)) if cls(t) == "F" else (0, 0, 0)
+        error = error_of(self.errors, e, t, "approx" in flags) if cls(t) == "F" else (0, 0, 0)
         return self.nudge(r, name, t, error) if any(error) else r
 
     def nudge(self, r: int, name: str, t: str, error: Error) -> int:

@@ -5,13 +5,15 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from typing import List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
 from gen import ledger, load  # noqa: E402
-from gen.proof import rule as rule_command  # noqa: E402
-from gen.lang import F, N, Rule, a, add, b, k, mul, rewrite, tanh  # noqa: E402
+from gen.errors import error_of  # noqa: E402
+from gen.proof import prove, rule as rule_command  # noqa: E402
+from gen.lang import F, N, Rule, a, add, asm, b, cvt, div, k, mul, rel, rewrite, rsqrt, sqrt, tanh  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 
 
@@ -35,6 +37,39 @@ class Keys(unittest.TestCase):
         r = rewrite(tanh.f32(a), tanh.f32.approx(a))
         self.assertNotEqual(ledger.key(r, {("tanh", "f32", True): (0.001, 0, 0)}), ledger.key(r, {("tanh", "f32", True): (0.002, 0, 0)}))
         self.assertEqual(ledger.key(r, {}), ledger.key(r, {("exp", "f32", True): (0.002, 0, 0)}))
+
+
+class Forms(unittest.TestCase):
+    """Errors are those of the forms that a rule's nodes may match, not of every rule with the operation."""
+
+    def targets(self, *lower: Rule, isel: Tuple[Rule, ...] = ()) -> List[RuleSet]:
+        full = asm(div.f32.approx(a, b), "div.full.f32 %d, %a, %b;", err=rel(2**-22))
+        return [RuleSet("sm80", {"lower": list(lower), "isel": [full, *isel]})]
+
+    def test_a_lowering_of_one_form(self) -> None:
+        """Lowering a quotient by a root leaves the lines of other quotients as they are, and is held to the error that they assume."""
+        form = rewrite(div.f32.approx(a, sqrt.f32(b)), mul.f32(a, rsqrt.f32(b)))
+        plain, with_form = ledger.errors_of(self.targets()), ledger.errors_of(self.targets(form))
+        for r in (rewrite(div[N](a, 1), a), rewrite(tanh.f32(a), div.f32.approx(a, b)), rewrite(div.f16(a, b), cvt.f16.f32(div.f32(a, b)))):
+            self.assertEqual(ledger.key(r, plain), ledger.key(r, with_form))
+        self.assertEqual(ledger.assumed(with_form, form, "f32", True), (2.0, 0))  # 2**-22 is two units at least; its budget is 5
+        self.assertIsNone(ledger.assumed(with_form, rewrite(div.f32.approx(a, b), a), "f32", True))
+        self.assertEqual(prove.prove([form], with_form)[0].outcomes[0].case.terms.budget, (2.0, 0))
+
+    def test_an_instruction_of_one_form(self) -> None:
+        """A worse instruction for some operands counts where a made node may have them."""
+        worse = asm(div.f32.approx(a, sqrt.f32(b)), "x %d, %a, %b;", err=rel(2**-18))
+        plain, with_form = ledger.errors_of(self.targets()), ledger.errors_of(self.targets(isel=(worse,)))
+        by_three = rewrite(tanh.f32.approx(a), div.f32.approx(a, 3.0))
+        by_any = rewrite(tanh.f32.approx(a), div.f32.approx(1.0, a))
+        self.assertEqual(ledger.key(by_three, plain), ledger.key(by_three, with_form))
+        self.assertNotEqual(ledger.key(by_any, plain), ledger.key(by_any, with_form))
+        share = lambda r: error_of(with_form, r.right, "f32", True)[0]
+        self.assertEqual((share(by_three), share(by_any)), (2**-22, 2**-18))
+
+    def test_other_types_do_not_count(self) -> None:
+        r = rewrite(div[N](a, 1), a)
+        self.assertEqual(ledger.key(r, {("div", "f32", True): (2**-22, 0, 0)}), ledger.key(r, {("div", "f32", True): (2**-20, 0, 0)}))
 
 
 class File(unittest.TestCase):
