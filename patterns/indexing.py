@@ -1,7 +1,7 @@
 """Index simplification: exact for all integers, with positive divisors; for every target and every pass.
 
 Comparisons become `n < 0`, `n == 0` or `n != 0`, with no common factor in a sum n; src/vector/balance.c makes two sides of n again. A rule
-that makes larger numbers than it matched requires that they stay far below 64 bits.
+that divides or compares larger numbers than it matched requires that they have 64 bits, which its proof shows. Sums elsewhere may wrap.
 """
 from gen.lang import *
 
@@ -9,11 +9,11 @@ HUGE = 2**62
 LARGE = 2**40
 
 
-def small(*values):
-    """The condition that values and constants are so small that a product of two is far below 64 bits."""
-    out = within(values[0], -LARGE, LARGE)
+def small(*values, limit=LARGE):
+    """The condition that values are so small that a product of one and a constant, or with HUGE the difference of two, has 64 bits."""
+    out = within(values[0], -limit, limit)
     for v in values[1:]:
-        out = out & within(v, -LARGE, LARGE)
+        out = out & within(v, -limit, limit)
     return out
 
 
@@ -53,14 +53,14 @@ COMPARE = [
     rewrite(lt.index(n, i),          False,                     when=apart(i, n, 0)),
     rewrite(gt.index(n, i),          lt.index(i, n)),
     rewrite(ge.index(n, i),          le.index(i, n)),
-    rewrite(le.index(n, i),          lt.index(n, i + 1)),
+    rewrite(le.index(n, i),          lt.index(n, i + 1),        when=small(i, limit=HUGE)),
     rewrite(eq.index(n, i),          True,                      when=apart(n, i, 0) & apart(i, n, 0)),
     rewrite(eq.index(n, i),          False,                     when=apart(n, i, 1)),
     rewrite(ne.index(n, i),          False,                     when=apart(n, i, 0) & apart(i, n, 0)),
     rewrite(ne.index(n, i),          True,                      when=apart(n, i, 1)),
-    rewrite(lt.index(n, i),          lt.index(n - i, 0),        when=~within(i, 0, 1)),
-    rewrite(eq.index(n, i),          eq.index(n - i, 0),        when=~within(n, 0, 1) & ~within(i, 0, 1)),
-    rewrite(ne.index(n, i),          ne.index(n - i, 0),        when=~within(n, 0, 1) & ~within(i, 0, 1)),
+    rewrite(lt.index(n, i),          lt.index(n - i, 0),        when=~within(i, 0, 1) & small(n, i, limit=HUGE)),
+    rewrite(eq.index(n, i),          eq.index(n - i, 0),        when=~within(n, 0, 1) & ~within(i, 0, 1) & small(n, i, limit=HUGE)),
+    rewrite(ne.index(n, i),          ne.index(n - i, 0),        when=~within(n, 0, 1) & ~within(i, 0, 1) & small(n, i, limit=HUGE)),
     rewrite(lt.index(i*k + rest, 0), lt.index(i, 0),            when=within(rest, 0, k)),
     rewrite(eq.index(i*k + rest, 0), eq.index(i, 0),            when=within(rest, 0, 1) & (k > 0)),
     rewrite(ne.index(i*k + rest, 0), ne.index(i, 0),            when=within(rest, 0, 1) & (k > 0)),

@@ -11,7 +11,7 @@ from gen import ops
 from gen.errors import error_of
 from gen.proof import facts
 from gen.forms import is_const
-from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Type, Var, Width, parts
+from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Type, Var, Width, children, parts
 from gen.load import walk
 from gen.proof.code import EXACT, RELATIONS, Error, Errors, Ins, NotNarrow, Terms, cls, fits, literal_bits, width
 
@@ -126,6 +126,7 @@ class Builder:
             x, y = self.value(e.x, EXACT), self.value(e.y, EXACT)
             if e.op in ("//", "%"):
                 self.positive(y, e)
+                self.holds_64(e.x, x)
             return self.add(Ins({"//": "floordiv", "%": "mod"}.get(e.op) or INT_OPS[e.op], EXACT, (x, y)))
         assert isinstance(e, Node)
         return self.node(e)
@@ -135,6 +136,24 @@ class Builder:
             self.t.bad.append((self.add(Ins("le", EXACT, (divisor, self.integer(0)))), f"{e}: the divisor is not positive"))
         else:
             self.t.pre.append(self.add(Ins("gt", EXACT, (divisor, self.integer(0)))))
+
+    def holds_64(self, e: Expr, r: int) -> None:
+        """The machine has 64 bits: a sum or product that is divided, compared or chosen must fit. (Elsewhere it wraps, and the result fits.)"""
+        if self.right_side and isinstance(e, Arith) and e.op in "+-*" and id(e) not in self.left_ids and not is_const(e):
+            self.t.bad.append((self.outside_64(r), f"{e}: more than 64 bits"))
+
+    def outside_64(self, r: int) -> int:
+        low, high = self.add(Ins("lt", EXACT, (r, self.integer(-2**63)))), self.add(Ins("ge", EXACT, (r, self.integer(2**63))))
+        return self.scalar("bor", "pred", low, high)
+
+    def assume_64(self) -> None:
+        """Where the right side must fit: the variables of the left side do, and what it divides or compares."""
+        if not any(why.endswith("more than 64 bits") for _, why in self.t.bad):
+            return
+        inside = [x for e in walk(self.rule.left) for x in (children(e) if isinstance(e, Node) or (isinstance(e, Arith) and e.op in ("//", "%")) else ())]
+        summed = {self.memo[k] for x in inside for k in ((id(x), EXACT, False),) if k in self.memo}
+        for r in sorted({n for n, x in enumerate(self.t.types) if x == EXACT} | summed):
+            self.t.pre.append(self.scalar("bnot", "pred", self.outside_64(r)))
 
     def node(self, e: Node) -> int:
         t, name = self.element(e.types[0]), e.op.name
@@ -152,6 +171,8 @@ class Builder:
                 self.t.bad.append((self.add(Ins("ne", EXACT, (self.add(held), args[0]))), f"{e}: {t} does not hold the index"))
             return made
         if t == EXACT:
+            for a, r in zip(e.args, args):
+                self.holds_64(a, r)
             if name in ("floordiv", "mod"):
                 self.positive(args[1], e)
             return self.add(Ins(name, EXACT, tuple(args)))
@@ -240,5 +261,6 @@ def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False
     b.right_side = True
     assert isinstance(rule.right, Expr)
     b.t.right = b.value(rule.right, t)
+    b.assume_64()
     return b.t
 

@@ -51,6 +51,19 @@ class Wrong(unittest.TestCase):
         said = self.refused(rewrite(n // k, 0, when=within(n, 0, k + 1)), "not equal at index")
         self.assertRegex(said, r"n += 0x1  1")
 
+    def test_index_has_64_bits(self) -> None:
+        """Each bound of indexing.py that keeps numbers in 64 bits is needed: without it the proof of its rule fails."""
+        large = lambda c: isinstance(c, lang.Guard) and c.name == "within" and isinstance(c.args[1], lang.Lit) and c.args[1].value < -2**32
+        tried = 0
+        for r in load.load_index().rules:
+            conditions = lang.parts(r.when)
+            for c in filter(large, conditions):
+                other = lang.Rule("rewrite", r.left, r.right, lang.All([x for x in conditions if x is not c]), r.where)
+                load.identify([other])
+                self.assertIn("more than 64 bits", report.report(prove.prove([other], {}, solver=False))[0], f"{r.text} without {c}")
+                tried += 1
+        self.assertGreater(tried, 10)
+
     def test_budget(self) -> None:
         self.refused(rewrite(tanh.bf16(a), a), "off by more than its budget at bf16", "exactly", "budget")
 

@@ -286,6 +286,16 @@ INDEX = [
     rewrite(max.index(max.index(n, k), m),      max.index(n, m),        when=m < k),
     rewrite((n // k) // m,                      n // (k + m)),
 ]
+INDEX_64 = [                                    # what is divided or compared has 64 bits; indexing.py bounds each of these
+    rewrite((n // k + rest) // m,               (n + rest*k) // (k*m)),
+    rewrite((n // k + rest) // m,               (n + rest*k) // (k*m),  when=within(n, -2**40, 2**40) & within(rest, -2**45, 2**45) & (k < 2**21)),
+    rewrite(le.index(n, i),                     lt.index(n, i + 1)),
+    rewrite(lt.index(n, i),                     lt.index(n - i, 0),     when=within(n, -2**62, 2**62 + 1) & within(i, -2**62, 2**62)),
+    rewrite(eq.index(n, i),                     eq.index(n*3, i*3)),
+    rewrite(lt.index(n // k + rest, 0),         lt.index(n + rest*k, 0)),
+    rewrite(min.index(n, i),                    min.index(n + 1, i + 1) - 1),
+    rewrite(n // k,                             (n*2) // (k*2)),
+]
 TEXTS = [                                       # instructions on integers and bits
     asm(div.u32(a, 145249),                     '{ .reg .b32 h; mul.hi.u32 h, %a, 3875757861; shr.u32 %d, h, 17; }'),
     asm(add.u32(a, 1),                          '{ .reg .pred p; setp.eq.u32 p, %a, 0x12345678; add.u32 %d, %a, 1; @p mov.u32 %d, 7; }'),
@@ -309,4 +319,4 @@ TEXTS = [                                       # instructions on integers and b
     asm(cvt.u32.u64(shrl.u64(a, 32)),           '{ .reg .b32 h; mov.b64 {%d, h}, %a; }'),
     asm(add.u64(cvt.u64.u32(a), b),             '{ .reg .b64 h; cvt.s64.s32 h, %a; add.u64 %d, h, %b; }'),
 ]
-VALUES = (OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX)
+VALUES = (OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64)
