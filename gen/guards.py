@@ -4,7 +4,7 @@ The engine decides a *fact* from what it knows about a node, and claims it only 
 (src/rewrite/guards.c has one case for each). A proof assumes the fact's `meaning`, a C expression over the values of its parameters.
 A *flag* is part of a node's identity: all nodes that the rule matched carry it (`~flag`: the root does not). A *use* counts users of a
 node; only isel has counts. A *feature* is a word of TARGET's `features=`: gen/ decides it, and leaves a rule out of the tables of a
-target that lacks the feature.
+target that lacks the feature. A *permit* says what the proof lets the sides differ in; it decides nothing when the rule is matched.
 
     within(n, 0, k)     n is an index, 0 <= n < k wherever n is evaluated
     known_zero(x, 7)    the low three bits of the integer x are never set
@@ -20,7 +20,7 @@ from gen import ops
 @dataclass(frozen=True)
 class Guard:
     name: str
-    kind: str                     # fact, flag, use, feature
+    kind: str                     # fact, flag, use, feature, permit
     parameters: Tuple[str, ...]   # names; the first is the value that a fact is about, the others are integer constants
     classes: str                  # letters of Type.cls that the value may have
     meaning: str                  # C, over the parameters' names; floats in their native C type, index as a wide integer
@@ -43,7 +43,9 @@ FACTS = [
 USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in isel, where users are counted")]
 FEATURES = [Guard("has", "feature", (), "", "1", "the target's features= names it")]
 FLAGS = [Guard(f, "flag", (), "", "1", f"every matched node carries {f}") for f in ops.FLAGS if f != "wide"]
+PERMITS = [Guard("nearer", "permit", (), "", "1",
+                 "the right side may differ if it is no further from the exact value than the left side may be, its functions off by their budgets")]
 
-ALL = [*FACTS, *USES, *FEATURES, *FLAGS]
+ALL = [*FACTS, *USES, *FEATURES, *FLAGS, *PERMITS]
 BY_NAME = {g.name: g for g in ALL}
 NUMBER = {g.name: n for n, g in enumerate([*FACTS, *USES])}  # conditions that the engine decides, in the order of code.def

@@ -167,6 +167,10 @@ class Slots:
             if self.phase == "index":
                 self.fail(f"{c}: index rules hold for every target")
             return
+        if known.kind == "permit":
+            if negate or self.phase not in ("simplify", "lower"):
+                self.fail(f"{c}: says what sides of a rewrite may differ in" + ("; it cannot be negated" if negate else ""))
+            return
         if known.kind == "flag":
             if self.phase == "index":
                 self.fail(f"{c}: index arithmetic carries no flags")

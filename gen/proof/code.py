@@ -46,6 +46,7 @@ class Terms:
     left: int = 0
     right: int = 0
     contract: str = "equal"  # equal, zeros (nsz), ulp
+    shown: int = -1  # register of the left side where `left` is not (nearer.py)
     budget: Tuple[float, float] = (0, 0)
     note: Dict[int, Expr] = field(default_factory=dict)  # register -> the expression of the rule that it holds
 

@@ -2,10 +2,12 @@
 nnan weaken what the two sides must agree in."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING, List, Optional
 
-from gen import guards
-from gen.lang import Guard, Node, Not, PatternError, Src, parts
+from gen import guards, ops
+from gen.lang import Expr, Guard, Node, Not, PatternError, Rule, Src, parts
 from gen.load import walk
 from gen.proof.code import EXACT, Ins, cls, width
 
@@ -61,14 +63,37 @@ def flagged(rule, flag: str) -> bool:  # type: ignore[no-untyped-def]
     return written or any(isinstance(c, Guard) and not isinstance(c, Not) and c.name == flag for c in parts(rule.when))
 
 
+def fused(rule: Rule) -> List[Rule]:
+    """The rule, and where it says `contract` also with one or more products of its left side fused into the sums they are terms of: the
+    right side must be one of these."""
+    if not flagged(rule, "contract"):
+        return [rule]
+    out, fma, neg = [rule], ops.OP_BY_NAME["fma"], ops.OP_BY_NAME["neg"]
+
+    def versions(e: Expr) -> List[Expr]:
+        if not isinstance(e, Node):
+            return [e]
+        made: List[Expr] = [e if all(x is y for x, y in zip(args, e.args)) else Node(e.op, e.types, e.flags, args)
+                            for args in itertools.product(*map(versions, e.args))]
+        for x in [x for x in made if isinstance(x, Node) and x.op.name in ("add", "sub")]:
+            minus = lambda y, x=x: Node(neg, x.types, x.flags, [y]) if x.op.name == "sub" else y
+            for n, (p, other) in enumerate((x.args, x.args[::-1])):
+                if isinstance(p, Node) and p.op.name == "mul" and p.types == x.types:
+                    factors = [p.args[0], p.args[1], minus(other)] if n == 0 else [minus(p.args[0]), p.args[1], other]
+                    made.append(Node(fma, x.types, x.flags, factors))
+        return made
+
+    for left in versions(rule.left)[1:]:
+        out.append(replace(rule, left=left, programs={}))
+    return out
+
+
 def float_contract(b: "Builder", result: str) -> None:
     """nsz: the sides may differ in the sign of a zero. nnan: no value is a nan."""
-    if cls(result) != "F":
-        return
-    if flagged(b.rule, "nsz"):
+    if cls(result) == "F" and flagged(b.rule, "nsz"):
         b.t.contract = "zeros"
     if flagged(b.rule, "nnan"):
-        values = [r for r, t in enumerate(b.t.types) if t != "side" and cls(t) == "F"] + [b.t.left]
+        values = [r for r, t in enumerate(b.t.types) if t != "side" and cls(t) == "F"] + ([b.t.left] if cls(result) == "F" else [])
         b.t.pre += [b.scalar("eq", b.t.type_of(r), r, r) for r in values]
 
 

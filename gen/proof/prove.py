@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import itertools
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gen import lang, load, ops
-from gen.proof import complex_parts, driver
+from gen.proof import complex_parts, driver, facts
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import assumed, modes_of
 from gen.proof.driver import Domain, Job, Result
@@ -261,6 +261,16 @@ def judged(case: Case, r: Result) -> Outcome:
 
 def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: int = 1 << 16) -> List[Proof]:
     """A proof for each rule, in order. Without z3, cases that only it can prove are tested."""
+    versions = [facts.fused(r) for r in rules]
+    proofs = iter(prove_each([v for some in versions for v in some], errors, solver, samples))
+    out = []
+    for r, some in zip(rules, versions):
+        found = [next(proofs) for _ in some]
+        out.append(replace(next((p for p in found if not p.failed), found[0]), rule=r))
+    return out
+
+
+def prove_each(rules: Sequence[Rule], errors: Errors, solver: bool, samples: int) -> List[Proof]:
     from gen.proof import z3_formula
 
     cases = [(n, c) for n, r in enumerate(rules) for c in cases_of(r, errors)]

@@ -73,17 +73,18 @@ def explain(p: Proof, o: Outcome) -> str:
     assert r is not None
     right = load.text(rule.right) if isinstance(rule.right, Expr) else str(rule.right)
     what = "not equal" if t.contract != "ulp" else "off by more than its budget"
+    left = t.left if t.shown < 0 else t.shown
     table = rows(o)
     if r.why >= 0:
-        what = f"outside its domain, {t.bad[r.why][1]},"
-    table += [(f"left  {load.text(rule.left)}", shown(r.values[t.left], t.type_of(t.left))),
+        what = f"outside its domain, {t.bad[r.why][1]}," if t.shown < 0 else f"{t.bad[r.why][1]},"
+    table += [(f"left  {load.text(rule.left)}", shown(r.values[left], t.type_of(left))),
               (f"right {right}", shown(r.values[t.right], t.type_of(t.right)))]
     if t.contract == "ulp":
         ulp, absolute = t.budget
         table.append(("budget", f"{ulp:g} ulp" + (f" and {absolute:g}" if absolute else "")))
     for reg in sorted(t.note):
         e = t.note[reg]
-        if isinstance(e, Node) and reg not in (t.left, t.right) and len(t.note) <= 16:
+        if isinstance(e, Node) and reg not in (left, t.right) and len(t.note) <= 16:
             table.append((f"  {load.text(e)}", shown(r.values[reg], t.type_of(reg))))
     wide = min(max(len(n) for n, _ in table), 60)
     return "\n".join([f"{where}: error: {what} at {at}: {rule.text}", *(f"    {n:{wide}} = {v}" for n, v in table)])

@@ -9,7 +9,7 @@ from typing import Dict, Optional, Set, Tuple
 
 from gen import ops
 from gen.errors import error_of
-from gen.proof import facts
+from gen.proof import facts, nearer
 from gen.forms import is_const
 from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Type, Var, Width, children, parts
 from gen.load import walk
@@ -247,7 +247,7 @@ def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False
     b.left_ids = {id(e) for e in walk(rule.left)}
     left = rule.left
     t = b.element(left.result if isinstance(left, Node) else Type("index"))
-    if budget is not None and isinstance(left, Node):
+    if budget is not None and isinstance(left, Node) and not nearer.asked(rule):
         args = tuple(b.value(a, b.element(left.operand_type(n))) for n, a in enumerate(left.args))
         b.t.left = b.add(Ins("function", t, args, left.op.name))
         b.t.contract, b.t.budget = "ulp", budget
@@ -261,6 +261,8 @@ def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False
     b.right_side = True
     assert isinstance(rule.right, Expr)
     b.t.right = b.value(rule.right, t)
+    if nearer.asked(rule):
+        nearer.contract(b, b.t.right, t)
     b.assume_64()
     return b.t
 

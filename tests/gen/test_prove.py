@@ -93,6 +93,28 @@ class Right(unittest.TestCase):
             condition = lang.Guard(g.name, x, *([lang.Lit(0), lang.Lit(4)][:len(g.parameters) - 1]))
             self.assertTrue(prove.cases_of(rewrite(node, node, when=condition), {})[0].terms.pre, g.name)
 
+    def test_permitted_differences(self) -> None:
+        """contract: an fma for a product and a sum. nnan: no value is a nan, of comparisons too. nearer: between values that the left side may have."""
+        from gen.lang import abs, c, contract, eq, exp, fma, max, min, nearer, neg, nnan, nsz, log1p, lt, sub  # noqa: A004
+        grown = lambda x: mul.f32(2.0, exp.f32(x))
+        for right, rule in ((True, rewrite(add.f32(mul.f32(a, b), c), fma.f32(a, b, c), when=contract)),
+                            (True, rewrite(sub.f32(c, mul.f32(a, b)), fma.f32(neg.f32(a), b, c), when=contract)),
+                            (False, rewrite(sub.f32(c, mul.f32(a, b)), fma.f32(a, b, c), when=contract)),
+                            (False, rewrite(add.f32(mul.f32(a, b), c), fma.f32(a, b, c))),
+                            (False, rewrite(add.f32(add.f32(a, b), c), add.f32(a, add.f32(b, c)), when=contract)),
+                            (True, rewrite(eq.f32(a, a), True, when=nnan)), (False, rewrite(eq.f32(a, a), True, when=nsz)),
+                            (True, rewrite(select.f32(lt.f32(a, b), a, b), min.f32(a, b), when=nnan & nsz)),
+                            (False, rewrite(select.f32(lt.f32(a, b), a, b), min.f32(a, b), when=nnan)),
+                            (True, rewrite(add.f32(exp.f32(a), exp.f32(a)), grown(a), when=nearer)),
+                            (False, rewrite(add.f32(exp.f32(a), exp.f32(a)), grown(a))),
+                            (False, rewrite(add.f32(exp.f32(a), exp.f32(a)), mul.f32(1.0, exp.f32(a)), when=nearer)),
+                            (False, rewrite(add.f32(exp.f32(a), exp.f32(a)), mul.f32(2.000001, exp.f32(a)), when=nearer)),
+                            (False, rewrite(mul.f32(exp.f32(a), 0.0), 0.0, when=nearer)),  # nan where exp is inf
+                            (False, rewrite(log1p.f32(exp.f32(a)), max.f32(a, 0.0), when=nearer))):
+            self.assertEqual(not proof(rule).failed, right, rule.text)
+        with self.assertRaisesRegex(lang.PatternError, "0 functions that may be off"):
+            proof(rewrite(add.f32(a, 0.0), abs.f32(a), when=nearer))
+
     def test_error_is_measured(self) -> None:
         p = proof(rewrite(tanh.bf16(a), lang.cvt.bf16.f32(tanh.f32.approx(lang.cvt.f32.bf16(a)))))
         self.assertFalse(p.failed)
