@@ -8,11 +8,13 @@ a `PatternError`, which carries the file and line of the faulty pattern.
 """
 from __future__ import annotations
 
+import re as _re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 from gen import guards as _guards, ops as _ops, rates as _rates
 from gen.expr import *
+from gen.forms import operand_variables as _operand_variables
 
 KiB = 1024
 
@@ -88,11 +90,26 @@ class Budget:
     approx_abs: float
 
 
+def _positions(left: Expr, text: str) -> str:
+    """The text with each %{name} replaced by the operand's position: %a, %b or %c. A name or position that is no operand is an error."""
+    names = [v.name for v in _operand_variables(left)]
+    def place(m: Any) -> str:
+        if m.group(1) not in names[:3]:
+            fail(f"'{text}': {m.group(0)} is no operand of {left}, which has {', '.join(names) or 'none'}")
+        return "%" + "abc"[names.index(m.group(1))]
+    out = _re.sub(r"%\{(\w*)\}", place, text)
+    for letter in _re.findall(r"%([a-z])(?![A-Za-z0-9_])", out):
+        if letter not in "dp" and (letter not in "abc" or "abc".index(letter) >= len(names)):
+            fail(f"'{text}': %{letter} is no operand of {left}, which has {len(names)}: %a is the first; %{{{names[0] if names else 'a'}}} names one")
+    return out
+
+
 def _rule(kind: str, left: Any, right: Any, when: Optional[Cond], err: Optional[float] = None) -> Rule:
     if when is not None and not isinstance(when, Cond):
         fail("when= is not a condition")
-    r = right if isinstance(right, str) else lift(right)
-    return Rule(kind, lift(left), r, when, here(), err)
+    of = lift(left)
+    r = lift(right) if not isinstance(right, str) else right if kind == "lookup" else _positions(of, right)
+    return Rule(kind, of, r, when, here(), err)
 
 
 def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Any:

@@ -98,5 +98,25 @@ class Language(unittest.TestCase):
         self.one("del INSTR\n", "INSTR is missing", 1)
 
 
+class Operands(unittest.TestCase):
+    """%{name} in an instruction's text is the operand of that name; %a is the first, whatever its name."""
+
+    def test_names_are_places(self) -> None:
+        from gen.lang import a, add, asm, b, c, fma, intr
+        self.assertEqual(asm(add.f32(b, a), "add.f32 %d, %{a}, %{b};").right, "add.f32 %d, %b, %a;")
+        self.assertEqual(asm(add.f32(b, a), "add.f32 %d, %a, %b;").right, "add.f32 %d, %a, %b;")
+        self.assertEqual(intr(fma.f32(c, a, b), "llvm.fma(%{c}, %{a}, %{b})").right, "llvm.fma(%a, %b, %c)")
+
+    def test_no_operand(self) -> None:
+        from gen.lang import PatternError, a, asm, b, c, neg, sub, x
+        for left, text, said in ((neg.f32(a), "neg.f32 %d, %{b};", "%{b} is no operand of neg.f32(a), which has a"),
+                                 (neg.f32(x), "neg.f32 %d, %b;", "%b is no operand of neg.f32(x), which has 1"),
+                                 (sub.f32(a, c), "sub.f32 %d, %a, %c;", "%c is no operand"), (sub.f32(a, b), "sub.f32 %d, %a, %e;", "%e is no operand")):
+            with self.assertRaises(PatternError) as e:
+                asm(left, text)
+            self.assertIn(said, str(e.exception))
+        self.assertEqual(asm(neg.f32(a), "{ mov.u32 %d, %tid.x; }").right, "{ mov.u32 %d, %tid.x; }")
+
+
 if __name__ == "__main__":
     unittest.main()

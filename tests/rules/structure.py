@@ -49,6 +49,8 @@ WRONG = [
     ("INSTR = [rewrite(tanh.f32(a), exp.f32(a))]\n", "", "does not belong to the isel phase"),
     ("LOWER = [asm(tanh.f32(a), 'tanh.approx.f32 %d, %a;')]\n", "", "does not belong to the lower phase"),
     # instructions
+    ("INSTR = [asm(sub.f32(a, b), 'sub.rn.f32 %d, %{a}, %{c};')]\n", "", "%{c} is no operand of sub.f32(a, b)"),
+    ("INSTR = [asm(sub.f32(a, c), 'sub.rn.f32 %d, %a, %c;')]\n", "", "%c is no operand of sub.f32(a, c)"),
     ("INSTR = [asm(sqrt.f32(a), 'sqrt.approx.f32 %d, %a;')]\n", "", "sqrt.approx.f32 is not exact: state its error"),
     ("INSTR = [asm(div.f32(a, b), '{ div.full.f32 %d, %a, %b; }')]\n", "", "div.full.f32 is not exact"),
     ("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %b;')]\n", "", "k is a constant"),
