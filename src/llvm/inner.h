@@ -233,6 +233,9 @@ typedef struct {
 /* Builds the statements of the next scope, from `block` on, and its n yields. */
 LlScopeEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef block, const IrRef *yields, uint32_t n);
 
+/* addresses.c */
+void ll_plain_addresses(LlBuild *b); /* addresses in units of elements */
+
 /* function.c */
 void ll_build(LlBuild *b); /* the kernel and its functions */
 
