@@ -1,30 +1,50 @@
-/* addresses.c: addresses from one pointer count elements of one type.
+/* addresses.c: addresses from one pointer that count by the same number count elements of one type.
  *
- * Needs an optimised module; leaves one in which no address is computed in units of an array where others from the same
- * pointer are not. instcombine turns x[14*i] into element i of an array of [14 x float]. LLVM's load-store-vectorizer
- * compares the operands of two addresses and not the types that they count: where i has a known interval, it takes
- * x[14*i] and x[i] for one address, and one of the loads for both (LLVM 22.1).
+ * Needs an optimised module; leaves one in which no address is computed in units of an array where another from the
+ * same pointer is not, by a number that it shares a term with. instcombine turns x[14*i] into element i of an array of
+ * [14 x float]. LLVM's load-store-vectorizer compares the operands of two addresses and not the types that they count:
+ * where i has a known interval, it takes x[14*i] and x[i] for one address, and one of the loads for both (LLVM 22.1).
  *
  *     getelementptr [14 x float], ptr %x, i64 %i  =>  getelementptr float, ptr %x, i64 (mul %i, 14)
- *         where there is a getelementptr float, ptr %x, ..
+ *         where there is a getelementptr float, ptr %x, i64 %i
  */
 #include "llvm/inner.h"
 
-/* Do addresses from this pointer, constant ones apart, count elements of several types? */
-static bool counts_several(WbbMap *known, LLVMValueRef pointer)
+/* A number and what it is the sum of, as far as the vectorizer looks; constants are none of them. */
+static uint32_t terms(LLVMValueRef v, LLVMValueRef out[3])
 {
-    WbbEntry *e = wbb_map_put(known, (uint64_t)(uintptr_t)pointer);
-    LLVMTypeRef type = NULL;
-    bool several = false;
-    for (LLVMUseRef u = e->value ? NULL : LLVMGetFirstUse(pointer); u && !several; u = LLVMGetNextUse(u)) {
+    uint32_t n = 0;
+    if (LLVMIsAZExtInst(v) || LLVMIsASExtInst(v)) v = LLVMGetOperand(v, 0);
+    if (!LLVMIsConstant(v)) out[n++] = v;
+    for (unsigned k = 0; LLVMIsABinaryOperator(v) && k < 2; k++) {
+        LLVMValueRef o = LLVMGetOperand(v, k);
+        if (LLVMIsAZExtInst(o) || LLVMIsASExtInst(o)) o = LLVMGetOperand(o, 0);
+        if (!LLVMIsConstant(o)) out[n++] = o;
+    }
+    return n;
+}
+
+static LLVMValueRef last_operand(LLVMValueRef address)
+{
+    return LLVMGetOperand(address, (unsigned)LLVMGetNumOperands(address) - 1);
+}
+
+/* Is there an address from the same pointer that counts another type by a number that has to do with this one's? */
+static bool is_taken_for_another(LLVMValueRef address)
+{
+    LLVMValueRef mine[3], theirs[3], pointer = LLVMGetOperand(address, 0);
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+    const uint32_t n = terms(last_operand(address), mine);
+    for (LLVMUseRef u = LLVMGetFirstUse(pointer); u; u = LLVMGetNextUse(u)) {
         LLVMValueRef i = LLVMGetUser(u);
         if (!LLVMIsAGetElementPtrInst(i) || LLVMGetOperand(i, 0) != pointer) continue;
-        if (LLVMIsConstant(LLVMGetOperand(i, (unsigned)LLVMGetNumOperands(i) - 1))) continue;
-        several = type && type != LLVMGetGEPSourceElementType(i);
-        type = LLVMGetGEPSourceElementType(i);
+        if (LLVMGetGEPSourceElementType(i) == type) continue;
+        const uint32_t m = terms(last_operand(i), theirs);
+        for (uint32_t j = 0; j < n; j++)
+            for (uint32_t k = 0; k < m; k++)
+                if (mine[j] == theirs[k]) return true;
     }
-    if (!e->value) e->value = several ? 2 : 1;
-    return e->value == 2;
+    return false;
 }
 
 /* The address in units of the elements of its arrays. */
@@ -52,12 +72,11 @@ static bool counts_arrays(LLVMValueRef i)
 
 void ll_plain_addresses(LlBuild *b)
 {
-    WbbMap known = {.arena = b->arena};
     for (LLVMValueRef f = LLVMGetFirstFunction(b->module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
             for (LLVMValueRef next, i = LLVMGetFirstInstruction(block); i; i = next) {
                 next = LLVMGetNextInstruction(i);
-                if (!counts_arrays(i) || !counts_several(&known, LLVMGetOperand(i, 0))) continue;
+                if (!counts_arrays(i) || !is_taken_for_another(i)) continue;
                 LLVMReplaceAllUsesWith(i, by_element(b, i));
                 LLVMInstructionEraseFromParent(i);
             }
