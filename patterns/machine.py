@@ -99,6 +99,7 @@ TUNE = [                                        # every heuristic is data
     tune('fuse.roots',        value=16,     because='outputs of such a kernel: each takes an address, and a value that waits for its store'),
     tune('fuse.move',         value=4,      because='instructions of a pad or concatenate for an element: a comparison, a select, part of an index'),
     tune('fuse.tie',          value=10,     because='percent of a launch that computing a value again must save, where a kernel can leave it in memory'),
+    tune('fuse.wait',         value=160,     because='clocks of an operation that others wait for, in long code: a load, a call'),
     tune('fuse.leaves',       value=8,      because='values in memory that a kernel reads to compute another again: each load takes a register and time'),
     tune('fuse.cone',         value=256,    because='operations that are looked at to say what computing a value again costs: more are never cheap'),
     tune('range.min_bytes',   value=128,    because='shorter contiguous stretches of an operand would fill cache lines in pieces'),

@@ -68,6 +68,7 @@ typedef struct {
     double byte, slot, launch;      /* a byte of DRAM, an instruction of one thread, a kernel */
     double function, long_function, move; /* instructions of an exponential, of a sine, of a pad */
     double f64;                     /* times as long as f32 */
+    double wait;                    /* an operation of a thread, for those that wait for it */
     double straight;                /* elements of a reduction that each thread computes by itself, at most */
     double tie;                     /* of a launch: what computing a value again must save where a kernel leaves it */
     double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */

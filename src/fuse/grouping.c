@@ -59,12 +59,15 @@ static void add_use(FuseWork *w, FuseNeeds *n, FuseUse u)
     for (uint32_t k = 0; k < n->uses.n; k++) {
         FuseUse *x = &n->uses.items[k];
         if (x->kernel != u.kernel) continue;
-        if (fuse_same_pos(&w->atoms, &x->pos, &u.pos)) return;
+        if (fuse_same_pos(&w->atoms, &x->pos, &u.pos)) {
+            x->serial = WBB_MAX(x->serial, u.serial);
+            return;
+        }
         if (!x->pos.known) unknown = x;
         of_kernel++;
     }
     if (of_kernel >= POSITIONS) u.pos = (FusePos){.count = fuse_count(&w->atoms, &u.pos)}, u.shares = false;
-    if (unknown && !u.pos.known) unknown->pos.count += u.pos.count;
+    if (unknown && !u.pos.known) unknown->pos.count += u.pos.count, unknown->serial += u.serial;
     else WBB_PUSH(w->arena, &n->uses, u);
 }
 
@@ -82,6 +85,16 @@ static FusePos operand_pos(FuseWork *w, const HloInstruction *user, uint32_t k, 
         return of && hlo_same_dims(of, x->shape) ? u->pos : (FusePos){.count = (double)hlo_elements(x->shape)};
     }
     return fuse_operand_pos(&w->atoms, user, k, &u->pos);
+}
+
+/* How many elements of x one thread computes for one of the user: a part of one, if other threads' elements of the user
+ * come from other operands. */
+static double times(const HloInstruction *user, const HloInstruction *x, const FuseUse *u)
+{
+    if (user->shape->type == SC_TUPLE || x->shape->type == SC_TUPLE) return 1;
+    const double results = WBB_MAX((double)hlo_elements(user->shape), 1);
+    if (user->opcode == HLO_CONCATENATE) return (double)hlo_elements(x->shape) / results;
+    return user->opcode == HLO_REDUCE && !u->shares ? WBB_MAX((double)hlo_elements(x->shape) / results, 1) : 1;
 }
 
 static FuseNeeds needs_of(FuseWork *w, uint32_t id)
@@ -103,6 +116,7 @@ static FuseNeeds needs_of(FuseWork *w, uint32_t id)
                 if (user->operands[x] == i) {
                     FuseUse u = w->uses[user->id].items[j];
                     u.pos = operand_pos(w, user, x, &w->uses[user->id].items[j]);
+                    u.serial *= times(user, i, &u);
                     add_use(w, &n, u);
                 }
     }
@@ -366,13 +380,16 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
             return false;
         }
     }
-    double again = -(double)hlo_elements(i->shape);
-    for (uint32_t j = 0; j < n->uses.n; j++) again += computed(w, &n->uses.items[j]);
-    const double work = again * fuse_work(w->rates, i) * w->rates->slot;
+    double again = -(double)hlo_elements(i->shape), serial = -1;
+    for (uint32_t j = 0; j < n->uses.n; j++) {
+        again += computed(w, &n->uses.items[j]);
+        serial += n->uses.items[j].serial;
+    }
+    const double work = again * fuse_work(w->rates, i) * w->rates->slot, chain = serial * w->rates->wait;
     const double memory = 2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
-    if (is_free(i) || work <= memory) return true;
-    say(w, i, "not in the kernel of %s: elements that it would compute again take %.2f us, memory %.2f us",
-        name_of(w, u->kernel), work * 1e6, memory * 1e6);
+    if (is_free(i) || WBB_MAX(work, chain) <= memory) return true;
+    say(w, i, "not in the kernel of %s: elements that %s would compute again take %.2f us, memory %.2f us",
+        name_of(w, u->kernel), work < chain ? "one thread" : "it", WBB_MAX(work, chain) * 1e6, memory * 1e6);
     return false;
 }
 

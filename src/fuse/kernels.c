@@ -26,7 +26,7 @@ uint32_t fuse_new_kernel(FuseWork *w, const HloInstruction *root)
 {
     const uint32_t n = w->kernels.n;
     FuseKernel k = {.space = fuse_new_pos(&w->atoms, array_of(root->shape))};
-    FuseUse use = {.kernel = n, .pos = k.space};
+    FuseUse use = {.kernel = n, .pos = k.space, .serial = 1};
     switch (root->opcode) {
     case HLO_REDUCE:
         k.space = fuse_new_terms(&w->atoms, root, &k.space);

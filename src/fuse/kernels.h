@@ -9,6 +9,7 @@ typedef struct {
     uint32_t kernel;
     FusePos pos;
     bool shares; /* a reduction whose terms are the kernel's space */
+    double serial; /* times that one thread computes it, at most */
 } FuseUse;
 
 typedef struct { FuseUse *items; uint32_t n, capacity; } FuseUses;

@@ -20,6 +20,7 @@ static FuseRates rates_of(const TgTarget *t)
                        .long_function = tuned(t, "work.long_function"),
                        .move = tuned(t, "fuse.move"),
                        .f64 = 128 / rate(t, "pipe.f64"),
+                       .wait = tuned(t, "fuse.wait") / rate(t, "clock"),
                        .straight = tuned(t, "reduce.straight"),
                        .tie = tuned(t, "fuse.tie") / 100,
                        .sms = t->sms,
