@@ -6,8 +6,7 @@
  *     r = rsqrt(v)  b = broadcast(r)  ROOT y = multiply(x, b)      y is a ROOT, b and r are INLINE: only y uses them
  */
 #include "fuse/fuse.h"
-
-#include <string.h>
+#include "hlo/normalise.h"
 
 enum { KERNEL_LIMIT = 200 }; /* instructions of one kernel */
 enum { SMALL = 64 }; /* elements of a constant that is written into the kernel, at most */
@@ -177,9 +176,8 @@ FuseRole *fuse_decide(WbbArena *a, const HloComputation *c)
 /* Copies what it reads as it is, which takes no kernel. */
 static bool is_memory_copy(const HloInstruction *i)
 {
-    const HloShape *s = i->shape, *x = i->n_operands ? i->operands[0]->shape : NULL;
-    if (i->opcode != HLO_COPY || s->type == SC_TUPLE || x->rank != s->rank) return false;
-    return !s->rank || !memcmp(s->minor_to_major, x->minor_to_major, s->rank * sizeof *s->minor_to_major);
+    return i->opcode == HLO_COPY && i->shape->type != SC_TUPLE &&
+           hlo_same_layout(i->shape, i->operands[0]->shape);
 }
 
 FuseRole *fuse_decide_given(WbbArena *a, const HloComputation *c)

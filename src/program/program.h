@@ -132,6 +132,8 @@ bool prog_has_bundle(const char *folder); /* has a kernel.json: a bundle of a st
 
 /* read.c: a wbb_fail at file:line:col if anything does not fit. */
 ProgModule *prog_read(WbbCx *cx, WbbArena *a, const char *folder);
+/* The elements of a constant whose file is in the program's folder. */
+const void *prog_read_constant(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgValue *x, const ProgBuffer *b);
 /* Reads the constants, too, so that neither running nor writing the program needs its folder any more. */
 void prog_detach(WbbCx *cx, WbbArena *a, ProgModule *p);
 /* The text of program.json alone; steps have no text. `file` is its name in messages. */

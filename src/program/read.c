@@ -279,6 +279,11 @@ ProgModule *prog_read(WbbCx *cx, WbbArena *a, const char *folder)
     return p;
 }
 
+const void *prog_read_constant(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgValue *x, const ProgBuffer *b)
+{
+    return bd_read_npy(cx, a, wbb_format(a, "%s/%s", p->folder, b->file), x->type, x->dims, x->rank, NULL);
+}
+
 void prog_detach(WbbCx *cx, WbbArena *a, ProgModule *p)
 {
     if (!p->folder) return;
@@ -288,8 +293,7 @@ void prog_detach(WbbCx *cx, WbbArena *a, ProgModule *p)
             const ProgValue *x = &c->values[v];
             ProgBuffer *b = &c->buffers[x->buffer];
             if (b->place != PROG_CONSTANT || x->of != v || !b->file) continue;
-            const char *path = wbb_format(a, "%s/%s", p->folder, b->file);
-            b->literal = bd_read_npy(cx, a, path, x->type, x->dims, x->rank, NULL);
+            b->literal = prog_read_constant(cx, a, p, x, b);
         }
     }
     p->folder = NULL;

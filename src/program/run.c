@@ -261,13 +261,10 @@ static void load_constants(Run *r)
             if (b->place != PROG_CONSTANT || x->of != v) continue;
             if (!b->file)
                 wbb_decline(r->cx, (WbbLoc){0}, WHY_OPERATION, "the text leaves out the value of constant %s", x->name);
-            const char *path = wbb_format(r->arena, "%s/%s", r->p->folder, b->file);
             const BdBuffer d = prog_describe(x);
             uint8_t *bytes = wbb_alloc(r->arena, (size_t)b->bytes + 16);
-            const void *logical;
             if (r->p->folder) {
-                logical = bd_read_npy(r->cx, r->arena, path, x->type, x->dims, x->rank, NULL);
-                bd_to_physical(r->cx, &d, logical, bytes);
+                bd_to_physical(r->cx, &d, prog_read_constant(r->cx, r->arena, r->p, x, b), bytes);
             } else if (b->splat) {
                 const size_t size = (size_t)bd_npy_bytes(x->type), n = (size_t)bd_elements(x->dims, x->rank);
                 uint8_t *all = wbb_alloc(r->arena, wbb_mul_size(r->arena, n, size) + 1);
