@@ -31,13 +31,19 @@ static PipeRun run_of(WbbCx *cx, const Job *j)
                      .n_inputs = j->p->n_inputs, .accuracy = j->p->options.accuracy, .threads = j->o.threads};
 }
 
-/* The kernel of a step. Its text is parsed anew, as its module belongs to the program. */
+/* The kernel of a step, which is declined where it was left out. */
+static const wb_kernel *compiled(WbbCx *cx, const wb_program *p, const ProgStep *s)
+{
+    const WbStepKernel *k = &p->kernels[wb_program_kernel_of(p, s)];
+    if (!k->kernel) wbb_decline(cx, (WbbLoc){.file = s->file}, k->why, "the kernel of step %s was left out", s->name);
+    return k->kernel;
+}
+
+/* Its text is parsed anew, as its module belongs to the program. */
 static ProgKernel kernel_of(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s)
 {
     const Job *j = arg;
-    const WbStepKernel *k = &j->p->kernels[wb_program_kernel_of(j->p, s)];
-    if (!k->kernel) wbb_decline(cx, (WbbLoc){.file = s->file}, k->why, "the kernel of step %s was left out", s->name);
-    return (ProgKernel){.bundle = k->kernel->result.bundle,
+    return (ProgKernel){.bundle = compiled(cx, j->p, s)->result.bundle,
                         .module = hlo_parse(cx, a, s->file, s->text, strlen(s->text))};
 }
 
@@ -101,8 +107,7 @@ static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
 {
     const Job *j = arg;
     const ProgStep *s = c->text.s;
-    const WbStepKernel *k = &j->p->kernels[wb_program_kernel_of(j->p, s)];
-    if (!k->kernel) wbb_decline(cx, (WbbLoc){.file = s->file}, k->why, "the kernel of step %s was left out", s->name);
+    compiled(cx, j->p, s);
     PipeOptions o = j->p->options;
     PipeRun run = run_of(cx, j);
     run.arrays = NULL, run.n_inputs = 0, run.blocks = j->o.blocks;
