@@ -209,27 +209,28 @@ static void guarded_program(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-/* Is the file a program? `declined`: as a kernel. */
-static bool is_program(WbbCx *cx, const CompileOptions *o, const char *file, bool declined)
+/* PROG_SINGLE as well of what options about a single kernel ask for. */
+static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file)
 {
-    if (prog_is_folder(file)) return true;
-    if (o->emit || o->json || !wbb_file_exists(file) || wbb_is_dir(file)) return false;
+    if (prog_is_folder(file)) return PROG_FUSIONS;
+    if (o->emit || o->json || !wbb_file_exists(file) || wbb_is_dir(file)) return PROG_SINGLE;
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
-    const bool several = prog_kind(file, text, n) >= (declined ? PROG_SEVERAL : PROG_FUSIONS);
+    const ProgKind kind = prog_kind(file, text, n);
     wbb_arena_free(a);
-    return several;
+    return kind;
 }
 
 static WbbStatus compile_file(WbbCx *cx, File *f)
 {
     WbbStatus s = WBB_DECLINED;
     const size_t before = strlen(cx->messages);
-    bool program = is_program(cx, f->o, f->file, false);
+    const ProgKind kind = kind_of(cx, f->o, f->file);
+    bool program = kind == PROG_FUSIONS;
     if (!program) {
         s = wbb_guard(cx, guarded_file, f);
-        program = s == WBB_DECLINED && is_program(cx, f->o, f->file, true);
+        program = s == WBB_DECLINED && kind != PROG_SINGLE;
         if (program) {
             wbb_forget_since(cx, before); /* why it is no kernel */
             wbb_note(cx, (WbbLoc){.file = f->file}, "no single kernel computes it: it is compiled as a program");
