@@ -115,6 +115,12 @@ def addresses_of(memory: Sequence[Memory]) -> Any:
     return (c_void_p * max(len(memory), 1))(*(m.address for m in memory))
 
 
+def outputs_of(specs: Sequence[Spec]) -> Tuple[List[Any], Any]:
+    """New arrays of the host of these types and shapes, and their addresses."""
+    outputs = [numpy.empty(s.shape, s.dtype) for s in specs]
+    return outputs, (c_void_p * max(len(outputs), 1))(*(o.ctypes.data for o in outputs))
+
+
 def one_or_all(outputs: List[Any]) -> Any:
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -217,8 +223,7 @@ class Kernel:
             if on == "sim" or not all(m.on_gpu for m in memory):
                 raise ValueError("some arrays are on a GPU: all must be, and on=\"gpu\"")
             return one_or_all(self._enqueue(memory, int(stream or 0)))
-        outputs = [numpy.empty(s.shape, s.dtype) for s in self.outputs]
-        into = (c_void_p * max(len(outputs), 1))(*(o.ctypes.data for o in outputs))
+        outputs, into = outputs_of(self.outputs)
         if on == "gpu":
             called(lib.wb_gpu_run, self._pointer, addresses_of(memory), into, 0)
         else:
@@ -231,12 +236,10 @@ class Kernel:
     def check(self, *arrays: Any, case: str = "n", seed: int = 0, blocks: int = 0, threads: int = 1) -> Verdict:
         """Runs the kernel in the simulator, checks every access to memory, and compares each element with the bounds of what the HLO text
         allows. Without arrays inputs are made: `case` n, e, p, t, s or c (warpburg.h), by `seed`. `blocks`: only a sample of so many."""
-        memory, v, r = self._memory(arrays) if arrays else [], _library.Verdict(), _library.Result()
+        memory, v = self._memory(arrays) if arrays else [], _library.Verdict()
         w = _library.Watched(self, memory, threads=threads, case=case, seed=seed, blocks=blocks)
-        given = addresses_of(memory) if arrays else None
-        r.take(w.call(lib.wb_kernel_check, self._pointer, given, byref(w.options), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
-        wrong = tuple(r.messages.splitlines()) if r.status == _library.CHECK else ()
-        return Verdict(not wrong, v.compared, v.outside, v.max_ulp, wrong, r.text.rstrip("\n"))
+        wrong, report = w.checked(lib.wb_kernel_check, self._pointer, addresses_of(memory) if arrays else None, byref(w.options), byref(v))
+        return Verdict(not wrong, v.compared, v.outside, v.max_ulp, wrong, report)
 
     def profile(self, *arrays: Any, case: str = "n", seed: int = 0, blocks: int = 0) -> Profile:
         """Models the kernel's time on its GPU, from a run in the simulator (of a sample of so many blocks, if `blocks` is not 0)."""

@@ -345,3 +345,9 @@ class Watched:
     def called(self, function: Any, *arguments: Any) -> Result:
         r = Result()
         return r.take(self.call(function, *arguments, byref(r.pointer)))
+
+    def checked(self, function: Any, *arguments: Any) -> Tuple[Tuple[str, ...], str]:
+        """What a check found wrong, a message each, and its report."""
+        r = Result()
+        r.take(self.call(function, *arguments, byref(r.pointer)), (FAILED, DECLINED))
+        return tuple(r.messages.splitlines()) if r.status == CHECK else (), r.text.rstrip("\n")

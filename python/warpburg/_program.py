@@ -8,11 +8,9 @@ from ctypes import byref, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-import numpy
-
 from . import _library
 from ._arrays import Spec
-from ._kernel import Context, Kernel, addresses_of, c_options, memory_for, one_or_all, specs_of
+from ._kernel import Context, Kernel, addresses_of, c_options, memory_for, one_or_all, outputs_of, specs_of
 from ._library import Declined, called, lib, text
 
 _KINDS = tuple(s[len("step_"):] for s in _library.STEPS)
@@ -176,8 +174,7 @@ class Program:
         """Runs the program in the simulator, library calls in an evaluator: an array of the host for each of `inputs`; returns the output, or
         a tuple of them, as numpy arrays. A fault of a kernel raises Fault."""
         memory = self._memory(arrays)
-        outputs = [numpy.empty(s.shape, s.dtype) for s in self.outputs]
-        into = (c_void_p * max(len(outputs), 1))(*(o.ctypes.data for o in outputs))
+        outputs, into = outputs_of(self.outputs)
         w = _library.Watched(self, memory, outputs, threads=threads)
         w.called(lib.wb_program_run, self._pointer, addresses_of(memory), into, byref(w.options))
         return one_or_all(outputs)
@@ -187,13 +184,10 @@ class Program:
     def check(self, *arrays: Any, case: str = "n", seed: int = 0, threads: int = 1) -> ProgramVerdict:
         """Runs the program, checks every access of its kernels, and compares the outputs of each kernel, and the results, with the bounds of
         what their HLO text allows. Without arrays inputs are made: `case` n, e, p or t (warpburg.h), by `seed`."""
-        memory, v, r = self._memory(arrays) if arrays else [], _library.ProgramVerdict(), _library.Result()
+        memory, v = self._memory(arrays) if arrays else [], _library.ProgramVerdict()
         w = _library.Watched(self, memory, threads=threads, case=case, seed=seed)
-        given = addresses_of(memory) if arrays else None
-        r.take(w.call(lib.wb_program_check, self._pointer, given, byref(w.options), byref(v), byref(r.pointer)), (_library.FAILED, _library.DECLINED))
-        wrong = tuple(r.messages.splitlines()) if r.status == _library.CHECK else ()
-        return ProgramVerdict(not wrong, v.judged, v.compared, v.outside, v.max_ulp, v.whole_compared, v.whole_outside, v.whole_max_ulp, wrong,
-                              r.text.rstrip("\n"))
+        wrong, report = w.checked(lib.wb_program_check, self._pointer, addresses_of(memory) if arrays else None, byref(w.options), byref(v))
+        return ProgramVerdict(not wrong, v.judged, v.compared, v.outside, v.max_ulp, v.whole_compared, v.whole_outside, v.whole_max_ulp, wrong, report)
 
     def profile(self, *, case: str = "n", seed: int = 0, blocks: int = 0) -> ProgramProfile:
         """Models the time of the kernels on the GPU, each by itself on made inputs (on a sample of so many blocks, if `blocks` is not 0)."""
