@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Dict, List
 
-from profile_page import SIZES, brightness, seen
+from profile_page import looked_at, reads_well
 
 ROOT = Path(__file__).resolve().parent.parent
 STATIONS = "hlo maps plan emit simplify lower vectorize width isel rules llvm ptx sass time check".split()
@@ -68,16 +67,10 @@ def main() -> int:
         differ = [name for name in STATIONS if name != "sass" and new.get(name) != old.get(name)]
         if differ:
             print(f"docs/kernel.html differs in {', '.join(differ)}: python3 docs/kernel_page.py writes it anew")
-        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        if not browser:
-            print("skipped: the page in a browser: chromium is not installed")
         page.write_text(texts["written anew"].replace("</body>", PROBE + "</body>"))
-        for width, height in SIZES if browser else ():
-            for dark in (False, True):
-                facts = seen(browser or "", page, width, height, dark, folder / f"{width}_{'dark' if dark else 'light'}.png")
-                fits, bright = facts.get("wide", 9999) <= facts.get("screen", 0), brightness(facts.get("ground", "0"))
-                good = fits and abs(brightness(facts["color"]) - bright) > 120 and (bright < 128) == dark
-                passed, faults = passed + good, faults + ([] if good else [f"{width} wide, {'dark' if dark else 'light'}: {facts}"])
+        for which, dark, facts in looked_at(page, folder):
+            good = facts.get("wide", 9999) <= facts.get("screen", 0) and reads_well(facts, dark)
+            passed, faults = passed + good, faults + ([] if good else [f"{which}: {facts}"])
     for fault in faults:
         print(f"FAIL: {fault}")
     print(f"{passed} passed, {len(faults)} failed")

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "shaderdb")]
@@ -81,6 +81,24 @@ def seen(browser: str, page: Path, width: int, height: int, dark: bool, picture:
     return json.loads(title[1].replace("&quot;", '"')) if title else {"faults": ["the script did not end"]}
 
 
+def looked_at(page: Path, folder: Path) -> Iterator[Tuple[str, bool, Dict[str, Any]]]:
+    """What a browser says of the page in each size, in light and dark: (which, dark?, facts). Pictures go to the folder. Without one: nothing."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not browser:
+        print("skipped: the page in a browser: chromium is not installed")
+        return
+    for width, height in SIZES:
+        for dark in (False, True):
+            ground = "dark" if dark else "light"
+            yield f"{width} wide, {ground}", dark, seen(browser, page, width, height, dark, folder / f"{width}_{ground}.png")
+
+
+def reads_well(facts: Dict[str, Any], dark: bool) -> bool:
+    """Is the text apart from its ground, which is as dark as was asked for?"""
+    ground = brightness(facts["ground"])
+    return abs(brightness(facts["color"]) - ground) > 120 and (ground < 128) == dark
+
+
 def faults_of(facts: Dict[str, Any], dark: bool) -> List[str]:
     out = list(facts["faults"])
     if out:
@@ -91,7 +109,7 @@ def faults_of(facts: Dict[str, Any], dark: bool) -> List[str]:
         out.append(f"choosing lines marks {facts}")
     if facts["panels"] < 3:
         out.append(f"{facts['panels']} panels")
-    if abs(brightness(facts["color"]) - brightness(facts["ground"])) < 120 or (brightness(facts["ground"]) < 128) != dark:
+    if not reads_well(facts, dark):
         out.append(f"text {facts['color']} on {facts['ground']}, {'dark' if dark else 'light'} asked for")
     return out
 
@@ -114,16 +132,11 @@ def main() -> int:
         text = page.read_text(encoding="utf-8")
         faults += text_faults(text)
         passed += not faults
-        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        if not browser:
-            print("skipped: the page in a browser: chromium is not installed")
         probed = folder / "probed.html"
         probed.write_text(text.replace("<style>", BEFORE + "<style>", 1) + AFTER, encoding="utf-8")
-        for width, height in SIZES if browser else ():
-            for dark in (False, True):
-                picture = folder / f"{width}_{'dark' if dark else 'light'}.png"
-                bad = faults_of(seen(browser or "", probed, width, height, dark, picture), dark)
-                passed, faults = passed + (not bad), faults + [f"{width} wide, {'dark' if dark else 'light'}: {x}" for x in bad]
+        for which, dark, facts in looked_at(probed, folder):
+            bad = faults_of(facts, dark)
+            passed, faults = passed + (not bad), faults + [f"{which}: {x}" for x in bad]
     for fault in faults:
         print(f"FAIL: {fault}")
     print(f"{passed} passed, {len(faults)} failed")
