@@ -6,16 +6,13 @@
 The state of a loop is arrays of one shape, scalars, and a table that no iteration changes. Loops are counted, as long as a parameter says, or run until
 all elements are done; bodies compute, take rows of the table where the counter says, exchange arrays, rotate them, branch, or contain another loop.
 Where one thread cannot hold the state, the text is no kernel and runs as a program of several: for nothing else. Texts of those that fail stay
-in DIR. Ends with
-`N passed, M failed`.
+in DIR. Ends with `N passed, M failed`.
 """
-import argparse
 import random
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Dict, List, Tuple
+
+from seeds import Seeds, ended
 
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 DECLINED = "declined: control_flow: "
@@ -163,27 +160,11 @@ class Program:
         return "\n".join(self.computations) + "\n" + main
 
 
-def ended(command: List[str]) -> Tuple[int, str]:
-    """(exit status, what was said)"""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    except subprocess.TimeoutExpired:
-        return -1, "not done after 300 seconds"
-    return done.returncode, (done.stdout + done.stderr).strip()
-
-
 def main() -> int:
-    a = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    a.add_argument("warpburg")
-    a.add_argument("count", type=int, nargs="?", default=60)
-    a.add_argument("--seed", type=int, default=1)
-    a.add_argument("--folder", type=Path)
-    o = a.parse_args()
-    folder = o.folder or Path(tempfile.mkdtemp(prefix="random_loops"))
-    folder.mkdir(parents=True, exist_ok=True)
+    o = Seeds(__doc__, "random_loops", 60)
     passed = failed = programs = 0
-    for seed in range(o.seed, o.seed + o.count):
-        file = folder / f"loop_{seed}.hlo"
+    for seed in o.numbers:
+        file = o.folder / f"loop_{seed}.hlo"
         file.write_text(Program(seed).text())
         command = [o.warpburg, "run", str(file), "--check", "--target", TARGETS[seed % len(TARGETS)], "--case", "ne"[seed // 7 % 2], "-j", "1"]
         ends = [ended([*command, "--seed", str(k)]) for k in (1, 2)]
@@ -198,14 +179,11 @@ def main() -> int:
         programs += PROGRAM in ends[0][1]
         passed += 1
         file.unlink()
-    print(f"{programs} of {o.count} are programs: a thread cannot hold the state")
-    if programs > MOST_PROGRAMS * o.count:
+    print(f"{programs} of {len(o.numbers)} are programs: a thread cannot hold the state")
+    if programs > MOST_PROGRAMS * len(o.numbers):
         failed += 1
         print(f"more than {MOST_PROGRAMS:.0%}")
-    if not failed and not o.folder:
-        folder.rmdir()
-    print(f"{passed} passed, {failed} failed")
-    return int(failed > 0)
+    return o.summed_up(passed, failed)
 
 
 if __name__ == "__main__":

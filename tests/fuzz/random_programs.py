@@ -9,39 +9,27 @@ used several times, parameters that are results, and memory of parameters given 
 equal. Each is cut by price and plainly, for two targets; a module that is declined has failed. Texts of those that fail stay in DIR. Ends with
 `N passed, M failed`.
 """
-import argparse
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Optional
 
 from random_program_text import text_of
+from seeds import Seeds, ended
 
 TARGETS = ("sm_90", "sm_80", "sm_75", "sm_100", "sm_86", "sm_120", "sm_89")
 
 
 def wrong(warpburg: str, file: Path, seed: int, cut: str, target: str) -> Optional[str]:
     command = [warpburg, "run", str(file), "--check", "--cut", cut, "--target", target, "--case", "ne"[seed // 2 % 2], "--seed", str(seed), "-j", "1"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    except subprocess.TimeoutExpired:
-        return f"{' '.join(command)}: not done after 300 seconds"
-    return f"{' '.join(command)}: exit {done.returncode}: {(done.stdout + done.stderr).strip()[-400:]}" if done.returncode else None
+    status, said = ended(command)
+    return f"{' '.join(command)}: exit {status}: {said[-400:]}" if status else None
 
 
 def main() -> int:
-    a = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    a.add_argument("warpburg")
-    a.add_argument("count", type=int, nargs="?", default=30)
-    a.add_argument("--seed", type=int, default=1)
-    a.add_argument("--folder", type=Path)
-    o = a.parse_args()
-    folder = o.folder or Path(tempfile.mkdtemp(prefix="random_programs"))
-    folder.mkdir(parents=True, exist_ok=True)
+    o = Seeds(__doc__, "random_programs", 30)
     passed = failed = 0
-    for seed in range(o.seed, o.seed + o.count):
-        file = folder / f"program_{seed}.hlo"
+    for seed in o.numbers:
+        file = o.folder / f"program_{seed}.hlo"
         file.write_text(text_of(seed))
         k = seed % len(TARGETS)
         said = [w for w in (wrong(o.warpburg, file, seed, "priced", TARGETS[k]), wrong(o.warpburg, file, seed, "plain", TARGETS[(k + 3) % len(TARGETS)])) if w]
@@ -50,10 +38,7 @@ def main() -> int:
         print("\n".join(said), end="\n" if said else "")
         if not said:
             file.unlink()
-    if not failed and not o.folder:
-        folder.rmdir()
-    print(f"{passed} passed, {failed} failed")
-    return int(failed > 0)
+    return o.summed_up(passed, failed)
 
 
 if __name__ == "__main__":
