@@ -21,6 +21,7 @@ from warpburg_cli import TARGETS, Cli
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2", "shuffle:3")
 FLOATS = ("f32", "f32", "f16", "bf16", "f64")
+COMPLEX = ("c64", "c128")
 INTEGERS = ("s32", "u32", "s8", "u8", "s64", "u16", "s16")
 LOGADDEXP = """c {{
   a = {t}[] parameter(0)
@@ -127,14 +128,14 @@ def layout_of(r: random.Random, dims: Sequence[int], along: int) -> Optional[str
 
 def make(seed: int) -> Scan:
     r = random.Random(seed)
-    t = r.choice(FLOATS if r.random() < 0.6 else INTEGERS)
+    t = r.choice(FLOATS if r.random() < 0.6 else INTEGERS if r.random() < 0.7 else COMPLEX)
     rank = r.choice((1, 2, 2, 3))
     along = r.randrange(rank)
     dims = [r.choice((1, 2, 3, 5, 8, 17, 33)) for _ in range(rank)]
     dims[along] = r.choice((17, 20, 31, 64, 65, 100, 128, 200, 333, 512, 1000))
-    is_float = t in FLOATS
+    is_float = t in FLOATS + COMPLEX
     more_kinds = ["logaddexp", "pairs"] if t in ("f32", "f64") else ["and", "or", "xor"] * (not is_float)
-    kind = r.choice(["add", "add", "maximum", "minimum", "multiply"] + more_kinds)
+    kind = r.choice(["add", "add", "maximum", "minimum", "multiply"] + more_kinds if t not in COMPLEX else ["add", "multiply"])
     post = r.choice(("none", "none", "map", "tuple", "slice", "second"))
     reverse, more = r.random() < 0.4, r.choice((0, 0, 1, 1, 2)) if r.random() < 0.5 else 0
     if kind == "logaddexp":  # a thread takes the terms in order
@@ -143,6 +144,7 @@ def make(seed: int) -> Scan:
         dims[along] = max(dims[along], 65)
     extremes = ("-inf", "inf") if is_float else (LEAST[t], MOST[t])
     init = {"maximum": extremes[0], "minimum": extremes[1], "multiply": "1", "and": extremes[1], "logaddexp": "-1000", "pairs": "-inf"}.get(kind, "0")
+    init = f"({init}, 0)" if t in COMPLEX else init
     if kind in ("and",) and t.startswith("s"):
         init = "-1"
     out, w = window(dims, along, reverse, more)
@@ -151,7 +153,7 @@ def make(seed: int) -> Scan:
     term = "p"
     if r.random() < 0.5:
         term = "q"
-        half = "0.5" if is_float else "3"
+        half = "(3, 4)" if t in COMPLEX else "0.5" if is_float else "3"   # (3, 4): products overflow soon
         lines += [f"  h = {t}[] constant({half})", f"  hb = {x} broadcast(h), dimensions={{}}", f"  q = {x} {'multiply' if is_float else 'xor'}(p, hb)"]
     if kind == "pairs":
         pair = f"({y}, {shape_text('s32', out)})"
@@ -163,9 +165,10 @@ def make(seed: int) -> Scan:
         result, rt = "w", t
     whole, ry = True, shape_text(rt, out)
     if post == "map":
-        lines.append(f"  ROOT m = {ry} {'negate' if rt in FLOATS else 'not'}({result})")
+        lines.append(f"  ROOT m = {ry} {'not' if rt in INTEGERS else 'negate'}({result})")
     elif post == "tuple" and not more:
-        lines += [f"  m = {ry} {'abs' if rt in FLOATS else 'not'}({result})", f"  ROOT all = ({ry}, {x}, {ry}) tuple({result}, {term}, m)"]
+        op = "not" if rt in INTEGERS else "negate" if rt in COMPLEX else "abs"
+        lines += [f"  m = {ry} {op}({result})", f"  ROOT all = ({ry}, {x}, {ry}) tuple({result}, {term}, m)"]
     elif post == "slice":
         few = [max(1, d // 2) for d in out]
         where = ", ".join(f"[{d - f}:{d}]" for d, f in zip(out, few))

@@ -5,10 +5,8 @@
  *
  * HLO leaves the order of a sum of floats open. In EV_PLAIN the sum is taken in f64 and rounded once, which lies in the
  * middle of what the orders give. EV_BOUNDS covers every order: the interval is the sum of the intervals, widened as
- * exact.c says. A product of floats is widened by one relative rounding for each factor, unless its factors have so few
- * digits that no order rounds. Where the magnitudes above 1, or those below 1, multiply out of the range of the type,
- * some order overflows or vanishes, and the result may be anything. Other computations are applied in the order of the
- * steps.
+ * exact.c says, a product of floats or complex values as product.c says. Other computations are applied in the order of
+ * the steps.
  *
  *     add on f32, lane 0: 0, then 3, 4, 5      12;   with bounds [12 - 4e-6, 12 + 4e-6]
  */
@@ -29,10 +27,8 @@ struct EvAccumulator {
     bool widened;     /* EV_PLAIN, sums of floats: lanes[0] is f64 */
     EvTerms *terms;   /* EV_BOUNDS, sums of floats: for each accumulator */
     bool *flushed;    /* for each accumulator: a term was added by what takes subnormals for 0; NULL: nothing does */
-    /* EV_BOUNDS, products of floats, for each accumulator: log2 of the product of the magnitudes over 1, and of those
-     * under 1; the binary digits that the exact product may need, infinity where some factor is not a known number; the
-     * number of factors. */
-    double *above, *below, *digits, *factors;
+    EvProduct *products; /* EV_BOUNDS, products of floats and complex values: of each accumulator */
+    EvDisc *discs;       /* and of complex values */
     ScLoop loop;            /* rows: the operation, unless widened */
     const char *elements;   /* rows: all elements, converted as the accumulators are */
 };
@@ -109,16 +105,18 @@ static void widen(Ev *e, EvAccumulator *a)
 static void note_factors(EvAccumulator *a, const uint32_t *lanes, int64_t n, const EvBound *x)
 {
     for (int64_t k = 0; k < n; k++) {
-        int64_t lane = lanes ? lanes[k] : k;
-        double low = fabs(x[k].lo.f), high = fabs(x[k].hi.f);
-        bool zero = x[k].lo.f <= 0 && x[k].hi.f >= 0;
-        a->factors[lane]++;
-        const int digits = x[k].lo.f == x[k].hi.f && isfinite(low) ? ev_digits(low) : -1;
-        a->digits[lane] += digits < 0 ? (double)INFINITY : digits > 1 ? digits : 0;
-        if (x[k].flags & EV_MUST_NAN) continue;
-        a->above[lane] += log2(fmax(fmax(low, high), 1));
-        a->below[lane] += zero ? (low == 0 && high == 0 ? 0 : -(double)INFINITY) : log2(fmin(fmin(low, high), 1));
+        const int64_t lane = lanes ? lanes[k] : k;
+        if (a->discs) ev_note_complex_factor(ev_part_type(a->type), &a->products[lane], &a->discs[lane], &x[2 * k]);
+        else ev_note_factor(&a->products[lane], &x[k]);
     }
+}
+
+static void begin_products(Ev *e, EvAccumulator *a, bool complex)
+{
+    a->products = WBB_NEW_N(e->block, EvProduct, a->n + 1);
+    if (complex) a->discs = WBB_NEW_N(e->block, EvDisc, a->n + 1);
+    for (int64_t k = 0; complex && k < a->n; k++) a->discs[k] = EV_UNIT_DISC;
+    note_factors(a, NULL, a->n, a->lanes[0]);
 }
 
 bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial)
@@ -131,7 +129,8 @@ bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial)
     }
     bool step_by_step = e->noise && ev_random(e) % 2; /* each addition is rounded, and the order is random */
     if (sum && e->mode != EV_BOUNDS && !step_by_step) widen(e, a);
-    if (e->mode != EV_BOUNDS) return step_by_step && (sum || (a->op == OP_MUL && sc_is_float(a->type)));
+    const bool product = a->op == OP_MUL && (sc_is_float(a->type) || complex);
+    if (e->mode != EV_BOUNDS) return step_by_step && (sum || product);
     const EvBound *acc = a->lanes[0];
     if (sum) {
         a->terms = WBB_NEW_N(e->block, EvTerms, a->n * a->parts);
@@ -139,12 +138,8 @@ bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial)
             a->terms[k] = EV_NO_TERMS;
             if (!(acc[k].flags & EV_MUST_NAN)) ev_add_term(&a->terms[k], acc[k].lo.f, acc[k].hi.f);
         }
-    } else if (a->op == OP_MUL && sc_is_float(a->type)) {
-        a->above = WBB_NEW_N(e->block, double, a->n);
-        a->below = WBB_NEW_N(e->block, double, a->n);
-        a->digits = WBB_NEW_N(e->block, double, a->n);
-        a->factors = WBB_NEW_N(e->block, double, a->n);
-        note_factors(a, NULL, a->n, acc);
+    } else if (product) {
+        begin_products(e, a, complex);
     }
     return false;
 }
@@ -241,7 +236,7 @@ void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, vo
         for (int64_t k = 0; k < n; k++)
             for (int64_t j = 0; j < p; j++) acc[lanes[k] * p + j] += wide[k * p + j];
     } else {
-        if (a->above) note_factors(a, lanes, n, x[0]);
+        if (a->products) note_factors(a, lanes, n, x[0]);
         apply(part, a, lanes, n, x);
     }
 }
@@ -255,7 +250,7 @@ static void apply_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int
     for (int64_t s = 0; s < steps; s++) {
         for (uint32_t k = 0; k < a->n_arrays; k++)
             one[k] = (char *)x[k] + (size_t)(s * n) * ev_lane_bytes(part->mode, a->types[k]);
-        if (a->above) note_factors(a, lanes, n, one[0]);
+        if (a->products) note_factors(a, lanes, n, one[0]);
         apply(part, a, lanes, n, one);
     }
 }
@@ -285,27 +280,12 @@ void ev_acc_add_steps(Ev *part, EvAccumulator *a, int64_t lane, int64_t n, int64
     }
 }
 
-static const EvBound nothing_known = {{.f = -(double)INFINITY}, {.f = (double)INFINITY}, EV_MAYBE_NAN};
-
-static void close_product(EvAccumulator *a)
+static void close_products(EvAccumulator *a)
 {
     EvBound *acc = a->lanes[0];
-    double unit = ev_ulp(a->type, 1.0), top = log2(ev_largest(a->type)) - 1,
-           least = log2(ev_ulp(a->type, 0)) - log2(unit) + 1;
     for (int64_t k = 0; k < a->n; k++) {
-        EvBound *b = &acc[k];
-        if (a->factors[k] < 3) continue; /* one product is rounded once */
-        if (a->digits[k] <= 1 - log2(unit) && a->above[k] <= top &&
-            (a->below[k] >= least || a->below[k] == -(double)INFINITY))
-            continue;
-        if (a->above[k] > top || a->below[k] < least) { /* also where this order made nan of an overflow */
-            *b = nothing_known;
-            continue;
-        }
-        if (b->flags & EV_MUST_NAN) continue;
-        double grow = 1 + (a->factors[k] - 1) * 2 * unit;
-        b->lo.f = sc_to_f64(a->type, sc_from_f64(a->type, b->lo.f > 0 ? b->lo.f / grow : b->lo.f * grow));
-        b->hi.f = sc_to_f64(a->type, sc_from_f64(a->type, b->hi.f > 0 ? b->hi.f * grow : b->hi.f / grow));
+        if (a->discs) ev_close_complex_product(ev_part_type(a->type), &a->products[k], &a->discs[k], &acc[2 * k]);
+        else ev_close_product(a->type, &a->products[k], &acc[k]);
     }
 }
 
@@ -331,7 +311,7 @@ void **ev_acc_end(Ev *e, EvAccumulator *a)
         ev_close_sum(a->type, b, a->terms[k], a->terms[k].n, 0);
         if (a->flushed && a->flushed[k]) lose_subnormals(b, a->terms[k]);
     }
-    if (a->above) close_product(a);
+    if (a->products) close_products(a);
     if (a->widened && a->type != SC_F64) {
         const double *acc = a->lanes[0];
         char *r = ev_lanes(e, (size_t)(a->n * a->parts) * sc_bytes(a->type));
@@ -372,7 +352,7 @@ static void add_row_of_bounds(const Ev *e, EvAccumulator *a, int64_t lane, int64
     for (int64_t k = 0; k < n; k++) {
         const uint32_t at = (uint32_t)(lane + k);
         const EvBound pair[2] = {acc[k], x[k * step]};
-        if (a->above) note_factors(a, &at, 1, &x[k * step]);
+        if (a->products) note_factors(a, &at, 1, &x[k * step]);
         acc[k] = ev_bound_op(a->op, a->type, a->type, pair, e->accuracy);
     }
 }
@@ -408,6 +388,5 @@ void ev_acc_copy_row(const Ev *e, EvAccumulator *a, int64_t to, int64_t from, in
     const size_t bytes = a->widened ? sizeof(double) : ev_lane_bytes(e->mode, a->type);
     memcpy((char *)a->lanes[0] + (size_t)to * bytes, (char *)a->lanes[0] + (size_t)from * bytes, (size_t)n * bytes);
     if (a->terms) memcpy(a->terms + to, a->terms + from, (size_t)n * sizeof *a->terms);
-    double *const facts[] = {a->above, a->below, a->digits, a->factors};
-    for (int k = 0; a->above && k < 4; k++) memcpy(facts[k] + to, facts[k] + from, (size_t)n * sizeof(double));
+    if (a->products) memcpy(a->products + to, a->products + from, (size_t)n * sizeof *a->products);
 }

@@ -71,6 +71,24 @@ EvBound ev_bound_allowed(ScOp op, ScType t, ScBudget budget, double y);
 /* The neighbour of x that is larger, or smaller. */
 double ev_step(ScType t, double x, bool up);
 
+/* product.c: products of several factors in any order; a product of one factor is {0} and EV_UNIT_DISC before it */
+typedef struct {
+    double above, below; /* log2 of the product of the magnitudes over 1, and of those under 1 */
+    double digits;       /* binary ones that the exact product may need; infinity: some factor is not a known number */
+    double factors;
+} EvProduct;
+/* Products of complex values, the exact one being at most `radius` from (re, im), and what an order rounds. */
+typedef struct {
+    long double re, im, radius;
+    bool nan; /* some factor must be nan */
+} EvDisc;
+#define EV_UNIT_DISC ((EvDisc){1, 0, 0, false})
+void ev_note_factor(EvProduct *p, const EvBound *x);
+void ev_note_complex_factor(ScType t, EvProduct *p, EvDisc *d, const EvBound *x); /* t: of the parts; x: both of them */
+/* b: what one order gives, which is widened to what all give; a complex one has two. */
+void ev_close_product(ScType t, const EvProduct *p, EvBound *b);
+void ev_close_complex_product(ScType t, const EvProduct *p, const EvDisc *d, EvBound *b);
+
 /* bounds_complex.c: lanes of pairs (re, im) */
 void *ev_bounds_complex(Ev *e, const HloInstruction *i, int64_t n, void *const *x);
 
