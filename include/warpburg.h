@@ -74,6 +74,9 @@ typedef struct {
     int lines;          /* the PTX has `.loc` lines of the rules that made it */
     int cubin;          /* make machine code as well, if ptxas is found */
     const char *layout; /* text of the layout that the kernel must have; NULL: the cheapest */
+    /* The updates of a scatter are combined in their order, so that the result has the same bits in every run: the
+     * indices are sorted first. 0: in any order, where they are floats or overwrite each other. */
+    int deterministic;
 } wb_options;
 
 WB_API wb_context *wb_context_new(void);       /* NULL: out of memory */

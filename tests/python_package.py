@@ -33,6 +33,11 @@ ENTRY scale {
   ROOT y = f32[4,8] multiply(x, r)
 }
 """
+SCATTER = """HloModule s
+add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
+ENTRY e { x = f32[9] parameter(0)  i = s32[99,1] parameter(1)  u = f32[99] parameter(2)  ROOT y = f32[9] scatter(x, i, u), update_window_dims={},
+  inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }
+"""
 SUM = """HloModule s
 add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
 ENTRY total { p = f32[262144] parameter(0)  o = f32[] constant(0)  ROOT r = f32[] reduce(p, o), dimensions={0}, to_apply=add }
@@ -129,6 +134,7 @@ class Compiling(unittest.TestCase):
             (Path(folder) / "f.hlo").write_text(SCALE)
             self.assertIn("multiply", warpburg.compile(Path(folder) / "f.hlo").hlo)
         self.assertIn(".loc", warpburg.compile(SCALE, lines=True).ptx)
+        self.assertEqual([True, False], ["atom" in warpburg.compile(SCATTER, deterministic=d).ptx for d in (False, True)])
         self.assertIn("div.full", warpburg.compile(SCALE.replace("multiply", "divide"), accuracy="xla").ptx)
         self.assertNotIn("div.full", warpburg.compile(SCALE.replace("multiply", "divide")).ptx)
         with self.assertRaisesRegex(ValueError, "accuracy='best'"):

@@ -4,7 +4,8 @@
     random_scatters.py WARPBURG WARPBURG_RUN [--count N] [--seed S] [--folder DIR]
 
 Fusions follow from seeds S, S + 1, .. (fuzz/random_scatter_text.py): any rank, dimension numbers, type and combiner, several operands, what is
-computed before and after. Each is compiled for two targets and runs in the cases of RUNS, under an order of blocks and warps that depends on the seed. A
+computed before and after. Each is compiled for two targets and runs in the cases of RUNS, under an order of blocks and warps that depends on the seed. For
+the first target it is compiled with --deterministic, too: updates are combined in the order of the text, and all orders of blocks give the same bits. A
 fusion that is declined for a reason of ALLOWED is counted apart, one declined for any other has failed. Texts of those that fail stay in DIR. Ends with
 `N passed, M failed`.
 """
@@ -13,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -24,16 +26,24 @@ sys.path.insert(0, str(ROOT / "fuzz"))
 from random_scatter_text import generate  # noqa: E402
 from warpburg_cli import MAIN, TARGETS, Cli  # noqa: E402
 
-RUNS = ("nepst", "e")     # cases of inputs: of the first target, and of the second
+RUNS = ("nepst", "e", "en")     # cases of inputs: of the first target, of the second, and of the first with --deterministic
 ORDERS = ("forward", "reverse", "shuffle:3")
-ALLOWED: Dict[str, str] = {r"operation: .*no scalar operation|operation: \S+ of ": "an operation that no kernel has at the type"}
+ALLOWED: Dict[str, str] = {r"type: .*combined in order: elements share bytes": "updates in their order, of elements that share bytes",
+                           r"operation: .*no scalar operation|operation: \S+ of ": "an operation that no kernel has at the type"}
 Outcome = Tuple[str, str]  # passed, declined or failed; why
 
 
-def judge(compiler: Cli, runner: Cli, folder: Path, seed: int, text: str, target: str, cases: str) -> Outcome:
-    file, bundle = folder / f"{seed}_{target}.hlo", folder / f"{seed}_{target}"
+def said_of(p: "subprocess.CompletedProcess[str]") -> str:
+    facts = json.loads(p.stdout) if p.returncode == 4 and p.stdout.startswith("{") else {}
+    said = (facts.get("faults") or [facts.get("first")])[0] if facts else (p.stdout + p.stderr).strip()[-400:]
+    return f"exit {p.returncode}: {said}"
+
+
+def judge(compiler: Cli, runner: Cli, folder: Path, seed: int, text: str, target: str, cases: str, how: Sequence[str] = ()) -> Outcome:
+    stem = f"{seed}_{target}{'_'.join(how)}"
+    file, bundle = folder / f"{stem}.hlo", folder / stem
     file.write_text(text, encoding="utf-8")
-    p = compiler.call("compile", str(file), "--target", target, "-o", str(bundle))
+    p = compiler.call("compile", str(file), "--target", target, *how, "-o", str(bundle))
     if p.returncode:
         why = p.stderr.strip().replace(f"{file}:", "")[-400:]
         known = next((said for pattern, said in ALLOWED.items() if re.search(pattern, why)), None) if p.returncode == 3 else None
@@ -42,11 +52,24 @@ def judge(compiler: Cli, runner: Cli, folder: Path, seed: int, text: str, target
         order = ORDERS[(seed + ord(case)) % len(ORDERS)]
         p = runner.call("run", str(bundle), "--check", "--json", "--case", case, "--seed", str(seed), "--order", order, "-j", "1")
         if p.returncode:
-            facts = json.loads(p.stdout) if p.returncode == 4 and p.stdout.startswith("{") else {}
-            said = (facts.get("faults") or [facts.get("first")])[0] if facts else (p.stdout + p.stderr).strip()[-400:]
-            return "failed", f"--case {case} --seed {seed} --order {order}: exit {p.returncode}: {said}"
+            return "failed", f"{' '.join(how)} --case {case} --seed {seed} --order {order}: {said_of(p)}"
+    why = same_bits(runner, bundle, cases[0], seed) if how else ""
     shutil.rmtree(bundle)
-    return "passed", ""
+    return ("failed", why) if why else ("passed", "")
+
+
+def same_bits(runner: Cli, bundle: Path, case: str, seed: int) -> str:
+    """Why not: results under each order of blocks and warps."""
+    results: List[Dict[str, bytes]] = []
+    for k, order in enumerate(ORDERS):
+        out = bundle / f"out_{k}"
+        p = runner.call("run", str(bundle), "--case", case, "--seed", str(seed), "--order", order, "-o", str(out))
+        if p.returncode:
+            return f"--order {order}: {said_of(p)}"
+        results.append({f.name: f.read_bytes() for f in sorted(out.glob("out*.npy"))})
+    if not results[0]:
+        return "no result was written"
+    return "" if all(r == results[0] for r in results) else f"--deterministic --case {case} --seed {seed}: the bits depend on --order"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -66,8 +89,8 @@ def main(argv: Sequence[str]) -> int:
 
         def both(seed: int) -> List[Tuple[int, str, str, Outcome]]:
             text = generate(seed)
-            return [(seed, text, target, judge(compiler, runner, Path(name), seed, text, target, cases))
-                    for target, cases in ((MAIN, RUNS[0]), (others[seed % len(others)], RUNS[1]))]
+            return [(seed, text, target, judge(compiler, runner, Path(name), seed, text, target, cases, how))
+                    for target, cases, how in ((MAIN, RUNS[0], ()), (others[seed % len(others)], RUNS[1], ()), (MAIN, RUNS[2], ("--deterministic",)))]
 
         for outcomes in compiler.pool.map(both, range(o.seed, o.seed + o.count)):
             for seed, text, target, (status, why) in outcomes:

@@ -101,7 +101,8 @@ class Context:
 
 def c_options(options: Dict[str, Any]) -> _library.Options:
     return _library.Options(target=options["target"].encode(), accuracy=_library.ACCURACIES.index(options["accuracy"]), align=options["align"],
-                            lines=options["lines"], cubin=options["cubin"], layout=(options["layout"] or "").encode() or None)
+                            lines=options["lines"], cubin=options["cubin"], layout=(options["layout"] or "").encode() or None,
+                            deterministic=options["deterministic"])
 
 
 def memory_for(name: str, specs: Sequence[Spec], arrays: Sequence[Any]) -> List[Memory]:

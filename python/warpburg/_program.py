@@ -223,7 +223,7 @@ def _path(folder: Union[str, "os.PathLike[str]"]) -> str:
     return name
 
 
-def _options(target: str, accuracy: str, align: int, layout: Optional[str], lines: bool, cut: str) -> Dict[str, Any]:
+def _options(target: str, accuracy: str, align: int, layout: Optional[str], lines: bool, cut: str, deterministic: bool) -> Dict[str, Any]:
     if accuracy not in _library.ACCURACIES:
         raise ValueError(f"accuracy={accuracy!r}: one of {', '.join(_library.ACCURACIES)} expected")
     if cut not in _library.CUTS:
@@ -232,12 +232,13 @@ def _options(target: str, accuracy: str, align: int, layout: Optional[str], line
         raise TypeError(f"target={target!r}: a name expected, as targets() has them")
     if not 0 <= align <= 4096:
         raise ValueError(f"align={align}: a power of two, 4096 at most, expected")
-    return {"target": target, "accuracy": accuracy, "align": align, "layout": layout, "lines": bool(lines), "cubin": False}
+    return {"target": target, "accuracy": accuracy, "align": align, "layout": layout, "lines": bool(lines), "cubin": False,
+            "deterministic": bool(deterministic)}
 
 
 def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
             layout: Optional[str] = None, lines: bool = False, file: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced",
-            partial: bool = False) -> Any:
+            partial: bool = False, deterministic: bool = False) -> Any:
     """Compiles a module: a Kernel if it is one fusion, or operations that one kernel computes without library calls among them; else a Program.
 
     hlo: its HLO text; a path of a file with it; or what jax.jit(f).lower(..) returns (see warpburg.jax.compile).
@@ -245,6 +246,7 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
     layout: text of the layout that the kernel must have (None: the cheapest). lines: the PTX has .loc lines. file: a name for messages.
     program: True: a Program in any case; False: a Kernel, or Declined. cut: how an unfused module is cut, priced or plain.
     partial: kernels of a program that are declined are left out, instead of declining it.
+    deterministic: updates of scatters are combined in their order: the same bits in every run.
     Raises HloError with file, line and column, or Declined with a reason.
     """
     if isinstance(hlo, os.PathLike):
@@ -255,7 +257,7 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
         raise TypeError(f"HLO text, a path, or what jax.jit(f).lower(..) returns expected, found {type(hlo).__name__}")
     elif "\n" not in hlo and hlo.strip() and len(hlo) < 4096 and "\0" not in hlo and os.path.exists(hlo):
         raise ValueError(f"{hlo!r} is the name of a file: pathlib.Path({hlo!r}) compiles what is in it")
-    options = _options(target, accuracy, align, layout, lines, cut)
+    options = _options(target, accuracy, align, layout, lines, cut, deterministic)
     name = file or "<text>"
     if program is None and not layout:
         data = hlo.encode()
@@ -272,9 +274,9 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
 
 
 def read(folder: Union[str, "os.PathLike[str]"], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16, lines: bool = False,
-         partial: bool = False) -> Program:
+         partial: bool = False, deterministic: bool = False) -> Program:
     """The program of a folder that Program.write, or `warpburg compile -o`, left. Its kernels are compiled anew, as the options say."""
-    return Program(None, _path(folder), _options(target, accuracy, align, None, lines, "priced"), "priced", partial)
+    return Program(None, _path(folder), _options(target, accuracy, align, None, lines, "priced", deterministic), "priced", partial)
 
 
 __all__ = ["Memory", "Program", "ProgramProfile", "ProgramVerdict", "Step", "compile", "read"]

@@ -81,12 +81,12 @@ def lower(f: Callable[..., Any], *args: Any) -> str:
 
 
 def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: str = "exact", vmap: str = "loop", threads: int = 1,
-            layout: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced") -> Callable[..., Any]:
+            layout: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced", deterministic: bool = False) -> Callable[..., Any]:
     """Compiles a function at the types and shapes of `args`, and returns an operation of the same arguments and result. Its attribute `kernel`
     is the Kernel where the function is one fusion, else `program` is the Program: kernels, library calls, loops. program=True: a Program in
     any case; False: a Kernel. Other options are those of warpburg.compile. Raises warpburg.Declined with a reason."""
     compiled = _program.compile(lower(f, *args), target=target, accuracy=accuracy, layout=layout, file=getattr(f, "__name__", "function"),
-                                program=program, cut=cut)
+                                program=program, cut=cut, deterministic=deterministic)
     operation = call(compiled, vmap=vmap, threads=threads)
     shape = jax.tree_util.tree_structure(jax.eval_shape(f, *args))
     if shape.num_leaves != len(compiled.outputs):

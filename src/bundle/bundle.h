@@ -49,6 +49,7 @@ typedef struct {
 
 typedef struct {
     const char *compiler, *target, *hash;
+    bool deterministic;   /* the results have the same bits whatever the order of blocks and warps */
     const char *accuracy; /* of functions: "xla" or "approx"; NULL: exact */
     int n_buffers, n_launches;
     BdBuffer *buffers;

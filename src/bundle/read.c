@@ -301,7 +301,8 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     if (o->kind != BD_OBJECT) wbb_fail(cx, at(&in, o), "a bundle must be an object");
     Bundle *b = WBB_NEW(a, Bundle);
     in.version = (int)integer_of(&in, o, "version", 1, BD_VERSION);
-    check_members(&in, o, "a bundle", "version compiler target hash accuracy buffers launches order files text");
+    check_members(&in, o, "a bundle",
+                  "version compiler target hash accuracy deterministic buffers launches order files text");
     b->compiler = text_of(&in, o, "compiler");
     b->target = text_of(&in, o, "target");
     if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || strlen(b->target) > 32 ||
@@ -313,6 +314,10 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
         if (strcmp(b->accuracy, "xla") && strcmp(b->accuracy, "approx"))
             wbb_fail(cx, at(&in, member(&in, o, "accuracy")), "\"%s\" is not xla or approx", b->accuracy);
     }
+    const BdJson *deterministic = bd_json_get(o, "deterministic");
+    b->deterministic = deterministic && deterministic->kind == BD_TRUE;
+    if (deterministic && !b->deterministic && deterministic->kind != BD_FALSE)
+        wbb_fail(cx, at(&in, deterministic), "\"deterministic\" must be true or false");
     const BdJson *buffers = array_of(&in, o, "buffers", 0, MAX_BUFFERS);
     read_buffers(&in, buffers, b);
     const BdJson *launches = array_of(&in, o, "launches", 0, MAX_LAUNCHES);

@@ -18,6 +18,7 @@ typedef struct {
     const HloInstruction *i;
     uint32_t results, n; /* of the scatter, of the stage */
     const IrRef *index;  /* of the element, in each dimension */
+    const IrRef *update; /* of the update */
     IrRef at;            /* its number in result `first` */
     IrRef *x;            /* [n] the updates, in the types of the results */
 } Scatter;
@@ -334,19 +335,6 @@ static void locked(const Scatter *m)
     emit_switch(m->e, outer);
 }
 
-static void combine(const Scatter *m)
-{
-    switch (m->s->combine) {
-    case PART_SET: set(m); break;
-    case PART_ATOMIC:
-    case PART_SUM: atomically(m); break;
-    case PART_FLOAT_ORDER: in_float_order(m); break;
-    case PART_CAS: swapping(m); break;
-    case PART_PLAIN: plainly(m); break;
-    case PART_LOCK: locked(m); break;
-    }
-}
-
 /* --- indices ------------------------------------------------------------------------------------------------------ */
 /* An integer is in 0 .. hi; 0: always. */
 static IrRef inside(const Scatter *m, IrRef start, int64_t hi)
@@ -374,6 +362,81 @@ static IrRef start_of(const Scatter *m, IrRef start, int64_t hi)
     return var;
 }
 
+/* --- runs --------------------------------------------------------------------------------------------------------- */
+static ScType counter_of(const HloShape *updates) { return updates->dims[0] < INT32_MAX ? SC_I32 : SC_I64; }
+
+/* A number of updates as an index: one that is known to be inside. */
+static IrRef place_of(const Scatter *m, const HloShape *updates, IrRef counter)
+{
+    const IrRef var = ir_let_value(m->g, emit_block(m->e), emit_name(m->e, "r"), counter, 0, updates->dims[0] - 1);
+    emit_bound(m->e, var);
+    return var;
+}
+
+static IrRef row_at(const Scatter *m, IrRef place)
+{
+    IrRef *at = WBB_NEW_N(m->e->arena, IrRef, 2);
+    at[0] = place, at[1] = ir_index(m->g, 0);
+    return emit_value(m->e, (PartValue){m->i->operands[m->results], 0}, at);
+}
+
+/* Is the update the first of its row? */
+static IrRef begins_run(const Scatter *m, const HloShape *updates)
+{
+    const ScType t = counter_of(updates);
+    const IrRef one = number(m, t, 1), k = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
+    const IrRef before = node(m, OP_SUB, t, node(m, OP_MAX, t, k, one), one);
+    const IrRef other = compare(m, OP_NE, row_at(m, place_of(m, updates, before)), row_at(m, m->update[0]));
+    return node(m, OP_BOR, SC_PRED, compare(m, OP_LT, k, one), other);
+}
+
+/* One thread combines the updates of an element, which are neighbours, one after the other. */
+static void run(const Scatter *m)
+{
+    const HloShape *updates = m->i->operands[m->results + 1]->shape;
+    const ScType t = counter_of(updates);
+    IrRef *acc = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *at = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
+    IrRef *from = WBB_NEW_N(m->e->arena, IrRef, updates->rank + 1u);
+    Scatter one = *m;
+    for (uint32_t k = 0; k < m->n; k++) {
+        at[k] = ix_linear(m->rw, part_shape(m->i, k), m->index);
+        const IrRef read = ir_node(m->g, OP_READ, IR_TYPE(type_of(m, k), 0), 0, 0, 0, 0, 0);
+        acc[k] = effect_of(m, "old", buffer_of(m, k), at[k], read);
+    }
+    acc[m->n] = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
+    EmitLoop l = emit_repeat(m->e, m->n + 1, acc);
+    memcpy(from, m->update, updates->rank * sizeof *from);
+    from[0] = place_of(m, updates, acc[m->n]);
+    one.x = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
+    for (uint32_t k = 0; k < m->n; k++) {
+        const PartValue x = {m->i->operands[m->results + 1 + k], 0};
+        one.x[k] = emit_as(m->e, emit_value(m->e, x, from), type_of(m, k));
+    }
+    combined(&one, acc, acc);
+    const IrRef next = node(m, OP_ADD, t, acc[m->n], number(m, t, 1));
+    const IrRef last = number(m, t, (uint64_t)updates->dims[0] - 1);
+    const IrRef row = row_at(m, place_of(m, updates, node(m, OP_MIN, t, next, last)));
+    l.s->condition = node(m, OP_BAND, SC_PRED, compare(m, OP_LE, next, last),
+                          compare(m, OP_EQ, row, row_at(m, m->update[0])));
+    acc[m->n] = next;
+    emit_end_for(m->e, &l, m->n + 1, acc);
+    for (uint32_t k = 0; k < m->n; k++) emit_store(m->e, buffer_of(m, k), at[k], acc[k]);
+}
+
+static void combine(const Scatter *m)
+{
+    switch (m->s->combine) {
+    case PART_SET: set(m); break;
+    case PART_ATOMIC:
+    case PART_SUM: atomically(m); break;
+    case PART_FLOAT_ORDER: in_float_order(m); break;
+    case PART_CAS: swapping(m); break;
+    case PART_PLAIN: plainly(m); break;
+    case PART_RUN: run(m); break;
+    case PART_LOCK: locked(m); break;
+    }
+}
+
 void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element)
 {
     const HloInstruction *i = stage->update;
@@ -385,8 +448,8 @@ void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element)
     IrRef *index = WBB_NEW_N(e->arena, IrRef, from->rank + 1u), start[HLO_RANK_LIMIT], fits = 0;
     int64_t hi[HLO_RANK_LIMIT];
     ix_delinear(m.rw, from, element, index);
-    m.x = WBB_NEW_N(e->arena, IrRef, m.n + 1);
-    for (uint32_t k = 0; k < m.n; k++) {
+    m.x = WBB_NEW_N(e->arena, IrRef, m.n + 1), m.update = index;
+    for (uint32_t k = 0; k < m.n && stage->combine != PART_RUN; k++) {
         const HloInstruction *x = i->operands[m.results + 1 + stage->first + k];
         m.x[k] = emit_as(e, emit_value(e, (PartValue){x, 0}, index), type_of(&m, k));
     }
@@ -400,6 +463,10 @@ void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element)
         if (one) fits = fits ? node(&m, OP_BAND, SC_PRED, fits, one) : one;
     }
     e->g->making_origin = i->id + 1;
+    if (stage->combine == PART_RUN) {
+        const IrRef first = begins_run(&m, from);
+        fits = fits ? node(&m, OP_BAND, SC_PRED, fits, first) : first;
+    }
     EmitIf c = emit_if(e, fits);
     if (c.s || c.known) {
         IrRef *at = WBB_NEW_N(e->arena, IrRef, to->rank + 1u);

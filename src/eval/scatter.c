@@ -4,8 +4,9 @@
  *
  * An index vector gives the start of a window of the updates; a window that does not fit is skipped as a whole (XLA's
  * operation semantics). All indices are read whatever is wanted, but only the updates that reach a wanted element.
- * Updates are combined in the order of the index vectors. HLO leaves that order open: in EV_BOUNDS an element that is
- * overwritten more than once may have any of the values, and sums and products are taken in any order (accumulate.c).
+ * Updates are combined in the order of the index vectors. HLO leaves that order open, unless the kernel documents it:
+ * in EV_BOUNDS an element that is overwritten more than once may have any of the values, and sums and products are
+ * taken in any order (accumulate.c).
  *
  *     scatter(f32[4] x, s32[2] {3, 9}, f32[2] u), to_apply=add     at {3}: x[3] + u[0]; the index 9 is out of range
  */
@@ -364,10 +365,11 @@ void *ev_scatter(Ev *e, EvTask *t)
                 ev_put_memo(e, t->ref, k, t->set, ev_bound_unknown(e, i->operands[k]->shape->type, t->set->n));
         return ev_bound_unknown(e, i->operands[t->ref.leaf]->shape->type, t->set->n);
     }
-    const bool one = overwrites(i->called[0], n), either = e->mode == EV_BOUNDS && one;
+    const bool serial = ev_serial(e, i) != NULL, one = !serial && overwrites(i->called[0], n);
+    const bool either = e->mode == EV_BOUNDS && one;
     bool shuffle = e->noise && one;
     for (uint32_t k = 0; !either && k < s->n_acc; k++) {
-        shuffle = ev_acc_begin(e, s->acc[k], false) || shuffle;
+        shuffle = ev_acc_begin(e, s->acc[k], serial) || shuffle;
         if (e->mode == EV_BOUNDS && e->accuracy != SC_EXACT) ev_acc_flush(e, s->acc[k]);
     }
     if (either) lanes = end_all(e, s);
@@ -382,7 +384,7 @@ void *ev_scatter(Ev *e, EvTask *t)
     if (!either) {
         ev_part_end(e);
         lanes = end_all(e, s);
-        if (e->mode == EV_BOUNDS && groups > 1 && s->joint && rounds(i->called[0]))
+        if (e->mode == EV_BOUNDS && groups > 1 && !serial && s->joint && rounds(i->called[0]))
             forget_collisions(e, t, s, lanes, s->hits.items + ends[0], ends[1] - ends[0]);
     }
     return ev_leaf_result(e, t, lanes, n);

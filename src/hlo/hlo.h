@@ -153,6 +153,13 @@ const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);     
  * what it leaves of a value depends on all of its computation. */
 const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
 
+/* normalise_ordered.c: scatters take their updates in the order of the text, those of one element one after the other;
+ * for compilers, after hlo_normalise. */
+const HloModule *hlo_order_scatters(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* Does it state unique indices, of which there are any? Without, all windows are one, whatever the text states. */
+bool hlo_scatter_is_unique(WbbArena *a, const HloInstruction *canonical);
+bool hlo_scatter_needs_order(WbbArena *a, const HloInstruction *i); /* its result depends on the order of its updates */
+
 /* module.c */
 HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines unless there is exactly one */
 const char *hlo_opcode_name(HloOpcode op);

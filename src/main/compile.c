@@ -17,13 +17,14 @@ typedef struct {
     Words files, disable;
     const char *target, *emit, *output, *print_after, *layout, *accuracy, *cut;
     int64_t align;
-    bool approx, lines, trace, explain, bijection, time, json;
+    bool approx, deterministic, lines, trace, explain, bijection, time, json;
 } CompileOptions;
 
 static PipeOptions pipe_options(const CompileOptions *o)
 {
     PipeOptions p = {.target = o->target,
                      .accuracy = main_accuracy(o->accuracy, o->approx),
+                     .deterministic = o->deterministic,
                      .align = (uint32_t)o->align,
                      .layout = o->layout,
                      .lines = o->lines,
@@ -331,6 +332,7 @@ static WbbStatus run(const Call *call)
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const CompileOptions c = {
         .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .align = o->align, .layout = o->layout,
+        .deterministic = o->deterministic,
         .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);
     /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */
@@ -402,6 +404,7 @@ static const Option compile_table[] = {
           "program with its bundles; of several files to DIR/NAME each"),
      .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_ACCURACY(CompileOptions),
+    MAIN_OPTION_DETERMINISTIC(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),
     MAIN_OPTION_LAYOUT(CompileOptions),
     MAIN_OPTION_LINES(CompileOptions),
@@ -445,6 +448,7 @@ static const Option run_compiling[] = {
     MAIN_OPTION_TARGET(RunOptions),
     MAIN_OPTION_ALIGN(RunOptions),
     MAIN_OPTION_LAYOUT(RunOptions),
+    MAIN_OPTION_DETERMINISTIC(RunOptions),
     MAIN_OPTION_LINES(RunOptions),
     MAIN_OPTION_CUT(RunOptions),
     MAIN_OPTION_DISABLE(RunOptions),

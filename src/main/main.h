@@ -27,6 +27,9 @@ extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main
           "how far functions may be off, as `rules budget` says: little; as much as XLA's own; as the machine's "      \
           "approximations"), .choices = {.words = "exact xla approx"}},                               \
     {FLAG("--approx", T, approx, "the same as --accuracy approx")}
+#define MAIN_OPTION_DETERMINISTIC(T)                                                                                   \
+    {FLAG("--deterministic", T, deterministic,                                                                         \
+          "combine the updates of a scatter in their order: the same bits in every run, at the price of a sort")}
 #define MAIN_OPTION_DISABLE(T)                                                                                         \
     {LIST("--disable", T, disable, "RULE", "do not apply a rule, FILE.py:LINE or FILE.py:LINE[INSTANCE]")}
 #define MAIN_OPTION_ALIGN(T)                                                                                           \

@@ -25,6 +25,7 @@ static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
     const RunOptions *o = j->o;
     const ProgStep *s = c->text.s;
     const PipeOptions p = {.target = o->target, .accuracy = main_accuracy(o->accuracy, o->approx),
+                           .deterministic = o->deterministic,
                            .align = (uint32_t)o->align, .disable = o->disable.items, .n_disable = o->disable.n,
                            .stage = PIPE_AT_PTX, .cache = j->cache};
     PipeRun run = main_run_options(cx, o);

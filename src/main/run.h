@@ -24,7 +24,7 @@ typedef struct {
     const char *target, *layout, *cut;
     Words disable;
     int64_t align;
-    bool lines;
+    bool lines, deterministic;
     /* profile.c: the executable with a compiler */
     bool profile;
     Words against;

@@ -19,6 +19,7 @@ typedef struct {
     bool apart;         /* no output is updated in place */
     bool whole;         /* it is not cut: it has been */
     bool flush;         /* sums of f32 in memory may take subnormals for 0 */
+    bool deterministic; /* scatters are those of hlo_order_scatters: one thread combines the updates of an element */
 } PartOptions;
 
 /* A value of one array: an instruction's result, or leaf `part` of it, depth first, where that is a tuple. */
@@ -196,6 +197,7 @@ typedef enum {
     PART_FLOAT_ORDER, /* minimum and maximum of floats: instructions on integers, whose order is that of the floats */
     PART_CAS,    /* compare and swap, again until no other thread came between */
     PART_PLAIN,  /* no two updates meet: a load, if it is needed, and a store */
+    PART_RUN,    /* the thread of the first of an element's updates combines all, which are neighbours */
     PART_LOCK    /* a lock for each element, around a load and a store */
 } PartCombine;
 
@@ -298,7 +300,7 @@ typedef struct PartPlan {
     PartBuffer *buffers; /* operands, a leaf each, then outputs, then temporaries, which kernels leave to later ones */
     uint32_t *first_leaf; /* [parameters] the buffer of its first leaf */
     uint32_t n_operands, n_outputs, n_temps, align;
-    bool flush; /* PartOptions.flush */
+    bool flush, deterministic; /* of PartOptions */
     PartValue *roots;    /* [n_outputs] the value of each output */
     bool *scattered;     /* by buffer: do scatters write it? NULL: there are none */
     bool *reduced;       /* by id of an instruction, is it a reduction whose terms threads share? NULL: there is none */

@@ -309,6 +309,7 @@ static bool exchange_results(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRang
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
     PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .flush = options.flush,
+                  .deterministic = options.deterministic,
                   .rw = ix_engine(cx, a)};
     find_roots(cx, a, &p, fusion->body->root);
     PartRange **shared;

@@ -164,15 +164,12 @@ static bool is_apart(WbbArena *a, const HloInstruction *s, uint32_t k)
     return true;
 }
 
-/* Elements that share a byte may be updated by several threads, even where each update has an element of its own.
- * Without indices all windows are one, whatever the text states. */
-static bool stores_plainly(const HloInstruction *s, bool unique)
+/* Elements that share a byte may be updated by several threads, even where each update has an element of its own. */
+static bool stores_plainly(WbbArena *a, const HloInstruction *s)
 {
-    const HloShape *indices = s->operands[s->n_operands / 2]->shape;
-    if (indices->dims[1] == 0 && indices->dims[0] > 1) return false;
     for (uint32_t k = 0; k < s->n_operands / 2; k++)
         if (part_is_packed(part_shape(s, k)->type)) return false;
-    return unique;
+    return hlo_scatter_is_unique(a, s);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -282,20 +279,20 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
 static void add_scatter(Scattering *x, const HloInstruction *s, const char *layout)
 {
     const uint32_t n = s->n_operands / 2;
-    const HloScatterDims d = hlo_scatter_dims(x->a, s);
     uint32_t *buffers = WBB_NEW_N(x->a, uint32_t, n + 1);
+    const bool plain = stores_plainly(x->a, s), runs = x->p->deterministic && hlo_scatter_needs_order(x->a, s);
     for (uint32_t k = 0; k < n; k++) {
         buffers[k] = buffer_of(x, s, k);
         x->p->scattered[buffers[k]] = true;
-        x->p->buffers[buffers[k]].many = x->p->buffers[buffers[k]].alias < 0 || !stores_plainly(s, d.unique);
+        x->p->buffers[buffers[k]].many = x->p->buffers[buffers[k]].alias < 0 || !(plain || runs);
     }
     store_operands(x, s, buffers);
     bool apart = true;
     for (uint32_t k = 0; k < n; k++) apart = apart && is_apart(x->a, s, k) && (n == 1 || !overwrites(s, k));
     if (hlo_elements(s->operands[n + 1]->shape) == 0) {
         /* nothing to add */
-    } else if (stores_plainly(s, d.unique)) {
-        add_updates(x, s, buffers, 0, n, (PartStage){.combine = PART_PLAIN}, layout);
+    } else if (plain || runs) {
+        add_updates(x, s, buffers, 0, n, (PartStage){.combine = runs ? PART_RUN : PART_PLAIN}, layout);
     } else if (apart) {
         for (uint32_t k = 0; k < n; k++) {
             PartStage how = {.combine = PART_LOCK};
@@ -359,7 +356,8 @@ void part_print_scatter(WbbBuf *out, const PartStage *s)
         [PART_SET] = "one of them stays", [PART_ATOMIC] = "combined by one instruction",
         [PART_SUM] = "combined by one instruction; subnormals, which it takes for 0, are added again",
         [PART_FLOAT_ORDER] = "combined by instructions on integers", [PART_CAS] = "combined by compare and swap",
-        [PART_PLAIN] = "no two meet", [PART_LOCK] = "combined under a lock for each element",
+        [PART_PLAIN] = "no two meet", [PART_RUN] = "those of an element combined by one thread, in their order",
+        [PART_LOCK] = "combined under a lock for each element",
     };
     wbb_putf(out, ", updates of %%%s, %s", s->update->name, how[s->combine]);
 }

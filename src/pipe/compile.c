@@ -118,6 +118,8 @@ static void document_plan(WbbArena *a, const PartPlan *p, const PartKernel *kern
         if (p->reduced && p->reduced[i->id] && !(part_is_scan(i, &scan) && scan.serial)) continue;
         if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
             document(o, i->name, wbb_format(a, "%s: serial", i->name));
+        if (i->opcode == HLO_SCATTER && p->deterministic && hlo_scatter_needs_order(a, i))
+            document(o, i->name, wbb_format(a, "%s: serial", i->name));
         if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;
         const ScType types[3] = {i->shape->type, i->operands[0]->shape->type, i->operands[1]->shape->type};
         bool floats = true, wide = false;
@@ -171,6 +173,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
                   .n_buffers = described + temps, .buffers = buffers, .ptx = r->ptx, .hlo = text,
                   .cubin = r->cubin.bytes, .cubin_bytes = r->cubin.n};
+    b->deterministic = o->deterministic;
     b->accuracy = o->accuracy == SC_EXACT ? NULL : sc_accuracy_name[o->accuracy];
     b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));
     b->launches = WBB_NEW_N(a, BdLaunch, r->n_kernels + 1);
@@ -296,12 +299,14 @@ static bool front(Compile *c)
     hlo_decline_features(c->cx, r->module);
     begin(c, "normalise");
     r->normal = hlo_normalise(c->cx, c->arena, r->module);
+    if (c->o->deterministic) r->normal = hlo_order_scatters(c->cx, c->arena, r->normal);
     r->fusion = hlo_fusion(c->cx, r->normal);
     r->rw = new_engine(c);
     if (stage == PIPE_AT_MAPS) return true;
     begin(c, "plan");
     const PartOptions options = {.align = c->o->align, .layout = c->o->layout,
-                                 .flush = c->o->accuracy != SC_EXACT};
+                                 .flush = c->o->accuracy != SC_EXACT,
+                                 .deterministic = c->o->deterministic};
     r->plan = part_plan(c->cx, c->arena, &r->fusion, r->target, options);
     lap(c, PIPE_PARTITION);
     return stage == PIPE_AT_PLAN;

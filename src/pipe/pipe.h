@@ -41,6 +41,7 @@ typedef struct {
     ScAccuracy accuracy; /* of functions */
     uint32_t align;     /* of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
+    bool deterministic; /* updates of scatters are combined in their order, so that a result has the same bits always */
     bool lines;         /* the PTX has `.loc` of patterns and of the HLO file */
     bool comments;      /* each instruction of an `emitted` LLVM or PTX text has a comment: what made it */
     const char *const *disable; /* rules that may not fire */
