@@ -139,7 +139,7 @@ static IrStmt *only_below(Emitter *m, IrRef x, int64_t bound)
 static IrRef number_of_thread(Emitter *m, bool exact)
 {
     const IxVar *t = &m->s->maps.elements->vars.items[0];
-    if (exact && m->s->row_a_block) return m->thread;
+    if (exact && m->s->plain_number) return m->thread;
     if (t->hi == 0 || ir_at(m->g, m->thread)->op == OP_VAR) return emit_let(m->e, "t", m->thread, 0, t->hi);
     const IrRef var = ir_let(m->g, emit_block(m->e), emit_name(m->e, "t"), m->thread, 0, t->hi);
     emit_bound(m->e, var);

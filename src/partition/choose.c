@@ -18,6 +18,7 @@ typedef struct {
     uint32_t registers;    /* vectors of a thread, a block's threads apart, so that neighbouring threads access
                             * neighbouring vectors */
     int64_t vectors, tail; /* tail: threads */
+    bool spread;           /* neighbouring elements are those of neighbouring lanes, registers are within a warp */
 } Choice;
 
 typedef struct {
@@ -254,6 +255,27 @@ static void choose_block(Choosing *c)
     }
 }
 
+/* atomic operations ------------------------------------------------------------------------------------------- */
+/* Are updates combined with memory one by one? */
+static bool is_atomic(const PartStage *s)
+{
+    return s->kind == PART_SCATTER && s->combine != PART_PLAIN && s->combine != PART_RUN && s->combine != PART_LOCK;
+}
+
+/* An atomic operation has no vectors: those of a vector's elements would be apart in each lane, and reach four times as
+ * many sectors as bytes need. Lanes take neighbours instead, where these are of one window, in as many registers. */
+static void spread_atomics(Choosing *c, Choice *x)
+{
+    const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
+    if (!is_atomic(x->s) || x->vector == 1 || row == 1 || x->vectors % c->k->block != 0 || x->tail) return;
+    x->spread = true;
+    x->registers = x->vector;
+    x->vectors *= x->vector;
+    x->vector = 1;
+    x->s->why_vector = "atomic operations of neighbouring lanes reach neighbours";
+    x->s->why_register = "what a vector would have";
+}
+
 /* vectors a thread -------------------------------------------------------------------------------------------- */
 
 /* Machine instructions of an element, roughly. `branch`: of an operation that becomes one; the vectors of a thread
@@ -314,8 +336,9 @@ static PartLayout layout_of(const Choosing *c, const Choice *x)
     const int64_t warp = c->t->warp, block = c->k->block;
     add_factor(d, PART_VECTOR, x->vector);
     add_factor(d, PART_LANE, WBB_MIN(block, warp));
+    if (x->spread) add_factor(d, PART_REGISTER, x->registers);
     add_factor(d, PART_WARP, (block + warp - 1) / warp);
-    add_factor(d, PART_REGISTER, x->registers);
+    if (!x->spread) add_factor(d, PART_REGISTER, x->registers);
     add_factor(d, PART_GRID, x->r->blocks);
     if (!d->n_factors) d->factors[d->n_factors++] = (PartFactor){.level = PART_LANE, .size = 1};
     return (PartLayout){.dims = d, .n_dims = 1, .tail = x->s->packed_group};
@@ -336,6 +359,7 @@ static void choose_layouts(Choosing *c)
     for (uint32_t n = 0; n < k->n_ranges; n++) {
         Choice *x = &c->choices[n];
         choose_registers(c, x);
+        spread_atomics(c, x);
         const int64_t threads = x->vectors / x->registers + x->tail;
         const int64_t blocks = threads / k->block + (threads % k->block != 0);
         if (grid + blocks > INT32_MAX)
@@ -359,8 +383,8 @@ static void check_stage(const Choosing *c, const Choice *x)
     uint32_t narrow, wide;
     width_of_buffers(c, x->s, &narrow, &wide);
     const TgTune *widest = tg_tune(c->t, "loop.unroll", narrow);
-    bool in_place = x->s->kind == PART_UPDATE || x->s->kind == PART_SCATTER;
-    for (uint32_t k = 0; k < x->s->n_outputs; k++)
+    bool in_place = x->s->kind == PART_UPDATE || (x->s->kind == PART_SCATTER && !is_atomic(x->s));
+    for (uint32_t k = 0; k < x->s->n_outputs && !is_atomic(x->s); k++)
         in_place = in_place || c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0;
     for (uint32_t k = 0; k < d->n_factors; k++) {
         const PartFactor *f = &d->factors[k];
@@ -414,6 +438,6 @@ void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const
     for (uint32_t n = 0; n < k->n_ranges; n++) {
         PartStage *s = c.choices[n].s;
         s->maps = part_layout_maps(cx, p->rw, a, &s->layout);
-        s->row_a_block = row_threads(&c.choices[n]) == k->block;
+        s->plain_number = c.choices[n].spread || row_threads(&c.choices[n]) == k->block;
     }
 }

@@ -231,7 +231,9 @@ typedef struct {
     uint32_t packed_group;
     PartLayout layout;
     PartMaps maps;
-    bool row_a_block; /* a block has one row of the space: the row's number is the block's, the column the thread's */
+    /* Indices are those of block and thread, not of the thread's number: a block has one row of the space, whose number
+     * is the block's, the column being the thread's; or a warp has elements side by side. */
+    bool plain_number;
     const char *why_vector, *why_register;
 } PartStage;
 
