@@ -85,6 +85,7 @@ KERNELS = {
     "small swaps": single("s8", "ROOT s = T[] add(a, b)"),
     "one stays": single("s32", "ROOT s = T[] copy(b)"),
     "locks": PAIR,
+    "runs": single("f32", "ROOT s = T[] add(a, b)"),   # with --deterministic: the kernel after the sort, and after that of the operand
 }
 
 # kind of mutant: what a line must match, and what replaces the match
@@ -129,8 +130,9 @@ def change(kind: str, line: str) -> str:
 
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     lines = text.splitlines()
+    last = max(k for k, line in enumerate(lines) if ".entry" in line) if kernel == "runs" else 0
     for kind, (pattern, _) in KINDS.items():
-        for n, at in enumerate(k for k, line in enumerate(lines) if re.search(pattern, line)):
+        for n, at in enumerate(k for k, line in enumerate(lines) if k >= last and re.search(pattern, line)):
             yield (kernel, kind, n), "\n".join([*lines[:at], change(kind, lines[at]), *lines[at + 1:]])
 
 
@@ -143,7 +145,9 @@ def main() -> int:
             file, first = Path(name, f"{stem}.hlo"), Path(name, stem)
             file.write_text(hlo, encoding="utf-8")
             how = ("--accuracy", "xla") if kernel == "sums" else ()  # of the others, "tiny" has all that "exact" adds
-            if kernel not in ("tiny", "nans"):   # which have a launch more
+            if kernel == "runs":
+                how = ("--deterministic",)
+            elif kernel not in ("tiny", "nans"):   # which have a launch more
                 how = (*how, "--layout", "elements: lane 32, grid 4")
             compiled = cli.call("compile", str(file), *how, "-o", str(first))
             if compiled.returncode:
