@@ -14,6 +14,7 @@
 
 struct wb_loaded {
     WbbCx *cx; /* its arena has this, and copies of what a run needs of the kernel */
+    GpuContext *context;
     GpuLoaded *loaded;
 };
 
@@ -21,7 +22,7 @@ typedef struct {
     WbRun base;
     WbbCx *own;
     wb_loaded *loaded;
-    const GpuLoaded *on;
+    const wb_loaded *on;
     void *stream;
     const uint64_t *addresses;
     uint64_t address, bytes;
@@ -76,8 +77,9 @@ static void load_in_own(WbbCx *cx, void *arg)
     wb_loaded *l = WBB_NEW(cx->arena, wb_loaded);
     l->cx = cx;
     const Bundle *b = copied_bundle(cx->arena, j->base.k->result.bundle);
-    l->loaded = gpu_load(cx, cx->arena, b, constants_of(cx, j->base.k));
+    l->context = gpu_open(cx, cx->arena);
     j->loaded = l;
+    l->loaded = gpu_load(cx, cx->arena, l->context, b, constants_of(cx, j->base.k));
 }
 
 static void load(WbbCx *cx, void *arg)
@@ -85,6 +87,7 @@ static void load(WbbCx *cx, void *arg)
     Job *j = arg;
     const WbbStatus s = wbb_guard(j->own, load_in_own, j);
     if (s == WBB_OK) return;
+    if (j->loaded) gpu_close(j->loaded->context);
     wbb_take_messages(cx, j->own);
     wbb_rethrow(cx, s);
 }
@@ -104,45 +107,46 @@ void wb_gpu_unload(wb_loaded *l)
 {
     if (!l) return;
     gpu_unload(l->loaded);
+    gpu_close(l->context);
     wbb_cx_free(l->cx);
 }
 
-bool wb_loaded_is_here(const wb_loaded *l) { return gpu_is_current(l->loaded); }
+bool wb_loaded_is_here(const wb_loaded *l) { return gpu_is_current(l->context); }
 
 static void enqueue(WbbCx *cx, void *arg)
 {
     const Job *j = arg;
-    gpu_enqueue(cx, j->on, j->stream, j->addresses);
+    gpu_enqueue(cx, j->on->loaded, j->stream, j->addresses);
 }
 
 static void allocate(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    j->address = gpu_allocate(cx, j->on, j->bytes);
+    j->address = gpu_allocate(cx, j->on->context, j->bytes);
 }
 
 static void release(WbbCx *cx, void *arg)
 {
     const Job *j = arg;
-    gpu_release(cx, j->on, j->address);
+    gpu_release(cx, j->on->context, j->address);
 }
 
 static void copy(WbbCx *cx, void *arg)
 {
     const Job *j = arg;
-    if (j->from) gpu_write(cx, j->on, j->address, j->from, j->bytes);
-    else gpu_read(cx, j->on, j->to, j->address, j->bytes);
+    if (j->from) gpu_write(cx, j->on->context, j->address, j->from, j->bytes);
+    else gpu_read(cx, j->on->context, j->to, j->address, j->bytes);
 }
 
 wb_status wb_gpu_enqueue(const wb_loaded *l, void *stream, const uint64_t *addresses, wb_result **result)
 {
-    Job j = {.on = l->loaded, .stream = stream, .addresses = addresses};
+    Job j = {.on = l, .stream = stream, .addresses = addresses};
     return wb_result_of(NULL, enqueue, &j.base, result);
 }
 
 wb_status wb_gpu_allocate(const wb_loaded *l, uint64_t bytes, uint64_t *address, wb_result **result)
 {
-    Job j = {.on = l->loaded, .bytes = bytes};
+    Job j = {.on = l, .bytes = bytes};
     const wb_status s = wb_result_of(NULL, allocate, &j.base, result);
     *address = s == WB_OK ? j.address : 0;
     return s;
@@ -150,18 +154,18 @@ wb_status wb_gpu_allocate(const wb_loaded *l, uint64_t bytes, uint64_t *address,
 
 wb_status wb_gpu_release(const wb_loaded *l, uint64_t address, wb_result **result)
 {
-    Job j = {.on = l->loaded, .address = address};
+    Job j = {.on = l, .address = address};
     return wb_result_of(NULL, release, &j.base, result);
 }
 
 wb_status wb_gpu_write(const wb_loaded *l, uint64_t to, const void *from, uint64_t bytes, wb_result **result)
 {
-    Job j = {.on = l->loaded, .address = to, .from = from, .bytes = from ? bytes : 0};
+    Job j = {.on = l, .address = to, .from = from, .bytes = from ? bytes : 0};
     return wb_result_of(NULL, copy, &j.base, result);
 }
 
 wb_status wb_gpu_read(const wb_loaded *l, void *to, uint64_t from, uint64_t bytes, wb_result **result)
 {
-    Job j = {.on = l->loaded, .address = from, .to = to, .bytes = bytes};
+    Job j = {.on = l, .address = from, .to = to, .bytes = bytes};
     return wb_result_of(NULL, copy, &j.base, result);
 }

@@ -14,12 +14,8 @@
 
 struct GpuLoaded {
     WbbArena *arena;
+    const GpuContext *in;
     const Bundle *b;
-    CuDriver d;
-    CuDevice device;
-    CuHandle context;
-    bool retained;        /* the primary context of the device, which nobody had made current */
-    const char *arch;
     GpuCode code;
     int most;             /* arguments of a launch */
     CuPointer *constants; /* by buffer; 0: none */
@@ -30,77 +26,38 @@ typedef struct {
     const void *const *constants;
 } Load;
 
-/* A call in the context of the loaded bundle. */
-typedef struct {
-    const GpuLoaded *l;
-    void (*body)(WbbCx *cx, const GpuLoaded *l, void *arg);
-    void *arg;
-} Inside;
-
 #define CALL(D, FUNCTION, ...) gpu_check(cx, (D), (D)->FUNCTION(__VA_ARGS__), #FUNCTION, NULL)
-
-static void guarded(WbbCx *cx, void *arg)
-{
-    const Inside *i = arg;
-    i->body(cx, i->l, i->arg);
-}
-
-/* The thread's own context is current again when it returns, or fails. */
-static void inside(WbbCx *cx, const GpuLoaded *l, void (*body)(WbbCx *, const GpuLoaded *, void *), void *arg)
-{
-    Inside i = {l, body, arg};
-    CuHandle own;
-    CALL(&l->d, cuCtxPushCurrent_v2, l->context);
-    const WbbStatus s = wbb_guard(cx, guarded, &i);
-    l->d.cuCtxPopCurrent_v2(&own);
-    if (s != WBB_OK) wbb_rethrow(cx, s);
-}
 
 /* --- loading ------------------------------------------------------------------------------------------------------ */
 
-static void find_context(WbbCx *cx, GpuLoaded *l)
-{
-    gpu_init(cx, &l->d);
-    CALL(&l->d, cuCtxGetCurrent, &l->context);
-    if (l->context) {
-        CALL(&l->d, cuCtxGetDevice, &l->device);
-        return;
-    }
-    l->device = gpu_first_device(cx, &l->d);
-    CALL(&l->d, cuDevicePrimaryCtxRetain, &l->context, l->device);
-    l->retained = true;
-}
-
-static void load_all(WbbCx *cx, const GpuLoaded *of, void *arg)
-{
-    const Load *load = arg;
-    GpuLoaded *l = load->l;
-    const Bundle *b = of->b;
-    gpu_load_code(cx, l->arena, &l->d, b, b->launches, l->arch, &l->code);
-    for (int i = 0; i < b->n_launches; i++) l->most = WBB_MAX(l->most, b->launches[i].n_args);
-    for (int i = 0; i < b->n_buffers && load->constants; i++) {
-        const size_t bytes = (size_t)b->buffers[i].bytes;
-        if (!load->constants[i]) continue;
-        CALL(&l->d, cuMemAlloc_v2, &l->constants[i], WBB_MAX(bytes, (size_t)16));
-        if (bytes) CALL(&l->d, cuMemcpyHtoD_v2, l->constants[i], load->constants[i], bytes);
-    }
-}
-
 static void load(WbbCx *cx, void *arg)
 {
-    Load *load = arg;
-    GpuLoaded *l = load->l;
-    find_context(cx, l);
-    l->arch = gpu_arch(cx, l->arena, &l->d, l->device);
-    inside(cx, l, load_all, load);
+    const Load *job = arg;
+    GpuLoaded *l = job->l;
+    const Bundle *b = l->b;
+    const CuDriver *d = &l->in->d;
+    gpu_load_code(cx, l->arena, d, b, b->launches, l->in->arch, &l->code);
+    for (int i = 0; i < b->n_launches; i++) l->most = WBB_MAX(l->most, b->launches[i].n_args);
+    for (int i = 0; i < b->n_buffers && job->constants; i++) {
+        const size_t bytes = (size_t)b->buffers[i].bytes;
+        if (!job->constants[i]) continue;
+        CALL(d, cuMemAlloc_v2, &l->constants[i], WBB_MAX(bytes, (size_t)16));
+        if (bytes) CALL(d, cuMemcpyHtoD_v2, l->constants[i], job->constants[i], bytes);
+    }
 }
 
-GpuLoaded *gpu_load(WbbCx *cx, WbbArena *a, const Bundle *b, const void *const *constants)
+static void load_inside(WbbCx *cx, void *arg)
+{
+    const Load *job = arg;
+    gpu_inside(cx, job->l->in, load, arg);
+}
+
+GpuLoaded *gpu_load(WbbCx *cx, WbbArena *a, const GpuContext *c, const Bundle *b, const void *const *constants)
 {
     GpuLoaded *l = WBB_NEW(a, GpuLoaded);
-    *l = (GpuLoaded){.arena = a, .b = b, .constants = WBB_NEW_N(a, CuPointer, b->n_buffers + 1)};
+    *l = (GpuLoaded){.arena = a, .in = c, .b = b, .constants = WBB_NEW_N(a, CuPointer, b->n_buffers + 1)};
     Load job = {l, constants};
-    const WbbStatus s = wbb_guard(cx, load, &job);
+    const WbbStatus s = wbb_guard(cx, load_inside, &job);
     if (s == WBB_OK) return l;
     gpu_unload(l);
     wbb_rethrow(cx, s);
@@ -109,22 +66,12 @@ GpuLoaded *gpu_load(WbbCx *cx, WbbArena *a, const Bundle *b, const void *const *
 void gpu_unload(GpuLoaded *l)
 {
     CuHandle own;
-    const CuDriver *d = &l->d;
-    if (!d->library) return;
-    if (l->context && !d->cuCtxPushCurrent_v2(l->context)) {
-        for (int i = 0; i < l->b->n_buffers; i++)
-            if (l->constants[i]) d->cuMemFree_v2(l->constants[i]);
-        if (l->code.module) d->cuModuleUnload(l->code.module);
-        d->cuCtxPopCurrent_v2(&own);
-    }
-    if (l->retained) d->cuDevicePrimaryCtxRelease_v2(l->device);
-    gpu_driver_close(&l->d);
-}
-
-bool gpu_is_current(const GpuLoaded *l)
-{
-    CuHandle now = NULL;
-    return !l->d.cuCtxGetCurrent(&now) && now == l->context;
+    const CuDriver *d = &l->in->d;
+    if (d->cuCtxPushCurrent_v2(l->in->context)) return;
+    for (int i = 0; i < l->b->n_buffers; i++)
+        if (l->constants[i]) d->cuMemFree_v2(l->constants[i]);
+    if (l->code.module) d->cuModuleUnload(l->code.module);
+    d->cuCtxPopCurrent_v2(&own);
 }
 
 /* --- runs --------------------------------------------------------------------------------------------------------- */
@@ -140,7 +87,7 @@ typedef struct {
 
 static void take(WbbCx *cx, Run *r, int i)
 {
-    const CuDriver *d = &r->l->d;
+    const CuDriver *d = &r->l->in->d;
     if (!d->cuMemAllocAsync || !d->cuMemFreeAsync)
         wbb_decline(cx, (WbbLoc){0}, WHY_NO_GPU, "the driver has no memory pools: buffer %d needs an address", i);
     CALL(d, cuMemAllocAsync, &r->addresses[i], (size_t)WBB_MAX(r->l->b->buffers[i].bytes, 16), r->stream);
@@ -163,7 +110,7 @@ static void check_addresses(WbbCx *cx, Run *r)
 /* The contents that buffers have before the first launch. */
 static void prepare(WbbCx *cx, Run *r)
 {
-    const CuDriver *d = &r->l->d;
+    const CuDriver *d = &r->l->in->d;
     for (int i = 0; i < r->l->b->n_buffers; i++) {
         const BdBuffer *b = &r->l->b->buffers[i];
         const size_t bytes = (size_t)b->bytes;
@@ -182,18 +129,19 @@ static void enqueue(WbbCx *cx, void *arg)
     const Bundle *b = r->l->b;
     prepare(cx, r);
     for (int i = 0; i < b->n_launches; i++)
-        gpu_launch(cx, &r->l->d, r->l->code.functions[i], &b->launches[i], r->stream, r->addresses, r->parameters);
+        gpu_launch(cx, &r->l->in->d, r->l->code.functions[i], &b->launches[i], r->stream, r->addresses, r->parameters);
 }
 
-static void run_inside(WbbCx *cx, const GpuLoaded *l, void *arg)
+static void run_inside(WbbCx *cx, void *arg)
 {
     Run *r = arg;
+    const GpuLoaded *l = r->l;
     const WbbStatus s = wbb_guard(cx, enqueue, r);
     CuResult freed = 0;
     for (int i = 0; i < l->b->n_buffers; i++)
-        if (r->taken[i]) freed = l->d.cuMemFreeAsync(r->addresses[i], r->stream) ? 1 : freed;
+        if (r->taken[i]) freed = l->in->d.cuMemFreeAsync(r->addresses[i], r->stream) ? 1 : freed;
     if (s != WBB_OK) wbb_rethrow(cx, s);
-    gpu_check(cx, &l->d, freed, "cuMemFreeAsync", NULL);
+    gpu_check(cx, &l->in->d, freed, "cuMemFreeAsync", NULL);
 }
 
 void gpu_enqueue(WbbCx *cx, const GpuLoaded *l, void *stream, const uint64_t *addresses)
@@ -202,56 +150,6 @@ void gpu_enqueue(WbbCx *cx, const GpuLoaded *l, void *stream, const uint64_t *ad
     Run r = {.l = l, .stream = stream, .given = addresses, .addresses = WBB_NEW_N(a, CuPointer, l->b->n_buffers + 1),
              .taken = WBB_NEW_N(a, bool, l->b->n_buffers + 1), .parameters = WBB_NEW_N(a, void *, l->most + 1)};
     check_addresses(cx, &r);
-    inside(cx, l, run_inside, &r);
+    gpu_inside(cx, l->in, run_inside, &r);
     wbb_arena_free(a);
-}
-
-/* --- memory ------------------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    uint64_t address, bytes;
-    void *to;
-    const void *from;
-} Memory;
-
-static void allocate(WbbCx *cx, const GpuLoaded *l, void *arg)
-{
-    Memory *m = arg;
-    CALL(&l->d, cuMemAlloc_v2, &m->address, (size_t)WBB_MAX(m->bytes, (uint64_t)16));
-}
-
-static void release(WbbCx *cx, const GpuLoaded *l, void *arg)
-{
-    CALL(&l->d, cuMemFree_v2, ((Memory *)arg)->address);
-}
-
-static void copy(WbbCx *cx, const GpuLoaded *l, void *arg)
-{
-    Memory *m = arg;
-    if (!m->bytes) return;
-    gpu_check(cx, &l->d, l->d.cuCtxSynchronize(), "cuCtxSynchronize", NULL);
-    if (m->from) CALL(&l->d, cuMemcpyHtoD_v2, m->address, m->from, (size_t)m->bytes);
-    else CALL(&l->d, cuMemcpyDtoH_v2, m->to, m->address, (size_t)m->bytes);
-}
-
-uint64_t gpu_allocate(WbbCx *cx, const GpuLoaded *l, uint64_t bytes)
-{
-    Memory m = {.bytes = bytes};
-    inside(cx, l, allocate, &m);
-    return m.address;
-}
-
-void gpu_release(WbbCx *cx, const GpuLoaded *l, uint64_t address)
-{
-    inside(cx, l, release, &(Memory){.address = address});
-}
-
-void gpu_write(WbbCx *cx, const GpuLoaded *l, uint64_t to, const void *from, uint64_t bytes)
-{
-    inside(cx, l, copy, &(Memory){.address = to, .bytes = bytes, .from = from});
-}
-
-void gpu_read(WbbCx *cx, const GpuLoaded *l, void *to, uint64_t from, uint64_t bytes)
-{
-    inside(cx, l, copy, &(Memory){.address = from, .bytes = bytes, .to = to});
 }

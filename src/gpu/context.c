@@ -1,0 +1,125 @@
+/* context.c: the context of a host, or the primary one, entered for each call.
+ *
+ * Needs: the driver. Leaves: the thread's current context as it was.
+ *
+ *     PyTorch made its context current: that one; nobody did: the primary context of device 0, retained until the end
+ */
+#include "gpu/context.h"
+#include "gpu/load.h"
+
+#define CALL(D, FUNCTION, ...) gpu_check(cx, (D), (D)->FUNCTION(__VA_ARGS__), #FUNCTION, NULL)
+
+typedef struct {
+    WbbArena *arena;
+    GpuContext *c;
+} Open;
+
+static void find_context(WbbCx *cx, void *arg)
+{
+    const Open *o = arg;
+    GpuContext *c = o->c;
+    gpu_init(cx, &c->d);
+    CALL(&c->d, cuCtxGetCurrent, &c->context);
+    if (c->context) {
+        CALL(&c->d, cuCtxGetDevice, &c->device);
+    } else {
+        c->device = gpu_first_device(cx, &c->d);
+        CALL(&c->d, cuDevicePrimaryCtxRetain, &c->context, c->device);
+        c->retained = true;
+    }
+    c->arch = gpu_arch(cx, o->arena, &c->d, c->device);
+}
+
+GpuContext *gpu_open(WbbCx *cx, WbbArena *a)
+{
+    GpuContext *c = WBB_NEW(a, GpuContext);
+    Open job = {a, c};
+    const WbbStatus s = wbb_guard(cx, find_context, &job);
+    if (s == WBB_OK) return c;
+    gpu_close(c);
+    wbb_rethrow(cx, s);
+}
+
+void gpu_close(GpuContext *c)
+{
+    if (!c->d.library) return;
+    if (c->retained) c->d.cuDevicePrimaryCtxRelease_v2(c->device);
+    gpu_driver_close(&c->d);
+}
+
+bool gpu_is_current(const GpuContext *c)
+{
+    CuHandle now = NULL;
+    return !c->d.cuCtxGetCurrent(&now) && now == c->context;
+}
+
+void gpu_inside(WbbCx *cx, const GpuContext *c, void (*body)(WbbCx *, void *), void *arg)
+{
+    CuHandle own;
+    CALL(&c->d, cuCtxPushCurrent_v2, c->context);
+    const WbbStatus s = wbb_guard(cx, body, arg);
+    c->d.cuCtxPopCurrent_v2(&own);
+    if (s != WBB_OK) wbb_rethrow(cx, s);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const CuDriver *d;
+    uint64_t address, bytes, source;
+    void *to;
+    const void *from;
+} Memory;
+
+static void allocate(WbbCx *cx, void *arg)
+{
+    Memory *m = arg;
+    CALL(m->d, cuMemAlloc_v2, &m->address, (size_t)WBB_MAX(m->bytes, (uint64_t)16));
+}
+
+static void release(WbbCx *cx, void *arg)
+{
+    const Memory *m = arg;
+    CALL(m->d, cuMemFree_v2, m->address);
+}
+
+static void move(WbbCx *cx, void *arg)
+{
+    const Memory *m = arg;
+    const size_t bytes = (size_t)m->bytes;
+    if (!bytes) return;
+    if (m->source) {
+        CALL(m->d, cuMemcpyDtoDAsync_v2, m->address, m->source, bytes, NULL);
+        return;
+    }
+    gpu_check(cx, m->d, m->d->cuCtxSynchronize(), "cuCtxSynchronize", NULL);
+    if (m->from) CALL(m->d, cuMemcpyHtoD_v2, m->address, m->from, bytes);
+    else CALL(m->d, cuMemcpyDtoH_v2, m->to, m->address, bytes);
+}
+
+uint64_t gpu_allocate(WbbCx *cx, const GpuContext *c, uint64_t bytes)
+{
+    Memory m = {.d = &c->d, .bytes = bytes};
+    gpu_inside(cx, c, allocate, &m);
+    return m.address;
+}
+
+void gpu_release(WbbCx *cx, const GpuContext *c, uint64_t address)
+{
+    gpu_inside(cx, c, release, &(Memory){.d = &c->d, .address = address});
+}
+
+void gpu_write(WbbCx *cx, const GpuContext *c, uint64_t to, const void *from, uint64_t bytes)
+{
+    gpu_inside(cx, c, move, &(Memory){.d = &c->d, .address = to, .bytes = bytes, .from = from});
+}
+
+void gpu_read(WbbCx *cx, const GpuContext *c, void *to, uint64_t from, uint64_t bytes)
+{
+    gpu_inside(cx, c, move, &(Memory){.d = &c->d, .address = from, .bytes = bytes, .to = to});
+}
+
+void gpu_copy(WbbCx *cx, const GpuContext *c, uint64_t to, uint64_t from, uint64_t bytes)
+{
+    gpu_inside(cx, c, move, &(Memory){.d = &c->d, .address = to, .source = from, .bytes = bytes});
+}
