@@ -190,6 +190,7 @@ typedef struct {
     uint64_t blocks;   /* run a sample of so many blocks; 0: all. wb_kernel_run runs all */
     wb_progress *progress; /* NULL: none */
     void *progress_arg;
+    int on_gpu;            /* of programs: their kernels run on a GPU, library calls on the host */
 } wb_run_options;
 
 /* Runs the kernel on the inputs, arrays on the host in their order, and fills the arrays of the outputs. A fault of the
@@ -228,7 +229,7 @@ WB_API wb_status wb_kernel_statistics(const wb_kernel *k, wb_result **result);
 
 /* An HLO module that is more than one fusion: kernels, library calls, copies, loops and branches in order, and the
  * memory between them (docs/programs.md). A program does not change once it is made: any number of threads may run it
- * at once. Programs run in the simulator, library calls in an evaluator. */
+ * at once. Programs run in the simulator or on a GPU, library calls in an evaluator. */
 typedef struct wb_program wb_program;
 
 /* Where an unfused module is cut: by modelled time on the target, or the same on every target and every day. */

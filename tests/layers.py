@@ -38,7 +38,7 @@ ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or singl
     "sim": {"base", "bundle"},
     "gpu": {"base", "bundle"},
     "price": {"base", "bundle", "sim", "target"},
-    "program": {"base", "scalar", "bundle", "hlo", "eval", "fuse", "sim", "pipe/judge.h"},
+    "program": {"base", "scalar", "bundle", "hlo", "eval", "fuse", "sim", "gpu", "pipe/judge.h"},
 }
 EVERYTHING = set(ALLOWED)
 ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})

@@ -8,7 +8,7 @@ the results outside the bounds of the module. The results are then compared with
 further from the evaluation in f64 than 8 times the larger of two distances: that of the stored results, and that of the evaluator that rounds
 each operation; nor than 64 units in the last place of the largest element. For ILL the stored results are worse than any reading of the text
 allows, so only the evaluator counts. programs_known.tsv lists programs that are declined, with the reason's word, and where results may differ;
-a line that is no longer true is a failure.
+a line that is no longer true is a failure. Priced programs run on a GPU too, which is tests/fake_cuda_driver.c, and leave the same bits.
 
 Then NAME.L.gpu.hlo as XLA cut it (`fuse --like xla`): as many kernels, library calls and bytes as modules/xla.tsv counts, and no fault in those
 that are small enough to run.
@@ -22,6 +22,7 @@ import argparse
 import copy
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -77,6 +78,7 @@ class Programs:
         self.known = known()
         self.passed = self.failed = 0
         self.modules = args.shared / "corpus" / "modules"
+        os.environ["WARPBURG_LIBCUDA"] = str(Path(args.fuzzer).resolve().parent / "libfake_cuda_driver.so")
         self.totals = {"kernels": 0, "library": 0, "copies": 0, "iterations": 0, "compared": 0}
 
     def check(self, fine: bool, what: str) -> None:
@@ -99,6 +101,14 @@ class Programs:
         limit = max(FARTHER * plain, FARTHER * other, UNITS * 2.0 ** -DIGITS[kind])
         return "" if ours <= limit or plain == other == float("inf") else f"result {k} ({kind}) is {ours:.3g} off, {limit:.3g} at most"
 
+    def differs_on_gpu(self, folder: Path, target: str) -> str:
+        """What goes wrong with the program on the driver that simulates a GPU, after it ran in the simulator; "": nothing."""
+        p = self.cli.call("run", str(folder / "p"), "--on", "gpu", "--check", "--json", "--seed", "1", "--target", target, "-o", str(folder / "gpu"))
+        if p.returncode or not json.loads(p.stdout)["on_gpu"]:
+            return "on a GPU: " + (p.stderr + p.stdout)[-500:]
+        wrong = [f.name for f in (folder / "out").iterdir() if f.read_bytes() != (folder / "gpu" / f.name).read_bytes()]
+        return f"on a GPU: {wrong[0]} has other bits" if wrong else ""
+
     def one(self, name: str, target: str, cut: str) -> Tuple[str, str]:
         """(outcome, why): right, a reason's word, differs, wrong."""
         file = str(self.modules / f"{name}.S.hlo")
@@ -118,6 +128,9 @@ class Programs:
                 return "wrong", f"not judged: {facts['whole_skipped']}"
             for key in self.totals:
                 self.totals[key] += facts[key]
+            why = self.differs_on_gpu(folder, target) if cut == "priced" else ""
+            if why:
+                return "wrong", why
             for words in (["plain"], ["exact", "--f64"]):
                 p = self.cli.call("eval", file, "--seed", "1", "-o", str(folder / words[0]), *words[1:])
                 if p.returncode:

@@ -55,6 +55,17 @@ ENTRY e { p = f32[8] parameter(0)  o = s32[] constant(0)  t = (s32[], f32[8]) tu
         d, n = p.run(self.x, self.w, threads=2)
         numpy.testing.assert_array_equal(d, 2 * self.x @ self.w)
         numpy.testing.assert_array_equal(n, -d)
+        for got, same in zip(p.run(self.x, self.w, on="gpu"), (d, n)):
+            numpy.testing.assert_array_equal(got, same)
+        with self.assertRaisesRegex(ValueError, "on='cpu': \"sim\" or \"gpu\" expected"):
+            p.run(self.x, self.w, on="cpu")
+        for call in ("cuMemAlloc_v2", "cuLaunchKernel", "cuMemcpyDtoH_v2"):
+            os.environ["FAKE_CUDA_FAIL"] = f"{call}:2"
+            try:
+                with self.assertRaisesRegex(warpburg.Error, call):
+                    p.run(self.x, self.w, on="gpu")
+            finally:
+                del os.environ["FAKE_CUDA_FAIL"]
         with self.assertRaisesRegex(TypeError, r"input 1 is float32\[64,256\]; f32\[256,128\] expected"):
             p.run(self.x, self.x)
         with self.assertRaisesRegex(TypeError, "layer takes 2 arrays, 1 given"):

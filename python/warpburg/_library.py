@@ -51,7 +51,7 @@ class Launch(Structure):
 
 class RunOptions(Structure):
     _fields_ = [("threads", c_uint32), ("inputs", c_char), ("seed", c_uint64), ("blocks", c_uint64),
-                ("progress", c_void_p), ("progress_arg", c_void_p)]
+                ("progress", c_void_p), ("progress_arg", c_void_p), ("on_gpu", c_int)]
 
 
 class Verdict(Structure):
@@ -284,7 +284,9 @@ class Watched:
     whose callback says whether it goes on; in other threads it is made as it is. `keep`: what the call uses, which must live as long as it.
     """
 
-    def __init__(self, *keep: Any, threads: int = 1, case: str = "n", seed: int = 0, blocks: int = 0) -> None:
+    def __init__(self, *keep: Any, threads: int = 1, case: str = "n", seed: int = 0, blocks: int = 0, on: str = "sim") -> None:
+        if on not in ("sim", "gpu"):
+            raise ValueError(f'on={on!r}: "sim" or "gpu" expected')
         for name, value in (("threads", threads), ("blocks", blocks)):
             if operator.index(value) < 0:
                 raise ValueError(f"{name}={value}: 0 or more expected")
@@ -296,7 +298,7 @@ class Watched:
         self._keep = keep
         self._callback = _Progress(self._report)
         self.options = RunOptions(threads=min(threads, 1 << 16), inputs=case.encode(), seed=seed % (1 << 64), blocks=min(blocks, (1 << 64) - 1),
-                                  progress=ctypes.cast(self._callback, c_void_p))
+                                  progress=ctypes.cast(self._callback, c_void_p), on_gpu=on == "gpu")
 
     def _report(self, _: Any, what: bytes, done: int, total: int) -> int:
         self.at = (what, done, total)

@@ -170,22 +170,22 @@ class Program:
         called(lib.wb_program_write, self._pointer, os.fsencode(_path(folder)))
 
     # --- running it ---
-    def run(self, *arrays: Any, threads: int = 1) -> Any:
-        """Runs the program in the simulator, library calls in an evaluator: an array of the host for each of `inputs`; returns the output, or
-        a tuple of them, as numpy arrays. A fault of a kernel raises Fault."""
+    def run(self, *arrays: Any, on: str = "sim", threads: int = 1) -> Any:
+        """Runs the program in the simulator, or its kernels on="gpu"; library calls in an evaluator. Takes an array of the host for each of
+        `inputs`; returns the output, or a tuple of them, as numpy arrays. A fault of a kernel raises Fault."""
         memory = self._memory(arrays)
         outputs, into = outputs_of(self.outputs)
-        w = _library.Watched(self, memory, outputs, threads=threads)
+        w = _library.Watched(self, memory, outputs, threads=threads, on=on)
         w.called(lib.wb_program_run, self._pointer, addresses_of(memory), into, byref(w.options))
         return one_or_all(outputs)
 
     __call__ = run
 
-    def check(self, *arrays: Any, case: str = "n", seed: int = 0, threads: int = 1) -> ProgramVerdict:
-        """Runs the program, checks every access of its kernels, and compares the outputs of each kernel, and the results, with the bounds of
+    def check(self, *arrays: Any, case: str = "n", seed: int = 0, on: str = "sim", threads: int = 1) -> ProgramVerdict:
+        """Runs the program as `run` does, checks every access of its kernels in the simulator, and compares the outputs of each kernel, and the results, with the bounds of
         what their HLO text allows. Without arrays inputs are made: `case` n, e, p or t (warpburg.h), by `seed`."""
         memory, v = self._memory(arrays) if arrays else [], _library.ProgramVerdict()
-        w = _library.Watched(self, memory, threads=threads, case=case, seed=seed)
+        w = _library.Watched(self, memory, threads=threads, case=case, seed=seed, on=on)
         wrong, report = w.checked(lib.wb_program_check, self._pointer, addresses_of(memory) if arrays else None, byref(w.options), byref(v))
         return ProgramVerdict(not wrong, v.judged, v.compared, v.outside, v.max_ulp, v.whole_compared, v.whole_outside, v.whole_max_ulp, wrong, report)
 
@@ -198,7 +198,7 @@ class Program:
     def _memory(self, arrays: Any) -> Any:
         memory = memory_for(self.name, self.inputs, arrays)
         if any(m.on_gpu for m in memory):
-            raise ValueError("programs run in the simulator, on arrays of the host")
+            raise ValueError("programs take arrays of the host; with on=\"gpu\" they are copied there and back")
         return memory
 
     # --- shown ---

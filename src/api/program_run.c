@@ -1,4 +1,4 @@
-/* program_run.c: a program in the simulator: run, checked, its time modelled.
+/* program_run.c: a program in the simulator or on a GPU: run, checked, its time modelled.
  *
  * Needs a program, which is only read. Leaves results, a verdict or a time, and the texts of the result.
  *
@@ -28,7 +28,8 @@ static PipeRun run_of(WbbCx *cx, const Job *j)
     if (!strchr("nept", which))
         wbb_fail(cx, (WbbLoc){0}, "inputs '%c': of a program one of the cases n, e, p and t expected", which);
     return (PipeRun){.check = j->check, .seed = j->o.seed, .which = which, .arrays = j->inputs,
-                     .n_inputs = j->p->n_inputs, .accuracy = j->p->options.accuracy, .threads = j->o.threads};
+                     .n_inputs = j->p->n_inputs, .accuracy = j->p->options.accuracy, .threads = j->o.threads,
+                     .on_gpu = j->o.on_gpu};
 }
 
 /* The kernel of a step, which is declined where it was left out. */
@@ -110,7 +111,7 @@ static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
     compiled(cx, j->p, s);
     PipeOptions o = j->p->options;
     PipeRun run = run_of(cx, j);
-    run.arrays = NULL, run.n_inputs = 0, run.blocks = j->o.blocks;
+    run.arrays = NULL, run.n_inputs = 0, run.blocks = j->o.blocks, run.on_gpu = false;
     o.lines = o.assemble = false, o.cache = NULL;
     const PipeTextTime t = pipe_profile_text(cx, a, &o, s->file, s->text, &run);
     c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;

@@ -71,6 +71,9 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json);
 /* Bits of one element of an HLO type in memory; 0 if the type is unknown. */
 int bd_type_bits(const char *type);
 
+/* layout.c: whether an output may have the memory of operand number `operand` of the buffers. */
+bool bd_may_share(const BdBuffer *output, int operand);
+
 /* limits.c */
 int bd_target_number(const char *target); /* 90 of "sm_90" and "sm_90a"; 0: none */
 int64_t bd_most_shared(int target);       /* bytes of shared memory that a block may have; `target`: 90 */

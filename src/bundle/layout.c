@@ -10,6 +10,14 @@
 
 #include <string.h>
 
+bool bd_may_share(const BdBuffer *output, int operand)
+{
+    if (output->init == BD_INIT_COPY) return output->copy_of == operand;
+    for (int k = 0; k < output->n_may_alias; k++)
+        if (output->may_alias[k] == operand) return true;
+    return false;
+}
+
 int64_t bd_elements(const int64_t *dims, int rank)
 {
     int64_t n = 1;

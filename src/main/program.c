@@ -1,4 +1,4 @@
-/* program.c: `run PROGRAM`: a program run step by step in the simulator, and what that prints.
+/* program.c: `run PROGRAM`: a program run step by step, and what that prints.
  *
  * Needs a program, and bundles of its kernels in its folder, or a compiler for their texts. Leaves the results, a
  * verdict on stdout, and exit status 4 if anything is wrong.
@@ -19,7 +19,6 @@ static void refuse_options(WbbCx *cx, const RunOptions *o)
         const char *text;
     } rows[] = {{o->blocks != 0, "--blocks"}, {o->seeds > 1, "--seeds"}, {o->ptx != NULL, "--ptx"},
                 {o->counts, "--counts"},      {o->layout != NULL, "--layout"}, {o->padding != 0, "--padding"}};
-    if (!strcmp(o->on, "gpu")) wbb_fail(cx, (WbbLoc){.file = o->file}, "--on gpu: programs run in the simulator only");
     if (*o->which == 's' || *o->which == 'c')
         wbb_fail(cx, (WbbLoc){.file = o->file}, "--case %s is about one kernel, and this is a program", o->which);
     for (size_t k = 0; k < WBB_LEN(rows); k++)

@@ -11,13 +11,6 @@
 
 enum { PATTERN = 0xa5 }; /* as in memory.c */
 
-static bool may_alias(const BdBuffer *d, int operand)
-{
-    for (int k = 0; k < d->n_may_alias; k++)
-        if (d->may_alias[k] == operand) return true;
-    return false;
-}
-
 /* The operand whose memory output i has; -1: none. */
 static int operand_at(const Bundle *b, void *const *memory, int i)
 {
@@ -50,16 +43,13 @@ static SimBuffer buffer_of(const BdBuffer *d, void *bytes)
 /* The memory of output i: the caller's, or its own where it must not be that of the operand `at`. */
 static void *output_memory(WbbArena *a, const BdBuffer *d, void *const *memory, int i, int at, int *home)
 {
-    void *bytes = memory[i];
+    void *bytes = at >= 0 && !bd_may_share(d, at) ? wbb_alloc(a, (size_t)d->bytes + 16) : memory[i];
     *home = i;
     if (d->init == BD_INIT_COPY) {
         *home = d->copy_of;
-        if (at >= 0 && at != d->copy_of) bytes = wbb_alloc(a, (size_t)d->bytes + 16);
         if (bytes != memory[d->copy_of]) memcpy(bytes, memory[d->copy_of], (size_t)d->bytes);
-    } else if (at >= 0 && may_alias(d, at)) {
+    } else if (bytes == memory[i] && at >= 0) {
         *home = at;
-    } else if (at >= 0) {
-        bytes = wbb_alloc(a, (size_t)d->bytes + 16);
     }
     if (d->init == BD_INIT_ZERO && d->bytes) memset(bytes, 0, (size_t)d->bytes);
     return bytes;

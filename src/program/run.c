@@ -1,12 +1,13 @@
 /* run: a program, step by step, on the memory that it says.
  *
  * Needs: a verified program and the kernels of its steps. Leaves: its results, and what was found. Temporaries have one
- * block of memory a frame, which is filled with a pattern first, so a value that is read too late shows. Kernels run in
- * the simulator on that memory, library calls in the evaluator on copies of it.
+ * block of memory a frame, which the simulator's machine fills with a pattern first, so a value that is read too late
+ * shows. Kernels run on that memory, library calls in the evaluator on copies of it.
  *
  *     loop: the condition leaves its result in the flag, the body its results in the memory of its parameters
  */
 #include "program/run.h"
+#include "program/machine.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ enum { PATTERN = 0xa5, MOST_ITERATIONS = 1000000, MOST_CALLS = 200, WHOLE = 1 <<
 typedef struct {
     ProgKernel kernel;
     const SimModule *ptx;
+    const GpuLoaded *gpu;
 } Loaded;
 
 typedef struct {
@@ -25,9 +27,10 @@ typedef struct {
     WbbArena *arena;
     const ProgModule *p;
     const ProgRun *o;
+    ProgMachine *machine;
     ProgVerdict v;
     WbbMap loaded;        /* by name of the file */
-    uint8_t ***constants; /* [computation][buffer] */
+    uint64_t **constants; /* [computation][buffer] */
     uint64_t **times;     /* [computation][step] how often it ran */
     double work;          /* elements that steps made, and products of library calls */
     uint32_t depth;
@@ -38,11 +41,11 @@ typedef struct {
 typedef struct {
     const ProgComputation *c;
     uint32_t number;
-    uint8_t *const *parameters, *const *results;
-    uint8_t *frame;
+    const uint64_t *parameters, *results;
+    uint64_t frame;
 } Frame;
 
-static uint8_t *address(const Run *r, const Frame *f, uint32_t value)
+static uint64_t address(const Run *r, const Frame *f, uint32_t value)
 {
     const uint32_t number = f->c->values[value].buffer;
     const ProgBuffer *b = &f->c->buffers[number];
@@ -50,8 +53,45 @@ static uint8_t *address(const Run *r, const Frame *f, uint32_t value)
     case PROG_PARAMETER: return f->parameters[b->number];
     case PROG_RESULT: return f->results[b->number];
     case PROG_CONSTANT: return r->constants[f->number][number];
-    default: return f->frame + b->offset;
+    default: return f->frame + (uint64_t)b->offset;
     }
+}
+
+static const void *bytes_of(const Run *r, WbbArena *a, const Frame *f, uint32_t value)
+{
+    return prog_bytes(r->cx, r->machine, a, address(r, f, value), (uint64_t)f->c->values[value].bytes);
+}
+
+static void *logical_of(const Run *r, WbbArena *a, const Frame *f, uint32_t value)
+{
+    const BdBuffer d = prog_describe(&f->c->values[value]);
+    const size_t n = (size_t)bd_elements(d.dims, d.rank), size = (size_t)bd_npy_bytes(d.type);
+    if (!size) wbb_decline(r->cx, (WbbLoc){0}, WHY_TYPE, "%s has type %s, which has no elements here",
+                           f->c->values[value].name, d.type);
+    void *out = wbb_alloc(a, wbb_mul_size(a, n, size) + 16);
+    bd_to_logical(r->cx, &d, bytes_of(r, a, f, value), out);
+    return out;
+}
+
+static EvValue value_of(const Run *r, WbbArena *a, const Frame *f, uint32_t value)
+{
+    const ProgValue *v = &f->c->values[value];
+    return (EvValue){.type = sc_type_named(v->type, strlen(v->type)), .rank = (uint8_t)v->rank, .dims = v->dims,
+                     .data = logical_of(r, a, f, value)};
+}
+
+/* Writes the elements in their order in memory. */
+static void put_logical(const Run *r, WbbArena *a, uint64_t to, const BdBuffer *d, const void *elements)
+{
+    void *bytes = wbb_alloc(a, (size_t)d->bytes + 16);
+    bd_to_physical(r->cx, d, elements, bytes);
+    prog_put(r->cx, r->machine, to, bytes, (uint64_t)d->bytes);
+}
+
+static void set_logical(const Run *r, WbbArena *a, const Frame *f, uint32_t value, const void *elements)
+{
+    const BdBuffer d = prog_describe(&f->c->values[value]);
+    put_logical(r, a, address(r, f, value), &d, elements);
 }
 
 /* --- texts of steps ----------------------------------------------------------------------------------------------- */
@@ -90,7 +130,8 @@ static Loaded *load(Run *r, const Frame *f, const ProgStep *s)
     Loaded *l = WBB_NEW(r->arena, Loaded);
     if (s->kind == PROG_KERNEL) {
         l->kernel = r->o->kernel(r->cx, r->arena, r->o->arg, s);
-        l->ptx = sim_parse(r->cx, r->arena, s->name, l->kernel.bundle->ptx);
+        if (r->machine->gpu) l->gpu = prog_load(r->cx, r->machine, l->kernel.bundle);
+        else l->ptx = sim_parse(r->cx, r->arena, s->name, l->kernel.bundle->ptx);
         const HloFusion fusion = hlo_fusion(r->cx, l->kernel.module);
         pipe_check_bundle(r->cx, r->arena, s->file, l->kernel.bundle, l->kernel.module);
         check_text(r, r->arena, f, s, fusion.body);
@@ -109,46 +150,59 @@ static void found(Run *r, const Frame *f, const ProgStep *s, const char *text)
     r->stop = true;
 }
 
+static PipeVerdict run_in_simulator(Run *r, WbbArena *a, const Loaded *l, const uint64_t *memory, bool judged)
+{
+    const Bundle *b = l->kernel.bundle;
+    void **pointers = WBB_NEW_N(a, void *, b->n_buffers + 1);
+    bool copied;
+    for (int i = 0; i < b->n_buffers; i++) pointers[i] = (void *)(uintptr_t)memory[i];
+    const PipeVerdict v = pipe_run_there(r->cx, a, b, l->ptx, l->kernel.module, &r->o->run, pointers, judged, &copied);
+    r->v.moved += copied;
+    return v;
+}
+
+/* The outputs are judged by the operands that were there before. */
+static PipeVerdict run_on_gpu(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, const Loaded *l,
+                              const uint64_t *memory, bool judged)
+{
+    const HloFusion fusion = hlo_fusion(r->cx, l->kernel.module);
+    const void **operands = WBB_NEW_N(a, const void *, s->n_reads + 1);
+    EvValue *got = WBB_NEW_N(a, EvValue, s->n_makes + 1);
+    PipeVerdict v = {0};
+    for (uint32_t k = 0; judged && k < s->n_reads; k++) operands[k] = logical_of(r, a, f, s->reads[k]);
+    double since = wbb_now_ms();
+    r->v.moved += prog_enqueue(r->cx, r->machine, a, l->gpu, l->kernel.bundle, memory);
+    v.ms_run = wbb_now_ms() - since;
+    if (!judged) return v;
+    for (uint32_t k = 0; k < s->n_makes; k++) got[k] = value_of(r, a, f, s->makes[k]);
+    since = wbb_now_ms();
+    const PipeOperands before = pipe_given_operands(r->cx, a, fusion.body, operands);
+    pipe_judge_values(r->cx, a, fusion.body, &before, &r->o->run, s->n_makes, got, &v);
+    v.ms_eval = wbb_now_ms() - since;
+    return v;
+}
+
 static void run_kernel(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint64_t time)
 {
-    Loaded *l = load(r, f, s);
+    const Loaded *l = load(r, f, s);
     const Bundle *b = l->kernel.bundle;
-    void **memory = WBB_NEW_N(a, void *, b->n_buffers + 1);
+    uint64_t *memory = WBB_NEW_N(a, uint64_t, b->n_buffers + 1);
     uint32_t out = 0;
     for (int i = 0; i < b->n_buffers; i++) {
         if (b->buffers[i].role == BD_IN) memory[i] = address(r, f, s->reads[b->buffers[i].arg]);
         else if (b->buffers[i].role == BD_OUT) memory[i] = address(r, f, s->makes[out++]);
     }
-    const bool judged = (time & (time - 1)) == 0;
-    bool copied;
-    PipeVerdict v =
-        pipe_run_there(r->cx, a, b, l->ptx, l->kernel.module, &r->o->run, memory, judged, &copied);
+    const bool judged = r->o->run.check && (time & (time - 1)) == 0;
+    const PipeVerdict v =
+        l->gpu ? run_on_gpu(r, a, f, s, l, memory, judged) : run_in_simulator(r, a, l, memory, judged);
     r->v.kernels++;
-    r->v.moved += copied;
     r->v.ms_run += v.ms_run, r->v.ms_judge += v.ms_eval;
     if (v.report.n_faults) found(r, f, s, v.report.faults[0]);
     if (v.outside) found(r, f, s, v.first);
-    if (!r->o->run.check || !judged) return;
+    if (!judged) return;
     r->v.judged++;
     r->v.compared += v.compared, r->v.outside += v.outside;
     r->v.max_ulp = WBB_MAX(r->v.max_ulp, v.max_ulp);
-}
-
-static void *logical_of(Run *r, WbbArena *a, const Frame *f, uint32_t value)
-{
-    const BdBuffer d = prog_describe(&f->c->values[value]);
-    const size_t n = (size_t)bd_elements(d.dims, d.rank), size = (size_t)bd_npy_bytes(d.type);
-    if (!size) wbb_decline(r->cx, (WbbLoc){0}, WHY_TYPE, "%s has type %s, which has no elements here",
-                           f->c->values[value].name, d.type);
-    void *out = wbb_alloc(a, wbb_mul_size(a, n, size) + 16);
-    bd_to_logical(r->cx, &d, address(r, f, value), out);
-    return out;
-}
-
-static void set_logical(Run *r, const Frame *f, uint32_t value, const void *elements)
-{
-    const BdBuffer d = prog_describe(&f->c->values[value]);
-    bd_to_physical(r->cx, &d, elements, address(r, f, value));
 }
 
 static void run_library(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)
@@ -158,7 +212,7 @@ static void run_library(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)
     const void **inputs = WBB_NEW_N(a, const void *, s->n_reads + 1);
     for (uint32_t k = 0; k < s->n_reads; k++) inputs[k] = logical_of(r, a, f, s->reads[k]);
     const EvResult *out = ev_run(r->cx, a, l->kernel.module->entry, inputs, EV_PLAIN);
-    for (uint32_t k = 0; k < s->n_makes; k++) set_logical(r, f, s->makes[k], out->outputs[k].data);
+    for (uint32_t k = 0; k < s->n_makes; k++) set_logical(r, a, f, s->makes[k], out->outputs[k].data);
     r->v.library++;
     r->v.ms_library += wbb_now_ms() - since;
     double least = 1e30; /* of a dot: at least the products of one result, so this estimate is high */
@@ -172,26 +226,26 @@ static void run_copy(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)
     const ProgValue *x = &f->c->values[s->reads[0]], *y = &f->c->values[s->makes[0]];
     r->v.copies++;
     if (!x->rank || !memcmp(x->minor_to_major, y->minor_to_major, (size_t)x->rank * sizeof(int)))
-        memcpy(address(r, f, s->makes[0]), address(r, f, s->reads[0]), (size_t)x->bytes);
-    else set_logical(r, f, s->makes[0], logical_of(r, a, f, s->reads[0]));
+        prog_move(r->cx, r->machine, address(r, f, s->makes[0]), address(r, f, s->reads[0]), (uint64_t)x->bytes);
+    else set_logical(r, a, f, s->makes[0], logical_of(r, a, f, s->reads[0]));
 }
 
-static void run_computation(Run *r, uint32_t number, uint8_t *const *parameters, uint8_t *const *results,
-                            uint8_t *frame);
+static void run_computation(Run *r, uint32_t number, const uint64_t *parameters, const uint64_t *results,
+                            uint64_t frame);
 
-static uint8_t **addresses(const Run *r, WbbArena *a, const Frame *f, const uint32_t *values, uint32_t n)
+static uint64_t *addresses(const Run *r, WbbArena *a, const Frame *f, const uint32_t *values, uint32_t n)
 {
-    uint8_t **out = WBB_NEW_N(a, uint8_t *, n + 1);
+    uint64_t *out = WBB_NEW_N(a, uint64_t, n + 1);
     for (uint32_t k = 0; k < n; k++) out[k] = address(r, f, values[k]);
     return out;
 }
 
-static void run_loop(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint8_t *frame)
+static void run_loop(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint64_t frame)
 {
-    uint8_t **state = addresses(r, a, f, s->makes, s->n_makes), **flag = addresses(r, a, f, &s->flag, 1);
+    const uint64_t *state = addresses(r, a, f, s->makes, s->n_makes), *flag = addresses(r, a, f, &s->flag, 1);
     while (!r->stop) {
         run_computation(r, s->calls[0], state, flag, frame);
-        if (r->stop || !*flag[0]) return;
+        if (r->stop || !*(const uint8_t *)bytes_of(r, a, f, s->flag)) return;
         if (++r->v.iterations > MOST_ITERATIONS)
             wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "loops took %d iterations, and more are not run",
                         MOST_ITERATIONS);
@@ -199,11 +253,11 @@ static void run_loop(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uin
     }
 }
 
-static void run_branch(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint8_t *frame)
+static void run_branch(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint64_t frame)
 {
     uint32_t which = 0, at = s->kind == PROG_BRANCH;
     if (s->kind == PROG_BRANCH) {
-        const uint8_t *value = address(r, f, s->reads[0]);
+        const uint8_t *value = bytes_of(r, a, f, s->reads[0]);
         int32_t index;
         if (*f->c->values[s->reads[0]].type == 'p') {
             which = !*value;
@@ -222,7 +276,7 @@ static void run_step(Run *r, const Frame *f, uint32_t number)
     const ProgStep *s = &f->c->steps[number];
     WbbArena *a = wbb_arena_new(r->cx);
     wbb_arena_limit(a, (size_t)1 << 36);
-    uint8_t *frame = s->frame >= 0 ? f->frame + f->c->buffers[s->frame].offset : NULL;
+    const uint64_t frame = s->frame >= 0 ? f->frame + (uint64_t)f->c->buffers[s->frame].offset : 0;
     for (uint32_t k = 0; k < s->n_makes; k++) r->work += (double)f->c->values[s->makes[k]].bytes;
     switch (s->kind) {
     case PROG_KERNEL: run_kernel(r, a, f, s, ++r->times[f->number][number]); break;
@@ -234,13 +288,13 @@ static void run_step(Run *r, const Frame *f, uint32_t number)
     wbb_arena_free(a);
 }
 
-static void run_computation(Run *r, uint32_t number, uint8_t *const *parameters, uint8_t *const *results,
-                            uint8_t *frame)
+static void run_computation(Run *r, uint32_t number, const uint64_t *parameters, const uint64_t *results,
+                            uint64_t frame)
 {
     const Frame f = {.c = &r->p->computations[number], .number = number, .parameters = parameters, .results = results,
                      .frame = frame};
     if (++r->depth > MOST_CALLS) wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "calls nest deeper than %d", MOST_CALLS);
-    if (f.c->frame) memset(frame, PATTERN, (size_t)f.c->frame);
+    if (f.c->frame && !r->machine->gpu) memset((void *)(uintptr_t)frame, PATTERN, (size_t)f.c->frame);
     for (uint32_t s = 0; s < f.c->n_steps && !r->stop; s++) {
         if (number == r->p->entry && wbb_progress(r->cx, "steps", s, f.c->n_steps)) wbb_stop(r->cx);
         run_step(r, &f, s);
@@ -253,7 +307,7 @@ static void load_constants(Run *r)
 {
     for (uint32_t i = 0; i < r->p->n; i++) {
         const ProgComputation *c = &r->p->computations[i];
-        r->constants[i] = WBB_NEW_N(r->arena, uint8_t *, c->n_buffers + 1);
+        r->constants[i] = WBB_NEW_N(r->arena, uint64_t, c->n_buffers + 1);
         r->times[i] = WBB_NEW_N(r->arena, uint64_t, c->n_steps + 1);
         for (uint32_t v = 0; v < c->n_values; v++) {
             const ProgValue *x = &c->values[v];
@@ -262,18 +316,18 @@ static void load_constants(Run *r)
             if (!b->file)
                 wbb_decline(r->cx, (WbbLoc){0}, WHY_OPERATION, "the text leaves out the value of constant %s", x->name);
             const BdBuffer d = prog_describe(x);
-            uint8_t *bytes = wbb_alloc(r->arena, (size_t)b->bytes + 16);
+            const void *elements = b->literal;
             if (r->p->folder) {
-                bd_to_physical(r->cx, &d, prog_read_constant(r->cx, r->arena, r->p, x, b), bytes);
+                elements = prog_read_constant(r->cx, r->arena, r->p, x, b);
             } else if (b->splat) {
                 const size_t size = (size_t)bd_npy_bytes(x->type), n = (size_t)bd_elements(x->dims, x->rank);
                 uint8_t *all = wbb_alloc(r->arena, wbb_mul_size(r->arena, n, size) + 1);
                 for (size_t k = 0; k < n; k++) memcpy(all + k * size, b->literal, size);
-                bd_to_physical(r->cx, &d, all, bytes);
-            } else {
-                bd_to_physical(r->cx, &d, b->literal, bytes);
+                elements = all;
             }
-            r->constants[i][x->buffer] = bytes;
+            const uint64_t to = prog_allocate(r->cx, r->machine, (uint64_t)b->bytes);
+            put_logical(r, r->arena, to, &d, elements);
+            r->constants[i][x->buffer] = to;
         }
     }
 }
@@ -296,54 +350,74 @@ static void judge_whole(Run *r, const HloModule *m, const void *const *inputs)
 }
 
 /* Memory of the results, those without a parameter's. */
-static uint8_t **result_memory(Run *r, const ProgComputation *c)
+static uint64_t *result_memory(Run *r, const ProgComputation *c)
 {
-    uint8_t **out = WBB_NEW_N(r->arena, uint8_t *, c->n_results + 1);
+    uint64_t *out = WBB_NEW_N(r->arena, uint64_t, c->n_results + 1);
     for (uint32_t k = 0; k < c->n_results; k++) {
         const size_t bytes = (size_t)c->values[c->results[k]].bytes;
-        if (c->in_place[k] < 0) out[k] = memset(wbb_alloc(r->arena, bytes + 16), PATTERN, bytes);
+        if (c->in_place[k] >= 0) continue;
+        out[k] = prog_allocate(r->cx, r->machine, bytes);
+        if (!r->machine->gpu) memset((void *)(uintptr_t)out[k], PATTERN, bytes);
     }
     return out;
 }
 
-ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o)
+/* The parameters of the entry in memory; the program and source.hlo agree on them, and on the results. */
+static uint64_t *parameter_memory(Run *r, const HloComputation *entry, const void *const *inputs)
 {
+    WbbCx *cx = r->cx;
+    WbbArena *a = r->arena;
+    const ProgComputation *c = &r->p->computations[r->p->entry];
+    const HloShape **leaves;
+    uint64_t *out = WBB_NEW_N(a, uint64_t, c->n_parameters + 1);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < entry->n_parameters; k++) {
+        const uint32_t count = hlo_leaves(a, entry->parameters[k]->shape, &leaves);
+        for (uint32_t j = 0; j < count; j++, n++) {
+            if (n >= c->n_parameters || !agrees(&c->values[c->parameters[n]], leaves[j], true))
+                wbb_fail(cx, entry->loc, "the program has other parameters than source.hlo");
+            const BdBuffer d = prog_describe(&c->values[c->parameters[n]]);
+            out[n] = prog_allocate(cx, r->machine, (uint64_t)d.bytes);
+            put_logical(r, a, out[n], &d, inputs[n]);
+        }
+    }
+    const uint32_t n_results = hlo_leaves(a, entry->root->shape, &leaves);
+    bool same = n == c->n_parameters && n_results == c->n_results;
+    for (uint32_t k = 0; same && k < n_results; k++) same = agrees(&c->values[c->results[k]], leaves[k], true);
+    if (!same) wbb_fail(cx, entry->loc, "the program has other parameters or results than source.hlo");
+    return out;
+}
+
+static void run_all(WbbCx *cx, void *arg)
+{
+    Run *r = arg;
+    const ProgModule *p = r->p;
     const ProgComputation *c = &p->computations[p->entry];
-    Run r = {.cx = cx, .arena = a, .p = p, .o = o, .v = {.checked = o->run.check}, .loaded = {.arena = a},
-             .constants = WBB_NEW_N(a, uint8_t **, p->n + 1), .times = WBB_NEW_N(a, uint64_t *, p->n + 1)};
+    WbbArena *a = r->arena;
+    const ProgRun *o = r->o;
     wbb_use_threads(cx, o->run.threads);
     const HloModule *m = hlo_parse(cx, a, p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : "source.hlo",
                                    p->source, strlen(p->source));
     const void **inputs = pipe_inputs(cx, a, m, &o->run);
     pipe_make_unique(a, m, &o->run, inputs);
-    load_constants(&r);
-    const HloShape **leaves;
-    uint32_t n = 0;
-    uint8_t **parameters = WBB_NEW_N(a, uint8_t *, c->n_parameters + 1), **results = result_memory(&r, c);
-    for (uint32_t k = 0; k < m->entry->n_parameters; k++) {
-        const uint32_t count = hlo_leaves(a, m->entry->parameters[k]->shape, &leaves);
-        for (uint32_t j = 0; j < count; j++, n++) {
-            if (n >= c->n_parameters || !agrees(&c->values[c->parameters[n]], leaves[j], true))
-                wbb_fail(cx, m->entry->loc, "the program has other parameters than source.hlo");
-            const BdBuffer d = prog_describe(&c->values[c->parameters[n]]);
-            parameters[n] = wbb_alloc(a, (size_t)d.bytes + 16);
-            bd_to_physical(cx, &d, inputs[n], parameters[n]);
-        }
-    }
-    const uint32_t n_results = hlo_leaves(a, m->entry->root->shape, &leaves);
-    bool same = n == c->n_parameters && n_results == c->n_results;
-    for (uint32_t k = 0; same && k < n_results; k++) same = agrees(&c->values[c->results[k]], leaves[k], true);
-    if (!same) wbb_fail(cx, m->entry->loc, "the program has other parameters or results than source.hlo");
-    run_computation(&r, p->entry, parameters, results, wbb_alloc(a, (size_t)c->frame + 16));
+    load_constants(r);
+    const uint64_t *results = result_memory(r, c), *parameters = parameter_memory(r, m->entry, inputs);
+    run_computation(r, p->entry, parameters, results, prog_allocate(cx, r->machine, (uint64_t)c->frame));
     const Frame f = {.c = c, .number = p->entry, .parameters = parameters, .results = results};
-    r.v.n_results = c->n_results;
-    r.v.results = WBB_NEW_N(a, EvValue, c->n_results + 1);
-    for (uint32_t k = 0; k < c->n_results && !r.stop; k++) {
-        const ProgValue *v = &c->values[c->results[k]];
-        r.v.results[k] = (EvValue){.type = sc_type_named(v->type, strlen(v->type)), .rank = (uint8_t)v->rank,
-                                   .dims = v->dims, .data = logical_of(&r, a, &f, c->results[k])};
-    }
-    if (r.stop) r.v.n_results = 0, r.v.whole_skipped = "a step is wrong";
-    else if (o->run.check) judge_whole(&r, m, inputs);
+    r->v.n_results = c->n_results;
+    r->v.results = WBB_NEW_N(a, EvValue, c->n_results + 1);
+    for (uint32_t k = 0; k < c->n_results && !r->stop; k++) r->v.results[k] = value_of(r, a, &f, c->results[k]);
+    if (r->stop) r->v.n_results = 0, r->v.whole_skipped = "a step is wrong";
+    else if (o->run.check) judge_whole(r, m, inputs);
+}
+
+ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o)
+{
+    Run r = {.cx = cx, .arena = a, .p = p, .o = o, .machine = prog_machine(cx, a, o->run.on_gpu),
+             .v = {.checked = o->run.check, .on_gpu = o->run.on_gpu}, .loaded = {.arena = a},
+             .constants = WBB_NEW_N(a, uint64_t *, p->n + 1), .times = WBB_NEW_N(a, uint64_t *, p->n + 1)};
+    const WbbStatus s = wbb_guard(cx, run_all, &r);
+    prog_machine_free(cx, r.machine);
+    if (s != WBB_OK) wbb_rethrow(cx, s);
     return r.v;
 }

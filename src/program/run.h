@@ -20,11 +20,11 @@ typedef struct {
     /* The kernel of a step, asked for once for each text. It fails or declines with the reason. */
     ProgKernel (*kernel)(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s);
     void *arg;
-    PipeRun run; /* check, threads, inputs; blocks, on_gpu and profiles must be unset */
+    PipeRun run; /* check, threads, inputs; blocks and profiles must be unset; on_gpu: all kernels run there */
 } ProgRun;
 
 typedef struct {
-    bool checked;              /* ProgRun.run.check */
+    bool checked, on_gpu;      /* as ProgRun.run says */
     uint64_t kernels, library, copies, iterations; /* that ran; kernels: steps, each of which may be several launches */
     uint64_t judged;           /* kernels whose outputs were compared with the bounds */
     int64_t compared, outside; /* their elements */

@@ -13,6 +13,7 @@ void prog_put_verdict(WbbBuf *b, const char *name, const ProgVerdict *v)
 {
     wbb_putf(b, "%s: %" PRIu64 " kernels, %" PRIu64 " library calls, %" PRIu64 " copies and %" PRIu64
              " iterations of loops ran", name, v->kernels, v->library, v->copies, v->iterations);
+    if (v->on_gpu) wbb_putf(b, " on a GPU%s", v->library ? ", the library calls on the host" : "");
     if (v->moved) wbb_putf(b, "; %" PRIu64 " kernels were run out of place and copied", v->moved);
     wbb_put(b, "\n");
     if (v->first) wbb_putf(b, "%s: fault: %s\n", name, v->first);
@@ -34,6 +35,7 @@ void prog_put_verdict_json(WbbBuf *b, const char *name, const ProgModule *p, con
     const ProgMemory m = prog_memory(p);
     wbb_json_open(b, NULL, '{');
     wbb_json_text(b, "file", name);
+    wbb_json_bool(b, "on_gpu", v->on_gpu);
     wbb_json_uint(b, "kernels", v->kernels);
     wbb_json_uint(b, "library", v->library);
     wbb_json_uint(b, "copies", v->copies);
