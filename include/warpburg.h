@@ -380,7 +380,7 @@ WB_API wb_status wb_program_profile(const wb_program *p, const wb_run_options *o
 
 /* --- running it on a GPU ---------------------------------------------------------------------------------------- */
 
-/* A kernel in the memory of a GPU. The driver's library is opened when it is needed: libcuda.so.1, or what the
+/* A kernel or program in the memory of a GPU. The driver's library is opened when it is needed: libcuda.so.1, or what the
  * environment variable WARPBURG_LIBCUDA names. Where there is none, or no GPU, a call is declined with WB_WHY_NO_GPU.
  * Any number of threads may launch it at once. */
 typedef struct wb_loaded wb_loaded;
@@ -388,12 +388,17 @@ typedef struct wb_loaded wb_loaded;
 /* Loads the kernel, its cubin where it has one for this GPU, into the CUDA context that is current in this thread, else
  * into the primary context of device 0. *loaded is NULL if the status is not WB_OK. */
 WB_API wb_status wb_gpu_load(const wb_kernel *k, wb_loaded **loaded, wb_result **result);
+/* The same of a program, which must outlive it. */
+WB_API wb_status wb_gpu_load_program(const wb_program *p, wb_loaded **loaded, wb_result **result);
 WB_API void wb_gpu_unload(wb_loaded *loaded); /* NULL: does nothing */
 
 /* Enqueues a run on `stream`, a CUstream of the same context (NULL: its default stream), and does not wait for it.
  * addresses[i] is the device address of buffer i of the kernel, aligned as it asks for; 0 for a temporary: memory is
  * taken on the stream, for this run. Contents that buffers must have at first, but for those of operands, are written
- * on the stream. An output with WB_COPY may have its operand's address, or an own one. */
+ * on the stream. An output with WB_COPY may have its operand's address, or an own one.
+ * Of a program the addresses are those of its inputs, then of its outputs, whose values say the order of dimensions;
+ * inputs are not changed. It waits for the GPU where the host computes a library call or a loop asks whether it goes
+ * on, and enqueues one run after the other. */
 WB_API wb_status wb_gpu_enqueue(const wb_loaded *loaded, void *stream, const uint64_t *addresses, wb_result **result);
 
 /* Memory of the GPU, for hosts that have no driver of their own. Copies wait until the GPU is idle. */
@@ -411,19 +416,20 @@ WB_API wb_status wb_gpu_run(const wb_kernel *k, const void *const *inputs, void 
 /* --- as an operation of XLA ------------------------------------------------------------------------------------- */
 
 /* A kernel or program that custom calls of XLA run. It must outlive the wb_xla, and that every executable with such a
- * call. Programs run on the CPU only. */
+ * call. */
 typedef struct wb_xla wb_xla;
 WB_API wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads); /* of the simulator; NULL: out of memory */
 WB_API wb_xla *wb_xla_new_program(const wb_program *p, uint32_t threads);
 WB_API void wb_xla_free(wb_xla *x);                              /* NULL: does nothing */
 
 /* Handlers of XLA's typed foreign function interface, for the platforms "cpu" and "CUDA": XLA_FFI_Handler. On the CPU
- * the simulator runs on the buffers, on a GPU the launches are enqueued on XLA's stream; that one has not run on
- * hardware. Attributes, of type s64: `kernel`, the address of a wb_xla; `process`, wb_xla_process() of that process.
+ * the simulator runs on the buffers, on a GPU the launches are enqueued on XLA's stream: those of kernels by
+ * wb_xla_call_on_gpu, which XLA may record; those of programs by wb_xla_call_program_on_gpu. Neither has run on hardware. Attributes, of type s64: `kernel`, the address of a wb_xla; `process`, wb_xla_process() of that process.
  * Arguments are the inputs, row-major; results the outputs, and after them the temporaries, each as u8[bytes]. Further
  * dimensions in front of all inputs and outputs are a batch. */
 WB_API void *wb_xla_call_on_host(void *call_frame);
 WB_API void *wb_xla_call_on_gpu(void *call_frame);
+WB_API void *wb_xla_call_program_on_gpu(void *call_frame);
 WB_API int64_t wb_xla_process(void);
 
 #ifdef __cplusplus

@@ -167,6 +167,7 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_program_check", c_int, [OPAQUE, POINTERS, POINTER(RunOptions), POINTER(ProgramVerdict), POINTER(OPAQUE)]),
     ("wb_program_profile", c_int, [OPAQUE, POINTER(RunOptions), POINTER(ProgramTime), POINTER(OPAQUE)]),
     ("wb_gpu_load", c_int, [OPAQUE, POINTER(OPAQUE), POINTER(OPAQUE)]),
+    ("wb_gpu_load_program", c_int, [OPAQUE, POINTER(OPAQUE), POINTER(OPAQUE)]),
     ("wb_gpu_unload", None, [OPAQUE]),
     ("wb_gpu_enqueue", c_int, [OPAQUE, c_void_p, POINTER(c_uint64), POINTER(OPAQUE)]),
     ("wb_gpu_allocate", c_int, [OPAQUE, c_uint64, POINTER(c_uint64), POINTER(OPAQUE)]),
@@ -179,6 +180,7 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_xla_free", None, [OPAQUE]),
     ("wb_xla_call_on_host", c_void_p, [c_void_p]),
     ("wb_xla_call_on_gpu", c_void_p, [c_void_p]),
+    ("wb_xla_call_program_on_gpu", c_void_p, [c_void_p]),
     ("wb_xla_process", c_int64, []),
 ]
 

@@ -1,12 +1,13 @@
-"""JAX operations of kernels and programs: under jit, vmap and shard_map, on the CPU in the simulator, kernels on a GPU on XLA's own stream.
+"""JAX operations of kernels and programs: under jit, vmap and shard_map, on the CPU in the simulator, on a GPU on XLA's own stream.
 
     op = warpburg.jax.compile(lambda x, y: jax.nn.gelu(x) * y, x, y)     # a function: op.kernel, or op.program where it is more than one fusion
     op = warpburg.jax.call(warpburg.compile(hlo))                        # or HLO text
     jax.jit(op)(x, y)
 
 The operation is a custom call of XLA's typed foreign function interface, whose handlers are in the C library: installing it takes neither
-jaxlib's headers nor a compiler. Arrays have XLA's default layouts; types under 8 bits are refused. On a GPU the kernel is launched on XLA's
-stream, and may be recorded into a command buffer; that way has been tested up to the driver's interface, and not on hardware.
+jaxlib's headers nor a compiler. Arrays have XLA's default layouts; types under 8 bits are refused. On a GPU kernels are launched on XLA's
+stream, and may be recorded into a command buffer. A program may not: it waits for library calls, which the host computes, and for the conditions
+of loops. Both have been tested up to the driver's interface, and not on hardware.
 """
 from __future__ import annotations
 
@@ -19,21 +20,22 @@ import numpy
 from . import _kernel, _program
 from ._library import lib
 
-_TARGET = "warpburg"
+_TARGET, _PROGRAM = "warpburg", "warpburg_program"
 _kept: List[Any] = []             # what operations run: executables of XLA refer to them as long as the process lives
 _registered: Dict[str, bool] = {}
 
 
 def _register() -> None:
     if not _registered:
-        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(lib.wb_xla_call_on_host), platform="cpu")
-        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(lib.wb_xla_call_on_gpu), platform="CUDA")
+        for name, on_gpu in ((_TARGET, lib.wb_xla_call_on_gpu), (_PROGRAM, lib.wb_xla_call_program_on_gpu)):
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(lib.wb_xla_call_on_host), platform="cpu")
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(on_gpu), platform="CUDA")
         _registered["cpu"] = True
 
 
 def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop", threads: int = 1) -> Callable[..., Any]:
     """The kernel or program as a function of JAX arrays, of the types and shapes of its `inputs`; it returns one array, or a tuple. In
-    jax.shard_map it runs on each device's part, whose shape `inputs` must have. Programs run on the CPU only.
+    jax.shard_map it runs on each device's part, whose shape `inputs` must have.
 
     vmap: how a batch is computed. "loop": a loop of XLA around the operation, where what is not batched stays as it is. "inside": one
     operation, whose handler runs the kernel for each element of the batch; all operands are broadcast to it first. To compile the batched
@@ -56,7 +58,7 @@ def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop",
     _kept.append((kernel, handle))
     temporaries = [] if whole else [b.bytes for b in kernel.buffers if b.role == "temporary"]
     results = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in kernel.outputs] + [jax.ShapeDtypeStruct((n,), numpy.uint8) for n in temporaries]
-    operation = jax.ffi.ffi_call(_TARGET, results, vmap_method=methods[vmap])
+    operation = jax.ffi.ffi_call(_PROGRAM if whole else _TARGET, results, vmap_method=methods[vmap])
     process = numpy.int64(lib.wb_xla_process())
 
     def run(*arrays: Any) -> Any:

@@ -1,4 +1,4 @@
-/* gpu.c: a kernel in the memory of a GPU, and runs of it on a host's streams.
+/* gpu.c: a kernel or program in the memory of a GPU, and runs of it on a host's streams.
  *
  * Needs a kernel and the driver's library. A loaded kernel has a context of its own, so that it may outlive the
  * kernel's; what is enqueued is the host's to wait for.
@@ -6,21 +6,15 @@
  *     wb_gpu_load(k, &loaded, NULL);
  *     wb_gpu_enqueue(loaded, stream, addresses, NULL);
  */
-#include "api/inner.h"
-
-#include "gpu/stream.h"
+#include "api/gpu.h"
 
 #include <string.h>
-
-struct wb_loaded {
-    WbbCx *cx; /* its arena has this, and copies of what a run needs of the kernel */
-    GpuContext *context;
-    GpuLoaded *loaded;
-};
 
 typedef struct {
     WbRun base;
     WbbCx *own;
+    void (*fill)(WbbCx *cx, const void *what, wb_loaded *l);
+    const void *what;
     wb_loaded *loaded;
     const wb_loaded *on;
     void *stream;
@@ -71,15 +65,22 @@ static const void *const *constants_of(WbbCx *cx, const wb_kernel *k)
     return out;
 }
 
+static void fill_kernel(WbbCx *cx, const void *what, wb_loaded *l)
+{
+    const wb_kernel *k = what;
+    const Bundle *b = copied_bundle(cx->arena, k->result.bundle);
+    l->context = l->own = gpu_open(cx, cx->arena);
+    l->kernel = gpu_load(cx, cx->arena, l->own, b, constants_of(cx, k));
+}
+
 static void load_in_own(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     wb_loaded *l = WBB_NEW(cx->arena, wb_loaded);
     l->cx = cx;
-    const Bundle *b = copied_bundle(cx->arena, j->base.k->result.bundle);
-    l->context = gpu_open(cx, cx->arena);
+    if (pthread_mutex_init(&l->lock, NULL)) wbb_fail(cx, (WbbLoc){0}, "no mutex for what is loaded");
     j->loaded = l;
-    l->loaded = gpu_load(cx, cx->arena, l->context, b, constants_of(cx, j->base.k));
+    j->fill(cx, j->what, l);
 }
 
 static void load(WbbCx *cx, void *arg)
@@ -87,36 +88,58 @@ static void load(WbbCx *cx, void *arg)
     Job *j = arg;
     const WbbStatus s = wbb_guard(j->own, load_in_own, j);
     if (s == WBB_OK) return;
-    if (j->loaded) gpu_close(j->loaded->context);
     wbb_take_messages(cx, j->own);
     wbb_rethrow(cx, s);
 }
 
-wb_status wb_gpu_load(const wb_kernel *k, wb_loaded **loaded, wb_result **result)
+wb_status wb_load(void (*fill)(WbbCx *, const void *, wb_loaded *), const void *what, wb_loaded **loaded,
+                  wb_result **result)
 {
-    Job j = {.own = wbb_cx_new()};
+    Job j = {.own = wbb_cx_new(), .fill = fill, .what = what};
     *loaded = NULL;
     if (!j.own) return WB_FAILED;
-    const wb_status s = wb_result_of(k, load, &j.base, result);
+    const wb_status s = wb_result_of(NULL, load, &j.base, result);
     if (s == WB_OK) *loaded = j.loaded;
+    else if (j.loaded) wb_gpu_unload(j.loaded);
     else wbb_cx_free(j.own);
     return s;
+}
+
+wb_status wb_gpu_load(const wb_kernel *k, wb_loaded **loaded, wb_result **result)
+{
+    return wb_load(fill_kernel, k, loaded, result);
 }
 
 void wb_gpu_unload(wb_loaded *l)
 {
     if (!l) return;
-    gpu_unload(l->loaded);
-    gpu_close(l->context);
+    if (l->program) prog_unload(l->cx, l->program);
+    if (l->kernel) gpu_unload(l->kernel);
+    if (l->own) gpu_close(l->own);
+    pthread_mutex_destroy(&l->lock);
     wbb_cx_free(l->cx);
 }
 
 bool wb_loaded_is_here(const wb_loaded *l) { return gpu_is_current(l->context); }
 
-static void enqueue(WbbCx *cx, void *arg)
+static void enqueue_program(WbbCx *cx, void *arg)
 {
     const Job *j = arg;
-    gpu_enqueue(cx, j->on->loaded, j->stream, j->addresses);
+    prog_enqueue(cx, j->on->program, j->stream, j->addresses);
+}
+
+static void enqueue(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    if (j->on->kernel) {
+        gpu_enqueue(cx, j->on->kernel, j->stream, j->addresses);
+        return;
+    }
+    pthread_mutex_t *lock = (pthread_mutex_t *)&j->on->lock;
+    pthread_mutex_lock(lock);
+    const WbbStatus s = wbb_guard(cx, enqueue_program, j);
+    pthread_mutex_unlock(lock);
+    if (s != WBB_OK) wbb_rethrow(cx, s);
 }
 
 static void allocate(WbbCx *cx, void *arg)

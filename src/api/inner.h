@@ -50,7 +50,5 @@ wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg);
 /* kernel.c: the elements of operand i as an array on the host, where it is a constant; else NULL. */
 const void *wb_kernel_constant(const wb_kernel *k, uint32_t i);
 wb_status wb_status_of(WbbStatus s);
-/* gpu.c: whether it was loaded into the context that is current in this thread. */
-bool wb_loaded_is_here(const wb_loaded *l);
 
 #endif

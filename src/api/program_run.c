@@ -4,6 +4,7 @@
  *
  *     wb_program_check(p, NULL, NULL, &verdict, &result)   ->   verdict.outside == 0
  */
+#include "api/gpu.h"
 #include "api/program.h"
 #include "pipe/profile.h"
 
@@ -100,6 +101,20 @@ wb_status wb_program_check(const wb_program *p, const void *const *inputs, const
     Job j = {.p = p, .inputs = inputs, .o = o ? *o : (wb_run_options){0}, .check = true, .verdict = verdict};
     if (verdict) *verdict = (wb_program_verdict){0};
     return shown(run, &j, result);
+}
+
+static void fill(WbbCx *cx, const void *what, wb_loaded *l)
+{
+    Job *j = WBB_NEW(cx->arena, Job); /* kernels are asked for as long as it is loaded */
+    j->p = what;
+    const ProgRun how = {.kernel = kernel_of, .arg = j};
+    l->program = prog_load(cx, cx->arena, j->p->p, &how);
+    l->context = prog_context(l->program);
+}
+
+wb_status wb_gpu_load_program(const wb_program *p, wb_loaded **loaded, wb_result **result)
+{
+    return wb_load(fill, p, loaded, result);
 }
 
 /* --- profile ------------------------------------------------------------------------------------------------------ */

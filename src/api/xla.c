@@ -1,4 +1,4 @@
-/* xla.c: a kernel or program as a custom call of XLA: on the CPU in the simulator, on a GPU a kernel on XLA's stream.
+/* xla.c: a kernel or program as a custom call of XLA: on the CPU in the simulator, on a GPU on XLA's stream.
  *
  * Needs a call frame of XLA's typed interface. Its attribute `kernel` is a wb_xla of this process, which `process`
  * proves: a frame that was stored and loaded elsewhere is refused. Leaves the results, or an error that XLA raises.
@@ -7,6 +7,7 @@
  *
  *     args f32[8,4,16], kernel with input f32[4,16]:  8 runs, 256 bytes apart
  */
+#include "api/gpu.h"
 #include "api/program.h"
 #include "api/xla.h"
 
@@ -63,12 +64,25 @@ wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads)
     return x;
 }
 
+static bool is_default(const ProgComputation *c, const uint32_t *values, uint32_t n)
+{
+    bool same = true;
+    for (uint32_t i = 0; i < n; i++) {
+        const ProgValue *v = &c->values[values[i]];
+        same = same && prog_describe(v).bits >= 8;
+        for (int d = 0; same && d < v->rank; d++) same = v->minor_to_major[d] == v->rank - 1 - d;
+    }
+    return same;
+}
+
 wb_xla *wb_xla_new_program(const wb_program *p, uint32_t threads)
 {
     wb_xla *x = new_xla();
     if (!x) return NULL;
     x->p = p, x->threads = threads, x->name = p->p->name;
     x->inputs = p->inputs, x->outputs = p->outputs, x->n_inputs = p->n_inputs, x->n_outputs = p->n_outputs;
+    const ProgComputation *c = &p->p->computations[p->p->entry];
+    x->portable = is_default(c, c->parameters, c->n_parameters) && is_default(c, c->results, c->n_results);
     return x;
 }
 
@@ -195,7 +209,7 @@ static void on_host(WbbCx *cx, void *arg)
 
 /* --- on a GPU ----------------------------------------------------------------------------------------------------- */
 
-/* The kernel in the CUDA context that XLA made current. Loaded once for each, and kept. */
+/* The kernel or program in the CUDA context that XLA made current. Loaded once for each, and kept. */
 static const wb_loaded *loaded_here(WbbCx *cx, Call *c)
 {
     wb_xla *x = c->x;
@@ -206,7 +220,8 @@ static const wb_loaded *loaded_here(WbbCx *cx, Call *c)
     for (uint32_t i = 0; i < x->n_loaded && !found; i++)
         if (wb_loaded_is_here(x->loaded[i])) found = x->loaded[i];
     if (!found && x->n_loaded < MOST_DEVICES) {
-        if (wb_gpu_load(x->k, &x->loaded[x->n_loaded], &r) == WB_OK) found = x->loaded[x->n_loaded++];
+        wb_loaded **new = &x->loaded[x->n_loaded];
+        if ((x->k ? wb_gpu_load(x->k, new, &r) : wb_gpu_load_program(x->p, new, &r)) == WB_OK) found = x->loaded[x->n_loaded++];
         else said = wbb_format(cx->arena, "%s", r ? wb_result_messages(r) : "no memory");
         wb_result_free(r);
     }
@@ -215,32 +230,51 @@ static const wb_loaded *loaded_here(WbbCx *cx, Call *c)
     return found;
 }
 
+/* Addresses of the kernel's buffers for one run of a batch. */
+static void kernel_addresses(const Call *c, int64_t run, uint64_t *out)
+{
+    const wb_kernel *k = c->x->k;
+    const XlaFrame *f = c->frame;
+    uint32_t temporary = k->n_outputs;
+    wb_buffer b;
+    for (uint32_t i = 0; wb_kernel_buffer(k, i, &b); i++) {
+        const void *at = NULL; /* of a constant: loaded with the kernel */
+        if (b.role == WB_OUTPUT) at = element(f->rets.items[b.number], run, k->outputs[b.number].bytes);
+        else if (b.role == WB_TEMPORARY) at = element(f->rets.items[temporary++], 0, 0);
+        else if (b.input >= 0) at = element(f->args.items[b.input], run, k->inputs[b.input].bytes);
+        out[i] = (uint64_t)(uintptr_t)at;
+    }
+}
+
+static void program_addresses(const Call *c, int64_t run, uint64_t *out)
+{
+    const wb_xla *x = c->x;
+    const XlaFrame *f = c->frame;
+    for (uint32_t i = 0; i < x->n_inputs; i++)
+        *out++ = (uint64_t)(uintptr_t)element(f->args.items[i], run, x->inputs[i].bytes);
+    for (uint32_t i = 0; i < x->n_outputs; i++)
+        *out++ = (uint64_t)(uintptr_t)element(f->rets.items[i], run, x->outputs[i].bytes);
+}
+
 static void on_gpu(WbbCx *cx, void *arg)
 {
     Call *c = arg;
-    const wb_kernel *k = c->x->k;
+    const wb_xla *x = c->x;
     const XlaFrame *f = c->frame;
     check_frame(cx, c);
     c->code = XLA_UNIMPLEMENTED;
-    if (!k) wbb_fail(cx, (WbbLoc){0}, "%s is a program of several steps, which run in the simulator only", c->x->name);
-    if (!c->x->portable)
+    if (!x->portable)
         wbb_fail(cx, (WbbLoc){0}, "%s has arrays whose elements are packed or not in row-major order, and XLA's have "
-                 "default layouts", k->result.kernel->name);
+                 "default layouts", x->name);
     c->code = XLA_INTERNAL;
     XlaStreamGet get = {.struct_size = sizeof get, .ctx = f->ctx};
     if (f->api->stream_get(&get)) wbb_fail(cx, (WbbLoc){0}, "XLA has no stream for the call");
     const wb_loaded *loaded = loaded_here(cx, c);
-    uint64_t *addresses = WBB_NEW_N(cx->arena, uint64_t, k->result.bundle->n_buffers + 1);
-    wb_buffer b;
+    const uint32_t n = x->k ? (uint32_t)x->k->result.bundle->n_buffers : x->n_inputs + x->n_outputs;
+    uint64_t *addresses = WBB_NEW_N(cx->arena, uint64_t, n + 1);
     for (int64_t run = 0; run < c->batch; run++) {
-        uint32_t temporary = k->n_outputs;
-        for (uint32_t i = 0; wb_kernel_buffer(k, i, &b); i++) {
-            const void *at = NULL; /* of a constant: loaded with the kernel */
-            if (b.role == WB_OUTPUT) at = element(f->rets.items[b.number], run, k->outputs[b.number].bytes);
-            else if (b.role == WB_TEMPORARY) at = element(f->rets.items[temporary++], 0, 0);
-            else if (b.input >= 0) at = element(f->args.items[b.input], run, k->inputs[b.input].bytes);
-            addresses[i] = (uint64_t)(uintptr_t)at;
-        }
+        if (x->k) kernel_addresses(c, run, addresses);
+        else program_addresses(c, run, addresses);
         wb_result *r;
         const wb_status s = wb_gpu_enqueue(loaded, get.stream, addresses, &r);
         const char *said = s == WB_OK ? NULL : wbb_format(cx->arena, "%s", r ? wb_result_messages(r) : "no memory");
@@ -268,5 +302,7 @@ static void *call(void *call_frame, void (*body)(WbbCx *, void *), uint32_t trai
 
 void *wb_xla_call_on_host(void *call_frame) { return call(call_frame, on_host, 0); }
 
-/* A call enqueues the same work each time, and allocates nothing: XLA may record it. */
+/* A call of a kernel enqueues the same work each time, and allocates nothing: XLA may record it. One of a program may
+ * wait for the GPU, and may not be recorded. */
 void *wb_xla_call_on_gpu(void *call_frame) { return call(call_frame, on_gpu, XLA_COMMAND_BUFFER); }
+void *wb_xla_call_program_on_gpu(void *call_frame) { return call(call_frame, on_gpu, 0); }

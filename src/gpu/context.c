@@ -66,6 +66,7 @@ void gpu_inside(WbbCx *cx, const GpuContext *c, void (*body)(WbbCx *, void *), v
 
 typedef struct {
     const CuDriver *d;
+    CuHandle stream;
     uint64_t address, bytes, source;
     void *to;
     const void *from;
@@ -83,13 +84,27 @@ static void release(WbbCx *cx, void *arg)
     CALL(m->d, cuMemFree_v2, m->address);
 }
 
+static void take(WbbCx *cx, void *arg)
+{
+    Memory *m = arg;
+    if (!m->d->cuMemAllocAsync || !m->d->cuMemFreeAsync)
+        wbb_decline(cx, (WbbLoc){0}, WHY_NO_GPU, "the driver has no memory pools");
+    CALL(m->d, cuMemAllocAsync, &m->address, (size_t)WBB_MAX(m->bytes, (uint64_t)16), m->stream);
+}
+
+static void give(WbbCx *cx, void *arg)
+{
+    const Memory *m = arg;
+    CALL(m->d, cuMemFreeAsync, m->address, m->stream);
+}
+
 static void move(WbbCx *cx, void *arg)
 {
     const Memory *m = arg;
     const size_t bytes = (size_t)m->bytes;
     if (!bytes) return;
     if (m->source) {
-        CALL(m->d, cuMemcpyDtoDAsync_v2, m->address, m->source, bytes, NULL);
+        CALL(m->d, cuMemcpyDtoDAsync_v2, m->address, m->source, bytes, m->stream);
         return;
     }
     gpu_check(cx, m->d, m->d->cuCtxSynchronize(), "cuCtxSynchronize", NULL);
@@ -119,7 +134,19 @@ void gpu_read(WbbCx *cx, const GpuContext *c, void *to, uint64_t from, uint64_t 
     gpu_inside(cx, c, move, &(Memory){.d = &c->d, .address = from, .bytes = bytes, .to = to});
 }
 
-void gpu_copy(WbbCx *cx, const GpuContext *c, uint64_t to, uint64_t from, uint64_t bytes)
+void gpu_copy(WbbCx *cx, const GpuContext *c, void *stream, uint64_t to, uint64_t from, uint64_t bytes)
 {
-    gpu_inside(cx, c, move, &(Memory){.d = &c->d, .address = to, .source = from, .bytes = bytes});
+    gpu_inside(cx, c, move, &(Memory){.d = &c->d, .stream = stream, .address = to, .source = from, .bytes = bytes});
+}
+
+uint64_t gpu_take(WbbCx *cx, const GpuContext *c, void *stream, uint64_t bytes)
+{
+    Memory m = {.d = &c->d, .stream = stream, .bytes = bytes};
+    gpu_inside(cx, c, take, &m);
+    return m.address;
+}
+
+void gpu_give(WbbCx *cx, const GpuContext *c, void *stream, uint64_t address)
+{
+    gpu_inside(cx, c, give, &(Memory){.d = &c->d, .stream = stream, .address = address});
 }

@@ -27,12 +27,14 @@ bool gpu_is_current(const GpuContext *c); /* in this thread */
 /* Calls body(cx, arg) with the context current. The thread's own context is current again when it returns, or fails. */
 void gpu_inside(WbbCx *cx, const GpuContext *c, void (*body)(WbbCx *cx, void *arg), void *arg);
 
-/* Memory: at least 16 bytes. gpu_write and gpu_read wait until the context is idle; gpu_copy is enqueued on the default
- * stream. */
+/* Memory: at least 16 bytes. gpu_write and gpu_read wait until the context is idle; gpu_copy, gpu_take
+ * and gpu_give are enqueued on the stream (NULL: the default one), memory that is taken comes from its pool. */
 uint64_t gpu_allocate(WbbCx *cx, const GpuContext *c, uint64_t bytes);
 void gpu_release(WbbCx *cx, const GpuContext *c, uint64_t address);
 void gpu_write(WbbCx *cx, const GpuContext *c, uint64_t to, const void *from, uint64_t bytes);
 void gpu_read(WbbCx *cx, const GpuContext *c, void *to, uint64_t from, uint64_t bytes);
-void gpu_copy(WbbCx *cx, const GpuContext *c, uint64_t to, uint64_t from, uint64_t bytes);
+void gpu_copy(WbbCx *cx, const GpuContext *c, void *stream, uint64_t to, uint64_t from, uint64_t bytes);
+uint64_t gpu_take(WbbCx *cx, const GpuContext *c, void *stream, uint64_t bytes);
+void gpu_give(WbbCx *cx, const GpuContext *c, void *stream, uint64_t address);
 
 #endif

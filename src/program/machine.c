@@ -47,7 +47,7 @@ void prog_put(WbbCx *cx, const ProgMachine *m, uint64_t to, const void *from, ui
 
 void prog_move(WbbCx *cx, const ProgMachine *m, uint64_t to, uint64_t from, uint64_t bytes)
 {
-    if (m->gpu) gpu_copy(cx, m->gpu, to, from, bytes);
+    if (m->gpu) gpu_copy(cx, m->gpu, m->stream, to, from, bytes);
     else if (bytes) memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, (size_t)bytes);
 }
 
@@ -60,7 +60,7 @@ const void *prog_bytes(WbbCx *cx, const ProgMachine *m, WbbArena *a, uint64_t fr
 }
 
 /* --- kernels on a GPU --------------------------------------------------------------------------------------------- */
-const GpuLoaded *prog_load(WbbCx *cx, ProgMachine *m, const Bundle *b)
+const GpuLoaded *prog_load_kernel(WbbCx *cx, ProgMachine *m, const Bundle *b)
 {
     GpuLoaded *l = gpu_load(cx, m->arena, m->gpu, b, NULL);
     WBB_PUSH(m->arena, &m->loaded, l);
@@ -76,21 +76,21 @@ static bool overlaps(const Bundle *b, const uint64_t *addresses, int i)
     return false;
 }
 
-bool prog_enqueue(WbbCx *cx, ProgMachine *m, WbbArena *a, const GpuLoaded *l, const Bundle *b,
-                  const uint64_t *addresses)
+bool prog_launch(WbbCx *cx, const ProgMachine *m, WbbArena *a, const GpuLoaded *l, const Bundle *b,
+                 const uint64_t *addresses)
 {
     uint64_t *there = WBB_NEW_N(a, uint64_t, b->n_buffers + 1);
     bool copied = false;
     for (int i = 0; i < b->n_buffers; i++) {
         const bool elsewhere = b->buffers[i].role == BD_OUT && overlaps(b, addresses, i);
-        there[i] = elsewhere ? gpu_allocate(cx, m->gpu, (uint64_t)b->buffers[i].bytes + BEHIND) : addresses[i];
+        there[i] = elsewhere ? gpu_take(cx, m->gpu, m->stream, (uint64_t)b->buffers[i].bytes + BEHIND) : addresses[i];
         copied = copied || elsewhere;
     }
-    gpu_enqueue(cx, l, NULL, there);
+    gpu_enqueue(cx, l, m->stream, there);
     for (int i = 0; copied && i < b->n_buffers; i++) {
         if (there[i] == addresses[i]) continue;
-        gpu_copy(cx, m->gpu, addresses[i], there[i], (uint64_t)b->buffers[i].bytes);
-        gpu_release(cx, m->gpu, there[i]); /* which waits for the copy */
+        gpu_copy(cx, m->gpu, m->stream, addresses[i], there[i], (uint64_t)b->buffers[i].bytes);
+        gpu_give(cx, m->gpu, m->stream, there[i]);
     }
     return copied;
 }

@@ -14,6 +14,7 @@
 typedef struct {
     WbbArena *arena;
     GpuContext *gpu; /* NULL: memory of the host, whose addresses are pointers */
+    void *stream;    /* of the GPU, on which kernels and copies are enqueued; NULL: the default one */
     struct {
         uint64_t *items;
         uint32_t n, capacity;
@@ -36,10 +37,10 @@ void prog_move(WbbCx *cx, const ProgMachine *m, uint64_t to, uint64_t from, uint
 const void *prog_bytes(WbbCx *cx, const ProgMachine *m, WbbArena *a, uint64_t from, uint64_t bytes);
 
 /* On a GPU. `b` lives as long as the machine. */
-const GpuLoaded *prog_load(WbbCx *cx, ProgMachine *m, const Bundle *b);
-/* Enqueues the bundle on addresses[i] of buffer i (0: a temporary). An output that has the memory of an operand, which
+const GpuLoaded *prog_load_kernel(WbbCx *cx, ProgMachine *m, const Bundle *b);
+/* Enqueues the bundle with addresses[i] of buffer i (0: a temporary). An output that has the memory of an operand, which
  * the bundle does not allow, is computed elsewhere and copied; then the result is true. */
-bool prog_enqueue(WbbCx *cx, ProgMachine *m, WbbArena *a, const GpuLoaded *l, const Bundle *b,
-                  const uint64_t *addresses);
+bool prog_launch(WbbCx *cx, const ProgMachine *m, WbbArena *a, const GpuLoaded *l, const Bundle *b,
+                 const uint64_t *addresses);
 
 #endif

@@ -130,7 +130,7 @@ static Loaded *load(Run *r, const Frame *f, const ProgStep *s)
     Loaded *l = WBB_NEW(r->arena, Loaded);
     if (s->kind == PROG_KERNEL) {
         l->kernel = r->o->kernel(r->cx, r->arena, r->o->arg, s);
-        if (r->machine->gpu) l->gpu = prog_load(r->cx, r->machine, l->kernel.bundle);
+        if (r->machine->gpu) l->gpu = prog_load_kernel(r->cx, r->machine, l->kernel.bundle);
         else l->ptx = sim_parse(r->cx, r->arena, s->name, l->kernel.bundle->ptx);
         const HloFusion fusion = hlo_fusion(r->cx, l->kernel.module);
         pipe_check_bundle(r->cx, r->arena, s->file, l->kernel.bundle, l->kernel.module);
@@ -171,7 +171,7 @@ static PipeVerdict run_on_gpu(Run *r, WbbArena *a, const Frame *f, const ProgSte
     PipeVerdict v = {0};
     for (uint32_t k = 0; judged && k < s->n_reads; k++) operands[k] = logical_of(r, a, f, s->reads[k]);
     double since = wbb_now_ms();
-    r->v.moved += prog_enqueue(r->cx, r->machine, a, l->gpu, l->kernel.bundle, memory);
+    r->v.moved += prog_launch(r->cx, r->machine, a, l->gpu, l->kernel.bundle, memory);
     v.ms_run = wbb_now_ms() - since;
     if (!judged) return v;
     for (uint32_t k = 0; k < s->n_makes; k++) got[k] = value_of(r, a, f, s->makes[k]);
@@ -420,4 +420,76 @@ ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun 
     prog_machine_free(cx, r.machine);
     if (s != WBB_OK) wbb_rethrow(cx, s);
     return r.v;
+}
+
+/* --- on streams of a host ----------------------------------------------------------------------------------------- */
+struct ProgLoaded {
+    Run r;
+    ProgRun o;
+};
+
+static void load_all(WbbCx *cx, void *arg)
+{
+    Run *r = arg;
+    (void)cx;
+    load_constants(r);
+    for (uint32_t i = 0; i < r->p->n; i++) {
+        const ProgComputation *c = &r->p->computations[i];
+        for (uint32_t s = 0; s < c->n_steps; s++)
+            if (c->steps[s].kind == PROG_KERNEL || c->steps[s].kind == PROG_LIBRARY)
+                load(r, &(Frame){.c = c, .number = i}, &c->steps[s]);
+    }
+}
+
+ProgLoaded *prog_load(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o)
+{
+    ProgLoaded *l = WBB_NEW(a, ProgLoaded);
+    *l = (ProgLoaded){.o = {.kernel = o->kernel, .arg = o->arg, .run = {.on_gpu = true, .threads = o->run.threads}}};
+    l->r = (Run){.cx = cx, .arena = a, .p = p, .o = &l->o, .machine = prog_machine(cx, a, true), .loaded = {.arena = a},
+                 .constants = WBB_NEW_N(a, uint64_t *, p->n + 1), .times = WBB_NEW_N(a, uint64_t *, p->n + 1)};
+    const WbbStatus s = wbb_guard(cx, load_all, &l->r);
+    if (s == WBB_OK) return l;
+    prog_unload(cx, l);
+    wbb_rethrow(cx, s);
+}
+
+void prog_unload(WbbCx *cx, ProgLoaded *l) { prog_machine_free(cx, l->r.machine); }
+
+const GpuContext *prog_context(const ProgLoaded *l) { return l->r.machine->gpu; }
+
+typedef struct {
+    Run *r;
+    const uint64_t *parameters, *results;
+    uint64_t frame;
+} Enqueue;
+
+static void enqueue(WbbCx *cx, void *arg)
+{
+    const Enqueue *e = arg;
+    wbb_use_threads(cx, e->r->o->run.threads);
+    run_computation(e->r, e->r->p->entry, e->parameters, e->results, e->frame);
+}
+
+void prog_enqueue(WbbCx *cx, ProgLoaded *l, void *stream, const uint64_t *addresses)
+{
+    Run *r = &l->r;
+    const ProgComputation *c = &r->p->computations[r->p->entry];
+    WbbArena *a = wbb_arena_new(cx);
+    uint64_t *parameters = WBB_NEW_N(a, uint64_t, c->n_parameters + 1);
+    const uint64_t *results = addresses + c->n_parameters;
+    if (c->n_parameters) memcpy(parameters, addresses, c->n_parameters * sizeof *parameters);
+    r->cx = cx, r->machine->stream = stream, r->depth = 0, r->work = 0, r->v = (ProgVerdict){.on_gpu = true};
+    for (uint32_t k = 0; k < c->n_results; k++) { /* a result in the memory of a parameter: of a copy of it */
+        if (c->in_place[k] < 0) continue;
+        const uint64_t bytes = (uint64_t)c->values[c->results[k]].bytes;
+        if (parameters[c->in_place[k]] != results[k])
+            prog_move(cx, r->machine, results[k], parameters[c->in_place[k]], bytes);
+        parameters[c->in_place[k]] = results[k];
+    }
+    Enqueue e = {r, parameters, results, 0};
+    if (c->frame) e.frame = gpu_take(cx, r->machine->gpu, stream, (uint64_t)c->frame + 16);
+    const WbbStatus s = wbb_guard(cx, enqueue, &e);
+    if (e.frame) gpu_give(cx, r->machine->gpu, stream, e.frame);
+    if (s != WBB_OK) wbb_rethrow(cx, s);
+    wbb_arena_free(a);
 }

@@ -8,6 +8,7 @@
 #ifndef PROG_RUN_H
 #define PROG_RUN_H
 
+#include "gpu/context.h"
 #include "pipe/judge.h"
 #include "program/program.h"
 
@@ -42,6 +43,17 @@ typedef struct {
 /* run.c: stops at the first step with a fault or an element outside the bounds. A step in a loop is judged when it runs
  * for the first, second, fourth, eighth time and so on. */
 ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o);
+
+/* A program in the memory of a GPU, and runs of it on streams of a host: run.c. Its kernels, those of o->kernel, and its
+ * constants are loaded into the context that is current in this thread, else into the primary one of device 0. `a`, `p`
+ * and the bundles live as long as the result. Declines with WHY_NO_GPU without a driver or a device. */
+typedef struct ProgLoaded ProgLoaded;
+ProgLoaded *prog_load(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o);
+void prog_unload(WbbCx *cx, ProgLoaded *l);
+const GpuContext *prog_context(const ProgLoaded *l);
+/* Enqueues a run, whose arrays have the program's orders of dimensions: addresses of the parameters, then of the
+ * results. It waits for the GPU where the host computes a library call or asks where to go. One call at a time. */
+void prog_enqueue(WbbCx *cx, ProgLoaded *l, void *stream, const uint64_t *addresses);
 
 /* verdict.c: as lines that begin with the name; as an object. */
 void prog_put_verdict(WbbBuf *b, const char *name, const ProgVerdict *v);

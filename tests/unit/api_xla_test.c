@@ -18,6 +18,31 @@ static const char sum[] = "HloModule s\n\nadd {\n  x = f32[] parameter(0)\n  y =
 static const char transposed[] = "HloModule f\n\nENTRY e {\n  x = f32[2,4]{0,1} parameter(0)\n"
                                  "  ROOT r = f32[2,4]{0,1} negate(x)\n}\n";
 
+/* Of 8 rows: y = 2 x, times a matrix by the host, doubled as often as the first element of n says. The second
+ * result has the memory of the parameter n. */
+static const char program[] =
+    "HloModule p, input_output_alias={ {1}: (1, {}, may-alias) }\n\n"
+    "twice {\n  a = f32[8,8]{1,0} parameter(0)\n  ROOT b = f32[8,8]{1,0} add(a, a)\n}\n\n"
+    "more {\n  a = f32[8,8]{1,0} parameter(0)\n  ROOT b = f32[8,8]{1,0} add(a, a)\n}\n\n"
+    "one {\n  a = f32[8,8]{1,0} parameter(0)\n  c = f32[] constant(1)\n"
+    "  d = f32[8,8]{1,0} broadcast(c), dimensions={}\n  ROOT b = f32[8,8]{1,0} subtract(a, d)\n}\n\n"
+    "body {\n  s = (f32[8,8]{1,0}, f32[8,8]{1,0}) parameter(0)\n"
+    "  a = f32[8,8]{1,0} get-tuple-element(s), index=0\n  n = f32[8,8]{1,0} get-tuple-element(s), index=1\n"
+    "  b = f32[8,8]{1,0} fusion(a), kind=kLoop, calls=more\n  m = f32[8,8]{1,0} fusion(n), kind=kLoop, calls=one\n"
+    "  ROOT t = (f32[8,8]{1,0}, f32[8,8]{1,0}) tuple(b, m)\n}\n\n"
+    "positive {\n  n = f32[8,8]{1,0} parameter(0)\n  f = f32[1,1]{1,0} slice(n), slice={[0:1], [0:1]}\n"
+    "  g = f32[] reshape(f)\n  z = f32[] constant(0)\n  ROOT c = pred[] compare(g, z), direction=GT\n}\n\n"
+    "condition {\n  s = (f32[8,8]{1,0}, f32[8,8]{1,0}) parameter(0)\n"
+    "  n = f32[8,8]{1,0} get-tuple-element(s), index=1\n"
+    "  ROOT c = pred[] fusion(n), kind=kLoop, calls=positive\n}\n\n"
+    "ENTRY p {\n  x = f32[8,8]{1,0} parameter(0)\n  n = f32[8,8]{1,0} parameter(1)\n  w = f32[8,8]{1,0} parameter(2)\n"
+    "  y = f32[8,8]{1,0} fusion(x), kind=kLoop, calls=twice\n"
+    "  d = f32[8,8]{1,0} dot(y, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+    "  t = (f32[8,8]{1,0}, f32[8,8]{1,0}) tuple(d, n)\n"
+    "  l = (f32[8,8]{1,0}, f32[8,8]{1,0}) while(t), condition=condition, body=body\n"
+    "  r = f32[8,8]{1,0} get-tuple-element(l), index=0\n  m = f32[8,8]{1,0} get-tuple-element(l), index=1\n"
+    "  ROOT o = (f32[8,8]{1,0}, f32[8,8]{1,0}) tuple(r, m)\n}\n";
+
 /* XLA's side: errors are kept as texts. */
 static struct {
     char message[512];
@@ -70,11 +95,11 @@ static const char *call(Given *g, Handler *h, void *const *data, int n_in, int n
 {
     const XlaApi api = {.struct_size = sizeof api, .api_version = {.minor_version = 3}, .error_create = error_create,
                         .stream_get = stream_get};
-    XlaBuffer b[4];
-    void *items[4], *values[2];
+    XlaBuffer b[8];
+    void *items[8], *values[2];
     XlaText names[] = {{"kernel", 6}, {"process", 7}}, *name[] = {&names[0], &names[1]};
     XlaScalar scalars[] = {{S64, &g->kernel}, {S64, &g->process}};
-    int types[] = {1, 1, 1, 1}, kinds[] = {XLA_ATTRIBUTE_SCALAR, XLA_ATTRIBUTE_SCALAR};
+    int types[] = {1, 1, 1, 1, 1, 1, 1, 1}, kinds[] = {XLA_ATTRIBUTE_SCALAR, XLA_ATTRIBUTE_SCALAR};
     for (int i = 0; i < n_in + n_out; i++) {
         b[i] = (XlaBuffer){.struct_size = sizeof b[i], .dtype = F32, .data = data[i], .rank = g->rank, .dims = g->dims};
         items[i] = &b[i];
@@ -166,6 +191,41 @@ static void test_gpu(void **state)
     end(&g);
 }
 
+/* A program with a library call, a loop and a result in a parameter's memory, on arrays of the GPU. */
+static void test_program_on_gpu(void **state)
+{
+    (void)state;
+    float x[N * N], n[N * N], w[N * N] = {0}, z[N * N];
+    for (int i = 0; i < N * N; i++) x[i] = (float)i, n[i] = i ? 7 : 3;
+    for (int i = 0; i < N; i++) w[i * N + i] = 10;
+    wb_context *cx = wb_context_new();
+    wb_program *p;
+    if (wb_program_compile(cx, "p.hlo", program, strlen(program), NULL, &p)) fail_msg("%s", wb_messages(cx));
+    wb_loaded *l = NULL;
+    assert_int_equal(wb_gpu_load_program(p, &l, NULL), WB_OK);
+    const uint64_t at[] = {on_device(l, x, sizeof x), on_device(l, n, sizeof n), on_device(l, w, sizeof w),
+                           on_device(l, NULL, sizeof z), on_device(l, NULL, sizeof z)};
+    for (int k = 0; k < 2; k++) { /* the inputs are as they were */
+        assert_int_equal(wb_gpu_enqueue(l, said.stream, at, NULL), WB_OK);
+        assert_int_equal(wb_gpu_read(l, z, at[3], sizeof z, NULL), WB_OK);
+        for (int i = 0; i < N * N; i++) assert_true(z[i] == 8 * 20 * x[i]);
+        assert_int_equal(wb_gpu_read(l, z, at[4], sizeof z, NULL), WB_OK);
+        for (int i = 0; i < N * N; i++) assert_true(z[i] == n[i] - 3);
+    }
+    Given g = {.cx = cx, .x = wb_xla_new_program(p, 1), .process = wb_xla_process(), .dims = {N, N}, .rank = 2};
+    g.kernel = (int64_t)(uintptr_t)g.x;
+    void *data[5];
+    for (int i = 0; i < 5; i++) data[i] = (void *)(uintptr_t)at[i];
+    const float zeros[N * N] = {0};
+    assert_int_equal(wb_gpu_write(l, at[3], zeros, sizeof zeros, NULL), WB_OK);
+    assert_null(call(&g, wb_xla_call_program_on_gpu, data, 3, 2));
+    assert_int_equal(wb_gpu_read(l, z, at[3], sizeof z, NULL), WB_OK);
+    for (int i = 0; i < N * N; i++) assert_true(z[i] == 8 * 20 * x[i]);
+    for (int i = 0; i < 5; i++) assert_int_equal(wb_gpu_release(l, at[i], NULL), WB_OK);
+    wb_gpu_unload(l);
+    end(&g);
+}
+
 static void test_gpu_refuses_layouts(void **state)
 {
     (void)state;
@@ -192,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_metadata), cmocka_unit_test(test_gpu),
+                                       cmocka_unit_test(test_program_on_gpu),
                                        cmocka_unit_test(test_gpu_refuses_layouts), cmocka_unit_test(test_temporaries)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
