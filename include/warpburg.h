@@ -380,9 +380,9 @@ WB_API wb_status wb_program_profile(const wb_program *p, const wb_run_options *o
 
 /* --- running it on a GPU ---------------------------------------------------------------------------------------- */
 
-/* A kernel or program in the memory of a GPU. The driver's library is opened when it is needed: libcuda.so.1, or what the
- * environment variable WARPBURG_LIBCUDA names. Where there is none, or no GPU, a call is declined with WB_WHY_NO_GPU.
- * Any number of threads may launch it at once. */
+/* A kernel or program in the memory of a GPU. The driver's library is opened when it is needed: libcuda.so.1, or what
+ * the environment variable WARPBURG_LIBCUDA names. Where there is none, or no GPU, a call is declined with
+ * WB_WHY_NO_GPU. Any number of threads may launch it at once. */
 typedef struct wb_loaded wb_loaded;
 
 /* Loads the kernel, its cubin where it has one for this GPU, into the CUDA context that is current in this thread, else
@@ -424,9 +424,10 @@ WB_API void wb_xla_free(wb_xla *x);                              /* NULL: does n
 
 /* Handlers of XLA's typed foreign function interface, for the platforms "cpu" and "CUDA": XLA_FFI_Handler. On the CPU
  * the simulator runs on the buffers, on a GPU the launches are enqueued on XLA's stream: those of kernels by
- * wb_xla_call_on_gpu, which XLA may record; those of programs by wb_xla_call_program_on_gpu. Neither has run on hardware. Attributes, of type s64: `kernel`, the address of a wb_xla; `process`, wb_xla_process() of that process.
- * Arguments are the inputs, row-major; results the outputs, and after them the temporaries, each as u8[bytes]. Further
- * dimensions in front of all inputs and outputs are a batch. */
+ * wb_xla_call_on_gpu, which XLA may record; those of programs by wb_xla_call_program_on_gpu. Neither has run on
+ * hardware. Attributes, of type s64: `kernel`, the address of a wb_xla; `process`, wb_xla_process() of that process.
+ * Arguments are the inputs, row-major; results the outputs, and after them the temporaries of a kernel, each as
+ * u8[bytes]. Further dimensions in front of all inputs and outputs are a batch. */
 WB_API void *wb_xla_call_on_host(void *call_frame);
 WB_API void *wb_xla_call_on_gpu(void *call_frame);
 WB_API void *wb_xla_call_program_on_gpu(void *call_frame);

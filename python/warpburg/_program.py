@@ -182,8 +182,8 @@ class Program:
     __call__ = run
 
     def check(self, *arrays: Any, case: str = "n", seed: int = 0, on: str = "sim", threads: int = 1) -> ProgramVerdict:
-        """Runs the program as `run` does, checks every access of its kernels in the simulator, and compares the outputs of each kernel, and the results, with the bounds of
-        what their HLO text allows. Without arrays inputs are made: `case` n, e, p or t (warpburg.h), by `seed`."""
+        """Runs the program as `run` does, checks every access of its kernels in the simulator, and compares the outputs of each kernel, and
+        the results, with the bounds of what their HLO text allows. Without arrays inputs are made: `case` n, e, p or t (warpburg.h), by `seed`."""
         memory, v = self._memory(arrays) if arrays else [], _library.ProgramVerdict()
         w = _library.Watched(self, memory, threads=threads, case=case, seed=seed, on=on)
         wrong, report = w.checked(lib.wb_program_check, self._pointer, addresses_of(memory) if arrays else None, byref(w.options), byref(v))
