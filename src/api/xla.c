@@ -221,7 +221,8 @@ static const wb_loaded *loaded_here(WbbCx *cx, Call *c)
         if (wb_loaded_is_here(x->loaded[i])) found = x->loaded[i];
     if (!found && x->n_loaded < MOST_DEVICES) {
         wb_loaded **new = &x->loaded[x->n_loaded];
-        if ((x->k ? wb_gpu_load(x->k, new, &r) : wb_gpu_load_program(x->p, new, &r)) == WB_OK) found = x->loaded[x->n_loaded++];
+        const wb_status s = x->k ? wb_gpu_load(x->k, new, &r) : wb_gpu_load_program(x->p, new, &r);
+        if (s == WB_OK) found = x->loaded[x->n_loaded++];
         else said = wbb_format(cx->arena, "%s", r ? wb_result_messages(r) : "no memory");
         wb_result_free(r);
     }

@@ -38,8 +38,8 @@ const void *prog_bytes(WbbCx *cx, const ProgMachine *m, WbbArena *a, uint64_t fr
 
 /* On a GPU. `b` lives as long as the machine. */
 const GpuLoaded *prog_load_kernel(WbbCx *cx, ProgMachine *m, const Bundle *b);
-/* Enqueues the bundle with addresses[i] of buffer i (0: a temporary). An output that has the memory of an operand, which
- * the bundle does not allow, is computed elsewhere and copied; then the result is true. */
+/* Enqueues the bundle with addresses[i] of buffer i (0: a temporary). An output that has the memory of an operand where
+ * the bundle does not allow it is computed elsewhere and copied; then the result is true. */
 bool prog_launch(WbbCx *cx, const ProgMachine *m, WbbArena *a, const GpuLoaded *l, const Bundle *b,
                  const uint64_t *addresses);
 

@@ -44,9 +44,9 @@ typedef struct {
  * for the first, second, fourth, eighth time and so on. */
 ProgVerdict prog_run(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o);
 
-/* A program in the memory of a GPU, and runs of it on streams of a host: run.c. Its kernels, those of o->kernel, and its
- * constants are loaded into the context that is current in this thread, else into the primary one of device 0. `a`, `p`
- * and the bundles live as long as the result. Declines with WHY_NO_GPU without a driver or a device. */
+/* run.c: a program in the memory of a GPU, and runs of it on streams of a host. Its kernels, those of o->kernel, and
+ * its constants are loaded into the context that is current in this thread, else into the primary one of device 0. `a`,
+ * `p` and the bundles live as long as the result. Declines with WHY_NO_GPU without a driver or a device. */
 typedef struct ProgLoaded ProgLoaded;
 ProgLoaded *prog_load(WbbCx *cx, WbbArena *a, const ProgModule *p, const ProgRun *o);
 void prog_unload(WbbCx *cx, ProgLoaded *l);
