@@ -216,6 +216,8 @@ bool emit_is_available(EmitValues *e, IrRef value); /* may it be used here? */
 uint32_t emit_scope_of(EmitValues *e, IrRef value); /* from which it may be used */
 /* The index itself where facts put it in lo..hi, else a variable that does. */
 IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
+/* A variable wherever its index is known to be. */
+IrRef emit_variable(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
 /* x, or bound - 1 where x is more, as a variable in 0 .. bound; *below: x < bound, 0: that always holds. */
 IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef *below);
 /* An integer element, clamped to lo..hi, as an index. */

@@ -114,6 +114,11 @@ IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t
 {
     if (lo == hi) return ir_index(e->g, lo);
     if (ir_within(e->g, index, lo, (WbbI128)hi + 1)) return index;
+    return emit_variable(e, stem, index, lo, hi);
+}
+
+IrRef emit_variable(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi)
+{
     WbbEntry *known = let_of(e, index, lo, hi);
     if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
     const IrRef var = ir_let(e->g, emit_block(e), emit_name(e, stem), index, lo, hi);

@@ -148,6 +148,27 @@ static IrRef number_of(const Tiling *m, const PartGroup *g, IrRef position)
     return number;
 }
 
+/* Do the digits of a position in these dimensions make up the position again, by the rules? Not 8*t // 3 and 8*t % 3:
+ * the latter is 2*t % 3. */
+static bool digits_join(const Tiling *m, const PartGroup *g, IrRef p)
+{
+    int64_t inner = 1;
+    for (uint32_t k = g->n; k-- > 1;) {
+        inner *= m->tile->space->dims[g->of[k]];
+        const IrRef digits = rw_mod(m->rw, p, inner), rest = rw_floordiv(m->rw, p, inner);
+        if (rw_add(m->rw, rw_scale(m->rw, rest, inner), digits) != p) return false;
+    }
+    return true;
+}
+
+/* A position in dimensions that are one where values are read, as a variable if need be: then what moves elements parts
+ * one n into n // 3 and n % 3, and the number of the element that is read is n again. */
+static IrRef position(const Tiling *m, uint32_t d, IrRef p)
+{
+    if (m->s->kind != PART_PUT || digits_join(m, &m->s->space[d], p)) return p;
+    return emit_variable(m->e, "p", p, 0, m->s->layout.dims[d].size - 1);
+}
+
 static Element element_at(const Tiling *m, const IrRef *numbers)
 {
     Element x = {.number = ir_index(m->g, 0), .inside = m->inside};
@@ -155,6 +176,7 @@ static Element element_at(const Tiling *m, const IrRef *numbers)
     for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
         p[d] = clamped(m, d, p[d], &x.inside);
         if (m->s->kind == PART_GET && is_one_tile(&m->s->layout.dims[d])) p_tile[d] = p[d];
+        p[d] = position(m, d, p[d]), p_tile[d] = position(m, d, p_tile[d]);
         x.number = rw_add(m->rw, x.number, number_of(m, &m->s->space[d], p[d]));
     }
     x.place = place_of(m, p_tile);
