@@ -50,6 +50,20 @@ ENTRY e {
 """
 
 
+WINDOWS = """HloModule m
+
+ENTRY e {
+  x = f32[4,5,32] parameter(0)
+  low = f32[4,4,32] slice(x), slice={[0:4], [0:4], [0:32]}
+  high = f32[4,4,32] slice(x), slice={[0:4], [1:5], [0:32]}
+  first = f32[4,1,4,32] reshape(low)
+  second = f32[4,1,4,32] reshape(high)
+  both = f32[4,2,4,32] concatenate(first, second), dimensions={1}
+  ROOT t = f32[4,32,4,2] transpose(both), dimensions={2,3,0,1}
+}
+"""
+
+
 def rows(t: str, n: int, columns: int) -> str:
     """Sums of integers, which any term changes, of rows that are read again."""
     return ROWS.replace("TYPE", t).replace("ROWS", str(n)).replace("COLUMNS", str(columns))
@@ -63,6 +77,7 @@ KERNELS: Dict[str, Tuple[str, str]] = {          # text, and layout
     "two": (transpose("f32", "48,33", "33,48", "1,0", "  y = f32[48,33] parameter(1)\n  u = f32[33,48] transpose(y), dimensions={1,0}\n"
                       "  z = f32[33,48] parameter(2)\n  d = f32[33,48] subtract(t, u)\n  ROOT s = f32[33,48] subtract(d, z)\n"), "exchange"),
     "pixels": (transpose("s8", "2,8,32,3", "2,3,8,32", "0,3,1,2"), "exchange"),
+    "windows": (WINDOWS, "exchange"),
     "rows": (rows("s64", 13, 150), "rows: warp 2, grid 7; columns: vector 2, lane 32, register 3"),
     "redux": (rows("s32", 13, 300), "rows: warp 2, grid 7; columns: vector 4, lane 32, register 3"),
     "warps": (rows("s64", 5, 150), "rows: grid 5; columns: vector 2, lane 32, warp 3"),

@@ -169,13 +169,21 @@ static uint32_t common_of(const Finding *f, const PartAccess *x, const uint32_t 
     return k;
 }
 
+/* The fastest dimension of the outputs, but for `common` of them, along which an array is not the same. */
+static uint32_t fastest_of(const Finding *f, const PartAccess *x, uint32_t common)
+{
+    uint32_t d = f->n - 1 - common;
+    while (d > 0 && !x->step[d]) d--;
+    return d;
+}
+
 static bool is_transposed(const Finding *f, const PartAccess *x)
 {
     uint32_t order[PART_EXCHANGE_DIMS];
     order_of(f, x, order);
     const uint32_t k = common_of(f, x, order);
     if (k >= f->n - 1) return false;
-    const uint32_t fastest = f->n - 1 - k; /* of the outputs, but for what is common */
+    const uint32_t fastest = fastest_of(f, x, k);
     return order[k] != fastest && x->step[order[k]] && x->step[order[k]] < x->step[fastest] &&
            x->step[order[k]] != PART_FAR;
 }
@@ -199,7 +207,7 @@ static bool find_order(Finding *f)
 /* Is a load nearer in the order of the outputs (of_outputs), or in the one in which values are read? */
 static bool is_nearer(const Finding *f, const PartAccess *l, bool of_outputs)
 {
-    const uint32_t stored = f->n - 1 - f->x->common, read = f->x->read[f->x->common];
+    const uint32_t stored = fastest_of(f, l, f->x->common), read = f->x->read[f->x->common];
     const int64_t s = l->step[stored], r = l->step[read];
     return s && r && (of_outputs ? s < r : r < s);
 }

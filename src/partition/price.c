@@ -346,6 +346,17 @@ static double touched(const PartWork *w, const PartAccess *a, const int64_t *siz
     return WBB_MAX(WBB_MIN(all, (double)a->memory * bytes), (double)a->elements * bytes);
 }
 
+/* How many of the warps, or of the blocks, come to positions at which a load is needed: where lanes differ in it all of
+ * them issue it. */
+static double seen(const PartAccess *x, const int64_t *sizes, bool of_block)
+{
+    if (!x->share.dim) return 1;
+    const int64_t *s = sizes + (size_t)(x->share.dim - 1) * PART_LEVELS;
+    const int64_t of_warp = s[PART_VECTOR] * s[PART_REGISTER] * s[PART_LANE];
+    const double span = (double)(of_block ? of_warp * s[PART_WARP] * s[PART_LOOP] : of_warp);
+    return WBB_MIN(1.0, x->share.part + x->share.step * (span - 1));
+}
+
 /* Traffic of an access, added to terms of the price; wavefronts and slots to those of a warp. */
 static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork *w, const PartAccess *a,
                        const int64_t *sizes, const Counts *c, double blocks_an_sm, bool store)
@@ -354,7 +365,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double times = in_loop(w, a, sizes) ? c->loop * passes : 1, width = width_of(w, a, sizes, r->target);
     const double each = WBB_MAX(a->times, 1.0); /* of them, those that no other element has read */
     const double fresh = WBB_MIN(each, WBB_MAX((double)a->memory / (double)WBB_MAX(a->elements, 1), 1.0));
-    const double accesses = times * each * accessed(w, a, sizes) / width;
+    const double accesses = times * each * accessed(w, a, sizes) / width * seen(a, sizes, false);
     const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
     const double lines = units_of(&of_warp, a, r->wavefront); /* of each instruction */
     const bool by_few = store && !of_each_element(w, a); /* the first thread of those that share a result */
@@ -364,7 +375,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     x->wavefronts += accesses * lines * part;
     const double behind = (double)(a->shift < 0 ? -a->shift : a->shift) * a->bits / 8.0;
     if (a->near && behind < of_block.run) return; /* the block reads the same sectors for the other load */
-    const double tiles = by_few ? c->blocks / c->splits : c->blocks;
+    const double tiles = (by_few ? c->blocks / c->splits : c->blocks) * seen(a, sizes, true);
     const double block = units_of(&of_block, a, 32) * 32;
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;

@@ -21,6 +21,11 @@ typedef struct {
     const int64_t *step;
     uint32_t passes; /* over the terms, in so many of which it is read */
     double times;    /* elements for each element of the space, of a reduction of its own; 0 and 1: one */
+    /* Read where an operand of a concatenate is the one, which the position in a dimension of the space decides. */
+    struct PartShare {
+        uint32_t dim;      /* number of the dimension, + 1; 0: it is read everywhere */
+        double part, step; /* of the concatenate's size: the operand's; what one step in the dimension is */
+    } share;
     bool near;       /* another load reads the same array, `shift` elements before, everywhere */
     int64_t shift;
 } PartAccess;

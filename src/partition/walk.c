@@ -191,7 +191,7 @@ static void add_load(PartWalk *w, PartNeed *x)
     WbbEntry *e = wbb_map_put(&w->load_of, key);
     if (!e->value) {
         PartAccess load = part_access_of(w, s, node, x->far, x->anywhere);
-        load.times = x->times;
+        load.times = x->times, load.share = x->share;
         WBB_PUSH(w->a, &w->loads, load);
         const PartPlaced place = placed(w, node, &load, leaf);
         WBB_PUSH(w->a, &w->in_pass, 0);
@@ -199,6 +199,7 @@ static void add_load(PartWalk *w, PartNeed *x)
         e->value = w->loads.n;
     }
     x->load = (uint32_t)e->value;
+    if (!x->share.dim) w->loads.items[e->value - 1].share.dim = 0;
     uint64_t *passes = &w->in_pass.items[e->value - 1];
     if (!(*passes >> w->pass & 1) && *passes) w->loads.items[e->value - 1].passes++;
     *passes |= UINT64_C(1) << w->pass;
@@ -253,6 +254,7 @@ static uint32_t need(PartWalk *w, PartValue v, const IrRef *index, const PartNee
     PartNeed *x = &w->needs.items[edge.of];
     if (x->passes >> w->pass & 1) return edge.of;
     x->far = by ? by->far : 0, x->anywhere = by && by->anywhere, x->times = by ? by->times : 1;
+    if (by) x->share = by->share;
     const int64_t n = hlo_elements(part_shape(v.i, v.part));
     const double share = n < w->elements ? (double)n / (double)w->elements : 1; /* of what is computed for results */
     add_cost(w, v.i, x->times * share, again);
@@ -273,6 +275,22 @@ static bool is_position(const HloInstruction *i, uint32_t k)
     return (slices && k >= 1) || (i->opcode == HLO_DYNAMIC_UPDATE_SLICE && k >= 2);
 }
 
+/* Which positions need operand k of a concatenate that need x is: one dimension of the space alone may decide. */
+static struct PartShare share_of(const PartWalk *w, const PartNeed *x, uint32_t k)
+{
+    const HloInstruction *i = x->value.i;
+    const int64_t dim = i->dimensions[0];
+    const double size = (double)i->shape->dims[dim];
+    struct PartShare s = {0};
+    for (uint32_t d = 0; d < w->n_space; d++) {
+        const int64_t step = step_along(w, x->index[dim], d);
+        if (!step) continue;
+        if (s.dim || step == PART_FAR) return x->share;
+        s = (struct PartShare){d + 1, (double)i->operands[k]->shape->dims[dim] / size, (double)step / size};
+    }
+    return x->share.dim && x->share.part < s.part ? x->share : s;
+}
+
 /* An operand at an index that values from memory and loops of the operation itself decide, too: as if these were 0. */
 static void need_access(PartWalk *w, uint32_t user, uint32_t k)
 {
@@ -283,6 +301,7 @@ static void need_access(PartWalk *w, uint32_t user, uint32_t k)
     const PartEdge edge = {.user = user + 1, .operand = k};
     if (!needs.known) return;
     PartNeed by = x;
+    if (i->opcode == HLO_CONCATENATE) by.share = share_of(w, &x, k);
     IrRef *ranges = WBB_NEW_N(w->a, IrRef, needs.n_ranges + 1u), *starts = WBB_NEW_N(w->a, IrRef, needs.n_starts + 1u);
     for (uint32_t r = 0; r < needs.n_ranges; r++) {
         ranges[r] = ir_index(rw_graph(w->rw), 0);

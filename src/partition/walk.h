@@ -19,6 +19,7 @@ typedef struct {
     double times;       /* for an element of the space: more than once under a reduction of its own */
     bool anywhere;      /* values from memory decide where its rows begin */
     uint64_t passes;    /* a bit for each pass that needs it */
+    struct PartShare share; /* of the elements of the space that need it */
     uint32_t load;      /* of a parameter: number of its access, from 1 on */
 } PartNeed;
 
