@@ -50,6 +50,16 @@ ENTRY e {
 """
 
 
+ORDERS_OF_TWO = """HloModule m
+
+ENTRY e {
+  x = s16[8,16,32] parameter(0)
+  y = s16[32,8,16] parameter(1)
+  a = s16[32,16,8] transpose(x), dimensions={2,1,0}
+  b = s16[32,16,8] transpose(y), dimensions={0,2,1}
+  ROOT r = s16[32,16,8] subtract(a, b)
+}
+"""
 WINDOWS = """HloModule m
 
 ENTRY e {
@@ -77,6 +87,7 @@ KERNELS: Dict[str, Tuple[str, str]] = {          # text, and layout
     "two": (transpose("f32", "48,33", "33,48", "1,0", "  y = f32[48,33] parameter(1)\n  u = f32[33,48] transpose(y), dimensions={1,0}\n"
                       "  z = f32[33,48] parameter(2)\n  d = f32[33,48] subtract(t, u)\n  ROOT s = f32[33,48] subtract(d, z)\n"), "exchange"),
     "pixels": (transpose("s8", "2,8,32,3", "2,3,8,32", "0,3,1,2"), "exchange"),
+    "orders": (ORDERS_OF_TWO, "exchange"),
     "windows": (WINDOWS, "exchange"),
     "rows": (rows("s64", 13, 150), "rows: warp 2, grid 7; columns: vector 2, lane 32, register 3"),
     "redux": (rows("s32", 13, 300), "rows: warp 2, grid 7; columns: vector 4, lane 32, register 3"),

@@ -11,6 +11,7 @@
 #include "partition/walk.h"
 
 enum { PART_EXCHANGE_DIMS = 16 }; /* of the space, at most */
+#define PART_NO_DIM UINT32_MAX
 
 /* What a kernel of elements needs, seen from one stage or from all its elements. */
 typedef struct {
@@ -24,6 +25,9 @@ typedef struct {
     const HloShape *space;          /* the slowest dimension first */
     uint32_t read[PART_EXCHANGE_DIMS]; /* its dimensions in the order in which values are read, the fastest first */
     int64_t read_step[PART_EXCHANGE_DIMS]; /* by dimension: steps of the largest array that is read in that order */
+    /* The fastest dimension of the largest array that is read in another order than both; PART_NO_DIM: there is
+     * none. */
+    uint32_t other;
     uint32_t common;                /* dimensions that are the fastest ones in both orders */
     PartCarried *values;
     uint32_t n_values, bits;        /* of the values at an element, in the tile */
@@ -35,6 +39,7 @@ enum { PART_TO, PART_FROM, PART_SIDES };
 /* What is tried. */
 typedef struct {
     int64_t run[PART_SIDES]; /* elements side by side in the order of a side */
+    int64_t other; /* elements along the dimension that is the fastest in another order */
     uint32_t warps;
     int64_t vector[PART_SIDES];
     int64_t neighbours; /* registers along the units, of the side that has no vector there */

@@ -188,6 +188,26 @@ static bool is_transposed(const Finding *f, const PartAccess *x)
            x->step[order[k]] != PART_FAR;
 }
 
+/* What is read in neither order: blocks that have some elements along its fastest dimension share its sectors. */
+static void find_other(Finding *f)
+{
+    PartExchange *x = f->x;
+    int64_t most = 0;
+    x->other = PART_NO_DIM;
+    for (uint32_t k = 0; k < f->w.loads.n; k++) {
+        const PartAccess *l = &f->w.loads.items[k];
+        uint32_t order[PART_EXCHANGE_DIMS];
+        order_of(f, l, order);
+        const uint32_t common = common_of(f, l, order);
+        if (common == f->n || !l->step[order[common]] || l->step[order[common]] == PART_FAR) continue;
+        const uint32_t fastest = order[common];
+        if (fastest == x->read[x->common] || fastest >= f->n - 1 - x->common) continue;
+        if (l->elements * l->bits <= most) continue;
+        most = l->elements * l->bits;
+        x->other = fastest;
+    }
+}
+
 /* The order of the largest transposed load. */
 static bool find_order(Finding *f)
 {
@@ -201,6 +221,7 @@ static bool find_order(Finding *f)
     order_of(f, most, x->read);
     x->common = common_of(f, most, x->read);
     for (uint32_t d = 0; d < f->n; d++) x->read_step[d] = most->step[d];
+    find_other(f);
     return true;
 }
 

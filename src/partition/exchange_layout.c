@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { DIMS = PART_EXCHANGE_DIMS, NONE = UINT32_MAX };
+enum { DIMS = PART_EXCHANGE_DIMS };
 
 typedef struct {
     const PartExchange *x;
@@ -168,6 +168,14 @@ static int64_t share_others(const Choosing *c, PartSide *s, const int64_t *tile,
     return all;
 }
 
+/* The group of a side that has the fastest dimension of the other one; PART_NO_DIM: it is in the run. */
+static uint32_t group_of(const PartSide *s, uint32_t d)
+{
+    for (uint32_t g = 1; g < s->n; g++)
+        if (s->groups[g].of[0] == d) return g;
+    return PART_NO_DIM;
+}
+
 static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k, int side, uint32_t with)
 {
     const int64_t vector = k->wish.vector[side], run = tile_of(s, 0, k->tile), all = 32 * (int64_t)k->wish.warps;
@@ -185,9 +193,14 @@ static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k
     s->sizes[PART_VECTOR] = vector;
     s->sizes[PART_LANE] = lanes;
     lanes = 32 / lanes;
-    for (uint32_t n = 0; n < s->n; n++) { /* the one with neighbours first */
-        const uint32_t g = with == NONE ? n : n == 0 ? with : n <= with ? n - 1 : n;
-        if (g == 0) continue;
+    uint32_t order[DIMS + 2], n_order = 0; /* the one with neighbours first, then that of the third order */
+    const uint32_t other = c->x->other == PART_NO_DIM ? PART_NO_DIM : group_of(s, c->x->other);
+    if (with != PART_NO_DIM) order[n_order++] = with;
+    if (other != PART_NO_DIM && other != with) order[n_order++] = other;
+    for (uint32_t g = 1; g < s->n; g++)
+        if (g != with && g != other) order[n_order++] = g;
+    for (uint32_t n = 0; n < n_order; n++) {
+        const uint32_t g = order[n];
         int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS;
         sizes[PART_LANE] = WBB_MIN(lanes, threads[g]);
         lanes /= sizes[PART_LANE];
@@ -258,18 +271,12 @@ static int64_t widest(const Choosing *c, int side, const PartSide *s, int64_t ru
     return vector;
 }
 
-/* The group of a side that has the fastest dimension of the other one; NONE: it is in the run. */
-static uint32_t group_of(const PartSide *s, uint32_t d)
-{
-    for (uint32_t g = 1; g < s->n; g++)
-        if (s->groups[g].of[0] == d) return g;
-    return NONE;
-}
-
 static int64_t *tile_of_runs(const Choosing *c, const PartWish *w, int64_t *tile)
 {
     for (uint32_t d = 0; d < c->n; d++) tile[d] = 1;
     for (int side = 0; side < PART_SIDES; side++) reach(c, side, w->run[side], tile);
+    const uint32_t other = c->x->other;
+    if (other != PART_NO_DIM) tile[other] = WBB_MAX(tile[other], WBB_MIN(w->other, c->size[other]));
     return tile;
 }
 
@@ -285,16 +292,16 @@ static void consider(Choosing *c, const PartWish *w)
         if (!k->wish.vector[side])
             k->wish.vector[side] = widest(c, side, &k->side[side], tile_of(&k->side[side], 0, k->tile));
     const uint32_t with = group_of(&k->side[other], c->order[units][0]);
-    if (with == NONE) {
+    if (with == PART_NO_DIM) {
         k->wish.neighbours = 1;
     } else if (!k->wish.neighbours) { /* as many as are accessed at once, and code has room for */
         int64_t n = k->wish.vector[units];
         while (n > 1 && n * k->wish.vector[other] > c->most_terms) n /= 2;
         k->wish.neighbours = WBB_MIN(n, power_below(tile_of(&k->side[other], with, k->tile)));
     }
-    const uint32_t neighbours = k->wish.neighbours > 1 ? with : NONE;
+    const uint32_t neighbours = k->wish.neighbours > 1 ? with : PART_NO_DIM;
     for (int side = 0; side < PART_SIDES; side++)
-        while (!share_threads(c, &k->side[side], k, side, side == other ? neighbours : NONE)) {
+        while (!share_threads(c, &k->side[side], k, side, side == other ? neighbours : PART_NO_DIM)) {
             if (w->vector[side] || k->wish.vector[side] == 1) return;
             k->wish.vector[side] /= 2; /* lanes need elements, too */
         }
@@ -332,7 +339,10 @@ static void try_runs(Choosing *c)
             for (uint32_t warps = 1; warps <= c->warps; warps *= 2)
                 for (int units = 0; units < 2; units++) {
                     if (!(c->runs & read) || !(c->runs & stored) || !(c->warps & warps)) continue;
-                    consider(c, &(PartWish){.run = {read, stored}, .warps = warps, .read_units = units});
+                    PartWish w = {.run = {read, stored}, .other = 1, .warps = warps, .read_units = units};
+                    consider(c, &w);
+                    for (w.other = 2; c->x->other != PART_NO_DIM && w.other <= c->runs; w.other *= 2)
+                        if (c->runs & w.other) consider(c, &w);
                 }
 }
 
