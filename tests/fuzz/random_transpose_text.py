@@ -43,6 +43,69 @@ def transposed(f: Fusion, v: Value) -> Value:
     return v
 
 
+def interleaved(f: Fusion, v: Value) -> Value:
+    """With another array, element by element along the fastest dimension; or the other way round, one of several."""
+    name, t, dims = v
+    n = f.r.choice([2, 3, 4])
+    if f.r.random() < 0.4:
+        from_, kept = f.r.randrange(n), dims[:-1] + [-(-dims[-1] // n)]
+        cut = ", ".join(f"[0:{d}]" for d in dims[:-1])
+        if dims[-1] <= from_:
+            return f.emit(t, dims, f"reverse({name})", f", dimensions={{{len(dims) - 1}}}")
+        kept[-1] = -(-(dims[-1] - from_) // n)
+        return f.emit(t, kept, f"slice({name})", f", slice={{{cut}{', ' if cut else ''}[{from_}:{dims[-1]}:{n}]}}")
+    others = [f.emit(t, dims + [1], f"reshape({x[0]})") for x in (v, *(f.same(t, dims) for _ in range(n - 1)))]
+    return f.emit(t, dims + [n], f"concatenate({', '.join(x[0] for x in others)})", f", dimensions={{{len(dims)}}}")
+
+
+def blocks_to_space(f: Fusion, v: Value) -> Value:
+    """The fastest dimension, or one before two others, parted among two others."""
+    name, t, dims = v
+    n = volume(dims)
+    b = f.r.choice([2, 3, 4])
+    h, w = f.r.choice([2, 3, 8]), f.r.choice([4, 5, 16])
+    c = max(min(n, LIMITS[-1]) // (b * b * h * w), 1)
+    x = f.parameter(t, f.r.choice([[h, w, b, b, c], [b, b, c, h, w], [c, b, b, h, w], [h, w, c, b, b]]))
+    order = {(h, w): [0, 2, 1, 3, 4], (b, b): [2, 3, 0, 4, 1], (c, b): [0, 3, 1, 4, 2]}.get((x[2][0], x[2][1]), [0, 3, 1, 4, 2])
+    moved = [x[2][k] for k in order]
+    y = f.emit(t, moved, f"transpose({x[0]})", f", dimensions={listed(order)}")
+    return f.emit(t, [moved[0] * moved[1], moved[2] * moved[3], moved[4]], f"reshape({y[0]})")
+
+
+def patches(f: Fusion, v: Value) -> Value:
+    """Windows of an image side by side, as columns or as rows."""
+    t = v[1]
+    c, h, w = f.r.choice([1, 3, 8]), f.r.choice([4, 7, 16]), f.r.choice([8, 16, 30])
+    k = f.r.choice([2, 3])
+    image = f.parameter(t, [c, h + k - 1, w + k - 1])
+    parts = []
+    for i in range(k):
+        for j in range(k):
+            x = f.emit(t, [c, h, w], f"slice({image[0]})", f", slice={{[0:{c}], [{i}:{h + i}], [{j}:{w + j}]}}")
+            parts.append(f.emit(t, [c, 1, h, w], f"reshape({x[0]})")[0])
+    y = f.emit(t, [c, k * k, h, w], f"concatenate({', '.join(parts)})", ", dimensions={1}")
+    order = f.r.choice([[2, 3, 0, 1], [2, 3, 1, 0], [0, 1, 2, 3]])
+    return f.emit(t, [y[2][d] for d in order], f"transpose({y[0]})", f", dimensions={listed(order)}")
+
+
+def three_orders(f: Fusion, v: Value) -> Value:
+    """Two arrays, none of which is read in the order of the result."""
+    t, dims = v[1], [f.r.choice([5, 8, 16, 33]) for _ in range(3)]
+    sides = []
+    for order in ([2, 1, 0], [0, 2, 1]):
+        x = f.parameter(t, [dims[order.index(d)] for d in range(3)])
+        sides.append(f.emit(t, dims, f"transpose({x[0]})", f", dimensions={listed(order)}")[0])
+    return f.emit(t, dims, f"{'xor' if t == 'pred' else 'add'}({', '.join(sides)})")
+
+
+def moved(f: Fusion, v: Value) -> Value:
+    """Mostly transposed; else another exchange of orders, after or before a transpose or without one."""
+    if f.r.random() < 0.6:
+        return transposed(f, v)
+    w = f.r.choice([interleaved, interleaved, blocks_to_space, patches, three_orders])(f, v)
+    return transposed(f, w) if f.r.random() < 0.3 else w
+
+
 def steps(f: Fusion, v: Value, n: int) -> Value:
     """Mostly elementwise operations, with operands of their own."""
     for _ in range(n):
@@ -58,7 +121,7 @@ def generate(seed: int) -> str:
     f.layouts = r.random() < 0.2
     dims = dimensions(r)
     before = steps(f, f.parameter(type_of(r), dims), r.choice([0, 0, 1, 2, 3]))
-    v = transposed(f, before)
+    v = moved(f, before)
     if r.random() < 0.2:        # several heroes, of the same or another permutation
         other = steps(f, f.parameter(type_of(r), dims), r.choice([0, 1]))
         w = transposed(f, other)
