@@ -148,24 +148,41 @@ static IrRef number_of(const Tiling *m, const PartGroup *g, IrRef position)
     return number;
 }
 
-/* Do the digits of a position in these dimensions make up the position again, by the rules? Not 8*t // 3 and 8*t % 3:
- * the latter is 2*t % 3. */
-static bool digits_join(const Tiling *m, const PartGroup *g, IrRef p)
+/* Do the digits of a position by n make up the position again, by the rules? Not 8*t // 3 and 8*t % 3: the latter is
+ * 2*t % 3. */
+static bool digits_join(const Tiling *m, IrRef p, int64_t n)
 {
-    int64_t inner = 1;
+    return rw_add(m->rw, rw_scale(m->rw, rw_floordiv(m->rw, p, n), n), rw_mod(m->rw, p, n)) == p;
+}
+
+/* The same for what parts it on the way to an array that is read: dimensions of the space, and of the array. */
+static bool all_digits_join(const Tiling *m, uint32_t d, IrRef p)
+{
+    const PartGroup *g = &m->s->space[d];
+    const HloComputation *body = m->e->plan->fusion->body;
+    int64_t n = 1;
     for (uint32_t k = g->n; k-- > 1;) {
-        inner *= m->tile->space->dims[g->of[k]];
-        const IrRef digits = rw_mod(m->rw, p, inner), rest = rw_floordiv(m->rw, p, inner);
-        if (rw_add(m->rw, rw_scale(m->rw, rest, inner), digits) != p) return false;
+        n *= m->tile->space->dims[g->of[k]];
+        if (!digits_join(m, p, n)) return false;
+    }
+    for (uint32_t i = 0; i < body->n_instructions; i++) {
+        const HloShape *s = body->instructions[i]->shape;
+        if (body->instructions[i]->opcode != HLO_PARAMETER || s->type == SC_TUPLE) continue;
+        n = 1;
+        for (uint32_t k = 0; k < s->rank && n > 0; k++) {
+            n *= s->dims[s->minor_to_major[k]];
+            if (n >= m->s->layout.dims[d].size) break;
+            if (n > 1 && !digits_join(m, p, n)) return false;
+        }
     }
     return true;
 }
 
-/* A position in dimensions that are one where values are read, as a variable if need be: then what moves elements parts
+/* A position where values are read, as a variable if need be: then what moves elements parts
  * one n into n // 3 and n % 3, and the number of the element that is read is n again. */
 static IrRef position(const Tiling *m, uint32_t d, IrRef p)
 {
-    if (m->s->kind != PART_PUT || digits_join(m, &m->s->space[d], p)) return p;
+    if (m->s->kind != PART_PUT || all_digits_join(m, d, p)) return p;
     return emit_variable(m->e, "p", p, 0, m->s->layout.dims[d].size - 1);
 }
 
