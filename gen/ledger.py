@@ -129,7 +129,7 @@ def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
     text = [rule.kind, spelled([rule.left, rule.right]), str(rule.when), repr(rule.err),
             *meanings(nodes, load.budgets() if table is None else table),
             *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)),
-            *sorted(f"{k}:{v}" for k, v in errors.items() if k[:2] in of),
+            *sorted(f"{k}:{errors[k]}" for k in ((*x, approx) for x in of for approx in (False, True)) if k in errors),
             *sorted({f"{n.name} {k}:{v}" for n in nodes for k, v in forms_of(errors, n)})]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()[:12]
 
@@ -169,7 +169,7 @@ def write(lines: Lines, file: Optional[Path] = None) -> bool:
 
 def kept(rules: Sequence[Rule], states: Dict[str, Tuple[str, str]], errors: Errors) -> Lines:
     """The lines of the ledger that belong to one of `rules`, updated with new states."""
-    have = {key(r, errors) for r in rules}
+    have = {key(r, errors) for r in {id(r): r for r in rules}.values()}  # targets share rules
     old = {k: v for k, v in read().items() if k in have}
     return {**old, **states}
 
@@ -215,5 +215,5 @@ def check(sets: Sequence[RuleSet]) -> List[str]:
                 if not r.ledger:
                     faults.append(f"{where}: error: not proved: run ./dev rule {where}")
                 elif weak(r, r.ledger):
-                    faults.append(f"{where}: error: only {r.ledger}: {weak(r, r.ledger)}: run ./dev rule {where}")
+                    faults.append(f"{where}: error: only {r.ledger}: {weak(r, r.ledger)}")
     return list(dict.fromkeys(faults))

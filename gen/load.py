@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Set, Tuple
@@ -54,6 +55,7 @@ def use(directory: Path) -> None:
     sys.path[:] = [str(directory), *(p for p in sys.path if p != str(root) or root.joinpath("gen").is_dir())]
     root = directory
     importlib.invalidate_caches()
+    budgets.cache_clear()
 
 
 def run(name: str) -> ModuleType:
@@ -187,6 +189,7 @@ def offered(r: Rule, features: Any) -> bool:
     return all((c.x.word not in features if isinstance(c, Not) else c.word in features) for c in lang.parts(r.when) if of_feature(c))
 
 
+@lru_cache(maxsize=None)
 def budgets() -> Dict[Tuple[str, str], Tuple[float, float, float]]:
     """(operation, type) -> (ulp, ulp under --approx, absolute under --approx); of two lines the later one holds. Types of 8 bits and below
     have the budgets of f16: their functions are computed in a wider type and rounded."""

@@ -1,17 +1,20 @@
-"""What `./dev rule` does after the proofs: builds, runs the rule's tests, counts its hits over the corpus, and compares the corpus's cost
-before and after, in PTX instructions.
+"""What `./dev rule --price` does after the proofs: builds, runs the rule's tests, counts its hits over the corpus, and compares the corpus
+before and after, in machine instructions and modelled time.
 
 "Before" is the working tree with the pattern files of the last commit: the same gen/ makes their tables, which are compiled and linked
-with the objects of the build, so that only rules differ. The corpus is shaderdb/corpus and a fixed sample of --shared.
+with the objects of the build, so that only rules differ. It is kept in the build's folder until one of these changes. The corpus is
+shaderdb/corpus and a fixed sample of --shared; only kernels whose PTX changed are assembled and profiled.
 """
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -22,7 +25,8 @@ from gen.lang import Rule
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = 2
 SAMPLE = 40  # files of --shared
-TIMEOUT = 20  # seconds a compile may take
+PRICED = 40  # kernels that are assembled and profiled before and after
+Kernel = Tuple[str, str, str]  # file, name, target
 
 
 def call(command: Sequence[str], cwd: Path = ROOT, more: Optional[Dict[str, str]] = None) -> Tuple[int, str]:
@@ -90,53 +94,60 @@ def corpus(shared: Path) -> List[Path]:
     return own + more[::step]
 
 
-def hits(folder: Path, rules: Sequence[Rule], files: Sequence[Path], targets: Sequence[str]) -> Dict[str, Tuple[int, int]]:
-    """(hits, files) by rule over all targets."""
-    out: Dict[str, Tuple[int, int]] = {}
-    for t in targets:
-        _, text = call([str(folder / "warpburg"), "rules", "cover", *map(str, files), "--target", t, "--json", "-j", str(WORKERS)])
-        for row in rows(text):
-            if "rule" in row:
-                was = out.get(row["rule"], (0, 0))
-                out[row["rule"]] = (was[0] + row["hits"], was[1] + row["files"])
-    names = {r.name for r in rules}
-    return {k: v for k, v in out.items() if k in names}
+def records(program: Path, files: Sequence[Path], targets: Sequence[str], more: Sequence[str], assembled: bool) -> Dict[Kernel, Dict[str, Any]]:
+    """What `warpburg stats` says of each kernel; without machine code if not assembled."""
+    with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
+        names = Path(tmp) / "files"
+        names.write_text("".join(f"{f}\n" for f in files))
+        command = [str(program), "stats", "--files-from", str(names), "--target", ",".join(targets), "-j", str(WORKERS), *more]
+        _, text = call(command, more=None if assembled else {"WARPBURG_PTXAS": os.devnull})
+    return {(r["file"], r["kernel"], r["target"]): r for r in rows(text) if "kernel" in r}
 
 
-def instructions(text: str) -> int:
-    """The number of lines of PTX that are instructions."""
-    return sum(1 for line in text.splitlines() if re.match(r"\s+(@%?!?\w+\s+)?[a-z][\w.]*\s.*;|\s+ret;", line) and not line.lstrip().startswith("."))
+def listed(program: Path, files: Sequence[Path], targets: Sequence[str]) -> Dict[Kernel, Dict[str, Any]]:
+    """Records with the PTX of each kernel."""
+    return records(program, files, targets, ["--listing"], False)
 
 
-def cost(program: Path, file: Path, target: str) -> Optional[int]:
-    """The number of PTX instructions of a file's kernels; None if it is declined or fails."""
-    try:
-        p = subprocess.run([str(program), "compile", str(file), "--target", target, "--emit", "ptx"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                           text=True, timeout=TIMEOUT)
-    except subprocess.TimeoutExpired:
-        return None
-    return instructions(p.stdout) if p.returncode == 0 else None
+def hits(now: Dict[Kernel, Dict[str, Any]], rules: Sequence[Rule]) -> Dict[str, Tuple[int, int]]:
+    """(hits, kernels in which it fires) by rule."""
+    found = {r.name: [x["rules"][r.name] for x in now.values() if r.name in x.get("rules", {})] for r in rules}
+    return {name: (sum(some), len(some)) for name, some in found.items() if some}
+
+
+def code(record: Dict[str, Any]) -> str:
+    """The PTX of a record without comments, which name rules."""
+    return re.sub(r"\s*//.*", "", str(record.get("listing", record["status"])))
 
 
 # --- before -------------------------------------------------------------------------------------------------------------------------
+def state(folder: Path) -> str:
+    """A hash of what the program before is made of: the committed rules, gen/, and the objects of the build that are no tables."""
+    tree = call(["git", "rev-parse", "HEAD:patterns"])[1]
+    files = [*sorted(ROOT.glob("gen/*.py")), *sorted(p for p in folder.glob("lib*.a.p/**/*.o") if "tables_" not in p.name)]
+    return hashlib.sha256(repr([tree, [(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in files]]).encode()).hexdigest()
+
+
 def committed(folder: Path) -> Tuple[Optional[Path], str]:
     """A program with the last commit's rules; None and the reason if there is none, or if the tables are the same."""
     where = folder / "rule-before"
-    shutil.rmtree(where, ignore_errors=True)
-    where.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", "HEAD", "patterns"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if archive.returncode or subprocess.run(["tar", "x", "-C", str(where)], input=archive.stdout).returncode:
-        return None, "no commit to compare with"
-    proofs = where / "patterns" / "ledger.txt"
-    if proofs.exists():
-        proofs.unlink()  # the committed rules were proved when they were committed
-    rc, text = call([sys.executable, str(ROOT / "gen/gen_tables.py"), str(where / "gen"), str(where)])
-    if rc:
-        return None, "the committed rules do not compile with this gen/: " + text.strip().splitlines()[0]
+    stamp, now = where / "made-from", state(folder)
+    fresh = not stamp.exists() or stamp.read_text() != now
+    if fresh:
+        shutil.rmtree(where, ignore_errors=True)
+        where.mkdir(parents=True)
+        archive = subprocess.run(["git", "archive", "HEAD", "patterns"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if archive.returncode or subprocess.run(["tar", "x", "-C", str(where)], input=archive.stdout).returncode:
+            return None, "no commit to compare with"
+        (where / "patterns" / "ledger.txt").unlink(missing_ok=True)  # the committed rules were proved when they were committed
+        rc, text = call([sys.executable, str(ROOT / "gen/gen_tables.py"), str(where / "gen"), str(where)])
+        if rc:
+            return None, "the committed rules do not compile with this gen/: " + text.strip().splitlines()[0]
+        stamp.write_text(now)
     made = sorted((where / "gen").glob("tables_*.c"))
     if all(code_of(m) == code_of(folder / m.name) for m in made):
         return None, "the tables are those of the last commit"
-    return link(folder, where, made)
+    return (where / "warpburg", "") if (where / "warpburg").exists() else link(folder, where, made)
 
 
 def code_of(file: Path) -> str:
@@ -166,23 +177,51 @@ def link(folder: Path, where: Path, tables: Sequence[Path]) -> Tuple[Optional[Pa
     return program, ""
 
 
-def delta(folder: Path, files: Sequence[Path], targets: Sequence[str]) -> List[str]:
-    """Totals before and after, and the files that changed most."""
+def priced(before: Path, after: Path, files: Sequence[Path], targets: Sequence[str], cache: Path) -> List[Tuple[Kernel, Dict[str, Any], Dict[str, Any]]]:
+    """The records of these files with machine code and modelled time: (kernel, before, after)."""
+    more = ["--profile", "4", "--cache", str(cache)]
+    old, new = (records(p, files, targets, more, True) for p in (before, after))
+    return [(k, old[k], new[k]) for k in old if k in new and "sass" in old[k] and "sass" in new[k]]
+
+
+def kept_listing(before: Path, files: Sequence[Path], targets: Sequence[str]) -> Dict[Kernel, Dict[str, Any]]:
+    """listed(..) of the program before, kept beside it."""
+    asked = hashlib.sha256(repr([targets, [(str(f), f.stat().st_mtime_ns) for f in files]]).encode()).hexdigest()[:12]
+    store = before.parent / f"listed-{asked}.json"
+    if not store.exists():
+        store.write_text(json.dumps(list(listed(before, files, targets).items())))
+    return {(k[0], k[1], k[2]): r for k, r in json.loads(store.read_text())}
+
+
+def delta(folder: Path, now: Dict[Kernel, Dict[str, Any]], files: Sequence[Path], targets: Sequence[str]) -> List[str]:
+    """Totals before and after of the kernels whose PTX changed, and those that changed most. now: listed(..) of the build."""
     before, why = committed(folder)
     if before is None:
         return [f"corpus: {why}"]
-    jobs = [(f, t) for f in files for t in targets]
-    with ThreadPoolExecutor(WORKERS) as pool:
-        old = list(pool.map(lambda j: cost(before, *j), jobs))
-        new = list(pool.map(lambda j: cost(folder / "warpburg", *j), jobs))
-    both = [(j, o, n) for j, o, n in zip(jobs, old, new) if o is not None and n is not None]
-    lost = [j for j, o, n in zip(jobs, old, new) if o is not None and n is None]
-    gained = sum(o is None and n is not None for o, n in zip(old, new))
-    changed = sorted((x for x in both if x[1] != x[2]), key=lambda x: (-abs(x[2] - x[1]), str(x[0])))
-    a, b = sum(o for _, o, _ in both), sum(n for _, _, n in both)
-    share = 100 * (b - a) / max(a, 1)
-    out = [f"corpus: {len(both)} of {len(jobs)} compiles of {len(files)} files on {', '.join(targets)}: "
-           f"{a} -> {b} PTX instructions ({share:+.2f} %), "
-           f"{sum(n < o for _, o, n in both)} helped, {sum(n > o for _, o, n in both)} hurt" + (f", {gained} gained" if gained else "")]
-    out += [f"    {n - o:+5d}  {f.name} on {t}: {o} -> {n}" for (f, t), o, n in changed[:5]]
-    return out + [f"    LOST  {f} on {t}" for f, t in lost]
+    was = kept_listing(before, files, targets)
+    fine = lambda records, k: k in records and records[k]["status"] == "ok"
+    lost, gained = [k for k in was if fine(was, k) and not fine(now, k)], sum(fine(now, k) and not fine(was, k) for k in now)
+    changed = [k for k in was if fine(was, k) and fine(now, k) and code(was[k]) != code(now[k])]
+    whole = f"corpus: {sum(fine(now, k) for k in now)} kernels of {len(files)} files on {', '.join(targets)}: "
+    said = (f", {len(lost)} LOST" if lost else "") + (f", {gained} gained" if gained else "")
+    out = [f"    LOST  {Path(f).name} {kernel} on {t}" for f, kernel, t in lost]
+    if not changed:
+        return [whole + "the PTX of no kernel changed" + said, *out]
+    some = set(sorted(changed, key=lambda k: (-abs(now[k]["ptx"] - was[k]["ptx"]), k))[:PRICED])
+    both = [x for x in priced(before, folder / "warpburg", sorted({Path(f) for f, _, _ in some}), targets, before.parents[1] / "rule-cache") if x[0] in some]
+    of = "" if len(some) == len(changed) else f"; the {len(some)} that change most are priced"
+    if not both:
+        more = sum(now[k]["ptx"] - was[k]["ptx"] for k in changed)
+        return [whole + f"PTX of {len(changed)} changed ({more:+d} instructions){said}; no ptxas, no price", *out]
+    sass, us = (tuple(sum(x[side][name] for x in both if name in x[1] and name in x[2]) for side in (1, 2)) for name in ("sass", "us"))
+    out.insert(0, whole + f"PTX of {len(changed)} changed{said}{of}: {sass[0]} -> {sass[1]} machine instructions ({percent(sass)}), "
+               f"{us[0]:.1f} -> {us[1]:.1f} us modelled ({percent(us)}), {sum(b['sass'] < a['sass'] for _, a, b in both)} helped, "
+               f"{sum(b['sass'] > a['sass'] for _, a, b in both)} hurt, {sum(b['sass'] == a['sass'] for _, a, b in both)} alike in number")
+    for (f, kernel, t), a, b in sorted(both, key=lambda x: (-abs(x[2]["sass"] - x[1]["sass"]), x[0]))[:5]:
+        if a["sass"] != b["sass"]:
+            time = f", {a['us']:.2f} -> {b['us']:.2f} us" if "us" in a and "us" in b else ""
+            out.append(f"    {b['sass'] - a['sass']:+5d}  {Path(f).name} {kernel} on {t}: {a['sass']} -> {b['sass']}{time}")
+    return out
+
+
+def percent(x: Tuple[float, ...]) -> str: return f"{100 * (x[1] - x[0]) / max(x[0], 1e-9):+.2f} %"

@@ -84,6 +84,17 @@ class Bar(unittest.TestCase):
         self.assertIn("samples are no proof", ledger.weak(r, "tested(i32: 983)"))
         self.assertEqual(ledger.weak(r, "proved(i32)"), "")
 
+    def test_the_command_refuses_what_a_build_refuses(self) -> None:
+        r, = written(self.RULE.format(11))
+        k = ledger.key(r, {})
+        done = {k: ("tested(i32: 983)", "text")}
+        said = rule.too_weak(done, [r], {})
+        self.assertEqual((len(said), done), (1, {}))
+        self.assertIn("patterns/sm90.py:1: error: only tested(i32: 983): a rule on integers must be proved", said[0])
+        self.assertNotIn("./dev rule", said[0])
+        done = {k: ("proved(i32)", "text")}
+        self.assertEqual((rule.too_weak(done, [r], {}), list(done)), ([], [k]))
+
 
 @unittest.skipUnless(z3_formula.present(), "z3 is not installed")
 class Texts(unittest.TestCase):
