@@ -104,7 +104,8 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
         out.append(f" .free = free_modifiers, .n_free = {sum(len(f.modifiers) for f in s.free)},")
     out.append("\n};\n")
     if s.values:
-        out.append(array("TgTune tunes", [f"{{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}}}," for t in s.tunes]))
+        out.append(array("TgTune tunes", [f"{{{c_text(t.name)}, {t.bits}, {t.value}, {c_text(t.because)}, {c_text(t.where[0])}, {t.where[1]}, "
+                                          f"{str(t.off is not None).lower()}, {t.off or 0}}}," for t in s.tunes]))
         out.append(array("TgRate rates", [f"{{{c_text(r.name)}, {c_text(r.unit)}, {r.value!r}, {r.low!r}, {r.high!r}, {c_text(r.source)}, "
                                           f"{str(r.stated).lower()}}}," for r in s.rates]))
         fields = ", ".join(f".{k} = {field_of(v)}" for k, v in s.values.items())

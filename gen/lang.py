@@ -63,6 +63,8 @@ class Tune:
     value: int
     bits: int
     because: str
+    off: Optional[int] = None  # the value that lifts a limit, or leaves a term of a price out; None: it cannot be left out
+    where: Tuple[str, int] = ("?", 0)
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,11 @@ def free(*modifiers: Any, on: Any) -> List[Free]:
     return out
 
 
-def tune(name: str, value: int, because: str, bits: int = 0) -> Tune: return Tune(name, value, bits, because)
+def tune(name: str, value: int, because: str, bits: int = 0, off: Optional[int] = None) -> Tune:
+    """A number that choices depend on. off: the value that it has under --disable FILE:LINE."""
+    return Tune(name, value, bits, because, off, here())
+
+
 def target(name: str, **values: Any) -> Target: return Target(name, values)
 
 

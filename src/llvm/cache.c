@@ -93,14 +93,16 @@ static LLVMTargetMachineRef machine_new(LlCache *s, const TgTarget *t, bool huge
 LLVMTargetMachineRef ll_machine(LlCache *s, const TgTarget *t, bool huge)
 {
     for (uint32_t i = 0; i < s->n_machines; i++)
-        if (s->machines[i].target == t && s->machines[i].huge == huge) return s->machines[i].machine;
+        if (s->machines[i].target == t->name && s->machines[i].ptx == t->ptx && s->machines[i].huge == huge)
+            return s->machines[i].machine;
     LLVMTargetMachineRef made = machine_new(s, t, huge);
     if (s->n_machines == WBB_LEN(s->machines)) { /* dispose of the oldest */
         LLVMDisposeTargetMachine(s->machines[0].machine);
         memmove(s->machines, s->machines + 1, sizeof s->machines - sizeof *s->machines);
         s->n_machines--;
     }
-    s->machines[s->n_machines].target = t;
+    s->machines[s->n_machines].target = t->name;
+    s->machines[s->n_machines].ptx = t->ptx;
     s->machines[s->n_machines].huge = huge;
     s->machines[s->n_machines++].machine = made;
     return made;
@@ -110,7 +112,7 @@ void ll_forget_machine(LlCache *s, const TgTarget *t)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_machines; i++)
-        if (s->machines[i].target != t) s->machines[n++] = s->machines[i];
+        if (s->machines[i].target != t->name || s->machines[i].ptx != t->ptx) s->machines[n++] = s->machines[i];
     s->n_machines = n;
 }
 

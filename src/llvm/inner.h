@@ -57,7 +57,7 @@ struct LlCache {
     WbbCx *cx;
     WbbArena *arena;
     struct {
-        const TgTarget *target;
+        const char *target, *ptx; /* name and version: targets with numbers disabled are copies that share them */
         LLVMTargetMachineRef machine;
         bool huge;
     } machines[16];

@@ -37,9 +37,6 @@ int main_phase(const char *name);          /* the phase of a name; -1: the name 
 const char *main_phase_names(WbbArena *a); /* choices of MAIN_OPTION_PHASE */
 /* Table 0 of a target is that of the index rules, which all targets share; table 1 is the target's own. */
 const RwTables *main_tables(const TgTarget *t, int which);
-/* Does `name` name that rule? patterns/arith.py:29[neg.F] has this name, the same without the folder, and, with all
- * other rules of its line, arith.py:29. */
-bool main_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name);
 /* Fails if no rule of the target has the name; the message has the nearest line of that file. */
 void main_rule_must_exist(RulesCall *c, const char *name);
 void main_rules_must_exist(RulesCall *c, const Words *names);

@@ -25,6 +25,7 @@ typedef struct {
     const char *without;
     uint32_t rule; /* number in Round.rules */
     Size size;
+    uint64_t code; /* hash of the PTX */
 } Compile;
 
 typedef struct {
@@ -45,9 +46,10 @@ typedef struct {
 } Ablation;
 
 typedef struct {
-    const RwTables *tables;
+    const RwTables *tables; /* NULL: a tuning number */
+    const TgTune *tune;
     const char *name;
-    uint32_t number, files;
+    uint32_t number, files; /* files in which it fired; of a tuning number those whose code it changes */
     int64_t delta[MEASURES];
     const char *needed; /* why a file does not compile without the rule; NULL: all do */
 } Worth;
@@ -83,6 +85,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     pipe_compile(cx, a, &p, file, text, n, &r);
     for (uint32_t k = 0; k < r.n_kernels; k++) x->size.size[NODES] += nodes_of(a, r.kernels[k].ir);
     x->size.size[PTX] = pipe_ptx_facts(a, r.ptx).instructions;
+    x->code = wbb_hash(r.ptx, strlen(r.ptx), 0);
     if (o->sass && r.cubin.bytes && r.kernel->grid) x->size.size[SASS] = tg_sass(cx, &r.cubin, r.kernel->name).sass;
     if (x->without) return;
     for (int which = 0; which < 2; which++) {
@@ -92,7 +95,8 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     }
 }
 
-/* The compiles without a rule: for each rule that is asked for, each file in which it fired. */
+/* The compiles without a rule: for each rule that is asked for, each file in which it fired; for each tuning number
+ * that is asked for, each file. */
 typedef struct {
     struct { Worth *items; uint32_t n, capacity; } rules;
     struct { Compile *items; uint32_t n, capacity; } compiles;
@@ -115,6 +119,14 @@ static Round second_round(RulesCall *c, const Ablation *b, const WbbStatus *stat
             if (w.files || b->o->rules.n) WBB_PUSH(c->arena, &r.rules, w);
         }
     }
+    for (uint32_t i = 0; i < b->o->rules.n; i++) {
+        const Worth w = {.tune = tg_tune_at(c->target, b->o->rules.items[i]), .name = b->o->rules.items[i]};
+        for (uint32_t f = 0; w.tune && f < b->files->n; f++) {
+            const Compile x = {.file = f, .without = w.name, .rule = r.rules.n};
+            if (status[f] == WBB_OK) WBB_PUSH(c->arena, &r.compiles, x);
+        }
+        if (w.tune) WBB_PUSH(c->arena, &r.rules, w);
+    }
     return r;
 }
 
@@ -130,11 +142,16 @@ static int by_worth(const void *x, const void *y)
     return strcmp(p->name, q->name);
 }
 
+static const char *phase_of(const Worth *w)
+{
+    return w->tune ? "number" : main_phase_name[w->tables->rules[w->number].phase];
+}
+
 static void put_worth_json(RulesCall *c, const Worth *w, int measures)
 {
     WbbBuf *b = main_json_begin(c);
     wbb_json_text(b, "rule", w->name);
-    wbb_json_text(b, "phase", main_phase_name[w->tables->rules[w->number].phase]);
+    wbb_json_text(b, "phase", phase_of(w));
     wbb_json_uint(b, "files", w->files);
     wbb_json_text(b, "needed", w->needed ? w->needed : "");
     for (int m = 0; m < measures && !w->needed; m++) wbb_json_int(b, measure_name[m], w->delta[m]);
@@ -143,14 +160,16 @@ static void put_worth_json(RulesCall *c, const Worth *w, int measures)
 
 static void put_worth(RulesCall *c, const Worth *w, int measures)
 {
-    const RwRule *rule = &w->tables->rules[w->number];
+    const TgTune *t = w->tune;
+    const char *text = t ? wbb_format(c->arena, "%s = %lld", t->name, (long long)t->value)
+                         : w->tables->rules[w->number].text;
     wbb_putf(c->out, "%6u", w->files);
     for (int m = 0; m < measures; m++) {
         if (w->needed) wbb_putf(c->out, "%8s", m ? "" : "needed");
         else if (w->files) wbb_putf(c->out, "%+8lld", (long long)w->delta[m]);
         else wbb_putf(c->out, "%8s", "-");
     }
-    wbb_putf(c->out, "  %-9s %s: %s\n", main_phase_name[rule->phase], w->name, rule->text);
+    wbb_putf(c->out, "  %-9s %s: %s\n", phase_of(w), w->name, text);
 }
 
 static void close_caches(Ablation *b)
@@ -171,6 +190,7 @@ static Worth *weigh(RulesCall *c, Ablation *b, const Compile *first, Round *r)
         const Compile *x = &r->compiles.items[i];
         Worth *w = &r->rules.items[x->rule];
         if (status[i] != WBB_OK) w->needed = status[i] == WBB_DECLINED ? wbb_why_name(why[i]) : "failed";
+        w->files += w->tune && (status[i] != WBB_OK || x->code != first[x->file].code);
         for (int m = 0; m < MEASURES; m++)
             w->delta[m] += (int64_t)x->size.size[m] - (int64_t)first[x->file].size.size[m];
     }
@@ -182,7 +202,9 @@ static WbbStatus ablate(const Call *call)
 {
     const AblateOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
-    main_rules_must_exist(c, &o->rules);
+    for (uint32_t i = 0; i < o->rules.n; i++)
+        if (!tg_tune_at(c->target, o->rules.items[i])) main_rule_must_exist(c, o->rules.items[i]);
+    tg_without(c->cx, c->arena, c->target, o->rules.items, o->rules.n); /* fails where a number cannot be left out */
     if (o->sass && !tg_find_ptxas(c->cx, c->arena))
         wbb_fail(c->cx, (WbbLoc){0}, "--sass needs ptxas, which was not found");
     const Words files = main_corpus(c, &o->paths);
@@ -217,8 +239,9 @@ static WbbStatus ablate(const Call *call)
         else put_worth(c, &worth[i], measures);
     }
     if (!c->json && r.rules.n == 0) wbb_put(c->out, "no rule fires\n");
-    if (failed)
-        wbb_note(c->cx, (WbbLoc){0}, "%u file%s failed; `warpburg compile` says why", failed, failed == 1 ? "" : "s");
+    for (uint32_t i = 0; i < files.n; i++)
+        if (status[i] == WBB_FAILED)
+            wbb_note(c->cx, (WbbLoc){.file = files.items[i]}, "failed: `warpburg compile` says why; it is not weighed");
     return main_rules_end(c, failed ? WBB_FAILED : WBB_OK);
 }
 
@@ -240,7 +263,9 @@ const Command main_rules_ablate = {
     .name = "ablate",
     .summary = "say what each rule is worth over a corpus",
     .details = "Compiles each file in which a rule fired again without it, and prints the nodes, PTX instructions and "
-               "machine instructions that this adds, most worth first. A rule that nothing compiles without is needed.",
+               "machine instructions that this adds, most worth first. A rule that nothing compiles without is needed. "
+               "A number of patterns/layouts.py is weighed where --rule names its line: over the files whose code it "
+               "changes.",
     .positionals = positionals,
     .options = options,
     .examples = examples,

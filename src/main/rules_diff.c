@@ -324,6 +324,12 @@ static const TgTune *tune_of(const TgTarget *t, const TgTune *like)
     return NULL;
 }
 
+static const char *tune_text(RulesCall *c, const TgTune *t)
+{
+    const char *slash = strrchr(t->file, '/');
+    return wbb_format(c->arena, "%lld (%s:%u)", (long long)t->value, slash ? slash + 1 : t->file, t->line);
+}
+
 static void diff_tunes(RulesCall *c, const Diff *d)
 {
     for (int which = 0; which < 2; which++)
@@ -331,8 +337,7 @@ static void diff_tunes(RulesCall *c, const Diff *d)
             const TgTune *t = &d->target[which]->tunes[i], *other = tune_of(d->target[!which], t);
             if (other && (which == 1 || other->value == t->value)) continue;
             const char *name = t->bits ? wbb_format(c->arena, "%s, %u bits", t->name, t->bits) : t->name;
-            const char *mine = wbb_format(c->arena, "%lld", (long long)t->value),
-                       *theirs = other ? wbb_format(c->arena, "%lld", (long long)other->value) : "-";
+            const char *mine = tune_text(c, t), *theirs = other ? tune_text(c, other) : "-";
             put_row(c, "TUNE", name, which ? theirs : mine, which ? mine : theirs, d);
         }
 }

@@ -1,6 +1,6 @@
 /* rules_names.c: names of rules, phases and nodes, as the tools take and print them.
  *
- *     main_rule_is(a, t, 17, "arith.py:29")    // true if rule 17 is of that line
+ *     main_rule_must_exist(c, "arith.py:29")    // fails where the target has no rule of that line
  */
 #include "index/index.h"
 #include "main/rules.h"
@@ -26,15 +26,6 @@ const char *main_phase_names(WbbArena *a)
 
 const RwTables *main_tables(const TgTarget *t, int which) { return which == 0 ? &ix_tables : t->tables; }
 
-bool main_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name)
-{
-    const char *full = rw_rule_name(a, t, rule);
-    const char *slash = strchr(full, '/');
-    if (slash && !strchr(name, '/')) full = slash + 1;
-    const size_t n = strlen(name);
-    return !strncmp(full, name, n) && (full[n] == 0 || (full[n] == '[' && !strchr(name, '[')));
-}
-
 /* Of the lines of `file` that have a rule, the one nearest to `line`; 0: none has. */
 static uint32_t nearest_line(const TgTarget *t, const char *file, uint32_t line)
 {
@@ -57,7 +48,7 @@ void main_rule_must_exist(RulesCall *c, const char *name)
     for (int which = 0; which < 2; which++) {
         const RwTables *t = main_tables(c->target, which);
         for (uint32_t i = 0; i < t->n_rules; i++)
-            if (main_rule_is(c->arena, t, i, name)) return;
+            if (rw_rule_is(c->arena, t, i, name)) return;
     }
     const char *colon = strchr(name, ':');
     const char *file = wbb_format(c->arena, "%.*s", (int)(colon ? colon - name : (long)strlen(name)), name);
@@ -79,7 +70,7 @@ void main_rules_must_exist(RulesCall *c, const Words *names)
 bool main_rule_is_one_of(WbbArena *a, const RwTables *t, uint32_t rule, const Words *names)
 {
     bool yes = names->n == 0;
-    for (uint32_t i = 0; i < names->n; i++) yes |= main_rule_is(a, t, rule, names->items[i]);
+    for (uint32_t i = 0; i < names->n; i++) yes |= rw_rule_is(a, t, rule, names->items[i]);
     return yes;
 }
 

@@ -32,7 +32,7 @@ static uint32_t put_firings(const Firings *x, const char *name)
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->events.n; i++) {
         const RwEvent *e = &x->events.items[i];
-        if (!main_rule_is(c->arena, e->tables, e->rule, name)) continue;
+        if (!rw_rule_is(c->arena, e->tables, e->rule, name)) continue;
         const char *origin = main_origin(c->arena, &x->result, e->root),
                    *rule = rw_rule_name(c->arena, e->tables, e->rule);
         n++;
@@ -162,11 +162,75 @@ static void put_nearest(const Firings *x, const Nearest *n)
     wbb_put(c->out, "\n");
 }
 
+/* --- a number that layouts are chosen by ------------------------------------------------------ */
+typedef struct {
+    const WhyOptions *o;
+    Words disable;
+    PipeResult result;
+} Planned;
+
+static void plan_of(WbbCx *cx, void *arg)
+{
+    Planned *x = arg;
+    size_t n;
+    const char *text = wbb_read_file(cx, cx->arena, x->o->file, &n);
+    const PipeOptions p = {.target = x->o->target,
+                           .accuracy = main_accuracy(x->o->accuracy, x->o->approx),
+                           .stage = PIPE_AT_PLAN,
+                           .disable = x->disable.items,
+                           .n_disable = x->disable.n};
+    pipe_compile(cx, cx->arena, &p, x->o->file, text, n, &x->result);
+}
+
+/* The lines of a text that another one lacks, each with a word before it. */
+static void put_lines(RulesCall *c, const char *word, const char *text, const char *other)
+{
+    for (const char *p = text; *p;) {
+        const size_t n = strcspn(p, "\n");
+        const char *line = wbb_format(c->arena, "%.*s\n", (int)n, p);
+        if (!strstr(other, line)) wbb_putf(c->out, "%s%s", word, line);
+        p += n + (p[n] != 0);
+    }
+}
+
+/* What the plan is with the number, and what it is without it. */
+static WbbStatus why_number(RulesCall *c, const WhyOptions *o, const TgTune *t)
+{
+    const char **items = WBB_NEW_N(c->arena, const char *, o->disable.n + 1);
+    for (uint32_t i = 0; i < o->disable.n; i++) items[i] = o->disable.items[i];
+    items[o->disable.n] = o->rule;
+    Planned with = {.o = o, .disable = o->disable}, without = {.o = o, .disable = {items, o->disable.n + 1}};
+    const WbbStatus s = wbb_guard(c->cx, plan_of, &with);
+    if (s != WBB_OK) wbb_rethrow(c->cx, s);
+    const WbbStatus other = wbb_guard(c->cx, plan_of, &without);
+    if (other == WBB_FAILED) wbb_rethrow(c->cx, other);
+    const char *a = with.result.emitted, *b = other == WBB_OK ? without.result.emitted : "declined\n";
+    const bool decides = strcmp(a, b) != 0;
+    if (c->json) {
+        WbbBuf *out = main_json_begin(c);
+        wbb_json_text(out, "rule", wbb_format(c->arena, "%s:%u", t->file, t->line));
+        wbb_json_text(out, "number", t->name);
+        wbb_json_int(out, "value", t->value);
+        wbb_json_int(out, "off", t->off);
+        wbb_json_bool(out, "decides", decides);
+        wbb_json_text(out, "with", a);
+        wbb_json_text(out, "without", b);
+        main_json_end(c);
+        return main_rules_end(c, WBB_OK);
+    }
+    wbb_putf(c->out, "%s:%u: %s = %lld: %s\n", t->file, t->line, t->name, (long long)t->value, t->because);
+    if (!decides) wbb_put(c->out, "decides nothing here: the plan is the same without it\n");
+    else wbb_put(c->out, "decides. With it, and without it:\n");
+    if (decides) put_lines(c, "  + ", a, b), put_lines(c, "  - ", b, a);
+    return main_rules_end(c, WBB_OK);
+}
+
 static WbbStatus why(const Call *call)
 {
     const WhyOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     const char *name = o->rule;
+    if (tg_tune_at(c->target, name)) return why_number(c, o, tg_tune_at(c->target, name));
     main_rule_must_exist(c, name);
     Firings x = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable};
     const WbbStatus s = wbb_guard(c->cx, main_firings, &x);
@@ -176,7 +240,7 @@ static WbbStatus why(const Call *call)
     for (int which = 0; which < 2; which++) {
         const RwTables *t = main_tables(c->target, which);
         for (uint32_t i = 0; i < t->n_rules; i++) {
-            if (!main_rule_is(c->arena, t, i, name)) continue;
+            if (!rw_rule_is(c->arena, t, i, name)) continue;
             const Nearest b = nearest_of(&x, t, i);
             if (!best.tables || nearer(&b, &best)) best = b;
         }
@@ -200,7 +264,7 @@ const Command main_rules_why = {
     .name = "why",
     .summary = "say why a rule did not fire: the nearest miss, and what failed there",
     .details = "Of all nodes that were ever made, the one at which most of the rule matched. Where the rule did fire: "
-               "where.",
+               "where. Of a number that layouts are chosen by (patterns/layouts.py): the plan with and without it.",
     .positionals = positionals,
     .options = options,
     .examples = examples,

@@ -282,7 +282,8 @@ static RwCx *new_engine(const Compile *c)
 {
     const PipeOptions *o = c->o;
     RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->accuracy);
-    for (uint32_t i = 0; i < o->n_disable; i++) rw_disable(rw, o->disable[i]);
+    for (uint32_t i = 0; i < o->n_disable; i++)
+        if (!tg_tune_at(c->r->target, o->disable[i])) rw_disable(rw, o->disable[i]);
     rw_watch(rw, o->watch, o->watch_arg);
     return rw;
 }
@@ -420,6 +421,7 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     r->target = tg_find(o->target);
     if (!r->target)
         wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target; patterns/ has one file for each", o->target);
+    r->target = tg_without(cx, a, r->target, o->disable, o->n_disable);
     if (o->align & (o->align - 1) || o->align > 4096)
         wbb_fail(cx, (WbbLoc){0}, "an alignment of %u bytes: a power of two, 4096 at most, expected", o->align);
     if (front(&c)) {

@@ -41,7 +41,8 @@ IrRef rw_scale(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_floordiv(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_mod(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y); /* index operands, pred result */
-void rw_disable(RwCx *rw, const char *rule); /* by identity "functions.py:17[tanh.bf16]"; fails if no rule has it */
+/* By identity "functions.py:17[tanh.bf16]", or all rules of the line "functions.py:17"; fails if there is none. */
+void rw_disable(RwCx *rw, const char *rule);
 IrGraph *rw_graph(RwCx *rw);
 const RwTables *rw_target(const RwCx *rw);
 uint32_t rw_visits(const RwCx *rw); /* lookups of rules for a node, all passes so far */
@@ -66,5 +67,8 @@ void rw_watch(RwCx *rw, RwWatch watch, void *arg);         /* called at each fir
 /* firings by rule number, of the target's or the index tables */
 const uint32_t *rw_counts(const RwCx *rw, bool index);
 char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule); /* "patterns/functions.py:17[tanh.bf16]" */
+/* Does `name` name that rule? patterns/arith.py:29[neg.F] has this name, the same without the folder, and, with all
+ * other rules of its line, arith.py:29. */
+bool rw_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name);
 
 #endif

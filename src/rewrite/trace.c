@@ -59,12 +59,20 @@ char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule)
     return wbb_format(a, "%s:%u%s", r->file, r->line, r->instance);
 }
 
+bool rw_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name)
+{
+    const char *full = rw_rule_name(a, t, rule);
+    const char *slash = strchr(full, '/');
+    if (slash && !strchr(name, '/')) full = slash + 1;
+    const size_t n = strlen(name);
+    return !strncmp(full, name, n) && (full[n] == 0 || (full[n] == '[' && !strchr(name, '[')));
+}
+
 static bool disable_in(RwCx *rw, const RwTables *t, const char *rule)
 {
     bool found = false;
     for (uint32_t i = 0; i < t->n_rules; i++) {
-        const char *name = rw_rule_name(rw->arena, t, i), *tail = strchr(name, '/');
-        if (strcmp(name, rule) && (!tail || strcmp(tail + 1, rule))) continue;
+        if (!rw_rule_is(rw->arena, t, i, rule)) continue;
         rw->disabled[t == rw->index][i] = 1;
         found = true;
     }

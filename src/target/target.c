@@ -8,6 +8,7 @@
  */
 #include "target/target.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tg_targets.h" /* TG_TARGETS(X) X(sm80) X(sm90) */
@@ -68,6 +69,42 @@ const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
     }
     assert(any && "a tuning number that the target's file lacks");
     return any;
+}
+
+const TgTune *tg_tune_at(const TgTarget *t, const char *place)
+{
+    const char *colon = strchr(place, ':');
+    if (!colon || strspn(colon + 1, "0123456789") != strlen(colon + 1)) return NULL;
+    const size_t n = (size_t)(colon - place);
+    for (uint32_t i = 0; i < t->n_tunes; i++) {
+        const char *file = t->tunes[i].file, *slash = strchr(file, '/');
+        if (slash && !memchr(place, '/', n)) file = slash + 1;
+        if (strlen(file) == n && !strncmp(file, place, n) && strtoul(colon + 1, NULL, 10) == t->tunes[i].line)
+            return &t->tunes[i];
+    }
+    return NULL;
+}
+
+const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n)
+{
+    TgTarget *changed = NULL;
+    TgTune *tunes = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const TgTune *tune = tg_tune_at(t, places[i]);
+        if (!tune) continue;
+        if (!tune->optional)
+            wbb_fail(cx, (WbbLoc){0}, "--disable %s: %s, %s, cannot be left out: nothing else states it", places[i],
+                     tune->name, tune->because);
+        if (!changed) {
+            changed = WBB_NEW(a, TgTarget);
+            tunes = WBB_NEW_N(a, TgTune, t->n_tunes);
+            *changed = *t;
+            memcpy(tunes, t->tunes, t->n_tunes * sizeof *tunes);
+            changed->tunes = tunes;
+        }
+        tunes[tune - t->tunes].value = tune->off;
+    }
+    return changed ? changed : t;
 }
 
 const TgRate *tg_find_rate(const TgTarget *t, const char *name)

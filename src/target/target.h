@@ -15,6 +15,10 @@ typedef struct {
     uint32_t bits;
     int64_t value;
     const char *because;
+    const char *file; /* "patterns/layouts.py" */
+    uint32_t line;
+    bool optional;    /* it may be disabled, and is `off` then: a limit is lifted, a term of a price left out */
+    int64_t off;
 } TgTune;
 
 /* How fast the machine is; gen/rates.py lists the names. Where no source states the value (`stated` is false) it is the
@@ -82,6 +86,11 @@ bool tg_has(const TgTarget *t, const char *feature); /* a word of its features *
 bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type);
 /* The number for exactly `bits`, else the one for any; asserts that there is one. */
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits);
+/* The tuning number at FILE.py:LINE, with or without its folder; NULL: none is there. */
+const TgTune *tg_tune_at(const TgTarget *t, const char *place);
+/* The target with the tuning numbers of these places disabled, in the arena; t itself where no place is that of one.
+ * Fails where one cannot be disabled. */
+const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n);
 /* NULL where the target has no such rate ("pipe.redux" before sm_80); tg_rate asserts that there is one. */
 const TgRate *tg_find_rate(const TgTarget *t, const char *name);
 const TgRate *tg_rate(const TgTarget *t, const char *name);

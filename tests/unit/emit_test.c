@@ -270,17 +270,21 @@ static void do_job(WbbCx *cx, void *arg)
 }
 
 /* A target that is fully occupied by one thread, so that small shapes are unrolled, too. */
+#define TUNE(n, b, v) {.name = n, .bits = b, .value = v, .because = "test"}
 static const TgTune small_tunes[] = {
-    {"loop.unroll", 64, 2, "test"},  {"loop.unroll", 32, 4, "test"},       {"loop.unroll", 16, 8, "test"},
-    {"loop.unroll", 8, 16, "test"},
-    {"loop.block", 0, 32, "test"},   {"loop.min_threads", 0, 1, "test"},   {"loop.max_body", 0, 64, "test"}, {"loop.max_bytes", 0, 128, "test"},
-    {"loop.block_factor", 0, 2, "test"}, {"loop.max_accesses", 0, 2, "test"}, {"loop.max_row", 0, 16, "test"}, {"loop.min_edge", 0, 4, "test"},
-    {"work.function", 0, 12, "test"}, {"work.long_function", 0, 40, "test"}, {"call.nodes", 0, 4, "test"}, {"constant.selects", 0, 64, "test"},
-    {"select.max_nodes", 0, 12, "test"}, {"loop.coarsening", 0, 2, "test"}, {"loop.coarse_work", 0, 64, "test"}, {"loop.coarse_bytes", 0, 128, "test"},
-    {"loop.max_iterations", 0, 64, "test"}, {"call.min_nodes", 0, 64, "test"}, {"call.budget", 0, 64, "test"}, {"range.max_count", 0, 8, "test"},
-    {"range.min_elements", 0, 16, "test"}, {"range.max_parts", 0, 2, "test"}, {"reduce.max_per_output", 0, 64, "test"}, {"reduce.max_total", 0, 1 << 20, "test"},
-    {"cut.times", 0, 8, "test"}, {"cut.terms", 0, 1 << 20, "test"}, {"cut.longest", 0, 1 << 20, "test"},
-    {"product.max_per_output", 0, 64, "test"}, {"product.max_total", 0, 4096, "test"}, {"reduce.max_nodes", 0, 64, "test"}, {"reduce.straight", 0, 16, "test"}, {"reduce.unroll", 0, 4, "test"}, {"while.straight", 0, 512, ""}, {"while.state", 0, 48, ""}, {"range.min_bytes", 0, 8, "test"},
+    TUNE("loop.unroll", 64, 2), TUNE("loop.unroll", 32, 4), TUNE("loop.unroll", 16, 8),
+    TUNE("loop.unroll", 8, 16), TUNE("loop.block", 0, 32), TUNE("loop.min_threads", 0, 1),
+    TUNE("loop.max_body", 0, 64), TUNE("loop.max_bytes", 0, 128), TUNE("loop.block_factor", 0, 2),
+    TUNE("loop.max_accesses", 0, 2), TUNE("loop.max_row", 0, 16), TUNE("loop.min_edge", 0, 4),
+    TUNE("work.function", 0, 12), TUNE("work.long_function", 0, 40), TUNE("call.nodes", 0, 4),
+    TUNE("constant.selects", 0, 64), TUNE("select.max_nodes", 0, 12), TUNE("loop.coarsening", 0, 2),
+    TUNE("loop.coarse_work", 0, 64), TUNE("loop.coarse_bytes", 0, 128), TUNE("loop.max_iterations", 0, 64),
+    TUNE("call.min_nodes", 0, 64), TUNE("call.budget", 0, 64), TUNE("range.max_count", 0, 8),
+    TUNE("range.min_elements", 0, 16), TUNE("range.max_parts", 0, 2), TUNE("reduce.max_per_output", 0, 64),
+    TUNE("reduce.max_total", 0, 1 << 20), TUNE("cut.times", 0, 8), TUNE("cut.terms", 0, 1 << 20),
+    TUNE("cut.longest", 0, 1 << 20), TUNE("product.max_per_output", 0, 64), TUNE("product.max_total", 0, 4096),
+    TUNE("reduce.max_nodes", 0, 64), TUNE("reduce.straight", 0, 16), TUNE("reduce.unroll", 0, 4),
+    TUNE("while.straight", 0, 512), TUNE("while.state", 0, 48), TUNE("range.min_bytes", 0, 8),
 };
 static const RwTables no_tables = {.name = "none"};
 static const TgTarget small_target = {.name = "small", .warp = 4, .sms = 2, .vector_bytes = 16, .tables = &no_tables,
