@@ -58,6 +58,17 @@ def here() -> Tuple[str, int]:
     return "?", 0
 
 
+def step() -> str:
+    """The function of a pattern file that makes an expression, the innermost one with a name; empty in a list of rules itself."""
+    f: Optional[FrameType] = sys._getframe(1)
+    while f is not None:
+        name = f.f_code.co_name
+        if pattern_file(f.f_code.co_filename) and (name == "<module>" or not name.startswith("<")):
+            return "" if name == "<module>" else name
+        f = f.f_back
+    return ""
+
+
 def fail(what: str) -> None:
     raise PatternError(here(), what)
 
@@ -182,6 +193,7 @@ class Node(Expr):
 
     def __init__(self, op: _ops.Op, types: Sequence[Type], flags: Sequence[str], args: Sequence[Expr]) -> None:
         super().__init__()
+        self.step = step()
         self.op, self.types, self.flags, self.args = op, tuple(types), tuple(flags), tuple(args)
 
     @property

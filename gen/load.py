@@ -231,9 +231,23 @@ def walk(e: Any) -> List[Expr]:
 
 
 def text(e: Expr) -> str:
-    """e on one line; an expression of more than 60 parts, shared ones written out, is shown as its number of operations."""
-    size: Dict[int, int] = {}
-    return str(e) if written(e, size) <= 60 else f"<{len(walk(e))} operations>"
+    """e on one line; of an expression of more than 60 parts, shared ones written out, the functions of pattern files that make it, in the order in
+    which they compute, and its number of operations: <within, reduced, horner, low, power_of_two, scaled: 43 operations>"""
+    if written(e, {}) <= 60:
+        return str(e)
+    names: Dict[str, None] = {}
+    done: Set[int] = set()
+
+    def visit(x: Expr) -> None:
+        if id(x) not in done:
+            done.add(id(x))
+            for y in lang.children(x):
+                visit(y)
+            if isinstance(x, Node) and x.step:
+                names.setdefault(x.step)
+
+    visit(e)
+    return f"<{', '.join(names)}{': ' if names else ''}{len(done)} operations>"
 
 
 def written(e: Any, size: Dict[int, int]) -> int:

@@ -12,15 +12,15 @@ class Parts:
     def __init__(self, c, t):
         self.c, self.t = c, t
         self.emax, self.digits = (128, 24) if t is f32 else (1024, 53)
+        self.add, self.sub, self.mul, self.div, self.neg, self.abs, self.max, self.min = (op[t] for op in (add, sub, mul, div, neg, abs, max, min))
+        self.eq, self.ne, self.lt, self.ge, self.gt, self.copysign = (op[t] for op in (eq, ne, lt, ge, gt, copysign))
+        self.exp, self.expm1, self.log, self.log1p, self.sqrt, self.cbrt = (op[t] for op in (exp, expm1, log, log1p, sqrt, cbrt))
+        self.sin, self.cos, self.sinh, self.cosh, self.asinh, self.atan2, self.hypot = (op[t] for op in (sin, cos, sinh, cosh, asinh, atan2, hypot))
 
-    def __getattr__(self, name: str):
-        """An operation at the parts' type."""
-        return globals()[name][self.t]
-
-    def of(self, z):
+    def parts(self, z):
         return re[self.t][self.c](z), im[self.t][self.c](z)
 
-    def z(self, x, y):
+    def joined(self, x, y):
         return complex[self.c][self.t](x, y)
 
     def power(self, e):
@@ -231,7 +231,11 @@ class Parts:
 
 
 EACH = [Parts(c, t) for c, t in KINDS]
-ONE = (exp, expm1, log, log1p, logistic, sqrt, rsqrt, cbrt, sin, cos, tan, sinh, cosh, tanh, asin, acos, asinh, acosh, atanh)
+ONE = ((exp, Parts.exp_of), (expm1, Parts.expm1_of), (log, Parts.log_of), (log1p, Parts.log1p_of), (logistic, Parts.logistic_of),
+       (sqrt, Parts.sqrt_of), (rsqrt, Parts.rsqrt_of), (cbrt, Parts.cbrt_of), (sin, Parts.sin_of), (cos, Parts.cos_of), (tan, Parts.tan_of),
+       (sinh, Parts.sinh_of), (cosh, Parts.cosh_of), (tanh, Parts.tanh_of), (asin, Parts.asin_of), (acos, Parts.acos_of), (asinh, Parts.asinh_of),
+       (acosh, Parts.acosh_of), (atanh, Parts.atanh_of))
+TWO = ((div, Parts.div_of), (pow, Parts.pow_of))
 OWN = (exp, log, sqrt)                       # computed for c64 by functions of f32; the others by those of f64, which is shorter than keeping f32 in range
 
 PARTS = [rewrite(re[k.t][k.c](complex[k.c][k.t](a, b)), a) for k in EACH] + [
@@ -240,21 +244,21 @@ PARTS = [rewrite(re[k.t][k.c](complex[k.c][k.t](a, b)), a) for k in EACH] + [
     rewrite(complex[k.c][k.t](re[k.t][k.c](a), im[k.t][k.c](a)), a) for k in EACH
 ]
 ARITHMETIC = [
-    rewrite(op[k.c](a, b),                   k.z(*(getattr(k, str(op))(x, y) for x, y in zip(k.of(a), k.of(b))))) for k in EACH for op in (add, sub)
+    rewrite(op[k.c](a, b),                   k.joined(*(op[k.t](x, y) for x, y in zip(k.parts(a), k.parts(b))))) for k in EACH for op in (add, sub)
 ] + [
-    rewrite(neg[k.c](a),                     k.z(*map(k.neg, k.of(a)))) for k in EACH
+    rewrite(neg[k.c](a),                     k.joined(*map(k.neg, k.parts(a)))) for k in EACH
 ] + [
-    rewrite(mul[k.c](a, b),                  k.z(*k.mul_of(*k.of(a), *k.of(b)))) for k in EACH
+    rewrite(mul[k.c](a, b),                  k.joined(*k.mul_of(*k.parts(a), *k.parts(b)))) for k in EACH
 ] + [
-    rewrite(eq[k.c](a, b),                   band.pred(*map(k.eq, k.of(a), k.of(b)))) for k in EACH
+    rewrite(eq[k.c](a, b),                   band.pred(*map(k.eq, k.parts(a), k.parts(b)))) for k in EACH
 ] + [
-    rewrite(ne[k.c](a, b),                   bor.pred(*map(k.ne, k.of(a), k.of(b)))) for k in EACH
+    rewrite(ne[k.c](a, b),                   bor.pred(*map(k.ne, k.parts(a), k.parts(b)))) for k in EACH
 ] + [
-    rewrite(select[k.c](x, a, b),            k.z(*(k.choose(x, p, q) for p, q in zip(k.of(a), k.of(b))))) for k in EACH
+    rewrite(select[k.c](x, a, b),            k.joined(*(k.choose(x, p, q) for p, q in zip(k.parts(a), k.parts(b))))) for k in EACH
 ] + [
-    rewrite(modulus[k.t][k.c](a),            k.hypot(*k.of(a))) for k in EACH
+    rewrite(modulus[k.t][k.c](a),            k.hypot(*k.parts(a))) for k in EACH
 ] + [
-    rewrite(sign[k.c](a),                    k.z(*k.sign_of(*k.of(a)))) for k in EACH
+    rewrite(sign[k.c](a),                    k.joined(*k.sign_of(*k.parts(a)))) for k in EACH
 ]
 
 
@@ -266,12 +270,12 @@ def in_f64(op, *values):
 
 
 FUNCTIONS = [
-    rewrite(op[k.c](a),                      k.z(*getattr(k, f'{op}_of')(*k.of(a)))) for op in ONE for k in EACH if k.t is f64 or op in OWN
+    rewrite(op[k.c](a),                      k.joined(*formula(k, *k.parts(a)))) for op, formula in ONE for k in EACH if k.t is f64 or op in OWN
 ] + [
-    rewrite(op[k.c](a, b),                   k.z(*getattr(k, f'{op}_of')(*k.of(a), *k.of(b)))) for op in (div, pow) for k in EACH if k.t is f64
+    rewrite(op[k.c](a, b),                   k.joined(*formula(k, *k.parts(a), *k.parts(b)))) for op, formula in TWO for k in EACH if k.t is f64
 ] + [
-    rewrite(op.c64(a),                       in_f64(op, a)) for op in ONE if op not in OWN
+    rewrite(op.c64(a),                       in_f64(op, a)) for op, _ in ONE if op not in OWN
 ] + [
-    rewrite(op.c64(a, b),                    in_f64(op, a, b)) for op in (div, pow)
+    rewrite(op.c64(a, b),                    in_f64(op, a, b)) for op, _ in TWO
 ]
 LOWER = PARTS + ARITHMETIC + FUNCTIONS

@@ -1,6 +1,7 @@
 """gen/ledger.py: a key depends on the meaning of a rule and nothing else; the build refuses missing or weak lines; stale lines are removed."""
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import unittest
@@ -142,6 +143,17 @@ class Repository(unittest.TestCase):
         errors = ledger.errors_of(sets)
         have = {ledger.key(r, errors) for s in sets for r in s.rules}
         self.assertEqual([t for n, (_, t) in ledger.read().items() if n not in have], [], "run ./dev rule --all")
+
+    def test_a_long_right_side_is_written_as_its_steps(self) -> None:
+        texts = {r.text for t in load.targets() for r in load.load_target(t).rules}
+        self.assertIn("exp.f64(a) -> <within, reduced, horner, low, scaled, power_of_two: 58 operations>", texts)
+        self.assertEqual([t for t in texts if re.search(r"<\d+ operations>", t)], [], "a helper function names what it computes")
+        self.assertTrue({t for t in texts if "operations>" in t} <= {t for _, t in ledger.read().values()}, "run ./dev rule --all")
+
+    def test_operations_of_pattern_files_are_written_by_name(self) -> None:
+        found = [f"{f.name}:{n}" for f in sorted(load.root.joinpath("patterns").glob("*.py")) for n, line in enumerate(f.read_text().split("\n"), 1)
+                 if re.search(r"getattr|globals\(\)", line)]
+        self.assertEqual(found, [])
 
 
 if __name__ == "__main__":
