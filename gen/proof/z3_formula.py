@@ -174,11 +174,15 @@ class Formula:
             return z3.If(y == 0, x, z3.If(x < 0, -r, r))
         return self.wrapped(z3.If(y == 0, -1, z3.If((x < 0) != (y < 0), -q, q)), t)
 
+    def constants(self) -> List[Any]:
+        return [v for v, n in zip(self.vars, self.t.names) if n in ("k", "m", "p", "q")]
+
     def lemmas(self) -> List[List[Any]]:
-        """Facts about products that help nonlinear arithmetic, in two growing sets. The first has the definition of each quotient,
+        """Facts about products that help nonlinear arithmetic, in growing sets. The first has the definition of each quotient,
         multiplied by each constant. The second adds the definitions multiplied by the quotients, bounds of multiples of remainders, and
-        that quotients that differ by 1 or more, from each other or from 0, differ by a divisor after multiplication with it."""
-        constants = [v for v, n in zip(self.vars, self.t.names) if n in ("k", "m", "p", "q")]
+        that quotients that differ by 1 or more, from each other or from 0, differ by a divisor after multiplication with it. The third,
+        for formulas with a quotient of a quotient, adds those of `nested`."""
+        constants = self.constants()
         times: Callable[[Any], List[Any]] = lambda c: [z3.Implies(d > 0, x * c == q * d * c + r * c) for x, q, r, d in self.quotients]
         few = [fact for c in constants for fact in times(c)]
         many = few + [fact for _, q, _, _ in self.quotients for fact in times(q)]
@@ -186,7 +190,23 @@ class Formula:
             many += [z3.Implies(z3.And(d > 0, c > 0), z3.And((d - r - 1) * c >= 0, r * c >= 0, d * c > 0)) for c in constants]
             for u, y in ((q - p, y) for p in [0, *(p for _, p, _, _ in self.quotients[:n])] for _, _, _, y in self.quotients):
                 many += [z3.Implies(z3.And(u >= 1, y > 0), u * y >= y), z3.Implies(z3.And(u <= -1, y > 0), u * y <= -y)]
-        return [few, many]
+        return [few, many, many + self.nested()] if any(x.eq(q) for x, *_ in self.quotients for _, q, _, _ in self.quotients) else [few, many]
+
+    def nested(self) -> List[Any]:
+        """x = q d + r and q = q2 d2 + r2 give x = q2 (d d2) + (r2 d + r), where what is added is below d d2. Quotients are compared with remainders
+        too, and products of equal factors, or of 0, are equal."""
+        out = []
+        for x, q, r, d in self.quotients:
+            for x2, q2, r2, d2 in self.quotients:
+                if x2.eq(q):
+                    low = r2 * d + r
+                    out.append(z3.Implies(z3.And(d > 0, d2 > 0), z3.And(x == q2 * d * d2 + low, low >= 0, low <= d * d2 - 1)))
+                    out += [z3.Implies(p == low, p * c == low * c) for _, _, p, _ in self.quotients for c in self.constants()]
+            out += [z3.Implies(r == 0, r * p == 0) for _, p, _, _ in self.quotients]
+            out += [z3.Implies(q == p, q * y == p * y) for _, p, _, _ in self.quotients if p is not q for _, _, _, y in self.quotients]
+            for u, y in ((q - p, y) for _, _, p, _ in self.quotients for _, _, _, y in self.quotients):
+                out += [z3.Implies(z3.And(u >= 1, y > 0), u * y >= y), z3.Implies(z3.And(u <= -1, y > 0), u * y <= -y), z3.Implies(u == 0, u * y == 0)]
+        return out
 
     def wrong(self) -> Any:
         """The formula that is true where the rule fires and is wrong."""

@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 
 from gen import guards, lang, load, ops  # noqa: E402
 from gen.proof import driver, prove, report, z3_formula  # noqa: E402
-from gen.lang import (F16, I, N, a, add, b, div, finite, i, k, known_zero, m, mul, n, never_nan, never_negzero, divx, rest, rewrite,  # noqa: E402
+from gen.lang import (F16, I, N, a, add, b, div, finite, i, k, known_zero, m, mul, n, never_nan, never_negzero, divx, p, q, rest, rewrite,  # noqa: E402
                       select, shl, shlx, sub, tanh, within)
 from gen.proof.code import Ins, Terms, cls, width  # noqa: E402
 
@@ -130,6 +130,12 @@ class Solver(unittest.TestCase):
     def test_proves_and_refutes(self) -> None:
         self.assertEqual(proof(rewrite(mul.i64(a, 1), a)).state, "proved(i64)")
         self.assertEqual(proof(rewrite((i*k + rest) // k, i + rest // k)).state, "proved(index)")
+
+    def test_quotients_of_quotients(self) -> None:
+        self.assertEqual(proof(rewrite((n % k) // m, (n // m) % (k//m), when=k % m == 0)).state, "proved(index)")
+        self.assertEqual(proof(rewrite((n % p)*m + (n // p % q)*(p*m) + rest, (n % (p*q))*m + rest)).state, "proved(index)")
+        self.assertEqual(proof(rewrite((n % k) // m, (n // m) % (k//m))).state, "failed(index)")
+        self.assertEqual(proof(rewrite((n % p)*m + (n // p % q)*(q*m) + rest, (n % (p*q))*m + rest)).state, "failed(index)")
         wrong = rewrite(select.u64(lang.eq.u64(a, 0x123456789ABCDEF), 0, a), a)  # no sample finds it
         said = report.report([proof(wrong)])
         self.assertIn("0x0123456789abcdef", said[0])
