@@ -132,6 +132,13 @@ static bool is_free(const PartPlan *p, uint32_t k)
     return true;
 }
 
+bool part_operands_are_free(const PartPlan *p)
+{
+    for (uint32_t k = 0; k < p->fusion->body->n_parameters; k++)
+        if (!is_free(p, k)) return false;
+    return true;
+}
+
 /* A thread stores whole bytes: an update of smaller elements must be of whole rows, each of whole bytes. */
 static bool is_whole_bytes(const HloInstruction *u)
 {

@@ -193,7 +193,9 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
     add_kernels(a, p, first, memory);
     for (uint32_t k = 0; k < outputs; k++) {
         memory[second->n_operands + k] = shared + k;
-        p->buffers[shared + k].many = second->buffers[second->n_operands + k].many;
+        const PartBuffer *made = &second->buffers[second->n_operands + k];
+        p->buffers[shared + k].many = made->many;
+        if (made->alias < (int32_t)shared) p->buffers[shared + k].alias = made->alias;
     }
     for (uint32_t k = 0; k < second->n_temps; k++) memory[second->n_operands + outputs + k] = of_second + k;
     add_kernels(a, p, second, memory);

@@ -384,6 +384,7 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
  * dynamic-update-slice that writes it, NULL for the others. Declines an aliasing that the text demands and no order
  * of reads and writes allows. */
 const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
+bool part_operands_are_free(const PartPlan *p); /* no two parameters share memory, and no output has that of one */
 
 /* scatter.c: the kernels of a fusion with scatters, in the order of their launches; none: it has no scatter. */
 bool part_has_scatter(const PartPlan *p);

@@ -219,9 +219,10 @@ static void cut_at(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartO
 {
     const HloInstruction *root = p->fusion->body->root;
     PartOptions of_first = options;
-    options.apart = of_first.apart = true;
+    of_first.apart = true;
     of_first.whole = whole;
     find_buffers(a, p);
+    options.apart = options.apart || !part_operands_are_free(p); /* else the last kernels may leave outputs in place */
     const HloFusion *before = part_cut_out(a, p->fusion, found, n, NULL, 0);
     const HloFusion *after = part_cut_out(a, p->fusion, &root, 1, found, n);
     PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
@@ -391,10 +392,13 @@ typedef struct {
 static Stored stored(const PartPlan *p, const PartKernel *k, uint32_t buffer)
 {
     Stored x = {.partial = true}; /* also where an update has no elements, and so no range */
+    const PartPlan *of = part_plan_of(p, k);
     for (const PartRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
         for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
             for (uint32_t o = 0; o < s->n_outputs; o++) {
-                if (p->n_operands + s->outputs[o] != buffer) continue;
+                uint32_t number = of->n_operands + s->outputs[o];
+                if (of != p) number = k->memory[number];
+                if (number != buffer) continue;
                 x.any = true;
                 x.n += r->elements;
                 x.partial = x.partial && (s->kind == PART_UPDATE || s->kind == PART_SCATTER);
