@@ -88,7 +88,8 @@ int main(int argc, char **argv)
            (unsigned long long)v.judged, (unsigned long long)v.outside, (unsigned long long)v.whole_outside,
            (unsigned long long)v.whole_compared);
     if (wb_program_profile(p, NULL, &t, NULL) != WB_OK) wrong++;
-    printf("profile: %.2f us in %u launches, without %u library call\n", 1e6 * t.seconds, t.launches, t.library);
+    printf("profile: %.2f us in %llu launches, without %u library call\n", 1e6 * t.seconds,
+           (unsigned long long)t.launches, t.library);
     if (argc > 1 && wb_program_write(p, argv[1], &r) != WB_OK) {
         fputs(wb_result_messages(r), stderr);
         wrong++;

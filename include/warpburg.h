@@ -337,6 +337,7 @@ typedef struct {
     uint32_t n_calls;
     uint32_t flag;                /* loop: the value that the condition makes */
     int64_t frame;                /* the region for frames of called computations; -1: none */
+    int64_t iterations;           /* of a loop, which then calls its body alone; -1: the condition decides */
 } wb_step;
 
 /* Each returns 1, or 0 if there is no such one; the structure is then not changed. The entry is computation
@@ -367,14 +368,16 @@ WB_API wb_status wb_program_check(const wb_program *p, const void *const *inputs
                                   wb_program_verdict *verdict, wb_result **result);
 
 typedef struct {
-    double seconds, launch;     /* of all steps that are kernels; of it to launch them */
-    uint32_t kernels, launches; /* the body of a loop counts once */
+    double seconds, launch;     /* of all kernels and copies; of it to launch them */
+    uint64_t launches;          /* that run: the body of a loop counts as often as it is known to run */
+    uint32_t kernels, copies;   /* steps */
     uint32_t library, loops;    /* library calls have no time here */
+    uint32_t open_loops;        /* how often these run is not known: their bodies count once */
     uint32_t refused;           /* kernels that were left out */
 } wb_program_time;
 
-/* The modelled time of the program: the sum over its kernels, each profiled by itself on made inputs, or on a sample of
- * options->blocks blocks where it allows that. */
+/* The modelled time of the program: the sum over its kernels and copies, each profiled by itself on made inputs, or on
+ * a sample of options->blocks blocks where it allows that. */
 WB_API wb_status wb_program_profile(const wb_program *p, const wb_run_options *options, wb_program_time *time,
                                     wb_result **result);
 

@@ -92,7 +92,8 @@ class Share(Structure):
 class Step(Structure):
     _fields_ = [("kind", c_int), ("name", c_char_p), ("operation", c_char_p), ("text", c_char_p), ("kernel", c_int), ("reads", POINTER(c_uint32)),
                 ("makes", POINTER(c_uint32)), ("n_reads", c_uint32), ("n_makes", c_uint32), ("in_place", POINTER(Share)), ("n_in_place", c_uint32),
-                ("calls", POINTER(c_uint32)), ("taken", POINTER(c_uint32)), ("n_calls", c_uint32), ("flag", c_uint32), ("frame", c_int64)]
+                ("calls", POINTER(c_uint32)), ("taken", POINTER(c_uint32)), ("n_calls", c_uint32), ("flag", c_uint32), ("frame", c_int64),
+                ("iterations", c_int64)]
 
 
 class ProgramVerdict(Structure):
@@ -102,8 +103,8 @@ class ProgramVerdict(Structure):
 
 
 class ProgramTime(Structure):
-    _fields_ = [("seconds", c_double), ("launch", c_double), ("kernels", c_uint32), ("launches", c_uint32), ("library", c_uint32),
-                ("loops", c_uint32), ("refused", c_uint32)]
+    _fields_ = [("seconds", c_double), ("launch", c_double), ("launches", c_uint64), ("kernels", c_uint32), ("copies", c_uint32),
+                ("library", c_uint32), ("loops", c_uint32), ("open_loops", c_uint32), ("refused", c_uint32)]
 
 
 POINTERS = POINTER(c_void_p)  # const void *const *

@@ -64,12 +64,14 @@ class ProgramVerdict(NamedTuple):
 
 
 class ProgramProfile:
-    """The modelled time of a program's kernels: `seconds` of all steps, `launch` of it to launch them; the number of `kernels`, `launches`,
-    `library` calls (which have no time here), `loops` (whose bodies count once) and `refused` kernels. `data` has every kernel."""
+    """The modelled time of a program's kernels and copies: `seconds` of all steps, `launch` of it to launch them; `launches` that run; the number
+    of steps that are `kernels`, `copies`, `library` calls (which have no time here), `loops`, of these `open_loops` (how often they run is not
+    known, and their bodies count once), and `refused` kernels. `data` has every kernel."""
 
     def __init__(self, t: _library.ProgramTime, result: _library.Result) -> None:
         self.seconds, self.launch = t.seconds, t.launch
-        self.kernels, self.launches, self.library, self.loops, self.refused = t.kernels, t.launches, t.library, t.loops, t.refused
+        self.launches, self.kernels, self.copies, self.library = t.launches, t.kernels, t.copies, t.library
+        self.loops, self.open_loops, self.refused = t.loops, t.open_loops, t.refused
         self.text = result.text
         self.data: Dict[str, Any] = json.loads(result.json)
 

@@ -44,7 +44,7 @@ static void make_kernel(WbbCx *cx, void *arg)
 static void make_kernels(WbbCx *cx, const Call *c)
 {
     wb_program *p = c->p;
-    const ProgText *texts = prog_texts(p->arena, p->p, PROG_KERNEL, &p->n_kernels);
+    const ProgText *texts = prog_texts(p->arena, p->p, false, &p->n_kernels);
     p->kernels = WBB_NEW_N(p->arena, WbStepKernel, p->n_kernels + 1);
     for (uint32_t k = 0; k < p->n_kernels; k++) {
         p->kernels[k].text = texts[k];
@@ -262,7 +262,7 @@ int wb_program_step(const wb_program *p, uint32_t computation, uint32_t i, wb_st
                       .kernel = wb_program_kernel_of(p, s), .reads = s->reads, .makes = s->makes,
                       .n_reads = s->n_reads, .n_makes = s->n_makes, .in_place = (const void *)s->shares,
                       .n_in_place = s->n_shares, .calls = s->calls, .taken = s->taken, .n_calls = s->n_calls,
-                      .flag = s->flag, .frame = s->frame};
+                      .flag = s->flag, .frame = s->frame, .iterations = s->iterations};
     return 1;
 }
 

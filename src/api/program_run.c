@@ -123,7 +123,7 @@ static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
 {
     const Job *j = arg;
     const ProgStep *s = c->text.s;
-    compiled(cx, j->p, s);
+    if (s->kind == PROG_KERNEL) compiled(cx, j->p, s);
     PipeOptions o = j->p->options;
     PipeRun run = run_of(cx, j);
     run.arrays = NULL, run.n_inputs = 0, run.blocks = j->o.blocks, run.on_gpu = false;
@@ -144,8 +144,8 @@ static void profile(WbbCx *cx, void *arg)
     j->base.r->text = text.text, j->base.r->json = json.text;
     if (j->time)
         *j->time = (wb_program_time){.seconds = c.seconds, .launch = c.launch, .kernels = c.kernels,
-                                     .launches = c.launches, .library = c.library, .loops = c.loops,
-                                     .refused = c.refused};
+                                     .copies = c.copies, .launches = c.launches, .library = c.library,
+                                     .loops = c.loops, .open_loops = c.open, .refused = c.refused};
 }
 
 wb_status wb_program_profile(const wb_program *p, const wb_run_options *o, wb_program_time *time, wb_result **result)

@@ -11,13 +11,6 @@
 
 enum { FEW = 64 }; /* elements of the other arrays of a state */
 
-static const HloComputation *called(const HloInstruction *i, const char *attribute)
-{
-    for (uint32_t k = 0; k < i->n_called; k++)
-        if (!strcmp(i->called_by[k], attribute)) return i->called[k];
-    return NULL;
-}
-
 static bool is_few(const HloShape *s) { return s->type != SC_TUPLE && hlo_elements(s) <= FEW; }
 
 /* Each instruction is of few elements, or elementwise in arrays of the shape. */
@@ -46,7 +39,7 @@ static bool is_pointwise(const HloComputation *c, const HloShape *shape)
 bool fuse_is_pointwise_loop(const HloInstruction *loop, const HloShape **shape)
 {
     if (loop->opcode != HLO_WHILE || loop->operands[0]->opcode != HLO_TUPLE) return false;
-    const HloComputation *body = called(loop, "body"), *condition = called(loop, "condition");
+    const HloComputation *body = hlo_called(loop, "body"), *condition = hlo_called(loop, "condition");
     if (!body || !condition || body->root->opcode != HLO_TUPLE || condition->root->opcode != HLO_COMPARE) return false;
     *shape = NULL;
     for (uint32_t k = 0; k < loop->shape->n_elements; k++) {

@@ -171,6 +171,8 @@ HloOpcode hlo_started_opcode(const HloInstruction *i);
 bool hlo_is_elementwise(HloOpcode op);
 /* Marks, by id, all that the marked instructions of c need: their operands, those of these, and so on. */
 void hlo_mark_operands(const HloComputation *c, bool *marks);
+/* The computation that an attribute names, "body"; NULL: there is none. Of a list of them the first. */
+const HloComputation *hlo_called(const HloInstruction *i, const char *attribute);
 /* The value is that of operand 0: opt-barrier, custom calls that only place or shard, .. */
 bool hlo_forwards_operand(const HloInstruction *i);
 /* Is the computation one elementwise operation on its two parameters, whose result has their type? */

@@ -132,3 +132,10 @@ HloFusion hlo_fusion(WbbCx *cx, const HloModule *m)
                     other->name, hlo_opcode_name(other->opcode), fusion->name);
     return (HloFusion){fusion->called[0], fusion, fusion->name};
 }
+
+const HloComputation *hlo_called(const HloInstruction *i, const char *attribute)
+{
+    for (uint32_t k = 0; k < i->n_called; k++)
+        if (!strcmp(i->called_by[k], attribute)) return i->called[k];
+    return NULL;
+}

@@ -61,7 +61,7 @@ typedef struct {
 
 static void put_launches(WbbBuf *b, const ProgText *k, const Bundle *bundle)
 {
-    wbb_putf(b, "  %s: %u step%s, ", k->s->file, k->times, k->times == 1 ? "" : "s");
+    wbb_putf(b, "  %s: %u step%s, ", k->s->file, k->steps, k->steps == 1 ? "" : "s");
     for (int i = 0; i < bundle->n_launches; i++) {
         const BdLaunch *l = &bundle->launches[i];
         wbb_putf(b, "%s%u x %u", i ? " and " : "", l->grid[0] * l->grid[1] * l->grid[2],
@@ -89,7 +89,7 @@ WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const
     WbbArena *a = wbb_arena_new(cx);
     if (output) prog_write(cx, p, output);
     uint32_t n;
-    const ProgText *texts = prog_texts(a, p, PROG_KERNEL, &n);
+    const ProgText *texts = prog_texts(a, p, false, &n);
     WbbBuf b = wbb_buf(a);
     wbb_putf(&b, "%s: a program for %s: ", name, o->target);
     prog_summary(&b, p);

@@ -23,6 +23,7 @@ typedef struct {
     FuseCut *cuts;      /* by id of the computation */
     uint32_t *made[2];  /* by id: number in the program + 1, as called, and as the body of a loop */
     bool *wanted[2];
+    int64_t **trips;    /* by id: [instruction] iterations of a loop */
     WbbMap files, names; /* by interned text; by interned name */
 } Build;
 
@@ -193,14 +194,17 @@ static void add_calls(Flow *f, const HloInstruction *i, ProgStep *s)
 {
     WbbArena *a = f->b->arena;
     uint32_t *calls = WBB_NEW_N(a, uint32_t, i->n_called + 1), *taken = WBB_NEW_N(a, uint32_t, i->n_called + 1);
-    s->calls = calls, s->taken = taken, s->n_calls = i->n_called;
+    s->calls = calls, s->taken = taken;
     s->kind = i->opcode == HLO_WHILE ? PROG_LOOP : i->opcode == HLO_CONDITIONAL ? PROG_BRANCH : PROG_CALL;
+    if (s->kind == PROG_LOOP) s->iterations = f->b->trips[f->c->id][i->id];
+    const bool counted = s->iterations >= 0;
     for (uint32_t k = 0; k < i->n_called; k++) {
         const bool body = s->kind == PROG_LOOP && !strcmp(i->called_by[k], "body");
-        calls[s->kind == PROG_LOOP ? body : k] = called(f->b, i->called[k], body);
-        taken[k] = s->kind == PROG_BRANCH ? i->operands[k + 1]->shape->n_leaves : s->n_reads;
+        if (counted && !body) continue;
+        calls[s->kind == PROG_LOOP ? body && !counted : k] = called(f->b, i->called[k], body);
+        taken[s->n_calls++] = s->kind == PROG_BRANCH ? i->operands[k + 1]->shape->n_leaves : s->n_reads;
     }
-    if (s->kind != PROG_LOOP) return;
+    if (s->kind != PROG_LOOP || counted) return;
     const HloShape flag = {.type = SC_PRED};
     s->flag = new_value(f, wbb_format(a, "%s.condition", i->name), &flag, PROG_UNPLACED, -1);
 }
@@ -214,11 +218,7 @@ static bool same_type(const ProgValue *x, const ProgValue *y)
 
 static void add_copy(Flow *f, uint32_t from, uint32_t to)
 {
-    uint32_t *ends = WBB_NEW_N(f->b->arena, uint32_t, 2);
-    ends[0] = from, ends[1] = to;
-    WBB_PUSH(f->b->arena, &f->steps,
-             ((ProgStep){.kind = PROG_COPY, .name = f->all.items[to].name, .operation = "copy", .reads = ends,
-                         .makes = ends + 1, .n_reads = 1, .n_makes = 1, .frame = PROG_NONE}));
+    WBB_PUSH(f->b->arena, &f->steps, prog_copy(f->b->arena, f->all.items[to].name, from, to));
 }
 
 /* A new value for the same array as `value`, in the order of dimensions of `like`. */
@@ -257,8 +257,9 @@ static void add_control(Flow *f, ProgStep *s, const HloInstruction *i)
 {
     const ProgComputation *all = f->b->p->computations, *first = &all[s->calls[0]];
     const bool loop = s->kind == PROG_LOOP;
+    const uint32_t at = loop ? s->n_calls - 1 : 0; /* the body */
     uint32_t *after = WBB_NEW_N(f->b->arena, uint32_t, s->n_makes + 1), read = s->kind == PROG_BRANCH;
-    for (uint32_t b = loop; b < s->n_calls; b++) {
+    for (uint32_t b = at; b < s->n_calls; b++) {
         const ProgComputation *c = &all[s->calls[b]];
         for (uint32_t k = 0; k < s->taken[b] && k < c->n_parameters; k++) {
             relay(f, s, read++, &c->values[c->parameters[k]]);
@@ -268,7 +269,7 @@ static void add_control(Flow *f, ProgStep *s, const HloInstruction *i)
             check_agreement(f, i, &c->values[c->results[k]], &first->values[first->results[k]]);
     }
     for (uint32_t k = 0; k < s->n_makes; k++) {
-        const ProgComputation *body = &all[s->calls[loop]];
+        const ProgComputation *body = &all[s->calls[at]];
         const ProgValue *inner = &body->values[loop ? body->parameters[k] : body->results[k]];
         after[k] = s->makes[k];
         if (!same_type(&f->all.items[s->makes[k]], inner)) s->makes[k] = in_layout(f, s->makes[k], inner);
@@ -286,7 +287,8 @@ static void add_step(Flow *f, const FuseStep *from)
                           : from->kind == FUSE_STEP_COPY ? PROG_COPY
                                                          : PROG_LIBRARY,
                   .name = i->name,
-                  .operation = i->spelling ? i->spelling : hlo_opcode_name(i->opcode), .frame = PROG_NONE};
+                  .operation = i->spelling ? i->spelling : hlo_opcode_name(i->opcode),
+                  .frame = PROG_NONE, .iterations = PROG_NONE};
     s.reads = arrays_of(f, from->reads, from->n_reads, &s.n_reads);
     s.makes = arrays_of(f, from->makes, from->n_makes, &s.n_makes);
     if (from->kind == FUSE_STEP_CONTROL) {
@@ -416,12 +418,16 @@ static void cut_all(Build *b)
     b->wanted[0][b->m->entry->id] = true;
     for (uint32_t k = b->m->n_computations; k-- > 0;) {
         if (!b->wanted[0][k] && !b->wanted[1][k]) continue;
+        b->trips[k] = WBB_NEW_N(b->arena, int64_t, b->m->computations[k]->n_instructions + 1);
         b->cuts[k] = fuse_cut(b->cx, b->arena, b->m->computations[k], b->how);
         for (uint32_t s = 0; s < b->cuts[k].n; s++) {
             const HloInstruction *i = b->cuts[k].steps[s].at;
             if (b->cuts[k].steps[s].kind != FUSE_STEP_CONTROL) continue;
-            for (uint32_t j = 0; j < i->n_called; j++)
-                b->wanted[i->opcode == HLO_WHILE && !strcmp(i->called_by[j], "body")][i->called[j]->id] = true;
+            if (i->opcode == HLO_WHILE) b->trips[k][i->id] = prog_trips(b->cx, b->m->computations[k], i);
+            for (uint32_t j = 0; j < i->n_called; j++) {
+                const bool body = i->opcode == HLO_WHILE && !strcmp(i->called_by[j], "body");
+                if (body || i->opcode != HLO_WHILE || b->trips[k][i->id] < 0) b->wanted[body][i->called[j]->id] = true;
+            }
         }
     }
 }
@@ -432,7 +438,7 @@ ProgModule *prog_build(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow
     ProgModule *p = WBB_NEW(a, ProgModule);
     const uint32_t n = m->n_computations;
     Build b = {.cx = cx, .arena = a, .m = m, .how = how, .p = p, .cuts = WBB_NEW_N(a, FuseCut, n + 1),
-               .files = {.arena = a}, .names = {.arena = a}};
+               .trips = WBB_NEW_N(a, int64_t *, n + 1), .files = {.arena = a}, .names = {.arena = a}};
     for (int k = 0; k < 2; k++) b.made[k] = WBB_NEW_N(a, uint32_t, n + 1), b.wanted[k] = WBB_NEW_N(a, bool, n + 1);
     *p = (ProgModule){.name = m->name, .computations = WBB_NEW_N(a, ProgComputation, 2 * n + 1)};
     cut_all(&b);

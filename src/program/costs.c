@@ -1,9 +1,9 @@
 /* costs.c: the modelled time of a program, as a sum over its kernels.
  *
  * Needs a program, and a function that times one text of a kernel. Leaves the sum over all steps and what is printed
- * of it.
+ * of it. A copy is timed as the kernel that would do it.
  *
- *     model.hlo: 153.20 us on sm_90: 9 kernels in 12 launches, 15.30 us of it to launch them; 6 library calls are not
+ *     model.hlo: 153.20 us on sm_90: 9 kernels in 12 launches, 15.30 us of it to launch them; ..
  */
 #include "program/costs.h"
 
@@ -12,25 +12,73 @@
 
 enum { COSTLIEST = 5 };
 
-ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgStepKind kind, uint32_t *n)
+/* --- how often steps run ------------------------------------------------------------------------------------------ */
+enum { MOST_TIMES = 1 << 30 };
+
+/* [computation] by its number; callees stand before those that call them. */
+static uint64_t *times_of(WbbArena *a, const ProgModule *p)
+{
+    uint64_t *times = WBB_NEW_N(a, uint64_t, p->n + 1);
+    times[p->entry] = 1;
+    for (uint32_t i = p->n; i-- > 0;)
+        for (uint32_t s = 0; s < p->computations[i].n_steps; s++) {
+            const ProgStep *x = &p->computations[i].steps[s];
+            const uint64_t each = x->kind == PROG_LOOP && x->iterations >= 0 ? (uint64_t)x->iterations : 1;
+            for (uint32_t k = 0; k < x->n_calls; k++)
+                times[x->calls[k]] = WBB_MIN(times[x->calls[k]] + times[i] * each, MOST_TIMES);
+        }
+    return times;
+}
+
+/* --- texts -------------------------------------------------------------------------------------------------------- */
+static void put_type(WbbBuf *b, const ProgValue *v)
+{
+    wbb_putf(b, "%s[", v->type);
+    for (int k = 0; k < v->rank; k++) wbb_putf(b, "%s%lld", k ? "," : "", (long long)v->dims[k]);
+    wbb_put(b, "]{");
+    for (int k = 0; k < v->rank; k++) wbb_putf(b, "%s%d", k ? "," : "", v->minor_to_major[k]);
+    wbb_put(b, "}");
+}
+
+/* A copy as a kernel that does it. */
+static const ProgStep *copy_kernel(WbbArena *a, const ProgComputation *c, const ProgStep *s)
+{
+    const ProgValue *from = &c->values[s->reads[0]], *to = &c->values[s->makes[0]];
+    WbbBuf x = wbb_buf(a), y = wbb_buf(a);
+    put_type(&x, from), put_type(&y, to);
+    ProgStep *k = WBB_NEW(a, ProgStep);
+    *k = *s;
+    k->file = wbb_format(a, "copy of %s to %s", x.text, strchr(y.text, '{'));
+    k->text = wbb_format(a, "HloModule copy\n\nbody {\n  p = %s parameter(0)\n  ROOT c = %s copy(p)\n}\n\n"
+                         "ENTRY main {\n  p = %s parameter(0)\n  ROOT copy = %s fusion(p), kind=kLoop, calls=body\n}\n",
+                         x.text, y.text, x.text, y.text);
+    return k;
+}
+
+ProgText *prog_texts(WbbArena *a, const ProgModule *p, bool copies, uint32_t *n)
 {
     struct { ProgText *items; uint32_t n, capacity; } list = {0};
     WbbMap had = {.arena = a};
+    const uint64_t *times = times_of(a, p);
     for (uint32_t i = 0; i < p->n; i++)
         for (uint32_t s = 0; s < p->computations[i].n_steps; s++) {
-            const ProgStep *x = &p->computations[i].steps[s];
-            if (x->kind != kind) continue;
+            const ProgComputation *c = &p->computations[i];
+            const ProgStep *x = &c->steps[s];
+            if (copies && x->kind == PROG_COPY && c->values[x->makes[0]].bytes) x = copy_kernel(a, c, x);
+            else if (x->kind != PROG_KERNEL) continue;
             WbbEntry *e = wbb_map_put_bytes(&had, x->file, strlen(x->file));
             if (!e->value) {
                 WBB_PUSH(a, &list, ((ProgText){.s = x}));
                 e->value = list.n;
             }
-            list.items[e->value - 1].times++;
+            list.items[e->value - 1].steps++;
+            list.items[e->value - 1].times += times[i];
         }
     *n = list.n;
     return list.items;
 }
 
+/* --- times -------------------------------------------------------------------------------------------------------- */
 typedef struct {
     WbbArena *arena;
     ProgPrice *price;
@@ -44,7 +92,7 @@ static void price_one(WbbCx *cx, void *arg)
     j->price(cx, j->arena, j->arg, j->c);
 }
 
-static double total(const ProgCost *c) { return c->seconds * c->text.times; }
+static double total(const ProgCost *c) { return c->seconds * (double)c->text.times; }
 
 static int costliest_first(const void *x, const void *y)
 {
@@ -57,22 +105,26 @@ static void add_up(ProgCosts *sum, const ProgModule *p)
     for (uint32_t k = 0; k < sum->n; k++) {
         const ProgCost *c = &sum->items[k];
         sum->seconds += total(c);
-        sum->launch += c->launch * c->text.times;
-        sum->kernels += c->text.times;
+        sum->launch += c->launch * (double)c->text.times;
         sum->launches += c->launches * c->text.times;
-        sum->refused += c->refused ? c->text.times : 0;
+        sum->refused += c->refused ? c->text.steps : 0;
     }
     for (uint32_t i = 0; i < p->n; i++)
         for (uint32_t k = 0; k < p->computations[i].n_steps; k++) {
-            sum->library += p->computations[i].steps[k].kind == PROG_LIBRARY;
-            sum->loops += p->computations[i].steps[k].kind == PROG_LOOP;
+            const ProgStep *s = &p->computations[i].steps[k];
+            sum->kernels += s->kind == PROG_KERNEL;
+            sum->copies += s->kind == PROG_COPY;
+            sum->library += s->kind == PROG_LIBRARY;
+            sum->loops += s->kind == PROG_LOOP;
+            sum->open += s->kind == PROG_LOOP && s->iterations < 0;
+            sum->branches += s->kind == PROG_BRANCH;
         }
 }
 
 ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *price, void *arg)
 {
     ProgCosts sum = {0};
-    const ProgText *texts = prog_texts(a, p, PROG_KERNEL, &sum.n);
+    const ProgText *texts = prog_texts(a, p, true, &sum.n);
     sum.items = WBB_NEW_N(a, ProgCost, sum.n + 1);
     for (uint32_t k = 0; k < sum.n; k++) {
         ProgCost *c = &sum.items[k];
@@ -91,16 +143,24 @@ ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *pri
 
 void prog_put_costs(WbbBuf *b, const char *name, const char *target, const ProgCosts *s)
 {
-    wbb_putf(b, "%s: %.2f us on %s: %u kernels in %u launches, %.2f us of it to launch them", name, s->seconds * 1e6,
-             target, s->kernels, s->launches, s->launch * 1e6);
-    if (s->library) wbb_putf(b, "; %u library calls are not in it", s->library);
-    if (s->loops) wbb_putf(b, "; the body of each of %u loops counts once", s->loops);
+    wbb_putf(b, "%s: %.2f us on %s: %u kernel%s", name, s->seconds * 1e6, target, s->kernels,
+             s->kernels == 1 ? "" : "s");
+    if (s->copies) wbb_putf(b, " and %u cop%s", s->copies, s->copies == 1 ? "y" : "ies");
+    wbb_putf(b, " in %llu launch%s, %.2f us of it to launch them", (unsigned long long)s->launches,
+             s->launches == 1 ? "" : "es", s->launch * 1e6);
+    if (s->library) wbb_putf(b, "; %u library call%s not in it", s->library, s->library == 1 ? " is" : "s are");
+    const uint32_t known = s->loops - s->open;
+    if (known) wbb_putf(b, "; the body of %u loop%s counts each time it runs", known, known == 1 ? "" : "s");
+    if (s->open)
+        wbb_putf(b, "; how often %u loop%s is not known, and the body counts once", s->open,
+                 s->open == 1 ? " runs" : "s run");
+    if (s->branches) wbb_put(b, "; each side of a branch counts once");
     if (s->refused) wbb_putf(b, "; %u kernels are not compiled, and not in it", s->refused);
     wbb_putf(b, "\n%8s %10s %6s  %-40s %s\n", "share", "us", "times", "kernel", "bound by");
     for (uint32_t k = 0; k < s->n && k < COSTLIEST && !s->items[k].refused; k++) {
         const ProgCost *c = &s->items[k];
-        wbb_putf(b, "%7.1f%% %10.2f %6u  %-40s %s\n", s->seconds > 0 ? 100 * total(c) / s->seconds : 0,
-                 c->seconds * 1e6, c->text.times, c->text.s->file, c->binds);
+        wbb_putf(b, "%7.1f%% %10.2f %6llu  %-40s %s\n", s->seconds > 0 ? 100 * total(c) / s->seconds : 0,
+                 c->seconds * 1e6, (unsigned long long)c->text.times, c->text.s->file, c->binds);
     }
 }
 
@@ -114,7 +174,9 @@ void prog_put_costs_json(WbbBuf *b, const char *name, const char *target, const 
     wbb_json_uint(b, "kernels", s->kernels);
     wbb_json_uint(b, "launches", s->launches);
     wbb_json_uint(b, "library", s->library);
+    wbb_json_uint(b, "copies", s->copies);
     wbb_json_uint(b, "loops", s->loops);
+    wbb_json_uint(b, "open_loops", s->open);
     wbb_json_uint(b, "refused", s->refused);
     wbb_json_open(b, "costs", '[');
     for (uint32_t k = 0; k < s->n; k++) {
@@ -122,6 +184,7 @@ void prog_put_costs_json(WbbBuf *b, const char *name, const char *target, const 
         wbb_json_open(b, NULL, '{');
         wbb_json_text(b, "file", c->text.s->file);
         wbb_json_text(b, "name", c->text.s->name);
+        wbb_json_uint(b, "steps", c->text.steps);
         wbb_json_uint(b, "times", c->text.times);
         wbb_json_uint(b, "launches", c->launches);
         wbb_json_putf(b, "seconds", "%.9g", c->seconds);

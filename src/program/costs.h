@@ -1,7 +1,7 @@
-/* costs.h: the modelled time of a program: the sum over its kernels, each text of which is timed by itself.
+/* costs.h: the modelled time of a program: the sum over its kernels and copies, each text of which is timed by itself.
  *
  * Needs a program and a function that times one text. Leaves the sum, launches included. Library calls have no time
- * here, and the body of a loop counts once.
+ * here. The body of a loop counts as often as it runs where the program says that, else once; each branch counts once.
  *
  *     ProgCosts c = prog_costs(cx, arena, p, time_one, &how);
  *     prog_put_costs(&text, "model.hlo", "sm_90", &c);
@@ -14,7 +14,8 @@
 /* Steps of one text, of all computations. */
 typedef struct {
     const ProgStep *s; /* the first one */
-    uint32_t times;    /* steps that have it */
+    uint32_t steps;    /* that have it */
+    uint64_t times;    /* that they run together */
 } ProgText;
 
 typedef struct {
@@ -29,12 +30,16 @@ typedef struct {
     ProgCost *items; /* [n] costliest first */
     uint32_t n;
     double seconds, launch; /* of all steps */
-    uint32_t kernels, launches, library, loops, refused;
+    uint64_t launches;      /* that run */
+    uint32_t kernels, copies, library, loops, refused; /* steps */
+    uint32_t open;          /* of the loops, those whose iterations are not known: their bodies count once */
+    uint32_t branches;      /* each of whose computations counts once */
     WbbStatus status; /* WBB_OK, or the worst of the texts that have no time */
 } ProgCosts;
 
-/* costs.c: the texts of the steps of this kind, in the order in which they come first. */
-ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgStepKind kind, uint32_t *n);
+/* costs.c: the texts of the kernels, and with `copies` those of copies as kernels, in the order in which they come
+ * first. Steps that copy nothing have none. */
+ProgText *prog_texts(WbbArena *a, const ProgModule *p, bool copies, uint32_t *n);
 /* `price` fills what is not given: all but `text` and `refused`. It may fail or decline; its message stays in `cx`. */
 typedef void ProgPrice(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c);
 ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *price, void *arg);

@@ -40,6 +40,14 @@ typedef struct {
 
 enum { START = UINT32_MAX }; /* made before the first step */
 
+ProgStep prog_copy(WbbArena *a, const char *name, uint32_t from, uint32_t to)
+{
+    uint32_t *ends = WBB_NEW_N(a, uint32_t, 2);
+    ends[0] = from, ends[1] = to;
+    return (ProgStep){.kind = PROG_COPY, .name = name, .operation = "copy", .reads = ends, .makes = ends + 1,
+                      .n_reads = 1, .n_makes = 1, .frame = PROG_NONE, .iterations = PROG_NONE};
+}
+
 static uint32_t new_group(Place *p, uint32_t value, uint32_t first, bool writable)
 {
     const ProgValue *v = &p->values.items[value];
@@ -82,7 +90,7 @@ static void set_lifetimes(Place *p)
     for (uint32_t s = 0; s < p->n; s++) {
         const ProgStep *x = &c->steps[s];
         for (uint32_t k = 0; k < x->n_makes; k++) group(p, x->makes[k])->first = group(p, x->makes[k])->last = s;
-        if (x->kind == PROG_LOOP) group(p, x->flag)->first = group(p, x->flag)->last = s;
+        if (x->kind == PROG_LOOP && x->iterations < 0) group(p, x->flag)->first = group(p, x->flag)->last = s;
     }
     for (uint32_t s = 0; s < p->n; s++)
         for (uint32_t k = 0; k < c->steps[s].n_reads; k++) group(p, c->steps[s].reads[k])->last = s;
@@ -135,10 +143,7 @@ static void begin_loop(Place *p, ProgStep *x, uint32_t s)
         v.name = wbb_format(p->arena, "%s.begin", v.name);
         reads[k] = add_value(p, v);
         p->group_of.items[reads[k]] = p->group_of.items[x->makes[k]];
-        uint32_t *ends = WBB_NEW_N(p->arena, uint32_t, 2);
-        ends[0] = x->reads[k], ends[1] = reads[k];
-        WBB_PUSH(p->arena, &p->steps, ((ProgStep){.kind = PROG_COPY, .name = v.name, .operation = "copy", .reads = ends,
-                                                  .makes = ends + 1, .n_reads = 1, .n_makes = 1, .frame = PROG_NONE}));
+        WBB_PUSH(p->arena, &p->steps, prog_copy(p->arena, v.name, x->reads[k], reads[k]));
     }
     x->reads = reads;
 }
@@ -183,12 +188,10 @@ static uint32_t copy_to(Place *p, uint32_t from, uint32_t buffer, const char *en
     ProgValue v = p->values.items[from];
     v.name = wbb_format(p->arena, "%s.%s", v.name, ending);
     v.buffer = buffer;
-    uint32_t *ends = WBB_NEW_N(p->arena, uint32_t, 2);
-    ends[0] = from, ends[1] = add_value(p, v);
-    p->group_of.items[ends[1]] = new_group(p, ends[1], p->n, true);
-    WBB_PUSH(p->arena, &p->steps, ((ProgStep){.kind = PROG_COPY, .name = v.name, .operation = "copy", .reads = ends,
-                                              .makes = ends + 1, .n_reads = 1, .n_makes = 1, .frame = PROG_NONE}));
-    return ends[1];
+    const uint32_t to = add_value(p, v);
+    p->group_of.items[to] = new_group(p, to, p->n, true);
+    WBB_PUSH(p->arena, &p->steps, prog_copy(p->arena, v.name, from, to));
+    return to;
 }
 
 /* The results that are not in their memory yet, all at once: a copy waits until what it overwrites has been copied. */

@@ -18,6 +18,7 @@
 
 enum { PROG_VERSION = 1, PROG_ALIGN = 128 /* bytes, of temporaries */ };
 enum { PROG_NONE = -1 };
+enum { PROG_MOST_ITERATIONS = 1 << 24 }; /* of a loop whose number of iterations is written down */
 
 typedef struct {
     const char *name; /* of the instruction of the module; "while.4{1,0}" is an array of its tuple */
@@ -58,13 +59,14 @@ typedef struct {
     uint32_t n_reads, n_makes;
     const ProgShare *shares; /* [n_shares] kernel: outputs in the memory of operands that nothing reads later */
     uint32_t n_shares;
-    /* Computations. Loop: condition, body; reads[k] and makes[k] have one memory, which is parameter and result k of
-     * the body. Branch: one a value of reads[0], a pred (1 is the first one) or an s32; branch b has `taken[b]` of the
-     * further reads as parameters. Call: one. */
+    /* Computations. Loop: condition and body, or the body alone where `iterations` is known; reads[k] and makes[k] have
+     * one memory, which is parameter and result k of the body. Branch: one a value of reads[0], a pred (1 is the first
+     * one) or an s32; branch b has `taken[b]` of the further reads as parameters. Call: one. */
     const uint32_t *calls;
     const uint32_t *taken; /* [n_calls] */
     uint32_t n_calls;
-    uint32_t flag;         /* loop: a pred, the result of the condition */
+    uint32_t flag;         /* loop with a condition: a pred, its result */
+    int64_t iterations;    /* loop: how often the body runs; PROG_NONE: until the condition says no */
     int64_t frame;         /* a buffer for the frames of the computations; PROG_NONE: they need none */
 } ProgStep;
 
@@ -114,6 +116,12 @@ void prog_summary(WbbBuf *out, const ProgModule *p);
  * values whose buffer is PROG_UNPLACED, or that of a parameter or constant. */
 enum { PROG_UNPLACED = UINT32_MAX };
 void prog_place(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgComputation *c);
+/* The step that copies value `from` to value `to`, named `name`. */
+ProgStep prog_copy(WbbArena *a, const char *name, uint32_t from, uint32_t to);
+
+/* trips.c: how often a `while` of `of` runs, by running what decides in the evaluator, or by what the text says;
+ * PROG_NONE: that is not known. */
+int64_t prog_trips(WbbCx *cx, const HloComputation *of, const HloInstruction *loop);
 
 /* share.c: pairs of a kernel's outputs and operands that may have one memory: updates in place of the operand. Needs
  * the text of the step. */

@@ -157,7 +157,10 @@ static void read_calls(const In *in, const BdJson *o, ProgStep *s)
 {
     uint32_t n;
     s->calls = numbers_of(in, o, "calls", in->p->n, &s->n_calls); /* those before this one */
-    if (s->kind == PROG_LOOP) s->flag = (uint32_t)number_of(in, o, "flag", 0, (int64_t)in->c->n_values - 1);
+    if (s->kind == PROG_LOOP && bd_json_get(o, "iterations"))
+        s->iterations = number_of(in, o, "iterations", 0, PROG_MOST_ITERATIONS);
+    else if (s->kind == PROG_LOOP)
+        s->flag = (uint32_t)number_of(in, o, "flag", 0, (int64_t)in->c->n_values - 1);
     if (bd_json_get(o, "frame")) s->frame = number_of(in, o, "frame", 0, (int64_t)in->c->n_buffers - 1);
     if (s->kind == PROG_BRANCH) {
         s->taken = numbers_of(in, o, "taken", MOST, &n);
@@ -175,7 +178,7 @@ static void read_step(const In *in, const BdJson *o, ProgStep *s)
     s->kind = (ProgStepKind)word_of(in, o, "kind", prog_step_name);
     s->name = text_of(in, o, "name");
     s->operation = text_of(in, o, "operation");
-    s->frame = PROG_NONE;
+    s->frame = s->iterations = PROG_NONE;
     s->reads = numbers_of(in, o, "reads", in->c->n_values, &s->n_reads);
     s->makes = numbers_of(in, o, "makes", in->c->n_values, &s->n_makes);
     if (s->kind == PROG_KERNEL || s->kind == PROG_LIBRARY)

@@ -242,14 +242,16 @@ static uint64_t *addresses(const Run *r, WbbArena *a, const Frame *f, const uint
 
 static void run_loop(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint64_t frame)
 {
-    const uint64_t *state = addresses(r, a, f, s->makes, s->n_makes), *flag = addresses(r, a, f, &s->flag, 1);
-    while (!r->stop) {
-        run_computation(r, s->calls[0], state, flag, frame);
-        if (r->stop || !*(const uint8_t *)bytes_of(r, a, f, s->flag)) return;
+    const bool counted = s->iterations >= 0;
+    uint64_t *state = addresses(r, a, f, s->makes, s->n_makes);
+    const uint64_t *flag = counted ? NULL : addresses(r, a, f, &s->flag, 1);
+    for (int64_t n = 0; !r->stop && (!counted || n < s->iterations); n++) {
+        if (!counted) run_computation(r, s->calls[0], state, flag, frame);
+        if (!counted && (r->stop || !*(const uint8_t *)bytes_of(r, a, f, s->flag))) return;
         if (++r->v.iterations > MOST_ITERATIONS)
             wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "loops took %d iterations, and more are not run",
                         MOST_ITERATIONS);
-        run_computation(r, s->calls[1], state, state, frame);
+        run_computation(r, s->calls[!counted], state, state, frame);
     }
 }
 

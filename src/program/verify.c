@@ -128,15 +128,27 @@ static void check_signature(Check *c, const char *what, const uint32_t *values, 
                                  of->values[theirs[k]].name, of->name));
 }
 
-static void check_loop(Check *c, const ProgStep *s)
+static void check_condition(Check *c, const ProgStep *s)
 {
-    if (s->n_calls != 2 || s->n_reads != s->n_makes) {
-        refuse(c, "a loop calls a condition and a body, and makes what it reads");
-        return;
-    }
-    const ProgComputation *condition = &c->p->computations[s->calls[0]], *body = &c->p->computations[s->calls[1]];
+    const ProgComputation *condition = &c->p->computations[s->calls[0]];
     check_signature(c, "parameters", s->reads, s->n_reads, condition, false);
     check_signature(c, "results", &s->flag, 1, condition, true);
+    for (uint32_t k = 0; k < condition->n_results; k++)
+        if (condition->in_place[k] >= 0) refuse(c, "the condition writes its parameters");
+    for (uint32_t k = 0; k < s->n_reads; k++)
+        if (values_overlap(c, s->flag, s->reads[k])) refuse(c, "its flag is in the memory of its state");
+}
+
+static void check_loop(Check *c, const ProgStep *s)
+{
+    const bool counted = s->iterations >= 0;
+    if (s->n_calls != (counted ? 1 : 2) || s->n_reads != s->n_makes) {
+        refuse(c, counted ? "a loop whose iterations are known calls a body, and makes what it reads"
+                          : "a loop calls a condition and a body, and makes what it reads");
+        return;
+    }
+    const ProgComputation *body = &c->p->computations[s->calls[!counted]];
+    if (!counted) check_condition(c, s);
     check_signature(c, "parameters", s->reads, s->n_reads, body, false);
     check_signature(c, "results", s->makes, s->n_makes, body, true);
     if (c->fault) return;
@@ -147,10 +159,6 @@ static void check_loop(Check *c, const ProgStep *s)
         if (body->in_place[k] != (int64_t)k || memory(c, s->makes[k])->place == PROG_CONSTANT)
             refuse(c, wbb_format(c->arena, "result %u of %s is not in the memory of its parameter", k, body->name));
     }
-    for (uint32_t k = 0; k < condition->n_results; k++)
-        if (condition->in_place[k] >= 0) refuse(c, "the condition writes its parameters");
-    for (uint32_t k = 0; k < s->n_reads; k++)
-        if (values_overlap(c, s->flag, s->reads[k])) refuse(c, "its flag is in the memory of its state");
 }
 
 static void check_branch(Check *c, const ProgStep *s)
@@ -190,7 +198,8 @@ static void check_frame(Check *c, const ProgStep *s, uint32_t step)
         return;
     }
     const uint32_t values = s->n_reads + s->n_makes;
-    for (uint32_t k = 0; k < values + (s->kind == PROG_LOOP); k++) {
+    const bool flag = s->kind == PROG_LOOP && s->iterations < 0;
+    for (uint32_t k = 0; k < values + flag; k++) {
         const uint32_t v = k < s->n_reads ? s->reads[k] : k < values ? s->makes[k - s->n_reads] : s->flag;
         if (overlap(memory(c, v), c->c->values[v].bytes, b, b->bytes))
             refuse(c, wbb_format(c->arena, "%s is in the frame of the computations that it calls", name(c, v)));
@@ -213,7 +222,7 @@ static void check_step(Check *c, const ProgStep *s, uint32_t step)
     }
     if (c->fault) return;
     check_frame(c, s, step);
-    if (s->kind == PROG_LOOP) make(c, s->flag, step);
+    if (s->kind == PROG_LOOP && s->iterations < 0) make(c, s->flag, step);
     for (uint32_t k = 0; k < s->n_makes; k++) make(c, s->makes[k], step);
 }
 

@@ -70,7 +70,8 @@ static void put_step(WbbBuf *b, const ProgStep *s)
     }
     if (s->n_calls) put_numbers(b, "calls", s->calls, s->n_calls);
     if (s->kind == PROG_BRANCH) put_numbers(b, "taken", s->taken, s->n_calls);
-    if (s->kind == PROG_LOOP) wbb_json_uint(b, "flag", s->flag);
+    if (s->kind == PROG_LOOP && s->iterations < 0) wbb_json_uint(b, "flag", s->flag);
+    if (s->kind == PROG_LOOP && s->iterations >= 0) wbb_json_int(b, "iterations", s->iterations);
     if (s->frame >= 0) wbb_json_int(b, "frame", s->frame);
     wbb_json_close(b, '}');
 }

@@ -5,10 +5,11 @@
                         [--write | --check]
 
 Both are counted alike (../shared/corpus/modules/README.md): the bytes of a kernel are those of its operands and results, each once, whatever part
-of them it touches; library calls count neither as kernels nor in bytes. A kernel in the body of a loop counts once.
+of them it touches; library calls count neither as kernels nor in bytes. A kernel in the body of a loop counts once in both.
 
 `--times` compares modelled time as well: that of our cut, and of XLA's cut (`fuse --like xla` of NAME.L.gpu.hlo), both compiled by warpburg and
-profiled with `run --profile --blocks 12`, launches included; library calls and copies have no time, and are no part of either sum.
+profiled with `run --profile --blocks 12`, launches included. Kernels in a loop count as often as it runs, and copies count, on both sides; library
+calls have no time, and are no part of either sum.
 `--write` makes tests/bench/compare_programs.tsv, with times where they were taken, `--check` exits with 1 where a program moves more than
 it says, or all together more than 0.9 of XLA's bytes.
 """

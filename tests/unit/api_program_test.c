@@ -206,7 +206,7 @@ static void test_profile(void **state)
     assert_int_equal(t.kernels, 2);
     assert_int_equal(t.library, 1);
     assert_true(t.seconds > t.launch && t.launch > 1e-7 && t.seconds < 1e-3);
-    assert_non_null(strstr(wb_result_text(r), "1 library calls are not in it"));
+    assert_non_null(strstr(wb_result_text(r), "1 library call is not in it"));
     wb_result_free(r);
 }
 
