@@ -324,6 +324,10 @@ typedef struct {
 } wb_share;
 
 typedef struct {
+    uint32_t state, spare;
+} wb_swap;
+
+typedef struct {
     wb_step_kind kind;
     const char *name, *operation; /* of the instruction; "dot", of a kernel that of its first result */
     const char *text;             /* kernel, library: HLO; else NULL */
@@ -338,6 +342,10 @@ typedef struct {
     uint32_t flag;                /* loop: the value that the condition makes */
     int64_t frame;                /* the region for frames of called computations; -1: none */
     int64_t iterations;           /* of a loop, which then calls its body alone; -1: the condition decides */
+    /* Elements of the state of such a loop whose memory takes turns with that of another value: iteration 0 of the body
+     * reads reads[state] and makes `spare`, iteration 1 the contrary. makes[state] is where that ends. */
+    const wb_swap *swaps;
+    uint32_t n_swaps;
 } wb_step;
 
 /* Each returns 1, or 0 if there is no such one; the structure is then not changed. The entry is computation

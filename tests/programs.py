@@ -229,12 +229,35 @@ def flow_faults(program) -> Iterator[Tuple[str, object, str]]:
                 yield f"step {s} not in place", changed(program, ("computations", c, "steps", s, "in_place"), []), "over "
             if steps[s]["kind"] == "loop":
                 yield "a loop that reads less", changed(program, ("computations", c, "steps", s, "reads"), steps[s]["reads"][1:]), ""
-                yield "condition and body exchanged", changed(program, ("computations", c, "steps", s, "calls"), steps[s]["calls"][::-1]), "results"
+                at = ("computations", c, "steps", s)
+                if "flag" in steps[s]:
+                    yield "condition and body exchanged", changed(program, at + ("calls",), steps[s]["calls"][::-1]), "results"
+                else:
+                    yield "a condition and a count", changed(program, at + ("calls",), steps[s]["calls"] * 2), "whose iterations are known"
+                for k, (state, spare) in enumerate(steps[s].get("swaps", [])):
+                    yield "turns that end elsewhere", changed(program, at + ("iterations",), steps[s]["iterations"] + 1), "turns end"
+                    yield "no turns", changed(program, at + ("swaps",), []), "what takes turns"
+                    other = steps[s]["reads"][state - 1]
+                    yield "turns in other memory", changed(program, at + ("swaps", k, 1), other), "turns"
+
+
+def refuse_faults(tests: Programs, folder: Path, program) -> None:
+    """Each is refused at its place; the folder has the program again."""
+    written = folder / "program.json"
+    for what, text, says in flow_faults(program):
+        written.write_text(json.dumps(text, indent=1))
+        p = tests.cli.call("run", str(folder))
+        right = p.returncode == 1 and re.search(r"program\.json:\d+:\d+: error: ", p.stderr) and says in p.stderr
+        tests.check(bool(right), f"{what}: exit {p.returncode}, {p.stderr.strip()[-200:]}; '{says}' expected")
+    written.write_text(json.dumps(program))
 
 
 def bad_programs(tests: Programs, args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made, "p")
+        counted = Path(made, "counted")
+        tests.check(tests.cli.call("fuse", str(HERE / "lit" / "program" / "trips.hlo"), "-o", str(counted)).returncode == 0, "trips.hlo is no program")
+        refuse_faults(tests, counted, json.loads((counted / "program.json").read_text()))
         file = HERE / "lit" / "program" / "loop.hlo"
         tests.check(tests.cli.call("fuse", str(file), "--cut", "plain", "-o", str(folder)).returncode == 0, "loop.hlo is no program")
         written = folder / "program.json"
@@ -246,12 +269,7 @@ def bad_programs(tests: Programs, args: argparse.Namespace) -> None:
             end = min(start + 500, len(all_of_them))
             p = subprocess.run([args.fuzzer, *(str(Path(made, f"{k}.json")) for k in range(start, end))], capture_output=True, text=True, check=False)
             tests.check(p.returncode == 0, f"variants {start}..{end} of program.json: exit {p.returncode}; {p.stderr[-300:]}")
-        for what, text, says in flow_faults(program):
-            written.write_text(json.dumps(text, indent=1))
-            p = tests.cli.call("run", str(folder))
-            right = p.returncode == 1 and re.search(r"program\.json:\d+:\d+: error: ", p.stderr) and says in p.stderr
-            tests.check(bool(right), f"{what}: exit {p.returncode}, {p.stderr.strip()[-200:]}; '{says}' expected")
-        written.write_text(json.dumps(program))
+        refuse_faults(tests, folder, program)
         p = subprocess.run([args.run, "run", str(folder)], capture_output=True, text=True, check=False)
         tests.check(p.returncode == 1 and "is not compiled" in p.stderr, f"warpburg-run without bundles: exit {p.returncode}, {p.stderr[-200:]}")
         (folder / "steps" / "u.hlo").write_text((folder / "steps" / "j.hlo").read_text())

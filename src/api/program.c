@@ -253,6 +253,8 @@ int wb_program_region(const wb_program *p, uint32_t computation, uint32_t i, wb_
 
 _Static_assert(sizeof(wb_share) == sizeof(ProgShare) && offsetof(wb_share, operand) == offsetof(ProgShare, operand),
                "wb_share is ProgShare");
+_Static_assert(sizeof(wb_swap) == sizeof(ProgSwap) && offsetof(wb_swap, spare) == offsetof(ProgSwap, spare),
+               "wb_swap is ProgSwap");
 
 int wb_program_step(const wb_program *p, uint32_t computation, uint32_t i, wb_step *step)
 {
@@ -262,7 +264,8 @@ int wb_program_step(const wb_program *p, uint32_t computation, uint32_t i, wb_st
                       .kernel = wb_program_kernel_of(p, s), .reads = s->reads, .makes = s->makes,
                       .n_reads = s->n_reads, .n_makes = s->n_makes, .in_place = (const void *)s->shares,
                       .n_in_place = s->n_shares, .calls = s->calls, .taken = s->taken, .n_calls = s->n_calls,
-                      .flag = s->flag, .frame = s->frame, .iterations = s->iterations};
+                      .flag = s->flag, .frame = s->frame, .iterations = s->iterations,
+                      .swaps = (const void *)s->swaps, .n_swaps = s->n_swaps};
     return 1;
 }
 

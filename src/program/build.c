@@ -24,6 +24,7 @@ typedef struct {
     uint32_t *made[2];  /* by id: number in the program + 1, as called, and as the body of a loop */
     bool *wanted[2];
     int64_t **trips;    /* by id: [instruction] iterations of a loop */
+    bool *open;         /* by id: it is the body of a loop whose iterations are not known */
     WbbMap files, names; /* by interned text; by interned name */
 } Build;
 
@@ -406,7 +407,7 @@ static void build_one(Build *b, const HloComputation *c, bool body)
     p.values = f.all.items, p.n_values = f.all.n;
     p.buffers = f.buffers.items, p.n_buffers = f.buffers.n;
     p.steps = f.steps.items, p.n_steps = f.steps.n;
-    prog_place(b->cx, a, b->p, &p);
+    prog_place(b->cx, a, b->p, &p, body && !b->open[c->id]);
     if (c == b->m->entry) b->p->entry = b->p->n;
     b->p->computations[b->p->n++] = p;
     b->made[body][c->id] = b->p->n;
@@ -426,6 +427,7 @@ static void cut_all(Build *b)
             if (i->opcode == HLO_WHILE) b->trips[k][i->id] = prog_trips(b->cx, b->m->computations[k], i);
             for (uint32_t j = 0; j < i->n_called; j++) {
                 const bool body = i->opcode == HLO_WHILE && !strcmp(i->called_by[j], "body");
+                b->open[i->called[j]->id] |= body && b->trips[k][i->id] < 0;
                 if (body || i->opcode != HLO_WHILE || b->trips[k][i->id] < 0) b->wanted[body][i->called[j]->id] = true;
             }
         }
@@ -438,7 +440,8 @@ ProgModule *prog_build(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow
     ProgModule *p = WBB_NEW(a, ProgModule);
     const uint32_t n = m->n_computations;
     Build b = {.cx = cx, .arena = a, .m = m, .how = how, .p = p, .cuts = WBB_NEW_N(a, FuseCut, n + 1),
-               .trips = WBB_NEW_N(a, int64_t *, n + 1), .files = {.arena = a}, .names = {.arena = a}};
+               .trips = WBB_NEW_N(a, int64_t *, n + 1), .open = WBB_NEW_N(a, bool, n + 1),
+               .files = {.arena = a}, .names = {.arena = a}};
     for (int k = 0; k < 2; k++) b.made[k] = WBB_NEW_N(a, uint32_t, n + 1), b.wanted[k] = WBB_NEW_N(a, bool, n + 1);
     *p = (ProgModule){.name = m->name, .computations = WBB_NEW_N(a, ProgComputation, 2 * n + 1)};
     cut_all(&b);

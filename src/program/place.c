@@ -8,7 +8,10 @@
  * computation may write its memory: temporaries, and parameters whose memory a result has. A group that holds a result
  * lies in the memory of the result. Temporaries get offsets by lifetime, the largest first.
  *
- *     loop body: (i, x) -> (i + 1, update x at i)  x stays where it is; i + 1 is a temporary, and copied at the end
+ * State that a loop does not change has the memory of what it begins with, whatever that is. Where a loop is counted, a
+ * result that cannot have the memory of its parameter has memory of its own, and the two take turns.
+ *
+ *     loop body: (i, x) -> (i + 1, update x at i)  x stays where it is; i + 1 and i take turns, or i + 1 is copied
  *     loop body: (x, y) -> (y, x)                  a temporary and three copies
  */
 #include "program/program.h"
@@ -19,6 +22,7 @@
 typedef struct {
     uint32_t buffer;  /* that it must have; PROG_UNPLACED: a temporary */
     bool writable;
+    bool joined;      /* several steps write it */
     uint32_t last;    /* the last step that reads a value of it */
     uint32_t first;   /* the step that makes the first one */
     int64_t bytes;
@@ -29,6 +33,7 @@ typedef struct {
     WbbArena *arena;
     const ProgModule *p;
     ProgComputation *c;
+    bool swap;
     uint32_t n;                      /* steps before copies */
     struct { ProgValue *items; uint32_t n, capacity; } values;
     struct { ProgBuffer *items; uint32_t n, capacity; } buffers;
@@ -51,7 +56,7 @@ ProgStep prog_copy(WbbArena *a, const char *name, uint32_t from, uint32_t to)
 static uint32_t new_group(Place *p, uint32_t value, uint32_t first, bool writable)
 {
     const ProgValue *v = &p->values.items[value];
-    WBB_PUSH(p->arena, &p->groups, ((Group){v->buffer, writable, first == START ? 0 : first, first, v->bytes}));
+    WBB_PUSH(p->arena, &p->groups, ((Group){v->buffer, writable, false, first == START ? 0 : first, first, v->bytes}));
     return p->groups.n - 1;
 }
 
@@ -122,30 +127,65 @@ static void join(Place *p, uint32_t read, uint32_t make)
     const uint32_t to = p->group_of.items[p->values.items[read].of];
     Group *g = &p->groups.items[to];
     g->last = WBB_MAX(g->last, group(p, make)->last);
+    g->joined = true;
     p->group_of.items[make] = to;
+}
+
+bool prog_keeps(const ProgComputation *body, uint32_t k)
+{
+    const uint32_t v = body->parameters[k];
+    if (body->in_place[k] != (int64_t)k || body->values[body->results[k]].of != v) return false;
+    for (uint32_t s = 0; s < body->n_steps; s++) /* whatever else has its memory would have overwritten the result */
+        for (uint32_t j = 0; j < body->steps[s].n_makes; j++)
+            if (body->steps[s].makes[j] == v) return false;
+    return true;
+}
+
+static uint32_t new_temporary(Place *p, uint32_t like, const char *ending, uint32_t s)
+{
+    ProgValue v = p->values.items[like];
+    v.name = wbb_format(p->arena, "%s.%s", v.name, ending);
+    v.buffer = PROG_UNPLACED;
+    const uint32_t value = add_value(p, v);
+    p->group_of.items[value] = new_group(p, value, s, true);
+    return value;
+}
+
+/* May step s overwrite what it reads as reads[k]? */
+static bool is_free_after(Place *p, const ProgStep *x, uint32_t s, uint32_t read)
+{
+    const Group *g = group(p, read);
+    uint32_t reads = 0;
+    for (uint32_t k = 0; k < x->n_reads; k++) reads += group(p, x->reads[k]) == g;
+    return g->last == s && reads == 1 && g->writable;
 }
 
 /* A loop's state is in the memory of what it begins with, or that is copied. */
 static void begin_loop(Place *p, ProgStep *x, uint32_t s)
 {
+    const ProgComputation *body = &p->p->computations[x->calls[x->n_calls - 1]];
     uint32_t *reads = WBB_NEW_N(p->arena, uint32_t, x->n_reads + 1);
-    bool *had = WBB_NEW_N(p->arena, bool, p->groups.n + 1);
-    const uint32_t known = p->groups.n;
+    ProgSwap *swaps = WBB_NEW_N(p->arena, ProgSwap, x->n_reads + 1);
+    const bool odd = x->iterations >= 0 && x->iterations % 2;
     for (uint32_t k = 0; k < x->n_reads; k++) {
-        const uint32_t g = p->group_of.items[p->values.items[x->reads[k]].of];
-        if (g < known && !had[g] && can_share(p, x, s, x->reads[k], x->makes[k])) {
-            had[g] = true;
-            join(p, x->reads[k], x->makes[k]);
-            reads[k] = x->reads[k];
+        const uint32_t read = x->reads[k], make = x->makes[k];
+        const bool swap = body->in_place[k] < 0, moves = swap && odd; /* it ends in other memory than it begins in */
+        reads[k] = read;
+        if (swap) swaps[x->n_swaps++] = (ProgSwap){k, moves ? make : new_temporary(p, make, "turn", s)};
+        if (moves && is_free_after(p, x, s, read)) {
+            group(p, read)->joined = true;
             continue;
         }
-        ProgValue v = p->values.items[x->makes[k]];
-        v.name = wbb_format(p->arena, "%s.begin", v.name);
-        reads[k] = add_value(p, v);
-        p->group_of.items[reads[k]] = p->group_of.items[x->makes[k]];
-        WBB_PUSH(p->arena, &p->steps, prog_copy(p->arena, v.name, x->reads[k], reads[k]));
+        if (!moves && (prog_keeps(body, k) ? same_bytes(&p->values.items[read], &p->values.items[make])
+                                           : can_share(p, x, s, read, make))) {
+            join(p, read, make);
+            continue;
+        }
+        reads[k] = new_temporary(p, make, "begin", s);
+        if (!moves) p->group_of.items[reads[k]] = p->group_of.items[make];
+        WBB_PUSH(p->arena, &p->steps, prog_copy(p->arena, p->values.items[reads[k]].name, read, reads[k]));
     }
-    x->reads = reads;
+    x->reads = reads, x->swaps = swaps;
 }
 
 static void share_kernel(Place *p, ProgStep *x, uint32_t s)
@@ -227,14 +267,17 @@ static void place_results(Place *p)
     for (uint32_t k = 0; k < c->n_results; k++) {
         const uint32_t value = c->results[k];
         Group *g = group(p, value);
-        uint32_t to;
+        uint32_t to = 0;
         bool free_from_start = true;
         if (c->in_place[k] >= 0) {
             const uint32_t parameter = c->parameters[c->in_place[k]];
             const Group *old = group(p, parameter);
             to = p->values.items[parameter].buffer;
             free_from_start = g->first != START && g->first > old->last;
-        } else {
+            if (p->swap && g->buffer == PROG_UNPLACED && !free_from_start && !old->joined) c->in_place[k] = PROG_NONE;
+        }
+        if (c->in_place[k] < 0) {
+            free_from_start = true;
             to = p->buffers.n;
             WBB_PUSH(p->arena, &p->buffers,
                      ((ProgBuffer){.place = PROG_RESULT, .number = k, .bytes = p->values.items[value].bytes}));
@@ -313,9 +356,9 @@ static void assign_offsets(Place *p)
     }
 }
 
-void prog_place(WbbCx *cx, WbbArena *a, const ProgModule *program, ProgComputation *c)
+void prog_place(WbbCx *cx, WbbArena *a, const ProgModule *program, ProgComputation *c, bool swap)
 {
-    Place p = {.cx = cx, .arena = a, .p = program, .c = c, .n = c->n_steps,
+    Place p = {.cx = cx, .arena = a, .p = program, .c = c, .swap = swap, .n = c->n_steps,
                .start = WBB_NEW_N(a, uint32_t, c->n_steps + 2), .end = WBB_NEW_N(a, uint32_t, c->n_steps + 2)};
     for (uint32_t k = 0; k < c->n_values; k++) {
         WBB_PUSH(a, &p.values, c->values[k]);

@@ -48,6 +48,7 @@ typedef enum { PROG_KERNEL, PROG_LIBRARY, PROG_COPY, PROG_LOOP, PROG_BRANCH, PRO
 extern const char *const prog_step_name[]; /* "kernel", .. */
 
 typedef struct { uint32_t output, operand; } ProgShare; /* makes[output] has the memory of reads[operand] */
+typedef struct { uint32_t state, spare; } ProgSwap; /* of a loop: reads[state], and a value in other memory */
 
 typedef struct {
     ProgStepKind kind;
@@ -60,13 +61,17 @@ typedef struct {
     const ProgShare *shares; /* [n_shares] kernel: outputs in the memory of operands that nothing reads later */
     uint32_t n_shares;
     /* Computations. Loop: condition and body, or the body alone where `iterations` is known; reads[k] and makes[k] have
-     * one memory, which is parameter and result k of the body. Branch: one a value of reads[0], a pred (1 is the first
-     * one) or an s32; branch b has `taken[b]` of the further reads as parameters. Call: one. */
+     * one memory, which is parameter and result k of the body, but for `swaps`. Branch: one a value of reads[0], a pred
+     * (1 is the first one) or an s32; branch b has `taken[b]` of the further reads as parameters. Call: one. */
     const uint32_t *calls;
     const uint32_t *taken; /* [n_calls] */
     uint32_t n_calls;
     uint32_t flag;         /* loop with a condition: a pred, its result */
     int64_t iterations;    /* loop: how often the body runs; PROG_NONE: until the condition says no */
+    /* loop, counted: state whose memory and that of the spare value take turns: the body reads one and makes the other.
+     * After an odd number of iterations makes[state] is the spare. */
+    const ProgSwap *swaps; /* [n_swaps] */
+    uint32_t n_swaps;
     int64_t frame;         /* a buffer for the frames of the computations; PROG_NONE: they need none */
 } ProgStep;
 
@@ -77,7 +82,8 @@ typedef struct {
     ProgStep *steps;
     uint32_t n_values, n_buffers, n_steps;
     uint32_t *parameters, *results; /* values; result k is in the buffer of result k, or of parameter in_place[k] */
-    int64_t *in_place;              /* [n_results] a parameter whose memory the result has; PROG_NONE: none */
+    /* [n_results] a parameter whose memory the result has; PROG_NONE: none. In a loop body k, or none */
+    int64_t *in_place;
     uint32_t n_parameters, n_results;
     int64_t frame; /* bytes of all temporaries, frames of called computations included */
 } ProgComputation;
@@ -115,7 +121,10 @@ void prog_summary(WbbBuf *out, const ProgModule *p);
 /* place.c: which buffer each value has, the copies that this takes, and the offsets of temporaries. `c` comes with
  * values whose buffer is PROG_UNPLACED, or that of a parameter or constant. */
 enum { PROG_UNPLACED = UINT32_MAX };
-void prog_place(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgComputation *c);
+/* swap: it is the body of counted loops, so results may have memory that takes turns with that of their parameter. */
+void prog_place(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgComputation *c, bool swap);
+/* Does the body of a loop leave element k of the state as it was, in its memory? */
+bool prog_keeps(const ProgComputation *body, uint32_t k);
 /* The step that copies value `from` to value `to`, named `name`. */
 ProgStep prog_copy(WbbArena *a, const char *name, uint32_t from, uint32_t to);
 

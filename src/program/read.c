@@ -153,6 +153,20 @@ static void read_shares(const In *in, const BdJson *o, ProgStep *s)
     s->shares = out;
 }
 
+static void read_swaps(const In *in, const BdJson *o, ProgStep *s)
+{
+    if (!bd_json_get(o, "swaps")) return;
+    const BdJson *list = member(in, o, "swaps", BD_ARRAY);
+    ProgSwap *out = WBB_NEW_N(in->arena, ProgSwap, list->n + 1);
+    for (const BdJson *v = list->items; v; v = v->next) {
+        if (v->kind != BD_ARRAY || v->n != 2)
+            wbb_fail(in->cx, at(in, v), "the numbers of an element of the state and a value expected");
+        out[s->n_swaps].state = (uint32_t)number(in, v->items, 0, (int64_t)s->n_reads - 1);
+        out[s->n_swaps++].spare = (uint32_t)number(in, v->items->next, 0, (int64_t)in->c->n_values - 1);
+    }
+    s->swaps = out;
+}
+
 static void read_calls(const In *in, const BdJson *o, ProgStep *s)
 {
     uint32_t n;
@@ -161,6 +175,7 @@ static void read_calls(const In *in, const BdJson *o, ProgStep *s)
         s->iterations = number_of(in, o, "iterations", 0, PROG_MOST_ITERATIONS);
     else if (s->kind == PROG_LOOP)
         s->flag = (uint32_t)number_of(in, o, "flag", 0, (int64_t)in->c->n_values - 1);
+    if (s->iterations >= 0) read_swaps(in, o, s);
     if (bd_json_get(o, "frame")) s->frame = number_of(in, o, "frame", 0, (int64_t)in->c->n_buffers - 1);
     if (s->kind == PROG_BRANCH) {
         s->taken = numbers_of(in, o, "taken", MOST, &n);

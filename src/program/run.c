@@ -243,7 +243,8 @@ static uint64_t *addresses(const Run *r, WbbArena *a, const Frame *f, const uint
 static void run_loop(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uint64_t frame)
 {
     const bool counted = s->iterations >= 0;
-    uint64_t *state = addresses(r, a, f, s->makes, s->n_makes);
+    uint64_t *state = addresses(r, a, f, s->reads, s->n_reads), *next = addresses(r, a, f, s->reads, s->n_reads);
+    for (uint32_t k = 0; k < s->n_swaps; k++) next[s->swaps[k].state] = address(r, f, s->swaps[k].spare);
     const uint64_t *flag = counted ? NULL : addresses(r, a, f, &s->flag, 1);
     for (int64_t n = 0; !r->stop && (!counted || n < s->iterations); n++) {
         if (!counted) run_computation(r, s->calls[0], state, flag, frame);
@@ -251,7 +252,12 @@ static void run_loop(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uin
         if (++r->v.iterations > MOST_ITERATIONS)
             wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "loops took %d iterations, and more are not run",
                         MOST_ITERATIONS);
-        run_computation(r, s->calls[!counted], state, state, frame);
+        run_computation(r, s->calls[!counted], state, next, frame);
+        for (uint32_t k = 0; k < s->n_swaps; k++) {
+            const uint64_t was = state[s->swaps[k].state];
+            state[s->swaps[k].state] = next[s->swaps[k].state];
+            next[s->swaps[k].state] = was;
+        }
     }
 }
 

@@ -17,6 +17,7 @@ typedef struct {
     const ProgComputation *c;
     uint8_t *live;     /* [n_values] of values that are no views: made, and not overwritten */
     uint32_t *spoiled; /* [n_values] the step that overwrote it + 1 */
+    const bool *kept;  /* [n_makes] of the step: kept_by */
     const char *fault;
 } Check;
 
@@ -83,6 +84,14 @@ static void make(Check *c, uint32_t value, uint32_t step)
     c->live[value] = 1;
 }
 
+/* Parameters that no result may overwrite are not written. */
+static bool may_write(const Check *c, const ProgBuffer *b)
+{
+    bool may = b->place != PROG_PARAMETER;
+    for (uint32_t j = 0; j < c->c->n_results && !may; j++) may = c->c->in_place[j] == (int64_t)b->number;
+    return may;
+}
+
 static bool is_shared(const ProgStep *s, uint32_t output, uint32_t operand)
 {
     for (uint32_t k = 0; k < s->n_shares; k++)
@@ -90,16 +99,29 @@ static bool is_shared(const ProgStep *s, uint32_t output, uint32_t operand)
     return false;
 }
 
+/* State that a loop leaves as it is, and does not write. */
+static const bool *kept_by(const Check *c, const ProgStep *s)
+{
+    bool *kept = WBB_NEW_N(c->arena, bool, s->n_makes + 1);
+    if (s->kind != PROG_LOOP || !s->n_calls) return kept;
+    const ProgComputation *body = &c->p->computations[s->calls[s->n_calls - 1]];
+    const uint32_t n = WBB_MIN(WBB_MIN(s->n_reads, s->n_makes), WBB_MIN(body->n_results, body->n_parameters));
+    for (uint32_t k = 0; k < n; k++)
+        kept[k] = prog_keeps(body, k) && c->c->values[s->reads[k]].buffer == c->c->values[s->makes[k]].buffer;
+    return kept;
+}
+
 /* The memory of what a step makes is not that of another thing that it makes or reads. */
 static void check_apart(Check *c, const ProgStep *s)
 {
     for (uint32_t k = 0; k < s->n_makes; k++) {
         for (uint32_t j = 0; j < k; j++)
-            if (values_overlap(c, s->makes[k], s->makes[j]))
+            if (!(c->kept[k] && c->kept[j]) && values_overlap(c, s->makes[k], s->makes[j]))
                 refuse(c, wbb_format(c->arena, "it makes %s and %s in one place", name(c, s->makes[j]),
                                      name(c, s->makes[k])));
         for (uint32_t j = 0; j < s->n_reads; j++) {
-            if (s->kind == PROG_LOOP ? j == k : is_shared(s, k, j)) continue;
+            const bool both = c->kept[k] && j < s->n_makes && c->kept[j];
+            if (s->kind == PROG_LOOP ? j == k || both : is_shared(s, k, j)) continue;
             if (values_overlap(c, s->makes[k], s->reads[j]))
                 refuse(c, wbb_format(c->arena, "it makes %s over %s, which it reads", name(c, s->makes[k]),
                                      name(c, s->reads[j])));
@@ -139,6 +161,37 @@ static void check_condition(Check *c, const ProgStep *s)
         if (values_overlap(c, s->flag, s->reads[k])) refuse(c, "its flag is in the memory of its state");
 }
 
+/* The spare value of state k; NULL: it stays in its memory. */
+static const ProgSwap *swap_of(const ProgStep *s, uint32_t k)
+{
+    for (uint32_t j = 0; j < s->n_swaps; j++)
+        if (s->swaps[j].state == k) return &s->swaps[j];
+    return NULL;
+}
+
+/* Memory that takes turns is that of nothing else. */
+static void check_swap(Check *c, const ProgStep *s, const ProgSwap *x)
+{
+    const ProgValue *v = c->c->values, *spare = &v[x->spare];
+    const uint32_t make = s->makes[x->state];
+    const bool odd = s->iterations % 2;
+    if (!same_type(spare, &v[make]) || spare->of != x->spare) refuse(c, "state takes turns with another shape");
+    if (odd ? make != x->spare : v[make].buffer != v[s->reads[x->state]].buffer || make == x->spare)
+        refuse(c, wbb_format(c->arena, "%s is not in the memory in which its turns end", name(c, make)));
+    for (uint32_t k = 0; k < s->n_makes + s->n_reads; k++) {
+        const uint32_t other = k < s->n_makes ? s->makes[k] : s->reads[k - s->n_makes];
+        if (other != x->spare && values_overlap(c, x->spare, other))
+            refuse(c, wbb_format(c->arena, "%s takes turns in the memory of %s", name(c, make), name(c, other)));
+    }
+    for (uint32_t k = 0; k < s->n_swaps; k++)
+        if (&s->swaps[k] != x && (s->swaps[k].state == x->state || values_overlap(c, s->swaps[k].spare, x->spare)))
+            refuse(c, "two take turns in one memory");
+    const ProgBuffer *read = memory(c, s->reads[x->state]);
+    if (read->place == PROG_CONSTANT || memory(c, x->spare)->place == PROG_CONSTANT) refuse(c, "it writes a constant");
+    if (!may_write(c, read) || !may_write(c, memory(c, x->spare)))
+        refuse(c, wbb_format(c->arena, "%s takes turns in the memory of a parameter", name(c, make)));
+}
+
 static void check_loop(Check *c, const ProgStep *s)
 {
     const bool counted = s->iterations >= 0;
@@ -153,6 +206,10 @@ static void check_loop(Check *c, const ProgStep *s)
     check_signature(c, "results", s->makes, s->n_makes, body, true);
     if (c->fault) return;
     for (uint32_t k = 0; k < s->n_makes; k++) {
+        const ProgSwap *swap = swap_of(s, k);
+        if ((body->in_place[k] < 0) != (swap != NULL)) refuse(c, "what takes turns is what the body says");
+        if (swap) check_swap(c, s, swap);
+        if (swap || c->kept[k]) continue;
         if (c->c->values[s->reads[k]].buffer != c->c->values[s->makes[k]].buffer)
             refuse(c, wbb_format(c->arena, "%s is not in the memory of %s", name(c, s->makes[k]),
                                  name(c, s->reads[k])));
@@ -223,7 +280,14 @@ static void check_step(Check *c, const ProgStep *s, uint32_t step)
     if (c->fault) return;
     check_frame(c, s, step);
     if (s->kind == PROG_LOOP && s->iterations < 0) make(c, s->flag, step);
-    for (uint32_t k = 0; k < s->n_makes; k++) make(c, s->makes[k], step);
+    for (uint32_t k = 0; k < s->n_swaps; k++) {
+        const uint32_t ends[2] = {s->reads[s->swaps[k].state], s->swaps[k].spare};
+        for (int j = 0; j < 2; j++) spoil(c, memory(c, ends[j]), c->c->values[ends[j]].bytes, step);
+    }
+    for (uint32_t k = 0; k < s->n_makes; k++) {
+        if (c->kept[k]) c->live[s->makes[k]] = c->c->values[s->makes[k]].of == s->makes[k];
+        else make(c, s->makes[k], step);
+    }
 }
 
 /* Shapes, views, buffers. */
@@ -267,14 +331,11 @@ static void check_ends(Check *c)
     }
 }
 
-/* Parameters that no result may overwrite are not written. */
 static void check_writes(Check *c, const ProgStep *s)
 {
     for (uint32_t k = 0; k < s->n_makes; k++) {
-        const ProgBuffer *b = memory(c, s->makes[k]);
-        bool may = b->place != PROG_PARAMETER;
-        for (uint32_t j = 0; j < c->c->n_results && !may; j++) may = c->c->in_place[j] == (int64_t)b->number;
-        if (!may) refuse(c, wbb_format(c->arena, "it makes %s in the memory of a parameter", name(c, s->makes[k])));
+        if (!c->kept[k] && !may_write(c, memory(c, s->makes[k])))
+            refuse(c, wbb_format(c->arena, "it makes %s in the memory of a parameter", name(c, s->makes[k])));
     }
 }
 
@@ -289,6 +350,7 @@ const char *prog_verify(WbbArena *a, const ProgModule *p, int64_t *computation, 
         if (!c.fault) check_ends(&c);
         for (uint32_t s = 0; s < x->n_steps && !c.fault; s++) {
             *step = s;
+            c.kept = kept_by(&c, &x->steps[s]);
             check_writes(&c, &x->steps[s]);
             check_step(&c, &x->steps[s], s);
         }

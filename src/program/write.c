@@ -72,6 +72,14 @@ static void put_step(WbbBuf *b, const ProgStep *s)
     if (s->kind == PROG_BRANCH) put_numbers(b, "taken", s->taken, s->n_calls);
     if (s->kind == PROG_LOOP && s->iterations < 0) wbb_json_uint(b, "flag", s->flag);
     if (s->kind == PROG_LOOP && s->iterations >= 0) wbb_json_int(b, "iterations", s->iterations);
+    if (s->n_swaps) {
+        wbb_json_open(b, "swaps", '[');
+        for (uint32_t k = 0; k < s->n_swaps; k++) {
+            const uint32_t pair[2] = {s->swaps[k].state, s->swaps[k].spare};
+            put_numbers(b, NULL, pair, 2);
+        }
+        wbb_json_close(b, ']');
+    }
     if (s->frame >= 0) wbb_json_int(b, "frame", s->frame);
     wbb_json_close(b, '}');
 }
