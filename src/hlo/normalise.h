@@ -108,6 +108,9 @@ const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list);
 void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text);
 HloComputation *hlo_new_adder(HloBuilder *b, ScType type); /* adds two scalars */
 
+/* normalise_hoist.c: what loops compute again in each iteration is computed before them. For hlo_simplify. */
+const HloModule *hlo_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);
+
 /* The passes; hlo_passes in normalise.c says what each does. ------------------------------------------------------- */
 const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_inline.c */
 const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m);

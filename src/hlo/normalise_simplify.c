@@ -209,6 +209,7 @@ static const HloModule *make_equal_one(WbbCx *cx, WbbArena *a, const HloModule *
 
 const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
+    m = hlo_hoist(cx, a, m);
     m = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
     m = make_equal_one(cx, a, m);
     m = hlo_pass_dead(cx, a, hlo_pass_tuple(cx, a, m));

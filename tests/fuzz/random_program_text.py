@@ -308,11 +308,11 @@ class Graph:
         how = r.choice(("while", "while", "conditional", "call"))
         state = ", ".join(v.shape for v in inputs)
         if how == "while":
-            inputs = [self.scalar("s32", 0)] + inputs
+            inputs = [self.scalar("s32", 0) if r.random() < 0.7 else self.index(3)] + inputs  # the latter is not known before it runs
             state = ", ".join(v.shape for v in inputs)
             body, test = self.inner(inputs, r.randint(1, 5)), Graph(self.made)
             following = body.op("s32", (), f"add({body.values[0].name}, {body.scalar('s32', 1).name})", kept=False)
-            results = [following] + body.alike(inputs[1:])
+            results = [following] + [v if r.random() < 0.6 else body.values[k + 1] for k, v in enumerate(body.alike(inputs[1:]))]
             s = self.made.name("s")
             test.lines.append(f"  {s} = ({state}) parameter(0)")
             at = test.op("s32", (), f"get-tuple-element({s}), index=0")
