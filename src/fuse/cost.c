@@ -14,6 +14,22 @@ double fuse_bytes(const HloShape *s)
     return sum;
 }
 
+enum { SECTOR = 32 }; /* bytes */
+
+double fuse_bytes_read(const HloInstruction *i, const HloInstruction *x)
+{
+    const double all = fuse_bytes(x->shape), needed = fuse_bytes(i->shape);
+    if (i->opcode != HLO_SLICE || needed <= 0) return WBB_MIN(all, needed);
+    double run = sc_type_info[i->shape->type].bits / 8.0; /* bytes side by side */
+    for (uint32_t k = 0; k < i->shape->rank; k++) {
+        const uint32_t d = x->shape->minor_to_major[k];
+        if (i->slices[d].stride != 1 && i->shape->dims[d] > 1) break;
+        run *= (double)i->shape->dims[d];
+        if (i->shape->dims[d] != x->shape->dims[d]) break;
+    }
+    return WBB_MIN(all, needed * WBB_MAX(SECTOR / run, 1));
+}
+
 static double one(const FuseRates *r, const HloInstruction *i)
 {
     switch (i->opcode) {
@@ -32,7 +48,8 @@ static double one(const FuseRates *r, const HloInstruction *i)
         return r->function; /* indices, comparisons, a load that waits for them */
     case HLO_REDUCE_WINDOW: {
         double n = 1;
-        for (uint32_t d = 0; d < i->n_windows; d++) n *= (double)i->windows[d].size;
+        for (uint32_t d = 0; d < i->n_windows; d++)
+            if (!fuse_scans(i, d)) n *= (double)i->windows[d].size;
         return 2 * n;
     }
     case HLO_REDUCE: return (double)hlo_elements(i->operands[0]->shape) / (double)WBB_MAX(hlo_elements(i->shape), 1);

@@ -176,7 +176,7 @@ static Cone cone_of(FuseWork *w, const HloInstruction *of)
                 WBB_PUSH(w->arena, &stack, x->id);
             } else {
                 c.leaves++;
-                c.bytes += WBB_MIN(fuse_bytes(x->shape), fuse_bytes(i->shape));
+                c.bytes += fuse_bytes_read(i, x);
             }
         }
     }
@@ -227,7 +227,7 @@ static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUse
 static bool is_scan(const HloInstruction *i)
 {
     for (uint32_t d = 0; d < i->n_windows; d++)
-        if (i->windows[d].size > 1 && i->windows[d].size == i->shape->dims[d]) return true;
+        if (fuse_scans(i, d)) return true;
     return false;
 }
 
@@ -312,8 +312,9 @@ static void merge_all(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
 static bool is_wide(const FuseWork *w, const FuseUse *u)
 {
     const FuseKernel *k = &w->kernels.items[fuse_find(w, u->kernel)];
+    const FusePos results = k->hero ? fuse_kept(w, k) : k->space;
     const double n = u->pos.known ? fuse_count(&w->atoms, &u->pos) : 0;
-    return n > 1 && n >= fuse_count(&w->atoms, &k->space);
+    return n > 1 && n >= fuse_count(&w->atoms, &results);
 }
 
 static void merge_siblings(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
@@ -371,6 +372,10 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
             is_last(i) ? "nothing follows it in a kernel" : "that has as many operations as it may have");
         return false;
     }
+    if (i->opcode == HLO_REDUCE && k->fixed) {
+        say(w, i, "not in the kernel of %s: an update that waits for it would not be in place", name_of(w, u->kernel));
+        return false;
+    }
     if (i->opcode == HLO_REDUCE) {
         const char *why = n->uses.n > 1 ? "that needs its results at several positions"
                                         : fuse_share(w, fuse_find(w, u->kernel), i, &u->pos);
@@ -403,6 +408,7 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
     FuseUses kernels = kernels_of(w, &n);
     if (!n.memory && kernels.n > 1 && !is_last(i)) {
         merge_siblings(w, i, &n);
+        n = needs_of(w, i->id); /* positions that were different may be the same */
         kernels = kernels_of(w, &n);
     }
     if (!n.memory && kernels.n == 1 && goes_into(w, i, &n)) {

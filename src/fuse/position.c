@@ -144,7 +144,7 @@ bool fuse_join(FuseAtoms *s, const FusePos *p, const FusePos *q, FuseJoin *undo)
         if (a == b || m == n) {
             x.n--, y.n--;
             if (a == b) continue;
-            fits = !holds(&y, a) && !holds(&x, b) && note(undo, b);
+            fits = !holds(&x, a) && !holds(&x, b) && !holds(&y, a) && !holds(&y, b) && note(undo, b);
             if (fits) s->items[b].same = a;
         } else if (m % n == 0) {
             fits = split_in(s, &x, x.n - 1, n);
@@ -174,6 +174,12 @@ static bool row_major(const HloShape *s)
 
 static double elements(const HloShape *s) { return s->type == SC_TUPLE ? 1 : (double)hlo_elements(s); }
 
+bool fuse_scans(const HloInstruction *i, uint32_t d)
+{
+    const HloShape *s = i->shape->type == SC_TUPLE ? i->shape->elements[0] : i->shape;
+    return i->windows[d].size > 1 && i->windows[d].size == s->dims[d];
+}
+
 /* Elements of operand k that `count` elements of i need. */
 static double computed(const HloInstruction *i, uint32_t k, double count)
 {
@@ -186,8 +192,9 @@ static double computed(const HloInstruction *i, uint32_t k, double count)
     case HLO_GATHER: return count;
     case HLO_REDUCE: return count * WBB_MAX(part, 1);
     case HLO_REDUCE_WINDOW: {
-        double n = 1;
-        for (uint32_t d = 0; k == 0 && d < i->n_windows; d++) n *= (double)i->windows[d].size;
+        double n = 1; /* a scan takes each element once */
+        for (uint32_t d = 0; k == 0 && d < i->n_windows; d++)
+            if (!fuse_scans(i, d)) n *= (double)i->windows[d].size;
         return count * n;
     }
     case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: return elements(x);

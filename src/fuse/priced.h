@@ -47,6 +47,8 @@ FusePos fuse_new_pos(FuseAtoms *s, const HloShape *shape);
 typedef struct { uint32_t atoms[FUSE_ATOMS], n; } FuseJoin;
 bool fuse_join(FuseAtoms *s, const FusePos *p, const FusePos *q, FuseJoin *undo);
 void fuse_part(FuseAtoms *s, const FuseJoin *undo);
+/* Is a reduce-window a scan along dimension d: its window as long as the dimension? */
+bool fuse_scans(const HloInstruction *i, uint32_t d);
 /* The position of operand k of i, by that of i. Of a reduction only where it is known: fuse_terms. */
 FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at);
 /* Is `space` a position of the terms of reduction i, if its results are at `at`? */
@@ -56,6 +58,8 @@ FusePos fuse_new_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at)
 
 /* cost.c ----------------------------------------------------------------------------------------------------------- */
 double fuse_bytes(const HloShape *s); /* of all arrays of it */
+/* Of operand x of i in memory, those of the sectors that i needs, if all of i is needed. */
+double fuse_bytes_read(const HloInstruction *i, const HloInstruction *x);
 double fuse_work(const FuseRates *r, const HloInstruction *i); /* instructions for an element of i */
 /* May the results of a reduction over `space` be needed by all threads of the kernel? Where a row does not fit in
  * registers its terms are read again. */
