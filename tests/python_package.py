@@ -56,7 +56,7 @@ class Declarations(unittest.TestCase):
              "wb_kind": c_int, "wb_step_kind": c_int, "void": None}
 
     structures = {name: "".join(map(str.title, name.split("_"))) for name in
-                  "options array buffer launch run_options verdict time program_options memory computation value region share step program_verdict "
+                  "options array buffer launch run_options verdict time program_options memory computation value region share swap step program_verdict "
                   "program_time".split()}
 
     def ctype(self, text: str) -> Any:

@@ -97,7 +97,7 @@ ENTRY e { p = f32[8] parameter(0)  o = s32[] constant(0)  t = (s32[], f32[8]) tu
         self.assertIsInstance(warpburg.compile(self.loop), warpburg.Kernel)
         p = warpburg.compile(self.loop, program=True, cut="plain")
         self.assertEqual([s.kind for s in p.steps if s.calls], ["loop"])
-        self.assertEqual(set(p.steps[[s.kind for s in p.steps].index("loop")].calls), set(list(p.computations)[:2]))
+        self.assertEqual(set(p.steps[[s.kind for s in p.steps].index("loop")].calls), {next(iter(p.computations))}, "its iterations are counted: no condition")
         x = numpy.arange(8, dtype=numpy.float32)
         numpy.testing.assert_array_equal(p.run(x), 8 * x)
         with tempfile.TemporaryDirectory() as folder:

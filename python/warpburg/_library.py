@@ -89,11 +89,15 @@ class Share(Structure):
     _fields_ = [("output", c_uint32), ("operand", c_uint32)]
 
 
+class Swap(Structure):
+    _fields_ = [("state", c_uint32), ("spare", c_uint32)]
+
+
 class Step(Structure):
     _fields_ = [("kind", c_int), ("name", c_char_p), ("operation", c_char_p), ("text", c_char_p), ("kernel", c_int), ("reads", POINTER(c_uint32)),
                 ("makes", POINTER(c_uint32)), ("n_reads", c_uint32), ("n_makes", c_uint32), ("in_place", POINTER(Share)), ("n_in_place", c_uint32),
                 ("calls", POINTER(c_uint32)), ("taken", POINTER(c_uint32)), ("n_calls", c_uint32), ("flag", c_uint32), ("frame", c_int64),
-                ("iterations", c_int64), ("swaps", c_void_p), ("n_swaps", c_uint32)]
+                ("iterations", c_int64), ("swaps", POINTER(Swap)), ("n_swaps", c_uint32)]
 
 
 class ProgramVerdict(Structure):
