@@ -36,31 +36,41 @@ typedef struct {
 
 static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
 
+bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k)
+{
+    const HloComputation *body = p->fusion->body;
+    bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    for (uint32_t n = 0; n < k->n_ranges; n++)
+        for (uint32_t m = 0; m < k->ranges[n].n_stages; m++) {
+            const PartStage *s = &k->ranges[n].stages[m];
+            for (uint32_t o = 0; o < s->n_outputs && s->kind != PART_SCATTER; o++)
+                needed[(s->values ? s->values[o] : p->roots[s->outputs[o]]).i->id] = true;
+            for (uint32_t o = 0; s->kind == PART_SCATTER && o <= s->n_outputs; o++) { /* indices and updates */
+                const uint32_t indices = s->update->n_operands / 2;
+                needed[s->update->operands[o ? indices + s->first + o : indices]->id] = true;
+            }
+        }
+    for (uint32_t n = body->n_instructions; n-- > 0;) {
+        const HloInstruction *i = body->instructions[n];
+        const bool made = p->scattered && i->opcode == HLO_SCATTER; /* by an earlier kernel */
+        for (uint32_t x = 0; needed[n] && x < i->n_operands && !made; x++) needed[i->operands[x]->id] = true;
+    }
+    return needed;
+}
+
 /* What the outputs of the kernel need. Where it is the only one, all. */
 static void find_needed(Choosing *c)
 {
     const PartPlan *p = c->p;
     const HloComputation *body = p->fusion->body;
     const int64_t *trips = part_trips(c->arena, body);
-    bool *needed = WBB_NEW_N(c->arena, bool, body->n_instructions + 1);
-    bool *read = WBB_NEW_N(c->arena, bool, p->n_operands + 1);
-    for (uint32_t n = 0; n < c->k->n_ranges; n++) {
-        const PartStage *s = &c->k->ranges[n].stages[0];
-        for (uint32_t o = 0; o < s->n_outputs && s->kind != PART_SCATTER; o++)
-            needed[(s->values ? s->values[o] : p->roots[s->outputs[o]]).i->id] = true;
-        for (uint32_t o = 0; s->kind == PART_SCATTER && o <= s->n_outputs; o++) { /* indices and updates */
-            const uint32_t indices = s->update->n_operands / 2;
-            needed[s->update->operands[o ? indices + s->first + o : indices]->id] = true;
-        }
-    }
+    bool *needed = part_needed(c->arena, p, c->k), *read = WBB_NEW_N(c->arena, bool, p->n_operands + 1);
     c->trips = 1;
-    for (uint32_t k = body->n_instructions; k-- > 0;) {
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         needed[k] = needed[k] || p->n_kernels == 1;
         if (!needed[k]) continue;
         c->trips = WBB_MAX(c->trips, trips[k]);
-        const bool made = p->scattered && i->opcode == HLO_SCATTER; /* by an earlier kernel */
-        for (uint32_t x = 0; x < i->n_operands && !made; x++) needed[i->operands[x]->id] = true;
         if (i->opcode != HLO_PARAMETER) continue;
         for (uint32_t leaf = 0; leaf < i->shape->n_leaves; leaf++) read[p->first_leaf[i->number] + leaf] = true;
     }

@@ -327,6 +327,9 @@ typedef struct PartPlan {
 /* The plan whose fusion a kernel computes. */
 static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *k) { return k->of ? k->of : p; }
 
+/* choose.c: by id, what a kernel of the plan, not of one that is cut, computes for its outputs, scatters left out. */
+bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k);
+
 /* legality.c: may the fusion be compiled? Declines it at the instruction that is at fault. Reductions whose terms
  * threads share, or that depend on the order of their terms, may be of any length. limits: check how much threads
  * reduce, and not only operations and types. */

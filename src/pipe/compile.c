@@ -74,73 +74,61 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
 
 typedef struct {
     WbbArena *a;
-    const char **texts;
-    int n;
+    WbbMap names;       /* of instructions; the order of the one that was met first, NULL: two kernels differ in it */
 } Orders;
 
-/* Adds the order of an instruction. What two kernels compute in different orders has none: its text becomes empty. */
+/* Adds the order of an instruction. What two kernels compute in different orders has none. */
 static void document(Orders *o, const char *name, const char *text)
 {
-    const size_t n = strlen(name) + 2;
-    for (int k = 0; k < o->n; k++) {
-        if (strncmp(o->texts[k], text, n) != 0) continue;
-        if (strcmp(o->texts[k], text) != 0) o->texts[k] = wbb_format(o->a, "%s: ", name);
-        return;
-    }
-    o->texts[o->n++] = text;
+    const uint32_t known = o->names.n;
+    WbbEntry *e = wbb_map_put_bytes(&o->names, name, strlen(name));
+    if (o->names.n > known) e->pointer = (void *)text;
+    else if (e->pointer && strcmp(e->pointer, text) != 0) e->pointer = NULL;
 }
 
-static void leave_out_empty(Orders *o)
+/* What one thread takes the terms of, one after the other (emit/reduce.c). Sums of integers have one result in every
+ * order, and what products of complex elements round to is the rules' business. */
+static void document_serial(const PartPlan *p, const HloInstruction *i, Orders *o)
 {
-    const int n = o->n;
-    o->n = 0;
-    for (int k = 0; k < n; k++)
-        if (o->texts[k][strlen(o->texts[k]) - 1] != ' ') o->texts[o->n++] = o->texts[k];
+    if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
+        document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
+    if (i->opcode == HLO_SCATTER && p->deterministic && hlo_scatter_needs_order(o->a, i))
+        document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
+    if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) return;
+    const ScType types[3] = {i->shape->type, i->operands[0]->shape->type, i->operands[1]->shape->type};
+    bool floats = true, wide = false;
+    for (int t = 0; t < 3; t++) floats = floats && sc_is_float(types[t]), wide = wide || types[t] == SC_F64;
+    if (floats) document(o, i->name, wbb_format(o->a, "%s: serial fma %s", i->name, wide ? "f64" : "f32"));
 }
 
-/* How threads combine the terms of a reduction that they share (emit/order.c), and one thread those of any other
- * (emit/reduce.c). Sums of integers have one result in every order, and what products of complex elements round to is
- * the rules' business. */
-static void document_plan(WbbArena *a, const PartPlan *p, const PartKernel *kernels, uint32_t n_kernels, Orders *o)
+/* How a kernel's threads combine the terms of a reduction that they share (emit/order.c), and one thread those of any
+ * other that the kernel needs, which may be one that another kernel's threads share. */
+static void document_kernel(const PartPlan *p, const PartKernel *kernel, Orders *o)
 {
     const HloComputation *body = p->fusion->body;
-    for (uint32_t k = 0; p->reduced && k < n_kernels; k++) {
-        const PartRange *shared = kernels[k].ranges;
-        for (uint32_t n = 0; n < shared->n_stages; n++)
-            for (uint32_t j = 0; j < shared->stages[n].n_reduces && shared->stages[n].kind == PART_REDUCE; j++) {
-                const PartReduce *r = &shared->stages[n].reduces[j];
-                document(o, r->i->name, emit_order(a, &shared->stages[n], r));
-            }
-    }
+    const PartRange *shared = kernel->n_ranges && kernel->ranges[0].reduced ? kernel->ranges : NULL;
+    for (uint32_t n = 0; shared && n < shared->n_stages; n++)
+        for (uint32_t j = 0; j < shared->stages[n].n_reduces && shared->stages[n].kind == PART_REDUCE; j++) {
+            const PartReduce *r = &shared->stages[n].reduces[j];
+            document(o, r->i->name, emit_order(o->a, &shared->stages[n], r));
+        }
+    const bool *needed = part_needed(o->a, p, kernel);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         PartScan scan;
-        if (p->reduced && p->reduced[i->id] && !(part_is_scan(i, &scan) && scan.serial)) continue;
-        if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
-            document(o, i->name, wbb_format(a, "%s: serial", i->name));
-        if (i->opcode == HLO_SCATTER && p->deterministic && hlo_scatter_needs_order(a, i))
-            document(o, i->name, wbb_format(a, "%s: serial", i->name));
-        if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) continue;
-        const ScType types[3] = {i->shape->type, i->operands[0]->shape->type, i->operands[1]->shape->type};
-        bool floats = true, wide = false;
-        for (int t = 0; t < 3; t++) floats = floats && sc_is_float(types[t]), wide = wide || types[t] == SC_F64;
-        if (floats) document(o, i->name, wbb_format(a, "%s: serial fma %s", i->name, wide ? "f64" : "f32"));
+        if (shared && shared->reduced[k] && !(part_is_scan(i, &scan) && scan.serial)) continue;
+        if (needed[k] || i->opcode == HLO_SCATTER) document_serial(p, i, o);
     }
 }
 
 static void document_order(WbbArena *a, const PartPlan *p, Bundle *b)
 {
-    uint32_t most = p->fusion->body->n_instructions;
-    for (uint32_t k = 0; k < p->n_kernels; k++)
-        if (p->kernels[k].of) most += p->kernels[k].of->fusion->body->n_instructions;
-    Orders o = {.a = a, .texts = WBB_NEW_N(a, const char *, most + 1)};
-    for (uint32_t k = 0, n; k < p->n_kernels; k += n) { /* neighbours of one plan */
-        const PartPlan *of = p->kernels[k].of;
-        for (n = 1; k + n < p->n_kernels && p->kernels[k + n].of == of;) n++;
-        document_plan(a, part_plan_of(p, &p->kernels[k]), &p->kernels[k], n, &o);
-    }
-    leave_out_empty(&o);
-    b->order = o.texts, b->n_order = o.n;
+    Orders o = {a, {.arena = a}};
+    for (uint32_t k = 0; k < p->n_kernels; k++) document_kernel(part_plan_of(p, &p->kernels[k]), &p->kernels[k], &o);
+    const char **texts = WBB_NEW_N(a, const char *, o.names.n + 1);
+    for (uint32_t k = 0; k < o.names.n; k++)
+        if (o.names.entries[k].pointer) texts[b->n_order++] = o.names.entries[k].pointer;
+    b->order = texts;
 }
 
 /* Bytes of an array, in whole elements of memory. */
