@@ -8,7 +8,8 @@
  * another block that runs at the same time has touched it, or if l2_bytes or less were touched since then. Blocks run
  * one after the other here and side by side on a GPU: where a block comes back to its own sector, all blocks that run
  * together have done as much in between. Stores and atomic operations go to L2. What launches before have left in L2
- * is not known: the first load of a sector is one from DRAM.
+ * is not known: the first load of a sector is one from DRAM. Another one of the same block, before that has come,
+ * waits as long.
  *
  * Up to TIMED blocks, spread over the launch, follow the chains of dependent instructions: an instruction waits until
  * its operands are ready, and a barrier until all warps have come. Between branches and barriers the assembler orders
@@ -28,6 +29,7 @@ static const uint32_t WAS_LOADED = 1u << 30, WAS_STORED = 1u << 31;
 typedef struct {
     uint32_t block; /* 1 + its number; 0: none */
     uint32_t time;  /* in KEPT_TIME; and what was done to it */
+    float here;     /* when the block has its bytes, by the chain that asked for them; 0: at its start, or not known */
 } Stamp;
 
 /* The columns that an instruction reads and writes, in SimMeter.columns: first `reads`, then `writes`. */
@@ -50,8 +52,12 @@ struct SimMeter {
     SimUse *use;
     uint64_t touched;  /* sectors that L1 did not have */
     uint64_t blocks, stride, started;
-    SimFrom from;      /* of the last request */
-    double extra;      /* wavefronts of the last request after its first */
+    /* Of the last request: where it went, its wavefronts after the first, when sectors are in L1 that the block has
+     * asked for before, and those that it is the first to ask for. */
+    SimFrom from;
+    double extra, here;
+    Stamp *missed[SIM_MOST_SECTORS];
+    int n_missed;
 };
 
 /* Opening -------------------------------------------------------------------------------------- */
@@ -226,7 +232,10 @@ static SimFrom touch(SimMeter *m, const Block *b, Stamp *s, SimUse *use, SimFlow
     SimFrom from = SIM_FROM_L2;
     if (kind == SIM_LOADED && cached && !first && s->block == b->number + 1 && distance(m, s) <= m->out->l1_bytes) {
         from = SIM_FROM_L1;
+        m->here = WBB_MAX(m->here, s->here);
     } else {
+        s->here = 0;
+        if (b->timed && load && m->n_missed < SIM_MOST_SECTORS) m->missed[m->n_missed++] = s;
         f->l2++;
         m->touched++;
         if (load && (first || !in_l2(m, b, s))) {
@@ -278,6 +287,7 @@ void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, u
     const SimFrom source = m->from;
     m->from = shared ? SIM_FROM_SHARED : SIM_FROM_L1;
     m->extra = t->wavefronts ? (double)(t->wavefronts - 1) : 0;
+    m->here = m->n_missed = 0;
     for (int i = 0; i < t->n && !shared && !local; i++) touch_sector(m, b, op, f, t->sector[i], kind);
     if (kind == SIM_UPDATED && !shared) m->from = SIM_FROM_ATOMIC;
     if (op->kind == OP_COPY && kind == SIM_STORED) m->from = source; /* a copy has loaded before */
@@ -304,6 +314,17 @@ static void stall(SimMeter *m, Warp *w, double time, uint32_t site)
 /* When the last warp came to the barrier at which the warp has waited. */
 static double *came_last(Block *b, const Warp *w) { return &b->arrived[w->waited - 1][w->waited_phase]; }
 
+/* Clocks until a request that was issued at `start` has its bytes. What L1 has been asked for may be on its way to it;
+ * warps run one after the other here, so the one that asked may have done so later than this one would have. */
+static double fetched(SimMeter *m, double start)
+{
+    const double way = m->out->latency[m->from] + m->extra, most = m->out->latency[SIM_FROM_DRAM] + m->extra;
+    const double clocks = WBB_MAX(way, WBB_MIN(m->here - start, most));
+    for (int k = 0; k < m->n_missed; k++) m->missed[k]->here = (float)(start + clocks);
+    m->here = m->n_missed = 0;
+    return clocks;
+}
+
 /* What follows from the instruction, which was issued at `start`. */
 static void issued(Block *b, Warp *w, const SimOp *op, uint32_t site, double start)
 {
@@ -311,14 +332,14 @@ static void issued(Block *b, Warp *w, const SimOp *op, uint32_t site, double sta
     const SimPace pace = m->pace[site];
     const bool memory = op->kind == OP_LOAD || op->kind == OP_ATOMIC || op->kind == OP_MATRIX;
     const Columns *c = &m->of[site];
-    const double fetched = m->out->latency[m->from] + m->extra, latency = memory ? fetched : pace.latency;
+    const double latency = memory || op->kind == OP_COPY ? fetched(m, start) : pace.latency;
     for (uint32_t k = c->at + c->reads, n = c->writes; n; n--, k++) {
         w->ready[m->columns.items[k]] = start + latency;
         w->maker[m->columns.items[k]] = site;
     }
     switch ((OpKind)op->kind) {
     case OP_COPY:
-        w->copied = WBB_MAX(w->copied, start + fetched);
+        w->copied = WBB_MAX(w->copied, start + latency);
         b->copied = WBB_MAX(b->copied, w->copied);
         break;
     case OP_COPY_GROUP:

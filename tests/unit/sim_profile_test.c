@@ -255,6 +255,10 @@ static void test_chains(void **state)
     assert_true(site(&r, 2)->stalls == 644 - 605);
     assert_true(r.profile.longest == 646);
     end(&r);
+    /* A load from L1 of what has not come yet, at 4, waits for it until 603, as one from DRAM does: the add stalls. */
+    r = run("ld.global.b32 %r2, [%rd1];\nld.global.b32 %r4, [%rd1+4];\nadd.u32 %r3, %r4, %r4;", 32);
+    assert_true(site(&r, 1)->stalls == 603 - 5);
+    end(&r);
     /* The second warp comes to the barrier at 3, the first 6 clocks later, at 10, since its mul has to be ready. The
      * barrier opens at 10 + 20, ret ends at 31. */
     r = run("setp.lt.u32 %p1, %r1, 32;\n@!%p1 bra LATE;\nmul.lo.u32 %r2, %r1, 5;\nadd.u32 %r3, %r2, 5;\n"
