@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The modelled time of our kernels against that of XLA's PTX, over a sample of the corpus: geometric means by group, and the worst kernels.
 
-    model_xla.py [WARPBURG] [--shared DIR] [--set programs,fusions] [--every N] [--from K] [--scale LMS] [--only TEXT] [--accuracy LEVEL] [-j N]
-                 [--out ROWS.tsv]
+    model_xla.py [WARPBURG] [--shared DIR] [--set programs,fusions] [--group reductions] [--every N] [--from K] [--scale LMS] [--only TEXT]
+                 [--accuracy LEVEL] [-j N] [--out ROWS.tsv]
 
 Each pair runs once in the simulator on the same inputs, `run FILE.hlo --profile --against THEIRS.ptx` (docs/profile.md), both with the rates of sm_90. Of
 large grids a sample of blocks runs. A kernel that is declined, too large to run whole where it must, or faulty is counted and named, and not compared.
-A pair is bound by bytes where both are bound by dram: there the ratio says how many bytes are moved, and above 1.01 it is a reason to look.
+A pair is bound by bytes where both are bound by dram: there the ratio says how many bytes are moved, and above 1.01 it is a reason to look. On chip a
+kernel takes what its busiest unit takes, of issue slots, pipes and wavefronts: that decides where the data is in L2.
 """
 from __future__ import annotations
 
@@ -47,6 +48,10 @@ class Row(NamedTuple):
     binds: str
     their_binds: str
     launches: int
+    chip: float         # microseconds of the busiest unit of an SM
+    their_chip: float
+    bytes: float        # that DRAM moves, temporaries included
+    their_bytes: float
     why: str            # the term that differs most, where ours is slower
 
     @property
@@ -76,6 +81,16 @@ def terms(kernel: Dict[str, Any]) -> Dict[str, float]:
     return out
 
 
+def on_chip(kernel: Dict[str, Any]) -> float:
+    """Of each launch the busiest unit."""
+    return sum(max(t["us"] for name, t in launch["terms"].items() if name in ("issue", "wavefronts") or name.startswith("pipe."))
+               for launch in kernel["launches"])
+
+
+def moved(kernel: Dict[str, Any]) -> float:
+    return sum(launch["terms"]["dram"]["amount"] for launch in kernel["launches"])
+
+
 def explained(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
     x, y = terms(ours), terms(theirs)
     name = max(x, key=lambda k: x[k] - y[k])
@@ -103,7 +118,7 @@ def compared(warpburg: str, shared: Path, accuracy: str, part: str, row: Dict[st
     text = hlo.read_text(encoding="utf-8")
     first, second = ours["launches"][0], theirs["launches"][0]
     return Row(file, part, group_of(text), scale_of(file), ours["us"], theirs["us"], sum(k["work"] for k in ours["launches"]), second["work"], first["binds"],
-               second["binds"], len(ours["launches"]), explained(ours, theirs)), ""
+               second["binds"], len(ours["launches"]), on_chip(ours), on_chip(theirs), moved(ours), moved(theirs), explained(ours, theirs)), ""
 
 
 def mean(ratios: Sequence[float]) -> float:
@@ -120,10 +135,15 @@ def report(rows: List[Row]) -> str:
             ratios = sorted(r.ratio for r in some)
             bytes_bound = [r for r in some if r.binds == r.their_binds == "dram"]
             out.append(f"{group}, {name}: {len(some)} kernels, modelled time over XLA's: geometric mean {mean(ratios):.3f}, without launches "
-                       f"{mean([r.work / r.their_work for r in some if r.work > 0 < r.their_work]):.3f}; at most 1.01 in "
+                       f"{mean([r.work / r.their_work for r in some if r.work > 0 < r.their_work]):.3f}, on chip "
+                       f"{mean([r.chip / r.their_chip for r in some if r.chip > 0 < r.their_chip]):.3f}; at most 1.01 in "
                        f"{100 * sum(r <= 1.01 for r in ratios) / len(ratios):.1f} %; deciles "
                        f"{' '.join(f'{ratios[min(len(ratios) * d // 10, len(ratios) - 1)]:.2f}' for d in (1, 5, 9))}; bound by bytes in both: "
                        f"{len(bytes_bound)}, of them above 1.01: {sum(r.ratio > 1.01 for r in bytes_bound)}")
+        all_of = [r for r in rows if r.group == group]
+        large = [r.bytes / r.their_bytes for r in all_of if r.their_bytes >= 1 << 20]
+        out.append(f"{group}: {len(all_of)} kernels, at most 1.01 in {100 * sum(r.ratio <= 1.01 for r in all_of) / len(all_of):.1f} %; bytes over XLA's, of "
+                   f"{len(large)} that move 1 MiB or more: geometric mean {mean(large):.3f}, above 1.02 in {sum(x > 1.02 for x in large)}")
     out.append("bound by: " + ", ".join(f"{k} {n}" for k, n in Counter(r.binds for r in rows).most_common()))
     out.append(f"worst {SHOWN}:")
     for r in sorted(rows, key=lambda r: -r.ratio)[:SHOWN]:
@@ -137,6 +157,7 @@ def main() -> int:
     p.add_argument("warpburg", nargs="?", default="")
     p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     p.add_argument("--set", default=",".join(SETS), dest="sets")
+    p.add_argument("--group", default="", help="only kernels of this group")
     p.add_argument("--every", type=int, default=1)
     p.add_argument("--from", type=int, default=0, dest="first")
     p.add_argument("--scale", default="LMS-")
@@ -154,6 +175,8 @@ def main() -> int:
         with open(o.shared / "anchors" / f"{part}.tsv", encoding="utf-8", newline="") as lines:
             rows_of = [r for r in csv.DictReader(lines, delimiter="\t") if r["status"] == "ok"]
         some = [r for r in rows_of if o.only in r["file"] and scale_of(r["file"]) in o.scale]
+        if o.group:
+            some = [r for r in some if group_of((o.shared / "corpus" / part / r["file"]).read_text(encoding="utf-8")) == o.group]
         work += [(part, r) for r in some[o.first::o.every]]
     rows: List[Row] = []
     left: Counts[str] = Counter()
