@@ -167,7 +167,9 @@ SOFTWARE = [                                 # conversions that machines have fr
 ]
 
 # --- lower: the machine's conversions, two at a time; they saturate where HLO has nan and infinity ------------------------------------
-HARDWARE = [
+HARDWARE = [                                 # a value that is clamped to the type's largest ones is what saturates
+    rewrite(cvt.f8e4m3fn.f32(min.f32(max.f32(a, -448.0), 448.0)), cvtsat.f8e4m3fn.f32(a)),
+    rewrite(cvt.f8e5m2.f32(min.f32(max.f32(a, -57344.0), 57344.0)), cvtsat.f8e5m2.f32(a)),
     rewrite(cvt.f8e4m3fn.f32(a),             cvtsat.f8e4m3fn.f32(select.f32(gt.f32(abs.f32(a), 464.0), NAN, a))),
     rewrite(cvt.f8e5m2.f32(a),               select.f8e5m2(ge.f32(a, 61440.0), bits.f8e5m2.u8(0x7c), select.f8e5m2(le.f32(a, -61440.0), bits.f8e5m2.u8(0xfc),
                                                  cvtsat.f8e5m2.f32(a)))),
