@@ -307,6 +307,41 @@ static bool exchange_results(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRang
     return false;
 }
 
+/* Clocks until threads have combined what each has of a result, in all reductions of a shared range. */
+static double sharing(const PartRange *r, const TgTarget *t)
+{
+    const PartLayout *l = &r->choice->best[0].layout;
+    const double alu = tg_rate(t, "latency.alu")->value;
+    double each = 0, n = 0;
+    for (int64_t k = part_layout_part(l, PART_LANE, true); k > 1; k /= 2)
+        each += tg_rate(t, "latency.shuffle")->value + alu;
+    if (part_layout_part(l, PART_WARP, true) > 1)
+        each += tg_rate(t, "latency.barrier")->value + 2 * tg_rate(t, "latency.shared")->value;
+    if (part_layout_part(l, PART_CLUSTER, true) > 1) each += 3 * tg_rate(t, "latency.cluster")->value;
+    for (uint32_t k = 0; k < r->n_stages; k++) n += r->stages[k].kind == PART_REDUCE ? r->stages[k].n_reduces : 0;
+    return n * each;
+}
+
+/* A few elements whose reductions have a few terms: a thread of each that takes all terms by itself may be done before
+ * threads have told each other theirs, as the parameters of a small model in an optimiser's step. */
+static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
+                            const HloInstruction *const *updates)
+{
+    const int64_t *trips = part_trips(a, p->fusion->body);
+    int64_t most = 1, stored = 0;
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        most = WBB_MAX(most, trips[p->roots[o].i->id]);
+        stored = WBB_MAX(stored, p->buffers[p->n_operands + o].elements);
+    }
+    if (most > p->reduce_straight || stored > tg_tune(t, "loop.block", 0)->value) return false;
+    if (shared->stages[shared->n_stages - 1].kind != PART_MAP) return false;
+    if ((double)(most * tg_tune(t, "layout.term", 0)->value) >= sharing(shared, t)) return false;
+    p->reduced = NULL;
+    p->kernels[0] = part_ranges(a, p, t, updates, NULL);
+    part_choose(cx, a, p, &p->kernels[0], t, NULL);
+    return true;
+}
+
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
     PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .flush = options.flush,
@@ -361,6 +396,9 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         p.kind = "exchange", p.why_kind = exchanged;
         return p;
     }
+    if (shares && n_shared == 1 && !rest && !scanned && !options.layout &&
+        loop_is_shorter(cx, a, &p, shared[0], target, updates))
+        return p;
     if (shares) {
         share_kernels(cx, a, &p, shared, n_shared, others, target, updates, options.layout);
         return p;
