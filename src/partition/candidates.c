@@ -48,8 +48,8 @@ typedef struct {
     const TgTarget *t;
     const PartRates *r;
     /* numbers of patterns/layouts.py */
-    int64_t vectors, most_padding, warps, reduced_warps, registers, whole_registers, kept_registers, few_terms, blocks,
-        beam, max_terms, max_code, max_shared, tie, usual_block, start_warps, start_registers, clusters;
+    int64_t vectors, small, most_padding, warps, reduced_warps, registers, whole_registers, kept_registers, few_terms,
+        blocks, beam, max_terms, max_code, max_shared, tie, usual_block, start_warps, start_registers, clusters;
     struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
     WbbMap seen;      /* hashes of sizes */
     int64_t *sizes;   /* of the candidate that is being made */
@@ -68,6 +68,14 @@ static int64_t take(int64_t *rest, int64_t wish)
     const int64_t n = WBB_MIN(wish, *rest);
     *rest = up(*rest, n);
     return n;
+}
+
+/* Reduced lanes are a power of two, of which the last ones may have no element. */
+static int64_t take_lanes(const PartDim *d, int64_t *rest, int64_t wish)
+{
+    if (!d->reduced || *rest >= wish) return take(rest, wish);
+    *rest = 1;
+    return wish;
 }
 
 /* The dimension that loops has as many terms a thread as no other level takes; another reduced one unrolls its terms
@@ -102,10 +110,10 @@ static void complete_dim(Choosing *c, const Wish *x, uint32_t d, int64_t *s)
     } else if (dim->reduced && !c->w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
         share_terms(c, x, d, up(up(rest, x->lanes[d] * x->warps[d]), splits), s);
         rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
-        s[PART_LANE] = take(&rest, x->lanes[d]);
+        s[PART_LANE] = take_lanes(dim, &rest, x->lanes[d]);
         s[PART_WARP] = take(&rest, x->warps[d]);
     } else {
-        s[PART_LANE] = take(&rest, x->lanes[d]);
+        s[PART_LANE] = take_lanes(dim, &rest, x->lanes[d]);
         s[PART_WARP] = take(&rest, x->warps[d]);
         if (dim->reduced) share_terms(c, x, d, up(rest, splits), s);
         else if (d == x->kept_dim) s[PART_REGISTER] = WBB_MIN(x->kept_registers, rest);
@@ -166,6 +174,15 @@ static bool is_legal(const Choosing *c, PartNeeds *needs)
     *needs = part_needs(c->r, c->w, c->sizes);
     if (terms > 1 && (needs->code > (double)c->max_code || needs->registers > c->t->regs)) return false;
     return needs->shared <= (double)c->max_shared;
+}
+
+/* Of its sizes, those of kept or reduced dimensions alone, if both are not counted. */
+static double elements(const PartWork *w, bool kept, bool reduced)
+{
+    double n = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (w->dims[d].reduced ? reduced : kept) n *= (double)w->dims[d].size;
+    return n;
 }
 
 static int64_t *copy(WbbArena *a, const int64_t *items, size_t n)
@@ -410,16 +427,46 @@ static void vary_lanes(Choosing *c, uint32_t vector_dim, int64_t vector)
                 x.kept_dim = short_dim(c, &x);
                 x.kept_registers = x.kept_dim == NONE ? 1 : after_lanes(c, &x, x.kept_dim);
                 consider_lanes(c, &x);
+                if (x.kept_dim == NONE || elements(c->w, true, false) >= c->t->sms) continue;
+                x.kept_dim = NONE, x.kept_registers = 1; /* a block each: an SM alone gets few bytes in a time */
+                consider_lanes(c, &x);
             }
+}
+
+/* In a small space, a thread with all terms of a result in straight code, whatever lanes read side by side: that has
+ * one latency of memory, and none of shuffles. */
+static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
+{
+    const uint32_t n = c->w->n_dims;
+    Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
+              .vector_dim = vector_dim, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .split_dim = NONE,
+              .splits = 1, .registers = c->max_terms, .whole = true};
+    if (c->w->scan || elements(c->w, true, true) > (double)c->small) return;
+    if (elements(c->w, false, true) > (double)c->max_terms) return;
+    int64_t lanes = c->t->warp;
+    for (uint32_t d = n; d-- > 0;) {
+        const int64_t room = c->w->dims[d].size / (d == vector_dim ? vector : 1);
+        x.lanes[d] = c->w->dims[d].reduced ? 1 : WBB_MIN(lanes, room);
+        lanes /= x.lanes[d];
+    }
+    x.loop_dim = longest(c, &x, NONE);
+    for (int64_t warps = 1; warps <= c->start_warps; warps *= c->start_warps) {
+        wish_warps(c, &x, warps, 1, NONE);
+        consider(c, &x);
+    }
 }
 
 static void make_lanes(Choosing *c)
 {
     vary_lanes(c, NONE, 1);
+    consider_alone(c, NONE, 1);
     for (uint32_t d = c->w->n_dims; d-- > 0;) {
         if (!is_contiguous(c->w, d) && (d != c->w->n_dims - 1 || c->w->packed_group <= 1)) continue;
         int64_t vector = widest_vector(c, d);
-        for (int64_t k = 1; k < c->vectors && vector > 1; k++, vector /= 2) vary_lanes(c, d, vector);
+        for (int64_t k = 1; k < c->vectors && vector > 1; k++, vector /= 2) {
+            vary_lanes(c, d, vector);
+            consider_alone(c, d, vector);
+        }
     }
 }
 
@@ -463,7 +510,9 @@ static void preferences(const Choosing *c, const Candidate *x, int64_t *key)
 /* The candidate that is taken; *equal: how many are within the tie. */
 static uint32_t choose(const Choosing *c, uint32_t first, uint32_t *equal)
 {
-    const double most = c->all.items[first].price.us * (1 + (double)c->tie / 1000);
+    const PartPrice *least = &c->all.items[first].price;
+    const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY]; /* which every layout takes */
+    const double most = least->us + work * (double)c->tie / 1000;
     int64_t best_key[PREFERENCES], key[PREFERENCES];
     uint32_t best = first;
     preferences(c, &c->all.items[first], best_key);
@@ -481,34 +530,12 @@ static uint32_t choose(const Choosing *c, uint32_t first, uint32_t *equal)
     return best;
 }
 
-/* The innermost dimension stands first: the lowest digits of lanes, warps and blocks are its own. */
-static PartLayout layout_of(const Choosing *c, const int64_t *sizes)
-{
-    const uint32_t n = c->w->n_dims;
-    PartLayout l = {.dims = WBB_NEW_N(c->a, PartDim, n + 1u), .n_dims = n};
-    for (uint32_t k = 0; k < n; k++) {
-        const uint32_t d = n - 1 - k;
-        const PartLevel *order = part_level_order(c->w, &c->w->dims[d]);
-        PartDim *x = &l.dims[k];
-        *x = c->w->dims[d];
-        x->n_factors = 0;
-        for (int p = 0; p < PART_LEVELS; p++) {
-            const int64_t size = sizes[d * PART_LEVELS + order[p]];
-            if (size > 1) x->factors[x->n_factors++] = (PartFactor){.level = order[p], .size = size};
-        }
-    }
-    bool any = false;
-    for (uint32_t k = 0; k < n; k++) any = any || l.dims[k].n_factors;
-    if (!any) l.dims[0].factors[l.dims[0].n_factors++] = (PartFactor){.level = PART_GRID, .size = 1};
-    return l;
-}
-
 static PartPriced priced(const Choosing *c, uint32_t number)
 {
     const Candidate *x = &c->all.items[number];
-    PartPriced p = {.layout = layout_of(c, x->sizes), .price = x->price, .decides = PART_DRAM};
+    PartPriced p = {.layout = part_layout_of(c->a, c->w, x->sizes), .price = x->price, .decides = PART_DRAM};
     for (int k = 0; k < PART_TERMS; k++)
-        if (k != PART_LAUNCH && p.price.term[k] > p.price.term[p.decides]) p.decides = (PartTerm)k;
+        if (k < PART_LATENCY && p.price.term[k] > p.price.term[p.decides]) p.decides = (PartTerm)k;
     return p;
 }
 
@@ -518,9 +545,8 @@ static void read_numbers(Choosing *c)
 {
     const TgTarget *t = c->t;
     c->vectors = tuned(t, "layout.vectors"), c->most_padding = tuned(t, "layout.padding");
-    double elements = 1;
-    for (uint32_t d = 0; d < c->w->n_dims; d++) elements *= (double)c->w->dims[d].size;
-    if (elements <= (double)tuned(t, "layout.small")) c->most_padding = tuned(t, "layout.padding.small");
+    c->small = tuned(t, "layout.small");
+    if (elements(c->w, true, true) <= (double)c->small) c->most_padding = tuned(t, "layout.padding.small");
     c->warps = tuned(t, "layout.warps"), c->reduced_warps = tuned(t, "layout.reduced_warps");
     c->registers = tuned(t, "layout.registers"), c->whole_registers = tuned(t, "layout.registers.whole");
     c->kept_registers = tuned(t, "layout.kept_registers");
@@ -560,16 +586,4 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
     for (uint32_t k = 0; k < n && choice.n < PART_BEST; k++)
         if (best[k] != taken) choice.best[choice.n++] = priced(&c, best[k]);
     return choice;
-}
-
-void part_print_choice(WbbBuf *out, const PartChoice *c)
-{
-    wbb_putf(out, "  layouts: %u priced, %u about as cheap as the chosen one, which stands first\n", c->candidates,
-             c->equal);
-    for (uint32_t k = 0; k < c->n; k++) {
-        const PartPriced *x = &c->best[k];
-        wbb_putf(out, "    %.2f us, %s %.2f: ", x->price.us, part_term_name[x->decides], x->price.term[x->decides]);
-        part_layout_print(out, &x->layout);
-        wbb_put(out, "\n");
-    }
 }

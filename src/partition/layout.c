@@ -89,7 +89,8 @@ uint32_t part_layout_threads(const PartLayout *l)
     return (uint32_t)WBB_MIN(all, d->size / vector + part_layout_tail(l)); /* the last ones of one block are left out */
 }
 
-/* The product of the factors reaches the size, and would not with one less of the outermost. */
+/* The product of the factors reaches the size, and would not with one less of the outermost. Reduced lanes are a power
+ * of two: of those that stand outermost the last ones may have no element. */
 static void check_cover(WbbCx *cx, WbbArena *a, const PartLayout *l, const PartDim *d)
 {
     const PartFactor *v = part_factor(d, PART_VECTOR);
@@ -119,6 +120,7 @@ static void check_cover(WbbCx *cx, WbbArena *a, const PartLayout *l, const PartD
                          part_level_name[outermost->level], (long long)outer, what, (long long)needed);
     if (outer < needed)
         part_layout_fail(cx, d->column, "%s: the factors do not cover the %s", d->name, what);
+    if (outermost && d->reduced && outermost->level == PART_LANE) return;
     if (outer > needed && outermost)
         part_layout_fail(cx, outermost->column, "%s %lld: %lld cover%s the %s", part_level_name[outermost->level],
                          (long long)outer, (long long)needed, needed == 1 ? "s" : "", what);

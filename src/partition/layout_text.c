@@ -5,7 +5,7 @@
  *
  *     rows: grid 8192; columns: vector 4, lane 32, warp 2, register 4
  */
-#include "partition/partition.h"
+#include "partition/pricing.h"
 
 #include <string.h>
 
@@ -202,5 +202,17 @@ void part_layout_print(WbbBuf *out, const PartLayout *l)
             comma = ", ";
             semicolon = "; ";
         }
+    }
+}
+
+void part_print_choice(WbbBuf *out, const PartChoice *c)
+{
+    wbb_putf(out, "  layouts: %u priced, %u about as cheap as the chosen one, which stands first\n", c->candidates,
+             c->equal);
+    for (uint32_t k = 0; k < c->n; k++) {
+        const PartPriced *x = &c->best[k];
+        wbb_putf(out, "    %.2f us, %s %.2f: ", x->price.us, part_term_name[x->decides], x->price.term[x->decides]);
+        part_layout_print(out, &x->layout);
+        wbb_put(out, "\n");
     }
 }

@@ -3,7 +3,7 @@
  * Needs a description of the work and the sizes of all levels; leaves microseconds, by term. With t the terms that
  * overlap
  *
- *     us = launch + split + tail + (sum t^4)^(1/4)
+ *     us = launch + latency + split + tail + (sum t^4)^(1/4)
  *
  * A maximum would make plateaus: where DRAM binds, 64 blocks would look as good as 256. The root is two square roots,
  * which IEEE 754 rounds correctly, so that a price has the same bits on every machine.
@@ -16,7 +16,7 @@
 #include <math.h>
 
 const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",    "issue", "pipe", "L1",
-                                                 "fill", "chain", "split", "tail", "launch"};
+                                                 "fill", "chain", "split", "tail", "latency", "launch"};
 
 struct PartRates {
     const TgTarget *target;
@@ -62,6 +62,28 @@ const PartLevel *part_level_order(const PartWork *w, const PartDim *d)
     if (d->reduced && w->scan) return of_scan;
     if (w->orders) return w->orders[d - w->dims];
     return d->reduced && !w->commutes ? in_order : apart;
+}
+
+/* The innermost dimension stands first: the lowest digits of lanes, warps and blocks are its own. */
+PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes)
+{
+    const uint32_t n = w->n_dims;
+    PartLayout l = {.dims = WBB_NEW_N(a, PartDim, n + 1u), .n_dims = n};
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t d = n - 1 - k;
+        const PartLevel *order = part_level_order(w, &w->dims[d]);
+        PartDim *x = &l.dims[k];
+        *x = w->dims[d];
+        x->n_factors = 0;
+        for (int p = 0; p < PART_LEVELS; p++) {
+            const int64_t size = sizes[d * PART_LEVELS + order[p]];
+            if (size > 1) x->factors[x->n_factors++] = (PartFactor){.level = order[p], .size = size};
+        }
+    }
+    bool any = false;
+    for (uint32_t k = 0; k < n; k++) any = any || l.dims[k].n_factors;
+    if (!any) l.dims[0].factors[l.dims[0].n_factors++] = (PartFactor){.level = PART_GRID, .size = 1};
+    return l;
 }
 
 /* --- counts ------------------------------------------------------------------------------------------------------- */
@@ -416,15 +438,21 @@ static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const
     p->term[PART_SPLIT] += again.chain / r->clock;
 }
 
-/* busiest: blocks of the busiest SM; warps: of a block. */
-static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, double busiest, double warps, double waves)
+/* The terms of an SM, as the profile has them (src/price/report.c): the mean over SMs, and for those that have a block
+ * more than others the tail, which nothing overlaps with. warps: of a block. */
+static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, double blocks, double warps, double waves)
 {
-    p->term[PART_ISSUE] = busiest * warps * x->slots / (r->issue * r->clock);
-    p->term[PART_PIPE] = busiest * warps * x->clocks / r->clock;
-    p->term[PART_L1] = busiest * warps * x->wavefronts / r->clock;
-    p->term[PART_FILL] *= busiest / r->clock;
-    p->term[PART_CHAIN] = waves * x->chain / r->clock;
-    p->term[PART_TAIL] = waves > 1 ? x->chain / 2 / r->clock : 0;
+    const double sms = r->target->sms, each = WBB_MAX(blocks / sms, 1.0);
+    const double chain = x->chain / r->clock, latency = WBB_MIN(x->chain, r->dram_latency) / r->clock;
+    p->term[PART_ISSUE] = each * warps * x->slots / (r->issue * r->clock);
+    p->term[PART_PIPE] = each * warps * x->clocks / r->clock;
+    p->term[PART_L1] = each * warps * x->wavefronts / r->clock;
+    p->term[PART_FILL] *= each / r->clock;
+    p->term[PART_CHAIN] = waves * chain - latency;
+    double busiest = 0;
+    for (int k = PART_ISSUE; k <= PART_FILL; k++) busiest = WBB_MAX(busiest, p->term[k]);
+    p->term[PART_TAIL] = WBB_MIN(busiest * (ceiling(each) / each - 1), chain);
+    p->term[PART_LATENCY] = latency;
     p->term[PART_LAUNCH] = r->launch;
 }
 
@@ -445,8 +473,8 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     PartPrice p = {0};
     Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu};
     const double sms = r->target->sms, warps = ceiling(c.threads / r->target->warp);
-    const double busiest = ceiling(c.blocks / sms), at_once = resident(r, needs, &c);
-    const double waves = ceiling(c.blocks / (sms * at_once)), blocks_an_sm = WBB_MIN(busiest, at_once);
+    const double at_once = resident(r, needs, &c), waves = ceiling(c.blocks / (sms * at_once));
+    const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / sms), at_once);
     double accesses = 0; /* of an iteration */
     for (uint32_t k = 0; k < w->n_loads; k++) {
         add_access(&p, &x, r, w, &w->loads[k], sizes, &c, blocks_an_sm, false);
@@ -465,7 +493,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
     x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
     add_split(&p, r, w, &c);
-    add_warps(&p, r, &x, busiest, warps, waves);
+    add_warps(&p, r, &x, c.blocks, warps, waves);
     add_terms(&p);
     return p;
 }
@@ -488,8 +516,8 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
     PartNeeds needs = {.shared = shared};
     for (int s = 0; s < 2; s++) needs.registers = WBB_MAX(needs.registers, part_needs(r, &w[s], sizes[s]).registers);
     const double sms = r->target->sms, warps = ceiling(c.threads / r->target->warp);
-    const double busiest = ceiling(c.blocks / sms), at_once = resident(r, &needs, &c);
-    const double waves = ceiling(c.blocks / (sms * at_once)), blocks_an_sm = WBB_MIN(busiest, at_once);
+    const double at_once = resident(r, &needs, &c), waves = ceiling(c.blocks / (sms * at_once));
+    const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / sms), at_once);
     for (int s = 0; s < 2; s++) {
         const Counts of = count(&w[s], sizes[s]);
         for (uint32_t k = 0; k < w[s].n_loads; k++)
@@ -505,7 +533,7 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
         x.chain += w[s].term_latency + (w[s].n_loads ? r->dram_latency : 0);
     }
     x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
-    add_warps(&p, r, &x, busiest, warps, waves);
+    add_warps(&p, r, &x, c.blocks, warps, waves);
     add_terms(&p);
     return p;
 }

@@ -65,10 +65,11 @@ typedef enum {
     PART_PIPE,  /* its busiest pipe */
     PART_L1,    /* its wavefronts of L1 and shared memory */
     PART_FILL,  /* bytes that L2 gives to it */
-    PART_CHAIN, /* latencies of a thread, one after the other, times waves of blocks */
+    PART_CHAIN, /* latencies of a thread, one after the other, times waves of blocks, less PART_LATENCY */
     PART_PARALLEL,
     PART_SPLIT = PART_PARALLEL, /* partial results of blocks, and the ticket */
-    PART_TAIL,  /* blocks that end when no others are left */
+    PART_TAIL,  /* SMs that have a block less than others wait */
+    PART_LATENCY, /* of memory, until the first bytes come: nothing overlaps with it */
     PART_LAUNCH,
     PART_TERMS
 } PartTerm;
@@ -123,6 +124,7 @@ double part_price_by_work(const PartRates *r, const PartPrice *p);
 /* The levels of a dimension from the inside out: those of a reduced one whose terms keep their order stand in the order
  * of PartLevel. */
 const PartLevel *part_level_order(const PartWork *w, const PartDim *d); /* [PART_LEVELS] */
+PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes); /* [n_dims * PART_LEVELS] */
 void part_print_choice(WbbBuf *out, const PartChoice *c);
 
 #endif
