@@ -9,6 +9,7 @@
 #include "pipe/stats.h"
 
 #include "index/index.h"
+#include "partition/pricing.h"
 
 #include <string.h>
 
@@ -125,6 +126,26 @@ static const char *rules_of(WbbArena *a, const PipeResult *r)
     return b.text;
 }
 
+/* The layouts that were chosen by price, of kernels whose threads share terms. */
+static void put_layouts(WbbBuf *out, const PartPlan *p)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartKernel *kernel = &p->kernels[k];
+        const PartChoice *choice = kernel->n_ranges ? kernel->ranges[0].choice : NULL;
+        if (!choice || !choice->n) continue;
+        if (!any) wbb_json_open(out, "layouts", '[');
+        any = true;
+        WbbBuf text = wbb_buf(out->arena);
+        part_layout_print(&text, &choice->best[0].layout);
+        wbb_json_open(out, NULL, '{');
+        wbb_json_text(out, "layout", text.text);
+        wbb_json_putf(out, "us", "%.4f", choice->best[0].price.us);
+        wbb_json_close(out, '}');
+    }
+    if (any) wbb_json_close(out, ']');
+}
+
 static void describe_launches(Job *j)
 {
     const Bundle *b = j->r.bundle;
@@ -153,6 +174,7 @@ static void describe_launches(Job *j)
     wbb_json_uint(&out, "warps", s->launched);
     wbb_json_uint(&out, "loops", f.loops);
     wbb_json_uint(&out, "launches", s->n_launches);
+    put_layouts(&out, &j->r.plan);
     wbb_json_uint(&out, "bytes_min", pipe_bytes_min(&j->r.fusion));
     if (f.known && s->n_launches < 2) wbb_json_uint(&out, "bytes_code", (f.loaded + f.stored + f.updated) * threads);
     s->facts = out.text;
