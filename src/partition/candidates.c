@@ -70,14 +70,6 @@ static int64_t take(int64_t *rest, int64_t wish)
     return n;
 }
 
-/* Reduced lanes are a power of two, of which the last ones may have no element. */
-static int64_t take_lanes(const PartDim *d, int64_t *rest, int64_t wish)
-{
-    if (!d->reduced || *rest >= wish) return take(rest, wish);
-    *rest = 1;
-    return wish;
-}
-
 /* The dimension that loops has as many terms a thread as no other level takes; another reduced one unrolls its terms
  * where there is room for them in straight code, else blocks have one each. */
 static void share_terms(Choosing *c, const Wish *x, uint32_t d, int64_t most, int64_t *s)
@@ -110,10 +102,10 @@ static void complete_dim(Choosing *c, const Wish *x, uint32_t d, int64_t *s)
     } else if (dim->reduced && !c->w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
         share_terms(c, x, d, up(up(rest, x->lanes[d] * x->warps[d]), splits), s);
         rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
-        s[PART_LANE] = take_lanes(dim, &rest, x->lanes[d]);
+        s[PART_LANE] = take(&rest, x->lanes[d]);
         s[PART_WARP] = take(&rest, x->warps[d]);
     } else {
-        s[PART_LANE] = take_lanes(dim, &rest, x->lanes[d]);
+        s[PART_LANE] = take(&rest, x->lanes[d]);
         s[PART_WARP] = take(&rest, x->warps[d]);
         if (dim->reduced) share_terms(c, x, d, up(rest, splits), s);
         else if (d == x->kept_dim) s[PART_REGISTER] = WBB_MIN(x->kept_registers, rest);

@@ -120,7 +120,7 @@ static void check_cover(WbbCx *cx, WbbArena *a, const PartLayout *l, const PartD
                          part_level_name[outermost->level], (long long)outer, what, (long long)needed);
     if (outer < needed)
         part_layout_fail(cx, d->column, "%s: the factors do not cover the %s", d->name, what);
-    if (outermost && d->reduced && outermost->level == PART_LANE) return;
+    if (outermost && d->reduced && outermost->level == PART_LANE && needed > 1) return;
     if (outer > needed && outermost)
         part_layout_fail(cx, outermost->column, "%s %lld: %lld cover%s the %s", part_level_name[outermost->level],
                          (long long)outer, (long long)needed, needed == 1 ? "s" : "", what);

@@ -327,15 +327,17 @@ static double sharing(const PartRange *r, const TgTarget *t)
 static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
                             const HloInstruction *const *updates)
 {
-    const int64_t *trips = part_trips(a, p->fusion->body);
-    int64_t most = 1, stored = 0;
-    for (uint32_t o = 0; o < p->n_outputs; o++) {
-        most = WBB_MAX(most, trips[p->roots[o].i->id]);
+    const HloComputation *body = p->fusion->body;
+    const int64_t *trips = part_trips(a, body);
+    int64_t terms = 0, stored = 0; /* of a thread; saturated */
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        if (trips[k] > 1 && body->instructions[k]->opcode == HLO_REDUCE)
+            terms = WBB_MIN(terms, p->reduce_straight) + WBB_MIN(trips[k], p->reduce_straight + 1);
+    for (uint32_t o = 0; o < p->n_outputs; o++)
         stored = WBB_MAX(stored, p->buffers[p->n_operands + o].elements);
-    }
-    if (most > p->reduce_straight || stored > tg_tune(t, "loop.block", 0)->value) return false;
+    if (terms > p->reduce_straight || stored > tg_tune(t, "loop.block", 0)->value) return false;
     if (shared->stages[shared->n_stages - 1].kind != PART_MAP) return false;
-    if ((double)(most * tg_tune(t, "layout.term", 0)->value) >= sharing(shared, t)) return false;
+    if ((double)(terms * tg_tune(t, "layout.term", 0)->value) >= sharing(shared, t)) return false;
     p->reduced = NULL;
     p->kernels[0] = part_ranges(a, p, t, updates, NULL);
     part_choose(cx, a, p, &p->kernels[0], t, NULL);

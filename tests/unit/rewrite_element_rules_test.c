@@ -216,6 +216,8 @@ static void element_body(WbbCx *cx, void *arg)
                           SC_PRED, exact);
         }
     }
+    element_trial(cx, e, "cvt.f8e4m3fn.f32(min.f32(max.f32(load %f32[0], -448.0), 448.0))", SC_F8E4M3FN, exact);
+    element_trial(cx, e, "cvt.f8e5m2.f32(min.f32(max.f32(load %f32[0], -57344.0), 57344.0))", SC_F8E5M2, exact);
     element_trial(cx, e, "bnot.pred(bnot.pred(load %pred[0]))", SC_PRED, exact);
     element_trial(cx, e, "hypot.f32(load %f32[0], load %f32[1])", SC_F32, sc_budget(OP_HYPOT, SC_F32, e->accuracy));
     element_trial(cx, e, "fma.bf16(load %bf16[0], load %bf16[1], load %bf16[2])", SC_BF16, exact);
