@@ -33,6 +33,7 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.slots.iteration',  value=4, off=0,      because='counter, addresses, comparison, branch'),
     tune('layout.slots.mask',       value=4, off=0,      because='comparison, branch, zero where it is absent, select'),
     tune('layout.special',          value=2, off=0,      because='instructions of the unit of roots and exponentials in a function'),
+    tune('layout.term',             value=5, off=0,      because='clocks of a term that one thread loads and adds, one after the other, beside its others'),
     tune('layout.regs.base',        value=24, off=0,     because='addresses, counters, indices of a thread'),
     tune('layout.run.32',           value=70, off=100,   because='percent of the DRAM rate that runs of 32 bytes reach: pages are opened for parts of them'),
     tune('layout.run.64',           value=85, off=100,   because='percent of the DRAM rate that runs of 64 bytes reach'),
