@@ -181,7 +181,8 @@ static void test_random(void **state)
 }
 
 /* Spaces for which a model that priced tens of thousands of layouts each found these times of an H200, with rates that
- * differ a little from ours, and the latency of memory, 0.33, which overlapped there: few candidates lose little. `part` of the chosen layout's text. */
+ * differ a little from ours, and the latency of memory, 0.33, which overlapped there: few candidates lose little.
+ * `part` of the chosen layout's text. */
 static void test_known(void **state)
 {
     WbbCx *cx = *state;
