@@ -13,6 +13,8 @@ a line that is no longer true is a failure. Priced programs run on a GPU too, wh
 Then NAME.L.gpu.hlo as XLA cut it (`fuse --like xla`): as many kernels, library calls and bytes as modules/xla.tsv counts, and no fault in those
 that are small enough to run.
 
+Then dots of every order of dimensions on a GPU, by cuBLAS (tests/fake_cublas.c) where they are one product.
+
 Then program.json with one thing changed, in all places: RUN and FUZZER (build/tests/program_fuzz) read it or refuse it at a place, and never
 crash; faults of the data flow are found. Ends with `N passed, M failed`; a module counts once for each target. Needs numpy but for the last part.
 """
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 import copy
 import csv
+import itertools
 import json
 import os
 import re
@@ -186,6 +189,56 @@ def all_like_xla(tests: Programs, every: int) -> None:
         judged += kernels
     print(f"{len(rows)} programs as XLA cut them, {judged} kernels of these judged")
 
+# --- products on a GPU ------------------------------------------------------------------------------------------------------------------------
+def dots() -> Iterator[Tuple[str, bool]]:
+    """(module, whether its dot is one product): every order of dimensions of three arrays, with and without a batch, and groups of dimensions."""
+    def module(x: str, y: str, z: str, attributes: str) -> str:
+        return f"HloModule m\nENTRY m {{\n  x = {x} parameter(0)\n  y = {y} parameter(1)\n  ROOT z = {z} dot(x, y), {attributes}\n}}\n"
+
+    def order(at: Tuple[int, ...]) -> str:
+        return "{" + ",".join(map(str, at)) + "}"
+
+    for a, b, c in itertools.product(((1, 0), (0, 1)), repeat=3):
+        for k, l in itertools.product((0, 1), repeat=2):
+            x, y = ("5,7" if k else "7,5"), ("7,3" if l == 0 else "3,7")
+            contracted = f"lhs_contracting_dims={{{k}}}, rhs_contracting_dims={{{l}}}"
+            yield module(f"f32[{x}]{order(a)}", f"f32[{y}]{order(b)}", f"f32[5,3]{order(c)}", contracted), True
+    batch = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"
+    for a, b, c in itertools.product(itertools.permutations(range(3)), ((2, 1, 0), (0, 2, 1), (1, 0, 2)), itertools.permutations(range(3))):
+        # one of the two dimensions of each matrix is the fastest
+        fine = a[0] != 0 and b[0] != 0 and c[0] != 0
+        yield module(f"bf16[4,5,7]{order(a)}", f"bf16[4,7,3]{order(b)}", f"f32[4,5,3]{order(c)}", batch), fine
+    yield module("f64[2,3,8]{2,1,0}", "f64[8,4]{1,0}", "f64[2,3,4]{2,1,0}", "lhs_contracting_dims={2}, rhs_contracting_dims={0}"), True
+    yield module("f64[2,3,8]{2,0,1}", "f64[8,4]{1,0}", "f64[2,3,4]{2,1,0}", "lhs_contracting_dims={2}, rhs_contracting_dims={0}"), False
+    yield module("f32[2,3,8]{2,1,0}", "f32[3,8,4]{2,1,0}", "f32[2,4]{1,0}", "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}"), True
+    yield module("f32[2,3,8]{2,1,0}", "f32[3,8,4]{2,1,0}", "f32[2,4]{1,0}", "lhs_contracting_dims={2,1}, rhs_contracting_dims={1,0}"), False
+    yield module("f32[9]{0}", "f32[9]{0}", "f32[]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"), True
+    yield module("f32[9]{0}", "f32[6]{0}", "f32[9,6]{1,0}", "lhs_contracting_dims={}, rhs_contracting_dims={}"), True
+    yield module("f32[0,9]{1,0}", "f32[9,6]{1,0}", "f32[0,6]{1,0}", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"), False
+    yield module("s32[5,9]{1,0}", "s32[9,6]{1,0}", "s32[5,6]{1,0}", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"), False
+
+
+def products(tests: Programs) -> None:
+    """Each dot as a library call: computed by cuBLAS, which is tests/fake_cublas.c, or on the host, inside the bounds of the module."""
+    os.environ["WARPBURG_LIBCUBLAS"] = str(Path(os.environ["WARPBURG_LIBCUDA"]).parent / "libfake_cublas.so")
+    for text, fine in dots():
+        with tempfile.TemporaryDirectory() as made:
+            file = Path(made, "m.hlo")
+            file.write_text(text)
+            p = tests.cli.call("fuse", str(file), "-o", str(Path(made, "p")))
+            if p.returncode == 0:
+                p = tests.cli.call("run", str(Path(made, "p")), "--on", "gpu", "--check", "--json")
+            facts = json.loads(p.stdout) if p.returncode == 0 else {}
+            right = facts and facts["whole_skipped"] is None and facts["whole_outside"] == 0 and facts["library"] == 1 and facts["blas"] == fine
+            tests.check(bool(right), f"product, by cuBLAS {fine}: {p.stderr[-200:]} {facts}\n{text}")
+    os.environ["FAKE_CUBLAS_FAIL"] = "13"
+    with tempfile.TemporaryDirectory() as made:
+        Path(made, "m.hlo").write_text(next(dots())[0])
+        tests.cli.call("fuse", str(Path(made, "m.hlo")), "-o", str(Path(made, "p")))
+        p = tests.cli.call("run", str(Path(made, "p")), "--on", "gpu")
+        tests.check(p.returncode == 1 and "cuBLAS: cublasGemmStridedBatchedEx: status 13" in p.stderr, f"a product that fails: {p.stderr}")
+    del os.environ["FAKE_CUBLAS_FAIL"], os.environ["WARPBURG_LIBCUBLAS"]
+
 
 # --- program.json with one thing changed ------------------------------------------------------------------------------------------------------
 def places(value, path: Tuple = ()) -> Iterator[Tuple]:
@@ -291,6 +344,7 @@ def main() -> int:
     args = p.parse_args()
     tests = Programs(args)
     bad_programs(tests, args)
+    products(tests)
     if (tests.modules / "xla.tsv").exists():
         all_like_xla(tests, args.every)
     names = [f.name[:-len(".S.hlo")] for f in sorted(tests.modules.glob("*.S.hlo")) if args.only in f.name]

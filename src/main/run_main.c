@@ -32,7 +32,9 @@ const Command main_run_bundle = {
 static const Command *const commands[] = {&main_run_bundle, &main_eval, NULL};
 
 static const Example variables[] = {
-    {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"}, {0}};
+    {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"},
+    {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads for matrix products, instead of libcublas.so.13, .12 or .11"},
+    {0}};
 
 static const Program program = {
     .name = "warpburg-run",

@@ -26,6 +26,7 @@ static void release_all(WbbCx *cx, void *arg)
 void prog_machine_free(WbbCx *cx, ProgMachine *m)
 {
     if (!m->gpu) return;
+    if (m->blas) gpu_blas_close(cx, m->blas);
     while (m->loaded.n) gpu_unload(m->loaded.items[--m->loaded.n]);
     while (m->taken.n) wbb_guard(cx, release_all, m); /* memory that the driver does not take back is left */
     gpu_close(m->gpu);
@@ -57,6 +58,15 @@ const void *prog_bytes(WbbCx *cx, const ProgMachine *m, WbbArena *a, uint64_t fr
     void *out = wbb_alloc(a, (size_t)bytes + BEHIND);
     gpu_read(cx, m->gpu, out, from, bytes);
     return out;
+}
+
+bool prog_multiply(WbbCx *cx, ProgMachine *m, const GpuProduct *p, uint64_t x, uint64_t y, uint64_t z)
+{
+    if (!m->gpu || m->without_blas) return false;
+    if (!m->blas) m->blas = gpu_blas_open(cx, m->arena, m->gpu);
+    m->without_blas = !m->blas;
+    if (m->blas) gpu_multiply(cx, m->blas, m->stream, p, x, y, z);
+    return m->blas != NULL;
 }
 
 /* --- kernels on a GPU --------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
  */
 #include "program/run.h"
 #include "program/machine.h"
+#include "program/product.h"
 
 #include <string.h>
 
@@ -205,15 +206,38 @@ static void run_kernel(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, u
     r->v.max_ulp = WBB_MAX(r->v.max_ulp, v.max_ulp);
 }
 
+/* A dot on a GPU by cuBLAS; false: it is none, or cuBLAS is not there. */
+static bool run_product(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, const HloComputation *c)
+{
+    const HloInstruction *dot = c->root;
+    const ProgValue *values[3] = {[2] = &f->c->values[s->makes[0]]};
+    uint64_t at[2];
+    GpuProduct p;
+    bool exchanged;
+    if (!r->machine->gpu || dot->opcode != HLO_DOT || c->n_parameters != s->n_reads) return false;
+    for (uint32_t k = 0; k < 2; k++) {
+        if (k >= dot->n_operands || dot->operands[k]->opcode != HLO_PARAMETER) return false;
+        const uint32_t value = s->reads[dot->operands[k]->number];
+        values[k] = &f->c->values[value];
+        at[k] = address(r, f, value);
+    }
+    if (!prog_product(a, dot, values, &p, &exchanged)) return false;
+    return prog_multiply(r->cx, r->machine, &p, at[exchanged], at[!exchanged], address(r, f, s->makes[0]));
+}
+
 static void run_library(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)
 {
     const Loaded *l = load(r, f, s);
     const double since = wbb_now_ms();
+    r->v.library++;
+    if (run_product(r, a, f, s, l->kernel.module->entry)) {
+        r->v.blas++;
+        return;
+    }
     const void **inputs = WBB_NEW_N(a, const void *, s->n_reads + 1);
     for (uint32_t k = 0; k < s->n_reads; k++) inputs[k] = logical_of(r, a, f, s->reads[k]);
     const EvResult *out = ev_run(r->cx, a, l->kernel.module->entry, inputs, EV_PLAIN);
     for (uint32_t k = 0; k < s->n_makes; k++) set_logical(r, a, f, s->makes[k], out->outputs[k].data);
-    r->v.library++;
     r->v.ms_library += wbb_now_ms() - since;
     double least = 1e30; /* of a dot: at least the products of one result, so this estimate is high */
     for (uint32_t k = 0; k < s->n_reads; k++) least = WBB_MIN(least, (double)f->c->values[s->reads[k]].bytes);

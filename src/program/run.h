@@ -27,6 +27,7 @@ typedef struct {
 typedef struct {
     bool checked, on_gpu;      /* as ProgRun.run says */
     uint64_t kernels, library, copies, iterations; /* that ran; kernels: steps, each of which may be several launches */
+    uint64_t blas;             /* library calls that cuBLAS computed on a GPU; the others are computed on the host */
     uint64_t judged;           /* kernels whose outputs were compared with the bounds */
     int64_t compared, outside; /* their elements */
     double max_ulp;            /* largest distance of their outputs from the evaluation in f64 on their inputs */

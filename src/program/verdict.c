@@ -13,7 +13,10 @@ void prog_put_verdict(WbbBuf *b, const char *name, const ProgVerdict *v)
 {
     wbb_putf(b, "%s: %" PRIu64 " kernels, %" PRIu64 " library calls, %" PRIu64 " copies and %" PRIu64
              " iterations of loops ran", name, v->kernels, v->library, v->copies, v->iterations);
-    if (v->on_gpu) wbb_putf(b, " on a GPU%s", v->library ? ", the library calls on the host" : "");
+    if (v->on_gpu) wbb_put(b, " on a GPU");
+    if (v->blas) wbb_putf(b, ", %" PRIu64 " library calls by cuBLAS", v->blas);
+    if (v->on_gpu && v->library > v->blas)
+        wbb_putf(b, ", %" PRIu64 " library calls on the host", v->library - v->blas);
     if (v->moved) wbb_putf(b, "; %" PRIu64 " kernels were run out of place and copied", v->moved);
     wbb_put(b, "\n");
     if (v->first) wbb_putf(b, "%s: fault: %s\n", name, v->first);
@@ -38,6 +41,7 @@ void prog_put_verdict_json(WbbBuf *b, const char *name, const ProgModule *p, con
     wbb_json_bool(b, "on_gpu", v->on_gpu);
     wbb_json_uint(b, "kernels", v->kernels);
     wbb_json_uint(b, "library", v->library);
+    wbb_json_uint(b, "blas", v->blas);
     wbb_json_uint(b, "copies", v->copies);
     wbb_json_uint(b, "iterations", v->iterations);
     wbb_json_uint(b, "moved", v->moved);

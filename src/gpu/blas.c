@@ -1,0 +1,140 @@
+/* blas.c: one product of matrices on the stream of a run.
+ *
+ * Needs: a context, and cuBLAS. Leaves: the product enqueued. Sums of 16-bit floats stay in f32 to the end: cuBLAS may
+ * otherwise add parts of them in 16 bits.
+ *
+ *     f32[64,256] x f32[256,128], row-major: cublasGemmStridedBatchedEx(.., 128, 64, 256, .., y, 128, x, 256, z, 128)
+ */
+#include "gpu/blas.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUM_F32 = 68, SUM_F64 = 70, NOT_TURNED = 0, TURNED = 1, ANY_ALGORITHM = -1, NO_NARROW_SUMS = 16 };
+
+#define BLAS_FUNCTIONS(X)                                                                                              \
+    X(cublasCreate_v2, (void **handle))                                                                                \
+    X(cublasDestroy_v2, (void *handle))                                                                                \
+    X(cublasSetStream_v2, (void *handle, void *stream))                                                                \
+    X(cublasSetMathMode, (void *handle, int mode))                                                                     \
+    X(cublasGemmStridedBatchedEx,                                                                                      \
+      (void *handle, int turn_a, int turn_b, int m, int n, int k, const void *alpha, const void *a, int type_a,         \
+       int lda, long long stride_a, const void *b, int type_b, int ldb, long long stride_b, const void *beta, void *c,          \
+       int type_c, int ldc, long long stride_c, int batch, int compute, int algorithm))
+
+#define MEMBER(NAME, PARAMETERS) int(*NAME) PARAMETERS;
+struct GpuBlas {
+    BLAS_FUNCTIONS(MEMBER)
+    const GpuContext *context;
+    void *library, *handle;
+};
+
+/* cudaDataType of an HLO type; -1: cuBLAS is not asked. */
+static int number_of(const char *type)
+{
+    static const struct {
+        const char *type;
+        int number;
+    } rows[] = {{"f32", 0}, {"f64", 1}, {"f16", 2}, {"bf16", 14}};
+    for (size_t k = 0; k < WBB_LEN(rows); k++)
+        if (!strcmp(rows[k].type, type)) return rows[k].number;
+    return -1;
+}
+
+bool gpu_blas_takes(const GpuProduct *p)
+{
+    const int64_t sizes[] = {p->m, p->n, p->k, p->batch, p->x_step, p->y_step, p->z_step};
+    const bool same = !strcmp(p->type, p->result);
+    for (size_t k = 0; k < WBB_LEN(sizes); k++)
+        if (sizes[k] < 1 || sizes[k] > INT32_MAX) return false;
+    return number_of(p->type) >= 0 && (same || (!strcmp(p->result, "f32") && strcmp(p->type, "f64")));
+}
+
+static void check(WbbCx *cx, int status, const char *call)
+{
+    if (status) wbb_fail(cx, (WbbLoc){0}, "cuBLAS: %s: status %d", call, status);
+}
+
+static void *library(void)
+{
+    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"};
+    const char *chosen = getenv("WARPBURG_LIBCUBLAS");
+    if (chosen && *chosen) return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+    void *found = NULL;
+    for (size_t k = 0; !found && k < WBB_LEN(names); k++) found = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
+    return found;
+}
+
+static void create(WbbCx *cx, void *arg)
+{
+    GpuBlas *b = arg;
+    check(cx, b->cublasCreate_v2(&b->handle), "cublasCreate");
+    check(cx, b->cublasSetMathMode(b->handle, NO_NARROW_SUMS), "cublasSetMathMode");
+}
+
+GpuBlas *gpu_blas_open(WbbCx *cx, WbbArena *a, const GpuContext *c)
+{
+    GpuBlas *b = WBB_NEW(a, GpuBlas);
+    b->context = c;
+    b->library = library();
+    if (!b->library) return NULL;
+    bool all = true;
+    void *at;
+#define FIND(NAME, PARAMETERS)          \
+    at = dlsym(b->library, #NAME);      \
+    memcpy(&b->NAME, &at, sizeof at);   \
+    all = all && at;
+    BLAS_FUNCTIONS(FIND)
+#undef FIND
+    if (!all) {
+        dlclose(b->library);
+        return NULL;
+    }
+    gpu_inside(cx, c, create, b);
+    return b;
+}
+
+static void destroy(WbbCx *cx, void *arg)
+{
+    const GpuBlas *b = arg;
+    (void)cx;
+    b->cublasDestroy_v2(b->handle); /* an error of it is ignored */
+}
+
+void gpu_blas_close(WbbCx *cx, GpuBlas *b)
+{
+    if (b->handle) wbb_guard(cx, destroy, b);
+    dlclose(b->library);
+}
+
+typedef struct {
+    const GpuBlas *b;
+    void *stream;
+    const GpuProduct *p;
+    uint64_t x, y, z;
+} Multiply;
+
+static void multiply(WbbCx *cx, void *arg)
+{
+    const Multiply *m = arg;
+    const GpuProduct *p = m->p;
+    const GpuBlas *b = m->b;
+    const int type = number_of(p->type);
+    const float one_f32 = 1, zero_f32 = 0;
+    const double one_f64 = 1, zero_f64 = 0;
+    const bool wide = !strcmp(p->type, "f64");
+    check(cx, b->cublasSetStream_v2(b->handle, m->stream), "cublasSetStream");
+    check(cx, b->cublasGemmStridedBatchedEx(
+                  b->handle, p->x_turned ? TURNED : NOT_TURNED, p->y_turned ? TURNED : NOT_TURNED, (int)p->m, (int)p->n,
+                  (int)p->k, wide ? (const void *)&one_f64 : &one_f32, (const void *)(uintptr_t)m->x, type,
+                  (int)p->x_step, p->batch_x, (const void *)(uintptr_t)m->y, type, (int)p->y_step, p->batch_y,
+                  wide ? (const void *)&zero_f64 : &zero_f32, (void *)(uintptr_t)m->z, number_of(p->result),
+                  (int)p->z_step, p->batch_z, (int)p->batch, wide ? SUM_F64 : SUM_F32, ANY_ALGORITHM),
+          "cublasGemmStridedBatchedEx");
+}
+
+void gpu_multiply(WbbCx *cx, const GpuBlas *b, void *stream, const GpuProduct *p, uint64_t x, uint64_t y, uint64_t z)
+{
+    gpu_inside(cx, b->context, multiply, &(Multiply){b, stream, p, x, y, z});
+}

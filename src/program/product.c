@@ -1,0 +1,97 @@
+/* product.c: which dots are one product of matrices, or a batch of them, in the memory that they have.
+ *
+ * Needs: a verified dot and the orders of its arrays. Leaves: sizes and steps. The dimensions of an array are in
+ * groups: batch, free, contracted; each group must lie in memory as one dimension.
+ *
+ *     f32[2,3,8] dot with f32[8,4], contracting {2} and {0}: groups {2,3} and {8}: 6 x 8 times 8 x 4
+ */
+#include "program/product.h"
+
+#include <string.h>
+
+enum { BATCH, FREE, CONTRACTED, GROUPS };
+
+typedef struct {
+    int64_t size, step; /* of a group, in elements; the step of a group of size 1 says nothing */
+} Group;
+
+static bool holds(HloInts list, int64_t k)
+{
+    for (uint32_t i = 0; i < list.n; i++)
+        if (list.items[i] == k) return true;
+    return false;
+}
+
+static void steps_of(const ProgValue *v, int64_t *step)
+{
+    int64_t next = 1;
+    for (int k = 0; k < v->rank; k++) {
+        step[v->minor_to_major[k]] = next;
+        next *= v->dims[v->minor_to_major[k]];
+    }
+}
+
+/* Dimensions, major first, as one; false: they do not follow each other in memory. */
+static bool join(const ProgValue *v, const int64_t *step, const int64_t *dims, uint32_t n, Group *g)
+{
+    *g = (Group){1, 1};
+    for (uint32_t k = n; k-- > 0;) {
+        const int64_t size = v->dims[dims[k]];
+        if (size == 1) continue;
+        if (g->size == 1) g->step = step[dims[k]];
+        else if (step[dims[k]] != g->step * g->size) return false;
+        g->size *= size;
+    }
+    return true;
+}
+
+static bool operand_groups(WbbArena *a, const ProgValue *v, HloInts batch, HloInts contracted, Group *g)
+{
+    int64_t *step = WBB_NEW_N(a, int64_t, v->rank + 1), *rest = WBB_NEW_N(a, int64_t, v->rank + 1);
+    uint32_t n = 0;
+    steps_of(v, step);
+    for (int k = 0; k < v->rank; k++)
+        if (!holds(batch, k) && !holds(contracted, k)) rest[n++] = k;
+    return join(v, step, batch.items, batch.n, &g[BATCH]) && join(v, step, rest, n, &g[FREE]) &&
+           join(v, step, contracted.items, contracted.n, &g[CONTRACTED]);
+}
+
+/* A matrix whose dimension of stride 1 is the rows, or with *turned the columns. */
+static bool matrix(Group rows, Group columns, bool *turned, int64_t *step)
+{
+    *turned = rows.size > 1 && rows.step != 1;
+    const Group inner = *turned ? columns : rows, outer = *turned ? rows : columns;
+    *step = outer.size > 1 ? outer.step : inner.size;
+    return (inner.size == 1 || inner.step == 1) && *step >= inner.size;
+}
+
+bool prog_product(WbbArena *a, const HloInstruction *dot, const ProgValue *const values[3], GpuProduct *p,
+                  bool *exchanged)
+{
+    const HloDotDims d = hlo_dot_dims(a, dot);
+    const ProgValue *z = values[2];
+    Group of[2][GROUPS], result[GROUPS];
+    if (dot->n_operands != 2 || hlo_attribute(a, dot, "algorithm") || strcmp(values[0]->type, values[1]->type) ||
+        !operand_groups(a, values[0], d.lhs_batch, d.lhs_contracting, of[0]) ||
+        !operand_groups(a, values[1], d.rhs_batch, d.rhs_contracting, of[1]))
+        return false;
+    int64_t *step = WBB_NEW_N(a, int64_t, z->rank + 1), *dims = WBB_NEW_N(a, int64_t, z->rank + 1);
+    const uint32_t n_left = (uint32_t)values[0]->rank - d.lhs_batch.n - d.lhs_contracting.n;
+    steps_of(z, step);
+    for (int k = 0; k < z->rank; k++) dims[k] = k;
+    const uint32_t n = d.lhs_batch.n;
+    if (!join(z, step, dims, n, &result[BATCH]) || !join(z, step, dims + n, n_left, &result[FREE]) ||
+        !join(z, step, dims + n + n_left, (uint32_t)z->rank - n - n_left, &result[CONTRACTED]))
+        return false;
+    const Group left = result[FREE], right = result[CONTRACTED]; /* the free dimensions of both */
+    *exchanged = left.size > 1 && left.step != 1;
+    const Group *x = of[*exchanged], *y = of[!*exchanged];
+    bool turned;
+    *p = (GpuProduct){.type = values[0]->type, .result = z->type, .m = x[FREE].size, .n = y[FREE].size,
+                      .k = x[CONTRACTED].size, .batch = result[BATCH].size, .batch_x = x[BATCH].step,
+                      .batch_y = y[BATCH].step, .batch_z = result[BATCH].step};
+    return matrix(x[FREE], x[CONTRACTED], &p->x_turned, &p->x_step) &&
+           matrix(y[CONTRACTED], y[FREE], &p->y_turned, &p->y_step) &&
+           matrix(*exchanged ? right : left, *exchanged ? left : right, &turned, &p->z_step) && !turned &&
+           gpu_blas_takes(p);
+}

@@ -1,0 +1,18 @@
+/* product.h: a dot of a program as one product of matrices.
+ *
+ *     GpuProduct p;
+ *     if (prog_product(arena, dot, values, &p)) ..      // z = x y, or with p.exchanged y and x
+ */
+#ifndef PROG_PRODUCT_H
+#define PROG_PRODUCT_H
+
+#include "gpu/blas.h"
+#include "hlo/hlo.h"
+#include "program/program.h"
+
+/* values: of the left operand, the right one and the result, with their orders of dimensions. *exchanged: x of the
+ * product is the right operand. False: it is none, or cuBLAS has it not. */
+bool prog_product(WbbArena *a, const HloInstruction *dot, const ProgValue *const values[3], GpuProduct *p,
+                  bool *exchanged);
+
+#endif
