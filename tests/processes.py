@@ -100,7 +100,8 @@ class Suite:
         ptxas = self.script(f"ptxas{number}{words[0]}", f"echo $$ > {pid}.new", f"mv {pid}.new {pid}", "exec sleep 100")
         name = f"{words[0]}, signal {number}"
         p = subprocess.Popen([self.wb, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             env={**os.environ, "WARPBURG_PTXAS": ptxas, "TMPDIR": str(temporary)})
+                             env={**os.environ, "WARPBURG_PTXAS": ptxas, "TMPDIR": str(temporary)},
+                             preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None)
         try:
             self.check(f"{name}: ptxas starts", wait_for(pid.exists))
             p.send_signal(number)
