@@ -19,9 +19,9 @@ enum { SUM_F32 = 68, SUM_F64 = 70, NOT_TURNED = 0, TURNED = 1, ANY_ALGORITHM = -
     X(cublasSetStream_v2, (void *handle, void *stream))                                                                \
     X(cublasSetMathMode, (void *handle, int mode))                                                                     \
     X(cublasGemmStridedBatchedEx,                                                                                      \
-      (void *handle, int turn_a, int turn_b, int m, int n, int k, const void *alpha, const void *a, int type_a,         \
-       int lda, long long stride_a, const void *b, int type_b, int ldb, long long stride_b, const void *beta, void *c,          \
-       int type_c, int ldc, long long stride_c, int batch, int compute, int algorithm))
+      (void *handle, int turn_a, int turn_b, int m, int n, int k, const void *alpha, const void *a, int type_a,        \
+       int lda, long long stride_a, const void *b, int type_b, int ldb, long long stride_b, const void *beta,          \
+       void *c, int type_c, int ldc, long long stride_c, int batch, int compute, int algorithm))
 
 #define MEMBER(NAME, PARAMETERS) int(*NAME) PARAMETERS;
 struct GpuBlas {
@@ -56,12 +56,20 @@ static void check(WbbCx *cx, int status, const char *call)
     if (status) wbb_fail(cx, (WbbLoc){0}, "cuBLAS: %s: status %d", call, status);
 }
 
+static const char *setting(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* The system's cuBLAS calls the system's driver. */
 static void *library(void)
 {
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"};
-    const char *chosen = getenv("WARPBURG_LIBCUBLAS");
-    if (chosen && *chosen) return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+    const char *chosen = setting("WARPBURG_LIBCUBLAS");
     void *found = NULL;
+    if (chosen) return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+    if (setting("WARPBURG_LIBCUDA")) return NULL;
     for (size_t k = 0; !found && k < WBB_LEN(names); k++) found = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
     return found;
 }
@@ -69,8 +77,8 @@ static void *library(void)
 static void create(WbbCx *cx, void *arg)
 {
     GpuBlas *b = arg;
-    check(cx, b->cublasCreate_v2(&b->handle), "cublasCreate");
-    check(cx, b->cublasSetMathMode(b->handle, NO_NARROW_SUMS), "cublasSetMathMode");
+    if (b->cublasCreate_v2(&b->handle)) b->handle = NULL;
+    else check(cx, b->cublasSetMathMode(b->handle, NO_NARROW_SUMS), "cublasSetMathMode");
 }
 
 GpuBlas *gpu_blas_open(WbbCx *cx, WbbArena *a, const GpuContext *c)
@@ -92,7 +100,9 @@ GpuBlas *gpu_blas_open(WbbCx *cx, WbbArena *a, const GpuContext *c)
         return NULL;
     }
     gpu_inside(cx, c, create, b);
-    return b;
+    if (b->handle) return b;
+    dlclose(b->library);
+    return NULL;
 }
 
 static void destroy(WbbCx *cx, void *arg)
@@ -104,7 +114,7 @@ static void destroy(WbbCx *cx, void *arg)
 
 void gpu_blas_close(WbbCx *cx, GpuBlas *b)
 {
-    if (b->handle) wbb_guard(cx, destroy, b);
+    wbb_guard(cx, destroy, b);
     dlclose(b->library);
 }
 

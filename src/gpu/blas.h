@@ -1,7 +1,7 @@
 /* blas.h: products of matrices by cuBLAS, which is loaded at run time: libcublas.so.13, .12 or .11, or the library that
- * the environment variable WARPBURG_LIBCUBLAS names.
+ * the environment variable WARPBURG_LIBCUBLAS names; with a driver that WARPBURG_LIBCUDA names, that one alone.
  *
- *     GpuBlas *b = gpu_blas_open(cx, arena, context);            // NULL: there is none
+ *     GpuBlas *b = gpu_blas_open(cx, arena, context);            // NULL: there is none that works
  *     if (gpu_blas_takes(&p)) gpu_multiply(cx, b, stream, &p, x, y, z);
  *
  * Source: the cuBLAS documentation, cublasGemmStridedBatchedEx.

@@ -20,7 +20,7 @@ static const Example variables[] = {
     {"WARPBURG_PTXAS", "the ptxas that assembles PTX, instead of the one on PATH or in /usr/local/cuda/bin"},
     {"WARPBURG_LIBDEVICE", "the libdevice that functions are linked from, instead of that of the CUDA toolkit"},
     {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"},
-    {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads for matrix products, instead of libcublas.so.13, .12 or .11"},
+    {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads, instead of the system's; with WARPBURG_LIBCUDA the only one"},
     {0}};
 
 static const Program program = {

@@ -33,7 +33,7 @@ static const Command *const commands[] = {&main_run_bundle, &main_eval, NULL};
 
 static const Example variables[] = {
     {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"},
-    {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads for matrix products, instead of libcublas.so.13, .12 or .11"},
+    {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads, instead of the system's; with WARPBURG_LIBCUDA the only one"},
     {0}};
 
 static const Program program = {
