@@ -4,7 +4,8 @@
     random_scatters.py WARPBURG WARPBURG_RUN [--count N] [--seed S] [--folder DIR]
 
 Fusions follow from seeds S, S + 1, .. (fuzz/random_scatter_text.py): any rank, dimension numbers, type and combiner, several operands, what is
-computed before and after. Each is compiled for two targets and runs in the cases of RUNS, under an order of blocks and warps that depends on the seed. For
+computed before and after; every fifth is a select-and-scatter (fuzz/random_pooling_text.py).
+Each is compiled for two targets and runs in the cases of RUNS, under an order of blocks and warps that depends on the seed. For
 the first target it is compiled with --deterministic, too: updates are combined in the order of the text, and all orders of blocks give the same bits. A
 fusion that is declined for a reason of ALLOWED is counted apart, one declined for any other has failed. Texts of those that fail stay in DIR. Ends with
 `N passed, M failed`.
@@ -23,11 +24,13 @@ from typing import Dict, List, Sequence, Tuple
 
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "fuzz"))
+from random_pooling_text import generate_pooling  # noqa: E402
 from random_scatter_text import generate  # noqa: E402
 from warpburg_cli import MAIN, TARGETS, Cli  # noqa: E402
 
 RUNS = ("nepst", "e", "en")     # cases of inputs: of the first target, of the second, and of the first with --deterministic
 ORDERS = ("forward", "reverse", "shuffle:3")
+POOLING = 5     # one in so many seeds is a select-and-scatter
 ALLOWED: Dict[str, str] = {r"type: .*combined in order: elements share bytes": "updates in their order, of elements that share bytes",
                            r"operation: .*no scalar operation|operation: \S+ of ": "an operation that no kernel has at the type"}
 Outcome = Tuple[str, str]  # passed, declined or failed; why
@@ -88,7 +91,7 @@ def main(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
 
         def both(seed: int) -> List[Tuple[int, str, str, Outcome]]:
-            text = generate(seed)
+            text = generate_pooling(seed) if seed % POOLING == 0 else generate(seed)
             return [(seed, text, target, judge(compiler, runner, Path(name), seed, text, target, cases, how))
                     for target, cases, how in ((MAIN, RUNS[0], ()), (others[seed % len(others)], RUNS[1], ()), (MAIN, RUNS[2], ("--deterministic",)))]
 

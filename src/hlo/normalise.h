@@ -95,6 +95,10 @@ HloInstruction *hlo_new_reshape(HloBuilder *b, HloInstruction *x, uint32_t rank,
 /* x itself for the identity */
 HloInstruction *hlo_new_transpose(HloBuilder *b, HloInstruction *x, const int64_t *permutation);
 HloInstruction *hlo_new_column(HloBuilder *b, HloInstruction *matrix, int64_t column); /* [n,k] to [n,1] */
+/* slices [rank], which the instruction keeps; x itself if they are all of it */
+HloInstruction *hlo_new_slice(HloBuilder *b, HloInstruction *x, const HloSlice *slices);
+/* paddings [rank], which the instruction keeps */
+HloInstruction *hlo_new_pad(HloBuilder *b, HloInstruction *x, HloInstruction *value, const HloPadding *paddings);
 HloInstruction *hlo_new_concatenate(HloBuilder *b, uint32_t n, HloInstruction *const *parts, int64_t dimension);
 HloInstruction *hlo_new_reduce(HloBuilder *b, HloInstruction *x, HloInstruction *init, const int64_t *dimensions,
                                uint32_t n, HloComputation *c);

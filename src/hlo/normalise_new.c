@@ -125,6 +125,37 @@ HloInstruction *hlo_new_column(HloBuilder *b, HloInstruction *matrix, int64_t co
     return i;
 }
 
+HloInstruction *hlo_new_slice(HloBuilder *b, HloInstruction *x, const HloSlice *slices)
+{
+    const HloShape *s = x->shape;
+    int64_t dims[HLO_RANK_LIMIT];
+    bool whole = true;
+    for (uint32_t d = 0; d < s->rank; d++) {
+        dims[d] = (slices[d].limit - slices[d].start + slices[d].stride - 1) / slices[d].stride;
+        whole = whole && dims[d] == s->dims[d];
+    }
+    if (whole) return x;
+    HloInstruction *i = hlo_new(b, HLO_SLICE, array(b, s->type, s->rank, dims), 1, &x);
+    i->slices = slices;
+    i->n_windows = s->rank;
+    return i;
+}
+
+HloInstruction *hlo_new_pad(HloBuilder *b, HloInstruction *x, HloInstruction *value, const HloPadding *paddings)
+{
+    const HloShape *s = x->shape;
+    int64_t dims[HLO_RANK_LIMIT];
+    for (uint32_t d = 0; d < s->rank; d++) {
+        const HloPadding *p = &paddings[d];
+        dims[d] = s->dims[d] + (s->dims[d] ? s->dims[d] - 1 : 0) * p->interior + p->low + p->high;
+    }
+    HloInstruction *operands[] = {x, value};
+    HloInstruction *i = hlo_new(b, HLO_PAD, array(b, s->type, s->rank, dims), 2, operands);
+    i->paddings = paddings;
+    i->n_windows = s->rank;
+    return i;
+}
+
 HloInstruction *hlo_new_concatenate(HloBuilder *b, uint32_t n, HloInstruction *const *parts, int64_t dimension)
 {
     if (n == 1) return parts[0];

@@ -1,17 +1,20 @@
-/* normalise_window: select-and-scatter as a reduce-window and a scatter.
+/* normalise_window: select-and-scatter as a gather of its windows, or as a scatter.
  *
  * Needs: a verified HLO module. Leaves: a reduce-window of two inputs, the operand and the linear index of each of its
- * elements, that computes which element each window selects; and a scatter of the source to those indices, into an
- * array of the initial value. The alternative, a search per element among the windows that hold it, needs no atomics
- * but reads each window once per element.
+ * elements, that computes which element each window selects; a window that lies entirely in the padding selects index
+ * -1, which belongs to no element. Then, where few windows hold an element: for each place that one of them can have,
+ * from the first window to the last, a selection of the combined value where the window has selected this element.
+ * Nothing is written twice, and the order is that of the windows. Else, a scatter of the source to the indices, into
+ * an array of the initial value; it drops -1, and if windows neither overlap nor reach into padding, all indices differ
+ * and the scatter has unique_indices=true.
  *
- * A window that lies entirely in the padding selects index -1, which is out of range: the scatter drops it. If windows
- * neither overlap nor reach into padding, all indices differ, and the scatter has unique_indices=true: it then needs no
- * atomics either.
+ * Element x of a dimension is in the windows x' = (x + low) / stride - k, for k = 0 .. (size - 1) / stride: an array of
+ * windows is padded so that its element 0 is the x' of x = 0, repeated stride times, and cut to the operand's size.
  *
  *     select-and-scatter(f32[4] x, f32[2] s, f32[] z), window={size=2 stride=2}, select=ge, scatter=add
  *         n = s32[4] iota(), w = (f32[2], s32[2]) reduce-window(x, n, 0, -1), window={..}, to_apply=(ge on pairs)
- *         f32[4] scatter(broadcast(z), s32[2,1] reshape(w.1), s), .., unique_indices=true, to_apply=add
+ *         found = s32[4] reshape(s32[2,2] broadcast(w.1)), from = f32[4] reshape(f32[2,2] broadcast(s))
+ *         select(compare(found, n), EQ, map(broadcast(z), from, add), broadcast(z))
  */
 #include "hlo/normalise.h"
 
@@ -82,20 +85,95 @@ static bool is_select_and_scatter(const HloInstruction *i)
            computation_of(i, "scatter");
 }
 
-static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
+/* The combination has a copy for each window that may hold an element: beyond these, a scatter is shorter. */
+enum { MOST_COVERS = 64 };
+
+/* Windows that may hold one element; 0: too many, or they are no gather. */
+static int64_t covers(const HloInstruction *i)
 {
-    if (!is_select_and_scatter(i)) return NULL;
-    HloInstruction *x = hlo_mapped(b, i->operands[0]), *source = hlo_mapped(b, i->operands[1]),
-                   *init = hlo_mapped(b, i->operands[2]);
-    const int64_t n = hlo_elements(x->shape), n_windows = hlo_elements(source->shape), column[] = {n_windows, 1};
-    const ScType index = n > INT32_MAX ? SC_I64 : SC_I32;
-    HloComputation *c = chooser(b, computation_of(i, "select"), x->shape->type, index);
-    if (!c) return NULL;
-    HloInstruction *indices = hlo_new_reshape(b, hlo_new_iota(b, index, 1, &n, 0), x->shape->rank, x->shape->dims);
-    HloInstruction *found = hlo_new_get_tuple_element(b, select_in_windows(b, i, x, indices, c), 1);
-    HloInstruction *start = hlo_new_splat(b, hlo_new_convert(b, init, x->shape->type), 1, &n),
-                   *rows = hlo_new_reshape(b, found, 2, column);
-    HloInstruction *operands[] = {start, rows, hlo_new_reshape(b, source, 1, &n_windows)};
+    int64_t n = 1;
+    if (i->operands[1]->shape->type != i->shape->type || i->shape->rank == HLO_RANK_LIMIT) return 0;
+    if (!hlo_elements(i->shape) || !hlo_elements(i->operands[1]->shape)) return 0;
+    for (uint32_t d = 0; d < i->n_windows; d++) {
+        const HloWindow *w = &i->windows[d];
+        if (w->size > MOST_COVERS * w->stride) return 0;
+        n *= (w->size - 1) / w->stride + 1;
+        if (n > MOST_COVERS) return 0;
+    }
+    return n;
+}
+
+/* Rounds down, also below 0. */
+static int64_t divided(int64_t x, int64_t by) { return x >= 0 ? x / by : -((by - 1 - x) / by); }
+
+/* An array of windows at each element of the operand i: that of the window at `places` among those that may hold the
+ * element, `none` where there is no such window. */
+static HloInstruction *at_elements(HloBuilder *b, const HloInstruction *i, HloInstruction *x, HloInstruction *none,
+                                   const int64_t *places)
+{
+    const uint32_t rank = i->n_windows;
+    HloPadding *paddings = WBB_NEW_N(b->arena, HloPadding, rank);
+    HloSlice *slices = WBB_NEW_N(b->arena, HloSlice, rank);
+    bool whole = true;
+    int64_t dims[HLO_RANK_LIMIT];
+    for (uint32_t d = 0; d < rank; d++) {
+        const HloWindow *w = &i->windows[d];
+        const int64_t size = i->shape->dims[d], first = divided(w->low, w->stride),
+                      n = divided(size - 1 + w->low, w->stride) - first + 1, start = w->low - first * w->stride;
+        paddings[d] = (HloPadding){places[d] - first, n - x->shape->dims[d] - places[d] + first, 0};
+        slices[d] = (HloSlice){start, start + size, 1};
+        whole = whole && paddings[d].low == 0 && paddings[d].high == 0;
+    }
+    if (!whole) x = hlo_new_pad(b, x, none, paddings);
+    for (uint32_t d = 0; d < rank; d++) { /* [.., n, ..] to [.., n, stride, ..] to [.., n * stride, ..] */
+        const int64_t stride = i->windows[d].stride;
+        if (stride == 1) continue;
+        int64_t from[HLO_RANK_LIMIT];
+        for (uint32_t k = 0; k <= rank; k++) {
+            dims[k] = k == d + 1 ? stride : x->shape->dims[k <= d ? k : k - 1];
+            if (k < rank) from[k] = k <= d ? k : k + 1;
+        }
+        const HloShape *split = hlo_make_array(b->arena, x->shape->type, rank + 1, dims);
+        HloInstruction *repeated = hlo_new_broadcast(b, x, split, from, rank);
+        memcpy(dims, x->shape->dims, rank * sizeof *dims);
+        dims[d] *= stride;
+        x = hlo_new_reshape(b, repeated, rank, dims);
+    }
+    return hlo_new_slice(b, x, slices);
+}
+
+/* The elements of the operand, each with what the windows that have selected it bring. */
+static HloInstruction *gather(HloBuilder *b, const HloInstruction *i, HloInstruction *indices, HloInstruction *found,
+                              HloInstruction *source, HloInstruction *init, int64_t n_covers)
+{
+    const HloShape *s = indices->shape;
+    HloInstruction *sum = hlo_new_splat(b, init, s->rank, s->dims), *none = hlo_new_scalar(b, s->type, -1);
+    int64_t *all = WBB_NEW_N(b->arena, int64_t, s->rank);
+    for (uint32_t d = 0; d < s->rank; d++) all[d] = d;
+    for (int64_t n = n_covers; n-- > 0;) {
+        int64_t places[HLO_RANK_LIMIT], rest = n;
+        for (uint32_t d = s->rank; d-- > 0;) {
+            const int64_t covered = (i->windows[d].size - 1) / i->windows[d].stride + 1;
+            places[d] = rest % covered, rest /= covered;
+        }
+        HloInstruction *selected = at_elements(b, i, found, none, places),
+                       *operands[] = {sum, at_elements(b, i, source, init, places)};
+        HloInstruction *more = hlo_new(b, HLO_MAP, sum->shape, 2, operands);
+        more->dimensions = all, more->n_dimensions = s->rank;
+        hlo_set_computation(b, more, "to_apply", b->made[computation_of(i, "scatter")->id]);
+        sum = hlo_new_select(b, hlo_new_compare(b, HLO_EQ, selected, indices), more, sum);
+    }
+    return sum;
+}
+
+/* The source at the indices that the windows have selected. */
+static HloInstruction *scatter(HloBuilder *b, const HloInstruction *i, HloInstruction *found, HloInstruction *source,
+                               HloInstruction *init)
+{
+    const HloShape *s = i->shape;
+    const int64_t n = hlo_elements(s), n_windows = hlo_elements(source->shape), column[] = {n_windows, 1};
+    HloInstruction *operands[] = {hlo_new_splat(b, init, 1, &n), hlo_new_reshape(b, found, 2, column),
+                                  hlo_new_reshape(b, source, 1, &n_windows)};
     HloInstruction *result = hlo_new(b, HLO_SCATTER, operands[0]->shape, 3, operands);
     hlo_set_computation(b, result, "to_apply", b->made[computation_of(i, "scatter")->id]);
     const char *unique = windows_are_disjoint(i) ? ", unique_indices=true" : "";
@@ -105,7 +183,21 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
                    ", update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
                    "index_vector_dim=1%s",
                    unique));
-    return hlo_new_reshape(b, result, x->shape->rank, x->shape->dims);
+    return hlo_new_reshape(b, result, s->rank, s->dims);
+}
+
+static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
+{
+    if (!is_select_and_scatter(i)) return NULL;
+    HloInstruction *x = hlo_mapped(b, i->operands[0]), *source = hlo_mapped(b, i->operands[1]);
+    const int64_t n = hlo_elements(x->shape), n_covers = covers(i);
+    const ScType index = n > INT32_MAX ? SC_I64 : SC_I32;
+    HloComputation *c = chooser(b, computation_of(i, "select"), x->shape->type, index);
+    if (!c) return NULL;
+    HloInstruction *indices = hlo_new_reshape(b, hlo_new_iota(b, index, 1, &n, 0), x->shape->rank, x->shape->dims);
+    HloInstruction *found = hlo_new_get_tuple_element(b, select_in_windows(b, i, x, indices, c), 1);
+    HloInstruction *init = hlo_new_convert(b, hlo_mapped(b, i->operands[2]), x->shape->type);
+    return n_covers ? gather(b, i, indices, found, source, init, n_covers) : scatter(b, i, found, source, init);
 }
 
 const HloModule *hlo_pass_select_and_scatter(WbbCx *cx, WbbArena *a, const HloModule *m)

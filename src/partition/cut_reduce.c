@@ -1,5 +1,5 @@
-/* cut_reduce.c: fusions of which no kernel has threads that share all reductions: which of these a launch of their own
- * computes first.
+/* cut_reduce.c: fusions of which no kernel has threads that share all reductions: which of these, or of the reductions
+ * of windows, a launch of their own computes first.
  *
  * Needs a plan with roots; leaves reductions whose results go to memory (cut.c), or none: where a loop that computes
  * them again for each element takes little time, it takes less than another launch.
@@ -81,4 +81,54 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
     const bool slow = x.loop > times * x.least && x.loop > least;
     if (!slow && x.longest <= tg_tune(t, "cut.longest", 0)->value) return 0;
     return first_of(a, body, from, single, found);
+}
+
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+/* By id: how often a loop over the outputs computes an element of the instruction. Users at one index share a value. */
+static double *evaluations(WbbArena *a, const PartPlan *p)
+{
+    const HloComputation *body = p->fusion->body;
+    double *same = WBB_NEW_N(a, double, body->n_instructions + 1);
+    double *all = WBB_NEW_N(a, double, body->n_instructions + 1);
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        const HloInstruction *i = p->roots[o].i;
+        same[i->id] = WBB_MAX(same[i->id], (double)hlo_elements(part_shape(i, p->roots[o].part)));
+    }
+    for (uint32_t k = body->n_instructions; k-- > 0;) {
+        const HloInstruction *i = body->instructions[k];
+        const bool stays = hlo_is_elementwise(i->opcode) || i->opcode == HLO_GET_TUPLE_ELEMENT;
+        double n = all[k] += same[k];
+        if (i->opcode == HLO_TUPLE) continue;
+        if (terms_of(i) > 1) n *= (double)terms_of(i);
+        for (uint32_t d = 0; i->opcode == HLO_REDUCE_WINDOW && d < i->n_windows; d++) n *= (double)i->windows[d].size;
+        for (uint32_t o = 0; o < i->n_operands; o++) {
+            const uint32_t of = i->operands[o]->id;
+            if (stays) same[of] = WBB_MAX(same[of], n);
+            else all[of] += n;
+        }
+    }
+    return all;
+}
+
+const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTarget *t)
+{
+    const HloComputation *body = p->fusion->body;
+    const double times = (double)tg_tune(t, "cut.times", 0)->value, least = (double)tg_tune(t, "cut.terms", 0)->value;
+    const double *n = evaluations(a, p);
+    double stored = 0;
+    for (uint32_t o = 0; o < p->n_outputs; o++)
+        stored += (double)hlo_elements(part_shape(p->roots[o].i, p->roots[o].part));
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k], *w = i->opcode == HLO_GET_TUPLE_ELEMENT ? i->operands[0] : i;
+        if (w->opcode != HLO_REDUCE_WINDOW || i->shape->type == SC_TUPLE || part_is_packed(i->shape->type)) continue;
+        if (w->operands[0]->shape->rank > HLO_RANK_LIMIT) continue;
+        bool is_root = false;
+        for (uint32_t o = 0; o < p->n_outputs; o++) is_root = is_root || p->roots[o].i == i || p->roots[o].i == w;
+        double terms = n[k];
+        for (uint32_t d = 0; d < w->n_windows; d++) terms *= (double)w->windows[d].size;
+        const double once = (double)hlo_elements(w->operands[0]->shape) + stored;
+        const bool again = n[k] >= 2 * (double)hlo_elements(i->shape);
+        if (!is_root && again && terms > times * once && terms > least) return i;
+    }
+    return NULL;
 }

@@ -379,6 +379,9 @@ HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *c
  * their way through memory; `single`: none of which needs another. Returns their number; 0: there are none. */
 uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single,
                              const HloInstruction **found);
+/* The first result of windows that a loop over the outputs would compute so often that a launch of its own is shorter;
+ * NULL: there is none. */
+const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTarget *t);
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
 void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second);

@@ -285,6 +285,15 @@ static bool cut_reductions(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *
     return false;
 }
 
+/* Cuts a fusion at windows that hold an element of many outputs. */
+static bool cut_window(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
+{
+    const HloInstruction *found = may_cut(a, p, options) ? part_cut_window(a, p, t) : NULL;
+    if (!found) return false;
+    cut_at(cx, a, p, t, options, &found, 1, false);
+    return true;
+}
+
 static const char exchanged[] = "values are read in one order and stored in another, through a tile of shared memory";
 
 /* Results of few terms each that are stored in another order than their terms are read: a thread may combine those of a
@@ -366,7 +375,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     }
     part_check(cx, a, &p, target, false);
     if (!scanned && !scatters && !n_shared) {
-        if (cut_reductions(cx, a, &p, target, options)) return p;
+        if (cut_window(cx, a, &p, target, options) || cut_reductions(cx, a, &p, target, options)) return p;
         n_shared = part_shared(a, &p, target, true, &shared, &others);
     }
     part_check(cx, a, &p, target, true);
