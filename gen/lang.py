@@ -211,15 +211,15 @@ def _of_float(e: Any, what: str) -> Node:
     return e
 
 
-def _clamp(e: Any, what: str, low: float, high: Optional[float]) -> Node:
+def _clamp(e: Any, what: str, low: float, high: Optional[float] = None) -> Node:
     """e clamped. A literal is the same value in each lane."""
     t = _of_float(e, what).result
     over = Node(_ops.OP_BY_NAME["max"], (t,), (), [e, Lit(low)])
     return over if high is None else Node(_ops.OP_BY_NAME["min"], (t,), (), [over, Lit(high)])
 
 
-def relu(e: Any) -> Node: return _clamp(e, "relu", 0.0, None)
-def sat(e: Any) -> Node: return _clamp(e, "sat", 0.0, 1.0)
+def relu(e: Any) -> Node: return _clamp(e, "relu", 0.0)
+def sat(e: Any) -> Node: return Node(_ops.OP_BY_NAME["saturate"], (_of_float(e, "sat").result,), (), [e])  # nan is 0, as in the machine
 
 
 def satfinite(e: Any) -> Node:

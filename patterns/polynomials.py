@@ -373,7 +373,7 @@ INSTR = [
     asm (log2z.f32(a),                       'lg2.approx.ftz.f32 %d, %a;', err=rel(2**-22)),
     asm (rcpz.f32(a),                        'rcp.approx.ftz.f32 %d, %a;', err=rel(2**-23)),
     asm (rsqrtz.f32(a),                      'rsqrt.approx.ftz.f32 %d, %a;', err=rel(2**-22.9)),
-    asm (saturate.f32(fma.f32(a, b, c)),     'fma.rn.sat.f32 %d, %a, %b, %c;'),
+    asm (sat(fma.f32(a, b, c)),              'fma.rn.sat.f32 %d, %a, %b, %c;'),
     asm (saturate.f32(a),                    'cvt.sat.f32.f32 %d, %a;'),
     lookup(two_over_pi.u32(a),               [int.from_bytes(BITS_OF_2_OVER_PI[k:k + 4], 'big') for k in range(64)]),
     lookup(two_over_pi_part.u64(a),          [part_of_2_over_pi(at, shift) for shift in (75, 22) for at in 2 * ([19] * 20 + [*range(20, 32)])]),
