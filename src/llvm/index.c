@@ -149,9 +149,9 @@ static LLVMValueRef add_terms(LlBuild *b, const Split *s, const TermBounds *x, b
         const int64_t factor = subtract ? -c : c;
         if (factor != 1) {
             v = LLVMBuildMul(b->builder, v, LLVMConstInt(type, (uint64_t)factor, true), "");
-            if (LLVMIsABinaryOperator(v)) {
-                LLVMSetNSW(v, exact);
-                LLVMSetNUW(v, positive);
+            if (LLVMIsABinaryOperator(v)) { /* what is subtracted is the term with the other sign */
+                LLVMSetNSW(v, exact && (!subtract || fits_i32(-x->low)));
+                LLVMSetNUW(v, positive && !subtract);
             }
         }
         if (!sum) {
