@@ -32,7 +32,7 @@ static void pass_buffer(LlBuild *b, uint32_t buffer, uint32_t number)
     if (b->constant[buffer] || (ir_is_output(x) && !b->turned[buffer])) attribute(b, number + 1, "noalias", 0);
     if (x->space == IR_IN) attribute(b, number + 1, "readonly", 0);
     if (x->space == IR_OUT && !b->done[buffer]) attribute(b, number + 1, "writeonly", 0);
-    if (x->align) attribute(b, number + 1, "align", x->align);
+    if (x->align) attribute(b, number + 1, "align", ll_word_align(x));
 }
 
 /* The letters of a PTX identifier. LLVM does not check or rewrite the names of functions. */

@@ -219,6 +219,9 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index);
 void ll_relaxed(const LlBuild *b, LLVMValueRef access, IrType type);
 /* emits r and its operands where they are not available; see node.c */
 void ll_demand(LlBuild *b, IrRef r, bool address);
+/* The largest power of two up to the buffer's alignment that divides its size, both in bytes: LLVM reads whole aligned
+ * words where it needs parts of them. One element alone has no other part. */
+uint32_t ll_word_align(const IrBuffer *buffer);
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */
 void ll_at_scope(LlBuild *b, uint32_t scope);      /* moves the builder to the insert point of the scope */
 
@@ -235,6 +238,9 @@ LlScopeEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef blo
 
 /* addresses.c */
 void ll_plain_addresses(LlBuild *b); /* addresses in units of elements */
+
+/* zeros.c */
+void ll_keep_zeros(LlBuild *b); /* no select between zeros of two signs becomes a minimum or maximum */
 
 /* function.c */
 void ll_build(LlBuild *b); /* the kernel and its functions */

@@ -34,15 +34,25 @@ static LLVMValueRef variable(LlBuild *b, IrRef r)
     return var->lo >= 0 ? LLVMBuildZExt(b->builder, v, b->i64, "") : LLVMBuildSExt(b->builder, v, b->i64, "");
 }
 
+uint32_t ll_word_align(const IrBuffer *buffer)
+{
+    const uint64_t size = (uint64_t)buffer->elements * sc_type_info[buffer->type].bits / 8;
+    uint32_t align = buffer->align;
+    while (align > 1 && buffer->elements > 1 && size % align) align /= 2;
+    return align;
+}
+
 /* The alignment that facts prove of an access's address, at most the buffer's own. For a wide access the vectoriser has
- * proved its own size. LLVM merges neighbouring scalar loads if the first is aligned for the merged load, and rounds
- * three of them up to four; so the alignment stated never lets a merged load reach beyond the end of the buffer. */
+ * proved its own size. LLVM merges neighbouring scalar loads if one of them is known to be aligned for the merged load,
+ * and rounds three of them up to four, over gaps too; so the alignment stated never lets a merged load reach beyond the
+ * end of the buffer. */
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index)
 {
     uint32_t align = sc_bytes(IR_SC(type));
+    const uint32_t most = IR_LANES(type) > 1 ? buffer->align : ll_word_align(buffer);
     const WbbI128 last = ir_fact(b->g, index).hi;
     WbbI128 elements = ll_is_packed(IR_SC(type)) ? 8 / sc_type_info[IR_SC(type)].bits : 1; /* in `align` bytes */
-    while (align < buffer->align && ir_multiple(b->g, index, 2 * elements) && last + 2 * elements <= buffer->elements) {
+    while (align < most && ir_multiple(b->g, index, 2 * elements) && last + 2 * elements <= buffer->elements) {
         elements *= 2;
         align *= 2;
     }
