@@ -70,7 +70,9 @@ CONVERT = [
 ] + [
     llvm(bits[to][t](a),                     'bitcast')
     for to in SIGNED + UNSIGNED + (f16, bf16, f32, f64) for t in SIGNED + UNSIGNED + (f16, bf16, f32, f64)
-    if to is not t and WIDTH[to] == WIDTH[t]
+    if to is not t and WIDTH[to] == WIDTH[t] and {to, t} != {f16, bf16}
+] + [                                        # LLVM's instcombine makes a wrong `and` of such a bitcast that is compared with 0
+    asm(bits[to][t](a),                      'mov.b16 %d, %a;') for to, t in ((f16, bf16), (bf16, f16))
 ] + [                                        # 8 bits and below: see small.py
     llvm(cvt[I4][N](a),                      'trunc'),
     llvm(cvt[U4][N](a),                      'trunc'),
