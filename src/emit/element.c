@@ -55,8 +55,9 @@ static IrRef compare(IrGraph *g, const HloInstruction *i, IrRef x, IrRef y)
     const ScType t = i->operands[0]->shape->type;
     if (i->total_order && sc_is_float(t)) {
         const ScType as = signed_of(sc_type_info[t].bits);
-        x = order_key(g, t, x, as);
-        y = order_key(g, t, y, as);
+        const bool has_sign = t != SC_F8E8M0FNU;
+        x = has_sign ? order_key(g, t, x, as) : node(g, OP_BITS, SC_U8, x, 0);
+        y = has_sign ? order_key(g, t, y, as) : node(g, OP_BITS, SC_U8, y, 0);
     }
     return node(g, ops[i->direction], SC_PRED, x, y);
 }

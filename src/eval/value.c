@@ -47,6 +47,7 @@ bool ev_value(ScOp op, ScType t, ScType from, const uint64_t *x, uint64_t *r)
 int64_t ev_total_key(ScType t, uint64_t bits)
 {
     uint64_t sign = (sc_mask(t) >> 1) + 1;
+    if (t == SC_F8E8M0FNU) return (int64_t)bits; /* it has no sign */
     return bits & sign ? -(int64_t)(bits & ~sign) - 1 : (int64_t)bits;
 }
 
