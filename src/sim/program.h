@@ -57,8 +57,8 @@ typedef enum {
 enum { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPES };
 enum { ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_SCOPE = 2 /* shift */, ORDER_READ = 16, ORDER_WRITE = 32 };
 
-/* SimOp.mode of moves between a wide register and two halves. */
-typedef enum { SIM_WHOLE, SIM_PACK, SIM_LOW, SIM_HIGH } SimPair;
+/* SimOp.mode of moves between a wide register and two halves, and of what computes each half from halves alone. */
+typedef enum { SIM_WHOLE, SIM_PACK, SIM_LOW, SIM_HIGH, SIM_HALVES } SimPair;
 
 /* Operands are byte offsets of columns; 0 = none (the first bytes of a register file hold no column). */
 struct SimOp {

@@ -138,6 +138,20 @@ static uint32_t symbol(Parser *p, const Opd *o, int width)
     }
 }
 
+/* How the operations of a row treat the halves of a register. */
+static SimPair pair_of(const SimRow *row)
+{
+    static const char *const bitwise[] = {"and.", "or.", "xor.", "not."};
+    const char *name = row->names;
+    if (strncmp(name, "%pack.", 6) == 0) return SIM_PACK;
+    if (strncmp(name, "%lo.", 4) == 0) return SIM_LOW;
+    if (strncmp(name, "%hi.", 4) == 0) return SIM_HIGH;
+    if (sim_width_of(row->types[0]) < 4 || sim_width_of(row->types[0]) != sim_width_of(row->types[1])) return SIM_WHOLE;
+    for (size_t i = 0; i < WBB_LEN(bitwise); i++)
+        if (strncmp(name, bitwise[i], strlen(bitwise[i])) == 0) return SIM_HALVES;
+    return strstr(name, "f16x2") && strncmp(name, "cvt.", 4) != 0 ? SIM_HALVES : SIM_WHOLE;
+}
+
 void sim_row(Parser *p, const char *name, uint32_t d, uint32_t a, uint32_t b, uint32_t c)
 {
     const SimRow *row = sim_find_row(p, name);
@@ -146,10 +160,7 @@ void sim_row(Parser *p, const char *name, uint32_t d, uint32_t a, uint32_t b, ui
     op->fn = row->fn;
     op->width = (uint8_t)sim_width_of(row->types[0]);
     op->d = d, op->a = a, op->b = b, op->c = c;
-    op->mode = strncmp(name, "%pack.", 6) == 0  ? SIM_PACK
-               : strncmp(name, "%lo.", 4) == 0  ? SIM_LOW
-               : strncmp(name, "%hi.", 4) == 0  ? SIM_HIGH
-                                                : SIM_WHOLE;
+    op->mode = (uint8_t)pair_of(row);
 }
 
 uint32_t sim_read(Parser *p, const Opd *o, char type)
@@ -255,6 +266,7 @@ void sim_plain(Parser *p, const Inst *inst, const SimRow *row, const char *flush
     op->width = (uint8_t)sim_width_of(type);
     op->d = to, op->a = col[0], op->b = col[1], op->c = col[2], op->e = col[3];
     op->imm = (int64_t)imm;
+    op->mode = (uint8_t)pair_of(row);
     if (flush && type != 'p') sim_row(p, flush, clamp ? to : d, to, 0, 0);
     else if (flush) sim_row(p, "mov.pred", d, to, 0, 0);
     if (clamp) sim_row(p, clamp, d, to, 0, 0);

@@ -6,9 +6,10 @@
  * Most registers are written on every way to a read, which the flow of control shows once, when the text is read; they
  * cost nothing. A register that is live where its function begins may be undefined, and with it every column that is
  * computed from it. Of these tracked columns each warp keeps the lanes whose lower half is undefined, and those of the
- * upper half: a pair of registers may be packed of which one alone is taken out again. Arithmetic, moves and parameters
- * pass undefined lanes on. An address, a guard, a stored value, and an operand of a barrier, vote or atomic
- * operation must be defined. What a call of a function wrote counts as written in the next call of it.
+ * upper half: a pair of registers may be packed of which one alone is taken out again, also after arithmetic of pairs
+ * and bitwise operations. Other arithmetic, moves and parameters pass undefined lanes on. An address, a guard, a
+ * stored value, and an operand of a barrier, vote or atomic operation must be defined. What a call of a function wrote
+ * counts as written in the next call of it.
  *
  *     @%p1 mov.u32 %r1, 5; add.u32 %r2, %r1, 1; st.global.u32 [%rd1], %r2;
  *         ->   %r1 and %r2 are tracked; the store is a fault for lanes whose %p1 is false
@@ -290,6 +291,14 @@ static UndefinedLanes passed_on(const SimModule *m, const Warp *w, const SimOp *
     if (pair == SIM_PACK) return (UndefinedLanes){{undefined_of(m, w, op->a), undefined_of(m, w, op->b)}};
     if (pair == SIM_LOW) return (UndefinedLanes){{a->half[0], a->half[0]}};
     if (pair == SIM_HIGH) return (UndefinedLanes){{a->half[1], a->half[1]}};
+    if (pair == SIM_HALVES) {
+        UndefinedLanes r = {{0, 0}};
+        for (int k = 0; k < o->n_flow; k++) {
+            const UndefinedLanes *from = &w->undefined[m->undefined[o->flow[k] / SIM_COLUMN]];
+            r.half[0] |= from->half[0], r.half[1] |= from->half[1];
+        }
+        return r;
+    }
     for (int k = 0; k < o->n_flow; k++) any |= undefined_of(m, w, o->flow[k]);
     return (UndefinedLanes){{any, any}};
 }
