@@ -231,12 +231,12 @@ EXPORT CuResult cuMemAlloc_v2(CuPointer *pointer, size_t bytes)
     return OUT_OF_MEMORY;
 }
 
-/* The allocation that holds bytes at p; -1: none. */
+/* The allocation that holds bytes at p; -1: none. Another may begin where one ends: its end is in none. */
 static int holder(CuPointer p, size_t bytes)
 {
     for (int i = 0; i < MOST; i++) {
-        const CuPointer at = (CuPointer)(uintptr_t)memory[i].at;
-        if (memory[i].at && p >= at && p + bytes <= at + memory[i].bytes) return i;
+        const CuPointer at = (CuPointer)(uintptr_t)memory[i].at, end = at + memory[i].bytes;
+        if (memory[i].at && p >= at && p < end && bytes <= end - p) return i;
     }
     return -1;
 }
