@@ -12,7 +12,8 @@
  *
  * Candidates within layout.tie of the cheapest are equal. Of these the one is taken that has, in this order: no results
  * that blocks share; the fewest dimensions that are cut short; the fewest warps that share a result; the widest vector;
- * the fewest terms in straight code; a block's threads nearest to loop.block; the lower price; that was made first.
+ * the fewest terms in straight code; a block's threads nearest to loop.block, but the fewest where each set of warps
+ * that shares results may have an SM of its own; the lower price; that was made first.
  *
  *     rows f32[8192,1024]   =>   columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
@@ -485,8 +486,10 @@ static void preferences(const Choosing *c, const Candidate *x, int64_t *key)
     memset(key, 0, PREFERENCES * sizeof *key);
     const int64_t usual = c->usual_block;
     int64_t warps = 1, terms = 1, vector = 1, threads = 1;
+    int64_t sets = 1; /* of warps that share results */
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
         const int64_t *s = x->sizes + (size_t)d * PART_LEVELS;
+        const int64_t of_dim = s[PART_GRID] * s[PART_CLUSTER] * (c->w->dims[d].reduced ? 1 : s[PART_WARP]);
         WbbI128 covered = 1;
         for (int k = 0; k < PART_LEVELS; k++) covered *= s[k];
         if (c->w->dims[d].reduced) warps *= s[PART_WARP];
@@ -495,8 +498,10 @@ static void preferences(const Choosing *c, const Candidate *x, int64_t *key)
         terms *= s[PART_VECTOR] * s[PART_REGISTER];
         vector *= s[PART_VECTOR];
         threads *= s[PART_LANE] * s[PART_WARP];
+        sets = WBB_MIN(sets, INT64_MAX / of_dim) * of_dim;
     }
     key[2] = warps, key[3] = -vector, key[4] = terms, key[5] = threads < usual ? usual - threads : threads - usual;
+    if (sets <= c->t->sms && !key[0]) key[5] = threads; /* an SM each: less of its units a block */
 }
 
 /* The candidate that is taken; *equal: how many are within the tie. */

@@ -7,7 +7,8 @@
 Each pair runs once in the simulator on the same inputs, `run FILE.hlo --profile --against THEIRS.ptx` (docs/profile.md), both with the rates of sm_90. Of
 large grids a sample of blocks runs. A kernel that is declined, too large to run whole where it must, or faulty is counted and named, and not compared.
 A pair is bound by bytes where both are bound by dram: there the ratio says how many bytes are moved, and above 1.01 it is a reason to look. On chip a
-kernel takes what its busiest unit takes, of issue slots, pipes and wavefronts: that decides where the data is in L2.
+kernel takes what the busiest unit of an SM takes, of issue slots, pipes and wavefronts: that decides where the data is in L2. Small kernels take less of it
+where their blocks are on more SMs, which issue slots of all SMs do not see.
 """
 from __future__ import annotations
 
@@ -50,6 +51,8 @@ class Row(NamedTuple):
     launches: int
     chip: float         # microseconds of the busiest unit of an SM
     their_chip: float
+    slots: float        # issue slots, of all SMs
+    their_slots: float
     bytes: float        # that DRAM moves, temporaries included
     their_bytes: float
     why: str            # the term that differs most, where ours is slower
@@ -87,6 +90,10 @@ def on_chip(kernel: Dict[str, Any]) -> float:
                for launch in kernel["launches"])
 
 
+def slots(kernel: Dict[str, Any]) -> float:
+    return sum(launch["terms"]["issue"]["amount"] for launch in kernel["launches"])
+
+
 def moved(kernel: Dict[str, Any]) -> float:
     return sum(launch["terms"]["dram"]["amount"] for launch in kernel["launches"])
 
@@ -118,7 +125,8 @@ def compared(warpburg: str, shared: Path, accuracy: str, part: str, row: Dict[st
     text = hlo.read_text(encoding="utf-8")
     first, second = ours["launches"][0], theirs["launches"][0]
     return Row(file, part, group_of(text), scale_of(file), ours["us"], theirs["us"], sum(k["work"] for k in ours["launches"]), second["work"], first["binds"],
-               second["binds"], len(ours["launches"]), on_chip(ours), on_chip(theirs), moved(ours), moved(theirs), explained(ours, theirs)), ""
+               second["binds"], len(ours["launches"]), on_chip(ours), on_chip(theirs), slots(ours), slots(theirs),
+               moved(ours), moved(theirs), explained(ours, theirs)), ""
 
 
 def mean(ratios: Sequence[float]) -> float:
@@ -136,13 +144,16 @@ def report(rows: List[Row]) -> str:
             bytes_bound = [r for r in some if r.binds == r.their_binds == "dram"]
             out.append(f"{group}, {name}: {len(some)} kernels, modelled time over XLA's: geometric mean {mean(ratios):.3f}, without launches "
                        f"{mean([r.work / r.their_work for r in some if r.work > 0 < r.their_work]):.3f}, on chip "
-                       f"{mean([r.chip / r.their_chip for r in some if r.chip > 0 < r.their_chip]):.3f}; at most 1.01 in "
+                       f"{mean([r.chip / r.their_chip for r in some if r.chip > 0 < r.their_chip]):.3f}, issue slots of all SMs "
+                       f"{mean([r.slots / r.their_slots for r in some if r.slots > 0 < r.their_slots]):.3f}; at most 1.01 in "
                        f"{100 * sum(r <= 1.01 for r in ratios) / len(ratios):.1f} %; deciles "
                        f"{' '.join(f'{ratios[min(len(ratios) * d // 10, len(ratios) - 1)]:.2f}' for d in (1, 5, 9))}; bound by bytes in both: "
                        f"{len(bytes_bound)}, of them above 1.01: {sum(r.ratio > 1.01 for r in bytes_bound)}")
         all_of = [r for r in rows if r.group == group]
+        chip = mean([r.chip / r.their_chip for r in all_of if r.chip > 0 < r.their_chip])
         large = [r.bytes / r.their_bytes for r in all_of if r.their_bytes >= 1 << 20]
-        out.append(f"{group}: {len(all_of)} kernels, at most 1.01 in {100 * sum(r.ratio <= 1.01 for r in all_of) / len(all_of):.1f} %; bytes over XLA's, of "
+        out.append(f"{group}: {len(all_of)} kernels, at most 1.01 in {100 * sum(r.ratio <= 1.01 for r in all_of) / len(all_of):.1f} %; on chip "
+                   f"{chip:.3f}; bytes over XLA's, of "
                    f"{len(large)} that move 1 MiB or more: geometric mean {mean(large):.3f}, above 1.02 in {sum(x > 1.02 for x in large)}")
     out.append("bound by: " + ", ".join(f"{k} {n}" for k, n in Counter(r.binds for r in rows).most_common()))
     out.append(f"worst {SHOWN}:")
