@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -174,11 +175,34 @@ class Suite:
         without = [{k: v for k, v in json.loads(text).items() if not k.endswith("ms")} for text in (first, again)]
         self.check("a cache entry with a changed byte", without[0] == without[1], again)
 
+    # --- memory -----------------------------------------------------------------------------------------------------
+    def memory(self) -> None:
+        """A large fusion in a process of little address space, and a stack of 1 MiB: compiled, or refused. LLVM ends the process when it gets none."""
+        large = self.folder / "large.hlo"
+        large.write_text("HloModule large\nENTRY main {\n  x0 = f32[64]{0} parameter(0)\n"
+                         + "".join(f"  x{i + 1} = f32[64]{{0}} {('add', 'multiply')[i % 2]}(x{i}, x{i * i % 41 % (i + 1)})\n" for i in range(16000))
+                         + "  ROOT y = f32[64]{0} negate(x16000)\n}\n")
+
+        def within(mib: int, *words: object) -> "subprocess.CompletedProcess[str]":
+            limits = ((resource.RLIMIT_AS, mib << 20), (resource.RLIMIT_STACK, 1 << 20))
+            return subprocess.run([self.wb, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=300,
+                                  preexec_fn=lambda: [resource.setrlimit(what, (n, n)) for what, n in limits])
+
+        least = next(mib for mib in range(64, 1 << 12, 16) if within(mib, "compile", self.negate).returncode == 0)
+        refused = 0
+        for mib in range(least, least + 512, 16):
+            p = within(mib, "compile", large)
+            refused += p.returncode == 1
+            self.check(f"{mib} MiB", p.returncode == 0 or p.returncode == 1 and "error: out of memory" in p.stderr, f"exit {p.returncode}: {p.stderr}")
+            if p.returncode == 0:
+                break
+        self.check("memory was refused and sufficed", refused > 0 and p.returncode == 0, f"refused {refused} times")
+
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         s = Suite(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), Path(name))
-        for part in (s.command_lines, s.stdout_errors, s.signals, s.bundles, s.cache):
+        for part in (s.command_lines, s.stdout_errors, s.signals, s.bundles, s.cache, s.memory):
             part()
     print(f"{s.passed} passed, {s.failed} failed")
     return int(s.failed > 0)

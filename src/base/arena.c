@@ -24,6 +24,7 @@
 #include "base/base.h"
 #include "base/inner.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -239,3 +240,29 @@ WbbArena *wbb_arena_new(WbbCx *cx)
     if (!a) wbb_fail(cx, (WbbLoc){0}, "out of memory: no arena could be made");
     return a;
 }
+
+static _Atomic size_t reserved; /* by all threads */
+
+/* Of address space: the sum of all reservations is mapped and unmapped again: libraries take theirs bit by bit. */
+static bool can_map(size_t bytes)
+{
+#ifdef __SANITIZE_ADDRESS__
+    (void)bytes; /* memory has a shadow eight times smaller beside it: limits say little */
+    return true;
+#else
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return false;
+    munmap(at, bytes);
+    return true;
+#endif
+}
+
+void wbb_reserve(WbbCx *cx, size_t bytes, const char *what)
+{
+    const size_t before = atomic_fetch_add(&reserved, bytes);
+    if (bytes < SIZE_MAX - before && can_map(before + bytes)) return;
+    wbb_release(bytes);
+    wbb_fail(cx, (WbbLoc){0}, "out of memory: %s may take %zu bytes", what, bytes);
+}
+
+void wbb_release(size_t bytes) { atomic_fetch_sub(&reserved, bytes); }

@@ -111,6 +111,11 @@ void *wbb_grow(WbbArena *a, void *old, size_t old_bytes, size_t new_bytes);
 #define WBB_NEW_N(arena, T, n) ((T *)wbb_alloc((arena), wbb_mul_size((arena), (size_t)(n), sizeof(T))))
 size_t wbb_mul_size(WbbArena *a, size_t n, size_t size); /* fails on overflow */
 
+/* For a library that ends the process when memory is exhausted: fails unless the process could have these bytes now,
+ * beside what others have reserved and not released. Nothing is allocated. Does nothing under AddressSanitizer. */
+void wbb_reserve(WbbCx *cx, size_t bytes, const char *what);
+void wbb_release(size_t bytes);
+
 /* Append to a growable array { T *items; uint32_t n, room; } kept in an arena. */
 #define WBB_PUSH(arena, list, value)                                                                                   \
     do {                                                                                                               \

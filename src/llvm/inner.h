@@ -160,6 +160,7 @@ typedef struct {
     LLVMTargetMachineRef machine;
     LLVMValueRef function;
     LLVMTypeRef i1, i8, i16, i32, i64;
+    size_t reserved; /* bytes, by wbb_reserve */
     bool abandoned; /* after a fatal error: LLVM's objects must not be used or disposed of */
     uint32_t n_errors;
     char diagnostics[2048];

@@ -106,6 +106,23 @@ static void test_arena_again(void **state)
     wbb_cx_free(cx);
 }
 
+static void reserves(WbbCx *cx, void *arg) { wbb_reserve(cx, *(size_t *)arg, "a test"); }
+
+/* What was refused is not counted, and neither is what was released. */
+static void test_reserve(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    size_t some = 1 << 20, most = SIZE_MAX - (1 << 20);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(wbb_guard(cx, reserves, &some), WBB_OK);
+        assert_int_equal(wbb_guard(cx, reserves, &most), WBB_FAILED);
+        wbb_release(some);
+    }
+    assert_non_null(strstr(cx->messages, "out of memory: a test may take"));
+    wbb_cx_free(cx);
+}
+
 static void test_string(void **state)
 {
     (void)state;
@@ -187,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_guard),
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_arena_again),
+        cmocka_unit_test(test_reserve),
         cmocka_unit_test(test_string),
         cmocka_unit_test(test_file),
     };
