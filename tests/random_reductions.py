@@ -61,7 +61,7 @@ def some_layout(rng: random.Random, made: Made) -> str:
     s = max(spaces, key=lambda x: len(x.reduced))
     dims = space(s.shape, s.reduced, s.order)
     in_order = any(x.in_order for x in spaces)
-    if in_order and sum(reduced for _, _, reduced in dims) > 1:
+    if in_order and s.order != sorted(s.order, reverse=True):   # terms have the order of the text
         return ""
     found = layouts(rng, Fusion("", "", dims, in_order), 1)
     return found[0] if found else ""
@@ -78,7 +78,7 @@ def jobs_of(seed: int) -> List[Job]:
 def is_shared(compiler: Cli, file: Path, target: str) -> bool:
     """Does the compiler choose a kernel whose threads share terms?"""
     plan = compiler.call("compile", str(file), "--target", target, "--emit", "plan").stdout
-    return bool(re.match(r"plan @\S+ reduction", plan))
+    return bool(re.match(r"plan @\S+ reduction:", plan))
 
 
 def judge(compiler: Cli, runner: Cli, folder: Path, job: Job) -> Outcome:
@@ -93,8 +93,8 @@ def judge(compiler: Cli, runner: Cli, folder: Path, job: Job) -> Outcome:
             return Outcome("refused", "blocks of the grid share results that a later stage reads", False)
         if job.layout and p.returncode == 3 and "one thread reduces at most" in why:
             return Outcome("refused", "a layout of a fusion that would be cut into several kernels", False)
-        if job.layout and "kernels take no given layout" in why:
-            return Outcome("refused", "a layout of several kernels", False)
+        if job.layout and ("kernels take no given layout" in why or "only the layout of a single one can be given" in why):
+            return Outcome("refused", "a layout of several kernels or launch ranges", False)
         if job.layout and p.returncode == 1 and not is_shared(compiler, file, job.target):
             return Outcome("refused", "a layout of the terms of a fusion whose threads do not share them", False)
         return Outcome("failed" if known is None else "declined", known or f"compile: exit {p.returncode}: {why}", False)

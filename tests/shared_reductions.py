@@ -97,6 +97,16 @@ def argmax(name: str, t: str, shape: Sequence[int], reduced: int, body: str = ""
     return Fusion(name, text, space(shape, [reduced], order), True, layouts)
 
 
+def affine(shape: Sequence[int], reduced: Sequence[int], layouts: Sequence[str]) -> Fusion:
+    """Functions x -> m x + n, one after the other: exact, and every order but one shows."""
+    kept, of = text_of([n for d, n in enumerate(shape) if d not in reduced]), f"s32[{text_of(shape)}]"
+    names = "\n".join(f"  {name} = s32[] parameter({k})" for k, name in enumerate("mnkl"))
+    text = (f"HloModule m\n\nc {{\n{names}\n  mk = s32[] multiply(m, k)\n  nk = s32[] multiply(n, k)\n  s = s32[] add(nk, l)\n"
+            f"  ROOT r = (s32[], s32[]) tuple(mk, s)\n}}\n\nENTRY e {{\n  x = {of} parameter(0)\n  y = {of} parameter(1)\n  one = s32[] constant(1)\n"
+            f"  zero = s32[] constant(0)\n  ROOT r = (s32[{kept}], s32[{kept}]) reduce(x, y, one, zero), dimensions={{{text_of(reduced)}}}, to_apply=c\n}}\n")
+    return Fusion("affine", text, space(shape, reduced, list(range(len(shape)))[::-1]), True, layouts)
+
+
 PROLOGUE = "  a = {of} parameter(0)\n  b = {of} parameter(1)\n  e = {of} exponential(a)\n  x = {of} multiply(e, b)\n"
 GATHER = ("  t = f32[50,96] parameter(0)\n  i = s32[40,1] parameter(1)\n  x = {of} gather(t, i), offset_dims={{1}}, collapsed_slice_dims={{0}}, "
           "start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1,96}}\n")
@@ -138,6 +148,8 @@ FUSIONS = [
     argmax("argmax_f32", "f32", [40, 300], 1),
     argmax("argmax_columns", "f32", [300, 40], 0),
     argmax("argmax_all", "f32", [5000], 0),
+    affine([4, 48, 3, 32], [1, 3], ["d3: vector 4, lane 8; d2: grid 3; d1: lane 4, warp 12; d0: grid 4",
+                                    "d1: lane 8, warp 6; d3: register 8, loop 4; d0: lane 4; d2: grid 3; lane: d0, d1"]),
     argmax("argmax_ties", "f32", [30, 400], 1, TIES.format(dims="30,400", last="convert(r)"),
            ["rows: grid 30; columns: vector 2, register 2, lane 32, warp 4", "rows: warp 2, grid 15; columns: vector 2, loop 6, lane 32, warp 2",
             "rows: grid 30; columns: register 2, loop 2, lane 32, warp 2, grid 2"]),
@@ -165,6 +177,18 @@ def cover(rng: random.Random, size: int, sizes: Dict[str, int], in_order: bool) 
         if wanted == 1:
             break
     return factors if wanted == 1 and factors else [("grid", 1)] if size == 1 else None
+
+
+def keeps_order(f: Fusion, chosen: Dict[str, Factors]) -> bool:
+    """Levels of the last reduced dimension come first; those that do not number threads are of one dimension."""
+    levels = ("vector", "register", "loop", "lane", "warp", "cluster", "grid")
+    last = -1
+    for name in [name for name, _, reduced in reversed(f.dims) if reduced]:
+        for level in [levels.index(level) for level, n in chosen[name] if n > 1]:
+            if level < last or (level == last and level < levels.index("lane")):
+                return False
+            last = level
+    return True
 
 
 def legal(dims: List[Tuple[str, int, bool]], chosen: List[Factors]) -> bool:
@@ -206,7 +230,7 @@ def some_layout(rng: random.Random, f: Fusion) -> str:
         if factors is None:
             return ""
         chosen.append(factors)
-    if not legal(dims, chosen):
+    if not legal(dims, chosen) or (f.in_order and not keeps_order(f, {d[0]: factors for d, factors in zip(dims, chosen)})):
         return ""
     clauses = [f"{name}: {', '.join(f'{level} {n}' for level, n in factors)}" for (name, _, _), factors in zip(dims, chosen)]
     for level in ("lane", "warp", "cluster", "grid"):

@@ -36,11 +36,11 @@ static void put_digit(WbbBuf *b, const PartDim *x, PartLevel level, const char *
     *before = ",";
 }
 
-/* The digits of a level, those of the dimension that stands first the lowest. */
+/* The digits of a level, those of the dimension that stands first, or whose terms follow each other, the lowest. */
 static void put_level(WbbBuf *b, const PartLayout *l, PartLevel level)
 {
     const char *before = " of";
-    for (uint32_t d = 0; d < l->n_dims; d++) put_digit(b, &l->dims[d], level, &before);
+    for (uint32_t k = 0; k < l->n_dims; k++) put_digit(b, &l->dims[part_nth(l, k)], level, &before);
 }
 
 static void put_loop(WbbBuf *b, const PartLayout *l)

@@ -15,7 +15,8 @@ IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced)
     const IrRef n = level == PART_LANE ? m->lane : level == PART_WARP ? m->warp : m->bid;
     IrRef sum = ir_index(m->g, 0);
     int64_t below = 1;
-    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+    for (uint32_t k = 0; k < m->l->n_dims; k++) {
+        const uint32_t d = part_nth(m->l, k);
         const int64_t size = part_size(&m->l->dims[d], level);
         if (m->l->dims[d].reduced != reduced || size == 1) continue;
         const IrRef digit = rw_mod(m->rw, rw_floordiv(m->rw, n, part_weight(m->l, d, level)), size);
@@ -163,7 +164,8 @@ static void combine_lanes(const Share *m, const Reduction *r, Partial *p)
         for (uint32_t c = 0; c < m->kept; c++) p[c].x[0] = redux(m, r->of->redux, r->type[0], p[c].x[0]);
         return;
     }
-    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+    for (uint32_t j = 0; j < m->l->n_dims; j++) {
+        const uint32_t d = part_nth(m->l, j);
         if (!m->l->dims[d].reduced) continue;
         const int64_t weight = part_weight(m->l, d, PART_LANE);
         for (int64_t k = 1; k < part_size(&m->l->dims[d], PART_LANE); k *= 2) {
@@ -279,7 +281,8 @@ void emit_share_add_buffers(Share *m)
 static int rank_of(const Share *m, int64_t number)
 {
     int64_t rank = 0;
-    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+    for (uint32_t k = 0; k < m->l->n_dims; k++) {
+        const uint32_t d = part_nth(m->l, k);
         const int64_t size = part_size(&m->l->dims[d], PART_CLUSTER);
         rank += number % size * part_weight(m->l, d, PART_CLUSTER);
         number /= size;

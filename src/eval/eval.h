@@ -86,6 +86,10 @@ EvResult *ev_run_in_order(WbbCx *cx, WbbArena *arena, const HloComputation *c, c
  * names it. */
 const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n);
 
+/* Fails where a tree takes the terms of a reduction of c in another order than the row-major one, and its computation
+ * is not one operation that commutes. */
+void ev_order_check(WbbCx *cx, const EvOrder *order, const HloComputation *c);
+
 /* The trees of those reductions of c whose bounds do not hold the results of every order: their computation is not one
  * such operation. NULL: there are none. */
 const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloComputation *c);

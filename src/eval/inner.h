@@ -296,6 +296,8 @@ const EvTree *ev_tree(const Ev *e, const HloInstruction *i); /* NULL: none is do
 const EvTree *ev_tree_parse(WbbCx *cx, WbbArena *arena, const char *where, const char *text);
 /* Fails where the tree does not have each term of the instruction exactly once. */
 void ev_tree_check(WbbCx *cx, const EvTree *tree, const HloInstruction *i);
+/* Are the terms combined in row-major order of the reduced dimensions? Of a tree that passed the check. */
+bool ev_tree_keeps_order(const EvTree *tree, const HloInstruction *i);
 /* tree.c: one step of a reduction in this order */
 void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree);
 

@@ -60,20 +60,43 @@ static const Documented *documented(const Ev *e, const HloInstruction *i)
     return NULL;
 }
 
-/* Do the bounds hold what every order gives? */
-static bool in_any_order(const HloInstruction *reduce)
+/* Is the computation one that commutes? */
+static bool commutes(const HloInstruction *reduce)
 {
-    const HloInstruction *root = reduce->called[0]->root;
     if (reduce->n_operands != 2 || !hlo_is_operation(reduce->called[0])) return false;
-    switch (root->opcode) {
-    case HLO_MULTIPLY: return sc_type_info[root->shape->type].cls != 'C'; /* infinities and nan depend on the order */
+    switch (reduce->called[0]->root->opcode) {
     case HLO_ADD:
+    case HLO_MULTIPLY:
     case HLO_MAXIMUM:
     case HLO_MINIMUM:
     case HLO_AND:
     case HLO_OR:
     case HLO_XOR: return true;
     default: return false;
+    }
+}
+
+/* Do the bounds hold what every order gives? */
+static bool in_any_order(const HloInstruction *reduce)
+{
+    const HloInstruction *root = reduce->called[0]->root;
+    const bool product = root->opcode == HLO_MULTIPLY && sc_type_info[root->shape->type].cls == 'C';
+    return commutes(reduce) && !product; /* there infinities and nan depend on the order */
+}
+
+void ev_order_check(WbbCx *cx, const EvOrder *order, const HloComputation *c)
+{
+    for (uint32_t n = 0; n < c->n_instructions; n++) {
+        const HloInstruction *i = c->instructions[n];
+        for (uint32_t k = 0; k < order->n && i->opcode == HLO_REDUCE && !commutes(i); k++) {
+            const Documented *d = &order->items[k];
+            if (!d->tree || strcmp(d->name, i->name)) continue;
+            ev_tree_check(cx, d->tree, i);
+            if (!ev_tree_keeps_order(d->tree, i))
+                wbb_fail(cx, (WbbLoc){.file = order->where},
+                         "order \"%s: %s\": the computation is not known to commute, so terms keep their order",
+                         i->name, d->tree->text);
+        }
     }
 }
 

@@ -226,3 +226,33 @@ void ev_tree_check(WbbCx *cx, const EvTree *t, const HloInstruction *i)
     if (t->type != SC_NONE && (i->n_operands != 2 || !hlo_is_operation(i->called[0])))
         wbb_fail(cx, i->loc, "order \"%s: %s\": only one operation is taken in a type", i->name, t->text);
 }
+
+bool ev_tree_keeps_order(const EvTree *t, const HloInstruction *i)
+{
+    const HloShape *s = i->operands[0]->shape;
+    const HloInts reduced = {i->dimensions, i->n_dimensions};
+    uint32_t place[HLO_RANK_LIMIT] = {0}, of_dim[HLO_RANK_LIMIT] = {0}, n = 1; /* from 1 on, the fastest first */
+    for (uint32_t d = s->rank; d-- > 0;)
+        if (s->dims[d] > 1 && ev_holds(reduced, d)) place[d] = n++;
+    for (uint32_t d = 0; d < t->n_dims; d++)
+        for (uint32_t k = t->dims[d].n, last = 0; k-- > 0;) {
+            const uint32_t at = place[t->dims[d].of[k]];
+            if (!at) continue;
+            if (last && at != last + 1) return false; /* others stand between them, or they are turned around */
+            if (!last) of_dim[d] = at;
+            last = at;
+        }
+    uint32_t dim = 0;
+    int64_t weight = 0;
+    for (uint32_t k = 0; k < t->n_steps; k++) {
+        for (uint32_t p = 0; p < t->steps[k].n_parts; p++)
+            if (t->steps[k].parts[p].pairing == EV_HALVES && t->steps[k].parts[p].size > 2) return false;
+        for (uint32_t j = 0; j < t->steps[k].n_digits; j++) {
+            const EvDigit *x = &t->digits[t->steps[k].digits[j]];
+            if (x->size == 1) continue;
+            if (of_dim[x->dim] < dim || (of_dim[x->dim] == dim && x->weight < weight)) return false;
+            dim = of_dim[x->dim], weight = x->weight;
+        }
+    }
+    return true;
+}

@@ -23,19 +23,11 @@
 
 enum {
     MAX_THREADS = 1024,
-    MAX_FACTOR = 64, /* of vector or register: part_space_check */
     SECTOR = 256,    /* bits */
     NONE = UINT32_MAX
 };
 
-/* What a candidate wishes of its levels; `complete` makes them cover the space. */
-typedef struct {
-    int64_t *lanes, *warps; /* [n_dims] */
-    uint32_t vector_dim, loop_dim, split_dim, kept_dim; /* kept_dim: has kept_registers; NONE: no dimension */
-    int64_t vector, registers, splits, kept_registers;
-    bool cluster; /* the blocks that share a result are a cluster */
-    bool whole;   /* of no use with a loop */
-} Wish;
+typedef PartWanted Wish;
 
 typedef struct {
     Wish wish;
@@ -54,7 +46,6 @@ typedef struct {
     struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
     WbbMap seen;      /* hashes of sizes */
     int64_t *sizes;   /* of the candidate that is being made */
-    int64_t room;     /* terms in straight code that no dimension of it has taken */
     bool padded;      /* any padding is allowed */
     uint32_t min_run; /* bytes that lanes read side by side at least; 0: any */
 } Choosing;
@@ -64,57 +55,6 @@ static int64_t up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 static bool is_power(int64_t n) { return !(n & (n - 1)); }
 
 /* --- one candidate ------------------------------------------------------------------------------------------------ */
-static int64_t take(int64_t *rest, int64_t wish)
-{
-    const int64_t n = WBB_MIN(wish, *rest);
-    *rest = up(*rest, n);
-    return n;
-}
-
-/* The dimension that loops has as many terms a thread as no other level takes; another reduced one unrolls its terms
- * where there is room for them in straight code, else blocks have one each. */
-static void share_terms(Choosing *c, const Wish *x, uint32_t d, int64_t most, int64_t *s)
-{
-    if (d == x->loop_dim) {
-        s[PART_LOOP] = up(most, x->registers);
-        s[PART_REGISTER] = up(most, s[PART_LOOP]);
-        s[PART_LOOP] = up(most, s[PART_REGISTER]);
-    } else if (most <= WBB_MIN(c->room, MAX_FACTOR)) {
-        s[PART_REGISTER] = most;
-        c->room /= most;
-    }
-}
-
-static void complete_dim(Choosing *c, const Wish *x, uint32_t d, int64_t *s)
-{
-    const PartDim *dim = &c->w->dims[d];
-    for (int k = 0; k < PART_LEVELS; k++) s[k] = 1;
-    s[PART_VECTOR] = d == x->vector_dim ? x->vector : 1;
-    int64_t rest = dim->size / s[PART_VECTOR];
-    const int64_t splits = d == x->split_dim ? x->splits : 1;
-    if (dim->reduced && c->w->scan) {
-        const int64_t lanes = c->w->serial ? 1 : x->lanes[d], warps = c->w->serial ? 1 : x->warps[d];
-        const int64_t terms = up(rest, lanes * warps);
-        s[PART_REGISTER] = d == x->loop_dim ? WBB_MIN(WBB_MIN(x->registers, terms), MAX_FACTOR) : 1;
-        rest = up(rest, s[PART_REGISTER]);
-        s[PART_LANE] = take(&rest, lanes);
-        s[PART_WARP] = take(&rest, warps);
-        s[PART_LOOP] = rest, rest = 1;
-    } else if (dim->reduced && !c->w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
-        share_terms(c, x, d, up(up(rest, x->lanes[d] * x->warps[d]), splits), s);
-        rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
-        s[PART_LANE] = take(&rest, x->lanes[d]);
-        s[PART_WARP] = take(&rest, x->warps[d]);
-    } else {
-        s[PART_LANE] = take(&rest, x->lanes[d]);
-        s[PART_WARP] = take(&rest, x->warps[d]);
-        if (dim->reduced) share_terms(c, x, d, up(rest, splits), s);
-        else if (d == x->kept_dim) s[PART_REGISTER] = WBB_MIN(x->kept_registers, rest);
-        rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
-    }
-    s[x->cluster && d == x->split_dim ? PART_CLUSTER : PART_GRID] = rest;
-}
-
 static int64_t of_level(const PartWork *w, const int64_t *sizes, PartLevel level, bool reduced)
 {
     int64_t n = 1;
@@ -159,7 +99,7 @@ static bool is_legal(const Choosing *c, PartNeeds *needs)
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
         const int64_t *s = c->sizes + (size_t)d * PART_LEVELS;
         if (c->w->dims[d].reduced && !is_power(s[PART_LANE])) return false;
-        if (s[PART_REGISTER] > MAX_FACTOR) return false;
+        if (s[PART_REGISTER] > PART_MAX_FACTOR) return false;
     }
     if (!c->padded && padding(c) * 100 > (double)c->most_padding) return false;
     const int64_t terms = all_of_level(c, PART_REGISTER) * all_of_level(c, PART_VECTOR);
@@ -190,8 +130,8 @@ static void consider(Choosing *c, const Wish *x)
 {
     const uint32_t n = c->w->n_dims;
     const size_t bytes = (size_t)n * PART_LEVELS * sizeof *c->sizes;
-    c->room = c->max_terms / (x->vector * x->registers * x->kept_registers);
-    for (uint32_t d = n; d-- > 0;) complete_dim(c, x, d, c->sizes + (size_t)d * PART_LEVELS);
+    const int64_t room = c->max_terms / (x->vector * x->registers * x->kept_registers);
+    if (!part_complete(c->w, x, room, c->sizes)) return;
     if (x->whole && all_of_level(c, PART_LOOP) > 1) return;
     WbbEntry *e = wbb_map_put(&c->seen, wbb_hash(c->sizes, bytes, 0));
     PartNeeds needs;
@@ -352,7 +292,7 @@ static int64_t widest_vector(const Choosing *c, uint32_t d)
         widest = WBB_MAX(widest, most);
     }
     while (widest > 1 && c->w->dims[d].size % widest) widest /= 2;
-    widest = WBB_MIN(widest, MAX_FACTOR);
+    widest = WBB_MIN(widest, PART_MAX_FACTOR);
     return d == c->w->n_dims - 1 ? WBB_MAX(widest, (int64_t)c->w->packed_group) : widest;
 }
 

@@ -76,6 +76,9 @@ typedef struct {
     uint32_t n_dims;
     /* Of a level that several dimensions share: the dimensions, lowest digits first; NULL: in the order of dims. */
     const uint32_t *order[PART_LEVELS];
+    /* Of a reduction whose terms keep their order: the dimensions, those along which terms follow each other first;
+     * NULL: in the order of dims. */
+    const uint32_t *sequence;
     /* Not 0, of one dimension: the elements that fill no vector, the tail, have threads of their own after the others,
      * so many elements each. 0: vectors divide the dimension. */
     uint32_t tail;
@@ -96,6 +99,8 @@ int64_t part_layout_size(const PartLayout *l, PartLevel level); /* product of th
 int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced); /* of reduced dimensions, or kept ones */
 const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
 int64_t part_size(const PartDim *d, PartLevel level);             /* of its factor; 1: it has none */
+/* Dimension number k of those whose digits make the number of a term, the lowest digits first. */
+static inline uint32_t part_nth(const PartLayout *l, uint32_t k) { return l->sequence ? l->sequence[k] : k; }
 /* What one step of dimension number `of` adds to the number of the lane, the warp or the block: the product of the
  * digits below its own. */
 int64_t part_weight(const PartLayout *l, uint32_t of, PartLevel level);
@@ -405,8 +410,12 @@ PartValue part_scatter_below(PartValue v);
 PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
                        const bool *wanted);
 
-/* space.c: the space of a reduction's terms, its dimensions without factors; returns their number. */
-uint32_t part_space(WbbArena *a, const HloInstruction *reduce, PartGroup **space);
+/* space.c: the space of a reduction's terms, its dimensions without factors; returns their number. in_order: terms keep
+ * their order, so neighbours in memory are one dimension where they are neighbours in the text, too. */
+uint32_t part_space(WbbArena *a, const HloInstruction *reduce, bool in_order, PartGroup **space);
+bool part_in_order(const PartRange *r); /* do terms keep their order: may a computation of the range not commute? */
+/* The dimensions of a space whose terms keep their order, those that the text has last first, kept ones wherever. */
+uint32_t *part_sequence(WbbArena *a, const PartGroup *space, uint32_t n);
 bool part_is_reduced(const HloInstruction *reduce, uint32_t dim); /* is this dimension of its operands reduced? */
 /* The dimensions of an index of the terms that are a group's, from a position in the group. */
 void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef position, IrRef *index);

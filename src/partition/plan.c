@@ -102,16 +102,13 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->while_state = (uint32_t)tg_tune(t, "while.state", 0)->value;
 }
 
-/* Chooses the layout of a shared range; false: none is legal, or the order of terms makes a difference. A computation
- * that may not commute is shared along one dimension (space.c). */
+/* Chooses the layout of a shared range; false: none is legal, or a computation is not associative. */
 static bool choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t)
 {
-    uint32_t reduced = 0;
-    for (uint32_t d = 0; d < r->stages[0].n_space; d++) reduced += r->stages[0].space[d].dim.reduced;
     for (uint32_t k = 0; k < r->n_stages; k++)
         for (uint32_t j = 0; j < r->stages[k].n_reduces; j++) {
             const PartReduce *reduce = &r->stages[k].reduces[j];
-            if (!reduce->commutes && (reduced > 1 || !part_is_associative(a, reduce->i->called[0]))) return false;
+            if (!reduce->commutes && !part_is_associative(a, reduce->i->called[0])) return false;
         }
     const PartWork work = part_work_of(a, p, r, t);
     PartChoice *choice = WBB_NEW(a, PartChoice);

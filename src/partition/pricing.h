@@ -37,7 +37,11 @@ typedef struct {
     const PartDim *dims; /* [n_dims] of the space, the slowest in memory first, without factors */
     uint32_t n_dims;
     const PartLevel (*orders)[PART_LEVELS]; /* [n_dims] its levels from the inside out; NULL: part_level_order says */
-    bool commutes; /* terms may be taken in any order; else the levels of the one reduced dimension keep theirs */
+    bool commutes; /* terms may be taken in any order; else levels keep theirs */
+    /* [n_sequence] reduced dimensions along which such terms follow each other, the fastest first; if there are several
+     * of them */
+    const uint32_t *sequence;
+    uint32_t n_sequence;
     bool presence; /* a partial result that may lack every term has a pred that says so */
     bool splits;   /* blocks may share a result */
     bool scan;     /* each element has a result */
@@ -93,6 +97,20 @@ typedef struct PartChoice {
     uint32_t candidates;        /* that were priced */
     uint32_t equal;             /* of them, those as cheap as the chosen one within layout.tie */
 } PartChoice;
+
+/* complete.c: what a candidate wishes of its levels, and sizes of these that cover the space. */
+typedef struct {
+    int64_t *lanes, *warps; /* [n_dims] */
+    uint32_t vector_dim, loop_dim, split_dim, kept_dim; /* kept_dim: has kept_registers; PART_NO_DIM: no dimension */
+    int64_t vector, registers, splits, kept_registers;
+    bool cluster; /* the blocks that share a result are a cluster */
+    bool whole;   /* of no use with a loop */
+} PartWanted;
+#define PART_NO_DIM UINT32_MAX
+enum { PART_MAX_FACTOR = 64 }; /* of vector or register: part_space_check */
+/* room: terms in straight code, beside those that are wished for. Leaves sizes [n_dims * PART_LEVELS]; false: terms
+ * would not keep their order. */
+bool part_complete(const PartWork *w, const PartWanted *x, int64_t room, int64_t *sizes);
 
 /* candidates.c: the layout of a stage, chosen in stages; see there for what is tried and which one wins a tie. The same
  * on every machine. */

@@ -271,7 +271,9 @@ static bool fills_bytes(Sharing *s, const HloShape *x, const PartPath *path)
     PartGroup *space;
     if (s->hero->opcode != HLO_REDUCE || path->kept || path->n != 1) return false;
     if (ix_linear(s->rw, x, s->at) != ix_linear(s->rw, terms, s->at)) return false;
-    const uint32_t n = part_space(s->a, s->hero, &space);
+    bool in_order = false;
+    for (uint32_t k = 0; k < s->n_reduces; k++) in_order = in_order || !s->reduces[k].commutes;
+    const uint32_t n = part_space(s->a, s->hero, in_order, &space);
     return n && space[n - 1].dim.size % part_packed_group(x->type) == 0;
 }
 
@@ -376,7 +378,7 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     *r = (PartRange){.space = of, .elements = hlo_elements(of), .hero = hero, .reduced = s.reduced};
     if (hero->opcode != HLO_REDUCE) add_scans(&s, r);
     else add_stages(&s, r);
-    const uint32_t n = part_space(a, hero, &space);
+    const uint32_t n = part_space(a, hero, hero->opcode == HLO_REDUCE && part_in_order(r), &space);
     for (uint32_t k = 0; k < r->n_stages; k++) r->stages[k].space = space, r->stages[k].n_space = n;
     for (uint32_t k = 0; k < body->n_instructions; k++) p->reduced[k] |= s.reduced[k] && s.needed[k];
     for (uint32_t o = 0; done && o < p->n_outputs; o++) done[o] = done[o] || s.taken[o];
@@ -451,6 +453,19 @@ static ScOp redux_of(const PartReduce *r, const TgTarget *t)
     }
 }
 
+/* The dimensions of a layout, those that the text of the reduction has last first. */
+static const uint32_t *sequence_of(WbbArena *a, const PartStage *s)
+{
+    const PartLayout *l = &s->layout;
+    const uint32_t *of = part_sequence(a, s->space, s->n_space);
+    uint32_t *to = WBB_NEW_N(a, uint32_t, l->n_dims + 1u), n = 0;
+    for (uint32_t k = 0; k < s->n_space; k++)
+        for (uint32_t d = 0; d < l->n_dims; d++)
+            if (l->dims[d].name == s->space[of[k]].dim.name) to[n++] = d;
+    assert(n == l->n_dims);
+    return to;
+}
+
 PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t, const char *layout)
 {
     PartKernel k = {.n_ranges = 1, .ranges = r};
@@ -459,6 +474,7 @@ PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const T
     for (uint32_t n = 0; n < s->n_space; n++) dims[n] = s->space[n].dim;
     s->layout = layout ? part_layout_parse(cx, a, layout, dims, s->n_space) : r->choice->best[0].layout;
     part_layout_check(cx, a, &s->layout, t);
+    if (s->kind == PART_REDUCE && part_in_order(r)) s->layout.sequence = sequence_of(a, s);
     part_space_check(cx, r, t);
     for (uint32_t n = 0; n < r->n_stages; n++)
         for (uint32_t j = 0; j < r->stages[n].n_reduces; j++)

@@ -33,7 +33,15 @@ void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *ke
         if (scan || !part_is_reduced(reduce, d)) *kept++ = index[d];
 }
 
-uint32_t part_space(WbbArena *a, const HloInstruction *reduce, PartGroup **space)
+/* Are there elements along a reduced dimension between two others, in the order of the text? */
+static bool is_between(const HloInstruction *reduce, uint32_t outer, uint32_t inner)
+{
+    for (uint32_t d = outer + 1; d < inner; d++)
+        if (part_is_reduced(reduce, d) && part_space_shape(reduce)->dims[d] > 1) return true;
+    return false;
+}
+
+uint32_t part_space(WbbArena *a, const HloInstruction *reduce, bool in_order, PartGroup **space)
 {
     const HloShape *x = part_space_shape(reduce);
     PartGroup *groups = *space = WBB_NEW_N(a, PartGroup, x->rank + 1u);
@@ -42,7 +50,10 @@ uint32_t part_space(WbbArena *a, const HloInstruction *reduce, PartGroup **space
         const uint32_t d = x->minor_to_major[p];
         const bool reduced = part_is_reduced(reduce, d);
         if (x->dims[d] == 1) continue;
-        if (!n || groups[n - 1].dim.reduced != reduced) {
+        const PartGroup *last = n ? &groups[n - 1] : NULL;
+        const uint32_t slower = last ? last->of[last->n - 1] : 0;
+        const bool apart = in_order && reduced && last && (slower > d || is_between(reduce, slower, d));
+        if (!last || last->dim.reduced != reduced || apart) {
             PartGroup *g = &groups[n++];
             g->dim = (PartDim){.size = 1, .reduced = reduced};
             g->of = WBB_NEW_N(a, uint32_t, x->rank);
@@ -57,20 +68,40 @@ uint32_t part_space(WbbArena *a, const HloInstruction *reduce, PartGroup **space
     return n;
 }
 
+bool part_in_order(const PartRange *r)
+{
+    for (uint32_t k = 0; k < r->n_stages; k++)
+        for (uint32_t j = 0; j < r->stages[k].n_reduces; j++)
+            if (!r->stages[k].reduces[j].commutes) return true;
+    return false;
+}
+
+uint32_t *part_sequence(WbbArena *a, const PartGroup *space, uint32_t n)
+{
+    uint32_t *s = WBB_NEW_N(a, uint32_t, n + 1u), at;
+    for (uint32_t k = 0; k < n; k++) {
+        for (at = k; at > 0 && space[s[at - 1]].n && space[s[at - 1]].of[0] < space[k].of[0]; at--) s[at] = s[at - 1];
+        s[at] = k;
+    }
+    return s;
+}
+
 /* A computation that is only associative combines neighbours: what a thread has lies side by side, then what a warp
- * has, and so on. */
+ * has, and so on. A further dimension has a level that another one has, too, where its digits are those of threads. */
 static void check_order(WbbCx *cx, const PartLayout *l)
 {
-    uint32_t n = 0;
-    for (uint32_t d = 0; d < l->n_dims; d++) {
-        const PartDim *x = &l->dims[d];
-        if (!x->reduced) continue;
-        if (++n > 1) part_layout_fail(cx, x->column, "%s: the computation keeps the order of one dimension", x->name);
-        for (uint32_t k = 1; k < x->n_factors; k++)
-            if (x->factors[k].level < x->factors[k - 1].level)
+    int last = -1;
+    for (uint32_t n = 0; n < l->n_dims; n++) {
+        const PartDim *x = &l->dims[part_nth(l, n)];
+        for (uint32_t k = 0; x->reduced && k < x->n_factors; k++) {
+            const int level = (int)x->factors[k].level;
+            if (x->factors[k].size == 1) continue;
+            if (level < last || (level == last && level < PART_LANE))
                 part_layout_fail(cx, x->factors[k].column,
                                  "%s: the computation is not known to commute, so the levels stand in their order",
-                                 part_level_name[x->factors[k].level]);
+                                 part_level_name[level]);
+            last = level;
+        }
     }
 }
 

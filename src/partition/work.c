@@ -57,6 +57,15 @@ static void add_outputs(PartWalk *w, PartWork *work, const PartStage *s, const I
     }
 }
 
+/* Along which dimensions terms follow each other, if they keep their order. */
+static void find_sequence(const PartWalk *w, PartWork *work)
+{
+    uint32_t *s = part_sequence(w->a, w->space, w->n_space), n = 0;
+    for (uint32_t k = 0; k < w->n_space; k++)
+        if (w->space[s[k]].dim.reduced) s[n++] = s[k];
+    if (n > 1) work->sequence = s, work->n_sequence = n;
+}
+
 PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
 {
     const PartStage *first = &r->stages[0];
@@ -88,6 +97,7 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
         add_outputs(&w, &work, s, kept, stores);
         part_walk_run(&w);
     }
+    if (!work.scan && part_in_order(r)) find_sequence(&w, &work);
     work.partials = partials, work.stores = stores;
     work.loads = w.loads.items, work.n_loads = w.loads.n;
     work.term_slots = w.slots, work.again_slots = w.again_slots;

@@ -68,6 +68,7 @@ static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule
     if (!b->n_order) return j;
     j.normal = hlo_fusion(cx, hlo_normalise(cx, a, m)).body;
     j.order = ev_order(cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
+    ev_order_check(cx, j.order, j.normal);
     j.needed = ev_order_needed(a, j.order, j.normal);
     return j;
 }

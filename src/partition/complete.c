@@ -1,0 +1,111 @@
+/* complete.c: sizes of the levels of a reduction's layout, from what a candidate wishes of them (candidates.c).
+ *
+ * Needs a space and a wish; leaves levels that cover each dimension. What no other level takes is the loop's, of one
+ * reduced dimension, or the grid's.
+ *
+ *     rows 8192; columns 1024, reduced; vector 4, 32 lanes and 2 warps of columns
+ *       =>  columns: vector 4, lane 32, warp 2, register 4; rows: grid 8192
+ */
+#include "partition/pricing.h"
+
+static int64_t up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+
+static int64_t take(int64_t *rest, int64_t wish)
+{
+    const int64_t n = WBB_MIN(wish, *rest);
+    *rest = up(*rest, n);
+    return n;
+}
+
+static void begin(const PartWanted *x, uint32_t d, int64_t *s)
+{
+    for (int k = 0; k < PART_LEVELS; k++) s[k] = 1;
+    s[PART_VECTOR] = d == x->vector_dim ? x->vector : 1;
+}
+
+/* The dimension that loops has as many terms a thread as no other level takes; another reduced one unrolls its terms
+ * where there is room for them in straight code, else blocks have one each. */
+static void share_terms(const PartWanted *x, uint32_t d, int64_t most, int64_t *room, int64_t *s)
+{
+    if (d == x->loop_dim) {
+        s[PART_LOOP] = up(most, x->registers);
+        s[PART_REGISTER] = up(most, s[PART_LOOP]);
+        s[PART_LOOP] = up(most, s[PART_REGISTER]);
+    } else if (most <= WBB_MIN(*room, PART_MAX_FACTOR)) {
+        s[PART_REGISTER] = most;
+        *room /= most;
+    }
+}
+
+static void complete_dim(const PartWork *w, const PartWanted *x, uint32_t d, int64_t *room, int64_t *s)
+{
+    const PartDim *dim = &w->dims[d];
+    begin(x, d, s);
+    int64_t rest = dim->size / s[PART_VECTOR];
+    const int64_t splits = d == x->split_dim ? x->splits : 1;
+    if (dim->reduced && w->scan) {
+        const int64_t lanes = w->serial ? 1 : x->lanes[d], warps = w->serial ? 1 : x->warps[d];
+        const int64_t terms = up(rest, lanes * warps);
+        s[PART_REGISTER] = d == x->loop_dim ? WBB_MIN(WBB_MIN(x->registers, terms), PART_MAX_FACTOR) : 1;
+        rest = up(rest, s[PART_REGISTER]);
+        s[PART_LANE] = take(&rest, lanes);
+        s[PART_WARP] = take(&rest, warps);
+        s[PART_LOOP] = rest, rest = 1;
+    } else if (dim->reduced && !w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
+        share_terms(x, d, up(up(rest, x->lanes[d] * x->warps[d]), splits), room, s);
+        rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
+        s[PART_LANE] = take(&rest, x->lanes[d]);
+        s[PART_WARP] = take(&rest, x->warps[d]);
+    } else {
+        s[PART_LANE] = take(&rest, x->lanes[d]);
+        s[PART_WARP] = take(&rest, x->warps[d]);
+        if (dim->reduced) share_terms(x, d, up(rest, splits), room, s);
+        else if (d == x->kept_dim) s[PART_REGISTER] = WBB_MIN(x->kept_registers, rest);
+        rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
+    }
+    s[x->cluster && d == x->split_dim ? PART_CLUSTER : PART_GRID] = rest;
+}
+
+static int64_t power_below(int64_t n) /* the largest power of two that is at most n */
+{
+    int64_t p = 1;
+    while (p <= n / 2) p *= 2;
+    return p;
+}
+
+/* The reduced dimensions of terms that keep their order, as if they were one: the levels go to the first one until it
+ * is covered, then on to the next. Lanes, warps and blocks go on where the dimension before has not used them up. */
+static void complete_sequence(const PartWork *w, const PartWanted *x, int64_t *sizes)
+{
+    int64_t most[PART_LEVELS] = {[PART_LANE] = 1, [PART_WARP] = 1}, after = 1, level = PART_REGISTER;
+    for (uint32_t k = 0; k < w->n_sequence; k++) {
+        const uint32_t d = w->sequence[k];
+        begin(x, d, sizes + (size_t)d * PART_LEVELS);
+        most[PART_LANE] *= x->lanes[d], most[PART_WARP] *= x->warps[d];
+        after *= w->dims[d].size / (d == x->vector_dim ? x->vector : 1);
+    }
+    const int64_t threads = most[PART_LANE] * most[PART_WARP];
+    most[PART_REGISTER] = x->registers;
+    for (uint32_t k = 0; k < w->n_sequence; k++) {
+        int64_t *s = sizes + (size_t)w->sequence[k] * PART_LEVELS;
+        int64_t rest = w->dims[w->sequence[k]].size / s[PART_VECTOR];
+        after /= rest; /* positions in the dimensions after this one */
+        for (; level < PART_CLUSTER && rest > 1; level += rest > 1) {
+            if (level == PART_LOOP) most[level] = up(up(rest * after, threads), x->splits);
+            s[level] = WBB_MIN(most[level], level == PART_LANE ? power_below(rest) : rest);
+            rest = up(rest, s[level]), most[level] /= s[level];
+        }
+        if (level <= PART_LOOP && s[level] > 1) level++; /* of one dimension each */
+        s[x->cluster ? PART_CLUSTER : PART_GRID] = rest;
+    }
+}
+
+bool part_complete(const PartWork *w, const PartWanted *x, int64_t room, int64_t *sizes)
+{
+    for (uint32_t k = 1; k < w->n_sequence; k++)
+        if (x->vector_dim == w->sequence[k]) return false;
+    if (w->n_sequence) complete_sequence(w, x, sizes);
+    for (uint32_t d = w->n_dims; d-- > 0;)
+        if (!w->n_sequence || !w->dims[d].reduced) complete_dim(w, x, d, &room, sizes + (size_t)d * PART_LEVELS);
+    return true;
+}
