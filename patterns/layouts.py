@@ -25,6 +25,7 @@ CANDIDATES = [
     tune('layout.beam',             value=6, off=1,      because='candidates that a stage passes to the next'),
     tune('layout.max_terms',        value=64,            because='in straight code, each with a register for its partial result'),
     tune('layout.max_code',         value=2048,          because='instructions of an iteration: compile time, and the instruction cache'),
+    tune('layout.most_registers',   value=125, because='percent of what a thread has that the estimate may be: ptxas takes fewer, or spills a few'),
     tune('layout.max_shared',       value=48 * KiB,      because='static shared memory of a block on every GPU'),
 ]
 PRICE = [                                       # issue slots are instructions of a warp
@@ -35,6 +36,7 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.special',          value=2, off=0,      because='instructions of the unit of roots and exponentials in a function'),
     tune('layout.term',             value=5, off=0,      because='clocks of a term that one thread loads and adds, one after the other, beside its others'),
     tune('layout.regs.base',        value=24, off=0,     because='addresses, counters, indices of a thread'),
+    tune('layout.regs.once',        value=8, off=64,     because='of an array that one pass of several reads: a few elements at a time'),
     tune('layout.run.32',           value=70, off=100,   because='percent of the DRAM rate that runs of 32 bytes reach: pages are opened for parts of them'),
     tune('layout.run.64',           value=85, off=100,   because='percent of the DRAM rate that runs of 64 bytes reach'),
     tune('layout.run.128',          value=97, off=100,   because='percent of the DRAM rate that runs of 128 bytes reach'),

@@ -43,6 +43,7 @@ typedef struct {
     /* numbers of patterns/layouts.py */
     int64_t vectors, small, most_padding, warps, reduced_warps, registers, whole_registers, kept_registers, few_terms,
         blocks, beam, max_terms, max_code, max_shared, tie, usual_block, start_warps, start_registers, clusters;
+    int64_t most_registers;
     struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
     WbbMap seen;      /* hashes of sizes */
     int64_t *sizes;   /* of the candidate that is being made */
@@ -85,6 +86,14 @@ static double padding(const Choosing *c)
     return n;
 }
 
+/* That a thread of a block may ask for: where passes hold terms, of the SM's, with what may be spilled. */
+static double registers(const Choosing *c, int64_t threads)
+{
+    if (c->w->passes <= 1) return c->t->regs;
+    const int64_t warps = up(threads, c->t->warp), each = c->t->sm_regs / (warps * c->t->warp);
+    return WBB_MIN((double)c->t->regs, (double)each * (double)c->most_registers / 100);
+}
+
 /* May a kernel have the sizes, and is it worth a price? */
 static bool is_legal(const Choosing *c, PartNeeds *needs)
 {
@@ -105,7 +114,8 @@ static bool is_legal(const Choosing *c, PartNeeds *needs)
     const int64_t terms = all_of_level(c, PART_REGISTER) * all_of_level(c, PART_VECTOR);
     if (terms > c->max_terms) return false;
     *needs = part_needs(c->r, c->w, c->sizes);
-    if (terms > 1 && (needs->code > (double)c->max_code || needs->registers > c->t->regs)) return false;
+    if (terms > 1 && needs->code > (double)c->max_code) return false;
+    if (terms > 1 && needs->registers > registers(c, lanes * warps)) return false;
     return needs->shared <= (double)c->max_shared;
 }
 
@@ -224,8 +234,8 @@ static void vary_splits(Choosing *c, Wish *x, int64_t kept)
     x->split_dim = NONE, x->splits = 1;
     consider(c, x);
     const uint32_t dims[] = {x->loop_dim, longest(c, x, x->loop_dim)};
-    x->cluster = true;
-    for (int64_t n = c->clusters; n > 1 && kept < sms; n /= 2)
+    x->cluster = true; /* where there are few results, or where its blocks hold a row that is read again */
+    for (int64_t n = c->clusters; n > 1 && (kept < sms || (x->whole && c->w->passes > 1)); n /= 2)
         for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
             x->split_dim = dims[k], x->splits = n;
             if (dims[k] != NONE) consider(c, x);
@@ -490,6 +500,7 @@ static void read_numbers(Choosing *c)
     c->clusters = tg_has(t, "cluster") && !c->w->scan ? tuned(t, "layout.cluster") : 1;
     c->few_terms = tuned(t, "layout.few_terms"), c->blocks = tuned(t, "layout.blocks");
     c->beam = tuned(t, "layout.beam"), c->max_terms = tuned(t, "layout.max_terms");
+    c->most_registers = tuned(t, "layout.most_registers");
     c->max_code = tuned(t, "layout.max_code"), c->max_shared = tuned(t, "layout.max_shared");
     c->tie = tuned(t, "layout.tie"), c->usual_block = tuned(t, "loop.block");
     c->start_warps = tuned(t, "layout.start.warps"), c->start_registers = tuned(t, "layout.start.registers");

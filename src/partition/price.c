@@ -22,7 +22,7 @@ struct PartRates {
     const TgTarget *target;
     double clock, dram, l2, l2_bytes, launch, wavefront, fill, issue, shuffle, lsu; /* clock: a microsecond */
     double alu, l1_latency, l2_latency, dram_latency, shared_latency, shuffle_latency, barrier, atomic, cluster_latency;
-    double access_slots, thread_slots, iteration_slots, mask_slots, base_regs, fence;
+    double access_slots, thread_slots, iteration_slots, mask_slots, base_regs, transient, fence;
     double l1_bytes;             /* of an SM that is not shared memory */
     double run32, run64, run128; /* of the DRAM rate */
 };
@@ -44,7 +44,8 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .barrier = rate(t, "latency.barrier"), .atomic = rate(t, "latency.atomic"),
         .access_slots = tuned(t, "layout.slots.access"), .thread_slots = tuned(t, "layout.slots.thread"),
         .iteration_slots = tuned(t, "layout.slots.iteration"), .mask_slots = tuned(t, "layout.slots.mask"),
-        .base_regs = tuned(t, "layout.regs.base"), .fence = tuned(t, "layout.fence"),
+        .base_regs = tuned(t, "layout.regs.base"), .transient = tuned(t, "layout.regs.once"),
+        .fence = tuned(t, "layout.fence"),
         .run32 = tuned(t, "layout.run.32") / 100, .run64 = tuned(t, "layout.run.64") / 100,
         .run128 = tuned(t, "layout.run.128") / 100, .l1_bytes = tuned(t, "layout.l1_bytes"),
     };
@@ -291,11 +292,14 @@ static double partial_words(const PartWork *w)
     return n;
 }
 
+/* What a later pass does not need again is loaded a few at a time. */
 static double registers_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const Counts *c)
 {
     double loaded = 0;
-    for (uint32_t k = 0; k < w->n_loads; k++)
-        loaded += accessed(w, &w->loads[k], sizes) * WBB_MAX(w->loads[k].bits, 8) / 32;
+    for (uint32_t k = 0; k < w->n_loads; k++) {
+        const double n = accessed(w, &w->loads[k], sizes) * WBB_MAX(w->loads[k].bits, 8) / 32;
+        loaded += w->passes > 1 && w->loads[k].passes <= 1 ? WBB_MIN(n, r->transient) : n;
+    }
     const double apart = w->commutes ? c->terms : 1, held = c->kept * apart * partial_words(w);
     return r->base_regs + loaded + (c->loop > 1 ? held : WBB_MIN(held, c->kept * partial_words(w) * 4));
 }

@@ -7,9 +7,9 @@
  * not have. A load hits L1 if the same block has touched the sector and l1_bytes or less since then. It hits L2 if
  * another block that runs at the same time has touched it, or if l2_bytes or less were touched since then. Blocks run
  * one after the other here and side by side on a GPU: where a block comes back to its own sector, all blocks that run
- * together have done as much in between. Stores and atomic operations go to L2. What launches before have left in L2
- * is not known: the first load of a sector is one from DRAM. Another one of the same block, before that has come,
- * waits as long.
+ * together have done as much in between; those of its cluster take turns with it here, too. Stores and atomic
+ * operations go to L2. What launches before have left in L2 is not known: the first load of a sector is one from DRAM.
+ * Another one of the same block, before that has come, waits as long.
  *
  * Up to TIMED blocks, spread over the launch, follow the chains of dependent instructions: an instruction waits until
  * its operands are ready, and a barrier until all warps have come. Between branches and barriers the assembler orders
@@ -221,7 +221,8 @@ static uint64_t distance(const SimMeter *m, const Stamp *s)
 static bool in_l2(const SimMeter *m, const Block *b, const Stamp *s)
 {
     const uint64_t together = WBB_MAX(m->out->together, 1), other = s->block - 1;
-    if (other == b->number) return distance(m, s) * WBB_MIN(together, m->blocks) <= m->out->l2_bytes;
+    const uint64_t apart = WBB_MAX(WBB_MIN(together, m->blocks) / (uint64_t)b->cluster->n, 1);
+    if (other == b->number) return distance(m, s) * apart <= m->out->l2_bytes;
     return other / together == b->number / together || distance(m, s) <= m->out->l2_bytes;
 }
 
