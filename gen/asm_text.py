@@ -8,7 +8,7 @@ warps): it is run in the simulator on samples alone.
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from gen import ops
 from gen.expr import Expr, Lit, Node, OpName, Type, Var
@@ -41,7 +41,8 @@ def recast(v: Expr, to: str, frm: str) -> Expr:
 class Text:
     """State while one text is read."""
 
-    def __init__(self, result: str, operands: List[Tuple[Expr, str]]) -> None:
+    def __init__(self, result: str, operands: List[Tuple[Expr, str]], immediates: Sequence[Expr] = ()) -> None:
+        self.immediates = {f"%{letter}": e for letter, e in zip("ijk", immediates)}
         self.result, self.widths = result, {"%d": bits_name(result)}
         self.values: Dict[str, Value] = {}
         for letter, (v, t) in zip("abc", operands):
@@ -55,6 +56,8 @@ class Text:
             if own != t:
                 raise NoTerm(f"{word} has {own} where {t} is taken")
             return v
+        if word in self.immediates and t != "pred":
+            return self.immediates[word]
         if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", word) and t != "pred":
             return Lit(int(word.rstrip("U"), 0) & (1 << bits_of(t)) - 1)
         raise NoTerm(f"{word} has no value")
@@ -133,8 +136,79 @@ class Text:
                 return of("shl", t)(self.operand(x[0], t), by), t
             return (of("shra" if sign else "shrl", t)(self.operand(x[0], t), by)), t
         if base == "lop3":
+            if x[3] in self.immediates:
+                raise NoTerm("lop3 with a table that is not written out")
             return self.lop3(x, int(x[3], 0), t), t
+        if base == "bfe":
+            return (self.signed_field if sign else self.field)(take(0), *(self.operand(v, "u32") for v in x[1:]), t), t
+        if base == "bfi":
+            return self.insert(x, t), t
+        if base.startswith("shf.") and t == "u32":
+            return self.funnel(base.split(".")[1:], [self.operand(v, t) for v in x]), t
+        if base.startswith("dp4a.") and t == "u32" and base[5:] in ("u32", "s32"):
+            return self.dot(base[5] == "s", sign, [self.operand(v, t) for v in x]), t
+        if base == "prmt" and t == "u32":
+            return self.permute(x), t
         raise NoTerm(base)
+
+    # --- fields: positions and lengths beyond the width are as the manual says ---
+    def amount(self, by: Expr, t: str) -> Expr:
+        """The low byte of a u32 as an amount of a shift at t."""
+        low = of("band", "u32")(by, Lit(255))
+        return low if t == "u32" else of("cvt", t, "u32")(low)
+
+    def low_bits(self, count: Expr, t: str) -> Expr:
+        """A mask of so many bits; of all where there are fewer."""
+        return of("sub", t)(of("shl", t)(Lit(1), self.amount(count, t)), Lit(1))
+
+    def field(self, x: Expr, at: Expr, count: Expr, t: str) -> Expr:
+        return of("band", t)(of("shrl", t)(x, self.amount(at, t)), self.low_bits(count, t))
+
+    def signed_field(self, x: Expr, at: Expr, count: Expr, t: str) -> Expr:
+        n, signed, u = bits_of(t), f"i{t[1:]}", "u32"
+        away = of("sub", u)(Lit(n), of("min", u)(of("band", u)(count, Lit(255)), Lit(n)))  # bits above the field
+        away = recast(away if t == u else of("cvt", t, u)(away), signed, t)
+        right = of("shra", signed)
+        return recast(right(of("shl", signed)(right(x, recast(self.amount(at, t), signed, t)), away), away), t, signed)
+
+    def insert(self, x: List[str], t: str) -> Expr:
+        at, count = (self.operand(v, "u32") for v in x[2:])
+        mask = of("shl", t)(self.low_bits(count, t), self.amount(at, t))
+        moved = of("shl", t)(self.operand(x[0], t), self.amount(at, t))
+        return of("bor", t)(of("band", t)(self.operand(x[1], t), of("bnot", t)(mask)), of("band", t)(moved, mask))
+
+    def funnel(self, how: List[str], x: List[Expr]) -> Expr:
+        low, high, by = x
+        n = of("band", "u32")(by, Lit(31)) if how[1] == "wrap" else of("min", "u32")(by, Lit(32))
+        rest = of("sub", "u32")(Lit(32), n)
+        left, right = (n, rest) if how[0] == "l" else (rest, n)
+        return of("bor", "u32")(of("shl", "u32")(high, left), of("shrl", "u32")(low, right))
+
+    def dot(self, signed_a: bool, signed_b: bool, x: List[Expr]) -> Expr:
+        """c + the sum of the products of the four bytes of a and of b."""
+        def byte(v: Expr, n: int, signed: bool) -> Expr:
+            if not signed:
+                return of("band", "u32")(of("shrl", "u32")(v, Lit(8 * n)) if n else v, Lit(255))
+            at = recast(of("shl", "u32")(v, Lit(24 - 8 * n)) if n < 3 else v, "i32", "u32")
+            return recast(of("shra", "i32")(at, Lit(24)), "u32", "i32")
+        out = x[2]
+        for n in range(4):
+            out = of("add", "u32")(out, of("mul", "u32")(byte(x[0], n, signed_a), byte(x[1], n, signed_b)))
+        return out
+
+    def permute(self, x: List[str]) -> Expr:
+        """Each nibble of the selector takes a byte of b:a, or its sign in every bit."""
+        wide, u = of("cvt", "u64", "u32"), "u64"
+        both = of("bor", u)(wide(self.operand(x[0], "u32")), of("shl", u)(wide(self.operand(x[1], "u32")), Lit(32)))
+        select, out = wide(self.operand(x[2], "u32")), None
+        for n in range(4):
+            nibble = of("shrl", u)(select, Lit(4 * n))
+            byte = of("band", u)(of("shrl", u)(both, of("mul", u)(of("band", u)(nibble, Lit(7)), Lit(8))), Lit(255))
+            signs = of("select", u)(of("ge", u)(byte, Lit(128)), Lit(255), Lit(0))
+            byte = of("select", u)(of("eq", u)(of("band", u)(nibble, Lit(8)), Lit(0)), byte, signs)
+            moved = of("shl", u)(byte, Lit(8 * n))
+            out = moved if out is None else of("bor", u)(out, moved)
+        return of("cvt", "u32", u)(out)
 
     def lop3(self, x: List[str], table: int, t: str) -> Expr:
         """The table as a disjunction of its rows."""
@@ -205,7 +279,7 @@ def read(r: Rule) -> Expr:
         for n, a in enumerate(e.args if isinstance(e, Node) else ()):
             if isinstance(a, Var):
                 t = e.operand_type(n)  # type: ignore[attr-defined]
-                if t.lanes > 1 or t.is_class or a.kind != "value":
+                if t.lanes > 1 or t.is_class or a.kind not in ("value", "const"):
                     raise NoTerm(str(t))
                 types[id(a)] = t.name
             visit(a)
@@ -214,8 +288,7 @@ def read(r: Rule) -> Expr:
     to = r.left.result
     if to.lanes > 1 or to.is_class:
         raise NoTerm(str(to))
-    variables = operand_variables(r.left)
-    text = Text(to.name, [(v, types[id(v)]) for v in variables])
+    text = Text(to.name, [(v, types[id(v)]) for v in operand_variables(r.left)], r.immediates)
     for statement in re.split(r";", str(r.right).strip().removeprefix("{").removesuffix("}")):
         if statement.strip():
             text.run(statement.strip())

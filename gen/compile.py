@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Tuple
 
-from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Src, Type, Var, parts
+from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Src, Total, Type, Var, parts
 from gen.forms import is_const, is_index, operand_variables, root_op, swappable, terms_of
 from gen.load import walk as inside
 from gen.lang import Free, Rule
@@ -104,6 +104,9 @@ class Compiler(Slots):
             self.steps.append(("FLAGS", slot, sum(FLAGBIT[f] for f in e.flags), 0))
         if e.op.sig not in ("compare", "test") and (implied is None or str(implied) != str(e.result)):
             self.check_type(e.result, slot)
+        if isinstance(e, Total):
+            self.match_total(e, slot, swaps)
+            return
         if id(e) in self.choices:
             self.steps.append(("SWAP", slot, 0, 0))
             self.swapping.append(slot)
@@ -112,6 +115,23 @@ class Compiler(Slots):
             places[0], places[1] = 1, 0
         for n, (arg, place) in enumerate(zip(e.args, places)):
             self.operand(arg, e, slot, place, swaps, e.operand_type(n), n == 0 and e.op.sig in ("compare", "test", "convert"))
+
+    def match_total(self, e: Total, slot: int, swaps: Dict[int, bool]) -> None:
+        if self.phase != "isel":
+            self.fail(f"total(..): sums by their terms are matched in isel only; a {self.phase} rule matches one addition after the other")
+        if any(s[0] in ("PICK", "REST", "ADDENDS") for s in self.steps):
+            self.fail("only one sum of a pattern may be given by its terms")
+        self.steps.append(("ADDENDS", slot, 0, 0))
+        for t in e.terms:
+            if isinstance(t, Node):
+                s = self.slot()
+                self.steps.append(("ADDEND", s, slot, OPNUM[t.op.name]))
+                self.match(t, s, swaps, e.result)
+        rest = next((t for t in e.terms if isinstance(t, Var)), None)
+        r = NONE if rest is None else self.slot()
+        self.steps.append(("ADDREST", r, slot, 0))
+        if rest is not None:
+            self.match_var(rest, r, e.result)
 
     def match_sum(self, e: Arith, slot: int, swaps: Dict[int, bool]) -> None:
         terms, constants = terms_of(e)
@@ -189,15 +209,13 @@ class Compiler(Slots):
         return self.build_index(e, out)
 
     def tile(self, row: int, out: List[Step]) -> None:
-        """An instruction and its operands. The operand of src(a) is the modified value: LLVM and ptxas fold the modifiers."""
+        """An instruction, its operands and its immediates. The operand of src(a) is the modified value: LLVM and ptxas fold the modifiers."""
         operands = operand_variables(self.rule.left)
-        for v in operands:
-            if v.kind == "const":
-                self.fail(f"{v} is a constant; operands of an instruction are values: write a value variable or the number")
         if len(operands) > 3:
             self.fail(f"an instruction has three operands at most; {', '.join(map(str, operands))} are {len(operands)}")
         slots = [self.source.get(id(v), [self.value[id(v)]])[0] for v in operands]
-        out.append(("BINSTR", len(slots), 0, 0, row, pack(slots)))
+        numbers = [self.constant(e, out) for e in self.rule.immediates]
+        out.append(("BINSTR", len(slots), len(numbers), 0, row, pack(slots), pack(numbers)))
 
     def build_constant(self, e: Expr, t: Type, out: List[Step]) -> int:
         d = self.slot()

@@ -24,11 +24,11 @@ class Trie:
     children: List[Tuple[Step, "Trie"]] = field(default_factory=list)
 
     def insert(self, steps: List[Step], leaf: Step) -> None:
-        """Adds a program after all others, sharing steps with the last one. Steps from a PICK, GROUP or SWAP on are not shared: these try
+        """Adds a program after all others, sharing steps with the last one. Steps from a PICK, GROUP, SWAP or ADDEND on are not shared: these try
         terms of a sum, or orders of operands, in turn, and a shared one would try all rules at one before the first rule at the next."""
         node = self
         for s in [*steps, leaf]:
-            if not node.children or node.children[-1][0] != s or s[0] in ("PICK", "GROUP", "SWAP"):
+            if not node.children or node.children[-1][0] != s or s[0] in ("PICK", "GROUP", "SWAP", "ADDEND"):
                 node.children.append((s, Trie()))
             node = node.children[-1][1]
 
@@ -75,7 +75,7 @@ def asked(steps: List[Step]) -> Dict[Key, int]:
             out[(TYPE, *path[slot])] = 1 << (step[4] & 63)
         elif word == "CLASS" and slot in path:
             out[(TYPE, *path[slot])] = step[4][1]
-        elif word in ("PICK", "SPLIT", "GROUP"):
+        elif word in ("PICK", "SPLIT", "GROUP", "ADDENDS"):
             break
     return {k: v for k, v in out.items() if len(k) <= 3}
 

@@ -219,6 +219,25 @@ class Node(Expr):
     def __str__(self) -> str: return f"{self.name}({', '.join(map(str, self.args))})"
 
 
+class Total(Node):
+    """A sum of integers by its terms: matches every tree of additions of these, in any order. Elsewhere it is one of them, ((t0 + t1) + t2) + .."""
+
+    def __init__(self, terms: Sequence[Expr]) -> None:
+        t = next((x.result for x in terms if isinstance(x, Node)), None)
+        variables = [x for x in terms if not isinstance(x, Node)]
+        if t is None or len(terms) < 2 or any(_ops.TYPE_BY_NAME[m].cls not in "IU" for m in t.members):
+            fail(f"total({', '.join(map(str, terms))}): two or more terms are expected, operations on integers")
+        if len(variables) > 1 or any(not isinstance(x, Var) or x.kind != "value" for x in variables) or any(
+                isinstance(x, Node) and x.op.name == "add" for x in terms):
+            fail(f"total({', '.join(map(str, terms))}): terms are operations but additions, and one variable at most, for what is left")
+        add = _ops.OP_BY_NAME["add"]
+        whole: Expr = terms[0]
+        for x in terms[1:-1]:
+            whole = Node(add, (t,), (), [whole, x])  # type: ignore[arg-type]
+        super().__init__(add, (t,), (), [whole, terms[-1]])  # type: ignore[arg-type]
+        self.terms = tuple(terms)
+
+
 class Src(Expr):
     """`src(a)` matches a, neg a, abs a or neg abs a, where the operation takes these modifiers of an operand at no cost. The variable a is
     bound to the unmodified value. On the right side, and as operand of an instruction, src(a) is the modified value."""
@@ -342,5 +361,5 @@ class OpName:
         return ".".join([self._op.name, *map(str, self._types), *self._flags])
 
 
-__all__ = ["All", "Arith", "Cond", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Src", "Type", "Var", "Width",
+__all__ = ["All", "Arith", "Cond", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Src", "Total", "Type", "Var", "Width",
            "children", "fail", "here", "lift", "parse_type", "parts", "pattern_file"]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Dict, List, Optional, Tuple, Union
 
 from gen import ops
-from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Src, Type, Var, children, parts
+from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Src, Total, Type, Var, children, parts
 
 
 def is_const(e: Expr) -> bool:
@@ -72,6 +72,10 @@ def swappable(e: Expr, when: Optional[Cond] = None) -> List[Node]:
     def walk(x: Expr) -> None:
         if not isinstance(x, Node):
             return
+        if isinstance(x, Total):  # its terms are found in any order
+            for y in x.terms:
+                walk(y)
+            return
         if "comm" in x.op.props.split():
             p, q = (a.x if isinstance(a, Src) else a for a in x.args)
             fresh = isinstance(p, Var) and isinstance(q, Var) and seen[id(p)] == 1 and seen[id(q)] == 1 and p.kind == q.kind and not {id(p), id(q)} & asked
@@ -86,11 +90,11 @@ def swappable(e: Expr, when: Optional[Cond] = None) -> List[Node]:
 
 
 def operand_variables(e: Expr) -> List[Var]:
-    """Variables of a left side in order of first appearance in its text."""
+    """Variables of a left side, but for constants, in order of first appearance in its text."""
     out: List[Var] = []
 
     def walk(x: Expr) -> None:
-        if isinstance(x, Var) and not any(x is v for v in out):
+        if isinstance(x, Var) and x.kind != "const" and not any(x is v for v in out):
             out.append(x)
         for y in children(x):
             walk(y)

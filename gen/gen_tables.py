@@ -87,7 +87,8 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{phase_of[id(r)].upper()}, "
                                       f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}}},"
                                       for r in s.rules]))
-    out.append(array("RwInstr instrs", [f"{{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}}}, /* {r.left} */"
+    out.append(array("RwInstr instrs", [f"{{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}, "
+                                        f"{len(r.immediates)}}}, /* {r.left} */"
                                         for r in instrs]))
     out.append(array("RwPacked packed", [f"{{OP_{p.op.upper()}, SC_{p.to.upper()}, SC_{p.frm.upper()}, {p.lanes}}}," for p in s.packed]))
     out.append(array("RwFree free_modifiers", [f"{{OP_{f.op.upper()}, OP_{m.upper()}, SC_{f.type.upper()}}}," for f in s.free for m in f.modifiers]))

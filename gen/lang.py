@@ -8,6 +8,7 @@ a `PatternError`, which carries the file and line of the faulty pattern.
 """
 from __future__ import annotations
 
+import ast as _ast
 import re as _re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple, Union
@@ -33,6 +34,7 @@ class Rule:
     ledger: str = ""  # the state of its proof
     names: str = ""  # slots of its variables: "n=v2 k=k0"
     orders: int = 1  # number of operand orders that it is tried in
+    immediates: Tuple[Expr, ...] = ()  # of an instruction: what stands for %i, %j, %k of its text
     programs: Dict[Any, List[Any]] = field(default_factory=dict)  # its programs by phase and FREE; compile.py fills this
 
     @property
@@ -92,26 +94,53 @@ class Budget:
     approx_abs: float
 
 
-def _positions(left: Expr, text: str) -> str:
-    """The text with each %{name} replaced by the operand's position: %a, %b or %c. A name or position that is no operand is an error."""
+def _immediate(text: str, inside: str) -> Expr:
+    """The expression of constants that is written in a text: `32 - k`."""
+    arithmetic = (_ast.BinOp, _ast.UnaryOp, _ast.USub, _ast.Add, _ast.Sub, _ast.Mult, _ast.FloorDiv, _ast.Mod)
+    allowed = (*arithmetic, _ast.Expression, _ast.Name, _ast.Load, _ast.Constant)
+    known = {**{n: v for n, v in VARIABLES.items() if v.kind == "const"}, "w": w}
+    try:
+        tree = _ast.parse(inside.strip(), mode="eval")
+    except SyntaxError:
+        tree = None
+    if tree is None or not all(isinstance(x, allowed) and (not isinstance(x, _ast.Name) or x.id in known) for x in _ast.walk(tree)):
+        fail(f"'{text}': %{{{inside}}} is neither an operand nor arithmetic of the constants {' '.join(known)} with + - * // %")
+    out = lift(eval(compile(tree, "", "eval"), {"__builtins__": {}}, known))  # type: ignore[arg-type]  # names of constants and arithmetic alone
+    if isinstance(out, Lit) and not isinstance(out.value, int):
+        fail(f"'{text}': %{{{inside}}} is no integer")
+    return out
+
+
+def _positions(left: Expr, text: str) -> Tuple[str, Tuple[Expr, ...]]:
+    """The text with each %{name} replaced by the operand's position, %a, %b or %c, and each %{32 - k} by that of an immediate, %i, %j or %k; the
+    immediates. A name or position that is no operand is an error."""
     names = [v.name for v in _operand_variables(left)]
+    found: Dict[str, Expr] = {}
     def place(m: Any) -> str:
-        if m.group(1) not in names[:3]:
+        if m.group(1) in names[:3]:
+            return "%" + "abc"[names.index(m.group(1))]
+        constant = m.group(1) not in VARIABLES or VARIABLES[m.group(1)].kind == "const"
+        e = _immediate(text, m.group(1)) if constant and m.group(1).strip() else None
+        if e is None:
             fail(f"'{text}': {m.group(0)} is no operand of {left}, which has {', '.join(names) or 'none'}")
-        return "%" + "abc"[names.index(m.group(1))]
-    out = _re.sub(r"%\{(\w*)\}", place, text)
-    for letter in _re.findall(r"%([a-z])(?![A-Za-z0-9_])", out):
+        found.setdefault(str(e), e)  # type: ignore[arg-type]
+        if len(found) > 3:
+            fail(f"'{text}': more than three immediates")
+        return "%" + "ijk"[list(found).index(str(e))]
+    for letter in _re.findall(r"%([a-z])(?![A-Za-z0-9_])", text):
         if letter not in "dp" and (letter not in "abc" or "abc".index(letter) >= len(names)):
             fail(f"'{text}': %{letter} is no operand of {left}, which has {len(names)}: %a is the first; %{{{names[0] if names else 'a'}}} names one")
-    return out
+    return _re.sub(r"%\{([^}]*)\}", place, text), tuple(found.values())
 
 
 def _rule(kind: str, left: Any, right: Any, when: Optional[Cond], err: Optional[float] = None) -> Rule:
     if when is not None and not isinstance(when, Cond):
         fail("when= is not a condition")
     of = lift(left)
-    r = lift(right) if not isinstance(right, str) else right if kind == "lookup" else _positions(of, right)
-    return Rule(kind, of, r, when, here(), err)
+    if not isinstance(right, str) or kind == "lookup":
+        return Rule(kind, of, lift(right) if kind != "lookup" else right, when, here(), err)
+    text, immediates = _positions(of, right)
+    return Rule(kind, of, text, when, here(), err, immediates=immediates)
 
 
 def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Any:
@@ -141,6 +170,30 @@ def call(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float]
 
 def asm(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] = None) -> Rule:
     return _rule("asm", left, text, when, err)
+
+
+def _table_of(e: Expr, rows: Dict[int, int]) -> int:
+    """What lop3 has in its table for an expression of bits: a row for each combination of a bit of the three operands."""
+    if isinstance(e, Lit) and e.value in (0, -1):
+        return int(e.value) & 0xff
+    if isinstance(e, Node) and e.op.name in _BITWISE:
+        return _BITWISE[e.op.name](*(_table_of(x, rows) for x in e.args)) & 0xff
+    if id(e) not in rows:
+        fail(f"lop3(..): {e} is neither and, or, xor, not, 0, -1 nor one of three operands")
+    return rows[id(e)]
+
+
+_BITWISE: Dict[str, Any] = {"band": lambda x, y: x & y, "bor": lambda x, y: x | y, "bxor": lambda x, y: x ^ y, "bnot": lambda x: ~x}
+
+
+def lop3(left: Any, when: Optional[Cond] = None) -> Rule:
+    """lop3(bxor.u32(band.u32(a, b), c)): the instruction lop3.b32, whose table is computed from the pattern."""
+    names = _operand_variables(lift(left))
+    if len(names) > 3:
+        fail(f"lop3({left}): three operands at most")
+    table = _table_of(lift(left), dict(zip(map(id, names), (0xf0, 0xcc, 0xaa))))
+    letters = 'abc'[:len(names)].ljust(3, 'abc'[len(names) - 1])
+    return _rule("asm", left, f"lop3.b32 %d, {', '.join('%' + x for x in letters)}, {table:#04x};", when)
 
 
 def lookup(left: Any, table: Any, when: Optional[Cond] = None) -> Rule:
@@ -202,6 +255,11 @@ def budget(functions: Any, types: Any, ulp: float, xla: Optional[float] = None, 
 
 
 # --- shorthands ------------------------------------------------------------------------------------------------------
+def total(*terms: Any) -> Total:
+    """total(mul.u32(a, b), c): a sum of integers with these terms, whatever their order and brackets; on left sides of instructions."""
+    return Total([lift(x) for x in terms])
+
+
 def src(x: Any) -> Src: return Src(lift(x))
 
 
@@ -286,5 +344,6 @@ w = Width()
 unknown = _rates.unknown  # the value of a rate that no source states
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
-__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp", "free",
-           "rewrite", "llvm", "intr", "call", "asm", "lookup", "rel", "ulp", "packed", "tune", "rate", "unknown", "target", "budget", "marks"]
+__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp",
+           "total", "free",
+           "rewrite", "llvm", "intr", "call", "asm", "lop3", "lookup", "rel", "ulp", "packed", "tune", "rate", "unknown", "target", "budget", "marks"]

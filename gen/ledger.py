@@ -126,7 +126,7 @@ def key(rule: Rule, errors: Errors, table: Optional[Budgets] = None) -> str:
     nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
     names = {t.name for n in nodes for t in n.types if t.is_class}
     of = {(n.op.name, m) for n in nodes for m in n.types[0].members}
-    text = [rule.kind, spelled([rule.left, rule.right]), str(rule.when), repr(rule.err),
+    text = [rule.kind, spelled([rule.left, rule.right]), str(rule.when), repr(rule.err), *map(str, rule.immediates),
             *meanings(nodes, load.budgets() if table is None else table),
             *(f"{n}={ops.CLASSES[n]}" for n in sorted(names)),
             *sorted(f"{k}:{errors[k]}" for k in ((*x, approx) for x in of for approx in (False, True)) if k in errors),

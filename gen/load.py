@@ -109,6 +109,7 @@ def identify(rules: List[Rule]) -> None:
     by_line: Dict[Tuple[str, int], List[Rule]] = {}
     for r in rules:
         right = f"{r.kind} '{r.right}'" if isinstance(r.right, str) else text(r.right)
+        right += "".join(f", %{letter} = {e}" for letter, e in zip("ijk", r.immediates))
         r.text = f"{r.left} -> {right}" + (f"  when {r.when}" if r.when is not None else "")
         by_line.setdefault(r.where, []).append(r)
     for same in by_line.values():

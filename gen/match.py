@@ -143,6 +143,32 @@ def _pick_bound(m: Match, s: Step) -> bool:
     return True
 
 
+def _addends(m: Match, s: Step) -> bool:
+    tree = sums.spread(m.value[s[1]])
+    m.picks = []
+    for x, part in tree:
+        if part != (0, 0):
+            m.flags &= x.flags
+    return len(tree) > 1
+
+
+def _addends_left(m: Match, s: Step) -> bool:
+    nothing, x = sums.addends_left(m.value[s[2]], m.picks)
+    return nothing if s[1] == NONE else _store(m, s, x)
+
+
+def _addend(m: Match, s: Step, n: int) -> Optional[int]:
+    """ADDEND, from node n of the tree on. Returns where to go on for another one."""
+    _, d, of, op = s
+    found = sums.addend(m.value[of], op, m.picks, n) if len(m.picks) < MOST_PICKS else None
+    if found is None:
+        return None
+    m.value[d] = sums.spread(m.value[of])[found][0]
+    m.flags &= m.value[d].flags
+    m.picks = [*m.picks, found]
+    return found + 1
+
+
 def _rest(m: Match, s: Step) -> bool:
     x = m.value[s[2]]
     return _store(m, s, total(int(x.imm) - m.picked_constant, [(k, y) for n, (k, y) in enumerate(zip(x.ks, x.args)) if n not in m.picks]))
@@ -211,13 +237,14 @@ STEP: Dict[str, Callable[[Match, Step], object]] = {
     "OP": _take, "OPX": _take, "ANY": _take, "ANYX": _take, "TYPE": _type, "CLASS": _class, "TEQ": _same_type, "LIT": _literal, "KONST": _konst,
     "FLAGS": lambda m, s: m.value[s[1]].flags & s[2] == s[2],
     "SAME": lambda m, s: m.value[s[1]] is m.value[s[2]],
+    "ADDENDS": _addends, "ADDREST": _addends_left,
     "SRC": _source, "SPLIT": _split, "PICKV": _pick_bound, "REST": _rest,
     "KIMM": lambda m, s: _number(m, s[1], s[4][1] - (s[4][1] >> 63 << 64)),
     "KWIDTH": lambda m, s: _number(m, s[1], ops.TYPES[m.types[s[2]]].bits),
     "KARITH": calculate,
     "CREL": lambda m, s: RELATE[s[3]](m.konst[s[1]], m.konst[s[2]]),
     "CFACT": _fact, "CAPART": _apart, "CPERIOD": _period, "CFLAG": _flag}
-CHOICE: Dict[str, Callable[[Match, Step, int], Optional[int]]] = {"PICK": _pick, "GROUP": _group}
+CHOICE: Dict[str, Callable[[Match, Step, int], Optional[int]]] = {"PICK": _pick, "GROUP": _group, "ADDEND": _addend}
 
 
 def matches(p: Program, root: Term, facts: Facts) -> Iterator[Match]:
@@ -272,12 +299,21 @@ def build(m: Match, steps: List[Step]) -> Optional[Term]:
                 return None
             m.value[d] = x
         elif word == "BINSTR":
-            return made(INSTR, m.value[0].type, m.flags, slots(s[5]), s[4])
+            imm = packed_immediates([m.konst[s[6] >> 8 * n & 255] for n in range(s[2])])
+            return None if imm is None else made(INSTR, m.value[0].type, m.flags, slots(s[5]), s[4] | imm << 16)
         elif word == "BROOT":
             return m.value[d]
         elif not STEP[word](m, s):
             return None
     return None
+
+
+def packed_immediates(values: Sequence[int]) -> Optional[int]:
+    """48 bits for all; None where one does not fit its share."""
+    bits = 48 // max(1, len(values))
+    if any(not -1 << bits - 1 <= v < 1 << bits - 1 for v in values):
+        return None
+    return sum((v & (1 << bits) - 1) << bits * n for n, v in enumerate(values))
 
 
 def _sum(m: Match, constant_slot: int, terms: Sequence[int]) -> Optional[Term]:

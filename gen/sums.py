@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import List, Optional, Tuple
+from typing import List, Optional, Set, Tuple
 
 from gen.known import LARGEST, LIMIT, Facts
 from gen.terms import CONST, INT64, MOD, SUM, Term, total
 
 Pair = Tuple[Term, Term]
-LARGE, FEW = 1 << 40, 1 << 21
+LARGE, FEW, MOST_TERMS = 1 << 40, 1 << 21, 16
 
 
 def divide(s: Term, k: int, whole: int) -> Optional[Pair]:
@@ -84,6 +84,36 @@ def group(s: Term, by: int, first: int, facts: Facts) -> Optional[Tuple[int, int
                 return n + 1, k, pair
         n, k = n + 1, next_divisor(s, by, k)
     return None
+
+
+# --- sums of elements: src/rewrite/addends.c ----------------------------------------------------------------------------------------------
+def spread(root: Term) -> List[Tuple[Term, Tuple[int, int]]]:
+    """The tree of additions as far as it is spread out: nodes with the numbers of their two parts, (0, 0) of a term."""
+    ref, part, depth, count = [root], [(0, 0)], [0], 1
+    while count < MOST_TERMS:
+        more = [i for i in range(len(ref)) if part[i] == (0, 0) and ref[i].op == root.op and ref[i].type == root.type]
+        if not more:
+            break
+        i = min(more, key=lambda n: depth[n])
+        part[i] = len(ref), len(ref) + 1
+        ref += ref[i].args
+        part += [(0, 0)] * 2
+        depth += [depth[i] + 1] * 2
+        count += 1
+    return list(zip(ref, part))
+
+
+def addend(root: Term, op: int, taken: List[int], first: int) -> Optional[int]:
+    """The number of a term of a tree of additions, `first` or a later one: not taken, an `op`."""
+    return next((n for n, (x, part) in enumerate(spread(root)) if n >= first and part == (0, 0) and x.op == op and n not in taken), None)
+
+
+def addends_left(root: Term, taken: List[int]) -> Tuple[bool, Optional[Term]]:
+    """(whether nothing is left, the node that has all that is left)"""
+    tree = spread(root)
+    def below(n: int) -> Set[int]: return {n} if tree[n][1] == (0, 0) else below(tree[n][1][0]) | below(tree[n][1][1])
+    left = below(0) - set(taken)
+    return not left, next((x for n, (x, _) in enumerate(tree) if left and below(n) == left), None)
 
 
 def pick(s: Term, wanted: Optional[int], op: int, taken: List[int], first: int) -> Optional[int]:

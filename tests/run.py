@@ -74,6 +74,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("rewrite_matcher", "tests/rewrite_matcher.py {build}", "", "--terms 1000000"),
     ("target_facts", "tests/target_facts.py {wb}", "", "--all"),
     ("prices", "tests/prices.py {wb}", "--every 10", "--every 1"),
+    ("tile_rules", "tests/tile_rules.py {build}", "", ""),
     ("instruction_mutants", "tests/instruction_mutants.py {build}", "", ""),
     ("random_rules", "tests/fuzz/random_rules.py", "200", "3000"),
     ("random_terms", "tests/fuzz/random_terms.py {wb}", "60", "2000"),

@@ -213,15 +213,15 @@ def domains_of(t: Terms) -> List[Domain]:
             more = () if not narrow else ties(x) if x in ("f32", "f64") else integer_ties(x) if cls(x) in "IU" else ()
             at_constants = breakpoints(t, x) if x in FORMATS else ()
             if lang.VARIABLES.get(name) is not None and lang.VARIABLES[name].kind == "const":  # its conditions change there
-                more = tuple(v for v in limits(t) if 0 <= v < 1 << width(x))
+                more = tuple(v for v in limits(t, 0) if 0 <= v < 1 << width(x))
             combined = tuple(dict.fromkeys((*corners(x), *more, *(at_constants + exponential_limits(x) if is_alone(t) else ()))))
             out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", combined, () if is_alone(t) else at_constants + exponential_limits(x)))
     return out
 
 
-def limits(t: Terms) -> Tuple[int, ...]:
-    """Numbers of a rule on indices at which its conditions change, with their neighbours."""
-    found = dict.fromkeys(i.imm for i in t.code if i.kind == "int" and abs(i.imm) > 16)
+def limits(t: Terms, above: int = 16) -> Tuple[int, ...]:
+    """Numbers of a rule at which its conditions change, with their neighbours; those of up to `above` are tried anyway."""
+    found = dict.fromkeys(i.imm for i in t.code if i.kind == "int" and abs(i.imm) > above)
     return tuple(dict.fromkeys(x + d for x in sorted(found, key=abs) for d in (-1, 0, 1)))
 
 

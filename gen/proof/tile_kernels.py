@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from gen import asm_text, lang, load, ops
-from gen.lang import Expr, Lit, Node, Rule, Type, Var
+from gen import asm_text, guards, instances, lang, load, ops
+from gen.lang import Expr, Lit, Node, Rule, Total, Type, Var
 
 THREADS = 1024
 CONSTANTS = (0, 1, 2, 3, 5, 7, 8, 16, 31, 32, 63, 64, -1, 127, 255, 65535)
@@ -62,12 +62,20 @@ def widened(t: str, value: str) -> str:
     return f"cvt.u8.u4(bits.u4.f4e2m1fn({value}))" if t == "f4e2m1fn" else f"cvt.{BYTES[t]}.{t}({value})"
 
 
+def integer_text(value: int, t: str) -> str:
+    """The bits of a number at an integer type: -1 is the largest u32, 2**31 the least i32."""
+    info = ops.TYPE_BY_NAME[t]
+    low = value & (1 << info.bits) - 1
+    return str(low - (1 << info.bits) if info.cls == "I" and low >> info.bits - 1 else low)
+
+
 class Writer:
     """Writes a left side as text of the IR; each variable becomes a load of its own operand."""
 
     def __init__(self, binding: Dict[str, str], lanes: int, constants: Dict[str, int]) -> None:
         self.binding, self.lanes, self.constants = binding, lanes, constants
         self.operands: Dict[str, Type] = {}
+        self.mark: Tuple[str, ...] = ()  # flags that make nodes others than those of the left side
 
     def type(self, t: Type) -> Type:
         return wide(bound(t, self.binding), self.lanes)
@@ -75,7 +83,7 @@ class Writer:
     def value(self, e: Expr, t: Type) -> str:
         if isinstance(e, Var):
             if e.kind == "const":
-                return str(self.constants[e.name])
+                return integer_text(self.constants[e.name], t.name)
             if e.kind != "value":
                 raise NotMade(f"{e.kind} variable {e}")
             if self.operands.setdefault(e.name, t) not in (t, Type(BYTES.get(t.name, "none"))):
@@ -88,12 +96,46 @@ class Writer:
         if isinstance(e, Lit):
             if isinstance(e.value, bool):
                 return "true" if e.value else "false"
-            cls = ops.TYPE_BY_NAME[t.name].cls
-            return repr(float(e.value)) if cls == "F" else str(int(e.value))
+            return repr(float(e.value)) if ops.TYPE_BY_NAME[t.name].cls == "F" else integer_text(int(e.value), t.name)
         if not isinstance(e, Node):
             raise NotMade(f"{e} in a left side")
-        name = ".".join([e.op.name, *(str(self.type(x)) for x in e.types), *sorted(e.flags, key=ops.FLAGS.index)])
+        flags = {*e.flags, *self.mark}
+        name = ".".join([e.op.name, *(str(self.type(x)) for x in e.types), *sorted(flags, key=ops.FLAGS.index)])
         return f"{name}({', '.join(self.value(x, self.type(e.operand_type(i))) for i, x in enumerate(e.args))})"
+
+
+def fact_text(w: Writer, g: lang.Guard, types: Dict[int, Type]) -> str:
+    """The pred that says whether a fact holds, of nodes that are not those of the left side: these may have one user alone."""
+    x = g.args[0]
+    of = types.get(id(x)) or (x.result if isinstance(x, Node) else Type("none"))
+    w.mark = ("approx",)  # changes nothing where operations are exact; where they are not, nothing is compared, which is a fault
+    v, t = w.value(x, w.type(of)), w.type(of)
+    w.mark = ()
+    bits = ops.TYPE_BY_NAME[t.name].bits
+    if g.name in ("known_zero", "known_one"):
+        mask = integer_text(number(g.args[1], w.constants, bits), t.name)
+        return f"eq.{t}(band.{t}({v}, {mask}), {'0' if g.name == 'known_zero' else mask})"
+    pred, u = Type("pred", t.lanes), Type(f"u{bits}", t.lanes)
+    holding = {"never_nan": f"eq.{t}({v}, {v})", "finite": f"lt.{t}(abs.{t}({v}), inf)", "integral": f"eq.{t}({v}, trunc.{t}({v}))",
+               "unit": f"band.{pred}(ge.{t}({v}, 0.0), le.{t}({v}, 1.0))",
+               "never_negzero": f"ne.{u}(bits.{u}.{t}({v}), {1 << bits - 1})"}
+    if g.name not in holding:
+        raise NotMade(f"condition {g}")
+    return holding[g.name]
+
+
+def facts_of(r: Rule) -> List[lang.Guard]:
+    return [c for c in lang.parts(r.when) if isinstance(c, lang.Guard) and guards.BY_NAME[c.name].kind == "fact"]
+
+
+def where_facts_hold(r: Rule, w: Writer, value: str, result: Type) -> str:
+    """The value of the left side where the facts hold that the rule asks for, elsewhere zero."""
+    types = {id(a): n.operand_type(i) for n in load.walk(r.left) if isinstance(n, Node) for i, a in enumerate(n.args)}
+    for g in facts_of(r):
+        cls = ops.TYPE_BY_NAME[result.name].cls
+        zero = "false" if cls == "P" else "0.0" if cls == "F" else "0"
+        value = f"select.{result}({fact_text(w, g, types)}, {value}, {zero})"
+    return value
 
 
 def kernel_text(operands: Dict[str, Type], result: Type, value: str) -> str:
@@ -104,20 +146,21 @@ def kernel_text(operands: Dict[str, Type], result: Type, value: str) -> str:
             f"  let t = 128*bid + tid in 0..{THREADS}\n  store %out[{index}], {value}\n}}\n")
 
 
+def number(e: Expr, constants: Dict[str, int], width: int) -> int:
+    if isinstance(e, Lit):
+        return int(e.value)
+    if isinstance(e, lang.Width):
+        return width
+    if isinstance(e, Var) and e.kind == "const":
+        return constants[e.name]
+    if isinstance(e, lang.Arith):
+        x, y = number(e.x, constants, width), number(e.y, constants, width)
+        return {"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y, "//": lambda: x // y, "%": lambda: x % y}[e.op]()
+    raise NotMade(f"condition on {e}")
+
+
 def holds(c: Optional[lang.Cond], constants: Dict[str, int], width: int) -> bool:
     """Whether a rule's conditions hold for these constants and for nodes without flags."""
-    def number(e: Expr) -> int:
-        if isinstance(e, Lit):
-            return int(e.value)
-        if isinstance(e, lang.Width):
-            return width
-        if isinstance(e, Var):
-            return constants[e.name]
-        if isinstance(e, lang.Arith):
-            x, y = number(e.x), number(e.y)
-            return {"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y, "//": lambda: x // y, "%": lambda: x % y}[e.op]()
-        raise NotMade(f"condition on {e}")
-
     def one(p: lang.Cond) -> bool:
         if load.of_feature(p):
             return True  # the target has the rule, so it has the feature
@@ -125,8 +168,10 @@ def holds(c: Optional[lang.Cond], constants: Dict[str, int], width: int) -> bool
             return not one(p.x)
         if isinstance(p, lang.Guard) and p.name in FLAG_GUARDS:
             return False
+        if isinstance(p, lang.Guard) and guards.BY_NAME[p.name].kind in ("fact", "use"):
+            return True  # the kernel compares only where the fact holds
         if isinstance(p, lang.Relation):
-            x, y = number(p.x), number(p.y)
+            x, y = number(p.x, constants, width), number(p.y, constants, width)
             return {"==": x == y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[p.rel]
         raise NotMade(f"condition {p}")
 
@@ -143,9 +188,9 @@ def constants_of(r: Rule, width: int) -> Iterator[Dict[str, int]]:
         if holds(r.when, {}, width):
             yield {}
         return
-    found = 0
-    for k in range(len(CONSTANTS) ** len(names)):
-        values = {n: CONSTANTS[k // len(CONSTANTS) ** i % len(CONSTANTS)] for i, n in enumerate(names)}
+    found, tried = 0, list(dict.fromkeys((*CONSTANTS, *instances.numbers_in(r))))
+    for k in range(len(tried) ** len(names)):
+        values = {n: tried[k // len(tried) ** i % len(tried)] for i, n in enumerate(names)}
         if holds(r.when, values, width):
             yield values
             found += 1
@@ -165,10 +210,24 @@ def err_text(r: Rule) -> str:
     """The error of an instruction, which is tried too, and the literals of its text. A function of libdevice has its own error besides those
     of its instructions."""
     tried = "".join(f" --try {n}" for n in asm_text.literals(r)) if r.kind == "asm" else ""
+    tried += f" --assume {r.name}" if facts_of(r) else ""
     if r.err is None:
         return tried.strip()
     unit = "ulp" if isinstance(r.err, lang.Ulp) else ""
     return f"--err {float(r.err)!r}{unit}" + (" --ulp-noise" if r.kind == "asm" else "") + tried
+
+
+def shapes_of(left: Node) -> List[Node]:
+    """The left side; of a sum by its terms also with these in other orders and brackets, all of which the rule matches."""
+    if not isinstance(left, Total):
+        return [left]
+    def balanced(some: List[Expr]) -> Expr:
+        half = len(some) // 2
+        return some[0] if len(some) == 1 else Node(left.op, left.types, left.flags, [balanced(some[:half]), balanced(some[half:])])
+    def chain(some: List[Expr]) -> Expr:
+        return some[0] if len(some) == 1 else Node(left.op, left.types, left.flags, [chain(some[:-1]), some[-1]])
+    terms = list(left.terms)
+    return [left, chain(terms[::-1]), balanced(terms), balanced(terms[1:] + terms[:1])]  # type: ignore[list-item]
 
 
 def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
@@ -181,16 +240,20 @@ def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
         width = ops.TYPE_BY_NAME[next(iter(binding.values()), r.left.types[-1].name)].bits
         for lanes in lanes_of(r, r.left, binding, packed):
             for constants in constants_of(r, width):
-                w = Writer(binding, lanes, constants)
-                value = w.value(r.left, Type("pred"))
-                result = w.type(r.left.result)
-                name = value
-                if result.name in BYTES:
-                    value, result = widened(result.name, value), Type(BYTES[result.name])
-                instance = name.split("(")[0] + "".join(f",{n}={v}" for n, v in constants.items())
-                effect = set(ops.EFFECTS) & set(r.left.op.props.split())
-                text = effect_text(r.left.op, w, result, value) if effect else kernel_text(w.operands, result, value)
-                yield Kernel(r.name, instance, text, err_text(r))
+                for n, left in enumerate(shapes_of(r.left)):
+                    yield kernel_of(r, left, Writer(binding, lanes, constants), f",{n}" if n else "")
+
+
+def kernel_of(r: Rule, left: Node, w: Writer, shape: str) -> Kernel:
+    value = w.value(left, Type("pred"))
+    result = w.type(left.result)
+    name = value
+    if result.name in BYTES:
+        value, result = widened(result.name, value), Type(BYTES[result.name])
+    instance = name.split("(")[0] + "".join(f",{n}={v}" for n, v in w.constants.items()) + shape
+    value = where_facts_hold(r, w, value, result)
+    effect = set(ops.EFFECTS) & set(left.op.props.split())
+    return Kernel(r.name, instance, effect_text(left.op, w, result, value) if effect else kernel_text(w.operands, result, value), err_text(r))
 
 
 def effect_text(op: ops.Op, w: Writer, result: Type, left: str) -> str:

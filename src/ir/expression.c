@@ -148,7 +148,11 @@ static IrOperator operator_named(IrParser *p, const char *name, WbbLoc loc)
         wbb_fail(p->cx, loc, "'%s' does not exist for type %s", name, ir_type_text(p, h.type));
     if (h.op == OP_PART || h.op == OP_INSTR || h.op == OP_COPY_WAIT || h.op == OP_READ_PEER) {
         ir_expect(p, "<");
-        h.imm = (uint64_t)ir_integer(p, 0, INT32_MAX, "the number in <>");
+        h.imm = (uint64_t)ir_integer(p, 0, h.op == OP_INSTR ? 0xffff : INT32_MAX, "the number in <>");
+        if (h.op == OP_INSTR && ir_peek(p) == ',') { /* its immediates, as rewrite/tables.h packs them */
+            ir_expect(p, ",");
+            h.imm |= (uint64_t)ir_integer(p, 0, (INT64_C(1) << 48) - 1, "the immediates of an instruction") << 16;
+        }
         ir_expect(p, ">");
     }
     return h;

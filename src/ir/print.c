@@ -146,7 +146,8 @@ static void put_operator(IrPrinter *p, const IrNode *n)
     }
     put_flags(p->out, n->flags);
     if (n->op == OP_PART || n->op == OP_INSTR || n->op == OP_COPY_WAIT || n->op == OP_READ_PEER)
-        wbb_putf(p->out, "<%llu>", (unsigned long long)n->imm);
+        wbb_putf(p->out, n->imm >> 16 && n->op == OP_INSTR ? "<%llu, %llu>" : "<%llu>",
+                 (unsigned long long)(n->op == OP_INSTR ? n->imm & 0xffff : n->imm), (unsigned long long)n->imm >> 16);
 }
 
 /* `, x` for each operand, the first without the comma if nothing is before it. */

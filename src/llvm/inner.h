@@ -110,7 +110,7 @@ typedef struct {
     const LlIntrinsic *intrinsic;
     uint32_t n_args;
     struct {
-        int8_t operand; /* 0..2; -1: the constant below */
+        int8_t operand; /* 0..2; -1: the constant below; -2, -3, -4: an immediate of the node */
         uint8_t bits;   /* width of the constant's type; 0: the type of the first operand */
         int64_t value;
     } args[4];

@@ -40,11 +40,16 @@ static void parse_args(LlBuild *b, const RwInstr *row, LlRow *out, const char *p
             char *end;
             if (*p == 'i') {
                 bits = (uint8_t)strtol(p + 1, &end, 10);
+                p = end + strspn(end, " ");
+            }
+            if (*p == '%' && p[1] >= 'i' && p[1] < 'i' + row->n_immediates) {
+                operand = (int8_t)-(p[1] - 'i' + 2);
+                p += 2;
+            } else {
+                value = strtoll(p, &end, 10);
+                if (end == p) bad_row(b, row, "an argument is neither an operand nor a number");
                 p = end;
             }
-            value = strtoll(p, &end, 10);
-            if (end == p) bad_row(b, row, "an argument is neither an operand nor a number");
-            p = end;
         }
         out->args[out->n_args].operand = operand;
         out->args[out->n_args].bits = bits;
@@ -199,14 +204,17 @@ static LLVMValueRef out_of_register(LlBuild *b, LLVMValueRef x, LLVMTypeRef type
 }
 
 /* LLVM's template of an assembly text: %d %a %b %c, not followed by a letter or digit, become $0 $1 $2 $3, and %p, the
- * address, the number after the last operand's. */
-static const char *template(LlBuild *b, const char *text, uint32_t n)
+ * address, the number after the last operand's; immediates are written out. */
+static const char *template(LlBuild *b, const RwInstr *row, uint64_t imm, uint32_t n)
 {
+    const char *text = row->text;
     WbbBuf out = wbb_buf(b->arena);
     for (const char *p = text; *p; p++) {
         const char next = p[0] == '%' && p[1] ? p[2] : 'x';
         const bool longer = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", next) && next;
         if (*p == '$') wbb_put(&out, "$$");
+        else if (*p == '%' && !longer && p[1] >= 'i' && p[1] < 'i' + row->n_immediates)
+            wbb_putf(&out, "%lld", (long long)rw_immediate(row, imm, (uint32_t)(*++p - 'i')));
         else if (*p != '%' || longer || !strchr("dabcp", p[1])) wbb_put_n(&out, p, 1);
         else {
             wbb_putf(&out, "$%d", p[1] == 'd' ? 0 : p[1] == 'p' ? (int)n + 1 : p[1] - 'a' + 1);
@@ -217,8 +225,8 @@ static const char *template(LlBuild *b, const char *text, uint32_t n)
 }
 
 /* effect: the text is part of a `do`, so it stays where it is, and memory is different after it. */
-static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result, LLVMValueRef *x, uint32_t n,
-                             bool effect, LLVMValueRef address)
+static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMTypeRef result, LLVMValueRef *x,
+                             uint32_t n, bool effect, LLVMValueRef address)
 {
     char constraints[32] = "=", *c = constraints + 1;
     LLVMTypeRef parameters[5];
@@ -228,7 +236,7 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, LLVMTypeRef result,
         parameters[i] = register_of(b, row, LLVMTypeOf(x[i]), c++);
         x[i] = into_register(b, x[i], parameters[i]);
     }
-    const char *text = template(b, row->text, n);
+    const char *text = template(b, row, imm, n);
     if (strstr(text, wbb_format(b->arena, "$%u", n + 1)) && !address) bad_row(b, row, "an address is needed");
     if (address) {
         parameters[n] = LLVMTypeOf(address);
@@ -299,10 +307,11 @@ static void set_flags(LLVMValueRef v, uint32_t flags)
 static LLVMValueRef instr(LlBuild *b, IrRef r, bool effect, LLVMValueRef address)
 {
     const IrNode *node = ir_at(b->g, r);
-    assert(node->imm < b->t->tables->n_instrs);
-    const RwInstr *row = &b->t->tables->instrs[node->imm];
-    if (!b->rows[node->imm]) b->rows[node->imm] = parse_row(b, row);
-    const LlRow *parsed = b->rows[node->imm];
+    const uint32_t number = RW_ROW(node->imm);
+    assert(number < b->t->tables->n_instrs);
+    const RwInstr *row = &b->t->tables->instrs[number];
+    if (!b->rows[number]) b->rows[number] = parse_row(b, row);
+    const LlRow *parsed = b->rows[number];
 
     IrRef operands[3];
     const uint32_t n_operands = ir_operands(b->g, r, operands);
@@ -318,14 +327,15 @@ static LLVMValueRef instr(LlBuild *b, IrRef r, bool effect, LLVMValueRef address
         const int8_t o = parsed->args[i].operand;
         if (o >= (int)n_operands) bad_row(b, row, "an argument names an operand that the row does not have");
         LLVMTypeRef like = n_operands ? LLVMTypeOf(b->values[operands[0]]) : result;
-        x[i] = o >= 0 ? b->values[operands[o]] : constant_arg(b, like, parsed->args[i].bits, parsed->args[i].value);
+        const int64_t value = o < -1 ? rw_immediate(row, node->imm, (uint32_t)(-o - 2)) : parsed->args[i].value;
+        x[i] = o >= 0 ? b->values[operands[o]] : constant_arg(b, like, parsed->args[i].bits, value);
     }
     switch ((RwInstrKind)row->kind) {
     case RW_LLVM: v = opcode(b, row, parsed->opcode, result, x, n, address); break;
     case RW_INTR: v = intrinsic(b, row, parsed->intrinsic, result, x, n); break;
     case RW_CALL: v = library(b, row, result, x, n); break;
-    case RW_ASM: v = assembly(b, row, result, x, n, effect, address); break;
-    case RW_LOOKUP: v = lookup(b, row, node->imm, x[0]); break;
+    case RW_ASM: v = assembly(b, row, node->imm, result, x, n, effect, address); break;
+    case RW_LOOKUP: v = lookup(b, row, number, x[0]); break;
     }
     if (LLVMTypeOf(v) != result) bad_row(b, row, "the result's type is not the node's");
     set_flags(v, node->flags);

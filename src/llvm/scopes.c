@@ -87,7 +87,7 @@ static bool is_costly(const Assignment *x, const IrNode *n)
 {
     if (n->op == OP_LOAD || n->op == OP_CALL) return true;
     if (n->op != OP_INSTR) return sc_op_info[n->op].costly;
-    const RwInstr *row = &x->tables->instrs[n->imm];
+    const RwInstr *row = &x->tables->instrs[RW_ROW(n->imm)];
     size_t length = 0;
     while (row->text[length] && row->text[length] != '(') length++;
     if (row->kind == RW_LLVM) {

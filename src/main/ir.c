@@ -20,7 +20,7 @@
 #include <string.h>
 
 typedef struct {
-    Words files, disable, values;
+    Words files, disable, assume, values;
     const char *target, *pass, *from, *emit, *output, *err;
     int64_t samples, seed;
     const char *accuracy;
@@ -48,6 +48,7 @@ static RwCx *engine(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k)
     RwCx *rw = rw_new(cx, a, k->g, &ix_tables, j->t->tables,
                       main_accuracy(j->o->accuracy, j->o->approx));
     for (uint32_t i = 0; i < j->o->disable.n; i++) rw_disable(rw, j->o->disable.items[i]);
+    for (uint32_t i = 0; i < j->o->assume.n; i++) rw_assume(rw, j->o->assume.items[i]);
     return rw;
 }
 
@@ -278,6 +279,7 @@ static const Option options[] = {
     {FLAG("--trace", IrOptions, trace, "with --pass: print the rules that fired, in order")},
     MAIN_OPTION_JSON(IrOptions),
     MAIN_OPTION_DISABLE(IrOptions),
+    {LIST("--assume", IrOptions, assume, "RULE", "the facts that this instruction rule asks for hold")},
     {0}};
 static const Example examples[] = {
     {"ir add.ir --pass simplify --trace", "the kernel after one pass, and the rules that fired"},

@@ -123,7 +123,7 @@ const char *main_result_text(WbbArena *a, const IrGraph *g, const RwTables *t, I
     static const char *const kind[] = {"llvm", "intr", "call", "asm", "lookup"};
     const IrNode *n = ir_at(g, result);
     if (n->op != OP_INSTR) return main_node_text(a, g, result, depth);
-    const RwInstr *row = &t->instrs[n->imm];
+    const RwInstr *row = &t->instrs[RW_ROW(n->imm)];
     const bool table = row->kind == RW_LOOKUP; /* too long to be read */
     return wbb_format(a, table ? "%s '%.26s ..'" : "%s '%s'", kind[row->kind], row->text);
 }

@@ -150,13 +150,15 @@ static void put_instructions(Term *t, WbbBuf *b, IrRef r, int depth)
         wbb_put(b, depth || !n->a[0] ? main_node_text(t->arena, t->g, r, MAIN_DEEP) : "...");
         return;
     }
-    const RwInstr *row = &t->target->instrs[n->imm];
+    const RwInstr *row = &t->target->instrs[RW_ROW(n->imm)];
     const bool asm_text = row->kind == RW_ASM;
     wbb_putf(b, asm_text ? "'%s'(" : "%s(", row->kind == RW_LOOKUP ? "lookup" : row->text);
     for (uint32_t i = 0; i < 3 && n->a[i]; i++) {
         if (i) wbb_put(b, ", ");
         put_instructions(t, b, n->a[i], depth - 1);
     }
+    for (uint32_t i = 0; i < row->n_immediates; i++)
+        wbb_putf(b, ", %%%c = %lld", "ijk"[i], (long long)rw_immediate(row, n->imm, i));
     wbb_put(b, ")");
 }
 
@@ -174,8 +176,11 @@ uint64_t main_term_hash(Term *t, IrRef r)
         const IrNode *n = ir_at(t->g, i);
         uint64_t key[6] = {n->op, n->type, n->flags, n->op == OP_INSTR ? 0 : n->imm, 0, 0};
         hash[i] = wbb_hash(key, sizeof key, 0);
-        if (n->op == OP_INSTR)
-            hash[i] = wbb_hash(t->target->instrs[n->imm].text, strlen(t->target->instrs[n->imm].text), hash[i]);
+        if (n->op == OP_INSTR) {
+            const char *text = t->target->instrs[RW_ROW(n->imm)].text;
+            key[0] = n->imm >> 16;
+            hash[i] = wbb_hash(text, strlen(text), wbb_hash(key, sizeof key, hash[i]));
+        }
         if (ir_in_pool(n))
             for (uint32_t k = 0; k < n->a[1]; k++) {
                 const IrTerm term = t->g->terms[n->a[0] + k];

@@ -101,7 +101,8 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
     case W_CREL: return relation(m->konst[a], m->konst[b], c);
     case W_CFACT: {
         const uint32_t asked = *(*pc)++;
-        return fact(rw, (Guard)(asked & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(asked >> 8);
+        if (fact(rw, (Guard)(asked & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(asked >> 8)) return true;
+        return rw->assumed && rw->phase == RW_ISEL && !(asked >> 8) ? (m->assumed = true) : false;
     }
     case W_CAPART: return apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
     case W_CPERIOD: return period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);

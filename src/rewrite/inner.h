@@ -47,6 +47,7 @@ typedef struct {
     const uint32_t *at;
     uint32_t next; /* FILTER: branch, PICK: term, GROUP: divisor to try next */
     uint32_t n_picks, flags;
+    bool assumed;
 } Choice;
 
 /* What a match binds. Slots are written along one path of a trie, so that going back to a choice undoes nothing:
@@ -61,6 +62,7 @@ typedef struct {
     uint32_t n_picks, picks[MAX_PICKS];
     WbbI128 picked_constant;
     uint32_t flags; /* that all matched nodes share */
+    bool assumed;   /* a fact was not proved, but assumed: only rules of RwCx.assumed may match */
     uint32_t rule;
     const RwTables *tables;
     uint32_t from, to;          /* words of branches[] before `from`, and from `to` on, are 0 */
@@ -86,6 +88,7 @@ struct RwCx {
     uint32_t normal_capacity;
     uint32_t *counts[2]; /* firings by rule: [0] target, [1] index */
     uint8_t *disabled[2];
+    uint8_t *assumed; /* by rule of the target: the facts that it asks for hold; NULL: of none */
     struct { RwEvent *items; uint32_t n, capacity; } trace; /* a ring once it has TRACE_EVENTS */
     uint32_t n_events; /* all so far; the trace has the last ones */
     uint32_t depth;        /* rules are being applied to so many nodes, each made for a rule on the one before */
@@ -110,6 +113,10 @@ bool rw_split(RwCx *rw, Match *m, uint32_t d, uint32_t s, WbbI128 k, uint32_t r,
 bool rw_group(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t more, uint32_t *next);
 bool rw_pick(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t k, uint32_t how, uint32_t *term);
 bool rw_pick_bound(RwCx *rw, Match *m, uint32_t x, uint32_t s, WbbI128 k);
+/* addends.c; op: of the term to take. d = 255: nothing may be left */
+bool rw_addends(RwCx *rw, Match *m, uint32_t s);
+bool rw_addend(RwCx *rw, Match *m, uint32_t d, uint32_t s, uint32_t op, uint32_t *next);
+bool rw_addends_left(RwCx *rw, Match *m, uint32_t d, uint32_t s);
 /* Appends the terms of a rest that is not built; terms: capacity for all of the sum. */
 void rw_rest_terms(const RwCx *rw, const Match *m, IrTerm *terms, uint32_t *n_terms, int64_t *constant);
 /* The same sum; terms on one value are simplified as a sum of their own first, so that the rules see few terms at a

@@ -60,7 +60,7 @@ static IrRef choose_tile(RwCx *rw, IrRef r)
         rw->g->making_rule = m.rule + 1;
         const IrRef tile = rw_build(rw, rw->target, r, &m, build);
         rw->g->making_rule = 0;
-        if (!contains_shared(rw->target, rw->g, r, ir_at(rw->g, tile), rw->uses)) {
+        if (tile && !contains_shared(rw->target, rw->g, r, ir_at(rw->g, tile), rw->uses)) {
             rw_record(rw, rw->target, m.rule, r, tile);
             return tile;
         }

@@ -26,6 +26,9 @@
  *                           coefficient, or must be that if fixed; a choice
  *   PICKV x s k             k[k] * v[x] is picked, too: a term, or every term of a sum
  *   REST r s                v[r] = what is left of v[s]
+ *   ADDENDS s               v[s] is an addition of integers, whose terms ADDEND and ADDREST take: addends.c
+ *   ADDEND d s op           v[d] = a term of v[s] not yet taken, an `op`; a choice
+ *   ADDREST d s             v[d] = what is left of v[s]; d = 255: nothing is
  *   KIMM KWIDTH KARITH CREL CFACT CFLAG   constants and conditions: guards.c
  *   ACCEPT, rule, build     all matched
  *
@@ -112,6 +115,8 @@ static bool take_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc
     case W_KONST: return integer_constant(g, m->value[b], &m->konst[a]);
     case W_SRC: return (m->value[a] = without_modifiers(g, m->value[b], c)) != 0;
     case W_SPLIT: return rw_split(rw, m, a, b, m->konst[c], *(*pc)++, small(w) != 0);
+    case W_ADDENDS: return rw_addends(rw, m, a);
+    case W_ADDREST: return rw_addends_left(rw, m, a, b);
     case W_PICKV: return rw_pick_bound(rw, m, a, b, m->konst[c]);
     case W_REST:
         m->rest = (Rest){.sum = m->value[b], .n_picks = m->n_picks, .constant = m->picked_constant};
@@ -180,7 +185,8 @@ static uint32_t next_branch(const Match *m, uint32_t from, uint32_t none)
 static void choose(Match *m, const uint32_t *at, uint32_t next, uint32_t n_picks)
 {
     assert(m->n_choices < MAX_CHOICES);
-    m->choices[m->n_choices++] = (Choice){.at = at, .next = next, .n_picks = n_picks, .flags = m->flags};
+    m->choices[m->n_choices++] =
+        (Choice){.at = at, .next = next, .n_picks = n_picks, .flags = m->flags, .assumed = m->assumed};
 }
 
 /* Takes the latest choice: resume at *pc with *next. */
@@ -191,6 +197,7 @@ static inline void go_back(Match *m, const uint32_t **pc, uint32_t *next)
     *next = top->next;
     m->n_picks = top->n_picks;
     m->flags = top->flags;
+    m->assumed = top->assumed;
     m->rest_slot = 0;
 }
 
@@ -228,10 +235,16 @@ static bool run(RwCx *rw, Match *m, const uint32_t *pc, uint32_t next, const uin
             if (ok) choose(m, here, next, before);
             break;
         }
+        case W_ADDEND: {
+            const uint32_t before = m->n_picks;
+            ok = rw_addend(rw, m, arg_a(w), arg_b(w), arg_c(w), &next);
+            if (ok) choose(m, here, next, before);
+            break;
+        }
         case W_ACCEPT:
             m->rule = pc[0];
             *build = t->code + pc[1];
-            ok = farthest || !disabled[m->rule];
+            ok = farthest || (!disabled[m->rule] && (!m->assumed || rw->assumed[m->rule]));
             if (ok) return true;
             break;
         case W_OP:
@@ -263,6 +276,7 @@ static void begin(const RwCx *rw, Match *m, const RwTables *t, IrRef root)
     m->value[0] = root;
     m->flags = ir_at(rw->g, root)->flags;
     m->n_choices = m->n_picks = m->rest_slot = 0;
+    m->assumed = false;
 }
 
 bool rw_match(RwCx *rw, const RwTables *t, RwPhase phase, IrRef root, Match *m, const uint32_t **build)

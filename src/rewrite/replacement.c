@@ -1,8 +1,8 @@
 /* replacement.c: the right side of a rule, made by the same builder as every other node.
  *
  * A build program fills slots in order: constants (KIMM, KWIDTH, KARITH), BNODE (an operation), BLIT and BKONST (a
- * constant of a type), BSUM (a sum of slots with coefficients), and ends with BROOT (the result) or BINSTR (a selected
- * tile and its operands). Nodes carry the flags that the rule writes and those that all matched nodes share.
+ * constant of a type), BSUM (a sum of slots with coefficients), and ends with BROOT (the result) or BINSTR (a tile, its
+ * operands and immediates). Nodes carry the flags that the rule writes and those that all matched nodes share.
  */
 #include "rewrite/inner.h"
 
@@ -56,11 +56,25 @@ static IrRef build_constant(RwCx *rw, IrType type, bool is_float, uint64_t imm)
     return ir_const(rw->g, type, is_float ? sc_from_f64(t, bits.d) : sc_from_i128(t, (int64_t)imm));
 }
 
-/* A tile. Its operands are old nodes, which isel replaces. */
-static IrRef build_instr(RwCx *rw, Match *m, IrRef root, uint32_t row, uint32_t slots)
+int64_t rw_immediate(const RwInstr *row, uint64_t imm, uint32_t i)
 {
+    const uint32_t bits = RW_IMMEDIATE_BITS(row->n_immediates);
+    const uint64_t x = imm >> (16 + bits * i) & ((1ull << bits) - 1), sign = 1ull << (bits - 1);
+    return (int64_t)(x ^ sign) - (int64_t)sign;
+}
+
+/* A tile. Its operands are old nodes, which isel replaces. 0: an immediate does not fit its share of the bits. */
+static IrRef build_instr(RwCx *rw, Match *m, IrRef root, uint32_t n_immediates, const uint32_t *pc)
+{
+    uint64_t imm = pc[0];
+    const uint32_t slots = pc[1], bits = n_immediates ? RW_IMMEDIATE_BITS(n_immediates) : 0;
+    for (uint32_t i = 0; i < n_immediates; i++) {
+        const WbbI128 k = m->konst[pc[2] >> (8 * i) & 255], end = (WbbI128)1 << (bits - 1);
+        if (k < -end || k >= end) return 0;
+        imm |= ((uint64_t)k & ((1ull << bits) - 1)) << (16 + bits * i);
+    }
     return ir_node(rw->g, OP_INSTR, ir_at(rw->g, root)->type, m->flags, operand(rw, m, slots, 0),
-                   operand(rw, m, slots, 1), operand(rw, m, slots, 2), row);
+                   operand(rw, m, slots, 1), operand(rw, m, slots, 2), imm);
 }
 
 IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *pc)
@@ -97,7 +111,7 @@ IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t
             if ((m->value[a] = build_sum(rw, m, b, c, pc)) == 0) return 0;
             pc += b;
             break;
-        case W_BINSTR: return build_instr(rw, m, root, pc[0], pc[1]);
+        case W_BINSTR: return build_instr(rw, m, root, b, pc);
         case W_BROOT: return rw_rest(rw, m, a);
         default: assert(!"a build program holds a match step"); return 0;
         }

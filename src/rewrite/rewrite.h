@@ -43,6 +43,9 @@ IrRef rw_mod(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y); /* index operands, pred result */
 /* By identity "functions.py:17[tanh.bf16]", or all rules of the line "functions.py:17"; fails if there is none. */
 void rw_disable(RwCx *rw, const char *rule);
+/* The facts that these instruction rules ask for hold, whatever is known: for kernels that are compared only where they
+ * do. */
+void rw_assume(RwCx *rw, const char *rule);
 IrGraph *rw_graph(RwCx *rw);
 const RwTables *rw_target(const RwCx *rw);
 uint32_t rw_visits(const RwCx *rw); /* lookups of rules for a node, all passes so far */

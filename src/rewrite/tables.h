@@ -30,13 +30,20 @@ typedef struct {
  *   asm     PTX: "tanh.approx.f32 %d, %a;" with %d the result and %a %b %c the operands
  *   lookup  an immediate table of 2^n words of 32 bits, hexadecimal: "00000000 a2f9836e"; the operand is the number of
  *           a word, modulo 2^n
- * Operands of the instr node are the rule's variables in order of first appearance: %a, %b, %c. */
+ * Operands of the instr node are the rule's variables in order of first appearance: %a, %b, %c. Its immediates are %i,
+ * %j, %k. */
 typedef enum { RW_LLVM, RW_INTR, RW_CALL, RW_ASM, RW_LOOKUP } RwInstrKind;
 typedef struct {
     uint8_t kind, n_operands;
     uint32_t rule; /* number in rules[] */
     const char *text;
+    uint8_t n_immediates;
 } RwInstr;
+
+/* The `imm` of an instr node: 16 bits for its row, above them 48 bits for all of its immediates, %i in the lowest. */
+#define RW_ROW(imm) ((uint32_t)((imm) & 0xffff))
+#define RW_IMMEDIATE_BITS(n) (48 / (n))
+int64_t rw_immediate(const RwInstr *row, uint64_t imm, uint32_t i);
 
 /* The vectoriser may build `op` at `type` (conversions: to `type` from `from`) with `lanes` lanes. */
 typedef struct {

@@ -79,6 +79,13 @@ static bool disable_in(RwCx *rw, const RwTables *t, const char *rule)
     return found;
 }
 
+void rw_assume(RwCx *rw, const char *rule)
+{
+    if (!rw->assumed) rw->assumed = WBB_NEW_N(rw->arena, uint8_t, rw->target->n_rules + 1);
+    for (uint32_t i = 0; i < rw->target->n_rules; i++)
+        if (rw_rule_is(rw->arena, rw->target, i, rule)) rw->assumed[i] = 1;
+}
+
 void rw_disable(RwCx *rw, const char *rule)
 {
     if (!disable_in(rw, rw->target, rule) && !disable_in(rw, rw->index, rule))

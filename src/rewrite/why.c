@@ -135,7 +135,7 @@ static void name_place(Why *y, uint32_t w)
 {
     const uint32_t a = w >> 8 & 255, b = w >> 16 & 255, op = w & 63;
     const uint32_t k = (w >> 6 & 3) ^ ((op == W_OPX || op == W_ANYX) && y->failed.m.swapped[b]);
-    if (op == W_PICK) y->place[a] = "a term of the sum";
+    if (op == W_PICK || op == W_ADDEND) y->place[a] = "a term of the sum";
     else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "the divisible part";
     else if (op == W_SRC) y->place[a] = y->place[b];
     else if (((op == W_OP || op == W_OPX) && k != 3) || op == W_ANY || op == W_ANYX)
@@ -194,6 +194,9 @@ static const char *failure(Why *y)
     case W_GROUP: return "the larger terms of the sum have no common divisor that the others stay below";
     case W_PICK: return "the sum has no such term";
     case W_PICKV: return "the sum does not have these terms";
+    case W_ADDENDS: return wbb_format(y->arena, "%s is %s, no sum of several terms", place, node_name(y, r));
+    case W_ADDEND: return wbb_format(y->arena, "the sum has no such term with %s", sc_op_info[c].name);
+    case W_ADDREST: return "the terms left over are not one value of the kernel";
     case W_KARITH: return "arithmetic of constants fails: too large, or a divisor that is not positive";
     case W_CREL:
         return wbb_format(y->arena, "a constant is %lld where %lld is expected", (long long)y->failed.m.konst[a],

@@ -152,7 +152,19 @@ class Checks(unittest.TestCase):
     def test_tile_operands(self) -> None:
         self.one("INSTR = [asm(add.f32(mul.f32(a, b), mul.f32(c, x)), 'fma')]\n", "an instruction has three operands at most; a, b, c, x are 4")
         self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %b;')]\n",
-                 "k is a constant; operands of an instruction are values: write a value variable or the number")
+                 "'shl.b32 %d, %a, %b;': %b is no operand of mul.i32(a, k), which has 1: %a is the first; %{a} names one")
+        self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %{m};')]\n", "constant m is not bound by the left side")
+        self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %{k / 2};')]\n",
+                 "'shl.b32 %d, %a, %{k / 2};': %{k / 2} is neither an operand nor arithmetic of the constants k m p q w with + - * // %")
+
+    def test_sums_by_terms(self) -> None:
+        self.one("LOWER = [rewrite(total(mul.i32(a, b), c), a)]\n",
+                 "total(..): sums by their terms are matched in isel only; a lower rule matches one addition after the other")
+        self.one("INSTR = [asm(total(mul.f32(a, b), c), 'x')]\n",
+                 "total(mul.f32(a, b), c): two or more terms are expected, operations on integers")
+        self.one("INSTR = [asm(total(mul.i32(a, b), c, x), 'x')]\n",
+                 "total(mul.i32(a, b), c, x): terms are operations but additions, and one variable at most, for what is left")
+        self.one("INSTR = [lop3(bxor.u32(mul.u32(a, b), c))]\n", "lop3(..): mul.u32(a, b) is neither and, or, xor, not, 0, -1 nor one of three operands")
 
     def test_sums(self) -> None:
         self.index("ALL = [rewrite((i*k + 3) // k, i)]\n", "a sum pattern is one or more terms and `rest`; constants belong to the rest")

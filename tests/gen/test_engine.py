@@ -116,6 +116,27 @@ class Engine(unittest.TestCase):
         self.assertIn("no INSTR rule takes add.f32", self.value(tiles, expr, passes="isel"))
         self.assertIn("instr.f32<0>(a, b)", self.value(tiles + "FREE = [free(neg, on=add.f32)]\n", expr, passes="isel"))
 
+    def test_immediates(self) -> None:
+        tiles = ("INSTR = [asm(shrax.i32(shlx.i32(a, k), m), 'bfe.s32 %d, %a, %{m - k}, %{32 - m};', when=k < m),\n"
+                 "         asm(mul.i32(a, k), 'x %{k};'), asm(shrax.i32(a, b), 'y'), asm(shlx.i32(a, b), 'z')]\n")
+        packed = lambda i, j: i | j << 24
+        self.assertIn(f"instr.i32<0, {packed(8, 16)}>(a)", self.value(tiles, "shrax.i32(shlx.i32(a, 8), 16)", "i32", passes="isel"))
+        self.assertIn(f"instr.i32<1, {(1 << 48) - 5}>(a)", self.value(tiles, "mul.i32(a, -5)", "i32", passes="isel"))
+        for text in ("shrax.i32(shlx.i32(a, 16), 8)", "shrax.i32(shlx.i32(a, 8), 16777216)"):  # the second does not fit its share of 48 bits
+            self.assertIn("instr.i32<2>", self.value(tiles, text, "i32", passes="isel"))
+
+    def test_sums_by_terms(self) -> None:
+        tiles = ("INSTR = [asm(total(mul.i32(a, b), mul.i32(b, b), c), 'two'), asm(total(mul.i32(a, 3), c), 'one'), asm(add.i32(a, b), 'add'),\n"
+                 "         asm(mul.i32(a, b), 'mul')]\n")
+        for text in ("add.i32(add.i32(mul.i32(a, b), mul.i32(b, b)), c)", "add.i32(mul.i32(b, b), add.i32(c, mul.i32(b, a)))",
+                     "add.i32(add.i32(c, mul.i32(b, b)), mul.i32(a, b))"):
+            self.assertIn("instr.i32<0>(a, b, c)", self.value(tiles, text, "i32", passes="isel"))
+        whole = self.value(tiles, "add.i32(add.i32(add.i32(a, c), mul.i32(b, b)), mul.i32(a, b))", "i32", passes="isel")
+        self.assertIn("instr.i32<0>(a, b, instr.i32<2>(a, c))", whole)  # what is left is an addition of the kernel
+        apart = self.value(tiles, "add.i32(add.i32(add.i32(a, mul.i32(b, b)), c), mul.i32(a, b))", "i32", passes="isel")
+        self.assertNotIn("instr.i32<0>", apart)  # a + c is no value of the kernel
+        self.assertIn("instr.i32<1>(a, b)", self.value(tiles, "add.i32(b, mul.i32(a, 3))", "i32", passes="isel"))
+
     def test_uses(self) -> None:
         tiles = "INSTR = [asm(sub.f32(a, b), 'x', when=once(b)), llvm(sub.f32(a, b), 'fsub'), llvm(mul.f32(a, b), 'fmul')]\n"
         self.assertIn("instr.f32<0>", self.value(tiles, "sub.f32(a, mul.f32(b, c))", passes="isel"))

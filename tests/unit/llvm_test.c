@@ -12,27 +12,29 @@ static const RwRule rules[] = {
     {.file = "patterns/arith.py", .line = 7, .instance = "", .text = "", .phase = RW_ISEL}};
 /* Rows of the instruction table; the texts below name them as instr.TYPE<ROW>. */
 enum { FMUL, FADD, FMA, FPEXT, TANH, FPTRUNC, NV_TANHF, FDIV, COS, CTLZ, NEGATE, UNKNOWN, MISSING, OLT, SELECT,
-       BYTES, CHOOSE, WORDS, UNEVEN, N_ROWS };
+       BYTES, CHOOSE, WORDS, UNEVEN, FIELD, ROTATE, N_ROWS };
 static const RwInstr rows[N_ROWS] = {
-    [FMUL] = {RW_LLVM, 2, 0, "fmul"},
-    [FADD] = {RW_LLVM, 2, 1, "fadd"},
-    [FMA] = {RW_INTR, 3, 2, "llvm.fma"},
-    [FPEXT] = {RW_ASM, 1, 0, "{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }"},
-    [TANH] = {RW_ASM, 1, 0, "tanh.approx.f32 %d, %a;"},
-    [FPTRUNC] = {RW_LLVM, 1, 0, "fptrunc"},
-    [NV_TANHF] = {RW_CALL, 1, 1, "__nv_tanhf"},
-    [FDIV] = {RW_LLVM, 2, 0, "fdiv"},
-    [COS] = {RW_INTR, 1, 0, "llvm.cos"},
-    [CTLZ] = {RW_INTR, 1, 0, "llvm.ctlz(%a, i1 0)"},
-    [NEGATE] = {RW_LLVM, 1, 0, "sub(0, %a)"},
-    [UNKNOWN] = {RW_LLVM, 2, 1, "fmull"},
-    [MISSING] = {RW_CALL, 1, 0, "__nv_no_such_function"},
-    [OLT] = {RW_LLVM, 2, 0, "fcmp olt"},
-    [SELECT] = {RW_LLVM, 3, 0, "select"},
-    [BYTES] = {RW_ASM, 2, 0, "add.s16 %d, %a, %b;"},
-    [CHOOSE] = {RW_ASM, 2, 0, "{ .reg .pred %pick; setp.ne.s32 %pick, %b, 0; selp.b32 %d, %a, 0, %pick; }"},
-    [WORDS] = {RW_LOOKUP, 1, 0, "00000001 00000000 a2f9836e ffffffff"},
-    [UNEVEN] = {RW_LOOKUP, 1, 1, "00000001 00000000 a2f9836e"},
+    [FMUL] = {RW_LLVM, 2, 0, "fmul", 0},
+    [FADD] = {RW_LLVM, 2, 1, "fadd", 0},
+    [FMA] = {RW_INTR, 3, 2, "llvm.fma", 0},
+    [FPEXT] = {RW_ASM, 1, 0, "{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }", 0},
+    [TANH] = {RW_ASM, 1, 0, "tanh.approx.f32 %d, %a;", 0},
+    [FPTRUNC] = {RW_LLVM, 1, 0, "fptrunc", 0},
+    [NV_TANHF] = {RW_CALL, 1, 1, "__nv_tanhf", 0},
+    [FDIV] = {RW_LLVM, 2, 0, "fdiv", 0},
+    [COS] = {RW_INTR, 1, 0, "llvm.cos", 0},
+    [FIELD] = {RW_ASM, 1, 0, "bfe.u32 %d, %a, %i, %j;", 2},
+    [ROTATE] = {RW_INTR, 1, 0, "llvm.fshl(%a, %a, %i)", 1},
+    [CTLZ] = {RW_INTR, 1, 0, "llvm.ctlz(%a, i1 0)", 0},
+    [NEGATE] = {RW_LLVM, 1, 0, "sub(0, %a)", 0},
+    [UNKNOWN] = {RW_LLVM, 2, 1, "fmull", 0},
+    [MISSING] = {RW_CALL, 1, 0, "__nv_no_such_function", 0},
+    [OLT] = {RW_LLVM, 2, 0, "fcmp olt", 0},
+    [SELECT] = {RW_LLVM, 3, 0, "select", 0},
+    [BYTES] = {RW_ASM, 2, 0, "add.s16 %d, %a, %b;", 0},
+    [CHOOSE] = {RW_ASM, 2, 0, "{ .reg .pred %pick; setp.ne.s32 %pick, %b, 0; selp.b32 %d, %a, 0, %pick; }", 0},
+    [WORDS] = {RW_LOOKUP, 1, 0, "00000001 00000000 a2f9836e ffffffff", 0},
+    [UNEVEN] = {RW_LOOKUP, 1, 1, "00000001 00000000 a2f9836e", 0},
 };
 static const RwTables tables = {.name = "test", .rules = rules, .n_rules = 3, .instrs = rows, .n_instrs = N_ROWS};
 static const TgTarget sm80 = {.name = "sm_80", .ptx = "8.8", .tables = &tables};
@@ -53,7 +55,7 @@ static void compile(WbbCx *cx, void *arg)
     Job *j = arg;
     IrKernel *k = ir_parse(cx, j->arena, "test.ir", j->text, strlen(j->text));
     for (IrRef r = 1; r < k->g->n; r++) {
-        if (ir_at(k->g, r)->op == OP_INSTR) k->g->rule[r] = rows[ir_at(k->g, r)->imm].rule + 1;
+        if (ir_at(k->g, r)->op == OP_INSTR) k->g->rule[r] = rows[RW_ROW(ir_at(k->g, r)->imm)].rule + 1;
         if (ir_at(k->g, r)->type == SC_INDEX && !ir_fits_i32(k->g, r))
             k->g->nodes[r].flags |= SC_FLAG_WIDE; /* as `width` does */
     }
@@ -116,6 +118,18 @@ static void test_intrinsics(void **state)
     assert_null(ll_check_intrinsics(f->arena));
     assert_true(ll_has_instr(&rows[CTLZ]));
     assert_false(ll_has_instr(&rows[UNKNOWN]));
+}
+
+/* 8 | 7 << 24: %i = 8, %j = 7 */
+static void test_immediates(void **state)
+{
+    Fixture *f = *state;
+    Job j = {.text = "kernel @k(%a: u32[32], %o: out u32[32]) block 32 grid 1 {\n"
+                     "  store %o[tid], instr.u32<20, 5>(instr.u32<19, 117440520>(load %a[tid]))\n}\n"};
+    good(f, &j);
+    in_order(j.out.ptx, "bfe.u32", "shf.l.wrap.b32");
+    has(j.out.ptx, ", 8, 7;");
+    has(j.out.ptx, ", 5;");
 }
 
 #define GELU_HEAD                                                                                                        \
@@ -390,6 +404,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_intrinsics, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_immediates, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_gelu, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_same_text_again, set_up, tear_down),
