@@ -11,9 +11,10 @@
  * left out: part_layout_check and part_space_check would take each.
  *
  * Candidates within layout.tie of the cheapest are equal. Of these the one is taken that has, in this order: no results
- * that blocks share; the fewest dimensions that are cut short; the fewest warps that share a result; the widest vector;
- * the fewest terms in straight code; a block's threads nearest to loop.block, but the fewest where each set of warps
- * that shares results may have an SM of its own; the lower price; that was made first.
+ * that blocks share; no long chain of terms that round; the fewest dimensions that are cut short; the fewest warps that
+ * share a result; the widest vector; the fewest terms in straight code; a block's threads nearest to loop.block, but
+ * the fewest where each set of warps that shares results may have an SM of its own; the lower price; that was made
+ * first.
  *
  *     rows f32[8192,1024]   =>   columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
@@ -42,7 +43,7 @@ typedef struct {
     const PartRates *r;
     /* numbers of patterns/layouts.py */
     int64_t vectors, small, most_padding, warps, reduced_warps, registers, whole_registers, kept_registers, few_terms,
-        blocks, beam, max_terms, max_code, max_shared, tie, usual_block, start_warps, start_registers, clusters;
+        blocks, beam, max_terms, max_code, max_shared, tie, chain, usual_block, start_warps, start_registers, clusters;
     int64_t most_registers;
     struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
     WbbMap seen;      /* hashes of sizes */
@@ -430,7 +431,7 @@ static void make_last_resort(Choosing *c)
 
 /* --- the choice --------------------------------------------------------------------------------------------------- */
 /* What decides among equal prices, most important first; smaller is better. */
-enum { PREFERENCES = 6 };
+enum { PREFERENCES = 7 };
 static void preferences(const Choosing *c, const Candidate *x, int64_t *key)
 {
     memset(key, 0, PREFERENCES * sizeof *key);
@@ -444,13 +445,14 @@ static void preferences(const Choosing *c, const Candidate *x, int64_t *key)
         for (int k = 0; k < PART_LEVELS; k++) covered *= s[k];
         if (c->w->dims[d].reduced) warps *= s[PART_WARP];
         if (c->w->dims[d].reduced && s[PART_GRID] * s[PART_CLUSTER] > 1) key[0] = 1;
-        key[1] += covered != c->w->dims[d].size;
+        key[1] |= c->w->rounds && s[PART_LOOP] > c->chain;
+        key[2] += covered != c->w->dims[d].size;
         terms *= s[PART_VECTOR] * s[PART_REGISTER];
         vector *= s[PART_VECTOR];
         threads *= s[PART_LANE] * s[PART_WARP];
         sets = WBB_MIN(sets, INT64_MAX / of_dim) * of_dim;
     }
-    key[2] = warps, key[3] = -vector, key[4] = terms, key[5] = threads < usual ? usual - threads : threads - usual;
+    key[3] = warps, key[4] = -vector, key[5] = terms, key[6] = threads < usual ? usual - threads : threads - usual;
     if (sets <= c->t->sms && !key[0]) key[5] = threads; /* an SM each: less of its units a block */
 }
 
@@ -502,7 +504,7 @@ static void read_numbers(Choosing *c)
     c->beam = tuned(t, "layout.beam"), c->max_terms = tuned(t, "layout.max_terms");
     c->most_registers = tuned(t, "layout.most_registers");
     c->max_code = tuned(t, "layout.max_code"), c->max_shared = tuned(t, "layout.max_shared");
-    c->tie = tuned(t, "layout.tie"), c->usual_block = tuned(t, "loop.block");
+    c->tie = tuned(t, "layout.tie"), c->chain = tuned(t, "layout.chain"), c->usual_block = tuned(t, "loop.block");
     c->start_warps = tuned(t, "layout.start.warps"), c->start_registers = tuned(t, "layout.start.registers");
     c->min_run = (uint32_t)tuned(t, "layout.min_run");
 }

@@ -44,6 +44,7 @@ typedef struct {
     uint32_t n_sequence;
     bool presence; /* a partial result that may lack every term has a pred that says so */
     bool splits;   /* blocks may share a result */
+    bool rounds;   /* combining two results rounds to 32 bits or fewer */
     bool scan;     /* each element has a result */
     bool serial;   /* one thread has all terms of a result */
     uint32_t packed_group; /* neighbours along the last dimension that share a byte of an output; 0, 1: none do */

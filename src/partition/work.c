@@ -31,6 +31,14 @@ static void add_combining(PartWalk *w, PartWork *work, const HloComputation *c)
     work->combine_latency = WBB_MAX(work->combine_latency, latency);
 }
 
+static bool rounds(const PartReduce *r)
+{
+    const HloOpcode op = r->i->called[0]->root->opcode;
+    const ScTypeInfo *t = &sc_type_info[r->sum != SC_NONE ? r->sum : part_shape(r->i, 0)->type];
+    if (r->commutes && (op == HLO_MAXIMUM || op == HLO_MINIMUM)) return false;
+    return (t->cls == 'F' && t->bits <= 32) || (t->cls == 'C' && t->bits <= 64);
+}
+
 static void add_reduction(PartWalk *w, PartWork *work, const PartReduce *r, uint32_t *partials)
 {
     for (uint32_t k = 0; k < r->i->n_operands / 2; k++) {
@@ -41,6 +49,7 @@ static void add_reduction(PartWalk *w, PartWork *work, const PartReduce *r, uint
     add_combining(w, work, r->i->called[0]);
     work->commutes = work->commutes && r->commutes;
     work->presence = work->presence || !r->commutes;
+    work->rounds = work->rounds || rounds(r);
     work->scan = r->i->opcode == HLO_REDUCE_WINDOW;
     work->serial = work->serial || r->scan.serial;
 }
