@@ -410,6 +410,10 @@ PartValue part_scatter_below(PartValue v);
 PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
                        const bool *wanted);
 
+/* again.c: why the kernels compute far more than there is to compute, and the instruction that is to blame; NULL: they
+ * do not. */
+const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at);
+
 /* space.c: the space of a reduction's terms, its dimensions without factors; returns their number. in_order: terms keep
  * their order, so neighbours in memory are one dimension where they are neighbours in the text, too. */
 uint32_t part_space(WbbArena *a, const HloInstruction *reduce, bool in_order, PartGroup **space);

@@ -266,6 +266,15 @@ static void note_work(Compile *c)
              r->work, functions);
 }
 
+/* Values that kernels compute far more often than once. */
+static void note_again(Compile *c)
+{
+    PipeResult *r = c->r;
+    const HloInstruction *at;
+    r->again = part_again(c->arena, &r->plan, r->target, &at);
+    if (r->again) wbb_note(c->cx, (WbbLoc){c->file, at->loc.line, at->loc.col}, "%s", r->again);
+}
+
 static RwCx *new_engine(const Compile *c)
 {
     const PipeOptions *o = c->o;
@@ -419,6 +428,7 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     WbbBuf ir = wbb_buf(a);
     compile_kernels(&c, &ir);
     note_work(&c);
+    note_again(&c);
     if (o->stage == PIPE_AT_IR || o->rules_only) {
         r->emitted = ir.text;
         return;

@@ -44,6 +44,7 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
             wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n",
                      k->ir->n_functions, r->work);
     }
+    if (r->again) wbb_putf(out, "note: %s\n", r->again);
     int64_t bytes = 0;
     for (uint32_t i = 0; i < r->plan.n_operands + r->plan.n_outputs; i++)
         bytes += r->plan.buffers[i].elements * (int64_t)sc_bytes(r->plan.buffers[i].shape->type);

@@ -175,6 +175,7 @@ static void describe_launches(Job *j)
     wbb_json_uint(&out, "loops", f.loops);
     wbb_json_uint(&out, "launches", s->n_launches);
     put_layouts(&out, &j->r.plan);
+    if (j->r.again) wbb_json_text(&out, "note", j->r.again);
     wbb_json_uint(&out, "bytes_min", pipe_bytes_min(&j->r.fusion));
     if (f.known && s->n_launches < 2) wbb_json_uint(&out, "bytes_code", (f.loaded + f.stored + f.updated) * threads);
     s->facts = out.text;

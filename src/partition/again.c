@@ -1,0 +1,124 @@
+/* again.c: how often the kernels of a plan compute what they need, against once.
+ *
+ * Needs a plan with kernels; leaves a ratio of operations, and the value that is to blame. An element is computed once
+ * where threads share it: results of shared reductions, scans and sorts, and what goes through memory. A reduction that
+ * each thread folds by itself is computed for every element that needs it, and so is all that its terms need. What
+ * reads no reduction may be computed for each of its users, too: that is cheaper than memory, and not counted.
+ *
+ *     s = f32[64] reduce(x), {1}   ROOT y = f32[64,9] broadcast(s), in a loop    =>   %s: 9 times
+ */
+#include "partition/partition.h"
+
+typedef struct {
+    WbbArena *a;
+    double *same, *all;    /* by id: evaluations by users at the user's own index, and at others */
+    bool *under;           /* by id: a term of a fold needs it */
+    double least, more;    /* operations that are needed once; those beyond */
+    double most, times;    /* operations beyond, of `worst`; how often it is computed */
+    const HloInstruction *worst;
+} Counting;
+
+/* Terms that a thread folds for one result; 0: it is no fold. */
+static double terms_of(WbbArena *a, const HloInstruction *i)
+{
+    double n = 1;
+    switch (i->opcode) {
+    case HLO_REDUCE:
+        n = (double)hlo_elements(i->operands[0]->shape) / (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1);
+        return n;
+    case HLO_REDUCE_WINDOW:
+        for (uint32_t d = 0; d < i->n_windows; d++) n *= (double)i->windows[d].size;
+        return n;
+    case HLO_DOT: {
+        const HloInts dims = hlo_dot_dims(a, i).lhs_contracting;
+        for (uint32_t d = 0; d < dims.n; d++) n *= (double)i->operands[0]->shape->dims[dims.items[d]];
+        return n;
+    }
+    default: return 0;
+    }
+}
+
+static bool is_free(const HloInstruction *i)
+{
+    return i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA || i->opcode == HLO_TUPLE || i->opcode == HLO_PARAMETER ||
+           i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_BITCAST;
+}
+
+/* Elements of operand k that one evaluation of each element of i needs, over elements of i; -1: its own, at the same
+ * index. */
+static double operand_share(const HloInstruction *i, uint32_t k)
+{
+    const double of = (double)WBB_MAX(hlo_elements(i->operands[k]->shape), 1);
+    const double n = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1);
+    if (hlo_is_elementwise(i->opcode) || i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT) return -1;
+    switch (i->opcode) {
+    case HLO_CONCATENATE: return of / n;
+    case HLO_PAD: return k ? 0 : WBB_MIN(of / n, 1);
+    case HLO_DYNAMIC_UPDATE_SLICE: return k == 0 ? 1 : k == 1 ? of / n : 0;
+    case HLO_BROADCAST: case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_COPY:
+    case HLO_SLICE: case HLO_REVERSE: return 1;
+    case HLO_DYNAMIC_SLICE: case HLO_GATHER: return k == 0;
+    default: return WBB_MIN(of / n, 1); /* of other operations each element of an operand once */
+    }
+}
+
+static void count(Counting *c, const HloInstruction *i, bool shared)
+{
+    const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = terms_of(c->a, i);
+    const double n = shared ? elements : c->same[i->id] + c->all[i->id];
+    const bool folds = terms > 1 && !shared;
+    const double each = WBB_MAX(terms, 1), beyond = WBB_MAX(n - elements, 0) * each;
+    c->least += WBB_MIN(n, elements) * each;
+    if ((folds || c->under[i->id]) && !is_free(i)) {
+        c->more += beyond;
+        if (beyond > c->most) c->most = beyond, c->worst = i, c->times = n / WBB_MAX(elements, 1);
+    }
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        const uint32_t of = i->operands[k]->id;
+        const bool is_term = terms > 0 && k < (i->opcode == HLO_DOT ? 2 : i->n_operands / 2);
+        const double share = terms > 0 ? (is_term ? each : 0) : operand_share(i, k);
+        c->under[of] |= (folds && is_term) || (c->under[i->id] && share);
+        if (share < 0) c->same[of] = WBB_MAX(c->same[of], n);
+        else c->all[of] += n * share;
+    }
+}
+
+/* Adds what the kernels of one plan compute that has none of other plans. */
+static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
+{
+    const HloComputation *body = p->fusion->body;
+    const uint32_t n = body->n_instructions + 1;
+    Counting c = {.a = a, .same = WBB_NEW_N(a, double, n), .all = WBB_NEW_N(a, double, n),
+                  .under = WBB_NEW_N(a, bool, n), .most = sum->most, .times = sum->times, .worst = sum->worst};
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        const HloInstruction *i = p->roots[o].i;
+        c.same[i->id] = WBB_MAX(c.same[i->id], (double)hlo_elements(part_shape(i, p->roots[o].part)));
+    }
+    for (uint32_t k = body->n_instructions; k-- > 0;) {
+        const HloInstruction *i = body->instructions[k];
+        if (c.same[k] + c.all[k] > 0) count(&c, i, p->reduced && p->reduced[k]);
+    }
+    sum->least += c.least, sum->more += c.more;
+    sum->most = c.most, sum->times = c.times, sum->worst = c.worst;
+}
+
+const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
+{
+    Counting sum = {0};
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartPlan *of = part_plan_of(p, &p->kernels[k]);
+        bool before = false;
+        for (uint32_t j = 0; j < k; j++) before = before || part_plan_of(p, &p->kernels[j]) == of;
+        if (!before) add_plan(a, of, &sum);
+    }
+    const double all = sum.least + sum.more;
+    if (all <= (double)tg_tune(t, "cut.times", 0)->value * sum.least || !sum.worst) return NULL;
+    *at = sum.worst;
+    const bool shorter = all <= (double)tg_tune(t, "cut.terms", 0)->value;
+    return wbb_format(a,
+                      "%.3g operations, where %.3g would do: each thread that needs an element of %%%s computes it by "
+                      "itself, %.3g times as often as there are elements; %s",
+                      all, sum.least, sum.worst->name, sum.times,
+                      shorter ? "that takes less time than another launch, with the results in memory"
+                              : "in a fusion of its own it is computed once");
+}
