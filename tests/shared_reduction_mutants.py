@@ -5,8 +5,10 @@
 
 A mutant changes one line of the PTX: each barrier, shuffle, ticket, store, condition and read of a partial result has its own. Others combine
 the same terms in another order, or change the order that `kernel.json` documents. What is no fault is listed in EQUAL with its reason, and
-must be found in no order of execution. Ends with `N passed, M failed`.
+must be found in no order of execution. Kernels with tickets run a second time, on the temporaries that the first run leaves: each run has the bits
+that the kernel documents, and a ticket that counts on is found. Ends with `N passed, M failed`.
 """
+import json
 import os
 import re
 import sys
@@ -29,6 +31,7 @@ KERNELS = {
     "warps": (fusion("warps", "f32", [64, 1024], [1], init="3"), "rows: grid 64; columns: vector 4, lane 32, warp 2, register 4"),
 }
 
+TWICE = ("tickets", "tiles")                     # kernels that run twice
 ORDERS_ALONE = ("stretches",)                    # kernels of which the order alone is changed
 
 # kind of mutant: what a line must match, and what replaces the match
@@ -113,6 +116,20 @@ def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     yield (kernel, "shuffles in another order", 0), other_shuffles(text)
 
 
+def run_twice(first: Path, to: Path, ptx: str) -> Path:
+    """The bundle `first` with each launch a second time, for an output of its own, and a text with both outputs."""
+    document = json.loads((first / "kernel.json").read_text(encoding="utf-8"))
+    buffers, launches = document["buffers"], document["launches"]
+    out = next(k for k, b in enumerate(buffers) if b["role"] == "out")
+    buffers.append({**buffers[out], "arg": 1})
+    document["launches"] = launches + [{**x, "args": [len(buffers) - 1 if k == out else k for k in x["args"]]} for x in launches]
+    write_mutant(first, to, ptx, json.dumps(document))
+    text = (first / "fusion.hlo").read_text(encoding="utf-8")
+    twice = re.sub(r"ROOT (\w+) = (\S+) reduce\((.*)", r"\1 = \2 reduce(\3\n  ROOT both = (\2, \2) tuple(\1, \1)", text)
+    (to / "fusion.hlo").write_text(twice, encoding="utf-8")
+    return to
+
+
 def main() -> int:
     cli = Cli(os.path.abspath(sys.argv[1]))
     with tempfile.TemporaryDirectory() as name:
@@ -130,6 +147,10 @@ def main() -> int:
             of_ptx = [] if kernel in ORDERS_ALONE else mutants(kernel, text)
             made = [(key, changed, document) for key, changed in [((kernel, AS_IT_IS, 0), text), *of_ptx]]
             made += [((kernel, kind, n), text, document.replace(was, order)) for n, (kind, order) in enumerate(other_orders(document)) if order != was]
+            if kernel in TWICE:
+                counts_on = re.sub(r"(atom\S*\.global\.)inc(\.u32 .*), %r\d+;", r"\1add\2, 1;", text)
+                jobs.append(((kernel, "a second run", 0), run_twice(first, Path(name, f"{f.name}.twice"), text)))
+                jobs.append(((kernel, "a second run, of a ticket that counts on", 0), run_twice(first, Path(name, f"{f.name}.on"), counts_on)))
             for key, changed, described in made:
                 jobs.append((key, write_mutant(first, Path(name, f"{f.name}.{len(jobs)}"), changed, described)))
 
@@ -137,9 +158,9 @@ def main() -> int:
             key, folder = job
             in_order = "order" in key[1].split() or "documented" in key[1]
             runs = ((*case, order) for case in (ORDER_CASES if in_order else CASES) for order in (ORDERS[:1] if in_order else ORDERS))
-            return fault(cli, folder, key[1] == AS_IT_IS or key in EQUAL, runs)
+            return fault(cli, folder, key[1] in (AS_IT_IS, "a second run") or key in EQUAL, runs)
 
-        return summed_up([key for key, _ in jobs], cli.each(judge, jobs), EQUAL, len(KERNELS))
+        return summed_up([key for key, _ in jobs], cli.each(judge, jobs), EQUAL, len(KERNELS) + len(TWICE))
 
 
 if __name__ == "__main__":

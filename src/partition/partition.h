@@ -397,6 +397,8 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
 const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
 bool part_operands_are_free(const PartPlan *p); /* no two parameters share memory, and no output has that of one */
 
+void part_print_reduces(WbbBuf *out, const PartRange *r); /* in which types threads combine terms */
+
 /* scatter.c: the kernels of a fusion with scatters, in the order of their launches; none: it has no scatter. */
 bool part_has_scatter(const PartPlan *p);
 void part_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,

@@ -544,6 +544,7 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
     }
     if (s->sort) part_print_sort(out, s->sort);
     else print_stage(out, p->rw, s);
+    part_print_reduces(out, r);
 }
 
 void part_print(WbbBuf *out, const PartPlan *p)

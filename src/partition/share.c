@@ -495,3 +495,16 @@ PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const T
     p->why_kind = scan ? "threads share what is before their elements" : "threads share its terms";
     return k;
 }
+
+void part_print_reduces(WbbBuf *out, const PartRange *r)
+{
+    for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
+        for (uint32_t j = 0; j < s->n_reduces; j++) {
+            const PartReduce *x = &s->reduces[j];
+            if (x->i->opcode == HLO_SORT) continue;
+            const char *type = sc_type_info[part_shape(x->i, 0)->type].hlo;
+            wbb_putf(out, "  %%%s is combined in ", x->i->name);
+            if (x->sum != SC_NONE) wbb_putf(out, "%s, and converted to %s once\n", sc_type_info[x->sum].hlo, type);
+            else wbb_putf(out, "%s\n", x->i->n_operands > 2 ? "the types of its computation" : type);
+        }
+}
