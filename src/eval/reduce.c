@@ -67,7 +67,7 @@ typedef struct {
     EvAccumulator *acc;
     const EvRef *operands; /* [arrays] */
     const Paths *paths;
-    uint32_t arrays;
+    uint32_t first, arrays; /* of the reduction's arrays, those of the accumulator */
     int64_t n;              /* results */
     int64_t results, steps; /* of a group */
     int64_t parts, count;   /* groups of steps; pieces */
@@ -129,7 +129,7 @@ static void compute_piece(Ev *part, void *arg, int64_t k)
     ev_begin(part);
     const EvSet *set = positions_of(part, p->paths, q);
     for (uint32_t a = 0; a < p->arrays; a++) {
-        const size_t bytes = ev_lane_bytes(part->mode, ev_leaf_shape(p->t->ref.i->shape, a)->type);
+        const size_t bytes = ev_lane_bytes(part->mode, ev_leaf_shape(p->t->ref.i->shape, p->first + a)->type);
         const char *x = ev_acc_lanes(part, p->acc, a, p->operands[a], set);
         char *to = p->lanes[k % ROUND][a];
         if (p->paths->side_by_side) transpose(to, x, bytes, q.n, q.steps);
@@ -148,10 +148,10 @@ static void add_pieces(Ev *part, const Pieces *p, int64_t from, int64_t end)
     }
 }
 
-static Pieces new_pieces(Ev *e, EvTask *t, EvAccumulator *acc, const Paths *paths)
+static Pieces new_pieces(Ev *e, EvTask *t, EvAccumulator *acc, const Paths *paths, uint32_t first, uint32_t arrays)
 {
     const int64_t n = t->set->n, most = WBB_MAX(EV_BLOCK, n);
-    Pieces p = {.t = t, .acc = acc, .paths = paths, .arrays = t->ref.i->n_operands / 2, .n = n};
+    Pieces p = {.t = t, .acc = acc, .paths = paths, .first = first, .arrays = arrays, .n = n};
     const int64_t whole_rows = EV_BLOCK / WBB_MAX(paths->reduced, 1);
     const int64_t wide = paths->side_by_side ? WBB_MAX(whole_rows, ev_acc_wide(e, acc)) : n;
     p.results = WBB_MAX(WBB_MIN(wide, n), 1);
@@ -160,11 +160,11 @@ static Pieces new_pieces(Ev *e, EvTask *t, EvAccumulator *acc, const Paths *path
     p.count = p.parts * ((n + p.results - 1) / p.results);
     EvRef *operands = WBB_NEW_N(e->block, EvRef, p.arrays);
     p.lanes = WBB_NEW_N(e->block, char **, ROUND);
-    for (uint32_t a = 0; a < p.arrays; a++) operands[a] = ev_operand(e, t, a);
+    for (uint32_t a = 0; a < p.arrays; a++) operands[a] = ev_operand(e, t, first + a);
     for (int64_t k = 0; k < WBB_MIN(p.count, (int64_t)ROUND); k++) {
         p.lanes[k] = WBB_NEW_N(e->block, char *, p.arrays);
         for (uint32_t a = 0; a < p.arrays; a++) {
-            const size_t bytes = ev_lane_bytes(e->mode, ev_leaf_shape(t->ref.i->shape, a)->type);
+            const size_t bytes = ev_lane_bytes(e->mode, ev_leaf_shape(t->ref.i->shape, first + a)->type);
             p.lanes[k][a] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)most, bytes));
         }
     }
@@ -188,15 +188,12 @@ EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t)
     return all ? acc : NULL;
 }
 
-void *ev_reduce(Ev *e, EvTask *t)
+/* The arrays from `first` on that the accumulator has. */
+static void **reduce(Ev *e, EvTask *t, EvAccumulator *acc, uint32_t first, uint32_t arrays)
 {
-    const EvTree *tree = ev_tree(e, t->ref.i);
-    if (tree) return ev_reduce_tree(e, t, tree);
-    EvAccumulator *acc = ev_acc_of_operands(e, t);
-    if (!acc) return NULL;
     const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, t->ref.i) != NULL);
     const Paths paths = find_paths(e, t->ref.i, t->set, ev_ref_shape(t->ref), shuffle);
-    Pieces p = new_pieces(e, t, acc, &paths);
+    Pieces p = new_pieces(e, t, acc, &paths, first, arrays);
     const bool all =
         e->depth <= 1 && t->set->n == hlo_elements(ev_ref_shape(t->ref)); /* else the blocks are what counts */
     for (int64_t at = 0, end = 0; at < p.count; at = end) { /* the first alone: it computes what all of them need */
@@ -208,5 +205,39 @@ void *ev_reduce(Ev *e, EvTask *t)
         add_pieces(part, &p, at, end);
         ev_part_end(e);
     }
-    return ev_leaf_result(e, t, ev_acc_end(e, acc), p.arrays);
+    return ev_acc_end(e, acc);
+}
+
+/* An accumulator for each array, where results are single operations on their own ones, as if they were written apart;
+ * NULL: one for all. */
+static EvAccumulator **apart(Ev *e, const EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    const uint32_t n = i->n_operands / 2;
+    ScType *types = WBB_NEW_N(e->block, ScType, n);
+    EvAccumulator **acc = WBB_NEW_N(e->block, EvAccumulator *, n);
+    for (uint32_t k = 0; k < n; k++) types[k] = ev_leaf_shape(i->shape, k)->type;
+    if (n == 1 || ev_serial(e, i)) return NULL;
+    for (uint32_t k = 0; k < n; k++)
+        if (!(acc[k] = ev_acc_of_result(e, i->called[0], k, n, types, t->set->n))) return NULL;
+    return acc;
+}
+
+void *ev_reduce(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    const EvTree *tree = ev_tree(e, i);
+    const uint32_t n = i->n_operands / 2;
+    if (tree) return ev_reduce_tree(e, t, tree);
+    EvAccumulator *acc = ev_acc_of_operands(e, t), **each = acc ? apart(e, t) : NULL;
+    if (!acc) return NULL;
+    if (!each) return ev_leaf_result(e, t, reduce(e, t, acc, 0, n), n);
+    void **lanes = WBB_NEW_N(e->block, void *, n);
+    for (uint32_t k = 0; k < n; k++) {
+        const void *init = ev_need(e, ev_operand(e, t, n + k), ev_range_set(e, 0, 1));
+        const ScType type = ev_leaf_shape(i->shape, k)->type;
+        ev_acc_init(e, each[k], 0, ev_as(e, type, i->operands[n + k]->shape->type, 1, (void *)init), 1);
+        lanes[k] = reduce(e, t, each[k], k, 1)[0];
+    }
+    return ev_leaf_result(e, t, lanes, n);
 }
