@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 from gen import ledger, load  # noqa: E402
 from gen.errors import error_of  # noqa: E402
 from gen.proof import prove, rule as rule_command  # noqa: E402
-from gen.lang import F, N, Rule, a, add, asm, b, cvt, div, k, mul, rel, rewrite, rsqrt, sqrt, tanh  # noqa: E402
+from gen.lang import F, N, Rule, a, add, asm, b, cvt, div, k, mul, rel, rewrite, rsqrt, sqrt, tanh, ticket  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 
 
@@ -134,6 +134,14 @@ class Errors(unittest.TestCase):
         self.assertFalse(ledger.exceeds((4.30, 1.10), stated[False]))
         self.assertTrue(ledger.exceeds((4.27, 1.20), stated[False]))
         self.assertTrue(ledger.exceeds((4.80, 1.09), stated[False]))
+
+    def test_texts_on_integers_do_not_stand_on_samples(self) -> None:
+        """A text that no term can be made of is proved by nothing: one wrong value among 2^32 would pass."""
+        clever = "{ .reg .pred p, q; setp.eq.and.u32 p|q, %a, 305419896, 1; add.u32 %d, %a, 1; @p mov.u32 %d, 7; }"
+        self.assertIn("whose meaning gen/asm_text.py does not know", ledger.weak(asm(add.u32(a, 1), clever), "simulated(5120)"))
+        self.assertEqual(ledger.weak(asm(add.u32(a, 1), "add.u32 %d, %a, 1;"), "simulated(5120) proved(u32)"), "")
+        self.assertEqual(ledger.weak(asm(add.f32(a, 1.0), "add.f32 %d, %a, 0f3f800000;"), "simulated(5120)"), "")
+        self.assertEqual(ledger.weak(asm(ticket.u32(a), "atom.acq_rel.gpu.global.inc.u32 %d, [%p], %a;"), "simulated(5120)"), "")
 
 
 class Repository(unittest.TestCase):
