@@ -35,18 +35,18 @@ def number(pattern: str, text: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def unit(args: argparse.Namespace) -> Counts:
-    rc, text = call(["meson", "test", "-C", args.build, "--no-rebuild"])
+def unit(args: argparse.Namespace, *more: str) -> Counts:
+    rc, text = call(["meson", "test", "-C", args.build, "--no-rebuild", *more])
     passed, failed = number(r"^Ok:\s+(\d+)", text), number(r"^Fail:\s+(\d+)", text) + number(r"^Timeout:\s+(\d+)", text)
     return passed, failed or int(rc != 0)
 
 
-def lit(args: argparse.Namespace) -> Counts:
+def lit(args: argparse.Namespace, *more: str) -> Counts:
     program = shutil.which("lit-22") or shutil.which("lit")
     if program is None:
         print("skipped: lit is not installed (llvm-22-tools)")
         return 0, 0
-    rc, text = call([program, "--param", f"warpburg={Path(args.build).resolve() / 'warpburg'}", "tests/lit"])
+    rc, text = call([program, "--param", f"warpburg={Path(args.build).resolve() / 'warpburg'}", *more, "tests/lit"])
     passed, failed = number(r"Passed\s*:\s*(\d+)", text), number(r"Failed\s*:\s*(\d+)", text) + number(r"Unresolved\s*:\s*(\d+)", text)
     return passed, failed or int(rc != 0)
 
