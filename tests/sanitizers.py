@@ -25,7 +25,8 @@ class Kind(NamedTuple):
 # Freed memory is kept for a while, to see uses of it: 16 MiB, as a unit test bounds how the library grows. The processes of `stats` and `compile FOLDER`
 # are forked and start threads. Memory of 20 GiB is not touched, but the shadow that ThreadSanitizer has of it is.
 KINDS = {
-    "address": Kind("address,undefined", {"ASAN_OPTIONS": "halt_on_error=1:detect_leaks=0:quarantine_size_mb=16", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}, ()),
+    "address": Kind("address,undefined", {"ASAN_OPTIONS": "halt_on_error=1:detect_leaks=0:quarantine_size_mb=16",
+                                          "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}, ()),
     "thread": Kind("thread", {"TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0"}, ("run_sample_output",)),
 }
 
