@@ -91,6 +91,8 @@ def judge(compiler: Cli, runner: Cli, folder: Path, job: Job) -> Outcome:
         known = matching(ALLOWED, why) if p.returncode == 3 else None
         if job.layout and "blocks share the results of one stage" in why:
             return Outcome("refused", "blocks of the grid share results that a later stage reads", False)
+        if job.layout and "elements share a byte of the output" in why:
+            return Outcome("refused", "a layout that parts the elements of a byte", False)
         if job.layout and p.returncode == 3 and "one thread reduces at most" in why:
             return Outcome("refused", "a layout of a fusion that would be cut into several kernels", False)
         if job.layout and ("kernels take no given layout" in why or "only the layout of a single one can be given" in why):
