@@ -188,7 +188,8 @@ OP_BY_NAME = {o.name: o for o in OPS}
 EFFECTS = ["convergent", "reads", "writes", "address"]  # address: of memory, at the address that the statement holds
 
 # Flags of a node, part of its identity, off by default.
-FLAGS = ["approx", "contract", "nnan", "nsz", "wide"]  # wide: an index expression that needs 64 bits
+FLAGS = ["approx", "contract", "nnan", "nsz", "wide", "rare"]  # wide: an index expression that needs 64 bits; rare: a select whose second operand
+# is seldom taken and costs much, which src/vector/rare.c makes a branch of
 
 
 def check() -> None:

@@ -16,7 +16,7 @@ from typing import Dict, List
 from profile_page import looked_at, reads_well
 
 ROOT = Path(__file__).resolve().parent.parent
-STATIONS = "hlo maps plan emit simplify lower vectorize width isel rules llvm ptx sass time check".split()
+STATIONS = "hlo maps plan emit simplify lower vectorize branch width isel rules llvm ptx sass time check".split()
 MOST = 300_000  # bytes
 PROBE = """<script>
 const style = getComputedStyle(document.body);

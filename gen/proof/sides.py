@@ -178,6 +178,8 @@ class Builder:
             return self.add(Ins(name, EXACT, tuple(args)))
         if self.right_side and name in UNDEFINED:
             self.t.bad.append((self.outside(name, t, args[1]), f"{e.name}: {UNDEFINED[name]}"))
+        if self.right_side and "rare" in e.flags:
+            self.t.bad.append((self.scalar("band", "pred", args[0], self.ordinary()), f"{e.name}: the condition is not rare"))
         r = self.scalar(name, t, *args, frm=self.element(e.types[-1]))
         inside = self.right_side and id(e) not in self.left_ids
         if not inside:
@@ -201,6 +203,22 @@ class Builder:
         if free is not None:
             self.t.names[free] = name
         return free
+
+    def ordinary(self) -> int:
+        """Register: the floats of the rule have a magnitude from 2^-10 to 2^10 and few bits, the first of two may be 0, and the result is no nan.
+        There no condition of a select that is marked `rare` may hold."""
+        out = self.scalar("eq", self.t.type_of(self.t.left), self.t.left, self.t.left)
+        floats = [(n, t) for n, t in enumerate(self.t.types) if cls(t) == "F"]
+        for n, t in floats:
+            u = {"f32": "u32", "f64": "u64"}.get(t, "u16")
+            bits, size = self.scalar("bits", u, n, frm=t), self.scalar("abs", t, n)
+            good = self.scalar("band", "pred", self.scalar("ge", t, size, self.literal(t, 2.0**-10)), self.scalar("le", t, size, self.literal(t, 2.0**10)))
+            low = self.scalar("band", u, bits, self.literal(u, {"f32": 0xFFF, "f64": 2**41 - 1}.get(t, 0)))
+            good = self.scalar("band", "pred", good, self.scalar("eq", u, low, self.literal(u, 0)))
+            if n == 0 and len(floats) > 1:
+                good = self.scalar("bor", "pred", good, self.scalar("eq", u, bits, self.literal(u, 0)))
+            out = self.scalar("band", "pred", out, good)
+        return out
 
     def outside(self, name: str, t: str, b: int) -> int:
         """Register that says whether operand b is outside the domain of an operation of UNDEFINED."""

@@ -45,5 +45,7 @@ bool ir_next_def(IrDefs *d);
 static inline bool ir_binds_variable(const IrStmt *s) { return s->kind == IR_FOR || s->kind == IR_BIND; }
 static inline bool ir_is_loop(const IrStmt *s) { return s->kind == IR_FOR || s->kind == IR_REPEAT; }
 static inline bool ir_has_blocks(const IrStmt *s) { return ir_is_loop(s) || s->kind == IR_IF; }
+/* An `if` without statements, as vector/rare.c makes: it has results, and nothing else. */
+static inline bool ir_only_chooses(const IrStmt *s) { return s->kind == IR_IF && !s->body.n && !s->otherwise.n; }
 
 #endif

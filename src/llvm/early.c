@@ -1,9 +1,10 @@
-/* early.c: loads stand before the first exchange with other threads, and in a loop before the first branch.
+/* early.c: loads stand before the first exchange with other threads, before an `if` that only chooses values (those of
+ * vector/rare.c), and in a loop before the first branch.
  *
- * Needs a block of statements that is being built up to a shuffle, barrier or another effect, or the body of a loop up
- * to an `if`; leaves the loads that the rest of the block's own statements need and that can be made now. Built where
- * they are first used they would stand on both sides of it: LLVM makes one wide access of neighbours only where nothing
- * with an effect lies between them, and each exchange, or branch, would wait for loads of its own.
+ * Needs a block of statements that is being built up to a shuffle, barrier or another effect, or up to such an `if`;
+ * leaves the loads that the rest of the block's own statements need and that can be made now. Built where they are
+ * first used they would stand on both sides of it: LLVM makes one wide access of neighbours only where nothing with an
+ * effect lies between them, and each exchange, or branch, would wait for loads of its own.
  *
  *     s0 = do shuffle(load %p[4*t]); s1 = do shuffle(load %p[4*t + 1])   =>   both loads, then the shuffles
  */
@@ -64,7 +65,8 @@ void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t sc
         if (ready[r] && ir_at(g, r)->op == OP_LOAD && is_emitted_in(b, r, scope)) ll_demand(b, r, false);
     }
     ll_at_scope(b, scope);
-    for (uint32_t k = 0; k < refs.n && block->items[from]->kind == IR_DO; k++) {
+    const bool waits = block->items[from]->kind == IR_DO || ir_only_chooses(block->items[from]);
+    for (uint32_t k = 0; k < refs.n && waits; k++) {
         const IrRef r = refs.items[k];
         if (ir_at(g, r)->op == OP_LOAD && ready[r] && !now[r] && is_emitted_in(b, r, scope)) keep(b, r);
     }

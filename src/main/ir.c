@@ -59,7 +59,7 @@ static void one_pass(WbbCx *cx, WbbArena *a, Job *j, IrKernel *k)
     if (j->o->pass) {
         const uint32_t pass = pass_number(j->o->pass);
         rw_index(rw, k);
-        if (pipe_passes[pass]) pipe_pass(rw, k, j->t, pipe_passes[pass], &(VecAccesses){0});
+        if (pipe_passes[pass]) pipe_pass(rw, k, j->t, pipe_passes[pass], &(VecAccesses){0}, &(PipeBranch){0});
         ir_verify(k);
     }
     WbbBuf b = wbb_buf(a);
@@ -73,7 +73,7 @@ static LlOutput compile(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx 
 {
     rw_index(rw, k);
     for (uint32_t i = j->o->from ? pass_number(j->o->from) : 0; pipe_passes[i]; i++) {
-        pipe_pass(rw, k, j->t, pipe_passes[i], &(VecAccesses){0});
+        pipe_pass(rw, k, j->t, pipe_passes[i], &(VecAccesses){0}, &(PipeBranch){0});
         ir_verify(k);
     }
     const LlOptions ll = {.cache = j->cache,

@@ -1,6 +1,6 @@
 /* compile.c: HLO text to a bundle: the passes, called in their order.
  *
- *     parse, normalise, plan, emit, simplify, lower, vectorize, width, isel, llvm, assemble, bundle
+ *     parse, normalise, plan, emit, simplify, lower, vectorize, branch, width, isel, llvm, assemble, bundle
  *
  * Needs the text of one fusion; leaves PTX, machine code if it is asked for, and the bundle. passes.c says what each
  * pass needs and leaves, and why it follows the one before it; pipe_begin_pass checks that here, as the calls are made.
@@ -239,7 +239,7 @@ static void ir_passes(Compile *c, uint32_t n, WbbBuf *printed)
     ir_verify(k->ir);
     for (const char *const *pass = pipe_passes; *pass; pass++) {
         begin(c, *pass);
-        pipe_pass(k->rw, k->ir, r->target, *pass, &k->accesses);
+        pipe_pass(k->rw, k->ir, r->target, *pass, &k->accesses, &k->branch);
         ir_verify(k->ir);
         if (c->o->check_thread_map && !strcmp(*pass, "width")) check_stores(c, n);
         if (prints_after(c->o, *pass)) print_ir(printed, *pass, k->ir);

@@ -24,6 +24,7 @@ enum {
     PTX = 1 << 9,
     CUBIN = 1 << 10,   /* machine code, where ptxas was asked for and found */
     BUNDLE = 1 << 11,
+    BRANCHED = 1 << 12, /* no select is marked `rare` */
 };
 
 /* The arguments of a pass over the IR. */
@@ -32,11 +33,17 @@ typedef struct {
     IrKernel *kernel;
     const TgTarget *target;
     VecAccesses *accesses;
+    PipeBranch *branch;
 } Ir;
 
 static void simplify(const Ir *p) { rw_run(p->rw, p->kernel, RW_SIMPLIFY); }
 static void lower(const Ir *p) { rw_run(p->rw, p->kernel, RW_LOWER); }
 static void vectorize(const Ir *p) { *p->accesses = vec_vectorize(p->rw, p->kernel, p->target->vector_bytes); }
+static void to_branches(const Ir *p)
+{
+    *p->branch = pipe_branch(p->kernel->g->cx, p->kernel, p->target);
+    vec_rare(p->kernel, p->branch->limits);
+}
 static void width(const Ir *p)
 {
     vec_balance(p->kernel);
@@ -66,8 +73,10 @@ static const Pass passes[] = {
      "algebra matches HLO's operations, not the many nodes that lowering makes of one"},
     {"vectorize", LOWERED, STRAIGHT, 0, vectorize,
      "the target's table of packed operations lists lowered operations"},
-    {"width", STRAIGHT, WIDTHS, 0, width,
-     "vectorize makes the last index nodes: each copy of a loop over lanes has its own"},
+    {"branch", STRAIGHT, BRANCHED, 0, to_branches,
+     "vectorize puts the elements of a thread side by side, and one branch serves them all"},
+    {"width", STRAIGHT | BRANCHED, WIDTHS, 0, width,
+     "no later pass makes index nodes: each copy of a loop over lanes has its own"},
     {"isel", LOWERED | WIDTHS, INSTRS, LOWERED, isel,
      "no other pass can read instructions, and width copies what it reads"},
     {"llvm", INSTRS | STRAIGHT | WIDTHS, PTX, 0, NULL,
@@ -78,7 +87,7 @@ static const Pass passes[] = {
      "it holds the machine code beside the PTX"},
 };
 
-const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "width", "isel", NULL};
+const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "branch", "width", "isel", NULL};
 
 static const Pass *find(const char *name)
 {
@@ -111,9 +120,10 @@ uint32_t pipe_begin_pass(const char *name, uint32_t forms)
     return (forms | p->makes) & ~p->ends;
 }
 
-void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses)
+void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses,
+               PipeBranch *branch)
 {
     const Pass *p = find(pass);
     assert(p && p->run && "not a pass over the IR");
-    p->run(&(Ir){rw, k, t, accesses});
+    p->run(&(Ir){rw, k, t, accesses, branch});
 }

@@ -56,11 +56,21 @@ typedef struct {
     void *watch_arg;
 } PipeOptions;
 
+/* What a kernel does with values that have a quick way and a long one (branch.c). */
+typedef struct {
+    uint32_t values;  /* of a thread that have both */
+    bool branches;    /* the quick way is taken, with branches to the long one */
+    bool few;         /* there are too few warps for that to pay */
+    VecBranches limits;
+    double quick[TG_PIPES + 1], lengthy[TG_PIPES + 1]; /* clocks of each pipe, and of issue, for a warp */
+} PipeBranch;
+
 /* A kernel of a fusion. Each has a graph and an engine of its own. */
 typedef struct {
     RwCx *rw;
     IrKernel *ir;         /* after the last pass over the IR */
     VecAccesses accesses; /* loads and stores that vectorize made */
+    PipeBranch branch;
 } PipeKernel;
 
 typedef struct {
@@ -95,7 +105,10 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
 /* passes.c: names of the passes over the IR, in order, for --print-after and `ir --pass`; NULL after the last. */
 extern const char *const pipe_passes[];
 /* Runs one of them, by name; asserts that it exists. */
-void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses);
+void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses, PipeBranch *branch);
+/* branch.c: which way is shorter, and the limits of vec_rare. */
+PipeBranch pipe_branch(WbbCx *cx, const IrKernel *k, const TgTarget *t);
+void pipe_explain_branch(WbbBuf *out, const PipeBranch *b);
 /* NULL if the table of all passes is in order: each finds the forms that it needs, and has a reason; else a message. */
 const char *pipe_check_passes(WbbArena *a);
 /* The forms after a pass, from those before it (0: only the text); asserts that the pass finds what it needs. */

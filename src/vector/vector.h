@@ -4,6 +4,7 @@
  * 32-bit index arithmetic wherever that is proved to be enough.
  *
  *     VecAccesses accesses = vec_vectorize(rw, kernel, target->vector_bytes);
+ *     vec_rare(kernel, limits);
  *     vec_balance(kernel);
  *     vec_width(kernel);
  */
@@ -28,6 +29,11 @@ typedef struct {
 
 /* vectorize.c: makes straight code of every `for .. lanes`, and lists the accesses, which live as long as the graph. */
 VecAccesses vec_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes);
+/* rare.c: makes branches of the selects with the flag `rare`. */
+typedef struct {
+    uint32_t least, most; /* selects that share one */
+} VecBranches;
+void vec_rare(IrKernel *k, VecBranches limits);
 /* balance.c: gives comparisons of a sum with 0 two sides. */
 void vec_balance(IrKernel *k);
 /* width.c: marks the index nodes that need 64 bits. */
