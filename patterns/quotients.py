@@ -1,14 +1,18 @@
-"""Quotients and square roots, correctly rounded without a branch: the machine's estimate, then corrections in a wider type.
+"""Quotients and square roots, correctly rounded: a quick way in f32, which is right but for odd values, and a long way in f64 for these.
 
 The code that ptxas makes of div.rn and sqrt.rn tests whether an element is easy and calls a subroutine of 90 or 20 instructions for the
-others. The rules of this file have no branches, so all lanes of a thread run at once. A quotient that is rounded to n bits is at a tie, or at
-least 2^-(2n+1) of itself away from one. So a result in a wider type with a smaller error, and exact where the quotient has few bits, is
-rounded correctly.
+others, so that each element has a branch. Here all elements of a thread share one (src/vector/rare.c), or take the long way at once where
+that takes less time (src/pipe/branch.c).
 
-    div.f32(a, b)    r = 1 / b of 20 bits, a little small, q = a r, e = 1 - b r, q' = q + q (e + e^2), all in f64; q' in f32
+    div.f32(a, b)    quick: r = 1 / b of 23 bits, made nearest; q = a r; q' = q + r (a - b q)
+                     long: r = 1 / b of 20 bits, a little small, q = a r, e = 1 - b r, q' = q + q (e + e^2), all in f64; q' in f32
 
-The machine's estimate has 21 bits, so q and e are exact, and q' is off by e^3 < 2^-54 before it is rounded: a quotient of 24 bits is exact, and so
-is a tie of a subnormal one. r is below 1 / b, so e is positive: for a zero or infinite a the result is q, with the right sign.
+The quick way: if r is nearest to 1 / b and a - b q is exact, q' is nearest to a / b. That was tried with every significand of b, every r that the
+PTX manual allows, and each a whose quotient is next to a tie; the root with every significand and every r. The long way: a quotient that is
+rounded to n bits is at a tie, or at least 2^-(2n+1) of itself away from one. So a result in a wider type with a smaller error, and exact where
+the quotient has few bits, is rounded correctly. The machine's estimate has 21 bits, so q and e are exact, and q' is off by e^3 < 2^-54 before it
+is rounded: a quotient of 24 bits is exact, and so is a tie of a subnormal one. r is below 1 / b, so e is positive: for a zero or infinite a the
+result is q, with the right sign.
 """
 from gen.lang import *
 
@@ -51,6 +55,72 @@ def root(x):
     return fma.f64(mul.f64(mul.f64(s, NEAR_3_8), e), more, s)
 
 
+# --- by f32, where a branch that is seldom taken leads to the formula in f64 ----------------------------------------------------------
+SMALL = 2.0**-100                       # beyond it remainders are exact, and results that are not subnormal
+
+
+def all_of(x, y):
+    return band.pred(x, y)
+
+
+def unless(good):
+    return bxor.pred(good, True)
+
+
+def refined():
+    """r nearest to 1 / b, or nearly: 1 / b (1 - e) (1 + e + e^2) is off by e^3, but e + e^2 has 25 bits where e is 2^-24, so 2^-24 e is added."""
+    r = rcpz.f32(b)
+    e = fma.f32(neg.f32(b), r, 1.0)
+    return fma.f32(r, fma.f32(e, add.f32(e, 2.0**-24), e), r)
+
+
+def quick_quotient():
+    """q = a r, q' = q + r (a - b q). bad: b or q' is out of range, or a is and is not 0. Where a is 0 the sign is right; but -0 goes the long way."""
+    r = refined()
+    q = mul.f32(a, r)
+    q = fma.f32(r, fma.f32(neg.f32(b), q, a), q)
+    zero = bor.u32(bits.u32.f32(a), band.u32(bits.u32.f32(q), 0x7f800000))      # 0: a is 0 and q is no nan
+    return all_of(unless(ge.f32(min.f32(abs.f32(a), abs.f32(q)), SMALL)), ne.u32(zero, 0)), q
+
+
+def quick_reciprocal():
+    r = refined()
+    q = fma.f32(r, fma.f32(neg.f32(b), r, 1.0), r)
+    return unless(ge.f32(abs.f32(q), 2.0**-126)), q
+
+
+def quick_root():
+    """s = x r and h = r / 2, both made more accurate by 1/2 - s h; s' = s + h (x - s s). bad: nan, zero, negative, infinite, or out of range. r is
+    -inf where x is a subnormal below 0: h has its magnitude, so that e is -inf and s nan."""
+    r = rsqrtz.f32(a)
+    s, h = mul.f32(a, r), mul.f32(abs.f32(r), 0.5)
+    e = fma.f32(neg.f32(s), h, 0.5)
+    s, h = fma.f32(s, e, s), fma.f32(h, e, h)
+    s = fma.f32(h, fma.f32(neg.f32(s), s, a), s)
+    return unless(ge.f32(s, 2.0**-50)), s
+
+
+def quick_half():
+    """a / b of bf16: a r is near enough, but where the result is subnormal and may be at a tie. bad: such a result, infinity, nan, or 0 unless a is."""
+    x = cvt.f32.bf16(a)
+    q = mul.f32(x, rcpz.f32(cvt.f32.bf16(b)))
+    size = fma.f32(q, 0.0, abs.f32(q))                                          # nan of infinity
+    zero = bor.u32(bits.u32.f32(x), band.u32(bits.u32.f32(size), 0x7f800000))
+    return all_of(unless(ge.f32(size, 2.0**-125)), ne.u32(zero, 0)), q
+
+
+def half_reciprocal():
+    """1 / b of bf16, no b of which has a reciprocal near a tie: scaled, so that neither is subnormal."""
+    y = cvt.f32.bf16(b)
+    scale = select.f32(lt.f32(abs.f32(y), 1.0), 2.0**64, 2.0**-64)
+    return mul.f32(rcpz.f32(mul.f32(y, scale)), scale)
+
+
+def rarely(of, long):
+    bad, quick = of
+    return select.f32.rare(bad, long, quick)
+
+
 def length():
     """hypot(a, b) in f32. In f64 no square overflows or underflows; the result is infinite if one operand is, even if the other is nan."""
     x, y = cvt.f64.f32(a), cvt.f64.f32(b)
@@ -58,12 +128,18 @@ def length():
     return select.f32(infinite, INF, cvt.f32.f64(root(fma.f64(x, x, mul.f64(y, y)))))
 
 
-# For machines with f64 at half the speed of f32. SASS instructions a lane: 9, 11, 11; 4 for each further quotient by the same divisor. ptxas: 15, 13, 15
-# and its subroutines. A length takes 17, libdevice's 51
-VIA_F64 = [
-    rewrite(div.f32(1.0, b),                 cvt.f32.f64(reciprocal(cvt.f64.f32(b))),                                                   when=~approx),
-    rewrite(div.f32(a, b),                   cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True)),                               when=~approx),
-    rewrite(sqrt.f32(a),                     cvt.f32.f64(root(cvt.f64.f32(a))),                                                         when=~approx),
+HALVES = [
+    rewrite(div.bf16(1.0, b),                cvt.bf16.f32(half_reciprocal()),                                                           when=~approx),
+    rewrite(div.bf16(a, b),                  cvt.bf16.f32(rarely(quick_half(), cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False)))), when=~approx),
+]
+# For machines with instructions for a minimum that keeps nan, and bf16. Issue slots of a lane, of 16 that share a branch: 11, 6, 9; 6 for each further
+# quotient by the same divisor
+QUICK = HALVES + [
+    rewrite(div.f32(1.0, b),                 rarely(quick_reciprocal(), cvt.f32.f64(reciprocal(cvt.f64.f32(b)))),                       when=~approx),
+    rewrite(div.f32(a, b),                   rarely(quick_quotient(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))),     when=~approx),
+    rewrite(sqrt.f32(a),                     rarely(quick_root(), cvt.f32.f64(root(cvt.f64.f32(a)))),                                   when=~approx),
+]
+# For machines with f64 at half the speed of f32. A length takes 17 instructions, libdevice's 51
+VIA_F64 = QUICK + [
     rewrite(hypot.f32(a, b),                 length()),
-    rewrite(div.bf16(a, b),                  cvt.bf16.f32(cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False))),              when=~approx),
 ]

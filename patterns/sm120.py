@@ -1,6 +1,6 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, rates, sharing, small, tiles
+from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -54,6 +54,7 @@ RATE = rates.EVERY + rates.REDUX_UNSTATED + [
 
 SIMPLIFY = arith.SIMPLIFY
 LOWER = [                                    # of the rules for an operation the first that matches applies
+    quotients.QUICK,
     doubles.SHORT,
     polynomials.VIA_F32,
     functions.LOWER,

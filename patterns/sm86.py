@@ -1,6 +1,6 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, rates, sharing, small, tiles
+from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
     sms=72, warps=48, blocks=16,
@@ -49,6 +49,7 @@ RATE = rates.EVERY + rates.REDUX + [
 
 SIMPLIFY = arith.SIMPLIFY
 LOWER = [                                    # of the rules for an operation the first that matches applies
+    quotients.QUICK,
     doubles.ALL,
     polynomials.VIA_F32,
     functions.LOWER,
