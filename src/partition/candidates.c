@@ -400,6 +400,33 @@ static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
     }
 }
 
+/* Long rows that are read again, in the registers of a block or a cluster: the beam seldom leads there. */
+static void consider_held(Choosing *c, uint32_t d, int64_t vector)
+{
+    const uint32_t n = c->w->n_dims;
+    Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
+              .vector_dim = d, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .loop_dim = d, .split_dim = d,
+              .registers = c->whole_registers, .whole = true};
+    for (uint32_t k = 0; k < n; k++) x.lanes[k] = k == d ? c->t->warp : 1;
+    if (c->w->dims[d].size <= c->max_terms * c->start_warps / 2 * c->t->warp || !is_coalesced(c, &x)) return;
+    for (int64_t warps = next_power(c->warps, ABOVE_ALL); warps > 1; warps = next_power(c->warps, warps))
+        for (x.splits = 1; x.splits <= WBB_MAX(c->clusters, 1); x.splits *= 2) {
+            wish_warps(c, &x, 1, warps, d);
+            x.cluster = x.splits > 1;
+            consider(c, &x);
+        }
+}
+
+static void make_held(Choosing *c)
+{
+    if (c->w->passes <= 1 || c->w->scan) return;
+    for (uint32_t d = c->w->n_dims; d-- > 0;) {
+        if (!c->w->dims[d].reduced || !is_contiguous(c->w, d)) continue;
+        int64_t vector = widest_vector(c, d);
+        for (int64_t k = 1; k < c->vectors && vector > 0; k++, vector /= 2) consider_held(c, d, vector);
+    }
+}
+
 static void make_lanes(Choosing *c)
 {
     vary_lanes(c, NONE, 1);
@@ -528,6 +555,7 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
             else vary_rest(&c, &x.wish, x.sizes);
         }
     }
+    make_held(&c);
     PartChoice choice = {.candidates = c.all.n};
     const uint32_t n = cheapest(&c, best, PART_BEST);
     if (!n) return choice;

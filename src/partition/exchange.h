@@ -81,4 +81,6 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
 
 /* exchange_layout.c: the cheapest layouts, in `stages`, and the tile; false: a loop is cheaper. */
 bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile);
+/* Microseconds of a loop over elements; 0: there is no price. */
+double part_loop_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
 #endif

@@ -390,6 +390,23 @@ static PartPrice price_of_loop(const Choosing *c, const PartLayout *loop)
     return part_price(c->r, &work, sizes, &needs);
 }
 
+double part_loop_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+{
+    const PartStage *s = &r->stages[0];
+    HloShape space = {.type = r->space->type, .rank = r->space->rank};
+    int64_t *dims = WBB_NEW_N(a, int64_t, space.rank + 1u);
+    uint8_t *order = WBB_NEW_N(a, uint8_t, space.rank + 1u);
+    if (s->kind != PART_ELEMENTS || !space.rank || space.rank > DIMS) return 0;
+    for (uint32_t d = 0; d < space.rank; d++) { /* the slowest first */
+        order[d] = (uint8_t)(space.rank - 1 - d);
+        dims[d] = r->space->dims[r->space->minor_to_major[order[d]]];
+    }
+    space.dims = dims, space.minor_to_major = order;
+    const PartExchange x = {.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = &space};
+    const Choosing c = {.x = &x, .a = a, .r = part_rates(a, t), .n = space.rank, .size = dims};
+    return price_of_loop(&c, &s->layout).us;
+}
+
 /* --- the choice --------------------------------------------------------------------------------------------------- */
 /* Blocks are the same tile in both stages: those of the fastest dimension are neighbours. */
 static void set_grid(WbbArena *a, const PartSide *s, PartLayout *l)

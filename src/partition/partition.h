@@ -387,6 +387,10 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
 /* The first result of windows that a loop over the outputs would compute so often that a launch of its own is shorter;
  * NULL: there is none. */
 const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTarget *t);
+/* cut_rows.c: reductions of few long rows at which a launch that leaves the machine empty may be cut; returns their
+ * number. And whether the kernels of the plan that is cut there take less time, by price. */
+uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
+bool part_rows_apart(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
 void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second);

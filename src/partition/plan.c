@@ -291,6 +291,22 @@ static bool cut_window(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, P
     return true;
 }
 
+/* Cuts a kernel of few long rows at its first reductions, if launches that fill the machine take less time. */
+static bool cut_rows(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
+                     PartOptions options)
+{
+    const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, p->fusion->body->n_instructions + 1);
+    const uint32_t n = may_cut(a, p, options) ? part_cut_rows(shared, t, found) : 0;
+    PartPlan apart = *p;
+    if (!n) return false;
+    apart.reduced = NULL;
+    cut_at(cx, a, &apart, t, options, found, n, false);
+    if (!part_rows_apart(a, &apart, shared, t)) return false;
+    *p = apart;
+    p->why_kind = "few long rows: launches that fill the machine take less time than one that does not";
+    return true;
+}
+
 static const char exchanged[] = "values are read in one order and stored in another, through a tile of shared memory";
 
 /* Results of few terms each that are stored in another order than their terms are read: a thread may combine those of a
@@ -406,6 +422,9 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     }
     if (shares && n_shared == 1 && !rest && !scanned && !options.layout &&
         loop_is_shorter(cx, a, &p, shared[0], target, updates))
+        return p;
+    if (shares && n_shared == 1 && !rest && !scanned && !options.layout &&
+        cut_rows(cx, a, &p, shared[0], target, options))
         return p;
     if (shares) {
         share_kernels(cx, a, &p, shared, n_shared, others, target, updates, options.layout);
