@@ -62,6 +62,8 @@ CASES: Dict[str, Case] = {
     "trap": Case("setp.eq.u32 %p1, %r4, 100000; @%p1 trap;" + STORE, "the program trapped", "the program trapped"),
 }
 
+RACES = "twice"  # blocks store different values into one element: the last one stays, which is any
+
 
 def run(program: str, folder: Path, name: str, words: List[str]) -> Tuple[str, bytes, bytes]:
     command = [program, "run", str(folder / "negate.hlo"), "--ptx", str(folder / f"{name}.ptx"), "--grid", str(BLOCKS), "--block", str(BLOCK), "--case", "n",
@@ -76,7 +78,8 @@ def complaint(program: str, folder: Path, name: str, case: Case) -> str:
                          (["--order", "reverse"], None), (["--order", "shuffle:3", "--check"], None)):
         said, output, expected = run(program, folder, name, [*mode, "-j", "1"])
         for threads in ("2", "3", "8"):
-            if run(program, folder, name, [*mode, "-j", threads])[:2] != (said, output):
+            again = run(program, folder, name, [*mode, "-j", threads])
+            if again[0] != said or again[1] != output and name != RACES:
                 return f"{' '.join(mode)} -j {threads} differs from one thread"
         if wanted is None:
             continue
