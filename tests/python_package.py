@@ -265,8 +265,8 @@ class Running(unittest.TestCase):
 
     def test_interrupt(self) -> None:
         """Ctrl-C stops a run, in one thread and in several, and the kernel can be run again."""
-        k = warpburg.compile(unary("f32", 1 << 25, "exponential"))
-        x = numpy.zeros(1 << 25, numpy.float32)
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))  # a shell's background ignores it
+        k, x = warpburg.compile(unary("f32", 1 << 25, "exponential")), numpy.zeros(1 << 25, numpy.float32)
         for long in (lambda: k.run(x), lambda: k.run(x, threads=2), lambda: k.check(x), lambda: k.profile(x)):
             since = time.monotonic()
             threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
