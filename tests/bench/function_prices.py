@@ -178,16 +178,19 @@ default before lowerings were compared by price.
 TRIED = """
 ## What was tried
 
-**Quotients of f32 without f64.** r = 1 / b, r' = r + r (1 - b r), q = a r', q' = q + r' (a - b q), and a branch to the formula in f64 (or to div.rn
-of ptxas) where |a| or |q'| is below 2^-101, q' is nan, or the significand of b is all ones. These are the five steps that ptxas itself makes of div.rn.f32 on
-every target. Every significand of b with every r that the PTX manual allows, and each a whose quotient is nearest to a tie, were tried: all are right but
-2^k / (2 - 2^-23), which is wrong if r is 1/2, and r + r (e + e^2) does not mend it, since e + e^2 has 25 bits. On sm_90: 10.5 issue slots for 10.1 of the
-formula in f64, 8 clocks of the unit that converts and guesses for 32; the kernel of a quotient alone 44.62 us for 44.83, a digamma of f16 0.65 of the time. But
-each quotient has a branch of its own, and a zero or tiny dividend takes the slow path: a softmax of bf16 takes 1.45 times the time, the reduction of
-LAMB 1.34, a quotient by a shared scale 1.58, because the chain of a thread is up to 2.9 times as long and a shared divisor is converted once in f64. So
-the formula in f64 stays the default where f64 is fast, and `--accuracy xla` is there for kernels that quotients bind.
+**Quotients, reciprocals and roots of f32 by f32**, with a branch to the formula in f64 for odd values. One branch for each quotient, as ptxas makes
+it of div.rn.f32, lengthens the chain of a thread up to 2.9 times: a softmax of bf16 took 1.45 times the time, the reduction of LAMB 1.34, a quotient by a
+shared scale 1.58. One branch for all values of a thread (`src/vector/rare.c`), taken only where the price of the kernel falls by it
+(`src/pipe/branch.c`), is what stands: over 113 fusions with quotients or roots (sm_90, every fourth of the corpus) the modelled time is 0.992 of the formula in
+f64 alone, 0.75 at least, 1.010 at most. Every significand of the divisor with every estimate that the PTX manual allows, and each dividend whose quotient is
+next to a tie, were tried. ptxas's own five steps are wrong for 2^k / (2 - 2^-23) if the estimate is 1/2; r + r (e + e^2) does not mend it, since e + e^2 has
+25 bits; the divisor's odd values are tested for instead.
 
-**ptxas's own sqrt.rn, rcp.rn** where f64 is fast: 8 clocks of that unit for 24, as many issue slots; the same branches, and the slow path for zeros.
+**A root in 1.7 times XLA's issue slots** (6.8 of 4) was not found: ptxas's own steps of sqrt.rn are wrong for two significands if the estimate is at some
+values that the manual allows, and the shortest steps found right are 8 operations besides the test, 9.2 slots on sm_90.
+
+**Left, seen.** A zero under a root and a dividend of -0 take the long way; where f64 is slow (sm_86, sm_89, sm_120) that takes a warp three to four times
+as long as the subroutine of ptxas.
 
 **sine, cosine, tangent of f32 where f64 is slow.** The reduced argument of 64 bits was converted to f32 with three conversions of 64 bits, and each
 takes 64 clocks there. Its magnitude in two integers of 32 bits costs 7 instructions more and 16 clocks or none instead of 192: the kernel of a sine takes

@@ -152,7 +152,7 @@ class Checks(unittest.TestCase):
     def test_tile_operands(self) -> None:
         self.one("INSTR = [asm(add.f32(mul.f32(a, b), mul.f32(c, x)), 'fma')]\n", "an instruction has three operands at most; a, b, c, x are 4")
         self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %b;')]\n",
-                 "'shl.b32 %d, %a, %b;': %b is no operand of mul.i32(a, k), which has 1: %a is the first; %{a} names one")
+                 "'shl.b32 %d, %a, %b;': %b is no operand of mul.i32(a, k), which has 1: %a is the first; %{a} names one; k is a constant, which %{k} writes")
         self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %{m};')]\n", "constant m is not bound by the left side")
         self.one("INSTR = [asm(mul.i32(a, k), 'shl.b32 %d, %a, %{k / 2};')]\n",
                  "'shl.b32 %d, %a, %{k / 2};': %{k / 2} is neither an operand nor arithmetic of the constants k m p q w with + - * // %")
