@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 LIBRARY = "the text calls a library: "
 KNOWN: Dict[str, str] = {  # pattern of "NAME: what is said": why it is so
     r"declined: library: (custom-call of 'lapack_|the text does not define custom-call .lapack_)": LIBRARY + "LAPACK",
-    r"^triangular_solve_.*declined: library: triangular-solve of f16": LIBRARY + "a solver, for which LAPACK has no such type",
+    r"^triangular_solve_.*declined: library: triangular-solve of b?f16": LIBRARY + "a solver, for which LAPACK has no such type",
     r"^fft_.*declined: library: fft of": LIBRARY + "a Fourier transform",
     r"^(sort_.*isstable_False|approx_top_k).*: out\d": "the sort is not stable: JAX has equal elements in another order",
 }

@@ -6,9 +6,11 @@
 Operands may be computed, one may be the index of each element (argsort); results may be used at their own places, at others (the first k of a
 row), or be sorted again. One in eight has rows longer than a block's shared memory. Each fusion is compiled for a target and runs under
 `run --check`: every element must be the one that a stable sort puts there, or any of its row where the comparator contradicts itself, without a
-fault, in an order of execution that rotates. A failing fusion is kept in the folder. Ends with `N passed, M failed`.
+fault, in an order of execution that rotates. Every tenth has a comparator that is no order at all: each element of a row must still be there once.
+A failing fusion is kept in the folder. Ends with `N passed, M failed`.
 """
 import argparse
+import array
 import os
 import random
 import sys
@@ -16,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Optional, Sequence
 
+import npy
 from warpburg_cli import TARGETS, Cli
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2", "shuffle:3")
@@ -92,7 +95,42 @@ def make(seed: int) -> str:
     return f"HloModule m\n{comparator(r, types, keys)}ENTRY e {{\n" + "\n".join(lines) + "\n}\n"
 
 
+def make_odd(seed: int) -> str:
+    """A comparator that contradicts itself: nans beside a second key, a relation that goes in circles, or one without any rule."""
+    r = random.Random(seed)
+    n, rows = r.choice((700, 3000, 5000, 20000, 33000)), r.choice((1, 1, 3))
+    kind = r.choice(("nans", "circle", "none"))
+    t = "f32" if kind == "nans" else "u32"
+    lines = [f"  a{k} = {v}[] parameter({2 * k})\n  b{k} = {v}[] parameter({2 * k + 1})" for k, v in enumerate((t, "s32"))]
+    if kind == "nans":
+        lines += ["  l = pred[] compare(a0, b0), direction=LT", "  e = pred[] compare(a0, b0), direction=EQ",
+                  "  m = pred[] compare(a1, b1), direction=GT", "  t = pred[] and(e, m)", "  ROOT o = pred[] or(l, t)"]
+    else:
+        mixed = "multiply(c, g)" if kind == "none" else "and(c, m)"
+        lines += ["  c = u32[] subtract(a0, b0)", "  m = u32[] constant(3)", "  g = u32[] constant(2654435761)", f"  d = u32[] {mixed}",
+                  "  h = u32[] constant(1431655765)" if kind == "none" else "  h = u32[] constant(1)", "  ROOT o = pred[] compare(d, h), direction=LT"]
+    x, i = f"{t}[{rows},{n}]", f"s32[{rows},{n}]"
+    value = "  x = f32[{0}] divide(p, q)".format(f"{rows},{n}") if kind == "nans" else f"  x = {x} add(p, q)"
+    return (f"HloModule m\nbefore {{\n" + "\n".join(lines) + f"\n}}\nENTRY e {{\n  p = {x} parameter(0)\n  q = {x} parameter(1)\n{value}\n"
+            f"  i = {i} iota(), iota_dimension=1\n  ROOT s = ({x}, {i}) sort(x, i), dimensions={{1}}, is_stable=true, to_apply=before\n}}\n")
+
+
+def judge_odd(cli: Cli, folder: Path, seed: int) -> Optional[str]:
+    """Are the positions that the sort leaves those of all elements?"""
+    file, out = folder / f"{seed}.hlo", folder / f"{seed}.out"
+    file.write_text(make_odd(seed), encoding="utf-8")
+    v = cli.run(str(file), TARGETS[seed % len(TARGETS)], "e", seed, options=["--order", ORDERS[seed % len(ORDERS)], "-o", str(out)])
+    if not v.ok:
+        return v.why
+    n = int(file.read_text(encoding="utf-8").split("iota_dimension")[0].rsplit("[", 1)[1].split("]")[0].split(",")[1])
+    found = array.array("i", npy.read(out / "out1.npy"))
+    rows = [sorted(found[k : k + n]) for k in range(0, len(found), n)]
+    return None if all(row == list(range(n)) for row in rows) else "elements are lost"
+
+
 def judge(cli: Cli, folder: Path, seed: int) -> Optional[str]:
+    if seed % 10 == 9:
+        return judge_odd(cli, folder, seed)
     file = folder / f"{seed}.hlo"
     file.write_text(make(seed), encoding="utf-8")
     target, case = TARGETS[seed % len(TARGETS)], "enpsc"[seed // 3 % 5]
@@ -118,7 +156,7 @@ def main(argv: Sequence[str]) -> int:
                 failed += 1
                 kept = Path(o.folder) / f"{seed}.hlo"
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_text(make(seed), encoding="utf-8")
+                kept.write_text(make_odd(seed) if seed % 10 == 9 else make(seed), encoding="utf-8")
                 print(f"{kept}: {why}")
     print(f"{o.count - failed} passed, {failed} failed")
     return int(failed > 0)

@@ -171,6 +171,7 @@ typedef struct {
     uint32_t *keys, n_keys; /* operands that the comparator reads */
     ScType position;        /* type of the position in the row that an element had */
     int64_t tile;           /* elements of a row that a block sorts: all, or a power of two */
+    int64_t merged;         /* elements that a block of a later launch merges: a power of two, of at least 32 */
     int64_t block_rows;     /* rows that a block sorts: a power of two */
     uint32_t pass, passes;  /* 0: sorts; pass k of `passes` merges runs of tile << (k - 1) */
     /* With passes: the first buffer of two sets of temporaries, the parts of each key, then positions. Pass k reads

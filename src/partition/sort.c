@@ -9,7 +9,11 @@
  */
 #include "partition/partition.h"
 
-enum { MAX_THREADS = 1024 };
+enum {
+    MAX_THREADS = 1024,
+    GROUP = 8,       /* elements that a thread has in registers (emit/sort_network.c) */
+    OF_PARTS = 1024  /* bytes of shared memory in which the threads that merge find their part */
+};
 
 static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
 
@@ -50,13 +54,57 @@ static int64_t power_up(int64_t n)
     return p;
 }
 
+static int64_t power_down(int64_t n)
+{
+    int64_t p = 1;
+    while (2 * p <= n) p *= 2;
+    return p;
+}
+
+/* Threads for so many places of a block. */
+static int64_t threads_of(int64_t places) { return WBB_MAX(WBB_MIN(places / GROUP, MAX_THREADS), 32); }
+
+/* --- the tile ----------------------------------------------------------------------------------------------------- */
+/* Rounds of a block that puts so many places in order, three steps each (emit/sort_network.c). */
+static int64_t rounds_of(int64_t places)
+{
+    int64_t rounds = 0, stretch = 0;
+    for (int64_t n = 1; n < places; n *= 2) stretch++, rounds += (stretch + 2) / 3;
+    return rounds;
+}
+
+/* Seconds of all launches if a block sorts `places` places. */
+static double price_of(const PartSort *s, const TgTarget *t, int64_t places)
+{
+    const double all = (double)power_up(s->length) * (double)s->rows, sms = (double)t->sms;
+    const double exchanges = (double)(3 * rounds_of(places)) * all / 64;
+    const double alone = (double)(rounds_of(places) * tuned(t, "sort.round"));
+    const double of_block = (double)(3 * rounds_of(places)) * (double)places / 64 * (double)tuned(t, "sort.exchange");
+    double clocks = WBB_MAX(exchanges / sms * (double)tuned(t, "sort.exchange"), WBB_MAX(of_block, alone));
+    double seconds = tg_rate(t, "launch")->value;
+    for (int64_t run = places; run < s->length; run *= 2) {
+        clocks += WBB_MAX(all / 64 / sms * (double)tuned(t, "sort.merge_warp"), (double)tuned(t, "sort.merge"));
+        seconds += tg_rate(t, "launch")->value;
+    }
+    return seconds + clocks / tg_rate(t, "clock")->value;
+}
+
+/* Elements of a row that a block sorts, where it has `most` places. */
+static int64_t tile_of(const PartSort *s, const TgTarget *t, int64_t most)
+{
+    int64_t best = WBB_MIN(power_up(s->length), most);
+    for (int64_t places = best / 2; places >= tuned(t, "sort.elements"); places /= 2)
+        if (price_of(s, t, places) < price_of(s, t, best)) best = places;
+    return WBB_MIN(best, s->length);
+}
+
 /* Rows of a block: neighbours in memory where rows are not, and so many that a block has work. */
 static int64_t rows_of_block(const PartSort *s, const TgTarget *t, int64_t most)
 {
     const bool minor = part_shape(s->i, 0)->minor_to_major[0] == s->dim;
     const int64_t wanted = WBB_MAX(tuned(t, "sort.elements") / power_up(s->length), minor ? 1 : tuned(t, "sort.rows"));
     int64_t rows = 1;
-    while (2 * rows <= wanted && 2 * rows * s->length <= most && rows < s->rows) rows *= 2;
+    while (2 * rows <= wanted && 2 * rows * power_up(s->length) <= most && rows < s->rows) rows *= 2;
     return rows;
 }
 
@@ -105,8 +153,8 @@ static void add_kernel(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, 
     *k->ranges->stages = r->stages[0];
     k->ranges->stages->sort = sort;
     k->ranges->blocks = k->grid;
-    k->why_block = s->pass ? "an element a thread" : "two elements a thread, as far as a block has threads";
-    k->why_grid = s->pass ? "all elements" : "what a block's shared memory holds";
+    k->why_block = "eight elements a thread";
+    k->why_grid = s->pass ? "a stretch of the merged run a block" : "what a block's shared memory holds";
     p->n_kernels++;
 }
 
@@ -117,21 +165,18 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     s.length = shape->dims[s.dim], s.rows = r->elements / s.length;
     s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
     find_keys(a, &s);
-    int64_t most = tuned(t, "layout.max_shared") / bytes_of(&s);
-    s.tile = s.length;
-    if (s.length > most) {
-        for (s.tile = 2; 2 * s.tile <= most;) s.tile *= 2;
-        add_temporaries(a, p, &s);
-    }
-    s.block_rows = s.length > most ? 1 : rows_of_block(&s, t, most);
+    const int64_t most = power_down(tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
+    s.tile = tile_of(&s, t, most);
+    if (s.tile < s.length) add_temporaries(a, p, &s);
+    s.block_rows = s.tile < s.length ? 1 : rows_of_block(&s, t, most);
     for (int64_t run = s.tile; run < s.length; run *= 2) s.passes++;
     p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
-    const int64_t pairs = WBB_MAX(power_up(s.tile) * s.block_rows / 2, 32);
     const int64_t tiles = (s.length + s.tile - 1) / s.tile, blocks = (s.rows + s.block_rows - 1) / s.block_rows;
-    add_kernel(cx, a, p, r, &s, WBB_MIN(pairs, MAX_THREADS), blocks * tiles);
-    const int64_t threads = tuned(t, "loop.block");
+    add_kernel(cx, a, p, r, &s, threads_of(power_up(s.tile) * s.block_rows), blocks * tiles);
+    s.merged = power_down((tuned(t, "layout.max_shared") - OF_PARTS) / bytes_of(&s));
+    s.merged = WBB_MIN(s.merged, WBB_MIN(s.tile, tuned(t, "sort.merged")));
     for (s.pass = 1; s.pass <= s.passes; s.pass++)
-        add_kernel(cx, a, p, r, &s, threads, (s.rows * s.length + threads - 1) / threads);
+        add_kernel(cx, a, p, r, &s, threads_of(s.merged), s.rows * ((s.length + s.merged - 1) / s.merged));
     p->kind = "sort";
     p->why_kind = s.passes ? "blocks sort tiles of rows, and further launches merge them" : "a block sorts whole rows";
 }

@@ -1,0 +1,68 @@
+/* sort.h: what the files of sorts have in common: the elements of a block, and the order of two of them.
+ *
+ *     sort.c          rows and tiles of rows
+ *     sort_element.c  elements, and which of two comes first
+ *     sort_network.c  a block's places, and the network that puts them in order
+ *     sort_merge.c    runs of two blocks become one
+ */
+#ifndef EMIT_SORT_H
+#define EMIT_SORT_H
+
+#include "emit/share.h"
+
+typedef struct {
+    Share m;
+    const PartSort *s;
+    Reduction element; /* the keys of an element, and its position */
+    int64_t tiles;     /* of a row */
+    int64_t threads;
+    int64_t places;    /* of a row or tile in the memory of a block: a power of two */
+    int64_t all;       /* places of the block */
+    bool whole;        /* every place has an element */
+    bool minor;        /* rows are contiguous in memory */
+    IrRef start;       /* of the tile in its row; 0 where a tile is a row */
+} Sort;
+
+/* Nodes on unsigned integers of 32 bits, and comparisons of values. */
+static inline IrRef emit_sort_u32(const Sort *s, uint32_t x) { return emit_share_number(&s->m, x); }
+static inline IrRef emit_sort_op(const Sort *s, ScOp o, IrRef x, IrRef y)
+{
+    return emit_share_node(&s->m, o, SC_U32, x, y);
+}
+static inline IrRef emit_sort_compare(const Sort *s, ScOp o, IrRef x, IrRef y)
+{
+    return emit_share_node(&s->m, o, SC_PRED, x, y);
+}
+static inline IrRef emit_sort_number_of(const Sort *s, IrRef index)
+{
+    return ir_node(s->m.g, OP_IDX, IR_TYPE(SC_U32, 0), 0, index, 0, 0, 0);
+}
+static inline IrRef emit_sort_choose(const Sort *s, ScType t, IrRef condition, IrRef x, IrRef y)
+{
+    return ir_node(s->m.g, OP_SELECT, IR_TYPE(t, 0), 0, condition, x, y, 0);
+}
+
+/* sort_element.c */
+/* An integer that is in 0 .. bound, as an index. */
+IrRef emit_sort_index_of(const Sort *s, IrRef integer, int64_t bound);
+IrRef *emit_sort_values(const Sort *s);                                /* memory for the values of an element */
+/* Does the comparator put x before y? Of two keys each. */
+IrRef emit_sort_is_before(const Sort *s, const IrRef *x, const IrRef *y);
+IrRef *emit_sort_index_at(const Sort *s, IrRef row, IrRef at); /* where element `at` of a row is in the arrays */
+IrRef emit_sort_operand_at(const Sort *s, uint32_t operand, const IrRef *index);
+void emit_sort_get(const Sort *s, SharePlace place, IrRef at, IrRef *values);
+void emit_sort_put(const Sort *s, SharePlace place, IrRef at, IrRef *values);
+/* The results at place `at` of a row, and what is computed from them there. */
+void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *values);
+
+/* sort_network.c */
+IrRef emit_sort_absent_position(const Sort *s);           /* of a place that has no element */
+IrRef *emit_sort_absent(const Sort *s);                   /* the values of such a place */
+IrRef emit_sort_place(const Sort *s, IrRef place);        /* where a place of the block is in its memory; an index */
+void emit_sort_rounds(const Sort *s);                     /* puts the places of each row in order */
+void emit_sort_merge_rounds(const Sort *s);               /* of places that rise and then fall */
+
+/* sort_merge.c */
+void emit_sort_merge(const Sort *s);
+
+#endif

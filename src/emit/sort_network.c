@@ -1,0 +1,254 @@
+/* sort_network.c: the places of a block in the order of the comparator, by a bitonic network.
+ *
+ * Needs elements in shared memory, a power of two of places for each row; leaves them in order. A step compares places
+ * that differ by `half`; in stretches of `size` places that stand at an odd number it puts the later element first. A
+ * thread takes the elements of a few steps into registers, which are those that differ in neighbouring bits of the
+ * place: 8 for three steps. Elements that the comparator calls equal come in the order of their positions, so every two
+ * are different; a place without an element has the highest position, and comes last. Whatever the comparator says,
+ * each step exchanges two elements or leaves them, so each element of a row stays there once.
+ *
+ *     8 places, 2 in registers   stretches of 2: half 1; of 4: half 2, 1; of 8: half 4, 2, 1
+ *     8 in registers             all six steps without memory between them
+ *
+ * Lanes whose elements are 2^n places apart would meet in one bank; so bits of the place above the fifth are added to
+ * those below without carry (sort_place), by a matrix that makes 32 lanes meet 32 banks in every step.
+ */
+#include "emit/sort.h"
+
+enum { BANK_BITS = 5, MOST_VALUES = 24 }; /* values of a thread in registers */
+
+/* --- places ------------------------------------------------------------------------------------------------------- */
+IrRef emit_sort_absent_position(const Sort *s)
+{
+    const ScType t = s->s->position;
+    return ir_const(s->m.g, IR_TYPE(t, 0), t == SC_U16 ? UINT16_MAX : UINT32_MAX);
+}
+
+IrRef *emit_sort_absent(const Sort *s)
+{
+    IrRef *x = emit_sort_values(s);
+    for (uint32_t k = 0; k < s->s->n_keys; k++) {
+        const ScType t = s->element.type[k];
+        IrRef parts[2];
+        for (uint32_t p = 0; p < 2; p++) parts[p] = ir_const(s->m.g, IR_TYPE(emit_part_type(t), 0), 0);
+        x[k] = emit_join(s->m.e, parts, t);
+    }
+    x[s->s->n_keys] = emit_sort_absent_position(s);
+    return x;
+}
+
+/* What is added to a place without carry: bits 5, 6, 7 of it, spread so that three neighbouring bits of a place may be
+ * the same in all lanes. */
+static IrRef spread(const Sort *s, IrRef place)
+{
+    const IrRef above = emit_sort_op(s, OP_SHRL, place, emit_sort_u32(s, BANK_BITS));
+    const IrRef y = emit_sort_op(s, OP_BAND, above, emit_sort_u32(s, 7));
+    const IrRef z = emit_sort_op(s, OP_BXOR, y, emit_sort_op(s, OP_SHRL, y, emit_sort_u32(s, 1)));
+    const IrRef all = emit_sort_op(s, OP_BXOR, y, emit_sort_op(s, OP_SHL, z, emit_sort_u32(s, 3)));
+    return emit_sort_op(s, OP_BAND, all, emit_sort_u32(s, (1 << BANK_BITS) - 1));
+}
+
+static IrRef placed(const Sort *s, IrRef place)
+{
+    return s->all % (1 << BANK_BITS) ? place : emit_sort_op(s, OP_BXOR, place, spread(s, place));
+}
+
+IrRef emit_sort_place(const Sort *s, IrRef place)
+{
+    return emit_sort_index_of(s, placed(s, emit_sort_number_of(s, place)), s->all);
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+/* Steps of a thread's group, as a power of two of elements. */
+static uint32_t group_bits(const Sort *s, int64_t places)
+{
+    uint32_t bits = 1;
+    while (bits < 3 && (s->element.n << (bits + 1)) <= MOST_VALUES && (2 << bits) <= places) bits++;
+    return bits;
+}
+
+/* Exchanges the elements of a lower and a higher place where the higher one's comes first; falls, a pred: where it does
+ * not; 0: never. only: a condition; 0: always. */
+static void exchange(const Sort *s, IrRef *low, IrRef *high, IrRef falls, IrRef only)
+{
+    IrRef *first = emit_sort_values(s), *second = emit_sort_values(s);
+    const uint32_t position = s->s->n_keys;
+    const IrRef later = emit_sort_compare(s, OP_LT, high[position], low[position]); /* the higher one was before */
+    for (uint32_t k = 0; k < position; k++) {
+        first[k] = emit_sort_choose(s, s->element.type[k], later, high[k], low[k]);
+        second[k] = emit_sort_choose(s, s->element.type[k], later, low[k], high[k]);
+    }
+    /* the second comes first only if the comparator says so */
+    IrRef swaps = emit_sort_compare(s, OP_NE, emit_sort_is_before(s, second, first), later);
+    if (!s->whole) {
+        const IrRef absent = emit_sort_absent_position(s);
+        const IrRef present = emit_sort_compare(s, OP_NE, high[position], absent);
+        swaps = emit_sort_compare(s, OP_BOR, swaps, emit_sort_compare(s, OP_EQ, low[position], absent));
+        swaps = emit_sort_compare(s, OP_BAND, swaps, present);
+    }
+    if (falls) swaps = emit_sort_compare(s, OP_NE, swaps, falls);
+    if (only) swaps = emit_sort_compare(s, OP_BAND, swaps, only);
+    for (uint32_t k = 0; k < s->element.n; k++) {
+        const IrRef x = low[k], y = high[k];
+        low[k] = emit_sort_choose(s, s->element.type[k], swaps, y, x);
+        high[k] = emit_sort_choose(s, s->element.type[k], swaps, x, y);
+    }
+}
+
+/* The step that compares elements whose numbers in the group differ by `half`. */
+static void step(const Sort *s, IrRef **x, uint32_t bits, uint32_t half, IrRef falls, IrRef only)
+{
+    for (uint32_t u = 0; u < 1u << bits; u++)
+        if (!(u & half)) exchange(s, x[u], x[u | half], falls, only);
+}
+
+/* A group of elements: element u is at place base + u * apart, both without the bits of the other. */
+typedef struct {
+    IrRef base, apart;
+    IrRef row_place; /* the place of the first one in its row */
+} Group;
+
+/* Group number h of a row. */
+static Group group_of(const Sort *s, uint32_t bits, IrRef row, IrRef h, IrRef apart)
+{
+    const IrRef low = emit_sort_op(s, OP_BAND, h, emit_sort_op(s, OP_SUB, apart, emit_sort_u32(s, 1)));
+    const IrRef high = emit_sort_op(s, OP_SHL, emit_sort_op(s, OP_SUB, h, low), emit_sort_u32(s, bits));
+    const IrRef place = emit_sort_op(s, OP_ADD, high, low);
+    const IrRef before = emit_sort_number_of(s, rw_scale(s->m.rw, row, s->places));
+    return (Group){.base = placed(s, emit_sort_op(s, OP_ADD, before, place)), .apart = apart, .row_place = place};
+}
+
+static IrRef *indices_of(const Sort *s, const Group *g, uint32_t bits)
+{
+    IrRef *at = WBB_NEW_N(s->m.a, IrRef, 1u << bits);
+    for (uint32_t u = 0; u < 1u << bits; u++) {
+        const IrRef step = placed(s, emit_sort_op(s, OP_MUL, g->apart, emit_sort_u32(s, u)));
+        at[u] = emit_sort_index_of(s, u ? emit_sort_op(s, OP_BXOR, g->base, step) : g->base, s->all);
+    }
+    return at;
+}
+
+typedef struct {
+    EmitLoop loop;
+    EmitIf inside;
+    IrRef row, h; /* of the group */
+} Groups;
+
+/* Opens what is done for each group of 2^bits places of the block, in turn of its threads. */
+static Groups open_groups(const Sort *s, uint32_t bits)
+{
+    const Share *m = &s->m;
+    const int64_t of_row = s->places >> bits, groups = s->all >> bits;
+    const int64_t each = (groups + s->threads - 1) / s->threads;
+    IrRef number = ir_index(m->g, 0);
+    Groups g = {0};
+    if (each > 1) g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
+    const IrRef q = rw_add(m->rw, rw_scale(m->rw, number, s->threads), m->tid);
+    const IrRef below = rw_compare(m->rw, OP_LT, q, ir_index(m->g, groups));
+    g.inside = emit_if(m->e, ir_is_const(m->g, below) ? 0 : below);
+    const IrRef bounded = emit_let(m->e, "h", q, 0, groups - 1);
+    g.row = rw_floordiv(m->rw, bounded, of_row);
+    g.h = emit_sort_number_of(s, rw_mod(m->rw, bounded, of_row));
+    return g;
+}
+
+static void close_groups(const Sort *s, Groups *g)
+{
+    emit_share_end_if(&s->m, &g->inside);
+    if (g->loop.s) emit_end_for(s->m.e, &g->loop, 0, NULL);
+    emit_share_barrier(&s->m);
+}
+
+static IrRef **get_group(const Sort *s, const IrRef *at, uint32_t bits)
+{
+    IrRef **x = WBB_NEW_N(s->m.a, IrRef *, 1u << bits);
+    for (uint32_t u = 0; u < 1u << bits; u++) emit_sort_get(s, SHARE_WARPS, at[u], x[u] = emit_sort_values(s));
+    return x;
+}
+
+static void put_group(const Sort *s, const IrRef *at, uint32_t bits, IrRef **x)
+{
+    for (uint32_t u = 0; u < 1u << bits; u++) emit_sort_put(s, SHARE_WARPS, at[u], x[u]);
+}
+
+/* Is bit `size` of the place set? */
+static IrRef is_odd(const Sort *s, IrRef place, IrRef size)
+{
+    return emit_sort_compare(s, OP_NE, emit_sort_op(s, OP_BAND, place, size), emit_sort_u32(s, 0));
+}
+
+/* --- rounds ------------------------------------------------------------------------------------------------------- */
+/* Stretches of as many places as a thread has. */
+static void first_round(const Sort *s, uint32_t bits)
+{
+    Groups g = open_groups(s, bits);
+    const Group group = group_of(s, bits, g.row, g.h, emit_sort_u32(s, 1));
+    const IrRef *at = indices_of(s, &group, bits);
+    IrRef **x = get_group(s, at, bits);
+    for (uint32_t k = 1; k <= bits; k++)
+        for (uint32_t half = 1u << (k - 1); half; half /= 2)
+            for (uint32_t u = 0; u < 1u << bits; u++) {
+                if (u & half) continue;
+                const bool known = k < bits && (u >> k & 1);
+                const IrRef falls = k == bits && 1 << bits < s->places
+                                        ? is_odd(s, group.row_place, emit_sort_u32(s, 1u << bits)) : 0;
+                if (known) exchange(s, x[u | half], x[u], 0, 0); /* the later one first */
+                else exchange(s, x[u], x[u | half], falls, 0);
+            }
+    put_group(s, at, bits, x);
+    close_groups(s, &g);
+}
+
+/* Steps of halves `half`, half / 2, .., down to 1 where these are fewer than a group takes. rises: everywhere. */
+static void round_of(const Sort *s, uint32_t bits, IrRef size, IrRef half, bool rises)
+{
+    Groups g = open_groups(s, bits);
+    const IrRef lowest = emit_sort_op(s, OP_SHRL, half, emit_sort_u32(s, bits - 1));
+    const IrRef apart = emit_sort_op(s, OP_MAX, lowest, emit_sort_u32(s, 1));
+    const Group group = group_of(s, bits, g.row, g.h, apart);
+    const IrRef *at = indices_of(s, &group, bits);
+    IrRef **x = get_group(s, at, bits);
+    for (uint32_t u = 1u << (bits - 1); u; u /= 2) {
+        const IrRef of_step = emit_sort_op(s, OP_MUL, apart, emit_sort_u32(s, u));
+        step(s, x, bits, u, rises ? 0 : is_odd(s, group.row_place, size),
+             u > 1 ? emit_sort_compare(s, OP_LE, of_step, half) : 0);
+    }
+    put_group(s, at, bits, x);
+    close_groups(s, &g);
+}
+
+static int64_t rounds_of(uint32_t stretch, uint32_t bits) { return (stretch + bits - 1) / bits; }
+
+void emit_sort_rounds(const Sort *s)
+{
+    const Share *m = &s->m;
+    if (s->places == 1) return;
+    const uint32_t bits = group_bits(s, s->places);
+    first_round(s, bits);
+    int64_t rounds = 0;
+    for (uint32_t k = bits + 1; 1ll << k <= s->places; k++) rounds += rounds_of(k, bits);
+    if (!rounds) return;
+    IrRef acc[2] = {emit_sort_u32(s, 2u << bits), emit_sort_u32(s, 1u << bits)}, var; /* size, half */
+    EmitLoop l = emit_for(m->e, "k", rounds, 2, acc, &var);
+    const IrRef size = acc[0], half = acc[1];
+    round_of(s, bits, size, half, false);
+    const IrRef next = emit_sort_op(s, OP_SHRL, half, emit_sort_u32(s, bits));
+    const IrRef last = emit_sort_compare(s, OP_EQ, next, emit_sort_u32(s, 0));
+    acc[0] = emit_sort_choose(s, SC_U32, last, emit_sort_op(s, OP_ADD, size, size), size);
+    acc[1] = emit_sort_choose(s, SC_U32, last, size, next);
+    emit_end_for(m->e, &l, 2, acc);
+}
+
+void emit_sort_merge_rounds(const Sort *s)
+{
+    const Share *m = &s->m;
+    const uint32_t bits = group_bits(s, s->places);
+    uint32_t stretch = 0;
+    while (1ll << stretch < s->places) stretch++;
+    IrRef acc[1] = {emit_sort_u32(s, (uint32_t)(s->places / 2))}, var;
+    EmitLoop l = emit_for(m->e, "k", rounds_of(stretch, bits), 1, acc, &var);
+    const IrRef half = acc[0];
+    round_of(s, bits, 0, half, true);
+    acc[0] = emit_sort_op(s, OP_SHRL, half, emit_sort_u32(s, bits));
+    emit_end_for(m->e, &l, 1, acc);
+}
