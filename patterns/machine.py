@@ -89,6 +89,7 @@ TUNE = [                                        # every heuristic is data
     tune('reduce.unroll',     value=32,     because='an iteration waits once for its loads: eight of 16 bytes are in flight'),
     tune('scan.straight',     value=16,     because='shorter prefixes are added up again for each element: a thread has them in registers'),
     tune('scan.cut',          value=64,     because='writing shorter scans for another kernel to read takes longer than adding them up again'),
+    tune('scan.piece',        value=256,      because='shorter pieces of a scan have more of what is before them than of their own'),
     tune('sort.elements',     value=1024,   because='a block of fewer has more barriers than work'),
     tune('sort.merged',       value=2048,     because='eight elements for each of 256 threads, whose searches for their part overlap with other blocks'),
     tune('sort.exchange',     value=4,        because='clocks of an SM for 32 exchanges in registers: eight operations of pipe.alu for f32 and a position'),

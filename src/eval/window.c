@@ -14,6 +14,8 @@
  */
 #include "eval/inner.h"
 
+#include <string.h>
+
 int64_t ev_window_at(const EvWindows *w, uint32_t d, int64_t out, int64_t element)
 {
     const HloWindow *v = &w->windows[d];
@@ -180,8 +182,12 @@ static bool any_order(ScOp op, ScType t)
                             op == OP_BOR || op == OP_BXOR);
 }
 
-/* Results each of whose windows is that of the result before (of integers also: after) it and further elements. False:
- * these are other windows. */
+/* From this many elements on a suffix of floats is combined from the last element on, in work linear in the elements;
+ * shorter ones from their first. The bounds hold both. */
+enum { LONG_SUFFIX = 1024 };
+
+/* Results each of whose windows is that of the result before (of integers and long windows also: after) it and further
+ * elements. False: these are other windows. */
 static bool add_cumulative(Ev *e, EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
 {
     uint32_t along = in->rank;
@@ -197,7 +203,7 @@ static bool add_cumulative(Ev *e, EvAccumulator *acc, const HloInstruction *i, c
     const int64_t n = out->dims[along], length = in->dims[along];
     const bool prefixes = n - 1 - w->low <= 0, suffixes = w->size - 1 - w->low >= length - 1;
     const ScOp op = sc_op_of_hlo(hlo_opcode_name(i->called[0]->root->opcode));
-    if (!prefixes && !(suffixes && any_order(op, in->type))) return false;
+    if (!prefixes && !(suffixes && (any_order(op, in->type) || length >= LONG_SUFFIX))) return false;
     int64_t outer = 1, inner = 1;
     for (uint32_t d = 0; d < in->rank; d++) *(d < along ? &outer : &inner) *= d == along ? 1 : in->dims[d];
     for (int64_t o = 0; o < outer; o++)
@@ -229,9 +235,44 @@ static void add_all(Ev *e, EvTask *t, EvAccumulator *acc)
     ev_spread(e, i->name, 0, (rows + all.at_once - 1) / all.at_once, add_rows, &all);
 }
 
+/* Would single results of these windows take more than all of them? */
+static bool is_wide(const HloInstruction *i, const HloShape *out)
+{
+    enum { WIDE = 4096 };
+    const HloShape *in = i->operands[0]->shape;
+    int64_t terms = 1;
+    for (uint32_t d = 0; d < in->rank; d++) terms = WBB_MIN(terms, INT32_MAX) * i->windows[d].size;
+    return terms > WIDE && hlo_elements(out) <= INT32_MAX;
+}
+
+/* All results, of which any that are wanted later are taken; the ones that are wanted now. */
+static void *keep_all(Ev *e, EvTask *t)
+{
+    const HloInstruction *i = t->ref.i;
+    const HloShape *out = ev_ref_shape(t->ref);
+    const EvSet all = {.n = hlo_elements(out)};
+    const size_t bytes = ev_lane_bytes(e->mode, out->type);
+    EvTask whole = *t;
+    whole.set = &all;
+    ev_must_keep(e);
+    EvAccumulator *acc = ev_acc_of_operands(e, &whole);
+    if (!acc) return NULL;
+    ev_acc_begin(e, acc, false);
+    if (hlo_elements(i->operands[0]->shape) > 0) add_all(e, &whole, acc);
+    char *kept = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)all.n, bytes));
+    memcpy(kept, ev_acc_end(e, acc)[0], (size_t)all.n * bytes);
+    ev_keep(e, t->ref, t->ref.leaf, kept);
+    void *lanes = ev_lanes(e, (size_t)t->set->n * bytes);
+    ev_gather(lanes, kept, bytes, t->set);
+    return lanes;
+}
+
 void *ev_reduce_window(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
+    if ((t->set->list || t->set->n < hlo_elements(ev_ref_shape(t->ref))) && ev_window_at_once(e, i) &&
+        is_wide(i, ev_ref_shape(t->ref)))
+        return keep_all(e, t);
     EvAccumulator *acc = ev_acc_of_operands(e, t);
     if (!acc) return NULL;
     const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, i) != NULL);

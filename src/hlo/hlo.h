@@ -156,6 +156,8 @@ const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* normalise_ordered.c: scatters take their updates in the order of the text, those of one element one after the other;
  * for compilers, after hlo_normalise. */
 const HloModule *hlo_order_scatters(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* normalise_pieces.c: the same, scans of so many pieces each, [computation][instruction], 0: it stays what it is. */
+const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
 /* Does it state unique indices, of which there are any? Without, all windows are one, whatever the text states. */
 bool hlo_scatter_is_unique(WbbArena *a, const HloInstruction *canonical);
 bool hlo_scatter_needs_order(WbbArena *a, const HloInstruction *i); /* its result depends on the order of its updates */

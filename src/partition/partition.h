@@ -470,6 +470,10 @@ void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef
 void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const TgTarget *t);
 /* Does a block hold any two elements? */
 bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t);
+/* pieces.c: into how many pieces a long scan of few rows may be split (hlo_split_scans); 0: it may not. */
+uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t);
+/* The modelled time of a plan's kernels; those whose layout has no price: of their bytes. */
+double part_us(const PartPlan *p, const TgTarget *t);
 void part_print_sort(WbbBuf *out, const PartSort *s);
 /* The type in which shared memory and temporaries hold a part of a value: of complex types the real and the imaginary
  * part, of types under 8 bits a byte. */

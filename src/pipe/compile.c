@@ -285,6 +285,31 @@ static RwCx *new_engine(const Compile *c)
     return rw;
 }
 
+/* The module with long scans of few rows in pieces, where the plan of that takes less time than r->plan. */
+static void try_pieces(Compile *c, const PartOptions *options)
+{
+    PipeResult *r = c->r;
+    const HloModule *m = r->normal;
+    const uint32_t **pieces = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
+    bool any = false;
+    for (uint32_t k = 0; k < m->n_computations; k++) {
+        const HloComputation *x = m->computations[k];
+        uint32_t *of = WBB_NEW_N(c->arena, uint32_t, x->n_instructions + 1);
+        for (uint32_t n = 0; n < x->n_instructions && x == r->fusion.body; n++) {
+            of[n] = part_scan_pieces(x->instructions[n], r->target);
+            any = any || of[n];
+        }
+        pieces[k] = of;
+    }
+    if (!any || options->layout) return;
+    HloFusion *fusion = WBB_NEW(c->arena, HloFusion); /* which the plan keeps */
+    const HloModule *split = hlo_split_scans(c->cx, c->arena, m, pieces);
+    *fusion = hlo_fusion(c->cx, split);
+    const PartPlan plan = part_plan(c->cx, c->arena, fusion, r->target, *options);
+    if (part_us(&plan, r->target) >= part_us(&r->plan, r->target)) return;
+    r->normal = split, r->fusion = *fusion, r->plan = plan;
+}
+
 /* parse .. plan; true if the stage that is asked for is reached. */
 static bool front(Compile *c)
 {
@@ -306,6 +331,7 @@ static bool front(Compile *c)
                                  .flush = c->o->accuracy != SC_EXACT,
                                  .deterministic = c->o->deterministic};
     r->plan = part_plan(c->cx, c->arena, &r->fusion, r->target, options);
+    try_pieces(c, &options);
     lap(c, PIPE_PARTITION);
     return stage == PIPE_AT_PLAN;
 }

@@ -1,0 +1,74 @@
+/* pieces.c: long scans of few rows, which a few blocks would take one iteration after the other: into how many pieces
+ * they are split (hlo/normalise_pieces.c), and what a plan costs, so that the caller takes the cheaper one.
+ *
+ * Needs a verified fusion, or a plan; leaves numbers.
+ *
+ *     cumulative sum of f32[1048576]     256 pieces: launches of 2.9, 2.2 and 3.8 us instead of one of 160 us
+ */
+#include "partition/pricing.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Is it exactly what the operation combines with any value to that value? A sum also takes -0. */
+static bool is_identity(const HloInstruction *init, HloOpcode op)
+{
+    const ScType t = init->shape->type;
+    if (init->opcode != HLO_CONSTANT || !init->literal || init->shape->rank || sc_bytes(t) > 8) return false;
+    if (sc_type_info[t].cls == 'C' || sc_type_info[t].bits < 8) return false;
+    uint64_t bits = 0;
+    memcpy(&bits, init->literal, sc_bytes(t));
+    const bool is_float = sc_is_float(t), is_signed = sc_is_signed(t);
+    const WbbI128 most = ((WbbI128)1 << (sc_type_info[t].bits - is_signed)) - 1, least = is_signed ? -most - 1 : 0;
+    const WbbI128 integer = is_float ? 0 : sc_to_i128(t, bits);
+    const double real = is_float ? sc_to_f64(t, bits) : 0;
+    switch (op) {
+    case HLO_ADD: return is_float ? real == 0 : integer == 0;
+    case HLO_MULTIPLY: return is_float ? real == 1 : integer == 1;
+    case HLO_MAXIMUM: return is_float ? real == -INFINITY : integer == least;
+    case HLO_MINIMUM: return is_float ? real == INFINITY : integer == most;
+    case HLO_AND: return integer == (is_signed ? -1 : most);
+    case HLO_OR: case HLO_XOR: return integer == 0;
+    default: return false;
+    }
+}
+
+uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
+{
+    PartScan scan;
+    if (!part_is_scan(i, &scan) || i->n_operands != 2 || scan.serial || scan.shift) return 0;
+    const HloComputation *c = i->called[0];
+    const HloShape *in = i->operands[0]->shape;
+    const int64_t n = in->dims[scan.dim], all = hlo_elements(in), rows = all / n;
+    if (!hlo_is_operation(c) || !is_identity(i->operands[1], c->root->opcode) || in->type != i->shape->type) return 0;
+    if (i->shape->dims[scan.dim] != n || in->rank >= HLO_RANK_LIMIT || i->windows[scan.dim].size != n) return 0;
+    for (uint32_t d = 0; d < in->rank; d++)
+        if (in->minor_to_major[d] != in->rank - 1u - d || i->shape->minor_to_major[d] != in->rank - 1u - d) return 0;
+    /* so that SMs have two blocks each, and what is before a piece comes from memory */
+    const int64_t least = WBB_MAX((2 * (int64_t)t->sms + rows - 1) / rows, tg_tune(t, "scan.cut", 0)->value + 1);
+    if (n < tg_tune(t, "scan.piece", 0)->value * least) return 0;
+    for (int64_t pieces = least; pieces < 2 * least; pieces++) /* of equal size, and of whole vectors */
+        if (n % (pieces * 8) == 0) return (uint32_t)pieces;
+    return (uint32_t)least;
+}
+
+/* Bytes of what a kernel may read and write, each once. */
+static double bytes_of(const PartPlan *p)
+{
+    double bytes = 0;
+    for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++)
+        bytes += (double)p->buffers[k].elements * sc_type_info[p->buffers[k].shape->type].bits / 8;
+    return bytes;
+}
+
+double part_us(const PartPlan *p, const TgTarget *t)
+{
+    double us = 0;
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartKernel *kernel = &p->kernels[k];
+        const PartChoice *choice = kernel->n_ranges ? kernel->ranges->choice : NULL;
+        const double bytes = bytes_of(part_plan_of(p, kernel)) / tg_rate(t, "dram")->value;
+        us += choice ? choice->best[0].price.us : 1e6 * (tg_rate(t, "launch")->value + bytes);
+    }
+    return us;
+}
