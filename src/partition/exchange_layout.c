@@ -444,8 +444,8 @@ static const char *reason(const Choosing *c, const PartExchanged *k, const PartP
         if (loop->term[n] > loop->term[of[1]]) of[1] = (PartTerm)n;
     }
     return wbb_format(c->a, "%.2f us, %s %.2f, the cheapest of %u; a loop over elements takes %.2f us, %s %.2f",
-                      part_price_by_work(c->r, &k->price), part_term_name[of[0]], k->price.term[of[0]], c->all.n,
-                      part_price_by_work(c->r, loop), part_term_name[of[1]], loop->term[of[1]]);
+                      k->price.us, part_term_name[of[0]], k->price.term[of[0]], c->all.n,
+                      loop->us, part_term_name[of[1]], loop->term[of[1]]);
 }
 
 static Choosing choosing(const PartExchange *x)
@@ -478,8 +478,7 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
     }
     if (x->below > 0 && k->price.us * 1000 >= x->below * (double)(1000 - c.tie)) return false;
     const PartPrice of_loop = price_of_loop(&c, loop);
-    const double us = part_price_by_work(c.r, &k->price), loop_us = part_price_by_work(c.r, &of_loop);
-    if (!x->always && us * 1000 >= loop_us * (double)(1000 - c.tie)) return false;
+    if (!x->always && k->price.us * 1000 >= of_loop.us * (double)(1000 - c.tie)) return false;
     for (int side = 0; side < PART_SIDES; side++) {
         stages[side].space = k->side[side].groups, stages[side].n_space = k->side[side].n;
         stages[side].layout = layout_of(x->a, &k->side[side]);

@@ -502,15 +502,6 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     return p;
 }
 
-double part_price_by_work(const PartRates *r, const PartPrice *price)
-{
-    PartPrice p = *price;
-    const double latency = WBB_MIN(p.term[PART_CHAIN], r->dram_latency / r->clock);
-    p.term[PART_CHAIN] -= latency;
-    add_terms(&p);
-    return p.us + latency;
-}
-
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
                               const PartTileWork *tile, double shared)
 {

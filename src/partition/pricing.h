@@ -137,9 +137,6 @@ typedef struct {
 /* Two stages of the same blocks and threads, with a barrier between them. shared: bytes of a block. */
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
                               const PartTileWork *tile, double shared);
-/* Its microseconds where the first bytes from memory are waited for before all else, and their latency hides nothing:
- * of two kernels that are little but latency, the one that does less is the cheaper one. */
-double part_price_by_work(const PartRates *r, const PartPrice *p);
 /* The levels of a dimension from the inside out: those of a reduced one whose terms keep their order stand in the order
  * of PartLevel. */
 const PartLevel *part_level_order(const PartWork *w, const PartDim *d); /* [PART_LEVELS] */
