@@ -84,7 +84,8 @@ def normal_form(index: RuleSet, s: RuleSet, phase: str) -> reach.Normal:
     out.below = [of(s, "lower" if phase == "isel" else phase)]  # a call of a library stays for those who disable a lowering
     if phase == "lower":
         out.before = [of(s, "simplify")]
-        out.made = reach.made_by((m[0], m[1]) for r in s.phases["lower"] if r.kind == "rewrite" for _, made in edges_of(r) for m in made)
+        rewrites = [r for r in s.phases["lower"] if r.kind == "rewrite" and isinstance(r.left, Node) and isinstance(r.right, Expr)]  # others are refused
+        out.made = reach.made_by((m[0], m[1]) for r in rewrites for _, made in edges_of(r) for m in made)
     return out
 
 

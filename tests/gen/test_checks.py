@@ -57,6 +57,8 @@ class Checks(unittest.TestCase):
 
     def test_strata(self) -> None:
         self.one("SIMPLIFY = [rewrite(n // 1, n)]\n", "(n // 1): an index rule in the simplify phase")
+        self.one("LOWER = [rewrite(n // k, n)]\n", "(n // k): an index rule in the lower phase")
+        self.one("LOWER = [rewrite(2.5, 0)]\n", "the left side is no operation")
         self.index("ALL = [rewrite(neg.f32(neg.f32(a)), a)]\n", "neg.f32(neg.f32(a)): an element rule in the index phase")
         self.one("LOWER = [llvm(add.f32(a, b), 'fadd')]\n", "llvm(..) does not belong to the lower phase")
         self.one("INSTR = [rewrite(tanh.f32(a), exp.f32(a))]\n", "rewrite(..) does not belong to the isel phase")
