@@ -243,7 +243,7 @@ WbbArena *wbb_arena_new(WbbCx *cx)
 
 static _Atomic size_t reserved; /* by all threads */
 
-/* Of address space: the sum of all reservations is mapped and unmapped again: libraries take theirs bit by bit. */
+/* Of address space. It is mapped and unmapped again, since libraries take theirs bit by bit. */
 static bool can_map(size_t bytes)
 {
 #ifdef __SANITIZE_ADDRESS__

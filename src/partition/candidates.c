@@ -12,9 +12,9 @@
  *
  * Candidates within layout.tie of the cheapest are equal. Of these the one is taken that has, in this order: no results
  * that blocks share; no long chain of terms that round; the fewest dimensions that are cut short; the fewest warps that
- * share a result; the widest vector; the fewest terms in straight code; a block's threads nearest to loop.block, but
- * the fewest where each set of warps that shares results may have an SM of its own; the lower price; that was made
- * first.
+ * share a result; the widest vector; the fewest terms in straight code, but a block's fewest threads where each set of
+ * warps that shares results may have an SM of its own; a block's threads nearest to loop.block; the lower price; that
+ * was made first.
  *
  *     rows f32[8192,1024]   =>   columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
@@ -52,7 +52,6 @@ typedef struct {
     uint32_t min_run; /* bytes that lanes read side by side at least; 0: any */
 } Choosing;
 
-static int64_t up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static bool is_power(int64_t n) { return !(n & (n - 1)); }
 
@@ -91,7 +90,7 @@ static double padding(const Choosing *c)
 static double registers(const Choosing *c, int64_t threads)
 {
     if (c->w->passes <= 1) return c->t->regs;
-    const int64_t warps = up(threads, c->t->warp), each = c->t->sm_regs / (warps * c->t->warp);
+    const int64_t warps = part_up(threads, c->t->warp), each = c->t->sm_regs / (warps * c->t->warp);
     return WBB_MIN((double)c->t->regs, (double)each * (double)c->most_registers / 100);
 }
 
@@ -174,7 +173,7 @@ static uint32_t cheapest(const Choosing *c, uint32_t *best, uint32_t n)
 /* What the vector and lanes leave of a dimension. */
 static int64_t after_lanes(const Choosing *c, const Wish *x, uint32_t d)
 {
-    return up(c->w->dims[d].size / (d == x->vector_dim ? x->vector : 1), x->lanes[d]);
+    return part_up(c->w->dims[d].size / (d == x->vector_dim ? x->vector : 1), x->lanes[d]);
 }
 
 /* Warps with results of their own go to the innermost kept dimensions that have room; those that share results to one
@@ -245,7 +244,7 @@ static void vary_splits(Choosing *c, Wish *x, int64_t kept)
     if (!c->w->splits) return;
     for (int64_t blocks = next_power(set, ABOVE_ALL); blocks; blocks = next_power(set, blocks))
         for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
-            x->split_dim = dims[k], x->splits = up(blocks * sms, kept);
+            x->split_dim = dims[k], x->splits = part_up(blocks * sms, kept);
             if (dims[k] != NONE && x->splits > 1 && kept < blocks * sms) consider(c, x);
         }
     x->split_dim = NONE, x->splits = 1;
@@ -342,7 +341,7 @@ static void consider_lanes(Choosing *c, Wish *x)
         if (c->all.n == before) continue;
         const int64_t kept = of_level(c->w, c->all.items[before].sizes, PART_GRID, false);
         if (kept >= c->t->sms || reduced == NONE || !c->w->splits) continue;
-        x->split_dim = reduced, x->splits = up(2 * (int64_t)c->t->sms, kept);
+        x->split_dim = reduced, x->splits = part_up(2 * (int64_t)c->t->sms, kept);
         consider(c, x);
     }
 }
@@ -480,7 +479,7 @@ static void preferences(const Choosing *c, const Candidate *x, int64_t *key)
         sets = WBB_MIN(sets, INT64_MAX / of_dim) * of_dim;
     }
     key[3] = warps, key[4] = -vector, key[5] = terms, key[6] = threads < usual ? usual - threads : threads - usual;
-    if (sets <= c->t->sms && !key[0]) key[5] = threads; /* an SM each: less of its units a block */
+    if (sets <= c->t->sms && !key[0]) key[5] = threads; /* an SM each: less of its units a block; terms cost less */
 }
 
 /* The candidate that is taken; *equal: how many are within the tie. */

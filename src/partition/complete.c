@@ -8,12 +8,11 @@
  */
 #include "partition/pricing.h"
 
-static int64_t up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static int64_t take(int64_t *rest, int64_t wish)
 {
     const int64_t n = WBB_MIN(wish, *rest);
-    *rest = up(*rest, n);
+    *rest = part_up(*rest, n);
     return n;
 }
 
@@ -28,9 +27,9 @@ static void begin(const PartWanted *x, uint32_t d, int64_t *s)
 static void share_terms(const PartWanted *x, uint32_t d, int64_t most, int64_t *room, int64_t *s)
 {
     if (d == x->loop_dim) {
-        s[PART_LOOP] = up(most, x->registers);
-        s[PART_REGISTER] = up(most, s[PART_LOOP]);
-        s[PART_LOOP] = up(most, s[PART_REGISTER]);
+        s[PART_LOOP] = part_up(most, x->registers);
+        s[PART_REGISTER] = part_up(most, s[PART_LOOP]);
+        s[PART_LOOP] = part_up(most, s[PART_REGISTER]);
     } else if (most <= WBB_MIN(*room, PART_MAX_FACTOR)) {
         s[PART_REGISTER] = most;
         *room /= most;
@@ -45,32 +44,25 @@ static void complete_dim(const PartWork *w, const PartWanted *x, uint32_t d, int
     const int64_t splits = d == x->split_dim ? x->splits : 1;
     if (dim->reduced && w->scan) {
         const int64_t lanes = w->serial ? 1 : x->lanes[d], warps = w->serial ? 1 : x->warps[d];
-        const int64_t terms = up(rest, lanes * warps);
+        const int64_t terms = part_up(rest, lanes * warps);
         s[PART_REGISTER] = d == x->loop_dim ? WBB_MIN(WBB_MIN(x->registers, terms), PART_MAX_FACTOR) : 1;
-        rest = up(rest, s[PART_REGISTER]);
+        rest = part_up(rest, s[PART_REGISTER]);
         s[PART_LANE] = take(&rest, lanes);
         s[PART_WARP] = take(&rest, warps);
         s[PART_LOOP] = rest, rest = 1;
     } else if (dim->reduced && !w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
-        share_terms(x, d, up(up(rest, x->lanes[d] * x->warps[d]), splits), room, s);
-        rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
+        share_terms(x, d, part_up(part_up(rest, x->lanes[d] * x->warps[d]), splits), room, s);
+        rest = part_up(rest, s[PART_REGISTER] * s[PART_LOOP]);
         s[PART_LANE] = take(&rest, x->lanes[d]);
         s[PART_WARP] = take(&rest, x->warps[d]);
     } else {
         s[PART_LANE] = take(&rest, x->lanes[d]);
         s[PART_WARP] = take(&rest, x->warps[d]);
-        if (dim->reduced) share_terms(x, d, up(rest, splits), room, s);
+        if (dim->reduced) share_terms(x, d, part_up(rest, splits), room, s);
         else if (d == x->kept_dim) s[PART_REGISTER] = WBB_MIN(x->kept_registers, rest);
-        rest = up(rest, s[PART_REGISTER] * s[PART_LOOP]);
+        rest = part_up(rest, s[PART_REGISTER] * s[PART_LOOP]);
     }
     s[x->cluster && d == x->split_dim ? PART_CLUSTER : PART_GRID] = rest;
-}
-
-static int64_t power_below(int64_t n) /* the largest power of two that is at most n */
-{
-    int64_t p = 1;
-    while (p <= n / 2) p *= 2;
-    return p;
 }
 
 /* The reduced dimensions of terms that keep their order, as if they were one: the levels go to the first one until it
@@ -91,9 +83,9 @@ static void complete_sequence(const PartWork *w, const PartWanted *x, int64_t *s
         int64_t rest = w->dims[w->sequence[k]].size / s[PART_VECTOR];
         after /= rest; /* positions in the dimensions after this one */
         for (; level < PART_CLUSTER && rest > 1; level += rest > 1) {
-            if (level == PART_LOOP) most[level] = up(up(rest * after, threads), x->splits);
-            s[level] = WBB_MIN(most[level], level == PART_LANE ? power_below(rest) : rest);
-            rest = up(rest, s[level]), most[level] /= s[level];
+            if (level == PART_LOOP) most[level] = part_up(part_up(rest * after, threads), x->splits);
+            s[level] = WBB_MIN(most[level], level == PART_LANE ? part_power_below(rest) : rest);
+            rest = part_up(rest, s[level]), most[level] /= s[level];
         }
         if (level <= PART_LOOP && s[level] > 1) level++; /* of one dimension each */
         s[x->cluster ? PART_CLUSTER : PART_GRID] = rest;

@@ -31,7 +31,6 @@ typedef struct {
     WbbMap seen;
 } Choosing;
 
-static int64_t up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static int64_t power_below(int64_t n) /* at most n */
 {
@@ -54,7 +53,7 @@ static void reach(const Choosing *c, int side, int64_t run, int64_t *tile)
         const uint32_t d = c->order[side][k];
         const int64_t wanted = WBB_MIN(power_from(run), c->size[d]);
         tile[d] = WBB_MAX(tile[d], wanted);
-        run = up(run, wanted);
+        run = part_up(run, wanted);
     }
 }
 
@@ -123,7 +122,7 @@ static int64_t tile_of(const PartSide *s, uint32_t g, const int64_t *tile)
 static int64_t grid_of(const Choosing *c, const PartSide *s, uint32_t g, const int64_t *tile)
 {
     const uint32_t d = s->groups[g].of[0];
-    return up(c->size[d], tile[d]);
+    return part_up(c->size[d], tile[d]);
 }
 
 static void set_order(PartSide *s, uint32_t g, bool neighbours)
@@ -159,9 +158,9 @@ static int64_t share_others(const Choosing *c, PartSide *s, const int64_t *tile,
     for (uint32_t g = 1; g < s->n; g++) {
         int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS, rest = tile_of(s, g, tile);
         const bool whole = grid_of(c, s, g, tile) == 1;
-        if (g == with) sizes[PART_REGISTER] = neighbours, rest = up(rest, neighbours);
+        if (g == with) sizes[PART_REGISTER] = neighbours, rest = part_up(rest, neighbours);
         threads[g] = whole && rest > c->odd * (rest & -rest) ? power_below(rest) : rest & -rest;
-        if (g != with) sizes[PART_REGISTER] = up(rest, threads[g]);
+        if (g != with) sizes[PART_REGISTER] = part_up(rest, threads[g]);
         else if (threads[g] != rest) return 0;
         all *= threads[g];
     }
@@ -210,7 +209,7 @@ static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k
     }
     if (lanes > 1) return false;
     s->sizes[PART_WARP] = warps;
-    s->sizes[PART_REGISTER] = up(rest, s->sizes[PART_LANE] * warps);
+    s->sizes[PART_REGISTER] = part_up(rest, s->sizes[PART_LANE] * warps);
     int64_t terms = 1;
     for (uint32_t g = 0; g < s->n; g++) {
         if (!covers(c, s, g, k->tile)) return false;
@@ -380,8 +379,8 @@ static PartPrice price_of_loop(const Choosing *c, const PartLayout *loop)
         for (uint32_t d = c->n; n > 1 && d-- > 0;) {
             const int64_t taken = WBB_MIN(n, rest[d]);
             sizes[d * PART_LEVELS + elements->factors[k].level] *= taken;
-            rest[d] = up(rest[d], taken);
-            n = up(n, taken);
+            rest[d] = part_up(rest[d], taken);
+            n = part_up(n, taken);
         }
     }
     for (uint32_t d = 0; d < c->n; d++) sizes[d * PART_LEVELS + PART_GRID] = rest[d];
@@ -484,7 +483,7 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
         stages[side].layout = layout_of(x->a, &k->side[side]);
     }
     tile->stride = k->stride, tile->period = k->period, tile->pad = k->pad;
-    tile->elements = k->elements + (k->pad ? up(k->elements, k->period) * k->pad : 0);
+    tile->elements = k->elements + (k->pad ? part_up(k->elements, k->period) * k->pad : 0);
     tile->why = reason(&c, k, &of_loop);
     return true;
 }

@@ -9,7 +9,6 @@
 
 enum { WORD = 4, BANKS = 32 };
 
-static int64_t up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 /* Positions of a dimension that threads of a side have in a tile: all of it, or more. */
 static int64_t covered(const PartSide *s, const int64_t *tile, uint32_t d)
@@ -19,7 +18,7 @@ static int64_t covered(const PartSide *s, const int64_t *tile, uint32_t d)
         if (s->groups[g].of[0] != d) continue;
         for (int k = 0; k < PART_GRID; k++) n *= s->sizes[g * PART_LEVELS + (uint32_t)k];
         for (uint32_t k = 1; k < s->groups[g].n; k++) inner *= tile[s->groups[g].of[k]];
-        return up(n, inner);
+        return part_up(n, inner);
     }
     return tile[d]; /* it is whole, within a run */
 }
@@ -123,7 +122,7 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
         elements *= (double)n;
         last.at[g] = n - 1;
     }
-    const double accesses = elements / (double)width * x->n_values, ideal = (double)up(32 * width * bytes, 128);
+    const double accesses = elements / (double)width * x->n_values, ideal = (double)part_up(32 * width * bytes, 128);
     PartTileWork w = {accesses, accesses * ideal};
     if (!count) return w;
     for (uint32_t g = 0; g < s->n; g++) /* the first of its neighbours */
@@ -136,7 +135,7 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
 
 double part_tile_bytes(const PartExchange *x, const PartExchanged *k)
 {
-    const int64_t padding = k->pad ? up(k->elements, k->period) * k->pad : 0;
+    const int64_t padding = k->pad ? part_up(k->elements, k->period) * k->pad : 0;
     return (double)((k->elements + padding) * (x->bits / 8));
 }
 

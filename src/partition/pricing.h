@@ -10,6 +10,17 @@
 
 #include "partition/partition.h"
 
+/* x / y, rounded up. */
+static inline int64_t part_up(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+
+/* The largest power of two that is at most n. */
+static inline int64_t part_power_below(int64_t n)
+{
+    int64_t p = 1;
+    while (p <= n / 2) p *= 2;
+    return p;
+}
+
 /* What is read for each element of the space, or stored: once for each element that it varies with. */
 typedef struct {
     uint32_t bits;       /* of an element in memory */

@@ -7,7 +7,7 @@
  *
  *     sort(f32[8,100000], s32[8,100000]), {1}, by the first    =>   tiles of 8192, 13 a row; 4 launches that merge
  */
-#include "partition/partition.h"
+#include "partition/pricing.h"
 
 enum {
     MAX_THREADS = 1024,
@@ -51,13 +51,6 @@ static int64_t power_up(int64_t n)
 {
     int64_t p = 1;
     while (p < n) p *= 2;
-    return p;
-}
-
-static int64_t power_down(int64_t n)
-{
-    int64_t p = 1;
-    while (2 * p <= n) p *= 2;
     return p;
 }
 
@@ -165,7 +158,7 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     s.length = shape->dims[s.dim], s.rows = r->elements / s.length;
     s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
     find_keys(a, &s);
-    const int64_t most = power_down(tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
+    const int64_t most = part_power_below(tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
     s.tile = tile_of(&s, t, most);
     if (s.tile < s.length) add_temporaries(a, p, &s);
     s.block_rows = s.tile < s.length ? 1 : rows_of_block(&s, t, most);
@@ -173,7 +166,7 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
     const int64_t tiles = (s.length + s.tile - 1) / s.tile, blocks = (s.rows + s.block_rows - 1) / s.block_rows;
     add_kernel(cx, a, p, r, &s, threads_of(power_up(s.tile) * s.block_rows), blocks * tiles);
-    s.merged = power_down((tuned(t, "layout.max_shared") - OF_PARTS) / bytes_of(&s));
+    s.merged = part_power_below((tuned(t, "layout.max_shared") - OF_PARTS) / bytes_of(&s));
     s.merged = WBB_MIN(s.merged, WBB_MIN(s.tile, tuned(t, "sort.merged")));
     for (s.pass = 1; s.pass <= s.passes; s.pass++)
         add_kernel(cx, a, p, r, &s, threads_of(s.merged), s.rows * ((s.length + s.merged - 1) / s.merged));

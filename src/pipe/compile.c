@@ -290,8 +290,9 @@ static void try_pieces(Compile *c, const PartOptions *options)
 {
     PipeResult *r = c->r;
     const HloModule *m = r->normal;
-    const uint32_t **pieces = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
     bool any = false;
+    if (options->layout) return;
+    const uint32_t **pieces = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
     for (uint32_t k = 0; k < m->n_computations; k++) {
         const HloComputation *x = m->computations[k];
         uint32_t *of = WBB_NEW_N(c->arena, uint32_t, x->n_instructions + 1);
@@ -301,7 +302,7 @@ static void try_pieces(Compile *c, const PartOptions *options)
         }
         pieces[k] = of;
     }
-    if (!any || options->layout) return;
+    if (!any) return;
     HloFusion *fusion = WBB_NEW(c->arena, HloFusion); /* which the plan keeps */
     const HloModule *split = hlo_split_scans(c->cx, c->arena, m, pieces);
     *fusion = hlo_fusion(c->cx, split);
