@@ -261,6 +261,18 @@ static bool are_shared(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget
     return all;
 }
 
+/* Are the results of the fusion all among these? Cut there, it would be the same again. */
+static bool all_found(const PartPlan *p, const HloInstruction *const *found, uint32_t n)
+{
+    bool all = true;
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        bool is_found = false;
+        for (uint32_t k = 0; k < n; k++) is_found = is_found || p->roots[o].i == found[k];
+        all = all && is_found;
+    }
+    return all;
+}
+
 /* Cuts a fusion at reductions, as many as one kernel has. */
 static bool cut_reductions(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
 {
@@ -269,12 +281,9 @@ static bool cut_reductions(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *
     if (options.whole || !may_cut(a, p, options)) return false;
     for (int single = 0; single < 2; single++) {
         const uint32_t n = part_cut_reductions(a, p, t, single, found);
-        bool roots = true; /* the results of the fusion: nothing is gained, unless they have wider elements in memory */
-        for (uint32_t o = 0; o < p->n_outputs; o++) {
-            bool is_found = false;
-            for (uint32_t k = 0; k < n; k++) is_found = is_found || p->roots[o].i == found[k];
-            roots = roots && is_found && !part_is_packed(part_shape(p->roots[o].i, p->roots[o].part)->type);
-        }
+        bool roots = all_found(p, found, n); /* nothing is gained, unless they have wider elements in memory */
+        for (uint32_t o = 0; o < p->n_outputs; o++)
+            roots = roots && !part_is_packed(part_shape(p->roots[o].i, p->roots[o].part)->type);
         if (!n || roots || !(single || are_shared(cx, a, p, t, found, n))) continue;
         cut_at(cx, a, p, t, options, found, n, true);
         return true;
@@ -298,7 +307,7 @@ static bool cut_rows(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *share
     const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, p->fusion->body->n_instructions + 1);
     const uint32_t n = may_cut(a, p, options) ? part_cut_rows(shared, t, found) : 0;
     PartPlan apart = *p;
-    if (!n) return false;
+    if (!n || all_found(p, found, n)) return false;
     apart.reduced = NULL;
     cut_at(cx, a, &apart, t, options, found, n, false);
     if (!part_rows_apart(a, &apart, shared, t)) return false;
