@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from gen import guards, ops
+from gen import constants as satisfying, guards, ops
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, Relation, Src, Type, Var, Width, children, parts
 from gen.forms import is_const, is_index, terms_of
 from gen.known import EXCLUDES, Facts
@@ -118,8 +118,13 @@ def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
     flags = [sum(FLAGBIT[f] for f in fs) for fs in ([asked] if is_index(r.left) else [asked, FLAGS - refused])]
     count = 0
     others = list(itertools.product(itertools.product(*(Type(c).members for c in classes)), rests, flags, (1, 2) if any_lanes else (1,)))
-    numbers_of_all = itertools.islice(itertools.product(*choices), 40 * MOST)
-    for numbers_of, (types, rest, own, lanes) in ((n, o) for n in numbers_of_all for o in others):
+    def numbers_of_all() -> Iterator[Tuple[int, ...]]:
+        yield from itertools.islice(itertools.product(*choices), 40 * MOST)
+        if not count:  # they are related, or far from each other
+            w = ops.TYPE_BY_NAME[others[0][0][0]].bits if classes else 0
+            yield from (tuple(at[v.name] for v in constants) for at in satisfying.assignments(r, w) if all(v.name in at for v in constants))
+
+    for numbers_of, (types, rest, own, lanes) in ((n, o) for n in numbers_of_all() for o in others):
         env = Env({id(v): k for v, k in zip(constants, numbers_of)}, dict(zip(classes, types)), rest, lanes, own)
         try:
             if all(RELATE[REL[c.rel]](evaluate(c.x, env), evaluate(c.y, env)) != negative for c, negative in conditions(r) if isinstance(c, Relation)):

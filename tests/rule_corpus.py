@@ -53,8 +53,8 @@ def proved(rules: Sequence[Rule]) -> List[Tuple[Rule, str, str]]:
 
 # --- what must be refused ------------------------------------------------------------------------------------------------------------
 def wrong_values(every: int, verbose: bool) -> Tuple[int, List[str]]:
-    made = module("patterns/wrong.py")
-    rules = load.flat([*made.VALUES, *made.TEXTS], "")
+    files = [module(f"patterns/{name}.py") for name in ("wrong", "hostile")]
+    rules = load.flat([[*made.VALUES, *made.TEXTS] for made in files], "")
     load.identify(rules)
     rules, bad = some(rules, every), []
     for r in rules:

@@ -19,7 +19,7 @@ import struct
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
-from gen import lang, load, ops
+from gen import constants, lang, load, ops
 from gen.proof import complex_parts, driver, facts
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import assumed, modes_of
@@ -251,6 +251,19 @@ def job_of(case: Case, samples: int, first: bool = False) -> Job:
     return Job(case.terms, domains_of(case.terms), samples, first)
 
 
+def retried(rule: Rule, o: Outcome, samples: int) -> Outcome:
+    """A case of which no value satisfied the conditions, with constants that do."""
+    t = o.case.terms
+    found = constants.assignments(rule, next(map(width, o.case.bind.values()), 0))
+    at = [{n: v for n, v in enumerate(map(x.get, t.names)) if v is not None} for x in found]
+    some = [x for x in at if all(t.types[n] == EXACT or -1 << width(t.types[n]) - 1 <= v < 1 << width(t.types[n]) for n, v in x.items())]
+    jobs = [Job(t, [Domain("list", (x[n] if t.types[n] == EXACT else x[n] & (1 << width(t.types[n])) - 1,)) if n in x else d
+                    for n, d in enumerate(domains_of(t))], samples // len(some)) for x in some]
+    results = driver.run(jobs)
+    bad, tried = [r for r in results if not r.ok], sum(r.cases for r in results)
+    return judged(o.case, bad[0] if bad else replace(results[0], cases=tried, exhaustive=False) if tried else o.result)  # type: ignore[arg-type]
+
+
 def judged(case: Case, r: Result) -> Outcome:
     if not r.ok:
         return Outcome(case, "failed", r.cases, result=r)
@@ -278,7 +291,8 @@ def prove_each(rules: Sequence[Rule], errors: Errors, solver: bool, samples: int
     proofs = [Proof(r) for r in rules]
     for (n, c), r in zip(cases, results):
         if not (r.ok and r.cases == 0 and c.label[1:] in map(str, driver.NARROW)):  # no constant of the rule has so few bits
-            proofs[n].outcomes.append(judged(c, r))
+            o = judged(c, r)
+            proofs[n].outcomes.append(retried(rules[n], o, samples) if o.state == "empty" else o)
     if solver and z3_formula.present():
         wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and
                   (o.state == "tested" or (o.state == "exhausted" and is_index(o.case.terms)))]

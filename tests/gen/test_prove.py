@@ -11,8 +11,8 @@ sys.dont_write_bytecode = True
 
 from gen import guards, lang, load, ops  # noqa: E402
 from gen.proof import driver, prove, report, z3_formula  # noqa: E402
-from gen.lang import (F16, I, N, a, add, b, div, finite, i, k, known_zero, m, mul, n, never_nan, never_negzero, divx, p, q, rest, rewrite,  # noqa: E402
-                      select, shl, shlx, sub, tanh, within)
+from gen.lang import (F16, I, N, a, add, b, div, finite, i, k, known_zero, lt, m, min, mul, n, never_nan, never_negzero, divx, p, q, rest,  # noqa: E402
+                      rewrite, select, shl, shlx, sub, tanh, within)
 from gen.proof.code import Ins, Terms, cls, width  # noqa: E402
 
 ERRORS = {("tanh", "f32", True): (2**-10.9, 0, 0), ("exp", "f32", False): (0, 1, 0)}
@@ -47,6 +47,11 @@ class Wrong(unittest.TestCase):
     def test_no_case_is_no_proof(self) -> None:
         self.refused(rewrite(add[N](a, k), sub[N](a, k), when=k > 2**70), "nothing proved at")
 
+    def test_constants_that_conditions_fix_together(self) -> None:
+        said = self.refused(rewrite(select.i32(lt.i32(a, k), m, p), min.i32(a, m), when=(k == 100) & (m == 99) & (p == 200)), "not equal at i32")
+        self.assertRegex(said, r"p += 0x000000c8")
+        self.refused(rewrite(add.u32(add.u32(a, k), m), add.u32(a, 41), when=(k + m == 40) & (k*m == 391)), "not equal at u32")
+
     def test_index(self) -> None:
         said = self.refused(rewrite(n // k, 0, when=within(n, 0, k + 1)), "not equal at index")
         self.assertRegex(said, r"n += 0x1  1")
@@ -76,6 +81,11 @@ class Right(unittest.TestCase):
         self.assertEqual(proof(rewrite(mul[F16](a, 1.0), a)).state, "exhausted(f16,bf16)")
         self.assertTrue(proof(rewrite(add[N](a, 0), a), solver=False).state.startswith("exhausted(w=1..8,i16,u16) tested(i32,i64,u32,u64: "))
         self.assertIn("exhausted(index)", proof(rewrite((n // k) // m, n // (k * m)), solver=False).state)
+
+    def test_constants_that_conditions_fix_together(self) -> None:
+        made = proof(rewrite(add.u32(add.u32(a, k), m), add.u32(a, 40), when=(k + m == 40) & (k*m == 391)))
+        self.assertFalse(made.failed)
+        self.assertEqual(made.state, "proved(u32)" if z3_formula.present() else "tested(u32: 4096)")
 
     def test_widths_begin_where_the_literals_fit(self) -> None:
         self.assertIn("w=2..8", proof(rewrite(lang.sign[I](a), lang.max[I](lang.min[I](a, 1), -1)), solver=False).state)

@@ -135,7 +135,13 @@ NIR = [
     rewrite(max.f32(a, 0.0),                    a,                      when=unit(a) & never_negzero(a)),
     rewrite(lt.f32(sub.f32(a, b), 0.0),         lt.f32(a, b)),
 ]
-SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR
+# LLVM InstCombine: InstCombineAndOrXor.cpp (masks that complete each other), InstCombineAddSub.cpp, InstCombineShifts.cpp
+CONSTANTS = [                                   # of values that the conditions fix or relate
+    rewrite(bor.u32(band.u32(a, k), band.u32(a, m)), a,                 when=(k == 0xffff0000) & (m == 0xffff)),
+    rewrite(add.i64(add.i64(a, k), m),          add.i64(a, k + m),     when=(k == 123456789012) & (m == 370370367036)),
+    rewrite(shrlx.u32(shlx.u32(a, k), m),       a,                      when=(k + m == 40) & (k * m == 400) & known_zero(a, 0xfffff000)),
+]
+SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS
 
 # PTX ISA, sections on integer arithmetic, logic, shifts and data movement
 TEXTS = [
