@@ -184,7 +184,8 @@ static void iteration(const Scan *s)
     }
 }
 
-/* What is before the first element: the initial value, or, where that must stand left of what comes later, nothing. */
+/* What is before the first element: the initial value, or, where that must stand left of what comes later, nothing.
+ * Computations that round have it behind the last element (eval/window_scan.c). */
 static void start(Scan *s)
 {
     const Share *m = s->m;
@@ -192,7 +193,9 @@ static void start(Scan *s)
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {
             s->carry[r][c] = emit_share_initial(m, &m->r[r]);
-            if (s->reverse && !m->r[r].of->commutes) s->carry[r][c].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 0);
+            const PartReduce *of = m->r[r].of;
+            const bool absent = s->reverse && !of->commutes && !of->scan.serial;
+            if (absent) s->carry[r][c].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 0);
         }
 }
 

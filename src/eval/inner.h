@@ -247,6 +247,7 @@ int ev_digits(double x);
 typedef struct {
     bool fused;  /* products are added by fused multiply-adds .. */
     ScType type; /* .. of this type */
+    bool from_last; /* suffixes: window_scan.c */
 } EvSerial;
 const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order, or a tree */
 
@@ -356,6 +357,17 @@ void *ev_stochastic_convert(Ev *e, EvTask *t);
 void *ev_dimension_size(Ev *e, EvTask *t);     /* bits.c */
 void *ev_rewidth(Ev *e, EvTask *t);            /* bitcast and bitcast-convert to a type of another width */
 
+/* window_scan.c: windows along one dimension each of which has the elements of that before, or after, it */
+enum { EV_LONG_SUFFIX = 1024 };
+typedef struct {
+    int64_t length, results, low, size; /* of that dimension, and of its windows */
+    int64_t outer, inner;               /* elements of the dimensions before it, and after it */
+    bool prefixes, suffixes;
+} EvCumulative;
+bool ev_cumulative(const HloInstruction *i, EvCumulative *c); /* false: these are other windows */
+/* Terms of the result number `step` of the order in which results follow each other. */
+int64_t ev_cumulative_terms(const EvCumulative *c, int64_t step, bool prefixes);
+void *ev_window_scan(Ev *e, EvTask *t, const EvCumulative *c, bool prefixes);
 /* window.c: positions of the elements of a window */
 typedef struct {
     uint32_t n;                /* window dimensions */

@@ -2,10 +2,11 @@
  *
  * Needs: texts, one for each reduction that the kernel documents. Leaves: their meaning, by name of the instruction.
  *
- *     text  = NAME ": " ("serial" ["fma" TYPE] | "tree" ..)
+ *     text  = NAME ": " ("serial" ["fma" TYPE | "from the last"] | "tree" ..)
  *
  *     reduce.3: serial           the terms of a result one after the other, in row-major order of the reduced
  *                                dimensions, from the initial value on; each step rounds to the computation's types
+ *     window.2: serial from the last     suffixes: each term, from the last on, left of what is combined behind it
  *     dot.4: serial fma f32      products in the order of the contracted dimensions, from 0 on, each added by a fused
  *                                multiply-add of f32; the sum is converted to the result's type
  *     reduce.5: tree; columns {1}: vector 4, lane 32; fold 4 of columns.vector; fold 32 of columns.lane
@@ -44,11 +45,13 @@ const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const cha
         }
         if (rest && strncmp(rest, "serial fma ", 11) == 0)
             *s = (EvSerial){.fused = true, .type = sc_type_named(rest + 11, strlen(rest + 11))};
-        const bool plain = rest && strcmp(rest, "serial") == 0,
+        s->from_last = rest && strcmp(rest, "serial from the last") == 0;
+        const bool plain = rest && (s->from_last || strcmp(rest, "serial") == 0),
                    products = s->fused && (s->type == SC_F32 || s->type == SC_F64);
         if (!plain && !products)
             wbb_fail(cx, (WbbLoc){.file = where},
-                     "order \"%s\": NAME: serial, NAME: serial fma f32, or NAME: tree .. expected", texts[k]);
+                     "order \"%s\": NAME: serial, NAME: serial fma f32, NAME: serial from the last, or NAME: tree .. "
+                     "expected", texts[k]);
     }
     return order;
 }
@@ -106,9 +109,9 @@ const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloC
     *needed = (EvOrder){WBB_NEW_N(arena, Documented, order->n + 1), 0, order->where};
     for (uint32_t n = 0; n < c->n_instructions; n++) {
         const HloInstruction *i = c->instructions[n];
-        if (i->opcode != HLO_REDUCE || in_any_order(i)) continue;
+        if ((i->opcode != HLO_REDUCE && i->opcode != HLO_REDUCE_WINDOW) || in_any_order(i)) continue;
         for (uint32_t k = 0; k < order->n; k++)
-            if (order->items[k].tree && strcmp(order->items[k].name, i->name) == 0)
+            if ((order->items[k].tree || order->items[k].serial.from_last) && !strcmp(order->items[k].name, i->name))
                 needed->items[needed->n++] = order->items[k];
     }
     return needed->n ? needed : NULL;

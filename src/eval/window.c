@@ -182,40 +182,25 @@ static bool any_order(ScOp op, ScType t)
                             op == OP_BOR || op == OP_BXOR);
 }
 
-/* From this many elements on a suffix of floats is combined from the last element on, in work linear in the elements;
- * shorter ones from their first. The bounds hold both. */
-enum { LONG_SUFFIX = 1024 };
-
 /* Results each of whose windows is that of the result before (of integers and long windows also: after) it and further
- * elements. False: these are other windows. */
-static bool add_cumulative(Ev *e, EvAccumulator *acc, const HloInstruction *i, const HloShape *in, const HloShape *out)
+ * elements: of suffixes of floats, the bounds hold both orders. False: these are other windows. */
+static bool add_cumulative(Ev *e, EvAccumulator *acc, const HloInstruction *i, const HloShape *in)
 {
-    uint32_t along = in->rank;
-    for (uint32_t d = 0; d < in->rank; d++) {
-        const HloWindow *w = &i->windows[d];
-        if (w->stride != 1 || w->lhs_dilate != 1 || w->rhs_dilate != 1) return false;
-        if (w->size == 1 && w->low == 0 && in->dims[d] == out->dims[d]) continue;
-        if (along < in->rank) return false;
-        along = d;
-    }
-    if (along == in->rank) return false;
-    const HloWindow *w = &i->windows[along];
-    const int64_t n = out->dims[along], length = in->dims[along];
-    const bool prefixes = n - 1 - w->low <= 0, suffixes = w->size - 1 - w->low >= length - 1;
+    EvCumulative c;
+    if (!ev_cumulative(i, &c)) return false;
     const ScOp op = sc_op_of_hlo(hlo_opcode_name(i->called[0]->root->opcode));
-    if (!prefixes && !(suffixes && (any_order(op, in->type) || length >= LONG_SUFFIX))) return false;
-    int64_t outer = 1, inner = 1;
-    for (uint32_t d = 0; d < in->rank; d++) *(d < along ? &outer : &inner) *= d == along ? 1 : in->dims[d];
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t k = 0, added = 0; k < n; k++) { /* `added` elements from the first, or from the last */
-            const int64_t lane = o * n + (prefixes ? k : n - 1 - k), before = prefixes ? lane - 1 : lane + 1;
-            const int64_t wanted =
-                prefixes ? WBB_MIN(k - w->low + w->size, length) : length - WBB_MAX(n - 1 - k - w->low, 0);
-            if (k > 0) ev_acc_copy_row(e, acc, lane * inner, before * inner, inner);
+    const bool prefixes = c.prefixes, long_enough = any_order(op, in->type) || c.length >= EV_LONG_SUFFIX;
+    if (!prefixes && !long_enough) return false;
+    for (int64_t o = 0; o < c.outer; o++)
+        for (int64_t k = 0, added = 0; k < c.results; k++) { /* `added` elements from the first, or from the last */
+            const int64_t lane = o * c.results + (prefixes ? k : c.results - 1 - k);
+            const int64_t before = prefixes ? lane - 1 : lane + 1, wanted = ev_cumulative_terms(&c, k, prefixes);
+            if (k > 0) ev_acc_copy_row(e, acc, lane * c.inner, before * c.inner, c.inner);
             for (; added < wanted; added++) {
-                const int64_t x = o * length + (prefixes ? added : length - 1 - added);
-                for (int64_t j = 0; j < inner; j += EV_ROW)
-                    ev_acc_add_row(e, acc, lane * inner + j, WBB_MIN(inner - j, (int64_t)EV_ROW), x * inner + j, 1);
+                const int64_t x = o * c.length + (prefixes ? added : c.length - 1 - added);
+                for (int64_t j = 0; j < c.inner; j += EV_ROW)
+                    ev_acc_add_row(e, acc, lane * c.inner + j, WBB_MIN(c.inner - j, (int64_t)EV_ROW), x * c.inner + j,
+                                   1);
             }
         }
     return true;
@@ -228,7 +213,7 @@ static void add_all(Ev *e, EvTask *t, EvAccumulator *acc)
     const int64_t n = hlo_elements(in);
     void *x = ev_as(e, out->type, in->type, n, ev_all(e, ev_operand(e, t, 0)));
     ev_acc_elements(e, acc, x, n);
-    if (add_cumulative(e, acc, i, in, out)) return;
+    if (add_cumulative(e, acc, i, in)) return;
     const int64_t row = out->dims[out->rank - 1], rows = row ? hlo_elements(out) / row : 0;
     AllWindows all = {acc, i, in, out, rows, row, WBB_MAX(EV_BLOCK / WBB_MAX(row, 1), 1),
                       e->mode == EV_BOUNDS ? EV_ROW / 4 : EV_ROW};
@@ -267,9 +252,21 @@ static void *keep_all(Ev *e, EvTask *t)
     return lanes;
 }
 
+/* Are these prefixes or suffixes whose terms are combined one after the other, by any computation? */
+static bool is_scan(const Ev *e, const HloInstruction *i, EvCumulative *c, bool *prefixes)
+{
+    const EvSerial *serial = ev_serial(e, i);
+    if ((!serial && hlo_is_operation(i->called[0])) || !ev_cumulative(i, c) || !c->length || !c->results) return false;
+    *prefixes = c->prefixes;
+    return c->prefixes || (serial ? serial->from_last : c->length >= EV_LONG_SUFFIX);
+}
+
 void *ev_reduce_window(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
+    EvCumulative scan;
+    bool prefixes;
+    if (is_scan(e, i, &scan, &prefixes)) return ev_window_scan(e, t, &scan, prefixes);
     if ((t->set->list || t->set->n < hlo_elements(ev_ref_shape(t->ref))) && ev_window_at_once(e, i) &&
         is_wide(i, ev_ref_shape(t->ref)))
         return keep_all(e, t);

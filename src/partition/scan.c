@@ -52,7 +52,7 @@ bool part_is_scan(const HloInstruction *i, PartScan *scan)
     scan->reverse = !prefixes;
     scan->shift = prefixes ? w->size - 1 - w->low : -w->low;
     scan->serial = is_serial(i->called[0]);
-    return prefixes || (suffixes && !scan->serial);
+    return prefixes || suffixes;
 }
 
 bool part_scan_of(const HloInstruction *i, const TgTarget *t, PartScan *scan)

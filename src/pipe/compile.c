@@ -116,8 +116,10 @@ static void document_kernel(const PartPlan *p, const PartKernel *kernel, Orders 
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         PartScan scan;
-        if (shared && shared->reduced[k] && !(part_is_scan(i, &scan) && scan.serial)) continue;
-        if (needed[k] || i->opcode == HLO_SCATTER) document_serial(p, i, o);
+        const bool taken = shared && shared->reduced[k], is_scan = taken && part_is_scan(i, &scan) && scan.serial;
+        if (taken && !is_scan) continue;
+        if (is_scan && scan.reverse) document(o, i->name, wbb_format(o->a, "%s: serial from the last", i->name));
+        else if (needed[k] || i->opcode == HLO_SCATTER) document_serial(p, i, o);
     }
 }
 
