@@ -69,13 +69,13 @@ static uint32_t first_of(WbbArena *a, const HloComputation *body, int64_t from, 
     return n;
 }
 
-uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single,
+uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single, bool few,
                              const HloInstruction **found)
 {
     const HloComputation *body = p->fusion->body;
     int64_t from = 1, most = 0;
     for (uint32_t k = 0; k < body->n_instructions; k++) most = WBB_MAX(most, terms_of(body->instructions[k]));
-    if (most > tg_tune(t, "reduce.straight", 0)->value) from = tg_tune(t, "reduce.straight", 0)->value;
+    if (!few && most > tg_tune(t, "reduce.straight", 0)->value) from = tg_tune(t, "reduce.straight", 0)->value;
     const Terms x = terms_of_loop(a, p, from);
     const double times = (double)tg_tune(t, "cut.times", 0)->value, least = (double)tg_tune(t, "cut.terms", 0)->value;
     const bool slow = x.loop > times * x.least && x.loop > least;

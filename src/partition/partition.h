@@ -382,8 +382,9 @@ void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
 HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *const *roots, uint32_t n_roots,
                         const HloInstruction *const *given, uint32_t n_given);
 /* cut_reduce.c: reductions that a launch of their own computes before the rest of the fusion, whose results are worth
- * their way through memory; `single`: none of which needs another. Returns their number; 0: there are none. */
-uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single,
+ * their way through memory; `single`: none of which needs another; `few`: those of few terms, too, where there are
+ * longer ones. Returns their number; 0: there are none. */
+uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single, bool few,
                              const HloInstruction **found);
 /* The first result of windows that a loop over the outputs would compute so often that a launch of its own is shorter;
  * NULL: there is none. */

@@ -273,18 +273,19 @@ static bool all_found(const PartPlan *p, const HloInstruction *const *found, uin
     return all;
 }
 
-/* Cuts a fusion at reductions, as many as one kernel has. */
+/* Cuts a fusion at reductions, as many as one kernel has: at long ones, or, where no kernel has these, at any. */
 static bool cut_reductions(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
 {
     const HloComputation *body = p->fusion->body;
     const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
     if (options.whole || !may_cut(a, p, options)) return false;
-    for (int single = 0; single < 2; single++) {
-        const uint32_t n = part_cut_reductions(a, p, t, single, found);
+    static const struct { bool single, few, shared; } ways[] = {{0, 0, 1}, {1, 0, 1}, {0, 1, 1}, {1, 0, 0}};
+    for (uint32_t w = 0; w < WBB_LEN(ways); w++) {
+        const uint32_t n = part_cut_reductions(a, p, t, ways[w].single, ways[w].few, found);
         bool roots = all_found(p, found, n); /* nothing is gained, unless they have wider elements in memory */
         for (uint32_t o = 0; o < p->n_outputs; o++)
             roots = roots && !part_is_packed(part_shape(p->roots[o].i, p->roots[o].part)->type);
-        if (!n || roots || !(single || are_shared(cx, a, p, t, found, n))) continue;
+        if (!n || roots || (ways[w].shared && !are_shared(cx, a, p, t, found, n))) continue;
         cut_at(cx, a, p, t, options, found, n, true);
         return true;
     }
