@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Tuple
 
-from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Src, Total, Type, Var, parts
+from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Src, Step as Line, Total, Type, Var, parts
 from gen.forms import is_const, is_index, operand_variables, root_op, swappable, terms_of
 from gen.load import walk as inside
 from gen.lang import Free, Rule
@@ -29,6 +29,7 @@ class Compiler(Slots):
     choices: Dict[int, Node] = field(default_factory=dict)          # nodes below the root whose operands are tried in both orders, by id
     divisor: int = NONE                                             # k slot of the divisor of the sum that is matched next
     swapping: List[int] = field(default_factory=list)               # slots of the nodes of `choices`
+    made: List[Optional[Line]] = field(default_factory=list)        # the step of a pattern file that makes each BNODE
     source: Dict[int, List[int]] = field(default_factory=dict)      # id of a Var under src(..) -> slots of the modified values
 
     # --- left side -----------------------------------------------------------------------------------------------------
@@ -204,6 +205,7 @@ class Compiler(Slots):
             d = self.value[id(e)] = self.slot()
             mode, number = self.type_code(e.result)
             flags = sum(FLAGBIT[f] for f in e.flags)
+            self.made.append(e.step)
             out.append(("BNODE", d, flags, mode, OPNUM[e.op.name] | number << 16, pack(args)))
             return d
         return self.build_index(e, out)
@@ -236,6 +238,7 @@ class Compiler(Slots):
             y = self.build(e.y, Type("index"), out)
             d = self.slot()
             op = "floordiv" if e.op == "//" else "mod"
+            self.made.append(None)
             out.append(("BNODE", d, 0, 0, OPNUM[op] | TYPENUM["index"] << 16, pack([x, y])))
             return d
         terms, constants = terms_of(e)
@@ -278,6 +281,7 @@ def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free
         else:
             t = rule.left.result if isinstance(rule.left, Node) else Type("index")
             build.append(("BROOT", c.build(rule.right, t, build), 0, 0))
+            rule.made = c.made
         out.append(Program(rule, root_op(rule.left) or "", c.steps, build, c.names, 2 ** len(nodes)))
     return out
 

@@ -58,15 +58,25 @@ def here() -> Tuple[str, int]:
     return "?", 0
 
 
-def step() -> str:
-    """The function of a pattern file that makes an expression, the innermost one with a name; empty in a list of rules itself."""
+@dataclass(frozen=True)
+class Step:
+    """A line of a function of a pattern file, one step of the right sides that the function makes."""
+
+    file: str
+    line: int
+    name: str  # of the function
+    head: int  # the line of its `def`
+
+
+def step() -> Optional[Step]:
+    """The step that makes an expression: of the innermost function with a name; None in a list of rules itself."""
     f: Optional[FrameType] = sys._getframe(1)
     while f is not None:
-        name = f.f_code.co_name
-        if pattern_file(f.f_code.co_filename) and (name == "<module>" or not name.startswith("<")):
-            return "" if name == "<module>" else name
+        name, file = f.f_code.co_name, pattern_file(f.f_code.co_filename)
+        if file and (name == "<module>" or not name.startswith("<")):
+            return None if name == "<module>" else Step(file, line_of(f), name, f.f_code.co_firstlineno)
         f = f.f_back
-    return ""
+    return None
 
 
 def fail(what: str) -> None:
@@ -361,5 +371,5 @@ class OpName:
         return ".".join([self._op.name, *map(str, self._types), *self._flags])
 
 
-__all__ = ["All", "Arith", "Cond", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Src", "Total", "Type", "Var", "Width",
+__all__ = ["All", "Arith", "Cond", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Src", "Step", "Total", "Type", "Var", "Width",
            "children", "fail", "here", "lift", "parse_type", "parts", "pattern_file"]

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops, prices
-from gen.expr import PatternError, parts
+from gen.expr import PatternError, Step, parts
 from gen.lang import Rule
 from gen.load import PHASES, RuleSet
 
@@ -74,6 +74,13 @@ def engine_tables(s: RuleSet, compiled: Compiled, owners: List[str]) -> Tuple[st
     return declared + "".join(f"{'' if begin else 'static '}const {k} = {{\n{body}}};\n" for k, body in zip(kinds, bodies)), begin
 
 
+def steps_of(s: RuleSet) -> Tuple[List[Step], List[List[int]]]:
+    """The steps that make right sides, and for each rule the numbers of those that make its nodes, in the order of building; 0: none."""
+    number: Dict[Step, int] = {}
+    made = [[number.setdefault(x, len(number) + 1) if x else 0 for x in r.made] if any(r.made) else [] for r in s.rules]
+    return list(number), made
+
+
 def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowerings: List[str], priced: Tuple[List[str], List[int]] = ([], []),
            machine: List[str] = []) -> str:
     """The C file of a rule set. own: the pattern file that lists the rules, which other files may define; owners: see engine_tables;
@@ -84,9 +91,15 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     phase_of = {id(r): name for name, rules in s.phases.items() for r in rules}
     arrays, begin = engine_tables(s, compiled, owners)
     out = [f"/* Generated from {inputs}. */\n", '#include "target/target.h"\n\n', arrays]
+    steps, made = steps_of(s)
+    out.append(array("RwStep steps", [f"{{{c_text(x.file)}, {c_text(x.name)}, {x.line}, {x.head}}}," for x in steps]))
+    if steps:
+        out.append(f"static const uint16_t made[{sum(map(len, made))}] = {{\n{numbers([x for some in made for x in some], '{}', 24)}}};\n")
+    first = [sum(map(len, made[:n])) for n in range(len(made))]
     out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{phase_of[id(r)].upper()}, "
-                                      f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}}},"
-                                      for r in s.rules]))
+                                      f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}, " +
+                                      (f"&made[{first[n]}], {len(made[n])}}}," if made[n] else "NULL, 0},")
+                                      for n, r in enumerate(s.rules)]))
     out.append(array("RwInstr instrs", [f"{{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}, "
                                         f"{len(r.immediates)}}}, /* {r.left} */"
                                         for r in instrs]))
@@ -97,6 +110,8 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     out.append(f"{static}const RwTables {symbol} = {{\n    .name = {c_text(name)}, .code = {begin}code, .n_code = {len(tables.code)}, "
                f".n_build = {tables.n_build}, .n_filter = {tables.n_filter}, .imm = {begin}imm, .n_imm = {max(1, len(tables.imm))}, "
                f".n_rows = {sum(map(len, tables.rows))}, .entry = {begin}entry,\n    {f'.rules = rules, .n_rules = {len(s.rules)},' if s.rules else ''}")
+    if steps:
+        out.append(f" .steps = steps, .n_steps = {len(steps)},")
     if instrs:
         out.append(f" .instrs = instrs, .n_instrs = {len(instrs)},")
     if s.packed:

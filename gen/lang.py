@@ -35,6 +35,7 @@ class Rule:
     names: str = ""  # slots of its variables: "n=v2 k=k0"
     orders: int = 1  # number of operand orders that it is tried in
     immediates: Tuple[Expr, ...] = ()  # of an instruction: what stands for %i, %j, %k of its text
+    made: List[Optional[Step]] = field(default_factory=list)  # the step of each node of its right side, in the order of building; compile.py fills this
     programs: Dict[Any, List[Any]] = field(default_factory=dict)  # its programs by phase and FREE; compile.py fills this
 
     @property

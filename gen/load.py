@@ -245,7 +245,7 @@ def text(e: Expr) -> str:
             for y in lang.children(x):
                 visit(y)
             if isinstance(x, Node) and x.step:
-                names.setdefault(x.step)
+                names.setdefault(x.step.name)
 
     visit(e)
     return f"<{', '.join(names)}{': ' if names else ''}{len(done)} operations>"

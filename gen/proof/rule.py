@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from gen import asm_text, checks, ledger, load, measured  # noqa: E402
 from gen.proof import after_proof, driver, measure, prove, report, z3_formula  # noqa: E402
-from gen.lang import PatternError, Rule  # noqa: E402
+from gen.lang import Expr, Node, PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
 
 PROVERS = ("prove.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
@@ -39,7 +39,8 @@ def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
 
 
 def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
-    """The rules of FILE, FILE:LINE or FILE:LIST. A line in the middle of a rule selects that rule."""
+    """The rules of FILE, FILE:LINE or FILE:LIST. A line in the middle of a rule selects that rule, one of a function the rules whose right sides the
+    function makes there."""
     file, _, line = what.partition(":")
     file = "patterns/" + Path(file).name
     own = [r for r in rules if r.where[0] == file]
@@ -48,6 +49,10 @@ def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
     if not line.isdigit():
         listed = load.flat(getattr(load.run(Path(file).stem), line, []), line)
         return [r for r in rules if any(r is x for x in listed)]
+    using = [r for r in rules if isinstance(r.right, Expr) and any(isinstance(e, Node) and e.step and e.step.file == file and int(line) in
+                                                                   (e.step.line, e.step.head) for e in load.walk(r.right))]
+    if using:
+        return using
     lines = [r.where[1] for r in own if r.where[1] <= int(line)]
     return [r for r in own if lines and r.where[1] == max(lines)]
 

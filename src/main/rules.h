@@ -66,6 +66,7 @@ typedef struct {
     const char *file;
     ScAccuracy accuracy;
     const Words *disable;
+    bool steps; /* of right sides, too */
     PipeResult result;
     struct { RwEvent *items; uint32_t n, capacity; } events; /* in order */
 } Firings;

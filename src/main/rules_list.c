@@ -42,6 +42,21 @@ static void put_with_ledger(RulesCall *c, const RwTables *t, uint32_t i)
     wbb_putf(c->out, "%s%s\n", r->ledger[0] ? "  # " : "", r->ledger);
 }
 
+/* The lines of functions that make the rule's right side, in the order of computing, each with how many operations it
+ * makes. */
+static void put_made(RulesCall *c, const RwTables *t, uint32_t rule)
+{
+    const RwRule *r = &t->rules[rule];
+    for (uint32_t i = 0; i < r->n_made; i++) {
+        uint32_t n = 0, before = 0;
+        for (uint32_t k = 0; k < r->n_made; k++) n += r->made[k] == r->made[i];
+        while (r->made[before] != r->made[i]) before++;
+        if (!r->made[i] || before < i) continue;
+        const RwStep *s = &t->steps[r->made[i] - 1];
+        wbb_putf(c->out, "  step      %s:%u: %s, %u operation%s\n", s->file, s->line, s->name, n, n == 1 ? "" : "s");
+    }
+}
+
 static WbbStatus list(const Call *call)
 {
     const ListOptions *o = call->options;
@@ -55,6 +70,7 @@ static WbbStatus list(const Call *call)
             if (!of_phase || !main_rule_is_one_of(c->arena, t, i, &o->rules)) continue;
             if (o->flat || o->json) put_flat(c, t, i);
             else put_with_ledger(c, t, i);
+            if (o->rules.n && !c->json) put_made(c, t, i);
         }
     }
     return main_rules_end(c, WBB_OK);

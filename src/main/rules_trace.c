@@ -21,8 +21,40 @@ void main_firings(WbbCx *cx, void *firings)
     const char *text = wbb_read_file(cx, f->c->arena, f->file, &n);
     const PipeOptions p = {.target = f->c->target->name, .accuracy = f->accuracy, .rules_only = true,
                            .disable = f->disable->items, .n_disable = f->disable->n,
-                           .stage = PIPE_AT_PTX, .watch = watch, .watch_arg = f};
+                           .stage = PIPE_AT_PTX, .watch = watch, .watch_arg = f, .watch_steps = f->steps};
     pipe_compile(cx, f->c->arena, &p, f->file, text, n, &f->result);
+}
+
+/* A step of a right side, before the firing: the line that makes it, the function, and the value. */
+static void put_step(RulesCall *c, const PipeResult *r, const RwEvent *e)
+{
+    const char *made = main_node_text(c->arena, r->kernel->g, e->result, MAIN_SHALLOW);
+    made = main_kernel_text(c->arena, r->kernel, made);
+    const char *line = wbb_format(c->arena, "%s:%u", e->step->file, e->step->line);
+    if (!c->json) {
+        wbb_putf(c->out, "%-9s %s: %s = %s\n", "  step", line, e->step->name, made);
+        return;
+    }
+    WbbBuf *b = main_json_begin(c);
+    wbb_json_text(b, "step", line);
+    wbb_json_text(b, "function", e->step->name);
+    wbb_json_text(b, "rule", rw_rule_name(c->arena, e->tables, e->rule));
+    wbb_json_text(b, "made", made);
+    main_json_end(c);
+}
+
+/* With --rule: the steps of the rules that are named, or those that are named themselves. */
+static bool is_wanted(WbbArena *a, const RwEvent *e, const Words *rules)
+{
+    bool by_step = false, yes = false;
+    for (uint32_t i = 0; i < rules->n; i++)
+        if (e->step) by_step |= rw_step_is(e->step, rules->items[i]);
+    for (uint32_t i = 0; i < rules->n && !by_step; i++) {
+        const char *own = rw_rule_name(a, e->tables, e->rule), *slash = strchr(own, '/');
+        const size_t n = strlen(rules->items[i]);
+        yes |= !strncmp(own, rules->items[i], n) || (slash && !strncmp(slash + 1, rules->items[i], n));
+    }
+    return by_step || yes || !rules->n;
 }
 
 static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
@@ -52,7 +84,7 @@ typedef struct {
     const char *file, *target;
     Words rules, disable;
     const char *accuracy;
-    bool approx, json;
+    bool approx, steps, json;
 } TraceOptions;
 
 static WbbStatus trace(const Call *call)
@@ -60,7 +92,8 @@ static WbbStatus trace(const Call *call)
     const TraceOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     main_rules_must_exist(c, &o->rules);
-    Firings f = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable};
+    Firings f = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable,
+                 .steps = o->steps};
     main_firings(c->cx, &f);
     uint32_t shown = 0, distinct = 0;
     uint8_t *met[2]; /* by table and rule */
@@ -69,6 +102,10 @@ static WbbStatus trace(const Call *call)
     for (uint32_t i = 0; i < f.events.n; i++) {
         const RwEvent *e = &f.events.items[i];
         if (!main_rule_is_one_of(c->arena, e->tables, e->rule, &o->rules)) continue;
+        if (e->step) {
+            if (is_wanted(c->arena, e, &o->rules)) put_step(c, &f.result, e);
+            continue;
+        }
         uint8_t *before = &met[e->tables == c->target->tables][e->rule];
         distinct += !*before;
         *before = 1;
@@ -87,6 +124,7 @@ static const Positional positionals[] = {
 static const Option options[] = {
     MAIN_OPTION_TARGET(TraceOptions),
     MAIN_OPTION_RULE(TraceOptions, "only the firings of this rule"),
+    {FLAG("--steps", TraceOptions, steps, "before each firing the lines of functions that made its right side, with their values")},
     MAIN_OPTION_ACCURACY(TraceOptions),
     MAIN_OPTION_DISABLE(TraceOptions),
     MAIN_OPTION_JSON(TraceOptions),

@@ -225,6 +225,21 @@ static WbbStatus why_number(RulesCall *c, const WhyOptions *o, const TgTune *t)
     return main_rules_end(c, WBB_OK);
 }
 
+/* Where the name is that of a step: the step, and the rules whose right sides it helps to make. */
+static void put_step(RulesCall *c, const char *name)
+{
+    const RwTables *t = c->target->tables;
+    for (uint32_t i = 0; i < t->n_steps && !c->json; i++) {
+        const RwStep *s = &t->steps[i];
+        if (!rw_step_is(s, name)) continue;
+        wbb_putf(c->out, "%s:%u: a step of %s, which helps to make the right sides of", s->file, s->line, s->name);
+        for (uint32_t k = 0; k < t->n_rules; k++)
+            if (rw_rule_is(c->arena, t, k, name)) wbb_putf(c->out, " %s", rw_rule_name(c->arena, t, k));
+        wbb_put(c->out, "\n");
+        return;
+    }
+}
+
 static WbbStatus why(const Call *call)
 {
     const WhyOptions *o = call->options;
@@ -235,6 +250,7 @@ static WbbStatus why(const Call *call)
     Firings x = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable};
     const WbbStatus s = wbb_guard(c->cx, main_firings, &x);
     if (s == WBB_FAILED || !x.result.rw) wbb_rethrow(c->cx, s);
+    put_step(c, name);
     if (put_firings(&x, name)) return main_rules_end(c, s);
     Nearest best = {.why = {.total = 1}};
     for (int which = 0; which < 2; which++) {

@@ -54,6 +54,7 @@ typedef struct {
     bool check_thread_map;   /* enumerate the stores of all threads: fill thread_map_fault and stored_elements */
     RwWatch watch;           /* called for every firing; NULL: none */
     void *watch_arg;
+    bool watch_steps;        /* and for every step of a right side */
 } PipeOptions;
 
 /* What a kernel does with values that have a quick way and a long one (branch.c). */

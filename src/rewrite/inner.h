@@ -99,6 +99,7 @@ struct RwCx {
     bool single;   /* rw_step: rules are not applied to nodes that are made */
     RwWatch watch; /* called at every firing; NULL: nothing */
     void *watch_arg;
+    bool watch_steps; /* at every step of a right side too */
 };
 
 /* match.c: the first rule of `phase` whose left side matches `root`; then, each call, the next way to match, of that
@@ -132,6 +133,8 @@ bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *result);
  * old operands. */
 IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *build);
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result);
+/* Of the n-th operation that a right side has: tells a watcher, if the next one is of another step. */
+void rw_record_step(RwCx *rw, const RwTables *t, uint32_t rule, uint32_t n, IrRef root, IrRef made);
 /* Rewriting does not end, a bug of ours: fails with the last firings. */
 void rw_out_of_fuel(RwCx *rw, IrRef at) WBB_NORETURN;
 /* builder.c: the normal form of a node whose operands are normal */

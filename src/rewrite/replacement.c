@@ -79,6 +79,7 @@ static IrRef build_instr(RwCx *rw, Match *m, IrRef root, uint32_t n_immediates, 
 
 IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t *pc)
 {
+    uint32_t n_made = 0; /* operations so far */
     for (;;) {
         const uint32_t w = *pc++, a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
         switch (w & 63) {
@@ -94,6 +95,7 @@ IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t
             const IrRef x = operand(rw, m, slots, 0), y = operand(rw, m, slots, 1), z = operand(rw, m, slots, 2);
             m->value[a] = is_root(*pc) ? ir_node(rw->g, (ScOp)(what & 0xffff), type, b | m->flags, x, y, z, 0)
                                        : rw_make(rw, (ScOp)(what & 0xffff), type, b | m->flags, x, y, z, 0);
+            if (rw->watch_steps) rw_record_step(rw, t, m->rule, n_made++, root, m->value[a]);
             break;
         }
         case W_BLIT: {

@@ -17,11 +17,13 @@
 
 typedef struct RwCx RwCx;
 
-/* One firing: rule `rule` of `tables` turned `root` into `result`. */
+/* One firing: rule `rule` of `tables` turned `root` into `result`; or, before it, a step of its right side made
+ * `result`. */
 typedef struct {
     const RwTables *tables;
     uint32_t rule;
     IrRef root, result;
+    const RwStep *step; /* NULL: the firing itself */
 } RwEvent;
 
 typedef void (*RwWatch)(void *arg, const RwEvent *e);
@@ -67,11 +69,14 @@ bool rw_why(RwCx *rw, const RwTables *t, uint32_t rule, IrRef node, WbbArena *a,
 /* trace.c: always on; the last 4,096 firings and a count per rule. */
 uint32_t rw_trace(const RwCx *rw, const RwEvent **events); /* oldest first */
 void rw_watch(RwCx *rw, RwWatch watch, void *arg);         /* called at each firing from now on; NULL: no more */
+void rw_watch_steps(RwCx *rw);                             /* and at each step of its right side */
 /* firings by rule number, of the target's or the index tables */
 const uint32_t *rw_counts(const RwCx *rw, bool index);
 char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule); /* "patterns/functions.py:17[tanh.bf16]" */
 /* Does `name` name that rule? patterns/arith.py:29[neg.F] has this name, the same without the folder, and, with all
- * other rules of its line, arith.py:29. */
+ * other rules of its line, arith.py:29. A line of a function of a pattern file names the rules whose right sides the
+ * function makes there, the line of its `def` all that it makes. */
 bool rw_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name);
+bool rw_step_is(const RwStep *s, const char *name); /* is `name` its line, or that of its function's `def`? */
 
 #endif

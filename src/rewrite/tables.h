@@ -11,6 +11,12 @@
 
 typedef enum { RW_INDEX, RW_SIMPLIFY, RW_LOWER, RW_ISEL, RW_PHASE_COUNT } RwPhase;
 
+/* A line of a function of a pattern file, which makes nodes of right sides. */
+typedef struct {
+    const char *file, *name; /* "patterns/doubles.py", "reduced" */
+    uint32_t line, head;     /* head: the line of the function's `def` */
+} RwStep;
+
 /* Cold data of a rule: traces, errors and coverage only. */
 typedef struct {
     const char *file;     /* "patterns/sm90.py" */
@@ -21,6 +27,8 @@ typedef struct {
     const char *names;    /* where a match binds the rule's variables: "n=v2 k=k0" */
     const char *when;     /* its conditions, one a line: "within(n, 0, k)\nk > 1" */
     const char *ledger;   /* how it was proved: "exhausted(f16,bf16) tested(f32,f64: 65594)"; "" without one */
+    const uint16_t *made; /* the step that makes each node of the right side, in the order of building: 1 + its */
+    uint32_t n_made;      /* number in steps[], 0 for none. n_made 0: no function makes the right side */
 } RwRule;
 
 /* What a selected tile becomes. `text`:
@@ -68,6 +76,8 @@ typedef struct {
     const uint32_t (*entry)[OP_COUNT]; /* [RW_PHASE_COUNT]: where an operation's match program starts; 0: no rules */
     const RwRule *rules;
     uint32_t n_rules;
+    const RwStep *steps;
+    uint32_t n_steps;
     const RwInstr *instrs;
     uint32_t n_instrs;
     const RwPacked *packed;

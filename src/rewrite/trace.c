@@ -5,6 +5,7 @@
  */
 #include "rewrite/inner.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result)
@@ -14,6 +15,14 @@ void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef res
     if (rw->trace.n < TRACE_EVENTS) WBB_PUSH(rw->arena, &rw->trace, e);
     else rw->trace.items[rw->n_events % TRACE_EVENTS] = e;
     rw->n_events++;
+    if (rw->watch) rw->watch(rw->watch_arg, &e);
+}
+
+void rw_record_step(RwCx *rw, const RwTables *t, uint32_t rule, uint32_t n, IrRef root, IrRef made)
+{
+    const RwRule *r = &t->rules[rule];
+    if (n >= r->n_made || !r->made[n] || (n + 1 < r->n_made && r->made[n + 1] == r->made[n])) return;
+    const RwEvent e = {.tables = t, .rule = rule, .root = root, .result = made, .step = &t->steps[r->made[n] - 1]};
     if (rw->watch) rw->watch(rw->watch_arg, &e);
 }
 
@@ -49,6 +58,8 @@ void rw_watch(RwCx *rw, RwWatch watch, void *arg)
     rw->watch_arg = arg;
 }
 
+void rw_watch_steps(RwCx *rw) { rw->watch_steps = true; }
+
 uint32_t rw_visits(const RwCx *rw) { return rw->visits; }
 
 const uint32_t *rw_counts(const RwCx *rw, bool index) { return rw->counts[index]; }
@@ -59,13 +70,39 @@ char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule)
     return wbb_format(a, "%s:%u%s", r->file, r->line, r->instance);
 }
 
+/* Does `name` begin with the file, with or without its folder? The rest of `name`; NULL if not. */
+static const char *after_file(const char *file, const char *name)
+{
+    const char *slash = strchr(file, '/');
+    if (slash && !strchr(name, '/')) file = slash + 1;
+    const size_t n = strlen(file);
+    return !strncmp(file, name, n) && name[n] == ':' ? name + n + 1 : NULL;
+}
+
+bool rw_step_is(const RwStep *s, const char *name)
+{
+    const char *line = after_file(s->file, name);
+    char *end = NULL;
+    const unsigned long n = line ? strtoul(line, &end, 10) : 0;
+    return n && !*end && (n == s->line || n == s->head);
+}
+
+static bool has_step(const RwTables *t, const RwRule *r, const char *name)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < r->n_made && !found; i++)
+        found = r->made[i] && rw_step_is(&t->steps[r->made[i] - 1], name);
+    return found;
+}
+
 bool rw_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name)
 {
     const char *full = rw_rule_name(a, t, rule);
     const char *slash = strchr(full, '/');
     if (slash && !strchr(name, '/')) full = slash + 1;
     const size_t n = strlen(name);
-    return !strncmp(full, name, n) && (full[n] == 0 || (full[n] == '[' && !strchr(name, '[')));
+    return (!strncmp(full, name, n) && (full[n] == 0 || (full[n] == '[' && !strchr(name, '[')))) ||
+           has_step(t, &t->rules[rule], name);
 }
 
 static bool disable_in(RwCx *rw, const RwTables *t, const char *rule)
