@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.dont_write_bytecode = True
 
-from gen import load  # noqa: E402
+from gen import load, vocabulary_page  # noqa: E402
 from gen.proof import rule, z3_formula  # noqa: E402
 
 README = ROOT / "patterns" / "README.md"
@@ -117,6 +117,17 @@ def walk(text: str, scratch: Scratch) -> List[Tuple[str, str, str, Optional[str]
             now, printed = run(command[2:], scratch)
             out.append((command[2:], now, shown, printed))
     return out
+
+
+class Vocabulary(unittest.TestCase):
+    def test_up_to_date(self) -> None:
+        self.assertEqual(vocabulary_page.PAGE.read_text(), vocabulary_page.page(), "run python -m gen.vocabulary_page")
+
+    def test_names_all(self) -> None:
+        text = vocabulary_page.page()
+        for name in ("`add.T(a, b)`", "`cvt.T.S(a)`", "`within(n, lo, hi)`", "`F16`", "`rest`", "`lop3`"):
+            self.assertIn(name, text)
+        self.assertNotIn("`barrier", text)  # only passes make it
 
 
 class Readme(unittest.TestCase):
