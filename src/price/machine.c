@@ -7,13 +7,14 @@
  * executed a part of the times: lines that follow each other and are executed equally often are one stretch, and its
  * copies are what the machine code has of the busiest of lsu, xu and issue slots for each that the prices of PTX have.
  * Instructions that come from no executed line, as those that set the kernel up, are executed once by each warp; those
- * on slow paths are not counted.
+ * on slow paths are not counted. Loads and stores of local memory that are not in the PTX are registers that ptxas has
+ * spilled: their wavefronts are added to those of the line. They stay in L1, as a thread has few of them.
  *
  *     div.full.f32 in line 20, 4,096 times; FMUL, MUFU and four others have line 20   ->   6 * 4,096 issue slots
  */
 #include "price/inner.h"
 
-enum { PARTITIONS = 4 };
+enum { PARTITIONS = 4, LANES = 32, SASS_LDL = 0x183, SASS_STL = 0x187 };
 
 /* A line of the PTX. */
 typedef struct {
@@ -24,7 +25,16 @@ typedef struct {
     double amount[PRICE_TERMS]; /* of all its machine code, for one execution */
     double copies;
     double unpriced;  /* machine instructions without a price */
+    bool local;       /* its PTX is an access to local memory */
 } Line;
+
+/* Bytes of the wavefronts of a load or store of a spilled register by a warp; 0: another instruction. */
+static double spilled(const TgSassAt *x)
+{
+    const uint64_t operation = x->first & 0x1ff, width = x->second >> 9 & 7; /* 4: 32 bits; 5: 64; 6: 128 */
+    if (operation != SASS_LDL && operation != SASS_STL) return 0;
+    return LANES * (width == 6 ? 16 : width == 5 ? 8 : 4);
+}
 
 static void add_price(Line *l, const PriceSite *s)
 {
@@ -41,6 +51,7 @@ static void add_code(PriceReport *r, Line *l, const TgSassAt *x, const TgSassPri
         r->machine_operation = (uint32_t)(x->first & 0x1ff);
     }
     l->amount[PRICE_ISSUE]++;
+    if (!l->local) l->amount[PRICE_WAVEFRONTS] += spilled(x);
     l->made[2]++;
     if (!p) return;
     l->made[0] += p->cycles[TG_PIPE_LSU];
@@ -73,6 +84,7 @@ static Line *lines_of(WbbArena *a, const PriceKernel *k, PriceReport *r, uint32_
         const double came = s->executed + r->scale * (double)s->site->passed;
         l->executed = WBB_MAX(l->executed, came);
         add_price(l, s);
+        l->local = l->local || s->site->flow[SIM_LOCAL].wavefronts;
     }
     for (uint32_t i = 0; i < k->n_code; i++) {
         const TgSassAt *x = &k->code[i];
@@ -98,6 +110,6 @@ void price_machine_code(WbbArena *a, const PriceKernel *k, PriceReport *r, doubl
         for (int t = PRICE_ISSUE; t < PRICE_TERMS; t++)
             if (t != PRICE_CHAIN) r->sites[i].amount[t] = 0;
     for (uint32_t i = 0; i <= n; i++)
-        for (int t = PRICE_ISSUE; t < PRICE_TERMS && lines[i].first; t++)
-            if (t != PRICE_CHAIN) lines[i].first->amount[t] = lines[i].amount[t] * lines[i].executed / lines[i].copies;
+        for (int t = PRICE_WAVEFRONTS; t < PRICE_TERMS && lines[i].first; t++)
+            if (t != PRICE_CHAIN) lines[i].first->amount[t] += lines[i].amount[t] * lines[i].executed / lines[i].copies;
 }

@@ -131,6 +131,12 @@ static void report(WbbCx *cx, void *arg)
     assert_string_equal(s[0].name, "%x");
     assert_int_equal(price_shares(cx->arena, &r, PRICE_BY_RULE, &s), 3);
     assert_string_equal(s[2].name, "patterns/tiles.py:9 fma.f32");
+    /* Machine code: line 2 is FFMA, and a spilled register (LDL); line 1 spills 64 bits (STL). */
+    const TgSassAt code[] = {{.first = 0x223, .line = 2}, {.first = 0x983, .second = 4 << 9, .line = 2},
+                             {.first = 0x387, .second = 5 << 9, .line = 1}};
+    PriceKernel spilled = k;
+    spilled.code = code, spilled.n_code = 3;
+    expect(price_report(cx->arena, &spilled, &p).term[PRICE_WAVEFRONTS].amount, 4096.0 * (4 * 128 + 128 + 256));
     /* A sample of a quarter of the blocks that touched a quarter of the sectors says the same. */
     for (int i = 0; i < 3; i++) {
         sites[i].warps /= 4, sites[i].threads /= 4;
