@@ -176,6 +176,8 @@ class Builder:
             if name in ("floordiv", "mod"):
                 self.positive(args[1], e)
             return self.add(Ins(name, EXACT, tuple(args)))
+        if e is self.rule.left and name in UNDEFINED:  # of its result, not of a part that a select may drop
+            self.t.pre.append(self.scalar("bnot", "pred", self.outside(name, t, args[1])))
         if self.right_side and name in UNDEFINED:
             self.t.bad.append((self.outside(name, t, args[1]), f"{e.name}: {UNDEFINED[name]}"))
         if self.right_side and "rare" in e.flags:

@@ -128,6 +128,14 @@ class Command(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
+    def test_what_became_of_the_ledger(self) -> None:
+        before = {"1": ("proved(i8)", "a -> b"), "2": ("proved(i8)", "c -> d")}
+        self.assertEqual(rule_command.difference(before, dict(before)), "unchanged")
+        self.assertEqual(rule_command.difference(before, {**before, "3": ("proved(i8)", "e -> f")}), "1 line written; commit it with the rules")
+        self.assertEqual(rule_command.difference(before, {**before, "1": ("tested(i8: 9)", "a -> b")}), "1 line written; commit it with the rules")
+        self.assertEqual(rule_command.difference(before, {"1": before["1"], "4": before["2"]}),
+                         "1 line written, 1 line of rules that are no more removed; commit it with the rules")
+
     def test_an_error_may_not_grow(self) -> None:
         stated = ledger.errors_in("tested(f32: 9) error(4.27 of 5 ulp, own 1.09) approx-error(5.00 of 8 ulp, own 0.50)")
         self.assertEqual(stated, {False: (4.27, 1.09), True: (5.0, 0.5)})

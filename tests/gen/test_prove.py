@@ -44,6 +44,12 @@ class Wrong(unittest.TestCase):
         self.refused(rewrite(div[N](a, b), divx[N](a, b)), "outside its domain, divx.N: divides by 0 or -1")
         self.refused(rewrite(shl[N](a, k), shlx[N](a, k), when=k > 0), "shifts by the width or more")
 
+    def test_a_left_side_outside_its_domain_is_no_counterexample(self) -> None:
+        said = self.refused(rewrite(divx.i32(a, b), b), "not equal at i32")
+        self.assertNotRegex(said, r" b +=\s*0x00000000")
+        self.assertFalse(proof(rewrite(shlx.u32(a, b), select.u32(lt.u32(b, 32), shlx.u32(a, b), 7))).failed)
+        self.refused(rewrite(select.u32(lt.u32(b, 32), shlx.u32(a, b), 0), select.u32(lt.u32(b, 32), shlx.u32(a, b), 7)), "at u32", "right select")
+
     def test_no_case_is_no_proof(self) -> None:
         self.refused(rewrite(add[N](a, k), sub[N](a, k), when=k > 2**70), "nothing proved at")
 
