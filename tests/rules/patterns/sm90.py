@@ -1,10 +1,10 @@
 """Right rules. The ideas are from other rule systems, named at each list with the file or section; the rules are written here, in our terms,
 and hold for what HLO means by an operation.
 
-Whether they would pay was tried, and can be again: bench/foreign_rules.py. Over a larger corpus, with all of SIMPLIFY but one in the tables, these fire in the fusions, tests, blocks
-and programs of the corpus (sm_90, about 1,850 files; fires, files): add(a, neg b) 226, 36; not ne 160, 3; mul by -1.0 28, 8; select.pred 8, 1;
-max of max 2, 2; or of and 1, 1; the others never. `rules ablate` finds that without each of the first
-five the IR grows by 1 to 183 nodes, and PTX by no instruction, on sm_75 and sm_90: LLVM does the same. So none is in patterns/.
+Whether they would pay was tried, and can be again: bench/foreign_rules.py. Over a larger corpus, with all of SIMPLIFY but one in the tables, these
+fire in the fusions, tests, blocks and programs of the corpus (sm_90, about 1,850 files; fires, files): add(a, neg b) 226, 36; not ne 160, 3; mul by
+-1.0 28, 8; select.pred 8, 1; max of max 2, 2; or of and 1, 1; the others never. `rules ablate` finds that without each of the first five the IR grows
+by 1 to 183 nodes, and PTX by no instruction, on sm_75 and sm_90: LLVM does the same. So none is in patterns/.
 
 tests/rule_corpus.py checks that each is accepted: SIMPLIFY and LOWER by every check and proof, TEXTS by the proofs of asm texts.
 """
