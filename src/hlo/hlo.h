@@ -158,7 +158,10 @@ const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_order_scatters(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* normalise_pieces.c: the same, scans of so many pieces each, [computation][instruction], 0: it stays what it is. */
 const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
-/* Does it state unique indices, of which there are any? Without, all windows are one, whatever the text states. */
+/* unique.c: do the values of the indices, as far as the text has them, keep all updates apart? */
+bool hlo_indices_differ(WbbArena *a, const HloInstruction *canonical);
+/* Does it state unique indices, of which there are any, or have such? Without, all windows are one, whatever the text
+ * states. */
 bool hlo_scatter_is_unique(WbbArena *a, const HloInstruction *canonical);
 bool hlo_scatter_needs_order(WbbArena *a, const HloInstruction *i); /* its result depends on the order of its updates */
 

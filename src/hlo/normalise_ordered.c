@@ -41,7 +41,8 @@ static bool takes_any_order(const HloInstruction *s, uint32_t k)
 bool hlo_scatter_is_unique(WbbArena *a, const HloInstruction *s)
 {
     const HloShape *indices = s->operands[s->n_operands / 2]->shape;
-    return hlo_scatter_dims(a, s).unique && (indices->dims[1] > 0 || indices->dims[0] <= 1);
+    return (hlo_scatter_dims(a, s).unique && (indices->dims[1] > 0 || indices->dims[0] <= 1)) ||
+           hlo_indices_differ(a, s);
 }
 
 bool hlo_scatter_needs_order(WbbArena *a, const HloInstruction *i)

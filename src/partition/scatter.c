@@ -164,12 +164,26 @@ static bool is_apart(WbbArena *a, const HloInstruction *s, uint32_t k)
     return true;
 }
 
-/* Elements that share a byte may be updated by several threads, even where each update has an element of its own. */
-static bool stores_plainly(WbbArena *a, const HloInstruction *s)
+/* Has each result an instruction that combines it? Nothing waits for the old element then, as a load, an operation and
+ * a store do: 0.3 us of a launch on an H100. */
+static bool by_instructions(const Scattering *x, const HloInstruction *s)
+{
+    for (uint32_t k = 0; k < s->n_operands / 2; k++) {
+        PartStage how = {.combine = PART_LOCK};
+        if (!is_apart(x->a, s, k)) return false;
+        combine_one(x, s, k, &how);
+        if (how.combine != PART_SET && how.combine != PART_ATOMIC && how.combine != PART_SUM) return false;
+    }
+    return true;
+}
+
+/* Elements that share a byte may be updated by several threads, even where each update has an element of its own. Where
+ * the text does not state that indices are unique, but they are, it is what takes less time. */
+static bool stores_plainly(const Scattering *x, const HloInstruction *s)
 {
     for (uint32_t k = 0; k < s->n_operands / 2; k++)
         if (part_is_packed(part_shape(s, k)->type)) return false;
-    return hlo_scatter_is_unique(a, s);
+    return hlo_scatter_is_unique(x->a, s) && (hlo_scatter_dims(x->a, s).unique || !by_instructions(x, s));
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -280,7 +294,7 @@ static void add_scatter(Scattering *x, const HloInstruction *s, const char *layo
 {
     const uint32_t n = s->n_operands / 2;
     uint32_t *buffers = WBB_NEW_N(x->a, uint32_t, n + 1);
-    const bool plain = stores_plainly(x->a, s), runs = x->p->deterministic && hlo_scatter_needs_order(x->a, s);
+    const bool plain = stores_plainly(x, s), runs = x->p->deterministic && hlo_scatter_needs_order(x->a, s);
     for (uint32_t k = 0; k < n; k++) {
         buffers[k] = buffer_of(x, s, k);
         x->p->scattered[buffers[k]] = true;
