@@ -17,11 +17,29 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 from mutant_runs import AS_IT_IS, Key, fault, summed_up, write_mutant
-from shared_reductions import ORDERS, fusion
+from shared_reductions import ORDERS, Fusion, fusion
 from warpburg_cli import Cli
 
 CASES = (("s", 0), ("s", 1), ("n", 0))           # and seeds
 ORDER_CASES = (("n", 0), ("n", 1), ("n", 2), ("n", 3))  # of mutants that take the same terms in another order
+# the sum of terms that are all -0 is -0, and +0 as soon as one +0 is among them
+ZEROS = Fusion("zeros", """HloModule m
+
+c {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+
+ENTRY e {
+  x = f32[49,24]{1,0} parameter(0)
+  zero = f32[] constant(-0)
+  zeros = f32[49,24]{1,0} broadcast(zero), dimensions={}
+  above = f32[49,24]{1,0} abs(x)
+  terms = f32[49,24]{1,0} minimum(above, zeros)
+  ROOT y = f32[24] reduce(terms, zero), dimensions={0}, to_apply=c
+}
+""", [("rows", 49, True), ("columns", 24, False)])
 # sums find what is combined twice; a product finds a part that is taken to be there, which is 0
 KERNELS = {
     "tickets": (fusion("tickets", "f32", [128, 512], [0, 1], init="3"), "elements: vector 4, lane 32, warp 2, loop 4, grid 64"),
@@ -29,10 +47,12 @@ KERNELS = {
     "stretches": (fusion("stretches", "f32", [40, 70, 4], [0, 1], init="0.5"), "columns: lane 4; rows: register 4, lane 8, loop 4, grid 22"),
     "clusters": (fusion("clusters", "f32", [6, 512], [1], init="3"), "rows: grid 6; columns: lane 32, warp 2, cluster 8"),
     "warps": (fusion("warps", "f32", [64, 1024], [1], init="3"), "rows: grid 64; columns: vector 4, lane 32, warp 2, register 4"),
+    "zeros": (ZEROS, "columns: lane 8, grid 3; rows: lane 4, warp 2, register 3, grid 3"),
 }
 
 TWICE = ("tickets", "tiles")                     # kernels that run twice
 ORDERS_ALONE = ("stretches",)                    # kernels of which the order alone is changed
+FILLERS_ALONE = ("zeros",)                       # and what stands for terms beyond the end
 
 # kind of mutant: what a line must match, and what replaces the match
 KINDS: Dict[str, Tuple[str, str]] = {
@@ -51,6 +71,8 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "another block's part": (r"(mapa\.shared::cluster.*), (\d+);", "another"),
     "no store": (r"^\s*st\.", "\t// st."),
     "one iteration less": (r"(setp\.lt\.u32.*, )(\d+)(?=;\s*// for)", "less"),
+    "the initial value for terms beyond the end": (r"(selp\.f32.*), 0f3F800000,", r"\1, 0f40400000,"),
+    "+0 for terms beyond the end": (r"(selp\.f32.*), 0f80000000,", r"\1, 0f00000000,"),
     "the initial value twice": (r"^\s*st\.global\.b32 \t\[(\S+)\], (%r\d+);(?=.*%out)", r"\tOP.rn.f32 \2, \2, 0f40400000; st.global.b32 [\1], \2;"),
 }
 INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -105,9 +127,13 @@ def other_shuffles(text: str) -> str:
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     lines = text.splitlines()
     for kind, (pattern, _) in KINDS.items():
+        if kernel in FILLERS_ALONE and "beyond the end" not in kind:
+            continue
         for n, at in enumerate(k for k, line in enumerate(lines) if re.search(pattern, line)):
             changed = change(kind, lines[at]).replace("OP", "mul" if "mul.rn" in text else "add")
             yield (kernel, kind, n), "\n".join([*lines[:at], changed, *lines[at + 1:]])
+    if kernel in FILLERS_ALONE:
+        return
     wrap = re.search(r"mov\.b32 \t(%r\d+), (\d+);.*\n.*\n\s*atom\.", text)
     if wrap:
         for n, by in enumerate((-1, 1)):
@@ -146,7 +172,8 @@ def main() -> int:
             was = re.search(r"tree; [^\"]*", document)[0]
             of_ptx = [] if kernel in ORDERS_ALONE else mutants(kernel, text)
             made = [(key, changed, document) for key, changed in [((kernel, AS_IT_IS, 0), text), *of_ptx]]
-            made += [((kernel, kind, n), text, document.replace(was, order)) for n, (kind, order) in enumerate(other_orders(document)) if order != was]
+            made += [((kernel, kind, n), text, document.replace(was, order)) for n, (kind, order) in enumerate(other_orders(document))
+                     if order != was and kernel not in FILLERS_ALONE]
             if kernel in TWICE:
                 counts_on = re.sub(r"(atom\S*\.global\.)inc(\.u32 .*), %r\d+;", r"\1add\2, 1;", text)
                 jobs.append(((kernel, "a second run", 0), run_twice(first, Path(name, f"{f.name}.twice"), text)))
