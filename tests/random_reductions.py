@@ -97,6 +97,10 @@ def judge(compiler: Cli, runner: Cli, folder: Path, job: Job) -> Outcome:
             return Outcome("refused", "a layout of a fusion that would be cut into several kernels", False)
         if job.layout and ("kernels take no given layout" in why or "only the layout of a single one can be given" in why):
             return Outcome("refused", "a layout of several kernels or launch ranges", False)
+        if job.layout and p.returncode == 3 and "is needed by threads that do not have it" in why and is_shared(compiler, file, job.target):
+            return Outcome("refused", "a layout under which threads lack what a later stage needs", False)
+        if job.layout and p.returncode == 1 and re.search(r"layout:\d+:\d+: error: .* does not cover ", why):
+            return Outcome("refused", "a layout of terms whose memory has another order", False)
         if job.layout and p.returncode == 1 and not is_shared(compiler, file, job.target):
             return Outcome("refused", "a layout of the terms of a fusion whose threads do not share them", False)
         return Outcome("failed" if known is None else "declined", known or f"compile: exit {p.returncode}: {why}", False)
