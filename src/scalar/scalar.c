@@ -12,7 +12,7 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-static bool same(const char *z, const char *name, size_t n) { return strlen(z) == n && memcmp(z, name, n) == 0; }
+static bool same(const char *z, const char *name, size_t n) { return *z == *name && !strncmp(z, name, n) && !z[n]; }
 
 ScType sc_type_named(const char *name, size_t n)
 {
