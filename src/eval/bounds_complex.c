@@ -116,9 +116,13 @@ static Pair tanh_of(Pair z)
     return (Pair){f2(OP_DIV, times(sh, ch), den), f2(OP_DIV, times(s, c), den)};
 }
 
+/* Its absolute value may be above the largest number though both parts are not. */
+static bool is_near_largest(const Pair *z) { return exponent(z) > 1020; }
+
 /* sqrt: t = sqrt((|z| + |re|) / 2), and the other part is im / 2t. */
 static Pair sqrt_of(Pair z)
 {
+    if (is_near_largest(&z)) return pair_by_power(sqrt_of(pair_by_power(z, -4)), 2);
     EvBound m = magnitude(z), t = f1(OP_SQRT, half(sum(m, f1(OP_ABS, z.re))));
     double most = sqrt(m.hi.f) * (1 + 0x1p-50);
     if (z.re.lo.f > 0) return (Pair){t, f2(OP_DIV, z.im, times(number(2), t))};
@@ -130,6 +134,7 @@ static Pair sqrt_of(Pair z)
 
 static Pair sign_of(Pair z)
 {
+    if (is_near_largest(&z)) z = pair_by_power(z, -4);
     EvBound m = magnitude(z);
     if (m.lo.f <= 0) return (Pair){from_to(-1, 1), from_to(-1, 1)};
     return (Pair){f2(OP_DIV, z.re, m), f2(OP_DIV, z.im, m)};
