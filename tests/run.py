@@ -97,6 +97,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("function_errors", "-m gen.proof.measure --check --build {build}", "--sample 24", "--every"),
     ("functions_page", "tests/functions_page.py", "", ""),
     ("formula_errors", "tests/formula_errors.py {wb} --shared {shared}", "", ""),
+    ("significands", "tests/significands.py", "--step 16", ""),
     ("function_values", "tests/function_values.py {wb}", "--count 40 --targets sm_90", "--count 1000"),
     ("complex_values", "tests/complex_values.py {wb}", "--targets sm_90", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
     ("without_libdevice", "tests/without_libdevice.py {wb}", "--targets sm_90", "--all"),
