@@ -126,8 +126,12 @@ static IrRef place_of(const Tiling *m, const IrRef *p)
     for (uint32_t d = 0; d < m->s->layout.n_dims; d++)
         part_group_index(m->rw, &m->s->space[d], m->tile->space, p[d], local);
     for (uint32_t k = 0; k < rank; k++) place = rw_add(m->rw, place, rw_scale(m->rw, local[k], m->tile->stride[k]));
-    if (!m->tile->pad) return place;
-    return rw_add(m->rw, place, rw_scale(m->rw, rw_floordiv(m->rw, place, m->tile->period), m->tile->pad));
+    const IrRef number = place;
+    for (uint32_t k = 0; k < PART_PADS && m->tile->pads[k].pad; k++) {
+        const PartPad *pad = &m->tile->pads[k];
+        place = rw_add(m->rw, place, rw_scale(m->rw, rw_floordiv(m->rw, number, pad->period), pad->pad));
+    }
+    return place;
 }
 
 /* What positions in a group of dimensions add to the number of an element. Neighbours that are one dimension need not
@@ -155,35 +159,46 @@ static bool digits_join(const Tiling *m, IrRef p, int64_t n)
     return rw_add(m->rw, rw_scale(m->rw, rw_floordiv(m->rw, p, n), n), rw_mod(m->rw, p, n)) == p;
 }
 
-/* The same for what parts it on the way to an array that is read: dimensions of the space, and of the array. */
-static bool all_digits_join(const Tiling *m, uint32_t d, IrRef p)
+/* The same for what parts it on the way to the tile, or to an array that is read: dimensions of the space, and of the
+ * array. each: of all numbers by which it is parted, the largest power of two that divides them. */
+static bool all_digits_join(const Tiling *m, uint32_t d, IrRef p, bool in_tile, int64_t *each)
 {
     const PartGroup *g = &m->s->space[d];
     const HloComputation *body = m->e->plan->fusion->body;
-    int64_t n = 1;
+    int64_t n = 1, all = 0;
+    bool join = true;
     for (uint32_t k = g->n; k-- > 1;) {
         n *= m->tile->space->dims[g->of[k]];
-        if (!digits_join(m, p, n)) return false;
+        join = join && digits_join(m, p, n);
+        all |= n;
     }
-    for (uint32_t i = 0; i < body->n_instructions; i++) {
+    for (uint32_t i = 0; i < body->n_instructions && !in_tile; i++) {
         const HloShape *s = body->instructions[i]->shape;
         if (body->instructions[i]->opcode != HLO_PARAMETER || s->type == SC_TUPLE) continue;
         n = 1;
         for (uint32_t k = 0; k < s->rank && n > 0; k++) {
             n *= s->dims[s->minor_to_major[k]];
             if (n >= m->s->layout.dims[d].size) break;
-            if (n > 1 && !digits_join(m, p, n)) return false;
+            if (n == 1) continue;
+            join = join && digits_join(m, p, n);
+            all |= n;
         }
     }
-    return true;
+    *each = all & -all;
+    return join;
 }
 
 /* A position where values are read, as a variable if need be: then what moves elements parts
- * one n into n // 3 and n % 3, and the number of the element that is read is n again. */
-static IrRef position(const Tiling *m, uint32_t d, IrRef p)
+ * one n into n // 3 and n % 3, and the number of the element that is read is n again. Elements that are never parted
+ * have one variable: of 4*t + v, which is parted by 12, t. */
+static IrRef position(const Tiling *m, uint32_t d, IrRef p, bool in_tile)
 {
-    if (m->s->kind != PART_PUT || all_digits_join(m, d, p)) return p;
-    return emit_variable(m->e, "p", p, 0, m->s->layout.dims[d].size - 1);
+    int64_t each;
+    if (m->s->kind != PART_PUT || all_digits_join(m, d, p, in_tile, &each)) return p;
+    each = WBB_MAX(WBB_MIN(each, part_size(&m->s->layout.dims[d], PART_VECTOR)), 1);
+    const IrRef first = rw_floordiv(m->rw, p, each), rest = rw_mod(m->rw, p, each);
+    const IrRef n = emit_variable(m->e, "p", first, 0, (m->s->layout.dims[d].size - 1) / each);
+    return rw_add(m->rw, rw_scale(m->rw, n, each), rest);
 }
 
 static Element element_at(const Tiling *m, const IrRef *numbers)
@@ -193,7 +208,7 @@ static Element element_at(const Tiling *m, const IrRef *numbers)
     for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
         p[d] = clamped(m, d, p[d], &x.inside);
         if (m->s->kind == PART_GET && is_one_tile(&m->s->layout.dims[d])) p_tile[d] = p[d];
-        p[d] = position(m, d, p[d]), p_tile[d] = position(m, d, p_tile[d]);
+        p[d] = position(m, d, p[d], false), p_tile[d] = position(m, d, p_tile[d], true);
         x.number = rw_add(m->rw, x.number, number_of(m, &m->s->space[d], p[d]));
     }
     x.place = place_of(m, p_tile);

@@ -59,8 +59,11 @@ typedef struct {
     PartWish wish;
     int64_t tile[PART_EXCHANGE_DIMS];             /* elements of the tile along each dimension of the space */
     PartSide side[PART_SIDES];
-    int64_t stride[PART_EXCHANGE_DIMS], elements, period, pad;
+    int64_t stride[PART_EXCHANGE_DIMS], elements; /* of the tile, without pads */
+    int64_t aligned[PART_SIDES]; /* neighbours that one access of the tile has */
+    PartPad pads[PART_PADS];
     PartPrice price;
+    bool conflicts; /* the tile takes more wavefronts than its bytes do */
 } PartExchanged;
 
 /* exchange_find.c: the space, the order of reading, and the values that go through the tile; false: there are none. */
@@ -75,9 +78,16 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
 /* exchange_tile.c. order: the dimensions along which the tile is stored, the fastest first */
 void part_tile_strides(PartExchanged *k, const uint32_t *order, uint32_t n_dims);
 int64_t part_tile_unit(const PartExchanged *k, int side); /* neighbours that a side accesses at once */
+int64_t part_tile_elements(const PartExchanged *k); /* with pads */
 double part_tile_bytes(const PartExchange *x, const PartExchanged *k);
-/* Of a thread, and of a warp. count: enumerate the lanes, else as if there were no conflicts. */
-PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int side, bool count);
+/* Where, without pads, the lanes of a warp are in some of the accesses of a side. */
+enum { PART_SAMPLES = 4 };
+typedef struct {
+    int64_t place[PART_SAMPLES][32];
+} PartTileSample;
+void part_tile_sample(const PartExchanged *k, int side, PartTileSample *sample);
+/* Of a thread, and of a warp. sample: count the wavefronts of its accesses; NULL: as if there were no conflicts. */
+PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int side, const PartTileSample *sample);
 
 /* exchange_layout.c: the cheapest layouts, in `stages`, and the tile; false: a loop is cheaper. */
 bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile);

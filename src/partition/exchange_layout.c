@@ -13,6 +13,7 @@
  */
 #include "partition/exchange.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { DIMS = PART_EXCHANGE_DIMS };
@@ -30,7 +31,6 @@ typedef struct {
     struct { PartExchanged *items; uint32_t n, capacity; } all;
     WbbMap seen;
 } Choosing;
-
 
 static int64_t power_below(int64_t n) /* at most n */
 {
@@ -219,7 +219,7 @@ static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k
 }
 
 /* --- prices ------------------------------------------------------------------------------------------------------- */
-static void price(const Choosing *c, PartExchanged *k, bool count)
+static void price(const Choosing *c, PartExchanged *k, const PartTileSample *sample)
 {
     PartWork work[PART_SIDES];
     const int64_t *sizes[PART_SIDES];
@@ -228,27 +228,69 @@ static void price(const Choosing *c, PartExchanged *k, bool count)
         work[side] = k->side[side].work;
         work[side].orders = (const PartLevel(*)[PART_LEVELS])k->side[side].orders;
         sizes[side] = k->side[side].sizes;
-        tile[side] = part_tile_work(c->x, k, side, count);
+        tile[side] = part_tile_work(c->x, k, side, sample ? &sample[side] : NULL);
     }
     k->price = part_price_exchange(c->r, work, sizes, tile, part_tile_bytes(c->x, k));
+    const double all = tile[PART_TO].wavefronts + tile[PART_FROM].wavefronts;
+    k->conflicts = all * 100 > (tile[PART_TO].least + tile[PART_FROM].least) * 102;
 }
 
-/* The padding with which the accesses of a warp take the fewest wavefronts, of those the one with the lowest price. */
+/* What an SM does for the kernel. */
+static double effort(const PartPrice *p) { return p->term[PART_ISSUE] + p->term[PART_L1]; }
+
+/* Of two that take as long: the one that leaves more to other kernels, without bank conflicts first. */
+static bool is_lighter(const PartExchanged *k, const PartExchanged *other)
+{
+    if (k->conflicts != other->conflicts) return !k->conflicts;
+    return effort(&k->price) < effort(&other->price);
+}
+
+static bool is_tie(const Choosing *c, double us, double other)
+{
+    return us * 1000 <= other * (double)(1000 + c->tie);
+}
+
+static double wavefronts(const Choosing *c, const PartExchanged *k, const PartTileSample *sample)
+{
+    double n = 0;
+    for (int side = 0; side < PART_SIDES; side++) n += part_tile_work(c->x, k, side, &sample[side]).wavefronts;
+    return n;
+}
+
+/* Sets the pad of that number to the one with the fewest wavefronts, of those the smallest; returns them. */
+static double choose_pad(const Choosing *c, PartExchanged *k, uint32_t n, const PartTileSample *sample)
+{
+    const int64_t unit = WBB_MAX(part_tile_unit(k, PART_TO), part_tile_unit(k, PART_FROM));
+    PartPad best = {0};
+    double fewest = wavefronts(c, k, sample);
+    for (uint32_t d = 0; d <= c->n; d++) /* after a power of two, or after rows of the tile */
+        for (int64_t period = d < c->n ? k->stride[d] : unit; period < k->elements; period *= 2)
+            for (int64_t pad = 1; pad <= c->pads && period % unit == 0; pad *= 2) {
+                if (!(c->pads & pad) || (d < c->n && k->tile[d] == 1)) continue;
+                k->pads[n] = (PartPad){.pad = pad * unit, .period = period};
+                if (part_tile_bytes(c->x, k) > (double)c->most_shared) continue;
+                const double with = wavefronts(c, k, sample);
+                const bool smaller = best.pad && pad * unit * best.period < best.pad * period;
+                if (with < fewest || (with == fewest && smaller)) fewest = with, best = k->pads[n];
+            }
+    k->pads[n] = best;
+    return fewest;
+}
+
+/* Pads after pads, as long as they save wavefronts, and of those as many as save time. */
 static void choose_padding(const Choosing *c, PartExchanged *k)
 {
+    PartTileSample *sample = WBB_NEW_N(c->a, PartTileSample, PART_SIDES);
     PartExchanged *best = WBB_NEW(c->a, PartExchanged);
-    const int64_t unit = WBB_MAX(part_tile_unit(k, PART_TO), part_tile_unit(k, PART_FROM));
-    k->pad = 0, k->period = 1;
-    price(c, k, true);
+    for (int side = 0; side < PART_SIDES; side++) part_tile_sample(k, side, &sample[side]);
+    price(c, k, sample);
     *best = *k;
-    for (int64_t period = unit; period < k->elements; period *= 2)
-        for (int64_t pad = 1; pad <= c->pads; pad *= 2) {
-            if (!(c->pads & pad)) continue;
-            k->period = period, k->pad = pad * unit;
-            if (part_tile_bytes(c->x, k) > (double)c->most_shared) continue;
-            price(c, k, true);
-            if (k->price.us < best->price.us) *best = *k;
-        }
+    for (uint32_t n = 0; n < PART_PADS; n++) {
+        choose_pad(c, k, n, sample);
+        if (!k->pads[n].pad) break;
+        price(c, k, sample);
+        if (k->price.us < best->price.us || is_tie(c, k->price.us, best->price.us)) *best = *k;
+    }
     *k = *best;
 }
 
@@ -279,6 +321,14 @@ static int64_t *tile_of_runs(const Choosing *c, const PartWish *w, int64_t *tile
     return tile;
 }
 
+/* Neighbours in the tile of a vector along the run, where both orders have the same fastest dimensions: a divisor. */
+static int64_t common_neighbours(const Choosing *c, int64_t vector)
+{
+    int64_t n = 1;
+    for (uint32_t k = 0; k < c->x->common; k++) n *= c->size[c->order[PART_FROM][k]];
+    return c->x->common ? WBB_MIN(n & -n, vector) : 1;
+}
+
 /* Prices what a wish amounts to, if it is legal and new. */
 static void consider(Choosing *c, const PartWish *w)
 {
@@ -304,30 +354,44 @@ static void consider(Choosing *c, const PartWish *w)
             if (w->vector[side] || k->wish.vector[side] == 1) return;
             k->wish.vector[side] /= 2; /* lanes need elements, too */
         }
+    if (with == PART_NO_DIM) k->wish.neighbours = common_neighbours(c, k->wish.vector[other]);
     const uint64_t hash = wbb_hash(k->side[PART_FROM].sizes, sizeof k->side[PART_FROM].sizes,
                                    wbb_hash(k->side[PART_TO].sizes, sizeof k->side[PART_TO].sizes, w->read_units));
     WbbEntry *e = wbb_map_put(&c->seen, hash);
     if (e->value) return;
     e->value = 1;
     part_tile_strides(k, c->order[units], c->n);
-    k->period = 1;
+    if (!w->neighbours && with != PART_NO_DIM && k->aligned[other] < k->wish.neighbours) { /* no use of so many */
+        PartWish fewer = *w;
+        fewer.neighbours = k->aligned[other];
+        consider(c, &fewer);
+    }
     if (part_tile_bytes(c->x, k) > (double)c->most_tile) return;
-    price(c, k, false);
+    price(c, k, NULL);
     WBB_PUSH(c->a, &c->all, *k);
 }
 
-/* The numbers of the cheapest candidates, the cheapest first; returns how many there are. */
+/* The numbers of the cheapest candidates, then of those about as cheap that have the least effort; returns how many
+ * there are. */
 static uint32_t cheapest(const Choosing *c, uint32_t *best)
 {
-    uint32_t found = 0;
-    for (uint32_t k = 0; k < c->all.n; k++) {
-        uint32_t at = found;
-        while (at > 0 && c->all.items[k].price.us < c->all.items[best[at - 1]].price.us) at--;
-        if (at == c->beam) continue;
-        found = WBB_MIN(found + 1, (uint32_t)c->beam);
-        memmove(best + at + 1, best + at, (found - 1 - at) * sizeof *best);
-        best[at] = k;
-    }
+    uint32_t found = 0, first = 0;
+    for (int by_effort = 0; by_effort < 2; by_effort++, first = found)
+        for (uint32_t k = 0; k < c->all.n; k++) {
+            const PartExchanged *x = &c->all.items[k];
+            uint32_t at = found;
+            bool met = false;
+            for (uint32_t j = 0; j < first; j++) met = met || best[j] == k;
+            if (met || (by_effort && !is_tie(c, x->price.us, c->all.items[best[0]].price.us))) continue;
+            for (; at > first; at--) {
+                const PartExchanged *o = &c->all.items[best[at - 1]];
+                if (by_effort ? !is_lighter(x, o) : x->price.us >= o->price.us) break;
+            }
+            if (at == first + c->beam) continue;
+            found = WBB_MIN(found + 1, first + (uint32_t)c->beam);
+            memmove(best + at + 1, best + at, (found - 1 - at) * sizeof *best);
+            best[at] = k;
+        }
     return found;
 }
 
@@ -340,18 +404,24 @@ static void try_runs(Choosing *c)
                     if (!(c->runs & read) || !(c->runs & stored) || !(c->warps & warps)) continue;
                     PartWish w = {.run = {read, stored}, .other = 1, .warps = warps, .read_units = units};
                     consider(c, &w);
+                    if (c->x->bits < 32) { /* of narrower elements also a word */
+                        PartWish word = w;
+                        word.vector[PART_TO] = word.vector[PART_FROM] = part_power_below(32 / (int64_t)c->x->bits);
+                        consider(c, &word);
+                    }
                     for (w.other = 2; c->x->other != PART_NO_DIM && w.other <= c->runs; w.other *= 2)
                         if (c->runs & w.other) consider(c, &w);
                 }
 }
 
-/* Narrower vectors and fewer neighbours than the widest. */
+/* Other vectors and fewer neighbours: narrower ones than the widest, and wider ones than a word. */
 static void try_vectors(Choosing *c, const uint32_t *best, uint32_t n)
 {
+    const int64_t wider = c->x->bits < 32 ? 2 : 1;
     for (uint32_t k = 0; k < n; k++) {
         const PartWish base = c->all.items[best[k]].wish;
-        for (int64_t v = base.vector[PART_TO]; v >= 1 && 4 * v >= base.vector[PART_TO]; v /= 2)
-            for (int64_t w = base.vector[PART_FROM]; w >= 1 && 4 * w >= base.vector[PART_FROM]; w /= 2)
+        for (int64_t v = wider * base.vector[PART_TO]; v >= 1 && 4 * v >= base.vector[PART_TO]; v /= 2)
+            for (int64_t w = wider * base.vector[PART_FROM]; w >= 1 && 4 * w >= base.vector[PART_FROM]; w /= 2)
                 for (int64_t m = base.neighbours; m >= 1 && 4 * m >= base.neighbours; m /= 2) {
                     PartWish x = base;
                     x.vector[PART_TO] = v, x.vector[PART_FROM] = w, x.neighbours = m;
@@ -447,6 +517,13 @@ static const char *reason(const Choosing *c, const PartExchanged *k, const PartP
                       loop->us, part_term_name[of[1]], loop->term[of[1]]);
 }
 
+/* Than a loop; about as cheap, but with less effort, counts. */
+static bool is_cheaper(const Choosing *c, const PartPrice *p, const PartPrice *loop)
+{
+    if (is_tie(c, p->us, loop->us) && is_tie(c, loop->us, p->us)) return effort(p) < effort(loop);
+    return p->us < loop->us;
+}
+
 static Choosing choosing(const PartExchange *x)
 {
     Choosing c = {.x = x, .a = x->a, .r = part_rates(x->a, x->t), .n = x->space->rank, .size = x->space->dims,
@@ -456,7 +533,7 @@ static Choosing choosing(const PartExchange *x)
                   .most_shared = tg_tune(x->t, "layout.max_shared", 0)->value,
                   .most_tile = tg_tune(x->t, "exchange.max_tile", 0)->value,
                   .pads = tg_tune(x->t, "exchange.pads", 0)->value, .beam = tg_tune(x->t, "layout.beam", 0)->value,
-                  .tie = tg_tune(x->t, "layout.tie", 0)->value, .seen = {.arena = x->a}};
+                  .tie = tg_tune(x->t, "exchange.tie", 0)->value, .seen = {.arena = x->a}};
     for (uint32_t k = 0; k < c.n; k++) c.order[PART_TO][k] = x->read[k], c.order[PART_FROM][k] = c.n - 1 - k;
     return c;
 }
@@ -464,26 +541,30 @@ static Choosing choosing(const PartExchange *x)
 bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile)
 {
     Choosing c = choosing(x);
-    uint32_t *best = WBB_NEW_N(x->a, uint32_t, (size_t)c.beam + 1);
+    uint32_t *best = WBB_NEW_N(x->a, uint32_t, 2 * (size_t)c.beam + 2);
     try_runs(&c);
     try_vectors(&c, best, cheapest(&c, best));
     const uint32_t n = cheapest(&c, best);
     if (!n) return false;
+    double us = INFINITY;
+    for (uint32_t j = 0; j < n; j++) {
+        choose_padding(&c, &c.all.items[best[j]]);
+        us = WBB_MIN(us, c.all.items[best[j]].price.us);
+    }
     PartExchanged *k = NULL;
     for (uint32_t j = 0; j < n; j++) {
         PartExchanged *other = &c.all.items[best[j]];
-        choose_padding(&c, other);
-        if (!k || other->price.us < k->price.us) k = other;
+        if (is_tie(&c, other->price.us, us) && (!k || is_lighter(other, k))) k = other;
     }
     if (x->below > 0 && k->price.us * 1000 >= x->below * (double)(1000 - c.tie)) return false;
     const PartPrice of_loop = price_of_loop(&c, loop);
-    if (!x->always && k->price.us * 1000 >= of_loop.us * (double)(1000 - c.tie)) return false;
+    if (!x->always && !is_cheaper(&c, &k->price, &of_loop)) return false;
     for (int side = 0; side < PART_SIDES; side++) {
         stages[side].space = k->side[side].groups, stages[side].n_space = k->side[side].n;
         stages[side].layout = layout_of(x->a, &k->side[side]);
     }
-    tile->stride = k->stride, tile->period = k->period, tile->pad = k->pad;
-    tile->elements = k->elements + (k->pad ? part_up(k->elements, k->period) * k->pad : 0);
+    tile->stride = k->stride, tile->elements = part_tile_elements(k);
+    memcpy(tile->pads, k->pads, sizeof tile->pads);
     tile->why = reason(&c, k, &of_loop);
     return true;
 }

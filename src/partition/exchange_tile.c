@@ -9,7 +9,6 @@
 
 enum { WORD = 4, BANKS = 32 };
 
-
 /* Positions of a dimension that threads of a side have in a tile: all of it, or more. */
 static int64_t covered(const PartSide *s, const int64_t *tile, uint32_t d)
 {
@@ -23,24 +22,24 @@ static int64_t covered(const PartSide *s, const int64_t *tile, uint32_t d)
     return tile[d]; /* it is whole, within a run */
 }
 
-void part_tile_strides(PartExchanged *k, const uint32_t *order, uint32_t n_dims)
-{
-    k->elements = 1;
-    for (uint32_t n = 0; n < n_dims; n++) {
-        k->stride[order[n]] = k->elements;
-        k->elements *= covered(&k->side[PART_TO], k->tile, order[n]);
-    }
-}
-
 int64_t part_tile_unit(const PartExchanged *k, int side)
 {
     return (side == PART_TO) == k->wish.read_units ? k->wish.vector[side] : k->wish.neighbours;
 }
 
-static int64_t width_of(const PartExchange *x, const PartExchanged *k, int side)
+/* Of a value's elements in a tile: the real and the imaginary parts of complex ones have a tile each. */
+static int64_t bytes_of(const PartExchange *x, uint32_t value, uint32_t *tiles)
 {
-    const int64_t most = WBB_MAX(128 / WBB_MAX(x->bits / x->n_values, 8), 1);
-    return WBB_MIN(part_tile_unit(k, side), most);
+    const PartValue v = x->values[value].value;
+    const ScType t = part_shape(v.i, v.part)->type;
+    *tiles = t == SC_C64 || t == SC_C128 ? 2 : 1;
+    return part_up(sc_type_info[t].bits, 8) / *tiles;
+}
+
+/* Elements of that size in one access of a side. */
+static int64_t width_of(const PartExchanged *k, int side, int64_t bytes)
+{
+    return WBB_MIN(k->aligned[side], WBB_MAX(16 / bytes, 1));
 }
 
 /* A thread's digits: of lane, warp, register and vector. */
@@ -73,32 +72,6 @@ static int64_t place_of(const PartExchanged *k, int side, const Thread *t)
     return place;
 }
 
-/* Wavefronts of one access: of the lanes that are served at once, as many as a bank has different words. */
-static uint32_t wavefronts_of(const PartExchanged *k, int side, Thread t, int64_t width, int64_t bytes)
-{
-    const int64_t size = width * bytes;
-    const uint32_t together = size <= 4 ? 32 : size == 8 ? 16 : 8;
-    uint32_t all = 0;
-    for (uint32_t first = 0; first < 32; first += together) {
-        int64_t words[BANKS * 4];
-        uint32_t n = 0, in_bank[BANKS] = {0}, most = 0;
-        for (t.lane = first; t.lane < first + together; t.lane++) {
-            int64_t at = place_of(k, side, &t);
-            if (k->pad) at += at / k->period * k->pad;
-            for (int64_t w = at * bytes / WORD; w <= (at * bytes + size - 1) / WORD; w++) {
-                uint32_t j = 0;
-                while (j < n && words[j] != w) j++;
-                if (j < n || n == WBB_LEN(words)) continue;
-                words[n++] = w;
-                const uint32_t here = ++in_bank[w % BANKS];
-                most = WBB_MAX(most, here);
-            }
-        }
-        all += most;
-    }
-    return all;
-}
-
 /* What the place gains by one step in the vector, or else the register, of a group. */
 static int64_t place_step(const PartExchanged *k, int side, uint32_t g)
 {
@@ -109,33 +82,129 @@ static int64_t place_step(const PartExchanged *k, int side, uint32_t g)
     return place_of(k, side, &t);
 }
 
-/* Of all accesses of a warp to one value's tile; of the accesses the first and the last are counted, of the first warp
- * and the last. */
-PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int side, bool count)
+/* What places where accesses of a side begin are a multiple of, at most their neighbours: 1 of 3 * d2 + d1, d1:
+ * register 2, lane 2. */
+static int64_t aligned(const PartExchanged *k, int side)
+{
+    int64_t all = part_tile_unit(k, side);
+    Thread t = {0};
+    for (t.lane = 1; t.lane < 32; t.lane *= 2) all |= place_of(k, side, &t);
+    t.lane = 0;
+    for (t.warp = 1; t.warp < k->wish.warps; t.warp *= 2) all |= place_of(k, side, &t);
+    t.warp = 0;
+    for (uint32_t g = 0; g < k->side[side].n; g++) {
+        const int64_t *sizes = k->side[side].sizes + (size_t)g * PART_LEVELS;
+        const int64_t first = place_step(k, side, g) == 1 ? part_tile_unit(k, side) : 1;
+        for (t.at[g] = first; t.at[g] < sizes[PART_VECTOR] * sizes[PART_REGISTER]; t.at[g] *= 2)
+            all |= place_of(k, side, &t);
+        t.at[g] = 0;
+    }
+    return all & -all;
+}
+
+void part_tile_strides(PartExchanged *k, const uint32_t *order, uint32_t n_dims)
+{
+    k->elements = 1;
+    for (uint32_t n = 0; n < n_dims; n++) {
+        k->stride[order[n]] = k->elements;
+        k->elements *= covered(&k->side[PART_TO], k->tile, order[n]);
+    }
+    for (int side = 0; side < PART_SIDES; side++) k->aligned[side] = aligned(k, side);
+}
+
+/* The first access of the first warp, the last of the last, and some between. */
+void part_tile_sample(const PartExchanged *k, int side, PartTileSample *sample)
 {
     const PartSide *s = &k->side[side];
-    const int64_t width = width_of(x, k, side), bytes = WBB_MAX(x->bits / x->n_values, 8) / 8;
-    Thread first = {0}, last = {.warp = k->wish.warps - 1};
-    double elements = 1;
-    for (uint32_t g = 0; g < s->n; g++) {
-        const int64_t n = s->sizes[g * PART_LEVELS + PART_VECTOR] * s->sizes[g * PART_LEVELS + PART_REGISTER];
-        elements *= (double)n;
-        last.at[g] = n - 1;
+    const int64_t unit = part_tile_unit(k, side), last = PART_SAMPLES - 1;
+    for (int64_t n = 0; n <= last; n++) {
+        Thread t = {.warp = (k->wish.warps - 1) * n / last};
+        for (uint32_t g = 0; g < s->n; g++) {
+            const int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS;
+            t.at[g] = (sizes[PART_VECTOR] * sizes[PART_REGISTER] - 1) * n / last;
+            if (place_step(k, side, g) == 1) t.at[g] -= t.at[g] % unit; /* the first of its neighbours */
+        }
+        for (t.lane = 0; t.lane < 32; t.lane++) sample->place[n][t.lane] = place_of(k, side, &t);
     }
-    const double accesses = elements / (double)width * x->n_values, ideal = (double)part_up(32 * width * bytes, 128);
-    PartTileWork w = {accesses, accesses * ideal};
-    if (!count) return w;
-    for (uint32_t g = 0; g < s->n; g++) /* the first of its neighbours */
-        if (place_step(k, side, g) == 1) last.at[g] -= last.at[g] % width;
-    const uint32_t both = wavefronts_of(k, side, first, width, bytes) + wavefronts_of(k, side, last, width, bytes);
-    const double each = both / 2.0;
-    w.wavefronts = accesses * WBB_MAX(each, ideal);
+}
+
+static int64_t padded(const PartExchanged *k, int64_t place)
+{
+    int64_t all = place;
+    for (uint32_t n = 0; n < PART_PADS && k->pads[n].pad; n++) all += place / k->pads[n].period * k->pads[n].pad;
+    return all;
+}
+
+/* Wavefronts of one access of so many bytes a lane: of the lanes that are served at once, as many as a bank has
+ * different words. */
+static uint32_t wavefronts_of(const PartExchanged *k, const int64_t *place, int64_t size, int64_t bytes)
+{
+    const uint32_t together = size <= 4 ? 32 : size == 8 ? 16 : 8, words_each = (uint32_t)part_up(size, WORD);
+    uint32_t all = 0;
+    for (uint32_t first = 0; first < 32; first += together) {
+        int64_t words[BANKS][BANKS];
+        uint32_t in_bank[BANKS] = {0}, most = 0;
+        for (uint32_t lane = first; lane < first + together; lane++) {
+            const int64_t word = padded(k, place[lane]) * bytes / WORD;
+            for (int64_t w = word; w < word + words_each; w++) {
+                const uint32_t bank = (uint32_t)(w % BANKS);
+                uint32_t j = 0;
+                while (j < in_bank[bank] && words[bank][j] != w) j++;
+                if (j == in_bank[bank]) words[bank][in_bank[bank]++] = w;
+                most = WBB_MAX(most, in_bank[bank]);
+            }
+        }
+        all += most;
+    }
+    return all;
+}
+
+/* Of an access, whatever the pads: they are multiples of the wider side's accesses, the units, so words have their
+ * number in a unit, and those that have the same one share a part of the banks. */
+static double fewest_of(const PartExchanged *k, int side, int64_t width, int64_t bytes)
+{
+    const int64_t size = width * bytes, ideal = part_up(32 * size, 128), together = size <= 4 ? 32 : 128 / size;
+    const int64_t unit = WBB_MAX(part_tile_unit(k, PART_TO), part_tile_unit(k, PART_FROM)) * bytes / WORD;
+    int64_t words[BANKS], n = 0, most = 0;
+    uint8_t met[BANKS] = {0};
+    if (unit <= WBB_MAX(size / WORD, 1) || unit > BANKS) return (double)ideal;
+    Thread t = {0};
+    for (t.lane = 0; t.lane < together; t.lane++) {
+        const int64_t word = place_of(k, side, &t) * bytes / WORD;
+        int64_t j = n;
+        while (j > 0 && words[j - 1] != word) j--;
+        if (j > 0) continue;
+        words[n++] = word;
+        most = WBB_MAX(most, ++met[word % unit]);
+    }
+    return (double)(32 / together * part_up(most, BANKS / unit));
+}
+
+/* Of all accesses of a warp to the tiles of all values. */
+PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int side, const PartTileSample *sample)
+{
+    const PartSide *s = &k->side[side];
+    PartTileWork w = {0};
+    double elements = 1;
+    for (uint32_t g = 0; g < s->n; g++)
+        elements *= (double)(s->sizes[g * PART_LEVELS + PART_VECTOR] * s->sizes[g * PART_LEVELS + PART_REGISTER]);
+    for (uint32_t n = 0; n < x->n_values; n++) {
+        uint32_t tiles;
+        const int64_t bytes = bytes_of(x, n, &tiles), width = width_of(k, side, bytes), size = width * bytes;
+        const double accesses = elements / (double)width * tiles, ideal = fewest_of(k, side, width, bytes);
+        double each = 0;
+        for (uint32_t j = 0; sample && j < PART_SAMPLES; j++)
+            each += wavefronts_of(k, sample->place[j], size, bytes) / (double)PART_SAMPLES;
+        w.accesses += accesses;
+        w.least += accesses * (double)(32 * size) / 128;
+        w.wavefronts += accesses * WBB_MAX(each, ideal);
+    }
     return w;
 }
 
+int64_t part_tile_elements(const PartExchanged *k) { return padded(k, k->elements - 1) + 1; }
+
 double part_tile_bytes(const PartExchange *x, const PartExchanged *k)
 {
-    const int64_t padding = k->pad ? part_up(k->elements, k->period) * k->pad : 0;
-    return (double)((k->elements + padding) * (x->bits / 8));
+    return (double)(part_tile_elements(k) * (x->bits / 8));
 }
-

@@ -252,13 +252,20 @@ typedef struct {
     PartValue value;
 } PartCarried;
 
+/* So many elements are left out after each `period` of a tile, a multiple of what is accessed at once. */
+typedef struct {
+    int64_t pad, period; /* pad 0: none */
+} PartPad;
+enum { PART_PADS = 2 };
+
 /* Elements of a block between two stages. An element at local position p of the space, from the first of the block on,
- * has number l = sum of stride[d] * p[d], and is at l + pad * (l / period), so that the lanes of a warp use all banks
- * of shared memory in both stages. */
+ * has number l = sum of stride[d] * p[d], and is at l + the sum of pad * (l / period) over the pads, so that the lanes
+ * of a warp use all banks of shared memory in both stages. */
 typedef struct {
     const HloShape *space; /* dimensions of the outputs' elements in the order of memory, finer than their own */
     int64_t *stride;       /* [rank of space] */
-    int64_t elements, period, pad; /* elements: all, with those of padding; pad 0: there is none */
+    int64_t elements;      /* all, with those of padding */
+    PartPad pads[PART_PADS];
     PartCarried *values;   /* each has a tile */
     uint32_t n_values;
     const char *why;       /* its price, and that of a loop */

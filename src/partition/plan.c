@@ -9,7 +9,6 @@
 #include <string.h>
 
 /* buffers ----------------------------------------------------------------------------------------------------- */
-
 typedef struct {
     PartPlan *p;
     WbbMap taken; /* names of the buffers so far, in their order */
@@ -540,7 +539,8 @@ static void print_exchange(WbbBuf *out, RwCx *rw, const PartRange *r)
     before = "  tile ";
     for (uint32_t d = 0; d < tile->space->rank; d++, before = " + ")
         wbb_putf(out, "%s%lld * d%u", before, (long long)tile->stride[d], d);
-    if (tile->pad) wbb_putf(out, ", %lld more after every %lld", (long long)tile->pad, (long long)tile->period);
+    for (uint32_t k = 0; k < PART_PADS && tile->pads[k].pad; k++)
+        wbb_putf(out, ", %lld more after every %lld", (long long)tile->pads[k].pad, (long long)tile->pads[k].period);
     wbb_putf(out, ": %lld elements", (long long)tile->elements);
     for (uint32_t k = 0; k < tile->n_values; k++) wbb_putf(out, ", %%%s", tile->values[k].value.i->name);
     wbb_putf(out, "\n  exchange: %s\n", tile->why);

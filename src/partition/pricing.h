@@ -144,6 +144,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
 typedef struct {
     double accesses;   /* of a thread */
     double wavefronts; /* of a warp */
+    double least;      /* that its bytes take */
 } PartTileWork;
 /* Two stages of the same blocks and threads, with a barrier between them. shared: bytes of a block. */
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
