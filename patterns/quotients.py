@@ -68,10 +68,11 @@ def unless(good):
 
 
 def refined():
-    """r nearest to 1 / b, or nearly: 1 / b (1 - e) (1 + e + e^2) is off by e^3, but e + e^2 has 25 bits where e is 2^-24, so 2^-24 e is added."""
+    """r nearest to 1 / b, or nearly: 1 / b (1 - e) (1 + e + e^2) is off by e^3. e^2 is below 2^-46, so a constant stands for it, which also moves r off
+    the tie of 2^k / (2 - 2^-23)."""
     r = rcpz.f32(b)
     e = fma.f32(neg.f32(b), r, 1.0)
-    return fma.f32(r, fma.f32(e, add.f32(e, 2.0**-24), e), r)
+    return fma.f32(r, add.f32(e, 2.0**-46), r)
 
 
 def quick_quotient():
@@ -83,21 +84,41 @@ def quick_quotient():
     return all_of(unless(ge.f32(min.f32(abs.f32(a), abs.f32(q)), SMALL)), ne.u32(zero, 0)), q
 
 
+def quick_quotient_of_zeros():
+    """The same where -0 goes the quick way, too, at one operation more: the sign of q, which q' has where it is not 0."""
+    r = refined()
+    q = mul.f32(a, r)
+    more = fma.f32(r, fma.f32(neg.f32(b), q, a), q)
+    zero = band.u32(bor.u32(bits.u32.f32(a), bits.u32.f32(more)), 0x7fffffff)
+    signed = bor.u32(band.u32(bits.u32.f32(more), 0x7fffffff), band.u32(bits.u32.f32(q), 0x80000000))
+    return all_of(unless(ge.f32(min.f32(abs.f32(a), abs.f32(more)), SMALL)), ne.u32(zero, 0)), bits.f32.u32(signed)
+
+
 def quick_reciprocal():
     r = refined()
     q = fma.f32(r, fma.f32(neg.f32(b), r, 1.0), r)
     return unless(ge.f32(abs.f32(q), 2.0**-126)), q
 
 
-def quick_root():
-    """s = x r and h = r / 2, both made more accurate by 1/2 - s h; s' = s + h (x - s s). bad: nan, zero, negative, infinite, or out of range. r is
-    -inf where x is a subnormal below 0: h has its magnitude, so that e is -inf and s nan."""
-    r = rsqrtz.f32(a)
+def rooted(r):
+    """sqrt(a) of r = 1 / sqrt(a), or nearly: s = a r and h = r / 2, both made more accurate by 1/2 - s h; s' = s + h (a - s s). r is -inf where a is a
+    subnormal below 0: h has its magnitude, so that e is -inf and s nan."""
     s, h = mul.f32(a, r), mul.f32(abs.f32(r), 0.5)
     e = fma.f32(neg.f32(s), h, 0.5)
     s, h = fma.f32(s, e, s), fma.f32(h, e, h)
-    s = fma.f32(h, fma.f32(neg.f32(s), s, a), s)
+    return fma.f32(h, fma.f32(neg.f32(s), s, a), s)
+
+
+def quick_root():
+    """bad: nan, zero, negative, infinite, or out of range."""
+    s = rooted(rsqrtz.f32(a))
     return unless(ge.f32(s, 2.0**-50)), s
+
+
+def quick_root_of_zeros():
+    """The same where 0 goes the quick way, too, at three operations more: 2^-126 changes no number that is not bad."""
+    s = rooted(rsqrtz.f32(add.f32(a, 2.0**-126)))
+    return all_of(unless(ge.f32(s, 2.0**-50)), unless(eq.f32(a, 0.0))), s
 
 
 def quick_half():
@@ -105,7 +126,7 @@ def quick_half():
     x = cvt.f32.bf16(a)
     q = mul.f32(x, rcpz.f32(cvt.f32.bf16(b)))
     size = fma.f32(q, 0.0, abs.f32(q))                                          # nan of infinity
-    zero = bor.u32(bits.u32.f32(x), band.u32(bits.u32.f32(size), 0x7f800000))
+    zero = band.u32(bor.u32(bits.u32.f32(x), bits.u32.f32(size)), 0x7fffffff)   # 0: x is 0, of any sign, and size is no nan
     return all_of(unless(ge.f32(size, 2.0**-125)), ne.u32(zero, 0)), q
 
 
@@ -132,14 +153,19 @@ HALVES = [
     rewrite(div.bf16(1.0, b),                cvt.bf16.f32(half_reciprocal()),                                                           when=~approx),
     rewrite(div.bf16(a, b),                  cvt.bf16.f32(rarely(quick_half(), cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False)))), when=~approx),
 ]
-# For machines with instructions for a minimum that keeps nan, and bf16. Issue slots of a lane, of 16 that share a branch: 11, 6, 9; 6 for each further
-# quotient by the same divisor
-QUICK = HALVES + [
+RECIPROCAL = [
     rewrite(div.f32(1.0, b),                 rarely(quick_reciprocal(), cvt.f32.f64(reciprocal(cvt.f64.f32(b)))),                       when=~approx),
+]
+# For machines with instructions for a minimum that keeps nan, and bf16, whose f64 is slow: one -0 in a warp, as masked gradients have, or one 0 under a root
+# would take it the long way, some 600 clocks
+QUICK = HALVES + RECIPROCAL + [
+    rewrite(div.f32(a, b),                   rarely(quick_quotient_of_zeros(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))), when=~approx),
+    rewrite(sqrt.f32(a),                     rarely(quick_root_of_zeros(), cvt.f32.f64(root(cvt.f64.f32(a)))),                          when=~approx),
+]
+# For such machines with f64 at half the speed of f32. Issue slots of a lane, of 16 that share a branch: 10, 5, 9; 6 for each further quotient by the same
+# divisor. A length takes 17 instructions, libdevice's 51
+VIA_F64 = HALVES + RECIPROCAL + [
     rewrite(div.f32(a, b),                   rarely(quick_quotient(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))),     when=~approx),
     rewrite(sqrt.f32(a),                     rarely(quick_root(), cvt.f32.f64(root(cvt.f64.f32(a)))),                                   when=~approx),
-]
-# For machines with f64 at half the speed of f32. A length takes 17 instructions, libdevice's 51
-VIA_F64 = QUICK + [
     rewrite(hypot.f32(a, b),                 length()),
 ]

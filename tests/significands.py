@@ -48,7 +48,7 @@ def ways() -> List[Way]:
             kind = "ROOT" if name == "sqrt" else "RECIPROCAL" if one else "QUOTIENT"
             key = (kind, str(right.args[0]), str(right.args[2]))
             before = found[key].targets + " " if key in found else ""
-            zeros = (kind == "QUOTIENT" and "select" in str(right.args[2])) or (kind == "ROOT" and "add.f32" in str(first_estimate(right.args[2])))
+            zeros = (kind == "QUOTIENT" and "bits" in str(right.args[2])) or (kind == "ROOT" and "add.f32" in str(first_estimate(right.args[2])))
             found[key] = Way(kind, right.args[0], right.args[2], before + target, zeros)
     return list(found.values())
 

@@ -189,8 +189,8 @@ next to a tie, were tried. ptxas's own five steps are wrong for 2^k / (2 - 2^-23
 **A root in 1.7 times XLA's issue slots** (6.8 of 4) was not found: ptxas's own steps of sqrt.rn are wrong for two significands if the estimate is at some
 values that the manual allows, and the shortest steps found right are 8 operations besides the test, 9.2 slots on sm_90.
 
-**Left, seen.** A zero under a root and a dividend of -0 take the long way; where f64 is slow (sm_86, sm_89, sm_120) that takes a warp three to four times
-as long as the subroutine of ptxas.
+**Zeros.** Where f64 is slow (sm_86, sm_89, sm_120), one lane on the long way takes a warp some 600 clocks, so a dividend of -0 (as masked gradients have)
+and a zero under a root take the quick way there: one operation more for a quotient, two for a root. Elsewhere they take the long way.
 
 **sine, cosine, tangent of f32 where f64 is slow.** The reduced argument of 64 bits was converted to f32 with three conversions of 64 bits, and each
 takes 64 clocks there. Its magnitude in two integers of 32 bits costs 7 instructions more and 16 clocks or none instead of 192: the kernel of a sine takes
