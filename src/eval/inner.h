@@ -245,8 +245,8 @@ int ev_digits(double x);
 
 /* order.c: the documented order of one reduction: terms one after the other .. */
 typedef struct {
-    bool fused;  /* products are added by fused multiply-adds .. */
-    ScType type; /* .. of this type */
+    bool fused;     /* products are added by fused multiply-adds .. */
+    ScType type;    /* .. of this type */
     bool from_last; /* suffixes: window_scan.c */
 } EvSerial;
 const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order, or a tree */
@@ -368,6 +368,7 @@ bool ev_cumulative(const HloInstruction *i, EvCumulative *c); /* false: these ar
 /* Terms of the result number `step` of the order in which results follow each other. */
 int64_t ev_cumulative_terms(const EvCumulative *c, int64_t step, bool prefixes);
 void *ev_window_scan(Ev *e, EvTask *t, const EvCumulative *c, bool prefixes);
+
 /* window.c: positions of the elements of a window */
 typedef struct {
     uint32_t n;                /* window dimensions */

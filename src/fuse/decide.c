@@ -77,13 +77,6 @@ static bool is_cheap(const HloInstruction *i)
     }
 }
 
-static bool row_major(const HloShape *s)
-{
-    for (uint32_t k = 0; k < s->rank; k++)
-        if (s->minor_to_major[k] != s->rank - 1 - k) return false;
-    return true;
-}
-
 bool fuse_is_small_constant(const HloInstruction *i)
 {
     return i->opcode == HLO_CONSTANT && i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
@@ -92,7 +85,7 @@ bool fuse_is_small_constant(const HloInstruction *i)
 bool fuse_is_view(const HloInstruction *i)
 {
     if (i->opcode == HLO_BITCAST) return true;
-    return i->opcode == HLO_RESHAPE && row_major(i->shape) && row_major(i->operands[0]->shape);
+    return i->opcode == HLO_RESHAPE && hlo_is_row_major(i->shape) && hlo_is_row_major(i->operands[0]->shape);
 }
 
 /* How an instruction's value is used. */

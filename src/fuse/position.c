@@ -165,13 +165,6 @@ void fuse_part(FuseAtoms *s, const FuseJoin *undo)
 }
 
 /* --- operands ----------------------------------------------------------------------------------------------------- */
-static bool row_major(const HloShape *s)
-{
-    for (uint32_t k = 0; k < s->rank; k++)
-        if (s->minor_to_major[k] != s->rank - 1 - k) return false;
-    return true;
-}
-
 static double elements(const HloShape *s) { return s->type == SC_TUPLE ? 1 : (double)hlo_elements(s); }
 
 bool fuse_scans(const HloInstruction *i, uint32_t d)
@@ -247,7 +240,8 @@ FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, cons
     if (!at->known) return other;
     switch (i->opcode) {
     case HLO_RESHAPE: return p;
-    case HLO_BITCAST: return row_major(i->shape) && row_major(x) && elements(x) == elements(i->shape) ? p : other;
+    case HLO_BITCAST:
+        return hlo_is_row_major(i->shape) && hlo_is_row_major(x) && elements(x) == elements(i->shape) ? p : other;
     case HLO_BITCAST_CONVERT: return elements(x) == elements(i->shape) ? p : other;
     case HLO_GET_TUPLE_ELEMENT: case HLO_WHILE: return p;
     case HLO_REDUCE: return k < i->n_operands / 2 && elements(x) == elements(i->shape) ? p : other;

@@ -187,6 +187,7 @@ bool hlo_is_operation(const HloComputation *c);
 void hlo_decline_features(WbbCx *cx, const HloModule *m);
 
 /* shape.c */
+bool hlo_is_row_major(const HloShape *s);  /* an array: its last dimension is contiguous, then the one before, .. */
 int64_t hlo_elements(const HloShape *s); /* product of dims; 1 for a scalar; no overflow for shapes that were parsed */
 bool hlo_same_dims(const HloShape *x, const HloShape *y);
 /* same types and dims, in tuples of all elements; layouts may differ */

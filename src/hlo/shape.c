@@ -53,6 +53,13 @@ ScType hlo_type_named(const char *name, size_t n)
     return strlen(hlo) == n && memcmp(hlo, name, n) == 0 ? t : SC_NONE; /* the fusion IR may have another name */
 }
 
+bool hlo_is_row_major(const HloShape *s)
+{
+    for (uint32_t k = 0; k < s->rank; k++)
+        if (s->minor_to_major[k] != s->rank - 1 - k) return false;
+    return true;
+}
+
 int64_t hlo_elements(const HloShape *s)
 {
     int64_t n = 1;

@@ -53,13 +53,6 @@ static bool is_literal(const HloInstruction *i)
     return i->opcode == HLO_CONSTANT && i->literal && sc_is_int(i->shape->type) && hlo_elements(i->shape) > 0;
 }
 
-static bool in_order(const HloShape *s)
-{
-    for (uint32_t d = 0; d < s->rank; d++)
-        if (s->minor_to_major[d] != s->rank - 1u - d) return false;
-    return true;
-}
-
 /* A view that adds or leaves out dimensions of one element. */
 static bool reshaped(const HloShape *from, const HloShape *to, const Affine *x, Affine *r)
 {
@@ -121,7 +114,7 @@ static bool moved(const HloInstruction *i, uint32_t depth, Affine *r)
     const HloShape *from = i->operands[0]->shape;
     if (!affine_of(i->operands[0], depth, &x)) return false;
     if (i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST) {
-        const bool same = i->opcode == HLO_RESHAPE || (in_order(from) && in_order(i->shape));
+        const bool same = i->opcode == HLO_RESHAPE || (hlo_is_row_major(from) && hlo_is_row_major(i->shape));
         return same && from->type == i->shape->type && reshaped(from, i->shape, &x, r);
     }
     r->a = x.a;

@@ -46,15 +46,10 @@ static void put_step(RulesCall *c, const PipeResult *r, const RwEvent *e)
 /* With --rule: the steps of the rules that are named, or those that are named themselves. */
 static bool is_wanted(WbbArena *a, const RwEvent *e, const Words *rules)
 {
-    bool by_step = false, yes = false;
-    for (uint32_t i = 0; i < rules->n; i++)
-        if (e->step) by_step |= rw_step_is(e->step, rules->items[i]);
-    for (uint32_t i = 0; i < rules->n && !by_step; i++) {
-        const char *own = rw_rule_name(a, e->tables, e->rule), *slash = strchr(own, '/');
-        const size_t n = strlen(rules->items[i]);
-        yes |= !strncmp(own, rules->items[i], n) || (slash && !strncmp(slash + 1, rules->items[i], n));
-    }
-    return by_step || yes || !rules->n;
+    bool wanted = !rules->n;
+    for (uint32_t i = 0; i < rules->n && !wanted; i++)
+        wanted = rw_step_is(e->step, rules->items[i]) || rw_rule_is_named(a, e->tables, e->rule, rules->items[i]);
+    return wanted;
 }
 
 static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)

@@ -52,7 +52,6 @@ typedef struct {
     uint32_t min_run; /* bytes that lanes read side by side at least; 0: any */
 } Choosing;
 
-
 static bool is_power(int64_t n) { return !(n & (n - 1)); }
 
 /* --- one candidate ------------------------------------------------------------------------------------------------ */

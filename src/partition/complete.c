@@ -8,7 +8,6 @@
  */
 #include "partition/pricing.h"
 
-
 static int64_t take(int64_t *rest, int64_t wish)
 {
     const int64_t n = WBB_MIN(wish, *rest);

@@ -32,16 +32,9 @@ typedef struct {
     WbbMap seen;
 } Choosing;
 
-static int64_t power_below(int64_t n) /* at most n */
-{
-    int64_t p = 1;
-    while (p <= n / 2) p *= 2;
-    return p;
-}
-
 static int64_t power_from(int64_t n) /* at least n */
 {
-    const int64_t p = power_below(n);
+    const int64_t p = part_power_below(n);
     return p < n ? 2 * p : p;
 }
 
@@ -159,7 +152,7 @@ static int64_t share_others(const Choosing *c, PartSide *s, const int64_t *tile,
         int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS, rest = tile_of(s, g, tile);
         const bool whole = grid_of(c, s, g, tile) == 1;
         if (g == with) sizes[PART_REGISTER] = neighbours, rest = part_up(rest, neighbours);
-        threads[g] = whole && rest > c->odd * (rest & -rest) ? power_below(rest) : rest & -rest;
+        threads[g] = whole && rest > c->odd * (rest & -rest) ? part_power_below(rest) : rest & -rest;
         if (g != with) sizes[PART_REGISTER] = part_up(rest, threads[g]);
         else if (threads[g] != rest) return 0;
         all *= threads[g];
@@ -188,7 +181,7 @@ static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k
     const int64_t others = share_others(c, s, k->tile, with, k->wish.neighbours, threads);
     const int64_t rest = run / vector, whole = s->sizes[PART_GRID] == 1;
     if (!others || others > all) return false;
-    int64_t lanes = WBB_MIN(WBB_MIN(32, all / others), whole ? power_below(rest) : rest & -rest);
+    int64_t lanes = WBB_MIN(WBB_MIN(32, all / others), whole ? part_power_below(rest) : rest & -rest);
     s->sizes[PART_VECTOR] = vector;
     s->sizes[PART_LANE] = lanes;
     lanes = 32 / lanes;
@@ -257,8 +250,8 @@ static double wavefronts(const Choosing *c, const PartExchanged *k, const PartTi
     return n;
 }
 
-/* Sets the pad of that number to the one with the fewest wavefronts, of those the smallest; returns them. */
-static double choose_pad(const Choosing *c, PartExchanged *k, uint32_t n, const PartTileSample *sample)
+/* Sets the pad of that number to the one with the fewest wavefronts, of those the smallest. */
+static void choose_pad(const Choosing *c, PartExchanged *k, uint32_t n, const PartTileSample *sample)
 {
     const int64_t unit = WBB_MAX(part_tile_unit(k, PART_TO), part_tile_unit(k, PART_FROM));
     PartPad best = {0};
@@ -274,7 +267,6 @@ static double choose_pad(const Choosing *c, PartExchanged *k, uint32_t n, const 
                 if (with < fewest || (with == fewest && smaller)) fewest = with, best = k->pads[n];
             }
     k->pads[n] = best;
-    return fewest;
 }
 
 /* Pads after pads, as long as they save wavefronts, and of those as many as save time. */
@@ -307,7 +299,7 @@ static int64_t widest(const Choosing *c, int side, const PartSide *s, int64_t ru
         const int64_t most = WBB_MIN(access, accesses[k].align);
         vector = WBB_MAX(vector, most);
     }
-    vector = power_below(WBB_MAX(vector, 1));
+    vector = part_power_below(WBB_MAX(vector, 1));
     while (vector > 1 && (run % vector || s->groups[0].dim.size % vector)) vector /= 2;
     return vector;
 }
@@ -346,7 +338,7 @@ static void consider(Choosing *c, const PartWish *w)
     } else if (!k->wish.neighbours) { /* as many as are accessed at once, and code has room for */
         int64_t n = k->wish.vector[units];
         while (n > 1 && n * k->wish.vector[other] > c->most_terms) n /= 2;
-        k->wish.neighbours = WBB_MIN(n, power_below(tile_of(&k->side[other], with, k->tile)));
+        k->wish.neighbours = WBB_MIN(n, part_power_below(tile_of(&k->side[other], with, k->tile)));
     }
     const uint32_t neighbours = k->wish.neighbours > 1 ? with : PART_NO_DIM;
     for (int side = 0; side < PART_SIDES; side++)

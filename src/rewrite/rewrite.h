@@ -77,6 +77,7 @@ char *rw_rule_name(WbbArena *a, const RwTables *t, uint32_t rule); /* "patterns/
  * other rules of its line, arith.py:29. A line of a function of a pattern file names the rules whose right sides the
  * function makes there, the line of its `def` all that it makes. */
 bool rw_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name);
+bool rw_rule_is_named(WbbArena *a, const RwTables *t, uint32_t rule, const char *name); /* not by a step */
 bool rw_step_is(const RwStep *s, const char *name); /* is `name` its line, or that of its function's `def`? */
 
 #endif

@@ -95,14 +95,18 @@ static bool has_step(const RwTables *t, const RwRule *r, const char *name)
     return found;
 }
 
-bool rw_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name)
+bool rw_rule_is_named(WbbArena *a, const RwTables *t, uint32_t rule, const char *name)
 {
     const char *full = rw_rule_name(a, t, rule);
     const char *slash = strchr(full, '/');
     if (slash && !strchr(name, '/')) full = slash + 1;
     const size_t n = strlen(name);
-    return (!strncmp(full, name, n) && (full[n] == 0 || (full[n] == '[' && !strchr(name, '[')))) ||
-           has_step(t, &t->rules[rule], name);
+    return !strncmp(full, name, n) && (full[n] == 0 || (full[n] == '[' && !strchr(name, '[')));
+}
+
+bool rw_rule_is(WbbArena *a, const RwTables *t, uint32_t rule, const char *name)
+{
+    return rw_rule_is_named(a, t, rule, name) || has_step(t, &t->rules[rule], name);
 }
 
 static bool disable_in(RwCx *rw, const RwTables *t, const char *rule)
