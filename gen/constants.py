@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional, Sequence
 
-from gen.expr import Arith, Cond, Expr, Lit, Not, Relation, Var, Width, children, parts
+from gen.expr import Arith, Cond, Expr, Lit, Not, Relation, Var, Width, parts
+from gen.forms import inside
 from gen.lang import Rule
+from gen.match import CALCULATE, RELATE
+from gen.opcodes import ARITH, REL
 
 Bound = Dict[str, int]
 MOST = 16        # assignments a rule
 TRIED = 200_000  # values for all of them
-HOLDS = {"==": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y, "<=": lambda x, y: x <= y,
-         ">": lambda x, y: x > y, ">=": lambda x, y: x >= y}
 
 
 def value(e: Expr, at: Bound, w: int) -> Optional[int]:
@@ -31,24 +32,20 @@ def value(e: Expr, at: Bound, w: int) -> Optional[int]:
     x, y = value(e.x, at, w), value(e.y, at, w)
     if x is None or y is None or (e.op in ("//", "%") and y <= 0):
         return None
-    return x + y if e.op == "+" else x - y if e.op == "-" else x * y if e.op == "*" else x // y if e.op == "//" else x % y
+    return int(CALCULATE[ARITH[e.op]](x, y))
 
 
-def walk(e: Expr) -> List[Expr]:
-    return [e, *(x for y in children(e) for x in walk(y))]
-
-
-def inside(c: Cond) -> List[Expr]:
+def compared(c: Cond) -> List[Expr]:
     """The expressions of a relation between constants; none of another condition."""
     r = c.x if isinstance(c, Not) else c
-    return [*walk(r.x), *walk(r.y)] if isinstance(r, Relation) else []
+    return [*inside(r.x), *inside(r.y)] if isinstance(r, Relation) else []
 
 
 def holds(c: Cond, at: Bound, w: int) -> bool:
     r = c.x if isinstance(c, Not) else c
     assert isinstance(r, Relation)
     x, y = value(r.x, at, w), value(r.y, at, w)
-    return x is not None and y is not None and HOLDS[r.rel](x, y) != isinstance(c, Not)
+    return x is not None and y is not None and bool(RELATE[REL[r.rel]](x, y)) != isinstance(c, Not)
 
 
 def solved(c: Cond, name: str, at: Bound, w: int) -> Optional[int]:
@@ -63,9 +60,9 @@ def solved(c: Cond, name: str, at: Bound, w: int) -> Optional[int]:
 
 def assignments(rule: Rule, w: int) -> List[Bound]:
     """At most MOST assignments of the rule's constants that satisfy its relations; w: the width of its class."""
-    names = list(dict.fromkeys(v.name for v in walk(rule.left) if isinstance(v, Var) and v.kind == "const"))
-    conditions = [(c, {v.name for v in inside(c) if isinstance(v, Var)}) for c in parts(rule.when) if inside(c)]
-    literals = {int(e.value) + d for c, _ in conditions for e in inside(c) if isinstance(e, Lit) for d in (-1, 0, 1)}
+    names = list(dict.fromkeys(v.name for v in inside(rule.left) if isinstance(v, Var) and v.kind == "const"))
+    conditions = [(c, {v.name for v in compared(c) if isinstance(v, Var)}) for c in parts(rule.when) if compared(c)]
+    literals = {int(e.value) + d for c, _ in conditions for e in compared(c) if isinstance(e, Lit) for d in (-1, 0, 1)}
     numbers = sorted({*range(-2, 34), *literals, w - 1, w, w + 1, *(1 << n for n in range(5, 64))}, key=lambda n: (n <= 0, abs(n)))
     tries = iter(range(TRIED))
 
@@ -83,4 +80,3 @@ def assignments(rule: Rule, w: int) -> List[Bound]:
                 yield from bound([x for x in rest if x != name], now)
 
     return [at for _, at in zip(range(MOST), bound(names, {}))] if names and conditions else []
-

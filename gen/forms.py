@@ -10,6 +10,12 @@ from gen import ops
 from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Src, Total, Type, Var, children, parts
 
 
+@lru_cache(maxsize=None)
+def inside(e: Expr) -> List[Expr]:
+    """e and everything inside it, shared parts each time they occur. Cached: do not change the list."""
+    return [e, *(x for y in children(e) for x in inside(y))]
+
+
 def is_const(e: Expr) -> bool:
     """An expression over integer constants only."""
     return e.constant

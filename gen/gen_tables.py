@@ -6,6 +6,7 @@ The output is the same byte for byte for the same input; the first line of each 
 """
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -95,7 +96,7 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     out.append(array("RwStep steps", [f"{{{c_text(x.file)}, {c_text(x.name)}, {x.line}, {x.head}}}," for x in steps]))
     if steps:
         out.append(f"static const uint16_t made[{sum(map(len, made))}] = {{\n{numbers([x for some in made for x in some], '{}', 24)}}};\n")
-    first = [sum(map(len, made[:n])) for n in range(len(made))]
+    first = [0, *itertools.accumulate(map(len, made))]
     out.append(array("RwRule rules", [f"{{{c_text(r.where[0])}, {r.where[1]}, {c_text(r.instance)}, {c_text(r.text)}, RW_{phase_of[id(r)].upper()}, "
                                       f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}, " +
                                       (f"&made[{first[n]}], {len(made[n])}}}," if made[n] else "NULL, 0},")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from gen import constants as satisfying, guards, ops
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, Relation, Src, Type, Var, Width, children, parts
-from gen.forms import is_const, is_index, terms_of
+from gen.forms import inside, is_const, is_index, terms_of
 from gen.known import EXCLUDES, Facts
 from gen.lang import Rule
 from gen.match import CALCULATE, RELATE
@@ -68,12 +67,6 @@ def total_of(c: int, terms: List[Tuple[int, Term]]) -> Term:
     if found is None:
         raise Undefined
     return found
-
-
-@lru_cache(maxsize=None)
-def inside(e: Expr) -> List[Expr]:
-    """e and everything inside it, shared parts each time they occur. Cached: do not change the list."""
-    return [e, *(x for y in children(e) for x in inside(y))]
 
 
 def build(e: Expr, t: Type, env: Env) -> Term:

@@ -65,7 +65,7 @@ def callable_ops() -> List[ops.Op]:
 
 
 def form(o: ops.Op) -> str:
-    types = {"convert": ".T.S", "compare": ".T", "test": ".T"}.get(o.sig, ".T")
+    types = ".T.S" if o.sig == "convert" else ".T"
     operands = ", ".join("abc"[:o.arity])
     return f"`{o.name}{types}({operands})`" + (" → pred" if o.sig in ("compare", "test") else "")
 

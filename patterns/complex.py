@@ -23,13 +23,19 @@ def square(t, x):
     return mul[t](x, x)
 
 
-def scaled(t, x, y):
-    """x and y times a power of two that keeps their squares in range; the inverse of the power's square root."""
+def power(t, x, y):
+    """A power of two that keeps the squares of x and y in range; the inverse of its square root."""
     emax, digits = RANGE[t]
     size = max[t](abs[t](x), abs[t](y))
     large, small = gt[t](size, 2.0**(emax - 4)), lt[t](size, 2.0**(2 * digits - emax))
     by = select[t](large, 0.0625, select[t](small, 2.0**(2 * digits + 2), 1.0))
     back = select[t](large, 4.0, select[t](small, 2.0**(-digits - 1), 1.0))
+    return by, back
+
+
+def scaled(t, x, y):
+    """x and y times that power; the inverse of its square root."""
+    by, back = power(t, x, y)
     return mul[t](x, by), mul[t](y, by), back
 
 
@@ -237,15 +243,9 @@ def div_of(x, y, u, v):
     return rescaled(top, below, x, y, u, v), rescaled(side, below, x, y, u, v)
 
 
-def factor(x, y):
-    size = max.f64(abs.f64(x), abs.f64(y))
-    large, small = gt.f64(size, 2.0**(EMAX - 4)), lt.f64(size, 2.0**(2 * DIGITS - EMAX))
-    return select.f64(large, 0.0625, select.f64(small, 2.0**(2 * DIGITS + 2), 1.0))
-
-
 def rescaled(top, below, x, y, u, v):
     """top / below, times the ratio of the scales of divisor and dividend."""
-    return div.f64(mul.f64(div.f64(top, below), factor(u, v)), factor(x, y))
+    return div.f64(mul.f64(div.f64(top, below), power(f64, u, v)[0]), power(f64, x, y)[0])
 
 
 def pow_of(x, y, u, v):

@@ -75,20 +75,23 @@ def refined():
     return fma.f32(r, add.f32(e, 2.0**-46), r)
 
 
-def quick_quotient():
-    """q = a r, q' = q + r (a - b q). bad: b or q' is out of range, or a is and is not 0. Where a is 0 the sign is right; but -0 goes the long way."""
+def divided():
+    """q = a r, and q' = q + r (a - b q)."""
     r = refined()
     q = mul.f32(a, r)
-    q = fma.f32(r, fma.f32(neg.f32(b), q, a), q)
+    return q, fma.f32(r, fma.f32(neg.f32(b), q, a), q)
+
+
+def quick_quotient():
+    """bad: b or q' is out of range, or a is and is not 0. Where a is 0 the sign is right; but -0 goes the long way."""
+    _, q = divided()
     zero = bor.u32(bits.u32.f32(a), band.u32(bits.u32.f32(q), 0x7f800000))      # 0: a is 0 and q is no nan
     return all_of(unless(ge.f32(min.f32(abs.f32(a), abs.f32(q)), SMALL)), ne.u32(zero, 0)), q
 
 
 def quick_quotient_of_zeros():
     """The same where -0 goes the quick way, too, at one operation more: the sign of q, which q' has where it is not 0."""
-    r = refined()
-    q = mul.f32(a, r)
-    more = fma.f32(r, fma.f32(neg.f32(b), q, a), q)
+    q, more = divided()
     zero = band.u32(bor.u32(bits.u32.f32(a), bits.u32.f32(more)), 0x7fffffff)
     signed = bor.u32(band.u32(bits.u32.f32(more), 0x7fffffff), band.u32(bits.u32.f32(q), 0x80000000))
     return all_of(unless(ge.f32(min.f32(abs.f32(a), abs.f32(more)), SMALL)), ne.u32(zero, 0)), bits.f32.u32(signed)

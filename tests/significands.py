@@ -26,6 +26,7 @@ from gen.expr import Expr, Lit, Node, Var  # noqa: E402
 C_TYPES = {"f32": "float", "u32": "uint32_t", "pred": "bool"}
 INFIX = {"add": "+", "sub": "-", "mul": "*", "band": "&", "bor": "|", "bxor": "^", "ge": ">=", "gt": ">", "lt": "<", "le": "<=", "eq": "==", "ne": "!="}
 ESTIMATES = ("rcpz", "rsqrtz")
+LEFT = {"fma": (2,), "select": (1, 2), "add": (0, 1)}  # operands that a mutant has instead of the step
 
 
 class Way(NamedTuple):
@@ -126,11 +127,8 @@ def changes(way: Way) -> Iterator[Tuple[str, Way]]:
         return way._replace(odd=replaced(way.odd, old, new, memo), quick=replaced(way.quick, old, new, memo))
 
     for x in load.walk(way.quick):
-        if isinstance(x, Node) and x.op.name in ("fma", "select", "add"):
-            for i, part in enumerate(x.args):
-                if x.op.name != "fma" or i == 2:
-                    if x.op.name != "select" or i > 0:
-                        yield f"{x.name} with {str(part)[:40]} is that operand", changed(x, part)
+        for part in [x.args[i] for i in LEFT.get(x.op.name, ())] if isinstance(x, Node) else []:
+            yield f"{x.name} with {str(part)[:40]} is that operand", changed(x, part)
     for x in load.walk(way.odd):
         if isinstance(x, Node) and x.op.name in ("ge", "gt", "lt", "le", "ne", "eq"):
             yield f"the test {x.name} always holds", changed(x, Lit(True))
@@ -157,8 +155,9 @@ def main() -> int:
     mutants = [m for w in found for m in list(changes(w))][::o.mutants]
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        program = build(o.cc, Path(folder), found + [w for _, w in mutants])
-        for n, w in enumerate(found + [w for _, w in mutants]):
+        tried = found + [w for _, w in mutants]
+        program = build(o.cc, Path(folder), tried)
+        for n, w in enumerate(tried):
             ran = subprocess.run([program, str(n), str(o.step if n < len(found) else 64)], capture_output=True, text=True, check=False)
             good = (ran.returncode == 0) == (n < len(found))
             passed, failed = passed + good, failed + (not good)
