@@ -118,8 +118,19 @@ static void optimise(LlBuild *b)
             wbb_fail(b->cx, (WbbLoc){0}, "@%s: nothing defines %s", b->k->name, LLVMGetValueName(f));
 }
 
+/* Functions of libdevice that stay calls: the same one is not the same in two kernels once LLVM has seen its callers. */
+static void name_functions(LlBuild *b)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(b->module); b->o->kernel && f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f) || LLVMGetLinkage(f) != LLVMInternalLinkage) continue;
+        const char *name = wbb_format(b->arena, "%s_%u", LLVMGetValueName(f), (unsigned)b->o->kernel);
+        LLVMSetValueName2(f, name, strlen(name));
+    }
+}
+
 static void generate(LlBuild *b)
 {
+    name_functions(b);
     char *text = NULL;
     if (LLVMTargetMachineEmitToMemoryBuffer(b->machine, b->module, LLVMAssemblyFile, &text, &b->memory)) {
         b->text = text;

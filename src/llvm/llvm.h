@@ -34,6 +34,7 @@ typedef struct {
     uint32_t n_origins;
     const char *hlo_file;         /* for `.loc`; NULL: `.loc` names rules only */
     bool keep_llvm;               /* fill llvm_before and llvm_after */
+    uint32_t kernel;              /* its number, where kernels before it stand in the same PTX: 0, 1, .. */
 } LlOptions;
 
 /* All texts are in the arena of the compile. */

@@ -340,6 +340,23 @@ static bool front(Compile *c)
     return stage == PIPE_AT_PLAN;
 }
 
+/* Whether a line of PTX says nothing. */
+static bool is_remark(const char *line)
+{
+    line += strspn(line, " \t");
+    return *line == '\n' || (line[0] == '/' && line[1] == '/');
+}
+
+/* Whether a line of PTX ends in a semicolon, but for a comment. */
+static bool ends_item(const char *line)
+{
+    size_t n = strcspn(line, "\n");
+    for (size_t k = 0; k + 1 < n; k++)
+        if (line[k] == '/' && line[k + 1] == '/') n = k;
+    while (n && (line[n - 1] == ' ' || line[n - 1] == '\t')) n--;
+    return n && line[n - 1] == ';';
+}
+
 /* Definitions of a module that follow the entry's own in `all`, or are new: what stands in it already is left out. */
 static const char *joined(WbbArena *a, const char *all, const char *module)
 {
@@ -347,6 +364,12 @@ static const char *joined(WbbArena *a, const char *all, const char *module)
     WbbBuf b = wbb_buf(a);
     wbb_put(&b, all);
     for (at = at ? at + strlen(head) : module; *at;) { /* an item ends with a semicolon, or a brace of its own line */
+        if (is_remark(at) && strchr(at, '\n')) {
+            const size_t n = strcspn(at, "\n") + 1;
+            wbb_put(&b, wbb_format(a, "%.*s", (int)n, at));
+            at += n;
+            continue;
+        }
         const char *end = at, *line = at;
         bool body = false;
         do {
@@ -354,7 +377,7 @@ static const char *joined(WbbArena *a, const char *all, const char *module)
             end += strcspn(end, "\n");
             end += *end != 0;
             body = body || *line == '{';
-        } while (*end && *line != '}' && (body || end - line < 2 || end[-2] != ';'));
+        } while (*end && *line != '}' && (body || !ends_item(line)));
         const char *item = wbb_format(a, "%.*s", (int)(end - at), at);
         if (!strstr(all, item)) wbb_put(&b, item);
         at = end;
@@ -387,6 +410,7 @@ static LlOutput to_ptx(Compile *c)
     LlOutput all = {0};
     for (uint32_t k = 0; k < r->n_kernels; k++) {
         const HloComputation *body = part_plan_of(&r->plan, &r->plan.kernels[k])->fusion->body;
+        ll.kernel = k;
         ll.origins = names ? origins_of(c->arena, body) : NULL, ll.n_origins = body->n_instructions;
         const LlOutput out = ll_compile(c->cx, c->arena, r->kernels[k].ir, r->target, &ll);
         r->ms[PIPE_LINK] += out.ms_link;
