@@ -118,7 +118,7 @@ static void optimise(LlBuild *b)
             wbb_fail(b->cx, (WbbLoc){0}, "@%s: nothing defines %s", b->k->name, LLVMGetValueName(f));
 }
 
-/* Functions of libdevice that stay calls: the same one is not the same in two kernels once LLVM has seen its callers. */
+/* Functions of libdevice that stay calls: the same one is not the same in two kernels after LLVM saw its callers. */
 static void name_functions(LlBuild *b)
 {
     for (LLVMValueRef f = LLVMGetFirstFunction(b->module); b->o->kernel && f; f = LLVMGetNextFunction(f)) {
