@@ -1,5 +1,6 @@
-"""The structure of the source: which module may include which, prefixes of symbols, who may print or end the process, which files of a
-module call each other in circles, lengths of files and lines, imports of gen/, what the build's tables depend on, and tests/README.md.
+"""The structure of the source: which module may include which, prefixes of symbols, who may print or end the process, what macros evaluate
+twice, which files of a module call each other in circles, lengths of files and lines, imports of gen/, what the build's tables depend on, and
+tests/README.md.
 
 usage: layers.py [BUILD] [--columns]
     BUILD       a build folder; its objects are checked for prefixes and circles
@@ -103,6 +104,19 @@ def check_calls(path: Path, text: str) -> List[str]:
         return []
     return [f"src/{name}:{n}: error: {m[1]} outside base/ and main/" for n, line in enumerate(without_comments(text).splitlines(), 1)
             for m in CALLS.finditer(line) if m[1] not in allowed]
+
+
+def check_macros(path: Path, text: str) -> List[str]:
+    """WBB_MAX and WBB_MIN evaluate an argument twice: none may change anything."""
+    text, faults = without_comments(text), []
+    for m in re.finditer(r"\bWBB_(?:MAX|MIN)\(", text):
+        end, depth = m.end(), 1
+        while depth and end < len(text):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        if re.search(r"\+\+|--|[^=!<>]=[^=]", text[m.end():end]):
+            faults.append(f"src/{path.relative_to(SRC)}:{text.count(chr(10), 0, m.start()) + 1}: error: {m[0][:-1]} of what changes something")
+    return faults
 
 
 class Symbols(NamedTuple):
@@ -302,7 +316,7 @@ def main(argv: List[str]) -> int:
     files = sorted([*SRC.rglob("*.c"), *SRC.rglob("*.h")])
     for path in files:
         text = path.read_text()
-        faults += check_includes(path, text) + check_calls(path, text)
+        faults += check_includes(path, text) + check_calls(path, text) + check_macros(path, text)
     if words:
         symbols = symbols_of(Path(words[0]))
         faults += check_prefixes(symbols) + check_circles(symbols) if symbols.defined else [f"{words[0]}: error: holds no objects of src/"]

@@ -175,7 +175,8 @@ static double fewest_of(const PartExchanged *k, int side, int64_t width, int64_t
         while (j > 0 && words[j - 1] != word) j--;
         if (j > 0) continue;
         words[n++] = word;
-        most = WBB_MAX(most, ++met[word % unit]);
+        met[word % unit]++;
+        most = WBB_MAX(most, met[word % unit]);
     }
     return (double)(32 / together * part_up(most, BANKS / unit));
 }
@@ -197,7 +198,7 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
             each += wavefronts_of(k, sample->place[j], size, bytes) / (double)PART_SAMPLES;
         w.accesses += accesses;
         w.least += accesses * (double)(32 * size) / 128;
-        w.wavefronts += accesses * WBB_MAX(each, ideal);
+        w.wavefronts += accesses * (sample ? each : ideal);
     }
     return w;
 }
