@@ -64,9 +64,9 @@ def measure(t: Term) -> Measure:
     """What an index rule must decrease, in lexicographic order, wherever t stands in a larger term. What is under n divisions counts 2**n
     times, so that a rule may move it out of one of them. A division of constants counts as nothing: it becomes a constant."""
     operations = under = divisors = negative = constants_under = relations = additions = uses = constants = 0
-    todo = [(t, 0)]
-    while todo:
-        x, depth = todo.pop()
+    rest = [(t, 0)]
+    while rest:
+        x, depth = rest.pop()
         weight = 1 << depth if depth else 0
         if x.op == CONST:
             constants += abs(int(x.imm))
@@ -76,19 +76,19 @@ def measure(t: Term) -> Measure:
             constants_under += weight * abs(c)
             additions += len(x.args) + (c != 0) - 1 + sum(abs(k) != 1 for k in x.ks)
             constants += abs(c) + sum(2 * abs(k) + (k < 0) for k in x.ks)
-            todo += [(y, depth) for y in x.args]
+            rest += [(y, depth) for y in x.args]
         elif x.op in (FLOORDIV, MOD):
             if all(y.op == CONST for y in x.args):
                 continue
             operations, under = operations + 1, under + weight
             divisors += int(x.args[1].imm) if x.args[1].op == CONST else 0
-            todo.append((x.args[0], depth + 1))
+            rest.append((x.args[0], depth + 1))
         else:
             under += weight
             operations += x.op in (MIN, MAX)
             uses += x.op in (LEAF, VAR)
             relations += x.type == PRED and 2 * ops.OPS[x.op].rank + (x.args[1] is not terms.index(0))
-            todo += [(y, depth) for y in x.args]
+            rest += [(y, depth) for y in x.args]
     return operations, under, divisors, negative, constants_under, relations, additions, uses, constants
 
 

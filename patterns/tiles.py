@@ -99,4 +99,9 @@ CONVERT = [
     intr(cvt.i64.f64.approx(a),              'llvm.nvvm.d2ll.rz'),
     intr(cvt.u64.f64.approx(a),              'llvm.nvvm.d2ull.rz'),
 ]
-ALL = FLOAT + INTEGER + CHOICE + CONVERT
+SATURATED = [                                # .sat takes nan to 0, a minimum of a maximum keeps it; one machine operation instead of two or three
+    asm (min.f32(max.f32(of, 0.0), 1.0),     text,                        when=never_nan(of)) for of, text in (
+        (fma.f32(a, b, c), 'fma.rn.sat.f32 %d, %a, %b, %c;'), (mul.f32(a, b), 'mul.rn.sat.f32 %d, %a, %b;'),
+        (add.f32(a, b), 'add.rn.sat.f32 %d, %a, %b;'), (a, 'cvt.sat.f32.f32 %d, %a;'))
+]
+ALL = SATURATED + FLOAT + INTEGER + CHOICE + CONVERT

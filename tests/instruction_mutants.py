@@ -3,26 +3,27 @@ predicate, function, constant or rounding), the compiler is linked with that tab
 
 usage: instruction_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder, whose compiler and ninja are used
 
-All rules are mutated in one build, since each is simulated in kernels of its own. The exception are rules that widen a type under 8 bits: kernels
-of other rules use them to store results, so they are mutated in a second build.
+All rules are mutated in one build, since each is simulated in kernels of its own. There are two exceptions, whose mutants are in a second build: rules
+that widen a type under 8 bits, which kernels of other rules use to store results; and rules that ask for a fact, whose kernels compute with other rules
+where it holds.
 """
 from __future__ import annotations
 
 import argparse
 import re
-import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Dict, List, Optional
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.dont_write_bytecode = True
 
 from gen import load  # noqa: E402
 from gen.proof import simulate, tile_kernels  # noqa: E402
 from gen.lang import Node, Rule  # noqa: E402
+from other_rules import link  # noqa: E402
 
 ROW = re.compile(r'^    \{RW_(LLVM|INTR|CALL|ASM|LOOKUP), (\d+), (\d+), "([^"]*)", (\d+)\},')
 LLVM: Dict[str, str] = {
@@ -48,6 +49,7 @@ CALL: Dict[str, str] = {
     "fmod": "remainder", "rsqrt": "rcbrt",
 }
 ASM = [  # the first that applies is used
+    ("fma.rn.sat", "fma.rn"), ("mul.rn.sat", "mul.rz.sat"), ("add.rn.sat", "sub.rn.sat"), ("cvt.sat.f32", "cvt.f32"),
     ("mul.hi", "mul.lo"), ("%a, %b;", "%b, %a;"), ("rsqrt.approx", "sqrt.approx"), ("sqrt.approx", "rsqrt.approx"), ("tanh.approx", "ex2.approx"),
     ("ex2.approx", "lg2.approx"), ("lg2.approx", "ex2.approx"),
     ("sin.approx", "cos.approx"), ("cos.approx", "sin.approx"), ("-65536", "-65535"), ("cvt.rn.f64.s64", "cvt.rz.f64.s64"),
@@ -91,22 +93,6 @@ def mutant(kind: str, text: str) -> Optional[str]:
 
 def widens(rule: Rule) -> bool:
     return isinstance(rule.left, Node) and rule.left.op.name == "cvt" and rule.left.types[0].name == "N" and rule.left.types[-1].name in ("I4", "U4")
-
-
-def link(build: Path, tables: Path, out: Path) -> None:
-    """Compiles the table and links the compiler with it, by the commands of the build; its object precedes the archive with the right table."""
-    said = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "warpburg"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    compiles = [shlex.split(c) for c in said if f"/{tables.name}" in c or f" {tables.name}" in c]
-    one = next(c for c in compiles if "-c" in c)
-    source = next(i for i, word in enumerate(one) if word.endswith(tables.name))
-    one[source], one[one.index("-o") + 1] = str(tables), str(tables.with_suffix(".o"))
-    drop = [i for i, word in enumerate(one) if word in ("-MQ", "-MF")]
-    words = [w for i, w in enumerate(one) if w != "-MD" and i not in drop and i - 1 not in drop]
-    subprocess.run(words + ["-O0", "-w"], cwd=build, check=True)
-    last = shlex.split(said[-1])
-    at = last.index("-o")
-    last[at + 1] = str(out)
-    subprocess.run(last[:at + 2] + [str(tables.with_suffix(".o"))] + last[at + 2:], cwd=build, check=True)
 
 
 def written(build: Path, target: str, lines: List[str], places: Dict[str, int], tmp: Path) -> List[str]:
@@ -162,13 +148,14 @@ def main() -> int:
             wrong[i] = lines[i].replace(f'"{m[4]}"', f'"{other}"')
             done[rule.name] = f"{m[4]} -> {other}"
         tables, out = Path(tmp) / name, Path(tmp) / "warpburg"
-        stores = {i for rule, i in zip(rules, rows) if widens(rule)}
-        tables.write_text("\n".join(line if i in stores else wrong.get(i, line) for i, line in enumerate(lines)) + "\n")
+        second = {i for rule, i in zip(rules, rows) if widens(rule) or tile_kernels.facts_of(rule)}
+        facts = {rule.name for rule in rules if tile_kernels.facts_of(rule)}
+        tables.write_text("\n".join(line if i in second else wrong.get(i, line) for i, line in enumerate(lines)) + "\n")
         link(build, tables, out)
         results = run(out, args.target)
-        apart = [rule.name for rule, i in zip(rules, rows) if i in stores and rule.name in done]
-        refused = {r: x.faults[0] for r, x in results.items() if x.faults and (r not in done or r in apart)}
-        tables.write_text("\n".join(wrong.get(i, line) if i in stores else line for i, line in enumerate(lines)) + "\n")
+        apart = [rule.name for rule, i in zip(rules, rows) if i in second and rule.name in done]
+        refused = {r: x.faults[0] for r, x in results.items() if x.faults and r not in facts and (r not in done or r in apart)}
+        tables.write_text("\n".join(wrong.get(i, line) if i in second else line for i, line in enumerate(lines)) + "\n")
         link(build, tables, out)
         for r in apart:
             results[r] = run(out, args.target, only=r)[r]

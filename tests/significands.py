@@ -40,6 +40,7 @@ class Way(NamedTuple):
 def ways() -> List[Way]:
     """Those of all targets, equal ones once."""
     found: Dict[Tuple[str, str, str], Way] = {}
+    of_zeros = load.run("quotients").QUICK  # where a zero of any sign goes the quick way
     for target in load.targets():
         for rule in load.load_target(target).phases["lower"]:
             right = rule.right
@@ -49,8 +50,7 @@ def ways() -> List[Way]:
             kind = "ROOT" if name == "sqrt" else "RECIPROCAL" if one else "QUOTIENT"
             key = (kind, str(right.args[0]), str(right.args[2]))
             before = found[key].targets + " " if key in found else ""
-            zeros = (kind == "QUOTIENT" and "bits" in str(right.args[2])) or (kind == "ROOT" and "add.f32" in str(first_estimate(right.args[2])))
-            found[key] = Way(kind, right.args[0], right.args[2], before + target, zeros)
+            found[key] = Way(kind, right.args[0], right.args[2], before + target, kind != "RECIPROCAL" and any(rule is x for x in of_zeros))
     return list(found.values())
 
 

@@ -9,9 +9,6 @@ rule must fail one of these.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,10 +18,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 sys.dont_write_bytecode = True
 
-from gen import ledger, load  # noqa: E402
+import other_rules  # noqa: E402
+from gen import load  # noqa: E402
 from gen.lang import Rule  # noqa: E402
 from gen.proof import rule, simulate, tile_kernels  # noqa: E402
-from instruction_mutants import link  # noqa: E402
 
 
 def texts(names: str) -> List[str]:
@@ -38,17 +35,16 @@ def texts(names: str) -> List[str]:
 
 
 def built(build: Path, target: str, rules: List[str], folder: Path) -> Path:
-    """The compiler with these rules first in the target's INSTR."""
-    shutil.copytree(ROOT / "patterns", folder / "patterns", ignore=shutil.ignore_patterns("__pycache__"))
+    """The compiler with these rules first in the target's INSTR, without those of the tree that they leave nothing for."""
+    other_rules.copied(folder)
     head = (ROOT / "tests" / "rules" / "patterns" / "tiles.py").read_text().split("RIGHT = [")[0].split("import *\n", 1)[1]
     file = folder / "patterns" / f"{target}.py"
-    file.write_text(file.read_text() + "\n" + head + "FIRST = [\n" + "\n".join(rules) + "\n]\nINSTR = [FIRST, INSTR]\n")
-    made = subprocess.run([sys.executable, str(ROOT / "gen" / "gen_tables.py"), str(folder / "gen"), str(folder)], capture_output=True, text=True,
-                          env={**os.environ, ledger.UNSIMULATED: "1"})
-    if made.returncode:
-        raise SystemExit("the rules do not compile: " + made.stderr)
-    link(build, folder / "gen" / f"tables_{target}.c", folder / "warpburg")
-    return folder / "warpburg"
+    own = file.read_text() + "\n" + head + "FIRST = [\n" + "\n".join(rules) + "\n]\n"
+    first = range(own.split("FIRST = [")[0].count("\n") + 1, own.count("\n") + 1)
+    file.write_text(own + "INSTR = [FIRST, INSTR]\n")
+    gone = sorted(x for x in other_rules.unreached(folder, target) if x[0] != f"patterns/{target}.py" or x[1] not in first)
+    file.write_text(own + f"from gen.load import flat\nINSTR = [FIRST, [r for r in flat(INSTR, 'INSTR') if r.where not in {gone}]]\n")
+    return other_rules.compiled(build, folder, target)
 
 
 def judged(program: Path, target: str, n: int) -> List[Tuple[Rule, List[str]]]:

@@ -201,17 +201,17 @@ def skeletons(folder: Path, warpburg: str, ptxas: str, target: str) -> Dict[str,
     return {name[2:]: n - 1 for name, n in sizes(ptxas, target, folder, [f.stem for f, _ in files]).items()}
 
 
-def rows_of(build: Path, todo: Dict[str, List[Lowering]], level: str, keep: object = None) -> Dict[str, Row]:
+def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep: object = None) -> Dict[str, Row]:
     """Rows by key. keep, if given, is called with each row when it is made."""
     warpburg, program, ptxas = str(build / "warpburg"), str(build / "tests" / "measure"), simulate.ptxas_of()
     out: Dict[str, Row] = {}
     with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
         folder = Path(tmp)
-        names = {k: f"k{n}" for n, k in enumerate(todo)}
+        names = {k: f"k{n}" for n, k in enumerate(lowerings)}
         texts: Dict[str, str] = {}
-        sass: Dict[str, List[str]] = {k: [] for k in todo}
-        for s in sorted({x.set.values["name"] for xs in todo.values() for x in xs}):
-            here = {k: next(x for x in xs if x.set.values["name"] == s) for k, xs in todo.items() if any(x.set.values["name"] == s for x in xs)}
+        sass: Dict[str, List[str]] = {k: [] for k in lowerings}
+        for s in sorted({x.set.values["name"] for xs in lowerings.values() for x in xs}):
+            here = {k: next(x for x in xs if x.set.values["name"] == s) for k, xs in lowerings.items() if any(x.set.values["name"] == s for x in xs)}
             files = [(folder / f"{names[k]}.ir", tuple(r.name for r in x.before)) for k, x in here.items()]
             for (f, _), x in zip(files, here.values()):
                 f.write_text(kernel(f.stem, x.op, x.type, ".approx" if x.approx else ""))
@@ -234,7 +234,7 @@ def rows_of(build: Path, todo: Dict[str, List[Lowering]], level: str, keep: obje
                 keep(out[k])
 
         with ThreadPoolExecutor(WORKERS) as pool:
-            list(pool.map(one, todo.items()))
+            list(pool.map(one, lowerings.items()))
     return out
 
 
@@ -281,17 +281,17 @@ def check(build: Path, every: List[Entry], only: str, most: int, all_values: boo
     lowerings, evenly chosen; 0: all. all_values: run at every value those whose lines are about every value."""
     rows, keys = measured.read(), by_key(every)
     out = [f"{xs[0].function} {xs[0].mode}: not measured with the rules as they are: run ./dev rule --all" for k, xs in keys.items() if k not in rows]
-    todo = {k: xs for k, xs in keys.items() if k in rows and only in xs[0].function and not (xs[0].type in ops.SMALL_FLOATS and xs[0].approx)}
-    runs = [("every", {k: xs for k, xs in swept(todo).items() if rows[k].how == "all"})] if all_values else []
+    lowerings = {k: xs for k, xs in keys.items() if k in rows and only in xs[0].function and not (xs[0].type in ops.SMALL_FLOATS and xs[0].approx)}
+    runs = [("every", {k: xs for k, xs in swept(lowerings).items() if rows[k].how == "all"})] if all_values else []
     if most:
-        todo = dict(list(todo.items())[::max(1, len(todo) // most)])
-    for level, some in [("sample", todo), *runs]:
+        lowerings = dict(list(lowerings.items())[::max(1, len(lowerings) // most)])
+    for level, some in [("sample", lowerings), *runs]:
         found, of = rows_of(build, some, level), "a sample" if level == "sample" else "every value"
         for k, xs in some.items():
             if k not in found or found[k].ulp > rows[k].ulp + 0.02 or (found[k].wrong and not rows[k].wrong):
                 out.append(f"{xs[0].function} {xs[0].mode}: the line says {rows[k].ulp:g} ulp, {of} " +
                            (f"{found[k].ulp:g} at {found[k].at}" if k in found else "does not run"))
-    return len(todo) + sum(len(some) for _, some in runs) - len(out), out
+    return len(lowerings) + sum(len(some) for _, some in runs) - len(out), out
 
 
 def main() -> int:

@@ -71,12 +71,12 @@ def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[
     store = driver.program().parent / f"states-{prover_version()}.json"
     known: Dict[str, str] = json.loads(store.read_text()) if store.exists() and not fresh else {}
     keys = {id(r): ledger.key(r, errors) for r in rules}
-    todo = list({keys[id(r)]: r for r in rules if keys[id(r)] not in known}.values())
-    proofs = prove.prove(todo, errors)
+    unknown = list({keys[id(r)]: r for r in rules if keys[id(r)] not in known}.values())
+    proofs = prove.prove(unknown, errors)
     known.update({keys[id(p.rule)]: p.state for p in proofs if not p.failed})
     store.write_text(json.dumps(known, sort_keys=True, indent=0))
     done = {keys[id(r)]: (known[keys[id(r)]], load.text(r.left) + " -> " + r.text.split(" -> ", 1)[1]) for r in rules if keys[id(r)] in known}
-    return done, report.report(proofs), len(todo)
+    return done, report.report(proofs), len(unknown)
 
 
 def strength(state: str) -> Tuple[Set[str], int, str]:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from gen import asm_text, guards, instances, lang, load, ops
+from gen import asm_text, constants, guards, instances, lang, load, ops
 from gen.lang import Expr, Lit, Node, Rule, Total, Type, Var
 
 THREADS = 1024
@@ -113,7 +113,10 @@ def fact_text(w: Writer, g: lang.Guard, types: Dict[int, Type]) -> str:
     w.mark = ()
     bits = ops.TYPE_BY_NAME[t.name].bits
     if g.name in ("known_zero", "known_one"):
-        mask = integer_text(number(g.args[1], w.constants, bits), t.name)
+        bits_of_it = constants.value(g.args[1], w.constants, bits)
+        if bits_of_it is None:
+            raise NotMade(f"condition {g}")
+        mask = integer_text(bits_of_it, t.name)
         return f"eq.{t}(band.{t}({v}, {mask}), {'0' if g.name == 'known_zero' else mask})"
     pred, u = Type("pred", t.lanes), Type(f"u{bits}", t.lanes)
     holding = {"never_nan": f"eq.{t}({v}, {v})", "finite": f"lt.{t}(abs.{t}({v}), inf)", "integral": f"eq.{t}({v}, trunc.{t}({v}))",
@@ -146,39 +149,22 @@ def kernel_text(operands: Dict[str, Type], result: Type, value: str) -> str:
             f"  let t = 128*bid + tid in 0..{THREADS}\n  store %out[{index}], {value}\n}}\n")
 
 
-def number(e: Expr, constants: Dict[str, int], width: int) -> int:
-    if isinstance(e, Lit):
-        return int(e.value)
-    if isinstance(e, lang.Width):
-        return width
-    if isinstance(e, Var) and e.kind == "const":
-        return constants[e.name]
-    if isinstance(e, lang.Arith):
-        x, y = number(e.x, constants, width), number(e.y, constants, width)
-        return {"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y, "//": lambda: x // y, "%": lambda: x % y}[e.op]()
-    raise NotMade(f"condition on {e}")
-
-
-def holds(c: Optional[lang.Cond], constants: Dict[str, int], width: int) -> bool:
+def holds(c: Optional[lang.Cond], numbers: Dict[str, int], width: int) -> bool:
     """Whether a rule's conditions hold for these constants and for nodes without flags."""
     def one(p: lang.Cond) -> bool:
         if load.of_feature(p):
             return True  # the target has the rule, so it has the feature
+        if constants.compared(p):
+            return constants.holds(p, numbers, width)
         if isinstance(p, lang.Not):
             return not one(p.x)
         if isinstance(p, lang.Guard) and p.name in FLAG_GUARDS:
             return False
         if isinstance(p, lang.Guard) and guards.BY_NAME[p.name].kind in ("fact", "use"):
             return True  # the kernel compares only where the fact holds
-        if isinstance(p, lang.Relation):
-            x, y = number(p.x, constants, width), number(p.y, constants, width)
-            return {"==": x == y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[p.rel]
         raise NotMade(f"condition {p}")
 
-    try:
-        return all(one(p) for p in lang.parts(c))
-    except ZeroDivisionError:
-        return False
+    return all(one(p) for p in lang.parts(c))
 
 
 def constants_of(r: Rule, width: int) -> Iterator[Dict[str, int]]:
@@ -239,9 +225,9 @@ def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
     for binding in bindings:
         width = ops.TYPE_BY_NAME[next(iter(binding.values()), r.left.types[-1].name)].bits
         for lanes in lanes_of(r, r.left, binding, packed):
-            for constants in constants_of(r, width):
+            for numbers in constants_of(r, width):
                 for n, left in enumerate(shapes_of(r.left)):
-                    yield kernel_of(r, left, Writer(binding, lanes, constants), f",{n}" if n else "")
+                    yield kernel_of(r, left, Writer(binding, lanes, numbers), f",{n}" if n else "")
 
 
 def kernel_of(r: Rule, left: Node, w: Writer, shape: str) -> Kernel:

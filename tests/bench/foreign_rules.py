@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import shutil
 import subprocess
 import sys
@@ -23,15 +21,15 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 sys.dont_write_bytecode = True
 
-from gen import checks, ledger, load  # noqa: E402
+import other_rules  # noqa: E402
+from gen import ledger, load  # noqa: E402
 from gen.lang import Rule  # noqa: E402
 from gen.proof import rule  # noqa: E402
-from instruction_mutants import link  # noqa: E402
 
 
 def put(folder: Path, target: str, without: List[int]) -> None:
     """The copy of patterns/ with the rules, but for those of these lines."""
-    shutil.copytree(ROOT / "patterns", folder / "patterns", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    other_rules.copied(folder)
     shutil.copy(ROOT / "tests" / "rules" / "patterns" / "sm90.py", folder / "patterns" / "foreign.py")
     file = folder / "patterns" / f"{target}.py"
     file.write_text(file.read_text() + f"\nfrom patterns import foreign\nSIMPLIFY = [SIMPLIFY, [r for r in foreign.SIMPLIFY if r.where[1] not in {without}]]\n")
@@ -42,13 +40,11 @@ def missing(folder: Path, target: str) -> List[Rule]:
     without: List[int] = []
     while True:
         put(folder, target, without)
-        load.use(folder)
-        sets = [load.load_index(), load.load_target(target)]
-        bad = sorted({int(n) for f in checks.check(sets[0], sets[1:]) for n in re.findall(r"^patterns/foreign.py:(\d+)", f)})
+        bad = sorted({n for (file, n), _ in other_rules.refused(folder, target) if file == "patterns/foreign.py"})
         if not bad:
             break
         without += bad
-    own = [r for r in sets[1].phases["simplify"] if r.where[0] == "patterns/foreign.py"]
+    own = [r for r in load.load_target(target).phases["simplify"] if r.where[0] == "patterns/foreign.py"]
     every = [load.load_index(), *(load.load_target(t) for t in load.targets())]
     errors = ledger.errors_of(every[1:])
     done, messages, _ = rule.states_of(own, errors, True)
@@ -77,12 +73,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
         folder = Path(tmp)
         own = missing(folder, o.target)
-        made = subprocess.run([sys.executable, str(ROOT / "gen" / "gen_tables.py"), str(folder / "gen"), str(folder)], capture_output=True, text=True,
-                              env={**os.environ, ledger.UNSIMULATED: "1"})
-        if made.returncode:
-            raise SystemExit("the rules do not compile: " + made.stderr)
-        program = folder / "warpburg"
-        link(Path(o.build).resolve(), folder / "gen" / f"tables_{o.target}.c", program)
+        program = other_rules.compiled(Path(o.build).resolve(), folder, o.target)
         text = {r.name: r.text for r in own}
         fired = [x for x in told(program, "cover", *o.corpus, "--target", sm) if x.get("rule") in text and x.get("hits")]
         print(f"{len(own)} rules that the tree does not have; {len(fired)} fire")
