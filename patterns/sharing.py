@@ -33,6 +33,7 @@ ATOMICS = [
 ] + [
     asm (atomic_cas.u16(a, b),               'atom.global.cas.b16 %d, [%p], %a, %b;'),  # LLVM would read the word around it, beyond the buffer
     asm (atomic_add.f16(a),                  'atom.global.add.noftz.f16 %d, [%p], %a;'),
+    asm (atomic_add.f16x2(a),                'atom.global.add.noftz.f16x2 %d, [%p], %a;'),
     asm (lock.u32(a),                        'atom.acquire.gpu.global.exch.b32 %d, [%p], %a;'),
     asm (unlock.u32(a),                      'atom.release.gpu.global.exch.b32 %d, [%p], %a;'),
     asm (ticket.u32(a),                      'atom.acq_rel.gpu.global.inc.u32 %d, [%p], %a;'),
@@ -40,6 +41,16 @@ ATOMICS = [
 
 ATOMICS_90 = [
     asm (atomic_add.bf16(a),                 'atom.global.add.noftz.bf16 %d, [%p], %a;'),
+    asm (atomic_add.bf16x2(a),               'atom.global.add.noftz.bf16x2 %d, [%p], %a;'),
+    asm (atomic_add.f32x2(a),                'atom.global.add.v2.f32 %d, [%p], %a;'),
+    asm (atomic_add.f32x4(a),                'atom.global.add.v4.f32 %d, [%p], %a;'),
+    asm (atomic_add.f16x4(a),                'atom.global.add.noftz.v2.f16x2 %d, [%p], %a;'),
+    asm (atomic_add.f16x8(a),                'atom.global.add.noftz.v4.f16x2 %d, [%p], %a;'),
+    asm (atomic_add.bf16x4(a),               'atom.global.add.noftz.v2.bf16x2 %d, [%p], %a;'),
+    asm (atomic_add.bf16x8(a),               'atom.global.add.noftz.v4.bf16x2 %d, [%p], %a;'),
 ]
+ATOMIC_LANES = packed(f16, 2, atomic_add)       # neighbours of a vector in memory, by one instruction
+ATOMIC_LANES_90 = [packed(f32, 2, atomic_add), packed(f32, 4, atomic_add), packed(f16, 4, atomic_add), packed(f16, 8, atomic_add),
+                   packed(bf16, 2, atomic_add), packed(bf16, 4, atomic_add), packed(bf16, 8, atomic_add)]
 
 ALL = SHUFFLES + ATOMICS

@@ -12,6 +12,7 @@ TARGET = target('sm_75', ptx='8.8', board='T4',
 PACKED = [                                   # packed operations for vectorising
     packed(f16, 2, add, sub, mul, fma, neg, abs),
     packed(cvt, 2, (f32, bf16)),
+    sharing.ATOMIC_LANES,
 ]
 FREE = [                                     # modifiers of operands at no cost: the machine code has as many instructions with them as without
     free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, max.f64, min.f64)),

@@ -14,6 +14,7 @@ PACKED = [                                   # packed operations for vectorising
     packed(bf16, 2, fma, max, min, neg, abs),
     packed(f16, 2, add, sub, mul, fma, max, min, neg, abs),
     packed(cvt, 2, (bf16, f32), (f32, bf16), (f16, f32)),
+    sharing.ATOMIC_LANES,
 ]
 FREE = [                                     # modifiers of operands at no cost: the machine code has as many instructions with them as without
     free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, max.f64, min.f64)),

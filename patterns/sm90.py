@@ -17,6 +17,7 @@ PACKED = [                                   # packed operations for vectorising
     packed(f16, 2, add, sub, mul, fma, max, min, neg, abs),
     packed(cvt, 2, (bf16, f32), (f32, bf16), (f16, f32), (f16, f8e4m3fn), (f16, f8e5m2)),
     packed(cvtsat, 2, (f8e4m3fn, f32), (f8e5m2, f32)),
+    sharing.ATOMIC_LANES, sharing.ATOMIC_LANES_90,
 ]
 FREE = [                                     # modifiers of operands at no cost: the machine code has as many instructions with them as without
     free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, max.f64, min.f64)),
@@ -67,5 +68,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.F8,
     machine.BF16_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
-    sharing.ALL, sharing.REDUX, sharing.ATOMICS_90,
+    sharing.ATOMICS_90, sharing.ALL, sharing.REDUX,
 ]

@@ -4,7 +4,8 @@
  * intrinsics.c, with its arguments where some are constant: "llvm.ctlz(%a, i1 0)", "sub(0, %a)"; a number without a
  * type has the type of the first operand. These rows take any number of lanes. Inline assembly sees registers: 16 bits
  * are "h", 32 "r" or "f", 64 "l" or "d"; bytes are widened, pred is 0 or 1 in 32 bits, and vectors are bitcast to the
- * integer of their size. A lookup table is an array in constant memory.
+ * integer of their size; those of 128 bits, and of 64 where memory is updated, are registers in braces. A lookup table
+ * is an array in constant memory.
  *
  *     asm "tanh.approx.f32 %d, %a;"  ->  call float asm "tanh.approx.f32 $0, $1;", "=f,f"(float %x)
  */
@@ -171,15 +172,24 @@ static LLVMValueRef library(LlBuild *b, const RwInstr *row, LLVMTypeRef result, 
     return LLVMBuildCall2(b->builder, type, f, x, n, "");
 }
 
-/* The LLVM type and the constraint letter of the register that holds a value of this type. */
-static LLVMTypeRef register_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type, char *letter)
+/* The LLVM type and the constraint letter of the registers that hold a value of this type; *n: how many, one but for
+ * vectors of more than `widest` bits. */
+static LLVMTypeRef register_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type, uint32_t widest, char *letter,
+                               uint32_t *n)
 {
     const LLVMTypeKind kind = LLVMGetTypeKind(type);
+    const unsigned long long bits = LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(b->module), type);
+    *n = 1;
+    if (kind == LLVMVectorTypeKind && bits > widest && bits <= 128) {
+        *n = (uint32_t)bits / 32;
+        const bool floats = LLVMGetTypeKind(LLVMGetElementType(type)) == LLVMFloatTypeKind;
+        return *letter = floats ? 'f' : 'r', floats ? LLVMGetElementType(type) : b->i32;
+    }
     if (kind == LLVMFloatTypeKind) return *letter = 'f', type;
     if (kind == LLVMDoubleTypeKind) return *letter = 'd', type;
     if (type == b->i1) return *letter = 'r', b->i32;
     if (type == b->i8) return *letter = 'h', b->i16;
-    switch (LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(b->module), type)) {
+    switch (bits) {
     case 16: return *letter = 'h', b->i16;
     case 32: return *letter = 'r', b->i32;
     case 64: return *letter = 'l', b->i64;
@@ -187,26 +197,44 @@ static LLVMTypeRef register_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type,
     }
 }
 
-static LLVMValueRef into_register(LlBuild *b, LLVMValueRef x, LLVMTypeRef reg)
+static void into_registers(LlBuild *b, LLVMValueRef x, LLVMTypeRef reg, uint32_t n, LLVMValueRef *out)
 {
     LLVMTypeRef type = LLVMTypeOf(x);
-    if (type == reg) return x;
-    if (type == b->i1 || type == b->i8) return LLVMBuildZExt(b->builder, x, reg, "");
-    return LLVMBuildBitCast(b->builder, x, reg, "");
+    *out = x;
+    if (n > 1) {
+        x = LLVMBuildBitCast(b->builder, x, LLVMVectorType(reg, n), "");
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = LLVMBuildExtractElement(b->builder, x, LLVMConstInt(b->i32, i, false), "");
+    } else if (type == b->i1 || type == b->i8) {
+        *out = LLVMBuildZExt(b->builder, x, reg, "");
+    } else if (type != reg) {
+        *out = LLVMBuildBitCast(b->builder, x, reg, "");
+    }
 }
 
-static LLVMValueRef out_of_register(LlBuild *b, LLVMValueRef x, LLVMTypeRef type)
+static LLVMValueRef out_of_registers(LlBuild *b, LLVMValueRef x, LLVMTypeRef reg, uint32_t n, LLVMTypeRef type)
 {
     if (LLVMTypeOf(x) == type) return x;
     if (type == b->i1) return LLVMBuildICmp(b->builder, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
     if (type == b->i8) return LLVMBuildTrunc(b->builder, x, type, "");
-    return LLVMBuildBitCast(b->builder, x, type, "");
+    LLVMValueRef all = n > 1 ? LLVMGetUndef(LLVMVectorType(reg, n)) : x;
+    for (uint32_t i = 0; n > 1 && i < n; i++) {
+        LLVMValueRef one = LLVMBuildExtractValue(b->builder, x, i, "");
+        all = LLVMBuildInsertElement(b->builder, all, one, LLVMConstInt(b->i32, i, false), "");
+    }
+    return LLVMBuildBitCast(b->builder, all, type, "");
 }
 
-/* LLVM's template of an assembly text: %d %a %b %c, not followed by a letter or digit, become $0 $1 $2 $3, and %p, the
- * address, the number after the last operand's; immediates are written out. */
-static const char *template(LlBuild *b, const RwInstr *row, uint64_t imm, uint32_t n)
+/* Where the registers of a value are in LLVM's template. */
+typedef struct {
+    uint32_t first, n;
+} Registers;
+
+/* LLVM's template of an assembly text: %d %a %b %c and %p, the address, not followed by a letter or digit, become $0 $1
+ * .., and where several registers hold a value, {$0, $1, $2, $3}; immediates are written out. */
+static const char *template(LlBuild *b, const RwInstr *row, uint64_t imm, const Registers *of)
 {
+    static const char letters[] = "dabcp";
     const char *text = row->text;
     WbbBuf out = wbb_buf(b->arena);
     for (const char *p = text; *p; p++) {
@@ -215,10 +243,13 @@ static const char *template(LlBuild *b, const RwInstr *row, uint64_t imm, uint32
         if (*p == '$') wbb_put(&out, "$$");
         else if (*p == '%' && !longer && p[1] >= 'i' && p[1] < 'i' + row->n_immediates)
             wbb_putf(&out, "%lld", (long long)rw_immediate(row, imm, (uint32_t)(*++p - 'i')));
-        else if (*p != '%' || longer || !strchr("dabcp", p[1])) wbb_put_n(&out, p, 1);
+        else if (*p != '%' || longer || !strchr(letters, p[1])) wbb_put_n(&out, p, 1);
         else {
-            wbb_putf(&out, "$%d", p[1] == 'd' ? 0 : p[1] == 'p' ? (int)n + 1 : p[1] - 'a' + 1);
-            p++;
+            const Registers r = of[strchr(letters, *++p) - letters];
+            if (*p == 'p' && !r.n) bad_row(b, row, "an address is needed");
+            if (r.n > 1) wbb_put(&out, "{");
+            for (uint32_t i = 0; i < r.n; i++) wbb_putf(&out, "%s$%u", i ? ", " : "", r.first + i);
+            if (r.n > 1) wbb_put(&out, "}");
         }
     }
     return out.text;
@@ -228,31 +259,40 @@ static const char *template(LlBuild *b, const RwInstr *row, uint64_t imm, uint32
 static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMTypeRef result, LLVMValueRef *x,
                              uint32_t n, bool effect, LLVMValueRef address)
 {
-    char constraints[32] = "=", *c = constraints + 1;
-    LLVMTypeRef parameters[5];
-    LLVMTypeRef out = register_of(b, row, result, c++);
+    enum { MOST = 3 * 4 + 1 };
+    const uint32_t widest = address ? 32 : 64;
+    char letter;
+    Registers of[5] = {{0, 0}};
+    LLVMTypeRef parameters[MOST], results[4];
+    LLVMValueRef args[MOST];
+    WbbBuf constraints = wbb_buf(b->arena);
+    LLVMTypeRef reg = register_of(b, row, result, widest, &letter, &of[0].n);
+    for (uint32_t i = 0; i < of[0].n; i++) wbb_putf(&constraints, "%s=%c", i ? "," : "", letter), results[i] = reg;
+    uint32_t k = 0;
     for (uint32_t i = 0; i < n; i++) {
-        *c++ = ',';
-        parameters[i] = register_of(b, row, LLVMTypeOf(x[i]), c++);
-        x[i] = into_register(b, x[i], parameters[i]);
+        Registers *r = &of[1 + i];
+        r->first = of[0].n + k;
+        LLVMTypeRef one = register_of(b, row, LLVMTypeOf(x[i]), widest, &letter, &r->n);
+        into_registers(b, x[i], one, r->n, args + k);
+        for (uint32_t j = 0; j < r->n; j++) wbb_putf(&constraints, ",%c", letter), parameters[k++] = one;
     }
-    const char *text = template(b, row, imm, n);
-    if (strstr(text, wbb_format(b->arena, "$%u", n + 1)) && !address) bad_row(b, row, "an address is needed");
     if (address) {
-        parameters[n] = LLVMTypeOf(address);
-        x[n++] = address;
-        c += sprintf(c, ",l");
+        of[4] = (Registers){of[0].n + k, 1};
+        parameters[k] = LLVMTypeOf(address), args[k++] = address;
+        wbb_put(&constraints, ",l");
     }
-    if (effect) c += sprintf(c, ",~{memory}");
-    LLVMTypeRef type = LLVMFunctionType(out, parameters, n, false);
-    LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints, (size_t)(c - constraints), effect, false,
-                                      LLVMInlineAsmDialectATT, false);
-    LLVMValueRef call = LLVMBuildCall2(b->builder, type, f, x, n, "");
+    if (effect) wbb_put(&constraints, ",~{memory}");
+    const char *text = template(b, row, imm, of);
+    LLVMTypeRef out = of[0].n > 1 ? LLVMStructTypeInContext(b->llvm, results, of[0].n, false) : reg;
+    LLVMTypeRef type = LLVMFunctionType(out, parameters, k, false);
+    LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints.text, strlen(constraints.text), effect,
+                                      false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef call = LLVMBuildCall2(b->builder, type, f, args, k, "");
     static const char *const pure[] = {"memory", "nounwind", "willreturn", NULL}; /* memory 0: none */
     static const char *const pinned[] = {"convergent", "nounwind", NULL};
     for (const char *const *name = effect ? pinned : pure; *name; name++)
         LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, *name, 0));
-    return out_of_register(b, call, result);
+    return out_of_registers(b, call, reg, of[0].n, result);
 }
 
 /* The array of a lookup table, row `number` of the instruction table: one global in a module. */

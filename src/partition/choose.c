@@ -272,18 +272,22 @@ static bool is_atomic(const PartStage *s)
     return s->kind == PART_SCATTER && s->combine != PART_PLAIN && s->combine != PART_RUN && s->combine != PART_LOCK;
 }
 
-/* An atomic operation has no vectors: those of a vector's elements would be apart in each lane, and reach four times as
- * many sectors as bytes need. Lanes take neighbours instead, where these are of one window, in as many registers. */
+/* An atomic operation takes as many neighbours as the target has instructions for. Those of a longer vector would be
+ * apart in each lane, and reach four times as many sectors as bytes need: lanes take neighbours instead, where these
+ * are of one window, in as many registers. */
 static void spread_atomics(Choosing *c, Choice *x)
 {
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
-    if (!is_atomic(x->s) || x->vector == 1 || row == 1 || x->vectors % c->k->block != 0 || x->tail) return;
+    if (!is_atomic(x->s) || x->vector == 1 || row == 1) return;
+    const uint32_t lanes = WBB_MIN(part_update_lanes(c->p, c->t, x->s), x->vector), registers = x->vector / lanes;
+    if (registers == 1) x->s->why_vector = "an atomic operation takes as many neighbours";
+    if (registers == 1 || x->vectors % c->k->block != 0 || x->tail) return;
     x->spread = true;
-    x->registers = x->vector;
-    x->vectors *= x->vector;
-    x->vector = 1;
+    x->registers = registers;
+    x->vectors *= registers;
+    x->vector = lanes;
     x->s->why_vector = "atomic operations of neighbouring lanes reach neighbours";
-    x->s->why_register = "what a vector would have";
+    x->s->why_register = "what a longer vector would have";
 }
 
 /* vectors a thread -------------------------------------------------------------------------------------------- */

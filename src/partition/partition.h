@@ -420,6 +420,9 @@ void part_print_scatter(WbbBuf *out, const PartStage *s);
 /* Leaf of a scatter that a value is, seen through bitcasts that keep the order of elements; i NULL: it is none. */
 PartValue part_scatter_below(PartValue v);
 
+/* atomic.c: how many updates of a row one instruction combines with neighbours in memory. */
+uint32_t part_update_lanes(const PartPlan *p, const TgTarget *t, const PartStage *s);
+
 /* ranges.c: the launch ranges of a kernel, and what their stages store; choose.c has still to say how. Sets the plan's
  * kind. wanted: the outputs that the kernel makes; NULL: all. */
 PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,

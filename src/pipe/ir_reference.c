@@ -208,7 +208,7 @@ static PipeExpected access(PipeInterpreter *x, const IrStmt *s, uint32_t t, uint
     if (at < 0 || at >= x->r.k->buffers[s->buffer].elements) return (PipeExpected){.known = PIPE_ANY};
     const uint32_t by = n->op == OP_READ_PEER ? (uint32_t)n->imm * x->r.k->block : t; /* the same block */
     PipeExpected *cell = &memory_of(x, s->buffer, by)[at];
-    const PipeExpected old = *cell, *a = n->a[0] ? pipe_lanes_of(x, n->a[0]) : NULL;
+    const PipeExpected old = *cell, *a = n->a[0] ? pipe_lanes_of(x, n->a[0]) + lane : NULL;
     const bool known = old.known == PIPE_EXACT && a && a->known == PIPE_EXACT;
     switch ((ScOp)n->op) {
     case OP_READ:
@@ -220,7 +220,7 @@ static PipeExpected access(PipeInterpreter *x, const IrStmt *s, uint32_t t, uint
     case OP_UNLOCK: *cell = *a; break;
     case OP_ATOMIC_CAS:
         if (!known) *cell = (PipeExpected){.known = PIPE_ANY};
-        else if (old.bits == a->bits) *cell = *pipe_lanes_of(x, n->a[1]);
+        else if (old.bits == a->bits) *cell = pipe_lanes_of(x, n->a[1])[lane];
         break;
     case OP_TICKET:
         *cell = known ? pipe_exactly(old.bits >= a->bits ? 0 : old.bits + 1, false) : (PipeExpected){.known = PIPE_ANY};

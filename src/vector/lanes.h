@@ -1,5 +1,5 @@
 /* lanes.h: the state of vectorising, which the files of vector/ share: lanes_mark.c finds what differs from lane to
- * lane, lanes_value.c makes nodes in all lanes or in one, vectorize.c writes the statements. */
+ * lane, lanes_value.c makes nodes in all lanes or in one, lanes_do.c and vectorize.c write the statements. */
 #ifndef VEC_LANES_H
 #define VEC_LANES_H
 
@@ -96,8 +96,15 @@ IrRef vec_lane(Lanes *l, IrRef r, uint32_t lane); /* one lane, as a scalar, of a
 /* The same for lanes [lane, lane + count), as one node; count is a power of two, lane a multiple of it. */
 IrRef vec_lanes(Lanes *l, IrRef r, uint32_t lane, uint32_t count);
 IrRef vec_scalar(Lanes *l, IrRef r, uint32_t lane); /* r among the statements of one lane alone */
+LaneValue *vec_lane_value(Lanes *l, LaneBinding *b); /* of a binding, made where there is none */
+const char *vec_lane_name(Lanes *l, const char *name, uint32_t lane);
+/* How many lanes, of at most `most`, one instruction of the target takes for the operation of n. */
+uint32_t vec_packed_lanes(const Lanes *l, const IrNode *n, uint32_t most);
 /* How many lanes, from `lane` on, one access of `buffer` takes; *why: what stops it from being twice as wide. */
 uint32_t vec_access_width(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t lane, const char **why);
 void vec_record_access(Lanes *l, uint32_t buffer, bool store, uint32_t width, const char *why);
+
+/* lanes_do.c */
+void vec_do(Lanes *l, const IrStmt *s, IrBlock *out); /* in all lanes */
 
 #endif

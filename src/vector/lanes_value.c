@@ -31,13 +31,26 @@ static bool packs(const RwTables *t, const IrNode *n, ScType from)
     return false;
 }
 
+uint32_t vec_packed_lanes(const Lanes *l, const IrNode *n, uint32_t most)
+{
+    const RwTables *t = rw_target(l->rw);
+    uint32_t lanes = 1;
+    for (uint32_t i = 0; i < t->n_packed; i++) {
+        const RwPacked *p = &t->packed[i];
+        if (p->op == n->op && p->type == IR_SC(n->type) && p->lanes <= most) lanes = WBB_MAX(lanes, p->lanes);
+    }
+    return lanes;
+}
+
 /* Pairs where some operation of the target takes pairs of the type. */
 LaneForm vec_binding_form(const Lanes *l, IrType type)
 {
     const RwTables *t = rw_target(l->rw);
-    for (uint32_t i = 0; l->lanes > 1 && IR_LANES(type) == 1 && i < t->n_packed; i++)
-        if (t->packed[i].lanes == 2 && t->packed[i].type == IR_SC(type) && t->packed[i].from == IR_SC(type))
+    for (uint32_t i = 0; l->lanes > 1 && IR_LANES(type) == 1 && i < t->n_packed; i++) {
+        const RwPacked *p = &t->packed[i];
+        if (p->lanes == 2 && p->type == IR_SC(type) && p->from == IR_SC(type) && !sc_op_info[p->op].effects)
             return PAIRS;
+    }
     return SCALARS;
 }
 
@@ -78,6 +91,17 @@ IrRef vec_lanes(Lanes *l, IrRef r, uint32_t lane, uint32_t count)
     }
     const IrRef low = vec_lanes(l, r, lane, count / 2), high = vec_lanes(l, r, lane + count / 2, count / 2);
     return rw_make(l->rw, OP_PACK, type, 0, low, high, 0, 0);
+}
+
+LaneValue *vec_lane_value(Lanes *l, LaneBinding *b)
+{
+    if (!b->value) b->value = WBB_NEW(l->arena, LaneValue);
+    return b->value;
+}
+
+const char *vec_lane_name(Lanes *l, const char *name, uint32_t lane)
+{
+    return wbb_format(l->g->arena, "%s_%u", name, lane);
 }
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */

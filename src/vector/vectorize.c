@@ -7,7 +7,8 @@
  * - an `if` whose condition is the same in all lanes stays one `if`; else it becomes one a lane, with variables and
  *   values of its own;
  * - a `for` stays one `for`; what it carries is one value, pairs, or scalars;
- * - a `do` is done once a lane, reads of neighbouring elements at once; a `repeat` becomes one a lane;
+ * - a `do` is done once a lane, reads of neighbouring elements at once, and atomic operations on them where the
+ *   target has an instruction; a `repeat` becomes one a lane;
  * - what the loop of lanes itself carries goes from lane to lane in order: statements that depend on it are done lane
  *   after lane, after all others. Functions called vector_.. write statements for all lanes, those called scalar_.. for
  *   one lane.
@@ -23,24 +24,13 @@ static void scalar_loop(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane);
 static void scalar_block(Lanes *l, const IrBlock *in, IrBlock *out, uint32_t lane);
 
 /* --- what statements bind ----------------------------------------------------------------------------------------- */
-static LaneValue *lane_value(Lanes *l, LaneBinding *b)
-{
-    if (!b->value) b->value = WBB_NEW(l->arena, LaneValue);
-    return b->value;
-}
-
-static const char *lane_name(Lanes *l, const char *name, uint32_t lane)
-{
-    return wbb_format(l->g->arena, "%s_%u", name, lane);
-}
-
 /* A variable like `var` for one lane, without a definition. */
 static uint32_t new_lane_variable(Lanes *l, uint32_t var, uint32_t lane)
 {
     IrGraph *g = l->g;
     const IrVar old = g->vars[var];
-    const uint32_t made = ir_var_new(g, lane_name(l, old.name, lane), old.kind, old.lo, old.hi, 0);
-    lane_value(l, vec_variable(l, var))->at[lane] = ir_var(g, made);
+    const uint32_t made = ir_var_new(g, vec_lane_name(l, old.name, lane), old.kind, old.lo, old.hi, 0);
+    vec_lane_value(l, vec_variable(l, var))->at[lane] = ir_var(g, made);
     return made;
 }
 
@@ -91,35 +81,6 @@ static void vector_store(Lanes *l, const IrStmt *s, IrBlock *out)
     }
 }
 
-/* Once a lane, lane after lane; a read is as wide as the lanes' elements are contiguous. */
-static void vector_do(Lanes *l, const IrStmt *s, IrBlock *out)
-{
-    const IrNode n = *ir_at(l->g, s->value);
-    const bool copies = n.op == OP_COPY_ASYNC, reads = (copies || n.op == OP_READ) && IR_LANES(n.type) == 1;
-    LaneValue *v = s->n_results ? lane_value(l, vec_value(l, s->results[0].value)) : NULL;
-    IrRef index[MAX_LANES] = {0}, from[MAX_LANES] = {0};
-    if (s->index) vec_request(l, s->index);
-    if (copies) vec_request(l, s->from_index);
-    vec_request(l, s->value);
-    vec_make_requested(l);
-    for (uint32_t i = 0; s->index && i < l->lanes; i++) index[i] = vec_lane(l, s->index, i);
-    for (uint32_t i = 0; copies && i < l->lanes; i++) from[i] = vec_lane(l, s->from_index, i);
-    if (v) v->form = reads ? LOADS : SCALARS;
-    for (uint32_t i = 0, w = 1; i < l->lanes; i += w) {
-        const char *why, *name = v ? lane_name(l, l->g->values[s->results[0].value].name, i) : NULL;
-        if (reads) w = vec_access_width(l, s->buffer, index, i, &why);
-        if (reads && copies) w = WBB_MIN(w, vec_access_width(l, s->from, from, i, &why));
-        if (reads) vec_record_access(l, copies ? s->from : s->buffer, false, w, why);
-        const IrType type = reads ? vec_with_lanes(n.type, w) : n.type;
-        const IrRef one = reads ? ir_node(l->g, (ScOp)n.op, type, n.flags, 0, 0, 0, 0) : vec_lane(l, s->value, i);
-        const IrRef made = ir_do_at(l->g, out, name, one, v ? type : 0, s->buffer, index[i]);
-        out->items[out->n - 1]->from = s->from;
-        out->items[out->n - 1]->from_index = from[i];
-        if (v) v->at[i] = made;
-        if (v) v->width[i] = (uint8_t)w;
-    }
-}
-
 /* A copy of a statement without its blocks and results. */
 static IrStmt *copy(Lanes *l, const IrStmt *s, IrBlock *out)
 {
@@ -149,7 +110,7 @@ static bool let_with_offsets(Lanes *l, const IrStmt *s, const IrRef *at, IrBlock
     const WbbI128 lo = (WbbI128)var.lo - least, hi = (WbbI128)var.hi - most;
     if (lo > hi || lo < INT64_MIN || hi > INT64_MAX) return false;
     const IrRef first = ir_let(l->g, out, var.name, at[0], (int64_t)lo, (int64_t)hi);
-    LaneValue *v = lane_value(l, vec_variable(l, s->var));
+    LaneValue *v = vec_lane_value(l, vec_variable(l, s->var));
     for (uint32_t i = 0; i < l->lanes; i++) v->at[i] = rw_add(rw, first, ir_index(l->g, step[i]));
     return true;
 }
@@ -163,7 +124,7 @@ static void vector_let(Lanes *l, const IrStmt *s, IrBlock *out)
         return;
     }
     const bool same = extract_all(l, s->value ? s->value : g->vars[s->var].definition, at);
-    LaneValue *v = lane_value(l, vec_variable(l, s->var));
+    LaneValue *v = vec_lane_value(l, vec_variable(l, s->var));
     bool constants = !s->value;
     for (uint32_t i = 0; i < l->lanes && constants; i++) constants = ir_is_const(g, at[i]);
     if (constants) {
@@ -187,7 +148,7 @@ static void vector_let(Lanes *l, const IrStmt *s, IrBlock *out)
  * one part. */
 static uint32_t begin_binding(Lanes *l, uint32_t number, bool one)
 {
-    LaneValue *v = lane_value(l, vec_value(l, number));
+    LaneValue *v = vec_lane_value(l, vec_value(l, number));
     v->form = one ? SCALARS : (uint8_t)vec_binding_form(l, l->g->values[number].type);
     return one ? l->lanes : v->form == PAIRS ? 2 : 1;
 }
@@ -211,7 +172,7 @@ static void vector_if_result(Lanes *l, const IrResult *r, IrStmt *made)
     const bool one = are_equal(l, yes) && are_equal(l, no);
     const uint32_t step = begin_binding(l, r->value, one);
     for (uint32_t i = 0; i < l->lanes; i += step) {
-        const char *name = lane_name(l, g->values[r->value].name, i);
+        const char *name = vec_lane_name(l, g->values[r->value].name, i);
         const IrRef part =
             one ? ir_result(g, made, name, yes[0], no[0])
                 : ir_result(g, made, name, vec_lanes(l, r->yield, i, step), vec_lanes(l, r->otherwise, i, step));
@@ -240,8 +201,8 @@ static void scalar_if(Lanes *l, const IrStmt *s, IrRef condition, IrBlock *out, 
     for (uint32_t i = 0; i < s->n_results; i++) {
         const IrResult r = s->results[i];
         const IrRef yes = vec_scalar(l, r.yield, lane), no = vec_scalar(l, r.otherwise, lane);
-        lane_value(l, vec_value(l, r.value))->at[lane] =
-            ir_result(l->g, made, lane_name(l, l->g->values[r.value].name, lane), yes, no);
+        vec_lane_value(l, vec_value(l, r.value))->at[lane] =
+            ir_result(l->g, made, vec_lane_name(l, l->g->values[r.value].name, lane), yes, no);
     }
 }
 
@@ -279,8 +240,8 @@ static void vector_carry(Lanes *l, const IrStmt *s, IrStmt *made, uint32_t *firs
         begin_binding(l, r.value, false);
         for (uint32_t lane = 0; lane < l->lanes; lane += step) {
             const uint32_t k =
-                ir_carry(g, made, lane_name(l, g->values[r.carried].name, lane), vec_lanes(l, r.init, lane, step));
-            g->values[made->results[k].value].name = lane_name(l, g->values[r.value].name, lane);
+                ir_carry(g, made, vec_lane_name(l, g->values[r.carried].name, lane), vec_lanes(l, r.init, lane, step));
+            g->values[made->results[k].value].name = vec_lane_name(l, g->values[r.value].name, lane);
             set_part(l, r.carried, lane, step, ir_value(g, made->results[k].carried));
             set_part(l, r.value, lane, step, ir_value(g, made->results[k].value));
         }
@@ -291,7 +252,8 @@ static void vector_for(Lanes *l, const IrStmt *s, IrBlock *out)
 {
     IrStmt *made = copy(l, s, out);
     if (vec_variable(l, s->var)->varies) /* marked below a condition that turned out to be the same in all lanes */
-        for (uint32_t i = 0; i < l->lanes; i++) lane_value(l, vec_variable(l, s->var))->at[i] = ir_var(l->g, s->var);
+        for (uint32_t i = 0; i < l->lanes; i++)
+            vec_lane_value(l, vec_variable(l, s->var))->at[i] = ir_var(l->g, s->var);
     uint32_t *first = WBB_NEW_N(l->arena, uint32_t, s->n_results + 1);
     vector_carry(l, s, made, first);
     vector_branch(l, s, &s->body, &made->body, false);
@@ -333,7 +295,7 @@ static void vector_block_without(Lanes *l, const IrBlock *in, const bool *withou
         if (s->kind == IR_BIND) vector_let(l, s, out);
         if (s->kind == IR_IF) vector_if(l, s, out);
         if (s->kind == IR_FOR) vector_for(l, s, out);
-        if (s->kind == IR_DO) vector_do(l, s, out);
+        if (s->kind == IR_DO) vec_do(l, s, out);
         for (uint32_t lane = 0; s->kind == IR_REPEAT && lane < l->lanes; lane++) {
             l->scalar_scope++;
             scalar_loop(l, s, out, lane);
@@ -352,10 +314,10 @@ static void scalar_loop(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
     for (uint32_t i = 0; i < s->n_results; i++) {
         const IrResult r = s->results[i];
         const uint32_t k =
-            ir_carry(g, made, lane_name(l, g->values[r.carried].name, lane), vec_scalar(l, r.init, lane));
-        g->values[made->results[k].value].name = lane_name(l, g->values[r.value].name, lane);
-        lane_value(l, vec_value(l, r.carried))->at[lane] = ir_value(g, made->results[k].carried);
-        lane_value(l, vec_value(l, r.value))->at[lane] = ir_value(g, made->results[k].value);
+            ir_carry(g, made, vec_lane_name(l, g->values[r.carried].name, lane), vec_scalar(l, r.init, lane));
+        g->values[made->results[k].value].name = vec_lane_name(l, g->values[r.value].name, lane);
+        vec_lane_value(l, vec_value(l, r.carried))->at[lane] = ir_value(g, made->results[k].carried);
+        vec_lane_value(l, vec_value(l, r.value))->at[lane] = ir_value(g, made->results[k].value);
     }
     scalar_block(l, &s->body, &made->body, lane);
     for (uint32_t i = 0; i < s->n_results; i++) made->results[i].yield = vec_scalar(l, s->results[i].yield, lane);
@@ -365,12 +327,12 @@ static void scalar_loop(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
 static void scalar_do(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
 {
     const IrType type = ir_at(l->g, s->value)->type;
-    const char *name = s->n_results ? lane_name(l, l->g->values[s->results[0].value].name, lane) : NULL;
+    const char *name = s->n_results ? vec_lane_name(l, l->g->values[s->results[0].value].name, lane) : NULL;
     const IrRef index = s->index ? vec_scalar(l, s->index, lane) : 0;
     const IrRef made = ir_do_at(l->g, out, name, vec_scalar(l, s->value, lane), name ? type : 0, s->buffer, index);
     out->items[out->n - 1]->from = s->from;
     if (s->from_index) out->items[out->n - 1]->from_index = vec_scalar(l, s->from_index, lane);
-    if (name) lane_value(l, vec_value(l, s->results[0].value))->at[lane] = made;
+    if (name) vec_lane_value(l, vec_value(l, s->results[0].value))->at[lane] = made;
 }
 
 static void scalar_statement(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t lane)
@@ -449,14 +411,14 @@ static void scalar_chain(Lanes *l, IrBlock *out)
     const IrStmt *loop = l->loop;
     request_for_chain(l);
     for (uint32_t i = 0; i < loop->n_results; i++)
-        lane_value(l, vec_value(l, loop->results[i].carried))->at[0] = loop->results[i].init;
+        vec_lane_value(l, vec_value(l, loop->results[i].carried))->at[0] = loop->results[i].init;
     for (uint32_t lane = 0; lane < l->lanes; lane++) {
         l->scalar_scope++;
         for (uint32_t i = 0; i < loop->body.n; i++)
             if (l->sequential[i]) scalar_statement(l, loop->body.items[i], out, lane);
         for (uint32_t i = 0; i < loop->n_results; i++) {
             const IrRef next = vec_scalar(l, loop->results[i].yield, lane);
-            if (lane + 1 < l->lanes) lane_value(l, vec_value(l, loop->results[i].carried))->at[lane + 1] = next;
+            if (lane + 1 < l->lanes) vec_lane_value(l, vec_value(l, loop->results[i].carried))->at[lane + 1] = next;
             else replace_value(l, loop->results[i].value, next);
         }
     }
@@ -488,7 +450,7 @@ static void expand_loop(Lanes *l, const IrStmt *loop, IrBlock *out)
     l->requested = l->stack = (IrRefs){0};
     vec_mark_loop(l, loop);
     open_scope(l);
-    LaneValue *v = lane_value(l, vec_variable(l, loop->var));
+    LaneValue *v = vec_lane_value(l, vec_variable(l, loop->var));
     for (uint32_t i = 0; i < l->lanes; i++) v->at[i] = ir_index(g, (int64_t)i);
     vector_block_without(l, &loop->body, l->sequential, out);
     if (loop->n_results) scalar_chain(l, out);
