@@ -398,15 +398,20 @@ static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
     }
 }
 
-/* Long rows that are read again, in the registers of a block or a cluster: the beam seldom leads there. */
-static void consider_held(Choosing *c, uint32_t d, int64_t vector)
+/* Long rows that are read again, in the registers of a block or a cluster: the beam seldom leads there. `lanes` of the
+ * 32 are those of kept dimension `side`, whose neighbours they read side by side where the row's are not neighbours. */
+static void consider_held(Choosing *c, uint32_t d, uint32_t side, int64_t lanes, int64_t vector)
 {
     const uint32_t n = c->w->n_dims;
     Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
-              .vector_dim = d, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .loop_dim = d, .split_dim = d,
-              .registers = c->whole_registers, .whole = true};
-    for (uint32_t k = 0; k < n; k++) x.lanes[k] = k == d ? c->t->warp : 1;
-    if (c->w->dims[d].size <= c->max_terms * c->start_warps / 2 * c->t->warp || !is_coalesced(c, &x)) return;
+              .vector_dim = side, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .loop_dim = d,
+              .split_dim = d, .registers = c->whole_registers, .whole = true};
+    for (uint32_t k = 0; k < n; k++) x.lanes[k] = 1;
+    if (side != d) x.lanes[side] = lanes;
+    x.lanes[d] = c->t->warp / lanes;
+    const int64_t side_by_side = side == d ? 1 : lanes * vector;
+    const int64_t few = c->max_terms * c->start_warps / 2 * c->t->warp;
+    if (c->w->dims[d].size <= few / side_by_side || !is_coalesced(c, &x)) return;
     for (int64_t warps = next_power(c->warps, ABOVE_ALL); warps > 1; warps = next_power(c->warps, warps))
         for (x.splits = 1; x.splits <= WBB_MAX(c->clusters, 1); x.splits *= 2) {
             wish_warps(c, &x, 1, warps, d);
@@ -415,13 +420,22 @@ static void consider_held(Choosing *c, uint32_t d, int64_t vector)
         }
 }
 
+/* With the widest vectors of `side`, and so many lanes along it as read a sector or more. */
+static void vary_held(Choosing *c, uint32_t d, uint32_t side)
+{
+    int64_t vector = widest_vector(c, side);
+    for (int64_t k = 1; k < c->vectors && vector > 0; k++, vector /= 2)
+        for (int64_t lanes = 1; lanes <= (side == d ? 1 : c->t->warp / 2); lanes *= 2)
+            consider_held(c, d, side, lanes, vector);
+}
+
 static void make_held(Choosing *c)
 {
     if (c->w->passes <= 1 || c->w->scan) return;
     for (uint32_t d = c->w->n_dims; d-- > 0;) {
-        if (!c->w->dims[d].reduced || !is_contiguous(c->w, d)) continue;
-        int64_t vector = widest_vector(c, d);
-        for (int64_t k = 1; k < c->vectors && vector > 0; k++, vector /= 2) consider_held(c, d, vector);
+        if (!c->w->dims[d].reduced) continue;
+        if (is_contiguous(c->w, d)) vary_held(c, d, d);
+        else if (!c->w->dims[c->w->n_dims - 1].reduced) vary_held(c, d, c->w->n_dims - 1);
     }
 }
 
