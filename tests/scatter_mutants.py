@@ -5,7 +5,8 @@
 
 A mutant changes one line of the PTX of a kernel that combines updates: an atomic operation becomes a load and a store, or one of its block's scope; a
 lock does not acquire, or is not given back; a swap is not tried again; a store is no longer one that others may meet; a condition is inverted; what an
-atomic sum lost is not added again. Updates meet in all blocks. What is no fault is listed in EQUAL with its reason. Ends with `N passed, M failed`.
+atomic sum lost is not added again; lanes of a vector are exchanged or left out. Updates meet in all blocks. What is no fault is listed in EQUAL with its
+reason. Ends with `N passed, M failed`.
 """
 import os
 import re
@@ -41,6 +42,12 @@ ENTRY e {{
   ROOT y = {t}[4] scatter(x, at, u), {DIMS}, to_apply=combine
 }}
 """
+
+
+def rows(t: str, width: int, of: int, *how: str) -> str:
+    """As many updates of rows, which are so wide and of so many elements."""
+    return single(t, "ROOT s = T[] add(a, b)", *how).replace(f"{t}[4]", f"{t}[4,{of}]").replace(f"{t}[128]", f"{t}[128,{width}]").replace(
+        "update_window_dims={}", "update_window_dims={1}")
 
 
 PAIR = f"""HloModule m
@@ -84,8 +91,11 @@ KERNELS = {
     "swaps": single("s32", "c = T[] add(b, b)\n  ROOT s = T[] xor(a, c)"),
     "small swaps": single("s8", "ROOT s = T[] add(a, b)"),
     "one stays": single("s32", "ROOT s = T[] copy(b)"),
+    "quads": rows("f32", 4, 4),
+    "eights": rows("bf16", 8, 8),
+    "halves": rows("f16", 1, 2, "u = T[128] parameter(0)", "w = T[] constant(-0)\n  x = T[4] broadcast(w), dimensions={}"),    # the other half gets -0
     "locks": PAIR,
-    "runs": single("f32", "ROOT s = T[] add(a, b)"),   # with --deterministic: the kernel after the sort, and after that of the operand
+    "runs": single("f32", "ROOT s = T[] add(a, b)"),    # with --deterministic: the kernel after the sort, and after that of the operand
 }
 
 # kind of mutant: what a line must match, and what replaces the match
@@ -104,6 +114,10 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "the condition inverted": (r"^\s*setp\.\w+", "invert"),
     "the branch inverted": (r"^\s*@%p", "\t@!%p"),
     "no store": (r"^\s*st\.", "\t// st."),
+    "two lanes exchanged": (r"\], \{(%\w+), (%\w+)", r"], {\2, \1"),
+    "half of the lanes": (r"\.v4\.(\S+)(\s+)\{(%\w+, %\w+), [^}]+\}, (\S+), \{(%\w+, %\w+), [^}]+\}", r".v2.\1\2{\3}, \4, {\5}"),
+    "the other half": (r"selp\.b16(\s+\S+) ([^,]+), ([^,]+),", r"selp.b16\1 \3, \2,"),
+    "a zero that is not negative": (r"(selp\.b16.*|mov\.b16.*)(0x8000|-32768)", r"\g<1>0"),
     "no atomic operation": (r"^\s*atom\.global\.(add|min|max|exch)", r"\t// atom.global.\1"),
 }
 INVERSE = {"nan": "num", "num": "nan", "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -115,6 +129,7 @@ EQUAL: Dict[Key, str] = {
     ("nans", "the block's scope", 0): ALONE,
     ("nans", "the block's scope", 1): ALONE,
     ("nans", "the block's scope", 2): ALONE,
+    ("halves", "the block's scope", 0): ALONE,
     ("largest", "the block's scope", 2): "no nan of the other sign is in memory",
     ("largest", "no atomic operation", 2): "no nan of the other sign is in memory",
     ("largest", "strong loads and stores", 1): "of negative updates none is the largest",
@@ -144,11 +159,12 @@ def main() -> int:
             stem = kernel.replace(" ", "_")
             file, first = Path(name, f"{stem}.hlo"), Path(name, stem)
             file.write_text(hlo, encoding="utf-8")
-            how = ("--accuracy", "xla") if kernel == "sums" else ()  # of the others, "tiny" has all that "exact" adds
+            how = ("--accuracy", "xla") if kernel in ("sums", "quads") else ()  # of the others, "tiny" has all that "exact" adds
             if kernel == "runs":
                 how = ("--deterministic",)
-            elif kernel not in ("tiny", "nans"):   # which have a launch more
-                how = (*how, "--layout", "elements: lane 32, grid 4")
+            elif kernel not in ("tiny", "nans", "halves"):   # which have a launch more
+                vector = {"quads": "vector 4, ", "eights": "vector 8, "}.get(kernel, "")
+                how = (*how, "--layout", f"elements: {vector}lane 32, grid 4")
             compiled = cli.call("compile", str(file), *how, "-o", str(first))
             if compiled.returncode:
                 print(f"{kernel}: {compiled.stderr}")

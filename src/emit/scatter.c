@@ -280,6 +280,21 @@ static void add_f32(const Scatter *m, uint32_t buffer, IrRef at, IrRef x)
     end_if(m, &c);
 }
 
+/* With the element beside it, to which -0 is added: that changes no number, and an instruction for one element of 16
+ * bits is a loop. */
+static void in_pair(const Scatter *m)
+{
+    const ScType t = m->s->word;
+    const IrRef odd = ir_node(m->g, OP_IDX, IR_TYPE(SC_U32, 0), 0, rw_mod(m->rw, m->at, 2), 0, 0, 0);
+    const IrRef is_odd = compare(m, OP_NE, odd, number(m, SC_U32, 0)), none = number(m, t, 0x8000);
+    IrRef half[2];
+    for (uint32_t k = 0; k < 2; k++)
+        half[k] = ir_node(m->g, OP_SELECT, IR_TYPE(t, 0), 0, is_odd, k ? m->x[0] : none, k ? none : m->x[0], 0);
+    const IrRef pair = ir_node(m->g, OP_PACK, IR_TYPE(t, 1), 0, half[0], half[1], 0, 0);
+    const IrRef at = rw_scale(m->rw, rw_floordiv(m->rw, m->at, 2), 2);
+    effect(m, buffer_of(m, 0), at, ir_node(m->g, m->s->atomic, IR_TYPE(t, 1), 0, pair, 0, 0, 0));
+}
+
 static void one_operation(const Scatter *m, IrRef at, IrRef x)
 {
     const ScType word = m->s->word;
@@ -290,6 +305,10 @@ static void one_operation(const Scatter *m, IrRef at, IrRef x)
 /* In both parts of a complex element. */
 static void atomically(const Scatter *m)
 {
+    if (m->s->in_pair) {
+        in_pair(m);
+        return;
+    }
     if (sc_type_info[type_of(m, 0)].cls != 'C') {
         one_operation(m, m->at, m->x[0]);
         return;

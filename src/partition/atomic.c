@@ -3,9 +3,22 @@
  * Needs a stage with the way in which updates are combined (scatter.c); leaves a number of neighbours in the updates'
  * order that are neighbours in memory, too, and begin at a multiple of their number wherever the window lies.
  *
+ * A sum of 16 bits that is alone is taken with its neighbour where the buffer has whole pairs.
+ *
  *     f32[50,64] x[k,:] += u[k,:], sm_90   =>   4: atomic_add.f32x4; f32[50,66]: 2; f32[50,63] or sm_80: 1
  */
 #include "partition/partition.h"
+
+/* The most elements of a type that one instruction combines, of numbers that divide `of`. */
+static uint32_t lanes_of(const TgTarget *t, ScOp op, ScType type, int64_t of)
+{
+    uint32_t lanes = 1;
+    for (uint32_t k = 0; k < t->tables->n_packed; k++) {
+        const RwPacked *p = &t->tables->packed[k];
+        if (p->op == op && p->type == type && of % p->lanes == 0) lanes = WBB_MAX(lanes, p->lanes);
+    }
+    return lanes;
+}
 
 static uint32_t minor_dimension(const HloShape *s)
 {
@@ -25,11 +38,15 @@ uint32_t part_update_lanes(const PartPlan *p, const TgTarget *t, const PartStage
     if (to->type != s->word || !to->rank || minor_dimension(from) != minor + 1) return 1;
     const int64_t row = from->dims[minor + 1];
     if (minor < columns && to->dims[minor] != row) return 1; /* starts that are not 0 may part what is aligned */
-    uint32_t lanes = 1;
-    for (uint32_t k = 0; k < t->tables->n_packed; k++) {
-        const RwPacked *of = &t->tables->packed[k];
-        const bool fits = row % of->lanes == 0 && to->dims[minor] % of->lanes == 0 && of->lanes * bits <= 8 * p->align;
-        if (of->op == s->atomic && of->type == s->word && fits) lanes = WBB_MAX(lanes, of->lanes);
-    }
-    return lanes;
+    int64_t near = (row | to->dims[minor]) & -(row | to->dims[minor]); /* the power of two that divides both */
+    return lanes_of(t, s->atomic, s->word, WBB_MIN(near, (int64_t)(8 * p->align / bits)));
+}
+
+bool part_update_in_pair(const PartPlan *p, const TgTarget *t, const PartStage *s)
+{
+    if (s->kind != PART_SCATTER || s->combine != PART_ATOMIC) return false;
+    const HloShape *to = part_shape(s->update, s->first);
+    const uint32_t bits = sc_type_info[to->type].bits;
+    return to->type == s->word && bits == 16 && hlo_elements(to) % 2 == 0 && p->align >= 4 &&
+           part_size(&s->layout.dims[0], PART_VECTOR) == 1 && lanes_of(t, s->atomic, s->word, 2) == 2;
 }

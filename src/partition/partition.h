@@ -224,6 +224,7 @@ typedef struct {
     PartCombine combine;
     ScOp atomic;
     ScType word;
+    bool in_pair;   /* with its neighbour, to which -0 is added */
     uint32_t lock;  /* PART_LOCK: number of the buffer */
     uint32_t first; /* of the scatter's results, the one of outputs[0] */
     /* Stages that share: the space is that of the terms, the same in all stages of a range, as are layout and maps. */
@@ -422,6 +423,8 @@ PartValue part_scatter_below(PartValue v);
 
 /* atomic.c: how many updates of a row one instruction combines with neighbours in memory. */
 uint32_t part_update_lanes(const PartPlan *p, const TgTarget *t, const PartStage *s);
+/* Takes an update of 16 bits fewer instructions with its neighbour, to which -0 is added? */
+bool part_update_in_pair(const PartPlan *p, const TgTarget *t, const PartStage *s);
 
 /* ranges.c: the launch ranges of a kernel, and what their stages store; choose.c has still to say how. Sets the plan's
  * kind. wanted: the outputs that the kernel makes; NULL: all. */

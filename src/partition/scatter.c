@@ -288,6 +288,7 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
     }
     set_views(x, k, s, buffers, first, stage);
     finish(x, k, layout);
+    stage->in_pair = part_update_in_pair(x->p, x->t, stage);
 }
 
 static void add_scatter(Scattering *x, const HloInstruction *s, const char *layout)
