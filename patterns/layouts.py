@@ -9,6 +9,7 @@ from gen.lang import *
 CANDIDATES = [
     tune('layout.vectors',          value=3, off=1,      because='the two widest vectors, and none'),
     tune('layout.min_run',          value=32, off=1,     because='a sector: lanes that read less side by side waste the rest of it, unless a row is shorter'),
+    tune('layout.min_share',        value=25, off=0,     because='percent of the bytes of the largest array: of smaller ones it matters little'),
     tune('layout.padding',          value=135, off=100,  because='percent of the elements: a third of the work for nothing'),
     tune('layout.small',            value=1 << 16, off=0, because='elements of a space that is so small that latency decides, and work for nothing does not'),
     tune('layout.padding.small',    value=400, off=100,  because='percent of the elements of a small space: rows of 33 have a warp each'),

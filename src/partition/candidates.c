@@ -50,6 +50,7 @@ typedef struct {
     int64_t *sizes;   /* of the candidate that is being made */
     bool padded;      /* any padding is allowed */
     uint32_t min_run; /* bytes that lanes read side by side at least; 0: any */
+    int64_t min_share; /* percent of the largest array's bytes, of arrays for which that counts */
 } Choosing;
 
 static bool is_power(int64_t n) { return !(n & (n - 1)); }
@@ -305,13 +306,18 @@ static int64_t widest_vector(const Choosing *c, uint32_t d)
     return d == c->w->n_dims - 1 ? WBB_MAX(widest, (int64_t)c->w->packed_group) : widest;
 }
 
-/* Do the lanes read enough side by side? */
+static double load_bits(const PartAccess *x) { return (double)x->elements * x->bits; }
+
+/* Do the lanes read enough side by side, of an array that matters? */
 static bool is_coalesced(const Choosing *c, const Wish *x)
 {
     bool any = false;
+    double most = 0;
+    for (uint32_t k = 0; k < c->w->n_loads; k++) most = WBB_MAX(most, load_bits(&c->w->loads[k]));
     for (uint32_t k = 0; k < c->w->n_loads; k++)
         for (uint32_t d = 0; d < c->w->n_dims; d++) {
             const PartAccess *load = &c->w->loads[k];
+            if (load_bits(load) * 100 < most * (double)c->min_share) continue;
             if (!load->step[d] || load->step[d] > SECTOR / load->bits) continue;
             any = true;
             const int64_t side = x->lanes[d] * (d == x->vector_dim ? x->vector : 1);
@@ -411,9 +417,11 @@ static void consider_held(Choosing *c, uint32_t d, uint32_t side, int64_t lanes,
     x.lanes[d] = c->t->warp / lanes;
     const int64_t side_by_side = side == d ? 1 : lanes * vector;
     const int64_t few = c->max_terms * c->start_warps / 2 * c->t->warp;
-    if (c->w->dims[d].size <= few / side_by_side || !is_coalesced(c, &x)) return;
+    const bool is_long = c->w->dims[d].size > few / side_by_side;
+    if (!is_long && (side == d || after_lanes(c, &x, d) <= c->few_terms)) return; /* lanes were compared so */
+    if (!is_coalesced(c, &x)) return;
     for (int64_t warps = next_power(c->warps, ABOVE_ALL); warps > 1; warps = next_power(c->warps, warps))
-        for (x.splits = 1; x.splits <= WBB_MAX(c->clusters, 1); x.splits *= 2) {
+        for (x.splits = 1; x.splits <= (is_long ? WBB_MAX(c->clusters, 1) : 1); x.splits *= 2) {
             wish_warps(c, &x, 1, warps, d);
             x.cluster = x.splits > 1;
             consider(c, &x);
@@ -435,7 +443,7 @@ static void make_held(Choosing *c)
     for (uint32_t d = c->w->n_dims; d-- > 0;) {
         if (!c->w->dims[d].reduced) continue;
         if (is_contiguous(c->w, d)) vary_held(c, d, d);
-        else if (!c->w->dims[c->w->n_dims - 1].reduced) vary_held(c, d, c->w->n_dims - 1);
+        if (!c->w->dims[c->w->n_dims - 1].reduced) vary_held(c, d, c->w->n_dims - 1);
     }
 }
 
@@ -545,7 +553,7 @@ static void read_numbers(Choosing *c)
     c->max_code = tuned(t, "layout.max_code"), c->max_shared = tuned(t, "layout.max_shared");
     c->tie = tuned(t, "layout.tie"), c->chain = tuned(t, "layout.chain"), c->usual_block = tuned(t, "loop.block");
     c->start_warps = tuned(t, "layout.start.warps"), c->start_registers = tuned(t, "layout.start.registers");
-    c->min_run = (uint32_t)tuned(t, "layout.min_run");
+    c->min_run = (uint32_t)tuned(t, "layout.min_run"), c->min_share = tuned(t, "layout.min_share");
 }
 
 PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
