@@ -51,7 +51,7 @@ EXCHANGE = [                                    # through a tile of shared memor
     tune('exchange.warps',          value=1 + 2 + 4 + 8 + 16, off=4, because='of a block: tiles beyond 48 KiB would leave an SM with few of them'),
     tune('exchange.odd',            value=8, off=0,      because='registers along a small dimension of odd size: more would leave no room for others'),
     tune('exchange.max_tile',       value=44 * KiB,      because='what static shared memory holds, but for padding'),
-    tune('exchange.tie',            value=5, off=0,      because='per mille of the time: of closer ones the one that does less leaves more to other kernels'),
+    tune('exchange.tie',            value=10, off=0,      because='per mille of the time: of closer ones the one that does less leaves more to other kernels'),
     tune('exchange.pads',           value=1 + 2 + 4 + 8, off=1, because='accesses after which rows of the tile begin in another bank'),
 ]
 TUNE = CANDIDATES + PRICE + EXCHANGE

@@ -228,14 +228,11 @@ static void price(const Choosing *c, PartExchanged *k, const PartTileSample *sam
     k->conflicts = all * 100 > (tile[PART_TO].least + tile[PART_FROM].least) * 102;
 }
 
-/* What an SM does for the kernel. */
-static double effort(const PartPrice *p) { return p->term[PART_ISSUE] + p->term[PART_L1]; }
-
 /* Of two that take as long: the one that leaves more to other kernels, without bank conflicts first. */
 static bool is_lighter(const PartExchanged *k, const PartExchanged *other)
 {
     if (k->conflicts != other->conflicts) return !k->conflicts;
-    return effort(&k->price) < effort(&other->price);
+    return k->price.effort < other->price.effort;
 }
 
 static bool is_tie(const Choosing *c, double us, double other)
@@ -512,7 +509,7 @@ static const char *reason(const Choosing *c, const PartExchanged *k, const PartP
 /* Than a loop; about as cheap, but with less effort, counts. */
 static bool is_cheaper(const Choosing *c, const PartPrice *p, const PartPrice *loop)
 {
-    if (is_tie(c, p->us, loop->us) && is_tie(c, loop->us, p->us)) return effort(p) < effort(loop);
+    if (is_tie(c, p->us, loop->us) && is_tie(c, loop->us, p->us)) return p->effort < loop->effort;
     return p->us < loop->us;
 }
 

@@ -451,6 +451,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, double bl
     p->term[PART_ISSUE] = each * warps * x->slots / (r->issue * r->clock);
     p->term[PART_PIPE] = each * warps * x->clocks / r->clock;
     p->term[PART_L1] = each * warps * x->wavefronts / r->clock;
+    p->effort = (p->term[PART_ISSUE] + p->term[PART_L1]) * blocks / (sms * each);
     p->term[PART_FILL] *= each / r->clock;
     p->term[PART_CHAIN] = waves * chain - latency;
     double busiest = 0;

@@ -94,6 +94,7 @@ extern const char *const part_term_name[PART_TERMS];
 /* All in microseconds. */
 typedef struct {
     double term[PART_TERMS], us;
+    double effort; /* issue slots and wavefronts of all SMs, of one that has an equal share of them; no part of us */
 } PartPrice;
 
 typedef struct {
