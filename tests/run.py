@@ -114,6 +114,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_chains", "tests/fuzz/random_chains.py {wb}", "", "2000"),
     ("row_texts", "tests/row_texts.py {wb}", "", "--pairs 28"),
     ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),
+    ("tile_wavefronts", "tests/tile_wavefronts.py {wb}", "", ""),
     ("random_scans", "tests/random_scans.py {wb}", "", "--count 2000"),
     ("random_sorts", "tests/random_sorts.py {wb}", "", "--count 2000"),
     ("random_scatters", "tests/random_scatters.py {wb} {run}", "", "--count 1000"),

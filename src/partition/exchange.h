@@ -63,6 +63,7 @@ typedef struct {
     int64_t aligned[PART_SIDES]; /* neighbours that one access of the tile has */
     PartPad pads[PART_PADS];
     PartPrice price;
+    PartTileWork access[PART_SIDES];
     bool conflicts; /* the tile takes more wavefronts than its bytes do */
 } PartExchanged;
 

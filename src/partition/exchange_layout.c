@@ -224,6 +224,7 @@ static void price(const Choosing *c, PartExchanged *k, const PartTileSample *sam
         tile[side] = part_tile_work(c->x, k, side, sample ? &sample[side] : NULL);
     }
     k->price = part_price_exchange(c->r, work, sizes, tile, part_tile_bytes(c->x, k));
+    memcpy(k->access, tile, sizeof tile);
     const double all = tile[PART_TO].wavefronts + tile[PART_FROM].wavefronts;
     k->conflicts = all * 100 > (tile[PART_TO].least + tile[PART_FROM].least) * 102;
 }
@@ -501,9 +502,12 @@ static const char *reason(const Choosing *c, const PartExchanged *k, const PartP
         if (k->price.term[n] > k->price.term[of[0]]) of[0] = (PartTerm)n;
         if (loop->term[n] > loop->term[of[1]]) of[1] = (PartTerm)n;
     }
-    return wbb_format(c->a, "%.2f us, %s %.2f, the cheapest of %u; a loop over elements takes %.2f us, %s %.2f",
+    const PartTileWork *put = &k->access[PART_TO], *got = &k->access[PART_FROM];
+    return wbb_format(c->a, "%.2f us, %s %.2f, the cheapest of %u; a loop over elements takes %.2f us, %s %.2f\n"
+                      "  wavefronts of a warp: put %.2f, its bytes fill %.2f; get %.2f, %.2f",
                       k->price.us, part_term_name[of[0]], k->price.term[of[0]], c->all.n,
-                      loop->us, part_term_name[of[1]], loop->term[of[1]]);
+                      loop->us, part_term_name[of[1]], loop->term[of[1]],
+                      put->wavefronts, put->least, got->wavefronts, got->least);
 }
 
 /* Than a loop; about as cheap, but with less effort, counts. */
