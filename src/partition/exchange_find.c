@@ -208,14 +208,31 @@ static void find_other(Finding *f)
     }
 }
 
-/* The order of the largest transposed load. */
+/* Lanes in the order of the outputs use whole sectors of it. */
+static bool has_runs(const Finding *f, const PartAccess *x)
+{
+    uint32_t order[PART_EXCHANGE_DIMS];
+    int64_t run = 1;
+    order_of(f, x, order);
+    for (uint32_t k = common_of(f, x, order); k-- > 0;) run *= f->size[order[k]];
+    return run * x->bits >= 8 * tg_tune(f->x->t, "layout.min_run", 0)->value;
+}
+
+/* Of transposed loads one that has no such runs comes first, then the larger one. */
+static bool comes_first(const Finding *f, const PartAccess *x, const PartAccess *other)
+{
+    if (!other || has_runs(f, x) != has_runs(f, other)) return !other || !has_runs(f, x);
+    return x->elements * x->bits > other->elements * other->bits;
+}
+
+/* The order of the first transposed load. */
 static bool find_order(Finding *f)
 {
     PartExchange *x = f->x;
     const PartAccess *most = NULL;
     for (uint32_t k = 0; k < f->w.loads.n; k++) {
         const PartAccess *l = &f->w.loads.items[k];
-        if (is_transposed(f, l) && (!most || l->elements * l->bits > most->elements * most->bits)) most = l;
+        if (is_transposed(f, l) && comes_first(f, l, most)) most = l;
     }
     if (!most) return false;
     order_of(f, most, x->read);
