@@ -313,6 +313,15 @@ static int64_t work(const Choosing *c, int64_t branch)
     return sum;
 }
 
+static bool may_have_registers(const Choosing *c, const Choice *x)
+{
+    const bool moved = x->s->kind == PART_UPDATE || x->s->kind == PART_SCATTER;
+    bool in_place = false;
+    for (uint32_t k = 0; k < x->s->n_outputs; k++)
+        in_place = in_place || c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0;
+    return !moved && !in_place && !x->tail && c->trips <= 1;
+}
+
 /* A thread with several vectors starts once, computes its addresses once and has several accesses in flight: worth
  * it while the machine stays full and a vector takes little work. */
 static void choose_registers(Choosing *c, Choice *x)
@@ -320,10 +329,7 @@ static void choose_registers(Choosing *c, Choice *x)
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.coarsening", 0);
     x->registers = 1;
-    const bool moved = x->s->kind == PART_UPDATE || x->s->kind == PART_SCATTER;
-    if (moved || x->tail || c->trips > 1) return;
-    for (uint32_t k = 0; k < x->s->n_outputs; k++)
-        if (c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0) return;
+    if (!may_have_registers(c, x)) return;
     const int64_t branch = tuned(t, "loop.coarse_work") + 1;                  /* too much for any coarsening */
     const int64_t concatenate = x->s->kind == PART_CONCATENATE ? branch : 0; /* which has no branch here */
     const int64_t each = (work(c, branch) - concatenate) * x->vector;
@@ -337,6 +343,25 @@ static void choose_registers(Choosing *c, Choice *x)
 }
 
 /* layouts ----------------------------------------------------------------------------------------------------- */
+
+/* By exactly as many digits as it has elements. */
+static bool is_covered(const PartDim *d)
+{
+    int64_t n = 1;
+    for (uint32_t k = 0; k < d->n_factors; k++) n *= d->factors[k].size;
+    return n == d->size;
+}
+
+/* Vectors of a thread that are whole rows apart, if that takes less time. */
+static bool choose_rows(Choosing *c, Choice *x)
+{
+    const int64_t branch = tuned(c->t, "loop.max_body") + 1; /* too much for any thread */
+    const int64_t each = WBB_MAX(work(c, branch) * x->vector, 1);
+    const int64_t bytes = WBB_MAX((int64_t)bytes_an_element(c, x) * x->vector, 1);
+    const int64_t most = WBB_MIN(tuned(c->t, "loop.max_bytes") / bytes, tuned(c->t, "loop.max_body") / each);
+    if (!may_have_registers(c, x) || x->s->kind != PART_ELEMENTS || x->spread) return false;
+    return part_loop_rows(c->arena, c->p, x->r, c->t, c->read, WBB_MIN(most, tuned(c->t, "loop.rows")));
+}
 
 static void add_factor(PartDim *d, PartLevel level, int64_t size)
 {
@@ -383,7 +408,8 @@ static void choose_layouts(Choosing *c)
         x->r->blocks = (uint32_t)blocks;
         x->s->layout = layout_of(c, x);
         exact = exact && x->tail == 0 && threads % k->block == 0;
-        grid += blocks;
+        if (k->n_ranges == 1 && choose_rows(c, x)) exact = is_covered(&x->s->layout.dims[0]);
+        grid += x->r->blocks;
     }
     k->grid = (uint32_t)grid;
     k->why_grid = exact ? "exactly the threads: no bounds check" : "rounded up: threads beyond the end do nothing";

@@ -4,6 +4,7 @@
  *     exchange_work.c  exchange_tile.c     what a stage accesses in memory, and in the tile
  *     exchange_find.c  exchange_layout.c   values that go through the tile; layouts
  *     exchange.c                           the kernel
+ *     loop_price.c                         what a loop in its place costs
  */
 #ifndef PART_EXCHANGE_H
 #define PART_EXCHANGE_H
@@ -92,6 +93,12 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
 
 /* exchange_layout.c: the cheapest layouts, in `stages`, and the tile; false: a loop is cheaper. */
 bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile);
-/* Microseconds of a loop over elements; 0: there is no price. */
+
+/* loop_price.c. Of a range that loops over elements: its space, the slowest dimension first; what it accesses and
+ * computes; its price under a layout. False: it has no space. */
+bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t, PartExchange *x);
+PartWork part_loop_work(const PartExchange *x);
+PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w, const PartLayout *loop);
+/* Microseconds under the layout that it has; 0: there is no price. */
 double part_loop_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
 #endif

@@ -420,52 +420,6 @@ static void try_vectors(Choosing *c, const uint32_t *best, uint32_t n)
     }
 }
 
-/* --- a loop ------------------------------------------------------------------------------------------------------- */
-/* The price of a loop over elements with that layout. */
-static PartPrice price_of_loop(const Choosing *c, const PartLayout *loop)
-{
-    PartGroup *groups = WBB_NEW_N(c->a, PartGroup, c->n + 1u);
-    int64_t *sizes = WBB_NEW_N(c->a, int64_t, c->n * PART_LEVELS), rest[DIMS];
-    for (uint32_t d = 0; d < c->n; d++) {
-        groups[d] = (PartGroup){.dim = {.name = "d", .size = c->size[d]}, .n = 1, .of = WBB_NEW(c->a, uint32_t)};
-        groups[d].of[0] = d;
-        rest[d] = c->size[d];
-        for (int k = 0; k < PART_LEVELS; k++) sizes[d * PART_LEVELS + (uint32_t)k] = 1;
-    }
-    const PartDim *elements = &loop->dims[0];
-    for (uint32_t k = 0; k < elements->n_factors; k++) {
-        int64_t n = elements->factors[k].size;
-        if (elements->factors[k].level == PART_GRID) continue;
-        for (uint32_t d = c->n; n > 1 && d-- > 0;) {
-            const int64_t taken = WBB_MIN(n, rest[d]);
-            sizes[d * PART_LEVELS + elements->factors[k].level] *= taken;
-            rest[d] = part_up(rest[d], taken);
-            n = part_up(n, taken);
-        }
-    }
-    for (uint32_t d = 0; d < c->n; d++) sizes[d * PART_LEVELS + PART_GRID] = rest[d];
-    const PartWork work = part_exchange_work(c->x, PART_ELEMENTS, groups, c->n);
-    const PartNeeds needs = part_needs(c->r, &work, sizes);
-    return part_price(c->r, &work, sizes, &needs);
-}
-
-double part_loop_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
-{
-    const PartStage *s = &r->stages[0];
-    HloShape space = {.type = r->space->type, .rank = r->space->rank};
-    int64_t *dims = WBB_NEW_N(a, int64_t, space.rank + 1u);
-    uint8_t *order = WBB_NEW_N(a, uint8_t, space.rank + 1u);
-    if (s->kind != PART_ELEMENTS || !space.rank || space.rank > DIMS) return 0;
-    for (uint32_t d = 0; d < space.rank; d++) { /* the slowest first */
-        order[d] = (uint8_t)(space.rank - 1 - d);
-        dims[d] = r->space->dims[r->space->minor_to_major[order[d]]];
-    }
-    space.dims = dims, space.minor_to_major = order;
-    const PartExchange x = {.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = &space};
-    const Choosing c = {.x = &x, .a = a, .r = part_rates(a, t), .n = space.rank, .size = dims};
-    return price_of_loop(&c, &s->layout).us;
-}
-
 /* --- the choice --------------------------------------------------------------------------------------------------- */
 /* Blocks are the same tile in both stages: those of the fastest dimension are neighbours. */
 static void set_grid(WbbArena *a, const PartSide *s, PartLayout *l)
@@ -550,7 +504,8 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
         if (is_tie(&c, other->price.us, us) && (!k || is_lighter(other, k))) k = other;
     }
     if (x->below > 0 && k->price.us * 1000 >= x->below * (double)(1000 - c.tie)) return false;
-    const PartPrice of_loop = price_of_loop(&c, loop);
+    const PartWork work = part_loop_work(x);
+    const PartPrice of_loop = part_loop_price(x->a, c.r, &work, loop);
     if (!x->always && !is_cheaper(&c, &k->price, &of_loop)) return false;
     for (int side = 0; side < PART_SIDES; side++) {
         stages[side].space = k->side[side].groups, stages[side].n_space = k->side[side].n;

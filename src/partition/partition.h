@@ -499,6 +499,9 @@ bool part_is_associative(WbbArena *a, const HloComputation *c);
 
 /* choose.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take; NULL:
  * chosen. */
+/* loop_rows.c: the layout of a range that loops over elements, with at most so many vectors a thread, rows of the space
+ * apart, if that takes less time than the layout it has; also its blocks. read: [operands] by the kernel. */
+bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, const bool *read, int64_t most);
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);
 
 /* plan.c: fusion and target live as long as the plan. */

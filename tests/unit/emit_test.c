@@ -275,6 +275,7 @@ static const TgTune small_tunes[] = {
     TUNE("loop.unroll", 64, 2), TUNE("loop.unroll", 32, 4), TUNE("loop.unroll", 16, 8),
     TUNE("loop.unroll", 8, 16), TUNE("loop.block", 0, 32), TUNE("loop.min_threads", 0, 1),
     TUNE("loop.max_body", 0, 64), TUNE("loop.max_bytes", 0, 128), TUNE("loop.block_factor", 0, 2),
+    TUNE("loop.rows", 0, 8), TUNE("loop.rows_over", 0, 20), TUNE("loop.rows_tie", 0, 25),
     TUNE("loop.max_accesses", 0, 2), TUNE("loop.max_row", 0, 16), TUNE("loop.min_edge", 0, 4),
     TUNE("work.function", 0, 12), TUNE("work.long_function", 0, 40), TUNE("call.nodes", 0, 4),
     TUNE("constant.selects", 0, 64), TUNE("select.max_nodes", 0, 12), TUNE("loop.coarsening", 0, 2),

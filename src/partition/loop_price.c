@@ -1,0 +1,76 @@
+/* loop_price.c: the time that a loop over elements takes under a layout.
+ *
+ * Needs what the loop's outputs are; leaves microseconds. The factors of its one dimension, the number of an element,
+ * are dealt out to the dimensions of the space, so that it is seen which arrays are the same along them.
+ *
+ *     x[4096,1024] + bias[1024]    elements: vector 4, lane 32, warp 4, grid 2048, register 4
+ *                                  d1: vector 4, lane 32, warp 4, grid 2; d0: grid 1024, register 4
+ */
+#include "partition/exchange.h"
+
+PartWork part_loop_work(const PartExchange *x)
+{
+    const uint32_t n = x->space->rank;
+    PartGroup *groups = WBB_NEW_N(x->a, PartGroup, n + 1u);
+    for (uint32_t d = 0; d < n; d++) {
+        groups[d] = (PartGroup){.dim = {.name = "d", .size = x->space->dims[d]}, .n = 1, .of = WBB_NEW(x->a, uint32_t)};
+        groups[d].of[0] = d;
+    }
+    return part_exchange_work(x, PART_ELEMENTS, groups, n);
+}
+
+/* Gives the digits of a factor to the fastest dimensions that are left, or to the slowest ones. */
+static void deal(const PartWork *w, const PartFactor *f, bool slowest, int64_t *rest, int64_t *sizes)
+{
+    int64_t left = f->size;
+    for (uint32_t k = 0; left > 1 && k < w->n_dims; k++) {
+        const uint32_t d = slowest ? k : w->n_dims - 1 - k;
+        const int64_t taken = WBB_MIN(left, rest[d]);
+        sizes[d * PART_LEVELS + f->level] *= taken;
+        rest[d] = part_up(rest[d], taken);
+        left = part_up(left, taken);
+    }
+}
+
+PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w, const PartLayout *loop)
+{
+    const uint32_t n = w->n_dims;
+    int64_t *sizes = WBB_NEW_N(a, int64_t, (size_t)n * PART_LEVELS + 1), *rest = WBB_NEW_N(a, int64_t, n + 1u);
+    for (uint32_t d = 0; d < n; d++) {
+        rest[d] = w->dims[d].size;
+        for (int k = 0; k < PART_LEVELS; k++) sizes[d * PART_LEVELS + (uint32_t)k] = 1;
+    }
+    uint32_t fastest = loop->dims[0].n_factors; /* factors whose digits are the fastest */
+    const PartFactor *f = loop->dims[0].factors;
+    if (fastest > 1 && f[fastest - 1].level == PART_REGISTER) deal(w, &f[--fastest], true, rest, sizes);
+    for (uint32_t k = 0; k < fastest; k++)
+        if (f[k].level != PART_GRID) deal(w, &f[k], false, rest, sizes); /* the grid has what is left */
+    for (uint32_t d = 0; d < n; d++) sizes[d * PART_LEVELS + PART_GRID] = rest[d];
+    const PartNeeds needs = part_needs(rates, w, sizes);
+    return part_price(rates, w, sizes, &needs);
+}
+
+bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t, PartExchange *x)
+{
+    const PartStage *s = &r->stages[0];
+    const uint32_t rank = r->space->rank;
+    HloShape *space = WBB_NEW(a, HloShape);
+    int64_t *dims = WBB_NEW_N(a, int64_t, rank + 1u);
+    uint8_t *order = WBB_NEW_N(a, uint8_t, rank + 1u);
+    if (s->kind != PART_ELEMENTS || !rank || rank > PART_EXCHANGE_DIMS) return false;
+    for (uint32_t d = 0; d < rank; d++) { /* the slowest first */
+        order[d] = (uint8_t)(rank - 1 - d);
+        dims[d] = r->space->dims[r->space->minor_to_major[order[d]]];
+    }
+    *space = (HloShape){.type = r->space->type, .rank = r->space->rank, .dims = dims, .minor_to_major = order};
+    *x = (PartExchange){.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = space};
+    return true;
+}
+
+double part_loop_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+{
+    PartExchange x;
+    if (!part_loop_space(a, p, r, t, &x)) return 0;
+    const PartWork work = part_loop_work(&x);
+    return part_loop_price(a, part_rates(a, t), &work, &r->stages[0].layout).us;
+}
