@@ -1,6 +1,6 @@
 """Functions: how far a result may be off (BUDGETS), and the lowerings of each, best first."""
 from gen.lang import *
-from patterns import doubles, halves, polynomials
+from patterns import angles, doubles, halves, polynomials
 
 LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 
@@ -91,7 +91,7 @@ LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + pol
 #                          polynomial of expm1 instead, exp has 16 instructions and more for its range; libdevice's exp has 10
 #   expm1, tanh, cbrt of f64 on sm_120     see doubles.LONG
 # err: stated where it is below the budget and a lowering needs that. CUDA states 1 for exp; 2 covers the whole error of ex2.approx
-LIBDEVICE = doubles.INSTR + polynomials.INSTR + [
+LIBDEVICE = doubles.INSTR + polynomials.INSTR + angles.INSTR + [
     call(exp.f32(a),                 '__nv_expf', err=ulp(2)),
 ] + [
     call(op[t](a),                   f'__nv_{op}{suffix}')

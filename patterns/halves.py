@@ -7,8 +7,8 @@ Needs the argument reductions of polynomials.py; leaves a list that functions.py
 from math import pi
 
 from gen.lang import *
-from patterns.polynomials import (COS_OF_F16, LN_2, LOG2_E, LOG_OF_F16, PI_2, PI_2_LOW, ROUND, SIN_OF_F16, exponent_of, horner, is_positive,
-                                  negative, odd, parts_of_logistic, quarters, roughly, sign_of, with_sign)
+from patterns.angles import COS_OF_F16, PI_2, PI_2_LOW, SIN_OF_F16, negative, odd, quarters, roughly
+from patterns.polynomials import LN_2, LOG2_E, LOG_OF_F16, ROUND, exponent_of, horner, is_positive, parts_of_logistic, sign_of, with_sign
 
 
 def short_logistic(a):

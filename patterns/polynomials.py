@@ -6,20 +6,14 @@ is its number of SASS instructions, then libdevice's.
 
     expm1(a)   n = a / ln 2 rounded, r = a - n ln 2, 2^n (r + r^2 p(r)) + (2^n - 1)
 """
-from struct import pack as packing
-from struct import unpack
-
 from gen.lang import *
 from patterns import doubles
 
 hexadecimal = lambda text: [float.fromhex(x) for x in text.split()]
 
 LOG2_E, LOG2_E_LOW = hexadecimal('0x1.715476p+0 0x1.4ae0cp-26')          # their sum is the constant to 48 bits
-PI_2, PI_2_LOW = hexadecimal('0x1.921fb4p+0 0x1.4442d2p-24')           # both positive: -0 stays
-PI_2_NEAR, PI_2_REST = hexadecimal('0x1.921fb6p+0 -0x1.777a5cp-25')
 LN_2, LN_2_LOW = hexadecimal('0x1.62e43p-1 -0x1.05c61p-29')
 ROUND = 1.5 * 2**23                          # x + ROUND has the integer nearest to x in its last bits, for |x| < 2^22
-ROUND_F64 = 1.5 * 2**52                      # below 2^51
 ONE = 127                                    # exponent of 1.0
 LEAST = 2.0**-126                            # the least normal number
 FAR = 2.0**31                                # any number but 1 and -1 to this power is 0 or inf
@@ -34,13 +28,7 @@ POW_BY_F64 = hexadecimal('0x1.71547652bedfap+1 0x1.ec709d12c01f1p-1 0x1.27777ff7
 EXP2_BY_F64 = hexadecimal('0x1p+0 0x1.62e430af1c333p-1 0x1.ebfbdc3827c97p-3 0x1.c6aee8970f96bp-5 0x1.3b2d5p-7 0x1.5f3e5p-10 0x1.41f9ap-13')
 ERF = hexadecimal('0x1.06eba6p-3 -0x1.8126f4p-2 0x1.ce1d3ep-4 -0x1.b6b838p-6 0x1.48558cp-8 -0x1.3ed77ap-11')
 ERFC = hexadecimal('-0x1.0c5694p-12 -0x1.a08308p+0 -0x1.d691e4p-1 -0x1.33651ap-3 0x1.074976p-5 -0x1.20e92ap-8 0x1.2a4de4p-12')
-SIN = hexadecimal('-0x1.555546p-3 0x1.110778p-7 -0x1.9953fep-13')
-COS = hexadecimal('-0x1p-1 0x1.55554ap-5 -0x1.6c0c2ap-10 0x1.99e90ep-16')
-SIN_OF_QUARTERS = hexadecimal('0x1.2c198p-24 -0x1.4abbb8p-1 0x1.465e46p-4 -0x1.2d872cp-8')
-COS_OF_QUARTERS = hexadecimal('-0x1.3bd3ccp0 0x1.03c1b8p-2 -0x1.55b7cep-6 0x1.d684aep-11')
-SIN_OF_F16 = hexadecimal('-0x1.55441ap-3 0x1.0b7c58p-7')
 LOG_OF_F16 = hexadecimal('-0x1.fffd28p-2 0x1.552f12p-2 -0x1.009b58p-2 0x1.a66d6p-3 -0x1.575a38p-3 0x1.54fdc8p-4')
-COS_OF_F16 = hexadecimal('-0x1.ffffb2p-2 0x1.553e62p-5 -0x1.6448d8p-10')
 
 
 def horner(x, coefficients):
@@ -229,90 +217,6 @@ def pow_of(a, b, power_of):
     return select.f32(bor.pred(eq.f32(a, 1.0), eq.f32(b, 0.0)), 1.0, power)
 
 
-# --- sin, cos: exact for every finite argument ----------------------------------------------------------------------------------------------
-def in_two(p):
-    """The integer times 2^-64 pi/2: its magnitude as 24 bits and 32 below them. A conversion of 64 bits would take 64 clocks where f64 is slow."""
-    sign = shrax.i64(p, 63)
-    m = bits.u64.i64(sub.i64(bxor.i64(p, sign), sign))
-    upper, lower = cvt.f32.u32(band.u32(cvt.u32.u64(shrlx.u64(m, 32)), -256)), cvt.f32.u32(cvt.u32.u64(shrlx.u64(m, 8)))
-    r = fma.f32(upper, PI_2_NEAR * 2.0**-32, fma.f32(upper, PI_2_REST * 2.0**-32, mul.f32(lower, PI_2_NEAR * 2.0**-56)))
-    return with_sign(r, band.u32(cvt.u32.u64(bits.u64.i64(sign)), 1 << 31))
-
-
-def roughly(p):
-    """Accurate enough for 16 bits."""
-    upper, lower = cvt.f32.i32(cvt.i32.i64(shrax.i64(p, 32))), cvt.f32.u32(cvt.u32.u64(bits.u64.i64(p)))
-    return mul.f32(fma.f32(upper, 2.0**32, lower), PI_2_NEAR * 2.0**-64)
-
-
-def quarters(a, scaled):
-    """q modulo 4 and r in -pi/4..pi/4 with |a| = q pi/2 + r. For |a| = m 2^e only 96 bits of 2/pi matter, those whose product with m is
-    below 4; integer arithmetic multiplies them. nan where a is not finite; below pi/4, r is |a|. `scaled` makes r from an integer, 2^64
-    times the fraction of a quarter."""
-    x = band.u32(bits.u32.f32(a), 0x7fffffff)
-    m = shlx.u32(bor.u32(band.u32(x, 0x7fffff), 0x800000), band.u32(shrlx.u32(x, 23), 7))
-    upper, middle, lower = (two_over_pi.u32(add.u32(shrlx.u32(x, 26), n) if n else shrlx.u32(x, 26)) for n in (0, 4, 8))
-    product = add.u64(add.u64(mul.u64(cvt.u64.u32(m), cvt.u64.u32(middle)), cvt.u64.u32(mulhi.u32(m, lower))),
-                      shlx.u64(cvt.u64.u32(mul.u32(m, upper)), 32))
-    q = shrlx.u32(add.u32(cvt.u32.u64(shrlx.u64(product, 32)), 1 << 29), 30)
-    r = scaled(shlx.i64(bits.i64.u64(product), 2))
-    return q, fma.f32(abs.f32(a), 0.0, select.f32(lt.f32(abs.f32(a), 0.785), abs.f32(a), r))
-
-
-def waves(r):
-    """sin r, cos r"""
-    square = mul.f32(r, r)
-    return fma.f32(mul.f32(square, r), horner(square, SIN), r), fma.f32(square, horner(square, COS), 1.0)
-
-
-def quarters_of(a):
-    """q modulo 4 and y in -1/2..1/2 with a = (q + y) pi/2, in f64. Of 2/pi the bits matter whose product with a is below 4: 53 bits, which give
-    q exactly, and 53 more. nan where a is not finite; -0 stays."""
-    x = cvt.f64.f32(a)
-    k = cvt.u64.u32(shrlx.u32(bits.u32.f32(a), 26))
-    upper, lower = (bits.f64.u64(two_over_pi_part.u64(n)) for n in (k, add.u64(k, 64)))
-    j = fma.f64(x, upper, ROUND_F64)
-    y = fma.f64(x, lower, fma.f64(x, upper, neg.f64(sub.f64(j, ROUND_F64))))
-    return cvt.u32.u64(bits.u64.f64(j)), cvt.f32.f64(y)
-
-
-def waves_of(y):
-    """sin (y pi/2), cos (y pi/2). The first coefficient of the sine is the second part of pi/2."""
-    square = mul.f32(y, y)
-    return fma.f32(y, PI_2, mul.f32(y, horner(square, SIN_OF_QUARTERS))), fma.f32(square, horner(square, COS_OF_QUARTERS), 1.0)
-
-
-def odd(q):
-    return ne.u32(band.u32(q, 1), 0)
-
-
-def negative(q):
-    """The sign of quarters 2 and 3."""
-    return band.u32(shlx.u32(q, 30), 1 << 31)
-
-
-def sin_of(q, waves):
-    s, c = waves
-    return with_sign(select.f32(odd(q), c, s), negative(q))
-
-
-def cos_of(q, waves):
-    s, c = waves
-    return with_sign(select.f32(odd(q), s, c), negative(add.u32(q, 1)))
-
-
-def by_f64(function, a):
-    q, y = quarters_of(a)
-    return function(q, waves_of(y))
-
-
-def by_f32(function, a):
-    """Of |a|: the cosine is even, of the odd functions the sign of a is that of the result."""
-    q, r = quarters(a, in_two)
-    t = function(q, waves(r))
-    return t if function is cos_of else with_sign(t, sign_of(a))
-
-
 # --- cbrt: one Newton step from a^(-2/3) by the machine's functions ----------------------------------------------------------------------------------
 def cbrt_of(a):
     """For 0, inf and nan the result is twice the argument."""
@@ -320,19 +224,6 @@ def cbrt_of(a):
     y = mul.f32(a, r)
     error = fma.f32(neg.f32(mul.f32(y, y)), r, 1.0)
     return select.f32(eq.f32(add.f32(a, a), a), a, fma.f32(mul.f32(y, error), 1 / 3, y))
-
-
-def quotient(a, b):
-    """a / b, correctly rounded or nearly so where nothing over- or underflows."""
-    inverse = rcpz.f32(b)
-    first = mul.f32(a, inverse)
-    return fma.f32(fma.f32(neg.f32(first), b, a), inverse, first)
-
-
-def tan_of(q, waves):
-    """In odd quarters -cos / sin."""
-    s, c = waves
-    return quotient(select.f32(odd(q), c, s), select.f32(odd(q), neg.f32(s), c))
 
 
 F32 = [
@@ -346,28 +237,14 @@ F32 = [
     rewrite(erf.f32(a),                      erf_of(a)),                                       # 18, 28
 ]
 
-VIA_F64 = [                                  # 25, 26, 32 instead of 75, 77, 75
-    rewrite(sin.f32(a),                      by_f64(sin_of, a),           when=~approx),
-    rewrite(cos.f32(a),                      by_f64(cos_of, a),           when=~approx),
-    rewrite(tan.f32(a),                      with_sign(by_f64(tan_of, abs.f32(a)), sign_of(a))),     # the sign of a zero in the quotient is lost
+VIA_F64 = [
     rewrite(pow.f32(a, b),                   pow_of(a, b, power_by_f64)),                      # 75, 91
 ]
-VIA_F32 = [                                  # 42, 42, 47; for machines where one f64 operation takes as long as 64 of f32
-    rewrite(sin.f32(a),                      by_f32(sin_of, a),           when=~approx),
-    rewrite(cos.f32(a),                      by_f32(cos_of, a),           when=~approx),
-    rewrite(tan.f32(a),                      by_f32(tan_of, a)),
+VIA_F32 = [                                  # for machines where one f64 operation takes as long as 64 of f32
     rewrite(pow.f32(a, b),                   pow_of(a, b, power_of_product)),                  # 86, 91
 ]
 
 # --- isel -----------------------------------------------------------------------------------------------------------------------------------
-BITS_OF_2_OVER_PI = bytes(19) + bytes.fromhex('a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921c')
-
-
-def part_of_2_over_pi(at, shift):
-    x = int.from_bytes(BITS_OF_2_OVER_PI[at:at + 16], 'big') >> shift & 2**53 - 1
-    return unpack('Q', packing('d', x * 2.0**(shift - 128 - 8 * (at - 19))))[0]
-
-
 INSTR = [
     asm (exp2z.f32(a),                       'ex2.approx.ftz.f32 %d, %a;', err=rel(2**-22)),
     asm (log2z.f32(a),                       'lg2.approx.ftz.f32 %d, %a;', err=rel(2**-22)),
@@ -375,6 +252,4 @@ INSTR = [
     asm (rsqrtz.f32(a),                      'rsqrt.approx.ftz.f32 %d, %a;', err=rel(2**-22.9)),
     asm (sat(fma.f32(a, b, c)),              'fma.rn.sat.f32 %d, %a, %b, %c;'),
     asm (saturate.f32(a),                    'cvt.sat.f32.f32 %d, %a;'),
-    lookup(two_over_pi.u32(a),               [int.from_bytes(BITS_OF_2_OVER_PI[k:k + 4], 'big') for k in range(64)]),
-    lookup(two_over_pi_part.u64(a),          [part_of_2_over_pi(at, shift) for shift in (75, 22) for at in 2 * ([19] * 20 + [*range(20, 32)])]),
 ]

@@ -1,6 +1,6 @@
 """Blackwell: B200."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_100', ptx='8.8', board='B200',
     sms=148, warps=64, blocks=32,
@@ -58,7 +58,7 @@ SIMPLIFY = arith.SIMPLIFY
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.VIA_F64,
     doubles.ALL,
-    polynomials.VIA_F64,
+    angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,
     arith.LOWER,
     small.HARDWARE,

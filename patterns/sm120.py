@@ -1,6 +1,6 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -57,7 +57,7 @@ SIMPLIFY = arith.SIMPLIFY
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.QUICK,
     doubles.SHORT,
-    polynomials.VIA_F32,
+    angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.LOWER,
     small.HARDWARE,

@@ -1,6 +1,6 @@
 """Turing: T4."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, rates, sharing, small, tiles
 
 TARGET = target('sm_75', ptx='8.8', board='T4',
     sms=40, warps=32, blocks=16,
@@ -47,7 +47,7 @@ RATE = rates.EVERY + [
 SIMPLIFY = arith.SIMPLIFY
 LOWER = [                                    # of the rules for an operation the first that matches applies
     doubles.ALL,
-    polynomials.VIA_F32,
+    angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_F32,
     arith.BF16_COMPARE_VIA_F32,

@@ -1,6 +1,6 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
     sms=108, warps=64, blocks=32,
@@ -52,7 +52,7 @@ SIMPLIFY = arith.SIMPLIFY
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.VIA_F64,
     doubles.ALL,
-    polynomials.VIA_F64,
+    angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,
     arith.BF16_VIA_FMA,
     arith.BF16_COMPARE_VIA_F32,

@@ -1,6 +1,6 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
     sms=72, warps=48, blocks=16,
@@ -52,7 +52,7 @@ SIMPLIFY = arith.SIMPLIFY
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.QUICK,
     doubles.ALL,
-    polynomials.VIA_F32,
+    angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_FMA,
     arith.BF16_COMPARE_VIA_F32,

@@ -46,6 +46,8 @@ def ways() -> List[Way]:
             right = rule.right
             if not isinstance(right, Node) or not isinstance(rule.left, Node) or "rare" not in right.flags or str(right.types[0]) != "f32":
                 continue
+            if rule.left.op.name not in ("div", "sqrt"):
+                continue
             name, one = rule.left.op.name, isinstance(rule.left.args[0], Lit)
             kind = "ROOT" if name == "sqrt" else "RECIPROCAL" if one else "QUOTIENT"
             key = (kind, str(right.args[0]), str(right.args[2]))

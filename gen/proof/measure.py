@@ -119,12 +119,19 @@ def kernel(name: str, op: str, t: str, flags: str = "") -> str:
             f"  store %out[t], {tile_kernels.widened(t, value) if small else value}\n}}\n")
 
 
-def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Path, Tuple[str, ...]]]) -> Dict[str, str]:
-    """PTX of each kernel, by its file's name. Each file comes with the rules to disable."""
+def place_of(tune: str, target: str) -> str:
+    """FILE:LINE of a number of a target."""
+    path, line = next(t.where for t in load.load_target(target.replace("_", "")).tunes if t.name == tune)
+    return f"{Path(path).name}:{line}"
+
+
+def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Path, Tuple[str, ...]]], usual: bool = True) -> Dict[str, str]:
+    """PTX of each kernel, by its file's name. Each file comes with the rules to disable. A function with a quick way, which leaves odd values to
+    another, takes both if `usual`: a branch costs nothing; else the other alone."""
     groups: Dict[Tuple[str, ...], List[Path]] = {}
     for f, off in files:
-        groups.setdefault(off, []).append(f)
-    out = folder / target
+        groups.setdefault((*off, place_of("branch.costs" if usual else "branch.most", target)), []).append(f)
+    out = folder / (target if usual else f"{target}_long")
     out.mkdir(exist_ok=True)
     tasks = [(off, some[n::WORKERS]) for off, some in groups.items() for n in range(WORKERS) if some[n::WORKERS]]
 
@@ -145,7 +152,8 @@ def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str]) -> Dict[s
     """Machine instructions of each kernel; kernels of equal text are assembled once."""
     def one(source: Path) -> int:
         cubin = source.with_suffix(".cubin")
-        failed = subprocess.run([ptxas, f"-arch={target}", "-o", str(cubin), str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        arch = target.replace("_long", "")
+        failed = subprocess.run([ptxas, f"-arch={arch}", "-o", str(cubin), str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
         return 0 if failed else instructions(cubin.read_bytes())
 
     alike: Dict[str, List[str]] = {}
@@ -216,9 +224,15 @@ def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep:
             for (f, _), x in zip(files, here.values()):
                 f.write_text(kernel(f.stem, x.op, x.type, ".approx" if x.approx else ""))
             texts.update(compiled(warpburg, s, folder, files))
+            long = compiled(warpburg, s, folder, files, usual=False)
             wanted = [k for k, x in here.items() if x.type in FORMAT]
             if ptxas and wanted:
                 base, size = skeletons(folder, warpburg, ptxas, s), sizes(ptxas, s, folder, [names[k] for k in wanted])
+                branched = [k for k in wanted if long[names[k]] != texts[names[k]]]
+                rest = sizes(ptxas, f"{s}_long", folder, [names[k] for k in branched])
+                for k in branched:  # what is seldom taken is not counted
+                    t = f"{here[k].type}_{ops.OP_BY_NAME[here[k].op].arity}"
+                    size[names[k]] -= max(rest[names[k]] - base[t], 0)
                 for k in wanted:
                     if size[names[k]]:
                         sass[k].append(f"{s}={size[names[k]] - base[f'{here[k].type}_{ops.OP_BY_NAME[here[k].op].arity}']}")

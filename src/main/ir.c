@@ -47,7 +47,8 @@ static RwCx *engine(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k)
 {
     RwCx *rw = rw_new(cx, a, k->g, &ix_tables, j->t->tables,
                       main_accuracy(j->o->accuracy, j->o->approx));
-    for (uint32_t i = 0; i < j->o->disable.n; i++) rw_disable(rw, j->o->disable.items[i]);
+    for (uint32_t i = 0; i < j->o->disable.n; i++)
+        if (!tg_tune_at(j->t, j->o->disable.items[i])) rw_disable(rw, j->o->disable.items[i]);
     for (uint32_t i = 0; i < j->o->assume.n; i++) rw_assume(rw, j->o->assume.items[i]);
     return rw;
 }
@@ -199,6 +200,7 @@ static void one_file(WbbCx *cx, void *arg)
     Job *j = arg;
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
+    j->t = tg_without(cx, a, j->t, j->o->disable.items, j->o->disable.n);
     const char *text = wbb_read_file(cx, a, j->file, &n);
     IrKernel *k = ir_parse(cx, a, j->file, text, n);
     ir_verify(k);

@@ -1,16 +1,17 @@
 /* branch.c: decides by price whether selects that are marked `rare` become branches.
  *
- * Needs a kernel before the pass `branch`: a quotient or root that must be correctly rounded has a quick way in f32,
- * whose result is right but for odd values, and a long one in f64, which has no branch. Leaves the limits of vec_rare.
- * Both ways have the same bits, so only time decides: with p the clocks of each pipe and of issue for one thread, the
- * time of a kernel grows with (sum of p^4)^(1/4), as a profile computes it; loads and stores are the same in both. A
- * branch costs latency besides, so kernels with few warps have none.
+ * Needs a kernel before the pass `branch`: a function may have a quick way, right but for odd values, and a long one,
+ * right for all: a quotient in f32 and in f64, a sine of arguments below 2^17 and of any. Leaves the limits of
+ * vec_rare. Both ways are as exact as the function must be, so only time decides: with p the clocks of each pipe and of
+ * issue for one thread, the time of a kernel grows with (sum of p^4)^(1/4), as a profile computes it; loads and stores
+ * are the same in both. A branch costs latency besides, so kernels with few warps have none.
  *
  *     y = x / scale, to f8:  quick issue 7.0, alu 9.0, xu 1.0;  long issue 5.0, alu 2.0, xu 16.0   =>   quick
  */
 #include "ir/uses.h"
 #include "pipe/pipe.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ISSUE = TG_PIPES };
@@ -137,8 +138,13 @@ static void mark(Ways *w, const IrKernel *k)
     for (IrRef r = w->g->n - 1; r > 0; r--) {
         const IrNode *n = ir_at(w->g, r);
         const uint8_t by = w->need[r];
-        for (uint32_t i = 0; by && i < ir_arity(w->g, r); i++)
-            w->need[ir_operand(w->g, r, i)] |= is_rare(n) ? (uint8_t)(by & (i == 1 ? 2 : 1)) : by;
+        if (is_rare(n)) {
+            w->need[n->a[0]] |= by & 1;
+            w->need[vec_long_way(w->g, r)] |= by & 2;
+            w->need[n->a[2]] |= by & 1;
+            continue;
+        }
+        for (uint32_t i = 0; by && i < ir_arity(w->g, r); i++) w->need[ir_operand(w->g, r, i)] |= by;
     }
 }
 
@@ -159,10 +165,11 @@ static double busy(const double of[TG_PIPES + 1])
     return sum;
 }
 
-static VecBranches limits_of(const IrKernel *k, const TgTarget *t)
+/* How many values must share a branch so that its latency is less than what they save on the warps of a scheduler. */
+static VecBranches limits_of(const IrKernel *k, const TgTarget *t, const PipeBranch *b)
 {
     const double warps = (double)k->grid * k->block / t->warp / (4.0 * t->sms);
-    const double saved = warps * (double)tg_tune(t, "branch.saves", 0)->value;
+    const double saved = warps * (sqrt(sqrt(busy(b->lengthy))) - sqrt(sqrt(busy(b->quick)))) / b->values;
     const double needed = (double)tg_tune(t, "branch.costs", 0)->value / WBB_MAX(saved, 1e-6);
     return (VecBranches){.least = (uint32_t)WBB_MIN(needed + 1, 1e6),
                          .most = (uint32_t)tg_tune(t, "branch.most", 0)->value};
@@ -170,7 +177,7 @@ static VecBranches limits_of(const IrKernel *k, const TgTarget *t)
 
 PipeBranch pipe_branch(WbbCx *cx, const IrKernel *k, const TgTarget *t)
 {
-    PipeBranch b = {.limits = limits_of(k, t)};
+    PipeBranch b = {0};
     Ways w = {.g = k->g, .target = t, .arena = wbb_arena_new(cx)};
     w.vars = WBB_NEW_N(w.arena, double, k->g->n_vars + 1);
     w.values = WBB_NEW_N(w.arena, double, k->g->n_values + 1);
@@ -187,8 +194,10 @@ PipeBranch pipe_branch(WbbCx *cx, const IrKernel *k, const TgTarget *t)
         if (w.need[r] & 1) add_price(&w, r, w.times[r], b.quick);
         if (w.need[r] & 2) add_price(&w, r, w.times[r], b.lengthy);
     }
-    b.few = b.values && b.limits.least > b.limits.most;
-    b.branches = b.values && !b.few && busy(b.quick) < busy(b.lengthy);
+    const bool shorter = b.values && busy(b.quick) < busy(b.lengthy);
+    if (shorter) b.limits = limits_of(k, t, &b);
+    b.few = shorter && b.limits.least > b.limits.most;
+    b.branches = shorter && !b.few;
     if (!b.branches) b.limits.least = UINT32_MAX;
     wbb_arena_free(w.arena);
     return b;
@@ -204,10 +213,10 @@ static void put_way(WbbBuf *out, const double of[TG_PIPES + 1])
 void pipe_explain_branch(WbbBuf *out, const PipeBranch *b)
 {
     if (!b->values) return;
-    wbb_putf(out, "quotients and roots: %u, by %s\n  clocks of a warp: in f32 ", b->values,
-             b->branches ? "f32, with a branch for odd values" : "f64, without a branch");
+    wbb_putf(out, "values with a quick way: %u, %s\n  clocks of a warp: by the quick way ", b->values,
+             b->branches ? "which they take, with a branch for odd ones" : "which they do not take: no branch");
     put_way(out, b->quick);
-    wbb_put(out, "; in f64 ");
+    wbb_put(out, "; by the long one ");
     put_way(out, b->lengthy);
     wbb_put(out, b->few ? "; with so few warps the latency of a branch is longer\n" : "\n");
 }

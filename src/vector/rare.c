@@ -7,6 +7,9 @@
  * before them all, where loads may not be legal: such a select becomes its second operand, which needs no branch, and
  * so do those of a group that is too small for its branch to pay.
  *
+ * Where the two ways differ in the last bits, the second operand is a select by the same condition, so that a value
+ * does not depend on what the others of its branch are; without a branch that select is of no use.
+ *
  *     store %out[2*t], pack(select.f32.rare(p, x, y), select.f32.rare(q, z, w))
  *       =>   a, b = if bor.pred(p, q) { yield x, z } else { yield y, w }
  *            store %out[2*t], pack(a, b)
@@ -50,6 +53,13 @@ static bool is_rare(const IrGraph *g, IrRef r)
 {
     const IrNode *n = ir_at(g, r);
     return n->op == OP_SELECT && (n->flags & SC_FLAG_RARE) != 0;
+}
+
+IrRef vec_long_way(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r), *of = ir_at(g, n->a[1]);
+    const bool own = of->op == OP_SELECT && of->a[0] == n->a[0] && of->a[2] == n->a[2];
+    return own ? of->a[1] : n->a[1];
 }
 
 /* --- where nodes are used ----------------------------------------------------------------------------------------- */
@@ -175,7 +185,7 @@ static IrRef replaced(void *arg, IrRef r, const IrRef *made, const uint8_t *need
     (void)need;
     if (!is_rare(x->g, r)) return ir_copy(x->g, r, made, n.flags);
     Group *g = x->group[r] ? &x->groups.items[x->group[r] - 1] : NULL;
-    if (!g || g->n < x->limits.least) return made[n.a[1]];
+    if (!g || g->n < x->limits.least) return made[vec_long_way(x->g, r)];
     const IrRef v = ir_value_new(x->g, "usual", n.type);
     IrResult *result = ir_result_new(x->g, g->s);
     *result = (IrResult){.value = (uint32_t)ir_at(x->g, v)->imm, .yield = made[n.a[1]], .otherwise = made[n.a[2]]};

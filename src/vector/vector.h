@@ -34,6 +34,8 @@ typedef struct {
     uint32_t least, most; /* selects that share one */
 } VecBranches;
 void vec_rare(IrKernel *k, VecBranches limits);
+/* What a select with that flag becomes where it has no branch. */
+IrRef vec_long_way(const IrGraph *g, IrRef r);
 /* balance.c: gives comparisons of a sum with 0 two sides. */
 void vec_balance(IrKernel *k);
 /* width.c: marks the index nodes that need 64 bits. */

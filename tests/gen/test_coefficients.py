@@ -1,4 +1,4 @@
-"""The coefficients in patterns/polynomials.py and doubles.py are those of sollya's output, patterns/coefficients/f32.txt and f64.txt."""
+"""The coefficients in patterns/polynomials.py, angles.py and doubles.py are those of sollya's output, patterns/coefficients/f32.txt and f64.txt."""
 from __future__ import annotations
 
 import re
@@ -10,12 +10,13 @@ from typing import Dict, List
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from patterns import doubles, polynomials  # noqa: E402
+from patterns import angles, doubles, polynomials  # noqa: E402
 
 LISTS = {"expm1": "EXPM1", "log": "LOG", "pow": "POW", "tanh": "TANH", "erf": "ERF", "erfc": "ERFC", "sin": "SIN", "cos": "COS",
+         "cos, short": "COS_SHORT", "tan": "TAN",
          "sin of quarters": "SIN_OF_QUARTERS", "cos of quarters": "COS_OF_QUARTERS",
          "sin of f16": "SIN_OF_F16", "cos of f16": "COS_OF_F16", "log of f16": "LOG_OF_F16"}
-ERRORS = {"tanh": -24, "log": -27, "pow": -34, "erfc": -29, "cos": -30, "sin of f16": -18, "cos of f16": -18, "log of f16": -19}
+ERRORS = {"tanh": -24, "log": -27, "pow": -34, "erfc": -29, "cos": -30, "cos, short": -24, "tan": -25, "sin of f16": -18, "cos of f16": -18, "log of f16": -19}
 DOUBLES = {"exp": (doubles.EXP[2:], -56), "log": (doubles.LOG, -59), "exp2": (doubles.EXP2[1:], -57), "pow": (doubles.POW, -73),
            "log2 for f32": (polynomials.POW_BY_F64, -36), "exp2 for f32": (polynomials.EXP2_BY_F64[1:], -28)}
 
@@ -39,7 +40,7 @@ class Coefficients(unittest.TestCase):
         tables = found()
         self.assertEqual(set(tables), set(LISTS))
         for title, name in LISTS.items():
-            self.assertEqual(tables[title][1:], getattr(polynomials, name), name)
+            self.assertEqual(tables[title][1:], getattr(angles if hasattr(angles, name) else polynomials, name), name)
 
     def test_errors_keep_their_limits(self) -> None:
         for title, (error, *_) in found().items():
@@ -60,7 +61,7 @@ class Coefficients(unittest.TestCase):
 
     def test_constants_in_two_parts(self) -> None:
         for high, low, whole in ((polynomials.TWELFTH, polynomials.TWELFTH_LOW, 1 / 12), (polynomials.LOG2_E, polynomials.LOG2_E_LOW, 1.4426950408889634),
-                                 (polynomials.LN_2, polynomials.LN_2_LOW, 0.6931471805599453), (polynomials.PI_2, polynomials.PI_2_LOW, 1.5707963267948966)):
+                                 (polynomials.LN_2, polynomials.LN_2_LOW, 0.6931471805599453), (angles.PI_2, angles.PI_2_LOW, 1.5707963267948966)):
             self.assertLess(abs(high + low - whole), whole * 2**-47)
 
 
