@@ -195,7 +195,7 @@ def our_records(warpburg: str, folder: Path, files: List[str], jobs: int, accura
         if p.returncode:
             raise SystemExit(p.stderr)
         with open(out, encoding="utf-8") as lines:
-            return {r["file"]: r for r in map(json.loads, lines)}
+            return {r["file"]: r for r in map(json.loads, lines) if "run" not in r}  # the first line says what made the others
 
 
 def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int, accuracy: str = "exact") -> Tuple[List[Pair], Dict[str, int]]:
