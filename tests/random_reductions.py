@@ -99,7 +99,7 @@ def judge(compiler: Cli, runner: Cli, folder: Path, job: Job) -> Outcome:
             return Outcome("refused", "a layout of several kernels or launch ranges", False)
         if job.layout and p.returncode == 3 and "is needed by threads that do not have it" in why and is_shared(compiler, file, job.target):
             return Outcome("refused", "a layout under which threads lack what a later stage needs", False)
-        if job.layout and p.returncode == 1 and re.search(r"layout:\d+:\d+: error: .* does not cover ", why):
+        if job.layout and p.returncode == 1 and re.search(r"layout:\d+:\d+: error: .*( does not cover |of a reduced dimension)", why):
             return Outcome("refused", "a layout of terms whose memory has another order", False)
         if job.layout and p.returncode == 1 and not is_shared(compiler, file, job.target):
             return Outcome("refused", "a layout of the terms of a fusion whose threads do not share them", False)

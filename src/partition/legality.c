@@ -146,6 +146,7 @@ static void check_per_output(WbbCx *cx, WbbArena *a, const HloInstruction *i, in
     const char *name = hlo_opcode_name(i->opcode);
     const bool product = i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
     const TgTune *most = tg_tune(t, product ? "product.max_per_output" : "reduce.max_per_output", 0);
+    if (hlo_elements(part_shape(i, 0)) == 0) return; /* no thread takes any */
     if (trips > most->value && product)
         wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: sums %lld products per output; one thread sums at most %lld: %s",
                     name, (long long)trips, (long long)most->value, most->because);
