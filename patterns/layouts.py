@@ -44,6 +44,7 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.l1_bytes',         value=64 * KiB,      because='of an SM, at least what its L1 has where shared memory takes the rest'),
     tune('layout.fence',            value=600, off=0,    because='clocks until the stores of a block are seen by another: the ticket releases them'),
     tune('layout.chain',            value=16, off=0,     because='terms that round one after the other: a sum of 2^24 is within 4 ulp times its condition'),
+    tune('layout.few_bytes',        value=1 << 20, off=0, because='bytes that L2 gives in a part of a launch: no note says that fewer would do'),
     tune('layout.tie',              value=10, off=0,     because='per mille: prices are models, so closer ones are equal'),
 ]
 EXCHANGE = [                                    # through a tile of shared memory

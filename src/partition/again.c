@@ -1,4 +1,5 @@
-/* again.c: how often the kernels of a plan compute what they need, against once.
+/* again.c: how often the kernels of a plan compute what they need, against once, and how many bytes threads that share
+ * terms ask for, against each byte once.
  *
  * Needs a plan with kernels; leaves a ratio of operations, and the value that is to blame. An element is computed once
  * where threads share it: results of shared reductions, scans and sorts, and what goes through memory. A reduction that
@@ -7,7 +8,7 @@
  *
  *     s = f32[64] reduce(x), {1}   ROOT y = f32[64,9] broadcast(s), in a loop    =>   %s: 9 times
  */
-#include "partition/partition.h"
+#include "partition/pricing.h"
 
 typedef struct {
     WbbArena *a;
@@ -121,4 +122,35 @@ const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const 
                       all, sum.least, sum.worst->name, sum.times,
                       shorter ? "that takes less time than another launch, with the results in memory"
                               : "in a fusion of its own it is computed once");
+}
+
+/* Of threads that share terms; NULL: they share none. */
+static const PartTraffic *traffic_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+{
+    const PartKind kind = r->stages[0].kind;
+    if (r->choice && r->choice->n) return r->choice->traffic;
+    if (!r->hero || (kind != PART_REDUCE && kind != PART_SCAN)) return NULL;
+    const PartWork work = part_work_of(a, p, r, t);
+    return part_traffic(a, &work, &r->stages[0].layout, t);
+}
+
+const char *part_apart(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
+{
+    const double times = (double)tg_tune(t, "cut.times", 0)->value;
+    const double few = (double)tg_tune(t, "layout.few_bytes", 0)->value;
+    const PartTraffic *worst = NULL;
+    const char *name = NULL, *why = NULL;
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartKernel *kernel = &p->kernels[k];
+        if (!kernel->n_ranges) continue;
+        const PartRange *r = &kernel->ranges[0];
+        const PartPlan *of = part_plan_of(p, kernel);
+        const PartTraffic *x = traffic_of(a, of, r, t);
+        if (!x || x->l2 < few || x->l2 <= times * x->least || (worst && worst->l2 >= x->l2)) continue;
+        worst = x, *at = r->hero, name = of->buffers[x->buffer].name;
+        why = r->choice ? "of the layouts that were tried none takes less time" : "the layout was given";
+    }
+    if (!worst) return NULL;
+    return wbb_format(a, "threads ask L2 for %.3g bytes, where %.3g would do: for %.3g of %%%s, which has %.3g; %s",
+                      worst->l2, worst->least, worst->of_buffer, name, worst->least_of_buffer, why);
 }

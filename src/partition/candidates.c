@@ -583,5 +583,6 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
     choice.best[choice.n++] = priced(&c, taken);
     for (uint32_t k = 0; k < n && choice.n < PART_BEST; k++)
         if (best[k] != taken) choice.best[choice.n++] = priced(&c, best[k]);
+    choice.traffic = part_traffic(a, w, &choice.best[0].layout, t);
     return choice;
 }

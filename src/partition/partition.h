@@ -434,6 +434,8 @@ PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloIns
 /* again.c: why the kernels compute far more than there is to compute, and the instruction that is to blame; NULL: they
  * do not. */
 const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at);
+/* The same of bytes that threads which share terms ask L2 for. */
+const char *part_apart(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at);
 
 /* space.c: the space of a reduction's terms, its dimensions without factors; returns their number. in_order: terms keep
  * their order, so neighbours in memory are one dimension where they are neighbours in the text, too. */

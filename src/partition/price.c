@@ -14,6 +14,7 @@
 #include "partition/pricing.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",    "issue", "pipe", "L1",
                                                  "fill", "chain", "split", "tail", "latency", "launch"};
@@ -501,6 +502,54 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     add_warps(&p, r, &x, c.blocks, warps, waves);
     add_terms(&p);
     return p;
+}
+
+/* Bytes that an access must move: where its elements are apart, a sector each. */
+static double least_of(const PartWork *w, const PartAccess *x)
+{
+    int64_t step = PART_FAR;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (x->step[d]) step = WBB_MIN(step, x->step[d]);
+    const double bytes = x->bits / 8.0, each = step == PART_FAR ? bytes : WBB_MIN(bytes * (double)step, 32.0);
+    return x->near ? 0 : WBB_MAX(each * (double)x->elements, 32.0);
+}
+
+static bool is_anywhere(const PartWork *w, const PartAccess *x)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (x->step[d] == PART_FAR) return true;
+    return false;
+}
+
+const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const TgTarget *t)
+{
+    const PartRates *r = part_rates(a, t);
+    PartTraffic *sum = WBB_NEW(a, PartTraffic);
+    int64_t *sizes = WBB_NEW_N(a, int64_t, w->n_dims * PART_LEVELS + 1u);
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const PartDim *of = &l->dims[0];
+        while (strcmp(of->name, w->dims[d].name) != 0) of++;
+        for (int k = 0; k < PART_LEVELS; k++) {
+            const PartFactor *f = part_factor(of, (PartLevel)k);
+            sizes[d * PART_LEVELS + (uint32_t)k] = f ? f->size : 1;
+        }
+    }
+    const Counts c = count(w, sizes);
+    const PartNeeds needs = part_needs(r, w, sizes);
+    const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / t->sms), resident(r, &needs, &c));
+    for (uint32_t k = 0; k < w->n_loads + w->n_stores; k++) {
+        const bool store = k >= w->n_loads;
+        const PartAccess *x = store ? &w->stores[k - w->n_loads] : &w->loads[k];
+        PartPrice p = {0};
+        Warp warp = {0};
+        if (is_anywhere(w, x)) continue;
+        add_access(&p, &warp, r, w, x, sizes, &c, blocks_an_sm, store);
+        const double bytes = p.term[PART_L2] * r->l2, least = least_of(w, x);
+        if (bytes - least > sum->of_buffer - sum->least_of_buffer)
+            sum->buffer = x->buffer, sum->of_buffer = bytes, sum->least_of_buffer = least;
+        sum->l2 += bytes, sum->least += least;
+    }
+    return sum;
 }
 
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,

@@ -39,6 +39,7 @@ typedef struct {
     } share;
     bool near;       /* another load reads the same array, `shift` elements before, everywhere */
     int64_t shift;
+    uint32_t buffer; /* number in the plan */
 } PartAccess;
 #define PART_FAR INT64_MAX
 
@@ -103,12 +104,21 @@ typedef struct {
     PartTerm decides; /* the largest term */
 } PartPriced;
 
+/* Bytes of the sectors that blocks ask L2 for, against each element that is accessed once. What values from memory
+ * place is in neither. */
+typedef struct PartTraffic {
+    double l2, least;
+    uint32_t buffer;   /* of which the most bytes beyond are asked for */
+    double of_buffer, least_of_buffer;
+} PartTraffic;
+
 enum { PART_BEST = 5 };
 typedef struct PartChoice {
     PartPriced best[PART_BEST]; /* the chosen one, then the cheapest others, the cheapest first */
     uint32_t n;                 /* of them; 0: no candidate is legal */
     uint32_t candidates;        /* that were priced */
     uint32_t equal;             /* of them, those as cheap as the chosen one within layout.tie */
+    const PartTraffic *traffic; /* of the chosen one */
 } PartChoice;
 
 /* complete.c: what a candidate wishes of its levels, and sizes of these that cover the space. */
@@ -141,6 +151,7 @@ typedef struct {
 } PartNeeds;
 PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes);
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);
+const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const TgTarget *t);
 /* Of one stage of an exchange: what its threads access in the tile. */
 typedef struct {
     double accesses;   /* of a thread */

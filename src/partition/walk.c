@@ -191,7 +191,7 @@ static void add_load(PartWalk *w, PartNeed *x)
     WbbEntry *e = wbb_map_put(&w->load_of, key);
     if (!e->value) {
         PartAccess load = part_access_of(w, s, node, x->far, x->anywhere);
-        load.times = x->times, load.share = x->share;
+        load.times = x->times, load.share = x->share, load.buffer = leaf;
         WBB_PUSH(w->a, &w->loads, load);
         const PartPlaced place = placed(w, node, &load, leaf);
         WBB_PUSH(w->a, &w->in_pass, 0);

@@ -268,13 +268,17 @@ static void note_work(Compile *c)
              r->work, functions);
 }
 
-/* Values that kernels compute far more often than once. */
+/* Values that kernels compute, and bytes that they ask for, far more often than once. */
 static void note_again(Compile *c)
 {
     PipeResult *r = c->r;
     const HloInstruction *at;
     r->again = part_again(c->arena, &r->plan, r->target, &at);
     if (r->again) wbb_note(c->cx, (WbbLoc){c->file, at->loc.line, at->loc.col}, "%s", r->again);
+    const char *apart = part_apart(c->arena, &r->plan, r->target, &at);
+    if (!apart) return;
+    wbb_note(c->cx, (WbbLoc){c->file, at->loc.line, at->loc.col}, "%s", apart);
+    r->again = r->again ? wbb_format(c->arena, "%s; %s", r->again, apart) : apart;
 }
 
 static RwCx *new_engine(const Compile *c)

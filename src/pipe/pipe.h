@@ -95,7 +95,7 @@ typedef struct {
     int64_t stored_elements;      /* with check_thread_map: how many elements are stored */
     bool scatters;                /* with check_thread_map: a kernel scatters: its stores are not enumerated */
     double work; /* pipe_work of the kernels with functions */
-    const char *again; /* part_again; NULL: nothing is computed far too often */
+    const char *again; /* part_again, part_apart; NULL: nothing is computed or asked for far too often */
     double ms[PIPE_STEPS];
 } PipeResult;
 
