@@ -201,7 +201,7 @@ LlOutput ll_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget *t
 {
     LlBuild *b = WBB_NEW(a, LlBuild);
     b->cx = cx;
-    b->arena = b->called.arena = b->maker_numbers.arena = a;
+    b->arena = b->called.arena = b->offsets.arena = b->maker_numbers.arena = a;
     b->k = k;
     b->g = k->g;
     b->t = t;

@@ -278,20 +278,50 @@ static int64_t common_factor(const Split *s)
     return g && g <= INT32_MAX ? (int64_t)g : 1;
 }
 
+/* What was made of these terms, added to `base` in units of `element` if there is one, earlier in the block that is
+ * being built; NULL: nothing was. Later code of the block may use it: code is only added to the block's end. */
+static LLVMValueRef *made_earlier(LlBuild *b, const Split *s, LLVMValueRef base, LLVMTypeRef element)
+{
+    const uint32_t n = 3 + 3 * s->n;
+    uint64_t *key = WBB_NEW_N(b->arena, uint64_t, n), *at = key;
+    *at++ = (uintptr_t)LLVMGetInsertBlock(b->builder);
+    *at++ = (uintptr_t)base;
+    *at++ = (uintptr_t)element;
+    for (uint32_t i = 0; i < s->n; i++) {
+        *at++ = (uint64_t)s->terms[i].coefficient;
+        *at++ = s->terms[i].ref;
+        *at++ = (uintptr_t)b->values[s->terms[i].ref];
+    }
+    WbbEntry *e = wbb_map_put_bytes(&b->offsets, key, n * sizeof *key);
+    if (!e->pointer) e->pointer = WBB_NEW(b->arena, LLVMValueRef);
+    return e->pointer;
+}
+
+/* The terms' sum in 64 bits. */
+static LLVMValueRef wide_sum(LlBuild *b, const Split *s)
+{
+    LLVMValueRef *made = made_earlier(b, s, NULL, NULL);
+    if (*made) return *made;
+    const TermBounds x = term_bounds(b, s);
+    const bool wide = !x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last);
+    const bool one = s->n == 1 && s->terms[0].coefficient == 1;
+    const IrRef first = s->terms[0].ref;
+    LLVMValueRef v = one ? ll_index(b, first, ll_is_wide(b->g, first)) : add_terms(b, s, &x, wide);
+    return *made = resize(b, v, true, x.first);
+}
+
 /* base + terms, in units of their common factor: the quotients are small, so they stay in 32 bits, and accesses to
  * other types share them. */
-static LLVMValueRef offset_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef base, Split *s, bool inside)
+static LLVMValueRef offset_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef base, const Split *s, bool inside)
 {
     const int64_t factor = common_factor(s);
     IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
     for (uint32_t i = 0; i < s->n; i++) terms[i] = (IrTerm){s->terms[i].coefficient / factor, s->terms[i].ref};
     const Split small = {.terms = terms, .n = s->n};
-    const TermBounds x = term_bounds(b, &small);
-    const bool wide = !x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last);
-    const bool one = s->n == 1 && terms[0].coefficient == 1;
-    LLVMValueRef v = one ? ll_index(b, terms[0].ref, ll_is_wide(b->g, terms[0].ref)) : add_terms(b, &small, &x, wide);
     LLVMTypeRef unit = factor == 1 ? element : LLVMArrayType2(element, (uint64_t)factor);
-    return offset(b, unit, base, resize(b, v, true, x.first), inside);
+    LLVMValueRef *made = made_earlier(b, &small, base, unit);
+    if (!*made) *made = offset(b, unit, base, wide_sum(b, &small), inside);
+    return *made;
 }
 
 LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)

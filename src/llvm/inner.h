@@ -140,6 +140,7 @@ typedef struct {
     bool *turned;           /* by buffer: a `repeat` stores to it, when it is this thread's turn: others see that */
     LlCallee *callees;      /* by function of the kernel */
     WbbMap called;          /* by function and arguments, an LlCalled for calls of several results */
+    WbbMap offsets;         /* by block and terms, the sums and addresses that were made of them */
     IrRefs stack;           /* nodes to emit */
     LlRow **rows; /* by number in the instruction table */
     uint32_t libdevice_capacity;
