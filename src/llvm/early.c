@@ -13,13 +13,6 @@
 
 #include <string.h>
 
-static bool is_emitted_in(const LlBuild *b, IrRef r, uint32_t scope)
-{
-    for (const LlScopeList *l = b->scopes.emitted[r]; l; l = l->next)
-        if (l->scope == scope) return true;
-    return false;
-}
-
 /* Can it be made now, given its operands? */
 static bool is_bound(const LlBuild *b, IrRef r)
 {
@@ -35,7 +28,8 @@ static void keep(LlBuild *b, IrRef r)
 {
     const unsigned id = LLVMLookupIntrinsicID("llvm.fake.use", strlen("llvm.fake.use"));
     LLVMValueRef f = LLVMGetIntrinsicDeclaration(b->module, id, NULL, 0);
-    LLVMBuildCall2(b->builder, LLVMGlobalGetValueType(f), f, &b->values[r], 1, "");
+    LLVMValueRef v = ll_to_keep(b, r);
+    if (v) LLVMBuildCall2(b->builder, LLVMGlobalGetValueType(f), f, &v, 1, "");
 }
 
 /* The nodes below n statements, and below what a loop yields, operands before users. */
@@ -62,12 +56,12 @@ void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t sc
         const IrRef r = refs.items[k];
         ready[r] = is_bound(b, r);
         for (uint32_t o = 0; o < ir_arity(g, r); o++) ready[r] = ready[r] && ready[ir_operand(g, r, o)];
-        if (ready[r] && ir_at(g, r)->op == OP_LOAD && is_emitted_in(b, r, scope)) ll_demand(b, r, false);
+        if (ready[r] && ir_at(g, r)->op == OP_LOAD && ll_is_emitted_in(&b->scopes, r, scope)) ll_demand(b, r, false);
     }
     ll_at_scope(b, scope);
     const bool waits = block->items[from]->kind == IR_DO || ir_only_chooses(block->items[from]);
     for (uint32_t k = 0; k < refs.n && waits; k++) {
         const IrRef r = refs.items[k];
-        if (ir_at(g, r)->op == OP_LOAD && ready[r] && !now[r] && is_emitted_in(b, r, scope)) keep(b, r);
+        if (ir_at(g, r)->op == OP_LOAD && ready[r] && !now[r] && ll_is_emitted_in(&b->scopes, r, scope)) keep(b, r);
     }
 }

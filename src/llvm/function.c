@@ -238,6 +238,7 @@ static void allocate(LlBuild *b)
     for (uint32_t i = 0; i < k->n_buffers; i++) b->constant[i] = !ir_is_changed(&k->buffers[i]);
     for (uint32_t i = 0; i < k->n_buffers; i++)
         if (k->buffers[i].alias) b->constant[k->buffers[i].alias - 1] = false;
+    ll_find_groups(b);
 }
 
 void ll_build(LlBuild *b)

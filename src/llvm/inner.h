@@ -1,6 +1,7 @@
 /* inner.h: the declarations that the files of llvm/ share, private to the module.
  *
- * Calls go one way: compile.c -> function.c -> statement.c -> node.c -> call.c, instr.c, index.c, forms.c -> type.c. */
+ * Calls go one way: compile.c -> function.c -> statement.c -> node.c -> load.c, call.c, instr.c, index.c, forms.c ->
+ * type.c. */
 #ifndef LL_INNER_H
 #define LL_INNER_H
 
@@ -46,6 +47,7 @@ typedef struct {
     LlScopeList **emitted; /* by ref: the scopes in which a node is emitted; NULL: no statement needs it */
     uint32_t *bound_in;    /* by ref: the innermost scope that binds a variable or value the node depends on */
 } LlScopes;
+bool ll_is_emitted_in(const LlScopes *s, IrRef r, uint32_t scope);
 LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uint32_t sms);
 
 /* cache.c: code generators and LLVM's fatal errors */
@@ -116,6 +118,8 @@ typedef struct {
     } args[4];
 } LlRow;
 
+typedef struct LlGroup LlGroup; /* load.c */
+
 /* One compile. */
 typedef struct {
     WbbCx *cx;
@@ -141,6 +145,7 @@ typedef struct {
     LlCallee *callees;      /* by function of the kernel */
     WbbMap called;          /* by function and arguments, an LlCalled for calls of several results */
     WbbMap offsets;         /* by block and terms, the sums and addresses that were made of them */
+    LlGroup **groups;       /* by ref: of a load, its neighbours; NULL: none */
     IrRefs stack;           /* nodes to emit */
     LlRow **rows; /* by number in the instruction table */
     uint32_t libdevice_capacity;
@@ -214,17 +219,23 @@ void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef fr
 /* call.c */
 LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emits a call */
 
-/* node.c */
+/* load.c */
 /* the value in memory at an index, of any type; both are emitted already */
 LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index);
 /* Makes a load or a store one that may meet others of the kind, and atomics. */
 void ll_relaxed(const LlBuild *b, LLVMValueRef access, IrType type);
-/* emits r and its operands where they are not available; see node.c */
-void ll_demand(LlBuild *b, IrRef r, bool address);
 /* The largest power of two up to the buffer's alignment that divides its size, both in bytes: LLVM reads whole aligned
  * words where it needs parts of them. One element alone has no other part. */
 uint32_t ll_word_align(const IrBuffer *buffer);
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */
+void ll_find_groups(LlBuild *b); /* after the scopes are assigned */
+/* What early.c keeps in its block so that it keeps the load r there: the value, or the vector that it is an element of;
+ * NULL: that was asked for already. */
+LLVMValueRef ll_to_keep(LlBuild *b, IrRef r);
+
+/* node.c */
+/* emits r and its operands where they are not available; see node.c */
+void ll_demand(LlBuild *b, IrRef r, bool address);
 void ll_at_scope(LlBuild *b, uint32_t scope);      /* moves the builder to the insert point of the scope */
 
 /* early.c: makes what the statements of a block from number `from` on load, as far as it can be made now. */

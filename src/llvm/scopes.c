@@ -246,3 +246,10 @@ LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uin
     x.out.n = x.tree.scopes.n;
     return x.out;
 }
+
+bool ll_is_emitted_in(const LlScopes *s, IrRef r, uint32_t scope)
+{
+    const LlScopeList *l = s->emitted[r];
+    while (l && l->scope != scope) l = l->next;
+    return l != NULL;
+}
