@@ -62,6 +62,8 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "a ticket that does not release": (r"atom\.acq_rel\.gpu", "atom.acquire.gpu"),
     "a ticket that does not acquire": (r"atom\.acq_rel\.gpu", "atom.release.gpu"),
     "half the distance, or twice 1": (r"(shfl\.sync\.down\.b32 \t%r\d+, %r\d+), (\d+)", "half"),
+    "a shuffle under a condition": (r"^\s*(shfl\.sync\.down\.b32 .*?;)",
+                                   r"\t{ .reg .pred %low; .reg .b32 %of; mov.u32 %of, %laneid; setp.lt.u32 %low, %of, 16; @%low \1 }"),
     "up, not down": (r"shfl\.sync\.down\.b32 (\t%r\d+, %r\d+, \d+), 31", r"shfl.sync.up.b32 \1, 0"),
     "the condition inverted": (r"^\s*setp\.\w+", "invert"),
     "the branch inverted": (r"^\s*@%p", "\t@!%p"),
