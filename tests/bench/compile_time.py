@@ -1,15 +1,18 @@
 """Processor time of compiling: medians by step of the compiler, and their share of the whole.
 
-usage: compile_time.py WARPBURG [FILE.hlo | FOLDER].. [--times N] [--target T] [--most MS] [--most-own MS]
+usage: compile_time.py WARPBURG [FILE.hlo | FOLDER].. [--times N] [--fresh] [--word WORD] [--target T] [--most MS] [--most-own MS]
 
 Without files, GELU of shaderdb/corpus is compiled. Each file is compiled N times, 40 files a process, so that LLVM's start is amortised as in a
 program that embeds the compiler. The best time of each file counts; declined files do not count, and neither does ptxas. Exit 1 where the median of
-the whole exceeds --most, or that of everything but LLVM exceeds --most-own.
+the whole exceeds --most, or that of everything but LLVM exceeds --most-own. With --fresh each file is compiled once in a process of its own,
+as by hand: LLVM's start is in its steps, and `process` is the processor time of the process. With --word only files that have the word in their
+text count: " reduce(".
 """
 from __future__ import annotations
 
 import argparse
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -39,11 +42,24 @@ def compiles(warpburg: str, target: str, files: List[Path], times: int) -> List[
     return out
 
 
+def fresh(warpburg: str, target: str, files: List[Path]) -> List[Ms]:
+    """The same of one compile in a process of its own, and the time of that process."""
+    out: List[Ms] = []
+    for f in files:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found = compiles(warpburg, target, [f], 1)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        out += [{**ms, "process": 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)} for ms in found]
+    return out
+
+
 def main() -> int:
     p = argparse.ArgumentParser(description="processor time of compiling")
     p.add_argument("warpburg")
     p.add_argument("paths", nargs="*", type=Path)
     p.add_argument("--times", type=int, default=0, help="compiles of each file; 3, or 40 of a single one")
+    p.add_argument("--fresh", action="store_true")
+    p.add_argument("--word", default="")
     p.add_argument("--target", default="sm_90")
     p.add_argument("--most", type=float, default=float("inf"))
     p.add_argument("--most-own", type=float, default=float("inf"))
@@ -51,7 +67,9 @@ def main() -> int:
     files: List[Path] = []
     for path in o.paths or [GELU]:
         files += sorted(path.rglob("*.hlo")) if path.is_dir() else [path]
-    found = compiles(o.warpburg, o.target, files, o.times or (40 if len(files) == 1 else 3))
+    files = [f for f in files if o.word in f.read_text(encoding="utf-8")]
+    times = o.times or (40 if len(files) == 1 else 3)
+    found = fresh(o.warpburg, o.target, files) if o.fresh else compiles(o.warpburg, o.target, files, times)
     if not found:
         sys.exit("no file compiles")
     own = [ms["all"] - llvm_ms(ms) for ms in found]
