@@ -1,11 +1,11 @@
 """How long a rule writer waits: `./dev rule FILE:LINE` on rules of the tree, and on new rules in a copy of it.
 
-usage: rule_loop.py [--rules N] [--new N] [--price N] [--build FOLDER] [--most-proof S] [--most-all S]
+usage: rule_loop.py [--rules N] [--new N] [--price N] [--firing N] [--build FOLDER] [--most-proof S] [--most-all S]
 
-Prints median and worst, in seconds by the clock and of processors, of the proof alone (fresh: nothing of an earlier proof is used) and, for N of the
-new rules, with build, tests and prices (`--price`). The rules of the tree are spread over all files, rewrites and instructions alike; instructions need
---build. The new ones are right rules of rules/patterns/sm90.py, each put last into SIMPLIFY of the copy, as a user would. Exit 1 where the median of
-proofs exceeds --most-proof or the worst of all exceeds --most-all.
+Prints median and worst, in seconds by the clock and of processors, of the proof alone (fresh: nothing of an earlier proof is used) and with build, tests
+and prices (`--price`): of N of the new rules, and of N rules that fire in the corpus. The rules of the tree are spread over all files, rewrites and
+instructions alike; instructions need --build. The new ones are right rules of rules/patterns/sm90.py, few of which fire. Each is put last into SIMPLIFY
+of the copy, as a user would. Exit 1 where the median of proofs exceeds --most-proof, or a median with prices --most-all, or a rule is refused.
 """
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ sys.dont_write_bytecode = True
 
 from gen import load  # noqa: E402
 
+FIRING = [  # rules of SIMPLIFY that fire in the corpus of --price; those that the tree has are taken out of the copy first
+    "rewrite(gt[F](a, b),                     lt[F](b, a)),",
+    "rewrite(ge[F](a, b),                     le[F](b, a)),",
+    "rewrite(add[F](a, neg[F](b)),            sub[F](a, b)),",
+    "rewrite(div[F](a, 2.0),                  mul[F](a, 0.5)),",
+    "rewrite(sub.f32(a, 1.0),                 add.f32(a, -1.0)),",
+    "rewrite(mul[F](a, neg[F](b)),            neg[F](mul[F](a, b))),",
+    "rewrite(max[F](a, -INF),                 a),",
+    "rewrite(mul[N](a, 1),                    a),",
+    "rewrite(band.pred(a, True),              a),",
+    "rewrite(bnot.pred(ne[F](a, b)),          eq[F](a, b)),",
+]
 Spent = Tuple[str, float, float, int, str]  # rule, seconds, seconds of processors, exit status, output
 
 
@@ -72,11 +84,13 @@ class Copy:
         for name in (x for x in names.splitlines() if (ROOT / x).is_file()):
             (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, self.tree / name)
+        self.file = self.tree / "patterns" / "arith.py"
+        self.text = "\n".join(line for line in self.file.read_text().split("\n") if not line.startswith(tuple(f"    {x}" for x in FIRING)))
+        self.file.write_text(self.text)
+        self.ledger = (self.tree / "patterns" / "ledger.txt").read_text()
         git = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "as it was"]):
             subprocess.run([*git, *words], cwd=self.tree, check=True, stdout=subprocess.DEVNULL)
-        self.file = self.tree / "patterns" / "arith.py"
-        self.text, self.ledger = self.file.read_text(), (self.tree / "patterns" / "ledger.txt").read_text()
 
     def built(self) -> None:
         for words in (["meson", "setup", "build"], ["ninja", "-C", "build", "--quiet", "warpburg", "tests/measure"]):
@@ -105,6 +119,7 @@ def main() -> int:
     p.add_argument("--rules", type=int, default=40, help="rules of the tree")
     p.add_argument("--new", type=int, default=20, help="new rules in a copy")
     p.add_argument("--price", type=int, default=5, help="of the new rules: with build, tests and prices too")
+    p.add_argument("--firing", type=int, default=0, help="of the rules that fire: with build, tests and prices")
     p.add_argument("--build", default="", help="build folder, whose simulator runs instructions")
     p.add_argument("--most-proof", type=float, default=float("inf"), help="seconds")
     p.add_argument("--most-all", type=float, default=float("inf"), help="seconds")
@@ -132,18 +147,26 @@ def main() -> int:
             if o.verbose or spent[-1][3]:
                 print(f"  {spent[-1][1]:6.1f} {spent[-1][2]:6.1f}  {rule}\n{spent[-1][4]}", flush=True)
         show("proofs, new rules", spent)
-        priced: List[Spent] = []
-        if o.price:
+        if o.price or o.firing:
             copy.put("")
             copy.built()
-        for rule in new[:o.price]:
-            priced.append((rule, *run(copy.tree, [copy.put(rule), "--fresh", "--price", "--build", "build", "--shared", str(ROOT.parent / "shared")])[1:]))
-            if o.verbose or priced[-1][3]:
-                print(f"  {priced[-1][1]:6.1f} {priced[-1][2]:6.1f}  {rule}\n{priced[-1][4]}", flush=True)
-        show("with build, tests and prices", priced)
+
+        def priced(rules: Sequence[str]) -> List[Spent]:
+            out: List[Spent] = []
+            for rule in rules:
+                more = ["--fresh", "--price", "--build", "build", "--shared", str(ROOT.parent / "shared")]
+                out.append((rule, *run(copy.tree, [copy.put(rule), *more])[1:]))
+                if o.verbose or out[-1][3]:
+                    print(f"  {out[-1][1]:6.1f} {out[-1][2]:6.1f}  {rule}\n{out[-1][4]}", flush=True)
+            return out
+
+        with_all = [priced(new[:o.price]), priced(FIRING[:o.firing])]
+        show("with build, tests and prices, new rules", with_all[0])
+        show("with build, tests and prices, rules that fire", with_all[1])
+        print(f"{sum(' fires ' in x[4] and '; fires' not in x[4].split(' fires ')[0] for x in with_all[1])} of these fire in the corpus" if with_all[1] else "")
     proofs = [x[1] for x in own + spent]
-    slow = (proofs and statistics.median(proofs) > o.most_proof) or max([x[1] for x in own + spent + priced], default=0) > o.most_all
-    return int(bool(slow))
+    slow = (proofs and statistics.median(proofs) > o.most_proof) or any(some and statistics.median(x[1] for x in some) > o.most_all for some in with_all)
+    return int(bool(slow) or any(x[3] for x in [*own, *spent, *with_all[0], *with_all[1]]))
 
 
 if __name__ == "__main__":
