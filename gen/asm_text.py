@@ -1,13 +1,14 @@
-"""What an asm text computes, as a term of the rule language: PTX on integers and bits, of which the meaning is the manual's.
+"""What an asm text computes, as a term of the rule language: PTX on integers, bits and floats, of which the meaning is the manual's.
 
-gen/proof proves that the term is the rule's left side. A text with an instruction that is not listed here has no term (floats, memory,
-warps): it is run in the simulator on samples alone.
+gen/proof proves that the term is the rule's left side. A text with an instruction that is not listed here has no term (approximate ones, memory,
+warps): it is run in the simulator on samples alone, and refused if it computes with integers or conditions (gen/ledger.py).
 
     term(asm(quot.u32(a, 10), '{ .reg .b32 h; mul.hi.u32 h, %a, 3435973837; shr.u32 %d, h, 3; }'))   shrl.u32(mulhi.u32(a, 3435973837), 3)
 """
 from __future__ import annotations
 
 import re
+import struct
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from gen import ops
@@ -19,6 +20,10 @@ Value = Tuple[Expr, str]  # and its type: u16 u32 u64 pred
 UNSIGNED = {"16": "u16", "32": "u32", "64": "u64", "pred": "pred"}
 BINARY = {"add": "add", "sub": "sub", "mul.lo": "mul", "mul.hi": "mulhi", "and": "band", "or": "bor", "xor": "bxor", "min": "min", "max": "max"}
 COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+FLOATS = {"f16": "u16", "bf16": "u16", "f32": "u32", "f64": "u64"}
+ROUND = {"cvt.rmi": "floor", "cvt.rpi": "ceil", "cvt.rzi": "trunc", "cvt.rni": "round_even"}
+UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}  # true where the ordered opposite is not
+CONDITIONS = re.compile(r"@!?\w|\b(setp?|selp|slct|clz|popc|bfind|brev|and|or|xor|not|cnot|lop3|sh[lrf]|bf[ei]|prmt|(add|sub|mul|mad|min|max|sad)[.\w]*\.[usb]\d)\b")
 COUNT = {"popc": "popcnt", "clz": "clz"}  # results of 32 bits
 
 
@@ -35,7 +40,11 @@ def of(op: str, *types: str) -> Callable[..., Expr]:
 
 def recast(v: Expr, to: str, frm: str) -> Expr:
     """The same bits at a type of the same width."""
-    return v if to == frm else of("bits", to, frm)(v)
+    if to == frm:
+        return v
+    if isinstance(v, Node) and v.op.name == "bits" and v.types[0].name == frm:
+        return recast(v.args[0], to, v.types[1].name)
+    return of("bits", to, frm)(v)
 
 
 class Text:
@@ -71,7 +80,7 @@ class Text:
 
     # --- instructions ---------------------------------------------------------------------------------------------------------------
     def run(self, statement: str) -> None:
-        declared = re.fullmatch(r"\.reg\s+\.(pred|[bus](16|32|64))\s+(.*)", statement)
+        declared = re.fullmatch(r"\.reg\s+\.(pred|b?[busf](16|32|64))\s+(.*)", statement)
         if declared:
             for name in declared.group(3).split(","):
                 self.widths[name.strip()] = UNSIGNED[declared.group(2) or "pred"]
@@ -91,6 +100,8 @@ class Text:
 
     def instruction(self, opcode: str, words: List[str]) -> None:
         *name, kind = opcode.split(".")
+        if kind in FLOATS:
+            return self.floating(".".join(name), kind, words)
         base, t = ".".join(name), UNSIGNED.get(kind[1:] if kind[0] in "bus" else kind, "")
         if not t:
             raise NoTerm(opcode)
@@ -150,6 +161,54 @@ class Text:
         if base == "prmt" and t == "u32":
             return self.permute(x), t
         raise NoTerm(base)
+
+    # --- floats: bits of registers, whose results are those of the manual but for the bits of a nan ---
+    def real(self, word: str, f: str) -> Expr:
+        if re.fullmatch(r"0f[0-9a-fA-F]{8}" if f == "f32" else r"0d[0-9a-fA-F]{16}" if f == "f64" else "none", word):
+            return Lit(struct.unpack(">f" if f == "f32" else ">d", bytes.fromhex(word[2:]))[0])
+        return recast(self.operand(word, FLOATS[f]), f, FLOATS[f])
+
+    def floating(self, base: str, f: str, words: List[str]) -> None:
+        converted = re.fullmatch(r"cvt(\.rn)?\.(b?f\d\d)", base)
+        if base.startswith("setp."):
+            self.put(words[0], self.relation(base[5:], f, *(self.real(w, f) for w in words[1:])), "pred")
+        elif base == "selp":
+            self.put(words[0], of("select", FLOATS[f])(self.operand(words[3], "pred"), *(recast(self.real(w, f), FLOATS[f], f) for w in words[1:3])), FLOATS[f])
+        elif converted and converted.group(2) != f:
+            to = converted.group(2)
+            self.put(words[0], recast(of("cvt", to, f)(self.real(words[1], f)), FLOATS.get(to, ""), to), FLOATS.get(to, ""))
+        else:
+            v = self.arithmetic(base.removesuffix(f".{f}").removesuffix(".sat"), f, [self.real(w, f) for w in words[1:]])
+            self.put(words[0], recast(of("saturate", f)(v) if ".sat" in base else v, FLOATS[f], f), FLOATS[f])
+
+    def arithmetic(self, base: str, f: str, x: List[Expr]) -> Expr:
+        name = base.removesuffix(".rn")
+        if name in ("add", "sub", "mul", "fma", "abs", "neg") and len(x) == ops.OP_BY_NAME[name].arity:
+            return of(name, f)(*x)
+        if base in ("min.NaN", "max.NaN"):
+            return of(base[:3], f)(*x)
+        if base in ("min", "max"):  # a number, if one operand is
+            number = of("select", f)(of("ne", f)(x[1], x[1]), x[0], of(base, f)(*x))
+            return of("select", f)(of("ne", f)(x[0], x[0]), x[1], number)
+        if base == "copysign":
+            return of("copysign", f)(x[1], x[0])
+        if base in ROUND:
+            return of(ROUND[base], f)(x[0])
+        if base in ("mov", "cvt"):
+            return x[0]
+        raise NoTerm(base)
+
+    def relation(self, name: str, f: str, x: Expr, y: Expr) -> Expr:
+        no, both, ordered = of("bnot", "pred"), of("band", "pred"), of("band", "pred")(of("eq", f)(x, x), of("eq", f)(y, y))
+        if name in ("eq", "lt", "le", "gt", "ge"):
+            return of(name, f)(x, y)
+        if name in UNORDERED:
+            return no(of(UNORDERED[name], f)(x, y))
+        found = {"neu": of("ne", f)(x, y), "ne": both(of("ne", f)(x, y), ordered), "num": ordered, "nan": no(ordered),
+                 "equ": no(both(of("ne", f)(x, y), ordered))}
+        if name not in found:
+            raise NoTerm(name)
+        return found[name]
 
     # --- fields: positions and lengths beyond the width are as the manual says ---
     def amount(self, by: Expr, t: str) -> Expr:
@@ -229,6 +288,11 @@ class Text:
         self.put(words[0], recast(of("mul", result)(x, y), to, result), to)
 
     def convert(self, base: str, words: List[str], kind: str) -> None:
+        real = re.fullmatch(r"cvt\.rn\.(f\d\d)", base)
+        if real and kind[0] in "us":
+            own, at = UNSIGNED[kind[1:]], f"{'i' if kind[0] == 's' else 'u'}{kind[1:]}"
+            v = of("cvt", real.group(1), at)(recast(self.operand(words[1], own), at, own))
+            return self.put(words[0], recast(v, FLOATS[real.group(1)], real.group(1)), FLOATS[real.group(1)])
         m = re.fullmatch(r"cvt\.([us])(16|32|64)", base)
         if not m or kind[0] not in "us":
             raise NoTerm(base)
@@ -245,8 +309,9 @@ class Text:
         n = bits_of(half)
         if words[0].startswith("{"):
             v = self.operand(words[1], t)
-            self.put(inner[0], of("cvt", half, t)(v), half)
-            self.put(inner[1], of("cvt", half, t)(of("shrl", t)(v, Lit(n))), half)
+            for word, part in zip(inner, (v, of("shrl", t)(v, Lit(n)))):
+                if word != "_":
+                    self.put(word, of("cvt", half, t)(part), half)
             return
         low, high = (of("cvt", t, half)(self.operand(w, half)) for w in inner)
         self.put(words[0], of("bor", t)(low, of("shl", t)(high, Lit(n))), t)
@@ -256,6 +321,8 @@ def bits_name(t: str) -> str:
     """The register type that holds values of t."""
     if t == "pred":
         return t
+    if t in FLOATS:
+        return FLOATS[t]
     if ops.TYPE_BY_NAME[t].cls not in "IU" or bits_of(t) < 16:
         raise NoTerm(t)
     return UNSIGNED[str(bits_of(t))]
@@ -298,10 +365,16 @@ def read(r: Rule) -> Expr:
     return recast(v, to.name, t)
 
 
+def computes(r: Rule) -> bool:
+    """Whether a text on floats also computes with integers, or does something on a condition: single values may go another way."""
+    one = isinstance(r.left, Node) and r.left.result.lanes == 1 and not {"address", "convergent"} & set(r.left.op.props.split())
+    return r.kind == "asm" and one and bool(CONDITIONS.search(str(r.right)))
+
+
 def literals(r: Rule) -> List[int]:
     """The integers of a text, which its operands must meet where it is run on samples; of a float its bits (0f3f800000)."""
     found = re.findall(r"(?<![\w.%])(-?(?:0[xX][0-9a-fA-F]+|\d+))U?\b", str(r.right))
     return list(dict.fromkeys([int(x, 0) for x in found] + [int(x, 16) for x in re.findall(r"\b0[fd]([0-9a-fA-F]+)\b", str(r.right))]))
 
 
-__all__ = ["literals", "term"]
+__all__ = ["computes", "literals", "term"]

@@ -188,9 +188,14 @@ def weak(rule: Rule, state: str) -> str:
         if not re.match(r"simulated\([1-9]|device\(", state):
             return "instruction rules must be simulated"
         proved = re.search(r"(proved|exhausted)\(", state) and not re.search(r"tested\(|failed|empty", state)
-        if rule.kind == "asm" and asm_text.term(rule) is None and on_integers(rule):
-            return "an asm text on integers must be proved, and it has an instruction whose meaning gen/asm_text.py does not know"
-        return "" if proved or asm_text.term(rule) is None else "an asm text on integers must be proved: samples miss single values"
+        unknown = "and it has an instruction whose meaning gen/asm_text.py does not know"
+        if asm_text.term(rule) is None:
+            integers = rule.kind == "asm" and on_integers(rule)
+            what = "an asm text on integers" if integers else "an asm text with conditions or integers" if asm_text.computes(rule) else ""
+            return f"{what} must be proved, {unknown}" if what else ""
+        if on_integers(rule):
+            return "" if proved else "an asm text on integers must be proved: samples miss single values"
+        return "" if re.search(r"(proved|exhausted|tested)\(", state) and not re.search("failed|empty", state) else "the term of its text must be proved"
     nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
     variables = [e for e in walk(rule.left) if isinstance(e, Var)]
     types = {m for n in nodes for t in n.types for m in t.members}

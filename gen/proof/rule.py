@@ -129,7 +129,7 @@ def text_proofs(rules: Sequence[Rule]) -> Tuple[Dict[str, str], List[str]]:
     asked = [(r, replace(r, kind="rewrite", right=e, programs={})) for r, e in terms if e is not None]
     for r, made in asked:
         made.text = f"{r.left} -> {load.text(made.right)}, the meaning of '{r.right}'"
-    proofs = prove.prove([made for _, made in asked], {})
+    proofs = prove.prove([made for _, made in asked], {}, whole=True)
     return {r.name: p.state for (r, _), p in zip(asked, proofs) if not p.failed}, report.report(proofs)
 
 

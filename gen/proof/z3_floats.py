@@ -166,6 +166,10 @@ def scalar(i: Ins, args: List[Any], abstract: bool) -> Any:
         return args[0] ^ sign if name == "neg" else args[0] & ~sign
     if name == "copysign":
         return args[0] & ~sign | args[1] & sign
+    if name == "saturate":
+        x, one = number(args[0], t), z3.FPVal(1, sort(t))
+        inside = z3.If(z3.fpLT(x, one), args[0], z3.fpToIEEEBV(one))
+        return z3.If(z3.fpGT(x, z3.FPVal(0, sort(t))), inside, z3.BitVecVal(0, width(t)))
     if name in ("max", "min"):
         return extreme(args[0], args[1], t, name == "max")
     if name == "is_finite":
