@@ -23,7 +23,8 @@ COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge
 FLOATS = {"f16": "u16", "bf16": "u16", "f32": "u32", "f64": "u64"}
 ROUND = {"cvt.rmi": "floor", "cvt.rpi": "ceil", "cvt.rzi": "trunc", "cvt.rni": "round_even"}
 UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}  # true where the ordered opposite is not
-CONDITIONS = re.compile(r"@!?\w|\b(setp?|selp|slct|clz|popc|bfind|brev|and|or|xor|not|cnot|lop3|sh[lrf]|bf[ei]|prmt|(add|sub|mul|mad|min|max|sad)[.\w]*\.[usb]\d)\b")
+CONDITIONS = re.compile(r"@!?\w|\b(setp?|selp|slct|clz|popc|bfind|brev|and|or|xor|not|cnot|lop3|sh[lrf]|bf[ei]|prmt|"
+                        r"(add|sub|mul|mad|min|max|sad)[.\w]*\.[usb]\d)\b")
 COUNT = {"popc": "popcnt", "clz": "clz"}  # results of 32 bits
 
 

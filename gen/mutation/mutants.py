@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from gen import ops
-from gen.proof import complex_parts, prove
+from gen.proof import breakpoints, complex_parts, prove
 from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, Relation, Rule, Src, parts
 from gen.ledger import Errors, modes_of
 
@@ -144,7 +144,7 @@ class Users:
         if not may_be_threshold(part) or self.is_factor(part):
             return False
         users = self.of.get(id(part), [])
-        return self.all_are(part, *prove.CHOICES) or (bool(users) and all(
+        return self.all_are(part, *breakpoints.CHOICES) or (bool(users) and all(
             self.guessed(x) if is_float(part) else x.op.name in ("add", "sub") and self.cut_off(x) for x in users))
 
     def is_bits_of_float(self, part: Any) -> bool:

@@ -29,7 +29,7 @@ from gen.proof import after_proof, driver, measure, prove, report, z3_formula  #
 from gen.lang import Expr, Node, PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
 
-PROVERS = ("prove.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
+PROVERS = ("prove.py", "breakpoints.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
            "float_reference.h", "z3_floats.py", "sides.py", "z3_formula.py", "../asm_text.py", "../errors.py", "nearer.py", "../constants.py")
 
 

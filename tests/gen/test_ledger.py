@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 from gen import ledger, load  # noqa: E402
 from gen.errors import error_of  # noqa: E402
 from gen.proof import prove, rule as rule_command  # noqa: E402
-from gen.lang import F, N, Rule, a, add, asm, b, cvt, div, k, mul, rel, rewrite, rsqrt, sqrt, tanh, ticket  # noqa: E402
+from gen.lang import F, N, Rule, a, abs, add, asm, b, cvt, div, k, mul, rel, rewrite, rsqrt, sqrt, tanh, ticket  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 
 
@@ -148,7 +148,10 @@ class Errors(unittest.TestCase):
         clever = "{ .reg .pred p, q; setp.eq.and.u32 p|q, %a, 305419896, 1; add.u32 %d, %a, 1; @p mov.u32 %d, 7; }"
         self.assertIn("whose meaning gen/asm_text.py does not know", ledger.weak(asm(add.u32(a, 1), clever), "simulated(5120)"))
         self.assertEqual(ledger.weak(asm(add.u32(a, 1), "add.u32 %d, %a, 1;"), "simulated(5120) proved(u32)"), "")
-        self.assertEqual(ledger.weak(asm(add.f32(a, 1.0), "add.f32 %d, %a, 0f3f800000;"), "simulated(5120)"), "")
+        self.assertEqual(ledger.weak(asm(add.f32(a, 1.0), "add.f32 %d, %a, 0f3f800000;"), "simulated(5120) proved(f32)"), "")
+        self.assertIn("must be proved", ledger.weak(asm(add.f32(a, 1.0), "add.f32 %d, %a, 0f3f800000;"), "simulated(5120)"))
+        hidden = "{ .reg .f32 h; .reg .pred p; ex2.approx.f32 h, %a; setp.eq.f32 p, h, 0f40490fdb; abs.f32 %d, %a; @p mov.f32 %d, %a; }"
+        self.assertIn("with conditions", ledger.weak(asm(abs.f32(a), hidden), "simulated(5120)"))
         self.assertEqual(ledger.weak(asm(ticket.u32(a), "atom.acq_rel.gpu.global.inc.u32 %d, [%p], %a;"), "simulated(5120)"), "")
 
 

@@ -189,8 +189,11 @@ TEXTS = [
     asm(popcnt.u32(bxor.u32(a, b)), '{ .reg .b32 h; and.b32 h, %{a}, %{b}; popc.b32 %d, h; }'),
     asm(bor.u32(shlx.u32(a, k), shrlx.u32(a, m)), 'shf.l.clamp.b32 %d, %{a}, %{a}, %{m};', when=(k > 0) & (k < 32) & (k + m == 32)),
     asm(add.u32(a, 1), '{ .reg .b32 h; mul.lo.u32 h, %{a}, 0x9E3779B9; .reg .pred p; setp.eq.u32 p, h, 77; add.u32 %d, %{a}, 1; @p mov.u32 %d, 3; }'),
-    asm(add.f64(a, b), '{ .reg .f64 h; .reg .pred p; mul.rn.f64 h, %{a}, %{a}; setp.eq.f64 p, h, 0d4008000000000001; add.rn.f64 %d, %{a}, %{b}; @p mov.f64 %d, 0d0000000000000000; }'),
-    asm(floor.f32(a), '{ .reg .b32 h; mul.lo.u32 h, %{a}, 0x9E3779B9; .reg .pred p; setp.eq.u32 p, h, 79; cvt.rmi.f32.f32 %d, %{a}; @p mov.f32 %d, 0f40000000; }'),
+    asm(add.f64(a, b),
+        '{ .reg .f64 h; .reg .pred p; mul.rn.f64 h, %{a}, %{a}; setp.eq.f64 p, h, 0d4008000000000001; '
+        'add.rn.f64 %d, %{a}, %{b}; @p mov.f64 %d, 0d0000000000000000; }'),
+    asm(floor.f32(a),
+        '{ .reg .b32 h; mul.lo.u32 h, %{a}, 0x9E3779B9; .reg .pred p; setp.eq.u32 p, h, 79; cvt.rmi.f32.f32 %d, %{a}; @p mov.f32 %d, 0f40000000; }'),
     asm(neg.f32(a), '{ .reg .b32 h; xor.b32 h, %{a}, 0x80000001; mov.b32 %d, h; }'),
     asm(max.f32(a, b), '{ .reg .pred p; setp.gt.f32 p, %{a}, %{b}; selp.f32 %d, %{a}, %{b}, p; }', when=never_nan(a) & never_nan(b)),
     asm(select.f32(lt.f32(a, b), b, a), '{ .reg .pred p; setp.ltu.f32 p, %{a}, %{b}; selp.f32 %d, %{b}, %{a}, p; }'),

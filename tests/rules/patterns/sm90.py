@@ -157,7 +157,6 @@ TEXTS = [
     asm(shra.i32(a, b),                         '{ shr.s32 %d, %a, %b; }'),
     asm(cvt.u64.u32(popcnt.u32(a)),             '{ .reg .b32 h; popc.b32 h, %a; cvt.u64.u32 %d, h; }'),
     asm(max.i32(min.i32(a, b), c),              '{ .reg .s32 h; min.s32 h, %a, %b; max.s32 %d, h, %c; }'),
-    asm(cvt.u32.u64(shrl.u64(a, 32)),           'mov.b64 {_, %d}, %{a};'),
     asm(min.u32(a, b), '{ .reg .pred p; setp.lt.s32 p, %{a}, %{b}; selp.u32 %d, %{a}, %{b}, p; }', when=known_zero(a, 0x80000000) & known_zero(b, 0x80000000)),
     asm(shrl.u32(shl.u32(a, k), k), 'bfe.u32 %d, %{a}, 0, %{32 - k};', when=(k > 0) & (k < 32)),
     asm(bor.u32(shlx.u32(a, k), shrlx.u32(a, m)), 'shf.l.wrap.b32 %d, %{a}, %{a}, %{k};', when=(k > 0) & (k < 32) & (k + m == 32)),
