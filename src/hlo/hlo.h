@@ -158,6 +158,8 @@ const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_order_scatters(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* normalise_pieces.c: the same, scans of so many pieces each, [computation][instruction], 0: it stays what it is. */
 const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
+/* normalise_windows.c: the same, windows of which so many neighbours are reduced first. */
+const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *first);
 /* unique.c: do the values of the indices, as far as the text has them, keep all updates apart? */
 bool hlo_indices_differ(WbbArena *a, const HloInstruction *canonical);
 /* Does it state unique indices, of which there are any, or have such? Without, all windows are one, whatever the text

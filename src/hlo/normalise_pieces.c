@@ -62,8 +62,7 @@ static HloInstruction *scan(HloBuilder *b, const Pieces *p, HloInstruction *x, H
     return s;
 }
 
-/* The operation on f32, if that of the text rounds to fewer bits. */
-static HloComputation *widened(HloBuilder *b, const HloInstruction *i)
+HloComputation *hlo_wider(HloBuilder *b, const HloInstruction *i)
 {
     const ScType t = i->operands[0]->shape->type;
     const HloOpcode op = i->called[0]->root->opcode;
@@ -79,7 +78,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     const int64_t pieces = b->same ? b->same[i->id] : 0;
     if (!pieces) return NULL;
     Pieces p = pieces_of(i, pieces);
-    p.wide = widened(b, i);
+    p.wide = hlo_wider(b, i);
     const HloShape *s = i->operands[0]->shape;
     HloInstruction *x = hlo_mapped(b, i->operands[0]), *init = hlo_mapped(b, i->operands[1]);
     const int64_t missing = p.pieces * p.each - p.n, reduced = p.dim + 1, last = p.each - 1;

@@ -488,6 +488,8 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
 bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t);
 /* pieces.c: into how many pieces a long scan of few rows may be split (hlo_split_scans); 0: it may not. */
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t);
+/* How many neighbours of a large window are reduced first (hlo_split_windows); 0: it stays whole. */
+uint32_t part_window_first(const HloInstruction *i, const TgTarget *t);
 /* The modelled time of a plan's kernels; those whose layout has no price: of their bytes. */
 double part_us(const PartPlan *p, const TgTarget *t);
 void part_print_sort(WbbBuf *out, const PartSort *s);

@@ -1,5 +1,6 @@
 /* pieces.c: long scans of few rows, which a few blocks would take one iteration after the other: into how many pieces
- * they are split (hlo/normalise_pieces.c), and what a plan costs, so that the caller takes the cheaper one.
+ * they are split (hlo/normalise_pieces.c), and what a plan costs, so that the caller takes the cheaper one. Likewise
+ * large windows (hlo/normalise_windows.c).
  *
  * Needs a verified fusion, or a plan; leaves numbers.
  *
@@ -50,6 +51,34 @@ uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
     for (int64_t pieces = least; pieces < 2 * least; pieces++) /* of equal size, and of whole vectors */
         if (n % (pieces * 8) == 0) return (uint32_t)pieces;
     return (uint32_t)least;
+}
+
+/* One window after the other takes cut.times the least work and more, as two windows do not. */
+uint32_t part_window_first(const HloInstruction *i, const TgTarget *t)
+{
+    if (i->opcode != HLO_REDUCE_WINDOW || i->n_operands != 2 || !hlo_is_operation(i->called[0])) return 0;
+    const HloShape *in = i->operands[0]->shape, *out = i->shape;
+    PartScan scan;
+    if (!is_identity(i->operands[1], i->called[0]->root->opcode) || in->type != out->type) return 0;
+    if (part_scan_of(i, t, &scan)) return 0;
+    double terms = (double)hlo_elements(out);
+    uint32_t several = 0;
+    int64_t size = 1;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        const HloWindow *w = &i->windows[d];
+        if (w->lhs_dilate != 1 || w->reversal) return 0;
+        if (in->minor_to_major[d] != in->rank - 1u - d || out->minor_to_major[d] != in->rank - 1u - d) return 0;
+        terms *= (double)w->size, several += w->size > 1;
+        if (w->size > 1) size = w->size;
+    }
+    const double once = (double)(hlo_elements(in) + hlo_elements(out));
+    if (terms <= (double)tg_tune(t, "cut.times", 0)->value * once || terms <= (double)tg_tune(t, "cut.terms", 0)->value)
+        return 0;
+    if (several > 1) return 1;
+    int64_t first = 1; /* the largest divisor up to the root */
+    for (int64_t k = 2; k * k <= size; k++)
+        if (size % k == 0) first = k;
+    return first > 1 ? (uint32_t)(size / first) : 0;
 }
 
 /* Bytes of what a kernel may read and write, each once. */

@@ -292,30 +292,43 @@ static RwCx *new_engine(const Compile *c)
     return rw;
 }
 
-/* The module with long scans of few rows in pieces, where the plan of that takes less time than r->plan. */
+/* What `of` says of the instructions of the fusion; NULL: nothing of any. */
+static const uint32_t **numbers_of(const Compile *c, uint32_t (*of)(const HloInstruction *, const TgTarget *))
+{
+    const HloModule *m = c->r->normal;
+    bool any = false;
+    const uint32_t **all = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
+    for (uint32_t k = 0; k < m->n_computations; k++) {
+        const HloComputation *x = m->computations[k];
+        uint32_t *list = WBB_NEW_N(c->arena, uint32_t, x->n_instructions + 1);
+        for (uint32_t n = 0; n < x->n_instructions && x == c->r->fusion.body; n++) {
+            list[n] = of(x->instructions[n], c->r->target);
+            any = any || list[n];
+        }
+        all[k] = list;
+    }
+    return any ? all : NULL;
+}
+
+/* The module with long scans of few rows in pieces, where the plan of that takes less time than r->plan, and with large
+ * windows as windows of windows, where the first ones have a launch of their own. */
 static void try_pieces(Compile *c, const PartOptions *options)
 {
     PipeResult *r = c->r;
-    const HloModule *m = r->normal;
-    bool any = false;
     if (options->layout) return;
-    const uint32_t **pieces = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
-    for (uint32_t k = 0; k < m->n_computations; k++) {
-        const HloComputation *x = m->computations[k];
-        uint32_t *of = WBB_NEW_N(c->arena, uint32_t, x->n_instructions + 1);
-        for (uint32_t n = 0; n < x->n_instructions && x == r->fusion.body; n++) {
-            of[n] = part_scan_pieces(x->instructions[n], r->target);
-            any = any || of[n];
-        }
-        pieces[k] = of;
+    for (int windows = 0; windows < 2; windows++) {
+        const uint32_t **numbers = numbers_of(c, windows ? part_window_first : part_scan_pieces);
+        if (!numbers) continue;
+        HloFusion *fusion = WBB_NEW(c->arena, HloFusion); /* which the plan keeps */
+        const HloModule *split = windows ? hlo_split_windows(c->cx, c->arena, r->normal, numbers)
+                                         : hlo_split_scans(c->cx, c->arena, r->normal, numbers);
+        *fusion = hlo_fusion(c->cx, split);
+        const PartPlan plan = part_plan(c->cx, c->arena, fusion, r->target, *options);
+        if (windows ? plan.n_kernels <= r->plan.n_kernels
+                    : part_us(&plan, r->target) >= part_us(&r->plan, r->target))
+            continue;
+        r->normal = split, r->fusion = *fusion, r->plan = plan;
     }
-    if (!any) return;
-    HloFusion *fusion = WBB_NEW(c->arena, HloFusion); /* which the plan keeps */
-    const HloModule *split = hlo_split_scans(c->cx, c->arena, m, pieces);
-    *fusion = hlo_fusion(c->cx, split);
-    const PartPlan plan = part_plan(c->cx, c->arena, fusion, r->target, *options);
-    if (part_us(&plan, r->target) >= part_us(&r->plan, r->target)) return;
-    r->normal = split, r->fusion = *fusion, r->plan = plan;
 }
 
 /* parse .. plan; true if the stage that is asked for is reached. */
