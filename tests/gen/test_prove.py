@@ -9,10 +9,10 @@ from typing import Any, List, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
-from gen import guards, lang, load, ops  # noqa: E402
+from gen import guards, lang, ledger, load, ops  # noqa: E402
 from gen.proof import driver, prove, report, z3_formula  # noqa: E402
-from gen.lang import (F16, I, N, a, add, b, div, finite, i, k, known_zero, lt, m, min, mul, n, never_nan, never_negzero, divx, p, q, rest,  # noqa: E402
-                      rewrite, select, shl, shlx, sub, tanh, within)
+from gen.lang import (F, F16, I, N, a, add, b, div, finite, i, k, known_zero, lt, m, min, mul, n, never_nan, never_negzero, divx, p, q, rest,  # noqa: E402
+                      neg, rewrite, select, shl, shlx, sub, tanh, within)
 from gen.proof.code import Ins, Terms, cls, width  # noqa: E402
 
 ERRORS = {("tanh", "f32", True): (2**-10.9, 0, 0), ("exp", "f32", False): (0, 1, 0)}
@@ -142,6 +142,19 @@ class Right(unittest.TestCase):
 
 
 @unittest.skipUnless(z3_formula.present(), "z3 is not here")
+class Operands(unittest.TestCase):
+    """A rule that changes the operands of a function alone is off by what the function may be, and by no more."""
+
+    def test_operands_of_one_function(self) -> None:
+        errors = ledger.errors_of([load.load_target(t) for t in load.targets()])
+        right = rewrite(div[F](neg[F](a), neg[F](b)), div[F](a, b))
+        for r, found in ((right, []), (rewrite(div[F](a, neg[F](b)), div[F](a, b)), ["not equal"]),
+                         (rewrite(div[F](add[F](a, 0.0), b), div[F](a, b)), ["not equal"])):
+            said = report.report(prove.prove([r], errors, samples=1 << 12))
+            self.assertEqual([x in m for x, m in zip(found, said)], [True] * len(said), r.text)
+            self.assertEqual(len(said) > 0, bool(found), r.text)
+
+
 class Solver(unittest.TestCase):
     def test_proves_and_refutes(self) -> None:
         self.assertEqual(proof(rewrite(mul.i64(a, 1), a)).state, "proved(i64)")
