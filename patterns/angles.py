@@ -16,7 +16,7 @@ PI_2, PI_2_LOW = hexadecimal('0x1.921fb4p+0 0x1.4442d2p-24')           # both po
 PI_2_PARTS = hexadecimal('0x1.921fb4p+0 0x1.4442dp-24 0x1.846988p-48')  # their sum is pi/2 to 70 bits
 PI_2_NEAR, PI_2_REST = hexadecimal('0x1.921fb6p+0 -0x1.777a5cp-25')
 ROUND_F64 = 1.5 * 2**52                      # below 2^51
-LARGE = 2.0**17                              # below it, n pi/2 by three parts is exact enough: sin and cos miss by 1.7 units, tan by 2.7
+LARGE = 2.0**17                              # below it, n pi/2 by three parts is exact enough: sin and cos miss by 1.7 units, tan by 3.1
 
 SIN = hexadecimal('-0x1.555546p-3 0x1.110778p-7 -0x1.9953fep-13')
 COS = hexadecimal('-0x1p-1 0x1.55554ap-5 -0x1.6c0c2ap-10 0x1.99e90ep-16')
