@@ -3,7 +3,7 @@
 
     row_texts.py WARPBURG [--pairs N] [--only NAME] [--folder DIR]
 
-Every text of TEXTS is compiled at every type and shape of it for each target it runs on, and must be one launch; those of CUT are two. It runs
+Every text of TEXTS is compiled at every type and shape of it for each target it runs on, and must be one launch; those of CUT are two, long rows three. It runs
 under `run --check` in N of the 28 pairs of a target and a case of inputs, which rotate from one text to the next, and must store the same bits
 whether blocks and warps run by their numbers or in turns that a seed decides. `--only` takes the texts whose names have NAME in them. What fails
 stays in DIR, if one is given. Ends with `N passed, M failed`.
@@ -26,6 +26,8 @@ ORDERS = ("forward", "shuffle:1")
 # Few long rows that are cut at the first reduction by price, where a row cannot be a cluster's: two launches, for this reason in the plan
 CUT = {("argmax_one_hot_f32_3x4099", t) for t in TARGETS if int(t[3:]) < 90}
 CUT_REASON = "few long rows: launches that fill the machine take less time than one that does not"
+# Read in pieces, once for two results: a launch for the pieces, one for the rows, one for what needs these
+LONG = "long_"
 ARGMAX = """argmax {{
   a = {t}[] parameter(0)
   i = s32[] parameter(1)
@@ -305,6 +307,10 @@ TEXTS = [
     Text(batch_norm, [(5, 7, 49), (3, 17, 101), (13, 3, 1)], (0, 2)),
     Text(masked_scores, [(3, 13, 13), (2, 7, 131), (1, 5, 1031)], (2,)),
     Text(softmax, [(33, 7), (127, 65), (1009, 5), (2, 257)], (0,), "softmax_columns"),
+    Text(softmax, [(1, 1 << 20)], (1,), LONG + "softmax"),
+    Text(log_softmax, [(1, 3 << 18)], (1,), LONG + "log_softmax"),
+    Text(layer_norm, [(1, 1 << 20)], (1,), LONG + "layer_norm"),
+    Text(softmax, [(1 << 19, 3)], (0,), LONG + "softmax_columns"),
 ]
 TYPES = ("f32", "bf16")
 
@@ -326,7 +332,7 @@ def launches(cli: Cli, job: Job, folder: Path) -> str:
         return "it is a program of several kernels"
     n = len(json.loads((folder / "kernel.json").read_text(encoding="utf-8"))["launches"])
     if (job.name, job.target) not in CUT:
-        return "" if n == 1 else f"{n} launches"
+        return "" if n == (3 if job.name.startswith(LONG) else 1) else f"{n} launches"
     if n == 2 and CUT_REASON in cli.call("compile", job.file, "--target", job.target, "--emit", "plan").stdout:
         return ""
     return f"{n} launches, where CUT has two, by price"

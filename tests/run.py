@@ -113,6 +113,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_reductions", "tests/random_reductions.py {wb} {run}", "", "--count 5000"),
     ("random_chains", "tests/fuzz/random_chains.py {wb}", "", "2000"),
     ("row_texts", "tests/row_texts.py {wb}", "", "--pairs 28"),
+    ("corpus_rows", "tests/corpus_rows.py {wb} --shared {shared}", "--every 8", "--pairs 28 --launches"),
     ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),
     ("tile_wavefronts", "tests/tile_wavefronts.py {wb}", "", ""),
     ("random_scans", "tests/random_scans.py {wb}", "", "--count 2000"),

@@ -6,6 +6,8 @@
  * take less time. Each is planned as if it were a fusion, and may be cut again.
  *
  *     softmax f32[1,1048576]   one launch, a cluster of 8 SMs: 30.3 us   maxima; sums; quotients: 12.5 us
+ *
+ * Or into how many pieces the rows are split first (hlo/normalise_rows.c): then one launch reads a piece once for both.
  */
 #include "partition/exchange.h"
 
@@ -33,18 +35,74 @@ uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInst
     return first->n_reduces;
 }
 
+double part_launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
+{
+    double us = 0;
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartKernel *kernel = &p->kernels[k];
+        for (uint32_t n = 0; n < kernel->n_ranges; n++) { /* side by side: they share the launch */
+            const PartRange *r = &kernel->ranges[n];
+            if (r->tile) return 0;
+            const PartPlan *of = part_plan_of(p, kernel);
+            const double of_range = r->choice ? r->choice->best[0].price.us : part_loop_us(a, of, r, t);
+            if (of_range <= 0) return 0;
+            us += n ? WBB_MAX(of_range - least_us(t), 0) : of_range;
+        }
+        if (!kernel->n_ranges) return 0;
+    }
+    return us;
+}
+
+/* What another plan must take less than, so that the difference is none of the model's. */
+static double less_than(double us, const TgTarget *t)
+{
+    return us * (double)(1000 - tg_tune(t, "layout.tie", 0)->value) / 1000;
+}
+
 bool part_rows_apart(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
 {
-    const double limit = shared->choice->best[0].price.us * (double)(1000 - tg_tune(t, "layout.tie", 0)->value) / 1000;
-    double us = 0;
-    for (uint32_t k = 0; k < cut->n_kernels; k++) {
-        const PartKernel *kernel = &cut->kernels[k];
-        const PartRange *r = kernel->ranges;
-        if (kernel->n_ranges != 1 || r->tile) return false; /* no price is at hand */
-        const PartPlan *of = part_plan_of(cut, kernel);
-        const double of_kernel = r->choice ? r->choice->best[0].price.us : part_loop_us(a, of, r, t);
-        if (of_kernel <= 0) return false;
-        us += of_kernel;
+    const double us = part_launches_us(a, cut, t);
+    return us > 0 && us < less_than(shared->choice->best[0].price.us, t);
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------------- */
+/* Into how many pieces: a block holds the terms of one, and each SM has a block or more. Of columns, a block has
+ * those side by side that are a run of memory. 0: into none. */
+static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
+{
+    const HloShape *s = i->operands[0]->shape;
+    int64_t slowest = s->rank, inner = 1;
+    for (uint32_t k = 0; k < i->n_dimensions; k++) slowest = WBB_MIN(slowest, i->dimensions[k]);
+    for (int64_t d = slowest + 1; d < s->rank; d++) inner *= s->dims[d];
+    int64_t faster = 1; /* reduced dimensions that are faster than the one that is split */
+    for (uint32_t k = 0; k < i->n_dimensions; k++)
+        if (i->dimensions[k] != slowest) faster *= s->dims[i->dimensions[k]];
+    const int64_t n = s->dims[slowest], all = hlo_elements(s), side = tg_tune(t, "rows.side", 0)->value;
+    if (n * faster < tg_tune(t, "rows.long", 0)->value) return 0;
+    const int64_t beside = WBB_MIN(inner / faster, side);
+    for (int64_t held = tg_tune(t, "rows.piece", 0)->value; held >= tg_tune(t, "rows.least", 0)->value; held /= 2) {
+        const int64_t each = held / beside / faster;
+        if (each > 1 && n % each == 0 && n > each && all / held >= (int64_t)t->sms) return (uint32_t)(n / each);
     }
-    return us < limit;
+    return 0;
+}
+
+bool part_row_pieces(const PartPlan *p, const TgTarget *t, uint32_t *pieces)
+{
+    const HloComputation *body = p->fusion->body;
+    const PartChoice *choice = p->n_kernels && p->kernels[0].n_ranges ? p->kernels[0].ranges[0].choice : NULL;
+    bool any = false;
+    if (p->n_kernels == 1 && (!choice || part_layout_size(&choice->best[0].layout, PART_LOOP) == 1)) return false;
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *s = body->instructions[n], *m = hlo_base_of_rows(body, s);
+        const uint32_t k = m && hlo_elements(s->operands[0]->shape) ? pieces_of(s, t) : 0;
+        if (k) pieces[m->id] = pieces[n] = k, any = true;
+    }
+    return any;
+}
+
+bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t)
+{
+    const double us = part_launches_us(a, split, t), other = part_launches_us(a, whole, t);
+    return us > 0 && us < less_than(other, t);
 }

@@ -310,6 +310,26 @@ static const uint32_t **numbers_of(const Compile *c, uint32_t (*of)(const HloIns
     return any ? all : NULL;
 }
 
+/* The module with long rows in pieces that are read once for two results, where that takes less time than r->plan. */
+static void try_rows(Compile *c, const PartOptions *options)
+{
+    PipeResult *r = c->r;
+    const HloModule *m = r->normal;
+    const uint32_t **pieces = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
+    uint32_t *of = WBB_NEW_N(c->arena, uint32_t, r->fusion.body->n_instructions + 1);
+    if (options->layout || !part_row_pieces(&r->plan, r->target, of)) return;
+    for (uint32_t k = 0; k < m->n_computations; k++) {
+        const HloComputation *x = m->computations[k];
+        pieces[k] = x == r->fusion.body ? of : WBB_NEW_N(c->arena, uint32_t, x->n_instructions + 1);
+    }
+    HloFusion *fusion = WBB_NEW(c->arena, HloFusion); /* which the plan keeps */
+    const HloModule *split = hlo_split_rows(c->cx, c->arena, m, pieces);
+    *fusion = hlo_fusion(c->cx, split);
+    const PartPlan plan = part_plan(c->cx, c->arena, fusion, r->target, *options);
+    if (!part_pieces_pay(c->arena, &plan, &r->plan, r->target)) return;
+    r->normal = split, r->fusion = *fusion, r->plan = plan;
+}
+
 /* The module with long scans of few rows in pieces, where the plan of that takes less time than r->plan, and with large
  * windows as windows of windows, where the first ones have a launch of their own. */
 static void try_pieces(Compile *c, const PartOptions *options)
@@ -353,6 +373,7 @@ static bool front(Compile *c)
                                  .deterministic = c->o->deterministic};
     r->plan = part_plan(c->cx, c->arena, &r->fusion, r->target, options);
     try_pieces(c, &options);
+    try_rows(c, &options);
     lap(c, PIPE_PARTITION);
     return stage == PIPE_AT_PLAN;
 }

@@ -1,0 +1,223 @@
+/* normalise_rows: long rows that are read again, with results of pieces that make the results of the row.
+ *
+ * Needs: an HLO module, and for a reduction whose terms are relative to a number c of their row, exp(x - c) or
+ * (x - c)^2, and for the one of x that is its base, the number of pieces (HloRewriter.same). Leaves: the base reduced
+ * piece by piece, and then over the pieces; the terms relative to a number k of their piece, its maximum or about its
+ * mean, reduced over the piece; and results of the row from these by identities that hold for any k and c:
+ *
+ *     sum exp(x - c)   = exp(k - c) sum exp(x - k)
+ *     sum (x - c)^2    = sum (x - k)^2 + (k - c) (2 sum (x - k) + L (k - c))         L elements a piece
+ *
+ * so that a block that holds a piece reads x once for both. What that rounds: src/partition/README.md, Pieces of rows.
+ *
+ *     m = f32[4] reduce(f32[4,65536] x), max     s = f32[4] reduce(exp(x - m)), add       in 8 pieces
+ *         x' = f32[4,8,8192] reshape(x)
+ *         p = f32[4,8] reduce(x', {2}), max                  q = f32[4,8] reduce(exp(x' - clamp(p)), {2}), add
+ *         m = f32[4] reduce(p, {1}), max                     s = f32[4] reduce(q * exp(clamp(p) - m), {1}), add
+ */
+#include "hlo/normalise.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* --- what may be split -------------------------------------------------------------------------------------------- */
+static bool has_default_layout(const HloShape *s)
+{
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (s->minor_to_major[d] != s->rank - 1u - d) return false;
+    return true;
+}
+
+static bool is_number(const HloInstruction *i, double value)
+{
+    float x;
+    if (i->opcode != HLO_CONSTANT || !i->literal || i->shape->rank || i->shape->type != SC_F32) return false;
+    memcpy(&x, i->literal, sizeof x);
+    return (double)x == value;
+}
+
+/* A reduction of f32 by one operation, from its identity on. */
+static bool reduces(const HloInstruction *i, HloOpcode op)
+{
+    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type != SC_F32 || !i->n_dimensions) return false;
+    if (i->operands[0]->shape->type != SC_F32 || !has_default_layout(i->operands[0]->shape)) return false;
+    if (i->operands[0]->shape->rank >= HLO_RANK_LIMIT || i->operands[0]->shape->dynamic) return false;
+    const HloComputation *c = i->called[0];
+    return hlo_is_operation(c) && c->root->opcode == op && is_number(i->operands[1], op == HLO_ADD ? 0 : -INFINITY);
+}
+
+static bool same_dimensions(const HloInstruction *x, const HloInstruction *y)
+{
+    if (x->n_dimensions != y->n_dimensions) return false;
+    for (uint32_t k = 0; k < x->n_dimensions; k++)
+        if (x->dimensions[k] != y->dimensions[k]) return false;
+    return true;
+}
+
+static bool is_reduced(const HloInstruction *i, int64_t d)
+{
+    bool found = false;
+    for (uint32_t k = 0; k < i->n_dimensions; k++) found = found || i->dimensions[k] == d;
+    return found;
+}
+
+/* The x - c of which a reduction has the terms, c being a broadcast of a number for each of its results. */
+static const HloInstruction *difference(const HloInstruction *s)
+{
+    const HloInstruction *e = s->operands[0], *d = e->n_operands ? e->operands[0] : NULL;
+    const bool exponential = e->opcode == HLO_EXPONENTIAL;
+    const bool square = e->opcode == HLO_MULTIPLY && e->operands[0] == e->operands[1];
+    if ((!exponential && !square) || d->opcode != HLO_SUBTRACT) return NULL;
+    const HloInstruction *c = d->operands[1];
+    if (c->opcode != HLO_BROADCAST || !hlo_same_dims(c->operands[0]->shape, s->shape)) return NULL;
+    for (uint32_t k = 0, at = 0; at < c->shape->rank; at++) {
+        if (is_reduced(s, at)) continue;
+        if (c->dimensions[k++] != at) return NULL;
+    }
+    return d;
+}
+
+const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s)
+{
+    if (!reduces(s, HLO_ADD)) return NULL;
+    const HloInstruction *d = difference(s);
+    const bool exponential = s->operands[0]->opcode == HLO_EXPONENTIAL;
+    for (uint32_t k = 0; d && k < s->id; k++) {
+        const HloInstruction *m = c->instructions[k];
+        if (!reduces(m, exponential ? HLO_MAXIMUM : HLO_ADD) || m->operands[0] != d->operands[0]) continue;
+        if (!same_dimensions(m, s) || (exponential && d->operands[1]->operands[0] != m)) continue;
+        return m;
+    }
+    return NULL;
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------------- */
+/* The slowest reduced dimension is two: pieces, which are kept, and what a piece has of it. */
+typedef struct {
+    const HloInstruction *i;
+    uint32_t rank;
+    int64_t dims[HLO_RANK_LIMIT];    /* of the terms */
+    int64_t reduced[HLO_RANK_LIMIT]; /* as many as i reduces */
+    int64_t kept[HLO_RANK_LIMIT];    /* of the results of pieces, among those of the terms; one more than i keeps */
+    int64_t rows[HLO_RANK_LIMIT];    /* of the results of rows, among those of the results of pieces */
+    uint32_t n_kept;
+    int64_t pieces; /* their dimension among those of the results of pieces */
+    double each;    /* terms of a piece */
+} Pieces;
+
+static Pieces pieces_of(const HloInstruction *i, int64_t pieces)
+{
+    const HloShape *s = i->operands[0]->shape;
+    Pieces p = {.i = i, .rank = s->rank + 1u, .each = 1};
+    int64_t slowest = s->rank;
+    for (uint32_t k = 0; k < i->n_dimensions; k++) slowest = WBB_MIN(slowest, i->dimensions[k]);
+    for (int64_t d = 0; d < p.rank; d++) p.dims[d] = s->dims[d > slowest ? d - 1 : d];
+    p.dims[slowest] = pieces, p.dims[slowest + 1] /= pieces;
+    for (uint32_t k = 0; k < i->n_dimensions; k++) {
+        p.reduced[k] = i->dimensions[k] + 1;
+        p.each *= (double)p.dims[p.reduced[k]];
+    }
+    uint32_t rows = 0;
+    for (int64_t d = 0; d < p.rank; d++) {
+        if (d != slowest && is_reduced(i, d > slowest ? d - 1 : d)) continue;
+        if (d == slowest) p.pieces = p.n_kept;
+        else p.rows[rows++] = p.n_kept;
+        p.kept[p.n_kept++] = d;
+    }
+    return p;
+}
+
+/* What is new is not called as i is, whose name the order of a kernel's terms may have. */
+static HloInstruction *named(HloBuilder *b, const Pieces *p, const char *stem, HloInstruction *x)
+{
+    x->name = hlo_unique_name(b, wbb_format(b->arena, "%s.%s", p->i->name, stem));
+    return x;
+}
+
+static HloInstruction *split(HloBuilder *b, const Pieces *p, HloInstruction *x)
+{
+    return hlo_new_reshape(b, x, p->rank, p->dims);
+}
+
+static HloInstruction *of_pieces(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *init)
+{
+    HloComputation *op = hlo_copy(b, p->i)->called[0];
+    return named(b, p, "piece", hlo_new_reduce(b, x, init, p->reduced, p->i->n_dimensions, op));
+}
+
+static HloInstruction *of_rows(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *init)
+{
+    HloComputation *op = hlo_copy(b, p->i)->called[0];
+    x = named(b, p, "row", hlo_new_reduce(b, x, init, &p->pieces, 1, op));
+    return hlo_new_unary(b, HLO_COPY, x); /* the last new instruction takes the name of i */
+}
+
+static HloInstruction *number(HloBuilder *b, double value, const HloShape *like)
+{
+    return hlo_new_splat(b, hlo_new_scalar(b, SC_F32, value), like->rank, like->dims);
+}
+
+/* A number of each piece for each of its terms, or one of each row for each of its pieces. */
+static HloInstruction *for_terms(HloBuilder *b, const Pieces *p, HloInstruction *k, const HloInstruction *like)
+{
+    return hlo_new_broadcast(b, k, like->shape, p->kept, p->n_kept);
+}
+
+static HloInstruction *for_pieces(HloBuilder *b, const Pieces *p, HloInstruction *c, const HloInstruction *like)
+{
+    return hlo_new_broadcast(b, c, like->shape, p->rows, p->n_kept - 1);
+}
+
+/* The maximum of a piece is finite here: one of nothing but -inf, as masks make, is below the row's. */
+static HloInstruction *exponentials(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *base,
+                                    HloInstruction *c, HloInstruction *init)
+{
+    HloInstruction *k = hlo_new_binary(b, HLO_MAXIMUM, base, number(b, -FLT_MAX, base->shape));
+    k = hlo_new_binary(b, HLO_MINIMUM, k, number(b, FLT_MAX, base->shape));
+    HloInstruction *d = hlo_new_binary(b, HLO_SUBTRACT, x, for_terms(b, p, k, x));
+    HloInstruction *s = of_pieces(b, p, hlo_new_unary(b, HLO_EXPONENTIAL, d), init);
+    HloInstruction *by = hlo_new_binary(b, HLO_SUBTRACT, k, for_pieces(b, p, c, k));
+    return of_rows(b, p, hlo_new_binary(b, HLO_MULTIPLY, s, hlo_new_unary(b, HLO_EXPONENTIAL, by)), init);
+}
+
+static HloInstruction *squares(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *base,
+                               HloInstruction *c, HloInstruction *init)
+{
+    HloInstruction *k = hlo_new_binary(b, HLO_MULTIPLY, base, number(b, 1 / p->each, base->shape));
+    HloInstruction *d = hlo_new_binary(b, HLO_SUBTRACT, x, for_terms(b, p, k, x));
+    HloInstruction *sum = of_pieces(b, p, d, init);
+    HloInstruction *square = of_pieces(b, p, hlo_new_binary(b, HLO_MULTIPLY, d, d), init);
+    HloInstruction *by = hlo_new_binary(b, HLO_SUBTRACT, k, for_pieces(b, p, c, k));
+    HloInstruction *more = hlo_new_binary(b, HLO_MULTIPLY, by, number(b, p->each, by->shape));
+    more = hlo_new_binary(b, HLO_ADD, hlo_new_binary(b, HLO_ADD, sum, sum), more);
+    square = hlo_new_binary(b, HLO_ADD, square, hlo_new_binary(b, HLO_MULTIPLY, by, more));
+    square = hlo_new_binary(b, HLO_MAXIMUM, square, number(b, 0, square->shape)); /* which may round below */
+    return of_rows(b, p, square, init);
+}
+
+static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
+{
+    const int64_t pieces = b->same ? b->same[i->id] : 0;
+    if (!pieces) return NULL;
+    const Pieces p = pieces_of(i, pieces);
+    const HloInstruction *m = hlo_base_of_rows(b->source, i);
+    HloInstruction *init = hlo_mapped(b, i->operands[1]);
+    if (!m || !b->same[m->id]) {
+        HloInstruction *terms = split(b, &p, hlo_mapped(b, i->operands[0]));
+        return of_rows(b, &p, of_pieces(b, &p, terms, init), init);
+    }
+    const HloInstruction *d = difference(i);
+    HloInstruction *c = hlo_mapped(b, d->operands[1]->operands[0]), *base = hlo_mapped(b, m)->operands[0]->operands[0];
+    HloInstruction *x = base->operands[0]; /* in pieces */
+    if (i->operands[0]->opcode == HLO_EXPONENTIAL) return exponentials(b, &p, x, base, c, init);
+    return squares(b, &p, x, base, c, init);
+}
+
+const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces)
+{
+    m = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .same = pieces});
+    m = hlo_pass_dead(cx, a, m);
+    hlo_verify(cx, m);
+    return m;
+}
