@@ -22,7 +22,7 @@ CORPUS = ROOT / "shaderdb" / "corpus"
 # file, and how many elements share a byte of the output
 FUSIONS = [("convert_chains.hlo", 1), ("odd_sizes.hlo", 1), ("select_compare_s32.hlo", 1), ("two_outputs.hlo", 1), ("odd_tail.hlo", 1),
            ("causal_mask.hlo", 1), ("bias_relu.hlo", 1), ("swish_f16.hlo", 1), ("generated/rotary_bf16.S.hlo", 1),
-           ("generated/transpose_f32.S.hlo", 1), ("generated/arithmetic_s4.S.hlo", 2), ("scalar.hlo", 1)]
+           ("generated/laplacian_f64.S.hlo", 1), ("generated/arithmetic_s4.S.hlo", 2), ("scalar.hlo", 1)]
 BLOCKS = 12  # that are run, where there are more
 
 
