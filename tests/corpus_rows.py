@@ -10,7 +10,6 @@ store the same bits whether blocks and warps run by their numbers or in turns th
 stored for the case, whole runs agree with them. Ends with `N passed, M failed`.
 """
 import argparse
-import itertools
 import json
 import math
 import os
@@ -21,13 +20,10 @@ from pathlib import Path
 from typing import List, NamedTuple, Optional
 
 import golden
+from row_runs import ORDERS, PAIRS, launches, outputs, pairs_of, wrong_run
 from warpburg_cli import TARGETS, TOO_LARGE, Cli
 
 ROOT = Path(__file__).resolve().parent.parent
-CASES = "enps"
-PAIRS = [(t, c) for c, t in itertools.product(CASES, TARGETS)]
-STEP = 9        # from one pair to the next of a file: has no factor in common with 28, and changes target and case
-ORDERS = ("forward", "shuffle:1")
 WHOLE = 1 << 15     # threads up to which a kernel is run whole
 BLOCKS = 6          # blocks that are run of a larger kernel
 REDUCES = re.compile(r" reduce\(")
@@ -52,12 +48,10 @@ class Rows:
 
     def launches(self, job: Job, folder: Path) -> str:
         """Why the file is not the launches that it should be, or nothing."""
-        p = self.cli.call("compile", str(self.shared / "corpus" / job.file), "--target", job.target, "-o", str(folder))
-        if p.returncode:
-            return f"compile: exit {p.returncode}: {(p.stdout + p.stderr).strip()[-300:]}"
-        if not (folder / "kernel.json").exists():
-            return "it is a program of several kernels"
-        n, (wanted, _) = len(json.loads((folder / "kernel.json").read_text(encoding="utf-8"))["launches"]), CUT.get(job.file, (1, ""))
+        n, why = launches(self.cli, str(self.shared / "corpus" / job.file), job.target, folder)
+        wanted, _ = CUT.get(job.file, (1, ""))
+        if why:
+            return why
         return "" if n == wanted else f"{n} launches, not {wanted}"
 
     def seed(self, job: Job) -> Optional[int]:
@@ -81,28 +75,22 @@ class Rows:
                 return why
             facts = json.loads((folder / "bundle" / "kernel.json").read_text(encoding="utf-8"))["launches"]
             threads = max(math.prod(launch["grid"]) * math.prod(launch["block"]) for launch in facts)
-            bits = []
-            for order in ORDERS:
-                to = folder / order.replace(":", "_")
-                v = self.cli.run(str(self.shared / "corpus" / job.file), job.target, job.case, self.seed(job) or 1, to=str(to),
-                                 blocks=0 if threads <= WHOLE else BLOCKS, options=["--order", order, "-j", "1"])
-                if not v.ok and TOO_LARGE in v.why:
-                    self.large += 1
-                    return ""
-                if not v.ok:
-                    return f"--order {order}: {v.why}"
-                bits.append({f.name: f.read_bytes() for f in sorted(to.glob("*.npy"))})
-            if bits[0] != bits[1] or not bits[0]:
-                return f"other bits in the order {ORDERS[1]}"
+            why = wrong_run(self.cli, str(self.shared / "corpus" / job.file), job.target, job.case, self.seed(job) or 1, folder,
+                            0 if threads <= WHOLE else BLOCKS)
+            if TOO_LARGE in why:
+                self.large += 1
+                return ""
+            if why:
+                return why
             self.whole, self.sampled = self.whole + (threads <= WHOLE), self.sampled + (threads > WHOLE)
-            return self.agrees(job, folder / ORDERS[0]) if threads <= WHOLE else ""
+            return self.agrees(job, outputs(folder, ORDERS[0])) if threads <= WHOLE else ""
 
 
 def jobs_of(corpus: Path, pairs: int, every: int, only: str, launches: bool) -> List[Job]:
     jobs: List[Job] = []
     blocks = [f for f in sorted((corpus / "blocks").glob("*.hlo")) if only in f.name][::every]
     for k, file in enumerate(blocks):
-        run = [PAIRS[(k * pairs + i) * STEP % len(PAIRS)] for i in range(pairs)]
+        run = pairs_of(k, pairs)
         path = str(file.relative_to(corpus))
         jobs += [Job(path, t, c) for t, c in run]
         jobs += [Job(path, t, "") for t in TARGETS if t not in {x for x, _ in run}]

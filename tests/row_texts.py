@@ -9,42 +9,21 @@ whether blocks and warps run by their numbers or in turns that a seed decides. `
 stays in DIR, if one is given. Ends with `N passed, M failed`.
 """
 import argparse
-import itertools
-import json
 import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Callable, List, NamedTuple, Sequence, Tuple
 
+from row_runs import PAIRS, launches, pairs_of, wrong_run
+from shared_reductions import ARGMAX
 from warpburg_cli import TARGETS, Cli
 
-CASES = "enps"
-PAIRS = [(t, c) for c, t in itertools.product(CASES, TARGETS)]
-STEP = 9        # from one pair to the next of a text: has no factor in common with 28, and changes target and case
-ORDERS = ("forward", "shuffle:1")
 # Few long rows that are cut at the first reduction by price, where a row cannot be a cluster's: two launches, for this reason in the plan
 CUT = {("argmax_one_hot_f32_3x4099", t) for t in TARGETS if int(t[3:]) < 90}
 CUT_REASON = "few long rows: launches that fill the machine take less time than one that does not"
 # Read in pieces, once for two results: a launch for the pieces, one for the rows, one for what needs these
 LONG = "long_"
-ARGMAX = """argmax {{
-  a = {t}[] parameter(0)
-  i = s32[] parameter(1)
-  b = {t}[] parameter(2)
-  j = s32[] parameter(3)
-  more = pred[] compare(a, b), direction=GT
-  nan = pred[] compare(a, a), direction=NE
-  keep = pred[] or(more, nan)
-  v = {t}[] select(keep, a, b)
-  equal = pred[] compare(a, b), direction=EQ
-  before = pred[] compare(i, j), direction=LT
-  tie = pred[] and(equal, before)
-  mine = pred[] or(keep, tie)
-  n = s32[] select(mine, i, j)
-  ROOT r = ({t}[], s32[]) tuple(v, n)
-}}
-"""
 
 
 class Value(NamedTuple):
@@ -130,7 +109,7 @@ class Rows:
         n, low, zero = self.index(self.reduced[0]), self.emit(v.type, (), "constant(-inf)"), self.emit("s32", (), "constant(0)")
         shapes = ", ".join(Value("", t, self.rows).shape() for t in (v.type, "s32"))
         pair = f"v{len(self.lines)}"
-        self.lines.append(f"  {pair} = ({shapes}) reduce({v.name}, {n.name}, {low.name}, {zero.name}), dimensions={listed(self.reduced)}, to_apply=argmax")
+        self.lines.append(f"  {pair} = ({shapes}) reduce({v.name}, {n.name}, {low.name}, {zero.name}), dimensions={listed(self.reduced)}, to_apply=c")
         return self.emit("s32", self.rows, f"get-tuple-element({pair}), index=1")
 
     def text(self, outputs: Sequence[Value]) -> str:
@@ -323,32 +302,13 @@ class Job(NamedTuple):
     seed: int
 
 
-def launches(cli: Cli, job: Job, folder: Path) -> str:
-    """Why the text is not the launches that it should be, or nothing."""
-    p = cli.call("compile", job.file, "--target", job.target, "-o", str(folder))
-    if p.returncode:
-        return f"compile: exit {p.returncode}: {(p.stdout + p.stderr).strip()[-300:]}"
-    if not (folder / "kernel.json").exists():
-        return "it is a program of several kernels"
-    n = len(json.loads((folder / "kernel.json").read_text(encoding="utf-8"))["launches"])
-    if (job.name, job.target) not in CUT:
-        return "" if n == (3 if job.name.startswith(LONG) else 1) else f"{n} launches"
-    if n == 2 and CUT_REASON in cli.call("compile", job.file, "--target", job.target, "--emit", "plan").stdout:
-        return ""
-    return f"{n} launches, where CUT has two, by price"
-
-
 def wrong(cli: Cli, job: Job, folder: Path) -> str:
-    why = launches(cli, job, folder / "bundle")
-    stored = []
-    for order in ORDERS:
-        if why:
-            return why
-        to = folder / order.replace(":", "_")
-        v = cli.run(job.file, job.target, job.case, job.seed, to=str(to), options=["--order", order, "-j", "1"])
-        stored.append({f.name: f.read_bytes() for f in sorted(to.glob("*.npy"))} if v.ok else {})
-        why = "" if v.ok and stored[-1] else f"--order {order}: {v.why or 'no output'}"
-    return why or ("" if stored[0] == stored[1] else f"other bits in the order {ORDERS[1]}")
+    n, why = launches(cli, job.file, job.target, folder / "bundle")
+    if not why and (job.name, job.target) not in CUT:
+        why = "" if n == (3 if job.name.startswith(LONG) else 1) else f"{n} launches"
+    elif not why and (n != 2 or CUT_REASON not in cli.call("compile", job.file, "--target", job.target, "--emit", "plan").stdout):
+        why = f"{n} launches, where CUT has two, by price"
+    return why or wrong_run(cli, job.file, job.target, job.case, job.seed, folder)
 
 
 def jobs_of(folder: Path, only: str, pairs: int) -> List[Job]:
@@ -360,9 +320,7 @@ def jobs_of(folder: Path, only: str, pairs: int) -> List[Job]:
         name = f"{text.called()}_{t}_{'x'.join(map(str, shape))}"
         file = folder / f"{name}.hlo"
         file.write_text(b.text(text.make(b)), encoding="utf-8")
-        for i in range(pairs):
-            target, case = PAIRS[(k * pairs + i) * STEP % len(PAIRS)]
-            jobs.append(Job(name, str(file), target, case, k))
+        jobs += [Job(name, str(file), target, case, k) for target, case in pairs_of(k, pairs)]
     return jobs
 
 
