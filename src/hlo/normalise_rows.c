@@ -22,13 +22,6 @@
 #include <string.h>
 
 /* --- what may be split -------------------------------------------------------------------------------------------- */
-static bool has_default_layout(const HloShape *s)
-{
-    for (uint32_t d = 0; d < s->rank; d++)
-        if (s->minor_to_major[d] != s->rank - 1u - d) return false;
-    return true;
-}
-
 static bool is_number(const HloInstruction *i, double value)
 {
     float x;
@@ -41,7 +34,7 @@ static bool is_number(const HloInstruction *i, double value)
 static bool reduces(const HloInstruction *i, HloOpcode op)
 {
     if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type != SC_F32 || !i->n_dimensions) return false;
-    if (i->operands[0]->shape->type != SC_F32 || !has_default_layout(i->operands[0]->shape)) return false;
+    if (i->operands[0]->shape->type != SC_F32 || !hlo_is_row_major(i->operands[0]->shape)) return false;
     if (i->operands[0]->shape->rank >= HLO_RANK_LIMIT || i->operands[0]->shape->dynamic) return false;
     const HloComputation *c = i->called[0];
     return hlo_is_operation(c) && c->root->opcode == op && is_number(i->operands[1], op == HLO_ADD ? 0 : -INFINITY);

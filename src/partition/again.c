@@ -131,7 +131,7 @@ static const PartTraffic *traffic_of(WbbArena *a, const PartPlan *p, const PartR
     if (r->choice && r->choice->n) return r->choice->traffic;
     if (!r->hero || (kind != PART_REDUCE && kind != PART_SCAN)) return NULL;
     const PartWork work = part_work_of(a, p, r, t);
-    return part_traffic(a, &work, &r->stages[0].layout, t);
+    return part_traffic(a, &work, &r->stages[0].layout, part_rates(a, t));
 }
 
 const char *part_apart(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)

@@ -50,7 +50,7 @@ typedef struct {
     int64_t *sizes;   /* of the candidate that is being made */
     bool padded;      /* any padding is allowed */
     uint32_t min_run; /* bytes that lanes read side by side at least; 0: any */
-    int64_t min_share; /* percent of the largest array's bytes, of arrays for which that counts */
+    double min_bits;  /* a hundred times those of the smallest array for which that counts */
 } Choosing;
 
 static bool is_power(int64_t n) { return !(n & (n - 1)); }
@@ -312,12 +312,10 @@ static double load_bits(const PartAccess *x) { return (double)x->elements * x->b
 static bool is_coalesced(const Choosing *c, const Wish *x)
 {
     bool any = false;
-    double most = 0;
-    for (uint32_t k = 0; k < c->w->n_loads; k++) most = WBB_MAX(most, load_bits(&c->w->loads[k]));
     for (uint32_t k = 0; k < c->w->n_loads; k++)
         for (uint32_t d = 0; d < c->w->n_dims; d++) {
             const PartAccess *load = &c->w->loads[k];
-            if (load_bits(load) * 100 < most * (double)c->min_share) continue;
+            if (load_bits(load) * 100 < c->min_bits) continue;
             if (!load->step[d] || load->step[d] > SECTOR / load->bits) continue;
             any = true;
             const int64_t side = x->lanes[d] * (d == x->vector_dim ? x->vector : 1);
@@ -553,7 +551,9 @@ static void read_numbers(Choosing *c)
     c->max_code = tuned(t, "layout.max_code"), c->max_shared = tuned(t, "layout.max_shared");
     c->tie = tuned(t, "layout.tie"), c->chain = tuned(t, "layout.chain"), c->usual_block = tuned(t, "loop.block");
     c->start_warps = tuned(t, "layout.start.warps"), c->start_registers = tuned(t, "layout.start.registers");
-    c->min_run = (uint32_t)tuned(t, "layout.min_run"), c->min_share = tuned(t, "layout.min_share");
+    c->min_run = (uint32_t)tuned(t, "layout.min_run"), c->min_bits = 0;
+    for (uint32_t k = 0; k < c->w->n_loads; k++) c->min_bits = WBB_MAX(c->min_bits, load_bits(&c->w->loads[k]));
+    c->min_bits *= (double)tuned(t, "layout.min_share");
 }
 
 PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
@@ -583,6 +583,6 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
     choice.best[choice.n++] = priced(&c, taken);
     for (uint32_t k = 0; k < n && choice.n < PART_BEST; k++)
         if (best[k] != taken) choice.best[choice.n++] = priced(&c, best[k]);
-    choice.traffic = part_traffic(a, w, &choice.best[0].layout, t);
+    choice.traffic = part_traffic(a, w, &choice.best[0].layout, c.r);
     return choice;
 }

@@ -9,6 +9,8 @@
  */
 #include "partition/exchange.h"
 
+#include "ir/facts.h"
+
 typedef struct {
     const PartExchange *x;
     const PartRates *rates;
@@ -20,14 +22,9 @@ typedef struct {
 
 static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
 
-static int64_t common_multiple(int64_t a, int64_t b)
+static int64_t common_multiple(int64_t x, int64_t y)
 {
-    int64_t x = a, y = b;
-    while (y) {
-        const int64_t rest = x % y;
-        x = y, y = rest;
-    }
-    return a / x * b;
+    return x / (int64_t)ir_gcd((uint64_t)x, (uint64_t)y) * y;
 }
 
 /* How far apart n vectors of a thread are: a multiple of what a block has, and of rows of as many of the space's
@@ -75,13 +72,9 @@ bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *range, const TgTa
     PartStage *s = &range->stages[0];
     PartExchange x;
     const PartLayout near = s->layout;
-    Rows r = {.x = &x, .near = &near, .elements = range->elements, .block = 1};
-    int64_t vector = 1;
-    for (uint32_t k = 0; k < s->layout.dims[0].n_factors; k++) {
-        const PartFactor *f = &s->layout.dims[0].factors[k];
-        if (f->level != PART_REGISTER && f->level != PART_GRID) r.block *= f->size;
-        if (f->level == PART_VECTOR) vector = f->size;
-    }
+    const PartDim *d = &near.dims[0];
+    const int64_t vector = part_size(d, PART_VECTOR), lanes = part_size(d, PART_LANE), warps = part_size(d, PART_WARP);
+    Rows r = {.x = &x, .near = &near, .elements = range->elements, .block = vector * lanes * warps};
     const int64_t least = tuned(t, "loop.min_threads") * vector; /* elements of all threads at once */
     if (!tg_find_rate(t, "clock") || r.elements < 2 * least || !has_shared(p, read, r.elements)) return false;
     if (!part_loop_space(a, p, range, t, &x)) return false;

@@ -43,8 +43,7 @@ uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
     const int64_t n = in->dims[scan.dim], all = hlo_elements(in), rows = all / n;
     if (!hlo_is_operation(c) || !is_identity(i->operands[1], c->root->opcode) || in->type != i->shape->type) return 0;
     if (i->shape->dims[scan.dim] != n || in->rank >= HLO_RANK_LIMIT || i->windows[scan.dim].size != n) return 0;
-    for (uint32_t d = 0; d < in->rank; d++)
-        if (in->minor_to_major[d] != in->rank - 1u - d || i->shape->minor_to_major[d] != in->rank - 1u - d) return 0;
+    if (!hlo_is_row_major(in) || !hlo_is_row_major(i->shape)) return 0;
     /* so that SMs have two blocks each, and what is before a piece comes from memory */
     const int64_t least = WBB_MAX((2 * (int64_t)t->sms + rows - 1) / rows, tg_tune(t, "scan.cut", 0)->value + 1);
     if (n < tg_tune(t, "scan.piece", 0)->value * least) return 0;
@@ -60,14 +59,13 @@ uint32_t part_window_first(const HloInstruction *i, const TgTarget *t)
     const HloShape *in = i->operands[0]->shape, *out = i->shape;
     PartScan scan;
     if (!is_identity(i->operands[1], i->called[0]->root->opcode) || in->type != out->type) return 0;
-    if (part_scan_of(i, t, &scan)) return 0;
+    if (part_scan_of(i, t, &scan) || !hlo_is_row_major(in) || !hlo_is_row_major(out)) return 0;
     double terms = (double)hlo_elements(out);
     uint32_t several = 0;
     int64_t size = 1;
     for (uint32_t d = 0; d < in->rank; d++) {
         const HloWindow *w = &i->windows[d];
         if (w->lhs_dilate != 1 || w->reversal) return 0;
-        if (in->minor_to_major[d] != in->rank - 1u - d || out->minor_to_major[d] != in->rank - 1u - d) return 0;
         terms *= (double)w->size, several += w->size > 1;
         if (w->size > 1) size = w->size;
     }

@@ -521,9 +521,8 @@ static bool is_anywhere(const PartWork *w, const PartAccess *x)
     return false;
 }
 
-const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const TgTarget *t)
+const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r)
 {
-    const PartRates *r = part_rates(a, t);
     PartTraffic *sum = WBB_NEW(a, PartTraffic);
     int64_t *sizes = WBB_NEW_N(a, int64_t, w->n_dims * PART_LEVELS + 1u);
     for (uint32_t d = 0; d < w->n_dims; d++) {
@@ -536,7 +535,7 @@ const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout
     }
     const Counts c = count(w, sizes);
     const PartNeeds needs = part_needs(r, w, sizes);
-    const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / t->sms), resident(r, &needs, &c));
+    const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / r->target->sms), resident(r, &needs, &c));
     for (uint32_t k = 0; k < w->n_loads + w->n_stores; k++) {
         const bool store = k >= w->n_loads;
         const PartAccess *x = store ? &w->stores[k - w->n_loads] : &w->loads[k];

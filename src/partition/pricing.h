@@ -151,7 +151,7 @@ typedef struct {
 } PartNeeds;
 PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes);
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);
-const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const TgTarget *t);
+const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r);
 /* Of one stage of an exchange: what its threads access in the tile. */
 typedef struct {
     double accesses;   /* of a thread */

@@ -292,42 +292,54 @@ static RwCx *new_engine(const Compile *c)
     return rw;
 }
 
+/* Numbers of the instructions of the fusion's body, by computation. */
+static const uint32_t **for_body(const Compile *c, const uint32_t *numbers)
+{
+    const HloModule *m = c->r->normal;
+    const uint32_t **all = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
+    for (uint32_t k = 0; k < m->n_computations; k++)
+        if (m->computations[k] == c->r->fusion.body) all[k] = numbers;
+    return all;
+}
+
 /* What `of` says of the instructions of the fusion; NULL: nothing of any. */
 static const uint32_t **numbers_of(const Compile *c, uint32_t (*of)(const HloInstruction *, const TgTarget *))
 {
-    const HloModule *m = c->r->normal;
+    const HloComputation *body = c->r->fusion.body;
+    uint32_t *list = WBB_NEW_N(c->arena, uint32_t, body->n_instructions + 1);
     bool any = false;
-    const uint32_t **all = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
-    for (uint32_t k = 0; k < m->n_computations; k++) {
-        const HloComputation *x = m->computations[k];
-        uint32_t *list = WBB_NEW_N(c->arena, uint32_t, x->n_instructions + 1);
-        for (uint32_t n = 0; n < x->n_instructions && x == c->r->fusion.body; n++) {
-            list[n] = of(x->instructions[n], c->r->target);
-            any = any || list[n];
-        }
-        all[k] = list;
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        list[n] = of(body->instructions[n], c->r->target);
+        any = any || list[n];
     }
-    return any ? all : NULL;
+    return any ? for_body(c, list) : NULL;
 }
+
+/* A module with another text of the fusion, and its plan. */
+typedef struct {
+    const HloModule *module;
+    HloFusion *fusion; /* which the plan keeps */
+    PartPlan plan;
+} Planned;
+
+static Planned planned(const Compile *c, const HloModule *m, const PartOptions *options)
+{
+    Planned x = {.module = m, .fusion = WBB_NEW(c->arena, HloFusion)};
+    *x.fusion = hlo_fusion(c->cx, m);
+    x.plan = part_plan(c->cx, c->arena, x.fusion, c->r->target, *options);
+    return x;
+}
+
+static void take(PipeResult *r, const Planned *x) { r->normal = x->module, r->fusion = *x->fusion, r->plan = x->plan; }
 
 /* The module with long rows in pieces that are read once for two results, where that takes less time than r->plan. */
 static void try_rows(Compile *c, const PartOptions *options)
 {
     PipeResult *r = c->r;
-    const HloModule *m = r->normal;
-    const uint32_t **pieces = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
-    uint32_t *of = WBB_NEW_N(c->arena, uint32_t, r->fusion.body->n_instructions + 1);
-    if (options->layout || !part_row_pieces(&r->plan, r->target, of)) return;
-    for (uint32_t k = 0; k < m->n_computations; k++) {
-        const HloComputation *x = m->computations[k];
-        pieces[k] = x == r->fusion.body ? of : WBB_NEW_N(c->arena, uint32_t, x->n_instructions + 1);
-    }
-    HloFusion *fusion = WBB_NEW(c->arena, HloFusion); /* which the plan keeps */
-    const HloModule *split = hlo_split_rows(c->cx, c->arena, m, pieces);
-    *fusion = hlo_fusion(c->cx, split);
-    const PartPlan plan = part_plan(c->cx, c->arena, fusion, r->target, *options);
-    if (!part_pieces_pay(c->arena, &plan, &r->plan, r->target)) return;
-    r->normal = split, r->fusion = *fusion, r->plan = plan;
+    uint32_t *pieces = WBB_NEW_N(c->arena, uint32_t, r->fusion.body->n_instructions + 1);
+    if (options->layout || !part_row_pieces(&r->plan, r->target, pieces)) return;
+    const Planned x = planned(c, hlo_split_rows(c->cx, c->arena, r->normal, for_body(c, pieces)), options);
+    if (part_pieces_pay(c->arena, &x.plan, &r->plan, r->target)) take(r, &x);
 }
 
 /* The module with long scans of few rows in pieces, where the plan of that takes less time than r->plan, and with large
@@ -339,15 +351,11 @@ static void try_pieces(Compile *c, const PartOptions *options)
     for (int windows = 0; windows < 2; windows++) {
         const uint32_t **numbers = numbers_of(c, windows ? part_window_first : part_scan_pieces);
         if (!numbers) continue;
-        HloFusion *fusion = WBB_NEW(c->arena, HloFusion); /* which the plan keeps */
         const HloModule *split = windows ? hlo_split_windows(c->cx, c->arena, r->normal, numbers)
                                          : hlo_split_scans(c->cx, c->arena, r->normal, numbers);
-        *fusion = hlo_fusion(c->cx, split);
-        const PartPlan plan = part_plan(c->cx, c->arena, fusion, r->target, *options);
-        if (windows ? plan.n_kernels <= r->plan.n_kernels
-                    : part_us(&plan, r->target) >= part_us(&r->plan, r->target))
-            continue;
-        r->normal = split, r->fusion = *fusion, r->plan = plan;
+        const Planned x = planned(c, split, options);
+        if (windows ? x.plan.n_kernels > r->plan.n_kernels : part_us(&x.plan, r->target) < part_us(&r->plan, r->target))
+            take(r, &x);
     }
 }
 
