@@ -3,7 +3,8 @@
  *
  * Leaves a `for` for each range of the operation, one inside the other, which carries the accumulators; the innermost
  * combines one or several elements with them in each iteration. Short ranges have no loop. Reductions accumulate in the
- * type that their body has; sums of products in f32 or wider, or in the result's integers, which wrap.
+ * type that their body has, but sums and products of floats under 32 bits in f32, rounded once; sums of products in f32
+ * or wider, or in the result's integers, which wrap.
  *
  *     reduce(f32[4,8], 0), dimensions={1}, add at i
  *       =>    a = for k in 0..8 carry b = 0.0 { yield add.f32(b, load %p[8*i + k]) }
@@ -25,7 +26,7 @@ typedef struct {
     bool empty;          /* a range has no elements: the result is the initial value */
     uint32_t n;          /* accumulators */
     uint32_t n_inputs;   /* arrays whose elements are combined with them */
-    ScType type;         /* of the products' sum */
+    ScType type;         /* of the products' sum; of the accumulator, if it is wider than the body's; else SC_NONE */
     IrRef *acc, *old, *x, *ranges;
     uint32_t straight;        /* of the ranges, the last ones, which have no loop */
     /* elements that one iteration of the innermost loop combines, in order; which of them comes next */
@@ -84,6 +85,7 @@ static Reduce *begin(EmitValues *e, EmitFrame *f)
     w->ranges = WBB_NEW_N(e->arena, IrRef, w->needs->n_ranges + 1);
     w->loops = WBB_NEW_N(e->arena, EmitLoop, w->needs->n_ranges + 1);
     for (uint32_t k = 0; k < w->needs->n_ranges; k++) w->empty = w->empty || w->needs->sizes[k] == 0;
+    w->type = w->products ? SC_NONE : part_float_sum(f->i);
     if (w->products) {
         w->type = sum_type(f->i);
         const ScType part = w->type == SC_C64 ? SC_F32 : w->type == SC_C128 ? SC_F64 : w->type;
@@ -171,7 +173,17 @@ static void close_loops(EmitValues *e, EmitFrame *f, Reduce *w)
     emit_done(e, f, w->acc[f->part]);
 }
 
-static ScType type_of(const EmitFrame *f, uint32_t accumulator) { return part_shape(f->i, accumulator)->type; }
+static ScType type_of(const EmitFrame *f, const Reduce *w, uint32_t accumulator)
+{
+    return w->type != SC_NONE ? w->type : part_shape(f->i, accumulator)->type;
+}
+
+/* Combines a term in a type that is wider than the body's. */
+static void combine_wide(EmitValues *e, const EmitFrame *f, Reduce *w)
+{
+    const ScOp op = sc_op_of_hlo(hlo_opcode_name(f->i->called[0]->root->opcode));
+    w->acc[0] = ir_node(e->g, op, IR_TYPE(w->type, 0), 0, w->acc[0], emit_as(e, w->x[0], w->type), 0, 0);
+}
 
 /* More than 60 lines with its comments: one state after the other. */
 void emit_step_reduce(EmitValues *e, EmitFrame *f)
@@ -180,7 +192,7 @@ void emit_step_reduce(EmitValues *e, EmitFrame *f)
     const uint32_t asked = f->asked;
     switch (f->state) {
     case REDUCE_INITS:
-        if (asked > 0) w->acc[asked - 1] = emit_as(e, f->result, type_of(f, asked - 1));
+        if (asked > 0) w->acc[asked - 1] = emit_as(e, f->result, type_of(f, w, asked - 1));
         if (!w->products && asked < w->n) {
             f->asked++;
             emit_want(e, f, f->i->operands[w->n + asked], 0, NULL);
@@ -202,11 +214,12 @@ void emit_step_reduce(EmitValues *e, EmitFrame *f)
             return;
         }
         if (w->products) w->acc[0] = add_product(e, w);
+        else if (w->type != SC_NONE) combine_wide(e, f, w);
         else bind(e, f, w);
-        emit_next(f, w->products ? REDUCE_COMBINED : REDUCE_BODY);
+        emit_next(f, w->type != SC_NONE ? REDUCE_COMBINED : REDUCE_BODY);
         return;
     case REDUCE_BODY:
-        if (asked > 0) w->acc[asked - 1] = emit_as(e, f->result, type_of(f, asked - 1));
+        if (asked > 0) w->acc[asked - 1] = emit_as(e, f->result, type_of(f, w, asked - 1));
         if (asked < w->n) {
             f->asked++;
             emit_want_in(e, f, w->env, f->i->called[0]->root, asked, NULL);

@@ -24,6 +24,7 @@ struct EvAccumulator {
     void **lanes;     /* [n_arrays] */
     ScOp op;          /* the operation of a computation that is one operation on its two parameters, else OP_NONE */
     ScType type;      /* of the accumulators of array 0 */
+    ScType result;    /* SC_NONE, or the type of the results, where a documented order has its steps in another one */
     bool widened;     /* EV_PLAIN, sums of floats: lanes[0] is f64 */
     EvTerms *terms;   /* EV_BOUNDS, sums of floats: for each accumulator */
     bool *flushed;    /* for each accumulator: a term was added by what takes subnormals for 0; NULL: nothing does */
@@ -119,8 +120,25 @@ static void begin_products(Ev *e, EvAccumulator *a, bool complex)
     note_factors(a, NULL, a->n, a->lanes[0]);
 }
 
-bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial)
+/* The steps are of type t: the terms and initial values become that, and in the end the results what they were. */
+static void hold(Ev *e, EvAccumulator *a, ScType t)
 {
+    ScType *types = WBB_NEW(e->block, ScType);
+    a->result = a->types[0];
+    a->lanes[0] = ev_as(e, t, a->result, a->n, a->lanes[0]);
+    a->type = *types = t;
+    a->op = sc_op_of_hlo(hlo_opcode_name(a->c->root->opcode));
+    a->types = types;
+}
+
+size_t ev_acc_bytes(const Ev *e, const EvAccumulator *a, uint32_t array)
+{
+    return ev_lane_bytes(e->mode, a->types[array]);
+}
+
+bool ev_acc_begin(Ev *e, EvAccumulator *a, const EvSerial *serial)
+{
+    if (serial && serial->type != SC_NONE && !serial->fused) hold(e, a, serial->type);
     if (serial) return false;
     bool complex = sc_type_info[a->type].cls == 'C', sum = a->op == OP_ADD && (sc_is_float(a->type) || complex);
     if (sum && complex) {
@@ -183,6 +201,21 @@ static ScLoop own_loop(const Ev *e, const EvAccumulator *a)
     return plain ? sc_loop(a->op, a->type, a->type) : NULL;
 }
 
+/* The operation on n lanes of the accumulators' type and as many elements; false: the computation has to be applied. */
+static bool operate(Ev *part, const EvAccumulator *a, int64_t n, const void *lanes, const void *x, void *out)
+{
+    const ScLoop loop = own_loop(part, a);
+    if (loop) {
+        loop((size_t)n, out, lanes, x, NULL);
+        return true;
+    }
+    for (int64_t k = 0; k < n && a->result != SC_NONE; k++) {
+        const EvBound pair[2] = {((const EvBound *)lanes)[k], ((const EvBound *)x)[k]};
+        ((EvBound *)out)[k] = ev_bound_op(a->op, a->type, a->type, pair, part->accuracy);
+    }
+    return a->result != SC_NONE;
+}
+
 /* Any computation: applies it to the accumulators of these lanes and the elements of the step. */
 static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, void *const *x)
 {
@@ -192,28 +225,25 @@ static void apply(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, 
         const size_t bytes = (size_t)n * ev_lane_bytes(part->mode, a->c->parameters[k]->shape->type);
         operands[k] = memset(ev_lanes(part, bytes), 0, bytes);
     }
+    out[0] = ev_lanes(part, (size_t)n * ev_acc_bytes(part, a, 0));
     for (uint32_t k = 0; k < arrays; k++) {
-        size_t bytes = ev_lane_bytes(part->mode, a->types[k]);
+        size_t bytes = ev_acc_bytes(part, a, k);
         char *picked = a->lanes[k];
         if (lanes) picked = ev_lanes(part, (size_t)n * bytes);
         for (int64_t j = 0; lanes && j < n; j++)
             memcpy(picked + (size_t)j * bytes, (char *)a->lanes[k] + lanes[j] * bytes, bytes);
         const uint32_t own = a->which + k, second = all + own;
-        operands[own] = ev_as(part, a->c->parameters[own]->shape->type, a->types[k], n, picked);
-        operands[second] = ev_as(part, a->c->parameters[second]->shape->type, a->types[k], n, x[k]);
+        const bool held = a->result != SC_NONE;
+        operands[own] = held ? picked : ev_as(part, a->c->parameters[own]->shape->type, a->types[k], n, picked);
+        operands[second] = held ? x[k] : ev_as(part, a->c->parameters[second]->shape->type, a->types[k], n, x[k]);
     }
-    const ScLoop loop = own_loop(part, a);
-    if (loop) {
-        out[0] = ev_lanes(part, (size_t)n * sc_bytes(a->type));
-        loop((size_t)n, out[0], operands[a->which], x[0], NULL);
-    } else {
-        ev_apply(part, a->c, n, operands, out);
-    }
+    const bool done = operate(part, a, n, operands[a->which], x[0], out[0]);
+    if (!done) ev_apply(part, a->c, n, operands, out);
     for (uint32_t k = 0; k < arrays; k++) {
-        size_t bytes = ev_lane_bytes(part->mode, a->types[k]);
+        size_t bytes = ev_acc_bytes(part, a, k);
         const uint32_t own = a->which + k;
         const char *made =
-            loop ? out[k] : ev_as(part, a->types[k], ev_leaf_shape(a->c->root->shape, own)->type, n, out[own]);
+            done ? out[k] : ev_as(part, a->types[k], ev_leaf_shape(a->c->root->shape, own)->type, n, out[own]);
         if (!lanes) memcpy(a->lanes[k], made, (size_t)n * bytes);
         for (int64_t j = 0; lanes && j < n; j++)
             memcpy((char *)a->lanes[k] + lanes[j] * bytes, made + (size_t)j * bytes, bytes);
@@ -318,6 +348,7 @@ void **ev_acc_end(Ev *e, EvAccumulator *a)
         for (int64_t k = 0; k < a->n * a->parts; k++) ev_set(a->type, r, k, sc_from_f64(a->type, acc[k]));
         a->lanes[0] = r;
     }
+    if (a->result != SC_NONE) a->lanes[0] = ev_as(e, a->result, a->type, a->n, a->lanes[0]);
     return a->lanes;
 }
 

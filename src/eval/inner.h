@@ -245,8 +245,8 @@ int ev_digits(double x);
 
 /* order.c: the documented order of one reduction: terms one after the other .. */
 typedef struct {
-    bool fused;     /* products are added by fused multiply-adds .. */
-    ScType type;    /* .. of this type */
+    bool fused;     /* products are added by fused multiply-adds of `type` */
+    ScType type;    /* else that of the steps; SC_NONE: those of the computation */
     bool from_last; /* suffixes: window_scan.c */
 } EvSerial;
 const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order, or a tree */
@@ -310,8 +310,10 @@ EvAccumulator *ev_acc_of_result(Ev *e, const HloComputation *c, uint32_t which, 
                                 int64_t n);
 void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int64_t n); /* n lanes, or 1 for all */
 /* After all arrays are initialised. `serial`: the steps come in the documented order of the kernel, and each is
- * rounded. True: a sum or product whose terms are to be added in a random order. */
-bool ev_acc_begin(Ev *e, EvAccumulator *a, bool serial);
+ * rounded; NULL: in any. True: a sum or product whose terms are to be added in a random order. */
+bool ev_acc_begin(Ev *e, EvAccumulator *a, const EvSerial *serial);
+/* Of a lane, from then on. */
+size_t ev_acc_bytes(const Ev *e, const EvAccumulator *a, uint32_t array);
 /* EV_BOUNDS, sums of f32: additions may take subnormal terms and sums for 0, as atomic instructions do. */
 void ev_acc_flush(Ev *e, EvAccumulator *a);
 /* Lanes of an operand, demanded in `part` and converted to the type of accumulator array `array`. */

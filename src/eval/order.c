@@ -2,10 +2,12 @@
  *
  * Needs: texts, one for each reduction that the kernel documents. Leaves: their meaning, by name of the instruction.
  *
- *     text  = NAME ": " ("serial" ["fma" TYPE | "from the last"] | "tree" ..)
+ *     text  = NAME ": " ("serial" ["fma" TYPE | "in" TYPE | "from the last"] | "tree" ..)
  *
  *     reduce.3: serial           the terms of a result one after the other, in row-major order of the reduced
  *                                dimensions, from the initial value on; each step rounds to the computation's types
+ *     reduce.4: serial in f32    the same, of one operation on floats: the terms and the initial value are converted to
+ *                                f32, each step rounds to it, and the result is converted once
  *     window.2: serial from the last     suffixes: each term, from the last on, left of what is combined behind it
  *     dot.4: serial fma f32      products in the order of the contracted dimensions, from 0 on, each added by a fused
  *                                multiply-add of f32; the sum is converted to the result's type
@@ -45,13 +47,15 @@ const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const cha
         }
         if (rest && strncmp(rest, "serial fma ", 11) == 0)
             *s = (EvSerial){.fused = true, .type = sc_type_named(rest + 11, strlen(rest + 11))};
+        if (rest && strncmp(rest, "serial in ", 10) == 0)
+            *s = (EvSerial){.type = sc_type_named(rest + 10, strlen(rest + 10))};
         s->from_last = rest && strcmp(rest, "serial from the last") == 0;
         const bool plain = rest && (s->from_last || strcmp(rest, "serial") == 0),
-                   products = s->fused && (s->type == SC_F32 || s->type == SC_F64);
-        if (!plain && !products)
+                   wide = s->type == SC_F32 || s->type == SC_F64;
+        if (!plain && !wide)
             wbb_fail(cx, (WbbLoc){.file = where},
-                     "order \"%s\": NAME: serial, NAME: serial fma f32, NAME: serial from the last, or NAME: tree .. "
-                     "expected", texts[k]);
+                     "order \"%s\": NAME: serial, NAME: serial in f32, NAME: serial fma f32, NAME: serial from the last, "
+                     "or NAME: tree .. expected", texts[k]);
     }
     return order;
 }
@@ -123,7 +127,13 @@ const EvSerial *ev_serial(const Ev *e, const HloInstruction *i)
     if (d && d->tree && i->opcode != HLO_REDUCE)
         wbb_fail(e->cx, (WbbLoc){.file = e->order->where}, "order \"%s: %s\": only a reduce has a tree", i->name,
                  d->tree->text);
-    return d && !d->tree ? &d->serial : NULL;
+    const EvSerial *s = d && !d->tree ? &d->serial : NULL;
+    const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW;
+    if (s && s->type != SC_NONE && !s->fused && (!reduces || !commutes(i) || !sc_is_float(i->shape->type)))
+        wbb_fail(e->cx, (WbbLoc){.file = e->order->where},
+                 "order \"%s: serial in %s\": only a reduction by one operation on floats is taken in a type", i->name,
+                 sc_type_info[s->type].hlo);
+    return s;
 }
 
 const EvTree *ev_tree(const Ev *e, const HloInstruction *i)

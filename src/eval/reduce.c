@@ -129,7 +129,7 @@ static void compute_piece(Ev *part, void *arg, int64_t k)
     ev_begin(part);
     const EvSet *set = positions_of(part, p->paths, q);
     for (uint32_t a = 0; a < p->arrays; a++) {
-        const size_t bytes = ev_lane_bytes(part->mode, ev_leaf_shape(p->t->ref.i->shape, p->first + a)->type);
+        const size_t bytes = ev_acc_bytes(part, p->acc, a);
         const char *x = ev_acc_lanes(part, p->acc, a, p->operands[a], set);
         char *to = p->lanes[k % ROUND][a];
         if (p->paths->side_by_side) transpose(to, x, bytes, q.n, q.steps);
@@ -164,8 +164,7 @@ static Pieces new_pieces(Ev *e, EvTask *t, EvAccumulator *acc, const Paths *path
     for (int64_t k = 0; k < WBB_MIN(p.count, (int64_t)ROUND); k++) {
         p.lanes[k] = WBB_NEW_N(e->block, char *, p.arrays);
         for (uint32_t a = 0; a < p.arrays; a++) {
-            const size_t bytes = ev_lane_bytes(e->mode, ev_leaf_shape(t->ref.i->shape, first + a)->type);
-            p.lanes[k][a] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)most, bytes));
+            p.lanes[k][a] = ev_lanes(e, wbb_mul_size(e->arena, (size_t)most, ev_acc_bytes(e, acc, a)));
         }
     }
     p.operands = operands;
@@ -191,7 +190,7 @@ EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t)
 /* The arrays from `first` on that the accumulator has. */
 static void **reduce(Ev *e, EvTask *t, EvAccumulator *acc, uint32_t first, uint32_t arrays)
 {
-    const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, t->ref.i) != NULL);
+    const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, t->ref.i));
     const Paths paths = find_paths(e, t->ref.i, t->set, ev_ref_shape(t->ref), shuffle);
     Pieces p = new_pieces(e, t, acc, &paths, first, arrays);
     const bool all =

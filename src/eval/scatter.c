@@ -365,7 +365,8 @@ void *ev_scatter(Ev *e, EvTask *t)
                 ev_put_memo(e, t->ref, k, t->set, ev_bound_unknown(e, i->operands[k]->shape->type, t->set->n));
         return ev_bound_unknown(e, i->operands[t->ref.leaf]->shape->type, t->set->n);
     }
-    const bool serial = ev_serial(e, i) != NULL, one = !serial && overwrites(i->called[0], n);
+    const EvSerial *serial = ev_serial(e, i);
+    const bool one = !serial && overwrites(i->called[0], n);
     const bool either = e->mode == EV_BOUNDS && one;
     bool shuffle = e->noise && one;
     for (uint32_t k = 0; !either && k < s->n_acc; k++) {

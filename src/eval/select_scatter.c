@@ -160,7 +160,7 @@ void *ev_select_and_scatter(Ev *e, EvTask *t)
     *type = i->shape->type;
     EvAccumulator *acc = ev_acc_new(e, i->called[1], 1, type, t->set->n);
     ev_acc_init(e, acc, 0, ev_as(e, *type, i->operands[2]->shape->type, 1, init), 1);
-    const bool shuffle = ev_acc_begin(e, acc, false);
+    const bool shuffle = ev_acc_begin(e, acc, NULL);
     Windows w = find_windows(e, i, t->set);
     int64_t elements = 1;
     for (uint32_t d = 0; d < i->n_windows; d++) elements *= i->windows[d].size;

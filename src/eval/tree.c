@@ -107,9 +107,10 @@ static Rows terms_of(Ev *part, const Tree *m, int64_t high, int64_t result, int6
 static void **combine(Ev *e, const Tree *m, int64_t n, int64_t steps, void *const *x, void *const *y)
 {
     if (m->tree->type == SC_NONE) {
+        const EvSerial serial = {.type = SC_NONE};
         EvAccumulator *acc = ev_acc_new(e, m->c, m->arrays, m->types, n);
         for (uint32_t a = 0; a < m->arrays; a++) ev_acc_init(e, acc, a, x[a], n);
-        ev_acc_begin(e, acc, true);
+        ev_acc_begin(e, acc, &serial);
         ev_acc_add_steps(e, acc, 0, n, steps, y);
         return ev_acc_end(e, acc);
     }

@@ -107,7 +107,7 @@ static int64_t add_steps(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const T
         for (uint32_t k = 0; k < n_arrays; k++) lanes[k] = ev_acc_lanes(part, acc, k, ev_operand(e, t, k), set);
         for (int64_t k = 0, done = 0; k < most; done += steps[k++].n) {
             for (uint32_t j = 0; j < n_arrays; j++)
-                x[j] = lanes[j] + (size_t)done * ev_lane_bytes(e->mode, ev_leaf_shape(i->shape, j)->type);
+                x[j] = lanes[j] + (size_t)done * ev_acc_bytes(e, acc, j);
             if (steps[k].n) ev_acc_add(part, acc, steps[k].n == t->set->n ? NULL : steps[k].lanes, steps[k].n, x);
         }
     }
@@ -242,7 +242,7 @@ static void *keep_all(Ev *e, EvTask *t)
     ev_must_keep(e);
     EvAccumulator *acc = ev_acc_of_operands(e, &whole);
     if (!acc) return NULL;
-    ev_acc_begin(e, acc, false);
+    ev_acc_begin(e, acc, NULL);
     if (hlo_elements(i->operands[0]->shape) > 0) add_all(e, &whole, acc);
     char *kept = wbb_alloc(e->kept_arena, wbb_mul_size(e->kept_arena, (size_t)all.n, bytes));
     memcpy(kept, ev_acc_end(e, acc)[0], (size_t)all.n * bytes);
@@ -256,6 +256,7 @@ static void *keep_all(Ev *e, EvTask *t)
 static bool is_scan(const Ev *e, const HloInstruction *i, EvCumulative *c, bool *prefixes)
 {
     const EvSerial *serial = ev_serial(e, i);
+    if (serial && serial->type != SC_NONE) return false; /* window by window, in that type */
     if ((!serial && hlo_is_operation(i->called[0])) || !ev_cumulative(i, c) || !c->length || !c->results) return false;
     *prefixes = c->prefixes;
     return c->prefixes || (serial ? serial->from_last : c->length >= EV_LONG_SUFFIX);
@@ -272,7 +273,7 @@ void *ev_reduce_window(Ev *e, EvTask *t)
         return keep_all(e, t);
     EvAccumulator *acc = ev_acc_of_operands(e, t);
     if (!acc) return NULL;
-    const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, i) != NULL);
+    const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, i));
     const HloShape *in = i->operands[0]->shape;
     if (!t->set->list && t->set->n == hlo_elements(ev_ref_shape(t->ref)) && ev_window_at_once(e, i)) {
         if (hlo_elements(in) > 0) add_all(e, t, acc);

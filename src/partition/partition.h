@@ -417,7 +417,10 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
 const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p);
 bool part_operands_are_free(const PartPlan *p); /* no two parameters share memory, and no output has that of one */
 
-void part_print_reduces(WbbBuf *out, const PartRange *r); /* in which types threads combine terms */
+/* The type that a reduction's sum or product of floats under 32 bits is in; SC_NONE: others, which have their own. */
+ScType part_float_sum(const HloInstruction *i);
+/* In which types terms are combined. */
+void part_print_reduces(WbbBuf *out, const PartPlan *p, const PartKernel *kernel);
 
 /* scatter.c: the kernels of a fusion with scatters, in the order of their launches; none: it has no scatter. */
 bool part_has_scatter(const PartPlan *p);

@@ -573,7 +573,6 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
     }
     if (s->sort) part_print_sort(out, s->sort);
     else print_stage(out, p->rw, s);
-    part_print_reduces(out, r);
 }
 
 void part_print(WbbBuf *out, const PartPlan *p)
@@ -583,6 +582,7 @@ void part_print(WbbBuf *out, const PartPlan *p)
         const PartKernel *kernel = &p->kernels[n];
         for (uint32_t k = 0; k < kernel->n_ranges; k++)
             print_range(out, part_plan_of(p, kernel), kernel, &kernel->ranges[k]);
+        part_print_reduces(out, part_plan_of(p, kernel), kernel);
         wbb_putf(out, "  block %u: %s\n", kernel->block, kernel->why_block);
         wbb_putf(out, "  grid %u: %s\n", kernel->grid, kernel->why_grid);
         if (kernel->cluster) wbb_putf(out, "  cluster %u: %s\n", kernel->cluster, kernel->why_grid);

@@ -58,6 +58,12 @@ static ScType sum_type(const HloInstruction *i)
     return sc_is_float(t) && (op == HLO_ADD || op == HLO_MULTIPLY) ? SC_F32 : SC_NONE;
 }
 
+ScType part_float_sum(const HloInstruction *i)
+{
+    const ScType t = sum_type(i);
+    return sc_is_float(t) ? t : SC_NONE;
+}
+
 bool part_same_space(const HloInstruction *x, const HloInstruction *y)
 {
     const HloShape *s = part_space_shape(x);
@@ -496,15 +502,26 @@ PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const T
     return k;
 }
 
-void part_print_reduces(WbbBuf *out, const PartRange *r)
+static void print_reduce(WbbBuf *out, const HloInstruction *i, ScType sum, const char *by)
 {
-    for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
-        for (uint32_t j = 0; j < s->n_reduces; j++) {
-            const PartReduce *x = &s->reduces[j];
-            if (x->i->opcode == HLO_SORT) continue;
-            const char *type = sc_type_info[part_shape(x->i, 0)->type].hlo;
-            wbb_putf(out, "  %%%s is combined in ", x->i->name);
-            if (x->sum != SC_NONE) wbb_putf(out, "%s, and converted to %s once\n", sc_type_info[x->sum].hlo, type);
-            else wbb_putf(out, "%s\n", x->i->n_operands > 2 ? "the types of its computation" : type);
+    const char *type = sc_type_info[part_shape(i, 0)->type].hlo;
+    wbb_putf(out, "  %%%s is combined%s in ", i->name, by);
+    if (sum != SC_NONE) wbb_putf(out, "%s, and converted to %s once\n", sc_type_info[sum].hlo, type);
+    else wbb_putf(out, "%s\n", i->n_operands > 2 ? "the types of its computation" : type);
+}
+
+void part_print_reduces(WbbBuf *out, const PartPlan *p, const PartKernel *kernel)
+{
+    const PartRange *shared = kernel->n_ranges && kernel->ranges[0].reduced ? kernel->ranges : NULL;
+    for (uint32_t n = 0; shared && n < shared->n_stages; n++)
+        for (uint32_t j = 0; j < shared->stages[n].n_reduces; j++) {
+            const PartReduce *x = &shared->stages[n].reduces[j];
+            if (x->i->opcode != HLO_SORT) print_reduce(out, x->i, x->sum, "");
         }
+    const bool *needed = part_needed(out->arena, p, kernel);
+    for (uint32_t k = 0; k < p->fusion->body->n_instructions; k++) {
+        const HloInstruction *i = p->fusion->body->instructions[k];
+        if ((i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW) && needed[k] && !(shared && shared->reduced[k]))
+            print_reduce(out, i, part_float_sum(i), " by each thread for itself");
+    }
 }

@@ -90,8 +90,10 @@ static void document(Orders *o, const char *name, const char *text)
  * order, and what products of complex elements round to is the rules' business. */
 static void document_serial(const PartPlan *p, const HloInstruction *i, Orders *o)
 {
-    if (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW)
-        document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
+    const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW;
+    const ScType type = reduces ? part_float_sum(i) : SC_NONE;
+    if (type != SC_NONE) document(o, i->name, wbb_format(o->a, "%s: serial in %s", i->name, sc_type_info[type].hlo));
+    else if (reduces) document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
     if (i->opcode == HLO_SCATTER && p->deterministic && hlo_scatter_needs_order(o->a, i))
         document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
     if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) return;

@@ -185,6 +185,7 @@ static void test_known(void **state)
     WbbCx *cx = *state;
     static const struct { const char *order; float sum; } cases[] = {
         {"y: serial", 4},
+        {"y: serial in f64", 4.5f},
         {"y: tree; elements {0}: lane 5; chain 5 of elements.lane", 4},
         {"y: tree; elements {0}: lane 5; fold 5 of elements.lane", 3},
         {"y: tree; elements {0}: lane 8; halves 8 of elements.lane", 1.5f},
@@ -226,6 +227,7 @@ static void test_refused(void **state)
         {"y: tree; a {64}: lane 5; fold 5 of a.lane", "expected a dimension of the operand"},
         {"y: trees", "expected tree"},
         {"y: sum", "NAME: tree .. expected"},
+        {"y: serial in s32", "NAME: tree .. expected"},
     };
     const float x[5] = {0};
     const void *inputs[] = {x};
