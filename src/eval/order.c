@@ -54,8 +54,8 @@ const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const cha
                    wide = s->type == SC_F32 || s->type == SC_F64;
         if (!plain && !wide)
             wbb_fail(cx, (WbbLoc){.file = where},
-                     "order \"%s\": NAME: serial, NAME: serial in f32, NAME: serial fma f32, NAME: serial from the last, "
-                     "or NAME: tree .. expected", texts[k]);
+                     "order \"%s\": NAME: serial, NAME: serial in f32, NAME: serial fma f32, NAME: serial from the "
+                     "last, or NAME: tree .. expected", texts[k]);
     }
     return order;
 }
