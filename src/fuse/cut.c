@@ -192,7 +192,49 @@ static FuseCut cut_roots(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
     return fuse_steps(cx, a, c, roles, groups, n);
 }
 
-/* Marks reductions of kernels that do not compile. Returns whether one is new. */
+static bool group_compiles(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const FuseHow *how)
+{
+    WbbArena *scratch = wbb_arena_new(cx);
+    const bool compiles = how->compiles(how->arg, fuse_write(scratch, c, g).text);
+    wbb_arena_free(scratch);
+    return compiles;
+}
+
+/* Does a kernel of nothing but the loop and the parts of its state that the kernel g needs compile? */
+static bool loop_compiles(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const HloInstruction *loop,
+                          const FuseHow *how)
+{
+    WbbArena *scratch = wbb_arena_new(cx);
+    FuseGroup own = {.roots = WBB_NEW_N(scratch, const HloInstruction *, g->n_members),
+                     .members = WBB_NEW_N(scratch, const HloInstruction *, g->n_members)};
+    for (uint32_t j = 0; j < g->n_members; j++) {
+        const HloInstruction *i = g->members[j];
+        const bool part = i->opcode == HLO_GET_TUPLE_ELEMENT && i->operands[0] == loop;
+        if (part) own.roots[own.n_roots++] = i;
+        if (part || i == loop || i == loop->operands[0]) own.members[own.n_members++] = i;
+    }
+    const bool compiles = own.n_roots && group_compiles(cx, c, &own, how);
+    wbb_arena_free(scratch);
+    return compiles;
+}
+
+/* Of a kernel that does not compile, the loops that do not either go without it; or all; or, without any, reductions.
+ */
+static void set_alone(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const FuseHow *how, bool *alone)
+{
+    uint32_t loops = 0, refused = 0;
+    for (uint32_t j = 0; j < g->n_members; j++) {
+        if (g->members[j]->opcode != HLO_WHILE) continue;
+        loops++;
+        if (loop_compiles(cx, c, g, g->members[j], how)) continue;
+        alone[g->members[j]->id] = true;
+        refused++;
+    }
+    for (uint32_t j = 0; j < g->n_members && !refused; j++)
+        alone[g->members[j]->id] |= g->members[j]->opcode == (loops ? HLO_WHILE : HLO_REDUCE);
+}
+
+/* Marks reductions and loops of kernels that do not compile. Returns whether one is new. */
 static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseHow *how, bool *alone)
 {
     bool any = false;
@@ -200,14 +242,12 @@ static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping 
         bool may = false;
         for (uint32_t j = 0; j < g->groups[k].n_members; j++) {
             const HloInstruction *i = g->groups[k].members[j];
-            may = may || (i->opcode == HLO_REDUCE && !alone[i->id] && g->groups[k].n_members > 1);
+            const bool apart = i->opcode == HLO_REDUCE || i->opcode == HLO_WHILE;
+            may = may || (apart && !alone[i->id] && g->groups[k].n_members > 1);
         }
         if (!may) continue;
-        WbbArena *scratch = wbb_arena_new(cx);
-        const bool compiles = how->compiles(how->arg, fuse_write(scratch, c, &g->groups[k]).text);
-        wbb_arena_free(scratch);
-        for (uint32_t j = 0; !compiles && j < g->groups[k].n_members; j++)
-            alone[g->groups[k].members[j]->id] |= g->groups[k].members[j]->opcode == HLO_REDUCE;
+        const bool compiles = group_compiles(cx, c, &g->groups[k], how);
+        if (!compiles) set_alone(cx, c, &g->groups[k], how, alone);
         any = any || !compiles;
     }
     return any;

@@ -80,9 +80,10 @@ static FusePos operand_pos(FuseWork *w, const HloInstruction *user, uint32_t k, 
         if (u->shares) return w->kernels.items[fuse_find(w, u->kernel)].space;
     }
     if (user->opcode == HLO_TUPLE) { /* the state of a loop */
-        const HloShape *of = w->loop[user->id];
+        const FuseLoop *of = w->loop[user->id];
         if (hlo_elements(x->shape) == 1) return (FusePos){.known = true};
-        return of && hlo_same_dims(of, x->shape) ? u->pos : (FusePos){.count = (double)hlo_elements(x->shape)};
+        if (of && of->part[k] == FUSE_LOOP_AT) return fuse_narrow_pos(&w->atoms, of->shape, x->shape, &u->pos);
+        return (FusePos){.count = (double)hlo_elements(x->shape)};
     }
     return fuse_operand_pos(&w->atoms, user, k, &u->pos);
 }
@@ -95,6 +96,24 @@ static double times(const HloInstruction *user, const HloInstruction *x, const F
     const double results = WBB_MAX((double)hlo_elements(user->shape), 1);
     if (user->opcode == HLO_CONCATENATE) return (double)hlo_elements(x->shape) / results;
     return user->opcode == HLO_REDUCE && !u->shares ? WBB_MAX((double)hlo_elements(x->shape) / results, 1) : 1;
+}
+
+/* Costs nothing, and is not smaller than what it is made of. */
+static bool is_free(const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_IOTA: case HLO_RESHAPE: case HLO_TRANSPOSE:
+    case HLO_GET_TUPLE_ELEMENT: case HLO_TUPLE: case HLO_WHILE:
+        return true;
+    case HLO_CONVERT: return sc_type_info[i->shape->type].bits >= sc_type_info[i->operands[0]->shape->type].bits;
+    default: return false;
+    }
+}
+
+/* Is operand k of the user an array that a loop may read at any index in each iteration? It is in memory then. */
+static bool is_read_anywhere(const FuseWork *w, const HloInstruction *user, uint32_t k)
+{
+    return user->opcode == HLO_TUPLE && w->loop[user->id] && w->loop[user->id]->part[k] == FUSE_LOOP_ANYWHERE;
 }
 
 static FuseNeeds needs_of(FuseWork *w, uint32_t id)
@@ -117,6 +136,7 @@ static FuseNeeds needs_of(FuseWork *w, uint32_t id)
                     FuseUse u = w->uses[user->id].items[j];
                     u.pos = operand_pos(w, user, x, &w->uses[user->id].items[j]);
                     u.serial *= times(user, i, &u);
+                    n.memory = n.memory || (is_read_anywhere(w, user, x) && !is_free(i));
                     add_use(w, &n, u);
                 }
     }
@@ -181,18 +201,6 @@ static Cone cone_of(FuseWork *w, const HloInstruction *of)
         }
     }
     return c;
-}
-
-/* Costs nothing, and is not smaller than what it is made of. */
-static bool is_free(const HloInstruction *i)
-{
-    switch (i->opcode) {
-    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_IOTA: case HLO_RESHAPE: case HLO_TRANSPOSE:
-    case HLO_GET_TUPLE_ELEMENT: case HLO_TUPLE: case HLO_WHILE:
-        return true;
-    case HLO_CONVERT: return sc_type_info[i->shape->type].bits >= sc_type_info[i->operands[0]->shape->type].bits;
-    default: return false;
-    }
 }
 
 /* May several kernels compute it: is that no more than writing and reading it? `joins`: one of them can leave it in
@@ -269,21 +277,30 @@ static bool is_computed(const FuseWork *w, const HloInstruction *i)
     return role_of(w, i) == FUSE_ROOT && !is_last(i) && (i->opcode != HLO_REDUCE || is_small(w, i));
 }
 
+/* The one shape of what is used of a loop's state; NULL: there are several, or the state is used as a whole. */
+static const HloShape *results_of(const FuseWork *w, const HloInstruction *loop)
+{
+    const HloShape *of = NULL;
+    for (uint32_t u = w->first[loop->id]; u < w->first[loop->id + 1]; u++) {
+        const HloInstruction *user = w->c->instructions[w->users[u]];
+        if (user->opcode != HLO_GET_TUPLE_ELEMENT) return NULL;
+        if (!user->n_users && user != w->c->root) continue;
+        if (user->shape->type == SC_TUPLE || (of && !hlo_same_dims(user->shape, of))) return NULL;
+        of = user->shape;
+    }
+    return of;
+}
+
 static void find_loops(FuseWork *w)
 {
     for (uint32_t k = 0; k < w->c->n_instructions; k++) {
         const HloInstruction *i = w->c->instructions[k];
-        const HloShape *of;
-        if (!fuse_is_pointwise_loop(i, &of) || i->operands[0]->n_users > 1 || i == w->c->root) continue;
-        bool elements = true;
-        for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) {
-            const HloInstruction *user = w->c->instructions[w->users[u]];
-            const bool used = user->n_users || user == w->c->root;
-            elements = elements && user->opcode == HLO_GET_TUPLE_ELEMENT && (!used || hlo_same_dims(user->shape, of));
-        }
-        if (!elements) continue;
-        w->loop[k] = w->loop[i->operands[0]->id] = of;
-        for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) w->loop[w->users[u]] = of;
+        if (i->opcode != HLO_WHILE || w->alone[k] || i->operands[0]->n_users > 1 || i == w->c->root) continue;
+        const HloShape *of = results_of(w, i);
+        FuseLoop *found = WBB_NEW(w->arena, FuseLoop);
+        if (!of || !fuse_find_loop(w->cx, w->arena, i, of, found)) continue;
+        w->loop[k] = w->loop[i->operands[0]->id] = found;
+        for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) w->loop[w->users[u]] = found;
     }
 }
 
@@ -493,7 +510,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     const uint32_t n = c->n_instructions;
     FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = alone, .decided = n, .explain = explain};
     w.roles = WBB_NEW_N(a, FuseRole, n + 1);
-    w.loop = WBB_NEW_N(scratch, const HloShape *, n + 1);
+    w.loop = WBB_NEW_N(scratch, const FuseLoop *, n + 1);
     w.uses = WBB_NEW_N(scratch, FuseUses, n + 1);
     w.kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
     w.seen = WBB_NEW_N(scratch, uint32_t, n + 1);

@@ -38,7 +38,7 @@ typedef struct {
     const bool *alone;       /* [id] of reductions whose results go through memory */
     FuseRole *roles;
     uint32_t *first, *users; /* of instruction i: users[first[i]] .. users[first[i + 1] - 1] */
-    const HloShape **loop;   /* [id] of a pointwise loop, its elements, and what they are of; else NULL */
+    const FuseLoop **loop;   /* [id] of a loop that threads run, its state and its elements; else NULL */
     FuseUses *uses;          /* [id] of what kernels compute */
     uint32_t *kernel;        /* [id] of a root */
     FuseAtoms atoms;

@@ -1,58 +1,329 @@
 /* loop: a `while` that a thread runs for its elements, inside a kernel.
  *
- * Needs: a verified instruction. Leaves: nothing. The state has arrays of one shape, whose elements do not meet, and
- * few other elements, which decide how often the loop runs.
+ * Needs: a verified instruction, the shape of its results that are used. Leaves: which elements of its state a thread
+ * has, if it has one of each result. Each value in the loop has a place: which of its elements a thread needs that has
+ * element (i0, i1, ..) of the shape. Places are found from the state on, and what the body leaves must stand where it
+ * began:
  *
- *     while((i, x f32[1024], keys u32[4]))  i < 5:  (i + 1, x + broadcast(keys[i]), keys)
+ *     while((n, x f32[64,3], a f32[64,1], keys u32[4], table f32[100]))      the thread at (i0, i1)
+ *         x      at (i0, i1)
+ *         a      at (i0, 0)
+ *         keys   all four, as a slice takes one of them by its number
+ *         table  at any index, since no iteration changes it: gather(table, x) is where x is
  */
 #include "fuse/priced.h"
 
 #include <string.h>
 
-enum { FEW = 64 }; /* elements of the other arrays of a state */
+enum { FEW = 64 };              /* elements of an array that each thread has as a whole */
+enum { ROUNDS = 4, DEPTH = 8 }; /* of a loop in a loop */
+enum { ONE = -1, ANY = -2 };    /* of a dimension: it has size 1; each element is as good as another */
+enum { NOWHERE, AT, WHOLE };    /* of a place: no thread has what it needs; at dim[..]; all elements */
 
-static bool is_few(const HloShape *s) { return s->type != SC_TUPLE && hlo_elements(s) <= FEW; }
+typedef struct {
+    int kind;
+    int8_t dim[HLO_RANK_LIMIT]; /* AT: the dimension of the loop's shape, ONE or ANY */
+} Place;
 
-/* Each instruction is of few elements, or elementwise in arrays of the shape. */
-static bool is_pointwise(const HloComputation *c, const HloShape *shape)
+typedef struct {
+    WbbArena *arena;
+    bool tests; /* in a condition: any(..) of elements is each thread's own */
+    uint32_t depth;
+} Search;
+
+static bool is_array(const HloShape *s) { return s->type != SC_TUPLE; }
+static bool is_single(const HloShape *s) { return is_array(s) && hlo_elements(s) == 1; }
+
+/* --- places of arrays --------------------------------------------------------------------------------------------- */
+static Place anywhere(const HloShape *s)
 {
+    Place p = {.kind = AT};
+    for (uint32_t d = 0; d < s->rank; d++) p.dim[d] = s->dims[d] == 1 ? ONE : ANY;
+    return p;
+}
+
+static bool is_anywhere(const HloShape *s, const Place *p)
+{
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (p->kind != AT || p->dim[d] >= 0) return false;
+    return p->kind == AT;
+}
+
+/* All elements, if those are few. */
+static Place whole(const HloShape *s) { return (Place){.kind = hlo_elements(s) <= FEW ? WHOLE : NOWHERE}; }
+
+/* Where both are. */
+static Place meet(const HloShape *s, const Place *p, const Place *q)
+{
+    Place out = *p;
+    if (is_anywhere(s, p)) return *q;
+    if (is_anywhere(s, q)) return *p;
+    if (p->kind != q->kind) return (Place){NOWHERE};
+    for (uint32_t d = 0; p->kind == AT && d < s->rank; d++) {
+        if (p->dim[d] == ANY) out.dim[d] = q->dim[d];
+        else if (q->dim[d] != ANY && q->dim[d] != p->dim[d]) return (Place){NOWHERE};
+    }
+    return out;
+}
+
+static Place reshaped(const HloInstruction *i, const Place *p)
+{
+    const HloShape *to = i->shape, *from = i->operands[0]->shape;
+    Place out = anywhere(to);
+    if (is_anywhere(from, p)) return out;
+    if (p->kind != AT) return *p;
+    uint32_t f = 0;
+    for (uint32_t d = 0; d < to->rank; d++) {
+        if (to->dims[d] == 1) continue;
+        while (f < from->rank && from->dims[f] == 1) f++;
+        if (f == from->rank || from->dims[f] != to->dims[d]) return (Place){NOWHERE};
+        out.dim[d] = p->dim[f++];
+    }
+    return out;
+}
+
+static Place broadcast(const HloInstruction *i, const Place *p)
+{
+    Place out = anywhere(i->shape);
+    if (is_anywhere(i->operands[0]->shape, p)) return out;
+    if (p->kind != AT) return whole(i->shape);
+    for (uint32_t k = 0; k < i->operands[0]->shape->rank; k++)
+        if (i->shape->dims[i->dimensions[k]] == i->operands[0]->shape->dims[k]) out.dim[i->dimensions[k]] = p->dim[k];
+    return out;
+}
+
+static Place transposed(const HloInstruction *i, const Place *p)
+{
+    Place out = *p;
+    for (uint32_t d = 0; p->kind == AT && d < i->shape->rank; d++) out.dim[d] = p->dim[i->dimensions[d]];
+    return out;
+}
+
+/* A part of the operand with all of some dimensions; of the others the thread must have any element. */
+static Place part_of(const HloInstruction *i, const Place *p)
+{
+    const HloShape *from = i->operands[0]->shape;
+    Place out = anywhere(i->shape);
+    if (p->kind != AT) return is_single(i->shape) ? out : whole(i->shape);
+    for (uint32_t d = 0; d < from->rank; d++) {
+        if (p->dim[d] < 0) continue;
+        if (i->shape->dims[d] != from->dims[d]) return (Place){NOWHERE};
+        out.dim[d] = p->dim[d];
+    }
+    return out;
+}
+
+/* The operands stand side by side in one dimension, of which the thread must have any element. */
+static Place concatenated(const HloInstruction *i, const Place *places)
+{
+    const uint32_t along = (uint32_t)i->dimensions[0];
+    Place out = anywhere(i->shape);
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        Place p = places[k];
+        if (p.kind == WHOLE) return whole(i->shape);
+        if (p.kind == AT && p.dim[along] >= 0) return (Place){NOWHERE};
+        p.dim[along] = out.dim[along];
+        out = meet(i->shape, &out, &p);
+    }
+    return out;
+}
+
+/* Elements of what is the same at each index, where the indices are. */
+static Place gathered(Search *s, const HloInstruction *i, const Place *places)
+{
+    const HloGatherDims g = hlo_gather_dims(s->arena, i);
+    const HloShape *indices = i->operands[1]->shape;
+    Place out = anywhere(i->shape), at = places[1];
+    if (!is_anywhere(i->operands[0]->shape, &places[0]) || at.kind != AT) return (Place){NOWHERE};
+    if (g.index_vector_dim < indices->rank && at.dim[g.index_vector_dim] >= 0) return (Place){NOWHERE};
+    uint32_t from = 0;
+    for (uint32_t d = 0; d < i->shape->rank; d++) {
+        bool offset = false;
+        for (uint32_t k = 0; k < g.offset.n; k++) offset = offset || g.offset.items[k] == d;
+        if (offset) continue;
+        if (from == g.index_vector_dim) from++;
+        if (from >= indices->rank) return (Place){NOWHERE};
+        out.dim[d] = at.dim[from++];
+    }
+    return out;
+}
+
+static Place elementwise(const HloInstruction *i, const Place *places)
+{
+    Place out = anywhere(i->shape);
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        if (hlo_same_dims(i->operands[k]->shape, i->shape)) out = meet(i->shape, &out, &places[k]);
+    return out;
+}
+
+/* any(p), where each thread asks for its own element. */
+static bool is_any(const HloInstruction *i)
+{
+    return i->opcode == HLO_REDUCE && i->n_operands == 2 && i->shape->rank == 0 && i->shape->type == SC_PRED &&
+           i->called[0]->root->opcode == HLO_OR;
+}
+
+static Place array_place(Search *s, const HloInstruction *i, const Place *places)
+{
+    bool few = false; /* of an operand all elements */
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        if (places[k].kind == NOWHERE) return (Place){NOWHERE};
+        few = few || places[k].kind == WHOLE;
+    }
+    switch (i->opcode) {
+    case HLO_CONSTANT: case HLO_IOTA: return anywhere(i->shape);
+    case HLO_RESHAPE: return reshaped(i, &places[0]);
+    case HLO_BROADCAST: return broadcast(i, &places[0]);
+    case HLO_TRANSPOSE: return transposed(i, &places[0]);
+    case HLO_SLICE: case HLO_DYNAMIC_SLICE:
+        for (uint32_t k = 1; k < i->n_operands; k++)
+            if (places[k].kind != AT) return (Place){NOWHERE};
+        return part_of(i, &places[0]);
+    case HLO_CONCATENATE: return concatenated(i, places);
+    case HLO_GATHER: return gathered(s, i, places);
+    case HLO_REDUCE: return s->tests && is_any(i) && !few ? anywhere(i->shape) : (Place){NOWHERE};
+    default: return hlo_is_elementwise(i->opcode) ? elementwise(i, places) : (Place){NOWHERE};
+    }
+}
+
+/* --- places in computations --------------------------------------------------------------------------------------- */
+static const HloComputation *called_as(const HloInstruction *i, const char *attribute)
+{
+    for (uint32_t k = 0; k < i->n_called; k++)
+        if (!strcmp(i->called_by[k], attribute)) return i->called[k];
+    return NULL;
+}
+
+static bool places_of(Search *s, const HloComputation *c, const Place *parameters, Place *root);
+
+/* The state of a loop in a loop, where it stands after any number of iterations. */
+static bool inner_loop(Search *s, const HloInstruction *i, Place *state)
+{
+    const HloComputation *body = called_as(i, "body"), *condition = called_as(i, "condition");
+    const HloShape **leaves;
+    const uint32_t n = hlo_leaves(s->arena, i->shape, &leaves);
+    Place *after = WBB_NEW_N(s->arena, Place, n + 1), test;
+    if (!body || !condition || s->depth == DEPTH) return false;
+    s->depth++;
+    bool same = false, fine = true;
+    for (int round = 0; round < ROUNDS && fine && !same; round++) {
+        fine = places_of(s, body, state, after);
+        same = fine;
+        for (uint32_t k = 0; k < n && fine; k++) {
+            const Place p = meet(leaves[k], &state[k], &after[k]);
+            fine = p.kind != NOWHERE;
+            same = same && (!is_anywhere(leaves[k], &state[k]) || is_anywhere(leaves[k], &p));
+            state[k] = p;
+        }
+    }
+    fine = fine && same && places_of(s, condition, state, &test) && test.kind == AT;
+    s->depth--;
+    return fine;
+}
+
+/* The places of the root's arrays, from those of the arrays of the one parameter. Returns whether all are known. */
+static bool places_of(Search *s, const HloComputation *c, const Place *parameters, Place *root)
+{
+    Place **of = WBB_NEW_N(s->arena, Place *, c->n_instructions + 1), *operands = NULL;
+    const HloShape **leaves;
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
-        const HloShape *s = i->shape;
-        const HloOpcode op = i->opcode;
-        if (op == HLO_PARAMETER || (op == HLO_TUPLE && i == c->root)) continue;
-        if (op == HLO_GET_TUPLE_ELEMENT && i->operands[0]->opcode == HLO_PARAMETER) continue;
-        bool few = is_few(s);
-        for (uint32_t x = 0; x < i->n_operands; x++) few = few && is_few(i->operands[x]->shape);
-        const bool moves = op == HLO_SLICE || op == HLO_RESHAPE || op == HLO_DYNAMIC_SLICE || op == HLO_BROADCAST ||
-                           op == HLO_CONSTANT || op == HLO_IOTA;
-        if (few && (moves || hlo_is_elementwise(op))) continue;
-        if (s->type == SC_TUPLE || !hlo_same_dims(s, shape)) return false;
-        if (op == HLO_BROADCAST && hlo_elements(i->operands[0]->shape) == 1) continue;
-        if (!hlo_is_elementwise(op)) return false;
-        for (uint32_t x = 0; x < i->n_operands; x++)
-            if (hlo_elements(i->operands[x]->shape) != 1 && !hlo_same_dims(i->operands[x]->shape, shape)) return false;
+        const uint32_t n = hlo_leaves(s->arena, i->shape, &leaves);
+        of[k] = WBB_NEW_N(s->arena, Place, n + 1);
+        if (!i->n_users && i != c->root) continue;
+        operands = WBB_NEW_N(s->arena, Place, WBB_MAX(n, i->n_operands) + 1);
+        if (i->opcode == HLO_PARAMETER) {
+            if (i->number) return false;
+            memcpy(of[k], parameters, n * sizeof *of[k]);
+        } else if (i->opcode == HLO_GET_TUPLE_ELEMENT) {
+            uint32_t first = 0;
+            for (int64_t e = 0; e < i->number; e++) first += i->operands[0]->shape->elements[e]->n_leaves;
+            memcpy(of[k], of[i->operands[0]->id] + first, n * sizeof *of[k]);
+        } else if (i->opcode == HLO_TUPLE) {
+            for (uint32_t x = 0, at = 0; x < i->n_operands; at += i->operands[x++]->shape->n_leaves)
+                memcpy(of[k] + at, of[i->operands[x]->id], i->operands[x]->shape->n_leaves * sizeof *of[k]);
+        } else if (i->opcode == HLO_WHILE) {
+            memcpy(of[k], of[i->operands[0]->id], n * sizeof *of[k]);
+            if (!inner_loop(s, i, of[k])) return false;
+        } else {
+            bool arrays = is_array(i->shape);
+            for (uint32_t x = 0; x < i->n_operands && arrays; x++) {
+                arrays = is_array(i->operands[x]->shape);
+                if (arrays) operands[x] = of[i->operands[x]->id][0];
+            }
+            if (!arrays) return false;
+            of[k][0] = array_place(s, i, operands);
+            if (of[k][0].kind == NOWHERE) return false;
+        }
     }
+    memcpy(root, of[c->root->id], hlo_leaves(s->arena, c->root->shape, &leaves) * sizeof *root);
     return true;
 }
 
-bool fuse_is_pointwise_loop(const HloInstruction *loop, const HloShape **shape)
+/* --- the loop ----------------------------------------------------------------------------------------------------- */
+/* Does the body return this array of its state as it is? */
+static bool is_kept(const HloComputation *body, uint32_t k)
+{
+    const HloInstruction *x = body->root->operands[k];
+    return x->opcode == HLO_GET_TUPLE_ELEMENT && x->number == k && x->operands[0]->opcode == HLO_PARAMETER;
+}
+
+/* Of an array of the state: where it is in the loop's shape, with some dimensions of size 1. */
+static Place state_place(const HloShape *s, const HloShape *of)
+{
+    Place p = {.kind = AT};
+    bool fits = s->rank == of->rank;
+    for (uint32_t d = 0; d < s->rank && fits; d++) {
+        p.dim[d] = s->dims[d] == 1 ? ONE : (int8_t)d;
+        fits = s->dims[d] == 1 || s->dims[d] == of->dims[d];
+    }
+    if (fits) return p;
+    return is_single(s) ? anywhere(s) : whole(s);
+}
+
+static bool is_at_home(Search *s, const HloInstruction *loop, const Place *state)
+{
+    const uint32_t n = loop->shape->n_elements;
+    Place *after = WBB_NEW_N(s->arena, Place, n + 1), test;
+    s->tests = false;
+    if (!places_of(s, called_as(loop, "body"), state, after)) return false;
+    for (uint32_t k = 0; k < n; k++) {
+        const HloShape *x = loop->shape->elements[k];
+        const Place p = meet(x, &state[k], &after[k]);
+        if (p.kind != state[k].kind || (p.kind == AT && x->rank && memcmp(p.dim, state[k].dim, x->rank))) return false;
+    }
+    s->tests = true;
+    return places_of(s, called_as(loop, "condition"), state, &test) && test.kind == AT;
+}
+
+bool fuse_find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const HloShape *shape,
+                    FuseLoop *found)
 {
     if (loop->opcode != HLO_WHILE || loop->operands[0]->opcode != HLO_TUPLE) return false;
-    const HloComputation *body = hlo_called(loop, "body"), *condition = hlo_called(loop, "condition");
-    if (!body || !condition || body->root->opcode != HLO_TUPLE || condition->root->opcode != HLO_COMPARE) return false;
-    *shape = NULL;
-    for (uint32_t k = 0; k < loop->shape->n_elements; k++) {
-        const HloShape *s = loop->shape->elements[k];
-        if (is_few(s)) continue;
-        if (s->type == SC_TUPLE || (*shape && !hlo_same_dims(*shape, s))) return false;
-        *shape = s;
+    const HloComputation *body = called_as(loop, "body"), *condition = called_as(loop, "condition");
+    if (!body || !condition || body->root->opcode != HLO_TUPLE || !is_single(condition->root->shape)) return false;
+    const uint32_t n = loop->shape->n_elements;
+    *found = (FuseLoop){.shape = shape, .part = WBB_NEW_N(a, FuseLoopPart, n + 1)};
+    for (uint32_t k = 0; k < n; k++)
+        if (!is_array(loop->shape->elements[k])) return false;
+    WbbArena *scratch = wbb_arena_new(cx);
+    Search s = {.arena = scratch};
+    Place *state = WBB_NEW_N(scratch, Place, n + 1);
+    bool fits = false;
+    for (int kept = 0; kept < 2 && !fits; kept++) { /* at first what is kept is where the elements are, if it can be */
+        fits = true;
+        for (uint32_t k = 0; k < n && fits; k++) {
+            const HloShape *x = loop->shape->elements[k];
+            state[k] = state_place(x, shape);
+            const bool any = is_kept(body, k) && (kept || state[k].kind != AT);
+            found->part[k] = state[k].kind == AT && !any ? FUSE_LOOP_AT
+                             : hlo_elements(x) <= FEW    ? FUSE_LOOP_FEW
+                                                         : FUSE_LOOP_ANYWHERE;
+            if (any) state[k] = anywhere(x);
+            fits = state[k].kind != NOWHERE;
+        }
+        fits = fits && is_at_home(&s, loop, state);
     }
-    if (!*shape) return false;
-    for (uint32_t k = 0; k < condition->n_instructions; k++) {
-        const HloInstruction *i = condition->instructions[k];
-        if (i->opcode != HLO_PARAMETER && !(i->opcode == HLO_GET_TUPLE_ELEMENT && i->n_users == 0) && !is_few(i->shape))
-            return false;
-    }
-    return is_pointwise(body, *shape) && is_pointwise(condition, *shape);
+    wbb_arena_free(scratch);
+    return fits;
 }

@@ -230,6 +230,16 @@ static FusePos moved(FuseAtoms *s, const HloInstruction *i, uint32_t k, const Fu
     return out;
 }
 
+FusePos fuse_narrow_pos(FuseAtoms *s, const HloShape *of, const HloShape *x, const FusePos *at)
+{
+    FusePos p = *at, out = {.known = true};
+    uint32_t first[FUSE_ATOMS + 1];
+    if (!p.known || !by_dims(s, &p, of, first)) return (FusePos){.count = (double)hlo_elements(x)};
+    for (uint32_t d = 0; d < x->rank; d++)
+        if (x->dims[d] != 1) append(&out, &p, first, d);
+    return out;
+}
+
 FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at)
 {
     const HloShape *x = i->operands[k]->shape;

@@ -49,6 +49,8 @@ bool fuse_join(FuseAtoms *s, const FusePos *p, const FusePos *q, FuseJoin *undo)
 void fuse_part(FuseAtoms *s, const FuseJoin *undo);
 /* Is a reduce-window a scan along dimension d: its window as long as the dimension? */
 bool fuse_scans(const HloInstruction *i, uint32_t d);
+/* The position of an array whose dimensions are those of `of` or 1, from that in `of`. */
+FusePos fuse_narrow_pos(FuseAtoms *s, const HloShape *of, const HloShape *x, const FusePos *at);
 /* The position of operand k of i, by that of i. Of a reduction only where it is known: fuse_terms. */
 FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at);
 /* Is `space` a position of the terms of reduction i, if its results are at `at`? */
@@ -65,9 +67,18 @@ double fuse_work(const FuseRates *r, const HloInstruction *i); /* instructions f
  * registers its terms are read again. */
 bool fuse_row_fits(const FuseRates *r, const FuseAtoms *s, const FusePos *space);
 
-/* loop.c: a `while` of few iterations whose state is elements of one shape that do not meet, and scalars: each thread
- * runs it for its elements. */
-bool fuse_is_pointwise_loop(const HloInstruction *loop, const HloShape **shape);
+/* loop.c: a `while` that each thread can run for its element of each result, as far as the text says. */
+typedef enum {
+    FUSE_LOOP_AT,       /* the thread has the element of its own, or one along a dimension of size 1 */
+    FUSE_LOOP_FEW,      /* it has all, which are few */
+    FUSE_LOOP_ANYWHERE, /* no iteration changes it, and any element may be read in any of them */
+} FuseLoopPart;
+typedef struct {
+    const HloShape *shape; /* of the results that are used */
+    FuseLoopPart *part; /* [elements of the state] */
+} FuseLoop;
+bool fuse_find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const HloShape *shape,
+                    FuseLoop *found);
 
 /* grouping.c ------------------------------------------------------------------------------------------------------- */
 typedef struct {
@@ -75,7 +86,8 @@ typedef struct {
     FuseGroup *groups;
     uint32_t n_groups;
 } FuseGrouping;
-/* alone: by id, reductions whose results go through memory. explain: takes a line for each decision; may be NULL. */
+/* alone: by id, reductions whose results go through memory, and loops that no thread runs. explain: takes a line for
+ * each decision; may be NULL. */
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone,
                         WbbBuf *explain);
 

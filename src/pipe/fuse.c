@@ -36,11 +36,19 @@ typedef struct {
     const TgTarget *target;
 } Planned;
 
-static void plan(WbbCx *cx, void *arg)
+/* Whether a thread can hold what a loop changes is known when the loop is emitted. */
+static void try(WbbCx *cx, void *arg)
 {
     const Planned *p = arg;
     WbbArena *a = wbb_arena_new(cx);
-    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, strlen(p->text));
+    const size_t n = strlen(p->text);
+    if (strstr(p->text, " while(")) {
+        PipeResult r;
+        const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR};
+        pipe_compile(cx, a, &o, "kernel.hlo", p->text, n, &r);
+        return;
+    }
+    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
     hlo_decline_features(cx, m);
     const HloFusion f = hlo_fusion(cx, hlo_normalise(cx, a, m));
     part_plan(cx, a, &f, p->target, (PartOptions){0});
@@ -53,7 +61,7 @@ static bool compiles(void *arg, const char *text)
     if (!e->value) {
         Planned p = {.text = text, .target = f->target};
         WbbCx *cx = wbb_cx_new(); /* of its own: a kernel that is declined leaves no message */
-        e->value = cx && wbb_guard(cx, plan, &p) == WBB_OK ? 2 : 1;
+        e->value = cx && wbb_guard(cx, try, &p) == WBB_OK ? 2 : 1;
         if (cx) wbb_cx_free(cx);
     }
     return e->value == 2;
