@@ -104,7 +104,7 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     if (!red) p->m->barrier = p->m->polls = true; /* its loop may wait for another warp */
     SimOp *op = sim_emit(p, OP_ATOMIC);
     op->order = (uint8_t)(sim_order_of(inst, SCOPE_GPU) | ORDER_WRITE | (red ? 0 : ORDER_READ));
-    p->m->orders |= (op->order & (ORDER_ACQUIRE | ORDER_RELEASE)) != 0;
+    p->func->orders |= (op->order & (ORDER_ACQUIRE | ORDER_RELEASE)) != 0;
     op->space = (uint8_t)f.space;
     op->lanes_n = (uint8_t)f.lanes_n;
     op->bytes = (uint8_t)f.bytes;

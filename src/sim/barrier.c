@@ -33,7 +33,7 @@ static void decode_cluster(Parser *p, const Inst *inst)
     SimOp *op = sim_emit(p, OP_BARRIER);
     op->mode = arrive ? BAR_CLUSTER_ARRIVE : BAR_CLUSTER_WAIT;
     op->order = (uint8_t)(order | (sim_has(inst, "relaxed") ? 0 : arrive ? ORDER_RELEASE : ORDER_ACQUIRE));
-    p->m->barrier = p->m->orders = true;
+    p->m->barrier = p->func->orders = true;
 }
 
 void sim_decode_barrier(Parser *p, const Inst *inst)

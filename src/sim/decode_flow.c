@@ -146,7 +146,7 @@ void sim_decode_memory(Parser *p, const Inst *inst, bool store)
     op->space = (uint8_t)a.space;
     op->mode = a.constant && !store ? SIM_CONSTANT : 0;
     if (a.strong) op->order = (uint8_t)(sim_order_of(inst, SCOPE_GPU) | (store ? ORDER_WRITE : ORDER_READ));
-    p->m->orders |= (op->order & (ORDER_ACQUIRE | ORDER_RELEASE)) != 0;
+    p->func->orders |= (op->order & (ORDER_ACQUIRE | ORDER_RELEASE)) != 0;
     if (a.strong && !store) p->m->barrier = p->m->polls = true; /* its loop may wait for a store of another warp */
     op->lanes_n = (uint8_t)n;
     op->bytes = (uint8_t)a.bytes;

@@ -41,7 +41,7 @@ void sim_decode_fence(Parser *p, const Inst *inst)
     uint8_t order = sim_order_of(inst, SCOPE_GPU);
     if (sim_has(inst, "proxy")) return;
     if (!strcmp(inst->part[0], "membar")) order |= ORDER_ACQUIRE | ORDER_RELEASE;
-    p->m->orders = true;
+    p->func->orders = true;
     sim_emit(p, OP_FENCE)->order = order;
 }
 

@@ -489,15 +489,18 @@ static void check_calls(Parser *p)
     }
 }
 
-/* Static shared memory of a function and of those that it calls, each counted once. */
-static uint64_t shared_of(const Parser *p, SimFunc *f, uint32_t mark)
+/* An entry has the static shared memory of the functions that it calls, each counted once, and orders as they do.
+ * Nobody calls entries, so what is added up is each function's own. */
+static void add_callees(const Parser *p, SimFunc *entry, SimFunc *f, uint32_t mark)
 {
-    uint64_t bytes = f->shared_bytes;
     f->visited = mark;
-    for (uint32_t i = 0; i < p->calls.n; i++)
-        if (p->calls.items[i].caller == f && p->calls.items[i].callee->visited != mark)
-            bytes += shared_of(p, p->calls.items[i].callee, mark);
-    return bytes;
+    for (uint32_t i = 0; i < p->calls.n; i++) {
+        SimFunc *callee = p->calls.items[i].callee;
+        if (p->calls.items[i].caller != f || callee->visited == mark) continue;
+        entry->shared_bytes += callee->shared_bytes;
+        entry->orders |= callee->orders;
+        add_callees(p, entry, callee, mark);
+    }
 }
 
 SimModule *sim_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text)
@@ -523,9 +526,8 @@ SimModule *sim_parse_fused(WbbCx *cx, WbbArena *a, const char *file, const char 
         at->user = at->user_line && at->user_number < p->files.n ? p->files.items[at->user_number] : NULL;
     }
     uint32_t mark = 0;
-    for (uint32_t i = 0; i < m->funcs.n;
-         i++) /* entries only: nobody calls them, so each sum is of the functions' own variables */
-        if (m->funcs.items[i]->entry) m->funcs.items[i]->shared_bytes = shared_of(p, m->funcs.items[i], ++mark);
+    for (uint32_t i = 0; i < m->funcs.n; i++)
+        if (m->funcs.items[i]->entry) add_callees(p, m->funcs.items[i], m->funcs.items[i], ++mark);
     sim_undefined_open(a, m);
     sim_straight_open(a, m);
     return m;

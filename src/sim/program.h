@@ -126,6 +126,8 @@ typedef struct SimFunc {
     uint32_t block[3];       /* entry: .reqntid, or 0 */
     uint64_t most_threads;   /* entry: the product of .maxntid, or 0 */
     uint64_t shared_bytes;   /* of its static shared variables; after parsing, of those of its callees, too */
+    bool orders;             /* its threads may order others through memory, or blocks of a cluster by its barrier;
+                              * after parsing, those of its callees, too */
     uint32_t visited;        /* by the walk over its callees */
 } SimFunc;
 
@@ -175,7 +177,6 @@ struct SimModule {
     uint32_t *undefined;     /* undefined.c: by column / SIM_COLUMN, 1 + the number of a tracked column, or 0 */
     uint32_t n_undefined;
     uint32_t fusings;        /* contract.c: ways to read products and sums without a rounding modifier */
-    bool orders;             /* threads may order others through memory, or blocks of a cluster by its barrier */
     bool barrier;            /* warps may wait for each other: each has a register file of its own */
     bool polls;              /* threads may wait in a loop for what another thread stores */
     uint32_t special[SP_COUNT];    /* columns of special registers, 0 if unused */

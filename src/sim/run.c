@@ -216,7 +216,7 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, 
     const uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2], size = cluster_size(cx, m, &launch);
     b->n_warps = (int)((threads + LANES - 1) / LANES);
     b->budget = options->budget ? options->budget : 100000000;
-    b->orders = options->check && (m->orders || size > 1);
+    b->orders = options->check && (entry->orders || size > 1);
     make_segments(b, buffers, n_buffers);
     const char *why = refused(b);
     if (why) {

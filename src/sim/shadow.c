@@ -4,7 +4,7 @@
  *
  * Two accesses of one byte, one of them a store, by different threads are a race unless something orders them.
  * Inside a block that is a barrier that both warps take part in, kept as one clock for each pair of warps; inside a
- * warp it is bar.warp.sync or a barrier, for lanes are not promised to run in step (PTX ISA 8.7). Where the module has
+ * warp it is bar.warp.sync or a barrier, for lanes are not promised to run in step (PTX ISA 8.7). Where the entry has
  * fences, or accesses that acquire or release, and between the blocks of a cluster, the views of order.c say what else
  * is ordered. Atomic operations, and loads and stores that are volatile, relaxed, acquire or release, do not race with
  * each other, where the scopes of both include the other thread. Two lanes that store different bits to one byte in one

@@ -12,7 +12,7 @@
 
 typedef struct {
     const char *file, *text;
-    uint32_t threads;
+    uint32_t threads, blocks; /* 0 blocks: one */
     SimOptions options;
     SimBuffer buffers[2];
     SimReport report;
@@ -24,8 +24,8 @@ static void run_body(WbbCx *cx, void *arg)
     static const int args[] = {0, 1};
     Run *r = arg;
     SimModule *m = sim_parse(cx, cx->arena, r->file, r->text);
-    BdLaunch launch = {
-        .entry = "k", .grid = {1, 1, 1}, .block = {r->threads, 1, 1}, .cluster = {1, 1, 1}, .n_args = 2, .args = args};
+    BdLaunch launch = {.entry = "k", .grid = {r->blocks ? r->blocks : 1, 1, 1}, .block = {r->threads, 1, 1},
+                       .cluster = {1, 1, 1}, .n_args = 2, .args = args};
     sim_run(cx, cx->arena, m, &launch, r->buffers, 2, &r->options, &r->report);
 }
 
@@ -335,6 +335,39 @@ static void test_repeated_fault(void **state)
     wbb_cx_free(cx);
 }
 
+/* Block 0 stores at 0 and then a mark at 4; block 1, which comes after it, reads the mark and then what is at 0.
+ * `between` stands between the two accesses of both. */
+static uint32_t faults_of_message(const char *between)
+{
+    WbbCx *cx = wbb_cx_new();
+    Run r = {.file = "message.ptx", .threads = 1, .blocks = 2, .options = {.check = true}};
+    r.text = wbb_format(cx->arena,
+                        ".version 8.0\n.target sm_80\n.address_size 64\n.func fences()\n{\nmembar.gl;\nret;\n}\n"
+                        ".visible .entry other()\n{\nmembar.gl;\nret;\n}\n"
+                        ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n"
+                        ".reg .b32 %%r<8>; .reg .b64 %%p; .reg .pred %%q;\n"
+                        "ld.param.u64 %%p, [b];\nmov.u32 %%r1, %%ctaid.x;\nsetp.ne.u32 %%q, %%r1, 0;\n"
+                        "@%%q bra second;\nst.global.u32 [%%p], 7;\n%s\nst.relaxed.gpu.global.u32 [%%p+4], 1;\nret;\n"
+                        "second: ld.relaxed.gpu.global.u32 %%r2, [%%p+4];\n%s\nld.global.u32 %%r3, [%%p];\nret;\n}\n",
+                        between, between);
+    r.buffers[0] = (SimBuffer){.bytes = wbb_alloc(cx->arena, 8), .size = 8, .role = BD_IN};
+    r.buffers[1] = (SimBuffer){.bytes = wbb_alloc(cx->arena, 8), .size = 8, .role = BD_TEMP, .initialised = true};
+    assert_int_equal(wbb_guard(cx, run_body, &r), WBB_OK);
+    const uint32_t n = r.report.n_faults;
+    if (n) assert_non_null(strstr(r.report.faults[0], "race: load of byte 0"));
+    wbb_cx_free(cx);
+    return n;
+}
+
+/* What orders threads is a matter of the entry that runs and of the functions that it calls. */
+static void test_fences_of_entries(void **state)
+{
+    (void)state;
+    assert_int_equal(faults_of_message("membar.gl;"), 0);
+    assert_int_equal(faults_of_message("call fences;"), 0);
+    assert_int_equal(faults_of_message(""), 1);
+}
+
 static void test_blocks(void **state)
 {
     (void)state;
@@ -358,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_integers), cmocka_unit_test(test_floats),     cmocka_unit_test(test_halves),
         cmocka_unit_test(test_fma),      cmocka_unit_test(test_divergence), cmocka_unit_test(test_faults),
         cmocka_unit_test(test_blocks),   cmocka_unit_test(test_repeated_fault),
+        cmocka_unit_test(test_fences_of_entries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
