@@ -43,7 +43,7 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
     PartDim *dims = WBB_NEW_N(x->a, PartDim, n + 1u);
     PartAccess *stores = WBB_NEW_N(x->a, PartAccess, x->n_outputs + 1u);
     for (uint32_t d = 0; d < n; d++) dims[d] = groups[d].dim;
-    PartWork work = {.dims = dims, .n_dims = n, .commutes = true, .passes = 1, .stores = stores};
+    PartWork work = {.dims = dims, .n_dims = n, .commutes = true, .passes = 1, .stores = stores, .placed = true};
     part_walk_begin(&w);
     for (uint32_t k = 0; k < x->n_values; k++) {
         IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT];

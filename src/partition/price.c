@@ -180,7 +180,8 @@ static Region region_of(const PartWork *w, const PartAccess *x, const int64_t *s
     uint32_t n = 0;
     const double bytes = x->bits / 8.0;
     Region r = {.run = bytes, .runs = 1, .aligned = true};
-    double other = (double)x->align * bytes; /* what the beginning of a row is a multiple of */
+    /* what the beginning of a row is a multiple of */
+    double other = (double)(w->placed ? x->row_align : x->align) * bytes;
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const PartLevel *order = part_level_order(w, &w->dims[d]);
         double weight = 1;
@@ -452,7 +453,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, double bl
     p->term[PART_ISSUE] = each * warps * x->slots / (r->issue * r->clock);
     p->term[PART_PIPE] = each * warps * x->clocks / r->clock;
     p->term[PART_L1] = each * warps * x->wavefronts / r->clock;
-    p->effort = (p->term[PART_ISSUE] + p->term[PART_L1]) * blocks / (sms * each);
+    p->effort = (p->term[PART_ISSUE] + p->term[PART_PIPE] + p->term[PART_L1]) * blocks / (sms * each);
     p->term[PART_FILL] *= each / r->clock;
     p->term[PART_CHAIN] = waves * chain - latency;
     double busiest = 0;

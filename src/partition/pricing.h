@@ -27,6 +27,7 @@ typedef struct {
     int64_t elements;    /* that are touched, all in all */
     int64_t memory;      /* that the array has */
     int64_t align;       /* every index that is 0 in the dimension of step 1 is a multiple of this; a power of two */
+    int64_t row_align;   /* the same, of arrays that begin where allocators put them: for prices, not for accesses */
     /* [n_dims] elements of memory from one element of the space to the next one along a dimension. 0: the same element;
      * PART_FAR: elsewhere */
     const int64_t *step;
@@ -72,6 +73,7 @@ typedef struct {
     double again_slots;               /* of what passes compute of an element that others have computed */
     double term_clocks, combine_clocks;
     double term_latency, combine_latency; /* clocks */
+    bool placed;                      /* rows begin as row_align says, not as align does */
 } PartWork;
 
 /* What a price is made of; the first PART_PARALLEL overlap. */
@@ -95,7 +97,7 @@ extern const char *const part_term_name[PART_TERMS];
 /* All in microseconds. */
 typedef struct {
     double term[PART_TERMS], us;
-    double effort; /* issue slots and wavefronts of all SMs, of one that has an equal share of them; no part of us */
+    double effort; /* issue slots, pipes, wavefronts of an SM that has an equal share of those of all; no part of us */
 } PartPrice;
 
 typedef struct {

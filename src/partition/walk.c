@@ -103,15 +103,16 @@ PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint
                     .memory = hlo_elements(s)};
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     anywhere = anywhere || !is_small(w, node);
-    int64_t offsets = 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u); /* whose low bits count */
-    if (!anywhere) offsets |= value_at(w, node);
+    int64_t offsets = anywhere ? 1 : value_at(w, node); /* whose low bits count */
     for (uint32_t d = 0; d < w->n_space; d++) {
         step[d] = far >> WBB_MIN(d, 63u) & 1 ? PART_FAR : step_along(w, node, d);
         if (step[d] && x.elements < INT64_MAX / w->space[d].dim.size) x.elements *= w->space[d].dim.size;
         if (step[d] != 1) offsets |= step[d];
     }
     x.elements = WBB_MIN(x.elements, x.memory);
-    x.align = anywhere ? 1 : offsets & -offsets;
+    const int64_t known = offsets | 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u);
+    offsets |= 8 * tg_tune(w->t, "layout.base", 0)->value / WBB_MAX(x.bits, 1u);
+    x.align = known & -known, x.row_align = WBB_MAX(offsets & -offsets, x.align);
     return x;
 }
 
