@@ -62,6 +62,7 @@ typedef struct {
     PartSide side[PART_SIDES];
     int64_t stride[PART_EXCHANGE_DIMS], elements; /* of the tile, without pads */
     int64_t aligned[PART_SIDES]; /* neighbours that one access of the tile has */
+    int64_t joined[PART_SIDES];  /* .. of elements under a word, which the whole thread's accesses become together */
     PartPad pads[PART_PADS];
     PartPrice price;
     PartTileWork access[PART_SIDES];
@@ -78,7 +79,8 @@ void part_exchange_outputs(const PartExchange *x, PartWalk *w, uint32_t *need); 
 PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGroup *groups, uint32_t n);
 
 /* exchange_tile.c. order: the dimensions along which the tile is stored, the fastest first */
-void part_tile_strides(PartExchanged *k, const uint32_t *order, uint32_t n_dims);
+void part_tile_strides(const PartExchange *x, PartExchanged *k, const uint32_t *order);
+int64_t part_tile_step(const PartExchanged *k); /* what pads are multiples of, so that accesses stay whole */
 int64_t part_tile_unit(const PartExchanged *k, int side); /* neighbours that a side accesses at once */
 int64_t part_tile_elements(const PartExchanged *k); /* with pads */
 double part_tile_bytes(const PartExchange *x, const PartExchanged *k);

@@ -251,7 +251,7 @@ static double wavefronts(const Choosing *c, const PartExchanged *k, const PartTi
 /* Sets the pad of that number to the one with the fewest wavefronts, of those the smallest. */
 static void choose_pad(const Choosing *c, PartExchanged *k, uint32_t n, const PartTileSample *sample)
 {
-    const int64_t unit = WBB_MAX(part_tile_unit(k, PART_TO), part_tile_unit(k, PART_FROM));
+    const int64_t unit = part_tile_step(k);
     PartPad best = {0};
     double fewest = wavefronts(c, k, sample);
     for (uint32_t d = 0; d <= c->n; d++) /* after a power of two, or after rows of the tile */
@@ -350,7 +350,7 @@ static void consider(Choosing *c, const PartWish *w)
     WbbEntry *e = wbb_map_put(&c->seen, hash);
     if (e->value) return;
     e->value = 1;
-    part_tile_strides(k, c->order[units], c->n);
+    part_tile_strides(c->x, k, c->order[units]);
     if (!w->neighbours && with != PART_NO_DIM && k->aligned[other] < k->wish.neighbours) { /* no use of so many */
         PartWish fewer = *w;
         fewer.neighbours = k->aligned[other];

@@ -36,10 +36,17 @@ static int64_t bytes_of(const PartExchange *x, uint32_t value, uint32_t *tiles)
     return part_up(sc_type_info[t].bits, 8) / *tiles;
 }
 
-/* Elements of that size in one access of a side. */
+/* Elements of that size in one access of a side: of those under a word, all neighbours that a thread has. */
 static int64_t width_of(const PartExchanged *k, int side, int64_t bytes)
 {
-    return WBB_MIN(k->aligned[side], WBB_MAX(16 / bytes, 1));
+    const int64_t n = bytes < WORD ? WBB_MAX(k->joined[side], k->aligned[side]) : k->aligned[side];
+    return WBB_MIN(n, WBB_MAX(16 / bytes, 1));
+}
+
+int64_t part_tile_step(const PartExchanged *k)
+{
+    const int64_t units = WBB_MAX(part_tile_unit(k, PART_TO), part_tile_unit(k, PART_FROM));
+    return WBB_MAX(units, WBB_MAX(k->joined[PART_TO], k->joined[PART_FROM]));
 }
 
 /* A thread's digits: of lane, warp, register and vector. */
@@ -102,14 +109,69 @@ static int64_t aligned(const PartExchanged *k, int side)
     return all & -all;
 }
 
-void part_tile_strides(PartExchanged *k, const uint32_t *order, uint32_t n_dims)
+/* --- neighbours of a thread --------------------------------------------------------------------------------------- */
+enum { MOST_PLACES = 256, MOST_JOINED = 16 };
+
+/* Where the elements of a thread are, in order; returns how many there are, or 0: too many. */
+static uint32_t places_of(const PartExchanged *k, int side, int64_t *places)
 {
+    const PartSide *s = &k->side[side];
+    Thread t = {0};
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < s->n;) {
+        if (n == MOST_PLACES) return 0;
+        const int64_t place = place_of(k, side, &t);
+        uint32_t at = n++;
+        for (; at > 0 && places[at - 1] > place; at--) places[at] = places[at - 1];
+        places[at] = place;
+        for (g = 0; g < s->n; g++) { /* the next digits */
+            const int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS;
+            if (++t.at[g] < sizes[PART_VECTOR] * sizes[PART_REGISTER]) break;
+            t.at[g] = 0;
+        }
+    }
+    return n;
+}
+
+/* Are they neighbours in blocks of w that begin at multiples of w? */
+static bool in_blocks(const int64_t *places, uint32_t n, int64_t w)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (i % w ? places[i] != places[i - 1] + 1 : places[i] % w != 0) return false;
+    return n % w == 0;
+}
+
+/* The largest power of two such that a thread has its elements in blocks of so many neighbours, wherever its lane and
+ * warp are: 4 of 12. */
+static int64_t joined(const PartExchanged *k, int side)
+{
+    int64_t places[MOST_PLACES], all = MOST_JOINED;
+    Thread t = {0};
+    for (t.lane = 1; t.lane < 32; t.lane *= 2) all |= place_of(k, side, &t);
+    t.lane = 0;
+    for (t.warp = 1; t.warp < k->wish.warps; t.warp *= 2) all |= place_of(k, side, &t);
+    int64_t w = all & -all;
+    const uint32_t n = w > 1 ? places_of(k, side, places) : 0;
+    while (w > 1 && (n == 0 || !in_blocks(places, n, w))) w /= 2;
+    return w;
+}
+
+void part_tile_strides(const PartExchange *x, PartExchanged *k, const uint32_t *order)
+{
+    bool narrow = false;
     k->elements = 1;
-    for (uint32_t n = 0; n < n_dims; n++) {
+    for (uint32_t n = 0; n < x->space->rank; n++) {
         k->stride[order[n]] = k->elements;
         k->elements *= covered(&k->side[PART_TO], k->tile, order[n]);
     }
-    for (int side = 0; side < PART_SIDES; side++) k->aligned[side] = aligned(k, side);
+    for (uint32_t n = 0; n < x->n_values; n++) {
+        uint32_t tiles;
+        narrow = narrow || bytes_of(x, n, &tiles) < WORD;
+    }
+    for (int side = 0; side < PART_SIDES; side++) {
+        k->aligned[side] = aligned(k, side);
+        k->joined[side] = narrow ? joined(k, side) : 1;
+    }
 }
 
 /* The first access of the first warp, the last of the last, and some between. */
@@ -145,7 +207,7 @@ static uint32_t wavefronts_of(const PartExchanged *k, const int64_t *place, int6
         int64_t words[BANKS][BANKS];
         uint32_t in_bank[BANKS] = {0}, most = 0;
         for (uint32_t lane = first; lane < first + together; lane++) {
-            const int64_t word = padded(k, place[lane]) * bytes / WORD;
+            const int64_t word = padded(k, place[lane] - place[lane] % (size / bytes)) * bytes / WORD;
             for (int64_t w = word; w < word + words_each; w++) {
                 const uint32_t bank = (uint32_t)(w % BANKS);
                 uint32_t j = 0;
@@ -164,7 +226,7 @@ static uint32_t wavefronts_of(const PartExchanged *k, const int64_t *place, int6
 static double fewest_of(const PartExchanged *k, int side, int64_t width, int64_t bytes)
 {
     const int64_t size = width * bytes, ideal = part_up(32 * size, 128), together = size <= 4 ? 32 : 128 / size;
-    const int64_t unit = WBB_MAX(part_tile_unit(k, PART_TO), part_tile_unit(k, PART_FROM)) * bytes / WORD;
+    const int64_t unit = part_tile_step(k) * bytes / WORD;
     int64_t words[BANKS], n = 0, most = 0;
     uint8_t met[BANKS] = {0};
     if (unit <= WBB_MAX(size / WORD, 1) || unit > BANKS) return (double)ideal;

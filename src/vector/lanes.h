@@ -103,8 +103,15 @@ uint32_t vec_packed_lanes(const Lanes *l, const IrNode *n, uint32_t most);
 /* How many lanes, from `lane` on, one access of `buffer` takes; *why: what stops it from being twice as wide. */
 uint32_t vec_access_width(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t lane, const char **why);
 void vec_record_access(Lanes *l, uint32_t buffer, bool store, uint32_t width, const char *why);
+/* The statement of value number `value` is gone: after all loops it is this node. */
+void vec_replace_value(Lanes *l, uint32_t value, IrRef by);
+/* So many accesses of one lane have become one. */
+void vec_join_accesses(Lanes *l, uint32_t buffer, bool store, uint32_t lanes);
 
 /* lanes_do.c */
 void vec_do(Lanes *l, const IrStmt *s, IrBlock *out); /* in all lanes */
+
+/* join.c: of the block and those in it. */
+void vec_join(Lanes *l, IrBlock *b);
 
 #endif

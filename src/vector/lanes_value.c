@@ -104,6 +104,12 @@ const char *vec_lane_name(Lanes *l, const char *name, uint32_t lane)
     return wbb_format(l->g->arena, "%s_%u", name, lane);
 }
 
+void vec_replace_value(Lanes *l, uint32_t value, IrRef by)
+{
+    while (l->replaced_values.n <= value) WBB_PUSH(l->g->arena, &l->replaced_values, 0);
+    l->replaced_values.items[value] = by;
+}
+
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
 /* y = x + 1? */
 static bool is_next(Lanes *l, IrRef x, IrRef y)
@@ -145,6 +151,18 @@ void vec_record_access(Lanes *l, uint32_t buffer, bool store, uint32_t width, co
         }
     }
     WBB_PUSH(l->g->arena, &l->accesses, a);
+}
+
+void vec_join_accesses(Lanes *l, uint32_t buffer, bool store, uint32_t lanes)
+{
+    uint32_t left = lanes;
+    for (uint32_t i = 0; i < l->accesses.n && left > 0; i++) {
+        VecAccess *old = &l->accesses.items[i];
+        if (old->buffer != buffer || old->store != store || old->lanes > 1) continue;
+        const uint32_t n = WBB_MIN(old->count, left);
+        old->count -= n, left -= n;
+    }
+    vec_record_access(l, buffer, store, lanes, "all that follows each other in shared memory");
 }
 
 static void load_lanes(Lanes *l, IrRef r, LaneValue *v)

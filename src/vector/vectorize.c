@@ -399,13 +399,6 @@ static void request_for_chain(Lanes *l)
     vec_make_requested(l);
 }
 
-/* Value number `value` was a result of the loop, which is gone: from now on it is node `by`. */
-static void replace_value(Lanes *l, uint32_t value, IrRef by)
-{
-    while (l->replaced_values.n <= value) WBB_PUSH(l->g->arena, &l->replaced_values, 0);
-    l->replaced_values.items[value] = by;
-}
-
 static void scalar_chain(Lanes *l, IrBlock *out)
 {
     const IrStmt *loop = l->loop;
@@ -419,7 +412,7 @@ static void scalar_chain(Lanes *l, IrBlock *out)
         for (uint32_t i = 0; i < loop->n_results; i++) {
             const IrRef next = vec_scalar(l, loop->results[i].yield, lane);
             if (lane + 1 < l->lanes) vec_lane_value(l, vec_value(l, loop->results[i].carried))->at[lane + 1] = next;
-            else replace_value(l, loop->results[i].value, next);
+            else vec_replace_value(l, loop->results[i].value, next);
         }
     }
 }
@@ -545,6 +538,7 @@ VecAccesses vec_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes)
     Lanes l = {.rw = rw, .g = k->g, .k = k, .vector_bytes = vector_bytes};
     for (uint32_t i = 0; i < k->n_functions; i++) expand_block(&l, &k->functions[i]->body);
     expand_block(&l, &k->body);
+    vec_join(&l, &k->body);
     if (l.replaced_values.n == 0) return l.accesses;
     l.stack = (IrRefs){0};
     ir_map_statements(k, replace_all, &l);
