@@ -1,4 +1,5 @@
 /* atomic: atom and red, of one element or a vector of them, in global, shared and generic memory.
+ * An element of 16 bytes is two halves, which cas compares together.
  *
  * Needs: table.c for operands, memory.c for addresses. Leaves: operations, and changed memory and columns.
  *
@@ -12,7 +13,7 @@
 #include "sim/lanes.h"
 
 enum { ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_INC, ATOM_DEC, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_CAS, ATOM_NAMES };
-enum { TYPE_BITS, TYPE_UNSIGNED, TYPE_SIGNED, TYPE_FLOAT, TYPE_F16, TYPE_BF16 };
+enum { TYPE_BITS, TYPE_UNSIGNED, TYPE_SIGNED, TYPE_FLOAT, TYPE_F16, TYPE_BF16, TYPE_HALVES };
 
 static const char *const names[ATOM_NAMES] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"};
 static const struct {
@@ -21,7 +22,7 @@ static const struct {
 } types[] = {
     {"b16", 2, TYPE_BITS}, {"b32", 4, TYPE_BITS}, {"b64", 8, TYPE_BITS}, {"u32", 4, TYPE_UNSIGNED}, {"u64", 8, TYPE_UNSIGNED}, {"s32", 4, TYPE_SIGNED},
     {"s64", 8, TYPE_SIGNED}, {"f32", 4, TYPE_FLOAT}, {"f64", 8, TYPE_FLOAT}, {"f16", 2, TYPE_F16}, {"f16x2", 4, TYPE_F16}, {"bf16", 2, TYPE_BF16},
-    {"bf16x2", 4, TYPE_BF16},
+    {"bf16x2", 4, TYPE_BF16}, {"b128", 8, TYPE_HALVES},
 };
 
 /* The meaning of the parts of the name after the opcode. */
@@ -55,6 +56,7 @@ static Form form_of(Parser *p, const Inst *inst)
             f.lanes_n = part[1] - '0', found = true;
         if (!found) sim_unknown(p, inst, "unknown modifier");
     }
+    if (f.type == TYPE_HALVES) f.lanes_n *= 2;
     return f;
 }
 
@@ -70,7 +72,8 @@ static bool legal(const Form *f)
                ((f->type == TYPE_F16 || f->type == TYPE_BF16) && f->lanes_n > 1);
     case ATOM_INC:
     case ATOM_DEC: return f->type == TYPE_UNSIGNED && f->bytes == 4;
-    case ATOM_CAS: return f->type == TYPE_BITS;
+    case ATOM_CAS: return f->type == TYPE_BITS || f->type == TYPE_HALVES;
+    case ATOM_EXCH: return (f->type == TYPE_BITS && f->bytes >= 4) || f->type == TYPE_HALVES;
     default: return f->type == TYPE_BITS && f->bytes >= 4;
     }
 }
@@ -93,12 +96,19 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     if ((from->kind == OPD_VECTOR ? from->n : 1) != f.lanes_n ||
         (!red && to->kind != OPD_SINK && (to->kind == OPD_VECTOR ? to->n : 1) != f.lanes_n))
         sim_unknown(p, inst, "wrong number of elements");
+    for (int i = 0; i < inst->n; i++)
+        if (i != at && inst->opd[i].kind != OPD_SINK && (inst->opd[i].width == 16) != (f.type == TYPE_HALVES))
+            sim_unknown(p, inst, "a register of another size");
     for (int i = 0; i < f.lanes_n; i++) {
         const Opd *d = to->kind == OPD_VECTOR ? &to->items[i] : to;
         value[i] = sim_read(p, from->kind == OPD_VECTOR ? &from->items[i] : from, letter);
         if (!red && d->kind != OPD_SINK) result[i] = sim_result(p, d, letter);
     }
-    const uint32_t second = f.op == ATOM_CAS ? sim_read(p, &inst->opd[at + 2], letter) : 0;
+    uint32_t second[2] = {0};
+    for (int i = 0; f.op == ATOM_CAS && i < f.lanes_n; i++) {
+        const Opd *o = &inst->opd[at + 2];
+        second[i] = sim_read(p, o->kind == OPD_VECTOR ? &o->items[i] : o, letter);
+    }
     const int address_width = address->items[0].kind == OPD_REG && address->items[0].width == 4 ? 4 : 8;
     const uint32_t base = sim_read(p, &address->items[0], address_width == 4 ? 'w' : 'd');
     if (!red) p->m->barrier = p->m->polls = true; /* its loop may wait for another warp */
@@ -112,8 +122,10 @@ void sim_decode_atomic(Parser *p, const Inst *inst)
     op->mode = (uint8_t)(f.op | f.type << 4);
     op->width = (uint8_t)sim_width_of(letter);
     op->a = base;
-    op->c = second;
+    op->c = second[0];
+    op->e = second[1];
     op->n = f.op == ATOM_CAS ? value[0] : 0;
+    op->b = f.op == ATOM_CAS && f.type == TYPE_HALVES ? value[1] : 0;
     op->imm = address->offset;
     op->target = p->m->cols.n;
     for (int i = 0; i < f.lanes_n; i++) {
@@ -190,12 +202,15 @@ void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask)
         bool global;
         uint8_t *at = sim_atomic_memory_at(b, w, op, lane, (op->mode & 15) != ATOM_EXCH, &global);
         if (!at) continue;
+        const bool keeps = op->b && !sim_cas_stores(w, op, lane, at);
         for (int i = 0; i < op->lanes_n; i++, at += op->bytes) {
             const SimCol *in = &b->m->cols.items[op->target + 2 * (uint32_t)i], *out = in + 1;
             uint64_t old = 0;
             memcpy(&old, at, op->bytes);
-            const uint64_t second = op->c ? sim_lane(w->regs + op->c, lane, op->width) : 0;
-            const uint64_t now = updated(op, old, sim_lane(w->regs + in->col, lane, in->width), second, global);
+            const uint32_t also = i ? op->e : op->c;
+            const uint64_t second = also ? sim_lane(w->regs + also, lane, op->width) : 0;
+            const uint64_t value = sim_lane(w->regs + in->col, lane, in->width);
+            const uint64_t now = keeps ? old : updated(op, old, value, second, global);
             changed |= memcmp(at, &now, op->bytes) != 0;
             seen = wbb_mix(seen ^ old ^ (uint64_t)(uintptr_t)at);
             memcpy(at, &now, op->bytes);

@@ -102,10 +102,25 @@ static void compare(Parser *p, const Inst *inst, bool set)
     }
 }
 
+/* mov.b128: from or to registers of 16 bytes, or both. */
+static void move_halves(Parser *p, const Opd *to, const Opd *from)
+{
+    for (int i = 0; i < 2; i++) {
+        const uint32_t a = sim_read(p, &from->items[i], 'd');
+        if (to->items[i].kind != OPD_SINK) sim_row(p, "mov.b64", sim_result(p, &to->items[i], 'd'), a, 0, 0);
+    }
+}
+
 /* mov between a wide register and a vector of narrower ones. */
 static void move_vector(Parser *p, const Inst *inst)
 {
     const Opd *to = &inst->opd[0], *from = &inst->opd[1];
+    const bool large = to->width == 16 || from->width == 16, named = !strcmp(inst->name, "mov.b128");
+    if (large != named) sim_unknown(p, inst, "unknown form of mov");
+    if (named && to->kind == OPD_VECTOR && from->kind == OPD_VECTOR && to->n == 2 && from->n == 2) {
+        move_halves(p, to, from);
+        return;
+    }
     bool pack = from->kind == OPD_VECTOR;
     const Opd *v = pack ? from : to;
     const char *type = inst->part[inst->n_parts - 1];

@@ -343,6 +343,7 @@ uint8_t *sim_memory_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t ad
                        bool write);
 /* Memory that one lane reads and writes; NULL after a fault. */
 uint8_t *sim_atomic_memory_at(Block *b, Warp *w, const SimOp *op, int lane, bool read, bool *global);
+bool sim_cas_stores(const Warp *w, const SimOp *op, int lane, const uint8_t *bytes);
 uint8_t *sim_row_memory_at(Block *b, Warp *w, const SimOp *op, int lane, bool store);
 /* Bytes that a copy will write: judged like a store, and unknown until then. */
 bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, size_t size);

@@ -118,13 +118,19 @@ static Span judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address
     return (Span){s.bytes + at, s.track ? s.written + at : NULL, kept, s.shadow, readable, at, s.name};
 }
 
-/* False if it is atom.cas and another value is there. */
-static bool stores(const Warp *w, const SimOp *op, int lane, const uint8_t *bytes)
+/* Is the value there that atom.cas compares with? */
+bool sim_cas_stores(const Warp *w, const SimOp *op, int lane, const uint8_t *bytes)
 {
     uint64_t there = 0;
-    if (op->kind != OP_ATOMIC || !op->n) return op->kind != OP_LOAD;
     memcpy(&there, bytes, op->bytes);
-    return there == sim_lane(w->regs + op->n, lane, op->width);
+    bool same = there == sim_lane(w->regs + op->n, lane, op->width);
+    if (op->b) memcpy(&there, bytes + op->bytes, op->bytes), same &= there == sim_lane(w->regs + op->b, lane, op->width);
+    return same;
+}
+
+static bool stores(const Warp *w, const SimOp *op, int lane, const uint8_t *bytes)
+{
+    return op->kind == OP_ATOMIC && op->n ? sim_cas_stores(w, op, lane, bytes) : op->kind != OP_LOAD;
 }
 
 static void order_reads(Block *b, Warp *w, const SimOp *op, int lane, const Span *p, size_t size)

@@ -112,7 +112,12 @@ static Opd operand(Parser *p)
     }
     o.sym = s ? s : sim_label(p, name); /* a label may come later */
     o.kind = OPD_SYMBOL;
-    if (s && s->kind == SYM_REG) {
+    if (s && s->kind == SYM_REG && s->width == 16) {
+        o.kind = OPD_VECTOR, o.width = 16, o.n = 2;
+        o.items = WBB_NEW_N(p->arena, Opd, 2);
+        for (uint32_t half = 0; half < 2; half++)
+            o.items[half] = (Opd){.kind = OPD_REG, .col = s->col + half * 8 * LANES, .width = 8, .loc = o.loc};
+    } else if (s && s->kind == SYM_REG) {
         o.kind = OPD_REG;
         o.col = s->col;
         o.width = s->width;

@@ -18,8 +18,8 @@ enum { MAX_REGISTERS = 1 << 20, MAX_FILES = 4096 };
 static uint32_t type_bytes(const Lex *x)
 {
     static const char *const names[] = {".pred", ".b8", ".u8", ".s8", ".b16", ".u16", ".s16", ".f16", ".bf16", ".b32",
-                                        ".u32", ".s32", ".f32", ".f16x2", ".bf16x2", ".b64", ".u64", ".s64", ".f64"};
-    static const uint8_t bytes[] = {1, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8};
+                                        ".u32", ".s32", ".f32", ".f16x2", ".bf16x2", ".b64", ".u64", ".s64", ".f64", ".b128"};
+    static const uint8_t bytes[] = {1, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8, 16};
     for (size_t i = 0; i < WBB_LEN(names); i++)
         if (sim_is(x, names[i])) return bytes[i];
     return 0;
@@ -33,9 +33,17 @@ static uint32_t type_here(Parser *p)
     return bytes;
 }
 
+/* One of 16 bytes is two of 8, whose columns follow each other: it is read as a vector of them (operand.c). */
 static void new_register(Parser *p, SimSym *s, uint32_t bytes)
 {
+    for (uint32_t half = 0; bytes == 16 && half < 2; half++) {
+        SimSym *of = WBB_NEW(p->arena, SimSym);
+        *of = (SimSym){.kind = SYM_REG, .name = s->name};
+        new_register(p, of, 8);
+        if (!half) s->col = of->col;
+    }
     s->width = (uint8_t)bytes;
+    if (bytes == 16) return;
     s->col = sim_column(p, bytes);
     s->func = p->func;
     WBB_PUSH(p->arena, &p->m->registers, s);

@@ -77,7 +77,7 @@ struct SimOp {
     int32_t line;     /* of the PTX */
     int32_t source;   /* index + 1 into the locations of .loc, or 0 */
     uint32_t target;  /* branch; table: first of n targets; call: function; memory: first of its columns */
-    uint32_t n;       /* atom.cas: the column of the value that it compares with */
+    uint32_t n;       /* atom.cas: the column of the value that it compares with; of 16 bytes b has the upper half */
     int64_t imm;      /* memory: offset; shuffles: their constants; alu: modifiers */
 };
 
@@ -198,7 +198,7 @@ typedef struct Opd {
     OpdKind kind;
     bool negate;        /* !%p */
     uint32_t col;       /* register */
-    uint8_t width;      /* of the register, bytes; predicates 1 */
+    uint8_t width;      /* of the register, bytes; predicates 1; 16: the vector is one register */
     uint64_t bits;      /* immediate */
     SimSym *sym;
     int64_t offset;     /* address */

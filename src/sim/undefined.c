@@ -25,7 +25,7 @@ static void memory_operands(const SimModule *m, const SimOp *op, Operands *o)
 {
     const bool atomic = op->kind == OP_ATOMIC, store = op->kind == OP_STORE || (op->kind == OP_MATRIX && op->mode & 1);
     use(o, op->a);
-    use(o, atomic ? op->c : 0);
+    use(o, atomic ? op->c : 0), use(o, atomic ? op->e : 0);
     for (uint32_t i = 0; i < op->lanes_n * (atomic ? 2u : 1u); i++) {
         const SimCol *c = &m->cols.items[op->target + i];
         if (!c->width) continue;
