@@ -121,7 +121,7 @@ OPS = [
     Op("atomic_max", 1, "same", "IUF", 0, "address reads writes"), Op("atomic_and", 1, "same", "U", 0, "address reads writes"),
     Op("atomic_or", 1, "same", "U", 0, "address reads writes"), Op("atomic_xor", 1, "same", "U", 0, "address reads writes"),
     Op("atomic_exch", 1, "same", "U", 0, "address reads writes"),  # it becomes x
-    Op("atomic_cas", 2, "same", "U", 0, "address reads writes"),   # (x, y): it becomes y where it was x
+    Op("atomic_cas", 2, "same", "U", 0, "address reads writes"),   # (x, y): it becomes y where it was x; of several lanes, where all were
     # the element now, and it becomes x; both may meet others of the kind and atomics of the same element
     Op("read_relaxed", 0, "frame", "PIUF", 0, "address reads"), Op("write_relaxed", 1, "frame", "PIUF", 0, "address writes"),
     # (x): it becomes x; the result is what it was. What was written before an unlock is seen after the lock that finds it

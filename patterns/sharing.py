@@ -40,6 +40,7 @@ ATOMICS = [
 ]
 
 ATOMICS_90 = [
+    asm (atomic_cas.u64x2(a, b),             '{ .reg .b128 x, y, z; mov.b128 x, %a; mov.b128 y, %b; atom.global.cas.b128 z, [%p], x, y; mov.b128 %d, z; }'),
     asm (atomic_add.bf16(a),                 'atom.global.add.noftz.bf16 %d, [%p], %a;'),
     asm (atomic_add.bf16x2(a),               'atom.global.add.noftz.bf16x2 %d, [%p], %a;'),
     asm (atomic_add.f32x2(a),                'atom.global.add.v2.f32 %d, [%p], %a;'),

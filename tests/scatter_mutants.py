@@ -90,6 +90,7 @@ KERNELS = {
     "nans": single("f32", "ROOT s = T[] maximum(a, b)", "u = T[128] parameter(0)", "w = T[4] constant({nan, 1, nan, -2})\n  x = T[4] negate(w)"),
     "swaps": single("s32", "c = T[] add(b, b)\n  ROOT s = T[] xor(a, c)"),
     "small swaps": single("s8", "ROOT s = T[] add(a, b)"),
+    "swaps of 16 bytes": single("c128", "ROOT s = T[] multiply(a, b)"),
     "one stays": single("s32", "ROOT s = T[] copy(b)"),
     "quads": rows("f32", 4, 4),
     "eights": rows("bf16", 8, 8),

@@ -244,7 +244,7 @@ def kernel_of(r: Rule, left: Node, w: Writer, shape: str) -> Kernel:
 
 def effect_text(op: ops.Op, w: Writer, result: Type, left: str) -> str:
     """A kernel whose threads do an effect. With an address: each thread on an element of its own, whose old value it stores, then, where the order
-    does not show, 32 threads on each of 32 elements, whose values are stored after a barrier."""
+    does not show, 32 threads on each of 32 elements, whose values are stored after a barrier. A compare and swap is done again with what it left."""
     operands, size = left[left.index("(") + 1:-1], THREADS * result.lanes
     buffers = [f"%{n}: {t.name}[{THREADS * t.lanes}]" for n, t in w.operands.items()]
     name, t, load_t = left.split("(")[0], "t" if result.lanes == 1 else f"{result.lanes}*t", "" if result.lanes == 1 else f".{result}"
@@ -255,6 +255,8 @@ def effect_text(op: ops.Op, w: Writer, result: Type, left: str) -> str:
     buffers += [f"%start: {result.name}[{size}]", f"%out: out {result.name}[{size}]", f"%sum: out {result.name}[{size}]",
                 f"%cells: temp {result.name}[{size}]"]
     steps = f"  store %cells[{t}], {start}\n  y = do {name}(%cells[{t}], {operands})\n  store %out[{t}], y\n"
+    if op.name == "atomic_cas":
+        steps += f"  z = do {name}(%cells[{t}], {start}, {operands.rsplit(', ', 1)[1]})\n"
     if op.name not in ("atomic_exch", "atomic_cas", "lock", "unlock", "ticket") and ops.TYPE_BY_NAME[result.name].cls != "F":
         steps += f"  do barrier()\n  z = do {name}(%cells[128*bid + tid // 4], {operands})\n"
     return (f"kernel @NAME({', '.join(buffers)}) block 128 grid {THREADS // 128} {{\n  let t = 128*bid + tid in 0..{THREADS}\n{steps}"

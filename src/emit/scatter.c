@@ -169,31 +169,47 @@ static void plainly(const Scatter *m)
         emit_store(m->e, buffer_of(m, k), at[k], w[k].shift ? replaced(m, &w[k], word[k], result[k]) : result[k]);
 }
 
-/* A loop that reads a word, computes the new one and swaps, until no other thread came between. */
+/* A loop that reads a word, computes the new one and swaps, until no other thread came between. What is two words is
+ * swapped at once and not read at first: the first swap compares with 0, and tells what is there. */
 typedef struct {
     IrStmt *s;
-    uint32_t buffer, after;
-    IrRef at, word; /* what the word is in the loop */
+    uint32_t buffer, after, n;
+    IrRef at, word[2]; /* what the words are in the loop */
 } Swap;
 
-static Swap begin_swap(const Scatter *m, uint32_t buffer, IrRef at, ScType word)
+static Swap begin_swap(const Scatter *m, uint32_t buffer, IrRef at, ScType word, uint32_t n)
 {
     const IrRef read = ir_node(m->g, OP_READ_RELAXED, IR_TYPE(word, 0), 0, 0, 0, 0, 0);
-    const IrRef now = effect_of(m, "old", buffer, at, read);
-    Swap w = {.buffer = buffer, .at = at, .after = m->e->scope, .s = ir_stmt(m->g, emit_block(m->e), IR_REPEAT)};
+    const IrRef now = n == 1 ? effect_of(m, "old", buffer, at, read) : number(m, word, 0);
+    Swap w = {.buffer = buffer, .at = at, .after = m->e->scope, .n = n};
+    w.s = ir_stmt(m->g, emit_block(m->e), IR_REPEAT);
     emit_enter(m->e, &w.s->body);
-    ir_carry(m->g, w.s, emit_name(m->e, "a"), now);
-    w.word = ir_value(m->g, w.s->results[0].carried);
-    emit_bound(m->e, w.word);
+    for (uint32_t k = 0; k < n; k++) {
+        ir_carry(m->g, w.s, emit_name(m->e, "a"), now);
+        w.word[k] = ir_value(m->g, w.s->results[k].carried);
+        emit_bound(m->e, w.word[k]);
+    }
     return w;
 }
 
-static void end_swap(const Scatter *m, const Swap *w, IrRef word)
+static IrRef both(const Scatter *m, const IrRef *word)
 {
-    const ScType t = IR_SC(ir_at(m->g, w->word)->type);
-    const IrRef y = effect_of(m, "was", w->buffer, w->at, node(m, OP_ATOMIC_CAS, t, w->word, word));
-    w->s->results[0].yield = y;
-    w->s->condition = compare(m, OP_NE, y, w->word);
+    return ir_node(m->g, OP_PACK, IR_TYPE(SC_U64, 1), 0, word[0], word[1], 0, 0);
+}
+
+static void end_swap(const Scatter *m, const Swap *w, const IrRef *word)
+{
+    const ScType t = IR_SC(ir_at(m->g, w->word[0])->type);
+    IrRef cas = w->n == 1 ? node(m, OP_ATOMIC_CAS, t, w->word[0], word[0])
+                          : ir_node(m->g, OP_ATOMIC_CAS, IR_TYPE(t, 1), 0, both(m, w->word), both(m, word), 0, 0);
+    const IrRef was = effect_of(m, "was", w->buffer, w->at, cas);
+    w->s->condition = 0;
+    for (uint32_t k = 0; k < w->n; k++) {
+        const IrRef y = w->n == 1 ? was : ir_node(m->g, OP_PART, IR_TYPE(t, 0), 0, was, 0, 0, k);
+        const IrRef other = compare(m, OP_NE, y, w->word[k]);
+        w->s->results[k].yield = y;
+        w->s->condition = k ? node(m, OP_BOR, SC_PRED, w->s->condition, other) : other;
+    }
     emit_switch(m->e, w->after);
 }
 
@@ -201,10 +217,24 @@ static void swapping(const Scatter *m)
 {
     IrRef at, result;
     const InWord w = in_word(m, 0, m->s->word, &at);
-    const Swap loop = begin_swap(m, buffer_of(m, 0), at, m->s->word);
-    const IrRef old = taken(m, &w, loop.word);
+    const Swap loop = begin_swap(m, buffer_of(m, 0), at, m->s->word, 1);
+    const IrRef old = taken(m, &w, loop.word[0]);
     combined(m, &old, &result);
-    end_swap(m, &loop, replaced(m, &w, loop.word, result));
+    result = replaced(m, &w, loop.word[0], result);
+    end_swap(m, &loop, &result);
+}
+
+/* A complex element of 16 bytes. */
+static void swapping_both(const Scatter *m)
+{
+    const IrRef at = rw_scale(m->rw, ix_linear(m->rw, part_shape(m->i, m->s->first), m->index), 2);
+    const Swap loop = begin_swap(m, buffer_of(m, 0), at, SC_U64, 2);
+    const IrRef re = as_bits(m, loop.word[0], SC_F64), im = as_bits(m, loop.word[1], SC_F64);
+    const IrRef old = node(m, OP_COMPLEX, SC_C128, re, im);
+    IrRef result, word[2];
+    combined(m, &old, &result);
+    for (uint32_t k = 0; k < 2; k++) word[k] = as_bits(m, node(m, k ? OP_IM : OP_RE, SC_F64, result, 0), SC_U64);
+    end_swap(m, &loop, word);
 }
 
 /* --- minimum and maximum of floats -------------------------------------------------------------------------------- */
@@ -273,9 +303,9 @@ static void add_f32(const Scatter *m, uint32_t buffer, IrRef at, IrRef x)
         const IrRef apart = node(m, OP_SUB, SC_F32, sum, left), finite = compare(m, OP_EQ, apart, apart);
         const IrRef none = number(m, SC_F32, 0x80000000);
         const IrRef lost = ir_node(m->g, OP_SELECT, IR_TYPE(SC_F32, 0), 0, finite, apart, none, 0);
-        const Swap loop = begin_swap(m, buffer, at, SC_U32);
-        const IrRef all = node(m, OP_ADD, SC_F32, as_bits(m, loop.word, SC_F32), lost);
-        end_swap(m, &loop, as_bits(m, all, SC_U32));
+        const Swap loop = begin_swap(m, buffer, at, SC_U32, 1);
+        const IrRef all = as_bits(m, node(m, OP_ADD, SC_F32, as_bits(m, loop.word[0], SC_F32), lost), SC_U32);
+        end_swap(m, &loop, &all);
     }
     end_if(m, &c);
 }
@@ -449,7 +479,10 @@ static void combine(const Scatter *m)
     case PART_ATOMIC:
     case PART_SUM: atomically(m); break;
     case PART_FLOAT_ORDER: in_float_order(m); break;
-    case PART_CAS: swapping(m); break;
+    case PART_CAS:
+        if (type_of(m, 0) == SC_C128) swapping_both(m);
+        else swapping(m);
+        break;
     case PART_PLAIN: plainly(m); break;
     case PART_RUN: run(m); break;
     case PART_LOCK: locked(m); break;

@@ -181,8 +181,10 @@ static LLVMTypeRef register_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type,
     const unsigned long long bits = LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(b->module), type);
     *n = 1;
     if (kind == LLVMVectorTypeKind && bits > widest && bits <= 128) {
+        LLVMTypeRef element = LLVMGetElementType(type);
+        if (element == b->i64) return *n = (uint32_t)bits / 64, *letter = 'l', element;
         *n = (uint32_t)bits / 32;
-        const bool floats = LLVMGetTypeKind(LLVMGetElementType(type)) == LLVMFloatTypeKind;
+        const bool floats = LLVMGetTypeKind(element) == LLVMFloatTypeKind;
         return *letter = floats ? 'f' : 'r', floats ? LLVMGetElementType(type) : b->i32;
     }
     if (kind == LLVMFloatTypeKind) return *letter = 'f', type;

@@ -102,7 +102,7 @@ static bool is_atomic(const Scattering *x, HloOpcode opcode, ScType t, ScOp *op,
     *word = bits ? unsigned_of(info->bits) : t;
     if (info->cls == 'C') *word = opcode != HLO_ADD ? SC_NONE : t == SC_C64 ? SC_F32 : SC_F64;
     if (*op == OP_NONE || *word == SC_NONE || info->cls == 'P') return false;
-    return tg_has_instruction(x->t, *op, *word);
+    return tg_has_instruction(x->t, *op, *word, 1);
 }
 
 static bool in_float_order(const Scattering *x, HloOpcode opcode, ScType t)
@@ -110,19 +110,19 @@ static bool in_float_order(const Scattering *x, HloOpcode opcode, ScType t)
     const uint32_t bits = sc_type_info[t].bits;
     const ScType word = unsigned_of(bits), number = signed_of(bits);
     if (!sc_is_float(t) || word == SC_NONE || number == SC_NONE) return false;
-    return (opcode == HLO_MINIMUM || opcode == HLO_MAXIMUM) && tg_has_instruction(x->t, OP_ATOMIC_MAX, word) &&
-           tg_has_instruction(x->t, OP_ATOMIC_MIN, word) && tg_has_instruction(x->t, OP_ATOMIC_MAX, number) &&
-           tg_has_instruction(x->t, OP_ATOMIC_MIN, number) && tg_has_instruction(x->t, OP_ATOMIC_EXCH, word);
+    return (opcode == HLO_MINIMUM || opcode == HLO_MAXIMUM) && tg_has_instruction(x->t, OP_ATOMIC_MAX, word, 1) &&
+           tg_has_instruction(x->t, OP_ATOMIC_MIN, word, 1) && tg_has_instruction(x->t, OP_ATOMIC_MAX, number, 1) &&
+           tg_has_instruction(x->t, OP_ATOMIC_MIN, number, 1) && tg_has_instruction(x->t, OP_ATOMIC_EXCH, word, 1);
 }
 
-/* The word that holds an element, for compare and swap: of the width of the element, or of several small ones.
- * SC_NONE: words would not fill the buffer. */
+/* The word that holds an element, for compare and swap: of the width of the element, or of several small ones; one of
+ * 16 bytes is two words, where the target swaps both at once. SC_NONE: words would not fill the buffer. */
 static ScType word_of(const Scattering *x, const HloShape *s)
 {
-    const uint32_t bits = sc_type_info[s->type].bits, wide = WBB_MAX(bits, 16u);
-    const ScType word = unsigned_of(wide);
+    const uint32_t bits = sc_type_info[s->type].bits, wide = WBB_MAX(bits, 16u), lanes = bits == 128 ? 2 : 1;
+    const ScType word = unsigned_of(wide / lanes);
     const bool fills = hlo_elements(s) * bits % wide == 0 && x->p->align * 8 >= wide;
-    return fills && word != SC_NONE && tg_has_instruction(x->t, OP_ATOMIC_CAS, word) ? word : SC_NONE;
+    return fills && word != SC_NONE && tg_has_instruction(x->t, OP_ATOMIC_CAS, word, lanes) ? word : SC_NONE;
 }
 
 /* How result k of a scatter is combined, where it depends on update k and element k alone. */

@@ -232,6 +232,24 @@ static PipeExpected access(PipeInterpreter *x, const IrStmt *s, uint32_t t, uint
     return old;
 }
 
+/* Thread t's compare and swap of several lanes at once; out: what they were. */
+static void swap_lanes(PipeInterpreter *x, const IrStmt *s, uint32_t t, PipeExpected *out)
+{
+    const IrNode *n = ir_at(x->g, s->value);
+    const uint32_t lanes = IR_LANES(n->type);
+    const int64_t at = (int64_t)pipe_lanes_of(x, s->index)->bits;
+    const bool inside = at >= 0 && at + lanes <= x->r.k->buffers[s->buffer].elements;
+    bool known = true, same = true;
+    for (uint32_t i = 0; i < lanes; i++) {
+        const PipeExpected *a = pipe_lanes_of(x, n->a[0]) + i;
+        out[i] = inside ? memory_of(x, s->buffer, t)[at + i] : (PipeExpected){.known = PIPE_ANY};
+        known = known && out[i].known == PIPE_EXACT && a->known == PIPE_EXACT;
+        same = same && out[i].bits == a->bits;
+    }
+    for (uint32_t i = 0; inside && (same || !known) && i < lanes; i++)
+        memory_of(x, s->buffer, t)[at + i] = known ? pipe_lanes_of(x, n->a[1])[i] : (PipeExpected){.known = PIPE_ANY};
+}
+
 /* The result of thread t of an operation that its warp does together; of threads that are not there any value. */
 static PipeExpected in_warp(PipeInterpreter *x, const IrStmt *s, const Threads *set, uint32_t t)
 {
@@ -279,7 +297,9 @@ static void run_do(PipeInterpreter *x, const IrStmt *s, const Threads *set)
     for (EACH_THREAD(x, set, t)) {
         for (uint32_t first = 0; first < lanes; first += (uint32_t)WBB_LEN(out)) {
             const uint32_t count = WBB_MIN(lanes - first, (uint32_t)WBB_LEN(out));
-            for (uint32_t i = 0; i < count; i++) out[i] = s->index ? access(x, s, t, first + i) : in_warp(x, s, set, t);
+            if (n->op == OP_ATOMIC_CAS && lanes > 1) swap_lanes(x, s, t, out);
+            for (uint32_t i = 0; (n->op != OP_ATOMIC_CAS || lanes == 1) && i < count; i++)
+                out[i] = s->index ? access(x, s, t, first + i) : in_warp(x, s, set, t);
             if (s->n_results)
                 memcpy(&x->results[x->first_lane[s->results[0].value] + first], out, count * sizeof *out);
         }

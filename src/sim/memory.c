@@ -123,9 +123,10 @@ bool sim_cas_stores(const Warp *w, const SimOp *op, int lane, const uint8_t *byt
 {
     uint64_t there = 0;
     memcpy(&there, bytes, op->bytes);
-    bool same = there == sim_lane(w->regs + op->n, lane, op->width);
-    if (op->b) memcpy(&there, bytes + op->bytes, op->bytes), same &= there == sim_lane(w->regs + op->b, lane, op->width);
-    return same;
+    const bool same = there == sim_lane(w->regs + op->n, lane, op->width);
+    if (!op->b) return same;
+    memcpy(&there, bytes + op->bytes, op->bytes);
+    return same && there == sim_lane(w->regs + op->b, lane, op->width);
 }
 
 static bool stores(const Warp *w, const SimOp *op, int lane, const uint8_t *bytes)

@@ -8,6 +8,7 @@
  */
 #include "target/target.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,9 +47,11 @@ bool tg_has(const TgTarget *t, const char *feature)
 }
 
 /* The text of a rule begins with its left side: "atomic_add.f32(a) -> llvm .." */
-bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type)
+bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type, uint32_t lanes)
 {
-    const char *name = sc_op_info[op].name, *of = sc_type_info[type].name;
+    char of[32];
+    snprintf(of, sizeof of, lanes > 1 ? "%sx%u" : "%s", sc_type_info[type].name, lanes);
+    const char *name = sc_op_info[op].name;
     const size_t n = strlen(name), m = strlen(of);
     for (uint32_t i = 0; i < t->tables->n_instrs; i++) {
         const char *text = t->tables->rules[t->tables->instrs[i].rule].text;

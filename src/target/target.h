@@ -82,8 +82,8 @@ typedef struct {
 const TgTarget *tg_find(const char *name); /* NULL if unknown */
 const TgTarget *const *tg_all(uint32_t *n);
 bool tg_has(const TgTarget *t, const char *feature); /* a word of its features */
-/* Has the target an instruction for the operation alone, at one element of the type? */
-bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type);
+/* Has the target an instruction for the operation alone, at this many elements of the type? */
+bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type, uint32_t lanes);
 /* The number for exactly `bits`, else the one for any; asserts that there is one. */
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits);
 /* The tuning number at FILE.py:LINE, with or without its folder; NULL: none is there. */
