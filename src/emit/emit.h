@@ -25,6 +25,7 @@ enum { EMIT_MAX_NODES = 4000000 };
 IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, const PartKernel *kernel);
 /* order.c: the order in which a stage combines the terms of one of its reductions, for kernel.json. */
 const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce);
+const char *emit_scan_order(WbbArena *a, const PartStage *s, const PartReduce *reduce);
 /* names.c */
 const char *emit_identifier(WbbArena *a, const char *wish); /* letters, digits and '_', no digit first */
 

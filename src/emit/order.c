@@ -79,6 +79,21 @@ static void put_blocks(WbbBuf *b, const PartLayout *l)
     put_level(b, l, PART_GRID);
 }
 
+/* Positions of the scanned dimension have these digits, the lowest first (share_scan.c). */
+const char *emit_scan_order(WbbArena *a, const PartStage *s, const PartReduce *reduce)
+{
+    WbbBuf b = wbb_buf(a);
+    const PartLayout *l = &s->layout;
+    wbb_putf(&b, "%s: scan", reduce->i->name);
+    if (sc_is_float(reduce->sum)) wbb_putf(&b, " in %s", sc_type_info[reduce->sum].hlo);
+    if (reduce->scan.reverse) wbb_put(&b, " from the last");
+    wbb_putf(&b, "; thread %lld", (long long)(count_of(l, PART_VECTOR) * count_of(l, PART_REGISTER)));
+    for (PartLevel level = PART_LANE; level <= PART_WARP; level++)
+        if (count_of(l, level) > 1) wbb_putf(&b, "; %s %lld", part_level_name[level], (long long)count_of(l, level));
+    if (count_of(l, PART_LOOP) > 1) wbb_putf(&b, "; loop %lld", (long long)count_of(l, PART_LOOP));
+    return b.text;
+}
+
 const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce)
 {
     WbbBuf b = wbb_buf(a);

@@ -4,7 +4,7 @@
  * register, lane, warp, loop; leaves its statements. In each iteration a thread combines its elements one after the
  * other, then lanes their last ones by shuffles, warps theirs through shared memory. What is before a thread (earlier
  * iterations, then earlier warps, then earlier lanes) is combined with each of its elements once. The initial value is
- * what is before the first iteration. So the tree is the layout's, the same in every run.
+ * what is before the first iteration. So the tree is the layout's, the same in every run; order.c states it.
  *
  *     f32[1024,4096] along rows    columns: vector 4, lane 32, warp 4, loop 8; rows: grid 1024
  *       =>  8 iterations of: 3 sums, 5 shuffles, 1 for what is before, %shared[4 warps], barrier, 4 sums

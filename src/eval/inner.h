@@ -299,6 +299,26 @@ const EvTree *ev_tree_parse(WbbCx *cx, WbbArena *arena, const char *where, const
 void ev_tree_check(WbbCx *cx, const EvTree *tree, const HloInstruction *i);
 /* Are the terms combined in row-major order of the reduced dimensions? Of a tree that passed the check. */
 bool ev_tree_keeps_order(const EvTree *tree, const HloInstruction *i);
+/* rows.c: partial results, of each array a row of lanes of each number; NULL: absent */
+typedef struct {
+    const HloComputation *c;
+    uint32_t arrays;
+    ScType *types; /* [arrays] of terms and partial results */
+    size_t *bytes; /* [arrays] of a lane */
+    ScOp op;       /* by this operation on that type; OP_NONE: by the computation */
+} EvCombine;
+typedef struct {
+    const EvCombine *how;
+    char ***row; /* [arrays][numbers] */
+    int64_t numbers, lanes;
+} EvRows;
+EvRows ev_rows(Ev *e, const EvCombine *how, int64_t numbers, int64_t lanes); /* all are absent */
+/* n lanes x[array] with n lanes of each of `steps` steps, side by side, in y[array]. */
+void **ev_combine(Ev *e, const EvCombine *how, int64_t n, int64_t steps, void *const *x, void *const *y);
+/* The rows at numbers[0 .. count) side by side, of each array. */
+void **ev_rows_beside(Ev *e, const EvRows *r, const int64_t *numbers, int64_t count);
+/* Rows `into` become left and right combined, all pairs at once; of an absent one the other is the result. */
+void ev_rows_pairs(Ev *e, EvRows *r, int64_t count, const int64_t *left, const int64_t *right, const int64_t *into);
 /* tree.c: one step of a reduction in this order */
 void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree);
 
@@ -370,6 +390,19 @@ bool ev_cumulative(const HloInstruction *i, EvCumulative *c); /* false: these ar
 /* Terms of the result number `step` of the order in which results follow each other. */
 int64_t ev_cumulative_terms(const EvCumulative *c, int64_t step, bool prefixes);
 void *ev_window_scan(Ev *e, EvTask *t, const EvCumulative *c, bool prefixes);
+
+/* the order in which threads of a kernel combine prefixes or suffixes */
+typedef struct {
+    const char *text;
+    ScType type; /* of terms and partial results; SC_NONE: that of the results */
+    bool from_last;
+    int64_t thread, lane, warp, loop; /* digits of a position, the lowest first */
+} EvScan;
+const EvScan *ev_scan_order(const Ev *e, const HloInstruction *i); /* order.c; NULL: none is documented */
+/* scan_text.c: what follows "NAME: " in a text that begins with "scan"; NULL: it cannot be read. */
+const EvScan *ev_scan_parse(WbbArena *arena, const char *text);
+/* scan_order.c; fails where the instruction is no scan of this direction, or has more positions. */
+void *ev_window_in_order(Ev *e, EvTask *t, const EvScan *s);
 
 /* window.c: positions of the elements of a window */
 typedef struct {

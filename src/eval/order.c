@@ -13,6 +13,7 @@
  *                                multiply-add of f32; the sum is converted to the result's type
  *     reduce.5: tree; columns {1}: vector 4, lane 32; fold 4 of columns.vector; fold 32 of columns.lane
  *                                partial results of threads: tree_text.c
+ *     window.6: scan; thread 4; lane 32; loop 8      prefixes, of threads: scan_order.c
  *
  * Terms that take no part (outside the operand, between dilated elements) are left out.
  */
@@ -23,7 +24,8 @@
 typedef struct {
     const char *name; /* of the instruction */
     EvSerial serial;
-    const EvTree *tree; /* NULL: serial */
+    const EvTree *tree; /* NULL, as is `scan`: serial */
+    const EvScan *scan;
 } Documented;
 
 struct EvOrder {
@@ -45,6 +47,7 @@ const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const cha
             d->tree = ev_tree_parse(cx, arena, where, rest);
             continue;
         }
+        if (rest && (d->scan = ev_scan_parse(arena, rest))) continue;
         if (rest && strncmp(rest, "serial fma ", 11) == 0)
             *s = (EvSerial){.fused = true, .type = sc_type_named(rest + 11, strlen(rest + 11))};
         if (rest && strncmp(rest, "serial in ", 10) == 0)
@@ -114,9 +117,11 @@ const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloC
     for (uint32_t n = 0; n < c->n_instructions; n++) {
         const HloInstruction *i = c->instructions[n];
         if ((i->opcode != HLO_REDUCE && i->opcode != HLO_REDUCE_WINDOW) || in_any_order(i)) continue;
-        for (uint32_t k = 0; k < order->n; k++)
-            if ((order->items[k].tree || order->items[k].serial.from_last) && !strcmp(order->items[k].name, i->name))
-                needed->items[needed->n++] = order->items[k];
+        for (uint32_t k = 0; k < order->n; k++) {
+            const Documented *d = &order->items[k];
+            if ((d->tree || d->scan || d->serial.from_last) && !strcmp(d->name, i->name))
+                needed->items[needed->n++] = *d;
+        }
     }
     return needed->n ? needed : NULL;
 }
@@ -140,5 +145,14 @@ const EvTree *ev_tree(const Ev *e, const HloInstruction *i)
 {
     const Documented *d = documented(e, i);
     if (d && d->tree) ev_tree_check(e->cx, d->tree, i);
+    if (d && d->scan)
+        wbb_fail(e->cx, i->loc, "order \"%s: %s\": only windows that are prefixes or suffixes are a scan", i->name,
+                 d->scan->text);
     return d ? d->tree : NULL;
+}
+
+const EvScan *ev_scan_order(const Ev *e, const HloInstruction *i)
+{
+    const Documented *d = documented(e, i);
+    return d ? d->scan : NULL;
 }

@@ -4,9 +4,9 @@
  *
  * Every term has a number: the digits that the parts of the steps have, the first part the lowest. Combining a part
  * turns so many neighbouring numbers into one; so the first parts turn each stretch of `low` numbers into a partial
- * result, which are computed on several threads, for groups of results at once, and the others combine those. A row is
- * a partial result of each result of the group; since all results have terms at the same numbers, a row is there or
- * absent as a whole, and an absent one is left out. The initial value is the left operand of the last step.
+ * result, which are computed on several threads, for groups of results at once, and the others combine those. A row
+ * (rows.c) is a partial result of each result of the group; since all results have terms at the same numbers, it is
+ * there or absent as a whole. The initial value is the left operand of the last step.
  *
  *     10 terms, fold 4 of columns.vector; chain 3 of columns.loop:    init + (((0 + 1) + (2 + 3)) + (..) + (8 + 9))
  */
@@ -16,20 +16,12 @@
 
 enum { LOW = 4096 }; /* numbers of a stretch, but for the first part, of which no more is wanted */
 
-/* Rows of lanes by number, a row of each array at once; NULL: absent. */
-typedef struct {
-    char ***row; /* [arrays][numbers] */
-    int64_t numbers, lanes;
-} Rows;
-
 typedef struct {
     EvTask *t;
     const EvTree *tree;
-    const HloComputation *c;
+    EvCombine how;
     uint32_t arrays;
-    ScType *types;      /* [arrays] of terms and partial results */
     size_t *bytes;      /* [arrays] of a lane */
-    ScOp op;            /* with a type of the tree's own: the operation */
     EvAccumulator *acc; /* for ev_acc_lanes: types of the terms */
     EvRef *operands;    /* [arrays] */
     const HloShape *in;
@@ -75,17 +67,10 @@ static int64_t offset_of(const Tree *m, int64_t number)
     return offset;
 }
 
-static Rows new_rows(Ev *e, const Tree *m, int64_t numbers, int64_t lanes)
-{
-    Rows r = {.row = WBB_NEW_N(e->block, char **, m->arrays), .numbers = numbers, .lanes = lanes};
-    for (uint32_t a = 0; a < m->arrays; a++) r.row[a] = WBB_NEW_N(e->block, char *, numbers + 1);
-    return r;
-}
-
 /* The terms of stretch `high`, of `n` results from `result` on. */
-static Rows terms_of(Ev *part, const Tree *m, int64_t high, int64_t result, int64_t n)
+static EvRows terms_of(Ev *part, const Tree *m, int64_t high, int64_t result, int64_t n)
 {
-    Rows r = new_rows(part, m, m->low, n);
+    EvRows r = ev_rows(part, &m->how, m->low, n);
     int64_t *list = ev_list(part, m->low * n), *numbers = ev_list(part, m->low), count = 0;
     for (int64_t k = 0; k < m->low; k++) {
         const int64_t offset = offset_of(m, high * m->low + k);
@@ -103,70 +88,8 @@ static Rows terms_of(Ev *part, const Tree *m, int64_t high, int64_t result, int6
 }
 
 /* --- combining ---------------------------------------------------------------------------------------------------- */
-/* n lanes x[array] with n lanes of each of `steps` steps, side by side, in y[array]. */
-static void **combine(Ev *e, const Tree *m, int64_t n, int64_t steps, void *const *x, void *const *y)
-{
-    if (m->tree->type == SC_NONE) {
-        const EvSerial serial = {.type = SC_NONE};
-        EvAccumulator *acc = ev_acc_new(e, m->c, m->arrays, m->types, n);
-        for (uint32_t a = 0; a < m->arrays; a++) ev_acc_init(e, acc, a, x[a], n);
-        ev_acc_begin(e, acc, &serial);
-        ev_acc_add_steps(e, acc, 0, n, steps, y);
-        return ev_acc_end(e, acc);
-    }
-    const ScType t = m->types[0];
-    void **r = WBB_NEW_N(e->block, void *, 1);
-    r[0] = ev_lanes(e, (size_t)n * m->bytes[0]);
-    memcpy(r[0], x[0], (size_t)n * m->bytes[0]);
-    for (int64_t s = 0; s < steps; s++) {
-        const char *step = (const char *)y[0] + (size_t)(s * n) * m->bytes[0];
-        for (int64_t k = 0; k < n; k++) {
-            if (e->mode == EV_BOUNDS) {
-                EvBound *to = (EvBound *)r[0] + k;
-                const EvBound pair[2] = {*to, ((const EvBound *)(const void *)step)[k]};
-                *to = ev_bound_op(m->op, t, t, pair, e->accuracy);
-            } else {
-                uint64_t made = 0, pair[2] = {ev_get(t, r[0], k), ev_get(t, step, k)};
-                ev_value(m->op, t, t, pair, &made);
-                ev_set(t, r[0], k, made);
-            }
-        }
-    }
-    return r;
-}
-
-/* The rows at numbers[0 .. count) side by side, of each array. */
-static void **side_by_side(Ev *e, const Tree *m, const Rows *r, const int64_t *numbers, int64_t count)
-{
-    void **x = WBB_NEW_N(e->block, void *, m->arrays);
-    for (uint32_t a = 0; a < m->arrays; a++) {
-        const size_t bytes = (size_t)r->lanes * m->bytes[a];
-        char *to = x[a] = ev_lanes(e, (size_t)count * bytes);
-        for (int64_t k = 0; k < count; k++) memcpy(to + (size_t)k * bytes, r->row[a][numbers[k]], bytes);
-    }
-    return x;
-}
-
-/* Pairs of rows, left and right, whose results replace the left ones; where one is absent the other is the result. */
-static void combine_pairs(Ev *e, const Tree *m, Rows *r, int64_t count, const int64_t *left, const int64_t *right)
-{
-    int64_t *x = ev_list(e, count), *y = ev_list(e, count), both = 0;
-    for (int64_t k = 0; k < count; k++) {
-        if (r->row[0][left[k]] && r->row[0][right[k]]) {
-            x[both] = left[k], y[both++] = right[k];
-        } else if (r->row[0][right[k]]) {
-            for (uint32_t a = 0; a < m->arrays; a++) r->row[a][left[k]] = r->row[a][right[k]];
-        }
-    }
-    if (!both) return;
-    void **made = combine(e, m, both * r->lanes, 1, side_by_side(e, m, r, x, both), side_by_side(e, m, r, y, both));
-    for (uint32_t a = 0; a < m->arrays; a++)
-        for (int64_t k = 0; k < both; k++)
-            r->row[a][x[k]] = (char *)made[a] + (size_t)(k * r->lanes) * m->bytes[a];
-}
-
 /* Steps 1 .. of the chains of all stretches at once, as far as all rows are there; returns the step after them. */
-static int64_t chain_whole(Ev *e, const Tree *m, Rows *r, int64_t size)
+static int64_t chain_whole(Ev *e, const Tree *m, EvRows *r, int64_t size)
 {
     const int64_t stretches = r->numbers / size;
     int64_t end = 0, *first = ev_list(e, stretches), *others = ev_list(e, r->numbers), n = 0;
@@ -176,8 +99,8 @@ static int64_t chain_whole(Ev *e, const Tree *m, Rows *r, int64_t size)
     for (int64_t g = 0; g < stretches; g++) first[g] = g * size;
     for (int64_t k = 1; k < end; k++)
         for (int64_t g = 0; g < stretches; g++) others[n++] = g * size + k;
-    void **made = combine(e, m, stretches * r->lanes, end - 1, side_by_side(e, m, r, first, stretches),
-                          side_by_side(e, m, r, others, n));
+    void **made = ev_combine(e, &m->how, stretches * r->lanes, end - 1, ev_rows_beside(e, r, first, stretches),
+                             ev_rows_beside(e, r, others, n));
     for (uint32_t a = 0; a < m->arrays; a++)
         for (int64_t g = 0; g < stretches; g++)
             r->row[a][g * size] = (char *)made[a] + (size_t)(g * r->lanes) * m->bytes[a];
@@ -185,7 +108,7 @@ static int64_t chain_whole(Ev *e, const Tree *m, Rows *r, int64_t size)
 }
 
 /* One round of a part: of the `left` rows that each stretch of `size` still has. Returns how many are left then. */
-static int64_t round_of(Ev *e, const Tree *m, Rows *r, EvPairing pairing, int64_t size, int64_t left, int64_t step)
+static int64_t round_of(Ev *e, const Tree *m, EvRows *r, EvPairing pairing, int64_t size, int64_t left, int64_t step)
 {
     const int64_t stretches = r->numbers / size, half = (left + 1) / 2;
     const int64_t pairs = pairing == EV_CHAIN ? 1 : left / 2;
@@ -195,7 +118,7 @@ static int64_t round_of(Ev *e, const Tree *m, Rows *r, EvPairing pairing, int64_
             x[n] = g * size + (pairing == EV_FOLD ? 2 * k : k);
             y[n] = g * size + (pairing == EV_FOLD ? 2 * k + 1 : pairing == EV_HALVES ? half + k : step);
         }
-    combine_pairs(e, m, r, n, x, y);
+    ev_rows_pairs(e, r, n, x, y, x);
     if (pairing != EV_FOLD) return half;
     for (uint32_t a = 0; a < m->arrays; a++) /* results and the one that waits move together */
         for (int64_t g = 0; g < stretches; g++)
@@ -204,7 +127,7 @@ static int64_t round_of(Ev *e, const Tree *m, Rows *r, EvPairing pairing, int64_
 }
 
 /* Combines the stretches of one part: each becomes one row. */
-static void combine_part(Ev *e, const Tree *m, Rows *r, EvTreePart part)
+static void combine_part(Ev *e, const Tree *m, EvRows *r, EvTreePart part)
 {
     if (part.pairing == EV_CHAIN)
         for (int64_t k = chain_whole(e, m, r, part.size); k < part.size; k++)
@@ -223,7 +146,7 @@ static void compute_piece(Ev *part, void *arg, int64_t k)
     const Tree *m = arg;
     const int64_t high = k / m->groups, result = k % m->groups * m->group, n = WBB_MIN(m->group, m->n - result);
     ev_begin(part);
-    Rows r = terms_of(part, m, high, result, n);
+    EvRows r = terms_of(part, m, high, result, n);
     for (uint32_t p = 0; p < m->n_low; p++) combine_part(part, m, &r, m->parts[p]);
     if (!result) m->present[high] = r.row[0][0];
     for (uint32_t a = 0; a < m->arrays && r.row[0][0]; a++)
@@ -234,7 +157,7 @@ static void compute_piece(Ev *part, void *arg, int64_t k)
 /* The partial results of all stretches, then the initial value. */
 static void **finish(Ev *e, const Tree *m, void *const *init)
 {
-    Rows r = new_rows(e, m, m->high, m->n);
+    EvRows r = ev_rows(e, &m->how, m->high, m->n);
     void **x = WBB_NEW_N(e->block, void *, m->arrays);
     for (uint32_t a = 0; a < m->arrays; a++)
         for (int64_t k = 0; k < m->high; k++)
@@ -246,7 +169,7 @@ static void **finish(Ev *e, const Tree *m, void *const *init)
     }
     if (!r.row[0][0]) return x;
     const int64_t first = 0;
-    return combine(e, m, m->n, 1, x, side_by_side(e, m, &r, &first, 1));
+    return ev_combine(e, &m->how, m->n, 1, x, ev_rows_beside(e, &r, &first, 1));
 }
 
 static void find_parts(Ev *e, Tree *m)
@@ -290,29 +213,30 @@ static bool find_arrays(Ev *e, Tree *m, void **init)
 {
     const HloInstruction *i = m->t->ref.i;
     bool all = true;
-    m->types = WBB_NEW_N(e->block, ScType, m->arrays);
-    m->bytes = WBB_NEW_N(e->block, size_t, m->arrays);
+    m->how.types = WBB_NEW_N(e->block, ScType, m->arrays);
+    m->bytes = m->how.bytes = WBB_NEW_N(e->block, size_t, m->arrays);
     m->operands = WBB_NEW_N(e->block, EvRef, m->arrays);
     m->partial = WBB_NEW_N(e->block, char *, m->arrays);
     for (uint32_t a = 0; a < m->arrays; a++) {
-        m->types[a] = m->tree->type != SC_NONE ? m->tree->type : ev_leaf_shape(i->shape, a)->type;
-        m->bytes[a] = ev_lane_bytes(e->mode, m->types[a]);
+        m->how.types[a] = m->tree->type != SC_NONE ? m->tree->type : ev_leaf_shape(i->shape, a)->type;
+        m->bytes[a] = ev_lane_bytes(e->mode, m->how.types[a]);
         m->operands[a] = ev_operand(e, m->t, a);
         void *x = ev_need(e, ev_operand(e, m->t, m->arrays + a), ev_range_set(e, 0, 1));
-        if (x) init[a] = ev_as(e, m->types[a], i->operands[m->arrays + a]->shape->type, 1, x);
+        if (x) init[a] = ev_as(e, m->how.types[a], i->operands[m->arrays + a]->shape->type, 1, x);
         all = all && x;
     }
-    m->acc = ev_acc_new(e, m->c, m->arrays, m->types, m->n);
+    m->acc = ev_acc_new(e, m->how.c, m->arrays, m->how.types, m->n);
     return all;
 }
 
 void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree)
 {
     const HloInstruction *i = t->ref.i;
-    Tree m = {.t = t, .tree = tree, .c = i->called[0], .arrays = i->n_operands / 2, .in = i->operands[0]->shape};
+    Tree m = {.t = t, .tree = tree, .how = {.c = i->called[0], .arrays = i->n_operands / 2},
+              .arrays = i->n_operands / 2, .in = i->operands[0]->shape};
     void **init = WBB_NEW_N(e->block, void *, m.arrays), **r = WBB_NEW_N(e->block, void *, m.arrays);
     if (!find_arrays(e, &m, init)) return NULL;
-    m.op = sc_op_of_hlo(hlo_opcode_name(m.c->root->opcode));
+    if (tree->type != SC_NONE) m.how.op = sc_op_of_hlo(hlo_opcode_name(m.how.c->root->opcode));
     find_parts(e, &m);
     find_results(e, &m);
     const bool empty = !m.n || !hlo_elements(m.in); /* no result, or none that has a term */
@@ -327,7 +251,7 @@ void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree)
     void **made = finish(part, &m, init);
     for (uint32_t a = 0; a < m.arrays; a++) {
         const ScType type = ev_leaf_shape(i->shape, a)->type;
-        memcpy(r[a], ev_as(part, type, m.types[a], m.n, made[a]), (size_t)m.n * ev_lane_bytes(e->mode, type));
+        memcpy(r[a], ev_as(part, type, m.how.types[a], m.n, made[a]), (size_t)m.n * ev_lane_bytes(e->mode, type));
     }
     ev_part_end(e);
     return ev_leaf_result(e, t, r, m.arrays);

@@ -119,7 +119,7 @@ bool ev_window_at_once(const Ev *e, const HloInstruction *i)
 {
     const HloShape *in = i->operands[0]->shape;
     return i->n_operands == 2 && in->rank > 0 && i->windows[in->rank - 1].lhs_dilate == 1 &&
-           !ev_serial(e, i) && ev_acc_takes_rows(e, i->called[0], 1, i->shape->type);
+           !ev_serial(e, i) && !ev_scan_order(e, i) && ev_acc_takes_rows(e, i->called[0], 1, i->shape->type);
 }
 
 /* All results of a reduction of windows. */
@@ -267,6 +267,8 @@ void *ev_reduce_window(Ev *e, EvTask *t)
     const HloInstruction *i = t->ref.i;
     EvCumulative scan;
     bool prefixes;
+    const EvScan *order = ev_scan_order(e, i);
+    if (order) return ev_window_in_order(e, t, order);
     if (is_scan(e, i, &scan, &prefixes)) return ev_window_scan(e, t, &scan, prefixes);
     if ((t->set->list || t->set->n < hlo_elements(ev_ref_shape(t->ref))) && ev_window_at_once(e, i) &&
         is_wide(i, ev_ref_shape(t->ref)))

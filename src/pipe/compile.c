@@ -110,9 +110,11 @@ static void document_kernel(const PartPlan *p, const PartKernel *kernel, Orders 
     const HloComputation *body = p->fusion->body;
     const PartRange *shared = kernel->n_ranges && kernel->ranges[0].reduced ? kernel->ranges : NULL;
     for (uint32_t n = 0; shared && n < shared->n_stages; n++)
-        for (uint32_t j = 0; j < shared->stages[n].n_reduces && shared->stages[n].kind == PART_REDUCE; j++) {
-            const PartReduce *r = &shared->stages[n].reduces[j];
-            document(o, r->i->name, emit_order(o->a, &shared->stages[n], r));
+        for (uint32_t j = 0; j < shared->stages[n].n_reduces; j++) {
+            const PartStage *s = &shared->stages[n];
+            const PartReduce *r = &s->reduces[j];
+            if (s->kind == PART_REDUCE) document(o, r->i->name, emit_order(o->a, s, r));
+            if (s->kind == PART_SCAN && !r->scan.serial) document(o, r->i->name, emit_scan_order(o->a, s, r));
         }
     const bool *needed = part_needed(o->a, p, kernel);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
