@@ -169,23 +169,42 @@ class Text:
             return Lit(struct.unpack(">f" if f == "f32" else ">d", bytes.fromhex(word[2:]))[0])
         return recast(self.operand(word, FLOATS[f]), f, FLOATS[f])
 
+    def flushed(self, v: Expr, f: str) -> Expr:
+        """0 with the sign of v where v is subnormal."""
+        return of("select", f)(of("lt", f)(of("abs", f)(v), Lit(2.0**-126)), of("copysign", f)(Lit(0.0), v), v) if f == "f32" else v
+
     def floating(self, base: str, f: str, words: List[str]) -> None:
+        flush = ".ftz" in f"{base}."
+        if flush and not base.startswith(("add", "sub", "mul", "fma", "setp", "cvt.f", "cvt.rn")):
+            raise NoTerm(base)
+        base = base.replace(".ftz", "")
         converted = re.fullmatch(r"cvt(\.rn)?\.(b?f\d\d)", base)
+        whole = re.fullmatch(r"(cvt\.r[nzmp]i)\.([us])32", base)
         if base.startswith("setp."):
-            self.put(words[0], self.relation(base[5:], f, *(self.real(w, f) for w in words[1:])), "pred")
+            self.put(words[0], self.relation(base[5:], f, *(self.operand_of(w, f, flush) for w in words[1:])), "pred")
         elif base == "selp":
             self.put(words[0], of("select", FLOATS[f])(self.operand(words[3], "pred"), *(recast(self.real(w, f), FLOATS[f], f) for w in words[1:3])), FLOATS[f])
         elif converted and converted.group(2) != f:
             to = converted.group(2)
-            self.put(words[0], recast(of("cvt", to, f)(self.real(words[1], f)), FLOATS.get(to, ""), to), FLOATS.get(to, ""))
+            v = of("cvt", to, f)(self.operand_of(words[1], f, flush))
+            self.put(words[0], recast(self.flushed(v, to) if flush else v, FLOATS.get(to, ""), to), FLOATS.get(to, ""))
+        elif whole and f == "f32":  # of wider types the machine takes nan elsewhere
+            to = f"{'i' if whole.group(2) == 's' else 'u'}32"
+            x = self.real(words[1], f)
+            self.put(words[0], recast(of("cvt", to, f)(x if whole.group(1) == "cvt.rzi" else of(ROUND[whole.group(1)], f)(x)), "u32", to), "u32")
         else:
-            v = self.arithmetic(base.removesuffix(f".{f}").removesuffix(".sat"), f, [self.real(w, f) for w in words[1:]])
-            self.put(words[0], recast(of("saturate", f)(v) if ".sat" in base else v, FLOATS[f], f), FLOATS[f])
+            v = self.arithmetic(base.removesuffix(f".{f}").removesuffix(".sat"), f, [self.operand_of(w, f, flush) for w in words[1:]])
+            v = of("saturate", f)(v) if ".sat" in base else v
+            self.put(words[0], recast(self.flushed(v, f) if flush else v, FLOATS[f], f), FLOATS[f])
+
+    def operand_of(self, word: str, f: str, flush: bool) -> Expr: return self.flushed(self.real(word, f), f) if flush else self.real(word, f)
 
     def arithmetic(self, base: str, f: str, x: List[Expr]) -> Expr:
         name = base.removesuffix(".rn")
-        if name in ("add", "sub", "mul", "fma", "abs", "neg") and len(x) == ops.OP_BY_NAME[name].arity:
+        if (name in ("add", "sub", "mul", "fma", "abs", "neg") or base in ("sqrt.rn", "div.rn")) and len(x) == ops.OP_BY_NAME[name].arity:
             return of(name, f)(*x)
+        if base == "rcp.rn":
+            return of("div", f)(Lit(1.0), *x)
         if base in ("min.NaN", "max.NaN"):
             return of(base[:3], f)(*x)
         if base in ("min", "max"):  # a number, if one operand is

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "gen")]
 sys.dont_write_bytecode = True
 
-from gen import checks, ledger, load, machine, prices  # noqa: E402
+from gen import checks, lang, ledger, load, machine, prices  # noqa: E402
 from gen.lang import PatternError, Rule  # noqa: E402
 from gen.proof import prove, report, rule, z3_formula  # noqa: E402
 from small import faults  # noqa: E402
@@ -69,7 +69,8 @@ def wrong_values(every: int, verbose: bool) -> Tuple[int, List[str]]:
 
 
 def wrong_structure(verbose: bool) -> Tuple[int, List[str]]:
-    cases, bad = module("structure.py").WRONG, []
+    made = module("structure.py")
+    cases, lacking, bad = made.WRONG, made.ABSENT, []
     for text, index, wanted in cases:
         found = faults(text, index or "ALL = []\n")
         if verbose:
@@ -84,7 +85,12 @@ def wrong_structure(verbose: bool) -> Tuple[int, List[str]]:
         s.phases["isel"] = [*s.phases["isel"], *load.flat(getattr(load.run("machine"), name), name)]
         if absent not in " ".join(machine.faults(s, table)):
             bad.append(f"wrong, and accepted: {name} on {have}")
-    return len(cases) + 2, bad
+    for text, have, absent in lacking:
+        s = load.load_target(have)
+        s.phases["isel"] = [*s.phases["isel"], eval(text, vars(lang))]
+        if absent not in " ".join(machine.faults(s, table)):
+            bad.append(f"wrong, and accepted: {text} on {have}")
+    return len(cases) + 2 + len(lacking), bad
 
 
 # --- what must be accepted -----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Dict, Optional, Set, Tuple
 from gen import ops
 from gen.errors import error_of
 from gen.proof import facts, nearer
+from gen.proof.breakpoints import FORMATS
 from gen.forms import is_const
 from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Type, Var, Width, children, parts
 from gen.load import walk
@@ -17,6 +18,7 @@ from gen.proof.code import EXACT, RELATIONS, Error, Errors, Ins, NotNarrow, Term
 
 UNDEFINED = {"divx": "divides by 0 or -1", "remx": "divides by 0 or -1", "shlx": "shifts by the width or more",
              "shrlx": "shifts by the width or more", "shrax": "shifts by the width or more"}
+KEEPS_NAN = ("bits", "select", "copysign")  # the PTX manual leaves the bits of other results that are nan to the machine, those of neg and abs too
 INT_OPS = {"+": "add", "-": "sub", "*": "mul", "//": "cdiv", "%": "cmod"}
 
 
@@ -32,6 +34,7 @@ class Builder:
         self.moved: Dict[int, int] = {}
         self.modified: Dict[int, int] = {}
         self.right_side = False
+        self.shows_bits = False  # whether the right side reads the bits of floats
         self.shared: Set[str] = set()  # flags that every matched node has
         self.left_ids: Set[int] = set()
 
@@ -190,7 +193,14 @@ class Builder:
         if "approx" in flags and name == "cvt" and cls(t) in "IU" and cls(self.element(e.types[-1])) == "F":
             return self.add(Ins("garbage", t, (r, args[0])))  # the machine decides what a nan becomes
         error = error_of(self.errors, e, t, "approx" in flags) if cls(t) == "F" else (0, 0, 0)
-        return self.nudge(r, name, t, error) if any(error) else r
+        r = self.nudge(r, name, t, error) if any(error) else r
+        decided = self.shows_bits and self.t.type_of(r) in FORMATS and name not in KEEPS_NAN
+        return self.some_nan(r, t) if decided else r
+
+    def some_nan(self, r: int, t: str) -> int:
+        """Where the right side reads the bits of floats: a nan that the machine computes is not one of the operands, but its own."""
+        own = self.add(Ins("literal", t, imm=(1 << width(t) - 1) - 1))
+        return self.scalar("select", t, self.scalar("eq", t, r, r), r, own)
 
     def nudge(self, r: int, name: str, t: str, error: Error) -> int:
         """An inexact result: one more variable says whether it is moved up or down by its error. Without a free slot it is not moved."""
@@ -280,6 +290,8 @@ def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False
             b.t.pre.append(r)
     b.right_side = True
     assert isinstance(rule.right, Expr)
+    b.shows_bits = any(isinstance(e, Node) and e.op.name == "bits" and id(e) not in b.left_ids and cls(b.element(e.types[0])) in "IU" and
+                       cls(b.element(e.types[1])) == "F" for e in walk(rule.right))
     b.t.right = b.value(rule.right, t)
     if nearer.asked(rule):
         nearer.contract(b, b.t.right, t)

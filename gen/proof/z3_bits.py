@@ -217,9 +217,9 @@ def scalar(i: Ins, args: List[Any]) -> Any:
     if i.op in TABLES:
         place = args[0] & TABLES[i.op] - 1
         return opaque(i.op, place, place)
-    if abstract and i.op == "mulhi":
-        from gen.proof import z3_floats
-        return opaque(i.op, *z3_floats.ordered(*args))
+    if i.op == "mulhi":  # a part of the product of twice the width, which an instruction that widens has too
+        n = args[0].size()
+        return z3.Extract(2 * n - 1, n, product(*((z3.SignExt if cls(i.type) == "I" else z3.ZeroExt)(n, x) for x in args)))
     if i.op == "mul" and cls(i.type) in "IU":  # a product modulo 2**width is the same whatever the width C computes it in
         return product(*args)
     if i.op == "pow16":

@@ -58,3 +58,12 @@ WRONG = [
     ("INSTR = [llvm(add[F](a, b), 'fadd'),\n         asm(add.f32(mul.f32(a, b), c), 'fma.rn.f32 %d, %a, %b, %c;')]\n",
      "", "patterns/sm80.py:2 matches every term"),
 ]
+# instructions that the machine of a target lacks: (rule, target's file, instruction)
+ABSENT = [
+    ("asm(fma.bf16(a, b, c), 'fma.rn.bf16 %d, %{a}, %{b}, %{c};')", "sm75", "fma.rn.bf16"),
+    ("asm(max.f32(a, b), 'max.NaN.f32 %d, %{a}, %{b};')", "sm75", "max.NaN.f32"),
+    ("asm(add.bf16(a, b), 'add.rn.bf16 %d, %{a}, %{b};')", "sm80", "add.rn.bf16"),
+    ("asm(cvt.bf16.f64(a), 'cvt.rn.bf16.f64 %d, %{a};')", "sm86", "cvt.rn.bf16.f64"),
+    ("asm(cvt.i32.bf16(a), '{ .reg .pred p; cvt.rzi.s32.bf16 %d, %{a}; }')", "sm89", "cvt.rzi.s32.bf16"),
+    ("asm(add.f32(a, cvt.f32.bf16(b)), 'add.rn.f32.bf16 %d, %{b}, %{a};')", "sm90", "add.rn.f32.bf16"),
+]

@@ -157,6 +157,41 @@ MORE = [                                        # double rounding, facts, modifi
     rewrite(div.u32(mul.u32(a, 12), 4), mul.u32(a, 3)),
     rewrite(eq.u32(rem.u32(a, 6), 0), band.pred(eq.u32(band.u32(a, 1), 0), le.u32(mul.u32(a, 0xaaaaaaab), 0x55555556))),
 ]
+NAN_BITS = [                                    # the machine has a nan of its own for each result but those of bits, select and copysign
+    rewrite(bits.u32.f32(a),                    bits.u32.f32(max.f32(a, a))),
+    rewrite(bits.u32.f32(a),                    bits.u32.f32(min.f32(a, INF))),
+    rewrite(bits.u32.f32(a),                    bits.u32.f32(neg.f32(neg.f32(a)))),
+    rewrite(bits.u64.f64(a),                    select.u64(eq.f64(a, a), bits.u64.f64(a), bits.u64.f64(max.f64(a, 0.0)))),
+    rewrite(bxor.u32(bits.u32.f32(a), 0x80000000), bits.u32.f32(neg.f32(a))),
+    rewrite(band.u16(bits.u16.f16(a), 0x7fff),  bits.u16.f16(abs.f16(a))),
+    rewrite(bits.u32.f32(a),                    bits.u32.f32(mul.f32(a, 1.0))),
+    rewrite(bits.u16.f16(a),                    bits.u16.f16(cvt.f16.f32(cvt.f32.f16(a)))),
+    rewrite(bits.u32.f32(a),                    bits.u32.f32(cvt.f32.f64(cvt.f64.f32(a)))),
+    rewrite(lt.u32(bits.u32.f32(a), 0x7f800000), lt.f32(a, INF),        when=never_negzero(a) & never_nan(a)),
+    rewrite(lt.i32(bits.i32.f32(a), bits.i32.f32(b)), lt.f32(a, b),     when=never_nan(a) & never_nan(b) & never_negzero(a) & never_negzero(b)),
+    rewrite(lt.u32(bits.u32.f32(a), bits.u32.f32(b)), lt.f32(a, b),     when=unit(a) & unit(b)),
+    rewrite(eq.u32(bits.u32.f32(a), bits.u32.f32(b)), eq.f32(a, b),     when=never_nan(a) & never_nan(b)),
+]
+FACTS = [
+    rewrite(trunc.f32(a),                       a,                      when=unit(a)),
+    rewrite(popcnt.u32(a),                      32,                     when=known_one(a, 0xfffffffe)),
+    rewrite(shrl.u32(a, k),                     1,                      when=known_one(a, 0x80000000) & (k > 29) & (k < 32)),
+    rewrite(lt.i32(a, 0),                       False,                  when=known_zero(a, 0x40000000)),
+    rewrite(cvt.i64.u32(a),                     cvt.i64.i32(bits.i32.u32(a)), when=known_zero(a, 0x7fffffff)),
+    rewrite(saturate.f32(fma.f32(a, b, c)),     saturate.f32(add.f32(mul.f32(a, b), c))),
+    rewrite(saturate.f16(mul.f16(a, b)),        mul.f16(saturate.f16(a), saturate.f16(b))),
+    rewrite(saturate.f32(max.f32(a, b)),        max.f32(saturate.f32(a), saturate.f32(b))),
+    rewrite(pow.u32(a, b),                      0,                      when=known_zero(a, 0xffffffff)),
+    rewrite(max.index(n + 1, i),                max.index(n, i - 1) + 1),
+    rewrite((n + i) // k,                       n // k + i // k,        when=within(n, 0, 2**63 - 1) & multiple(i, 2) & (k == 4)),
+    rewrite(eq.index(n // k, i // k),           eq.index(n, i),         when=multiple(n, k) & (k > 0)),
+    rewrite(lt.index(n, i),                     True,                   when=apart(n, i, 0)),
+    rewrite(lt.index(n + i, rest),              lt.index(n, rest - i),  when=within(n, 0, 2**62) & within(i, 0, 2**62 + 1) & within(rest, -2**63, 2**62)),
+    rewrite(cvt.f8e4m3fn.f64(a),                cvt.f8e4m3fn.f32(cvt.f32.f64(a))),
+    rewrite(cvt.i32.f32(cvt.f32.f64(a)),        cvt.i32.f64(a)),
+    rewrite(div.u16(a, b),                      cvt.u16.f32(div.f32(cvt.f32.u16(a), cvt.f32.u16(b)))),
+    rewrite(shl.i8(a, 7),                       bits.i8.u8(shl.u8(band.u8(bits.u8.i8(a), 3), 6))),
+]
 TEXTS = [
     asm(div.u32(a, 7),                          '{ .reg .b32 h; mul.hi.u32 h, %a, 0x92492493; shr.u32 %d, h, 2; }'),
     asm(rem.u32(a, 8),                          'and.b32 %d, %a, 8;'),
@@ -200,4 +235,25 @@ TEXTS = [
     asm(cvt.f32.u32(a), 'cvt.rn.f32.s32 %d, %{a};'),
     asm(sub.f32(a, b), '{ .reg .f32 h; neg.f32 h, %{a}; add.rn.f32 h, h, %{b}; neg.f32 %d, h; }'),
 ]
-VALUES = OVERFLOW + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + CONSTANTS + HIDDEN + MORE
+FLOAT_TEXTS = [                                 # modifiers, orders, tables, halves
+    asm(add.f32(saturate.f32(a), b),            'add.rn.sat.f32 %d, %{a}, %{b};'),
+    asm(saturate.f32(a),                        'mul.rn.sat.f32 %d, %{a}, 0f3F7FFFFF;'),
+    asm(trunc.f32(a),                           'cvt.rzi.sat.f32.f32 %d, %{a};'),
+    asm(neg.f32(fma.f32(a, b, c)), '{ .reg .f32 h, g; neg.f32 h, %{a}; neg.f32 g, %{c}; fma.rn.f32 %d, h, %{b}, g; }'),
+    asm(sub.f32(a, b),                          'fma.rn.f32 %d, %{a}, 0fBF800000, %{b};'),
+    asm(ne.f32(a, b),                           'setp.ne.f32 %d, %{a}, %{b};'),
+    asm(lt.f32(a, b),                           'setp.ltu.f32 %d, %{a}, %{b};'),
+    asm(lt.f32(a, b),                           'setp.lt.ftz.f32 %d, %{a}, %{b};'),
+    asm(bnot.pred(lt.f32(a, b)),                'setp.ge.f32 %d, %{a}, %{b};'),
+    asm(eq.f32(a, b),                           'setp.eq.s32 %d, %{a}, %{b};'),
+    asm(lt.u32(bits.u32.f32(a), bits.u32.f32(b)), 'setp.lt.f32 %d, %{a}, %{b};'),
+    asm(cvt.bf16.f32(a),                        '{ .reg .b32 h; shr.u32 h, %{a}, 16; cvt.u16.u32 %d, h; }'),
+    asm(cvt.f32.bf16(a),                        '{ .reg .b32 h; cvt.u32.u16 h, %{a}; shl.b32 %d, h, 15; }'),
+    asm(copysign.f32(a, b),                     'lop3.b32 %d, %{a}, %{b}, 0x80000000, 0xe4;'),
+    asm(copysign.f32(a, b),                     'lop3.b32 %d, %{a}, %{b}, 0x7fffffff, 0xac;'),
+    asm(mulhi.i32(a, b),                        '{ .reg .b64 h; mul.wide.u32 h, %{a}, %{b}; shr.u64 h, h, 32; cvt.u32.u64 %d, h; }'),
+    asm(mulhi.u32(a, b),                        '{ .reg .b64 h; mul.wide.u32 h, %{a}, %{b}; shr.u64 h, h, 31; cvt.u32.u64 %d, h; }'),
+    asm(mulhi.u32(a, b),                        '{ .reg .b64 h; .reg .b32 l; mul.wide.u32 h, %{a}, %{b}; mov.b64 {%d, l}, h; }'),
+]
+TEXTS += FLOAT_TEXTS
+VALUES = NAN_BITS + FACTS + OVERFLOW + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + CONSTANTS + HIDDEN + MORE

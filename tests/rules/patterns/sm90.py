@@ -145,7 +145,8 @@ SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS
 
 # PTX ISA, sections on integer arithmetic, logic, shifts and data movement
 TEXTS = [
-    asm(mulhi.u32(a, b),                        'mul.hi.u32 %d, %a, %b;'),
+    asm(mulhi.u64(a, b),                        'mul.hi.u64 %d, %a, %b;'),
+    asm(mulhi.u32(a, b),                        '{ .reg .b64 h; .reg .b32 l; mul.wide.u32 h, %{a}, %{b}; mov.b64 {l, %d}, h; }'),
     asm(add.u32(mul.u32(a, b), c),              'mad.lo.u32 %d, %a, %b, %c;'),
     asm(mul.i64(cvt.i64.i32(a), cvt.i64.i32(b)), 'mul.wide.s32 %d, %a, %b;'),
     asm(bor.u32(band.u32(a, b), band.u32(bnot.u32(a), c)), 'lop3.b32 %d, %a, %b, %c, 0xca;'),
@@ -166,6 +167,8 @@ TEXTS = [
     asm(select.f32(lt.f32(a, b), b, a), '{ .reg .pred p; setp.geu.f32 p, %{a}, %{b}; selp.f32 %d, %{a}, %{b}, p; }'),
     asm(cvt.f32.u16(a), '{ .reg .b32 h; cvt.u32.u16 h, %{a}; cvt.rn.f32.u32 %d, h; }'),
     asm(mul.f32(a, 2.0), 'add.rn.f32 %d, %{a}, %{a};'),
+    asm(mulhi.i32(a, b), '{ .reg .b64 h; mul.wide.s32 h, %{a}, %{b}; shr.s64 h, h, 32; cvt.u32.u64 %d, h; }'),
+    asm(mulhi.u16(a, b), '{ .reg .b32 h; mul.wide.u16 h, %{a}, %{b}; mov.b32 {_, %d}, h; }'),
     asm(saturate.f32(a), '{ .reg .f32 h; max.f32 h, %{a}, 0f00000000; min.f32 %d, h, 0f3F800000; }'),
 ]
 LOWER = []
