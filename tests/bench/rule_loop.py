@@ -34,7 +34,7 @@ FIRING = [  # rules of SIMPLIFY that fire in the corpus of --price; those that t
     "rewrite(add[F](a, neg[F](b)),            sub[F](a, b)),",
     "rewrite(div[F](a, 2.0),                  mul[F](a, 0.5)),",
     "rewrite(sub.f32(a, 1.0),                 add.f32(a, -1.0)),",
-    "rewrite(mul[F](a, neg[F](b)),            neg[F](mul[F](a, b))),",
+    "rewrite(bor.pred(a, False),              a),",
     "rewrite(max[F](a, -INF),                 a),",
     "rewrite(mul[N](a, 1),                    a),",
     "rewrite(band.pred(a, True),              a),",
