@@ -519,6 +519,9 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     find_users(&w);
     find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);
+    const uint32_t beside = fuse_merge_beside(&w);
+    if (beside && explain)
+        wbb_putf(explain, "  small kernels that became parts of others, which they do not need: %u\n", beside);
     FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1)};
     for (uint32_t k = 0; k < w.kernels.n; k++)
         if (!w.kernels.items[k].into) out.groups[out.n_groups++] = group_of(&w, a, &w.kernels.items[k]);
