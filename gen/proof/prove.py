@@ -272,7 +272,7 @@ def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: i
         out.append(replace(next((p for p in found if not p.failed), found[0]), rule=r))
     left = [(p, n) for p in out for n, o in enumerate(p.outcomes) if whole and o.state == "tested" and operands(o.case.terms) == ["f32"]]
     for (p, n), r in zip(left, driver.run([replace(job, domains=[Domain("all") if x == "f32" else d for x, d in zip(job.terms.types, job.domains)])
-                                           for job in (job_of(p.outcomes[n].case, 0) for p, n in left)])):
+                                           for job in (job_of(p.outcomes[n].case, 0, first=True) for p, n in left)])):
         p.outcomes[n] = judged(p.outcomes[n].case, r)
     return out
 

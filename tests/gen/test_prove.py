@@ -50,6 +50,15 @@ class Wrong(unittest.TestCase):
         self.assertFalse(proof(rewrite(shlx.u32(a, b), select.u32(lt.u32(b, 32), shlx.u32(a, b), 7))).failed)
         self.refused(rewrite(select.u32(lt.u32(b, 32), shlx.u32(a, b), 0), select.u32(lt.u32(b, 32), shlx.u32(a, b), 7)), "at u32", "right select")
 
+    def test_every_value_of_one_f32(self) -> None:
+        """A single value that samples miss: found where every value is run, which ends there."""
+        odd = 0x00345678
+        hidden = lang.eq.u32(mul.u32(lang.bits.u32.f32(a), 0x9E3779B9), odd * 0x9E3779B9 & 0xFFFFFFFF)
+        rule = rewrite(lang.abs.f32(a), select.f32(hidden, 0.0, lang.abs.f32(a)))
+        self.assertTrue(proof(rule, solver=False).state.startswith("tested(f32"))
+        found = proof(rule, solver=False, whole=True)
+        self.assertRegex("\n".join(report.report([found])), f"a += 0x{odd:08x}")
+
     def test_no_case_is_no_proof(self) -> None:
         self.refused(rewrite(add[N](a, k), sub[N](a, k), when=k > 2**70), "nothing proved at")
 
