@@ -119,13 +119,30 @@ static IrRef *positions(const Tiling *m, const IrRef *numbers, bool in_tile)
     return p;
 }
 
+/* Do the dimensions of a group follow each other in the tile as they do in the group? Then they need not be told
+ * apart. */
+static bool follow_in_tile(const Tiling *m, const PartGroup *g)
+{
+    const int64_t *stride = m->tile->stride, *size = m->tile->space->dims;
+    for (uint32_t k = 1; k < g->n; k++)
+        if (stride[g->of[k - 1]] != stride[g->of[k]] * size[g->of[k]]) return false;
+    return true;
+}
+
 static IrRef place_of(const Tiling *m, const IrRef *p)
 {
     const uint32_t rank = m->tile->space->rank;
     IrRef place = ir_index(m->g, 0), *local = WBB_NEW_N(m->a, IrRef, rank + 1u);
-    for (uint32_t d = 0; d < m->s->layout.n_dims; d++)
-        part_group_index(m->rw, &m->s->space[d], m->tile->space, p[d], local);
-    for (uint32_t k = 0; k < rank; k++) place = rw_add(m->rw, place, rw_scale(m->rw, local[k], m->tile->stride[k]));
+    for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
+        const PartGroup *g = &m->s->space[d];
+        if (follow_in_tile(m, g)) {
+            place = rw_add(m->rw, place, rw_scale(m->rw, p[d], m->tile->stride[g->of[g->n - 1]]));
+            continue;
+        }
+        part_group_index(m->rw, g, m->tile->space, p[d], local);
+        for (uint32_t k = 0; k < g->n; k++)
+            place = rw_add(m->rw, place, rw_scale(m->rw, local[g->of[k]], m->tile->stride[g->of[k]]));
+    }
     const IrRef number = place;
     for (uint32_t k = 0; k < PART_PADS && m->tile->pads[k].pad; k++) {
         const PartPad *pad = &m->tile->pads[k];

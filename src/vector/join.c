@@ -12,9 +12,10 @@
 
 enum { WORD_BITS = 32, MOST_ACCESSES = 512 }; /* in a run: each is compared with one of each group */
 
-/* An access of one element, in a run of statements that may change places. */
+/* An access, in a run of statements that may change places. */
 typedef struct {
     uint32_t statement; /* its number in the block */
+    uint32_t lanes;
     IrRef index;
     uint32_t group;     /* its index differs by a constant from those of the group */
     int64_t constant;   /* .. this one, from the first of the group */
@@ -47,6 +48,7 @@ static bool is_read(const Lanes *l, const IrStmt *s)
 static void add_access(Run *r, uint32_t statement, const IrStmt *s)
 {
     Access x = {.statement = statement, .index = s->index, .group = r->n_groups};
+    x.lanes = IR_LANES(ir_at(r->l->g, s->value)->type);
     for (uint32_t k = 0; k < r->n_groups && x.group == r->n_groups; k++) {
         if (r->buffer[k] != s->buffer) continue;
         const IrRef d = rw_sub(r->l->rw, s->index, r->leader[k]);
@@ -62,67 +64,74 @@ static void add_access(Run *r, uint32_t statement, const IrStmt *s)
     r->items[at] = x;
 }
 
-/* How many accesses from number k on are one: neighbours, of which the first is a multiple of their number. */
-static uint32_t width_at(const Run *r, uint32_t k)
+/* How many accesses from number k on are one: neighbours, of which the first is a multiple of their number, lanes. */
+static uint32_t together(const Run *r, uint32_t k, uint32_t *lanes)
 {
-    const IrBuffer *b = &r->l->k->buffers[r->buffer[r->items[k].group]];
-    const uint32_t bytes = sc_bytes(b->type), most = WBB_MIN(r->l->vector_bytes, b->align) / bytes;
-    uint32_t next = 1, w = 1;
-    while (k + next < r->n && next < WBB_MIN(most, MAX_LANES) && r->items[k + next].group == r->items[k].group &&
-           r->items[k + next].constant == r->items[k].constant + next)
-        next++;
-    while (2 * w <= next && ir_multiple(r->l->g, r->items[k].index, 2 * w)) w *= 2;
-    return w;
+    const Access *x = &r->items[k];
+    const IrBuffer *b = &r->l->k->buffers[r->buffer[x->group]];
+    const uint32_t most = WBB_MIN(WBB_MIN(r->l->vector_bytes, b->align) / sc_bytes(b->type), MAX_LANES);
+    uint32_t best = 1, n = 0, at = 0;
+    *lanes = x->lanes;
+    while (k + at < r->n && n < most && x[at].group == x->group && x[at].constant == x->constant + n) {
+        n += x[at++].lanes;
+        const bool power = (n & (n - 1)) == 0;
+        if (power && n <= most && ir_multiple(r->l->g, x->index, n)) best = at, *lanes = n;
+    }
+    return best;
 }
 
 /* --- one access in place of several ------------------------------------------------------------------------------- */
-static void join_reads(const Run *r, uint32_t k, uint32_t w, uint32_t first)
+static void join_reads(const Run *r, uint32_t k, uint32_t n, uint32_t lanes, uint32_t first)
 {
     Lanes *l = r->l;
     IrGraph *g = l->g;
     IrStmt **items = r->block->items;
     const IrStmt *s = items[r->items[k].statement];
-    const IrType one = ir_at(g, s->value)->type, type = vec_with_lanes(one, w);
+    const IrType one = ir_at(g, s->value)->type, type = vec_with_lanes(one, lanes);
     const IrRef read = ir_node(g, OP_READ, type, ir_at(g, s->value)->flags, 0, 0, 0, 0);
     IrBlock made = {0};
     const IrRef all = ir_do_at(g, &made, g->values[s->results[0].value].name, read, type, s->buffer, s->index);
-    for (uint32_t i = 0; i < w; i++) {
+    for (uint32_t i = 0, lane = 0; i < n; lane += r->items[k + i++].lanes) {
         const uint32_t at = r->items[k + i].statement;
-        vec_replace_value(l, items[at]->results[0].value, rw_make(l->rw, OP_PART, one, 0, all, 0, 0, i));
+        const IrType part = vec_with_lanes(one, r->items[k + i].lanes);
+        vec_replace_value(l, items[at]->results[0].value, rw_make(l->rw, OP_PART, part, 0, all, 0, 0, lane));
         items[at] = NULL;
     }
     items[first] = made.items[0];
 }
 
-static IrRef packed(const Run *r, uint32_t k, uint32_t w)
+/* So many lanes, from that lane of what n accesses store. */
+static IrRef packed(const Run *r, const Access *x, uint32_t lane, uint32_t lanes)
 {
-    const IrStmt *s = r->block->items[r->items[k].statement];
-    if (w == 1) return s->value;
-    const IrType type = vec_with_lanes(ir_at(r->l->g, s->value)->type, w);
-    const IrRef low = packed(r, k, w / 2), high = packed(r, k + w / 2, w / 2);
+    while (lane >= x->lanes) lane -= x++->lanes;
+    const IrRef value = r->block->items[x->statement]->value;
+    const IrType type = vec_with_lanes(ir_at(r->l->g, value)->type, lanes);
+    if (lane == 0 && lanes == x->lanes) return value;
+    if (lane + lanes <= x->lanes) return rw_make(r->l->rw, OP_PART, type, 0, value, 0, 0, lane);
+    const IrRef low = packed(r, x, lane, lanes / 2), high = packed(r, x, lane + lanes / 2, lanes / 2);
     return rw_make(r->l->rw, OP_PACK, type, 0, low, high, 0, 0);
 }
 
-static void join_stores(const Run *r, uint32_t k, uint32_t w, uint32_t last)
+static void join_stores(const Run *r, uint32_t k, uint32_t n, uint32_t lanes, uint32_t last)
 {
     IrStmt **items = r->block->items, made = *items[r->items[k].statement];
-    made.value = packed(r, k, w);
+    made.value = packed(r, &r->items[k], 0, lanes);
     IrStmt *at_end = items[last];
-    for (uint32_t i = 0; i < w; i++) items[r->items[k + i].statement] = NULL;
+    for (uint32_t i = 0; i < n; i++) items[r->items[k + i].statement] = NULL;
     *at_end = made;
     items[last] = at_end;
 }
 
-static void join(const Run *r, uint32_t k, uint32_t w)
+static void join(const Run *r, uint32_t k, uint32_t n, uint32_t lanes)
 {
     uint32_t first = r->items[k].statement, last = first;
-    for (uint32_t i = 1; i < w; i++) {
-        first = WBB_MIN(first, r->items[k + i].statement);
-        last = WBB_MAX(last, r->items[k + i].statement);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t at = r->items[k + i].statement, buffer = r->buffer[r->items[k].group];
+        first = WBB_MIN(first, at), last = WBB_MAX(last, at);
+        vec_join_access(r->l, buffer, r->stores, r->items[k + i].lanes, i ? 0 : lanes);
     }
-    vec_join_accesses(r->l, r->buffer[r->items[k].group], r->stores, w);
-    if (r->stores) join_stores(r, k, w, last);
-    else join_reads(r, k, w, first);
+    if (r->stores) join_stores(r, k, n, lanes, last);
+    else join_reads(r, k, n, lanes, first);
 }
 
 /* Do all stores of the run to that group's buffer differ in their elements, so that their order makes no difference? */
@@ -132,17 +141,17 @@ static bool are_apart(const Run *r, uint32_t group)
         if (k != group && r->buffer[k] == r->buffer[group]) return false;
     for (uint32_t k = 0; k + 1 < r->n; k++) {
         const Access *x = &r->items[k], *y = x + 1;
-        if (x->group == group && y->group == group && x->constant == y->constant) return false;
+        if (x->group == group && y->group == group && x->constant + x->lanes > y->constant) return false;
     }
     return true;
 }
 
 static void end_run(Run *r)
 {
-    for (uint32_t k = 0, w; k < r->n; k += w) {
-        w = width_at(r, k);
-        if (w > 1 && (!r->stores || are_apart(r, r->items[k].group))) join(r, k, w);
-        else w = 1;
+    for (uint32_t k = 0, n, lanes; k < r->n; k += n) {
+        n = together(r, k, &lanes);
+        if (n > 1 && (!r->stores || are_apart(r, r->items[k].group))) join(r, k, n, lanes);
+        else n = 1;
     }
     r->n = r->n_groups = 0;
 }
@@ -184,7 +193,6 @@ static void join_block(Run *r, IrBlock *b)
         }
         const bool read = is_read(l, s);
         if ((!read && s->kind != IR_STORE) || !is_narrow(l, s->buffer)) continue;
-        if (IR_LANES(ir_at(l->g, s->value)->type) > 1) continue;
         r->stores = !read;
         add_access(r, i, s);
     }

@@ -105,8 +105,8 @@ uint32_t vec_access_width(Lanes *l, uint32_t buffer, const IrRef *index, uint32_
 void vec_record_access(Lanes *l, uint32_t buffer, bool store, uint32_t width, const char *why);
 /* The statement of value number `value` is gone: after all loops it is this node. */
 void vec_replace_value(Lanes *l, uint32_t value, IrRef by);
-/* So many accesses of one lane have become one. */
-void vec_join_accesses(Lanes *l, uint32_t buffer, bool store, uint32_t lanes);
+/* An access of so many lanes is a part of another one; into: the lanes of that, told with its first part, else 0. */
+void vec_join_access(Lanes *l, uint32_t buffer, bool store, uint32_t lanes, uint32_t into);
 
 /* lanes_do.c */
 void vec_do(Lanes *l, const IrStmt *s, IrBlock *out); /* in all lanes */

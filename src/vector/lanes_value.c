@@ -153,16 +153,15 @@ void vec_record_access(Lanes *l, uint32_t buffer, bool store, uint32_t width, co
     WBB_PUSH(l->g->arena, &l->accesses, a);
 }
 
-void vec_join_accesses(Lanes *l, uint32_t buffer, bool store, uint32_t lanes)
+void vec_join_access(Lanes *l, uint32_t buffer, bool store, uint32_t lanes, uint32_t into)
 {
-    uint32_t left = lanes;
-    for (uint32_t i = 0; i < l->accesses.n && left > 0; i++) {
-        VecAccess *old = &l->accesses.items[i];
-        if (old->buffer != buffer || old->store != store || old->lanes > 1) continue;
-        const uint32_t n = WBB_MIN(old->count, left);
-        old->count -= n, left -= n;
+    for (uint32_t i = 0; i < l->accesses.n; i++) {
+        VecAccess *x = &l->accesses.items[i];
+        if (x->buffer != buffer || x->store != store || x->lanes != lanes) continue;
+        if (--x->count == 0) *x = l->accesses.items[--l->accesses.n];
+        break;
     }
-    vec_record_access(l, buffer, store, lanes, "all that follows each other in shared memory");
+    if (into) vec_record_access(l, buffer, store, into, "all that follows each other in shared memory");
 }
 
 static void load_lanes(Lanes *l, IrRef r, LaneValue *v)

@@ -55,6 +55,9 @@ class Row(NamedTuple):
     their_slots: float
     bytes: float        # that DRAM moves, temporaries included
     their_bytes: float
+    shared: float       # wavefronts of shared memory, of all SMs
+    their_shared: float
+    shared_least: float  # that the bytes of ours fill
     why: str            # the term that differs most, where ours is slower
 
     @property
@@ -98,6 +101,10 @@ def moved(kernel: Dict[str, Any]) -> float:
     return sum(launch["terms"]["dram"]["amount"] for launch in kernel["launches"])
 
 
+def of_shared(kernel: Dict[str, Any], what: str) -> float:
+    return sum(i["shared"][what] * launch["grid"] / launch["blocks"] for launch in kernel["launches"] for i in launch["instructions"] if "shared" in i)
+
+
 def explained(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
     x, y = terms(ours), terms(theirs)
     name = max(x, key=lambda k: x[k] - y[k])
@@ -126,7 +133,8 @@ def compared(warpburg: str, shared: Path, accuracy: str, part: str, row: Dict[st
     first, second = ours["launches"][0], theirs["launches"][0]
     return Row(file, part, group_of(text), scale_of(file), ours["us"], theirs["us"], sum(k["work"] for k in ours["launches"]), second["work"], first["binds"],
                second["binds"], len(ours["launches"]), on_chip(ours), on_chip(theirs), slots(ours), slots(theirs),
-               moved(ours), moved(theirs), explained(ours, theirs)), ""
+               moved(ours), moved(theirs), of_shared(ours, "wavefronts"), of_shared(theirs, "wavefronts"), of_shared(ours, "bytes") / 128,
+               explained(ours, theirs)), ""
 
 
 def mean(ratios: Sequence[float]) -> float:
@@ -155,6 +163,10 @@ def report(rows: List[Row]) -> str:
         out.append(f"{group}: {len(all_of)} kernels, at most 1.01 in {100 * sum(r.ratio <= 1.01 for r in all_of) / len(all_of):.1f} %; on chip "
                    f"{chip:.3f}; bytes over XLA's, of "
                    f"{len(large)} that move 1 MiB or more: geometric mean {mean(large):.3f}, above 1.02 in {sum(x > 1.02 for x in large)}")
+        both = [r.shared / r.their_shared for r in all_of if r.shared > 0 < r.their_shared]
+        ours = [r.shared / r.shared_least for r in all_of if r.shared > 0]
+        out.append(f"{group}: wavefronts of shared memory over XLA's, of {len(both)} where both have some: geometric mean {mean(both):.3f}, above theirs in "
+                   f"{sum(x > 1 for x in both)}; over bytes / 128, of {len(ours)}: above in {sum(x > 1 for x in ours)}")
     out.append("bound by: " + ", ".join(f"{k} {n}" for k, n in Counter(r.binds for r in rows).most_common()))
     out.append(f"worst {SHOWN}:")
     for r in sorted(rows, key=lambda r: -r.ratio)[:SHOWN]:
