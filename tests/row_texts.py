@@ -340,15 +340,15 @@ def main() -> int:
 
         def judge(job: Job) -> str:
             with tempfile.TemporaryDirectory(dir=scratch) as own:
-                return wrong(cli, job, Path(own))
+                why = wrong(cli, job, Path(own))
+            if why:
+                print(f"failed: {job.name}, --target {job.target} --case {job.case} --seed {job.seed}: {why}", flush=True)
+            return why
 
         said = cli.each(judge, jobs)
         failed = {job.name for job, why in zip(jobs, said) if why}
         for file in {job.file for job in jobs if job.name not in failed}:
             Path(file).unlink()
-    for job, why in zip(jobs, said):
-        if why:
-            print(f"failed: {job.name}, --target {job.target} --case {job.case} --seed {job.seed}: {why}", flush=True)
     bad = sum(map(bool, said))
     print(f"{len({job.name for job in jobs})} texts, {len(failed)} of which fail somewhere")
     print(f"{len(jobs) - bad} passed, {bad} failed")

@@ -112,6 +112,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("shared_reductions", "tests/shared_reductions.py {wb}", "", "--count 30 --every 3"),
     ("random_reductions", "tests/random_reductions.py {wb} {run}", "", "--count 5000"),
     ("random_chains", "tests/fuzz/random_chains.py {wb}", "", "2000"),
+    ("row_merges", "tests/row_merges.py {wb}", "", ""),
     ("row_texts", "tests/row_texts.py {wb}", "", "--pairs 28"),
     ("corpus_rows", "tests/corpus_rows.py {wb} --shared {shared}", "--every 8", "--pairs 28 --launches"),
     ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),

@@ -1,5 +1,5 @@
-/* hlo.c: `hlo FILE.hlo`: parsed, verified and printed; with --pass one pass between, with --normalise all of them.
- * With --time instead what reading costs. */
+/* hlo.c: `hlo FILE.hlo`: parsed, verified and printed; with --pass one pass between, with --normalise all of them, with
+ * --row-pieces what a plan may then make of rows that are read again. With --time instead what reading costs. */
 #include "hlo/hlo.h"
 #include "main/main.h"
 
@@ -10,7 +10,27 @@
 typedef struct {
     const char *file, *pass;
     bool normalise, time;
+    uint64_t row_pieces;
 } HloOptions;
+
+/* Into so many pieces what may be split into them (src/partition/cut_rows.c decides that by price). */
+static const HloModule *split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, int64_t pieces)
+{
+    const uint32_t **all = WBB_NEW_N(a, const uint32_t *, m->n_computations + 1);
+    for (uint32_t c = 0; c < m->n_computations; c++) {
+        const HloComputation *of = m->computations[c];
+        uint32_t *numbers = WBB_NEW_N(a, uint32_t, of->n_instructions + 1);
+        all[c] = numbers;
+        for (uint32_t n = 0; n < of->n_instructions; n++) {
+            const HloInstruction *s = of->instructions[n], *base = hlo_base_of_rows(of, s);
+            int64_t slowest = INT64_MAX;
+            for (uint32_t k = 0; base && k < s->n_dimensions; k++) slowest = WBB_MIN(slowest, s->dimensions[k]);
+            const int64_t size = base ? s->operands[0]->shape->dims[slowest] : 0;
+            if (size > pieces && size % pieces == 0) numbers[n] = numbers[base->id] = (uint32_t)pieces;
+        }
+    }
+    return hlo_split_rows(cx, a, m, all);
+}
 
 static WbbStatus hlo(const Call *call)
 {
@@ -34,7 +54,8 @@ static WbbStatus hlo(const Call *call)
     for (uint32_t k = 0; k < count; k++) {
         const HloModule *m = modules[k];
         if (o->pass) m = hlo_run_pass(cx, a, m, o->pass);
-        if (o->normalise) m = hlo_normalise(cx, a, m);
+        if (o->normalise || o->row_pieces) m = hlo_normalise(cx, a, m);
+        if (o->row_pieces) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
         if (k) wbb_put(&b, "\n// -----\n\n");
         hlo_print(&b, m);
     }
@@ -54,6 +75,9 @@ static const Positional positionals[] = {
 static const Option options[] = {
     {WORD("--pass", HloOptions, pass, "NAME", "run one pass of normalisation"), .choices = {.list = pass_names}},
     {FLAG("--normalise", HloOptions, normalise, "run all passes, as every compile does")},
+    {NUMBER("--row-pieces", HloOptions, row_pieces, "N",
+            "after all passes, reduce rows that are read again in N pieces, as plans of long ones do"),
+     .most = UINT32_MAX},
     {FLAG("--time", HloOptions, time, "print what parsing and verifying cost instead of the text")},
     {0}};
 static const Example examples[] = {{"hlo gelu.hlo --normalise", "the module as the compiler sees it"}, {0}};
