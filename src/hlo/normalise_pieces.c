@@ -93,7 +93,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     if (p.wide) x = hlo_new_convert(b, x, SC_F32), init = hlo_new_convert(b, init, SC_F32);
     const HloWindow own = windows_of(p.each, p.suffixes ? 0 : last, p.suffixes ? last : 0);
     const HloWindow others = windows_of(pieces, p.suffixes ? -1 : pieces, p.suffixes ? pieces : -1);
-    HloInstruction *total = hlo_new_reduce(b, x, init, &reduced, 1, p.wide ? p.wide : hlo_copy(b, i)->called[0]);
+    HloInstruction *total = hlo_new_reduce(b, x, init, &reduced, 1, p.wide ? p.wide : b->made[i->called[0]->id]);
     total->name = name_of(b, &p, "total");
     HloInstruction *before = scan(b, &p, total, init, p.dim, others, "before");
     HloInstruction *one = scan(b, &p, x, init, p.dim + 1, own, "piece");

@@ -135,13 +135,13 @@ static HloInstruction *split(HloBuilder *b, const Pieces *p, HloInstruction *x)
 
 static HloInstruction *of_pieces(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *init)
 {
-    HloComputation *op = hlo_copy(b, p->i)->called[0];
+    HloComputation *op = b->made[p->i->called[0]->id];
     return named(b, p, "piece", hlo_new_reduce(b, x, init, p->reduced, p->i->n_dimensions, op));
 }
 
 static HloInstruction *of_rows(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *init)
 {
-    HloComputation *op = hlo_copy(b, p->i)->called[0];
+    HloComputation *op = b->made[p->i->called[0]->id];
     x = named(b, p, "row", hlo_new_reduce(b, x, init, &p->pieces, 1, op));
     return hlo_new_unary(b, HLO_COPY, x); /* the last new instruction takes the name of i */
 }

@@ -113,9 +113,9 @@ const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const 
         if (!before) add_plan(a, of, &sum);
     }
     const double all = sum.least + sum.more;
-    if (all <= (double)tg_tune(t, "cut.times", 0)->value * sum.least || !sum.worst) return NULL;
+    if (all <= (double)tg_tuned(t, "cut.times") * sum.least || !sum.worst) return NULL;
     *at = sum.worst;
-    const bool shorter = all <= (double)tg_tune(t, "cut.terms", 0)->value;
+    const bool shorter = all <= (double)tg_tuned(t, "cut.terms");
     return wbb_format(a,
                       "%.3g operations, where %.3g would do: each thread that needs an element of %%%s computes it by "
                       "itself, %.3g times as often as there are elements; %s",
@@ -136,8 +136,8 @@ static const PartTraffic *traffic_of(WbbArena *a, const PartPlan *p, const PartR
 
 const char *part_apart(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
 {
-    const double times = (double)tg_tune(t, "cut.times", 0)->value;
-    const double few = (double)tg_tune(t, "layout.few_bytes", 0)->value;
+    const double times = (double)tg_tuned(t, "cut.times");
+    const double few = (double)tg_tuned(t, "layout.few_bytes");
     const PartTraffic *worst = NULL;
     const char *name = NULL, *why = NULL;
     for (uint32_t k = 0; k < p->n_kernels; k++) {

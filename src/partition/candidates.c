@@ -533,27 +533,26 @@ static PartPriced priced(const Choosing *c, uint32_t number)
     return p;
 }
 
-static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
-
 static void read_numbers(Choosing *c)
 {
     const TgTarget *t = c->t;
-    c->vectors = tuned(t, "layout.vectors"), c->most_padding = tuned(t, "layout.padding");
-    c->small = tuned(t, "layout.small");
-    if (elements(c->w, true, true) <= (double)c->small) c->most_padding = tuned(t, "layout.padding.small");
-    c->warps = tuned(t, "layout.warps"), c->reduced_warps = tuned(t, "layout.reduced_warps");
-    c->registers = tuned(t, "layout.registers"), c->whole_registers = tuned(t, "layout.registers.whole");
-    c->kept_registers = tuned(t, "layout.kept_registers");
-    c->clusters = tg_has(t, "cluster") && !c->w->scan ? tuned(t, "layout.cluster") : 1;
-    c->few_terms = tuned(t, "layout.few_terms"), c->blocks = tuned(t, "layout.blocks");
-    c->beam = tuned(t, "layout.beam"), c->max_terms = tuned(t, "layout.max_terms");
-    c->most_registers = tuned(t, "layout.most_registers");
-    c->max_code = tuned(t, "layout.max_code"), c->max_shared = tuned(t, "layout.max_shared");
-    c->tie = tuned(t, "layout.tie"), c->chain = tuned(t, "layout.chain"), c->usual_block = tuned(t, "loop.block");
-    c->start_warps = tuned(t, "layout.start.warps"), c->start_registers = tuned(t, "layout.start.registers");
-    c->min_run = (uint32_t)tuned(t, "layout.min_run"), c->min_bits = 0;
+    c->vectors = tg_tuned(t, "layout.vectors"), c->most_padding = tg_tuned(t, "layout.padding");
+    c->small = tg_tuned(t, "layout.small");
+    if (elements(c->w, true, true) <= (double)c->small) c->most_padding = tg_tuned(t, "layout.padding.small");
+    c->warps = tg_tuned(t, "layout.warps"), c->reduced_warps = tg_tuned(t, "layout.reduced_warps");
+    c->registers = tg_tuned(t, "layout.registers"), c->whole_registers = tg_tuned(t, "layout.registers.whole");
+    c->kept_registers = tg_tuned(t, "layout.kept_registers");
+    c->clusters = tg_has(t, "cluster") && !c->w->scan ? tg_tuned(t, "layout.cluster") : 1;
+    c->few_terms = tg_tuned(t, "layout.few_terms"), c->blocks = tg_tuned(t, "layout.blocks");
+    c->beam = tg_tuned(t, "layout.beam"), c->max_terms = tg_tuned(t, "layout.max_terms");
+    c->most_registers = tg_tuned(t, "layout.most_registers");
+    c->max_code = tg_tuned(t, "layout.max_code"), c->max_shared = tg_tuned(t, "layout.max_shared");
+    c->tie = tg_tuned(t, "layout.tie"), c->chain = tg_tuned(t, "layout.chain");
+    c->usual_block = tg_tuned(t, "loop.block");
+    c->start_warps = tg_tuned(t, "layout.start.warps"), c->start_registers = tg_tuned(t, "layout.start.registers");
+    c->min_run = (uint32_t)tg_tuned(t, "layout.min_run"), c->min_bits = 0;
     for (uint32_t k = 0; k < c->w->n_loads; k++) c->min_bits = WBB_MAX(c->min_bits, load_bits(&c->w->loads[k]));
-    c->min_bits *= (double)tuned(t, "layout.min_share");
+    c->min_bits *= (double)tg_tuned(t, "layout.min_share");
 }
 
 PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)

@@ -34,8 +34,6 @@ typedef struct {
     int64_t trips;      /* iterations of loops that an element takes, at most */
 } Choosing;
 
-static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
-
 bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k)
 {
     const HloComputation *body = p->fusion->body;
@@ -139,7 +137,7 @@ static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
  * known. */
 static bool whole_rows(Choosing *c, Choice *x, int64_t row, uint32_t narrow)
 {
-    const int64_t most = tuned(c->t, "loop.max_row"), min_threads = tuned(c->t, "loop.min_threads");
+    const int64_t most = tg_tuned(c->t, "loop.max_row"), min_threads = tg_tuned(c->t, "loop.min_threads");
     if (x->s->kind != PART_ELEMENTS || row < 2 || row > most || c->elements < row * min_threads) return false;
     int64_t rows = 1; /* more until they fill whole accesses of 16 bytes */
     while (2 * rows * row <= most && rows * row * narrow % 128 != 0 && x->r->elements % (2 * rows * row) == 0 &&
@@ -159,8 +157,8 @@ static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
     const TgTune *tune = tg_tune(t, "loop.unroll", narrow);
     const uint32_t bytes = bytes_an_element(c, x);
     const int64_t body = part_operations(c->arena, c->p->fusion->body, c->needed);
-    const uint32_t accesses = (uint32_t)tuned(t, "loop.max_accesses");
-    const int64_t min_threads = tuned(t, "loop.min_threads");
+    const uint32_t accesses = (uint32_t)tg_tuned(t, "loop.max_accesses");
+    const int64_t min_threads = tg_tuned(t, "loop.min_threads");
     x->vector = (uint32_t)WBB_MAX(tune->value, 1);
     x->s->why_vector = tune->because;
     while (x->vector > 1 && c->elements < x->vector * min_threads)
@@ -170,9 +168,9 @@ static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
         x->s->why_vector =
             wbb_format(c->arena, "%u bytes of the widest buffer, %u accesses", x->vector * wide, accesses);
     }
-    halve(c->arena, x, tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element");
-    halve(c->arena, x, tuned(t, "loop.max_body"), body, "the body has %lld operations");
-    halve(c->arena, x, tuned(t, "loop.max_iterations"), c->trips, "an element takes %lld iterations of loops");
+    halve(c->arena, x, tg_tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element");
+    halve(c->arena, x, tg_tuned(t, "loop.max_body"), body, "the body has %lld operations");
+    halve(c->arena, x, tg_tuned(t, "loop.max_iterations"), c->trips, "an element takes %lld iterations of loops");
     if (x->vector > 1 && part_has_open_loop(c->arena, c->p->fusion->body, c->needed)) {
         x->vector = 1;
         x->s->why_vector = "elements of a thread would run a loop of unknown length one after the other";
@@ -201,7 +199,7 @@ static void choose_vector(Choosing *c, Choice *x)
     int64_t same_row = row;
     const int64_t edge = edges(c->p->fusion->body, x->r->elements, &same_row);
     const bool tests = edge < x->vector && edge * narrow >= 8; /* less would part a byte */
-    if (tests && !whole_rows(c, x, same_row, narrow) && tuned(c->t, "loop.min_edge") * edge > x->vector) {
+    if (tests && !whole_rows(c, x, same_row, narrow) && tg_tuned(c->t, "loop.min_edge") * edge > x->vector) {
         x->vector = (uint32_t)edge;
         x->s->why_vector = "divides the edges of what is padded or concatenated: one test for all elements of a thread";
     }
@@ -235,7 +233,7 @@ static void choose_block(Choosing *c)
     PartKernel *p = c->k;
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.block", 0);
-    const uint32_t most = (uint32_t)tune->value, factor = (uint32_t)tuned(t, "loop.block_factor");
+    const uint32_t most = (uint32_t)tune->value, factor = (uint32_t)tg_tuned(t, "loop.block_factor");
     int64_t threads = 0;
     for (uint32_t k = 0; k < p->n_ranges; k++) threads += c->choices[k].vectors + c->choices[k].tail;
     p->block = most;
@@ -330,13 +328,13 @@ static void choose_registers(Choosing *c, Choice *x)
     const TgTune *tune = tg_tune(t, "loop.coarsening", 0);
     x->registers = 1;
     if (!may_have_registers(c, x)) return;
-    const int64_t branch = tuned(t, "loop.coarse_work") + 1;                  /* too much for any coarsening */
+    const int64_t branch = tg_tuned(t, "loop.coarse_work") + 1;                  /* too much for any coarsening */
     const int64_t concatenate = x->s->kind == PART_CONCATENATE ? branch : 0; /* which has no branch here */
     const int64_t each = (work(c, branch) - concatenate) * x->vector;
     const int64_t bytes = (int64_t)bytes_an_element(c, x) * x->vector;
     uint32_t n = (uint32_t)tune->value;
-    while (n > 1 && (x->vectors % ((int64_t)n * c->k->block) != 0 || x->vectors < n * tuned(t, "loop.min_threads") ||
-                     each * n > tuned(t, "loop.coarse_work") || bytes * n > tuned(t, "loop.coarse_bytes")))
+    while (n > 1 && (x->vectors % ((int64_t)n * c->k->block) != 0 || x->vectors < n * tg_tuned(t, "loop.min_threads") ||
+                     each * n > tg_tuned(t, "loop.coarse_work") || bytes * n > tg_tuned(t, "loop.coarse_bytes")))
         n /= 2;
     x->registers = n;
     x->s->why_register = tune->because;
@@ -355,12 +353,12 @@ static bool is_covered(const PartDim *d)
 /* Vectors of a thread that are whole rows apart, if that takes less time. */
 static bool choose_rows(Choosing *c, Choice *x)
 {
-    const int64_t branch = tuned(c->t, "loop.max_body") + 1; /* too much for any thread */
+    const int64_t branch = tg_tuned(c->t, "loop.max_body") + 1; /* too much for any thread */
     const int64_t each = WBB_MAX(work(c, branch) * x->vector, 1);
     const int64_t bytes = WBB_MAX((int64_t)bytes_an_element(c, x) * x->vector, 1);
-    const int64_t most = WBB_MIN(tuned(c->t, "loop.max_bytes") / bytes, tuned(c->t, "loop.max_body") / each);
+    const int64_t most = WBB_MIN(tg_tuned(c->t, "loop.max_bytes") / bytes, tg_tuned(c->t, "loop.max_body") / each);
     if (!may_have_registers(c, x) || x->s->kind != PART_ELEMENTS || x->spread) return false;
-    return part_loop_rows(c->arena, c->p, x->r, c->t, c->read, WBB_MIN(most, tuned(c->t, "loop.rows")));
+    return part_loop_rows(c->arena, c->p, x->r, c->t, c->read, WBB_MIN(most, tg_tuned(c->t, "loop.rows")));
 }
 
 static void add_factor(PartDim *d, PartLevel level, int64_t size)
@@ -436,11 +434,11 @@ static void check_stage(const Choosing *c, const Choice *x)
     const int column = part_factor(d, PART_VECTOR) ? part_factor(d, PART_VECTOR)->column : d->column;
     part_check_packed(c->cx, d, x->s->packed_group);
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
-    const bool rows = row > 1 && x->vector % row == 0 && x->vector <= tuned(c->t, "loop.max_row");
+    const bool rows = row > 1 && x->vector % row == 0 && x->vector <= tg_tuned(c->t, "loop.max_row");
     if (x->vector > widest->value && !rows)
         part_layout_fail(c->cx, column, "vector %u: at most %lld of %u bits (%s), or whole rows of at most %lld",
                          x->vector, (long long)widest->value, narrow, widest->because,
-                         (long long)tuned(c->t, "loop.max_row"));
+                         (long long)tg_tuned(c->t, "loop.max_row"));
 }
 
 /* The layout that was asked for. */

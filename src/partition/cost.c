@@ -63,9 +63,9 @@ int64_t part_function_work(const TgTarget *t, HloOpcode op)
 {
     switch (op) {
     case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG:
-    case HLO_TANH: case HLO_LOGISTIC: return tg_tune(t, "work.function", 0)->value;
+    case HLO_TANH: case HLO_LOGISTIC: return tg_tuned(t, "work.function");
     case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT:
-    case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: return tg_tune(t, "work.long_function", 0)->value;
+    case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: return tg_tuned(t, "work.long_function");
     default: return 0;
     }
 }

@@ -75,11 +75,11 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
     const HloComputation *body = p->fusion->body;
     int64_t from = 1, most = 0;
     for (uint32_t k = 0; k < body->n_instructions; k++) most = WBB_MAX(most, terms_of(body->instructions[k]));
-    if (!few && most > tg_tune(t, "reduce.straight", 0)->value) from = tg_tune(t, "reduce.straight", 0)->value;
+    if (!few && most > tg_tuned(t, "reduce.straight")) from = tg_tuned(t, "reduce.straight");
     const Terms x = terms_of_loop(a, p, from);
-    const double times = (double)tg_tune(t, "cut.times", 0)->value, least = (double)tg_tune(t, "cut.terms", 0)->value;
+    const double times = (double)tg_tuned(t, "cut.times"), least = (double)tg_tuned(t, "cut.terms");
     const bool slow = x.loop > times * x.least && x.loop > least;
-    if (!slow && x.longest <= tg_tune(t, "cut.longest", 0)->value) return 0;
+    if (!slow && x.longest <= tg_tuned(t, "cut.longest")) return 0;
     return first_of(a, body, from, single, found);
 }
 
@@ -113,7 +113,7 @@ static double *evaluations(WbbArena *a, const PartPlan *p)
 const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     const HloComputation *body = p->fusion->body;
-    const double times = (double)tg_tune(t, "cut.times", 0)->value, least = (double)tg_tune(t, "cut.terms", 0)->value;
+    const double times = (double)tg_tuned(t, "cut.times"), least = (double)tg_tuned(t, "cut.terms");
     const double *n = evaluations(a, p);
     double stored = 0;
     for (uint32_t o = 0; o < p->n_outputs; o++)

@@ -56,7 +56,7 @@ double part_launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
 /* What another plan must take less than, so that the difference is none of the model's. */
 static double less_than(double us, const TgTarget *t)
 {
-    return us * (double)(1000 - tg_tune(t, "layout.tie", 0)->value) / 1000;
+    return us * (double)(1000 - tg_tuned(t, "layout.tie")) / 1000;
 }
 
 bool part_rows_apart(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
@@ -77,10 +77,10 @@ static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
     int64_t faster = 1; /* reduced dimensions that are faster than the one that is split */
     for (uint32_t k = 0; k < i->n_dimensions; k++)
         if (i->dimensions[k] != slowest) faster *= s->dims[i->dimensions[k]];
-    const int64_t n = s->dims[slowest], all = hlo_elements(s), side = tg_tune(t, "rows.side", 0)->value;
-    if (n * faster < tg_tune(t, "rows.long", 0)->value) return 0;
+    const int64_t n = s->dims[slowest], all = hlo_elements(s), side = tg_tuned(t, "rows.side");
+    if (n * faster < tg_tuned(t, "rows.long")) return 0;
     const int64_t beside = WBB_MIN(inner / faster, side);
-    for (int64_t held = tg_tune(t, "rows.piece", 0)->value; held >= tg_tune(t, "rows.least", 0)->value; held /= 2) {
+    for (int64_t held = tg_tuned(t, "rows.piece"); held >= tg_tuned(t, "rows.least"); held /= 2) {
         const int64_t each = held / beside / faster;
         if (each > 1 && n % each == 0 && n > each && all / held >= (int64_t)t->sms) return (uint32_t)(n / each);
     }

@@ -215,7 +215,7 @@ static bool has_runs(const Finding *f, const PartAccess *x)
     int64_t run = 1;
     order_of(f, x, order);
     for (uint32_t k = common_of(f, x, order); k-- > 0;) run *= f->size[order[k]];
-    return run * x->bits >= 8 * tg_tune(f->x->t, "layout.min_run", 0)->value;
+    return run * x->bits >= 8 * tg_tuned(f->x->t, "layout.min_run");
 }
 
 /* Of transposed loads one that has no such runs comes first, then the larger one. */

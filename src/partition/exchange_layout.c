@@ -474,13 +474,13 @@ static bool is_cheaper(const Choosing *c, const PartPrice *p, const PartPrice *l
 static Choosing choosing(const PartExchange *x)
 {
     Choosing c = {.x = x, .a = x->a, .r = part_rates(x->a, x->t), .n = x->space->rank, .size = x->space->dims,
-                  .runs = tg_tune(x->t, "exchange.runs", 0)->value, .warps = tg_tune(x->t, "exchange.warps", 0)->value,
-                  .odd = tg_tune(x->t, "exchange.odd", 0)->value,
-                  .most_terms = tg_tune(x->t, "layout.max_terms", 0)->value,
-                  .most_shared = tg_tune(x->t, "layout.max_shared", 0)->value,
-                  .most_tile = tg_tune(x->t, "exchange.max_tile", 0)->value,
-                  .pads = tg_tune(x->t, "exchange.pads", 0)->value, .beam = tg_tune(x->t, "layout.beam", 0)->value,
-                  .tie = tg_tune(x->t, "exchange.tie", 0)->value, .seen = {.arena = x->a}};
+                  .runs = tg_tuned(x->t, "exchange.runs"), .warps = tg_tuned(x->t, "exchange.warps"),
+                  .odd = tg_tuned(x->t, "exchange.odd"),
+                  .most_terms = tg_tuned(x->t, "layout.max_terms"),
+                  .most_shared = tg_tuned(x->t, "layout.max_shared"),
+                  .most_tile = tg_tuned(x->t, "exchange.max_tile"),
+                  .pads = tg_tuned(x->t, "exchange.pads"), .beam = tg_tuned(x->t, "layout.beam"),
+                  .tie = tg_tuned(x->t, "exchange.tie"), .seen = {.arena = x->a}};
     for (uint32_t k = 0; k < c.n; k++) c.order[PART_TO][k] = x->read[k], c.order[PART_FROM][k] = c.n - 1 - k;
     return c;
 }

@@ -20,8 +20,6 @@ typedef struct {
     int64_t over;           /* elements that threads may count beyond the last one, per mille */
 } Rows;
 
-static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
-
 static int64_t common_multiple(int64_t x, int64_t y)
 {
     return x / (int64_t)ir_gcd((uint64_t)x, (uint64_t)y) * y;
@@ -75,16 +73,16 @@ bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *range, const TgTa
     const PartDim *d = &near.dims[0];
     const int64_t vector = part_size(d, PART_VECTOR), lanes = part_size(d, PART_LANE), warps = part_size(d, PART_WARP);
     Rows r = {.x = &x, .near = &near, .elements = range->elements, .block = vector * lanes * warps};
-    const int64_t least = tuned(t, "loop.min_threads") * vector; /* elements of all threads at once */
+    const int64_t least = tg_tuned(t, "loop.min_threads") * vector; /* elements of all threads at once */
     if (!tg_find_rate(t, "clock") || r.elements < 2 * least || !has_shared(p, read, r.elements)) return false;
     if (!part_loop_space(a, p, range, t, &x)) return false;
     r.rates = part_rates(a, t);
     r.work = part_loop_work(&x);
     const double us = part_loop_price(a, r.rates, &r.work, r.near).us;
-    double best = us * (double)(1000 - tuned(t, "loop.rows_tie")) / 1000;
+    double best = us * (double)(1000 - tg_tuned(t, "loop.rows_tie")) / 1000;
     bool found = false;
     for (int exact = 1; exact >= 0 && !found; exact--) { /* a vector under a mask loads what it shares once more */
-        r.over = exact ? 0 : tuned(t, "loop.rows_over");
+        r.over = exact ? 0 : tg_tuned(t, "loop.rows_over");
         for (int64_t n = 2; n <= most_vectors && r.elements >= n * least; n *= 2) {
             const int64_t apart = distance(&r, n);
             if (!apart) continue;

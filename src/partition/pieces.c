@@ -45,8 +45,8 @@ uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
     if (i->shape->dims[scan.dim] != n || in->rank >= HLO_RANK_LIMIT || i->windows[scan.dim].size != n) return 0;
     if (!hlo_is_row_major(in) || !hlo_is_row_major(i->shape)) return 0;
     /* so that SMs have two blocks each, and what is before a piece comes from memory */
-    const int64_t least = WBB_MAX((2 * (int64_t)t->sms + rows - 1) / rows, tg_tune(t, "scan.cut", 0)->value + 1);
-    if (n < tg_tune(t, "scan.piece", 0)->value * least) return 0;
+    const int64_t least = WBB_MAX((2 * (int64_t)t->sms + rows - 1) / rows, tg_tuned(t, "scan.cut") + 1);
+    if (n < tg_tuned(t, "scan.piece") * least) return 0;
     for (int64_t pieces = least; pieces < 2 * least; pieces++) /* of equal size, and of whole vectors */
         if (n % (pieces * 8) == 0) return (uint32_t)pieces;
     return (uint32_t)least;
@@ -70,7 +70,7 @@ uint32_t part_window_first(const HloInstruction *i, const TgTarget *t)
         if (w->size > 1) size = w->size;
     }
     const double once = (double)(hlo_elements(in) + hlo_elements(out));
-    if (terms <= (double)tg_tune(t, "cut.times", 0)->value * once || terms <= (double)tg_tune(t, "cut.terms", 0)->value)
+    if (terms <= (double)tg_tuned(t, "cut.times") * once || terms <= (double)tg_tuned(t, "cut.terms"))
         return 0;
     if (several > 1) return 1;
     int64_t first = 1; /* the largest divisor up to the root */

@@ -90,15 +90,15 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->inline_limit = (uint32_t)inlined->value;
     p->why_inline = inlined->because;
     /* 64 more: a small fusion may repeat more of its values; 2^24 at most: the product stays within 32 bits */
-    p->inline_budget = (uint32_t)(tg_tune(t, "call.budget", 0)->value * (int64_t)WBB_MIN(instructions + 64, 1u << 24));
-    p->call_nodes = (uint32_t)tg_tune(t, "call.nodes", 0)->value;
-    p->constant_selects = (uint32_t)tg_tune(t, "constant.selects", 0)->value;
-    p->select_nodes = (uint32_t)tg_tune(t, "select.max_nodes", 0)->value;
-    p->reduce_nodes = (uint32_t)tg_tune(t, "reduce.max_nodes", 0)->value;
-    p->reduce_straight = (uint32_t)tg_tune(t, "reduce.straight", 0)->value;
-    p->reduce_unroll = (uint32_t)tg_tune(t, "reduce.unroll", 0)->value;
-    p->while_straight = (uint32_t)tg_tune(t, "while.straight", 0)->value;
-    p->while_state = (uint32_t)tg_tune(t, "while.state", 0)->value;
+    p->inline_budget = (uint32_t)(tg_tuned(t, "call.budget") * (int64_t)WBB_MIN(instructions + 64, 1u << 24));
+    p->call_nodes = (uint32_t)tg_tuned(t, "call.nodes");
+    p->constant_selects = (uint32_t)tg_tuned(t, "constant.selects");
+    p->select_nodes = (uint32_t)tg_tuned(t, "select.max_nodes");
+    p->reduce_nodes = (uint32_t)tg_tuned(t, "reduce.max_nodes");
+    p->reduce_straight = (uint32_t)tg_tuned(t, "reduce.straight");
+    p->reduce_unroll = (uint32_t)tg_tuned(t, "reduce.unroll");
+    p->while_straight = (uint32_t)tg_tuned(t, "while.straight");
+    p->while_state = (uint32_t)tg_tuned(t, "while.state");
 }
 
 /* Chooses the layout of a shared range; false: none is legal, or a computation is not associative. */
@@ -145,7 +145,7 @@ static bool is_sort(WbbArena *a, const HloInstruction *i, const TgTarget *t)
 static bool is_long_scan(const HloInstruction *i, const TgTarget *t)
 {
     PartScan scan;
-    return part_scan_of(i, t, &scan) && part_shape(i, 0)->dims[scan.dim] > tg_tune(t, "scan.cut", 0)->value;
+    return part_scan_of(i, t, &scan) && part_shape(i, 0)->dims[scan.dim] > tg_tuned(t, "scan.cut");
 }
 
 /* A sort, or the scan with the most elements; NULL: there is none. *alone: nothing else must have a kernel of its own,
@@ -186,7 +186,7 @@ static bool *below(WbbArena *a, const HloComputation *body, const HloInstruction
  * number; 0: there is none that must have a kernel of its own. */
 static uint32_t first_to_cut(WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction **found)
 {
-    const int64_t most = tg_tune(t, "reduce.straight", 0)->value;
+    const int64_t most = tg_tuned(t, "reduce.straight");
     const int64_t *trips = part_trips(a, body);
     uint32_t n = 0;
     const bool *needed = below(a, body, body->root);
@@ -323,7 +323,7 @@ static const char exchanged[] = "values are read in one order and stored in anot
 static bool exchange_results(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
                              const HloInstruction *const *updates)
 {
-    const int64_t most = tg_tune(t, "layout.few_terms", 0)->value;
+    const int64_t most = tg_tuned(t, "layout.few_terms");
     const PartStage *s = &shared->stages[0];
     int64_t terms = 1;
     for (uint32_t d = 0; d < s->n_space; d++)
@@ -366,9 +366,9 @@ static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange
             terms = WBB_MIN(terms, p->reduce_straight) + WBB_MIN(trips[k], p->reduce_straight + 1);
     for (uint32_t o = 0; o < p->n_outputs; o++)
         stored = WBB_MAX(stored, p->buffers[p->n_operands + o].elements);
-    if (terms > p->reduce_straight || stored > tg_tune(t, "loop.block", 0)->value) return false;
+    if (terms > p->reduce_straight || stored > tg_tuned(t, "loop.block")) return false;
     if (shared->stages[shared->n_stages - 1].kind != PART_MAP) return false;
-    if ((double)(terms * tg_tune(t, "layout.term", 0)->value) >= sharing(shared, t)) return false;
+    if ((double)(terms * tg_tuned(t, "layout.term")) >= sharing(shared, t)) return false;
     p->reduced = NULL;
     p->kernels[0] = part_ranges(a, p, t, updates, NULL);
     part_choose(cx, a, p, &p->kernels[0], t, NULL);

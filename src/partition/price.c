@@ -29,7 +29,7 @@ struct PartRates {
 };
 
 static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
-static double tuned(const TgTarget *t, const char *name) { return (double)tg_tune(t, name, 0)->value; }
+static double number(const TgTarget *t, const char *name) { return (double)tg_tuned(t, name); }
 
 const PartRates *part_rates(WbbArena *a, const TgTarget *t)
 {
@@ -43,12 +43,12 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .cluster_latency = tg_has(t, "cluster") ? rate(t, "latency.cluster") : 0,
         .shared_latency = rate(t, "latency.shared"), .shuffle_latency = rate(t, "latency.shuffle"),
         .barrier = rate(t, "latency.barrier"), .atomic = rate(t, "latency.atomic"),
-        .access_slots = tuned(t, "layout.slots.access"), .thread_slots = tuned(t, "layout.slots.thread"),
-        .iteration_slots = tuned(t, "layout.slots.iteration"), .mask_slots = tuned(t, "layout.slots.mask"),
-        .base_regs = tuned(t, "layout.regs.base"), .transient = tuned(t, "layout.regs.once"),
-        .fence = tuned(t, "layout.fence"),
-        .run32 = tuned(t, "layout.run.32") / 100, .run64 = tuned(t, "layout.run.64") / 100,
-        .run128 = tuned(t, "layout.run.128") / 100, .l1_bytes = tuned(t, "layout.l1_bytes"),
+        .access_slots = number(t, "layout.slots.access"), .thread_slots = number(t, "layout.slots.thread"),
+        .iteration_slots = number(t, "layout.slots.iteration"), .mask_slots = number(t, "layout.slots.mask"),
+        .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
+        .fence = number(t, "layout.fence"),
+        .run32 = number(t, "layout.run.32") / 100, .run64 = number(t, "layout.run.64") / 100,
+        .run128 = number(t, "layout.run.128") / 100, .l1_bytes = number(t, "layout.l1_bytes"),
     };
     return r;
 }

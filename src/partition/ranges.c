@@ -16,8 +16,6 @@ typedef struct {
     struct { PartRange *items; uint32_t n, capacity; } ranges;
 } Cutting;
 
-static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
-
 /* Adds a range of one stage. */
 static PartStage *add(Cutting *c, PartKind kind, uint32_t output, const HloShape *space)
 {
@@ -68,15 +66,15 @@ static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction 
         i = next;
     }
     if (i->opcode != HLO_CONCATENATE || part_is_packed(root->shape->type)) return NULL;
-    if (i->n_operands > tuned(c->t, "range.max_count")) return NULL;
-    bool alike = i->n_operands <= tuned(c->t, "range.max_parts");
+    if (i->n_operands > tg_tuned(c->t, "range.max_count")) return NULL;
+    bool alike = i->n_operands <= tg_tuned(c->t, "range.max_parts");
     for (uint32_t k = 1; k < i->n_operands; k++)
         alike = alike && hlo_same_dims(i->operands[k]->shape, i->operands[0]->shape);
-    if (!alike && hlo_elements(i->shape) / i->n_operands < tuned(c->t, "range.min_elements")) return NULL;
+    if (!alike && hlo_elements(i->shape) / i->n_operands < tg_tuned(c->t, "range.min_elements")) return NULL;
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const int64_t bytes =
             contiguous(i->operands[k]->shape, root->shape, (uint32_t)i->dimensions[0]) * sc_bytes(root->shape->type);
-        if (bytes > 0 && bytes < tuned(c->t, "range.min_bytes")) return NULL;
+        if (bytes > 0 && bytes < tg_tuned(c->t, "range.min_bytes")) return NULL;
     }
     return i;
 }
@@ -84,7 +82,7 @@ static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction 
 /* The stage for operands of that shape, if it may have one more; else a new one. */
 static PartStage *stage_of(Cutting *c, uint32_t output, const HloShape *space)
 {
-    const int64_t most = tuned(c->t, "range.max_parts");
+    const int64_t most = tg_tuned(c->t, "range.max_parts");
     for (uint32_t k = 0; k < c->ranges.n; k++) {
         const PartRange *r = &c->ranges.items[k];
         PartStage *s = r->stages;

@@ -58,7 +58,7 @@ bool part_is_scan(const HloInstruction *i, PartScan *scan)
 bool part_scan_of(const HloInstruction *i, const TgTarget *t, PartScan *scan)
 {
     return part_is_scan(i, scan) && part_shape(i, 0)->rank <= HLO_RANK_LIMIT &&
-           part_shape(i, 0)->dims[scan->dim] > tg_tune(t, "scan.straight", 0)->value;
+           part_shape(i, 0)->dims[scan->dim] > tg_tuned(t, "scan.straight");
 }
 
 const HloShape *part_space_shape(const HloInstruction *hero)

@@ -427,7 +427,7 @@ uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, Pa
         p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
         for (int k = 0; k < TRIES; k++) {
             const HloInstruction *hero = next_hero(body, tried);
-            const int64_t limit = attempt < 2 ? tg_tune(t, "reduce.straight", 0)->value : INT64_MAX;
+            const int64_t limit = attempt < 2 ? tg_tuned(t, "reduce.straight") : INT64_MAX;
             PartRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL) : NULL;
             if (r) (*ranges)[n++] = r;
             if (!hero || (r && !several)) break;

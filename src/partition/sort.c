@@ -15,8 +15,6 @@ enum {
     OF_PARTS = 1024  /* bytes of shared memory in which the threads that merge find their part */
 };
 
-static int64_t tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
-
 ScType part_memory_type(ScType t)
 {
     return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : part_is_packed(t) ? SC_U8 : t;
@@ -70,13 +68,13 @@ static int64_t rounds_of(int64_t places)
 static double price_of(const PartSort *s, const TgTarget *t, int64_t places)
 {
     const double all = (double)power_up(s->length) * (double)s->rows, sms = (double)t->sms;
-    const double exchanges = (double)(3 * rounds_of(places)) * all / 64;
-    const double alone = (double)(rounds_of(places) * tuned(t, "sort.round"));
-    const double of_block = (double)(3 * rounds_of(places)) * (double)places / 64 * (double)tuned(t, "sort.exchange");
-    double clocks = WBB_MAX(exchanges / sms * (double)tuned(t, "sort.exchange"), WBB_MAX(of_block, alone));
+    const double exchanges = (double)(3 * rounds_of(places)) * all / 64, each = (double)tg_tuned(t, "sort.exchange");
+    const double alone = (double)(rounds_of(places) * tg_tuned(t, "sort.round"));
+    const double of_block = (double)(3 * rounds_of(places)) * (double)places / 64 * each;
+    double clocks = WBB_MAX(exchanges / sms * each, WBB_MAX(of_block, alone));
     double seconds = tg_rate(t, "launch")->value;
     for (int64_t run = places; run < s->length; run *= 2) {
-        clocks += WBB_MAX(all / 64 / sms * (double)tuned(t, "sort.merge_warp"), (double)tuned(t, "sort.merge"));
+        clocks += WBB_MAX(all / 64 / sms * (double)tg_tuned(t, "sort.merge_warp"), (double)tg_tuned(t, "sort.merge"));
         seconds += tg_rate(t, "launch")->value;
     }
     return seconds + clocks / tg_rate(t, "clock")->value;
@@ -86,7 +84,7 @@ static double price_of(const PartSort *s, const TgTarget *t, int64_t places)
 static int64_t tile_of(const PartSort *s, const TgTarget *t, int64_t most)
 {
     int64_t best = WBB_MIN(power_up(s->length), most);
-    for (int64_t places = best / 2; places >= tuned(t, "sort.elements"); places /= 2)
+    for (int64_t places = best / 2; places >= tg_tuned(t, "sort.elements"); places /= 2)
         if (price_of(s, t, places) < price_of(s, t, best)) best = places;
     return WBB_MIN(best, s->length);
 }
@@ -95,7 +93,8 @@ static int64_t tile_of(const PartSort *s, const TgTarget *t, int64_t most)
 static int64_t rows_of_block(const PartSort *s, const TgTarget *t, int64_t most)
 {
     const bool minor = part_shape(s->i, 0)->minor_to_major[0] == s->dim;
-    const int64_t wanted = WBB_MAX(tuned(t, "sort.elements") / power_up(s->length), minor ? 1 : tuned(t, "sort.rows"));
+    const int64_t side = minor ? 1 : tg_tuned(t, "sort.rows");
+    const int64_t wanted = WBB_MAX(tg_tuned(t, "sort.elements") / power_up(s->length), side);
     int64_t rows = 1;
     while (2 * rows <= wanted && 2 * rows * power_up(s->length) <= most && rows < s->rows) rows *= 2;
     return rows;
@@ -129,7 +128,7 @@ bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t)
 {
     PartSort s = {.i = i, .position = SC_U32};
     find_keys(a, &s);
-    return 2 * bytes_of(&s) <= tuned(t, "layout.max_shared") && i->n_operands <= 64;
+    return 2 * bytes_of(&s) <= tg_tuned(t, "layout.max_shared") && i->n_operands <= 64;
 }
 
 static void add_kernel(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const PartSort *s, int64_t threads,
@@ -158,7 +157,7 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     s.length = shape->dims[s.dim], s.rows = r->elements / s.length;
     s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
     find_keys(a, &s);
-    const int64_t most = part_power_below(tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
+    const int64_t most = part_power_below(tg_tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
     s.tile = tile_of(&s, t, most);
     if (s.tile < s.length) add_temporaries(a, p, &s);
     s.block_rows = s.tile < s.length ? 1 : rows_of_block(&s, t, most);
@@ -166,8 +165,8 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
     const int64_t tiles = (s.length + s.tile - 1) / s.tile, blocks = (s.rows + s.block_rows - 1) / s.block_rows;
     add_kernel(cx, a, p, r, &s, threads_of(power_up(s.tile) * s.block_rows), blocks * tiles);
-    s.merged = part_power_below((tuned(t, "layout.max_shared") - OF_PARTS) / bytes_of(&s));
-    s.merged = WBB_MIN(s.merged, WBB_MIN(s.tile, tuned(t, "sort.merged")));
+    s.merged = part_power_below((tg_tuned(t, "layout.max_shared") - OF_PARTS) / bytes_of(&s));
+    s.merged = WBB_MIN(s.merged, WBB_MIN(s.tile, tg_tuned(t, "sort.merged")));
     for (s.pass = 1; s.pass <= s.passes; s.pass++)
         add_kernel(cx, a, p, r, &s, threads_of(s.merged), s.rows * ((s.length + s.merged - 1) / s.merged));
     p->kind = "sort";

@@ -111,7 +111,7 @@ PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint
     }
     x.elements = WBB_MIN(x.elements, x.memory);
     const int64_t known = offsets | 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u);
-    offsets |= 8 * tg_tune(w->t, "layout.base", 0)->value / WBB_MAX(x.bits, 1u);
+    offsets |= 8 * tg_tuned(w->t, "layout.base") / WBB_MAX(x.bits, 1u);
     x.align = known & -known, x.row_align = WBB_MAX(offsets & -offsets, x.align);
     return x;
 }
@@ -210,7 +210,7 @@ static void add_load(PartWalk *w, PartNeed *x)
 PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
 {
     const double function = (double)part_function_work(t, i->opcode);
-    if (function > 0) return (PartCost){function, (double)tg_tune(t, "layout.special", 0)->value};
+    if (function > 0) return (PartCost){function, (double)tg_tuned(t, "layout.special")};
     switch (i->opcode) {
     case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
     case HLO_BITCAST: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_COPY: case HLO_SLICE: case HLO_REVERSE:

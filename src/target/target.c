@@ -74,6 +74,8 @@ const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
     return any;
 }
 
+int64_t tg_tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
+
 const TgTune *tg_tune_at(const TgTarget *t, const char *place)
 {
     const char *colon = strchr(place, ':');

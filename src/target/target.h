@@ -86,6 +86,7 @@ bool tg_has(const TgTarget *t, const char *feature); /* a word of its features *
 bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type, uint32_t lanes);
 /* The number for exactly `bits`, else the one for any; asserts that there is one. */
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits);
+int64_t tg_tuned(const TgTarget *t, const char *name); /* the value of the one for any number of bits */
 /* The tuning number at FILE.py:LINE, with or without its folder; NULL: none is there. */
 const TgTune *tg_tune_at(const TgTarget *t, const char *place);
 /* The target with the tuning numbers of these places disabled, in the arena; t itself where no place is that of one.
