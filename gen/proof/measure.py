@@ -8,6 +8,9 @@ eight minutes each. Both can be stopped and continued. --check writes nothing: e
 --every: at every value for lines about every value) must not exceed the line's. To reach a lowering that is not the first of its list, those
 before it are disabled.
 
+Where a function has a quick way and, behind a branch, a long one, kernels that always take the long one are measured too, with --every
+at every 257th f32: the worse error counts.
+
     arguments   one operand of at most 16 bits: all values; one f32: every 257th (sample: 16381st); f64 and pairs: 2^24 random ones of f32, 2^22
                 of others (sample: 2^17); and edges: powers of two, constants of the rules and functions, special values, with neighbours
 """
@@ -175,18 +178,23 @@ def measure(program: str, ptx: Path, jobs: Iterable[str]) -> List[List[str]]:
     return [line.split() for line in p.stdout.splitlines()]
 
 
-def row_of(program: str, folder: Path, name: str, k: str, x: Lowering, level: str, text: str) -> Optional[Row]:
-    ptx = folder / x.set.values["name"] / f"{name}.ptx"
-    if not ptx.exists():
-        return None
+def row_of(program: str, folder: Path, name: str, k: str, x: Lowering, level: str, text: str, both: bool) -> Optional[Row]:
+    """both: the function has a quick way; the kernels that take the long one for all arguments are measured, too."""
+    target = x.set.values["name"]
     noisy = ".approx" in text
-    found = measure(program, ptx, [job(x, name, level, 0)] + ([job(x, name, "full" if level == "every" else level, 1)] if noisy else []))
-    if len(found) < 1 + noisy:
-        return None
-    quiet, loud = found[0], found[-1]
+    sample = "full" if level == "every" else level
+    found: List[List[List[str]]] = []
+    for way, at in ((target, level), (f"{target}_long", sample))[:1 + both]:
+        ptx = folder / way / f"{name}.ptx"
+        jobs = [job(x, name, at, 0)] + ([job(x, name, sample, 1)] if noisy else [])
+        found.append(measure(program, ptx, jobs) if ptx.exists() else [])
+        if len(found[-1]) < 1 + noisy:
+            return None
+    quiet, loud = (max((f[n] for f in found), key=lambda f: float(f[2])) for n in (0, -1))
+    wrong = max((f[0] for f in found), key=lambda f: int(f[4]))
     how, _, last, step = plan(x, level)
-    return Row(k, x.function, x.mode, float(quiet[2]), quiet[3], float(loud[2]), int(quiet[1]), described(how, last, step),
-               int(quiet[4]), quiet[5] if quiet[4] != "0" else "-", "-", x.rule.text[:160])
+    return Row(k, x.function, x.mode, float(quiet[2]), quiet[3], float(loud[2]), int(found[0][0][1]), described(how, last, step),
+               int(wrong[4]), wrong[5] if wrong[4] != "0" else "-", "-", x.rule.text[:160])
 
 
 Entry = Tuple[str, Lowering]
@@ -217,6 +225,7 @@ def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep:
         folder = Path(tmp)
         names = {k: f"k{n}" for n, k in enumerate(lowerings)}
         texts: Dict[str, str] = {}
+        two_ways: Set[Tuple[str, str]] = set()
         sass: Dict[str, List[str]] = {k: [] for k in lowerings}
         for s in sorted({x.set.values["name"] for xs in lowerings.values() for x in xs}):
             here = {k: next(x for x in xs if x.set.values["name"] == s) for k, xs in lowerings.items() if any(x.set.values["name"] == s for x in xs)}
@@ -225,6 +234,7 @@ def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep:
                 f.write_text(kernel(f.stem, x.op, x.type, ".approx" if x.approx else ""))
             texts.update(compiled(warpburg, s, folder, files))
             long = compiled(warpburg, s, folder, files, usual=False)
+            two_ways |= {(k, s) for k in here if long[names[k]] != texts[names[k]]}
             wanted = [k for k, x in here.items() if x.type in FORMAT]
             if ptxas and wanted:
                 base, size = skeletons(folder, warpburg, ptxas, s), sizes(ptxas, s, folder, [names[k] for k in wanted])
@@ -239,7 +249,7 @@ def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep:
 
         def one(item: Tuple[str, List[Lowering]]) -> None:
             k, xs = item
-            row = row_of(program, folder, names[k], k, xs[-1], level, texts[names[k]])
+            row = row_of(program, folder, names[k], k, xs[-1], level, texts[names[k]], (k, xs[-1].set.values["name"]) in two_ways)
             if row is None:
                 print(f"{xs[-1].function} {xs[-1].mode}: could not be measured: {xs[-1].rule.text[:120]}", file=sys.stderr, flush=True)
                 return
