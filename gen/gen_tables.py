@@ -102,7 +102,7 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
                                       (f"&made[{first[n]}], {len(made[n])}}}," if made[n] else "NULL, 0},")
                                       for n, r in enumerate(s.rules)]))
     out.append(array("RwInstr instrs", [f"{{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}, "
-                                        f"{len(r.immediates)}}}, /* {r.left} */"
+                                        f"{len(r.immediates)}, {c_text(r.ptx)}}}, /* {r.left} */"
                                         for r in instrs]))
     out.append(array("RwPacked packed", [f"{{OP_{p.op.upper()}, SC_{p.to.upper()}, SC_{p.frm.upper()}, {p.lanes}}}," for p in s.packed]))
     out.append(array("RwFree free_modifiers", [f"{{OP_{f.op.upper()}, OP_{m.upper()}, SC_{f.type.upper()}}}," for f in s.free for m in f.modifiers]))

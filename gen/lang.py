@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast as _ast
 import re as _re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 from gen import guards as _guards, ops as _ops, rates as _rates
@@ -35,6 +35,7 @@ class Rule:
     names: str = ""  # slots of its variables: "n=v2 k=k0"
     orders: int = 1  # number of operand orders that it is tried in
     immediates: Tuple[Expr, ...] = ()  # of an instruction: what stands for %i, %j, %k of its text
+    ptx: str = ""  # of an instruction that LLVM spells: its forms in the price table
     made: List[Optional[Step]] = field(default_factory=list)  # the step of each node of its right side, in the order of building; compile.py fills this
     programs: Dict[Any, List[Any]] = field(default_factory=dict)  # its programs by phase and FREE; compile.py fills this
 
@@ -146,6 +147,15 @@ def _rule(kind: str, left: Any, right: Any, when: Optional[Cond], err: Optional[
     return Rule(kind, of, text, when, here(), err, immediates=immediates)
 
 
+def _spelled(r: Rule, ptx: str) -> Rule:
+    """ptx: the form of the price table that LLVM makes of it, with %t for the type of the result and %b for its bits, %o and %w for those of the first operand;
+    several, of which the first that has a price counts; none: modifiers of operands and what only renames a register."""
+    for word in ptx.split():
+        if not _re.fullmatch(r"[a-z][A-Za-z0-9]*(\.([A-Za-z0-9]|%[tobw])+)*", word):
+            fail(f"ptx='{ptx}': '{word}' is no form of an instruction")
+    return replace(r, ptx=ptx)
+
+
 def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Any:
     """A Rule. For several results both sides are tuples of the same length, whose right sides may share parts: a list of Rules, one for each."""
     if not isinstance(left, tuple) and not isinstance(right, tuple):
@@ -155,8 +165,8 @@ def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Any:
     return [_rule("rewrite", x, y, when) for x, y in zip(left, right)]
 
 
-def llvm(left: Any, text: str, when: Optional[Cond] = None) -> Rule: return _rule("llvm", left, text, when)
-def intr(left: Any, text: str, when: Optional[Cond] = None) -> Rule: return _rule("intr", left, text, when)
+def llvm(left: Any, text: str, when: Optional[Cond] = None, ptx: str = "") -> Rule: return _spelled(_rule("llvm", left, text, when), ptx)
+def intr(left: Any, text: str, when: Optional[Cond] = None, ptx: str = "") -> Rule: return _spelled(_rule("intr", left, text, when), ptx)
 def rel(error: float) -> float: return error
 
 

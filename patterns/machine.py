@@ -26,10 +26,10 @@ F64_FROM_INTEGER = [                            # before sm_90: a step of the co
     asm (cvt.f64.u64.approx(a),              'cvt.rn.f64.u64 %d, %a;'),
 ]
 BF16_FROM_INTEGER = [                           # from sm_90
-    llvm(cvt.bf16.i32(a),                    'sitofp'),
-    llvm(cvt.bf16.i64(a),                    'sitofp'),
-    llvm(cvt.bf16.u32(a),                    'uitofp'),
-    llvm(cvt.bf16.u64(a),                    'uitofp'),
+    llvm(cvt.bf16.i32(a),                    'sitofp',                    ptx='cvt.rn.%t.%o'),
+    llvm(cvt.bf16.i64(a),                    'sitofp',                    ptx='cvt.rn.%t.%o'),
+    llvm(cvt.bf16.u32(a),                    'uitofp',                    ptx='cvt.rn.%t.%o'),
+    llvm(cvt.bf16.u64(a),                    'uitofp',                    ptx='cvt.rn.%t.%o'),
 ]
 F8 = [                                          # from sm_89
     asm (cvt.f16x2.f8e4m3fnx2(a),            'cvt.rn.f16x2.e4m3x2 %d, %a;'),

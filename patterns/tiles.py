@@ -6,67 +6,77 @@ from patterns.arith import SIGNED, UNSIGNED, WIDTH
 RELATIONS = (eq, ne, lt, le, gt, ge)
 
 FLOAT = [
-    llvm(add[F](a, b),                       'fadd'),
-    llvm(sub[F](a, b),                       'fsub'),
-    llvm(mul[F](a, b),                       'fmul'),
+    llvm(add[F](a, b),                       'fadd',                      ptx='add.rn.%t'),
+    llvm(sub[F](a, b),                       'fsub',                      ptx='sub.rn.%t'),
+    llvm(mul[F](a, b),                       'fmul',                      ptx='mul.rn.%t'),
     llvm(neg[F](a),                          'fneg'),
-    intr(fma.bf16(a, b, c),                  'llvm.fma',                  when=has('bf16.fma')),
+    intr(fma.bf16(a, b, c),                  'llvm.fma',                  when=has('bf16.fma'), ptx='fma.rn.%t'),
     intr(abs[F](a),                          'llvm.fabs'),
-    intr(copysign.f32(a, b),                 'llvm.copysign'),
-    intr(copysign.f64(a, b),                 'llvm.copysign'),
-    intr(max[F](a, b),                       'llvm.maximum'),
-    intr(min[F](a, b),                       'llvm.minimum'),
+    intr(copysign.f32(a, b),                 'llvm.copysign',             ptx='copysign.%t'),
+    intr(copysign.f64(a, b),                 'llvm.copysign',             ptx='copysign.%t'),
+    intr(max[F](a, b),                       'llvm.maximum',              ptx='max.NaN.%t max.%t'),
+    intr(min[F](a, b),                       'llvm.minimum',              ptx='min.NaN.%t min.%t'),
 ] + [
-    llvm(op[F](a, b),                        f'fcmp {name}') for op, name in zip(RELATIONS, ('oeq', 'une', 'olt', 'ole', 'ogt', 'oge'))
+    llvm(op[F](a, b),                        f'fcmp {name}',             ptx=f'setp.{op}.%o')
+    for op, name in zip(RELATIONS, ('oeq', 'une', 'olt', 'ole', 'ogt', 'oge'))
 ] + [
-    intr(fma[t](a, b, c),                    'llvm.fma') for t in (f16, f32, f64)
+    intr(fma[t](a, b, c),                    'llvm.fma',                  ptx='fma.rn.%t') for t in (f16, f32, f64)
 ] + [
-    llvm(div[t](a, b),                       'fdiv') for t in (f32, f64)
+    llvm(div[t](a, b),                       'fdiv',                      ptx='div.rn.%t') for t in (f32, f64)
 ] + [
-    intr(op[t](a),                           f'llvm.{name}')
-    for op, name in ((sqrt, 'sqrt'), (floor, 'floor'), (ceil, 'ceil'), (round_even, 'roundeven'), (round_afz, 'round'), (trunc, 'trunc')) for t in (f32, f64)
+    intr(op[t](a),                           f'llvm.{name}',             ptx=ptx)
+    for op, name, ptx in ((sqrt, 'sqrt', 'sqrt.rn.%t'), (floor, 'floor', 'cvt.rmi.%t.%t'), (ceil, 'ceil', 'cvt.rpi.%t.%t'),
+                          (round_even, 'roundeven', 'cvt.rni.%t.%t'), (round_afz, 'round', 'cvt.rzi.%t.%t'), (trunc, 'trunc', 'cvt.rzi.%t.%t'))
+    for t in (f32, f64)
 ]
 INTEGER = [
-    llvm(op[N](a, b),                        name)
-    for op, name in ((add, 'add'), (sub, 'sub'), (mul, 'mul'), (band, 'and'), (bor, 'or'), (bxor, 'xor'), (shlx, 'shl'), (shrlx, 'lshr'), (shrax, 'ashr'))
+    llvm(op[N](a, b),                        name,                        ptx=ptx)
+    for op, name, ptx in ((add, 'add', 'add.%t'), (sub, 'sub', 'sub.%t'), (mul, 'mul', 'mul.lo.%t'), (band, 'and', 'and.b%b'), (bor, 'or', 'or.b%b'),
+                          (bxor, 'xor', 'xor.b%b'), (shlx, 'shl', 'shl.b%b'), (shrlx, 'lshr', 'shr.u%b'), (shrax, 'ashr', 'shr.s%b'))
 ] + [
-    llvm(op[t](a, b),                        f'{sign}{name}') for t, sign in ((I, 's'), (U, 'u')) for op, name in ((divx, 'div'), (remx, 'rem'))
+    llvm(op[t](a, b),                        f'{sign}{name}',            ptx=f'{name}.%t')
+    for t, sign in ((I, 's'), (U, 'u')) for op, name in ((divx, 'div'), (remx, 'rem'))
 ] + [
-    intr(op[t](a, b),                        f'llvm.{sign}{name}') for t, sign in ((I, 's'), (U, 'u')) for op, name in ((max, 'max'), (min, 'min'))
+    intr(op[t](a, b),                        f'llvm.{sign}{name}',       ptx=f'{name}.%t')
+    for t, sign in ((I, 's'), (U, 'u')) for op, name in ((max, 'max'), (min, 'min'))
 ] + [
-    llvm(op[t](a, b),                        f'icmp {op}') for t in (N, pred) for op in (eq, ne)
+    llvm(op[t](a, b),                        f'icmp {op}',               ptx=f'setp.{op}.b%w') for t in (N, pred) for op in (eq, ne)
 ] + [
-    llvm(op[t](a, b),                        f'icmp {sign}{op}') for t, sign in ((I, 's'), (U, 'u'), (pred, 'u')) for op in (lt, le, gt, ge)
+    llvm(op[t](a, b),                        f'icmp {sign}{op}',         ptx=f'setp.{op}.%o')
+    for t, sign in ((I, 's'), (U, 'u'), (pred, 'u')) for op in (lt, le, gt, ge)
 ] + [
-    intr(abs[I](a),                          'llvm.abs(%a, i1 0)'),
+    intr(abs[I](a),                          'llvm.abs(%a, i1 0)',        ptx='abs.%t'),
     asm (mulhi.i16(a, b),                    'mul.hi.s16 %d, %a, %b;'),
     asm (mulhi.u16(a, b),                    'mul.hi.u16 %d, %a, %b;'),
-    intr(mulhi.i32(a, b),                    'llvm.nvvm.mulhi.i'),
-    intr(mulhi.u32(a, b),                    'llvm.nvvm.mulhi.ui'),
-    intr(mulhi.i64(a, b),                    'llvm.nvvm.mulhi.ll'),
-    intr(mulhi.u64(a, b),                    'llvm.nvvm.mulhi.ull'),
-    intr(popcnt[N](a),                       'llvm.ctpop'),
-    intr(clz[N](a),                          'llvm.ctlz(%a, i1 0)'),
+    intr(mulhi.i32(a, b),                    'llvm.nvvm.mulhi.i',       ptx='mul.hi.%t'),
+    intr(mulhi.u32(a, b),                    'llvm.nvvm.mulhi.ui',      ptx='mul.hi.%t'),
+    intr(mulhi.i64(a, b),                    'llvm.nvvm.mulhi.ll',      ptx='mul.hi.%t'),
+    intr(mulhi.u64(a, b),                    'llvm.nvvm.mulhi.ull',     ptx='mul.hi.%t'),
+    intr(popcnt[N](a),                       'llvm.ctpop',                ptx='popc.b%b'),
+    intr(clz[N](a),                          'llvm.ctlz(%a, i1 0)',       ptx='clz.b%b'),
 ]
 CHOICE = [
     llvm(band.pred(a, b),                    'and'),
     llvm(bor.pred(a, b),                     'or'),
     llvm(bxor.pred(a, b),                    'xor'),
-    llvm(select[T](a, b, c),                 'select'),
+    llvm(select[T](a, b, c),                 'select',                    ptx='selp.b%b'),
     llvm(select.pred(a, b, c),               'select'),
     llvm(select[F8](a, b, c),                'select'),
     llvm(select[I4](a, b, c),                'select'),
     llvm(select[U4](a, b, c),                'select'),
 ]
 CONVERT = [
-    llvm(cvt[to][t](a),                      'fpext') for to, t in ((f32, f16), (f32, bf16), (f64, f16), (f64, bf16), (f64, f32))
+    llvm(cvt[to][t](a),                      'fpext',                     ptx='shl.b32' if t is bf16 else 'cvt.%t.%o')
+    for to, t in ((f32, f16), (f32, bf16), (f64, f16), (f64, bf16), (f64, f32))
 ] + [
-    llvm(cvt[to][t](a),                      'fptrunc') for to, t in ((f16, f32), (bf16, f32), (f16, f64), (bf16, f64), (f32, f64))
+    llvm(cvt[to][t](a),                      'fptrunc',                   ptx='cvt.rn.%t.%o')
+    for to, t in ((f16, f32), (bf16, f32), (f16, f64), (bf16, f64), (f32, f64))
 ] + [
-    llvm(cvt[to][t](a),                      'trunc' if WIDTH[to] < WIDTH[t] else 'bitcast' if WIDTH[to] == WIDTH[t] else 'sext' if t in SIGNED else 'zext')
+    llvm(cvt[to][t](a),                      'trunc' if WIDTH[to] < WIDTH[t] else 'bitcast' if WIDTH[to] == WIDTH[t] else 'sext' if t in SIGNED else 'zext',
+         ptx='' if WIDTH[to] == WIDTH[t] else 'cvt.%t.%o')
     for to in SIGNED + UNSIGNED for t in SIGNED + UNSIGNED if to is not t
 ] + [
-    llvm(cvt[to][t](a),                      'sitofp' if t in SIGNED else 'uitofp') for to in (f32, f64) for t in SIGNED + UNSIGNED
+    llvm(cvt[to][t](a),                      'sitofp' if t in SIGNED else 'uitofp', ptx='cvt.rn.%t.%o') for to in (f32, f64) for t in SIGNED + UNSIGNED
 ] + [
     llvm(bits[to][t](a),                     'bitcast')
     for to in SIGNED + UNSIGNED + (f16, bf16, f32, f64) for t in SIGNED + UNSIGNED + (f16, bf16, f32, f64)
@@ -90,14 +100,14 @@ CONVERT = [
 ] + [
     llvm(bits[to][t](a),                     'bitcast') for to, t in ((i2, u2), (u2, i2))
 ] + [                                        # the machine saturates, but takes nan to 0 only between 32-bit types: see arith.CONVERT
-    intr(cvt.i32.f32(a),                     'llvm.nvvm.f2i.rz'),
-    intr(cvt.u32.f32(a),                     'llvm.nvvm.f2ui.rz'),
-    intr(cvt.i64.f32.approx(a),              'llvm.nvvm.f2ll.rz'),
-    intr(cvt.u64.f32.approx(a),              'llvm.nvvm.f2ull.rz'),
-    intr(cvt.i32.f64.approx(a),              'llvm.nvvm.d2i.rz'),
-    intr(cvt.u32.f64.approx(a),              'llvm.nvvm.d2ui.rz'),
-    intr(cvt.i64.f64.approx(a),              'llvm.nvvm.d2ll.rz'),
-    intr(cvt.u64.f64.approx(a),              'llvm.nvvm.d2ull.rz'),
+    intr(cvt.i32.f32(a),                     'llvm.nvvm.f2i.rz',        ptx='cvt.rzi.%t.%o'),
+    intr(cvt.u32.f32(a),                     'llvm.nvvm.f2ui.rz',       ptx='cvt.rzi.%t.%o'),
+    intr(cvt.i64.f32.approx(a),              'llvm.nvvm.f2ll.rz',       ptx='cvt.rzi.%t.%o'),
+    intr(cvt.u64.f32.approx(a),              'llvm.nvvm.f2ull.rz',      ptx='cvt.rzi.%t.%o'),
+    intr(cvt.i32.f64.approx(a),              'llvm.nvvm.d2i.rz',        ptx='cvt.rzi.%t.%o'),
+    intr(cvt.u32.f64.approx(a),              'llvm.nvvm.d2ui.rz',       ptx='cvt.rzi.%t.%o'),
+    intr(cvt.i64.f64.approx(a),              'llvm.nvvm.d2ll.rz',       ptx='cvt.rzi.%t.%o'),
+    intr(cvt.u64.f64.approx(a),              'llvm.nvvm.d2ull.rz',      ptx='cvt.rzi.%t.%o'),
 ]
 SATURATED = [                                # .sat takes nan to 0, a minimum of a maximum keeps it; one machine operation instead of two or three
     asm (min.f32(max.f32(of, 0.0), 1.0),     text,                        when=never_nan(of)) for of, text in (

@@ -10,6 +10,7 @@
  */
 #include "ir/uses.h"
 #include "pipe/pipe.h"
+#include "price/price.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,53 +24,71 @@ typedef struct {
     double *vars, *values; /* by number: how often what binds it runs in a thread */
     double *times;         /* by ref: how often the node is evaluated */
     uint8_t *need;         /* by ref: bit 0 of the quick way, bit 1 of the long one */
+    RwCx *rw;
+    IrRef *tile;           /* by ref: the instruction that will compute it, and what that contains; 0: none */
 } Ways;
 
 static bool is_rare(const IrNode *n) { return n->op == OP_SELECT && (n->flags & SC_FLAG_RARE) != 0; }
 
 /* --- the price of a node ------------------------------------------------------------------------------------------ */
-static const char *suffix(ScType t)
+static const char *type_suffix(WbbArena *a, ScType t, bool packed)
 {
-    switch (t) {
-    case SC_F64: return "f64";
-    case SC_F16: return "f16";
-    case SC_BF16: return "bf16";
-    default: return "f32";
-    }
+    const bool bits = t == SC_PRED || sc_is_float(t);
+    const char *name = sc_type_info[t].name;
+    if (!bits) name = wbb_format(a, "%c%u", sc_is_signed(t) ? 's' : 'u', sc_type_info[t].bits);
+    return packed ? wbb_format(a, "%sx2", name) : name;
 }
 
-/* The form in PTX of an operation on floats that the machine has; NULL: none, or it is free. `packed`: of two lanes. */
-static const char *float_form(WbbArena *a, const IrNode *n, ScType t, bool packed)
+/* A form of a row of instructions, whose letters stand for types; see ptx in rewrite/tables.h. */
+static const char *form_of(WbbArena *a, const char *p, size_t n, ScType to, ScType from, bool packed)
 {
-    const char *lanes = packed ? "x2" : "";
-    switch ((ScOp)n->op) {
-    case OP_ADD: case OP_SUB: return wbb_format(a, "add.rn.%s%s", suffix(t), lanes);
-    case OP_MUL: return wbb_format(a, "mul.rn.%s%s", suffix(t), lanes);
-    case OP_FMA: return wbb_format(a, "fma.rn.%s%s", suffix(t), lanes);
-    case OP_MIN: case OP_MAX: return t == SC_F64 ? "min.f64" : "min.f32";
-    case OP_RCPZ: return wbb_format(a, "rcp.approx.ftz.%s", suffix(t));
-    case OP_RSQRTZ: return wbb_format(a, "rsqrt.approx.ftz.%s", suffix(t));
-    case OP_EXP2Z: case OP_EXP2: return "ex2.approx.ftz.f32";
-    case OP_LOG2Z: case OP_LOG2: return "lg2.approx.ftz.f32";
-    case OP_RSQRT: return "rsqrt.approx.f32";
-    case OP_TANH: return "tanh.approx.f32";
-    case OP_NEG: case OP_ABS: return NULL;
-    default: return "setp.ge.f32";
+    WbbBuf out = wbb_buf(a);
+    for (size_t i = 0; i < n; i++) {
+        const char letter = p[i] == '%' && i + 1 < n ? p[++i] : 0;
+        if (letter == 't') wbb_put(&out, type_suffix(a, to, packed));
+        else if (letter == 'o') wbb_put(&out, type_suffix(a, from, packed && to != SC_BF16 && to != SC_F16));
+        else if (letter) wbb_putf(&out, "%u", sc_type_info[letter == 'b' ? to : from].bits);
+        else wbb_putf(&out, "%c", p[i]);
     }
+    return out.text;
 }
 
-static const char *convert_form(WbbArena *a, ScType to, ScType from)
+static void add_cycles(const TgPrice *p, double times, double out[TG_PIPES + 1])
 {
-    const bool halves = to == SC_F16 || to == SC_BF16;
-    if (to == SC_F64 && sc_is_float(from)) return "cvt.f64.f32";
-    if (from == SC_F64 && sc_is_float(to)) return "cvt.rn.f32.f64";
-    if (from == SC_BF16) return "shl.b32 imm";
-    if (from == SC_F16) return "cvt.f32.f16";
-    if (halves && sc_is_float(from)) return wbb_format(a, "cvt.rn.%sx2.f32", suffix(to));
-    if (sc_is_float(from) && sc_is_float(to)) return "cvt.rn.satfinite.e4m3x2.f32";
-    if (sc_is_float(to)) return to == SC_F64 ? "cvt.rn.f64.s32" : "cvt.rn.f32.s32";
-    if (sc_is_float(from)) return from == SC_F64 ? "cvt.rzi.s32.f64" : "cvt.rzi.s32.f32";
-    return "and.b32";
+    for (int i = 0; i < TG_PIPES; i++) out[i] += times * (double)p->cycles[i];
+    out[ISSUE] += times * (double)p->issue;
+}
+
+/* What LLVM spells: the first form that has a price, of two lanes at once where there is one. */
+static void add_spelled(const Ways *w, const IrNode *n, const char *forms, ScType from, double times,
+                        double out[TG_PIPES + 1])
+{
+    const uint32_t lanes = IR_LANES(n->type);
+    for (int packed = lanes > 1; packed >= 0; packed--)
+        for (const char *p = forms; *p; p += strspn(p, " ")) {
+            const size_t size = strcspn(p, " ");
+            const char *form = form_of(w->arena, p, size, IR_SC(n->type), from, packed);
+            const TgPrice *price = price_of(w->arena, w->target, form);
+            if (price) {
+                add_cycles(price, times * (packed ? (lanes + 0.0) / 2 : lanes), out);
+                return;
+            }
+            p += size;
+        }
+}
+
+/* Inline assembly: instructions of all lanes where one of its registers holds two. */
+static void add_assembly(const Ways *w, const IrNode *n, const char *text, double times, double out[TG_PIPES + 1])
+{
+    const double each = strstr(text, "x2") ? (IR_LANES(n->type) + 0.0) / 2 : IR_LANES(n->type);
+    for (const char *p = text; *p; p += *p == ';') {
+        p += strspn(p, " {}\t\n");
+        const size_t size = strcspn(p, ";");
+        const char *one = wbb_format(w->arena, "%.*s;", (int)size, p);
+        const TgPrice *price = size ? price_of(w->arena, w->target, price_form(w->arena, one)) : NULL;
+        if (price) add_cycles(price, times * each, out);
+        p += size;
+    }
 }
 
 static bool is_logic(const IrNode *n) { return n->op == OP_BAND || n->op == OP_BOR || n->op == OP_BXOR; }
@@ -83,30 +102,28 @@ static bool is_absorbed(const Ways *w, const IrNode *n)
     return is_logic(ir_at(w->g, n->a[0])) || is_logic(ir_at(w->g, n->a[1]));
 }
 
-static const char *form_of(const Ways *w, const IrNode *n)
+static const RwInstr *row_of(const Ways *w, IrRef r)
 {
-    const ScType t = IR_SC(n->type);
-    const ScType of = n->a[0] ? IR_SC(ir_at(w->g, n->a[0])->type) : t;
-    if (is_absorbed(w, n)) return NULL;
-    if (sc_op_info[n->op].signature == SC_FRAME || sc_op_info[n->op].signature == SC_LEAF) return NULL;
-    if (n->op == OP_BITS || of == SC_INDEX || t == SC_INDEX) return NULL;
-    if (n->op == OP_CVT || n->op == OP_CVTSAT) return convert_form(w->arena, t, of);
-    if (n->op == OP_SELECT) return sc_bytes(t) > 4 ? "selp.b64" : "selp.b32";
-    if (sc_op_info[n->op].signature == SC_COMPARE) return of == SC_F64 ? "setp.ge.f64" : "setp.ge.f32";
-    if (sc_is_float(t)) return float_form(w->arena, n, t, IR_LANES(n->type) > 1);
-    return sc_bytes(t) > 4 ? "and.b64" : "and.b32";
+    return w->tile[r] ? &w->target->tables->instrs[RW_ROW(ir_at(w->g, w->tile[r])->imm)] : NULL;
 }
 
-static void add_price(const Ways *w, IrRef r, double times, double out[TG_PIPES + 1])
+static void add_price(const Ways *w, IrRef r, double out[TG_PIPES + 1])
 {
     const IrNode *n = ir_at(w->g, r);
-    const char *form = form_of(w, n);
-    const TgPrice *p = form ? tg_price(w->target, form, strlen(form)) : NULL;
-    if (!p) return;
-    const bool two = strstr(form, "x2") != NULL; /* the form computes two lanes */
-    times *= two ? (IR_LANES(n->type) + 0.0) / 2 : IR_LANES(n->type);
-    for (int i = 0; i < TG_PIPES; i++) out[i] += times * (double)p->cycles[i];
-    out[ISSUE] += times * (double)p->issue;
+    const RwInstr *row = row_of(w, r);
+    const double times = w->times[r];
+    if (!row || is_absorbed(w, n)) return;
+    const ScType from = n->a[0] ? IR_SC(ir_at(w->g, n->a[0])->type) : IR_SC(n->type);
+    switch ((RwInstrKind)row->kind) {
+    case RW_LLVM: case RW_INTR: add_spelled(w, n, row->ptx, from, times, out); break;
+    case RW_ASM: add_assembly(w, n, row->text, times, out); break;
+    case RW_LOOKUP: {
+        const char *load = wbb_format(w->arena, "ld.const.b%u;", sc_type_info[IR_SC(n->type)].bits);
+        add_assembly(w, n, load, times, out);
+        break;
+    }
+    case RW_CALL: break;
+    }
 }
 
 /* --- both ways ---------------------------------------------------------------------------------------------------- */
@@ -131,21 +148,27 @@ static IrRef root(void *arg, IrRef r)
 }
 
 /* Marks what each way needs, users first. */
-static void mark(Ways *w, const IrKernel *k)
+static void mark(Ways *w, IrKernel *k, uint32_t n_refs)
 {
-    IrKernel same = *k; /* root maps each ref to itself */
-    ir_map_statements(&same, root, w->need);
-    for (IrRef r = w->g->n - 1; r > 0; r--) {
-        const IrNode *n = ir_at(w->g, r);
+    ir_map_statements(k, root, w->need); /* root maps each ref to itself */
+    rw_begin_tiles(w->rw, k, w->arena);
+    for (IrRef r = n_refs - 1; r > 0; r--) {
         const uint8_t by = w->need[r];
+        if (!by) continue;
+        if (!is_rare(ir_at(w->g, r))) w->tile[r] = rw_tile(w->rw, r);
+        const IrNode *n = ir_at(w->g, r);
         if (is_rare(n)) {
             w->need[n->a[0]] |= by & 1;
             w->need[vec_long_way(w->g, r)] |= by & 2;
             w->need[n->a[2]] |= by & 1;
             continue;
         }
-        for (uint32_t i = 0; by && i < ir_arity(w->g, r); i++) w->need[ir_operand(w->g, r, i)] |= by;
+        const IrNode *tile = w->tile[r] ? ir_at(w->g, w->tile[r]) : NULL;
+        for (uint32_t i = 0; tile && i < 3; i++) w->need[tile->a[i]] |= by;
+        for (uint32_t i = 0; !tile && i < ir_arity(w->g, r); i++) w->need[ir_operand(w->g, r, i)] |= by;
     }
+    rw_end_tiles(w->rw);
+    w->need[0] = 0;
 }
 
 static double evaluated(const Ways *w, IrRef r)
@@ -165,34 +188,42 @@ static double busy(const double of[TG_PIPES + 1])
     return sum;
 }
 
-/* How many values must share a branch so that its latency is less than what they save on the warps of a scheduler. */
+/* How many values must share a branch so that its latency is less than what they save on the warps of a scheduler, and
+ * the latency of memory where only the long way reads a table. */
 static VecBranches limits_of(const IrKernel *k, const TgTarget *t, const PipeBranch *b)
 {
     const double warps = (double)k->grid * k->block / t->warp / (4.0 * t->sms);
-    const double saved = warps * (sqrt(sqrt(busy(b->lengthy))) - sqrt(sqrt(busy(b->quick)))) / b->values;
-    const double needed = (double)tg_tune(t, "branch.costs", 0)->value / WBB_MAX(saved, 1e-6);
+    const double saved = warps * (sqrt(sqrt(busy(b->lengthy))) - sqrt(sqrt(busy(b->quick)))) / b->times;
+    const double latency = (double)tg_tune(t, "branch.costs", 0)->value - b->table;
+    const double needed = WBB_MAX(latency, 0) / WBB_MAX(saved, 1e-6);
     return (VecBranches){.least = (uint32_t)WBB_MIN(needed + 1, 1e6),
                          .most = (uint32_t)tg_tune(t, "branch.most", 0)->value};
 }
 
-PipeBranch pipe_branch(WbbCx *cx, const IrKernel *k, const TgTarget *t)
+PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
 {
     PipeBranch b = {0};
-    Ways w = {.g = k->g, .target = t, .arena = wbb_arena_new(cx)};
+    const uint32_t n = k->g->n; /* tiles are nodes behind them */
+    for (IrRef r = 1; r < n && !b.values; r++) b.values = is_rare(ir_at(k->g, r));
+    b.limits.least = UINT32_MAX;
+    if (!b.values) return b;
+    Ways w = {.g = k->g, .target = t, .arena = wbb_arena_new(k->g->cx), .rw = rw};
     w.vars = WBB_NEW_N(w.arena, double, k->g->n_vars + 1);
     w.values = WBB_NEW_N(w.arena, double, k->g->n_values + 1);
-    w.times = WBB_NEW_N(w.arena, double, k->g->n);
-    w.need = WBB_NEW_N(w.arena, uint8_t, k->g->n);
+    w.times = WBB_NEW_N(w.arena, double, n);
+    w.need = WBB_NEW_N(w.arena, uint8_t, n);
+    w.tile = WBB_NEW_N(w.arena, IrRef, n);
     for (uint32_t f = 0; f < k->n_functions; f++) reach(&w, &k->functions[f]->body, 1);
     reach(&w, &k->body, 1);
-    mark(&w, k);
-    for (IrRef r = 1; r < k->g->n; r++) {
-        if (!w.need[r]) continue;
+    mark(&w, k, n);
+    b.values = 0;
+    for (IrRef r = 1; r < n; r++) {
         w.times[r] = evaluated(&w, r);
-        b.values += is_rare(ir_at(k->g, r));
-        if (is_rare(ir_at(k->g, r))) continue;
-        if (w.need[r] & 1) add_price(&w, r, w.times[r], b.quick);
-        if (w.need[r] & 2) add_price(&w, r, w.times[r], b.lengthy);
+        const RwInstr *row = row_of(&w, r);
+        if (w.need[r] == 2 && row && row->kind == RW_LOOKUP) b.table = tg_rate(t, "latency.dram")->value;
+        if (w.need[r] && is_rare(ir_at(k->g, r))) b.values++, b.times += w.times[r];
+        if (w.need[r] & 1) add_price(&w, r, b.quick);
+        if (w.need[r] & 2) add_price(&w, r, b.lengthy);
     }
     const bool shorter = b.values && busy(b.quick) < busy(b.lengthy);
     if (shorter) b.limits = limits_of(k, t, &b);

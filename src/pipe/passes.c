@@ -41,7 +41,7 @@ static void lower(const Ir *p) { rw_run(p->rw, p->kernel, RW_LOWER); }
 static void vectorize(const Ir *p) { *p->accesses = vec_vectorize(p->rw, p->kernel, p->target->vector_bytes); }
 static void to_branches(const Ir *p)
 {
-    *p->branch = pipe_branch(p->kernel->g->cx, p->kernel, p->target);
+    *p->branch = pipe_branch(p->rw, p->kernel, p->target);
     vec_rare(p->kernel, p->branch->limits);
 }
 static void width(const Ir *p)

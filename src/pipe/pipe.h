@@ -60,10 +60,12 @@ typedef struct {
 /* What a kernel does with values that have a quick way and a long one (branch.c). */
 typedef struct {
     uint32_t values;  /* of a thread that have both */
+    double times;     /* that they are computed, all together */
     bool branches;    /* the quick way is taken, with branches to the long one */
     bool few;         /* there are too few warps for that to pay */
     VecBranches limits;
     double quick[TG_PIPES + 1], lengthy[TG_PIPES + 1]; /* clocks of each pipe, and of issue, for a warp */
+    double table; /* clocks of latency of memory, where only the long way reads a table; else 0 */
 } PipeBranch;
 
 /* A kernel of a fusion. Each has a graph and an engine of its own. */
@@ -108,7 +110,7 @@ extern const char *const pipe_passes[];
 /* Runs one of them, by name; asserts that it exists. */
 void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses, PipeBranch *branch);
 /* branch.c: which way is shorter, and the limits of vec_rare. */
-PipeBranch pipe_branch(WbbCx *cx, const IrKernel *k, const TgTarget *t);
+PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t);
 void pipe_explain_branch(WbbBuf *out, const PipeBranch *b);
 /* NULL if the table of all passes is in order: each finds the forms that it needs, and has a reason; else a message. */
 const char *pipe_check_passes(WbbArena *a);

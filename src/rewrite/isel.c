@@ -50,20 +50,27 @@ static bool contains_shared(const RwTables *t, const IrGraph *g, IrRef root, con
     }
 }
 
-/* The tile for `r` as an instr node on old operands. */
+/* The first tile for `r`, as an instr node on old operands; 0: no row takes it. */
+static IrRef first_tile(RwCx *rw, IrRef r, Match *m)
+{
+    const uint32_t *build;
+    for (bool ok = rw_match(rw, rw->target, RW_ISEL, r, m, &build); ok; ok = rw_match_next(rw, m, &build)) {
+        rw->g->making_rule = m->rule + 1;
+        const IrRef tile = rw_build(rw, rw->target, r, m, build);
+        rw->g->making_rule = 0;
+        if (tile && !contains_shared(rw->target, rw->g, r, ir_at(rw->g, tile), rw->uses)) return tile;
+    }
+    return 0;
+}
+
 static IrRef choose_tile(RwCx *rw, IrRef r)
 {
     Match m;
-    const uint32_t *build;
     rw->g->making_origin = rw->g->origin[r];
-    for (bool ok = rw_match(rw, rw->target, RW_ISEL, r, &m, &build); ok; ok = rw_match_next(rw, &m, &build)) {
-        rw->g->making_rule = m.rule + 1;
-        const IrRef tile = rw_build(rw, rw->target, r, &m, build);
-        rw->g->making_rule = 0;
-        if (tile && !contains_shared(rw->target, rw->g, r, ir_at(rw->g, tile), rw->uses)) {
-            rw_record(rw, rw->target, m.rule, r, tile);
-            return tile;
-        }
+    const IrRef tile = first_tile(rw, r, &m);
+    if (tile) {
+        rw_record(rw, rw->target, m.rule, r, tile);
+        return tile;
     }
     WbbBuf text = wbb_buf(rw->arena);
     ir_print_node(&text, rw->g, r);
@@ -92,6 +99,28 @@ static IrRef count_root(void *arg, IrRef r)
     return r;
 }
 
+void rw_begin_tiles(RwCx *rw, IrKernel *k, WbbArena *a)
+{
+    const uint32_t n = rw->g->n;
+    uint32_t *uses = WBB_NEW_N(a, uint32_t, n);
+    count_uses(rw->g, ir_needed(rw->g, a, k), n, uses);
+    ir_map_statements(k, count_root, uses);
+    rw->uses = uses;
+    rw->n_uses = n;
+}
+
+void rw_end_tiles(RwCx *rw)
+{
+    rw->uses = NULL;
+    rw->n_uses = 0;
+}
+
+IrRef rw_tile(RwCx *rw, IrRef r)
+{
+    Match m;
+    return needs_tile(rw->g, r) ? first_tile(rw, r, &m) : 0;
+}
+
 /* A node on indices alone. */
 static bool on_indices(const IrGraph *g, IrRef r) { return ir_at(g, r)->op == OP_CALL || ir_is_index(g, r); }
 
@@ -100,12 +129,7 @@ void rw_isel(RwCx *rw, IrKernel *k)
     WbbArena *scratch = wbb_arena_new(rw->cx);
     IrGraph *g = rw->g;
     const uint32_t n = g->n;
-    const uint8_t *need = ir_needed(rw->g, scratch, k);
-    uint32_t *uses = WBB_NEW_N(scratch, uint32_t, n);
-    count_uses(g, need, n, uses);
-    ir_map_statements(k, count_root, uses);
-    rw->uses = uses;
-    rw->n_uses = n;
+    rw_begin_tiles(rw, k, scratch);
     IrRef *tile = WBB_NEW_N(scratch, IrRef, n), *made = WBB_NEW_N(scratch, IrRef, n);
     uint8_t *wanted = WBB_NEW_N(scratch, uint8_t, n);
     ir_map_statements(k, mark_root, wanted);
@@ -128,7 +152,6 @@ void rw_isel(RwCx *rw, IrKernel *k)
     }
     g->making_rule = g->making_origin = 0;
     ir_replace(k, made);
-    rw->uses = NULL;
-    rw->n_uses = 0;
+    rw_end_tiles(rw);
     wbb_arena_free(scratch);
 }

@@ -57,6 +57,12 @@ uint32_t rw_visits(const RwCx *rw); /* lookups of rules for a node, all passes s
 #define RW_FOLDED UINT32_MAX
 IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule);
 
+/* isel.c: the tile that instruction selection would give a node of a lowered kernel, as an instr node on old operands;
+ * 0: none. Between the calls that begin and end this, uses of nodes are those of the kernel as it is. */
+void rw_begin_tiles(RwCx *rw, IrKernel *k, WbbArena *a);
+IrRef rw_tile(RwCx *rw, IrRef r);
+void rw_end_tiles(RwCx *rw);
+
 /* why.c: does one rule match one node? Nothing is built, and no uses are counted (`once` never holds here). Of
  * several ways to match, the one that gets farthest: how many of its steps hold, and a sentence about the first that
  * does not: "operand 1 is add (bf16), not mul", "within(n, 0, k) fails: n is tid, in [0, 7], k = 4". */

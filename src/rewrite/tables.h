@@ -46,6 +46,7 @@ typedef struct {
     uint32_t rule; /* number in rules[] */
     const char *text;
     uint8_t n_immediates;
+    const char *ptx; /* of llvm and intr: forms in the price table, "add.rn.%t"; see gen/lang.py */
 } RwInstr;
 
 /* The `imm` of an instr node: 16 bits for its row, above them 48 bits for all of its immediates, %i in the lowest. */

@@ -165,5 +165,40 @@ class Paths(unittest.TestCase):
         self.assertEqual(self.chain(load, self.op(0x108, 5, 2), self.op(0x012, 5, 2, guard=0), store), ["xu"])  # or kept, under a predicate
 
 
+class Spelled(unittest.TestCase):
+    """What an instruction rule says that LLVM makes of it has a price, at the types that quick and long ways of functions are of."""
+    TYPES = {"F": ("f32", "f64"), "N": ("i32", "u32", "i64", "u64"), "I": ("i32", "i64"), "U": ("u32", "u64"), "T": ("f32", "u32", "i64", "f64")}
+    ALL = ("f32", "f64", "i32", "u32", "i64", "u64")
+
+    @staticmethod
+    def form(word: str, to: str, of: str) -> str:
+        name = {t: t.replace("i", "s") for t in (to, of)}
+        return word.replace("%t", name[to]).replace("%o", name[of]).replace("%b", to[1:]).replace("%w", of[1:])
+
+    def test_have_prices(self) -> None:
+        table = prices.load_table(prices.load_sass())
+        checked = 0
+        for target in load.targets():
+            s = load.load_target(target)
+            for r in s.phases["isel"]:
+                words = str(r.left).split("(")[0].split(".")[1:]
+                if not r.ptx or any(w not in self.TYPES and w not in self.ALL for w in words if w != "approx"):
+                    continue
+                kinds = [self.TYPES.get(w, (w,)) for w in words if w != "approx"]
+                for to in kinds[0]:
+                    for of in kinds[1] if len(kinds) > 1 else (to,):
+                        forms = [self.form(word, to, of) for word in r.ptx.split()]
+                        name = str(s.values["name"])
+                        self.assertTrue(any(table.price(f, name) for f in forms), f"{name}: {r.left}: no price of {' '.join(forms)}")
+                        checked += 1
+        self.assertGreater(checked, 700)
+
+    def test_bad_forms_are_refused(self) -> None:
+        from gen.lang import add, a, b, f32, llvm
+        for form in ("add.%q", "%t.add", "add .f32", "add..f32"):
+            with self.assertRaises(PatternError):
+                llvm(add[f32](a, b), "fadd", ptx=form)
+
+
 if __name__ == "__main__":
     unittest.main()
