@@ -35,6 +35,9 @@ APART: Dict[str, Tuple[int, str]] = {  # pattern of groups: JAX's result is so m
     r"^(bessel_.*|digamma|igamma|igammac|regularized_incomplete_beta|random_gamma)$": (64, FORMULA),
     r"^lgamma$": (4096, FORMULA + ", most near its zeros, 1 and 2"),
 }
+# the same, of names: held against 60 digits, JAX is 117 units off the exact value there, and 20, 44, 16 of the others
+APART_WIDE = (128, "functions of f64 of XLA on the CPU miss by more than a kernel may")
+WIDE = r"^(atanh|log1p|log|erf_inv)_.*(float64|complex128)"
 
 
 def units(np: Any, x: Any, size: Any, kind: str) -> Any:
@@ -113,7 +116,8 @@ def work(o: argparse.Namespace) -> int:
             return name, "failed", p.stderr[:300]
         apart = [say_bounds(np, r, d, k) for k, r in enumerate(results)]
         why, most = next(filter(None, (said for said, _ in apart)), ""), max([most for _, most in apart], default=0)
-        reason = FLUSHED if most == 0 else next((said for pattern, (limit, said) in APART.items() if re.search(pattern, h.group_name) and most <= limit), "")
+        of = [row for pattern, row in APART.items() if re.search(pattern, h.group_name)] + ([APART_WIDE] if re.search(WIDE, name) else [])
+        reason = FLUSHED if most == 0 else next((said for limit, said in of if most <= limit), "")
         if why and reason:
             shutil.rmtree(d)
             return name, "known", reason

@@ -117,6 +117,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("corpus_rows", "tests/corpus_rows.py {wb} --shared {shared}", "--every 8", "--pairs 28 --launches"),
     ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),
     ("tile_wavefronts", "tests/tile_wavefronts.py {wb}", "", ""),
+    ("scan_mutants", "tests/scan_mutants.py {wb}", "", ""),
     ("random_scans", "tests/random_scans.py {wb}", "", "--count 2000"),
     ("random_sorts", "tests/random_sorts.py {wb}", "", "--count 2000"),
     ("random_scatters", "tests/random_scatters.py {wb} {run}", "", "--count 1000"),
