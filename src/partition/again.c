@@ -5,6 +5,9 @@
  * where threads share it: results of shared reductions, scans and sorts, and what goes through memory. A reduction that
  * each thread folds by itself is computed for every element that needs it, and so is all that its terms need. What
  * reads no reduction may be computed for each of its users, too: that is cheaper than memory, and not counted.
+ * Windows of an associative computation that overlap need three operations an element at most, whatever their size:
+ * prefixes and suffixes of stretches as long as a window, and one of each for a result. A thread that has one by itself
+ * takes all its terms.
  *
  *     s = f32[64] reduce(x), {1}   ROOT y = f32[64,9] broadcast(s), in a loop    =>   %s: 9 times
  */
@@ -17,6 +20,7 @@ typedef struct {
     double least, more;    /* operations that are needed once; those beyond */
     double most, times;    /* operations beyond, of `worst`; how often it is computed */
     const HloInstruction *worst;
+    bool window;           /* what is beyond are terms of its windows */
 } Counting;
 
 /* Terms that a thread folds for one result; 0: it is no fold. */
@@ -37,6 +41,14 @@ static double terms_of(WbbArena *a, const HloInstruction *i)
     }
     default: return 0;
     }
+}
+
+/* Operations for a result where results are kept, of `each` by itself. */
+static double once_of(WbbArena *a, const HloInstruction *i, double each)
+{
+    if (i->opcode != HLO_REDUCE_WINDOW || !part_is_associative(a, i->called[0])) return each;
+    const double elements = (double)(hlo_elements(i->operands[0]->shape) + hlo_elements(part_shape(i, 0)));
+    return WBB_MIN(each, 3 * elements / (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1));
 }
 
 static bool is_free(const HloInstruction *i)
@@ -68,11 +80,15 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
     const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = terms_of(c->a, i);
     const double n = shared ? elements : c->same[i->id] + c->all[i->id];
     const bool folds = terms > 1 && !shared;
-    const double each = WBB_MAX(terms, 1), beyond = WBB_MAX(n - elements, 0) * each;
-    c->least += WBB_MIN(n, elements) * each;
+    const double each = WBB_MAX(terms, 1), once = shared ? each : once_of(c->a, i, each);
+    const double least = WBB_MIN(n, elements) * once, beyond = n * each - least;
+    c->least += least;
     if ((folds || c->under[i->id]) && !is_free(i)) {
         c->more += beyond;
-        if (beyond > c->most) c->most = beyond, c->worst = i, c->times = n / WBB_MAX(elements, 1);
+        if (beyond > c->most) {
+            c->most = beyond, c->worst = i;
+            c->window = once < each && n <= elements, c->times = c->window ? each : n / WBB_MAX(elements, 1);
+        }
     }
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const uint32_t of = i->operands[k]->id;
@@ -90,7 +106,8 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
     const HloComputation *body = p->fusion->body;
     const uint32_t n = body->n_instructions + 1;
     Counting c = {.a = a, .same = WBB_NEW_N(a, double, n), .all = WBB_NEW_N(a, double, n),
-                  .under = WBB_NEW_N(a, bool, n), .most = sum->most, .times = sum->times, .worst = sum->worst};
+                  .under = WBB_NEW_N(a, bool, n), .most = sum->most, .times = sum->times, .worst = sum->worst,
+                  .window = sum->window};
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const HloInstruction *i = p->roots[o].i;
         c.same[i->id] = WBB_MAX(c.same[i->id], (double)hlo_elements(part_shape(i, p->roots[o].part)));
@@ -100,7 +117,7 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
         if (c.same[k] + c.all[k] > 0) count(&c, i, p->reduced && p->reduced[k]);
     }
     sum->least += c.least, sum->more += c.more;
-    sum->most = c.most, sum->times = c.times, sum->worst = c.worst;
+    sum->most = c.most, sum->times = c.times, sum->worst = c.worst, sum->window = c.window;
 }
 
 const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
@@ -115,6 +132,10 @@ const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const 
     const double all = sum.least + sum.more;
     if (all <= (double)tg_tuned(t, "cut.times") * sum.least || !sum.worst) return NULL;
     *at = sum.worst;
+    if (sum.window)
+        return wbb_format(a, "%.3g operations, where %.3g would do: each thread combines the %.3g terms of a window of "
+                          "%%%s by itself, though windows overlap",
+                          all, sum.least, sum.times, sum.worst->name);
     const bool shorter = all <= (double)tg_tuned(t, "cut.terms");
     return wbb_format(a,
                       "%.3g operations, where %.3g would do: each thread that needs an element of %%%s computes it by "
