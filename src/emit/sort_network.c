@@ -217,7 +217,7 @@ static void round_of(const Sort *s, uint32_t bits, IrRef size, IrRef half, bool 
     close_groups(s, &g);
 }
 
-static int64_t rounds_of(uint32_t stretch, uint32_t bits) { return (stretch + bits - 1) / bits; }
+static int64_t rounds_of_stretch(uint32_t stretch, uint32_t bits) { return (stretch + bits - 1) / bits; }
 
 void emit_sort_rounds(const Sort *s)
 {
@@ -226,7 +226,7 @@ void emit_sort_rounds(const Sort *s)
     const uint32_t bits = group_bits(s, s->places);
     first_round(s, bits);
     int64_t rounds = 0;
-    for (uint32_t k = bits + 1; 1ll << k <= s->places; k++) rounds += rounds_of(k, bits);
+    for (uint32_t k = bits + 1; 1ll << k <= s->places; k++) rounds += rounds_of_stretch(k, bits);
     if (!rounds) return;
     IrRef acc[2] = {emit_sort_u32(s, 2u << bits), emit_sort_u32(s, 1u << bits)}, var; /* size, half */
     EmitLoop l = emit_for(m->e, "k", rounds, 2, acc, &var);
@@ -246,7 +246,7 @@ void emit_sort_merge_rounds(const Sort *s)
     uint32_t stretch = 0;
     while (1ll << stretch < s->places) stretch++;
     IrRef acc[1] = {emit_sort_u32(s, (uint32_t)(s->places / 2))}, var;
-    EmitLoop l = emit_for(m->e, "k", rounds_of(stretch, bits), 1, acc, &var);
+    EmitLoop l = emit_for(m->e, "k", rounds_of_stretch(stretch, bits), 1, acc, &var);
     const IrRef half = acc[0];
     round_of(s, bits, 0, half, true);
     acc[0] = emit_sort_op(s, OP_SHRL, half, emit_sort_u32(s, bits));

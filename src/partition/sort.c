@@ -57,7 +57,7 @@ static int64_t threads_of(int64_t places) { return WBB_MAX(WBB_MIN(places / GROU
 
 /* --- the tile ----------------------------------------------------------------------------------------------------- */
 /* Rounds of a block that puts so many places in order, three steps each (emit/sort_network.c). */
-static int64_t rounds_of(int64_t places)
+static int64_t rounds_of_block(int64_t places)
 {
     int64_t rounds = 0, stretch = 0;
     for (int64_t n = 1; n < places; n *= 2) stretch++, rounds += (stretch + 2) / 3;
@@ -68,9 +68,9 @@ static int64_t rounds_of(int64_t places)
 static double price_of(const PartSort *s, const TgTarget *t, int64_t places)
 {
     const double all = (double)power_up(s->length) * (double)s->rows, sms = (double)t->sms;
-    const double exchanges = (double)(3 * rounds_of(places)) * all / 64, each = (double)tg_tuned(t, "sort.exchange");
-    const double alone = (double)(rounds_of(places) * tg_tuned(t, "sort.round"));
-    const double of_block = (double)(3 * rounds_of(places)) * (double)places / 64 * each;
+    const double exchanges = (double)(3 * rounds_of_block(places)) * all / 64, each = (double)tg_tuned(t, "sort.exchange");
+    const double alone = (double)(rounds_of_block(places) * tg_tuned(t, "sort.round"));
+    const double of_block = (double)(3 * rounds_of_block(places)) * (double)places / 64 * each;
     double clocks = WBB_MAX(exchanges / sms * each, WBB_MAX(of_block, alone));
     double seconds = tg_rate(t, "launch")->value;
     for (int64_t run = places; run < s->length; run *= 2) {
