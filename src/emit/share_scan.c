@@ -156,7 +156,7 @@ static void scan_one(const Scan *s, const Reduction *r, Partial *carry)
         Partial v = all[c * m->terms + k];
         if (!is_alone(s)) v = in_order(s, r, &before, &v);
         const Partial init = emit_share_initial(m, r);
-        if (carry[c].present) v.present = 0, v = emit_share_combine(m, r, &init, &v);
+        if (carry[c].present) v = emit_share_combine(m, r, &init, &v);
         const Position at = emit_share_position(m, c, k, s->loop);
         const IrRef *index = emit_share_index(m, &at);
         for (uint32_t x = 0; x < r->n; x++)
@@ -184,8 +184,7 @@ static void iteration(const Scan *s)
     }
 }
 
-/* What is before the first element: the initial value, or, where that must stand left of what comes later, nothing.
- * Computations that round have it behind the last element (eval/window_scan.c). */
+/* What is before the first element: the initial value, or, where that must stand left of what comes later, nothing. */
 static void start(Scan *s)
 {
     const Share *m = s->m;
@@ -194,7 +193,7 @@ static void start(Scan *s)
         for (uint32_t c = 0; c < m->kept; c++) {
             s->carry[r][c] = emit_share_initial(m, &m->r[r]);
             const PartReduce *of = m->r[r].of;
-            const bool absent = s->reverse && !of->commutes && !of->scan.serial;
+            const bool absent = s->reverse && !of->commutes;
             if (absent) s->carry[r][c].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 0);
         }
 }

@@ -42,7 +42,7 @@ static void complete_dim(const PartWork *w, const PartWanted *x, uint32_t d, int
     int64_t rest = dim->size / s[PART_VECTOR];
     const int64_t splits = d == x->split_dim ? x->splits : 1;
     if (dim->reduced && w->scan) {
-        const int64_t lanes = w->serial ? 1 : x->lanes[d], warps = w->serial ? 1 : x->warps[d];
+        const int64_t lanes = x->lanes[d], warps = x->warps[d];
         const int64_t terms = part_up(rest, lanes * warps);
         s[PART_REGISTER] = d == x->loop_dim ? WBB_MIN(WBB_MIN(x->registers, terms), PART_MAX_FACTOR) : 1;
         rest = part_up(rest, s[PART_REGISTER]);

@@ -146,9 +146,6 @@ typedef enum {
 typedef struct {
     uint32_t dim;
     bool reverse;  /* suffixes: the scan begins at the last position */
-    /* The computation is of several operations, some of which round: terms are taken one after the other, which is the
-     * order that results are judged by. */
-    bool serial;
     int64_t shift;
 } PartScan;
 

@@ -37,7 +37,7 @@ static bool is_identity(const HloInstruction *init, HloOpcode op)
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
 {
     PartScan scan;
-    if (!part_is_scan(i, &scan) || i->n_operands != 2 || scan.serial || scan.shift) return 0;
+    if (!part_is_scan(i, &scan) || i->n_operands != 2 || scan.shift) return 0;
     const HloComputation *c = i->called[0];
     const HloShape *in = i->operands[0]->shape;
     const int64_t n = in->dims[scan.dim], all = hlo_elements(in), rows = all / n;

@@ -59,7 +59,6 @@ typedef struct {
     bool splits;   /* blocks may share a result */
     bool rounds;   /* combining two results rounds to 32 bits or fewer */
     bool scan;     /* each element has a result */
-    bool serial;   /* one thread has all terms of a result */
     uint32_t packed_group; /* neighbours along the last dimension that share a byte of an output; 0, 1: none do */
     uint32_t reductions; /* one after the other, each needing the results of those before */
     uint32_t passes;     /* over the terms: a thread without a loop makes one all the same */

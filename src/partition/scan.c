@@ -10,24 +10,6 @@
  */
 #include "partition/partition.h"
 
-/* Does the computation give the same result in every order of terms, as far as single operations can tell? A sum of
- * floats does not, but what it may be is known for any order. */
-static bool is_serial(const HloComputation *c)
-{
-    if (hlo_is_operation(c)) return false;
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const HloInstruction *i = c->instructions[k];
-        const ScType t = i->shape->type;
-        if (t == SC_TUPLE || !(sc_is_float(t) || sc_type_info[t].cls == 'C')) continue;
-        switch (i->opcode) {
-        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_SELECT: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_NEGATE:
-        case HLO_ABS: case HLO_COPY: case HLO_GET_TUPLE_ELEMENT: break;
-        default: return true;
-        }
-    }
-    return false;
-}
-
 /* Is the result along dimension d the operand itself? */
 static bool is_single(const HloWindow *w) { return w->size == 1 && w->low == 0 && w->high == 0; }
 
@@ -51,7 +33,6 @@ bool part_is_scan(const HloInstruction *i, PartScan *scan)
     const bool suffixes = w->size - 1 - w->low >= n - 1 && results - 1 - w->low >= n - 1;
     scan->reverse = !prefixes;
     scan->shift = prefixes ? w->size - 1 - w->low : -w->low;
-    scan->serial = is_serial(i->called[0]);
     return prefixes || suffixes;
 }
 

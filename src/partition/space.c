@@ -107,7 +107,7 @@ static void check_order(WbbCx *cx, const PartLayout *l)
 
 /* A scan's levels, from the inside out: elements of a thread lie side by side, then those of a warp, of a block, of an
  * iteration. */
-static void check_scan(WbbCx *cx, const PartLayout *l, bool serial)
+static void check_scan(WbbCx *cx, const PartLayout *l)
 {
     static const int order[PART_LEVELS] = {[PART_VECTOR] = 0, [PART_REGISTER] = 1, [PART_LANE] = 2, [PART_WARP] = 3,
                                            [PART_LOOP] = 4, [PART_CLUSTER] = 5, [PART_GRID] = 6};
@@ -117,9 +117,6 @@ static void check_scan(WbbCx *cx, const PartLayout *l, bool serial)
             const PartFactor *f = &x->factors[k];
             if (k > 0 && order[f->level] < order[f[-1].level])
                 part_layout_fail(cx, f->column, "%s: a scan has vector, register, lane, warp, loop, in this order",
-                                 part_level_name[f->level]);
-            if (serial && f->level >= PART_LANE && f->size > 1)
-                part_layout_fail(cx, f->column, "%s: the computation rounds, so a thread takes its terms in order",
                                  part_level_name[f->level]);
             if (f->level >= PART_CLUSTER && f->size > 1)
                 part_layout_fail(cx, f->column, "%s: blocks do not share a scan", part_level_name[f->level]);
@@ -149,13 +146,10 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
     const PartLayout *l = &r->stages[0].layout;
     uint32_t loops = 0, lanes = 1;
     int lane = 0; /* the column of a reduced one */
-    bool commutes = true, serial = false, alone = true; /* alone: nothing but results follows the first reductions */
+    bool commutes = true, alone = true; /* alone: nothing but results follows the first reductions */
     for (uint32_t k = 0; k < r->n_stages; k++) {
         const PartStage *s = &r->stages[k];
-        for (uint32_t j = 0; j < s->n_reduces; j++) {
-            commutes = commutes && s->reduces[j].commutes;
-            serial = serial || s->reduces[j].scan.serial;
-        }
+        for (uint32_t j = 0; j < s->n_reduces; j++) commutes = commutes && s->reduces[j].commutes;
         alone = alone && (k == 0 || s->kind == PART_RESULTS);
     }
     for (uint32_t d = 0; d < l->n_dims; d++) {
@@ -180,6 +174,6 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
         part_layout_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
                          (long long)part_layout_size(l, PART_LANE), t->warp);
     for (uint32_t k = 0; k < r->n_stages; k++) part_check_packed(cx, &l->dims[0], r->stages[k].packed_group);
-    if (r->stages[0].kind == PART_SCAN) check_scan(cx, l, serial);
+    if (r->stages[0].kind == PART_SCAN) check_scan(cx, l);
     else if (!commutes) check_order(cx, l);
 }

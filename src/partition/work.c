@@ -51,7 +51,6 @@ static void add_reduction(PartWalk *w, PartWork *work, const PartReduce *r, uint
     work->presence = work->presence || !r->commutes;
     work->rounds = work->rounds || rounds(r);
     work->scan = r->i->opcode == HLO_REDUCE_WINDOW;
-    work->serial = work->serial || r->scan.serial;
 }
 
 static void add_outputs(PartWalk *w, PartWork *work, const PartStage *s, const IrRef *kept, PartAccess *stores)

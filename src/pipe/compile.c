@@ -114,16 +114,13 @@ static void document_kernel(const PartPlan *p, const PartKernel *kernel, Orders 
             const PartStage *s = &shared->stages[n];
             const PartReduce *r = &s->reduces[j];
             if (s->kind == PART_REDUCE) document(o, r->i->name, emit_order(o->a, s, r));
-            if (s->kind == PART_SCAN && !r->scan.serial) document(o, r->i->name, emit_scan_order(o->a, s, r));
+            if (s->kind == PART_SCAN) document(o, r->i->name, emit_scan_order(o->a, s, r));
         }
     const bool *needed = part_needed(o->a, p, kernel);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        PartScan scan;
-        const bool taken = shared && shared->reduced[k], is_scan = taken && part_is_scan(i, &scan) && scan.serial;
-        if (taken && !is_scan) continue;
-        if (is_scan && scan.reverse) document(o, i->name, wbb_format(o->a, "%s: serial from the last", i->name));
-        else if (needed[k] || i->opcode == HLO_SCATTER) document_serial(p, i, o);
+        if (shared && shared->reduced[k]) continue;
+        if (needed[k] || i->opcode == HLO_SCATTER) document_serial(p, i, o);
     }
 }
 
