@@ -68,7 +68,8 @@ static int64_t rounds_of_block(int64_t places)
 static double price_of(const PartSort *s, const TgTarget *t, int64_t places)
 {
     const double all = (double)power_up(s->length) * (double)s->rows, sms = (double)t->sms;
-    const double exchanges = (double)(3 * rounds_of_block(places)) * all / 64, each = (double)tg_tuned(t, "sort.exchange");
+    const double exchanges = (double)(3 * rounds_of_block(places)) * all / 64;
+    const double each = (double)tg_tuned(t, "sort.exchange");
     const double alone = (double)(rounds_of_block(places) * tg_tuned(t, "sort.round"));
     const double of_block = (double)(3 * rounds_of_block(places)) * (double)places / 64 * each;
     double clocks = WBB_MAX(exchanges / sms * each, WBB_MAX(of_block, alone));
