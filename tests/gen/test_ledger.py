@@ -1,6 +1,8 @@
 """gen/ledger.py: a key depends on the meaning of a rule and nothing else; the build refuses missing or weak lines; stale lines are removed."""
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import sys
 import tempfile
@@ -173,6 +175,15 @@ class Repository(unittest.TestCase):
         found = [f"{f.name}:{n}" for f in sorted(load.root.joinpath("patterns").glob("*.py")) for n, line in enumerate(f.read_text().split("\n"), 1)
                  if re.search(r"getattr|globals\(\)", line)]
         self.assertEqual(found, [])
+
+
+class Targets(unittest.TestCase):
+    def test_the_file_of_a_target_is_all_that_it_takes(self) -> None:
+        """It holds no rule of its own: its instructions stand in lists that it joins."""
+        self.assertEqual(rule_command.whole_targets(["patterns/sm90.py", "patterns/sm80.py:40", "patterns/tiles.py"]), ["sm90"])
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(rule_command.main(["--check", "patterns/sm90.py"]), 0)
+        self.assertIn("0 failed", said.getvalue())
 
 
 if __name__ == "__main__":
