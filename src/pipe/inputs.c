@@ -275,8 +275,9 @@ static const HloInstruction *indices_below(WbbArena *a, const HloComputation *c,
 }
 
 /* Starts of windows that do not overlap, some beyond the operand: a number for each row, by a product with an odd
- * number modulo a power of two, whose digits are the starts. */
-static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, uint64_t seed,
+ * number modulo a power of two, whose digits are the starts. In case c the first may stand before the operand, and
+ * the last, which a text may mean by that, then stands beyond it. */
+static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, const PipeRun *run,
                         const int64_t *places, void *out)
 {
     const HloScatterDims d = hlo_scatter_dims(a, s);
@@ -301,11 +302,14 @@ static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *sh
     uint64_t mask = 1;
     while ((int64_t)mask < WBB_MAX(all, n / columns)) mask *= 2;
     if (mask > sc_mask(shape->type) >> 1) return;
-    const uint64_t factor = wbb_mix(seed + 1) | 1, first = wbb_mix(seed + 2);
+    const uint64_t factor = wbb_mix(run->seed + 1) | 1, first = wbb_mix(run->seed + 2);
+    const bool before = run->which == 'c' && run->seed % 2;
     for (int64_t r = 0; r < n / columns; r++) {
         int64_t rest = (int64_t)(((uint64_t)r * factor + first) & (mask - 1));
         for (int64_t c = columns; c-- > 0; rest /= size[c]) {
-            const int64_t digit = c > 0 ? rest % size[c] : rest, v = digit * window[d.operand_map.items[c]];
+            int64_t digit = c > 0 ? rest % size[c] : rest - before;
+            if (before && c == 0 && digit == size[0] - 1) digit = (int64_t)mask;
+            const int64_t v = digit * window[d.operand_map.items[c]];
             const int64_t place = (r / inner * columns + c) * inner + r % inner;
             memcpy((uint8_t *)out + places[place] * bytes, &v, (size_t)bytes);
         }
@@ -322,7 +326,7 @@ static void make_all_unique(WbbArena *a, const HloFusion *f, const PipeRun *run,
         uint32_t leaf = 0;
         for (int64_t j = 0; p && j < p->number; j++) leaf += f->body->parameters[j]->shape->n_leaves;
         if (!p || !operands->arrays[leaf] || operands->origin->input[leaf] < 0) continue;
-        make_unique(a, s, p->shape, run->seed, places, (void *)operands->arrays[leaf]); /* an array of pipe_inputs */
+        make_unique(a, s, p->shape, run, places, (void *)operands->arrays[leaf]); /* an array of pipe_inputs */
     }
 }
 
@@ -368,11 +372,11 @@ static bool is_unique(WbbArena *a, const HloInstruction *s, const HloShape *shap
 
 /* The scatters of c, which is the entry or what a fusion of it computes. */
 static void make_unique_in(WbbArena *a, const HloComputation *entry, const HloComputation *c, const HloInstruction *at,
-                           uint64_t seed, const void **inputs)
+                           const PipeRun *run, const void **inputs)
 {
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *s = c->instructions[k];
-        if (s->opcode == HLO_FUSION && !at) make_unique_in(a, entry, s->called[0], s, seed, inputs);
+        if (s->opcode == HLO_FUSION && !at) make_unique_in(a, entry, s->called[0], s, run, inputs);
         if (s->opcode != HLO_SCATTER || !hlo_scatter_dims(a, s).unique) continue;
         const int64_t *places = NULL;
         const HloInstruction *p = indices_below(a, c, s->operands[s->n_operands / 2], &places);
@@ -380,13 +384,13 @@ static void make_unique_in(WbbArena *a, const HloComputation *entry, const HloCo
         uint32_t leaf = 0;
         for (int64_t j = 0; p && j < p->number; j++) leaf += entry->parameters[j]->shape->n_leaves;
         if (p && !is_unique(a, s, p->shape, places, inputs[leaf]))
-            make_unique(a, s, p->shape, seed, places, (void *)inputs[leaf]);
+            make_unique(a, s, p->shape, run, places, (void *)inputs[leaf]);
     }
 }
 
 void pipe_make_unique(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs)
 {
-    if (!run->inputs) make_unique_in(a, m->entry, m->entry, NULL, run->seed, inputs);
+    if (!run->inputs) make_unique_in(a, m->entry, m->entry, NULL, run, inputs);
 }
 
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run)
