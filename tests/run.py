@@ -115,6 +115,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("row_merges", "tests/row_merges.py {wb}", "", ""),
     ("row_texts", "tests/row_texts.py {wb}", "", "--pairs 28"),
     ("corpus_rows", "tests/corpus_rows.py {wb} --shared {shared}", "--every 8", "--pairs 28 --launches"),
+    ("corpus_reductions", "tests/corpus_reductions.py {wb} --shared {shared}", "--parts emitter-tests,fusions --every 12", "--pairs 2"),
     ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),
     ("tile_wavefronts", "tests/tile_wavefronts.py {wb}", "", ""),
     ("scan_mutants", "tests/scan_mutants.py {wb}", "", ""),
