@@ -220,12 +220,18 @@ def integer_changed(e: Lit, users: Optional[Users]) -> Iterator[Change]:
         yield from (replaced(v, v + d) for d in (1, -1))
 
 
+def is_same(x: Any, y: Any) -> bool:
+    """Is it the same term: one object, or an operation on the same objects?"""
+    nodes = isinstance(x, Node) and isinstance(y, Node) and x.op is y.op and len(x.args) == len(y.args)
+    return x is y or (nodes and x.types == y.types and x.flags == y.flags and all(p is q for p, q in zip(x.args, y.args)))
+
+
 def node_changed(e: Node, opposite: bool) -> Iterator[Change]:
     if len(e.args) > 1 and "comm" not in e.op.props.split() and e.op.name not in SYMMETRIC:
         i, j = (1, 2) if e.op.sig == "select" or e.op.name == "fma" else (0, 1)  # not the factors of a product
         args = list(e.args)
         args[i], args[j] = args[j], args[i]
-        if args[i] is not args[j]:
+        if not is_same(args[i], args[j]):
             yield f"operands of {e.name} swapped", [Node(e.op, e.types, e.flags, args)]
     twin = ops.OP_BY_NAME.get((OPPOSITE if opposite else TWIN).get(e.op.name, ""))
     if twin and twin.arity == e.op.arity and all(ops.TYPE_BY_NAME[m].cls in twin.classes for t in e.types for m in t.members):
