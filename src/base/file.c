@@ -144,7 +144,7 @@ const char **wbb_list_dir(WbbCx *cx, WbbArena *a, const char *path, uint32_t *n)
         at += length, bytes -= length;
     }
     if (dir) closedir(dir);
-    qsort(list.items, list.n, sizeof *list.items, by_name);
+    if (list.n) qsort(list.items, list.n, sizeof *list.items, by_name);
     *n = list.n;
     return list.items;
 }

@@ -236,7 +236,7 @@ static IxAnswer by_points(WbbArena *a, const IrGraph *g, const IxMap *m, const c
         WBB_PUSH(a, &all, image);
     }
     if (all.n == 0) return *why = "the domain is empty", IX_YES;
-    qsort(all.items, all.n, sizeof *all.items, by_values);
+    if (all.n) qsort(all.items, all.n, sizeof *all.items, by_values);
     int64_t *lo = WBB_NEW_N(a, int64_t, n + 1u), *hi = WBB_NEW_N(a, int64_t, n + 1u);
     for (uint32_t i = 0; i < all.n; i++) {
         const Image *p = &all.items[i];

@@ -205,7 +205,7 @@ static void choose_scopes(Assignment *x, IrRef r)
     } else {
         for (; uses; uses = uses->next) WBB_PUSH(x->arena, &x->set, uses->scope);
     }
-    qsort(x->set.items, x->set.n, sizeof *x->set.items, by_number);
+    if (x->set.n) qsort(x->set.items, x->set.n, sizeof *x->set.items, by_number);
     if (x->anchored[r] && (n <= MAX_COPIES || x->may_fault[r])) return;
     n = 0;
     for (uint32_t i = 0; i < x->set.n; i++) {

@@ -298,7 +298,7 @@ static void trim(WbbCx *cx, void *arg)
     (void)cx;
     list_folder(j->arena, &list, j->cache->folder, 0);
     if (list.bytes <= j->cache->limit) return;
-    qsort(list.items, list.n, sizeof *list.items, by_use);
+    if (list.n) qsort(list.items, list.n, sizeof *list.items, by_use);
     for (uint32_t k = 0; k < list.n && list.bytes > j->cache->limit / 10 * 9; k++)
         if (unlink(list.items[k].path) == 0) list.bytes -= list.items[k].bytes;
 }

@@ -137,7 +137,7 @@ ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *pri
         if (sum.status == WBB_OK || s == WBB_FAILED) sum.status = s;
     }
     add_up(&sum, p);
-    qsort(sum.items, sum.n, sizeof *sum.items, costliest_first);
+    if (sum.n) qsort(sum.items, sum.n, sizeof *sum.items, costliest_first);
     return sum;
 }
 

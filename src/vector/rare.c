@@ -246,7 +246,7 @@ void vec_rare(IrKernel *k, VecBranches limits)
     IrBlock detached = {0};
     for (uint32_t i = 0; i < x.groups.n; i++) x.groups.items[i].s = ir_stmt(k->g, &detached, IR_IF);
     ir_remake(k, replaced, &x);
-    qsort(x.groups.items, x.groups.n, sizeof *x.groups.items, last_first);
+    if (x.groups.n) qsort(x.groups.items, x.groups.n, sizeof *x.groups.items, last_first);
     for (uint32_t i = 0; i < x.groups.n; i++)
         if (x.groups.items[i].conditions.n) insert(&x, &x.groups.items[i]);
     wbb_arena_free(x.arena);
