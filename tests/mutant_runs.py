@@ -1,12 +1,27 @@
 """Shared by the suites of kernels with one thing wrong each: a mutant is a bundle whose PTX, or document, is not that of its kernel."""
+import re
 from pathlib import Path
-from typing import Dict, Iterable, List, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 from warpburg_cli import Cli
 
 AS_IT_IS = "as it is"             # the kind of the kernel itself, which every run must find right
 Key = Tuple[str, str, int]        # kernel, kind, number of the line among those of its kind
 Run = Tuple[str, int, str]        # input case, seed, order of execution
+INVERSE = {"nan": "num", "num": "nan", "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+def inverted(line: str) -> str:
+    """The line with the opposite condition."""
+    return re.sub(r"setp\.(\w+)", lambda m: f"setp.{INVERSE[m[1]]}", line)
+
+
+def changed_lines(kernel: str, text: str, kinds: Dict[str, Tuple[str, str]], change: Callable[[str, str], str], first: int = 0) -> Iterator[Tuple[Key, str]]:
+    """Each line from number `first` on that a kind's pattern matches, changed in the way of that kind: (key, text of the whole mutant)."""
+    lines = text.splitlines()
+    for kind, (pattern, _) in kinds.items():
+        for n, at in enumerate(k for k, line in enumerate(lines) if k >= first and re.search(pattern, line)):
+            yield (kernel, kind, n), "\n".join([*lines[:at], change(kind, lines[at]), *lines[at + 1:]])
 
 
 def write_mutant(of: Path, to: Path, ptx: str, document: str = "") -> Path:

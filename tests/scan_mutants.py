@@ -11,9 +11,9 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, List, Tuple
 
-from mutant_runs import AS_IT_IS, Key, fault, summed_up, write_mutant
+from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, summed_up, write_mutant
 from warpburg_cli import Cli
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -58,7 +58,6 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "no store": (r"^\s*st\.", "\t// st."),
     "another initial value": (r"0f40400000", "0f40800000"),
 }
-INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 ORDER_KINDS = {
     "twice the terms of a thread documented": (r"thread (\d+); lane (\d+)", lambda m: f"thread {2 * int(m[1])}; lane {int(m[2]) // 2}"),
     "half of the lanes documented, in twice the iterations": (r"lane (\d+)(.*); loop (\d+)", lambda m: f"lane {int(m[1]) // 2}{m[2]}; loop {2 * int(m[3])}"),
@@ -71,7 +70,7 @@ EQUAL: Dict[Key, str] = {}
 def change(kind: str, line: str) -> str:
     pattern, to = KINDS[kind]
     if to == "invert":
-        return re.sub(r"setp\.(\w+)", lambda m: f"setp.{INVERSE[m[1]]}", line)
+        return inverted(line)
     if to == "half":
         return re.sub(pattern, lambda m: f"{m[1]}, {int(m[2]) // 2 or 2}", line)
     if to == "another":
@@ -79,13 +78,6 @@ def change(kind: str, line: str) -> str:
     if to == "turn":
         return re.sub(pattern, lambda m: f"shfl.sync.{'down' if m[1] == 'up' else 'up'}.b32 {m[2]}, {31 if m[1] == 'up' else 0}", line)
     return re.sub(pattern, to, line)
-
-
-def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
-    lines = text.splitlines()
-    for kind, (pattern, _) in KINDS.items():
-        for n, at in enumerate(k for k, line in enumerate(lines) if re.search(pattern, line)):
-            yield (kernel, kind, n), "\n".join([*lines[:at], change(kind, lines[at]), *lines[at + 1:]])
 
 
 def main() -> int:
@@ -102,7 +94,7 @@ def main() -> int:
                 return 1
             document = (first / "kernel.json").read_text(encoding="utf-8")
             order = re.search(r"scan[^\"]*", document)[0]
-            made = [(key, changed, document) for key, changed in [((kernel, AS_IT_IS, 0), text), *mutants(kernel, text)]]
+            made = [(key, changed, document) for key, changed in [((kernel, AS_IT_IS, 0), text), *changed_lines(kernel, text, KINDS, change)]]
             made += [((kernel, kind, 0), text, document.replace(order, re.sub(pattern, to, order))) for kind, (pattern, to) in ORDER_KINDS.items()
                      if re.search(pattern, order)]
             for key, changed, described in made:

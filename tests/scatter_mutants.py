@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
-from mutant_runs import AS_IT_IS, Key, fault, summed_up, write_mutant
+from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, summed_up, write_mutant
 from warpburg_cli import Cli
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -121,7 +121,6 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "a zero that is not negative": (r"(selp\.b16.*|mov\.b16.*)(0x8000|-32768)", r"\g<1>0"),
     "no atomic operation": (r"^\s*atom\.global\.(add|min|max|exch)", r"\t// atom.global.\1"),
 }
-INVERSE = {"nan": "num", "num": "nan", "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 # kernel, kind, number of the line among those of its kind: why the kernel is right all the same
 ALONE = "one block has all updates"
 EQUAL: Dict[Key, str] = {
@@ -140,16 +139,14 @@ EQUAL: Dict[Key, str] = {
 def change(kind: str, line: str) -> str:
     pattern, to = KINDS[kind]
     if to == "invert":
-        return re.sub(r"setp\.(\w+)", lambda m: f"setp.{INVERSE[m[1]]}", line)
+        return inverted(line)
     return re.sub(pattern, to, line).replace("exch.b32 add", "exch.b32")
 
 
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     lines = text.splitlines()
     last = max(k for k, line in enumerate(lines) if ".entry" in line) if kernel == "runs" else 0
-    for kind, (pattern, _) in KINDS.items():
-        for n, at in enumerate(k for k, line in enumerate(lines) if k >= last and re.search(pattern, line)):
-            yield (kernel, kind, n), "\n".join([*lines[:at], change(kind, lines[at]), *lines[at + 1:]])
+    return changed_lines(kernel, text, KINDS, change, last)
 
 
 def main() -> int:

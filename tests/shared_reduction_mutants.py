@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
-from mutant_runs import AS_IT_IS, Key, fault, summed_up, write_mutant
+from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, summed_up, write_mutant
 from shared_reductions import ORDERS, Fusion, fusion
 from warpburg_cli import Cli
 
@@ -77,7 +77,6 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "+0 for terms beyond the end": (r"(selp\.f32.*), 0f80000000,", r"\1, 0f00000000,"),
     "the initial value twice": (r"^\s*st\.global\.b32 \t\[(\S+)\], (%r\d+);(?=.*%out)", r"\tOP.rn.f32 \2, \2, 0f40400000; st.global.b32 [\1], \2;"),
 }
-INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 # kernel, kind, number of the line among those of its kind: why the kernel is right all the same
 EQUAL: Dict[Key, str] = {
     ("tickets", "no barrier", 1): "thread 0 alone stores the block's part, and draws the ticket",
@@ -90,7 +89,7 @@ EQUAL: Dict[Key, str] = {
 def change(kind: str, line: str) -> str:
     pattern, to = KINDS[kind]
     if to == "invert":
-        return re.sub(r"setp\.(\w+)", lambda m: f"setp.{INVERSE[m[1]]}", line)
+        return inverted(line)
     if to == "half":
         return re.sub(pattern, lambda m: f"{m[1]}, {int(m[2]) // 2 or 2}", line)
     if to == "another":
@@ -127,13 +126,9 @@ def other_shuffles(text: str) -> str:
 
 
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
-    lines = text.splitlines()
-    for kind, (pattern, _) in KINDS.items():
-        if kernel in FILLERS_ALONE and "beyond the end" not in kind:
-            continue
-        for n, at in enumerate(k for k, line in enumerate(lines) if re.search(pattern, line)):
-            changed = change(kind, lines[at]).replace("OP", "mul" if "mul.rn" in text else "add")
-            yield (kernel, kind, n), "\n".join([*lines[:at], changed, *lines[at + 1:]])
+    kinds = {kind: x for kind, x in KINDS.items() if kernel not in FILLERS_ALONE or "beyond the end" in kind}
+    operation = "mul" if "mul.rn" in text else "add"
+    yield from changed_lines(kernel, text, kinds, lambda kind, line: change(kind, line).replace("OP", operation))
     if kernel in FILLERS_ALONE:
         return
     wrap = re.search(r"mov\.b32 \t(%r\d+), (\d+);.*\n.*\n\s*atom\.", text)

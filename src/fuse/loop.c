@@ -187,19 +187,12 @@ static Place array_place(Search *s, const HloInstruction *i, const Place *places
 }
 
 /* --- places in computations --------------------------------------------------------------------------------------- */
-static const HloComputation *called_as(const HloInstruction *i, const char *attribute)
-{
-    for (uint32_t k = 0; k < i->n_called; k++)
-        if (!strcmp(i->called_by[k], attribute)) return i->called[k];
-    return NULL;
-}
-
 static bool places_of(Search *s, const HloComputation *c, const Place *parameters, Place *root);
 
 /* The state of a loop in a loop, where it stands after any number of iterations. */
 static bool inner_loop(Search *s, const HloInstruction *i, Place *state)
 {
-    const HloComputation *body = called_as(i, "body"), *condition = called_as(i, "condition");
+    const HloComputation *body = hlo_called(i, "body"), *condition = hlo_called(i, "condition");
     const HloShape **leaves;
     const uint32_t n = hlo_leaves(s->arena, i->shape, &leaves);
     Place *after = WBB_NEW_N(s->arena, Place, n + 1), test;
@@ -286,21 +279,21 @@ static bool is_at_home(Search *s, const HloInstruction *loop, const Place *state
     const uint32_t n = loop->shape->n_elements;
     Place *after = WBB_NEW_N(s->arena, Place, n + 1), test;
     s->tests = false;
-    if (!places_of(s, called_as(loop, "body"), state, after)) return false;
+    if (!places_of(s, hlo_called(loop, "body"), state, after)) return false;
     for (uint32_t k = 0; k < n; k++) {
         const HloShape *x = loop->shape->elements[k];
         const Place p = meet(x, &state[k], &after[k]);
         if (p.kind != state[k].kind || (p.kind == AT && x->rank && memcmp(p.dim, state[k].dim, x->rank))) return false;
     }
     s->tests = true;
-    return places_of(s, called_as(loop, "condition"), state, &test) && test.kind == AT;
+    return places_of(s, hlo_called(loop, "condition"), state, &test) && test.kind == AT;
 }
 
 bool fuse_find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const HloShape *shape,
                     FuseLoop *found)
 {
     if (loop->opcode != HLO_WHILE || loop->operands[0]->opcode != HLO_TUPLE) return false;
-    const HloComputation *body = called_as(loop, "body"), *condition = called_as(loop, "condition");
+    const HloComputation *body = hlo_called(loop, "body"), *condition = hlo_called(loop, "condition");
     if (!body || !condition || body->root->opcode != HLO_TUPLE || !is_single(condition->root->shape)) return false;
     const uint32_t n = loop->shape->n_elements;
     *found = (FuseLoop){.shape = shape, .part = WBB_NEW_N(a, FuseLoopPart, n + 1)};
