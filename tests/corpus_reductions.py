@@ -11,8 +11,6 @@ those of golden_known.tsv, and those that corpus_outcomes_known.tsv calls right 
 takes longer than --seconds counts as a failure, and says so. Ends with `N passed, M failed`.
 """
 import argparse
-import json
-import math
 import os
 import re
 import sys
@@ -22,7 +20,7 @@ from typing import Dict, Iterator, List, NamedTuple
 
 import corpus_outcomes
 import golden
-from row_runs import PAIRS, pairs_of
+from row_runs import PAIRS, count_wrong, pairs_of, threads_of
 from warpburg_cli import TOO_LARGE, Cli
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,9 +60,7 @@ class Reductions:
                 return ""
             if p.returncode:
                 return f"compile: exit {p.returncode}: {p.stderr.strip()[-300:]}"
-            description = bundle / "kernel.json"
-            launches = json.loads(description.read_text(encoding="utf-8"))["launches"] if description.exists() else []
-            threads = max((math.prod(x["grid"]) * math.prod(x["block"]) for x in launches), default=0)
+            threads = threads_of(bundle)
             v = self.cli.run(str(job.file), job.target, job.case, seed or 1, to=str(outputs), blocks=0 if threads <= WHOLE else BLOCKS,
                              options=["-j", "1"])
             if TOO_LARGE in v.why:
@@ -125,14 +121,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         all_of = Reductions(cli, o.shared, Path(scratch))
         jobs = jobs_of(cli, o.shared / "corpus", Path(scratch), o)
-
-        def judge(job: Job) -> str:
-            why = all_of.wrong(job)
-            if why:
-                print(f"failed: {job.part}/{job.name}, --target {job.target} --case {job.case}: {why[:400]}", flush=True)
-            return why
-
-        bad = sum(map(bool, cli.each(judge, jobs)))
+        bad = count_wrong(cli, jobs, all_of.wrong, lambda job: f"{job.part}/{job.name}")
     print(f"{all_of.whole} runs whole, {all_of.sampled} by a sample of blocks, {all_of.large} too large for this machine, "
           f"{all_of.declined} declined; {all_of.compared} compared with stored outputs")
     print(f"{len(jobs) - bad} passed, {bad} failed")

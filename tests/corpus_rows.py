@@ -10,8 +10,6 @@ store the same bits whether blocks and warps run by their numbers or in turns th
 stored for the case, whole runs agree with them. Ends with `N passed, M failed`.
 """
 import argparse
-import json
-import math
 import os
 import re
 import sys
@@ -20,7 +18,7 @@ from pathlib import Path
 from typing import List, NamedTuple, Optional
 
 import golden
-from row_runs import ORDERS, PAIRS, launches, outputs, pairs_of, wrong_run
+from row_runs import ORDERS, PAIRS, count_wrong, launches, outputs, pairs_of, threads_of, wrong_run
 from warpburg_cli import TARGETS, TOO_LARGE, Cli
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,8 +71,7 @@ class Rows:
             why = self.launches(job, folder / "bundle")
             if why or not job.case:
                 return why
-            facts = json.loads((folder / "bundle" / "kernel.json").read_text(encoding="utf-8"))["launches"]
-            threads = max(math.prod(launch["grid"]) * math.prod(launch["block"]) for launch in facts)
+            threads = threads_of(folder / "bundle")
             why = wrong_run(self.cli, str(self.shared / "corpus" / job.file), job.target, job.case, self.seed(job) or 1, folder,
                             0 if threads <= WHOLE else BLOCKS)
             if TOO_LARGE in why:
@@ -119,14 +116,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         rows = Rows(cli, o.shared, Path(scratch))
         jobs = jobs_of(o.shared / "corpus", min(o.pairs, len(PAIRS)), o.every, o.only, o.launches)
-
-        def judge(job: Job) -> str:
-            why = rows.wrong(job)
-            if why:
-                print(f"failed: {job.file}, --target {job.target} --case {job.case or '-'}: {why[:400]}", flush=True)
-            return why
-
-        bad = sum(map(bool, cli.each(judge, jobs)))
+        bad = count_wrong(cli, jobs, rows.wrong, lambda job: str(job.file))
     print(f"{rows.whole} runs whole, {rows.sampled} by a sample of blocks, {rows.large} too large for this machine; "
           f"{rows.compared} compared with stored outputs")
     print(f"{len(jobs) - bad} passed, {bad} failed")

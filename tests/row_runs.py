@@ -1,8 +1,9 @@
 """What suites of fusions that read rows again share: the pairs of a target and a case of inputs in which a file runs, its launches, and its bits."""
 import itertools
 import json
+import math
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from warpburg_cli import TARGETS, Cli
 
@@ -25,6 +26,24 @@ def launches(cli: Cli, file: str, target: str, folder: Path) -> Tuple[int, str]:
     if not (folder / "kernel.json").exists():
         return 0, "it is a program of several kernels"
     return len(json.loads((folder / "kernel.json").read_text(encoding="utf-8"))["launches"]), ""
+
+
+def threads_of(bundle: Path) -> int:
+    """Threads of the largest launch of a bundle; 0: it is a program of several kernels."""
+    description = bundle / "kernel.json"
+    launched = json.loads(description.read_text(encoding="utf-8"))["launches"] if description.exists() else []
+    return max((math.prod(x["grid"]) * math.prod(x["block"]) for x in launched), default=0)
+
+
+def count_wrong(cli: Cli, jobs: Sequence[Any], wrong: Callable[[Any], str], name: Callable[[Any], str]) -> int:
+    """How many jobs are wrong; each is printed as soon as it is known, with its reason."""
+    def judge(job: Any) -> str:
+        why = wrong(job)
+        if why:
+            print(f"failed: {name(job)}, --target {job.target} --case {job.case or '-'}: {why[:400]}", flush=True)
+        return why
+
+    return sum(map(bool, cli.each(judge, jobs)))
 
 
 def outputs(folder: Path, order: str) -> Path:
