@@ -95,6 +95,7 @@ HONOURED = [
     honoured("mantissa_bits", entry("x = f32[] constant(1.7)", "ROOT r = f32[] reduce-precision(x), exponent_bits=8@"), "1", "7"),
     honoured("direction", entry(VECTOR, "z = f32[8] negate(x)", "ROOT c = pred[8] compare(x, z)@"), "LT", "GT"),
     honoured("type", entry("x = f32[] constant(-0)", "y = f32[] constant(0)", "ROOT c = pred[] compare(x, y), direction=LT@"), "FLOAT", "TOTALORDER"),
+    honoured("order", entry("x = f32[] constant(-0)", "y = f32[] constant(0)", "ROOT c = pred[] compare(x, y), direction=LT@"), "PARTIAL", "TOTAL"),
     honoured("slice", entry(VECTOR, "ROOT s = f32[2] slice(x)@"), "{[0:2]}", "{[2:4]}"),
     honoured("padding", entry(VECTOR, "z = f32[] constant(0)", "ROOT s = f32[9] pad(x, z)@"), "1_0", "0_1"),
     honoured("window", entry(VECTOR, "z = f32[] constant(0)", "ROOT s = f32[8] reduce-window(x, z), to_apply=add@"), "{size=2 pad=1_0}", "{size=2 pad=0_1}"),

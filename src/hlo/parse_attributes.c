@@ -21,6 +21,7 @@ typedef enum {
     A_MANTISSA,
     A_DIRECTION,
     A_TYPE,
+    A_ORDER,
     A_SLICE,
     A_PADDING,
     A_WINDOW,
@@ -44,6 +45,7 @@ static const struct {
     {"mantissa_bits", A_MANTISSA, HLO_REDUCE_PRECISION},
     {"direction", A_DIRECTION, HLO_COMPARE},
     {"type", A_TYPE, HLO_COMPARE},
+    {"order", A_ORDER, HLO_COMPARE},
     {"slice", A_SLICE, HLO_SLICE},
     {"padding", A_PADDING, HLO_PAD},
     {"window", A_WINDOW, -1},
@@ -97,6 +99,19 @@ static void read_type(HloReader *r, HloInstruction *i)
         return;
     }
     hlo_fail_expected(r, "a type of comparison: TOTALORDER, FLOAT, SIGNED or UNSIGNED");
+}
+
+/* XLA of 2026 writes order=TOTAL for type=TOTALORDER. */
+static void read_order(HloReader *r, HloInstruction *i)
+{
+    static const char *const names[] = {"TOTAL", "PARTIAL"};
+    for (size_t k = 0; k < WBB_LEN(names); k++) {
+        if (!hlo_at_word(r, names[k])) continue;
+        r->p += strlen(names[k]);
+        i->total_order = k == 0;
+        return;
+    }
+    hlo_fail_expected(r, "an order of comparison: TOTAL or PARTIAL");
 }
 
 static void read_slices(HloReader *r, HloInstruction *i)
@@ -338,6 +353,7 @@ static void read_known(HloReader *r, HloDraft *d, HloInstruction *i, Attribute a
     case A_MANTISSA: i->number2 = hlo_read_int(r); break;
     case A_DIRECTION: read_direction(r, i); break;
     case A_TYPE: read_type(r, i); break;
+    case A_ORDER: read_order(r, i); break;
     case A_SLICE: read_slices(r, i); break;
     case A_PADDING: read_padding(r, i); break;
     case A_WINDOW: read_window(r, i); break;
