@@ -3,7 +3,8 @@
  * Built as a shared library, which tests name in WARPBURG_LIBCUDA. Device memory is host memory, filled with 0xa5 when
  * it is allocated; a launch gives every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call
  * appends its name; FAKE_CUDA_FAIL="NAME:CODE" makes an entry point return an error; FAKE_CUDA_DEVICES is the number of
- * devices, by default 1; FAKE_CUDA_WRONG flips a bit of what is copied back.
+ * devices, by default 1; FAKE_CUDA_WRONG flips a bit of what is copied back; with FAKE_CUDA_RECORDS a stream is being
+ * recorded, so that threads whose mode is not relaxed allocate nothing and load nothing.
  */
 #include "gpu/driver.h"
 #include "sim/sim.h"
@@ -14,7 +15,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 enum { MOST = 4096, INVALID = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, NOT_FOUND = 500,
-       LAUNCH_FAILED = 719 };
+       LAUNCH_FAILED = 719, RECORDS = 900 };
 
 typedef struct Function {
     struct Function *next; /* of the module */
@@ -49,6 +50,18 @@ static int called(const char *name)
         const int code = called(NAME);    \
         if (code) return code;            \
     } while (0)
+
+static _Thread_local int capture_mode; /* 0: global */
+
+EXPORT CuResult cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    const int before = capture_mode;
+    CALLED("cuThreadExchangeStreamCaptureMode");
+    capture_mode = *mode, *mode = before;
+    return 0;
+}
+
+static bool records(void) { return getenv("FAKE_CUDA_RECORDS") && capture_mode != CU_CAPTURE_RELAXED; }
 
 EXPORT CuResult cuInit(unsigned flags)
 {
@@ -106,12 +119,6 @@ EXPORT CuResult cuDevicePrimaryCtxRelease_v2(CuDevice device)
     return 0;
 }
 
-EXPORT CuResult cuCtxSetCurrent(CuHandle context)
-{
-    CALLED("cuCtxSetCurrent");
-    return context ? 0 : INVALID;
-}
-
 /* Contexts of a thread; the tests have few. */
 static _Thread_local CuHandle stack[8];
 static _Thread_local int depth;
@@ -162,6 +169,7 @@ static void parse(WbbCx *cx, void *arg)
 EXPORT CuResult cuModuleLoadDataEx(CuHandle *module, const void *image, unsigned n, int *options, void **values)
 {
     CALLED("cuModuleLoadDataEx");
+    if (records()) return RECORDS;
     WbbCx *cx = wbb_cx_new();
     char *text = malloc(strlen(image) + 1);
     strcpy(text, image);
@@ -220,6 +228,7 @@ EXPORT CuResult cuFuncSetAttribute(CuHandle function, int attribute, int value)
 EXPORT CuResult cuMemAlloc_v2(CuPointer *pointer, size_t bytes)
 {
     CALLED("cuMemAlloc_v2");
+    if (records()) return RECORDS;
     for (int i = 0; i < MOST; i++) {
         if (memory[i].at) continue;
         memory[i].at = malloc(bytes);

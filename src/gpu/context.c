@@ -50,14 +50,25 @@ void gpu_close(GpuContext *c)
 bool gpu_is_current(const GpuContext *c)
 {
     CuHandle now = NULL;
-    return !c->d.cuCtxGetCurrent(&now) && now == c->context;
+    if (c->d.cuCtxGetCurrent(&now)) return false;
+    return now ? now == c->context : c->retained;
+}
+
+/* While a host records the stream, the driver refuses to allocate memory and to load code unless the thread's mode is
+ * relaxed: neither is part of what is recorded. Returns the mode before. */
+static int exchange_capture_mode(const CuDriver *d, int mode)
+{
+    if (d->cuThreadExchangeStreamCaptureMode) d->cuThreadExchangeStreamCaptureMode(&mode);
+    return mode;
 }
 
 void gpu_inside(WbbCx *cx, const GpuContext *c, void (*body)(WbbCx *, void *), void *arg)
 {
     CuHandle own;
     CALL(&c->d, cuCtxPushCurrent_v2, c->context);
+    const int mode = exchange_capture_mode(&c->d, CU_CAPTURE_RELAXED);
     const WbbStatus s = wbb_guard(cx, body, arg);
+    exchange_capture_mode(&c->d, mode);
     c->d.cuCtxPopCurrent_v2(&own);
     if (s != WBB_OK) wbb_rethrow(cx, s);
 }

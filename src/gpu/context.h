@@ -22,9 +22,11 @@ typedef struct {
  * Declines with WHY_NO_GPU without a driver or a device. */
 GpuContext *gpu_open(WbbCx *cx, WbbArena *a);
 void gpu_close(GpuContext *c); /* errors of the driver are ignored */
-bool gpu_is_current(const GpuContext *c); /* in this thread */
+/* In this thread gpu_open would find this context: it is current, or none is, and it is the primary one. */
+bool gpu_is_current(const GpuContext *c);
 
-/* Calls body(cx, arg) with the context current. The thread's own context is current again when it returns, or fails. */
+/* Calls body(cx, arg) with the context current, also while a host records the stream. The thread's own context is
+ * current again when it returns, or fails. */
 void gpu_inside(WbbCx *cx, const GpuContext *c, void (*body)(WbbCx *cx, void *arg), void *arg);
 
 /* Memory: at least 16 bytes. gpu_write and gpu_read wait until the context is idle; gpu_copy, gpu_take

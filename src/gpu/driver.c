@@ -32,6 +32,7 @@ void gpu_driver_open(WbbCx *cx, CuDriver *d)
     find(d, "cuLaunchKernelEx", &d->cuLaunchKernelEx);
     find(d, "cuMemAllocAsync", &d->cuMemAllocAsync);
     find(d, "cuMemFreeAsync", &d->cuMemFreeAsync);
+    find(d, "cuThreadExchangeStreamCaptureMode", &d->cuThreadExchangeStreamCaptureMode);
     if (!missing) return;
     gpu_driver_close(d);
     wbb_decline(cx, (WbbLoc){0}, WHY_NO_GPU, "%s has no %s: the driver is too old", name, missing);

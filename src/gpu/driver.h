@@ -19,7 +19,8 @@ enum {
     CU_ATTRIBUTE_L2_BYTES = 38, CU_ATTRIBUTE_MAJOR = 75, CU_ATTRIBUTE_MINOR = 76, /* CUdevice_attribute */
     CU_FUNCTION_DYNAMIC_SHARED = 8, CU_FUNCTION_LARGE_CLUSTER = 14,               /* CUfunction_attribute */
     CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6,                             /* CUjit_option */
-    CU_LAUNCH_CLUSTER = 4                                                         /* CUlaunchAttributeID */
+    CU_LAUNCH_CLUSTER = 4,                                                        /* CUlaunchAttributeID */
+    CU_CAPTURE_RELAXED = 2                                                        /* CUstreamCaptureMode */
 };
 
 typedef struct {
@@ -53,7 +54,6 @@ typedef struct {
     X(cuCtxGetDevice, (CuDevice * device))                                                                             \
     X(cuCtxPushCurrent_v2, (CuHandle context))                                                                         \
     X(cuCtxPopCurrent_v2, (CuHandle * context))                                                                        \
-    X(cuCtxSetCurrent, (CuHandle context))                                                                             \
     X(cuCtxSynchronize, (void))                                                                                        \
     X(cuModuleLoadDataEx, (CuHandle * module, const void *image, unsigned n, int *options, void **values))             \
     X(cuModuleUnload, (CuHandle module))                                                                               \
@@ -85,6 +85,8 @@ typedef struct {
     /* NULL before 11.2 */
     CuResult (*cuMemAllocAsync)(CuPointer *pointer, size_t bytes, CuHandle stream);
     CuResult (*cuMemFreeAsync)(CuPointer pointer, CuHandle stream);
+    /* NULL before 10.1 */
+    CuResult (*cuThreadExchangeStreamCaptureMode)(int *mode);
     void *library;
 } CuDriver;
 

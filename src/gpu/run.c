@@ -35,7 +35,7 @@ typedef struct {
     GpuReport report;
     CuDriver d;
     CuDevice device;
-    bool retained;
+    bool retained, pushed;
     GpuCode code;
     CuHandle copy_module, events[2];
     void **parameters;   /* of one launch */
@@ -60,7 +60,8 @@ static void open_device(Gpu *g)
     CALL(cuDeviceGetName, name, (int)sizeof name, g->device);
     CALL(cuDevicePrimaryCtxRetain, &context, g->device);
     g->retained = true;
-    CALL(cuCtxSetCurrent, context);
+    CALL(cuCtxPushCurrent_v2, context);
+    g->pushed = true;
     g->report.device = wbb_format(g->arena, "%s", name);
     g->report.arch = gpu_arch(g->cx, g->arena, &g->d, g->device);
 }
@@ -189,15 +190,18 @@ static void steps(WbbCx *cx, void *arg)
     if (g->o->repeat) time_runs(g);
 }
 
-/* Frees what the driver allocated. Ignores its errors, which cannot be reported any more. */
+/* Frees what the driver allocated; the thread has its own context again. Ignores errors of the driver, which cannot be
+ * reported any more. */
 static void release(Gpu *g)
 {
+    CuHandle own;
     if (!g->d.library) return;
     for (int i = 0; i < 2; i++)
         if (g->events[i]) g->d.cuEventDestroy_v2(g->events[i]);
     for (uint32_t i = 0; i < g->held.n; i++) g->d.cuMemFree_v2(g->held.items[i]);
     if (g->copy_module) g->d.cuModuleUnload(g->copy_module);
     if (g->code.module) g->d.cuModuleUnload(g->code.module);
+    if (g->pushed) g->d.cuCtxPopCurrent_v2(&own);
     if (g->retained) g->d.cuDevicePrimaryCtxRelease_v2(g->device);
     gpu_driver_close(&g->d);
 }

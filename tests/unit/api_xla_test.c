@@ -180,13 +180,39 @@ static void test_gpu(void **state)
     void *at[] = {(void *)(uintptr_t)on_device(l, x, sizeof x), (void *)(uintptr_t)on_device(l, x, sizeof x),
                   (void *)(uintptr_t)on_device(l, NULL, sizeof z)};
     g.rank = 2, g.dims[0] = 2, g.dims[1] = N;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 100; k++) { /* more than contexts are expected: the kernel is loaded once */
         const char *error = call(&g, wb_xla_call_on_gpu, at, 2, 1);
         if (error) fail_msg("%s", error);
         assert_int_equal(wb_gpu_read(l, z, (uint64_t)(uintptr_t)at[2], sizeof z, NULL), WB_OK);
         for (int i = 0; i < 2 * N; i++) assert_true(z[i] == x[i] * x[i]);
     }
     for (int i = 0; i < 3; i++) assert_int_equal(wb_gpu_release(l, (uint64_t)(uintptr_t)at[i], NULL), WB_OK);
+    wb_gpu_unload(l);
+    end(&g);
+}
+
+/* XLA records the first call into a command buffer. */
+static void test_recorded(void **state)
+{
+    (void)state;
+    float x[N], z[N];
+    for (int i = 0; i < N; i++) x[i] = (float)i;
+    Given g = given(scale);
+    wb_loaded *l = NULL;
+    assert_int_equal(wb_gpu_load(g.k, &l, NULL), WB_OK);
+    void *at[] = {(void *)(uintptr_t)on_device(l, x, sizeof x), NULL, (void *)(uintptr_t)on_device(l, NULL, sizeof z)};
+    at[1] = at[0];
+    setenv("FAKE_CUDA_RECORDS", "1", 1);
+    const char *error = call(&g, wb_xla_call_on_gpu, at, 2, 1);
+    if (error) fail_msg("%s", error);
+    wb_result *r;
+    assert_int_equal(wb_gpu_run(g.k, (const void *[]){x, x}, (void *[]){z}, 0, &r), WB_FAILED);
+    has(wb_result_messages(r), "cuModuleLoadDataEx"); /* the mode of the thread is as it was */
+    wb_result_free(r);
+    unsetenv("FAKE_CUDA_RECORDS");
+    assert_int_equal(wb_gpu_read(l, z, (uint64_t)(uintptr_t)at[2], sizeof z, NULL), WB_OK);
+    for (int i = 0; i < N; i++) assert_true(z[i] == x[i] * x[i]);
+    for (int i = 0; i < 3; i += 2) assert_int_equal(wb_gpu_release(l, (uint64_t)(uintptr_t)at[i], NULL), WB_OK);
     wb_gpu_unload(l);
     end(&g);
 }
@@ -252,7 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_metadata), cmocka_unit_test(test_gpu),
-                                       cmocka_unit_test(test_program_on_gpu),
+                                       cmocka_unit_test(test_recorded), cmocka_unit_test(test_program_on_gpu),
                                        cmocka_unit_test(test_gpu_refuses_layouts), cmocka_unit_test(test_temporaries)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

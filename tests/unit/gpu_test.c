@@ -74,6 +74,7 @@ static void assert_all_given_back(void)
     assert_int_equal(calls("cuModuleUnload"), calls("cuModuleLoadDataEx"));
     assert_int_equal(calls("cuDevicePrimaryCtxRelease_v2"), calls("cuDevicePrimaryCtxRetain"));
     assert_int_equal(calls("cuEventDestroy_v2"), calls("cuEventCreate"));
+    assert_int_equal(calls("cuCtxPopCurrent_v2"), calls("cuCtxPushCurrent_v2"));
 }
 
 static void test_once(void **state)
@@ -167,7 +168,7 @@ static void test_times(void **state)
 static void test_errors(void **state)
 {
     (void)state;
-    static const char *const names[] = {"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent",
+    static const char *const names[] = {"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2",
                                         "cuModuleLoadDataEx", "cuModuleGetFunction", "cuMemAlloc_v2", "cuMemsetD8_v2", "cuMemcpyHtoD_v2", "cuLaunchKernel", "cuCtxSynchronize",
                                         "cuMemcpyDtoH_v2", "cuMemGetInfo_v2", "cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime"};
     for (size_t i = 0; i < WBB_LEN(names); i++) {
