@@ -2,6 +2,7 @@
 exceptions; a GPU, which is a driver whose kernels run in the simulator.
 
 usage: python_package.py BUILD [--wheel]      --wheel: build the wheel as pip does, install it into a fresh environment, run ten lines
+       WARPBURG_TEST_GPU=real python3 tests/python_package.py BUILD       with the CUDA driver of this machine, and its GPU
 """
 from __future__ import annotations
 
@@ -23,29 +24,10 @@ from ctypes import c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint3
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
+from python_texts import SCALE, SCATTER, SUM, unary
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path("build")
-SCALE = """HloModule scale
-ENTRY scale {
-  x = f32[4,8] parameter(0)
-  row = f32[8] parameter(1)
-  r = f32[4,8] broadcast(row), dimensions={1}
-  ROOT y = f32[4,8] multiply(x, r)
-}
-"""
-SCATTER = """HloModule s
-add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
-ENTRY e { x = f32[9] parameter(0)  i = s32[99,1] parameter(1)  u = f32[99] parameter(2)  ROOT y = f32[9] scatter(x, i, u), update_window_dims={},
-  inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }
-"""
-SUM = """HloModule s
-add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
-ENTRY total { p = f32[262144] parameter(0)  o = f32[] constant(0)  ROOT r = f32[] reduce(p, o), dimensions={0}, to_apply=add }
-"""
-
-
-def unary(kind: str, n: int = 16, operation: str = "copy") -> str:
-    return f"HloModule m\nENTRY e {{\n  x = {kind}[{n}] parameter(0)\n  ROOT y = {kind}[{n}] {operation}(x)\n}}\n"
 
 
 class Declarations(unittest.TestCase):
@@ -292,49 +274,6 @@ class Running(unittest.TestCase):
         self.assertIn("srcdoc", p._repr_html_())
 
 
-class OnGpu(unittest.TestCase):
-    def test_host_arrays(self) -> None:
-        k = warpburg.compile(SCALE)
-        x, row = numpy.arange(32, dtype=numpy.float32).reshape(4, 8), numpy.arange(8, dtype=numpy.float32)
-        numpy.testing.assert_array_equal(k.run(x, row, on="gpu"), x * row)
-
-    def test_device_arrays(self) -> None:
-        """An output is the input of the next run, by both ways and in place; numpy copies it back."""
-        k = warpburg.compile(unary("bf16", 64, "negate"))
-        x = numpy.arange(64).astype(k.inputs[0].dtype)
-        first = k._memory([x])
-        from warpburg._arrays import DeviceArray, Loaded
-        loaded = Loaded(k._pointer)
-        a = DeviceArray(loaded, k.inputs[0], 0)
-        warpburg._library.called(warpburg._library.lib.wb_gpu_write, loaded._pointer, a.address, first[0].address, 128)
-        b = k.run(a, on="gpu")
-        self.assertIsInstance(b, warpburg.DeviceArray)
-        self.assertEqual(numpy.asarray(b).tobytes(), (-x).tobytes())
-        self.assertEqual(b.__cuda_array_interface__["data"][0], b.address)
-
-        class OnlyDlpack:
-            def __dlpack__(self, **_: Any) -> Any:
-                return b.__dlpack__()
-
-            def __dlpack_device__(self) -> Tuple[int, int]:
-                return b.__dlpack_device__()
-
-        self.assertEqual(numpy.asarray(k.run(OnlyDlpack(), on="gpu")).tobytes(), x.tobytes())
-        with self.assertRaisesRegex(ValueError, "on a GPU"):
-            k.run(b)
-
-    def test_temporaries(self) -> None:
-        k = warpburg.compile(SUM)
-        self.assertIn("temporary", [b.role for b in k.buffers])
-        self.assertEqual(float(k.run(numpy.ones(262144, numpy.float32), on="gpu")), 262144)
-
-    def test_no_gpu(self) -> None:
-        code = ("import warpburg, numpy\ntry:\n    warpburg.compile('HloModule m\\nENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }')"
-                ".run(numpy.zeros(2, numpy.float32), on='gpu')\nexcept warpburg.Declined as e:\n    print(e.reason, e)\n")
-        ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WARPBURG_LIBCUDA": "no_driver.so"}, capture_output=True, text=True)
-        self.assertEqual(ran.stdout, "no_gpu declined: no_gpu: no_driver.so cannot be opened\n", ran.stderr)
-
-
 TEN_LINES = """
 import numpy, warpburg
 k = warpburg.compile({scale!r}, target="sm_90")
@@ -374,8 +313,9 @@ def main() -> int:
     parser.add_argument("--wheel", action="store_true")
     args = parser.parse_args()
     BUILD = args.build.resolve()
-    os.environ.update(PYTHONPATH=str(ROOT / "python"), WARPBURG_LIBRARY=str(BUILD / "libwarpburg.so"),
-                      WARPBURG_LIBCUDA=str(BUILD / "tests" / "libfake_cuda_driver.so"))
+    os.environ.update(PYTHONPATH=str(ROOT / "python"), WARPBURG_LIBRARY=str(BUILD / "libwarpburg.so"))
+    if os.environ.get("WARPBURG_TEST_GPU") != "real":
+        os.environ["WARPBURG_LIBCUDA"] = str(BUILD / "tests" / "libfake_cuda_driver.so")
     sys.path.insert(0, str(ROOT / "python"))
     try:
         import ml_dtypes as _  # noqa: F401
@@ -384,8 +324,9 @@ def main() -> int:
         print(f"skipped: {e}")
         return 0
     import warpburg
+    import python_on_gpu
     import python_programs
-    tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in (sys.modules[__name__], python_programs))
+    tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in (sys.modules[__name__], python_on_gpu, python_programs))
     result = unittest.TextTestRunner(verbosity=1).run(tests)
     bad = len(result.failures) + len(result.errors)
     good = result.testsRun - bad

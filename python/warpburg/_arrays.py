@@ -147,6 +147,11 @@ class DeviceArray:
         return CUDA, 0
 
     def __dlpack__(self, *, stream: Optional[int] = None, **_: Any) -> Any:
+        """`stream`: the consumer's, by the array API's numbers: None and 1 are the default one, -1 asks for nothing. Another stream than the one
+        that fills the array does not wait for it, so the host does."""
+        if stream != -1 and (stream or 1) != (self.stream or 1) and self._spec.bytes:
+            byte = ctypes.c_char()
+            self._loaded.read(ctypes.addressof(byte), self.address, 1)
         code, bits = _DLPACK[self._spec.type]
         n = len(self.shape)
         dims = (c_int64 * max(n, 1))(*self.shape)
