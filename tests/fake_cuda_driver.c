@@ -367,27 +367,124 @@ static int parameters_of(const Function *f)
     return n;
 }
 
-static CuResult launch(const Function *f, BdLaunch l, void **parameters)
+/* A launch with the addresses it was given; parts of a graph. */
+typedef struct {
+    const Function *function;
+    BdLaunch launch;
+    CuPointer *values;
+} Node;
+
+typedef struct {
+    Node *nodes;
+    size_t n;
+} Graph;
+
+static Graph *captured; /* of the stream that is captured; NULL: none */
+
+static CuResult run_node(const Node *node)
 {
     static int args[MOST];
-    static CuPointer values[MOST];
-    l.n_args = parameters_of(f);
+    BdLaunch l = node->launch;
     for (int i = 0; i < l.n_args; i++) {
-        values[i] = *(CuPointer *)parameters[i];
-        args[i] = holder(values[i], 0);
+        args[i] = holder(node->values[i], 0);
         if (args[i] < 0) return INVALID;
-        if (values[i] != (CuPointer)(uintptr_t)memory[args[i]].at) args[i] = MOST + i;
+        if (node->values[i] != (CuPointer)(uintptr_t)memory[args[i]].at) args[i] = MOST + i;
     }
     l.args = args;
-    l.entry = f->entry;
-    if (l.shared > f->shared || (l.cluster[0] * l.cluster[1] * l.cluster[2] > 8 && !f->large)) return INVALID;
-    Launch run = {f, &l, values, 0};
+    Launch run = {node->function, &l, node->values, 0};
     WbbCx *cx = wbb_cx_new();
     const WbbStatus s = wbb_guard(cx, simulate, &run);
     if (s != WBB_OK) fprintf(stderr, "%s", cx->messages);
     wbb_cx_free(cx);
     clock_ms += 0.5;
     return s == WBB_OK && !run.faults ? 0 : LAUNCH_FAILED;
+}
+
+static CuResult launch(const Function *f, BdLaunch l, void **parameters)
+{
+    l.n_args = parameters_of(f);
+    l.entry = f->entry;
+    if (l.shared > f->shared || (l.cluster[0] * l.cluster[1] * l.cluster[2] > 8 && !f->large)) return INVALID;
+    const Node node = {f, l, malloc((size_t)(l.n_args + 1) * sizeof(CuPointer))};
+    for (int i = 0; i < l.n_args; i++) node.values[i] = *(CuPointer *)parameters[i];
+    if (captured) {
+        captured->nodes = realloc(captured->nodes, (captured->n + 1) * sizeof node);
+        captured->nodes[captured->n++] = node;
+        return 0;
+    }
+    const CuResult r = run_node(&node);
+    free(node.values);
+    return r;
+}
+
+EXPORT CuResult cuStreamCreate(CuHandle *stream, unsigned flags)
+{
+    (void)flags;
+    CALLED("cuStreamCreate");
+    *stream = malloc(1);
+    return 0;
+}
+
+EXPORT CuResult cuStreamDestroy_v2(CuHandle stream)
+{
+    CALLED("cuStreamDestroy_v2");
+    free(stream);
+    return 0;
+}
+
+EXPORT CuResult cuStreamBeginCapture_v2(CuHandle stream, int mode)
+{
+    (void)stream, (void)mode;
+    CALLED("cuStreamBeginCapture_v2");
+    captured = calloc(1, sizeof *captured);
+    return 0;
+}
+
+EXPORT CuResult cuStreamEndCapture(CuHandle stream, CuHandle *graph)
+{
+    (void)stream;
+    CALLED("cuStreamEndCapture");
+    *graph = captured;
+    captured = NULL;
+    return 0;
+}
+
+/* What is made of a graph is the graph. */
+EXPORT CuResult cuGraphInstantiateWithFlags(CuHandle *run, CuHandle graph, unsigned long long flags)
+{
+    (void)flags;
+    CALLED("cuGraphInstantiateWithFlags");
+    *run = graph;
+    return 0;
+}
+
+EXPORT CuResult cuGraphLaunch(CuHandle run, CuHandle stream)
+{
+    (void)stream;
+    CALLED("cuGraphLaunch");
+    const Graph *g = run;
+    for (size_t i = 0; i < g->n; i++) {
+        const CuResult r = run_node(&g->nodes[i]);
+        if (r) return r;
+    }
+    return 0;
+}
+
+EXPORT CuResult cuGraphExecDestroy(CuHandle run)
+{
+    (void)run;
+    CALLED("cuGraphExecDestroy");
+    return 0;
+}
+
+EXPORT CuResult cuGraphDestroy(CuHandle graph)
+{
+    CALLED("cuGraphDestroy");
+    Graph *g = graph;
+    for (size_t i = 0; i < g->n; i++) free(g->nodes[i].values);
+    free(g->nodes);
+    free(g);
+    return 0;
 }
 
 EXPORT CuResult cuLaunchKernel(CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

@@ -2,7 +2,7 @@
  * header.
  *
  * Source: the CUDA Driver API reference, sections Initialization, Device Management, Primary Context, Module, Memory,
- * Execution Control, Event. cuda.h maps plain names to those with _v2.
+ * Execution Control, Event, Stream, Graph. cuda.h maps plain names to those with _v2.
  */
 #ifndef GPU_DRIVER_H
 #define GPU_DRIVER_H
@@ -13,14 +13,14 @@
 typedef int CuResult;  /* 0: success */
 typedef int CuDevice;
 typedef uint64_t CuPointer;
-typedef void *CuHandle; /* context, module, function, event, stream */
+typedef void *CuHandle; /* context, module, function, event, stream, graph */
 
 enum {
     CU_ATTRIBUTE_L2_BYTES = 38, CU_ATTRIBUTE_MAJOR = 75, CU_ATTRIBUTE_MINOR = 76, /* CUdevice_attribute */
     CU_FUNCTION_DYNAMIC_SHARED = 8, CU_FUNCTION_LARGE_CLUSTER = 14,               /* CUfunction_attribute */
     CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6,                             /* CUjit_option */
-    CU_LAUNCH_CLUSTER = 4,                                                        /* CUlaunchAttributeID */
-    CU_CAPTURE_RELAXED = 2                                                        /* CUstreamCaptureMode */
+    CU_CAPTURE_RELAXED = 2,                                                       /* CUstreamCaptureMode */
+    CU_LAUNCH_CLUSTER = 4                                                         /* CUlaunchAttributeID */
 };
 
 typedef struct {
@@ -74,6 +74,14 @@ typedef struct {
     X(cuEventSynchronize, (CuHandle event))                                                                            \
     X(cuEventElapsedTime, (float *ms, CuHandle from, CuHandle to))                                                     \
     X(cuEventDestroy_v2, (CuHandle event))                                                                             \
+    X(cuStreamCreate, (CuHandle * stream, unsigned flags))                                                             \
+    X(cuStreamDestroy_v2, (CuHandle stream))                                                                           \
+    X(cuStreamBeginCapture_v2, (CuHandle stream, int mode))                                                            \
+    X(cuStreamEndCapture, (CuHandle stream, CuHandle * graph))                                                         \
+    X(cuGraphInstantiateWithFlags, (CuHandle * run, CuHandle graph, unsigned long long flags))                         \
+    X(cuGraphLaunch, (CuHandle run, CuHandle stream))                                                                  \
+    X(cuGraphExecDestroy, (CuHandle run))                                                                              \
+    X(cuGraphDestroy, (CuHandle graph))                                                                                \
     X(cuGetErrorName, (CuResult error, const char **text))                                                             \
     X(cuGetErrorString, (CuResult error, const char **text))
 

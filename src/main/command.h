@@ -81,11 +81,13 @@ typedef struct {
 } Example;
 
 typedef struct Command Command;
+typedef struct Program Program;
 
 /* One call of a command. */
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
+    const Program *program;
     const char *name;    /* "warpburg rules list", for messages */
     const void *options; /* the command's struct, filled */
 } Call;
@@ -103,12 +105,12 @@ struct Command {
     const Command *const *tools;          /* subcommands, NULL after the last; then there is no struct and no run */
 };
 
-typedef struct {
+struct Program {
     const char *name, *summary, *details; /* as in Command */
     const Command *const *commands;       /* NULL after the last */
     const Example *variables;             /* of the environment: name, meaning */
     const char *see;                      /* another man page; NULL: none */
-} Program;
+};
 
 /* A command with what it is a command of. */
 typedef struct {
@@ -180,7 +182,9 @@ bool main_shows_progress(void);
 void main_put_text(FILE *f, const char *text); /* to stdout or stderr, with colours if that is a terminal */
 
 /* dispatch.c ------------------------------------------------------------------------------------------------------ */
-/* Runs a command line; returns the exit status of the process. */
+/* Runs a command line; returns its exit status. */
+int main_command_line(const Program *p, int argc, char **argv);
+/* The same for the process, which ends on signals. */
 int main_dispatch(const Program *p, int argc, char **argv);
 
 #endif

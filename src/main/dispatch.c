@@ -132,7 +132,7 @@ static int run(const Session *s, WbbCx *cx, WbbArena *a, const Path *at, int arg
     const Parsed parsed = main_parse(a, at, argc, argv, options);
     if (parsed == PARSE_HELP) main_help_command(&b, at);
     if (parsed != PARSE_RUN) return parsed == PARSE_HELP ? print(stdout, &b) : WBB_USAGE;
-    const Call call = {.cx = cx, .arena = a, .name = main_path_name(a, at), .options = options};
+    const Call call = {.cx = cx, .arena = a, .program = s->program, .name = main_path_name(a, at), .options = options};
     return (int)c->run(&call);
 }
 
@@ -150,14 +150,13 @@ static void guarded_command(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-int main_dispatch(const Program *p, int argc, char **argv)
+int main_command_line(const Program *p, int argc, char **argv)
 {
     Session s = {.program = p, .argc = argc > 0 ? argc - 1 : 0, .argv = argv + 1};
     WbbCx *cx = wbb_cx_new();
     if (!cx) return fputs("out of memory\n", stderr), WBB_FAILED;
     MainProgress progress;
     main_begin_progress(cx, &progress);
-    wbb_end_on_signals();
     WbbStatus status = wbb_guard(cx, guarded_command, &s);
     main_end_progress(&progress);
     main_put_text(stderr, cx->messages);
@@ -167,4 +166,10 @@ int main_dispatch(const Program *p, int argc, char **argv)
     if (fflush(stdout) == 0 && !ferror(stdout)) return (int)status;
     fprintf(stderr, "%s: error: cannot write to stdout: %s\n", p->name, errno ? strerror(errno) : "lost output");
     return status == WBB_OK ? WBB_FAILED : (int)status;
+}
+
+int main_dispatch(const Program *p, int argc, char **argv)
+{
+    wbb_end_on_signals();
+    return main_command_line(p, argc, argv);
 }

@@ -14,7 +14,7 @@ static const Command rules = {
 };
 
 static const Command *const commands[] = {&main_compile, &main_run, &main_eval, &main_hlo,   &main_fuse,
-                                          &main_map,     &main_ir,  &rules,     &main_stats, NULL};
+                                          &main_map,     &main_ir,  &rules,     &main_stats, &main_batch, NULL};
 
 static const Example variables[] = {
     {"WARPBURG_PTXAS", "the ptxas that assembles PTX, instead of the one on PATH or in /usr/local/cuda/bin"},

@@ -11,7 +11,7 @@
 #include "scalar/scalar.h"
 
 /* Without a compiler: run.c, eval.c. */
-extern const Command main_run_bundle, main_eval;
+extern const Command main_run_bundle, main_eval, main_batch;
 /* With a compiler: main_compile and main_run are in compile.c, each other in the file of its name. */
 extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_ir, main_stats;
 

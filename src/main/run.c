@@ -17,6 +17,7 @@ const Option main_run_table[] = {
     {WORD("--on", RunOptions, on, "WHERE", "run in the simulator, or on a GPU as well and compare"), .standard = "sim",
      .choices = {.words = "sim gpu"}},
     {NUMBER("--repeat", RunOptions, repeat, "N", "with --on gpu: time N runs"), .most = 1000000},
+    {FLAG("--alone", RunOptions, alone, "with --on gpu: not in the simulator too; with --check judge by the bounds")},
     {FLAG("--check", RunOptions, check,
           "check every access to memory, and every element of the outputs by the bounds of `eval --bounds`")},
     MAIN_OPTION_ACCURACY(RunOptions),
@@ -39,6 +40,8 @@ const Option main_run_table[] = {
     MAIN_OPTION_JSON(RunOptions),
     {FLAG("--edited", RunOptions, edited, "run a bundle though a file in it is not the one that was written")},
     {WORD("--ptx", RunOptions, ptx, "THEIRS.ptx", "run this PTX, of any compiler, on the inputs of FILE.hlo"),
+     .value = VALUE_FILE},
+    {WORD("--cubin", RunOptions, cubin, "THEIRS.cubin", "with --ptx and --on gpu: its machine code"),
      .value = VALUE_FILE},
     {WORD("--grid", RunOptions, grid, "X,Y,Z", "with --ptx: blocks of the launch (default: 1,1,1)")},
     {WORD("--block", RunOptions, block, "X,Y,Z", "with --ptx: threads of a block (default: 1,1,1)")},
@@ -71,7 +74,8 @@ PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
                      .check = o->check, .seed = (uint64_t)o->seed, .which = o->which[0],
                      .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n,
                      .blocks = (uint64_t)o->blocks, .ulp_noise = o->ulp_noise,
-                     .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .repeat = (uint32_t)o->repeat,
+                     .counts = o->counts, .on_gpu = !strcmp(o->on, "gpu"), .alone = o->alone,
+                     .repeat = (uint32_t)o->repeat,
                      .accuracy = main_accuracy(o->accuracy, o->approx), .padding = (size_t)o->padding,
                      .ptx_name = o->ptx, .output_dir = o->output,
                      .threads = wbb_pool_threads(o->jobs, MAIN_THREADS)};
@@ -106,6 +110,9 @@ static void print_verdict(WbbArena *a, const RunOptions *o, const char *name, co
 
 WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const Bundle *b, const HloModule *m)
 {
+    if (o->alone && strcmp(o->on, "gpu")) wbb_fail(cx, (WbbLoc){0}, "--alone: only with --on gpu");
+    if (o->alone && (o->blocks || o->counts))
+        wbb_fail(cx, (WbbLoc){0}, "--alone: the simulator counts, and runs samples");
     PipeRun run = main_run_options(cx, o);
     if (!o->accuracy && !o->approx && b->accuracy) run.accuracy = sc_accuracy_named(b->accuracy);
     for (int64_t k = 0;; k++, run.seed++) {
@@ -143,7 +150,9 @@ static const Bundle *foreign(WbbCx *cx, WbbArena *a, const RunOptions *o, const 
     main_read_extent(cx, "--block", o->block, launch.block);
     const char *entry = sim_entry(sim_parse(cx, a, o->ptx, ptx), 0);
     if (!entry) wbb_fail(cx, (WbbLoc){.file = o->ptx, .line = 1, .col = 1}, "no kernel in it");
-    return pipe_foreign(cx, a, m, ptx, entry, &launch);
+    Bundle *b = pipe_foreign(cx, a, m, ptx, entry, &launch);
+    if (o->cubin) b->cubin = wbb_read_file(cx, a, o->cubin, &b->cubin_bytes);
+    return b;
 }
 
 const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule **m, const char **hlo)

@@ -15,9 +15,9 @@ typedef struct {
     const char *on, *output, *which, *order, *accuracy;
     Words inputs;
     int64_t repeat, seed, seeds, blocks, jobs;
-    bool check, approx, ulp_noise, counts, time, json;
+    bool alone, check, approx, ulp_noise, counts, time, json;
     /* PTX of another compiler */
-    const char *ptx, *grid, *block;
+    const char *ptx, *cubin, *grid, *block;
     bool edited;
     int64_t shared, padding;
     /* compiling first: the executable with a compiler */

@@ -29,7 +29,7 @@ const Command main_run_bundle = {
     .run = run,
 };
 
-static const Command *const commands[] = {&main_run_bundle, &main_eval, NULL};
+static const Command *const commands[] = {&main_run_bundle, &main_eval, &main_batch, NULL};
 
 static const Example variables[] = {
     {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"},

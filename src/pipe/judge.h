@@ -33,6 +33,7 @@ typedef struct {
     bool counts;               /* fill PipeVerdict.counts */
     SimProfile *profiles;      /* of each launch, which the first run fills; NULL: none */
     bool on_gpu;               /* run on a GPU as well, and judge its outputs */
+    bool alone;                /* on a GPU: not in the simulator */
     uint32_t repeat;           /* on a GPU: time this many runs */
     ScAccuracy accuracy;       /* judge by its budgets */
     size_t padding;            /* SimOptions.padding */
@@ -51,8 +52,9 @@ typedef struct {
     SimReport report;          /* of the launch */
     SimCounts counts;          /* of all launches */
     GpuReport gpu;             /* of a run on a GPU */
-    bool exact;                /* the GPU's outputs must equal the simulator's bit for bit */
-    int64_t differ;            /* bytes of the GPU's outputs that differ from the simulator's */
+    bool exact;                /* they must be equal, but for the bits of NaNs */
+    bool beside;               /* the GPU's outputs were compared with the simulator's */
+    int64_t differ, nans;      /* numbers that differ; NaNs whose bits do, which the bounds judge */
     const char *first_differ;  /* the first of them; NULL: none */
     const char *order;         /* with check: first output that another order of blocks and warps changes; NULL: none */
     const char *first;         /* the first element outside its bounds: its value and the bounds; NULL: none */

@@ -14,13 +14,15 @@ static void put_gpu(WbbBuf *b, const char *name, const PipeVerdict *v)
     const GpuReport *g = &v->gpu;
     wbb_putf(b, "%s: ran on %s (%s) from %s\n", name, g->device, g->arch,
              g->cubin ? "the bundle's cubin" : "PTX, by the driver's compiler");
-    if (!v->differ)
+    if (v->beside && !v->differ && v->nans)
+        wbb_putf(b, "%s: every number as in the simulator, but for the bits of %lld NaNs\n", name, (long long)v->nans);
+    else if (v->beside && !v->differ)
         wbb_putf(b, "%s: every bit as in the simulator\n", name);
     else if (v->exact)
-        wbb_putf(b, "%s: fault: %lld bytes differ from the simulator's; first: %s\n", name, (long long)v->differ,
+        wbb_putf(b, "%s: fault: %lld numbers differ from the simulator's; first: %s\n", name, (long long)v->differ,
                  v->first_differ);
-    else
-        wbb_putf(b, "%s: %lld bytes differ from the simulator's, as approximate instructions and atomic operations "
+    else if (v->beside)
+        wbb_putf(b, "%s: %lld numbers differ from the simulator's, as approximate instructions and atomic operations "
                  "may; judged by the bounds\n", name, (long long)v->differ);
     if (g->copies)
         wbb_putf(b, "%s: %.6f ms a run over %u sets of buffers, %.1f GB/s, %.3f of a copy's %.1f\n", name, g->ms,
@@ -34,8 +36,11 @@ static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
     wbb_json_text(b, "device", g->device);
     wbb_json_text(b, "arch", g->arch);
     wbb_json_text(b, "from", g->cubin ? "cubin" : "ptx");
+    wbb_json_bool(b, "beside", v->beside);
     wbb_json_bool(b, "exact", v->exact);
     wbb_json_int(b, "differ", v->differ);
+    wbb_json_int(b, "nans", v->nans);
+    wbb_json_text(b, "first_differ", v->first_differ);
     wbb_json_putf(b, "ms", "%.6f", g->ms);
     wbb_json_putf(b, "gb_per_s", "%.3f", g->gb_per_s);
     wbb_json_putf(b, "copy_gb_per_s", "%.3f", g->copy_gb_per_s);
