@@ -7,6 +7,8 @@ DATA_SHEET = "the board's data sheet"
 AMPERE = 'NVIDIA A100 whitepaper'
 GA102 = 'NVIDIA GA102 whitepaper: load and store units, L1 of Turing and GA10x'
 BOARD = "XLA's target configuration of the board"
+# Measured by tests/gpu/rates.py
+H200 = 'measured on an H200 on 2026-11-26, docs/rates.md'
 # Measured by others
 BENCHES = 'measured, github.com/te42kyfo/gpu-benches'
 JIA = 'measured on a T4, Jia et al., arXiv:1903.07486'
@@ -21,23 +23,23 @@ EVERY = [
     rate('pipe.imad',       64,      unit='lanes/clk/SM', source=GUIDE),
     rate('pipe.xu',         16,      unit='lanes/clk/SM', source=GUIDE),
     rate('pipe.shuffle',    32,      unit='lanes/clk/SM', source=GUIDE),
-    rate('pipe.uniform',    unknown, unit='lanes/clk/SM', low=64, high=128, source='not stated; one or two clocks of a sub-partition'),
-    rate('pipe.control',    unknown, unit='lanes/clk/SM', low=32, high=128, source='not stated; one to four clocks of a sub-partition'),
-    rate('latency.alu',     4,       unit='clk', high=6,          source=JIA + '; the same since Volta'),
-    rate('latency.fma',     4,       unit='clk',                  source=JIA + '; the same since Volta'),
-    rate('latency.half',    5,       unit='clk', low=4, high=6,   source=JIA + '; the same since Volta'),
-    rate('latency.xu',      18,      unit='clk', low=14, high=24, source=JIA + '; ' + ABDELKHALIK),
-    rate('latency.shuffle', unknown, unit='clk', low=20, high=30, source='not stated; about that of shared memory'),
-    rate('latency.barrier', unknown, unit='clk', low=12, high=40, source='not stated'),
-    rate('latency.branch',  unknown, unit='clk', low=8, high=24,  source='not stated'),
+    rate('pipe.uniform',    64,      unit='lanes/clk/SM', high=128,       source=H200 + '; not known of others'),
+    rate('pipe.control',    32,      unit='lanes/clk/SM', low=23, high=128, source=H200 + ': from 23 for branches to 34 with BSSY and BSYNC'),
+    rate('latency.alu',     4,       unit='clk', high=6,          source=H200 + '; ' + JIA + '; the same since Volta'),
+    rate('latency.fma',     4,       unit='clk',                  source=H200 + '; ' + JIA + '; the same since Volta'),
+    rate('latency.half',    5,       unit='clk', low=4, high=8,   source=JIA + '; low, high: ' + H200 + ', HFMA2 alone, and with HFMA2.MMA in turn'),
+    rate('latency.xu',      17,      unit='clk', low=14, high=24, source=H200 + '; ' + JIA + '; ' + ABDELKHALIK),
+    rate('latency.shuffle', 24,      unit='clk', low=20, high=30, source=H200 + '; low, high: as it was not known'),
+    rate('latency.barrier', 28.6,    unit='clk', low=12, high=77, source=H200 + ': 12.6 and two for each warp, of 8 warps; high: of 32'),
+    rate('latency.branch',  14,      unit='clk', low=7, high=24,  source=H200 + ': low: behind a long chain; high: two ways that meet again'),
     rate('window',          256,     unit='instructions', low=128, high=512,
          source='machine code of ptxas 13.0: of a block of 400 with eight independent chains it loads all first, and has four chains at a time'),
 ]
 REDUX = [                                       # sm_80 to sm_90
     rate('pipe.redux',      16,      unit='lanes/clk/SM', source=GUIDE),
-    rate('latency.redux',   unknown, unit='clk', low=20, high=40, source='not stated; at least a shuffle'),
+    rate('latency.redux',   40,      unit='clk', low=20, high=44, source=H200 + '; low: a shuffle'),
 ]
 REDUX_UNSTATED = [                              # from sm_100
     rate('pipe.redux',      unknown, unit='lanes/clk/SM', low=8, high=32, source='not stated; 16 on sm_80 to sm_90'),
-    rate('latency.redux',   unknown, unit='clk', low=20, high=40, source='not stated; at least a shuffle'),
+    rate('latency.redux',   unknown, unit='clk', low=20, high=44, source='not stated; 40 on sm_90'),
 ]
