@@ -29,7 +29,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_32 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=75776, because='148 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.REDUX_UNSTATED + [
+RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
     rate('clock',          1.965e9, unit='Hz',                              source=rates.BOARD),
     rate('dram',           7.67232e12, unit='bytes/s',                      source=rates.BOARD),
     rate('l2',             unknown, unit='bytes/s', low=9.7e12, high=21e12, source='not stated; low: H200'),

@@ -28,7 +28,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_32 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=96256, because='188 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.REDUX_UNSTATED + [
+RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
     rate('clock',          2.6e9,   unit='Hz',                              source=rates.BOARD),
     rate('dram',           1.792e12, unit='bytes/s',                        source=rates.BOARD),
     rate('l2',             unknown, unit='bytes/s', low=5.2e12, high=10e12, source='not stated; low: L40'),

@@ -21,7 +21,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=20480, because='40 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + [
+RATE = rates.EVERY + rates.BLOCKS + [
     rate('clock',          1.59e9,  unit='Hz', low=0.585e9,                 source=rates.DATA_SHEET + ': boost; low: base, as 70 W do not hold the boost'),
     rate('dram',           320e9,   unit='bytes/s', low=220e9,              source=rates.DATA_SHEET + '; low: ' + rates.JIA),
     rate('l2',             1.27e12, unit='bytes/s',                         source=rates.JIA),

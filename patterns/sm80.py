@@ -24,7 +24,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=55296, because='108 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.REDUX + [             # of the board with 80 GB
+RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [             # of the board with 80 GB
     rate('clock',          1.41e9,  unit='Hz',                              source=rates.BOARD),
     rate('dram',           2.03904e12, unit='bytes/s', low=1.73e12,         source=rates.BOARD + '; low: ' + rates.BENCHES),
     rate('l2',             5.4e12,  unit='bytes/s', low=2.8e12, high=7.22e12, source=rates.BENCHES + '; low: ' + rates.LUO + '; high: ' + rates.AMPERE),

@@ -24,7 +24,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=36864, because='72 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.REDUX + [
+RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
     rate('clock',          1.695e9, unit='Hz',                              source=rates.DATA_SHEET + ': boost'),
     rate('dram',           600e9,   unit='bytes/s', low=540e9,              source=rates.DATA_SHEET + '; low: 0.9 of it, as A40 in ' + rates.BENCHES),
     rate('l2',             2.38e12, unit='bytes/s', low=1.9e12, high=2.44e12, source='by the clock, of A40: 2.44e12, ' + rates.BENCHES),

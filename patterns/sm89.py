@@ -26,7 +26,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=72704, because='142 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.REDUX + [
+RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
     rate('clock',          2.52e9,  unit='Hz',                              source=rates.DATA_SHEET + ': boost'),
     rate('dram',           864e9,   unit='bytes/s', low=770e9,              source=rates.DATA_SHEET + '; low: L40, ' + rates.BENCHES),
     rate('l2',             5.2e12,  unit='bytes/s', low=4.4e12,             source='L40, ' + rates.BENCHES),

@@ -2,9 +2,10 @@
  *
  *     time = launch + latency + (sum of the 4th powers of the terms) ^ 1/4 + tail
  *
- * A term is the time that the kernel would take if one thing alone bounded it: bytes of DRAM, bytes of L2, bytes that
- * SMs fetch, wavefronts of L1 and shared memory, issue slots, clocks of each pipe, and dependent chains. The largest is
- * what binds. The 4th powers let two terms that are equally large cost more than one of them.
+ * A term is the time that the kernel would take if one thing alone bounded it: bytes of DRAM, bytes of L2, blocks that
+ * start, sectors that atomics update, the line that they update most often, bytes that SMs fetch, wavefronts of L1 and
+ * shared memory, issue slots, clocks of each pipe, and dependent chains. The largest is what binds. The 4th powers let
+ * two terms that are equally large cost more than one of them.
  *
  *     PriceKernel k = {.target = tg_find("sm_90"), .launch = &launch, .static_shared = 4096, .regs = 32};
  *     SimProfile profile;
@@ -48,7 +49,8 @@ const TgPrice *price_of(WbbArena *a, const TgTarget *t, const char *form); /* NU
 
 /* report.c */
 typedef enum {
-    PRICE_DRAM, PRICE_L2, PRICE_FILL, PRICE_WAVEFRONTS, PRICE_ISSUE, PRICE_CHAIN, PRICE_PIPE /* the first of TG_PIPES */
+    PRICE_DRAM, PRICE_L2, PRICE_BLOCKS, PRICE_ATOMICS, PRICE_CONTENDED, /* of the GPU; what follows is of each SM */
+    PRICE_FILL, PRICE_WAVEFRONTS, PRICE_ISSUE, PRICE_CHAIN, PRICE_PIPE /* the first of TG_PIPES */
 } PriceKind;
 enum { PRICE_TERMS = PRICE_PIPE + TG_PIPES };
 

@@ -19,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SECTOR = 32, LINE = 128, PARTITIONS = 4, WARP = 32, NORM = 4 };
+enum { SECTOR = 32, LINE = 128, PARTITIONS = 4, WARP = 32, NORM = 4, FEW_REQUESTS = 12 };
 
 /* What the simulator asks for ------------------------------------------------------------------- */
 
@@ -28,6 +28,20 @@ typedef struct {
     const PriceKernel *kernel;
 } Ask;
 
+static bool is_atomic(const char *name) { return !strncmp(name, "atom.", 5) || !strncmp(name, "red.", 4); }
+
+static bool is_cas(const char *name) { return strstr(name, ".cas.") != NULL; }
+
+/* Clocks until another atomic operation at the same address can be done. A cas fails unless it was sent after its SM
+ * had the value that the one before has made. */
+static double turn(const TgTarget *t, const char *name)
+{
+    static const char *const floats[] = {".f16", ".bf16", ".f32", ".f64"};
+    bool is_float = false;
+    for (size_t i = 0; i < WBB_LEN(floats); i++) is_float |= strstr(name, floats[i]) != NULL;
+    return tg_rate(t, is_cas(name) ? "latency.atomic" : is_float ? "atomic.float" : "atomic.int")->value;
+}
+
 static void pace(void *arg, const SimSite *site, SimPace *out)
 {
     const Ask *ask = arg;
@@ -35,6 +49,9 @@ static void pace(void *arg, const SimSite *site, SimPace *out)
     const TgPrice *p = *site->name ? price_of(ask->arena, t, price_form(ask->arena, site->text)) : NULL;
     out->issue = p ? p->issue : 1;
     out->latency = p ? p->latency : tg_rate(t, "latency.alu")->value;
+    if (!is_atomic(site->name)) return;
+    out->again = turn(t, site->name);
+    out->together = is_cas(site->name);
 }
 
 void price_ask(WbbArena *a, const PriceKernel *k, SimProfile *p)
@@ -66,6 +83,7 @@ static void add_site(PriceReport *r, PriceSite *s, double scale)
     s->executed = scale * (double)x->warps;
     s->amount[PRICE_DRAM] = scale * (double)g->dram * SECTOR;
     s->amount[PRICE_L2] = scale * (double)g->l2 * SECTOR;
+    if (is_atomic(x->name)) s->amount[PRICE_ATOMICS] = s->amount[PRICE_CONTENDED] = scale * (double)g->l2;
     s->amount[PRICE_FILL] = is_store(x->name) ? 0 : s->amount[PRICE_L2];
     s->amount[PRICE_WAVEFRONTS] = scale * wavefronts * LINE;
     s->amount[PRICE_ISSUE] = (s->executed + scale * (double)x->passed) * (s->price ? s->price->issue : 1);
@@ -86,6 +104,15 @@ static void add_uses(PriceReport *r, const SimProfile *p, int n_buffers, double 
                                  WBB_MIN(scale * (double)u->stored, (double)u->size));
         r->again += SECTOR * scale * (double)u->again;
     }
+}
+
+/* Clocks for which the line that is updated most often is busy. Of a sample of blocks its part of all requests is that
+ * of the sample, where enough of them met there to tell; else what it were if all were updated equally often. */
+static double contended(const SimUpdates *u, double scale)
+{
+    if (u->hottest <= 0 || scale <= 1) return u->longest;
+    const double n = u->requests, part = u->hottest > FEW_REQUESTS ? u->hottest / n : u->pairs / (n * n);
+    return WBB_MAX(scale * n * part * u->longest / u->hottest, u->longest);
 }
 
 static void set_rate(PriceReport *r, PriceKind kind, const char *name, const char *unit, double rate)
@@ -124,6 +151,11 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     r->term[PRICE_DRAM].amount = r->distinct + r->again;
     set_rate(r, PRICE_DRAM, "dram", "bytes", tg_rate(t, "dram")->value);
     set_rate(r, PRICE_L2, "l2", "bytes", tg_rate(t, "l2")->value);
+    r->term[PRICE_BLOCKS].amount = (double)p->grid;
+    set_rate(r, PRICE_BLOCKS, "blocks", "blocks", tg_rate(t, "blocks")->value * clock);
+    set_rate(r, PRICE_ATOMICS, "atomics", "sectors", tg_rate(t, "atomics")->value * clock);
+    r->term[PRICE_CONTENDED].amount = contended(&p->updates, r->scale);
+    set_rate(r, PRICE_CONTENDED, "contended", "clocks", clock);
     set_rate(r, PRICE_FILL, "fill", "bytes", tg_rate(t, "sm.fill")->value * sms * clock);
     set_rate(r, PRICE_WAVEFRONTS, "wavefronts", "bytes", tg_rate(t, "l1.wavefront")->value * sms * clock);
     set_rate(r, PRICE_ISSUE, "issue", "instructions", tg_rate(t, "issue")->value * sms * clock);

@@ -92,6 +92,7 @@ void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], 
         count_traffic(b, space, kind, bytes, size, 0, t.wavefronts, t.wavefronts - parts);
     else if (b->options->counts) count_traffic(b, space, kind, bytes, size, (uint64_t)t.n, 0, 0);
     if (b->meter) sim_meter_flow(b, op, space, kind, bytes, &t);
+    if (b->meter && kind == SIM_UPDATED && space == SIM_GLOBAL) sim_meter_updates(b, op, address, mask, size);
 }
 
 void sim_count_range(Block *b, const SimOp *op, uint64_t address, uint64_t bytes, SimAccess kind)

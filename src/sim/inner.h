@@ -329,6 +329,8 @@ void sim_meter_block(Block *b, bool starts);    /* a block starts, or the last o
 void sim_meter_warps(Block *b, Warp *w, bool own);
 void sim_meter_warp(const Block *b, Warp *w);   /* a warp starts */
 void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, uint64_t bytes, const Touched *t);
+void sim_meter_updates(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask,
+                       size_t size); /* global atomics */
 void sim_meter_sectors(Block *b, const SimOp *op, SimAccess kind, uint64_t first, uint64_t n); /* of a bulk copy */
 /* The warp executed op; or no lane's guard held. Only of timed blocks. */
 void sim_meter_step(Block *b, Warp *w, const SimOp *op, bool passed);

@@ -22,7 +22,7 @@
  */
 #include "sim/inner.h"
 
-enum { TIMED = 8, UNIT = 4 /* shift: time is kept in 16 sectors */, KEPT_TIME = 0x3fffffff };
+enum { TIMED = 8, UNIT = 4 /* shift: time is kept in 16 sectors */, KEPT_TIME = 0x3fffffff, WORD = 4, TURN_BYTES = 16 };
 static const uint32_t WAS_LOADED = 1u << 30, WAS_STORED = 1u << 31;
 
 /* The last touch of a sector. */
@@ -31,6 +31,12 @@ typedef struct {
     uint32_t time;  /* in KEPT_TIME; and what was done to it */
     float here;     /* when the block has its bytes, by the chain that asked for them; 0: at its start, or not known */
 } Stamp;
+
+/* Atomic operations on a line, or those that fail together on four bytes; by its first four bytes. */
+typedef struct {
+    uint32_t requests; /* of sectors */
+    float clocks;
+} Turns;
 
 /* The columns that an instruction reads and writes, in SimMeter.columns: first `reads`, then `writes`. */
 typedef struct {
@@ -47,6 +53,7 @@ struct SimMeter {
     uint32_t *steps;   /* by site: the operation at which its clocks are counted */
     SimPace *pace;     /* by site */
     Stamp **buffers, **variables;
+    Turns **turns;     /* by buffer, where it is updated; of the module's variables they are not counted */
     uint64_t first, n; /* the sectors of the segment that was touched last, its stamps and uses */
     Stamp *near;
     SimUse *use;
@@ -118,7 +125,7 @@ static void find_sites(const Block *b, SimMeter *m)
         const char *text = ptx->texts.items[i];
         out->sites[site] = (SimSite){.name = wbb_format(b->arena, "%.*s", (int)strcspn(text, " \t\r\n;"), text),
                                      .text = text, .line = ptx->ops.items[i].line};
-        m->pace[site] = (SimPace){1, 1};
+        m->pace[site] = (SimPace){1, 1, 1, false};
         if (out->pace) out->pace(out->arg, &out->sites[site], &m->pace[site]);
         m->steps[site] = i;
         for (uint32_t k = i; k < end; k++) {
@@ -152,6 +159,7 @@ void sim_meter_open(Block *b, uint64_t blocks, uint64_t grid)
         m->buffers[i] = stamps(b, b->buffers[i + 1].size);
         out->uses[i].size = sectors_of(b->buffers[i + 1].size);
     }
+    m->turns = WBB_NEW_N(b->arena, Turns *, b->n_buffers + 1);
     m->variables = WBB_NEW_N(b->arena, Stamp *, b->m->vars.n + 1);
     for (uint32_t i = 0; i < b->m->vars.n; i++) {
         m->variables[i] = stamps(b, b->m->vars.items[i].size);
@@ -159,9 +167,27 @@ void sim_meter_open(Block *b, uint64_t blocks, uint64_t grid)
     }
 }
 
+static uint64_t words_of(uint64_t sectors) { return sectors * (SIM_SECTOR / WORD); }
+
+/* Over all lines. */
+static void add_updates(const Block *b, const SimMeter *m)
+{
+    SimUpdates *u = &m->out->updates;
+    *u = (SimUpdates){0};
+    for (int i = 0; i < b->n_buffers; i++) {
+        for (uint64_t k = 0; m->turns[i] && k < words_of(m->out->uses[i].size); k++) {
+            const Turns *t = &m->turns[i][k];
+            u->requests += t->requests;
+            u->pairs += (double)t->requests * ((double)t->requests - 1);
+            if (t->clocks > u->longest) u->longest = (double)t->clocks, u->hottest = t->requests;
+        }
+    }
+}
+
 void sim_meter_close(const Block *b)
 {
     const SimMeter *m = b->meter;
+    if (m) add_updates(b, m);
     for (uint32_t i = 0; m && i < b->m->ops.n; i++) {
         SimSite *s = &m->out->sites[m->site_of[i]];
         s->warps += b->tally[i].warps, s->threads += b->tally[i].threads;
@@ -292,6 +318,50 @@ void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, u
     for (int i = 0; i < t->n && !shared && !local; i++) touch_sector(m, b, op, f, t->sector[i], kind);
     if (kind == SIM_UPDATED && !shared) m->from = SIM_FROM_ATOMIC;
     if (op->kind == OP_COPY && kind == SIM_STORED) m->from = source; /* a copy has loaded before */
+}
+
+/* The lanes of `of` whose address is in the same `unit` bytes as `at`. */
+static uint32_t beside(const uint64_t address[LANES], uint32_t of, uint64_t at, uint64_t unit)
+{
+    uint32_t found = 0;
+    for (uint32_t rest = of; rest; rest &= rest - 1)
+        if (address[__builtin_ctz(rest)] / unit == at / unit) found |= rest & -rest;
+    return found;
+}
+
+/* Turns of a sector that lanes `of` update: each does one address, or up to 16 bytes. */
+static uint32_t turns_of(const uint64_t address[LANES], uint32_t of, uint64_t size)
+{
+    uint64_t most = 0, bytes = 0;
+    while (of) {
+        const uint32_t same = beside(address, of, address[__builtin_ctz(of)], 1);
+        most = WBB_MAX(most, (uint64_t)__builtin_popcount(same));
+        bytes += size;
+        of &= ~same;
+    }
+    return (uint32_t)WBB_MAX(most, bytes / TURN_BYTES);
+}
+
+static void add_turns(const Block *b, const SimPace *pace, uint64_t at, uint64_t unit, uint32_t turns)
+{
+    const SimMeter *m = b->meter;
+    const uint64_t n = at >> SEG_SHIFT, offset = (at & ((UINT64_C(1) << SEG_SHIFT) - 1)) - SEG_START;
+    const uint64_t k = offset / unit * (unit / WORD);
+    if (n < 1 || n > (uint64_t)b->n_buffers || k >= words_of(m->out->uses[n - 1].size)) return;
+    if (!m->turns[n - 1]) m->turns[n - 1] = WBB_NEW_N(b->arena, Turns, words_of(m->out->uses[n - 1].size));
+    m->turns[n - 1][k].requests++;
+    m->turns[n - 1][k].clocks += (float)(pace->again * turns);
+}
+
+void sim_meter_updates(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask, size_t size)
+{
+    const SimPace *pace = &b->meter->pace[b->meter->site_of[op - b->m->ops.items]];
+    while (mask) {
+        const uint64_t at = address[__builtin_ctz(mask)];
+        const uint32_t same = beside(address, mask, at, pace->together ? WORD : SIM_SECTOR);
+        add_turns(b, pace, at, pace->together ? WORD : SIM_LINE, pace->together ? 1 : turns_of(address, same, size));
+        mask &= ~same;
+    }
 }
 
 void sim_meter_sectors(Block *b, const SimOp *op, SimAccess kind, uint64_t first, uint64_t n)

@@ -106,7 +106,16 @@ typedef struct {
 /* Clocks for which an instruction holds back the next one of its warp, and after which its result can be used. */
 typedef struct {
     double issue, latency;
+    double again;  /* atomic operations: clocks until another one at the same address can be done */
+    bool together; /* those of one request at an address take no longer than one: all but one of them fail */
 } SimPace;
+
+/* Atomic operations on buffers. Those on one line of 128 bytes take turns: requests, their sectors, and in these lanes
+ * with the same address, or each 16 bytes of different ones. */
+typedef struct {
+    double requests, pairs;  /* of all lines, a sector each; the sum of n * (n - 1) over lines with n of them */
+    double hottest, longest; /* requests of the line that they keep busy longest, and the clocks */
+} SimUpdates;
 
 /* Of one launch. What the simulator does not know, the caller says: a GPU's numbers. */
 typedef struct {
@@ -124,6 +133,7 @@ typedef struct {
     const char *text;      /* the PTX */
     SimUse *uses;          /* by buffer; the last one is of the module's variables */
     int n_uses;
+    SimUpdates updates;
     uint64_t blocks, grid; /* that ran, of how many */
     uint64_t timed;        /* blocks whose dependent chains were followed */
     double longest, sum;   /* clocks of the longest chain of a timed block, and of all of them together */

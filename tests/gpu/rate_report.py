@@ -116,6 +116,23 @@ def branches(m: Measured) -> List[Tuple[str, float]]:
     return out
 
 
+def started(m: Measured) -> List[Tuple[str, float]]:
+    """Blocks of empty kernels that start in a clock."""
+    few, many = m.results.get("launch.2112", {}).get("graph"), m.results.get("launch.16896", {}).get("graph")
+    hz = clocks(m)
+    return [("empty blocks", (16896 - 2112) / (min(many) - min(few)) / hz[0][1])] if few and many and hz else []
+
+
+def updates(m: Measured, how: str, types: Sequence[str], lanes: Optional[int] = None) -> List[Tuple[str, float]]:
+    """Sectors that red updates in a clock, of `lanes` lanes each; without `lanes` clocks between two lanes at one address."""
+    hz, out = clocks(m), []
+    for t in types:
+        turn, j = m.turn(f"red.{t}.{how}"), m.jobs.get(f"red.{t}.{how}")
+        if hz and turn and j:
+            out.append((f"{t}, {how}", j["ops"] / lanes / turn / hz[0][1] if lanes else turn * hz[0][1] / j["ops"]))
+    return out
+
+
 def device(m: Measured, key: str) -> List[Tuple[str, float]]:
     r = m.results.get("device", {})
     return [(key, float(r[key]))] if key in r else []
@@ -140,7 +157,12 @@ LSU = ("shared.load.b32", "shared.store.b32", "l1.load.b32", "shared.atoms")
 CONV = ("cvt.rn.f16x2.f32", "cvt.rn.bf16x2.f32", "cvt.rn.f32.s32", "cvt.rn.f32.u32", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.f16x2.e4m3x2")
 RATES: Dict[str, Callable[[Measured], List[Tuple[str, float]]]] = {  # the first value is held against the stated one
     "clock": clocks, "dram": streams, "l2": over_l2, "l2.bytes": lambda m: device(m, "l2_bytes"), "launch": periods, "l1.wavefront": wavefronts,
-    "sm.fill": filled, "issue": issued,
+    "sm.fill": filled, "issue": issued, "blocks": started,
+    "atomics": lambda m: [*updates(m, "a sector for each thread", ("u32", "f32", "f16x2", "u64", "f64", "v4.f32", "atom.u32"), 1),
+                          *(x for t, n in (("u32", 8), ("f32", 8), ("f16x2", 8), ("u64", 4), ("f64", 4), ("v4.f32", 2))
+                            for x in updates(m, "addresses side by side", (t,), n))],
+    "atomic.int": lambda m: updates(m, "one address", ("u32", "u64", "atom.u32")),
+    "atomic.float": lambda m: updates(m, "one address", ("f32", "f16x2", "f64", "v4.f32")),
     "pipe.fma": lambda m: lanes(m, "fma.rn.f32", "add.rn.f32", "mul.rn.f32"),
     "pipe.alu": lambda m: lanes(m, "prmt.b32", "lop3.b32", "min.s32", "shf.l.wrap.b32", "selp.b32", "setp.lt.f32", "max.f32"),
     "pipe.imad": lambda m: lanes(m, "mad.lo.s32", "mul.lo.s32", "mul.wide.u32", "mul.hi.u32"),

@@ -102,13 +102,15 @@ static void report(WbbCx *cx, void *arg)
     const double clock = tg_rate(t, "clock")->value, bytes = 2.0 * 32 * 32768;
     expect(r.term[PRICE_DRAM].seconds, bytes / tg_rate(t, "dram")->value);
     expect(r.term[PRICE_L2].seconds, bytes / tg_rate(t, "l2")->value);
+    expect(r.term[PRICE_BLOCKS].seconds, 1024 / (tg_rate(t, "blocks")->value * clock));
+    assert_true(r.term[PRICE_ATOMICS].seconds == 0 && r.term[PRICE_CONTENDED].seconds == 0);
     expect(r.term[PRICE_FILL].seconds, bytes / 2 / (tg_rate(t, "sm.fill")->value * SMS * clock));
     expect(r.term[PRICE_WAVEFRONTS].seconds, 4.0 * 4096 * 128 / (tg_rate(t, "l1.wavefront")->value * SMS * clock));
     expect(r.term[PRICE_PIPE + TG_PIPE_FMA].seconds,
            4096 * (double)tg_price(t, "fma.rn.f32", 10)->cycles[TG_PIPE_FMA] / 4 / (SMS * clock));
     expect(r.latency, WBB_MIN(700, tg_rate(t, "latency.dram")->value) / clock);
     expect(r.term[PRICE_CHAIN].seconds, 700 / clock - r.latency); /* one wave: 2112 blocks fit */
-    assert_int_equal(r.binds, PRICE_DRAM);
+    assert_int_equal(r.binds, PRICE_BLOCKS); /* 0.62 us; DRAM takes 0.46 */
     double sum = 0;
     for (int i = 0; i < PRICE_TERMS; i++) sum += pow(r.term[i].seconds, 4);
     expect(r.work, pow(sum, 0.25));
@@ -169,6 +171,53 @@ static void test_report(void **state)
     wbb_cx_free(cx);
 }
 
+/* 4096 requests of a warp update a sector each, all of one line, for 10 clocks. */
+static void atomics(WbbCx *cx, void *arg)
+{
+    (void)arg;
+    const TgTarget *t = tg_find("sm_90");
+    const double clock = tg_rate(t, "clock")->value;
+    const BdLaunch l = launch_of(1024, 128, 0);
+    const PriceKernel k = {.target = t, .launch = &l, .regs = 32};
+    const char *text = "red.global.add.f32 [%rd1], %f1;\n";
+    SimSite site = {.name = "red.global.add.f32", .text = text, .line = 1, .warps = 4096, .threads = 4096 * 32,
+                    .flow = {{.requests = 4096, .sectors = 4096, .wavefronts = 4096, .l2 = 4096}}};
+    SimUse uses[] = {{.loaded = 1, .stored = 1, .size = 1}, {0}};
+    SimProfile p = {.sites = &site, .n_sites = 1, .uses = uses, .n_uses = 2, .blocks = 1024, .grid = 1024,
+                    .timed = 1, .longest = 700, .sum = 700, .text = text,
+                    .updates = {.requests = 4096, .pairs = 4096.0 * 4095, .hottest = 4096, .longest = 40960}};
+    const PriceReport r = price_report(cx->arena, &k, &p);
+    expect(r.term[PRICE_ATOMICS].seconds, 4096 / (tg_rate(t, "atomics")->value * clock));
+    expect(r.term[PRICE_CONTENDED].seconds, 40960 / clock);
+    assert_int_equal(r.binds, PRICE_CONTENDED);
+    PriceShare *s;
+    assert_int_equal(price_shares(cx->arena, &r, PRICE_BY_LINE, &s), 1);
+    expect(s[0].share, 1);
+    /* a sixteenth of the blocks says the same */
+    p.blocks /= 16;
+    p.updates = (SimUpdates){.requests = 256, .pairs = 256.0 * 255, .hottest = 256, .longest = 2560};
+    expect(price_report(cx->arena, &k, &p).term[PRICE_CONTENDED].amount, 40960);
+    /* where few met on a line, all lines are as if they were updated equally often: 2 requests of 256 on each of 128 */
+    p.updates = (SimUpdates){.requests = 256, .pairs = 256, .hottest = 2, .longest = 20};
+    expect(price_report(cx->arena, &k, &p).term[PRICE_CONTENDED].amount, 16 * 256 * (256.0 / (256 * 256)) * 10);
+    /* what the simulator is told of a turn */
+    price_ask(cx->arena, &k, &p);
+    const SimSite cas = {.name = "atom.global.cas.b32", .text = "atom.global.cas.b32 %r1, [%rd1], %r2, %r3;"},
+                  add = {.name = "red.global.add.u32", .text = "red.global.add.u32 [%rd1], %r2;"};
+    SimPace of_cas, of_add, of_float;
+    p.pace(p.arg, &cas, &of_cas), p.pace(p.arg, &add, &of_add), p.pace(p.arg, &site, &of_float);
+    assert_true(of_cas.again == tg_rate(t, "latency.atomic")->value && of_cas.together && !of_add.together);
+    assert_true(of_add.again == tg_rate(t, "atomic.int")->value && of_float.again == tg_rate(t, "atomic.float")->value);
+}
+
+static void test_atomics(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    if (wbb_guard(cx, atomics, NULL) != WBB_OK) fail_msg("%s", cx->messages);
+    wbb_cx_free(cx);
+}
+
 /* The simulator is asked in clocks of the target. */
 static void ask(WbbCx *cx, void *arg)
 {
@@ -203,6 +252,7 @@ static void test_ask(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_occupancy), cmocka_unit_test(test_forms),
-                                       cmocka_unit_test(test_report), cmocka_unit_test(test_ask)};
+                                       cmocka_unit_test(test_report), cmocka_unit_test(test_atomics),
+                                       cmocka_unit_test(test_ask)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

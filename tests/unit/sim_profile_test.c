@@ -20,8 +20,11 @@ static void pace(void *arg, const SimSite *site, SimPace *out)
 {
     const char *name = site->name;
     (void)arg;
-    *out = (SimPace){1, !strncmp(name, "add", 3) ? 4 : !strncmp(name, "mul", 3) ? 6 : !strncmp(name, "bar",
-        3) ? 20 : 1};
+    *out = (SimPace){.issue = 1, .again = 2, .together = strstr(name, ".cas.") != NULL,
+                     .latency = !strncmp(name, "add", 3)   ? 4
+                                : !strncmp(name, "mul", 3) ? 6
+                                : !strncmp(name, "bar", 3) ? 20
+                                                           : 1};
 }
 
 static void body(WbbCx *cx, void *arg)
@@ -318,6 +321,28 @@ static void test_copies(void **state)
     end(&r);
 }
 
+/* 64 lanes update one address, or 4 bytes side by side: each lane is a turn of two clocks, or each 16 bytes. Those of a
+ * cas, all but one of which fail, take one for each request. */
+static void test_updates(void **state)
+{
+    (void)state;
+    static const char alone[] = "red.global.add.u32 [%rd2], %r1;",
+                      row[] = "mad.wide.u32 %rd3, %r1, 4, %rd2;\nred.global.add.u32 [%rd3], %r1;",
+                      cas[] = "atom.global.cas.b32 %r2, [%rd2], 70, %r1;", read[] = "ld.global.b32 %r2, [%rd2];";
+    const struct {
+        const char *text;
+        SimUpdates expected;
+    } cases[] = {{alone, {.requests = 2, .pairs = 2, .hottest = 2, .longest = 128}},
+                 {row, {.requests = 8, .pairs = 24, .hottest = 4, .longest = 16}},
+                 {cas, {.requests = 2, .pairs = 2, .hottest = 2, .longest = 4}},
+                 {read, {.requests = 0}}};
+    for (size_t i = 0; i < WBB_LEN(cases); i++) {
+        const Run r = run(cases[i].text, 64);
+        assert_memory_equal(&r.profile.updates, &cases[i].expected, sizeof r.profile.updates);
+        end(&r);
+    }
+}
+
 /* Profiling changes neither results nor counts, and counts agree with it. */
 static void test_agrees_with_counts(void **state)
 {
@@ -345,7 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_coalescing), cmocka_unit_test(test_bank_conflicts), cmocka_unit_test(test_executions),
         cmocka_unit_test(test_levels), cmocka_unit_test(test_chains), cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_agrees_with_counts),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_updates), cmocka_unit_test(test_agrees_with_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
