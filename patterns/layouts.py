@@ -41,6 +41,7 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.run.32',           value=70, off=100,   because='percent of the DRAM rate that runs of 32 bytes reach: pages are opened for parts of them'),
     tune('layout.run.64',           value=85, off=100,   because='percent of the DRAM rate that runs of 64 bytes reach'),
     tune('layout.run.128',          value=97, off=100,   because='percent of the DRAM rate that runs of 128 bytes reach'),
+    tune('layout.parts',            value=40, off=0,     because='percent of the DRAM time of a store of parts of sectors, that an H200 takes more'),
     tune('layout.base',             value=256, off=1,    because='bytes that divide where arrays begin, by allocators: rows begin at sectors'),
     tune('layout.l1_bytes',         value=64 * KiB,      because='of an SM, at least what its L1 has where shared memory takes the rest'),
     tune('layout.fence',            value=600, off=0,    because='clocks until the stores of a block are seen by another: the ticket releases them'),

@@ -5,7 +5,8 @@
  * A term is the time that the kernel would take if one thing alone bounded it: bytes of DRAM, bytes of L2, blocks that
  * start, sectors that atomics update, the line that they update most often, bytes that SMs fetch, wavefronts of L1 and
  * shared memory, issue slots, clocks of each pipe, and dependent chains. The largest is what binds. The 4th powers let
- * two terms that are equally large cost more than one of them.
+ * two terms that are equally large cost more than one of them. Blocks start while others work: their term is no part of
+ * the sum, and what the work takes at least.
  *
  *     PriceKernel k = {.target = tg_find("sm_90"), .launch = &launch, .static_shared = 4096, .regs = 32};
  *     SimProfile profile;
@@ -85,6 +86,7 @@ typedef struct {
     uint32_t machine_operation; /* the last one of those in the text */
     double lanes;               /* lanes at work, of 32 */
     double distinct, again;     /* bytes of DRAM: of different sectors; loaded again after L2 lost them */
+    double parts;               /* the same of stores of parts of sectors, beside those of the sectors */
     const char *text;           /* the PTX */
     PriceSite *sites;
     uint32_t n_sites;

@@ -7,6 +7,8 @@
  * that a launch touches once, and again where L2 lost it. Chains: blocks that run at a time wait for their own
  * dependent instructions side by side, one wave after the other.
  *
+ * Blocks start one after the other, while others work: work is at least the time that they take to start.
+ *
  *     latency   the first wave waits for its first bytes, or for its whole chain if that is shorter
  *     chain     the longest chain of a block and for each wave but one the mean of all, less the latency
  *     tail      SMs that have a block less than others wait for them: as long as the busiest term of an SM takes for
@@ -19,7 +21,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { SECTOR = 32, LINE = 128, PARTITIONS = 4, WARP = 32, NORM = 4, FEW_REQUESTS = 12 };
+enum { SECTOR = 32, LINE = 128, PARTITIONS = 4, WARP = 32, NORM = 4, FEW_REQUESTS = 12,
+       MERGED = 16 /* sectors of a request */ };
 
 /* What the simulator asks for ------------------------------------------------------------------- */
 
@@ -71,6 +74,7 @@ void price_ask(WbbArena *a, const PriceKernel *k, SimProfile *p)
 
 /* Terms ----------------------------------------------------------------------------------------- */
 
+static bool is_plain_store(const char *name) { return !strncmp(name, "st.", 3); }
 static bool is_store(const char *name) { return !strncmp(name, "st.", 3) || !strncmp(name, "red.", 4); }
 
 /* What one instruction adds to each term; `scale` is for the blocks that did not run. */
@@ -93,6 +97,21 @@ static void add_site(PriceReport *r, PriceSite *s, double scale)
     r->executed += s->executed;
     if (!s->price) r->unpriced += s->executed;
     r->lanes += (double)x->threads;
+}
+
+/* Bytes that DRAM moves besides, where a request stores its sectors in parts and has so many that L2 does not have the
+ * others soon: the share is measured (`layout.parts`). */
+static double stored_in_parts(const PriceKernel *k, const PriceReport *r)
+{
+    const double share = (double)tg_tuned(k->target, "layout.parts") / 100;
+    double bytes = 0;
+    for (uint32_t i = 0; i < r->n_sites; i++) {
+        const SimSite *x = r->sites[i].site;
+        const SimFlow *g = &x->flow[SIM_GLOBAL];
+        const bool parts = is_plain_store(x->name) && 4 * g->sectors > 5 * g->needed;
+        if (parts && g->sectors > MERGED * g->requests) bytes += (double)g->needed * SECTOR;
+    }
+    return share * r->scale * bytes;
 }
 
 /* Bytes of DRAM: a sample of blocks touches at most all of a buffer, however many blocks there are. */
@@ -148,7 +167,7 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     const double clock = tg_rate(t, "clock")->value, sms = (double)WBB_MIN(p->grid, (uint64_t)t->sms);
     r->launch = tg_rate(t, "launch")->value;
     r->latency = WBB_MIN(p->longest, tg_rate(t, "latency.dram")->value) / clock;
-    r->term[PRICE_DRAM].amount = r->distinct + r->again;
+    r->term[PRICE_DRAM].amount = r->distinct + r->again + r->parts;
     set_rate(r, PRICE_DRAM, "dram", "bytes", tg_rate(t, "dram")->value);
     set_rate(r, PRICE_L2, "l2", "bytes", tg_rate(t, "l2")->value);
     r->term[PRICE_BLOCKS].amount = (double)p->grid;
@@ -164,12 +183,12 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     set_chain(r, p, clock);
     double sum = 0, largest = 0;
     for (int i = 0; i < PRICE_TERMS; i++) {
-        sum += pow(r->term[i].seconds, NORM);
+        if (i != PRICE_BLOCKS) sum += pow(r->term[i].seconds, NORM);
         if (r->term[i].seconds <= largest) continue;
         largest = r->term[i].seconds;
         r->binds = (PriceKind)i;
     }
-    r->work = pow(sum, 1.0 / NORM);
+    r->work = WBB_MAX(pow(sum, 1.0 / NORM), r->term[PRICE_BLOCKS].seconds);
     r->tail = tail(r, k, (double)p->grid, p->longest / clock);
     r->seconds = r->launch + r->latency + r->work + r->tail;
 }
@@ -220,6 +239,7 @@ PriceReport price_report(WbbArena *a, const PriceKernel *k, const SimProfile *p)
     add_amounts(&r, amounts);
     for (int i = 0; i < PRICE_TERMS; i++) r.term[i].amount = amounts[i] + rest[i];
     add_uses(&r, p, p->n_uses - 1, r.scale);
+    r.parts = stored_in_parts(k, &r);
     set_terms(&r, a, k, p);
     for (int i = PRICE_ISSUE; i < PRICE_TERMS && k->code; i++)
         if (i != PRICE_CHAIN) r.term[i].by_ptx = by_ptx[i] / r.term[i].rate;

@@ -4,13 +4,15 @@
  * would take at best.
  *
  * A request is one instruction of one warp. In global memory it touches sectors of 32 bytes and takes a wavefront
- * for each line of 128 bytes; at best both hold nothing but bytes that were asked for. Local memory is interleaved as
+ * for each line of 128 bytes, or as many as in shared memory if those are more; at best both hold nothing but bytes
+ * that were asked for. Local memory is interleaved as
  * on hardware: word w of lane l lies at 4 * (32 * w + l). Shared memory has 32 banks of 4 bytes; lanes are served 32
  * at a time for up to 4 bytes, 16 for 8, 8 for 16. Each such part takes as many wavefronts as the fullest bank has
  * different words.
  *
  *     ld.global.v4.b32 by 32 lanes 16 bytes apart: 16 sectors, all needed; 4 wavefronts
  *     ld.global.b32 by 32 lanes 8 bytes apart: 8 sectors, of which 4 would do; 2 wavefronts, at best 1
+ *     ld.global.v4.b32 by 32 lanes from the same 16 bytes: 1 sector; 4 wavefronts, at best 1
  *     ld.shared.b32 by 32 lanes 8 bytes apart: 2 wavefronts, at best 1
  */
 #include "sim/inner.h"
@@ -57,6 +59,42 @@ WBB_CLONES static bool all_in_a_row(const uint64_t address[LANES], uint64_t size
     return !differ;
 }
 
+/* Wavefronts of the lanes that are served at one time. */
+static uint64_t wavefronts_of(const uint64_t address[LANES], uint32_t mask, uint64_t size)
+{
+    uint64_t words[SIM_MOST_SECTORS], last = 0;
+    int n = 0;
+    uint8_t in_bank[BANKS] = {0}, most = 0;
+    for (; mask; mask &= mask - 1) {
+        const uint64_t at = address[__builtin_ctz(mask)];
+        for (uint64_t w = at / WORD; w <= (at + size - 1) / WORD; w++) n = add_number(words, n, &last, w);
+    }
+    for (int i = 0; i < n; i++) {
+        uint8_t *bank = &in_bank[words[i] % BANKS];
+        *bank = (uint8_t)(*bank + 1);
+        most = WBB_MAX(most, *bank);
+    }
+    return most;
+}
+
+/* Lanes that are served at one time. */
+static int lanes_of(size_t size) { return size <= 4 ? 32 : size == 8 ? 16 : 8; }
+
+/* Wavefronts of all parts of a request. parts: of them, those in which a lane takes part. */
+static uint64_t by_banks(const uint64_t address[LANES], uint32_t mask, size_t size, uint64_t *parts)
+{
+    const int lanes = lanes_of(size);
+    uint64_t n = 0;
+    *parts = 0;
+    for (int l = 0; l < LANES; l += lanes) {
+        const uint32_t some = mask & (lanes == 32 ? FULL : ((1u << lanes) - 1) << l);
+        if (!some) continue;
+        n += wavefronts_of(address, some, size);
+        ++*parts;
+    }
+    return n;
+}
+
 Touched sim_touched(const uint64_t address[LANES], uint32_t mask, size_t size)
 {
     Touched t;
@@ -77,9 +115,10 @@ Touched sim_touched(const uint64_t address[LANES], uint32_t mask, size_t size)
             t.n = add_number(t.sector, t.n, &most, (at + size - 1) / SIM_SECTOR);
     }
     const uint64_t bytes = addresses_of(address, mask) * size;
+    uint64_t parts;
     t.needed = parts_of(bytes, SIM_SECTOR);
     t.ideal = parts_of(bytes, SIM_LINE);
-    t.wavefronts = lines_of(&t);
+    t.wavefronts = WBB_MAX(lines_of(&t), by_banks(address, mask, size, &parts));
     return t;
 }
 
@@ -99,37 +138,12 @@ Touched sim_touched_local(const uint64_t address[LANES], uint32_t mask, size_t s
     return all;
 }
 
-/* Wavefronts of the lanes that are served at one time. */
-static uint64_t wavefronts_of(const uint64_t address[LANES], uint32_t mask, uint64_t size)
-{
-    uint64_t words[SIM_MOST_SECTORS], last = 0;
-    int n = 0;
-    uint8_t in_bank[BANKS] = {0}, most = 0;
-    for (; mask; mask &= mask - 1) {
-        const uint64_t at = address[__builtin_ctz(mask)];
-        for (uint64_t w = at / WORD; w <= (at + size - 1) / WORD; w++) n = add_number(words, n, &last, w);
-    }
-    for (int i = 0; i < n; i++) {
-        uint8_t *bank = &in_bank[words[i] % BANKS];
-        *bank = (uint8_t)(*bank + 1);
-        most = WBB_MAX(most, *bank);
-    }
-    return most;
-}
-
 Touched sim_touched_banks(const uint64_t address[LANES], uint32_t mask, size_t size, uint64_t *parts)
 {
-    const int lanes = size <= 4 ? 32 : size == 8 ? 16 : 8;
     Touched t;
     t.n = 0;
-    t.needed = t.wavefronts = 0;
-    *parts = 0;
-    for (int l = 0; l < LANES; l += lanes) {
-        const uint32_t some = mask & (lanes == 32 ? FULL : ((1u << lanes) - 1) << l);
-        if (!some) continue;
-        t.wavefronts += wavefronts_of(address, some, size);
-        ++*parts;
-    }
+    t.needed = 0;
+    t.wavefronts = by_banks(address, mask, size, parts);
     t.ideal = parts_of(addresses_of(address, mask) * size, SIM_LINE);
     return t;
 }

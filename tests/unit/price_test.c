@@ -110,10 +110,17 @@ static void report(WbbCx *cx, void *arg)
            4096 * (double)tg_price(t, "fma.rn.f32", 10)->cycles[TG_PIPE_FMA] / 4 / (SMS * clock));
     expect(r.latency, WBB_MIN(700, tg_rate(t, "latency.dram")->value) / clock);
     expect(r.term[PRICE_CHAIN].seconds, 700 / clock - r.latency); /* one wave: 2112 blocks fit */
-    assert_int_equal(r.binds, PRICE_BLOCKS); /* 0.62 us; DRAM takes 0.46 */
+    assert_int_equal(r.binds, PRICE_BLOCKS); /* they take longer to start than to do all else */
+    expect(r.work, r.term[PRICE_BLOCKS].seconds);
+    SimProfile half = p;
+    half.blocks = half.grid = 512;
+    const PriceReport h = price_report(cx->arena, &k, &half);
+    assert_int_equal(h.binds, PRICE_DRAM);
     double sum = 0;
-    for (int i = 0; i < PRICE_TERMS; i++) sum += pow(r.term[i].seconds, 4);
-    expect(r.work, pow(sum, 0.25));
+    for (int i = 0; i < PRICE_TERMS; i++)
+        if (i != PRICE_BLOCKS) sum += pow(h.term[i].seconds, 4);
+    expect(h.work, pow(sum, 0.25));
+    assert_true(r.parts == 0);
     expect(r.seconds, r.launch + r.latency + r.work + r.tail);
     expect(r.lanes, 1);
     assert_true(r.unpriced == 0);
@@ -133,6 +140,12 @@ static void report(WbbCx *cx, void *arg)
     assert_string_equal(s[0].name, "%x");
     assert_int_equal(price_shares(cx->arena, &r, PRICE_BY_RULE, &s), 3);
     assert_string_equal(s[2].name, "patterns/tiles.py:9 fma.f32");
+    /* Each of two instructions stores half of 32 sectors: DRAM moves more than the sectors. */
+    const SimFlow whole = sites[2].flow[SIM_GLOBAL];
+    sites[2].flow[SIM_GLOBAL].sectors = 32 * warps, sites[2].flow[SIM_GLOBAL].needed = 16 * warps;
+    const double share = (double)tg_tuned(t, "layout.parts") / 100;
+    expect(price_report(cx->arena, &k, &p).term[PRICE_DRAM].amount, bytes + share * 16.0 * 32 * (double)warps);
+    sites[2].flow[SIM_GLOBAL] = whole;
     /* Machine code: line 2 is FFMA, and a spilled register (LDL); line 1 spills 64 bits (STL). */
     const TgSassAt code[] = {{.first = 0x223, .line = 2}, {.first = 0x983, .second = 4 << 9, .line = 2},
                              {.first = 0x387, .second = 5 << 9, .line = 1}};

@@ -107,6 +107,12 @@ static void test_coalescing(void **state)
         /* 16 bytes each: 512 bytes, four lines */
         {"mul.wide.u32 %rd3, %r1, 16;\nadd.s64 %rd4, %rd1, %rd3;\nld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd4];",
          {.requests = 1, .bytes = 512, .sectors = 16, .needed = 16, .wavefronts = 4, .ideal = 4, .l2 = 16, .dram = 16}},
+        /* the first 16 of 32 bytes, of eight places: banks are used twice by eight lanes that are served at one time */
+        {"and.b32 %r6, %r1, 7;\nmad.wide.u32 %rd4, %r6, 32, %rd1;\nld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd4];",
+         {.requests = 1, .bytes = 512, .sectors = 8, .needed = 4, .wavefronts = 8, .ideal = 1, .l2 = 8, .dram = 8}},
+        /* the same 16 bytes for all lanes */
+        {"mov.b32 %r6, 0;\nadd.s64 %rd4, %rd1, 0;\nld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd4];",
+         {.requests = 1, .bytes = 512, .sectors = 1, .needed = 1, .wavefronts = 4, .ideal = 1, .l2 = 1, .dram = 1}},
         /* 4 bytes, 8 apart: 256 bytes are touched for 128 */
         {"mul.wide.u32 %rd3, %r1, 8;\nadd.s64 %rd4, %rd1, %rd3;\nld.global.b32 %r2, [%rd4];",
          {.requests = 1, .bytes = 128, .sectors = 8, .needed = 4, .wavefronts = 2, .ideal = 1, .l2 = 8, .dram = 8}},
