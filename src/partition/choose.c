@@ -5,10 +5,11 @@
  * many as the widest accesses to the narrowest type hold, then fewer where the machine would not be full, where a
  * thread would touch too many bytes or the code would be too long, and where halving once makes it divide the elements.
  * Threads a block: the target's number, or one near it that divides the threads, so that no bounds check is needed.
+ * Where layouts have a price, fewer elements, more vectors a thread or twice the threads are taken if they cost less.
  *
  *     gelu bf16[6,512,4096]     =>   elements: vector 8, lane 32, warp 4, grid 12288
  */
-#include "partition/partition.h"
+#include "partition/exchange.h"
 
 /* The numbers of the stage of a range. */
 typedef struct {
@@ -19,6 +20,7 @@ typedef struct {
                             * neighbouring vectors */
     int64_t vectors, tail; /* tail: threads */
     bool spread;           /* neighbouring elements are those of neighbouring lanes, registers are within a warp */
+    const PartWork *work;  /* NULL: its layouts have no price */
 } Choice;
 
 typedef struct {
@@ -32,6 +34,7 @@ typedef struct {
     const bool *needed; /* by id: an output of the kernel needs it */
     const bool *read;   /* [operands of the plan]: so it does this one */
     int64_t trips;      /* iterations of loops that an element takes, at most */
+    const PartRates *rates;
 } Choosing;
 
 bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k)
@@ -199,7 +202,7 @@ static void choose_vector(Choosing *c, Choice *x)
     int64_t same_row = row;
     const int64_t edge = edges(c->p->fusion->body, x->r->elements, &same_row);
     const bool tests = edge < x->vector && edge * narrow >= 8; /* less would part a byte */
-    if (tests && !whole_rows(c, x, same_row, narrow) && tg_tuned(c->t, "loop.min_edge") * edge > x->vector) {
+    if (tests && !whole_rows(c, x, same_row, narrow) && edge * wide >= c->t->vector_bytes) {
         x->vector = (uint32_t)edge;
         x->s->why_vector = "divides the edges of what is padded or concatenated: one test for all elements of a thread";
     }
@@ -214,26 +217,47 @@ static void choose_vector(Choosing *c, Choice *x)
         halve_once(c->arena, x, "divides a row of %lld elements", (long long)row);
 }
 
+static void count_vectors(Choice *x)
+{
+    x->vectors = x->r->elements / x->vector;
+    x->tail = (x->r->elements % x->vector + x->s->packed_group - 1) / x->s->packed_group;
+}
+
 /* threads and blocks ------------------------------------------------------------------------------------------ */
 
-/* Threads for a row of the range's space, along its minor dimension; 0: it has one row, or a thread may have elements
- * of two. */
-static int64_t row_threads(const Choice *x)
+/* Along the minor dimension that has more than one element. */
+static int64_t minor_row(const HloShape *space)
 {
-    const HloShape *space = x->r->space;
     int64_t row = 1;
     for (uint32_t k = 0; k < space->rank && row == 1; k++) row = space->dims[space->minor_to_major[k]];
+    return row;
+}
+
+/* Threads for a row of the range's space; 0: it has one row, or a thread may have elements of two. */
+static int64_t row_threads(const Choice *x)
+{
+    const int64_t row = minor_row(x->r->space);
     return x->s->kind == PART_ELEMENTS && row < x->r->elements && row % x->vector == 0 ? row / x->vector : 0;
 }
 
-/* Threads a block: the target's number; fewer where threads are few, so that every SM has a block; a row of threads
- * where that is near, so that a row's number is the block's; else a multiple of a warp that divides the threads. */
-static void choose_block(Choosing *c)
+/* Bytes that a block moves at least, so that DRAM and not the rate at which blocks begin is what binds; 0: the target
+ * states no rates. */
+static double block_bytes(const TgTarget *t)
+{
+    if (!tg_find_rate(t, "clock")) return 0;
+    return tg_rate(t, "dram")->value / (tg_rate(t, "blocks")->value * tg_rate(t, "clock")->value);
+}
+
+/* Threads a block: `times` the target's number, or all if they are fewer; a row of threads where that is near, so that
+ * a row's number is the block's; else a multiple of a warp that divides the threads. Blocks of fewer threads would
+ * reach more SMs, but a block's warps have a scheduler each: it takes no longer, and more blocks begin later. */
+static void choose_block(Choosing *c, uint32_t times)
 {
     PartKernel *p = c->k;
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.block", 0);
-    const uint32_t most = (uint32_t)tune->value, factor = (uint32_t)tg_tuned(t, "loop.block_factor");
+    const uint32_t most = times * (uint32_t)tune->value, factor = (uint32_t)tg_tuned(t, "loop.block_factor");
+    const Choice *first = &c->choices[0];
     int64_t threads = 0;
     for (uint32_t k = 0; k < p->n_ranges; k++) threads += c->choices[k].vectors + c->choices[k].tail;
     p->block = most;
@@ -243,18 +267,16 @@ static void choose_block(Choosing *c)
         p->why_block = "one block has all threads";
         return;
     }
-    while (p->block % (2 * t->warp) == 0 && threads / p->block < t->sms) {
-        p->block /= 2;
-        p->why_block = wbb_format(c->arena, "%lld threads, smaller blocks reach more SMs", (long long)threads);
-    }
-    const int64_t row = p->n_ranges == 1 ? row_threads(&c->choices[0]) : 0;
+    if (p->n_ranges != 1) return;
+    const double bytes = (double)bytes_an_element(c, first) * first->vector, enough = block_bytes(t);
+    const int64_t row = row_threads(first);
     if (row % t->warp == 0 && row >= most / factor && row <= factor * most && threads % row == 0 &&
-        threads / row >= t->sms) {
+        threads / row >= t->sms && (row >= most || (double)row * bytes >= enough)) {
         p->block = (uint32_t)row;
         p->why_block = "a row: its number is the block's";
         return;
     }
-    if (threads % p->block == 0 || p->n_ranges > 1) return;
+    if (threads % p->block == 0) return;
     for (uint32_t b = p->block; b >= p->block / factor && b >= t->warp; b -= t->warp) {
         if (threads % b != 0) continue;
         p->block = b;
@@ -286,6 +308,59 @@ static void spread_atomics(Choosing *c, Choice *x)
     x->vector = lanes;
     x->s->why_vector = "atomic operations of neighbouring lanes reach neighbours";
     x->s->why_register = "what a longer vector would have";
+}
+
+/* the price of a layout ---------------------------------------------------------------------------------------- */
+
+static void add_factor(PartDim *d, PartLevel level, int64_t size)
+{
+    if (size > 1) d->factors[d->n_factors++] = (PartFactor){.level = level, .size = size};
+}
+
+static PartLayout layout_of(const Choosing *c, const Choice *x)
+{
+    PartDim *d = WBB_NEW(c->arena, PartDim);
+    *d = (PartDim){.name = "elements", .size = x->r->elements};
+    const int64_t warp = c->t->warp, block = c->k->block;
+    add_factor(d, PART_VECTOR, x->vector);
+    add_factor(d, PART_LANE, WBB_MIN(block, warp));
+    if (x->spread) add_factor(d, PART_REGISTER, x->registers);
+    add_factor(d, PART_WARP, (block + warp - 1) / warp);
+    if (!x->spread) add_factor(d, PART_REGISTER, x->registers);
+    add_factor(d, PART_GRID, x->r->blocks);
+    if (!d->n_factors) d->factors[d->n_factors++] = (PartFactor){.level = PART_LANE, .size = 1};
+    return (PartLayout){.dims = d, .n_dims = 1, .tail = x->s->packed_group};
+}
+
+/* The time under the layout of its numbers. */
+static PartPrice price(const Choosing *c, const Choice *x)
+{
+    const PartLayout l = layout_of(c, x);
+    return part_loop_price(c->arena, c->rates, x->work, &l);
+}
+
+/* Does an array lie anywhere, as values from memory say? */
+static bool reads_anywhere(const PartWork *w)
+{
+    for (uint32_t k = 0; k < w->n_loads; k++)
+        for (uint32_t d = 0; d < w->n_dims; d++)
+            if (w->loads[k].step[d] == PART_FAR) return true;
+    return false;
+}
+
+/* Do all elements of a range access memory in the same way, and are those of a vector side by side in the space, so
+ * that its layouts have a price? */
+static void find_work(Choosing *c, Choice *x)
+{
+    PartExchange space;
+    int64_t row = 0;
+    if (!tg_find_rate(c->t, "clock") || edges(c->p->fusion->body, x->r->elements, &row) != INT64_MAX) return;
+    if (x->tail || minor_row(x->r->space) % x->vector) return;
+    if (!part_loop_space(c->arena, c->p, x->r, c->t, &space)) return;
+    PartWork *work = WBB_NEW(c->arena, PartWork);
+    *work = part_loop_work(&space);
+    c->rates = part_rates(c->arena, c->t);
+    x->work = reads_anywhere(work) ? NULL : work;
 }
 
 /* vectors a thread -------------------------------------------------------------------------------------------- */
@@ -320,6 +395,23 @@ static bool may_have_registers(const Choosing *c, const Choice *x)
     return !moved && !in_place && !x->tail && c->trips <= 1;
 }
 
+/* As few vectors as take the least time: those of a thread share what is the same in them, and fewer blocks begin; but
+ * long threads leave SMs without work at the end. */
+static void priced_registers(Choosing *c, Choice *x, uint32_t most)
+{
+    const double less = (double)(1000 - tg_tuned(c->t, "loop.registers_tie")) / 1000;
+    uint32_t best = x->registers = 1;
+    const double one = price(c, x).us;
+    double least = one;
+    for (x->registers = 2; x->registers <= most; x->registers *= 2) {
+        const double us = price(c, x).us;
+        if (us >= least * less) continue;
+        least = us, best = x->registers;
+    }
+    x->registers = best;
+    x->s->why_register = wbb_format(c->arena, "%.2f us, with one vector a thread %.2f", least, one);
+}
+
 /* A thread with several vectors starts once, computes its addresses once and has several accesses in flight: worth
  * it while the machine stays full and a vector takes little work. */
 static void choose_registers(Choosing *c, Choice *x)
@@ -338,6 +430,7 @@ static void choose_registers(Choosing *c, Choice *x)
         n /= 2;
     x->registers = n;
     x->s->why_register = tune->because;
+    if (x->work && n > 1) priced_registers(c, x, n);
 }
 
 /* layouts ----------------------------------------------------------------------------------------------------- */
@@ -361,24 +454,46 @@ static bool choose_rows(Choosing *c, Choice *x)
     return part_loop_rows(c->arena, c->p, x->r, c->t, c->read, WBB_MIN(most, tg_tuned(c->t, "loop.rows")));
 }
 
-static void add_factor(PartDim *d, PartLevel level, int64_t size)
+/* Its price with block and registers chosen for a vector, the block of so many times the usual threads. */
+static PartPrice try_vector(Choosing *c, Choice *x, uint32_t vector, uint32_t times)
 {
-    if (size > 1) d->factors[d->n_factors++] = (PartFactor){.level = level, .size = size};
+    x->vector = vector;
+    count_vectors(x);
+    choose_block(c, times);
+    choose_registers(c, x);
+    return price(c, x);
 }
 
-static PartLayout layout_of(const Choosing *c, const Choice *x)
+/* Where buffers are of several widths, accesses to the wider ones are in parts if those to the narrowest are whole:
+ * fewer elements a vector, if that takes less time. */
+static void choose_narrower(Choosing *c, Choice *x)
 {
-    PartDim *d = WBB_NEW(c->arena, PartDim);
-    *d = (PartDim){.name = "elements", .size = x->r->elements};
-    const int64_t warp = c->t->warp, block = c->k->block;
-    add_factor(d, PART_VECTOR, x->vector);
-    add_factor(d, PART_LANE, WBB_MIN(block, warp));
-    if (x->spread) add_factor(d, PART_REGISTER, x->registers);
-    add_factor(d, PART_WARP, (block + warp - 1) / warp);
-    if (!x->spread) add_factor(d, PART_REGISTER, x->registers);
-    add_factor(d, PART_GRID, x->r->blocks);
-    if (!d->n_factors) d->factors[d->n_factors++] = (PartFactor){.level = PART_LANE, .size = 1};
-    return (PartLayout){.dims = d, .n_dims = 1, .tail = x->s->packed_group};
+    uint32_t narrow, wide;
+    width_of_buffers(c, x->s, &narrow, &wide);
+    const uint32_t widest = x->vector;
+    const double less = (double)(1000 - tg_tuned(c->t, "loop.tie")) / 1000, first = try_vector(c, x, widest, 1).us;
+    double least = first;
+    uint32_t vector = widest;
+    for (uint32_t v = widest / 2; v * wide >= c->t->vector_bytes && v % x->s->packed_group == 0; v /= 2) {
+        const double us = try_vector(c, x, v, 1).us;
+        if (us < least * less) least = us, vector = v;
+    }
+    try_vector(c, x, vector, 1);
+    if (vector != widest)
+        x->s->why_vector = wbb_format(c->arena, "%u bytes of the widest buffer: %.2f us, with %u elements %.2f",
+                                      vector * wide, least, widest, first);
+}
+
+/* Where a block has too little to do for others to begin fast enough: twice the threads, if that takes less time. */
+static void choose_larger_block(Choosing *c, Choice *x)
+{
+    const double less = (double)(1000 - tg_tuned(c->t, "loop.tie")) / 1000;
+    const PartPrice one = try_vector(c, x, x->vector, 1);
+    const uint32_t twice = (uint32_t)tg_tuned(c->t, "loop.block_factor");
+    if (!part_blocks_bind(&one) || x->vectors / c->k->block < tg_tuned(c->t, "loop.few_blocks") * c->t->sms) return;
+    const double us = try_vector(c, x, x->vector, twice).us;
+    if (us >= one.us * less) choose_block(c, 1);
+    else c->k->why_block = wbb_format(c->arena, "fewer begin: %.2f us instead of %.2f", us, one.us);
 }
 
 static void choose_layouts(Choosing *c)
@@ -389,10 +504,14 @@ static void choose_layouts(Choosing *c)
     for (uint32_t n = 0; n < k->n_ranges; n++) {
         Choice *x = &c->choices[n];
         choose_vector(c, x);
-        x->vectors = x->r->elements / x->vector;
-        x->tail = (x->r->elements % x->vector + x->s->packed_group - 1) / x->s->packed_group;
+        count_vectors(x);
+        find_work(c, x);
     }
-    choose_block(c);
+    choose_block(c, 1);
+    if (k->n_ranges == 1 && c->choices[0].work) {
+        choose_narrower(c, &c->choices[0]);
+        choose_larger_block(c, &c->choices[0]);
+    }
     for (uint32_t n = 0; n < k->n_ranges; n++) {
         Choice *x = &c->choices[n];
         choose_registers(c, x);

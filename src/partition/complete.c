@@ -1,12 +1,47 @@
 /* complete.c: sizes of the levels of a reduction's layout, from what a candidate wishes of them (candidates.c).
  *
  * Needs a space and a wish; leaves levels that cover each dimension. What no other level takes is the loop's, of one
- * reduced dimension, or the grid's.
+ * reduced dimension, or the grid's. part_layout_of writes them as a layout.
  *
  *     rows 8192; columns 1024, reduced; vector 4, 32 lanes and 2 warps of columns
  *       =>  columns: vector 4, lane 32, warp 2, register 4; rows: grid 8192
  */
 #include "partition/pricing.h"
+
+const PartLevel *part_level_order(const PartWork *w, const PartDim *d)
+{
+    static const PartLevel apart[PART_LEVELS] = {PART_VECTOR, PART_LANE, PART_WARP, PART_REGISTER,
+                                                 PART_LOOP, PART_CLUSTER, PART_GRID};
+    static const PartLevel in_order[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LOOP, PART_LANE,
+                                                    PART_WARP, PART_CLUSTER, PART_GRID};
+    static const PartLevel of_scan[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LANE, PART_WARP,
+                                                   PART_LOOP, PART_CLUSTER, PART_GRID};
+    if (d->reduced && w->scan) return of_scan;
+    if (w->orders) return w->orders[d - w->dims];
+    return d->reduced && !w->commutes ? in_order : apart;
+}
+
+/* The innermost dimension stands first: the lowest digits of lanes, warps and blocks are its own. */
+PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes)
+{
+    const uint32_t n = w->n_dims;
+    PartLayout l = {.dims = WBB_NEW_N(a, PartDim, n + 1u), .n_dims = n};
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t d = n - 1 - k;
+        const PartLevel *order = part_level_order(w, &w->dims[d]);
+        PartDim *x = &l.dims[k];
+        *x = w->dims[d];
+        x->n_factors = 0;
+        for (int p = 0; p < PART_LEVELS; p++) {
+            const int64_t size = sizes[d * PART_LEVELS + order[p]];
+            if (size > 1) x->factors[x->n_factors++] = (PartFactor){.level = order[p], .size = size};
+        }
+    }
+    bool any = false;
+    for (uint32_t k = 0; k < n; k++) any = any || l.dims[k].n_factors;
+    if (!any) l.dims[0].factors[l.dims[0].n_factors++] = (PartFactor){.level = PART_GRID, .size = 1};
+    return l;
+}
 
 static int64_t take(int64_t *rest, int64_t wish)
 {

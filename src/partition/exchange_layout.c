@@ -464,11 +464,10 @@ static const char *reason(const Choosing *c, const PartExchanged *k, const PartP
                       put->wavefronts, put->least, got->wavefronts, got->least);
 }
 
-/* Than a loop; about as cheap, but with less effort, counts. */
+/* Than a loop, which has no barrier and is taken if it is about as cheap. */
 static bool is_cheaper(const Choosing *c, const PartPrice *p, const PartPrice *loop)
 {
-    if (is_tie(c, p->us, loop->us) && is_tie(c, loop->us, p->us)) return p->effort < loop->effort;
-    return p->us < loop->us;
+    return p->us * 1000 < loop->us * (double)(1000 - tg_tuned(c->x->t, "loop.tie"));
 }
 
 static Choosing choosing(const PartExchange *x)

@@ -47,7 +47,20 @@ PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w
         if (f[k].level != PART_GRID) deal(w, &f[k], false, rest, sizes); /* the grid has what is left */
     for (uint32_t d = 0; d < n; d++) sizes[d * PART_LEVELS + PART_GRID] = rest[d];
     const PartNeeds needs = part_needs(rates, w, sizes);
-    return part_price(rates, w, sizes, &needs);
+    PartPrice p = part_price(rates, w, sizes, &needs);
+    double of_block = 1; /* elements: exactly, where the dimensions of the space are not multiples of the factors */
+    for (uint32_t k = 0; k < loop->dims[0].n_factors; k++)
+        if (f[k].level != PART_GRID) of_block *= (double)f[k].size;
+    part_price_blocks(rates, &p, (double)loop->dims[0].size / of_block);
+    return p;
+}
+
+/* Does a kernel of scatters store temporaries, or read what others have left? */
+static bool has_scatter(const HloComputation *body)
+{
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        if (body->instructions[k]->opcode == HLO_SCATTER) return true;
+    return false;
 }
 
 bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t, PartExchange *x)
@@ -58,6 +71,7 @@ bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const T
     int64_t *dims = WBB_NEW_N(a, int64_t, rank + 1u);
     uint8_t *order = WBB_NEW_N(a, uint8_t, rank + 1u);
     if (s->kind != PART_ELEMENTS || !rank || rank > PART_EXCHANGE_DIMS) return false;
+    if (s->values || has_scatter(p->fusion->body)) return false;
     for (uint32_t d = 0; d < rank; d++) { /* the slowest first */
         order[d] = (uint8_t)(rank - 1 - d);
         dims[d] = r->space->dims[r->space->minor_to_major[order[d]]];

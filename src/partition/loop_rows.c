@@ -78,7 +78,9 @@ bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *range, const TgTa
     if (!part_loop_space(a, p, range, t, &x)) return false;
     r.rates = part_rates(a, t);
     r.work = part_loop_work(&x);
-    const double us = part_loop_price(a, r.rates, &r.work, r.near).us;
+    PartPrice of_near = part_loop_price(a, r.rates, &r.work, r.near);
+    part_price_blocks(r.rates, &of_near, 0); /* what is shared is to pay, not that fewer blocks start */
+    const double us = of_near.us;
     double best = us * (double)(1000 - tg_tuned(t, "loop.rows_tie")) / 1000;
     bool found = false;
     for (int exact = 1; exact >= 0 && !found; exact--) { /* a vector under a mask loads what it shares once more */

@@ -16,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",    "issue", "pipe", "L1",
-                                                 "fill", "chain", "split", "tail", "latency", "launch"};
+const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",     "issue", "pipe", "L1",      "fill",
+                                                 "chain", "blocks", "split", "tail", "latency", "launch"};
 
 struct PartRates {
     const TgTarget *target;
@@ -26,6 +26,8 @@ struct PartRates {
     double access_slots, thread_slots, iteration_slots, mask_slots, base_regs, transient, fence;
     double l1_bytes;             /* of an SM that is not shared memory */
     double run32, run64, run128; /* of the DRAM rate */
+    double blocks;               /* that begin in a clock, over all SMs */
+    double parts;                /* of the DRAM time of a store: what it takes more if it stores sectors in parts */
 };
 
 static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
@@ -49,43 +51,9 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .fence = number(t, "layout.fence"),
         .run32 = number(t, "layout.run.32") / 100, .run64 = number(t, "layout.run.64") / 100,
         .run128 = number(t, "layout.run.128") / 100, .l1_bytes = number(t, "layout.l1_bytes"),
+        .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
     };
     return r;
-}
-
-const PartLevel *part_level_order(const PartWork *w, const PartDim *d)
-{
-    static const PartLevel apart[PART_LEVELS] = {PART_VECTOR, PART_LANE, PART_WARP, PART_REGISTER,
-                                                 PART_LOOP, PART_CLUSTER, PART_GRID};
-    static const PartLevel in_order[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LOOP, PART_LANE,
-                                                    PART_WARP, PART_CLUSTER, PART_GRID};
-    static const PartLevel of_scan[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LANE, PART_WARP,
-                                                   PART_LOOP, PART_CLUSTER, PART_GRID};
-    if (d->reduced && w->scan) return of_scan;
-    if (w->orders) return w->orders[d - w->dims];
-    return d->reduced && !w->commutes ? in_order : apart;
-}
-
-/* The innermost dimension stands first: the lowest digits of lanes, warps and blocks are its own. */
-PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes)
-{
-    const uint32_t n = w->n_dims;
-    PartLayout l = {.dims = WBB_NEW_N(a, PartDim, n + 1u), .n_dims = n};
-    for (uint32_t k = 0; k < n; k++) {
-        const uint32_t d = n - 1 - k;
-        const PartLevel *order = part_level_order(w, &w->dims[d]);
-        PartDim *x = &l.dims[k];
-        *x = w->dims[d];
-        x->n_factors = 0;
-        for (int p = 0; p < PART_LEVELS; p++) {
-            const int64_t size = sizes[d * PART_LEVELS + order[p]];
-            if (size > 1) x->factors[x->n_factors++] = (PartFactor){.level = order[p], .size = size};
-        }
-    }
-    bool any = false;
-    for (uint32_t k = 0; k < n; k++) any = any || l.dims[k].n_factors;
-    if (!any) l.dims[0].factors[l.dims[0].n_factors++] = (PartFactor){.level = PART_GRID, .size = 1};
-    return l;
 }
 
 /* --- counts ------------------------------------------------------------------------------------------------------- */
@@ -171,6 +139,7 @@ typedef struct {
     bool aligned;     /* each begins at a sector */
 } Region;
 
+enum { MERGED = 512 }; /* bytes that a warp stores in parts one after the other, and that reach L2 whole */
 enum { MAX_STRETCHES = 32 }; /* of a region; further ones are counted as far apart, which costs more */
 
 /* What an access touches where the levels of a mask vary. */
@@ -262,6 +231,16 @@ static double stores_of_sector(const PartWork *w, const PartAccess *x, const int
         if (vector > 1 && x->step[d] == 1) return WBB_MAX(WBB_MIN(32.0, (double)vector * bytes) / (width * bytes), 1.0);
     }
     return 1;
+}
+
+/* Wavefronts of one instruction: one for each line, and lanes that ask for the same bytes are given them all the same.
+ * Banks are used as often as the lanes that are served at a time are apart: those of a vector in two accesses twice. */
+static double wavefronts_of(const PartRates *r, const PartWork *w, const PartAccess *x, const int64_t *sizes,
+                            const Counts *c, const Region *of_warp, double width)
+{
+    const double lanes = WBB_MIN(c->lanes * c->kept_lanes, (double)r->target->warp);
+    const double bytes = lanes * width * x->bits / 8.0, apart = stores_of_sector(w, x, sizes, width);
+    return WBB_MAX(units_of(of_warp, x, r->wavefront), bytes / r->wavefront * apart);
 }
 
 /* Do the iterations of a real loop access different elements? Not those of an array that is read again from its
@@ -395,7 +374,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double fresh = WBB_MIN(each, WBB_MAX((double)a->memory / (double)WBB_MAX(a->elements, 1), 1.0));
     const double accesses = times * each * accessed(w, a, sizes) / width * seen(a, sizes, false);
     const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
-    const double lines = units_of(&of_warp, a, r->wavefront); /* of each instruction */
+    const double lines = wavefronts_of(r, w, a, sizes, c, &of_warp, width); /* of each instruction */
     const bool by_few = store && !of_each_element(w, a); /* the first thread of those that share a result */
     const double part = by_few ? 1 / c->reduced_warps : 1;
     x->slots += accesses * r->access_slots * part;
@@ -410,7 +389,9 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double parts = store ? stores_of_sector(w, a, sizes, width) : 1;
     p->term[PART_L2] += reads * fresh * tiles * block * parts / r->l2;
     if (!store) p->term[PART_FILL] += reads * fresh * block / r->fill; /* of a block, in clocks */
-    p->term[PART_DRAM] += from_dram * fresh * touched(w, a, sizes, block) / (r->dram * efficiency(r, of_block.run));
+    const double stored = parts > 1 && of_warp.run > MERGED ? 1 + r->parts : 1; /* L2 does not get the rest soon */
+    const double bytes = stored * from_dram * fresh * touched(w, a, sizes, block);
+    p->term[PART_DRAM] += bytes / (r->dram * efficiency(r, of_block.run));
 }
 
 /* Blocks that an SM holds at once. */
@@ -470,8 +451,22 @@ static void add_terms(PartPrice *p)
         const double square = p->term[k] * p->term[k];
         sum += square * square;
     }
-    p->us = sqrt(sqrt(sum));
-    for (int k = PART_PARALLEL; k < PART_TERMS; k++) p->us += p->term[k];
+    p->us = WBB_MAX(sqrt(sqrt(sum)), p->term[PART_BLOCKS]);
+    for (int k = PART_PARALLEL; k < PART_TERMS; k++)
+        if (k != PART_BLOCKS) p->us += p->term[k];
+}
+
+void part_price_blocks(const PartRates *r, PartPrice *p, double blocks)
+{
+    p->term[PART_BLOCKS] = blocks / (r->blocks * r->clock);
+    add_terms(p);
+}
+
+bool part_blocks_bind(const PartPrice *p)
+{
+    double us = p->term[PART_BLOCKS];
+    for (int k = PART_BLOCKS + 1; k < PART_TERMS; k++) us += p->term[k];
+    return us >= p->us;
 }
 
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
@@ -501,7 +496,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
     add_split(&p, r, w, &c);
     add_warps(&p, r, &x, c.blocks, warps, waves);
-    add_terms(&p);
+    part_price_blocks(r, &p, c.blocks);
     return p;
 }
 
@@ -579,6 +574,6 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
     }
     x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
     add_warps(&p, r, &x, c.blocks, warps, waves);
-    add_terms(&p);
+    part_price_blocks(r, &p, c.blocks);
     return p;
 }

@@ -85,7 +85,8 @@ typedef enum {
     PART_FILL,  /* bytes that L2 gives to it */
     PART_CHAIN, /* latencies of a thread, one after the other, times waves of blocks, less PART_LATENCY */
     PART_PARALLEL,
-    PART_SPLIT = PART_PARALLEL, /* partial results of blocks, and the ticket */
+    PART_BLOCKS = PART_PARALLEL, /* they begin one after the other, while others work: what binds if all else is less */
+    PART_SPLIT,  /* partial results of blocks, and the ticket */
     PART_TAIL,  /* SMs that have a block less than others wait */
     PART_LATENCY, /* of memory, until the first bytes come: nothing overlaps with it */
     PART_LAUNCH,
@@ -132,6 +133,10 @@ typedef struct {
 } PartWanted;
 #define PART_NO_DIM UINT32_MAX
 enum { PART_MAX_FACTOR = 64 }; /* of vector or register: part_space_check */
+/* The levels of a dimension from the inside out: those of a reduced one whose terms keep their order stand in the order
+ * of PartLevel. */
+const PartLevel *part_level_order(const PartWork *w, const PartDim *d); /* [PART_LEVELS] */
+PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes); /* [n_dims * PART_LEVELS] */
 /* room: terms in straight code, beside those that are wished for. Leaves sizes [n_dims * PART_LEVELS]; false: terms
  * would not keep their order. */
 bool part_complete(const PartWork *w, const PartWanted *x, int64_t room, int64_t *sizes);
@@ -152,6 +157,8 @@ typedef struct {
 } PartNeeds;
 PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes);
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);
+void part_price_blocks(const PartRates *r, PartPrice *p, double blocks); /* .. if there were so many */
+bool part_blocks_bind(const PartPrice *p); /* do blocks begin too slowly? */
 const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r);
 /* Of one stage of an exchange: what its threads access in the tile. */
 typedef struct {
@@ -162,10 +169,6 @@ typedef struct {
 /* Two stages of the same blocks and threads, with a barrier between them. shared: bytes of a block. */
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
                               const PartTileWork *tile, double shared);
-/* The levels of a dimension from the inside out: those of a reduced one whose terms keep their order stand in the order
- * of PartLevel. */
-const PartLevel *part_level_order(const PartWork *w, const PartDim *d); /* [PART_LEVELS] */
-PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes); /* [n_dims * PART_LEVELS] */
 void part_print_choice(WbbBuf *out, const PartChoice *c);
 
 #endif
