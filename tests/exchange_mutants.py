@@ -102,6 +102,7 @@ EQUAL: Dict[Tuple[str, str, str], str] = {
        "lanes that differ in the lowest bit have the same sum by then" for n in (2, 4, 8, 16)},
     **{(kernel, "*", f"min.s32 %r, %r, {last} -> *"): "what a thread gets beyond the end it does not store"
        for kernel, last in (("partial", 44), ("pixels", 57))},
+    ("bytes", "term skipped", "min.s32 %r, %r, 24 -> mov.b32 %r, %r"): "behind the branch no row is beyond 24",
     **{(kernel, kind, what): "all lanes of a warp have its sum, so that any of them may store it"
        for kernel, first, second in (("warps", 2, 4), ("loops", 4, 8), ("clusters", 2, 6))
        for kind, what in (("mask", "setp.ne.b32 %p, %r, 0 -> *"), ("comparison", "setp.ne.b32 %p, %r, 0 -> *"),
