@@ -141,6 +141,11 @@ static void put_launch(WbbBuf *b, const PipeProfile *k, int i)
     real(b, "lanes", r->lanes);
     wbb_json_putf(b, "distinct", "%.12g", r->distinct);
     wbb_json_putf(b, "again", "%.12g", r->again);
+    wbb_json_open(b, "spilled", '{');
+    wbb_json_putf(b, "thread", "%.12g", r->spilled.thread);
+    wbb_json_putf(b, "l2", "%.12g", r->spilled.l2);
+    wbb_json_putf(b, "dram", "%.12g", r->spilled.dram);
+    wbb_json_close(b, '}');
     wbb_json_uint(b, "timed", p->timed);
     real(b, "longest", p->longest);
     real(b, "mean", p->timed ? p->sum / (double)p->timed : 0);

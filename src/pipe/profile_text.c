@@ -72,6 +72,9 @@ static void put_facts(WbbBuf *b, const PriceReport *r, const SimProfile *p, cons
              "best of 1: L1 %.3f, shared memory %.3f\n",
              r->executed, 32 * r->lanes, efficiency(r, SIM_GLOBAL, true), efficiency(r, SIM_GLOBAL, false),
              efficiency(r, SIM_SHARED, false));
+    if (r->spilled.stored > 0)
+        wbb_putf(b, "  registers spilled: %.0f bytes a thread; %.0f bytes of L2, %.0f of DRAM\n", r->spilled.thread,
+                 r->spilled.l2, r->spilled.dram);
     if (r->again > 0) wbb_putf(b, "  %.0f bytes of DRAM again, after L2 lost them\n", r->again);
     put_unpriced(b, r);
 }

@@ -8,7 +8,7 @@
  * copies are what the machine code has of the busiest of lsu, xu and issue slots for each that the prices of PTX have.
  * Instructions that come from no executed line, as those that set the kernel up, are executed once by each warp; those
  * on slow paths are not counted. Loads and stores of local memory that are not in the PTX are registers that ptxas has
- * spilled: their wavefronts are added to those of the line. They stay in L1, as a thread has few of them.
+ * spilled: their wavefronts are added to those of the line, and their bytes to PriceReport.spilled.
  *
  *     div.full.f32 in line 20, 4,096 times; FMUL, MUFU and four others have line 20   ->   6 * 4,096 issue slots
  */
@@ -26,14 +26,18 @@ typedef struct {
     double copies;
     double unpriced;  /* machine instructions without a price */
     bool local;       /* its PTX is an access to local memory */
+    double stored, loaded; /* bytes of spilled registers of a warp, for one execution */
 } Line;
 
-/* Bytes of the wavefronts of a load or store of a spilled register by a warp; 0: another instruction. */
-static double spilled(const TgSassAt *x)
+/* A load or store of a spilled register: its wavefronts' bytes, those of a warp. */
+static void add_spilled(PriceReport *r, Line *l, const TgSassAt *x)
 {
     const uint64_t operation = x->first & 0x1ff, width = x->second >> 9 & 7; /* 4: 32 bits; 5: 64; 6: 128 */
-    if (operation != SASS_LDL && operation != SASS_STL) return 0;
-    return LANES * (width == 6 ? 16 : width == 5 ? 8 : 4);
+    if (l->local || (operation != SASS_LDL && operation != SASS_STL)) return;
+    const double lane = width == 6 ? 16 : width == 5 ? 8 : 4;
+    l->amount[PRICE_WAVEFRONTS] += LANES * lane;
+    if (operation == SASS_LDL) l->loaded += LANES * lane;
+    else l->stored += LANES * lane, r->spilled.thread += lane;
 }
 
 static void add_price(Line *l, const PriceSite *s)
@@ -51,7 +55,7 @@ static void add_code(PriceReport *r, Line *l, const TgSassAt *x, const TgSassPri
         r->machine_operation = (uint32_t)(x->first & 0x1ff);
     }
     l->amount[PRICE_ISSUE]++;
-    if (!l->local) l->amount[PRICE_WAVEFRONTS] += spilled(x);
+    add_spilled(r, l, x);
     l->made[2]++;
     if (!p) return;
     l->made[0] += p->cycles[TG_PIPE_LSU];
@@ -92,6 +96,7 @@ static Line *lines_of(WbbArena *a, const PriceKernel *k, PriceReport *r, uint32_
         if (!x->slow) add_code(r, known ? &lines[x->line] : &none, x, tg_sass_price(k->target, x));
     }
     for (int i = 0; i < PRICE_TERMS; i++) rest[i] = none.amount[i] * warps;
+    r->spilled.stored = none.stored * warps, r->spilled.loaded = none.loaded * warps;
     return lines;
 }
 
@@ -104,8 +109,12 @@ void price_machine_code(WbbArena *a, const PriceKernel *k, PriceReport *r, doubl
         for (to = from + 1; to <= n && (!lines[to].first || lines[to].executed == lines[from].executed);) to++;
         set_copies(lines, from, to, lines[from].executed, warps);
     }
-    for (uint32_t i = 0; i <= n; i++)
-        if (lines[i].first) r->machine_unpriced += lines[i].unpriced * lines[i].executed / lines[i].copies;
+    for (uint32_t i = 0; i <= n; i++) {
+        if (!lines[i].first) continue;
+        const double times = lines[i].executed / lines[i].copies;
+        r->machine_unpriced += lines[i].unpriced * times;
+        r->spilled.stored += lines[i].stored * times, r->spilled.loaded += lines[i].loaded * times;
+    }
     for (uint32_t i = 0; i < r->n_sites; i++)
         for (int t = PRICE_ISSUE; t < PRICE_TERMS; t++)
             if (t != PRICE_CHAIN) r->sites[i].amount[t] = 0;

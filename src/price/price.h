@@ -63,6 +63,13 @@ typedef struct {
     double by_ptx;       /* seconds by the prices of PTX, where `seconds` are by those of the machine code; else 0 */
 } PriceTerm;
 
+/* Registers that ptxas keeps in local memory, as the machine code says. */
+typedef struct {
+    double thread;         /* bytes of a thread */
+    double stored, loaded; /* bytes, by all threads */
+    double l2, dram;       /* of them those that go to L2, and to DRAM */
+} PriceSpilled;
+
 /* An instruction. */
 typedef struct {
     const SimSite *site;
@@ -87,6 +94,7 @@ typedef struct {
     double lanes;               /* lanes at work, of 32 */
     double distinct, again;     /* bytes of DRAM: of different sectors; loaded again after L2 lost them */
     double parts;               /* the same of stores of parts of sectors, beside those of the sectors */
+    PriceSpilled spilled;
     const char *text;           /* the PTX */
     PriceSite *sites;
     uint32_t n_sites;

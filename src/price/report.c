@@ -9,6 +9,10 @@
  *
  * Blocks start one after the other, while others work: work is at least the time that they take to start.
  *
+ * Spilled registers have places of their own for each thread that runs at a time. Stores of them go through L1 to L2;
+ * loads find them in L1 where it holds those of all threads of an SM beside what its blocks load. Where L2 cannot hold
+ * them beside what a wave of blocks touches, it writes them to DRAM, though nobody will read them again.
+ *
  *     latency   the first wave waits for its first bytes, or for its whole chain if that is shorter
  *     chain     the longest chain of a block and for each wave but one the mean of all, less the latency
  *     tail      SMs that have a block less than others wait for them: as long as the busiest term of an SM takes for
@@ -134,6 +138,25 @@ static double contended(const SimUpdates *u, double scale)
     return WBB_MAX(scale * n * part * u->longest / u->hottest, u->longest);
 }
 
+static uint64_t threads_of(const BdLaunch *l) { return (uint64_t)l->block[0] * l->block[1] * l->block[2]; }
+
+/* Where spilled registers go; `loaded`: bytes that the SMs load else. */
+static void set_spilled(PriceReport *r, const PriceKernel *k, double loaded)
+{
+    const TgTarget *t = k->target;
+    const PriceOccupancy *o = &r->occupancy;
+    const double shared = (double)(k->static_shared + (uint64_t)k->launch->shared) * o->blocks;
+    const double of_sm = r->spilled.thread * (double)(threads_of(k->launch) * o->blocks);
+    const double beside = loaded / ((double)o->together * o->waves) * o->blocks;
+    const bool in_l1 = of_sm + beside + shared <= (double)t->sm_smem;
+    const double of_wave = of_sm * t->sms + (r->distinct + r->again) / o->waves;
+    r->spilled.l2 = r->spilled.stored + (in_l1 ? 0 : r->spilled.loaded);
+    r->spilled.dram = of_wave > tg_rate(t, "l2.bytes")->value / 2 ? r->spilled.stored : 0;
+    r->term[PRICE_DRAM].amount += r->spilled.dram;
+    r->term[PRICE_L2].amount += r->spilled.l2;
+    r->term[PRICE_FILL].amount += r->spilled.l2 - r->spilled.stored;
+}
+
 static void set_rate(PriceReport *r, PriceKind kind, const char *name, const char *unit, double rate)
 {
     PriceTerm *t = &r->term[kind];
@@ -168,6 +191,7 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     r->launch = tg_rate(t, "launch")->value;
     r->latency = WBB_MIN(p->longest, tg_rate(t, "latency.dram")->value) / clock;
     r->term[PRICE_DRAM].amount = r->distinct + r->again + r->parts;
+    if (r->spilled.stored > 0) set_spilled(r, k, r->term[PRICE_FILL].amount);
     set_rate(r, PRICE_DRAM, "dram", "bytes", tg_rate(t, "dram")->value);
     set_rate(r, PRICE_L2, "l2", "bytes", tg_rate(t, "l2")->value);
     r->term[PRICE_BLOCKS].amount = (double)p->grid;
@@ -205,8 +229,6 @@ static void set_parts(PriceReport *r, const double *amounts)
                 r->sites[k].seconds +=
                     r->work * pow(r->term[i].seconds, NORM) / sum * r->sites[k].amount[i] / amounts[i];
 }
-
-static uint64_t threads_of(const BdLaunch *l) { return (uint64_t)l->block[0] * l->block[1] * l->block[2]; }
 
 static void add_amounts(const PriceReport *r, double amounts[PRICE_TERMS])
 {

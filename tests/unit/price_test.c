@@ -152,6 +152,19 @@ static void report(WbbCx *cx, void *arg)
     PriceKernel spilled = k;
     spilled.code = code, spilled.n_code = 3;
     expect(price_report(cx->arena, &spilled, &p).term[PRICE_WAVEFRONTS].amount, 4096.0 * (4 * 128 + 128 + 256));
+    const PriceSpilled few = price_report(cx->arena, &spilled, &p).spilled;
+    assert_true(few.thread == 8 && few.stored == 4096 * 256 && few.loaded == 4096 * 128); /* L1 has what is loaded */
+    assert_true(few.l2 == few.stored && few.dram == 0);
+    /* 32 stores and loads of 16 bytes of 2048 threads are 1 MiB of each SM, 132 MiB of all */
+    TgSassAt more[64];
+    for (int i = 0; i < 64; i++) more[i] = (TgSassAt){.first = i % 2 ? 0x983 : 0x387, .second = 6 << 9, .line = 2};
+    spilled.code = more, spilled.n_code = 64;
+    const PriceReport much = price_report(cx->arena, &spilled, &p);
+    const double each = 32.0 * 16 * 32 * 4096;
+    assert_true(much.spilled.thread == 512 && much.spilled.l2 == 2 * each && much.spilled.dram == each);
+    expect(much.term[PRICE_DRAM].amount, r.term[PRICE_DRAM].amount + each);
+    expect(much.term[PRICE_L2].amount, r.term[PRICE_L2].amount + 2 * each);
+    expect(much.term[PRICE_FILL].amount, r.term[PRICE_FILL].amount + each);
     /* A sample of a quarter of the blocks that touched a quarter of the sectors says the same. */
     for (int i = 0; i < 3; i++) {
         sites[i].warps /= 4, sites[i].threads /= 4;
