@@ -50,6 +50,7 @@ NAMES: Dict[str, Tuple[str, str, str]] = {
     "atomic.float": (CLOCKS, "between two atomics of floats at one address", ""),
     "l1.wavefront": (BYTES, "L1 and shared memory", ""),
     "sm.fill": (BYTES, "what L2 delivers to one SM", ""),
+    "sm.code": (BYTES, "machine code that an SM runs for the first time", ""),
     "issue": ("warps/clk/SM", "instructions of a warp that an SM issues", ""),
     "pipe.fma": (LANES, "f32 add, mul, fma", ""),
     "pipe.alu": (LANES, "integer add, logic, shift, compare, min, max, select", ""),

@@ -9,6 +9,7 @@ GA102 = 'NVIDIA GA102 whitepaper: load and store units, L1 of Turing and GA10x'
 BOARD = "XLA's target configuration of the board"
 # Measured by tests/gpu/rates.py
 H200 = 'measured on an H200 on 2026-11-26, docs/rates.md'
+TIMED = 'fitted to 908 kernels timed on an H200 on 2026-11-26'
 # Measured by others
 BENCHES = 'measured, github.com/te42kyfo/gpu-benches'
 JIA = 'measured on a T4, Jia et al., arXiv:1903.07486'
@@ -40,6 +41,7 @@ BLOCKS = [                                      # of targets other than sm_90
     rate('atomics',         unknown, unit='sectors/clk', low=12, high=98, source='not stated; 49 on sm_90'),
     rate('atomic.int',      unknown, unit='clk', low=1, high=3, source='not stated; 1.45 on sm_90'),
     rate('atomic.float',    unknown, unit='clk', low=1.5, high=7, source='not stated; 3.47 on sm_90'),
+    rate('sm.code',         unknown, unit='bytes/clk/SM', low=2, high=16, source='not stated; 4 on sm_90'),
 ]
 REDUX = [                                       # sm_80 to sm_90
     rate('pipe.redux',      16,      unit='lanes/clk/SM', source=GUIDE),

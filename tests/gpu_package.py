@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -93,7 +94,7 @@ def main() -> int:
         page = folder / "gpu.md"
         rc, said = call([str(GPU), "--package", str(package), "--results", str(results), "--page", str(page)], driver)
         expect(rc == 0 and "4 checks, 0 of them failed" in said and "| XLA's |" in said, "the report", said)
-        expect(page.exists() and "| ours xla | all | 1 | 1.000 | 1.0" in page.read_text(), "the page", said)
+        expect(page.exists() and re.search(r"\| ours xla \| all \| 1 \| 1\.000 \| (0\.9|1\.0)\d", page.read_text()) is not None, "the page", said)
         ptx = package / "bundles/corpus__negate.hlo.exact/kernel.ptx"
         ptx.write_text(ptx.read_text().replace("neg.f32", "abs.f32"))
         stated = json.loads(ptx.with_name("kernel.json").read_text())  # whose hashes would tell

@@ -39,7 +39,7 @@ def faults_of(kernel: Dict[str, Any]) -> List[str]:
     out = []
     for launch in kernel["launches"]:
         us, work = launch["us"], launch["work"]
-        parts = launch["launch"] + launch["latency"] + work + launch["tail"]
+        parts = launch["launch"] + launch["latency"] + launch["code"] + work + launch["tail"]
         if abs(parts - us) > ROUNDING * us:
             out.append(f"parts sum to {parts}, the time is {us}")
         for name, term in launch["terms"].items():

@@ -130,6 +130,7 @@ static void put_launch(WbbBuf *b, const PipeProfile *k, int i)
     real(b, "us", 1e6 * r->seconds);
     real(b, "launch", 1e6 * r->launch);
     real(b, "latency", 1e6 * r->latency);
+    real(b, "code", 1e6 * r->code);
     real(b, "work", 1e6 * r->work);
     real(b, "tail", 1e6 * r->tail);
     wbb_json_text(b, "binds", r->term[r->binds].name);

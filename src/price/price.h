@@ -1,12 +1,12 @@
 /* price: the time that a kernel takes on a GPU, from what it did in the simulator and the rates of the machine.
  *
- *     time = launch + latency + (sum of the 4th powers of the terms) ^ 1/4 + tail
+ *     time = launch + latency + code + max((sum of the cubes of the terms) ^ 1/3, blocks) + tail
  *
  * A term is the time that the kernel would take if one thing alone bounded it: bytes of DRAM, bytes of L2, blocks that
  * start, sectors that atomics update, the line that they update most often, bytes that SMs fetch, wavefronts of L1 and
- * shared memory, issue slots, clocks of each pipe, and dependent chains. The largest is what binds. The 4th powers let
- * two terms that are equally large cost more than one of them. Blocks start while others work: their term is no part of
- * the sum, and what the work takes at least.
+ * shared memory, issue slots, clocks of each pipe, and dependent chains. The largest is what binds. Cubes let two terms
+ * that are equally large cost more than one of them. Blocks start while others work: their term is no part of the sum,
+ * and what the work takes at least.
  *
  *     PriceKernel k = {.target = tg_find("sm_90"), .launch = &launch, .static_shared = 4096, .regs = 32};
  *     SimProfile profile;
@@ -81,8 +81,8 @@ typedef struct {
 } PriceSite;
 
 typedef struct {
-    double seconds;             /* the sum of the next four */
-    double launch, latency, work, tail;
+    double seconds;             /* the sum of the next five */
+    double launch, latency, code, work, tail;
     PriceTerm term[PRICE_TERMS];
     PriceKind binds;
     PriceOccupancy occupancy;

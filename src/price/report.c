@@ -14,6 +14,7 @@
  * them beside what a wave of blocks touches, it writes them to DRAM, though nobody will read them again.
  *
  *     latency   the first wave waits for its first bytes, or for its whole chain if that is shorter
+ *     code      machine instructions that come to an SM for the first time; launches before have run others
  *     chain     the longest chain of a block and for each wave but one the mean of all, less the latency
  *     tail      SMs that have a block less than others wait for them: as long as the busiest term of an SM takes for
  *               its part of a block, at most a block's chain
@@ -25,7 +26,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SECTOR = 32, LINE = 128, PARTITIONS = 4, WARP = 32, NORM = 4, FEW_REQUESTS = 12,
+enum { SECTOR = 32, LINE = 128, PARTITIONS = 4, WARP = 32, NORM = 3, CODE_BYTES = 16, FEW_REQUESTS = 12,
        MERGED = 16 /* sectors of a request */ };
 
 /* What the simulator asks for ------------------------------------------------------------------- */
@@ -184,6 +185,16 @@ static double tail(const PriceReport *r, const PriceKernel *k, double blocks, do
     return WBB_MIN(busiest * (ceil(each) / each - 1), chain);
 }
 
+/* Machine instructions of the text, without slow paths; by prices of PTX those of all lines that a warp came to. */
+static double instructions(const PriceReport *r, const PriceKernel *k)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < k->n_code; i++) n += !k->code[i].slow;
+    for (uint32_t i = 0; i < r->n_sites && !k->n_code; i++)
+        if (r->sites[i].site->warps) n += r->sites[i].price ? r->sites[i].price->issue : 1;
+    return n;
+}
+
 static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const SimProfile *p)
 {
     const TgTarget *t = k->target;
@@ -214,7 +225,8 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     }
     r->work = WBB_MAX(pow(sum, 1.0 / NORM), r->term[PRICE_BLOCKS].seconds);
     r->tail = tail(r, k, (double)p->grid, p->longest / clock);
-    r->seconds = r->launch + r->latency + r->work + r->tail;
+    r->code = CODE_BYTES * instructions(r, k) / (tg_rate(t, "sm.code")->value * clock);
+    r->seconds = r->launch + r->latency + r->code + r->work + r->tail;
 }
 
 /* A site's part of the work: by how much the work would shrink with its amounts, which sums to the work. */

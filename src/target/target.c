@@ -4,7 +4,7 @@
  * patterns/.
  *
  *     tg_tune(tg_find("sm_90"), "loop.unroll", 16)->value    // 8, because 16-byte accesses
- *     tg_rate(tg_find("sm_90"), "dram")->value               // 4.6e12 bytes/s, of an H200
+ *     tg_rate(tg_find("sm_90"), "dram")->value               // 4.4e12 bytes/s, of an H200
  */
 #include "target/target.h"
 

@@ -118,10 +118,15 @@ static void report(WbbCx *cx, void *arg)
     assert_int_equal(h.binds, PRICE_DRAM);
     double sum = 0;
     for (int i = 0; i < PRICE_TERMS; i++)
-        if (i != PRICE_BLOCKS) sum += pow(h.term[i].seconds, 4);
-    expect(h.work, pow(sum, 0.25));
+        if (i != PRICE_BLOCKS) sum += pow(h.term[i].seconds, 3);
+    expect(h.work, pow(sum, 1.0 / 3));
     assert_true(r.parts == 0);
-    expect(r.seconds, r.launch + r.latency + r.work + r.tail);
+    expect(r.seconds, r.launch + r.latency + r.code + r.work + r.tail);
+    static const char *const forms_of[] = {"ld.global.v2.b32", "fma.rn.f32", "st.global.v2.b32"};
+    const double code_rate = tg_rate(t, "sm.code")->value * clock;
+    double instructions = 0;
+    for (int i = 0; i < 3; i++) instructions += (double)price_of(cx->arena, t, forms_of[i])->issue;
+    expect(r.code, 16 * instructions / code_rate);
     expect(r.lanes, 1);
     assert_true(r.unpriced == 0);
     /* 1024 blocks over 132 SMs are 7.76 for each: some have 8, and the busiest term of an SM takes that much longer */
@@ -151,6 +156,7 @@ static void report(WbbCx *cx, void *arg)
                              {.first = 0x387, .second = 5 << 9, .line = 1}};
     PriceKernel spilled = k;
     spilled.code = code, spilled.n_code = 3;
+    expect(price_report(cx->arena, &spilled, &p).code, 16 * 3 / code_rate);
     expect(price_report(cx->arena, &spilled, &p).term[PRICE_WAVEFRONTS].amount, 4096.0 * (4 * 128 + 128 + 256));
     const PriceSpilled few = price_report(cx->arena, &spilled, &p).spilled;
     assert_true(few.thread == 8 && few.stored == 4096 * 256 && few.loaded == 4096 * 128); /* L1 has what is loaded */

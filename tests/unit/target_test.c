@@ -76,7 +76,7 @@ static void test_rates(void **state)
         assert_int_equal(tg_find_rate(t, "latency.cluster") != NULL, strstr(t->features, "cluster") != NULL);
     }
     const TgTarget *t = tg_find("sm_90");
-    assert_true(tg_rate(t, "dram")->value == 4.6e12 && tg_rate(t, "dram")->stated);
+    assert_true(tg_rate(t, "dram")->value == 4.4e12 && tg_rate(t, "dram")->stated);
     t = tg_find("sm_100");
     assert_false(tg_rate(t, "pipe.redux")->stated);
     assert_true(tg_rate(t, "pipe.redux")->value == 16); /* of 8 and 32 */
