@@ -100,19 +100,22 @@ def issued(m: Measured) -> List[Tuple[str, float]]:
 
 def periods(m: Measured) -> List[Tuple[str, float]]:
     empty = {n: r for n, r in m.results.items() if n.startswith("launch.") and "copy" not in n}
-    return [(f"{how}, {n[7:]} blocks", min(r[how])) for how in ("graph", "stream") for n, r in empty.items() if r.get(how)]
+    small = m.results.get("launch.copy.16K", {}).get("graph")
+    out = [("graph, a copy of 16 KiB", min(small))] if small else []
+    return out + [(f"{how}, {n[7:]} blocks", min(r[how])) for how in ("graph", "stream") for n, r in empty.items() if r.get(how)]
 
 
 def branches(m: Measured) -> List[Tuple[str, float]]:
-    """What a turn of a loop takes beyond its chain."""
-    fma, out = m.form("fma.rn.f32", "latency"), []
-    for n in (16, 64, 4, 1):
-        t = m.turn(f"branch.loop.{n}")
-        out += [(f"a turn less its {n} fma", t - n * fma)] if t and fma else []
-    for how in ("bra", "bra.uni"):
+    """What a turn of a loop takes beyond its chain of fma, by what 48 more of them add; what a branch adds to 12 add."""
+    few, many, out = m.turn("branch.loop.16"), m.turn("branch.loop.64"), []
+    fma = (many - few) / 48 if few and many else 0.0
+    for how in ("bra.uni", "bra"):
         for arg in (0, 0x3fa00000):
             x = m.each(f"branch.two_ways.{how}", arg)
             out += [(f"{how} {'taken' if not arg else 'passed, and bra'}", x - 12 * fma)] if x and fma else []
+    for n in (16, 64, 4, 1):
+        t = m.turn(f"branch.loop.{n}")
+        out += [(f"a turn less its {n} fma", t - n * fma)] if t and fma else []
     return out
 
 
@@ -164,10 +167,10 @@ RATES: Dict[str, Callable[[Measured], List[Tuple[str, float]]]] = {  # the first
     "atomic.int": lambda m: updates(m, "one address", ("u32", "u64", "atom.u32")),
     "atomic.float": lambda m: updates(m, "one address", ("f32", "f16x2", "f64", "v4.f32")),
     "pipe.fma": lambda m: lanes(m, "fma.rn.f32", "add.rn.f32", "mul.rn.f32"),
-    "pipe.alu": lambda m: lanes(m, "prmt.b32", "lop3.b32", "min.s32", "shf.l.wrap.b32", "selp.b32", "setp.lt.f32", "max.f32"),
+    "pipe.alu": lambda m: lanes(m, "prmt.b32", "lop3.b32", "shf.l.wrap.b32", "selp.b32", "setp.lt.f32", "max.f32"),
     "pipe.imad": lambda m: lanes(m, "mad.lo.s32", "mul.lo.s32", "mul.wide.u32", "mul.hi.u32"),
-    "pipe.half": lambda m: lanes(m, "fma.rn.f16x2", "add.rn.f16x2", "mul.rn.f16x2", "fma.rn.f16", "max.f16x2"),
-    "pipe.bf16": lambda m: lanes(m, "fma.rn.bf16x2", "add.rn.bf16x2", "mul.rn.bf16x2", "fma.rn.bf16"),
+    "pipe.half": lambda m: lanes(m, "fma.rn.f16", "add.rn.f16", "fma.rn.f16x2", "add.rn.f16x2", "mul.rn.f16x2"),
+    "pipe.bf16": lambda m: lanes(m, "fma.rn.bf16", "add.rn.bf16", "fma.rn.bf16x2", "add.rn.bf16x2", "mul.rn.bf16x2"),
     "pipe.f64": lambda m: lanes(m, "fma.rn.f64", "add.rn.f64", "mul.rn.f64", "setp.lt.f64"),
     "pipe.xu": lambda m: lanes(m, *XU),
     "pipe.conv": lambda m: lanes(m, *CONV),
@@ -178,10 +181,10 @@ RATES: Dict[str, Callable[[Measured], List[Tuple[str, float]]]] = {  # the first
     "pipe.uniform": uniform, "pipe.control": control,
     "latency.alu": lambda m: latencies(m, "prmt.b32", "lop3.b32", "min.s32", "shf.l.wrap.b32", "max.f32"),
     "latency.fma": lambda m: latencies(m, "fma.rn.f32", "add.rn.f32", "mul.rn.f32", "mad.lo.s32"),
-    "latency.half": lambda m: latencies(m, "fma.rn.f16x2", "add.rn.f16x2", "fma.rn.bf16x2", "max.f16x2"),
+    "latency.half": lambda m: latencies(m, "fma.rn.f16", "fma.rn.f16x2", "add.rn.f16x2", "fma.rn.bf16x2", "max.f16x2"),
     "latency.f64": lambda m: latencies(m, "fma.rn.f64", "add.rn.f64", "mul.rn.f64"),
     "latency.xu": lambda m: latencies(m, *XU),
-    "latency.shuffle": lambda m: latencies(m, "shfl.sync.idx.b32", "shfl.sync.bfly.b32"),
+    "latency.shuffle": lambda m: latencies(m, "shfl.sync.bfly.b32", "shfl.sync.down.b32", "shfl.sync.up.b32"),
     "latency.redux": lambda m: latencies(m, "redux.sync.add.s32", "redux.sync.max.s32"),
     "latency.barrier": lambda m: named(m, "latency.barrier.256", *(f"latency.barrier.{n}" for n in (32, 64, 128, 512, 1024))),
     "latency.shared": lambda m: named(m, "latency.shared"), "latency.l1": lambda m: named(m, "latency.l1"),
@@ -314,7 +317,20 @@ def others(m: Measured) -> List[str]:
     return out
 
 
-def report(package: Path, results: Path) -> str:
+NOTES = """Read it so:
+
+- A turn of a loop has a branch too, which takes 7 to 9 clocks of it behind a chain: latencies of 32 in a chain are about 0.25 too long. 48 more fma add
+  exactly 4 clocks each.
+- `dram`: a launch of 64 MiB has one of the start and the end of a grid in its time. Threads that load or store 4 bytes are bound by the blocks that
+  start, not by DRAM. Threads that store 32 or 64 bytes write each sector in two requests; L2 takes them at half the speed.
+- `sm.fill`: what one SM gets alone; all of them together get what L2 gives.
+- `pipe.half`, `latency.half`: ptxas takes HFMA2 and HFMA2.MMA in turn, which are two pipes of 64 lanes: a chain that changes between them waits longer.
+- Where a form needs another instruction beside it (`with xor.b32`), both are measured, and both are stated.
+- `latency.redux` has the move from a uniform register in it.
+- `pipe.control`: the loops of one fma are 4 instructions with a branch; at least so many lanes."""
+
+
+def report(package: Path, results: Path, note: str = "") -> str:
     m = Measured(package, results)
     s, sass = load.load_target(m.target.replace("_", "")), prices.load_sass()
     rows = compared(m, s, prices.load_table(sass), sass)
@@ -323,8 +339,9 @@ def report(package: Path, results: Path) -> str:
     clean = [r for r in rows if r.get("clean")]
     out = ["# Measured rates and prices", "",
            f"{d.get('card', 'no GPU')}, {d.get('sms', '?')} SMs, driver {d.get('driver', '?')}; {m.target}; made by `tests/gpu/rates.py`.",
+           *([note] if note else []),
            f"{len(m.results)} of {len(m.jobs)} jobs, {len(failed)} failed.", *(f"- {r['name']}: {r['error']}" for r in failed[:MANY])]
-    out += ["", "## Rates", "", *rate_rows(m, s.rates), "", "## Summary"]
+    out += ["", NOTES, "", "## Rates", "", *rate_rows(m, s.rates), "", "## Summary"]
     out += summary("Clocks of forms, where the loop is the form", [(r["form"], r["measured"], r["stated"]) for r in clean])
     out += summary("Clocks of loops by their machine code", [(r["form"], r["measured"], r["machine"]) for r in rows if "measured" in r])
     out += summary("Latencies", [(r["form"], r["latency"], r["latency_stated"]) for r in rows if r.get("latency_clean")])

@@ -2,7 +2,7 @@
 """Measures what patterns/rates.py, patterns/sm*.py and patterns/prices.tsv state: on a GPU, with kernels of one form of instruction each.
 
     rates.py make --package DIR [--target sm_90] [--forms F,..]   DIR: cubins, jobs.json and what runs them: `python3 DIR/run_rates.py`
-    rates.py report --package DIR --results rates.jsonl [--page docs/rates.md]
+    rates.py report --package DIR --results rates.jsonl [--page docs/rates.md] [--note TEXT]
 
 A package needs ptxas to be made; to be run, a GPU of the target, its driver and Python. Kernels of arithmetic are chains of a form in a loop
 (rate_kernels.py), of one warp for its latency and of 32 warps on one SM for its throughput; ptxas takes a form apart, so that each is made in several
@@ -92,6 +92,7 @@ def main() -> int:
     p.add_argument("--target", default="sm_90")
     p.add_argument("--forms", default="", help="these forms alone, separated by commas")
     p.add_argument("--results", type=Path, help="of a run on a GPU")
+    p.add_argument("--note", default="", help="a line of the report's head: when it was measured, by which driver")
     p.add_argument("--page", type=Path, help="write the report to this file")
     o = p.parse_args()
     os.environ.update(environment())
@@ -102,7 +103,7 @@ def main() -> int:
         print(f"{jobs} jobs in {o.package}, {size / 1e6:.1f} MB: run `python3 run_rates.py` in it on a machine with a GPU, then\n"
               f"rates.py report --package {o.package} --results rates.jsonl")
         return 0
-    text = rate_report.report(o.package, o.results or o.package / "rates.jsonl")
+    text = rate_report.report(o.package, o.results or o.package / "rates.jsonl", o.note)
     if o.page:
         o.page.write_text(text, encoding="utf-8")
     print(text)
