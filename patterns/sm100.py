@@ -34,9 +34,9 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
     rate('dram',           7.67232e12, unit='bytes/s',                      source=rates.BOARD),
     rate('l2',             unknown, unit='bytes/s', low=9.7e12, high=21e12, source='not stated; low: H200'),
     rate('l2.bytes',       132644864, unit='bytes',                         source=rates.BOARD),
-    rate('launch',         unknown, unit='s', low=1.2e-6, high=2.5e-6,      source='not stated; as H200'),
+    rate('launch',         unknown, unit='s', low=0.51e-6, high=1.8e-6,     source='not stated; as H200'),
     rate('l1.wavefront',   128,     unit='bytes/clk/SM',                    source=rates.LUO + ' on H100'),
-    rate('sm.fill',        64,      unit='bytes/clk/SM', low=33,            source=rates.AMPERE + '; low: least L2 bandwidth over 148 SMs'),
+    rate('sm.fill',        64,      unit='bytes/clk/SM', low=33, high=124,  source=rates.AMPERE + '; low: L2 over 148 SMs; high: one SM of H200'),
     rate('pipe.fma',       128,     unit='lanes/clk/SM',                    source=rates.BOARD),
     rate('pipe.alu',       64,      unit='lanes/clk/SM', high=128,          source=rates.BOARD),
     rate('pipe.half',      64,      unit='lanes/clk/SM', high=128,          source=rates.BOARD + ': 128 halves'),
@@ -50,7 +50,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
     rate('latency.l1',     unknown, unit='clk', low=34, high=45,            source='not stated; low: H100'),
     rate('latency.l2',     unknown, unit='clk', low=265, high=475,          source='not stated; low and high: the halves of H100'),
     rate('latency.dram',   unknown, unit='clk', low=600, high=900,          source='not stated; about H100 and RTX 5080'),
-    rate('latency.atomic', unknown, unit='clk', low=265, high=900,          source='not stated; at least that of L2'),
+    rate('latency.atomic', unknown, unit='clk', low=282, high=900,          source='not stated; low: L2 of H200, whose atomics take 436'),
     rate('latency.cluster', unknown, unit='clk', low=180, high=260,         source='not stated; low: H100'),
 ]
 

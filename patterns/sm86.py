@@ -45,7 +45,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
     rate('latency.l1',     unknown, unit='clk', low=33, high=43,            source='between A100 and Ada'),
     rate('latency.l2',     unknown, unit='clk', low=200, high=277,          source='between A100 and Ada'),
     rate('latency.dram',   unknown, unit='clk', low=470, high=640,          source='between A100 and Ada'),
-    rate('latency.atomic', unknown, unit='clk', low=200, high=700,          source='not stated; at least that of L2'),
+    rate('latency.atomic', unknown, unit='clk', low=200, high=700,          source='not stated; low: that of L2; 1.5 times that on H200'),
 ]
 
 SIMPLIFY = arith.SIMPLIFY

@@ -47,7 +47,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
     rate('latency.l1',     36,      unit='clk', high=43,                    source='L40, ' + rates.BENCHES + '; high: RTX 4090, ' + rates.LUO),
     rate('latency.l2',     276,     unit='clk', low=273,                    source='L40, ' + rates.BENCHES + '; low: RTX 4090, ' + rates.LUO),
     rate('latency.dram',   631,     unit='clk', low=541,                    source='L40, ' + rates.BENCHES + '; low: RTX 4090, ' + rates.LUO),
-    rate('latency.atomic', unknown, unit='clk', low=276, high=700,          source='not stated; at least that of L2'),
+    rate('latency.atomic', unknown, unit='clk', low=276, high=700,          source='not stated; low: that of L2; 1.5 times that on H200'),
 ]
 
 SIMPLIFY = arith.SIMPLIFY
