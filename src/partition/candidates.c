@@ -86,10 +86,9 @@ static double padding(const Choosing *c)
     return n;
 }
 
-/* That a thread of a block may ask for: where passes hold terms, of the SM's, with what may be spilled. */
+/* That a thread of a block may ask for, of the SM's. */
 static double registers(const Choosing *c, int64_t threads)
 {
-    if (c->w->passes <= 1) return c->t->regs;
     const int64_t warps = part_up(threads, c->t->warp), each = c->t->sm_regs / (warps * c->t->warp);
     return WBB_MIN((double)c->t->regs, (double)each * (double)c->most_registers / 100);
 }

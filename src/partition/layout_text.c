@@ -216,3 +216,15 @@ void part_print_choice(WbbBuf *out, const PartChoice *c)
         wbb_put(out, "\n");
     }
 }
+
+void part_print_price(WbbBuf *out, const PartPrice *p)
+{
+    wbb_putf(out, "  priced at %.2f us, with %.0f registers a thread:", p->us, p->registers);
+    const char *comma = "";
+    for (int k = 0; k < PART_TERMS; k++) {
+        if (p->term[k] < 0.005) continue;
+        wbb_putf(out, "%s %s %.2f", comma, part_term_name[k], p->term[k]);
+        comma = ",";
+    }
+    wbb_put(out, "\n");
+}

@@ -278,6 +278,7 @@ typedef struct {
     const HloInstruction *hero;
     bool *reduced;
     const struct PartChoice *choice; /* of their layout, with prices: pricing.h; NULL: it was given */
+    const struct PartPrice *given; /* of the layout, if it was given; else NULL */
     const PartTile *tile; /* of stages that exchange layouts; their space is a group or more of its dimensions each */
     uint32_t first_block, blocks;
     PartStage *stages;

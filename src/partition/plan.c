@@ -101,21 +101,6 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->while_state = (uint32_t)tg_tuned(t, "while.state");
 }
 
-/* Chooses the layout of a shared range; false: none is legal, or a computation is not associative. */
-static bool choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t)
-{
-    for (uint32_t k = 0; k < r->n_stages; k++)
-        for (uint32_t j = 0; j < r->stages[k].n_reduces; j++) {
-            const PartReduce *reduce = &r->stages[k].reduces[j];
-            if (!reduce->commutes && !part_is_associative(a, reduce->i->called[0])) return false;
-        }
-    const PartWork work = part_work_of(a, p, r, t);
-    PartChoice *choice = WBB_NEW(a, PartChoice);
-    *choice = part_choose_layout(a, &work, t);
-    r->choice = choice;
-    return choice->n;
-}
-
 /* A kernel for each range, and one for the outputs that need no reduction. */
 static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **shared, uint32_t n, const bool *others,
                           const TgTarget *t, const HloInstruction *const *updates, const char *layout)
@@ -130,7 +115,10 @@ static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **share
         part_choose(cx, a, p, &p->kernels[n], t, NULL);
         part_exchange(cx, a, p, &p->kernels[n], t, false, 0);
     }
-    for (uint32_t k = 0; k < n; k++) p->kernels[k] = part_share(cx, a, p, shared[k], t, layout);
+    for (uint32_t k = 0; k < n; k++) {
+        p->kernels[k] = part_share(cx, a, p, shared[k], t, layout);
+        if (layout) shared[k]->given = part_price_of(a, p, shared[k], t);
+    }
     for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
 }
 
@@ -256,7 +244,7 @@ static bool are_shared(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget
     const uint32_t kernels = part_shared(a, &x, t, false, &shared, &others);
     bool all = kernels > 0;
     find_buffers(a, &x);
-    for (uint32_t k = 0; all && k < kernels; k++) all = choose_shared(a, &x, shared[k], t);
+    for (uint32_t k = 0; all && k < kernels; k++) all = part_choose_shared(a, &x, shared[k], t);
     return all;
 }
 
@@ -421,7 +409,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     for (uint32_t k = 0; k < p.n_outputs; k++) /* an operand would be read again after it is written */
         shares = shares && p.buffers[p.n_operands + k].alias < 0;
     for (uint32_t k = 0; k < n_shared && !options.layout; k++)
-        shares = shares && choose_shared(a, &p, shared[k], target);
+        shares = shares && part_choose_shared(a, &p, shared[k], target);
     bool rest = false;
     for (uint32_t o = 0; o < p.n_outputs && shares; o++) rest = rest || others[o];
     if (shares && n_shared == 1 && !rest && !scanned && !options.layout &&
@@ -587,6 +575,7 @@ void part_print(WbbBuf *out, const PartPlan *p)
         wbb_putf(out, "  grid %u: %s\n", kernel->grid, kernel->why_grid);
         if (kernel->cluster) wbb_putf(out, "  cluster %u: %s\n", kernel->cluster, kernel->why_grid);
         if (kernel->n_ranges && kernel->ranges->choice) part_print_choice(out, kernel->ranges->choice);
+        if (kernel->n_ranges && kernel->ranges->given) part_print_price(out, kernel->ranges->given);
     }
     wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit,
              p->why_inline);

@@ -3,58 +3,23 @@
  * Needs a description of the work and the sizes of all levels; leaves microseconds, by term. With t the terms that
  * overlap
  *
- *     us = launch + latency + split + tail + (sum t^4)^(1/4)
+ *     us = launch + latency + split + tail + (sum t^n)^(1/n)
  *
- * A maximum would make plateaus: where DRAM binds, 64 blocks would look as good as 256. The root is two square roots,
- * which IEEE 754 rounds correctly, so that a price has the same bits on every machine.
+ * where n = 4 of loops and exchanges; of reductions n = 2 if all blocks run at once, which load, compute and store at
+ * about the same time, and nears 4 with the times that SMs are filled: the more often, the more of one block's work
+ * overlaps with another's. A maximum would make plateaus: where DRAM binds, 64 blocks would look as good as 256. IEEE
+ * 754 rounds square roots correctly, so that a price has the same bits on every machine.
  *
  *     rows f32[8192,1024], columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  *       =>  DRAM 7.0, chain 1.1, fill 1.9, .. => 9.1 us
  */
-#include "partition/pricing.h"
+#include "partition/rates.h"
 
 #include <math.h>
 #include <string.h>
 
 const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",     "issue", "pipe", "L1",      "fill",
                                                  "chain", "blocks", "split", "tail", "latency", "launch"};
-
-struct PartRates {
-    const TgTarget *target;
-    double clock, dram, l2, l2_bytes, launch, wavefront, fill, issue, shuffle, lsu; /* clock: a microsecond */
-    double alu, l1_latency, l2_latency, dram_latency, shared_latency, shuffle_latency, barrier, atomic, cluster_latency;
-    double access_slots, thread_slots, iteration_slots, mask_slots, base_regs, transient, fence;
-    double l1_bytes;             /* of an SM that is not shared memory */
-    double run32, run64, run128; /* of the DRAM rate */
-    double blocks;               /* that begin in a clock, over all SMs */
-    double parts;                /* of the DRAM time of a store: what it takes more if it stores sectors in parts */
-};
-
-static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
-static double number(const TgTarget *t, const char *name) { return (double)tg_tuned(t, name); }
-
-const PartRates *part_rates(WbbArena *a, const TgTarget *t)
-{
-    PartRates *r = WBB_NEW(a, PartRates);
-    *r = (PartRates){
-        .target = t, .clock = rate(t, "clock") * 1e-6, .dram = rate(t, "dram") * 1e-6, .l2 = rate(t, "l2") * 1e-6,
-        .l2_bytes = rate(t, "l2.bytes"), .launch = rate(t, "launch") * 1e6, .wavefront = rate(t, "l1.wavefront"),
-        .fill = rate(t, "sm.fill"), .issue = rate(t, "issue"), .shuffle = t->warp / rate(t, "pipe.shuffle"),
-        .lsu = t->warp / rate(t, "pipe.lsu"), .alu = rate(t, "latency.alu"), .l1_latency = rate(t, "latency.l1"),
-        .l2_latency = rate(t, "latency.l2"), .dram_latency = rate(t, "latency.dram"),
-        .cluster_latency = tg_has(t, "cluster") ? rate(t, "latency.cluster") : 0,
-        .shared_latency = rate(t, "latency.shared"), .shuffle_latency = rate(t, "latency.shuffle"),
-        .barrier = rate(t, "latency.barrier"), .atomic = rate(t, "latency.atomic"),
-        .access_slots = number(t, "layout.slots.access"), .thread_slots = number(t, "layout.slots.thread"),
-        .iteration_slots = number(t, "layout.slots.iteration"), .mask_slots = number(t, "layout.slots.mask"),
-        .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
-        .fence = number(t, "layout.fence"),
-        .run32 = number(t, "layout.run.32") / 100, .run64 = number(t, "layout.run.64") / 100,
-        .run128 = number(t, "layout.run.128") / 100, .l1_bytes = number(t, "layout.l1_bytes"),
-        .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
-    };
-    return r;
-}
 
 /* --- counts ------------------------------------------------------------------------------------------------------- */
 static double ceiling(double x)
@@ -273,13 +238,15 @@ static double partial_words(const PartWork *w)
     return n;
 }
 
-/* What a later pass does not need again is loaded a few at a time. */
+/* What a later pass does not need again is loaded a few at a time; what it needs is kept as it is computed with:
+ * elements under 32 bits are converted once. */
 static double registers_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const Counts *c)
 {
     double loaded = 0;
     for (uint32_t k = 0; k < w->n_loads; k++) {
-        const double n = accessed(w, &w->loads[k], sizes) * WBB_MAX(w->loads[k].bits, 8) / 32;
-        loaded += w->passes > 1 && w->loads[k].passes <= 1 ? WBB_MIN(n, r->transient) : n;
+        const bool again = w->passes > 1 && w->loads[k].passes > 1;
+        const double n = accessed(w, &w->loads[k], sizes) * WBB_MAX(w->loads[k].bits, again ? 32 : 8) / 32;
+        loaded += w->passes > 1 && !again ? WBB_MIN(n, r->transient) : n;
     }
     const double apart = w->commutes ? c->terms : 1, held = c->kept * apart * partial_words(w);
     return r->base_regs + loaded + (c->loop > 1 ? held : WBB_MIN(held, c->kept * partial_words(w) * 4));
@@ -336,11 +303,16 @@ static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Co
     x->chain += times * w->reductions * each;
 }
 
-/* What DRAM gives of its rate to runs of so many bytes. */
-static double efficiency(const PartRates *r, double run)
+/* What DRAM gives of its rate to runs of so many bytes, of a block or of a warp's access: `of` is for 32, 64, .. */
+static double efficiency(const double *of, double run)
 {
-    return run >= 256 ? 1 : run >= 128 ? r->run128 : run >= 64 ? r->run64 : r->run32;
+    int k = 0;
+    for (double bytes = 64; k < PART_RUNS && run >= bytes; bytes *= 2) k++;
+    return k < PART_RUNS ? of[k] : 1;
 }
+
+/* Do threads share the terms of reductions? Then the numbers hold that were fitted to measured times of such. */
+static bool shares(const PartWork *w) { return w->reductions || w->scan; }
 
 /* Bytes of memory that all blocks touch: what a block touches, of all blocks that touch different elements. Sectors at
  * the ends of what blocks touch are counted twice, so that this is the array at most. */
@@ -388,10 +360,11 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
     const double parts = store ? stores_of_sector(w, a, sizes, width) : 1;
     p->term[PART_L2] += reads * fresh * tiles * block * parts / r->l2;
-    if (!store) p->term[PART_FILL] += reads * fresh * block / r->fill; /* of a block, in clocks */
+    if (!store) p->term[PART_FILL] += reads * fresh * block; /* bytes of a block */
     const double stored = parts > 1 && of_warp.run > MERGED ? 1 + r->parts : 1; /* L2 does not get the rest soon */
     const double bytes = stored * from_dram * fresh * touched(w, a, sizes, block);
-    p->term[PART_DRAM] += bytes / (r->dram * efficiency(r, of_block.run));
+    const double part_of_rate = shares(w) ? efficiency(r->warp_run, of_warp.run) : efficiency(r->run, of_block.run);
+    p->term[PART_DRAM] += bytes / (r->dram * part_of_rate);
 }
 
 /* Blocks that an SM holds at once. */
@@ -403,6 +376,21 @@ static double resident(const PartRates *r, const PartNeeds *needs, const Counts 
     n = WBB_MIN(n, (double)(int64_t)(t->sm_regs / (needs->registers * warps * t->warp)));
     if (needs->shared > 0) n = WBB_MIN(n, (double)(int64_t)(t->sm_smem / needs->shared));
     return WBB_MAX(n, 1.0);
+}
+
+/* Blocks, warps of one, blocks that an SM holds at once, and how often SMs are filled. */
+typedef struct {
+    double blocks, warps, at_once, waves, cluster;
+    bool shares;
+} Waves;
+
+static Waves waves_of(const PartRates *r, const PartWork *w, const PartNeeds *needs, const Counts *c)
+{
+    Waves n = {.blocks = c->blocks, .warps = ceiling(c->threads / r->target->warp), .cluster = c->cluster,
+               .shares = shares(w)};
+    n.at_once = resident(r, needs, c);
+    n.waves = ceiling(c->blocks / (r->target->sms * n.at_once));
+    return n;
 }
 
 /* Partial results go through the shared memory of a cluster, then through memory; the block with the last ticket reads
@@ -425,33 +413,47 @@ static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const
     p->term[PART_SPLIT] += again.chain / r->clock;
 }
 
-/* The terms of an SM, as the profile has them (src/price/report.c): the mean over SMs, and for those that have a block
- * more than others the tail, which nothing overlaps with. warps: of a block. */
-static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, double blocks, double warps, double waves)
+/* The part that is lost where few warps of an SM, or few blocks of many that come one after the other, have loads on
+ * their way. */
+static double lost(const PartRates *r, const Waves *n)
 {
-    const double sms = r->target->sms, each = WBB_MAX(blocks / sms, 1.0);
+    const double warps = WBB_MIN(n->at_once, ceiling(n->blocks / r->target->sms)) * n->warps;
+    const double few = r->few_warps * WBB_MAX(1 - warps / r->busy_warps, 0.0);
+    return (1 + few) * (n->waves > 1 ? 1 + r->few_blocks / n->at_once : 1) - 1;
+}
+
+/* The terms of an SM: the mean over SMs, and for those that have a block more than others the tail, which nothing
+ * overlaps with. */
+static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Waves *n)
+{
+    const double sms = r->target->sms, each = WBB_MAX(n->blocks / sms, 1.0);
     const double chain = x->chain / r->clock, latency = WBB_MIN(x->chain, r->dram_latency) / r->clock;
-    p->term[PART_ISSUE] = each * warps * x->slots / (r->issue * r->clock);
-    p->term[PART_PIPE] = each * warps * x->clocks / r->clock;
-    p->term[PART_L1] = each * warps * x->wavefronts / r->clock;
-    p->effort = (p->term[PART_ISSUE] + p->term[PART_PIPE] + p->term[PART_L1]) * blocks / (sms * each);
-    p->term[PART_FILL] *= each / r->clock;
-    p->term[PART_CHAIN] = waves * chain - latency;
+    p->term[PART_ISSUE] = each * n->warps * x->slots / (r->issue * r->clock);
+    p->term[PART_PIPE] = each * n->warps * x->clocks / r->clock;
+    p->term[PART_L1] = each * n->warps * x->wavefronts / r->clock;
+    p->effort = (p->term[PART_ISSUE] + p->term[PART_PIPE] + p->term[PART_L1]) * n->blocks / (sms * each);
+    p->term[PART_FILL] *= each / r->clock / (n->shares ? r->in_flight / r->dram_latency : r->fill);
+    p->term[PART_CHAIN] = n->waves * chain - latency;
     double busiest = 0;
     for (int k = PART_ISSUE; k <= PART_FILL; k++) busiest = WBB_MAX(busiest, p->term[k]);
     p->term[PART_TAIL] = WBB_MIN(busiest * (ceiling(each) / each - 1), chain);
     p->term[PART_LATENCY] = latency;
     p->term[PART_LAUNCH] = r->launch;
+    if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
+    if (!n->shares) return;
+    p->apart = 1 / WBB_MAX(n->blocks / (sms * n->at_once), 1.0);
+    p->lost = lost(r, n);
 }
 
 static void add_terms(PartPrice *p)
 {
-    double sum = 0;
+    double squares = 0, fourths = 0;
     for (int k = 0; k < PART_PARALLEL; k++) {
         const double square = p->term[k] * p->term[k];
-        sum += square * square;
+        squares += square, fourths += square * square;
     }
-    p->us = WBB_MAX(sqrt(sqrt(sum)), p->term[PART_BLOCKS]);
+    const double us = (p->apart * sqrt(squares) + (1 - p->apart) * sqrt(sqrt(fourths))) * (1 + p->lost);
+    p->us = WBB_MAX(us, p->term[PART_BLOCKS]);
     for (int k = PART_PARALLEL; k < PART_TERMS; k++)
         if (k != PART_BLOCKS) p->us += p->term[k];
 }
@@ -472,10 +474,10 @@ bool part_blocks_bind(const PartPrice *p)
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
 {
     const Counts c = count(w, sizes);
-    PartPrice p = {0};
+    PartPrice p = {.registers = needs->registers};
     Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu};
-    const double sms = r->target->sms, warps = ceiling(c.threads / r->target->warp);
-    const double at_once = resident(r, needs, &c), waves = ceiling(c.blocks / (sms * at_once));
+    const Waves n = waves_of(r, w, needs, &c);
+    const double sms = r->target->sms, at_once = n.at_once;
     const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / sms), at_once);
     double accesses = 0; /* of an iteration */
     for (uint32_t k = 0; k < w->n_loads; k++) {
@@ -495,7 +497,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
     x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
     add_split(&p, r, w, &c);
-    add_warps(&p, r, &x, c.blocks, warps, waves);
+    add_warps(&p, r, &x, &n);
     part_price_blocks(r, &p, c.blocks);
     return p;
 }
@@ -517,9 +519,9 @@ static bool is_anywhere(const PartWork *w, const PartAccess *x)
     return false;
 }
 
-const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r)
+/* The sizes of the levels of each dimension of the work's space. */
+static int64_t *sizes_of(WbbArena *a, const PartWork *w, const PartLayout *l)
 {
-    PartTraffic *sum = WBB_NEW(a, PartTraffic);
     int64_t *sizes = WBB_NEW_N(a, int64_t, w->n_dims * PART_LEVELS + 1u);
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const PartDim *of = &l->dims[0];
@@ -529,6 +531,20 @@ const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout
             sizes[d * PART_LEVELS + (uint32_t)k] = f ? f->size : 1;
         }
     }
+    return sizes;
+}
+
+PartPrice part_price_layout(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r)
+{
+    const int64_t *sizes = sizes_of(a, w, l);
+    const PartNeeds needs = part_needs(r, w, sizes);
+    return part_price(r, w, sizes, &needs);
+}
+
+const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r)
+{
+    PartTraffic *sum = WBB_NEW(a, PartTraffic);
+    const int64_t *sizes = sizes_of(a, w, l);
     const Counts c = count(w, sizes);
     const PartNeeds needs = part_needs(r, w, sizes);
     const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / r->target->sms), resident(r, &needs, &c));
@@ -555,8 +571,8 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
     Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu + 2 * r->shared_latency + r->barrier};
     PartNeeds needs = {.shared = shared};
     for (int s = 0; s < 2; s++) needs.registers = WBB_MAX(needs.registers, part_needs(r, &w[s], sizes[s]).registers);
-    const double sms = r->target->sms, warps = ceiling(c.threads / r->target->warp);
-    const double at_once = resident(r, &needs, &c), waves = ceiling(c.blocks / (sms * at_once));
+    const Waves n = waves_of(r, w, &needs, &c);
+    const double sms = r->target->sms, at_once = n.at_once;
     const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / sms), at_once);
     for (int s = 0; s < 2; s++) {
         const Counts of = count(&w[s], sizes[s]);
@@ -573,7 +589,7 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
         x.chain += w[s].term_latency + (w[s].n_loads ? r->dram_latency : 0);
     }
     x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
-    add_warps(&p, r, &x, c.blocks, warps, waves);
+    add_warps(&p, r, &x, &n);
     part_price_blocks(r, &p, c.blocks);
     return p;
 }

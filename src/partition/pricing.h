@@ -82,7 +82,7 @@ typedef enum {
     PART_ISSUE, /* issue slots of the busiest SM */
     PART_PIPE,  /* its busiest pipe */
     PART_L1,    /* its wavefronts of L1 and shared memory */
-    PART_FILL,  /* bytes that L2 gives to it */
+    PART_FILL,  /* bytes that come to it, of which it can have so many on their way at once */
     PART_CHAIN, /* latencies of a thread, one after the other, times waves of blocks, less PART_LATENCY */
     PART_PARALLEL,
     PART_BLOCKS = PART_PARALLEL, /* they begin one after the other, while others work: what binds if all else is less */
@@ -95,8 +95,10 @@ typedef enum {
 extern const char *const part_term_name[PART_TERMS];
 
 /* All in microseconds. */
-typedef struct {
+typedef struct PartPrice {
     double term[PART_TERMS], us;
+    double registers; /* of a thread, estimated; no part of us */
+    double apart, lost; /* how far blocks load, compute and store at the same times: 1; what few warps lose */
     double effort; /* issue slots, pipes, wavefronts of an SM that has an equal share of those of all; no part of us */
 } PartPrice;
 
@@ -147,6 +149,10 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
 
 /* work.c: the work of a range whose stages share the terms of reductions. */
 PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
+/* The price of the layout that the range has; NULL: its threads share nothing. */
+const PartPrice *part_price_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
+/* Chooses the layout of a shared range; false: none is legal, or a computation is not associative. */
+bool part_choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t);
 
 /* price.c. Numbers of a target, read once for many prices. */
 typedef struct PartRates PartRates;
@@ -159,6 +165,7 @@ PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);
 void part_price_blocks(const PartRates *r, PartPrice *p, double blocks); /* .. if there were so many */
 bool part_blocks_bind(const PartPrice *p); /* do blocks begin too slowly? */
+PartPrice part_price_layout(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r);
 const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r);
 /* Of one stage of an exchange: what its threads access in the tile. */
 typedef struct {
@@ -170,5 +177,6 @@ typedef struct {
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
                               const PartTileWork *tile, double shared);
 void part_print_choice(WbbBuf *out, const PartChoice *c);
+void part_print_price(WbbBuf *out, const PartPrice *p); /* of a layout that was given */
 
 #endif

@@ -115,3 +115,26 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
     work.term_latency = WBB_MIN(w.slots, (double)tg_tuned(t, "work.long_function")) * rate(&w, "latency.alu");
     return work;
 }
+
+const PartPrice *part_price_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+{
+    if (!r->hero) return NULL;
+    const PartWork work = part_work_of(a, p, r, t);
+    PartPrice *price = WBB_NEW(a, PartPrice);
+    *price = part_price_layout(a, &work, &r->stages[0].layout, part_rates(a, t));
+    return price;
+}
+
+bool part_choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t)
+{
+    for (uint32_t k = 0; k < r->n_stages; k++)
+        for (uint32_t j = 0; j < r->stages[k].n_reduces; j++) {
+            const PartReduce *reduce = &r->stages[k].reduces[j];
+            if (!reduce->commutes && !part_is_associative(a, reduce->i->called[0])) return false;
+        }
+    const PartWork work = part_work_of(a, p, r, t);
+    PartChoice *choice = WBB_NEW(a, PartChoice);
+    *choice = part_choose_layout(a, &work, t);
+    r->choice = choice;
+    return choice->n;
+}

@@ -1,0 +1,39 @@
+/* rates.c: reads the rates of a target and the tuned numbers of patterns/layouts.py.
+ *
+ *     PartRates r = *part_rates(arena, target);   r.dram of sm_90: 4.6e6 bytes a microsecond
+ */
+#include "partition/rates.h"
+
+enum { BLOCK_RUNS = 3 };
+static const char *const run_name[BLOCK_RUNS] = {"layout.run.32", "layout.run.64", "layout.run.128"};
+static const char *const warp_run_name[PART_RUNS] = {"layout.warp_run.32", "layout.warp_run.64", "layout.warp_run.128",
+                                                     "layout.warp_run.256", "layout.warp_run.512"};
+
+static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
+static double number(const TgTarget *t, const char *name) { return (double)tg_tuned(t, name); }
+
+const PartRates *part_rates(WbbArena *a, const TgTarget *t)
+{
+    PartRates *r = WBB_NEW(a, PartRates);
+    *r = (PartRates){
+        .target = t, .clock = rate(t, "clock") * 1e-6, .dram = rate(t, "dram") * 1e-6, .l2 = rate(t, "l2") * 1e-6,
+        .l2_bytes = rate(t, "l2.bytes"), .launch = rate(t, "launch") * 1e6, .wavefront = rate(t, "l1.wavefront"),
+        .fill = rate(t, "sm.fill"), .in_flight = number(t, "layout.in_flight"), .issue = rate(t, "issue"),
+        .shuffle = t->warp / rate(t, "pipe.shuffle"),
+        .lsu = t->warp / rate(t, "pipe.lsu"), .alu = rate(t, "latency.alu"), .l1_latency = rate(t, "latency.l1"),
+        .l2_latency = rate(t, "latency.l2"), .dram_latency = rate(t, "latency.dram"),
+        .cluster_latency = tg_has(t, "cluster") ? rate(t, "latency.cluster") : 0,
+        .shared_latency = rate(t, "latency.shared"), .shuffle_latency = rate(t, "latency.shuffle"),
+        .barrier = rate(t, "latency.barrier"), .atomic = rate(t, "latency.atomic"),
+        .access_slots = number(t, "layout.slots.access"), .thread_slots = number(t, "layout.slots.thread"),
+        .iteration_slots = number(t, "layout.slots.iteration"), .mask_slots = number(t, "layout.slots.mask"),
+        .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
+        .fence = number(t, "layout.fence"), .l1_bytes = number(t, "layout.l1_bytes"),
+        .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
+        .cluster = number(t, "layout.cluster.wave") * 1e-3, .few_warps = number(t, "layout.few_warps") / 100,
+        .busy_warps = number(t, "layout.busy_warps"), .few_blocks = number(t, "layout.few_blocks") / 100,
+    };
+    for (int k = 0; k < PART_RUNS; k++) r->warp_run[k] = number(t, warp_run_name[k]) / 100;
+    for (int k = 0; k < PART_RUNS; k++) r->run[k] = k < BLOCK_RUNS ? number(t, run_name[k]) / 100 : 1;
+    return r;
+}

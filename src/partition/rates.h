@@ -1,0 +1,21 @@
+/* rates.h: the numbers of a target that prices of layouts are made of, read once for many prices. */
+#ifndef PART_RATES_H
+#define PART_RATES_H
+
+#include "partition/pricing.h"
+
+enum { PART_RUNS = 5 };
+
+struct PartRates {
+    const TgTarget *target;
+    double clock, dram, l2, l2_bytes, launch, wavefront, fill, in_flight, issue, shuffle, lsu; /* clock: of 1 us */
+    double alu, l1_latency, l2_latency, dram_latency, shared_latency, shuffle_latency, barrier, atomic, cluster_latency;
+    double access_slots, thread_slots, iteration_slots, mask_slots, base_regs, transient, fence;
+    double l1_bytes;             /* of an SM that is not shared memory */
+    double run[PART_RUNS], warp_run[PART_RUNS]; /* of the DRAM rate, for runs of 32, 64, .. bytes */
+    double blocks;               /* that begin in a clock, over all SMs */
+    double parts;                /* of the DRAM time of a store: what it takes more if it stores sectors in parts */
+    double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */
+};
+
+#endif
