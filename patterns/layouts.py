@@ -51,7 +51,7 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.l1_bytes',         value=64 * KiB,      because='of an SM, at least what its L1 has where shared memory takes the rest'),
     tune('layout.in_flight',        value=18 * KiB,      because='bytes of memory that an SM has on their way: from 919 layouts timed on an H200'),
     tune('layout.cluster.wave',     value=1080, off=0,    because='nanoseconds that clusters lose each time SMs are filled: as layout.in_flight'),
-    tune('layout.few_warps',        value=70, off=0,     because='percent that is lost where an SM has next to no warps: as layout.in_flight'),
+    tune('layout.few_warps',        value=100, off=0,     because='percent that is lost where an SM has next to no warps: as layout.in_flight'),
     tune('layout.busy_warps',       value=9, off=1,     because='warps of an SM that are not few'),
     tune('layout.few_blocks',       value=10, off=0,     because='percent that is lost where an SM has one block at once: as layout.in_flight'),
     tune('layout.fence',            value=600, off=0,    because='clocks until the stores of a block are seen by another: the ticket releases them'),

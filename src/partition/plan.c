@@ -356,7 +356,8 @@ static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange
         stored = WBB_MAX(stored, p->buffers[p->n_operands + o].elements);
     if (terms > p->reduce_straight || stored > tg_tuned(t, "loop.block")) return false;
     if (shared->stages[shared->n_stages - 1].kind != PART_MAP) return false;
-    if ((double)(terms * tg_tuned(t, "layout.term")) >= sharing(shared, t)) return false;
+    const double told = sharing(shared, t); /* 0: threads share nothing */
+    if (told > 0 && (double)(terms * tg_tuned(t, "layout.term")) >= told) return false;
     p->reduced = NULL;
     p->kernels[0] = part_ranges(a, p, t, updates, NULL);
     part_choose(cx, a, p, &p->kernels[0], t, NULL);

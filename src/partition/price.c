@@ -413,12 +413,13 @@ static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const
     p->term[PART_SPLIT] += again.chain / r->clock;
 }
 
-/* The part that is lost where few warps of an SM, or few blocks of many that come one after the other, have loads on
- * their way. */
-static double lost(const PartRates *r, const Waves *n)
+/* The part that is lost where few warps of an SM have loads on their way, as far as it takes long to bring their bytes,
+ * or few blocks of many that come one after the other. */
+static double lost(const PartRates *r, const Waves *n, double fill)
 {
     const double warps = WBB_MIN(n->at_once, ceiling(n->blocks / r->target->sms)) * n->warps;
-    const double few = r->few_warps * WBB_MAX(1 - warps / r->busy_warps, 0.0);
+    const double long_for = fill / (fill + r->dram_latency / r->clock / 2);
+    const double few = r->few_warps * WBB_MAX(1 - warps / r->busy_warps, 0.0) * long_for;
     return (1 + few) * (n->waves > 1 ? 1 + r->few_blocks / n->at_once : 1) - 1;
 }
 
@@ -442,7 +443,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
     if (!n->shares) return;
     p->apart = 1 / WBB_MAX(n->blocks / (sms * n->at_once), 1.0);
-    p->lost = lost(r, n);
+    p->lost = lost(r, n, p->term[PART_FILL]);
 }
 
 static void add_terms(PartPrice *p)

@@ -176,24 +176,23 @@ static void test_random(void **state)
         wbb_cx_free(cx);
     }
     for (int level = 0; level < PART_LEVELS; level++)
-        if (of_level[level] < 100)
+        if (of_level[level] < (level == PART_CLUSTER ? 5 : 100)) /* clusters lose a microsecond each time they start */
             fail_msg("%s: chosen %u times", part_level_name[level], of_level[level]);
 }
 
-/* Spaces for which a model that priced tens of thousands of layouts each found these times of an H200, with rates that
- * differ a little from ours, and the latency of memory, 0.33, which overlapped there: few candidates lose little.
- * `part` of the chosen layout's text. */
+/* Spaces, the times that the cheapest layouts had when prices were fitted to measured ones, and `part` of the chosen
+ * layout's text. */
 static void test_known(void **state)
 {
     WbbCx *cx = *state;
     static const struct { int64_t sizes[3]; const char *kinds; uint32_t bits; double us; const char *part; } cases[] = {
-        {{8192, 1024}, "kr", 32, 9.4, "b: vector 4, lane "},
-        {{8192, 4096}, "rk", 32, 34.8, "b: vector 4, lane "},
-        {{1 << 20, 3}, "rk", 16, 4.3, " 3; a: lane 32, warp "},
-        {{1 << 27}, "r", 32, 135.3, "a: vector 4, lane 32, warp "},
-        {{256, 256, 256}, "krk", 32, 17.8, "c: vector 4, lane "},
-        {{65536, 48}, "kr", 32, 4.9, "b: vector 4, lane "},
-        {{32, 128256}, "kr", 16, 4.3, "cluster 8; a: "}, /* 3.7 by its latencies */
+        {{8192, 1024}, "kr", 32, 10.2, "b: vector 4, lane "},
+        {{8192, 4096}, "rk", 32, 40.3, "b: vector 4, lane "},
+        {{1 << 20, 3}, "rk", 16, 4.7, "b: warp 3; a: lane 32, warp "},
+        {{1 << 27}, "r", 32, 155.2, "a: vector 4, lane 32, warp "},
+        {{256, 256, 256}, "krk", 32, 20.6, "c: vector 4, lane "},
+        {{65536, 48}, "kr", 32, 5.2, "b: vector 4, lane "},
+        {{32, 128256}, "kr", 16, 4.7, "b: vector 8, lane 32, "},
     };
     for (size_t k = 0; k < WBB_LEN(cases); k++) {
         Case c = {.target = tg_find("sm_90")};
