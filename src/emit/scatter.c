@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { MANY_UPDATES = 8 }; /* of an element */
+
 typedef struct {
     EmitValues *e;
     RwCx *rw;
@@ -237,7 +239,35 @@ static void swapping_both(const Scatter *m)
     end_swap(m, &loop, word);
 }
 
-/* --- minimum and maximum of floats -------------------------------------------------------------------------------- */
+/* --- minimum and maximum ------------------------------------------------------------------------------------------ */
+/* Do so many updates come to an element that most of them change nothing? Then each reads it first, which threads may do
+ * at the same time; an element that an update would not change now, it would not change later. */
+static bool reads_first(const Scatter *m)
+{
+    const bool ordered = m->s->atomic == OP_ATOMIC_MIN || m->s->atomic == OP_ATOMIC_MAX;
+    if (!ordered || m->i->opcode != HLO_SCATTER) return false;
+    const HloShape *updates = m->i->operands[m->results + 1]->shape;
+    return hlo_elements(updates) >= MANY_UPDATES * hlo_elements(part_shape(m->i, m->s->first));
+}
+
+static IrRef read_now(const Scatter *m, uint32_t buffer, IrRef at, ScType t)
+{
+    return effect_of(m, "now", buffer, at, ir_node(m->g, OP_READ_RELAXED, IR_TYPE(t, 0), 0, 0, 0, 0, 0));
+}
+
+/* Is x beyond what is there, in the order of integers of type t? */
+static IrRef is_beyond(const Scatter *m, ScType t, bool max, IrRef now, IrRef x)
+{
+    return compare(m, max ? OP_LT : OP_GT, as_bits(m, now, t), as_bits(m, x, t));
+}
+
+/* The pred `then` where c holds, else `other`. */
+static IrRef either(const Scatter *m, IrRef c, IrRef then, IrRef other)
+{
+    const IrRef not_c = node(m, OP_BXOR, SC_PRED, c, number(m, SC_PRED, 1));
+    return node(m, OP_BOR, SC_PRED, node(m, OP_BAND, SC_PRED, c, then), node(m, OP_BAND, SC_PRED, not_c, other));
+}
+
 /* Floats without their sign bit are in the order of integers; those with it in the other order of unsigned ones. So a
  * maximum with a float that is not negative is that of signed integers, with one that is negative a minimum of unsigned
  * ones; -0 is below +0. A nan of the sign that such a maximum keeps stays whatever comes; if one of the other sign was
@@ -246,13 +276,19 @@ static void in_float_order(const Scatter *m)
 {
     const ScType t = type_of(m, 0), u = emit_unsigned(sc_type_info[t].bits);
     const ScType i = u == SC_U32 ? SC_I32 : SC_I64;
-    const bool max = m->s->atomic == OP_ATOMIC_MAX;
+    const bool max = m->s->atomic == OP_ATOMIC_MAX, first = reads_first(m);
     const uint64_t inf = sc_from_f64(t, __builtin_inf()), sign = (sc_mask(t) >> 1) + 1;
     const uint64_t nan = inf | (inf >> 1 & ~inf) | (max ? 0 : sign), quiet = nan | (inf & -inf) >> 1;
     const uint32_t buffer = buffer_of(m, 0);
     const IrRef x = m->x[0], is_nan = compare(m, OP_NE, x, x);
     const IrRef bits = ir_node(m->g, OP_SELECT, IR_TYPE(u, 0), 0, is_nan, number(m, u, quiet), as_bits(m, x, u), 0);
-    EmitIf c = emit_if(m->e, compare(m, OP_LT, as_bits(m, bits, i), number(m, i, 0)));
+    const IrRef negative = compare(m, OP_LT, as_bits(m, bits, i), number(m, i, 0));
+    EmitIf changes = {0};
+    if (first) {
+        const IrRef now = read_now(m, buffer, m->at, u), as_signed = is_beyond(m, i, max, now, bits);
+        changes = emit_if(m->e, either(m, negative, is_beyond(m, u, !max, now, bits), as_signed));
+    }
+    EmitIf c = emit_if(m->e, negative);
     const ScOp other = max ? OP_ATOMIC_MIN : OP_ATOMIC_MAX;
     const IrRef then = effect_of(m, "was", buffer, m->at, node(m, other, u, bits, 0));
     emit_else(m->e, &c);
@@ -263,6 +299,7 @@ static void in_float_order(const Scatter *m)
     EmitIf lost = emit_if(m->e, compare(m, OP_GT, as_bits(m, was, as), number(m, as, inf | (max ? sign : 0))));
     effect(m, buffer, m->at, node(m, OP_ATOMIC_EXCH, u, number(m, u, quiet), 0));
     end_if(m, &lost);
+    if (first) end_if(m, &changes);
 }
 
 /* --- other ways --------------------------------------------------------------------------------------------------- */
@@ -328,8 +365,19 @@ static void in_pair(const Scatter *m)
 static void one_operation(const Scatter *m, IrRef at, IrRef x)
 {
     const ScType word = m->s->word;
-    if (m->s->combine == PART_SUM) add_f32(m, buffer_of(m, 0), at, x);
-    else effect(m, buffer_of(m, 0), at, node(m, m->s->atomic, word, as_bits(m, x, word), 0));
+    if (m->s->combine == PART_SUM) {
+        add_f32(m, buffer_of(m, 0), at, x);
+        return;
+    }
+    const uint32_t buffer = buffer_of(m, 0);
+    const bool first = reads_first(m);
+    EmitIf changes = {0};
+    if (first) {
+        const IrRef now = read_now(m, buffer, at, word);
+        changes = emit_if(m->e, is_beyond(m, word, m->s->atomic == OP_ATOMIC_MAX, now, x));
+    }
+    effect(m, buffer, at, node(m, m->s->atomic, word, as_bits(m, x, word), 0));
+    if (first) end_if(m, &changes);
 }
 
 /* In both parts of a complex element. */
