@@ -240,8 +240,8 @@ static void swapping_both(const Scatter *m)
 }
 
 /* --- minimum and maximum ------------------------------------------------------------------------------------------ */
-/* Do so many updates come to an element that most of them change nothing? Then each reads it first, which threads may do
- * at the same time; an element that an update would not change now, it would not change later. */
+/* Do so many updates come to an element that most of them change nothing? Then each reads it first, which threads may
+ * do at the same time; an element that an update would not change now, it would not change later. */
 static bool reads_first(const Scatter *m)
 {
     const bool ordered = m->s->atomic == OP_ATOMIC_MIN || m->s->atomic == OP_ATOMIC_MAX;

@@ -53,10 +53,11 @@ double part_launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
     return us;
 }
 
-/* What another plan must take less than, so that the difference is none of the model's. */
+/* What another plan must take less than, so that the difference is none of the model's: prices of loops and of
+ * reductions are not made alike. */
 static double less_than(double us, const TgTarget *t)
 {
-    return us * (double)(1000 - tg_tuned(t, "layout.tie")) / 1000;
+    return us * (double)(100 - tg_tuned(t, "layout.cut")) / 100;
 }
 
 bool part_rows_apart(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
