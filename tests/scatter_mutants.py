@@ -87,6 +87,8 @@ KERNELS = {
     "tiny": single("f32", "ROOT s = T[] add(a, b)", TINY, "w = T[] constant(0)\n  x = T[4] broadcast(w), dimensions={}"),
     "integers": single("s32", "ROOT s = T[] add(a, b)"),
     "largest": single("f32", "ROOT s = T[] maximum(a, b)"),
+    "below": single("f32", "ROOT s = T[] maximum(a, b)", "v = T[128] parameter(0)\n  p = T[128] abs(v)\n  u = T[128] negate(p)",
+                    "w = T[4] constant({9e9, 8e9, 7e9, 6e9})\n  x = T[4] negate(w)"),
     "nans": single("f32", "ROOT s = T[] maximum(a, b)", "u = T[128] parameter(0)", "w = T[4] constant({nan, 1, nan, -2})\n  x = T[4] negate(w)"),
     "swaps": single("s32", "c = T[] add(b, b)\n  ROOT s = T[] xor(a, c)"),
     "small swaps": single("s8", "ROOT s = T[] add(a, b)"),
@@ -126,6 +128,10 @@ ALONE = "one block has all updates"
 EQUAL: Dict[Key, str] = {
     ("tiny", "the block's scope", 0): ALONE,
     ("tiny", "a swap of the block's scope", 0): ALONE,
+    **{("below", "the block's scope", k): ALONE for k in range(3)},
+    **{("below", "the condition inverted", k): "what is there at first is below every update" for k in range(3)},
+    **{("below", kind, k): "no update is positive or a nan" for kind, k in
+       (("the condition inverted", 6), ("no atomic operation", 1), ("no atomic operation", 2), ("strong loads and stores", 1))},
     ("nans", "the block's scope", 0): ALONE,
     ("nans", "the block's scope", 1): ALONE,
     ("nans", "the block's scope", 2): ALONE,
@@ -133,6 +139,8 @@ EQUAL: Dict[Key, str] = {
     ("largest", "the block's scope", 2): "no nan of the other sign is in memory",
     ("largest", "no atomic operation", 2): "no nan of the other sign is in memory",
     ("largest", "strong loads and stores", 1): "of negative updates none is the largest",
+    **{(kernel, "the condition inverted", k): "the same, and only they are then left out"
+       for kernel, first in (("largest", 2), ("nans", 5)) for k in (first, first + 1)},
 }
 
 
@@ -160,7 +168,7 @@ def main() -> int:
             how = ("--accuracy", "xla") if kernel in ("sums", "quads") else ()  # of the others, "tiny" has all that "exact" adds
             if kernel == "runs":
                 how = ("--deterministic",)
-            elif kernel not in ("tiny", "nans", "halves"):   # which have a launch more
+            elif kernel not in ("tiny", "below", "nans", "halves"):   # which have a launch more
                 vector = {"quads": "vector 4, ", "eights": "vector 8, "}.get(kernel, "")
                 how = (*how, "--layout", f"elements: {vector}lane 32, grid 4")
             compiled = cli.call("compile", str(file), *how, "-o", str(first))
