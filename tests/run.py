@@ -109,6 +109,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("kernel_page", "tests/kernel_page.py {wb}", "", ""),
     ("gpu_package", "tests/gpu_package.py {wb} {run} {build}/tests/libfake_cuda_driver.so", "", ""),
     ("rates_package", "tests/rates_package.py {build}/tests/libfake_rates_driver.so", "", ""),
+    ("doors_package", "tests/doors_package.py {build}", "", ""),
     ("layouts", "tests/layouts.py {wb}", "", "--count 60"),
     ("shared_reductions", "tests/shared_reductions.py {wb}", "", "--count 30 --every 3"),
     ("random_reductions", "tests/random_reductions.py {wb} {run}", "", "--count 5000"),
