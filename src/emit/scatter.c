@@ -171,6 +171,12 @@ static void plainly(const Scatter *m)
         emit_store(m->e, buffer_of(m, k), at[k], w[k].shift ? replaced(m, &w[k], word[k], result[k]) : result[k]);
 }
 
+/* What is there now, which other threads may change at the same time. */
+static IrRef read_now(const Scatter *m, uint32_t buffer, IrRef at, ScType t)
+{
+    return effect_of(m, "old", buffer, at, ir_node(m->g, OP_READ_RELAXED, IR_TYPE(t, 0), 0, 0, 0, 0, 0));
+}
+
 /* A loop that reads a word, computes the new one and swaps, until no other thread came between. What is two words is
  * swapped at once and not read at first: the first swap compares with 0, and tells what is there. */
 typedef struct {
@@ -181,8 +187,7 @@ typedef struct {
 
 static Swap begin_swap(const Scatter *m, uint32_t buffer, IrRef at, ScType word, uint32_t n)
 {
-    const IrRef read = ir_node(m->g, OP_READ_RELAXED, IR_TYPE(word, 0), 0, 0, 0, 0, 0);
-    const IrRef now = n == 1 ? effect_of(m, "old", buffer, at, read) : number(m, word, 0);
+    const IrRef now = n == 1 ? read_now(m, buffer, at, word) : number(m, word, 0);
     Swap w = {.buffer = buffer, .at = at, .after = m->e->scope, .n = n};
     w.s = ir_stmt(m->g, emit_block(m->e), IR_REPEAT);
     emit_enter(m->e, &w.s->body);
@@ -248,11 +253,6 @@ static bool reads_first(const Scatter *m)
     if (!ordered || m->i->opcode != HLO_SCATTER) return false;
     const HloShape *updates = m->i->operands[m->results + 1]->shape;
     return hlo_elements(updates) >= MANY_UPDATES * hlo_elements(part_shape(m->i, m->s->first));
-}
-
-static IrRef read_now(const Scatter *m, uint32_t buffer, IrRef at, ScType t)
-{
-    return effect_of(m, "now", buffer, at, ir_node(m->g, OP_READ_RELAXED, IR_TYPE(t, 0), 0, 0, 0, 0, 0));
 }
 
 /* Is x beyond what is there, in the order of integers of type t? */
