@@ -465,8 +465,8 @@ static PartPrice try_vector(Choosing *c, Choice *x, uint32_t vector, uint32_t ti
 }
 
 /* Where buffers are of several widths, accesses to the wider ones are in parts if those to the narrowest are whole:
- * fewer elements a vector, if that takes less time. */
-static void choose_narrower(Choosing *c, Choice *x)
+ * fewer elements a vector, if that takes less time. Returns its price. */
+static PartPrice choose_narrower(Choosing *c, Choice *x)
 {
     uint32_t narrow, wide;
     width_of_buffers(c, x->s, &narrow, &wide);
@@ -478,17 +478,17 @@ static void choose_narrower(Choosing *c, Choice *x)
         const double us = try_vector(c, x, v, 1).us;
         if (us < least * less) least = us, vector = v;
     }
-    try_vector(c, x, vector, 1);
     if (vector != widest)
         x->s->why_vector = wbb_format(c->arena, "%u bytes of the widest buffer: %.2f us, with %u elements %.2f",
                                       vector * wide, least, widest, first);
+    return try_vector(c, x, vector, 1);
 }
 
-/* Where a block has too little to do for others to begin fast enough: twice the threads, if that takes less time. */
-static void choose_larger_block(Choosing *c, Choice *x)
+/* Where a block has too little to do for others to begin fast enough: twice the threads, if that takes less time than
+ * `one`, the price that it has. */
+static void choose_larger_block(Choosing *c, Choice *x, PartPrice one)
 {
     const double less = (double)(1000 - tg_tuned(c->t, "loop.tie")) / 1000;
-    const PartPrice one = try_vector(c, x, x->vector, 1);
     const uint32_t twice = (uint32_t)tg_tuned(c->t, "loop.block_factor");
     if (!part_blocks_bind(&one) || x->vectors / c->k->block < tg_tuned(c->t, "loop.few_blocks") * c->t->sms) return;
     const double us = try_vector(c, x, x->vector, twice).us;
@@ -509,8 +509,8 @@ static void choose_layouts(Choosing *c)
     }
     choose_block(c, 1);
     if (k->n_ranges == 1 && c->choices[0].work) {
-        choose_narrower(c, &c->choices[0]);
-        choose_larger_block(c, &c->choices[0]);
+        const PartPrice one = choose_narrower(c, &c->choices[0]);
+        choose_larger_block(c, &c->choices[0], one);
     }
     for (uint32_t n = 0; n < k->n_ranges; n++) {
         Choice *x = &c->choices[n];
