@@ -20,7 +20,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
-from typing import Counter as Counts, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Counter as Counts, Dict, Iterable, List, Optional, Sequence, Set, Tuple, TypeVar
 
 from gen import load, prices
 from gen.load import RuleSet
@@ -53,13 +53,12 @@ def parameters(text: str, form: str) -> str:
     return text.replace("(.param .u64 q)", "(.param .u64 q" + "".join(f", .param .{form.split('.')[-1]} {n}" for n in names) + ")")
 
 
-def assemble(ptxas: str, s: RuleSet, forms: Sequence[str], folder: Path) -> Dict[str, List[sass_path.Instruction]]:
-    """The machine code of the kernels of each form that the target takes, by name: kFORM_COPIES."""
-    target = s.values["name"]
-    head = HEAD.format(s.values["ptx"], target)
-    kernels = [(n, parameters(price_kernels.kernel(f, f"k{n}_{c}", c), f)) for n, f in enumerate(forms) for c in {1, *copies(f)} if f not in STATED]
-    kernels = [(n, text) for n, text in kernels if text]
-    source, cubin = folder / f"{target}.ptx", folder / f"{target}.cubin"
+Key = TypeVar("Key", int, str)
+
+
+def assembled(ptxas: str, head: str, kernels: List[Tuple[Key, str]], cubin: Path, target: str) -> Dict[str, List[sass_path.Instruction]]:
+    """The machine code, which the cubin then holds, of the kernels behind their keys: not of those that share a key with one that ptxas refuses."""
+    source = cubin.with_suffix(".ptx")
     while kernels:
         at, begins = head.count("\n"), []
         for _, text in kernels:
@@ -68,13 +67,22 @@ def assemble(ptxas: str, s: RuleSet, forms: Sequence[str], folder: Path) -> Dict
         source.write_text(head + "".join(text for _, text in kernels))
         done = subprocess.run([ptxas, f"-arch={target}", "-o", str(cubin), str(source)], capture_output=True, text=True)
         if done.returncode == 0:
-            break
+            return sass_path.code(cubin.read_bytes(), int(target[3:]))
         lines = [int(x) for x in ERROR.findall(done.stderr)]
         refused = {kernels[max(k for k, b in enumerate(begins) if b < line)][0] for line in lines}
         if not refused:
             raise Refused(f"{target}: {done.stderr[:2000]}")
-        kernels = [(n, text) for n, text in kernels if n not in refused]
-    return sass_path.code(cubin.read_bytes(), int(target[3:])) if kernels else {}
+        kernels = [(key, text) for key, text in kernels if key not in refused]
+    return {}
+
+
+def assemble(ptxas: str, s: RuleSet, forms: Sequence[str], folder: Path) -> Dict[str, List[sass_path.Instruction]]:
+    """The machine code of the kernels of each form that the target takes, by name: kFORM_COPIES."""
+    target = s.values["name"]
+    head = HEAD.format(s.values["ptx"], target)
+    kernels = [(n, parameters(price_kernels.kernel(f, f"k{n}_{c}", c), f)) for n, f in enumerate(forms) for c in {1, *copies(f)} if f not in STATED]
+    kernels = [(n, text) for n, text in kernels if text]
+    return assembled(ptxas, head, kernels, folder / f"{target}.cubin", target)
 
 
 # --- counting --------------------------------------------------------------------------------------------------------------------------------

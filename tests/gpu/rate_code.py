@@ -5,7 +5,6 @@ Needs ptxas and patterns/prices.tsv. Leaves a Choice for each form: its PTX, and
 """
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ from gen.load import RuleSet
 from gen.prices import Price, Sass, Table, cost
 from gen.proof import sass_path
 from gen.proof.price_kernels import types_of
-from gen.proof.prices import ERROR
+from gen.proof.prices import Refused, assembled
 from rate_kernels import Way, beside, kernel, ways
 
 ALIKE = {n: "sum" for n in ("IADD3", "IMAD", "VIADD", "MOV", "UMOV", "HFMA2.MMA", "IADD", "CS2R")}  # ptxas takes one for another
@@ -45,22 +44,10 @@ class Choice:
 
 def assemble(ptxas: str, head: str, kernels: List[Tuple[str, str]], cubin: Path, target: str) -> Dict[str, List[sass_path.Instruction]]:
     """The machine code of each kernel that ptxas takes, which the cubin then holds."""
-    source = cubin.with_suffix(".ptx")
-    kernels = list(kernels)
-    while kernels:
-        at, begins = head.count("\n"), []
-        for _, text in kernels:
-            begins.append(at)
-            at += text.count("\n")
-        source.write_text(head + "".join(text for _, text in kernels))
-        done = subprocess.run([ptxas, f"-arch={target}", "-o", str(cubin), str(source)], capture_output=True, text=True)
-        if done.returncode == 0:
-            return sass_path.code(cubin.read_bytes(), int(target[3:]))
-        bad = {max(k for k, b in enumerate(begins) if b < int(line)) for line in ERROR.findall(done.stderr)}
-        if not bad:
-            raise SystemExit(f"ptxas: {done.stderr[:2000]}")
-        kernels = [x for n, x in enumerate(kernels) if n not in bad]
-    return {}
+    try:
+        return assembled(ptxas, head, kernels, cubin, target)
+    except Refused as refused:
+        raise SystemExit(f"ptxas: {refused}") from refused
 
 
 def loop_way(code: List[sass_path.Instruction]) -> Optional[List[int]]:
