@@ -5,7 +5,8 @@
  * are anchored: they never move above an `if`, so a node that only some branches need is emitted in each of those
  * branches. A node that both branches of one `if` need is emitted before the `if`. Each function emits its own nodes. A
  * node that more than MAX_COPIES branches need is emitted once, around them all, if it cannot fault (facts prove that
- * every load below it is inside its buffer): the size of the code then does not grow with the number of branches.
+ * every load below it is inside its buffer): the size of the code then does not grow with the number of branches. So is
+ * a load of several elements that two branches need: each would load those of the other.
  *
  * Where threads exchange values, a load that cannot fault leaves its branch, up to the loop around it, if it reads one
  * element for all threads, or no SM has a second block: nothing else would hide its latency behind an exchange.
@@ -206,7 +207,8 @@ static void choose_scopes(Assignment *x, IrRef r)
         for (; uses; uses = uses->next) WBB_PUSH(x->arena, &x->set, uses->scope);
     }
     if (x->set.n) qsort(x->set.items, x->set.n, sizeof *x->set.items, by_number);
-    if (x->anchored[r] && (n <= MAX_COPIES || x->may_fault[r])) return;
+    const bool wide = ir_at(x->g, r)->op == OP_LOAD && IR_LANES(ir_at(x->g, r)->type) > 1;
+    if (x->anchored[r] && (n <= (wide ? 1 : MAX_COPIES) || x->may_fault[r])) return;
     n = 0;
     for (uint32_t i = 0; i < x->set.n; i++) {
         const uint32_t scope = x->set.items[i];

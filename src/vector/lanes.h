@@ -1,5 +1,6 @@
 /* lanes.h: the state of vectorising, which the files of vector/ share: lanes_mark.c finds what differs from lane to
- * lane, lanes_value.c makes nodes in all lanes or in one, lanes_do.c and vectorize.c write the statements. */
+ * lane, lanes_value.c makes nodes in all lanes or in one, lanes_ahead.c early where branches need them, lanes_do.c and
+ * vectorize.c write the statements. */
 #ifndef VEC_LANES_H
 #define VEC_LANES_H
 
@@ -110,6 +111,9 @@ void vec_join_access(Lanes *l, uint32_t buffer, bool store, uint32_t lanes, uint
 
 /* lanes_do.c */
 void vec_do(Lanes *l, const IrStmt *s, IrBlock *out); /* in all lanes */
+
+/* lanes_ahead.c: before the lanes' branches of an `if` with conditions of their own */
+void vec_load_ahead(Lanes *l, const IrStmt *s);
 
 /* join.c: of the block and those in it. */
 void vec_join(Lanes *l, IrBlock *b);

@@ -5,7 +5,7 @@
  * - a `let` becomes one variable where the lanes' indices are the same or differ by constants; else one variable a
  *   lane;
  * - an `if` whose condition is the same in all lanes stays one `if`; else it becomes one a lane, with variables and
- *   values of its own;
+ *   values of its own, after what all lanes may load at once (lanes_ahead.c);
  * - a `for` stays one `for`; what it carries is one value, pairs, or scalars;
  * - a `do` is done once a lane, reads of neighbouring elements at once, and atomic operations on them where the
  *   target has an instruction; a `repeat` becomes one a lane;
@@ -217,6 +217,7 @@ static void vector_if(Lanes *l, const IrStmt *s, IrBlock *out)
         for (uint32_t i = 0; i < s->n_results; i++) vector_if_result(l, &s->results[i], made);
         return;
     }
+    vec_load_ahead(l, s);
     for (uint32_t lane = 0; lane < l->lanes; lane++) {
         l->scalar_scope++;
         scalar_if(l, s, condition[lane], out, lane);
