@@ -38,8 +38,8 @@ class Slots:
 
     def slot(self) -> int:
         self.n_values += 1
-        if self.n_values > 200:
-            self.fail("more than 200 values in one rule")
+        if self.n_values > 250:
+            self.fail("more than 250 values in one rule")
         return self.n_values - 1
 
     def kslot(self) -> int:

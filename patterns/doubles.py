@@ -6,7 +6,7 @@ INF = float('inf')
 LOG2_E = float.fromhex('0x1.71547652b82fep0')
 LN_2 = float.fromhex('0x1.62e42fefa38p-1'), float.fromhex('0x1.ef35793c7673p-45')       # in two parts, the first of 42 bits
 NAN = float('nan')
-ONE, ROOT_HALF = 0x3ff0 << 48, 0x3fe6a09e667f3bcd     # bits of 1 and of the square root of a half
+ONE, ROOT_HALF = 0x3ff00000, 0x3fe6a09e       # high words of 1 and of the square root of a half
 WHOLE = 1.5 * 2.0**52                        # a number added to it is rounded to an integer, in the low word of the sum
 
 EXP = [float.fromhex(x) for x in (
@@ -39,9 +39,24 @@ def low(x):
     return cvt.i32.i64(bits.i64.f64(x))
 
 
+def high(x):
+    """The high word of x."""
+    return cvt.u32.u64(shrlx.u64(bits.u64.f64(x), 32))
+
+
+def with_high(x, word):
+    """x with another high word."""
+    return bits.f64.u64(bor.u64(shlx.u64(cvt.u64.u32(word), 32), cvt.u64.u32(cvt.u32.u64(bits.u64.f64(x)))))
+
+
 def power_of_two(n):
     """2^n for -1022 <= n <= 1023."""
     return bits.f64.i64(shlx.i64(cvt.i64.i32(add.i32(n, 1023)), 52))
+
+
+def times_power_of_two(x, n):
+    """2^n x, where both are normal."""
+    return with_high(x, add.u32(high(x), shlx.u32(bits.u32.i32(n), 20)))
 
 
 def reduced(x):
@@ -129,9 +144,14 @@ def quotient(f):
 
 def parted(u):
     """k and m with u = 2^k m and m between the square roots of 1/2 and 2."""
-    above = add.i64(bits.i64.f64(u), ONE - ROOT_HALF)
-    k = sub.i32(cvt.i32.u64(shrlx.u64(bits.u64.i64(above), 52)), 1023)
-    return k, bits.f64.i64(add.i64(band.i64(above, 2**52 - 1), ROOT_HALF))
+    above = add.u32(high(u), ONE - ROOT_HALF)
+    k = sub.i32(bits.i32.u32(shrlx.u32(above, 20)), 1023)
+    return k, with_high(u, add.u32(band.u32(above, 2**20 - 1), ROOT_HALF))
+
+
+def integer(k):
+    """k >= -1023 as a number, without a conversion: in the last bits of 2^52 + 1023 + k."""
+    return sub.f64(with_high(bits.f64.i64(cvt.i64.i32(add.i32(k, 1023))), 0x43300000), 2.0**52 + 1023)
 
 
 def log_near(f, k, more):

@@ -180,40 +180,43 @@ def log2_in_two(k, f):
     return sum, add.f32(log2_rest, rest_of_sum(sum, k, log2))
 
 
-def power_of_product(size, b):
+def power_of_product(size, b, is_usual):
     """2^(b log2 size) of two floats."""
-    k, f, scaled = taken_apart(size)
+    k, f, _ = taken_apart(size)
     log2, log2_rest = log2_in_two(k, f)
-    cut = min.f32(max.f32(b, -FAR), FAR)
-    product = mul.f32(cut, log2)
-    rest = fma.f32(cut, log2_rest, rest_of_product(product, cut, log2))
+    product = mul.f32(b, log2)
+    rest = fma.f32(b, log2_rest, rest_of_product(product, b, log2))
+    product = select.f32(is_usual, product, copysign.f32(FAR * FAR, product))
     n, scale = whole(product, 1.0, -126, 126)
-    return mul.f32(exp2z.f32(add.f32(sub.f32(product, n), rest)), scale), is_positive(scaled)
+    return mul.f32(exp2z.f32(add.f32(sub.f32(product, n), rest)), scale)
 
 
-def power_by_f64(size, b):
+def power_by_f64(size, b, is_usual):
     """The same in f64, rounded once; s = (m - 1) / (m + 1) with size = 2^k m. The conversion to f32 handles overflow and subnormals."""
     k, m = doubles.parted(cvt.f64.f32(size))
     d = add.f64(m, 1.0)
     y = rcpz.f64(d)
     s = mul.f64(sub.f64(m, 1.0), fma.f64(fma.f64(neg.f64(d), y, 1.0), y, y))
-    log2 = fma.f64(s, doubles.horner(mul.f64(s, s), POW_BY_F64), cvt.f64.i32(k))
-    product = doubles.within(mul.f64(cvt.f64.f32(min.f32(max.f32(b, -FAR), FAR)), log2), 1000.0)
+    log2 = fma.f64(s, doubles.horner(mul.f64(s, s), POW_BY_F64), doubles.integer(k))
+    product = mul.f64(cvt.f64.f32(b), log2)
+    is_far = bor.pred(gt.f64(abs.f64(product), 1000.0), bnot.pred(is_usual))
+    product = doubles.with_high(product, select.u32(is_far, doubles.high(copysign.f64(1000.0, product)), doubles.high(product)))
     t = add.f64(product, doubles.WHOLE)
     r = sub.f64(product, sub.f64(t, doubles.WHOLE))
-    return cvt.f32.f64(mul.f64(doubles.horner(r, EXP2_BY_F64), doubles.power_of_two(doubles.low(t)))), is_positive(size)
+    return cvt.f32.f64(doubles.times_power_of_two(doubles.horner(r, EXP2_BY_F64), doubles.low(t)))
 
 
 def pow_of(a, b, power_of):
-    """Special values as in the C standard, F.10.4.4. For 0 and inf the machine's functions give the right power; b is clamped to a
-    range beyond which every other a overflows."""
-    power, is_usual = power_of(abs.f32(a), b)
-    power = select.f32(is_usual, power, exp2z.f32(mul.f32(b, log2z.f32(abs.f32(a)))))
-    half, whole_b = mul.f32(b, 0.5), eq.f32(trunc.f32(b), b)
-    is_odd = band.pred(whole_b, ne.f32(trunc.f32(half), half))
-    power = with_sign(power, select.u32(is_odd, sign_of(a), 0))
-    root_of_negative = band.pred(band.pred(lt.f32(a, 0.0), gt.f32(a, -INF)), ne.f32(trunc.f32(b), b))
-    power = select.f32(root_of_negative, NAN, power)
+    """Special values as in the C standard, F.10.4.4. A size of 0 or inf has a logarithm of the right sign, and a power beyond the largest or the
+    least; b is clamped to a range beyond which every other a overflows. odd is b - 2 trunc(b / 2): 1 or -1 if b is an odd number."""
+    size, cut = abs.f32(a), min.f32(max.f32(b, -FAR), FAR)
+    power = power_of(size, cut, is_positive(size))
+    odd = fma.f32(trunc.f32(mul.f32(cut, 0.5)), -2.0, cut)
+    is_odd = eq.f32(abs.f32(odd), 1.0)
+    power = with_sign(power, band.u32(select.u32(is_odd, bits.u32.f32(a), 0), 1 << 31))
+    root_of_negative = band.pred(lt.u32(sub.u32(bits.u32.f32(a), (1 << 31) + 1), 0x7f7fffff), bnot.pred(bor.pred(is_odd, eq.f32(odd, 0.0))))
+    is_nan = bor.pred(ne.f32(a, a), ne.f32(b, b))
+    power = select.f32(bor.pred(root_of_negative, is_nan), NAN, power)
     return select.f32(bor.pred(eq.f32(a, 1.0), eq.f32(b, 0.0)), 1.0, power)
 
 

@@ -30,6 +30,8 @@ FLOAT = [
     for t in (f32, f64)
 ]
 INTEGER = [
+    asm(bor.u64(shlx.u64(cvt.u64.u32(a), 32), cvt.u64.u32(b)), 'mov.b64 %d, {%b, %a};'),     # two words
+] + [
     llvm(op[N](a, b),                        name,                        ptx=ptx)
     for op, name, ptx in ((add, 'add', 'add.%t'), (sub, 'sub', 'sub.%t'), (mul, 'mul', 'mul.lo.%t'), (band, 'and', 'and.b%b'), (bor, 'or', 'or.b%b'),
                           (bxor, 'xor', 'xor.b%b'), (shlx, 'shl', 'shl.b%b'), (shrlx, 'lshr', 'shr.u%b'), (shrax, 'ashr', 'shr.s%b'))
