@@ -13,7 +13,7 @@ from gen import compile as comp, cycles, ledger, load, machine, ops, prices, rea
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_general, is_index, root_op
 from gen.lang import Rule
-from gen.load import PHASES, RuleSet, of_feature, walk
+from gen.load import RuleSet, of_feature, walk
 
 Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
 

@@ -2,6 +2,7 @@
 GPU of this machine."""
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -33,14 +34,19 @@ class OnGpu(unittest.TestCase):
         self.assertEqual(numpy.asarray(b).tobytes(), (-x).tobytes())
         self.assertEqual(b.__cuda_array_interface__["data"][0], b.address)
 
+        asked = []
+
         class OnlyDlpack:
-            def __dlpack__(self, **_: Any) -> Any:
+            def __dlpack__(self, stream: Any = None) -> Any:
+                asked.append(stream)
                 return b.__dlpack__()
 
             def __dlpack_device__(self) -> Tuple[int, int]:
                 return b.__dlpack_device__()
 
         self.assertEqual(numpy.asarray(k.run(OnlyDlpack(), on="gpu")).tobytes(), x.tobytes())
+        self.assertEqual(asked, [1])
+        self.assertEqual(len(warpburg._arrays._exported), 0)
         with self.assertRaisesRegex(ValueError, "on a GPU"):
             k.run(b)
         if "WARPBURG_LIBCUDA" in os.environ:  # whose context cannot be waited for: another stream waits, the same one does not
@@ -50,8 +56,36 @@ class OnGpu(unittest.TestCase):
                     b.__dlpack__(stream=stream)
                 with self.assertRaisesRegex(warpburg.Error, "cuCtxSynchronize"):
                     b.__dlpack__(stream=4096)
+
+                class Filled:
+                    def __init__(self, stream: Any) -> None:
+                        self.__cuda_array_interface__ = {**b.__cuda_array_interface__, "stream": stream}
+
+                for stream in (None, 1):
+                    k.run(Filled(stream), on="gpu")
+                with self.assertRaisesRegex(warpburg.Error, "cuCtxSynchronize"):
+                    k.run(Filled(4096), on="gpu")
             finally:
                 del os.environ["FAKE_CUDA_FAIL"]
+
+    def test_collected_together(self) -> None:
+        """An output, what stands for it in a capsule, and the kernel's code end in any order."""
+        from warpburg._arrays import DeviceArray, Loaded, _exported
+
+        class Holder:
+            pass
+
+        for first in ("array", "loaded"):
+            k, holder = warpburg.compile(unary("f32", 64, "negate")), Holder()
+            loaded = Loaded(k._pointer)
+            array = DeviceArray(loaded, k.outputs[0], 0)
+            for name in (first, "array", "loaded"):
+                setattr(holder, name, {"array": array, "loaded": loaded}[name])
+            holder.capsule, holder.itself = array.__dlpack__(), holder
+            self.assertEqual(len(_exported), 1)
+            del k, holder, array, loaded
+            gc.collect()
+            self.assertEqual(len(_exported), 0)
 
     def test_temporaries(self) -> None:
         k = warpburg.compile(SUM)

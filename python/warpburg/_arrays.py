@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
 import numpy
 
@@ -61,8 +61,11 @@ _Deleter = ctypes.CFUNCTYPE(None, POINTER(_Managed))
 _Managed._fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter)]
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+_Destructor = ctypes.PYFUNCTYPE(None, c_void_p)  # of a capsule, which is too old to become an object of Python again
 _capsule_new = ctypes.pythonapi.PyCapsule_New
-_capsule_new.restype, _capsule_new.argtypes = ctypes.py_object, [c_void_p, c_char_p, c_void_p]
+_capsule_new.restype, _capsule_new.argtypes = ctypes.py_object, [c_void_p, c_char_p, _Destructor]
+_name_is = ctypes.PYFUNCTYPE(c_int32, c_void_p, c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_pointer_of_dying = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
 class Memory(NamedTuple):
@@ -70,10 +73,13 @@ class Memory(NamedTuple):
     address: int
     on_gpu: bool
     owner: Any
+    busy: bool = False  # work on another stream may still be filling them
 
 
-def _of_dlpack(what: str, array: Any, spec: Spec) -> Memory:
-    capsule = array.__dlpack__()
+def _of_dlpack(what: str, array: Any, spec: Spec, stream: int) -> Memory:
+    """The producer makes `stream` wait for what fills the array; 1 is the default one."""
+    device = array.__dlpack_device__()[0] if hasattr(array, "__dlpack_device__") else CPU
+    capsule = array.__dlpack__(stream=stream or 1) if device in _ON_GPU else array.__dlpack__()
     t = _Managed.from_address(_capsule_pointer(capsule, b"dltensor")).tensor
     shape = tuple(t.shape[i] for i in range(t.ndim))
     if shape != spec.shape or (t.code, t.bits) != _DLPACK.get(spec.type) or t.lanes != 1:
@@ -89,24 +95,25 @@ def _of_dlpack(what: str, array: Any, spec: Spec) -> Memory:
     return Memory((t.data or 0) + t.byte_offset, t.device_type in _ON_GPU, (capsule, array))
 
 
-def _of_cuda(what: str, array: Any, spec: Spec) -> Memory:
+def _of_cuda(what: str, array: Any, spec: Spec, stream: int) -> Memory:
     about = array.__cuda_array_interface__
     size = int(about["typestr"][2:])
     if tuple(about["shape"]) != spec.shape or size != spec.dtype.itemsize or about["typestr"][1] not in (spec.dtype.kind, "V"):
         raise TypeError(f"{what} is a CUDA array of shape {tuple(about['shape'])} and type {about['typestr']}; {spec} expected")
     if about.get("strides") is not None:
         raise ValueError(f"{what} is a CUDA array with strides")
-    return Memory(int(about["data"][0]), True, array)
+    filled_on = about.get("stream")
+    return Memory(int(about["data"][0]), True, array, filled_on is not None and filled_on != (stream or 1))
 
 
-def memory_of(what: str, array: Any, spec: Spec) -> Memory:
-    """The elements of an array of any library, which must have the type and shape of `spec`."""
+def memory_of(what: str, array: Any, spec: Spec, stream: int) -> Memory:
+    """The elements of an array of any library, which must have the type and shape of `spec`, for a run on this stream of the GPU (0: the default one)."""
     if hasattr(array, "__cuda_array_interface__") and not isinstance(array, numpy.ndarray):
-        return _of_cuda(what, array, spec)
+        return _of_cuda(what, array, spec, stream)
     if not isinstance(array, numpy.ndarray) and hasattr(array, "__dlpack__") and spec.type in _DLPACK and not hasattr(array, "__array__"):
-        return _of_dlpack(what, array, spec)
+        return _of_dlpack(what, array, spec, stream)
     if not isinstance(array, (numpy.ndarray, numpy.generic)) and hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] in _ON_GPU:
-        return _of_dlpack(what, array, spec)
+        return _of_dlpack(what, array, spec, stream)
     return Memory(*_of_numpy(what, array, spec))
 
 
@@ -150,15 +157,14 @@ class DeviceArray:
         """`stream`: the consumer's, by the array API's numbers: None and 1 are the default one, -1 asks for nothing. Another stream than the one
         that fills the array does not wait for it, so the host does."""
         if stream != -1 and (stream or 1) != (self.stream or 1) and self._spec.bytes:
-            byte = ctypes.c_char()
-            self._loaded.read(ctypes.addressof(byte), self.address, 1)
+            self._loaded.wait(self.address)
         code, bits = _DLPACK[self._spec.type]
         n = len(self.shape)
         dims = (c_int64 * max(n, 1))(*self.shape)
         managed = _Managed(_Tensor(self.address, CUDA, 0, n, code, bits, 1, dims, None, 0), None, _delete)
         key = ctypes.addressof(managed)
         _exported[key] = (self, managed, dims)
-        return _capsule_new(key, b"dltensor", None)
+        return _capsule_new(key, b"dltensor", _forget)
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> "numpy.ndarray[Any, Any]":
         out = numpy.empty(self.shape, self.dtype)
@@ -169,7 +175,7 @@ class DeviceArray:
         return f"<warpburg.DeviceArray {self._spec} at 0x{self.address:x}>"
 
 
-_exported: Dict[int, Any] = {}  # DLPack tensors that a consumer holds, until it calls their deleter
+_exported: Dict[int, Any] = {}  # DLPack tensors that a consumer holds, until it calls their deleter; or that stand in a capsule
 
 
 @_Deleter
@@ -177,26 +183,44 @@ def _delete(managed: Any) -> None:
     _exported.pop(ctypes.addressof(managed.contents), None)
 
 
+@_Destructor
+def _forget(capsule: int) -> None:
+    """Ends a capsule, whose tensor nobody has taken if it still has its name."""
+    if _name_is(capsule, b"dltensor"):
+        _exported.pop(_pointer_of_dying(capsule, b"dltensor"), None)
+
+
 class Loaded:
-    """A kernel in the memory of a GPU."""
+    """A kernel in the memory of a GPU, and the memory of its outputs: if it is collected together with them, Python may end it first."""
 
     def __init__(self, kernel: Any) -> None:
         self._pointer = _library.OPAQUE()
+        self._allocated: Set[int] = set()
         _library.called(_library.lib.wb_gpu_load, kernel, ctypes.byref(self._pointer))
 
     def __del__(self) -> None:
+        for address in list(self._allocated):
+            self.release(address)
         _library.lib.wb_gpu_unload(self._pointer)
 
     def allocate(self, n: int) -> int:
         at = c_uint64()
         _library.called(_library.lib.wb_gpu_allocate, self._pointer, n, ctypes.byref(at))
+        self._allocated.add(at.value)
         return at.value
 
     def release(self, address: int) -> None:
-        _library.called(_library.lib.wb_gpu_release, self._pointer, address)
+        if address in self._allocated:
+            self._allocated.remove(address)
+            _library.called(_library.lib.wb_gpu_release, self._pointer, address)
 
     def read(self, to: int, address: int, n: int) -> None:
         _library.called(_library.lib.wb_gpu_read, self._pointer, to, address, n)
+
+    def wait(self, address: int) -> None:
+        """Until the GPU is idle: copies are made then."""
+        byte = ctypes.c_char()
+        self.read(ctypes.addressof(byte), address, 1)
 
     def enqueue(self, stream: int, addresses: Any) -> None:
         _library.called(_library.lib.wb_gpu_enqueue, self._pointer, stream, addresses)

@@ -105,11 +105,11 @@ def c_options(options: Dict[str, Any]) -> _library.Options:
                             deterministic=options["deterministic"])
 
 
-def memory_for(name: str, specs: Sequence[Spec], arrays: Sequence[Any]) -> List[Memory]:
+def memory_for(name: str, specs: Sequence[Spec], arrays: Sequence[Any], stream: int = 0) -> List[Memory]:
     """The memory of arrays that must be of these types and shapes."""
     if len(arrays) != len(specs):
         raise TypeError(f"{name} takes {len(specs)} arrays, {len(arrays)} given")
-    return [memory_of(f"input {i}", x, s) for i, (x, s) in enumerate(zip(arrays, specs))]
+    return [memory_of(f"input {i}", x, s, stream) for i, (x, s) in enumerate(zip(arrays, specs))]
 
 
 def addresses_of(memory: Sequence[Memory]) -> Any:
@@ -217,7 +217,7 @@ class Kernel:
         __cuda_array_interface__ or DLPack) are used in place, the run is enqueued on `stream` (an int; None: the default one) without
         waiting, and DeviceArrays are returned. Where there is no GPU it raises Declined with reason no_gpu.
         """
-        memory = self._memory(arrays)
+        memory = self._memory(arrays, int(stream or 0))
         if on not in ("sim", "gpu"):
             raise ValueError(f'on={on!r}: "sim" or "gpu" expected')
         if any(m.on_gpu for m in memory):
@@ -249,11 +249,15 @@ class Kernel:
         given = addresses_of(memory) if arrays else None
         return Profile(t, w.called(lib.wb_kernel_profile, self._pointer, given, byref(w.options), byref(t)))
 
-    def _memory(self, arrays: Sequence[Any]) -> List[Memory]:
-        return memory_for(self.name, self.inputs, arrays)
+    def _memory(self, arrays: Sequence[Any], stream: int = 0) -> List[Memory]:
+        return memory_for(self.name, self.inputs, arrays, stream)
 
     def _enqueue(self, memory: Sequence[Memory], stream: int) -> List[DeviceArray]:
         self._loaded = self._loaded or Loaded(self._pointer)
+        for m in memory:
+            if m.busy and m.address:
+                self._loaded.wait(m.address)
+                break
         outputs = [DeviceArray(self._loaded, s, stream) for s in self.outputs]
         addresses = []
         for b in self.buffers:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library
-from ._arrays import Spec
 from ._kernel import Context, Kernel, addresses_of, c_options, memory_for, one_or_all, outputs_of, specs_of
 from ._library import Declined, called, lib, text
 

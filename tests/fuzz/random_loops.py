@@ -24,7 +24,9 @@ class Body:
     """The instructions of one computation."""
 
     def __init__(self, made: "Program") -> None:
-        self.made, self.lines, self.cache = made, [], {}    # type: Program, List[str], Dict[str, str]
+        self.made = made
+        self.lines: List[str] = []
+        self.cache: Dict[Tuple[str, str], str] = {}
 
     def op(self, shape: str, text: str, root: bool = False) -> str:
         if not root and (shape, text) in self.cache:
