@@ -4,13 +4,14 @@
     random_sorts.py WARPBURG [--count N] [--seed S] [--folder DIR]
 
 Operands may be computed, one may be the index of each element (argsort); results may be used at their own places, at others (the first k of a
-row), or be sorted again. One in eight has rows longer than a block's shared memory. Each fusion is compiled for a target and runs under
-`run --check`: every element must be the one that a stable sort puts there, or any of its row where the comparator contradicts itself, without a
-fault, in an order of execution that rotates. Every tenth has a comparator that is no order at all: each element of a row must still be there once.
-A failing fusion is kept in the folder. Ends with `N passed, M failed`.
+row, or any stretch of it, of one result or of all), or be sorted again. One in eight has rows longer than a block's shared memory. Each fusion is compiled
+for a target and runs under `run --check`: every element must be the one that a stable sort puts there, or any of its row where the comparator contradicts
+itself, without a fault, in an order of execution that rotates. Every tenth has a comparator that is no order at all: each element of a row must still be
+there once. A failing fusion is kept in the folder. Ends with `N passed, M failed`.
 """
 import argparse
 import array
+import math
 import os
 import random
 import sys
@@ -47,6 +48,32 @@ def comparator(r: random.Random, types: Sequence[str], keys: Sequence[int]) -> s
     return "before {\n" + "\n".join(lines) + "\n}\n"
 
 
+def stretches(r: random.Random, types: Sequence[str], shapes: Sequence[str], dims: Sequence[int], dim: int) -> List[str]:
+    """A stretch of each row of all results, rarely another of one, and what is made of them."""
+    lines, roots, of = [], [], []
+    n = r.choice((r.randrange(1, dims[dim] + 1), r.randrange(1, min(dims[dim], 40) + 1)))
+    first = r.choice((0, 0, min(7, dims[dim] - n), r.randrange(dims[dim] - n + 1)))
+    odd = r.randrange(len(types)) if r.random() < 0.15 else -1
+    for k, (t, shape) in enumerate(zip(types, shapes)):
+        lines.append(f"  v{k} = {shape} {f'get-tuple-element(s), index={k}' if len(types) > 1 else 'copy(s)'}")
+        low, count = (0, max(1, n // 2)) if k == odd else (first, n)
+        few = [count if d == dim else size for d, size in enumerate(dims)]
+        where = ", ".join(f"[{low}:{low + count}]" if d == dim else f"[0:{size}]" for d, size in enumerate(dims))
+        shape = shape_text(t, few)
+        lines.append(f"  w{k} = {shape} slice(v{k}), slice={{{where}}}")
+        roots.append(f"w{k}")
+        how = r.choice(("", "", "map", "flat", "turned"))
+        if how:
+            flat = few[::-1] if how == "turned" else [int(math.prod(few))]
+            shape = shape if how == "map" else shape_text(t, flat)
+            turns = f", dimensions={{{','.join(str(d) for d in reversed(range(len(few))))}}}"
+            operation = {"map": "negate" if t in FLOATS else "not", "flat": "reshape", "turned": "transpose"}[how]
+            lines.append(f"  x{k} = {shape} {operation}(w{k}){turns if how == 'turned' else ''}")
+            roots[-1] = f"x{k}"
+        of.append(shape)
+    return lines + ([f"  t = ({', '.join(of)}) tuple({', '.join(roots)})"] if len(roots) > 1 else [])
+
+
 def make(seed: int) -> str:
     r = random.Random(seed)
     rank = r.choice((1, 2, 2, 3))
@@ -75,14 +102,16 @@ def make(seed: int) -> str:
     result = shapes[0] if len(types) == 1 else f"({', '.join(shapes)})"
     stable = ", is_stable=true" if r.random() < 0.7 else ""
     lines.append(f"  s = {result} sort({', '.join(operands)}), dimensions={{{dim}}}{stable}, to_apply=before")
-    post = r.choice(("none", "none", "map", "first", "again"))
+    post = r.choice(("none", "none", "map", "first", "stretch", "stretch", "again"))
     which = r.randrange(len(types))
     value = "s"
-    if post != "none" and len(types) > 1:
+    if post not in ("none", "stretch") and len(types) > 1:
         lines.append(f"  v = {shapes[which]} get-tuple-element(s), index={which}")
         value = "v"
     t, shape = types[which], shapes[which]
-    if post == "map":
+    if post == "stretch":
+        lines += stretches(r, types, shapes, dims, dim)
+    elif post == "map":
         lines.append(f"  m = {shape} {'negate' if t in FLOATS else 'not'}({value})")
     elif post == "first":
         few = [max(1, d // 4) if n == dim else d for n, d in enumerate(dims)]

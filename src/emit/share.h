@@ -75,6 +75,7 @@ typedef struct {
     bool first_warp;         /* the last one is that of the first of the warps that share a result */
     bool first_block;        /* the first one is that of the first of the blocks of a cluster */
     bool clusters;           /* blocks of a cluster have read each other's memory */
+    const IrRef *results_at; /* where a sort's results are, if its outputs have a stretch of each row; else NULL */
 } Share;
 
 /* Partial results: p[r] of reduction r, one kept element after the other. */

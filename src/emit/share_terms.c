@@ -261,7 +261,7 @@ void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const Ir
             const HloShape *shape = part_shape(root.i, root.part);
             IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
             part_path_index(m->rw, m->a, &m->s->paths[k], index[j], to);
-            m->e->place = index[j];
+            m->e->place = m->results_at ? m->results_at : index[j];
             values[k * n + j] = emit_value(m->e, root, to);
             offsets[k * n + j] = ix_linear(m->rw, shape, to);
         }

@@ -4,7 +4,8 @@
  * the row, puts them in order (sort_network.c), and stores them, or what is computed from them. Elements that the
  * comparator calls equal come in the order that they had, which makes every sort stable and every two elements
  * different. A comparator that contradicts itself (LT where there are nans) still leaves each element once; in rows
- * that are merged (sort_merge.c), a plain comparison of floats has nans last.
+ * that are merged (sort_merge.c), a plain comparison of floats has nans last. Where but the head of each row is needed,
+ * tiles leave their heads, and later launches sort these.
  *
  *     100 rows of 100     %shared[8 rows of 128 places], 13 blocks: load, 10 rounds of steps in registers, store
  */
@@ -76,6 +77,67 @@ static void load(const Sort *s)
     close_elements(s, &l, &inside);
 }
 
+/* 0 where the condition always holds. */
+static IrRef unless_known(const Sort *s, IrRef condition) { return ir_is_const(s->m.g, condition) ? 0 : condition; }
+
+/* Elements of a row for which a block of launch number `pass` leaves a head. */
+static int64_t covered(const PartSort *s, uint32_t pass)
+{
+    int64_t n = s->tile;
+    for (uint32_t k = 0; k < pass && n < s->length; k++) n *= s->group;
+    return n;
+}
+
+/* The heads that the launch before left, which are one after the other; the last one may have fewer elements. */
+static void load_heads(const Sort *s)
+{
+    const Share *m = &s->m;
+    const int64_t head = s->s->head, of = covered(s->s, s->s->pass - 1);
+    IrRef row, place;
+    EmitIf inside;
+    const EmitLoop l = open_elements(s, &row, &place, &inside);
+    const IrRef number = rw_add(m->rw, rw_scale(m->rw, s->block, s->s->group), rw_floordiv(m->rw, place, head));
+    const IrRef at = rw_add(m->rw, rw_scale(m->rw, number, of), rw_mod(m->rw, place, head));
+    const IrRef below = rw_compare(m->rw, OP_LT, at, ir_index(m->g, s->s->length));
+    const IrRef own = rw_compare(m->rw, OP_LT, place, ir_index(m->g, s->s->group * head));
+    EmitIf there = emit_if(m->e, emit_share_both(m, unless_known(s, own), unless_known(s, below)));
+    const IrRef from = rw_add(m->rw, rw_scale(m->rw, number, head), rw_mod(m->rw, place, head));
+    const IrRef in_row = emit_let(m->e, "h", from, 0, s->s->length - 1);
+    IrRef *x = emit_sort_values(s);
+    emit_sort_get(s, SHARE_PEERS, rw_add(m->rw, rw_scale(m->rw, s->row, s->s->length), in_row), x);
+    emit_sort_put(s, SHARE_WARPS, emit_sort_place(s, place), x);
+    if (there.s) {
+        emit_else(m->e, &there);
+        emit_sort_put(s, SHARE_WARPS, emit_sort_place(s, place), emit_sort_absent(s));
+    }
+    emit_share_end_if(m, &there);
+    close_elements(s, &l, &inside);
+}
+
+/* Of the elements of a block the head: to memory, or, by the last launch, the results. */
+static void store_heads(const Sort *s)
+{
+    const Share *m = &s->m;
+    IrRef row, place;
+    EmitIf inside;
+    const EmitLoop l = open_elements(s, &row, &place, &inside);
+    const IrRef own = rw_compare(m->rw, OP_LT, place, ir_index(m->g, s->s->head));
+    const IrRef at = rw_add(m->rw, rw_scale(m->rw, s->block, covered(s->s, s->s->pass)), place);
+    const IrRef below = rw_compare(m->rw, OP_LT, at, ir_index(m->g, s->s->length));
+    EmitIf there = emit_if(m->e, emit_share_both(m, unless_known(s, own), unless_known(s, below)));
+    const IrRef h = emit_let(m->e, "h", place, 0, s->s->head - 1);
+    IrRef *x = emit_sort_values(s);
+    emit_sort_get(s, SHARE_WARPS, emit_sort_place(s, h), x);
+    if (s->s->pass == s->s->passes) {
+        emit_sort_store_results(s, s->row, h, x);
+    } else {
+        const IrRef to = rw_add(m->rw, rw_scale(m->rw, s->block, s->s->head), h);
+        emit_sort_put(s, SHARE_BLOCKS, rw_add(m->rw, rw_scale(m->rw, s->row, s->s->length), to), x);
+    }
+    emit_share_end_if(m, &there);
+    close_elements(s, &l, &inside);
+}
+
 static void store(const Sort *s)
 {
     const Share *m = &s->m;
@@ -118,7 +180,11 @@ static void find_places(Sort *s)
     s->minor = s->m.range->space->minor_to_major[0] == s->s->dim;
     for (s->places = 1; s->places < (s->s->pass ? s->s->merged : s->s->tile);) s->places *= 2;
     s->all = s->places * s->s->block_rows;
-    s->whole = n % s->places == 0;
+    s->whole = n % s->places == 0 && !(s->s->pass && s->s->group);
+    const int64_t blocks = s->s->group ? (n + covered(s->s, s->s->pass) - 1) / covered(s->s, s->s->pass) : s->tiles;
+    s->row = rw_floordiv(s->m.rw, s->m.bid, blocks);
+    s->block = rw_mod(s->m.rw, s->m.bid, blocks);
+    if (blocks > 1) s->start = rw_scale(s->m.rw, s->block, s->s->tile);
 }
 
 void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
@@ -131,14 +197,15 @@ void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     e->reduced = range->reduced;
     find_places(&s);
     find_element(&s);
-    if (s.s->pass) {
+    if (s.s->pass && !s.s->group) {
         emit_sort_merge(&s);
     } else {
-        if (s.tiles > 1) s.start = rw_scale(e->rw, rw_mod(e->rw, bid, s.tiles), s.s->tile);
-        load(&s);
+        if (!s.s->pass) load(&s);
+        else load_heads(&s);
         emit_share_barrier(&s.m);
         emit_sort_rounds(&s);
-        store(&s);
+        if (s.s->group) store_heads(&s);
+        else store(&s);
     }
     e->reduced = NULL, e->place = NULL;
     e->g->making_origin = origin;

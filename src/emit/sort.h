@@ -20,6 +20,7 @@ typedef struct {
     int64_t all;       /* places of the block */
     bool whole;        /* every place has an element */
     bool minor;        /* rows are contiguous in memory */
+    IrRef row, block;  /* of rows in several blocks: the row, the block's number among those of the row */
     IrRef start;       /* of the tile in its row; 0 where a tile is a row */
 } Sort;
 

@@ -79,11 +79,35 @@ void emit_sort_put(const Sort *s, SharePlace place, IrRef at, IrRef *values)
     emit_share_put(&s->m, &s->element, place, at, &p);
 }
 
+/* Opens an `if` for places that outputs have; *at: such a place, returned: its number among them. */
+static IrRef in_stretch(const Sort *s, IrRef *at, EmitIf *c)
+{
+    const Share *m = &s->m;
+    const int64_t first = s->s->first, n = s->s->stored;
+    const IrRef after = first ? rw_compare(m->rw, OP_GE, *at, ir_index(m->g, first)) : 0;
+    const IrRef below = first + n < s->s->length ? rw_compare(m->rw, OP_LT, *at, ir_index(m->g, first + n)) : 0;
+    *c = emit_if(m->e, emit_share_both(m, after, below));
+    if ((!after && !below) || emit_never(c)) return *at;
+    const IrRef number = emit_let(m->e, "n", rw_sub(m->rw, *at, ir_index(m->g, first)), 0, n - 1);
+    *at = rw_add(m->rw, number, ir_index(m->g, first));
+    return number;
+}
+
 /* The results at place `at` of a row, and what is computed from them there. */
 void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *values)
 {
-    const Share *m = &s->m;
+    Share here = s->m;
+    const Share *m = &here;
+    EmitIf inside = {0};
+    const IrRef number = in_stretch(s, &at, &inside);
+    if (emit_never(&inside)) {
+        emit_share_end_if(m, &inside);
+        return;
+    }
     const IrRef *index = emit_sort_index_at(s, row, at);
+    IrRef *to = emit_sort_index_at(s, row, at);
+    if (s->s->stored < s->s->length) to[s->s->dim] = number;
+    here.results_at = index;
     const IrRef from = emit_start(m->e, values[s->s->n_keys], 0, s->s->length - 1);
     for (uint32_t k = 0; k < s->s->i->n_operands; k++) {
         IrRef v = 0;
@@ -93,5 +117,7 @@ void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *va
         emit_give(m->e, (PartValue){s->s->i, k}, index, emit_as(m->e, v, part_shape(s->s->i, k)->type));
     }
     const Position everywhere = {0};
-    emit_share_outputs(m, 1, &everywhere, &index);
+    const IrRef *outputs_at = to;
+    emit_share_outputs(m, 1, &everywhere, &outputs_at);
+    emit_share_end_if(m, &inside);
 }

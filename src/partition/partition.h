@@ -160,16 +160,20 @@ typedef struct {
     ScOp redux; /* the instruction that combines all lanes of a warp, if the target has one; else OP_NONE */
 } PartReduce;
 
-/* What a launch of a sort does: the first one sorts tiles of rows, each further one merges runs of the one before. */
+/* What a launch of a sort does: the first one sorts tiles of rows, each further one merges runs of the one before.
+ * Where outputs have but the head of each row, it leaves the heads of tiles, and each further launch sorts those of
+ * `group` neighbours and leaves the head of these. */
 typedef struct {
     const HloInstruction *i;
     uint32_t dim;
     int64_t rows, length;
+    int64_t first, stored;  /* of each row the places first .. first + stored are in the outputs */
     uint32_t *keys, n_keys; /* operands that the comparator reads */
     ScType position;        /* type of the position in the row that an element had */
     int64_t tile;           /* elements of a row that a block sorts: all, or a power of two */
     int64_t merged;         /* elements that a block of a later launch merges: a power of two, of at least 32 */
     int64_t block_rows;     /* rows that a block sorts: a power of two */
+    int64_t head, group;    /* elements of a head, heads that a block of a later launch sorts; 0: runs are merged */
     uint32_t pass, passes;  /* 0: sorts; pass k of `passes` merges runs of tile << (k - 1) */
     /* With passes: the first buffer of two sets of temporaries, the parts of each key, then positions. Pass k reads
      * set (k - 1) % 2 and writes the other, but the last one writes outputs. */
@@ -280,6 +284,9 @@ typedef struct {
     const struct PartChoice *choice; /* of their layout, with prices: pricing.h; NULL: it was given */
     const struct PartPrice *given; /* of the layout, if it was given; else NULL */
     const PartTile *tile; /* of stages that exchange layouts; their space is a group or more of its dimensions each */
+    /* Of a sort: outputs have the shape `kept`, a stretch of each row of the space that begins at `first`. */
+    const HloShape *kept;
+    int64_t first;
     uint32_t first_block, blocks;
     PartStage *stages;
     uint32_t n_stages;

@@ -22,6 +22,8 @@ typedef struct {
     PartReduce *reduces;        /* [n_reduces], in the order of the body */
     uint32_t n_reduces, *of_stage; /* the stage of each, from 1 on */
     uint32_t *stage;            /* by id: stages that must be done before the value can be computed */
+    const HloShape *positions;  /* the space; of a sort the stretch of it that outputs have, from `first` on */
+    int64_t first;
     IrRef *at, *kept;           /* a position as an index of the terms, and of the results */
     IrRef **seen;               /* by id: the index at which a check has met the instruction last */
     bool *reduced;              /* by id: a reduction of the kernel */
@@ -115,9 +117,29 @@ static void find_reduces(Sharing *s)
 }
 
 /* --- indices ------------------------------------------------------------------------------------------------------ */
+/* The stretch of each row of a sort that slices of its results have: that of one of them, as all outputs have the same.
+ */
+static void find_stretch(Sharing *s)
+{
+    const HloShape *all = s->positions = part_space_shape(s->hero);
+    for (uint32_t k = 0; k < s->body->n_instructions && s->hero->opcode == HLO_SORT; k++) {
+        const HloInstruction *i = s->body->instructions[k];
+        if (i->opcode != HLO_SLICE || part_value(i->operands[0], 0).i != s->hero) continue;
+        const uint32_t dim = (uint32_t)s->hero->dimensions[0];
+        HloShape *stretch = WBB_NEW(s->a, HloShape);
+        int64_t *dims = WBB_NEW_N(s->a, int64_t, all->rank);
+        memcpy(dims, all->dims, all->rank * sizeof *dims);
+        dims[dim] = i->shape->dims[dim];
+        *stretch = *all, stretch->dims = dims;
+        if (!hlo_same_dims(i->shape, stretch) || !dims[dim] || i->slices[dim].stride != 1) continue;
+        s->positions = stretch, s->first = i->slices[dim].start;
+        return;
+    }
+}
+
 static void find_position(Sharing *s)
 {
-    const HloShape *x = part_space_shape(s->hero);
+    const HloShape *x = s->positions;
     IxMap *variables = ix_map_new(s->a);
     s->at = WBB_NEW_N(s->a, IrRef, x->rank + 1u), s->kept = WBB_NEW_N(s->a, IrRef, x->rank + 1u);
     for (uint32_t d = 0; d < x->rank; d++)
@@ -125,6 +147,9 @@ static void find_position(Sharing *s)
                                    : ix_map_var(s->rw, s->a, variables, IX_DIMENSION,
                                                 ix_map_name(s->a, variables, IX_DIMENSION), 0, x->dims[d] - 1);
     part_kept_index(s->hero, s->at, s->kept);
+    if (s->positions == part_space_shape(s->hero)) return;
+    const uint32_t dim = (uint32_t)s->hero->dimensions[0];
+    s->kept[dim] = rw_add(s->rw, s->at[dim], ir_index(rw_graph(s->rw), s->first));
 }
 
 static void push(Sharing *s, const HloInstruction *i, const IrRef *index, const HloInstruction ***stack, uint32_t *n)
@@ -285,14 +310,15 @@ static bool fills_bytes(Sharing *s, const HloShape *x, const PartPath *path)
 
 static bool find_output(Sharing *s, uint32_t o)
 {
-    const HloShape *terms = part_space_shape(s->hero), *result = part_shape(s->hero, 0);
+    const HloShape *terms = s->positions, *result = part_shape(s->hero, 0);
+    const bool kept = s->hero->opcode == HLO_REDUCE;
     const PartValue v = s->p->roots[o];
     const HloShape *x = part_shape(v.i, v.part);
     PartPath *path = &s->paths[o];
     if (x->rank > HLO_RANK_LIMIT || !sc_type_info[x->type].bits || !hlo_elements(x)) return false;
     if (!hlo_same_dims(x, part_shape(v.i, 0))) return false; /* a loop's state: paths lead to results of one shape */
     if (!(hlo_elements(x) == hlo_elements(terms) && find_path(s, v.i, terms, s->at, false, path)) &&
-        !(hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, path)))
+        !(kept && hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, path)))
         return false;
     return !part_is_packed(x->type) || fills_bytes(s, x, path);
 }
@@ -374,6 +400,7 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
                  .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PartPath, p->n_outputs + 1),
                  .limit = limit};
     find_reduces(&s);
+    find_stretch(&s);
     find_position(&s);
     for (uint32_t k = 0; k < s.n_reduces; k++)
         if (!checks_terms(&s, &s.reduces[k])) return NULL;
@@ -381,7 +408,8 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     PartRange *r = WBB_NEW(a, PartRange);
     PartGroup *space;
     const HloShape *of = part_space_shape(hero);
-    *r = (PartRange){.space = of, .elements = hlo_elements(of), .hero = hero, .reduced = s.reduced};
+    *r = (PartRange){.space = of, .elements = hlo_elements(of), .hero = hero, .reduced = s.reduced,
+                     .kept = s.positions, .first = s.first};
     if (hero->opcode != HLO_REDUCE) add_scans(&s, r);
     else add_stages(&s, r);
     const uint32_t n = part_space(a, hero, hero->opcode == HLO_REDUCE && part_in_order(r), &space);

@@ -6,12 +6,14 @@
  * was in the row; other operands are read where that says, at the end.
  *
  *     sort(f32[8,100000], s32[8,100000]), {1}, by the first    =>   tiles of 8192, 13 a row; 4 launches that merge
+ *     the first 10 of each row                                 =>   tiles of 1024; a launch that sorts 98 heads of 10
  */
 #include "partition/pricing.h"
 
 enum {
     MAX_THREADS = 1024,
     GROUP = 8,       /* elements that a thread has in registers (emit/sort_network.c) */
+    FEW_HEADS = 4,   /* a block sorts at least as many together */
     OF_PARTS = 1024  /* bytes of shared memory in which the threads that merge find their part */
 };
 
@@ -64,20 +66,36 @@ static int64_t rounds_of_block(int64_t places)
     return rounds;
 }
 
-/* Seconds of all launches if a block sorts `places` places. */
-static double price_of(const PartSort *s, const TgTarget *t, int64_t places)
+/* Clocks of a launch whose blocks sort so many places each, `all` together. */
+static double clocks_of(const TgTarget *t, int64_t places, double all)
 {
-    const double all = (double)power_up(s->length) * (double)s->rows, sms = (double)t->sms;
-    const double exchanges = (double)(3 * rounds_of_block(places)) * all / 64;
-    const double each = (double)tg_tuned(t, "sort.exchange");
+    const double steps = (double)(3 * rounds_of_block(places)) / 64, each = (double)tg_tuned(t, "sort.exchange");
     const double alone = (double)(rounds_of_block(places) * tg_tuned(t, "sort.round"));
-    const double of_block = (double)(3 * rounds_of_block(places)) * (double)places / 64 * each;
-    double clocks = WBB_MAX(exchanges / sms * each, WBB_MAX(of_block, alone));
-    double seconds = tg_rate(t, "launch")->value;
-    for (int64_t run = places; run < s->length; run *= 2) {
-        clocks += WBB_MAX(all / 64 / sms * (double)tg_tuned(t, "sort.merge_warp"), (double)tg_tuned(t, "sort.merge"));
-        seconds += tg_rate(t, "launch")->value;
+    return WBB_MAX(steps * all / (double)t->sms * each, WBB_MAX(steps * (double)places * each, alone));
+}
+
+/* Heads of tiles, or of groups of them, that a block of `most` places sorts; 0: it has no place for several, tiles are
+ * shorter, or one is a row. */
+static int64_t group_of(const PartSort *s, int64_t tile, int64_t most)
+{
+    const int64_t head = s->first + s->stored, group = most / head;
+    return group < FEW_HEADS || tile < head || tile >= s->length ? 0 : WBB_MIN(group, part_up(s->length, tile));
+}
+
+/* Seconds of all launches if a block sorts `places` places, of `most` that it has. */
+static double price_of(const PartSort *s, const TgTarget *t, int64_t places, int64_t most)
+{
+    const double all = (double)power_up(s->length) * (double)s->rows, launch = tg_rate(t, "launch")->value;
+    double clocks = clocks_of(t, places, all), seconds = launch;
+    int64_t heads = part_up(s->length, places);
+    const int64_t group = group_of(s, places, most);
+    for (; heads > 1 && group; heads = part_up(heads, group), seconds += launch) {
+        const int64_t in_block = power_up(group * (s->first + s->stored));
+        clocks += clocks_of(t, in_block, (double)(s->rows * part_up(heads, group) * in_block));
     }
+    for (int64_t run = places; run < s->length && !group; run *= 2, seconds += launch)
+        clocks += WBB_MAX(all / 64 / (double)t->sms * (double)tg_tuned(t, "sort.merge_warp"),
+                          (double)tg_tuned(t, "sort.merge"));
     return seconds + clocks / tg_rate(t, "clock")->value;
 }
 
@@ -86,7 +104,7 @@ static int64_t tile_of(const PartSort *s, const TgTarget *t, int64_t most)
 {
     int64_t best = WBB_MIN(power_up(s->length), most);
     for (int64_t places = best / 2; places >= tg_tuned(t, "sort.elements"); places /= 2)
-        if (price_of(s, t, places) < price_of(s, t, best)) best = places;
+        if (price_of(s, t, places, most) < price_of(s, t, best, most)) best = places;
     return WBB_MIN(best, s->length);
 }
 
@@ -147,7 +165,9 @@ static void add_kernel(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, 
     k->ranges->stages->sort = sort;
     k->ranges->blocks = k->grid;
     k->why_block = "eight elements a thread";
-    k->why_grid = s->pass ? "a stretch of the merged run a block" : "what a block's shared memory holds";
+    k->why_grid = !s->pass   ? "what a block's shared memory holds"
+                  : s->group ? "as many heads a block as its shared memory holds"
+                             : "a stretch of the merged run a block";
     p->n_kernels++;
 }
 
@@ -156,22 +176,32 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     const HloShape *shape = r->space;
     PartSort s = {.i = r->hero, .dim = (uint32_t)r->hero->dimensions[0]};
     s.length = shape->dims[s.dim], s.rows = r->elements / s.length;
+    s.first = r->first, s.stored = r->kept->dims[s.dim];
     s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
     find_keys(a, &s);
     const int64_t most = part_power_below(tg_tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
     s.tile = tile_of(&s, t, most);
     if (s.tile < s.length) add_temporaries(a, p, &s);
     s.block_rows = s.tile < s.length ? 1 : rows_of_block(&s, t, most);
-    for (int64_t run = s.tile; run < s.length; run *= 2) s.passes++;
+    const int64_t tiles = part_up(s.length, s.tile), blocks = part_up(s.rows, s.block_rows);
+    s.group = group_of(&s, s.tile, most), s.head = s.group ? s.first + s.stored : 0;
+    if (s.group)
+        for (int64_t heads = tiles; heads > 1; heads = part_up(heads, s.group)) s.passes++;
+    else
+        for (int64_t run = s.tile; run < s.length; run *= 2) s.passes++;
     p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
-    const int64_t tiles = (s.length + s.tile - 1) / s.tile, blocks = (s.rows + s.block_rows - 1) / s.block_rows;
     add_kernel(cx, a, p, r, &s, threads_of(power_up(s.tile) * s.block_rows), blocks * tiles);
     s.merged = part_power_below((tg_tuned(t, "layout.max_shared") - OF_PARTS) / bytes_of(&s));
-    s.merged = WBB_MIN(s.merged, WBB_MIN(s.tile, tg_tuned(t, "sort.merged")));
-    for (s.pass = 1; s.pass <= s.passes; s.pass++)
-        add_kernel(cx, a, p, r, &s, threads_of(s.merged), s.rows * ((s.length + s.merged - 1) / s.merged));
+    s.merged = s.group ? power_up(s.group * s.head) : WBB_MIN(s.merged, WBB_MIN(s.tile, tg_tuned(t, "sort.merged")));
+    int64_t heads = tiles;
+    for (s.pass = 1; s.pass <= s.passes; s.pass++) {
+        heads = s.group ? part_up(heads, s.group) : part_up(s.length, s.merged);
+        add_kernel(cx, a, p, r, &s, threads_of(s.merged), s.rows * heads);
+    }
     p->kind = "sort";
-    p->why_kind = s.passes ? "blocks sort tiles of rows, and further launches merge them" : "a block sorts whole rows";
+    p->why_kind = !s.passes ? "a block sorts whole rows"
+                  : s.group ? "blocks sort tiles of rows, and the heads of these are sorted again"
+                            : "blocks sort tiles of rows, and further launches merge them";
 }
 
 void part_print_sort(WbbBuf *out, const PartSort *s)
@@ -180,7 +210,11 @@ void part_print_sort(WbbBuf *out, const PartSort *s)
     wbb_putf(out, "  sort %%%s: %lld rows of %lld along dimension %u of ", s->i->name, (long long)s->rows,
              (long long)s->length, s->dim);
     hlo_print_shape(out, x);
-    if (s->pass) wbb_putf(out, "; merges runs of %lld\n", (long long)(s->tile << (s->pass - 1)));
+    if (s->pass && s->group) wbb_putf(out, "; sorts %lld heads of %lld\n", (long long)s->group, (long long)s->head);
+    else if (s->pass) wbb_putf(out, "; merges runs of %lld\n", (long long)(s->tile << (s->pass - 1)));
     else if (s->passes) wbb_putf(out, "; tiles of %lld\n", (long long)s->tile);
     else wbb_putf(out, "; %lld rows a block\n", (long long)s->block_rows);
+    if (s->pass == s->passes && s->stored < s->length)
+        wbb_putf(out, "  places %lld .. %lld of each row are stored\n", (long long)s->first,
+                 (long long)(s->first + s->stored));
 }
