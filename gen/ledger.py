@@ -203,7 +203,7 @@ def weak(rule: Rule, state: str) -> str:
     tested = re.search(r"tested\(([^:]*):", state)
     if "failed" in state or "empty" in state:
         return "its proof fails"
-    if tested and classes <= set("PIUX"):
+    if tested and (classes <= set("PIUX") or any(v.kind == "index" for v in variables)):
         return ("a rule on integers must be proved, or exhausted at small widths; samples are no proof. Conditions that bound its numbers "
                 "(within, k < 2**16), or two rules of one step each, help z3")
     if tested and len(variables) == 1 and {"f16", "bf16"} & set(tested.group(1).split(",")) and \

@@ -44,6 +44,8 @@ def reaching(t: Terms, r: int, c: float) -> List[float]:
     if r < len(t.types):
         return [c]
     i = t.code[r - len(t.types)]
+    if i.kind == "scalar" and i.op == "select":
+        return [v for a in i.args[1:] if literal_of(t, a) is None for v in reaching(t, a, c)]
     if i.kind != "scalar" or not i.args or len(i.args) > 2:
         return []
     constant = [literal_of(t, a) for a in i.args]

@@ -11,7 +11,8 @@
  *
  * Leaves a line for each job:
  *
- *     ok 17 65536 1 4.2 0.6   id, cases, exhaustive, largest error, the same with no result moved
+ *     ok 17 65536 1 4.2 0.6   id, cases, exhaustive, largest error, the same with no result moved; then a number for
+ *                             each condition that no case met: its register, or ~register where none failed it
  *     bad 17 -1 2 hex..       id, which B failed or -1 for unequal sides, number of registers, their values
  *
  * Registers hold 1,024 values at a time. An exact integer (index values, constants of rules) is an __int128, a
@@ -59,6 +60,8 @@ static Var var[16];
 static int pre[64], bad[1024];
 static int n_regs, n_vars, n_pre, n_bad;
 static unsigned char excluded[N];
+static unsigned char met[MAX_REGS];  /* of a condition: 1 if a case met it, 2 if one failed it */
+static int unmet[MAX_REGS], n_unmet; /* conditions of which not both are known yet */
 static uint64_t random_state;
 
 static uint64_t random64(void) /* splitmix64 */
@@ -325,6 +328,20 @@ static bool agree(int l, int r, int i, int contract, double ulp, double absolute
     return holds;
 }
 
+static void open_conditions(void)
+{
+    memset(met, 0, sizeof met);
+    n_unmet = 0;
+    for (int r = n_vars; r < n_regs; r++)
+        if (type_of[r] == SC_PRED && code[r].kind == SCALAR) unmet[n_unmet++] = r;
+}
+
+static void meet_conditions(int i)
+{
+    for (int k = n_unmet - 1; k >= 0; k--)
+        if ((met[unmet[k]] |= reg[unmet[k]][i] ? 1 : 2) == 3) unmet[k] = unmet[--n_unmet];
+}
+
 static void judge(int count, int l, int r, int contract, double ulp, double absolute)
 {
     for (int i = 0; i < count; i++) {
@@ -332,6 +349,7 @@ static void judge(int count, int l, int r, int contract, double ulp, double abso
         for (int p = 0; p < n_pre && holds; p++) holds = reg[pre[p]][i] != 0;
         if (!holds) continue;
         verdict.cases++;
+        meet_conditions(i);
         int why = -2;
         for (int b = 0; b < n_bad && why == -2; b++)
             if (reg[bad[b]][i]) why = b;
@@ -514,9 +532,12 @@ static void finish(int id, bool first, int64_t samples)
     Contract c = {.first = first};
     if (scanf("%d %d %d %lf %lf", &c.l, &c.r, &c.contract, &c.ulp, &c.absolute) != 5) exit(2);
     verdict.cases = 0, verdict.worst = verdict.own = 0, verdict.why = -2;
+    open_conditions();
     const bool all = run_values(samples, &c);
     if (verdict.why == -2) {
-        printf("ok %d %" PRId64 " %d %.17g %.17g\n", id, verdict.cases, all, verdict.worst, verdict.own);
+        printf("ok %d %" PRId64 " %d %.17g %.17g", id, verdict.cases, all, verdict.worst, verdict.own);
+        for (int k = 0; k < n_unmet; k++) printf(" %d", met[unmet[k]] == 1 ? ~unmet[k] : unmet[k]);
+        putchar('\n');
         return;
     }
     printf("bad %d %d %d", id, verdict.why, n_regs);

@@ -59,6 +59,7 @@ class Result:
     own: float = 0  # the same with the functions on the right side exact
     why: int = -2  # index in terms.bad, or -1 if the sides differ
     values: List[str] = field(default_factory=list)  # of all registers: hexadecimal "high:low", or "~decimal"
+    unmet: List[int] = field(default_factory=list)  # registers of conditions that no case met; ~register: none failed it
 
 
 # --- meanings at narrow widths ---------------------------------------------------------------------------------------------------
@@ -150,7 +151,7 @@ def job_text(number: int, job: Job) -> str:
 def parse(line: str, result: List[Optional[Result]]) -> None:
     words = line.split()
     if words[0] == "ok":
-        result[int(words[1])] = Result(True, int(words[2]), words[3] == "1", float(words[4]), float(words[5]))
+        result[int(words[1])] = Result(True, int(words[2]), words[3] == "1", float(words[4]), float(words[5]), unmet=list(map(int, words[6:])))
     else:
         result[int(words[1])] = Result(False, why=int(words[2]), values=words[4:])
 

@@ -2,9 +2,10 @@
 
 For each binding of a rule's type classes, the proof is the strongest of:
 
-    exhausted   every value, at small widths (integers up to 8 bits, 16 with one variable; one 16-bit float), or every index in a box
+    exhausted   every value, at small widths (integers up to 8 bits, 16 with one variable; one 16-bit float)
     proved      by z3: index rules over all integers, rules of bits at full width
-    tested      corner values in all combinations and random bits
+    tested      corner values in all combinations and random bits; every index in a box; where none of these meets a condition of the right side, values
+                that z3 finds for it
 
 Floats are equal if their bits are equal or both are nan. A function may be off by its budget: the proof moves the results of inexact
 instructions by their errors, in both directions, and compares the rule's result with the exact one. `own` is the rule's error when those
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gen import constants, lang, load, ops
-from gen.proof import complex_parts, driver, facts
+from gen.proof import complex_parts, conditions, driver, facts
 from gen.proof.breakpoints import FORMATS, breakpoints, is_alone, operands
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import assumed, modes_of
@@ -253,12 +254,24 @@ def retried(rule: Rule, o: Outcome, samples: int) -> Outcome:
     return judged(o.case, bad[0] if bad else replace(results[0], cases=tried, exhaustive=False) if tried else o.result)  # type: ignore[arg-type]
 
 
+def met(o: Outcome, samples: int) -> None:
+    """Runs a case at values that meet those of its conditions that samples did not, each variable in turn at samples of its own."""
+    t, missing = o.case.terms, o.result.unmet if o.result else []
+    free, domains = [n for n, x in enumerate(t.types) if x != "side"], domains_of(t)
+    jobs = [Job(t, [Domain("list", (at[m],)) if m in at and m != n else d for m, d in enumerate(domains)], samples)
+            for at in conditions.meeting(t, conditions.unmet(t, missing)) for n in ([-1, *free] if len(free) > 1 else [-1])]
+    for r in driver.run(jobs):
+        if not r.ok:
+            o.state, o.result = "failed", r
+        o.cases, o.worst, o.own = o.cases + r.cases, max(o.worst, r.worst), max(o.own, r.own)
+
+
 def judged(case: Case, r: Result) -> Outcome:
     if not r.ok:
         return Outcome(case, "failed", r.cases, result=r)
     if r.cases == 0:
         return Outcome(case, "empty", 0, result=r)
-    return Outcome(case, "exhausted" if r.exhaustive else "tested", r.cases, r.worst, r, own=r.own)
+    return Outcome(case, "exhausted" if r.exhaustive and not is_index(case.terms) else "tested", r.cases, r.worst, r, own=r.own)
 
 
 def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: int = 1 << 16, whole: bool = False) -> List[Proof]:
@@ -288,13 +301,14 @@ def prove_each(rules: Sequence[Rule], errors: Errors, solver: bool, samples: int
             o = judged(c, r)
             proofs[n].outcomes.append(retried(rules[n], o, samples) if o.state == "empty" else o)
     if solver and z3_formula.present():
-        wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and
-                  (o.state == "tested" or (o.state == "exhausted" and is_index(o.case.terms)))]
+        wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and o.state == "tested"]
         for o, answer in zip(wanted, z3_formula.decide([o.case.terms for o in wanted])):
             if answer.state == "proved":
                 o.state = "proved"
             elif answer.state == "refuted":
                 confirm(o, answer.values)
+        for o in (o for p in proofs for o in p.outcomes if o.state == "tested"):
+            met(o, samples // 64)
     return proofs
 
 

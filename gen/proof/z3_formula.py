@@ -1,16 +1,15 @@
 """Proofs by z3: both sides of a rule as one formula. Values are bit vectors (z3_bits.py, z3_floats.py); index values and their constants
-are mathematical integers.
+are mathematical integers, or bit vectors too wide to overflow where the rule computes with floats.
 
 A build does not need z3: without it nothing here is used, and the ledger keeps the states that z3 proved.
 """
 from __future__ import annotations
 
-import math
 import multiprocessing
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from gen.proof import z3_bits, z3_floats
+from gen.proof import z3_bits, z3_floats, z3_linear
 from gen.proof.z3_bits import C
 from gen.proof.code import EXACT, Ins, Terms, cls, width
 
@@ -25,6 +24,7 @@ WORKERS = 2
 HARD = ("mul", "div", "rem", "divx", "remx", "pow", "pow16", "fma", "sqrt")
 MOST_HARD = 6  # of these operations in one formula; more take too long
 WIDE = 136  # bits of an exact integer in a formula of bit vectors: a product of two constants of 64 bits fits
+INDEX = 64  # bits of an index
 
 
 @dataclass
@@ -53,22 +53,29 @@ DIVIDES = ("cdiv", "cmod", "floordiv", "mod")
 def least(t: str) -> int: return -(1 << width(t) - 1) if cls(t) == "I" else 0
 
 
+def has_floats(t: Terms) -> bool:
+    return any(cls(t.type_of(r)) == "F" for r in range(len(t.types) + len(t.code)) if t.type_of(r) != "side")
+
+
 class Formula:
-    def __init__(self, t: Terms, integers: bool = False) -> None:
-        """integers: typed integers are mathematical ones, as they are where an index occurs; this makes quotients by constants linear."""
-        self.t, self.integers = t, integers or EXACT in t.types
+    def __init__(self, t: Terms, integers: bool = False, lenient: bool = False) -> None:
+        """integers: typed integers are mathematical ones, as they are where an index occurs without floats; this makes quotients by constants linear.
+        lenient: the result of an operation that z3 does not know is any value."""
+        self.t, self.integers = t, integers or (EXACT in t.types and not has_floats(t))
         self.given: List[Any] = []
         self.quotients: List[Tuple[Any, Any, Any, Any]] = []  # dividend, quotient, remainder, divisor
         self.known: Dict[Tuple[str, str], Tuple[Any, Any]] = {}
         self.vars = [self.variable(n, x) for n, x in enumerate(t.types)]
-        self.reg = list(self.vars)
+        self.reg = [z3.SignExt(WIDE - INDEX, v) if x == EXACT and not self.integers else v for v, x in zip(self.vars, t.types)]
+        self.bits = [INDEX if x == EXACT else 0 for x in t.types]  # of exact integers
         for i in t.code:
-            r = self.instruction(i)
+            self.bits.append(self.bits_of(i))
+            r = self.any_result(i) if lenient else self.instruction(i)
             self.reg.append(r if self.integers else z3.simplify(r))
 
     def variable(self, n: int, t: str) -> Any:
         if t == EXACT:
-            return z3.Int(f"v{n}")
+            return z3.Int(f"v{n}") if self.integers else z3.BitVec(f"v{n}", INDEX)
         if t == "side":
             return z3.BitVecVal(0, 8)
         if self.integers and cls(t) in "IU":
@@ -80,10 +87,18 @@ class Formula:
             self.given.append(z3.ULE(v, 1))
         return v
 
+    def bits_of(self, i: Ins) -> int:
+        """Bits that hold the exact integer of an instruction."""
+        if i.type != EXACT or i.kind not in (*EXACT_OPS, *DIVIDES, "int", "of"):
+            return 0
+        of = [self.bits[a] for a in i.args]
+        if i.kind in ("int", "of"):
+            return (i.imm.bit_length() if i.kind == "int" else width(self.t.type_of(i.args[0]))) + 1
+        return sum(of) if i.kind == "mul" else max(of) + (i.kind in ("add", "sub", *DIVIDES))
+
     def divide(self, x: Any, y: Any) -> Tuple[Any, Any]:
-        """Floor quotient and remainder by a positive divisor."""
+        """Floor quotient and remainder by a positive divisor; by others any."""
         if not self.integers:
-            self.given.append(y > 0)
             floored = x / y - z3.If(z3.SRem(x, y) < 0, z3.BitVecVal(1, WIDE), z3.BitVecVal(0, WIDE))
             return floored, x - floored * y
         key = (x.sexpr(), y.sexpr())
@@ -95,8 +110,16 @@ class Formula:
             self.known[key] = q, r
         return self.known[key]
 
+    def any_result(self, i: Ins) -> Any:
+        try:
+            return self.instruction(i)
+        except z3_floats.Unsupported:
+            return z3.FreshConst(z3.BitVecSort(WIDE if i.type == EXACT else 8 if i.type == "pred" else width(i.type)))
+
     def instruction(self, i: Ins) -> Any:
         args = [self.reg[a] for a in i.args]
+        if not self.integers and self.bits[-1] > WIDE or i.kind in ("nudge", "function", "cpart", "cref"):
+            raise z3_floats.Unsupported(i.kind)
         if self.integers and any(z3.is_int(a) for a in args) and i.kind in ("scalar", "of", "to"):
             return self.of_integers(i, args)
         if i.kind == "scalar":
@@ -111,8 +134,6 @@ class Formula:
             return C(args[0], cls(self.t.type_of(i.args[0])) == "I").to(WIDE, True).bits
         if i.kind == "garbage":
             return z3.If(z3_floats.is_nan(args[1], self.t.type_of(i.args[1])), z3.BitVecVal(0xA5A5A5A5A5A5A5A5, width(i.type)), args[0])
-        if i.kind in ("nudge", "function"):
-            raise z3_floats.Unsupported(i.kind)
         if i.kind == "to":
             return z3.Extract(width(i.type) - 1, 0, args[0])
         if i.kind in DIVIDES:
@@ -218,36 +239,10 @@ class Formula:
         return z3.And(*self.given, *fires, z3.Or(differ, *bad))
 
 
-def factors(e: Any) -> List[Any]:
-    return [f for x in e.children() for f in factors(x)] if z3.is_mul(e) else [e]
-
-
-def monomials(e: Any, table: Dict[str, Any]) -> Any:
-    """A polynomial with each product of variables replaced by a new variable: what is proved then holds for the products."""
-    if z3.is_add(e):
-        return z3.Sum([monomials(x, table) for x in e.children()])
-    names = sorted(x.sexpr() for x in factors(e) if not z3.is_int_value(x))
-    if len(names) < 2:
-        return e
-    number = math.prod(x.as_long() for x in factors(e) if z3.is_int_value(x))
-    return number * table.setdefault(" ".join(names), z3.Int(f"product{len(table)}"))
-
-
-def linear(e: Any, table: Dict[str, Any]) -> Any:
-    """e with every relation of polynomials made linear."""
-    if e.num_args() == 2 and z3.is_bool(e) and e.arg(0).sort() == z3.IntSort():
-        difference = monomials(z3.simplify(e.arg(0) - e.arg(1), som=True), table)
-        return e.decl()(difference, z3.IntVal(0))
-    inner = [linear(x, table) for x in e.children()]
-    if z3.is_and(e) or z3.is_or(e):
-        return (z3.And if z3.is_and(e) else z3.Or)(*inner)
-    return e.decl()(*inner) if inner else e
-
-
 def linearly(facts: Sequence[Any]) -> bool:
     """Whether the facts contradict each other even if each product is any number."""
     table: Dict[str, Any] = {}
-    return check(LIMIT, *(linear(f, table) for f in facts))[0] == "proved"
+    return check(LIMIT, *(z3_linear.linear(f, table) for f in facts))[0] == "proved"
 
 
 def check(limit: int, *facts: Any) -> Tuple[str, Any]:
@@ -271,8 +266,8 @@ def sized(f: Formula, goal: Any) -> Answer:
     """A rule that converts one integer to a float, proved separately for each position of the integer's leading bit, where the conversion
     shifts by a constant. Integers below 2**53 (of 32 bits: below 2**24), which f64 (f32) holds exactly, are one piece."""
     v, n = f.vars[0], f.vars[0].size()
-    exact = 53 if n > 53 else 24
-    signed = cls(f.t.types[0]) == "I"
+    exact = 53 if n > 53 and f.t.types[0] != EXACT else 24
+    signed = cls(f.t.types[0]) in "IX"
     size = z3.If(v < 0, -v, v) if signed else v
     pieces = [z3.And(goal, z3.ULT(size, 1 << exact))]
     for p in range(exact, n):
@@ -288,13 +283,13 @@ def sized(f: Formula, goal: Any) -> Answer:
 
 def is_sized(t: Terms) -> bool:
     """Whether the rule converts one wide integer to a float."""
-    return len([x for x in t.types if x != "side"]) == 1 and cls(t.types[0]) in "IU" and width(t.types[0]) >= 32 and \
+    return len([x for x in t.types if x != "side"]) == 1 and (t.types[0] == EXACT or cls(t.types[0]) in "IU" and width(t.types[0]) >= 32) and \
         any(i.op == "cvt" and cls(i.type) == "F" for i in t.code)
 
 
 def decide_one(t: Terms) -> Answer:
     try:
-        if EXACT not in t.types and abstractly(t):
+        if (EXACT not in t.types or has_floats(t)) and abstractly(t):
             return Answer("proved")
         answer = by_integers(t)
         if answer.state != "unknown":
@@ -354,9 +349,9 @@ def nonlinear(t: Terms) -> bool:
     return any(i.kind == "scalar" and i.op in (*QUOTIENTS, "mul") and not any(map(constant, i.args[-1:] if i.op != "mul" else i.args)) for i in t.code)
 
 
-def number(model: Any, v: Any) -> int:
+def number(model: Any, v: Any, signed: bool) -> int:
     got = model.eval(v, model_completion=True)
-    return got.as_long()
+    return got.as_signed_long() if signed else got.as_long()
 
 
 def smallest(f: Formula, goal: Any, model: Any) -> Dict[int, int]:
@@ -367,7 +362,11 @@ def smallest(f: Formula, goal: Any, model: Any) -> Dict[int, int]:
         if state == "refuted":
             model = found
             break
-    return {n: number(model, v) for n, v in enumerate(f.vars) if f.t.types[n] != "side"}
+    return values(f, model)
+
+
+def values(f: Formula, model: Any) -> Dict[int, int]:
+    return {n: number(model, v, f.t.types[n] == EXACT and not f.integers) for n, v in enumerate(f.vars) if f.t.types[n] != "side"}
 
 
 def decide(problems: Sequence[Terms]) -> List[Answer]:

@@ -95,7 +95,7 @@ class Right(unittest.TestCase):
     def test_states(self) -> None:
         self.assertEqual(proof(rewrite(mul[F16](a, 1.0), a)).state, "exhausted(f16,bf16)")
         self.assertTrue(proof(rewrite(add[N](a, 0), a), solver=False).state.startswith("exhausted(w=1..8,i16,u16) tested(i32,i64,u32,u64: "))
-        self.assertIn("exhausted(index)", proof(rewrite((n // k) // m, n // (k * m)), solver=False).state)
+        self.assertIn("tested(index: ", proof(rewrite((n // k) // m, n // (k * m)), solver=False).state)
 
     def test_constants_that_conditions_fix_together(self) -> None:
         made = proof(rewrite(add.u32(add.u32(a, k), m), add.u32(a, 40), when=(k + m == 40) & (k*m == 391)))

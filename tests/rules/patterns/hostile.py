@@ -192,6 +192,37 @@ FACTS = [
     rewrite(div.u16(a, b),                      cvt.u16.f32(div.f32(cvt.f32.u16(a), cvt.f32.u16(b)))),
     rewrite(shl.i8(a, 7),                       bits.i8.u8(shl.u8(band.u8(bits.u8.i8(a), 3), 6))),
 ]
+INDEX_FLOATS = [                                # an index that becomes a float, whose values beyond a box are met too
+    rewrite(cvt.f32.i32(idx.i32(n)),            select.f32(eq.i32(idx.i32(n), 0x12345679), 0.0, cvt.f32.i32(idx.i32(n)))),
+    rewrite(cvt.f32.i32(idx.i32(n)),            select.f32(eq.i32(mul.i32(idx.i32(n), 0x1234567), 77), 0.0, cvt.f32.i32(idx.i32(n)))),
+    rewrite(cvt.f32.i32(idx.i32(n)),            cvt.f32.i64(idx.i64(n + 1)), when=within(n, 2**30, 2**30 + 65)),
+    rewrite(cvt.f64.i64(idx.i64(n)),            cvt.f64.f32(cvt.f32.i64(idx.i64(n))), when=within(n, 0, 2**24 + 2)),
+    rewrite(cvt.bf16.i32(idx.i32(n)),           cvt.bf16.f32(cvt.f32.i32(idx.i32(n))), when=within(n, 0, 2**25)),
+    rewrite(cvt.f32.i32(idx.i32(n // 4)),       floor.f32(mul.f32(cvt.f32.i32(idx.i32(n)), 0.25)), when=within(n, 0, 2**26)),
+    rewrite(lt.f32(cvt.f32.i32(idx.i32(n)), cvt.f32.i32(idx.i32(i))), lt.index(n, i), when=within(n, 0, 2**25) & within(i, 0, 2**25)),
+]
+BRANCHES = [                                    # a branch that no sample takes, of operations that z3 does not compute
+    rewrite(exp.f64(a), select.f64(eq.u64(mul.u64(bits.u64.f64(a), 0x9E3779B97F4A7C15), 12345), 0.0, exp.f64(a))),
+    rewrite(fma.f64(a, b, c), select.f64(eq.u64(mul.u64(bits.u64.f64(a), 0x9E3779B97F4A7C15), 12345), 0.0, fma.f64(a, b, c))),
+    rewrite(div.f64(a, b), select.f64(eq.u64(bxor.u64(bits.u64.f64(a), bits.u64.f64(b)), 12345678912345), 0.0, div.f64(a, b))),
+    rewrite(atan2.f64(a, b), select.f64(eq.u64(bxor.u64(bits.u64.f64(a), mul.u64(bits.u64.f64(b), 3)), 0x1234567890), 0.0, atan2.f64(a, b))),
+    rewrite(pow.f64(a, b), select.f64(band.pred(eq.f64(a, 1.2345), eq.f64(b, 6.54321)), 0.0, pow.f64(a, b))),
+    rewrite(tanh.f64(a), select.f64(eq.u64(band.u64(bits.u64.f64(a), 0xfffffffffffff), 0x1234567890123), 0.0, tanh.f64(a))),
+]
+SMALL = [                                       # integers of 8 and 16 bits, quotients by -1, shifts by the width
+    rewrite(lt.i8(add.i8(a, b), a),             lt.i8(b, 0)),
+    rewrite(cvt.i16.i8(sub.i8(a, b)),           sub.i16(cvt.i16.i8(a), cvt.i16.i8(b))),
+    rewrite(shra.i16(add.i16(a, b), 1),         cvt.i16.i32(shra.i32(add.i32(cvt.i32.i16(a), cvt.i32.i16(b)), 1))),
+    rewrite(gt.i16(mul.i16(a, a), -1),          True),
+    rewrite(cvt.i8.f32(a),                      cvt.i8.i32(cvt.i32.f32(a))),
+    rewrite(rem[I](a, b),                       sub[I](a, mul[I](divx[I](a, b), b)), when=known_one(b, 2)),
+    rewrite(div.i32(neg.i32(a), b),             neg.i32(div.i32(a, b)), when=known_one(b, 1)),
+    rewrite(shrl[U](a, b),                      div[U](a, shl[U](1, b))),
+    rewrite(shl.u32(a, sub.u32(32, b)),         shlx.u32(a, band.u32(neg.u32(b), 31))),
+    rewrite(div.i32(div.i32(a, k), m),          div.i32(a, k * m),      when=(k > 0) & (m > 0) & (k < 2**17) & (m < 2**15)),
+    rewrite(cvt.bf16.f64(a),                    cvt.bf16.f32(cvt.f32.f64(a)), when=integral(a)),
+    rewrite(neg.c128(a),                        complex.c128.f64(neg.f64(re.f64.c128(a)), sub.f64(0.0, im.f64.c128(a)))),
+]
 TEXTS = [
     asm(div.u32(a, 7),                          '{ .reg .b32 h; mul.hi.u32 h, %a, 0x92492493; shr.u32 %d, h, 2; }'),
     asm(rem.u32(a, 8),                          'and.b32 %d, %a, 8;'),
@@ -256,4 +287,4 @@ FLOAT_TEXTS = [                                 # modifiers, orders, tables, hal
     asm(mulhi.u32(a, b),                        '{ .reg .b64 h; .reg .b32 l; mul.wide.u32 h, %{a}, %{b}; mov.b64 {%d, l}, h; }'),
 ]
 TEXTS += FLOAT_TEXTS
-VALUES = NAN_BITS + FACTS + OVERFLOW + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + CONSTANTS + HIDDEN + MORE
+VALUES = INDEX_FLOATS + BRANCHES + SMALL + NAN_BITS + FACTS + OVERFLOW + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + CONSTANTS + HIDDEN + MORE

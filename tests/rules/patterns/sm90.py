@@ -141,7 +141,12 @@ CONSTANTS = [                                   # of values that the conditions 
     rewrite(add.i64(add.i64(a, k), m),          add.i64(a, k + m),     when=(k == 123456789012) & (m == 370370367036)),
     rewrite(shrlx.u32(shlx.u32(a, k), m),       a,                      when=(k + m == 40) & (k * m == 400) & known_zero(a, 0xfffff000)),
 ]
-SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS
+# LLVM InstCombine: InstructionSimplify.cpp (fabs of uitofp), InstCombineCompares.cpp (fcmp of sitofp)
+INDICES = [
+    rewrite(abs.f32(cvt.f32.i32(idx.i32(n))),   cvt.f32.i32(idx.i32(n)), when=within(n, 0, 2**31)),
+    rewrite(lt.f32(cvt.f32.i32(idx.i32(n)), cvt.f32.i32(idx.i32(i))), lt.index(n, i), when=within(n, 0, 2**24) & within(i, 0, 2**24)),
+]
+SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES
 
 # PTX ISA, sections on integer arithmetic, logic, shifts and data movement
 TEXTS = [
