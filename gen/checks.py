@@ -282,7 +282,7 @@ def check_complete(s: RuleSet) -> None:
         reach(k, "HLO has it", (f"patterns/{s.name}.py", s.line_of_instr))
     for r in s.phases["simplify"]:
         for root, made in edges_of(r):
-            for m in sorted(x for x in made if x[1][0] != "index"):
+            for m in sorted(x for x in made if x[1][0] != "index" and x != root):
                 reach(inherit(m, root), f"{r.name} makes it of {show(root)}", r.where)
 
 

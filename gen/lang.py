@@ -238,6 +238,9 @@ def free(*modifiers: Any, on: Any) -> List[Free]:
 
 def tune(name: str, value: int, because: str, bits: int = 0, off: Optional[int] = None) -> Tune:
     """A number that choices depend on. off: the value that it has under --disable FILE:LINE."""
+    for n in (value, bits, 0 if off is None else off):
+        if type(n) is not int or n < 0:
+            fail(f"tune('{name}', ..): an integer of at least 0 is expected, not {n!r}")
     return Tune(name, value, bits, because, off, here())
 
 

@@ -152,11 +152,21 @@ def load_target(name: str) -> RuleSet:
     features = values.get("features", ())
     lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "isel": "INSTR"}
     s = RuleSet(name, {phase: [r for r in rules_of(m, of) if offered(r, features)] for phase, of in lists.items()},
-                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), flat(getattr(m, "TUNE", []), "TUNE"),
+                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), tunes_of(m),
                 rates_of(m, features), values,
                 assignment_line(m, "INSTR", last=True))
     identify(s.rules)
     return s
+
+
+def tunes_of(m: ModuleType) -> List[lang.Tune]:
+    """The rows of TUNE, each name once for a number of bits."""
+    seen: Dict[Tuple[str, int], lang.Tune] = {}
+    for t in flat(getattr(m, "TUNE", []), "TUNE"):
+        first = seen.setdefault((t.name, t.bits), t)
+        if first is not t:
+            raise PatternError(t.where, f"tune('{t.name}', ..) is stated twice, first at {':'.join(map(str, first.where))}")
+    return list(seen.values())
 
 
 def rates_of(m: ModuleType, features: Any) -> List[rates.Rate]:

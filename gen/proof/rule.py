@@ -149,6 +149,14 @@ def simulate(folder: Path, rules: Sequence[Rule], errors: Errors) -> Tuple[Dict[
     return {ledger.key(r, errors): (states[r.name], r.text) for r in rules if r.name in states}, failed + silent
 
 
+def number_at(sets: Sequence[load.RuleSet], what: str) -> str:
+    """What to say of a line that states a number of TUNE; empty of others."""
+    file, _, line = what.partition(":")
+    at = f"{Path(file).name}:{line}"
+    found = next((t.name for s in sets for t in s.tunes if (Path(t.where[0]).name, str(t.where[1])) == (Path(file).name, line)), "")
+    return f"{found} is a number, which has no proof; warpburg rules why {at} FILE.hlo and rules ablate FOLDER --rule {at} say what it decides" if found else ""
+
+
 def whole_targets(what: Sequence[str]) -> List[str]:
     """The targets whose files are asked for as a whole."""
     return [name for name in load.targets() if any(":" not in w and Path(w).stem == name for w in what)]
@@ -230,7 +238,7 @@ def main(argv: Sequence[str]) -> int:
         found = {what: (chosen(rules, what), chosen(tiles, what)) for what in args.what}
         for what, (x, y) in found.items():
             if not x + y and not whole_targets([what]):
-                print(f"{what}: no rule there", file=sys.stderr)
+                print(f"{what}: {number_at(sets, what) or 'no rule there'}", file=sys.stderr)
                 return 1
         if args.what:
             rules, tiles = ([r for r in every if any(r is x for x in some)] for every, some in

@@ -1,14 +1,16 @@
 """The rule language refuses what is not a rule, with file and line of the pattern."""
 from __future__ import annotations
 
+import re
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from gen import ops  # noqa: E402
-from small import faults  # noqa: E402
+from small import ROOT, faults  # noqa: E402
+
+from gen import load, ops  # noqa: E402
 
 
 class Language(unittest.TestCase):
@@ -44,6 +46,21 @@ class Language(unittest.TestCase):
                  "rate pipe.redux: the target does not have 'redux' in features=")
         self.assertRegex(faults(f"RATE = [{row}]\n")[0],
                          r"^patterns/sm80.py:2: error: RATE lacks clock, l2, l2.bytes, (?!.*pipe.redux).*latency.branch, window$")
+
+    def test_numbers(self) -> None:
+        row = "tune('layout.vectors', value={}, because='two')"
+        self.assertEqual(faults(f"TUNE = [{row.format(3)}]\n"), [])
+        for value in ("'three'", "-3", "2.0", "True"):
+            self.assertIn("an integer of at least 0 is expected", "".join(faults(f"TUNE = [{row.format(value)}]\n")))
+        twice = faults(f"TUNE = [{row.format(3)},\n        {row.format(1)}]\n")
+        self.assertEqual(twice, ["patterns/sm80.py:3: error: tune('layout.vectors', ..) is stated twice, first at patterns/sm80.py:2"])
+
+    def test_numbers_of_the_compiler(self) -> None:
+        asked = {n for f in (ROOT / "src").rglob("*.c") for n in re.findall(r'tg_tuned?\([^";]*"([^"]+\.[^"]+)"', f.read_text())}
+        self.assertGreater(len(asked), 80)
+        for name in load.targets():
+            stated = {t.name for t in load.load_target(name).tunes}
+            self.assertEqual(asked - stated, set(), name)
 
     def test_syntax_error(self) -> None:
         found = faults("SIMPLIFY = [rewrite(\n")
