@@ -35,20 +35,36 @@ uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInst
     return first->n_reduces;
 }
 
-double part_launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
+/* What the bytes of a kernel take that may read and write each once: of one that has no price. */
+static double bytes_us(const PartPlan *p, const TgTarget *t)
+{
+    double bytes = 0;
+    for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++)
+        bytes += (double)p->buffers[k].elements * sc_type_info[p->buffers[k].shape->type].bits / 8;
+    return least_us(t) + 1e6 * bytes / tg_rate(t, "dram")->value;
+}
+
+/* The time of a launch range, as if it were alone. */
+static double range_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+{
+    if (r->tile) return r->tile->us;
+    if (r->choice) return r->choice->best[0].price.us;
+    const double us = part_loop_us(a, p, r, t);
+    return us > 0 ? us : bytes_us(p, t);
+}
+
+/* The time of a plan's launches. */
+static double launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     double us = 0;
     for (uint32_t k = 0; k < p->n_kernels; k++) {
         const PartKernel *kernel = &p->kernels[k];
+        const PartPlan *of = part_plan_of(p, kernel);
+        if (!kernel->n_ranges) us += bytes_us(of, t);
         for (uint32_t n = 0; n < kernel->n_ranges; n++) { /* side by side: they share the launch */
-            const PartRange *r = &kernel->ranges[n];
-            if (r->tile) return 0;
-            const PartPlan *of = part_plan_of(p, kernel);
-            const double of_range = r->choice ? r->choice->best[0].price.us : part_loop_us(a, of, r, t);
-            if (of_range <= 0) return 0;
+            const double of_range = range_us(a, of, &kernel->ranges[n], t);
             us += n ? WBB_MAX(of_range - least_us(t), 0) : of_range;
         }
-        if (!kernel->n_ranges) return 0;
     }
     return us;
 }
@@ -62,8 +78,7 @@ static double less_than(double us, const TgTarget *t)
 
 bool part_rows_apart(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
 {
-    const double us = part_launches_us(a, cut, t);
-    return us > 0 && us < less_than(shared->choice->best[0].price.us, t);
+    return launches_us(a, cut, t) < less_than(shared->choice->best[0].price.us, t);
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
@@ -104,6 +119,5 @@ bool part_row_pieces(const PartPlan *p, const TgTarget *t, uint32_t *pieces)
 
 bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t)
 {
-    const double us = part_launches_us(a, split, t), other = part_launches_us(a, whole, t);
-    return us > 0 && us < less_than(other, t);
+    return launches_us(a, split, t) < less_than(launches_us(a, whole, t), t);
 }

@@ -512,6 +512,7 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
     }
     tile->stride = k->stride, tile->elements = part_tile_elements(k);
     memcpy(tile->pads, k->pads, sizeof tile->pads);
+    tile->us = k->price.us;
     tile->why = reason(&c, k, &of_loop);
     return true;
 }

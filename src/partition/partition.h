@@ -270,7 +270,8 @@ typedef struct {
     PartPad pads[PART_PADS];
     PartCarried *values;   /* each has a tile */
     uint32_t n_values;
-    const char *why;       /* its price, and that of a loop */
+    double us;             /* its price */
+    const char *why;       /* that, and what a loop takes */
 } PartTile;
 
 /* Blocks first_block .. first_block + blocks - 1 of a launch run these stages. */
@@ -406,8 +407,6 @@ const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTa
  * number. And whether the kernels of the plan that is cut there take less time, by price. */
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
 bool part_rows_apart(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
-/* The time of a plan's launches; 0: some kernel has no price. */
-double part_launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t);
 /* Into how many pieces the long rows of a plan that reads them again may be split (hlo_split_rows): by id of the body's
  * instructions. Whether there are any; and whether the plan of the pieces takes less time. */
 bool part_row_pieces(const PartPlan *p, const TgTarget *t, uint32_t *pieces);
@@ -504,8 +503,6 @@ bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t);
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t);
 /* How many neighbours of a large window are reduced first (hlo_split_windows); 0: it stays whole. */
 uint32_t part_window_first(const HloInstruction *i, const TgTarget *t);
-/* The modelled time of a plan's kernels; those whose layout has no price: of their bytes. */
-double part_us(const PartPlan *p, const TgTarget *t);
 void part_print_sort(WbbBuf *out, const PartSort *s);
 /* The type in which shared memory and temporaries hold a part of a value: of complex types the real and the imaginary
  * part, of types under 8 bits a byte. */

@@ -1,8 +1,8 @@
 /* pieces.c: long scans of few rows, which a few blocks would take one iteration after the other: into how many pieces
- * they are split (hlo/normalise_pieces.c), and what a plan costs, so that the caller takes the cheaper one. Likewise
- * large windows (hlo/normalise_windows.c).
+ * they are split (hlo/normalise_pieces.c), of which the caller takes the plan that has less time. Likewise large
+ * windows (hlo/normalise_windows.c).
  *
- * Needs a verified fusion, or a plan; leaves numbers.
+ * Needs a verified fusion; leaves numbers.
  *
  *     cumulative sum of f32[1048576]     256 pieces: launches of 2.9, 2.2 and 3.8 us instead of one of 160 us
  */
@@ -77,25 +77,4 @@ uint32_t part_window_first(const HloInstruction *i, const TgTarget *t)
     for (int64_t k = 2; k * k <= size; k++)
         if (size % k == 0) first = k;
     return first > 1 ? (uint32_t)(size / first) : 0;
-}
-
-/* Bytes of what a kernel may read and write, each once. */
-static double bytes_of(const PartPlan *p)
-{
-    double bytes = 0;
-    for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++)
-        bytes += (double)p->buffers[k].elements * sc_type_info[p->buffers[k].shape->type].bits / 8;
-    return bytes;
-}
-
-double part_us(const PartPlan *p, const TgTarget *t)
-{
-    double us = 0;
-    for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartKernel *kernel = &p->kernels[k];
-        const PartChoice *choice = kernel->n_ranges ? kernel->ranges->choice : NULL;
-        const double bytes = bytes_of(part_plan_of(p, kernel)) / tg_rate(t, "dram")->value;
-        us += choice ? choice->best[0].price.us : 1e6 * (tg_rate(t, "launch")->value + bytes);
-    }
-    return us;
 }

@@ -355,7 +355,7 @@ static void try_pieces(Compile *c, const PartOptions *options)
         const HloModule *split = windows ? hlo_split_windows(c->cx, c->arena, r->normal, numbers)
                                          : hlo_split_scans(c->cx, c->arena, r->normal, numbers);
         const Planned x = planned(c, split, options);
-        if (windows ? x.plan.n_kernels > r->plan.n_kernels : part_us(&x.plan, r->target) < part_us(&r->plan, r->target))
+        if (windows ? x.plan.n_kernels > r->plan.n_kernels : part_pieces_pay(c->arena, &x.plan, &r->plan, r->target))
             take(r, &x);
     }
 }
