@@ -76,7 +76,7 @@ static double less_than(double us, const TgTarget *t)
     return us * (double)(100 - tg_tuned(t, "layout.cut")) / 100;
 }
 
-bool part_rows_apart(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
+bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
 {
     return launches_us(a, cut, t) < less_than(shared->choice->best[0].price.us, t);
 }

@@ -18,6 +18,7 @@ typedef struct {
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool apart;         /* no output is updated in place */
     bool whole;         /* it is not cut: it has been */
+    bool compared;      /* it is a part of a plan that is compared with another one: it is compared with none itself */
     bool flush;         /* sums of f32 in memory may take subnormals for 0 */
     bool deterministic; /* scatters are those of hlo_order_scatters: one thread combines the updates of an element */
 } PartOptions;
@@ -406,7 +407,7 @@ const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTa
 /* cut_rows.c: reductions of few long rows at which a launch that leaves the machine empty may be cut; returns their
  * number. And whether the kernels of the plan that is cut there take less time, by price. */
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
-bool part_rows_apart(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
+bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
 /* Into how many pieces the long rows of a plan that reads them again may be split (hlo_split_rows): by id of the body's
  * instructions. Whether there are any; and whether the plan of the pieces takes less time. */
 bool part_row_pieces(const PartPlan *p, const TgTarget *t, uint32_t *pieces);

@@ -288,6 +288,26 @@ static bool cut_window(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, P
     return true;
 }
 
+/* Cuts a kernel whose threads compute short reductions by themselves, again for each of their terms, at the first of
+ * these, if launches take less time. */
+static bool cut_short(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
+                      PartOptions options)
+{
+    const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, p->fusion->body->n_instructions + 1);
+    if (options.compared || options.whole || !may_cut(a, p, options)) return false;
+    const uint32_t n = part_cut_reductions(a, p, t, false, true, found);
+    PartPlan apart = *p;
+    if (!n || shared->reduced[found[0]->id] || all_found(p, found, n)) return false;
+    if (!are_shared(cx, a, p, t, found, n)) return false;
+    apart.reduced = NULL;
+    options.compared = true;
+    cut_at(cx, a, &apart, t, options, found, n, true);
+    if (!part_takes_less(a, &apart, shared, t)) return false;
+    *p = apart;
+    p->why_kind = "results of few terms are in memory before the next kernel, which would compute them again";
+    return true;
+}
+
 /* Cuts a kernel of few long rows at its first reductions, if launches that fill the machine take less time. */
 static bool cut_rows(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
                      PartOptions options)
@@ -298,7 +318,7 @@ static bool cut_rows(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *share
     if (!n || all_found(p, found, n)) return false;
     apart.reduced = NULL;
     cut_at(cx, a, &apart, t, options, found, n, false);
-    if (!part_rows_apart(a, &apart, shared, t)) return false;
+    if (!part_takes_less(a, &apart, shared, t)) return false;
     *p = apart;
     p->why_kind = "few long rows: launches that fill the machine take less time than one that does not";
     return true;
@@ -326,21 +346,6 @@ static bool exchange_results(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRang
     return false;
 }
 
-/* Clocks until threads have combined what each has of a result, in all reductions of a shared range. */
-static double sharing(const PartRange *r, const TgTarget *t)
-{
-    const PartLayout *l = &r->choice->best[0].layout;
-    const double alu = tg_rate(t, "latency.alu")->value;
-    double each = 0, n = 0;
-    for (int64_t k = part_layout_part(l, PART_LANE, true); k > 1; k /= 2)
-        each += tg_rate(t, "latency.shuffle")->value + alu;
-    if (part_layout_part(l, PART_WARP, true) > 1)
-        each += tg_rate(t, "latency.barrier")->value + 2 * tg_rate(t, "latency.shared")->value;
-    if (part_layout_part(l, PART_CLUSTER, true) > 1) each += 3 * tg_rate(t, "latency.cluster")->value;
-    for (uint32_t k = 0; k < r->n_stages; k++) n += r->stages[k].kind == PART_REDUCE ? r->stages[k].n_reduces : 0;
-    return n * each;
-}
-
 /* A few elements whose reductions have a few terms: a thread of each that takes all terms by itself may be done before
  * threads have told each other theirs, as the parameters of a small model in an optimiser's step. */
 static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
@@ -356,7 +361,7 @@ static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange
         stored = WBB_MAX(stored, p->buffers[p->n_operands + o].elements);
     if (terms > p->reduce_straight || stored > tg_tuned(t, "loop.block")) return false;
     if (shared->stages[shared->n_stages - 1].kind != PART_MAP) return false;
-    const double told = sharing(shared, t); /* 0: threads share nothing */
+    const double told = part_sharing_clocks(shared, t); /* 0: threads share nothing */
     if (told > 0 && (double)(terms * tg_tuned(t, "layout.term")) >= told) return false;
     p->reduced = NULL;
     p->kernels[0] = part_ranges(a, p, t, updates, NULL);
@@ -422,7 +427,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         loop_is_shorter(cx, a, &p, shared[0], target, updates))
         return p;
     if (shares && n_shared == 1 && !rest && !scanned && !options.layout &&
-        cut_rows(cx, a, &p, shared[0], target, options))
+        (cut_short(cx, a, &p, shared[0], target, options) || cut_rows(cx, a, &p, shared[0], target, options)))
         return p;
     if (shares) {
         share_kernels(cx, a, &p, shared, n_shared, others, target, updates, options.layout);

@@ -149,6 +149,8 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
 
 /* work.c: the work of a range whose stages share the terms of reductions. */
 PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
+/* Clocks until threads have combined what each has of a result, in all reductions of a shared range. */
+double part_sharing_clocks(const PartRange *r, const TgTarget *t);
 /* The price of the layout that the range has; NULL: its threads share nothing. */
 const PartPrice *part_price_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
 /* Chooses the layout of a shared range; false: none is legal, or a computation is not associative. */

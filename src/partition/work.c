@@ -116,6 +116,20 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
     return work;
 }
 
+double part_sharing_clocks(const PartRange *r, const TgTarget *t)
+{
+    const PartLayout *l = &r->choice->best[0].layout;
+    const double alu = tg_rate(t, "latency.alu")->value;
+    double each = 0, n = 0;
+    for (int64_t k = part_layout_part(l, PART_LANE, true); k > 1; k /= 2)
+        each += tg_rate(t, "latency.shuffle")->value + alu;
+    if (part_layout_part(l, PART_WARP, true) > 1)
+        each += tg_rate(t, "latency.barrier")->value + 2 * tg_rate(t, "latency.shared")->value;
+    if (part_layout_part(l, PART_CLUSTER, true) > 1) each += 3 * tg_rate(t, "latency.cluster")->value;
+    for (uint32_t k = 0; k < r->n_stages; k++) n += r->stages[k].kind == PART_REDUCE ? r->stages[k].n_reduces : 0;
+    return n * each;
+}
+
 const PartPrice *part_price_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
 {
     if (!r->hero) return NULL;
