@@ -50,6 +50,14 @@ static int64_t take(int64_t *rest, int64_t wish)
     return n;
 }
 
+/* Lanes that share results are as many as are wished for, a power of two: the last ones may have nothing. */
+static int64_t take_lanes(int64_t *rest, int64_t wish, bool reduced)
+{
+    if (!reduced || *rest == 1 || wish < *rest) return take(rest, wish);
+    *rest = 1;
+    return wish;
+}
+
 static void begin(const PartWanted *x, uint32_t d, int64_t *s)
 {
     for (int k = 0; k < PART_LEVELS; k++) s[k] = 1;
@@ -81,16 +89,16 @@ static void complete_dim(const PartWork *w, const PartWanted *x, uint32_t d, int
         const int64_t terms = part_up(rest, lanes * warps);
         s[PART_REGISTER] = d == x->loop_dim ? WBB_MIN(WBB_MIN(x->registers, terms), PART_MAX_FACTOR) : 1;
         rest = part_up(rest, s[PART_REGISTER]);
-        s[PART_LANE] = take(&rest, lanes);
+        s[PART_LANE] = take_lanes(&rest, lanes, true);
         s[PART_WARP] = take(&rest, warps);
         s[PART_LOOP] = rest, rest = 1;
     } else if (dim->reduced && !w->commutes) { /* from the inside out: terms, lanes, warps, blocks */
         share_terms(x, d, part_up(part_up(rest, x->lanes[d] * x->warps[d]), splits), room, s);
         rest = part_up(rest, s[PART_REGISTER] * s[PART_LOOP]);
-        s[PART_LANE] = take(&rest, x->lanes[d]);
+        s[PART_LANE] = take_lanes(&rest, x->lanes[d], true);
         s[PART_WARP] = take(&rest, x->warps[d]);
     } else {
-        s[PART_LANE] = take(&rest, x->lanes[d]);
+        s[PART_LANE] = take_lanes(&rest, x->lanes[d], dim->reduced);
         s[PART_WARP] = take(&rest, x->warps[d]);
         if (dim->reduced) share_terms(x, d, part_up(rest, splits), room, s);
         else if (d == x->kept_dim) s[PART_REGISTER] = WBB_MIN(x->kept_registers, rest);
