@@ -289,6 +289,7 @@ TEXTS = [
     Text(softmax, [(1, 1 << 20)], (1,), LONG + "softmax"),
     Text(log_softmax, [(1, 3 << 18)], (1,), LONG + "log_softmax"),
     Text(layer_norm, [(1, 1 << 20)], (1,), LONG + "layer_norm"),
+    Text(cross_entropy_grad, [(3, 5 * 50304)], (1,), LONG + "cross_entropy_grad"),
     Text(softmax, [(1 << 19, 3)], (0,), LONG + "softmax_columns"),
 ]
 TYPES = ("f32", "bf16")

@@ -82,8 +82,11 @@ bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, 
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
-/* Into how many pieces: a block holds the terms of one, and each SM has a block or more. Of columns, a block has
- * those side by side that are a run of memory. 0: into none. */
+enum { VECTOR = 8 }; /* elements of 16 bits of an access */
+
+/* Into how many pieces: the fewest of equal size of which a block holds one, and each SM has a block or more. Of rows
+ * whose elements are neighbours in memory, those of a piece begin at a vector if those of a row do; of columns, a block
+ * has those side by side that are a run of memory. 0: into none. */
 static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
 {
     const HloShape *s = i->operands[0]->shape;
@@ -95,10 +98,13 @@ static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
         if (i->dimensions[k] != slowest) faster *= s->dims[i->dimensions[k]];
     const int64_t n = s->dims[slowest], all = hlo_elements(s), side = tg_tuned(t, "rows.side");
     if (n * faster < tg_tuned(t, "rows.long")) return 0;
-    const int64_t beside = WBB_MIN(inner / faster, side);
-    for (int64_t held = tg_tuned(t, "rows.piece"); held >= tg_tuned(t, "rows.least"); held /= 2) {
-        const int64_t each = held / beside / faster;
-        if (each > 1 && n % each == 0 && n > each && all / held >= (int64_t)t->sms) return (uint32_t)(n / each);
+    const int64_t each = WBB_MIN(inner / faster, side) * faster; /* elements of a block for each of n */
+    const int64_t vector = inner == 1 && n % VECTOR == 0 ? VECTOR : 1;
+    const int64_t least = tg_tuned(t, "rows.least");
+    int64_t pieces = WBB_MAX(part_up(n * each, tg_tuned(t, "rows.piece")), 2);
+    for (; pieces < n && n / pieces * each >= least; pieces++) {
+        const bool fills = all / (n / pieces * each) >= (int64_t)t->sms;
+        if (n % (pieces * vector) == 0 && fills) return (uint32_t)pieces;
     }
     return 0;
 }
