@@ -93,7 +93,7 @@ def judge(compiler: Cli, runner: Cli, folder: Path, job: Job) -> Outcome:
             return Outcome("refused", "blocks of the grid share results that a later stage reads", False)
         if job.layout and "elements share a byte of the output" in why:
             return Outcome("refused", "a layout that parts the elements of a byte", False)
-        if job.layout and p.returncode == 3 and "one thread reduces at most" in why:
+        if job.layout and p.returncode == 3 and re.search("(one thread|a loop) reduces at most", why):
             return Outcome("refused", "a layout of a fusion that would be cut into several kernels", False)
         if job.layout and ("kernels take no given layout" in why or "only the layout of a single one can be given" in why):
             return Outcome("refused", "a layout of several kernels or launch ranges", False)
