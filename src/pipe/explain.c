@@ -45,6 +45,8 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
             wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n",
                      k->ir->n_functions, r->work);
     }
+    for (size_t k = 0; r->bundle && k < (size_t)r->bundle->n_order; k++)
+        wbb_putf(out, "order of terms: %s\n", r->bundle->order[k]);
     if (r->again) wbb_putf(out, "note: %s\n", r->again);
     int64_t bytes = 0;
     for (uint32_t i = 0; i < r->plan.n_operands + r->plan.n_outputs; i++)

@@ -134,16 +134,6 @@ static void draw(WbbCx *cx, Tree *t, WbbBuf *b)
             if (!used[d][k] && size[d][k] > 1) t->n_steps = 0;
 }
 
-typedef struct { const char *text, *order; const void *const *inputs; const EvResult *result; } OrderJob;
-
-static void evaluate_in_order(WbbCx *cx, void *arg)
-{
-    OrderJob *j = arg;
-    const HloModule *m = hlo_parse(cx, cx->arena, "test.hlo", j->text, strlen(j->text));
-    const EvOrder *order = ev_order(cx, cx->arena, "kernel.json", &j->order, 1);
-    j->result = ev_run_in_order(cx, cx->arena, m->entry, j->inputs, NULL, EV_PLAIN, NULL, order);
-}
-
 static void test_random(void **state)
 {
     WbbCx *cx = *state;

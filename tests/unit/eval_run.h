@@ -33,4 +33,15 @@ static inline const EvResult *run_eval(WbbCx *cx, const char *text, const void *
     return j.result;
 }
 
+/* The same in the order that a text documents. */
+typedef struct { const char *text, *order; const void *const *inputs; const EvResult *result; } OrderJob;
+
+static inline void evaluate_in_order(WbbCx *cx, void *arg)
+{
+    OrderJob *j = arg;
+    const HloModule *m = hlo_parse(cx, cx->arena, "test.hlo", j->text, strlen(j->text));
+    const EvOrder *order = ev_order(cx, cx->arena, "kernel.json", &j->order, 1);
+    j->result = ev_run_in_order(cx, cx->arena, m->entry, j->inputs, NULL, EV_PLAIN, NULL, order);
+}
+
 #endif
