@@ -396,6 +396,15 @@ void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
  * are of 8 bits or more. */
 HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *const *roots, uint32_t n_roots,
                         const HloInstruction *const *given, uint32_t n_given);
+/* cut_order.c: a sort, or the scan with the most elements; NULL: there is none. *alone: nothing else must have a kernel
+ * of its own, but scans of its space. */
+const HloInstruction *part_ordered_hero(WbbArena *a, const HloComputation *body, const TgTarget *t, bool *alone);
+/* The first sort, or scan, that needs no other one; of scans, those of its space that need none, too: what the first
+ * kernels compute. Where one of their terms is the result of many elements, or of a scatter, these are computed first.
+ * Returns their number; 0: there is none that must have a kernel of its own. */
+uint32_t part_first_to_cut(WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction **found);
+/* The first scatter whose result is folded, by more terms than one thread takes; NULL: there is none. */
+const HloInstruction *part_cut_scatter(WbbArena *a, const HloComputation *body, const TgTarget *t);
 /* cut_reduce.c: reductions that a launch of their own computes before the rest of the fusion, whose results are worth
  * their way through memory; `single`: none of which needs another; `few`: those of few terms, too, where there are
  * longer ones. Returns their number; 0: there are none. */

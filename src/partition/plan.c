@@ -122,81 +122,7 @@ static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **share
     for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
 }
 
-/* Is it a sort of elements? */
-static bool is_sort(WbbArena *a, const HloInstruction *i, const TgTarget *t)
-{
-    return i->opcode == HLO_SORT && !i->spelling && i->n_dimensions == 1 && hlo_elements(part_shape(i, 0)) &&
-           part_shape(i, 0)->rank <= HLO_RANK_LIMIT && part_sort_fits(a, i, t);
-}
-
-/* Is it a scan that is worth a kernel of its own? */
-static bool is_long_scan(const HloInstruction *i, const TgTarget *t)
-{
-    PartScan scan;
-    return part_scan_of(i, t, &scan) && part_shape(i, 0)->dims[scan.dim] > tg_tuned(t, "scan.cut");
-}
-
-/* A sort, or the scan with the most elements; NULL: there is none. *alone: nothing else must have a kernel of its own,
- * but scans of its space. */
-static const HloInstruction *ordered_hero(WbbArena *a, const HloComputation *body, const TgTarget *t, bool *alone)
-{
-    const HloInstruction *most = NULL;
-    PartScan scan;
-    *alone = true;
-    for (uint32_t k = 0; k < body->n_instructions; k++) {
-        const HloInstruction *i = body->instructions[k];
-        if (most && most->opcode == HLO_SORT) break;
-        if (!is_sort(a, i, t) && !part_scan_of(i, t, &scan)) continue;
-        if (!most || i->opcode == HLO_SORT ||
-            hlo_elements(part_shape(i, 0)) > hlo_elements(part_shape(most, 0)))
-            most = i;
-    }
-    for (uint32_t k = 0; most && k < body->n_instructions; k++) {
-        const HloInstruction *i = body->instructions[k];
-        const bool other = is_sort(a, i, t) || is_long_scan(i, t);
-        *alone = *alone && (!other || i == most || part_same_space(most, i));
-    }
-    return most;
-}
-
 /* --- fusions that are cut ----------------------------------------------------------------------------------------- */
-/* Marks what an instruction needs. */
-static bool *below(WbbArena *a, const HloComputation *body, const HloInstruction *i)
-{
-    bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
-    for (uint32_t o = 0; o < i->n_operands; o++) needed[i->operands[o]->id] = true;
-    hlo_mark_operands(body, needed);
-    return needed;
-}
-
-/* The first sort, or scan, that needs no other one; of scans, those of its space that need none, too: what the first
- * kernels compute. Where one of their terms is the result of many elements, these are computed first. Returns their
- * number; 0: there is none that must have a kernel of its own. */
-static uint32_t first_to_cut(WbbArena *a, const HloComputation *body, const TgTarget *t, const HloInstruction **found)
-{
-    const int64_t most = tg_tuned(t, "reduce.straight");
-    const int64_t *trips = part_trips(a, body);
-    uint32_t n = 0;
-    const bool *needed = below(a, body, body->root);
-    for (uint32_t k = 0; k < body->n_instructions; k++) {
-        const HloInstruction *i = body->instructions[k];
-        if (!(needed[k] || i == body->root) || !(is_sort(a, i, t) || is_long_scan(i, t))) continue;
-        if (n && !part_same_space(found[0], i)) continue;
-        const bool *terms = below(a, body, i);
-        bool other = false;
-        for (uint32_t x = 0; x < n; x++) other = other || terms[found[x]->id];
-        if (!other) found[n++] = i;
-    }
-    for (uint32_t k = 0; k < n; k++)
-        for (uint32_t o = 0; o < found[k]->n_operands; o++) {
-            const HloInstruction *x = found[k]->operands[o];
-            if (trips[x->id] <= most || x->opcode == HLO_PARAMETER) continue;
-            found[0] = x;
-            return 1;
-        }
-    return n;
-}
-
 /* Cuts a fusion at n instructions, whose results are in memory before the rest is computed. */
 static void cut_at(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options,
                    const HloInstruction *const *found, uint32_t n, bool whole)
@@ -222,14 +148,35 @@ static bool may_cut(WbbArena *a, const PartPlan *p, PartOptions options)
     return !options.layout && !(of && hlo_attribute(a, of, "output_to_operand_aliasing"));
 }
 
+/* Are the results of the fusion all among these? Cut there, it would be the same again. */
+static bool all_found(const PartPlan *p, const HloInstruction *const *found, uint32_t n)
+{
+    bool all = true;
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        bool is_found = false;
+        for (uint32_t k = 0; k < n; k++) is_found = is_found || p->roots[o].i == found[k];
+        all = all && is_found;
+    }
+    return all;
+}
+
 /* Cuts a fusion at the first instructions that threads compute together, where the whole is no kernel. */
 static bool cut(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
 {
     const HloComputation *body = p->fusion->body;
     const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
-    const uint32_t n = first_to_cut(a, body, t, found);
-    if (!n || (n == 1 && found[0] == body->root) || !may_cut(a, p, options)) return false;
+    const uint32_t n = part_first_to_cut(a, body, t, found);
+    if (!n || all_found(p, found, n) || !may_cut(a, p, options)) return false;
     cut_at(cx, a, p, t, options, found, n, false);
+    return true;
+}
+
+/* Cuts a fusion at a scatter: beside one, threads share no terms. */
+static bool cut_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
+{
+    const HloInstruction *found = may_cut(a, p, options) ? part_cut_scatter(a, p->fusion->body, t) : NULL;
+    if (!found) return false;
+    cut_at(cx, a, p, t, options, &found, 1, false);
     return true;
 }
 
@@ -245,18 +192,6 @@ static bool are_shared(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget
     bool all = kernels > 0;
     find_buffers(a, &x);
     for (uint32_t k = 0; all && k < kernels; k++) all = part_choose_shared(a, &x, shared[k], t);
-    return all;
-}
-
-/* Are the results of the fusion all among these? Cut there, it would be the same again. */
-static bool all_found(const PartPlan *p, const HloInstruction *const *found, uint32_t n)
-{
-    bool all = true;
-    for (uint32_t o = 0; o < p->n_outputs; o++) {
-        bool is_found = false;
-        for (uint32_t k = 0; k < n; k++) is_found = is_found || p->roots[o].i == found[k];
-        all = all && is_found;
-    }
     return all;
 }
 
@@ -379,9 +314,10 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     bool *others;
     const bool scatters = part_has_scatter(&p);
     bool alone;
-    const HloInstruction *hero = ordered_hero(a, fusion->body, target, &alone);
+    const HloInstruction *hero = part_ordered_hero(a, fusion->body, target, &alone);
     PartRange *scanned = hero && alone && !scatters ? part_scanned(a, &p, hero) : NULL;
     if (hero && !scanned && cut(cx, a, &p, target, options)) return p;
+    if (scatters && cut_scatter(cx, a, &p, target, options)) return p;
     uint32_t n_shared = !scatters;
     if (scanned) {
         shared = WBB_NEW(a, PartRange *), others = WBB_NEW_N(a, bool, p.n_outputs + 1);
