@@ -554,6 +554,8 @@ static void check_stage(const Choosing *c, const Choice *x)
     part_check_packed(c->cx, d, x->s->packed_group);
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
     const bool rows = row > 1 && x->vector % row == 0 && x->vector <= tg_tuned(c->t, "loop.max_row");
+    if (x->vector > 1 && x->vector % 2 != 0)
+        part_layout_fail(c->cx, column, "vector %u: 1 or an even number, as lanes are vectorised", x->vector);
     if (x->vector > widest->value && !rows)
         part_layout_fail(c->cx, column, "vector %u: at most %lld of %u bits (%s), or whole rows of at most %lld",
                          x->vector, (long long)widest->value, narrow, widest->because,
