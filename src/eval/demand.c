@@ -257,7 +257,7 @@ static void *step(Ev *e, EvTask *t)
     case HLO_GATHER: return ev_gather_op(e, t);
     case HLO_DOT: return costly(e, t, ev_dot);
     case HLO_CONVOLUTION: return costly(e, t, ev_convolution);
-    case HLO_SORT: return ev_sort(e, t);
+    case HLO_SORT: return costly(e, t, ev_sort);
     case HLO_MAP: return ev_map(e, t);
     case HLO_WHILE: return ev_while(e, t);
     case HLO_SCAN: return ev_scan(e, t);

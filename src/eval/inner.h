@@ -161,6 +161,8 @@ void ev_put_memo(Ev *e, EvRef r, uint32_t leaf, const EvSet *set, void *data);
 void ev_keep(Ev *e, EvRef r, uint32_t leaf, void *data);
 void *ev_kept(EvRef r, uint32_t leaf);
 
+/* sort.c: all positions of the rows of the result that a set has positions in; the set itself if it has as many */
+const EvSet *ev_sorted_rows(Ev *e, const HloInstruction *i, const EvSet *set);
 /* recall.c: a step of a costly operation; `compute` is called only for elements that were not computed before */
 bool ev_recalls(const Ev *e, const EvTask *t);
 void *ev_recall(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *));

@@ -86,6 +86,10 @@ void *ev_recall(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *))
     const size_t bytes = ev_lane_bytes(e->mode, ev_ref_shape(t->ref)->type);
     Memory *m = memory_of(e, t->ref);
     const EvSet *unknown = missing(e, m, t->set);
+    if (unknown->n && t->ref.i->opcode == HLO_SORT) { /* what one element of a row takes, all of them take */
+        unknown = ev_sorted_rows(e, t->ref.i, unknown);
+        if (unknown->n == t->set->n) unknown = t->set;
+    }
     if (unknown == t->set) {
         void *made = compute(e, t);
         if (made) remember(e, m, t->set, made, bytes);

@@ -186,6 +186,15 @@ static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t 
     return w;
 }
 
+const EvSet *ev_sorted_rows(Ev *e, const HloInstruction *i, const EvSet *set)
+{
+    const HloShape *shape = i->operands[0]->shape;
+    const int64_t dim = i->n_dimensions ? i->dimensions[0] : shape->rank - 1;
+    const Wanted w = find_rows(e, set, shape, dim);
+    const int64_t n = w.n * shape->dims[dim];
+    return n == set->n ? set : ev_list_set(e, w.positions, n);
+}
+
 /* EV_BOUNDS: the union of the elements of a row. */
 static EvBound *union_of_row(Ev *e, ScType t, const EvBound *row, int64_t length)
 {
