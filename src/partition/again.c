@@ -120,29 +120,47 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
     sum->most = c.most, sum->times = c.times, sum->worst = c.worst, sum->window = c.window;
 }
 
-const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
+/* What all kernels of a plan compute; false: not so much more than is needed. */
+static bool count_plan(WbbArena *a, const PartPlan *p, const TgTarget *t, Counting *sum)
 {
-    Counting sum = {0};
+    *sum = (Counting){0};
     for (uint32_t k = 0; k < p->n_kernels; k++) {
         const PartPlan *of = part_plan_of(p, &p->kernels[k]);
         bool before = false;
         for (uint32_t j = 0; j < k; j++) before = before || part_plan_of(p, &p->kernels[j]) == of;
-        if (!before) add_plan(a, of, &sum);
+        if (!before) add_plan(a, of, sum);
     }
+    return sum->worst && sum->least + sum->more > (double)tg_tuned(t, "cut.times") * sum->least;
+}
+
+/* Does what is computed again take less time than another launch? */
+static bool is_shorter(const Counting *sum, const TgTarget *t)
+{
+    return sum->least + sum->more <= (double)tg_tuned(t, "cut.terms");
+}
+
+bool part_better_apart(WbbArena *a, const PartPlan *p, const TgTarget *t)
+{
+    Counting sum;
+    return count_plan(a, p, t, &sum) && !sum.window && !is_shorter(&sum, t);
+}
+
+const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
+{
+    Counting sum;
+    if (!count_plan(a, p, t, &sum)) return NULL;
     const double all = sum.least + sum.more;
-    if (all <= (double)tg_tuned(t, "cut.times") * sum.least || !sum.worst) return NULL;
     *at = sum.worst;
     if (sum.window)
         return wbb_format(a, "%.3g operations, where %.3g would do: each thread combines the %.3g terms of a window of "
                           "%%%s by itself, though windows overlap",
                           all, sum.least, sum.times, sum.worst->name);
-    const bool shorter = all <= (double)tg_tuned(t, "cut.terms");
     return wbb_format(a,
                       "%.3g operations, where %.3g would do: each thread that needs an element of %%%s computes it by "
                       "itself, %.3g times as often as there are elements; %s",
                       all, sum.least, sum.worst->name, sum.times,
-                      shorter ? "that takes less time than another launch, with the results in memory"
-                              : "in a fusion of its own it is computed once");
+                      is_shorter(&sum, t) ? "that takes less time than another launch, with the results in memory"
+                                          : "in a fusion of its own it is computed once");
 }
 
 /* Of threads that share terms; NULL: they share none. */

@@ -2,10 +2,10 @@
  * of a block, the blocks.
  *
  * Needs launch ranges; leaves layouts, their maps, block and grid, each number with its reason. Elements a vector: as
- * many as the widest accesses to the narrowest type hold, then fewer where the machine would not be full, where a
- * thread would touch too many bytes or the code would be too long, and where halving once makes it divide the elements.
- * Threads a block: the target's number, or one near it that divides the threads, so that no bounds check is needed.
- * Where layouts have a price, fewer elements, more vectors a thread or twice the threads are taken if they cost less.
+ * many as the widest accesses to the narrowest type hold, then fewer where the machine is not full, a thread would
+ * touch too many bytes or the code be too long, and where halving once makes it divide the elements. Threads a block:
+ * the target's number, or one near it that divides the threads: no bounds check is needed. Where layouts have a
+ * price, fewer elements, more vectors a thread or twice the threads are taken if they cost less.
  *
  *     gelu bf16[6,512,4096]     =>   elements: vector 8, lane 32, warp 4, grid 12288
  */
@@ -16,8 +16,7 @@ typedef struct {
     PartRange *r;
     PartStage *s;
     uint32_t vector;       /* elements */
-    uint32_t registers;    /* vectors of a thread, a block's threads apart, so that neighbouring threads access
-                            * neighbouring vectors */
+    uint32_t registers;    /* vectors of a thread, a block's threads apart: neighbouring threads' are neighbours */
     int64_t vectors, tail; /* tail: threads */
     bool spread;           /* neighbouring elements are those of neighbouring lanes, registers are within a warp */
     const PartWork *work;  /* NULL: its layouts have no price */
@@ -569,7 +568,6 @@ static void read_layout(Choosing *c, const char *text)
         wbb_fail(c->cx, (WbbLoc){.file = "layout"},
                  "the kernel has %u launch ranges; only the layout of a single one can be given", c->k->n_ranges);
     Choice *x = &c->choices[0];
-    PartKernel *k = c->k;
     const PartDim space = {.name = "elements", .size = x->r->elements};
     x->s->packed_group = x->s->kind == PART_SCATTER ? 1 : packed_group(c, x);
     x->s->layout = part_layout_parse(c->cx, c->arena, text, &space, 1);
@@ -578,9 +576,9 @@ static void read_layout(Choosing *c, const char *text)
     x->vector = vector ? (uint32_t)vector->size : 1;
     part_layout_check(c->cx, c->arena, &x->s->layout, c->t);
     check_stage(c, x);
-    k->block = part_layout_threads(&x->s->layout);
-    k->grid = x->r->blocks = (uint32_t)part_layout_size(&x->s->layout, PART_GRID);
-    k->why_block = k->why_grid = x->s->why_vector = x->s->why_register = "the layout was given";
+    c->k->block = part_layout_threads(&x->s->layout);
+    c->k->grid = x->r->blocks = (uint32_t)part_layout_size(&x->s->layout, PART_GRID);
+    c->k->why_block = c->k->why_grid = x->s->why_vector = x->s->why_register = "the layout was given";
 }
 
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout)

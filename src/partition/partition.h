@@ -457,6 +457,8 @@ PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloIns
 /* again.c: why the kernels compute far more than there is to compute, and the instruction that is to blame; NULL: they
  * do not. */
 const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at);
+/* Would launches of their own compute once what these kernels compute again and again? */
+bool part_better_apart(WbbArena *a, const PartPlan *p, const TgTarget *t);
 /* The same of bytes that threads which share terms ask L2 for. */
 const char *part_apart(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at);
 

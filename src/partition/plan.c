@@ -317,7 +317,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     const HloInstruction *hero = part_ordered_hero(a, fusion->body, target, &alone);
     PartRange *scanned = hero && alone && !scatters ? part_scanned(a, &p, hero) : NULL;
     if (hero && !scanned && cut(cx, a, &p, target, options)) return p;
-    if (scatters && cut_scatter(cx, a, &p, target, options)) return p;
+    if (scatters && (cut_scatter(cx, a, &p, target, options) || cut_reductions(cx, a, &p, target, options))) return p;
     uint32_t n_shared = !scatters;
     if (scanned) {
         shared = WBB_NEW(a, PartRange *), others = WBB_NEW_N(a, bool, p.n_outputs + 1);
