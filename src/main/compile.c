@@ -223,12 +223,34 @@ static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file)
     return kind;
 }
 
+static const char apart[] = "launches of their own compute once what one kernel would compute again and again";
+
+/* Is a module that one kernel may compute better a program, and may it be one? */
+static bool is_better_apart(WbbCx *cx, const CompileOptions *o, ProgKind kind, const char *file)
+{
+    if (kind != PROG_SEVERAL && kind != PROG_CALLS) return false;
+    if (o->layout || o->explain || o->trace || o->print_after || o->bijection) return false;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *text = wbb_read_file(cx, a, file, &n);
+    const PipeOptions p = pipe_options(o);
+    const bool better = pipe_better_apart(&p, file, text, n);
+    wbb_arena_free(a);
+    return better;
+}
+
 static WbbStatus compile_file(WbbCx *cx, File *f)
 {
     WbbStatus s = WBB_DECLINED;
     const size_t before = strlen(cx->messages);
     const ProgKind kind = kind_of(cx, f->o, f->file);
     bool program = kind == PROG_FUSIONS;
+    if (is_better_apart(cx, f->o, kind, f->file)) {
+        wbb_note(cx, (WbbLoc){.file = f->file}, "%s: it is compiled as a program", apart);
+        s = wbb_guard(cx, guarded_program, f);
+        if (s != WBB_DECLINED) return s == WBB_OK ? f->status : s;
+        wbb_forget_since(cx, before);
+    }
     if (!program) {
         s = wbb_guard(cx, guarded_file, f);
         program = s == WBB_DECLINED && kind != PROG_SINGLE;
@@ -316,6 +338,20 @@ static void guarded_text(WbbCx *cx, void *arg)
     pipe_compile(cx, t->arena, t->o, t->file, t->text, t->n, t->r);
 }
 
+/* A program under a guard of its own. */
+typedef struct {
+    const Call *call;
+    WbbStatus status;
+} Whole;
+
+static void guarded_whole(WbbCx *cx, void *arg)
+{
+    Whole *w = arg;
+    const RunOptions *o = w->call->options;
+    (void)cx;
+    w->status = o->profile ? main_profile_program(w->call) : main_run_whole(w->call);
+}
+
 /* Compile, run and judge; a bundle, or PTX of another compiler, is only run. */
 static WbbStatus run(const Call *call)
 {
@@ -343,6 +379,14 @@ static WbbStatus run(const Call *call)
         return o->profile ? main_profile_program(call) : main_run_whole(call);
     Text t = {.o = &p, .file = o->file, .text = text, .n = n, .arena = a, .r = &r};
     const size_t before = strlen(cx->messages);
+    if (!main_is_about_kernel(o) && is_better_apart(cx, &c, kind, o->file)) {
+        wbb_note(cx, (WbbLoc){.file = o->file}, "%s: it is run as a program", apart);
+        Whole w = {.call = call};
+        const WbbStatus s = wbb_guard(cx, guarded_whole, &w);
+        if (s == WBB_OK) return w.status;
+        if (s != WBB_DECLINED) wbb_rethrow(cx, s);
+        wbb_forget_since(cx, before);
+    }
     const WbbStatus compiled = wbb_guard(cx, guarded_text, &t);
     if (compiled == WBB_DECLINED && kind != PROG_SINGLE) {
         wbb_forget_since(cx, before);

@@ -11,19 +11,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Options of `run` that say something of a single kernel. */
-static void refuse_options(WbbCx *cx, const RunOptions *o)
+/* The first option of `run` that says something of a single kernel; NULL: there is none. */
+static const char *about_kernel(const RunOptions *o)
 {
     const struct {
         bool given;
         const char *text;
-    } rows[] = {{o->blocks != 0, "--blocks"}, {o->seeds > 1, "--seeds"}, {o->ptx != NULL, "--ptx"},
-                {o->counts, "--counts"},      {o->layout != NULL, "--layout"}, {o->padding != 0, "--padding"}};
-    if (*o->which == 's' || *o->which == 'c')
-        wbb_fail(cx, (WbbLoc){.file = o->file}, "--case %s is about one kernel, and this is a program", o->which);
+    } rows[] = {{*o->which == 's', "--case s"}, {*o->which == 'c', "--case c"},
+                {o->blocks != 0, "--blocks"},   {o->seeds > 1, "--seeds"},      {o->ptx != NULL, "--ptx"},
+                {o->counts, "--counts"},        {o->layout != NULL, "--layout"}, {o->padding != 0, "--padding"}};
     for (size_t k = 0; k < WBB_LEN(rows); k++)
-        if (rows[k].given)
-            wbb_fail(cx, (WbbLoc){.file = o->file}, "%s is about one kernel, and this is a program", rows[k].text);
+        if (rows[k].given) return rows[k].text;
+    return NULL;
+}
+
+bool main_is_about_kernel(const RunOptions *o) { return about_kernel(o) || o->against.n || o->html; }
+
+static void refuse_options(WbbCx *cx, const RunOptions *o)
+{
+    const char *about = about_kernel(o);
+    if (about) wbb_fail(cx, (WbbLoc){.file = o->file}, "%s is about one kernel, and this is a program", about);
 }
 
 WbbStatus main_run_program(const Call *call, const ProgModule *p, const char *name, MainKernel *kernel, void *arg)

@@ -12,6 +12,7 @@ typedef ProgKernel MainKernel(WbbCx *cx, WbbArena *a, void *arg, const ProgStep 
 
 /* program.c: runs, judges, prints. `call` is one of `run`; `kernel` gives a step's kernel. */
 WbbStatus main_run_program(const Call *call, const ProgModule *p, const char *name, MainKernel *kernel, void *arg);
+bool main_is_about_kernel(const RunOptions *o); /* does an option ask something of a single kernel? */
 WbbStatus main_run_compiled_program(const Call *call); /* a folder, whose kernels are compiled */
 /* The folder that has, or would have, the bundle of a step; NULL: the program is in no folder. */
 const char *main_bundle_folder(WbbArena *a, const ProgModule *p, const ProgStep *s);

@@ -105,6 +105,9 @@ typedef struct {
 void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n,
                   PipeResult *r);
 
+/* Would the one kernel that a module may become compute again and again what kernels of their own compute once? */
+bool pipe_better_apart(const PipeOptions *o, const char *file, const char *text, size_t n);
+
 /* passes.c: names of the passes over the IR, in order, for --print-after and `ir --pass`; NULL after the last. */
 extern const char *const pipe_passes[];
 /* Runs one of them, by name; asserts that it exists. */
