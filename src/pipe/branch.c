@@ -4,7 +4,8 @@
  * right for all: a quotient in f32 and in f64, a sine of arguments below 2^17 and of any. Leaves the limits of
  * vec_rare. Both ways are as exact as the function must be, so only time decides: with p the clocks of each pipe and of
  * issue for one thread, the time of a kernel grows with (sum of p^4)^(1/4), as a profile computes it; loads and stores
- * are the same in both. A branch costs latency besides, so kernels with few warps have none.
+ * are the same in both. A branch costs latency besides, so kernels with few warps have none; and registers: where those
+ * of a thread do not hold the values of all branches, the quick way must be shorter by far.
  *
  *     y = x / scale, to f8:  quick issue 7.0, alu 9.0, xu 1.0;  long issue 5.0, alu 2.0, xu 16.0   =>   quick
  */
@@ -200,6 +201,15 @@ static VecBranches limits_of(const IrKernel *k, const TgTarget *t, const PipeBra
                          .most = (uint32_t)tg_tune(t, "branch.most", 0)->value};
 }
 
+/* Do a thread's registers hold the operands and results of so many values? Code is moved across no branch, so that many
+ * of them are there together. */
+static bool fit(const IrKernel *k, const TgTarget *t, uint32_t values)
+{
+    enum { MOST = 255 };
+    const int64_t most = WBB_MIN(t->sm_regs / WBB_MAX(k->block, 1u), MOST);
+    return 2 * (int64_t)values + tg_tune(t, "branch.registers", 0)->value <= most;
+}
+
 PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
 {
     PipeBranch b = {0};
@@ -228,7 +238,9 @@ PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
     const bool shorter = b.values && busy(b.quick) < busy(b.lengthy);
     if (shorter) b.limits = limits_of(k, t, &b);
     b.few = shorter && b.limits.least > b.limits.most;
-    b.branches = shorter && !b.few;
+    const double ratio = shorter ? sqrt(sqrt(busy(b.quick) / busy(b.lengthy))) : 1;
+    b.large = ratio * 100 > (double)tg_tune(t, "branch.large", 0)->value && !fit(k, t, b.values);
+    b.branches = shorter && !b.few && !b.large;
     if (!b.branches) b.limits.least = UINT32_MAX;
     wbb_arena_free(w.arena);
     return b;
@@ -249,5 +261,6 @@ void pipe_explain_branch(WbbBuf *out, const PipeBranch *b)
     put_way(out, b->quick);
     wbb_put(out, "; by the long one ");
     put_way(out, b->lengthy);
-    wbb_put(out, b->few ? "; with so few warps the latency of a branch is longer\n" : "\n");
+    wbb_put(out, b->few ? "; with so few warps the latency of a branch is longer\n"
+                 : b->large ? "; registers that would not hold all values cost more\n" : "\n");
 }

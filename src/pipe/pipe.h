@@ -63,6 +63,7 @@ typedef struct {
     double times;     /* that they are computed, all together */
     bool branches;    /* the quick way is taken, with branches to the long one */
     bool few;         /* there are too few warps for that to pay */
+    bool large;       /* registers do not hold all values, for little time less */
     VecBranches limits;
     double quick[TG_PIPES + 1], lengthy[TG_PIPES + 1]; /* clocks of each pipe, and of issue, for a warp */
     double table; /* clocks of latency of memory, where only the long way reads a table; else 0 */
