@@ -82,7 +82,7 @@ TUNE = [                                        # every heuristic is data
     tune('constant.selects',  value=64,     because='six selects, by bisection, take about as long as a load from a cache'),
     tune('branch.most',       value=32, off=0, because='values that share one branch for what is seldom needed: operands stay in registers until then'),
     tune('branch.registers',  value=32, off=0, because='registers of a thread besides operand and result of each value that shares a branch'),
-    tune('branch.large',      value=80, off=0, because='per cent of the time of the long way that the quick one may take where registers do not hold all values'),
+    tune('branch.large',      value=80, off=0, because='per cent of the time of the long way that the quick one may take where registers do not hold all'),
     tune('branch.costs',      value=64, off=0, because='clocks of latency of a branch and of the longer way of f32 to a root'),
     tune('select.max_nodes',  value=12,     because='computing both branches costs no more than a branch that parts a warp'),
     tune('reduce.max_per_output', value=1024, because='one thread alone waits for each element it reads'),
