@@ -1,7 +1,9 @@
 """Runs the test suites and sums up what passed and failed: unit tests (cmocka, through meson), text tests (lit), the tests of gen/ and
 of shaderdb (unittest), the checks of layers.py, and the programs listed in PROGRAMS. tests/README.md describes each suite.
 
-usage: run.py --build DIR [--all] [--shared DIR] [--only lit,corpus_loops] [--list]
+usage: run.py --build DIR [--all] [--shared DIR] [--only lit,corpus_loops] [--jobs N] [--list]
+
+Several suites run side by side, since many keep one core busy; what one prints comes when it has ended.
 """
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Callable, List, Tuple
 
@@ -19,15 +22,29 @@ ROOT = Path(__file__).resolve().parent.parent
 Counts = Tuple[int, int]  # passed, failed
 
 
-def call(command: List[str]) -> Tuple[int, str]:
-    """Runs a command in the root folder and passes its output on line by line. Returns its exit status and output."""
-    p = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    lines: List[str] = []
-    assert p.stdout
-    for line in p.stdout:
-        lines.append(line)
-        print(line, end="", flush=True)
-    return p.wait(), "".join(lines)
+class Runner:
+    """Runs the commands of one suite in the root folder, and keeps what they print and the CPU time that they take."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.lines: List[str] = []
+        self.cpu_seconds = 0.0
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+        if self.args.jobs == 1:
+            print(line, end="", flush=True)
+
+    def call(self, command: List[str]) -> Tuple[int, str]:
+        """Exit status and output."""
+        p = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        first = len(self.lines)
+        assert p.stdout
+        for line in p.stdout:
+            self.say(line)
+        _, status, used = os.wait4(p.pid, 0)
+        self.cpu_seconds += used.ru_utime + used.ru_stime
+        return os.waitstatus_to_exitcode(status), "".join(self.lines[first:])
 
 
 def number(pattern: str, text: str) -> int:
@@ -35,31 +52,31 @@ def number(pattern: str, text: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def unit(args: argparse.Namespace, *more: str) -> Counts:
-    rc, text = call(["meson", "test", "-C", args.build, "--no-rebuild", *more])
+def unit(runner: Runner, *more: str) -> Counts:
+    rc, text = runner.call(["meson", "test", "-C", runner.args.build, "--no-rebuild", *more])
     passed, failed = number(r"^Ok:\s+(\d+)", text), number(r"^Fail:\s+(\d+)", text) + number(r"^Timeout:\s+(\d+)", text)
     return passed, failed or int(rc != 0)
 
 
-def lit(args: argparse.Namespace, *more: str) -> Counts:
+def lit(runner: Runner, *more: str) -> Counts:
     program = shutil.which("lit-22") or shutil.which("lit")
     if program is None:
-        print("skipped: lit is not installed (llvm-22-tools)")
+        runner.say("skipped: lit is not installed (llvm-22-tools)\n")
         return 0, 0
-    rc, text = call([program, "--param", f"warpburg={Path(args.build).resolve() / 'warpburg'}", *more, "tests/lit"])
+    rc, text = runner.call([program, "--param", f"warpburg={Path(runner.args.build).resolve() / 'warpburg'}", *more, "tests/lit"])
     passed, failed = number(r"Passed\s*:\s*(\d+)", text), number(r"Failed\s*:\s*(\d+)", text) + number(r"Unresolved\s*:\s*(\d+)", text)
     return passed, failed or int(rc != 0)
 
 
-def gen(args: argparse.Namespace) -> Counts:
-    rc, text = call([sys.executable, "-m", "unittest", "discover", "-s", "tests/gen", "-p", "test_*.py"])
+def gen(runner: Runner) -> Counts:
+    rc, text = runner.call([sys.executable, "-m", "unittest", "discover", "-s", "tests/gen", "-p", "test_*.py"])
     ran = number(r"^Ran (\d+) tests?", text)
     bad = number(r"failures=(\d+)", text) + number(r"errors=(\d+)", text)
     return ran - bad, bad or int(rc != 0)
 
 
-def layers(args: argparse.Namespace) -> Counts:
-    rc, _ = call([sys.executable, "tests/layers.py", args.build])
+def layers(runner: Runner) -> Counts:
+    rc, _ = runner.call([sys.executable, "tests/layers.py", runner.args.build])
     return int(rc == 0), int(rc != 0)
 
 
@@ -149,14 +166,26 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
 ]
 
 
-def program(command: str, sample: str, full: str) -> Callable[[argparse.Namespace], Counts]:
-    def run(args: argparse.Namespace) -> Counts:
+Suite = Callable[[Runner], Counts]
+
+
+def program(command: str, sample: str, full: str) -> Suite:
+    def run(runner: Runner) -> Counts:
+        args = runner.args
         text = f"{command} {full if args.all else sample}".format(wb=Path(args.build) / "warpburg", run=Path(args.build) / "warpburg-run",
                                                               shared=args.shared, build=args.build)
-        rc, said = call([sys.executable, *text.split()])
+        rc, said = runner.call([sys.executable, *text.split()])
         return number(r"^(\d+) passed, \d+ failed", said), number(r"^\d+ passed, (\d+) failed", said) or int(rc != 0)
 
     return run
+
+
+def run_suite(name: str, suite: Suite, args: argparse.Namespace) -> Tuple[Runner, Counts]:
+    runner, since = Runner(args), time.monotonic()
+    runner.say(f"--- {name}\n")
+    passed, failed = suite(runner)
+    runner.say(f"--- {name}: {passed} passed, {failed} failed in {time.monotonic() - since:.0f} s, {runner.cpu_seconds:.0f} s of CPU\n")
+    return runner, (passed, failed)
 
 
 def main() -> int:
@@ -165,9 +194,10 @@ def main() -> int:
     parser.add_argument("--shared", default="../shared")
     parser.add_argument("--all", action="store_true", help="the long tests: every file, target and sample")
     parser.add_argument("--only", default="", help="run these suites, separated by commas")
+    parser.add_argument("-j", "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="suites that run side by side (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the names of the suites")
     args = parser.parse_args()
-    suites: List[Tuple[str, Callable[[argparse.Namespace], Counts]]] = [("unit", unit), ("lit", lit), ("gen", gen), ("layers", layers)]
+    suites: List[Tuple[str, Suite]] = [("unit", unit), ("lit", lit), ("gen", gen), ("layers", layers)]
     suites += [(name, program(*words)) for name, *words in PROGRAMS]
     if args.list:
         print("\n".join(name for name, _ in suites))
@@ -178,14 +208,12 @@ def main() -> int:
         parser.error(f"no suite {', '.join(sorted(unknown))}; --list prints their names")
     os.environ["WARPBURG"] = str(Path(args.build).resolve() / "warpburg")
     passed = failed = 0
-    for name, suite in suites:
-        if only and name not in only:
-            continue
-        print(f"--- {name}", flush=True)
-        since = time.monotonic()
-        p, f = suite(args)
-        print(f"--- {name}: {p} passed, {f} failed in {time.monotonic() - since:.0f} s", flush=True)
-        passed, failed = passed + p, failed + f
+    with ThreadPoolExecutor(max_workers=args.jobs) as pool:
+        for ended in as_completed(pool.submit(run_suite, name, suite, args) for name, suite in suites if not only or name in only):
+            runner, (p, f) = ended.result()
+            if args.jobs > 1:
+                print("".join(runner.lines), end="", flush=True)
+            passed, failed = passed + p, failed + f
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0)
 

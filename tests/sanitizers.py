@@ -45,11 +45,11 @@ def main() -> int:
             subprocess.run(["meson", "setup", build, f"-Db_sanitize={kind.sanitizers}", "-Db_lundef=false"], check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["ninja", "-C", build, "--quiet"], check=True)
         os.environ.update(kind.environment)
-        args = argparse.Namespace(build=build)
+        runner = run.Runner(argparse.Namespace(build=build, jobs=1))
         out = [word for text in kind.left_out for word in ("--filter-out", text)]
         for text in kind.left_out:
             print(f"skipped: {text}, which {name} has too little memory for")
-        for good, bad in (run.unit(args, "--timeout-multiplier", "20", "--num-processes", str(o.jobs)), run.lit(args, f"-j{o.jobs}", *out)):
+        for good, bad in (run.unit(runner, "--timeout-multiplier", "20", "--num-processes", str(o.jobs)), run.lit(runner, f"-j{o.jobs}", *out)):
             passed, failed = passed + good, failed + bad
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0)
