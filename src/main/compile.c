@@ -210,42 +210,40 @@ static void guarded_program(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-/* PROG_SINGLE as well of what options about a single kernel ask for. */
-static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file)
+static const char apart[] = "launches of their own compute once what one kernel would compute again and again";
+
+/* Is a module that one kernel may compute better a program, and may it be one? */
+static bool is_better_apart(const CompileOptions *o, ProgKind kind, const char *file, const char *text, size_t n)
 {
+    if (kind != PROG_SEVERAL && kind != PROG_CALLS) return false;
+    if (o->layout || o->explain || o->trace || o->print_after || o->bijection) return false;
+    const PipeOptions p = pipe_options(o);
+    return pipe_better_apart(&p, file, text, n);
+}
+
+/* PROG_SINGLE as well of what options about a single kernel ask for; and whether it is better a program. */
+static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file, bool *better_apart)
+{
+    *better_apart = false;
     if (prog_is_folder(file)) return PROG_FUSIONS;
     if (o->emit || o->json || !wbb_file_exists(file) || wbb_is_dir(file)) return PROG_SINGLE;
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
     const ProgKind kind = prog_kind(file, text, n);
+    *better_apart = is_better_apart(o, kind, file, text, n);
     wbb_arena_free(a);
     return kind;
-}
-
-static const char apart[] = "launches of their own compute once what one kernel would compute again and again";
-
-/* Is a module that one kernel may compute better a program, and may it be one? */
-static bool is_better_apart(WbbCx *cx, const CompileOptions *o, ProgKind kind, const char *file)
-{
-    if (kind != PROG_SEVERAL && kind != PROG_CALLS) return false;
-    if (o->layout || o->explain || o->trace || o->print_after || o->bijection) return false;
-    WbbArena *a = wbb_arena_new(cx);
-    size_t n;
-    const char *text = wbb_read_file(cx, a, file, &n);
-    const PipeOptions p = pipe_options(o);
-    const bool better = pipe_better_apart(&p, file, text, n);
-    wbb_arena_free(a);
-    return better;
 }
 
 static WbbStatus compile_file(WbbCx *cx, File *f)
 {
     WbbStatus s = WBB_DECLINED;
     const size_t before = strlen(cx->messages);
-    const ProgKind kind = kind_of(cx, f->o, f->file);
+    bool better_apart;
+    const ProgKind kind = kind_of(cx, f->o, f->file, &better_apart);
     bool program = kind == PROG_FUSIONS;
-    if (is_better_apart(cx, f->o, kind, f->file)) {
+    if (better_apart) {
         wbb_note(cx, (WbbLoc){.file = f->file}, "%s: it is compiled as a program", apart);
         s = wbb_guard(cx, guarded_program, f);
         if (s != WBB_DECLINED) return s == WBB_OK ? f->status : s;
@@ -344,12 +342,17 @@ typedef struct {
     WbbStatus status;
 } Whole;
 
+static WbbStatus run_program(const Call *call)
+{
+    const RunOptions *o = call->options;
+    return o->profile ? main_profile_program(call) : main_run_whole(call);
+}
+
 static void guarded_whole(WbbCx *cx, void *arg)
 {
     Whole *w = arg;
-    const RunOptions *o = w->call->options;
     (void)cx;
-    w->status = o->profile ? main_profile_program(w->call) : main_run_whole(w->call);
+    w->status = run_program(w->call);
 }
 
 /* Compile, run and judge; a bundle, or PTX of another compiler, is only run. */
@@ -361,7 +364,7 @@ static WbbStatus run(const Call *call)
     if ((o->against.n || o->html) && !o->profile) return main_usage(call, "--against and --html need --profile");
     if (o->profile && (o->seeds > 1 || !strcmp(o->on, "gpu")))
         return main_usage(call, "--profile takes one seed, and runs in the simulator");
-    if (!o->ptx && prog_is_folder(o->file)) return o->profile ? main_profile_program(call) : main_run_whole(call);
+    if (!o->ptx && prog_is_folder(o->file)) return run_program(call);
     if (o->ptx || wbb_is_dir(o->file))
         return o->profile ? profile_without_compiling(call) : main_run_without_compiling(call);
     size_t n;
@@ -376,10 +379,10 @@ static WbbStatus run(const Call *call)
     PipeResult r;
     const ProgKind kind = prog_kind(o->file, text, n);
     if (kind == PROG_FUSIONS)
-        return o->profile ? main_profile_program(call) : main_run_whole(call);
+        return run_program(call);
     Text t = {.o = &p, .file = o->file, .text = text, .n = n, .arena = a, .r = &r};
     const size_t before = strlen(cx->messages);
-    if (!main_is_about_kernel(o) && is_better_apart(cx, &c, kind, o->file)) {
+    if (!main_is_about_kernel(o) && is_better_apart(&c, kind, o->file, text, n)) {
         wbb_note(cx, (WbbLoc){.file = o->file}, "%s: it is run as a program", apart);
         Whole w = {.call = call};
         const WbbStatus s = wbb_guard(cx, guarded_whole, &w);
@@ -391,7 +394,7 @@ static WbbStatus run(const Call *call)
     if (compiled == WBB_DECLINED && kind != PROG_SINGLE) {
         wbb_forget_since(cx, before);
         wbb_note(cx, (WbbLoc){.file = o->file}, "no single kernel computes it: it is run as a program");
-        return o->profile ? main_profile_program(call) : main_run_whole(call);
+        return run_program(call);
     }
     if (compiled != WBB_OK) wbb_rethrow(cx, compiled);
     Bundle b = *r.bundle;
