@@ -164,14 +164,16 @@ static int64_t *sorted(Ev *e, Rows *s)
 /* The rows that hold the wanted elements: for lane k its row and its index in the row; the positions of all elements of
  * the rows. */
 typedef struct {
-    int64_t n, *row, *index, *positions;
+    int64_t n, length, *row, *index, *positions;
 } Wanted;
 
-static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t dim)
+static Wanted find_rows(Ev *e, const HloInstruction *i, const EvSet *set)
 {
+    const HloShape *shape = i->operands[0]->shape;
+    const int64_t dim = i->n_dimensions ? i->dimensions[0] : shape->rank - 1;
     int64_t length = shape->dims[dim], stride = 1;
     for (uint32_t d = (uint32_t)dim + 1; d < shape->rank; d++) stride *= shape->dims[d];
-    Wanted w = {0, ev_list(e, set->n), ev_list(e, set->n), NULL};
+    Wanted w = {0, length, ev_list(e, set->n), ev_list(e, set->n), NULL};
     WbbMap rows = {.arena = e->block}; /* by their first positions */
     for (int64_t k = 0; k < set->n; k++) {
         const int64_t p = ev_position(set, k), index = p / stride % length;
@@ -188,10 +190,8 @@ static Wanted find_rows(Ev *e, const EvSet *set, const HloShape *shape, int64_t 
 
 const EvSet *ev_sorted_rows(Ev *e, const HloInstruction *i, const EvSet *set)
 {
-    const HloShape *shape = i->operands[0]->shape;
-    const int64_t dim = i->n_dimensions ? i->dimensions[0] : shape->rank - 1;
-    const Wanted w = find_rows(e, set, shape, dim);
-    const int64_t n = w.n * shape->dims[dim];
+    const Wanted w = find_rows(e, i, set);
+    const int64_t n = w.n * w.length;
     return n == set->n ? set : ev_list_set(e, w.positions, n);
 }
 
@@ -216,13 +216,11 @@ typedef struct {
 void *ev_sort(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
-    const HloShape *shape = i->operands[0]->shape;
-    int64_t dim = i->n_dimensions ? i->dimensions[0] : shape->rank - 1;
     State *s = t->state;
     if (!s) {
         t->state = s = WBB_NEW(e->block, State);
-        s->w = find_rows(e, t->set, shape, dim);
-        s->set = ev_list_set(e, s->w.positions, s->w.n * shape->dims[dim]);
+        s->w = find_rows(e, i, t->set);
+        s->set = ev_list_set(e, s->w.positions, s->w.n * s->w.length);
     }
     void **x = WBB_NEW_N(e->block, void *, i->n_operands);
     bool all = true;
@@ -234,7 +232,7 @@ void *ev_sort(Ev *e, EvTask *t)
     Rows rows = {e,
                  i,
                  s->w.n,
-                 shape->dims[dim],
+                 s->w.length,
                  x,
                  WBB_NEW_N(e->block, bool, s->w.n + 1),
                  WBB_NEW_N(e->block, bool, s->w.n + 1)};
