@@ -34,9 +34,10 @@ double ev_unit(double x)
 
 void ev_add_term(EvTerms *terms, double lo, double hi)
 {
-    const double low = fabs(lo), high = fabs(hi), m = low > high ? low : high;
-    if (m <= DBL_MAX) terms->magnitude += m;
-    terms->n += m != 0;
+    /* Rounding is monotone: how far a sum may fall below that of its lower ends does not depend on the upper ones. */
+    const double low = isfinite(lo) ? fabs(lo) : 0, high = isfinite(hi) ? fabs(hi) : 0;
+    terms->magnitude += ev_most(low, high);
+    terms->n += lo != 0 || hi != 0;
     if (terms->unit == 0) return;
     const double unit = lo == hi ? ev_unit(lo) : 0;
     if (unit < terms->unit) terms->unit = unit;
