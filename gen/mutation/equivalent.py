@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from gen import ledger, ops
-from gen.proof import complex_parts, driver, prove, z3_bits, z3_floats, z3_formula
+from gen.proof import complex_parts, driver, prove, z3_bits, z3_floats, z3_formula, z3_solve
 from gen.lang import Expr, Node, PatternError, Rule, Var
 from gen.mutation.mutants import Mutant, copied, everything
 from gen.proof.code import NotNarrow, Terms
@@ -119,12 +119,12 @@ def same(t: Terms, case: prove.Case) -> bool:
         f = z3_formula.Formula(t)
         goals = [f.wrong()]
         # enough work that chance does not decide; sides of functions that are equal are proved soon
-        limit = 2 * z3_formula.LIMIT if case.terms.contract in ("ulp", "complex") else z3_formula.SIZED_LIMIT
+        limit = 2 * z3_solve.LIMIT if case.terms.contract in ("ulp", "complex") else z3_formula.SIZED_LIMIT
         for _ in range(FEW):
-            state, model = z3_formula.check(limit, *goals)
+            state, model = z3_solve.check(limit, *goals)
             if state != "refuted":
                 return state == "proved"
-            found = {n: z3_formula.number(model, v) for n, v in enumerate(f.vars) if t.types[n] != "side"}
+            found = {n: z3_formula.number(model, v, False) for n, v in enumerate(f.vars) if t.types[n] != "side"}
             if not right_at({t.names[n]: v for n, v in found.items()}, case):
                 return False
             goals.append(z3_formula.z3.Or(*(f.vars[n] != v for n, v in found.items())))
@@ -164,7 +164,7 @@ def same_codes(t: Terms, name: str) -> bool:
     nan = lambda x: z3_formula.z3.Or(*(x == c for c in nans))
     other = z3_formula.z3.And(left != right, z3_formula.z3.Not(z3_formula.z3.And(nan(left), nan(right))))
     wrong = z3_formula.z3.And(*f.given, z3_formula.z3.Or(other, *(f.reg[b] != 0 for b, _ in t.bad)))
-    return z3_formula.check(z3_formula.SIZED_LIMIT, wrong)[0] == "proved"
+    return z3_solve.check(z3_formula.SIZED_LIMIT, wrong)[0] == "proved"
 
 
 def parts_of(whole: Rule, before: Rule, case: prove.Case) -> Terms:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence
 
-from gen.proof import z3_formula
+from gen.proof import z3_formula, z3_solve
 from gen.proof.code import Terms
 
 MODELS = 3  # for each condition: at some of them the sides may be equal
@@ -33,7 +33,7 @@ def meeting(t: Terms, conditions: Sequence[int]) -> List[Dict[int, int]]:
     for c in conditions:
         facts = [*f.given, *(f.reg[p] != 0 for p in t.pre), f.reg[c] != 0 if c >= 0 else f.reg[~c] == 0]
         for _ in range(MODELS):
-            state, model = z3_formula.check(z3_formula.LIMIT, *facts)
+            state, model = z3_solve.check(z3_solve.LIMIT, *facts)
             if state != "refuted":
                 break
             out.append(z3_formula.values(f, model))

@@ -1,7 +1,7 @@
 """Integer operations for z3: the C expressions of gen/semantics.py as bit vectors, with C's promotions. z3_floats.py has the floats.
 
-In abstract mode a product, a quotient or a shift by a variable is an uninterpreted function of its operands. That is cheap, and enough
-where both sides apply the same operations to the same operands.
+In abstract mode a product, a quotient or a shift by a variable is an uninterpreted function of its operands, a quotient of signed integers one of
+their sizes. That is cheap, and enough where both sides apply the same operations to the same operands.
 """
 from __future__ import annotations
 
@@ -152,8 +152,9 @@ def apply(op: str, x: C, y: C) -> C:
     x, y = balanced(x, y)
     a, b, s = x.bits, y.bits, x.signed
     if abstract and op in "/%":
-        by_one = a if op == "/" else z3.BitVecVal(0, a.size())
-        return C(z3.If(b == 1, by_one, opaque({"/": "div", "%": "rem"}[op] + "us"[s], a, b)), s)
+        size = lambda v: z3.If(v < 0, -v, v) if s else v
+        of_sizes = z3.If(size(b) == 1, size(a) if op == "/" else z3.BitVecVal(0, a.size()), opaque({"/": "div", "%": "rem"}[op], size(a), size(b)))
+        return C(z3.If((a < 0) != (b < 0) if op == "/" else a < 0, -of_sizes, of_sizes) if s else of_sizes, s)
     if op in ("==", "!="):
         return truth(a == b if op == "==" else a != b)
     if op in ("<", "<=", ">", ">="):

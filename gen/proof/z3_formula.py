@@ -9,16 +9,16 @@ import multiprocessing
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from gen.proof import z3_bits, z3_floats, z3_linear
+from gen.proof import z3_bits, z3_floats
 from gen.proof.z3_bits import C
 from gen.proof.code import EXACT, Ins, Terms, cls, width
+from gen.proof.z3_solve import LIMIT, check, contradictory_bits, linearly
 
 try:
     import z3
 except ImportError:
     z3 = None  # type: ignore[assignment]
 
-LIMIT = 1_000_000  # z3's unit of work, not time: a slow machine proves the same as a fast one
 SIZED_LIMIT = 20_000_000  # for pieces that are known to be easy, so that the limit does not decide
 WORKERS = 2
 HARD = ("mul", "div", "rem", "divx", "remx", "pow", "pow16", "fma", "sqrt")
@@ -58,10 +58,10 @@ def has_floats(t: Terms) -> bool:
 
 
 class Formula:
-    def __init__(self, t: Terms, integers: bool = False, lenient: bool = False) -> None:
+    def __init__(self, t: Terms, integers: bool = False, lenient: bool = False, bits: bool = False) -> None:
         """integers: typed integers are mathematical ones, as they are where an index occurs without floats; this makes quotients by constants linear.
-        lenient: the result of an operation that z3 does not know is any value."""
-        self.t, self.integers = t, integers or (EXACT in t.types and not has_floats(t))
+        lenient: the result of an operation that z3 does not know is any value. bits: an index is a bit vector, too."""
+        self.t, self.integers = t, integers or (EXACT in t.types and not bits and not has_floats(t))
         self.given: List[Any] = []
         self.quotients: List[Tuple[Any, Any, Any, Any]] = []  # dividend, quotient, remainder, divisor
         self.known: Dict[Tuple[str, str], Tuple[Any, Any]] = {}
@@ -177,11 +177,13 @@ class Formula:
         if i.op in ("shrl", "shrlx") and unsigned or i.op in ("shra", "shrax") and not unsigned:
             if shift is not None and 0 <= shift < width(i.type):
                 return self.divide(args[0], z3.IntVal(1 << shift))[0]
+        if i.op in ("abs", "neg"):
+            return self.wrapped(-args[0] if i.op == "neg" else z3.If(args[0] < 0, -args[0], args[0]), i.type)
         if i.op in ("shl", "shlx") and shift is not None and 0 <= shift < width(i.type):
             return self.wrapped(args[0] * (1 << shift), i.type)
         if i.op in ("div", "divx", "rem", "remx"):
             return self.quotient(args[0], args[1], i.op in ("rem", "remx"), i.type)
-        if i.op == "band" and unsigned and shift is not None and shift & shift + 1 == 0:
+        if i.op == "band" and shift is not None and shift >= 0 == shift & shift + 1:
             return self.divide(args[0], z3.IntVal(shift + 1))[1]
         raise z3_floats.Unsupported(i.op)
 
@@ -239,27 +241,15 @@ class Formula:
         return z3.And(*self.given, *fires, z3.Or(differ, *bad))
 
 
-def linearly(facts: Sequence[Any]) -> bool:
-    """Whether the facts contradict each other even if each product is any number."""
-    table: Dict[str, Any] = {}
-    return check(LIMIT, *(z3_linear.linear(f, table) for f in facts))[0] == "proved"
-
-
-def check(limit: int, *facts: Any) -> Tuple[str, Any]:
-    s = z3.Solver()
-    s.set("rlimit", limit)
-    s.add(*facts)
-    r = s.check()
-    return ("proved", None) if r == z3.unsat else ("refuted", s.model()) if r == z3.sat else ("unknown", None)
-
-
 def abstractly(t: Terms) -> bool:
     """Whether the sides are equal even if each hard operation is any function of its operands."""
     z3_bits.abstract = True
     try:
-        return check(LIMIT, Formula(t).wrong())[0] == "proved"
+        goal = Formula(t).wrong()
     finally:
         z3_bits.abstract = False
+    state, _ = check(LIMIT, goal)
+    return state == "proved" or (state == "unknown" and contradictory_bits(goal))
 
 
 def sized(f: Formula, goal: Any) -> Answer:
@@ -298,7 +288,7 @@ def decide_one(t: Terms) -> Answer:
             return Answer("unknown")
         f = Formula(t)
     except z3_floats.Unsupported:
-        return Answer("unknown")
+        return by_wide_bits(t) if EXACT in t.types and not has_floats(t) else Answer("unknown")
     goal = f.wrong()
     if is_sized(t):
         return sized(f, goal)
@@ -310,6 +300,17 @@ def decide_one(t: Terms) -> Answer:
         return Answer("proved")
     if state == "unknown" and not f.integers and all(x == "side" or cls(x) in "PIU" for x in t.types):
         state, model = by_amount(f, goal)  # a rule on integers has no weaker proof
+    return Answer(state, smallest(f, goal, model) if state == "refuted" else {})
+
+
+def by_wide_bits(t: Terms) -> Answer:
+    """With indices as bit vectors: typed integers of which bits are taken."""
+    try:
+        f = Formula(t, bits=True)
+    except z3_floats.Unsupported:
+        return Answer("unknown")
+    goal = f.wrong()
+    state, model = check(SIZED_LIMIT, goal)
     return Answer(state, smallest(f, goal, model) if state == "refuted" else {})
 
 

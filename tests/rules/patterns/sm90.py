@@ -93,6 +93,17 @@ CASTS = [
     rewrite(div.u16(div.u16(a, k), m),          div.u16(a, k*m),        when=(k > 0) & (m > 0) & (k < 256) & (m < 256)),
     rewrite(div.u32(div.u32(a, k), m),          div.u32(a, k*m),        when=(k > 0) & (m > 0) & (k < 2**16) & (m < 2**16)),
     rewrite(rem.i32(rem.i32(a, k), k),          rem.i32(a, k),          when=k > 0),
+    rewrite(rem[I](a, neg[I](b)),               rem[I](a, b)),                          # -2**31 too, and 0
+    rewrite(rem.i64(a, abs.i64(b)),             rem.i64(a, b)),
+]
+# LLVM InstCombine: InstCombineMulDivRem.cpp, InstCombineShifts.cpp, InstCombineAndOrXor.cpp (or of disjoint bits) on indices
+INDEX_BITS = [
+    rewrite(shl.i32(idx.i32(n), 3),             idx.i32(n * 8),         when=within(n, 0, 2**28)),
+    rewrite(shra.i32(idx.i32(n), 3),            idx.i32(n // 8)),
+    rewrite(band.i32(idx.i32(n), 7),            idx.i32(n % 8)),
+    rewrite(div.i32(idx.i32(n), 8),             idx.i32(n // 8),        when=within(n, 0, 2**31)),
+    rewrite(bor.u32(idx.u32(n), idx.u32(i)),    idx.u32(n + i),         when=within(n, 0, 8) & multiple(i, 8)),
+    rewrite(abs.i32(idx.i32(n)),                idx.i32(n),             when=within(n, 0, 2**31)),
 ]
 # LLVM InstCombine: InstCombineAddSub.cpp (FNeg, FAdd, FSub), InstCombineMulDivRem.cpp (FMul, FDiv), InstructionSimplify.cpp
 FLOATS = [
@@ -146,7 +157,7 @@ INDICES = [
     rewrite(abs.f32(cvt.f32.i32(idx.i32(n))),   cvt.f32.i32(idx.i32(n)), when=within(n, 0, 2**31)),
     rewrite(lt.f32(cvt.f32.i32(idx.i32(n)), cvt.f32.i32(idx.i32(i))), lt.index(n, i), when=within(n, 0, 2**24) & within(i, 0, 2**24)),
 ]
-SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES
+SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS
 
 # PTX ISA, sections on integer arithmetic, logic, shifts and data movement
 TEXTS = [
