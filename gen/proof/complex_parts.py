@@ -1,28 +1,38 @@
 """Compiles rules of complex values to code on their parts: each variable becomes two, and each part of the result is a case.
 
-Exact operations (sums, products by their formula, comparisons, moves) are compared bit by bit with the same operation on the parts. A
+Exact operations (sums, products by their formula, comparisons, moves) are on both sides the same operations on the parts, compared bit by bit. A
 function is compared with the exact complex number; each part may be off by the budget, in units of the larger part. HLO does not define
-the result where an operand is not finite or a divisor is 0. An operation on complex values on the right side is taken as exact, rounded
+the result where an operand is not finite or a divisor is 0. A function of complex values on the right side is taken as exact, rounded
 to the parts' type.
 
     exp.c128(a) -> complex.c128.f64(..)     r0 = a.re: f64   r1 = a.im: f64   r2 = exp, exactly, part 0, of (r0, r1)   r3 = ..
 """
 from __future__ import annotations
 
-from typing import Dict, Iterator, Tuple
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Dict, FrozenSet, Iterator, Tuple
 
 from gen import load, ops
-from gen.lang import Expr, Node, Rule, Var
+from gen.lang import Expr, Node, PatternError, Rule, Var
 from gen.load import walk
 from gen.proof.code import Errors, Ins, Terms
 from gen.proof.sides import Builder
 
 Pair = Tuple[int, int]
 SIDES = 4  # inexact results that may move at once
+EXACT_PARTS = ("add", "sub", "neg", "mul", "select")
 
 
 def is_complex(rule: Rule) -> bool:
     return any(t.name in ops.COMPLEX for e in walk(rule.left) if isinstance(e, Node) for t in e.types)
+
+
+@lru_cache(maxsize=None)
+def referenced() -> FrozenSet[str]:
+    """The functions that the driver knows exactly."""
+    return frozenset(x.lower() for x in re.findall(r"case OP_(\w+):", Path(__file__).with_name("complex_reference.h").read_text()))
 
 
 class Parts(Builder):
@@ -48,10 +58,26 @@ class Parts(Builder):
             t = ops.COMPLEX[e.types[0].name]
             if e.op.name == "complex":
                 self.pairs[id(e)] = (self.value(e.args[0], t), self.value(e.args[1], t))
+            elif e.op.name in EXACT_PARTS:
+                self.pairs[id(e)] = (self.exact(e, 0), self.exact(e, 1))
+            elif e.op.name not in referenced():
+                raise PatternError(self.rule.where, f"{e.name} has no meaning inside a rule: write its parts, complex.c64.f32(.., ..)")
             else:
                 inside = tuple(r for x in e.args for r in self.pair(x))
                 self.pairs[id(e)] = (self.add(Ins("cpart", t, inside, e.op.name, imm=0)), self.add(Ins("cpart", t, inside, e.op.name, imm=1)))
         return self.pairs[id(e)]
+
+    def exact(self, e: Node, part: int) -> int:
+        """Register of a part of an operation of EXACT_PARTS."""
+        t = ops.COMPLEX[e.types[0].name]
+        if e.op.name == "select":
+            return self.scalar("select", t, self.value(e.args[0], "pred"), self.pair(e.args[1])[part], self.pair(e.args[2])[part])
+        values = [self.pair(x) for x in e.args]
+        if e.op.name != "mul":
+            return self.scalar(e.op.name, t, *(v[part] for v in values))
+        (x, y), (u, v) = values
+        product = lambda p, q: self.scalar("mul", t, p, q)
+        return self.scalar("add", t, product(x, v), product(y, u)) if part else self.scalar("sub", t, product(x, u), product(y, v))
 
     def node(self, e: Node) -> int:
         return self.pair(e.args[0])[e.op.name == "im"] if e.op.name in ("re", "im") else super().node(e)
@@ -63,15 +89,9 @@ def meaning(b: Parts, left: Node, part: int) -> int:
     if c not in ops.COMPLEX or name in ("re", "im", "complex"):
         return b.pair(left)[part] if left.types[0].name in ops.COMPLEX else b.value(left, left.types[0].name)
     t = ops.COMPLEX[c]
-    if name == "select":
-        return b.scalar("select", t, b.var[id(left.args[0])], b.pair(left.args[1])[part], b.pair(left.args[2])[part])
+    if name in EXACT_PARTS:
+        return b.exact(left, part)
     values = [b.pair(x) for x in left.args]
-    if name in ("add", "sub", "neg"):
-        return b.scalar(name, t, *(v[part] for v in values))
-    if name == "mul":
-        (x, y), (u, v) = values
-        product = lambda p, q: b.scalar("mul", t, p, q)
-        return b.scalar("add", t, product(x, v), product(y, u)) if part else b.scalar("sub", t, product(x, u), product(y, v))
     if name in ("eq", "ne"):
         return b.scalar("band" if name == "eq" else "bor", "pred", *(b.scalar(name, t, values[0][k], values[1][k]) for k in (0, 1)))
     budget = load.budgets()["abs" if name == "modulus" else name, c]

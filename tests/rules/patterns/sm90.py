@@ -105,6 +105,12 @@ INDEX_BITS = [
     rewrite(bor.u32(idx.u32(n), idx.u32(i)),    idx.u32(n + i),         when=within(n, 0, 8) & multiple(i, 8)),
     rewrite(abs.i32(idx.i32(n)),                idx.i32(n),             when=within(n, 0, 2**31)),
 ]
+# LLVM InstCombine: InstCombineAddSub.cpp and InstCombineMulDivRem.cpp on fneg, for complex values
+COMPLEX = [
+    rewrite(sub.c64(a, neg.c64(b)),             add.c64(a, b)),
+    rewrite(neg.c64(neg.c64(a)),                a),
+    rewrite(mul.c128(neg.c128(a), neg.c128(b)), mul.c128(a, b)),
+]
 # LLVM InstCombine: InstCombineAddSub.cpp (FNeg, FAdd, FSub), InstCombineMulDivRem.cpp (FMul, FDiv), InstructionSimplify.cpp
 FLOATS = [
     rewrite(sub[F](a, neg[F](b)),               add[F](a, b)),
@@ -157,7 +163,7 @@ INDICES = [
     rewrite(abs.f32(cvt.f32.i32(idx.i32(n))),   cvt.f32.i32(idx.i32(n)), when=within(n, 0, 2**31)),
     rewrite(lt.f32(cvt.f32.i32(idx.i32(n)), cvt.f32.i32(idx.i32(i))), lt.index(n, i), when=within(n, 0, 2**24) & within(i, 0, 2**24)),
 ]
-SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS
+SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS + COMPLEX
 
 # PTX ISA, sections on integer arithmetic, logic, shifts and data movement
 TEXTS = [
