@@ -20,6 +20,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from gen import ledger
 from gen.lang import Rule
+from gen.proof import simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = 2
@@ -76,13 +77,34 @@ def rows(text: str) -> Iterator[Dict[str, Any]]:
             yield row
 
 
-def simulated(folder: Path, names: Sequence[str], target: str = "") -> Tuple[Dict[str, str], List[str]]:
-    """(state by name of each instruction rule, messages of what failed). target: all instruction rules on that one, assembled by ptxas."""
-    only = ["--target", target, "--every"] if target else ["--rule", names[0]] if len(names) == 1 else []
+def world(program: Path) -> str:
+    """A hash of what the results of a simulation depend on: the program, the pattern files, what makes the kernels, and ptxas."""
+    digest = hashlib.sha256(str(simulate.ptxas_of()).encode())
+    own = [ROOT / f"gen/proof/{name}.py" for name in ("simulate", "tile_kernels")]
+    for p in (program, *sorted(ROOT.glob("patterns/*.py")), *sorted(ROOT.glob("gen/*.py")), *own):
+        digest.update(hashlib.sha256(p.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def simulated(folder: Path, names: Sequence[str], target: str = "", fresh: bool = False) -> Tuple[Dict[str, str], List[str]]:
+    """(state by name of each of these instruction rules, messages of what failed). target: all instruction rules on that one, assembled by ptxas. What
+    the same program did is taken from the build's folder, if not fresh."""
+    store = folder / "simulated" / f"{world(folder / 'warpburg')}.json"
+    every: Dict[str, Dict[str, str]] = json.loads(store.read_text()) if store.exists() else {}
+    known = every.setdefault(target, {})
+    left = [n for n in names if fresh or n not in known]
+    if not left and (names or known) and not (fresh and target):
+        return dict(known) if target else {n: known[n] for n in names}, []
+    only = ["--target", target, "--every"] if target else [x for n in left for x in ("--rule", n)]
     _, text = call([sys.executable, "-m", "gen.proof.simulate", "--warpburg", str(folder / "warpburg"), *only])
     states = dict(m for line in text.splitlines() for m in re.findall(r"^(patterns/\S+) (simulated\(\d+\))$", line))
     bad = [line for line in text.splitlines() if not re.search(r"^patterns/\S+ simulated\(|^\d+ passed, |not assembled", line)]
-    return states, bad
+    if not bad:
+        known.update(states)
+        shutil.rmtree(store.parent, ignore_errors=True)  # of other programs
+        store.parent.mkdir()
+        store.write_text(json.dumps(every, sort_keys=True, indent=0))
+    return {**{n: known[n] for n in names if n in known}, **states}, bad
 
 
 # --- corpus -------------------------------------------------------------------------------------------------------------------------

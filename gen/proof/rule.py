@@ -67,17 +67,28 @@ def prover_version() -> str:
     return digest.hexdigest()[:12]
 
 
-def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str], int]:
-    """(key -> (state, text), messages, number proved now). A state that the same prover found for the same key is taken from the cache."""
+def cached(rules: Sequence[Rule], errors: Errors, fresh: bool, whole: bool = False) -> Tuple[Dict[int, str], List[str], int]:
+    """(state by id of each rule that is proved, messages, number proved now). A state that the same prover found for the same key is taken from the
+    cache. whole: as in prove.prove."""
     store = driver.program().parent / f"states-{prover_version()}.json"
-    known: Dict[str, str] = json.loads(store.read_text()) if store.exists() and not fresh else {}
-    keys = {id(r): ledger.key(r, errors) for r in rules}
-    unknown = list({keys[id(r)]: r for r in rules if keys[id(r)] not in known}.values())
-    proofs = prove.prove(unknown, errors)
-    known.update({keys[id(p.rule)]: p.state for p in proofs if not p.failed})
-    store.write_text(json.dumps(known, sort_keys=True, indent=0))
-    done = {keys[id(r)]: (known[keys[id(r)]], load.text(r.left) + " -> " + r.text.split(" -> ", 1)[1]) for r in rules if keys[id(r)] in known}
-    return done, report.report(proofs), len(unknown)
+    known: Dict[str, str] = json.loads(store.read_text()) if store.exists() else {}
+    keys = {id(r): ("whole " if whole else "") + ledger.key(r, errors) for r in rules}
+    unknown = list({keys[id(r)]: r for r in rules if fresh or keys[id(r)] not in known}.values())
+    proofs = prove.prove(unknown, errors, whole=whole)
+    for p in proofs:
+        known.pop(keys[id(p.rule)], None)
+        if not p.failed:
+            known[keys[id(p.rule)]] = p.state
+    if unknown:
+        store.write_text(json.dumps(known, sort_keys=True, indent=0))
+    return {id(r): known[keys[id(r)]] for r in rules if keys[id(r)] in known}, report.report(proofs), len(unknown)
+
+
+def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str], int]:
+    """(key -> (state, text), messages, number proved now)"""
+    found, messages, new = cached(rules, errors, fresh)
+    done = {ledger.key(r, errors): (found[id(r)], load.text(r.left) + " -> " + r.text.split(" -> ", 1)[1]) for r in rules if id(r) in found}
+    return done, messages, new
 
 
 def strength(state: str) -> Tuple[Set[str], int, str]:
@@ -124,29 +135,31 @@ def instructions(sets: Sequence[load.RuleSet]) -> List[Rule]:
     return list({r.name: r for s in sets for r in s.phases.get("isel", [])}.values())
 
 
-def text_proofs(rules: Sequence[Rule]) -> Tuple[Dict[str, str], List[str]]:
-    """The proofs of asm texts that compute with integers: (state by name, messages)."""
+def text_proofs(rules: Sequence[Rule], fresh: bool = True) -> Tuple[Dict[str, str], List[str]]:
+    """The proofs of asm texts that have terms: (state by name, messages). fresh: without the cache of proofs."""
     terms = [(r, asm_text.term(r)) for r in rules]
     asked = [(r, replace(r, kind="rewrite", right=e, programs={})) for r, e in terms if e is not None]
     for r, made in asked:
         made.text = f"{r.left} -> {load.text(made.right)}, the meaning of '{r.right}'"
-    proofs = prove.prove([made for _, made in asked], {}, whole=True)
-    return {r.name: p.state for (r, _), p in zip(asked, proofs) if not p.failed}, report.report(proofs)
+    states, messages, _ = cached([made for _, made in asked], {}, fresh, whole=True)
+    return {r.name: states[id(made)] for r, made in asked if id(made) in states}, messages
 
 
-def simulate(folder: Path, rules: Sequence[Rule], errors: Errors) -> Tuple[Dict[str, Tuple[str, str]], List[str]]:
+def simulate(folder: Path, rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str]]:
     """Builds the program and runs each of these instruction rules in its simulator: (key -> (state, text), messages)."""
     if not rules:
         return {}, []
-    rc, text = after_proof.build(folder, unsimulated=True)
+    lines = ledger.read()
+    states = [lines.get(ledger.key(r, errors), ("", ""))[0] for r in rules]
+    rc, text = after_proof.build(folder, unsimulated=any(not state or ledger.weak(r, state) for r, state in zip(rules, states)))
     if rc:
         return {}, [text.strip()]
-    states, failed = after_proof.simulated(folder, [r.name for r in rules])
-    proofs, wrong = text_proofs(rules)
-    states.update({r.name: f"{states[r.name]} {proofs[r.name]}" for r in rules if r.name in states and r.name in proofs})
+    found, failed = after_proof.simulated(folder, [r.name for r in rules], fresh=fresh)
+    proofs, wrong = text_proofs(rules, fresh)
+    found.update({r.name: f"{found[r.name]} {proofs[r.name]}" for r in rules if r.name in found and r.name in proofs})
     failed += wrong
-    silent = [f"{r.where[0]}:{r.where[1]}: error: not simulated: {r.text}" for r in rules if r.name not in states and not any(r.name in m for m in failed)]
-    return {ledger.key(r, errors): (states[r.name], r.text) for r in rules if r.name in states}, failed + silent
+    silent = [f"{r.where[0]}:{r.where[1]}: error: not simulated: {r.text}" for r in rules if r.name not in found and not any(r.name in m for m in failed)]
+    return {ledger.key(r, errors): (found[r.name], r.text) for r in rules if r.name in found}, failed + silent
 
 
 def number_at(sets: Sequence[load.RuleSet], what: str) -> str:
@@ -252,7 +265,7 @@ def main(argv: Sequence[str]) -> int:
     if not messages and args.build and (tiles or args.price or whole_targets(args.what)):
         if not args.check:  # the build for the simulator needs ledger lines of the proved rules
             ledger.write(ledger.kept([r for s in sets for r in s.rules], done, errors))
-        states, messages = simulate((ROOT / args.build).resolve(), tiles, errors)
+        states, messages = simulate((ROOT / args.build).resolve(), tiles, errors, args.fresh)
         done.update(states)
         messages += too_weak(done, tiles, errors)
         for name in whole_targets(args.what):

@@ -1,7 +1,7 @@
 """Runs each instruction rule (llvm, intr, call, asm, lookup) in the simulator, in a kernel that stores the value of the rule's left side:
 warpburg compiles it, and `warpburg ir --check` compares the results of its PTX with the reference meaning of the operations.
 
-usage: python -m gen.proof.simulate [--warpburg build/warpburg] [--target sm90].. [--every] [--rule TEXT] [--verbose]
+usage: python -m gen.proof.simulate [--warpburg build/warpburg] [--target sm90].. [--every] [--rule TEXT].. [--verbose]
 
 It prints a line for each rule: `patterns/tiles.py:9 simulated(57344)` with the number of results that were compared, over every type of the
 rule's class and every number of lanes in PACKED, on the oldest and the newest target that has the rule (--every: on all). Operands are
@@ -138,10 +138,10 @@ def main() -> int:
     parser.add_argument("--warpburg", default="build/warpburg")
     parser.add_argument("--target", action="append", help="sm90 or sm_90; all if left out")
     parser.add_argument("--every", action="store_true", help="each kernel on all targets that have it, not only on the oldest and the newest")
-    parser.add_argument("--rule", default="", help="only rules whose name or text contains this")
+    parser.add_argument("--rule", action="append", help="only rules whose name or text contains this, or another that is given")
     parser.add_argument("--verbose", action="store_true", help="also the number of kernels, and what llvm/ emits without a rule")
     args = parser.parse_args()
-    found = {t: kernels_on(t, args.rule) for t in [t.replace("_", "") for t in args.target or load.targets()]}
+    found = {t: kernels_on(t, *(args.rule or [""])) for t in [t.replace("_", "") for t in args.target or load.targets()]}
     by_kernel: Dict[Kernel, Result] = {}
     notes: List[str] = []
     for name, kernels in chosen({t: k for t, (k, _) in found.items()}, args.every).items():

@@ -298,26 +298,28 @@ def kernels_of_lower() -> Iterator[Kernel]:
 VECTOR = re.compile(r"\dx\d")  # in the name of a type with lanes: f32x2
 
 
-def kernels_on(name: str, only: str) -> Tuple[List[Kernel], Dict[str, str]]:
-    """The kernels of a target (`name` is its pattern file: sm90), and for each rule without a kernel why it has none."""
+def kernels_on(name: str, *only: str) -> Tuple[List[Kernel], Dict[str, str]]:
+    """The kernels of a target (`name` is its pattern file: sm90), and for each rule without a kernel why it has none. only: parts of rules' names or
+    texts, of which a rule has one."""
     rules = load.load_target(name)
     kernels: List[Kernel] = []
     faults: Dict[str, str] = {}
     vectors: Set[str] = set()  # instances that an earlier rule matches with their lanes: cvt.f32x2.bf16x2
     for r in rules.phases["isel"]:
-        if only not in f"{r.name} {r.text}":
+        asked = any(part in f"{r.name} {r.text}" for part in only)
+        if not asked and r.kind not in ("asm", "call"):
             continue
         try:
             made = list(kernels_of(r, rules.packed))
         except NotMade as e:
-            faults[r.name] = f"no kernel can be made of it: {e}"
+            faults.update({r.name: f"no kernel can be made of it: {e}"} if asked else {})
             continue
         own = [k for k in made if k.instance not in vectors]
-        if not own:
+        if asked and not own:
             faults[r.name] = "no kernel satisfies its conditions"
-        kernels += own
+        kernels += own if asked else []
         vectors |= {k.instance for k in made if r.kind in ("asm", "call") and VECTOR.search(k.instance)}
-    return kernels + [k for k in kernels_of_lower() if only in k.rule], faults
+    return kernels + [k for k in kernels_of_lower() if any(part in k.rule for part in only)], faults
 
 
 def chosen(on: Dict[str, List[Kernel]], every: bool) -> Dict[str, List[Kernel]]:

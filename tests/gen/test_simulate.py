@@ -1,12 +1,14 @@
 """Kernels that gen/proof/simulate.py makes of instruction rules."""
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from gen import load, ops  # noqa: E402
-from gen.proof import simulate, tile_kernels  # noqa: E402
+from gen.proof import after_proof, simulate, tile_kernels  # noqa: E402
 from gen.lang import Rule, a, add, asm, b, bf16, cvt, fma, intr, k, llvm, packed, rel, shlx, ulp, w  # noqa: E402
 
 
@@ -64,6 +66,42 @@ class Targets(unittest.TestCase):
         kernels, faults = tile_kernels.kernels_on("sm90", "cvt.f32")
         self.assertEqual(faults, {})
         self.assertEqual([k.rule.split(":")[0] for k in kernels if k.instance == "cvt.f32x2.bf16x2"], ["patterns/machine.py"])
+
+
+class Kept(unittest.TestCase):
+    """Results of the same program are not computed again."""
+
+    def simulated(self, folder: Path, names: list, said: str = "", **more: object) -> tuple:
+        with mock.patch.object(after_proof, "call", return_value=(0, said)) as call:
+            states, bad = after_proof.simulated(folder, names, **more)
+        return states, bad, [c.args[0][5:] for c in call.call_args_list]
+
+    def test_what_is_run(self) -> None:
+        with tempfile.TemporaryDirectory() as d:
+            folder = Path(d)
+            (folder / "warpburg").write_text("a program")
+            one, two = "patterns/x.py:1", "patterns/x.py:2[add.f32]"
+            self.assertEqual(self.simulated(folder, [one], f"{one} simulated(5)\n1 passed, 0 failed")[0], {one: "simulated(5)"})
+            self.assertEqual(self.simulated(folder, [one]), ({one: "simulated(5)"}, [], []))
+            states, _, ran = self.simulated(folder, [one, two], f"{two} simulated(7)\n")
+            self.assertEqual((states, ran), ({one: "simulated(5)", two: "simulated(7)"}, [["--rule", two]]))
+            self.assertEqual(len(self.simulated(folder, [one], f"{one} simulated(5)\n", fresh=True)[2]), 1)
+            self.assertEqual(self.simulated(folder, [], f"{one} simulated(9)\n", target="sm90")[2], [["--target", "sm90", "--every"]])
+            self.assertEqual(self.simulated(folder, [], target="sm90"), ({one: "simulated(9)"}, [], []))
+            (folder / "warpburg").write_text("another")
+            self.assertEqual(len(self.simulated(folder, [one], f"{one} simulated(5)\n")[2]), 1)
+
+    def test_a_failure_is_not_kept(self) -> None:
+        with tempfile.TemporaryDirectory() as d:
+            (Path(d) / "warpburg").write_text("a program")
+            for _ in range(2):
+                states, bad, ran = self.simulated(Path(d), ["patterns/x.py:1"], "patterns/x.py:1 failed on sm75: add.f32: wrong")
+                self.assertEqual((states, len(bad), len(ran)), ({}, 1, 1))
+
+    def test_several_rules_by_name(self) -> None:
+        names = ["patterns/machine.py:16", "sharing.py:37"]
+        made = [{k.rule for k in tile_kernels.kernels_on("sm90", *some)[0]} for some in (names[:1], names)]
+        self.assertEqual([len(some) for some in made], [1, 2])
 
 
 class Judgement(unittest.TestCase):
