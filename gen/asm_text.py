@@ -1,20 +1,17 @@
 """What an asm text computes, as a term of the rule language: PTX on integers, bits and floats, of which the meaning is the manual's.
 
-gen/proof proves that the term is the rule's left side. A text with an instruction that is not listed here has no term (approximate ones, memory,
-warps): it is run in the simulator on samples alone, and refused if it computes with integers or conditions (gen/ledger.py).
+gen/proof proves that the term is the rule's left side (gen/asm_rule.py). An instruction that is not listed here has no term (approximate ones, memory, warps).
 
-    term(asm(quot.u32(a, 10), '{ .reg .b32 h; mul.hi.u32 h, %a, 3435973837; shr.u32 %d, h, 3; }'))   shrl.u32(mulhi.u32(a, 3435973837), 3)
+    mul.hi.u32 h, %a, 3435973837; shr.u32 %d, h, 3;     shrl.u32(mulhi.u32(a, 3435973837), 3)
 """
 from __future__ import annotations
 
 import re
 import struct
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from gen import ops
-from gen.expr import Expr, Lit, Node, OpName, Type, Var
-from gen.forms import operand_variables
-from gen.lang import Rule
+from gen.expr import Expr, Lit, Node, OpName, Type
 
 Value = Tuple[Expr, str]  # and its type: u16 u32 u64 pred
 UNSIGNED = {"16": "u16", "32": "u32", "64": "u64", "pred": "pred"}
@@ -23,8 +20,6 @@ COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge
 FLOATS = {"f16": "u16", "bf16": "u16", "f32": "u32", "f64": "u64"}
 ROUND = {"cvt.rmi": "floor", "cvt.rpi": "ceil", "cvt.rzi": "trunc", "cvt.rni": "round_even"}
 UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}  # true where the ordered opposite is not
-CONDITIONS = re.compile(r"@!?\w|\b(setp?|selp|slct|clz|popc|bfind|brev|and|or|xor|not|cnot|lop3|sh[lrf]|bf[ei]|prmt|"
-                        r"(add|sub|mul|mad|min|max|sad)[.\w]*\.[usb]\d)\b")
 COUNT = {"popc": "popcnt", "clz": "clz"}  # results of 32 bits
 
 
@@ -48,16 +43,29 @@ def recast(v: Expr, to: str, frm: str) -> Expr:
     return of("bits", to, frm)(v)
 
 
+def part(v: Expr, t: str, to: str, n: int) -> Expr:
+    """The n-th part of type `to` of a value of unsigned type t, from the low bits on."""
+    return v if t == to else of("cvt", to, t)(of("shrl", t)(v, Lit(n * bits_of(to))) if n else v)
+
+
+def joined(parts: Sequence[Expr], t: str, frm: str) -> Expr:
+    """The value of unsigned type t that has these parts of type frm."""
+    if t == frm:
+        return parts[0]
+    out = of("cvt", t, frm)(parts[0])
+    for n, v in enumerate(parts[1:], 1):
+        out = of("bor", t)(out, of("shl", t)(of("cvt", t, frm)(v), Lit(n * bits_of(frm))))
+    return out
+
+
 class Text:
     """State while one text is read."""
 
-    def __init__(self, result: str, operands: List[Tuple[Expr, str]], immediates: Sequence[Expr] = ()) -> None:
+    def __init__(self, result: str, operands: Sequence[Value], immediates: Sequence[Expr] = ()) -> None:
+        """result: the type of the register of the result."""
         self.immediates = {f"%{letter}": e for letter, e in zip("ijk", immediates)}
-        self.result, self.widths = result, {"%d": bits_name(result)}
-        self.values: Dict[str, Value] = {}
-        for letter, (v, t) in zip("abc", operands):
-            self.widths[f"%{letter}"] = bits_name(t)
-            self.values[f"%{letter}"] = recast(v, bits_name(t), t), bits_name(t)
+        self.widths = {"%d": result}
+        self.values: Dict[str, Value] = {f"%{letter}": x for letter, x in zip("abc", operands)}
 
     def operand(self, word: str, t: str) -> Expr:
         """At unsigned type t, to which PTX widens no register."""
@@ -91,18 +99,21 @@ class Text:
             raise NoTerm(statement)
         words = [x.strip() for x in re.findall(r"\{[^}]*\}|[^,{}]*[^,{}\s]", m.group(4))]
         before = self.values.get(words[0])
+        guard = self.operand(m.group(2), "pred") if m.group(2) else None  # the instruction may write it
         self.instruction(m.group(3), words)
-        if m.group(2):
+        if guard is not None:
             if before is None:
                 raise NoTerm(f"{words[0]} may have no value")
             new, t = self.values[words[0]]
             other = before[0]
-            self.values[words[0]] = of("select", t)(self.operand(m.group(2), "pred"), *((other, new) if m.group(1) else (new, other))), t
+            self.values[words[0]] = of("select", t)(guard, *((other, new) if m.group(1) else (new, other))), t
 
     def instruction(self, opcode: str, words: List[str]) -> None:
         *name, kind = opcode.split(".")
         if kind in FLOATS:
             return self.floating(".".join(name), kind, words)
+        if kind in ("f16x2", "bf16x2"):
+            return self.pair(".".join(name), kind[:-2], words)
         base, t = ".".join(name), UNSIGNED.get(kind[1:] if kind[0] in "bus" else kind, "")
         if not t:
             raise NoTerm(opcode)
@@ -111,7 +122,7 @@ class Text:
             self.move_parts(words, t)
         elif base.startswith("cvt"):
             self.convert(base, words, kind)
-        elif base.startswith("setp.") and base[5:] in COMPARE:
+        elif base.startswith("setp.") and base[5:] in COMPARE and not (sign and base[5:] in ("lo", "ls", "hi", "hs")):
             at = f"i{t[1:]}" if sign else t
             self.put(words[0], of(COMPARE[base[5:]], at)(*(recast(self.operand(w, t), at, t) for w in words[1:])), "pred")
         elif base == "mul.wide":
@@ -175,8 +186,8 @@ class Text:
 
     def floating(self, base: str, f: str, words: List[str]) -> None:
         flush = ".ftz" in f"{base}."
-        if flush and not base.startswith(("add", "sub", "mul", "fma", "setp", "cvt.f", "cvt.rn")):
-            raise NoTerm(base)
+        if flush and not (base.startswith(("cvt.f", "cvt.rn")) or f == "f32" and base.startswith(("add", "sub", "mul", "fma", "setp"))):
+            raise NoTerm(base)  # f16 is flushed too
         base = base.replace(".ftz", "")
         converted = re.fullmatch(r"cvt(\.rn)?\.(b?f\d\d)", base)
         whole = re.fullmatch(r"(cvt\.r[nzmp]i)\.([us])32", base)
@@ -196,6 +207,11 @@ class Text:
             v = self.arithmetic(base.removesuffix(f".{f}").removesuffix(".sat"), f, [self.operand_of(w, f, flush) for w in words[1:]])
             v = of("saturate", f)(v) if ".sat" in base else v
             self.put(words[0], recast(self.flushed(v, f) if flush else v, FLOATS[f], f), FLOATS[f])
+
+    def pair(self, base: str, f: str, words: List[str]) -> None:
+        """An instruction on both halves of 32 bits."""
+        halves = [self.arithmetic(base, f, [recast(part(self.operand(w, "u32"), "u32", "u16", n), f, "u16") for w in words[1:]]) for n in (0, 1)]
+        self.put(words[0], joined([recast(v, "u16", f) for v in halves], "u32", "u16"), "u32")
 
     def operand_of(self, word: str, f: str, flush: bool) -> Expr: return self.flushed(self.real(word, f), f) if flush else self.real(word, f)
 
@@ -326,15 +342,13 @@ class Text:
         inner = [w.strip() for w in next(w for w in words if w.startswith("{"))[1:-1].split(",")]
         if half is None or len(inner) != 2:
             raise NoTerm("mov of parts")
-        n = bits_of(half)
         if words[0].startswith("{"):
             v = self.operand(words[1], t)
-            for word, part in zip(inner, (v, of("shrl", t)(v, Lit(n)))):
+            for n, word in enumerate(inner):
                 if word != "_":
-                    self.put(word, of("cvt", half, t)(part), half)
-            return
-        low, high = (of("cvt", t, half)(self.operand(w, half)) for w in inner)
-        self.put(words[0], of("bor", t)(low, of("shl", t)(high, Lit(n))), t)
+                    self.put(word, part(v, t, half, n), half)
+        else:
+            self.put(words[0], joined([self.operand(w, half) for w in inner], t, half), t)
 
 
 def bits_name(t: str) -> str:
@@ -348,53 +362,4 @@ def bits_name(t: str) -> str:
     return UNSIGNED[str(bits_of(t))]
 
 
-def term(r: Rule) -> Optional[Expr]:
-    """None: the text has an instruction, or the rule a type, that has no meaning here."""
-    if r.kind != "asm" or not isinstance(r.left, Node) or "address" in r.left.op.props or "convergent" in r.left.op.props:
-        return None
-    try:
-        return read(r)
-    except NoTerm:
-        return None
-
-
-def read(r: Rule) -> Expr:
-    assert isinstance(r.left, Node)
-    types: Dict[int, str] = {}
-
-    def visit(e: Expr) -> None:
-        for n, a in enumerate(e.args if isinstance(e, Node) else ()):
-            if isinstance(a, Var):
-                t = e.operand_type(n)  # type: ignore[attr-defined]
-                if t.lanes > 1 or t.is_class or a.kind not in ("value", "const"):
-                    raise NoTerm(str(t))
-                types[id(a)] = t.name
-            visit(a)
-
-    visit(r.left)
-    to = r.left.result
-    if to.lanes > 1 or to.is_class:
-        raise NoTerm(str(to))
-    text = Text(to.name, [(v, types[id(v)]) for v in operand_variables(r.left)], r.immediates)
-    for statement in re.split(r";", str(r.right).strip().removeprefix("{").removesuffix("}")):
-        if statement.strip():
-            text.run(statement.strip())
-    if "%d" not in text.values:
-        raise NoTerm("%d has no value")
-    v, t = text.values["%d"]
-    return recast(v, to.name, t)
-
-
-def computes(r: Rule) -> bool:
-    """Whether a text on floats also computes with integers, or does something on a condition: single values may go another way."""
-    one = isinstance(r.left, Node) and r.left.result.lanes == 1 and not {"address", "convergent"} & set(r.left.op.props.split())
-    return r.kind == "asm" and one and bool(CONDITIONS.search(str(r.right)))
-
-
-def literals(r: Rule) -> List[int]:
-    """The integers of a text, which its operands must meet where it is run on samples; of a float its bits (0f3f800000)."""
-    found = re.findall(r"(?<![\w.%])(-?(?:0[xX][0-9a-fA-F]+|\d+))U?\b", str(r.right))
-    return list(dict.fromkeys([int(x, 0) for x in found] + [int(x, 16) for x in re.findall(r"\b0[fd]([0-9a-fA-F]+)\b", str(r.right))]))
-
-
-__all__ = ["computes", "literals", "term"]
+__all__ = ["NoTerm", "Text", "bits_name", "bits_of", "joined", "part", "recast"]

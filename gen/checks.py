@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
-from gen import compile as comp, cycles, ledger, load, machine, ops, prices, reach
+from gen import asm_rule, compile as comp, cycles, ledger, load, machine, ops, prices, reach
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_general, is_index, root_op
 from gen.lang import Rule
@@ -20,7 +20,7 @@ Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
 
 def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     """The faults of all rules in order, one for each rule."""
-    faults: List[str] = []
+    faults = nowhere(targets)
     is_new = newness([index, *targets])
     passed: Set[Tuple[int, ...]] = set()  # ids of the programs of a rule that passed, and of the earlier rules with its root: targets share lists
     typed: Set[Tuple[int, str]] = set()
@@ -63,6 +63,14 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
             except PatternError as e:
                 faults.append(str(e))
     return list(dict.fromkeys(faults or unknown_to_machine(targets)))
+
+
+def nowhere(targets: List[RuleSet]) -> List[str]:
+    """Rules that every target that joins them lacks the features for; of one target alone, rules that ask for what no target can be."""
+    taken = {id(r) for s in targets for r in s.rules}
+    both = lambda r: {str(c) for c in parts(r.when)} & {str(c.x) for c in parts(r.when) if isinstance(c, Not)}
+    return [f"{r.where[0]}:{r.where[1]}: error: never reached: no target that joins it is as {r.when} asks" for s in targets for r in s.left_out
+            if id(r) not in taken and (len(targets) > 1 or both(r))]
 
 
 def unknown_to_machine(targets: List[RuleSet]) -> List[str]:
@@ -116,6 +124,9 @@ def check_phase(r: Rule, phase: str) -> None:
     inexact = next((x for x in machine.opcodes(str(r.right)) if {"approx", "full"} & set(x.split("."))), None) if r.kind == "asm" else None
     if inexact and r.err is None:  # the simulator computes it exactly, and moves the result by the error that the rule states
         raise PatternError(r.where, f"{inexact} is not exact: state its error, err=rel(..) or err=ulp(..)")
+    wrong = asm_rule.careless(r) if r.kind == "asm" else ""
+    if wrong:
+        raise PatternError(r.where, wrong)
 
 
 def type_of(e: Expr) -> Optional[Type]:
@@ -143,6 +154,11 @@ def check_types(r: Rule) -> None:
             expect(a, e.operand_type(n), e.name)
         for a in (e.x, e.y) if isinstance(e, Arith) and not is_const(e) else ():
             expect(a, Type("index"), e.op)
+    floats = any(ops.TYPE_BY_NAME[m].cls in "FC" for e in walk(r.left) if isinstance(e, Node) for t in e.types for m in t.members)
+    for c in parts(r.when):
+        asked = c.x if isinstance(c, Not) else c
+        if isinstance(asked, Guard) and asked.name in ("nnan", "nsz", "contract") and not floats:
+            raise PatternError(r.where, f"{c}: no operation on floats carries it in {r.left}")
     if len(sides) == 2:
         expect(sides[1], type_of(sides[0]) or Type("index"), "the left side")
 

@@ -34,6 +34,7 @@ class Rule:
     ledger: str = ""  # the state of its proof
     names: str = ""  # slots of its variables: "n=v2 k=k0"
     orders: int = 1  # number of operand orders that it is tried in
+    more: Tuple[Tuple[Var, str], ...] = ()  # variables of the right side that the left one lacks, with their types; of meanings of asm texts
     immediates: Tuple[Expr, ...] = ()  # of an instruction: what stands for %i, %j, %k of its text
     ptx: str = ""  # of an instruction that LLVM spells: its forms in the price table
     made: List[Optional[Step]] = field(default_factory=list)  # the step of each node of its right side, in the order of building; compile.py fills this
@@ -167,14 +168,21 @@ def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Any:
 
 def llvm(left: Any, text: str, when: Optional[Cond] = None, ptx: str = "") -> Rule: return _spelled(_rule("llvm", left, text, when), ptx)
 def intr(left: Any, text: str, when: Optional[Cond] = None, ptx: str = "") -> Rule: return _spelled(_rule("intr", left, text, when), ptx)
-def rel(error: float) -> float: return error
+def rel(error: float) -> float:
+    """An error relative to the result."""
+    if not 0 < error < 1:
+        fail(f"rel({error}): an error is above 0 and below 1")
+    return error
 
 
 class Ulp(float):
     """An error in units in the last place of the result's type."""
 
 
-def ulp(n: float) -> Ulp: return Ulp(n)
+def ulp(n: float) -> Ulp:
+    if not n > 0:
+        fail(f"ulp({n}): an error is above 0")
+    return Ulp(n)
 
 
 def call(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] = None) -> Rule:

@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from gen import asm_text, load, ops, semantics
+from gen import asm_rule, load, ops, semantics
 from gen.errors import Error, Table, forms_of
 from gen.forms import is_general
 from gen.lang import Expr, Guard, Lit, Node, Not, Rule, Src, Ulp, Var, Width, children, parts
@@ -189,9 +189,9 @@ def weak(rule: Rule, state: str) -> str:
             return "instruction rules must be simulated"
         proved = re.search(r"(proved|exhausted)\(", state) and not re.search(r"tested\(|failed|empty", state)
         unknown = "and it has an instruction whose meaning gen/asm_text.py does not know"
-        if asm_text.term(rule) is None:
+        if not asm_rule.meanings(rule):
             integers = rule.kind == "asm" and on_integers(rule)
-            what = "an asm text on integers" if integers else "an asm text with conditions or integers" if asm_text.computes(rule) else ""
+            what = "an asm text on integers" if integers else "an asm text with conditions or integers" if asm_rule.computes(rule) else ""
             return f"{what} must be proved, {unknown}" if what else ""
         if on_integers(rule):
             return "" if proved else "an asm text on integers must be proved: samples miss single values"

@@ -32,6 +32,7 @@ class RuleSet:
     tunes: List[lang.Tune] = field(default_factory=list)
     rates: List[rates.Rate] = field(default_factory=list)
     values: Dict[str, Any] = field(default_factory=dict)
+    left_out: List[Rule] = field(default_factory=list)  # rules for what the target lacks
     line_of_instr: int = 0  # of the file's INSTR list; faults about a missing rule are reported there
     programs: Dict[int, Any] = field(default_factory=dict)  # id of a rule -> its programs; compile.programs fills this
 
@@ -151,9 +152,10 @@ def load_target(name: str) -> RuleSet:
     values = dict(target.values, name=target.name)
     features = values.get("features", ())
     lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "isel": "INSTR"}
-    s = RuleSet(name, {phase: [r for r in rules_of(m, of) if offered(r, features)] for phase, of in lists.items()},
+    every = {phase: rules_of(m, of) for phase, of in lists.items()}
+    s = RuleSet(name, {phase: [r for r in rules if offered(r, features)] for phase, rules in every.items()},
                 flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), tunes_of(m),
-                rates_of(m, features), values,
+                rates_of(m, features), values, [r for rules in every.values() for r in rules if not offered(r, features)],
                 assignment_line(m, "INSTR", last=True))
     identify(s.rules)
     return s

@@ -24,13 +24,13 @@ from typing import Dict, List, Sequence, Set, Tuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import asm_text, checks, ledger, load, measured  # noqa: E402
+from gen import asm_rule, checks, ledger, load, measured  # noqa: E402
 from gen.proof import after_proof, driver, measure, prove, report, z3_formula  # noqa: E402
 from gen.lang import Expr, Node, PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
 
 PROVERS = ("prove.py", "breakpoints.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
-           "float_reference.h", "z3_floats.py", "sides.py", "z3_formula.py", "../asm_text.py", "../errors.py", "nearer.py", "../constants.py",
+           "float_reference.h", "z3_floats.py", "sides.py", "z3_formula.py", "../asm_text.py", "../asm_rule.py", "../errors.py", "nearer.py", "../constants.py",
            "z3_linear.py", "z3_solve.py", "conditions.py")
 
 
@@ -136,13 +136,15 @@ def instructions(sets: Sequence[load.RuleSet]) -> List[Rule]:
 
 
 def text_proofs(rules: Sequence[Rule], fresh: bool = True) -> Tuple[Dict[str, str], List[str]]:
-    """The proofs of asm texts that have terms: (state by name, messages). fresh: without the cache of proofs."""
-    terms = [(r, asm_text.term(r)) for r in rules]
-    asked = [(r, replace(r, kind="rewrite", right=e, programs={})) for r, e in terms if e is not None]
+    """The proofs of asm texts that have terms, lane by lane: (state by name, messages). fresh: without the cache of proofs."""
+    asked = [(r, replace(r, kind="rewrite", left=left, right=right, more=more, programs={})) for r in rules for left, right, more in asm_rule.meanings(r)]
     for r, made in asked:
-        made.text = f"{r.left} -> {load.text(made.right)}, the meaning of '{r.right}'"
+        made.text = f"{made.left} -> {load.text(made.right)}, the meaning of '{r.right}'"
     states, messages, _ = cached([made for _, made in asked], {}, fresh, whole=True)
-    return {r.name: states[id(made)] for r, made in asked if id(made) in states}, messages
+    out: Dict[str, List[str]] = {}
+    for r, made in asked:
+        out.setdefault(r.name, []).append(states.get(id(made), ""))
+    return {name: " ".join(dict.fromkeys(some)) for name, some in out.items() if all(some)}, messages
 
 
 def simulate(folder: Path, rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str]]:

@@ -73,6 +73,8 @@ class Builder:
                 visit(e.x, t)
 
         visit(self.rule.left, EXACT)
+        for v, t in self.rule.more:
+            found.setdefault(id(v), (v, t))
         for c in parts(self.rule.when):
             if isinstance(c, Guard) and c.name == "period":  # binds its last argument
                 visit(c.args[2], EXACT)

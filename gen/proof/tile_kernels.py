@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from gen import asm_text, constants, guards, instances, lang, load, ops
+from gen import asm_rule, constants, guards, instances, lang, load, ops
 from gen.lang import Expr, Lit, Node, Rule, Total, Type, Var
 
 THREADS = 1024
@@ -195,7 +195,7 @@ def lanes_of(r: Rule, node: Node, binding: Dict[str, str], packed: Sequence[lang
 def err_text(r: Rule) -> str:
     """The error of an instruction, which is tried too, and the literals of its text. A function of libdevice has its own error besides those
     of its instructions."""
-    tried = "".join(f" --try {n}" for n in asm_text.literals(r)) if r.kind == "asm" else ""
+    tried = "".join(f" --try {n}" for n in asm_rule.literals(r)) if r.kind == "asm" else ""
     tried += f" --assume {r.name}" if facts_of(r) else ""
     if r.err is None:
         return tried.strip()

@@ -111,7 +111,7 @@ class Engine(unittest.TestCase):
             self.assertEqual(self.value(rule, f"neg.f32(cos.f32(cos.f32({text})))"), "cos.f32(cos.f32(a))")
 
     def test_free_modifiers_may_be_said_twice(self) -> None:
-        tiles = ("INSTR = [asm(add.f32(neg.f32(a), b), 'sub.f32 %d, %b, %a;'), llvm(neg.f32(a), 'fneg'), llvm(mul.f32(a, b), 'fmul')]\n")
+        tiles = ("INSTR = [asm(add.f32(neg.f32(a), b), 'sub.rn.f32 %d, %b, %a;'), llvm(neg.f32(a), 'fneg'), llvm(mul.f32(a, b), 'fmul')]\n")
         expr = "mul.f32(add.f32(neg.f32(a), b), neg.f32(a))"
         self.assertIn("no INSTR rule takes add.f32", self.value(tiles, expr, passes="isel"))
         self.assertIn("instr.f32<0>(a, b)", self.value(tiles + "FREE = [free(neg, on=add.f32)]\n", expr, passes="isel"))

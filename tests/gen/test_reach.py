@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from small import faults  # noqa: E402
-from gen import asm_text, checks, ledger, load, machine, prices  # noqa: E402
+from gen import asm_rule, checks, ledger, load, machine, prices  # noqa: E402
 from gen.lang import PatternError, Rule  # noqa: E402
 from gen.proof import prove, rule, z3_formula  # noqa: E402
 
@@ -131,16 +131,16 @@ class Texts(unittest.TestCase):
                  "asm(add.i32(mul.i32(a, b), c), 'mad.hi.s32 %d, %a, %b, %c;')", "asm(mul.i64(cvt.i64.i32(a), cvt.i64.i32(b)), 'mul.wide.u32 %d, %a, %b;')"]
         for line in right:
             r, = written(line)
-            self.assertIsNotNone(asm_text.term(r), line)
+            self.assertTrue(asm_rule.meanings(r), line)
             self.assertRegex(self.proofs(line)[0][0], "proved|exhausted", line)
         for line in wrong:
             self.assertEqual(self.proofs(line)[0], ["-"], line)
 
     def test_what_has_no_term(self) -> None:
         for line in ("asm(exp2.f32.approx(a), 'ex2.approx.f32 %d, %a;')", "asm(add.u32(a, b), '{ .reg .b32 h; add.u32 h, %a, %b; }')"):
-            self.assertIsNone(asm_text.term(written(line)[0]))
+            self.assertEqual(asm_rule.meanings(written(line)[0]), [])
         r, = written("asm(cvt.f16.f8e4m3fn(a), '{ .reg .f32 z; mov.f32 z, 0f3f800000; add.u32 z, z, -0x10; }')")
-        self.assertEqual(asm_text.literals(r), [-16, 0x3F800000])
+        self.assertEqual(asm_rule.literals(r), [-16, 0x3F800000])
 
 
 if __name__ == "__main__":

@@ -58,6 +58,48 @@ WRONG = [
     ("INSTR = [llvm(add[F](a, b), 'fadd'),\n         asm(add.f32(mul.f32(a, b), c), 'fma.rn.f32 %d, %a, %b, %c;')]\n",
      "", "patterns/sm80.py:2 matches every term"),
 ]
+WRONG += [  # conditions that never hold
+    ("SIMPLIFY = [rewrite(mul.i32(a, k), 0, when=(k % 2 == 1) & (k % 4 == 2))]\n", "", "never matches: no constants found"),
+    ("SIMPLIFY = [rewrite(mul.i32(a, k), a, when=k * k == 2)]\n", "", "never matches: no constants found"),
+    ("SIMPLIFY = [rewrite(add.i32(add.i32(a, k), m), a, when=(k == m) & (k < m))]\n", "", "never matches: no constants found"),
+    ("SIMPLIFY = [rewrite(tanh.f32(tanh.f32(a)), a, when=approx & ~approx)]\n", "", "never matches: no constants found"),
+    ("SIMPLIFY = [rewrite(neg.f32(neg.f32(a)), a, when=has('max.NaN') & ~has('max.NaN'))]\n", "", "no target that joins it"),
+    ("SIMPLIFY = [rewrite(abs.i32(abs.i32(a)), abs.i32(a), when=known_zero(a, 1 << 40))]\n", "", "never matches: no constants found"),
+    ("SIMPLIFY = [rewrite(abs.i32(abs.i32(a)), abs.i32(a), when=nnan)]\n", "", "nnan: no operation on floats"),
+    ("SIMPLIFY = [rewrite(add.i32(mul.i32(a, b), c), a, when=contract)]\n", "", "contract: no operation on floats"),
+    ("SIMPLIFY = [rewrite(abs.f32(abs.f32(a)), abs.f32(a), when=known_zero(a, 1))]\n", "", "known_zero is about integers"),
+    ("SIMPLIFY = [rewrite(add[N](a, k), a, when=(k == 300) & (w == 8))]\n", "", "never matches: no constants found"),
+    ("SIMPLIFY = [rewrite(shl.u32(a, k), 0, when=k >= 2**32)]\n", "", "never matches: no constants found"),
+    ("SIMPLIFY = [rewrite(mul.u32(a, k), 0, when=k < 0)]\n", "", "never matches: no constants found"),
+    ("", "ALL = [rewrite(n // k, 0, when=within(n, 5, 3))]\n", "never matches: no constants found"),
+    ("", "ALL = [rewrite(n // k, n, when=k == 0)]\n", "never matches: no constants found"),
+    # circles of several rules, types and lists
+    ("LOWER = [rewrite(neg.f16(a), cvt.f16.f32(neg.f32(cvt.f32.f16(a)))),\n         rewrite(neg.f32(a), cvt.f32.f64(neg.f64(cvt.f64.f32(a)))),\n"
+     "         rewrite(neg.f64(a), sub.f64(-0.0, a)),\n         rewrite(sub.f64(a, b), add.f64(a, neg.f64(b)))]\n", "", "lowering goes in a circle: neg.f64"),
+    ("LOWER = [rewrite(bnot.u32(a), bxor.u32(a, 0xffffffff)),\n         rewrite(bxor.u32(a, k), bnot.u32(a), when=k == 0xffffffff)]\n", "", "in a circle"),
+    ("LOWER = [rewrite(bnot.u32(a), bxor.u32(a, 0xffffffff)),\n"
+     "         rewrite(bxor.u32(a, b), band.u32(bor.u32(a, b), bnot.u32(band.u32(a, b))))]\n", "", "in a circle"),
+    ("SIMPLIFY = [rewrite(sub.i32(a, k), add.i32(a, 0 - k)),\n            rewrite(add.i32(a, k), sub.i32(a, 0 - k))]\n", "", "does not shrink"),
+    ("", "ALL = [rewrite(n // 2 // 3, n // 6), rewrite(n // 6, n // 2 // 3)]\n", "rules undo each other"),
+    ("LOWER = [rewrite(div.u32(a, k), shrl.u32(a, 3), when=(k > 7) & (k < 9)),\n         rewrite(div.u32(a, k), shrl.u32(a, 3), when=k == 8)]\n",
+     "", "never reached: patterns/sm80.py:2"),
+]
+WRONG += [  # the form of asm texts
+    ("INSTR = [asm(add.u32(a, 1), '{ add.u32 %{a}, %{a}, 1; mov.b32 %d, %{a}; }')]\n", "", "add.u32 writes %a, an operand"),
+    ("INSTR = [asm(fma.f32(a, b, c), '{ mul.rn.f32 %d, %{a}, %{b}; fma.rn.f32 %d, %{a}, %{b}, %{c}; }')]\n", "", "both may be one register"),
+    ("INSTR = [asm(add.f32(mul.f32(a, b), c), '{ .reg .f32 h; mul.f32 h, %{a}, %{b}; add.f32 %d, h, %{c}; }')]\n", "", "say mul.rn.f32"),
+    ("INSTR = [asm(add.f64(a, b), 'add.f64 %d, %{a}, %{b};')]\n", "", "say add.rn.f64"),
+    ("INSTR = [asm(sub.f16(a, b), 'sub.ftz.f16 %d, %{a}, %{b};')]\n", "", "say sub.rn.ftz.f16"),
+    ("INSTR = [asm(add.u32(add.u32(a, b), c), '.reg .b32 h; add.u32 h, %{a}, %{b}; add.u32 %d, h, %{c};')]\n", "", "stands in braces"),
+    ("INSTR = [asm(add.i32(a, b), '{ L: add.s32 %d, %{a}, %{b}; bra L; }')]\n", "", "bra does more than compute"),
+    ("INSTR = [asm(add.f32(a, b), '{ add.rn.f32 %d, %{a}, %{b}; exit; }')]\n", "", "exit does more than compute"),
+    ("INSTR = [asm(add.f32(a, b), '{ bar.sync 0; add.rn.f32 %d, %{a}, %{b}; }')]\n", "", "bar.sync does more than compute"),
+    ("INSTR = [asm(neg.f32(a), '{ .reg .f32 h; ld.global.f32 h, [%{a}]; neg.f32 %d, h; }')]\n", "", "ld.global.f32 does more than compute"),
+    ("INSTR = [asm(neg.f32(a), '{ .reg .b32 h; shfl.sync.idx.b32 h, %{a}, 0, 31, -1; neg.f32 %d, h; }')]\n", "", "shfl.sync.idx.b32 does more"),
+    ("INSTR = [asm(lt.f32(a, b), '{ vote.sync.any.pred %d, %{a}, -1; }')]\n", "", "vote.sync.any.pred does more"),
+    ("INSTR = [asm(exp2.f32.approx(a), 'ex2.approx.f32 %d, %{a};', err=rel(1e6))]\n", "", "an error is above 0 and below 1"),
+    ("INSTR = [asm(exp2.f32.approx(a), 'ex2.approx.f32 %d, %{a};', err=ulp(0))]\n", "", "an error is above 0"),
+]
 # instructions that the machine of a target lacks: (rule, target's file, instruction)
 ABSENT = [
     ("asm(fma.bf16(a, b, c), 'fma.rn.bf16 %d, %{a}, %{b}, %{c};')", "sm75", "fma.rn.bf16"),

@@ -34,6 +34,7 @@ RIGHT = [
     asm(min.f32(max.f32(x := fma.f32(a, b, c), 0.0), 1.0), 'fma.rn.sat.f32 %d, %{a}, %{b}, %{c};', when=never_nan(x)),
     asm(max.f32(a, 0.0),                        'max.f32 %d, %{a}, 0f00000000;',              when=never_nan(a)),
     asm(add.f32(a, 0.0),                        'mov.f32 %d, %{a};',                          when=never_negzero(a)),
+    asm(neg.f16x2(a),                           'xor.b32 %d, %{a}, 0x80008000;'),
 ]
 WRONG = [
     asm(band.u32(shrlx.u32(a, k), 63),          'bfe.u32 %d, %{a}, %{k}, 7;',                 when=(k > 0) & (k < 32)),
@@ -55,5 +56,8 @@ WRONG = [
     asm(min.f32(max.f32(x := mul.f32(a, b), 0.0), 2.0), 'mul.rn.sat.f32 %d, %{a}, %{b};',     when=never_nan(x)),
     asm(max.f32(a, 0.0),                        'max.ftz.f32 %d, %{a}, 0f00000000;',          when=never_nan(a)),
     asm(add.f32(a, 0.0),                        'mov.f32 %d, %{a};',                          when=never_nan(a)),
+    asm(neg.f16x2(a),                           'xor.b32 %d, %{a}, 0x80000000;'),
+    asm(add.f16(a, b),                          'add.rn.ftz.f16 %d, %{a}, %{b};'),
+    asm(cvt.f16.f32(a),                         'cvt.rz.f16.f32 %d, %{a};'),
     asm(mul.u32(a, k),                          'shl.b32 %d, %{a}, %{k};',                    when=(k > 1) & (k < 32)),
 ]
