@@ -22,14 +22,17 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     """The faults of all rules in order, one for each rule."""
     faults = nowhere(targets)
     is_new = newness([index, *targets])
-    passed: Set[Tuple[int, ...]] = set()  # ids of the programs of a rule that passed, and of the earlier rules with its root: targets share lists
+    # numbers of (what came before, the programs of a rule), which are the same where targets share lists
+    series: Dict[Tuple[int, ...], int] = {}
+    passed: Set[Tuple[int, int, int]] = set()  # of rules: what lower and simplify have, the earlier rules with its root, its programs
     typed: Set[Tuple[int, str]] = set()
     for s in [index, *targets]:
         for phase, rules in s.phases.items():
             of = lambda r, s=s, phase=phase: comp.shared(s, phase, r)
             growing: List[Rule] = []
             normal = normal_form(index, s, phase)
-            own = [id(r) for name in ("simplify", "lower") if phase in ("lower", "isel") for r in s.phases[name]]
+            own = series.setdefault(tuple(id(r) for name in ("simplify", "lower") if phase in ("lower", "isel") for r in s.phases[name]), len(series))
+            earlier: Dict[Optional[str], int] = {}
             before: Dict[Optional[str], List[Rule]] = {}  # rules that can be compiled, by the operation at the root
             for rule in rules:
                 try:
@@ -38,11 +41,12 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
                         check_phase(rule, phase)
                         check_types(rule)
                         typed.add((id(rule), phase))
-                    key = (*own, *(id(of(r)) for r in [rule, *same_root]))
+                    key = (own, earlier.get(root_op(rule.left), -1), id(of(rule)))
                     fresh = key not in passed
                     if fresh:
                         reach.check(rule, same_root, of, normal)
                     same_root.append(rule)
+                    earlier[root_op(rule.left)] = series.setdefault(key[1:], len(series))
                     if fresh and phase == "simplify":
                         check_shrinks(rule)
                     why = cycles.growing(rule, same_root[:-1], of) if phase == "index" else ""

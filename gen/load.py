@@ -109,9 +109,10 @@ def identify(rules: List[Rule]) -> None:
     """Sets text and instance of each rule. Rules of the same line differ by the operation at their root, or by a number."""
     by_line: Dict[Tuple[str, int], List[Rule]] = {}
     for r in rules:
-        right = f"{r.kind} '{r.right}'" if isinstance(r.right, str) else text(r.right)
-        right += "".join(f", %{letter} = {e}" for letter, e in zip("ijk", r.immediates))
-        r.text = f"{r.left} -> {right}" + (f"  when {r.when}" if r.when is not None else "")
+        if not r.text:  # targets share rules
+            right = f"{r.kind} '{r.right}'" if isinstance(r.right, str) else text(r.right)
+            right += "".join(f", %{letter} = {e}" for letter, e in zip("ijk", r.immediates))
+            r.text = f"{r.left} -> {right}" + (f"  when {r.when}" if r.when is not None else "")
         by_line.setdefault(r.where, []).append(r)
     for same in by_line.values():
         if len(same) == 1:
