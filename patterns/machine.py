@@ -69,7 +69,7 @@ TUNE = [                                        # every heuristic is data
     tune('loop.rows_over',    value=20, off=0, because='per mille of the elements: threads beyond the end that whole rows may cost'),
     tune('loop.few_blocks',  value=8, because='blocks of an SM: SMs are busy equally long, of half as many twice as large ones as well'),
     tune('loop.tie',         value=25, off=0, because='per mille of the time: prices are models, so closer ones are equal'),
-    tune('loop.rows_tie',    value=25, off=0, because='per mille of the time: for less the longer code of a thread with rows is not worth it'),
+    tune('loop.rows_tie',    value=10, off=0, because='per mille of the time: prices are models, so closer ones are equal'),
     tune('loop.registers_tie', value=50, off=0, because='per mille of the time: what several vectors a thread take longer on an H200 where they share nothing'),
     tune('loop.max_body',     value=1024,   because='beyond it the instruction cache is the bottleneck, not memory'),
     tune('loop.max_bytes',    value=256,    because='64 of 255 registers hold what a thread has loaded and will store'),

@@ -3,7 +3,7 @@
  * Needs a description of the work and the sizes of all levels; leaves microseconds, by term. With t the terms that
  * overlap
  *
- *     us = launch + latency + split + tail + (sum t^n)^(1/n)
+ *     us = launch + latency + code + split + tail + (sum t^n)^(1/n)
  *
  * where n = 4 of loops and exchanges; of reductions n = 2 if all blocks run at once, which load, compute and store at
  * about the same time, and nears 4 with the times that SMs are filled: the more often, the more of one block's work
@@ -19,7 +19,7 @@
 #include <string.h>
 
 const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",     "issue", "pipe", "L1",      "fill",
-                                                 "chain", "blocks", "split", "tail", "latency", "launch"};
+                                                 "chain", "blocks", "split", "tail", "latency", "code", "launch"};
 
 /* --- counts ------------------------------------------------------------------------------------------------------- */
 static double ceiling(double x)
@@ -441,6 +441,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->term[PART_LATENCY] = latency;
     p->term[PART_LAUNCH] = r->launch;
     if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
+    if (!n->shares) p->term[PART_CODE] = 16 * x->slots / (r->code * r->clock); /* straight code: bytes of each slot */
     if (!n->shares) return;
     p->apart = 1 / WBB_MAX(n->blocks / (sms * n->at_once), 1.0);
     p->lost = lost(r, n, p->term[PART_FILL]);

@@ -89,6 +89,7 @@ typedef enum {
     PART_SPLIT,  /* partial results of blocks, and the ticket */
     PART_TAIL,  /* SMs that have a block less than others wait */
     PART_LATENCY, /* of memory, until the first bytes come: nothing overlaps with it */
+    PART_CODE,   /* machine code that comes to an SM for the first time: before any block can begin with it */
     PART_LAUNCH,
     PART_TERMS
 } PartTerm;

@@ -29,7 +29,7 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .iteration_slots = number(t, "layout.slots.iteration"), .mask_slots = number(t, "layout.slots.mask"),
         .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
         .fence = number(t, "layout.fence"), .l1_bytes = number(t, "layout.l1_bytes"),
-        .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
+        .code = rate(t, "sm.code"), .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
         .cluster = number(t, "layout.cluster.wave") * 1e-3, .few_warps = number(t, "layout.few_warps") / 100,
         .busy_warps = number(t, "layout.busy_warps"), .few_blocks = number(t, "layout.few_blocks") / 100,
     };

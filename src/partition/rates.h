@@ -13,6 +13,7 @@ struct PartRates {
     double access_slots, thread_slots, iteration_slots, mask_slots, base_regs, transient, fence;
     double l1_bytes;             /* of an SM that is not shared memory */
     double run[PART_RUNS], warp_run[PART_RUNS]; /* of the DRAM rate, for runs of 32, 64, .. bytes */
+    double code;                 /* bytes of machine code that come to an SM in a clock */
     double blocks;               /* that begin in a clock, over all SMs */
     double parts;                /* of the DRAM time of a store: what it takes more if it stores sectors in parts */
     double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */

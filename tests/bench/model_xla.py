@@ -83,7 +83,7 @@ def terms(kernel: Dict[str, Any]) -> Dict[str, float]:
     out: Counts[str] = Counter()
     for launch in kernel["launches"]:
         out.update({name: t["us"] for name, t in launch["terms"].items()})
-        out.update({name: launch[name] for name in ("launch", "latency", "tail")})
+        out.update({name: launch[name] for name in ("launch", "latency", "code", "tail")})
     return out
 
 
