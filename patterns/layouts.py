@@ -62,6 +62,7 @@ PRICE = [                                       # issue slots are instructions o
 ]
 EXCHANGE = [                                    # through a tile of shared memory
     tune('exchange.runs', value=8 + 16 + 32 + 64 + 128 + 256, off=32, because='elements side by side in the tile: from a sector of f32 to a page of DRAM'),
+    tune('exchange.runs.bytes',     value=512, off=0,    because='the same, of elements of a byte or less: blocks of 256 of them begin too slowly'),
     tune('exchange.warps',          value=1 + 2 + 4 + 8 + 16, off=4, because='of a block: tiles beyond 48 KiB would leave an SM with few of them'),
     tune('exchange.odd',            value=8, off=0,      because='registers along a small dimension of odd size: more would leave no room for others'),
     tune('exchange.max_tile',       value=44 * KiB,      because='what static shared memory holds, but for padding'),

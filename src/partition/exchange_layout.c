@@ -480,6 +480,7 @@ static Choosing choosing(const PartExchange *x)
                   .most_tile = tg_tuned(x->t, "exchange.max_tile"),
                   .pads = tg_tuned(x->t, "exchange.pads"), .beam = tg_tuned(x->t, "layout.beam"),
                   .tie = tg_tuned(x->t, "exchange.tie"), .seen = {.arena = x->a}};
+    if (x->bits <= 8) c.runs += tg_tuned(x->t, "exchange.runs.bytes");
     for (uint32_t k = 0; k < c.n; k++) c.order[PART_TO][k] = x->read[k], c.order[PART_FROM][k] = c.n - 1 - k;
     return c;
 }
