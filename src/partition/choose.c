@@ -36,28 +36,6 @@ typedef struct {
     const PartRates *rates;
 } Choosing;
 
-bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k)
-{
-    const HloComputation *body = p->fusion->body;
-    bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
-    for (uint32_t n = 0; n < k->n_ranges; n++)
-        for (uint32_t m = 0; m < k->ranges[n].n_stages; m++) {
-            const PartStage *s = &k->ranges[n].stages[m];
-            for (uint32_t o = 0; o < s->n_outputs && s->kind != PART_SCATTER; o++)
-                needed[(s->values ? s->values[o] : p->roots[s->outputs[o]]).i->id] = true;
-            for (uint32_t o = 0; s->kind == PART_SCATTER && o <= s->n_outputs; o++) { /* indices and updates */
-                const uint32_t indices = s->update->n_operands / 2;
-                needed[s->update->operands[o ? indices + s->first + o : indices]->id] = true;
-            }
-        }
-    for (uint32_t n = body->n_instructions; n-- > 0;) {
-        const HloInstruction *i = body->instructions[n];
-        const bool made = p->scattered && i->opcode == HLO_SCATTER; /* by an earlier kernel */
-        for (uint32_t x = 0; needed[n] && x < i->n_operands && !made; x++) needed[i->operands[x]->id] = true;
-    }
-    return needed;
-}
-
 /* What the outputs of the kernel need. Where it is the only one, all. */
 static void find_needed(Choosing *c)
 {
@@ -101,6 +79,15 @@ static void width_of_buffers(const Choosing *c, const PartStage *s, uint32_t *na
         const ScType t = p->buffers[k < p->n_operands ? k : p->n_operands + s->outputs[k - p->n_operands]].shape->type;
         *narrow = WBB_MIN(*narrow, sc_type_info[t].bits), *wide = WBB_MAX(*wide, sc_bytes(t));
     }
+}
+
+/* Of the widest output. */
+static uint32_t stored_bytes(const Choosing *c, const PartStage *s)
+{
+    uint32_t bytes = 1;
+    for (uint32_t k = 0; k < s->n_outputs; k++)
+        bytes = WBB_MAX(bytes, sc_bytes(c->p->buffers[c->p->n_operands + s->outputs[k]].shape->type));
+    return bytes;
 }
 
 static void halve_once(WbbArena *a, Choice *x, const char *why, long long number)
@@ -165,6 +152,9 @@ static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
     x->s->why_vector = tune->because;
     while (x->vector > 1 && c->elements < x->vector * min_threads)
         halve_once(c->arena, x, "more a thread would leave under %lld threads", min_threads);
+    if (x->s->kind == PART_UPDATE) /* which has no price, and L2 does not merge what is stored in parts of sectors */
+        halve(c->arena, x, t->vector_bytes, stored_bytes(c, x->s),
+              "an element that is stored has %lld bytes: one access");
     while (x->vector > 1 && x->vector * wide > accesses * t->vector_bytes) {
         x->vector /= 2;
         x->s->why_vector =

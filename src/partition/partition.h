@@ -348,9 +348,6 @@ typedef struct PartPlan {
 /* The plan whose fusion a kernel computes. */
 static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *k) { return k->of ? k->of : p; }
 
-/* choose.c: by id, what a kernel of the plan, not of one that is cut, computes for its outputs, scatters left out. */
-bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k);
-
 /* legality.c: may the fusion be compiled? Declines it at the instruction that is at fault. Reductions whose terms
  * threads share, or that depend on the order of their terms, may be of any length. limits: check how much threads
  * reduce, and not only operations and types. */
@@ -453,6 +450,8 @@ bool part_update_in_pair(const PartPlan *p, const TgTarget *t, const PartStage *
  * kind. wanted: the outputs that the kernel makes; NULL: all. */
 PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
                        const bool *wanted);
+/* By id, what a kernel of the plan, not of one that is cut, computes for its outputs, scatters left out. */
+bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k);
 
 /* again.c: why the kernels compute far more than there is to compute, and the instruction that is to blame; NULL: they
  * do not. */

@@ -183,3 +183,25 @@ PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloIns
     cut(&c, updates, wanted);
     return (PartKernel){.ranges = c.ranges.items, .n_ranges = c.ranges.n};
 }
+
+bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k)
+{
+    const HloComputation *body = p->fusion->body;
+    bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    for (uint32_t n = 0; n < k->n_ranges; n++)
+        for (uint32_t m = 0; m < k->ranges[n].n_stages; m++) {
+            const PartStage *s = &k->ranges[n].stages[m];
+            for (uint32_t o = 0; o < s->n_outputs && s->kind != PART_SCATTER; o++)
+                needed[(s->values ? s->values[o] : p->roots[s->outputs[o]]).i->id] = true;
+            for (uint32_t o = 0; s->kind == PART_SCATTER && o <= s->n_outputs; o++) { /* indices and updates */
+                const uint32_t indices = s->update->n_operands / 2;
+                needed[s->update->operands[o ? indices + s->first + o : indices]->id] = true;
+            }
+        }
+    for (uint32_t n = body->n_instructions; n-- > 0;) {
+        const HloInstruction *i = body->instructions[n];
+        const bool made = p->scattered && i->opcode == HLO_SCATTER; /* by an earlier kernel */
+        for (uint32_t x = 0; needed[n] && x < i->n_operands && !made; x++) needed[i->operands[x]->id] = true;
+    }
+    return needed;
+}
