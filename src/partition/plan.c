@@ -101,6 +101,16 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->while_state = (uint32_t)tg_tuned(t, "while.state");
 }
 
+/* Where a scheduler has one warp at most, it has issue slots to spare, and a branch that parts the warp waits for
+ * memory once more: both ways are computed. */
+static void select_where_few(PartPlan *p, const TgTarget *t)
+{
+    enum { SCHEDULERS = 4 };
+    const PartKernel *k = &p->kernels[0];
+    if ((int64_t)k->grid * k->block <= (int64_t)t->sms * SCHEDULERS * t->warp)
+        p->select_nodes = (uint32_t)tg_tuned(t, "select.few_warps");
+}
+
 /* A kernel for each range, and one for the outputs that need no reduction. */
 static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **shared, uint32_t n, const bool *others,
                           const TgTarget *t, const HloInstruction *const *updates, const char *layout)
@@ -384,6 +394,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     } else if (exchange) {
         part_layout_fail(cx, 1, "exchange: nothing is read in another order, or no layout is legal");
     }
+    select_where_few(&p, target);
     return p;
 }
 
