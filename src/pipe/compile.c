@@ -487,6 +487,14 @@ static void assemble(Compile *c)
     c->since = wbb_cpu_ms();
 }
 
+/* A warp that has a scheduler alone waits for each result: ptxas's own quotients and roots, each with a branch, have
+ * the shortest chains. Where threads share terms, many quotients of a thread follow each other, and so would
+ * branches. */
+static bool leaves_quotients(const PartKernel *k, const TgTarget *t)
+{
+    return k->n_ranges && !k->ranges[0].reduced && part_has_few_warps(k, t);
+}
+
 /* emit .. isel of each kernel, which has a graph and an engine of its own. */
 static void compile_kernels(Compile *c, WbbBuf *ir)
 {
@@ -499,6 +507,7 @@ static void compile_kernels(Compile *c, WbbBuf *ir)
         PipeKernel *x = &r->kernels[k];
         c->forms = forms;
         x->rw = k > 0 ? new_engine(c) : r->rw;
+        if (leaves_quotients(&r->plan.kernels[k], r->target)) rw_leave_quotients(x->rw);
         begin(c, "emit");
         x->ir = emit_kernel(c->cx, c->arena, x->rw, &r->plan, &r->plan.kernels[k]);
         r->n_kernels++;

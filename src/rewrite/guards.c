@@ -55,6 +55,14 @@ static uint64_t open_bits(ScType t, WbbI128 mask, uint64_t known)
     return (uint64_t)mask & sc_mask(t) & ~known;
 }
 
+/* A quotient or root of f32 that the assembler expands, whose slow path is rare, is as if marked so. */
+static uint32_t flags_of(const RwCx *rw, IrRef r)
+{
+    const IrNode *n = ir_at(rw->g, r);
+    const bool whole = rw->whole && (n->op == OP_DIV || n->op == OP_SQRT) && IR_SC(n->type) == SC_F32;
+    return n->flags | (whole ? (uint32_t)SC_FLAG_RARE : 0);
+}
+
 static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
 {
     const ScType t = IR_SC(ir_at(rw->g, x)->type);
@@ -106,7 +114,7 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
     }
     case W_CAPART: return apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
     case W_CPERIOD: return period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
-    case W_CFLAG: return b ? (ir_at(rw->g, m->value[0])->flags & a) == 0 : (m->flags & a) == a;
+    case W_CFLAG: return b ? (flags_of(rw, m->value[0]) & a) == 0 : (m->flags & a) == a;
     default: assert(!"a match program holds a build step"); return false;
     }
 }
