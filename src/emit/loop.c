@@ -227,18 +227,27 @@ static void want_straight(EmitValues *e, EmitFrame *f, const Loop *w)
     emit_want_in(e, f, env, *before, f->part, f->index);
 }
 
-static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)
+/* Is straight code of all iterations short enough? */
+static bool is_short(const EmitValues *e, const EmitFrame *f, const Loop *w)
 {
     const int64_t trips = w->counts.trips, operations = part_operations(e->arena, w->body, NULL);
+    if (trips < 0 || trips <= 1) return trips >= 0;
     /* what a branch computes is not available in another one, and would be computed again in each after it */
-    const int64_t most = part_has_branch(e->arena, w->body) ? 1 : e->plan->while_straight / WBB_MAX(operations, 1);
+    if (part_has_branch(e->arena, w->body)) return false;
+    return trips * WBB_MAX(operations, 1) <= e->plan->while_straight &&
+           part_while_work(e->arena, f->i, f->part).all <= e->plan->while_most;
+}
+
+static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)
+{
+    const int64_t trips = w->counts.trips;
     emit_next(f, LOOP_SAME);
     if (part_loop_keeps(f->i, f->part)) {
         emit_want(e, f, f->i->operands[0], f->part, f->index);
     } else if (trips >= 0 && f->part == w->counts.counter) {
         const ScType t = part_shape(f->i, f->part)->type;
         f->result = ir_const(e->g, IR_TYPE(t, 0), sc_from_i128(t, w->counts.first + (WbbI128)w->counts.step * trips));
-    } else if (trips >= 0 && trips <= WBB_MAX(most, 1)) {
+    } else if (is_short(e, f, w)) {
         want_straight(e, f, w);
     } else {
         begin_search(e, f, w);

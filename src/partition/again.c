@@ -23,26 +23,6 @@ typedef struct {
     bool window;           /* what is beyond are terms of its windows */
 } Counting;
 
-/* Terms that a thread folds for one result; 0: it is no fold. */
-static double terms_of(WbbArena *a, const HloInstruction *i)
-{
-    double n = 1;
-    switch (i->opcode) {
-    case HLO_REDUCE:
-        n = (double)hlo_elements(i->operands[0]->shape) / (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1);
-        return n;
-    case HLO_REDUCE_WINDOW:
-        for (uint32_t d = 0; d < i->n_windows; d++) n *= (double)i->windows[d].size;
-        return n;
-    case HLO_DOT: {
-        const HloInts dims = hlo_dot_dims(a, i).lhs_contracting;
-        for (uint32_t d = 0; d < dims.n; d++) n *= (double)i->operands[0]->shape->dims[dims.items[d]];
-        return n;
-    }
-    default: return 0;
-    }
-}
-
 /* Operations for a result where results are kept, of `each` by itself. */
 static double once_of(WbbArena *a, const HloInstruction *i, double each)
 {
@@ -51,39 +31,15 @@ static double once_of(WbbArena *a, const HloInstruction *i, double each)
     return WBB_MIN(each, 3 * elements / (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1));
 }
 
-static bool is_free(const HloInstruction *i)
-{
-    return i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA || i->opcode == HLO_TUPLE || i->opcode == HLO_PARAMETER ||
-           i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_BITCAST;
-}
-
-/* Elements of operand k that one evaluation of each element of i needs, over elements of i; -1: its own, at the same
- * index. */
-static double operand_share(const HloInstruction *i, uint32_t k)
-{
-    const double of = (double)WBB_MAX(hlo_elements(i->operands[k]->shape), 1);
-    const double n = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1);
-    if (hlo_is_elementwise(i->opcode) || i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT) return -1;
-    switch (i->opcode) {
-    case HLO_CONCATENATE: return of / n;
-    case HLO_PAD: return k ? 0 : WBB_MIN(of / n, 1);
-    case HLO_DYNAMIC_UPDATE_SLICE: return k == 0 ? 1 : k == 1 ? of / n : 0;
-    case HLO_BROADCAST: case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_COPY:
-    case HLO_SLICE: case HLO_REVERSE: return 1;
-    case HLO_DYNAMIC_SLICE: case HLO_GATHER: return k == 0;
-    default: return WBB_MIN(of / n, 1); /* of other operations each element of an operand once */
-    }
-}
-
 static void count(Counting *c, const HloInstruction *i, bool shared)
 {
-    const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = terms_of(c->a, i);
+    const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = part_terms(c->a, i);
     const double n = shared ? elements : c->same[i->id] + c->all[i->id];
     const bool folds = terms > 1 && !shared;
     const double each = WBB_MAX(terms, 1), once = shared ? each : once_of(c->a, i, each);
     const double least = WBB_MIN(n, elements) * once, beyond = n * each - least;
     c->least += least;
-    if ((folds || c->under[i->id]) && !is_free(i)) {
+    if ((folds || c->under[i->id]) && !part_is_free(i)) {
         c->more += beyond;
         if (beyond > c->most) {
             c->most = beyond, c->worst = i;
@@ -93,7 +49,7 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const uint32_t of = i->operands[k]->id;
         const bool is_term = terms > 0 && k < (i->opcode == HLO_DOT ? 2 : i->n_operands / 2);
-        const double share = terms > 0 ? (is_term ? each : 0) : operand_share(i, k);
+        const double share = terms > 0 ? (is_term ? each : 0) : part_operand_share(i, k);
         c->under[of] |= (folds && is_term) || (c->under[i->id] && share);
         if (share < 0) c->same[of] = WBB_MAX(c->same[of], n);
         else c->all[of] += n * share;
@@ -139,9 +95,39 @@ static bool is_shorter(const Counting *sum, const TgTarget *t)
     return sum->least + sum->more <= (double)tg_tuned(t, "cut.terms");
 }
 
+/* Does each thread compute most of the state of a loop in each iteration, as it folds it, and take longer than launches
+ * do? A launch for each fold of the body, and one for what is left. */
+static bool is_long_loop(WbbArena *a, const HloInstruction *i, const TgTarget *t)
+{
+    if (i->opcode != HLO_WHILE || part_loop(i).trips == 0 || part_loop(i).trips == 1) return false;
+    const HloComputation *body = part_called(i, "body");
+    double launches = 1;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloOpcode op = body->instructions[k]->opcode;
+        launches += part_terms(a, body->instructions[k]) > 1 || op == HLO_SORT || op == HLO_SCATTER;
+    }
+    for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
+        const PartWhileWork work = part_while_work(a, i, l);
+        if (part_loop(i).trips >= 0 && l == part_loop(i).counter) continue;
+        if (work.each > launches * (double)tg_tuned(t, "while.apart") &&
+            work.terms > (double)tg_tuned(t, "cut.times") && 2 * work.each > work.whole)
+            return true;
+    }
+    return false;
+}
+
+static bool has_long_loop(WbbArena *a, const PartPlan *p, const TgTarget *t)
+{
+    const HloComputation *body = p->fusion->body;
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        if (is_long_loop(a, body->instructions[k], t)) return true;
+    return false;
+}
+
 bool part_better_apart(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     Counting sum;
+    if (has_long_loop(a, p, t)) return true;
     return count_plan(a, p, t, &sum) && !sum.window && !is_shorter(&sum, t);
 }
 

@@ -341,6 +341,7 @@ typedef struct PartPlan {
     uint32_t reduce_unroll; /* elements that one iteration of a reduction's loop combines, at most */
     uint32_t reduce_nodes;  /* instructions in one iteration, at most */
     uint32_t while_straight; /* a loop of at most this many operations in all its iterations has no loop */
+    uint32_t while_most;    /* and of at most this many where elements of the state need others */
     uint32_t while_state;   /* elements of a loop's state that one thread holds, at most */
     const char *why_kind, *why_inline;
 } PartPlan;
@@ -379,6 +380,22 @@ bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed
 bool part_has_branch(WbbArena *a, const HloComputation *c); /* in it, or called from it: a loop or a conditional */
 /* Instructions that compute something, those of the computations that control flow calls included. */
 int64_t part_operations(WbbArena *a, const HloComputation *c, const bool *needed);
+
+double part_terms(WbbArena *a, const HloInstruction *i); /* that a thread folds for one result; 0: it is no fold */
+bool part_is_free(const HloInstruction *i); /* a constant, or another name of a value */
+/* Elements of operand k that one evaluation of each element of i needs, over elements of i; -1: its own, at the same
+ * index. */
+double part_operand_share(const HloInstruction *i, uint32_t k);
+
+/* What a thread computes that runs a loop for one element of its result. */
+typedef struct {
+    double all;  /* operations of all iterations; of one that is run an unknown number of times, as if it ran once */
+    double each; /* of the longest iteration */
+    double whole; /* of an iteration for all elements of the state, each once */
+    double terms; /* of the longest fold that it needs */
+    const double *state; /* by leaf: elements of the first state that it needs */
+} PartWhileWork;
+PartWhileWork part_while_work(WbbArena *a, const HloInstruction *loop, uint32_t leaf);
 bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute is in another computation */
 
 /* cost.c: by id, elements that a thread reduces, one after the other, for one element of each instruction: the

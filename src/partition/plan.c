@@ -98,6 +98,7 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->reduce_straight = (uint32_t)tg_tuned(t, "reduce.straight");
     p->reduce_unroll = (uint32_t)tg_tuned(t, "reduce.unroll");
     p->while_straight = (uint32_t)tg_tuned(t, "while.straight");
+    p->while_most = (uint32_t)tg_tuned(t, "while.most");
     p->while_state = (uint32_t)tg_tuned(t, "while.state");
 }
 
