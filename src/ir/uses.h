@@ -47,5 +47,11 @@ static inline bool ir_is_loop(const IrStmt *s) { return s->kind == IR_FOR || s->
 static inline bool ir_has_blocks(const IrStmt *s) { return ir_is_loop(s) || s->kind == IR_IF; }
 /* An `if` without statements, as vector/rare.c makes: it has results, and nothing else. */
 static inline bool ir_only_chooses(const IrStmt *s) { return s->kind == IR_IF && !s->body.n && !s->otherwise.n; }
+/* An operation on memory that is for others than the kernel's own threads: of a scatter. */
+static inline bool ir_is_update(const IrKernel *k, const IrStmt *s)
+{
+    const IrBuffer *b = &k->buffers[s->buffer];
+    return s->kind == IR_DO && s->index && ir_is_changed(b) && b->space != IR_SHARED && !b->zeroed;
+}
 
 #endif

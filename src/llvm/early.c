@@ -44,6 +44,21 @@ static IrRefs below(const LlBuild *b, IrStmt **items, uint32_t n, const IrStmt *
     return refs;
 }
 
+static bool has_update(const IrKernel *k, const IrBlock *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        const IrStmt *s = b->items[i];
+        if (ir_is_update(k, s) || has_update(k, &s->body) || has_update(k, &s->otherwise)) return true;
+    }
+    return false;
+}
+
+bool ll_waits(const IrKernel *k, const IrStmt *s)
+{
+    if (s->kind != IR_IF) return s->kind == IR_DO;
+    return ir_only_chooses(s) || has_update(k, &s->body) || has_update(k, &s->otherwise);
+}
+
 void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t scope)
 {
     const IrGraph *g = b->g;
@@ -59,9 +74,12 @@ void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t sc
         if (ready[r] && ir_at(g, r)->op == OP_LOAD && ll_is_emitted_in(&b->scopes, r, scope)) ll_demand(b, r, false);
     }
     ll_at_scope(b, scope);
-    const bool waits = block->items[from]->kind == IR_DO || ir_only_chooses(block->items[from]);
+    const IrStmt *s = block->items[from];
+    const bool waits = ll_waits(b->k, s), branches = waits && s->kind == IR_IF && !ir_only_chooses(s);
     for (uint32_t k = 0; k < refs.n && waits; k++) {
         const IrRef r = refs.items[k];
-        if (ir_at(g, r)->op == OP_LOAD && ready[r] && !now[r] && ll_is_emitted_in(&b->scopes, r, scope)) keep(b, r);
+        if (ir_at(g, r)->op == OP_LOAD && ready[r] && (!now[r] || branches) &&
+            ll_is_emitted_in(&b->scopes, r, scope))
+            keep(b, r);
     }
 }

@@ -9,7 +9,8 @@
  * a load of several elements that two branches need: each would load those of the other.
  *
  * Where threads exchange values, a load that cannot fault leaves its branch, up to the loop around it, if it reads one
- * element for all threads, or no SM has a second block: nothing else would hide its latency behind an exchange.
+ * element for all threads, or no SM has a second block: nothing else would hide its latency behind an exchange. So does
+ * each load of a scatter, whose branch waits for indices: few are outside, and both latencies become one.
  *
  *     if c { store out[i], f(x); }             f(x) is costly: emitted in the branch
  *     if c { .. f(x) .. } if d { .. f(x) .. }  emitted in both branches
@@ -38,7 +39,7 @@ typedef struct {
     Use **uses;                        /* by ref */
     bool *anchored;                    /* by ref: never moved above an `if` */
     bool *may_fault;                   /* by ref: a load or call below it may fault where the branch is not taken */
-    bool exchanges, alone;             /* the kernel has a `do`; no SM has a second block */
+    bool exchanges, updates, alone;    /* the kernel has a `do`, one of a scatter; no SM has a second block */
     struct { uint32_t *items; uint32_t n, capacity; } set; /* the scopes chosen for the current node */
     uint32_t *mark;                    /* by scope: the last node whose set the scope is in */
 } Assignment;
@@ -60,6 +61,7 @@ static void walk(Assignment *x, uint32_t scope)
         const IrStmt *s = block->items[i];
         uint32_t scopes[3] = {[IR_OUTSIDE] = scope};
         x->exchanges = x->exchanges || s->kind == IR_DO;
+        x->updates = x->updates || ir_is_update(x->k, s);
         for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);)
             if (u.where == IR_OUTSIDE && !(s->kind == IR_DO && u.at == &s->value)) add_use(x, u.ref, scope);
         for (uint32_t o = 0; s->kind == IR_DO && o < ir_arity(x->g, s->value); o++)
@@ -147,7 +149,8 @@ static uint32_t leave_branches(const Assignment *x, uint32_t scope, IrRef r)
     const IrScope *s = x->tree.scopes.items;
     const uint32_t bound = x->out.bound_in[r];
     if (!x->exchanges || n->op != OP_LOAD || x->may_fault[r]) return scope;
-    if (!x->alone && !ir_is_const(x->g, n->a[1])) return scope;
+    if (!x->alone && !x->updates && !ir_is_const(x->g, n->a[1])) return scope;
+    if (x->updates) scope = hoist(x, scope, bound, true);
     while (s[scope].partner && s[scope].depth > WBB_MAX(s[bound].depth, 1u)) scope = s[scope].parent;
     return scope;
 }
