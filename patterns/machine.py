@@ -101,6 +101,7 @@ TUNE = [                                        # every heuristic is data
     tune('rows.side',         value=32,      because='columns side by side in a piece: runs of 128 bytes of f32'),
     tune('scan.cut',          value=64,     because='writing shorter scans for another kernel to read takes longer than adding them up again'),
     tune('scan.piece',        value=256,      because='shorter pieces of a scan have more of what is before them than of their own'),
+    tune('scatter.many',      value=8,        because='updates of an element: as a minimum or maximum most change nothing, which a load finds out'),
     tune('sort.elements',     value=1024,   because='a block of fewer has more barriers than work'),
     tune('sort.merged',       value=2048,     because='eight elements for each of 256 threads, whose searches for their part overlap with other blocks'),
     tune('sort.exchange',     value=4,        because='clocks of an SM for 32 exchanges in registers: eight operations of pipe.alu for f32 and a position'),

@@ -20,7 +20,7 @@
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
  *     memory.c                            values in memory that threads share
- *     scatter.c                           updates of scatters
+ *     scatter.c  scatter_run.c            updates of scatters
  *     share_terms.c  share_exchange.c  share_scan.c  share.c    stages whose threads share terms
  *     sort.c                              sorts
  *     tile.c                              stages that exchange layouts
@@ -278,7 +278,7 @@ uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType 
 /* tile.c: the stages of a range that exchange layouts through a tile, which adds buffers to the kernel. */
 void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
-/* scatter.c: update number `element` of a stage's scatter. */
+/* scatter_run.c: update number `element` of a stage's scatter. */
 void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element);
 
 /* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */

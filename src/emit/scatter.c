@@ -1,29 +1,14 @@
 /* scatter.c: an update of a scatter, combined with the element that its indices name.
  *
- * Needs the number of an update in the updates' memory; leaves an `if` for the windows that fit into the operand, with
- * starts as variables, and in it what combines the update (PartCombine). Values are computed before the `if`.
+ * Needs an update's index; leaves an `if` for the windows that fit into the operand, with starts as variables, and in
+ * it what combines the update (PartCombine). Values are computed before the `if`.
  *
  *     f32[100] x[k] += u, k in s32
  *         if le.u32(bits.u32(k), 99) {  let s = index(k) in 0..100   do atomic_add.f32(%out[s], u)  }
  */
-#include "emit/inner.h"
+#include "emit/scatter.h"
 
 #include <string.h>
-
-enum { MANY_UPDATES = 8 }; /* of an element */
-
-typedef struct {
-    EmitValues *e;
-    RwCx *rw;
-    IrGraph *g;
-    const PartStage *s;
-    const HloInstruction *i;
-    uint32_t results, n; /* of the scatter, of the stage */
-    const IrRef *index;  /* of the element, in each dimension */
-    const IrRef *update; /* of the update */
-    IrRef at;            /* its number in result `first` */
-    IrRef *x;            /* [n] the updates, in the types of the results */
-} Scatter;
 
 static IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
 {
@@ -46,7 +31,7 @@ static void effect(const Scatter *m, uint32_t buffer, IrRef at, IrRef operation)
     ir_do_at(m->g, emit_block(m->e), NULL, operation, 0, buffer, at);
 }
 
-static IrRef effect_of(const Scatter *m, const char *stem, uint32_t buffer, IrRef at, IrRef operation)
+IrRef emit_scatter_effect(const Scatter *m, const char *stem, uint32_t buffer, IrRef at, IrRef operation)
 {
     const IrRef y = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, stem), operation, ir_at(m->g, operation)->type,
                              buffer, at);
@@ -61,7 +46,7 @@ static void end_if(const Scatter *m, EmitIf *c)
 }
 
 /* Results of the computation for elements as they are. */
-static void combined(const Scatter *m, const IrRef *old, IrRef *result)
+void emit_scatter_combined(const Scatter *m, const IrRef *old, IrRef *result)
 {
     const HloComputation *c = m->i->called[0];
     const uint32_t n = m->results;
@@ -163,10 +148,10 @@ static void plainly(const Scatter *m)
         w[k] = in_word(m, k, part_is_packed(t) ? SC_U8 : t, &at[k]);
         if (!needed && !w[k].shift) continue;
         const IrRef op = ir_node(m->g, OP_READ, IR_TYPE(w[k].word, 0), 0, 0, 0, 0, 0);
-        word[k] = effect_of(m, "old", buffer_of(m, k), at[k], op);
+        word[k] = emit_scatter_effect(m, "old", buffer_of(m, k), at[k], op);
         old[k] = w[k].shift ? taken(m, &w[k], word[k]) : word[k];
     }
-    combined(m, old, result);
+    emit_scatter_combined(m, old, result);
     for (uint32_t k = 0; k < m->n; k++)
         emit_store(m->e, buffer_of(m, k), at[k], w[k].shift ? replaced(m, &w[k], word[k], result[k]) : result[k]);
 }
@@ -174,7 +159,7 @@ static void plainly(const Scatter *m)
 /* What is there now, which other threads may change at the same time. */
 static IrRef read_now(const Scatter *m, uint32_t buffer, IrRef at, ScType t)
 {
-    return effect_of(m, "old", buffer, at, ir_node(m->g, OP_READ_RELAXED, IR_TYPE(t, 0), 0, 0, 0, 0, 0));
+    return emit_scatter_effect(m, "old", buffer, at, ir_node(m->g, OP_READ_RELAXED, IR_TYPE(t, 0), 0, 0, 0, 0, 0));
 }
 
 /* A loop that reads a word, computes the new one and swaps, until no other thread came between. What is two words is
@@ -209,7 +194,7 @@ static void end_swap(const Scatter *m, const Swap *w, const IrRef *word)
     const ScType t = IR_SC(ir_at(m->g, w->word[0])->type);
     IrRef cas = w->n == 1 ? node(m, OP_ATOMIC_CAS, t, w->word[0], word[0])
                           : ir_node(m->g, OP_ATOMIC_CAS, IR_TYPE(t, 1), 0, both(m, w->word), both(m, word), 0, 0);
-    const IrRef was = effect_of(m, "was", w->buffer, w->at, cas);
+    const IrRef was = emit_scatter_effect(m, "was", w->buffer, w->at, cas);
     w->s->condition = 0;
     for (uint32_t k = 0; k < w->n; k++) {
         const IrRef y = w->n == 1 ? was : ir_node(m->g, OP_PART, IR_TYPE(t, 0), 0, was, 0, 0, k);
@@ -226,7 +211,7 @@ static void swapping(const Scatter *m)
     const InWord w = in_word(m, 0, m->s->word, &at);
     const Swap loop = begin_swap(m, buffer_of(m, 0), at, m->s->word, 1);
     const IrRef old = taken(m, &w, loop.word[0]);
-    combined(m, &old, &result);
+    emit_scatter_combined(m, &old, &result);
     result = replaced(m, &w, loop.word[0], result);
     end_swap(m, &loop, &result);
 }
@@ -239,22 +224,12 @@ static void swapping_both(const Scatter *m)
     const IrRef re = as_bits(m, loop.word[0], SC_F64), im = as_bits(m, loop.word[1], SC_F64);
     const IrRef old = node(m, OP_COMPLEX, SC_C128, re, im);
     IrRef result, word[2];
-    combined(m, &old, &result);
+    emit_scatter_combined(m, &old, &result);
     for (uint32_t k = 0; k < 2; k++) word[k] = as_bits(m, node(m, k ? OP_IM : OP_RE, SC_F64, result, 0), SC_U64);
     end_swap(m, &loop, word);
 }
 
 /* --- minimum and maximum ------------------------------------------------------------------------------------------ */
-/* Do so many updates come to an element that most of them change nothing? Then each reads it first, which threads may
- * do at the same time; an element that an update would not change now, it would not change later. */
-static bool reads_first(const Scatter *m)
-{
-    const bool ordered = m->s->atomic == OP_ATOMIC_MIN || m->s->atomic == OP_ATOMIC_MAX;
-    if (!ordered || m->i->opcode != HLO_SCATTER) return false;
-    const HloShape *updates = m->i->operands[m->results + 1]->shape;
-    return hlo_elements(updates) >= MANY_UPDATES * hlo_elements(part_shape(m->i, m->s->first));
-}
-
 /* Is x beyond what is there, in the order of integers of type t? */
 static IrRef is_beyond(const Scatter *m, ScType t, bool max, IrRef now, IrRef x)
 {
@@ -276,7 +251,7 @@ static void in_float_order(const Scatter *m)
 {
     const ScType t = type_of(m, 0), u = emit_unsigned(sc_type_info[t].bits);
     const ScType i = u == SC_U32 ? SC_I32 : SC_I64;
-    const bool max = m->s->atomic == OP_ATOMIC_MAX, first = reads_first(m);
+    const bool max = m->s->atomic == OP_ATOMIC_MAX, first = m->s->reads_first;
     const uint64_t inf = sc_from_f64(t, __builtin_inf()), sign = (sc_mask(t) >> 1) + 1;
     const uint64_t nan = inf | (inf >> 1 & ~inf) | (max ? 0 : sign), quiet = nan | (inf & -inf) >> 1;
     const uint32_t buffer = buffer_of(m, 0);
@@ -290,9 +265,9 @@ static void in_float_order(const Scatter *m)
     }
     EmitIf c = emit_if(m->e, negative);
     const ScOp other = max ? OP_ATOMIC_MIN : OP_ATOMIC_MAX;
-    const IrRef then = effect_of(m, "was", buffer, m->at, node(m, other, u, bits, 0));
+    const IrRef then = emit_scatter_effect(m, "was", buffer, m->at, node(m, other, u, bits, 0));
     emit_else(m->e, &c);
-    IrRef was = effect_of(m, "was", buffer, m->at, node(m, m->s->atomic, i, as_bits(m, bits, i), 0));
+    IrRef was = emit_scatter_effect(m, "was", buffer, m->at, node(m, m->s->atomic, i, as_bits(m, bits, i), 0));
     was = as_bits(m, was, u);
     emit_end_if(m->e, &c, 1, &then, &was, &was);
     const ScType as = max ? u : i;
@@ -331,7 +306,7 @@ static void add_f32(const Scatter *m, uint32_t buffer, IrRef at, IrRef x)
         effect(m, buffer, at, node(m, OP_ATOMIC_ADD, SC_F32, x, 0));
         return;
     }
-    const IrRef was = effect_of(m, "was", buffer, at, node(m, OP_ATOMIC_ADD, SC_F32, x, 0));
+    const IrRef was = emit_scatter_effect(m, "was", buffer, at, node(m, OP_ATOMIC_ADD, SC_F32, x, 0));
     const IrRef sum = node(m, OP_ADD, SC_F32, was, x);
     const IrRef before = node(m, OP_BOR, SC_PRED, is_tiny(m, was), is_tiny(m, x));
     EmitIf c = emit_if(m->e, node(m, OP_BOR, SC_PRED, before, is_tiny(m, sum)));
@@ -370,7 +345,7 @@ static void one_operation(const Scatter *m, IrRef at, IrRef x)
         return;
     }
     const uint32_t buffer = buffer_of(m, 0);
-    const bool first = reads_first(m);
+    const bool first = m->s->reads_first;
     EmitIf changes = {0};
     if (first) {
         const IrRef now = read_now(m, buffer, at, word);
@@ -419,7 +394,8 @@ static void locked(const Scatter *m)
     const IrRef lock = rw_floordiv(m->rw, m->at, each), none = number(m, SC_U32, 0);
     IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_REPEAT);
     emit_enter(m->e, &s->body);
-    const IrRef was = effect_of(m, "held", m->s->lock, lock, node(m, OP_LOCK, SC_U32, number(m, SC_U32, 1), 0));
+    const IrRef take = node(m, OP_LOCK, SC_U32, number(m, SC_U32, 1), 0);
+    const IrRef was = emit_scatter_effect(m, "held", m->s->lock, lock, take);
     EmitIf c = emit_if(m->e, compare(m, OP_EQ, was, none));
     plainly(m);
     end_if(m, &c);
@@ -427,7 +403,7 @@ static void locked(const Scatter *m)
     emit_bound(m->e, half);
     const int64_t size = hlo_elements(part_shape(m->i, m->s->first));
     const IrRef at = rw_add(m->rw, lock, rw_scale(m->rw, half, size));
-    const IrRef had = effect_of(m, "had", m->s->lock, at, node(m, OP_UNLOCK, SC_U32, none, 0));
+    const IrRef had = emit_scatter_effect(m, "had", m->s->lock, at, node(m, OP_UNLOCK, SC_U32, none, 0));
     s->condition = compare(m, OP_EQ, had, none);
     emit_switch(m->e, outer);
 }
@@ -459,67 +435,6 @@ static IrRef start_of(const Scatter *m, IrRef start, int64_t hi)
     return var;
 }
 
-/* --- runs --------------------------------------------------------------------------------------------------------- */
-static ScType counter_of(const HloShape *updates) { return updates->dims[0] < INT32_MAX ? SC_I32 : SC_I64; }
-
-/* A number of updates as an index: one that is known to be inside. */
-static IrRef place_of(const Scatter *m, const HloShape *updates, IrRef counter)
-{
-    const IrRef var = ir_let_value(m->g, emit_block(m->e), emit_name(m->e, "r"), counter, 0, updates->dims[0] - 1);
-    emit_bound(m->e, var);
-    return var;
-}
-
-static IrRef row_at(const Scatter *m, IrRef place)
-{
-    IrRef *at = WBB_NEW_N(m->e->arena, IrRef, 2);
-    at[0] = place, at[1] = ir_index(m->g, 0);
-    return emit_value(m->e, (PartValue){m->i->operands[m->results], 0}, at);
-}
-
-/* Is the update the first of its row? */
-static IrRef begins_run(const Scatter *m, const HloShape *updates)
-{
-    const ScType t = counter_of(updates);
-    const IrRef one = number(m, t, 1), k = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
-    const IrRef before = node(m, OP_SUB, t, node(m, OP_MAX, t, k, one), one);
-    const IrRef other = compare(m, OP_NE, row_at(m, place_of(m, updates, before)), row_at(m, m->update[0]));
-    return node(m, OP_BOR, SC_PRED, compare(m, OP_LT, k, one), other);
-}
-
-/* One thread combines the updates of an element, which are neighbours, one after the other. */
-static void run(const Scatter *m)
-{
-    const HloShape *updates = m->i->operands[m->results + 1]->shape;
-    const ScType t = counter_of(updates);
-    IrRef *acc = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *at = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
-    IrRef *from = WBB_NEW_N(m->e->arena, IrRef, updates->rank + 1u);
-    Scatter one = *m;
-    for (uint32_t k = 0; k < m->n; k++) {
-        at[k] = ix_linear(m->rw, part_shape(m->i, k), m->index);
-        const IrRef read = ir_node(m->g, OP_READ, IR_TYPE(type_of(m, k), 0), 0, 0, 0, 0, 0);
-        acc[k] = effect_of(m, "old", buffer_of(m, k), at[k], read);
-    }
-    acc[m->n] = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
-    EmitLoop l = emit_repeat(m->e, m->n + 1, acc);
-    memcpy(from, m->update, updates->rank * sizeof *from);
-    from[0] = place_of(m, updates, acc[m->n]);
-    one.x = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
-    for (uint32_t k = 0; k < m->n; k++) {
-        const PartValue x = {m->i->operands[m->results + 1 + k], 0};
-        one.x[k] = emit_as(m->e, emit_value(m->e, x, from), type_of(m, k));
-    }
-    combined(&one, acc, acc);
-    const IrRef next = node(m, OP_ADD, t, acc[m->n], number(m, t, 1));
-    const IrRef last = number(m, t, (uint64_t)updates->dims[0] - 1);
-    const IrRef row = row_at(m, place_of(m, updates, node(m, OP_MIN, t, next, last)));
-    l.s->condition = node(m, OP_BAND, SC_PRED, compare(m, OP_LE, next, last),
-                          compare(m, OP_EQ, row, row_at(m, m->update[0])));
-    acc[m->n] = next;
-    emit_end_for(m->e, &l, m->n + 1, acc);
-    for (uint32_t k = 0; k < m->n; k++) emit_store(m->e, buffer_of(m, k), at[k], acc[k]);
-}
-
 static void combine(const Scatter *m)
 {
     switch (m->s->combine) {
@@ -532,50 +447,53 @@ static void combine(const Scatter *m)
         else swapping(m);
         break;
     case PART_PLAIN: plainly(m); break;
-    case PART_RUN: run(m); break;
+    case PART_RUN: break; /* scatter_run.c */
     case PART_LOCK: locked(m); break;
     }
 }
 
-void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element)
+void emit_scatter_row(Scatter *m, const IrRef *update)
 {
-    const HloInstruction *i = stage->update;
-    Scatter m = {.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2,
-                 .n = stage->n_outputs};
-    const uint32_t outer = e->scope, origin = e->g->making_origin;
-    const HloInstruction *indices = i->operands[m.results], *updates = i->operands[m.results + 1 + stage->first];
-    const HloShape *to = part_shape(i, stage->first), *from = updates->shape;
-    IrRef *index = WBB_NEW_N(e->arena, IrRef, from->rank + 1u), start[HLO_RANK_LIMIT], fits = 0;
-    int64_t hi[HLO_RANK_LIMIT];
-    ix_delinear(m.rw, from, element, index);
-    m.x = WBB_NEW_N(e->arena, IrRef, m.n + 1), m.update = index;
-    for (uint32_t k = 0; k < m.n && stage->combine != PART_RUN; k++) {
-        const HloInstruction *x = i->operands[m.results + 1 + stage->first + k];
-        m.x[k] = emit_as(e, emit_value(e, (PartValue){x, 0}, index), type_of(&m, k));
-    }
+    EmitValues *e = m->e;
+    const PartStage *stage = m->s;
+    const HloInstruction *indices = m->i->operands[m->results];
+    const HloShape *to = part_shape(m->i, stage->first), *from = emit_scatter_updates(m);
     const uint32_t columns = (uint32_t)indices->shape->dims[1];
+    m->x = WBB_NEW_N(e->arena, IrRef, m->n + 1), m->start = WBB_NEW_N(e->arena, IrRef, columns + 1);
+    m->update = update, m->fits = 0;
+    for (uint32_t k = 0; k < m->n && stage->combine != PART_RUN; k++) {
+        const HloInstruction *x = m->i->operands[m->results + 1 + stage->first + k];
+        m->x[k] = emit_as(e, emit_value(e, (PartValue){x, 0}, update), type_of(m, k));
+    }
     for (uint32_t c = 0; c < columns; c++) {
         IrRef *at = WBB_NEW_N(e->arena, IrRef, 2);
-        at[0] = index[0], at[1] = ir_index(e->g, c);
-        hi[c] = to->dims[c] - from->dims[c + 1];
-        start[c] = emit_value(e, (PartValue){indices, 0}, at);
-        const IrRef one = inside(&m, start[c], hi[c]);
-        if (one) fits = fits ? node(&m, OP_BAND, SC_PRED, fits, one) : one;
+        at[0] = update[0], at[1] = ir_index(e->g, c);
+        m->start[c] = emit_value(e, (PartValue){indices, 0}, at);
+        const IrRef one = inside(m, m->start[c], to->dims[c] - from->dims[c + 1]);
+        if (one) m->fits = m->fits ? node(m, OP_BAND, SC_PRED, m->fits, one) : one;
     }
-    e->g->making_origin = i->id + 1;
-    if (stage->combine == PART_RUN) {
-        const IrRef first = begins_run(&m, from);
-        fits = fits ? node(&m, OP_BAND, SC_PRED, fits, first) : first;
+}
+
+bool emit_scatter_open(Scatter *m, EmitIf *c)
+{
+    const HloShape *to = part_shape(m->i, m->s->first), *from = emit_scatter_updates(m);
+    const uint32_t columns = (uint32_t)m->i->operands[m->results]->shape->dims[1];
+    *c = emit_if(m->e, m->fits);
+    if (emit_never(c)) return false;
+    IrRef *at = WBB_NEW_N(m->e->arena, IrRef, to->rank + 1u);
+    for (uint32_t d = 0; d < to->rank; d++) {
+        at[d] = m->update[d + 1];
+        if (d < columns) at[d] = rw_add(m->rw, start_of(m, m->start[d], to->dims[d] - from->dims[d + 1]), at[d]);
     }
-    EmitIf c = emit_if(e, fits);
-    if (c.s || c.known) {
-        IrRef *at = WBB_NEW_N(e->arena, IrRef, to->rank + 1u);
-        for (uint32_t d = 0; d < to->rank; d++)
-            at[d] = d < columns ? rw_add(m.rw, start_of(&m, start[d], hi[d]), index[d + 1]) : index[d + 1];
-        m.index = at, m.at = ix_linear(m.rw, to, at);
-        combine(&m);
-    }
-    end_if(&m, &c);
-    emit_switch(e, outer);
-    e->g->making_origin = origin;
+    m->index = at, m->at = ix_linear(m->rw, to, at);
+    return true;
+}
+
+void emit_scatter_close(const Scatter *m, EmitIf *c) { end_if(m, c); }
+
+void emit_scatter_element(Scatter *m)
+{
+    EmitIf c;
+    if (emit_scatter_open(m, &c)) combine(m);
+    emit_scatter_close(m, &c);
 }

@@ -227,6 +227,7 @@ typedef struct {
     ScOp atomic;
     ScType word;
     bool in_pair;   /* with its neighbour, to which -0 is added */
+    bool reads_first; /* minimum, maximum: updates that change nothing do not go to memory */
     uint32_t lock;  /* PART_LOCK: number of the buffer */
     uint32_t first; /* of the scatter's results, the one of outputs[0] */
     /* Stages that share: the space is that of the terms, the same in all stages of a range, as are layout and maps. */

@@ -268,6 +268,15 @@ static void set_views(const Scattering *x, PartKernel *kernel, const HloInstruct
     kernel->views = views;
 }
 
+/* Do so many updates come to an element that most of them change nothing? Then each reads it first, which threads may
+ * do at the same time; an element that an update would not change now, it would not change later. */
+static bool reads_first(const Scattering *x, const HloInstruction *s, const PartStage *stage)
+{
+    const bool ordered = stage->atomic == OP_ATOMIC_MIN || stage->atomic == OP_ATOMIC_MAX;
+    const int64_t updates = hlo_elements(s->operands[s->n_operands / 2 + 1]->shape);
+    return ordered && updates >= tg_tuned(x->t, "scatter.many") * hlo_elements(part_shape(s, stage->first));
+}
+
 /* The updates of results first .. first + n - 1. */
 static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *buffers, uint32_t first, uint32_t n,
                         PartStage how, const char *layout)
@@ -277,6 +286,7 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
     PartStage *stage = new_stage(x, k, PART_SCATTER, s->operands[results + 1 + first]->shape, n);
     stage->update = s, stage->first = first;
     stage->combine = how.combine, stage->atomic = how.atomic, stage->word = how.word;
+    stage->reads_first = reads_first(x, s, stage);
     for (uint32_t j = 0; j < n; j++) stage->outputs[j] = buffers[first + j] - x->p->n_operands;
     if (how.combine == PART_LOCK) {
         static const uint8_t order[1] = {0};

@@ -1,0 +1,41 @@
+/* scatter.h: what the files of scatters have in common: an update, and nodes of its computation.
+ *
+ *     scatter.c      how updates that threads may make at the same time are combined with an element
+ *     scatter_run.c  the updates of a thread: one, or all of an element
+ */
+#ifndef EMIT_SCATTER_H
+#define EMIT_SCATTER_H
+
+#include "emit/inner.h"
+
+typedef struct {
+    EmitValues *e;
+    RwCx *rw;
+    IrGraph *g;
+    const PartStage *s;
+    const HloInstruction *i;
+    uint32_t results, n; /* of the scatter, of the stage */
+    const IrRef *index;  /* of the element, in each dimension */
+    const IrRef *update; /* of the update */
+    IrRef at;            /* its number in result `first` */
+    IrRef *x;            /* [n] the updates, in the types of the results */
+    IrRef fits;          /* is the window inside the operand? 0: always */
+    IrRef *start;        /* of the window: the integers of the indices' row */
+} Scatter;
+
+static inline const HloShape *emit_scatter_updates(const Scatter *m)
+{
+    return m->i->operands[m->results + 1 + m->s->first]->shape;
+}
+
+/* scatter.c */
+void emit_scatter_row(Scatter *m, const IrRef *update); /* an update's values, where it goes, and whether it fits */
+void emit_scatter_element(Scatter *m);                  /* combines it with its element, if it fits */
+/* Opens an `if` for an update that fits, in which the element is known; false: none does. */
+bool emit_scatter_open(Scatter *m, EmitIf *c);
+void emit_scatter_close(const Scatter *m, EmitIf *c);
+/* Results of the computation for elements as they are, of which those are 0 that it does not need. */
+void emit_scatter_combined(const Scatter *m, const IrRef *old, IrRef *result);
+IrRef emit_scatter_effect(const Scatter *m, const char *stem, uint32_t buffer, IrRef at, IrRef operation);
+
+#endif

@@ -1,0 +1,107 @@
+/* scatter_run.c: the updates of a thread: one, or all of an element.
+ *
+ * Needs the number of an update in the memory of updates, and for PART_RUN indices that are sorted, so that updates of
+ * an element are neighbours; leaves what combines them. Of PART_RUN that is a loop in the thread of the first of them,
+ * with a load of the element before it and a store behind it.
+ *
+ *     f32[100] x[k] += u, k in s32, PART_RUN
+ *         if k[t - 1] != k[t] {  old = do read(%out[k[t]])   y = repeat carry old, t { .. while k[t + 1] == k[t] }
+ *                                store %out[k[t]], y  }
+ */
+#include "emit/scatter.h"
+
+#include <string.h>
+
+static IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
+{
+    return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
+}
+
+static IrRef number(const Scatter *m, ScType t, uint64_t bits) { return ir_const(m->g, IR_TYPE(t, 0), bits); }
+static IrRef compare(const Scatter *m, ScOp op, IrRef x, IrRef y) { return node(m, op, SC_PRED, x, y); }
+
+static ScType counter_of(const HloShape *updates) { return updates->dims[0] < INT32_MAX ? SC_I32 : SC_I64; }
+
+/* A number of updates as an index: one that is known to be inside. */
+static IrRef place_of(const Scatter *m, const HloShape *updates, IrRef counter)
+{
+    const IrRef var = ir_let_value(m->g, emit_block(m->e), emit_name(m->e, "r"), counter, 0, updates->dims[0] - 1);
+    emit_bound(m->e, var);
+    return var;
+}
+
+static IrRef row_at(const Scatter *m, IrRef place)
+{
+    IrRef *at = WBB_NEW_N(m->e->arena, IrRef, 2);
+    at[0] = place, at[1] = ir_index(m->g, 0);
+    return emit_value(m->e, (PartValue){m->i->operands[m->results], 0}, at);
+}
+
+/* None fits but the first update of its element. */
+static void begin_run(Scatter *m)
+{
+    const HloShape *updates = emit_scatter_updates(m);
+    const ScType t = counter_of(updates);
+    const IrRef one = number(m, t, 1), k = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
+    const IrRef before = node(m, OP_SUB, t, node(m, OP_MAX, t, k, one), one);
+    const IrRef other = compare(m, OP_NE, row_at(m, place_of(m, updates, before)), row_at(m, m->update[0]));
+    const IrRef first = node(m, OP_BOR, SC_PRED, compare(m, OP_LT, k, one), other);
+    m->fits = m->fits ? node(m, OP_BAND, SC_PRED, m->fits, first) : first;
+}
+
+/* That one and those that follow it, one after the other. */
+static void run(const Scatter *m)
+{
+    const HloShape *updates = emit_scatter_updates(m);
+    const ScType t = counter_of(updates);
+    IrRef *acc = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *at = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
+    IrRef *from = WBB_NEW_N(m->e->arena, IrRef, updates->rank + 1u);
+    Scatter one = *m;
+    for (uint32_t k = 0; k < m->n; k++) {
+        at[k] = ix_linear(m->rw, part_shape(m->i, k), m->index);
+        const IrRef read = ir_node(m->g, OP_READ, IR_TYPE(part_shape(m->i, k)->type, 0), 0, 0, 0, 0, 0);
+        acc[k] = emit_scatter_effect(m, "old", m->e->plan->n_operands + m->s->outputs[k], at[k], read);
+    }
+    acc[m->n] = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
+    EmitLoop l = emit_repeat(m->e, m->n + 1, acc);
+    memcpy(from, m->update, updates->rank * sizeof *from);
+    from[0] = place_of(m, updates, acc[m->n]);
+    one.x = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
+    for (uint32_t k = 0; k < m->n; k++) {
+        const PartValue x = {m->i->operands[m->results + 1 + k], 0};
+        one.x[k] = emit_as(m->e, emit_value(m->e, x, from), part_shape(m->i, k)->type);
+    }
+    emit_scatter_combined(&one, acc, acc);
+    const IrRef next = node(m, OP_ADD, t, acc[m->n], number(m, t, 1));
+    const IrRef last = number(m, t, (uint64_t)updates->dims[0] - 1);
+    const IrRef row = row_at(m, place_of(m, updates, node(m, OP_MIN, t, next, last)));
+    l.s->condition = node(m, OP_BAND, SC_PRED, compare(m, OP_LE, next, last),
+                          compare(m, OP_EQ, row, row_at(m, m->update[0])));
+    acc[m->n] = next;
+    emit_end_for(m->e, &l, m->n + 1, acc);
+    for (uint32_t k = 0; k < m->n; k++) emit_store(m->e, m->e->plan->n_operands + m->s->outputs[k], at[k], acc[k]);
+}
+
+static void element_of_run(Scatter *m)
+{
+    EmitIf c;
+    begin_run(m);
+    if (emit_scatter_open(m, &c)) run(m);
+    emit_scatter_close(m, &c);
+}
+
+void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element)
+{
+    const HloInstruction *i = stage->update;
+    Scatter m = {.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2,
+                 .n = stage->n_outputs};
+    const uint32_t outer = e->scope, origin = e->g->making_origin;
+    IrRef *index = WBB_NEW_N(e->arena, IrRef, emit_scatter_updates(&m)->rank + 1u);
+    ix_delinear(m.rw, emit_scatter_updates(&m), element, index);
+    emit_scatter_row(&m, index);
+    e->g->making_origin = i->id + 1;
+    if (stage->combine == PART_RUN) element_of_run(&m);
+    else emit_scatter_element(&m);
+    emit_switch(e, outer);
+    e->g->making_origin = origin;
+}
