@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, summed_up, write_mutant
-from warpburg_cli import Cli
+from warpburg_cli import Cli, number_of
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 CASES = (("s", 0), ("n", 0), ("p", 1))  # and seeds
@@ -82,6 +82,14 @@ TINY = """t = f32[3] constant({3e-40, 2e-38, -1.99e-38})
   t0 = f32[43,3] broadcast(t), dimensions={1}
   t1 = f32[129] reshape(t0)
   u = f32[128] slice(t1), slice={[0:128]}"""
+
+
+def in_order(text: str) -> str:
+    """Neighbours have the same element."""
+    text = text.replace("remainder(n, d)", "divide(n, d)").replace("=combine", "=combine, indices_are_sorted=true")
+    return re.sub(r"\[4([],])", r"[24\1", text)
+
+
 KERNELS = {
     "sums": single("f32", "ROOT s = T[] add(a, b)"),
     "tiny": single("f32", "ROOT s = T[] add(a, b)", TINY, "w = T[] constant(0)\n  x = T[4] broadcast(w), dimensions={}"),
@@ -98,6 +106,8 @@ KERNELS = {
     "eights": rows("bf16", 8, 8),
     "halves": rows("f16", 1, 2, "u = T[128] parameter(0)", "w = T[] constant(-0)\n  x = T[4] broadcast(w), dimensions={}"),    # the other half gets -0
     "locks": PAIR,
+    "neighbours": in_order(single("s32", "ROOT s = T[] add(a, b)")).replace("128", "130"),  # the last thread has two of 16
+    "neighbouring rows": in_order(rows("f32", 4, 4)),
     "runs": single("f32", "ROOT s = T[] add(a, b)"),    # with --deterministic: the kernel after the sort, and after that of the operand
 }
 
@@ -123,6 +133,7 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "a zero that is not negative": (r"(selp\.b16.*|mov\.b16.*)(0x8000|-32768)", r"\g<1>0"),
     "no atomic operation": (r"^\s*atom\.global\.(add|min|max|exch)", r"\t// atom.global.\1"),
 }
+OF_RUNS = ("the condition inverted", "the branch inverted", "two lanes exchanged", "no atomic operation")   # two threads meet at few of their elements
 # kernel, kind, number of the line among those of its kind: why the kernel is right all the same
 ALONE = "one block has all updates"
 EQUAL: Dict[Key, str] = {
@@ -154,7 +165,8 @@ def change(kind: str, line: str) -> str:
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     lines = text.splitlines()
     last = max(k for k, line in enumerate(lines) if ".entry" in line) if kernel == "runs" else 0
-    return changed_lines(kernel, text, KINDS, change, last)
+    kinds = {kind: KINDS[kind] for kind in KINDS if kind in OF_RUNS} if kernel.startswith("neighbour") else KINDS
+    return changed_lines(kernel, text, kinds, change, last)
 
 
 def main() -> int:
@@ -165,8 +177,11 @@ def main() -> int:
             stem = kernel.replace(" ", "_")
             file, first = Path(name, f"{stem}.hlo"), Path(name, stem)
             file.write_text(hlo, encoding="utf-8")
-            how = ("--accuracy", "xla") if kernel in ("sums", "quads") else ()  # of the others, "tiny" has all that "exact" adds
-            if kernel == "runs":
+            how = ("--accuracy", "xla") if kernel in ("sums", "quads", "neighbouring rows") else ()  # of the others, "tiny" has all that "exact" adds
+            if kernel in ("neighbours", "neighbouring rows"):
+                layout = "vector 4, lane 4, grid 4" if "rows" in kernel else "lane 3, grid 3"
+                how = (*how, "--disable", number_of("scatter.gain"), "--layout", f"elements: {layout}")  # the longest runs
+            elif kernel == "runs":
                 how = ("--deterministic",)
             elif kernel not in ("tiny", "below", "nans", "halves"):   # which have a launch more
                 vector = {"quads": "vector 4, ", "eights": "vector 8, "}.get(kernel, "")

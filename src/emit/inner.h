@@ -278,8 +278,8 @@ uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType 
 /* tile.c: the stages of a range that exchange layouts through a tile, which adds buffers to the kernel. */
 void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
-/* scatter_run.c: update number `element` of a stage's scatter. */
-void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element);
+/* scatter_run.c: update number `element` of a stage's scatter, or the run of them that has this number in the space. */
+void emit_scatter(EmitValues *e, const PartStage *stage, const HloShape *space, IrRef element);
 
 /* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */
 void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);

@@ -119,7 +119,7 @@ static void store_all(Emitter *m, IrRef element)
 {
     if (m->s->kind == PART_ELEMENTS) store_elements(m, element);
     else if (m->s->kind == PART_CONCATENATE) store_concatenate(m, element);
-    else if (m->s->kind == PART_SCATTER) emit_scatter(m->e, m->s, element);
+    else if (m->s->kind == PART_SCATTER) emit_scatter(m->e, m->s, m->r->space, element);
     else store_update(m, element);
 }
 

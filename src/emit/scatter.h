@@ -1,7 +1,7 @@
 /* scatter.h: what the files of scatters have in common: an update, and nodes of its computation.
  *
  *     scatter.c      how updates that threads may make at the same time are combined with an element
- *     scatter_run.c  the updates of a thread: one, or all of an element
+ *     scatter_run.c  the updates of a thread: one, all of an element, or neighbours
  */
 #ifndef EMIT_SCATTER_H
 #define EMIT_SCATTER_H

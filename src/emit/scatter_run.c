@@ -1,12 +1,18 @@
-/* scatter_run.c: the updates of a thread: one, or all of an element.
+/* scatter_run.c: the updates of a thread: one, all of an element, or neighbours of which some have the same element.
  *
- * Needs the number of an update in the memory of updates, and for PART_RUN indices that are sorted, so that updates of
- * an element are neighbours; leaves what combines them. Of PART_RUN that is a loop in the thread of the first of them,
- * with a load of the element before it and a store behind it.
+ * Needs the number of an update in the memory of updates, or of so many as PartStage.run says. For PART_RUN indices are
+ * sorted, so that updates of an element are neighbours: leaves, in the thread of the first of them, a loop to the last
+ * one, with a load of the element before it and a store behind it. For runs they need not be, but if they are not, no
+ * two are combined: leaves straight code in which a thread keeps in registers what it has combined, as long as the next
+ * update has the same indices, and combines it with the element where they differ, and at its end.
  *
- *     f32[100] x[k] += u, k in s32, PART_RUN
- *         if k[t - 1] != k[t] {  old = do read(%out[k[t]])   y = repeat carry old, t { .. while k[t + 1] == k[t] }
- *                                store %out[k[t]], y  }
+ *     f32[100] x[k] += u, k in s32
+ *     PART_RUN  if k[t - 1] != k[t] {
+ *                   old = do read(%out[k[t]])   y = repeat carry old, t { .. while k[t + 1] == k[t] }
+ *                   store %out[k[t]], y  }
+ *     run 2     y = if k[2*t + 1] == k[2*t] { yield u[2*t] + u[2*t + 1]
+ *                   } else { do atomic_add.f32(%out[k[2*t]], u[2*t])   yield u[2*t + 1] }
+ *               do atomic_add.f32(%out[k[2*t + 1]], y)
  */
 #include "emit/scatter.h"
 
@@ -20,6 +26,7 @@ static IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
 static IrRef number(const Scatter *m, ScType t, uint64_t bits) { return ir_const(m->g, IR_TYPE(t, 0), bits); }
 static IrRef compare(const Scatter *m, ScOp op, IrRef x, IrRef y) { return node(m, op, SC_PRED, x, y); }
 
+/* --- all of an element -------------------------------------------------------------------------------------------- */
 static ScType counter_of(const HloShape *updates) { return updates->dims[0] < INT32_MAX ? SC_I32 : SC_I64; }
 
 /* A number of updates as an index: one that is known to be inside. */
@@ -90,18 +97,74 @@ static void element_of_run(Scatter *m)
     emit_scatter_close(m, &c);
 }
 
-void emit_scatter(EmitValues *e, const PartStage *stage, IrRef element)
+/* --- as many as there are ----------------------------------------------------------------------------------------- */
+/* Do two updates go to the same element? */
+static IrRef is_same(const Scatter *m, const Scatter *other)
+{
+    const uint32_t columns = (uint32_t)m->i->operands[m->results]->shape->dims[1];
+    IrRef same = 0;
+    for (uint32_t c = 0; c < columns; c++) {
+        const IrRef one = compare(m, OP_EQ, m->start[c], other->start[c]);
+        same = same ? node(m, OP_BAND, SC_PRED, same, one) : one;
+    }
+    return same;
+}
+
+/* The update that follows `m`, of the same place in its window; *there: is there one? 0: always. Where there is none,
+ * the last one of all. */
+static const IrRef *place_after(const Scatter *m, const IrRef *index, uint32_t k, IrRef *there)
+{
+    const HloShape *updates = emit_scatter_updates(m);
+    IrRef *at = WBB_NEW_N(m->e->arena, IrRef, updates->rank + 1u);
+    memcpy(at, index, updates->rank * sizeof *at);
+    at[0] = rw_add(m->rw, rw_scale(m->rw, index[0], m->s->run), ir_index(m->g, k));
+    at[0] = emit_clamp(m->e, "r", at[0], updates->dims[0], there);
+    return at;
+}
+
+/* Updates run * index[0] .. run * index[0] + run - 1, of which each is combined with the one before it where both have
+ * the same element. */
+static void neighbours(const Scatter *m, const IrRef *index)
+{
+    const uint32_t run = m->s->run, origin = m->g->making_origin;
+    IrRef *there = WBB_NEW_N(m->e->arena, IrRef, run);
+    Scatter *row = WBB_NEW_N(m->e->arena, Scatter, run);
+    for (uint32_t k = 0; k < run; k++) { /* all loads before the first condition */
+        row[k] = *m;
+        emit_scatter_row(&row[k], place_after(m, index, k, &there[k]));
+    }
+    m->g->making_origin = m->i->id + 1;
+    for (uint32_t k = 1; k < run; k++) {
+        const Scatter *before = &row[k - 1];
+        EmitIf c = emit_if(m->e, is_same(&row[k], before));
+        IrRef sum = 0;
+        if (!emit_never(&c)) emit_scatter_combined(&row[k], before->x, &sum);
+        if (sum && there[k])
+            sum = ir_node(m->g, OP_SELECT, ir_at(m->g, sum)->type, 0, there[k], sum, before->x[0], 0);
+        emit_else(m->e, &c);
+        if (c.s || !c.known) emit_scatter_element(&row[k - 1]);
+        emit_end_if(m->e, &c, 1, &sum, &row[k].x[0], &row[k].x[0]);
+    }
+    emit_scatter_element(&row[run - 1]);
+    m->g->making_origin = origin;
+}
+
+void emit_scatter(EmitValues *e, const PartStage *stage, const HloShape *space, IrRef element)
 {
     const HloInstruction *i = stage->update;
     Scatter m = {.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2,
                  .n = stage->n_outputs};
     const uint32_t outer = e->scope, origin = e->g->making_origin;
-    IrRef *index = WBB_NEW_N(e->arena, IrRef, emit_scatter_updates(&m)->rank + 1u);
-    ix_delinear(m.rw, emit_scatter_updates(&m), element, index);
-    emit_scatter_row(&m, index);
-    e->g->making_origin = i->id + 1;
-    if (stage->combine == PART_RUN) element_of_run(&m);
-    else emit_scatter_element(&m);
+    IrRef *index = WBB_NEW_N(e->arena, IrRef, space->rank + 1u);
+    ix_delinear(m.rw, space, element, index);
+    if (stage->run > 1) {
+        neighbours(&m, index);
+    } else {
+        emit_scatter_row(&m, index);
+        e->g->making_origin = i->id + 1;
+        if (stage->combine == PART_RUN) element_of_run(&m);
+        else emit_scatter_element(&m);
+    }
     emit_switch(e, outer);
     e->g->making_origin = origin;
 }

@@ -195,6 +195,7 @@ static void choose_vector(Choosing *c, Choice *x)
         x->vector = (uint32_t)edge;
         x->s->why_vector = "divides the edges of what is padded or concatenated: one test for all elements of a thread";
     }
+    if (x->s->run > 1 && row == 1) halve(c->arena, x, 1, 1, "a thread has a run of them, %lld for each");
     x->s->packed_group = x->s->kind == PART_SCATTER ? 1 : packed_group(c, x);
     if (x->vector < x->s->packed_group) {
         x->vector = x->s->packed_group;
@@ -283,18 +284,17 @@ static bool is_atomic(const PartStage *s)
 
 /* An atomic operation takes as many neighbours as the target has instructions for. Those of a longer vector would be
  * apart in each lane, and reach four times as many sectors as bytes need: lanes take neighbours instead, where these
- * are of one window, in as many registers. */
+ * are of one window, in as many registers; threads with runs of updates have enough to do, and are more instead. */
 static void spread_atomics(Choosing *c, Choice *x)
 {
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
     if (!is_atomic(x->s) || x->vector == 1 || row == 1) return;
     const uint32_t lanes = WBB_MIN(part_update_lanes(c->p, c->t, x->s), x->vector), registers = x->vector / lanes;
     if (registers == 1) x->s->why_vector = "an atomic operation takes as many neighbours";
-    if (registers == 1 || x->vectors % c->k->block != 0 || x->tail) return;
-    x->spread = true;
-    x->registers = registers;
-    x->vectors *= registers;
-    x->vector = lanes;
+    if (registers == 1 || (x->s->run < 2 && x->vectors % c->k->block != 0) || x->tail) return;
+    x->spread = x->s->run < 2;
+    if (x->spread) x->registers = registers;
+    x->vectors *= registers, x->vector = lanes;
     x->s->why_vector = "atomic operations of neighbouring lanes reach neighbours";
     x->s->why_register = "what a longer vector would have";
 }

@@ -277,6 +277,30 @@ static bool reads_first(const Scattering *x, const HloInstruction *s, const Part
     return ordered && updates >= tg_tuned(x->t, "scatter.many") * hlo_elements(part_shape(s, stage->first));
 }
 
+/* May updates of an element be combined with each other before they are with the element? */
+static bool may_have_runs(const Scattering *x, const PartStage *s)
+{
+    const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
+                     s->combine == PART_CAS;
+    if (!way || !is_operation(s->update, s->first) || !hlo_scatter_dims(x->a, s->update).sorted) return false;
+    const HloOpcode op = root_of(s->update, s->first)->opcode;
+    return op == HLO_MULTIPLY || atomic_of(op) != OP_NONE;
+}
+
+static void take_runs(const Scattering *x, PartRange *r, PartStage *s)
+{
+    if (!may_have_runs(x, s)) return;
+    s->run = part_update_run(x->a, x->p, x->t, s, &s->why_run);
+    if (s->run < 2) return;
+    HloShape *space = WBB_NEW(x->a, HloShape);
+    *space = *r->space;
+    int64_t *dims = WBB_NEW_N(x->a, int64_t, space->rank);
+    for (uint32_t d = 0; d < space->rank; d++) dims[d] = space->dims[d];
+    dims[0] = (dims[0] + s->run - 1) / s->run;
+    space->dims = dims;
+    r->space = space, r->elements = hlo_elements(space);
+}
+
 /* The updates of results first .. first + n - 1. */
 static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *buffers, uint32_t first, uint32_t n,
                         PartStage how, const char *layout)
@@ -287,6 +311,7 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
     stage->update = s, stage->first = first;
     stage->combine = how.combine, stage->atomic = how.atomic, stage->word = how.word;
     stage->reads_first = reads_first(x, s, stage);
+    take_runs(x, &k->ranges[0], stage);
     for (uint32_t j = 0; j < n; j++) stage->outputs[j] = buffers[first + j] - x->p->n_operands;
     if (how.combine == PART_LOCK) {
         static const uint8_t order[1] = {0};
@@ -385,4 +410,5 @@ void part_print_scatter(WbbBuf *out, const PartStage *s)
         [PART_LOCK] = "combined under a lock for each element",
     };
     wbb_putf(out, ", updates of %%%s, %s", s->update->name, how[s->combine]);
+    if (s->run > 1) wbb_putf(out, "; before that %u neighbours by one thread, %s", s->run, s->why_run);
 }

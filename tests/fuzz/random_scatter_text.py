@@ -115,6 +115,26 @@ class Writer:
         return x
 
 
+LESS = """less {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT
+}"""
+
+
+def in_order(w: Writer, computations: List[str], text: str, indices: str, seed: int) -> str:
+    """Indices of one column in order: those that there are, or equal neighbours, of which the first and the last ones may be outside."""
+    if seed % 4 == 3:
+        if LESS not in computations:
+            computations.append(LESS)
+        return w.add(text, f"sort({indices}), dimensions={{0}}, to_apply=less")
+    number = w.add(text, "iota(), iota_dimension=0")
+    times, first = (w.add("s32[]", f"constant({c})") for c in (seed // 4 % 5 + 1, seed // 20 % 3 - 1))
+    times, first = (w.add(text, f"broadcast({c}), dimensions={{}}") for c in (times, first))
+    run = w.add(text, f"divide({number}, {times})")
+    return w.add(text, f"add({run}, {first})")
+
+
 def generate(seed: int) -> str:
     rng = random.Random(seed)
     w = Writer(rng)
@@ -136,11 +156,14 @@ def generate(seed: int) -> str:
             unique = ", unique_indices=true"
         elif index_type != "u8" and rng.random() < 0.3:
             indices = w.add(text, f"abs({indices})" if index_type[0] == "s" else f"copy({indices})")
+        is_sorted = ""     # of half of the seeds: a number that were drawn would change all texts
+        if not unique and index_type == "s32" and d.indices and d.indices[0] and set(d.indices[1:]) <= {1} and seed % 2:
+            indices, is_sorted = in_order(w, computations, text, indices, seed), ", indices_are_sorted=true"
         updates = [w.array(t, shape(t, d.updates, rng), d.updates) for t in types]
         name = f"combine{k}"
         computations.append(combiner(rng, types, name))
         result = texts[0] if len(types) == 1 else f"({', '.join(texts)})"
-        s = w.add(result, f"scatter({', '.join(operands + [indices] + updates)}), {d.attributes}, to_apply={name}{unique}")
+        s = w.add(result, f"scatter({', '.join(operands + [indices] + updates)}), {d.attributes}, to_apply={name}{unique}{is_sorted}")
         leaves = [s] if len(types) == 1 else [w.add(x, f"get-tuple-element({s}), index={j}") for j, x in enumerate(texts)]
         for leaf, t, x in zip(leaves, types, texts):
             how = rng.random()

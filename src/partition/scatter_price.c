@@ -1,0 +1,111 @@
+/* scatter_price.c: how many neighbouring updates of a scatter a thread combines before it goes to memory.
+ *
+ * Needs a scatter whose indices are sorted, and how an update is combined with its element; leaves a power of two. Of
+ * so many updates as elements of the result an element has `mean` on average, side by side. Threads with runs of them
+ * go to memory less often, which counts where operations wait for each other at one address, but there are fewer
+ * threads, and what an operation waits for they wait for one after the other. Prices are in microseconds, those of a
+ * whole launch; terms overlap as in price.c.
+ *
+ *     f32[64,1], 65536 updates, mean 1024, sm_90:  1 run 58.8, of 2 updates 30.1, 4 15.8, 8 9.0, 16 6.2
+ */
+#include "partition/rates.h"
+
+#include <math.h>
+
+typedef struct {
+    const TgTarget *t;
+    const PartRates *r;
+    PartCombine combine;
+    double rows, window, bytes; /* updates, elements of each, bytes of an element */
+    double mean;                /* updates of an element */
+    double results;             /* elements of the result */
+    double lanes;               /* that one operation combines at most */
+    double vector;              /* elements of a thread without runs, at most */
+    double operations;          /* for an element: a complex one takes two */
+    bool is_float, reads_first;
+} Runs;
+
+static double flush_clocks(const Runs *x)
+{
+    const double tests = (double)tg_tuned(x->t, "scatter.flush");
+    if (x->reads_first) return tests + x->r->l2_latency; /* most change nothing */
+    switch (x->combine) {
+    case PART_CAS: return tests + x->r->dram_latency + x->r->atomic; /* a load, a swap that waits for it */
+    case PART_SUM:
+    case PART_FLOAT_ORDER: return tests + x->r->atomic * x->operations; /* what was there is looked at */
+    default: return tests / 2 * x->operations;
+    }
+}
+
+/* Operations of a thread with runs of so many updates, one after the other: at its end, and where any lane of its warp
+ * finds another element. */
+static double operations_of(const Runs *x, double run, double lanes)
+{
+    const double rows = WBB_MAX(1, x->t->warp * lanes / x->window);
+    double same = 1;
+    for (double k = 0; k < rows; k++) same *= 1 - 1 / x->mean;
+    return 1 + (run - 1) * (1 - same);
+}
+
+/* Clocks for which the busiest line of 128 bytes is updated. */
+static double contended(const Runs *x, double of_element)
+{
+    const double turn = tg_rate(x->t, x->is_float ? "atomic.float" : "atomic.int")->value;
+    if (x->combine == PART_CAS) return of_element * x->r->atomic;
+    const double of_line = WBB_MIN(128 / x->bytes, x->results), of_turn = WBB_MIN(x->window, 16 / x->bytes);
+    return of_element * x->operations * turn * of_line / WBB_MAX(of_turn, 1);
+}
+
+/* Of so many elements those of a thread, so that there are enough threads. */
+static double fewer(const Runs *x, double elements, double most)
+{
+    while (most > 1 && elements < most * (double)tg_tuned(x->t, "loop.min_threads")) most /= 2;
+    return most;
+}
+
+static double price(const Runs *x, double run)
+{
+    const double all = (double)x->t->sms * x->t->warps * x->t->warp, elements = x->rows / run * x->window;
+    const double vector = fewer(x, elements, run > 1 ? x->lanes : x->vector), lanes = WBB_MIN(vector, x->lanes);
+    const double threads = elements / vector, each = vector / lanes * operations_of(x, run, lanes);
+    const double of_element = x->reads_first ? 1 : (x->mean + run - 1) / run; /* operations */
+    const double sectors = x->rows * x->window * of_element / x->mean / WBB_MIN(x->window, 32 / x->bytes);
+    const double waves = WBB_MAX(1, threads / all), block = (double)tg_tuned(x->t, "loop.block");
+    const double terms[] = {
+        x->rows * x->window * x->bytes / x->r->dram,
+        threads / block / (x->r->blocks * x->r->clock),
+        sectors * x->operations / (tg_rate(x->t, "atomics")->value * x->r->clock),
+        contended(x, of_element) / x->r->clock,
+        waves * each * flush_clocks(x) / x->r->clock,
+    };
+    const double wait = x->combine == PART_ATOMIC ? 1 : 2;
+    const double code = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock;
+    double sum = 0;
+    for (uint32_t k = 0; k < sizeof terms / sizeof *terms; k++) sum += terms[k] * terms[k] * terms[k] * terms[k];
+    return x->r->launch + x->r->dram_latency / x->r->clock + code + sqrt(sqrt(sum));
+}
+
+uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why)
+{
+    const HloInstruction *i = s->update;
+    const HloShape *to = part_shape(i, s->first), *from = i->operands[i->n_operands / 2 + 1 + s->first]->shape;
+    const ScTypeInfo *type = &sc_type_info[to->type];
+    const double updates = (double)hlo_elements(from), results = (double)hlo_elements(to);
+    if (!tg_find_rate(t, "clock") || updates < 2 || results < 1) return 1;
+    Runs x = {.t = t, .r = part_rates(a, t), .combine = s->combine, .rows = (double)from->dims[0], .results = results,
+              .bytes = WBB_MAX(type->bits, 8u) / 8.0, .is_float = sc_is_float(s->word), .reads_first = s->reads_first,
+              .mean = WBB_MAX(1, updates / results), .lanes = part_update_lanes(p, t, s), .operations = 1};
+    x.window = updates / x.rows;
+    if (type->cls == 'C' && s->combine != PART_CAS) x.operations = 2;
+    x.vector = x.window > 1 ? WBB_MAX((double)tg_tune(t, "loop.unroll", type->bits)->value, x.lanes) : 1;
+    const double less = (double)tg_tuned(t, "scatter.gain") / 1000, one = price(&x, 1);
+    const double most = (double)tg_tuned(t, "scatter.bytes") / (x.lanes * x.bytes);
+    uint32_t best = 1;
+    double least = one;
+    for (uint32_t run = 2; run <= tg_tuned(t, "scatter.run") && run <= most && run <= x.rows; run *= 2) {
+        const double us = price(&x, run);
+        if (us < least * less) least = us, best = run;
+    }
+    if (best > 1) *why = wbb_format(a, "%.2f us, one by one %.2f", least, one);
+    return best;
+}
