@@ -13,7 +13,7 @@ import re
 from typing import Dict, Iterator, List, Tuple
 
 from gen.asm_text import NoTerm, Text, bits_name, bits_of, joined, part, recast
-from gen.expr import Expr, Lit, Node, Type, Var
+from gen.expr import Expr, Lit, Node, Src, Type, Var
 from gen.forms import operand_variables
 from gen.lang import Rule, parts
 from gen.load import of_feature
@@ -81,24 +81,27 @@ def register(t: str, lanes: int) -> str:
 
 def read(r: Rule, left: Node) -> List[Meaning]:
     types: Dict[int, str] = {}
+    operand: Dict[int, Expr] = {}  # of a variable: itself, or src(..) of it
     to, lanes = left.result.name, left.result.lanes
 
     def visit(e: Expr) -> None:
         for n, a in enumerate(e.args if isinstance(e, Node) else ()):
-            if isinstance(a, Var):
+            v = a.x if isinstance(a, Src) else a
+            if isinstance(v, Var):
                 t = e.operand_type(n)  # type: ignore[attr-defined]
-                if t.lanes != lanes or t.is_class or a.kind not in (("value", "const") if lanes == 1 else ("value",)):
+                if t.lanes != lanes or t.is_class or v.kind not in (("value", "const") if lanes == 1 else ("value",)):
                     raise NoTerm(str(t))
-                types[id(a)] = t.name
+                types[id(v)] = t.name
+                if type(operand.setdefault(id(v), a)) is not type(a) or (lanes > 1 and isinstance(a, Src)):
+                    raise NoTerm(f"{v} and src({v})")
             visit(a)
 
     visit(left)
     if left.result.is_class or (lanes > 1 and not all(map(of_feature, parts(r.when)))):
         raise NoTerm(str(left))
-    of_lanes = [[v, *(Var(f"{v.name}{n}", "value") for n in range(1, lanes))] for v in operand_variables(left)]
+    of_lanes = [[operand[id(v)], *(Var(f"{v.name}{n}", "value") for n in range(1, lanes))] for v in operand_variables(left)]
     values = []
-    for some in of_lanes:
-        t = types[id(some[0])]
+    for some, t in zip(of_lanes, (types[id(v)] for v in operand_variables(left))):
         bits, whole = bits_name(t), register(t, lanes)
         values.append((joined([recast(v, bits, t) for v in some], whole, bits), whole))
     text = Text(register(to, lanes), values, r.immediates)

@@ -101,6 +101,10 @@ def classes_of(rule: Rule) -> List[str]:
 
 
 def cases_of(rule: Rule, errors: Errors) -> List[Case]:
+    effects = [e for side in (rule.left, rule.right) if isinstance(side, lang.Expr) for e in load.walk(side)
+               if isinstance(e, Node) and {"address", "convergent"} & set(e.op.props.split())]
+    if effects:
+        raise PatternError(rule.where, f"{effects[0]}: what an operation does to memory or with other threads has no proof, so only an instruction takes it")
     if complex_parts.is_complex(rule):
         return [Case(label, False, terms) for label, terms in complex_parts.terms_of(rule, errors)]
     names, out = classes_of(rule), []

@@ -59,6 +59,11 @@ class Wrong(unittest.TestCase):
         found = proof(rule, solver=False, whole=True)
         self.assertRegex("\n".join(report.report([found])), f"a += 0x{odd:08x}")
 
+    def test_effects_have_no_proof(self) -> None:
+        for rule in (rewrite(lang.atomic_max.f32(a), lang.bits.f32.i32(lang.atomic_max.i32(lang.bits.i32.f32(a)))), rewrite(lang.shuffle_xor.u32(a, b), a)):
+            with self.assertRaisesRegex(lang.PatternError, "with other threads has no proof"):
+                proof(rule)
+
     def test_no_case_is_no_proof(self) -> None:
         self.refused(rewrite(add[N](a, k), sub[N](a, k), when=k > 2**70), "nothing proved at")
 

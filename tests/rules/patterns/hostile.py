@@ -317,6 +317,8 @@ HALVES = [                                      # several lanes in one register,
     asm(cvt.i32.f32(a), 'cvt.rni.s32.f32 %d, %{a};'),
     asm(cvt.u32.f32(a), 'cvt.rzi.s32.f32 %d, %{a};'),
     asm(cvt.i32.f32(floor.f32(a)), 'cvt.rpi.s32.f32 %d, %{a};'),
+    asm(add.f32(src(a), b), 'sub.rn.f32 %d, %{b}, %{a};'),
+    asm(fma.f32(src(a), b, src(c)), '{ .reg .f32 h; abs.f32 h, %{a}; fma.rn.f32 %d, h, %{b}, %{c}; }'),
 ]
 TEXTS += FLOAT_TEXTS + HALVES
 EMPTY = [                                       # conditions that never hold together

@@ -191,6 +191,7 @@ TEXTS = [
     asm(mul.f32(a, 2.0), 'add.rn.f32 %d, %{a}, %{a};'),
     asm(mulhi.i32(a, b), '{ .reg .b64 h; mul.wide.s32 h, %{a}, %{b}; shr.s64 h, h, 32; cvt.u32.u64 %d, h; }'),
     asm(mulhi.u16(a, b), '{ .reg .b32 h; mul.wide.u16 h, %{a}, %{b}; mov.b32 {_, %d}, h; }'),
+    asm(fma.f32(src(a), b, src(c)), 'fma.rn.f32 %d, %{a}, %{b}, %{c};'),
     asm(neg.f16x2(a), 'xor.b32 %d, %{a}, 0x80008000;'),
     asm(abs.bf16x2(a), 'and.b32 %d, %{a}, 0x7fff7fff;'),
     asm(copysign.f16x2(a, b), 'lop3.b32 %d, %{a}, %{b}, 0x7fff7fff, 0xe4;'),
