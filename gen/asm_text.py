@@ -11,7 +11,8 @@ import struct
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from gen import ops
-from gen.expr import Expr, Lit, Node, OpName, Type
+from gen.asm_fields import Fields, NoTerm, bits_of, of, recast
+from gen.expr import Expr, Lit
 
 Value = Tuple[Expr, str]  # and its type: u16 u32 u64 pred
 UNSIGNED = {"16": "u16", "32": "u32", "64": "u64", "pred": "pred"}
@@ -20,27 +21,8 @@ COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge
 FLOATS = {"f16": "u16", "bf16": "u16", "f32": "u32", "f64": "u64"}
 ROUND = {"cvt.rmi": "floor", "cvt.rpi": "ceil", "cvt.rzi": "trunc", "cvt.rni": "round_even"}
 UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}  # true where the ordered opposite is not
+JOIN = {"and": "band", "or": "bor", "xor": "bxor"}
 COUNT = {"popc": "popcnt", "clz": "clz"}  # results of 32 bits
-
-
-class NoTerm(Exception):
-    """An instruction without a meaning here."""
-
-
-def bits_of(t: str) -> int: return ops.TYPE_BY_NAME[t].bits
-
-
-def of(op: str, *types: str) -> Callable[..., Expr]:
-    return OpName(ops.OP_BY_NAME[op], tuple(Type(t) for t in types))
-
-
-def recast(v: Expr, to: str, frm: str) -> Expr:
-    """The same bits at a type of the same width."""
-    if to == frm:
-        return v
-    if isinstance(v, Node) and v.op.name == "bits" and v.types[0].name == frm:
-        return recast(v.args[0], to, v.types[1].name)
-    return of("bits", to, frm)(v)
 
 
 def part(v: Expr, t: str, to: str, n: int) -> Expr:
@@ -58,7 +40,7 @@ def joined(parts: Sequence[Expr], t: str, frm: str) -> Expr:
     return out
 
 
-class Text:
+class Text(Fields):
     """State while one text is read."""
 
     def __init__(self, result: str, operands: Sequence[Value], immediates: Sequence[Expr] = ()) -> None:
@@ -66,6 +48,7 @@ class Text:
         self.immediates = {f"%{letter}": e for letter, e in zip("ijk", immediates)}
         self.widths = {"%d": result}
         self.values: Dict[str, Value] = {f"%{letter}": x for letter, x in zip("abc", operands)}
+        self.carry: List[Expr] = []  # the flag, if an instruction has set it
 
     def operand(self, word: str, t: str) -> Expr:
         """At unsigned type t, to which PTX widens no register."""
@@ -100,6 +83,8 @@ class Text:
         words = [x.strip() for x in re.findall(r"\{[^}]*\}|[^,{}]*[^,{}\s]", m.group(4))]
         before = self.values.get(words[0])
         guard = self.operand(m.group(2), "pred") if m.group(2) else None  # the instruction may write it
+        if guard is not None and m.group(3).split(".")[1] == "cc":
+            raise NoTerm("a carry on a condition")
         self.instruction(m.group(3), words)
         if guard is not None:
             if before is None:
@@ -122,14 +107,36 @@ class Text:
             self.move_parts(words, t)
         elif base.startswith("cvt"):
             self.convert(base, words, kind)
-        elif base.startswith("setp.") and base[5:] in COMPARE and not (sign and base[5:] in ("lo", "ls", "hi", "hs")):
+        elif base.startswith("setp.") and base.split(".")[1] in COMPARE and not (sign and base.split(".")[1] in ("lo", "ls", "hi", "hs")):
             at = f"i{t[1:]}" if sign else t
-            self.put(words[0], of(COMPARE[base[5:]], at)(*(recast(self.operand(w, t), at, t) for w in words[1:])), "pred")
-        elif base == "mul.wide":
+            self.set(words, base, of(COMPARE[base.split(".")[1]], at)(*(recast(self.operand(w, t), at, t) for w in words[1:3])))
+        elif base in ("mul.wide", "mad.wide"):
             self.wide(words, t, sign)
         else:
             v, to = self.value(base, words, t, sign)
             self.put(words[0], v, to)
+
+    def set(self, words: List[str], base: str, v: Expr) -> None:
+        """A predicate, joined with another one in setp.lt.and."""
+        join = base.split(".")[2:]
+        if len(join) > 1 or len(words) != 3 + len(join) or not set(join) <= set(JOIN):
+            raise NoTerm(base)
+        self.put(words[0], of(JOIN[join[0]], "pred")(v, self.operand(words[3], "pred")) if join else v, "pred")
+
+    def carried(self, base: str, x: Expr, y: Expr, t: str) -> Expr:
+        """add.cc, addc, addc.cc, sub.cc, subc, subc.cc: the flag is the carry, or the borrow."""
+        plus, below = base.startswith("add"), of("lt", t)
+        op = of("add" if plus else "sub", t)
+        v, out = op(x, y), below(op(x, y), x) if plus else below(x, y)
+        if base[3] == "c":
+            if not self.carry:
+                raise NoTerm("no carry")
+            one = of("select", t)(self.carry[0], Lit(1), Lit(0))
+            out = of("bor", "pred")(out, below(op(v, one), v) if plus else below(v, one))
+            v = op(v, one)
+        if base.endswith(".cc"):
+            self.carry = [out]
+        return v
 
     def value(self, base: str, words: List[str], t: str, sign: bool) -> Value:
         x = words[1:]
@@ -146,6 +153,20 @@ class Text:
             return of("bnot", t)(take(0)), t
         if base in ("neg", "abs") and sign:
             return back(of("sub", at)(Lit(0), take(0)) if base == "neg" else of("abs", at)(take(0)))
+        if base in ("add.cc", "addc", "addc.cc", "sub.cc", "subc", "subc.cc"):
+            return self.carried(base, self.operand(x[0], t), self.operand(x[1], t), t), t
+        if base == "sad":
+            apart = of("select", at)(of("lt", at)(take(0), take(1)), of("sub", at)(take(1), take(0)), of("sub", at)(take(0), take(1)))
+            return back(of("add", at)(apart, take(2)))
+        if base == "bfind":
+            v = of("select", at)(of("lt", at)(take(0), Lit(0)), of("bnot", at)(take(0)), take(0)) if sign else take(0)
+            found = of("sub", t)(Lit(bits_of(t) - 1), of("clz", t)(recast(v, t, at)))
+            return (found if t == "u32" else of("cvt", "u32", t)(found)), "u32"
+        if base == "cnot":
+            return of("select", t)(of("eq", t)(take(0), Lit(0)), Lit(1), Lit(0)), t
+        if re.fullmatch(r"slct\.[busf](32|64)", base) and sign and t == "u32":
+            to = f"u{base[-2:]}"
+            return of("select", to)(of("ge", "i32")(take(2), Lit(0)), self.operand(x[0], to), self.operand(x[1], to)), to
         if base in COUNT:
             v = of(COUNT[base], t)(take(0))
             return (v if t == "u32" else of("cvt", "u32", t)(v)), "u32"
@@ -192,7 +213,7 @@ class Text:
         converted = re.fullmatch(r"cvt(\.rn)?\.(b?f\d\d)", base)
         whole = re.fullmatch(r"(cvt\.r[nzmp]i)\.([us])32", base)
         if base.startswith("setp."):
-            self.put(words[0], self.relation(base[5:], f, *(self.operand_of(w, f, flush) for w in words[1:])), "pred")
+            self.set(words, base, self.relation(base.split(".")[1], f, *(self.operand_of(w, f, flush) for w in words[1:3])))
         elif base == "selp":
             self.put(words[0], of("select", FLOATS[f])(self.operand(words[3], "pred"), *(recast(self.real(w, f), FLOATS[f], f) for w in words[1:3])), FLOATS[f])
         elif converted and converted.group(2) != f:
@@ -246,82 +267,14 @@ class Text:
             raise NoTerm(name)
         return found[name]
 
-    # --- fields: positions and lengths beyond the width are as the manual says ---
-    def amount(self, by: Expr, t: str) -> Expr:
-        """The low byte of a u32 as an amount of a shift at t."""
-        low = of("band", "u32")(by, Lit(255))
-        return low if t == "u32" else of("cvt", t, "u32")(low)
-
-    def low_bits(self, count: Expr, t: str) -> Expr:
-        """A mask of so many bits; of all where there are fewer."""
-        return of("sub", t)(of("shl", t)(Lit(1), self.amount(count, t)), Lit(1))
-
-    def field(self, x: Expr, at: Expr, count: Expr, t: str) -> Expr:
-        return of("band", t)(of("shrl", t)(x, self.amount(at, t)), self.low_bits(count, t))
-
-    def signed_field(self, x: Expr, at: Expr, count: Expr, t: str) -> Expr:
-        n, signed, u = bits_of(t), f"i{t[1:]}", "u32"
-        away = of("sub", u)(Lit(n), of("min", u)(of("band", u)(count, Lit(255)), Lit(n)))  # bits above the field
-        away = recast(away if t == u else of("cvt", t, u)(away), signed, t)
-        right = of("shra", signed)
-        return recast(right(of("shl", signed)(right(x, recast(self.amount(at, t), signed, t)), away), away), t, signed)
-
-    def insert(self, x: List[str], t: str) -> Expr:
-        at, count = (self.operand(v, "u32") for v in x[2:])
-        mask = of("shl", t)(self.low_bits(count, t), self.amount(at, t))
-        moved = of("shl", t)(self.operand(x[0], t), self.amount(at, t))
-        return of("bor", t)(of("band", t)(self.operand(x[1], t), of("bnot", t)(mask)), of("band", t)(moved, mask))
-
-    def funnel(self, how: List[str], x: List[Expr]) -> Expr:
-        low, high, by = x
-        n = of("band", "u32")(by, Lit(31)) if how[1] == "wrap" else of("min", "u32")(by, Lit(32))
-        rest = of("sub", "u32")(Lit(32), n)
-        left, right = (n, rest) if how[0] == "l" else (rest, n)
-        return of("bor", "u32")(of("shl", "u32")(high, left), of("shrl", "u32")(low, right))
-
-    def dot(self, signed_a: bool, signed_b: bool, x: List[Expr]) -> Expr:
-        """c + the sum of the products of the four bytes of a and of b."""
-        def byte(v: Expr, n: int, signed: bool) -> Expr:
-            if not signed:
-                return of("band", "u32")(of("shrl", "u32")(v, Lit(8 * n)) if n else v, Lit(255))
-            at = recast(of("shl", "u32")(v, Lit(24 - 8 * n)) if n < 3 else v, "i32", "u32")
-            return recast(of("shra", "i32")(at, Lit(24)), "u32", "i32")
-        out = x[2]
-        for n in range(4):
-            out = of("add", "u32")(out, of("mul", "u32")(byte(x[0], n, signed_a), byte(x[1], n, signed_b)))
-        return out
-
-    def permute(self, x: List[str]) -> Expr:
-        """Each nibble of the selector takes a byte of b:a, or its sign in every bit."""
-        wide, u = of("cvt", "u64", "u32"), "u64"
-        both = of("bor", u)(wide(self.operand(x[0], "u32")), of("shl", u)(wide(self.operand(x[1], "u32")), Lit(32)))
-        select, out = wide(self.operand(x[2], "u32")), None
-        for n in range(4):
-            nibble = of("shrl", u)(select, Lit(4 * n))
-            byte = of("band", u)(of("shrl", u)(both, of("mul", u)(of("band", u)(nibble, Lit(7)), Lit(8))), Lit(255))
-            signs = of("select", u)(of("ge", u)(byte, Lit(128)), Lit(255), Lit(0))
-            byte = of("select", u)(of("eq", u)(of("band", u)(nibble, Lit(8)), Lit(0)), byte, signs)
-            moved = of("shl", u)(byte, Lit(8 * n))
-            out = moved if out is None else of("bor", u)(out, moved)
-        return of("cvt", "u32", u)(out)
-
-    def lop3(self, x: List[str], table: int, t: str) -> Expr:
-        """The table as a disjunction of its rows."""
-        a, b, c = (self.operand(w, t) for w in x[:3])
-        either, both, no = of("bor", t), of("band", t), of("bnot", t)
-        rows = [both(both(a if r & 4 else no(a), b if r & 2 else no(b)), c if r & 1 else no(c)) for r in range(8) if table >> r & 1]
-        out: Expr = rows[0] if rows else both(a, no(a))
-        for r in rows[1:]:
-            out = either(out, r)
-        return out
-
     def wide(self, words: List[str], t: str, sign: bool) -> None:
         to = {"u16": "u32", "u32": "u64"}.get(t)
         if to is None:
             raise NoTerm("mul.wide")
         frm, result = (f"i{t[1:]}", f"i{to[1:]}") if sign else (t, to)
-        x, y = (of("cvt", result, frm)(recast(self.operand(w, t), frm, t)) for w in words[1:])
-        self.put(words[0], recast(of("mul", result)(x, y), to, result), to)
+        x, y = (of("cvt", result, frm)(recast(self.operand(w, t), frm, t)) for w in words[1:3])
+        product = recast(of("mul", result)(x, y), to, result)
+        self.put(words[0], of("add", to)(product, self.operand(words[3], to)) if words[3:] else product, to)
 
     def convert(self, base: str, words: List[str], kind: str) -> None:
         real = re.fullmatch(r"cvt\.rn\.(f\d\d)", base)
@@ -329,12 +282,17 @@ class Text:
             own, at = UNSIGNED[kind[1:]], f"{'i' if kind[0] == 's' else 'u'}{kind[1:]}"
             v = of("cvt", real.group(1), at)(recast(self.operand(words[1], own), at, own))
             return self.put(words[0], recast(v, FLOATS[real.group(1)], real.group(1)), FLOATS[real.group(1)])
-        m = re.fullmatch(r"cvt\.([us])(16|32|64)", base)
+        m = re.fullmatch(r"cvt(?:\.sat)?\.([us])(16|32|64)", base)
         if not m or kind[0] not in "us":
             raise NoTerm(base)
         to, frm = UNSIGNED[m.group(2)], UNSIGNED[kind[1:]]
         at = f"{'i' if kind[0] == 's' else 'u'}{kind[1:]}"
         v = recast(self.operand(words[1], frm), at, frm)
+        if ".sat" in base:
+            (low, high), (least, most) = (((-1 << int(n) - 1, (1 << int(n) - 1) - 1) if s == "s" else (0, (1 << int(n)) - 1)
+                                           for s, n in (m.groups(), (kind[0], kind[1:]))))
+            v = of("max", at)(v, Lit(low)) if low > least else v
+            v = of("min", at)(v, Lit(high)) if high < most else v
         self.put(words[0], recast(v, to, at) if bits_of(to) == bits_of(frm) else of("cvt", to, at)(v), to)
 
     def move_parts(self, words: List[str], t: str) -> None:

@@ -137,7 +137,8 @@ class Texts(unittest.TestCase):
             self.assertEqual(self.proofs(line)[0], ["-"], line)
 
     def test_what_has_no_term(self) -> None:
-        for line in ("asm(exp2.f32.approx(a), 'ex2.approx.f32 %d, %a;')", "asm(add.u32(a, b), '{ .reg .b32 h; add.u32 h, %a, %b; }')"):
+        for line in ("asm(exp2.f32.approx(a), 'ex2.approx.f32 %d, %a;')", "asm(add.u32(a, b), '{ .reg .b32 h; add.u32 h, %a, %b; }')",
+                     "asm(add.u32(a, b), 'addc.u32 %d, %a, %b;')", "asm(add.u32(a, b), '{ .reg .pred p; setp.lt.u32 p, %a, %b; @p add.cc.u32 %d, %a, %b; }')"):
             self.assertEqual(asm_rule.meanings(written(line)[0]), [])
         r, = written("asm(cvt.f16.f8e4m3fn(a), '{ .reg .f32 z; mov.f32 z, 0f3f800000; add.u32 z, z, -0x10; }')")
         self.assertEqual(asm_rule.literals(r), [-16, 0x3F800000])

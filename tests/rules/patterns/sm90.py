@@ -163,7 +163,25 @@ INDICES = [
     rewrite(abs.f32(cvt.f32.i32(idx.i32(n))),   cvt.f32.i32(idx.i32(n)), when=within(n, 0, 2**31)),
     rewrite(lt.f32(cvt.f32.i32(idx.i32(n)), cvt.f32.i32(idx.i32(i))), lt.index(n, i), when=within(n, 0, 2**24) & within(i, 0, 2**24)),
 ]
-SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS + COMPLEX
+# LLVM InstCombine: InstCombineAddSub.cpp (and with or), InstCombineCompares.cpp (sext), InstCombineShifts.cpp, InstCombineMulDivRem.cpp (fabs)
+EXPECTED = [
+    rewrite(eq.i64(cvt.i64.i32(a), cvt.i64.i32(b)), eq.i32(a, b)),
+    rewrite(lt.i64(cvt.i64.i32(a), cvt.i64.i32(b)), lt.i32(a, b)),
+    rewrite(shrl.u32(shl.u32(a, 24), 24),       band.u32(a, 255)),
+    rewrite(band.u64(cvt.u64.u32(a), 0xffffffff), cvt.u64.u32(a)),
+    rewrite(mul[F](abs[F](a), abs[F](a)),       mul[F](a, a)),
+]
+# Mesa nir_opt_algebraic.py: f2i of ftrunc, ffloor of i2f, conversions and back, fsat
+EXPECTED += [
+    rewrite(cvt.i32.f32(trunc.f32(a)),          cvt.i32.f32(a)),
+    rewrite(floor.f32(cvt.f32.i32(a)),          cvt.f32.i32(a)),
+    rewrite(cvt.f16.f32(cvt.f32.f16(a)),        a),
+    rewrite(is_finite.f32(neg.f32(a)),          is_finite.f32(a)),
+    rewrite(copysign.f32(a, a),                 a),
+    rewrite(sub.f32(a, a),                      0.0,                    when=finite(a)),
+    rewrite(min.f32(max.f32(a, 0.0), 1.0),      saturate.f32(a),        when=never_nan(a)),
+]
+SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS + COMPLEX + EXPECTED
 
 # PTX ISA, sections on integer arithmetic, logic, shifts and data movement
 TEXTS = [
@@ -191,6 +209,17 @@ TEXTS = [
     asm(mul.f32(a, 2.0), 'add.rn.f32 %d, %{a}, %{a};'),
     asm(mulhi.i32(a, b), '{ .reg .b64 h; mul.wide.s32 h, %{a}, %{b}; shr.s64 h, h, 32; cvt.u32.u64 %d, h; }'),
     asm(mulhi.u16(a, b), '{ .reg .b32 h; mul.wide.u16 h, %{a}, %{b}; mov.b32 {_, %d}, h; }'),
+    asm(add.u64(a, b), '{ .reg .b32 l, h, m, n; mov.b64 {l, h}, %{a}; mov.b64 {m, n}, %{b}; add.cc.u32 l, l, m; addc.u32 h, h, n; mov.b64 %d, {l, h}; }'),
+    asm(sub.u64(a, b), '{ .reg .b32 l, h, m, n; mov.b64 {l, h}, %{a}; mov.b64 {m, n}, %{b}; sub.cc.u32 l, l, m; subc.u32 h, h, n; mov.b64 %d, {l, h}; }'),
+    asm(sub.u32(max.u32(a, b), min.u32(a, b)), 'sad.u32 %d, %{a}, %{b}, 0;'),
+    asm(sub.u32(31, clz.u32(a)), 'bfind.u32 %d, %{a};'),
+    asm(select.u32(eq.u32(a, 0), 1, 0), 'cnot.b32 %d, %{a};'),
+    asm(select.i32(ge.i32(c, 0), a, b), 'slct.s32.s32 %d, %{a}, %{b}, %{c};'),
+    asm(band.pred(lt.u32(a, b), c), 'setp.lt.and.u32 %d, %{a}, %{b}, %{c};'),
+    asm(bor.pred(lt.f32(a, b), c), 'setp.lt.or.f32 %d, %{a}, %{b}, %{c};'),
+    asm(cvt.u16.u32(min.u32(a, 65535)), 'cvt.sat.u16.u32 %d, %{a};'),
+    asm(cvt.i16.i32(max.i32(min.i32(a, 32767), -32768)), 'cvt.sat.s16.s32 %d, %{a};'),
+    asm(add.i64(mul.i64(cvt.i64.i32(a), cvt.i64.i32(b)), c), 'mad.wide.s32 %d, %{a}, %{b}, %{c};'),
     asm(fma.f32(src(a), b, src(c)), 'fma.rn.f32 %d, %{a}, %{b}, %{c};'),
     asm(neg.f16x2(a), 'xor.b32 %d, %{a}, 0x80008000;'),
     asm(abs.bf16x2(a), 'and.b32 %d, %{a}, 0x7fff7fff;'),
