@@ -40,6 +40,14 @@ static bool is_atomic(const char *name) { return !strncmp(name, "atom.", 5) || !
 
 static bool is_cas(const char *name) { return strstr(name, ".cas.") != NULL; }
 
+/* What the assembler makes a loop with a cas: an operation on one element of 16 bits. */
+static bool is_loop(const char *name)
+{
+    const char *type = strrchr(name, '.');
+    const bool is_half = type && (!strcmp(type, ".f16") || !strcmp(type, ".bf16"));
+    return is_half && !strstr(name, ".v");
+}
+
 /* Clocks until another atomic operation at the same address can be done. A cas fails unless it was sent after its SM
  * had the value that the one before has made. */
 static double turn(const TgTarget *t, const char *name)
@@ -47,7 +55,8 @@ static double turn(const TgTarget *t, const char *name)
     static const char *const floats[] = {".f16", ".bf16", ".f32", ".f64"};
     bool is_float = false;
     for (size_t i = 0; i < WBB_LEN(floats); i++) is_float |= strstr(name, floats[i]) != NULL;
-    return tg_rate(t, is_cas(name) ? "latency.atomic" : is_float ? "atomic.float" : "atomic.int")->value;
+    const bool waits = is_cas(name) || is_loop(name);
+    return tg_rate(t, waits ? "latency.atomic" : is_float ? "atomic.float" : "atomic.int")->value;
 }
 
 static void pace(void *arg, const SimSite *site, SimPace *out)
@@ -59,7 +68,7 @@ static void pace(void *arg, const SimSite *site, SimPace *out)
     out->latency = p ? p->latency : tg_rate(t, "latency.alu")->value;
     if (!is_atomic(site->name)) return;
     out->again = turn(t, site->name);
-    out->together = is_cas(site->name);
+    out->together = is_cas(site->name); /* its loop is in the text: each time that it fails is a request of its own */
 }
 
 void price_ask(WbbArena *a, const PriceKernel *k, SimProfile *p)
