@@ -3,7 +3,8 @@
  * Needs a stage with the way in which updates are combined (scatter.c); leaves a number of neighbours in the updates'
  * order that are neighbours in memory, too, and begin at a multiple of their number wherever the window lies.
  *
- * A sum of 16 bits that is alone is taken with its neighbour where the buffer has whole pairs.
+ * A sum of 16 bits that is alone is taken with its neighbour where the buffer has whole pairs. A thread then has no
+ * vector of updates.
  *
  *     f32[50,64] x[k,:] += u[k,:], sm_90   =>   4: atomic_add.f32x4; f32[50,66]: 2; f32[50,63] or sm_80: 1
  */
@@ -48,5 +49,5 @@ bool part_update_in_pair(const PartPlan *p, const TgTarget *t, const PartStage *
     const HloShape *to = part_shape(s->update, s->first);
     const uint32_t bits = sc_type_info[to->type].bits;
     return to->type == s->word && bits == 16 && hlo_elements(to) % 2 == 0 && p->align >= 4 &&
-           part_size(&s->layout.dims[0], PART_VECTOR) == 1 && lanes_of(t, s->atomic, s->word, 2) == 2;
+           lanes_of(t, s->atomic, s->word, 2) == 2;
 }

@@ -288,10 +288,17 @@ static bool is_atomic(const PartStage *s)
 static void spread_atomics(Choosing *c, Choice *x)
 {
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
-    if (!is_atomic(x->s) || x->vector == 1 || row == 1) return;
+    if (!is_atomic(x->s) || x->vector == 1) return;
     const uint32_t lanes = WBB_MIN(part_update_lanes(c->p, c->t, x->s), x->vector), registers = x->vector / lanes;
+    const bool spreads = row > 1 && !x->tail && (x->s->run > 1 || x->vectors % c->k->block == 0);
+    if (lanes == 1 && !spreads && part_update_in_pair(c->p, c->t, x->s)) {
+        x->vector = 1;
+        count_vectors(x);
+        x->s->why_vector = "an update takes fewer instructions with what is beside its element";
+    }
+    if (row == 1 || x->vector == 1) return;
     if (registers == 1) x->s->why_vector = "an atomic operation takes as many neighbours";
-    if (registers == 1 || (x->s->run < 2 && x->vectors % c->k->block != 0) || x->tail) return;
+    if (registers == 1 || !spreads) return;
     x->spread = x->s->run < 2;
     if (x->spread) x->registers = registers;
     x->vectors *= registers, x->vector = lanes;

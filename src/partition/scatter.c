@@ -323,7 +323,7 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
     }
     set_views(x, k, s, buffers, first, stage);
     finish(x, k, layout);
-    stage->in_pair = part_update_in_pair(x->p, x->t, stage);
+    stage->in_pair = part_size(&stage->layout.dims[0], PART_VECTOR) == 1 && part_update_in_pair(x->p, x->t, stage);
 }
 
 static void add_scatter(Scattering *x, const HloInstruction *s, const char *layout)

@@ -97,6 +97,8 @@ uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, cons
               .mean = WBB_MAX(1, updates / results), .lanes = part_update_lanes(p, t, s), .operations = 1};
     x.window = updates / x.rows;
     if (type->cls == 'C' && s->combine != PART_CAS) x.operations = 2;
+    const bool alone = s->combine == PART_ATOMIC && x.is_float && type->bits == 16 && x.lanes == 1;
+    if (alone && !part_update_in_pair(p, t, s)) x.combine = PART_CAS; /* which ptxas makes of it */
     x.vector = x.window > 1 ? WBB_MAX((double)tg_tune(t, "loop.unroll", type->bits)->value, x.lanes) : 1;
     const double less = (double)tg_tuned(t, "scatter.gain") / 1000, one = price(&x, 1);
     const double most = (double)tg_tuned(t, "scatter.bytes") / (x.lanes * x.bytes);
