@@ -351,8 +351,8 @@ typedef struct PartPlan {
     const char *why_kind, *why_inline;
 } PartPlan;
 
-/* plan.c: has a scheduler one warp of the kernel at most? */
-bool part_has_few_warps(const PartKernel *k, const TgTarget *t);
+/* plan.c: has a scheduler so many warps of the kernel at most? */
+bool part_has_few_warps(const PartKernel *k, const TgTarget *t, int64_t warps);
 /* The plan whose fusion a kernel computes. */
 static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *k) { return k->of ? k->of : p; }
 

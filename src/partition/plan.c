@@ -102,17 +102,17 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->while_state = (uint32_t)tg_tuned(t, "while.state");
 }
 
-bool part_has_few_warps(const PartKernel *k, const TgTarget *t)
+bool part_has_few_warps(const PartKernel *k, const TgTarget *t, int64_t warps)
 {
     enum { SCHEDULERS = 4 };
-    return (int64_t)k->grid * k->block <= (int64_t)t->sms * SCHEDULERS * t->warp;
+    return (int64_t)k->grid * k->block <= (int64_t)t->sms * SCHEDULERS * t->warp * warps;
 }
 
 /* Where a scheduler has one warp at most, it has issue slots to spare, and a branch that parts the warp waits for
  * memory once more: both ways are computed. */
 static void select_where_few(PartPlan *p, const TgTarget *t)
 {
-    if (part_has_few_warps(&p->kernels[0], t))
+    if (part_has_few_warps(&p->kernels[0], t, 1))
         p->select_nodes = (uint32_t)tg_tuned(t, "select.few_warps");
 }
 

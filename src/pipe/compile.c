@@ -487,12 +487,12 @@ static void assemble(Compile *c)
     c->since = wbb_cpu_ms();
 }
 
-/* A warp that has a scheduler alone waits for each result: ptxas's own quotients and roots, each with a branch, have
- * the shortest chains. Where threads share terms, many quotients of a thread follow each other, and so would
- * branches. */
+/* Few warps wait for results and for code: ptxas's own quotients and roots, each with a branch, have the shortest
+ * chains, and the code of their long way is fetched only where it is taken. Where threads share terms, many quotients
+ * of a thread follow each other, and so would branches. */
 static bool leaves_quotients(const PartKernel *k, const TgTarget *t)
 {
-    return k->n_ranges && !k->ranges[0].reduced && part_has_few_warps(k, t);
+    return k->n_ranges && !k->ranges[0].reduced && part_has_few_warps(k, t, tg_tuned(t, "quotient.few_warps"));
 }
 
 /* emit .. isel of each kernel, which has a graph and an engine of its own. */
