@@ -28,13 +28,6 @@ static double ceiling(double x)
     return whole < x ? whole + 1 : whole;
 }
 
-static double log2_up(double n)
-{
-    double k = 0;
-    for (double p = 1; p < n; p *= 2) k++;
-    return k;
-}
-
 static double words(uint32_t bits) { return (bits + 31) / 32; }
 
 /* What a layout amounts to. */
@@ -198,6 +191,17 @@ static double stores_of_sector(const PartWork *w, const PartAccess *x, const int
     return 1;
 }
 
+/* Do threads share the terms of reductions? Then the numbers hold that were fitted to measured times of such. */
+static bool shares(const PartWork *w) { return w->reductions || w->scan; }
+
+/* Are the elements of a vector apart in memory, each with an instruction of its own? */
+static bool is_parted(const PartWork *w, const PartAccess *x, const int64_t *sizes)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (sizes[d * PART_LEVELS + PART_VECTOR] > 1) return x->step[d] > 1 && !shares(w);
+    return false;
+}
+
 /* Wavefronts of one instruction: one for each line, and lanes that ask for the same bytes are given them all the same.
  * Banks are used as often as the lanes that are served at a time are apart: those of a vector in two accesses twice. */
 static double wavefronts_of(const PartRates *r, const PartWork *w, const PartAccess *x, const int64_t *sizes,
@@ -263,7 +267,7 @@ static double shared_of(const PartWork *w, const Counts *c)
 static double code_of(const PartRates *r, const PartWork *w, const Counts *c)
 {
     const double each = w->term_slots + w->combine_slots + r->access_slots * w->n_loads;
-    const double shuffles = log2_up(c->lanes) * (2 * partial_words(w) + w->combine_slots);
+    const double shuffles = part_log2_up(c->lanes) * (2 * partial_words(w) + w->combine_slots);
     const double others = c->reduced_warps > 1 ? c->reduced_warps * (w->combine_slots + w->n_partials) : 0;
     const double passes = c->loop > 1 ? 2 * w->passes : 1;
     return c->kept * (c->terms * each * passes + (shuffles + others) * (c->splits > 1 ? 2 : 1));
@@ -286,7 +290,7 @@ static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Co
 {
     /* a scan shares in each iteration, with a shuffle more for what is before a thread, and combines that with all */
     const double times = w->scan ? c->loop : 1;
-    const double n = partial_words(w), steps = times * (log2_up(c->lanes) + (w->scan && c->lanes > 1));
+    const double n = partial_words(w), steps = times * (part_log2_up(c->lanes) + (w->scan && c->lanes > 1));
     if (w->scan) x->slots += times * c->kept * c->terms * w->combine_slots;
     if (w->scan) x->clocks += times * c->kept * c->terms * w->combine_clocks;
     x->slots += steps * c->kept * (2 * n + w->combine_slots);
@@ -298,7 +302,7 @@ static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Co
     x->slots += r->access_slots * (reads + stores) + combines * w->combine_slots;
     x->clocks += reads * r->lsu + combines * w->combine_clocks;
     x->wavefronts += reads + stores;
-    const double deep = w->scan ? c->reduced_warps : log2_up(c->reduced_warps);
+    const double deep = w->scan ? c->reduced_warps : part_log2_up(c->reduced_warps);
     const double each = 2 * r->shared_latency + r->barrier + deep * w->combine_latency;
     x->chain += times * w->reductions * each;
 }
@@ -310,9 +314,6 @@ static double efficiency(const double *of, double run)
     for (double bytes = 64; k < PART_RUNS && run >= bytes; bytes *= 2) k++;
     return k < PART_RUNS ? of[k] : 1;
 }
-
-/* Do threads share the terms of reductions? Then the numbers hold that were fitted to measured times of such. */
-static bool shares(const PartWork *w) { return w->reductions || w->scan; }
 
 /* Bytes of memory that all blocks touch: what a block touches, of all blocks that touch different elements. Sectors at
  * the ends of what blocks touch are counted twice, so that this is the array at most. */
@@ -346,7 +347,8 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double fresh = WBB_MIN(each, WBB_MAX((double)a->memory / (double)WBB_MAX(a->elements, 1), 1.0));
     const double accesses = times * each * accessed(w, a, sizes) / width * seen(a, sizes, false);
     const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
-    const double lines = wavefronts_of(r, w, a, sizes, c, &of_warp, width); /* of each instruction */
+    const Region of_one = is_parted(w, a, sizes) ? region_of(w, a, sizes, 1 << PART_LANE) : of_warp;
+    const double lines = wavefronts_of(r, w, a, sizes, c, &of_one, width); /* of each instruction */
     const bool by_few = store && !of_each_element(w, a); /* the first thread of those that share a result */
     const double part = by_few ? 1 / c->reduced_warps : 1;
     x->slots += accesses * r->access_slots * part;
@@ -398,7 +400,7 @@ static Waves waves_of(const PartRates *r, const PartWork *w, const PartNeeds *ne
 static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const Counts *c)
 {
     if (c->cluster > 1) { /* a barrier, reads of all others' memory at once, and a barrier before a block may end */
-        const double each = 2 * r->cluster_latency + log2_up(c->cluster) * w->combine_latency;
+        const double each = 2 * r->cluster_latency + part_log2_up(c->cluster) * w->combine_latency;
         p->term[PART_SPLIT] = (w->reductions * each + r->cluster_latency) / r->clock;
     }
     if (c->splits == c->cluster) return;
@@ -494,7 +496,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;
     x.clocks += c.loop * each * (w->term_clocks + w->combine_clocks);
     x.chain += c.loop * (r->dram_latency + w->term_latency + w->combine_latency) +
-               again * c.loop * (r->l2_latency + w->term_latency) + log2_up(c.terms) * w->combine_latency;
+               again * c.loop * (r->l2_latency + w->term_latency) + part_log2_up(c.terms) * w->combine_latency;
     add_sharing(&x, r, w, &c);
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
     x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);

@@ -21,6 +21,14 @@ static inline int64_t part_power_below(int64_t n)
     return p;
 }
 
+/* The logarithm of n to the base of 2, rounded up. */
+static inline double part_log2_up(double n)
+{
+    double k = 0;
+    for (double p = 1; p < n; p *= 2) k++;
+    return k;
+}
+
 /* What is read for each element of the space, or stored: once for each element that it varies with. */
 typedef struct {
     uint32_t bits;       /* of an element in memory */
