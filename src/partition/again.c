@@ -20,6 +20,7 @@ typedef struct {
     double least, more;    /* operations that are needed once; those beyond */
     double most, times;    /* operations beyond, of `worst`; how often it is computed */
     const HloInstruction *worst;
+    double outputs, serial; /* their elements; operations of a loop for one of them, over those of launches instead */
     bool window;           /* what is beyond are terms of its windows */
 } Counting;
 
@@ -31,8 +32,44 @@ static double once_of(WbbArena *a, const HloInstruction *i, double each)
     return WBB_MIN(each, 3 * elements / (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1));
 }
 
+/* For an iteration of a loop: one for each fold, and one for what is left. */
+static double launches_of(WbbArena *a, const HloInstruction *i)
+{
+    const HloComputation *body = part_called(i, "body");
+    double n = 1;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloOpcode op = body->instructions[k]->opcode;
+        n += part_terms(a, body->instructions[k]) > 1 || op == HLO_SORT || op == HLO_SCATTER;
+    }
+    return n;
+}
+
+/* A loop that folds its state: what each element needs of all iterations, against the state of each iteration once. */
+static void count_loop(Counting *c, const HloInstruction *i)
+{
+    const double trips = (double)WBB_MAX(part_loop(i).trips, 1), n = c->same[i->id] + c->all[i->id];
+    double all = 0, least = 0;
+    for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
+        const PartWhileWork work = part_while_work(c->a, i, l);
+        for (uint32_t k = 0; k < i->shape->n_leaves; k++)
+            c->all[part_value(i->operands[0], k).i->id] += n * work.state[k];
+        if (work.terms <= 1) continue;
+        all = WBB_MAX(all, n * work.all), least = trips * work.whole;
+    }
+    least = WBB_MIN(all, least);
+    c->serial = WBB_MAX(c->serial, all / c->outputs / (trips * launches_of(c->a, i)));
+    c->least += least, c->more += all - least;
+    if (all - least <= c->most) return;
+    c->most = all - least, c->worst = i;
+    c->window = false, c->times = all / least;
+}
+
 static void count(Counting *c, const HloInstruction *i, bool shared)
 {
+    if (i->opcode == HLO_WHILE) {
+        count_loop(c, i);
+        return;
+    }
     const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = part_terms(c->a, i);
     const double n = shared ? elements : c->same[i->id] + c->all[i->id];
     const bool folds = terms > 1 && !shared;
@@ -63,9 +100,10 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
     const uint32_t n = body->n_instructions + 1;
     Counting c = {.a = a, .same = WBB_NEW_N(a, double, n), .all = WBB_NEW_N(a, double, n),
                   .under = WBB_NEW_N(a, bool, n), .most = sum->most, .times = sum->times, .worst = sum->worst,
-                  .window = sum->window};
+                  .window = sum->window, .serial = sum->serial, .outputs = 1};
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const HloInstruction *i = p->roots[o].i;
+        c.outputs = WBB_MAX(c.outputs, (double)hlo_elements(part_shape(i, p->roots[o].part)));
         c.same[i->id] = WBB_MAX(c.same[i->id], (double)hlo_elements(part_shape(i, p->roots[o].part)));
     }
     for (uint32_t k = body->n_instructions; k-- > 0;) {
@@ -74,6 +112,7 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
     }
     sum->least += c.least, sum->more += c.more;
     sum->most = c.most, sum->times = c.times, sum->worst = c.worst, sum->window = c.window;
+    sum->serial = c.serial;
 }
 
 /* What all kernels of a plan compute; false: not so much more than is needed. */
@@ -89,45 +128,16 @@ static bool count_plan(WbbArena *a, const PartPlan *p, const TgTarget *t, Counti
     return sum->worst && sum->least + sum->more > (double)tg_tuned(t, "cut.times") * sum->least;
 }
 
-/* Does what is computed again take less time than another launch? */
+/* Does what is computed again take less time than another launch, and a loop than launches of its iterations? */
 static bool is_shorter(const Counting *sum, const TgTarget *t)
 {
+    if (sum->serial > (double)tg_tuned(t, "while.apart")) return false;
     return sum->least + sum->more <= (double)tg_tuned(t, "cut.terms");
-}
-
-/* Does each thread compute most of the state of a loop in each iteration, as it folds it, and take longer than launches
- * do? A launch for each fold of the body, and one for what is left. */
-static bool is_long_loop(WbbArena *a, const HloInstruction *i, const TgTarget *t)
-{
-    if (i->opcode != HLO_WHILE || part_loop(i).trips == 0 || part_loop(i).trips == 1) return false;
-    const HloComputation *body = part_called(i, "body");
-    double launches = 1;
-    for (uint32_t k = 0; k < body->n_instructions; k++) {
-        const HloOpcode op = body->instructions[k]->opcode;
-        launches += part_terms(a, body->instructions[k]) > 1 || op == HLO_SORT || op == HLO_SCATTER;
-    }
-    for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
-        const PartWhileWork work = part_while_work(a, i, l);
-        if (part_loop(i).trips >= 0 && l == part_loop(i).counter) continue;
-        if (work.each > launches * (double)tg_tuned(t, "while.apart") &&
-            work.terms > (double)tg_tuned(t, "cut.times") && 2 * work.each > work.whole)
-            return true;
-    }
-    return false;
-}
-
-static bool has_long_loop(WbbArena *a, const PartPlan *p, const TgTarget *t)
-{
-    const HloComputation *body = p->fusion->body;
-    for (uint32_t k = 0; k < body->n_instructions; k++)
-        if (is_long_loop(a, body->instructions[k], t)) return true;
-    return false;
 }
 
 bool part_better_apart(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     Counting sum;
-    if (has_long_loop(a, p, t)) return true;
     return count_plan(a, p, t, &sum) && !sum.window && !is_shorter(&sum, t);
 }
 

@@ -163,7 +163,6 @@ PartWhileWork part_while_work(WbbArena *a, const HloInstruction *loop, uint32_t 
         bool again = true;
         for (uint32_t l = 0; l < leaves; l++) again &= w.next[l] == of[l];
         memcpy(of, w.next, leaves * sizeof *of);
-        r.each = WBB_MAX(r.each, sum);
         if (open) r.all = k ? r.all : sum;
         else r.all += again || k + 1 == seen ? sum * (trips - k) : sum;
         if (again) break;

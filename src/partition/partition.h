@@ -395,7 +395,6 @@ double part_operand_share(const HloInstruction *i, uint32_t k);
 /* What a thread computes that runs a loop for one element of its result. */
 typedef struct {
     double all;  /* operations of all iterations; of one that is run an unknown number of times, as if it ran once */
-    double each; /* of the longest iteration */
     double whole; /* of an iteration for all elements of the state, each once */
     double terms; /* of the longest fold that it needs */
     const double *state; /* by leaf: elements of the first state that it needs */
