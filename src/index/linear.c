@@ -11,14 +11,21 @@
 /* Dimension at position p, counted from the minor one; `order` NULL: row-major. */
 static uint32_t minor_at(uint32_t rank, const uint8_t *order, uint32_t p) { return order ? order[p] : rank - 1u - p; }
 
+/* Digits of a number that were made of it stand for it, or for a part of it, however each was simplified. */
 static IrRef linear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t *order, const IrRef *index)
 {
-    IrRef sum = ir_index(rw_graph(rw), 0);
-    int64_t stride = 1;
+    IrRef sum = ir_index(rw_graph(rw), 0), digits[HLO_RANK_LIMIT];
+    int64_t stride = 1, sizes[HLO_RANK_LIMIT];
+    uint32_t n = 0;
     for (uint32_t p = 0; p < rank; p++) {
         const uint32_t d = minor_at(rank, order, p);
-        if (dims[d] != 1) sum = rw_add(rw, sum, rw_scale(rw, index[d], stride));
-        stride *= dims[d];
+        if (dims[d] != 1) digits[n] = index[d], sizes[n++] = dims[d];
+    }
+    for (uint32_t k = 0; k < n;) {
+        IrRef number = digits[k];
+        const uint32_t known = rw_known_digits(rw, digits + k, sizes + k, n - k, &number);
+        sum = rw_add(rw, sum, rw_scale(rw, number, stride));
+        for (const uint32_t to = k + WBB_MAX(known, 1); k < to; k++) stride *= sizes[k];
     }
     return sum;
 }
@@ -26,10 +33,11 @@ static IrRef linear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t 
 /* The index in the most major dimension whose size is not 1 is a quotient without a remainder operation. */
 static void delinear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t *order, IrRef element, IrRef *index)
 {
-    uint32_t major = 0;
+    IrRef digits[HLO_RANK_LIMIT], quotients[HLO_RANK_LIMIT];
+    int64_t stride = 1, sizes[HLO_RANK_LIMIT];
+    uint32_t major = 0, n = 0;
     for (uint32_t p = 0; p < rank; p++)
         if (dims[minor_at(rank, order, p)] != 1) major = p;
-    int64_t stride = 1;
     for (uint32_t p = 0; p < rank; p++) {
         const uint32_t d = minor_at(rank, order, p);
         assert(dims[d] > 0);
@@ -37,10 +45,11 @@ static void delinear(RwCx *rw, uint32_t rank, const int64_t *dims, const uint8_t
             index[d] = ir_index(rw_graph(rw), 0);
             continue;
         }
-        const IrRef quotient = rw_floordiv(rw, element, stride);
-        index[d] = p == major ? quotient : rw_mod(rw, quotient, dims[d]);
-        stride *= dims[d];
+        quotients[n] = rw_floordiv(rw, element, stride);
+        digits[n] = index[d] = p == major ? quotients[n] : rw_mod(rw, quotients[n], dims[d]);
+        stride *= dims[d], sizes[n++] = dims[d];
     }
+    for (uint32_t k = 0; k + 1 < n; k++) rw_know_digits(rw, digits + k, sizes + k, n - k, quotients[k]);
 }
 
 IrRef ix_linear(RwCx *rw, const HloShape *s, const IrRef *index)

@@ -19,11 +19,15 @@ bool part_is_reduced(const HloInstruction *i, uint32_t d)
 
 void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef position, IrRef *index)
 {
-    for (uint32_t k = g->n; k-- > 0;) {
-        const int64_t size = terms->dims[g->of[k]];
-        index[g->of[k]] = k ? rw_mod(rw, position, size) : position;
-        position = rw_floordiv(rw, position, size);
+    IrRef digits[HLO_RANK_LIMIT], rest[HLO_RANK_LIMIT];
+    int64_t sizes[HLO_RANK_LIMIT];
+    for (uint32_t k = 0; k < g->n; k++) {
+        const uint32_t d = g->of[g->n - 1 - k];
+        sizes[k] = terms->dims[d], rest[k] = position;
+        digits[k] = index[d] = k + 1 < g->n ? rw_mod(rw, position, sizes[k]) : position;
+        position = rw_floordiv(rw, position, sizes[k]);
     }
+    for (uint32_t k = 0; k + 1 < g->n; k++) rw_know_digits(rw, digits + k, sizes + k, g->n - k, rest[k]);
 }
 
 void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept)

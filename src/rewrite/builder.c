@@ -19,7 +19,8 @@ RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const Rw
              ScAccuracy accuracy)
 {
     RwCx *rw = WBB_NEW(a, RwCx);
-    *rw = (RwCx){.cx = cx, .arena = a, .g = g, .index = index, .target = target, .accuracy = accuracy, .phase = -1};
+    *rw = (RwCx){.cx = cx, .arena = a, .g = g, .index = index, .target = target, .accuracy = accuracy, .phase = -1,
+                  .digits = {.arena = a}};
     rw->counts[0] = WBB_NEW_N(a, uint32_t, target->n_rules + 1);
     rw->counts[1] = WBB_NEW_N(a, uint32_t, index->n_rules + 1);
     rw->disabled[0] = WBB_NEW_N(a, uint8_t, target->n_rules + 1);

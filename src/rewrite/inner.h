@@ -87,6 +87,7 @@ struct RwCx {
     int phase; /* of the running pass; -1: none */
     IrRef *normal; /* by ref: what a node becomes in this pass (index nodes: for ever); 0: not yet */
     uint32_t normal_capacity;
+    WbbMap digits; /* numbers by their digits */
     uint32_t *counts[2]; /* firings by rule: [0] target, [1] index */
     uint8_t *disabled[2];
     uint8_t *assumed; /* by rule of the target: the facts that it asks for hold; NULL: of none */

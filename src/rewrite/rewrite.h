@@ -44,6 +44,11 @@ IrRef rw_scale(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_floordiv(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_mod(RwCx *rw, IrRef x, int64_t k);
 IrRef rw_compare(RwCx *rw, ScOp op, IrRef x, IrRef y); /* index operands, pred result */
+/* digits.c: `number` has these n digits, the lowest first, of so many values each, but for the highest, which is what
+ * remains of it. */
+void rw_know_digits(RwCx *rw, const IrRef *digits, const int64_t *sizes, uint32_t n, IrRef number);
+/* How many of the digits, from the lowest on, are known to be those of *number; 0: of none. */
+uint32_t rw_known_digits(const RwCx *rw, const IrRef *digits, const int64_t *sizes, uint32_t n, IrRef *number);
 /* By identity "functions.py:17[tanh.bf16]", or all rules of the line "functions.py:17"; fails if there is none. */
 void rw_disable(RwCx *rw, const char *rule);
 /* The facts that these instruction rules ask for hold, whatever is known: for kernels that are compared only where they
