@@ -60,6 +60,19 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.few_bytes',        value=1 << 20, off=0, because='bytes that L2 gives in a part of a launch: no note says that fewer would do'),
     tune('layout.tie',              value=10, off=0,     because='per mille: prices are models, so closer ones are equal'),
 ]
+CODE = [                                        # machine instructions of a reduction, fitted to what ptxas made of 1,045 layouts
+    tune('layout.code.access',      value=62, off=0,     because='percent of an instruction for an access: others have a part of it as operands'),
+    tune('layout.code.mask',        value=156, off=0,    because='percent, of an access that a mask guards'),
+    tune('layout.code.term',        value=65, off=0,     because='percent, of an issue slot of terms'),
+    tune('layout.code.combine',     value=115, off=0,    because='percent, of an issue slot of combining two results'),
+    tune('layout.code.shuffle',     value=100, off=0,     because='percent, of a shuffle of 32 bits'),
+    tune('layout.code.store',       value=250, off=0,    because='percent, of a store: its address, a conversion'),
+    tune('layout.code.array',       value=4, off=0,      because='address of an array, its parameter'),
+    tune('layout.code.reduction',   value=7, off=0,      because='the initial value, a branch'),
+    tune('layout.code.warps',       value=14, off=0,     because='shared memory, a barrier, a branch'),
+    tune('layout.code.split',       value=25, off=0,     because='a ticket, fences, branches'),
+    tune('layout.code.repeated',    value=160, off=0,    because='up to so many instructions ptxas repeats a loop of a known number of iterations'),
+]
 EXCHANGE = [                                    # through a tile of shared memory
     tune('exchange.runs', value=8 + 16 + 32 + 64 + 128 + 256, off=32, because='elements side by side in the tile: from a sector of f32 to a page of DRAM'),
     tune('exchange.runs.bytes',     value=512, off=0,    because='the same, of elements of a byte or less: blocks of 256 of them begin too slowly'),
@@ -69,4 +82,4 @@ EXCHANGE = [                                    # through a tile of shared memor
     tune('exchange.tie',            value=10, off=0,      because='per mille of the time: of closer ones the one that does less leaves more to other kernels'),
     tune('exchange.pads',           value=1 + 2 + 4 + 8, off=1, because='accesses after which rows of the tile begin in another bank'),
 ]
-TUNE = CANDIDATES + PRICE + EXCHANGE
+TUNE = CANDIDATES + PRICE + CODE + EXCHANGE

@@ -502,7 +502,9 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t);
 /* A thread has all elements of a byte of a packed output, which are neighbours along the innermost dimension. */
 void part_check_packed(WbbCx *cx, const PartDim *innermost, uint32_t group);
 
-/* share.c: the launch ranges, one of each kernel, of a fusion whose threads share the terms of its reductions, without
+/* share.c: the instruction that combines what all lanes of a warp have, if the target has one; else OP_NONE. */
+ScOp part_redux(const PartReduce *r, const TgTarget *t);
+/* The launch ranges, one of each kernel, of a fusion whose threads share the terms of its reductions, without
  * layouts. All outputs are in one, if they follow from results of the same position, or in several, each with
  * reductions of its own; *others: outputs [n_outputs] that need none, if there are several. alone: in one, in which
  * each thread computes the other long reductions by itself. 0 kernels: there are none of this kind. Sets `reduced` of

@@ -13,78 +13,13 @@
  *     rows f32[8192,1024], columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  *       =>  DRAM 7.0, chain 1.1, fill 1.9, .. => 9.1 us
  */
-#include "partition/rates.h"
+#include "partition/counts.h"
 
 #include <math.h>
 #include <string.h>
 
 const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",     "issue", "pipe", "L1",      "fill",
                                                  "chain", "blocks", "split", "tail", "latency", "code", "launch"};
-
-/* --- counts ------------------------------------------------------------------------------------------------------- */
-static double ceiling(double x)
-{
-    const double whole = (double)(int64_t)x;
-    return whole < x ? whole + 1 : whole;
-}
-
-static double words(uint32_t bits) { return (bits + 31) / 32; }
-
-/* What a layout amounts to. */
-typedef struct {
-    double blocks, threads, warps;
-    double kept, terms, loop;               /* of a thread: results, terms of each in an iteration, iterations */
-    double lanes, reduced_warps, splits;    /* that share a result */
-    double cluster;                         /* of the splits, those of a cluster */
-    double kept_lanes, kept_warps;
-    double masked;                          /* accesses of an iteration that a mask guards, of all */
-} Counts;
-
-static double of_level(const PartWork *w, const int64_t *sizes, PartLevel level, bool reduced)
-{
-    double n = 1;
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (w->dims[d].reduced == reduced) n *= (double)sizes[d * PART_LEVELS + level];
-    return n;
-}
-
-/* Along a dimension that the factors do not divide: the part of the accesses of an iteration that may be absent. */
-static double masked_part(const PartWork *w, uint32_t d, const int64_t *s)
-{
-    const PartLevel *order = part_level_order(w, &w->dims[d]);
-    double covered = 1;
-    PartLevel outermost = PART_VECTOR;
-    for (uint32_t k = 0; k < PART_LEVELS; k++) {
-        covered *= (double)s[order[k]];
-        if (s[order[k]] > 1) outermost = order[k];
-    }
-    if (covered == (double)w->dims[d].size) return 0;
-    if (outermost == PART_REGISTER) return 1 / (double)s[PART_REGISTER]; /* the last of the unrolled ones */
-    if (outermost != PART_LOOP) return 1;
-    const double iteration = covered / (double)s[PART_LOOP], absent = covered - (double)w->dims[d].size;
-    return WBB_MIN(1.0, absent / iteration + 1 / (double)s[PART_REGISTER]);
-}
-
-static Counts count(const PartWork *w, const int64_t *sizes)
-{
-    Counts c = {0};
-    const double kept_blocks = of_level(w, sizes, PART_GRID, false) * of_level(w, sizes, PART_CLUSTER, false);
-    c.splits = of_level(w, sizes, PART_GRID, true) * of_level(w, sizes, PART_CLUSTER, true);
-    c.blocks = kept_blocks * c.splits;
-    c.cluster = of_level(w, sizes, PART_CLUSTER, true);
-    c.lanes = of_level(w, sizes, PART_LANE, true), c.kept_lanes = of_level(w, sizes, PART_LANE, false);
-    c.reduced_warps = of_level(w, sizes, PART_WARP, true), c.kept_warps = of_level(w, sizes, PART_WARP, false);
-    c.warps = c.reduced_warps * c.kept_warps;
-    c.threads = c.lanes * c.kept_lanes * c.warps;
-    c.kept = of_level(w, sizes, PART_VECTOR, false) * of_level(w, sizes, PART_REGISTER, false);
-    c.terms = of_level(w, sizes, PART_VECTOR, true) * of_level(w, sizes, PART_REGISTER, true);
-    c.loop = of_level(w, sizes, PART_LOOP, true);
-    for (uint32_t d = 0; d < w->n_dims; d++) {
-        const double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
-        c.masked = WBB_MAX(c.masked, part);
-    }
-    return c;
-}
 
 /* --- what an access touches --------------------------------------------------------------------------------------- */
 /* Positions along a dimension, `step` bytes apart. */
@@ -132,13 +67,14 @@ static Region region_of(const PartWork *w, const PartAccess *x, const int64_t *s
         else r.runs *= s[k].n;
     }
     const double sectors = r.run / 32, starts = other / 32;
-    r.aligned = starts == ceiling(starts) && (sectors == ceiling(sectors) || 32 / r.run == ceiling(32 / r.run));
+    r.aligned = starts == part_ceiling(starts) &&
+                (sectors == part_ceiling(sectors) || 32 / r.run == part_ceiling(32 / r.run));
     return r;
 }
 
 static double units_of(const Region *r, const PartAccess *x, double unit)
 {
-    if (r->aligned) return r->runs * ceiling(r->run / unit);
+    if (r->aligned) return r->runs * part_ceiling(r->run / unit);
     return r->runs * WBB_MAX(1.0, r->run / unit + 1 - x->bits / 8.0 / unit);
 }
 
@@ -146,38 +82,6 @@ enum {
     OF_ACCESS = 1 << PART_VECTOR | 1 << PART_LANE,
     OF_BLOCK = OF_ACCESS | 1 << PART_WARP | 1 << PART_REGISTER | 1 << PART_LOOP,
 };
-
-/* Of a vector, the elements that the load which x is near has not read; all of them if x is not near in it. */
-static int64_t own_of_vector(const PartAccess *x, uint32_t d, int64_t vector)
-{
-    if (!x->near || x->step[d] == 0 || x->step[d] == PART_FAR || x->shift % x->step[d]) return vector;
-    const int64_t by = x->shift / x->step[d];
-    return WBB_MIN(by < 0 ? -by : by, vector);
-}
-
-/* Elements of memory that a thread accesses of x in an iteration. */
-static double accessed(const PartWork *w, const PartAccess *x, const int64_t *sizes)
-{
-    double n = 1;
-    for (uint32_t d = 0; d < w->n_dims; d++) {
-        const int64_t vector = own_of_vector(x, d, sizes[d * PART_LEVELS + PART_VECTOR]);
-        if (x->step[d]) n *= (double)(vector * sizes[d * PART_LEVELS + PART_REGISTER]);
-    }
-    return n;
-}
-
-/* Elements of one instruction. */
-static double width_of(const PartWork *w, const PartAccess *x, const int64_t *sizes, const TgTarget *t)
-{
-    for (uint32_t d = 0; d < w->n_dims; d++) {
-        const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
-        if (vector == 1) continue;
-        if (x->step[d] != 1 || own_of_vector(x, d, vector) < vector) return 1;
-        const int64_t most = WBB_MIN(WBB_MAX(8 * (int64_t)t->vector_bytes / x->bits, 1), x->align);
-        return (double)WBB_MIN(vector, most);
-    }
-    return 1;
-}
 
 /* How often L2 gets a sector of a store: once for each of the instructions that store a part of it, where those of a
  * vector are narrower than a sector. */
@@ -205,7 +109,7 @@ static bool is_parted(const PartWork *w, const PartAccess *x, const int64_t *siz
 /* Wavefronts of one instruction: one for each line, and lanes that ask for the same bytes are given them all the same.
  * Banks are used as often as the lanes that are served at a time are apart: those of a vector in two accesses twice. */
 static double wavefronts_of(const PartRates *r, const PartWork *w, const PartAccess *x, const int64_t *sizes,
-                            const Counts *c, const Region *of_warp, double width)
+                            const PartCounts *c, const Region *of_warp, double width)
 {
     const double lanes = WBB_MIN(c->lanes * c->kept_lanes, (double)r->target->warp);
     const double bytes = lanes * width * x->bits / 8.0, apart = stores_of_sector(w, x, sizes, width);
@@ -227,70 +131,25 @@ static bool in_loop(const PartWork *w, const PartAccess *x, const int64_t *sizes
     return false;
 }
 
-static bool of_each_element(const PartWork *w, const PartAccess *x)
-{
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (w->dims[d].reduced && x->step[d]) return true;
-    return false;
-}
-
-/* --- estimates ---------------------------------------------------------------------------------------------------- */
-static double partial_words(const PartWork *w)
-{
-    double n = 0;
-    for (uint32_t k = 0; k < w->n_partials; k++) n += words(w->partials[k]);
-    return n;
-}
-
-/* What a later pass does not need again is loaded a few at a time; what it needs is kept as it is computed with:
- * elements under 32 bits are converted once. */
-static double registers_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const Counts *c)
-{
-    double loaded = 0;
-    for (uint32_t k = 0; k < w->n_loads; k++) {
-        const bool again = w->passes > 1 && w->loads[k].passes > 1;
-        const double n = accessed(w, &w->loads[k], sizes) * WBB_MAX(w->loads[k].bits, again ? 32 : 8) / 32;
-        loaded += w->passes > 1 && !again ? WBB_MIN(n, r->transient) : n;
-    }
-    const double apart = w->commutes ? c->terms : 1, held = c->kept * apart * partial_words(w);
-    return r->base_regs + loaded + (c->loop > 1 ? held : WBB_MIN(held, c->kept * partial_words(w) * 4));
-}
-
-static double shared_of(const PartWork *w, const Counts *c)
-{
-    double bytes = w->presence ? 1 : 0;
-    for (uint32_t k = 0; k < w->n_partials; k++) bytes += WBB_MAX(w->partials[k], 8) / 8;
-    return c->reduced_warps > 1 ? c->kept * c->kept_lanes * c->kept_warps * c->reduced_warps * bytes : 0;
-}
-
-/* A loop's first iteration stands before it: it starts the partial results. */
-static double code_of(const PartRates *r, const PartWork *w, const Counts *c)
-{
-    const double each = w->term_slots + w->combine_slots + r->access_slots * w->n_loads;
-    const double shuffles = part_log2_up(c->lanes) * (2 * partial_words(w) + w->combine_slots);
-    const double others = c->reduced_warps > 1 ? c->reduced_warps * (w->combine_slots + w->n_partials) : 0;
-    const double passes = c->loop > 1 ? 2 * w->passes : 1;
-    return c->kept * (c->terms * each * passes + (shuffles + others) * (c->splits > 1 ? 2 : 1));
-}
-
-PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes)
-{
-    const Counts c = count(w, sizes);
-    return (PartNeeds){registers_of(r, w, sizes, &c), shared_of(w, &c), code_of(r, w, &c)};
-}
-
 /* --- the price ---------------------------------------------------------------------------------------------------- */
 /* Of one warp. */
 typedef struct {
     double slots, clocks, wavefronts, chain;
+    double covered; /* of the chain, what passes while its code comes */
 } Warp;
 
+enum { CODE_BYTES = 16 }; /* of a machine instruction */
+
 /* Combining over lanes and warps. */
-static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Counts *c)
+static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const PartCounts *c)
 {
     /* a scan shares in each iteration, with a shuffle more for what is before a thread, and combines that with all */
     const double times = w->scan ? c->loop : 1;
-    const double n = partial_words(w), steps = times * (part_log2_up(c->lanes) + (w->scan && c->lanes > 1));
+    const double n = part_partial_words(w);
+    const bool redux = w->redux && c->lanes == r->target->warp;
+    const double steps = redux ? 0 : times * (part_log2_up(c->lanes) + (w->scan && c->lanes > 1));
+    if (redux) x->slots += 2 * c->kept * n, x->clocks += c->kept * n * r->redux;
+    if (redux) x->chain += w->reductions * r->redux_latency;
     if (w->scan) x->slots += times * c->kept * c->terms * w->combine_slots;
     if (w->scan) x->clocks += times * c->kept * c->terms * w->combine_clocks;
     x->slots += steps * c->kept * (2 * n + w->combine_slots);
@@ -339,17 +198,17 @@ static double seen(const PartAccess *x, const int64_t *sizes, bool of_block)
 
 /* Traffic of an access, added to terms of the price; wavefronts and slots to those of a warp. */
 static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork *w, const PartAccess *a,
-                       const int64_t *sizes, const Counts *c, double blocks_an_sm, bool store)
+                       const int64_t *sizes, const PartCounts *c, double blocks_an_sm, bool store)
 {
     const double passes = c->loop > 1 ? WBB_MAX(a->passes, 1u) : 1; /* without a loop registers keep it */
-    const double times = in_loop(w, a, sizes) ? c->loop * passes : 1, width = width_of(w, a, sizes, r->target);
+    const double times = in_loop(w, a, sizes) ? c->loop * passes : 1, width = part_width(w, a, sizes, r->target);
     const double each = WBB_MAX(a->times, 1.0); /* of them, those that no other element has read */
     const double fresh = WBB_MIN(each, WBB_MAX((double)a->memory / (double)WBB_MAX(a->elements, 1), 1.0));
-    const double accesses = times * each * accessed(w, a, sizes) / width * seen(a, sizes, false);
+    const double accesses = times * each * part_accessed(w, a, sizes) / width * seen(a, sizes, false);
     const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
     const Region of_one = is_parted(w, a, sizes) ? region_of(w, a, sizes, 1 << PART_LANE) : of_warp;
     const double lines = wavefronts_of(r, w, a, sizes, c, &of_one, width); /* of each instruction */
-    const bool by_few = store && !of_each_element(w, a); /* the first thread of those that share a result */
+    const bool by_few = store && !part_of_each_element(w, a); /* the first thread of those that share a result */
     const double part = by_few ? 1 / c->reduced_warps : 1;
     x->slots += accesses * r->access_slots * part;
     x->clocks += accesses * r->lsu * part;
@@ -370,10 +229,10 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
 }
 
 /* Blocks that an SM holds at once. */
-static double resident(const PartRates *r, const PartNeeds *needs, const Counts *c)
+static double resident(const PartRates *r, const PartNeeds *needs, const PartCounts *c)
 {
     const TgTarget *t = r->target;
-    const double warps = ceiling(c->threads / t->warp);
+    const double warps = part_ceiling(c->threads / t->warp);
     double n = WBB_MIN((double)t->blocks, (double)(int64_t)(t->warps / warps));
     n = WBB_MIN(n, (double)(int64_t)(t->sm_regs / (needs->registers * warps * t->warp)));
     if (needs->shared > 0) n = WBB_MIN(n, (double)(int64_t)(t->sm_smem / needs->shared));
@@ -386,18 +245,18 @@ typedef struct {
     bool shares;
 } Waves;
 
-static Waves waves_of(const PartRates *r, const PartWork *w, const PartNeeds *needs, const Counts *c)
+static Waves waves_of(const PartRates *r, const PartWork *w, const PartNeeds *needs, const PartCounts *c)
 {
-    Waves n = {.blocks = c->blocks, .warps = ceiling(c->threads / r->target->warp), .cluster = c->cluster,
+    Waves n = {.blocks = c->blocks, .warps = part_ceiling(c->threads / r->target->warp), .cluster = c->cluster,
                .shares = shares(w)};
     n.at_once = resident(r, needs, c);
-    n.waves = ceiling(c->blocks / (r->target->sms * n.at_once));
+    n.waves = part_ceiling(c->blocks / (r->target->sms * n.at_once));
     return n;
 }
 
 /* Partial results go through the shared memory of a cluster, then through memory; the block with the last ticket reads
  * them. */
-static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const Counts *c)
+static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const PartCounts *c)
 {
     if (c->cluster > 1) { /* a barrier, reads of all others' memory at once, and a barrier before a block may end */
         const double each = 2 * r->cluster_latency + part_log2_up(c->cluster) * w->combine_latency;
@@ -410,7 +269,7 @@ static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const
     p->term[PART_L2] += 2 * c->splits * results * bytes / r->l2;
     Warp again = {0};
     add_sharing(&again, r, w, c);
-    const double chunk = ceiling(c->splits / (c->lanes * c->reduced_warps));
+    const double chunk = part_ceiling(c->splits / (c->lanes * c->reduced_warps));
     again.chain += chunk * (r->l2_latency + w->combine_latency) + 2 * r->barrier + r->atomic + r->fence;
     p->term[PART_SPLIT] += again.chain / r->clock;
 }
@@ -419,7 +278,7 @@ static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const
  * or few blocks of many that come one after the other. */
 static double lost(const PartRates *r, const Waves *n, double fill)
 {
-    const double warps = WBB_MIN(n->at_once, ceiling(n->blocks / r->target->sms)) * n->warps;
+    const double warps = WBB_MIN(n->at_once, part_ceiling(n->blocks / r->target->sms)) * n->warps;
     const double long_for = fill / (fill + r->dram_latency / r->clock / 2);
     const double few = r->few_warps * WBB_MAX(1 - warps / r->busy_warps, 0.0) * long_for;
     return (1 + few) * (n->waves > 1 ? 1 + r->few_blocks / n->at_once : 1) - 1;
@@ -436,14 +295,14 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->term[PART_L1] = each * n->warps * x->wavefronts / r->clock;
     p->effort = (p->term[PART_ISSUE] + p->term[PART_PIPE] + p->term[PART_L1]) * n->blocks / (sms * each);
     p->term[PART_FILL] *= each / r->clock / (n->shares ? r->in_flight / r->dram_latency : r->fill);
-    p->term[PART_CHAIN] = n->waves * chain - latency;
+    p->term[PART_CHAIN] = n->waves * chain - latency - x->covered / r->clock;
     double busiest = 0;
     for (int k = PART_ISSUE; k <= PART_FILL; k++) busiest = WBB_MAX(busiest, p->term[k]);
-    p->term[PART_TAIL] = WBB_MIN(busiest * (ceiling(each) / each - 1), chain);
+    p->term[PART_TAIL] = WBB_MIN(busiest * (part_ceiling(each) / each - 1), chain);
     p->term[PART_LATENCY] = latency;
     p->term[PART_LAUNCH] = r->launch;
     if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
-    if (!n->shares) p->term[PART_CODE] = 16 * x->slots / (r->code * r->clock); /* straight code: bytes of each slot */
+    if (!n->shares) p->term[PART_CODE] = CODE_BYTES * x->slots / (r->code.rate * r->clock); /* straight code */
     if (!n->shares) return;
     p->apart = 1 / WBB_MAX(n->blocks / (sms * n->at_once), 1.0);
     p->lost = lost(r, n, p->term[PART_FILL]);
@@ -477,16 +336,16 @@ bool part_blocks_bind(const PartPrice *p)
 
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
 {
-    const Counts c = count(w, sizes);
+    const PartCounts c = part_counts(w, sizes);
     PartPrice p = {.registers = needs->registers};
     Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu};
     const Waves n = waves_of(r, w, needs, &c);
     const double sms = r->target->sms, at_once = n.at_once;
-    const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / sms), at_once);
+    const double blocks_an_sm = WBB_MIN(part_ceiling(c.blocks / sms), at_once);
     double accesses = 0; /* of an iteration */
     for (uint32_t k = 0; k < w->n_loads; k++) {
         add_access(&p, &x, r, w, &w->loads[k], sizes, &c, blocks_an_sm, false);
-        accesses += accessed(w, &w->loads[k], sizes) / width_of(w, &w->loads[k], sizes, r->target);
+        accesses += part_accessed(w, &w->loads[k], sizes) / part_width(w, &w->loads[k], sizes, r->target);
     }
     for (uint32_t k = 0; k < w->n_stores; k++) add_access(&p, &x, r, w, &w->stores[k], sizes, &c, blocks_an_sm, true);
     const double each = c.kept * c.terms;
@@ -499,7 +358,11 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
                again * c.loop * (r->l2_latency + w->term_latency) + part_log2_up(c.terms) * w->combine_latency;
     add_sharing(&x, r, w, &c);
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
-    x.chain += WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
+    const double code = shares(w) ? CODE_BYTES * needs->instructions / r->code.rate : 0;
+    const double alone = WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
+    x.chain += alone;
+    x.covered = WBB_MIN(alone, code);
+    p.term[PART_CODE] = code / r->clock;
     add_split(&p, r, w, &c);
     add_warps(&p, r, &x, &n);
     part_price_blocks(r, &p, c.blocks);
@@ -549,9 +412,9 @@ const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout
 {
     PartTraffic *sum = WBB_NEW(a, PartTraffic);
     const int64_t *sizes = sizes_of(a, w, l);
-    const Counts c = count(w, sizes);
+    const PartCounts c = part_counts(w, sizes);
     const PartNeeds needs = part_needs(r, w, sizes);
-    const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / r->target->sms), resident(r, &needs, &c));
+    const double blocks_an_sm = WBB_MIN(part_ceiling(c.blocks / r->target->sms), resident(r, &needs, &c));
     for (uint32_t k = 0; k < w->n_loads + w->n_stores; k++) {
         const bool store = k >= w->n_loads;
         const PartAccess *x = store ? &w->stores[k - w->n_loads] : &w->loads[k];
@@ -570,22 +433,22 @@ const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
                               const PartTileWork *tile, double shared)
 {
-    const Counts c = count(&w[0], sizes[0]);
+    const PartCounts c = part_counts(&w[0], sizes[0]);
     PartPrice p = {0};
     Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu + 2 * r->shared_latency + r->barrier};
     PartNeeds needs = {.shared = shared};
     for (int s = 0; s < 2; s++) needs.registers = WBB_MAX(needs.registers, part_needs(r, &w[s], sizes[s]).registers);
     const Waves n = waves_of(r, w, &needs, &c);
     const double sms = r->target->sms, at_once = n.at_once;
-    const double blocks_an_sm = WBB_MIN(ceiling(c.blocks / sms), at_once);
+    const double blocks_an_sm = WBB_MIN(part_ceiling(c.blocks / sms), at_once);
     for (int s = 0; s < 2; s++) {
-        const Counts of = count(&w[s], sizes[s]);
+        const PartCounts of = part_counts(&w[s], sizes[s]);
         for (uint32_t k = 0; k < w[s].n_loads; k++)
             add_access(&p, &x, r, &w[s], &w[s].loads[k], sizes[s], &of, blocks_an_sm, false);
         for (uint32_t k = 0; k < w[s].n_stores; k++) {
             add_access(&p, &x, r, &w[s], &w[s].stores[k], sizes[s], &of, blocks_an_sm, true);
-            const double width = width_of(&w[s], &w[s].stores[k], sizes[s], r->target);
-            x.slots += accessed(&w[s], &w[s].stores[k], sizes[s]) / width * of.masked * r->mask_slots;
+            const double width = part_width(&w[s], &w[s].stores[k], sizes[s], r->target);
+            x.slots += part_accessed(&w[s], &w[s].stores[k], sizes[s]) / width * of.masked * r->mask_slots;
         }
         x.slots += of.kept * w[s].term_slots + tile[s].accesses * r->access_slots;
         x.clocks += of.kept * w[s].term_clocks + tile[s].accesses * r->lsu;

@@ -66,6 +66,7 @@ typedef struct {
     bool presence; /* a partial result that may lack every term has a pred that says so */
     bool splits;   /* blocks may share a result */
     bool rounds;   /* combining two results rounds to 32 bits or fewer */
+    bool redux;    /* one instruction combines what all lanes of a warp have */
     bool scan;     /* each element has a result */
     uint32_t packed_group; /* neighbours along the last dimension that share a byte of an output; 0, 1: none do */
     uint32_t reductions; /* one after the other, each needing the results of those before */
@@ -171,6 +172,7 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t);
 /* Estimates for sizes of the levels of each dimension of the work's space: [n_dims * PART_LEVELS]. */
 typedef struct {
     double registers, shared, code; /* of a thread; bytes of a block; instructions of an iteration and what follows */
+    double instructions;            /* of the machine code, where threads share terms */
 } PartNeeds;
 PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes);
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);

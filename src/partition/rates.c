@@ -12,6 +12,19 @@ static const char *const warp_run_name[PART_RUNS] = {"layout.warp_run.32", "layo
 static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
 static double number(const TgTarget *t, const char *name) { return (double)tg_tuned(t, name); }
 
+static PartCode code_of(const TgTarget *t)
+{
+    return (PartCode){
+        .rate = rate(t, "sm.code"), .access = number(t, "layout.code.access") / 100,
+        .mask = number(t, "layout.code.mask") / 100, .term = number(t, "layout.code.term") / 100,
+        .combine = number(t, "layout.code.combine") / 100,
+        .shuffle = number(t, "layout.code.shuffle") / 100, .store = number(t, "layout.code.store") / 100,
+        .array = number(t, "layout.code.array"),
+        .reduction = number(t, "layout.code.reduction"), .warps = number(t, "layout.code.warps"),
+        .split = number(t, "layout.code.split"), .repeated = number(t, "layout.code.repeated"),
+    };
+}
+
 const PartRates *part_rates(WbbArena *a, const TgTarget *t)
 {
     PartRates *r = WBB_NEW(a, PartRates);
@@ -20,6 +33,8 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .l2_bytes = rate(t, "l2.bytes"), .launch = rate(t, "launch") * 1e6, .wavefront = rate(t, "l1.wavefront"),
         .fill = rate(t, "sm.fill"), .in_flight = number(t, "layout.in_flight"), .issue = rate(t, "issue"),
         .shuffle = t->warp / rate(t, "pipe.shuffle"),
+        .redux = tg_has(t, "redux") ? t->warp / rate(t, "pipe.redux") : 0,
+        .redux_latency = tg_has(t, "redux") ? rate(t, "latency.redux") : 0,
         .lsu = t->warp / rate(t, "pipe.lsu"), .alu = rate(t, "latency.alu"), .l1_latency = rate(t, "latency.l1"),
         .l2_latency = rate(t, "latency.l2"), .dram_latency = rate(t, "latency.dram"),
         .cluster_latency = tg_has(t, "cluster") ? rate(t, "latency.cluster") : 0,
@@ -29,7 +44,7 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .iteration_slots = number(t, "layout.slots.iteration"), .mask_slots = number(t, "layout.slots.mask"),
         .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
         .fence = number(t, "layout.fence"), .l1_bytes = number(t, "layout.l1_bytes"),
-        .code = rate(t, "sm.code"), .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
+        .code = code_of(t), .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
         .cluster = number(t, "layout.cluster.wave") * 1e-3, .few_warps = number(t, "layout.few_warps") / 100,
         .busy_warps = number(t, "layout.busy_warps"), .few_blocks = number(t, "layout.few_blocks") / 100,
     };

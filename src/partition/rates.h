@@ -6,14 +6,23 @@
 
 enum { PART_RUNS = 5 };
 
+/* Machine instructions for each of what there is. */
+typedef struct {
+    double rate; /* bytes of machine code that come to an SM in a clock */
+    double access, mask, term, combine, shuffle, store; /* an access, a mask of one, slots of terms, .. */
+    double array, reduction, warps, split; /* the address of an array; what sharing of warps and of blocks adds, .. */
+    double repeated; /* instructions up to which the assembler repeats a loop's */
+} PartCode;
+
 struct PartRates {
     const TgTarget *target;
     double clock, dram, l2, l2_bytes, launch, wavefront, fill, in_flight, issue, shuffle, lsu; /* clock: of 1 us */
     double alu, l1_latency, l2_latency, dram_latency, shared_latency, shuffle_latency, barrier, atomic, cluster_latency;
+    double redux, redux_latency; /* where the target has it */
     double access_slots, thread_slots, iteration_slots, mask_slots, base_regs, transient, fence;
     double l1_bytes;             /* of an SM that is not shared memory */
     double run[PART_RUNS], warp_run[PART_RUNS]; /* of the DRAM rate, for runs of 32, 64, .. bytes */
-    double code;                 /* bytes of machine code that come to an SM in a clock */
+    PartCode code;
     double blocks;               /* that begin in a clock, over all SMs */
     double parts;                /* of the DRAM time of a store: what it takes more if it stores sectors in parts */
     double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */

@@ -470,7 +470,7 @@ uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, Pa
 }
 
 /* The instruction for a whole warp: of preds, `or` and `and` of what is 0 or 1. */
-static ScOp redux_of(const PartReduce *r, const TgTarget *t)
+ScOp part_redux(const PartReduce *r, const TgTarget *t)
 {
     const HloOpcode op = r->i->called[0]->root->opcode;
     const ScType type = r->sum != SC_NONE ? r->sum : r->i->operands[0]->shape->type;
@@ -512,7 +512,7 @@ PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const T
     part_space_check(cx, r, t);
     for (uint32_t n = 0; n < r->n_stages; n++)
         for (uint32_t j = 0; j < r->stages[n].n_reduces; j++)
-            r->stages[n].reduces[j].redux = redux_of(&r->stages[n].reduces[j], t);
+            r->stages[n].reduces[j].redux = part_redux(&r->stages[n].reduces[j], t);
     s->maps = part_layout_maps(cx, p->rw, a, &s->layout);
     s->why_vector = s->why_register = layout ? "the layout was given" : "the cheapest layout";
     k.why_block = k.why_grid = s->why_vector;

@@ -48,6 +48,7 @@ static void add_reduction(PartWalk *w, PartWork *work, const PartReduce *r, uint
     }
     add_combining(w, work, r->i->called[0]);
     work->commutes = work->commutes && r->commutes;
+    work->redux = work->redux && part_redux(r, w->t) != OP_NONE;
     work->presence = work->presence || !r->commutes;
     work->rounds = work->rounds || rounds(r);
     work->scan = r->i->opcode == HLO_REDUCE_WINDOW;
@@ -83,7 +84,8 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
                   .shape = r->space, .stop = r->reduced};
     PartDim *dims = WBB_NEW_N(a, PartDim, w.n_space + 1u);
     for (uint32_t d = 0; d < w.n_space; d++) dims[d] = w.space[d].dim;
-    PartWork work = {.dims = dims, .n_dims = w.n_space, .commutes = true, .splits = true};
+    PartWork work = {.dims = dims, .n_dims = w.n_space, .commutes = true, .splits = true,
+                     .redux = true};
     uint32_t arrays = 0, outputs = 0;
     for (uint32_t k = 0; k < r->n_stages; k++) {
         for (uint32_t j = 0; j < r->stages[k].n_reduces; j++) arrays += r->stages[k].reduces[j].i->n_operands / 2;
@@ -107,6 +109,7 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
         add_outputs(&w, &work, s, kept, stores);
         part_walk_run(&w);
     }
+    work.redux = work.redux && !work.scan;
     if (!work.scan && part_in_order(r)) find_sequence(&w, &work);
     work.partials = partials, work.stores = stores;
     work.loads = w.loads.items, work.n_loads = w.loads.n;

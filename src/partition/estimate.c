@@ -1,0 +1,184 @@
+/* estimate.c: what a layout amounts to, and estimates of what its kernel needs: registers, shared memory, code.
+ *
+ * Needs a description of the work and the sizes of all levels; leaves numbers, which candidates.c holds against limits
+ * and price.c makes times of.
+ *
+ *     rows f32[8192,1024], columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
+ *       =>  registers 56, shared 0, instructions 71
+ */
+#include "partition/counts.h"
+
+/* --- counts ------------------------------------------------------------------------------------------------------- */
+double part_ceiling(double x)
+{
+    const double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1 : whole;
+}
+
+static double words(uint32_t bits) { return (bits + 31) / 32; }
+
+static double of_level(const PartWork *w, const int64_t *sizes, PartLevel level, bool reduced)
+{
+    double n = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (w->dims[d].reduced == reduced) n *= (double)sizes[d * PART_LEVELS + level];
+    return n;
+}
+
+/* Along a dimension that the factors do not divide: the part of the accesses of an iteration that may be absent. */
+static double masked_part(const PartWork *w, uint32_t d, const int64_t *s)
+{
+    const PartLevel *order = part_level_order(w, &w->dims[d]);
+    double covered = 1;
+    PartLevel outermost = PART_VECTOR;
+    for (uint32_t k = 0; k < PART_LEVELS; k++) {
+        covered *= (double)s[order[k]];
+        if (s[order[k]] > 1) outermost = order[k];
+    }
+    if (covered == (double)w->dims[d].size) return 0;
+    if (outermost == PART_REGISTER) return 1 / (double)s[PART_REGISTER]; /* the last of the unrolled ones */
+    if (outermost != PART_LOOP) return 1;
+    const double iteration = covered / (double)s[PART_LOOP], absent = covered - (double)w->dims[d].size;
+    return WBB_MIN(1.0, absent / iteration + 1 / (double)s[PART_REGISTER]);
+}
+
+PartCounts part_counts(const PartWork *w, const int64_t *sizes)
+{
+    PartCounts c = {0};
+    const double kept_blocks = of_level(w, sizes, PART_GRID, false) * of_level(w, sizes, PART_CLUSTER, false);
+    c.splits = of_level(w, sizes, PART_GRID, true) * of_level(w, sizes, PART_CLUSTER, true);
+    c.blocks = kept_blocks * c.splits;
+    c.cluster = of_level(w, sizes, PART_CLUSTER, true);
+    c.lanes = of_level(w, sizes, PART_LANE, true), c.kept_lanes = of_level(w, sizes, PART_LANE, false);
+    c.reduced_warps = of_level(w, sizes, PART_WARP, true), c.kept_warps = of_level(w, sizes, PART_WARP, false);
+    c.warps = c.reduced_warps * c.kept_warps;
+    c.threads = c.lanes * c.kept_lanes * c.warps;
+    c.kept = of_level(w, sizes, PART_VECTOR, false) * of_level(w, sizes, PART_REGISTER, false);
+    c.terms = of_level(w, sizes, PART_VECTOR, true) * of_level(w, sizes, PART_REGISTER, true);
+    c.loop = of_level(w, sizes, PART_LOOP, true);
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
+        c.masked = WBB_MAX(c.masked, part);
+    }
+    return c;
+}
+
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
+/* Of a vector, the elements that the load which x is near has not read; all of them if x is not near in it. */
+static int64_t own_of_vector(const PartAccess *x, uint32_t d, int64_t vector)
+{
+    if (!x->near || x->step[d] == 0 || x->step[d] == PART_FAR || x->shift % x->step[d]) return vector;
+    const int64_t by = x->shift / x->step[d];
+    return WBB_MIN(by < 0 ? -by : by, vector);
+}
+
+/* Elements of memory that a thread accesses of x in an iteration. */
+double part_accessed(const PartWork *w, const PartAccess *x, const int64_t *sizes)
+{
+    double n = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const int64_t vector = own_of_vector(x, d, sizes[d * PART_LEVELS + PART_VECTOR]);
+        if (x->step[d]) n *= (double)(vector * sizes[d * PART_LEVELS + PART_REGISTER]);
+    }
+    return n;
+}
+
+/* Elements of one instruction. */
+double part_width(const PartWork *w, const PartAccess *x, const int64_t *sizes, const TgTarget *t)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
+        if (vector == 1) continue;
+        if (x->step[d] != 1 || own_of_vector(x, d, vector) < vector) return 1;
+        const int64_t most = WBB_MIN(WBB_MAX(8 * (int64_t)t->vector_bytes / x->bits, 1), x->align);
+        return (double)WBB_MIN(vector, most);
+    }
+    return 1;
+}
+
+bool part_of_each_element(const PartWork *w, const PartAccess *x)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (w->dims[d].reduced && x->step[d]) return true;
+    return false;
+}
+
+/* --- estimates ---------------------------------------------------------------------------------------------------- */
+double part_partial_words(const PartWork *w)
+{
+    double n = 0;
+    for (uint32_t k = 0; k < w->n_partials; k++) n += words(w->partials[k]);
+    return n;
+}
+
+/* What a later pass does not need again is loaded a few at a time; what it needs is kept as it is computed with:
+ * elements under 32 bits are converted once. */
+static double registers_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartCounts *c)
+{
+    double loaded = 0;
+    for (uint32_t k = 0; k < w->n_loads; k++) {
+        const bool again = w->passes > 1 && w->loads[k].passes > 1;
+        const double n = part_accessed(w, &w->loads[k], sizes) * WBB_MAX(w->loads[k].bits, again ? 32 : 8) / 32;
+        loaded += w->passes > 1 && !again ? WBB_MIN(n, r->transient) : n;
+    }
+    const double apart = w->commutes ? c->terms : 1, held = c->kept * apart * part_partial_words(w);
+    return r->base_regs + loaded + (c->loop > 1 ? held : WBB_MIN(held, c->kept * part_partial_words(w) * 4));
+}
+
+static double shared_of(const PartWork *w, const PartCounts *c)
+{
+    double bytes = w->presence ? 1 : 0;
+    for (uint32_t k = 0; k < w->n_partials; k++) bytes += WBB_MAX(w->partials[k], 8) / 8;
+    return c->reduced_warps > 1 ? c->kept * c->kept_lanes * c->kept_warps * c->reduced_warps * bytes : 0;
+}
+
+/* A loop's first iteration stands before it: it starts the partial results. */
+static double code_of(const PartRates *r, const PartWork *w, const PartCounts *c)
+{
+    const double each = w->term_slots + w->combine_slots + r->access_slots * w->n_loads;
+    const double shuffles = part_log2_up(c->lanes) * (2 * part_partial_words(w) + w->combine_slots);
+    const double others = c->reduced_warps > 1 ? c->reduced_warps * (w->combine_slots + w->n_partials) : 0;
+    const double passes = c->loop > 1 ? 2 * w->passes : 1;
+    return c->kept * (c->terms * each * passes + (shuffles + others) * (c->splits > 1 ? 2 : 1));
+}
+
+/* How often an iteration stands in the machine code: the assembler repeats short loops, and the first iteration may
+ * stand before the others. */
+static double repeated(const PartRates *r, double loop, double iteration)
+{
+    return WBB_MIN(loop, WBB_MAX(1.5, r->code.repeated / WBB_MAX(iteration, 1)));
+}
+
+/* Machine instructions of a kernel: what a thread has in an iteration, and what combines results. */
+static double instructions_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartCounts *c)
+{
+    const PartCode *k = &r->code;
+    const double each = c->kept * c->terms, combine = k->combine * w->combine_slots;
+    double again = 0, iteration = each * (k->term * w->term_slots + combine), stores = 0;
+    for (uint32_t n = 0; n < w->n_loads; n++) {
+        const PartAccess *x = &w->loads[n];
+        const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);
+        iteration += accesses * (k->access + k->mask * c->masked);
+        again += accesses * k->access * (x->passes > 1 ? x->passes - 1 : 0);
+    }
+    for (uint32_t n = 0; n < w->n_stores; n++) {
+        const PartAccess *x = &w->stores[n];
+        const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);
+        stores += accesses * k->store + (part_of_each_element(w, x) ? accesses * k->mask * c->masked : 0);
+    }
+    if (c->loop > 1) iteration += again + each * k->term * w->again_slots;
+    const double by_warps = c->reduced_warps > 1 ? c->kept * c->reduced_warps * combine + w->reductions * k->warps : 0;
+    const double step = k->shuffle * part_partial_words(w) + combine;
+    const bool redux = w->redux && c->lanes == r->target->warp; /* one step, with a number of lanes */
+    const double sharing = c->kept * step * (redux ? 1 : part_log2_up(c->lanes)) + by_warps;
+    const double splits = c->splits > 1 ? k->split + sharing : 0;
+    return k->array * (w->n_loads + w->n_stores) + k->reduction * w->reductions + (iteration + stores) *
+           repeated(r, c->loop, iteration) + sharing + splits;
+}
+
+PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes)
+{
+    const PartCounts c = part_counts(w, sizes);
+    return (PartNeeds){registers_of(r, w, sizes, &c), shared_of(w, &c), code_of(r, w, &c),
+                       instructions_of(r, w, sizes, &c)};
+}
