@@ -169,36 +169,66 @@ static double computed(const FuseWork *w, const FuseUse *u)
 }
 
 /* Everything that would be computed below a value if memory held nothing of it: instructions for all elements of each,
- * and bytes of the values in memory that it reads. */
+ * bytes of the values in memory that it reads, and how often more than once a thread computes elements of one. */
 typedef struct {
-    double work, bytes;
+    double work, bytes, serial;
     uint32_t leaves, n;
     bool whole; /* without reductions and what else is computed once */
 } Cone;
 
 static bool is_computed(const FuseWork *w, const HloInstruction *i);
 
+/* Elements of operand x that n elements of i need; `same`: at the same index. */
+static double elements_of_operand(const HloInstruction *i, const HloInstruction *x, double n, bool *same)
+{
+    const double of = WBB_MAX((double)hlo_elements(x->shape), 1), all = WBB_MAX((double)hlo_elements(i->shape), 1);
+    *same = hlo_is_elementwise(i->opcode) || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST;
+    switch (i->opcode) {
+    case HLO_PAD: case HLO_CONCATENATE: return n * WBB_MIN(of / all, 1);
+    case HLO_SLICE: case HLO_REVERSE: case HLO_TRANSPOSE: return n;
+    default: return *same ? n : WBB_MIN(n, of); /* of broadcasts and others each element once */
+    }
+}
+
+/* The operands of an instruction of the cone, which n elements of it need. Values below it that are computed wait in
+ * `below`, by their numbers. */
+static void add_operands(FuseWork *w, Cone *c, const HloInstruction *i, double n, double *most, double *sums,
+                         bool *below)
+{
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        const HloInstruction *x = i->operands[k];
+        if (fuse_is_small_constant(x)) continue;
+        bool same = false;
+        const bool known = w->seen[x->id] == w->stamp, array = i->shape->type != SC_TUPLE && x->shape->type != SC_TUPLE;
+        const double needed = array ? elements_of_operand(i, x, n, &same) : 1;
+        if (!known) most[x->id] = sums[x->id] = 0, below[x->id] = is_computed(w, x);
+        w->seen[x->id] = w->stamp;
+        if (same) most[x->id] = WBB_MAX(most[x->id], needed);
+        else sums[x->id] += needed;
+        if (known || below[x->id]) continue;
+        c->leaves++;
+        c->bytes += fuse_bytes_read(i, x);
+    }
+}
+
 static Cone cone_of(FuseWork *w, const HloInstruction *of)
 {
     Cone c = {.whole = true};
-    FuseIds stack = {0};
+    const uint32_t n = of->id + 1;
+    double *most = WBB_NEW_N(w->arena, double, n), *sums = WBB_NEW_N(w->arena, double, n);
+    bool *below = WBB_NEW_N(w->arena, bool, n);
     w->stamp++;
-    WBB_PUSH(w->arena, &stack, of->id);
-    while (stack.n && c.whole) {
-        const HloInstruction *i = w->c->instructions[stack.items[--stack.n]];
-        c.work += fuse_work(w->rates, i) * (i->shape->type == SC_TUPLE ? 1 : (double)hlo_elements(i->shape));
+    below[of->id] = true;
+    most[of->id] = of->shape->type == SC_TUPLE ? 1 : (double)hlo_elements(of->shape);
+    for (uint32_t id = n; id-- > 0 && c.whole;) {
+        if (!below[id]) continue;
+        const HloInstruction *i = w->c->instructions[id];
+        const double all = i->shape->type == SC_TUPLE ? 1 : (double)hlo_elements(i->shape);
+        const double needed = most[id] + sums[id], work = fuse_work(w->rates, i);
+        c.work += work * WBB_MAX(needed, all);
+        if (work > 0 && needed > all) c.serial += needed / all - 1;
         c.whole = ++c.n <= w->rates->cone;
-        for (uint32_t k = 0; k < i->n_operands; k++) {
-            const HloInstruction *x = i->operands[k];
-            if (w->seen[x->id] == w->stamp || fuse_is_small_constant(x)) continue;
-            w->seen[x->id] = w->stamp;
-            if (is_computed(w, x)) {
-                WBB_PUSH(w->arena, &stack, x->id);
-            } else {
-                c.leaves++;
-                c.bytes += fuse_bytes_read(i, x);
-            }
-        }
+        add_operands(w, &c, i, needed, most, sums, below);
     }
     return c;
 }
@@ -218,13 +248,14 @@ static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUse
         return false;
     }
     const double bytes = fuse_bytes(i->shape), elements = WBB_MAX((double)hlo_elements(i->shape), 1), n = kernels->n;
+    const double chain = c.serial * r->wait;
     double again = 0;
     for (uint32_t k = 0; k < kernels->n; k++) {
         const double part = computed(w, &kernels->items[k]) / elements;
-        again += part * c.work * r->slot + c.bytes * r->byte;
+        again += part * c.work * r->slot + c.bytes * r->byte + chain;
     }
-    const double once = c.work * r->slot + (c.bytes + (n + 1) * bytes) * r->byte + r->launch;
-    const double joined = c.work * r->slot + (c.bytes + n * bytes) * r->byte;
+    const double once = chain + c.work * r->slot + (c.bytes + (n + 1) * bytes) * r->byte + r->launch;
+    const double joined = chain + c.work * r->slot + (c.bytes + n * bytes) * r->byte;
     const bool cheaper = joins ? again + r->tie * r->launch <= joined : again <= once;
     say(w, i, "computed %s: %.2f us in all %u kernels, %.2f us once and through memory", cheaper ? "again" : "once",
         again * 1e6, kernels->n, (joins ? joined : once) * 1e6);
