@@ -67,7 +67,8 @@ class Lowering:
 
 # --- lists ------------------------------------------------------------------------------------------------------------------------
 def is_function(rule: Rule) -> bool:
-    """Whether the left side is one operation on distinct variables, and conditions are only on `approx`."""
+    """Whether the left side is one operation on distinct variables, and conditions are only on `approx`, and on `rare`, which
+    no operation of a text has."""
     left = rule.left
     return isinstance(left, Node) and all(isinstance(a, Var) and a.kind == "value" for a in left.args) and \
         len({id(a) for a in left.args}) == len(left.args) and all(isinstance(flag_of(c), Guard) for c in parts(rule.when))
@@ -75,7 +76,7 @@ def is_function(rule: Rule) -> bool:
 
 def flag_of(c: Any) -> Any:
     inside = c.x if isinstance(c, Not) else c
-    return inside if isinstance(inside, Guard) and inside.name == "approx" else None
+    return inside if isinstance(inside, Guard) and inside.name in ("approx", "rare") else None
 
 
 def matches(rule: Rule, op: str, t: str, approx: bool) -> bool:
@@ -83,7 +84,7 @@ def matches(rule: Rule, op: str, t: str, approx: bool) -> bool:
     assert isinstance(left, Node)
     if left.op.name != op or t not in left.types[0].members or left.types[0].lanes > 1 or set(left.flags) - ({"approx"} if approx else set()):
         return False
-    return all(isinstance(c, Not) != approx for c in parts(rule.when))
+    return all(isinstance(c, Not) != (approx and flag_of(c).name == "approx") for c in parts(rule.when))
 
 
 def index_of(s: RuleSet) -> Dict[str, List[Rule]]:
