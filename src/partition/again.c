@@ -128,17 +128,23 @@ static bool count_plan(WbbArena *a, const PartPlan *p, const TgTarget *t, Counti
     return sum->worst && sum->least + sum->more > (double)tg_tuned(t, "cut.times") * sum->least;
 }
 
-/* Does what is computed again take less time than another launch, and a loop than launches of its iterations? */
+/* Does a loop take a thread longer than launches of its iterations? */
+static bool is_long(const Counting *sum, const TgTarget *t)
+{
+    return sum->serial > (double)tg_tuned(t, "while.apart");
+}
+
+/* Does what is computed again take less time than another launch? */
 static bool is_shorter(const Counting *sum, const TgTarget *t)
 {
-    if (sum->serial > (double)tg_tuned(t, "while.apart")) return false;
-    return sum->least + sum->more <= (double)tg_tuned(t, "cut.terms");
+    return !is_long(sum, t) && sum->least + sum->more <= (double)tg_tuned(t, "cut.terms");
 }
 
 bool part_better_apart(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     Counting sum;
-    return count_plan(a, p, t, &sum) && !sum.window && !is_shorter(&sum, t);
+    const bool again = count_plan(a, p, t, &sum);
+    return is_long(&sum, t) || (again && !sum.window && !is_shorter(&sum, t));
 }
 
 const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
