@@ -4,7 +4,7 @@ usage: kernel_mutants.py WARPBURG WARPBURG_RUN [--shared DIR] [--kernels 200] [-
 
 Each kernel of kernel_sample.py is compiled and must pass the input cases n, e, p, s and c. Then each of its mutants (ptx_mutants.py; the kinds
 take turns, the seed chooses) runs on the same cases, until one finds a fault, an element outside the bounds, or PTX that is refused; a mutant
-that does not end is stopped. A survivor meets further seeds of cases c, e, n, p and, where there are reductions, s: --seeds of each for a small
+that does not end is stopped. A survivor meets further seeds of cases c, e, n, p, t and, where there are reductions, s: --seeds of each for a small
 kernel, fewer for a larger one. Where they find a mutant, the kernel itself must pass them.
 
 A survivor must stand in kernel_mutants_known.tsv with its class and reason: `same`, every input gives the same result, which the suite checks
@@ -97,7 +97,7 @@ def further_runs(most: int, ptx: str, instructions: int, reduces: bool) -> List[
     """Cases, first seeds and how many, for survivors. Cases e, n and p have most magnitudes in common where they share a seed; case s searches for
     its inputs, and without reductions it is case n."""
     n = max(20, min(most, int(WORK / (instructions + 100 * ptx.count("\n")))))
-    return [("c", 4, n), ("e", 1, n), ("n", 1 + n, n), ("p", 1 + 2 * n, n)] + [("s", 1, n // 10 + 1)] * reduces
+    return [("c", 4, n), ("e", 1, n), ("n", 1 + n, n), ("p", 1 + 2 * n, n), ("t", 0, n)] + [("s", 1, n // 10 + 1)] * reduces
 
 
 def chosen(all_of_them: List[ptx_mutants.Mutant], n: int, rng: random.Random) -> List[ptx_mutants.Mutant]:

@@ -116,7 +116,7 @@ static uint64_t float_element(const FloatType *t, uint64_t h, char which)
 static uint64_t int_element(int bits, bool is_signed, uint64_t h, char which, bool ranged)
 {
     uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1, v = h >> 8;
-    if (ranged && which == 'n') v %= 8;
+    if (ranged && (which == 'n' || which == 't')) v %= 8;
     else if (ranged && which == 'p') v = v % 12 - (is_signed ? 2 : 0);
     if (which == 'e' && (h & 15) == 15) {
         uint64_t high = UINT64_C(1) << (bits - 1);
