@@ -230,12 +230,13 @@ static void want_straight(EmitValues *e, EmitFrame *f, const Loop *w)
 /* Is straight code of all iterations short enough? */
 static bool is_short(const EmitValues *e, const EmitFrame *f, const Loop *w)
 {
-    const int64_t trips = w->counts.trips, operations = part_operations(e->arena, w->body, NULL);
-    if (trips < 0 || trips <= 1) return trips >= 0;
+    const int64_t trips = w->counts.trips;
+    if (trips <= 1) return trips >= 0;
     /* what a branch computes is not available in another one, and would be computed again in each after it */
     if (part_has_branch(e->arena, w->body)) return false;
+    const int64_t operations = part_operations(e->arena, w->body, NULL);
     return trips * WBB_MAX(operations, 1) <= e->plan->while_straight &&
-           part_while_work(e->arena, f->i, f->part).all <= e->plan->while_most;
+           part_while_operations(e->arena, f->i, f->part) <= e->plan->while_most;
 }
 
 static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)

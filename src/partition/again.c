@@ -48,15 +48,15 @@ static double launches_of(WbbArena *a, const HloInstruction *i)
 static void count_loop(Counting *c, const HloInstruction *i)
 {
     const double trips = (double)WBB_MAX(part_loop(i).trips, 1), n = c->same[i->id] + c->all[i->id];
-    double all = 0, least = 0;
+    const PartWhileWork *work = part_while_work(c->a, i);
+    double all = 0;
     for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
-        const PartWhileWork work = part_while_work(c->a, i, l);
         for (uint32_t k = 0; k < i->shape->n_leaves; k++)
-            c->all[part_value(i->operands[0], k).i->id] += n * work.state[k];
-        if (work.terms <= 1) continue;
-        all = WBB_MAX(all, n * work.all), least = trips * work.whole;
+            c->all[part_value(i->operands[0], k).i->id] += n * work->leaves[l].state[k];
+        all = WBB_MAX(all, n * work->leaves[l].operations);
     }
-    least = WBB_MIN(all, least);
+    if (work->terms <= 1) return;
+    const double least = WBB_MIN(all, trips * work->whole);
     c->serial = WBB_MAX(c->serial, all / c->outputs / (trips * launches_of(c->a, i)));
     c->least += least, c->more += all - least;
     if (all - least <= c->most) return;

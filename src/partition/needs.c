@@ -59,6 +59,7 @@ typedef struct {
     const HloInstruction *loop;
     PartLoop counts;
     const HloComputation *body;
+    const PartWhileWork **inner; /* by id: of the loops in the body, once one is wanted */
     double terms;       /* of the longest fold */
     double *same, *all; /* by id: elements wanted by users at the user's own index, and at others */
     double *next, *more; /* by leaf: elements of the state that the iteration needs, likewise */
@@ -105,12 +106,14 @@ static double operations_of(Wanting *w, const HloInstruction *i, double n, doubl
 /* Adds what n elements of a loop in the loop need, of the leaf that needs most; returns their operations. */
 static double nested(Wanting *w, const HloInstruction *loop, double n)
 {
+    const PartWhileWork **work = &w->inner[loop->id];
     double most = 0;
+    if (!*work) *work = part_while_work(w->a, loop);
     for (uint32_t l = 0; l < loop->shape->n_leaves; l++) {
-        const PartWhileWork work = part_while_work(w->a, loop, l);
-        most = WBB_MAX(most, work.all);
+        const PartLeafWork *x = &(*work)->leaves[l];
+        most = WBB_MAX(most, x->operations);
         for (uint32_t k = 0; k < loop->shape->n_leaves; k++)
-            if (work.state[k] > 0) want(w, loop->operands[0], k, n * work.state[k], work.state[k] <= 1);
+            if (x->state[k] > 0) want(w, loop->operands[0], k, n * x->state[k], x->state[k] <= 1);
     }
     return n * most;
 }
@@ -143,30 +146,52 @@ static double iteration(Wanting *w, const double *of)
     return sum;
 }
 
-PartWhileWork part_while_work(WbbArena *a, const HloInstruction *loop, uint32_t leaf)
+static Wanting wanting_of(WbbArena *a, const HloInstruction *loop)
 {
     const HloComputation *body = part_called(loop, "body");
-    const uint32_t leaves = loop->shape->n_leaves, n = body->n_instructions + 1;
-    Wanting w = {.a = a, .loop = loop, .counts = part_loop(loop), .body = body, .same = WBB_NEW_N(a, double, n),
-                 .all = WBB_NEW_N(a, double, n), .next = WBB_NEW_N(a, double, leaves + 1),
-                 .more = WBB_NEW_N(a, double, leaves + 1)};
-    double *of = WBB_NEW_N(a, double, leaves + 1);
-    PartWhileWork r = {.state = of};
-    const bool open = w.counts.trips < 0;
-    const double trips = (double)w.counts.trips, seen = open ? ITERATIONS : WBB_MIN(trips, ITERATIONS);
-    for (uint32_t l = 0; l < leaves; l++) of[l] = (double)hlo_elements(part_shape(loop, l));
-    r.whole = iteration(&w, of);
-    memset(of, 0, leaves * sizeof *of);
+    const uint32_t leaves = loop->shape->n_leaves + 1, n = body->n_instructions + 1;
+    return (Wanting){.a = a, .loop = loop, .counts = part_loop(loop), .body = body,
+                     .inner = WBB_NEW_N(a, const PartWhileWork *, n), .same = WBB_NEW_N(a, double, n),
+                     .all = WBB_NEW_N(a, double, n), .next = WBB_NEW_N(a, double, leaves),
+                     .more = WBB_NEW_N(a, double, leaves)};
+}
+
+static PartLeafWork of_leaf(Wanting *w, uint32_t leaf)
+{
+    const uint32_t leaves = w->loop->shape->n_leaves;
+    double *of = WBB_NEW_N(w->a, double, leaves + 1);
+    PartLeafWork r = {.state = of};
+    const bool open = w->counts.trips < 0;
+    const double trips = (double)w->counts.trips, seen = open ? ITERATIONS : WBB_MIN(trips, ITERATIONS);
     of[leaf] = 1;
     for (double k = 0; k < seen; k++) {
-        const double sum = iteration(&w, of);
+        const double sum = iteration(w, of);
         bool again = true;
-        for (uint32_t l = 0; l < leaves; l++) again &= w.next[l] == of[l];
-        memcpy(of, w.next, leaves * sizeof *of);
-        if (open) r.all = k ? r.all : sum;
-        else r.all += again || k + 1 == seen ? sum * (trips - k) : sum;
+        for (uint32_t l = 0; l < leaves; l++) again &= w->next[l] == of[l];
+        memcpy(of, w->next, leaves * sizeof *of);
+        if (open) r.operations = k ? r.operations : sum;
+        else r.operations += again || k + 1 == seen ? sum * (trips - k) : sum;
         if (again) break;
     }
-    r.terms = w.terms;
+    return r;
+}
+
+double part_while_operations(WbbArena *a, const HloInstruction *loop, uint32_t leaf)
+{
+    Wanting w = wanting_of(a, loop);
+    return of_leaf(&w, leaf).operations;
+}
+
+const PartWhileWork *part_while_work(WbbArena *a, const HloInstruction *loop)
+{
+    const uint32_t leaves = loop->shape->n_leaves;
+    Wanting w = wanting_of(a, loop);
+    PartLeafWork *each = WBB_NEW_N(a, PartLeafWork, leaves + 1);
+    PartWhileWork *r = WBB_NEW(a, PartWhileWork);
+    double *all = WBB_NEW_N(a, double, leaves + 1);
+    for (uint32_t l = 0; l < leaves; l++) all[l] = (double)hlo_elements(part_shape(loop, l));
+    r->whole = iteration(&w, all);
+    for (uint32_t l = 0; l < leaves; l++) each[l] = of_leaf(&w, l);
+    r->terms = w.terms, r->leaves = each;
     return r;
 }

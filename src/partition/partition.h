@@ -392,14 +392,18 @@ bool part_is_free(const HloInstruction *i); /* a constant, or another name of a 
  * index. */
 double part_operand_share(const HloInstruction *i, uint32_t k);
 
-/* What a thread computes that runs a loop for one element of its result. */
+/* What a thread computes that runs a loop for one element of a leaf of its result. */
 typedef struct {
-    double all;  /* operations of all iterations; of one that is run an unknown number of times, as if it ran once */
-    double whole; /* of an iteration for all elements of the state, each once */
-    double terms; /* of the longest fold that it needs */
+    double operations; /* of all iterations; where their number is not known, as if there were one */
     const double *state; /* by leaf: elements of the first state that it needs */
+} PartLeafWork;
+typedef struct {
+    const PartLeafWork *leaves; /* [leaf] */
+    double whole; /* operations of an iteration for all elements of the state, each once */
+    double terms; /* of the longest fold of the body */
 } PartWhileWork;
-PartWhileWork part_while_work(WbbArena *a, const HloInstruction *loop, uint32_t leaf);
+const PartWhileWork *part_while_work(WbbArena *a, const HloInstruction *loop);
+double part_while_operations(WbbArena *a, const HloInstruction *loop, uint32_t leaf);
 bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute is in another computation */
 
 /* cost.c: by id, elements that a thread reduces, one after the other, for one element of each instruction: the
