@@ -190,45 +190,47 @@ static double elements_of_operand(const HloInstruction *i, const HloInstruction 
     }
 }
 
-/* The operands of an instruction of the cone, which n elements of it need. Values below it that are computed wait in
- * `below`, by their numbers. */
-static void add_operands(FuseWork *w, Cone *c, const HloInstruction *i, double n, double *most, double *sums,
-                         bool *below)
+/* The operands of an instruction of the cone, which n elements of it need. Returns how many new ones are computed. */
+static uint32_t add_operands(FuseWork *w, Cone *c, const HloInstruction *i, double n)
 {
+    uint32_t computed = 0;
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const HloInstruction *x = i->operands[k];
         if (fuse_is_small_constant(x)) continue;
         bool same = false;
         const bool known = w->seen[x->id] == w->stamp, array = i->shape->type != SC_TUPLE && x->shape->type != SC_TUPLE;
         const double needed = array ? elements_of_operand(i, x, n, &same) : 1;
-        if (!known) most[x->id] = sums[x->id] = 0, below[x->id] = is_computed(w, x);
+        if (!known) w->most[x->id] = w->sum[x->id] = 0;
         w->seen[x->id] = w->stamp;
-        if (same) most[x->id] = WBB_MAX(most[x->id], needed);
-        else sums[x->id] += needed;
-        if (known || below[x->id]) continue;
-        c->leaves++;
-        c->bytes += fuse_bytes_read(i, x);
+        if (same) w->most[x->id] = WBB_MAX(w->most[x->id], needed);
+        else w->sum[x->id] += needed;
+        if (known) continue;
+        if (is_computed(w, x)) {
+            computed++;
+        } else {
+            c->leaves++;
+            c->bytes += fuse_bytes_read(i, x);
+        }
     }
+    return computed;
 }
 
 static Cone cone_of(FuseWork *w, const HloInstruction *of)
 {
     Cone c = {.whole = true};
-    const uint32_t n = of->id + 1;
-    double *most = WBB_NEW_N(w->arena, double, n), *sums = WBB_NEW_N(w->arena, double, n);
-    bool *below = WBB_NEW_N(w->arena, bool, n);
-    w->stamp++;
-    below[of->id] = true;
-    most[of->id] = of->shape->type == SC_TUPLE ? 1 : (double)hlo_elements(of->shape);
-    for (uint32_t id = n; id-- > 0 && c.whole;) {
-        if (!below[id]) continue;
+    uint32_t waiting = 1;
+    w->seen[of->id] = ++w->stamp;
+    w->most[of->id] = of->shape->type == SC_TUPLE ? 1 : (double)hlo_elements(of->shape), w->sum[of->id] = 0;
+    for (uint32_t id = of->id + 1; id-- > 0 && waiting && c.whole;) { /* users before their operands */
         const HloInstruction *i = w->c->instructions[id];
+        if (w->seen[id] != w->stamp || (i != of && !is_computed(w, i))) continue;
         const double all = i->shape->type == SC_TUPLE ? 1 : (double)hlo_elements(i->shape);
-        const double needed = most[id] + sums[id], work = fuse_work(w->rates, i);
+        const double needed = w->most[id] + w->sum[id], work = fuse_work(w->rates, i);
         c.work += work * WBB_MAX(needed, all);
         if (work > 0 && needed > all) c.serial += needed / all - 1;
         c.whole = ++c.n <= w->rates->cone;
-        add_operands(w, &c, i, needed, most, sums, below);
+        waiting--;
+        waiting += add_operands(w, &c, i, needed);
     }
     return c;
 }
@@ -546,6 +548,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     w.kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
     w.seen = WBB_NEW_N(scratch, uint32_t, n + 1);
     w.seen_kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
+    w.most = WBB_NEW_N(scratch, double, n + 1), w.sum = WBB_NEW_N(scratch, double, n + 1);
     w.atoms.arena = scratch;
     find_users(&w);
     find_loops(&w);

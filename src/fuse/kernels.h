@@ -45,6 +45,7 @@ typedef struct {
     struct { FuseKernel *items; uint32_t n, capacity; } kernels;
     uint32_t decided;        /* instructions from this one on have a role */
     uint32_t *seen, *seen_kernel, stamp; /* of a walk */
+    double *most, *sum;      /* [id] of a cone: elements that its users need at their own index, and at others */
     WbbBuf *explain;
     struct { const char **items; uint32_t n, capacity; } *why; /* [id] for --explain; NULL: nobody asks */
 } FuseWork;
