@@ -10,16 +10,6 @@
 
 #include <string.h>
 
-static IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
-{
-    return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
-}
-
-static IrRef number(const Scatter *m, ScType t, uint64_t bits) { return ir_const(m->g, IR_TYPE(t, 0), bits); }
-static IrRef compare(const Scatter *m, ScOp op, IrRef x, IrRef y) { return node(m, op, SC_PRED, x, y); }
-static ScType type_of(const Scatter *m, uint32_t k) { return part_shape(m->i, m->s->first + k)->type; }
-static uint32_t buffer_of(const Scatter *m, uint32_t k) { return m->e->plan->n_operands + m->s->outputs[k]; }
-
 static IrRef as_bits(const Scatter *m, IrRef x, ScType t)
 {
     return IR_SC(ir_at(m->g, x)->type) == t ? x : node(m, OP_BITS, t, x, 0);

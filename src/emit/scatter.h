@@ -28,6 +28,23 @@ static inline const HloShape *emit_scatter_updates(const Scatter *m)
     return m->i->operands[m->results + 1 + m->s->first]->shape;
 }
 
+static inline IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
+{
+    return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
+}
+
+
+static inline IrRef number(const Scatter *m, ScType t, uint64_t bits)
+{
+    return ir_const(m->g, IR_TYPE(t, 0), bits);
+}
+
+static inline IrRef compare(const Scatter *m, ScOp op, IrRef x, IrRef y) { return node(m, op, SC_PRED, x, y); }
+
+static inline ScType type_of(const Scatter *m, uint32_t k) { return part_shape(m->i, m->s->first + k)->type; }
+
+static inline uint32_t buffer_of(const Scatter *m, uint32_t k) { return m->e->plan->n_operands + m->s->outputs[k]; }
+
 /* scatter.c */
 void emit_scatter_row(Scatter *m, const IrRef *update); /* an update's values, where it goes, and whether it fits */
 void emit_scatter_element(Scatter *m);                  /* combines it with its element, if it fits */

@@ -18,14 +18,6 @@
 
 #include <string.h>
 
-static IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
-{
-    return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
-}
-
-static IrRef number(const Scatter *m, ScType t, uint64_t bits) { return ir_const(m->g, IR_TYPE(t, 0), bits); }
-static IrRef compare(const Scatter *m, ScOp op, IrRef x, IrRef y) { return node(m, op, SC_PRED, x, y); }
-
 /* --- all of an element -------------------------------------------------------------------------------------------- */
 static ScType counter_of(const HloShape *updates) { return updates->dims[0] < INT32_MAX ? SC_I32 : SC_I64; }
 
@@ -66,8 +58,8 @@ static void run(const Scatter *m)
     Scatter one = *m;
     for (uint32_t k = 0; k < m->n; k++) {
         at[k] = ix_linear(m->rw, part_shape(m->i, k), m->index);
-        const IrRef read = ir_node(m->g, OP_READ, IR_TYPE(part_shape(m->i, k)->type, 0), 0, 0, 0, 0, 0);
-        acc[k] = emit_scatter_effect(m, "old", m->e->plan->n_operands + m->s->outputs[k], at[k], read);
+        const IrRef read = ir_node(m->g, OP_READ, IR_TYPE(type_of(m, k), 0), 0, 0, 0, 0, 0);
+        acc[k] = emit_scatter_effect(m, "old", buffer_of(m, k), at[k], read);
     }
     acc[m->n] = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
     EmitLoop l = emit_repeat(m->e, m->n + 1, acc);
@@ -76,7 +68,7 @@ static void run(const Scatter *m)
     one.x = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
     for (uint32_t k = 0; k < m->n; k++) {
         const PartValue x = {m->i->operands[m->results + 1 + k], 0};
-        one.x[k] = emit_as(m->e, emit_value(m->e, x, from), part_shape(m->i, k)->type);
+        one.x[k] = emit_as(m->e, emit_value(m->e, x, from), type_of(m, k));
     }
     emit_scatter_combined(&one, acc, acc);
     const IrRef next = node(m, OP_ADD, t, acc[m->n], number(m, t, 1));
@@ -86,7 +78,7 @@ static void run(const Scatter *m)
                           compare(m, OP_EQ, row, row_at(m, m->update[0])));
     acc[m->n] = next;
     emit_end_for(m->e, &l, m->n + 1, acc);
-    for (uint32_t k = 0; k < m->n; k++) emit_store(m->e, m->e->plan->n_operands + m->s->outputs[k], at[k], acc[k]);
+    for (uint32_t k = 0; k < m->n; k++) emit_store(m->e, buffer_of(m, k), at[k], acc[k]);
 }
 
 static void element_of_run(Scatter *m)

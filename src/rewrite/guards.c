@@ -59,7 +59,7 @@ static uint64_t open_bits(ScType t, WbbI128 mask, uint64_t known)
 static uint32_t flags_of(const RwCx *rw, IrRef r)
 {
     const IrNode *n = ir_at(rw->g, r);
-    const bool whole = rw->whole && (n->op == OP_DIV || n->op == OP_SQRT) && IR_SC(n->type) == SC_F32;
+    const bool whole = rw->leaves_quotients && (n->op == OP_DIV || n->op == OP_SQRT) && IR_SC(n->type) == SC_F32;
     return n->flags | (whole ? (uint32_t)SC_FLAG_RARE : 0);
 }
 

@@ -83,7 +83,7 @@ struct RwCx {
     IrGraph *g;
     const RwTables *index, *target;
     ScAccuracy accuracy;
-    bool whole; /* quotients and roots of f32 are left to the assembler */
+    bool leaves_quotients; /* and roots, of f32, to the assembler */
     int phase; /* of the running pass; -1: none */
     IrRef *normal; /* by ref: what a node becomes in this pass (index nodes: for ever); 0: not yet */
     uint32_t normal_capacity;
