@@ -30,11 +30,16 @@ STATEMENT = re.compile(r"(?:@!?[%\w]+\s+)?([a-z][\w.:]*)\s*(\{[^}]*\}|[^,]*)(.*)
 
 
 # --- what must hold of the form ---------------------------------------------------------------------------------------------------------
-def statements(text: str) -> Iterator[Tuple[str, str, str]]:
-    """(opcode, destination, the rest) of each statement; `.reg` has no destination."""
+def statements(text: str) -> Iterator[str]:
+    """Of a text, which may stand in braces."""
     inside = text.strip()
     inside = inside[1:-1] if inside.startswith("{") and inside.endswith("}") else inside
-    for s in filter(None, map(str.strip, inside.split(";"))):
+    return filter(None, map(str.strip, inside.split(";")))
+
+
+def opcodes(text: str) -> Iterator[Tuple[str, str, str]]:
+    """(opcode, destination, the rest) of each statement; `.reg` has no destination."""
+    for s in statements(text):
         m = STATEMENT.fullmatch(s)
         yield (m[1], m[2], m[3]) if m else (s.split()[0], "", s)
 
@@ -45,7 +50,7 @@ def careless(r: Rule) -> str:
     props = r.left.op.props.split() if isinstance(r.left, Node) else []
     if ".reg" in text and not text.strip().startswith("{"):
         return "a text that declares registers stands in braces: a kernel may hold it twice"
-    for opcode, to, rest in statements(text):
+    for opcode, to, rest in opcodes(text):
         base = opcode.split(".")[0]
         own = re.search(r"%[abc](?!\w)", to)
         if own and "[" not in to:
@@ -105,9 +110,8 @@ def read(r: Rule, left: Node) -> List[Meaning]:
         bits, whole = bits_name(t), register(t, lanes)
         values.append((joined([recast(v, bits, t) for v in some], whole, bits), whole))
     text = Text(register(to, lanes), values, r.immediates)
-    for statement in re.split(r";", str(r.right).strip().removeprefix("{").removesuffix("}")):
-        if statement.strip():
-            text.run(statement.strip())
+    for statement in statements(str(r.right)):
+        text.run(statement)
     if "%d" not in text.values:
         raise NoTerm("%d has no value")
     v, t = text.values["%d"]

@@ -162,6 +162,12 @@ def load_target(name: str) -> RuleSet:
     return s
 
 
+def place_of(tune: str, target: str) -> str:
+    """FILE:LINE of a number of a target, as --disable takes it. target: sm_90, or sm90."""
+    path, line = next(t.where for t in load_target(target.replace("_", "")).tunes if t.name == tune)
+    return f"{Path(path).name}:{line}"
+
+
 def tunes_of(m: ModuleType) -> List[lang.Tune]:
     """The rows of TUNE, each name once for a number of bits."""
     seen: Dict[Tuple[str, int], lang.Tune] = {}

@@ -15,8 +15,10 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
-from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, summed_up, write_mutant
-from warpburg_cli import Cli, number_of
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from gen import load  # noqa: E402
+from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, summed_up, write_mutant  # noqa: E402
+from warpburg_cli import MAIN, Cli  # noqa: E402
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 CASES = (("s", 0), ("n", 0), ("p", 1))  # and seeds
@@ -180,7 +182,7 @@ def main() -> int:
             how = ("--accuracy", "xla") if kernel in ("sums", "quads", "neighbouring rows") else ()  # of the others, "tiny" has all that "exact" adds
             if kernel in ("neighbours", "neighbouring rows"):
                 layout = "vector 4, lane 4, grid 4" if "rows" in kernel else "lane 3, grid 3"
-                how = (*how, "--disable", number_of("scatter.gain"), "--layout", f"elements: {layout}")  # the longest runs
+                how = (*how, "--disable", load.place_of("scatter.gain", MAIN), "--layout", f"elements: {layout}")  # the longest runs
             elif kernel == "runs":
                 how = ("--deterministic",)
             elif kernel not in ("tiny", "below", "nans", "halves"):   # which have a launch more

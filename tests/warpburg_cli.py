@@ -35,12 +35,6 @@ def shared_out(files: Sequence[str], targets: Sequence[str]) -> Dict[str, List[s
     return {t: [f for i, f in enumerate(files) if t == MAIN or others[i % len(others)] == t] for t in targets}
 
 
-def number_of(name: str, file: str = "machine.py") -> str:
-    """The place of a tuning number, as --disable takes it."""
-    lines = (Path(__file__).resolve().parent.parent / "patterns" / file).read_text(encoding="utf-8").splitlines()
-    return f"{file}:{1 + next(k for k, line in enumerate(lines) if f'tune({name!r},' in line)}"
-
-
 @dataclass
 class Compiled:
     """One file for one target; `facts` is the JSON line of `compile --json` where the status is ok."""

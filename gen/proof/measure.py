@@ -122,18 +122,12 @@ def kernel(name: str, op: str, t: str, flags: str = "") -> str:
             f"  store %out[t], {tile_kernels.widened(t, value) if small else value}\n}}\n")
 
 
-def place_of(tune: str, target: str) -> str:
-    """FILE:LINE of a number of a target."""
-    path, line = next(t.where for t in load.load_target(target.replace("_", "")).tunes if t.name == tune)
-    return f"{Path(path).name}:{line}"
-
-
 def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Path, Tuple[str, ...]]], usual: bool = True) -> Dict[str, str]:
     """PTX of each kernel, by its file's name. Each file comes with the rules to disable. A function with a quick way, which leaves odd values to
     another, takes both if `usual`: a branch costs nothing; else the other alone."""
     groups: Dict[Tuple[str, ...], List[Path]] = {}
     for f, off in files:
-        groups.setdefault((*off, place_of("branch.costs" if usual else "branch.most", target)), []).append(f)
+        groups.setdefault((*off, load.place_of("branch.costs" if usual else "branch.most", target)), []).append(f)
     out = folder / (target if usual else f"{target}_long")
     out.mkdir(exist_ok=True)
     tasks = [(off, some[n::WORKERS]) for off, some in groups.items() for n in range(WORKERS) if some[n::WORKERS]]
