@@ -5,6 +5,7 @@
 
 The text that `hlo --row-pieces N` makes of sums of exp(x - c) and (x - c)^2 is read as formulas of a piece: its elements x are known by L, their
 number, sum x, sum x^2 and sum exp(x), in which a reduction is linear; the piece's maximum, the row's maximum and the row's sum are any numbers.
+Where the last piece is shorter it is a case of its own, and what it is filled up with is known beside its elements.
 z3 proves of each result of a row that what a piece adds to it is what the text says that its terms add, with exp(a) exp(b) = exp(a + b) and
 L sum x^2 >= (sum x)^2 alone. The same text with one operation or constant changed is refused, with a counterexample; or proved, where only the
 number changes that the terms are relative to, which may be any. Then the text of pieces is evaluated in f32 on rows that make it lose most; each
@@ -13,21 +14,15 @@ element must lie in the bounds of the text as it was. The largest part of the al
 import argparse
 import math
 import os
-import re
 import struct
 import sys
 import tempfile
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Tuple
 
 from npy import read, write
+from row_formulas import Formulas, Line, Refused, f32, lines_of, refused, z3
 from warpburg_cli import Cli
-
-try:
-    import z3
-except ImportError:
-    z3 = None
 
 LEAST = 2.0 ** -126     # the least normal number: what is smaller may round to 0
 REDUCERS = "".join(f"{n} {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] {n}(a, b)\n}}\n\n" for n in ("add", "maximum"))
@@ -60,158 +55,11 @@ def text_of(rows: int, n: int) -> str:
 """
 
 
-# --- texts as formulas ------------------------------------------------------------------------------------------------
-class Line(NamedTuple):
-    name: str
-    dims: Tuple[int, ...]
-    op: str
-    operands: List[str]
-    rest: str
-
-    def text(self) -> str:
-        return f"  {self.name} = f32[{','.join(map(str, self.dims))}] {self.op}({', '.join(self.operands)}){self.rest}"
-
-
-LINE = re.compile(r"^  ([\w.]+) = f32\[([\d,]*)\] ([\w-]+)\(([^)]*)\)(.*)$")
-
-
-def lines_of(text: str) -> List[Line]:
-    found = [LINE.match(line) for line in text[text.index("ENTRY"):].splitlines()]
-    return [Line(m[1], tuple(map(int, m[2].split(","))) if m[2] else (), m[3], m[4].split(", "), m[5]) for m in found if m]
-
-
-class Poly(NamedTuple):
-    """A term: a polynomial of x whose coefficients are numbers of the piece."""
-    by: Dict[int, Any]
-
-
-class Power(NamedTuple):
-    """A term exp(x + s)."""
-    s: Any
-
-
-Value = Union[Poly, Power, Any]
-
-
-class Refused(Exception):
-    pass
-
-
-class Undecided(Exception):
-    pass
-
-
-def f32(literal: str) -> Fraction:
-    return Fraction(struct.unpack("f", struct.pack("f", float(literal)))[0])
-
-
-class Formulas:
-    """The lines of a text for one piece. `row`: what the text reduces over whole rows; `adds`: what the piece adds to that."""
-
-    def __init__(self, lines: Sequence[Line], elements: int, rows: int, length: int) -> None:
-        self.elements, self.rows, self.length = elements, rows, length
-        self.env: Dict[str, Value] = {}
-        self.adds: Dict[str, Tuple[str, Any]] = {}
-        self.powers: List[Tuple[Any, Any]] = []
-        for line in lines:
-            self.env[line.name] = self.value(line)
-
-    def exp(self, s: Any) -> Any:
-        """A number for exp(s), which `facts` relates to those of other arguments."""
-        self.powers.append((z3.simplify(s), z3.Real(f"exp({z3.simplify(s)})")))
-        return self.powers[-1][1]
-
-    def reduced(self, op: str, x: Value) -> Any:
-        if op == "maximum" and isinstance(x, Poly) and set(x.by) == {1}:
-            return z3.Real("maximum of the piece")
-        if op == "add" and isinstance(x, Poly):
-            of = (z3.RealVal(self.length), z3.Real("sum x"), z3.Real("sum x^2"))
-            return sum((c * of[d] for d, c in x.by.items()), z3.RealVal(0))
-        if op == "add" and isinstance(x, Power):
-            return self.exp(x.s) * z3.Real("sum exp(x)")
-        raise Refused(f"{op} of other terms")
-
-    def reduce(self, line: Line) -> Any:
-        x, op = self.env[line.operands[0]], line.rest.split("to_apply=")[1]
-        value = self.reduced(op, x) if isinstance(x, (Poly, Power)) else x
-        if math.prod(line.dims) != self.rows:
-            return value
-        name = line.name[:-4] if line.name.endswith(".row") else line.name
-        self.adds[name] = (op, value)
-        return z3.Real(f"row {name}")
-
-    def value(self, line: Line) -> Value:
-        if line.op == "parameter":
-            return Poly({1: z3.RealVal(1)})
-        if line.op == "constant":
-            return None if "inf" in line.operands[0] else z3.RealVal(f32(line.operands[0]))
-        if line.op in ("reshape", "copy", "broadcast"):
-            x = self.env[line.operands[0]]
-            return Poly({0: x}) if math.prod(line.dims) == self.elements and not isinstance(x, (Poly, Power)) else x
-        if line.op == "reduce":
-            return self.reduce(line)
-        of = [self.env[o] for o in line.operands]
-        return self.of_terms(line.op, of) if isinstance(of[0], (Poly, Power)) else self.of_numbers(line.op, of)
-
-    def of_terms(self, op: str, of: Sequence[Value]) -> Value:
-        if not all(isinstance(x, Poly) for x in of):
-            raise Refused(f"{op} of exponentials")
-        a = of[0].by
-        if op == "exponential" and z3.is_true(z3.simplify(a.get(1, z3.RealVal(0)) == 1)) and 2 not in a:
-            return Power(a.get(0, z3.RealVal(0)))
-        b = of[-1].by
-        if op == "multiply" and max(a) + max(b) <= 2:
-            by: Dict[int, Any] = {}
-            for i, p in a.items():
-                for j, q in b.items():
-                    by[i + j] = by.get(i + j, z3.RealVal(0)) + p * q
-            return Poly(by)
-        if op in ("add", "subtract"):
-            zero = z3.RealVal(0)
-            return Poly({d: a.get(d, zero) + b.get(d, zero) if op == "add" else a.get(d, zero) - b.get(d, zero) for d in {*a, *b}})
-        raise Refused(f"{op} of terms")
-
-    def of_numbers(self, op: str, of: Sequence[Any]) -> Any:
-        a, b = of[0], of[-1]
-        if op == "exponential":
-            return self.exp(a)
-        return {"add": a + b, "subtract": a - b, "multiply": a * b, "maximum": z3.If(a >= b, a, b), "minimum": z3.If(a <= b, a, b)}[op]
-
-
-def holds(facts: Sequence[Any], claim: Any) -> bool:
-    """Refused are only claims of which a counterexample is found."""
-    s = z3.Solver()
-    s.set("timeout", 20000)
-    s.add(*facts, z3.Not(claim))
-    found = s.check()
-    if found == z3.unknown:
-        raise Undecided(str(claim))
-    return bool(found == z3.unsat)
-
-
-def facts_of(powers: Sequence[Tuple[Any, Any]], length: int) -> List[Any]:
-    facts = [z3.RealVal(length) * z3.Real("sum x^2") >= z3.Real("sum x") * z3.Real("sum x"), z3.Real("sum exp(x)") > 0]
-    for a, exp_a in powers:
-        facts.append(exp_a > 0)
-        for b, exp_b in powers:
-            facts += [exp_a * exp_b == exp_c for c, exp_c in powers if holds([], a + b == c)]
-            facts += [exp_a == exp_b] if holds([], a == b) else []
-    return facts
-
-
-def refused(whole: Formulas, pieces: Formulas) -> Optional[str]:
-    """The result of rows for which it is not proved that pieces make it, if there is one."""
-    facts = facts_of(whole.powers + pieces.powers, pieces.length)
-    for name, (op, claim) in whole.adds.items():
-        of, adds = pieces.adds.get(name, ("", None))
-        if of != op or not holds(facts, adds == claim):
-            return name
-    return None
-
-
 # --- changed texts ----------------------------------------------------------------------------------------------------
-# What makes the number that terms are relative to; of these, CLAMPS keep it far from the numbers that f32 has not
+# What makes the number that terms are relative to, for pieces of equal size, and where the last one is shorter; of these, CLAMPS keep it far from the
+# numbers that f32 has not
 ANY = ("t.maximum", "t.minimum", "t.constant", "t.constant.1", "v.constant", "v.multiply")
+ANY_SHORTER = (*ANY, "v.constant.1", "v.constant.2", "v.select", "v.compare")
 CLAMPS = ("t.maximum", "t.minimum")
 
 
@@ -219,6 +67,16 @@ def changes(line: Line) -> List[Line]:
     swapped = line._replace(operands=line.operands[::-1])
     if line.op == "subtract":
         return [swapped, line._replace(op="add")]
+    if line.op == "constant" and line.type == "pred":
+        return [line._replace(operands=["false" if line.operands[0] == "true" else "true"])]
+    if line.op == "constant" and line.type == "s32":
+        return [line._replace(operands=[str(int(line.operands[0]) + 1)])]
+    if line.op == "compare":
+        return [line._replace(rest=", direction=GE")]
+    if line.op == "select":
+        return [line._replace(operands=[line.operands[0], *line.operands[:0:-1]])]
+    if line.op == "pad" and line.type == "f32":
+        return [line._replace(operands=[line.operands[0], "zero" if line.operands[1] == "least" else "least"])]
     if line.op == "constant" and "." in line.name:
         return [line._replace(operands=[repr(float(f32(line.operands[0])) / 2 + 1)])]
     others = {"add": ["subtract", "multiply"], "multiply": ["add"], "maximum": ["minimum"], "minimum": ["maximum"], "exponential": ["copy"]}
@@ -295,30 +153,41 @@ def main() -> int:
             file.write_text(text, encoding="utf-8")
             return cli.call("hlo", str(file), "--row-pieces", str(n)).stdout
 
-        for rows, n, pieces in ((3, 24, 4), (1, 14, 7), (2, 4096, 2), (2, 4096, 64)):
-            text = text_of(rows, n)
-            split = in_pieces(text, pieces)
-            whole = Formulas(lines_of(text), rows * n, rows, n // pieces)
-            bad = refused(whole, Formulas(lines_of(split), rows * n, rows, n // pieces)) if "t.piece" in split else "nothing is split"
-            passed += not bad
-            failures += [f"[{rows},{n}] in {pieces} pieces: {bad} is not proved"] if bad else []
-        text, split = text_of(3, 24), in_pieces(text_of(3, 24), 4)
-        whole = Formulas(lines_of(text), 72, 3, 6)
-        for line in lines_of(split):
-            for other in changes(line):
-                changed = split.replace(line.text(), other.text())
+        def refused_in(text: str, split: str, rows: int, n: int) -> str:
+            """The result that is not proved of one of the pieces, if there is one."""
+            if "t.piece" not in split:
+                return "nothing is split"
+            pieces, each = next(x.dims for x in lines_of(split) if x.name == "m.reshape")[1:]
+            missing = pieces * each - n
+            for number, lacks in [(0, 0), *([(pieces - 1, missing)] if missing else [])]:
+                whole = Formulas(lines_of(text), rows * n, rows, each - lacks)
                 try:
-                    bad = refused(whole, Formulas(lines_of(changed), 72, 3, 6))
+                    bad = refused(whole, Formulas(lines_of(split), rows * n, rows, each - lacks, number, lacks))
                 except Refused as why:
                     bad = str(why)
-                seen = numbers.outside(text, changed, "--case", "n")[1]
-                right = bool(bad) != (line.name in ANY) and (bool(bad) or bool(seen) == (line.name in CLAMPS))
-                any_number, also = any_number + (not bad), also + (bool(bad) and bool(seen))
-                passed += right
-                failures += [] if right else [f"{other.text().strip()}: {bad or 'proved'}; on numbers: {seen or 'in the bounds'}"]
+                if bad:
+                    return bad
+            return ""
+
+        for rows, n, pieces in ((3, 24, 4), (1, 14, 7), (2, 4096, 2), (2, 4096, 64), (3, 30, 4), (1, 17, 2), (2, 4093, 3)):
+            text = text_of(rows, n)
+            bad = refused_in(text, in_pieces(text, pieces), rows, n)
+            passed += not bad
+            failures += [f"[{rows},{n}] in {pieces} pieces: {bad} is not proved"] if bad else []
+        for n, names in ((24, ANY), (30, ANY_SHORTER)):
+            text, split = text_of(3, n), in_pieces(text_of(3, n), 4)
+            for line in lines_of(split):
+                for other in changes(line):
+                    changed = split.replace(line.text(), other.text())
+                    bad = refused_in(text, changed, 3, n)
+                    seen = numbers.outside(text, changed, "--case", "n")[1]
+                    right = bool(bad) != (line.name in names) and (bool(bad) or bool(seen) == (line.name in CLAMPS))
+                    any_number, also = any_number + (not bad), also + (bool(bad) and bool(seen))
+                    passed += right
+                    failures += [] if right else [f"{other.text().strip()}: {bad or 'proved'}; on numbers: {seen or 'in the bounds'}"]
         print(f"{passed} proved or refused: {any_number} of the changed texts are right over the reals, as terms may be relative to any number; "
               f"{also} leave the bounds on numbers of case n, too")
-        for pieces in (2, 16, 64):
+        for pieces in (2, 16, 64, 3, 23):
             text = text_of(9, 4096)
             split = in_pieces(text, pieces)
             file = Path(scratch) / "x.npy"

@@ -3,10 +3,10 @@
 
     row_texts.py WARPBURG [--pairs N] [--only NAME] [--folder DIR]
 
-Every text of TEXTS is compiled at every type and shape of it for each target it runs on, and must be one launch; those of CUT are two, long rows three. It runs
-under `run --check` in N of the 28 pairs of a target and a case of inputs, which rotate from one text to the next, and must store the same bits
-whether blocks and warps run by their numbers or in turns that a seed decides. `--only` takes the texts whose names have NAME in them. What fails
-stays in DIR, if one is given. Ends with `N passed, M failed`.
+Every text of TEXTS is compiled at every type and shape of it for each target it runs on, and must be one launch; those of CUT are two, long and few rows
+three. It runs under `run --check` in N of the 28 pairs of a target and a case of inputs, which rotate from one text to the next, and must store the
+same bits whether blocks and warps run by their numbers or in turns that a seed decides. `--only` takes the texts whose names have NAME in them. What
+fails stays in DIR, if one is given. Ends with `N passed, M failed`.
 """
 import argparse
 import os
@@ -24,6 +24,7 @@ CUT = {("argmax_one_hot_f32_3x4099", t) for t in TARGETS if int(t[3:]) < 90} | {
 CUT_REASON = "few long rows: launches that fill the machine take less time than one that does not"
 # Read in pieces, once for two results: a launch for the pieces, one for the rows, one for what needs these
 LONG = "long_"
+FEW = "few_"        # likewise, where no cluster holds them
 
 
 class Value(NamedTuple):
@@ -286,7 +287,9 @@ TEXTS = [
     Text(batch_norm, [(5, 7, 49), (3, 17, 101), (13, 3, 1)], (0, 2)),
     Text(masked_scores, [(3, 13, 13), (2, 7, 131), (1, 5, 1031)], (2,)),
     Text(softmax, [(33, 7), (127, 65), (1009, 5), (2, 257)], (0,), "softmax_columns"),
-    Text(softmax, [(1, 1 << 20)], (1,), LONG + "softmax"),
+    *[Text(make, [(1, 50257), (8, 50257)], (1,), FEW + make.__name__) for make in (softmax, log_softmax, cross_entropy_grad)],
+    Text(layer_norm, [(1, 50257), (2, 32003)], (1,), FEW + "layer_norm"),
+    Text(softmax, [(1, 1 << 20), (2, 524287)], (1,), LONG + "softmax"),
     Text(log_softmax, [(1, 3 << 18)], (1,), LONG + "log_softmax"),
     Text(layer_norm, [(1, 1 << 20)], (1,), LONG + "layer_norm"),
     Text(cross_entropy_grad, [(3, 5 * 50304)], (1,), LONG + "cross_entropy_grad"),
@@ -306,7 +309,8 @@ class Job(NamedTuple):
 def wrong(cli: Cli, job: Job, folder: Path) -> str:
     n, why = launches(cli, job.file, job.target, folder / "bundle")
     if not why and (job.name, job.target) not in CUT:
-        why = "" if n == (3 if job.name.startswith(LONG) else 1) else f"{n} launches"
+        pieces = job.name.startswith(LONG) or (job.name.startswith(FEW) and int(job.target[3:]) < 90)
+        why = "" if n == (3 if pieces else 1) else f"{n} launches"
     elif not why and (n != 2 or CUT_REASON not in cli.call("compile", job.file, "--target", job.target, "--emit", "plan").stdout):
         why = f"{n} launches, where CUT has two, by price"
     return why or wrong_run(cli, job.file, job.target, job.case, job.seed, folder)

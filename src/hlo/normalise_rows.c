@@ -8,7 +8,9 @@
  *     sum exp(x - c)   = exp(k - c) sum exp(x - k)
  *     sum (x - c)^2    = sum (x - k)^2 + (k - c) (2 sum (x - k) + L (k - c))         L elements a piece
  *
- * so that a block that holds a piece reads x once for both. What that rounds: src/partition/README.md, Pieces of rows.
+ * so that a block that holds a piece reads x once for both. The last piece may be shorter: what it lacks is filled up
+ * with the base's identity, of which exp(x - k) is 0, and x - k is masked. What that rounds: src/partition/README.md,
+ * Pieces of rows.
  *
  *     m = f32[4] reduce(f32[4,65536] x), max     s = f32[4] reduce(exp(x - m)), add       in 8 pieces
  *         x' = f32[4,8,8192] reshape(x)
@@ -86,6 +88,8 @@ const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruc
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
+enum { VECTOR = 8 }; /* elements of 16 bits of an access, of which pieces that are not equal have whole numbers */
+
 /* The slowest reduced dimension is two: pieces, which are kept, and what a piece has of it. */
 typedef struct {
     const HloInstruction *i;
@@ -96,21 +100,27 @@ typedef struct {
     int64_t rows[HLO_RANK_LIMIT];    /* of the results of rows, among those of the results of pieces */
     uint32_t n_kept;
     int64_t pieces; /* their dimension among those of the results of pieces */
-    double each;    /* terms of a piece */
+    int64_t slowest, missing; /* elements that the last piece has less along the dimension that is split */
+    double each, last; /* terms of a piece, of the last one */
 } Pieces;
 
+/* About so many pieces: where they are not of equal size, of whole vectors, and the last one is shorter. */
 static Pieces pieces_of(const HloInstruction *i, int64_t pieces)
 {
     const HloShape *s = i->operands[0]->shape;
-    Pieces p = {.i = i, .rank = s->rank + 1u, .each = 1};
     int64_t slowest = s->rank;
     for (uint32_t k = 0; k < i->n_dimensions; k++) slowest = WBB_MIN(slowest, i->dimensions[k]);
+    const int64_t n = s->dims[slowest];
+    const int64_t each = n % pieces ? (n / pieces + VECTOR) / VECTOR * VECTOR : n / pieces;
+    pieces = (n + each - 1) / each;
+    Pieces p = {.i = i, .rank = s->rank + 1u, .each = 1, .slowest = slowest, .missing = pieces * each - n};
     for (int64_t d = 0; d < p.rank; d++) p.dims[d] = s->dims[d > slowest ? d - 1 : d];
-    p.dims[slowest] = pieces, p.dims[slowest + 1] /= pieces;
+    p.dims[slowest] = pieces, p.dims[slowest + 1] = each;
     for (uint32_t k = 0; k < i->n_dimensions; k++) {
         p.reduced[k] = i->dimensions[k] + 1;
         p.each *= (double)p.dims[p.reduced[k]];
     }
+    p.last = p.each / (double)each * (double)(each - p.missing);
     uint32_t rows = 0;
     for (int64_t d = 0; d < p.rank; d++) {
         if (d != slowest && is_reduced(i, d > slowest ? d - 1 : d)) continue;
@@ -128,8 +138,12 @@ static HloInstruction *named(HloBuilder *b, const Pieces *p, const char *stem, H
     return x;
 }
 
-static HloInstruction *split(HloBuilder *b, const Pieces *p, HloInstruction *x)
+/* An array in pieces, that of the last one filled up. */
+static HloInstruction *split(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *fill)
 {
+    HloPadding *pads = WBB_NEW_N(b->arena, HloPadding, x->shape->rank);
+    pads[p->slowest].high = p->missing;
+    if (p->missing) x = hlo_new_pad(b, x, fill, pads);
     return hlo_new_reshape(b, x, p->rank, p->dims);
 }
 
@@ -149,6 +163,26 @@ static HloInstruction *of_rows(HloBuilder *b, const Pieces *p, HloInstruction *x
 static HloInstruction *number(HloBuilder *b, double value, const HloShape *like)
 {
     return hlo_new_splat(b, hlo_new_scalar(b, SC_F32, value), like->rank, like->dims);
+}
+
+/* One number for all pieces but the last, which has another. */
+static HloInstruction *by_piece(HloBuilder *b, const Pieces *p, double each, double last, const HloShape *like)
+{
+    if (!p->missing) return number(b, each, like);
+    HloInstruction *at = hlo_new_iota(b, SC_I32, like->rank, like->dims, p->pieces);
+    HloInstruction *end = hlo_new_scalar(b, SC_I32, (double)(like->dims[p->pieces] - 1));
+    HloInstruction *before = hlo_new_compare(b, HLO_LT, at, hlo_new_splat(b, end, like->rank, like->dims));
+    return hlo_new_select(b, before, number(b, each, like), number(b, last, like));
+}
+
+/* 0 in place of what the last piece has been filled up with. */
+static HloInstruction *masked(HloBuilder *b, const Pieces *p, HloInstruction *x)
+{
+    if (!p->missing) return x;
+    const HloShape *s = p->i->operands[0]->shape;
+    HloInstruction *is = hlo_new_splat(b, hlo_new_scalar(b, SC_PRED, 1), s->rank, s->dims);
+    is = split(b, p, is, hlo_new_scalar(b, SC_PRED, 0));
+    return hlo_new_select(b, is, x, number(b, 0, x->shape));
 }
 
 /* A number of each piece for each of its terms, or one of each row for each of its pieces. */
@@ -177,12 +211,13 @@ static HloInstruction *exponentials(HloBuilder *b, const Pieces *p, HloInstructi
 static HloInstruction *squares(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *base,
                                HloInstruction *c, HloInstruction *init)
 {
-    HloInstruction *k = hlo_new_binary(b, HLO_MULTIPLY, base, number(b, 1 / p->each, base->shape));
-    HloInstruction *d = hlo_new_binary(b, HLO_SUBTRACT, x, for_terms(b, p, k, x));
+    HloInstruction *parts = by_piece(b, p, 1 / p->each, 1 / p->last, base->shape);
+    HloInstruction *k = hlo_new_binary(b, HLO_MULTIPLY, base, parts);
+    HloInstruction *d = masked(b, p, hlo_new_binary(b, HLO_SUBTRACT, x, for_terms(b, p, k, x)));
     HloInstruction *sum = of_pieces(b, p, d, init);
     HloInstruction *square = of_pieces(b, p, hlo_new_binary(b, HLO_MULTIPLY, d, d), init);
     HloInstruction *by = hlo_new_binary(b, HLO_SUBTRACT, k, for_pieces(b, p, c, k));
-    HloInstruction *more = hlo_new_binary(b, HLO_MULTIPLY, by, number(b, p->each, by->shape));
+    HloInstruction *more = hlo_new_binary(b, HLO_MULTIPLY, by, by_piece(b, p, p->each, p->last, by->shape));
     more = hlo_new_binary(b, HLO_ADD, hlo_new_binary(b, HLO_ADD, sum, sum), more);
     square = hlo_new_binary(b, HLO_ADD, square, hlo_new_binary(b, HLO_MULTIPLY, by, more));
     square = hlo_new_binary(b, HLO_MAXIMUM, square, number(b, 0, square->shape)); /* which may round below */
@@ -197,7 +232,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     const HloInstruction *m = hlo_base_of_rows(b->source, i);
     HloInstruction *init = hlo_mapped(b, i->operands[1]);
     if (!m || !b->same[m->id]) {
-        HloInstruction *terms = split(b, &p, hlo_mapped(b, i->operands[0]));
+        HloInstruction *terms = split(b, &p, hlo_mapped(b, i->operands[0]), init);
         return of_rows(b, &p, of_pieces(b, &p, terms, init), init);
     }
     const HloInstruction *d = difference(i);

@@ -26,7 +26,7 @@ static const HloModule *split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, i
             int64_t slowest = INT64_MAX;
             for (uint32_t k = 0; base && k < s->n_dimensions; k++) slowest = WBB_MIN(slowest, s->dimensions[k]);
             const int64_t size = base ? s->operands[0]->shape->dims[slowest] : 0;
-            if (size > pieces && size % pieces == 0) numbers[n] = numbers[base->id] = (uint32_t)pieces;
+            if (size > pieces) numbers[n] = numbers[base->id] = (uint32_t)pieces;
         }
     }
     return hlo_split_rows(cx, a, m, all);

@@ -84,9 +84,10 @@ bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
 enum { VECTOR = 8 }; /* elements of 16 bits of an access */
 
-/* Into how many pieces: the fewest of equal size of which a block holds one, and each SM has a block or more. Of rows
- * whose elements are neighbours in memory, those of a piece begin at a vector if those of a row do; of columns, a block
- * has those side by side that are a run of memory. 0: into none. */
+/* Into how many pieces: the fewest of equal size of which a block holds one, and each SM has a block or more; where no
+ * number divides the row so, as of 50,257 elements, the fewest of which the last one is shorter. Of rows whose elements
+ * are neighbours in memory, those of a piece begin at a vector if those of a row do; of columns, a block has those side
+ * by side that are a run of memory. Rows that cannot fill the machine have the most pieces. 0: into none. */
 static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
 {
     const HloShape *s = i->operands[0]->shape;
@@ -101,12 +102,15 @@ static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
     const int64_t each = WBB_MIN(inner / faster, side) * faster; /* elements of a block for each of n */
     const int64_t vector = inner == 1 && n % VECTOR == 0 ? VECTOR : 1;
     const int64_t least = tg_tuned(t, "rows.least");
-    int64_t pieces = WBB_MAX(part_up(n * each, tg_tuned(t, "rows.piece")), 2);
+    const int64_t first = WBB_MAX(part_up(n * each, tg_tuned(t, "rows.piece")), 2);
+    int64_t pieces = first;
+    int64_t unequal = 0;
     for (; pieces < n && n / pieces * each >= least; pieces++) {
-        const bool fills = all / (n / pieces * each) >= (int64_t)t->sms;
-        if (n % (pieces * vector) == 0 && fills) return (uint32_t)pieces;
+        if (all / (n / pieces * each) < (int64_t)t->sms) continue;
+        if (n % (pieces * vector) == 0) return (uint32_t)pieces;
+        if (!unequal && n % pieces) unequal = pieces;
     }
-    return 0;
+    return (uint32_t)(unequal || pieces == first ? unequal : pieces - 1);
 }
 
 bool part_row_pieces(const PartPlan *p, const TgTarget *t, uint32_t *pieces)
