@@ -35,6 +35,7 @@ from gen import load, measured, ops  # noqa: E402
 from gen.proof import simulate, tile_kernels  # noqa: E402
 from gen.lang import Expr, Lit  # noqa: E402
 from gen.measured import Lowering, Row  # noqa: E402
+from gen.proof import sass_path  # noqa: E402
 from gen.proof.sass import instructions  # noqa: E402
 
 THREADS, WORKERS = 65536, 2
@@ -145,13 +146,15 @@ def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Pat
     return {f.stem: (out / f"{f.stem}.ptx").read_text() if (out / f"{f.stem}.ptx").exists() else "" for f, _ in files}
 
 
-def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str]) -> Dict[str, int]:
-    """Machine instructions of each kernel; kernels of equal text are assembled once."""
+def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str], quick: bool = False) -> Dict[str, int]:
+    """Machine instructions of each kernel, with `quick` of those on the shortest way through it; kernels of equal text are assembled once."""
     def one(source: Path) -> int:
         cubin = source.with_suffix(".cubin")
-        arch = target.replace("_long", "")
-        failed = subprocess.run([ptxas, f"-arch={arch}", "-o", str(cubin), str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
-        return 0 if failed else instructions(cubin.read_bytes())
+        if subprocess.run([ptxas, f"-arch={target}", "-o", str(cubin), str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            return 0
+        if not quick:
+            return instructions(cubin.read_bytes())
+        return min(len(sass_path.shortest(code) or ()) for code in sass_path.code(cubin.read_bytes(), int(target[3:])).values())
 
     alike: Dict[str, List[str]] = {}
     for name in names:
@@ -201,14 +204,14 @@ def by_key(entries: Iterable[Entry]) -> Dict[str, List[Lowering]]:
     return out
 
 
-def skeletons(folder: Path, warpburg: str, ptxas: str, target: str) -> Dict[str, int]:
+def skeletons(folder: Path, warpburg: str, ptxas: str, target: str, quick: bool) -> Dict[str, int]:
     """Machine instructions of a kernel without its function, by type and number of operands: those of a kernel of one instruction, less one."""
     files = [(folder / f"s_{t}_{n}.ir", ()) for t in FORMAT for n in (1, 2)]
     for f, _ in files:
         _, t, n = f.stem.split("_")
         f.write_text(kernel(f.stem, "neg" if n == "1" else "add", t))
     compiled(warpburg, target, folder, files)
-    return {name[2:]: n - 1 for name, n in sizes(ptxas, target, folder, [f.stem for f, _ in files]).items()}
+    return {name[2:]: n - 1 for name, n in sizes(ptxas, target, folder, [f.stem for f, _ in files], quick).items()}
 
 
 def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep: object = None) -> Dict[str, Row]:
@@ -231,15 +234,13 @@ def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep:
             two_ways |= {(k, s) for k in here if long[names[k]] != texts[names[k]]}
             wanted = [k for k, x in here.items() if x.type in FORMAT]
             if ptxas and wanted:
-                base, size = skeletons(folder, warpburg, ptxas, s), sizes(ptxas, s, folder, [names[k] for k in wanted])
-                branched = [k for k in wanted if long[names[k]] != texts[names[k]]]
-                rest = sizes(ptxas, f"{s}_long", folder, [names[k] for k in branched])
-                for k in branched:  # what is seldom taken is not counted
-                    t = f"{here[k].type}_{ops.OP_BY_NAME[here[k].op].arity}"
-                    size[names[k]] -= max(rest[names[k]] - base[t], 0)
+                branched = {k for k in wanted if long[names[k]] != texts[names[k]]}  # what is seldom taken is not counted
+                base = {quick: skeletons(folder, warpburg, ptxas, s, quick) for quick in (False, True)}
+                size = sizes(ptxas, s, folder, [names[k] for k in wanted if k not in branched])
+                size.update(sizes(ptxas, s, folder, [names[k] for k in branched], True))
                 for k in wanted:
                     if size[names[k]]:
-                        sass[k].append(f"{s}={size[names[k]] - base[f'{here[k].type}_{ops.OP_BY_NAME[here[k].op].arity}']}")
+                        sass[k].append(f"{s}={size[names[k]] - base[k in branched][f'{here[k].type}_{ops.OP_BY_NAME[here[k].op].arity}']}")
 
         def one(item: Tuple[str, List[Lowering]]) -> None:
             k, xs = item

@@ -18,6 +18,7 @@ from gen.proof.code import EXACT, RELATIONS, Error, Errors, Ins, NotNarrow, Term
 
 UNDEFINED = {"divx": "divides by 0 or -1", "remx": "divides by 0 or -1", "shlx": "shifts by the width or more",
              "shrlx": "shifts by the width or more", "shrax": "shifts by the width or more"}
+FAR = {"f32": 2.0**120, "f64": 2.0**1016, "f16": 2.0**12, "bf16": 2.0**120}  # results beyond, or below one over it, are near overflow or underflow
 KEEPS_NAN = ("bits", "select", "copysign")  # the PTX manual leaves the bits of other results that are nan to the machine, those of neg and abs too
 INT_OPS = {"+": "add", "-": "sub", "*": "mul", "//": "cdiv", "%": "cmod"}
 
@@ -185,9 +186,9 @@ class Builder:
             self.t.pre.append(self.scalar("bnot", "pred", self.outside(name, t, args[1])))
         if self.right_side and name in UNDEFINED:
             self.t.bad.append((self.outside(name, t, args[1]), f"{e.name}: {UNDEFINED[name]}"))
-        if self.right_side and "rare" in e.flags:
-            self.t.bad.append((self.scalar("band", "pred", args[0], self.ordinary()), f"{e.name}: the condition is not rare"))
         r = self.scalar(name, t, *args, frm=self.element(e.types[-1]))
+        if self.right_side and "rare" in e.flags:
+            self.t.bad.append((self.scalar("band", "pred", args[0], self.ordinary(r, t)), f"{e.name}: the condition is not rare"))
         inside = self.right_side and id(e) not in self.left_ids
         if not inside:
             return r
@@ -218,11 +219,15 @@ class Builder:
             self.t.names[free] = name
         return free
 
-    def ordinary(self) -> int:
-        """Register: the floats of the rule have a magnitude from 2^-10 to 2^10 and few bits, the first of two may be 0, and the result is no nan.
-        There no condition of a select that is marked `rare` may hold."""
-        out = self.scalar("eq", self.t.type_of(self.t.left), self.t.left, self.t.left)
+    def ordinary(self, r: int, t: str) -> int:
+        """Register: the floats of the rule have a magnitude from 2^-10 to 2^10 and few bits, the first of two may be 0, and the result r of the select
+        is some powers of two away from overflow and underflow, or 0 of 0. There no condition of a select that is marked `rare` may hold."""
         floats = [(n, t) for n, t in enumerate(self.t.types) if cls(t) == "F"]
+        size = self.scalar("abs", t, r)
+        far = self.scalar("ge", t, size, self.literal(t, 1 / FAR[t]))
+        if len(floats) > 1:
+            far = self.scalar("bor", "pred", far, self.scalar("eq", t, r, self.literal(t, 0)))
+        out = self.scalar("band", "pred", far, self.scalar("le", t, size, self.literal(t, FAR[t])))
         for n, t in floats:
             u = {"f32": "u32", "f64": "u64"}.get(t, "u16")
             bits, size = self.scalar("bits", u, n, frm=t), self.scalar("abs", t, n)
