@@ -7,6 +7,7 @@ LOG2_E = float.fromhex('0x1.71547652b82fep0')
 LN_2 = float.fromhex('0x1.62e42fefa38p-1'), float.fromhex('0x1.ef35793c7673p-45')       # in two parts, the first of 42 bits
 NAN = float('nan')
 ONE, ROOT_HALF = 0x3ff00000, 0x3fe6a09e       # high words of 1 and of the square root of a half
+HIGH_708 = float.fromhex('0x1.0c4p2')             # the high word of 708, as a number of f32: nan and infinity have nan
 WHOLE = 1.5 * 2.0**52                        # a number added to it is rounded to an integer, in the low word of the sum
 
 EXP = [float.fromhex(x) for x in (
@@ -81,9 +82,11 @@ def within(x, limit):
 
 
 def exp_of(a):
-    """At 746 the steps of scaled give infinity, at -746 zero."""
-    n, r, _ = reduced(within(a, 746.0))
-    return scaled(n, horner(r, EXP))[0]
+    """Up to 708 the result is normal: n is added to its exponent. Beyond, the two steps of scaled give subnormal numbers, and from 746 on 0 or infinity."""
+    n, r, _ = reduced(a)
+    power = horner(r, EXP)
+    beyond = select.f64(gt.f64(abs.f64(a), 746.0), select.f64(gt.f64(a, 0.0), INF, 0.0), scaled(n, power)[0])
+    return select.f64.rare(bxor.pred(lt.f32(abs.f32(bits.f32.u32(high(a))), HIGH_708), True), beyond, times_power_of_two(power, n))
 
 
 def reciprocal(d, order=2):
