@@ -162,9 +162,14 @@ const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m, con
 const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *first);
 /* normalise_rows.c: the same, reductions of rows that are read again. Of s, whose terms are relative to a number of
  * their row, exp(x - c) or (x - c)^2: the reduction of x that pieces of s start from, in the same computation; NULL: s
- * has other terms. Both are split into the same number of pieces, which divides the slowest reduced dimension. */
+ * has other terms. Both are split into the same number of pieces of the slowest reduced dimension. Any other sum or
+ * maximum of f32 may be split, too. */
 const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s);
+bool hlo_may_split_rows(const HloInstruction *i);
+/* normalise_pick.c: a sum over a row of which one term counts, the one that an index names. hlo_split_rows makes it
+ * that term where the number of pieces is 1. */
+bool hlo_is_pick(const HloInstruction *i);
 /* unique.c: do the values of the indices, as far as the text has them, keep all updates apart? */
 bool hlo_indices_differ(WbbArena *a, const HloInstruction *canonical);
 /* Does it state unique indices, of which there are any, or have such? Without, all windows are one, whatever the text

@@ -63,6 +63,8 @@ HloInstruction *hlo_copy_with_operands(HloBuilder *b, const HloInstruction *i, H
  * would grow beyond HLO_INLINE_LIMIT instructions: nested calls can double the size at each level. */
 HloInstruction *hlo_inline(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands);
 enum { HLO_INLINE_LIMIT = 1 << 20 };
+/* normalise_pick.c: the term that counts, of hlo_is_pick(i) */
+HloInstruction *hlo_new_pick(HloBuilder *b, const HloInstruction *i);
 /* normalise_pieces.c: the computation of i, one operation, on f32, if that of the text rounds sums or products to fewer
  * bits; else NULL. */
 HloComputation *hlo_wider(HloBuilder *b, const HloInstruction *i);

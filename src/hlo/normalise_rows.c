@@ -73,6 +73,8 @@ static const HloInstruction *difference(const HloInstruction *s)
     return d;
 }
 
+bool hlo_may_split_rows(const HloInstruction *i) { return reduces(i, HLO_ADD) || reduces(i, HLO_MAXIMUM); }
+
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s)
 {
     if (!reduces(s, HLO_ADD)) return NULL;
@@ -228,6 +230,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     const int64_t pieces = b->same ? b->same[i->id] : 0;
     if (!pieces) return NULL;
+    if (pieces == 1 && hlo_is_pick(i)) return hlo_new_pick(b, i);
     const Pieces p = pieces_of(i, pieces);
     const HloInstruction *m = hlo_base_of_rows(b->source, i);
     HloInstruction *init = hlo_mapped(b, i->operands[1]);

@@ -26,6 +26,7 @@ static const HloModule *split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, i
             int64_t slowest = INT64_MAX;
             for (uint32_t k = 0; base && k < s->n_dimensions; k++) slowest = WBB_MIN(slowest, s->dimensions[k]);
             const int64_t size = base ? s->operands[0]->shape->dims[slowest] : 0;
+            if (!numbers[n] && hlo_is_pick(s)) numbers[n] = 1;
             if (size > pieces) numbers[n] = numbers[base->id] = (uint32_t)pieces;
         }
     }
@@ -55,7 +56,7 @@ static WbbStatus hlo(const Call *call)
         const HloModule *m = modules[k];
         if (o->pass) m = hlo_run_pass(cx, a, m, o->pass);
         if (o->normalise || o->row_pieces) m = hlo_normalise(cx, a, m);
-        if (o->row_pieces) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
+        if (o->row_pieces > 1) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
         if (k) wbb_put(&b, "\n// -----\n\n");
         hlo_print(&b, m);
     }

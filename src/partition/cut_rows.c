@@ -22,7 +22,8 @@ uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInst
     const PartPriced *best = &shared->choice->best[0];
     const int64_t blocks = part_layout_size(&best->layout, PART_GRID) * part_layout_size(&best->layout, PART_CLUSTER);
     const PartStage *first = &shared->stages[0];
-    const bool again = shared->n_stages > 1 && shared->stages[1].kind != PART_RESULTS;
+    bool again = false; /* a stage of results alone reads no terms */
+    for (uint32_t k = 1; k < shared->n_stages; k++) again = again || shared->stages[k].kind != PART_RESULTS;
     const bool held = part_layout_size(&best->layout, PART_LOOP) == 1;
     if (!again || first->kind != PART_REDUCE || (held && blocks >= t->sms)) return 0;
     if (best->price.us < 2 * least_us(t)) return 0;
@@ -113,7 +114,30 @@ static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
     return (uint32_t)(unequal || pieces == first ? unequal : pieces - 1);
 }
 
-bool part_row_pieces(const PartPlan *p, const TgTarget *t, uint32_t *pieces)
+/* Other reductions of the same terms' shape that need no result of those that are split: their pieces are the same
+ * blocks', in the same launch, as a sum of gradients beside the maximum of a row. Where a later one reads the terms
+ * again, as the gradient of a norm does, they are for the launch of that. */
+static void add_others(WbbArena *a, const HloComputation *body, uint32_t *pieces)
+{
+    bool *needs = WBB_NEW_N(a, bool, body->n_instructions + 1); /* by id: results that are split */
+    const HloInstruction *first = NULL;
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
+        if (pieces[n] > 1 && !first) first = i;
+        for (uint32_t o = 0; o < i->n_operands; o++)
+            needs[n] = needs[n] || needs[i->operands[o]->id] || pieces[i->operands[o]->id];
+    }
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
+        if (!pieces[n] && needs[n] && part_same_space(first, i)) return;
+    }
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
+        if (!pieces[n] && hlo_may_split_rows(i) && part_same_space(first, i)) pieces[n] = pieces[first->id];
+    }
+}
+
+bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces)
 {
     const HloComputation *body = p->fusion->body;
     const PartChoice *choice = p->n_kernels && p->kernels[0].n_ranges ? p->kernels[0].ranges[0].choice : NULL;
@@ -124,6 +148,9 @@ bool part_row_pieces(const PartPlan *p, const TgTarget *t, uint32_t *pieces)
         const uint32_t k = m && hlo_elements(s->operands[0]->shape) ? pieces_of(s, t) : 0;
         if (k) pieces[m->id] = pieces[n] = k, any = true;
     }
+    for (uint32_t n = 0; n < body->n_instructions && any; n++)
+        if (!pieces[n] && hlo_is_pick(body->instructions[n])) pieces[n] = 1;
+    if (any) add_others(a, body, pieces);
     return any;
 }
 

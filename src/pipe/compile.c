@@ -338,7 +338,7 @@ static void try_rows(Compile *c, const PartOptions *options)
 {
     PipeResult *r = c->r;
     uint32_t *pieces = WBB_NEW_N(c->arena, uint32_t, r->fusion.body->n_instructions + 1);
-    if (options->layout || !part_row_pieces(&r->plan, r->target, pieces)) return;
+    if (options->layout || !part_row_pieces(c->arena, &r->plan, r->target, pieces)) return;
     const Planned x = planned(c, hlo_split_rows(c->cx, c->arena, r->normal, for_body(c, pieces)), options);
     if (part_pieces_pay(c->arena, &x.plan, &r->plan, r->target)) take(r, &x);
 }
