@@ -54,10 +54,44 @@ static LLVMValueRef part(LlBuild *b, const IrNode *n)
     return lanes(b, x, LLVMGetPoison(LLVMTypeOf(x)), (uint32_t)n->imm, count);
 }
 
+enum { BYTES = 4 }; /* of a word */
+
+/* Lanes of the concatenation of x and y, two words of bytes. */
+static LLVMValueRef shuffled(LlBuild *b, LLVMValueRef x, LLVMValueRef y, const uint8_t *from)
+{
+    LLVMValueRef mask[BYTES];
+    for (uint32_t i = 0; i < BYTES; i++) mask[i] = LLVMConstInt(b->i32, from[i], false);
+    return LLVMBuildShuffleVector(b->builder, x, y, LLVMConstVector(mask, BYTES), "");
+}
+
+/* pack(pack(part<i>(w), part<i>(x)), pack(part<i>(y), part<i>(z))) of four words of bytes, a row of a block of 4 x 4
+ * bytes transposed: the words of a pair first, which two rows share, so that four rows are eight permutes and not
+ * twelve. NULL: it is something else. */
+static LLVMValueRef transposed_row(LlBuild *b, const IrNode *n)
+{
+    static const uint8_t pairs[2][BYTES] = {{0, 4, 1, 5}, {2, 6, 3, 7}}, rows[2][BYTES] = {{0, 1, 4, 5}, {2, 3, 6, 7}};
+    LLVMValueRef word[BYTES];
+    uint32_t byte = 0;
+    if (sc_type_info[IR_SC(n->type)].bits != 8 || IR_LANES(n->type) != BYTES) return NULL;
+    for (uint32_t k = 0; k < BYTES; k++) {
+        const IrNode *half = ir_at(b->g, n->a[k / 2]), *x = ir_at(b->g, half->a[k % 2]);
+        if (half->op != OP_PACK || x->op != OP_PART || IR_LANES(ir_at(b->g, x->a[0])->type) % BYTES) return NULL;
+        const uint32_t at = (uint32_t)x->imm, count = IR_LANES(ir_at(b->g, x->a[0])->type);
+        LLVMValueRef all = b->values[x->a[0]];
+        if (!all || (k && at % BYTES != byte)) return NULL;
+        byte = at % BYTES;
+        word[k] = count == BYTES ? all : lanes(b, all, LLVMGetPoison(LLVMTypeOf(all)), at - byte, BYTES);
+    }
+    LLVMValueRef low = shuffled(b, word[0], word[1], pairs[byte / 2]);
+    LLVMValueRef high = shuffled(b, word[2], word[3], pairs[byte / 2]);
+    return shuffled(b, low, high, rows[byte % 2]);
+}
+
 static LLVMValueRef pack(LlBuild *b, const IrNode *n)
 {
-    LLVMValueRef x = b->values[n->a[0]], y = b->values[n->a[1]];
+    LLVMValueRef x = b->values[n->a[0]], y = b->values[n->a[1]], row = transposed_row(b, n);
     const uint32_t count = IR_LANES(n->type) * ll_parts(n->type);
+    if (row) return row;
     if (count > 2) return lanes(b, x, y, 0, count);
     LLVMValueRef v = LLVMGetPoison(ll_type(b, n->type));
     v = LLVMBuildInsertElement(b->builder, v, x, LLVMConstInt(b->i32, 0, false), "");

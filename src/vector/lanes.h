@@ -118,4 +118,7 @@ void vec_load_ahead(Lanes *l, const IrStmt *s);
 /* join.c: of the block and those in it. */
 void vec_join(Lanes *l, IrBlock *b);
 
+/* bytes.c: the same. */
+void vec_bytes(Lanes *l, IrBlock *b);
+
 #endif

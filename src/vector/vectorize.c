@@ -540,6 +540,7 @@ VecAccesses vec_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes)
     for (uint32_t i = 0; i < k->n_functions; i++) expand_block(&l, &k->functions[i]->body);
     expand_block(&l, &k->body);
     vec_join(&l, &k->body);
+    vec_bytes(&l, &k->body);
     if (l.replaced_values.n == 0) return l.accesses;
     l.stack = (IrRefs){0};
     ir_map_statements(k, replace_all, &l);
