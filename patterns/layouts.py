@@ -80,6 +80,9 @@ EXCHANGE = [                                    # through a tile of shared memor
     tune('exchange.odd',            value=8, off=0,      because='registers along a small dimension of odd size: more would leave no room for others'),
     tune('exchange.max_tile',       value=44 * KiB,      because='what static shared memory holds, but for padding'),
     tune('exchange.tie',            value=10, off=0,      because='per mille of the time: of closer ones the one that does less leaves more to other kernels'),
+    tune('exchange.slack',          value=50, off=0,     because='nanoseconds beside exchange.tie: a thirtieth of what the smallest kernel takes'),
+    tune('exchange.issue',          value=45, off=0,     because='percent of the issue slots of a loop, below which an exchange that takes as long is taken'),
+    tune('exchange.mask',           value=7, off=0,      because='issue slots of a mask on a store: comparisons along two dimensions, a branch'),
     tune('exchange.pads',           value=1 + 2 + 4 + 8, off=1, because='accesses after which rows of the tile begin in another bank'),
 ]
 TUNE = CANDIDATES + PRICE + CODE + EXCHANGE

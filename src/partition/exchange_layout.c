@@ -27,7 +27,7 @@ typedef struct {
     uint32_t order[PART_SIDES][DIMS];    /* the fastest first */
     const PartGroup *groups[PART_SIDES][DIMS + 1]; /* by number of merged dimensions; NULL: not made yet */
     PartWork work[PART_SIDES][DIMS + 1];
-    int64_t runs, warps, odd, most_terms, most_shared, most_tile, pads, beam, tie;
+    int64_t runs, warps, odd, most_terms, most_shared, most_tile, pads, beam, tie, slack;
     struct { PartExchanged *items; uint32_t n, capacity; } all;
     WbbMap seen;
 } Choosing;
@@ -236,9 +236,10 @@ static bool is_lighter(const PartExchanged *k, const PartExchanged *other)
     return k->price.effort < other->price.effort;
 }
 
+/* Is it about as short: by a part of the time, and by what launches differ in? */
 static bool is_tie(const Choosing *c, double us, double other)
 {
-    return us * 1000 <= other * (double)(1000 + c->tie);
+    return us * 1000 <= other * (double)(1000 + c->tie) + (double)c->slack;
 }
 
 static double wavefronts(const Choosing *c, const PartExchanged *k, const PartTileSample *sample)
@@ -464,10 +465,11 @@ static const char *reason(const Choosing *c, const PartExchanged *k, const PartP
                       put->wavefronts, put->least, got->wavefronts, got->least);
 }
 
-/* Than a loop, which has no barrier and is taken if it is about as cheap. */
+/* Than a loop, which has no barrier and is taken if it is about as cheap, unless it does far more. */
 static bool is_cheaper(const Choosing *c, const PartPrice *p, const PartPrice *loop)
 {
-    return p->us * 1000 < loop->us * (double)(1000 - tg_tuned(c->x->t, "loop.tie"));
+    if (p->us * 1000 < loop->us * (double)(1000 - tg_tuned(c->x->t, "loop.tie"))) return true;
+    return is_tie(c, p->us, loop->us) && p->issue * 100 < loop->issue * (double)tg_tuned(c->x->t, "exchange.issue");
 }
 
 static Choosing choosing(const PartExchange *x)
@@ -479,7 +481,8 @@ static Choosing choosing(const PartExchange *x)
                   .most_shared = tg_tuned(x->t, "layout.max_shared"),
                   .most_tile = tg_tuned(x->t, "exchange.max_tile"),
                   .pads = tg_tuned(x->t, "exchange.pads"), .beam = tg_tuned(x->t, "layout.beam"),
-                  .tie = tg_tuned(x->t, "exchange.tie"), .seen = {.arena = x->a}};
+                  .tie = tg_tuned(x->t, "exchange.tie"), .slack = tg_tuned(x->t, "exchange.slack"),
+                  .seen = {.arena = x->a}};
     if (x->bits <= 8) c.runs += tg_tuned(x->t, "exchange.runs.bytes");
     for (uint32_t k = 0; k < c.n; k++) c.order[PART_TO][k] = x->read[k], c.order[PART_FROM][k] = c.n - 1 - k;
     return c;

@@ -48,10 +48,13 @@ PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w
     for (uint32_t d = 0; d < n; d++) sizes[d * PART_LEVELS + PART_GRID] = rest[d];
     const PartNeeds needs = part_needs(rates, w, sizes);
     PartPrice p = part_price(rates, w, sizes, &needs);
-    double of_block = 1; /* elements: exactly, where the dimensions of the space are not multiples of the factors */
+    double of_block = 1, dealt = 1; /* of_block: elements; the dimensions may be no multiples of the factors */
     for (uint32_t k = 0; k < loop->dims[0].n_factors; k++)
         if (f[k].level != PART_GRID) of_block *= (double)f[k].size;
-    part_price_blocks(rates, &p, (double)loop->dims[0].size / of_block);
+    for (uint32_t d = 0; d < n; d++) dealt *= (double)rest[d];
+    const double blocks = (double)loop->dims[0].size / of_block;
+    part_price_blocks(rates, &p, blocks);
+    p.issue *= WBB_MIN(blocks / dealt, 1.0);
     return p;
 }
 

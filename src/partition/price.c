@@ -293,6 +293,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->term[PART_ISSUE] = each * n->warps * x->slots / (r->issue * r->clock);
     p->term[PART_PIPE] = each * n->warps * x->clocks / r->clock;
     p->term[PART_L1] = each * n->warps * x->wavefronts / r->clock;
+    p->issue = p->term[PART_ISSUE] * n->blocks / (sms * each);
     p->effort = (p->term[PART_ISSUE] + p->term[PART_PIPE] + p->term[PART_L1]) * n->blocks / (sms * each);
     p->term[PART_FILL] *= each / r->clock / (n->shares ? r->in_flight / r->dram_latency : r->fill);
     p->term[PART_CHAIN] = n->waves * chain - latency - x->covered / r->clock;
@@ -448,7 +449,7 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
         for (uint32_t k = 0; k < w[s].n_stores; k++) {
             add_access(&p, &x, r, &w[s], &w[s].stores[k], sizes[s], &of, blocks_an_sm, true);
             const double width = part_width(&w[s], &w[s].stores[k], sizes[s], r->target);
-            x.slots += part_accessed(&w[s], &w[s].stores[k], sizes[s]) / width * of.masked * r->mask_slots;
+            x.slots += part_accessed(&w[s], &w[s].stores[k], sizes[s]) / width * of.masked * r->exchange_mask;
         }
         x.slots += of.kept * w[s].term_slots + tile[s].accesses * r->access_slots;
         x.clocks += of.kept * w[s].term_clocks + tile[s].accesses * r->lsu;

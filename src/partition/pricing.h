@@ -110,6 +110,7 @@ typedef struct PartPrice {
     double registers; /* of a thread, estimated; no part of us */
     double apart, lost; /* how far blocks load, compute and store at the same times: 1; what few warps lose */
     double effort; /* issue slots, pipes, wavefronts of an SM that has an equal share of those of all; no part of us */
+    double issue;  /* of them issue slots */
 } PartPrice;
 
 typedef struct {
