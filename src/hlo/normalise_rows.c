@@ -106,14 +106,15 @@ typedef struct {
     double each, last; /* terms of a piece, of the last one */
 } Pieces;
 
-/* About so many pieces: where they are not of equal size, of whole vectors, and the last one is shorter. */
+/* About so many pieces: where they are not of equal size the last one is shorter, and neighbours are whole vectors. */
 static Pieces pieces_of(const HloInstruction *i, int64_t pieces)
 {
     const HloShape *s = i->operands[0]->shape;
     int64_t slowest = s->rank;
     for (uint32_t k = 0; k < i->n_dimensions; k++) slowest = WBB_MIN(slowest, i->dimensions[k]);
     const int64_t n = s->dims[slowest];
-    const int64_t each = n % pieces ? (n / pieces + VECTOR) / VECTOR * VECTOR : n / pieces;
+    const int64_t whole = n % pieces && slowest + 1 == s->rank ? VECTOR : 1;
+    const int64_t each = ((n + pieces - 1) / pieces + whole - 1) / whole * whole;
     pieces = (n + each - 1) / each;
     Pieces p = {.i = i, .rank = s->rank + 1u, .each = 1, .slowest = slowest, .missing = pieces * each - n};
     for (int64_t d = 0; d < p.rank; d++) p.dims[d] = s->dims[d > slowest ? d - 1 : d];
