@@ -291,7 +291,7 @@ TEXTS = [
     *[Text(make, [(1, 50257), (8, 50257)], (1,), FEW + make.__name__) for make in (softmax, log_softmax, cross_entropy_grad)],
     Text(layer_norm, [(1, 50257), (2, 32003)], (1,), FEW + "layer_norm"),
     Text(softmax, [(50257, 8)], (0,), FEW + "softmax_columns"),
-    Text(batch_norm, [(131, 3, 1009)], (0, 2), LONG + "batch_norm"),
+    Text(batch_norm, [(257, 3, 2053)], (0, 2), LONG + "batch_norm"),
     Text(softmax, [(1, 1 << 20), (2, 524287)], (1,), LONG + "softmax"),
     Text(log_softmax, [(1, 3 << 18)], (1,), LONG + "log_softmax"),
     Text(layer_norm, [(1, 1 << 20)], (1,), LONG + "layer_norm"),
