@@ -16,8 +16,8 @@
 
 /* ITERATIONS: over all loops of an evaluation, nested ones included; one takes some microseconds. Of those that begin
  * where the condition may hold or not: OPEN_ITERATIONS in all, WIDENING until the intervals of the state are made to
- * grow. */
-enum { ITERATIONS = 1000 * 1000, OPEN_ITERATIONS = 10 * 1000, WIDENING = 64 };
+ * grow, FAR until an end that grows goes to the end of its type, as of a counter. */
+enum { ITERATIONS = 1000 * 1000, OPEN_ITERATIONS = 10 * 1000, WIDENING = 64, FAR = 128 };
 
 void *ev_map(Ev *e, EvTask *t)
 {
@@ -144,8 +144,8 @@ static int64_t bounds_of(const Leaves *l, uint32_t k, ScType *part)
     return sc_type_info[s->type].cls == '-' ? 0 : hlo_elements(s) * (*part == s->type ? 1 : 2);
 }
 
-/* to = to or from, each of intervals; false: nothing changes. */
-static bool unite(const Leaves *l, void *const *to, void *const *from)
+/* to = to or from, each of intervals; far: an end that this moves goes to the end of its type. false: nothing changes. */
+static bool unite(const Leaves *l, void *const *to, void *const *from, bool far)
 {
     bool changes = false;
     for (uint32_t k = 0; k < l->n; k++) {
@@ -153,8 +153,11 @@ static bool unite(const Leaves *l, void *const *to, void *const *from)
         EvBound *x = to[k];
         const EvBound *y = from[k];
         for (int64_t n = bounds_of(l, k, &part), j = 0; x != y && j < n; j++) {
-            const EvBound both = ev_bound_union(part, x[j], y[j]);
-            changes = changes || both.lo.u != x[j].lo.u || both.hi.u != x[j].hi.u || both.flags != x[j].flags;
+            EvBound both = ev_bound_union(part, x[j], y[j]);
+            const bool lower = both.lo.u != x[j].lo.u, higher = both.hi.u != x[j].hi.u;
+            changes = changes || lower || higher || both.flags != x[j].flags;
+            if (far && lower) both.lo = ev_bound_any(part).lo;
+            if (far && higher) both.hi = ev_bound_any(part).hi;
             x[j] = both;
         }
     }
@@ -206,7 +209,7 @@ void *ev_while(Ev *e, EvTask *t)
     for (uint32_t open = 0;;) {
         const Condition c = condition_of(e, i, state);
         if (c == OPEN && !ends) ends = copy_of(&leaves, at_end, state);
-        else if (ends && c != GOES_ON) unite(&leaves, ends, state);
+        else if (ends && c != GOES_ON) unite(&leaves, ends, state, false);
         if (c == ENDS) break;
         open += c == OPEN;
         if (atomic_fetch_add(e->iterations, 1) >= ITERATIONS || open > OPEN_ITERATIONS)
@@ -215,7 +218,7 @@ void *ev_while(Ev *e, EvTask *t)
         ev_iterate(e, body, state, then, next);
         if (open > WIDENING) { /* what the state was, it may be again: the intervals grow until they do not change */
             void **wider = copy_of(&leaves, then, state);
-            if (!unite(&leaves, wider, next)) break;
+            if (!unite(&leaves, wider, next, open > FAR)) break;
             memcpy(next, wider, leaves.n * sizeof *next);
         }
         void **swap = state;
