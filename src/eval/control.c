@@ -144,7 +144,7 @@ static int64_t bounds_of(const Leaves *l, uint32_t k, ScType *part)
     return sc_type_info[s->type].cls == '-' ? 0 : hlo_elements(s) * (*part == s->type ? 1 : 2);
 }
 
-/* to = to or from, each of intervals; far: an end that this moves goes to the end of its type. false: nothing changes. */
+/* to = to or from, each of intervals; far: an end that this moves goes to that of its type. false: nothing changes. */
 static bool unite(const Leaves *l, void *const *to, void *const *from, bool far)
 {
     bool changes = false;
@@ -154,7 +154,8 @@ static bool unite(const Leaves *l, void *const *to, void *const *from, bool far)
         const EvBound *y = from[k];
         for (int64_t n = bounds_of(l, k, &part), j = 0; x != y && j < n; j++) {
             EvBound both = ev_bound_union(part, x[j], y[j]);
-            const bool lower = both.lo.u != x[j].lo.u, higher = both.hi.u != x[j].hi.u;
+            const bool lower = both.lo.u != x[j].lo.u;
+            const bool higher = both.hi.u != x[j].hi.u;
             changes = changes || lower || higher || both.flags != x[j].flags;
             if (far && lower) both.lo = ev_bound_any(part).lo;
             if (far && higher) both.hi = ev_bound_any(part).hi;
