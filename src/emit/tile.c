@@ -265,6 +265,38 @@ static const IrRef *carried_index(const Tiling *m, const PartCarried *c, const E
     return index;
 }
 
+/* A complex value of two words is one element of a tile, so that accesses have both parts; a wider one has a tile for
+ * each part. */
+static uint32_t parts_of(ScType t) { return t == SC_C64 ? 1 : emit_parts_of(t); }
+static ScType part_type(ScType t) { return t == SC_C64 ? SC_U64 : emit_part_type(t); }
+
+static IrRef node(const Tiling *m, ScOp op, ScType t, IrRef x, IrRef y)
+{
+    return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
+}
+
+static IrRef half(const Tiling *m) { return ir_const(m->g, IR_TYPE(SC_U64, 0), 32); }
+
+static void split(const Tiling *m, IrRef x, ScType t, IrRef *parts)
+{
+    IrRef wide[2];
+    const uint32_t n = emit_split(m->e, x, t, parts);
+    if (t != SC_C64) return;
+    for (uint32_t k = 0; k < n; k++)
+        wide[k] = node(m, OP_CVT, SC_U64, node(m, OP_BITS, SC_U32, parts[k], 0), 0);
+    parts[0] = node(m, OP_BOR, SC_U64, node(m, OP_SHL, SC_U64, wide[1], half(m)), wide[0]);
+}
+
+static IrRef join(const Tiling *m, IrRef *parts, ScType t)
+{
+    if (t == SC_C64) {
+        const IrRef all = parts[0], high = node(m, OP_SHRL, SC_U64, all, half(m));
+        parts[0] = node(m, OP_BITS, SC_F32, node(m, OP_CVT, SC_U32, all, 0), 0);
+        parts[1] = node(m, OP_BITS, SC_F32, node(m, OP_CVT, SC_U32, high, 0), 0);
+    }
+    return emit_join(m->e, parts, t);
+}
+
 static void add_buffers(Tiling *m)
 {
     m->buffer = WBB_NEW_N(m->a, uint32_t, m->tile->n_values + 1u);
@@ -272,8 +304,8 @@ static void add_buffers(Tiling *m)
         const PartValue v = m->tile->values[k].value;
         const ScType t = part_shape(v.i, v.part)->type;
         m->buffer[k] = m->e->k->n_buffers;
-        for (uint32_t j = 0; j < emit_parts_of(t); j++)
-            emit_add_buffer(m->e, "tile", IR_SHARED, emit_part_type(t), m->tile->elements, false);
+        for (uint32_t j = 0; j < parts_of(t); j++)
+            emit_add_buffer(m->e, "tile", IR_SHARED, part_type(t), m->tile->elements, false);
     }
 }
 
@@ -290,9 +322,10 @@ static void put(const Tiling *m, const Element *x, uint32_t n)
     for (uint32_t k = 0; k < m->tile->n_values; k++)
         for (uint32_t j = 0; j < n; j++) {
             const PartValue v = m->tile->values[k].value;
+            const ScType t = part_shape(v.i, v.part)->type;
             IrRef parts[2];
-            const uint32_t n_parts = emit_split(m->e, values[k * n + j], part_shape(v.i, v.part)->type, parts);
-            for (uint32_t i = 0; i < n_parts; i++) emit_store(m->e, m->buffer[k] + i, x[j].place, parts[i]);
+            split(m, values[k * n + j], t, parts);
+            for (uint32_t i = 0; i < parts_of(t); i++) emit_store(m->e, m->buffer[k] + i, x[j].place, parts[i]);
         }
 }
 
@@ -303,13 +336,13 @@ static void read_values(const Tiling *m, const Element *x)
         const PartCarried *c = &m->tile->values[k];
         const ScType t = part_shape(c->value.i, c->value.part)->type;
         IrRef parts[2];
-        for (uint32_t j = 0; j < emit_parts_of(t); j++) {
-            const IrType type = IR_TYPE(emit_part_type(t), 0);
+        for (uint32_t j = 0; j < parts_of(t); j++) {
+            const IrType type = IR_TYPE(part_type(t), 0);
             const IrRef read = ir_node(m->g, OP_READ, type, 0, 0, 0, 0, 0);
             parts[j] = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "r"), read, type, m->buffer[k] + j, x->place);
             emit_bound(m->e, parts[j]);
         }
-        emit_give(m->e, c->value, carried_index(m, c, x), emit_join(m->e, parts, t));
+        emit_give(m->e, c->value, carried_index(m, c, x), join(m, parts, t));
     }
 }
 

@@ -27,12 +27,12 @@ int64_t part_tile_unit(const PartExchanged *k, int side)
     return (side == PART_TO) == k->wish.read_units ? k->wish.vector[side] : k->wish.neighbours;
 }
 
-/* Of a value's elements in a tile: the real and the imaginary parts of complex ones have a tile each. */
+/* Of a value's elements in a tile: the real and the imaginary parts of wide complex ones have a tile each. */
 static int64_t bytes_of(const PartExchange *x, uint32_t value, uint32_t *tiles)
 {
     const PartValue v = x->values[value].value;
     const ScType t = part_shape(v.i, v.part)->type;
-    *tiles = t == SC_C64 || t == SC_C128 ? 2 : 1;
+    *tiles = t == SC_C128 ? 2 : 1;
     return part_up(sc_type_info[t].bits, 8) / *tiles;
 }
 
