@@ -162,7 +162,8 @@ static Parsed store(const Parser *p, const Option *o, const char *value)
         return refuse(p, "%s %s: %s expected", o->name, value, main_choices(p->arena, &o->choices, ", ", " or "));
     if (o->kind == OPTION_NUMBER) return store_number(p, o, value);
     if (!strcmp(o->argument, "DIR") && !strcmp(value, "-"))
-        return refuse(p, "%s %s: a folder expected; standard output is what there is without %s", o->name, value, o->name);
+        return refuse(p, "%s %s: a folder expected; standard output is what there is without %s", o->name, value,
+                      o->name);
     if (o->kind == OPTION_WORD) memcpy(p->fields + o->at, &value, sizeof value);
     else WBB_PUSH(p->arena, (Words *)(void *)(p->fields + o->at), value);
     return PARSE_RUN;
