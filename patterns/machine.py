@@ -99,6 +99,7 @@ TUNE = [                                        # every heuristic is data
     tune('rows.piece',        value=1 << 14, because='elements of a piece of a long row: a block holds them, and reads them once for two results'),
     tune('rows.least',        value=1 << 11, because='elements of a piece, each of which has results of its own in memory'),
     tune('rows.long',         value=1 << 12, because='terms of a row, of which the bounds of a sum in any order are far wider than what pieces round'),
+    tune('rows.save',         value=5, off=0, because='percent that pieces must save: the plan that reads a row once more has launches or a loop, too'),
     tune('rows.side',         value=32,      because='columns side by side in a piece: runs of 128 bytes of f32'),
     tune('scan.cut',          value=64,     because='writing shorter scans for another kernel to read takes longer than adding them up again'),
     tune('scan.piece',        value=256,      because='shorter pieces of a scan have more of what is before them than of their own'),

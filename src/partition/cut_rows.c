@@ -70,16 +70,13 @@ static double launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
     return us;
 }
 
-/* What another plan must take less than, so that the difference is none of the model's: prices of loops and of
- * reductions are not made alike. */
-static double less_than(double us, const TgTarget *t)
-{
-    return us * (double)(100 - tg_tuned(t, "layout.cut")) / 100;
-}
+/* What another plan must take less than that saves so many percent, so that the difference is none of the model's:
+ * prices of loops and of reductions are not made alike. */
+static double less_than(double us, int64_t percent) { return us * (double)(100 - percent) / 100; }
 
 bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
 {
-    return launches_us(a, cut, t) < less_than(shared->choice->best[0].price.us, t);
+    return launches_us(a, cut, t) < less_than(shared->choice->best[0].price.us, tg_tuned(t, "layout.cut"));
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
@@ -154,7 +151,7 @@ bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t
     return any;
 }
 
-bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t)
+bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t, int64_t percent)
 {
-    return launches_us(a, split, t) < less_than(launches_us(a, whole, t), t);
+    return launches_us(a, split, t) < less_than(launches_us(a, whole, t), percent);
 }

@@ -442,9 +442,9 @@ const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTa
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
 bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
 /* Into how many pieces the long rows of a plan that reads them again may be split (hlo_split_rows): by id of the body's
- * instructions. Whether there are any; and whether the plan of the pieces takes less time. */
+ * instructions. Whether there are any; and whether the plan of the pieces saves so many percent of the time. */
 bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces);
-bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t);
+bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t, int64_t percent);
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
 void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second);

@@ -340,7 +340,7 @@ static void try_rows(Compile *c, const PartOptions *options)
     uint32_t *pieces = WBB_NEW_N(c->arena, uint32_t, r->fusion.body->n_instructions + 1);
     if (options->layout || !part_row_pieces(c->arena, &r->plan, r->target, pieces)) return;
     const Planned x = planned(c, hlo_split_rows(c->cx, c->arena, r->normal, for_body(c, pieces)), options);
-    if (part_pieces_pay(c->arena, &x.plan, &r->plan, r->target)) take(r, &x);
+    if (part_pieces_pay(c->arena, &x.plan, &r->plan, r->target, tg_tuned(r->target, "rows.save"))) take(r, &x);
 }
 
 /* The module with long scans of few rows in pieces, where the plan of that takes less time than r->plan, and with large
@@ -355,7 +355,9 @@ static void try_pieces(Compile *c, const PartOptions *options)
         const HloModule *split = windows ? hlo_split_windows(c->cx, c->arena, r->normal, numbers)
                                          : hlo_split_scans(c->cx, c->arena, r->normal, numbers);
         const Planned x = planned(c, split, options);
-        if (windows ? x.plan.n_kernels > r->plan.n_kernels : part_pieces_pay(c->arena, &x.plan, &r->plan, r->target))
+        const int64_t save = tg_tuned(r->target, "layout.cut");
+        if (windows ? x.plan.n_kernels > r->plan.n_kernels
+                    : part_pieces_pay(c->arena, &x.plan, &r->plan, r->target, save))
             take(r, &x);
     }
 }
