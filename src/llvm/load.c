@@ -130,8 +130,9 @@ static uint32_t lane_of(const LlGroup *group, IrRef r)
     return lane;
 }
 
-/* The lanes of the widest access that has this lane and that loads no more than the scope does; 1: a load of its own.
- * Its address has the alignment that such an access needs. */
+/* The lanes of the widest access that has this lane and that loads no more than the scope does, or one element more: of
+ * three neighbours four, where the buffer has them; 1: a load of its own. Its address has the alignment that such an
+ * access needs. */
 static uint32_t width_at(LlBuild *b, const LlGroup *group, uint32_t lane, uint32_t scope)
 {
     const IrNode *x = ir_at(b->g, group->at[lane]);
@@ -139,10 +140,12 @@ static uint32_t width_at(LlBuild *b, const LlGroup *group, uint32_t lane, uint32
     for (uint32_t lanes = most_lanes(b, IR_SC(x->type)); lanes > 1; lanes /= 2) {
         const uint32_t first = lane / lanes * lanes;
         uint32_t n = 0;
-        while (n < lanes && group->at[first + n] && ll_is_emitted_in(&b->scopes, group->at[first + n], scope)) n++;
-        if (n < lanes) continue;
+        for (uint32_t k = 0; k < lanes; k++)
+            n += group->at[first + k] && ll_is_emitted_in(&b->scopes, group->at[first + k], scope);
+        if (!group->at[first] || (n < lanes && (n != 3 || lanes != 4))) continue;
+        const IrType all = IR_TYPE(IR_SC(x->type), n < lanes ? 0 : __builtin_ctz(lanes)); /* 0: it may end beyond */
         const IrRef index = ir_at(b->g, group->at[first])->a[1];
-        if (ll_access_align(b, buffer, x->type, index) >= lanes * sc_bytes(IR_SC(x->type))) return lanes;
+        if (ll_access_align(b, buffer, all, index) >= lanes * sc_bytes(IR_SC(x->type))) return lanes;
     }
     return 1;
 }
