@@ -296,6 +296,13 @@ static bool exchange_results(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRang
     return false;
 }
 
+/* Terms that a thread takes of a reduction, which is computed `trips` times over: a single result is the same each
+ * time, so that it is computed once. */
+static int64_t own_terms(const HloInstruction *i, int64_t trips)
+{
+    return hlo_elements(part_shape(i, 0)) == 1 ? hlo_elements(i->operands[0]->shape) : trips;
+}
+
 /* A few elements whose reductions have a few terms: a thread of each that takes all terms by itself may be done before
  * threads have told each other theirs, as the parameters of a small model in an optimiser's step. */
 static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
@@ -306,7 +313,8 @@ static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange
     int64_t terms = 0, stored = 0; /* of a thread; saturated */
     for (uint32_t k = 0; k < body->n_instructions; k++)
         if (trips[k] > 1 && body->instructions[k]->opcode == HLO_REDUCE)
-            terms = WBB_MIN(terms, p->reduce_straight) + WBB_MIN(trips[k], p->reduce_straight + 1);
+            terms = WBB_MIN(terms, p->reduce_straight) + WBB_MIN(own_terms(body->instructions[k], trips[k]),
+                                                                 p->reduce_straight + 1);
     for (uint32_t o = 0; o < p->n_outputs; o++)
         stored = WBB_MAX(stored, p->buffers[p->n_operands + o].elements);
     if (terms > p->reduce_straight || stored > tg_tuned(t, "loop.block")) return false;
