@@ -47,6 +47,7 @@ KERNELS = {
     "stretches": (fusion("stretches", "f32", [40, 70, 4], [0, 1], init="0.5"), "columns: lane 4; rows: register 4, lane 8, loop 4, grid 22"),
     "clusters": (fusion("clusters", "f32", [6, 512], [1], init="3"), "rows: grid 6; columns: lane 32, warp 2, cluster 8"),
     "warps": (fusion("warps", "f32", [64, 1024], [1], init="3"), "rows: grid 64; columns: vector 4, lane 32, warp 2, register 4"),
+    "parted": (fusion("parted", "f32", [50, 96], [0], "multiply", init="3"), "columns: vector 4, lane 8, grid 3; rows: lane 4, warp 4, register 4"),
     "zeros": (ZEROS, "columns: lane 8, grid 3; rows: lane 4, warp 2, register 3, grid 3"),
 }
 

@@ -30,20 +30,6 @@ static void find_iterations(Share *m)
     assert(m->l->n_dims + m->n_iterations == m->s->maps.elements->vars.n);
 }
 
-/* The numbers of the thread in each dimension, within what the map says of them. */
-static void find_thread(Share *m)
-{
-    const IxMap *elements = m->s->maps.elements;
-    const int64_t lanes = part_layout_size(m->l, PART_LANE);
-    m->lane = rw_mod(m->rw, m->tid, lanes), m->warp = rw_floordiv(m->rw, m->tid, lanes);
-    m->t = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u), m->inside = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u);
-    ix_map_at(m->rw, m->a, rw_graph(m->e->plan->rw), m->s->maps.launched, (IrRef[]){m->bid, m->tid}, m->t, NULL);
-    for (uint32_t d = 0; d < m->l->n_dims; d++) {
-        const int64_t most = elements->vars.items[d].hi;
-        m->t[d] = emit_clamp(m->e, "t", m->t[d], most + 1, &m->inside[d]);
-    }
-}
-
 static void find_sizes(Share *m)
 {
     const int64_t threads = part_layout_part(m->l, PART_LANE, true) * part_layout_part(m->l, PART_WARP, true);
@@ -158,7 +144,7 @@ void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     for (uint32_t k = 0; k < range->n_stages; k++) left += range->stages[k].kind != PART_RESULTS;
     e->reduced = range->reduced;
     find_iterations(&m);
-    find_thread(&m);
+    emit_share_find_thread(&m, tid);
     for (uint32_t k = 0; k < range->n_stages; k++) {
         m.s = &range->stages[k];
         m.everyone = m.s->kind != PART_RESULTS && --left > 0;

@@ -59,6 +59,9 @@ typedef struct {
     Iteration *iterations;
     uint32_t n_iterations;
     uint32_t kept, terms;    /* elements of a thread: of the kept dimensions, and of the reduced ones in an iteration */
+    /* [n_iterations] the iteration that has the one kept element of a thread, once kept elements are parted among the
+     * threads of the block; NULL: a thread has its own */
+    IrRef *parted;
     int64_t loop;            /* iterations */
     int64_t blocks;          /* that share a result */
     int64_t chunk;           /* partial results of those that a thread of the last one reads */
@@ -94,6 +97,8 @@ static inline IrRef emit_share_both(const Share *m, IrRef x, IrRef y)
 static inline IrRef emit_share_number(const Share *m, uint32_t x) { return ir_const(m->g, IR_TYPE(SC_U32, 0), x); }
 
 /* share_terms.c */
+/* The numbers of thread `tid` of the block in each dimension, within what the map says of them. */
+void emit_share_find_thread(Share *m, IrRef tid);
 /* Element number `kept` of the thread's kept ones, its term number `term` in iteration `loop`. */
 Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop);
 bool emit_share_is_masked(const Share *m); /* may a thread have fewer terms than others? */
@@ -143,7 +148,8 @@ IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced); /* wh
 IrRef emit_share_owner(const Share *m); /* is it the first of the threads that share a result? 0: there is one alone */
 void emit_share_add_buffers(Share *m);
 void emit_share_combine_lanes(const Share *m, Partials p);
-/* Opens the `if` of the first of the warps that share a result, unless everyone needs it. */
+/* Opens the `if` of the first of the warps that share a result, unless everyone needs it; or of the threads that have
+ * a kept element each from then on. */
 void emit_share_combine_warps(Share *m, Partials p);
 /* Opens the `if` of the first block of the cluster, and of the first of its warps, unless everyone needs it. */
 void emit_share_combine_clusters(Share *m, Partials p);

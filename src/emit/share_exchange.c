@@ -35,6 +35,7 @@ static IrRef is_first(const Share *m, PartLevel level)
 
 IrRef emit_share_owner(const Share *m)
 {
+    if (m->parted) return 0;
     const IrRef of_block = emit_share_both(m, is_first(m, PART_LANE), m->first_warp ? 0 : is_first(m, PART_WARP));
     return emit_share_both(m, of_block, m->first_block ? 0 : is_first(m, PART_CLUSTER));
 }
@@ -320,6 +321,50 @@ static void fold_put(const Share *m, Partials p, SharePlace place, IrRef index, 
     }
 }
 
+/* Do threads of the block take one kept element each of what the warps have put? Only if nothing else is known of the
+ * kept elements that they had. */
+static bool parts_kept(const Share *m)
+{
+    const PartStage *stages = m->range->stages;
+    for (uint32_t k = 0; k < m->range->n_stages; k++)
+        if (stages[k].packed_group > 1) return false; /* neighbours share a byte: a thread stores them all */
+    return !m->everyone && m->s == stages && m->kept > 1 && m->blocks == 1 && !m->clusters &&
+           part_layout_part(m->l, PART_CLUSTER, true) == 1 &&
+           emit_share_slots(m) <= part_layout_size(m->l, PART_LANE) * part_layout_size(m->l, PART_WARP);
+}
+
+/* The threads from the first on have the kept elements in the order of slots, each one; returns that of the thread. */
+static IrRef part_kept(Share *m)
+{
+    const int64_t lanes = part_layout_part(m->l, PART_LANE, false);
+    IrRef below;
+    const IrRef slot = emit_clamp(m->e, "s", m->tid, emit_share_slots(m), &below);
+    open(m, below);
+    IrRef own = rw_mod(m->rw, slot, m->kept), thread = ir_index(m->g, 0);
+    IrRef of[PART_LEVELS] = {0};
+    const IrRef rest = rw_floordiv(m->rw, slot, m->kept);
+    of[PART_LANE] = rw_mod(m->rw, rest, lanes), of[PART_WARP] = rw_floordiv(m->rw, rest, lanes);
+    m->parted = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
+    for (uint32_t k = m->n_iterations; k-- > 0;) {
+        const Iteration *x = &m->iterations[k];
+        if (m->l->dims[x->dim].reduced) continue;
+        m->parted[k] = rw_mod(m->rw, own, x->size), own = rw_floordiv(m->rw, own, x->size);
+    }
+    for (uint32_t k = 0; k < m->l->n_dims; k++) {
+        const uint32_t d = part_nth(m->l, k);
+        if (m->l->dims[d].reduced) continue;
+        for (PartLevel level = PART_LANE; level <= PART_WARP; level++) {
+            const int64_t size = part_size(&m->l->dims[d], level), weight = part_weight(m->l, d, level);
+            const int64_t threads = level == PART_WARP ? part_layout_size(m->l, PART_LANE) : 1;
+            thread = rw_add(m->rw, thread, rw_scale(m->rw, rw_mod(m->rw, of[level], size), weight * threads));
+            of[level] = rw_floordiv(m->rw, of[level], size);
+        }
+    }
+    emit_share_find_thread(m, thread);
+    m->kept = 1;
+    return slot;
+}
+
 /* Through shared memory: the first thread of each warp that shares a result stores it; threads of the first warp, or
  * all, read those of all warps that share their own. */
 void emit_share_combine_warps(Share *m, Partials p)
@@ -330,11 +375,13 @@ void emit_share_combine_warps(Share *m, Partials p)
     if (warps == 1) return;
     const IrRef warp = emit_share_number_of(m, PART_WARP, true);
     const int64_t apart = tiles ? 1 : warps, next = tiles ? emit_share_slots(m) : 1; /* of kept elements; of warps */
-    const IrRef slot = rw_scale(m->rw, emit_share_slot(m), apart);
+    IrRef slot = rw_scale(m->rw, emit_share_slot(m), apart);
     const IrRef own = rw_add(m->rw, slot, rw_scale(m->rw, warp, next));
     emit_share_put_kept(m, p, is_first(m, PART_LANE), SHARE_WARPS, own, apart);
     emit_share_barrier(m);
-    if (!m->everyone) {
+    if (parts_kept(m)) {
+        slot = rw_scale(m->rw, part_kept(m), apart);
+    } else if (!m->everyone) {
         open(m, is_first(m, PART_WARP));
         m->first_warp = true;
     }

@@ -11,20 +11,35 @@
 #include <string.h>
 
 /* --- positions ---------------------------------------------------------------------------------------------------- */
+void emit_share_find_thread(Share *m, IrRef tid)
+{
+    const IxMap *elements = m->s->maps.elements;
+    const int64_t lanes = part_layout_size(m->l, PART_LANE);
+    m->lane = rw_mod(m->rw, tid, lanes), m->warp = rw_floordiv(m->rw, tid, lanes);
+    m->t = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u), m->inside = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u);
+    ix_map_at(m->rw, m->a, rw_graph(m->e->plan->rw), m->s->maps.launched, (IrRef[]){m->bid, tid}, m->t, NULL);
+    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+        const int64_t most = elements->vars.items[d].hi;
+        m->t[d] = emit_clamp(m->e, "t", m->t[d], most + 1, &m->inside[d]);
+    }
+}
+
 Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop)
 {
     const IxMap *map = m->s->maps.elements;
     IrRef *point = WBB_NEW_N(m->a, IrRef, map->vars.n + 1u);
     Position p = {.at = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u)};
-    uint32_t vector = 0, of_vector = m->l->n_dims; /* number of the element in its vector, and its dimension */
+    IrRef vector = ir_index(m->g, 0); /* number of the element in its vector */
+    uint32_t of_vector = m->l->n_dims; /* its dimension */
     for (uint32_t d = 0; d < m->l->n_dims; d++) point[d] = m->t[d];
     for (uint32_t k = m->n_iterations; k-- > 0;) { /* vectors are the lowest digits */
         const Iteration *x = &m->iterations[k];
         uint32_t *rest = m->l->dims[x->dim].reduced ? &term : &kept;
-        point[m->l->n_dims + k] = x->level == PART_LOOP ? loop : ir_index(m->g, *rest % x->size);
+        const IrRef own = m->parted && !m->l->dims[x->dim].reduced ? m->parted[k] : ir_index(m->g, *rest % x->size);
+        point[m->l->n_dims + k] = x->level == PART_LOOP ? loop : own;
         if (x->level == PART_VECTOR) {
             point[m->l->n_dims + k] = ir_index(m->g, 0);
-            vector = *rest % (uint32_t)x->size, of_vector = x->dim;
+            vector = own, of_vector = x->dim;
         }
         if (x->level != PART_LOOP) *rest /= (uint32_t)x->size;
     }
@@ -36,7 +51,7 @@ Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef
         const IrRef n = emit_clamp(m->e, "p", rw_floordiv(m->rw, p.at[d], size), whole, &below); /* of the vector */
         *condition = emit_share_both(m, emit_share_both(m, *condition, m->inside[d]), below);
         p.at[d] = rw_scale(m->rw, n, size);
-        if (d == of_vector) p.at[d] = rw_add(m->rw, p.at[d], ir_index(m->g, vector));
+        if (d == of_vector) p.at[d] = rw_add(m->rw, p.at[d], vector);
     }
     return p;
 }

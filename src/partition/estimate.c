@@ -60,6 +60,8 @@ PartCounts part_counts(const PartWork *w, const int64_t *sizes)
         const double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
         c.masked = WBB_MAX(c.masked, part);
     }
+    c.parted = c.kept > 1 && c.reduced_warps > 1 && c.splits == 1 && w->passes == 1 && !w->scan &&
+               w->packed_group <= 1 && c.kept * c.kept_lanes * c.kept_warps <= c.threads;
     return c;
 }
 
@@ -164,10 +166,12 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
     for (uint32_t n = 0; n < w->n_stores; n++) {
         const PartAccess *x = &w->stores[n];
         const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);
-        stores += accesses * k->store + (part_of_each_element(w, x) ? accesses * k->mask * c->masked : 0);
+        stores += (c->parted ? 1 : accesses) * k->store;
+        stores += part_of_each_element(w, x) ? accesses * k->mask * c->masked : 0;
     }
     if (c->loop > 1) iteration += again + each * k->term * w->again_slots;
-    const double by_warps = c->reduced_warps > 1 ? c->kept * c->reduced_warps * combine + w->reductions * k->warps : 0;
+    const double others = (c->parted ? 1 : c->kept) * c->reduced_warps; /* that a thread combines */
+    const double by_warps = c->reduced_warps > 1 ? others * combine + w->reductions * k->warps : 0;
     const double step = k->shuffle * part_partial_words(w) + combine;
     const bool redux = w->redux && c->lanes == r->target->warp; /* one step, with a number of lanes */
     const double sharing = c->kept * step * (redux ? 1 : part_log2_up(c->lanes)) + by_warps;
