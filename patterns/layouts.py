@@ -58,7 +58,8 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.fence',            value=600, off=0,    because='clocks until the stores of a block are seen by another: the ticket releases them'),
     tune('layout.chain',            value=16, off=0,     because='terms that round one after the other: a sum of 2^24 is within 4 ulp times its condition'),
     tune('layout.few_bytes',        value=1 << 20, off=0, because='bytes that L2 gives in a part of a launch: no note says that fewer would do'),
-    tune('layout.tie',              value=10, off=0,     because='per mille: prices are models, so closer ones are equal'),
+    tune('layout.tie',              value=30, off=0,     because='per mille: measured times are 20 % from prices, so closer ones are equal'),
+    tune('layout.tie.plain',        value=3, off=0,      because='the same of times at full rates, which then decide'),
 ]
 CODE = [                                        # machine instructions of a reduction, fitted to what ptxas made of 1,045 layouts
     tune('layout.code.access',      value=62, off=0,     because='percent of an instruction for an access: others have a part of it as operands'),

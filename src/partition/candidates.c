@@ -10,11 +10,7 @@
  * What no level takes is the loop's, of one reduced dimension, or the grid's. A candidate is legal by construction or
  * left out: part_layout_check and part_space_check would take each.
  *
- * Candidates within layout.tie of the cheapest are equal. Of these the one is taken that has, in this order: no results
- * that blocks share; no long chain of terms that round; the fewest dimensions that are cut short; the fewest warps that
- * share a result; the widest vector; the fewest terms in straight code, but a block's fewest threads where each set of
- * warps that shares results may have an SM of its own; a block's threads nearest to loop.block; the lower price; that
- * was made first.
+ * Candidates within layout.tie of the cheapest are equal: ties.c says which of them is taken.
  *
  *     rows f32[8192,1024]   =>   columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
@@ -44,7 +40,7 @@ typedef struct {
     /* numbers of patterns/layouts.py */
     int64_t vectors, small, most_padding, warps, reduced_warps, registers, whole_registers, kept_registers, few_terms,
         blocks, beam, max_terms, max_code, max_shared, tie, chain, usual_block, start_warps, start_registers, clusters;
-    int64_t most_registers;
+    int64_t most_registers, plain_tie;
     struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
     WbbMap seen;      /* hashes of sizes */
     int64_t *sizes;   /* of the candidate that is being made */
@@ -323,6 +319,17 @@ static bool is_coalesced(const Choosing *c, const Wish *x)
     return !any;
 }
 
+/* A power of two of warps that have all of the innermost kept dimension that lanes leave; 1: lanes have all of it, or
+ * leave more than that many warps would take. */
+static int64_t warps_across(const Choosing *c, const Wish *x)
+{
+    uint32_t d = c->w->n_dims - 1;
+    while (d > 0 && c->w->dims[d].reduced) d--;
+    int64_t n = 1;
+    while (n < after_lanes(c, x, d)) n *= 2;
+    return c->w->dims[d].reduced || n >= c->start_warps ? 1 : n;
+}
+
 /* Lanes with warps of both kinds, and a split where there are few results: enough to compare lanes. */
 static void consider_lanes(Choosing *c, Wish *x)
 {
@@ -330,9 +337,11 @@ static void consider_lanes(Choosing *c, Wish *x)
     const uint32_t reduced = longest(c, x, NONE);
     const int64_t some = c->start_warps;
     x->loop_dim = reduced;
-    for (int kind = 0; kind < 3; kind++) { /* of their own, that share results, a single one */
-        if (kind == 1 && reduced == NONE) continue;
-        wish_warps(c, x, kind == 0 ? some : 1, kind == 1 ? some : 1, reduced);
+    const int64_t across = warps_across(c, x);
+    for (int kind = 0; kind < 4; kind++) { /* of their own, that share results, a single one, both */
+        if ((kind == 1 && reduced == NONE) || (kind == 3 && (reduced == NONE || across == 1))) continue;
+        wish_warps(c, x, kind == 0 ? some : kind == 3 ? across : 1,
+                   kind == 1 ? some : kind == 3 ? part_power_below(some / across * 2) : 1, reduced);
         x->split_dim = NONE, x->splits = 1;
         const bool few = reduced == NONE || after_lanes(c, x, reduced) <= c->few_terms;
         const uint32_t before = c->all.n;
@@ -474,48 +483,26 @@ static void make_last_resort(Choosing *c)
 }
 
 /* --- the choice --------------------------------------------------------------------------------------------------- */
-/* What decides among equal prices, most important first; smaller is better. */
-enum { PREFERENCES = 7 };
-static void preferences(const Choosing *c, const Candidate *x, int64_t *key)
-{
-    memset(key, 0, PREFERENCES * sizeof *key);
-    const int64_t usual = c->usual_block;
-    int64_t warps = 1, terms = 1, vector = 1, threads = 1;
-    int64_t sets = 1; /* of warps that share results */
-    for (uint32_t d = 0; d < c->w->n_dims; d++) {
-        const int64_t *s = x->sizes + (size_t)d * PART_LEVELS;
-        const int64_t of_dim = s[PART_GRID] * s[PART_CLUSTER] * (c->w->dims[d].reduced ? 1 : s[PART_WARP]);
-        WbbI128 covered = 1;
-        for (int k = 0; k < PART_LEVELS; k++) covered *= s[k];
-        if (c->w->dims[d].reduced) warps *= s[PART_WARP];
-        if (c->w->dims[d].reduced && s[PART_GRID] * s[PART_CLUSTER] > 1) key[0] = 1;
-        key[1] |= c->w->rounds && s[PART_LOOP] > c->chain;
-        key[2] += covered != c->w->dims[d].size;
-        terms *= s[PART_VECTOR] * s[PART_REGISTER];
-        vector *= s[PART_VECTOR];
-        threads *= s[PART_LANE] * s[PART_WARP];
-        sets = WBB_MIN(sets, INT64_MAX / of_dim) * of_dim;
-    }
-    key[3] = warps, key[4] = -vector, key[5] = terms, key[6] = threads < usual ? usual - threads : threads - usual;
-    if (sets <= c->t->sms && !key[0]) key[5] = threads; /* an SM each: less of its units a block; terms cost less */
-}
-
 /* The candidate that is taken; *equal: how many are within the tie. */
 static uint32_t choose(const Choosing *c, uint32_t first, uint32_t *equal)
 {
     const PartPrice *least = &c->all.items[first].price;
     const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY]; /* which every layout takes */
     const double most = least->us + work * (double)c->tie / 1000;
-    int64_t best_key[PREFERENCES], key[PREFERENCES];
+    PartTie tie = {.plain = least->plain, .unit = work * (double)c->plain_tie / 1000, .chain = c->chain,
+                   .usual_block = c->usual_block, .sms = c->t->sms};
+    for (uint32_t k = 0; k < c->all.n; k++)
+        if (c->all.items[k].price.us <= most) tie.plain = WBB_MIN(tie.plain, c->all.items[k].price.plain);
+    int64_t best_key[PART_PREFERENCES], key[PART_PREFERENCES];
     uint32_t best = first;
-    preferences(c, &c->all.items[first], best_key);
+    part_preferences(&tie, c->w, c->all.items[first].sizes, &c->all.items[first].price, best_key);
     *equal = 0;
     for (uint32_t k = 0; k < c->all.n; k++) {
         if (c->all.items[k].price.us > most) continue;
         ++*equal;
-        preferences(c, &c->all.items[k], key);
+        part_preferences(&tie, c->w, c->all.items[k].sizes, &c->all.items[k].price, key);
         int order = 0;
-        for (int p = 0; p < PREFERENCES && !order; p++) order = (key[p] > best_key[p]) - (key[p] < best_key[p]);
+        for (int p = 0; p < PART_PREFERENCES && !order; p++) order = (key[p] > best_key[p]) - (key[p] < best_key[p]);
         if (order > 0 || (order == 0 && c->all.items[k].price.us >= c->all.items[best].price.us)) continue;
         best = k;
         memcpy(best_key, key, sizeof key);
@@ -546,7 +533,8 @@ static void read_numbers(Choosing *c)
     c->beam = tg_tuned(t, "layout.beam"), c->max_terms = tg_tuned(t, "layout.max_terms");
     c->most_registers = tg_tuned(t, "layout.most_registers");
     c->max_code = tg_tuned(t, "layout.max_code"), c->max_shared = tg_tuned(t, "layout.max_shared");
-    c->tie = tg_tuned(t, "layout.tie"), c->chain = tg_tuned(t, "layout.chain");
+    c->tie = tg_tuned(t, "layout.tie"), c->plain_tie = tg_tuned(t, "layout.tie.plain");
+    c->chain = tg_tuned(t, "layout.chain");
     c->usual_block = tg_tuned(t, "loop.block");
     c->start_warps = tg_tuned(t, "layout.start.warps"), c->start_registers = tg_tuned(t, "layout.start.registers");
     c->min_run = (uint32_t)tg_tuned(t, "layout.min_run"), c->min_bits = 0;

@@ -135,10 +135,44 @@ static bool in_loop(const PartWork *w, const PartAccess *x, const int64_t *sizes
 /* Of one warp. */
 typedef struct {
     double slots, clocks, wavefronts, chain;
+    double first;   /* issue slots that the first warp of a block has beyond those of the mean */
     double covered; /* of the chain, what passes while its code comes */
 } Warp;
 
 enum { CODE_BYTES = 16 }; /* of a machine instruction */
+
+/* How many neighbours of a row one access of shared memory has. */
+static double wide(double row)
+{
+    for (double n = 4; n > 1; n /= 2)
+        if (row / n == part_ceiling(row / n)) return n;
+    return 1;
+}
+
+/* Combining over warps: each stores `n` words of each kept element; the first of those that share them reads them all,
+ * where a later stage needs the results all do, or threads take a result each. Rows of lanes with elements of their own
+ * are of one warp, others have what all warps have of one element (emit/share_exchange.c). */
+static void add_shared(Warp *x, const PartRates *r, const PartWork *w, const PartCounts *c, double n, double times)
+{
+    const bool tiles = c->kept_lanes > 1;
+    const double results = c->kept * c->kept_lanes * c->kept_warps, of_warp = r->target->warp;
+    const double of_thread = c->parted ? 1 : c->kept, stores = times * c->kept * n;
+    const double reads = times * of_thread * n * c->reduced_warps, combines = times * of_thread * c->reduced_warps;
+    const double of_store = tiles ? wide(c->kept) : 1, of_read = wide(tiles ? of_thread : c->reduced_warps);
+    const double by_all = w->scan ? 1 : WBB_MIN(w->reductions, w->passes - 1) / (double)WBB_MAX(w->reductions, 1);
+    const double by_first = c->parted ? part_ceiling(results / of_warp) / c->warps : 1 / c->reduced_warps;
+    const double part = by_all + (1 - by_all) * by_first; /* of the warps */
+    const double word = sizeof(uint32_t) / r->wavefront, lines = tiles ? c->kept_lanes * word : 0;
+    const double of_results = c->parted ? WBB_MIN(results, of_warp) * word : lines;
+    const double slots = r->access_slots * reads / of_read + combines * w->combine_slots;
+    x->slots += r->access_slots * stores / of_store + slots * part;
+    x->first += slots * (1 - part);
+    x->clocks += (stores / of_store + reads / of_read * part) * r->lsu + combines * w->combine_clocks * part;
+    x->wavefronts += stores * WBB_MAX(1 / of_store, lines) + reads * WBB_MAX(1 / of_read, of_results) * part;
+    const double deep = w->scan ? c->reduced_warps : part_log2_up(c->reduced_warps);
+    const double each = 2 * r->shared_latency + r->barrier + deep * w->combine_latency;
+    x->chain += times * w->reductions * each;
+}
 
 /* Combining over lanes and warps. */
 static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const PartCounts *c)
@@ -155,15 +189,7 @@ static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Pa
     x->slots += steps * c->kept * (2 * n + w->combine_slots);
     x->clocks += steps * c->kept * (r->shuffle * n + w->combine_clocks);
     x->chain += steps * w->reductions * (r->shuffle_latency + w->combine_latency);
-    if (c->reduced_warps == 1) return;
-    const double reads = times * c->kept * c->reduced_warps * (n + (w->presence ? 1 : 0));
-    const double combines = times * c->kept * c->reduced_warps, stores = times * c->kept * n;
-    x->slots += r->access_slots * (reads + stores) + combines * w->combine_slots;
-    x->clocks += reads * r->lsu + combines * w->combine_clocks;
-    x->wavefronts += reads + stores;
-    const double deep = w->scan ? c->reduced_warps : part_log2_up(c->reduced_warps);
-    const double each = 2 * r->shared_latency + r->barrier + deep * w->combine_latency;
-    x->chain += times * w->reductions * each;
+    if (c->reduced_warps > 1) add_shared(x, r, w, c, n + (w->presence ? 1 : 0), times);
 }
 
 /* What DRAM gives of its rate to runs of so many bytes, of a block or of a warp's access: `of` is for 32, 64, .. */
@@ -226,6 +252,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double bytes = stored * from_dram * fresh * touched(w, a, sizes, block);
     const double part_of_rate = shares(w) ? efficiency(r->warp_run, of_warp.run) : efficiency(r->run, of_block.run);
     p->term[PART_DRAM] += bytes / (r->dram * part_of_rate);
+    p->full_dram += bytes / r->dram;
 }
 
 /* Blocks that an SM holds at once. */
@@ -295,6 +322,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->term[PART_L1] = each * n->warps * x->wavefronts / r->clock;
     p->issue = p->term[PART_ISSUE] * n->blocks / (sms * each);
     p->effort = (p->term[PART_ISSUE] + p->term[PART_PIPE] + p->term[PART_L1]) * n->blocks / (sms * each);
+    p->full_fill = p->term[PART_FILL] * each / r->clock / r->fill;
     p->term[PART_FILL] *= each / r->clock / (n->shares ? r->in_flight / r->dram_latency : r->fill);
     p->term[PART_CHAIN] = n->waves * chain - latency - x->covered / r->clock;
     double busiest = 0;
@@ -311,15 +339,18 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
 
 static void add_terms(PartPrice *p)
 {
-    double squares = 0, fourths = 0;
+    double squares = 0, fourths = 0, plain = 0;
     for (int k = 0; k < PART_PARALLEL; k++) {
         const double square = p->term[k] * p->term[k];
         squares += square, fourths += square * square;
+        const double full = k == PART_DRAM ? p->full_dram : k == PART_FILL ? p->full_fill : p->term[k];
+        plain += full * full * full * full;
     }
     const double us = (p->apart * sqrt(squares) + (1 - p->apart) * sqrt(sqrt(fourths))) * (1 + p->lost);
     p->us = WBB_MAX(us, p->term[PART_BLOCKS]);
+    p->plain = WBB_MAX(sqrt(sqrt(plain)), p->term[PART_BLOCKS]);
     for (int k = PART_PARALLEL; k < PART_TERMS; k++)
-        if (k != PART_BLOCKS) p->us += p->term[k];
+        if (k != PART_BLOCKS) p->us += p->term[k], p->plain += p->term[k];
 }
 
 void part_price_blocks(const PartRates *r, PartPrice *p, double blocks)
@@ -360,7 +391,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     add_sharing(&x, r, w, &c);
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
     const double code = shares(w) ? CODE_BYTES * needs->instructions / r->code.rate : 0;
-    const double alone = WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts);
+    const double alone = WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts) + x.first;
     x.chain += alone;
     x.covered = WBB_MIN(alone, code);
     p.term[PART_CODE] = code / r->clock;

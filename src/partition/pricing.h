@@ -109,6 +109,9 @@ typedef struct PartPrice {
     double term[PART_TERMS], us;
     double registers; /* of a thread, estimated; no part of us */
     double apart, lost; /* how far blocks load, compute and store at the same times: 1; what few warps lose */
+    /* The time at full rates of DRAM and fill, whatever runs and warps are, as in a profile: it decides among equal
+     * prices, and is no part of us. */
+    double plain, full_dram, full_fill;
     double effort; /* issue slots, pipes, wavefronts of an SM that has an equal share of those of all; no part of us */
     double issue;  /* of them issue slots */
 } PartPrice;
@@ -192,5 +195,14 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
                               const PartTileWork *tile, double shared);
 void part_print_choice(WbbBuf *out, const PartChoice *c);
 void part_print_price(WbbBuf *out, const PartPrice *p); /* of a layout that was given */
+
+/* ties.c: what decides among equal prices, the most important first; smaller is better. */
+enum { PART_PREFERENCES = 8 };
+typedef struct {
+    double plain, unit;         /* the least time at full rates; times that differ by less than `unit` are equal */
+    int64_t chain, usual_block; /* layout.chain, loop.block */
+    int64_t sms;
+} PartTie;
+void part_preferences(const PartTie *t, const PartWork *w, const int64_t *sizes, const PartPrice *price, int64_t *key);
 
 #endif
