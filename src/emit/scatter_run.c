@@ -90,12 +90,13 @@ static void element_of_run(Scatter *m)
 }
 
 /* --- as many as there are ----------------------------------------------------------------------------------------- */
-/* Do two updates go to the same element? */
+/* Do two updates go to the same element? 0: always. */
 static IrRef is_same(const Scatter *m, const Scatter *other)
 {
     const uint32_t columns = (uint32_t)m->i->operands[m->results]->shape->dims[1];
     IrRef same = 0;
     for (uint32_t c = 0; c < columns; c++) {
+        if (m->start[c] == other->start[c]) continue;
         const IrRef one = compare(m, OP_EQ, m->start[c], other->start[c]);
         same = same ? node(m, OP_BAND, SC_PRED, same, one) : one;
     }
@@ -127,13 +128,14 @@ static void neighbours(const Scatter *m, const IrRef *index)
     }
     m->g->making_origin = m->i->id + 1;
     for (uint32_t k = 1; k < run; k++) {
-        const Scatter *before = &row[k - 1];
-        EmitIf c = emit_if(m->e, is_same(&row[k], before));
+        /* where both conditions are one, as of an iota that is divided, this `if` joins the one before it */
+        EmitIf c = emit_if_using(m->e, is_same(&row[k], &row[k - 1]), 1, row[k - 1].x);
+        const IrRef x = row[k - 1].x[0], then = emit_in_branch(m->e, &c, true, x);
         IrRef sum = 0;
-        if (!emit_never(&c)) emit_scatter_combined(&row[k], before->x, &sum);
-        if (sum && there[k])
-            sum = ir_node(m->g, OP_SELECT, ir_at(m->g, sum)->type, 0, there[k], sum, before->x[0], 0);
+        if (!emit_never(&c)) emit_scatter_combined(&row[k], &then, &sum);
+        if (sum && there[k]) sum = ir_node(m->g, OP_SELECT, ir_at(m->g, sum)->type, 0, there[k], sum, then, 0);
         emit_else(m->e, &c);
+        row[k - 1].x[0] = emit_in_branch(m->e, &c, false, x);
         if (c.s || !c.known) emit_scatter_element(&row[k - 1]);
         emit_end_if(m->e, &c, 1, &sum, &row[k].x[0], &row[k].x[0]);
     }

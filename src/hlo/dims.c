@@ -148,6 +148,24 @@ HloGatherDims hlo_gather_dims(WbbArena *a, const HloInstruction *i)
     };
 }
 
+const char *hlo_neighbours_attribute(WbbArena *a, int64_t n)
+{
+    const char *text = n == HLO_SOME ? "some" : wbb_format(a, "%lld", (long long)n);
+    return n ? wbb_format(a, ", frontend_attributes={equal_neighbours=\"%s\"}", text) : "";
+}
+
+int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i)
+{
+    static const char name[] = "equal_neighbours=\"";
+    const char *value = hlo_attribute(a, i, "frontend_attributes");
+    const char *at = value ? strstr(value, name) : NULL;
+    if (!at) return hlo_attribute_true(a, i, "indices_are_sorted") ? HLO_SOME : 0;
+    at += strlen(name);
+    if (!strncmp(at, "some\"", 5)) return HLO_SOME;
+    const long long n = strtoll(at, NULL, 10);
+    return n > 1 ? n : 0;
+}
+
 HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i)
 {
     return (HloScatterDims){
@@ -159,6 +177,7 @@ HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i)
         .index_vector_dim = hlo_attribute_int(a, i, "index_vector_dim", -1),
         .sorted = hlo_attribute_true(a, i, "indices_are_sorted"),
         .unique = hlo_attribute_true(a, i, "unique_indices"),
+        .neighbours = hlo_noted_neighbours(a, i),
     };
 }
 

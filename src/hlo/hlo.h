@@ -243,7 +243,10 @@ typedef struct {
     HloInts input_batching, indices_batching;
     int64_t index_vector_dim;
     bool sorted, unique;
+    int64_t neighbours;      /* updates side by side with equal indices, in the mean: 0: none are known; HLO_SOME */
 } HloScatterDims;
+
+#define HLO_SOME (INT64_MAX - 1) /* as many as the data has; so sorted indices are */
 
 enum { HLO_CONV_SPATIAL = 10 }; /* spatial dimensions at most: a label is one digit */
 
@@ -261,6 +264,9 @@ typedef struct {
 HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i); /* dot, ragged-dot, scaled-dot */
 HloGatherDims hlo_gather_dims(WbbArena *a, const HloInstruction *i);
 HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i);
+/* HloScatterDims.neighbours, as a scatter notes (neighbours.c) or states them; the note, ", name=..", of 0 "" */
+int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i);
+const char *hlo_neighbours_attribute(WbbArena *a, int64_t n);
 HloConvDims hlo_conv_dims(WbbArena *a, const HloInstruction *i);
 
 #endif

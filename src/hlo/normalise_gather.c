@@ -221,12 +221,13 @@ static HloInstruction *rewrite_scatter(HloBuilder *b, const HloInstruction *i)
     operands[n] = r.matrix;
     HloInstruction *s = hlo_copy_with_operands(b, i, operands);
     hlo_set_attributes(b, s,
-                       wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s",
+                       wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s%s",
                                   hlo_ints_attribute(b, "update_window_dims", count_up(b, 1, rank)),
                                   hlo_ints_attribute(b, "inserted_window_dims", count_up(b, 0, 0)),
                                   hlo_ints_attribute(b, "scatter_dims_to_operand_dims", count_up(b, 0, r.k)),
                                   d.sorted && r.kept ? ", indices_are_sorted=true" : "",
-                                  d.unique ? ", unique_indices=true" : ""));
+                                  d.unique ? ", unique_indices=true" : "",
+                                  d.sorted && r.kept ? "" : hlo_neighbours_attribute(b->arena, d.neighbours)));
     return s;
 }
 

@@ -282,7 +282,7 @@ static bool may_have_runs(const Scattering *x, const PartStage *s)
 {
     const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
                      s->combine == PART_CAS;
-    if (!way || !is_operation(s->update, s->first) || !hlo_scatter_dims(x->a, s->update).sorted) return false;
+    if (!way || !is_operation(s->update, s->first) || !hlo_noted_neighbours(x->a, s->update)) return false;
     const HloOpcode op = root_of(s->update, s->first)->opcode;
     return op == HLO_MULTIPLY || atomic_of(op) != OP_NONE;
 }

@@ -18,6 +18,7 @@ typedef struct {
     PartCombine combine;
     double rows, window, bytes; /* updates, elements of each, bytes of an element */
     double mean;                /* updates of an element */
+    double same;                /* of these, neighbours */
     double results;             /* elements of the result */
     double lanes;               /* that one operation combines at most */
     double vector;              /* elements of a thread without runs, at most */
@@ -43,7 +44,7 @@ static double operations_of(const Runs *x, double run, double lanes)
 {
     const double rows = WBB_MAX(1, x->t->warp * lanes / x->window);
     double same = 1;
-    for (double k = 0; k < rows; k++) same *= 1 - 1 / x->mean;
+    for (double k = 0; k < rows; k++) same *= 1 - 1 / x->same;
     return 1 + (run - 1) * (1 - same);
 }
 
@@ -68,7 +69,7 @@ static double price(const Runs *x, double run)
     const double all = (double)x->t->sms * x->t->warps * x->t->warp, elements = x->rows / run * x->window;
     const double vector = fewer(x, elements, run > 1 ? x->lanes : x->vector), lanes = WBB_MIN(vector, x->lanes);
     const double threads = elements / vector, each = vector / lanes * operations_of(x, run, lanes);
-    const double of_element = x->reads_first ? 1 : (x->mean + run - 1) / run; /* operations */
+    const double of_element = x->reads_first ? 1 : x->mean / x->same * (x->same + run - 1) / run; /* operations */
     const double sectors = x->rows * x->window * of_element / x->mean / WBB_MIN(x->window, 32 / x->bytes);
     const double waves = WBB_MAX(1, threads / all), block = (double)tg_tuned(x->t, "loop.block");
     const double terms[] = {
@@ -95,6 +96,9 @@ uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, cons
     Runs x = {.t = t, .r = part_rates(a, t), .combine = s->combine, .rows = (double)from->dims[0], .results = results,
               .bytes = WBB_MAX(type->bits, 8u) / 8.0, .is_float = sc_is_float(s->word), .reads_first = s->reads_first,
               .mean = WBB_MAX(1, updates / results), .lanes = part_update_lanes(p, t, s), .operations = 1};
+    const int64_t same = hlo_noted_neighbours(a, i);
+    x.same = same == HLO_SOME ? x.mean : (double)same;
+    x.mean = WBB_MAX(x.mean, x.same);
     x.window = updates / x.rows;
     if (type->cls == 'C' && s->combine != PART_CAS) x.operations = 2;
     const bool alone = s->combine == PART_ATOMIC && x.is_float && type->bits == 16 && x.lanes == 1;
