@@ -179,12 +179,32 @@ static IrRef both(const Scatter *m, const IrRef *word)
     return ir_node(m->g, OP_PACK, IR_TYPE(SC_U64, 1), 0, word[0], word[1], 0, 0);
 }
 
+/* Does the computation leave most elements of which there are many updates as they are? */
+static bool leaves_most(const Scatter *m)
+{
+    const HloInstruction *r = m->i->called[0]->root;
+    if (r->opcode == HLO_TUPLE) r = r->operands[m->s->first];
+    return r->opcode == HLO_MAXIMUM || r->opcode == HLO_MINIMUM || r->opcode == HLO_AND || r->opcode == HLO_OR;
+}
+
+/* A maximum that is what was read needs no swap: as if it had been made at the time of the load. */
+static IrRef swapped(const Scatter *m, const Swap *w, IrRef cas, IrRef word)
+{
+    if (w->n > 1 || !leaves_most(m)) return emit_scatter_effect(m, "was", w->buffer, w->at, cas);
+    EmitIf c = emit_if(m->e, compare(m, OP_NE, word, w->word[0]));
+    const IrRef now = emit_scatter_effect(m, "was", w->buffer, w->at, cas);
+    IrRef was;
+    emit_else(m->e, &c);
+    emit_end_if(m->e, &c, 1, &now, &w->word[0], &was);
+    return was;
+}
+
 static void end_swap(const Scatter *m, const Swap *w, const IrRef *word)
 {
     const ScType t = IR_SC(ir_at(m->g, w->word[0])->type);
-    IrRef cas = w->n == 1 ? node(m, OP_ATOMIC_CAS, t, w->word[0], word[0])
+    const IrRef cas = w->n == 1 ? node(m, OP_ATOMIC_CAS, t, w->word[0], word[0])
                           : ir_node(m->g, OP_ATOMIC_CAS, IR_TYPE(t, 1), 0, both(m, w->word), both(m, word), 0, 0);
-    const IrRef was = emit_scatter_effect(m, "was", w->buffer, w->at, cas);
+    const IrRef was = swapped(m, w, cas, word[0]);
     w->s->condition = 0;
     for (uint32_t k = 0; k < w->n; k++) {
         const IrRef y = w->n == 1 ? was : ir_node(m->g, OP_PART, IR_TYPE(t, 0), 0, was, 0, 0, k);
