@@ -13,6 +13,7 @@
 enum {
     MAX_THREADS = 1024,
     GROUP = 8,       /* elements that a thread has in registers (emit/sort_network.c) */
+    WARP_PLACES = 256, /* of a warp whose lanes have as many */
     FEW_HEADS = 4,   /* a block sorts at least as many together */
     OF_PARTS = 1024  /* bytes of shared memory in which the threads that merge find their part */
 };
@@ -66,11 +67,11 @@ static int64_t rounds_of_block(int64_t places)
     return rounds;
 }
 
-/* Clocks of a launch whose blocks sort so many places each, `all` together. */
-static double clocks_of(const TgTarget *t, int64_t places, double all)
+/* Clocks of a launch whose blocks sort so many places each, in rows of so many, `all` together. */
+static double clocks_of(const TgTarget *t, int64_t places, int64_t row, double all)
 {
-    const double steps = (double)(3 * rounds_of_block(places)) / 64, each = (double)tg_tuned(t, "sort.exchange");
-    const double alone = (double)(rounds_of_block(places) * tg_tuned(t, "sort.round"));
+    const double steps = (double)(3 * rounds_of_block(row)) / 64, each = (double)tg_tuned(t, "sort.exchange");
+    const double alone = (double)(rounds_of_block(row) * tg_tuned(t, "sort.round"));
     return WBB_MAX(steps * all / (double)t->sms * each, WBB_MAX(steps * (double)places * each, alone));
 }
 
@@ -86,12 +87,12 @@ static int64_t group_of(const PartSort *s, int64_t tile, int64_t most)
 static double price_of(const PartSort *s, const TgTarget *t, int64_t places, int64_t most)
 {
     const double all = (double)power_up(s->length) * (double)s->rows, launch = tg_rate(t, "launch")->value;
-    double clocks = clocks_of(t, places, all), seconds = launch;
+    double clocks = clocks_of(t, places, places, all), seconds = launch;
     int64_t heads = part_up(s->length, places);
     const int64_t group = group_of(s, places, most);
     for (; heads > 1 && group; heads = part_up(heads, group), seconds += launch) {
         const int64_t in_block = power_up(group * (s->first + s->stored));
-        clocks += clocks_of(t, in_block, (double)(s->rows * part_up(heads, group) * in_block));
+        clocks += clocks_of(t, in_block, in_block, (double)(s->rows * part_up(heads, group) * in_block));
     }
     for (int64_t run = places; run < s->length && !group; run *= 2, seconds += launch)
         clocks += WBB_MAX(all / 64 / (double)t->sms * (double)tg_tuned(t, "sort.merge_warp"),
@@ -108,15 +109,29 @@ static int64_t tile_of(const PartSort *s, const TgTarget *t, int64_t most)
     return WBB_MIN(best, s->length);
 }
 
-/* Rows of a block: neighbours in memory where rows are not, and so many that a block has work. */
+/* Clocks for the keys of all rows, read so many times. */
+static double waited(const PartSort *s, const TgTarget *t, int64_t times)
+{
+    const double bytes = (double)(s->rows * s->length * bytes_of(s) * times);
+    return bytes / tg_rate(t, "l2")->value * tg_rate(t, "clock")->value;
+}
+
+/* Rows of a block: neighbours in memory where rows are not, and so many that a block has work, as long as there are
+ * blocks for all SMs. */
 static int64_t rows_of_block(const PartSort *s, const TgTarget *t, int64_t most)
 {
     const bool minor = part_shape(s->i, 0)->minor_to_major[0] == s->dim;
     const int64_t side = minor ? 1 : tg_tuned(t, "sort.rows");
     const int64_t wanted = WBB_MAX(tg_tuned(t, "sort.elements") / power_up(s->length), side);
-    int64_t rows = 1;
-    while (2 * rows <= wanted && 2 * rows * power_up(s->length) <= most && rows < s->rows) rows *= 2;
-    return rows;
+    const int64_t row = power_up(s->length);
+    const double all = (double)row * (double)s->rows;
+    int64_t rows = 1, best = 1;
+    double least = 0;
+    for (; rows <= wanted && rows * row <= most && rows < 2 * s->rows; rows *= 2) {
+        const double clocks = clocks_of(t, rows * row, row, all) + waited(s, t, side / WBB_MIN(rows, side));
+        if (rows == 1 || rows * row <= WARP_PLACES || clocks < least) least = clocks, best = rows;
+    }
+    return best;
 }
 
 /* Temporaries for the keys and positions of all elements, twice: a launch reads one and writes the other. */
