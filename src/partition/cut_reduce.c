@@ -2,11 +2,12 @@
  * of windows, a launch of their own computes first.
  *
  * Needs a plan with roots; leaves reductions whose results go to memory (cut.c), or none: where a loop that computes
- * them again for each element takes little time, it takes less than another launch.
+ * them again for each element takes little time, it takes less than another launch. A thread that folds 100 terms of a
+ * small array waits for as long as another launch; the terms of large arrays take their time from memory either way.
  *
  *     s = f32[9] reduce(x), {1}   ROOT y = f32[9,7] multiply(broadcast(s), broadcast(v))    =>   s, if x is large
  */
-#include "partition/pricing.h"
+#include "partition/rates.h"
 
 /* Terms of an element of its result; 0: it is no reduction that can be cut out. */
 static int64_t terms_of(const HloInstruction *i)
@@ -18,11 +19,34 @@ static int64_t terms_of(const HloInstruction *i)
 }
 
 /* Elements of terms: the least that kernels take for all reductions of more than `from` terms, what a loop takes, and
- * the most that one of its threads takes, one after the other, for one reduction. */
+ * the most that one of its threads takes, one after the other, for one reduction, and for it and those in it. */
 typedef struct {
     double least, loop;
     int64_t longest;
+    double chain;
 } Terms;
+
+/* The most terms that a thread takes one after the other, of reductions inside each other: of an inner one it takes
+ * as many results as there are for each result of the outer one; of those whose terms threads share, one. */
+static double longest_chain(WbbArena *a, const PartPlan *p, int64_t from)
+{
+    const HloComputation *body = p->fusion->body;
+    double *chain = WBB_NEW_N(a, double, body->n_instructions + 1), longest = 0; /* by id */
+    double *results = WBB_NEW_N(a, double, body->n_instructions + 1);            /* of the reduction that it is of */
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        const int64_t terms = terms_of(i);
+        for (uint32_t o = 0; o < i->n_operands; o++) {
+            const uint32_t of = i->operands[o]->id;
+            if (chain[of] > chain[k]) chain[k] = chain[of], results[k] = results[of];
+        }
+        if (terms <= 1 || (p->reduced && p->reduced[k])) continue;
+        const double n = (double)hlo_elements(part_shape(i, 0));
+        chain[k] = (double)terms + chain[k] * WBB_MAX(1, results[k] / WBB_MAX(n, 1)), results[k] = n;
+        if (terms > from) longest = WBB_MAX(longest, chain[k]);
+    }
+    return longest;
+}
 
 static Terms terms_of_loop(WbbArena *a, const PartPlan *p, int64_t from)
 {
@@ -39,6 +63,7 @@ static Terms terms_of_loop(WbbArena *a, const PartPlan *p, int64_t from)
         x.least += (double)hlo_elements(i->operands[0]->shape);
         x.longest = WBB_MAX(x.longest, terms);
     }
+    x.chain = longest_chain(a, p, from);
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const double n = (double)hlo_elements(part_shape(p->roots[o].i, p->roots[o].part));
         x.least += n, x.loop += n * each[p->roots[o].i->id];
@@ -69,6 +94,21 @@ static uint32_t first_of(WbbArena *a, const HloComputation *body, int64_t from, 
     return n;
 }
 
+/* Does a thread wait for its terms for longer than another launch takes, with what that reads? */
+static bool waits_longer(WbbArena *a, const PartPlan *p, const TgTarget *t, const Terms *x)
+{
+    if (!tg_find_rate(t, "clock")) return false;
+    const PartRates *r = part_rates(a, t);
+    double bytes = 0;
+    for (uint32_t k = 0; k < p->fusion->body->n_instructions; k++) {
+        const HloInstruction *i = p->fusion->body->instructions[k];
+        if (i->opcode == HLO_PARAMETER && i->shape->type != SC_TUPLE)
+            bytes += (double)hlo_elements(i->shape) * WBB_MAX(sc_type_info[i->shape->type].bits, 8u) / 8;
+    }
+    const double launch = r->launch + r->dram_latency / r->clock + bytes / r->dram;
+    return x->chain * (double)tg_tuned(t, "cut.term") > launch * r->clock;
+}
+
 uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single, bool few,
                              const HloInstruction **found)
 {
@@ -79,7 +119,7 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
     const Terms x = terms_of_loop(a, p, from);
     const double times = (double)tg_tuned(t, "cut.times"), least = (double)tg_tuned(t, "cut.terms");
     const bool slow = x.loop > times * x.least && x.loop > least;
-    if (!slow && x.longest <= tg_tuned(t, "cut.longest")) return 0;
+    if (!slow && x.longest <= tg_tuned(t, "cut.longest") && !waits_longer(a, p, t, &x)) return 0;
     return first_of(a, body, from, single, found);
 }
 

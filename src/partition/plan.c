@@ -229,6 +229,16 @@ static bool cut_reductions(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *
     return false;
 }
 
+/* Cuts a scan or sort at reductions that each thread would fold by itself, for longer than another launch takes. */
+static bool cut_folds(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
+{
+    bool *reduced = p->reduced;
+    p->reduced = NULL;
+    const bool found = cut_reductions(cx, a, p, t, options);
+    if (!found) p->reduced = reduced;
+    return found;
+}
+
 /* Cuts a fusion at windows that hold an element of many outputs. */
 static bool cut_window(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
 {
@@ -341,6 +351,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     PartRange *scanned = hero && alone && !scatters ? part_scanned(a, &p, hero) : NULL;
     if (hero && !scanned && cut(cx, a, &p, target, options)) return p;
     if (scatters && (cut_scatter(cx, a, &p, target, options) || cut_reductions(cx, a, &p, target, options))) return p;
+    if (scanned && cut_folds(cx, a, &p, target, options)) return p;
     uint32_t n_shared = !scatters;
     if (scanned) {
         shared = WBB_NEW(a, PartRange *), others = WBB_NEW_N(a, bool, p.n_outputs + 1);
