@@ -563,11 +563,17 @@ typedef struct {
 
 static void ask(WbbCx *cx, void *arg)
 {
+    enum { FEW = 64 }; /* instructions, which do not amount to so much */
     Question *q = arg;
     WbbArena *a = wbb_arena_new(cx);
+    PipeOptions o = *q->o;
     PipeResult r;
-    pipe_compile(cx, a, q->o, q->file, q->text, q->n, &r);
+    pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
     q->apart = part_better_apart(a, &r.plan, r.target);
+    if (q->apart || r.plan.fusion->body->n_instructions < FEW) return;
+    o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
+    pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
+    q->apart = r.work > (double)tg_tuned(r.target, "work.apart");
 }
 
 bool pipe_better_apart(const PipeOptions *o, const char *file, const char *text, size_t n)
