@@ -4,7 +4,7 @@
 
 #include "target/target.h"
 
-enum { TG_ELF_SYMBOL = 24, TG_ELF_RELA = 24 /* bytes of a record */ };
+enum { TG_ELF_SYMBOL = 24, TG_ELF_RELA = 24, TG_ELF_REL = 16 /* bytes of a record */ };
 enum { TG_SASS_BYTES = 16, TG_SASS_NOP = 0x118, TG_SASS_BRA = 0x147, TG_SASS_CALL = 0x144, TG_SASS_EXIT = 0x14d };
 
 typedef struct {

@@ -1,7 +1,8 @@
 /* sass_lines.c: the machine instructions of a kernel, each with the line of the PTX that ptxas made it of.
  *
  * Needs a cubin of `ptxas -lineinfo`; leaves instructions. The section .nv_debug_line_sass has a line program of DWARF
- * 3 for each kernel (DWARF 3, section 6.2), whose addresses are relative to the kernel's code: relocations name it.
+ * 3 for each kernel (DWARF 3, section 6.2), whose addresses are relative to the kernel's code: relocations name it, with
+ * addends (.rela) from sm_90 on, without (.rel) before.
  *
  * Code that only a slow path reaches is marked: subroutines, as for the division of subnormals, and what a guarded
  * branch jumps over that comes from one line without a branch of its own.
@@ -53,6 +54,7 @@ typedef struct {
 typedef struct {
     uint64_t code;         /* number of the kernel's section */
     TgSection symbols, relocations;
+    uint64_t entry; /* bytes of a relocation */
     uint64_t start;        /* offset of the section of line programs */
     TgSassAt *out;
     uint64_t n;
@@ -61,8 +63,8 @@ typedef struct {
 /* Is the address that is read at this offset relocated to the kernel's code? */
 static bool is_ours(const TgElf *e, const Lines *l, uint64_t at)
 {
-    for (uint64_t r = l->relocations.offset; r + TG_ELF_RELA <= l->relocations.offset + l->relocations.size;
-         r += TG_ELF_RELA) {
+    for (uint64_t r = l->relocations.offset; r + l->entry <= l->relocations.offset + l->relocations.size;
+         r += l->entry) {
         if (tg_elf_number(e, r, 8) != at - l->start) continue;
         const uint64_t symbol = tg_elf_number(e, r + 8, 8) >> R_INFO_SYMBOL;
         return tg_elf_number(e, l->symbols.offset + symbol * TG_ELF_SYMBOL + 6, 2) == l->code;
@@ -179,7 +181,8 @@ uint32_t tg_sass_lines(WbbCx *cx, WbbArena *a, const TgTarget *t, const TgCubin 
         const TgSection s = tg_elf_section(&e, i);
         if (strcmp(s.name, ".symtab") == 0) l.symbols = s;
         else if (strcmp(s.name, ".nv_debug_line_sass") == 0) lines = s;
-        else if (strcmp(s.name, ".rela.nv_debug_line_sass") == 0) l.relocations = s;
+        else if (strcmp(s.name, ".rela.nv_debug_line_sass") == 0) l.relocations = s, l.entry = TG_ELF_RELA;
+        else if (strcmp(s.name, ".rel.nv_debug_line_sass") == 0) l.relocations = s, l.entry = TG_ELF_REL;
         else if (tg_elf_is(s.name, ".text.", kernel)) code = s, l.code = i;
     }
     if (!code.name) wbb_fail(cx, (WbbLoc){0}, "the cubin has no kernel %s", kernel);
