@@ -91,14 +91,17 @@ static uint64_t rounded(double x, const FloatType *t)
 }
 
 /* Case t: half of the elements are subnormal, or a few binades above the smallest normal value, so that sums,
- * differences and products of them are subnormal too. */
+ * differences and products of them are subnormal too; of these a quarter are the largest subnormal value or the smallest
+ * normal one, where tests for either are off by one. */
 static uint64_t tiny_element(const FloatType *t, uint64_t h)
 {
     const uint64_t mantissa = h >> 8 & ((UINT64_C(1) << t->mantissa) - 1),
                    binades = t->mantissa < 24 ? (uint64_t)t->mantissa : 24;
     const uint64_t exponent = h >> 5 & 1 ? 0 : 1 + (h >> 60) % binades;
     const uint64_t size = exponent << t->mantissa | mantissa,
-                   sign = h & 1 ? UINT64_C(1) << (t->exponent + t->mantissa) : 0;
+                   sign = h & 1 ? UINT64_C(1) << (t->exponent + t->mantissa) : 0,
+                   normal = UINT64_C(1) << t->mantissa;
+    if ((h >> 1 & 3) == 3) return sign | (h >> 6 & 1 ? normal : normal - 1);
     return size == 0 && t->one_zero ? 0 : sign | size;
 }
 
