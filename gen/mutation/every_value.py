@@ -33,8 +33,10 @@ FIRST = 100_003  # one value in so many is tried before all are
 WORKERS = 2
 HEAD = """# Mutants that samples do not tell from their rules, judged over every value: `python -m gen.mutation.mutate --every` writes this,
 # --again judges every line anew. The key is made from what the rule means, the errors that it states,
-# and the change. equal: the same at every value; right: off by no more than the rule states; killed: wrong at some value.
+# and the change. equal: the same at every value; right: off by no more than the rule states; killed: wrong at some value; steps: right at every
+# significand of the divisor, with each estimate that the manual allows (tests/significands.py with the change in the rule), for rules of two operands.
 """
+STEPS = "steps"
 RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 FLOAT = {"f32": "float", "f64": "double"}
 
@@ -371,7 +373,7 @@ def settle(some: Sequence[Mutant], case_of: CaseOf, anew: bool) -> None:
     """Sets the fates of survivors from the file. anew: runs them all instead, and writes the file."""
     known, table = read(), load.budgets()
     keys = {id(m): key_of(m, table) for m in some}
-    found = states_of(some, case_of) if anew else {k: known[key][0] for k, key in keys.items() if key in known}
+    found = states_of(some, case_of) if anew else {k: known[key][0].replace(STEPS, "right") for k, key in keys.items() if key in known}
     for m in (m for m in some if id(m) in found):
         m.fate = found[id(m)]
     if anew:
@@ -380,14 +382,15 @@ def settle(some: Sequence[Mutant], case_of: CaseOf, anew: bool) -> None:
 
 def again(made: Sequence[Mutant], prepare: Callable[[Mutant], None], case_of: CaseOf, step: int) -> Tuple[int, int]:
     """Checks the lines of the file: (number confirmed, number wrong or about no mutant). On one value in `step` a mutant may look better than
-    the file says."""
+    the file says. Of STEPS it only checks that there is such a mutant."""
     known, table = read(), load.budgets()
     keys = {key_of(m, table): m for m in made}
     some = {k: keys[k] for k in known if k in keys}
     for m in some.values():
         prepare(m)
         m.open = list({(tuple(c.terms.code), c.terms.right, c.terms.contract): c for c in m.cases}.values())
-    found = states_of(list(some.values()), case_of, step)
+    found = states_of([m for k, m in some.items() if known[k][0] != STEPS], case_of, step)
+    found.update({id(m): STEPS for k, m in some.items() if known[k][0] == STEPS})
     better = {"killed": 2, "right": 1, "equal": 0}
     good = [k for k, m in some.items() if id(m) in found and (found[id(m)] == known[k][0] or (step > 1 and better[found[id(m)]] < better[known[k][0]]))]
     for k in known.keys() - set(good):
