@@ -389,8 +389,7 @@ def again(made: Sequence[Mutant], prepare: Callable[[Mutant], None], case_of: Ca
     for m in some.values():
         prepare(m)
         m.open = list({(tuple(c.terms.code), c.terms.right, c.terms.contract): c for c in m.cases}.values())
-    found = states_of([m for k, m in some.items() if known[k][0] != STEPS], case_of, step)
-    found.update({id(m): STEPS for k, m in some.items() if known[k][0] == STEPS})
+    found = {**states_of([m for k, m in some.items() if known[k][0] != STEPS], case_of, step), **{id(m): STEPS for k, m in some.items() if known[k][0] == STEPS}}
     better = {"killed": 2, "right": 1, "equal": 0}
     good = [k for k, m in some.items() if id(m) in found and (found[id(m)] == known[k][0] or (step > 1 and better[found[id(m)]] < better[known[k][0]]))]
     for k in known.keys() - set(good):

@@ -91,8 +91,8 @@ static uint64_t rounded(double x, const FloatType *t)
 }
 
 /* Case t: half of the elements are subnormal, or a few binades above the smallest normal value, so that sums,
- * differences and products of them are subnormal too; of these a quarter are the largest subnormal value or the smallest
- * normal one, where tests for either are off by one. */
+ * differences and products of them are subnormal too; of these a quarter are the largest subnormal value or the
+ * smallest normal one, where tests for either are off by one. */
 static uint64_t tiny_element(const FloatType *t, uint64_t h)
 {
     const uint64_t mantissa = h >> 8 & ((UINT64_C(1) << t->mantissa) - 1),

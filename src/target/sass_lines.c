@@ -1,8 +1,8 @@
 /* sass_lines.c: the machine instructions of a kernel, each with the line of the PTX that ptxas made it of.
  *
  * Needs a cubin of `ptxas -lineinfo`; leaves instructions. The section .nv_debug_line_sass has a line program of DWARF
- * 3 for each kernel (DWARF 3, section 6.2), whose addresses are relative to the kernel's code: relocations name it, with
- * addends (.rela) from sm_90 on, without (.rel) before.
+ * 3 for each kernel (DWARF 3, section 6.2), whose addresses are relative to the kernel's code: relocations name it,
+ * with addends (.rela) from sm_90 on, without (.rel) before.
  *
  * Code that only a slow path reaches is marked: subroutines, as for the division of subnormals, and what a guarded
  * branch jumps over that comes from one line without a branch of its own.
