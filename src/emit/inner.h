@@ -270,6 +270,8 @@ ScType emit_part_type(ScType t); /* in which memory holds a part of a value of t
 uint32_t emit_parts_of(ScType t);
 uint32_t emit_split(const EmitValues *e, IrRef x, ScType t, IrRef *parts); /* the parts of a value; returns how many */
 IrRef emit_join(const EmitValues *e, const IrRef *parts, ScType t);
+IrRef emit_word_of_complex(const EmitValues *e, IrRef z); /* u64 of a c64, the real part in its low half */
+IrRef emit_complex_of_word(const EmitValues *e, IrRef word);
 /* n lanes, a power of two, of which the first n_values have values; the others are 0. */
 IrRef emit_packed(const EmitValues *e, const IrRef *values, ScType t, uint32_t n, uint32_t n_values);
 /* A new buffer of the kernel; returns its number. Before any table is made. */

@@ -40,6 +40,24 @@ IrRef emit_join(const EmitValues *e, const IrRef *parts, ScType t)
     return t == as ? x : node(e, OP_BITS, t, x, 0);
 }
 
+IrRef emit_word_of_complex(const EmitValues *e, IrRef z)
+{
+    IrRef half[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        const IrRef part = node(e, k ? OP_IM : OP_RE, SC_F32, z, 0);
+        half[k] = node(e, OP_CVT, SC_U64, node(e, OP_BITS, SC_U32, part, 0), 0);
+    }
+    return node(e, OP_BOR, SC_U64, half[0], node(e, OP_SHL, SC_U64, half[1], ir_const(e->g, IR_TYPE(SC_U64, 0), 32)));
+}
+
+IrRef emit_complex_of_word(const EmitValues *e, IrRef word)
+{
+    const IrRef high = node(e, OP_SHRL, SC_U64, word, ir_const(e->g, IR_TYPE(SC_U64, 0), 32));
+    const IrRef re = node(e, OP_BITS, SC_F32, node(e, OP_CVT, SC_U32, word, 0), 0);
+    const IrRef im = node(e, OP_BITS, SC_F32, node(e, OP_CVT, SC_U32, high, 0), 0);
+    return node(e, OP_COMPLEX, SC_C64, re, im);
+}
+
 IrRef emit_packed(const EmitValues *e, const IrRef *values, ScType t, uint32_t n, uint32_t n_values)
 {
     if (n == 1) return n_values ? values[0] : ir_const(e->g, IR_TYPE(t, 0), 0);

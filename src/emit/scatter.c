@@ -63,24 +63,6 @@ static bool reads(const Scatter *m)
 }
 
 /* --- words -------------------------------------------------------------------------------------------------------- */
-/* Both parts of a complex value of 64 bits. */
-static IrRef packed(const Scatter *m, IrRef z)
-{
-    IrRef half[2];
-    for (uint32_t k = 0; k < 2; k++) {
-        const IrRef part = node(m, k ? OP_IM : OP_RE, SC_F32, z, 0);
-        half[k] = node(m, OP_CVT, SC_U64, as_bits(m, part, SC_U32), 0);
-    }
-    return node(m, OP_BOR, SC_U64, half[0], node(m, OP_SHL, SC_U64, half[1], number(m, SC_U64, 32)));
-}
-
-static IrRef unpacked(const Scatter *m, IrRef word)
-{
-    const IrRef high = node(m, OP_SHRL, SC_U64, word, number(m, SC_U64, 32));
-    const IrRef re = as_bits(m, node(m, OP_CVT, SC_U32, word, 0), SC_F32);
-    return node(m, OP_COMPLEX, SC_C64, re, as_bits(m, node(m, OP_CVT, SC_U32, high, 0), SC_F32));
-}
-
 /* An element in a word: its first bit, where words have several; 0: a word has one. */
 typedef struct {
     ScType t, word;
@@ -89,7 +71,7 @@ typedef struct {
 
 static IrRef taken(const Scatter *m, const InWord *w, IrRef word)
 {
-    if (w->t == SC_C64) return unpacked(m, word);
+    if (w->t == SC_C64) return emit_complex_of_word(m->e, word);
     if (!w->shift) return as_bits(m, word, w->t);
     const uint32_t bits = sc_type_info[w->t].bits;
     IrRef x = node(m, OP_SHRL, SC_U32, node(m, OP_CVT, SC_U32, word, 0), w->shift);
@@ -100,7 +82,7 @@ static IrRef taken(const Scatter *m, const InWord *w, IrRef word)
 
 static IrRef replaced(const Scatter *m, const InWord *w, IrRef word, IrRef x)
 {
-    if (w->t == SC_C64) return packed(m, x);
+    if (w->t == SC_C64) return emit_word_of_complex(m->e, x);
     if (!w->shift) return as_bits(m, x, w->word);
     const uint32_t bits = sc_type_info[w->t].bits;
     if (w->t != SC_PRED) x = as_bits(m, x, emit_unsigned(bits));
@@ -384,7 +366,7 @@ static void atomically(const Scatter *m)
 
 static void set(const Scatter *m)
 {
-    const IrRef x = type_of(m, 0) == SC_C64 ? packed(m, m->x[0]) : m->x[0];
+    const IrRef x = type_of(m, 0) == SC_C64 ? emit_word_of_complex(m->e, m->x[0]) : m->x[0];
     effect(m, buffer_of(m, 0), m->at, node(m, OP_WRITE_RELAXED, IR_SC(ir_at(m->g, x)->type), x, 0));
 }
 

@@ -33,7 +33,6 @@ static inline IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
     return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
 }
 
-
 static inline IrRef number(const Scatter *m, ScType t, uint64_t bits)
 {
     return ir_const(m->g, IR_TYPE(t, 0), bits);

@@ -270,31 +270,15 @@ static const IrRef *carried_index(const Tiling *m, const PartCarried *c, const E
 static uint32_t parts_of(ScType t) { return t == SC_C64 ? 1 : emit_parts_of(t); }
 static ScType part_type(ScType t) { return t == SC_C64 ? SC_U64 : emit_part_type(t); }
 
-static IrRef node(const Tiling *m, ScOp op, ScType t, IrRef x, IrRef y)
-{
-    return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
-}
-
-static IrRef half(const Tiling *m) { return ir_const(m->g, IR_TYPE(SC_U64, 0), 32); }
-
 static void split(const Tiling *m, IrRef x, ScType t, IrRef *parts)
 {
-    IrRef wide[2];
-    const uint32_t n = emit_split(m->e, x, t, parts);
-    if (t != SC_C64) return;
-    for (uint32_t k = 0; k < n; k++)
-        wide[k] = node(m, OP_CVT, SC_U64, node(m, OP_BITS, SC_U32, parts[k], 0), 0);
-    parts[0] = node(m, OP_BOR, SC_U64, node(m, OP_SHL, SC_U64, wide[1], half(m)), wide[0]);
+    if (t == SC_C64) parts[0] = emit_word_of_complex(m->e, x);
+    else emit_split(m->e, x, t, parts);
 }
 
-static IrRef join(const Tiling *m, IrRef *parts, ScType t)
+static IrRef join(const Tiling *m, const IrRef *parts, ScType t)
 {
-    if (t == SC_C64) {
-        const IrRef all = parts[0], high = node(m, OP_SHRL, SC_U64, all, half(m));
-        parts[0] = node(m, OP_BITS, SC_F32, node(m, OP_CVT, SC_U32, all, 0), 0);
-        parts[1] = node(m, OP_BITS, SC_F32, node(m, OP_CVT, SC_U32, high, 0), 0);
-    }
-    return emit_join(m->e, parts, t);
+    return t == SC_C64 ? emit_complex_of_word(m->e, parts[0]) : emit_join(m->e, parts, t);
 }
 
 static void add_buffers(Tiling *m)
