@@ -164,6 +164,7 @@ const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m, c
  * their row, exp(x - c) or (x - c)^2: the reduction of x that pieces of s start from, in the same computation; NULL: s
  * has other terms. Both are split into the same number of pieces of the slowest reduced dimension. Any other sum or
  * maximum of f32 may be split, too. */
+enum { HLO_ROW_VECTOR = 8 }; /* elements of 16 bits of an access: pieces along neighbours have whole ones */
 const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s);
 bool hlo_may_split_rows(const HloInstruction *i);
@@ -192,8 +193,16 @@ void hlo_mark_operands(const HloComputation *c, bool *marks);
 const HloComputation *hlo_called(const HloInstruction *i, const char *attribute);
 /* The value is that of operand 0: opt-barrier, custom calls that only place or shard, .. */
 bool hlo_forwards_operand(const HloInstruction *i);
+/* The bits of element k of a constant whose elements have 64 bits at most. */
+uint64_t hlo_literal_bits(const HloInstruction *constant, int64_t k);
 /* Is the computation one elementwise operation on its two parameters, whose result has their type? */
 bool hlo_is_operation(const HloComputation *c);
+bool hlo_is_number(const HloInstruction *i, double value); /* is it a constant of f32 of that value? */
+/* Does it reduce f32 by one operation, from its identity on? */
+bool hlo_reduces(const HloInstruction *i, HloOpcode op);
+bool hlo_is_reduced(const HloInstruction *reduction, int64_t d); /* is dimension d of its operands reduced? */
+/* Is it a broadcast of a number of each result of a reduction, for each of its terms? */
+bool hlo_is_of_results(const HloInstruction *c, const HloInstruction *reduction);
 
 /* features.c: declines what no stage honours (features.def). For an HLO module as parsed, before it is normalised. */
 void hlo_decline_features(WbbCx *cx, const HloModule *m);

@@ -11,6 +11,7 @@
  */
 #include "hlo/inner.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const names[] = {
@@ -94,6 +95,14 @@ bool hlo_is_barrier(const HloInstruction *i)
 
 bool hlo_forwards_operand(const HloInstruction *i) { return hlo_is_identity_call(i) || hlo_is_barrier(i); }
 
+uint64_t hlo_literal_bits(const HloInstruction *constant, int64_t k)
+{
+    uint64_t bits = 0;
+    const uint32_t bytes = sc_bytes(constant->shape->type);
+    memcpy(&bits, (const char *)constant->literal + (constant->literal_splat ? 0 : (size_t)k * bytes), bytes);
+    return bits;
+}
+
 bool hlo_is_operation(const HloComputation *c)
 {
     const HloInstruction *r = c->root;
@@ -138,4 +147,36 @@ const HloComputation *hlo_called(const HloInstruction *i, const char *attribute)
     for (uint32_t k = 0; k < i->n_called; k++)
         if (!strcmp(i->called_by[k], attribute)) return i->called[k];
     return NULL;
+}
+
+bool hlo_is_number(const HloInstruction *i, double value)
+{
+    float x;
+    if (i->opcode != HLO_CONSTANT || !i->literal || i->shape->rank || i->shape->type != SC_F32) return false;
+    memcpy(&x, i->literal, sizeof x);
+    return (double)x == value;
+}
+
+bool hlo_reduces(const HloInstruction *i, HloOpcode op)
+{
+    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type != SC_F32 || !i->n_dimensions) return false;
+    if (i->operands[0]->shape->type != SC_F32 || !hlo_is_row_major(i->operands[0]->shape)) return false;
+    if (i->operands[0]->shape->rank >= HLO_RANK_LIMIT || i->operands[0]->shape->dynamic) return false;
+    const HloComputation *c = i->called[0];
+    return hlo_is_operation(c) && c->root->opcode == op && hlo_is_number(i->operands[1], op == HLO_ADD ? 0 : -INFINITY);
+}
+
+bool hlo_is_reduced(const HloInstruction *i, int64_t d)
+{
+    bool found = false;
+    for (uint32_t k = 0; k < i->n_dimensions; k++) found = found || i->dimensions[k] == d;
+    return found;
+}
+
+bool hlo_is_of_results(const HloInstruction *c, const HloInstruction *i)
+{
+    if (c->opcode != HLO_BROADCAST || !hlo_same_dims(c->operands[0]->shape, i->shape)) return false;
+    for (uint32_t k = 0, at = 0; at < c->shape->rank; at++)
+        if (!hlo_is_reduced(i, at) && c->dimensions[k++] != at) return false;
+    return true;
 }

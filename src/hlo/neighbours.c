@@ -11,8 +11,6 @@
  */
 #include "hlo/normalise.h"
 
-#include <string.h>
-
 enum {
     SAMPLE = 1024, /* updates that are counted: neighbours are alike, or change with the data */
     DEEP = 200,
@@ -82,14 +80,13 @@ static void coordinates(const HloShape *of, int64_t at, int64_t *to)
 
 static void put_leaf(const Search *s, const HloInstruction *i, const int64_t *at, uint64_t *r)
 {
-    const uint32_t bytes = sc_bytes(i->shape->type);
     for (int64_t k = 0; k < s->n; k++) {
         int64_t to[HLO_RANK_LIMIT + 1];
         if (i->opcode == HLO_IOTA) {
             coordinates(i->shape, at[k], to);
             r[k] = sc_from_i128(i->shape->type, to[i->number]);
         } else {
-            memcpy(&r[k], (const char *)i->literal + (i->literal_splat ? 0 : (size_t)at[k] * bytes), bytes);
+            r[k] = hlo_literal_bits(i, at[k]);
         }
     }
 }

@@ -94,6 +94,8 @@ HloInstruction *hlo_new_scalar(HloBuilder *b, ScType type, double value);
 HloInstruction *hlo_new_broadcast(HloBuilder *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions,
                                   uint32_t n);
 HloInstruction *hlo_new_splat(HloBuilder *b, HloInstruction *scalar, uint32_t rank, const int64_t *dims);
+/* a constant for each element of `like` */
+HloInstruction *hlo_new_number(HloBuilder *b, ScType type, double value, const HloShape *like);
 HloInstruction *hlo_new_iota(HloBuilder *b, ScType type, uint32_t rank, const int64_t *dims, int64_t dimension);
 /* x itself if it has the dims */
 HloInstruction *hlo_new_reshape(HloBuilder *b, HloInstruction *x, uint32_t rank, const int64_t *dims);

@@ -83,6 +83,11 @@ HloInstruction *hlo_new_splat(HloBuilder *b, HloInstruction *scalar, uint32_t ra
     return hlo_new_broadcast(b, scalar, array(b, scalar->shape->type, rank, dims), NULL, 0);
 }
 
+HloInstruction *hlo_new_number(HloBuilder *b, ScType type, double value, const HloShape *like)
+{
+    return hlo_new_splat(b, hlo_new_scalar(b, type, value), like->rank, like->dims);
+}
+
 HloInstruction *hlo_new_iota(HloBuilder *b, ScType type, uint32_t rank, const int64_t *dims, int64_t dimension)
 {
     HloInstruction *i = hlo_new(b, HLO_IOTA, array(b, type, rank, dims), 0, NULL);

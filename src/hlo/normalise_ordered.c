@@ -68,11 +68,6 @@ static Rows rows_of(WbbArena *a, const HloInstruction *i)
     return r;
 }
 
-static HloInstruction *number(HloBuilder *b, ScType t, int64_t value, const HloShape *like)
-{
-    return hlo_new_splat(b, hlo_new_scalar(b, t, (double)value), like->rank, like->dims);
-}
-
 /* Elements between neighbours in dimension d of the operand, in rows. */
 static int64_t stride_of(const Rows *r, uint32_t d)
 {
@@ -86,16 +81,16 @@ static HloInstruction *starts_of(HloBuilder *b, const Rows *r, HloInstruction *i
 {
     const int64_t n = indices->shape->dims[0];
     const HloShape *line = hlo_make_array(b->arena, r->type, 1, &n);
-    HloInstruction *at = number(b, r->type, 0, line);
+    HloInstruction *at = hlo_new_number(b, r->type, 0, line);
     *fits = NULL;
     for (uint32_t d = 0; d < r->columns; d++) {
         HloInstruction *x = hlo_new_reshape(b, hlo_new_column(b, indices, d), 1, &n);
         x = hlo_new_convert(b, x, r->type);
-        HloInstruction *low = hlo_new_compare(b, HLO_GE, x, number(b, r->type, 0, line));
-        HloInstruction *last = number(b, r->type, r->to->dims[d] - r->from->dims[d + 1], line);
+        HloInstruction *low = hlo_new_compare(b, HLO_GE, x, hlo_new_number(b, r->type, 0, line));
+        HloInstruction *last = hlo_new_number(b, r->type, (double)(r->to->dims[d] - r->from->dims[d + 1]), line);
         HloInstruction *in = hlo_new_binary(b, HLO_AND, low, hlo_new_compare(b, HLO_LE, x, last));
         *fits = *fits ? hlo_new_binary(b, HLO_AND, *fits, in) : in;
-        x = hlo_new_binary(b, HLO_MULTIPLY, x, number(b, r->type, stride_of(r, d), line));
+        x = hlo_new_binary(b, HLO_MULTIPLY, x, hlo_new_number(b, r->type, (double)stride_of(r, d), line));
         at = d ? hlo_new_binary(b, HLO_ADD, at, x) : x;
     }
     return at;
@@ -112,11 +107,11 @@ static HloInstruction *keys_of(HloBuilder *b, const Rows *r, HloInstruction *ind
         for (uint32_t d = 0; d < r->to->rank; d++) {
             if (r->from->dims[d + 1] == 1) continue;
             HloInstruction *step = hlo_new_iota(b, r->type, r->from->rank, r->from->dims, d + 1);
-            step = hlo_new_binary(b, HLO_MULTIPLY, step, number(b, r->type, stride_of(r, d), r->from));
+            step = hlo_new_binary(b, HLO_MULTIPLY, step, hlo_new_number(b, r->type, (double)stride_of(r, d), r->from));
             at = hlo_new_binary(b, HLO_ADD, at, step);
         }
     }
-    if (fits) at = hlo_new_select(b, fits, at, number(b, r->type, r->n, at->shape));
+    if (fits) at = hlo_new_select(b, fits, at, hlo_new_number(b, r->type, (double)r->n, at->shape));
     at = hlo_new_reshape(b, at, 1, &r->updates);
     return hlo_new_convert(b, at, r->n < INT32_MAX ? SC_I32 : SC_I64);
 }

@@ -9,15 +9,9 @@
  */
 #include "hlo/normalise.h"
 
-#include <string.h>
-
 static bool is_zero(const HloInstruction *i)
 {
-    float x;
-    if (i->opcode == HLO_BROADCAST) i = i->operands[0];
-    if (i->opcode != HLO_CONSTANT || !i->literal || i->shape->rank || i->shape->type != SC_F32) return false;
-    memcpy(&x, i->literal, sizeof x);
-    return x == 0;
+    return hlo_is_number(i->opcode == HLO_BROADCAST ? i->operands[0] : i, 0);
 }
 
 /* Is an element the number of its place in the row? */
@@ -28,36 +22,25 @@ static bool is_place(const HloInstruction *i, int64_t row)
     return x->opcode == HLO_IOTA && i->dimensions[x->number] == row && sc_is_int(x->shape->type);
 }
 
-/* Is it a number of each result of i, for each of its terms? */
-static bool is_of_row(const HloInstruction *x, const HloInstruction *i)
-{
-    bool kept = x->opcode == HLO_BROADCAST && hlo_same_dims(x->operands[0]->shape, i->shape);
-    for (uint32_t d = 0; kept && d < x->n_dimensions; d++)
-        kept = x->dimensions[d] == (d < i->dimensions[0] ? d : d + 1);
-    return kept;
-}
-
 /* The number of the row of which terms are a mask, the other operand being an iota along the reduced dimension. */
 static const HloInstruction *label_of(const HloInstruction *i)
 {
     const HloInstruction *mask = i->operands[0]->operands[0];
     if (mask->opcode != HLO_COMPARE || mask->direction != HLO_EQ) return NULL;
     for (int k = 0; k < 2; k++)
-        if (is_place(mask->operands[k], i->dimensions[0]) && is_of_row(mask->operands[1 - k], i))
+        if (is_place(mask->operands[k], i->dimensions[0]) && hlo_is_of_results(mask->operands[1 - k], i))
             return mask->operands[1 - k]->operands[0];
     return NULL;
 }
 
 bool hlo_is_pick(const HloInstruction *i)
 {
-    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type != SC_F32 || i->n_dimensions != 1) return false;
+    if (!hlo_reduces(i, HLO_ADD) || i->n_dimensions != 1 || !hlo_is_row_major(i->shape)) return false;
     const HloInstruction *of = i->operands[0];
-    if (of->opcode != HLO_SELECT || !hlo_is_row_major(of->shape) || !hlo_is_row_major(i->shape)) return false;
-    if (!hlo_is_operation(i->called[0]) || i->called[0]->root->opcode != HLO_ADD || !is_zero(i->operands[1]))
-        return false;
+    if (of->opcode != HLO_SELECT) return false;
     /* indices of the label's type reach every row */
     return is_zero(of->operands[2]) && label_of(i) && sc_bytes(label_of(i)->shape->type) >= 4 &&
-           of->shape->rank + 1 < HLO_RANK_LIMIT && !of->shape->dynamic;
+           of->shape->rank + 1 < HLO_RANK_LIMIT;
 }
 
 /* --- the element at the label ------------------------------------------------------------------------------------- */
@@ -107,16 +90,11 @@ static HloInstruction *element(const Pick *p, const HloInstruction *f)
     case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_DIVIDE:
         return hlo_new_binary(b, f->opcode, element(p, f->operands[0]), element(p, f->operands[1]));
     case HLO_BROADCAST:
-        if (is_of_row(f, p->i)) return hlo_mapped(b, f->operands[0]);
+        if (hlo_is_of_results(f, p->i)) return hlo_mapped(b, f->operands[0]);
         if (!f->n_dimensions) return hlo_new_splat(b, hlo_mapped(b, f->operands[0]), rows->rank, rows->dims);
         return gathered(p, hlo_mapped(b, f));
     default: return gathered(p, hlo_mapped(b, f));
     }
-}
-
-static HloInstruction *splat(HloBuilder *b, ScType type, double value, const HloShape *like)
-{
-    return hlo_new_splat(b, hlo_new_scalar(b, type, value), like->rank, like->dims);
 }
 
 HloInstruction *hlo_new_pick(HloBuilder *b, const HloInstruction *i)
@@ -124,10 +102,10 @@ HloInstruction *hlo_new_pick(HloBuilder *b, const HloInstruction *i)
     const HloShape *rows = i->shape;
     const double n = (double)i->operands[0]->shape->dims[i->dimensions[0]];
     const Pick p = pick_of(b, i);
-    HloInstruction *x = element(&p, i->operands[0]->operands[1]), *zero = splat(b, SC_F32, 0, rows);
+    HloInstruction *x = element(&p, i->operands[0]->operands[1]), *zero = hlo_new_number(b, SC_F32, 0, rows);
     HloInstruction *label = hlo_mapped(b, label_of(i));
-    HloInstruction *below = hlo_new_compare(b, HLO_LT, label, splat(b, label->shape->type, n, rows));
-    HloInstruction *from = hlo_new_compare(b, HLO_GE, label, splat(b, label->shape->type, 0, rows));
+    HloInstruction *below = hlo_new_compare(b, HLO_LT, label, hlo_new_number(b, label->shape->type, n, rows));
+    HloInstruction *from = hlo_new_compare(b, HLO_GE, label, hlo_new_number(b, label->shape->type, 0, rows));
     x = hlo_new_select(b, hlo_new_binary(b, HLO_AND, from, below), x, zero);
     return hlo_new_binary(b, HLO_ADD, x, zero);
 }

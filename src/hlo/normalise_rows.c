@@ -20,41 +20,14 @@
 #include "hlo/normalise.h"
 
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
 /* --- what may be split -------------------------------------------------------------------------------------------- */
-static bool is_number(const HloInstruction *i, double value)
-{
-    float x;
-    if (i->opcode != HLO_CONSTANT || !i->literal || i->shape->rank || i->shape->type != SC_F32) return false;
-    memcpy(&x, i->literal, sizeof x);
-    return (double)x == value;
-}
-
-/* A reduction of f32 by one operation, from its identity on. */
-static bool reduces(const HloInstruction *i, HloOpcode op)
-{
-    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type != SC_F32 || !i->n_dimensions) return false;
-    if (i->operands[0]->shape->type != SC_F32 || !hlo_is_row_major(i->operands[0]->shape)) return false;
-    if (i->operands[0]->shape->rank >= HLO_RANK_LIMIT || i->operands[0]->shape->dynamic) return false;
-    const HloComputation *c = i->called[0];
-    return hlo_is_operation(c) && c->root->opcode == op && is_number(i->operands[1], op == HLO_ADD ? 0 : -INFINITY);
-}
-
 static bool same_dimensions(const HloInstruction *x, const HloInstruction *y)
 {
     if (x->n_dimensions != y->n_dimensions) return false;
     for (uint32_t k = 0; k < x->n_dimensions; k++)
         if (x->dimensions[k] != y->dimensions[k]) return false;
     return true;
-}
-
-static bool is_reduced(const HloInstruction *i, int64_t d)
-{
-    bool found = false;
-    for (uint32_t k = 0; k < i->n_dimensions; k++) found = found || i->dimensions[k] == d;
-    return found;
 }
 
 /* The x - c of which a reduction has the terms, c being a broadcast of a number for each of its results. */
@@ -64,25 +37,19 @@ static const HloInstruction *difference(const HloInstruction *s)
     const bool exponential = e->opcode == HLO_EXPONENTIAL;
     const bool square = e->opcode == HLO_MULTIPLY && e->operands[0] == e->operands[1];
     if ((!exponential && !square) || d->opcode != HLO_SUBTRACT) return NULL;
-    const HloInstruction *c = d->operands[1];
-    if (c->opcode != HLO_BROADCAST || !hlo_same_dims(c->operands[0]->shape, s->shape)) return NULL;
-    for (uint32_t k = 0, at = 0; at < c->shape->rank; at++) {
-        if (is_reduced(s, at)) continue;
-        if (c->dimensions[k++] != at) return NULL;
-    }
-    return d;
+    return hlo_is_of_results(d->operands[1], s) ? d : NULL;
 }
 
-bool hlo_may_split_rows(const HloInstruction *i) { return reduces(i, HLO_ADD) || reduces(i, HLO_MAXIMUM); }
+bool hlo_may_split_rows(const HloInstruction *i) { return hlo_reduces(i, HLO_ADD) || hlo_reduces(i, HLO_MAXIMUM); }
 
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s)
 {
-    if (!reduces(s, HLO_ADD)) return NULL;
+    if (!hlo_reduces(s, HLO_ADD)) return NULL;
     const HloInstruction *d = difference(s);
     const bool exponential = s->operands[0]->opcode == HLO_EXPONENTIAL;
     for (uint32_t k = 0; d && k < s->id; k++) {
         const HloInstruction *m = c->instructions[k];
-        if (!reduces(m, exponential ? HLO_MAXIMUM : HLO_ADD) || m->operands[0] != d->operands[0]) continue;
+        if (!hlo_reduces(m, exponential ? HLO_MAXIMUM : HLO_ADD) || m->operands[0] != d->operands[0]) continue;
         if (!same_dimensions(m, s) || (exponential && d->operands[1]->operands[0] != m)) continue;
         return m;
     }
@@ -90,8 +57,6 @@ const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruc
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
-enum { VECTOR = 8 }; /* elements of 16 bits of an access, of which pieces that are not equal have whole numbers */
-
 /* The slowest reduced dimension is two: pieces, which are kept, and what a piece has of it. */
 typedef struct {
     const HloInstruction *i;
@@ -113,7 +78,7 @@ static Pieces pieces_of(const HloInstruction *i, int64_t pieces)
     int64_t slowest = s->rank;
     for (uint32_t k = 0; k < i->n_dimensions; k++) slowest = WBB_MIN(slowest, i->dimensions[k]);
     const int64_t n = s->dims[slowest];
-    const int64_t whole = n % pieces && slowest + 1 == s->rank ? VECTOR : 1;
+    const int64_t whole = n % pieces && slowest + 1 == s->rank ? HLO_ROW_VECTOR : 1;
     const int64_t each = ((n + pieces - 1) / pieces + whole - 1) / whole * whole;
     pieces = (n + each - 1) / each;
     Pieces p = {.i = i, .rank = s->rank + 1u, .each = 1, .slowest = slowest, .missing = pieces * each - n};
@@ -126,7 +91,7 @@ static Pieces pieces_of(const HloInstruction *i, int64_t pieces)
     p.last = p.each / (double)each * (double)(each - p.missing);
     uint32_t rows = 0;
     for (int64_t d = 0; d < p.rank; d++) {
-        if (d != slowest && is_reduced(i, d > slowest ? d - 1 : d)) continue;
+        if (d != slowest && hlo_is_reduced(i, d > slowest ? d - 1 : d)) continue;
         if (d == slowest) p.pieces = p.n_kept;
         else p.rows[rows++] = p.n_kept;
         p.kept[p.n_kept++] = d;
@@ -163,19 +128,14 @@ static HloInstruction *of_rows(HloBuilder *b, const Pieces *p, HloInstruction *x
     return hlo_new_unary(b, HLO_COPY, x); /* the last new instruction takes the name of i */
 }
 
-static HloInstruction *number(HloBuilder *b, double value, const HloShape *like)
-{
-    return hlo_new_splat(b, hlo_new_scalar(b, SC_F32, value), like->rank, like->dims);
-}
-
 /* One number for all pieces but the last, which has another. */
 static HloInstruction *by_piece(HloBuilder *b, const Pieces *p, double each, double last, const HloShape *like)
 {
-    if (!p->missing) return number(b, each, like);
+    if (!p->missing) return hlo_new_number(b, SC_F32, each, like);
     HloInstruction *at = hlo_new_iota(b, SC_I32, like->rank, like->dims, p->pieces);
     HloInstruction *end = hlo_new_scalar(b, SC_I32, (double)(like->dims[p->pieces] - 1));
     HloInstruction *before = hlo_new_compare(b, HLO_LT, at, hlo_new_splat(b, end, like->rank, like->dims));
-    return hlo_new_select(b, before, number(b, each, like), number(b, last, like));
+    return hlo_new_select(b, before, hlo_new_number(b, SC_F32, each, like), hlo_new_number(b, SC_F32, last, like));
 }
 
 /* 0 in place of what the last piece has been filled up with. */
@@ -185,7 +145,7 @@ static HloInstruction *masked(HloBuilder *b, const Pieces *p, HloInstruction *x)
     const HloShape *s = p->i->operands[0]->shape;
     HloInstruction *is = hlo_new_splat(b, hlo_new_scalar(b, SC_PRED, 1), s->rank, s->dims);
     is = split(b, p, is, hlo_new_scalar(b, SC_PRED, 0));
-    return hlo_new_select(b, is, x, number(b, 0, x->shape));
+    return hlo_new_select(b, is, x, hlo_new_number(b, SC_F32, 0, x->shape));
 }
 
 /* A number of each piece for each of its terms, or one of each row for each of its pieces. */
@@ -203,8 +163,8 @@ static HloInstruction *for_pieces(HloBuilder *b, const Pieces *p, HloInstruction
 static HloInstruction *exponentials(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *base,
                                     HloInstruction *c, HloInstruction *init)
 {
-    HloInstruction *k = hlo_new_binary(b, HLO_MAXIMUM, base, number(b, -FLT_MAX, base->shape));
-    k = hlo_new_binary(b, HLO_MINIMUM, k, number(b, FLT_MAX, base->shape));
+    HloInstruction *k = hlo_new_binary(b, HLO_MAXIMUM, base, hlo_new_number(b, SC_F32, -FLT_MAX, base->shape));
+    k = hlo_new_binary(b, HLO_MINIMUM, k, hlo_new_number(b, SC_F32, FLT_MAX, base->shape));
     HloInstruction *d = hlo_new_binary(b, HLO_SUBTRACT, x, for_terms(b, p, k, x));
     HloInstruction *s = of_pieces(b, p, hlo_new_unary(b, HLO_EXPONENTIAL, d), init);
     HloInstruction *by = hlo_new_binary(b, HLO_SUBTRACT, k, for_pieces(b, p, c, k));
@@ -223,7 +183,8 @@ static HloInstruction *squares(HloBuilder *b, const Pieces *p, HloInstruction *x
     HloInstruction *more = hlo_new_binary(b, HLO_MULTIPLY, by, by_piece(b, p, p->each, p->last, by->shape));
     more = hlo_new_binary(b, HLO_ADD, hlo_new_binary(b, HLO_ADD, sum, sum), more);
     square = hlo_new_binary(b, HLO_ADD, square, hlo_new_binary(b, HLO_MULTIPLY, by, more));
-    square = hlo_new_binary(b, HLO_MAXIMUM, square, number(b, 0, square->shape)); /* which may round below */
+    /* which may round below 0 */
+    square = hlo_new_binary(b, HLO_MAXIMUM, square, hlo_new_number(b, SC_F32, 0, square->shape));
     return of_rows(b, p, square, init);
 }
 

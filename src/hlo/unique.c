@@ -11,7 +11,6 @@
 #include "hlo/hlo.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The value of an element: a plus, for each dimension, b times the coordinate; never beyond its type. */
 typedef struct {
@@ -42,10 +41,7 @@ static bool fits(const HloShape *s, const Affine *x)
 
 static WbbI128 literal_at(const HloInstruction *i, int64_t k)
 {
-    uint64_t bits = 0;
-    const uint32_t bytes = sc_bytes(i->shape->type);
-    memcpy(&bits, (const char *)i->literal + (i->literal_splat ? 0 : (size_t)k * bytes), bytes);
-    return sc_to_i128(i->shape->type, bits);
+    return sc_to_i128(i->shape->type, hlo_literal_bits(i, k));
 }
 
 static bool is_literal(const HloInstruction *i)

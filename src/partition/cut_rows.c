@@ -80,8 +80,6 @@ bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, 
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
-enum { VECTOR = 8 }; /* elements of 16 bits of an access */
-
 /* Into how many pieces: the fewest of equal size of which a block holds one, and each SM has a block or more; where no
  * number divides the row so, as of 50,257 elements, the fewest of which the last one is shorter. Of rows whose elements
  * are neighbours in memory, those of a piece begin at a vector if those of a row do; of columns, a block has those side
@@ -98,7 +96,7 @@ static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
     const int64_t n = s->dims[slowest], all = hlo_elements(s), side = tg_tuned(t, "rows.side");
     if (n * faster < tg_tuned(t, "rows.long")) return 0;
     const int64_t each = WBB_MIN(inner / faster, side) * faster; /* elements of a block for each of n */
-    const int64_t vector = inner == 1 && n % VECTOR == 0 ? VECTOR : 1;
+    const int64_t vector = inner == 1 && n % HLO_ROW_VECTOR == 0 ? HLO_ROW_VECTOR : 1;
     const int64_t least = tg_tuned(t, "rows.least");
     const int64_t first = WBB_MAX(part_up(n * each, tg_tuned(t, "rows.piece")), 2);
     int64_t pieces = first;

@@ -12,9 +12,7 @@ bool part_is_reduced(const HloInstruction *i, uint32_t d)
     PartScan scan;
     if (i->opcode == HLO_SORT) return i->dimensions[0] == (int64_t)d;
     if (i->opcode == HLO_REDUCE_WINDOW) return part_is_scan(i, &scan) && d == scan.dim;
-    for (uint32_t k = 0; k < i->n_dimensions; k++)
-        if (i->dimensions[k] == (int64_t)d) return true;
-    return false;
+    return hlo_is_reduced(i, d);
 }
 
 void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef position, IrRef *index)
