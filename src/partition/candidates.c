@@ -338,10 +338,11 @@ static void consider_lanes(Choosing *c, Wish *x)
     const int64_t some = c->start_warps;
     x->loop_dim = reduced;
     const int64_t across = warps_across(c, x);
-    for (int kind = 0; kind < 4; kind++) { /* of their own, that share results, a single one, both */
-        if ((kind == 1 && reduced == NONE) || (kind == 3 && (reduced == NONE || across == 1))) continue;
-        wish_warps(c, x, kind == 0 ? some : kind == 3 ? across : 1,
-                   kind == 1 ? some : kind == 3 ? part_power_below(some / across * 2) : 1, reduced);
+    const struct { int64_t own, sharing; } kinds[] = { /* results of their own, or a part of one */
+        {some, 1}, {1, some}, {1, 1}, {across, part_power_below(some / across * 2)}};
+    for (uint32_t kind = 0; kind < WBB_LEN(kinds); kind++) {
+        if ((kind % 2 && reduced == NONE) || (kind == 3 && across == 1)) continue;
+        wish_warps(c, x, kinds[kind].own, kinds[kind].sharing, reduced);
         x->split_dim = NONE, x->splits = 1;
         const bool few = reduced == NONE || after_lanes(c, x, reduced) <= c->few_terms;
         const uint32_t before = c->all.n;

@@ -7,7 +7,7 @@
  *
  *     s = f32[9] reduce(x), {1}   ROOT y = f32[9,7] multiply(broadcast(s), broadcast(v))    =>   s, if x is large
  */
-#include "partition/rates.h"
+#include "partition/pricing.h"
 
 /* Terms of an element of its result; 0: it is no reduction that can be cut out. */
 static int64_t terms_of(const HloInstruction *i)
@@ -95,18 +95,17 @@ static uint32_t first_of(WbbArena *a, const HloComputation *body, int64_t from, 
 }
 
 /* Does a thread wait for its terms for longer than another launch takes, with what that reads? */
-static bool waits_longer(WbbArena *a, const PartPlan *p, const TgTarget *t, const Terms *x)
+static bool waits_longer(const PartPlan *p, const TgTarget *t, const Terms *x)
 {
     if (!tg_find_rate(t, "clock")) return false;
-    const PartRates *r = part_rates(a, t);
     double bytes = 0;
     for (uint32_t k = 0; k < p->fusion->body->n_instructions; k++) {
         const HloInstruction *i = p->fusion->body->instructions[k];
         if (i->opcode == HLO_PARAMETER && i->shape->type != SC_TUPLE)
             bytes += (double)hlo_elements(i->shape) * WBB_MAX(sc_type_info[i->shape->type].bits, 8u) / 8;
     }
-    const double launch = r->launch + r->dram_latency / r->clock + bytes / r->dram;
-    return x->chain * (double)tg_tuned(t, "cut.term") > launch * r->clock;
+    const double launch = part_least_us(t) / 1e6 + bytes / tg_rate(t, "dram")->value;
+    return x->chain * (double)tg_tuned(t, "cut.term") > launch * tg_rate(t, "clock")->value;
 }
 
 uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single, bool few,
@@ -119,7 +118,7 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
     const Terms x = terms_of_loop(a, p, from);
     const double times = (double)tg_tuned(t, "cut.times"), least = (double)tg_tuned(t, "cut.terms");
     const bool slow = x.loop > times * x.least && x.loop > least;
-    if (!slow && x.longest <= tg_tuned(t, "cut.longest") && !waits_longer(a, p, t, &x)) return 0;
+    if (!slow && x.longest <= tg_tuned(t, "cut.longest") && !waits_longer(p, t, &x)) return 0;
     return first_of(a, body, from, single, found);
 }
 

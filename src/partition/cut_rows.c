@@ -11,8 +11,7 @@
  */
 #include "partition/exchange.h"
 
-/* A launch, and the first bytes from memory. */
-static double least_us(const TgTarget *t)
+double part_least_us(const TgTarget *t)
 {
     return tg_rate(t, "launch")->value * 1e6 + tg_rate(t, "latency.dram")->value / tg_rate(t, "clock")->value * 1e6;
 }
@@ -26,7 +25,7 @@ uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInst
     for (uint32_t k = 1; k < shared->n_stages; k++) again = again || shared->stages[k].kind != PART_RESULTS;
     const bool held = part_layout_size(&best->layout, PART_LOOP) == 1;
     if (!again || first->kind != PART_REDUCE || (held && blocks >= t->sms)) return 0;
-    if (best->price.us < 2 * least_us(t)) return 0;
+    if (best->price.us < 2 * part_least_us(t)) return 0;
     for (uint32_t k = 0; k < first->n_reduces; k++) {
         const HloInstruction *i = first->reduces[k].i;
         for (uint32_t l = 0; l < i->n_operands / 2; l++)
@@ -42,7 +41,7 @@ static double bytes_us(const PartPlan *p, const TgTarget *t)
     double bytes = 0;
     for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++)
         bytes += (double)p->buffers[k].elements * sc_type_info[p->buffers[k].shape->type].bits / 8;
-    return least_us(t) + 1e6 * bytes / tg_rate(t, "dram")->value;
+    return part_least_us(t) + 1e6 * bytes / tg_rate(t, "dram")->value;
 }
 
 /* The time of a launch range, as if it were alone. */
@@ -64,7 +63,7 @@ static double launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
         if (!kernel->n_ranges) us += bytes_us(of, t);
         for (uint32_t n = 0; n < kernel->n_ranges; n++) { /* side by side: they share the launch */
             const double of_range = range_us(a, of, &kernel->ranges[n], t);
-            us += n ? WBB_MAX(of_range - least_us(t), 0) : of_range;
+            us += n ? WBB_MAX(of_range - part_least_us(t), 0) : of_range;
         }
     }
     return us;

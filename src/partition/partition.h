@@ -439,6 +439,7 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
 const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTarget *t);
 /* cut_rows.c: reductions of few long rows at which a launch that leaves the machine empty may be cut; returns their
  * number. And whether the kernels of the plan that is cut there take less time, by price. */
+double part_least_us(const TgTarget *t); /* a launch, and the first bytes from memory */
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
 bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
 /* Into how many pieces the long rows of a plan that reads them again may be split (hlo_split_rows): by id of the body's

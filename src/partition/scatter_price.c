@@ -83,7 +83,7 @@ static double price(const Runs *x, double run)
     const double code = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock;
     double sum = 0;
     for (uint32_t k = 0; k < sizeof terms / sizeof *terms; k++) sum += terms[k] * terms[k] * terms[k] * terms[k];
-    return x->r->launch + x->r->dram_latency / x->r->clock + code + sqrt(sqrt(sum));
+    return part_least_us(x->t) + code + sqrt(sqrt(sum));
 }
 
 uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why)

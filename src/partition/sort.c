@@ -122,8 +122,7 @@ static int64_t rows_of_block(const PartSort *s, const TgTarget *t, int64_t most)
 {
     const bool minor = part_shape(s->i, 0)->minor_to_major[0] == s->dim;
     const int64_t side = minor ? 1 : tg_tuned(t, "sort.rows");
-    const int64_t wanted = WBB_MAX(tg_tuned(t, "sort.elements") / power_up(s->length), side);
-    const int64_t row = power_up(s->length);
+    const int64_t row = power_up(s->length), wanted = WBB_MAX(tg_tuned(t, "sort.elements") / row, side);
     const double all = (double)row * (double)s->rows;
     int64_t rows = 1, best = 1;
     double least = 0;
