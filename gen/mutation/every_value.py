@@ -30,7 +30,8 @@ from gen.proof.sides import build
 BITS, MOST_MOVED = 32, 2
 BITS_TOO = "bits"  # a contract: the same bits, also of nans
 FIRST = 100_003  # one value in so many is tried before all are
-WORKERS, STEPS = 2, "steps"
+WORKERS = 2
+STEPS = "steps"
 HEAD = """# Mutants that samples do not tell from their rules, judged over every value: `python -m gen.mutation.mutate --every` writes this,
 # --again judges every line anew. The key is made from what the rule means, the errors that it states,
 # and the change. equal: the same at every value; right: off by no more than the rule states; killed: wrong at some value; steps: right at every
@@ -388,10 +389,9 @@ def again(made: Sequence[Mutant], prepare: Callable[[Mutant], None], case_of: Ca
     for m in some.values():
         prepare(m)
         m.open = list({(tuple(c.terms.code), c.terms.right, c.terms.contract): c for c in m.cases}.values())
-    steps = {id(m): STEPS for k, m in some.items() if known[k][0] == STEPS}
-    found = {**states_of([m for m in some.values() if id(m) not in steps], case_of, step), **steps}
+    found = states_of([m for k, m in some.items() if known[k][0] != STEPS], case_of, step)
     better = {"killed": 2, "right": 1, "equal": 0}
-    good = [k for k, m in some.items() if id(m) in found and (found[id(m)] == known[k][0] or (step > 1 and better[found[id(m)]] < better[known[k][0]]))]
+    good = [k for k, m in some.items() if (said := known[k][0]) in (STEPS, fate := found.get(id(m), "")) or (fate and step > 1 and better[fate] < better[said])]
     for k in known.keys() - set(good):
         print(f"patterns/mutants.txt: {k} is {'about no mutant' if k not in keys else 'not confirmed'}: {known[k][1]}")
     return len(good), len(known) - len(good)

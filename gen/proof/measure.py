@@ -32,10 +32,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from gen import load, measured, ops  # noqa: E402
-from gen.proof import simulate, tile_kernels  # noqa: E402
+from gen.proof import sass_path, simulate, tile_kernels  # noqa: E402
 from gen.lang import Expr, Lit  # noqa: E402
 from gen.measured import Lowering, Row  # noqa: E402
-from gen.proof import sass_path  # noqa: E402
 from gen.proof.sass import instructions  # noqa: E402
 
 THREADS, WORKERS = 65536, 2
@@ -204,14 +203,15 @@ def by_key(entries: Iterable[Entry]) -> Dict[str, List[Lowering]]:
     return out
 
 
-def skeletons(folder: Path, warpburg: str, ptxas: str, target: str, quick: bool) -> Dict[str, int]:
-    """Machine instructions of a kernel without its function, by type and number of operands: those of a kernel of one instruction, less one."""
+def skeletons(folder: Path, warpburg: str, ptxas: str, target: str) -> Dict[bool, Dict[str, int]]:
+    """Machine instructions of a kernel without its function, by type and number of operands: those of a kernel of one instruction, less one. False:
+    all of them; True: as with `quick` of `sizes`."""
     files = [(folder / f"s_{t}_{n}.ir", ()) for t in FORMAT for n in (1, 2)]
     for f, _ in files:
         _, t, n = f.stem.split("_")
         f.write_text(kernel(f.stem, "neg" if n == "1" else "add", t))
     compiled(warpburg, target, folder, files)
-    return {name[2:]: n - 1 for name, n in sizes(ptxas, target, folder, [f.stem for f, _ in files], quick).items()}
+    return {quick: {name[2:]: n - 1 for name, n in sizes(ptxas, target, folder, [f.stem for f, _ in files], quick).items()} for quick in (False, True)}
 
 
 def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep: object = None) -> Dict[str, Row]:
@@ -235,7 +235,7 @@ def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep:
             wanted = [k for k, x in here.items() if x.type in FORMAT]
             if ptxas and wanted:
                 branched = {k for k in wanted if long[names[k]] != texts[names[k]]}  # what is seldom taken is not counted
-                base = {quick: skeletons(folder, warpburg, ptxas, s, quick) for quick in (False, True)}
+                base = skeletons(folder, warpburg, ptxas, s)
                 size = sizes(ptxas, s, folder, [names[k] for k in wanted if k not in branched])
                 size.update(sizes(ptxas, s, folder, [names[k] for k in branched], True))
                 for k in wanted:
