@@ -87,6 +87,7 @@ KERNELS: Dict[str, Tuple[str, str]] = {          # text, and layout
     "two": (transpose("f32", "48,33", "33,48", "1,0", "  y = f32[48,33] parameter(1)\n  u = f32[33,48] transpose(y), dimensions={1,0}\n"
                       "  z = f32[33,48] parameter(2)\n  d = f32[33,48] subtract(t, u)\n  ROOT s = f32[33,48] subtract(d, z)\n"), "exchange"),
     "pixels": (transpose("s8", "4,8,29,3", "4,3,8,29", "0,3,1,2"), "exchange"),
+    "sides": (transpose("f32", "50,44", "44,50", "1,0", "  n = f32[50,44] negate(x)\n  ROOT r = (f32[44,50], f32[50,44]) tuple(t, n)\n"), "exchange"),
     "orders": (ORDERS_OF_TWO, "exchange"),
     "windows": (WINDOWS, "exchange"),
     "rows": (rows("s64", 13, 150), "rows: warp 2, grid 7; columns: vector 2, lane 32, register 3"),
@@ -101,7 +102,7 @@ EQUAL: Dict[Tuple[str, str, str], str] = {
     **{("*", "constant", f"shfl.sync.bfly.b32 %r, %r, {n}, 31, -1 -> shfl.sync.bfly.b32 %r, %r, {n + 1}, 31, -1"):
        "lanes that differ in the lowest bit have the same sum by then" for n in (2, 4, 8, 16)},
     **{(kernel, "*", f"min.s32 %r, %r, {last} -> *"): "what a thread gets beyond the end it does not store"
-       for kernel, last in (("partial", 44), ("pixels", 57))},
+       for kernel, last in (("partial", 44), ("pixels", 57), ("sides", 10))},
     ("bytes", "term skipped", "min.s32 %r, %r, 24 -> mov.b32 %r, %r"): "behind the branch no row is beyond 24",
     **{(kernel, kind, what): "all lanes of a warp have its sum, so that any of them may store it"
        for kernel, first, second in (("warps", 2, 4), ("loops", 4, 8), ("clusters", 2, 6))

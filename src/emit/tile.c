@@ -1,11 +1,12 @@
 /* tile.c: kernels that exchange layouts through a tile of shared memory.
  *
  * Needs a range of two stages and their tile; leaves its statements. In the first stage each thread computes values at
- * its elements and stores them in the tile; after a barrier it reads the values of its elements of the second stage,
- * which are remembered as those of their instructions, and stores what outputs make of them. Elements that follow each
- * other in the tile are lanes of a loop, so that accesses of the tile are wide; a thread's elements that follow each
- * other in memory alone become wide accesses when PTX is made. What a thread has beyond the end of a dimension it takes
- * from the last element there is: masks are on stores to memory alone.
+ * its elements and stores them in the tile, outputs that need the same operands in memory; after a barrier it reads the
+ * values of its elements of the second stage, which are remembered as those of their instructions, and stores what
+ * outputs make of them. Elements that follow each other in the tile are lanes of a loop, so that accesses of the tile
+ * are wide; a thread's elements that follow each other in memory alone become wide accesses when PTX is made. What a
+ * thread has beyond the end of a dimension it takes from the last element there is: masks are on stores to memory
+ * alone.
  *
  *     for v in 0..4 lanes 4 { store %tile[v + ..], load %in[4096*v + ..]  store %tile[v + 64 + ..], load .. }
  *     do barrier()
@@ -36,11 +37,13 @@ typedef struct {
     uint32_t lanes;        /* number of the iteration that is a loop of lanes; n_iterations: none */
     IrRef *t, *t_tile;     /* [dims] of the map: the thread's numbers in all elements, and in the first tile */
     IrRef inside;          /* a condition; 0: always: t are not those of the last thread again */
+    bool puts, stores;     /* what the first stage does with its elements now */
 } Tiling;
 
 /* An element of a thread. */
 typedef struct {
     IrRef number;   /* in the order of the outputs' memory */
+    IrRef side;     /* .. in that of outputs which the first stage stores */
     IrRef inside;   /* a condition; 0: always: it is an element of the outputs, and not the last one again */
     IrRef place;    /* in the tile */
 } Element;
@@ -151,21 +154,27 @@ static IrRef place_of(const Tiling *m, const IrRef *p)
     return place;
 }
 
+/* Elements from one position of a dimension to the next, in the order of memory. */
+static int64_t weight_of(const HloShape *space, uint32_t d)
+{
+    int64_t weight = 1;
+    for (uint32_t k = 0; space->minor_to_major[k] != d; k++) weight *= space->dims[space->minor_to_major[k]];
+    return weight;
+}
+
 /* What positions in a group of dimensions add to the number of an element. Neighbours that are one dimension need not
  * be told apart. */
-static IrRef number_of(const Tiling *m, const PartGroup *g, IrRef position)
+static IrRef number_of(const Tiling *m, const HloShape *space, const PartGroup *g, IrRef position)
 {
-    const HloShape *space = m->tile->space;
     IrRef *at = WBB_NEW_N(m->a, IrRef, space->rank + 1u), number = ir_index(m->g, 0);
     bool neighbours = true;
-    for (uint32_t k = 1; k < g->n; k++) neighbours = neighbours && g->of[k] == g->of[k - 1] + 1;
+    for (uint32_t k = 1; k < g->n; k++)
+        neighbours = neighbours &&
+                     weight_of(space, g->of[k - 1]) == weight_of(space, g->of[k]) * space->dims[g->of[k]];
+    if (neighbours) return rw_scale(m->rw, position, weight_of(space, g->of[g->n - 1]));
     part_group_index(m->rw, g, space, position, at);
-    for (uint32_t k = 0; k < g->n; k++) {
-        int64_t weight = 1;
-        for (uint32_t d = g->of[k] + 1u; d < space->rank; d++) weight *= space->dims[d];
-        if (neighbours && k + 1 == g->n) return rw_scale(m->rw, position, weight);
-        number = rw_add(m->rw, number, rw_scale(m->rw, at[g->of[k]], weight));
-    }
+    for (uint32_t k = 0; k < g->n; k++)
+        number = rw_add(m->rw, number, rw_scale(m->rw, at[g->of[k]], weight_of(space, g->of[k])));
     return number;
 }
 
@@ -220,13 +229,15 @@ static IrRef position(const Tiling *m, uint32_t d, IrRef p, bool in_tile)
 
 static Element element_at(const Tiling *m, const IrRef *numbers)
 {
-    Element x = {.number = ir_index(m->g, 0), .inside = m->inside};
+    Element x = {.number = ir_index(m->g, 0), .side = ir_index(m->g, 0), .inside = m->inside};
     IrRef *p = positions(m, numbers, false), *p_tile = positions(m, numbers, true);
     for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
         p[d] = clamped(m, d, p[d], &x.inside);
         if (m->s->kind == PART_GET && is_one_tile(&m->s->layout.dims[d])) p_tile[d] = p[d];
         p[d] = position(m, d, p[d], false), p_tile[d] = position(m, d, p_tile[d], true);
-        x.number = rw_add(m->rw, x.number, number_of(m, &m->s->space[d], p[d]));
+        x.number = rw_add(m->rw, x.number, number_of(m, m->tile->space, &m->s->space[d], p[d]));
+        if (m->s->kind == PART_PUT && m->s->n_outputs)
+            x.side = rw_add(m->rw, x.side, number_of(m, m->tile->read_space, &m->s->space[d], p[d]));
     }
     x.place = place_of(m, p_tile);
     return x;
@@ -250,18 +261,18 @@ static void find_lanes(Tiling *m)
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
-static const IrRef *root_index(const Tiling *m, uint32_t output, const Element *x)
+static const IrRef *root_index(const Tiling *m, uint32_t output, IrRef number)
 {
     const PartValue root = m->e->plan->roots[output];
     IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    ix_delinear(m->rw, part_shape(root.i, root.part), x->number, index);
+    ix_delinear(m->rw, part_shape(root.i, root.part), number, index);
     return index;
 }
 
 static const IrRef *carried_index(const Tiling *m, const PartCarried *c, const Element *x)
 {
     IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    part_carried_index(m->rw, m->a, c, root_index(m, c->output, x), index);
+    part_carried_index(m->rw, m->a, c, root_index(m, c->output, x->number), index);
     return index;
 }
 
@@ -290,6 +301,32 @@ static void add_buffers(Tiling *m)
         m->buffer[k] = m->e->k->n_buffers;
         for (uint32_t j = 0; j < parts_of(t); j++)
             emit_add_buffer(m->e, "tile", IR_SHARED, part_type(t), m->tile->elements, false);
+    }
+}
+
+/* The stage's outputs at n elements: values [n * outputs]. */
+static void find_outputs(const Tiling *m, const Element *x, uint32_t n, IrRef *values)
+{
+    const uint32_t outputs = m->s->n_outputs;
+    for (uint32_t j = 0; j < n; j++)
+        for (uint32_t k = 0; k < outputs; k++) {
+            const uint32_t o = m->s->outputs[k];
+            const IrRef number = m->s->kind == PART_PUT ? x[j].side : x[j].number;
+            values[j * outputs + k] = emit_value(m->e, m->e->plan->roots[o], root_index(m, o, number));
+        }
+}
+
+static void store_outputs(const Tiling *m, const Element *x, uint32_t n, const IrRef *values)
+{
+    const uint32_t outputs = m->s->n_outputs;
+    for (uint32_t j = 0; j < n && outputs; j++) {
+        EmitIf inside = emit_if_using(m->e, x[j].inside, outputs, values + j * outputs);
+        for (uint32_t k = 0; k < outputs && !emit_never(&inside); k++)
+            emit_store(m->e, m->e->plan->n_operands + m->s->outputs[k],
+                       m->s->kind == PART_PUT ? x[j].side : x[j].number,
+                       emit_in_branch(m->e, &inside, true, values[j * outputs + k]));
+        emit_else(m->e, &inside);
+        emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
     }
 }
 
@@ -330,24 +367,15 @@ static void read_values(const Tiling *m, const Element *x)
     }
 }
 
-static void get(const Tiling *m, const Element *x, uint32_t n)
+static void compute(const Tiling *m, const Element *x, uint32_t n)
 {
-    const PartPlan *plan = m->e->plan;
-    const uint32_t outputs = m->s->n_outputs;
-    IrRef *values = WBB_NEW_N(m->a, IrRef, n * outputs + 1u);
-    for (uint32_t j = 0; j < n; j++) read_values(m, &x[j]);
-    for (uint32_t j = 0; j < n; j++)
-        for (uint32_t k = 0; k < outputs; k++)
-            values[j * outputs + k] =
-                emit_value(m->e, plan->roots[m->s->outputs[k]], root_index(m, m->s->outputs[k], &x[j]));
-    for (uint32_t j = 0; j < n; j++) {
-        EmitIf inside = emit_if_using(m->e, x[j].inside, outputs, values + j * outputs);
-        for (uint32_t k = 0; k < outputs && !emit_never(&inside); k++)
-            emit_store(m->e, plan->n_operands + m->s->outputs[k], x[j].number,
-                       emit_in_branch(m->e, &inside, true, values[j * outputs + k]));
-        emit_else(m->e, &inside);
-        emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
-    }
+    IrRef *values = WBB_NEW_N(m->a, IrRef, n * m->s->n_outputs + 1u);
+    const bool first = m->s->kind == PART_PUT;
+    for (uint32_t j = 0; j < n && !first; j++) read_values(m, &x[j]);
+    if (first && m->puts) put(m, x, n);
+    if (first && !m->stores) return;
+    find_outputs(m, x, n, values);
+    store_outputs(m, x, n, values);
 }
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
@@ -378,7 +406,7 @@ static void lanes(const Tiling *m, IrRef *numbers)
     }
     Element *x = WBB_NEW_N(m->a, Element, (size_t)part_layout_size(&m->s->layout, PART_VECTOR) + 1);
     const uint32_t n = of_vector(m, numbers, x);
-    (m->s->kind == PART_PUT ? put : get)(m, x, n);
+    compute(m, x, n);
     emit_switch(m->e, outer);
 }
 
@@ -402,7 +430,12 @@ static void stage(Tiling *m, const PartStage *s)
     find_iterations(m);
     find_thread(m);
     find_lanes(m);
-    visit(m, WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u), 0);
+    IrRef *numbers = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
+    const bool last = s->kind == PART_PUT && m->tile->sides_last;
+    m->puts = true, m->stores = !last;
+    visit(m, numbers, 0);
+    m->puts = false, m->stores = true;
+    if (last) visit(m, numbers, 0);
 }
 
 void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)

@@ -46,12 +46,13 @@ bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, con
     PartTile *tile = WBB_NEW(a, PartTile);
     PartStage *stages = WBB_NEW_N(a, PartStage, 2);
     stages[0] = (PartStage){.kind = PART_PUT}, stages[1] = (PartStage){.kind = PART_GET};
-    stages[1].outputs = loop->outputs, stages[1].n_outputs = loop->n_outputs;
-    *tile = (PartTile){.space = x.space, .values = x.values, .n_values = x.n_values};
+    for (int n = 0; n < 2; n++) stages[n].outputs = x.stored[n], stages[n].n_outputs = x.n_stored[n];
+    *tile = (PartTile){.space = x.space, .read_space = x.read_space, .values = x.values, .n_values = x.n_values};
     if (!part_exchange_layouts(&x, &loop->layout, stages, tile)) return false;
     PartRange *r = k->ranges;
     r->stages = stages, r->n_stages = 2, r->tile = tile;
     for (int n = 0; n < 2; n++) set_layout(cx, &x, &stages[n]);
+    tile->sides_last = part_exchange_sides_last(&x, &stages[0].layout);
     const PartLayout *l = &stages[0].layout;
     k->block = (uint32_t)(part_layout_size(l, PART_LANE) * part_layout_size(l, PART_WARP));
     k->grid = r->blocks = (uint32_t)part_layout_size(&stages[0].layout, PART_GRID);

@@ -3,6 +3,7 @@
  *
  *     exchange_work.c  exchange_tile.c     what a stage accesses in memory, and in the tile
  *     exchange_find.c  exchange_layout.c   values that go through the tile; layouts
+ *     exchange_sides.c                     outputs that the first stage stores
  *     exchange.c                           the kernel
  *     loop_price.c                         what a loop in its place costs
  */
@@ -14,16 +15,23 @@
 enum { PART_EXCHANGE_DIMS = 16 }; /* of the space, at most */
 #define PART_NO_DIM UINT32_MAX
 
+/* The sides of an exchange, and its stages: to the tile, and from it. */
+enum { PART_TO, PART_FROM, PART_SIDES };
+
 /* What a kernel of elements needs, seen from one stage or from all its elements. */
 typedef struct {
     WbbArena *a;
     const PartPlan *p;
     const TgTarget *t;
-    const uint32_t *outputs;
+    uint32_t *outputs;
     uint32_t n_outputs;
+    uint32_t *stored[PART_SIDES], n_stored[PART_SIDES]; /* of the outputs those that a stage stores */
+    bool *crosses;                  /* [n_outputs] it needs a value of the tile */
     bool always;                    /* whatever a loop costs */
     double below;                   /* microseconds that it must not take; 0: any */
     const HloShape *space;          /* the slowest dimension first */
+    /* The same, in the memory order of an array that is read as read[] says: outputs of the first stage are so. */
+    const HloShape *read_space;
     uint32_t read[PART_EXCHANGE_DIMS]; /* its dimensions in the order in which values are read, the fastest first */
     int64_t read_step[PART_EXCHANGE_DIMS]; /* by dimension: steps of the largest array that is read in that order */
     /* The fastest dimension of the largest array that is read in another order than both; PART_NO_DIM: there is
@@ -33,9 +41,6 @@ typedef struct {
     PartCarried *values;
     uint32_t n_values, bits;        /* of the values at an element, in the tile */
 } PartExchange;
-
-/* The sides of an exchange: to the tile, and from it. */
-enum { PART_TO, PART_FROM, PART_SIDES };
 
 /* What is tried. */
 typedef struct {
@@ -72,8 +77,17 @@ typedef struct {
 /* exchange_find.c: the space, the order of reading, and the values that go through the tile; false: there are none. */
 bool part_exchange_find(PartExchange *x);
 
+/* exchange_sides.c: parts the outputs into those of either stage; false: all are of the second one. */
+bool part_exchange_sides(PartExchange *x);
+/* Are these outputs stored last, under that layout of the first stage? */
+bool part_exchange_sides_last(const PartExchange *x, const PartLayout *l);
+
 /* exchange_work.c */
-void part_exchange_outputs(const PartExchange *x, PartWalk *w, uint32_t *need); /* need: [n_outputs], or NULL */
+PartGroup *part_exchange_groups(WbbArena *a, const HloShape *space); /* a group for each dimension */
+/* A walk needs the values of the tile at the position w->at; or an output, if its memory is in the order of `space`:
+ * the number of that need. */
+void part_exchange_values(const PartExchange *x, PartWalk *w);
+uint32_t part_exchange_output(const PartExchange *x, PartWalk *w, const HloShape *space, uint32_t output);
 /* What a stage, or a loop over elements where kind is PART_ELEMENTS, loads, stores and computes for an
  * element of the space; over groups of its dimensions. */
 PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGroup *groups, uint32_t n);

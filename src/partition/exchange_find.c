@@ -18,7 +18,7 @@ typedef struct {
     int64_t size[PART_EXCHANGE_DIMS];
     uint32_t n;
     PartWalk w;     /* over one group for each dimension */
-    uint32_t *root; /* [n_outputs] its need */
+    uint32_t *root; /* [n_stored] its need */
     bool *crosses;  /* by need: a transposed load is below it */
     bool *ordered;  /* by need: a load is below it that is in the order of the outputs */
     bool *mapped;   /* by need: its index is a function of the root's */
@@ -28,36 +28,27 @@ typedef struct {
 } Finding;
 
 /* --- the space ---------------------------------------------------------------------------------------------------- */
-static const HloShape *space_of(WbbArena *a, const int64_t *size, uint32_t n)
+/* fastest: the dimensions in the order of memory, the fastest first; NULL: the last one is the fastest. */
+static const HloShape *space_of(WbbArena *a, const int64_t *size, uint32_t n, const uint32_t *fastest)
 {
     HloShape *s = WBB_NEW(a, HloShape);
     int64_t *dims = WBB_NEW_N(a, int64_t, n + 1u);
     uint8_t *order = WBB_NEW_N(a, uint8_t, n + 1u);
-    for (uint32_t d = 0; d < n; d++) dims[d] = size[d], order[d] = (uint8_t)(n - 1 - d);
+    for (uint32_t d = 0; d < n; d++) dims[d] = size[d], order[d] = (uint8_t)(fastest ? fastest[d] : n - 1 - d);
     *s = (HloShape){.type = SC_U8, .rank = (uint8_t)n, .dims = dims, .minor_to_major = order, .n_leaves = 1};
     return s;
-}
-
-static PartGroup *groups_of(WbbArena *a, const int64_t *size, uint32_t n)
-{
-    PartGroup *groups = WBB_NEW_N(a, PartGroup, n + 1u);
-    for (uint32_t d = 0; d < n; d++) {
-        groups[d] = (PartGroup){.dim = {.name = wbb_format(a, "d%u", d), .size = size[d]}, .n = 1};
-        groups[d].of = WBB_NEW(a, uint32_t);
-        groups[d].of[0] = d;
-    }
-    return groups;
 }
 
 /* What elements need, over the dimensions found so far. */
 static void walk(Finding *f)
 {
     PartExchange *x = f->x;
-    x->space = space_of(x->a, f->size, f->n);
-    f->w = (PartWalk){.a = x->a, .p = x->p, .rw = x->p->rw, .t = x->t, .space = groups_of(x->a, f->size, f->n),
+    x->space = space_of(x->a, f->size, f->n, NULL);
+    f->w = (PartWalk){.a = x->a, .p = x->p, .rw = x->p->rw, .t = x->t, .space = part_exchange_groups(x->a, x->space),
                       .n_space = f->n, .shape = x->space};
     part_walk_begin(&f->w);
-    part_exchange_outputs(x, &f->w, f->root);
+    for (uint32_t k = 0; k < x->n_stored[PART_FROM]; k++)
+        f->root[k] = part_exchange_output(x, &f->w, x->space, x->stored[PART_FROM][k]);
     part_walk_run(&f->w);
 }
 
@@ -126,9 +117,10 @@ static bool merge(Finding *f)
     return false;
 }
 
-static bool find_space(Finding *f)
+/* From the dimensions of one output on. */
+static bool find_space(Finding *f, uint32_t output)
 {
-    const PartValue root = f->x->p->roots[f->x->outputs[0]];
+    const PartValue root = f->x->p->roots[output];
     const HloShape *s = part_shape(root.i, root.part);
     for (uint32_t k = s->rank; k-- > 0;) {
         const int64_t size = s->dims[s->minor_to_major[k]];
@@ -238,6 +230,7 @@ static bool find_order(Finding *f)
     order_of(f, most, x->read);
     x->common = common_of(f, most, x->read);
     for (uint32_t d = 0; d < f->n; d++) x->read_step[d] = most->step[d];
+    x->read_space = space_of(x->a, f->size, f->n, x->read);
     find_other(f);
     return true;
 }
@@ -310,7 +303,7 @@ static void find_below(Finding *f, const Edges *e, const uint32_t *order)
 
 static void find_mapped(Finding *f, const Edges *e, const uint32_t *order)
 {
-    for (uint32_t k = 0; k < f->x->n_outputs; k++) f->mapped[f->root[k]] = true;
+    for (uint32_t k = 0; k < f->x->n_stored[PART_FROM]; k++) f->mapped[f->root[k]] = true;
     for (uint32_t n = f->w.needs.n; n-- > 0;)
         for (uint32_t j = e->first[order[n]]; f->mapped[order[n]] && j; j = e->next[j - 1]) {
             const PartEdge *edge = &f->w.edges.items[j - 1];
@@ -354,7 +347,7 @@ static void carry(Finding *f, uint32_t k)
         at = edge->user;
     }
     while (f->root[c->output] != at) c->output++;
-    c->output = x->outputs[c->output];
+    c->output = x->stored[PART_FROM][c->output];
     x->bits += tile_bits(&f->w.needs.items[k]);
 }
 
@@ -365,7 +358,7 @@ static void find_values(Finding *f, const Edges *e)
     uint32_t *stack = WBB_NEW_N(x->a, uint32_t, f->w.needs.n + 1u), n = 0;
     bool *met = WBB_NEW_N(x->a, bool, f->w.needs.n + 1u);
     x->values = WBB_NEW_N(x->a, PartCarried, f->w.needs.n + 1u);
-    for (uint32_t k = 0; k < x->n_outputs; k++)
+    for (uint32_t k = 0; k < x->n_stored[PART_FROM]; k++)
         if (!met[f->root[k]]) met[f->root[k]] = true, stack[n++] = f->root[k];
     while (n) {
         const uint32_t k = stack[--n];
@@ -382,12 +375,14 @@ static void find_values(Finding *f, const Edges *e)
     }
 }
 
-bool part_exchange_find(PartExchange *x)
+/* For what the second stage stores; the space begins with the dimensions of one of its outputs. */
+static bool find_from(PartExchange *x, uint32_t output)
 {
     WbbArena *a = x->a;
     Finding finding = {.x = x}, *f = &finding;
-    f->root = WBB_NEW_N(a, uint32_t, f->x->n_outputs + 1u);
-    if (!find_space(f) || !find_order(f)) return false;
+    x->n_values = x->bits = 0;
+    f->root = WBB_NEW_N(a, uint32_t, x->n_stored[PART_FROM] + 1u);
+    if (!find_space(f, output) || !find_order(f)) return false;
     const uint32_t n = f->w.needs.n + 1;
     f->crosses = WBB_NEW_N(a, bool, n), f->ordered = WBB_NEW_N(a, bool, n), f->mapped = WBB_NEW_N(a, bool, n);
     f->cut = WBB_NEW_N(a, bool, n), f->from = WBB_NEW_N(a, uint32_t, n), f->bits = WBB_NEW_N(a, uint32_t, n);
@@ -397,6 +392,34 @@ bool part_exchange_find(PartExchange *x)
     find_mapped(f, &e, order);
     find_bits(f, &e, order);
     find_values(f, &e);
-    return f->x->n_values > 0;
+    for (uint32_t k = 0, j = 0; k < x->n_outputs && j < x->n_stored[PART_FROM]; k++)
+        if (x->outputs[k] == x->stored[PART_FROM][j]) x->crosses[k] = f->crosses[f->root[j++]];
+    return x->n_values > 0;
+}
+
+/* Of outputs with rows of different sizes those of one may be none of the order of reading. */
+static bool find(PartExchange *x)
+{
+    bool found = false;
+    const HloShape *last = NULL;
+    for (uint32_t k = 0; k < x->n_stored[PART_FROM] && !found; k++) {
+        const PartValue root = x->p->roots[x->stored[PART_FROM][k]];
+        const HloShape *s = part_shape(root.i, root.part);
+        if (!last || !hlo_same_dims(s, last)) found = find_from(x, x->stored[PART_FROM][k]);
+        last = s;
+    }
+    return found;
+}
+
+bool part_exchange_find(PartExchange *x)
+{
+    x->stored[PART_FROM] = x->outputs, x->n_stored[PART_FROM] = x->n_outputs;
+    x->crosses = WBB_NEW_N(x->a, bool, x->n_outputs + 1u);
+    if (!find(x)) return false;
+    if (x->n_outputs == 1 || !part_exchange_sides(x)) return true;
+    PartExchange without = *x; /* the order of side outputs may part dimensions that are one in all others */
+    if (find(&without) && part_exchange_sides(&without) && without.n_stored[PART_TO] == x->n_stored[PART_TO])
+        *x = without;
+    return true;
 }
 

@@ -1,7 +1,8 @@
 /* exchange_work.c: what a stage of an exchange, or the loop in its place, loads, stores and computes.
  *
- * Needs the values that go through the tile; leaves a PartWork over groups of the space's dimensions. The first stage
- * needs what these values need, the second what the outputs need but them, a loop all of it.
+ * Needs the values that go through the tile, and which outputs a stage stores; leaves a PartWork over groups of the
+ * space's dimensions. The first stage needs what these values and its outputs need, the second what its outputs need
+ * but these values, a loop all of it.
  *
  *     transpose(p0[d1, d0]) + p1[d0, d1]    =>    put: p0, step 1 along d0; get: p1, step 1 along d1; 1 slot
  */
@@ -9,20 +10,38 @@
 
 #include <string.h>
 
-static void root_index(const PartExchange *x, RwCx *rw, uint32_t output, const IrRef *at, IrRef *index)
+PartGroup *part_exchange_groups(WbbArena *a, const HloShape *space)
 {
-    const PartValue root = x->p->roots[output];
-    ix_delinear(rw, part_shape(root.i, root.part), ix_linear(rw, x->space, at), index);
+    PartGroup *groups = WBB_NEW_N(a, PartGroup, space->rank + 1u);
+    for (uint32_t d = 0; d < space->rank; d++) {
+        groups[d] = (PartGroup){.dim = {.name = wbb_format(a, "d%u", d), .size = space->dims[d]}, .n = 1};
+        groups[d].of = WBB_NEW(a, uint32_t);
+        groups[d].of[0] = d;
+    }
+    return groups;
 }
 
-void part_exchange_outputs(const PartExchange *x, PartWalk *w, uint32_t *need)
+static void root_index(const PartExchange *x, RwCx *rw, const HloShape *space, uint32_t output, const IrRef *at,
+                       IrRef *index)
 {
-    for (uint32_t k = 0; k < x->n_outputs; k++) {
-        IrRef index[HLO_RANK_LIMIT];
-        root_index(x, w->rw, x->outputs[k], w->at, index);
-        const uint32_t number = part_walk_need(w, x->p->roots[x->outputs[k]], index);
-        if (need) need[k] = number;
-    }
+    const PartValue root = x->p->roots[output];
+    ix_delinear(rw, part_shape(root.i, root.part), ix_linear(rw, space, at), index);
+}
+
+uint32_t part_exchange_output(const PartExchange *x, PartWalk *w, const HloShape *space, uint32_t output)
+{
+    IrRef index[HLO_RANK_LIMIT];
+    root_index(x, w->rw, space, output, w->at, index);
+    return part_walk_need(w, x->p->roots[output], index);
+}
+
+static PartAccess store_of(const PartExchange *x, PartWalk *w, const HloShape *space, uint32_t output)
+{
+    const PartValue root = x->p->roots[output];
+    const HloShape *s = part_shape(root.i, root.part);
+    IrRef index[HLO_RANK_LIMIT];
+    root_index(x, w->rw, space, output, w->at, index);
+    return part_access_of(w, s, ix_linear(w->rw, s, index), 0, false);
 }
 
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to)
@@ -32,6 +51,16 @@ void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef
     for (uint32_t k = 0; k + 1 < c->n; k++) {
         ix_operand(rw, a, c->path[k], c->operands[k], to, next);
         memcpy(to, next, part_shape(c->path[k + 1], 0)->rank * sizeof *to);
+    }
+}
+
+void part_exchange_values(const PartExchange *x, PartWalk *w)
+{
+    for (uint32_t k = 0; k < x->n_values; k++) {
+        IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT];
+        root_index(x, w->rw, x->space, x->values[k].output, w->at, index);
+        part_carried_index(w->rw, x->a, &x->values[k], index, at);
+        part_walk_need(w, x->values[k].value, at);
     }
 }
 
@@ -45,22 +74,14 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
     for (uint32_t d = 0; d < n; d++) dims[d] = groups[d].dim;
     PartWork work = {.dims = dims, .n_dims = n, .commutes = true, .passes = 1, .stores = stores, .placed = true};
     part_walk_begin(&w);
-    for (uint32_t k = 0; k < x->n_values; k++) {
-        IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT];
-        if (kind == PART_GET) stop[x->values[k].value.i->id] = true;
-        if (kind != PART_PUT) continue;
-        root_index(x, w.rw, x->values[k].output, w.at, index);
-        part_carried_index(w.rw, x->a, &x->values[k], index, at);
-        part_walk_need(&w, x->values[k].value, at);
-    }
-    if (kind != PART_PUT) part_exchange_outputs(x, &w, NULL);
-    for (uint32_t k = 0; kind != PART_PUT && k < x->n_outputs; k++) {
-        const PartValue root = x->p->roots[x->outputs[k]];
-        const HloShape *s = part_shape(root.i, root.part);
-        IrRef index[HLO_RANK_LIMIT];
-        root_index(x, w.rw, x->outputs[k], w.at, index);
-        stores[work.n_stores++] = part_access_of(&w, s, ix_linear(w.rw, s, index), 0, false);
-    }
+    for (uint32_t k = 0; kind == PART_GET && k < x->n_values; k++) stop[x->values[k].value.i->id] = true;
+    if (kind == PART_PUT) part_exchange_values(x, &w);
+    const HloShape *order = kind == PART_PUT ? x->read_space : x->space;
+    const int side = kind == PART_PUT ? PART_TO : PART_FROM;
+    const uint32_t *outputs = kind == PART_ELEMENTS ? x->outputs : x->stored[side];
+    const uint32_t n_outputs = kind == PART_ELEMENTS ? x->n_outputs : x->n_stored[side];
+    for (uint32_t k = 0; k < n_outputs; k++) part_exchange_output(x, &w, order, outputs[k]);
+    for (uint32_t k = 0; k < n_outputs; k++) stores[work.n_stores++] = store_of(x, &w, order, outputs[k]);
     part_walk_run(&w);
     work.loads = w.loads.items, work.n_loads = w.loads.n;
     work.term_slots = w.slots;

@@ -10,13 +10,7 @@
 
 PartWork part_loop_work(const PartExchange *x)
 {
-    const uint32_t n = x->space->rank;
-    PartGroup *groups = WBB_NEW_N(x->a, PartGroup, n + 1u);
-    for (uint32_t d = 0; d < n; d++) {
-        groups[d] = (PartGroup){.dim = {.name = "d", .size = x->space->dims[d]}, .n = 1, .of = WBB_NEW(x->a, uint32_t)};
-        groups[d].of[0] = d;
-    }
-    return part_exchange_work(x, PART_ELEMENTS, groups, n);
+    return part_exchange_work(x, PART_ELEMENTS, part_exchange_groups(x->a, x->space), x->space->rank);
 }
 
 /* Gives the digits of a factor to the fastest dimensions that are left, or to the slowest ones. */

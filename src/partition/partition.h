@@ -271,6 +271,8 @@ enum { PART_PADS = 2 };
  * of a warp use all banks of shared memory in both stages. */
 typedef struct {
     const HloShape *space; /* dimensions of the outputs' elements in the order of memory, finer than their own */
+    const HloShape *read_space; /* the same in the memory order of outputs that the first stage stores */
+    bool sides_last; /* these outputs are stored when all values of the thread are in the tile */
     int64_t *stride;       /* [rank of space] */
     int64_t elements;      /* all, with those of padding */
     PartPad pads[PART_PADS];

@@ -488,7 +488,7 @@ static void print_stage(WbbBuf *out, RwCx *rw, const PartStage *s)
 }
 
 /* The stages of an exchange, and its tile. */
-static void print_exchange(WbbBuf *out, RwCx *rw, const PartRange *r)
+static void print_exchange(WbbBuf *out, const PartPlan *p, const PartRange *r)
 {
     const PartTile *tile = r->tile;
     const char *before = "  space";
@@ -498,9 +498,12 @@ static void print_exchange(WbbBuf *out, RwCx *rw, const PartRange *r)
         wbb_put(out, n ? "\n  get " : "\n  put ");
         part_layout_print(out, &r->stages[n].layout);
     }
+    for (uint32_t k = 0; k < r->stages[0].n_outputs; k++)
+        wbb_putf(out, "%s %%%s", k ? "," : "\n  put stores",
+                 p->buffers[p->n_operands + r->stages[0].outputs[k]].name);
     wbb_put(out, "\n");
     for (int n = 0; n < 2; n++)
-        print_map(out, rw, n ? "map of get" : "map of put", r->stages[n].maps.threads, r->stages[n].maps.elements);
+        print_map(out, p->rw, n ? "map of get" : "map of put", r->stages[n].maps.threads, r->stages[n].maps.elements);
     before = "  tile ";
     for (uint32_t d = 0; d < tile->space->rank; d++, before = " + ")
         wbb_putf(out, "%s%lld * d%u", before, (long long)tile->stride[d], d);
@@ -528,7 +531,7 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
     }
     wbb_put(out, "\n");
     if (r->tile) {
-        print_exchange(out, p->rw, r);
+        print_exchange(out, p, r);
         return;
     }
     for (uint32_t k = 0; k < s->n_space; k++) {
