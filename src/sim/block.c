@@ -2,9 +2,9 @@
  *
  * Needs: a launch set up by run.c. Leaves: memory and registers as the block left them, counts and faults.
  *
- * Where no warp can wait for another, one register file serves all warps, one after the other. Else every warp has
- * its own and runs until it waits, yields or ends. turns.c asks for rounds over all warps; if no warp can run, the
- * block is in deadlock.
+ * Where no warp can wait for another, one register file serves all warps, one after the other. Else, and in a profile
+ * (profile.c), every warp has its own and runs until it waits, yields or ends. turns.c asks for rounds over all warps;
+ * if no warp can run, the block is in deadlock.
  *
  *     two warps and a bar.sync: warp 0 to the barrier, warp 1 to the barrier, warp 0 to its end, warp 1 to its end
  */
@@ -55,7 +55,8 @@ static void fill_constants(const Block *b, uint8_t *regs, const uint8_t *params)
 
 void sim_block_open(Block *b, const uint8_t *params)
 {
-    const bool own = b->m->barrier || b->options->order == SIM_SHUFFLED, check = b->options->check;
+    b->abreast = b->meter && b->n_warps > 1;
+    const bool own = b->m->barrier || b->options->order == SIM_SHUFFLED || b->abreast, check = b->options->check;
     const size_t local = (size_t)b->m->local_bytes * LANES;
     b->own = own;
     if (b->orders) b->threads = WBB_NEW_N(b->arena, SimThread, b->n_warps * LANES);

@@ -188,6 +188,7 @@ typedef struct Block {
     int n_warps;
     uint64_t budget, slice; /* operations of a warp: of the launch; after which a loop gives way */
     bool own;         /* every warp has its own register file, so that warps can take turns */
+    bool abreast;     /* a warp's turn ends where it waits for memory, so that warps share what L1 has for a while */
     bool stop;
     SimReport report;
     uint8_t *scratch; /* one column */
@@ -329,6 +330,7 @@ void sim_meter_block(Block *b, bool starts);    /* a block starts, or the last o
 void sim_meter_warps(Block *b, Warp *w, bool own);
 void sim_meter_warp(const Block *b, Warp *w);   /* a warp starts */
 void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, uint64_t bytes, const Touched *t);
+bool sim_meter_waits(const Block *b);           /* the last access went beyond L1 */
 void sim_meter_updates(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask,
                        size_t size); /* global atomics */
 void sim_meter_sectors(Block *b, const SimOp *op, SimAccess kind, uint64_t first, uint64_t n); /* of a bulk copy */

@@ -4,7 +4,8 @@
  * SimProfile. Nothing here is a price: the caller says how many clocks an instruction takes.
  *
  * Of each sector of a buffer the last block that touched it is kept, and when: time is counted in sectors that L1 did
- * not have. A load hits L1 if the same block has touched the sector and l1_bytes or less since then. It hits L2 if
+ * not have. A load hits L1 if the same block has touched the sector and l1_bytes or less since then: the turn of a warp
+ * ends where it goes beyond L1, so that warps of a block meet there as they do on a GPU. It hits L2 if
  * another block that runs at the same time has touched it, or if l2_bytes or less were touched since then. Blocks run
  * one after the other here and side by side on a GPU: where a block comes back to its own sector, all blocks that run
  * together have done as much in between; those of its cluster take turns with it here, too. Stores and atomic
@@ -319,6 +320,8 @@ void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, u
     if (kind == SIM_UPDATED && !shared) m->from = SIM_FROM_ATOMIC;
     if (op->kind == OP_COPY && kind == SIM_STORED) m->from = source; /* a copy has loaded before */
 }
+
+bool sim_meter_waits(const Block *b) { return b->meter->from > SIM_FROM_L1; }
 
 /* The lanes of `of` whose address is in the same `unit` bytes as `at`. */
 static uint32_t beside(const uint64_t address[LANES], uint32_t of, uint64_t at, uint64_t unit)

@@ -245,7 +245,9 @@ static bool run_one(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     if (handlers[op->kind].step) return handlers[op->kind].step(b, w, op, mask);
     handlers[op->kind].act(b, w, op, mask);
     w->pc++;
-    if (!handlers[op->kind].memory || !sim_turn_ends(b, w)) return true;
+    if (!handlers[op->kind].memory) return true;
+    if (b->abreast && sim_meter_waits(b)) return false;
+    if (!sim_turn_ends(b, w)) return true;
     if (w->n_groups && b->m->polls) sim_group_yield(w); /* lanes further on may hold what these wait for */
     return false;
 }

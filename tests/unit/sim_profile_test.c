@@ -243,6 +243,16 @@ static void test_levels(void **state)
     assert_int_equal(r.profile.uses[0].loaded, 512);
     assert_int_equal(r.profile.uses[0].again, 1024); /* the second round of both */
     end(&r);
+    /* two warps go through the same 16 KiB side by side: the second one finds in an L1 of 1 KiB what the first one had,
+       though both together, one after the other, come back to 16 KiB */
+    static const char beside[] = "and.b32 %r1, %r1, 31;\nmov.u32 %r3, 0;\nmad.wide.u32 %rd3, %r1, 16, %rd1;\n"
+                                 "LOOP: ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%rd3];\nadd.s64 %rd3, %rd3, 512;\n"
+                                 "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 32;\n@%p1 bra LOOP;";
+    r = run_of((Run){.body = beside, .grid = 1, .threads = 64, .profile = {.l1_bytes = 1 << 10, .l2_bytes = 8 << 10}});
+    assert_int_equal(site(&r, 3)->flow[SIM_GLOBAL].sectors, 1024);
+    assert_int_equal(site(&r, 3)->flow[SIM_GLOBAL].l2, 512);
+    assert_int_equal(r.profile.uses[0].again, 0);
+    end(&r);
 }
 
 static void test_chains(void **state)
