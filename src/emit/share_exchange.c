@@ -61,6 +61,22 @@ int64_t emit_share_slots(const Share *m)
     return m->kept * part_layout_part(m->l, PART_WARP, false) * part_layout_part(m->l, PART_LANE, false);
 }
 
+/* How warps hand on what they have. */
+static PartHanding handing(const Share *m)
+{
+    const PartStage *stages = m->range->stages;
+    PartHanded x = {.kept = m->kept, .kept_lanes = part_layout_part(m->l, PART_LANE, false),
+                    .kept_warps = part_layout_part(m->l, PART_WARP, false),
+                    .lanes = part_layout_part(m->l, PART_LANE, true), .warps = part_layout_part(m->l, PART_WARP, true),
+                    .alone = !m->everyone && m->s == stages && m->blocks == 1};
+    x.alone = x.alone && part_layout_part(m->l, PART_CLUSTER, true) == 1;
+    for (uint32_t k = 0; k < m->range->n_stages; k++) /* neighbours share a byte: a thread stores them all */
+        x.alone = x.alone && stages[k].packed_group <= 1;
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t k = 0; k < m->r[r].n; k++) x.bytes += WBB_MAX(sc_type_info[m->r[r].type[k]].bits, 8) / 8;
+    return part_handing(&x, &m->e->plan->reads);
+}
+
 /* --- lanes -------------------------------------------------------------------------------------------------------- */
 static IrRef bound(const Share *m, IrRef value)
 {
@@ -184,6 +200,7 @@ static void combine_lanes(const Share *m, const Reduction *r, Partial *p)
 
 void emit_share_combine_lanes(const Share *m, Partials p)
 {
+    if (handing(m).of_lanes) return;
     for (uint32_t r = 0; r < m->n; r++) combine_lanes(m, &m->r[r], p[r]);
 }
 
@@ -266,6 +283,8 @@ static uint32_t add_parts(const Share *m, const Reduction *r, const char *stem, 
 void emit_share_add_buffers(Share *m)
 {
     const int64_t warps = part_layout_part(m->l, PART_WARP, true), tiles = part_layout_part(m->l, PART_GRID, false);
+    const PartHanding h = handing(m);
+    const int64_t elements = emit_share_slots(m) * h.rows * h.readers + h.pad * (h.readers - 1);
     for (uint32_t k = 0; m->blocks > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_BLOCKS] =
             add_parts(m, &m->r[k], "part", IR_TEMP, m->blocks * tiles * emit_share_slots(m), m->r[k].absent);
@@ -273,7 +292,7 @@ void emit_share_add_buffers(Share *m)
     if (m->blocks > 1) m->last = emit_add_buffer(m->e, "last", IR_SHARED, SC_U32, 1, false);
     for (uint32_t k = 0; warps > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_WARPS] =
-            add_parts(m, &m->r[k], "shared", IR_SHARED, emit_share_slots(m) * warps, m->r[k].stretch_absent);
+            add_parts(m, &m->r[k], "shared", IR_SHARED, elements, m->r[k].stretch_absent);
     for (uint32_t k = 0; part_layout_part(m->l, PART_CLUSTER, true) > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_PEERS] = add_parts(m, &m->r[k], "peer", IR_SHARED, emit_share_slots(m), m->r[k].absent);
 }
@@ -321,24 +340,15 @@ static void fold_put(const Share *m, Partials p, SharePlace place, IrRef index, 
     }
 }
 
-/* Do threads of the block take one kept element each of what the warps have put? Only if nothing else is known of the
- * kept elements that they had. */
-static bool parts_kept(const Share *m)
-{
-    const PartStage *stages = m->range->stages;
-    for (uint32_t k = 0; k < m->range->n_stages; k++)
-        if (stages[k].packed_group > 1) return false; /* neighbours share a byte: a thread stores them all */
-    return !m->everyone && m->s == stages && m->kept > 1 && m->blocks == 1 && !m->clusters &&
-           part_layout_part(m->l, PART_CLUSTER, true) == 1 &&
-           emit_share_slots(m) <= part_layout_size(m->l, PART_LANE) * part_layout_size(m->l, PART_WARP);
-}
-
-/* The threads from the first on have the kept elements in the order of slots, each one; returns that of the thread. */
-static IrRef part_kept(Share *m)
+/* The threads from the first on have the kept elements in the order of slots, so many neighbours each one; returns that
+ * of the thread, and which of them it is. */
+static IrRef part_kept(Share *m, int64_t readers, IrRef *reader)
 {
     const int64_t lanes = part_layout_part(m->l, PART_LANE, false);
     IrRef below;
-    const IrRef slot = emit_clamp(m->e, "s", m->tid, emit_share_slots(m), &below);
+    const IrRef number = emit_clamp(m->e, "s", m->tid, emit_share_slots(m) * readers, &below);
+    const IrRef slot = rw_floordiv(m->rw, number, readers);
+    *reader = rw_mod(m->rw, number, readers);
     open(m, below);
     IrRef own = rw_mod(m->rw, slot, m->kept), thread = ir_index(m->g, 0);
     IrRef of[PART_LEVELS] = {0};
@@ -365,27 +375,45 @@ static IrRef part_kept(Share *m)
     return slot;
 }
 
+/* Neighbours have parts of one kept element, which the first of them needs. */
+static void combine_readers(Share *m, Partials p, int64_t readers, IrRef reader)
+{
+    for (int64_t k = 1; k < readers; k *= 2)
+        for (uint32_t r = 0; r < m->n; r++) {
+            const Partial other = emit_share_shuffle(m, &m->r[r], &p[r][0], OP_SHUFFLE_DOWN, (uint32_t)k);
+            p[r][0] = emit_share_combine(m, &m->r[r], &p[r][0], &other);
+        }
+    if (readers > 1) open(m, rw_compare(m->rw, OP_EQ, reader, ir_index(m->g, 0)));
+}
+
 /* Through shared memory: the first thread of each warp that shares a result stores it; threads of the first warp, or
  * all, read those of all warps that share their own. */
 void emit_share_combine_warps(Share *m, Partials p)
 {
+    const PartHanding h = handing(m);
     const int64_t warps = part_layout_part(m->l, PART_WARP, true);
     /* tiles of the warps, so that lanes access neighbours; or of each kept element what the warps have of it */
     const bool tiles = part_layout_part(m->l, PART_LANE, false) > 1;
     if (warps == 1) return;
-    const IrRef warp = emit_share_number_of(m, PART_WARP, true);
-    const int64_t apart = tiles ? 1 : warps, next = tiles ? emit_share_slots(m) : 1; /* of kept elements; of warps */
-    IrRef slot = rw_scale(m->rw, emit_share_slot(m), apart);
-    const IrRef own = rw_add(m->rw, slot, rw_scale(m->rw, warp, next));
-    emit_share_put_kept(m, p, is_first(m, PART_LANE), SHARE_WARPS, own, apart);
+    IrRef row = emit_share_number_of(m, PART_WARP, true);
+    if (h.of_lanes)
+        row = rw_add(m->rw, rw_scale(m->rw, row, part_layout_part(m->l, PART_LANE, true)),
+                     emit_share_number_of(m, PART_LANE, true));
+    const int64_t apart = tiles ? 1 : warps, next = tiles ? emit_share_slots(m) : 1; /* of kept elements; of rows */
+    IrRef slot = rw_scale(m->rw, emit_share_slot(m), apart), reader = 0;
+    IrRef own = rw_add(m->rw, slot, rw_scale(m->rw, row, next));
+    if (h.pad) own = rw_add(m->rw, own, rw_scale(m->rw, rw_floordiv(m->rw, row, h.rows), h.pad));
+    emit_share_put_kept(m, p, h.of_lanes ? 0 : is_first(m, PART_LANE), SHARE_WARPS, own, apart);
     emit_share_barrier(m);
-    if (parts_kept(m)) {
-        slot = rw_scale(m->rw, part_kept(m), apart);
+    if (h.parted) {
+        slot = rw_scale(m->rw, part_kept(m, h.readers, &reader), apart);
+        slot = rw_add(m->rw, slot, rw_scale(m->rw, reader, h.rows * next + h.pad));
     } else if (!m->everyone) {
         open(m, is_first(m, PART_WARP));
         m->first_warp = true;
     }
-    fold_put(m, p, SHARE_WARPS, slot, warps, tiles, tiles ? next : apart);
+    fold_put(m, p, SHARE_WARPS, slot, h.rows, tiles, tiles ? next : apart);
+    combine_readers(m, p, h.readers, reader);
 }
 
 /* --- clusters ----------------------------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ typedef struct {
     double cluster;                         /* of the splits, those of a cluster */
     double kept_lanes, kept_warps;
     double masked;                          /* accesses of an iteration that a mask guards, of all */
-    bool parted; /* threads of a block take a result each of what its warps share (emit/share_exchange.c) */
+    PartHanding hand; /* what warps have (emit/share_exchange.c) */
 } PartCounts;
 
 double part_ceiling(double x);

@@ -60,8 +60,12 @@ PartCounts part_counts(const PartWork *w, const int64_t *sizes)
         const double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
         c.masked = WBB_MAX(c.masked, part);
     }
-    c.parted = c.kept > 1 && c.reduced_warps > 1 && c.splits == 1 && w->passes == 1 && !w->scan &&
-               w->packed_group <= 1 && c.kept * c.kept_lanes * c.kept_warps <= c.threads;
+    double bytes = 0;
+    for (uint32_t k = 0; k < w->n_partials; k++) bytes += w->partials[k] / 8.0;
+    const PartHanded x = {(int64_t)c.kept, (int64_t)c.kept_lanes, (int64_t)c.kept_warps, (int64_t)c.lanes,
+                          (int64_t)c.reduced_warps, (int64_t)bytes,
+                          c.splits == 1 && w->passes == 1 && !w->scan && w->packed_group <= 1};
+    c.hand = part_handing(&x, &w->reads);
     return c;
 }
 
@@ -131,7 +135,8 @@ static double shared_of(const PartWork *w, const PartCounts *c)
 {
     double bytes = w->presence ? 1 : 0;
     for (uint32_t k = 0; k < w->n_partials; k++) bytes += WBB_MAX(w->partials[k], 8) / 8;
-    return c->reduced_warps > 1 ? c->kept * c->kept_lanes * c->kept_warps * c->reduced_warps * bytes : 0;
+    const double rows = (double)(c->hand.rows * c->hand.readers), pads = (double)(c->hand.pad * (c->hand.readers - 1));
+    return c->reduced_warps > 1 ? (c->kept * c->kept_lanes * c->kept_warps * rows + pads) * bytes : 0;
 }
 
 /* A loop's first iteration stands before it: it starts the partial results. */
@@ -166,15 +171,17 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
     for (uint32_t n = 0; n < w->n_stores; n++) {
         const PartAccess *x = &w->stores[n];
         const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);
-        stores += (c->parted ? 1 : accesses) * k->store;
+        stores += (c->hand.parted ? 1 : accesses) * k->store;
         stores += part_of_each_element(w, x) ? accesses * k->mask * c->masked : 0;
     }
     if (c->loop > 1) iteration += again + each * k->term * w->again_slots;
-    const double others = (c->parted ? 1 : c->kept) * c->reduced_warps; /* that a thread combines */
-    const double by_warps = c->reduced_warps > 1 ? others * combine + w->reductions * k->warps : 0;
+    const double others = (c->hand.parted ? 1 : c->kept) * (double)c->hand.rows; /* that a thread combines */
     const double step = k->shuffle * part_partial_words(w) + combine;
+    const double joining = part_log2_up((double)c->hand.readers) * step;
+    const double by_warps = c->reduced_warps > 1 ? others * combine + joining + w->reductions * k->warps : 0;
     const bool redux = w->redux && c->lanes == r->target->warp; /* one step, with a number of lanes */
-    const double sharing = c->kept * step * (redux ? 1 : part_log2_up(c->lanes)) + by_warps;
+    const double steps = redux ? 1 : c->hand.of_lanes ? 0 : part_log2_up(c->lanes);
+    const double sharing = c->kept * step * steps + by_warps;
     const double splits = c->splits > 1 ? k->split + sharing : 0;
     return k->array * (w->n_loads + w->n_stores) + k->reduction * w->reductions + (iteration + stores) *
            repeated(r, c->loop, iteration) + sharing + splits;

@@ -50,6 +50,33 @@ int64_t part_layout_size(const PartLayout *l, PartLevel level)
     return n;
 }
 
+PartReads part_reads(const TgTarget *t)
+{
+    return (PartReads){tg_tuned(t, "layout.rows_read"), tg_tuned(t, "layout.rows_of_lanes")};
+}
+
+PartHanding part_handing(const PartHanded *x, const PartReads *limits)
+{
+    enum { WARP = 32, BANKS = 32 };
+    const int64_t slots = x->kept * x->kept_lanes * x->kept_warps;
+    const int64_t threads = x->lanes * x->kept_lanes * x->warps * x->kept_warps;
+    PartHanding h = {.readers = 1, .rows = x->warps};
+    if (x->warps == 1 || !x->alone || slots > threads) return h;
+    h.parted = x->kept > 1;
+    if (x->kept_lanes == 1 || x->warps & (x->warps - 1)) return h;
+    h.of_lanes = x->lanes > 1 && x->kept > 1 && threads * x->kept * x->bytes <= limits->bytes;
+    int64_t rows = x->warps * (h.of_lanes ? x->lanes : 1), readers = 1;
+    while (2 * readers <= WARP && rows >= 2 * readers * limits->rows && threads >= 2 * readers * slots) readers *= 2;
+    if (limits->rows < 1 || readers == 1 || readers * slots % WARP) {
+        h.of_lanes = false;
+        return h;
+    }
+    h.parted = true;
+    h.readers = readers, h.rows = rows / readers;
+    h.pad = (BANKS / readers + BANKS - h.rows * slots % BANKS) % BANKS;
+    return h;
+}
+
 int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced)
 {
     int64_t n = 1;

@@ -97,6 +97,28 @@ typedef struct {
 
 /* layout.c */
 int64_t part_layout_size(const PartLayout *l, PartLevel level); /* product of the factors of a level */
+/* From TUNE: rows that a thread reads at least; bytes that rows of lanes take at most. */
+typedef struct {
+    int64_t rows, bytes;
+} PartReads;
+PartReads part_reads(const TgTarget *t);
+/* What a block's warps hand on, through shared memory. */
+typedef struct {
+    int64_t kept, kept_lanes, kept_warps; /* elements of a thread; lanes and warps with elements of their own, .. */
+    int64_t lanes, warps;                 /* .. and those that share one */
+    int64_t bytes;                        /* of a partial result */
+    bool alone;                           /* nothing else is known of the kept elements that threads had */
+} PartHanded;
+/* How: a row has an element for each kept element of the block, of a warp. Rows are one after the other if lanes have
+ * elements of their own. */
+typedef struct {
+    bool parted;     /* threads take a kept element each, whatever they had */
+    bool of_lanes;   /* a row is of lanes with the same reduced digits, which have combined nothing */
+    int64_t readers; /* of a kept element, neighbours: each reads some rows, and shuffles combine what they have */
+    int64_t rows;    /* that each reads */
+    int64_t pad;     /* elements after those, so that neighbours use all banks of shared memory */
+} PartHanding;
+PartHanding part_handing(const PartHanded *x, const PartReads *limits);
 int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced); /* of reduced dimensions, or kept ones */
 const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
 int64_t part_size(const PartDim *d, PartLevel level);             /* of its factor; 1: it has none */
@@ -337,6 +359,7 @@ typedef struct PartPlan {
     PartKernel *kernels;
     uint32_t n_kernels;
     RwCx *rw;            /* of the graph of the layouts' maps, which is no kernel's */
+    PartReads reads;     /* from TUNE */
     /* Limits of the code of one element, from TUNE: */
     uint32_t inline_limit;  /* a value read at several indices that takes more nodes becomes a function, .. */
     uint32_t inline_budget; /* .. and one of fewer nodes, too, once the kernel has as many nodes as this .. */

@@ -340,7 +340,7 @@ static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
     PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .flush = options.flush,
-                  .deterministic = options.deterministic,
+                  .deterministic = options.deterministic, .reads = part_reads(target),
                   .rw = ix_engine(cx, a)};
     find_roots(cx, a, &p, fusion->body->root);
     PartRange **shared;

@@ -156,21 +156,25 @@ static void add_shared(Warp *x, const PartRates *r, const PartWork *w, const Par
 {
     const bool tiles = c->kept_lanes > 1;
     const double results = c->kept * c->kept_lanes * c->kept_warps, of_warp = r->target->warp;
-    const double of_thread = c->parted ? 1 : c->kept, stores = times * c->kept * n;
-    const double reads = times * of_thread * n * c->reduced_warps, combines = times * of_thread * c->reduced_warps;
-    const double of_store = tiles ? wide(c->kept) : 1, of_read = wide(tiles ? of_thread : c->reduced_warps);
+    const double of_thread = c->hand.parted ? 1 : c->kept, stores = times * c->kept * n;
+    const double rows = (double)c->hand.rows, steps = part_log2_up((double)c->hand.readers); /* that shuffle */
+    const double reads = times * of_thread * n * rows, combines = times * of_thread * (rows + steps);
+    const double of_store = tiles ? wide(c->kept) : 1, of_read = wide(tiles ? of_thread : rows);
     const double by_all = w->scan ? 1 : WBB_MIN(w->reductions, w->passes - 1) / (double)WBB_MAX(w->reductions, 1);
-    const double by_first = c->parted ? part_ceiling(results / of_warp) / c->warps : 1 / c->reduced_warps;
+    const double readers = results * (double)c->hand.readers;
+    const double by_first = c->hand.parted ? part_ceiling(readers / of_warp) / c->warps : 1 / c->reduced_warps;
     const double part = by_all + (1 - by_all) * by_first; /* of the warps */
     const double word = sizeof(uint32_t) / r->wavefront, lines = tiles ? c->kept_lanes * word : 0;
-    const double of_results = c->parted ? WBB_MIN(results, of_warp) * word : lines;
-    const double slots = r->access_slots * reads / of_read + combines * w->combine_slots;
+    const double of_results = c->hand.parted ? WBB_MIN(results, of_warp) * word : lines;
+    const double slots = r->access_slots * reads / of_read + combines * w->combine_slots + times * steps * 2 * n;
     x->slots += r->access_slots * stores / of_store + slots * part;
     x->first += slots * (1 - part);
-    x->clocks += (stores / of_store + reads / of_read * part) * r->lsu + combines * w->combine_clocks * part;
-    x->wavefronts += stores * WBB_MAX(1 / of_store, lines) + reads * WBB_MAX(1 / of_read, of_results) * part;
-    const double deep = w->scan ? c->reduced_warps : part_log2_up(c->reduced_warps);
-    const double each = 2 * r->shared_latency + r->barrier + deep * w->combine_latency;
+    x->clocks += (stores / of_store + reads / of_read * part) * r->lsu +
+                 (combines * w->combine_clocks + times * steps * n * r->shuffle) * part;
+    const double put = lines * (c->hand.of_lanes ? c->lanes : 1);
+    x->wavefronts += stores * WBB_MAX(1 / of_store, put) + reads * WBB_MAX(1 / of_read, of_results) * part;
+    const double deep = w->scan ? c->reduced_warps : part_log2_up(rows) + steps;
+    const double each = 2 * r->shared_latency + r->barrier + deep * w->combine_latency + steps * r->shuffle_latency;
     x->chain += times * w->reductions * each;
 }
 
@@ -181,7 +185,8 @@ static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Pa
     const double times = w->scan ? c->loop : 1;
     const double n = part_partial_words(w);
     const bool redux = w->redux && c->lanes == r->target->warp;
-    const double steps = redux ? 0 : times * (part_log2_up(c->lanes) + (w->scan && c->lanes > 1));
+    const bool none = redux || c->hand.of_lanes;
+    const double steps = none ? 0 : times * (part_log2_up(c->lanes) + (w->scan && c->lanes > 1));
     if (redux) x->slots += 2 * c->kept * n, x->clocks += c->kept * n * r->redux;
     if (redux) x->chain += w->reductions * r->redux_latency;
     if (w->scan) x->slots += times * c->kept * c->terms * w->combine_slots;

@@ -69,6 +69,7 @@ typedef struct {
     bool redux;    /* one instruction combines what all lanes of a warp have */
     bool scan;     /* each element has a result */
     uint32_t packed_group; /* neighbours along the last dimension that share a byte of an output; 0, 1: none do */
+    PartReads reads; /* of what warps hand on */
     uint32_t reductions; /* one after the other, each needing the results of those before */
     uint32_t passes;     /* over the terms: a thread without a loop makes one all the same */
     const PartAccess *loads; /* [n_loads] */

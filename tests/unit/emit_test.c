@@ -285,6 +285,7 @@ static const TgTune small_tunes[] = {
     TUNE("call.min_nodes", 0, 64), TUNE("call.budget", 0, 64), TUNE("range.max_count", 0, 8),
     TUNE("range.min_elements", 0, 16), TUNE("range.max_parts", 0, 2), TUNE("reduce.max_per_output", 0, 64),
     TUNE("reduce.max_total", 0, 1 << 20), TUNE("cut.times", 0, 8), TUNE("cut.terms", 0, 1 << 20),
+    TUNE("layout.rows_read", 0, 4), TUNE("layout.rows_of_lanes", 0, 1 << 14),
     TUNE("cut.longest", 0, 1 << 20), TUNE("cut.term", 0, 1), TUNE("product.max_per_output", 0, 64),
     TUNE("product.max_total", 0, 4096),
     TUNE("reduce.max_nodes", 0, 64), TUNE("reduce.straight", 0, 16), TUNE("reduce.unroll", 0, 4),
