@@ -8,7 +8,8 @@
  * where n = 4 of loops and exchanges; of reductions n = 2 if all blocks run at once, which load, compute and store at
  * about the same time, and nears 4 with the times that SMs are filled: the more often, the more of one block's work
  * overlaps with another's. A maximum would make plateaus: where DRAM binds, 64 blocks would look as good as 256. IEEE
- * 754 rounds square roots correctly, so that a price has the same bits on every machine.
+ * 754 rounds square roots correctly, so that a price has the same bits on every machine. The time at full rates, which
+ * decides among equal prices, has n = 3 as the profile.
  *
  *     rows f32[8192,1024], columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  *       =>  DRAM 7.0, chain 1.1, fill 1.9, .. => 9.1 us
@@ -342,18 +343,32 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->lost = lost(r, n, p->term[PART_FILL]);
 }
 
+/* The cube root of a number from 1 to PART_PARALLEL, by Halley's iteration: operations that IEEE 754 rounds correctly,
+ * so that it has the same bits on every machine. */
+static double cube_root(double x)
+{
+    double y = sqrt(sqrt(x));
+    for (int k = 0; k < 3; k++) {
+        const double cube = y * y * y;
+        y *= (cube + 2 * x) / (2 * cube + x);
+    }
+    return y;
+}
+
 static void add_terms(PartPrice *p)
 {
-    double squares = 0, fourths = 0, plain = 0;
+    double squares = 0, fourths = 0, most = 0, cubes = 0;
+    double full[PART_PARALLEL];
     for (int k = 0; k < PART_PARALLEL; k++) {
         const double square = p->term[k] * p->term[k];
         squares += square, fourths += square * square;
-        const double full = k == PART_DRAM ? p->full_dram : k == PART_FILL ? p->full_fill : p->term[k];
-        plain += full * full * full * full;
+        full[k] = k == PART_DRAM ? p->full_dram : k == PART_FILL ? p->full_fill : p->term[k];
+        most = WBB_MAX(most, full[k]);
     }
+    for (int k = 0; k < PART_PARALLEL && most > 0; k++) cubes += full[k] / most * (full[k] / most) * (full[k] / most);
     const double us = (p->apart * sqrt(squares) + (1 - p->apart) * sqrt(sqrt(fourths))) * (1 + p->lost);
     p->us = WBB_MAX(us, p->term[PART_BLOCKS]);
-    p->plain = WBB_MAX(sqrt(sqrt(plain)), p->term[PART_BLOCKS]);
+    p->plain = WBB_MAX(most > 0 ? most * cube_root(cubes) : 0, p->term[PART_BLOCKS]);
     for (int k = PART_PARALLEL; k < PART_TERMS; k++)
         if (k != PART_BLOCKS) p->us += p->term[k], p->plain += p->term[k];
 }
