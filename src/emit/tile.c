@@ -37,6 +37,7 @@ typedef struct {
     uint32_t lanes;        /* number of the iteration that is a loop of lanes; n_iterations: none */
     IrRef *t, *t_tile;     /* [dims] of the map: the thread's numbers in all elements, and in the first tile */
     IrRef inside;          /* a condition; 0: always: t are not those of the last thread again */
+    bool at_once;          /* all elements of a thread are computed before the first is stored */
     bool puts, stores;     /* what the first stage does with its elements now */
 } Tiling;
 
@@ -379,17 +380,25 @@ static void compute(const Tiling *m, const Element *x, uint32_t n)
 }
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
-/* Elements of a vector, which follow each other in memory, at these numbers of all other iterations. */
-static uint32_t of_vector(const Tiling *m, IrRef *numbers, Element *x)
+/* Is an iteration over elements that are computed one after the other, before the first of them is stored? */
+static bool is_inner(const Tiling *m, uint32_t k)
 {
-    uint32_t at = 0;
-    while (at < m->n_iterations && (m->iterations[at].level != PART_VECTOR || at == m->lanes)) at++;
-    const int64_t n = at < m->n_iterations ? m->iterations[at].size : 1;
-    for (int64_t k = 0; k < n; k++) {
-        if (at < m->n_iterations) numbers[at] = ir_index(m->g, k);
-        x[k] = element_at(m, numbers);
+    return k != m->lanes && (m->iterations[k].level == PART_VECTOR || m->at_once);
+}
+
+/* Elements of all inner iterations from k on, at these numbers of the others: added to the n elements of x. */
+static uint32_t inner(const Tiling *m, IrRef *numbers, uint32_t k, Element *x, uint32_t n)
+{
+    while (k < m->n_iterations && !is_inner(m, k)) k++;
+    if (k == m->n_iterations) {
+        x[n] = element_at(m, numbers);
+        return n + 1;
     }
-    return (uint32_t)n;
+    for (int64_t i = 0; i < m->iterations[k].size; i++) {
+        numbers[k] = ir_index(m->g, i);
+        n = inner(m, numbers, k + 1, x, n);
+    }
+    return n;
 }
 
 /* At these numbers of the registers: a loop of lanes over elements that follow each other in the tile. */
@@ -404,16 +413,18 @@ static void lanes(const Tiling *m, IrRef *numbers)
         numbers[m->lanes] = ir_var(m->g, s->var);
         emit_bound(m->e, numbers[m->lanes]);
     }
-    Element *x = WBB_NEW_N(m->a, Element, (size_t)part_layout_size(&m->s->layout, PART_VECTOR) + 1);
-    const uint32_t n = of_vector(m, numbers, x);
-    compute(m, x, n);
+    size_t most = 1;
+    for (uint32_t k = 0; k < m->n_iterations; k++)
+        if (is_inner(m, k)) most *= (size_t)m->iterations[k].size;
+    Element *x = WBB_NEW_N(m->a, Element, most);
+    compute(m, x, inner(m, numbers, 0, x, 0));
     emit_switch(m->e, outer);
 }
 
 /* All elements of a thread, from iteration k on. */
 static void visit(const Tiling *m, IrRef *numbers, uint32_t k)
 {
-    while (k < m->n_iterations && (k == m->lanes || m->iterations[k].level == PART_VECTOR)) k++;
+    while (k < m->n_iterations && (k == m->lanes || is_inner(m, k))) k++;
     if (k == m->n_iterations) {
         lanes(m, numbers);
         return;
@@ -424,9 +435,19 @@ static void visit(const Tiling *m, IrRef *numbers, uint32_t k)
     }
 }
 
+/* Operands that positions choose among: the branches of all elements of a thread are then one. */
+static bool has_choice(const HloComputation *body)
+{
+    bool found = false;
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        found = found || body->instructions[k]->opcode == HLO_CONCATENATE || body->instructions[k]->opcode == HLO_PAD;
+    return found;
+}
+
 static void stage(Tiling *m, const PartStage *s)
 {
     m->s = s;
+    m->at_once = s->kind == PART_PUT && has_choice(m->e->plan->fusion->body);
     find_iterations(m);
     find_thread(m);
     find_lanes(m);
