@@ -3,7 +3,7 @@
  * Needs the values that go through the tile and the order in which they are read; leaves the outputs of each stage.
  * The first one stores an output that needs no value of the tile, and that, if the order of its memory is that of
  * reading, needs elements which the first stage has loaded. What else it needs then has to be no farther apart in that
- * order than in the other one.
+ * order than in the other one, and chosen by no branches of its own.
  *
  *     (transpose(p0), exp(p0))    =>    put p0 to the tile, store exp(p0); get p0, store
  */
@@ -38,6 +38,18 @@ static bool shares_loads(const PartExchange *x, const PartWalk *w, uint32_t pass
     return shares;
 }
 
+/* Does it choose among operands, or pad them, where the values of the tile do not? Branches would be there twice. */
+static bool has_own_choice(const PartWalk *w, uint32_t pass)
+{
+    bool found = false;
+    for (uint32_t k = 0; k < w->needs.n; k++) {
+        const HloOpcode op = w->needs.items[k].value.i->opcode;
+        const uint64_t passes = w->needs.items[k].passes;
+        found = found || ((op == HLO_CONCATENATE || op == HLO_PAD) && passes >> pass & 1 && !(passes & 1));
+    }
+    return found;
+}
+
 bool part_exchange_sides(PartExchange *x)
 {
     const uint32_t rank = x->space->rank;
@@ -56,7 +68,7 @@ bool part_exchange_sides(PartExchange *x)
             w.pass++;
             part_exchange_output(x, &w, x->read_space, x->outputs[k]);
             part_walk_run(&w);
-            put = w.complete && shares_loads(x, &w, w.pass);
+            put = w.complete && shares_loads(x, &w, w.pass) && !has_own_choice(&w, w.pass);
         }
         const int side = put ? PART_TO : PART_FROM;
         x->stored[side][x->n_stored[side]++] = x->outputs[k];

@@ -32,6 +32,9 @@ static const Case cases[] = {
      TRANSPOSED "n = f32[400,600] add(x, z) ROOT r = (f32[600,400], f32[400,600]) tuple(t, n)", 2, 2, true},
     {"another operand alone", "(f32[600,400], f32[400,600])",
      TRANSPOSED "n = f32[400,600] negate(z) ROOT r = (f32[600,400], f32[400,600]) tuple(t, n)", 0, 2, false},
+    {"padded by branches of its own", "(f32[600,400], f32[400,600])",
+     TRANSPOSED "s = f32[400,599] slice(x), slice={[0:400], [0:599]} o = f32[] constant(1) "
+     "n = f32[400,600] pad(s, o), padding=0_0x0_1 ROOT r = (f32[600,400], f32[400,600]) tuple(t, n)", 0, 2, false},
     {"the outputs' order", "(f32[600,400], f32[600,400])",
      TRANSPOSED "n = f32[600,400] negate(y) ROOT r = (f32[600,400], f32[600,400]) tuple(t, n)", 0, 2, false},
     {"needs a value of the tile", "(f32[600,400]{1,0}, f32[600,400]{1,0})",
