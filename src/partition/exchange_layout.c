@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DIMS = PART_EXCHANGE_DIMS };
+enum { DIMS = PART_EXCHANGE_DIMS, MOST_PIXELS = 16 };
 
 typedef struct {
     const PartExchange *x;
@@ -312,12 +312,19 @@ static int64_t *tile_of_runs(const Choosing *c, const PartWish *w, int64_t *tile
     return tile;
 }
 
-/* Neighbours in the tile of a vector along the run, where both orders have the same fastest dimensions: a divisor. */
-static int64_t common_neighbours(const Choosing *c, int64_t vector)
+/* Elements along the dimensions that are the fastest ones in both orders: 3 of pixels. */
+static int64_t common_run(const Choosing *c)
 {
     int64_t n = 1;
     for (uint32_t k = 0; k < c->x->common; k++) n *= c->size[c->order[PART_FROM][k]];
-    return c->x->common ? WBB_MIN(n & -n, vector) : 1;
+    return n;
+}
+
+/* Neighbours in the tile of a vector along the run, where both orders have the same fastest dimensions: a divisor. */
+static int64_t common_neighbours(const Choosing *c, int64_t vector)
+{
+    const int64_t n = common_run(c);
+    return WBB_MIN(n & -n, vector);
 }
 
 /* Prices what a wish amounts to, if it is legal and new. */
@@ -337,7 +344,10 @@ static void consider(Choosing *c, const PartWish *w)
     } else if (!k->wish.neighbours) { /* as many as are accessed at once, and code has room for */
         int64_t n = k->wish.vector[units];
         while (n > 1 && n * k->wish.vector[other] > c->most_terms) n /= 2;
-        k->wish.neighbours = WBB_MIN(n, part_power_below(tile_of(&k->side[other], with, k->tile)));
+        const int64_t all = tile_of(&k->side[other], with, k->tile);
+        n = WBB_MIN(n, part_power_below(all));
+        const bool few = n > 1 && all % n == 0 && all / n % 2 && all / n <= c->odd;
+        k->wish.neighbours = few && all * k->wish.vector[other] <= c->most_terms ? all : n; /* 6: three times 2 */
     }
     const uint32_t neighbours = k->wish.neighbours > 1 ? with : PART_NO_DIM;
     for (int side = 0; side < PART_SIDES; side++)
@@ -386,6 +396,17 @@ static uint32_t cheapest(const Choosing *c, uint32_t *best)
     return found;
 }
 
+/* Vectors of whole pixels, so that which of their elements a thread has does not depend on its number. */
+static void try_pixels(Choosing *c, const PartWish *w)
+{
+    const int64_t run = common_run(c), odd = run / (run & -run);
+    for (int64_t n = 1; odd > 1 && odd * n <= MOST_PIXELS; n *= 2) {
+        PartWish x = *w;
+        x.vector[PART_TO] = odd * n;
+        consider(c, &x);
+    }
+}
+
 static void try_runs(Choosing *c)
 {
     for (int64_t read = 1; read <= c->runs; read *= 2)
@@ -400,6 +421,7 @@ static void try_runs(Choosing *c)
                         word.vector[PART_TO] = word.vector[PART_FROM] = part_power_below(32 / (int64_t)c->x->bits);
                         consider(c, &word);
                     }
+                    try_pixels(c, &w);
                     for (w.other = 2; c->x->other != PART_NO_DIM && w.other <= c->runs; w.other *= 2)
                         if (c->runs & w.other) consider(c, &w);
                 }

@@ -24,7 +24,8 @@ static int64_t covered(const PartSide *s, const int64_t *tile, uint32_t d)
 
 int64_t part_tile_unit(const PartExchanged *k, int side)
 {
-    return (side == PART_TO) == k->wish.read_units ? k->wish.vector[side] : k->wish.neighbours;
+    const int64_t n = (side == PART_TO) == k->wish.read_units ? k->wish.vector[side] : k->wish.neighbours;
+    return n & -n; /* of 12, three times 4 */
 }
 
 /* Of a value's elements in a tile: the real and the imaginary parts of wide complex ones have a tile each. */
@@ -243,6 +244,25 @@ static double fewest_of(const PartExchanged *k, int side, int64_t width, int64_t
     return (double)(32 / together * part_up(most, BANKS / unit));
 }
 
+/* Of so many accesses of a thread, those whose places are no other one plus a constant: a run of several dimensions is
+ * parted at places that depend on the thread, (2 * t + 1) // 3, unless vectors and registers have whole ones, or are
+ * in one. */
+static double addresses_of(const PartExchanged *k, int side, double accesses)
+{
+    const PartGroup *g = &k->side[side].groups[0];
+    const int64_t *sizes = k->side[side].sizes, vector = sizes[PART_VECTOR], registers = sizes[PART_REGISTER];
+    const int64_t step = vector * sizes[PART_LANE] * sizes[PART_WARP];
+    int64_t inner = 1;
+    double own = 1;
+    for (uint32_t n = g->n; n-- > 1;) {
+        inner *= k->tile[g->of[n]];
+        if (k->stride[g->of[n - 1]] == k->stride[g->of[n]] * k->tile[g->of[n]]) continue; /* one in the tile, too */
+        if (vector % inner != 0 && inner % vector != 0) return accesses;
+        if (step % inner != 0 && inner % step != 0) own = (double)registers;
+    }
+    return WBB_MIN(own, accesses) - 1;
+}
+
 /* Of all accesses of a warp to the tiles of all values. */
 PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int side, const PartTileSample *sample)
 {
@@ -259,6 +279,7 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
         for (uint32_t j = 0; sample && j < PART_SAMPLES; j++)
             each += wavefronts_of(k, sample->place[j], size, bytes) / (double)PART_SAMPLES;
         w.accesses += accesses;
+        w.addresses = WBB_MAX(w.addresses, addresses_of(k, side, elements / (double)width));
         w.least += accesses * (double)(32 * size) / 128;
         w.wavefronts += accesses * (sample ? each : ideal);
     }

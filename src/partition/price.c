@@ -503,6 +503,7 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
             x.slots += part_accessed(&w[s], &w[s].stores[k], sizes[s]) / width * of.masked * r->exchange_mask;
         }
         x.slots += of.kept * w[s].term_slots + tile[s].accesses * r->access_slots;
+        x.slots += tile[s].addresses * r->address_slots;
         x.clocks += of.kept * w[s].term_clocks + tile[s].accesses * r->lsu;
         x.wavefronts += tile[s].wavefronts;
         x.chain += w[s].term_latency + (w[s].n_loads ? r->dram_latency : 0);

@@ -188,6 +188,7 @@ const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout
 /* Of one stage of an exchange: what its threads access in the tile. */
 typedef struct {
     double accesses;   /* of a thread */
+    double addresses;  /* .. of them those that are not at a constant distance from another one */
     double wavefronts; /* of a warp */
     double least;      /* that its bytes take */
 } PartTileWork;

@@ -42,7 +42,7 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .barrier = rate(t, "latency.barrier"), .atomic = rate(t, "latency.atomic"),
         .access_slots = number(t, "layout.slots.access"), .thread_slots = number(t, "layout.slots.thread"),
         .iteration_slots = number(t, "layout.slots.iteration"), .mask_slots = number(t, "layout.slots.mask"),
-        .exchange_mask = number(t, "exchange.mask"),
+        .exchange_mask = number(t, "exchange.mask"), .address_slots = number(t, "exchange.address"),
         .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
         .fence = number(t, "layout.fence"), .l1_bytes = number(t, "layout.l1_bytes"),
         .code = code_of(t), .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
