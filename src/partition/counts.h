@@ -15,7 +15,8 @@ typedef struct {
     double lanes, reduced_warps, splits;    /* that share a result */
     double cluster;                         /* of the splits, those of a cluster */
     double kept_lanes, kept_warps;
-    double masked;                          /* accesses of an iteration that a mask guards, of all */
+    double masked;       /* accesses of an iteration that a mask guards, of all, .. */
+    double masked_terms; /* .. where kept dimensions guard results alone, and not outputs of the terms' shape */
     PartHanding hand; /* what warps have (emit/share_exchange.c) */
 } PartCounts;
 

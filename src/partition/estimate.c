@@ -59,7 +59,10 @@ PartCounts part_counts(const PartWork *w, const int64_t *sizes)
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
         c.masked = WBB_MAX(c.masked, part);
+        if (w->dims[d].reduced) c.masked_terms = WBB_MAX(c.masked_terms, part);
     }
+    for (uint32_t k = 0; k < w->n_stores; k++)
+        if (part_of_each_element(w, &w->stores[k])) c.masked_terms = c.masked;
     double bytes = 0;
     for (uint32_t k = 0; k < w->n_partials; k++) bytes += w->partials[k] / 8.0;
     const PartHanded x = {(int64_t)c.kept, (int64_t)c.kept_lanes, (int64_t)c.kept_warps, (int64_t)c.lanes,
@@ -165,7 +168,7 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
     for (uint32_t n = 0; n < w->n_loads; n++) {
         const PartAccess *x = &w->loads[n];
         const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);
-        iteration += accesses * (k->access + k->mask * c->masked);
+        iteration += accesses * (k->access + k->mask * c->masked_terms);
         again += accesses * k->access * (x->passes > 1 ? x->passes - 1 : 0);
     }
     for (uint32_t n = 0; n < w->n_stores; n++) {
@@ -183,7 +186,8 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
     const double steps = redux ? 1 : c->hand.of_lanes ? 0 : part_log2_up(c->lanes);
     const double sharing = c->kept * step * steps + by_warps;
     const double splits = c->splits > 1 ? k->split + sharing : 0;
-    return k->array * (w->n_loads + w->n_stores) + k->reduction * w->reductions + (iteration + stores) *
+    const double position = c->masked > c->masked_terms ? r->mask_slots : 0; /* of kept dimensions, and of results */
+    return position + k->array * (w->n_loads + w->n_stores) + k->reduction * w->reductions + (iteration + stores) *
            repeated(r, c->loop, iteration) + sharing + splits;
 }
 

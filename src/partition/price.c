@@ -402,7 +402,9 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     for (uint32_t k = 0; k < w->n_stores; k++) add_access(&p, &x, r, w, &w->stores[k], sizes, &c, blocks_an_sm, true);
     const double each = c.kept * c.terms;
     const double again = c.loop > 1 ? w->passes - 1 : 0;
-    x.slots += c.loop * (each * (w->term_slots + w->combine_slots) + accesses * c.masked * r->mask_slots);
+    const double masked = shares(w) ? c.masked_terms : c.masked;
+    x.slots += c.loop * (each * (w->term_slots + w->combine_slots) + accesses * masked * r->mask_slots);
+    if (c.masked > masked) x.slots += r->mask_slots; /* of the position, and of results */
     x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
     if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;
     x.clocks += c.loop * each * (w->term_clocks + w->combine_clocks);
