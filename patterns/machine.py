@@ -114,6 +114,8 @@ TUNE = [                                        # every heuristic is data
     tune('sort.elements',     value=1024,   because='a block of fewer has more barriers than work'),
     tune('sort.merged',       value=2048,     because='eight elements for each of 256 threads, whose searches for their part overlap with other blocks'),
     tune('sort.exchange',     value=4,        because='clocks of an SM for 32 exchanges in registers: eight operations of pipe.alu for f32 and a position'),
+    tune('sort.word64',      value=3,        because='the same where an element is one word of 64 bits: two comparisons and four selections of pipe.alu'),
+    tune('sort.word32',      value=2,        because='the same of 32 bits: a comparison, which way is sorted, and two selections'),
     tune('sort.round',        value=170,      because='clocks of a round alone: a barrier, shared memory twice, three exchanges one after the other'),
     tune('sort.merge',        value=4600,     because='clocks of a block that merges alone: its search for its part, in L2, and its rounds'),
     tune('sort.merge_warp',   value=96,       because='clocks of an SM for 64 elements that are merged: 1.6 us for 2048 on an H100'),

@@ -39,13 +39,18 @@ static ScType signed_of(uint32_t bits)
     return bits == 4 ? SC_I4 : bits == 8 ? SC_I8 : bits == 16 ? SC_I16 : bits == 32 ? SC_I32 : SC_I64;
 }
 
-/* Total order of floats as order of integers: the bits, with all but the sign flipped below zero. */
-static IrRef order_key(IrGraph *g, ScType t, IrRef x, ScType as)
+IrRef emit_order_bits(IrGraph *g, ScType t, IrRef bits)
 {
-    const IrRef bits = node(g, OP_BITS, as, x, 0), zero = ir_const(g, IR_TYPE(as, 0), 0);
-    const IrRef flipped = node(g, OP_BXOR, as, bits, ir_const(g, IR_TYPE(as, 0), sc_mask(t) >> 1));
-    const IrRef negative = node(g, OP_LT, SC_PRED, bits, zero);
-    return ir_node(g, OP_SELECT, IR_TYPE(as, 0), 0, negative, flipped, bits, 0);
+    const IrRef flipped = node(g, OP_BXOR, t, bits, ir_const(g, IR_TYPE(t, 0), sc_mask(t) >> 1));
+    const IrRef negative = node(g, OP_LT, SC_PRED, bits, ir_const(g, IR_TYPE(t, 0), 0));
+    return ir_node(g, OP_SELECT, IR_TYPE(t, 0), 0, negative, flipped, bits, 0);
+}
+
+IrRef emit_order_key(IrGraph *g, ScType *type, IrRef x)
+{
+    const ScType t = *type, as = *type = t == SC_F8E8M0FNU ? SC_U8 : signed_of(sc_type_info[t].bits);
+    const IrRef bits = node(g, OP_BITS, as, x, 0);
+    return t == SC_F8E8M0FNU ? bits : emit_order_bits(g, as, bits); /* it has no sign */
 }
 
 static IrRef compare(IrGraph *g, const HloInstruction *i, IrRef x, IrRef y)
@@ -54,10 +59,8 @@ static IrRef compare(IrGraph *g, const HloInstruction *i, IrRef x, IrRef y)
                                [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
     const ScType t = i->operands[0]->shape->type;
     if (i->total_order && sc_is_float(t)) {
-        const ScType as = signed_of(sc_type_info[t].bits);
-        const bool has_sign = t != SC_F8E8M0FNU;
-        x = has_sign ? order_key(g, t, x, as) : node(g, OP_BITS, SC_U8, x, 0);
-        y = has_sign ? order_key(g, t, y, as) : node(g, OP_BITS, SC_U8, y, 0);
+        ScType of_x = t, of_y = t;
+        x = emit_order_key(g, &of_x, x), y = emit_order_key(g, &of_y, y);
     }
     return node(g, ops[i->direction], SC_PRED, x, y);
 }

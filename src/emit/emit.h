@@ -40,6 +40,10 @@ IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index);             /*
 IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation */
 /* HLO's convert; x itself where the types are equal */
 IrRef emit_convert(IrGraph *g, ScType to, ScType from, IrRef x);
+/* Signed integers that are the bits of floats: with all but the sign flipped below zero; its own inverse. */
+IrRef emit_order_bits(IrGraph *g, ScType t, IrRef bits);
+/* The total order of floats as that of integers, of *type, which becomes theirs. */
+IrRef emit_order_key(IrGraph *g, ScType *type, IrRef x);
 IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* constant or iota */
 IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset);
 /* An element of a constant with too many elements for selects: from buffer number `table` of the kernel, row by row. */

@@ -67,7 +67,8 @@ static void load(const Sort *s)
     const IrRef to = rw_add(m->rw, rw_scale(m->rw, row, s->places), place);
     IrRef *x = emit_sort_values(s);
     for (uint32_t k = 0; k < s->s->n_keys; k++) x[k] = emit_sort_operand_at(s, s->s->keys[k], index);
-    x[s->s->n_keys] = emit_as(m->e, emit_sort_number_of(s, at), s->s->position);
+    if (s->s->word) x[0] = emit_sort_word(s, emit_sort_operand_at(s, s->s->word_operand, index), at);
+    else x[s->s->n_keys] = emit_as(m->e, emit_sort_number_of(s, at), s->s->position);
     emit_sort_put(s, SHARE_WARPS, emit_sort_place(s, to), x);
     if (there.s) {
         emit_else(m->e, &there);

@@ -2,6 +2,7 @@
  *
  *     sort.c          rows and tiles of rows
  *     sort_element.c  elements, and which of two comes first
+ *     sort_word.c     elements that are one integer
  *     sort_network.c  a block's places, and the network that puts them in order
  *     sort_merge.c    runs of two blocks become one
  */
@@ -43,6 +44,14 @@ static inline IrRef emit_sort_choose(const Sort *s, ScType t, IrRef condition, I
     return ir_node(s->m.g, OP_SELECT, IR_TYPE(t, 0), 0, condition, x, y, 0);
 }
 
+/* The arguments of the comparator, all 0. */
+static inline IrRef *emit_sort_no_arguments(const Sort *s)
+{
+    IrRef *args = WBB_NEW_N(s->m.a, IrRef, 2 * s->s->i->n_operands);
+    for (uint32_t k = 0; k < 2 * s->s->i->n_operands; k++) args[k] = ir_const(s->m.g, IR_TYPE(SC_PRED, 0), 0);
+    return args;
+}
+
 /* sort_element.c */
 /* An integer that is in 0 .. bound, as an index. */
 IrRef emit_sort_index_of(const Sort *s, IrRef integer, int64_t bound);
@@ -55,6 +64,12 @@ void emit_sort_get(const Sort *s, SharePlace place, IrRef at, IrRef *values);
 void emit_sort_put(const Sort *s, SharePlace place, IrRef at, IrRef *values);
 /* The results at place `at` of a row, and what is computed from them there. */
 void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *values);
+
+/* sort_word.c: where PartSort has a `word` */
+IrRef emit_sort_word(const Sort *s, IrRef x, IrRef at); /* of element `at` of a row; x: that of the word's operand */
+IrRef emit_sort_position(const Sort *s, IrRef word);    /* of an element in its row; 0: words have none */
+/* The operand's element, where the word tells it (part_sort_word_tells). */
+IrRef emit_sort_told(const Sort *s, IrRef word);
 
 /* sort_network.c */
 IrRef emit_sort_absent_position(const Sort *s);           /* of a place that has no element */

@@ -45,11 +45,11 @@ IrRef *emit_sort_values(const Sort *s) { return WBB_NEW_N(s->m.a, IrRef, s->elem
 
 IrRef emit_sort_is_before(const Sort *s, const IrRef *x, const IrRef *y)
 {
+    if (s->s->word) return emit_sort_compare(s, OP_LT, x[0], y[0]);
     const HloInstruction *i = s->s->i;
     const HloComputation *c = i->called[0];
     const HloInstruction *root = c->root;
-    IrRef *args = WBB_NEW_N(s->m.a, IrRef, 2 * i->n_operands);
-    for (uint32_t k = 0; k < 2 * i->n_operands; k++) args[k] = ir_const(s->m.g, IR_TYPE(SC_PRED, 0), 0);
+    IrRef *args = emit_sort_no_arguments(s);
     for (uint32_t k = 0; k < s->s->n_keys; k++) {
         args[2 * s->s->keys[k]] = emit_as(s->m.e, x[k], c->parameters[2 * s->s->keys[k]]->shape->type);
         args[2 * s->s->keys[k] + 1] = emit_as(s->m.e, y[k], c->parameters[2 * s->s->keys[k] + 1]->shape->type);
@@ -108,9 +108,10 @@ void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *va
     IrRef *to = emit_sort_index_at(s, row, at);
     if (s->s->stored < s->s->length) to[s->s->dim] = number;
     here.results_at = index;
-    const IrRef from = emit_start(m->e, values[s->s->n_keys], 0, s->s->length - 1);
+    const IrRef position = s->s->word ? emit_sort_position(s, values[0]) : values[s->s->n_keys];
+    const IrRef from = position ? emit_start(m->e, position, 0, s->s->length - 1) : 0;
     for (uint32_t k = 0; k < s->s->i->n_operands; k++) {
-        IrRef v = 0;
+        IrRef v = part_sort_word_tells(s->s, k) ? emit_sort_told(s, values[0]) : 0;
         for (uint32_t x = 0; x < s->s->n_keys; x++)
             if (s->s->keys[x] == k) v = values[x];
         if (!v) v = emit_sort_operand_at(s, k, emit_sort_index_at(s, row, from));

@@ -15,13 +15,13 @@
  */
 #include "emit/sort.h"
 
-enum { BANK_BITS = 5, MOST_VALUES = 24 }; /* values of a thread in registers */
+enum { BANK_BITS = 5, FEW = 3 };
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
 IrRef emit_sort_absent_position(const Sort *s)
 {
     const ScType t = s->s->position;
-    return ir_const(s->m.g, IR_TYPE(t, 0), t == SC_U16 ? UINT16_MAX : UINT32_MAX);
+    return ir_const(s->m.g, IR_TYPE(t, 0), sc_mask(t));
 }
 
 IrRef *emit_sort_absent(const Sort *s)
@@ -37,12 +37,21 @@ IrRef *emit_sort_absent(const Sort *s)
     return x;
 }
 
-/* What is added to a place without carry: bits 5, 6, 7 of it, spread so that three neighbouring bits of a place may be
- * the same in all lanes. */
+/* Places that fill the banks once, as a power of two: a warp accesses words of 64 bits in two halves. */
+static uint32_t bank_bits(const Sort *s) { return s->s->word && s->s->position == SC_U64 ? BANK_BITS - 1 : BANK_BITS; }
+
+/* What is added to a place without carry: as many bits of it above the banks as a thread has elements, spread so that
+ * so many neighbouring bits of a place may be the same in all lanes that meet. */
 static IrRef spread(const Sort *s, IrRef place)
 {
-    const IrRef above = emit_sort_op(s, OP_SHRL, place, emit_sort_u32(s, BANK_BITS));
-    const IrRef y = emit_sort_op(s, OP_BAND, above, emit_sort_u32(s, 7));
+    const uint32_t banks = bank_bits(s), n = WBB_MAX(s->s->bits, FEW);
+    const IrRef above = emit_sort_op(s, OP_SHRL, place, emit_sort_u32(s, banks));
+    const IrRef y = emit_sort_op(s, OP_BAND, above, emit_sort_u32(s, (1u << n) - 1));
+    if (n == banks) return y;
+    if (n == banks - 1) {
+        const IrRef top = emit_sort_op(s, OP_SHRL, y, emit_sort_u32(s, n - 1));
+        return emit_sort_op(s, OP_BOR, emit_sort_op(s, OP_SHL, y, emit_sort_u32(s, 1)), top);
+    }
     const IrRef z = emit_sort_op(s, OP_BXOR, y, emit_sort_op(s, OP_SHRL, y, emit_sort_u32(s, 1)));
     const IrRef all = emit_sort_op(s, OP_BXOR, y, emit_sort_op(s, OP_SHL, z, emit_sort_u32(s, 3)));
     return emit_sort_op(s, OP_BAND, all, emit_sort_u32(s, (1 << BANK_BITS) - 1));
@@ -63,16 +72,16 @@ IrRef emit_sort_place(const Sort *s, IrRef place)
 static uint32_t group_bits(const Sort *s, int64_t places)
 {
     uint32_t bits = 1;
-    while (bits < 3 && (s->element.n << (bits + 1)) <= MOST_VALUES && (2 << bits) <= places) bits++;
+    while (bits < s->s->bits && (2 << bits) <= places) bits++;
     return bits;
 }
 
-/* Exchanges the elements of a lower and a higher place where the higher one's comes first; falls, a pred: where it does
- * not; 0: never. only: a condition; 0: always. */
-static void exchange(const Sort *s, IrRef *low, IrRef *high, IrRef falls, IrRef only)
+/* Does the element of a higher place come before that of a lower one? A word without an element is the largest. */
+static IrRef swaps_of(const Sort *s, const IrRef *low, const IrRef *high)
 {
-    IrRef *first = emit_sort_values(s), *second = emit_sort_values(s);
     const uint32_t position = s->s->n_keys;
+    if (s->s->word) return emit_sort_compare(s, OP_LT, high[position], low[position]);
+    IrRef *first = emit_sort_values(s), *second = emit_sort_values(s);
     const IrRef later = emit_sort_compare(s, OP_LT, high[position], low[position]); /* the higher one was before */
     for (uint32_t k = 0; k < position; k++) {
         first[k] = emit_sort_choose(s, s->element.type[k], later, high[k], low[k]);
@@ -86,6 +95,19 @@ static void exchange(const Sort *s, IrRef *low, IrRef *high, IrRef falls, IrRef 
         swaps = emit_sort_compare(s, OP_BOR, swaps, emit_sort_compare(s, OP_EQ, low[position], absent));
         swaps = emit_sort_compare(s, OP_BAND, swaps, present);
     }
+    return swaps;
+}
+
+/* Exchanges the elements of a lower and a higher place where the higher one's comes first; falls, a pred: where it does
+ * not; 0: never. only: a condition; 0: always. */
+static void exchange(const Sort *s, IrRef *low, IrRef *high, IrRef falls, IrRef only)
+{
+    if (s->s->position == SC_U32 && s->s->word && !falls && !only) {
+        const IrRef x = low[0], y = high[0];
+        low[0] = emit_sort_op(s, OP_MIN, x, y), high[0] = emit_sort_op(s, OP_MAX, x, y);
+        return;
+    }
+    IrRef swaps = swaps_of(s, low, high);
     if (falls) swaps = emit_sort_compare(s, OP_NE, swaps, falls);
     if (only) swaps = emit_sort_compare(s, OP_BAND, swaps, only);
     for (uint32_t k = 0; k < s->element.n; k++) {
@@ -120,11 +142,14 @@ static Group group_of(const Sort *s, uint32_t bits, IrRef row, IrRef h, IrRef ap
 
 static IrRef *indices_of(const Sort *s, const Group *g, uint32_t bits)
 {
-    IrRef *at = WBB_NEW_N(s->m.a, IrRef, 1u << bits);
-    for (uint32_t u = 0; u < 1u << bits; u++) {
-        const IrRef step = placed(s, emit_sort_op(s, OP_MUL, g->apart, emit_sort_u32(s, u)));
-        at[u] = emit_sort_index_of(s, u ? emit_sort_op(s, OP_BXOR, g->base, step) : g->base, s->all);
+    const uint32_t n = 1u << bits;
+    IrRef *place = WBB_NEW_N(s->m.a, IrRef, n), *at = WBB_NEW_N(s->m.a, IrRef, n);
+    place[0] = g->base;
+    for (uint32_t k = 0; k < bits; k++) {
+        const IrRef step = placed(s, emit_sort_op(s, OP_SHL, g->apart, emit_sort_u32(s, k)));
+        for (uint32_t u = 0; u < 1u << k; u++) place[u | 1u << k] = emit_sort_op(s, OP_BXOR, place[u], step);
     }
+    for (uint32_t u = 0; u < n; u++) at[u] = emit_sort_index_of(s, place[u], s->all);
     return at;
 }
 

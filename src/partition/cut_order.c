@@ -5,7 +5,7 @@
  *
  *     s = f32[9,999] scatter(..)   ROOT r = f32[9] reduce(tanh(s)), {1}    =>   s: beside it a thread would fold a row
  */
-#include "partition/partition.h"
+#include "partition/sort.h"
 
 /* Is it a sort of elements? */
 static bool is_sort(WbbArena *a, const HloInstruction *i, const TgTarget *t)

@@ -193,6 +193,12 @@ typedef struct {
     int64_t first, stored;  /* of each row the places first .. first + stored are in the outputs */
     uint32_t *keys, n_keys; /* operands that the comparator reads */
     ScType position;        /* type of the position in the row that an element had */
+    /* Not NULL: the order is that of this number of an element, computed of operand `word_operand`; with `falls`, of
+     * its complement. What moves is it above so many bits of the position (0: it tells all of the element), no keys. */
+    const HloInstruction *word;
+    uint32_t word_operand, position_bits;
+    bool falls;
+    uint32_t bits; /* a thread has 2^bits elements in registers, or fewer where rows are shorter */
     int64_t tile;           /* elements of a row that a block sorts: all, or a power of two */
     int64_t merged;         /* elements that a block of a later launch merges: a power of two, of at least 32 */
     int64_t block_rows;     /* rows that a block sorts: a power of two */
@@ -563,15 +569,11 @@ bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, con
                    double below);
 /* The index of a value that goes through a tile, from that of its output's root: [rank of the value]. */
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to);
-/* sort.c: the kernels of a range that is a sort. */
-void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const TgTarget *t);
-/* Does a block hold any two elements? */
-bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t);
+bool part_sort_word_tells(const PartSort *s, uint32_t operand); /* does the word say what its element is? */
 /* pieces.c: into how many pieces a long scan of few rows may be split (hlo_split_scans); 0: it may not. */
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t);
 /* How many neighbours of a large window are reduced first (hlo_split_windows); 0: it stays whole. */
 uint32_t part_window_first(const HloInstruction *i, const TgTarget *t);
-void part_print_sort(WbbBuf *out, const PartSort *s);
 /* The type in which shared memory and temporaries hold a part of a value: of complex types the real and the imaginary
  * part, of types under 8 bits a byte. */
 ScType part_memory_type(ScType t);

@@ -4,7 +4,7 @@
  *
  *     gelu bf16[6,512,4096]   =>   loop of 12582912 elements: vector 8, lane 32, warp 4, grid 12288
  */
-#include "partition/pricing.h"
+#include "partition/sort.h"
 
 #include <string.h>
 

@@ -8,12 +8,14 @@
  *     sort(f32[8,100000], s32[8,100000]), {1}, by the first    =>   tiles of 8192, 13 a row; 4 launches that merge
  *     the first 10 of each row                                 =>   tiles of 1024; a launch that sorts 98 heads of 10
  */
-#include "partition/pricing.h"
+#include "partition/sort.h"
 
 enum {
     MAX_THREADS = 1024,
-    GROUP = 8,       /* elements that a thread has in registers (emit/sort_network.c) */
-    WARP_PLACES = 256, /* of a warp whose lanes have as many */
+    GROUP_BITS = 3,  /* 2^3 elements in the registers of a thread (emit/sort_network.c); */
+    WORD_BITS = 4,   /* of words up to 2^4 */
+    MOST_VALUES = 24, /* in the registers of a thread */
+    LANES = 32, WAVEFRONT = 128, /* bytes */
     FEW_HEADS = 4,   /* a block sorts at least as many together */
     OF_PARTS = 1024  /* bytes of shared memory in which the threads that merge find their part */
 };
@@ -56,23 +58,30 @@ static int64_t power_up(int64_t n)
 }
 
 /* Threads for so many places of a block. */
-static int64_t threads_of(int64_t places) { return WBB_MAX(WBB_MIN(places / GROUP, MAX_THREADS), 32); }
+static int64_t threads_of(const PartSort *s, int64_t places)
+{
+    return WBB_MAX(WBB_MIN(places >> s->bits, MAX_THREADS), LANES);
+}
 
 /* --- the tile ----------------------------------------------------------------------------------------------------- */
-/* Rounds of a block that puts so many places in order, three steps each (emit/sort_network.c). */
-static int64_t rounds_of_block(int64_t places)
+/* Rounds of a block that puts so many places in order, of s->bits steps each (emit/sort_network.c). */
+static int64_t rounds_of_block(const PartSort *s, int64_t places)
 {
     int64_t rounds = 0, stretch = 0;
-    for (int64_t n = 1; n < places; n *= 2) stretch++, rounds += (stretch + 2) / 3;
+    for (int64_t n = 1; n < places; n *= 2) stretch++, rounds += part_up(stretch, s->bits);
     return rounds;
 }
 
-/* Clocks of a launch whose blocks sort so many places each, in rows of so many, `all` together. */
-static double clocks_of(const TgTarget *t, int64_t places, int64_t row, double all)
+/* Clocks of a launch whose blocks sort so many places each, in rows of so many, `all` together: as fast as pipes
+ * and shared memory are, and half of what a block waits for itself. */
+static double clocks_of(const PartSort *s, const TgTarget *t, int64_t places, int64_t row, double all)
 {
-    const double steps = (double)(3 * rounds_of_block(row)) / 64, each = (double)tg_tuned(t, "sort.exchange");
-    const double alone = (double)(rounds_of_block(row) * tg_tuned(t, "sort.round"));
-    return WBB_MAX(steps * all / (double)t->sms * each, WBB_MAX(steps * (double)places * each, alone));
+    const char *name = !s->word ? "sort.exchange" : s->position == SC_U32 ? "sort.word32" : "sort.word64";
+    const double rounds = (double)rounds_of_block(s, row), exchanges = (double)s->bits / 64 * (double)tg_tuned(t, name);
+    const double each = rounds * (exchanges + 2 * (double)bytes_of(s) / WAVEFRONT); /* an element, of an SM */
+    const double of_thread = (double)(s->bits << s->bits) / (GROUP_BITS << GROUP_BITS);
+    const double alone = rounds * of_thread * (double)tg_tuned(t, "sort.round");
+    return WBB_MAX(each * all / (double)t->sms, WBB_MAX(each * (double)places, alone)) + alone / 2;
 }
 
 /* Heads of tiles, or of groups of them, that a block of `most` places sorts; 0: it has no place for several, tiles are
@@ -87,12 +96,12 @@ static int64_t group_of(const PartSort *s, int64_t tile, int64_t most)
 static double price_of(const PartSort *s, const TgTarget *t, int64_t places, int64_t most)
 {
     const double all = (double)power_up(s->length) * (double)s->rows, launch = tg_rate(t, "launch")->value;
-    double clocks = clocks_of(t, places, places, all), seconds = launch;
+    double clocks = clocks_of(s, t, places, places, all), seconds = launch;
     int64_t heads = part_up(s->length, places);
     const int64_t group = group_of(s, places, most);
     for (; heads > 1 && group; heads = part_up(heads, group), seconds += launch) {
         const int64_t in_block = power_up(group * (s->first + s->stored));
-        clocks += clocks_of(t, in_block, in_block, (double)(s->rows * part_up(heads, group) * in_block));
+        clocks += clocks_of(s, t, in_block, in_block, (double)(s->rows * part_up(heads, group) * in_block));
     }
     for (int64_t run = places; run < s->length && !group; run *= 2, seconds += launch)
         clocks += WBB_MAX(all / 64 / (double)t->sms * (double)tg_tuned(t, "sort.merge_warp"),
@@ -107,6 +116,20 @@ static int64_t tile_of(const PartSort *s, const TgTarget *t, int64_t most)
     for (int64_t places = best / 2; places >= tg_tuned(t, "sort.elements"); places /= 2)
         if (price_of(s, t, places, most) < price_of(s, t, best, most)) best = places;
     return WBB_MIN(best, s->length);
+}
+
+/* Sets how many elements a thread has, of a word more where there is work for all, and how many a block sorts. */
+static void choose_tile(PartSort *s, const TgTarget *t, int64_t most)
+{
+    const uint32_t fewest = s->bits;
+    uint32_t bits = fewest;
+    double least = 0;
+    for (; s->bits <= (s->word ? WORD_BITS : fewest); s->bits++) {
+        const double seconds = price_of(s, t, power_up(tile_of(s, t, most)), most);
+        if (s->bits == fewest || seconds < least) least = seconds, bits = s->bits;
+    }
+    s->bits = bits;
+    s->tile = tile_of(s, t, most);
 }
 
 /* Clocks for the keys of all rows, read so many times. */
@@ -127,8 +150,8 @@ static int64_t rows_of_block(const PartSort *s, const TgTarget *t, int64_t most)
     int64_t rows = 1, best = 1;
     double least = 0;
     for (; rows <= wanted && rows * row <= most && rows < 2 * s->rows; rows *= 2) {
-        const double clocks = clocks_of(t, rows * row, row, all) + waited(s, t, side / WBB_MIN(rows, side));
-        if (rows == 1 || rows * row <= WARP_PLACES || clocks < least) least = clocks, best = rows;
+        const double clocks = clocks_of(s, t, rows * row, row, all) + waited(s, t, side / WBB_MIN(rows, side));
+        if (rows == 1 || rows * row <= LANES << s->bits || clocks < least) least = clocks, best = rows;
     }
     return best;
 }
@@ -178,7 +201,7 @@ static void add_kernel(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, 
     *k->ranges->stages = r->stages[0];
     k->ranges->stages->sort = sort;
     k->ranges->blocks = k->grid;
-    k->why_block = "eight elements a thread";
+    k->why_block = wbb_format(a, "%u elements a thread", 1u << s->bits);
     k->why_grid = !s->pass   ? "what a block's shared memory holds"
                   : s->group ? "as many heads a block as its shared memory holds"
                              : "a stretch of the merged run a block";
@@ -193,8 +216,10 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     s.first = r->first, s.stored = r->kept->dims[s.dim];
     s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
     find_keys(a, &s);
+    for (s.bits = 1; s.bits < GROUP_BITS && (s.n_keys + 1) << (s.bits + 1) <= MOST_VALUES;) s.bits++;
+    part_sort_word(&s);
     const int64_t most = part_power_below(tg_tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
-    s.tile = tile_of(&s, t, most);
+    choose_tile(&s, t, most);
     if (s.tile < s.length) add_temporaries(a, p, &s);
     s.block_rows = s.tile < s.length ? 1 : rows_of_block(&s, t, most);
     const int64_t tiles = part_up(s.length, s.tile), blocks = part_up(s.rows, s.block_rows);
@@ -204,13 +229,13 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     else
         for (int64_t run = s.tile; run < s.length; run *= 2) s.passes++;
     p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
-    add_kernel(cx, a, p, r, &s, threads_of(power_up(s.tile) * s.block_rows), blocks * tiles);
+    add_kernel(cx, a, p, r, &s, threads_of(&s, power_up(s.tile) * s.block_rows), blocks * tiles);
     s.merged = part_power_below((tg_tuned(t, "layout.max_shared") - OF_PARTS) / bytes_of(&s));
     s.merged = s.group ? power_up(s.group * s.head) : WBB_MIN(s.merged, WBB_MIN(s.tile, tg_tuned(t, "sort.merged")));
     int64_t heads = tiles;
     for (s.pass = 1; s.pass <= s.passes; s.pass++) {
         heads = s.group ? part_up(heads, s.group) : part_up(s.length, s.merged);
-        add_kernel(cx, a, p, r, &s, threads_of(s.merged), s.rows * heads);
+        add_kernel(cx, a, p, r, &s, threads_of(&s, s.merged), s.rows * heads);
     }
     p->kind = "sort";
     p->why_kind = !s.passes ? "a block sorts whole rows"
@@ -224,6 +249,8 @@ void part_print_sort(WbbBuf *out, const PartSort *s)
     wbb_putf(out, "  sort %%%s: %lld rows of %lld along dimension %u of ", s->i->name, (long long)s->rows,
              (long long)s->length, s->dim);
     hlo_print_shape(out, x);
+    if (s->word) wbb_putf(out, "; %%%s%s a %s", s->word->name, s->position_bits ? " and the position are" : " is",
+                          sc_type_info[s->position].name);
     if (s->pass && s->group) wbb_putf(out, "; sorts %lld heads of %lld\n", (long long)s->group, (long long)s->head);
     else if (s->pass) wbb_putf(out, "; merges runs of %lld\n", (long long)(s->tile << (s->pass - 1)));
     else if (s->passes) wbb_putf(out, "; tiles of %lld\n", (long long)s->tile);
