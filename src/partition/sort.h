@@ -1,0 +1,18 @@
+/* sort.h: the kernels of a sort.
+ *
+ *     if (part_sort_fits(arena, hero, target)) part_sort(cx, arena, plan, range, target);
+ */
+#ifndef PART_SORT_H
+#define PART_SORT_H
+
+#include "partition/pricing.h"
+
+/* sort.c: the kernels of a range that is a sort. */
+void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const TgTarget *t);
+/* Does a block hold any two elements? */
+bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t);
+void part_print_sort(WbbBuf *out, const PartSort *s);
+/* sort_word.c: sets what the elements are where their order is that of one number. */
+void part_sort_word(PartSort *s);
+
+#endif
