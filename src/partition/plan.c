@@ -434,7 +434,7 @@ static Stored stored(const PartPlan *p, const PartKernel *k, uint32_t buffer)
     const PartPlan *of = part_plan_of(p, k);
     for (const PartRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
         for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
-            for (uint32_t o = 0; o < s->n_outputs; o++) {
+            for (uint32_t o = 0; o < s->n_outputs && !(s->sort && s->sort->pass < s->sort->passes); o++) {
                 uint32_t number = of->n_operands + s->outputs[o];
                 if (of != p) number = k->memory[number];
                 if (number != buffer) continue;
