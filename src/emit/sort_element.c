@@ -120,5 +120,6 @@ void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *va
     const Position everywhere = {0};
     const IrRef *outputs_at = to;
     emit_share_outputs(m, 1, &everywhere, &outputs_at);
+    if (s->s->stored == 1) wbb_map_clear(&m->e->memo); /* the next place has the same index, but another value */
     emit_share_end_if(m, &inside);
 }
