@@ -51,8 +51,8 @@ def comparator(r: random.Random, types: Sequence[str], keys: Sequence[int]) -> s
 def stretches(r: random.Random, types: Sequence[str], shapes: Sequence[str], dims: Sequence[int], dim: int) -> List[str]:
     """A stretch of each row of all results, rarely another of one, and what is made of them."""
     lines, roots, of = [], [], []
-    n = r.choice((r.randrange(1, dims[dim] + 1), r.randrange(1, min(dims[dim], 40) + 1)))
-    first = r.choice((0, 0, min(7, dims[dim] - n), r.randrange(dims[dim] - n + 1)))
+    n = r.choice((1, r.randrange(1, dims[dim] + 1), r.randrange(1, min(dims[dim], 40) + 1), r.randrange(1, min(dims[dim], 9) + 1)))
+    first = r.choice((0, 0, min(7, dims[dim] - n), dims[dim] - n, r.randrange(dims[dim] - n + 1)))
     odd = r.randrange(len(types)) if r.random() < 0.15 else -1
     for k, (t, shape) in enumerate(zip(types, shapes)):
         lines.append(f"  v{k} = {shape} {f'get-tuple-element(s), index={k}' if len(types) > 1 else 'copy(s)'}")

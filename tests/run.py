@@ -140,6 +140,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("scan_mutants", "tests/scan_mutants.py {wb}", "", ""),
     ("random_scans", "tests/random_scans.py {wb}", "", "--count 2000"),
     ("random_sorts", "tests/random_sorts.py {wb}", "", "--count 2000"),
+    ("first_of_sorts", "tests/first_of_sorts.py {wb}", "", ""),
     ("random_scatters", "tests/random_scatters.py {wb} {run}", "", "--count 1000"),
     ("shared_reduction_mutants", "tests/shared_reduction_mutants.py {wb}", "", ""),
     ("exchange_mutants", "tests/exchange_mutants.py {wb}", "--every 12", ""),

@@ -30,6 +30,7 @@ const HloPass hlo_passes[] = {
     {"scatter", "makes scatters take rows of starts and rows of whole windows", hlo_pass_scatter},
     {"neighbours", "notes how many updates of a scatter that follow each other have equal indices", hlo_pass_neighbours},
     {"copy", "removes copies to the same layout, except outputs", hlo_pass_copy},
+    {"first", "replaces sorts of which the first or last element of each row is read by reductions", hlo_pass_first},
     {"dead", "removes instructions and computations that no output needs", hlo_pass_dead},
     {NULL, NULL, NULL},
 };
