@@ -56,6 +56,7 @@ void ev_gather(void *to, const void *from, size_t bytes, const EvSet *set)
     case 2: GATHER(uint16_t); return;
     case 4: GATHER(uint32_t); return;
     case 8: GATHER(uint64_t); return;
+    case sizeof(EvBound): GATHER(EvBound); return;
     default: break;
     }
     for (int64_t k = 0; k < set->n; k++)

@@ -3,10 +3,10 @@
  * Needs: the set of wanted elements. Leaves: their lanes, of all operands. Only the rows that hold them are sorted.
  *
  * The sort is always stable, which is one of the orders that HLO allows where is_stable is not set. All rows are sorted
- * together, by merging runs whose length doubles: the position of an element in the merged run is its position in its
- * own run plus the number of elements of the other run that precede it, which bisection finds for all elements at once,
- * so that the comparator is applied to many lanes. In EV_BOUNDS, where a comparison is not decided, or the comparator
- * calls x equal to y and y to z, but not x to z, each element of the row may be any of the row's.
+ * together, by merging runs whose length doubles, in stretches: bisection finds where each begins in the two runs, then
+ * all take one element after the other, so that the comparator is applied to many lanes, about once for each element
+ * and doubling. In EV_BOUNDS, where a comparison is not decided, or the comparator calls x equal to y and y to z, but
+ * not x to z, each element of the row may be any of the row's.
  *
  *     sort(s32[4] {3, 1, 2, 1}), comparator LT     runs 3|1|2|1 -> 1 3|1 2 -> 1 1 2 3
  */
@@ -21,6 +21,7 @@ typedef struct {
     void *const *x;  /* [operand]: lanes of all rows, row by row */
     bool *open;      /* [row]: some comparison is not decided */
     bool *odd;       /* [row]: the comparator contradicts itself, as LT does for nans */
+    bool *read;      /* [operand]: the comparator depends on it */
 } Rows;
 
 /* less[k]: does the comparator put element a[k] before b[k]? */
@@ -31,8 +32,10 @@ static void compare(Rows *s, Ev *part, int64_t n, const int64_t *a, const int64_
     for (uint32_t k = 0; k < i->n_operands; k++) {
         size_t bytes = ev_lane_bytes(part->mode, i->operands[k]->shape->type);
         const EvSet from_a = {.n = n, .list = a}, from_b = {.n = n, .list = b};
-        ev_gather(operands[2 * k] = ev_lanes(part, (size_t)n * bytes), s->x[k], bytes, &from_a);
-        ev_gather(operands[2 * k + 1] = ev_lanes(part, (size_t)n * bytes), s->x[k], bytes, &from_b);
+        for (uint32_t p = 0; p < 2; p++) {
+            void *lanes = operands[2 * k + p] = ev_lanes(part, (size_t)n * bytes);
+            if (s->read[k]) ev_gather(lanes, s->x[k], bytes, p ? &from_b : &from_a);
+        }
     }
     ev_apply(part, i->called[0], n, operands, &out);
     for (int64_t k = 0; k < n; k++) {
@@ -42,45 +45,122 @@ static void compare(Rows *s, Ev *part, int64_t n, const int64_t *a, const int64_
     }
 }
 
-/* A piece of one level: elements [from, from + n) of `order` go to their positions in `merged`. */
-static void merge(Rows *s, Ev *part, int64_t width, int64_t from, int64_t n, const int64_t *order, int64_t *merged)
+/* A stretch of the run that two neighbouring runs become: its elements are those from `a` to `a_end` of the first run
+ * and from `b` to `b_end` of the second. */
+typedef struct {
+    int64_t a, a_end, b, b_end, to;
+    int64_t first, second, end; /* where the runs begin, and the second one ends */
+} Stretch;
+
+enum { STRETCH = 64, AT_ONCE = EV_MANY / STRETCH }; /* elements of one, at most; stretches */
+
+/* The stretches of runs of `width` that become runs of twice that. */
+static Stretch *stretches_of(const Rows *s, WbbArena *arena, int64_t width, int64_t *n)
+{
+    const int64_t each = WBB_MIN(2 * width, (int64_t)STRETCH), in_row = (s->length + each - 1) / each;
+    Stretch *list = WBB_NEW_N(arena, Stretch, s->rows * in_row + 1);
+    *n = 0;
+    for (int64_t row = 0; row < s->rows; row++)
+        for (int64_t at = 0; at < s->length; at += each) {
+            const int64_t before = row * s->length, first = at / (2 * width) * 2 * width;
+            const int64_t second = WBB_MIN(first + width, s->length), end = WBB_MIN(first + 2 * width, s->length);
+            list[(*n)++] = (Stretch){.first = before + first, .second = before + second, .end = before + end,
+                                     .to = before + at};
+        }
+    return list;
+}
+
+/* Finds where each of n stretches begins in the first run: f elements of it and d - f of the second come before. */
+static void find_starts(Rows *s, Ev *part, Stretch *list, int64_t n, const int64_t *order)
 {
     ev_begin(part);
     int64_t *low = ev_list(part, n), *high = ev_list(part, n), *a = ev_list(part, n), *b = ev_list(part, n),
             *who = ev_list(part, n);
     bool *less = ev_lanes(part, (size_t)n * sizeof *less);
     for (int64_t k = 0; k < n; k++) {
-        int64_t at = from + k, row = at / s->length * s->length, in_row = at - row, run = in_row / width;
-        int64_t other = run % 2 ? run - 1 : run + 1; /* its elements lie at [low, high) */
-        low[k] = row + WBB_MIN(other * width, s->length);
-        high[k] = row + WBB_MIN((other + 1) * width, s->length);
+        const int64_t d = list[k].to - list[k].first;
+        low[k] = WBB_MAX(d - (list[k].end - list[k].second), 0);
+        high[k] = WBB_MIN(d, list[k].second - list[k].first);
     }
     for (;;) {
         int64_t open = 0;
         for (int64_t k = 0; k < n; k++) {
             if (low[k] >= high[k]) continue;
-            bool second = (from + k) % s->length / width % 2;
-            int64_t middle = low[k] + (high[k] - low[k]) / 2, this = order[from + k], other = order[middle];
+            const int64_t middle = low[k] + (high[k] - low[k]) / 2, d = list[k].to - list[k].first;
             who[open] = k;
-            a[open] = second ? this : other; /* of equal elements those of the first run come first */
-            b[open++] = second ? other : this;
+            a[open] = order[list[k].second + d - 1 - middle];
+            b[open++] = order[list[k].first + middle];
         }
         if (!open) break;
         compare(s, part, open, a, b, less);
         for (int64_t k = 0; k < open; k++) {
-            int64_t w = who[k], middle = low[w] + (high[w] - low[w]) / 2;
-            bool second = (from + w) % s->length / width % 2;
-            if (less[k] != second) low[w] = middle + 1; /* the other element comes first */
-            else high[w] = middle;
+            const int64_t w = who[k], middle = low[w] + (high[w] - low[w]) / 2;
+            if (less[k]) high[w] = middle; /* of equal elements those of the first run come first */
+            else low[w] = middle + 1;
         }
     }
     for (int64_t k = 0; k < n; k++) {
-        int64_t at = from + k, row = at / s->length * s->length, run = (at - row) / width,
-                other = run % 2 ? run - 1 : run + 1;
-        int64_t before = low[k] - (row + WBB_MIN(other * width, s->length));
-        merged[row + run / 2 * 2 * width + (at - row - run * width) + before] = order[at];
+        list[k].a = list[k].first + low[k];
+        list[k].b = list[k].second + list[k].to - list[k].first - low[k];
     }
     ev_end(part);
+}
+
+/* A stretch ends where the next one begins. If that is before it begins, the comparator contradicts itself. */
+static void find_ends(Rows *s, Stretch *list, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) {
+        Stretch *x = &list[k];
+        const bool last = k + 1 == n || list[k + 1].first != x->first;
+        x->a_end = last ? x->second : list[k + 1].a, x->b_end = last ? x->end : list[k + 1].b;
+        if (x->a_end < x->a || x->b_end < x->b) s->odd[x->first / s->length] = true;
+    }
+}
+
+/* Puts the elements of n stretches in order, one of each after the other. */
+static void merge(Rows *s, Ev *part, Stretch *list, int64_t n, const int64_t *order, int64_t *merged)
+{
+    ev_begin(part);
+    int64_t *a = ev_list(part, n), *b = ev_list(part, n), *who = ev_list(part, n), open = 0;
+    bool *less = ev_lanes(part, (size_t)n * sizeof *less);
+    for (int64_t k = 0; k < n; k++)
+        if (!s->odd[list[k].first / s->length]) who[open++] = k;
+    while (open) {
+        int64_t both = 0;
+        for (int64_t k = 0; k < open; k++) {
+            const Stretch *x = &list[who[k]];
+            const int64_t of_a = x->a_end - x->a, of_b = x->b_end - x->b;
+            if (of_a && of_b) {
+                a[both] = order[x->b], b[both] = order[x->a], who[both++] = who[k];
+                continue;
+            }
+            memcpy(merged + x->to, order + x->a, (size_t)of_a * sizeof *order);
+            memcpy(merged + x->to + of_a, order + x->b, (size_t)of_b * sizeof *order);
+        }
+        if (both) compare(s, part, both, a, b, less);
+        for (int64_t k = 0; k < both; k++) {
+            Stretch *x = &list[who[k]];
+            merged[x->to++] = less[k] ? a[k] : b[k];
+            if (less[k]) x->b++;
+            else x->a++;
+        }
+        open = both;
+    }
+    ev_end(part);
+}
+
+/* Runs of `width` become runs of twice that, of rows whose comparator does not contradict itself. */
+static void merge_runs(Rows *s, Ev *part, int64_t width, const int64_t *order, int64_t *merged)
+{
+    int64_t n;
+    WbbArena *arena = wbb_arena_new(s->e->cx);
+    Stretch *list = stretches_of(s, arena, width, &n);
+    for (int64_t from = 0; from < n; from += AT_ONCE)
+        find_starts(s, part, list + from, WBB_MIN((int64_t)AT_ONCE, n - from), order);
+    find_ends(s, list, n);
+    for (int64_t from = 0; from < n; from += AT_ONCE)
+        merge(s, part, list + from, WBB_MIN((int64_t)AT_ONCE, n - from), order, merged);
+    wbb_arena_free(arena);
 }
 
 /* Sorts one row by plain merging, one comparison at a time: the result is a permutation whatever the comparator
@@ -105,34 +185,75 @@ static void one_by_one(Rows *s, Ev *part, int64_t *order, int64_t *merged)
     }
 }
 
-/* Marks rows whose order the comparator leaves open. Elements that are equal to their neighbours, in the order that was
- * found, are a class; each must be equal to the first of its class, and no element may come before the one that it
- * follows. */
-static void find_open(Rows *s, Ev *part, const int64_t *order)
+/* Comparisons whose results an order of all elements would have: less[k] is wanted of a[k] and b[k]. */
+typedef struct {
+    Rows *s;
+    Ev *part;
+    int64_t n, *a, *b;
+    bool *less, *wanted;
+} Checks;
+
+static void check_all(Checks *c)
 {
-    const int64_t all = s->rows * s->length;
-    int64_t first = 0; /* of the class of element `from` */
+    if (!c->n) return;
+    ev_begin(c->part);
+    compare(c->s, c->part, c->n, c->a, c->b, c->less);
+    for (int64_t k = 0; k < c->n; k++)
+        if (c->less[k] != c->wanted[k]) c->s->open[c->a[k] / c->s->length] = true;
+    ev_end(c->part);
+    c->n = 0;
+}
+
+static void check(Checks *c, int64_t a, int64_t b, bool wanted)
+{
+    c->a[c->n] = a, c->b[c->n] = b, c->wanted[c->n++] = wanted;
+    if (c->n == EV_MANY) check_all(c);
+}
+
+/* Of each row, by place: whether an element comes after the one before it, so that a class of equal ones begins. */
+static void find_classes(Checks *c, const int64_t *order, bool *begins)
+{
+    const int64_t length = c->s->length, all = c->s->rows * length;
     for (int64_t from = 0; from < all; from += EV_MANY) {
         const int64_t n = WBB_MIN((int64_t)EV_MANY, all - from);
-        ev_begin(part);
-        int64_t *before = ev_list(part, n), *after = ev_list(part, n), *start = ev_list(part, n);
-        bool *less = ev_lanes(part, (size_t)n * sizeof *less), *more = ev_lanes(part, (size_t)n * sizeof *more);
+        ev_begin(c->part);
         for (int64_t k = 0; k < n; k++) {
-            const int64_t at = from + k, previous = at % s->length ? at - 1 : at;
-            before[k] = order[previous], after[k] = order[at];
+            const int64_t at = from + k;
+            c->a[k] = order[at % length ? at - 1 : at], c->b[k] = order[at];
         }
-        compare(s, part, n, before, after, less);
-        compare(s, part, n, after, before, more);
-        for (int64_t k = 0; k < n; k++) {
-            if (less[k] || (from + k) % s->length == 0) first = from + k;
-            if (more[k] && before[k] != after[k]) s->open[(from + k) / s->length] = true;
-            start[k] = order[first];
-        }
-        compare(s, part, n, start, after, less);
-        for (int64_t k = 0; k < n; k++)
-            if (less[k] && start[k] != after[k]) s->open[(from + k) / s->length] = true;
-        ev_end(part);
+        compare(c->s, c->part, n, c->a, c->b, c->less);
+        for (int64_t k = 0; k < n; k++) begins[from + k] = c->less[k] || (from + k) % length == 0;
+        ev_end(c->part);
     }
+}
+
+/* Marks rows whose order the comparator leaves open. Elements that are equal to their neighbours, in the order that was
+ * found, are a class. No element may come before the one that it follows; each must be equal to the first of its class,
+ * after the first of the class before and of the first class of the row, and before the first of the next class. */
+static void find_open(Rows *s, Ev *part, const int64_t *order)
+{
+    const int64_t length = s->length;
+    Checks c = {s, part, 0, ev_list(s->e, EV_MANY), ev_list(s->e, EV_MANY), ev_lanes(s->e, EV_MANY),
+                ev_lanes(s->e, EV_MANY)};
+    bool *begins = ev_lanes(s->e, (size_t)(s->rows * length));
+    find_classes(&c, order, begins);
+    for (int64_t row = 0; row < s->rows; row++) {
+        const int64_t *x = order + row * length;
+        const bool *first = begins + row * length;
+        int64_t own = 0, before = -1, next = 0;
+        for (int64_t k = 0; k < length; k++) {
+            if (k && first[k]) before = own, own = k;
+            if (next <= k)
+                for (next = k + 1; next < length && !first[next];) next++;
+            if (k) check(&c, x[k], x[k - 1], false);
+            if (own < k) check(&c, x[own], x[k], false);
+            if (own + 1 < k) check(&c, x[k], x[own], false);
+            if (before >= 0 && before != k - 1) check(&c, x[before], x[k], true);
+            if (next < length && next != k + 1) check(&c, x[k], x[next], true);
+            if (before > 0) check(&c, x[0], x[k], true);
+        }
+    }
+    check_all(&c);
 }
 
 static int64_t *sorted(Ev *e, Rows *s)
@@ -141,10 +262,7 @@ static int64_t *sorted(Ev *e, Rows *s)
     for (int64_t k = 0; k < n; k++) order[k] = k;
     Ev *part = ev_part(e);
     for (int64_t width = 1; width < s->length; width *= 2) {
-        memset(merged, -1, (size_t)n * sizeof *merged);
-        for (int64_t from = 0; from < n; from += EV_MANY)
-            merge(s, part, width, from, WBB_MIN((int64_t)EV_MANY, n - from), order, merged);
-        for (int64_t k = 0; k < n; k++) s->odd[k / s->length] = s->odd[k / s->length] || merged[k] < 0;
+        merge_runs(s, part, width, order, merged);
         for (int64_t k = 0; k < n; k++)
             if (s->odd[k / s->length]) merged[k] = k;
         int64_t *swap = order;
@@ -208,6 +326,18 @@ static EvBound *union_of_row(Ev *e, ScType t, const EvBound *row, int64_t length
     return to;
 }
 
+/* Which operands does the comparator read? */
+static bool *operands_read(Ev *e, const HloInstruction *i)
+{
+    const HloComputation *c = i->called[0];
+    bool *needed = WBB_NEW_N(e->block, bool, c->n_instructions + 1), *read = WBB_NEW_N(e->block, bool, i->n_operands);
+    needed[c->root->id] = true;
+    hlo_mark_operands(c, needed);
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        read[k] = needed[c->parameters[2 * k]->id] || needed[c->parameters[2 * k + 1]->id];
+    return read;
+}
+
 typedef struct {
     Wanted w;
     const EvSet *set;
@@ -235,7 +365,8 @@ void *ev_sort(Ev *e, EvTask *t)
                  s->w.length,
                  x,
                  WBB_NEW_N(e->block, bool, s->w.n + 1),
-                 WBB_NEW_N(e->block, bool, s->w.n + 1)};
+                 WBB_NEW_N(e->block, bool, s->w.n + 1),
+                 operands_read(e, i)};
     const int64_t *order = sorted(e, &rows);
     void **lanes = WBB_NEW_N(e->block, void *, i->n_operands);
     for (uint32_t k = 0; k < i->n_operands; k++) {

@@ -6,7 +6,7 @@
 Evaluates elementwise fusions (the tanh form of GELU, an integer hash, a chain of additions) in f32, bf16 and u32. The time of a single negation, which
 includes making the input, is subtracted. Prints operations a second of processor time for each, also of intervals (--bounds, on a sixteenth of the
 elements), and the milliseconds in which `--at` evaluates 16 of 2^27 elements; then of matrix products, convolutions and windows, which count an addition
-and a multiplication as one. Exit status 4 if a fusion does fewer than 50 million a second.
+and a multiplication as one, and of sorts, whose comparisons are those of merging: elements times the doublings of runs. Exit status 4 if a fusion does fewer than 50 million a second.
 """
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ ENTRY e {{ x = {t}[{n}] parameter(0) z = {t}[] constant(0) ROOT r = {t}[{n}] red
 REDUCE = """add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
 ENTRY e {{ x = f32[4096,4096] parameter(0) z = f32[] constant(0) ROOT r = {r} reduce(x, z), dimensions={d}, to_apply=add }}"""
 ROWS, SUM = REDUCE.format(r="f32[4096]", d="{1}"), REDUCE.format(r="f32[]", d="{0,1}")
+SORT = """lt { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
+ROOT l = pred[] compare(a, b), direction=LT, type=TOTALORDER }
+ENTRY e { x = f32[1048576] parameter(0) i = s32[1048576] iota(), iota_dimension=0
+ROOT s = (f32[1048576], s32[1048576]) sort(x, i), dimensions={0}, is_stable=true, to_apply=lt }"""
 LARGE = [  # name, text, additions, options
     ("dot f32", MATRIX.format(t="f32", r="f32", m=1024, k=1024, n=1024), 1 << 30, []),
     ("dot f32, --f64", MATRIX.format(t="f32", r="f32", m=1024, k=1024, n=1024), 1 << 30, ["--f64"]),
@@ -53,6 +57,8 @@ LARGE = [  # name, text, additions, options
     ("sum, --bounds", SUM, 1 << 24, ["--bounds"]),
     ("window of 64, --bounds", WINDOW.format(t="f32", n=1 << 18, size=64, pad="63_0"), 64 << 18, ["--bounds"]),
     ("window of 64 f32", WINDOW.format(t="f32", n=1 << 18, size=64, pad="63_0"), 64 << 18, []),
+    ("sort", SORT, 20 << 20, []),
+    ("sort, --bounds", SORT, 20 << 20, ["--bounds"]),
 ]
 
 
