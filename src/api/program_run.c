@@ -64,7 +64,7 @@ static void run(WbbCx *cx, void *arg)
     const wb_program *p = j->p;
     wb_result *r = j->base.r;
     wbb_arena_limit(cx->arena, (size_t)MEMORY << 30);
-    const ProgRun how = {.kernel = kernel_of, .arg = j, .run = run_of(cx, j)};
+    const ProgRun how = {.kernel = kernel_of, .arg = j, .file = p->file, .run = run_of(cx, j)};
     const ProgVerdict v = prog_run(cx, cx->arena, p->p, &how);
     for (uint32_t k = 0; j->outputs && k < v.n_results; k++)
         if (p->outputs[k].bytes) memcpy(j->outputs[k], v.results[k].data, p->outputs[k].bytes);

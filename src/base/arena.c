@@ -124,14 +124,15 @@ void wbb_arena_forget(WbbCx *cx)
 
 static Chunk *add_chunk(WbbArena *a, size_t capacity)
 {
+    const WbbLoc work = a->cx->inner->work;
     if (capacity > a->limit || a->total > a->limit - capacity)
-        wbb_fail(a->cx, (WbbLoc){0}, "out of memory: an arena would grow above its limit of %zu bytes", a->limit);
-    if (capacity > SIZE_MAX - sizeof(Chunk))
-        wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", capacity);
+        wbb_fail(a->cx, work, "out of memory: %zu bytes are needed beside %zu of the same work, the limit is %zu",
+                 capacity, a->total, a->limit);
+    if (capacity > SIZE_MAX - sizeof(Chunk)) wbb_fail(a->cx, work, "out of memory: %zu bytes asked for", capacity);
     Chunk *c = spare_chunk(a->cx, capacity);
     if (!c) {
         c = new_chunk(capacity);
-        if (!c) wbb_fail(a->cx, (WbbLoc){0}, "out of memory: %zu bytes asked for", capacity);
+        if (!c) wbb_fail(a->cx, work, "out of memory: %zu bytes asked for beside %zu", capacity, a->total);
     }
     c->next = NULL;
     a->total += capacity;

@@ -83,6 +83,8 @@ void wbb_forget_since(WbbCx *cx, size_t n); /* forget what stands behind the fir
 WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
 void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
 void wbb_decline(WbbCx *cx, WbbLoc loc, WbbWhy why, const char *format, ...) WBB_NORETURN WBB_PRINTF(4, 5);
+/* What the context works on: where memory that ends is said to. Until the guard around it ends. */
+void wbb_work_on(WbbCx *cx, WbbLoc loc);
 void wbb_rethrow(WbbCx *cx, WbbStatus status) WBB_NORETURN; /* go on unwinding after a guard that only cleaned up */
 /* The messages of a context that worked for this one; wbb_rethrow then ends as it did. */
 void wbb_take_messages(WbbCx *cx, const WbbCx *other);

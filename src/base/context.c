@@ -160,11 +160,15 @@ const char *wbb_why_text(WbbWhy why)
 WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
 {
     struct WbbGuard guard = {.outer = cx->inner->guard, .status = WBB_OK};
+    const WbbLoc work = cx->inner->work;
     cx->inner->guard = &guard;
     if (setjmp(guard.jump) == 0) body(cx, arg);
     cx->inner->guard = guard.outer;
+    cx->inner->work = work;
     return guard.status;
 }
+
+void wbb_work_on(WbbCx *cx, WbbLoc loc) { cx->inner->work = loc; }
 
 void wbb_on_progress(WbbCx *cx, WbbReport *report, void *arg)
 {

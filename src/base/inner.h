@@ -10,6 +10,7 @@ struct WbbChunk;
 
 struct WbbCxInner {
     struct WbbGuard *guard; /* the innermost, NULL outside every guard */
+    WbbLoc work;            /* wbb_work_on */
     WbbArena *arenas;       /* newest first */
     struct WbbChunk *spare[24]; /* chunks that arenas gave back, by log2 of their room, in no order */
     size_t spare_bytes;

@@ -282,6 +282,7 @@ void *ev_demand(Ev *e, EvRef r, const EvSet *set)
         EvTask *t = e->top;
         void *made = find(t->ref, t->set);
         if (!made) {
+            wbb_work_on(e->cx, t->ref.i->loc);
             made = step(e, t);
             if (!made) continue; /* the tasks that it waits for are above it */
             if (!find(t->ref, t->set)) ev_put_memo(e, t->ref, t->ref.leaf, t->set, made);

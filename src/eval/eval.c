@@ -200,9 +200,9 @@ static void run_some(Ev *e, EvRef r, const EvPositions *at, char *data)
 
 static void run_body(WbbCx *cx, void *arg)
 {
-    (void)cx;
     Request *q = arg;
     Ev *e = q->e;
+    wbb_work_on(cx, e->root->c->root->loc);
     Refs leaves = {0};
     uint32_t path[EV_PATH];
     if (q->inside) {

@@ -64,17 +64,21 @@ static bool is_lazy(const HloShape *s, const PipeRun *run)
     return sampled && bd_type_bits(sc_type_info[s->type].hlo) >= 8 && hlo_elements(s) > LAZY / (int64_t)bytes_of(s);
 }
 
-/* Fail if the inputs that are made at once need more than three quarters of the machine's memory. */
-static void check_memory(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const PipeRun *run)
+void pipe_check_memory(WbbCx *cx, WbbLoc loc, const char *what, double bytes)
 {
     const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), gib = 1 << 30;
+    if (bytes > 0.75 * machine)
+        wbb_fail(cx, loc, "%s take %.1f GiB of memory, this machine has %.1f, of which 3/4 may be used", what,
+                 bytes / gib, machine / gib);
+}
+
+static void check_memory(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const PipeRun *run)
+{
     double bytes = 0;
     for (uint32_t i = 0; i < n; i++)
         if (!is_lazy(shapes[i], run)) bytes += (double)hlo_elements(shapes[i]) * (double)bytes_of(shapes[i]);
     if (run->padding) bytes *= 2; /* they are copied to memory with padding */
-    if (bytes > 0.75 * machine)
-        wbb_fail(cx, m->entry->loc, "the inputs take %.1f GiB of memory, this machine has %.1f", bytes / gib,
-                 machine / gib);
+    pipe_check_memory(cx, m->entry->loc, "the inputs", bytes);
 }
 
 PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, PipeRun run,

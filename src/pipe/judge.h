@@ -68,6 +68,8 @@ typedef struct {
  * NULL in all but case s. */
 PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, PipeRun run,
                        const PipeSpikes **spikes);
+/* Fails if so many bytes are more than three quarters of the machine's memory. what: "the inputs" */
+void pipe_check_memory(WbbCx *cx, WbbLoc loc, const char *what, double bytes);
 /* One logical array for each parameter of the entry, read or made. Fails on a wrong number, type or shape, and if the
  * machine's memory is too small. NULL: a large input of a run on a sample of blocks, which pipe_pages and pipe_evaluate
  * make in parts. */

@@ -420,6 +420,15 @@ static uint64_t *parameter_memory(Run *r, const HloComputation *entry, const voi
     return out;
 }
 
+/* The simulator has the operands twice: as they are given, and in memory. */
+static void check_memory(WbbCx *cx, const ProgModule *p, WbbLoc entry)
+{
+    const ProgMemory m = prog_memory(p);
+    const char *what = wbb_format(cx->arena, "the program's operands (%.1f GiB), results and temporaries (%.1f GiB)",
+                                  (double)m.parameters / (1 << 30), (double)m.temporaries / (1 << 30));
+    pipe_check_memory(cx, entry, what, (double)m.peak + (double)m.parameters);
+}
+
 static void run_all(WbbCx *cx, void *arg)
 {
     Run *r = arg;
@@ -428,8 +437,9 @@ static void run_all(WbbCx *cx, void *arg)
     WbbArena *a = r->arena;
     const ProgRun *o = r->o;
     wbb_use_threads(cx, o->run.threads);
-    const HloModule *m = hlo_parse(cx, a, p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : "source.hlo",
-                                   p->source, strlen(p->source));
+    const char *file = p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : o->file ? o->file : "source.hlo";
+    const HloModule *m = hlo_parse(cx, a, file, p->source, strlen(p->source));
+    if (!r->machine->gpu) check_memory(cx, p, m->entry->loc);
     const void **inputs = pipe_inputs(cx, a, m, &o->run);
     pipe_make_unique(a, m, &o->run, inputs);
     load_constants(r);

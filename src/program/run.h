@@ -21,6 +21,7 @@ typedef struct {
     /* The kernel of a step, asked for once for each text. It fails or declines with the reason. */
     ProgKernel (*kernel)(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s);
     void *arg;
+    const char *file; /* of the text in messages; NULL: source.hlo */
     PipeRun run; /* check, threads, inputs; blocks and profiles must be unset; on_gpu: all kernels run there */
 } ProgRun;
 

@@ -6,7 +6,8 @@
 Evaluates elementwise fusions (the tanh form of GELU, an integer hash, a chain of additions) in f32, bf16 and u32. The time of a single negation, which
 includes making the input, is subtracted. Prints operations a second of processor time for each, also of intervals (--bounds, on a sixteenth of the
 elements), and the milliseconds in which `--at` evaluates 16 of 2^27 elements; then of matrix products, convolutions and windows, which count an addition
-and a multiplication as one, and of sorts, whose comparisons are those of merging: elements times the doublings of runs. Exit status 4 if a fusion does fewer than 50 million a second.
+and a multiplication as one, and of sorts, whose comparisons are those of merging: elements times the doublings of runs.
+Exit status 4 if a fusion does fewer than 50 million a second.
 """
 from __future__ import annotations
 

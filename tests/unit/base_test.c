@@ -62,7 +62,7 @@ static void test_arena(void **state)
     WbbCx *cx = wbb_cx_new();
     WbbArena *a = NULL;
     assert_int_equal(wbb_guard(cx, too_large, &a), WBB_FAILED);
-    assert_non_null(strstr(cx->messages, "limit of 1048576"));
+    assert_non_null(strstr(cx->messages, "the limit is 1048576"));
     wbb_arena_free(a);
     assert_int_equal(wbb_guard(cx, overflows, NULL), WBB_FAILED);
 
