@@ -104,7 +104,7 @@ TUNE = [                                        # every heuristic is data
     tune('rows.save',         value=5, off=0, because='percent that pieces must save: the plan that reads a row once more has launches or a loop, too'),
     tune('rows.side',         value=32,      because='columns side by side in a piece: runs of 128 bytes of f32'),
     tune('scan.cut',          value=64,     because='writing shorter scans for another kernel to read takes longer than adding them up again'),
-    tune('scan.piece',        value=256,      because='shorter pieces of a scan have more of what is before them than of their own'),
+    tune('scan.piece',        value=64,       because='shorter pieces of a scan have more of what is before them than of their own; else price decides'),
     tune('scatter.run',       value=16, off=1, because='updates of a thread, each with code of its own'),
     tune('scatter.bytes',     value=128, off=0, because='of those updates, all of which are loaded before the first is combined: 32 registers'),
     tune('scatter.gain',      value=940, off=100000, because='per mille of the time of a launch that longer runs may take; without it the longest are taken'),
