@@ -103,9 +103,9 @@ static void load_heads(const Sort *s)
     const IrRef own = rw_compare(m->rw, OP_LT, place, ir_index(m->g, s->s->group * head));
     EmitIf there = emit_if(m->e, emit_share_both(m, unless_known(s, own), unless_known(s, below)));
     const IrRef from = rw_add(m->rw, rw_scale(m->rw, number, head), rw_mod(m->rw, place, head));
-    const IrRef in_row = emit_let(m->e, "h", from, 0, s->s->length - 1);
+    const IrRef in_row = emit_let(m->e, "h", from, 0, s->s->room - 1);
     IrRef *x = emit_sort_values(s);
-    emit_sort_get(s, SHARE_PEERS, rw_add(m->rw, rw_scale(m->rw, s->row, s->s->length), in_row), x);
+    emit_sort_get(s, SHARE_PEERS, rw_add(m->rw, rw_scale(m->rw, s->row, s->s->room), in_row), x);
     emit_sort_put(s, SHARE_WARPS, emit_sort_place(s, place), x);
     if (there.s) {
         emit_else(m->e, &there);
@@ -133,7 +133,7 @@ static void store_heads(const Sort *s)
         emit_sort_store_results(s, s->row, h, x);
     } else {
         const IrRef to = rw_add(m->rw, rw_scale(m->rw, s->block, s->s->head), h);
-        emit_sort_put(s, SHARE_BLOCKS, rw_add(m->rw, rw_scale(m->rw, s->row, s->s->length), to), x);
+        emit_sort_put(s, SHARE_BLOCKS, rw_add(m->rw, rw_scale(m->rw, s->row, s->s->room), to), x);
     }
     emit_share_end_if(m, &there);
     close_elements(s, &l, &inside);
@@ -204,7 +204,9 @@ void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
         if (!s.s->pass) load(&s);
         else load_heads(&s);
         emit_share_barrier(&s.m);
-        emit_sort_rounds(&s);
+        const int64_t kept = part_sort_kept(s.s, s.places);
+        if (kept < s.places) emit_sort_first(&s, kept);
+        else emit_sort_rounds(&s, s.places);
         if (s.s->group) store_heads(&s);
         else store(&s);
     }

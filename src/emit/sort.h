@@ -4,12 +4,14 @@
  *     sort_element.c  elements, and which of two comes first
  *     sort_word.c     elements that are one integer
  *     sort_network.c  a block's places, and the network that puts them in order
+ *     sort_heads.c    the same where only the first places of a row are needed
  *     sort_merge.c    runs of two blocks become one
  */
 #ifndef EMIT_SORT_H
 #define EMIT_SORT_H
 
 #include "emit/share.h"
+#include "partition/sort.h"
 
 typedef struct {
     Share m;
@@ -72,11 +74,23 @@ IrRef emit_sort_position(const Sort *s, IrRef word);    /* of an element in its 
 IrRef emit_sort_told(const Sort *s, IrRef word);
 
 /* sort_network.c */
+uint32_t emit_sort_group(const Sort *s, int64_t places);  /* log2 of the elements that a thread has at once */
+IrRef emit_sort_placed(const Sort *s, IrRef place);       /* linear: of a ^ b it is placed(a) ^ placed(b) */
+/* Exchanges the elements of a lower and a higher place where the higher one's comes first; falls, a pred: where it does
+ * not; 0: never. only: a condition; 0: always. */
+void emit_sort_exchange(const Sort *s, IrRef *low, IrRef *high, IrRef falls, IrRef only);
+IrRef **emit_sort_get_group(const Sort *s, const IrRef *at, uint32_t bits);
+void emit_sort_put_group(const Sort *s, const IrRef *at, uint32_t bits, IrRef **x);
+IrRef emit_sort_is_odd(const Sort *s, IrRef place, IrRef size); /* is bit `size` of the place set? */
 IrRef emit_sort_absent_position(const Sort *s);           /* of a place that has no element */
 IrRef *emit_sort_absent(const Sort *s);                   /* the values of such a place */
 IrRef emit_sort_place(const Sort *s, IrRef place);        /* where a place of the block is in its memory; an index */
-void emit_sort_rounds(const Sort *s);                     /* puts the places of each row in order */
+/* Puts stretches of so many places in order, those at an odd number falling; of all places of a row: in order. */
+void emit_sort_rounds(const Sort *s, int64_t places);
 void emit_sort_merge_rounds(const Sort *s);               /* of places that rise and then fall */
+
+/* sort_heads.c: of each row the first `kept` places in order, a power of two; others are no longer of use. */
+void emit_sort_first(const Sort *s, int64_t kept);
 
 /* sort_merge.c */
 void emit_sort_merge(const Sort *s);

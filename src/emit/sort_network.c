@@ -57,19 +57,18 @@ static IrRef spread(const Sort *s, IrRef place)
     return emit_sort_op(s, OP_BAND, all, emit_sort_u32(s, (1 << BANK_BITS) - 1));
 }
 
-static IrRef placed(const Sort *s, IrRef place)
+IrRef emit_sort_placed(const Sort *s, IrRef place)
 {
     return s->all % (1 << BANK_BITS) ? place : emit_sort_op(s, OP_BXOR, place, spread(s, place));
 }
 
 IrRef emit_sort_place(const Sort *s, IrRef place)
 {
-    return emit_sort_index_of(s, placed(s, emit_sort_number_of(s, place)), s->all);
+    return emit_sort_index_of(s, emit_sort_placed(s, emit_sort_number_of(s, place)), s->all);
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
-/* Steps of a thread's group, as a power of two of elements. */
-static uint32_t group_bits(const Sort *s, int64_t places)
+uint32_t emit_sort_group(const Sort *s, int64_t places)
 {
     uint32_t bits = 1;
     while (bits < s->s->bits && (2 << bits) <= places) bits++;
@@ -98,9 +97,7 @@ static IrRef swaps_of(const Sort *s, const IrRef *low, const IrRef *high)
     return swaps;
 }
 
-/* Exchanges the elements of a lower and a higher place where the higher one's comes first; falls, a pred: where it does
- * not; 0: never. only: a condition; 0: always. */
-static void exchange(const Sort *s, IrRef *low, IrRef *high, IrRef falls, IrRef only)
+void emit_sort_exchange(const Sort *s, IrRef *low, IrRef *high, IrRef falls, IrRef only)
 {
     if (s->s->position == SC_U32 && s->s->word && !falls && !only) {
         const IrRef x = low[0], y = high[0];
@@ -121,7 +118,7 @@ static void exchange(const Sort *s, IrRef *low, IrRef *high, IrRef falls, IrRef 
 static void step(const Sort *s, IrRef **x, uint32_t bits, uint32_t half, IrRef falls, IrRef only)
 {
     for (uint32_t u = 0; u < 1u << bits; u++)
-        if (!(u & half)) exchange(s, x[u], x[u | half], falls, only);
+        if (!(u & half)) emit_sort_exchange(s, x[u], x[u | half], falls, only);
 }
 
 /* A group of elements: element u is at place base + u * apart, both without the bits of the other. */
@@ -137,7 +134,8 @@ static Group group_of(const Sort *s, uint32_t bits, IrRef row, IrRef h, IrRef ap
     const IrRef high = emit_sort_op(s, OP_SHL, emit_sort_op(s, OP_SUB, h, low), emit_sort_u32(s, bits));
     const IrRef place = emit_sort_op(s, OP_ADD, high, low);
     const IrRef before = emit_sort_number_of(s, rw_scale(s->m.rw, row, s->places));
-    return (Group){.base = placed(s, emit_sort_op(s, OP_ADD, before, place)), .apart = apart, .row_place = place};
+    const IrRef base = emit_sort_placed(s, emit_sort_op(s, OP_ADD, before, place));
+    return (Group){.base = base, .apart = apart, .row_place = place};
 }
 
 static IrRef *indices_of(const Sort *s, const Group *g, uint32_t bits)
@@ -146,7 +144,7 @@ static IrRef *indices_of(const Sort *s, const Group *g, uint32_t bits)
     IrRef *place = WBB_NEW_N(s->m.a, IrRef, n), *at = WBB_NEW_N(s->m.a, IrRef, n);
     place[0] = g->base;
     for (uint32_t k = 0; k < bits; k++) {
-        const IrRef step = placed(s, emit_sort_op(s, OP_SHL, g->apart, emit_sort_u32(s, k)));
+        const IrRef step = emit_sort_placed(s, emit_sort_op(s, OP_SHL, g->apart, emit_sort_u32(s, k)));
         for (uint32_t u = 0; u < 1u << k; u++) place[u | 1u << k] = emit_sort_op(s, OP_BXOR, place[u], step);
     }
     for (uint32_t u = 0; u < n; u++) at[u] = emit_sort_index_of(s, place[u], s->all);
@@ -184,20 +182,19 @@ static void close_groups(const Sort *s, Groups *g)
     emit_share_barrier(&s->m);
 }
 
-static IrRef **get_group(const Sort *s, const IrRef *at, uint32_t bits)
+IrRef **emit_sort_get_group(const Sort *s, const IrRef *at, uint32_t bits)
 {
     IrRef **x = WBB_NEW_N(s->m.a, IrRef *, 1u << bits);
     for (uint32_t u = 0; u < 1u << bits; u++) emit_sort_get(s, SHARE_WARPS, at[u], x[u] = emit_sort_values(s));
     return x;
 }
 
-static void put_group(const Sort *s, const IrRef *at, uint32_t bits, IrRef **x)
+void emit_sort_put_group(const Sort *s, const IrRef *at, uint32_t bits, IrRef **x)
 {
     for (uint32_t u = 0; u < 1u << bits; u++) emit_sort_put(s, SHARE_WARPS, at[u], x[u]);
 }
 
-/* Is bit `size` of the place set? */
-static IrRef is_odd(const Sort *s, IrRef place, IrRef size)
+IrRef emit_sort_is_odd(const Sort *s, IrRef place, IrRef size)
 {
     return emit_sort_compare(s, OP_NE, emit_sort_op(s, OP_BAND, place, size), emit_sort_u32(s, 0));
 }
@@ -209,18 +206,18 @@ static void first_round(const Sort *s, uint32_t bits)
     Groups g = open_groups(s, bits);
     const Group group = group_of(s, bits, g.row, g.h, emit_sort_u32(s, 1));
     const IrRef *at = indices_of(s, &group, bits);
-    IrRef **x = get_group(s, at, bits);
+    IrRef **x = emit_sort_get_group(s, at, bits);
     for (uint32_t k = 1; k <= bits; k++)
         for (uint32_t half = 1u << (k - 1); half; half /= 2)
             for (uint32_t u = 0; u < 1u << bits; u++) {
                 if (u & half) continue;
                 const bool known = k < bits && (u >> k & 1);
                 const IrRef falls = k == bits && 1 << bits < s->places
-                                        ? is_odd(s, group.row_place, emit_sort_u32(s, 1u << bits)) : 0;
-                if (known) exchange(s, x[u | half], x[u], 0, 0); /* the later one first */
-                else exchange(s, x[u], x[u | half], falls, 0);
+                                        ? emit_sort_is_odd(s, group.row_place, emit_sort_u32(s, 1u << bits)) : 0;
+                if (known) emit_sort_exchange(s, x[u | half], x[u], 0, 0); /* the later one first */
+                else emit_sort_exchange(s, x[u], x[u | half], falls, 0);
             }
-    put_group(s, at, bits, x);
+    emit_sort_put_group(s, at, bits, x);
     close_groups(s, &g);
 }
 
@@ -232,26 +229,26 @@ static void round_of(const Sort *s, uint32_t bits, IrRef size, IrRef half, bool 
     const IrRef apart = emit_sort_op(s, OP_MAX, lowest, emit_sort_u32(s, 1));
     const Group group = group_of(s, bits, g.row, g.h, apart);
     const IrRef *at = indices_of(s, &group, bits);
-    IrRef **x = get_group(s, at, bits);
+    IrRef **x = emit_sort_get_group(s, at, bits);
     for (uint32_t u = 1u << (bits - 1); u; u /= 2) {
         const IrRef of_step = emit_sort_op(s, OP_MUL, apart, emit_sort_u32(s, u));
-        step(s, x, bits, u, rises ? 0 : is_odd(s, group.row_place, size),
+        step(s, x, bits, u, rises ? 0 : emit_sort_is_odd(s, group.row_place, size),
              u > 1 ? emit_sort_compare(s, OP_LE, of_step, half) : 0);
     }
-    put_group(s, at, bits, x);
+    emit_sort_put_group(s, at, bits, x);
     close_groups(s, &g);
 }
 
 static int64_t rounds_of_stretch(uint32_t stretch, uint32_t bits) { return (stretch + bits - 1) / bits; }
 
-void emit_sort_rounds(const Sort *s)
+void emit_sort_rounds(const Sort *s, int64_t places)
 {
     const Share *m = &s->m;
     if (s->places == 1) return;
-    const uint32_t bits = group_bits(s, s->places);
+    const uint32_t bits = emit_sort_group(s, s->places);
     first_round(s, bits);
     int64_t rounds = 0;
-    for (uint32_t k = bits + 1; 1ll << k <= s->places; k++) rounds += rounds_of_stretch(k, bits);
+    for (uint32_t k = bits + 1; 1ll << k <= places; k++) rounds += rounds_of_stretch(k, bits);
     if (!rounds) return;
     IrRef acc[2] = {emit_sort_u32(s, 2u << bits), emit_sort_u32(s, 1u << bits)}, var; /* size, half */
     EmitLoop l = emit_for(m->e, "k", rounds, 2, acc, &var);
@@ -267,7 +264,7 @@ void emit_sort_rounds(const Sort *s)
 void emit_sort_merge_rounds(const Sort *s)
 {
     const Share *m = &s->m;
-    const uint32_t bits = group_bits(s, s->places);
+    const uint32_t bits = emit_sort_group(s, s->places);
     uint32_t stretch = 0;
     while (1ll << stretch < s->places) stretch++;
     IrRef acc[1] = {emit_sort_u32(s, (uint32_t)(s->places / 2))}, var;

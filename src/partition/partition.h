@@ -203,6 +203,7 @@ typedef struct {
     int64_t merged;         /* elements that a block of a later launch merges: a power of two, of at least 32 */
     int64_t block_rows;     /* rows that a block sorts: a power of two */
     int64_t head, group;    /* elements of a head, heads that a block of a later launch sorts; 0: runs are merged */
+    int64_t room;           /* elements of a row in temporaries: all, or those of the heads of its tiles */
     uint32_t pass, passes;  /* 0: sorts; pass k of `passes` merges runs of tile << (k - 1) */
     /* With passes: the first buffer of two sets of temporaries, the parts of each key, then positions. Pass k reads
      * set (k - 1) % 2 and writes the other, but the last one writes outputs. */
@@ -569,7 +570,6 @@ bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, con
                    double below);
 /* The index of a value that goes through a tile, from that of its output's root: [rank of the value]. */
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to);
-bool part_sort_word_tells(const PartSort *s, uint32_t operand); /* does the word say what its element is? */
 /* pieces.c: into how many pieces a long scan of few rows may be split (hlo_split_scans); 0: it may not. */
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t);
 /* How many neighbours of a large window are reduced first (hlo_split_windows); 0: it stays whole. */

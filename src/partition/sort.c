@@ -72,13 +72,31 @@ static int64_t rounds_of_block(const PartSort *s, int64_t places)
     return rounds;
 }
 
-/* Clocks of a launch whose blocks sort so many places each, in rows of so many, `all` together: as fast as pipes
- * and shared memory are, and half of what a block waits for itself. */
-static double clocks_of(const PartSort *s, const TgTarget *t, int64_t places, int64_t row, double all)
+/* Of so many places the first ones that are kept, if `head` are needed: all, unless few are (emit/sort_heads.c). */
+static int64_t kept_of(int64_t head, int64_t places)
+{
+    const int64_t kept = WBB_MAX(power_up(head), 1ll << WORD_BITS);
+    return 4 * kept <= places ? kept : places;
+}
+
+int64_t part_sort_kept(const PartSort *s, int64_t places)
+{
+    return s->passes && !s->group ? places : kept_of(s->first + s->stored, places);
+}
+
+/* Clocks of a launch whose blocks sort so many places each, in rows of so many, of which the first ones are kept, `all`
+ * together: as fast as pipes and shared memory are, and half of what a block waits for itself. An iteration that halves
+ * the elements has a round, and those of the steps that are left; all of them are worth two of such iterations. */
+static double clocks_of(const PartSort *s, const TgTarget *t, int64_t places, int64_t row, int64_t kept, double all)
 {
     const char *name = !s->word ? "sort.exchange" : s->position == SC_U32 ? "sort.word32" : "sort.word64";
-    const double rounds = (double)rounds_of_block(s, row), exchanges = (double)s->bits / 64 * (double)tg_tuned(t, name);
-    const double each = rounds * (exchanges + 2 * (double)bytes_of(s) / WAVEFRONT); /* an element, of an SM */
+    double rounds = (double)rounds_of_block(s, kept), worth = rounds, left = 1 - (double)s->bits;
+    for (int64_t n = 1; n < kept; n *= 2) left++;
+    const double iteration = 1 + (double)part_up((int64_t)left, s->bits);
+    for (int64_t n = kept; n < row; n *= 2) rounds += iteration;
+    if (kept < row) worth += 2 * iteration;
+    const double exchanges = (double)s->bits / 64 * (double)tg_tuned(t, name);
+    const double each = worth * (exchanges + 2 * (double)bytes_of(s) / WAVEFRONT); /* an element, of an SM */
     const double of_thread = (double)(s->bits << s->bits) / (GROUP_BITS << GROUP_BITS);
     const double alone = rounds * of_thread * (double)tg_tuned(t, "sort.round");
     return WBB_MAX(each * all / (double)t->sms, WBB_MAX(each * (double)places, alone)) + alone / 2;
@@ -96,12 +114,13 @@ static int64_t group_of(const PartSort *s, int64_t tile, int64_t most)
 static double price_of(const PartSort *s, const TgTarget *t, int64_t places, int64_t most)
 {
     const double all = (double)power_up(s->length) * (double)s->rows, launch = tg_rate(t, "launch")->value;
-    double clocks = clocks_of(s, t, places, places, all), seconds = launch;
     int64_t heads = part_up(s->length, places);
-    const int64_t group = group_of(s, places, most);
+    const int64_t group = group_of(s, places, most), head = s->first + s->stored;
+    double clocks = clocks_of(s, t, places, places, heads > 1 && !group ? places : kept_of(head, places), all);
+    double seconds = launch;
     for (; heads > 1 && group; heads = part_up(heads, group), seconds += launch) {
-        const int64_t in_block = power_up(group * (s->first + s->stored));
-        clocks += clocks_of(s, t, in_block, in_block, (double)(s->rows * part_up(heads, group) * in_block));
+        const int64_t in_block = power_up(group * head), kept = kept_of(head, in_block);
+        clocks += clocks_of(s, t, in_block, in_block, kept, (double)(s->rows * part_up(heads, group) * in_block));
     }
     for (int64_t run = places; run < s->length && !group; run *= 2, seconds += launch)
         clocks += WBB_MAX(all / 64 / (double)t->sms * (double)tg_tuned(t, "sort.merge_warp"),
@@ -147,33 +166,38 @@ static int64_t rows_of_block(const PartSort *s, const TgTarget *t, int64_t most)
     const int64_t side = minor ? 1 : tg_tuned(t, "sort.rows");
     const int64_t row = power_up(s->length), wanted = WBB_MAX(tg_tuned(t, "sort.elements") / row, side);
     const double all = (double)row * (double)s->rows;
+    const int64_t kept = kept_of(s->first + s->stored, row);
     int64_t rows = 1, best = 1;
     double least = 0;
     for (; rows <= wanted && rows * row <= most && rows < 2 * s->rows; rows *= 2) {
-        const double clocks = clocks_of(s, t, rows * row, row, all) + waited(s, t, side / WBB_MIN(rows, side));
+        const double clocks = clocks_of(s, t, rows * row, row, kept, all) + waited(s, t, side / WBB_MIN(rows, side));
         if (rows == 1 || rows * row <= LANES << s->bits || clocks < least) least = clocks, best = rows;
     }
     return best;
 }
 
-/* Temporaries for the keys and positions of all elements, twice: a launch reads one and writes the other. */
+/* Temporaries for the keys and positions of elements, twice: a launch reads one and writes the other. */
 static void add_temporaries(WbbArena *a, PartPlan *p, PartSort *s)
 {
     const uint32_t before = p->n_operands + p->n_outputs;
     PartBuffer *buffers = WBB_NEW_N(a, PartBuffer, before + 4 * s->n_keys + 3);
     for (uint32_t k = 0; k < before; k++) buffers[k] = p->buffers[k];
     p->buffers = buffers;
-    for (uint32_t set = 0; set < 2; set++) {
+    int64_t *dims = WBB_NEW_N(a, int64_t, HLO_RANK_LIMIT);
+    for (uint32_t d = 0; d < part_shape(s->i, 0)->rank; d++) dims[d] = part_shape(s->i, 0)->dims[d];
+    dims[s->dim] = s->room;
+    const uint32_t sets = s->passes > 1 ? 2 : 1; /* one launch that reads what another has written */
+    for (uint32_t set = 0; set < sets; set++) {
         s->temps[set] = before + p->n_temps;
         for (uint32_t k = 0; k <= s->n_keys; k++) {
             const ScType t = k < s->n_keys ? s->i->operands[s->keys[k]]->shape->type : s->position;
             for (uint32_t part = 0; part < part_memory_parts(t); part++) {
                 HloShape *shape = WBB_NEW(a, HloShape);
                 *shape = *part_shape(s->i, 0);
-                shape->type = part_memory_type(t);
+                shape->type = part_memory_type(t), shape->dims = dims;
                 buffers[before + p->n_temps] =
                     (PartBuffer){.name = wbb_format(a, "sorted%u", p->n_temps), .shape = shape,
-                                 .elements = s->rows * s->length, .alias = -1};
+                                 .elements = s->rows * s->room, .alias = -1};
                 p->n_temps++;
             }
         }
@@ -220,7 +244,6 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     part_sort_word(&s);
     const int64_t most = part_power_below(tg_tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
     choose_tile(&s, t, most);
-    if (s.tile < s.length) add_temporaries(a, p, &s);
     s.block_rows = s.tile < s.length ? 1 : rows_of_block(&s, t, most);
     const int64_t tiles = part_up(s.length, s.tile), blocks = part_up(s.rows, s.block_rows);
     s.group = group_of(&s, s.tile, most), s.head = s.group ? s.first + s.stored : 0;
@@ -228,6 +251,8 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
         for (int64_t heads = tiles; heads > 1; heads = part_up(heads, s.group)) s.passes++;
     else
         for (int64_t run = s.tile; run < s.length; run *= 2) s.passes++;
+    s.room = s.group ? WBB_MIN(tiles * s.head, s.length) : s.length;
+    if (s.passes) add_temporaries(a, p, &s);
     p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
     add_kernel(cx, a, p, r, &s, threads_of(&s, power_up(s.tile) * s.block_rows), blocks * tiles);
     s.merged = part_power_below((tg_tuned(t, "layout.max_shared") - OF_PARTS) / bytes_of(&s));
