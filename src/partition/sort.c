@@ -13,7 +13,8 @@
 enum {
     MAX_THREADS = 1024,
     GROUP_BITS = 3,  /* 2^3 elements in the registers of a thread (emit/sort_network.c); */
-    WORD_BITS = 4,   /* of words up to 2^4 */
+    WORD_BITS = 4,   /* of words up to 2^4, */
+    FEW_BITS = 2,    /* and 2^2 where a block waits more than it computes */
     MOST_VALUES = 24, /* in the registers of a thread */
     LANES = 32, WAVEFRONT = 128, /* bytes */
     FEW_HEADS = 4,   /* a block sorts at least as many together */
@@ -97,7 +98,7 @@ static double clocks_of(const PartSort *s, const TgTarget *t, int64_t places, in
     if (kept < row) worth += 2 * iteration;
     const double exchanges = (double)s->bits / 64 * (double)tg_tuned(t, name);
     const double each = worth * (exchanges + 2 * (double)bytes_of(s) / WAVEFRONT); /* an element, of an SM */
-    const double of_thread = (double)(s->bits << s->bits) / (GROUP_BITS << GROUP_BITS);
+    const double of_thread = (1 + 2 * (double)(s->bits << s->bits) / (GROUP_BITS << GROUP_BITS)) / 3;
     const double alone = rounds * of_thread * (double)tg_tuned(t, "sort.round");
     return WBB_MAX(each * all / (double)t->sms, WBB_MAX(each * (double)places, alone)) + alone / 2;
 }
@@ -137,13 +138,13 @@ static int64_t tile_of(const PartSort *s, const TgTarget *t, int64_t most)
     return WBB_MIN(best, s->length);
 }
 
-/* Sets how many elements a thread has, of a word more where there is work for all, and how many a block sorts. */
+/* Sets how many elements a thread has, the more the more work there is for all, and how many a block sorts. */
 static void choose_tile(PartSort *s, const TgTarget *t, int64_t most)
 {
-    const uint32_t fewest = s->bits;
+    const uint32_t most_bits = s->word ? WORD_BITS : s->bits, fewest = WBB_MIN(s->bits, FEW_BITS);
     uint32_t bits = fewest;
     double least = 0;
-    for (; s->bits <= (s->word ? WORD_BITS : fewest); s->bits++) {
+    for (s->bits = fewest; s->bits <= most_bits; s->bits++) {
         const double seconds = price_of(s, t, power_up(tile_of(s, t, most)), most);
         if (s->bits == fewest || seconds < least) least = seconds, bits = s->bits;
     }
