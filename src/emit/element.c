@@ -34,11 +34,6 @@ IrRef emit_convert(IrGraph *g, ScType t, ScType from, IrRef x)
     return node(g, OP_COMPLEX, t, a, b);
 }
 
-static ScType signed_of(uint32_t bits)
-{
-    return bits == 4 ? SC_I4 : bits == 8 ? SC_I8 : bits == 16 ? SC_I16 : bits == 32 ? SC_I32 : SC_I64;
-}
-
 IrRef emit_order_bits(IrGraph *g, ScType t, IrRef bits)
 {
     const IrRef flipped = node(g, OP_BXOR, t, bits, ir_const(g, IR_TYPE(t, 0), sc_mask(t) >> 1));
@@ -48,7 +43,7 @@ IrRef emit_order_bits(IrGraph *g, ScType t, IrRef bits)
 
 IrRef emit_order_key(IrGraph *g, ScType *type, IrRef x)
 {
-    const ScType t = *type, as = *type = t == SC_F8E8M0FNU ? SC_U8 : signed_of(sc_type_info[t].bits);
+    const ScType t = *type, as = *type = t == SC_F8E8M0FNU ? SC_U8 : sc_signed(sc_type_info[t].bits);
     const IrRef bits = node(g, OP_BITS, as, x, 0);
     return t == SC_F8E8M0FNU ? bits : emit_order_bits(g, as, bits); /* it has no sign */
 }

@@ -46,6 +46,13 @@ static inline IrRef emit_sort_choose(const Sort *s, ScType t, IrRef condition, I
     return ir_node(s->m.g, OP_SELECT, IR_TYPE(t, 0), 0, condition, x, y, 0);
 }
 
+/* What is done for each group of 2^bits places, in turn of the block's threads. */
+typedef struct {
+    EmitLoop loop;
+    EmitIf inside;
+    IrRef row, number; /* of the group; the number is that in its row */
+} SortGroups;
+
 /* The arguments of the comparator, all 0. */
 static inline IrRef *emit_sort_no_arguments(const Sort *s)
 {
@@ -74,6 +81,7 @@ IrRef emit_sort_position(const Sort *s, IrRef word);    /* of an element in its 
 IrRef emit_sort_told(const Sort *s, IrRef word);
 
 /* sort_network.c */
+void emit_sort_close_groups(const Sort *s, SortGroups *g);
 uint32_t emit_sort_group(const Sort *s, int64_t places);  /* log2 of the elements that a thread has at once */
 IrRef emit_sort_placed(const Sort *s, IrRef place);       /* linear: of a ^ b it is placed(a) ^ placed(b) */
 /* Exchanges the elements of a lower and a higher place where the higher one's comes first; falls, a pred: where it does

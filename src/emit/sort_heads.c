@@ -10,8 +10,6 @@
  */
 #include "emit/sort.h"
 
-enum { MOST_BITS = 4 }; /* of PartSort.bits */
-
 static uint32_t log2_of(int64_t power)
 {
     uint32_t n = 0;
@@ -19,20 +17,13 @@ static uint32_t log2_of(int64_t power)
     return n;
 }
 
-/* Groups of 2^bits elements, in turn of the block's threads. */
-typedef struct {
-    EmitLoop loop;
-    EmitIf inside;
-    IrRef row, number; /* of the group in its row; unsigned integers */
-} Groups;
-
-/* groups: log2 of those of a row. */
-static Groups open_groups(const Sort *s, uint32_t bits, IrRef groups)
+/* groups: log2 of those of a row. Rows and numbers are unsigned integers. */
+static SortGroups open_groups(const Sort *s, uint32_t bits, IrRef groups)
 {
     const Share *m = &s->m;
-    const int64_t each = ((s->all >> bits) + s->threads - 1) / s->threads;
+    const int64_t each = part_up(s->all >> bits, s->threads);
     IrRef number = ir_index(m->g, 0);
-    Groups g = {0};
+    SortGroups g = {0};
     if (each > 1) g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
     const IrRef q = emit_sort_number_of(s, rw_add(m->rw, rw_scale(m->rw, number, s->threads), m->tid));
     const IrRef of_row = emit_sort_op(s, OP_SHL, emit_sort_u32(s, 1), groups);
@@ -41,13 +32,6 @@ static Groups open_groups(const Sort *s, uint32_t bits, IrRef groups)
     g.row = emit_sort_op(s, OP_SHRL, q, groups);
     g.number = emit_sort_op(s, OP_BAND, q, emit_sort_op(s, OP_SUB, of_row, emit_sort_u32(s, 1)));
     return g;
-}
-
-static void close_groups(const Sort *s, Groups *g)
-{
-    emit_share_end_if(&s->m, &g->inside);
-    if (g->loop.s) emit_end_for(s->m.e, &g->loop, 0, NULL);
-    emit_share_barrier(&s->m);
 }
 
 /* The bits of a number below bit n, and those from it on. */
@@ -59,7 +43,7 @@ static IrRef low_bits(const Sort *s, IrRef x, uint32_t n)
 static IrRef high_bits(const Sort *s, IrRef x, uint32_t n) { return emit_sort_op(s, OP_SHRL, x, emit_sort_u32(s, n)); }
 
 /* The place where a run of the group's row begins. apart: log2 of the places from one run to the next. */
-static IrRef start_of(const Sort *s, const Groups *g, IrRef run, IrRef apart)
+static IrRef start_of(const Sort *s, const SortGroups *g, IrRef run, IrRef apart)
 {
     const IrRef of_row = emit_sort_op(s, OP_MUL, g->row, emit_sort_u32(s, (uint32_t)s->places));
     return emit_sort_op(s, OP_ADD, of_row, emit_sort_op(s, OP_SHL, run, apart));
@@ -86,10 +70,10 @@ static void steps(const Sort *s, IrRef **x, uint32_t n, uint32_t half, IrRef fal
 static void halve(const Sort *s, uint32_t bits, uint32_t kept, IrRef span, IrRef groups)
 {
     const uint32_t near = kept - (bits - 1), n = 1u << bits, half = n / 2; /* elements of a run are 2^near apart */
-    Groups g = open_groups(s, bits, groups);
+    SortGroups g = open_groups(s, bits, groups);
     const IrRef run = high_bits(s, g.number, near), one = emit_sort_u32(s, 1);
     const IrRef start = start_of(s, &g, run, emit_sort_op(s, OP_ADD, span, one));
-    IrRef offsets[1 << MOST_BITS], at[1 << MOST_BITS];
+    IrRef offsets[1 << PART_SORT_BITS], at[1 << PART_SORT_BITS];
     for (uint32_t u = 0; u < n; u++) {
         offsets[u] = emit_sort_u32(s, (u & (half - 1)) << near);
         if (u & half) offsets[u] = emit_sort_op(s, OP_ADD, offsets[u], emit_sort_op(s, OP_SHL, one, span));
@@ -99,24 +83,24 @@ static void halve(const Sort *s, uint32_t bits, uint32_t kept, IrRef span, IrRef
     for (uint32_t u = 0; u < half; u++) emit_sort_exchange(s, x[u], x[u | half], 0, 0);
     steps(s, x, half, half / 2, emit_sort_is_odd(s, run, one));
     emit_sort_put_group(s, at, bits - 1, x);
-    close_groups(s, &g);
+    emit_sort_close_groups(s, &g);
 }
 
 /* The steps of runs that compare places 2^half apart and fewer, as many as a thread can take. */
 static void finish(const Sort *s, uint32_t bits, uint32_t kept, uint32_t half, IrRef span, IrRef groups)
 {
     const uint32_t near = half + 1 >= bits ? half + 1 - bits : 0, n = 1u << bits, in_run = kept - bits;
-    Groups g = open_groups(s, bits, groups);
+    SortGroups g = open_groups(s, bits, groups);
     const IrRef run = high_bits(s, g.number, in_run), of_run = low_bits(s, g.number, in_run);
     const IrRef low = low_bits(s, of_run, near), high = high_bits(s, of_run, near);
     const IrRef place = emit_sort_op(s, OP_ADD, emit_sort_op(s, OP_SHL, high, emit_sort_u32(s, near + bits)), low);
-    IrRef offsets[1 << MOST_BITS], at[1 << MOST_BITS];
+    IrRef offsets[1 << PART_SORT_BITS], at[1 << PART_SORT_BITS];
     for (uint32_t u = 0; u < n; u++) offsets[u] = emit_sort_u32(s, u << near);
     indices_of(s, emit_sort_op(s, OP_ADD, start_of(s, &g, run, span), place), offsets, n, at);
     IrRef **x = emit_sort_get_group(s, at, bits);
     steps(s, x, n, 1u << (half - near), emit_sort_is_odd(s, run, emit_sort_u32(s, 1)));
     emit_sort_put_group(s, at, bits, x);
-    close_groups(s, &g);
+    emit_sort_close_groups(s, &g);
 }
 
 void emit_sort_first(const Sort *s, int64_t kept)

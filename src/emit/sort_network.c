@@ -151,31 +151,25 @@ static IrRef *indices_of(const Sort *s, const Group *g, uint32_t bits)
     return at;
 }
 
-typedef struct {
-    EmitLoop loop;
-    EmitIf inside;
-    IrRef row, h; /* of the group */
-} Groups;
-
 /* Opens what is done for each group of 2^bits places of the block, in turn of its threads. */
-static Groups open_groups(const Sort *s, uint32_t bits)
+static SortGroups open_groups(const Sort *s, uint32_t bits)
 {
     const Share *m = &s->m;
     const int64_t of_row = s->places >> bits, groups = s->all >> bits;
     const int64_t each = (groups + s->threads - 1) / s->threads;
     IrRef number = ir_index(m->g, 0);
-    Groups g = {0};
+    SortGroups g = {0};
     if (each > 1) g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
     const IrRef q = rw_add(m->rw, rw_scale(m->rw, number, s->threads), m->tid);
     const IrRef below = rw_compare(m->rw, OP_LT, q, ir_index(m->g, groups));
     g.inside = emit_if(m->e, ir_is_const(m->g, below) ? 0 : below);
     const IrRef bounded = emit_let(m->e, "h", q, 0, groups - 1);
     g.row = rw_floordiv(m->rw, bounded, of_row);
-    g.h = emit_sort_number_of(s, rw_mod(m->rw, bounded, of_row));
+    g.number = emit_sort_number_of(s, rw_mod(m->rw, bounded, of_row));
     return g;
 }
 
-static void close_groups(const Sort *s, Groups *g)
+void emit_sort_close_groups(const Sort *s, SortGroups *g)
 {
     emit_share_end_if(&s->m, &g->inside);
     if (g->loop.s) emit_end_for(s->m.e, &g->loop, 0, NULL);
@@ -203,8 +197,8 @@ IrRef emit_sort_is_odd(const Sort *s, IrRef place, IrRef size)
 /* Stretches of as many places as a thread has. */
 static void first_round(const Sort *s, uint32_t bits)
 {
-    Groups g = open_groups(s, bits);
-    const Group group = group_of(s, bits, g.row, g.h, emit_sort_u32(s, 1));
+    SortGroups g = open_groups(s, bits);
+    const Group group = group_of(s, bits, g.row, g.number, emit_sort_u32(s, 1));
     const IrRef *at = indices_of(s, &group, bits);
     IrRef **x = emit_sort_get_group(s, at, bits);
     for (uint32_t k = 1; k <= bits; k++)
@@ -218,16 +212,16 @@ static void first_round(const Sort *s, uint32_t bits)
                 else emit_sort_exchange(s, x[u], x[u | half], falls, 0);
             }
     emit_sort_put_group(s, at, bits, x);
-    close_groups(s, &g);
+    emit_sort_close_groups(s, &g);
 }
 
 /* Steps of halves `half`, half / 2, .., down to 1 where these are fewer than a group takes. rises: everywhere. */
 static void round_of(const Sort *s, uint32_t bits, IrRef size, IrRef half, bool rises)
 {
-    Groups g = open_groups(s, bits);
+    SortGroups g = open_groups(s, bits);
     const IrRef lowest = emit_sort_op(s, OP_SHRL, half, emit_sort_u32(s, bits - 1));
     const IrRef apart = emit_sort_op(s, OP_MAX, lowest, emit_sort_u32(s, 1));
-    const Group group = group_of(s, bits, g.row, g.h, apart);
+    const Group group = group_of(s, bits, g.row, g.number, apart);
     const IrRef *at = indices_of(s, &group, bits);
     IrRef **x = emit_sort_get_group(s, at, bits);
     for (uint32_t u = 1u << (bits - 1); u; u /= 2) {
@@ -236,7 +230,7 @@ static void round_of(const Sort *s, uint32_t bits, IrRef size, IrRef half, bool 
              u > 1 ? emit_sort_compare(s, OP_LE, of_step, half) : 0);
     }
     emit_sort_put_group(s, at, bits, x);
-    close_groups(s, &g);
+    emit_sort_close_groups(s, &g);
 }
 
 static int64_t rounds_of_stretch(uint32_t stretch, uint32_t bits) { return (stretch + bits - 1) / bits; }

@@ -326,18 +326,6 @@ static EvBound *union_of_row(Ev *e, ScType t, const EvBound *row, int64_t length
     return to;
 }
 
-/* Which operands does the comparator read? */
-static bool *operands_read(Ev *e, const HloInstruction *i)
-{
-    const HloComputation *c = i->called[0];
-    bool *needed = WBB_NEW_N(e->block, bool, c->n_instructions + 1), *read = WBB_NEW_N(e->block, bool, i->n_operands);
-    needed[c->root->id] = true;
-    hlo_mark_operands(c, needed);
-    for (uint32_t k = 0; k < i->n_operands; k++)
-        read[k] = needed[c->parameters[2 * k]->id] || needed[c->parameters[2 * k + 1]->id];
-    return read;
-}
-
 typedef struct {
     Wanted w;
     const EvSet *set;
@@ -366,7 +354,7 @@ void *ev_sort(Ev *e, EvTask *t)
                  x,
                  WBB_NEW_N(e->block, bool, s->w.n + 1),
                  WBB_NEW_N(e->block, bool, s->w.n + 1),
-                 operands_read(e, i)};
+                 hlo_comparator_reads(e->block, i)};
     const int64_t *order = sorted(e, &rows);
     void **lanes = WBB_NEW_N(e->block, void *, i->n_operands);
     for (uint32_t k = 0; k < i->n_operands; k++) {

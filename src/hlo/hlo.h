@@ -197,12 +197,24 @@ bool hlo_forwards_operand(const HloInstruction *i);
 uint64_t hlo_literal_bits(const HloInstruction *constant, int64_t k);
 /* Is the computation one elementwise operation on its two parameters, whose result has their type? */
 bool hlo_is_operation(const HloComputation *c);
+bool hlo_is_place(const HloInstruction *i, int64_t d); /* is an element its position in dimension d? */
 bool hlo_is_number(const HloInstruction *i, double value); /* is it a constant of f32 of that value? */
 /* Does it reduce f32 by one operation, from its identity on? */
 bool hlo_reduces(const HloInstruction *i, HloOpcode op);
 bool hlo_is_reduced(const HloInstruction *reduction, int64_t d); /* is dimension d of its operands reduced? */
 /* Is it a broadcast of a number of each result of a reduction, for each of its terms? */
 bool hlo_is_of_results(const HloInstruction *c, const HloInstruction *reduction);
+
+/* comparator.c: of a sort. */
+/* The number that is compared: as integers, or in the total order of floats. */
+typedef struct {
+    uint32_t operand;
+    const HloInstruction *number; /* in the comparator, of its first element of the operand; that element, or .. */
+    bool falls;                   /* the greatest comes first */
+} HloSortOrder;
+/* Does the comparator compute the same of one operand's two elements and compare these alone? */
+bool hlo_comparator_order(const HloInstruction *sort, HloSortOrder *order);
+bool *hlo_comparator_reads(WbbArena *a, const HloInstruction *sort); /* [operands] does it depend on them? */
 
 /* features.c: declines what no stage honours (features.def). For an HLO module as parsed, before it is normalised. */
 void hlo_decline_features(WbbCx *cx, const HloModule *m);

@@ -149,6 +149,12 @@ const HloComputation *hlo_called(const HloInstruction *i, const char *attribute)
     return NULL;
 }
 
+bool hlo_is_place(const HloInstruction *i, int64_t d)
+{
+    const HloInstruction *x = i->opcode == HLO_BROADCAST ? i->operands[0] : i;
+    return x->opcode == HLO_IOTA && (x == i ? x->number : i->dimensions[x->number]) == d;
+}
+
 bool hlo_is_number(const HloInstruction *i, double value)
 {
     float x;

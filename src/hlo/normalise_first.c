@@ -18,22 +18,12 @@ typedef enum { NEITHER, FIRST, LAST } End;
 static int64_t key_of(const HloInstruction *i, bool *falls)
 {
     if (i->opcode != HLO_SORT || i->n_dimensions != 1 || i->spelling) return -1;
-    const HloInstruction *r = i->called[0]->root;
-    if (r->opcode != HLO_COMPARE || (r->direction != HLO_LT && r->direction != HLO_GT)) return -1;
-    const HloInstruction *x = r->operands[0], *y = r->operands[1];
-    if (x->opcode != HLO_PARAMETER || y->opcode != HLO_PARAMETER || (x->number ^ 1) != y->number) return -1;
-    const ScType t = x->shape->type;
-    const bool integer = sc_is_int(t), is_float = sc_is_float(t) && r->total_order && t != SC_F8E8M0FNU;
-    if (!(integer || is_float) || sc_type_info[t].bits < 8) return -1;
-    *falls = (r->direction == HLO_GT) == (x->number < y->number);
-    return x->number / 2;
-}
-
-static bool is_place(const HloInstruction *x, int64_t dim)
-{
-    if (x->opcode == HLO_BROADCAST && x->operands[0]->opcode == HLO_IOTA)
-        return x->dimensions[x->operands[0]->number] == dim;
-    return x->opcode == HLO_IOTA && x->number == dim;
+    HloSortOrder order;
+    if (!hlo_comparator_order(i, &order) || order.number->opcode != HLO_PARAMETER) return -1;
+    const ScType t = order.number->shape->type;
+    if (!(sc_is_int(t) || sc_is_float(t)) || t == SC_F8E8M0FNU || sc_type_info[t].bits < 8) return -1;
+    *falls = order.falls;
+    return order.operand;
 }
 
 /* Result number k of sort s, if i is one. */
@@ -83,7 +73,7 @@ static End reduced_end(WbbArena *a, const HloComputation *c, const HloInstructio
     const End end = end_of(c, i, *needed);
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const HloInstruction *x = i->operands[k];
-        if ((*needed)[k] && k != key && !(is_place(x, i->dimensions[0]) && sc_bytes(x->shape->type) >= 4))
+        if ((*needed)[k] && k != key && !(hlo_is_place(x, i->dimensions[0]) && sc_bytes(x->shape->type) >= 4))
             return NEITHER;
     }
     return end;
@@ -92,9 +82,7 @@ static End reduced_end(WbbArena *a, const HloComputation *c, const HloInstructio
 /* --- what replaces it --------------------------------------------------------------------------------------------- */
 static ScType integer_of(ScType t)
 {
-    if (sc_is_int(t)) return t;
-    const uint32_t bits = sc_type_info[t].bits;
-    return bits == 8 ? SC_I8 : bits == 16 ? SC_I16 : bits == 32 ? SC_I32 : SC_I64;
+    return sc_is_int(t) ? t : sc_signed(sc_type_info[t].bits);
 }
 
 /* The least or the greatest of an integer type, which a conversion saturates at. */

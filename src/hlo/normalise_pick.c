@@ -17,9 +17,7 @@ static bool is_zero(const HloInstruction *i)
 /* Is an element the number of its place in the row? */
 static bool is_place(const HloInstruction *i, int64_t row)
 {
-    if (i->opcode == HLO_IOTA) return i->number == row && sc_is_int(i->shape->type);
-    const HloInstruction *x = i->opcode == HLO_BROADCAST ? i->operands[0] : i;
-    return x->opcode == HLO_IOTA && i->dimensions[x->number] == row && sc_is_int(x->shape->type);
+    return hlo_is_place(i, row) && sc_is_int(i->shape->type);
 }
 
 /* The number of the row of which terms are a mask, the other operand being an iota along the reduced dimension. */

@@ -13,7 +13,6 @@
 enum {
     MAX_THREADS = 1024,
     GROUP_BITS = 3,  /* 2^3 elements in the registers of a thread (emit/sort_network.c); */
-    WORD_BITS = 4,   /* of words up to 2^4, */
     FEW_BITS = 2,    /* and 2^2 where a block waits more than it computes */
     MOST_VALUES = 24, /* in the registers of a thread */
     LANES = 32, WAVEFRONT = 128, /* bytes */
@@ -31,13 +30,10 @@ uint32_t part_memory_parts(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1
 /* Operands that the comparator reads. */
 static void find_keys(WbbArena *a, PartSort *s)
 {
-    const HloComputation *c = s->i->called[0];
-    bool *needed = WBB_NEW_N(a, bool, c->n_instructions + 1);
+    const bool *reads = hlo_comparator_reads(a, s->i);
     s->keys = WBB_NEW_N(a, uint32_t, s->i->n_operands + 1);
-    needed[c->root->id] = true;
-    hlo_mark_operands(c, needed);
     for (uint32_t k = 0; k < s->i->n_operands; k++)
-        if (needed[c->parameters[2 * k]->id] || needed[c->parameters[2 * k + 1]->id]) s->keys[s->n_keys++] = k;
+        if (reads[k]) s->keys[s->n_keys++] = k;
 }
 
 /* Bytes of an element in the memory of a block. */
@@ -76,7 +72,7 @@ static int64_t rounds_of_block(const PartSort *s, int64_t places)
 /* Of so many places the first ones that are kept, if `head` are needed: all, unless few are (emit/sort_heads.c). */
 static int64_t kept_of(int64_t head, int64_t places)
 {
-    const int64_t kept = WBB_MAX(power_up(head), 1ll << WORD_BITS);
+    const int64_t kept = WBB_MAX(power_up(head), 1ll << PART_SORT_BITS);
     return 4 * kept <= places ? kept : places;
 }
 
@@ -141,7 +137,7 @@ static int64_t tile_of(const PartSort *s, const TgTarget *t, int64_t most)
 /* Sets how many elements a thread has, the more the more work there is for all, and how many a block sorts. */
 static void choose_tile(PartSort *s, const TgTarget *t, int64_t most)
 {
-    const uint32_t most_bits = s->word ? WORD_BITS : s->bits, fewest = WBB_MIN(s->bits, FEW_BITS);
+    const uint32_t most_bits = s->word ? PART_SORT_BITS : s->bits, fewest = WBB_MIN(s->bits, FEW_BITS);
     uint32_t bits = fewest;
     double least = 0;
     for (s->bits = fewest; s->bits <= most_bits; s->bits++) {

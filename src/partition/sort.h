@@ -7,6 +7,8 @@
 
 #include "partition/pricing.h"
 
+enum { PART_SORT_BITS = 4 }; /* of PartSort, at most: of words */
+
 /* sort.c: the kernels of a range that is a sort. */
 void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const TgTarget *t);
 /* Does a block hold any two elements? */

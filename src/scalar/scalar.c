@@ -57,6 +57,10 @@ uint64_t sc_mask(ScType t)
 
 bool sc_is_float(ScType t) { return sc_type_info[t].cls == 'F'; }
 bool sc_is_signed(ScType t) { return sc_type_info[t].cls == 'I'; }
+ScType sc_signed(uint32_t bits)
+{
+    return bits == 4 ? SC_I4 : bits == 8 ? SC_I8 : bits == 16 ? SC_I16 : bits == 32 ? SC_I32 : SC_I64;
+}
 bool sc_is_int(ScType t) { return sc_type_info[t].cls == 'I' || sc_type_info[t].cls == 'U'; }
 
 /* Signed integers and index: the bits, sign-extended. */

@@ -53,6 +53,7 @@ uint64_t sc_mask(ScType t);                       /* the bits that a value uses 
 bool sc_is_float(ScType t);
 bool sc_is_int(ScType t); /* signed or unsigned, not pred */
 bool sc_is_signed(ScType t);
+ScType sc_signed(uint32_t bits); /* the signed integers of 4, 8, 16, 32 or 64 bits */
 
 /* Conversions, round to nearest even, saturating as HLO's convert does. Exact where the type can hold the value. */
 uint64_t sc_from_f64(ScType t, double x); /* integers: saturate, nan is 0; pred: x != 0 */
