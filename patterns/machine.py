@@ -98,6 +98,8 @@ TUNE = [                                        # every heuristic is data
     tune('reduce.straight',   value=64,     because='a loop over so few elements would cost more than half of their work'),
     tune('reduce.unroll',     value=32,     because='an iteration waits once for its loads: eight of 16 bytes are in flight'),
     tune('scan.straight',     value=16,     because='shorter prefixes are added up again for each element: a thread has them in registers'),
+    tune('across.blocks',     value=8,       because='of an SM whose rows are summed up by columns, at most: each leaves a row of sums'),
+    tune('across.save',       value=5, off=0, because='percent that sums over rows must save in the kernel of the rows: as rows.save'),
     tune('rows.piece',        value=1 << 14, because='elements of a piece of a long row: a block holds them, and reads them once for two results'),
     tune('rows.least',        value=1 << 11, because='elements of a piece, each of which has results of its own in memory'),
     tune('rows.long',         value=1 << 12, because='terms of a row, of which the bounds of a sum in any order are far wider than what pieces round'),

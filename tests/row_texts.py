@@ -4,9 +4,10 @@
     row_texts.py WARPBURG [--pairs N] [--only NAME] [--folder DIR]
 
 Every text of TEXTS is compiled at every type and shape of it for each target it runs on, and must be one launch; those of CUT are two, long and few rows
-three, or two where numbers of rows are all that is asked. It runs under `run --check` in N of the 28 pairs of a target and a case of inputs, which
-rotate from one text to the next, and must store the same bits whether blocks and warps run by their numbers or in turns that a seed decides. `--only`
-takes the texts whose names have NAME in them. What fails stays in DIR, if one is given. Ends with `N passed, M failed`.
+three, or two where numbers of rows are all that is asked; where columns are summed up, too, one for the rows and one for these sums. It runs under `run
+--check` in N of the 28 pairs of a target and a case of inputs, which rotate from one text to the next, and must store the same bits whether blocks and warps
+run by their numbers or in turns that a seed decides. `--only` takes the texts whose names have NAME in them. What fails stays in DIR, if one is given. Ends
+with `N passed, M failed`.
 """
 import argparse
 import os
@@ -26,6 +27,8 @@ CUT_REASON = "few long rows: launches that fill the machine take less time than 
 LONG = "long_"
 PICKED = "picked_"  # likewise, the last launch being the one for the rows, which alone needs the label's element
 FEW = "few_"        # likewise, where no cluster holds them
+ACROSS = "across_"  # with sums over the rows: the kernel of the rows leaves those of its own
+ACROSS_REASON = "a kernel that reduces rows sums columns of its own rows, too"
 
 
 class Value(NamedTuple):
@@ -92,12 +95,15 @@ class Rows:
     def index(self, dimension: int) -> Value:
         return self.emit("s32", self.dims, f"iota(), iota_dimension={dimension}")
 
-    def reduce(self, op: str, v: Value) -> Value:
+    def reduce(self, op: str, v: Value, over: Sequence[int] = ()) -> Value:
+        """Over the reduced dimensions, or those of `over`."""
         t, body = v.type, f"{op}_{v.type}"
         text = f"{body} {{\n  a = {t}[] parameter(0)\n  b = {t}[] parameter(1)\n  ROOT c = {t}[] {op}(a, b)\n}}\n"
         self.bodies += [] if text in self.bodies else [text]
         start = self.emit(t, (), f"constant({'0' if op == 'add' else '-inf'})")
-        return self.emit(t, self.rows, f"reduce({v.name}, {start.name}), dimensions={listed(self.reduced)}, to_apply={body}")
+        over = over or self.reduced
+        left = [self.dims[d] for d in range(len(self.dims)) if d not in over]
+        return self.emit(t, left, f"reduce({v.name}, {start.name}), dimensions={listed(over)}, to_apply={body}")
 
     def sum(self, v: Value) -> Value:
         return self.reduce("add", v)
@@ -196,6 +202,22 @@ def layer_norm_grad(b: Rows) -> Outputs:
     y, _, r = normal(b, x)
     rest = b("add", b.spread(b.mean(g)), b("multiply", y, b.spread(b.mean(b("multiply", g, y)))))
     return [b.out(b("multiply", b("subtract", g, rest), b.spread(r)))]
+
+
+def norm_grads(b: Rows) -> Outputs:
+    """With those of the factor and of the term of each column, and the mean of each row."""
+    x, dy = b.input(), b.input()
+    g = b("multiply", dy, b.spread(b.input([b.dims[d] for d in b.reduced]), b.reduced))
+    y, mean, r = normal(b, x)
+    rest = b("add", b.spread(b.mean(g)), b("multiply", y, b.spread(b.mean(b("multiply", g, y)))))
+    dx = b.out(b("multiply", b("subtract", g, rest), b.spread(r)))
+    return [b.out(b.reduce("add", b("multiply", dy, y), b.kept)), dx, mean, b.reduce("add", dy, b.kept)]
+
+
+def softmax_and_columns(b: Rows) -> Outputs:
+    """Sums of columns in the type of memory, of which one sum would round the other's partial results."""
+    y = shares(b, b.input())
+    return [b.out(y), b.reduce("add", b.out(y), b.kept), b.reduce("maximum", y)]
 
 
 def rms_norm(b: Rows) -> Outputs:
@@ -299,6 +321,9 @@ TEXTS = [
     Text(log_softmax_grad, [(1, 1 << 20)], (1,), LONG + "log_softmax_grad"),
     *[Text(make, [(1, 1 << 20)], (1,), PICKED + make.__name__) for make in (cross_entropy, logsumexp_pick)],
     Text(softmax, [(1 << 19, 3)], (0,), LONG + "softmax_columns"),
+    Text(norm_grads, [(5040, 132), (2520, 516)], (1,), ACROSS + "norm_grads"),
+    Text(norm_grads, [(40, 63, 3, 20)], (2, 3), ACROSS + "norm_grads"),
+    Text(softmax_and_columns, [(5040, 33), (2520, 257)], (1,), ACROSS + "softmax"),
 ]
 TYPES = ("f32", "bf16")
 
@@ -313,7 +338,10 @@ class Job(NamedTuple):
 
 def wrong(cli: Cli, job: Job, folder: Path) -> str:
     n, why = launches(cli, job.file, job.target, folder / "bundle")
-    if not why and (job.name, job.target) not in CUT:
+    if not why and job.name.startswith(ACROSS):
+        if n != 2 or ACROSS_REASON not in cli.call("compile", job.file, "--target", job.target, "--emit", "plan").stdout:
+            why = f"{n} launches, not one for rows and one for sums of theirs"
+    elif not why and (job.name, job.target) not in CUT:
         pieces = job.name.startswith(LONG) or (job.name.startswith(FEW) and int(job.target[3:]) < 90)
         why = "" if n == (3 if pieces else 2 if job.name.startswith(PICKED) else 1) else f"{n} launches"
     elif not why and (n != 2 or CUT_REASON not in cli.call("compile", job.file, "--target", job.target, "--emit", "plan").stdout):

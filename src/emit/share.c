@@ -11,83 +11,18 @@
  */
 #include "emit/share.h"
 
-/* In the order of the map's variables: iterations of each dimension, the outermost first, then vectors. */
-static void find_iterations(Share *m)
-{
-    m->iterations = WBB_NEW_N(m->a, Iteration, m->l->n_dims * PART_LEVELS + 1u);
-    m->kept = m->terms = 1, m->loop = 1;
-    for (int vectors = 0; vectors < 2; vectors++)
-        for (uint32_t d = 0; d < m->l->n_dims; d++)
-            for (uint32_t k = m->l->dims[d].n_factors; k-- > 0;) {
-                const PartFactor *f = &m->l->dims[d].factors[k];
-                if (f->level >= PART_LANE || (f->level == PART_VECTOR) != vectors) continue;
-                if (vectors && f->size == 1) continue;
-                m->iterations[m->n_iterations++] = (Iteration){d, f->level, f->size};
-                if (f->level == PART_LOOP) m->loop = f->size;
-                else if (m->l->dims[d].reduced) m->terms *= (uint32_t)f->size;
-                else m->kept *= (uint32_t)f->size;
-            }
-    assert(m->l->n_dims + m->n_iterations == m->s->maps.elements->vars.n);
-}
-
-static void find_sizes(Share *m)
-{
-    const int64_t threads = part_layout_part(m->l, PART_LANE, true) * part_layout_part(m->l, PART_WARP, true);
-    m->blocks = part_layout_part(m->l, PART_GRID, true);
-    m->chunk = (m->blocks + threads - 1) / threads;
-    m->masked = emit_share_is_masked(m);
-    for (uint32_t k = 0; k < m->n; k++) {
-        Reduction *r = &m->r[k];
-        /* preds of an iteration become one at once: apart they would be predicates, of which a thread has few */
-        const bool preds = r->n == 1 && r->type[0] == SC_PRED;
-        r->apart = r->of->commutes && !preds ? m->terms : 1;
-        r->absent = m->masked && !r->identity;
-        r->stretch_absent = !r->identity && (r->absent || (m->blocks > 1 && m->chunk * threads != m->blocks));
-    }
-}
-
-/* The results as values of their instructions at the thread's kept elements. */
-static void remember_results(const Share *m, Partials p)
-{
-    for (uint32_t r = 0; r < m->n; r++) {
-        const Reduction *x = &m->r[r];
-        const uint32_t origin = m->e->g->making_origin;
-        m->e->g->making_origin = x->i->id + 1;
-        const Partial init = emit_share_initial(m, x);
-        for (uint32_t c = 0; c < m->kept; c++) {
-            const Position at = emit_share_position(m, c, 0, ir_index(m->g, 0));
-            const IrRef *kept = emit_share_kept_index(m, x->i, &at);
-            p[r][c].present = 0; /* there is a term */
-            const Partial result = emit_share_combine(m, x, &init, &p[r][c]);
-            for (uint32_t k = 0; k < x->n; k++)
-                emit_give(m->e, (PartValue){x->i, k}, kept, emit_as(m->e, result.x[k], part_shape(x->i, k)->type));
-        }
-        m->e->g->making_origin = origin;
-    }
-}
-
 /* Reductions, and the outputs of full shape in passing. */
 static void reduce_stage(Share *m)
 {
     const uint32_t origin = m->e->g->making_origin;
     m->e->g->making_origin = m->s->reduces[0].i->id + 1;
-    emit_share_find_reductions(m);
-    find_sizes(m);
+    emit_share_begin(m);
     emit_share_add_buffers(m);
     Partials p = emit_share_partials(m, m->kept, true);
     uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
     for (uint32_t r = 0; r < m->n; r++) n_of[r] = m->kept * m->r[r].apart;
     emit_share_iterate(m, emit_share_terms, m->loop, n_of, p);
-    for (uint32_t r = 0; r < m->n; r++)
-        for (uint32_t c = 0; c < m->kept; c++) {
-            emit_share_fold(m, &m->r[r], p[r] + (size_t)c * m->r[r].apart, m->r[r].apart);
-            p[r][c] = p[r][(size_t)c * m->r[r].apart];
-        }
-    emit_share_combine_lanes(m, p);
-    emit_share_combine_warps(m, p);
-    emit_share_combine_clusters(m, p);
-    if (m->blocks > 1) emit_share_combine_blocks(m, p);
-    remember_results(m, p);
+    emit_share_finish(m, p);
     m->e->g->making_origin = origin;
 }
 
@@ -101,59 +36,32 @@ static void map_stage(Share *m)
     if (m->loop > 1) emit_end_for(m->e, &l, 0, NULL);
 }
 
-/* The condition under which a thread has its kept elements, if that is one for all of them; else 0. */
-static IrRef has_all(const Share *m)
+static void stages(Share *m)
 {
-    const IrRef first = emit_share_position(m, 0, 0, ir_index(m->g, 0)).kept;
-    for (uint32_t c = 1; c < m->kept; c++)
-        if (emit_share_position(m, c, 0, ir_index(m->g, 0)).kept != first) return 0;
-    return first;
-}
-
-/* The element of each output at each kept element, by the thread that owns it: one branch takes less time than two. */
-static void results_stage(const Share *m)
-{
-    const PartPlan *plan = m->e->plan;
-    const IrRef all = has_all(m);
-    EmitIf owner = emit_if(m->e, emit_share_both(m, emit_share_owner(m), all));
-    for (uint32_t c = 0; c < m->kept; c++) {
-        const Position at = emit_share_position(m, c, 0, ir_index(m->g, 0));
-        EmitIf inside = emit_if(m->e, all ? 0 : at.kept);
-        const IrRef *terms = emit_share_index(m, &at);
-        IrRef kept[HLO_RANK_LIMIT];
-        part_kept_index(m->range->hero, terms, kept);
-        for (uint32_t k = 0; k < m->s->n_outputs && !emit_never(&inside); k++) {
-            const PartValue root = plan->roots[m->s->outputs[k]];
-            IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-            part_path_index(m->rw, m->a, &m->s->paths[k], kept, to);
-            m->e->place = terms;
-            const IrRef value = emit_value(m->e, root, to);
-            emit_store(m->e, plan->n_operands + m->s->outputs[k],
-                       ix_linear(m->rw, part_shape(root.i, root.part), to), value);
-        }
-        emit_share_end_if(m, &inside);
+    const PartRange *range = m->range;
+    uint32_t left = 0; /* stages of threads that need results */
+    for (uint32_t k = 0; k < range->n_stages; k++) left += range->stages[k].kind != PART_RESULTS;
+    for (uint32_t k = 0; k < range->n_stages && range->stages[k].kind != PART_ACROSS; k++) {
+        m->s = &range->stages[k];
+        m->everyone = m->s->kind != PART_RESULTS && --left > 0;
+        if (m->s->kind == PART_REDUCE) reduce_stage(m);
+        else if (m->s->kind == PART_SCAN) emit_share_scan(m);
+        else if (m->s->kind == PART_MAP) map_stage(m);
+        else emit_share_results(m);
     }
-    emit_share_end_if(m, &owner);
+    while (m->n_open) emit_share_close(m);
 }
 
 void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
 {
     Share m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .range = range, .s = range->stages,
-               .l = &range->stages[0].layout, .terms_shape = range->space, .bid = bid, .tid = tid};
-    uint32_t left = 0; /* stages of threads that need results */
-    for (uint32_t k = 0; k < range->n_stages; k++) left += range->stages[k].kind != PART_RESULTS;
+               .l = &range->stages[0].layout, .terms_shape = range->space, .bid = bid, .tid = tid,
+               .row = ir_index(e->g, 0)};
     e->reduced = range->reduced;
-    find_iterations(&m);
+    emit_share_find_iterations(&m);
     emit_share_find_thread(&m, tid);
-    for (uint32_t k = 0; k < range->n_stages; k++) {
-        m.s = &range->stages[k];
-        m.everyone = m.s->kind != PART_RESULTS && --left > 0;
-        if (m.s->kind == PART_REDUCE) reduce_stage(&m);
-        else if (m.s->kind == PART_SCAN) emit_share_scan(&m);
-        else if (m.s->kind == PART_MAP) map_stage(&m);
-        else results_stage(&m);
-    }
-    while (m.n_open) emit_share_close(&m);
+    if (range->stages[range->n_stages - 1].kind == PART_ACROSS) emit_share_across(&m, stages);
+    else stages(&m);
     emit_share_end_clusters(&m);
     e->reduced = NULL, e->place = NULL;
 }

@@ -3,6 +3,8 @@
  *     share_terms.c     positions, terms, combining
  *     share_exchange.c  lanes, warps, blocks
  *     share_scan.c      scans
+ *     share_reduce.c    before the terms of a stage, and after them
+ *     share_across.c    sums across the rows of a block
  *     share.c           the stages of a range
  */
 #ifndef EMIT_SHARE_H
@@ -44,7 +46,7 @@ typedef struct {
     IrRef kept, term; /* conditions under which it has: of the kept dimensions, and of the reduced ones; 0: always */
 } Position;
 
-typedef struct {
+typedef struct Share {
     EmitValues *e;
     RwCx *rw;
     IrGraph *g;
@@ -78,6 +80,10 @@ typedef struct {
     bool first_warp;         /* the last one is that of the first of the warps that share a result */
     bool first_block;        /* the first one is that of the first of the blocks of a cluster */
     bool clusters;           /* blocks of a cluster have read each other's memory */
+    /* Of sums across rows: what has the rows. Of rows in a loop around all stages: the iteration. */
+    struct Share *rows;
+    void (*stages)(struct Share *rows); /* makes all but the last stage, in the loop */
+    IrRef row;
     const IrRef *results_at; /* where a sort's results are, if its outputs have a stretch of each row; else NULL */
 } Share;
 
@@ -107,6 +113,9 @@ IrRef *emit_share_kept_index(const Share *m, const HloInstruction *i, const Posi
 Partials emit_share_partials(const Share *m, uint32_t kept, bool apart);
 void emit_share_find_identity(const Share *m, Reduction *r);
 Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, const IrRef *index);
+/* The same at an index of the reduction's terms; place: of those of the range. */
+Partial emit_share_term_at(const Share *m, const Reduction *r, const Position *at, const IrRef *index,
+                           const IrRef *place);
 /* The terms of one iteration. */
 void emit_share_terms(const Share *m, IrRef loop, Partials p);
 Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y);
@@ -159,6 +168,14 @@ void emit_share_end_clusters(const Share *m);
 void emit_share_combine_blocks(Share *m, Partials p);
 void emit_share_close(Share *m); /* what was opened last */
 
+/* share_reduce.c: what a thread has under the layout; the reductions of stage m->s, before their terms, and after
+ * these; the outputs of a stage of results. */
+void emit_share_find_iterations(Share *m);
+void emit_share_begin(Share *m);
+void emit_share_finish(Share *m, Partials p);
+void emit_share_results(const Share *m);
+/* share_across.c: all stages of a range whose last one is of sums across rows; `stages` makes the others. */
+void emit_share_across(Share *rows, void (*stages)(Share *rows));
 /* share_scan.c: the stage m->s, of scans. */
 void emit_share_scan(Share *m);
 void emit_share_find_reductions(Share *m); /* share_terms.c: those of the stage */

@@ -36,7 +36,8 @@ Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef
         const Iteration *x = &m->iterations[k];
         uint32_t *rest = m->l->dims[x->dim].reduced ? &term : &kept;
         const IrRef own = m->parted && !m->l->dims[x->dim].reduced ? m->parted[k] : ir_index(m->g, *rest % x->size);
-        point[m->l->n_dims + k] = x->level == PART_LOOP ? loop : own;
+        const bool around = x->level == PART_LOOP && !m->l->dims[x->dim].reduced;
+        point[m->l->n_dims + k] = around ? m->row : x->level == PART_LOOP ? loop : own;
         if (x->level == PART_VECTOR) {
             point[m->l->n_dims + k] = ir_index(m->g, 0);
             vector = own, of_vector = x->dim;
@@ -253,16 +254,22 @@ static const IrRef *shifted(const Share *m, const Reduction *r, const IrRef *ind
     return to;
 }
 
-Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, const IrRef *index)
+Partial emit_share_term_at(const Share *m, const Reduction *r, const Position *at, const IrRef *index,
+                           const IrRef *place)
 {
     Partial p = new_partial(m, r);
     IrRef present = at->term;
-    m->e->place = index;
+    m->e->place = place;
     index = shifted(m, r, index, &present);
     for (uint32_t k = 0; k < r->n; k++)
         p.x[k] = emit_as(m->e, emit_value(m->e, part_value(r->i->operands[k], 0), index), r->type[k]);
     emit_share_mask(m, r, present, &p);
     return p;
+}
+
+Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, const IrRef *index)
+{
+    return emit_share_term_at(m, r, at, index, index);
 }
 
 void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const IrRef *const *index)

@@ -168,6 +168,9 @@ enum { HLO_ROW_VECTOR = 8 }; /* elements of 16 bits of an access: pieces along n
 const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s);
 bool hlo_may_split_rows(const HloInstruction *i);
+/* normalise_columns.c: the same, sums over the slowest dimensions, of so many parts each, a divisor of the rows. */
+const HloModule *hlo_split_columns(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *parts);
+bool hlo_may_split_columns(const HloInstruction *i);
 /* normalise_pick.c: a sum over a row of which one term counts, the one that an index names. hlo_split_rows makes it
  * that term where the number of pieces is 1. */
 bool hlo_is_pick(const HloInstruction *i);

@@ -130,6 +130,23 @@ static int64_t *copy(WbbArena *a, const int64_t *items, size_t n)
     return new;
 }
 
+/* A block of sums across rows has its share of them, one after the other, in whole iterations of all its threads. */
+static bool loop_rows(const Choosing *c, int64_t *sizes)
+{
+    bool whole = false;
+    for (uint32_t d = 0; d < c->w->n_dims; d++) {
+        int64_t *s = sizes + (size_t)d * PART_LEVELS, each = 1;
+        if (c->w->dims[d].reduced) {
+            if (s[PART_LOOP] > 1 || s[PART_CLUSTER] > 1 || s[PART_GRID] > 1) return false;
+            continue;
+        }
+        for (int k = 0; k < PART_GRID; k++) each *= s[k];
+        whole = c->w->dims[d].size % (each * c->w->across_blocks) == 0 && is_power(s[PART_LANE]);
+        s[PART_GRID] = c->w->across_blocks, s[PART_LOOP] = c->w->dims[d].size / each / s[PART_GRID];
+    }
+    return whole;
+}
+
 /* Prices what a wish amounts to, if it is legal and new. */
 static void consider(Choosing *c, const Wish *x)
 {
@@ -138,6 +155,7 @@ static void consider(Choosing *c, const Wish *x)
     const int64_t room = c->max_terms / (x->vector * x->registers * x->kept_registers);
     if (!part_complete(c->w, x, room, c->sizes)) return;
     if (x->whole && all_of_level(c, PART_LOOP) > 1) return;
+    if (c->w->across && !loop_rows(c, c->sizes)) return;
     WbbEntry *e = wbb_map_put(&c->seen, wbb_hash(c->sizes, bytes, 0));
     PartNeeds needs;
     if (e->value || !is_legal(c, &needs)) return;

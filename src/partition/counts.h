@@ -12,6 +12,7 @@
 typedef struct {
     double blocks, threads, warps;
     double kept, terms, loop;               /* of a thread: results, terms of each in an iteration, iterations */
+    double rows;                            /* iterations of a loop of kept dimensions, around all stages */
     double lanes, reduced_warps, splits;    /* that share a result */
     double cluster;                         /* of the splits, those of a cluster */
     double kept_lanes, kept_warps;

@@ -175,29 +175,44 @@ static uint32_t add_temporaries(PartPlan *p, const PartBuffer *from, uint32_t n)
 
 void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second)
 {
+    part_join_direct(a, p, first, second, WBB_NEW_N(a, bool, p->n_outputs + 1));
+}
+
+void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second, const bool *direct)
+{
     const uint32_t shared = p->n_operands, outputs = p->n_outputs;
+    uint32_t n_direct = 0;
+    for (uint32_t o = 0; o < outputs; o++) n_direct += direct[o];
     const uint32_t temps = first->n_outputs + first->n_temps + second->n_temps;
     PartBuffer *buffers = WBB_NEW_N(a, PartBuffer, shared + outputs + temps + 1);
     memcpy(buffers, p->buffers, (shared + outputs) * sizeof *buffers);
     p->buffers = buffers;
     p->kernels = WBB_NEW_N(a, PartKernel, first->n_kernels + second->n_kernels + 1);
     p->n_kernels = 0;
-    assert(first->n_operands == shared && second->n_operands == shared + first->n_outputs);
-    const uint32_t results = add_temporaries(p, first->buffers + shared, first->n_outputs);
+    const uint32_t given = first->n_outputs - n_direct; /* to the second one */
+    assert(first->n_operands == shared && second->n_operands == shared + given);
+    const uint32_t results = add_temporaries(p, first->buffers + shared + n_direct, given);
     const uint32_t of_first = add_temporaries(p, first->buffers + shared + first->n_outputs, first->n_temps);
-    const uint32_t of_second = add_temporaries(p, second->buffers + second->n_operands + outputs, second->n_temps);
+    const uint32_t own = second->n_outputs;
+    const uint32_t of_second = add_temporaries(p, second->buffers + second->n_operands + own, second->n_temps);
     uint32_t *memory = WBB_NEW_N(a, uint32_t, second->n_operands + shared + outputs + temps + 1);
     for (uint32_t k = 0; k < shared; k++) memory[k] = k;
-    for (uint32_t k = 0; k < first->n_outputs; k++) memory[shared + k] = results + k;
+    for (uint32_t k = 0, o = 0; k < n_direct; k++, o++) {
+        while (!direct[o]) o++;
+        memory[shared + k] = shared + o;
+    }
+    for (uint32_t k = 0; k < given; k++) memory[shared + n_direct + k] = results + k;
     for (uint32_t k = 0; k < first->n_temps; k++) memory[shared + first->n_outputs + k] = of_first + k;
     add_kernels(a, p, first, memory);
-    for (uint32_t k = 0; k < outputs; k++) {
-        memory[second->n_operands + k] = shared + k;
+    for (uint32_t k = 0; k < given; k++) memory[shared + k] = results + k;
+    for (uint32_t k = 0, o = 0; k < own; k++, o++) {
+        while (direct[o]) o++;
+        memory[second->n_operands + k] = shared + o;
         const PartBuffer *made = &second->buffers[second->n_operands + k];
-        p->buffers[shared + k].many = made->many;
-        if (made->alias < (int32_t)shared) p->buffers[shared + k].alias = made->alias;
+        p->buffers[shared + o].many = made->many;
+        if (made->alias < (int32_t)shared) p->buffers[shared + o].alias = made->alias;
     }
-    for (uint32_t k = 0; k < second->n_temps; k++) memory[second->n_operands + outputs + k] = of_second + k;
+    for (uint32_t k = 0; k < second->n_temps; k++) memory[second->n_operands + own + k] = of_second + k;
     add_kernels(a, p, second, memory);
     p->kind = second->kind == first->kind ? first->kind : wbb_format(a, "%s, %s", first->kind, second->kind);
     p->why_kind = "results that are needed elsewhere are in memory before the next kernel";

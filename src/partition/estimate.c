@@ -55,7 +55,7 @@ PartCounts part_counts(const PartWork *w, const int64_t *sizes)
     c.threads = c.lanes * c.kept_lanes * c.warps;
     c.kept = of_level(w, sizes, PART_VECTOR, false) * of_level(w, sizes, PART_REGISTER, false);
     c.terms = of_level(w, sizes, PART_VECTOR, true) * of_level(w, sizes, PART_REGISTER, true);
-    c.loop = of_level(w, sizes, PART_LOOP, true);
+    c.loop = of_level(w, sizes, PART_LOOP, true), c.rows = of_level(w, sizes, PART_LOOP, false);
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
         c.masked = WBB_MAX(c.masked, part);
@@ -131,6 +131,7 @@ static double registers_of(const PartRates *r, const PartWork *w, const int64_t 
         loaded += w->passes > 1 && !again ? WBB_MIN(n, r->transient) : n;
     }
     const double apart = w->commutes ? c->terms : 1, held = c->kept * apart * part_partial_words(w);
+    loaded += c->kept * c->terms * w->across;
     return r->base_regs + loaded + (c->loop > 1 ? held : WBB_MIN(held, c->kept * part_partial_words(w) * 4));
 }
 
@@ -138,8 +139,10 @@ static double shared_of(const PartWork *w, const PartCounts *c)
 {
     double bytes = w->presence ? 1 : 0;
     for (uint32_t k = 0; k < w->n_partials; k++) bytes += WBB_MAX(w->partials[k], 8) / 8;
+    const double across = c->kept_warps > 1 ? c->terms * c->lanes * c->warps * w->across * sizeof(float) : 0;
     const double rows = (double)(c->hand.rows * c->hand.readers), pads = (double)(c->hand.pad * (c->hand.readers - 1));
-    return c->reduced_warps > 1 ? (c->kept * c->kept_lanes * c->kept_warps * rows + pads) * bytes : 0;
+    return c->reduced_warps > 1 ? (c->kept * c->kept_lanes * c->kept_warps * rows + pads) * bytes + across
+                                : across;
 }
 
 /* A loop's first iteration stands before it: it starts the partial results. */

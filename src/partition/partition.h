@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "hlo/hlo.h"
-#include "index/index.h"
+#include "partition/layout.h"
 #include "target/target.h"
 
 typedef struct {
@@ -21,6 +21,7 @@ typedef struct {
     bool compared;      /* it is a part of a plan that is compared with another one: it is compared with none itself */
     bool flush;         /* sums of f32 in memory may take subnormals for 0 */
     bool deterministic; /* scatters are those of hlo_order_scatters: one thread combines the updates of an element */
+    uint32_t across;    /* so many results, the last ones, are sums across rows: part_across. No kernel: they are not */
 } PartOptions;
 
 /* A value of one array: an instruction's result, or leaf `part` of it, depth first, where that is a tuple. */
@@ -40,109 +41,6 @@ typedef struct {
     bool zeroed;      /* of a temporary: zero before the first launch; launches leave it zero */
 } PartBuffer;
 
-/* --- layouts ---------------------------------------------------------------------------------------------------------
- * A layout says which element of a space a thread has: README.md has its text. Every dimension of the space is cut into
- * factors, each bound to a level. */
-typedef enum {
-    PART_VECTOR,   /* neighbours of one thread */
-    PART_REGISTER, /* iterations of an unrolled loop */
-    PART_LOOP,     /* iterations of a real loop */
-    PART_LANE,     /* threads of a warp */
-    PART_WARP,     /* warps of a block */
-    PART_CLUSTER,  /* blocks of a cluster */
-    PART_GRID,     /* clusters, or blocks where there are none */
-    PART_LEVELS
-} PartLevel;
-extern const char *const part_level_name[PART_LEVELS];
-
-typedef struct {
-    PartLevel level;
-    int64_t size;
-    int column; /* in the text that it was read from; 0: none */
-} PartFactor;
-
-typedef struct {
-    const char *name;
-    int64_t size;
-    bool reduced; /* its elements are combined */
-    int column;
-    /* innermost first, each level at most once. Their product is the size, or more: then the outermost factor is cut
-     * short. */
-    PartFactor factors[PART_LEVELS];
-    uint32_t n_factors;
-} PartDim;
-
-typedef struct {
-    PartDim *dims;
-    uint32_t n_dims;
-    /* Of a level that several dimensions share: the dimensions, lowest digits first; NULL: in the order of dims. */
-    const uint32_t *order[PART_LEVELS];
-    /* Of a reduction whose terms keep their order: the dimensions, those along which terms follow each other first;
-     * NULL: in the order of dims. */
-    const uint32_t *sequence;
-    /* Not 0, of one dimension: the elements that fill no vector, the tail, have threads of their own after the others,
-     * so many elements each. 0: vectors divide the dimension. */
-    uint32_t tail;
-} PartLayout;
-
-/* The map of a layout, in two steps: `elements` after `threads`, or `tail` after `threads`. Between them is one number
- * for each dimension, which all iterations of a thread share; the emitter binds it to a variable. A thread whose
- * numbers are outside the domain of `elements` has elements of the tail, or none. */
-typedef struct {
-    const IxMap *threads;  /* (block, warp, lane) -> (t) */
-    const IxMap *launched; /* (block, thread) -> (t): the same by the number of a thread in its block */
-    const IxMap *elements; /* (t)[loop, register, vector] -> (index), ranges outermost first; NULL: all is tail */
-    const IxMap *tail;     /* (t)[vector] -> (index); NULL: there is none */
-} PartMaps;
-
-/* layout.c */
-int64_t part_layout_size(const PartLayout *l, PartLevel level); /* product of the factors of a level */
-/* From TUNE: rows that a thread reads at least; bytes that rows of lanes take at most. */
-typedef struct {
-    int64_t rows, bytes;
-} PartReads;
-PartReads part_reads(const TgTarget *t);
-/* What a block's warps hand on, through shared memory. */
-typedef struct {
-    int64_t kept, kept_lanes, kept_warps; /* elements of a thread; lanes and warps with elements of their own, .. */
-    int64_t lanes, warps;                 /* .. and those that share one */
-    int64_t bytes;                        /* of a partial result */
-    bool alone;                           /* nothing else is known of the kept elements that threads had */
-} PartHanded;
-/* How: a row has an element for each kept element of the block, of a warp. Rows are one after the other if lanes have
- * elements of their own. */
-typedef struct {
-    bool parted;     /* threads take a kept element each, whatever they had */
-    bool of_lanes;   /* a row is of lanes with the same reduced digits, which have combined nothing */
-    int64_t readers; /* of a kept element, neighbours: each reads some rows, and shuffles combine what they have */
-    int64_t rows;    /* that each reads */
-    int64_t pad;     /* elements after those, so that neighbours use all banks of shared memory */
-} PartHanding;
-PartHanding part_handing(const PartHanded *x, const PartReads *limits);
-int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced); /* of reduced dimensions, or kept ones */
-const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
-int64_t part_size(const PartDim *d, PartLevel level);             /* of its factor; 1: it has none */
-/* Dimension number k of those whose digits make the number of a term, the lowest digits first. */
-static inline uint32_t part_nth(const PartLayout *l, uint32_t k) { return l->sequence ? l->sequence[k] : k; }
-/* What one step of dimension number `of` adds to the number of the lane, the warp or the block: the product of the
- * digits below its own. */
-int64_t part_weight(const PartLayout *l, uint32_t of, PartLevel level);
-uint32_t part_layout_threads(const PartLayout *l);              /* of a block */
-/* Threads of the tail. */
-int64_t part_layout_tail(const PartLayout *l);
-/* Fails where no kernel may have the layout: a dimension is not covered, a block is too large, .. */
-void part_layout_check(WbbCx *cx, WbbArena *a, const PartLayout *l, const TgTarget *t);
-void part_layout_fail(WbbCx *cx, int column, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
-
-/* layout_map.c: the maps of a layout that passed the check. Fails unless the map library proves that they have each
- * element of the space exactly once; each element of the kept dimensions is then had by the threads, and in the
- * iterations, that share it, once for each element of the reduced dimensions. */
-PartMaps part_layout_maps(WbbCx *cx, RwCx *rw, WbbArena *a, const PartLayout *l);
-
-/* layout_text.c: of a layout of a space, whose dimensions have no factors yet. Fails at layout:1:COLUMN. */
-PartLayout part_layout_parse(WbbCx *cx, WbbArena *a, const char *text, const PartDim *space, uint32_t n_dims);
-void part_layout_print(WbbBuf *out, const PartLayout *l);
-
 /* --- plans -----------------------------------------------------------------------------------------------------------
  * A plan has kernels, a kernel has launch ranges, a launch range is a list of stages over one space. */
 typedef enum {
@@ -156,6 +54,9 @@ typedef enum {
     PART_REDUCE,      /* results of reductions; and elements of outputs of full shape, in passing */
     PART_MAP,         /* elements of outputs of full shape, which need results of the stages before */
     PART_RESULTS,     /* elements of outputs that have one for each result */
+    /* the last one: sums over so many neighbouring kept elements, those of a block, of values of full shape: the other
+     * way round. Its layout has the kept dimension as the reduced one, and its space is that of these sums */
+    PART_ACROSS,
     PART_SORT,        /* results of a sort; and elements of outputs of their shape */
     PART_SCAN,        /* results of scans, each at its own position; and elements of outputs of full shape */
     /* stages of a kernel that exchanges layouts through a tile of shared memory: */
@@ -481,6 +382,20 @@ bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, 
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
 void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second);
+
+/* The same where outputs of the first that are no parameters of the second are outputs of p: `direct` [outputs of p]
+ * says which they are, in their order, before those that are parameters. */
+void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second, const bool *direct);
+
+/* across.c: rows that are reduced and columns of the same array that are, too, in one kernel. Into how many parts sums
+ * over rows may be split (hlo_split_columns): by id of the body's instructions, about `blocks` of each SM; whether
+ * there are any. */
+bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts);
+/* Sums of parts that are summed up in turn, of an array whose rows are reduced, too. Returns their number. */
+uint32_t part_across(const PartPlan *p, const HloInstruction **found);
+bool part_has_across(const PartPlan *p); /* a kernel that makes such sums */
+/* share.c: the launch range of a fusion whose last `across` results are such sums of parts; NULL: there is none. */
+PartRange *part_shared_across(WbbArena *a, PartPlan *p, const TgTarget *t, uint32_t across);
 
 /* alias.c: which outputs are updated in place: sets PartBuffer.alias and returns for each output the
  * dynamic-update-slice that writes it, NULL for the others. Declines an aliasing that the text demands and no order

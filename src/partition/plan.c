@@ -286,6 +286,43 @@ static bool cut_rows(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *share
 
 static const char exchanged[] = "values are read in one order and stored in another, through a tile of shared memory";
 
+/* Rows and columns of one array that are reduced: sums of the rows of a block in the kernel of the rows, then of these.
+ * Results that need none of them are outputs of the first kernel. */
+static bool cut_across(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
+{
+    const HloComputation *body = p->fusion->body;
+    const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
+    const uint32_t n = may_cut(a, p, options) ? part_across(p, found) : 0;
+    if (!n) return false;
+    bool *needs = WBB_NEW_N(a, bool, body->n_instructions + 1), *direct = WBB_NEW_N(a, bool, p->n_outputs + 1);
+    const HloInstruction **of_first = WBB_NEW_N(a, const HloInstruction *, p->n_outputs + n + 1);
+    const HloInstruction **of_second = WBB_NEW_N(a, const HloInstruction *, p->n_outputs + 1);
+    uint32_t n_first = 0, n_second = 0;
+    for (uint32_t k = 0; k < n; k++) needs[found[k]->id] = true;
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        for (uint32_t x = 0; x < body->instructions[k]->n_operands; x++)
+            needs[k] = needs[k] || needs[body->instructions[k]->operands[x]->id];
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        const HloInstruction *i = p->roots[o].i;
+        if (i->shape->type == SC_TUPLE) return false;
+        direct[o] = !needs[i->id];
+        if (direct[o]) of_first[n_first++] = i;
+        else of_second[n_second++] = i;
+    }
+    for (uint32_t k = 0; k < n; k++) of_first[n_first + k] = found[k];
+    PartOptions rows = options;
+    rows.apart = true, rows.across = n;
+    PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
+    *first = part_plan(cx, a, part_cut_out(a, p->fusion, of_first, n_first + n, NULL, 0), t, rows);
+    if (!first->n_kernels) return false;
+    *second = part_plan(cx, a, part_cut_out(a, p->fusion, of_second, n_second, found, n), t, options);
+    find_buffers(a, p);
+    set_limits(p, t);
+    part_join_direct(a, p, first, second, direct);
+    p->why_kind = "a kernel that reduces rows sums columns of its own rows, too, and another one sums these";
+    return true;
+}
+
 /* Results of few terms each that are stored in another order than their terms are read: a thread may combine those of a
  * result, and results go through a tile, where that takes less time than a shared range. */
 static bool exchange_results(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
@@ -337,6 +374,18 @@ static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange
     return true;
 }
 
+/* The one kernel of a fusion whose last results are sums across rows; or none. */
+static void plan_across(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, uint32_t across)
+{
+    PartRange *r = part_shared_across(a, p, t, across);
+    if (!r) return;
+    part_check(cx, a, p, t, true);
+    find_buffers(a, p);
+    set_limits(p, t);
+    if (!part_choose_shared(a, p, r, t)) return;
+    share_kernels(cx, a, p, &r, 1, WBB_NEW_N(a, bool, p->n_outputs + 1), t, NULL, NULL);
+}
+
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
 {
     PartPlan p = {.fusion = fusion, .align = options.align ? options.align : 16, .flush = options.flush,
@@ -347,7 +396,12 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     bool *others;
     const bool scatters = part_has_scatter(&p);
     bool alone;
+    if (options.across) {
+        plan_across(cx, a, &p, target, options.across);
+        return p;
+    }
     const HloInstruction *hero = part_ordered_hero(a, fusion->body, target, &alone);
+    if (!scatters && !hero && cut_across(cx, a, &p, target, options)) return p;
     PartRange *scanned = hero && alone && !scatters ? part_scanned(a, &p, hero) : NULL;
     if (hero && !scanned && cut(cx, a, &p, target, options)) return p;
     if (scatters && (cut_scatter(cx, a, &p, target, options) || cut_reductions(cx, a, &p, target, options))) return p;
@@ -457,113 +511,4 @@ int64_t part_stored(const PartPlan *p, const PartKernel *kernel, uint32_t buffer
 {
     const Stored x = stored(p, kernel, buffer);
     return x.any && p->buffers[buffer].alias < 0 ? p->buffers[buffer].elements : x.n;
-}
-
-/* text -------------------------------------------------------------------------------------------------------- */
-
-/* One map from the thread to its elements. */
-static void print_map(WbbBuf *out, RwCx *rw, const char *name, const IxMap *threads, const IxMap *map)
-{
-    WbbArena *a = out->arena;
-    if (!map) return;
-    wbb_putf(out, "  %s ", name);
-    ix_map_print(out, rw_graph(rw), ix_map_simplify(rw, a, ix_map_compose(rw, a, threads, map), false));
-    wbb_put(out, "\n");
-}
-
-static void print_stage(WbbBuf *out, RwCx *rw, const PartStage *s)
-{
-    const PartFactor *vector = part_factor(&s->layout.dims[0], PART_VECTOR);
-    const PartFactor *registers = part_factor(&s->layout.dims[0], PART_REGISTER);
-    wbb_put(out, "  layout ");
-    part_layout_print(out, &s->layout);
-    wbb_put(out, "\n");
-    print_map(out, rw, "map", s->maps.threads, s->maps.elements);
-    print_map(out, rw, "map of the tail", s->maps.threads, s->maps.tail);
-    wbb_putf(out, "  vector %lld: %s\n", vector ? (long long)vector->size : 1, s->why_vector);
-    if (registers) wbb_putf(out, "  register %lld: %s\n", (long long)registers->size, s->why_register);
-    if (s->maps.tail)
-        wbb_putf(out, "  tail %lld: %s\n", (long long)part_layout_tail(&s->layout),
-                 s->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
-}
-
-/* The stages of an exchange, and its tile. */
-static void print_exchange(WbbBuf *out, const PartPlan *p, const PartRange *r)
-{
-    const PartTile *tile = r->tile;
-    const char *before = "  space";
-    for (uint32_t d = 0; d < tile->space->rank; d++, before = ";")
-        wbb_putf(out, "%s d%u %lld", before, d, (long long)tile->space->dims[d]);
-    for (int n = 0; n < 2; n++) {
-        wbb_put(out, n ? "\n  get " : "\n  put ");
-        part_layout_print(out, &r->stages[n].layout);
-    }
-    for (uint32_t k = 0; k < r->stages[0].n_outputs; k++)
-        wbb_putf(out, "%s %%%s", k ? "," : "\n  put stores",
-                 p->buffers[p->n_operands + r->stages[0].outputs[k]].name);
-    wbb_put(out, "\n");
-    for (int n = 0; n < 2; n++)
-        print_map(out, p->rw, n ? "map of get" : "map of put", r->stages[n].maps.threads, r->stages[n].maps.elements);
-    before = "  tile ";
-    for (uint32_t d = 0; d < tile->space->rank; d++, before = " + ")
-        wbb_putf(out, "%s%lld * d%u", before, (long long)tile->stride[d], d);
-    for (uint32_t k = 0; k < PART_PADS && tile->pads[k].pad; k++)
-        wbb_putf(out, ", %lld more after every %lld", (long long)tile->pads[k].pad, (long long)tile->pads[k].period);
-    wbb_putf(out, ": %lld elements", (long long)tile->elements);
-    for (uint32_t k = 0; k < tile->n_values; k++) wbb_putf(out, ", %%%s", tile->values[k].value.i->name);
-    wbb_putf(out, "\n  exchange: %s\n", tile->why);
-}
-
-static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel, const PartRange *r)
-{
-    const PartStage *s = &r->stages[0];
-    wbb_putf(out, "  elements %lld, in the order of ", (long long)r->elements);
-    hlo_print_shape(out, r->space);
-    for (uint32_t k = 0; k < s->n_starts; k++) wbb_putf(out, "%s %lld", k ? " and" : ", from", (long long)s->starts[k]);
-    if (s->n_starts) wbb_putf(out, " on in dimension %u", s->dim);
-    if (s->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", s->update->name);
-    if (s->kind == PART_SCATTER) part_print_scatter(out, s);
-    if (kernel->n_ranges > 1) {
-        wbb_putf(out, "\n    blocks %u..%u make", r->first_block, r->first_block + r->blocks);
-        for (uint32_t k = 0; k < s->n_outputs && k < 8; k++)
-            wbb_putf(out, " %%%s", p->buffers[p->n_operands + s->outputs[k]].name);
-        if (s->n_outputs > 8) wbb_putf(out, " and %u more", s->n_outputs - 8);
-    }
-    wbb_put(out, "\n");
-    if (r->tile) {
-        print_exchange(out, p, r);
-        return;
-    }
-    for (uint32_t k = 0; k < s->n_space; k++) {
-        const PartDim *d = &s->space[k].dim;
-        wbb_putf(out, "%s%s %s %lld%s", k ? "; " : "  space ", d->reduced ? "reduced" : "kept", d->name,
-                 (long long)d->size, k + 1 < s->n_space ? "" : "\n");
-    }
-    if (s->sort) part_print_sort(out, s->sort);
-    else print_stage(out, p->rw, s);
-}
-
-void part_print(WbbBuf *out, const PartPlan *p)
-{
-    wbb_putf(out, "plan @%s %s: %s\n", p->fusion->name, p->kind, p->why_kind);
-    for (uint32_t n = 0; n < p->n_kernels; n++) {
-        const PartKernel *kernel = &p->kernels[n];
-        for (uint32_t k = 0; k < kernel->n_ranges; k++)
-            print_range(out, part_plan_of(p, kernel), kernel, &kernel->ranges[k]);
-        part_print_reduces(out, part_plan_of(p, kernel), kernel);
-        wbb_putf(out, "  block %u: %s\n", kernel->block, kernel->why_block);
-        wbb_putf(out, "  grid %u: %s\n", kernel->grid, kernel->why_grid);
-        if (kernel->cluster) wbb_putf(out, "  cluster %u: %s\n", kernel->cluster, kernel->why_grid);
-        if (kernel->n_ranges && kernel->ranges->choice) part_print_choice(out, kernel->ranges->choice);
-        if (kernel->n_ranges && kernel->ranges->given) part_print_price(out, kernel->ranges->given);
-    }
-    wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit,
-             p->why_inline);
-    for (uint32_t k = 0; k < p->n_operands + p->n_outputs + p->n_temps; k++) {
-        const char *role = k >= p->n_operands + p->n_outputs ? "temp" : p->buffers[k].output ? "out" : "in";
-        wbb_putf(out, "  %s %%%s ", role, p->buffers[k].name);
-        hlo_print_shape(out, p->buffers[k].shape);
-        if (p->buffers[k].alias >= 0) wbb_putf(out, " in the memory of %%%s", p->buffers[p->buffers[k].alias].name);
-        wbb_put(out, "\n");
-    }
 }

@@ -274,16 +274,17 @@ static double resident(const PartRates *r, const PartNeeds *needs, const PartCou
 
 /* Blocks, warps of one, blocks that an SM holds at once, and how often SMs are filled. */
 typedef struct {
-    double blocks, warps, at_once, waves, cluster;
+    double blocks, warps, at_once, waves, cluster, rows;
     bool shares;
 } Waves;
 
 static Waves waves_of(const PartRates *r, const PartWork *w, const PartNeeds *needs, const PartCounts *c)
 {
     Waves n = {.blocks = c->blocks, .warps = part_ceiling(c->threads / r->target->warp), .cluster = c->cluster,
-               .shares = shares(w)};
+               .rows = c->rows, .shares = shares(w)};
     n.at_once = resident(r, needs, c);
-    n.waves = part_ceiling(c->blocks / (r->target->sms * n.at_once));
+    if (c->rows > 1) n.at_once = WBB_MIN(n.at_once, part_ceiling(c->blocks / r->target->sms));
+    n.waves = c->rows * part_ceiling(c->blocks / (r->target->sms * n.at_once));
     return n;
 }
 
@@ -339,7 +340,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
     if (!n->shares) p->term[PART_CODE] = CODE_BYTES * x->slots / (r->code.rate * r->clock); /* straight code */
     if (!n->shares) return;
-    p->apart = 1 / WBB_MAX(n->blocks / (sms * n->at_once), 1.0);
+    p->apart = 1 / WBB_MAX(n->blocks * n->rows / (sms * n->at_once), 1.0);
     p->lost = lost(r, n, p->term[PART_FILL]);
 }
 
@@ -411,9 +412,12 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     x.chain += c.loop * (r->dram_latency + w->term_latency + w->combine_latency) +
                again * c.loop * (r->l2_latency + w->term_latency) + part_log2_up(c.terms) * w->combine_latency;
     add_sharing(&x, r, w, &c);
+    x.slots *= c.rows, x.clocks *= c.rows, x.wavefronts *= c.rows;
+    p.term[PART_DRAM] += w->across_bytes / r->dram, p.full_dram += w->across_bytes / r->dram;
+    p.term[PART_L2] += w->across_bytes / r->l2;
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
     const double code = shares(w) ? CODE_BYTES * needs->instructions / r->code.rate : 0;
-    const double alone = WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts) + x.first;
+    const double alone = WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts) / c.rows + x.first;
     x.chain += alone;
     x.covered = WBB_MIN(alone, code);
     p.term[PART_CODE] = code / r->clock;

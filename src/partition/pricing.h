@@ -82,6 +82,11 @@ typedef struct {
     double again_slots;               /* of what passes compute of an element that others have computed */
     double term_clocks, combine_clocks;
     double term_latency, combine_latency; /* clocks */
+    /* Each block adds up, element by element, so many values of its rows, of which it has as many as blocks leave: one
+     * after the other, in a loop of the kept dimension; and stores these sums, so many bytes in all blocks. 0: none */
+    uint32_t across;
+    int64_t across_blocks;
+    double across_bytes;
     bool placed;                      /* rows begin as row_align says, not as align does */
 } PartWork;
 

@@ -31,6 +31,7 @@ typedef struct {
     bool *done, *taken;         /* by output: another kernel makes it; this kernel does. done NULL: this makes all */
     bool *needed;               /* by id: an output that is taken needs it */
     int64_t limit;              /* terms of a reduction that each thread computes by itself, at most */
+    uint32_t first_across;      /* outputs from this one on are sums across rows */
 } Sharing;
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
@@ -308,6 +309,20 @@ static bool fills_bytes(Sharing *s, const HloShape *x, const PartPath *path)
     return n && space[n - 1].dim.size % part_packed_group(x->type) == 0;
 }
 
+/* A sum across rows: its terms are elements of the space, in the same order of memory. */
+static bool find_across(Sharing *s, uint32_t o)
+{
+    const HloInstruction *root = s->p->roots[o].i, *terms = root->operands[0];
+    IrRef index[HLO_RANK_LIMIT];
+    ix_bitcast(s->rw, s->a, s->positions, terms->shape, s->at, index);
+    memset(s->seen, 0, s->body->n_instructions * sizeof *s->seen);
+    const HloInstruction **path = WBB_NEW(s->a, const HloInstruction *);
+    path[0] = root;
+    s->paths[o] = (PartPath){.path = path, .n = 1, .kept = true};
+    return hlo_elements(terms->shape) == hlo_elements(s->positions) && needs_kept_alone(s, terms, index) &&
+           mark_needed(s, terms);
+}
+
 static bool find_output(Sharing *s, uint32_t o)
 {
     const HloShape *terms = s->positions, *result = part_shape(s->hero, 0);
@@ -330,7 +345,7 @@ static bool find_outputs(Sharing *s)
     for (uint32_t o = 0; o < s->p->n_outputs; o++) {
         const HloInstruction *root = s->p->roots[o].i;
         if (s->done && (s->done[o] || !s->stage[root->id])) continue;
-        s->taken[o] = find_output(s, o) && mark_needed(s, root);
+        s->taken[o] = o < s->first_across ? find_output(s, o) && mark_needed(s, root) : find_across(s, o);
         if (!s->done && !s->taken[o]) return false;
         any = any || s->taken[o];
     }
@@ -343,7 +358,7 @@ static void add_outputs(Sharing *s, PartStage *to, uint32_t stage, bool kept)
 {
     to->outputs = WBB_NEW_N(s->a, uint32_t, s->p->n_outputs);
     to->paths = WBB_NEW_N(s->a, PartPath, s->p->n_outputs);
-    for (uint32_t o = 0; o < s->p->n_outputs; o++) {
+    for (uint32_t o = 0; o < WBB_MIN(s->p->n_outputs, s->first_across); o++) {
         const uint32_t known = s->stage[s->p->roots[o].i->id];
         if (!s->taken[o] || s->paths[o].kept != kept || (kept ? WBB_MAX(known, 1u) : known) != stage) continue;
         const PartValue root = s->p->roots[o];
@@ -358,7 +373,7 @@ static void add_stages(Sharing *s, PartRange *r)
     uint32_t stages = 0;
     for (uint32_t k = 0; k < s->n_reduces; k++)
         if (s->needed[s->reduces[k].i->id]) stages = WBB_MAX(stages, s->of_stage[k]);
-    r->stages = WBB_NEW_N(s->a, PartStage, 2 * stages + 1);
+    r->stages = WBB_NEW_N(s->a, PartStage, 2 * stages + 2);
     for (uint32_t n = 1; n <= stages + 1; n++) {
         PartStage *x = &r->stages[r->n_stages];
         *x = (PartStage){.kind = n <= stages ? PART_REDUCE : PART_MAP, .packed_group = 1};
@@ -372,6 +387,28 @@ static void add_stages(Sharing *s, PartRange *r)
         *results = (PartStage){.kind = PART_RESULTS, .packed_group = 1};
         add_outputs(s, results, n, true);
         r->n_stages += results->n_outputs != 0;
+    }
+}
+
+/* The last stage, whose space has the rows in parts: as the reductions do that are summed. */
+static void add_across(Sharing *s, PartRange *r, const PartGroup *space)
+{
+    PartStage *x = &r->stages[r->n_stages++];
+    const HloShape *terms = s->p->roots[s->first_across].i->operands[0]->shape;
+    PartGroup *groups = WBB_NEW_N(s->a, PartGroup, 2);
+    const uint32_t n = s->p->n_outputs - s->first_across;
+    *x = (PartStage){.kind = PART_ACROSS, .packed_group = 1, .reduces = WBB_NEW_N(s->a, PartReduce, n),
+                     .outputs = WBB_NEW_N(s->a, uint32_t, n), .paths = s->paths + s->first_across, .space = groups,
+                     .n_space = 2, .n_reduces = n, .n_outputs = n};
+    for (uint32_t d = 0; d < 2; d++) {
+        groups[d].dim = space[d].dim, groups[d].dim.reduced = !space[d].dim.reduced;
+        groups[d].of = WBB_NEW_N(s->a, uint32_t, terms->rank);
+    }
+    for (uint32_t d = 0; d < terms->rank; d++) groups[d > 1].of[groups[d > 1].n++] = d;
+    for (uint32_t k = 0; k < n; k++) {
+        x->outputs[k] = s->first_across + k;
+        x->reduces[k] = (PartReduce){.i = s->p->roots[x->outputs[k]].i, .commutes = true};
+        s->reduced[x->reduces[k].i->id] = s->needed[x->reduces[k].i->id] = true;
     }
 }
 
@@ -389,7 +426,8 @@ static void add_scans(Sharing *s, PartRange *r)
 
 /* The stages of reductions with the dimensions of one of them, which make all outputs, or, unless done is NULL, as many
  * as they can of those that are not done, and mark them. Other reductions are computed by each thread, in loops. */
-static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero, int64_t limit, bool *done)
+static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero, int64_t limit, bool *done,
+                            uint32_t across)
 {
     const HloComputation *body = p->fusion->body;
     Sharing s = {.a = a, .p = p, .rw = p->rw, .body = body, .hero = hero, .done = done,
@@ -398,7 +436,7 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
                  .reduced = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PartPath, p->n_outputs + 1),
-                 .limit = limit};
+                 .limit = limit, .first_across = p->n_outputs - across};
     find_reduces(&s);
     find_stretch(&s);
     find_position(&s);
@@ -414,6 +452,8 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     else add_stages(&s, r);
     const uint32_t n = part_space(a, hero, hero->opcode == HLO_REDUCE && part_in_order(r), &space);
     for (uint32_t k = 0; k < r->n_stages; k++) r->stages[k].space = space, r->stages[k].n_space = n;
+    if (across && (n != 2 || space[0].dim.reduced || !r->n_stages || !r->stages[0].n_reduces)) return NULL;
+    if (across) add_across(&s, r, space);
     for (uint32_t k = 0; k < body->n_instructions; k++) p->reduced[k] |= s.reduced[k] && s.needed[k];
     for (uint32_t o = 0; done && o < p->n_outputs; o++) done[o] = done[o] || s.taken[o];
     return r;
@@ -422,7 +462,19 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
 PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero)
 {
     p->reduced = WBB_NEW_N(a, bool, p->fusion->body->n_instructions + 1);
-    PartRange *r = shared_by(a, p, hero, INT64_MAX, NULL);
+    PartRange *r = shared_by(a, p, hero, INT64_MAX, NULL, 0);
+    if (!r) p->reduced = NULL;
+    return r;
+}
+
+PartRange *part_shared_across(WbbArena *a, PartPlan *p, const TgTarget *t, uint32_t across)
+{
+    const HloComputation *body = p->fusion->body;
+    bool *tried = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    for (uint32_t o = p->n_outputs - across; o < p->n_outputs; o++) tried[p->roots[o].i->id] = true;
+    p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    const HloInstruction *hero = next_hero(body, tried);
+    PartRange *r = hero ? shared_by(a, p, hero, tg_tuned(t, "reduce.straight"), NULL, across) : NULL;
     if (!r) p->reduced = NULL;
     return r;
 }
@@ -456,7 +508,7 @@ uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, Pa
         for (int k = 0; k < TRIES; k++) {
             const HloInstruction *hero = next_hero(body, tried);
             const int64_t limit = attempt < 2 ? tg_tuned(t, "reduce.straight") : INT64_MAX;
-            PartRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL) : NULL;
+            PartRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL, 0) : NULL;
             if (r) (*ranges)[n++] = r;
             if (!hero || (r && !several)) break;
         }
@@ -500,6 +552,15 @@ static const uint32_t *sequence_of(WbbArena *a, const PartStage *s)
     return to;
 }
 
+/* A layout in which what is kept is reduced, and the other way round. */
+static PartLayout turned(WbbArena *a, const PartLayout *l)
+{
+    PartLayout x = *l;
+    x.dims = WBB_NEW_N(a, PartDim, l->n_dims + 1u);
+    for (uint32_t d = 0; d < l->n_dims; d++) x.dims[d] = l->dims[d], x.dims[d].reduced = !l->dims[d].reduced;
+    return x;
+}
+
 PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t, const char *layout)
 {
     PartKernel k = {.n_ranges = 1, .ranges = r};
@@ -517,7 +578,8 @@ PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const T
     s->why_vector = s->why_register = layout ? "the layout was given" : "the cheapest layout";
     k.why_block = k.why_grid = s->why_vector;
     for (uint32_t n = 1; n < r->n_stages; n++) {
-        r->stages[n].layout = s->layout, r->stages[n].maps = s->maps;
+        r->stages[n].layout = r->stages[n].kind == PART_ACROSS ? turned(a, &s->layout) : s->layout;
+        r->stages[n].maps = s->maps;
         r->stages[n].why_vector = s->why_vector, r->stages[n].why_register = s->why_register;
     }
     k.block = (uint32_t)(part_layout_size(&s->layout, PART_LANE) * part_layout_size(&s->layout, PART_WARP));
@@ -528,28 +590,4 @@ PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const T
     p->kind = scan ? "scan" : "reduction";
     p->why_kind = scan ? "threads share what is before their elements" : "threads share its terms";
     return k;
-}
-
-static void print_reduce(WbbBuf *out, const HloInstruction *i, ScType sum, const char *by)
-{
-    const char *type = sc_type_info[part_shape(i, 0)->type].hlo;
-    wbb_putf(out, "  %%%s is combined%s in ", i->name, by);
-    if (sum != SC_NONE) wbb_putf(out, "%s, and converted to %s once\n", sc_type_info[sum].hlo, type);
-    else wbb_putf(out, "%s\n", i->n_operands > 2 ? "the types of its computation" : type);
-}
-
-void part_print_reduces(WbbBuf *out, const PartPlan *p, const PartKernel *kernel)
-{
-    const PartRange *shared = kernel->n_ranges && kernel->ranges[0].reduced ? kernel->ranges : NULL;
-    for (uint32_t n = 0; shared && n < shared->n_stages; n++)
-        for (uint32_t j = 0; j < shared->stages[n].n_reduces; j++) {
-            const PartReduce *x = &shared->stages[n].reduces[j];
-            if (x->i->opcode != HLO_SORT) print_reduce(out, x->i, x->sum, "");
-        }
-    const bool *needed = part_needed(out->arena, p, kernel);
-    for (uint32_t k = 0; k < p->fusion->body->n_instructions; k++) {
-        const HloInstruction *i = p->fusion->body->instructions[k];
-        if ((i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW) && needed[k] && !(shared && shared->reduced[k]))
-            print_reduce(out, i, part_float_sum(i), " by each thread for itself");
-    }
 }

@@ -154,6 +154,7 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
         for (uint32_t j = 0; j < s->n_reduces; j++) commutes = commutes && s->reduces[j].commutes;
         alone = alone && (k == 0 || s->kind == PART_RESULTS);
     }
+    const bool across = r->stages[r->n_stages - 1].kind == PART_ACROSS; /* the loop is of rows */
     for (uint32_t d = 0; d < l->n_dims; d++) {
         const PartDim *x = &l->dims[d];
         for (uint32_t k = 0; k < x->n_factors; k++) {
@@ -162,7 +163,7 @@ void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
             if (f->level == PART_CLUSTER && f->size > 1) check_cluster(cx, x, f, t);
             if (f->level == PART_GRID && x->reduced && f->size > 1 && !alone)
                 part_layout_fail(cx, f->column, "%s: blocks share the results of one stage, which nothing reads", name);
-            if (f->level == PART_LOOP && (!x->reduced || loops++))
+            if (f->level == PART_LOOP && (x->reduced == across || loops++))
                 part_layout_fail(cx, f->column, "%s: of one reduced dimension", name);
             if (f->level == PART_LANE && x->reduced) lanes *= (uint32_t)f->size, lane = f->column;
             if (f->level <= PART_REGISTER && f->size > 64)

@@ -68,6 +68,20 @@ static void add_outputs(PartWalk *w, PartWork *work, const PartStage *s, const I
     }
 }
 
+/* Sums across rows: their terms, and one instruction to add each. */
+static void add_across(PartWalk *w, PartWork *work, const PartStage *s, const HloShape *space)
+{
+    for (uint32_t k = 0; k < s->n_reduces; k++) {
+        const HloInstruction *i = s->reduces[k].i, *terms = i->operands[0];
+        IrRef index[HLO_RANK_LIMIT];
+        ix_bitcast(w->rw, w->a, space, terms->shape, w->at, index);
+        part_walk_need(w, part_value(terms, 0), index);
+        work->across++;
+        work->across_blocks = i->shape->dims[0];
+        work->across_bytes += (double)hlo_elements(i->shape) * sc_bytes(i->shape->type);
+    }
+}
+
 /* Along which dimensions terms follow each other, if they keep their order. */
 static void find_sequence(const PartWalk *w, PartWork *work)
 {
@@ -102,18 +116,20 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
             w.pass = WBB_MIN(work.passes, (uint32_t)MAX_PASSES);
             work.passes++;
         }
+        if (s->kind == PART_ACROSS) add_across(&w, &work, s, r->space);
         work.splits = work.splits && (k == 0 || s->kind == PART_RESULTS) && s->kind != PART_SCAN;
-        work.reductions += s->n_reduces != 0;
+        work.reductions += s->n_reduces != 0 && s->kind != PART_ACROSS;
         work.packed_group = WBB_MAX(work.packed_group, s->packed_group);
-        for (uint32_t j = 0; j < s->n_reduces; j++) add_reduction(&w, &work, &s->reduces[j], partials);
-        add_outputs(&w, &work, s, kept, stores);
+        for (uint32_t j = 0; j < s->n_reduces && s->kind != PART_ACROSS; j++)
+            add_reduction(&w, &work, &s->reduces[j], partials);
+        if (s->kind != PART_ACROSS) add_outputs(&w, &work, s, kept, stores);
         part_walk_run(&w);
     }
     work.redux = work.redux && !work.scan;
     if (!work.scan && part_in_order(r)) find_sequence(&w, &work);
     work.partials = partials, work.stores = stores;
     work.loads = w.loads.items, work.n_loads = w.loads.n;
-    work.term_slots = w.slots, work.again_slots = w.again_slots;
+    work.term_slots = w.slots + work.across, work.again_slots = w.again_slots;
     work.term_clocks = WBB_MAX(WBB_MAX(w.clocks, w.f64_clocks), w.special_clocks);
     work.term_latency = WBB_MIN(w.slots, (double)tg_tuned(t, "work.long_function")) * rate(&w, "latency.alu");
     return work;

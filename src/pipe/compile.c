@@ -293,75 +293,6 @@ static RwCx *new_engine(const Compile *c)
     return rw;
 }
 
-/* Numbers of the instructions of the fusion's body, by computation. */
-static const uint32_t **for_body(const Compile *c, const uint32_t *numbers)
-{
-    const HloModule *m = c->r->normal;
-    const uint32_t **all = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
-    for (uint32_t k = 0; k < m->n_computations; k++)
-        if (m->computations[k] == c->r->fusion.body) all[k] = numbers;
-    return all;
-}
-
-/* What `of` says of the instructions of the fusion; NULL: nothing of any. */
-static const uint32_t **numbers_of(const Compile *c, uint32_t (*of)(const HloInstruction *, const TgTarget *))
-{
-    const HloComputation *body = c->r->fusion.body;
-    uint32_t *list = WBB_NEW_N(c->arena, uint32_t, body->n_instructions + 1);
-    bool any = false;
-    for (uint32_t n = 0; n < body->n_instructions; n++) {
-        list[n] = of(body->instructions[n], c->r->target);
-        any = any || list[n];
-    }
-    return any ? for_body(c, list) : NULL;
-}
-
-/* A module with another text of the fusion, and its plan. */
-typedef struct {
-    const HloModule *module;
-    HloFusion *fusion; /* which the plan keeps */
-    PartPlan plan;
-} Planned;
-
-static Planned planned(const Compile *c, const HloModule *m, const PartOptions *options)
-{
-    Planned x = {.module = m, .fusion = WBB_NEW(c->arena, HloFusion)};
-    *x.fusion = hlo_fusion(c->cx, m);
-    x.plan = part_plan(c->cx, c->arena, x.fusion, c->r->target, *options);
-    return x;
-}
-
-static void take(PipeResult *r, const Planned *x) { r->normal = x->module, r->fusion = *x->fusion, r->plan = x->plan; }
-
-/* The module with long rows in pieces that are read once for two results, where that takes less time than r->plan. */
-static void try_rows(Compile *c, const PartOptions *options)
-{
-    PipeResult *r = c->r;
-    uint32_t *pieces = WBB_NEW_N(c->arena, uint32_t, r->fusion.body->n_instructions + 1);
-    if (options->layout || !part_row_pieces(c->arena, &r->plan, r->target, pieces)) return;
-    const Planned x = planned(c, hlo_split_rows(c->cx, c->arena, r->normal, for_body(c, pieces)), options);
-    if (part_pieces_pay(c->arena, &x.plan, &r->plan, r->target, tg_tuned(r->target, "rows.save"))) take(r, &x);
-}
-
-/* The module with long scans of few rows in pieces, where the plan of that takes less time than r->plan, and with large
- * windows as windows of windows, where the first ones have a launch of their own. */
-static void try_pieces(Compile *c, const PartOptions *options)
-{
-    PipeResult *r = c->r;
-    if (options->layout) return;
-    for (int windows = 0; windows < 2; windows++) {
-        const uint32_t **numbers = numbers_of(c, windows ? part_window_first : part_scan_pieces);
-        if (!numbers) continue;
-        const HloModule *split = windows ? hlo_split_windows(c->cx, c->arena, r->normal, numbers)
-                                         : hlo_split_scans(c->cx, c->arena, r->normal, numbers);
-        const Planned x = planned(c, split, options);
-        const int64_t save = tg_tuned(r->target, "layout.cut");
-        if (windows ? x.plan.n_kernels > r->plan.n_kernels
-                    : part_pieces_pay(c->arena, &x.plan, &r->plan, r->target, save))
-            take(r, &x);
-    }
-}
-
 /* parse .. plan; true if the stage that is asked for is reached. */
 static bool front(Compile *c)
 {
@@ -382,9 +313,8 @@ static bool front(Compile *c)
     const PartOptions options = {.align = c->o->align, .layout = c->o->layout,
                                  .flush = c->o->accuracy != SC_EXACT,
                                  .deterministic = c->o->deterministic};
-    r->plan = part_plan(c->cx, c->arena, &r->fusion, r->target, options);
-    try_pieces(c, &options);
-    try_rows(c, &options);
+    const PipePlanned planned = pipe_plan(c->cx, c->arena, r->normal, r->target, &options);
+    r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
     lap(c, PIPE_PARTITION);
     return stage == PIPE_AT_PLAN;
 }

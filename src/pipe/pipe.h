@@ -106,6 +106,14 @@ typedef struct {
 void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n,
                   PipeResult *r);
 
+/* pieces.c: the plan of a normalised module of one fusion that takes least, and the text that it is of. */
+typedef struct {
+    const HloModule *module;
+    HloFusion *fusion; /* which the plan keeps */
+    PartPlan plan;
+} PipePlanned;
+PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options);
+
 /* Would the one kernel that a module may become compute again and again what kernels of their own compute once? */
 bool pipe_better_apart(const PipeOptions *o, const char *file, const char *text, size_t n);
 
