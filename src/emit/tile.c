@@ -453,10 +453,14 @@ static void stage(Tiling *m, const PartStage *s)
     find_lanes(m);
     IrRef *numbers = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
     const bool last = s->kind == PART_PUT && m->tile->sides_last;
+    EmitIf inside = emit_if(m->e, s->kind == PART_PUT && m->tile->guarded ? m->inside : 0);
+    if (inside.s) m->inside = 0;
     m->puts = true, m->stores = !last;
     visit(m, numbers, 0);
     m->puts = false, m->stores = true;
     if (last) visit(m, numbers, 0);
+    emit_else(m->e, &inside);
+    emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
 }
 
 void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)

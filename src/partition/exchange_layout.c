@@ -538,6 +538,7 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
     }
     tile->stride = k->stride, tile->elements = part_tile_elements(k);
     memcpy(tile->pads, k->pads, sizeof tile->pads);
+    tile->guarded = 100 * part_tile_beyond(x, k) >= (double)tg_tuned(x->t, "exchange.guard");
     tile->us = k->price.us;
     tile->why = reason(&c, k, &of_loop);
     return true;

@@ -55,22 +55,33 @@ typedef struct {
     int64_t lane, warp, at[PART_EXCHANGE_DIMS]; /* at: by group, number among vectors and registers */
 } Thread;
 
-/* Where in the tile, without padding, an element of a thread is. */
-static int64_t place_of(const PartExchanged *k, int side, const Thread *t)
+/* Where in the tile an element of a thread is along each group. */
+static void positions_of(const PartSide *s, const Thread *t, int64_t *positions)
 {
-    const PartSide *s = &k->side[side];
-    int64_t lane = t->lane, warp = t->warp, place = 0;
+    int64_t lane = t->lane, warp = t->warp;
     for (uint32_t g = 0; g < s->n; g++) {
         const int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS;
-        int64_t position = 0, weight = 1, at = t->at[g];
+        int64_t weight = 1, at = t->at[g];
+        positions[g] = 0;
         for (int n = 0; n < PART_LEVELS; n++) {
             const PartLevel level = s->orders[g][n];
             int64_t *number = level == PART_LANE ? &lane : level == PART_WARP ? &warp : &at;
             if (level == PART_GRID) continue;
-            position += *number % sizes[level] * weight;
+            positions[g] += *number % sizes[level] * weight;
             *number /= sizes[level];
             weight *= sizes[level];
         }
+    }
+}
+
+/* Where in the tile, without padding, it is. */
+static int64_t place_of(const PartExchanged *k, int side, const Thread *t)
+{
+    const PartSide *s = &k->side[side];
+    int64_t positions[PART_EXCHANGE_DIMS], place = 0;
+    positions_of(s, t, positions);
+    for (uint32_t g = 0; g < s->n; g++) {
+        int64_t position = positions[g];
         for (uint32_t n = s->groups[g].n; n-- > 0;) {
             const uint32_t d = s->groups[g].of[n];
             place += (n ? position % k->tile[d] : position) * k->stride[d];
@@ -198,11 +209,14 @@ static int64_t padded(const PartExchanged *k, int64_t place)
     return all;
 }
 
+/* Lanes that are served at once when so many bytes are accessed by each. */
+static int64_t lanes_of(int64_t size) { return size <= 4 ? 32 : size == 8 ? 16 : 8; }
+
 /* Wavefronts of one access of so many bytes a lane: of the lanes that are served at once, as many as a bank has
  * different words. */
 static uint32_t wavefronts_of(const PartExchanged *k, const int64_t *place, int64_t size, int64_t bytes)
 {
-    const uint32_t together = size <= 4 ? 32 : size == 8 ? 16 : 8, words_each = (uint32_t)part_up(size, WORD);
+    const uint32_t together = (uint32_t)lanes_of(size), words_each = (uint32_t)part_up(size, WORD);
     uint32_t all = 0;
     for (uint32_t first = 0; first < 32; first += together) {
         int64_t words[BANKS][BANKS];
@@ -226,7 +240,7 @@ static uint32_t wavefronts_of(const PartExchanged *k, const int64_t *place, int6
  * number in a unit, and those that have the same one share a part of the banks. */
 static double fewest_of(const PartExchanged *k, int side, int64_t width, int64_t bytes)
 {
-    const int64_t size = width * bytes, ideal = part_up(32 * size, 128), together = size <= 4 ? 32 : 128 / size;
+    const int64_t size = width * bytes, ideal = part_up(32 * size, 128), together = lanes_of(size);
     const int64_t unit = part_tile_step(k) * bytes / WORD;
     int64_t words[BANKS], n = 0, most = 0;
     uint8_t met[BANKS] = {0};
@@ -284,6 +298,35 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
         w.wavefronts += accesses * (sample ? each : ideal);
     }
     return w;
+}
+
+double part_tile_beyond(const PartExchange *x, const PartExchanged *k)
+{
+    const PartSide *s = &k->side[PART_TO];
+    int64_t together = 32, all = 0, positions[PART_EXCHANGE_DIMS], left[PART_EXCHANGE_DIMS];
+    double beyond = 0, grid[PART_EXCHANGE_DIMS];
+    for (uint32_t n = 0; n < x->n_values; n++) {
+        uint32_t tiles;
+        const int64_t bytes = bytes_of(x, n, &tiles);
+        together = WBB_MIN(together, lanes_of(width_of(k, PART_TO, bytes) * bytes));
+    }
+    for (uint32_t g = 0; g < s->n; g++) {
+        int64_t tile = 1;
+        for (uint32_t n = 0; n < s->groups[g].n; n++) tile *= k->tile[s->groups[g].of[n]];
+        grid[g] = (double)s->sizes[g * PART_LEVELS + PART_GRID];
+        left[g] = s->groups[g].dim.size - (s->sizes[g * PART_LEVELS + PART_GRID] - 1) * tile; /* to the last tile */
+    }
+    Thread t = {0};
+    for (; t.warp < k->wish.warps; t.warp++)
+        for (int64_t first = 0; first < 32; first += together, all++) {
+            bool inside[PART_EXCHANGE_DIMS] = {0};
+            for (t.lane = first; t.lane < first + together; t.lane++) {
+                positions_of(s, &t, positions);
+                for (uint32_t g = 0; g < s->n; g++) inside[g] = inside[g] || positions[g] < left[g];
+            }
+            for (uint32_t g = 0; g < s->n; g++) beyond += inside[g] ? 0 : 1 / grid[g];
+        }
+    return beyond / (double)all;
 }
 
 int64_t part_tile_elements(const PartExchanged *k) { return padded(k, k->elements - 1) + 1; }

@@ -202,12 +202,12 @@ enum { PART_PADS = 2 };
 typedef struct {
     const HloShape *space; /* dimensions of the outputs' elements in the order of memory, finer than their own */
     const HloShape *read_space; /* the same in the memory order of outputs that the first stage stores */
-    bool sides_last; /* these outputs are stored when all values of the thread are in the tile */
+    bool sides_last, guarded; /* these come last, after all values; threads beyond the end put nothing */
     int64_t *stride;       /* [rank of space] */
     int64_t elements;      /* all, with those of padding */
     PartPad pads[PART_PADS];
-    PartCarried *values;   /* each has a tile */
     uint32_t n_values;
+    PartCarried *values;   /* each has a tile */
     double us;             /* its price */
     const char *why;       /* that, and what a loop takes */
 } PartTile;

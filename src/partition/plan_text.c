@@ -46,7 +46,7 @@ static void print_exchange(WbbBuf *out, const PartPlan *p, const PartRange *r)
     for (uint32_t k = 0; k < r->stages[0].n_outputs; k++)
         wbb_putf(out, "%s %%%s", k ? "," : "\n  put stores",
                  p->buffers[p->n_operands + r->stages[0].outputs[k]].name);
-    wbb_put(out, "\n");
+    wbb_put(out, tile->guarded ? "\n  put by threads inside alone\n" : "\n");
     for (int n = 0; n < 2; n++)
         print_map(out, p->rw, n ? "map of get" : "map of put", r->stages[n].maps.threads, r->stages[n].maps.elements);
     before = "  tile ";
