@@ -40,6 +40,7 @@ typedef struct {
     uint32_t common;                /* dimensions that are the fastest ones in both orders */
     PartCarried *values;
     uint32_t n_values, bits;        /* of the values at an element, in the tile */
+    uint32_t in_word;               /* elements of the narrowest of them in 32 bits, at least 1 */
 } PartExchange;
 
 /* What is tried. */
@@ -49,6 +50,7 @@ typedef struct {
     uint32_t warps;
     int64_t vector[PART_SIDES];
     int64_t neighbours; /* registers along the units, of the side that has no vector there */
+    int64_t pixels;     /* .. or, of elements under a word, registers along the dimension after the common ones; 0: 1 */
     bool read_units;    /* the tile is stored in the order of reading */
 } PartWish;
 

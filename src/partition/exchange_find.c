@@ -348,7 +348,9 @@ static void carry(Finding *f, uint32_t k)
     }
     while (f->root[c->output] != at) c->output++;
     c->output = x->stored[PART_FROM][c->output];
-    x->bits += tile_bits(&f->w.needs.items[k]);
+    const uint32_t bits = tile_bits(&f->w.needs.items[k]);
+    x->bits += bits;
+    x->in_word = WBB_MAX(x->in_word, 32 / bits);
 }
 
 /* From the outputs down to what is cut. */
@@ -380,7 +382,7 @@ static bool find_from(PartExchange *x, uint32_t output)
 {
     WbbArena *a = x->a;
     Finding finding = {.x = x}, *f = &finding;
-    x->n_values = x->bits = 0;
+    x->n_values = x->bits = 0, x->in_word = 1;
     f->root = WBB_NEW_N(a, uint32_t, x->n_stored[PART_FROM] + 1u);
     if (!find_space(f, output) || !find_order(f)) return false;
     const uint32_t n = f->w.needs.n + 1;

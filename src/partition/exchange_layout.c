@@ -339,17 +339,24 @@ static void consider(Choosing *c, const PartWish *w)
         if (!k->wish.vector[side])
             k->wish.vector[side] = widest(c, side, &k->side[side], tile_of(&k->side[side], 0, k->tile));
     const uint32_t with = group_of(&k->side[other], c->order[units][0]);
+    uint32_t registers = with;
     if (with == PART_NO_DIM) {
         k->wish.neighbours = 1;
+        if (w->pixels > 1) {
+            registers = group_of(&k->side[other], c->order[units][c->x->common]);
+            if (registers == PART_NO_DIM) return;
+            k->wish.neighbours = WBB_MIN(w->pixels, tile_of(&k->side[other], registers, k->tile));
+        }
     } else if (!k->wish.neighbours) { /* as many as are accessed at once, and code has room for */
         int64_t n = k->wish.vector[units];
         while (n > 1 && n * k->wish.vector[other] > c->most_terms) n /= 2;
         const int64_t all = tile_of(&k->side[other], with, k->tile);
         n = WBB_MIN(n, part_power_below(all));
+        while (other == PART_FROM && all % n) n /= 2; /* what is read again beyond the end parts neighbours */
         const bool few = n > 1 && all % n == 0 && all / n % 2 && all / n <= c->odd;
         k->wish.neighbours = few && all * k->wish.vector[other] <= c->most_terms ? all : n; /* 6: three times 2 */
     }
-    const uint32_t neighbours = k->wish.neighbours > 1 ? with : PART_NO_DIM;
+    const uint32_t neighbours = k->wish.neighbours > 1 ? registers : PART_NO_DIM;
     for (int side = 0; side < PART_SIDES; side++)
         while (!share_threads(c, &k->side[side], k, side, side == other ? neighbours : PART_NO_DIM)) {
             if (w->vector[side] || k->wish.vector[side] == 1) return;
@@ -396,29 +403,49 @@ static uint32_t cheapest(const Choosing *c, uint32_t *best)
     return found;
 }
 
-/* Vectors of whole pixels, so that which of their elements a thread has does not depend on its number. */
+/* Vectors of whole pixels, so that which of their elements a thread has does not depend on its number; of elements
+ * under a word also pixels that together are whole words. */
 static void try_pixels(Choosing *c, const PartWish *w)
 {
-    const int64_t run = common_run(c), odd = run / (run & -run);
+    const int64_t run = common_run(c), odd = run / (run & -run), words = c->x->in_word;
     for (int64_t n = 1; odd > 1 && odd * n <= MOST_PIXELS; n *= 2) {
         PartWish x = *w;
         x.vector[PART_TO] = odd * n;
         consider(c, &x);
+        x.pixels = words;
+        if (words > 1 && c->x->common < c->n) consider(c, &x);
     }
+}
+
+/* The runs that are tried of a side: powers of two, and several whole dimensions that are none, 60 of 10 * 6. */
+static uint32_t runs_of(const Choosing *c, int side, int64_t *runs)
+{
+    uint32_t n = 0;
+    int64_t whole = c->size[c->order[side][0]], most = 1;
+    for (; most <= c->runs; most *= 2)
+        if (c->runs & most) runs[n++] = most;
+    for (uint32_t k = 1; k < c->n; k++) {
+        whole *= c->size[c->order[side][k]];
+        if (2 * whole > most) break;
+        if (whole & (whole - 1) && 2 * whole > (c->runs & -c->runs)) runs[n++] = whole;
+    }
+    return n;
 }
 
 static void try_runs(Choosing *c)
 {
-    for (int64_t read = 1; read <= c->runs; read *= 2)
-        for (int64_t stored = 1; stored <= c->runs; stored *= 2)
+    int64_t read[64 + DIMS], stored[64 + DIMS];
+    const uint32_t n_read = runs_of(c, PART_TO, read), n_stored = runs_of(c, PART_FROM, stored);
+    for (uint32_t i = 0; i < n_read; i++)
+        for (uint32_t j = 0; j < n_stored; j++)
             for (uint32_t warps = 1; warps <= c->warps; warps *= 2)
                 for (int units = 0; units < 2; units++) {
-                    if (!(c->runs & read) || !(c->runs & stored) || !(c->warps & warps)) continue;
-                    PartWish w = {.run = {read, stored}, .other = 1, .warps = warps, .read_units = units};
+                    if (!(c->warps & warps)) continue;
+                    PartWish w = {.run = {read[i], stored[j]}, .other = 1, .warps = warps, .read_units = units};
                     consider(c, &w);
-                    if (c->x->bits < 32) { /* of narrower elements also a word */
+                    if (c->x->in_word > 1) { /* of narrower elements also a word */
                         PartWish word = w;
-                        word.vector[PART_TO] = word.vector[PART_FROM] = part_power_below(32 / (int64_t)c->x->bits);
+                        word.vector[PART_TO] = word.vector[PART_FROM] = c->x->in_word;
                         consider(c, &word);
                     }
                     try_pixels(c, &w);
@@ -430,12 +457,12 @@ static void try_runs(Choosing *c)
 /* Other vectors and fewer neighbours: narrower ones than the widest, and wider ones than a word. */
 static void try_vectors(Choosing *c, const uint32_t *best, uint32_t n)
 {
-    const int64_t wider = c->x->bits < 32 ? 2 : 1;
+    const int64_t wider = c->x->in_word > 1 ? 2 : 1;
     for (uint32_t k = 0; k < n; k++) {
         const PartWish base = c->all.items[best[k]].wish;
         for (int64_t v = wider * base.vector[PART_TO]; v >= 1 && 4 * v >= base.vector[PART_TO]; v /= 2)
             for (int64_t w = wider * base.vector[PART_FROM]; w >= 1 && 4 * w >= base.vector[PART_FROM]; w /= 2)
-                for (int64_t m = base.neighbours; m >= 1 && 4 * m >= base.neighbours; m /= 2) {
+                for (int64_t m = WBB_MAX(base.neighbours, c->x->in_word); m >= 1 && 4 * m >= base.neighbours; m /= 2) {
                     PartWish x = base;
                     x.vector[PART_TO] = v, x.vector[PART_FROM] = w, x.neighbours = m;
                     consider(c, &x);
