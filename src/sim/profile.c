@@ -55,6 +55,7 @@ struct SimMeter {
     SimPace *pace;     /* by site */
     Stamp **buffers, **variables;
     Turns **turns;     /* by buffer, where it is updated; of the module's variables they are not counted */
+    uint64_t turns_now; /* of the loop that the assembler makes of the operation at hand; 0: it is none */
     uint64_t first, n; /* the sectors of the segment that was touched last, its stamps and uses */
     Stamp *near;
     SimUse *use;
@@ -126,7 +127,7 @@ static void find_sites(const Block *b, SimMeter *m)
         const char *text = ptx->texts.items[i];
         out->sites[site] = (SimSite){.name = wbb_format(b->arena, "%.*s", (int)strcspn(text, " \t\r\n;"), text),
                                      .text = text, .line = ptx->ops.items[i].line};
-        m->pace[site] = (SimPace){1, 1, 1, false};
+        m->pace[site] = (SimPace){1, 1, 1, false, 0};
         if (out->pace) out->pace(out->arg, &out->sites[site], &m->pace[site]);
         m->steps[site] = i;
         for (uint32_t k = i; k < end; k++) {
@@ -321,6 +322,18 @@ void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, u
     if (op->kind == OP_COPY && kind == SIM_STORED) m->from = source; /* a copy has loaded before */
 }
 
+bool sim_meter_loops(const Block *b, const SimOp *op)
+{
+    return b->meter->pace[b->meter->site_of[op - b->m->ops.items]].turn > 0;
+}
+
+void sim_meter_turns(Block *b, const SimOp *op, uint64_t turns)
+{
+    SimMeter *m = b->meter;
+    m->out->sites[m->site_of[op - b->m->ops.items]].turns += turns - 1;
+    m->turns_now = turns;
+}
+
 bool sim_meter_waits(const Block *b) { return b->meter->from > SIM_FROM_L1; }
 
 /* The lanes of `of` whose address is in the same `unit` bytes as `at`. */
@@ -406,7 +419,12 @@ static void issued(Block *b, Warp *w, const SimOp *op, uint32_t site, double sta
     const SimPace pace = m->pace[site];
     const bool memory = op->kind == OP_LOAD || op->kind == OP_ATOMIC || op->kind == OP_MATRIX;
     const Columns *c = &m->of[site];
-    const double latency = memory || op->kind == OP_COPY ? fetched(m, start) : pace.latency;
+    double latency = memory || op->kind == OP_COPY ? fetched(m, start) : pace.latency;
+    if (op->kind == OP_ATOMIC && m->turns_now) { /* the warp is in the loop */
+        latency = (double)m->turns_now * pace.turn;
+        stall(m, w, start + latency, site);
+        m->turns_now = 0;
+    }
     for (uint32_t k = c->at + c->reads, n = c->writes; n; n--, k++) {
         w->ready[m->columns.items[k]] = start + latency;
         w->maker[m->columns.items[k]] = site;

@@ -8,12 +8,14 @@
  * that were asked for. Local memory is interleaved as
  * on hardware: word w of lane l lies at 4 * (32 * w + l). Shared memory has 32 banks of 4 bytes; lanes are served 32
  * at a time for up to 4 bytes, 16 for 8, 8 for 16. Each such part takes as many wavefronts as the fullest bank has
- * different words.
+ * different words. Atomic operations of lanes at one address follow each other there; where the assembler makes a loop
+ * of one, its turns are a load and a swap each, in which one lane of each address succeeds.
  *
  *     ld.global.v4.b32 by 32 lanes 16 bytes apart: 16 sectors, all needed; 4 wavefronts
  *     ld.global.b32 by 32 lanes 8 bytes apart: 8 sectors, of which 4 would do; 2 wavefronts, at best 1
  *     ld.global.v4.b32 by 32 lanes from the same 16 bytes: 1 sector; 4 wavefronts, at best 1
  *     ld.shared.b32 by 32 lanes 8 bytes apart: 2 wavefronts, at best 1
+ *     atom.shared.add.u32 by 32 lanes at 4 addresses: 8 wavefronts; atom.shared.add.f32: 8 turns of 2
  */
 #include "sim/inner.h"
 
@@ -145,5 +147,47 @@ Touched sim_touched_banks(const uint64_t address[LANES], uint32_t mask, size_t s
     t.needed = 0;
     t.wavefronts = by_banks(address, mask, size, parts);
     t.ideal = parts_of(addresses_of(address, mask) * size, SIM_LINE);
+    return t;
+}
+
+/* Lanes of one address take turns. */
+static uint64_t each_lane(const uint64_t address[LANES], uint32_t mask, size_t size)
+{
+    uint64_t in_bank[BANKS] = {0}, most = 0;
+    for (; mask; mask &= mask - 1) {
+        const uint64_t first = address[__builtin_ctz(mask)] / WORD;
+        for (uint64_t w = first; w < first + (size + WORD - 1) / WORD; w++) {
+            in_bank[w % BANKS]++;
+            most = WBB_MAX(most, in_bank[w % BANKS]);
+        }
+    }
+    return most;
+}
+
+/* One lane of each address. */
+static uint32_t one_each(const uint64_t address[LANES], uint32_t mask)
+{
+    uint64_t seen[LANES];
+    uint32_t n = 0, found = 0;
+    for (; mask; mask &= mask - 1) {
+        const uint64_t at = address[__builtin_ctz(mask)];
+        uint32_t k = 0;
+        while (k < n && seen[k] != at) k++;
+        if (k == n) seen[n++] = at, found |= mask & -mask;
+    }
+    return found;
+}
+
+Touched sim_updated_banks(const uint64_t address[LANES], uint32_t mask, size_t size, bool loops, uint64_t *turns)
+{
+    uint64_t parts;
+    Touched t = sim_touched_banks(address, mask, size, &parts);
+    *turns = 0;
+    if (!loops) {
+        t.wavefronts = each_lane(address, mask, size);
+        return t;
+    }
+    for (t.wavefronts = 0; mask; mask &= ~one_each(address, mask), ++*turns)
+        t.wavefronts += 2 * by_banks(address, mask, size, &parts); /* a load, and a swap that one lane of each makes */
     return t;
 }

@@ -106,6 +106,10 @@ static void test_banks(void **state)
         {"shl.b32 %r2, %r1, 7;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r2];", 32, 28, SIM_LOADED},
         {"mul.lo.u32 %r2, %r1, 144;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];", 1, 0, SIM_LOADED}, /* padded */
         {"shl.b32 %r2, %r1, 7;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nstmatrix.sync.aligned.m8n8.x2.shared.b16 [%r2], {%r1, %r1};", 16, 14, SIM_STORED},
+        /* atomic operations: 8 lanes at each of four words, of different banks; and each lane at its own */
+        {"and.b32 %r2, %r1, 3;\nshl.b32 %r2, %r2, 2;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nred.shared.add.u32 [%r2], 1;", 8, 7, SIM_UPDATED},
+        {"shl.b32 %r2, %r1, 2;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nred.shared.add.u32 [%r2], 1;", 1, 0, SIM_UPDATED},
+        {"shl.b32 %r2, %r1, 3;\nmov.u32 %r3, s;\nadd.u32 %r2, %r2, %r3;\nred.shared.add.u32 [%r2], 1;", 2, 1, SIM_UPDATED},
     };
     for (size_t i = 0; i < WBB_LEN(cases); i++) {
         const Run r = run(cases[i].text, 32, (SimOptions){0});
