@@ -7,9 +7,9 @@ Fusions follow from seeds S, S + 1, .. (fuzz/random_scatter_text.py): any rank, 
 computed before and after; every fifth is a select-and-scatter (fuzz/random_pooling_text.py).
 Each is compiled for two targets and runs in the cases of RUNS, under an order of blocks and warps that depends on the seed. For
 the first target it is compiled with --deterministic, too: updates are combined in the order of the text, and all orders of blocks give the same bits. If
-indices are sorted, it is compiled for a third one, too, in such a way that threads combine the longest runs of them. A
-fusion that is declined for a reason of ALLOWED is counted apart, one declined for any other has failed. Texts of those that fail stay in DIR. Ends with
-`N passed, M failed`.
+indices are sorted, it is compiled for a third one, too, in such a way that threads combine the longest runs of them; and for one so that blocks combine
+their updates in shared memory wherever they can. A fusion that is declined for a reason of ALLOWED is counted apart, one declined for any other has
+failed. Texts of those that fail stay in DIR. Ends with `N passed, M failed`.
 """
 import argparse
 import json
@@ -30,7 +30,8 @@ from random_pooling_text import generate_pooling  # noqa: E402
 from random_scatter_text import generate  # noqa: E402
 from warpburg_cli import MAIN, TARGETS, Cli  # noqa: E402
 
-RUNS = ("nepst", "e", "en", "ne")     # cases of inputs: of the first target, of the second, of the first with --deterministic, and with the longest runs
+# cases of inputs: of the first target, of the second, of the first with --deterministic, with the longest runs, and in cells
+RUNS = ("nepst", "e", "en", "ne", "ent")
 ORDERS = ("forward", "reverse", "shuffle:3")
 POOLING = 5     # one in so many seeds is a select-and-scatter
 ALLOWED: Dict[str, str] = {r"type: .*combined in order: elements share bytes": "updates in their order, of elements that share bytes",
@@ -91,11 +92,14 @@ def main(argv: Sequence[str]) -> int:
     tally: Counter[Outcome] = Counter()
     failed = 0
     longest = {t: load.place_of("scatter.gain", t) for t in TARGETS}
+    cells = {t: load.place_of("cells.gain", t) for t in TARGETS}
     with tempfile.TemporaryDirectory() as name:
 
         def both(seed: int) -> List[Tuple[int, str, str, Outcome]]:
             text = generate_pooling(seed) if seed % POOLING == 0 else generate(seed)
             jobs = [(MAIN, RUNS[0], ()), (others[seed % len(others)], RUNS[1], ()), (MAIN, RUNS[2], ("--deterministic",))]
+            fourth = TARGETS[seed % len(TARGETS)]
+            jobs.append((fourth, RUNS[4], ("--disable", cells[fourth])))
             if "indices_are_sorted" in text:
                 third = TARGETS[seed // 2 % len(TARGETS)]
                 jobs.append((third, RUNS[3], ("--disable", longest[third])))

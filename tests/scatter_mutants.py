@@ -108,11 +108,18 @@ KERNELS = {
     "eights": rows("bf16", 8, 8),
     "halves": rows("f16", 1, 2, "u = T[128] parameter(0)", "w = T[] constant(-0)\n  x = T[4] broadcast(w), dimensions={}"),    # the other half gets -0
     "locks": PAIR,
+    "cells": rows("f32", 4, 4),     # of one thread each
+    "cells of halves": rows("f16", 4, 4),
+    "shared cells": single("s32", "ROOT s = T[] add(a, b)").replace("[4]", "[4000]").replace("constant(5)", "constant(41)"),
+    "largest in cells": single("f32", "ROOT s = T[] maximum(a, b)"),
     "neighbours": in_order(single("s32", "ROOT s = T[] add(a, b)")).replace("128", "130"),  # the last thread has two of 16
     "neighbouring rows": in_order(rows("f32", 4, 4)),
     "runs": single("f32", "ROOT s = T[] add(a, b)"),    # with --deterministic: the kernel after the sort, and after that of the operand
 }
 
+# layouts with iterations: blocks combine their updates in cells of shared memory
+CELLS = {"cells": "vector 2, lane 32, grid 2, register 2, loop 2", "cells of halves": "lane 32, warp 2, grid 2, loop 4",
+         "shared cells": "lane 32, grid 2, loop 2", "largest in cells": "lane 32, grid 2, loop 2"}
 # kind of mutant: what a line must match, and what replaces the match
 KINDS: Dict[str, Tuple[str, str]] = {
     "a load and a store": (r"atom\.global\.(add)\.(\w+)\s+(\S+), \[(\S+)\], ([^;]+);", r"ld.global.\2 \3, [\4]; \1.\2 \3, \3, \5; st.global.\2 [\4], \3;"),
@@ -133,8 +140,13 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "half of the lanes": (r"\.v4\.(\S+)(\s+)\{(%\w+, %\w+), [^}]+\}, (\S+), \{(%\w+, %\w+), [^}]+\}", r".v2.\1\2{\3}, \4, {\5}"),
     "the other half": (r"selp\.b16(\s+\S+) ([^,]+), ([^,]+),", r"selp.b16\1 \3, \2,"),
     "a zero that is not negative": (r"(selp\.b16.*|mov\.b16.*)(0x8000|-32768)", r"\g<1>0"),
-    "no atomic operation": (r"^\s*atom\.global\.(add|min|max|exch)", r"\t// atom.global.\1"),
+    "no atomic operation": (r"^\s*atom\.(global|shared)\.(add|min|max|exch)", r"\t// atom.\1.\2"),
+    "no barrier": (r"bar\.sync", "// bar.sync"),
+    "a load and a store of shared memory": (r"atom\.shared\.(add)\.(\w+)\s+(\S+), \[(\S+)\], ([^;]+);",
+                                            r"ld.shared.\2 \3, [\4]; \1.\2 \3, \3, \5; st.shared.\2 [\4], \3;"),
+    "no shuffle": (r"shfl\.sync\.bfly\.b32(\s+\S+, )(%\w+), \w+, ", r"shfl.sync.bfly.b32\1\2, 0, "),
 }
+OF_CELLS = ("no barrier", "a load and a store of shared memory", "no shuffle", "the condition inverted", "the branch inverted", "no store")
 OF_RUNS = ("the condition inverted", "the branch inverted", "two lanes exchanged", "no atomic operation")   # two threads meet at few of their elements
 # kernel, kind, number of the line among those of its kind: why the kernel is right all the same
 ALONE = "one block has all updates"
@@ -152,6 +164,9 @@ EQUAL: Dict[Key, str] = {
     ("largest", "the block's scope", 2): "no nan of the other sign is in memory",
     ("largest", "no atomic operation", 2): "no nan of the other sign is in memory",
     ("largest", "strong loads and stores", 1): "of negative updates none is the largest",
+    ("largest in cells", "the condition inverted", 3): "another of the lanes that have read the cells does the same",
+    ("largest in cells", "the branch inverted", 3): "another of the lanes that have read the cells does the same",
+    ("largest in cells", "the condition inverted", 7): "the same, and only they are then left out",
     **{(kernel, "the condition inverted", k): "the same, and only they are then left out"
        for kernel, first in (("largest", 2), ("nans", 5)) for k in (first, first + 1)},
 }
@@ -167,7 +182,8 @@ def change(kind: str, line: str) -> str:
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     lines = text.splitlines()
     last = max(k for k, line in enumerate(lines) if ".entry" in line) if kernel == "runs" else 0
-    kinds = {kind: KINDS[kind] for kind in KINDS if kind in OF_RUNS} if kernel.startswith("neighbour") else KINDS
+    some = OF_RUNS if kernel.startswith("neighbour") else OF_CELLS if kernel in CELLS else KINDS
+    kinds = {kind: KINDS[kind] for kind in KINDS if kind in some}
     return changed_lines(kernel, text, kinds, change, last)
 
 
@@ -179,10 +195,12 @@ def main() -> int:
             stem = kernel.replace(" ", "_")
             file, first = Path(name, f"{stem}.hlo"), Path(name, stem)
             file.write_text(hlo, encoding="utf-8")
-            how = ("--accuracy", "xla") if kernel in ("sums", "quads", "neighbouring rows") else ()  # of the others, "tiny" has all that "exact" adds
+            how = ("--accuracy", "xla") if kernel in ("sums", "quads", "neighbouring rows", "cells") else ()  # of the others, "tiny" has all that "exact" adds
             if kernel in ("neighbours", "neighbouring rows"):
                 layout = "vector 4, lane 4, grid 4" if "rows" in kernel else "lane 3, grid 3"
                 how = (*how, "--disable", load.place_of("scatter.gain", MAIN), "--layout", f"elements: {layout}")  # the longest runs
+            elif kernel in CELLS:
+                how = (*how, "--layout", f"elements: {CELLS[kernel]}")
             elif kernel == "runs":
                 how = ("--deterministic",)
             elif kernel not in ("tiny", "below", "nans", "halves"):   # which have a launch more

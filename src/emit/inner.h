@@ -19,8 +19,8 @@
  *     control.c  loop.c  random.c         those of calls and branches; of loops; of random bits
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
- *     memory.c                            values in memory that threads share
- *     scatter.c  scatter_run.c            updates of scatters
+ *     identity.c  memory.c                identities of operations; values in memory that threads share
+ *     scatter.c  scatter_run.c  scatter_cells.c    updates of scatters
  *     share_terms.c  share_exchange.c  share_scan.c  share.c    stages whose threads share terms
  *     sort.c                              sorts
  *     tile.c                              stages that exchange layouts
@@ -250,6 +250,8 @@ typedef struct {
 } EmitLoop;
 EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, IrRef *acc, IrRef *var); /* var in 0..n */
 void emit_end_for(EmitValues *e, const EmitLoop *l, uint32_t n_acc, IrRef *acc);
+/* Opens a loop of lanes; returns their number. emit_switch closes it. */
+IrRef emit_lanes(EmitValues *e, uint32_t lanes);
 /* The same for a `repeat`, whose condition the caller sets. */
 EmitLoop emit_repeat(EmitValues *e, uint32_t n_acc, IrRef *acc);
 
@@ -264,6 +266,9 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 
 /* choose.c: conditions as nodes of type pred; 0: always true. */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
+
+/* identity.c: a constant that changes no x in op(x, constant), by rules; false: none is known. */
+bool emit_find_identity(const EmitValues *e, ScOp op, ScType t, IrRef *identity);
 
 /* memory.c: values in memory that threads share ----------------------------------------------------------------- */
 ScType emit_part_type(ScType t); /* in which memory holds a part of a value of type t */
@@ -282,6 +287,9 @@ void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* scatter_run.c: update number `element` of a stage's scatter, or the run of them that has this number in the space. */
 void emit_scatter(EmitValues *e, const PartStage *stage, const HloShape *space, IrRef element);
+
+/* scatter_cells.c: a range of a scatter whose blocks combine their updates in shared memory first. */
+void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */
 void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);

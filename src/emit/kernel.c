@@ -156,12 +156,7 @@ static void store_vector(Emitter *m, const IxMap *map, IrRef *point, uint32_t la
     if (lanes == 1 || map->constraints.n) map_at(m, map, point, &element, bounded);
     for (uint32_t k = 0; k < map->constraints.n; k++) only_below(m, bounded[k], map->constraints.items[k].hi + 1);
     if (lanes > 1) {
-        IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_FOR);
-        s->lanes = lanes;
-        s->var = ir_var_new(m->g, emit_name(m->e, "v"), IR_LOOP, 0, (int64_t)lanes - 1, 0);
-        emit_enter(m->e, &s->body);
-        point[last] = ir_var(m->g, s->var);
-        emit_bound(m->e, point[last]);
+        point[last] = emit_lanes(m->e, lanes);
         map_at(m, map, point, &element, NULL);
     }
     store_all(m, element);
@@ -264,7 +259,8 @@ static void range(Emitter *m, const PartRange *r)
     if (r->tile) emit_tiles(m->e, r, block, m->tid);
     else if (r->stages[0].sort) emit_sort(m->e, r, block, m->tid);
     else if (r->stages[0].space) emit_shared(m->e, r, block, m->tid);
-    for (uint32_t k = 0; !r->stages[0].space && k < r->n_stages; k++) stage(m, block, &r->stages[k]);
+    else if (r->stages[0].cells) emit_scatter_cells(m->e, r, block, m->tid);
+    else for (uint32_t k = 0; k < r->n_stages; k++) stage(m, block, &r->stages[k]);
     emit_switch(m->e, outer);
 }
 

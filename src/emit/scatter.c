@@ -427,7 +427,7 @@ static IrRef start_of(const Scatter *m, IrRef start, int64_t hi)
     return var;
 }
 
-static void combine(const Scatter *m)
+void emit_scatter_combine(const Scatter *m)
 {
     switch (m->s->combine) {
     case PART_SET: set(m); break;
@@ -486,6 +486,6 @@ void emit_scatter_close(const Scatter *m, EmitIf *c) { end_if(m, c); }
 void emit_scatter_element(Scatter *m)
 {
     EmitIf c;
-    if (emit_scatter_open(m, &c)) combine(m);
+    if (emit_scatter_open(m, &c)) emit_scatter_combine(m);
     emit_scatter_close(m, &c);
 }

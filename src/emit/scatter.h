@@ -2,11 +2,13 @@
  *
  *     scatter.c      how updates that threads may make at the same time are combined with an element
  *     scatter_run.c  the updates of a thread: one, all of an element, or neighbours
+ *     scatter_cells.c  the updates of a block, in shared memory
  */
 #ifndef EMIT_SCATTER_H
 #define EMIT_SCATTER_H
 
 #include "emit/inner.h"
+#include "partition/scatter.h"
 
 typedef struct {
     EmitValues *e;
@@ -50,6 +52,7 @@ void emit_scatter_element(Scatter *m);                  /* combines it with its 
 /* Opens an `if` for an update that fits, in which the element is known; false: none does. */
 bool emit_scatter_open(Scatter *m, EmitIf *c);
 void emit_scatter_close(const Scatter *m, EmitIf *c);
+void emit_scatter_combine(const Scatter *m); /* with an element that is known */
 /* Results of the computation for elements as they are, of which those are 0 that it does not need. */
 void emit_scatter_combined(const Scatter *m, const IrRef *old, IrRef *result);
 IrRef emit_scatter_effect(const Scatter *m, const char *stem, uint32_t buffer, IrRef at, IrRef operation);

@@ -303,6 +303,16 @@ EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, Ir
     return l;
 }
 
+IrRef emit_lanes(EmitValues *e, uint32_t lanes)
+{
+    IrStmt *s = ir_stmt(e->g, emit_block(e), IR_FOR);
+    s->lanes = lanes;
+    s->var = ir_var_new(e->g, emit_name(e, "v"), IR_LOOP, 0, (int64_t)lanes - 1, 0);
+    emit_enter(e, &s->body);
+    emit_bound(e, ir_var(e->g, s->var));
+    return ir_var(e->g, s->var);
+}
+
 EmitLoop emit_repeat(EmitValues *e, uint32_t n_acc, IrRef *acc)
 {
     EmitLoop l = {.s = ir_stmt(e->g, emit_block(e), IR_REPEAT), .outer = e->scope};

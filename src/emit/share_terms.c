@@ -182,34 +182,14 @@ void emit_share_fold(const Share *m, const Reduction *r, Partial *p, uint32_t n)
     }
 }
 
-/* Do rules of the simplify phase prove that `operation` of x and the constant is x, for an x that nothing is known
- * of? */
-static bool is_identity(const Share *m, ScOp op, ScType t, uint64_t bits)
-{
-    const IrRef x = emit_load(m->rw, t, 0, ir_index(m->g, 0)), c = ir_const(m->g, IR_TYPE(t, 0), bits);
-    uint32_t rule;
-    return rw_step(m->rw, RW_SIMPLIFY, emit_share_node(m, op, t, x, c), &rule) == x;
-}
-
 /* Of a computation that is one operation. */
 void emit_share_find_identity(const Share *m, Reduction *r)
 {
-    const HloInstruction *root = r->i->called[0]->root;
-    const ScOp op = sc_op_of_hlo(hlo_opcode_name(root->opcode));
-    const ScType t = r->type[0];
-    if (!r->of->commutes || r->n > 1 || op == OP_NONE || !sc_type_info[t].compute) return;
-    const uint64_t all = sc_mask(t), sign = all ^ (all >> 1);
-    const bool floats = sc_is_float(t), is_signed = !floats && sc_is_signed(t);
-    const uint64_t of_floats[] = {sign, sc_from_f64(t, 1), sc_from_f64(t, INFINITY), sc_from_f64(t, -INFINITY)};
-    const uint64_t of_integers[] = {0, 1, all, is_signed ? sign : 0, all >> is_signed};
-    const uint64_t *candidates = floats ? of_floats : of_integers;
-    const size_t n = floats ? sizeof of_floats / sizeof *of_floats : sizeof of_integers / sizeof *of_integers;
-    for (size_t k = 0; k < n; k++) {
-        if (!is_identity(m, op, t, candidates[k])) continue;
-        r->identity = WBB_NEW(m->a, IrRef);
-        r->identity[0] = ir_const(m->g, IR_TYPE(t, 0), candidates[k]);
-        return;
-    }
+    const ScOp op = sc_op_of_hlo(hlo_opcode_name(r->i->called[0]->root->opcode));
+    IrRef identity;
+    if (!r->of->commutes || r->n > 1 || !emit_find_identity(m->e, op, r->type[0], &identity)) return;
+    r->identity = WBB_NEW(m->a, IrRef);
+    r->identity[0] = identity;
 }
 
 Partial emit_share_initial(const Share *m, const Reduction *r)

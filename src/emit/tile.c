@@ -405,14 +405,8 @@ static uint32_t inner(const Tiling *m, IrRef *numbers, uint32_t k, Element *x, u
 static void lanes(const Tiling *m, IrRef *numbers)
 {
     const uint32_t outer = m->e->scope;
-    if (m->lanes < m->n_iterations) {
-        IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_FOR);
-        s->lanes = (uint32_t)m->iterations[m->lanes].size;
-        s->var = ir_var_new(m->g, emit_name(m->e, "v"), IR_LOOP, 0, (int64_t)s->lanes - 1, 0);
-        emit_enter(m->e, &s->body);
-        numbers[m->lanes] = ir_var(m->g, s->var);
-        emit_bound(m->e, numbers[m->lanes]);
-    }
+    if (m->lanes < m->n_iterations)
+        numbers[m->lanes] = emit_lanes(m->e, (uint32_t)m->iterations[m->lanes].size);
     size_t most = 1;
     for (uint32_t k = 0; k < m->n_iterations; k++)
         if (is_inner(m, k)) most *= (size_t)m->iterations[k].size;

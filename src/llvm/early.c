@@ -44,19 +44,22 @@ static IrRefs below(const LlBuild *b, IrStmt **items, uint32_t n, const IrStmt *
     return refs;
 }
 
+/* Of a kernel with a scatter: an operation on its result, or on what blocks combine before. */
 static bool has_update(const IrKernel *k, const IrBlock *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         const IrStmt *s = b->items[i];
-        if (ir_is_update(k, s) || has_update(k, &s->body) || has_update(k, &s->otherwise)) return true;
+        const bool access = s->kind == IR_STORE || (s->kind == IR_DO && s->index);
+        if (ir_is_update(k, s) || (access && k->buffers[s->buffer].space == IR_SHARED)) return true;
+        if (has_update(k, &s->body) || has_update(k, &s->otherwise)) return true;
     }
     return false;
 }
 
-bool ll_waits(const IrKernel *k, const IrStmt *s)
+bool ll_waits(const LlBuild *b, const IrStmt *s)
 {
     if (s->kind != IR_IF) return s->kind == IR_DO;
-    return ir_only_chooses(s) || has_update(k, &s->body) || has_update(k, &s->otherwise);
+    return ir_only_chooses(s) || (b->scopes.updates && (has_update(b->k, &s->body) || has_update(b->k, &s->otherwise)));
 }
 
 void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t scope)
@@ -75,7 +78,7 @@ void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t sc
     }
     ll_at_scope(b, scope);
     const IrStmt *s = block->items[from];
-    const bool waits = ll_waits(b->k, s), branches = waits && s->kind == IR_IF && !ir_only_chooses(s);
+    const bool waits = ll_waits(b, s), branches = waits && s->kind == IR_IF && !ir_only_chooses(s);
     for (uint32_t k = 0; k < refs.n && waits; k++) {
         const IrRef r = refs.items[k];
         if (ir_at(g, r)->op == OP_LOAD && ready[r] && (!now[r] || branches) &&

@@ -46,6 +46,7 @@ typedef struct {
     uint32_t n;
     LlScopeList **emitted; /* by ref: the scopes in which a node is emitted; NULL: no statement needs it */
     uint32_t *bound_in;    /* by ref: the innermost scope that binds a variable or value the node depends on */
+    bool updates;          /* the kernel has an operation of a scatter */
 } LlScopes;
 bool ll_is_emitted_in(const LlScopes *s, IrRef r, uint32_t scope);
 LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uint32_t sms);
@@ -239,7 +240,7 @@ void ll_demand(LlBuild *b, IrRef r, bool address);
 void ll_at_scope(LlBuild *b, uint32_t scope);      /* moves the builder to the insert point of the scope */
 
 /* early.c: an exchange or another effect, an `if` with results and nothing else, or one around updates of a scatter? */
-bool ll_waits(const IrKernel *k, const IrStmt *s);
+bool ll_waits(const LlBuild *b, const IrStmt *s);
 /* early.c: makes what the statements of a block from number `from` on load, as far as it can be made now. */
 void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t scope);
 

@@ -248,7 +248,7 @@ LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uin
         }
     }
     x.out.items = x.tree.scopes.items;
-    x.out.n = x.tree.scopes.n;
+    x.out.n = x.tree.scopes.n, x.out.updates = x.updates;
     return x.out;
 }
 

@@ -1,14 +1,48 @@
-/* atomic.c: how many updates of a scatter one instruction of the target combines.
+/* atomic.c: what one instruction combines of the updates of a scatter, and how many.
  *
- * Needs a stage with the way in which updates are combined (scatter.c); leaves a number of neighbours in the updates'
- * order that are neighbours in memory, too, and begin at a multiple of their number wherever the window lies.
+ * Needs a scatter, and a stage with the way in which updates are combined (scatter.c); leaves its operation, and how
+ * many neighbours in the updates' order are neighbours in memory, too, and begin at a multiple of their number wherever
+ * the window lies.
  *
  * A sum of 16 bits that is alone is taken with its neighbour where the buffer has whole pairs. A thread then has no
  * vector of updates.
  *
  *     f32[50,64] x[k,:] += u[k,:], sm_90   =>   4: atomic_add.f32x4; f32[50,66]: 2; f32[50,63] or sm_80: 1
  */
-#include "partition/partition.h"
+#include "partition/scatter.h"
+
+const HloInstruction *part_scatter_root(const HloInstruction *s, uint32_t k)
+{
+    return part_value(s->called[0]->root, k).i;
+}
+
+static bool is_parameter(const HloInstruction *i, uint32_t number)
+{
+    return i->opcode == HLO_PARAMETER && i->number == (int64_t)number;
+}
+
+/* Is result k one operation on the element and its update? */
+bool part_scatter_is_operation(const HloInstruction *s, uint32_t k)
+{
+    const HloInstruction *i = part_scatter_root(s, k);
+    const uint32_t n = s->n_operands / 2;
+    if (i->n_operands != 2 || i->shape->type != part_shape(s, k)->type) return false;
+    const HloInstruction *x = i->operands[0], *y = i->operands[1];
+    return (is_parameter(x, k) && is_parameter(y, n + k)) || (is_parameter(y, k) && is_parameter(x, n + k));
+}
+
+ScOp part_atomic_of(HloOpcode op)
+{
+    switch (op) {
+    case HLO_ADD: return OP_ATOMIC_ADD;
+    case HLO_MINIMUM: return OP_ATOMIC_MIN;
+    case HLO_MAXIMUM: return OP_ATOMIC_MAX;
+    case HLO_AND: return OP_ATOMIC_AND;
+    case HLO_OR: return OP_ATOMIC_OR;
+    case HLO_XOR: return OP_ATOMIC_XOR;
+    default: return OP_NONE;
+    }
+}
 
 /* The most elements of a type that one instruction combines, of numbers that divide `of`. */
 static uint32_t lanes_of(const TgTarget *t, ScOp op, ScType type, int64_t of)

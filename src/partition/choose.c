@@ -10,6 +10,7 @@
  *     gelu bf16[6,512,4096]     =>   elements: vector 8, lane 32, warp 4, grid 12288
  */
 #include "partition/exchange.h"
+#include "partition/scatter.h"
 
 /* The numbers of the stage of a range. */
 typedef struct {
@@ -541,7 +542,7 @@ static void check_stage(const Choosing *c, const Choice *x)
         in_place = in_place || c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0;
     for (uint32_t k = 0; k < d->n_factors; k++) {
         const PartFactor *f = &d->factors[k];
-        if (f->level == PART_LOOP || f->level == PART_CLUSTER)
+        if ((f->level == PART_LOOP && !x->s->cells) || f->level == PART_CLUSTER)
             part_layout_fail(c->cx, f->column, "%s: only a reduction has that level", part_level_name[f->level]);
         if (f->level == PART_REGISTER && in_place)
             part_layout_fail(c->cx, f->column, "register: an output is updated in place, one vector a thread");
@@ -572,6 +573,8 @@ static void read_layout(Choosing *c, const char *text)
     const PartFactor *vector = part_factor(&x->s->layout.dims[0], PART_VECTOR);
     x->vector = vector ? (uint32_t)vector->size : 1;
     part_layout_check(c->cx, c->arena, &x->s->layout, c->t);
+    if (x->s->kind == PART_SCATTER && part_size(&x->s->layout.dims[0], PART_LOOP) > 1 && part_cells_may_be(c->p, x->s))
+        x->s->cells = part_cells_of(c->arena, c->t, x->s, &x->s->layout);
     check_stage(c, x);
     c->k->block = part_layout_threads(&x->s->layout);
     c->k->grid = x->r->blocks = (uint32_t)part_layout_size(&x->s->layout, PART_GRID);

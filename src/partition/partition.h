@@ -162,6 +162,7 @@ typedef struct {
      * not. The space then has the updates' dimensions, of the first one as many as there are runs. */
     uint32_t run;
     const char *why_run;
+    const struct PartCells *cells; /* scatter.h; NULL: updates go to memory one by one */
     uint32_t lock;  /* PART_LOCK: number of the buffer */
     uint32_t first; /* of the scatter's results, the one of outputs[0] */
     /* Stages that share: the space is that of the terms, the same in all stages of a range, as are layout and maps. */
@@ -412,16 +413,8 @@ void part_print_reduces(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
 bool part_has_scatter(const PartPlan *p);
 void part_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
                   const char *layout);
-void part_print_scatter(WbbBuf *out, const PartStage *s);
 /* Leaf of a scatter that a value is, seen through bitcasts that keep the order of elements; i NULL: it is none. */
 PartValue part_scatter_below(PartValue v);
-
-/* scatter_price.c: how many neighbours of sorted updates a thread combines before it goes to memory; 1: none. */
-uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why);
-/* atomic.c: how many updates of a row one instruction combines with neighbours in memory. */
-uint32_t part_update_lanes(const PartPlan *p, const TgTarget *t, const PartStage *s);
-/* Takes an update of 16 bits fewer instructions with its neighbour, to which -0 is added? */
-bool part_update_in_pair(const PartPlan *p, const TgTarget *t, const PartStage *s);
 
 /* ranges.c: the launch ranges of a kernel, and what their stages store; choose.c has still to say how. Sets the plan's
  * kind. wanted: the outputs that the kernel makes; NULL: all. */

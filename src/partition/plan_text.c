@@ -4,6 +4,7 @@
  *       layout columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
 #include "partition/exchange.h"
+#include "partition/scatter.h"
 #include "partition/sort.h"
 
 /* One map from the thread to its elements. */

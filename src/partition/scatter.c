@@ -8,7 +8,7 @@
  *     f32[10,5] scatter(p, indices, updates f32[24,2,3]), add
  *         =>   144 updates in the order of memory, atomic_add.f32, in place of p
  */
-#include "partition/partition.h"
+#include "partition/scatter.h"
 
 typedef struct {
     WbbCx *cx;
@@ -47,43 +47,11 @@ PartValue part_scatter_below(PartValue v)
 }
 
 /* --- how updates are combined ------------------------------------------------------------------------------------- */
-static const HloInstruction *root_of(const HloInstruction *s, uint32_t k)
-{
-    return part_value(s->called[0]->root, k).i;
-}
-
-static bool is_parameter(const HloInstruction *i, uint32_t number)
-{
-    return i->opcode == HLO_PARAMETER && i->number == (int64_t)number;
-}
-
 /* Is result k of the computation update k itself? */
 static bool overwrites(const HloInstruction *s, uint32_t k)
 {
-    return is_parameter(root_of(s, k), s->n_operands / 2 + k);
-}
-
-/* Is result k one operation on the element and its update? */
-static bool is_operation(const HloInstruction *s, uint32_t k)
-{
-    const HloInstruction *i = root_of(s, k);
-    const uint32_t n = s->n_operands / 2;
-    if (i->n_operands != 2 || i->shape->type != part_shape(s, k)->type) return false;
-    const HloInstruction *x = i->operands[0], *y = i->operands[1];
-    return (is_parameter(x, k) && is_parameter(y, n + k)) || (is_parameter(y, k) && is_parameter(x, n + k));
-}
-
-static ScOp atomic_of(HloOpcode op)
-{
-    switch (op) {
-    case HLO_ADD: return OP_ATOMIC_ADD;
-    case HLO_MINIMUM: return OP_ATOMIC_MIN;
-    case HLO_MAXIMUM: return OP_ATOMIC_MAX;
-    case HLO_AND: return OP_ATOMIC_AND;
-    case HLO_OR: return OP_ATOMIC_OR;
-    case HLO_XOR: return OP_ATOMIC_XOR;
-    default: return OP_NONE;
-    }
+    const HloInstruction *root = part_scatter_root(s, k);
+    return root->opcode == HLO_PARAMETER && root->number == (int64_t)(s->n_operands / 2 + k);
 }
 
 static ScType unsigned_of(uint32_t bits)
@@ -98,7 +66,7 @@ static bool is_atomic(const Scattering *x, HloOpcode opcode, ScType t, ScOp *op,
 {
     const ScTypeInfo *info = &sc_type_info[t];
     const bool bits = opcode == HLO_AND || opcode == HLO_OR || opcode == HLO_XOR;
-    *op = atomic_of(opcode);
+    *op = part_atomic_of(opcode);
     *word = bits ? unsigned_of(info->bits) : t;
     if (info->cls == 'C') *word = opcode != HLO_ADD ? SC_NONE : t == SC_C64 ? SC_F32 : SC_F64;
     if (*op == OP_NONE || *word == SC_NONE || info->cls == 'P') return false;
@@ -130,19 +98,19 @@ static void combine_one(const Scattering *x, const HloInstruction *s, uint32_t k
 {
     const HloShape *shape = part_shape(s, k);
     const ScType t = shape->type;
-    const HloOpcode op = root_of(s, k)->opcode;
+    const HloOpcode op = part_scatter_root(s, k)->opcode;
     const uint32_t bits = sc_type_info[t].bits;
     const bool aligned = x->p->align * 8 >= WBB_MIN(bits, 64u);
     stage->combine = PART_LOCK;
     if (aligned && overwrites(s, k) && bits >= 8 && bits <= 64) {
         stage->combine = PART_SET;
         if (t == SC_C64) stage->word = SC_U64;
-    } else if (aligned && is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
+    } else if (aligned && part_scatter_is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
         const bool loses = stage->atomic == OP_ATOMIC_ADD && stage->word == SC_F32;
         stage->combine = loses && !x->p->flush ? PART_SUM : PART_ATOMIC;
-    } else if (aligned && is_operation(s, k) && in_float_order(x, op, t)) {
+    } else if (aligned && part_scatter_is_operation(s, k) && in_float_order(x, op, t)) {
         stage->combine = PART_FLOAT_ORDER;
-        stage->atomic = atomic_of(op);
+        stage->atomic = part_atomic_of(op);
     } else if ((stage->word = word_of(x, shape)) != SC_NONE) {
         stage->combine = PART_CAS;
     }
@@ -154,7 +122,7 @@ static bool is_apart(WbbArena *a, const HloInstruction *s, uint32_t k)
     const HloComputation *c = s->called[0];
     const uint32_t n = s->n_operands / 2;
     bool *needed = WBB_NEW_N(a, bool, c->n_instructions + 1);
-    needed[root_of(s, k)->id] = true;
+    needed[part_scatter_root(s, k)->id] = true;
     for (uint32_t j = c->n_instructions; j-- > 0;) {
         const HloInstruction *i = c->instructions[j];
         if (!needed[i->id]) continue;
@@ -228,7 +196,9 @@ static PartStage *new_stage(Scattering *x, PartKernel *k, PartKind kind, const H
 
 static void finish(Scattering *x, PartKernel *k, const char *layout)
 {
-    part_choose(x->cx, x->a, x->p, k, x->t, layout);
+    PartStage *s = k->ranges[0].stages;
+    if (s->cells) s->maps = part_layout_maps(x->cx, x->p->rw, x->a, &s->layout);
+    else part_choose(x->cx, x->a, x->p, k, x->t, layout);
     if (!k->ranges[0].elements) k->n_ranges = 0;
 }
 
@@ -282,15 +252,21 @@ static bool may_have_runs(const Scattering *x, const PartStage *s)
 {
     const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
                      s->combine == PART_CAS;
-    if (!way || !is_operation(s->update, s->first) || !hlo_noted_neighbours(x->a, s->update)) return false;
-    const HloOpcode op = root_of(s->update, s->first)->opcode;
-    return op == HLO_MULTIPLY || atomic_of(op) != OP_NONE;
+    if (!way || !part_scatter_is_operation(s->update, s->first) || !hlo_noted_neighbours(x->a, s->update)) return false;
+    const HloOpcode op = part_scatter_root(s->update, s->first)->opcode;
+    return op == HLO_MULTIPLY || part_atomic_of(op) != OP_NONE;
 }
 
-static void take_runs(const Scattering *x, PartRange *r, PartStage *s)
+/* Updates are combined with others of their thread, or of their block, before they go to memory, by price. */
+static void take_runs(const Scattering *x, PartKernel *k, PartStage *s, const char *layout)
 {
-    if (!may_have_runs(x, s)) return;
-    s->run = part_update_run(x->a, x->p, x->t, s, &s->why_run);
+    const bool runs = may_have_runs(x, s), cells = part_cells_may_be(x->p, s);
+    PartRange *r = &k->ranges[0];
+    if (!runs && !cells) return;
+    double us;
+    s->run = part_update_run(x->a, x->p, x->t, s, &s->why_run, &us);
+    if (cells && us > 0 && !layout) part_choose_cells(x->a, x->p, x->t, k, us);
+    if (s->cells || !runs) s->run = 0;
     if (s->run < 2) return;
     HloShape *space = WBB_NEW(x->a, HloShape);
     *space = *r->space;
@@ -311,7 +287,7 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
     stage->update = s, stage->first = first;
     stage->combine = how.combine, stage->atomic = how.atomic, stage->word = how.word;
     stage->reads_first = reads_first(x, s, stage);
-    take_runs(x, &k->ranges[0], stage);
+    take_runs(x, k, stage, layout);
     for (uint32_t j = 0; j < n; j++) stage->outputs[j] = buffers[first + j] - x->p->n_operands;
     if (how.combine == PART_LOCK) {
         static const uint8_t order[1] = {0};
@@ -323,7 +299,8 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
     }
     set_views(x, k, s, buffers, first, stage);
     finish(x, k, layout);
-    stage->in_pair = part_size(&stage->layout.dims[0], PART_VECTOR) == 1 && part_update_in_pair(x->p, x->t, stage);
+    const bool single = stage->cells || part_size(&stage->layout.dims[0], PART_VECTOR) == 1;
+    stage->in_pair = single && part_update_in_pair(x->p, x->t, stage);
 }
 
 static void add_scatter(Scattering *x, const HloInstruction *s, const char *layout)
@@ -411,4 +388,9 @@ void part_print_scatter(WbbBuf *out, const PartStage *s)
     };
     wbb_putf(out, ", updates of %%%s, %s", s->update->name, how[s->combine]);
     if (s->run > 1) wbb_putf(out, "; before that %u neighbours by one thread, %s", s->run, s->why_run);
+    const PartCells *c = s->cells;
+    if (!c) return;
+    wbb_putf(out, "; before that those of a block in %lld x %lld cells of %s in shared memory, %s: %s",
+             (long long)c->rows, (long long)c->columns, sc_type_info[c->type].name,
+             c->own ? "of one thread each" : "by atomic operations", c->why);
 }

@@ -1,14 +1,15 @@
 /* scatter_price.c: how many neighbouring updates of a scatter a thread combines before it goes to memory.
  *
- * Needs a scatter whose indices are sorted, and how an update is combined with its element; leaves a power of two. Of
- * so many updates as elements of the result an element has `mean` on average, side by side. Threads with runs of them
- * go to memory less often, which counts where operations wait for each other at one address, but there are fewer
+ * Needs a scatter, and how an update is combined with its element; leaves a power of two, 1 unless indices are sorted.
+ * Of so many updates as elements of the result an element has `mean` on average, side by side. Threads with runs go to
+ * memory less often, which counts where operations wait for each other at one address, but there are fewer
  * threads, and what an operation waits for they wait for one after the other. Prices are in microseconds, those of a
  * whole launch; terms overlap as in price.c.
  *
  *     f32[64,1], 65536 updates, mean 1024, sm_90:  1 run 58.8, of 2 updates 30.1, 4 15.8, 8 9.0, 16 6.2
  */
 #include "partition/rates.h"
+#include "partition/scatter.h"
 
 #include <math.h>
 
@@ -86,32 +87,36 @@ static double price(const Runs *x, double run)
     return part_least_us(x->t) + code + sqrt(sqrt(sum));
 }
 
-uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why)
+uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,
+                         double *us)
 {
     const HloInstruction *i = s->update;
     const HloShape *to = part_shape(i, s->first), *from = i->operands[i->n_operands / 2 + 1 + s->first]->shape;
     const ScTypeInfo *type = &sc_type_info[to->type];
     const double updates = (double)hlo_elements(from), results = (double)hlo_elements(to);
+    *us = 0;
     if (!tg_find_rate(t, "clock") || updates < 2 || results < 1) return 1;
     Runs x = {.t = t, .r = part_rates(a, t), .combine = s->combine, .rows = (double)from->dims[0], .results = results,
               .bytes = WBB_MAX(type->bits, 8u) / 8.0, .is_float = sc_is_float(s->word), .reads_first = s->reads_first,
               .mean = WBB_MAX(1, updates / results), .lanes = part_update_lanes(p, t, s), .operations = 1};
-    const int64_t same = hlo_noted_neighbours(a, i);
-    x.same = same == HLO_SOME ? x.mean : (double)same;
+    const int64_t same = hlo_noted_neighbours(a, i); /* 0: not known to be any */
+    x.same = same == HLO_SOME ? x.mean : WBB_MAX((double)same, 1);
     x.mean = WBB_MAX(x.mean, x.same);
     x.window = updates / x.rows;
     if (type->cls == 'C' && s->combine != PART_CAS) x.operations = 2;
     const bool alone = s->combine == PART_ATOMIC && x.is_float && type->bits == 16 && x.lanes == 1;
     if (alone && !part_update_in_pair(p, t, s)) x.combine = PART_CAS; /* which ptxas makes of it */
-    x.vector = x.window > 1 ? WBB_MAX((double)tg_tune(t, "loop.unroll", type->bits)->value, x.lanes) : 1;
+    const bool lone = x.lanes == 1 && part_update_in_pair(p, t, s); /* then a thread has no vector */
+    x.vector = lone ? 1 : WBB_MAX((double)tg_tune(t, "loop.unroll", type->bits)->value, x.lanes);
     const double less = (double)tg_tuned(t, "scatter.gain") / 1000, one = price(&x, 1);
-    const double most = (double)tg_tuned(t, "scatter.bytes") / (x.lanes * x.bytes);
+    const double most = same ? (double)tg_tuned(t, "scatter.bytes") / (x.lanes * x.bytes) : 1;
     uint32_t best = 1;
     double least = one;
     for (uint32_t run = 2; run <= tg_tuned(t, "scatter.run") && run <= most && run <= x.rows; run *= 2) {
-        const double us = price(&x, run);
-        if (us < least * less) least = us, best = run;
+        const double one_us = price(&x, run);
+        if (one_us < least * less) least = one_us, best = run;
     }
     if (best > 1) *why = wbb_format(a, "%.2f us, one by one %.2f", least, one);
+    *us = least;
     return best;
 }
