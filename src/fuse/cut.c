@@ -234,6 +234,24 @@ static void set_alone(WbbCx *cx, const HloComputation *c, const FuseGroup *g, co
         alone[g->members[j]->id] |= g->members[j]->opcode == (loops ? HLO_WHILE : HLO_REDUCE);
 }
 
+/* Marks reductions of kernels of rows and columns that take no less time than kernels of their own. Returns whether one
+ * is new. */
+static bool mark_apart(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseHow *how, bool *apart)
+{
+    bool any = false;
+    for (uint32_t k = 0; how->across && k < g->n_groups; k++) {
+        const FuseGroup *x = &g->groups[k];
+        if (!x->across) continue;
+        WbbArena *scratch = wbb_arena_new(cx);
+        const bool pays = how->across(how->arg, fuse_write(scratch, c, x).text);
+        wbb_arena_free(scratch);
+        for (uint32_t j = 0; j < x->n_members && !pays; j++)
+            apart[x->members[j]->id] |= x->members[j]->opcode == HLO_REDUCE;
+        any = any || !pays;
+    }
+    return any;
+}
+
 /* Marks reductions and loops of kernels that do not compile. Returns whether one is new. */
 static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseHow *how, bool *alone)
 {
@@ -256,12 +274,13 @@ static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping 
 static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
 {
     enum { ROUNDS = 4 };
-    bool *alone = WBB_NEW_N(a, bool, c->n_instructions + 1);
+    bool *alone = WBB_NEW_N(a, bool, c->n_instructions + 1), *apart = WBB_NEW_N(a, bool, c->n_instructions + 1);
     WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
-    FuseGrouping g = fuse_group(cx, a, c, &how->rates, alone, explain);
-    for (int k = 1; k < ROUNDS && mark_refused(cx, c, &g, how, alone); k++) {
+    FuseGrouping g = fuse_group(cx, a, c, &how->rates, alone, apart, explain);
+    for (int k = 1; k < ROUNDS; k++) {
+        if (!mark_apart(cx, c, &g, how, apart) && !mark_refused(cx, c, &g, how, alone)) break;
         text = wbb_buf(a);
-        g = fuse_group(cx, a, c, &how->rates, alone, explain);
+        g = fuse_group(cx, a, c, &how->rates, alone, apart, explain);
     }
     if (explain) wbb_putf(how->explain, "%s:\n%s", c->name, text.text);
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);

@@ -80,6 +80,8 @@ typedef struct {
     FuseRates rates; /* of FUSE_PRICED, as the next ones */
     /* Is this a kernel that compiles? One that does not is cut again, smaller. NULL: all do. */
     bool (*compiles)(void *arg, const char *text);
+    /* Takes this kernel, which reduces rows and sums up columns, less time than two would? */
+    bool (*across)(void *arg, const char *text);
     void *arg;
     WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */
 } FuseHow;
@@ -95,6 +97,7 @@ FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow 
 typedef struct {
     const HloInstruction **roots, **members;
     uint32_t n_roots, n_members;
+    bool across; /* it reduces rows, and sums up columns of the same arrays */
 } FuseGroup;
 
 /* cut.c: writes the kernels of `groups` and puts them, the library calls and the control flow of `roles` in order: the

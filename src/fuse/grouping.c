@@ -532,16 +532,17 @@ static FuseGroup group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
     }
     qsort(members.items, members.n, sizeof *members.items, by_id);
     qsort(g.roots, g.n_roots, sizeof *g.roots, by_id);
-    g.members = members.items, g.n_members = members.n;
+    g.members = members.items, g.n_members = members.n, g.across = k->across;
     return g;
 }
 
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone,
-                        WbbBuf *explain)
+                        const bool *apart, WbbBuf *explain)
 {
     WbbArena *scratch = wbb_arena_new(cx);
     const uint32_t n = c->n_instructions;
-    FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = alone, .decided = n, .explain = explain};
+    FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = alone, .apart = apart,
+                  .decided = n, .explain = explain};
     w.roles = WBB_NEW_N(a, FuseRole, n + 1);
     w.loop = WBB_NEW_N(scratch, const FuseLoop *, n + 1);
     w.uses = WBB_NEW_N(scratch, FuseUses, n + 1);

@@ -148,6 +148,22 @@ static bool same_reduction(const HloInstruction *x, const HloInstruction *y)
     return true;
 }
 
+/* Does x reduce the rows of arrays, and y sum up the same arrays' columns? A kernel of rows can do that, too. */
+static bool are_across(const HloInstruction *x, const HloInstruction *y)
+{
+    const HloShape *s = x->operands[0]->shape, *of_y = y->operands[0]->shape;
+    double rows = 1, all = 1;
+    if (!hlo_is_row_major(s) || !hlo_may_split_columns(y) || x->n_dimensions >= s->rank) return false;
+    for (uint32_t d = 0; d < s->rank; d++) {
+        const bool kept = d < s->rank - x->n_dimensions;
+        if (hlo_is_reduced(x, d) == kept) return false;
+        all *= (double)s->dims[d];
+        if (kept) rows *= (double)s->dims[d];
+    }
+    for (uint32_t d = 0; d < y->n_dimensions; d++) rows /= (double)of_y->dims[d];
+    return rows == 1 && all == (double)hlo_elements(of_y);
+}
+
 /* Makes the spaces one; the kernel without a reduction may have the space of the other one's results. */
 static bool join_spaces(FuseWork *w, const FuseKernel *x, const FuseKernel *y, FuseJoin *undo)
 {
@@ -165,6 +181,7 @@ static void append(FuseWork *w, uint32_t from, uint32_t to)
     for (uint32_t k = 0; k < y->members.n; k++)
         if (w->seen[y->members.items[k]] != w->stamp) WBB_PUSH(w->arena, &x->members, y->members.items[k]);
     for (uint32_t k = 0; k < y->roots.n; k++) WBB_PUSH(w->arena, &x->roots, y->roots.items[k]);
+    x->across = x->across || y->across;
     y->into = to + 1;
 }
 
@@ -175,12 +192,21 @@ const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, co
         const FusePos *r = p;
         x = y, y = z, p = q, q = r;
     }
+    const HloInstruction *of_x = w->kernels.items[x].hero, *of_y = w->kernels.items[y].hero;
+    const bool others = of_x && of_y && !same_reduction(of_x, of_y);
+    if (others && are_across(of_y, of_x)) { /* the rows are those of the first */
+        const uint32_t z = x;
+        const FusePos *r = p;
+        x = y, y = z, p = q, q = r;
+    } else if (others && !are_across(of_x, of_y)) {
+        return "they reduce other dimensions";
+    }
     const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
     FuseJoin undo;
     if (a->fixed || b->fixed) return "an update in place, a scatter or a sort has a kernel of its own";
     if (a->roots.n + b->roots.n > w->rates->roots || a->members.n + b->members.n > w->rates->members)
         return "one kernel would be too large";
-    if (a->hero && b->hero && !same_reduction(a->hero, b->hero)) return "they reduce other dimensions";
+    if (others && (w->apart[a->hero->id] || w->apart[b->hero->id])) return "rows and columns in one take no less time";
     if (!p->known || !q->known) return "their threads need other elements of it";
     if ((a->hero && w->alone[a->hero->id]) || (b->hero && w->alone[b->hero->id])) return "they do not compile together";
     const FuseUses to_x = {.items = &(FuseUse){.kernel = x}, .n = 1}, to_y = {.items = &(FuseUse){.kernel = y}, .n = 1};
@@ -191,6 +217,7 @@ const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, co
         return "their threads need other elements of it";
     }
     append(w, y, x);
+    w->kernels.items[x].across |= others;
     return NULL;
 }
 

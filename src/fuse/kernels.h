@@ -18,6 +18,7 @@ typedef struct { uint32_t *items; uint32_t n, capacity; } FuseIds;
 typedef struct {
     FusePos space; /* of outputs, or of the terms of reductions */
     const HloInstruction *hero; /* a reduction whose terms threads share; NULL: there is none */
+    bool across;   /* it sums up columns, too, of the rows that the hero reduces */
     bool fixed;    /* its root decides everything: a scatter, a scan, an update in place: no other output */
     uint32_t into; /* the kernel that it became a part of, + 1 */
     FuseIds members, roots;
@@ -36,6 +37,7 @@ typedef struct {
     const HloComputation *c;
     const FuseRates *rates;
     const bool *alone;       /* [id] of reductions whose results go through memory */
+    const bool *apart;       /* [id] of those of rows and of columns that have kernels of their own */
     FuseRole *roles;
     uint32_t *first, *users; /* of instruction i: users[first[i]] .. users[first[i + 1] - 1] */
     const FuseLoop **loop;   /* [id] of a loop that threads run, its state and its elements; else NULL */

@@ -86,9 +86,10 @@ typedef struct {
     FuseGroup *groups;
     uint32_t n_groups;
 } FuseGrouping;
-/* alone: by id, reductions whose results go through memory, and loops that no thread runs. explain: takes a line for
+/* alone: by id, reductions whose results go through memory, and loops that no thread runs. apart: those of rows and of
+ * columns of an array that are not in one kernel. explain: takes a line for
  * each decision; may be NULL. */
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone,
-                        WbbBuf *explain);
+                        const bool *apart, WbbBuf *explain);
 
 #endif

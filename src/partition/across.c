@@ -98,6 +98,35 @@ bool part_has_across(const PartPlan *p)
     return false;
 }
 
+/* Bytes of whole arrays that the terms of sums over rows need, results of rows apart, which memory may hold. */
+static double bytes_of(WbbArena *a, const HloComputation *body, const bool *columns)
+{
+    bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    double bytes = 0;
+    int64_t all = 0;
+    Matrix m;
+    for (uint32_t n = body->n_instructions; n-- > 0;) {
+        const HloInstruction *i = body->instructions[n];
+        if (columns[n]) all = WBB_MAX(all, hlo_elements(i->operands[0]->shape));
+        if (!columns[n] && (!needed[n] || reduces_rows(i, &m))) continue;
+        for (uint32_t k = 0; k < i->n_operands; k++) needed[i->operands[k]->id] = true;
+        if (i->opcode != HLO_PARAMETER || i->shape->type == SC_TUPLE || hlo_elements(i->shape) < all) continue;
+        bytes += (double)hlo_elements(i->shape) * sc_type_info[i->shape->type].bits / 8;
+    }
+    return bytes;
+}
+
+bool *part_columns(WbbArena *a, const HloComputation *body, double *bytes)
+{
+    bool *columns = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        columns[k] = hlo_may_split_columns(i) && has_rows(body, matrix_of(i->operands[0]->shape, i->n_dimensions));
+    }
+    *bytes = bytes_of(a, body, columns);
+    return columns;
+}
+
 uint32_t part_across(const PartPlan *p, const HloInstruction **found)
 {
     const HloComputation *body = p->fusion->body;

@@ -53,8 +53,7 @@ static double range_us(WbbArena *a, const PartPlan *p, const PartRange *r, const
     return us > 0 ? us : bytes_us(p, t);
 }
 
-/* The time of a plan's launches. */
-static double launches_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
+double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     double us = 0;
     for (uint32_t k = 0; k < p->n_kernels; k++) {
@@ -75,7 +74,7 @@ static double less_than(double us, int64_t percent) { return us * (double)(100 -
 
 bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
 {
-    return launches_us(a, cut, t) < less_than(shared->choice->best[0].price.us, tg_tuned(t, "layout.cut"));
+    return part_plan_us(a, cut, t) < less_than(shared->choice->best[0].price.us, tg_tuned(t, "layout.cut"));
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
@@ -150,5 +149,5 @@ bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t
 
 bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t, int64_t percent)
 {
-    return launches_us(a, split, t) < less_than(launches_us(a, whole, t), percent);
+    return part_plan_us(a, split, t) < less_than(part_plan_us(a, whole, t), percent);
 }

@@ -375,6 +375,7 @@ const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTa
  * number. And whether the kernels of the plan that is cut there take less time, by price. */
 double part_least_us(const TgTarget *t); /* a launch, and the first bytes from memory */
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
+double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t); /* the time of a plan's launches */
 bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
 /* Into how many pieces the long rows of a plan that reads them again may be split (hlo_split_rows): by id of the body's
  * instructions. Whether there are any; and whether the plan of the pieces saves so many percent of the time. */
@@ -394,6 +395,8 @@ void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const Par
 bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts);
 /* Sums of parts that are summed up in turn, of an array whose rows are reduced, too. Returns their number. */
 uint32_t part_across(const PartPlan *p, const HloInstruction **found);
+/* By id: sums over rows that are reduced, too; *bytes: of the whole arrays that they read. */
+bool *part_columns(WbbArena *a, const HloComputation *body, double *bytes);
 bool part_has_across(const PartPlan *p); /* a kernel that makes such sums */
 /* share.c: the launch range of a fusion whose last `across` results are such sums of parts; NULL: there is none. */
 PartRange *part_shared_across(WbbArena *a, PartPlan *p, const TgTarget *t, uint32_t across);

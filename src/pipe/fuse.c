@@ -34,6 +34,7 @@ static FuseRates rates_of(const TgTarget *t)
 typedef struct {
     const char *text;
     const TgTarget *target;
+    bool pays;
 } Planned;
 
 /* Whether a thread can hold what a loop changes is known when the loop is emitted. */
@@ -54,23 +55,64 @@ static void try(WbbCx *cx, void *arg)
     part_plan(cx, a, &f, p->target, (PartOptions){0});
 }
 
+/* What kernels of their own take for rows and for columns, at least: that of the columns has results of the rows in
+ * memory, and reads nothing but the arrays. */
+static double apart_us(WbbCx *cx, WbbArena *a, const HloFusion *f, const TgTarget *t)
+{
+    const HloComputation *body = f->body;
+    const HloInstruction *root = body->root, **rows = WBB_NEW_N(a, const HloInstruction *, root->n_operands + 1);
+    double bytes;
+    bool *needs = part_columns(a, body, &bytes); /* by id: it needs a sum of a column */
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        for (uint32_t o = 0; o < body->instructions[k]->n_operands; o++)
+            needs[k] = needs[k] || needs[body->instructions[k]->operands[o]->id];
+    for (uint32_t k = 0; root->opcode == HLO_TUPLE && k < root->n_operands; k++)
+        if (!needs[root->operands[k]->id]) rows[n++] = root->operands[k];
+    const double columns = part_least_us(t) + 1e6 * bytes / rate(t, "dram");
+    if (!n) return columns;
+    const PartPlan of_rows = part_plan(cx, a, part_cut_out(a, f, rows, n, NULL, 0), t, (PartOptions){.apart = true});
+    return columns + part_plan_us(a, &of_rows, t);
+}
+
+/* A kernel that sums up columns of the rows that it reduces. */
+static void try_across(WbbCx *cx, void *arg)
+{
+    Planned *p = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, strlen(p->text));
+    hlo_decline_features(cx, m);
+    m = hlo_normalise(cx, a, m);
+    const HloFusion f = hlo_fusion(cx, m);
+    const PartOptions options = {0};
+    const PipePlanned x = pipe_plan(cx, a, m, p->target, &options);
+    p->pays = part_has_across(&x.plan) && part_plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
+}
+
+/* 2: it is tried without a failure, and does not say that it takes no less time; else 1. */
+static uint64_t tried(PipeFuse *f, void (*how)(WbbCx *, void *), const char *text)
+{
+    Planned p = {.text = text, .target = f->target, .pays = true};
+    WbbCx *cx = wbb_cx_new(); /* of its own: a kernel that is declined leaves no message */
+    const bool works = cx && wbb_guard(cx, how, &p) == WBB_OK && p.pays;
+    if (cx) wbb_cx_free(cx);
+    return works ? 2 : 1;
+}
+
 static bool compiles(void *arg, const char *text)
 {
     PipeFuse *f = arg;
     WbbEntry *e = wbb_map_put(&f->texts, wbb_key(wbb_intern_z(f->cx, text)));
-    if (!e->value) {
-        Planned p = {.text = text, .target = f->target};
-        WbbCx *cx = wbb_cx_new(); /* of its own: a kernel that is declined leaves no message */
-        e->value = cx && wbb_guard(cx, try, &p) == WBB_OK ? 2 : 1;
-        if (cx) wbb_cx_free(cx);
-    }
+    if (!e->value) e->value = tried(f, try, text);
     return e->value == 2;
 }
+
+static bool across(void *arg, const char *text) { return tried(arg, try_across, text) == 2; }
 
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)
 {
     PipeFuse *f = WBB_NEW(a, PipeFuse);
     *f = (PipeFuse){.cx = cx, .target = t, .texts = {.arena = a}};
-    f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .arg = f};
+    f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f};
     return f;
 }
