@@ -174,7 +174,9 @@ bool hlo_may_split_columns(const HloInstruction *i);
 /* normalise_pick.c: a sum over a row of which one term counts, the one that an index names. hlo_split_rows makes it
  * that term where the number of pieces is 1. */
 bool hlo_is_pick(const HloInstruction *i);
-/* unique.c: do the values of the indices, as far as the text has them, keep all updates apart? */
+/* unique.c: is each element of a column, [rows, 1], the number of its row? */
+bool hlo_counts_rows(const HloInstruction *column);
+/* Do the values of the indices, as far as the text has them, keep all updates apart? */
 bool hlo_indices_differ(WbbArena *a, const HloInstruction *canonical);
 /* Does it state unique indices, of which there are any, or have such? Without, all windows are one, whatever the text
  * states. */

@@ -28,6 +28,7 @@ const HloPass hlo_passes[] = {
     {"tuple", "replaces elements of a tuple by the operands of that tuple", hlo_pass_tuple},
     {"gather", "makes gathers take rows of starts and return rows of whole windows", hlo_pass_gather},
     {"scatter", "makes scatters take rows of starts and rows of whole windows", hlo_pass_scatter},
+    {"labels", "replaces scatters of one update into each row of one number by selects", hlo_pass_labels},
     {"neighbours", "notes how many updates of a scatter that follow each other have equal indices", hlo_pass_neighbours},
     {"copy", "removes copies to the same layout, except outputs", hlo_pass_copy},
     {"first", "replaces sorts of which the first or last element of each row is read by reductions", hlo_pass_first},

@@ -189,6 +189,12 @@ static const HloInstruction *column_of(const HloInstruction *i, int64_t *c)
     return i;
 }
 
+bool hlo_counts_rows(const HloInstruction *column)
+{
+    Affine x = {0};
+    return affine_of(column, DEEP, &x) && x.a == 0 && x.b[0] == 1;
+}
+
 bool hlo_indices_differ(WbbArena *a, const HloInstruction *s)
 {
     const HloInstruction *indices = s->operands[s->n_operands / 2];
