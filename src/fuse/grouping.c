@@ -411,6 +411,25 @@ static uint32_t kernel_that_leaves(FuseWork *w, const HloInstruction *i, const F
     return UINT32_MAX;
 }
 
+/* Seconds of reading an array again: where what the kernel needs of a value is made of results of rows that are the
+ * kernel's own, another kernel would have to read these rows. 0: it is not. */
+static double rows_again(FuseWork *w, const HloInstruction *i, const FuseKernel *k)
+{
+    enum { STEPS = 32 };
+    const HloInstruction *stack[STEPS + 1] = {i};
+    const double space = fuse_count(&w->atoms, &k->space);
+    uint32_t n = 1, steps = 0;
+    while (n && steps++ < STEPS) {
+        const HloInstruction *x = stack[--n];
+        if (x->opcode == HLO_REDUCE && x->shape->type != SC_TUPLE &&
+            (double)hlo_elements(x->operands[0]->shape) == space && !w->alone[x->id])
+            return fuse_bytes(x->operands[0]->shape) * w->rates->byte;
+        const bool same = hlo_is_elementwise(x->opcode) || x->opcode == HLO_RESHAPE || x->opcode == HLO_BITCAST;
+        for (uint32_t o = 0; o < x->n_operands && same && n < STEPS; o++) stack[n++] = x->operands[o];
+    }
+    return 0;
+}
+
 /* One kernel needs it: may it compute it? */
 static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
 {
@@ -441,7 +460,8 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
         serial += n->uses.items[j].serial;
     }
     const double work = again * fuse_work(w->rates, i) * w->rates->slot, chain = serial * w->rates->wait;
-    const double memory = 2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
+    double memory = 2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
+    if (n->uses.items[0].pos.known && n->uses.n == 1) memory += rows_again(w, i, k);
     if (is_free(i) || WBB_MAX(work, chain) <= memory) return true;
     say(w, i, "not in the kernel of %s: elements that %s would compute again take %.2f us, memory %.2f us",
         name_of(w, u->kernel), work < chain ? "one thread" : "it", WBB_MAX(work, chain) * 1e6, memory * 1e6);
