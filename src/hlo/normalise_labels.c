@@ -102,9 +102,12 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     return hlo_new_select(b, hlo_new_compare(b, HLO_EQ, place, at), ones, others);
 }
 
-static bool is_scatter(const HloInstruction *i) { return i->opcode == HLO_SCATTER; }
-
 const HloModule *hlo_pass_labels(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_scatter, .rewrite = rewrite});
+    Labels l;
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++)
+            if (find_labels(a, m->computations[c]->instructions[k], &l))
+                return hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
+    return m;
 }
