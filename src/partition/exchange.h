@@ -74,6 +74,7 @@ typedef struct {
     PartPrice price;
     PartTileWork access[PART_SIDES];
     bool conflicts; /* the tile takes more wavefronts than its bytes do */
+    bool parted;    /* a vector of wide elements takes several accesses, each of a part of its sectors */
 } PartExchanged;
 
 /* exchange_find.c: the space, the order of reading, and the values that go through the tile; false: there are none. */

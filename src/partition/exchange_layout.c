@@ -212,6 +212,20 @@ static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k
 }
 
 /* --- prices ------------------------------------------------------------------------------------------------------- */
+/* Has a thread more neighbours of an array than the widest access? Eight of f32 are two accesses of 16 bytes, which
+ * lanes have 32 apart: each touches all sectors. Those of whole pixels save more than that. */
+static bool is_parted(const Choosing *c, const PartSide *s)
+{
+    const int64_t widest = 8 * (int64_t)c->x->t->vector_bytes, vector = s->sizes[PART_VECTOR];
+    bool parted = false;
+    if (vector & (vector - 1)) return false;
+    for (uint32_t n = 0; n < s->work.n_loads; n++)
+        parted = parted || (s->work.loads[n].step[0] == 1 && vector * s->work.loads[n].bits > widest);
+    for (uint32_t n = 0; n < s->work.n_stores; n++)
+        parted = parted || (s->work.stores[n].step[0] == 1 && vector * s->work.stores[n].bits > widest);
+    return parted;
+}
+
 static void price(const Choosing *c, PartExchanged *k, const PartTileSample *sample)
 {
     PartWork work[PART_SIDES];
@@ -226,13 +240,16 @@ static void price(const Choosing *c, PartExchanged *k, const PartTileSample *sam
     k->price = part_price_exchange(c->r, work, sizes, tile, part_tile_bytes(c->x, k));
     memcpy(k->access, tile, sizeof tile);
     const double all = tile[PART_TO].wavefronts + tile[PART_FROM].wavefronts;
+    k->parted = is_parted(c, &k->side[PART_TO]) || is_parted(c, &k->side[PART_FROM]);
     k->conflicts = all * 100 > (tile[PART_TO].least + tile[PART_FROM].least) * 102;
 }
 
-/* Of two that take as long: the one that leaves more to other kernels, without bank conflicts first. */
+/* Of two that take as long: the one that leaves more to other kernels, without bank conflicts first, then without
+ * sectors that are asked for twice. */
 static bool is_lighter(const PartExchanged *k, const PartExchanged *other)
 {
     if (k->conflicts != other->conflicts) return !k->conflicts;
+    if (k->parted != other->parted) return !k->parted;
     return k->price.effort < other->price.effort;
 }
 
