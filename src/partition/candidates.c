@@ -430,45 +430,50 @@ static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
 }
 
 /* Long rows that are read again, in the registers of a block or a cluster: the beam seldom leads there. `lanes` of the
- * 32 are those of kept dimension `side`, whose neighbours they read side by side where the row's are not neighbours. */
-static void consider_held(Choosing *c, uint32_t d, uint32_t side, int64_t lanes, int64_t vector)
+ * 32 are those of kept dimension `side`, whose neighbours they read side by side where the row's are not neighbours, or
+ * of `along`, another reduced one, which warps and blocks have. */
+static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side, int64_t lanes, int64_t vector)
 {
     const uint32_t n = c->w->n_dims;
     Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
-              .vector_dim = side, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .loop_dim = d,
-              .split_dim = d, .registers = c->whole_registers, .whole = true};
+              .vector_dim = side, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .loop_dim = along,
+              .split_dim = along, .registers = along == d ? c->whole_registers : 1, .whole = true};
     for (uint32_t k = 0; k < n; k++) x.lanes[k] = 1;
-    if (side != d) x.lanes[side] = lanes;
+    x.lanes[side != d ? side : along] = lanes;
     x.lanes[d] = c->t->warp / lanes;
     const int64_t side_by_side = side == d ? 1 : lanes * vector;
     const int64_t few = c->max_terms * c->start_warps / 2 * c->t->warp;
-    const bool is_long = c->w->dims[d].size > few / side_by_side;
+    const bool is_long = along != d || c->w->dims[d].size > few / side_by_side;
     if (!is_long && (side == d || after_lanes(c, &x, d) <= c->few_terms)) return; /* lanes were compared so */
     if (!is_coalesced(c, &x)) return;
     for (int64_t warps = next_power(c->warps, ABOVE_ALL); warps > 1; warps = next_power(c->warps, warps))
         for (x.splits = 1; x.splits <= (is_long ? WBB_MAX(c->clusters, 1) : 1); x.splits *= 2) {
-            wish_warps(c, &x, 1, warps, d);
+            wish_warps(c, &x, 1, warps, along);
             x.cluster = x.splits > 1;
             consider(c, &x);
         }
 }
 
 /* With the widest vectors of `side`, and so many lanes along it as read a sector or more. */
-static void vary_held(Choosing *c, uint32_t d, uint32_t side)
+static void vary_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side)
 {
+    const int64_t most = side != d ? c->t->warp / 2 : along != d ? c->t->warp / 8 : 1;
     int64_t vector = widest_vector(c, side);
     for (int64_t k = 1; k < c->vectors && vector > 0; k++, vector /= 2)
-        for (int64_t lanes = 1; lanes <= (side == d ? 1 : c->t->warp / 2); lanes *= 2)
-            consider_held(c, d, side, lanes, vector);
+        for (int64_t lanes = 1; lanes <= most; lanes *= 2) consider_held(c, d, along, side, lanes, vector);
 }
 
 static void make_held(Choosing *c)
 {
+    const uint32_t n = c->w->n_dims;
     if (c->w->passes <= 1 || c->w->scan) return;
-    for (uint32_t d = c->w->n_dims; d-- > 0;) {
+    for (uint32_t d = n; d-- > 0;) {
         if (!c->w->dims[d].reduced) continue;
-        if (is_contiguous(c->w, d)) vary_held(c, d, d);
-        if (!c->w->dims[c->w->n_dims - 1].reduced) vary_held(c, d, c->w->n_dims - 1);
+        if (!c->w->dims[n - 1].reduced) vary_held(c, d, d, n - 1);
+        if (!is_contiguous(c->w, d)) continue;
+        vary_held(c, d, d, d);
+        for (uint32_t along = 0; along < n; along++)
+            if (along != d && c->w->dims[along].reduced) vary_held(c, d, along, d);
     }
 }
 
