@@ -117,6 +117,19 @@ typedef struct {
     int64_t *offsets;   /* where they begin */
 } Concat;
 
+enum { MOST_NEIGHBOURS = 16 };
+
+/* A position in 0 .. size - 1: neighbours that are inside or not together, of 8 * n + k all k, share the variable n. So
+ * loads of them differ by a constant, and become one. */
+static IrRef within(EmitValues *e, IrRef x, int64_t size)
+{
+    int64_t each = WBB_MIN(size & -size, MOST_NEIGHBOURS);
+    IrRef rest = rw_mod(e->rw, x, each);
+    while (each > 1 && !ir_is_const(e->g, rest)) each /= 2, rest = rw_mod(e->rw, x, each);
+    const IrRef n = emit_let(e, "d", rw_floordiv(e->rw, x, each), 0, size / each - 1);
+    return rw_add(e->rw, rw_scale(e->rw, n, each), rest);
+}
+
 static void want_part(EmitValues *e, EmitFrame *f, uint32_t part)
 {
     const Concat *c = f->data;
@@ -124,7 +137,7 @@ static void want_part(EmitValues *e, EmitFrame *f, uint32_t part)
     const uint32_t dim = (uint32_t)f->i->dimensions[0];
     IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
     for (uint32_t d = 0; d < s->rank; d++) index[d] = f->index[d];
-    index[dim] = emit_let(e, "d", rw_sub(e->rw, f->index[dim], ir_index(e->g, c->offsets[part])), 0, s->dims[dim] - 1);
+    index[dim] = within(e, rw_sub(e->rw, f->index[dim], ir_index(e->g, c->offsets[part])), s->dims[dim]);
     emit_want(e, f, f->i->operands[c->parts[part]], 0, index);
 }
 
