@@ -166,8 +166,8 @@ static void element_trial(WbbCx *cx, Elements *e, const char *value, ScType t, S
 static const char *in_order(WbbArena *a, const char *t, uint32_t bits, int k)
 {
     const char *x = wbb_format(a, "load %%%s[%d]", t, k);
-    const char *y = wbb_format(a, "bits.i%u.%s(select.%s(ne.%s(%s, %s), nan, select.%s(eq.%s(%s, 0.0), 0.0, %s)))", bits, t,
-                               t, t, x, x, t, t, x, x);
+    const char *y = wbb_format(a, "bits.i%u.%s(select.%s(ne.%s(%s, %s), nan, select.%s(eq.%s(%s, 0.0), 0.0, %s)))",
+                               bits, t, t, t, x, x, t, t, x, x);
     return wbb_format(a, "select.i%u(lt.i%u(%s, 0), bxor.i%u(%s, %llu), %s)", bits, bits, y, bits, y,
                       bits == 32 ? 0x7fffffffull : 0x7fffffffffffffffull, y);
 }
