@@ -12,6 +12,7 @@ LOW.update({t.name: 0 for t in UNSIGNED})
 HIGH.update({t.name: 2**n - 1 for t, n in zip(UNSIGNED, WIDTHS)})
 
 NAN = float('nan')
+ORDERED = ((f16, i16), (bf16, i16), (f32, i32), (f64, i64))
 
 
 def in_order(x, t, i):
@@ -67,9 +68,9 @@ SIMPLIFY = [
 ] + [
     rewrite(op[I](idx[I](n), idx[I](i)),     op.index(n, i)) for op in (eq, ne, lt, le, gt, ge)
 ] + [                                        # x before y: x is no nan, and not y or more
-    rewrite(lt[i](in_order(a, t, i), in_order(b, t, i)), band.pred(eq[t](a, a), bxor.pred(ge[t](a, b), True))) for t, i in ((f32, i32), (f64, i64))
+    rewrite(lt[i](in_order(a, t, i), in_order(b, t, i)), band.pred(eq[t](a, a), bxor.pred(ge[t](a, b), True))) for t, i in ORDERED
 ] + [
-    rewrite(gt[i](in_order(a, t, i), in_order(b, t, i)), band.pred(eq[t](b, b), bxor.pred(ge[t](b, a), True))) for t, i in ((f32, i32), (f64, i64))
+    rewrite(gt[i](in_order(a, t, i), in_order(b, t, i)), band.pred(eq[t](b, b), bxor.pred(ge[t](b, a), True))) for t, i in ORDERED
 ] + [                                        # identities: what a thread combines where it has no element
     rewrite(max[F](a, -INF),                 a),
     rewrite(min[F](a, INF),                  a),

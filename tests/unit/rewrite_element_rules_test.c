@@ -169,7 +169,7 @@ static const char *in_order(WbbArena *a, const char *t, uint32_t bits, int k)
     const char *y = wbb_format(a, "bits.i%u.%s(select.%s(ne.%s(%s, %s), nan, select.%s(eq.%s(%s, 0.0), 0.0, %s)))",
                                bits, t, t, t, x, x, t, t, x, x);
     return wbb_format(a, "select.i%u(lt.i%u(%s, 0), bxor.i%u(%s, %llu), %s)", bits, bits, y, bits, y,
-                      bits == 32 ? 0x7fffffffull : 0x7fffffffffffffffull, y);
+                      (1ull << (bits - 1)) - 1, y);
 }
 
 static void element_body(WbbCx *cx, void *arg)
@@ -219,7 +219,7 @@ static void element_body(WbbCx *cx, void *arg)
         }
         if (cls == 'F')
             element_trial(cx, e, wbb_format(a, "div.%s(%s, select.%s(%s, 2.0, 1.0))", t, x, t, c), types[i], exact);
-        for (int k = 0; k < 2 && cls == 'F' && bits >= 32; k++)
+        for (int k = 0; k < 2 && cls == 'F' && bits >= 16; k++)
             element_trial(cx, e, wbb_format(a, "%s.i%u(%s, %s)", k ? "gt" : "lt", bits, in_order(a, t, bits, 0),
                                             in_order(a, t, bits, 1)), SC_PRED, exact);
         for (ScOp op = OP_EQ; op <= OP_GE && cls == 'I' && sc_type_info[types[i]].bits >= 8; op++) {
