@@ -63,6 +63,10 @@ HloInstruction *hlo_copy_with_operands(HloBuilder *b, const HloInstruction *i, H
  * would grow beyond HLO_INLINE_LIMIT instructions: nested calls can double the size at each level. */
 HloInstruction *hlo_inline(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands);
 enum { HLO_INLINE_LIMIT = 1 << 20 };
+/* normalise_inline.c: the root of c, a computation of scalars, for each element of arrays of these dimensions in place
+ * of its parameters. NULL: it is not elementwise, or the HLO module would grow beyond that limit. */
+HloInstruction *hlo_map_body(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands,
+                             const HloShape *like);
 /* normalise_pick.c: the term that counts, of hlo_is_pick(i) */
 HloInstruction *hlo_new_pick(HloBuilder *b, const HloInstruction *i);
 /* normalise_pieces.c: the computation of i, one operation, on f32, if that of the text rounds sums or products to fewer
@@ -138,6 +142,7 @@ const HloModule *hlo_pass_clamp(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_batch_norm(WbbCx *cx, WbbArena *a, const HloModule *m);      /* normalise_batch_norm.c */
 const HloModule *hlo_pass_reduce(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_reduce.c */
 const HloModule *hlo_pass_top_k(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_top_k.c */
+const HloModule *hlo_pass_short_sorts(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_short.c */
 const HloModule *hlo_pass_first(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_first.c */
 const HloModule *hlo_pass_select_and_scatter(WbbCx *cx, WbbArena *a, const HloModule *m); /* normalise_window.c */
 const HloModule *hlo_pass_gather(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_gather.c */

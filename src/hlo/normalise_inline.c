@@ -124,34 +124,42 @@ static bool is_elementwise_body(const HloComputation *c)
 
 static bool is_map(const HloInstruction *i) { return i->opcode == HLO_MAP && i->n_called == 1; }
 
-static HloInstruction *rewrite_map(HloBuilder *b, const HloInstruction *i)
+HloInstruction *hlo_map_body(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands,
+                             const HloShape *like)
 {
-    if (!is_map(i)) return NULL;
-    const HloComputation *c = b->made[i->called[0]->id];
     if (!is_elementwise_body(c) || *b->total + 2 * (uint64_t)c->n_instructions > HLO_INLINE_LIMIT) return NULL;
     HloInstruction **map = WBB_NEW_N(b->arena, HloInstruction *, c->n_instructions);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *old = c->instructions[k];
         if (old->opcode == HLO_PARAMETER) {
             /* HLO allows float types of the operand and the parameter to differ. */
-            map[k] = hlo_new_convert(b, hlo_mapped(b, i->operands[old->number]), old->shape->type);
+            map[k] = hlo_new_convert(b, operands[old->number], old->shape->type);
             continue;
         }
         if (is_scalar_identity(old)) {
             map[k] = map[old->operands[0]->id];
             continue;
         }
-        HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, old->n_operands);
-        for (uint32_t j = 0; j < old->n_operands; j++) operands[j] = map[old->operands[j]->id];
+        HloInstruction **from = WBB_NEW_N(b->arena, HloInstruction *, old->n_operands);
+        for (uint32_t j = 0; j < old->n_operands; j++) from[j] = map[old->operands[j]->id];
         const HloShape *s = old->opcode == HLO_CONSTANT
                                 ? old->shape
-                                : hlo_make_array(b->arena, old->shape->type, i->shape->rank, i->shape->dims);
-        map[k] = hlo_copy_with_operands(b, old, operands);
+                                : hlo_make_array(b->arena, old->shape->type, like->rank, like->dims);
+        map[k] = hlo_copy_with_operands(b, old, from);
         map[k]->shape = s;
         map[k]->name = hlo_unique_name(b, old->name);
-        if (old->opcode == HLO_CONSTANT) map[k] = hlo_new_splat(b, map[k], i->shape->rank, i->shape->dims);
+        if (old->opcode == HLO_CONSTANT) map[k] = hlo_new_splat(b, map[k], like->rank, like->dims);
     }
-    return hlo_new_convert(b, map[c->root->id], i->shape->type);
+    return map[c->root->id];
+}
+
+static HloInstruction *rewrite_map(HloBuilder *b, const HloInstruction *i)
+{
+    if (!is_map(i)) return NULL;
+    HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
+    for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = hlo_mapped(b, i->operands[k]);
+    HloInstruction *root = hlo_map_body(b, b->made[i->called[0]->id], operands, i->shape);
+    return root ? hlo_new_convert(b, root, i->shape->type) : NULL;
 }
 
 const HloModule *hlo_pass_map(WbbCx *cx, WbbArena *a, const HloModule *m)

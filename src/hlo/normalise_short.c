@@ -1,0 +1,69 @@
+/* normalise_short: sorts of rows of a few elements as exchanges of neighbours.
+ *
+ * Needs: sorts of at most MOST elements whose comparator is elementwise. Leaves: a slice for each place of the rows;
+ * comparisons of neighbours, the later one with the earlier, and selects, in as many rounds as there are places; and a
+ * concatenation. Only neighbours change places, and only where the later one comes first: equal ones stay in their
+ * order, and whatever the comparator says, a row has the elements that it had.
+ *
+ *     sort(f32[3,N]), dimensions={0}      rounds: 0 with 1, 1 with 2, 0 with 1
+ */
+#include "hlo/normalise.h"
+
+enum {
+    MOST = 8, /* elements; beyond FEW a thread may compute the exchanges of a row again for each of its elements: */
+    FEW = 4,
+    FEW_OPERANDS = 2,
+    FEW_STEPS = 24 /* instructions of the comparator */
+};
+
+static bool is_short(const HloInstruction *i)
+{
+    if (i->opcode != HLO_SORT || i->n_dimensions != 1 || i->spelling || i->n_called != 1) return false;
+    const int64_t n = i->operands[0]->shape->dims[i->dimensions[0]];
+    const bool light = i->n_operands <= FEW_OPERANDS && i->called[0]->n_instructions <= FEW_STEPS;
+    return n >= 2 && n <= (light ? MOST : FEW) && hlo_elements(i->operands[0]->shape) > 0;
+}
+
+/* Place k of the rows of x. */
+static HloInstruction *place(HloBuilder *b, HloInstruction *x, int64_t dim, int64_t k)
+{
+    HloSlice *slices = WBB_NEW_N(b->arena, HloSlice, x->shape->rank + 1u);
+    for (uint32_t d = 0; d < x->shape->rank; d++)
+        slices[d] = d == dim ? (HloSlice){k, k + 1, 1} : (HloSlice){0, x->shape->dims[d], 1};
+    return hlo_new_slice(b, x, slices);
+}
+
+/* Exchanges x[.][k] with x[.][k + 1] where the latter comes first; false: the comparator is not elementwise. */
+static bool exchange(HloBuilder *b, const HloInstruction *i, HloInstruction *(*x)[MOST], int64_t k)
+{
+    HloInstruction **args = WBB_NEW_N(b->arena, HloInstruction *, 2 * i->n_operands);
+    for (uint32_t o = 0; o < i->n_operands; o++) args[2 * o] = x[o][k + 1], args[2 * o + 1] = x[o][k];
+    HloInstruction *first = hlo_map_body(b, b->made[i->called[0]->id], args, x[0][k]->shape);
+    if (!first) return false;
+    for (uint32_t o = 0; o < i->n_operands; o++) {
+        HloInstruction *earlier = x[o][k], *later = x[o][k + 1];
+        x[o][k] = hlo_new_select(b, first, later, earlier);
+        x[o][k + 1] = hlo_new_select(b, first, earlier, later);
+    }
+    return true;
+}
+
+static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
+{
+    if (!is_short(i)) return NULL;
+    const int64_t dim = i->dimensions[0], n = i->operands[0]->shape->dims[dim];
+    HloInstruction *(*x)[MOST] = wbb_alloc(b->arena, i->n_operands * sizeof *x);
+    HloInstruction **results = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
+    for (uint32_t o = 0; o < i->n_operands; o++)
+        for (int64_t k = 0; k < n; k++) x[o][k] = place(b, hlo_mapped(b, i->operands[o]), dim, k);
+    for (int64_t round = 0; round < n; round++)
+        for (int64_t k = round % 2; k + 1 < n; k += 2)
+            if (!exchange(b, i, x, k)) return NULL;
+    for (uint32_t o = 0; o < i->n_operands; o++) results[o] = hlo_new_concatenate(b, (uint32_t)n, x[o], dim);
+    return i->n_operands == 1 ? results[0] : hlo_new_tuple(b, i->n_operands, results);
+}
+
+const HloModule *hlo_pass_short_sorts(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_short, .rewrite = rewrite});
+}
