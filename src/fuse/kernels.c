@@ -232,6 +232,17 @@ static void set_reduced(FuseWork *w, const FusePos *space, const FusePos *kept, 
     }
 }
 
+/* Are the terms of a reduction of the kernel relative to a number that follows from i, as squares of x - mean are? Rows in
+ * pieces are read once for both, however long they are (src/partition/README.md). */
+static bool is_base(const FuseWork *w, const FuseKernel *k, const HloInstruction *i)
+{
+    for (uint32_t j = 0; j < k->members.n; j++) {
+        const HloInstruction *x = w->c->instructions[k->members.items[j]];
+        if (x->opcode == HLO_REDUCE && hlo_base_of_rows(w->c, x) == i) return true;
+    }
+    return false;
+}
+
 const char *fuse_share(FuseWork *w, uint32_t kernel, const HloInstruction *i, const FusePos *at)
 {
     FuseKernel *k = &w->kernels.items[kernel];
@@ -244,7 +255,8 @@ const char *fuse_share(FuseWork *w, uint32_t kernel, const HloInstruction *i, co
         if (!same_reduction(k->hero, i)) return "the kernel reduces other dimensions";
         if (!fuse_same_pos(&w->atoms, at, &kept) || !fuse_fits_terms(&w->atoms, i, at, &k->space))
             return "the kernel reduces other elements";
-        if (!fuse_row_fits(w->rates, &w->atoms, &k->space)) return "rows are so long and few that blocks would wait";
+        if (!fuse_row_fits(w->rates, &w->atoms, &k->space) && !is_base(w, k, i))
+            return "rows are so long and few that blocks would wait";
         return NULL;
     }
     if (fuse_same_pos(&w->atoms, at, &k->space)) { /* what follows has an element for each result */

@@ -166,6 +166,8 @@ const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m, c
  * maximum of f32 may be split, too. */
 enum { HLO_ROW_VECTOR = 8 }; /* elements of 16 bits of an access: pieces along neighbours have whole ones */
 const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
+/* Elements of the dimension that is split: the slowest reduced one, and `run` dimensions as one from that on. */
+int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run);
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s);
 bool hlo_may_split_rows(const HloInstruction *i);
 /* normalise_columns.c: the same, sums over the slowest dimensions, of so many parts each, a divisor of the rows. */

@@ -57,12 +57,14 @@ const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruc
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
-/* The slowest reduced dimension is two: pieces, which are kept, and what a piece has of it. */
+/* The slowest reduced dimension, with those that are reduced and follow it as one with it, is two: pieces, which are
+ * kept, and what a piece has of it. */
 typedef struct {
     const HloInstruction *i;
-    uint32_t rank;
+    uint32_t rank, n_merged;
+    int64_t merged[HLO_RANK_LIMIT];  /* dimensions of the operand, those that are split as one */
     int64_t dims[HLO_RANK_LIMIT];    /* of the terms */
-    int64_t reduced[HLO_RANK_LIMIT]; /* as many as i reduces */
+    int64_t reduced[HLO_RANK_LIMIT], n_reduced;
     int64_t kept[HLO_RANK_LIMIT];    /* of the results of pieces, among those of the terms; one more than i keeps */
     int64_t rows[HLO_RANK_LIMIT];    /* of the results of rows, among those of the results of pieces */
     uint32_t n_kept;
@@ -71,31 +73,43 @@ typedef struct {
     double each, last; /* terms of a piece, of the last one */
 } Pieces;
 
+int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run)
+{
+    const HloShape *s = i->operands[0]->shape;
+    int64_t n = 1;
+    *slowest = s->rank, *run = 0;
+    for (uint32_t k = 0; k < i->n_dimensions; k++) *slowest = WBB_MIN(*slowest, (uint32_t)i->dimensions[k]);
+    for (uint32_t d = *slowest; d < s->rank && hlo_is_reduced(i, d); d++) n *= s->dims[d], ++*run;
+    return n;
+}
+
 /* About so many pieces: where they are not of equal size the last one is shorter, and neighbours are whole vectors. */
 static Pieces pieces_of(const HloInstruction *i, int64_t pieces)
 {
     const HloShape *s = i->operands[0]->shape;
-    int64_t slowest = s->rank;
-    for (uint32_t k = 0; k < i->n_dimensions; k++) slowest = WBB_MIN(slowest, i->dimensions[k]);
-    const int64_t n = s->dims[slowest];
-    const int64_t whole = n % pieces && slowest + 1 == s->rank ? HLO_ROW_VECTOR : 1;
+    uint32_t slowest, run;
+    const int64_t n = hlo_split_length(i, &slowest, &run);
+    const int64_t whole = n % pieces && slowest + run == s->rank ? HLO_ROW_VECTOR : 1;
     const int64_t each = ((n + pieces - 1) / pieces + whole - 1) / whole * whole;
     pieces = (n + each - 1) / each;
-    Pieces p = {.i = i, .rank = s->rank + 1u, .each = 1, .slowest = slowest, .missing = pieces * each - n};
-    for (int64_t d = 0; d < p.rank; d++) p.dims[d] = s->dims[d > slowest ? d - 1 : d];
-    p.dims[slowest] = pieces, p.dims[slowest + 1] = each;
-    for (uint32_t k = 0; k < i->n_dimensions; k++) {
-        p.reduced[k] = i->dimensions[k] + 1;
-        p.each *= (double)p.dims[p.reduced[k]];
+    Pieces p = {.i = i, .each = 1, .slowest = slowest, .missing = pieces * each - n};
+    uint32_t rows = 0;
+    for (uint32_t d = 0; d < s->rank; d++) {
+        if (d > slowest && d < slowest + run) continue;
+        p.merged[p.n_merged++] = d == slowest ? n : s->dims[d];
+        if (d == slowest) {
+            p.pieces = p.n_kept, p.kept[p.n_kept++] = p.rank;
+            p.dims[p.rank++] = pieces;
+        }
+        if (hlo_is_reduced(i, d)) {
+            p.reduced[p.n_reduced++] = p.rank;
+            p.each *= (double)(d == slowest ? each : s->dims[d]);
+        } else {
+            p.rows[rows++] = p.n_kept, p.kept[p.n_kept++] = p.rank;
+        }
+        p.dims[p.rank++] = d == slowest ? each : s->dims[d];
     }
     p.last = p.each / (double)each * (double)(each - p.missing);
-    uint32_t rows = 0;
-    for (int64_t d = 0; d < p.rank; d++) {
-        if (d != slowest && hlo_is_reduced(i, d > slowest ? d - 1 : d)) continue;
-        if (d == slowest) p.pieces = p.n_kept;
-        else p.rows[rows++] = p.n_kept;
-        p.kept[p.n_kept++] = d;
-    }
     return p;
 }
 
@@ -109,7 +123,8 @@ static HloInstruction *named(HloBuilder *b, const Pieces *p, const char *stem, H
 /* An array in pieces, that of the last one filled up. */
 static HloInstruction *split(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *fill)
 {
-    HloPadding *pads = WBB_NEW_N(b->arena, HloPadding, x->shape->rank);
+    HloPadding *pads = WBB_NEW_N(b->arena, HloPadding, p->n_merged);
+    if (p->missing) x = hlo_new_reshape(b, x, p->n_merged, p->merged);
     pads[p->slowest].high = p->missing;
     if (p->missing) x = hlo_new_pad(b, x, fill, pads);
     return hlo_new_reshape(b, x, p->rank, p->dims);
@@ -118,7 +133,7 @@ static HloInstruction *split(HloBuilder *b, const Pieces *p, HloInstruction *x, 
 static HloInstruction *of_pieces(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *init)
 {
     HloComputation *op = b->made[p->i->called[0]->id];
-    return named(b, p, "piece", hlo_new_reduce(b, x, init, p->reduced, p->i->n_dimensions, op));
+    return named(b, p, "piece", hlo_new_reduce(b, x, init, p->reduced, (uint32_t)p->n_reduced, op));
 }
 
 static HloInstruction *of_rows(HloBuilder *b, const Pieces *p, HloInstruction *x, HloInstruction *init)

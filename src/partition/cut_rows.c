@@ -85,13 +85,14 @@ bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, 
 static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
 {
     const HloShape *s = i->operands[0]->shape;
-    int64_t slowest = s->rank, inner = 1;
-    for (uint32_t k = 0; k < i->n_dimensions; k++) slowest = WBB_MIN(slowest, i->dimensions[k]);
-    for (int64_t d = slowest + 1; d < s->rank; d++) inner *= s->dims[d];
-    int64_t faster = 1; /* reduced dimensions that are faster than the one that is split */
-    for (uint32_t k = 0; k < i->n_dimensions; k++)
-        if (i->dimensions[k] != slowest) faster *= s->dims[i->dimensions[k]];
-    const int64_t n = s->dims[slowest], all = hlo_elements(s), side = tg_tuned(t, "rows.side");
+    uint32_t slowest, run;
+    int64_t inner = 1, faster = 1; /* faster: elements of reduced dimensions that are faster than what is split */
+    const int64_t n = hlo_split_length(i, &slowest, &run);
+    for (uint32_t d = slowest + run; d < s->rank; d++) {
+        inner *= s->dims[d];
+        if (hlo_is_reduced(i, d)) faster *= s->dims[d];
+    }
+    const int64_t all = hlo_elements(s), side = tg_tuned(t, "rows.side");
     if (n * faster < tg_tuned(t, "rows.long")) return 0;
     const int64_t each = WBB_MIN(inner / faster, side) * faster; /* elements of a block for each of n */
     const int64_t vector = inner == 1 && n % HLO_ROW_VECTOR == 0 ? HLO_ROW_VECTOR : 1;
