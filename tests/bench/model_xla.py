@@ -32,7 +32,7 @@ from tools import environment, find_warpburg  # noqa: E402
 
 SETS = ("programs", "blocks", "fusions", "emitter-tests")
 SHOWN = 20
-THREADS = 1 << 15       # of a grid; larger ones run a sample of BLOCKS
+THREADS = 1 << 15       # of a grid; larger ones run a sample of BLOCKS, but scatters, of whose blocks the first ones change the most
 BLOCKS = 32
 SECONDS = 120
 
@@ -117,7 +117,7 @@ def compared(warpburg: str, shared: Path, accuracy: str, part: str, row: Dict[st
     ptx = shared / "anchors" / "ptx" / part / (file[:-len(".hlo")].replace("/", "__") + ".ptx")
     words = [warpburg, "run", str(hlo), "--profile", "--json", "-j", "1", "--against", f"{ptx}:{row['grid']}:{row['block']}:{row['shared'] or 0}"]
     words += ["--accuracy", accuracy]
-    sampled = threads(row) > THREADS
+    sampled = threads(row) > THREADS and group_of(hlo.read_text(encoding="utf-8")) != "scatters"
     try:
         p = subprocess.run([*words, *(["--blocks", str(BLOCKS)] if sampled else [])], capture_output=True, text=True, check=False, timeout=SECONDS,
                            env={**os.environ, **dict(environment())})
