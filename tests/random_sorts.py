@@ -23,7 +23,7 @@ import npy
 from warpburg_cli import TARGETS, Cli
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2", "shuffle:3")
-TYPES = ("f32", "f32", "s32", "bf16", "f16", "f64", "s8", "u8", "u32", "s64", "s16", "pred")
+TYPES = ("f32", "f32", "s32", "bf16", "f16", "f64", "s8", "u8", "u32", "s64", "s16", "pred", "s4", "u4", "u2")
 FLOATS = ("f32", "bf16", "f16", "f64")
 
 

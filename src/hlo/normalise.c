@@ -25,6 +25,7 @@ const HloPass hlo_passes[] = {
     {"batch-norm", "replaces batch-norms by elementwise operations and sums", hlo_pass_batch_norm},
     {"top-k", "replaces searches for the largest elements by a stable sort and slices", hlo_pass_top_k},
     {"short-sorts", "replaces sorts of up to 4 elements by exchanges of neighbours", hlo_pass_short_sorts},
+    {"packed-sorts", "sorts elements of less than 8 bits as wider ones", hlo_pass_packed_sorts},
     {"reduce", "replaces reductions of arrays that are combined apart by one of each", hlo_pass_reduce},
     {"tuple", "replaces elements of a tuple by the operands of that tuple", hlo_pass_tuple},
     {"gather", "makes gathers take rows of starts and return rows of whole windows", hlo_pass_gather},

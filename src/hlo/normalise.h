@@ -143,6 +143,7 @@ const HloModule *hlo_pass_batch_norm(WbbCx *cx, WbbArena *a, const HloModule *m)
 const HloModule *hlo_pass_reduce(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_reduce.c */
 const HloModule *hlo_pass_top_k(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_top_k.c */
 const HloModule *hlo_pass_short_sorts(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_short.c */
+const HloModule *hlo_pass_packed_sorts(WbbCx *cx, WbbArena *a, const HloModule *m);    /* normalise_packed.c */
 const HloModule *hlo_pass_first(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_first.c */
 const HloModule *hlo_pass_select_and_scatter(WbbCx *cx, WbbArena *a, const HloModule *m); /* normalise_window.c */
 const HloModule *hlo_pass_gather(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_gather.c */
