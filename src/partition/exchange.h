@@ -97,6 +97,9 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
 
 /* exchange_tile.c. order: the dimensions along which the tile is stored, the fastest first */
 void part_tile_strides(const PartExchange *x, PartExchanged *k, const uint32_t *order);
+/* Wavefronts of a side in the mean of a block's warps, by enumeration of each lane in each access of each warp. Blocks
+ * do not differ: a tile's places are those in the block. */
+double part_tile_enumerate(const PartExchange *x, const PartExchanged *k, int side);
 int64_t part_tile_step(const PartExchanged *k); /* what pads are multiples of, so that accesses stay whole */
 int64_t part_tile_unit(const PartExchanged *k, int side); /* neighbours that a side accesses at once */
 int64_t part_tile_elements(const PartExchanged *k); /* with pads */

@@ -583,6 +583,8 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
     tile->stride = k->stride, tile->elements = part_tile_elements(k);
     memcpy(tile->pads, k->pads, sizeof tile->pads);
     tile->guarded = 100 * part_tile_beyond(x, k) >= (double)tg_tuned(x->t, "exchange.guard");
+    for (int side = 0; side < PART_SIDES; side++)
+        k->access[side].wavefronts = part_tile_enumerate(x, k, side);
     tile->us = k->price.us;
     tile->why = reason(&c, k, &of_loop);
     return true;

@@ -7,6 +7,8 @@
  */
 #include "partition/exchange.h"
 
+#include <string.h>
+
 enum { WORD = 4, BANKS = 32 };
 
 /* Positions of a dimension that threads of a side have in a tile: all of it, or more. */
@@ -209,6 +211,13 @@ static int64_t padded(const PartExchanged *k, int64_t place)
     return all;
 }
 
+/* Where the lanes of a warp are in the access that begins at a thread's element. */
+static void lanes_at(const PartExchanged *k, int side, const Thread *of, int64_t *places)
+{
+    Thread t = *of;
+    for (t.lane = 0; t.lane < 32; t.lane++) places[t.lane] = place_of(k, side, &t);
+}
+
 /* Lanes that are served at once when so many bytes are accessed by each. */
 static int64_t lanes_of(int64_t size) { return size <= 4 ? 32 : size == 8 ? 16 : 8; }
 
@@ -327,6 +336,34 @@ double part_tile_beyond(const PartExchange *x, const PartExchanged *k)
             for (uint32_t g = 0; g < s->n; g++) beyond += inside[g] ? 0 : 1 / grid[g];
         }
     return beyond / (double)all;
+}
+
+double part_tile_enumerate(const PartExchange *x, const PartExchanged *k, int side)
+{
+    const PartSide *s = &k->side[side];
+    double all = 0;
+    for (uint32_t n = 0; n < x->n_values; n++) {
+        uint32_t tiles;
+        const int64_t bytes = bytes_of(x, n, &tiles), width = width_of(k, side, bytes);
+        Thread t = {0};
+        for (; t.warp < k->wish.warps; t.warp++) {
+            for (uint32_t g = 0; g < s->n;) {
+                int64_t places[32];
+                Thread first = {.at = {0}};
+                memcpy(first.at, t.at, sizeof t.at);
+                if (place_of(k, side, &first) % width == 0) { /* an access begins here, in all lanes and warps */
+                    lanes_at(k, side, &t, places);
+                    all += wavefronts_of(k, places, width * bytes, bytes) * (double)tiles;
+                }
+                for (g = 0; g < s->n; g++) { /* the next digits */
+                    const int64_t *sizes = s->sizes + (size_t)g * PART_LEVELS;
+                    if (++t.at[g] < sizes[PART_VECTOR] * sizes[PART_REGISTER]) break;
+                    t.at[g] = 0;
+                }
+            }
+        }
+    }
+    return all / (double)k->wish.warps;
 }
 
 int64_t part_tile_elements(const PartExchanged *k) { return padded(k, k->elements - 1) + 1; }
