@@ -94,6 +94,16 @@ static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
     return usual_of(steps);
 }
 
+/* Do the steps of one element along d lead down, from the last element of a reversed row? Its vectors end where others
+ * begin. w->point is the origin. */
+static bool leads_down(const PartWalk *w, IrRef node, uint32_t d, int64_t origin)
+{
+    w->point[d] = 1;
+    const int64_t next = value_at(w, node);
+    w->point[d] = 0;
+    return next < origin;
+}
+
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
 PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint64_t far, bool anywhere)
 {
@@ -103,12 +113,18 @@ PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint
                     .memory = hlo_elements(s)};
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     anywhere = anywhere || !is_small(w, node);
-    int64_t offsets = anywhere ? 1 : value_at(w, node); /* whose low bits count */
+    const int64_t origin = anywhere ? 1 : value_at(w, node);
+    int64_t offsets = 0; /* whose low bits count */
     for (uint32_t d = 0; d < w->n_space; d++) {
         step[d] = far >> WBB_MIN(d, 63u) & 1 ? PART_FAR : step_along(w, node, d);
         if (step[d] && x.elements < INT64_MAX / w->space[d].dim.size) x.elements *= w->space[d].dim.size;
         if (step[d] != 1) offsets |= step[d];
     }
+    for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
+    bool down = false;
+    for (uint32_t d = 0; d < w->n_space && !anywhere; d++)
+        down = down || (step[d] == 1 && leads_down(w, node, d, origin));
+    offsets |= origin + down;
     x.elements = WBB_MIN(x.elements, x.memory);
     const int64_t known = offsets | 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u);
     offsets |= 8 * tg_tuned(w->t, "layout.base") / WBB_MAX(x.bits, 1u);
