@@ -95,11 +95,12 @@ static IrRef combine_readers(const Cells *m, IrRef x, int64_t readers)
 {
     const Scatter *s = &m->s;
     for (uint32_t k = 1; k < readers; k *= 2) {
-        const IrRef bits = node(s, OP_BITS, SC_U32, x, 0);
+        const bool same = m->c->type == SC_U32;
+        const IrRef bits = same ? x : node(s, OP_BITS, SC_U32, x, 0);
         const IrRef other = node(s, OP_SHUFFLE_XOR, SC_U32, bits, number(s, SC_U32, k));
         const IrRef value = ir_do(s->g, emit_block(s->e), emit_name(s->e, "s"), other, IR_TYPE(SC_U32, 0));
         emit_bound(s->e, value);
-        x = combined(m, x, m->c->type == SC_U32 ? value : node(s, OP_BITS, m->c->type, value, 0));
+        x = combined(m, x, same ? value : node(s, OP_BITS, m->c->type, value, 0));
     }
     return x;
 }

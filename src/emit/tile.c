@@ -35,7 +35,8 @@ typedef struct {
     Iteration *iterations;
     uint32_t n_iterations;
     uint32_t lanes;        /* number of the iteration that is a loop of lanes; n_iterations: none */
-    IrRef *t, *t_tile;     /* [dims] of the map: the thread's numbers in all elements, and in the first tile */
+    /* [dims] of the map: the thread's numbers in all elements, and where none is cut off; and in the first tile */
+    IrRef *t, *t_any, *t_tile;
     IrRef inside;          /* a condition; 0: always: t are not those of the last thread again */
     bool at_once;          /* all elements of a thread are computed before the first is stored */
     bool puts, stores;     /* what the first stage does with its elements now */
@@ -82,11 +83,13 @@ static void find_thread(Tiling *m)
 {
     const uint32_t n = m->s->layout.n_dims;
     m->t = WBB_NEW_N(m->a, IrRef, n + 1u), m->t_tile = WBB_NEW_N(m->a, IrRef, n + 1u);
+    m->t_any = WBB_NEW_N(m->a, IrRef, n + 1u);
     map_at(m, m->s->maps.launched, (IrRef[]){m->bid, m->tid}, m->t);
     map_at(m, m->s->maps.launched, (IrRef[]){ir_index(m->g, 0), m->tid}, m->t_tile);
     m->inside = 0;
     for (uint32_t d = 0; d < n; d++) {
         IrRef below;
+        m->t_any[d] = m->t[d];
         m->t[d] = emit_clamp(m->e, "t", m->t[d], m->s->maps.elements->vars.items[d].hi + 1, &below);
         m->inside = both(m, m->inside, below);
     }
@@ -112,12 +115,12 @@ static IrRef clamped(const Tiling *m, uint32_t d, IrRef p, IrRef *inside)
 
 static bool is_one_tile(const PartDim *d) { return part_size(d, PART_GRID) == 1; }
 
-/* Positions in each dimension, at these numbers of the iterations; in_tile: within the first tile. */
-static IrRef *positions(const Tiling *m, const IrRef *numbers, bool in_tile)
+/* Positions in each dimension, at these numbers of the thread and of the iterations. */
+static IrRef *positions(const Tiling *m, const IrRef *t, const IrRef *numbers)
 {
     const uint32_t n = m->s->layout.n_dims;
     IrRef *point = WBB_NEW_N(m->a, IrRef, n + m->n_iterations + 1u), *p = WBB_NEW_N(m->a, IrRef, n + 1u);
-    for (uint32_t d = 0; d < n; d++) point[d] = in_tile ? m->t_tile[d] : m->t[d];
+    for (uint32_t d = 0; d < n; d++) point[d] = t[d];
     for (uint32_t k = 0; k < m->n_iterations; k++) point[n + k] = numbers[k];
     map_at(m, m->s->maps.elements, point, p);
     return p;
@@ -231,10 +234,13 @@ static IrRef position(const Tiling *m, uint32_t d, IrRef p, bool in_tile)
 static Element element_at(const Tiling *m, const IrRef *numbers)
 {
     Element x = {.number = ir_index(m->g, 0), .side = ir_index(m->g, 0), .inside = m->inside};
-    IrRef *p = positions(m, numbers, false), *p_tile = positions(m, numbers, true);
+    IrRef *p = positions(m, m->t, numbers), *p_tile = positions(m, m->t_tile, numbers);
+    const bool guarded = m->s->kind == PART_GET && m->tile->guarded; /* nothing was put where threads have no element */
+    const IrRef *any = guarded ? positions(m, m->t_any, numbers) : p;
     for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
         p[d] = clamped(m, d, p[d], &x.inside);
         if (m->s->kind == PART_GET && is_one_tile(&m->s->layout.dims[d])) p_tile[d] = p[d];
+        else if (guarded) p_tile[d] = rw_add(m->rw, p_tile[d], rw_sub(m->rw, p[d], any[d]));
         p[d] = position(m, d, p[d], false), p_tile[d] = position(m, d, p_tile[d], true);
         x.number = rw_add(m->rw, x.number, number_of(m, m->tile->space, &m->s->space[d], p[d]));
         if (m->s->kind == PART_PUT && m->s->n_outputs)
@@ -249,11 +255,11 @@ static void find_lanes(Tiling *m)
 {
     IrRef *numbers = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
     for (uint32_t k = 0; k < m->n_iterations; k++) numbers[k] = ir_index(m->g, 0);
-    const IrRef first = place_of(m, positions(m, numbers, true));
+    const IrRef first = place_of(m, positions(m, m->t_tile, numbers));
     m->lanes = m->n_iterations;
     for (uint32_t k = 0; k < m->n_iterations; k++) {
         numbers[k] = ir_index(m->g, 1);
-        const bool next = rw_sub(m->rw, place_of(m, positions(m, numbers, true)), first) == ir_index(m->g, 1);
+        const bool next = rw_sub(m->rw, place_of(m, positions(m, m->t_tile, numbers)), first) == ir_index(m->g, 1);
         numbers[k] = ir_index(m->g, 0);
         if (m->iterations[k].size % 2 || m->iterations[k].size > MAX_LANES) continue;
         if (next || (m->lanes == m->n_iterations && m->iterations[k].level == PART_VECTOR)) m->lanes = k;

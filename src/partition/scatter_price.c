@@ -107,7 +107,7 @@ uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, cons
     const bool alone = s->combine == PART_ATOMIC && x.is_float && type->bits == 16 && x.lanes == 1;
     if (alone && !part_update_in_pair(p, t, s)) x.combine = PART_CAS; /* which ptxas makes of it */
     const bool lone = x.lanes == 1 && part_update_in_pair(p, t, s); /* then a thread has no vector */
-    x.vector = lone ? 1 : WBB_MAX((double)tg_tune(t, "loop.unroll", type->bits)->value, x.lanes);
+    x.vector = lone ? 1 : WBB_MAX((double)tg_tune(t, "loop.unroll", WBB_MIN(type->bits, 64u))->value, x.lanes);
     const double less = (double)tg_tuned(t, "scatter.gain") / 1000, one = price(&x, 1);
     const double most = same ? (double)tg_tuned(t, "scatter.bytes") / (x.lanes * x.bytes) : 1;
     uint32_t best = 1;
