@@ -11,16 +11,6 @@ LOW, HIGH = {t.name: -2**(n - 1) for t, n in zip(SIGNED, WIDTHS)}, {t.name: 2**(
 LOW.update({t.name: 0 for t in UNSIGNED})
 HIGH.update({t.name: 2**n - 1 for t, n in zip(UNSIGNED, WIDTHS)})
 
-NAN = float('nan')
-ORDERED = ((f16, i16), (bf16, i16), (f32, i32), (f64, i64))
-
-
-def in_order(x, t, i):
-    """The bits of x as an integer, in whose order -0 is 0 and nan is the largest: how sorts and searches of JAX compare."""
-    bits_of = bits[i][t](select[t](ne[t](x, x), NAN, select[t](eq[t](x, 0.0), 0.0, x)))
-    return select[i](lt[i](bits_of, 0), bxor[i](bits_of, HIGH[i.name]), bits_of)
-
-
 # --- simplify: exact for every value, nan and -0 included ---------------------------------------------------------------------
 SIMPLIFY = [
     rewrite(add[N](a, 0),                    a),
@@ -67,10 +57,6 @@ SIMPLIFY = [
     rewrite(op[I](idx[I](n), k),             op.index(n, k)) for op in (eq, ne, lt, le, gt, ge)
 ] + [
     rewrite(op[I](idx[I](n), idx[I](i)),     op.index(n, i)) for op in (eq, ne, lt, le, gt, ge)
-] + [                                        # x before y: x is no nan, and not y or more
-    rewrite(lt[i](in_order(a, t, i), in_order(b, t, i)), band.pred(eq[t](a, a), bxor.pred(ge[t](a, b), True))) for t, i in ORDERED
-] + [
-    rewrite(gt[i](in_order(a, t, i), in_order(b, t, i)), band.pred(eq[t](b, b), bxor.pred(ge[t](b, a), True))) for t, i in ORDERED
 ] + [                                        # identities: what a thread combines where it has no element
     rewrite(max[F](a, -INF),                 a),
     rewrite(min[F](a, INF),                  a),

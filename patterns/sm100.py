@@ -1,6 +1,6 @@
 """Blackwell: B200."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_100', ptx='8.8', board='B200',
     sms=148, warps=64, blocks=32,
@@ -54,7 +54,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
     rate('latency.cluster', unknown, unit='clk', low=180, high=260,         source='not stated; low: H100'),
 ]
 
-SIMPLIFY = arith.SIMPLIFY
+SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.VIA_F64,
     doubles.ALL,

@@ -1,6 +1,6 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -53,7 +53,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
     rate('latency.cluster', unknown, unit='clk', low=180, high=260,         source='not stated; low: H100'),
 ]
 
-SIMPLIFY = arith.SIMPLIFY
+SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.QUICK,
     doubles.SHORT,

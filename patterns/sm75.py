@@ -1,6 +1,6 @@
 """Turing: T4."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, rates, sharing, small, tiles
 
 TARGET = target('sm_75', ptx='8.8', board='T4',
     sms=40, warps=32, blocks=16,
@@ -44,7 +44,7 @@ RATE = rates.EVERY + rates.BLOCKS + [
     rate('latency.atomic', unknown, unit='clk', low=188, high=500,          source='not stated; at least that of L2'),
 ]
 
-SIMPLIFY = arith.SIMPLIFY
+SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     doubles.ALL,
     angles.VIA_F32, polynomials.VIA_F32,

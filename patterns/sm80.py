@@ -1,6 +1,6 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
     sms=108, warps=64, blocks=32,
@@ -48,7 +48,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [             # of the board w
     rate('latency.atomic', unknown, unit='clk', low=211, high=700,          source='not stated; low: that of L2; 1.5 times that on H200'),
 ]
 
-SIMPLIFY = arith.SIMPLIFY
+SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.VIA_F64,
     doubles.ALL,

@@ -1,6 +1,6 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
     sms=72, warps=48, blocks=16,
@@ -48,7 +48,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
     rate('latency.atomic', unknown, unit='clk', low=200, high=700,          source='not stated; low: that of L2; 1.5 times that on H200'),
 ]
 
-SIMPLIFY = arith.SIMPLIFY
+SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.QUICK,
     doubles.ALL,

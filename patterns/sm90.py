@@ -1,6 +1,6 @@
 """Hopper: H100, H200."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_90', ptx='8.8', board='H100, H200',
     sms=132, warps=64, blocks=32,
@@ -57,7 +57,7 @@ RATE = rates.EVERY + rates.REDUX + [             # of H200; H100 SXM has 3.352e1
     rate('latency.cluster', 191,    unit='clk', low=180, high=362,          source=rates.H200 + ': loads; high: barriers that order memory; low: ' + rates.LUO),
 ]
 
-SIMPLIFY = arith.SIMPLIFY
+SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.VIA_F64,
     doubles.ALL,
