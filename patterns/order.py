@@ -3,7 +3,7 @@ from gen.lang import *
 from patterns.arith import HIGH
 
 NAN = float('nan')
-TYPES = ((f16, i16), (bf16, i16), (f32, i32), (f64, i64))
+TYPES = ((f32, i32), (f64, i64))
 
 
 def in_order(x, t, i):
