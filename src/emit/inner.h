@@ -279,6 +279,7 @@ IrRef emit_word_of_complex(const EmitValues *e, IrRef z); /* u64 of a c64, the r
 IrRef emit_complex_of_word(const EmitValues *e, IrRef word);
 /* n lanes, a power of two, of which the first n_values have values; the others are 0. */
 IrRef emit_packed(const EmitValues *e, const IrRef *values, ScType t, uint32_t n, uint32_t n_values);
+void emit_barrier(EmitValues *e); /* of the block's threads */
 /* A new buffer of the kernel; returns its number. Before any table is made. */
 uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed);
 

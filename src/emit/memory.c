@@ -67,6 +67,11 @@ IrRef emit_packed(const EmitValues *e, const IrRef *values, ScType t, uint32_t n
     return ir_node(e->g, OP_PACK, IR_TYPE(t, (uint32_t)__builtin_ctz(n)), 0, low, high, 0, 0);
 }
 
+void emit_barrier(EmitValues *e)
+{
+    ir_do(e->g, emit_block(e), NULL, ir_node(e->g, OP_BARRIER, 0, 0, 0, 0, 0, 0), 0);
+}
+
 uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed)
 {
     IrKernel *k = e->k;

@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-static IrRef as_bits(const Scatter *m, IrRef x, ScType t)
-{
-    return IR_SC(ir_at(m->g, x)->type) == t ? x : node(m, OP_BITS, t, x, 0);
-}
-
 /* A statement with an effect on memory; its result, which may be of no interest. */
 static void effect(const Scatter *m, uint32_t buffer, IrRef at, IrRef operation)
 {

@@ -35,6 +35,11 @@ static inline IrRef node(const Scatter *m, ScOp op, ScType t, IrRef x, IrRef y)
     return ir_node(m->g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
 }
 
+static inline IrRef as_bits(const Scatter *m, IrRef x, ScType t)
+{
+    return IR_SC(ir_at(m->g, x)->type) == t ? x : node(m, OP_BITS, t, x, 0);
+}
+
 static inline IrRef number(const Scatter *m, ScType t, uint64_t bits)
 {
     return ir_const(m->g, IR_TYPE(t, 0), bits);

@@ -28,11 +28,6 @@ typedef struct {
 
 static int64_t parts(int64_t n, int64_t of) { return (n + of - 1) / of; }
 
-static void barrier(const Cells *m)
-{
-    ir_do(m->s.g, emit_block(m->s.e), NULL, ir_node(m->s.g, OP_BARRIER, 0, 0, 0, 0, 0, 0), 0);
-}
-
 static IrRef read_cell(const Cells *m, IrRef at)
 {
     const IrRef read = ir_node(m->s.g, OP_READ, IR_TYPE(m->c->type, 0), 0, 0, 0, 0, 0);
@@ -53,8 +48,7 @@ static void set_cells(const Cells *m)
     EmitIf c = emit_if(e, below);
     if (lanes > 1) at = rw_add(e->rw, rw_scale(e->rw, at, LANES), emit_lanes(e, LANES));
     emit_store(e, m->buffer, at, m->identity);
-    emit_else(e, &c);
-    emit_end_if(e, &c, 0, NULL, NULL, NULL);
+    emit_scatter_close(&m->s, &c);
     emit_end_for(e, &l, 0, NULL);
     emit_switch(e, outer);
 }
@@ -95,12 +89,10 @@ static IrRef combine_readers(const Cells *m, IrRef x, int64_t readers)
 {
     const Scatter *s = &m->s;
     for (uint32_t k = 1; k < readers; k *= 2) {
-        const bool same = m->c->type == SC_U32;
-        const IrRef bits = same ? x : node(s, OP_BITS, SC_U32, x, 0);
-        const IrRef other = node(s, OP_SHUFFLE_XOR, SC_U32, bits, number(s, SC_U32, k));
+        const IrRef other = node(s, OP_SHUFFLE_XOR, SC_U32, as_bits(s, x, SC_U32), number(s, SC_U32, k));
         const IrRef value = ir_do(s->g, emit_block(s->e), emit_name(s->e, "s"), other, IR_TYPE(SC_U32, 0));
         emit_bound(s->e, value);
-        x = combined(m, x, same ? value : node(s, OP_BITS, m->c->type, value, 0));
+        x = combined(m, x, as_bits(s, value, m->c->type));
     }
     return x;
 }
@@ -111,16 +103,13 @@ static void flush(Cells *m, IrRef at, IrRef x)
     Scatter *s = &m->s;
     const HloShape *to = part_shape(s->i, s->s->first);
     const ScType bits = emit_unsigned(sc_type_info[m->c->type].bits);
-    const bool same = m->c->type == bits;
-    const IrRef changed = compare(s, OP_NE, same ? x : node(s, OP_BITS, bits, x, 0),
-                                  number(s, bits, ir_at(s->g, m->identity)->imm));
+    const IrRef changed = compare(s, OP_NE, as_bits(s, x, bits), number(s, bits, ir_at(s->g, m->identity)->imm));
     EmitIf c = emit_if(s->e, changed);
     IrRef *index = WBB_NEW_N(s->e->arena, IrRef, to->rank + 1u), value = emit_as(s->e, x, type_of(s, 0));
     ix_delinear(s->rw, to, at, index);
     s->index = index, s->at = at, s->x = &value;
     emit_scatter_combine(s);
-    emit_else(s->e, &c);
-    emit_end_if(s->e, &c, 0, NULL, NULL, NULL);
+    emit_scatter_close(s, &c);
 }
 
 static void flush_cells(Cells *m)
@@ -144,8 +133,7 @@ static void flush_cells(Cells *m)
     EmitIf c = emit_if(e, has);
     const IrRef slab = rw_scale(e->rw, rw_mod(e->rw, m->bid, width / of_block), of_block);
     flush(m, rw_add(e->rw, rw_add(e->rw, rw_scale(e->rw, row, width), slab), column), x);
-    emit_else(e, &c);
-    emit_end_if(e, &c, 0, NULL, NULL, NULL);
+    emit_scatter_close(&m->s, &c);
     emit_end_for(e, &l, 0, NULL);
 }
 
@@ -204,8 +192,7 @@ static void iteration(const Cells *m, IrRef t, IrRef loop)
     for (int64_t k = 0; k < registers; k++) {
         IrRef point[4], element, below;
         uint32_t n = 0;
-        point[n++] = t;
-        if (part_size(d, PART_LOOP) > 1) point[n++] = loop;
+        point[n++] = t, point[n++] = loop;
         if (registers > 1) point[n++] = ir_index(e->g, k);
         if (m->vector > 1) point[n++] = ir_index(e->g, 0);
         ix_map_at(e->rw, e->arena, rw_graph(e->plan->rw), s->s->maps.elements, point, &element, NULL);
@@ -223,7 +210,7 @@ void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef 
     const HloInstruction *i = stage->update;
     Cells m = {.c = stage->cells, .r = range, .l = &stage->layout, .bid = bid, .tid = tid};
     m.s = (Scatter){.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2, .n = 1};
-    m.op = sc_op_of_hlo(hlo_opcode_name(part_value(i->called[0]->root, stage->first).i->opcode));
+    m.op = sc_op_of_hlo(hlo_opcode_name(part_scatter_root(i, stage->first)->opcode));
     m.threads = part_layout_threads(m.l), m.vector = part_size(&m.l->dims[0], PART_VECTOR);
     const bool known = emit_find_identity(e, m.op, m.c->type, &m.identity);
     assert(known), (void)known;
@@ -231,7 +218,7 @@ void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef 
     e->g->making_origin = i->id + 1;
     m.buffer = emit_add_buffer(e, "cells", IR_SHARED, m.c->type, m.c->rows * m.c->columns, false);
     set_cells(&m);
-    barrier(&m);
+    emit_barrier(e);
     IrRef t, loop;
     ix_map_at(e->rw, e->arena, rw_graph(e->plan->rw), stage->maps.launched, (IrRef[]){bid, tid}, &t, NULL);
     EmitLoop l = emit_for(e, "k", part_size(&m.l->dims[0], PART_LOOP), 0, NULL, &loop);
@@ -239,7 +226,7 @@ void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef 
     iteration(&m, t, loop);
     e->g->making_origin = i->id + 1;
     emit_end_for(e, &l, 0, NULL);
-    barrier(&m);
+    emit_barrier(e);
     flush_cells(&m);
     emit_switch(e, outer);
     e->g->making_origin = origin;

@@ -225,10 +225,7 @@ static void read_row(const Share *m, int rank, uint32_t buffer, ScType t, IrRef 
     }
 }
 
-void emit_share_barrier(const Share *m)
-{
-    ir_do(m->g, emit_block(m->e), NULL, ir_node(m->g, OP_BARRIER, 0, 0, 0, 0, 0, 0), 0);
-}
+void emit_share_barrier(const Share *m) { emit_barrier(m->e); }
 
 /* May a partial result there lack every term? Warps have those of threads, or of their stretches of the blocks'
  * results. */

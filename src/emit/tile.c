@@ -468,6 +468,6 @@ void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     Tiling m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .tile = range->tile, .bid = bid, .tid = tid};
     add_buffers(&m);
     stage(&m, &range->stages[0]);
-    ir_do(m.g, emit_block(e), NULL, ir_node(m.g, OP_BARRIER, 0, 0, 0, 0, 0, 0), 0);
+    emit_barrier(e);
     stage(&m, &range->stages[1]);
 }

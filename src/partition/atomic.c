@@ -44,6 +44,15 @@ ScOp part_atomic_of(HloOpcode op)
     }
 }
 
+bool part_may_combine(const PartStage *s)
+{
+    const HloOpcode op = part_scatter_root(s->update, s->first)->opcode;
+    const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
+                     s->combine == PART_CAS;
+    return way && part_scatter_is_operation(s->update, s->first) &&
+           (op == HLO_MULTIPLY || part_atomic_of(op) != OP_NONE);
+}
+
 /* The most elements of a type that one instruction combines, of numbers that divide `of`. */
 static uint32_t lanes_of(const TgTarget *t, ScOp op, ScType type, int64_t of)
 {

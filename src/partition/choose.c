@@ -309,22 +309,17 @@ static void spread_atomics(Choosing *c, Choice *x)
 
 /* the price of a layout ---------------------------------------------------------------------------------------- */
 
-static void add_factor(PartDim *d, PartLevel level, int64_t size)
-{
-    if (size > 1) d->factors[d->n_factors++] = (PartFactor){.level = level, .size = size};
-}
-
 static PartLayout layout_of(const Choosing *c, const Choice *x)
 {
     PartDim *d = WBB_NEW(c->arena, PartDim);
     *d = (PartDim){.name = "elements", .size = x->r->elements};
     const int64_t warp = c->t->warp, block = c->k->block;
-    add_factor(d, PART_VECTOR, x->vector);
-    add_factor(d, PART_LANE, WBB_MIN(block, warp));
-    if (x->spread) add_factor(d, PART_REGISTER, x->registers);
-    add_factor(d, PART_WARP, (block + warp - 1) / warp);
-    if (!x->spread) add_factor(d, PART_REGISTER, x->registers);
-    add_factor(d, PART_GRID, x->r->blocks);
+    part_add_factor(d, PART_VECTOR, x->vector);
+    part_add_factor(d, PART_LANE, WBB_MIN(block, warp));
+    if (x->spread) part_add_factor(d, PART_REGISTER, x->registers);
+    part_add_factor(d, PART_WARP, (block + warp - 1) / warp);
+    if (!x->spread) part_add_factor(d, PART_REGISTER, x->registers);
+    part_add_factor(d, PART_GRID, x->r->blocks);
     if (!d->n_factors) d->factors[d->n_factors++] = (PartFactor){.level = PART_LANE, .size = 1};
     return (PartLayout){.dims = d, .n_dims = 1, .tail = x->s->packed_group};
 }

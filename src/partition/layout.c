@@ -37,6 +37,11 @@ const PartFactor *part_factor(const PartDim *d, PartLevel level)
     return NULL;
 }
 
+void part_add_factor(PartDim *d, PartLevel level, int64_t size)
+{
+    if (size > 1) d->factors[d->n_factors++] = (PartFactor){.level = level, .size = size};
+}
+
 int64_t part_size(const PartDim *d, PartLevel level)
 {
     const PartFactor *f = part_factor(d, level);

@@ -87,6 +87,7 @@ typedef struct {
 PartHanding part_handing(const PartHanded *x, const PartReads *limits);
 int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced); /* of reduced dimensions, or kept ones */
 const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
+void part_add_factor(PartDim *d, PartLevel level, int64_t size);  /* outermost; none of size 1 */
 int64_t part_size(const PartDim *d, PartLevel level);             /* of its factor; 1: it has none */
 /* Dimension number k of those whose digits make the number of a term, the lowest digits first. */
 static inline uint32_t part_nth(const PartLayout *l, uint32_t k) { return l->sequence ? l->sequence[k] : k; }

@@ -356,6 +356,13 @@ static double cube_root(double x)
     return y;
 }
 
+double part_overlapped(const double *terms, size_t n)
+{
+    double sum = 0;
+    for (size_t k = 0; k < n; k++) sum += terms[k] * terms[k] * terms[k] * terms[k];
+    return sqrt(sqrt(sum));
+}
+
 static void add_terms(PartPrice *p)
 {
     double squares = 0, fourths = 0, most = 0, cubes = 0;

@@ -29,4 +29,7 @@ struct PartRates {
     double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */
 };
 
+/* price.c: the time of so many terms that overlap: mostly that of the longest. */
+double part_overlapped(const double *terms, size_t n);
+
 #endif

@@ -247,26 +247,15 @@ static bool reads_first(const Scattering *x, const HloInstruction *s, const Part
     return ordered && updates >= tg_tuned(x->t, "scatter.many") * hlo_elements(part_shape(s, stage->first));
 }
 
-/* May updates of an element be combined with each other before they are with the element? */
-static bool may_have_runs(const Scattering *x, const PartStage *s)
-{
-    const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
-                     s->combine == PART_CAS;
-    if (!way || !part_scatter_is_operation(s->update, s->first) || !hlo_noted_neighbours(x->a, s->update)) return false;
-    const HloOpcode op = part_scatter_root(s->update, s->first)->opcode;
-    return op == HLO_MULTIPLY || part_atomic_of(op) != OP_NONE;
-}
-
 /* Updates are combined with others of their thread, or of their block, before they go to memory, by price. */
 static void take_runs(const Scattering *x, PartKernel *k, PartStage *s, const char *layout)
 {
-    const bool runs = may_have_runs(x, s), cells = part_cells_may_be(x->p, s);
     PartRange *r = &k->ranges[0];
-    if (!runs && !cells) return;
+    if (!part_may_combine(s)) return;
     double us;
     s->run = part_update_run(x->a, x->p, x->t, s, &s->why_run, &us);
-    if (cells && us > 0 && !layout) part_choose_cells(x->a, x->p, x->t, k, us);
-    if (s->cells || !runs) s->run = 0;
+    if (us > 0 && !layout && part_cells_may_be(x->p, s)) part_choose_cells(x->a, x->p, x->t, k, us);
+    if (s->cells) s->run = 0;
     if (s->run < 2) return;
     HloShape *space = WBB_NEW(x->a, HloShape);
     *space = *r->space;

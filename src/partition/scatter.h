@@ -36,6 +36,8 @@ const PartCells *part_cells_of(WbbArena *a, const TgTarget *t, const PartStage *
 const HloInstruction *part_scatter_root(const HloInstruction *s, uint32_t k);
 bool part_scatter_is_operation(const HloInstruction *s, uint32_t k);
 ScOp part_atomic_of(HloOpcode op);
+/* May updates of an element be combined with each other before they are with the element? */
+bool part_may_combine(const PartStage *s);
 /* How many updates of a row one instruction combines with neighbours in memory. */
 uint32_t part_update_lanes(const PartPlan *p, const TgTarget *t, const PartStage *s);
 /* Takes an update of 16 bits fewer instructions with its neighbour, to which -0 is added? */

@@ -70,14 +70,7 @@ static int64_t window_of(const PartStage *s)
 
 bool part_cells_may_be(const PartPlan *p, const PartStage *s)
 {
-    const HloInstruction *root = part_scatter_root(s->update, s->first);
-    const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
-                     s->combine == PART_CAS;
-    const bool known = root->opcode == HLO_ADD || root->opcode == HLO_MULTIPLY || root->opcode == HLO_MINIMUM ||
-                       root->opcode == HLO_MAXIMUM || root->opcode == HLO_AND || root->opcode == HLO_OR ||
-                       root->opcode == HLO_XOR;
-    return way && known && part_scatter_is_operation(s->update, s->first) && !p->deterministic &&
-           cell_type(s) != SC_NONE && window_of(s) > 0;
+    return part_may_combine(s) && !p->deterministic && cell_type(s) != SC_NONE && window_of(s) > 0;
 }
 
 static Cells new_cells(WbbArena *a, const TgTarget *t, const PartStage *s)
@@ -149,13 +142,11 @@ static double price(const Cells *x)
         blocks * results * 4 / 32 / (tg_rate(x->t, "atomics")->value * clock),
         blocks / WBB_MAX(1, (double)x->cells.width / (double)x->cells.columns) * x->turn / clock,
     };
-    double sum = 0;
-    for (uint32_t k = 0; k < sizeof terms / sizeof *terms; k++) sum += terms[k] * terms[k] * terms[k] * terms[k];
     const double stored = cell_bytes(x) * of_sm / 128 + cell_bytes(x) / 4 / threads * 2;
     const double readers = WBB_MIN(WBB_MAX(1, threads / results), copies);
     const double flushed = ceil(results * readers / threads) * (copies / readers * 4 + x->r->shared_latency * 2 + 60);
     const double once = stored + flushed + 2 * x->r->barrier + x->r->atomic + (double)tg_tuned(x->t, "cells.code");
-    return part_least_us(x->t) + once / clock + sqrt(sqrt(sum));
+    return part_least_us(x->t) + once / clock + part_overlapped(terms, WBB_LEN(terms));
 }
 
 /* Columns of cells for this layout, in the fewest microseconds; false: there is no room. */
@@ -179,24 +170,17 @@ static bool choose_columns(Cells *x)
     return isfinite(x->us);
 }
 
-static void add_factor(PartDim *d, PartLevel level, int64_t size)
-{
-    if (size > 1) d->factors[d->n_factors++] = (PartFactor){.level = level, .size = size};
-}
-
-static int64_t parts(int64_t n, int64_t of) { return (n + of - 1) / of; }
-
 static PartLayout layout_of(WbbArena *a, const Cells *x)
 {
     PartDim *d = WBB_NEW(a, PartDim);
     *d = (PartDim){.name = "elements", .size = x->elements};
     const int64_t step = x->vector * x->threads * x->blocks * x->registers;
-    add_factor(d, PART_VECTOR, x->vector);
-    add_factor(d, PART_LANE, x->t->warp);
-    add_factor(d, PART_WARP, x->threads / x->t->warp);
-    add_factor(d, PART_GRID, x->blocks);
-    add_factor(d, PART_REGISTER, x->registers);
-    add_factor(d, PART_LOOP, parts(x->elements, step));
+    part_add_factor(d, PART_VECTOR, x->vector);
+    part_add_factor(d, PART_LANE, x->t->warp);
+    part_add_factor(d, PART_WARP, x->threads / x->t->warp);
+    part_add_factor(d, PART_GRID, x->blocks);
+    part_add_factor(d, PART_REGISTER, x->registers);
+    part_add_factor(d, PART_LOOP, part_up(x->elements, step));
     return (PartLayout){.dims = d, .n_dims = 1, .tail = 1};
 }
 
@@ -207,9 +191,9 @@ static void try_blocks(Cells *x, int64_t blocks, Cells *best)
     if (x->cells.width > lanes) blocks -= blocks % WBB_MAX(x->cells.width / lanes, 1);
     if (blocks < 1) return;
     for (x->registers = tg_tuned(x->t, "cells.registers"); x->registers > 1; x->registers /= 2)
-        if (parts(x->elements, lanes * blocks * x->registers) > 1) break;
+        if (part_up(x->elements, lanes * blocks * x->registers) > 1) break;
     x->blocks = blocks;
-    if (parts(x->elements, lanes * blocks * x->registers) < 2) return;
+    if (part_up(x->elements, lanes * blocks * x->registers) < 2) return;
     Cells one = *x;
     if (choose_columns(&one) && one.us < best->us) *best = one;
 }

@@ -82,9 +82,7 @@ static double price(const Runs *x, double run)
     };
     const double wait = x->combine == PART_ATOMIC ? 1 : 2;
     const double code = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock;
-    double sum = 0;
-    for (uint32_t k = 0; k < sizeof terms / sizeof *terms; k++) sum += terms[k] * terms[k] * terms[k] * terms[k];
-    return part_least_us(x->t) + code + sqrt(sqrt(sum));
+    return part_least_us(x->t) + code + part_overlapped(terms, WBB_LEN(terms));
 }
 
 uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,
