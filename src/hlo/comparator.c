@@ -62,6 +62,11 @@ static int64_t parameter_of(const HloInstruction *x, uint32_t *steps)
     return -1;
 }
 
+bool hlo_is_sort(const HloInstruction *i)
+{
+    return i->opcode == HLO_SORT && i->n_dimensions == 1 && !i->spelling;
+}
+
 bool hlo_comparator_order(const HloInstruction *sort, HloSortOrder *order)
 {
     const HloInstruction *root = sort->called[0]->root;

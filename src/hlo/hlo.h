@@ -213,6 +213,7 @@ bool hlo_is_reduced(const HloInstruction *reduction, int64_t d); /* is dimension
 bool hlo_is_of_results(const HloInstruction *c, const HloInstruction *reduction);
 
 /* comparator.c: of a sort. */
+bool hlo_is_sort(const HloInstruction *i); /* along one dimension, and not begun here to be done elsewhere */
 /* The number that is compared: as integers, or in the total order of floats. */
 typedef struct {
     uint32_t operand;

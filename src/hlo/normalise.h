@@ -106,6 +106,11 @@ HloInstruction *hlo_new_reshape(HloBuilder *b, HloInstruction *x, uint32_t rank,
 /* x itself for the identity */
 HloInstruction *hlo_new_transpose(HloBuilder *b, HloInstruction *x, const int64_t *permutation);
 HloInstruction *hlo_new_column(HloBuilder *b, HloInstruction *matrix, int64_t column); /* [n,k] to [n,1] */
+/* place k of the rows along a dimension: [3,n] to [1,n] */
+HloInstruction *hlo_new_place(HloBuilder *b, HloInstruction *x, int64_t dimension, int64_t k);
+/* stable, in the order of the comparator c */
+HloInstruction *hlo_new_sort(HloBuilder *b, uint32_t n, HloInstruction *const *operands, int64_t dimension,
+                             HloComputation *c);
 /* slices [rank], which the instruction keeps; x itself if they are all of it */
 HloInstruction *hlo_new_slice(HloBuilder *b, HloInstruction *x, const HloSlice *slices);
 /* paddings [rank], which the instruction keeps */

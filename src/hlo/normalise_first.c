@@ -17,7 +17,7 @@ typedef enum { NEITHER, FIRST, LAST } End;
 /* The operand that a sort is by, and whether the greatest of it come first; -1: it is none of these sorts. */
 static int64_t key_of(const HloInstruction *i, bool *falls)
 {
-    if (i->opcode != HLO_SORT || i->n_dimensions != 1 || i->spelling) return -1;
+    if (!hlo_is_sort(i)) return -1;
     HloSortOrder order;
     if (!hlo_comparator_order(i, &order) || order.number->opcode != HLO_PARAMETER) return -1;
     const ScType t = order.number->shape->type;

@@ -119,14 +119,31 @@ HloInstruction *hlo_new_transpose(HloBuilder *b, HloInstruction *x, const int64_
 
 HloInstruction *hlo_new_column(HloBuilder *b, HloInstruction *matrix, int64_t column)
 {
-    const int64_t dims[] = {matrix->shape->dims[0], 1};
-    if (matrix->shape->dims[1] == 1) return matrix;
-    HloInstruction *i = hlo_new(b, HLO_SLICE, array(b, matrix->shape->type, 2, dims), 1, &matrix);
-    HloSlice *slices = WBB_NEW_N(b->arena, HloSlice, 2);
-    slices[0] = (HloSlice){0, dims[0], 1};
-    slices[1] = (HloSlice){column, column + 1, 1};
-    i->slices = slices;
-    i->n_windows = 2;
+    return hlo_new_place(b, matrix, 1, column);
+}
+
+HloInstruction *hlo_new_place(HloBuilder *b, HloInstruction *x, int64_t dimension, int64_t k)
+{
+    HloSlice *slices = WBB_NEW_N(b->arena, HloSlice, x->shape->rank);
+    for (uint32_t d = 0; d < x->shape->rank; d++)
+        slices[d] = d == dimension ? (HloSlice){k, k + 1, 1} : (HloSlice){0, x->shape->dims[d], 1};
+    return hlo_new_slice(b, x, slices);
+}
+
+HloInstruction *hlo_new_sort(HloBuilder *b, uint32_t n, HloInstruction *const *operands, int64_t dimension,
+                             HloComputation *c)
+{
+    const HloShape **shapes = WBB_NEW_N(b->arena, const HloShape *, n);
+    for (uint32_t k = 0; k < n; k++) {
+        const HloShape *s = operands[k]->shape;
+        shapes[k] = array(b, s->type, s->rank, s->dims);
+    }
+    const HloShape *all = n == 1 ? shapes[0] : hlo_make_tuple(b->arena, n, shapes);
+    HloInstruction *i = hlo_new(b, HLO_SORT, all, n, operands);
+    i->dimensions = keep_ints(b, &dimension, 1);
+    i->n_dimensions = 1;
+    hlo_set_computation(b, i, "to_apply", c);
+    hlo_set_attributes(b, i, ", is_stable=true");
     return i;
 }
 

@@ -132,14 +132,7 @@ static HloInstruction *sorted_keys(HloBuilder *b, HloInstruction *keys)
     const int64_t n = keys->shape->dims[0];
     const ScType place = n < INT32_MAX ? SC_I32 : SC_I64;
     HloInstruction *operands[] = {keys, hlo_new_iota(b, place, 1, &n, 0)};
-    const HloShape **parts = WBB_NEW_N(b->arena, const HloShape *, 2);
-    parts[0] = keys->shape, parts[1] = operands[1]->shape;
-    HloInstruction *s = hlo_new(b, HLO_SORT, hlo_make_tuple(b->arena, 2, parts), 2, operands);
-    s->dimensions = WBB_NEW(b->arena, int64_t);
-    s->n_dimensions = 1;
-    hlo_set_computation(b, s, "to_apply", before(b, keys->shape->type, place));
-    hlo_set_attributes(b, s, ", is_stable=true");
-    return s;
+    return hlo_new_sort(b, 2, operands, 0, before(b, keys->shape->type, place));
 }
 
 /* A view, so that outputs can still be updated in place. */

@@ -19,7 +19,7 @@ static ScType wider(ScType t)
 static bool is_packed(const HloInstruction *i)
 {
     bool packed = false;
-    if (i->opcode != HLO_SORT || i->n_dimensions != 1 || i->spelling || i->n_called != 1) return false;
+    if (!hlo_is_sort(i)) return false;
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const ScType t = i->operands[k]->shape->type;
         packed = packed || wider(t) != t;
@@ -48,17 +48,9 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     HloComputation *c = comparator(b, i);
     if (!c) return NULL;
     HloInstruction **x = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
-    const HloShape **shapes = WBB_NEW_N(b->arena, const HloShape *, i->n_operands);
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        x[k] = hlo_mapped(b, i->operands[k]);
-        x[k] = hlo_new_convert(b, x[k], wider(x[k]->shape->type));
-        shapes[k] = hlo_make_array(b->arena, x[k]->shape->type, x[k]->shape->rank, x[k]->shape->dims);
-    }
-    const HloShape *all = i->n_operands == 1 ? shapes[0] : hlo_make_tuple(b->arena, i->n_operands, shapes);
-    HloInstruction *sorted = hlo_new(b, HLO_SORT, all, i->n_operands, x);
-    sorted->dimensions = i->dimensions, sorted->n_dimensions = 1;
-    hlo_set_computation(b, sorted, "to_apply", c);
-    hlo_set_attributes(b, sorted, ", is_stable=true");
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        x[k] = hlo_new_convert(b, hlo_mapped(b, i->operands[k]), wider(i->operands[k]->shape->type));
+    HloInstruction *sorted = hlo_new_sort(b, i->n_operands, x, i->dimensions[0], c);
     if (i->n_operands == 1) return hlo_new_convert(b, sorted, i->operands[0]->shape->type);
     for (uint32_t k = 0; k < i->n_operands; k++)
         x[k] = hlo_new_convert(b, hlo_new_get_tuple_element(b, sorted, k), i->operands[k]->shape->type);

@@ -18,19 +18,10 @@ enum {
 
 static bool is_short(const HloInstruction *i)
 {
-    if (i->opcode != HLO_SORT || i->n_dimensions != 1 || i->spelling || i->n_called != 1) return false;
+    if (!hlo_is_sort(i)) return false;
     const int64_t n = i->operands[0]->shape->dims[i->dimensions[0]];
     const bool light = i->n_operands <= FEW_OPERANDS && i->called[0]->n_instructions <= FEW_STEPS;
     return n >= 2 && n <= (light ? MOST : FEW) && hlo_elements(i->operands[0]->shape) > 0;
-}
-
-/* Place k of the rows of x. */
-static HloInstruction *place(HloBuilder *b, HloInstruction *x, int64_t dim, int64_t k)
-{
-    HloSlice *slices = WBB_NEW_N(b->arena, HloSlice, x->shape->rank + 1u);
-    for (uint32_t d = 0; d < x->shape->rank; d++)
-        slices[d] = d == dim ? (HloSlice){k, k + 1, 1} : (HloSlice){0, x->shape->dims[d], 1};
-    return hlo_new_slice(b, x, slices);
 }
 
 /* Exchanges x[.][k] with x[.][k + 1] where the latter comes first; false: the comparator is not elementwise. */
@@ -55,7 +46,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     HloInstruction *(*x)[MOST] = wbb_alloc(b->arena, i->n_operands * sizeof *x);
     HloInstruction **results = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
     for (uint32_t o = 0; o < i->n_operands; o++)
-        for (int64_t k = 0; k < n; k++) x[o][k] = place(b, hlo_mapped(b, i->operands[o]), dim, k);
+        for (int64_t k = 0; k < n; k++) x[o][k] = hlo_new_place(b, hlo_mapped(b, i->operands[o]), dim, k);
     for (int64_t round = 0; round < n; round++)
         for (int64_t k = round % 2; k + 1 < n; k += 2)
             if (!exchange(b, i, x, k)) return NULL;

@@ -58,22 +58,13 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     if (!is_top_k(i)) return NULL;
     HloInstruction *x = hlo_mapped(b, i->operands[0]);
-    const HloShape *s = x->shape, **parts = WBB_NEW_N(b->arena, const HloShape *, 2);
+    const HloShape *s = x->shape;
     const int64_t row = s->rank - 1;
     const ScType place = i->shape->elements[1]->type;
     const char *largest = hlo_attribute(b->arena, i, "largest");
     HloComputation *c = comparator(b, s->type, place, largest && strcmp(largest, "false") == 0);
     HloInstruction *operands[] = {x, hlo_new_iota(b, place, s->rank, s->dims, row)};
-    parts[0] = hlo_make_array(b->arena, s->type, s->rank, s->dims);
-    parts[1] = operands[1]->shape;
-    HloInstruction *sorted = hlo_new(b, HLO_SORT, hlo_make_tuple(b->arena, 2, parts), 2, operands);
-    int64_t *dimensions = WBB_NEW(b->arena, int64_t);
-    *dimensions = row;
-    sorted->dimensions = dimensions;
-    sorted->n_dimensions = 1;
-    hlo_set_computation(b, sorted, "to_apply", c);
-    hlo_set_attributes(b, sorted, ", is_stable=true");
-    HloInstruction *results[2];
+    HloInstruction *sorted = hlo_new_sort(b, 2, operands, row, c), *results[2];
     for (uint32_t k = 0; k < 2; k++) results[k] = first_of_rows(b, sorted, k, i->shape->elements[k]);
     return hlo_new_tuple(b, 2, results);
 }

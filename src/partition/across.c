@@ -87,6 +87,13 @@ static bool is_part(const HloComputation *body, const HloInstruction *i)
     return false;
 }
 
+void part_mark_users(const HloComputation *body, bool *marks)
+{
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        for (uint32_t o = 0; o < body->instructions[k]->n_operands; o++)
+            marks[k] = marks[k] || marks[body->instructions[k]->operands[o]->id];
+}
+
 bool part_has_across(const PartPlan *p)
 {
     for (uint32_t k = 0; k < p->n_kernels; k++) {

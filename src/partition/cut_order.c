@@ -10,8 +10,8 @@
 /* Is it a sort of elements? */
 static bool is_sort(WbbArena *a, const HloInstruction *i, const TgTarget *t)
 {
-    return i->opcode == HLO_SORT && !i->spelling && i->n_dimensions == 1 && hlo_elements(part_shape(i, 0)) &&
-           part_shape(i, 0)->rank <= HLO_RANK_LIMIT && part_sort_fits(a, i, t);
+    return hlo_is_sort(i) && hlo_elements(part_shape(i, 0)) && part_shape(i, 0)->rank <= HLO_RANK_LIMIT &&
+           part_sort_fits(a, i, t);
 }
 
 /* Is it a scan that is worth a kernel of its own? */

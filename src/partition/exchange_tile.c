@@ -188,6 +188,13 @@ void part_tile_strides(const PartExchange *x, PartExchanged *k, const uint32_t *
     }
 }
 
+/* Where the lanes of a warp are in the access that begins at a thread's element. */
+static void lanes_at(const PartExchanged *k, int side, const Thread *of, int64_t *places)
+{
+    Thread t = *of;
+    for (t.lane = 0; t.lane < 32; t.lane++) places[t.lane] = place_of(k, side, &t);
+}
+
 /* The first access of the first warp, the last of the last, and some between. */
 void part_tile_sample(const PartExchanged *k, int side, PartTileSample *sample)
 {
@@ -200,7 +207,7 @@ void part_tile_sample(const PartExchanged *k, int side, PartTileSample *sample)
             t.at[g] = (sizes[PART_VECTOR] * sizes[PART_REGISTER] - 1) * n / last;
             if (place_step(k, side, g) == 1) t.at[g] -= t.at[g] % unit; /* the first of its neighbours */
         }
-        for (t.lane = 0; t.lane < 32; t.lane++) sample->place[n][t.lane] = place_of(k, side, &t);
+        lanes_at(k, side, &t, sample->place[n]);
     }
 }
 
@@ -209,13 +216,6 @@ static int64_t padded(const PartExchanged *k, int64_t place)
     int64_t all = place;
     for (uint32_t n = 0; n < PART_PADS && k->pads[n].pad; n++) all += place / k->pads[n].period * k->pads[n].pad;
     return all;
-}
-
-/* Where the lanes of a warp are in the access that begins at a thread's element. */
-static void lanes_at(const PartExchanged *k, int side, const Thread *of, int64_t *places)
-{
-    Thread t = *of;
-    for (t.lane = 0; t.lane < 32; t.lane++) places[t.lane] = place_of(k, side, &t);
 }
 
 /* Lanes that are served at once when so many bytes are accessed by each. */

@@ -285,6 +285,8 @@ typedef struct PartPlan {
     const char *why_kind, *why_inline;
 } PartPlan;
 
+/* across.c: by id, marks what needs an instruction that is marked. */
+void part_mark_users(const HloComputation *body, bool *marks);
 /* plan.c: has a scheduler so many warps of the kernel at most? */
 bool part_has_few_warps(const PartKernel *k, const TgTarget *t, int64_t warps);
 /* The plan whose fusion a kernel computes. */

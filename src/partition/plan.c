@@ -299,9 +299,7 @@ static bool cut_across(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, P
     const HloInstruction **of_second = WBB_NEW_N(a, const HloInstruction *, p->n_outputs + 1);
     uint32_t n_first = 0, n_second = 0;
     for (uint32_t k = 0; k < n; k++) needs[found[k]->id] = true;
-    for (uint32_t k = 0; k < body->n_instructions; k++)
-        for (uint32_t x = 0; x < body->instructions[k]->n_operands; x++)
-            needs[k] = needs[k] || needs[body->instructions[k]->operands[x]->id];
+    part_mark_users(body, needs);
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const HloInstruction *i = p->roots[o].i;
         if (i->shape->type == SC_TUPLE) return false;

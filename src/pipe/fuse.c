@@ -64,9 +64,7 @@ static double apart_us(WbbCx *cx, WbbArena *a, const HloFusion *f, const TgTarge
     double bytes;
     bool *needs = part_columns(a, body, &bytes); /* by id: it needs a sum of a column */
     uint32_t n = 0;
-    for (uint32_t k = 0; k < body->n_instructions; k++)
-        for (uint32_t o = 0; o < body->instructions[k]->n_operands; o++)
-            needs[k] = needs[k] || needs[body->instructions[k]->operands[o]->id];
+    part_mark_users(body, needs);
     for (uint32_t k = 0; root->opcode == HLO_TUPLE && k < root->n_operands; k++)
         if (!needs[root->operands[k]->id]) rows[n++] = root->operands[k];
     const double columns = part_least_us(t) + 1e6 * bytes / rate(t, "dram");
@@ -89,30 +87,34 @@ static void try_across(WbbCx *cx, void *arg)
     p->pays = part_has_across(&x.plan) && part_plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
 }
 
-/* 2: it is tried without a failure, and does not say that it takes no less time; else 1. */
-static uint64_t tried(PipeFuse *f, void (*how)(WbbCx *, void *), const char *text)
+/* Is it tried without a failure, and does not say that it takes no less time? Each text is tried once. */
+static bool tried(PipeFuse *f, WbbMap *known, void (*how)(WbbCx *, void *), const char *text)
 {
+    WbbEntry *e = wbb_map_put(known, wbb_key(wbb_intern_z(f->cx, text)));
+    if (e->value) return e->value == 2;
     Planned p = {.text = text, .target = f->target, .pays = true};
     WbbCx *cx = wbb_cx_new(); /* of its own: a kernel that is declined leaves no message */
-    const bool works = cx && wbb_guard(cx, how, &p) == WBB_OK && p.pays;
+    e->value = cx && wbb_guard(cx, how, &p) == WBB_OK && p.pays ? 2 : 1;
     if (cx) wbb_cx_free(cx);
-    return works ? 2 : 1;
+    return e->value == 2;
 }
 
 static bool compiles(void *arg, const char *text)
 {
     PipeFuse *f = arg;
-    WbbEntry *e = wbb_map_put(&f->texts, wbb_key(wbb_intern_z(f->cx, text)));
-    if (!e->value) e->value = tried(f, try, text);
-    return e->value == 2;
+    return tried(f, &f->texts, try, text);
 }
 
-static bool across(void *arg, const char *text) { return tried(arg, try_across, text) == 2; }
+static bool across(void *arg, const char *text)
+{
+    PipeFuse *f = arg;
+    return tried(f, &f->across, try_across, text);
+}
 
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)
 {
     PipeFuse *f = WBB_NEW(a, PipeFuse);
-    *f = (PipeFuse){.cx = cx, .target = t, .texts = {.arena = a}};
+    *f = (PipeFuse){.cx = cx, .target = t, .texts = {.arena = a}, .across = {.arena = a}};
     f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f};
     return f;
 }

@@ -16,31 +16,31 @@ typedef struct {
 } Pieces;
 
 /* Numbers of the instructions of the fusion's body, by computation. */
-static const uint32_t **for_body(const Pieces *c, const uint32_t *numbers)
+static const uint32_t **for_body(const Pieces *c, const PipePlanned *of, const uint32_t *numbers)
 {
-    const HloModule *m = c->best->module;
+    const HloModule *m = of->module;
     const uint32_t **all = WBB_NEW_N(c->arena, const uint32_t *, m->n_computations + 1);
     for (uint32_t k = 0; k < m->n_computations; k++)
-        if (m->computations[k] == c->best->fusion->body) all[k] = numbers;
+        if (m->computations[k] == of->fusion->body) all[k] = numbers;
     return all;
 }
 
-static uint32_t *numbers_for(const Pieces *c)
+static uint32_t *numbers_for(const Pieces *c, const PipePlanned *of)
 {
-    return WBB_NEW_N(c->arena, uint32_t, c->best->fusion->body->n_instructions + 1);
+    return WBB_NEW_N(c->arena, uint32_t, of->fusion->body->n_instructions + 1);
 }
 
 /* What `of` says of the instructions of the fusion; NULL: nothing of any. */
 static const uint32_t **numbers_of(const Pieces *c, uint32_t (*of)(const HloInstruction *, const TgTarget *))
 {
     const HloComputation *body = c->best->fusion->body;
-    uint32_t *list = numbers_for(c);
+    uint32_t *list = numbers_for(c, c->best);
     bool any = false;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         list[n] = of(body->instructions[n], c->target);
         any = any || list[n];
     }
-    return any ? for_body(c, list) : NULL;
+    return any ? for_body(c, c->best, list) : NULL;
 }
 
 static PipePlanned planned(const Pieces *c, const HloModule *m)
@@ -74,9 +74,9 @@ static void try_pieces(Pieces *c)
 /* Long rows in pieces that are read once for two results. */
 static void try_rows(Pieces *c)
 {
-    uint32_t *pieces = numbers_for(c);
+    uint32_t *pieces = numbers_for(c, c->best);
     if (!part_row_pieces(c->arena, &c->best->plan, c->target, pieces)) return;
-    const PipePlanned x = planned(c, hlo_split_rows(c->cx, c->arena, c->best->module, for_body(c, pieces)));
+    const PipePlanned x = planned(c, hlo_split_rows(c->cx, c->arena, c->best->module, for_body(c, c->best, pieces)));
     if (pays(c, &x, tg_tuned(c->target, "rows.save"))) *c->best = x;
 }
 
@@ -85,11 +85,9 @@ static void try_columns(Pieces *c)
 {
     const PipePlanned whole = *c->best;
     for (int64_t blocks = tg_tuned(c->target, "across.blocks"); blocks >= 1; blocks /= 2) {
-        uint32_t *parts = WBB_NEW_N(c->arena, uint32_t, whole.fusion->body->n_instructions + 1);
+        uint32_t *parts = numbers_for(c, &whole);
         if (!part_column_parts(whole.fusion->body, c->target, blocks, parts)) continue;
-        PipePlanned of = whole;
-        const Pieces from = {.arena = c->arena, .best = &of};
-        const PipePlanned x = planned(c, hlo_split_columns(c->cx, c->arena, of.module, for_body(&from, parts)));
+        const PipePlanned x = planned(c, hlo_split_columns(c->cx, c->arena, whole.module, for_body(c, &whole, parts)));
         const bool first = !part_has_across(&c->best->plan);
         if (part_has_across(&x.plan) && pays(c, &x, first ? tg_tuned(c->target, "across.save") : 0)) *c->best = x;
     }
