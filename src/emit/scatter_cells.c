@@ -73,8 +73,8 @@ static IrRef read_copies(const Cells *m, IrRef row, IrRef column, IrRef q, int64
     if (each > unroll) l = emit_for(e, "k", each / unroll, 1, &x, &k);
     IrRef cell[UNROLL];
     for (int64_t j = 0; j < unroll; j++) {
-        const IrRef turn = rw_add(e->rw, rw_add(e->rw, rw_scale(e->rw, k, unroll), ir_index(e->g, j)), row);
-        const IrRef copy = rw_add(e->rw, rw_scale(e->rw, rw_mod(e->rw, turn, each), readers), q);
+        const IrRef nth = rw_add(e->rw, rw_add(e->rw, rw_scale(e->rw, k, unroll), ir_index(e->g, j)), row);
+        const IrRef copy = rw_add(e->rw, rw_scale(e->rw, rw_mod(e->rw, nth, each), readers), q);
         const IrRef at = rw_add(e->rw, rw_scale(e->rw, row, m->c->columns), rw_scale(e->rw, copy, width));
         cell[j] = read_cell(m, rw_add(e->rw, at, column));
     }

@@ -26,7 +26,7 @@ typedef struct {
     PartCells cells;
     double bytes;       /* of an update and its share of the indices */
     bool neighbours;    /* updates of an element follow each other */
-    double turn;        /* clocks between two operations at one address of L2 */
+    double again;       /* clocks between two operations at one address of L2 */
     int64_t elements, vector, threads, blocks, registers; /* vectors of threads of blocks */
     double us;
 } Cells;
@@ -85,7 +85,7 @@ static Cells new_cells(WbbArena *a, const TgTarget *t, const PartStage *s)
     if (tg_has_instruction(t, atomic, x.cells.type, 1)) x.cells.atomic = atomic;
     const bool swaps = s->combine == PART_CAS;
     x.neighbours = hlo_noted_neighbours(a, s->update) != 0;
-    x.turn = swaps ? x.r->atomic : tg_rate(t, sc_is_float(to->type) ? "atomic.float" : "atomic.int")->value;
+    x.again = swaps ? x.r->atomic : tg_rate(t, sc_is_float(to->type) ? "atomic.float" : "atomic.int")->value;
     return x;
 }
 
@@ -117,8 +117,8 @@ static double combine_clocks(const Cells *x, double *wavefronts)
     const double meet = meeting(x), each = sc_type_info[x->cells.type].bits / 32.0;
     const bool loop = !x->cells.own && (sc_is_float(x->cells.type) || each > 1);
     const double apart = x->cells.own ? 1 : (double)x->vector; /* lanes, whose operations are on one element each */
-    const double turns = x->cells.own ? 2 : loop ? 2 * meet * banks(x) : WBB_MAX(meet, banks(x));
-    *wavefronts = turns * each * (double)x->vector * apart;
+    const double accesses = x->cells.own ? 2 : loop ? 2 * meet * banks(x) : WBB_MAX(meet, banks(x));
+    *wavefronts = accesses * each * (double)x->vector * apart;
     if (x->cells.own) return x->r->shared_latency + x->r->alu * 2;
     if (loop) return meet * (double)x->vector * (2 * x->r->shared_latency + x->r->alu * 3);
     return meet * (double)x->vector;
@@ -140,7 +140,7 @@ static double price(const Cells *x)
         vectors / warp * slots / (4 * sms * clock),
         each * (x->r->dram_latency / (double)x->registers + combine + slots) / clock,
         blocks * results * 4 / 32 / (tg_rate(x->t, "atomics")->value * clock),
-        blocks / WBB_MAX(1, (double)x->cells.width / (double)x->cells.columns) * x->turn / clock,
+        blocks / WBB_MAX(1, (double)x->cells.width / (double)x->cells.columns) * x->again / clock,
     };
     const double stored = cell_bytes(x) * of_sm / 128 + cell_bytes(x) / 4 / threads * 2;
     const double readers = WBB_MIN(WBB_MAX(1, threads / results), copies);

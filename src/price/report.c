@@ -68,7 +68,7 @@ static void pace(void *arg, const SimSite *site, SimPace *out)
     out->latency = p ? p->latency : tg_rate(t, "latency.alu")->value;
     if (!is_atomic(site->name)) return;
     const double loop = p && strstr(site->name, ".shared") ? p->cycles[TG_PIPE_CONTROL] : 0;
-    if (loop > 0) out->turn = 2 * tg_rate(t, "latency.shared")->value + 3 * tg_rate(t, "latency.alu")->value;
+    if (loop > 0) out->iteration = 2 * tg_rate(t, "latency.shared")->value + 3 * tg_rate(t, "latency.alu")->value;
     out->again = turn(t, site->name);
     out->together = is_cas(site->name); /* its loop is in the text: each time that it fails is a request of its own */
 }
@@ -100,7 +100,7 @@ static void add_site(PriceReport *r, PriceSite *s, double scale)
     const SimFlow *g = &x->flow[SIM_GLOBAL];
     double wavefronts = 0;
     for (int i = 0; i <= SIM_LOCAL; i++) wavefronts += (double)x->flow[i].wavefronts;
-    s->executed = scale * (double)(x->warps + x->turns);
+    s->executed = scale * (double)(x->warps + x->iterations);
     s->amount[PRICE_DRAM] = scale * (double)g->dram * SECTOR;
     s->amount[PRICE_L2] = scale * (double)g->l2 * SECTOR;
     if (is_atomic(x->name)) s->amount[PRICE_ATOMICS] = s->amount[PRICE_CONTENDED] = scale * (double)g->l2;

@@ -84,10 +84,10 @@ void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], 
     const bool open = op->space == SIM_GENERIC || op->kind == OP_COPY;
     const SimSpace space = open ? space_of(b, address[__builtin_ctz(mask)]) : (SimSpace)op->space;
     const uint64_t bytes = (uint64_t)__builtin_popcount(mask) * size;
-    uint64_t parts = 0, turns = 0;
+    uint64_t parts = 0, iterations = 0;
     const bool updates = kind == SIM_UPDATED && space == SIM_SHARED;
     const bool loops = updates && b->meter && sim_meter_loops(b, op);
-    const Touched t = updates ? sim_updated_banks(address, mask, size, loops, &turns)
+    const Touched t = updates ? sim_updated_banks(address, mask, size, loops, &iterations)
                       : space == SIM_SHARED ? sim_touched_banks(address, mask, size, &parts)
                       : space == SIM_LOCAL  ? sim_touched_local(address, mask, size)
                                             : sim_touched(address, mask, size);
@@ -96,7 +96,7 @@ void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], 
         count_traffic(b, space, kind, bytes, size, 0, t.wavefronts, t.wavefronts - parts);
     else if (b->options->counts) count_traffic(b, space, kind, bytes, size, (uint64_t)t.n, 0, 0);
     if (b->meter) sim_meter_flow(b, op, space, kind, bytes, &t);
-    if (turns) sim_meter_turns(b, op, turns);
+    if (iterations) sim_meter_iterations(b, op, iterations);
     if (b->meter && kind == SIM_UPDATED && space == SIM_GLOBAL) sim_meter_updates(b, op, address, mask, size);
 }
 

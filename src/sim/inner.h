@@ -312,8 +312,9 @@ Touched sim_touched(const uint64_t address[LANES], uint32_t mask, size_t size);
 Touched sim_touched_local(const uint64_t address[LANES], uint32_t mask, size_t size);
 /* Of shared memory: `parts` are the groups of lanes that are served one after the other. */
 Touched sim_touched_banks(const uint64_t address[LANES], uint32_t mask, size_t size, uint64_t *parts);
-/* Of an atomic operation; loops: a loop of the assembler's. *turns: of that loop. */
-Touched sim_updated_banks(const uint64_t address[LANES], uint32_t mask, size_t size, bool loops, uint64_t *turns);
+/* Of an atomic operation; loops: a loop of the assembler's. *iterations: of that loop. */
+Touched sim_updated_banks(const uint64_t address[LANES], uint32_t mask, size_t size, bool loops,
+                          uint64_t *iterations);
 
 /* counts.c */
 SimClass sim_class(const char *name);
@@ -332,7 +333,7 @@ void sim_meter_block(Block *b, bool starts);    /* a block starts, or the last o
 void sim_meter_warps(Block *b, Warp *w, bool own);
 void sim_meter_warp(const Block *b, Warp *w);   /* a warp starts */
 bool sim_meter_loops(const Block *b, const SimOp *op); /* an atomic operation that the assembler makes a loop */
-void sim_meter_turns(Block *b, const SimOp *op, uint64_t turns);
+void sim_meter_iterations(Block *b, const SimOp *op, uint64_t iterations);
 void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, uint64_t bytes, const Touched *t);
 bool sim_meter_waits(const Block *b);           /* the last access went beyond L1 */
 void sim_meter_updates(Block *b, const SimOp *op, const uint64_t address[LANES], uint32_t mask,

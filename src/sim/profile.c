@@ -55,7 +55,7 @@ struct SimMeter {
     SimPace *pace;     /* by site */
     Stamp **buffers, **variables;
     Turns **turns;     /* by buffer, where it is updated; of the module's variables they are not counted */
-    uint64_t turns_now; /* of the loop that the assembler makes of the operation at hand; 0: it is none */
+    uint64_t iterations; /* of the loop that the assembler makes of the operation at hand; 0: it is none */
     uint64_t first, n; /* the sectors of the segment that was touched last, its stamps and uses */
     Stamp *near;
     SimUse *use;
@@ -324,14 +324,14 @@ void sim_meter_flow(Block *b, const SimOp *op, SimSpace space, SimAccess kind, u
 
 bool sim_meter_loops(const Block *b, const SimOp *op)
 {
-    return b->meter->pace[b->meter->site_of[op - b->m->ops.items]].turn > 0;
+    return b->meter->pace[b->meter->site_of[op - b->m->ops.items]].iteration > 0;
 }
 
-void sim_meter_turns(Block *b, const SimOp *op, uint64_t turns)
+void sim_meter_iterations(Block *b, const SimOp *op, uint64_t iterations)
 {
     SimMeter *m = b->meter;
-    m->out->sites[m->site_of[op - b->m->ops.items]].turns += turns - 1;
-    m->turns_now = turns;
+    m->out->sites[m->site_of[op - b->m->ops.items]].iterations += iterations - 1;
+    m->iterations = iterations;
 }
 
 bool sim_meter_waits(const Block *b) { return b->meter->from > SIM_FROM_L1; }
@@ -420,10 +420,10 @@ static void issued(Block *b, Warp *w, const SimOp *op, uint32_t site, double sta
     const bool memory = op->kind == OP_LOAD || op->kind == OP_ATOMIC || op->kind == OP_MATRIX;
     const Columns *c = &m->of[site];
     double latency = memory || op->kind == OP_COPY ? fetched(m, start) : pace.latency;
-    if (op->kind == OP_ATOMIC && m->turns_now) { /* the warp is in the loop */
-        latency = (double)m->turns_now * pace.turn;
+    if (op->kind == OP_ATOMIC && m->iterations) { /* the warp is in the loop */
+        latency = (double)m->iterations * pace.iteration;
         stall(m, w, start + latency, site);
-        m->turns_now = 0;
+        m->iterations = 0;
     }
     for (uint32_t k = c->at + c->reads, n = c->writes; n; n--, k++) {
         w->ready[m->columns.items[k]] = start + latency;

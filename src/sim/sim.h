@@ -92,7 +92,7 @@ typedef struct {
     uint64_t warps, threads; /* executions */
     uint64_t passed;         /* executions of a warp in which no lane's guard held */
     uint64_t splits;         /* branches: those that split a warp */
-    uint64_t turns;          /* of loops that the assembler makes of an atomic operation, after the first of each */
+    uint64_t iterations;     /* of loops that the assembler makes of an atomic operation, after the first of each */
     double stalls;           /* clocks for which later instructions waited for its result, in timed blocks */
     SimFlow flow[SIM_LOCAL + 1]; /* by space; constants and variables count as global */
 } SimSite;
@@ -109,7 +109,7 @@ typedef struct {
     double issue, latency;
     double again;  /* atomic operations: clocks until another one at the same address can be done */
     bool together; /* those of one request at an address take no longer than one: all but one of them fail */
-    double turn;   /* not 0, in shared memory: the assembler makes it a loop, of which a turn takes so many clocks */
+    double iteration; /* not 0, in shared memory: the assembler makes it a loop, whose iterations take so many clocks */
 } SimPace;
 
 /* Atomic operations on buffers. Those on one line of 128 bytes take turns: requests, their sectors, and in these lanes

@@ -9,13 +9,13 @@
  * on hardware: word w of lane l lies at 4 * (32 * w + l). Shared memory has 32 banks of 4 bytes; lanes are served 32
  * at a time for up to 4 bytes, 16 for 8, 8 for 16. Each such part takes as many wavefronts as the fullest bank has
  * different words. Atomic operations of lanes at one address follow each other there; where the assembler makes a loop
- * of one, its turns are a load and a swap each, in which one lane of each address succeeds.
+ * of one, its iterations are a load and a swap each, in which one lane of each address succeeds.
  *
  *     ld.global.v4.b32 by 32 lanes 16 bytes apart: 16 sectors, all needed; 4 wavefronts
  *     ld.global.b32 by 32 lanes 8 bytes apart: 8 sectors, of which 4 would do; 2 wavefronts, at best 1
  *     ld.global.v4.b32 by 32 lanes from the same 16 bytes: 1 sector; 4 wavefronts, at best 1
  *     ld.shared.b32 by 32 lanes 8 bytes apart: 2 wavefronts, at best 1
- *     atom.shared.add.u32 by 32 lanes at 4 addresses: 8 wavefronts; atom.shared.add.f32: 8 turns of 2
+ *     atom.shared.add.u32 by 32 lanes at 4 addresses: 8 wavefronts; atom.shared.add.f32: 8 iterations of 2
  */
 #include "sim/inner.h"
 
@@ -150,7 +150,7 @@ Touched sim_touched_banks(const uint64_t address[LANES], uint32_t mask, size_t s
     return t;
 }
 
-/* Lanes of one address take turns. */
+/* Lanes of one address follow each other. */
 static uint64_t each_lane(const uint64_t address[LANES], uint32_t mask, size_t size)
 {
     uint64_t in_bank[BANKS] = {0}, most = 0;
@@ -178,16 +178,17 @@ static uint32_t one_each(const uint64_t address[LANES], uint32_t mask)
     return found;
 }
 
-Touched sim_updated_banks(const uint64_t address[LANES], uint32_t mask, size_t size, bool loops, uint64_t *turns)
+Touched sim_updated_banks(const uint64_t address[LANES], uint32_t mask, size_t size, bool loops,
+                          uint64_t *iterations)
 {
     uint64_t parts;
     Touched t = sim_touched_banks(address, mask, size, &parts);
-    *turns = 0;
+    *iterations = 0;
     if (!loops) {
         t.wavefronts = each_lane(address, mask, size);
         return t;
     }
-    for (t.wavefronts = 0; mask; mask &= ~one_each(address, mask), ++*turns)
+    for (t.wavefronts = 0; mask; mask &= ~one_each(address, mask), ++*iterations)
         t.wavefronts += 2 * by_banks(address, mask, size, &parts); /* a load, and a swap that one lane of each makes */
     return t;
 }

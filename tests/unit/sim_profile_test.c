@@ -15,14 +15,14 @@ typedef struct {
     char name[64][32]; /* of each instruction */
 } Run;
 
-/* Every instruction holds back the next for a clock; results of add take 4 clocks, of mul 6, a barrier takes 20, a turn
- * of a loop of the assembler's 70. */
+/* Every instruction holds back the next for a clock; results of add take 4 clocks, of mul 6, a barrier takes 20, an
+ * iteration of a loop of the assembler's 70. */
 static void pace(void *arg, const SimSite *site, SimPace *out)
 {
     const char *name = site->name;
     (void)arg;
     *out = (SimPace){.issue = 1, .again = 2, .together = strstr(name, ".cas.") != NULL,
-                     .turn = !strcmp(name, "atom.shared.add.f32") ? 70 : 0,
+                     .iteration = !strcmp(name, "atom.shared.add.f32") ? 70 : 0,
                      .latency = !strncmp(name, "add", 3)   ? 4
                                 : !strncmp(name, "mul", 3) ? 6
                                 : !strncmp(name, "bar", 3) ? 20
@@ -361,8 +361,8 @@ static void test_updates(void **state)
     }
 }
 
-/* Eight lanes at each of four words of shared memory: the loop of the assembler has a turn for each. */
-static void test_turns(void **state)
+/* Eight lanes at each of four words of shared memory: the loop of the assembler has an iteration for each. */
+static void test_iterations(void **state)
 {
     (void)state;
     static const char text[] = "and.b32 %r2, %r1, 3;\nshl.b32 %r2, %r2, 2;\nmov.u32 %r3, s;\nadd.u32 %r4, %r2, %r3;\n"
@@ -370,7 +370,7 @@ static void test_turns(void **state)
     const Run r = run(text, 32);
     const SimSite *s = site(&r, 4);
     assert_string_equal(r.name[7], "atom.shared.add.f32");
-    assert_int_equal(s->turns, 7);
+    assert_int_equal(s->iterations, 7);
     assert_int_equal(s->flow[SIM_SHARED].wavefronts, 16);
     assert_true(r.profile.longest >= 560 && r.profile.longest < 600);
     end(&r);
@@ -403,7 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_coalescing), cmocka_unit_test(test_bank_conflicts), cmocka_unit_test(test_executions),
         cmocka_unit_test(test_levels), cmocka_unit_test(test_chains), cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_updates), cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_updates), cmocka_unit_test(test_iterations),
         cmocka_unit_test(test_agrees_with_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
