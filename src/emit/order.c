@@ -10,6 +10,12 @@
 
 #include <string.h>
 
+/* What steps are written to, and how digits are named: by their own dimension, or by that one; levels behind a stem. */
+typedef struct {
+    WbbBuf *b;
+    const char *dim, *stem;
+} Text;
+
 /* Threads that share a result, or blocks. */
 static int64_t count_of(const PartLayout *l, PartLevel level) { return part_layout_part(l, level, true); }
 
@@ -29,54 +35,64 @@ static void put_dims(WbbBuf *b, const PartStage *s)
     }
 }
 
-static void put_digit(WbbBuf *b, const PartDim *x, PartLevel level, const char **before)
+static void put_digit(Text *t, const PartDim *x, PartLevel level, const char **before)
 {
     if (!x->reduced || part_size(x, level) == 1) return;
-    wbb_putf(b, "%s %s.%s", *before, x->name, part_level_name[level]);
+    wbb_putf(t->b, "%s %s.%s%s", *before, t->dim ? t->dim : x->name, t->stem, part_level_name[level]);
     *before = ",";
 }
 
 /* The digits of a level, those of the dimension that stands first, or whose terms follow each other, the lowest. */
-static void put_level(WbbBuf *b, const PartLayout *l, PartLevel level)
+static void put_level(Text *t, const PartLayout *l, PartLevel level)
 {
     const char *before = " of";
-    for (uint32_t k = 0; k < l->n_dims; k++) put_digit(b, &l->dims[part_nth(l, k)], level, &before);
+    for (uint32_t k = 0; k < l->n_dims; k++) put_digit(t, &l->dims[part_nth(l, k)], level, &before);
 }
 
-static void put_loop(WbbBuf *b, const PartLayout *l)
+static void put_loop(Text *t, const PartLayout *l)
 {
     if (count_of(l, PART_LOOP) == 1) return;
-    wbb_putf(b, "; chain %lld", (long long)count_of(l, PART_LOOP));
-    put_level(b, l, PART_LOOP);
+    wbb_putf(t->b, "; chain %lld", (long long)count_of(l, PART_LOOP));
+    put_level(t, l, PART_LOOP);
 }
 
 /* What a thread has in one iteration: vectors are the lowest digit, then registers, the last dimension's first. */
-static void put_terms(WbbBuf *b, const PartLayout *l)
+static void put_terms(Text *t, const PartLayout *l)
 {
     const int64_t n = count_of(l, PART_VECTOR) * count_of(l, PART_REGISTER);
     const char *before = " of";
     if (n == 1) return;
-    wbb_putf(b, "; fold %lld", (long long)n);
-    for (uint32_t d = 0; d < l->n_dims; d++) put_digit(b, &l->dims[d], PART_VECTOR, &before);
-    for (uint32_t d = l->n_dims; d-- > 0;) put_digit(b, &l->dims[d], PART_REGISTER, &before);
+    wbb_putf(t->b, "; fold %lld", (long long)n);
+    for (uint32_t d = 0; d < l->n_dims; d++) put_digit(t, &l->dims[d], PART_VECTOR, &before);
+    for (uint32_t d = l->n_dims; d-- > 0;) put_digit(t, &l->dims[d], PART_REGISTER, &before);
 }
 
-static void put_fold(WbbBuf *b, const PartLayout *l, PartLevel level)
+static void put_fold(Text *t, const PartLayout *l, PartLevel level)
 {
     if (count_of(l, level) == 1) return;
-    wbb_putf(b, "; fold %lld", (long long)count_of(l, level));
-    put_level(b, l, level);
+    wbb_putf(t->b, "; fold %lld", (long long)count_of(l, level));
+    put_level(t, l, level);
 }
 
 /* The threads of the last block have a stretch of the blocks' partial results each. */
-static void put_blocks(WbbBuf *b, const PartLayout *l)
+static void put_blocks(Text *t, const PartLayout *l)
 {
     const int64_t blocks = count_of(l, PART_GRID), lanes = count_of(l, PART_LANE), warps = count_of(l, PART_WARP);
     if (blocks == 1) return;
-    wbb_putf(b, "; chain %lld", (long long)((blocks + lanes * warps - 1) / (lanes * warps)));
-    if (lanes > 1) wbb_putf(b, ", fold %lld", (long long)lanes);
-    if (warps > 1) wbb_putf(b, ", fold %lld", (long long)warps);
-    put_level(b, l, PART_GRID);
+    wbb_putf(t->b, "; chain %lld", (long long)((blocks + lanes * warps - 1) / (lanes * warps)));
+    if (lanes > 1) wbb_putf(t->b, ", fold %lld", (long long)lanes);
+    if (warps > 1) wbb_putf(t->b, ", fold %lld", (long long)warps);
+    put_level(t, l, PART_GRID);
+}
+
+static void put_steps(Text *t, const PartLayout *l, bool commutes)
+{
+    if (commutes) put_loop(t, l); /* unrolled terms are apart */
+    put_terms(t, l);
+    if (!commutes) put_loop(t, l);
+    put_fold(t, l, PART_LANE);
+    put_fold(t, l, PART_WARP);
+    put_fold(t, l, PART_CLUSTER);
 }
 
 /* Positions of the scanned dimension have these digits, the lowest first (share_scan.c). */
@@ -101,12 +117,43 @@ const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce
     wbb_putf(&b, "%s: tree", reduce->i->name);
     if (sc_is_float(reduce->sum)) wbb_putf(&b, " in %s", sc_type_info[reduce->sum].hlo);
     put_dims(&b, s);
-    if (reduce->commutes) put_loop(&b, l); /* unrolled terms are apart */
-    put_terms(&b, l);
-    if (!reduce->commutes) put_loop(&b, l);
-    put_fold(&b, l, PART_LANE);
-    put_fold(&b, l, PART_WARP);
-    put_fold(&b, l, PART_CLUSTER);
-    put_blocks(&b, l);
+    Text t = {&b, NULL, ""};
+    put_steps(&t, l, reduce->commutes);
+    put_blocks(&t, l);
+    return b.text;
+}
+
+/* The dimension that a layout reduces; NULL: several. */
+static const PartDim *reduced_of(const PartLayout *l)
+{
+    const PartDim *found = NULL;
+    for (uint32_t d = 0; d < l->n_dims; d++) {
+        if (!l->dims[d].reduced || l->dims[d].size == 1) continue;
+        if (found) return NULL;
+        found = &l->dims[d];
+    }
+    return found;
+}
+
+const char *emit_order_across(WbbArena *a, const HloInstruction *i, const PartLayout *rows, const PartLayout *parts)
+{
+    WbbBuf b = wbb_buf(a);
+    const PartDim *x = reduced_of(rows), *y = reduced_of(parts);
+    int64_t own = 1; /* rows of a block */
+    for (uint32_t k = 0; x && k < x->n_factors; k++) own *= x->factors[k].level == PART_GRID ? 1 : x->factors[k].size;
+    if (!x || !y || part_size(x, PART_GRID) != y->size || own * y->size != x->size) return NULL;
+    wbb_putf(&b, "%s: tree%s; %s {", i->name, i->shape->type == SC_F32 ? "" : " in f32", x->name);
+    for (uint32_t d = 0; d < i->n_dimensions; d++) wbb_putf(&b, "%s%lld", d ? "," : "", (long long)i->dimensions[d]);
+    const char *before = "}:";
+    for (uint32_t k = 0; k < x->n_factors; k++, before = ",")
+        if (x->factors[k].level != PART_GRID)
+            wbb_putf(&b, "%s %s %lld", before, part_level_name[x->factors[k].level], (long long)x->factors[k].size);
+    for (uint32_t k = 0; k < y->n_factors; k++)
+        wbb_putf(&b, ", part_%s %lld", part_level_name[y->factors[k].level], (long long)y->factors[k].size);
+    Text t = {&b, x->name, ""};
+    put_steps(&t, rows, true);
+    t.stem = "part_";
+    put_steps(&t, parts, true);
+    put_blocks(&t, parts);
     return b.text;
 }

@@ -124,10 +124,58 @@ static void document_kernel(const PartPlan *p, const PartKernel *kernel, Orders 
     }
 }
 
-static void document_order(WbbArena *a, const PartPlan *p, Bundle *b)
+static const HloInstruction *named(const HloComputation *body, const char *name)
+{
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        if (strcmp(body->instructions[k]->name, name) == 0) return body->instructions[k];
+    return NULL;
+}
+
+static const HloInstruction *user_of(const HloComputation *body, const HloInstruction *i)
+{
+    for (uint32_t k = i->id + 1; k < body->n_instructions; k++)
+        for (uint32_t n = 0; n < body->instructions[k]->n_operands; n++)
+            if (body->instructions[k]->operands[n] == i) return body->instructions[k];
+    return NULL;
+}
+
+/* The layout of the stage of that kind which has the reduction; NULL: there is none. */
+static const PartLayout *layout_of(const PartPlan *p, PartKind kind, const char *name)
+{
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartRange *shared = p->kernels[k].ranges;
+        if (!p->kernels[k].n_ranges || !shared->reduced) continue;
+        for (uint32_t n = 0; n < shared->n_stages; n++)
+            for (uint32_t j = 0; j < shared->stages[n].n_reduces && shared->stages[n].kind == kind; j++)
+                if (!strcmp(shared->stages[n].reduces[j].i->name, name)) return &shared->stages[n].layout;
+    }
+    return NULL;
+}
+
+/* Sums over rows in parts (normalise_columns.c) have the name of the sum that they are in the text. */
+static void document_across(const PartPlan *p, const HloComputation *text, Orders *o)
+{
+    const HloComputation *body = p->fusion->body;
+    for (uint32_t k = 0; k < body->n_instructions && part_has_across(p); k++) {
+        const HloInstruction *part = body->instructions[k];
+        const PartLayout *rows = part->opcode == HLO_REDUCE ? layout_of(p, PART_ACROSS, part->name) : NULL;
+        const HloInstruction *whole = rows ? user_of(body, part) : NULL;
+        const PartLayout *parts = whole ? layout_of(p, PART_REDUCE, whole->name) : NULL;
+        const HloInstruction *result = parts ? user_of(body, whole) : NULL;
+        const HloInstruction *i = result ? named(text, result->name) : NULL;
+        const char *order = i && i->opcode == HLO_REDUCE ? emit_order_across(o->a, i, rows, parts) : NULL;
+        if (!order) continue;
+        wbb_map_put_bytes(&o->names, whole->name, strlen(whole->name))->pointer = NULL;
+        document(o, i->name, order);
+    }
+}
+
+/* text: the fusion as it is judged, nothing in pieces. */
+static void document_order(WbbArena *a, const PartPlan *p, const HloComputation *text, Bundle *b)
 {
     Orders o = {a, {.arena = a}};
     for (uint32_t k = 0; k < p->n_kernels; k++) document_kernel(part_plan_of(p, &p->kernels[k]), &p->kernels[k], &o);
+    document_across(p, text, &o);
     const char **texts = WBB_NEW_N(a, const char *, o.names.n + 1);
     for (uint32_t k = 0; k < o.names.n; k++)
         if (o.names.entries[k].pointer) texts[b->n_order++] = o.names.entries[k].pointer;
@@ -184,7 +232,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
             (BdLaunch){.entry = kernel->name, .grid = {kernel->grid, 1, 1}, .block = {kernel->block, 1, 1},
                        .cluster = {WBB_MAX(kernel->cluster, 1u), 1, 1}, .n_args = n_args, .args = args};
     }
-    document_order(a, p, b);
+    document_order(a, p, r->whole.body, b);
     return b;
 }
 
@@ -306,7 +354,7 @@ static bool front(Compile *c)
     begin(c, "normalise");
     r->normal = hlo_normalise(c->cx, c->arena, r->module);
     if (c->o->deterministic) r->normal = hlo_order_scatters(c->cx, c->arena, r->normal);
-    r->fusion = hlo_fusion(c->cx, r->normal);
+    r->fusion = r->whole = hlo_fusion(c->cx, r->normal);
     r->rw = new_engine(c);
     if (stage == PIPE_AT_MAPS) return true;
     begin(c, "plan");

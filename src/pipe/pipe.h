@@ -80,7 +80,7 @@ typedef struct {
 typedef struct {
     HloModule *module;       /* as parsed: kernels are judged by it */
     const HloModule *normal; /* normalised: this one is compiled */
-    HloFusion fusion;
+    HloFusion fusion, whole; /* whole: the same before pieces.c */
     PartPlan plan;
     const TgTarget *target;
     RwCx *rw;         /* of the first kernel; there before the kernel is */
