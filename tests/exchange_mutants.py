@@ -101,8 +101,7 @@ KERNELS: Dict[str, Tuple[str, str]] = {          # text, and layout
 EQUAL: Dict[Tuple[str, str, str], str] = {
     **{("*", "constant", f"shfl.sync.bfly.b32 %r, %r, {n}, 31, -1 -> shfl.sync.bfly.b32 %r, %r, {n + 1}, 31, -1"):
        "lanes that differ in the lowest bit have the same sum by then" for n in (2, 4, 8, 16)},
-    **{(kernel, "*", f"min.s32 %r, %r, {last} -> *"): "what a thread gets beyond the end it does not store"
-       for kernel, last in (("partial", 44), ("pixels", 25), ("sides", 10))},
+    ("pixels", "*", "min.s32 %r, %r, 25 -> *"): "what a thread gets beyond the end it does not store",
     ("bytes", "*", "min.s32 %r, %r, 24 -> *"): "behind the branch no row is beyond 24",
     **{(kernel, kind, what): "all lanes of a warp have its sum, so that any of them may store it"
        for kernel, first, second in (("warps", 2, 4), ("loops", 4, 8), ("clusters", 2, 6))

@@ -5,8 +5,8 @@
  * values of its elements of the second stage, which are remembered as those of their instructions, and stores what
  * outputs make of them. Elements that follow each other in the tile are lanes of a loop, so that accesses of the tile
  * are wide; a thread's elements that follow each other in memory alone become wide accesses when PTX is made. What a
- * thread has beyond the end of a dimension it takes from the last element there is: masks are on stores to memory
- * alone.
+ * thread has beyond the end of a dimension it takes from the last element there is, and does not store in memory;
+ * threads that are all beyond it do nothing in the second stage, and nothing in the first one if the tile is guarded.
  *
  *     for v in 0..4 lanes 4 { store %tile[v + ..], load %in[4096*v + ..]  store %tile[v + 64 + ..], load .. }
  *     do barrier()
@@ -93,6 +93,14 @@ static void find_thread(Tiling *m)
         m->t[d] = emit_clamp(m->e, "t", m->t[d], m->s->maps.elements->vars.items[d].hi + 1, &below);
         m->inside = both(m, m->inside, below);
     }
+}
+
+/* In a branch of threads inside: their numbers are those of elements. */
+static void find_inside(Tiling *m)
+{
+    for (uint32_t d = 0; d < m->s->layout.n_dims; d++)
+        m->t[d] = m->t_any[d] = emit_let(m->e, "t", m->t_any[d], 0, m->s->maps.elements->vars.items[d].hi);
+    m->inside = 0;
 }
 
 /* Neighbours that are the innermost iterations of a dimension: they are inside or not together. */
@@ -453,8 +461,8 @@ static void stage(Tiling *m, const PartStage *s)
     find_lanes(m);
     IrRef *numbers = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
     const bool last = s->kind == PART_PUT && m->tile->sides_last;
-    EmitIf inside = emit_if(m->e, s->kind == PART_PUT && m->tile->guarded ? m->inside : 0);
-    if (inside.s) m->inside = 0;
+    EmitIf inside = emit_if(m->e, s->kind == PART_GET || m->tile->guarded ? m->inside : 0);
+    if (inside.s) find_inside(m);
     m->puts = true, m->stores = !last;
     visit(m, numbers, 0);
     m->puts = false, m->stores = true;

@@ -73,6 +73,7 @@ typedef struct {
     PartPad pads[PART_PADS];
     PartPrice price;
     PartTileWork access[PART_SIDES];
+    double beyond[PART_SIDES]; /* of the wavefronts those that are not taken, as all their lanes are beyond the end */
     bool conflicts; /* the tile takes more wavefronts than its bytes do */
     bool parted;    /* a vector of wide elements takes several accesses, each of a part of its sectors */
 } PartExchanged;
@@ -113,8 +114,8 @@ void part_tile_sample(const PartExchanged *k, int side, PartTileSample *sample);
 /* Of a thread, and of a warp. sample: count the wavefronts of its accesses; NULL: as if there were no conflicts. */
 PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int side, const PartTileSample *sample);
 
-/* Of the wavefronts that the first stage takes, the part whose lanes are all beyond the end of the space. */
-double part_tile_beyond(const PartExchange *x, const PartExchanged *k);
+/* Of the wavefronts that a side takes, the part whose lanes are all beyond the end of the space. */
+double part_tile_beyond(const PartExchange *x, const PartExchanged *k, int side);
 
 /* exchange_layout.c: the cheapest layouts, in `stages`, and the tile; false: a loop is cheaper. */
 bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile);

@@ -27,7 +27,7 @@ typedef struct {
     uint32_t order[PART_SIDES][DIMS];    /* the fastest first */
     const PartGroup *groups[PART_SIDES][DIMS + 1]; /* by number of merged dimensions; NULL: not made yet */
     PartWork work[PART_SIDES][DIMS + 1];
-    int64_t runs, warps, odd, most_terms, most_shared, most_tile, pads, beam, tie, slack;
+    int64_t runs, warps, odd, most_terms, most_shared, most_tile, pads, beam, tie, slack, guard;
     struct { PartExchanged *items; uint32_t n, capacity; } all;
     WbbMap seen;
 } Choosing;
@@ -237,11 +237,12 @@ static void price(const Choosing *c, PartExchanged *k, const PartTileSample *sam
         sizes[side] = k->side[side].sizes;
         tile[side] = part_tile_work(c->x, k, side, sample ? &sample[side] : NULL);
     }
-    k->price = part_price_exchange(c->r, work, sizes, tile, part_tile_bytes(c->x, k));
     memcpy(k->access, tile, sizeof tile);
-    const double all = tile[PART_TO].wavefronts + tile[PART_FROM].wavefronts;
+    for (int side = 0; side < PART_SIDES; side++) tile[side].wavefronts *= 1 - k->beyond[side];
+    k->price = part_price_exchange(c->r, work, sizes, tile, part_tile_bytes(c->x, k));
+    const double all = k->access[PART_TO].wavefronts + k->access[PART_FROM].wavefronts;
     k->parted = is_parted(c, &k->side[PART_TO]) || is_parted(c, &k->side[PART_FROM]);
-    k->conflicts = all * 100 > (tile[PART_TO].least + tile[PART_FROM].least) * 102;
+    k->conflicts = all * 100 > (k->access[PART_TO].least + k->access[PART_FROM].least) * 102;
 }
 
 /* Of two that take as long: the one that leaves more to other kernels, without bank conflicts first, then without
@@ -290,7 +291,11 @@ static void choose_padding(const Choosing *c, PartExchanged *k)
 {
     PartTileSample *sample = WBB_NEW_N(c->a, PartTileSample, PART_SIDES);
     PartExchanged *best = WBB_NEW(c->a, PartExchanged);
-    for (int side = 0; side < PART_SIDES; side++) part_tile_sample(k, side, &sample[side]);
+    for (int side = 0; side < PART_SIDES; side++) {
+        part_tile_sample(k, side, &sample[side]);
+        k->beyond[side] = part_tile_beyond(c->x, k, side);
+    }
+    if (100 * k->beyond[PART_TO] < (double)c->guard) k->beyond[PART_TO] = 0; /* all threads put */
     price(c, k, sample);
     *best = *k;
     for (uint32_t n = 0; n < PART_PADS; n++) {
@@ -582,7 +587,7 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
     }
     tile->stride = k->stride, tile->elements = part_tile_elements(k);
     memcpy(tile->pads, k->pads, sizeof tile->pads);
-    tile->guarded = 100 * part_tile_beyond(x, k) >= (double)tg_tuned(x->t, "exchange.guard");
+    tile->guarded = k->beyond[PART_TO] > 0;
     for (int side = 0; side < PART_SIDES; side++)
         k->access[side].wavefronts = part_tile_enumerate(x, k, side);
     tile->us = k->price.us;

@@ -309,15 +309,15 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
     return w;
 }
 
-double part_tile_beyond(const PartExchange *x, const PartExchanged *k)
+double part_tile_beyond(const PartExchange *x, const PartExchanged *k, int side)
 {
-    const PartSide *s = &k->side[PART_TO];
+    const PartSide *s = &k->side[side];
     int64_t together = 32, all = 0, positions[PART_EXCHANGE_DIMS], left[PART_EXCHANGE_DIMS];
     double beyond = 0, grid[PART_EXCHANGE_DIMS];
     for (uint32_t n = 0; n < x->n_values; n++) {
         uint32_t tiles;
         const int64_t bytes = bytes_of(x, n, &tiles);
-        together = WBB_MIN(together, lanes_of(width_of(k, PART_TO, bytes) * bytes));
+        together = WBB_MIN(together, lanes_of(width_of(k, side, bytes) * bytes));
     }
     for (uint32_t g = 0; g < s->n; g++) {
         int64_t tile = 1;
