@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Every fusion of the corpus that corpus_loops.py does not run: compiled and right, or declined for the known reason.
 
-    corpus_outcomes.py WARPBURG [--shared DIR] [--every N] [--only TEXT] [--targets sm_80,sm_90] [-j N] [--update]
+    corpus_outcomes.py WARPBURG [--shared DIR] [--every N] [--only TEXT] [--list FILE] [--targets sm_80,sm_90] [--cases enps] [-j N] [--update]
 
 The parts are emitter-tests, fusions, blocks, and the rest of programs. Each file is compiled, assembled, and its stores are enumerated: every element
 must be stored exactly once. Kernels of few threads are run under --check and compared with golden outputs; of larger ones a sample of blocks is
-run, and what these write is compared with the evaluator's bounds. corpus_outcomes_known.tsv lists the files that are declined, with the
+run, and what these write is compared with the evaluator's bounds. --cases runs each kernel in these cases of inputs, in place of one for each target;
+--list takes the names of files from the lines of FILE, those of corpus_loops.py, too. corpus_outcomes_known.tsv lists the files that are declined, with the
 reason's word, those that are not run, and those that may differ from the golden outputs; another outcome than the listed one is a failure. --update
 rewrites that list with the outcomes seen. Ends with `N passed, M failed`: a file counts once for each target; exit 1 if M is not 0.
 """
@@ -40,8 +41,10 @@ def known(path: Path = KNOWN) -> Dict[Key, Tuple[str, str]]:
         return {(r["part"], r["file"]): (r["word"], r["why"]) for r in csv.DictReader(lines, delimiter="\t")}
 
 
-def files_of(shared: Path, part: str) -> List[str]:
+def files_of(shared: Path, part: str, names: Sequence[str] = ()) -> List[str]:
     folder = shared / "corpus" / part
+    if names:
+        return sorted(name for f in folder.rglob("*.hlo") if (name := str(f.relative_to(folder))) in names)
     if part != "programs":
         return sorted(str(f.relative_to(folder)) for f in folder.rglob("*.hlo"))
     elsewhere = {Path(f).name for f in corpus_loop_files.select(folder)["S"]}
@@ -49,8 +52,8 @@ def files_of(shared: Path, part: str) -> List[str]:
 
 
 class Outcomes:
-    def __init__(self, compiler: Cli, cli: Cli, shared: Path, with_ptxas: bool) -> None:
-        self.compiler, self.cli, self.shared, self.with_ptxas = compiler, cli, shared, with_ptxas
+    def __init__(self, compiler: Cli, cli: Cli, shared: Path, with_ptxas: bool, cases: str = "") -> None:
+        self.compiler, self.cli, self.shared, self.with_ptxas, self.cases = compiler, cli, shared, with_ptxas, cases
         self.known = known()
         self.seen: Dict[Key, Tuple[str, str]] = {}
         self.passed = self.failed = 0
@@ -73,7 +76,11 @@ class Outcomes:
             self.seen[part, file] = self.known[part, file]
         if word == "not run":
             return ""
-        case = "e" if c.target == MAIN else "n"
+        cases = self.cases or ("e" if c.target == MAIN else "n")
+        return next((why for case in cases if (why := self.run(part, file, c, stored, case))), "")
+
+    def run(self, part: str, file: str, c: Compiled, stored: Optional[golden.Golden], case: str) -> str:
+        word = self.known.get((part, file), ("", ""))[0]
         seed = stored.seed(file, case) if stored else None
         whole = c.facts["grid"] * c.facts["block"] <= WHOLE
         self.count("run whole" if whole else "run by a sample of blocks")
@@ -128,6 +135,8 @@ def main() -> int:
     p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     p.add_argument("--every", type=int, default=1)
     p.add_argument("--only", default="", help="only files whose path contains this")
+    p.add_argument("--list", type=Path, help="only the files that its lines name")
+    p.add_argument("--cases", default="", help="letters of cases, in place of e for sm_90 and n for others")
     p.add_argument("--parts", default=",".join(PARTS))
     p.add_argument("--targets", default="sm_80,sm_90")
     p.add_argument("-j", type=int, default=2, dest="jobs")
@@ -142,9 +151,10 @@ def main() -> int:
     with_ptxas = "sass" in compiler.compile([str(ROOT / "shaderdb" / "corpus" / "gelu.hlo")], o.targets.split(",")[0])[0].facts
     if not with_ptxas:
         print("skipped: assembling: no ptxas")
-    outcomes = Outcomes(compiler, Cli(o.warpburg, o.jobs, SECONDS), o.shared, with_ptxas)
+    outcomes = Outcomes(compiler, Cli(o.warpburg, o.jobs, SECONDS), o.shared, with_ptxas, o.cases)
+    names = o.list.read_text(encoding="utf-8").split() if o.list else ()
     for part in o.parts.split(","):
-        files = [f for f in files_of(o.shared, part)[::o.every] if o.only in f]
+        files = [f for f in files_of(o.shared, part, names)[::o.every] if o.only in f]
         for target in o.targets.split(","):
             outcomes.part(part, files, target)
     for what, n in sorted(outcomes.counts.items()):
