@@ -96,6 +96,17 @@ static double stores_of_sector(const PartWork *w, const PartAccess *x, const int
     return 1;
 }
 
+/* The same, where registers of a thread have the other parts: vectors of 16 bytes, two to a row of 32. */
+static double stores_by_registers(const PartWork *w, const PartAccess *x, const int64_t *sizes, const Region *of_warp)
+{
+    const Region of_thread = region_of(w, x, sizes, OF_ACCESS | 1 << PART_REGISTER);
+    double registers = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (x->step[d]) registers *= (double)sizes[d * PART_LEVELS + PART_REGISTER];
+    const double times = units_of(of_warp, x, 32) * registers / units_of(&of_thread, x, 32);
+    return 4 * times > 5 ? times : 1; /* not a sector at each end of a run */
+}
+
 /* Do threads share the terms of reductions? Then the numbers hold that were fitted to measured times of such. */
 static bool shares(const PartWork *w) { return w->reductions || w->scan; }
 
@@ -251,7 +262,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double block = units_of(&of_block, a, 32) * 32;
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
-    const double parts = store ? stores_of_sector(w, a, sizes, width) : 1;
+    const double parts = !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(w, a, sizes, &of_warp);
     p->term[PART_L2] += reads * fresh * tiles * block * parts / r->l2;
     if (!store) p->term[PART_FILL] += reads * fresh * block; /* bytes of a block */
     const double stored = parts > 1 && of_warp.run > MERGED ? 1 + r->parts : 1; /* L2 does not get the rest soon */
