@@ -83,6 +83,8 @@ TUNE = [                                        # every heuristic is data
     tune('branch.most',       value=32, off=0, because='values that share one branch for what is seldom needed: operands stay in registers until then'),
     tune('branch.registers',  value=32, off=0, because='registers of a thread besides operand and result of each value that shares a branch'),
     tune('branch.large',      value=80, off=0, because='per cent of the time of the long way that the quick one may take where registers do not hold all'),
+    tune('branch.spilled',    value=130, off=10000, because='per cent of the registers that so many values take at most, from which on some are spilled'),
+    tune('branch.apart',      value=8, off=32, because='values that share a branch then: results of as many as two accesses store wait for it'),
     tune('branch.costs',      value=64, off=0, because='clocks of latency of a branch and of the longer way of f32 to a root'),
     tune('select.max_nodes',  value=12,     because='computing both branches costs no more than a branch that parts a warp'),
     tune('select.few_warps',  value=256, off=12, because='instructions of a warp that has a scheduler alone take less than a latency of memory'),

@@ -5,7 +5,7 @@
  * vec_rare. Both ways are as exact as the function must be, so only time decides: with p the clocks of each pipe and of
  * issue for one thread, the time of a kernel grows with (sum of p^4)^(1/4), as a profile computes it; loads and stores
  * are the same in both. A branch costs latency besides, so kernels with few warps have none; and registers: where those
- * of a thread do not hold the values of all branches, the quick way must be shorter by far.
+ * of a thread do not hold the values of all branches, the quick way must be shorter by far, and few share a branch.
  *
  *     y = x / scale, to f8:  quick issue 7.0, alu 9.0, xu 1.0;  long issue 5.0, alu 2.0, xu 16.0   =>   quick
  */
@@ -201,13 +201,13 @@ static VecBranches limits_of(const IrKernel *k, const TgTarget *t, const PipeBra
                          .most = (uint32_t)tg_tune(t, "branch.most", 0)->value};
 }
 
-/* Do a thread's registers hold the operands and results of so many values? Code is moved across no branch, so that many
- * of them are there together. */
-static bool fit(const IrKernel *k, const TgTarget *t, uint32_t values)
+/* Percent of a thread's registers that the operands and results of so many values take, and what else there is. Code is
+ * moved across no branch, so that many of them are there together. */
+static int64_t taken(const IrKernel *k, const TgTarget *t, uint32_t values)
 {
     enum { MOST = 255 };
     const int64_t most = WBB_MIN(t->sm_regs / WBB_MAX(k->block, 1u), MOST);
-    return 2 * (int64_t)values + tg_tune(t, "branch.registers", 0)->value <= most;
+    return 100 * (2 * (int64_t)values + tg_tune(t, "branch.registers", 0)->value) / most;
 }
 
 PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
@@ -239,7 +239,10 @@ PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
     if (shorter) b.limits = limits_of(k, t, &b);
     b.few = shorter && b.limits.least > b.limits.most;
     const double ratio = shorter ? sqrt(sqrt(busy(b.quick) / busy(b.lengthy))) : 1;
-    b.large = ratio * 100 > (double)tg_tune(t, "branch.large", 0)->value && !fit(k, t, b.values);
+    const int64_t registers = taken(k, t, b.values);
+    b.large = registers > 100 && ratio * 100 > (double)tg_tune(t, "branch.large", 0)->value;
+    if (shorter && registers > tg_tune(t, "branch.spilled", 0)->value)
+        b.limits.most = WBB_MAX((uint32_t)tg_tune(t, "branch.apart", 0)->value, b.limits.least);
     b.branches = shorter && !b.few && !b.large;
     if (!b.branches) b.limits.least = UINT32_MAX;
     wbb_arena_free(w.arena);
