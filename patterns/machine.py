@@ -137,6 +137,7 @@ TUNE = [                                        # every heuristic is data
     tune('while.straight',    value=512,    because='operations of all iterations: straight code of this size stays in the instruction cache'),
     tune('while.most',        value=32768,  because='the same, counted for all elements of the state that an element needs: ptxas takes minutes for more'),
     tune('while.apart',       value=1024,   because='operations of a thread in the time of a launch: of a loop that one thread runs, for each launch instead'),
+    tune('steps.operation',   value=5,      because='clocks of one in a loop that stores its steps: its few threads wait for their own results'),
     tune('while.state',       value=48,     because='elements of the state of a loop: with more a thread would run out of registers'),
     tune('fuse.members',      value=512,    because='operations of a kernel cut from a module: the code stays in the instruction cache'),
     tune('fuse.roots',        value=16,     because='outputs of such a kernel: each takes an address, and a value that waits for its store'),
