@@ -126,6 +126,7 @@ static bool is_leaf(const HloInstruction *i)
 static bool needs_function(const EmitValues *e, const EmitInfo *info)
 {
     const bool full = e->g->n - e->first_node > e->plan->inline_budget;
+    if (e->steps) return false; /* a function has no steps */
     const bool costly = info->cost > e->plan->inline_limit || (info->cost > e->plan->call_nodes && full);
     return info->computed && !info->in_progress && costly;
 }
@@ -158,6 +159,10 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
     }
     if (e->search && env < e->search->first_env && !is_leaf(v.i)) {
         f->result = emit_stand_in(e, env, v, index);
+        return;
+    }
+    if (env == 0 && e->steps && e->steps->open && v.i == e->steps->of->loop && e->steps->now[v.part]) {
+        f->result = e->steps->now[v.part];
         return;
     }
     if (env == 0 && e->reduced && e->reduced[v.i->id]) {

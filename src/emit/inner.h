@@ -16,6 +16,7 @@
  *     state.c                             which value a parameter of a called computation is
  *     address.c  frame.c                  offsets in memory; values on demand
  *     choose.c  bits.c  function.c        steps of some operations
+ *     steps.c                             what loops store whose steps are stored one by one
  *     control.c  loop.c  random.c         those of calls and branches; of loops; of random bits
  *     reduce.c                            those of reductions, which test conditions with choose.c
  *     value.c                             the step of each operation
@@ -31,6 +32,7 @@
 
 #include "emit/emit.h"
 #include "ir/scopes.h"
+#include "partition/steps.h"
 
 typedef struct EmitFrame EmitFrame;
 typedef void (*EmitStep)(EmitValues *, EmitFrame *);
@@ -101,6 +103,16 @@ typedef struct {
     const HloInstruction *any; /* the condition holds where any of its elements does; NULL: it is another one */
 } EmitState;
 
+/* A loop whose steps are stored one by one, while it is made: steps.c. */
+typedef struct {
+    const PartSteps *of;
+    const IrRef *at;     /* [rank of the space] the thread's element of a step */
+    bool open;           /* the loop is being made, and `now` has the results of the present step, by leaf */
+    IrRef *now;
+    uint32_t *outputs, n_outputs; /* that have an element of each step .. */
+    IrRef *elements, *values;     /* .. and of the present one the number and the value of that element */
+} EmitSteps;
+
 /* A constant, and the number of the buffer that holds it. */
 typedef struct {
     const HloInstruction *of;
@@ -139,6 +151,7 @@ struct EmitValues {
     const IrRef *place;
     struct { EmitEnv *items; uint32_t n, capacity; } envs; /* of called computations; 0: the fusion's own */
     WbbMap calls;          /* environments, by instruction, environment around it, and branch */
+    EmitSteps *steps;      /* NULL: none are made */
     EmitState *search;     /* the outermost loop whose slots are looked for; NULL: none is */
     /* constants that are buffers of the kernel; shared ones may follow */
     struct { EmitTable *items; uint32_t n, capacity; } tables;
@@ -266,6 +279,14 @@ static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 
 /* choose.c: conditions as nodes of type pred; 0: always true. */
 IrRef emit_inside(EmitValues *e, const IxAccess *access);
+
+/* steps.c: the index at which the update of a leaf that is stacked has the thread's element of a step. */
+const IrRef *emit_step_result(EmitValues *e, uint32_t leaf);
+/* Asks for the element of output n of those that have one of each step; then stores them all. */
+void emit_want_stepped(EmitValues *e, EmitFrame *f, uint32_t n, IrRef iteration);
+void emit_store_stepped(EmitValues *e);
+/* A value of an output in the type that it has in memory. */
+IrRef emit_as_stored(EmitValues *e, uint32_t output, IrRef value);
 
 /* identity.c: a constant that changes no x in op(x, constant), by rules; false: none is known. */
 bool emit_find_identity(const EmitValues *e, ScOp op, ScType t, IrRef *identity);

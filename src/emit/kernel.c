@@ -115,10 +115,40 @@ static void store_update(Emitter *m, IrRef element)
           in_type(m, emit_as(m->e, value, u->shape->type), m->plan->buffers[m->plan->n_operands + output].shape->type));
 }
 
+/* The thread's element of each step of a loop, which stores them as it goes; then what has its last state. */
+static void store_steps(Emitter *m, IrRef element)
+{
+    EmitValues *e = m->e;
+    const PartStage *stage = m->s;
+    const PartSteps *of = stage->steps;
+    const uint32_t leaves = of->loop->shape->n_leaves;
+    IrRef *at = WBB_NEW_N(m->arena, IrRef, HLO_RANK_LIMIT), *index = WBB_NEW_N(m->arena, IrRef, HLO_RANK_LIMIT);
+    ix_delinear(m->rw, m->r->space, element, at);
+    EmitSteps s = {.of = of, .at = at, .now = WBB_NEW_N(m->arena, IrRef, leaves + 1),
+                   .outputs = WBB_NEW_N(m->arena, uint32_t, stage->n_outputs + 1),
+                   .elements = WBB_NEW_N(m->arena, IrRef, stage->n_outputs + 1),
+                   .values = WBB_NEW_N(m->arena, IrRef, stage->n_outputs + 1)};
+    for (uint32_t k = 0; k < stage->n_outputs; k++)
+        if (of->stepped[stage->outputs[k]]) s.outputs[s.n_outputs++] = stage->outputs[k];
+    e->steps = &s;
+    uint32_t leaf = 0;
+    while (!of->stacks[leaf].update) leaf++;
+    part_stack_index(m->rw, of, leaf, at, ir_index(m->g, 0), index);
+    emit_value(e, (PartValue){of->loop, leaf}, index); /* which runs the loop */
+    e->steps = NULL;
+    for (uint32_t k = 0; k < stage->n_outputs; k++) {
+        const uint32_t output = stage->outputs[k];
+        const PartValue v = m->plan->roots[output];
+        if (!of->stepped[output])
+            store(m, output, part_shape(v.i, v.part), at, emit_as_stored(e, output, emit_value(e, v, at)));
+    }
+}
+
 static void store_all(Emitter *m, IrRef element)
 {
     if (m->s->kind == PART_ELEMENTS) store_elements(m, element);
     else if (m->s->kind == PART_CONCATENATE) store_concatenate(m, element);
+    else if (m->s->kind == PART_STEPS) store_steps(m, element);
     else if (m->s->kind == PART_SCATTER) emit_scatter(m->e, m->s, m->r->space, element);
     else store_update(m, element);
 }

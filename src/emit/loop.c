@@ -19,11 +19,14 @@ enum {
     LOOP_BEGIN,  /* straight code, or the next attempt to find slots */
     LOOP_TEST,   /* search: asks for the condition */
     LOOP_ANY,    /* search: asks for the own element of what the condition combines */
+    LOOP_RESULTS, /* search: asks for the results of a step that are stored */
     LOOP_SLOTS,  /* search: asks for the next value of each slot; then decides */
     LOOP_BEFORE, /* asks for values that the body takes from before the loop */
     LOOP_INITS,  /* asks for the first value of each slot */
     LOOP_FIRST,  /* asks for the condition before the loop, then opens it */
     LOOP_BODY,   /* asks for the next value of each slot */
+    LOOP_STEP,   /* asks for the results of a step that are stored */
+    LOOP_STORE,  /* asks for what outputs have of them, and stores it; then another step, or the end */
     LOOP_AGAIN,  /* asks for the condition after an iteration */
     LOOP_END,    /* closes the loop and finishes */
     LOOP_SAME,   /* the value asked for is the result */
@@ -43,6 +46,10 @@ typedef struct {
     IrRef condition, any;
     EmitIf branch;
     EmitLoop loop;
+    /* A loop whose steps are stored: so many in an iteration of the `for`, then the rest, straight. */
+    bool stores;
+    int64_t together, done; /* done: steps of the iteration, or of the rest */
+    IrRef iteration, step;  /* of the `for`, 0 after it; number of the step */
 } Loop;
 
 /* the search for slots ---------------------------------------------------------------------------------------- */
@@ -95,7 +102,7 @@ static void set_environments(EmitValues *e, const EmitFrame *f, Loop *w, IrRef *
 static void begin_search(EmitValues *e, EmitFrame *f, Loop *w)
 {
     EmitState *s = &w->s;
-    const HloShape *own = part_shape(f->i, f->part);
+    const HloShape *own = w->stores ? e->steps->of->space : part_shape(f->i, f->part);
     const bool *used = used_leaves(e, f->i);
     IrRef iteration = 0;
     s->discovering = true;
@@ -116,12 +123,12 @@ static void begin_search(EmitValues *e, EmitFrame *f, Loop *w)
         emit_bound(e, iteration);
     }
     set_environments(e, f, w, s->carried, iteration);
-    emit_add_slot(e, s, f->part, f->index);
+    if (!w->stores) emit_add_slot(e, s, f->part, f->index);
     for (uint32_t l = 0; l < f->i->shape->n_leaves && !(w->attempt & NO_COMPANIONS); l++) {
         const bool counts = w->counts.trips >= 0 && l == w->counts.counter;
         if (used[l] && !counts && l != f->part && !part_loop_keeps(f->i, l) &&
             hlo_same_dims(part_shape(f->i, l), own))
-            emit_add_slot(e, s, l, f->index);
+            emit_add_slot(e, s, l, w->stores ? e->steps->at : f->index);
     }
     w->n_results = s->n_slots;
 }
@@ -202,6 +209,7 @@ static Loop *begin(EmitValues *e, EmitFrame *f)
     Loop *w = f->data = WBB_NEW(e->arena, Loop);
     const uint32_t most = e->plan->while_state;
     w->counts = part_loop(f->i);
+    w->stores = e->steps && !e->steps->open && f->env == 0 && f->i == e->steps->of->loop;
     w->body = part_called(f->i, "body"), w->test = part_called(f->i, "condition");
     w->s = (EmitState){.loop = f->i, .capacity = most};
     w->s.slots = WBB_NEW_N(e->arena, EmitSlot, most + 1u);
@@ -243,7 +251,10 @@ static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)
 {
     const int64_t trips = w->counts.trips;
     emit_next(f, LOOP_SAME);
-    if (part_loop_keeps(f->i, f->part)) {
+    if (w->stores) {
+        begin_search(e, f, w);
+        emit_next(f, LOOP_RESULTS);
+    } else if (part_loop_keeps(f->i, f->part)) {
         emit_want(e, f, f->i->operands[0], f->part, f->index);
     } else if (trips >= 0 && f->part == w->counts.counter) {
         const ScType t = part_shape(f->i, f->part)->type;
@@ -272,6 +283,69 @@ static bool all_yields(EmitValues *e, EmitFrame *f, Loop *w)
     return false;
 }
 
+/* --- steps that are stored ---------------------------------------------------------------------------------------- */
+/* Asks for the results of a step, of each leaf that is stacked, in the body's environment; true: all are there. */
+static bool all_results(EmitValues *e, EmitFrame *f, const Loop *w)
+{
+    const PartStack *stacks = e->steps->of->stacks;
+    if (f->asked) e->steps->now[f->asked - 1] = emit_as(e, f->result, part_shape(f->i, f->asked - 1)->type);
+    while (f->asked < f->i->shape->n_leaves && !stacks[f->asked].update) f->asked++;
+    if (f->asked == f->i->shape->n_leaves) return true;
+    const uint32_t leaf = f->asked++;
+    emit_want_in(e, f, w->body_env, stacks[leaf].update->operands[1], 0, emit_step_result(e, leaf));
+    return false;
+}
+
+/* Steps whose loads are in flight at once. */
+static int64_t steps_together(const EmitValues *e, const Loop *w)
+{
+    const int64_t operations = WBB_MAX(part_operations(e->arena, w->body, NULL), 1);
+    int64_t n = e->plan->reduce_unroll;
+    while (n > 1 && n * operations > e->plan->while_straight) n /= 2;
+    return WBB_MIN(n, w->counts.trips);
+}
+
+/* The environment of the next step, of which these are the slots; false: there is none. */
+static bool next_step(EmitValues *e, EmitFrame *f, Loop *w, const IrRef *slots)
+{
+    const int64_t trips = w->counts.trips, rest = trips % w->together;
+    if (w->done == (w->iteration ? w->together : rest)) return false;
+    IrRef *copy = WBB_NEW_N(e->arena, IrRef, w->s.n_slots + 1u);
+    for (uint32_t k = 0; k < w->s.n_slots; k++) copy[k] = slots[k];
+    w->step = w->iteration ? rw_add(e->rw, rw_scale(e->rw, w->iteration, w->together), ir_index(e->g, w->done))
+                           : ir_index(e->g, trips - rest + w->done);
+    w->done++;
+    set_environments(e, f, w, copy, w->step);
+    return true;
+}
+
+static void open_steps(EmitValues *e, EmitFrame *f, Loop *w)
+{
+    w->together = steps_together(e, w);
+    w->loop = emit_for(e, "k", w->counts.trips / w->together, w->s.n_slots, w->inits, &w->iteration);
+    e->steps->open = true;
+    next_step(e, f, w, w->inits);
+    emit_next(f, LOOP_BODY);
+}
+
+/* After a step: the next one; or, where the `for` ends, those of the rest; or the end. */
+static void end_step(EmitValues *e, EmitFrame *f, Loop *w)
+{
+    emit_store_stepped(e);
+    emit_next(f, LOOP_BODY);
+    if (next_step(e, f, w, w->yields)) return;
+    if (w->iteration) {
+        emit_end_for(e, &w->loop, w->s.n_slots, w->yields);
+        w->iteration = 0, w->done = 0;
+        if (next_step(e, f, w, w->yields)) return;
+    }
+    e->steps->open = false;
+    for (uint32_t k = 0; k < w->n_results; k++)
+        emit_give(e, (PartValue){f->i, w->s.slots[k].leaf}, w->s.slots[k].index, w->yields[k]);
+    emit_done(e, f, ir_const(e->g, IR_TYPE(part_shape(f->i, f->part)->type, 0), 0)); /* which nobody reads */
+}
+
+/* --- the loop ----------------------------------------------------------------------------------------------------- */
 /* Opens the loop, below an `if` where it may not run at all. */
 static void open_loop(EmitValues *e, EmitFrame *f, Loop *w)
 {
@@ -326,6 +400,10 @@ void emit_step_while(EmitValues *e, EmitFrame *f)
         w->any = f->result;
         emit_next(f, LOOP_SLOTS);
         return;
+    case LOOP_RESULTS:
+        f->asked = asked;
+        if (all_results(e, f, w)) emit_next(f, LOOP_SLOTS);
+        return;
     case LOOP_SLOTS:
         f->asked = asked;
         if (!w->s.failed && !all_yields(e, f, w)) return;
@@ -355,13 +433,23 @@ void emit_step_while(EmitValues *e, EmitFrame *f)
             return;
         }
         if (asked > 0) w->condition = f->result;
-        open_loop(e, f, w);
+        if (w->stores) open_steps(e, f, w);
+        else open_loop(e, f, w);
         return;
     case LOOP_BODY:
         f->asked = asked;
         if (!all_yields(e, f, w)) return;
-        set_environments(e, f, w, w->yields, 0);
-        emit_next(f, LOOP_AGAIN);
+        if (!w->stores) set_environments(e, f, w, w->yields, 0);
+        emit_next(f, w->stores ? LOOP_STEP : LOOP_AGAIN);
+        return;
+    case LOOP_STEP:
+        f->asked = asked;
+        if (all_results(e, f, w)) emit_next(f, LOOP_STORE);
+        return;
+    case LOOP_STORE:
+        if (asked > 0) e->steps->values[asked - 1] = f->result;
+        if (asked == e->steps->n_outputs) end_step(e, f, w);
+        else emit_want_stepped(e, f, asked, w->step);
         return;
     case LOOP_AGAIN:
         if (asked == 0 && w->counts.trips < 0) {

@@ -12,6 +12,7 @@
  *     s = f32[64] reduce(x), {1}   ROOT y = f32[64,9] broadcast(s), in a loop    =>   %s: 9 times
  */
 #include "partition/pricing.h"
+#include "partition/steps.h"
 
 typedef struct {
     WbbArena *a;
@@ -22,6 +23,7 @@ typedef struct {
     const HloInstruction *worst;
     double outputs, serial; /* their elements; operations of a loop for one of them, over those of launches instead */
     bool window;           /* what is beyond are terms of its windows */
+    const PartSteps *steps; /* a loop that runs once for each element of a step; NULL: there is none */
 } Counting;
 
 /* Operations for a result where results are kept, of `each` by itself. */
@@ -47,7 +49,9 @@ static double launches_of(WbbArena *a, const HloInstruction *i)
 /* A loop that folds its state: what each element needs of all iterations, against the state of each iteration once. */
 static void count_loop(Counting *c, const HloInstruction *i)
 {
-    const double trips = (double)WBB_MAX(part_loop(i).trips, 1), n = c->same[i->id] + c->all[i->id];
+    const bool steps = c->steps && c->steps->loop == i;
+    const double trips = (double)WBB_MAX(part_loop(i).trips, 1);
+    const double n = steps ? (double)hlo_elements(c->steps->space) : c->same[i->id] + c->all[i->id];
     const PartWhileWork *work = part_while_work(c->a, i);
     double all = 0;
     for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
@@ -57,7 +61,7 @@ static void count_loop(Counting *c, const HloInstruction *i)
     }
     if (work->terms <= 1) return;
     const double least = WBB_MIN(all, trips * work->whole);
-    c->serial = WBB_MAX(c->serial, all / c->outputs / (trips * launches_of(c->a, i)));
+    c->serial = WBB_MAX(c->serial, all / (steps ? n : c->outputs) / (trips * launches_of(c->a, i)));
     c->least += least, c->more += all - least;
     if (all - least <= c->most) return;
     c->most = all - least, c->worst = i;
@@ -100,7 +104,7 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
     const uint32_t n = body->n_instructions + 1;
     Counting c = {.a = a, .same = WBB_NEW_N(a, double, n), .all = WBB_NEW_N(a, double, n),
                   .under = WBB_NEW_N(a, bool, n), .most = sum->most, .times = sum->times, .worst = sum->worst,
-                  .window = sum->window, .serial = sum->serial, .outputs = 1};
+                  .window = sum->window, .serial = sum->serial, .outputs = 1, .steps = p->steps};
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const HloInstruction *i = p->roots[o].i;
         c.outputs = WBB_MAX(c.outputs, (double)hlo_elements(part_shape(i, p->roots[o].part)));
@@ -140,11 +144,26 @@ static bool is_shorter(const Counting *sum, const TgTarget *t)
     return !is_long(sum, t) && sum->least + sum->more <= (double)tg_tuned(t, "cut.terms");
 }
 
+/* Does a plan whose loop is stored step by step have products of matrices, which are a library's in a program? */
+static bool has_products_and_steps(const PartPlan *p)
+{
+    bool steps = false, products = false;
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartPlan *of = part_plan_of(p, &p->kernels[k]);
+        steps = steps || of->steps;
+        for (uint32_t n = 0; n < of->fusion->body->n_instructions; n++) {
+            const HloOpcode op = of->fusion->body->instructions[n]->opcode;
+            products = products || op == HLO_DOT || op == HLO_CONVOLUTION;
+        }
+    }
+    return steps && products;
+}
+
 bool part_better_apart(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     Counting sum;
     const bool again = count_plan(a, p, t, &sum);
-    return is_long(&sum, t) || (again && !sum.window && !is_shorter(&sum, t));
+    return has_products_and_steps(p) || is_long(&sum, t) || (again && !sum.window && !is_shorter(&sum, t));
 }
 
 const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)

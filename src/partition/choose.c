@@ -253,6 +253,11 @@ static void choose_block(Choosing *c, uint32_t times)
     for (uint32_t k = 0; k < p->n_ranges; k++) threads += c->choices[k].vectors + c->choices[k].tail;
     p->block = most;
     p->why_block = tune->because;
+    if (p->n_ranges && first->s->kind == PART_STEPS && threads / most < t->sms) {
+        while (p->block > t->warp && threads / p->block < t->sms) p->block /= 2;
+        p->why_block = "a thread works long: all SMs have some";
+        return;
+    }
     if (threads <= most && p->n_ranges <= 1) {
         p->block = (uint32_t)WBB_MAX(threads, 1);
         p->why_block = "one block has all threads";

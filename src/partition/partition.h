@@ -50,6 +50,9 @@ typedef enum {
     PART_CONCATENATE,
     PART_UPDATE,      /* the elements that a dynamic-update-slice replaces, in place */
     PART_SCATTER,     /* the updates of a scatter, each combined with the element that its indices name */
+    /* elements of outputs that a loop of the text leaves in each iteration, of one step after the other, and of outputs
+     * that need its last state; the space is a step */
+    PART_STEPS,
     /* stages of a kernel whose threads share the terms of reductions, over the space of these terms: */
     PART_REDUCE,      /* results of reductions; and elements of outputs of full shape, in passing */
     PART_MAP,         /* elements of outputs of full shape, which need results of the stages before */
@@ -163,6 +166,7 @@ typedef struct {
     uint32_t run;
     const char *why_run;
     const struct PartCells *cells; /* scatter.h; NULL: updates go to memory one by one */
+    const struct PartSteps *steps; /* PART_STEPS: steps.h */
     uint32_t lock;  /* PART_LOCK: number of the buffer */
     uint32_t first; /* of the scatter's results, the one of outputs[0] */
     /* Stages that share: the space is that of the terms, the same in all stages of a range, as are layout and maps. */
@@ -256,7 +260,7 @@ typedef struct {
 } PartKernel;
 
 typedef struct PartPlan {
-    const char *kind; /* "loop", "concatenate", "dynamic-update-slice", "slices", "copy" */
+    const char *kind; /* "loop", "concatenate", "dynamic-update-slice", "slices", "copy", "steps" */
     const HloFusion *fusion;
     PartBuffer *buffers; /* operands, a leaf each, then outputs, then temporaries, which kernels leave to later ones */
     uint32_t *first_leaf; /* [parameters] the buffer of its first leaf */
@@ -264,6 +268,7 @@ typedef struct PartPlan {
     bool flush, deterministic; /* of PartOptions */
     PartValue *roots;    /* [n_outputs] the value of each output */
     bool *scattered;     /* by buffer: do scatters write it? NULL: there are none */
+    const struct PartSteps *steps; /* a loop whose steps threads store one by one (steps.h); NULL: there is none */
     bool *reduced;       /* by id of an instruction, is it a reduction whose terms threads share? NULL: there is none */
     PartKernel *kernels;
     uint32_t n_kernels;

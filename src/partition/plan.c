@@ -5,6 +5,7 @@
  *     gelu bf16[6,512,4096]   =>   loop of 12582912 elements: vector 8, lane 32, warp 4, grid 12288
  */
 #include "partition/sort.h"
+#include "partition/steps.h"
 
 #include <string.h>
 
@@ -372,6 +373,48 @@ static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange
     return true;
 }
 
+/* Cuts a fusion after a loop whose steps are stored one by one. */
+static bool cut_after_steps(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const PartSteps *steps,
+                            PartOptions options)
+{
+    const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, p->fusion->body->n_instructions + 1);
+    const uint32_t n = may_cut(a, p, options) ? part_step_results(p, steps, found) : 0;
+    bool all = true; /* of the results are the loop's: cut there, it would be the same again */
+    for (uint32_t o = 0; o < p->n_outputs; o++) all = all && p->roots[o].i == steps->loop;
+    if (!n || all) return false;
+    cut_at(cx, a, p, t, options, found, n, false);
+    p->why_kind = "the results of a loop's iterations are in memory before the rest is computed";
+    return true;
+}
+
+/* Cuts it before such a loop, at what the loop reads. */
+static bool cut_before_steps(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const PartSteps *steps,
+                             PartOptions options)
+{
+    const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, steps->loop->shape->n_leaves + 1u);
+    const uint32_t n = may_cut(a, p, options) ? part_step_operands(a, p, steps, t, found) : 0;
+    if (!n) return false;
+    cut_at(cx, a, p, t, options, found, n, false);
+    p->why_kind = "what the few threads of a loop read step by step is in memory before it begins";
+    return true;
+}
+
+/* Cuts a fusion that is more than such a loop and what follows from its steps one by one. */
+static bool cut_steps(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartSteps *steps, bool more,
+                      PartOptions options)
+{
+    if (cut_before_steps(cx, a, p, t, steps, options)) return true;
+    return (more || !part_fit_steps(a, p, steps, true)) && cut_after_steps(cx, a, p, t, steps, options);
+}
+
+/* Has each output memory of its own? */
+static bool owns_outputs(const PartPlan *p)
+{
+    for (uint32_t o = 0; o < p->n_outputs; o++)
+        if (p->buffers[p->n_operands + o].alias >= 0) return false;
+    return true;
+}
+
 /* The one kernel of a fusion whose last results are sums across rows; or none. */
 static void plan_across(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, uint32_t across)
 {
@@ -399,6 +442,9 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         return p;
     }
     const HloInstruction *hero = part_ordered_hero(a, fusion->body, target, &alone);
+    PartSteps *steps = part_find_steps(a, &p, target);
+    if (steps && cut_steps(cx, a, &p, target, steps, hero || scatters, options)) return p;
+    if (steps && (hero || scatters || !part_fit_steps(a, &p, steps, false))) steps = NULL;
     if (!scatters && !hero && cut_across(cx, a, &p, target, options)) return p;
     PartRange *scanned = hero && alone && !scatters ? part_scanned(a, &p, hero) : NULL;
     if (hero && !scanned && cut(cx, a, &p, target, options)) return p;
@@ -433,6 +479,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         part_sort(cx, a, &p, scanned, target);
         return p;
     }
+    if (steps && n_shared && !scanned) steps = NULL;
     bool shares = n_shared > 0;
     for (uint32_t k = 0; k < p.n_outputs; k++) /* an operand would be read again after it is written */
         shares = shares && p.buffers[p.n_operands + k].alias < 0;
@@ -460,6 +507,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         if (!options.layout && cut_reductions(cx, a, &p, target, options)) return p;
         part_check(cx, a, &p, target, true);
     }
+    if (steps && owns_outputs(&p)) p.steps = steps;
     p.kernels[0] = part_ranges(a, &p, target, updates, NULL);
     const bool exchange = options.layout && !strcmp(options.layout, "exchange");
     part_choose(cx, a, &p, &p.kernels[0], target, exchange ? NULL : options.layout);

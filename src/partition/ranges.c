@@ -7,7 +7,7 @@
  *     concatenate of f32[64,96] and f32[64,32]    =>   columns 0..96 by blocks 0..12; columns 96..128 by blocks 12..16
  *     concatenate of two f32[64,96]               =>   one range of columns 0..96 and 96..192
  */
-#include "partition/partition.h"
+#include "partition/steps.h"
 
 typedef struct {
     WbbArena *arena;
@@ -127,6 +127,21 @@ static void add_loop(Cutting *c, uint32_t output, const HloShape *shape)
     if (hlo_elements(shape) > 0) add(c, PART_ELEMENTS, output, shape);
 }
 
+/* All outputs of the loop whose steps are stored one by one. */
+static void add_steps(Cutting *c, uint32_t output)
+{
+    const PartSteps *steps = c->p->steps;
+    for (uint32_t k = 0; k < c->ranges.n; k++) {
+        PartStage *s = c->ranges.items[k].stages;
+        if (s->kind != PART_STEPS) continue;
+        s->outputs[s->n_outputs++] = output;
+        return;
+    }
+    add(c, PART_STEPS, output, steps->space)->steps = steps;
+    c->p->kind = "steps";
+    c->p->why_kind = "a thread runs the loop for its element of a step, and stores what each iteration leaves";
+}
+
 static bool only_moves_memory(const PartPlan *p)
 {
     for (uint32_t k = 0; k < p->n_outputs; k++) {
@@ -153,7 +168,9 @@ static void cut(Cutting *c, const HloInstruction *const *updates, const bool *wa
         const HloInstruction *concatenate = p->n_outputs == 1 ? concatenate_below(c, p->roots[k].i) : NULL;
         const PartBuffer *out = &p->buffers[p->n_operands + k];
         if (out->alias >= 0 && p->roots[k].i->opcode == HLO_PARAMETER) continue; /* the memory has it already */
-        if (updates[k]) {
+        if (p->steps && (p->steps->stepped[k] || p->steps->after[k])) {
+            add_steps(c, k);
+        } else if (updates[k]) {
             const HloShape *update = updates[k]->operands[1]->shape;
             if (hlo_elements(update) > 0) {
                 PartStage *u = add(c, PART_UPDATE, k, part_like(c->arena, updates[k]->shape, update->dims));
