@@ -82,7 +82,8 @@ static FusePos operand_pos(FuseWork *w, const HloInstruction *user, uint32_t k, 
     if (user->opcode == HLO_TUPLE) { /* the state of a loop */
         const FuseLoop *of = w->loop[user->id];
         if (hlo_elements(x->shape) == 1) return (FusePos){.known = true};
-        if (of && of->part[k] == FUSE_LOOP_AT) return fuse_narrow_pos(&w->atoms, of->shape, x->shape, &u->pos);
+        if (of && of->part[k] == FUSE_LOOP_AT && !of->steps)
+            return fuse_narrow_pos(&w->atoms, of->shape, x->shape, &u->pos);
         return (FusePos){.count = (double)hlo_elements(x->shape)};
     }
     return fuse_operand_pos(&w->atoms, user, k, &u->pos);
@@ -310,33 +311,6 @@ static bool is_computed(const FuseWork *w, const HloInstruction *i)
     return role_of(w, i) == FUSE_ROOT && !is_last(i) && (i->opcode != HLO_REDUCE || is_small(w, i));
 }
 
-/* The one shape of what is used of a loop's state; NULL: there are several, or the state is used as a whole. */
-static const HloShape *results_of(const FuseWork *w, const HloInstruction *loop)
-{
-    const HloShape *of = NULL;
-    for (uint32_t u = w->first[loop->id]; u < w->first[loop->id + 1]; u++) {
-        const HloInstruction *user = w->c->instructions[w->users[u]];
-        if (user->opcode != HLO_GET_TUPLE_ELEMENT) return NULL;
-        if (!user->n_users && user != w->c->root) continue;
-        if (user->shape->type == SC_TUPLE || (of && !hlo_same_dims(user->shape, of))) return NULL;
-        of = user->shape;
-    }
-    return of;
-}
-
-static void find_loops(FuseWork *w)
-{
-    for (uint32_t k = 0; k < w->c->n_instructions; k++) {
-        const HloInstruction *i = w->c->instructions[k];
-        if (i->opcode != HLO_WHILE || w->alone[k] || i->operands[0]->n_users > 1 || i == w->c->root) continue;
-        const HloShape *of = results_of(w, i);
-        FuseLoop *found = WBB_NEW(w->arena, FuseLoop);
-        if (!of || !fuse_find_loop(w->cx, w->arena, i, of, found)) continue;
-        w->loop[k] = w->loop[i->operands[0]->id] = found;
-        for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) w->loop[w->users[u]] = found;
-    }
-}
-
 /* --- decisions ---------------------------------------------------------------------------------------------------- */
 /* Kernels that read a value at the same position become one, where they may. */
 static void merge_all(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
@@ -512,12 +486,41 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
     merge_siblings(w, i, &n);
 }
 
+/* Is it a result of a loop that a thread stores step by step? */
+static bool is_of_steps(const FuseWork *w, const HloInstruction *i)
+{
+    return i->opcode == HLO_GET_TUPLE_ELEMENT && w->loop[i->id] && w->loop[i->id]->steps;
+}
+
+/* All results of such a loop are outputs of one kernel, which has no others. */
+static void decide_step_result(FuseWork *w, const HloInstruction *i)
+{
+    const HloInstruction *loop = i->operands[0];
+    FuseNeeds own = {0};
+    w->roles[i->id] = FUSE_NOTHING; /* dead, unless it is needed */
+    if (!needs_of(w, i->id).any) return;
+    for (uint32_t k = 0; k < w->kernels.n && !own.uses.n; k++) {
+        const HloInstruction *root = w->c->instructions[w->kernels.items[k].roots.items[0]];
+        const FuseUse use = {.kernel = k, .serial = 1, .pos = {.count = (double)hlo_elements(i->shape)}};
+        if (is_of_steps(w, root) && root->operands[0] == loop) WBB_PUSH(w->arena, &own.uses, use);
+    }
+    if (own.uses.n) {
+        leave_in(w, i, own.uses.items[0].kernel, &own);
+        return;
+    }
+    say(w, i, "a kernel of its own, which stores the results of each iteration");
+    w->roles[i->id] = FUSE_ROOT;
+    w->kernels.items[fuse_new_kernel(w, i)].fixed = true;
+}
+
 static void decide(FuseWork *w, uint32_t id)
 {
     const HloInstruction *i = w->c->instructions[id];
     w->roles[id] = role_of(w, i);
     w->decided = id + 1;
-    if (w->roles[id] == FUSE_ROOT) {
+    if (is_of_steps(w, i)) {
+        decide_step_result(w, i);
+    } else if (w->roles[id] == FUSE_ROOT) {
         decide_computed(w, i);
     } else {
         const FuseNeeds n = needs_of(w, id);
@@ -572,7 +575,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     w.most = WBB_NEW_N(scratch, double, n + 1), w.sum = WBB_NEW_N(scratch, double, n + 1);
     w.atoms.arena = scratch;
     find_users(&w);
-    find_loops(&w);
+    fuse_find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);
     const uint32_t beside = fuse_merge_beside(&w);
     if (beside && explain)

@@ -66,6 +66,9 @@ const char *fuse_share(FuseWork *w, uint32_t kernel, const HloInstruction *i, co
 /* May a kernel that computes a value at a position leave it in memory? NULL, or why not. */
 const char *fuse_leaves(FuseWork *w, uint32_t kernel, const FuseNeeds *n);
 
+/* loop.c: sets w->loop; needs w->first and w->users. */
+void fuse_find_loops(FuseWork *w);
+
 /* beside.c: makes one of small kernels that do not need each other. Returns how many are gone. */
 uint32_t fuse_merge_beside(FuseWork *w);
 

@@ -11,7 +11,7 @@
  *         keys   all four, as a slice takes one of them by its number
  *         table  at any index, since no iteration changes it: gather(table, x) is where x is
  */
-#include "fuse/priced.h"
+#include "fuse/kernels.h"
 
 #include <string.h>
 
@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
     WbbArena *arena;
     bool tests; /* in a condition: any(..) of elements is each thread's own */
+    bool steps; /* updates of a position replace the thread's element of a step */
     uint32_t depth;
 } Search;
 
@@ -163,6 +164,29 @@ static bool is_any(const HloInstruction *i)
            i->called[0]->root->opcode == HLO_OR;
 }
 
+/* The dimension along which an update replaces one position; the rank: it is another one. */
+static uint32_t along(const HloInstruction *update)
+{
+    const HloShape *to = update->shape, *of = update->operands[1]->shape;
+    uint32_t found = to->rank;
+    for (uint32_t d = 0; d < to->rank; d++) {
+        if (of->dims[d] == to->dims[d]) continue;
+        if (found < to->rank || of->dims[d] != 1) return to->rank;
+        found = d;
+    }
+    return found;
+}
+
+/* What a step leaves must be the thread's own. Nobody reads what the steps before it have left. */
+static Place stepped(const HloInstruction *i, const Place *update)
+{
+    const uint32_t dim = along(i);
+    for (uint32_t d = 0; d < i->shape->rank; d++)
+        if (update->kind != AT || (d != dim && update->dim[d] >= 0 && update->dim[d] != (int)(d - (d > dim))))
+            return (Place){NOWHERE};
+    return anywhere(i->shape);
+}
+
 static Place array_place(Search *s, const HloInstruction *i, const Place *places)
 {
     bool few = false; /* of an operand all elements */
@@ -179,6 +203,7 @@ static Place array_place(Search *s, const HloInstruction *i, const Place *places
         for (uint32_t k = 1; k < i->n_operands; k++)
             if (places[k].kind != AT) return (Place){NOWHERE};
         return part_of(i, &places[0]);
+    case HLO_DYNAMIC_UPDATE_SLICE: return s->steps ? stepped(i, &places[1]) : (Place){NOWHERE};
     case HLO_CONCATENATE: return concatenated(i, places);
     case HLO_GATHER: return gathered(s, i, places);
     case HLO_REDUCE: return s->tests && is_any(i) && !few ? anywhere(i->shape) : (Place){NOWHERE};
@@ -289,16 +314,71 @@ static bool is_at_home(Search *s, const HloInstruction *loop, const Place *state
     return places_of(s, hlo_called(loop, "condition"), state, &test) && test.kind == AT;
 }
 
-bool fuse_find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const HloShape *shape,
-                    FuseLoop *found)
+static bool is_simple(const HloInstruction *loop)
 {
     if (loop->opcode != HLO_WHILE || loop->operands[0]->opcode != HLO_TUPLE) return false;
     const HloComputation *body = hlo_called(loop, "body"), *condition = hlo_called(loop, "condition");
     if (!body || !condition || body->root->opcode != HLO_TUPLE || !is_single(condition->root->shape)) return false;
+    for (uint32_t k = 0; k < loop->shape->n_elements; k++)
+        if (!is_array(loop->shape->elements[k])) return false;
+    return true;
+}
+
+/* Is an array of the state one of which each iteration replaces a position, and nothing else in the body reads? */
+static bool is_stacked(const HloComputation *body, uint32_t k)
+{
+    const HloInstruction *x = body->root->operands[k];
+    if (x->opcode != HLO_DYNAMIC_UPDATE_SLICE || x->n_users > 1) return false;
+    const HloInstruction *of = x->operands[0];
+    const uint32_t dim = along(x);
+    if (of->opcode != HLO_GET_TUPLE_ELEMENT || of->number != k || of->n_users > 1) return false;
+    return of->operands[0]->opcode == HLO_PARAMETER && dim < x->shape->rank && x->n_operands == x->shape->rank + 2u &&
+           x->operands[2 + dim]->opcode != HLO_CONSTANT;
+}
+
+/* A loop that keeps a result of each iteration, as jax.lax.scan makes them: of a leaf of its state each iteration
+ * replaces one position along a dimension, and a thread has its element of each step. */
+static bool find_steps(WbbCx *cx, WbbArena *a, const HloInstruction *loop, FuseLoop *found)
+{
+    if (!is_simple(loop)) return false;
+    const HloComputation *body = hlo_called(loop, "body");
+    const uint32_t n = loop->shape->n_elements;
+    WbbArena *scratch = wbb_arena_new(cx);
+    Search s = {.arena = scratch, .steps = true};
+    Place *state = WBB_NEW_N(scratch, Place, n + 1);
+    *found = (FuseLoop){.steps = true, .part = WBB_NEW_N(a, FuseLoopPart, n + 1)};
+    HloShape *step = WBB_NEW(a, HloShape);
+    bool fits = true;
+    for (uint32_t k = 0; k < n && !found->shape; k++) {
+        if (!is_stacked(body, k)) continue;
+        const HloShape *x = loop->shape->elements[k];
+        int64_t *dims = WBB_NEW_N(a, int64_t, x->rank + 1u);
+        *step = (HloShape){.type = x->type, .rank = (uint8_t)(x->rank - 1), .dims = dims, .n_leaves = 1};
+        for (uint32_t d = 0, m = 0; d < x->rank; d++)
+            if (d != along(body->root->operands[k])) dims[m++] = x->dims[d];
+        found->shape = step;
+    }
+    for (uint32_t k = 0; k < n && fits && found->shape; k++) {
+        const HloShape *x = loop->shape->elements[k];
+        const bool stacked = is_stacked(body, k), any = stacked || is_kept(body, k);
+        state[k] = any ? anywhere(x) : state_place(x, found->shape);
+        found->part[k] = stacked                      ? FUSE_LOOP_AT
+                         : any && hlo_elements(x) > 1 ? FUSE_LOOP_ANYWHERE
+                                                      : FUSE_LOOP_AT;
+        fits = state[k].kind == AT;
+    }
+    fits = fits && found->shape && is_at_home(&s, loop, state);
+    wbb_arena_free(scratch);
+    return fits;
+}
+
+/* One of which a thread has its element of each result; all have this shape. */
+static bool find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const HloShape *shape, FuseLoop *found)
+{
+    if (!is_simple(loop)) return false;
+    const HloComputation *body = hlo_called(loop, "body");
     const uint32_t n = loop->shape->n_elements;
     *found = (FuseLoop){.shape = shape, .part = WBB_NEW_N(a, FuseLoopPart, n + 1)};
-    for (uint32_t k = 0; k < n; k++)
-        if (!is_array(loop->shape->elements[k])) return false;
     WbbArena *scratch = wbb_arena_new(cx);
     Search s = {.arena = scratch};
     Place *state = WBB_NEW_N(scratch, Place, n + 1);
@@ -319,4 +399,42 @@ bool fuse_find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const Hl
     }
     wbb_arena_free(scratch);
     return fits;
+}
+
+/* --- all loops ---------------------------------------------------------------------------------------------------- */
+/* The one shape of what is used of a loop's state; NULL: there are several, or the state is used as a whole. */
+static const HloShape *results_of(const FuseWork *w, const HloInstruction *loop)
+{
+    const HloShape *of = NULL;
+    for (uint32_t u = w->first[loop->id]; u < w->first[loop->id + 1]; u++) {
+        const HloInstruction *user = w->c->instructions[w->users[u]];
+        if (user->opcode != HLO_GET_TUPLE_ELEMENT) return NULL;
+        if (!user->n_users && user != w->c->root) continue;
+        if (user->shape->type == SC_TUPLE || (of && !hlo_same_dims(user->shape, of))) return NULL;
+        of = user->shape;
+    }
+    return of;
+}
+
+/* Is what is used of a loop's state elements of it, arrays? */
+static bool only_elements(const FuseWork *w, const HloInstruction *loop)
+{
+    for (uint32_t u = w->first[loop->id]; u < w->first[loop->id + 1]; u++)
+        if (w->c->instructions[w->users[u]]->opcode != HLO_GET_TUPLE_ELEMENT) return false;
+    return true;
+}
+
+void fuse_find_loops(FuseWork *w)
+{
+    for (uint32_t k = 0; k < w->c->n_instructions; k++) {
+        const HloInstruction *i = w->c->instructions[k];
+        if (i->opcode != HLO_WHILE || w->alone[k] || i->operands[0]->n_users > 1 || i == w->c->root) continue;
+        const HloShape *of = results_of(w, i);
+        FuseLoop *found = WBB_NEW(w->arena, FuseLoop);
+        if (!(of && find_loop(w->cx, w->arena, i, of, found)) &&
+            !(only_elements(w, i) && find_steps(w->cx, w->arena, i, found)))
+            continue;
+        w->loop[k] = w->loop[i->operands[0]->id] = found;
+        for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) w->loop[w->users[u]] = found;
+    }
 }

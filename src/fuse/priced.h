@@ -76,9 +76,8 @@ typedef enum {
 typedef struct {
     const HloShape *shape; /* of the results that are used */
     FuseLoopPart *part; /* [elements of the state] */
+    bool steps; /* it keeps a result of each iteration, and `shape` is that of one */
 } FuseLoop;
-bool fuse_find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const HloShape *shape,
-                    FuseLoop *found);
 
 /* grouping.c ------------------------------------------------------------------------------------------------------- */
 typedef struct {
