@@ -138,6 +138,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_transposes", "tests/random_transposes.py {wb} {run}", "", "--count 3000"),
     ("tile_wavefronts", "tests/tile_wavefronts.py {wb}", "", ""),
     ("scan_mutants", "tests/scan_mutants.py {wb}", "", ""),
+    ("random_steps", "tests/random_steps.py {wb}", "", "--count 1000"),
     ("random_scans", "tests/random_scans.py {wb}", "", "--count 2000"),
     ("random_sorts", "tests/random_sorts.py {wb}", "", "--count 2000"),
     ("first_of_sorts", "tests/first_of_sorts.py {wb}", "", ""),
