@@ -500,6 +500,7 @@ static void decide_step_result(FuseWork *w, const HloInstruction *i)
     w->roles[i->id] = FUSE_NOTHING; /* dead, unless it is needed */
     if (!needs_of(w, i->id).any) return;
     for (uint32_t k = 0; k < w->kernels.n && !own.uses.n; k++) {
+        if (w->kernels.items[k].into) continue;
         const HloInstruction *root = w->c->instructions[w->kernels.items[k].roots.items[0]];
         const FuseUse use = {.kernel = k, .serial = 1, .pos = {.count = (double)hlo_elements(i->shape)}};
         if (is_of_steps(w, root) && root->operands[0] == loop) WBB_PUSH(w->arena, &own.uses, use);
@@ -510,7 +511,8 @@ static void decide_step_result(FuseWork *w, const HloInstruction *i)
     }
     say(w, i, "a kernel of its own, which stores the results of each iteration");
     w->roles[i->id] = FUSE_ROOT;
-    w->kernels.items[fuse_new_kernel(w, i)].fixed = true;
+    const uint32_t kernel = fuse_new_kernel(w, i);
+    w->kernels.items[kernel].fixed = true;
 }
 
 static void decide(FuseWork *w, uint32_t id)
