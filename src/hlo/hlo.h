@@ -228,6 +228,13 @@ bool *hlo_comparator_reads(WbbArena *a, const HloInstruction *sort); /* [operand
 void hlo_decline_features(WbbCx *cx, const HloModule *m);
 
 /* shape.c */
+/* line.c: an integer of a loop's body, as first + step * iteration. */
+typedef struct {
+    WbbI128 first, step;
+} HloLine;
+/* Of i, in so many iterations, if element `counter` of the loop's state is `of_counter`. False: it is not known to be
+ * such a number, or leaves its type on the way. */
+bool hlo_line_of(const HloInstruction *i, int64_t counter, HloLine of_counter, int64_t trips, HloLine *line);
 bool hlo_is_row_major(const HloShape *s);  /* an array: its last dimension is contiguous, then the one before, .. */
 int64_t hlo_elements(const HloShape *s); /* product of dims; 1 for a scalar; no overflow for shapes that were parsed */
 bool hlo_same_dims(const HloShape *x, const HloShape *y);

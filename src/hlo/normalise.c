@@ -27,6 +27,7 @@ const HloPass hlo_passes[] = {
     {"short-sorts", "replaces sorts of up to 4 elements by exchanges of neighbours", hlo_pass_short_sorts},
     {"packed-sorts", "sorts elements of less than 8 bits as wider ones", hlo_pass_packed_sorts},
     {"reduce", "replaces reductions of arrays that are combined apart by one of each", hlo_pass_reduce},
+    {"independent", "replaces loops whose iterations need nothing of each other by arrays of all of them", hlo_pass_independent},
     {"tuple", "replaces elements of a tuple by the operands of that tuple", hlo_pass_tuple},
     {"gather", "makes gathers take rows of starts and return rows of whole windows", hlo_pass_gather},
     {"scatter", "makes scatters take rows of starts and rows of whole windows", hlo_pass_scatter},

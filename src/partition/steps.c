@@ -10,75 +10,6 @@
 
 #include <string.h>
 
-/* --- positions ---------------------------------------------------------------------------------------------------- */
-/* Of an integer in the body: value = first + step * iteration. */
-typedef struct {
-    WbbI128 first, step;
-} Line;
-
-static const HloInstruction *operand(const HloInstruction *i, uint32_t k) { return part_value(i->operands[k], 0).i; }
-
-static bool constant_of(const HloInstruction *i, WbbI128 *value)
-{
-    if (i->opcode != HLO_CONSTANT || !i->literal || hlo_elements(i->shape) != 1) return false;
-    uint64_t bits = 0;
-    memcpy(&bits, i->literal, sc_bytes(i->shape->type));
-    *value = sc_to_i128(i->shape->type, bits);
-    return true;
-}
-
-static bool holds(HloDirection d, WbbI128 x, WbbI128 y)
-{
-    switch (d) {
-    case HLO_EQ: return x == y;
-    case HLO_NE: return x != y;
-    case HLO_LT: return x < y;
-    case HLO_LE: return x <= y;
-    case HLO_GT: return x > y;
-    default: return x >= y;
-    }
-}
-
-/* The value of leaf `part` of i in each iteration, as long as it is one of its type. */
-static bool line_of(const PartSteps *s, const PartLoop *counts, const HloInstruction *i, uint32_t part, uint32_t depth,
-                    Line *out)
-{
-    enum { DEPTH = 8 };
-    const PartValue v = part_value(i, part);
-    const ScType t = part_shape(v.i, v.part)->type;
-    Line x, y;
-    if (depth == DEPTH || !t || hlo_elements(part_shape(v.i, v.part)) != 1) return false;
-    if (sc_type_info[t].cls != 'I' && sc_type_info[t].cls != 'U') return false;
-    i = v.i;
-    if (i->opcode == HLO_PARAMETER && v.part == counts->counter) {
-        *out = (Line){counts->first, counts->step};
-    } else if (constant_of(i, &x.first)) {
-        *out = (Line){x.first, 0};
-    } else if (i->opcode == HLO_ADD || i->opcode == HLO_SUBTRACT) {
-        const WbbI128 sign = i->opcode == HLO_ADD ? 1 : -1;
-        if (!line_of(s, counts, i->operands[0], 0, depth + 1, &x)) return false;
-        if (!line_of(s, counts, i->operands[1], 0, depth + 1, &y)) return false;
-        *out = (Line){x.first + sign * y.first, x.step + sign * y.step};
-    } else if (i->opcode == HLO_CONVERT || i->opcode == HLO_COPY || i->opcode == HLO_RESHAPE) {
-        if (!line_of(s, counts, i->operands[0], 0, depth + 1, out)) return false;
-    } else if (i->opcode == HLO_SELECT && operand(i, 0)->opcode == HLO_COMPARE) { /* decided the same way in all */
-        const HloInstruction *test = operand(i, 0);
-        if (!line_of(s, counts, test->operands[0], 0, depth + 1, &x)) return false;
-        if (!line_of(s, counts, test->operands[1], 0, depth + 1, &y)) return false;
-        const WbbI128 last = s->trips - 1, difference = x.first - y.first, slope = x.step - y.step;
-        const bool begin = holds(test->direction, difference, 0);
-        const bool ordered = test->direction != HLO_EQ && test->direction != HLO_NE;
-        if (!ordered || begin != holds(test->direction, difference + slope * last, 0)) return false;
-        if (!line_of(s, counts, i->operands[begin ? 1 : 2], 0, depth + 1, out)) return false;
-    } else {
-        return false;
-    }
-    const WbbI128 end = out->first + out->step * (s->trips - 1);
-    const WbbI128 most = ((WbbI128)1 << (sc_type_info[t].bits - sc_is_signed(t))) - 1;
-    const WbbI128 least = sc_is_signed(t) ? -most - 1 : 0;
-    return out->first <= most && end <= most && out->first >= least && end >= least;
-}
-
 /* --- leaves ------------------------------------------------------------------------------------------------------- */
 /* Is this leaf of the parameter read by `update` alone, as what it updates? */
 static bool only_updated(const HloComputation *c, uint32_t leaf, const HloInstruction *update)
@@ -98,6 +29,7 @@ static bool only_updated(const HloComputation *c, uint32_t leaf, const HloInstru
 
 static bool find_stack(PartSteps *s, const PartLoop *counts, uint32_t leaf, PartStack *stack)
 {
+    const HloLine counter = {counts->first, counts->step};
     const HloComputation *body = part_called(s->loop, "body");
     const PartValue v = part_value(body->root, leaf);
     if (v.i->opcode != HLO_DYNAMIC_UPDATE_SLICE) return false;
@@ -111,8 +43,9 @@ static bool find_stack(PartSteps *s, const PartLoop *counts, uint32_t leaf, Part
         along = d;
     }
     if (along == to->rank || to->dims[along] != s->trips) return false;
-    Line at;
-    if (v.i->n_operands != to->rank + 2u || !line_of(s, counts, v.i->operands[2 + along], 0, 0, &at)) return false;
+    HloLine at;
+    if (v.i->n_operands != to->rank + 2u) return false;
+    if (!hlo_line_of(v.i->operands[2 + along], counts->counter, counter, s->trips, &at)) return false;
     const bool up = at.step == 1 && at.first == 0, down = at.step == -1 && at.first == s->trips - 1;
     if ((!up && !down) || !only_updated(body, leaf, v.i)) return false;
     if (!only_updated(part_called(s->loop, "condition"), leaf, NULL)) return false;
@@ -153,6 +86,7 @@ static bool is_stepped(WbbArena *a, const PartPlan *p, const TgTarget *t, const 
     const int64_t straight = tg_tuned(t, "while.straight");
     if (counts.trips < 2 || part_operations(a, body, NULL) * counts.trips <= straight) return false;
     const uint32_t leaves = loop->shape->n_leaves;
+    if (leaves != loop->shape->n_elements) return false; /* the state has tuples in it */
     *s = (PartSteps){.loop = loop, .trips = counts.trips, .stacks = WBB_NEW_N(a, PartStack, leaves + 1),
                      .stepped = WBB_NEW_N(a, bool, p->n_outputs + 1), .after = WBB_NEW_N(a, bool, p->n_outputs + 1)};
     for (uint32_t l = 0; l < leaves; l++) {
