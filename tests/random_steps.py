@@ -174,7 +174,7 @@ def main() -> int:
             r = random.Random(seed)
             path = folder / f"steps_{seed}.hlo"
             path.write_text(module_of(r))
-            target, case = r.choice(TARGETS), r.choice("nnep")
+            target, case = r.choice(TARGETS), r.choice("nnep" if "sort(" not in path.read_text() else "np")  # `<` is no order of NaNs
             ran = cli.call("run", str(path), "--check", "--target", target, "--case", case, "--seed", str(seed))
             plan = cli.call("compile", str(path), "--emit", "plan", "--target", target)
             stored += "steps" in plan.stdout.split("\n")[0].split(":")[0]
