@@ -4,9 +4,9 @@
     compare_xla.py [WARPBURG] [--shared DIR] [--scale LMS] [--every N] [-j N] [--accuracy LEVEL] [--html OUT.html] [--check | --update] [--widths | --larger]
 
 The files are those of DIR/corpus/programs for which DIR/anchors/programs.tsv has XLA's kernel (sm_90, the same assembler). The ratio is that of
-`sass * warps`, the instructions that the GPU issues, ours over XLA's. Where either kernel has a loop, it is that of the instructions executed in
-the simulator. Reductions, transposes through shared memory and scatters are groups of their own, and so are small sizes (S), where the
-ratio depends on how blocks are rounded up.
+`sass * warps`, the instructions that the GPU issues, ours over XLA's. Where either kernel has a loop or a branch, it is that of the machine
+instructions that a sample of blocks executes in the simulator. Reductions, transposes through shared memory and scatters are groups of their own,
+and so are small sizes (S), where the ratio depends on how blocks are rounded up.
 
   --check    compares with compare_xla.tsv, which is committed; names the kernels that got worse, and exits 1 if there is one
   --update   writes compare_xla.tsv
@@ -44,8 +44,7 @@ from tools import cache_folder, environment, find_warpburg  # noqa: E402
 BASELINE = HERE / "compare_xla.tsv"
 SHOWN = 20
 WORSE = 1.02        # times its baseline: above this a kernel got worse
-SAMPLED = 2         # blocks that are run of a kernel with a loop
-MOST_BYTES = 2**24  # of the buffers of a kernel with a loop; larger ones are not run
+SAMPLED = 2         # blocks that are run of a kernel with a loop or a branch
 GROUPS = ("loops", "reductions", "transposes", "scatters")
 FEW = 3             # kernels that an operation needs for a mean of its own
 TYPED = re.compile(r"=\s*([a-z]\w*)\[[^=]*?\s(?!fusion|parameter)([a-z][\w\-]*)\(")
@@ -71,8 +70,9 @@ class Pair:
         return self.ours["sass"] * self.ours["warps"] / (int(self.theirs["sass"]) * int(self.theirs["warps"]))
 
     @property
-    def loops(self) -> bool:
-        return bool(self.ours["loops"] or int(self.theirs["loops"]))
+    def branches(self) -> bool:
+        """Does either kernel execute some of its instructions often, or not at all?"""
+        return any(int(x[k]) for x in (self.ours, self.theirs) for k in ("loops", "branch"))
 
     def difference(self) -> str:
         """Our machine instructions less XLA's, by class and for each warp of XLA's kernel, the largest difference first."""
@@ -160,26 +160,22 @@ def group_of(text: str, theirs: Dict[str, str]) -> str:
     return "transposes" if theirs["bar"] != "0" else "loops"
 
 
-def launched(warpburg: str, words: List[str], blocks: int) -> float:
-    """Warp instructions of a launch, extrapolated from a sample of its blocks; 0 where the simulator does not finish."""
-    command = ["timeout", "20", warpburg, "run", *words, "--counts", "--json", "--blocks", str(SAMPLED)]
+def issued(warpburg: str, words: List[str]) -> float:
+    """Machine instructions of the warps of a launch, extrapolated from a sample of its blocks; 0 where the simulator does not finish."""
+    command = ["timeout", "60", warpburg, "run", *words, "--profile", "--json", "--blocks", str(SAMPLED)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
-        counts = json.loads(run.stdout)["counts"]
+        return sum(launch["terms"]["issue"]["amount"] for k in json.loads(run.stdout)["kernels"] for launch in k["launches"])
     except (ValueError, KeyError):
         return 0
-    return counts["warp_instructions"] * blocks / max(counts["blocks"], 1)
 
 
 def executed(warpburg: str, p: Pair, hlo: Path, ptx: Path, kept: Kept, accuracy: str) -> Optional[Tuple[float, float]]:
-    """Warp instructions of both kernels, kept under the key of our compilation and the hash of XLA's PTX."""
+    """Machine instructions of both kernels, kept under the key of our compilation and the hash of XLA's PTX."""
     grid, block = p.theirs["grid"].split(",")[0], p.theirs["block"].split(",")[0]
-    if p.ours["bytes_min"] > MOST_BYTES:
-        return None
-    mine = kept.get(f"ours {p.ours['key']}", lambda: launched(
-        warpburg, [str(hlo), "--target", "sm_90", "--accuracy", accuracy], math.prod(p.ours["grid"])))
-    other = kept.get(f"theirs {hashlib.sha256(ptx.read_bytes()).hexdigest()[:24]}", lambda: launched(
-        warpburg, [str(hlo), "--ptx", str(ptx), "--grid", grid, "--block", block, "--padding", "256"], int(grid)))
+    mine = kept.get(f"issued ours {p.ours['key']}", lambda: issued(warpburg, [str(hlo), "--target", "sm_90", "--accuracy", accuracy]))
+    other = kept.get(f"issued theirs {hashlib.sha256(ptx.read_bytes()).hexdigest()[:24]}", lambda: issued(
+        warpburg, [str(hlo), "--ptx", str(ptx), "--grid", grid, "--block", block, "--padding", "256"]))
     return (mine, other) if mine and other else None
 
 
@@ -223,14 +219,14 @@ def pairs_of(warpburg: str, shared: Path, scales: str, every: int, jobs: int, ac
         operations = sorted({f"{op}.{kind}" for kind, op in TYPED.findall(text)})
         out.append(Pair(f, scale[f], group_of(text, theirs[f]), r, theirs[f], classes[f], operations))
     with ThreadPoolExecutor(jobs) as pool:
-        looping = [p for p in out if p.loops]
-        for p, found in zip(looping, pool.map(lambda p: executed(warpburg, p, folder / p.file, ptx[p.file], kept, accuracy), looping)):
+        some = [p for p in out if p.branches]
+        for p, found in zip(some, pool.map(lambda p: executed(warpburg, p, folder / p.file, ptx[p.file], kept, accuracy), some)):
             p.executed = found
     kept.write()
-    unmeasured = sum(p.loops and not p.executed for p in out)
+    unmeasured = sum(p.branches and not p.executed for p in out)
     if unmeasured:
-        left["loops too large to count"] = unmeasured
-    return [p for p in out if p.executed or not p.loops], left
+        left["not executed in a minute, or in several launches"] = unmeasured
+    return [p for p in out if p.executed or not p.branches], left
 
 
 # --- text ------------------------------------------------------------------------------------------------------------------------------
