@@ -12,16 +12,6 @@
  */
 #include "hlo/normalise.h"
 
-#include <string.h>
-
-/* The one that adds nothing to a sum of sums that began with it. */
-static bool is_zero(const HloInstruction *i)
-{
-    static const char zero[sizeof(double)];
-    const bool scalar = i->opcode == HLO_CONSTANT && i->literal && !i->shape->rank;
-    return scalar && sc_bytes(i->shape->type) <= sizeof zero && !memcmp(i->literal, zero, sc_bytes(i->shape->type));
-}
-
 bool hlo_may_split_columns(const HloInstruction *i)
 {
     if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type == SC_TUPLE) return false;
@@ -33,7 +23,7 @@ bool hlo_may_split_columns(const HloInstruction *i)
     for (uint32_t d = 0; d < x->rank; d++)
         if (hlo_is_reduced(i, d) != (d < i->n_dimensions)) return false;
     const HloComputation *c = i->called[0];
-    return hlo_is_operation(c) && c->root->opcode == HLO_ADD && is_zero(i->operands[1]);
+    return hlo_is_operation(c) && c->root->opcode == HLO_ADD && hlo_is_zero(i->operands[1]);
 }
 
 static HloInstruction *summed(HloBuilder *b, const HloInstruction *i, HloInstruction *x, HloInstruction *init,

@@ -6,7 +6,8 @@
  *
  *     r = f32[8,1] reshape(s)  b = f32[8,1] broadcast(r), dimensions={0,1}  t = f32[8] reshape(b)      t is s
  *     a = f32[8] exponential(x)  b = f32[8] exponential(x)                                             b is a
- *     s = f32[8] reduce(x f32[8,1], zero), dimensions={1}, to_apply=add        s = add(broadcast(zero), reshape(x))
+ *     s = f32[8] reduce(x f32[8,1], zero), dimensions={1}, to_apply=add        s = add(broadcast(zero), reshape(x)),
+ *                                                                              or reshape(x) where x is such a sum
  */
 #include "hlo/normalise.h"
 
@@ -67,6 +68,15 @@ static HloInstruction *simple_transpose(HloBuilder *b, const HloInstruction *i)
     return hlo_new_transpose(b, x->operands[0], to);
 }
 
+/* A sum of wide floats or of integers that began with 0, perhaps reshaped: adding 0 to it leaves it as it is, as it is
+ * never -0. What is rounded to 16 bits after it was summed up in f32 may be. */
+static bool is_sum_from_zero(const HloInstruction *x)
+{
+    while (x->opcode == HLO_RESHAPE) x = x->operands[0];
+    if (x->opcode != HLO_REDUCE || x->n_operands != 2 || sc_type_info[x->shape->type].bits < 32) return false;
+    return hlo_reduces(x, HLO_ADD) && hlo_is_zero(x->operands[1]);
+}
+
 /* A reduction of one element each. */
 static HloInstruction *simple_reduce(HloBuilder *b, const HloInstruction *i)
 {
@@ -77,6 +87,7 @@ static HloInstruction *simple_reduce(HloBuilder *b, const HloInstruction *i)
         c->root->operands[0]->number != 0 || c->root->shape->type != i->shape->type)
         return NULL;
     HloInstruction *x = hlo_new_reshape(b, hlo_mapped(b, i->operands[0]), i->shape->rank, i->shape->dims);
+    if (c->root->opcode == HLO_ADD && hlo_is_zero(i->operands[1]) && is_sum_from_zero(x)) return x;
     HloInstruction *init = hlo_new_splat(b, hlo_mapped(b, i->operands[1]), i->shape->rank, i->shape->dims);
     return hlo_new_binary(b, c->root->opcode, init, x);
 }
