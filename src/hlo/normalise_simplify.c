@@ -1,11 +1,12 @@
 /* normalise_simplify: what a program needs once, or not at all.
  *
  * Needs: a normalised HLO module. Leaves: one with the same outputs, in which equal computations of a value are one,
- * and moves that move nothing are gone. These are no passes of normalisation: what they leave depends on the whole of a
- * computation, and kernels that are cut from it must not.
+ * moves that move nothing are gone, and results that stand twice are two. These are no passes of normalisation: what
+ * they leave depends on the whole of a computation, and kernels that are cut from it must not.
  *
  *     r = f32[8,1] reshape(s)  b = f32[8,1] broadcast(r), dimensions={0,1}  t = f32[8] reshape(b)      t is s
  *     a = f32[8] exponential(x)  b = f32[8] exponential(x)                                             b is a
+ *     ROOT r = tuple(a, a)                                                     ROOT r = tuple(a, copy(a))
  *     s = f32[8] reduce(x f32[8,1], zero), dimensions={1}, to_apply=add        s = add(broadcast(zero), reshape(x)),
  *                                                                              or reshape(x) where x is such a sum
  */
@@ -219,12 +220,37 @@ static const HloModule *make_equal_one(WbbCx *cx, WbbArena *a, const HloModule *
     return any ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_equal, .same = e.same}) : m;
 }
 
+/* results ---------------------------------------------------------------------------------------------------------- */
+static bool is_again(const HloInstruction *results, uint32_t k)
+{
+    const HloInstruction *x = results->operands[k];
+    if (!hlo_is_elementwise(x->opcode) && x->opcode != HLO_REDUCE) return false;
+    if (x->shape->type == SC_TUPLE || x->shape->dynamic || !hlo_is_row_major(x->shape)) return false;
+    for (uint32_t j = 0; j < k; j++)
+        if (results->operands[j] == x) return true;
+    return false;
+}
+
+/* Results that a kernel computes and that stand twice: the second one is a copy, which the kernel stores, too. */
+static HloInstruction *rewrite_results(HloBuilder *b, const HloInstruction *i)
+{
+    if (b->source != b->from->entry || i != b->source->root || i->opcode != HLO_TUPLE) return NULL;
+    HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands + 1);
+    bool any = false;
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        operands[k] = hlo_mapped(b, i->operands[k]);
+        if (is_again(i, k)) operands[k] = hlo_new_unary(b, HLO_COPY, operands[k]), any = true;
+    }
+    return any ? hlo_copy_with_operands(b, i, operands) : NULL;
+}
+
 const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     m = hlo_hoist(cx, a, m);
     m = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
     m = make_equal_one(cx, a, m);
-    m = hlo_pass_dead(cx, a, hlo_pass_tuple(cx, a, m));
+    m = hlo_rewrite(cx, a, hlo_pass_tuple(cx, a, m), &(HloRewriter){.rewrite = rewrite_results});
+    m = hlo_pass_dead(cx, a, m);
     hlo_verify(cx, m);
     return m;
 }
