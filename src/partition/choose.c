@@ -154,7 +154,7 @@ static void limit_vector(Choosing *c, Choice *x, uint32_t narrow, uint32_t wide)
     while (x->vector > 1 && c->elements < x->vector * min_threads)
         halve_once(c->arena, x, "more a thread would leave under %lld threads", min_threads);
     if (x->s->kind == PART_UPDATE) /* which has no price, and L2 does not merge what is stored in parts of sectors */
-        halve(c->arena, x, t->vector_bytes, stored_bytes(c, x->s),
+        halve(c->arena, x, WBB_MIN(t->vector_bytes, c->p->align), stored_bytes(c, x->s),
               "an element that is stored has %lld bytes: one access");
     while (x->vector > 1 && x->vector * wide > accesses * t->vector_bytes) {
         x->vector /= 2;
@@ -461,17 +461,17 @@ static PartPrice try_vector(Choosing *c, Choice *x, uint32_t vector, uint32_t ti
     return price(c, x);
 }
 
-/* Where buffers are of several widths, accesses to the wider ones are in parts if those to the narrowest are whole:
- * fewer elements a vector, if that takes less time. Returns its price. */
+/* Where buffers are of several widths, accesses to the wider ones are in parts if those to the narrowest are whole, and
+ * so are those of 32 bytes to buffers aligned to 16: fewer elements a vector, if that is less. Returns its price. */
 static PartPrice choose_narrower(Choosing *c, Choice *x)
 {
     uint32_t narrow, wide;
     width_of_buffers(c, x->s, &narrow, &wide);
-    const uint32_t widest = x->vector;
+    const uint32_t widest = x->vector, least_bytes = WBB_MIN(c->t->vector_bytes, c->p->align);
     const double less = (double)(1000 - tg_tuned(c->t, "loop.tie")) / 1000, first = try_vector(c, x, widest, 1).us;
     double least = first;
     uint32_t vector = widest;
-    for (uint32_t v = widest / 2; v * wide >= c->t->vector_bytes && v % x->s->packed_group == 0; v /= 2) {
+    for (uint32_t v = widest / 2; v * wide >= least_bytes && v % x->s->packed_group == 0; v /= 2) {
         const double us = try_vector(c, x, v, 1).us;
         if (us < least * less) least = us, vector = v;
     }
