@@ -34,6 +34,7 @@ typedef struct {
     IrRef last;               /* number of the last range's loop, times unroll; 0: it has none */
     EmitLoop *loops;
     EmitIf branch;
+    IrRef guard;              /* whether the element takes part, if it is combined all the same; 0: it does */
     const IrRef **index; /* of each input */
     uint32_t env;
 } Reduce;
@@ -117,18 +118,46 @@ static void find_ranges(EmitValues *e, Reduce *w)
     if (w->last) w->ranges[n - 1] = rw_add(e->rw, w->last, ir_index(e->g, w->element));
 }
 
+/* An element that may lie beyond the end is one within: a light one is computed instead of asking first, so that no
+ * branch parts the warp, or the loads of a window from each other. */
+static bool is_light(const EmitValues *e, const EmitFrame *f, const Reduce *w)
+{
+    bool light = f->env == 0 && !w->products;
+    for (uint32_t k = 0; k < w->n_inputs && light; k++)
+        light = e->plan->element_work[f->i->operands[k]->id] <= (int64_t)(e->plan->select_nodes / w->n_inputs);
+    return light;
+}
+
+/* x, or the nearest number of 0 .. n - 1. */
+static IrRef nearest(EmitValues *e, IrRef x, int64_t n)
+{
+    const IrType t = IR_TYPE(SC_INDEX, 0);
+    const IrFact fact = ir_fact(e->g, x);
+    if (fact.lo < 0) x = rw_make(e->rw, OP_MAX, t, 0, x, ir_index(e->g, 0), 0, 0);
+    if (fact.hi >= n) x = rw_make(e->rw, OP_MIN, t, 0, x, ir_index(e->g, n - 1), 0, 0);
+    return x;
+}
+
 /* Opens the `if` around the code of one element and finds the index of each input; false: the element takes no part. */
 static bool open_element(EmitValues *e, EmitFrame *f, Reduce *w)
 {
     find_ranges(e, w);
+    w->guard = 0;
     for (uint32_t k = 0; k < w->n_inputs; k++) {
         IxAccess access;
         ix_access(e->rw, e->arena, f->i, k, f->index, w->ranges, NULL, &access);
-        if (k == 0) w->branch = emit_if_using(e, emit_inside(e, &access), w->n, w->acc);
+        if (k == 0) {
+            IrRef inside = emit_inside(e, &access);
+            if (inside && !ir_is_const(e->g, inside) && is_light(e, f, w)) w->guard = inside, inside = 0;
+            w->branch = emit_if_using(e, inside, w->n, w->acc);
+        }
         if (!w->branch.s && !w->branch.known) return false;
         const HloShape *s = f->i->operands[k]->shape;
         IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
-        for (uint32_t d = 0; d < s->rank; d++) index[d] = emit_let(e, "d", access.index[d], 0, s->dims[d] - 1);
+        for (uint32_t d = 0; d < s->rank; d++) {
+            const IrRef x = w->guard ? nearest(e, access.index[d], s->dims[d]) : access.index[d];
+            index[d] = emit_let(e, "d", x, 0, s->dims[d] - 1);
+        }
         w->index[k] = index;
     }
     for (uint32_t k = 0; k < w->n; k++) {
@@ -228,6 +257,10 @@ void emit_step_reduce(EmitValues *e, EmitFrame *f)
         emit_next(f, REDUCE_COMBINED);
         return;
     case REDUCE_COMBINED:
+        for (uint32_t k = 0; k < w->n && w->guard; k++) {
+            const IrType t = ir_at(e->g, w->acc[k])->type;
+            w->acc[k] = ir_node(e->g, OP_SELECT, t, 0, w->guard, w->acc[k], w->old[k], 0);
+        }
         emit_else(e, &w->branch);
         emit_end_if(e, &w->branch, w->n, w->acc, w->old, w->acc);
         w->element++;

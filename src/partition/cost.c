@@ -13,6 +13,8 @@ static int64_t times(int64_t x, int64_t y)
     return z > INT64_MAX ? INT64_MAX : (int64_t)z;
 }
 
+static int64_t plus(int64_t x, int64_t y) { return WBB_MIN(x, INT64_MAX - y) + y; }
+
 /* Without its operands. of_computation: trips of the root of each called computation. */
 static int64_t single_trips(WbbArena *a, const HloInstruction *i, const int64_t *of_computation)
 {
@@ -68,4 +70,26 @@ int64_t part_function_work(const TgTarget *t, HloOpcode op)
     case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: return tg_tuned(t, "work.long_function");
     default: return 0;
     }
+}
+
+const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t)
+{
+    int64_t *work = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
+        int64_t own = WBB_MAX(part_function_work(t, i->opcode), 1), sum = 0;
+        for (uint32_t k = 0; k < i->n_operands; k++) sum = plus(sum, work[i->operands[k]->id]);
+        switch (i->opcode) {
+        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_IOTA: break;
+        case HLO_BROADCAST: case HLO_RESHAPE: case HLO_BITCAST: case HLO_TRANSPOSE: case HLO_SLICE: case HLO_REVERSE:
+            own = 0;
+            break;
+        case HLO_REDUCE_WINDOW:
+            for (uint32_t k = 0; k < i->n_windows; k++) sum = times(plus(sum, 1), i->windows[k].size);
+            break;
+        default: if (!hlo_is_elementwise(i->opcode)) sum = INT64_MAX;
+        }
+        work[n] = plus(sum, own);
+    }
+    return work;
 }

@@ -84,7 +84,7 @@ static void find_buffers(WbbArena *a, PartPlan *p)
 }
 
 /* Limits of the code of one element. */
-static void set_limits(PartPlan *p, const TgTarget *t)
+static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
 {
     const TgTune *inlined = tg_tune(t, "call.min_nodes", 0);
     const uint32_t instructions = p->fusion->body->n_instructions;
@@ -95,6 +95,7 @@ static void set_limits(PartPlan *p, const TgTarget *t)
     p->call_nodes = (uint32_t)tg_tuned(t, "call.nodes");
     p->constant_selects = (uint32_t)tg_tuned(t, "constant.selects");
     p->select_nodes = (uint32_t)tg_tuned(t, "select.max_nodes");
+    p->element_work = part_element_work(a, p->fusion->body, t);
     p->reduce_nodes = (uint32_t)tg_tuned(t, "reduce.max_nodes");
     p->reduce_straight = (uint32_t)tg_tuned(t, "reduce.straight");
     p->reduce_unroll = (uint32_t)tg_tuned(t, "reduce.unroll");
@@ -154,7 +155,7 @@ static void cut_at(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartO
     PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
     *first = part_plan(cx, a, before, t, of_first);
     *second = part_plan(cx, a, after, t, options);
-    set_limits(p, t);
+    set_limits(a, p, t);
     part_join(a, p, first, second);
 }
 
@@ -316,7 +317,7 @@ static bool cut_across(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, P
     if (!first->n_kernels) return false;
     *second = part_plan(cx, a, part_cut_out(a, p->fusion, of_second, n_second, found, n), t, options);
     find_buffers(a, p);
-    set_limits(p, t);
+    set_limits(a, p, t);
     part_join_direct(a, p, first, second, direct);
     p->why_kind = "a kernel that reduces rows sums columns of its own rows, too, and another one sums these";
     return true;
@@ -422,7 +423,7 @@ static void plan_across(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, 
     if (!r) return;
     part_check(cx, a, p, t, true);
     find_buffers(a, p);
-    set_limits(p, t);
+    set_limits(a, p, t);
     if (!part_choose_shared(a, p, r, t)) return;
     share_kernels(cx, a, p, &r, 1, WBB_NEW_N(a, bool, p->n_outputs + 1), t, NULL, NULL);
 }
@@ -465,7 +466,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     part_check(cx, a, &p, target, true);
     find_buffers(a, &p);
     if (p.n_outputs == 0) wbb_decline(cx, fusion->body->root->loc, WHY_SHAPE, "the fusion has no output");
-    set_limits(&p, target);
+    set_limits(a, &p, target);
     p.n_kernels = 1;
     p.kernels = WBB_NEW(a, PartKernel);
     const HloInstruction **updates = options.apart ? WBB_NEW_N(a, const HloInstruction *, p.n_outputs + 1)
