@@ -85,11 +85,10 @@ static void put_blocks(Text *t, const PartLayout *l)
     put_level(t, l, PART_GRID);
 }
 
-static void put_steps(Text *t, const PartLayout *l, bool commutes)
+static void put_steps(Text *t, const PartLayout *l)
 {
-    if (commutes) put_loop(t, l); /* unrolled terms are apart */
     put_terms(t, l);
-    if (!commutes) put_loop(t, l);
+    put_loop(t, l);
     put_fold(t, l, PART_LANE);
     put_fold(t, l, PART_WARP);
     put_fold(t, l, PART_CLUSTER);
@@ -118,7 +117,7 @@ const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce
     if (sc_is_float(reduce->sum)) wbb_putf(&b, " in %s", sc_type_info[reduce->sum].hlo);
     put_dims(&b, s);
     Text t = {&b, NULL, ""};
-    put_steps(&t, l, reduce->commutes);
+    put_steps(&t, l);
     put_blocks(&t, l);
     return b.text;
 }
@@ -151,9 +150,9 @@ const char *emit_order_across(WbbArena *a, const HloInstruction *i, const PartLa
     for (uint32_t k = 0; k < y->n_factors; k++)
         wbb_putf(&b, ", part_%s %lld", part_level_name[y->factors[k].level], (long long)y->factors[k].size);
     Text t = {&b, x->name, ""};
-    put_steps(&t, rows, true);
+    put_steps(&t, rows);
     t.stem = "part_";
-    put_steps(&t, parts, true);
+    put_steps(&t, parts);
     put_blocks(&t, parts);
     return b.text;
 }

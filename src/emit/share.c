@@ -1,9 +1,9 @@
 /* share.c: the stages of a launch range whose threads share the terms of reductions.
  *
- * Needs a range with a layout; leaves its statements. In a stage of reductions a thread combines its terms, those of
- * unrolled iterations apart from each other, then neighbours of these; then lanes, warps and blocks combine
- * (share_exchange.c). The initial value is combined once, with the result. Results are remembered as the values of
- * their instructions at the thread's kept elements, where later stages and outputs find them. The same holds for all
+ * Needs a range with a layout; leaves its statements. In a stage of reductions a thread combines its terms, in an
+ * iteration neighbours, then neighbours of these, and iterations one after the other; then lanes, warps and blocks
+ * combine (share_exchange.c). The initial value is combined once, with the result. Results are remembered as the values
+ * of their instructions at the thread's kept elements, where later stages and outputs find them. The same holds for all
  * that a thread has computed for its terms: where it has no loop over them, a later stage reads nothing again.
  *
  *     reduce(f32[8192,1024]), {1}    rows: grid 8192; columns: vector 4, lane 32, warp 2, register 4
@@ -18,9 +18,9 @@ static void reduce_stage(Share *m)
     m->e->g->making_origin = m->s->reduces[0].i->id + 1;
     emit_share_begin(m);
     emit_share_add_buffers(m);
-    Partials p = emit_share_partials(m, m->kept, true);
+    Partials p = emit_share_partials(m);
     uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
-    for (uint32_t r = 0; r < m->n; r++) n_of[r] = m->kept * m->r[r].apart;
+    for (uint32_t r = 0; r < m->n; r++) n_of[r] = m->kept;
     emit_share_iterate(m, emit_share_terms, m->loop, n_of, p);
     emit_share_finish(m, p);
     m->e->g->making_origin = origin;

@@ -36,7 +36,6 @@ typedef struct {
     ScType *type;      /* [n] of partial results */
     IrRef *identity;   /* [n] what combines with any value to that value, by rules; NULL: none is known */
     bool absent, stretch_absent; /* a thread may have no term; so may its stretch of the blocks' results */
-    uint32_t apart;    /* partial results of an iteration for each kept element */
     uint32_t buffer[SHARE_PLACES]; /* the first of those of the parts of each array, then, if `absent`, of preds */
 } Reduction;
 
@@ -110,13 +109,13 @@ Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef
 bool emit_share_is_masked(const Share *m); /* may a thread have fewer terms than others? */
 IrRef *emit_share_index(const Share *m, const Position *p); /* of the terms' shape */
 IrRef *emit_share_kept_index(const Share *m, const HloInstruction *i, const Position *p); /* of reduction i's result */
-Partials emit_share_partials(const Share *m, uint32_t kept, bool apart);
+Partials emit_share_partials(const Share *m);
 void emit_share_find_identity(const Share *m, Reduction *r);
 Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, const IrRef *index);
 /* The same at an index of the reduction's terms; place: of those of the range. */
 Partial emit_share_term_at(const Share *m, const Reduction *r, const Position *at, const IrRef *index,
                            const IrRef *place);
-/* The terms of one iteration. */
+/* The terms of one iteration, combined: neighbours, then neighbours of these. */
 void emit_share_terms(const Share *m, IrRef loop, Partials p);
 Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y);
 /* Where the condition does not hold, p has no term. */

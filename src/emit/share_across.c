@@ -14,10 +14,18 @@
 /* The terms of the sums in one iteration, at the elements that the thread has of its rows. */
 static void add_terms(const Share *m, IrRef loop, Partials p)
 {
-    for (uint32_t n = 0; n < m->kept * m->terms; n++) {
-        const Position at = emit_share_position(m, n / m->terms, n % m->terms, loop);
-        const IrRef *index = emit_share_index(m, &at), *place = emit_share_index(m->rows, &at);
-        for (uint32_t r = 0; r < m->n; r++) p[r][n] = emit_share_term_at(m, &m->r[r], &at, index, place);
+    Partial *terms = WBB_NEW_N(m->a, Partial, m->n * m->terms + 1u); /* of one kept element */
+    for (uint32_t c = 0; c < m->kept; c++) {
+        for (uint32_t k = 0; k < m->terms; k++) {
+            const Position at = emit_share_position(m, c, k, loop);
+            const IrRef *index = emit_share_index(m, &at), *place = emit_share_index(m->rows, &at);
+            for (uint32_t r = 0; r < m->n; r++)
+                terms[r * m->terms + k] = emit_share_term_at(m, &m->r[r], &at, index, place);
+        }
+        for (uint32_t r = 0; r < m->n; r++) {
+            emit_share_fold(m, &m->r[r], &terms[r * m->terms], m->terms);
+            p[r][c] = terms[r * m->terms];
+        }
     }
 }
 
@@ -45,9 +53,9 @@ void emit_share_across(Share *rows, void (*stages)(Share *rows))
     emit_share_begin(&m);
     m.blocks = 1; /* each has sums of its own */
     emit_share_add_buffers(&m);
-    Partials p = emit_share_partials(&m, m.kept, true);
+    Partials p = emit_share_partials(&m);
     uint32_t *n_of = WBB_NEW_N(m.a, uint32_t, m.n + 1u);
-    for (uint32_t r = 0; r < m.n; r++) n_of[r] = m.kept * m.r[r].apart;
+    for (uint32_t r = 0; r < m.n; r++) n_of[r] = m.kept;
     emit_share_iterate(&m, iterate, m.loop, n_of, p);
     emit_share_finish(&m, p);
     emit_share_results(&m);

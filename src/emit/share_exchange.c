@@ -309,7 +309,7 @@ static int rank_of(const Share *m, int64_t number)
 
 void emit_share_put_kept(const Share *m, Partials p, IrRef condition, SharePlace place, IrRef index, int64_t apart)
 {
-    Partials mine = emit_share_partials(m, m->kept, false);
+    Partials mine = emit_share_partials(m);
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) mine[r][c] = p[r][c];
     EmitIf inside = emit_share_if_using(m, condition, m->kept, mine);

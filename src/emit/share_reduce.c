@@ -37,9 +37,6 @@ void emit_share_begin(Share *m)
     m->masked = emit_share_is_masked(m);
     for (uint32_t k = 0; k < m->n; k++) {
         Reduction *r = &m->r[k];
-        /* preds of an iteration become one at once: apart they would be predicates, of which a thread has few */
-        const bool preds = r->n == 1 && r->type[0] == SC_PRED;
-        r->apart = r->of->commutes && !preds ? m->terms : 1;
         r->absent = m->masked && !r->identity;
         r->stretch_absent = !r->identity && (r->absent || (m->blocks > 1 && m->chunk * threads != m->blocks));
     }
@@ -68,11 +65,6 @@ static void remember_results(const Share *m, Partials p)
 /* What threads have become results. */
 void emit_share_finish(Share *m, Partials p)
 {
-    for (uint32_t r = 0; r < m->n; r++)
-        for (uint32_t c = 0; c < m->kept; c++) {
-            emit_share_fold(m, &m->r[r], p[r] + (size_t)c * m->r[r].apart, m->r[r].apart);
-            p[r][c] = p[r][(size_t)c * m->r[r].apart];
-        }
     emit_share_combine_lanes(m, p);
     emit_share_combine_warps(m, p);
     emit_share_combine_clusters(m, p);

@@ -188,7 +188,7 @@ static void iteration(const Scan *s)
 static void start(Scan *s)
 {
     const Share *m = s->m;
-    s->carry = emit_share_partials(m, m->kept, false);
+    s->carry = emit_share_partials(m);
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {
             s->carry[r][c] = emit_share_initial(m, &m->r[r]);
@@ -211,7 +211,6 @@ static void find_scan(Scan *s)
         Reduction *r = &m->r[k];
         const uint32_t dim = r->of->scan.dim;
         const bool padded = r->of->scan.shift || r->i->operands[0]->shape->dims[dim] < m->terms_shape->dims[dim];
-        r->apart = 1;
         r->absent = r->stretch_absent = !r->identity && (m->masked || padded);
     }
     m->blocks = 1;

@@ -86,10 +86,10 @@ IrRef *emit_share_kept_index(const Share *m, const HloInstruction *i, const Posi
 /* --- partial results ---------------------------------------------------------------------------------------------- */
 static Partial new_partial(const Share *m, const Reduction *r) { return (Partial){.x = WBB_NEW_N(m->a, IrRef, r->n)}; }
 
-Partials emit_share_partials(const Share *m, uint32_t kept, bool apart)
+Partials emit_share_partials(const Share *m)
 {
     Partials p = WBB_NEW_N(m->a, Partial *, m->n + 1u);
-    for (uint32_t r = 0; r < m->n; r++) p[r] = WBB_NEW_N(m->a, Partial, kept * (apart ? m->r[r].apart : 1u) + 1);
+    for (uint32_t r = 0; r < m->n; r++) p[r] = WBB_NEW_N(m->a, Partial, m->kept + 1);
     return p;
 }
 
@@ -310,10 +310,9 @@ void emit_share_terms(const Share *m, IrRef loop, Partials p)
     }
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {
-            const uint32_t apart = m->r[r].apart;
             Partial *of = all[r] + (size_t)c * m->terms;
-            if (apart == 1) emit_share_fold(m, &m->r[r], of, m->terms);
-            for (uint32_t k = 0; k < apart; k++) p[r][c * apart + k] = of[k];
+            emit_share_fold(m, &m->r[r], of, m->terms);
+            p[r][c] = of[0];
         }
 }
 

@@ -130,9 +130,9 @@ static double registers_of(const PartRates *r, const PartWork *w, const int64_t 
         const double n = part_accessed(w, &w->loads[k], sizes) * WBB_MAX(w->loads[k].bits, again ? 32 : 8) / 32;
         loaded += w->passes > 1 && !again ? WBB_MIN(n, r->transient) : n;
     }
-    const double apart = w->commutes ? c->terms : 1, held = c->kept * apart * part_partial_words(w);
+    const double held = c->kept * part_partial_words(w); /* from iteration to iteration */
     loaded += c->kept * c->terms * w->across;
-    return r->base_regs + loaded + (c->loop > 1 ? held : WBB_MIN(held, c->kept * part_partial_words(w) * 4));
+    return r->base_regs + loaded + (c->loop > 1 ? held : held * WBB_MIN(4, w->commutes ? c->terms : 1));
 }
 
 static double shared_of(const PartWork *w, const PartCounts *c)
