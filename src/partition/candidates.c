@@ -46,7 +46,7 @@ typedef struct {
     int64_t *sizes;   /* of the candidate that is being made */
     bool padded;      /* any padding is allowed */
     uint32_t min_run; /* bytes that lanes read side by side at least; 0: any */
-    double min_bits;  /* a hundred times those of the smallest array for which that counts */
+    double min_bits;  /* of the smallest array for which that counts */
 } Choosing;
 
 static bool is_power(int64_t n) { return !(n & (n - 1)); }
@@ -151,15 +151,15 @@ static bool loop_rows(const Choosing *c, int64_t *sizes)
 static void consider(Choosing *c, const Wish *x)
 {
     const uint32_t n = c->w->n_dims;
-    const size_t bytes = (size_t)n * PART_LEVELS * sizeof *c->sizes;
     const int64_t room = c->max_terms / (x->vector * x->registers * x->kept_registers);
     if (!part_complete(c->w, x, room, c->sizes)) return;
     if (x->whole && all_of_level(c, PART_LOOP) > 1) return;
     if (c->w->across && !loop_rows(c, c->sizes)) return;
-    WbbEntry *e = wbb_map_put(&c->seen, wbb_hash(c->sizes, bytes, 0));
+    WbbEntry *e = wbb_map_put(&c->seen, part_sizes_hash(c->w, c->sizes));
     PartNeeds needs;
-    if (e->value || !is_legal(c, &needs)) return;
+    if (e->value) return;
     e->value = 1;
+    if (!is_legal(c, &needs)) return;
     Candidate new = {.wish = *x, .sizes = copy(c->a, c->sizes, (size_t)n * PART_LEVELS)};
     new.wish.lanes = copy(c->a, x->lanes, n);
     new.wish.warps = copy(c->a, x->warps, n);
@@ -328,7 +328,7 @@ static bool is_coalesced(const Choosing *c, const Wish *x)
     for (uint32_t k = 0; k < c->w->n_loads; k++)
         for (uint32_t d = 0; d < c->w->n_dims; d++) {
             const PartAccess *load = &c->w->loads[k];
-            if (load_bits(load) * 100 < c->min_bits) continue;
+            if (load_bits(load) < c->min_bits) continue;
             if (!load->step[d] || load->step[d] > SECTOR / load->bits) continue;
             any = true;
             const int64_t side = x->lanes[d] * (d == x->vector_dim ? x->vector : 1);
@@ -501,7 +501,7 @@ static void make_last_resort(Choosing *c)
     if (c->w->packed_group > 1) x.vector_dim = n - 1, x.vector = c->w->packed_group;
     x.loop_dim = longest(c, &x, NONE);
     const bool padded = c->padded;
-    c->padded = true;
+    c->padded = true, c->seen = (WbbMap){.arena = c->a};
     consider(c, &x);
     c->padded = padded;
 }
@@ -563,7 +563,8 @@ static void read_numbers(Choosing *c)
     c->start_warps = tg_tuned(t, "layout.start.warps"), c->start_registers = tg_tuned(t, "layout.start.registers");
     c->min_run = (uint32_t)tg_tuned(t, "layout.min_run"), c->min_bits = 0;
     for (uint32_t k = 0; k < c->w->n_loads; k++) c->min_bits = WBB_MAX(c->min_bits, load_bits(&c->w->loads[k]));
-    c->min_bits *= (double)tg_tuned(t, "layout.min_share");
+    c->min_bits = WBB_MAX(c->min_bits * (double)tg_tuned(t, "layout.min_share") / 100,
+                          8 * (double)tg_tuned(t, "layout.min_bytes"));
 }
 
 PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
@@ -573,7 +574,7 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
     c.sizes = WBB_NEW_N(a, int64_t, (size_t)w->n_dims * PART_LEVELS + 1u);
     make_lanes(&c);
     if (!c.all.n) c.min_run = 0, make_lanes(&c);
-    if (!c.all.n) c.padded = true, make_lanes(&c);
+    if (!c.all.n) c.padded = true, c.seen = (WbbMap){.arena = a}, make_lanes(&c);
     if (!c.all.n) make_last_resort(&c);
     const uint32_t beam = (uint32_t)c.beam;
     uint32_t *best = WBB_NEW_N(a, uint32_t, WBB_MAX(beam, PART_BEST) + 2u);

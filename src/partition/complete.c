@@ -143,3 +143,10 @@ bool part_complete(const PartWork *w, const PartWanted *x, int64_t room, int64_t
         if (!w->n_sequence || !w->dims[d].reduced) complete_dim(w, x, d, &room, sizes + (size_t)d * PART_LEVELS);
     return true;
 }
+
+uint64_t part_sizes_hash(const PartWork *w, const int64_t *sizes)
+{
+    uint64_t h = 0;
+    for (uint32_t k = 0; k < w->n_dims * PART_LEVELS; k++) h = h * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)sizes[k];
+    return wbb_hash(&h, sizeof h, 0);
+}

@@ -120,6 +120,13 @@ double part_partial_words(const PartWork *w)
     return n;
 }
 
+double part_presence(const PartWork *w, const PartCounts *c) { return w->presence && c->masked_terms > 0; }
+
+double part_presence_slots(const PartWork *w, const PartCounts *c)
+{
+    return part_presence(w, c) * (2 * w->n_partials + 2);
+}
+
 /* What a later pass does not need again is loaded a few at a time; what it needs is kept as it is computed with:
  * elements under 32 bits are converted once. */
 static double registers_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartCounts *c)
@@ -155,19 +162,30 @@ static double code_of(const PartRates *r, const PartWork *w, const PartCounts *c
     return c->kept * (c->terms * each * passes + (shuffles + others) * (c->splits > 1 ? 2 : 1));
 }
 
-/* How often an iteration stands in the machine code: the assembler repeats short loops, and the first iteration may
- * stand before the others. */
-static double repeated(const PartRates *r, double loop, double iteration)
+/* How often an iteration stands in the machine code: the assembler repeats short loops, unless it is told not to, and
+ * the first iteration may stand before the others. */
+static double repeated(const PartRates *r, const PartWork *w, const PartCounts *c, double iteration, bool rolled)
 {
-    return WBB_MIN(loop, WBB_MAX(1.5, r->code.repeated / WBB_MAX(iteration, 1)));
+    const double least = w->presence ? 2 : 1;
+    return WBB_MIN(c->loop, rolled ? least : WBB_MAX(least, r->code.repeated / WBB_MAX(iteration, 1)));
+}
+
+/* Does an SM have enough bytes on their way with busy_warps warps, whose threads load an iteration's terms each? */
+static bool is_rolled(const PartRates *r, const PartWork *w, const int64_t *sizes)
+{
+    double bytes = 0;
+    for (uint32_t k = 0; k < w->n_loads; k++) bytes += part_accessed(w, &w->loads[k], sizes) * w->loads[k].bits / 8;
+    return bytes * r->target->warp * r->busy_warps >= r->in_flight;
 }
 
 /* Machine instructions of a kernel: what a thread has in an iteration, and what combines results. */
-static double instructions_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartCounts *c)
+static double instructions_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartCounts *c,
+                              bool rolled)
 {
     const PartCode *k = &r->code;
     const double each = c->kept * c->terms, combine = k->combine * w->combine_slots;
-    double again = 0, iteration = each * (k->term * w->term_slots + combine), stores = 0;
+    const double within = k->combine * (c->loop > 1 ? w->combine_slots : w->within_slots);
+    double again = 0, iteration = each * (k->term * w->term_slots + within), stores = 0;
     for (uint32_t n = 0; n < w->n_loads; n++) {
         const PartAccess *x = &w->loads[n];
         const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);
@@ -178,25 +196,28 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
         const PartAccess *x = &w->stores[n];
         const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);
         stores += (c->hand.parted ? 1 : accesses) * k->store;
-        stores += part_of_each_element(w, x) ? accesses * k->mask * c->masked : 0;
+        stores += part_of_each_element(w, x) ? accesses * k->store * c->masked : 0;
     }
     if (c->loop > 1) iteration += again + each * k->term * w->again_slots;
     const double others = (c->hand.parted ? 1 : c->kept) * (double)c->hand.rows; /* that a thread combines */
-    const double step = k->shuffle * part_partial_words(w) + combine;
+    const double step = k->shuffle * (part_partial_words(w) + part_presence(w, c)) + combine +
+                        part_presence_slots(w, c);
     const double joining = part_log2_up((double)c->hand.readers) * step;
     const double by_warps = c->reduced_warps > 1 ? others * combine + joining + w->reductions * k->warps : 0;
     const bool redux = w->redux && c->lanes == r->target->warp; /* one step, with a number of lanes */
     const double steps = redux ? 1 : c->hand.of_lanes ? 0 : part_log2_up(c->lanes);
     const double sharing = c->kept * step * steps + by_warps;
     const double splits = c->splits > 1 ? k->split + sharing : 0;
-    const double position = c->masked > c->masked_terms ? r->mask_slots : 0; /* of kept dimensions, and of results */
-    return position + k->array * (w->n_loads + w->n_stores) + k->reduction * w->reductions + (iteration + stores) *
-           repeated(r, c->loop, iteration) + sharing + splits;
+    const double position = c->masked > c->masked_terms ? 2 * r->mask_slots : 0; /* of kept dimensions; of results */
+    const double carried = c->loop > 1 ? k->carried * c->kept * part_partial_words(w) : 0;
+    const double begin = position + carried + k->array * (w->n_loads + w->n_stores) + k->reduction * w->reductions;
+    return begin + (iteration + stores) * repeated(r, w, c, iteration, rolled) + sharing + splits;
 }
 
 PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes)
 {
     const PartCounts c = part_counts(w, sizes);
+    const bool rolled = is_rolled(r, w, sizes);
     return (PartNeeds){registers_of(r, w, sizes, &c), shared_of(w, &c), code_of(r, w, &c),
-                       instructions_of(r, w, sizes, &c)};
+                       instructions_of(r, w, sizes, &c, rolled), rolled, c};
 }

@@ -227,6 +227,7 @@ typedef struct {
     bool *reduced;
     const struct PartChoice *choice; /* of their layout, with prices: pricing.h; NULL: it was given */
     const struct PartPrice *given; /* of the layout, if it was given; else NULL */
+    bool rolled; /* a block has enough on its way in one iteration of loops over terms: none needs to be repeated */
     const PartTile *tile; /* of stages that exchange layouts; their space is a group or more of its dimensions each */
     /* Of a sort: outputs have the shape `kept`, a stretch of each row of the space that begins at `first`. */
     const HloShape *kept;
@@ -281,8 +282,8 @@ typedef struct PartPlan {
     /* a constant of at most this many elements becomes selects, a larger one a table in memory */
     uint32_t constant_selects;
     uint32_t select_nodes;  /* an `if` whose branches take no more nodes than this becomes a select */
-    uint32_t reduce_straight; /* a reduction of at most this many elements has no loop */
     const int64_t *element_work; /* by id of an instruction (part_element_work) */
+    uint32_t reduce_straight; /* a reduction of at most this many elements has no loop */
     uint32_t reduce_unroll; /* elements that one iteration of a reduction's loop combines, at most */
     uint32_t reduce_nodes;  /* instructions in one iteration, at most */
     uint32_t while_straight; /* a loop of at most this many operations in all its iterations has no loop */
@@ -353,10 +354,10 @@ bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute
 const int64_t *part_trips(WbbArena *a, const HloComputation *body);
 /* Machine instructions of a function of f32, roughly: work.function or work.long_function; 0: it is none. */
 int64_t part_function_work(const TgTarget *t, HloOpcode op);
-
 /* By id, operations that one element of each instruction takes with all that it needs, if these are operations of
  * elements, windows and views; else INT64_MAX. */
 const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t);
+
 /* decline.c: declines an operation that no emitter handles, with the reason and what was seen of it. */
 void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
 

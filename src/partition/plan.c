@@ -134,7 +134,7 @@ static void share_kernels(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange **share
     }
     for (uint32_t k = 0; k < n; k++) {
         p->kernels[k] = part_share(cx, a, p, shared[k], t, layout);
-        if (layout) shared[k]->given = part_price_of(a, p, shared[k], t);
+        if (layout) part_price_given(a, p, shared[k], t);
     }
     for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
 }

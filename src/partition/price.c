@@ -195,7 +195,8 @@ static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Pa
 {
     /* a scan shares in each iteration, with a shuffle more for what is before a thread, and combines that with all */
     const double times = w->scan ? c->loop : 1;
-    const double n = part_partial_words(w);
+    const double n = part_partial_words(w) + part_presence(w, c);
+    const double combine_slots = w->combine_slots + part_presence_slots(w, c);
     const bool redux = w->redux && c->lanes == r->target->warp;
     const bool none = redux || c->hand.of_lanes;
     const double steps = none ? 0 : times * (part_log2_up(c->lanes) + (w->scan && c->lanes > 1));
@@ -203,10 +204,11 @@ static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Pa
     if (redux) x->chain += w->reductions * r->redux_latency;
     if (w->scan) x->slots += times * c->kept * c->terms * w->combine_slots;
     if (w->scan) x->clocks += times * c->kept * c->terms * w->combine_clocks;
-    x->slots += steps * c->kept * (2 * n + w->combine_slots);
+    x->slots += steps * c->kept * (2 * n + combine_slots);
     x->clocks += steps * c->kept * (r->shuffle * n + w->combine_clocks);
-    x->chain += steps * w->reductions * (r->shuffle_latency + w->combine_latency);
-    if (c->reduced_warps > 1) add_shared(x, r, w, c, n + (w->presence ? 1 : 0), times);
+    const double selects = part_presence(w, c) * 4 * r->alu; /* a pred as a word and back, and its selects */
+    x->chain += steps * w->reductions * (r->shuffle_latency + w->combine_latency + selects);
+    if (c->reduced_warps > 1) add_shared(x, r, w, c, n, times);
 }
 
 /* What DRAM gives of its rate to runs of so many bytes, of a block or of a warp's access: `of` is for 32, 64, .. */
@@ -215,6 +217,20 @@ static double efficiency(const double *of, double run)
     int k = 0;
     for (double bytes = 64; k < PART_RUNS && run >= bytes; bytes *= 2) k++;
     return k < PART_RUNS ? of[k] : 1;
+}
+
+/* The part of the terms that a layout covers at which there is an element of the access: those beyond the end access
+ * the last one again. Of results beyond the end, whose masks cost more than is counted, this says nothing. */
+static double present(const PartWork *w, const PartAccess *a, const int64_t *sizes)
+{
+    double part = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        double covered = 1;
+        if (!a->step[d] || !w->dims[d].reduced) continue;
+        for (int k = 0; k < PART_LEVELS; k++) covered *= (double)sizes[d * PART_LEVELS + (uint32_t)k];
+        part *= (double)w->dims[d].size / covered;
+    }
+    return part;
 }
 
 /* Bytes of memory that all blocks touch: what a block touches, of all blocks that touch different elements. Sectors at
@@ -259,7 +275,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double behind = (double)(a->shift < 0 ? -a->shift : a->shift) * a->bits / 8.0;
     if (a->near && behind < of_block.run) return; /* the block reads the same sectors for the other load */
     const double tiles = (by_few ? c->blocks / c->splits : c->blocks) * seen(a, sizes, true);
-    const double block = units_of(&of_block, a, 32) * 32;
+    const double block = units_of(&of_block, a, 32) * 32 * present(w, a, sizes);
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
     const double parts = !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(w, a, sizes, &of_warp);
@@ -344,8 +360,10 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->term[PART_FILL] *= each / r->clock / (n->shares ? r->in_flight / r->dram_latency : r->fill);
     p->term[PART_CHAIN] = n->waves * chain - latency - x->covered / r->clock;
     double busiest = 0;
-    for (int k = PART_ISSUE; k <= PART_FILL; k++) busiest = WBB_MAX(busiest, p->term[k]);
-    p->term[PART_TAIL] = WBB_MIN(busiest * (part_ceiling(each) / each - 1), chain);
+    for (int k = PART_ISSUE; k < PART_FILL; k++) busiest = WBB_MAX(busiest, p->term[k]);
+    const double more = part_ceiling(each) / each - 1;
+    p->full_tail = WBB_MIN(WBB_MAX(busiest, p->full_fill) * more, chain);
+    p->term[PART_TAIL] = WBB_MIN(WBB_MAX(busiest, p->term[PART_FILL]) * more, chain);
     p->term[PART_LATENCY] = latency;
     p->term[PART_LAUNCH] = r->launch;
     if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
@@ -389,7 +407,7 @@ static void add_terms(PartPrice *p)
     p->us = WBB_MAX(us, p->term[PART_BLOCKS]);
     p->plain = WBB_MAX(most > 0 ? most * cube_root(cubes) : 0, p->term[PART_BLOCKS]);
     for (int k = PART_PARALLEL; k < PART_TERMS; k++)
-        if (k != PART_BLOCKS) p->us += p->term[k], p->plain += p->term[k];
+        if (k != PART_BLOCKS) p->us += p->term[k], p->plain += k == PART_TAIL ? p->full_tail : p->term[k];
 }
 
 void part_price_blocks(const PartRates *r, PartPrice *p, double blocks)
@@ -405,30 +423,44 @@ bool part_blocks_bind(const PartPrice *p)
     return us >= p->us;
 }
 
+/* Are elements of a thread stored under masks? What stands behind such a branch is loaded once those before it have
+ * come: in each iteration, another latency. */
+static bool waits_for_masks(const PartWork *w, const int64_t *sizes, const PartCounts *c)
+{
+    double vector = 1;
+    bool stores = false;
+    for (uint32_t d = 0; d < w->n_dims; d++) vector *= (double)sizes[d * PART_LEVELS + PART_VECTOR];
+    for (uint32_t k = 0; k < w->n_stores; k++) stores = stores || part_of_each_element(w, &w->stores[k]);
+    return shares(w) && stores && w->passes == 1 && c->masked > 0 && c->kept * c->terms > vector;
+}
+
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
 {
-    const PartCounts c = part_counts(w, sizes);
-    PartPrice p = {.registers = needs->registers};
+    const PartCounts c = needs->counts;
+    PartPrice p = {.registers = needs->registers, .rolled = needs->rolled};
     Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu};
     const Waves n = waves_of(r, w, needs, &c);
     const double sms = r->target->sms, at_once = n.at_once;
     const double blocks_an_sm = WBB_MIN(part_ceiling(c.blocks / sms), at_once);
     double accesses = 0; /* of an iteration */
     for (uint32_t k = 0; k < w->n_loads; k++) {
+        const double accessed = part_accessed(w, &w->loads[k], sizes);
         add_access(&p, &x, r, w, &w->loads[k], sizes, &c, blocks_an_sm, false);
-        accesses += part_accessed(w, &w->loads[k], sizes) / part_width(w, &w->loads[k], sizes, r->target);
+        accesses += accessed / part_width(w, &w->loads[k], sizes, r->target);
     }
     for (uint32_t k = 0; k < w->n_stores; k++) add_access(&p, &x, r, w, &w->stores[k], sizes, &c, blocks_an_sm, true);
     const double each = c.kept * c.terms;
     const double again = c.loop > 1 ? w->passes - 1 : 0;
     const double masked = shares(w) ? c.masked_terms : c.masked;
-    x.slots += c.loop * (each * (w->term_slots + w->combine_slots) + accesses * masked * r->mask_slots);
+    const double combine = c.loop > 1 ? w->combine_slots : w->within_slots;
+    x.slots += c.loop * (each * (w->term_slots + combine) + accesses * masked * r->mask_slots);
     if (c.masked > masked) x.slots += r->mask_slots; /* of the position, and of results */
     x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
     if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;
     x.clocks += c.loop * each * (w->term_clocks + w->combine_clocks);
     x.chain += c.loop * (r->dram_latency + w->term_latency + w->combine_latency) +
                again * c.loop * (r->l2_latency + w->term_latency) + part_log2_up(c.terms) * w->combine_latency;
+    if (waits_for_masks(w, sizes, &c)) x.chain += c.loop * r->dram_latency;
     add_sharing(&x, r, w, &c);
     x.slots *= c.rows, x.clocks *= c.rows, x.wavefronts *= c.rows;
     p.term[PART_DRAM] += w->across_bytes / r->dram, p.full_dram += w->across_bytes / r->dram;
@@ -488,8 +520,8 @@ const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout
 {
     PartTraffic *sum = WBB_NEW(a, PartTraffic);
     const int64_t *sizes = sizes_of(a, w, l);
-    const PartCounts c = part_counts(w, sizes);
     const PartNeeds needs = part_needs(r, w, sizes);
+    const PartCounts c = needs.counts;
     const double blocks_an_sm = WBB_MIN(part_ceiling(c.blocks / r->target->sms), resident(r, &needs, &c));
     for (uint32_t k = 0; k < w->n_loads + w->n_stores; k++) {
         const bool store = k >= w->n_loads;

@@ -79,6 +79,7 @@ typedef struct {
     const uint32_t *partials; /* [n_partials] bits of the values of a partial result */
     uint32_t n_partials;
     double term_slots, combine_slots; /* of the terms of one element, accesses apart; of combining two results */
+    double within_slots;              /* .. of one thread, where that has no loop */
     double again_slots;               /* of what passes compute of an element that others have computed */
     double term_clocks, combine_clocks;
     double term_latency, combine_latency; /* clocks */
@@ -117,7 +118,8 @@ typedef struct PartPrice {
     double apart, lost; /* how far blocks load, compute and store at the same times: 1; what few warps lose */
     /* The time at full rates of DRAM and fill, whatever runs and warps are, as in a profile: it decides among equal
      * prices, and is no part of us. */
-    double plain, full_dram, full_fill;
+    double plain, full_dram, full_fill, full_tail;
+    bool rolled; /* a block has enough on its way in one iteration of its loop */
     double effort; /* issue slots, pipes, wavefronts of an SM that has an equal share of those of all; no part of us */
     double issue;  /* of them issue slots */
 } PartPrice;
@@ -162,6 +164,7 @@ PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes);
 /* room: terms in straight code, beside those that are wished for. Leaves sizes [n_dims * PART_LEVELS]; false: terms
  * would not keep their order. */
 bool part_complete(const PartWork *w, const PartWanted *x, int64_t room, int64_t *sizes);
+uint64_t part_sizes_hash(const PartWork *w, const int64_t *sizes); /* by which equal ones are known */
 
 /* candidates.c: the layout of a stage, chosen in stages; see there for what is tried and which one wins a tie. The same
  * on every machine. */
@@ -169,20 +172,35 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
 
 /* work.c: the work of a range whose stages share the terms of reductions. */
 PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
+/* The price of the layout that the range was given, if its threads share terms. */
+void part_price_given(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t);
 /* Clocks until threads have combined what each has of a result, in all reductions of a shared range. */
 double part_sharing_clocks(const PartRange *r, const TgTarget *t);
-/* The price of the layout that the range has; NULL: its threads share nothing. */
-const PartPrice *part_price_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
 /* Chooses the layout of a shared range; false: none is legal, or a computation is not associative. */
 bool part_choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t);
 
 /* price.c. Numbers of a target, read once for many prices. */
 typedef struct PartRates PartRates;
 const PartRates *part_rates(WbbArena *a, const TgTarget *t);
+/* What a layout amounts to. */
+typedef struct {
+    double blocks, threads, warps;
+    double kept, terms, loop;               /* of a thread: results, terms of each in an iteration, iterations */
+    double rows;                            /* iterations of a loop of kept dimensions, around all stages */
+    double lanes, reduced_warps, splits;    /* that share a result */
+    double cluster;                         /* of the splits, those of a cluster */
+    double kept_lanes, kept_warps;
+    double masked;       /* accesses of an iteration that a mask guards, of all, .. */
+    double masked_terms; /* .. where kept dimensions guard results alone, and not outputs of the terms' shape */
+    PartHanding hand; /* what warps have (emit/share_exchange.c) */
+} PartCounts;
+
 /* Estimates for sizes of the levels of each dimension of the work's space: [n_dims * PART_LEVELS]. */
 typedef struct {
     double registers, shared, code; /* of a thread; bytes of a block; instructions of an iteration and what follows */
     double instructions;            /* of the machine code, where threads share terms */
+    bool rolled;                    /* an SM has enough on its way in one iteration of its blocks' loops */
+    PartCounts counts;
 } PartNeeds;
 PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes);
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);

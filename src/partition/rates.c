@@ -19,7 +19,7 @@ static PartCode code_of(const TgTarget *t)
         .mask = number(t, "layout.code.mask") / 100, .term = number(t, "layout.code.term") / 100,
         .combine = number(t, "layout.code.combine") / 100,
         .shuffle = number(t, "layout.code.shuffle") / 100, .store = number(t, "layout.code.store") / 100,
-        .array = number(t, "layout.code.array"),
+        .carried = number(t, "layout.code.carried") / 100, .array = number(t, "layout.code.array"),
         .reduction = number(t, "layout.code.reduction"), .warps = number(t, "layout.code.warps"),
         .split = number(t, "layout.code.split"), .repeated = number(t, "layout.code.repeated"),
     };

@@ -12,15 +12,39 @@ enum { MAX_PASSES = 63 };
 static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
 
 /* --- the stages --------------------------------------------------------------------------------------------------- */
-/* Instructions and dependent ones of combining two partial results. */
-static void add_combining(PartWalk *w, PartWork *work, const HloComputation *c)
+/* Is the value the number of an element along a dimension? */
+static bool is_number(const HloInstruction *i)
 {
+    while (i->opcode == HLO_BROADCAST || i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE) i = i->operands[0];
+    return i->opcode == HLO_IOTA;
+}
+
+/* Does it join what comparisons say? The machine does so as it compares. */
+static bool is_logic(const HloInstruction *i)
+{
+    bool logic = i->shape->type == SC_PRED && (i->opcode == HLO_AND || i->opcode == HLO_OR || i->opcode == HLO_NOT);
+    for (uint32_t k = 0; k < i->n_operands; k++) logic = logic && i->operands[k]->opcode != HLO_PARAMETER;
+    return logic;
+}
+
+/* Instructions and dependent ones of combining two partial results. Of the terms of a thread numbers are constants,
+ * in order: comparing these takes nothing. */
+static void add_combining(PartWalk *w, PartWork *work, const PartReduce *r)
+{
+    const HloComputation *c = r->i->called[0];
+    const uint32_t arrays = r->i->n_operands / 2;
     double slots = 0, clocks = 0;
     for (uint32_t n = 0; n < c->n_instructions; n++) {
         const HloInstruction *i = c->instructions[n];
         const bool f64 = part_shape(i, 0)->type == SC_F64;
-        const double own = i->opcode == HLO_PARAMETER ? 0 : part_cost_of(w->t, i).slots;
+        const double own = i->opcode == HLO_PARAMETER || is_logic(i) ? 0 : part_cost_of(w->t, i).slots;
+        bool numbers = i->opcode == HLO_COMPARE;
+        for (uint32_t k = 0; k < i->n_operands && numbers; k++) {
+            const HloInstruction *x = i->operands[k];
+            numbers = x->opcode == HLO_PARAMETER && is_number(r->i->operands[x->number % arrays]);
+        }
         slots += own;
+        work->within_slots += numbers ? 0 : own;
         clocks += own * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
     }
     const bool f64 = c->parameters[0]->shape->type == SC_F64;
@@ -46,7 +70,7 @@ static void add_reduction(PartWalk *w, PartWork *work, const PartReduce *r, uint
         const ScType t = r->sum != SC_NONE ? r->sum : part_shape(r->i, k)->type;
         partials[work->n_partials++] = WBB_MAX(sc_type_info[t].bits, 8);
     }
-    add_combining(w, work, r->i->called[0]);
+    add_combining(w, work, r);
     work->commutes = work->commutes && r->commutes;
     work->redux = work->redux && part_redux(r, w->t) != OP_NONE;
     work->presence = work->presence || !r->commutes;
@@ -149,13 +173,13 @@ double part_sharing_clocks(const PartRange *r, const TgTarget *t)
     return n * each;
 }
 
-const PartPrice *part_price_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+void part_price_given(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t)
 {
-    if (!r->hero) return NULL;
+    if (!r->hero) return;
     const PartWork work = part_work_of(a, p, r, t);
     PartPrice *price = WBB_NEW(a, PartPrice);
     *price = part_price_layout(a, &work, &r->stages[0].layout, part_rates(a, t));
-    return price;
+    r->given = price, r->rolled = price->rolled;
 }
 
 bool part_choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t)
@@ -168,6 +192,6 @@ bool part_choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *
     const PartWork work = part_work_of(a, p, r, t);
     PartChoice *choice = WBB_NEW(a, PartChoice);
     *choice = part_choose_layout(a, &work, t);
-    r->choice = choice;
+    r->choice = choice, r->rolled = choice->n && choice->best[0].price.rolled;
     return choice->n;
 }
