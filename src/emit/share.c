@@ -31,7 +31,10 @@ static void map_stage(Share *m)
     IrRef loop = ir_index(m->g, 0);
     EmitLoop l = {0};
     m->n = 0;
-    if (m->loop > 1) l = emit_for(m->e, "k", m->loop, 0, NULL, &loop);
+    if (m->loop > 1) {
+        l = emit_for(m->e, "k", m->loop, 0, NULL, &loop);
+        emit_share_roll(m, &l);
+    }
     emit_share_terms(m, loop, NULL);
     if (m->loop > 1) emit_end_for(m->e, &l, 0, NULL);
 }

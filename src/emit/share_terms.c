@@ -326,6 +326,11 @@ static bool start_from_identity(const Share *m, const uint32_t *n_of, Partials p
     return true;
 }
 
+void emit_share_roll(const Share *m, EmitLoop *l)
+{
+    l->s->rolled = m->range->rolled;
+}
+
 void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const uint32_t *n_of, Partials p)
 {
     Partials next = WBB_NEW_N(m->a, Partial *, m->n + 1u);
@@ -338,6 +343,7 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const u
     IrRef *acc = WBB_NEW_N(m->a, IrRef, n_acc + 1u);
     emit_share_pack(m, p, n_of, acc);
     EmitLoop l = emit_for(m->e, "k", all ? count : count - 1, n_acc, acc, &var);
+    emit_share_roll(m, &l);
     emit_share_unpack(m, p, n_of, acc);
     one(m, all ? var : rw_add(m->rw, var, ir_index(m->g, 1)), next);
     for (uint32_t r = 0; r < m->n; r++)

@@ -140,6 +140,7 @@ struct IrStmt {
     IrRef from_index;
     uint32_t var;    /* FOR, BIND: number */
     uint32_t lanes;  /* FOR lo..hi: hi - lo where the loop is to be vectorised, else 0 */
+    bool rolled;     /* FOR: the assembler is told to leave the loop as it is */
     IrBlock body, otherwise;
     IrResult *results; /* IF, FOR, REPEAT; DO: at most one */
     uint32_t n_results;

@@ -207,6 +207,7 @@ static void put_for(IrPrinter *p, const IrStmt *s)
     wbb_putf(p->out, "for %s in ", name);
     put_interval(p, v);
     if (s->lanes) wbb_putf(p->out, " lanes %u", s->lanes);
+    if (s->rolled) wbb_put(p->out, " rolled");
     put_loop_body(p, s);
     unbind(p, name);
 }

@@ -92,6 +92,7 @@ static void for_statement(IrParser *p, IrBlock *b, const Results *r)
         if (i.lo != 0 || s->lanes != (uint64_t)i.hi + 1)
             wbb_fail(p->cx, at, "the interval of %u lanes is 0..%u", s->lanes, s->lanes);
     }
+    s->rolled = ir_take_word(p, "rolled");
     const uint32_t visible = p->names.n;
     read_carried(p, s, r);
     ir_name(p, loc, z, ir_var(p->g, s->var));

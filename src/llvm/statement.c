@@ -10,6 +10,8 @@
 #include "ir/uses.h"
 #include "llvm/inner.h"
 
+#include <llvm-c/DebugInfo.h> /* LLVMTemporaryMDNode */
+
 static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope);
 
 static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
@@ -188,11 +190,25 @@ static LlScopeEnd loop_body(LlBuild *b, const IrStmt *s, const Loop *l, IrRef ex
     return end;
 }
 
+/* PTX has `.pragma "nounroll"` at the head of the loop whose jump it is. The node names itself, so that it is of one
+ * loop alone. */
+static void leave_rolled(const LlBuild *b, LLVMValueRef jump)
+{
+    static const char kind[] = "llvm.loop", disable[] = "llvm.loop.unroll.disable";
+    LLVMMetadataRef text = LLVMMDStringInContext2(b->llvm, disable, sizeof disable - 1);
+    LLVMMetadataRef self = LLVMTemporaryMDNode(b->llvm, NULL, 0);
+    LLVMMetadataRef items[] = {self, LLVMMDNodeInContext2(b->llvm, &text, 1)};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(b->llvm, items, WBB_LEN(items));
+    LLVMMetadataReplaceAllUsesWith(self, node);
+    LLVMSetMetadata(jump, LLVMGetMDKindIDInContext(b->llvm, kind, sizeof kind - 1), LLVMMetadataAsValue(b->llvm, node));
+}
+
 static void end_loop(LlBuild *b, const IrStmt *s, uint32_t scope, const Loop *l, const LlScopeEnd *end,
                      LLVMValueRef more)
 {
     LLVMBasicBlockRef last = end->block;
-    LLVMBuildCondBr(b->builder, more, l->body, l->after);
+    LLVMValueRef jump = LLVMBuildCondBr(b->builder, more, l->body, l->after);
+    if (s->rolled) leave_rolled(b, jump);
     for (uint32_t i = 0; i < s->n_results; i++) {
         LLVMAddIncoming(b->results[s->results[i].carried], &end->values[i], &last, 1);
         b->results[s->results[i].value] = end->values[i];
