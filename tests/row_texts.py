@@ -21,7 +21,7 @@ from shared_reductions import ARGMAX
 from warpburg_cli import TARGETS, Cli
 
 # Few long rows that are cut at the first reduction by price, where a row cannot be a cluster's: two launches, for this reason in the plan
-CUT = {("argmax_one_hot_f32_3x4099", t) for t in TARGETS if int(t[3:]) < 90} | {("argmax_one_hot_bf16_3x4099", t) for t in ("sm_75", "sm_80")}
+CUT = {("argmax_one_hot_f32_3x4099", t) for t in TARGETS if int(t[3:]) < 90}
 CUT_REASON = "few long rows: launches that fill the machine take less time than one that does not"
 # Read in pieces, once for two results: a launch for the pieces, one for the rows, one for what needs these
 LONG = "long_"
