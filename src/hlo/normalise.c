@@ -35,6 +35,7 @@ const HloPass hlo_passes[] = {
     {"neighbours", "notes how many updates of a scatter that follow each other have equal indices", hlo_pass_neighbours},
     {"copy", "removes copies to the same layout, except outputs", hlo_pass_copy},
     {"first", "replaces sorts of which the first or last element of each row is read by reductions", hlo_pass_first},
+    {"total", "replaces the last element of cumulative sums and the like by a reduction", hlo_pass_total},
     {"dead", "removes instructions and computations that no output needs", hlo_pass_dead},
     {NULL, NULL, NULL},
 };

@@ -156,6 +156,7 @@ const HloModule *hlo_pass_select_and_scatter(WbbCx *cx, WbbArena *a, const HloMo
 const HloModule *hlo_pass_gather(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_gather.c */
 const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_independent(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_independent.c */
+const HloModule *hlo_pass_total(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_total.c */
 const HloModule *hlo_pass_labels(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_labels.c */
 const HloModule *hlo_pass_neighbours(WbbCx *cx, WbbArena *a, const HloModule *m);      /* neighbours.c */
 
