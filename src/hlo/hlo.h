@@ -235,6 +235,12 @@ typedef struct {
 /* Of i, in so many iterations, if element `counter` of the loop's state is `of_counter`. False: it is not known to be
  * such a number, or leaves its type on the way. */
 bool hlo_line_of(const HloInstruction *i, int64_t counter, HloLine of_counter, int64_t trips, HloLine *line);
+/* Does a loop run a number of times that its text says: element `counter` of its state goes from a constant to below
+ * a constant by 1? */
+typedef struct {
+    int64_t counter, first, trips;
+} HloCount;
+bool hlo_counts(const HloInstruction *loop, HloCount *count);
 bool hlo_is_row_major(const HloShape *s);  /* an array: its last dimension is contiguous, then the one before, .. */
 int64_t hlo_elements(const HloShape *s); /* product of dims; 1 for a scalar; no overflow for shapes that were parsed */
 bool hlo_same_dims(const HloShape *x, const HloShape *y);

@@ -153,6 +153,8 @@ const HloShape *hlo_read_shape(HloReader *r);
 /* shape.c */
 ScType hlo_type_named(const char *name, size_t n); /* element type, as HLO writes it; SC_NONE if unknown */
 const uint8_t *hlo_default_layout(WbbArena *a, uint32_t rank); /* rank-1, .., 0 */
+/* line.c: element k of the state of the loop whose body or condition it is in */
+bool hlo_is_state(const HloInstruction *i, int64_t k);
 const HloShape *hlo_make_array(WbbArena *a, ScType type, uint32_t rank, const int64_t *dims);
 const HloShape *hlo_make_tuple(WbbArena *a, uint32_t n, const HloShape *const *elements);
 const char *hlo_shape_text(WbbArena *a, const HloShape *s); /* without layouts, for messages */

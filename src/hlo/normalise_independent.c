@@ -14,45 +14,11 @@
 typedef struct {
     const HloInstruction *loop;
     const HloComputation *body;
-    int64_t counter, first, trips;
+    HloCount count;
     bool *kept;            /* [elements of the state] */
     bool *varies;          /* [id of the body] the value is another one in each iteration */
     HloInstruction **map;  /* [id of the body] its value, or those of all iterations */
 } Loop;
-
-static bool is_state(const HloInstruction *i, int64_t k)
-{
-    return i->opcode == HLO_GET_TUPLE_ELEMENT && i->number == k && i->operands[0]->opcode == HLO_PARAMETER;
-}
-
-static bool is_integer(const HloInstruction *i, int64_t *value)
-{
-    const ScType t = i->shape->type;
-    if (i->opcode != HLO_CONSTANT || !i->literal || t == SC_TUPLE || hlo_elements(i->shape) != 1) return false;
-    if (t != SC_I32 && t != SC_U32 && t != SC_I64) return false;
-    uint64_t bits = 0;
-    memcpy(&bits, i->literal, sc_bytes(t));
-    *value = (int64_t)sc_to_i128(t, bits);
-    return *value >= 0 && *value <= INT32_MAX;
-}
-
-/* How often it runs: from a constant to below a constant, by 1. */
-static bool counts(Loop *l)
-{
-    const HloComputation *condition = hlo_called(l->loop, "condition");
-    const HloInstruction *test = condition ? condition->root : NULL;
-    int64_t end, step;
-    if (!test || test->opcode != HLO_COMPARE || test->direction != HLO_LT || !is_integer(test->operands[1], &end))
-        return false;
-    l->counter = test->operands[0]->number;
-    if (!is_state(test->operands[0], l->counter)) return false;
-    const HloInstruction *next = l->body->root->operands[l->counter];
-    if (next->opcode != HLO_ADD || !is_state(next->operands[0], l->counter)) return false;
-    if (!is_integer(next->operands[1], &step) || step != 1) return false;
-    if (!is_integer(l->loop->operands[0]->operands[l->counter], &l->first) || end <= l->first) return false;
-    l->trips = end - l->first;
-    return true;
-}
 
 /* The one dimension along which a slice or update of an array has one position, another one in each iteration, that is
  * all of them in the end; -1: it is another one. starts: operands from this one on. */
@@ -63,15 +29,15 @@ static int64_t along(const Loop *l, const HloInstruction *i, const HloShape *who
     HloLine at;
     if (i->n_operands != starts + whole->rank) return -1;
     for (uint32_t d = 0; d < whole->rank; d++) {
-        if (part->dims[d] == whole->dims[d] && !(part->dims[d] == 1 && l->trips == 1)) continue; /* begins at 0 */
+        if (part->dims[d] == whole->dims[d] && !(part->dims[d] == 1 && l->count.trips == 1)) continue; /* begins at 0 */
         if (found >= 0 || part->dims[d] != 1) return -1;
         found = d;
     }
-    if (found < 0 || whole->dims[found] != l->trips) return -1;
-    const HloLine counter = {l->first, 1};
-    if (!hlo_line_of(i->operands[starts + (uint32_t)found], l->counter, counter, l->trips, &at)) return -1;
+    if (found < 0 || whole->dims[found] != l->count.trips) return -1;
+    const HloLine counter = {l->count.first, 1};
+    if (!hlo_line_of(i->operands[starts + (uint32_t)found], l->count.counter, counter, l->count.trips, &at)) return -1;
     *down = at.step == -1;
-    if (*down ? at.first != l->trips - 1 : at.step != 1 || at.first != 0) return -1;
+    if (*down ? at.first != l->count.trips - 1 : at.step != 1 || at.first != 0) return -1;
     return found;
 }
 
@@ -79,7 +45,7 @@ static bool is_stacked(const Loop *l, int64_t k)
 {
     const HloInstruction *i = l->body->root->operands[k];
     bool down;
-    if (i->opcode != HLO_DYNAMIC_UPDATE_SLICE || i->n_users > 1 || !is_state(i->operands[0], k)) return false;
+    if (i->opcode != HLO_DYNAMIC_UPDATE_SLICE || i->n_users > 1 || !hlo_is_state(i->operands[0], k)) return false;
     if (i->operands[0]->n_users > 1 || !hlo_is_row_major(i->shape)) return false;
     return along(l, i, i->shape, i->operands[1]->shape, 2, &down) >= 0;
 }
@@ -90,7 +56,7 @@ static bool may_vary(const Loop *l, const HloInstruction *i)
     bool down;
     if (i->shape->type == SC_TUPLE || i->shape->dynamic || i->n_predecessors) return false;
     if (i->shape->rank + 1 > HLO_RANK_LIMIT) return false;
-    if ((double)hlo_elements(i->shape) * (double)l->trips > INT32_MAX) return false;
+    if ((double)hlo_elements(i->shape) * (double)l->count.trips > INT32_MAX) return false;
     switch (i->opcode) {
     case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_RESHAPE: case HLO_SLICE: case HLO_TRANSPOSE: return true;
     case HLO_REDUCE: return i->n_operands == 2 && !l->varies[i->operands[1]->id];
@@ -144,16 +110,16 @@ static bool find_loop(WbbArena *a, const HloInstruction *i, Loop *l)
     if (i->opcode != HLO_WHILE || i->n_predecessors || i->operands[0]->opcode != HLO_TUPLE) return false;
     const HloComputation *body = hlo_called(i, "body");
     *l = (Loop){.loop = i, .body = body};
-    if (!body || body->root->opcode != HLO_TUPLE || !counts(l)) return false;
+    if (!hlo_counts(i, &l->count)) return false;
     const uint32_t n = i->shape->n_elements;
     bool any = false;
     l->kept = WBB_NEW_N(a, bool, n + 1);
     l->varies = WBB_NEW_N(a, bool, body->n_instructions + 1);
     for (uint32_t k = 0; k < n; k++) {
         if (i->shape->elements[k]->type == SC_TUPLE) return false;
-        l->kept[k] = is_state(body->root->operands[k], k);
-        const bool stacked = !l->kept[k] && k != l->counter && is_stacked(l, k);
-        if (!l->kept[k] && k != l->counter && !stacked) return false;
+        l->kept[k] = hlo_is_state(body->root->operands[k], k);
+        const bool stacked = !l->kept[k] && k != l->count.counter && is_stacked(l, k);
+        if (!l->kept[k] && k != l->count.counter && !stacked) return false;
         any = any || stacked;
     }
     return any && find_varying(l);
@@ -163,7 +129,7 @@ static bool find_loop(WbbArena *a, const HloInstruction *i, Loop *l)
 static int64_t *with_trips(HloBuilder *b, const Loop *l, const HloShape *s)
 {
     int64_t *dims = WBB_NEW_N(b->arena, int64_t, s->rank + 2u);
-    dims[0] = l->trips;
+    dims[0] = l->count.trips;
     memcpy(dims + 1, s->dims, s->rank * sizeof *dims);
     return dims;
 }
@@ -235,7 +201,7 @@ static HloInstruction *varying(HloBuilder *b, const Loop *l, const HloInstructio
         return hlo_new_reduce(b, operands[0], operands[1], one_later(b, i) + 1, i->n_dimensions,
                               b->made[i->called[0]->id]);
     case HLO_SLICE:
-        slices[0] = (HloSlice){0, l->trips, 1};
+        slices[0] = (HloSlice){0, l->count.trips, 1};
         memcpy(slices + 1, i->slices, s->rank * sizeof *slices);
         return hlo_new_slice(b, operands[0], slices);
     default: break;
@@ -257,10 +223,10 @@ static HloInstruction *staying(HloBuilder *b, const Loop *l, const HloInstructio
 
 static HloInstruction *counter_of(HloBuilder *b, const Loop *l, const HloInstruction *i)
 {
-    HloInstruction *k = hlo_new_iota(b, i->shape->type, 1, &l->trips, 0);
-    if (l->first == 0) return k;
-    HloInstruction *first = hlo_new_scalar(b, i->shape->type, (double)l->first);
-    return hlo_new_binary(b, HLO_ADD, k, hlo_new_splat(b, first, 1, &l->trips));
+    HloInstruction *k = hlo_new_iota(b, i->shape->type, 1, &l->count.trips, 0);
+    if (l->count.first == 0) return k;
+    HloInstruction *first = hlo_new_scalar(b, i->shape->type, (double)l->count.first);
+    return hlo_new_binary(b, HLO_ADD, k, hlo_new_splat(b, first, 1, &l->count.trips));
 }
 
 /* What an array of the state is after the loop. */
@@ -269,7 +235,7 @@ static HloInstruction *stacked(HloBuilder *b, const Loop *l, uint32_t k)
     const HloInstruction *update = l->body->root->operands[k], *value = update->operands[1];
     bool down;
     const int64_t dim = along(l, update, update->shape, value->shape, 2, &down);
-    int64_t dims[HLO_RANK_LIMIT] = {l->trips};
+    int64_t dims[HLO_RANK_LIMIT] = {l->count.trips};
     for (uint32_t d = 0, n = 1; d < update->shape->rank; d++)
         if (d != dim) dims[n++] = update->shape->dims[d];
     HloInstruction *x = hlo_new_reshape(b, all_of(b, l, value), update->shape->rank, dims);
@@ -290,11 +256,12 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
         if (x->opcode == HLO_DYNAMIC_UPDATE_SLICE) continue;
         if (x->opcode != HLO_GET_TUPLE_ELEMENT) l.map[k] = l.varies[k] ? varying(b, &l, x) : staying(b, &l, x);
         else if (l.kept[x->number]) l.map[k] = begin->operands[x->number];
-        else if (x->number == l.counter) l.map[k] = counter_of(b, &l, x);
+        else if (x->number == l.count.counter) l.map[k] = counter_of(b, &l, x);
     }
     for (uint32_t k = 0; k < n; k++) {
         if (l.kept[k]) state[k] = begin->operands[k];
-        else if (k == l.counter) state[k] = hlo_new_scalar(b, i->shape->elements[k]->type, (double)(l.first + l.trips));
+        else if (k == l.count.counter)
+            state[k] = hlo_new_scalar(b, i->shape->elements[k]->type, (double)(l.count.first + l.count.trips));
         else state[k] = stacked(b, &l, k);
     }
     return hlo_new_tuple(b, n, state);
