@@ -285,8 +285,6 @@ const IrRef *emit_step_result(EmitValues *e, uint32_t leaf);
 /* Asks for the element of output n of those that have one of each step; then stores them all. */
 void emit_want_stepped(EmitValues *e, EmitFrame *f, uint32_t n, IrRef iteration);
 void emit_store_stepped(EmitValues *e);
-/* A value of an output in the type that it has in memory. */
-IrRef emit_as_stored(EmitValues *e, uint32_t output, IrRef value);
 
 /* identity.c: a constant that changes no x in op(x, constant), by rules; false: none is known. */
 bool emit_find_identity(const EmitValues *e, ScOp op, ScType t, IrRef *identity);

@@ -139,8 +139,7 @@ static void store_steps(Emitter *m, IrRef element)
     for (uint32_t k = 0; k < stage->n_outputs; k++) {
         const uint32_t output = stage->outputs[k];
         const PartValue v = m->plan->roots[output];
-        if (!of->stepped[output])
-            store(m, output, part_shape(v.i, v.part), at, emit_as_stored(e, output, emit_value(e, v, at)));
+        if (!of->stepped[output]) store(m, output, part_shape(v.i, v.part), at, emit_value(e, v, at));
     }
 }
 

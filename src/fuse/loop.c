@@ -324,30 +324,12 @@ static bool is_simple(const HloInstruction *loop)
     return true;
 }
 
-/* Is an array of the state one of which each iteration replaces another position, all of them in the end, and which
- * nothing else in the body reads? */
-static bool is_stacked(const HloComputation *body, const HloCount *count, uint32_t k)
-{
-    HloLine at;
-    const HloInstruction *x = body->root->operands[k];
-    if (x->opcode != HLO_DYNAMIC_UPDATE_SLICE || x->n_users > 1) return false;
-    const HloInstruction *of = x->operands[0];
-    const uint32_t dim = along(x);
-    if (of->opcode != HLO_GET_TUPLE_ELEMENT || of->number != k || of->n_users > 1) return false;
-    if (of->operands[0]->opcode != HLO_PARAMETER || dim == x->shape->rank || x->n_operands != x->shape->rank + 2u)
-        return false;
-    const HloLine counter = {count->first, 1};
-    return x->shape->dims[dim] == count->trips &&
-           hlo_line_of(x->operands[2 + dim], count->counter, counter, count->trips, &at) &&
-           at.step == (at.first ? -1 : 1) && (!at.first || at.first == count->trips - 1);
-}
-
 /* A loop that keeps a result of each iteration, as jax.lax.scan makes them: of a leaf of its state each iteration
  * replaces one position along a dimension, and a thread has its element of each step. */
 static bool find_steps(WbbCx *cx, WbbArena *a, const HloInstruction *loop, FuseLoop *found)
 {
     HloCount count;
-    if (!is_simple(loop) || !hlo_counts(loop, &count)) return false;
+    if (!is_simple(loop) || !hlo_counts(loop, &count) || count.trips < 2) return false;
     const HloComputation *body = hlo_called(loop, "body");
     const uint32_t n = loop->shape->n_elements;
     WbbArena *scratch = wbb_arena_new(cx);
@@ -357,7 +339,7 @@ static bool find_steps(WbbCx *cx, WbbArena *a, const HloInstruction *loop, FuseL
     HloShape *step = WBB_NEW(a, HloShape);
     bool fits = true;
     for (uint32_t k = 0; k < n && !found->shape; k++) {
-        if (!is_stacked(body, &count, k)) continue;
+        if (!hlo_is_stacked(loop, &count, k)) continue;
         const HloShape *x = loop->shape->elements[k];
         int64_t *dims = WBB_NEW_N(a, int64_t, x->rank + 1u);
         *step = (HloShape){.type = x->type, .rank = (uint8_t)(x->rank - 1), .dims = dims, .n_leaves = 1};
@@ -367,7 +349,7 @@ static bool find_steps(WbbCx *cx, WbbArena *a, const HloInstruction *loop, FuseL
     }
     for (uint32_t k = 0; k < n && fits && found->shape; k++) {
         const HloShape *x = loop->shape->elements[k];
-        const bool stacked = is_stacked(body, &count, k), any = stacked || is_kept(body, k);
+        const bool stacked = hlo_is_stacked(loop, &count, k), any = stacked || is_kept(body, k);
         state[k] = any ? anywhere(x) : state_place(x, found->shape);
         found->part[k] = stacked                      ? FUSE_LOOP_AT
                          : any && hlo_elements(x) > 1 ? FUSE_LOOP_ANYWHERE

@@ -116,3 +116,32 @@ bool hlo_counts(const HloInstruction *loop, HloCount *count)
     count->trips = end - count->first;
     return true;
 }
+
+/* --- positions ---------------------------------------------------------------------------------------------------- */
+int64_t hlo_stepped_along(const HloInstruction *i, int64_t counter, HloLine of_counter, int64_t trips, bool *down)
+{
+    const bool updates = i->opcode == HLO_DYNAMIC_UPDATE_SLICE;
+    const HloShape *whole = i->operands[0]->shape, *part = updates ? i->operands[1]->shape : i->shape;
+    const uint32_t starts = updates ? 2 : 1;
+    int64_t found = -1;
+    HloLine at;
+    if (i->n_operands != starts + whole->rank) return -1;
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        if (part->dims[d] == whole->dims[d] && !(part->dims[d] == 1 && trips == 1)) continue; /* begins at 0 */
+        if (found >= 0 || part->dims[d] != 1) return -1;
+        found = d;
+    }
+    if (found < 0 || whole->dims[found] != trips) return -1;
+    if (!hlo_line_of(i->operands[starts + (uint32_t)found], counter, of_counter, trips, &at)) return -1;
+    *down = at.step == -1;
+    return (*down ? at.first == trips - 1 : at.step == 1 && at.first == 0) ? found : -1;
+}
+
+bool hlo_is_stacked(const HloInstruction *loop, const HloCount *count, int64_t k)
+{
+    const HloInstruction *i = hlo_called(loop, "body")->root->operands[k];
+    bool down;
+    if (i->opcode != HLO_DYNAMIC_UPDATE_SLICE || i->n_users > 1) return false;
+    if (!hlo_is_state(i->operands[0], k) || i->operands[0]->n_users > 1) return false;
+    return hlo_stepped_along(i, count->counter, (HloLine){count->first, 1}, count->trips, &down) >= 0;
+}

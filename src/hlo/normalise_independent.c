@@ -20,34 +20,9 @@ typedef struct {
     HloInstruction **map;  /* [id of the body] its value, or those of all iterations */
 } Loop;
 
-/* The one dimension along which a slice or update of an array has one position, another one in each iteration, that is
- * all of them in the end; -1: it is another one. starts: operands from this one on. */
-static int64_t along(const Loop *l, const HloInstruction *i, const HloShape *whole, const HloShape *part,
-                     uint32_t starts, bool *down)
+static int64_t along(const Loop *l, const HloInstruction *i, bool *down)
 {
-    int64_t found = -1;
-    HloLine at;
-    if (i->n_operands != starts + whole->rank) return -1;
-    for (uint32_t d = 0; d < whole->rank; d++) {
-        if (part->dims[d] == whole->dims[d] && !(part->dims[d] == 1 && l->count.trips == 1)) continue; /* begins at 0 */
-        if (found >= 0 || part->dims[d] != 1) return -1;
-        found = d;
-    }
-    if (found < 0 || whole->dims[found] != l->count.trips) return -1;
-    const HloLine counter = {l->count.first, 1};
-    if (!hlo_line_of(i->operands[starts + (uint32_t)found], l->count.counter, counter, l->count.trips, &at)) return -1;
-    *down = at.step == -1;
-    if (*down ? at.first != l->count.trips - 1 : at.step != 1 || at.first != 0) return -1;
-    return found;
-}
-
-static bool is_stacked(const Loop *l, int64_t k)
-{
-    const HloInstruction *i = l->body->root->operands[k];
-    bool down;
-    if (i->opcode != HLO_DYNAMIC_UPDATE_SLICE || i->n_users > 1 || !hlo_is_state(i->operands[0], k)) return false;
-    if (i->operands[0]->n_users > 1 || !hlo_is_row_major(i->shape)) return false;
-    return along(l, i, i->shape, i->operands[1]->shape, 2, &down) >= 0;
+    return hlo_stepped_along(i, l->count.counter, (HloLine){l->count.first, 1}, l->count.trips, down);
 }
 
 /* May the operation have a dimension for the iterations? */
@@ -61,7 +36,7 @@ static bool may_vary(const Loop *l, const HloInstruction *i)
     case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_RESHAPE: case HLO_SLICE: case HLO_TRANSPOSE: return true;
     case HLO_REDUCE: return i->n_operands == 2 && !l->varies[i->operands[1]->id];
     case HLO_DYNAMIC_SLICE:
-        return !l->varies[i->operands[0]->id] && along(l, i, i->operands[0]->shape, i->shape, 1, &down) >= 0;
+        return !l->varies[i->operands[0]->id] && along(l, i, &down) >= 0;
     default: break;
     }
     for (uint32_t k = 0; k < i->n_operands; k++)
@@ -118,7 +93,8 @@ static bool find_loop(WbbArena *a, const HloInstruction *i, Loop *l)
     for (uint32_t k = 0; k < n; k++) {
         if (i->shape->elements[k]->type == SC_TUPLE) return false;
         l->kept[k] = hlo_is_state(body->root->operands[k], k);
-        const bool stacked = !l->kept[k] && k != l->count.counter && is_stacked(l, k);
+        const bool stacked = !l->kept[k] && k != l->count.counter && hlo_is_stacked(i, &l->count, k) &&
+                             hlo_is_row_major(i->shape->elements[k]);
         if (!l->kept[k] && k != l->count.counter && !stacked) return false;
         any = any || stacked;
     }
@@ -177,7 +153,7 @@ static HloInstruction *moved(HloBuilder *b, HloInstruction *x, int64_t dim, bool
 static HloInstruction *sliced(HloBuilder *b, const Loop *l, const HloInstruction *i)
 {
     bool down;
-    const int64_t dim = along(l, i, i->operands[0]->shape, i->shape, 1, &down);
+    const int64_t dim = along(l, i, &down);
     HloInstruction *x = moved(b, l->map[i->operands[0]->id], dim, true);
     if (down) x = turned(b, x, 0);
     return hlo_new_reshape(b, x, i->shape->rank + 1u, with_trips(b, l, i->shape));
@@ -234,7 +210,7 @@ static HloInstruction *stacked(HloBuilder *b, const Loop *l, uint32_t k)
 {
     const HloInstruction *update = l->body->root->operands[k], *value = update->operands[1];
     bool down;
-    const int64_t dim = along(l, update, update->shape, value->shape, 2, &down);
+    const int64_t dim = along(l, update, &down);
     int64_t dims[HLO_RANK_LIMIT] = {l->count.trips};
     for (uint32_t d = 0, n = 1; d < update->shape->rank; d++)
         if (d != dim) dims[n++] = update->shape->dims[d];

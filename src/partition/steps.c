@@ -34,22 +34,13 @@ static bool find_stack(PartSteps *s, const PartLoop *counts, uint32_t leaf, Part
     const PartValue v = part_value(body->root, leaf);
     if (v.i->opcode != HLO_DYNAMIC_UPDATE_SLICE) return false;
     const PartValue whole = part_value(v.i->operands[0], 0);
-    const HloShape *to = v.i->shape, *of = v.i->operands[1]->shape;
-    if (whole.i->opcode != HLO_PARAMETER || whole.part != leaf || !to->rank || part_is_packed(to->type)) return false;
-    uint32_t along = to->rank;
-    for (uint32_t d = 0; d < to->rank; d++) {
-        if (of->dims[d] == to->dims[d]) continue; /* starts are clamped to 0 */
-        if (along < to->rank || of->dims[d] != 1) return false;
-        along = d;
-    }
-    if (along == to->rank || to->dims[along] != s->trips) return false;
-    HloLine at;
-    if (v.i->n_operands != to->rank + 2u) return false;
-    if (!hlo_line_of(v.i->operands[2 + along], counts->counter, counter, s->trips, &at)) return false;
-    const bool up = at.step == 1 && at.first == 0, down = at.step == -1 && at.first == s->trips - 1;
-    if ((!up && !down) || !only_updated(body, leaf, v.i)) return false;
+    if (whole.i->opcode != HLO_PARAMETER || whole.part != leaf || part_is_packed(v.i->shape->type)) return false;
+    bool down;
+    const int64_t along = hlo_stepped_along(v.i, counts->counter, counter, s->trips, &down);
+    if (along < 0 || !only_updated(body, leaf, v.i)) return false;
     if (!only_updated(part_called(s->loop, "condition"), leaf, NULL)) return false;
-    *stack = (PartStack){.update = v.i, .dim = along, .first = (int64_t)at.first, .step = (int64_t)at.step};
+    *stack = (PartStack){.update = v.i, .dim = (uint32_t)along, .first = down ? s->trips - 1 : 0,
+                         .step = down ? -1 : 1};
     return true;
 }
 
