@@ -245,7 +245,7 @@ def div_of(x, y, u, v):
 
 def rescaled(top, below, x, y, u, v):
     """top / below, times the ratio of the scales of divisor and dividend."""
-    return div.f64(mul.f64(div.f64(top, below), power(f64, u, v)[0]), power(f64, x, y)[0])
+    return mul.f64(mul.f64(div.f64(top, below), power(f64, u, v)[0]), square(f64, power(f64, x, y)[1]))
 
 
 def pow_of(x, y, u, v):
@@ -301,6 +301,6 @@ FUNCTIONS = [
 ] + [
     rewrite(op.c64(a),                       in_f64(op, a)) for op, _ in ONE
 ] + [
-    rewrite(op.c64(a, b),                    in_f64(op, a, b)) for op, _ in TWO
+    rewrite(op.c64(a, b),                    in_f64(op, a, b)) for op, _ in TWO if op is not div
 ]
 LOWER = PARTS + ARITHMETIC + FUNCTIONS

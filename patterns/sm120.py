@@ -1,6 +1,6 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -61,7 +61,7 @@ LOWER = [                                    # of the rules for an operation the
     functions.LOWER,
     arith.LOWER,
     small.HARDWARE,
-    small.LOWER, complex.LOWER,
+    small.LOWER, complex_div.VIA_F32, complex.LOWER,
 ]
 
 INSTR = [                                    # call and asm match the lanes that are written; llvm and intr any number

@@ -1,6 +1,6 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
     sms=108, warps=64, blocks=32,
@@ -59,7 +59,7 @@ LOWER = [                                    # of the rules for an operation the
     arith.BF16_FROM_INTEGER,
     arith.LOWER,
     small.SOFTWARE,
-    small.LOWER, complex.LOWER,
+    small.LOWER, complex_div.VIA_F64, complex.LOWER,
 ]
 
 INSTR = [                                    # call and asm match the lanes that are written; llvm and intr any number

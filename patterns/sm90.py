@@ -1,6 +1,6 @@
 """Hopper: H100, H200."""
 from gen.lang import *
-from patterns import angles, arith, complex, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
+from patterns import angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
 
 TARGET = target('sm_90', ptx='8.8', board='H100, H200',
     sms=132, warps=64, blocks=32,
@@ -65,7 +65,7 @@ LOWER = [                                    # of the rules for an operation the
     functions.LOWER,
     arith.LOWER,
     small.HARDWARE,
-    small.LOWER, complex.LOWER,
+    small.LOWER, complex_div.VIA_F64, complex.LOWER,
 ]
 
 INSTR = [                                    # call and asm match the lanes that are written; llvm and intr any number

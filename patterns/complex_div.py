@@ -1,0 +1,88 @@
+"""Quotients of c64, and of complex values by real ones.
+
+A quotient by a real number is two quotients. Of others the parts are those of a times the conjugate of b, over |b|^2:
+
+    in f64   products of two f32 are exact, sums of two products have one rounding, and none of them is out of range; 1 / |b|^2 to 2^-38
+    in f32   a first quotient q, off by some units, and q + (a - b q) / b, with a - b q in two words; where a and b are neither large nor small, as nearly
+             all are: the others go behind a branch (src/vector/rare.c)
+
+Both are off by little more than the last rounding, in units of the larger part. They are nan where b is 0 or a part is not finite, which HLO leaves open."""
+from gen.lang import *
+
+KINDS = ((c64, f32), (c128, f64))
+LEAST, MOST = (2.0**-60, 2.0**-100), (2.0**60, 2.0**100)  # of the larger part of a, or 0, and of |b|^2: between them no intermediate result is out of range
+
+
+def parts(z):
+    return re.f32.c64(z), im.f32.c64(z)
+
+
+def times_conjugate(t, x, y, u, v):
+    """(x + iy) (u - iv); y is None where the left factor is real."""
+    if y is None:
+        return mul[t](x, u), neg[t](mul[t](x, v))
+    return fma[t](x, u, mul[t](y, v)), fma[t](y, u, neg[t](mul[t](x, v)))
+
+
+def square(t, u, v):
+    return fma[t](u, u, mul[t](v, v))
+
+
+# --- in f64 ------------------------------------------------------------------------------------------------------------------------------
+def by_f64(x, y, u, v):
+    """From parts of f32."""
+    x, y, u, v = (None if p is None else cvt.f64.f32(p) for p in (x, y, u, v))
+    below = square(f64, u, v)
+    r = rcpz.f64(below)
+    r = fma.f64(r, fma.f64(neg.f64(below), r, 1.0), r)
+    return tuple(cvt.f32.f64(mul.f64(top, r)) for top in times_conjugate(f64, x, y, u, v))
+
+
+# --- in f32 ------------------------------------------------------------------------------------------------------------------------------
+def product(x, y):
+    """x y in two words."""
+    p = mul.f32(x, y)
+    return p, fma.f32(x, y, neg.f32(p))
+
+
+def left(x, first, second):
+    """x - first - second, of two words each, where first + second is nearly x: x - first is exact in two words, and the rest cancels (Knuth's TwoSum)."""
+    (p, p_low), (q, q_low) = first, second
+    if x is None:
+        return neg.f32(add.f32(add.f32(p, q), add.f32(p_low, q_low)))
+    s = sub.f32(x, p)
+    back = sub.f32(s, x)
+    low = sub.f32(sub.f32(x, sub.f32(s, back)), add.f32(p, back))
+    return add.f32(sub.f32(s, q), sub.f32(sub.f32(low, p_low), q_low))
+
+
+def odd(x, y, below):
+    size = abs.f32(x) if y is None else max.f32(abs.f32(x), abs.f32(y))
+    small = band.pred(lt.f32(size, LEAST[0]), ne.f32(size, 0.0))
+    return bor.pred(bor.pred(small, gt.f32(size, MOST[0])), bxor.pred(band.pred(ge.f32(below, LEAST[1]), le.f32(below, MOST[1])), True))
+
+
+def by_f32(x, y, u, v):
+    below = square(f32, u, v)
+    r = rcpz.f32(below)
+    q, s = (mul.f32(top, r) for top in times_conjugate(f32, x, y, u, v))
+    rest = left(x, product(u, q), product(neg.f32(v), s)), left(y, product(u, s), product(v, q))
+    more = times_conjugate(f32, *rest, u, v)
+    bad = odd(x, y, below)
+    quick, long = (fma.f32(more[0], r, q), fma.f32(more[1], r, s)), by_f64(x, y, u, v)
+    return tuple(select.f32.rare(bad, select.f32(bad, way, near), near) for way, near in zip(long, quick))
+
+
+REAL = [                                # before the others
+    rewrite(div[c](a, complex[c][t](b, 0.0)),     complex[c][t](div[t](re[t][c](a), b), div[t](im[t][c](a), b))) for c, t in KINDS
+]
+
+
+def quotients(formula):
+    return REAL + [
+        rewrite(div.c64(complex.c64.f32(a, 0.0), b),  complex.c64.f32(*formula(a, None, *parts(b)))),
+        rewrite(div.c64(a, b),                        complex.c64.f32(*formula(*parts(a), *parts(b)))),
+    ]
+
+
+VIA_F64, VIA_F32 = quotients(by_f64), quotients(by_f32)     # the second one for machines whose f64 is slow
