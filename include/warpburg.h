@@ -412,7 +412,8 @@ WB_API void wb_gpu_unload(wb_loaded *loaded); /* NULL: does nothing */
  * on, and enqueues one run after the other. */
 WB_API wb_status wb_gpu_enqueue(const wb_loaded *loaded, void *stream, const uint64_t *addresses, wb_result **result);
 
-/* Memory of the GPU, for hosts that have no driver of their own. Copies wait until the GPU is idle. */
+/* Memory of the GPU, for hosts that have no driver of their own. Copies wait until the GPU is idle, and are made when
+ * the function returns: work on any stream may follow. */
 WB_API wb_status wb_gpu_allocate(const wb_loaded *loaded, uint64_t bytes, uint64_t *address, wb_result **result);
 WB_API wb_status wb_gpu_release(const wb_loaded *loaded, uint64_t address, wb_result **result);
 WB_API wb_status wb_gpu_write(const wb_loaded *loaded, uint64_t to, const void *from, uint64_t bytes,

@@ -4,9 +4,12 @@
  * it is allocated; a launch gives every allocation to the simulator. FAKE_CUDA_LOG names a file to which each call
  * appends its name; FAKE_CUDA_FAIL="NAME:CODE" makes an entry point return an error; FAKE_CUDA_DEVICES is the number of
  * devices, by default 1; FAKE_CUDA_WRONG flips a bit of what is copied back; with FAKE_CUDA_RECORDS a stream is being
- * recorded, so that threads whose mode is not relaxed allocate nothing and load nothing.
+ * recorded, so that threads whose mode is not relaxed allocate nothing and load nothing, and nobody copies to the
+ * device on the default stream.
+ *
+ * What the host copies to the device arrives when something waits for it (fake_cuda_copies.c).
  */
-#include "gpu/driver.h"
+#include "fake_cuda_copies.h"
 #include "sim/sim.h"
 
 #include <stdio.h>
@@ -156,6 +159,7 @@ EXPORT CuResult cuCtxPopCurrent_v2(CuHandle *context)
 EXPORT CuResult cuCtxSynchronize(void)
 {
     CALLED("cuCtxSynchronize");
+    fake_settle_all();
     return 0;
 }
 
@@ -255,6 +259,7 @@ EXPORT CuResult cuMemFree_v2(CuPointer pointer)
     CALLED("cuMemFree_v2");
     const int i = holder(pointer, 0);
     if (i < 0) return INVALID;
+    fake_settle_all();
     free(memory[i].at);
     memory[i].at = NULL;
     return 0;
@@ -270,8 +275,19 @@ EXPORT CuResult cuMemGetInfo_v2(size_t *available, size_t *total)
 EXPORT CuResult cuMemcpyHtoD_v2(CuPointer to, const void *from, size_t bytes)
 {
     CALLED("cuMemcpyHtoD_v2");
+    if (getenv("FAKE_CUDA_RECORDS")) return RECORDS;
     if (holder(to, bytes) < 0) return INVALID;
-    memcpy((void *)(uintptr_t)to, from, bytes);
+    fake_settle(NULL);
+    fake_copy(to, from, bytes, NULL);
+    return 0;
+}
+
+EXPORT CuResult cuMemcpyHtoDAsync_v2(CuPointer to, const void *from, size_t bytes, CuHandle stream)
+{
+    CALLED("cuMemcpyHtoDAsync_v2");
+    if (holder(to, bytes) < 0) return INVALID;
+    fake_settle(stream);
+    fake_copy(to, from, bytes, stream);
     return 0;
 }
 
@@ -279,6 +295,7 @@ EXPORT CuResult cuMemcpyDtoH_v2(void *to, CuPointer from, size_t bytes)
 {
     CALLED("cuMemcpyDtoH_v2");
     if (holder(from, bytes) < 0) return INVALID;
+    fake_settle(NULL);
     memcpy(to, (void *)(uintptr_t)from, bytes);
     if (getenv("FAKE_CUDA_WRONG") && bytes) *(unsigned char *)to ^= 1;
     return 0;
@@ -288,24 +305,25 @@ EXPORT CuResult cuMemsetD8_v2(CuPointer to, unsigned char value, size_t bytes)
 {
     CALLED("cuMemsetD8_v2");
     if (holder(to, bytes) < 0) return INVALID;
+    fake_settle(NULL);
     memset((void *)(uintptr_t)to, value, bytes);
     return 0;
 }
 
 EXPORT CuResult cuMemsetD8Async(CuPointer to, unsigned char value, size_t bytes, CuHandle stream)
 {
-    (void)stream;
     CALLED("cuMemsetD8Async");
     if (holder(to, bytes) < 0) return INVALID;
+    fake_settle(stream);
     memset((void *)(uintptr_t)to, value, bytes);
     return 0;
 }
 
 EXPORT CuResult cuMemcpyDtoDAsync_v2(CuPointer to, CuPointer from, size_t bytes, CuHandle stream)
 {
-    (void)stream;
     CALLED("cuMemcpyDtoDAsync_v2");
     if (holder(to, bytes) < 0 || holder(from, bytes) < 0) return INVALID;
+    fake_settle(stream);
     memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
     return 0;
 }
@@ -400,7 +418,7 @@ static CuResult run_node(const Node *node)
     return s == WBB_OK && !run.faults ? 0 : LAUNCH_FAILED;
 }
 
-static CuResult launch(const Function *f, BdLaunch l, void **parameters)
+static CuResult launch(const Function *f, BdLaunch l, CuHandle stream, void **parameters)
 {
     l.n_args = parameters_of(f);
     l.entry = f->entry;
@@ -412,6 +430,7 @@ static CuResult launch(const Function *f, BdLaunch l, void **parameters)
         captured->nodes[captured->n++] = node;
         return 0;
     }
+    fake_settle(stream);
     const CuResult r = run_node(&node);
     free(node.values);
     return r;
@@ -419,16 +438,22 @@ static CuResult launch(const Function *f, BdLaunch l, void **parameters)
 
 EXPORT CuResult cuStreamCreate(CuHandle *stream, unsigned flags)
 {
-    (void)flags;
     CALLED("cuStreamCreate");
-    *stream = malloc(1);
+    *stream = fake_stream(flags == 0);
+    return 0;
+}
+
+EXPORT CuResult cuStreamSynchronize(CuHandle stream)
+{
+    CALLED("cuStreamSynchronize");
+    fake_settle(stream);
     return 0;
 }
 
 EXPORT CuResult cuStreamDestroy_v2(CuHandle stream)
 {
     CALLED("cuStreamDestroy_v2");
-    free(stream);
+    fake_stream_end(stream);
     return 0;
 }
 
@@ -460,8 +485,8 @@ EXPORT CuResult cuGraphInstantiateWithFlags(CuHandle *run, CuHandle graph, unsig
 
 EXPORT CuResult cuGraphLaunch(CuHandle run, CuHandle stream)
 {
-    (void)stream;
     CALLED("cuGraphLaunch");
+    fake_settle(stream);
     const Graph *g = run;
     for (size_t i = 0; i < g->n; i++) {
         const CuResult r = run_node(&g->nodes[i]);
@@ -490,10 +515,10 @@ EXPORT CuResult cuGraphDestroy(CuHandle graph)
 EXPORT CuResult cuLaunchKernel(CuHandle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                unsigned bz, unsigned shared, CuHandle stream, void **parameters, void **extra)
 {
-    (void)stream, (void)extra;
+    (void)extra;
     CALLED("cuLaunchKernel");
     const BdLaunch l = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .cluster = {1, 1, 1}, .shared = shared};
-    return launch(function, l, parameters);
+    return launch(function, l, stream, parameters);
 }
 
 EXPORT CuResult cuLaunchKernelEx(const CuLaunchConfig *c, CuHandle function, void **parameters, void **extra)
@@ -507,7 +532,7 @@ EXPORT CuResult cuLaunchKernelEx(const CuLaunchConfig *c, CuHandle function, voi
         if (c->attributes[i].id != CU_LAUNCH_CLUSTER) return INVALID;
         memcpy(l.cluster, &c->attributes[i].value.cluster, sizeof l.cluster);
     }
-    return launch(function, l, parameters);
+    return launch(function, l, c->stream, parameters);
 }
 
 EXPORT CuResult cuEventCreate(CuHandle *event, unsigned flags)

@@ -119,8 +119,12 @@ static void move(WbbCx *cx, void *arg)
         return;
     }
     gpu_check(cx, m->d, m->d->cuCtxSynchronize(), "cuCtxSynchronize", NULL);
-    if (m->from) CALL(m->d, cuMemcpyHtoD_v2, m->address, m->from, bytes);
-    else CALL(m->d, cuMemcpyDtoH_v2, m->to, m->address, bytes);
+    if (!m->from) {
+        CALL(m->d, cuMemcpyDtoH_v2, m->to, m->address, bytes);
+        return;
+    }
+    CALL(m->d, cuMemcpyHtoD_v2, m->address, m->from, bytes); /* returns when the elements have been read */
+    gpu_check(cx, m->d, m->d->cuCtxSynchronize(), "cuCtxSynchronize", NULL);
 }
 
 uint64_t gpu_allocate(WbbCx *cx, const GpuContext *c, uint64_t bytes)

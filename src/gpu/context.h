@@ -29,8 +29,9 @@ bool gpu_is_current(const GpuContext *c);
  * current again when it returns, or fails. */
 void gpu_inside(WbbCx *cx, const GpuContext *c, void (*body)(WbbCx *cx, void *arg), void *arg);
 
-/* Memory: at least 16 bytes. gpu_write and gpu_read wait until the context is idle; gpu_copy, gpu_take
- * and gpu_give are enqueued on the stream (NULL: the default one), memory that is taken comes from its pool. */
+/* Memory: at least 16 bytes. gpu_write and gpu_read wait until the context is idle and the copy is made, also for
+ * streams that do not wait for the default one; gpu_copy, gpu_take and gpu_give are enqueued on the stream (NULL: the
+ * default one), memory that is taken comes from its pool. */
 uint64_t gpu_allocate(WbbCx *cx, const GpuContext *c, uint64_t bytes);
 void gpu_release(WbbCx *cx, const GpuContext *c, uint64_t address);
 void gpu_write(WbbCx *cx, const GpuContext *c, uint64_t to, const void *from, uint64_t bytes);

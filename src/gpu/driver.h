@@ -20,6 +20,7 @@ enum {
     CU_FUNCTION_DYNAMIC_SHARED = 8, CU_FUNCTION_LARGE_CLUSTER = 14,               /* CUfunction_attribute */
     CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6,                             /* CUjit_option */
     CU_CAPTURE_RELAXED = 2,                                                       /* CUstreamCaptureMode */
+    CU_STREAM_NON_BLOCKING = 1,                                                   /* CUstream_flags */
     CU_LAUNCH_CLUSTER = 4                                                         /* CUlaunchAttributeID */
 };
 
@@ -63,6 +64,7 @@ typedef struct {
     X(cuMemFree_v2, (CuPointer pointer))                                                                               \
     X(cuMemGetInfo_v2, (size_t * free, size_t *total))                                                                 \
     X(cuMemcpyHtoD_v2, (CuPointer to, const void *from, size_t bytes))                                                 \
+    X(cuMemcpyHtoDAsync_v2, (CuPointer to, const void *from, size_t bytes, CuHandle stream))                           \
     X(cuMemcpyDtoH_v2, (void *to, CuPointer from, size_t bytes))                                                       \
     X(cuMemsetD8_v2, (CuPointer to, unsigned char value, size_t bytes))                                                \
     X(cuMemsetD8Async, (CuPointer to, unsigned char value, size_t bytes, CuHandle stream))                             \
@@ -75,6 +77,7 @@ typedef struct {
     X(cuEventElapsedTime, (float *ms, CuHandle from, CuHandle to))                                                     \
     X(cuEventDestroy_v2, (CuHandle event))                                                                             \
     X(cuStreamCreate, (CuHandle * stream, unsigned flags))                                                             \
+    X(cuStreamSynchronize, (CuHandle stream))                                                                          \
     X(cuStreamDestroy_v2, (CuHandle stream))                                                                           \
     X(cuStreamBeginCapture_v2, (CuHandle stream, int mode))                                                            \
     X(cuStreamEndCapture, (CuHandle stream, CuHandle * graph))                                                         \

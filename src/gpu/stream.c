@@ -23,27 +23,57 @@ struct GpuLoaded {
 
 typedef struct {
     GpuLoaded *l;
-    const void *const *constants;
+    const void *const *constants; /* by buffer; NULL: none */
+    CuHandle stream;              /* on which they are copied */
 } Load;
 
 #define CALL(D, FUNCTION, ...) gpu_check(cx, (D), (D)->FUNCTION(__VA_ARGS__), #FUNCTION, NULL)
 
 /* --- loading ------------------------------------------------------------------------------------------------------ */
 
-static void load(WbbCx *cx, void *arg)
+static void allocate_constants(WbbCx *cx, const Load *job)
+{
+    GpuLoaded *l = job->l;
+    for (int i = 0; i < l->b->n_buffers; i++)
+        if (job->constants[i])
+            CALL(&l->in->d, cuMemAlloc_v2, &l->constants[i], WBB_MAX((size_t)l->b->buffers[i].bytes, (size_t)16));
+}
+
+static void fill_constants(WbbCx *cx, void *arg)
 {
     const Load *job = arg;
+    const GpuLoaded *l = job->l;
+    const CuDriver *d = &l->in->d;
+    for (int i = 0; i < l->b->n_buffers; i++) {
+        const size_t bytes = (size_t)l->b->buffers[i].bytes;
+        if (!job->constants[i] || !bytes) continue;
+        CALL(d, cuMemcpyHtoDAsync_v2, l->constants[i], job->constants[i], bytes, job->stream);
+    }
+    CALL(d, cuStreamSynchronize, job->stream);
+}
+
+/* On a stream of their own: a host's stream does not wait for the default one, which is not to be used while the host
+ * records. */
+static void load_constants(WbbCx *cx, Load *job)
+{
+    const CuDriver *d = &job->l->in->d;
+    allocate_constants(cx, job);
+    CALL(d, cuStreamCreate, &job->stream, CU_STREAM_NON_BLOCKING);
+    const WbbStatus s = wbb_guard(cx, fill_constants, job);
+    d->cuStreamDestroy_v2(job->stream);
+    if (s != WBB_OK) wbb_rethrow(cx, s);
+}
+
+static void load(WbbCx *cx, void *arg)
+{
+    Load *job = arg;
     GpuLoaded *l = job->l;
     const Bundle *b = l->b;
-    const CuDriver *d = &l->in->d;
-    gpu_load_code(cx, l->arena, d, b, b->launches, l->in->arch, &l->code);
+    gpu_load_code(cx, l->arena, &l->in->d, b, b->launches, l->in->arch, &l->code);
     for (int i = 0; i < b->n_launches; i++) l->most = WBB_MAX(l->most, b->launches[i].n_args);
-    for (int i = 0; i < b->n_buffers && job->constants; i++) {
-        const size_t bytes = (size_t)b->buffers[i].bytes;
-        if (!job->constants[i]) continue;
-        CALL(d, cuMemAlloc_v2, &l->constants[i], WBB_MAX(bytes, (size_t)16));
-        if (bytes) CALL(d, cuMemcpyHtoD_v2, l->constants[i], job->constants[i], bytes);
-    }
+    bool some = false;
+    for (int i = 0; i < b->n_buffers && job->constants; i++) some = some || job->constants[i];
+    if (some) load_constants(cx, job);
 }
 
 static void load_inside(WbbCx *cx, void *arg)
@@ -56,7 +86,7 @@ GpuLoaded *gpu_load(WbbCx *cx, WbbArena *a, const GpuContext *c, const Bundle *b
 {
     GpuLoaded *l = WBB_NEW(a, GpuLoaded);
     *l = (GpuLoaded){.arena = a, .in = c, .b = b, .constants = WBB_NEW_N(a, CuPointer, b->n_buffers + 1)};
-    Load job = {l, constants};
+    Load job = {.l = l, .constants = constants};
     const WbbStatus s = wbb_guard(cx, load_inside, &job);
     if (s == WBB_OK) return l;
     gpu_unload(l);

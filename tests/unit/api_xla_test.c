@@ -161,6 +161,12 @@ static void test_metadata(void **state)
     }
 }
 
+/* A kernel's operand that is a constant is in memory of its own. */
+static const char shifted[] = "HloModule f\n\nbody {\n  x = f32[8]{0} parameter(0)\n  y = f32[8]{0} parameter(1)\n"
+                              "  ROOT s = f32[8]{0} add(x, y)\n}\n\nENTRY e {\n  p = f32[8]{0} parameter(0)\n"
+                              "  c = f32[8]{0} constant({1,2,3,4,5,6,7,8})\n"
+                              "  ROOT r = f32[8]{0} fusion(p, c), kind=kLoop, calls=body\n}\n";
+
 static uint64_t on_device(const wb_loaded *l, const void *from, uint64_t bytes)
 {
     uint64_t at = 0;
@@ -189,6 +195,33 @@ static void test_gpu(void **state)
     for (int i = 0; i < 3; i++) assert_int_equal(wb_gpu_release(l, (uint64_t)(uintptr_t)at[i], NULL), WB_OK);
     wb_gpu_unload(l);
     end(&g);
+}
+
+/* XLA's stream waits for nothing that is enqueued on the default one: what was written and a kernel's constants have
+ * arrived when the first run begins, also where it is recorded. */
+static void test_stream_of_its_own(void **state)
+{
+    (void)state;
+    float x[N], z[N];
+    for (int i = 0; i < N; i++) x[i] = (float)(10 * i);
+    said.stream = &said;
+    for (int recorded = 0; recorded < 2; recorded++) {
+        Given g = given(shifted), memory = given(scale);
+        wb_loaded *l = NULL; /* for its memory alone */
+        assert_int_equal(wb_gpu_load(memory.k, &l, NULL), WB_OK);
+        void *at[] = {(void *)(uintptr_t)on_device(l, x, sizeof x), (void *)(uintptr_t)on_device(l, NULL, sizeof z)};
+        if (recorded) setenv("FAKE_CUDA_RECORDS", "1", 1);
+        const char *error = call(&g, wb_xla_call_on_gpu, at, 1, 1);
+        unsetenv("FAKE_CUDA_RECORDS");
+        if (error) fail_msg("%s", error);
+        assert_int_equal(wb_gpu_read(l, z, (uint64_t)(uintptr_t)at[1], sizeof z, NULL), WB_OK);
+        for (int i = 0; i < N; i++) assert_true(z[i] == x[i] + (float)(i + 1));
+        for (int i = 0; i < 2; i++) assert_int_equal(wb_gpu_release(l, (uint64_t)(uintptr_t)at[i], NULL), WB_OK);
+        wb_gpu_unload(l);
+        end(&memory);
+        end(&g);
+    }
+    said.stream = NULL;
 }
 
 /* XLA records the first call into a command buffer. */
@@ -252,6 +285,32 @@ static void test_program_on_gpu(void **state)
     end(&g);
 }
 
+/* A kernel behind a library call that the host computes. */
+static void test_program_on_a_stream_of_its_own(void **state)
+{
+    static const char text[] =
+        "HloModule p\n\ntwice {\n  a = f32[8,8]{1,0} parameter(0)\n  ROOT b = f32[8,8]{1,0} add(a, a)\n}\n\n"
+        "ENTRY p {\n  x = f32[8,8]{1,0} parameter(0)\n  w = f32[8,8]{1,0} parameter(1)\n"
+        "  d = f32[8,8]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        "  ROOT r = f32[8,8]{1,0} fusion(d), kind=kLoop, calls=twice\n}\n";
+    (void)state;
+    float x[N * N], w[N * N] = {0}, z[N * N];
+    for (int i = 0; i < N * N; i++) x[i] = (float)i;
+    for (int i = 0; i < N; i++) w[i * N + i] = 10;
+    wb_context *cx = wb_context_new();
+    wb_program *p;
+    if (wb_program_compile(cx, "p.hlo", text, strlen(text), NULL, &p)) fail_msg("%s", wb_messages(cx));
+    wb_loaded *l = NULL;
+    assert_int_equal(wb_gpu_load_program(p, &l, NULL), WB_OK);
+    const uint64_t at[] = {on_device(l, x, sizeof x), on_device(l, w, sizeof w), on_device(l, NULL, sizeof z)};
+    assert_int_equal(wb_gpu_enqueue(l, &said, at, NULL), WB_OK);
+    assert_int_equal(wb_gpu_read(l, z, at[2], sizeof z, NULL), WB_OK);
+    for (int i = 0; i < N * N; i++) assert_true(z[i] == 20 * x[i]);
+    for (int i = 0; i < 3; i++) assert_int_equal(wb_gpu_release(l, at[i], NULL), WB_OK);
+    wb_gpu_unload(l);
+    wb_context_free(cx);
+}
+
 static void test_gpu_refuses_layouts(void **state)
 {
     (void)state;
@@ -278,7 +337,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_metadata), cmocka_unit_test(test_gpu),
-                                       cmocka_unit_test(test_recorded), cmocka_unit_test(test_program_on_gpu),
+                                       cmocka_unit_test(test_recorded), cmocka_unit_test(test_stream_of_its_own),
+                                       cmocka_unit_test(test_program_on_gpu),
+                                       cmocka_unit_test(test_program_on_a_stream_of_its_own),
                                        cmocka_unit_test(test_gpu_refuses_layouts), cmocka_unit_test(test_temporaries)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

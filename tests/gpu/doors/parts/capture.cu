@@ -63,14 +63,15 @@ int main()
     CUDA(cudaGraphInstantiate(&exec, graph, 0));
     for (int turn = 1; turn <= 3; turn++) {
         std::vector<float> z(x.size(), (float)turn);
-        CUDA(cudaMemcpy(in, z.data(), 4 * z.size(), cudaMemcpyHostToDevice));
+        // on the graph's stream: cudaMemcpy returns before all has arrived, and this stream does not wait for the default one
+        CUDA(cudaMemcpyAsync(in, z.data(), 4 * z.size(), cudaMemcpyHostToDevice, stream));
         CUDA(cudaGraphLaunch(exec, stream));
         CUDA(cudaStreamSynchronize(stream));
         CUDA(cudaMemcpy(&y, out, 4, cudaMemcpyDeviceToHost));
         std::printf("graph, turn %d: %.1f\n", turn, y);
         expect(y == 1048576.0f * turn, __LINE__, "another sum");
     }
-    CUDA(cudaMemset(out, 0, 16));
+    CUDA(cudaMemsetAsync(out, 0, 16, stream));
     for (int n = 0; n < 10; n++) WB(wb_gpu_enqueue(loaded, stream, addresses.data(), &r));
     CUDA(cudaStreamSynchronize(stream));
     CUDA(cudaMemcpy(&y, out, 4, cudaMemcpyDeviceToHost));
