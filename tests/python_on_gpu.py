@@ -2,11 +2,14 @@
 GPU of this machine."""
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import subprocess
 import sys
+import types
 import unittest
+import unittest.mock
 from typing import Any, Tuple
 
 import numpy
@@ -15,6 +18,14 @@ from python_texts import SCALE, SUM, unary
 
 
 class OnGpu(unittest.TestCase):
+    def on_gpu(self, k: Any, x: Any) -> Any:
+        """The kernel's output for an array of the host, on the GPU."""
+        from warpburg._arrays import DeviceArray, Loaded
+        loaded = Loaded(k._pointer)
+        a = DeviceArray(loaded, k.inputs[0], 0)
+        warpburg._library.called(warpburg._library.lib.wb_gpu_write, loaded._pointer, a.address, x.ctypes.data, x.nbytes)
+        return k.run(a, on="gpu")
+
     def test_host_arrays(self) -> None:
         k = warpburg.compile(SCALE)
         x, row = numpy.arange(32, dtype=numpy.float32).reshape(4, 8), numpy.arange(8, dtype=numpy.float32)
@@ -24,12 +35,7 @@ class OnGpu(unittest.TestCase):
         """An output is the input of the next run, by both ways and in place; numpy copies it back."""
         k = warpburg.compile(unary("bf16", 64, "negate"))
         x = numpy.arange(64).astype(k.inputs[0].dtype)
-        first = k._memory([x])
-        from warpburg._arrays import DeviceArray, Loaded
-        loaded = Loaded(k._pointer)
-        a = DeviceArray(loaded, k.inputs[0], 0)
-        warpburg._library.called(warpburg._library.lib.wb_gpu_write, loaded._pointer, a.address, first[0].address, 128)
-        b = k.run(a, on="gpu")
+        b = self.on_gpu(k, x)
         self.assertIsInstance(b, warpburg.DeviceArray)
         self.assertEqual(numpy.asarray(b).tobytes(), (-x).tobytes())
         self.assertEqual(b.__cuda_array_interface__["data"][0], b.address)
@@ -67,6 +73,62 @@ class OnGpu(unittest.TestCase):
                     k.run(Filled(4096), on="gpu")
             finally:
                 del os.environ["FAKE_CUDA_FAIL"]
+
+    def test_capsules_beside_other_libraries(self) -> None:
+        """jax.ffi.pycapsule sets the types of ctypes.pythonapi.PyCapsule_New, which is one object in a process."""
+        from warpburg._arrays import _exported
+        shared = ctypes.pythonapi.PyCapsule_New
+        before = shared.restype, shared.argtypes
+        k = warpburg.compile(unary("f32", 64, "negate"))
+        out = self.on_gpu(k, numpy.ones(64, numpy.float32))
+        try:
+            shared.restype, shared.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.CFUNCTYPE(None, ctypes.py_object))
+            capsule = out.__dlpack__()
+            self.assertEqual(len(_exported), 1)
+            del capsule
+            self.assertEqual(len(_exported), 0)
+        finally:
+            shared.restype, shared.argtypes = before
+
+    def test_tensors_of_torch(self) -> None:
+        """Types that numpy lacks, of which PyTorch's __cuda_array_interface__ and DLPack do not have all."""
+        class Tensor:
+            requires_grad = False
+
+            def __init__(self, of: Any, dtype: str) -> None:
+                self.of, self.dtype, self.shape = of, dtype, of.shape
+
+            def view(self, dtype: str) -> "Tensor":
+                return Tensor(self.of.view({"torch.uint8": "u8", "torch.int16": "s16"}[dtype]) if isinstance(self.of, warpburg.DeviceArray)
+                              else self.of.view(dtype[len("torch."):]), dtype)
+
+            def __getattr__(self, name: str) -> Any:
+                if name == "__cuda_array_interface__" and isinstance(self.of, warpburg.DeviceArray):
+                    return {"torch.uint8": self.of, "torch.int16": self.of}[self.dtype].__cuda_array_interface__
+                if name == "__array__" and not isinstance(self.of, warpburg.DeviceArray):
+                    return {"torch.uint8": self.of, "torch.int16": self.of}[self.dtype].__array__
+                raise AttributeError(name)
+
+        torch = types.SimpleNamespace(Tensor=Tensor, uint8="torch.uint8", int16="torch.int16")
+        with unittest.mock.patch.dict(sys.modules, torch=torch):
+            for kind, name, operation in (("f8e4m3fn", "float8_e4m3fn", "copy"), ("f8e5m2", "float8_e5m2", "copy"), ("bf16", "bfloat16", "negate")):
+                k = warpburg.compile(unary(kind, 64, operation))
+                x = numpy.arange(64).astype(k.inputs[0].dtype)
+                out = self.on_gpu(k, x)
+                for of, more in ((out, {"on": "gpu"}), (x if operation == "copy" else -x, {})):
+                    again = k.run(Tensor(of, f"torch.{name}"), **more)
+                    self.assertEqual(numpy.asarray(again).tobytes(), x.tobytes())
+                    with self.assertRaisesRegex(TypeError, rf"input 0 is torch.float8_e3m4\[64\]; {kind}\[64\] expected"):
+                        k.run(Tensor(of, "torch.float8_e3m4"), **more)
+                with self.assertRaisesRegex(TypeError, "requires a gradient"):
+                    with unittest.mock.patch.object(Tensor, "requires_grad", True):
+                        k.run(Tensor(out, f"torch.{name}"), on="gpu")
+                seen = out.view("u8" if operation == "copy" else "u16")
+                del out
+                self.assertEqual(seen.__cuda_array_interface__["typestr"][1], "u")
+                self.assertEqual(numpy.asarray(seen).tobytes(), (x if operation == "copy" else -x).tobytes())
+                with self.assertRaisesRegex(TypeError, "elements of"):
+                    seen.view("f32")
 
     def test_collected_together(self) -> None:
         """An output, what stands for it in a capsule, and the kernel's code end in any order."""

@@ -6,6 +6,7 @@ by numpy, which knows no bf16 and no float of 8 bits.
 from __future__ import annotations
 
 import ctypes
+import sys
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
@@ -59,11 +60,10 @@ class _Managed(Structure):
 
 _Deleter = ctypes.CFUNCTYPE(None, POINTER(_Managed))
 _Managed._fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter)]
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.restype, _capsule_pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+# Functions of our own: the attributes of ctypes.pythonapi belong to the process, and jax.ffi sets the argument types of PyCapsule_New there.
+_capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 _Destructor = ctypes.PYFUNCTYPE(None, c_void_p)  # of a capsule, which is too old to become an object of Python again
-_capsule_new = ctypes.pythonapi.PyCapsule_New
-_capsule_new.restype, _capsule_new.argtypes = ctypes.py_object, [c_void_p, c_char_p, _Destructor]
+_capsule_new = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, c_char_p, _Destructor)(("PyCapsule_New", ctypes.pythonapi))
 _name_is = ctypes.PYFUNCTYPE(c_int32, c_void_p, c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer_of_dying = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
@@ -106,8 +106,22 @@ def _of_cuda(what: str, array: Any, spec: Spec, stream: int) -> Memory:
     return Memory(int(about["data"][0]), True, array, filled_on is not None and filled_on != (stream or 1))
 
 
+def _of_torch(what: str, x: Any, spec: Spec) -> Tuple[Any, Spec]:
+    """A tensor of PyTorch of a type that numpy lacks, as one of integers: neither numpy nor every version of PyTorch's DLPack and
+    __cuda_array_interface__ takes it. Others are returned as they are."""
+    torch = sys.modules.get("torch")
+    kind = str(x.dtype).rpartition(".")[2] if isinstance(x, getattr(torch, "Tensor", ())) else ""
+    if not kind.startswith(("bfloat", "float8_", "float4_")):
+        return x, spec
+    if (kind, tuple(x.shape)) != (_ML.get(spec.type), spec.shape) or x.requires_grad:
+        raise TypeError(f"{what} is torch.{kind}{list(x.shape)}{', which requires a gradient' * bool(x.requires_grad)}; {spec} expected")
+    size = spec.dtype.itemsize
+    return x.view(getattr(torch, {1: "uint8", 2: "int16"}[size])), spec._replace(type={1: "u8", 2: "s16"}[size])
+
+
 def memory_of(what: str, array: Any, spec: Spec, stream: int) -> Memory:
     """The elements of an array of any library, which must have the type and shape of `spec`, for a run on this stream of the GPU (0: the default one)."""
+    array, spec = _of_torch(what, array, spec)
     if hasattr(array, "__cuda_array_interface__") and not isinstance(array, numpy.ndarray):
         return _of_cuda(what, array, spec, stream)
     if not isinstance(array, numpy.ndarray) and hasattr(array, "__dlpack__") and spec.type in _DLPACK and not hasattr(array, "__array__"):
@@ -130,19 +144,26 @@ def _of_numpy(what: str, array: Any, spec: Spec) -> Tuple[int, bool, Any]:
 
 class DeviceArray:
     """An output in the memory of a GPU: CuPy, PyTorch and JAX take it by __dlpack__ or __cuda_array_interface__, without a copy; numpy.asarray copies
-    it to the host. The work that fills it may still be running on `stream`."""
+    it to the host. The work that fills it may still be running on `stream`. A library whose DLPack lacks the type takes a view:
+    torch.from_dlpack(y.view("u8")).view(torch.float8_e4m3fn)."""
 
-    def __init__(self, loaded: Any, spec: Spec, stream: int) -> None:
-        self._loaded, self._spec, self.stream = loaded, spec, stream
-        self.address = loaded.allocate(spec.bytes)
+    def __init__(self, loaded: Any, spec: Spec, stream: int, of: "Optional[DeviceArray]" = None) -> None:
+        self._loaded, self._spec, self.stream, self._of = loaded, spec, stream, of
+        self.address = of.address if of else loaded.allocate(spec.bytes)
 
     shape = property(lambda self: self._spec.shape)
     dtype = property(lambda self: self._spec.dtype)
 
     def __del__(self) -> None:
         address, self.address = getattr(self, "address", 0), 0
-        if address:
+        if address and not self._of:
             self._loaded.release(address)
+
+    def view(self, type: str) -> "DeviceArray":
+        """The same memory as elements of another HLO type of the same size."""
+        if dtype_of(type).itemsize != self.dtype.itemsize:
+            raise TypeError(f"{self._spec} has elements of {self.dtype.itemsize} bytes, {type} of {dtype_of(type).itemsize}")
+        return DeviceArray(self._loaded, self._spec._replace(type=type), self.stream, self)
 
     @property
     def __cuda_array_interface__(self) -> Dict[str, Any]:
