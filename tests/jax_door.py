@@ -121,6 +121,30 @@ class Operations(unittest.TestCase):
             self.assertEqual(ran.returncode, 0, ran.stderr)
             self.assertTrue(agrees(z, numpy.load(f"{folder}/out/out0.npy")))
 
+    def test_layouts(self) -> None:
+        """JAX infers {0,1} for what a transpose leaves; the arrays of its executables are in row-major order, and so are those of the kernel."""
+        def f(x: Any) -> Any:
+            return x.T * 2, (x.T > 0)[:5]
+
+        def g(x: Any) -> Any:
+            return (x @ x.T).T, jnp.swapaxes(x.reshape(4, 16, 128), 0, 2) + 1
+
+        self.assertIn("f32[128,64]{0,1}", jax.jit(f).lower(self.x).as_text("hlo"))
+        op, program = warpburg.jax.compile(f, self.x), warpburg.jax.compile(g, self.x)
+        for b in op.kernel.buffers + warpburg.compile(jax.jit(f).lower(self.x)).buffers:
+            self.assertEqual(b.minor_to_major, tuple(reversed(range(len(b.shape)))))
+        for text in (op.kernel.hlo, warpburg.jax.lower(f, self.x), warpburg.jax.lower(g, self.x)):
+            self.assertNotIn("{0,1}", text)
+        for compiled, function in ((op, f), (program, g)):
+            for a, b in zip(jax.jit(compiled)(self.x), function(self.x)):
+                self.assertTrue(numpy.allclose(a, b, rtol=1e-4, atol=1e-4) and a.dtype == b.dtype)
+
+    def test_constants(self) -> None:
+        """An array of the function's own, which JAX prints in part unless it is asked for all."""
+        table = numpy.arange(128, dtype=numpy.float32) ** 2
+        op = warpburg.jax.compile(lambda x: x + table, self.x)
+        self.assertTrue(same(jax.jit(op)(self.x), self.x + table))
+
     def test_batched_shape(self) -> None:
         op = warpburg.jax.compile(jax.vmap(lambda x: jnp.sum(x * 2)), self.x)
         self.assertEqual(jax.jit(op)(self.x).shape, (64,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 from ctypes import byref, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
@@ -237,6 +238,16 @@ def _options(target: str, accuracy: str, align: int, layout: Optional[str], line
             "deterministic": bool(deterministic)}
 
 
+# A string, or a shape with a layout.
+_LAYOUT = re.compile(r'("(?:[^"\\]|\\.)*")|(\b(?:pred|[a-z]+[0-9][0-9a-z]*)\[[0-9,<=]*\])\{[0-9,]*\}')
+
+
+def row_major(hlo: str) -> str:
+    """A text that JAX lowered, without layouts: it infers some from operations, {0,1} of a transpose, but its executables take and leave arrays
+    in row-major order."""
+    return _LAYOUT.sub(lambda found: found[1] or found[2], hlo)
+
+
 def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
             layout: Optional[str] = None, lines: bool = False, file: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced",
             partial: bool = False, deterministic: bool = False) -> Any:
@@ -253,7 +264,7 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
     if isinstance(hlo, os.PathLike):
         file, hlo = file or os.fspath(hlo), Path(hlo).read_bytes().decode("utf-8", "replace")
     elif hasattr(hlo, "as_text"):
-        hlo = hlo.as_text(dialect="hlo")
+        hlo = row_major(hlo.as_text(dialect="hlo"))
     elif not isinstance(hlo, str):
         raise TypeError(f"HLO text, a path, or what jax.jit(f).lower(..) returns expected, found {type(hlo).__name__}")
     elif "\n" not in hlo and hlo.strip() and len(hlo) < 4096 and "\0" not in hlo and os.path.exists(hlo):

@@ -7,7 +7,7 @@
 The operation is a custom call of XLA's typed foreign function interface, whose handlers are in the C library: installing it takes neither
 jaxlib's headers nor a compiler. Arrays have XLA's default layouts; types under 8 bits are refused. On a GPU kernels are launched on XLA's
 stream, and may be recorded into a command buffer. A program may not: it waits for library calls, which the host computes, and for the conditions
-of loops. Both have been tested up to the driver's interface, and not on hardware.
+of loops. Both have run on an H200, with jax 0.11.2.
 """
 from __future__ import annotations
 
@@ -78,8 +78,9 @@ def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop",
 
 
 def lower(f: Callable[..., Any], *args: Any) -> str:
-    """The HLO text of a function at the types and shapes of `args` (arrays, or jax.ShapeDtypeStructs; trees of them)."""
-    return str(jax.jit(f, keep_unused=True).lower(*args).compiler_ir("hlo").as_hlo_text())
+    """The HLO text of a function at the types and shapes of `args` (arrays, or jax.ShapeDtypeStructs; trees of them), all in row-major order."""
+    text = jax.jit(f, keep_unused=True).lower(*args).compiler_ir("hlo").as_hlo_text(print_large_constants=True)
+    return _program.row_major(text)
 
 
 def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: str = "exact", vmap: str = "loop", threads: int = 1,
