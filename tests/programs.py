@@ -210,6 +210,14 @@ def dots() -> Iterator[Tuple[str, bool]]:
         # one of the two dimensions of each matrix is the fastest
         fine = a[0] != 0 and b[0] != 0 and c[0] != 0
         yield module(f"bf16[4,5,7]{order(a)}", f"bf16[4,7,3]{order(b)}", f"f32[4,5,3]{order(c)}", batch), fine
+    batch = "lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={3}"
+    orders = ((3, 2, 1, 0), (3, 1, 2, 0), (2, 1, 3, 0), (3, 0, 1, 2), (2, 3, 0, 1), (1, 3, 2, 0))  # of (batch, head, row, column)
+    for a, b, c in itertools.product(orders, repeat=3):
+        fine = a[0] > 1 and b[0] > 1 and c[0] > 1
+        yield module(f"f32[2,3,5,7]{order(a)}", f"f32[2,3,4,7]{order(b)}", f"f32[2,3,5,4]{order(c)}", batch), fine
+    batch = "lhs_batch_dims={0,1,2}, rhs_batch_dims={0,1,2}, lhs_contracting_dims={4}, rhs_contracting_dims={3}"
+    for a, fine in (((4, 3, 2, 1, 0), True), ((4, 2, 3, 1, 0), True), ((4, 1, 3, 2, 0), False)):
+        yield module(f"bf16[2,3,2,5,7]{order(a)}", "bf16[2,3,2,7,3]{4,3,2,1,0}", "f32[2,3,2,5,3]{4,3,2,1,0}", batch), fine
     yield module("f64[2,3,8]{2,1,0}", "f64[8,4]{1,0}", "f64[2,3,4]{2,1,0}", "lhs_contracting_dims={2}, rhs_contracting_dims={0}"), True
     yield module("f64[2,3,8]{2,0,1}", "f64[8,4]{1,0}", "f64[2,3,4]{2,1,0}", "lhs_contracting_dims={2}, rhs_contracting_dims={0}"), False
     yield module("f32[2,3,8]{2,1,0}", "f32[3,8,4]{2,1,0}", "f32[2,4]{1,0}", "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}"), True

@@ -125,23 +125,34 @@ typedef struct {
     uint64_t x, y, z;
 } Multiply;
 
-static void multiply(WbbCx *cx, void *arg)
+static uint64_t bytes_of(const char *type) { return !strcmp(type, "f64") ? 8 : !strcmp(type, "f32") ? 4 : 2; }
+
+static void multiply_batch(WbbCx *cx, const Multiply *m, uint64_t x, uint64_t y, uint64_t z)
 {
-    const Multiply *m = arg;
     const GpuProduct *p = m->p;
     const GpuBlas *b = m->b;
     const int type = number_of(p->type);
     const float one_f32 = 1, zero_f32 = 0;
     const double one_f64 = 1, zero_f64 = 0;
     const bool wide = !strcmp(p->type, "f64");
-    check(cx, b->cublasSetStream_v2(b->handle, m->stream), "cublasSetStream");
     check(cx, b->cublasGemmStridedBatchedEx(
                   b->handle, p->x_turned ? TURNED : NOT_TURNED, p->y_turned ? TURNED : NOT_TURNED, (int)p->m, (int)p->n,
-                  (int)p->k, wide ? (const void *)&one_f64 : &one_f32, (const void *)(uintptr_t)m->x, type,
-                  (int)p->x_step, p->batch_x, (const void *)(uintptr_t)m->y, type, (int)p->y_step, p->batch_y,
-                  wide ? (const void *)&zero_f64 : &zero_f32, (void *)(uintptr_t)m->z, number_of(p->result),
+                  (int)p->k, wide ? (const void *)&one_f64 : &one_f32, (const void *)(uintptr_t)x, type,
+                  (int)p->x_step, p->batch_x, (const void *)(uintptr_t)y, type, (int)p->y_step, p->batch_y,
+                  wide ? (const void *)&zero_f64 : &zero_f32, (void *)(uintptr_t)z, number_of(p->result),
                   (int)p->z_step, p->batch_z, (int)p->batch, wide ? SUM_F64 : SUM_F32, ANY_ALGORITHM),
           "cublasGemmStridedBatchedEx");
+}
+
+static void multiply(WbbCx *cx, void *arg)
+{
+    const Multiply *m = arg;
+    const GpuProduct *p = m->p;
+    const uint64_t in = bytes_of(p->type), out = bytes_of(p->result);
+    check(cx, m->b->cublasSetStream_v2(m->b->handle, m->stream), "cublasSetStream");
+    for (uint64_t i = 0; i < (uint64_t)p->outer; i++)
+        multiply_batch(cx, m, m->x + i * (uint64_t)p->outer_x * in, m->y + i * (uint64_t)p->outer_y * in,
+                       m->z + i * (uint64_t)p->outer_z * out);
 }
 
 void gpu_multiply(WbbCx *cx, const GpuBlas *b, void *stream, const GpuProduct *p, uint64_t x, uint64_t y, uint64_t z)

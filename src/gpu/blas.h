@@ -15,13 +15,14 @@ typedef struct GpuBlas GpuBlas;
 
 /* z[m,n] = x[m,k] y[k,n], column-major: the first dimension of z has stride 1. Element (i, j) of x is at
  * i + j * x_step, with `x_turned` at i * x_step + j; y likewise. `batch` such products, whose arrays are batch_x, ..
- * elements apart. Products are summed in f64 for f64, else in f32. */
+ * elements apart, and `outer` batches, outer_x, .. elements apart. Products are summed in f64 for f64, else in f32. */
 typedef struct {
     const char *type, *result; /* of HLO, of x and y, and of z */
     int64_t m, n, k, batch;
     bool x_turned, y_turned;
     int64_t x_step, y_step, z_step;
     int64_t batch_x, batch_y, batch_z;
+    int64_t outer, outer_x, outer_y, outer_z;
 } GpuProduct;
 
 bool gpu_blas_takes(const GpuProduct *p); /* types and sizes that cuBLAS has */

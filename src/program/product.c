@@ -1,15 +1,17 @@
-/* product.c: which dots are one product of matrices, or a batch of them, in the memory that they have.
+/* product.c: which dots are one product of matrices, or batches of them, in the memory that they have.
  *
  * Needs: a verified dot and the orders of its arrays. Leaves: sizes and steps. The dimensions of an array are in
- * groups: batch, free, contracted; each group must lie in memory as one dimension.
+ * groups: batch, free, contracted. Free and contracted ones must each lie in memory as one dimension, those of the
+ * batch as one or two: the heads of an attention lie between its rows, and the sentences of its batch do not.
  *
  *     f32[2,3,8] dot with f32[8,4], contracting {2} and {0}: groups {2,3} and {8}: 6 x 8 times 8 x 4
+ *     q = f32[4,8,128,32]{3,1,2,0} dot with k of the same order, batch {0,1}, contracting {3}: 4 batches of 8 products
  */
 #include "program/product.h"
 
 #include <string.h>
 
-enum { BATCH, FREE, CONTRACTED, GROUPS };
+enum { FREE, CONTRACTED, GROUPS };
 
 typedef struct {
     int64_t size, step; /* of a group, in elements; the step of a group of size 1 says nothing */
@@ -52,8 +54,39 @@ static bool operand_groups(WbbArena *a, const ProgValue *v, HloInts batch, HloIn
     steps_of(v, step);
     for (int k = 0; k < v->rank; k++)
         if (!holds(batch, k) && !holds(contracted, k)) rest[n++] = k;
-    return join(v, step, batch.items, batch.n, &g[BATCH]) && join(v, step, rest, n, &g[FREE]) &&
-           join(v, step, contracted.items, contracted.n, &g[CONTRACTED]);
+    return join(v, step, rest, n, &g[FREE]) && join(v, step, contracted.items, contracted.n, &g[CONTRACTED]);
+}
+
+typedef struct {
+    int64_t size, step[3]; /* in x, y and z */
+} Batch;
+
+static bool follows(const Batch *outer, const Batch *inner)
+{
+    for (int v = 0; v < 3; v++)
+        if (outer->step[v] != inner->step[v] * inner->size) return false;
+    return true;
+}
+
+/* The batch as one dimension or two of all three arrays; false: it has more. The longer one is cuBLAS's. */
+static bool batches(WbbArena *a, const HloDotDims *d, const ProgValue *const values[3], bool exchanged, GpuProduct *p)
+{
+    Batch found[2] = {{1, {1, 1, 1}}, {1, {1, 1, 1}}};
+    int64_t *step[3];
+    int n = 0;
+    for (int v = 0; v < 3; v++) steps_of(values[v], step[v] = WBB_NEW_N(a, int64_t, values[v]->rank + 1));
+    for (uint32_t k = d->lhs_batch.n; k-- > 0;) {
+        const int64_t left = step[0][d->lhs_batch.items[k]], right = step[1][d->rhs_batch.items[k]];
+        const Batch b = {values[2]->dims[k], {exchanged ? right : left, exchanged ? left : right, step[2][k]}};
+        if (b.size == 1) continue;
+        if (n && follows(&b, &found[n - 1])) found[n - 1].size *= b.size;
+        else if (n == 2) return false;
+        else found[n++] = b;
+    }
+    const Batch *inner = &found[found[1].size > found[0].size], *outer = &found[inner == found];
+    p->batch = inner->size, p->batch_x = inner->step[0], p->batch_y = inner->step[1], p->batch_z = inner->step[2];
+    p->outer = outer->size, p->outer_x = outer->step[0], p->outer_y = outer->step[1], p->outer_z = outer->step[2];
+    return true;
 }
 
 /* A matrix whose dimension of stride 1 is the rows, or with *turned the columns. */
@@ -80,7 +113,7 @@ bool prog_product(WbbArena *a, const HloInstruction *dot, const ProgValue *const
     steps_of(z, step);
     for (int k = 0; k < z->rank; k++) dims[k] = k;
     const uint32_t n = d.lhs_batch.n;
-    if (!join(z, step, dims, n, &result[BATCH]) || !join(z, step, dims + n, n_left, &result[FREE]) ||
+    if (!join(z, step, dims + n, n_left, &result[FREE]) ||
         !join(z, step, dims + n + n_left, (uint32_t)z->rank - n - n_left, &result[CONTRACTED]))
         return false;
     const Group left = result[FREE], right = result[CONTRACTED]; /* the free dimensions of both */
@@ -88,9 +121,8 @@ bool prog_product(WbbArena *a, const HloInstruction *dot, const ProgValue *const
     const Group *x = of[*exchanged], *y = of[!*exchanged];
     bool turned;
     *p = (GpuProduct){.type = values[0]->type, .result = z->type, .m = x[FREE].size, .n = y[FREE].size,
-                      .k = x[CONTRACTED].size, .batch = result[BATCH].size, .batch_x = x[BATCH].step,
-                      .batch_y = y[BATCH].step, .batch_z = result[BATCH].step};
-    return matrix(x[FREE], x[CONTRACTED], &p->x_turned, &p->x_step) &&
+                      .k = x[CONTRACTED].size};
+    return batches(a, &d, values, *exchanged, p) && matrix(x[FREE], x[CONTRACTED], &p->x_turned, &p->x_step) &&
            matrix(y[CONTRACTED], y[FREE], &p->y_turned, &p->y_step) &&
            matrix(*exchanged ? right : left, *exchanged ? left : right, &turned, &p->z_step) && !turned &&
            gpu_blas_takes(p);

@@ -1,4 +1,4 @@
-/* product.h: a dot of a program as one product of matrices.
+/* product.h: a dot of a program as a product of matrices, or batches of them.
  *
  *     GpuProduct p;
  *     if (prog_product(arena, dot, values, &p)) ..      // z = x y, or with p.exchanged y and x
