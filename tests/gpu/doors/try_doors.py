@@ -26,7 +26,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 HERE = Path(__file__).resolve().parent
 BUILD, TREE, PARTS = HERE / "build", HERE / "tree", HERE / "parts"
 NO_GPU = 3
-LIMIT, LIMIT_TIMES, LIMIT_ALL = 45.0, 75.0, 200.0  # seconds of a part, of jax_times, until which parts are started
+LIMIT, LIMIT_TIMES, LIMIT_ALL = 60.0, 75.0, 200.0  # seconds of a part, of jax_times, until which parts are started
 EDGES = {"functions", "functions_f64", "fp8_convert", "softmax_64_cluster16", "sort_64x1024", "scatter_add", "sum_all_f64", "cumsum_256x4096",
          "complex", "norm_all"}  # bundles that run on edge values too
 SHOWN = ("judged", "compared", "outside", "whole_outside", "blas", "library", "first", "off_stored")
