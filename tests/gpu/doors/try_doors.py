@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries every door of warpburg on the GPU of this machine: python3 try_doors.py [--only TEXT] [--jobs 6] [--no-times] [--out doors.jsonl].
+"""Tries every door of warpburg on the GPU of this machine: python3 try_doors.py [--only TEXT,..] [--jobs 6] [--no-times] [--out doors.jsonl].
 
 Needs Python 3.9 or newer with numpy; jax, torch, cupy, gcc and nvcc where parts use them. Each part is a process with a limit of time. --out gets a
 line for each part as soon as it ends, the terminal a summary. jax_times runs alone, last. Status 0: every part is fine, 1: not, 3: no GPU.
@@ -178,7 +178,7 @@ class Doors:
             print("      | " + "\n      | ".join(row["tail"].splitlines()[-12:]), flush=True)
 
     def run(self) -> bool:
-        wanted = [j for j in jobs() if self.o.only in j.name and not (j.alone and self.o.no_times)]
+        wanted = [j for j in jobs() if any(word in j.name for word in self.o.only.split(",")) and not (j.alone and self.o.no_times)]
         with ThreadPoolExecutor(self.o.jobs) as pool:
             list(pool.map(self.one, [j for j in wanted if not j.alone]))
         for j in wanted:
@@ -189,7 +189,7 @@ class Doors:
 
 def main() -> int:
     p = argparse.ArgumentParser(prog="try_doors.py")
-    p.add_argument("--only", default="", metavar="TEXT", help="parts with TEXT in their names")
+    p.add_argument("--only", default="", metavar="TEXT", help="parts with TEXT in their names; several texts with commas between them")
     p.add_argument("--jobs", type=int, default=6, help="parts at once")
     p.add_argument("--no-times", action="store_true", help="without jax_times")
     p.add_argument("--out", default=str(HERE / "doors.jsonl"))
