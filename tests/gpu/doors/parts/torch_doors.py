@@ -89,6 +89,24 @@ def sums_on_several_streams() -> Dict[str, Any]:
 
 
 @trial
+def constants_on_other_streams() -> Dict[str, Any]:
+    """A kernel that has just been loaded, with a constant of its own, on a stream that does not wait for the default one."""
+    n = 1 << 18
+    text = ("HloModule m\nbody { x = f32[%d] parameter(0)  c = f32[%d] parameter(1)  ROOT y = f32[%d] add(x, c) }\n"
+            "ENTRY e { p = f32[%d] parameter(0)  c = f32[%d] constant({%s})  ROOT r = f32[%d] fusion(p, c), kind=kLoop, calls=body }\n"
+            % (n, n, n, n, n, ",".join(str(i % 1000) for i in range(n)), n))
+    x = torch.ones(n, device="cuda")
+    want = torch.arange(n, device="cuda").remainder(1000) + 1.0
+    for _ in range(5):
+        k, s = warpburg.compile(text), torch.cuda.Stream()
+        torch.cuda.synchronize()
+        y = torch.from_dlpack(k.run(x, on="gpu", stream=s.cuda_stream))
+        s.synchronize()
+        assert torch.equal(y, want), (y, want)
+    return {"constants": [b.bytes for b in k.buffers if b.constant is not None]}
+
+
+@trial
 def threads() -> None:
     k = warpburg.compile(SOFTMAX)
     x = [torch.randn(512, 2048, device="cuda") for _ in range(4)]
