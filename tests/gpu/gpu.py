@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """./dev gpu: checks kernels on a GPU and holds modelled time against measured time.
 
-    gpu.py WARPBURG WARPBURG_RUN [--package DIR] [--target sm_90] [--accuracy xla,exact] [--shared DIR] [--corpus FOLDER..] [--layouts N] [--every N]
+    gpu.py WARPBURG WARPBURG_RUN [--package DIR] [--target sm_90] [--accuracy xla,exact] [--shared DIR] [--corpus FOLDER..]
+           [--programs FOLDER] [--layouts N] [--every N]
     gpu.py --results results.jsonl --package DIR [--page docs/gpu.md]
 
-First a package is made in DIR: warpburg-run, a bundle of each kernel of the corpus to check, bundles to time at each --accuracy, XLA's PTX for
-the same fusions where DIR of --shared has it, with --layouts bundles of other layouts, and run.py. Where the driver has a GPU, run.py runs it at once. Else
+First a package is made in DIR: warpburg-run, a bundle of each kernel of the corpus and each small program (*.S.hlo) of --programs to check, bundles to
+time at each --accuracy, XLA's PTX for the same fusions where DIR of --shared has it, with --layouts bundles of other layouts, and run.py. Where the driver has a GPU, run.py runs it at once. Else
 the command says so and ends with status 3: the package is to be carried to a machine with a GPU, `python3 run.py` called in it, and its results.jsonl
 given to --results, which models the kernels that were timed (modelled.jsonl keeps that), prints measured and modelled times, their ratios and rank
 correlation, and with --page writes them with the card and the date.
@@ -54,7 +55,7 @@ class Maker:
 
     def bundle(self, file: Path, name: str, accuracy: str, *words: str) -> Optional[str]:
         at = f"bundles/{name}.{accuracy}"
-        if not (self.package / at / "kernel.json").exists():
+        if not any((self.package / at / f"{kind}.json").exists() for kind in ("kernel", "program")):
             p = self.call("compile", str(file), "--target", self.o.target, "--accuracy", accuracy, "-o", str(self.package / at), *words)
             if p.returncode:
                 return None
@@ -74,6 +75,12 @@ class Maker:
         words = ["--check"] if size <= EDGES else [] if size <= SMALL else ["--blocks", str(BLOCKS)] if sampled else ["--alone", "--check"]
         cases = ["n", "e"] if size <= EDGES else ["n"]
         return [{"name": f"{name} {case}", "what": "check", "whose": "ours", "words": [at, *words, "--case", case], "bytes": size} for case in cases]
+
+    def program(self, file: Path) -> List[Job]:
+        """All outputs of a whole program, which may call libraries, with the bounds."""
+        at = self.bundle(file, f"modules__{file.name}", "exact")
+        job = {"name": f"modules/{file.name}", "what": "check", "whose": "ours", "words": [at, "--check", "--case", "n"], "bytes": SMALL}
+        return [job] if at else []
 
     def theirs(self, row: Dict[str, str], stem: str, file: Path) -> Optional[Job]:
         ptx = self.o.shared / "anchors/ptx" / row["part"] / f"{stem}.ptx"
@@ -139,6 +146,7 @@ def make(o: argparse.Namespace) -> int:
     maker = Maker(o)
     with ThreadPoolExecutor(o.jobs) as pool:
         jobs = sorted((j for some in pool.map(maker.checks, files) for j in some), key=lambda j: int(j["bytes"]))
+        jobs += [j for some in pool.map(maker.program, sorted(o.programs.glob("*.S.hlo")) if o.programs else []) for j in some]
         rows = rows_to_time(o)
         jobs += [j for some in pool.map(maker.timings, rows) for j in some]
         jobs += [j for some in pool.map(maker.layouts, rows[::o.layouts] if o.layouts else []) for j in some]
@@ -266,6 +274,7 @@ def main() -> int:
     p.add_argument("--keep", action="store_true", help="the bundles that are in the package already")
     p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     p.add_argument("--corpus", type=Path, nargs="+", default=[ROOT / "shaderdb" / "corpus"], help="folders of kernels to check")
+    p.add_argument("--programs", type=Path, help="a folder of whole programs to check")
     p.add_argument("--every", type=int, default=1)
     p.add_argument("--repeat", type=int, default=100)
     p.add_argument("--results", type=Path, help="of a run elsewhere")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes random fusions for `gpu.py --corpus DIR`: `random_texts.py DIR [--count N] [--seed S]`, N each of the kinds that the random_* suites try."""
 import argparse
+import random
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import random_reduction_text  # noqa: E402
 import random_scans  # noqa: E402
 import random_scatter_text  # noqa: E402
 import random_sorts  # noqa: E402
+import random_steps  # noqa: E402
 import random_transpose_text  # noqa: E402
 
 KINDS = {
@@ -20,6 +22,7 @@ KINDS = {
     "scans": lambda seed: random_scans.make(seed).text,
     "scatters": random_scatter_text.generate,
     "sorts": random_sorts.make,
+    "steps": lambda seed: random_steps.module_of(random.Random(seed)),
     "transposes": random_transpose_text.generate,
 }
 
