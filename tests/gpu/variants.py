@@ -9,6 +9,7 @@ import random
 import re
 from typing import Dict, Iterator, List
 
+MISSES = 200
 PARTS = ("vector", "lane", "warp", "cluster", "register", "grid")
 Layout = Dict[str, Dict[str, int]]  # dimension, part: size
 
@@ -50,18 +51,21 @@ def moved(layout: Layout, r: random.Random) -> Layout:
 
 
 def variants(explained: str, seed: int) -> Iterator[str]:
-    """Texts for --layout, of which the compiler may decline some; first those that are listed, then others without end. None of a kernel without a layout."""
+    """Texts for --layout, of which the compiler may decline some; first those that are listed, then others until MISSES in a row are known already. None of a kernel without a layout."""
     known = listed(explained)
     seen = set(known[:1])
     for text in known[1:]:
         seen.add(text)
         yield text
     r = random.Random(seed)
-    while known:
+    misses = 0
+    while known and misses < MISSES:
+        misses += 1
         try:
             text = write(moved(read(r.choice(known)), r))
         except ValueError:
             return  # a layout that says more than sizes
         if text not in seen:
             seen.add(text)
+            misses = 0
             yield text
