@@ -279,10 +279,13 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
     const double parts = !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(w, a, sizes, &of_warp);
-    p->term[PART_L2] += reads * fresh * tiles * block * parts / r->l2;
-    if (!store) p->term[PART_FILL] += reads * fresh * block; /* bytes of a block */
     const double stored = parts > 1 && of_warp.run > MERGED ? 1 + r->parts : 1; /* L2 does not get the rest soon */
-    const double bytes = stored * from_dram * fresh * touched(w, a, sizes, block);
+    const double all = touched(w, a, sizes, block), bytes = stored * from_dram * fresh * all;
+    double asked = reads * fresh * tiles * block * parts; /* of L2 */
+    if (!store && shares(w) && all <= r->timed.stay) asked = WBB_MIN(asked, all * r->target->sms);
+    p->term[PART_L2] += asked / r->l2;
+    const double again = shares(w) ? WBB_MAX(asked - bytes, 0.0) * (1 - r->timed.again) : 0;
+    if (!store) p->term[PART_FILL] += (asked - again) / tiles; /* bytes of a block */
     const double part_of_rate = shares(w) ? efficiency(r->warp_run, of_warp.run) : efficiency(r->run, of_block.run);
     p->term[PART_DRAM] += bytes / (r->dram * part_of_rate);
     p->full_dram += bytes / r->dram;
@@ -359,6 +362,11 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->full_fill = p->term[PART_FILL] * each / r->clock / r->fill;
     p->term[PART_FILL] *= each / r->clock / (n->shares ? r->in_flight / r->dram_latency : r->fill);
     p->term[PART_CHAIN] = n->waves * chain - latency - x->covered / r->clock;
+    if (n->shares) {
+        p->term[PART_L2] *= r->timed.l2;
+        p->term[PART_ISSUE] *= r->timed.issue, p->term[PART_PIPE] *= r->timed.pipe;
+        p->term[PART_CODE] *= r->timed.code;
+    }
     double busiest = 0;
     for (int k = PART_ISSUE; k < PART_FILL; k++) busiest = WBB_MAX(busiest, p->term[k]);
     const double more = part_ceiling(each) / each - 1;
@@ -370,6 +378,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     if (!n->shares) p->term[PART_CODE] = CODE_BYTES * x->slots / (r->code.rate * r->clock); /* straight code */
     if (!n->shares) return;
     p->apart = 1 / WBB_MAX(n->blocks * n->rows / (sms * n->at_once), 1.0);
+    p->term[PART_TAIL] *= r->timed.tail, p->full_tail *= r->timed.tail;
     p->lost = lost(r, n, p->term[PART_FILL]);
 }
 
@@ -434,6 +443,13 @@ static bool waits_for_masks(const PartWork *w, const int64_t *sizes, const PartC
     return shares(w) && stores && w->passes == 1 && c->masked > 0 && c->kept * c->terms > vector;
 }
 
+/* Latencies of memory that iterations wait for: the first stands before the loop, of whose others the assembler makes a
+ * few one, with their loads in front. */
+static double waits(const PartRates *r, const PartWork *w, double loop, bool rolled)
+{
+    return shares(w) && !rolled ? 1 + part_ceiling((loop - 1) / r->timed.repeat) : loop;
+}
+
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
 {
     const PartCounts c = needs->counts;
@@ -458,7 +474,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
     if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;
     x.clocks += c.loop * each * (w->term_clocks + w->combine_clocks);
-    x.chain += c.loop * (r->dram_latency + w->term_latency + w->combine_latency) +
+    x.chain += waits(r, w, c.loop, needs->rolled) * r->dram_latency + c.loop * (w->term_latency + w->combine_latency) +
                again * c.loop * (r->l2_latency + w->term_latency) + part_log2_up(c.terms) * w->combine_latency;
     if (waits_for_masks(w, sizes, &c)) x.chain += c.loop * r->dram_latency;
     add_sharing(&x, r, w, &c);
@@ -472,6 +488,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     x.covered = WBB_MIN(alone, code);
     p.term[PART_CODE] = code / r->clock;
     add_split(&p, r, w, &c);
+    if (c.splits > c.cluster) p.term[PART_SPLIT] += n.waves * r->timed.ticket;
     add_warps(&p, r, &x, &n);
     part_price_blocks(r, &p, c.blocks);
     return p;

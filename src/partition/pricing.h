@@ -222,7 +222,7 @@ void part_print_choice(WbbBuf *out, const PartChoice *c);
 void part_print_price(WbbBuf *out, const PartPrice *p); /* of a layout that was given */
 
 /* ties.c: what decides among equal prices, the most important first; smaller is better. */
-enum { PART_PREFERENCES = 8 };
+enum { PART_PREFERENCES = 9 };
 typedef struct {
     double plain, unit;         /* the least time at full rates; times that differ by less than `unit` are equal */
     int64_t chain, usual_block; /* layout.chain, loop.block */

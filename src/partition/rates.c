@@ -25,6 +25,17 @@ static PartCode code_of(const TgTarget *t)
     };
 }
 
+static PartTimed timed_of(const TgTarget *t)
+{
+    return (PartTimed){
+        .stay = number(t, "layout.stay"), .again = number(t, "layout.again") / 100,
+        .repeat = number(t, "layout.repeat"), .ticket = number(t, "layout.ticket") * 1e-3,
+        .l2 = number(t, "layout.part.l2") / 100,
+        .issue = number(t, "layout.part.issue") / 100, .pipe = number(t, "layout.part.pipe") / 100,
+        .code = number(t, "layout.part.code") / 100, .tail = number(t, "layout.part.tail") / 100,
+    };
+}
+
 const PartRates *part_rates(WbbArena *a, const TgTarget *t)
 {
     PartRates *r = WBB_NEW(a, PartRates);
@@ -45,7 +56,8 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .exchange_mask = number(t, "exchange.mask"), .address_slots = number(t, "exchange.address"),
         .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
         .fence = number(t, "layout.fence"), .l1_bytes = number(t, "layout.l1_bytes"),
-        .code = code_of(t), .blocks = rate(t, "blocks"), .parts = number(t, "layout.parts") / 100,
+        .code = code_of(t), .timed = timed_of(t), .blocks = rate(t, "blocks"),
+        .parts = number(t, "layout.parts") / 100,
         .cluster = number(t, "layout.cluster.wave") * 1e-3, .few_warps = number(t, "layout.few_warps") / 100,
         .busy_warps = number(t, "layout.busy_warps"), .few_blocks = number(t, "layout.few_blocks") / 100,
     };

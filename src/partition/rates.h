@@ -15,6 +15,15 @@ typedef struct {
     double repeated; /* instructions up to which the assembler repeats a loop's */
 } PartCode;
 
+/* What timed layouts say of the terms of kernels whose threads share terms. */
+typedef struct {
+    double stay;            /* bytes of an array that L1 keeps from block to block */
+    double again;           /* the part of the place of bytes on their way that those take which L2 has */
+    double repeat;          /* iterations of a loop that are one for the assembler */
+    double ticket;          /* microseconds, each time SMs are filled */
+    double l2, issue, pipe, code, tail; /* parts of these terms */
+} PartTimed;
+
 struct PartRates {
     const TgTarget *target;
     double clock, dram, l2, l2_bytes, launch, wavefront, fill, in_flight, issue, shuffle, lsu; /* clock: of 1 us */
@@ -25,6 +34,7 @@ struct PartRates {
     double l1_bytes;             /* of an SM that is not shared memory */
     double run[PART_RUNS], warp_run[PART_RUNS]; /* of the DRAM rate, for runs of 32, 64, .. bytes */
     PartCode code;
+    PartTimed timed;
     double blocks;               /* that begin in a clock, over all SMs */
     double parts;                /* of the DRAM time of a store: what it takes more if it stores sectors in parts */
     double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */

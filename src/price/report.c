@@ -80,7 +80,7 @@ void price_ask(WbbArena *a, const PriceKernel *k, SimProfile *p)
     const PriceOccupancy o = price_occupancy(k);
     Ask *ask = WBB_NEW(a, Ask);
     *ask = (Ask){a, k};
-    *p = (SimProfile){.pace = pace, .arg = ask, .together = o.together};
+    *p = (SimProfile){.pace = pace, .arg = ask, .together = o.together, .sms = (uint64_t)t->sms};
     for (int i = 0; i < SIM_FROM; i++) p->latency[i] = tg_rate(t, latencies[i])->value;
     p->window = (uint32_t)tg_rate(t, "window")->value;
     const uint64_t shared = (k->static_shared + (uint64_t)k->launch->shared) * o.blocks;

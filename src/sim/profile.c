@@ -5,7 +5,9 @@
  *
  * Of each sector of a buffer the last block that touched it is kept, and when: time is counted in sectors that L1 did
  * not have. A load hits L1 if the same block has touched the sector and l1_bytes or less since then: the turn of a warp
- * ends where it goes beyond L1, so that warps of a block meet there as they do on a GPU. It hits L2 if
+ * ends where it goes beyond L1, so that warps of a block meet there as they do on a GPU. So it does if block after
+ * block has touched it and each SM had one of them, as of the scale of a norm: what FEW blocks share are borders of
+ * tiles, which are on several SMs. It hits L2 if
  * another block that runs at the same time has touched it, or if l2_bytes or less were touched since then. Blocks run
  * one after the other here and side by side on a GPU: where a block comes back to its own sector, all blocks that run
  * together have done as much in between; those of its cluster take turns with it here, too. Stores and atomic
@@ -23,7 +25,8 @@
  */
 #include "sim/inner.h"
 
-enum { TIMED = 8, UNIT = 4 /* shift: time is kept in 16 sectors */, KEPT_TIME = 0x3fffffff, WORD = 4, TURN_BYTES = 16 };
+enum { TIMED = 8, UNIT = 4 /* shift: time is kept in 16 sectors */, KEPT_TIME = 0x3fffffff, WORD = 4, TURN_BYTES = 16,
+       FEW = 8 /* blocks */ };
 static const uint32_t WAS_LOADED = 1u << 30, WAS_STORED = 1u << 31;
 
 /* The last touch of a sector. */
@@ -31,6 +34,7 @@ typedef struct {
     uint32_t block; /* 1 + its number; 0: none */
     uint32_t time;  /* in KEPT_TIME; and what was done to it */
     float here;     /* when the block has its bytes, by the chain that asked for them; 0: at its start, or not known */
+    uint32_t blocks; /* that have touched it */
 } Stamp;
 
 /* Atomic operations on a line, or those that fail together on four bytes; by its first four bytes. */
@@ -56,6 +60,7 @@ struct SimMeter {
     Stamp **buffers, **variables;
     Turns **turns;     /* by buffer, where it is updated; of the module's variables they are not counted */
     uint64_t iterations; /* of the loop that the assembler makes of the operation at hand; 0: it is none */
+    uint64_t firsts;   /* blocks that load what all need before each SM has it */
     uint64_t first, n; /* the sectors of the segment that was touched last, its stamps and uses */
     Stamp *near;
     SimUse *use;
@@ -152,6 +157,8 @@ void sim_meter_open(Block *b, uint64_t blocks, uint64_t grid)
     find_sites(b, m);
     out->uses = WBB_NEW_N(b->arena, SimUse, b->n_buffers + 1);
     out->blocks = blocks, out->grid = grid;
+    const uint64_t of_sms = out->sms ? (out->sms * blocks + grid - 1) / WBB_MAX(grid, 1) : UINT64_MAX;
+    m->firsts = WBB_MAX((uint64_t)FEW, of_sms);
     out->n_uses = b->n_buffers + 1;
     out->text = b->m->text;
     out->timed = 0;
@@ -254,14 +261,23 @@ static bool in_l2(const SimMeter *m, const Block *b, const Stamp *s)
     return other / together == b->number / together || distance(m, s) <= m->out->l2_bytes;
 }
 
+/* Does L1 have what a load of this block asks for? */
+static bool in_l1(const SimMeter *m, const Block *b, const Stamp *s)
+{
+    if (s->block == b->number + 1) return distance(m, s) <= m->out->l1_bytes;
+    /* blocks that an SM runs at once come by one after the other, each with its part of L1 */
+    return s->blocks >= m->firsts && distance(m, s) <= m->out->l1_bytes * (m->out->together / m->out->sms);
+}
+
 /* One sector; returns where its bytes came from. */
 static SimFrom touch(SimMeter *m, const Block *b, Stamp *s, SimUse *use, SimFlow *f, SimAccess kind, bool cached)
 {
     const bool first = !(s->time & (WAS_LOADED | WAS_STORED)), load = kind != SIM_STORED;
     SimFrom from = SIM_FROM_L2;
-    if (kind == SIM_LOADED && cached && !first && s->block == b->number + 1 && distance(m, s) <= m->out->l1_bytes) {
+    const bool own = s->block == b->number + 1;
+    if (kind == SIM_LOADED && cached && !first && in_l1(m, b, s)) {
         from = SIM_FROM_L1;
-        m->here = WBB_MAX(m->here, s->here);
+        if (own) m->here = WBB_MAX(m->here, s->here);
     } else {
         s->here = 0;
         if (b->timed && load && m->n_missed < SIM_MOST_SECTORS) m->missed[m->n_missed++] = s;
@@ -278,6 +294,7 @@ static SimFrom touch(SimMeter *m, const Block *b, Stamp *s, SimUse *use, SimFlow
     s->time = (s->time & ~(uint32_t)KEPT_TIME) | now(m);
     s->time |= (load ? WAS_LOADED : 0) | (kind != SIM_LOADED ? WAS_STORED : 0);
     s->block = b->number + 1;
+    s->blocks += !own;
     return from;
 }
 

@@ -126,6 +126,7 @@ typedef struct {
     double latency[SIM_FROM];    /* clocks of loads and atomic operations */
     uint64_t l1_bytes, l2_bytes; /* that a block, and that all blocks may touch before they touch a sector again */
     uint64_t together;           /* blocks that run at a time; 0: one */
+    uint64_t sms; /* on which they do, each with an L1 that is kept from block to block; 0: none is kept */
     /* Instructions between branches and barriers that are issued as soon as their operands are ready, whatever stands
      * before them, as the assembler may order them; 0: all in the order of the text. */
     uint32_t window;

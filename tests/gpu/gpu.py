@@ -6,7 +6,8 @@
     gpu.py --results results.jsonl --package DIR [--page docs/gpu.md]
 
 First a package is made in DIR: warpburg-run, a bundle of each kernel of the corpus and each small program (*.S.hlo) of --programs to check, bundles to
-time at each --accuracy, XLA's PTX for the same fusions where DIR of --shared has it, with --layouts bundles of other layouts, and run.py. Where the driver has a GPU, run.py runs it at once. Else
+time at each --accuracy, XLA's PTX for the same fusions where DIR of --shared has it, with --layouts bundles of other layouts, and run.py. Where the driver
+has a GPU, run.py runs it at once. Else
 the command says so and ends with status 3: the package is to be carried to a machine with a GPU, `python3 run.py` called in it, and its results.jsonl
 given to --results, which models the kernels that were timed (modelled.jsonl keeps that), prints measured and modelled times, their ratios and rank
 correlation, and with --page writes them with the card and the date.

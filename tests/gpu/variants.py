@@ -51,7 +51,8 @@ def moved(layout: Layout, r: random.Random) -> Layout:
 
 
 def variants(explained: str, seed: int) -> Iterator[str]:
-    """Texts for --layout, of which the compiler may decline some; first those that are listed, then others until MISSES in a row are known already. None of a kernel without a layout."""
+    """Texts for --layout, of which the compiler may decline some; first those that are listed, then others until MISSES in a row are known already.
+    None of a kernel without a layout."""
     known = listed(explained)
     seen = set(known[:1])
     for text in known[1:]:

@@ -255,6 +255,15 @@ static void test_levels(void **state)
     assert_int_equal(site(&r, 3)->flow[SIM_GLOBAL].l2, 512);
     assert_int_equal(r.profile.uses[0].again, 0);
     end(&r);
+    /* what all blocks load is in the L1 of each SM once it has had one of them, but not what a few of them share */
+    static const char same[] = "ld.global.b32 %r2, [%rd1];";
+    static const struct { uint64_t sms; uint32_t grid; uint64_t l2; } kept[] = {{0, 40, 40}, {16, 40, 16}, {2, 40, 8}, {2, 8, 8}};
+    for (size_t k = 0; k < WBB_LEN(kept); k++) {
+        r = run_of((Run){.body = same, .grid = kept[k].grid, .threads = 32, .profile = {.l1_bytes = 1 << 10,
+            .l2_bytes = 8 << 10, .together = WBB_MAX(kept[k].sms, 1), .sms = kept[k].sms}});
+        assert_int_equal(site(&r, 0)->flow[SIM_GLOBAL].l2, kept[k].l2);
+        end(&r);
+    }
 }
 
 static void test_chains(void **state)
