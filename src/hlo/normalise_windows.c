@@ -33,8 +33,8 @@ static HloInstruction *reduced(HloBuilder *b, const HloInstruction *i, HloInstru
 static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     const int64_t first = b->same ? b->same[i->id] : 0;
-    const uint32_t rank = i->operands[0]->shape->rank;
     if (!first) return NULL;
+    const uint32_t rank = i->operands[0]->shape->rank;
     HloWindow *inner = WBB_NEW_N(b->arena, HloWindow, rank), *outer = WBB_NEW_N(b->arena, HloWindow, rank);
     uint32_t dim = 0, several = 0;
     for (uint32_t d = 0; d < rank; d++) {

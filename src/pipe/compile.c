@@ -353,6 +353,8 @@ static bool front(Compile *c)
     hlo_decline_features(c->cx, r->module);
     begin(c, "normalise");
     r->normal = hlo_normalise(c->cx, c->arena, r->module);
+    if (!hlo_fusion(c->cx, r->normal).fusion) /* operations that no cut has prepared */
+        r->normal = fuse_prepare(c->cx, c->arena, r->normal, &(FuseHow){.mode = FUSE_PRICED});
     if (c->o->deterministic) r->normal = hlo_order_scatters(c->cx, c->arena, r->normal);
     r->fusion = r->whole = hlo_fusion(c->cx, r->normal);
     r->rw = new_engine(c);
