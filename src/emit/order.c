@@ -113,6 +113,7 @@ const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce
 {
     WbbBuf b = wbb_buf(a);
     const PartLayout *l = &s->layout;
+    if (reduce->number) return wbb_format(a, "%s: serial", reduce->i->name); /* it selects what it would select so */
     wbb_putf(&b, "%s: tree", reduce->i->name);
     if (sc_is_float(reduce->sum)) wbb_putf(&b, " in %s", sc_type_info[reduce->sum].hlo);
     put_dims(&b, s);

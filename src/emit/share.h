@@ -66,6 +66,7 @@ typedef struct Share {
     int64_t loop;            /* iterations */
     int64_t blocks;          /* that share a result */
     int64_t chunk;           /* partial results of those that a thread of the last one reads */
+    bool ascends;            /* terms of a thread follow each other, as do those of its iterations */
     bool masked;             /* a thread may have fewer terms than others */
     bool everyone;           /* all threads of a block need the results */
     Reduction *r;            /* [n] */
@@ -118,6 +119,7 @@ Partial emit_share_term_at(const Share *m, const Reduction *r, const Position *a
 /* The terms of one iteration, combined: neighbours, then neighbours of these. */
 void emit_share_terms(const Share *m, IrRef loop, Partials p);
 Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y);
+Partial emit_share_follow(const Share *m, const Reduction *r, const Partial *x, const Partial *y); /* x comes first */
 /* Where the condition does not hold, p has no term. */
 void emit_share_mask(const Share *m, const Reduction *r, IrRef condition, Partial *p);
 /* Neighbours, then neighbours of these: leaves the result in p[0]. */

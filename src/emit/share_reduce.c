@@ -54,7 +54,7 @@ static void remember_results(const Share *m, Partials p)
             const Position at = emit_share_position(m, c, 0, ir_index(m->g, 0));
             const IrRef *kept = emit_share_kept_index(m, x->i, &at);
             p[r][c].present = 0; /* there is a term */
-            const Partial result = emit_share_combine(m, x, &init, &p[r][c]);
+            const Partial result = emit_share_follow(m, x, &init, &p[r][c]);
             for (uint32_t k = 0; k < x->n; k++)
                 emit_give(m->e, (PartValue){x->i, k}, kept, emit_as(m->e, result.x[k], part_shape(x->i, k)->type));
         }

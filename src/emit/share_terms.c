@@ -138,21 +138,32 @@ void emit_share_end_if(const Share *m, EmitIf *c)
 }
 
 /* --- combining ---------------------------------------------------------------------------------------------------- */
-Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y)
+/* The values that the computation takes as those of x and of y: of the smaller number first, unless x comes first. */
+static IrRef *arguments_of(const Share *m, const Reduction *r, const Partial *x, const Partial *y, bool follows)
+{
+    const HloComputation *c = r->i->called[0];
+    IrRef *args = WBB_NEW_N(m->a, IrRef, 2 * r->n), after = 0;
+    if (r->of->number && !follows) {
+        const uint32_t number = r->of->number - 1;
+        after = emit_share_node(m, OP_LT, SC_PRED, y->x[number], x->x[number]);
+    }
+    for (uint32_t k = 0; k < r->n; k++) {
+        const IrType t = IR_TYPE(r->type[k], 0);
+        const IrRef first = after ? ir_node(m->g, OP_SELECT, t, 0, after, y->x[k], x->x[k], 0) : x->x[k];
+        const IrRef second = after ? ir_node(m->g, OP_SELECT, t, 0, after, x->x[k], y->x[k], 0) : y->x[k];
+        args[k] = emit_as(m->e, first, c->parameters[k]->shape->type);
+        args[r->n + k] = emit_as(m->e, second, c->parameters[r->n + k]->shape->type);
+    }
+    return args;
+}
+
+static Partial combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y, bool follows)
 {
     const HloComputation *c = r->i->called[0];
     const ScOp op = sc_op_of_hlo(hlo_opcode_name(c->root->opcode)); /* where partial results have a type of their own */
     const bool apart = x->present != y->present;                    /* one may be there without the other */
     Partial p = new_partial(m, r);
-    uint32_t env = 0;
-    if (r->of->sum == SC_NONE) {
-        IrRef *args = WBB_NEW_N(m->a, IrRef, 2 * r->n);
-        for (uint32_t k = 0; k < r->n; k++) {
-            args[k] = emit_as(m->e, x->x[k], c->parameters[k]->shape->type);
-            args[r->n + k] = emit_as(m->e, y->x[k], c->parameters[r->n + k]->shape->type);
-        }
-        env = emit_env(m->e, 2 * r->n, args);
-    }
+    const uint32_t env = r->of->sum == SC_NONE ? emit_env(m->e, 2 * r->n, arguments_of(m, r, x, y, follows)) : 0;
     for (uint32_t k = 0; k < r->n; k++) {
         const IrType t = IR_TYPE(r->type[k], 0);
         IrRef v = env ? emit_as(m->e, emit_value_in(m->e, env, (PartValue){c->root, k}, NULL), r->type[k])
@@ -166,6 +177,16 @@ Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x,
     return p;
 }
 
+Partial emit_share_combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y)
+{
+    return combine(m, r, x, y, false);
+}
+
+Partial emit_share_follow(const Share *m, const Reduction *r, const Partial *x, const Partial *y)
+{
+    return combine(m, r, x, y, true);
+}
+
 void emit_share_mask(const Share *m, const Reduction *r, IrRef condition, Partial *p)
 {
     if (!condition) return;
@@ -174,12 +195,30 @@ void emit_share_mask(const Share *m, const Reduction *r, IrRef condition, Partia
         p->x[k] = ir_node(m->g, OP_SELECT, IR_TYPE(r->type[k], 0), 0, condition, p->x[k], r->identity[k], 0);
 }
 
-void emit_share_fold(const Share *m, const Reduction *r, Partial *p, uint32_t n)
+static void fold(const Share *m, const Reduction *r, Partial *p, uint32_t n, bool follow)
 {
     for (; n > 1; n = (n + 1) / 2) {
-        for (uint32_t k = 0; k < n / 2; k++) p[k] = emit_share_combine(m, r, &p[2 * k], &p[2 * k + 1]);
+        for (uint32_t k = 0; k < n / 2; k++) p[k] = combine(m, r, &p[2 * k], &p[2 * k + 1], follow);
         if (n % 2) p[n / 2] = p[n - 1];
     }
+}
+
+void emit_share_fold(const Share *m, const Reduction *r, Partial *p, uint32_t n) { fold(m, r, p, n, false); }
+
+/* Do the terms of a thread follow each other, those of an iteration and then those of the next one? */
+static bool ascends(const Share *m)
+{
+    for (uint32_t d = 0; d < m->l->n_dims; d++) {
+        const PartDim *x = &m->l->dims[d];
+        int last = -1;
+        for (uint32_t k = 0; x->reduced && k < x->n_factors; k++) {
+            const int level = (int)x->factors[k].level;
+            if (x->factors[k].size == 1 || level > PART_LOOP) continue;
+            if (level <= last) return false;
+            last = level;
+        }
+    }
+    return true;
 }
 
 /* Of a computation that is one operation. */
@@ -203,6 +242,7 @@ Partial emit_share_initial(const Share *m, const Reduction *r)
 void emit_share_find_reductions(Share *m)
 {
     m->n = m->s->n_reduces;
+    m->ascends = ascends(m);
     m->r = WBB_NEW_N(m->a, Reduction, m->n + 1u);
     for (uint32_t k = 0; k < m->n; k++) {
         Reduction *r = &m->r[k];
@@ -311,7 +351,7 @@ void emit_share_terms(const Share *m, IrRef loop, Partials p)
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {
             Partial *of = all[r] + (size_t)c * m->terms;
-            emit_share_fold(m, &m->r[r], of, m->terms);
+            fold(m, &m->r[r], of, m->terms, m->ascends);
             p[r][c] = of[0];
         }
 }
@@ -349,7 +389,7 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const u
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t k = 0; k < n_of[r]; k++) {
             const bool carried = p[r][k].present;
-            p[r][k] = emit_share_combine(m, &m->r[r], &p[r][k], &next[r][k]);
+            p[r][k] = combine(m, &m->r[r], &p[r][k], &next[r][k], m->ascends);
             if (carried && !p[r][k].present) p[r][k].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 1);
         }
     emit_share_pack(m, p, n_of, acc);

@@ -6,9 +6,16 @@
  * to be associative, as HLO asks.
  *
  *     max(a + b, a)   =>   false: of 0, -1, 2 it makes 2 or 1
+ *
+ * A selection is a computation on a value and the number of its term, of comparisons of values with values and of
+ * numbers with numbers: the largest value and where it stands. What it selects depends on nothing but how these
+ * compare, so three values and NaN show all that it does with three terms. Where it selects the same however three
+ * terms are paired, the one with the smaller number first, it may take terms in any order once two partial results are
+ * put in the order of their numbers: also where the first of several NaNs counts.
  */
 #include "partition/partition.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { TRIPLES = 200, LARGEST = 3 };
@@ -99,4 +106,96 @@ bool part_is_associative(WbbArena *a, const HloComputation *c)
         if (!equal(&e, v[4], v[6])) return false;
     }
     return true;
+}
+
+/* --- selections --------------------------------------------------------------------------------------------------- */
+enum { VALUES = 4, FIRST_NUMBER = 10, TERMS = 3 }; /* 1, 2, 3 and NaN, or 4; numbers from 10 on */
+
+/* Of two parameters for the same array. */
+static bool compares_alike(const HloInstruction *i, uint32_t n)
+{
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        if (i->operands[k]->opcode != HLO_PARAMETER || i->operands[k]->number % n != i->operands[0]->number % n)
+            return false;
+    return true;
+}
+
+static bool only_selects(const HloComputation *c, uint32_t n)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        switch (i->opcode) {
+        case HLO_PARAMETER: case HLO_SELECT: case HLO_TUPLE: break;
+        case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT:
+            if (i->shape->type != SC_PRED) return false;
+            break;
+        case HLO_COMPARE: case HLO_MAXIMUM: case HLO_MINIMUM:
+            if (i->total_order || !compares_alike(i, n)) return false;
+            break;
+        default: return false;
+        }
+    }
+    return true;
+}
+
+/* Are elements of an operand their numbers along the one dimension that is reduced, and do all fit? */
+static bool has_numbers(const HloInstruction *reduce, const HloInstruction *x)
+{
+    const ScTypeInfo *t = &sc_type_info[x->shape->type];
+    const int64_t d = reduce->dimensions[0];
+    if (reduce->n_dimensions != 1 || !hlo_is_place(x, d) || (t->cls != 'I' && t->cls != 'U')) return false;
+    const uint32_t bits = t->bits - (uint32_t)(t->cls == 'I');
+    return bits >= 63 || reduce->operands[0]->shape->dims[d] <= INT64_C(1) << bits;
+}
+
+/* The selection of two, the one with the smaller number first; false: it is none. */
+static bool select_one(const Evaluating *e, uint32_t number, const uint64_t *x, const uint64_t *y, uint64_t *to)
+{
+    const ScType t = e->c->parameters[number]->shape->type, of = e->c->parameters[1 - number]->shape->type;
+    const bool ordered = sc_to_f64(t, x[number]) < sc_to_f64(t, y[number]);
+    if (!evaluate(e, ordered ? x : y, ordered ? y : x, to)) return false;
+    const bool is_value = to[1 - number] == x[1 - number] || to[1 - number] == y[1 - number] || of == SC_PRED;
+    return is_value && (to[number] == x[number] || to[number] == y[number]);
+}
+
+static bool same_selection(const Evaluating *e, uint32_t number, const uint64_t *x, const uint64_t *y)
+{
+    const ScType of = e->c->parameters[1 - number]->shape->type;
+    const double a = sc_to_f64(of, x[1 - number]), b = sc_to_f64(of, y[1 - number]);
+    return x[number] == y[number] && (x[1 - number] == y[1 - number] || (isnan(a) && isnan(b)));
+}
+
+/* Of three terms with values of these ranks: is it one selection, whichever two of them are paired first? */
+static bool pairs_alike(const Evaluating *e, uint32_t number, const uint32_t *ranks, uint64_t *const *v)
+{
+    const ScType t = e->c->parameters[number]->shape->type, of = e->c->parameters[1 - number]->shape->type;
+    for (uint32_t k = 0; k < TERMS; k++) {
+        v[k][number] = sc_from_f64(t, FIRST_NUMBER + (double)k);
+        v[k][1 - number] = sc_from_f64(of, ranks[k] == VALUES - 1 && sc_is_float(of) ? (double)NAN : ranks[k] + 1.0);
+    }
+    for (uint32_t k = 0; k < TERMS; k++) {
+        uint64_t *pair = v[TERMS], *all = v[TERMS + 1 + k];
+        if (!select_one(e, number, v[k], v[(k + 1) % TERMS], pair)) return false;
+        if (!select_one(e, number, pair, v[(k + 2) % TERMS], all)) return false;
+        if (k && !same_selection(e, number, v[TERMS + 1], all)) return false;
+    }
+    return true;
+}
+
+uint32_t part_numbered(WbbArena *a, const HloInstruction *reduce)
+{
+    const HloComputation *c = reduce->called[0];
+    if (reduce->opcode != HLO_REDUCE || reduce->n_operands != 4 || !only_selects(c, 2)) return 0;
+    const uint32_t number = has_numbers(reduce, reduce->operands[0]) ? 0 : 1;
+    const ScTypeInfo *of = &sc_type_info[c->parameters[1 - number]->shape->type];
+    if (!has_numbers(reduce, reduce->operands[number]) || !of->compute) return 0;
+    if (of->cls != 'I' && of->cls != 'U' && of->cls != 'F' && of->cls != 'P') return 0;
+    Evaluating e = {.c = c, .n = 2, .value = WBB_NEW_N(a, uint64_t, c->n_instructions + 1u)};
+    uint64_t *v[2 * TERMS + 1];
+    for (size_t k = 0; k < WBB_LEN(v); k++) v[k] = WBB_NEW_N(a, uint64_t, e.n);
+    for (uint32_t n = 0; n < VALUES * VALUES * VALUES; n++) {
+        const uint32_t ranks[TERMS] = {n % VALUES, n / VALUES % VALUES, n / VALUES / VALUES};
+        if (!pairs_alike(&e, number, ranks, v)) return 0;
+    }
+    return number + 1;
 }

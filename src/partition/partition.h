@@ -80,6 +80,7 @@ typedef struct {
 typedef struct {
     const HloInstruction *i;
     bool commutes; /* its terms may be taken in any order */
+    uint32_t number; /* 1 + the array by which two partial results are put in order to be combined; 0: they need not */
     PartScan scan; /* PART_SCAN */
     /* Not SC_NONE, of one array: the type of its partial results, wider than that of the array. Terms and initial value
      * are converted to it, and the result is converted once. */
@@ -504,6 +505,8 @@ uint32_t part_memory_parts(ScType t);
 
 /* associative.c: does no test show that the order in which a reduction's computation combines makes a difference? */
 bool part_is_associative(WbbArena *a, const HloComputation *c);
+/* 1 + the array of numbers of terms, if the reduction selects one of them and may do so in any order; else 0. */
+uint32_t part_numbered(WbbArena *a, const HloInstruction *reduce);
 
 /* choose.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take; NULL:
  * chosen. */

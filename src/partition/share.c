@@ -112,6 +112,7 @@ static void find_reduces(Sharing *s)
         PartReduce *r = &s->reduces[s->n_reduces++];
         *r = (PartReduce){.i = i};
         if (i->opcode != HLO_SORT) r->commutes = commutes(i->called[0]), r->sum = sum_type(i);
+        if (!r->commutes && i->opcode == HLO_REDUCE) r->number = part_numbered(s->a, i), r->commutes = r->number != 0;
         if (i->opcode == HLO_REDUCE_WINDOW) part_is_scan(i, &r->scan);
         s->reduced[i->id] = true;
     }
@@ -527,7 +528,7 @@ ScOp part_redux(const PartReduce *r, const TgTarget *t)
     const HloOpcode op = r->i->called[0]->root->opcode;
     const ScType type = r->sum != SC_NONE ? r->sum : r->i->operands[0]->shape->type;
     const bool pred = type == SC_PRED;
-    if (!r->commutes || !tg_has(t, "redux") || (!pred && type != SC_I32 && type != SC_U32)) return OP_NONE;
+    if (!r->commutes || r->number || !tg_has(t, "redux") || (!pred && type != SC_I32 && type != SC_U32)) return OP_NONE;
     switch (op) {
     case HLO_ADD: return pred ? OP_REDUX_OR : OP_REDUX_ADD;
     case HLO_MULTIPLY: return pred ? OP_REDUX_AND : OP_NONE;

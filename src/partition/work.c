@@ -47,6 +47,10 @@ static void add_combining(PartWalk *w, PartWork *work, const PartReduce *r)
         work->within_slots += numbers ? 0 : own;
         clocks += own * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
     }
+    if (r->number) { /* what other threads have is put in order */
+        slots += 1 + 2 * arrays;
+        clocks += (1 + 2 * arrays) * w->t->warp / rate(w, "pipe.alu");
+    }
     const bool f64 = c->parameters[0]->shape->type == SC_F64;
     work->combine_slots += slots;
     work->combine_clocks += clocks;
@@ -73,7 +77,7 @@ static void add_reduction(PartWalk *w, PartWork *work, const PartReduce *r, uint
     add_combining(w, work, r);
     work->commutes = work->commutes && r->commutes;
     work->redux = work->redux && part_redux(r, w->t) != OP_NONE;
-    work->presence = work->presence || !r->commutes;
+    work->presence = work->presence || !r->commutes || r->number;
     work->rounds = work->rounds || rounds(r);
     work->scan = r->i->opcode == HLO_REDUCE_WINDOW;
 }
