@@ -114,6 +114,14 @@ ENTRY e { p = f32[8] parameter(0)  o = s32[] constant(0)  t = (s32[], f32[8]) tu
         with self.assertRaisesRegex(warpburg.Error, "program.json"):
             warpburg.read("/nowhere")
 
+    def test_better_apart(self) -> None:
+        """What one kernel would compute again and again is a program, as on the command line."""
+        text = (Path(__file__).parent / "lit/control/while_chain.hlo").read_text(encoding="utf-8")
+        p = warpburg.compile(text)
+        self.assertIsInstance(p, warpburg.Program)
+        self.assertEqual(p.check().outside, 0)
+        self.assertIsInstance(warpburg.compile(text, program=False), warpburg.Kernel)
+
     def test_declined(self) -> None:
         two = ("HloModule d\na { x = f32[8] parameter(0)  ROOT y = f32[8] negate(x) }\nb { x = f32[8] parameter(0)  z = f32[] constant(0)\n"
                "  r = f32[8] rng(z, z), distribution=rng_uniform  ROOT y = f32[8] add(x, r) }\nENTRY e { p = f32[8] parameter(0)\n"

@@ -274,11 +274,14 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
     if program is None and not layout:
         data = hlo.encode()
         kind = _library.KINDS[lib.wb_kind_of(data, len(data))]
-        if kind == "several_steps":  # one kernel may be able to compute them
-            try:
-                return Kernel(hlo, name, options)
-            except Declined:
-                pass
+        if kind == "several_steps":  # one kernel may be able to compute them, and as fast
+            context = Context()
+            apart = lib.wb_better_apart(context.pointer, data, len(data), byref(c_options(options)))
+            for several in (True, False) if apart else (False,):
+                try:
+                    return Program(hlo, name, options, cut, partial) if several else Kernel(hlo, name, options)
+                except Declined:
+                    pass
         program = kind != "one_step"
     if not program:
         return Kernel(hlo, name, options)

@@ -110,6 +110,11 @@ static void test_kinds(void **state)
     assert_int_equal(kind_of(loop), WB_SEVERAL_STEPS);
     assert_int_equal(kind_of(mlp), WB_WITH_CALLS);
     assert_int_equal(kind_of(declined), WB_SEVERAL_FUSIONS);
+    wb_context *cx = wb_context_new();
+    assert_false(wb_better_apart(cx, loop, strlen(loop), NULL));
+    assert_false(wb_better_apart(cx, "?", 1, NULL));
+    assert_false(wb_better_apart(cx, loop, strlen(loop), &(wb_options){.target = "none"}));
+    wb_context_free(cx);
 }
 
 static void test_listed(void **state)
