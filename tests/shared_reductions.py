@@ -76,14 +76,17 @@ def space(shape: Sequence[int], reduced: Sequence[int], order: Sequence[int]) ->
 
 
 def fusion(name: str, t: str, shape: Sequence[int], reduced: Sequence[int], op: str = "add", order: Sequence[int] = (), init: str = "0",
-           body: str = "", layouts: Sequence[str] = (), cases: str = "nepst") -> Fusion:
-    """`body`: lines that compute x; empty: x is the parameter."""
+           body: str = "", layouts: Sequence[str] = (), cases: str = "nepst", fused: bool = False) -> Fusion:
+    """`body`: lines that compute x; empty: x is the parameter. fused: within a fusion, so that a reduction of one element stays one."""
     order = order or list(range(len(shape)))[::-1]
     kept = [n for d, n in enumerate(shape) if d not in reduced]
     of = f"{t}[{text_of(shape)}]{{{text_of(order)}}}"
     lines = body.format(of=of) if body else f"  x = {of} parameter(0)\n"
     text = (f"HloModule m\n\n{computation(op, t)}\nENTRY e {{\n{lines}  z = {t}[] constant({init})\n"
             f"  ROOT y = {t}[{text_of(kept)}] reduce(x, z), dimensions={{{text_of(reduced)}}}, to_apply=c\n}}\n")
+    if fused:
+        text = text.replace("ENTRY e", "f") + (f"\nENTRY e {{\n  x = {of} parameter(0)\n"
+                                               f"  ROOT e = {t}[{text_of(kept)}] fusion(x), kind=kInput, calls=f\n}}\n")
     return Fusion(name, text, space(shape, reduced, order), False, layouts, cases)
 
 
@@ -94,7 +97,7 @@ def argmax(name: str, t: str, shape: Sequence[int], reduced: int, body: str = ""
     text = (f"HloModule m\n\n{ARGMAX.format(t=t)}\nENTRY e {{\n{lines}  n = s32[{of}] iota(), iota_dimension={reduced}\n"
             f"  z = {t}[] constant(-inf)\n  o = s32[] constant(0)\n"
             f"  ROOT y = ({t}[{kept}], s32[{kept}]) reduce(x, n, z, o), dimensions={{{reduced}}}, to_apply=c\n}}\n")
-    return Fusion(name, text, space(shape, [reduced], order), True, layouts)
+    return Fusion(name, text, space(shape, [reduced], order), False, layouts)
 
 
 def affine(shape: Sequence[int], reduced: Sequence[int], layouts: Sequence[str]) -> Fusion:
@@ -126,8 +129,8 @@ FUSIONS = [
     fusion("middle", "f32", [6, 35, 48], [1]),
     fusion("outer", "f32", [6, 35, 48], [0, 2], init="0.5"),
     fusion("four", "f32", [3, 20, 7, 16], [1, 3]),
-    fusion("one", "f32", [1, 1], [0, 1], init="4", layouts=["elements: grid 1"]),
-    fusion("one_term", "f32", [80, 1], [1], init="4"),
+    fusion("one", "f32", [1, 1], [0, 1], init="4", layouts=["elements: grid 1"], fused=True),
+    fusion("one_term", "f32", [80, 1], [1], init="4", fused=True),
     fusion("one_row", "f32", [1, 333], [1]),
     fusion("f64", "f64", [40, 200], [1], init="1.25"),
     fusion("f64_all", "f64", [70, 91], [0, 1]),

@@ -21,7 +21,7 @@ static void reduce_stage(Share *m)
     Partials p = emit_share_partials(m);
     uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
     for (uint32_t r = 0; r < m->n; r++) n_of[r] = m->kept;
-    emit_share_iterate(m, emit_share_terms, m->loop, n_of, p);
+    emit_share_iterate(m, emit_share_terms, m->loop, m->ascends, n_of, p);
     emit_share_finish(m, p);
     m->e->g->making_origin = origin;
 }

@@ -127,8 +127,9 @@ void emit_share_fold(const Share *m, const Reduction *r, Partial *p, uint32_t n)
 Partial emit_share_initial(const Share *m, const Reduction *r);
 typedef void (*ShareIterate)(const Share *m, IrRef loop, Partials p);
 /* Iterations 0 .. count - 1 of `one`, whose partial results, n_of[r] of reduction r, are combined from iteration to
- * iteration. */
-void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const uint32_t *n_of, Partials p);
+ * iteration. follow: terms of an iteration follow those of the one before. */
+void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, bool follow, const uint32_t *n_of,
+                        Partials p);
 /* Begins an `if` whose body alone uses partial results from now on: they become what they are there. */
 EmitIf emit_share_if_using(const Share *m, IrRef condition, uint32_t n, Partials p);
 void emit_share_end_if(const Share *m, EmitIf *c); /* of an `if` that results in nothing */

@@ -56,7 +56,7 @@ void emit_share_across(Share *rows, void (*stages)(Share *rows))
     Partials p = emit_share_partials(&m);
     uint32_t *n_of = WBB_NEW_N(m.a, uint32_t, m.n + 1u);
     for (uint32_t r = 0; r < m.n; r++) n_of[r] = m.kept;
-    emit_share_iterate(&m, iterate, m.loop, n_of, p);
+    emit_share_iterate(&m, iterate, m.loop, false, n_of, p);
     emit_share_finish(&m, p);
     emit_share_results(&m);
     while (m.n_open) emit_share_close(&m);

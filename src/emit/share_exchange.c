@@ -489,7 +489,7 @@ void emit_share_combine_blocks(Share *m, Partials p)
     const IrRef most = emit_share_number(m, (uint32_t)m->blocks - 1);
     open(m, emit_share_node(m, OP_EQ, SC_PRED, mine, most));
     m->stretches = true;
-    emit_share_iterate(m, partial_results, m->chunk, n_of, p);
+    emit_share_iterate(m, partial_results, m->chunk, false, n_of, p);
     emit_share_combine_lanes(m, p);
     emit_share_combine_warps(m, p);
 }

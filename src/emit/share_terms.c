@@ -371,7 +371,7 @@ void emit_share_roll(const Share *m, EmitLoop *l)
     l->s->rolled = m->range->rolled;
 }
 
-void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const uint32_t *n_of, Partials p)
+void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, bool follow, const uint32_t *n_of, Partials p)
 {
     Partials next = WBB_NEW_N(m->a, Partial *, m->n + 1u);
     IrRef var;
@@ -389,7 +389,7 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, const u
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t k = 0; k < n_of[r]; k++) {
             const bool carried = p[r][k].present;
-            p[r][k] = combine(m, &m->r[r], &p[r][k], &next[r][k], m->ascends);
+            p[r][k] = combine(m, &m->r[r], &p[r][k], &next[r][k], follow);
             if (carried && !p[r][k].present) p[r][k].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 1);
         }
     emit_share_pack(m, p, n_of, acc);
