@@ -443,12 +443,12 @@ static bool is_covered(const PartDim *d)
 /* Vectors of a thread that are whole rows apart, if that takes less time. */
 static bool choose_rows(Choosing *c, Choice *x)
 {
-    const int64_t branch = tg_tuned(c->t, "loop.max_body") + 1; /* too much for any thread */
-    const int64_t each = WBB_MAX(work(c, branch) * x->vector, 1);
+    const int64_t limit = tg_tuned(c->t, "loop.max_body"), body = limit / x->vector / WBB_MAX(work(c, limit + 1), 1);
     const int64_t bytes = WBB_MAX((int64_t)bytes_an_element(c, x) * x->vector, 1);
-    const int64_t most = WBB_MIN(tg_tuned(c->t, "loop.max_bytes") / bytes, tg_tuned(c->t, "loop.max_body") / each);
-    if (!may_have_registers(c, x) || x->s->kind != PART_ELEMENTS || x->spread) return false;
-    return part_loop_rows(c->arena, c->p, x->r, c->t, c->read, WBB_MIN(most, tg_tuned(c->t, "loop.rows")));
+    const int64_t most = WBB_MIN(tg_tuned(c->t, "loop.max_bytes") / bytes, body); /* a branch is too much */
+    if (!may_have_registers(c, x) || x->spread) return false;
+    if (part_loop_functions(c->arena, c->p, x->r, c->t, bytes_an_element(c, x))) return true;
+    return x->s->kind == PART_ELEMENTS && part_loop_rows(c->arena, c->p, x->r, c->t, c->read, most);
 }
 
 /* Its price with block and registers chosen for a vector, the block of so many times the usual threads. */

@@ -2,7 +2,8 @@
  *
  * Needs a loop's layout, of which the vectors of a thread are neighbours of those of other threads; leaves one of which
  * they are rows of the space apart, if that takes less time. What is the same in all rows, as a bias is, is then loaded
- * once for all vectors of a thread, where it would be asked of L2 for each.
+ * once for all vectors of a thread, where it would be asked of L2 for each. Where functions of what is the same in all
+ * rows take most instructions, as the sines of positions do, they are computed once for all vectors of a thread, too.
  *
  *     x[4096,1024] + bias[1024]    elements: vector 4, lane 32, warp 4, register 4, grid 2048
  *                             =>   elements: vector 4, lane 32, warp 4, grid 2048, register 4
@@ -65,7 +66,7 @@ static bool has_shared(const PartPlan *p, const bool *read, int64_t elements)
 }
 
 bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *range, const TgTarget *t, const bool *read,
-                    int64_t most_vectors)
+                    int64_t limit)
 {
     PartStage *s = &range->stages[0];
     PartExchange x;
@@ -73,6 +74,7 @@ bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *range, const TgTa
     const PartDim *d = &near.dims[0];
     const int64_t vector = part_size(d, PART_VECTOR), lanes = part_size(d, PART_LANE), warps = part_size(d, PART_WARP);
     Rows r = {.x = &x, .near = &near, .elements = range->elements, .block = vector * lanes * warps};
+    const int64_t most_vectors = WBB_MIN(limit, tg_tuned(t, "loop.rows"));
     const int64_t least = tg_tuned(t, "loop.min_threads") * vector; /* elements of all threads at once */
     if (!tg_find_rate(t, "clock") || r.elements < 2 * least || !has_shared(p, read, r.elements)) return false;
     if (!part_loop_space(a, p, range, t, &x)) return false;
@@ -98,4 +100,87 @@ bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *range, const TgTa
         }
     }
     return found;
+}
+
+/* --- functions ---------------------------------------------------------------------------------------------------- */
+/* Instructions of an element; those of them that are the same in all rows of the first dimension. */
+typedef struct {
+    double all, shared;
+} Slots;
+
+/* What a position of the space, the slowest dimension first, is as an index of the output. */
+static void root_index(const PartRange *range, const Rows *r, const PartWalk *w, const HloShape *root, IrRef *index)
+{
+    const HloShape *own = range->space;
+    if (range->stages[0].kind == PART_ELEMENTS) {
+        ix_delinear(w->rw, root, ix_linear(w->rw, r->x->space, w->at), index);
+        return;
+    }
+    for (uint32_t d = 0; d < own->rank; d++) index[own->minor_to_major[own->rank - 1 - d]] = w->at[d];
+}
+
+static Slots slots_of(const Rows *r, const PartPlan *p, const PartRange *range, const TgTarget *t)
+{
+    const PartStage *s = &range->stages[0];
+    const HloShape *space = r->x->space;
+    const double vector = (double)part_size(&r->near->dims[0], PART_VECTOR);
+    PartWalk w = {.a = r->x->a, .p = p, .rw = p->rw, .t = t, .space = part_exchange_groups(r->x->a, space),
+                  .n_space = space->rank, .shape = space,
+                  .stop = WBB_NEW_N(r->x->a, bool, p->fusion->body->n_instructions + 1u)};
+    Slots sum = {0};
+    part_walk_begin(&w);
+    for (uint32_t o = 0; o < s->n_outputs; o++) {
+        IrRef index[HLO_RANK_LIMIT];
+        const PartValue root = p->roots[s->outputs[o]];
+        root_index(range, r, &w, part_shape(root.i, root.part), index);
+        part_walk_need(&w, root, index);
+    }
+    part_walk_run(&w);
+    for (uint32_t k = 0; k < w.needs.n && w.complete; k++) {
+        const PartNeed *x = &w.needs.items[k];
+        const HloShape *of = part_shape(x->value.i, x->value.part);
+        const double slots = part_cost_of(t, x->value.i).slots * x->times;
+        if (slots == 0) continue;
+        const int64_t *step = part_access_of(&w, of, ix_linear(w.rw, of, x->index), x->far, x->anywhere).step;
+        bool moves = false; /* else it is one value for the whole loop */
+        for (uint32_t d = 0; d < space->rank; d++) moves = moves || step[d];
+        const double each = step[space->rank - 1] ? slots : slots / vector;
+        sum.all += moves ? each : 0;
+        sum.shared += moves && !step[0] ? each : 0;
+    }
+    return w.complete ? sum : (Slots){0};
+}
+
+bool part_loop_functions(WbbArena *a, const PartPlan *p, PartRange *range, const TgTarget *t, int64_t bytes)
+{
+    PartStage *s = &range->stages[0], elements = *s;
+    PartRange space = *range;
+    PartExchange x;
+    const PartLayout near = s->layout;
+    const PartDim *d = &near.dims[0];
+    const int64_t vector = part_size(d, PART_VECTOR);
+    elements.kind = PART_ELEMENTS, space.stages = &elements; /* an operand of a concatenate has a space as well */
+    Rows r = {.x = &x, .near = &near, .elements = range->elements,
+              .block = vector * part_size(d, PART_LANE) * part_size(d, PART_WARP)};
+    const int64_t least = tg_tuned(t, "loop.min_threads") * vector;
+    if (s->kind != PART_ELEMENTS && s->kind != PART_CONCATENATE) return false;
+    if (!tg_find_rate(t, "clock") || r.elements < 2 * least || part_size(d, PART_REGISTER) > 1) return false;
+    if (!part_loop_space(a, p, &space, t, &x) || x.space->rank < 2) return false;
+    const Slots each = slots_of(&r, p, range, t);
+    const double slot = /* microseconds of one instruction of every element */
+        1e6 * (double)r.elements / (tg_rate(t, "issue")->value * t->warp * tg_rate(t, "clock")->value * t->sms);
+    const int64_t most = WBB_MIN(tg_tuned(t, "loop.max_bytes") / WBB_MAX(bytes * vector, 1), tg_tuned(t, "loop.rows"));
+    const double dram = 1e6 * (double)(bytes * r.elements) / tg_rate(t, "dram")->value, rest = each.all - each.shared;
+    if (2 * each.shared < each.all || 2 * each.all * slot < dram) return false;
+    int64_t best = 1;
+    for (int64_t n = 2; n <= most && n <= x.space->dims[0] && r.elements >= n * least; n *= 2) {
+        if (each.shared * 2 / (double)n <= rest || 2 * (rest + each.shared * 2 / (double)n) * slot < dram) break;
+        if (x.space->dims[0] % n == 0 && r.elements / n % r.block == 0) best = n;
+    }
+    if (best == 1) return false;
+    s->layout = layout_of(&r, best, r.elements / best);
+    range->blocks = (uint32_t)(r.elements / best / r.block);
+    s->why_register = wbb_format(a, "whole rows apart share %.3g of %.3g instructions, which compute the same in them",
+                                 each.shared, each.all);
+    return true;
 }
