@@ -178,9 +178,16 @@ static bool is_rolled(const PartRates *r, const PartWork *w, const int64_t *size
     return bytes * r->target->warp * r->busy_warps >= r->in_flight;
 }
 
+/* Iterations of a loop whose loads the assembler puts in front of them all: of short ones that no mask branches in. */
+static double batch_of(const PartRates *r, const PartCounts *c, double iteration, bool rolled)
+{
+    if (rolled || c->masked_terms > 0) return 1;
+    return WBB_MAX(WBB_MIN(r->timed.repeat, r->code.repeated / WBB_MAX(iteration, 1)), 1.0);
+}
+
 /* Machine instructions of a kernel: what a thread has in an iteration, and what combines results. */
 static double instructions_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartCounts *c,
-                              bool rolled)
+                              bool rolled, double *batch)
 {
     const PartCode *k = &r->code;
     const double each = c->kept * c->terms, combine = k->combine * w->combine_slots;
@@ -199,6 +206,7 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
         stores += part_of_each_element(w, x) ? accesses * k->store * c->masked : 0;
     }
     if (c->loop > 1) iteration += again + each * k->term * w->again_slots;
+    *batch = batch_of(r, c, iteration, rolled);
     const double others = (c->hand.parted ? 1 : c->kept) * (double)c->hand.rows; /* that a thread combines */
     const double step = k->shuffle * (part_partial_words(w) + part_presence(w, c)) + combine +
                         part_presence_slots(w, c);
@@ -218,6 +226,8 @@ PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes
 {
     const PartCounts c = part_counts(w, sizes);
     const bool rolled = is_rolled(r, w, sizes);
-    return (PartNeeds){registers_of(r, w, sizes, &c), shared_of(w, &c), code_of(r, w, &c),
-                       instructions_of(r, w, sizes, &c, rolled), rolled, c};
+    PartNeeds n = {.registers = registers_of(r, w, sizes, &c), .shared = shared_of(w, &c), .code = code_of(r, w, &c),
+                   .rolled = rolled, .counts = c};
+    n.instructions = instructions_of(r, w, sizes, &c, rolled, &n.batch);
+    return n;
 }

@@ -443,11 +443,10 @@ static bool waits_for_masks(const PartWork *w, const int64_t *sizes, const PartC
     return shares(w) && stores && w->passes == 1 && c->masked > 0 && c->kept * c->terms > vector;
 }
 
-/* Latencies of memory that iterations wait for: the first stands before the loop, of whose others the assembler makes a
- * few one, with their loads in front. */
-static double waits(const PartRates *r, const PartWork *w, double loop, bool rolled)
+/* Latencies of memory that iterations wait for: the first stands before the loop. */
+static double waits(const PartWork *w, double loop, double batch)
 {
-    return shares(w) && !rolled ? 1 + part_ceiling((loop - 1) / r->timed.repeat) : loop;
+    return shares(w) && loop > 1 ? 1 + part_ceiling((loop - 1) / batch) : loop;
 }
 
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
@@ -474,7 +473,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
     if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;
     x.clocks += c.loop * each * (w->term_clocks + w->combine_clocks);
-    x.chain += waits(r, w, c.loop, needs->rolled) * r->dram_latency + c.loop * (w->term_latency + w->combine_latency) +
+    x.chain += waits(w, c.loop, needs->batch) * r->dram_latency + c.loop * (w->term_latency + w->combine_latency) +
                again * c.loop * (r->l2_latency + w->term_latency) + part_log2_up(c.terms) * w->combine_latency;
     if (waits_for_masks(w, sizes, &c)) x.chain += c.loop * r->dram_latency;
     add_sharing(&x, r, w, &c);

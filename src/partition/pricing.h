@@ -199,6 +199,7 @@ typedef struct {
 typedef struct {
     double registers, shared, code; /* of a thread; bytes of a block; instructions of an iteration and what follows */
     double instructions;            /* of the machine code, where threads share terms */
+    double batch;                   /* iterations of a loop that wait for their loads together */
     bool rolled;                    /* an SM has enough on its way in one iteration of its blocks' loops */
     PartCounts counts;
 } PartNeeds;

@@ -193,7 +193,7 @@ static void test_known(void **state)
         {{1 << 27}, "r", 32, 155.2, "a: vector 4, lane 32, warp "},
         {{256, 256, 256}, "krk", 32, 21.7, "c: vector "},
         {{65536, 48}, "kr", 32, 5.2, "b: vector 4, lane "},
-        {{32, 128256}, "kr", 16, 5.4, "b: vector 8, lane 32, "},
+        {{32, 128256}, "kr", 16, 5.4, "b: vector 8, lane "},
     };
     for (size_t k = 0; k < WBB_LEN(cases); k++) {
         Case c = {.target = tg_find("sm_90")};
