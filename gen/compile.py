@@ -220,11 +220,16 @@ class Compiler(Slots):
         out.append(("BINSTR", len(slots), len(numbers), 0, row, pack(slots), pack(numbers)))
 
     def build_constant(self, e: Expr, t: Type, out: List[Step]) -> int:
-        d = self.slot()
         mode, number = self.type_code(t)
         if isinstance(e, Lit):
             self.check_literal(e, t)
-            out.append(("BLIT", d, int(isinstance(e.value, float)), mode, number, ("imm", bits_of(e.value))))
+            rest: Step = (int(isinstance(e.value, float)), mode, number, ("imm", bits_of(e.value)))
+            same = next((x[1] for x in out if x[0] == "BLIT" and x[2:] == rest), None)
+            if same is not None:  # one value for equal literals
+                return same
+        d = self.slot()
+        if isinstance(e, Lit):
+            out.append(("BLIT", d, *rest))
         else:
             out.append(("BKONST", d, self.constant(e, out), mode, number))
         return d
