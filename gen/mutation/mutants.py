@@ -11,7 +11,7 @@ it depends on the use of a constant:
     threshold of range    a power of two from 2^32 or below 2^-32, which keeps values within the range of their type: half or twice its exponent
     threshold on bits     added to the bits of a float: one exponent more, one less
     mask                  an end of a run of ones, or a single one, moved by a bit in either direction, as one mutant
-    factor of `mulhi`     c + c/64: the factor is a fraction with more digits than the result needs
+    factor of `mulhi`     c + c/64: the factor is a fraction with more digits than the result needs; a term of one: that or c/2, as one mutant
     nan, compared zero    not changed
 
 Only rules that state an error or correct an estimate have masks, thresholds and fractions; in other rules each constant is a number. In these
@@ -140,6 +140,13 @@ class Users:
         users = self.of.get(id(part), [])
         return bool(users) and all(x.op.name == "mul" or (x.op.name == "select" and x.args[0] is not part and self.is_factor(x)) for x in users)
 
+    def is_fraction(self, part: Any) -> bool:
+        """Whether part is an integer with a fixed point: a factor of mulhi or of a product whose low digits are dropped, or a term of one."""
+        passes = lambda x: x.op.name in ("add", "sub", "cvt", "shrlx") or (x.op.name == "select" and x.args[0] is not part)
+        drops = lambda x: x.op.name == "mulhi" or (x.op.name == "mul" and isinstance(part, Node) and self.all_are(x, "shrlx"))
+        users = self.of.get(id(part), [])
+        return bool(users) and all(drops(x) or (passes(x) and self.is_fraction(x)) for x in users)
+
     def is_threshold(self, part: Any) -> bool:
         if not may_be_threshold(part) or self.is_factor(part):
             return False
@@ -212,10 +219,12 @@ def integer_changed(e: Lit, users: Optional[Users]) -> Iterator[Change]:
         yield from mask_changed(v, t)
     elif users and width in FRACTION and users.is_bits_of_float(e):
         yield from (replaced(v, v + d) for d in (1 << FRACTION[width], -1 << FRACTION[width]))
-    elif users and users.is_threshold(e):
-        yield replaced(v, v // 2, v * 2)
     elif users and users.all_are(e, "mulhi"):
         yield replaced(v, v + v // 64)
+    elif users and v >= 64 and users.is_fraction(e):
+        yield replaced(v, v + v // 64, v // 2)
+    elif users and users.is_threshold(e):
+        yield replaced(v, v // 2, v * 2)
     else:
         yield from (replaced(v, v + d) for d in (1, -1))
 

@@ -88,7 +88,7 @@ def assemble(ptxas: str, target: str, folder: Path, batches: int) -> List[str]:
             continue
         head, body = text[:text.find("\n\t// .globl") if "\n\t// .globl" in text else at], text[at:]
         bodies.append(body)
-    for i in range(batches):
+    for i in range(min(batches, len(bodies))):
         jobs.append(folder / f"all{i}.ptx")
         jobs[-1].write_text(head + "\n" + "\n".join(bodies[i::batches]))
     out = []

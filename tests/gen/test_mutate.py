@@ -48,6 +48,8 @@ class Mutants(unittest.TestCase):
             self.assertIsNotNone(what[name].other)
         for name in (f"{0x3f400001} is {0x3fc00001}", f"{0x3f400001} is {0x3ec00001}", f"{0x55555556} is {0x55555556 + 0x1555555}", "30 is 31"):
             self.assertIsNone(what[name].other)
+        fixed = cvt.f32.u32(mulhi.u32(bits.u32.f32(a), sub.u32(0x40000000, mulhi.u32(bits.u32.f32(a), 0x20000000))))
+        self.assertIsNotNone({m.what: m for m in mutate.mutants(rewrite(exp.f32(a), fixed), 0)}[f"{1 << 30} is {65 << 24} or {1 << 29}"].other)
         self.assertIn("5 is 6", {m.what for m in mutate.mutants(rewrite(band.u32(a, 5), band.u32(5, a)))})  # in an exact rule every constant is a number
 
     @unittest.skipUnless(z3_formula.present(), "z3 is not here")
