@@ -182,6 +182,7 @@ OPS = [
     Op("saturate", 1, "same", "F", 6),       # into 0..1; nan is 0
     Op("two_over_pi", 1, "same", "U", 12),   # 32 bits from byte a modulo 64 of this table: 19 zero bytes, then the fraction of 2/pi
     Op("two_over_pi_part", 1, "same", "U", 12),  # the bits of a double: 53 bits of that table from byte a modulo 32; the next 53 where a modulo 128 >= 64
+    Op("two_over_pi_word", 1, "same", "U", 12),  # 64 bits from byte a modulo 256 of a table: 12 zero bytes, 146 of 2/pi, zeros
 ]
 OP_BY_NAME = {o.name: o for o in OPS}
 

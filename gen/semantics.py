@@ -95,7 +95,7 @@ MEANING: dict[str, dict[str, str]] = {
     "rcpz": {"W": "sizeof(T) == 8 ? (T)sc_normal(1 / sc_normal((double)a)) : (T)sc_upper(1 / sc_upper((double)a))"},
     "rsqrtz": {"W": "sizeof(T) == 8 ? (T)sc_normal(1 / sqrt((double)sc_normal((double)a))) : (T)sc_upper(1 / sqrt(sc_upper((double)a)))"},
     "saturate": {"F": "a > 0 ? a < 1 ? a : 1 : 0"}, "two_over_pi": {"U": "(T)sc_two_over_pi((uint32_t)a)"},
-    "two_over_pi_part": {"U": "(T)sc_two_over_pi_part((uint32_t)a)"},
+    "two_over_pi_part": {"U": "(T)sc_two_over_pi_part((uint32_t)a)"}, "two_over_pi_word": {"U": "(T)sc_two_over_pi_word((uint32_t)a)"},
 }
 
 

@@ -1,6 +1,6 @@
 """Functions: how far a result may be off (BUDGETS), and the lowerings of each, best first."""
 from gen.lang import *
-from patterns import angles, doubles, halves, polynomials
+from patterns import angles, doubles, fixed, halves, polynomials
 
 LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 
@@ -83,15 +83,15 @@ LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + pol
 
 # --- isel: libdevice, linked late ---------------------------------------------------------------------------------------------------------
 # Functions for which we tried a formula and kept libdevice, or have no list:
-#   sin, cos of f64        below 2^31 libdevice runs 40 instructions and branches around the rest; a formula without branches, as in f32, would
-#                          compute the product with 192 bits of 2/pi for every argument
-#   erf of f64             one range takes 37 multiply-adds, 55 instructions, and is off by 1.4 ulp; two ranges within 1 ulp each take more
+#   sin, cos of f64        where f64 is fast; below 2^31 libdevice runs 40 instructions, 16 of f64, and branches around the rest. Ours of fixed.py has
+#                          190 of integers for every argument, some 200 clocks of the busiest pipe of sm_90 for 32
+#   erf of f64             where f64 is fast; one range takes 37 multiply-adds, 55 instructions, and is off by 1.4 ulp; two ranges within 1 ulp each take more
 #   exp2, log2             no list: HLO does not have them, and rules lower to them only for 16 bits and under --approx
 #   exp, logistic of f32   use ex2, whose error is 2 to 4 ulp by the PTX manual, and 2 by CUDA's figure for expf, the same formula: with the
 #                          polynomial of expm1 instead, exp has 16 instructions and more for its range; libdevice's exp has 10
 #   expm1, tanh, cbrt of f64 on sm_120     see doubles.LONG
 # err: stated where it is below the budget and a lowering needs that. CUDA states 1 for exp; 2 covers the whole error of ex2.approx
-LIBDEVICE = doubles.INSTR + polynomials.INSTR + angles.INSTR + [
+LIBDEVICE = doubles.INSTR + polynomials.INSTR + angles.INSTR + fixed.INSTR + [
     call(exp.f32(a),                 '__nv_expf', err=ulp(2)),
 ] + [
     call(op[t](a),                   f'__nv_{op}{suffix}')

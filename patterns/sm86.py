@@ -1,6 +1,7 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
+from patterns import (angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small,
+                      tiles)
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
     sms=72, warps=48, blocks=16,
@@ -51,7 +52,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.QUICK,
-    doubles.ALL,
+    fixed.ALL, doubles.ALL,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_FMA,

@@ -189,6 +189,12 @@ def exponential_limits(t: str) -> Tuple[int, ...]:
     return tuple(literal_bits(0.6931471805599453 * (n + q / 4), t) for n in powers for q in (-2, -1, 0, 1, 2)) if t in ("f32", "f64") else ()
 
 
+def quarter_turns(t: Terms, x: str) -> Tuple[int, ...]:
+    """Bits of the f64 nearest to multiples of pi/2: there what a sine or cosine leaves of its argument is small."""
+    waves = any(i.kind == "function" and i.op in ("sin", "cos", "tan") for i in t.code)
+    return tuple(literal_bits(k * 1.5707963267948966, x) for n in range(0, 41, 2) for k in (2**n, 2**n + 1)) if waves and x == "f64" else ()
+
+
 def domains_of(t: Terms) -> List[Domain]:
     narrow = any(t.type_of(r) in ops.SMALL_FLOATS for r in range(len(t.types) + len(t.code)))
     bits = sum(width(x) for x in t.types if x not in (EXACT, "side"))
@@ -205,7 +211,7 @@ def domains_of(t: Terms) -> List[Domain]:
             at_constants = breakpoints(t, x) if x in FORMATS else ()
             if lang.VARIABLES.get(name) is not None and lang.VARIABLES[name].kind == "const":  # its conditions change there
                 more = tuple(v for v in limits(t, 0) if 0 <= v < 1 << width(x))
-            combined = tuple(dict.fromkeys((*corners(x), *more, *(at_constants + exponential_limits(x) if is_alone(t) else ()))))
+            combined = tuple(dict.fromkeys((*corners(x), *more, *(at_constants + exponential_limits(x) + quarter_turns(t, x) if is_alone(t) else ()))))
             out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", combined, () if is_alone(t) else at_constants + exponential_limits(x)))
     return out
 

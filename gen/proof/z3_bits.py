@@ -202,7 +202,7 @@ def power_signed(x: Any, n: Any) -> Any:
     return z3.If(n >= 0, power(x, n), z3.If(x == 1, one, z3.If(x == -1, z3.If(odd, -one, one), zero)))
 
 
-TABLES = {"two_over_pi": 64, "two_over_pi_part": 128}  # lookup tables: uninterpreted functions of the index modulo this
+TABLES = {"two_over_pi": 64, "two_over_pi_part": 128, "two_over_pi_word": 256}  # lookup tables: uninterpreted functions of the index modulo this
 CALLS: Dict[str, Callable[..., C]] = {"sc_popcnt": popcnt, "sc_length": length}
 
 

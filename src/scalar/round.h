@@ -186,4 +186,22 @@ static inline uint64_t sc_two_over_pi_part(uint32_t k)
                                     : ldexp((double)(u >> 11), unit));
 }
 
+/* 64 bits of a table from byte k modulo 256: 12 zero bytes, 146 of 2/pi, as many as the exponents of f64 need, and
+ * zeros. */
+static inline uint64_t sc_two_over_pi_word(uint32_t k)
+{
+    static const uint64_t words[33] = {
+        UINT64_C(0x0000000000000000), UINT64_C(0x00000000a2f9836e), UINT64_C(0x4e441529fc2757d1),
+        UINT64_C(0xf534ddc0db629599), UINT64_C(0x3c439041fe5163ab), UINT64_C(0xdebbc561b7246e3a),
+        UINT64_C(0x424dd2e006492eea), UINT64_C(0x09d1921cfe1deb1c), UINT64_C(0xb129a73ee88235f5),
+        UINT64_C(0x2ebb4484e99c7026), UINT64_C(0xb45f7e413991d639), UINT64_C(0x835339f49c845f8b),
+        UINT64_C(0xbdf9283b1ff897ff), UINT64_C(0xde05980fef2f118b), UINT64_C(0x5a0a6d1f6d367ecf),
+        UINT64_C(0x27cb09b74f463f66), UINT64_C(0x9e5fea2d7527bac7), UINT64_C(0xebe5f17b3d0739f7),
+        UINT64_C(0x8a5292ea6bfb5fb1), UINT64_C(0x1f8d5d0856030000),
+    };
+    const uint64_t *at = words + (k & 255) / 8;
+    const uint32_t bits = k % 8 * 8;
+    return bits ? at[0] << bits | at[1] >> (64 - bits) : at[0];
+}
+
 #endif

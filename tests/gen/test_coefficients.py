@@ -1,4 +1,5 @@
-"""The coefficients in patterns/polynomials.py, angles.py and doubles.py are those of sollya's output, patterns/coefficients/f32.txt and f64.txt."""
+"""The coefficients in patterns/polynomials.py, angles.py and doubles.py are those of sollya's output, patterns/coefficients/f32.txt and f64.txt; those in
+fixed.py are in fixed.txt."""
 from __future__ import annotations
 
 import re
@@ -10,7 +11,7 @@ from typing import Dict, List
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from patterns import angles, doubles, polynomials  # noqa: E402
+from patterns import angles, doubles, fixed, polynomials  # noqa: E402
 
 LISTS = {"expm1": "EXPM1", "log": "LOG", "pow": "POW", "tanh": "TANH", "erf": "ERF", "erfc": "ERFC", "sin": "SIN", "cos": "COS",
          "cos, short": "COS_SHORT", "tan": "TAN",
@@ -63,6 +64,16 @@ class Coefficients(unittest.TestCase):
         for high, low, whole in ((polynomials.TWELFTH, polynomials.TWELFTH_LOW, 1 / 12), (polynomials.LOG2_E, polynomials.LOG2_E_LOW, 1.4426950408889634),
                                  (polynomials.LN_2, polynomials.LN_2_LOW, 0.6931471805599453), (angles.PI_2, angles.PI_2_LOW, 1.5707963267948966)):
             self.assertLess(abs(high + low - whole), whole * 2**-47)
+
+    def test_those_of_words(self) -> None:
+        """Lines of fixed.txt are integers."""
+        text = ROOT.joinpath("patterns", "coefficients", "fixed.txt").read_text()
+        tables = {m[1]: (float(m[2]), list(map(int, m[3].split()))) for m in re.finditer(r"^(\w+) 2\^(-[\d.]+)\n((?: +\d+\n)+)", text, re.M)}
+        flat = {name: [c for part in parts for c in part] for name, parts in
+                (("sin", fixed.SIN), ("cos", fixed.COS), ("tan", fixed.TAN + fixed.TAN_BELOW), ("erf", [fixed.ERF]), ("erfc", [fixed.ERFC]),
+                 ("exp2", fixed.EXP2))}
+        self.assertEqual({name: c for name, (_, c) in tables.items()}, flat)
+        self.assertTrue(all(error <= -56 for error, _ in tables.values()))
 
 
 if __name__ == "__main__":
