@@ -159,7 +159,7 @@ int wb_better_apart(wb_context *cx, const char *text, size_t n, const wb_options
 {
     PipeOptions p = wb_pipe_options(cx, o);
     if (!tg_find(p.target)) return 0;
-    return pipe_better_apart(&p, "<text>", text, n);
+    return pipe_better_apart(&p, "<text>", text, n) != NULL;
 }
 
 /* --- writing it --------------------------------------------------------------------------------------------------- */

@@ -210,28 +210,26 @@ static void guarded_program(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
-static const char apart[] = "launches of their own compute once what one kernel would compute again and again";
-
-/* Is a module that one kernel may compute better a program, and may it be one? */
-static bool is_better_apart(const CompileOptions *o, ProgKind kind, const char *file, const char *text, size_t n)
+/* Why a module that one kernel may compute is better a program; NULL: it is not, or may not be one. */
+static const char *why_apart(const CompileOptions *o, ProgKind kind, const char *file, const char *text, size_t n)
 {
-    if (kind != PROG_SEVERAL && kind != PROG_CALLS) return false;
-    if (o->layout || o->explain || o->trace || o->print_after || o->bijection) return false;
+    if (kind != PROG_SEVERAL && kind != PROG_CALLS) return NULL;
+    if (o->layout || o->explain || o->trace || o->print_after || o->bijection) return NULL;
     const PipeOptions p = pipe_options(o);
     return pipe_better_apart(&p, file, text, n);
 }
 
 /* PROG_SINGLE as well of what options about a single kernel ask for; and whether it is better a program. */
-static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file, bool *better_apart)
+static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file, const char **apart)
 {
-    *better_apart = false;
+    *apart = NULL;
     if (prog_is_folder(file)) return PROG_FUSIONS;
     if (o->emit || o->json || !wbb_file_exists(file) || wbb_is_dir(file)) return PROG_SINGLE;
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
     const ProgKind kind = prog_kind(file, text, n);
-    *better_apart = is_better_apart(o, kind, file, text, n);
+    *apart = why_apart(o, kind, file, text, n);
     wbb_arena_free(a);
     return kind;
 }
@@ -240,10 +238,10 @@ static WbbStatus compile_file(WbbCx *cx, File *f)
 {
     WbbStatus s = WBB_DECLINED;
     const size_t before = strlen(cx->messages);
-    bool better_apart;
-    const ProgKind kind = kind_of(cx, f->o, f->file, &better_apart);
+    const char *apart;
+    const ProgKind kind = kind_of(cx, f->o, f->file, &apart);
     bool program = kind == PROG_FUSIONS;
-    if (better_apart) {
+    if (apart) {
         wbb_note(cx, (WbbLoc){.file = f->file}, "%s: it is compiled as a program", apart);
         s = wbb_guard(cx, guarded_program, f);
         if (s != WBB_DECLINED) return s == WBB_OK ? f->status : s;
@@ -382,7 +380,8 @@ static WbbStatus run(const Call *call)
         return run_program(call);
     Text t = {.o = &p, .file = o->file, .text = text, .n = n, .arena = a, .r = &r};
     const size_t before = strlen(cx->messages);
-    if (!main_is_about_kernel(o) && is_better_apart(&c, kind, o->file, text, n)) {
+    const char *apart = main_is_about_kernel(o) ? NULL : why_apart(&c, kind, o->file, text, n);
+    if (apart) {
         wbb_note(cx, (WbbLoc){.file = o->file}, "%s: it is run as a program", apart);
         Whole w = {.call = call};
         const WbbStatus s = wbb_guard(cx, guarded_whole, &w);

@@ -532,37 +532,3 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     r->emitted = stage_text(a, r, o->stage, ir.text, &out);
     lap(&c, PIPE_BUNDLE);
 }
-
-/* --- one kernel or several ---------------------------------------------------------------------------------------- */
-typedef struct {
-    const PipeOptions *o;
-    const char *file, *text;
-    size_t n;
-    bool apart;
-} Question;
-
-static void ask(WbbCx *cx, void *arg)
-{
-    enum { FEW = 64 }; /* instructions, which do not amount to so much */
-    Question *q = arg;
-    WbbArena *a = wbb_arena_new(cx);
-    PipeOptions o = *q->o;
-    PipeResult r;
-    pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
-    q->apart = part_better_apart(a, &r.plan, r.target);
-    if (q->apart || r.plan.fusion->body->n_instructions < FEW) return;
-    o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
-    pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
-    q->apart = r.work > (double)tg_tuned(r.target, "work.apart");
-}
-
-bool pipe_better_apart(const PipeOptions *o, const char *file, const char *text, size_t n)
-{
-    WbbCx *own = wbb_cx_new(); /* why it is no kernel is said elsewhere */
-    PipeOptions planned = *o;
-    planned.stage = PIPE_AT_PLAN;
-    Question q = {.o = &planned, .file = file, .text = text, .n = n};
-    const bool fine = own && wbb_guard(own, ask, &q) == WBB_OK;
-    if (own) wbb_cx_free(own);
-    return fine && q.apart;
-}

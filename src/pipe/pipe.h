@@ -114,8 +114,8 @@ typedef struct {
 } PipePlanned;
 PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options);
 
-/* Would the one kernel that a module may become compute again and again what kernels of their own compute once? */
-bool pipe_better_apart(const PipeOptions *o, const char *file, const char *text, size_t n);
+/* apart.c: why several kernels are better than the one that a module may become; NULL: they are not. */
+const char *pipe_better_apart(const PipeOptions *o, const char *file, const char *text, size_t n);
 
 /* passes.c: names of the passes over the IR, in order, for --print-after and `ir --pass`; NULL after the last. */
 extern const char *const pipe_passes[];

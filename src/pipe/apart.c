@@ -1,0 +1,84 @@
+/* apart.c: is a module that one kernel may compute better several?
+ *
+ * Needs: the HLO text of a module without library calls. Leaves: why launches of their own are better. One kernel may
+ * compute again and again what they compute once; or the cut by price has kernels that take less time together, as
+ * where all elements of an array need a number that is a sum of all of it, and a cluster of blocks would have it alone.
+ *
+ *     u = f32[4096,4096] ..  ROOT y = u / sqrt(reduce(u * u, 0), {0,1}, add)    ->    two kernels
+ */
+#include "pipe/pipe.h"
+
+#include <string.h>
+
+typedef struct {
+    const PipeOptions *o;
+    const char *file, *text;
+    size_t n;
+    const char *why; /* NULL: it is not */
+} Question;
+
+/* The time of the kernels of the cut by price, and of a launch more for each, as a program is more to hold; 0: it is
+ * one kernel, or has other steps. */
+static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *t)
+{
+    const FuseHow *how = &pipe_fuse(cx, a, t)->how;
+    const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, q->file, q->text, q->n));
+    if (hlo_fusion(cx, m).fusion) return 0;
+    const FuseCut cut = fuse_cut(cx, a, fuse_prepare(cx, a, m, how)->entry, how);
+    const PartOptions options = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
+                                 .deterministic = q->o->deterministic};
+    double us = 0;
+    for (uint32_t k = 0; k < cut.n; k++)
+        if (cut.n < 2 || cut.steps[k].kind != FUSE_STEP_KERNEL) return 0;
+    for (uint32_t k = 0; k < cut.n; k++) {
+        const char *text = cut.steps[k].text;
+        const HloModule *kernel = hlo_normalise(cx, a, hlo_parse(cx, a, "kernel.hlo", text, strlen(text)));
+        const PipePlanned x = pipe_plan(cx, a, kernel, t, &options);
+        us += part_plan_us(a, &x.plan, t) + part_least_us(t);
+    }
+    return us;
+}
+
+/* Loops and reductions alone have prices that are alike enough. */
+static bool has_price(const HloComputation *body)
+{
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        switch (body->instructions[k]->opcode) {
+        case HLO_SCATTER: case HLO_SORT: case HLO_REDUCE_WINDOW: case HLO_WHILE: case HLO_DOT: case HLO_CONVOLUTION:
+            return false;
+        default: break;
+        }
+    return true;
+}
+
+static void ask(WbbCx *cx, void *arg)
+{
+    static const char again[] = "launches of their own compute once what one kernel would compute again and again";
+    enum { FEW = 64 }; /* instructions, which do not amount to so much */
+    Question *q = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    PipeOptions o = *q->o;
+    PipeResult r, made;
+    pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
+    if (part_better_apart(a, &r.plan, r.target)) q->why = again;
+    if (!q->why && r.plan.fusion->body->n_instructions >= FEW) {
+        o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
+        pipe_compile(cx, a, &o, q->file, q->text, q->n, &made);
+        if (made.work > (double)tg_tuned(r.target, "work.apart")) q->why = again;
+    }
+    if (q->why || !tg_find_rate(r.target, "clock") || !has_price(r.plan.fusion->body)) return;
+    const double us = cut_us(cx, a, q, r.target), percent = (double)tg_tuned(r.target, "layout.cut");
+    if (us > 0 && us < (100 - percent) / 100 * part_plan_us(a, &r.plan, r.target))
+        q->why = "several kernels take less time than the one that could compute it";
+}
+
+const char *pipe_better_apart(const PipeOptions *o, const char *file, const char *text, size_t n)
+{
+    WbbCx *own = wbb_cx_new(); /* why it is no kernel is said elsewhere */
+    PipeOptions planned = *o;
+    planned.stage = PIPE_AT_PLAN;
+    Question q = {.o = &planned, .file = file, .text = text, .n = n};
+    const bool fine = own && wbb_guard(own, ask, &q) == WBB_OK;
+    if (own) wbb_cx_free(own);
+    return fine ? q.why : NULL;
+}
