@@ -266,10 +266,10 @@ def cbrt_of(a):
     return select.f64(gt.f64(abs.f64(twice), abs.f64(a)), copysign.f64(out, a), twice)
 
 
-SHORT = [rewrite(op.f64(a), of(a)) for op, of in ((exp, exp_of), (log, log_of), (log1p, log1p_of), (logistic, logistic_of), (rsqrt, rsqrt_of))] + [
+SHORT = [rewrite(op.f64(a), of(a)) for op, of in ((log, log_of), (log1p, log1p_of), (logistic, logistic_of), (rsqrt, rsqrt_of))] + [
     rewrite(pow.f64(a, b),                   pow_of(a, b))]
 LONG = [rewrite(op.f64(a), of(a)) for op, of in ((expm1, expm1_of), (tanh, tanh_of), (cbrt, cbrt_of))]  # sm_120 does without: libdevice's are shorter there
-ALL = SHORT + LONG
+ALL = [rewrite(exp.f64(a), exp_of(a))] + SHORT + LONG   # the exponential where f64 is fast: elsewhere fixed.py has it
 INSTR = [
     asm (rcpz.f64(a),                        'rcp.approx.ftz.f64 %d, %a;',     err=rel(2**-20)),
     asm (rsqrtz.f64(a),                      'rsqrt.approx.ftz.f64 %d, %a;',   err=rel(2**-20)),

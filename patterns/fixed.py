@@ -5,11 +5,12 @@ last rounding; no argument needs a branch.
     sin(a)   |a| = m 2^e, and m times 192 bits of 2/pi, those whose product with m is below 4, is a number of quarters q and what is left of one, y,
              with 126 bits. r = |y| pi/2 is a word with its highest bit set and a power of two; t = r^2 a word. sin r = r (1 - t d(t)), cos r =
              1 - t d(t), tan r a quotient of f64 of two such.
+    exp(a)   |a| log2(e) with 128 bits is n + f, and 2^-f a polynomial.
     erf(a)   below 1 a polynomial of a^2, times a; beyond, 1 less e^(-a^2) times a polynomial of a - 1, and 1 from 6 on.
 
 The coefficients are from coefficients/fixed.py."""
 from gen.lang import *
-from patterns.doubles import NAN, high
+from patterns.doubles import INF, NAN, high
 
 PI_2 = 14488038916154245685                  # pi/2 2^63
 TINY = 1023 - 40                             # exponent below which sin a is a
@@ -28,9 +29,11 @@ ERFC = (7887524799467669106, 10079744229161829969, 2847652684871692881, 11691836
         5167342472217118412, 9249288289350983068, 13515317422890397411, 15226753426187218256, 2853918347, 1448283082, 345969764)
 EXP2 = ((12786308645202647901, 4431396893595285741, 1023870087570185183, 177423166023969227, 24596072929510052, 2841447824169449, 281358407424337,
          24370381565693), (912622299, 60695097, 2843305))
-LOG2_E = 13306513097844322492                # log2(e) 2^63
+EXP = (*EXP2[0], 1869050468056, 124303559188, 5823089619), ()              # the same in words
+LOG2_E, LOG2_E_LOW = 13306513097844322491, 13729222160132423304   # log2(e) 2^63, and 2^64 times the fraction of that
 SIX = 0x40180000                             # the upper word of 6: beyond, erf is 1
 TWO_OVER_ROOT_PI = 1.1283791670955126
+NONE, EXP_END = 969 << 20, 0x40900000        # upper words: below 2^-54 exp is 1, from 1024 on it is infinite or 0
 
 
 def word(x):
@@ -116,6 +119,10 @@ def is_odd(q):
     return ne.u32(band.u32(q, 1 << 30), 0)
 
 
+def is_nan(a):
+    return gt.u64(band.u64(bits.u64.f64(a), 2**63 - 1), 0x7ff << 52)
+
+
 def special(a, small, other):
     x = exponent(a)
     return select.f64(lt.u32(x, TINY << 20), small, select.f64(ge.u32(x, 0x7ff << 20), NAN, other))
@@ -183,8 +190,31 @@ def erf_of(a):
     size = rounded(select.u64(near, w, beyond), select.u32(near, sub.u32(1022, e), 0), 0)
     size = select.u64(ge.u32(x, SIX), bits.u64.f64(1.0), bits.u64.f64(size))
     one = bits.f64.u64(bor.u64(size, shlx.u64(word(sign_of(high(a))), 32)))
-    nan = gt.u64(band.u64(bits.u64.f64(a), 2**63 - 1), 0x7ff << 52)
-    return select.f64(lt.u32(x, TINY << 20), mul.f64(a, TWO_OVER_ROOT_PI), select.f64(nan, NAN, one))
+    return select.f64(lt.u32(x, TINY << 20), mul.f64(a, TWO_OVER_ROOT_PI), select.f64(is_nan(a), NAN, one))
+
+
+# --- exp -------------------------------------------------------------------------------------------------------------------------------------
+def exp_of(a):
+    """2^-n 2^-f, where n + f is |a| log2(e), or for positive arguments 2^(n + 1) 2^-(1 - f). Results below the least normal number keep fewer digits."""
+    x = exponent(a)
+    e = shrlx.u32(x, 20)
+    m = shlx.u64(bor.u64(band.u64(bits.u64.f64(a), 2**52 - 1), 2**52), 11)
+    last = mul.u64(m, LOG2_E)
+    low = add.u64(last, mulhi.u64(m, LOG2_E_LOW))
+    top = add.u64(mulhi.u64(m, LOG2_E), select.u64(lt.u64(low, last), 1, 0))
+    by = word(min.u32(sub.u32(1032, e), 63))                                   # so that top has 11 digits before its point, below 2^11
+    whole = shrlx.u64(top, by)
+    part = bor.u64(shlx.u64(whole, 11), shrlx.u64(bor.u64(shlx.u64(shlx.u64(top, bxor.u64(by, 63)), 1), shrlx.u64(low, by)), 53))
+    n = cvt.i32.u64(shrlx.u64(whole, 53))
+    positive = eq.u32(sign_of(high(a)), 0)
+    power = bnot.u64(missing(EXP, select.u64(positive, bnot.u64(part), part)))     # at least a half
+    field = select.i32(positive, add.i32(n, 1023), sub.i32(1022, n))
+    fewer = max.i32(sub.i32(1, field), 0)
+    v = add.u64(shrlx.u64(power, word(bits.u32.i32(min.i32(add.i32(fewer, 10), 63)))), 1)
+    v = add.u64(shrlx.u64(v, 1), shlx.u64(word(bits.u32.i32(max.i32(sub.i32(field, 1), 0))), 52))
+    beyond = bor.pred(ge.u32(x, EXP_END), ge.i32(n, select.i32(positive, 1024, 1075)))
+    out = select.f64(beyond, select.f64(positive, INF, 0.0), bits.f64.u64(v))
+    return select.f64(lt.u32(x, NONE), 1.0, select.f64(is_nan(a), NAN, out))
 
 
 ALL = [
@@ -192,6 +222,7 @@ ALL = [
     rewrite(cos.f64(a),                      cos_of(a)),
     rewrite(tan.f64(a),                      tan_of(a)),
     rewrite(erf.f64(a),                      erf_of(a)),
+    rewrite(exp.f64(a),                      exp_of(a)),
 ]
 
 # --- isel -----------------------------------------------------------------------------------------------------------------------------------

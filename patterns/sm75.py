@@ -46,7 +46,7 @@ RATE = rates.EVERY + rates.BLOCKS + [
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    fixed.ALL, doubles.ALL,
+    fixed.ALL, doubles.SHORT, doubles.LONG,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_F32,

@@ -52,7 +52,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     quotients.QUICK,
-    fixed.ALL, doubles.ALL,
+    fixed.ALL, doubles.SHORT, doubles.LONG,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_FMA,

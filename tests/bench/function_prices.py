@@ -211,12 +211,12 @@ clocks of the busiest pipe go from 24 and 16 to 19 and 12 on sm_90, from 50 and 
 reciprocal is 6 slots shorter than the quotient of sine and cosine. Without the step that corrects the reciprocal it misses by 4.6 units of 4. Two
 parts of pi/2 would miss near its multiples. A value beyond 2^17 takes the long way alone: the two ways differ in the last bits.
 
-**sine, cosine, tangent and erf of f64 where f64 is slow** kept its unit busy for 1024 to 2688 clocks: libdevice has 16 operations of f64 for a sine, 41 for
-erf, and one takes 64 clocks (sm_75, sm_86, sm_89, sm_120). A sine in f64 of ours would have had 14. In integers with a fixed point (`patterns/fixed.py`) the
-upper half of a product of 64 bits is seven instructions, some 12 clocks: 190 instructions a sine, 370 erf, 210 and six operations of f64 a tangent. Their
-error is 0.6, 0.7 and 1.8 units for libdevice's 1.4, 1.4 and 1.7, and no argument takes longer. What `IMAD.WIDE` takes is not stated; if two clocks for one of
-IMAD, as on sm_90, the pipe is busy for up to 1.3 times as long. Lanes of many exponents read the table of 2/pi one after the other, which no price has. On
-sm_80, sm_90 and sm_100 they would take longer than libdevice's.
+**sine, cosine, tangent, erf and exp of f64 where f64 is slow** kept its unit busy for 896 to 2624 clocks: libdevice has 16 operations of f64 for a sine, 41
+for erf, ours had 14 for exp, and one takes 64 clocks (sm_75, sm_86, sm_89, sm_120). A sine in f64 of ours would have had 14. In integers with a fixed point
+(`patterns/fixed.py`) the upper half of a product of 64 bits is seven instructions, some 12 clocks: 190 instructions a sine, 170 exp, 370 erf, 200 and six
+operations of f64 a tangent. Their errors are 0.6, 0.5, 0.7 and 1.8 units, of what stood before 1.4, 0.9, 1.4 and 1.7, and no argument takes longer. What
+`IMAD.WIDE` takes is not stated; if two clocks for one of IMAD, as on sm_90, the pipe is busy for up to 1.3 times as long. Lanes of many exponents read the
+table of 2/pi one after the other, which no price has. On sm_80, sm_90 and sm_100 they would take longer than libdevice's.
 
 **tanh of f64** kept both operands of its quotient in two parts, within 1.0 units; its budget is two. Rounded, with the error of the sum alone corrected, it
 misses by 1.8 and has 32 operations for 39. Without that correction it would miss by 2.6. Without the two parts of e^2|a| - 1, too, it has 5 fewer, but
@@ -225,9 +225,9 @@ misses by 1.8 and has 32 operations for 39. Without that correction it would mis
 **tanh of f32** needs the machine's exponential and reciprocal, 16 clocks of one unit for XLA's 15 of another, at 15 issue slots for 23: its kernels are
 faster than XLA's. An exponential by a polynomial would balance the units at 9 slots more.
 
-**exp of f64** has 15 operations of that unit, as libdevice's: arguments beyond 708 are told by their high word, as a number of f32, and go behind a branch
-that shares the steps before it. It was 18, of which three compared the argument and multiplied twice by a power of two. A kernel where f64 is slow takes
-0.84 of the time (sm_75, sm_86) or 0.87 (sm_120); elsewhere memory binds.
+**exp of f64** where f64 is fast has 15 operations of that unit, as libdevice's: arguments beyond 708 are told by their high word, as a number of f32, and go
+behind a branch that shares the steps before it. It was 18, of which three compared the argument and multiplied twice by a power of two. Where f64 is slow
+that took 0.84 of the time (sm_75, sm_86) or 0.87 (sm_120), before it was of integers.
 
 **pow of f32 by f64** kept the unit of conversions busy for 72 clocks, XLA's any unit for 52. Now it is 46: the exponent becomes a number by a sum with
 2^52; one trunc of b / 2 says whether b is whole and whether it is odd; for a size of 0 or inf the product is clamped, in place of the machine's functions

@@ -71,7 +71,7 @@ class Coefficients(unittest.TestCase):
         tables = {m[1]: (float(m[2]), list(map(int, m[3].split()))) for m in re.finditer(r"^(\w+) 2\^(-[\d.]+)\n((?: +\d+\n)+)", text, re.M)}
         flat = {name: [c for part in parts for c in part] for name, parts in
                 (("sin", fixed.SIN), ("cos", fixed.COS), ("tan", fixed.TAN + fixed.TAN_BELOW), ("erf", [fixed.ERF]), ("erfc", [fixed.ERFC]),
-                 ("exp2", fixed.EXP2))}
+                 ("exp2", fixed.EXP2), ("exp", fixed.EXP))}
         self.assertEqual({name: c for name, (_, c) in tables.items()}, flat)
         self.assertTrue(all(error <= -56 for error, _ in tables.values()))
 
