@@ -214,8 +214,8 @@ parts of pi/2 would miss near its multiples. A value beyond 2^17 takes the long 
 **sine, cosine, tangent, erf and exp of f64 where f64 is slow** kept its unit busy for 896 to 2624 clocks: libdevice has 16 operations of f64 for a sine, 41
 for erf, ours had 14 for exp, and one takes 64 clocks (sm_75, sm_86, sm_89, sm_120). A sine in f64 of ours would have had 14. In integers with a fixed point
 (`patterns/fixed.py`) the upper half of a product of 64 bits is seven instructions, some 12 clocks: 190 instructions a sine, 170 exp, 370 erf, 200 and six
-operations of f64 a tangent. Their errors are 0.6, 0.5, 0.7 and 1.8 units, of what stood before 1.4, 0.9, 1.4 and 1.7, and no argument takes longer. What
-`IMAD.WIDE` takes is not stated; if two clocks for one of IMAD, as on sm_90, the pipe is busy for up to 1.3 times as long. Lanes of many exponents read the
+operations of f64 a tangent. Their errors are 0.6, 0.5, 0.8 and 1.9 units, of what stood before 1.5, 0.9, 1.4 and 1.9, and no argument takes longer. What
+`IMAD.WIDE` takes is not stated; if two clocks for one of IMAD, as on sm_90, the pipe is busy for up to 1.4 times as long. Lanes of many exponents read the
 table of 2/pi one after the other, which no price has. On sm_80, sm_90 and sm_100 they would take longer than libdevice's.
 
 **tanh of f64** kept both operands of its quotient in two parts, within 1.0 units; its budget is two. Rounded, with the error of the sum alone corrected, it
