@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Functions of JAX, ours and XLA's, timed on a GPU: those of sweep_functions.py.
 
-    sweep.py make --package DIR [--build BUILD] [--python PYTHON] [--only TEXT]     here; PYTHON has jax
-    python3 sweep.py time [--only TEXT] [--seconds N]                              in DIR, on a machine with a GPU and jax: writes sweep.jsonl
+    sweep.py make --package DIR [--build BUILD] [--python PYTHON] [--only TEXT,..]     here; PYTHON has jax
+    python3 sweep.py time [--only TEXT,..] [--seconds N]                              in DIR, on a machine with a GPU and jax: writes sweep.jsonl
     sweep.py report --results sweep.jsonl
 
 The texts that jax lowers are compiled to bundles at XLA's accuracy. Ours are timed by `warpburg-run run --on gpu --repeat` (src/gpu/time.c), a program
@@ -40,7 +40,7 @@ def lower(folder: Path, only: str) -> None:
     from sweep_functions import CASES
 
     for name, (f, shapes) in CASES.items():
-        if only in name:
+        if is_asked(name, only):
             arguments = [jax.ShapeDtypeStruct(sizes_of(s)[0], JAX_TYPES[sizes_of(s)[1]]) for s in shapes]
             (folder / f"{name}.hlo").write_text(jax.jit(f).lower(*arguments).as_text("hlo"), encoding="utf-8")
 
@@ -49,6 +49,10 @@ def sizes_of(shape: Tuple[Any, ...]) -> Tuple[Tuple[int, ...], str, int]:
     """(sizes, type, number of values of an integer)"""
     at = next(k for k, s in enumerate(shape) if isinstance(s, str))
     return tuple(shape[:at]), shape[at], shape[at + 1] if len(shape) > at + 1 else 0
+
+
+def is_asked(name: str, only: str) -> bool:
+    return any(word in name for word in only.split(","))
 
 
 def make(o: argparse.Namespace) -> int:
@@ -169,7 +173,7 @@ def timed(o: argparse.Namespace) -> int:
     from sweep_functions import CASES
 
     end = time.monotonic() + o.seconds
-    cases = {name: case for name, case in CASES.items() if o.only in name and (HERE / "bundles" / name).is_dir()}
+    cases = {name: case for name, case in CASES.items() if is_asked(name, o.only) and (HERE / "bundles" / name).is_dir()}
 
     def compile_one(name: str) -> Any:
         f, shapes = cases[name]
@@ -223,7 +227,7 @@ def main() -> int:
     p.add_argument("--build", type=Path, default=ROOT / "build")
     p.add_argument("--python", default=str(ROOT / "build/jax-venv/bin/python"), help="one that has jax")
     p.add_argument("--target", default="sm_90")
-    p.add_argument("--only", default="", metavar="TEXT", help="functions with TEXT in their names")
+    p.add_argument("--only", default="", metavar="TEXT,..", help="functions with one of these in their names")
     p.add_argument("--results", type=Path, default=HERE / "sweep.jsonl")
     p.add_argument("--seconds", type=float, default=1e6)
     p.add_argument("--profile", action="store_true", help="time XLA's kernels by the profiler, too")
