@@ -29,7 +29,8 @@ from door_texts import LAYOUTS, TEXTS  # noqa: E402
 from tools import environment  # noqa: E402
 
 TREE = ("include/warpburg.h", "src/api/xla.h", "shaderdb/corpus/gelu.hlo", "examples/scale.c", "examples/program.c", "examples/softmax.cpp",
-        "tests/python_package.py", "tests/python_programs.py", "tests/python_on_gpu.py", "tests/python_texts.py", "tests/jax_door.py")
+        "tests/python_package.py", "tests/python_programs.py", "tests/python_on_gpu.py", "tests/python_texts.py", "tests/jax_door.py",
+        "tests/lit/control/while_chain.hlo")
 READ_BY_PARTS = ("softmax_512x2048", "softmax_64x32768", "sum_all")  # texts that parts/ compiles on the GPU's machine
 OF_TESTS = ("in_place", "partial_sums", "ticket")  # bundles of tests/bundles
 MODULES: Dict[str, List[str]] = {  # programs of shared/corpus/modules: options
