@@ -21,4 +21,12 @@ double part_accessed(const PartWork *w, const PartAccess *x, const int64_t *size
 double part_width(const PartWork *w, const PartAccess *x, const int64_t *sizes, const TgTarget *t); /* of an access */
 bool part_of_each_element(const PartWork *w, const PartAccess *x); /* does it vary along reduced dimensions? */
 
+/* How many of the warps, or of the blocks, come to positions at which a load is needed: where lanes differ in it all of
+ * them issue it. */
+double part_seen(const PartWork *w, const PartAccess *x, const int64_t *sizes, bool of_block);
+
+/* What a warp issues for terms, whose lanes may need different operands of a concatenate, over what each of its threads
+ * needs: where halves of a row are of one warp, both. */
+double part_divergence(const PartWork *w, const int64_t *sizes);
+
 #endif

@@ -112,6 +112,37 @@ bool part_of_each_element(const PartWork *w, const PartAccess *x)
     return false;
 }
 
+static bool is_whole(double x) { return x == part_ceiling(x); }
+
+double part_seen(const PartWork *w, const PartAccess *x, const int64_t *sizes, bool of_block)
+{
+    if (!x->share.dim) return 1;
+    const PartLevel *order = part_level_order(w, &w->dims[x->share.dim - 1]);
+    const int64_t *s = sizes + (size_t)(x->share.dim - 1) * PART_LEVELS;
+    const bool sharing = w->reductions || w->scan;
+    double span = 1;
+    for (uint32_t k = 0; k < PART_LEVELS; k++) {
+        const bool of_warp = order[k] == PART_VECTOR || order[k] == PART_LANE || order[k] == PART_REGISTER;
+        if (of_warp || (of_block && (order[k] == PART_WARP || order[k] == PART_LOOP))) span *= (double)s[order[k]];
+        /* registers beyond lanes are other positions of the text */
+        if (sharing && !of_block && order[k] == PART_LANE) break;
+    }
+    const double of_all = x->share.step * span;
+    const bool parted = sharing && is_whole(x->share.part / of_all) && is_whole(1 / of_all);
+    if (parted) return x->share.part; /* all lanes need it or none */
+    return WBB_MIN(1.0, x->share.part + x->share.step * (span - 1));
+}
+
+double part_divergence(const PartWork *w, const int64_t *sizes)
+{
+    double issued = 0, needed = 0;
+    for (uint32_t k = 0; k < w->n_loads; k++) {
+        const PartAccess *x = &w->loads[k];
+        issued += part_seen(w, x, sizes, false), needed += x->share.dim ? x->share.part : 1;
+    }
+    return needed > 0 ? issued / needed : 1;
+}
+
 /* --- estimates ---------------------------------------------------------------------------------------------------- */
 double part_partial_words(const PartWork *w)
 {

@@ -244,17 +244,6 @@ static double touched(const PartWork *w, const PartAccess *a, const int64_t *siz
     return WBB_MAX(WBB_MIN(all, (double)a->memory * bytes), (double)a->elements * bytes);
 }
 
-/* How many of the warps, or of the blocks, come to positions at which a load is needed: where lanes differ in it all of
- * them issue it. */
-static double seen(const PartAccess *x, const int64_t *sizes, bool of_block)
-{
-    if (!x->share.dim) return 1;
-    const int64_t *s = sizes + (size_t)(x->share.dim - 1) * PART_LEVELS;
-    const int64_t of_warp = s[PART_VECTOR] * s[PART_REGISTER] * s[PART_LANE];
-    const double span = (double)(of_block ? of_warp * s[PART_WARP] * s[PART_LOOP] : of_warp);
-    return WBB_MIN(1.0, x->share.part + x->share.step * (span - 1));
-}
-
 /* Traffic of an access, added to terms of the price; wavefronts and slots to those of a warp. */
 static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork *w, const PartAccess *a,
                        const int64_t *sizes, const PartCounts *c, double blocks_an_sm, bool store)
@@ -263,7 +252,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double times = in_loop(w, a, sizes) ? c->loop * passes : 1, width = part_width(w, a, sizes, r->target);
     const double each = WBB_MAX(a->times, 1.0); /* of them, those that no other element has read */
     const double fresh = WBB_MIN(each, WBB_MAX((double)a->memory / (double)WBB_MAX(a->elements, 1), 1.0));
-    const double accesses = times * each * part_accessed(w, a, sizes) / width * seen(a, sizes, false);
+    const double accesses = times * each * part_accessed(w, a, sizes) / width * part_seen(w, a, sizes, false);
     const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
     const Region of_one = is_parted(w, a, sizes) ? region_of(w, a, sizes, 1 << PART_LANE) : of_warp;
     const double lines = wavefronts_of(r, w, a, sizes, c, &of_one, width); /* of each instruction */
@@ -274,7 +263,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     x->wavefronts += accesses * lines * part;
     const double behind = (double)(a->shift < 0 ? -a->shift : a->shift) * a->bits / 8.0;
     if (a->near && behind < of_block.run) return; /* the block reads the same sectors for the other load */
-    const double tiles = (by_few ? c->blocks / c->splits : c->blocks) * seen(a, sizes, true);
+    const double tiles = (by_few ? c->blocks / c->splits : c->blocks) * part_seen(w, a, sizes, true);
     const double block = units_of(&of_block, a, 32) * 32 * present(w, a, sizes);
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
@@ -468,11 +457,12 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     const double again = c.loop > 1 ? w->passes - 1 : 0;
     const double masked = shares(w) ? c.masked_terms : c.masked;
     const double combine = c.loop > 1 ? w->combine_slots : w->within_slots;
-    x.slots += c.loop * (each * (w->term_slots + combine) + accesses * masked * r->mask_slots);
+    const double terms = each * (shares(w) ? part_divergence(w, sizes) : 1);
+    x.slots += c.loop * (terms * w->term_slots + each * combine + accesses * masked * r->mask_slots);
     if (c.masked > masked) x.slots += r->mask_slots; /* of the position, and of results */
     x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
     if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;
-    x.clocks += c.loop * each * (w->term_clocks + w->combine_clocks);
+    x.clocks += c.loop * (terms * w->term_clocks + each * w->combine_clocks);
     x.chain += waits(w, c.loop, needs->batch) * r->dram_latency + c.loop * (w->term_latency + w->combine_latency) +
                again * c.loop * (r->l2_latency + w->term_latency) + part_log2_up(c.terms) * w->combine_latency;
     if (waits_for_masks(w, sizes, &c)) x.chain += c.loop * r->dram_latency;
