@@ -292,10 +292,10 @@ static void put_launch(WbbBuf *b, const char *hlo, const PipeProfile *p, int i)
     wbb_put(b, ": ");
     put_text(b, launch->entry);
     wbb_putf(b,
-             ", %.3f µs on %s</h2>\n<p>launch %.3f + latency %.3f + code %.3f + work %.3f + tail %.3f µs; bound by %s"
-             "</p>\n",
-             us(r->seconds), p->target->name, us(r->launch), us(r->latency), us(r->code), us(r->work), us(r->tail),
-             r->term[r->binds].name);
+             ", %.3f µs on %s</h2>\n<p>launch %.3f + latency %.3f + code %.3f + work %.3f + tail %.3f",
+             us(r->seconds), p->target->name, us(r->launch), us(r->latency), us(r->code), us(r->work), us(r->tail));
+    if (r->clusters > 0) wbb_putf(b, " + clusters %.3f", us(r->clusters));
+    wbb_putf(b, " µs; bound by %s</p>\n", r->term[r->binds].name);
     put_terms(b, r);
     put_facts(b, r, &p->profiles[i], launch);
     const Lines l = lines_of(b->arena, r);

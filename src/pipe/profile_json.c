@@ -133,6 +133,7 @@ static void put_launch(WbbBuf *b, const PipeProfile *k, int i)
     real(b, "code", 1e6 * r->code);
     real(b, "work", 1e6 * r->work);
     real(b, "tail", 1e6 * r->tail);
+    real(b, "clusters", 1e6 * r->clusters);
     wbb_json_text(b, "binds", r->term[r->binds].name);
     put_terms(b, r);
     put_occupancy(b, r);

@@ -109,10 +109,11 @@ static void put_launch(WbbBuf *b, const PipeProfile *p, int i)
 {
     const PriceReport *r = &p->reports[i];
     wbb_putf(b,
-             "%s, %s on %s (%s): %.3f us = launch %.3f + latency %.3f + code %.3f + work %.3f + tail %.3f, bound by "
-             "%s\n",
+             "%s, %s on %s (%s): %.3f us = launch %.3f + latency %.3f + code %.3f + work %.3f + tail %.3f",
              p->name, p->bundle->launches[i].entry, p->target->name, p->target->board, us(r->seconds), us(r->launch),
-             us(r->latency), us(r->code), us(r->work), us(r->tail), r->term[r->binds].name);
+             us(r->latency), us(r->code), us(r->work), us(r->tail));
+    if (r->clusters > 0) wbb_putf(b, " + clusters %.3f", us(r->clusters));
+    wbb_putf(b, ", bound by %s\n", r->term[r->binds].name);
     put_terms(b, r);
     put_facts(b, r, &p->profiles[i], &p->bundle->launches[i]);
     put_shares(b, r, PRICE_BY_LINE, "share of the work, warps, line of the PTX");
@@ -139,6 +140,7 @@ static double latency(const PriceReport *r, int term) { return (void)term, us(r-
 static double code(const PriceReport *r, int term) { return (void)term, us(r->code); }
 static double work(const PriceReport *r, int term) { return (void)term, us(r->work); }
 static double tail(const PriceReport *r, int term) { return (void)term, us(r->tail); }
+static double clusters(const PriceReport *r, int term) { return (void)term, us(r->clusters); }
 static double term_us(const PriceReport *r, int term) { return us(r->term[term].seconds); }
 static double executed(const PriceReport *r, int term) { return (void)term, r->executed; }
 static double all(const PriceReport *r, int term) { return (void)term, us(r->seconds); }
@@ -181,6 +183,7 @@ static void put_beside(WbbBuf *b, const PipeProfile *p, uint32_t n)
     put_row(b, p, n, "  code", code, 0, false);
     put_row(b, p, n, "  work", work, 0, false);
     put_row(b, p, n, "  tail", tail, 0, false);
+    put_row(b, p, n, "  clusters", clusters, 0, false);
     for (int t = 0; t < PRICE_TERMS; t++)
         put_row(b, p, n, wbb_format(b->arena, "    %s", p[0].reports[0].term[t].name), term_us, t, false);
     put_row(b, p, n, "warp instructions", executed, 0, false);

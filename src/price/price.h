@@ -1,6 +1,6 @@
 /* price: the time that a kernel takes on a GPU, from what it did in the simulator and the rates of the machine.
  *
- *     time = launch + latency + code + max((sum of the cubes of the terms) ^ 1/3, blocks) + tail
+ *     time = launch + latency + code + max((sum of the cubes of the terms) ^ 1/3, blocks) + tail + clusters
  *
  * A term is the time that the kernel would take if one thing alone bounded it: bytes of DRAM, bytes of L2, blocks that
  * start, sectors that atomics update, the line that they update most often, bytes that SMs fetch, wavefronts of L1 and
@@ -82,7 +82,7 @@ typedef struct {
 
 typedef struct {
     double seconds;             /* the sum of the next five */
-    double launch, latency, code, work, tail;
+    double launch, latency, code, work, tail, clusters;
     PriceTerm term[PRICE_TERMS];
     PriceKind binds;
     PriceOccupancy occupancy;

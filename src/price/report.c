@@ -18,6 +18,7 @@
  *     chain     the longest chain of a block and for each wave but one the mean of all, less the latency
  *     tail      SMs that have a block less than others wait for them: as long as the busiest term of an SM takes for
  *               its part of a block, at most a block's chain
+ *     clusters  blocks of a cluster wait until all have started, each time SMs are filled
  *
  *     64 MiB read and written by 16,384 blocks on an H200: 2 * 64 MiB / 4.8 TB/s = 28 us, bound by dram
  */
@@ -186,6 +187,14 @@ static void set_chain(PriceReport *r, const SimProfile *p, double clock)
     t->seconds = WBB_MAX(t->amount / clock - r->latency, 0);
 }
 
+/* Blocks of a cluster start together: each time SMs are filled they wait for one another. */
+static double clusters(const PriceReport *r, const PriceKernel *k)
+{
+    const uint32_t *of = k->launch->cluster;
+    if (of[0] * of[1] * of[2] <= 1) return 0;
+    return r->occupancy.waves * (double)tg_tuned(k->target, "layout.cluster.wave") * 1e-9;
+}
+
 static double tail(const PriceReport *r, const PriceKernel *k, double blocks, double chain)
 {
     const double each = blocks / k->target->sms;
@@ -237,7 +246,8 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     r->work = WBB_MAX(pow(sum, 1.0 / NORM), r->term[PRICE_BLOCKS].seconds);
     r->tail = tail(r, k, (double)p->grid, p->longest / clock);
     r->code = CODE_BYTES * instructions(r, k) / (tg_rate(t, "sm.code")->value * clock);
-    r->seconds = r->launch + r->latency + r->code + r->work + r->tail;
+    r->clusters = clusters(r, k);
+    r->seconds = r->launch + r->latency + r->code + r->work + r->tail + r->clusters;
 }
 
 /* A site's part of the work: by how much the work would shrink with its amounts, which sums to the work. */

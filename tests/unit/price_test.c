@@ -250,6 +250,30 @@ static void test_atomics(void **state)
     wbb_cx_free(cx);
 }
 
+/* Blocks of a cluster cost time whenever SMs are filled: four times, with 16 blocks of 128 threads on an SM at once. */
+static void of_clusters(WbbCx *cx, void *arg)
+{
+    (void)arg;
+    const TgTarget *t = tg_find("sm_90");
+    BdLaunch l = launch_of(16 * SMS * 4, 128, 0);
+    const PriceKernel k = {.target = t, .launch = &l, .regs = 32};
+    const SimProfile p = {.grid = l.grid[0], .blocks = l.grid[0]};
+    const PriceReport alone = price_report(cx->arena, &k, &p);
+    l.cluster[0] = 8;
+    const PriceReport r = price_report(cx->arena, &k, &p);
+    expect(alone.clusters, 0);
+    expect(1e9 * r.clusters, 4 * (double)tg_tuned(t, "layout.cluster.wave"));
+    expect(r.seconds, alone.seconds + r.clusters);
+}
+
+static void test_clusters(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    if (wbb_guard(cx, of_clusters, NULL) != WBB_OK) fail_msg("%s", cx->messages);
+    wbb_cx_free(cx);
+}
+
 /* The simulator is asked in clocks of the target. */
 static void ask(WbbCx *cx, void *arg)
 {
@@ -285,6 +309,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_occupancy), cmocka_unit_test(test_forms),
                                        cmocka_unit_test(test_report), cmocka_unit_test(test_atomics),
-                                       cmocka_unit_test(test_ask)};
+                                       cmocka_unit_test(test_clusters), cmocka_unit_test(test_ask)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
