@@ -3,7 +3,7 @@
 
     row_texts.py WARPBURG [--pairs N] [--only NAME] [--folder DIR]
 
-Every text of TEXTS is compiled at every type and shape of it for each target it runs on, and must be one launch; those of CUT are two, long and few rows
+Every text of TEXTS is compiled at every type and shape of it for each target it runs on, and must be one launch; long and few rows are
 three, or two where numbers of rows are all that is asked; where columns are summed up, too, one for the rows and one for these sums. It runs under `run
 --check` in N of the 28 pairs of a target and a case of inputs, which rotate from one text to the next, and must store the same bits whether blocks and warps
 run by their numbers or in turns that a seed decides. `--only` takes the texts whose names have NAME in them. What fails stays in DIR, if one is given. Ends
@@ -18,11 +18,8 @@ from typing import Callable, List, NamedTuple, Sequence, Tuple
 
 from row_runs import PAIRS, launches, pairs_of, wrong_run
 from shared_reductions import ARGMAX
-from warpburg_cli import TARGETS, Cli
+from warpburg_cli import Cli
 
-# Few long rows that are cut at the first reduction by price, where a row cannot be a cluster's: two launches, for this reason in the plan
-CUT = {("argmax_one_hot_f32_3x4099", t) for t in TARGETS if int(t[3:]) < 90}
-CUT_REASON = "few long rows: launches that fill the machine take less time than one that does not"
 # Read in pieces, once for two results: a launch for the pieces, one for the rows, one for what needs these
 LONG = "long_"
 PICKED = "picked_"  # likewise, the last launch being the one for the rows, which alone needs the label's element
@@ -341,11 +338,9 @@ def wrong(cli: Cli, job: Job, folder: Path) -> str:
     if not why and job.name.startswith(ACROSS):
         if n != 2 or ACROSS_REASON not in cli.call("compile", job.file, "--target", job.target, "--emit", "plan").stdout:
             why = f"{n} launches, not one for rows and one for sums of theirs"
-    elif not why and (job.name, job.target) not in CUT:
+    elif not why:
         pieces = job.name.startswith(LONG) or (job.name.startswith(FEW) and int(job.target[3:]) < 90)
         why = "" if n == (3 if pieces else 2 if job.name.startswith(PICKED) else 1) else f"{n} launches"
-    elif not why and (n != 2 or CUT_REASON not in cli.call("compile", job.file, "--target", job.target, "--emit", "plan").stdout):
-        why = f"{n} launches, where CUT has two, by price"
     return why or wrong_run(cli, job.file, job.target, job.case, job.seed, folder)
 
 
