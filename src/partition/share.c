@@ -315,13 +315,13 @@ static bool find_across(Sharing *s, uint32_t o)
 {
     const HloInstruction *root = s->p->roots[o].i, *terms = root->operands[0];
     IrRef index[HLO_RANK_LIMIT];
+    if (hlo_elements(terms->shape) != hlo_elements(s->positions)) return false;
     ix_bitcast(s->rw, s->a, s->positions, terms->shape, s->at, index);
     memset(s->seen, 0, s->body->n_instructions * sizeof *s->seen);
     const HloInstruction **path = WBB_NEW(s->a, const HloInstruction *);
     path[0] = root;
     s->paths[o] = (PartPath){.path = path, .n = 1, .kept = true};
-    return hlo_elements(terms->shape) == hlo_elements(s->positions) && needs_kept_alone(s, terms, index) &&
-           mark_needed(s, terms);
+    return needs_kept_alone(s, terms, index) && mark_needed(s, terms);
 }
 
 static bool find_output(Sharing *s, uint32_t o)
