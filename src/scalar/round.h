@@ -158,34 +158,6 @@ static inline double sc_upper(double x)
     return isnan(x) ? x : sc_double_of_bits(bits & (normal ? UINT64_C(0xffffffff00000000) : UINT64_C(1) << 63));
 }
 
-/* 32 bits of 2/pi after 19 zero bytes, from byte k modulo 64: Payne and Hanek, "Radian Reduction for Trigonometric
- * Functions" (1983). */
-static inline uint32_t sc_two_over_pi(uint32_t k)
-{
-    static const uint8_t bytes[67] = {
-        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-        0x00, 0x00, 0x00, 0xa2, 0xf9, 0x83, 0x6e, 0x4e, 0x44, 0x15, 0x29, 0xfc, 0x27, 0x57, 0xd1, 0xf5,
-        0x34, 0xdd, 0xc0, 0xdb, 0x62, 0x95, 0x99, 0x3c, 0x43, 0x90, 0x41, 0xfe, 0x51, 0x63, 0xab, 0xde,
-        0xbb, 0xc5, 0x61, 0xb7, 0x24, 0x6e, 0x3a, 0x42, 0x4d, 0xd2, 0xe0, 0x06, 0x49, 0x2e, 0xea, 0x09,
-        0xd1, 0x92, 0x1c,
-    };
-    const uint8_t *at = bytes + (k & 63);
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-/* 2/pi as a sum of two doubles, from byte k modulo 32 of the above or its first that is not zero: the bytes before it
- * give multiples of 4 in a product with a float whose exponent field is 8 k or more. k modulo 128 below 64: 53 bits;
- * else the next 53. */
-static inline uint64_t sc_two_over_pi_part(uint32_t k)
-{
-    const uint32_t at = WBB_MAX(k & 31, 19u);
-    const uint64_t u = (uint64_t)sc_two_over_pi(at) << 32 | sc_two_over_pi(at + 4),
-                   v = (uint64_t)sc_two_over_pi(at + 8) << 32 | sc_two_over_pi(at + 12);
-    const int unit = 8 * (19 - (int)at) - 53;
-    return sc_bits_of_double(k & 64 ? ldexp((double)((u & 0x7ff) << 42 | v >> 22), unit - 53)
-                                    : ldexp((double)(u >> 11), unit));
-}
-
 /* 64 bits of a table from byte k modulo 256: 12 zero bytes, 146 of 2/pi, as many as the exponents of f64 need, and
  * zeros. */
 static inline uint64_t sc_two_over_pi_word(uint32_t k)
@@ -202,6 +174,27 @@ static inline uint64_t sc_two_over_pi_word(uint32_t k)
     const uint64_t *at = words + (k & 255) / 8;
     const uint32_t bits = k % 8 * 8;
     return bits ? at[0] << bits | at[1] >> (64 - bits) : at[0];
+}
+
+/* 32 bits of 2/pi after 19 zero bytes, from byte k modulo 64: Payne and Hanek, "Radian Reduction for Trigonometric
+ * Functions" (1983). */
+static inline uint32_t sc_two_over_pi(uint32_t k)
+{
+    const uint32_t zeros = 19 - 12; /* more than the table above has */
+    return (k & 63) < zeros ? 0 : (uint32_t)(sc_two_over_pi_word((k & 63) - zeros) >> 32);
+}
+
+/* 2/pi as a sum of two doubles, from byte k modulo 32 of the above or its first that is not zero: the bytes before it
+ * give multiples of 4 in a product with a float whose exponent field is 8 k or more. k modulo 128 below 64: 53 bits;
+ * else the next 53. */
+static inline uint64_t sc_two_over_pi_part(uint32_t k)
+{
+    const uint32_t at = WBB_MAX(k & 31, 19u);
+    const uint64_t u = (uint64_t)sc_two_over_pi(at) << 32 | sc_two_over_pi(at + 4),
+                   v = (uint64_t)sc_two_over_pi(at + 8) << 32 | sc_two_over_pi(at + 12);
+    const int unit = 8 * (19 - (int)at) - 53;
+    return sc_bits_of_double(k & 64 ? ldexp((double)((u & 0x7ff) << 42 | v >> 22), unit - 53)
+                                    : ldexp((double)(u >> 11), unit));
 }
 
 #endif
