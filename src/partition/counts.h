@@ -10,6 +10,9 @@
 
 double part_ceiling(double x);
 
+/* Do threads share the terms of reductions? Then the numbers hold that were fitted to measured times of such. */
+static inline bool part_shares(const PartWork *w) { return w->reductions || w->scan; }
+
 /* estimate.c. sizes: of the levels of each dimension of the work's space, [n_dims * PART_LEVELS]. */
 PartCounts part_counts(const PartWork *w, const int64_t *sizes);
 double part_partial_words(const PartWork *w); /* of 32 bits, of a partial result */

@@ -119,7 +119,7 @@ double part_seen(const PartWork *w, const PartAccess *x, const int64_t *sizes, b
     if (!x->share.dim) return 1;
     const PartLevel *order = part_level_order(w, &w->dims[x->share.dim - 1]);
     const int64_t *s = sizes + (size_t)(x->share.dim - 1) * PART_LEVELS;
-    const bool sharing = w->reductions || w->scan;
+    const bool sharing = part_shares(w);
     double span = 1;
     for (uint32_t k = 0; k < PART_LEVELS; k++) {
         const bool of_warp = order[k] == PART_VECTOR || order[k] == PART_LANE || order[k] == PART_REGISTER;

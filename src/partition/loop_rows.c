@@ -57,6 +57,19 @@ static PartLayout layout_of(const Rows *r, int64_t n, int64_t apart)
     return l;
 }
 
+static Rows rows_of(const PartExchange *x, const PartLayout *near, int64_t elements)
+{
+    const PartDim *d = &near->dims[0];
+    const int64_t block = part_size(d, PART_VECTOR) * part_size(d, PART_LANE) * part_size(d, PART_WARP);
+    return (Rows){.x = x, .near = near, .elements = elements, .block = block};
+}
+
+/* Elements that all threads have at once, at least. */
+static int64_t least_of(const Rows *r, const TgTarget *t)
+{
+    return tg_tuned(t, "loop.min_threads") * part_size(&r->near->dims[0], PART_VECTOR);
+}
+
 /* Is there an array that several elements of the loop read? */
 static bool has_shared(const PartPlan *p, const bool *read, int64_t elements)
 {
@@ -71,11 +84,8 @@ bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *range, const TgTa
     PartStage *s = &range->stages[0];
     PartExchange x;
     const PartLayout near = s->layout;
-    const PartDim *d = &near.dims[0];
-    const int64_t vector = part_size(d, PART_VECTOR), lanes = part_size(d, PART_LANE), warps = part_size(d, PART_WARP);
-    Rows r = {.x = &x, .near = &near, .elements = range->elements, .block = vector * lanes * warps};
-    const int64_t most_vectors = WBB_MIN(limit, tg_tuned(t, "loop.rows"));
-    const int64_t least = tg_tuned(t, "loop.min_threads") * vector; /* elements of all threads at once */
+    Rows r = rows_of(&x, &near, range->elements);
+    const int64_t most_vectors = WBB_MIN(limit, tg_tuned(t, "loop.rows")), least = least_of(&r, t);
     if (!tg_find_rate(t, "clock") || r.elements < 2 * least || !has_shared(p, read, r.elements)) return false;
     if (!part_loop_space(a, p, range, t, &x)) return false;
     r.rates = part_rates(a, t);
@@ -160,9 +170,8 @@ bool part_loop_functions(WbbArena *a, const PartPlan *p, PartRange *range, const
     const PartDim *d = &near.dims[0];
     const int64_t vector = part_size(d, PART_VECTOR);
     elements.kind = PART_ELEMENTS, space.stages = &elements; /* an operand of a concatenate has a space as well */
-    Rows r = {.x = &x, .near = &near, .elements = range->elements,
-              .block = vector * part_size(d, PART_LANE) * part_size(d, PART_WARP)};
-    const int64_t least = tg_tuned(t, "loop.min_threads") * vector;
+    const Rows r = rows_of(&x, &near, range->elements);
+    const int64_t least = least_of(&r, t);
     if (s->kind != PART_ELEMENTS && s->kind != PART_CONCATENATE) return false;
     if (!tg_find_rate(t, "clock") || r.elements < 2 * least || part_size(d, PART_REGISTER) > 1) return false;
     if (!part_loop_space(a, p, &space, t, &x) || x.space->rank < 2) return false;

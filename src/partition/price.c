@@ -107,14 +107,11 @@ static double stores_by_registers(const PartWork *w, const PartAccess *x, const 
     return 4 * times > 5 ? times : 1; /* not a sector at each end of a run */
 }
 
-/* Do threads share the terms of reductions? Then the numbers hold that were fitted to measured times of such. */
-static bool shares(const PartWork *w) { return w->reductions || w->scan; }
-
 /* Are the elements of a vector apart in memory, each with an instruction of its own? */
 static bool is_parted(const PartWork *w, const PartAccess *x, const int64_t *sizes)
 {
     for (uint32_t d = 0; d < w->n_dims; d++)
-        if (sizes[d * PART_LEVELS + PART_VECTOR] > 1) return x->step[d] > 1 && !shares(w);
+        if (sizes[d * PART_LEVELS + PART_VECTOR] > 1) return x->step[d] > 1 && !part_shares(w);
     return false;
 }
 
@@ -271,11 +268,12 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double stored = parts > 1 && of_warp.run > MERGED ? 1 + r->parts : 1; /* L2 does not get the rest soon */
     const double all = touched(w, a, sizes, block), bytes = stored * from_dram * fresh * all;
     double asked = reads * fresh * tiles * block * parts; /* of L2 */
-    if (!store && shares(w) && all <= r->timed.stay) asked = WBB_MIN(asked, all * r->target->sms);
+    if (!store && part_shares(w) && all <= r->timed.stay) asked = WBB_MIN(asked, all * r->target->sms);
     p->term[PART_L2] += asked / r->l2;
-    const double again = shares(w) ? WBB_MAX(asked - bytes, 0.0) * (1 - r->timed.again) : 0;
+    const double again = part_shares(w) ? WBB_MAX(asked - bytes, 0.0) * (1 - r->timed.again) : 0;
     if (!store) p->term[PART_FILL] += (asked - again) / tiles; /* bytes of a block */
-    const double part_of_rate = shares(w) ? efficiency(r->warp_run, of_warp.run) : efficiency(r->run, of_block.run);
+    const double part_of_rate =
+        part_shares(w) ? efficiency(r->warp_run, of_warp.run) : efficiency(r->run, of_block.run);
     p->term[PART_DRAM] += bytes / (r->dram * part_of_rate);
     p->full_dram += bytes / r->dram;
 }
@@ -300,7 +298,7 @@ typedef struct {
 static Waves waves_of(const PartRates *r, const PartWork *w, const PartNeeds *needs, const PartCounts *c)
 {
     Waves n = {.blocks = c->blocks, .warps = part_ceiling(c->threads / r->target->warp), .cluster = c->cluster,
-               .rows = c->rows, .shares = shares(w)};
+               .rows = c->rows, .shares = part_shares(w)};
     n.at_once = resident(r, needs, c);
     if (c->rows > 1) n.at_once = WBB_MIN(n.at_once, part_ceiling(c->blocks / r->target->sms));
     n.waves = c->rows * part_ceiling(c->blocks / (r->target->sms * n.at_once));
@@ -308,8 +306,8 @@ static Waves waves_of(const PartRates *r, const PartWork *w, const PartNeeds *ne
 }
 
 /* Partial results go through the shared memory of a cluster, then through memory; the block with the last ticket reads
- * them. */
-static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const PartCounts *c)
+ * them, and each time that SMs are filled blocks wait for their tickets. */
+static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const PartCounts *c, double waves)
 {
     if (c->cluster > 1) { /* a barrier, reads of all others' memory at once, and a barrier before a block may end */
         const double each = 2 * r->cluster_latency + part_log2_up(c->cluster) * w->combine_latency;
@@ -325,6 +323,7 @@ static void add_split(PartPrice *p, const PartRates *r, const PartWork *w, const
     const double chunk = part_ceiling(c->splits / (c->lanes * c->reduced_warps));
     again.chain += chunk * (r->l2_latency + w->combine_latency) + 2 * r->barrier + r->atomic + r->fence;
     p->term[PART_SPLIT] += again.chain / r->clock;
+    p->term[PART_SPLIT] += waves * r->timed.ticket;
 }
 
 /* The part that is lost where few warps of an SM have loads on their way, as far as it takes long to bring their bytes,
@@ -429,13 +428,13 @@ static bool waits_for_masks(const PartWork *w, const int64_t *sizes, const PartC
     bool stores = false;
     for (uint32_t d = 0; d < w->n_dims; d++) vector *= (double)sizes[d * PART_LEVELS + PART_VECTOR];
     for (uint32_t k = 0; k < w->n_stores; k++) stores = stores || part_of_each_element(w, &w->stores[k]);
-    return shares(w) && stores && w->passes == 1 && c->masked > 0 && c->kept * c->terms > vector;
+    return part_shares(w) && stores && w->passes == 1 && c->masked > 0 && c->kept * c->terms > vector;
 }
 
 /* Latencies of memory that iterations wait for: the first stands before the loop. */
 static double waits(const PartWork *w, double loop, double batch)
 {
-    return shares(w) && loop > 1 ? 1 + part_ceiling((loop - 1) / batch) : loop;
+    return part_shares(w) && loop > 1 ? 1 + part_ceiling((loop - 1) / batch) : loop;
 }
 
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
@@ -455,9 +454,9 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     for (uint32_t k = 0; k < w->n_stores; k++) add_access(&p, &x, r, w, &w->stores[k], sizes, &c, blocks_an_sm, true);
     const double each = c.kept * c.terms;
     const double again = c.loop > 1 ? w->passes - 1 : 0;
-    const double masked = shares(w) ? c.masked_terms : c.masked;
+    const double masked = part_shares(w) ? c.masked_terms : c.masked;
     const double combine = c.loop > 1 ? w->combine_slots : w->within_slots;
-    const double terms = each * (shares(w) ? part_divergence(w, sizes) : 1);
+    const double terms = each * (part_shares(w) ? part_divergence(w, sizes) : 1);
     x.slots += c.loop * (terms * w->term_slots + each * combine + accesses * masked * r->mask_slots);
     if (c.masked > masked) x.slots += r->mask_slots; /* of the position, and of results */
     x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
@@ -471,13 +470,12 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     p.term[PART_DRAM] += w->across_bytes / r->dram, p.full_dram += w->across_bytes / r->dram;
     p.term[PART_L2] += w->across_bytes / r->l2;
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
-    const double code = shares(w) ? CODE_BYTES * needs->instructions / r->code.rate : 0;
+    const double code = part_shares(w) ? CODE_BYTES * needs->instructions / r->code.rate : 0;
     const double alone = WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts) / c.rows + x.first;
     x.chain += alone;
     x.covered = WBB_MIN(alone, code);
     p.term[PART_CODE] = code / r->clock;
-    add_split(&p, r, w, &c);
-    if (c.splits > c.cluster) p.term[PART_SPLIT] += n.waves * r->timed.ticket;
+    add_split(&p, r, w, &c, n.waves);
     add_warps(&p, r, &x, &n);
     part_price_blocks(r, &p, c.blocks);
     return p;
