@@ -48,6 +48,9 @@ PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, con
 /* profile_text.c: what binds the longest launch; there is one. */
 const char *pipe_profile_binds(const PipeProfile *p);
 
+/* profile_text.c: what the time of a launch is the sum of, in microseconds. */
+void pipe_put_sum(WbbBuf *b, const PriceReport *r);
+
 /* profile_text.c, profile_json.c, profile_html.c: first the kernel asked for, then those against it. */
 void pipe_put_profiles(WbbBuf *b, const PipeProfile *p, uint32_t n);
 void pipe_put_profiles_json(WbbBuf *b, const PipeProfile *p, uint32_t n);

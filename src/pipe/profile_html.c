@@ -291,10 +291,8 @@ static void put_launch(WbbBuf *b, const char *hlo, const PipeProfile *p, int i)
     put_text(b, file_of(p->name));
     wbb_put(b, ": ");
     put_text(b, launch->entry);
-    wbb_putf(b,
-             ", %.3f µs on %s</h2>\n<p>launch %.3f + latency %.3f + code %.3f + work %.3f + tail %.3f",
-             us(r->seconds), p->target->name, us(r->launch), us(r->latency), us(r->code), us(r->work), us(r->tail));
-    if (r->clusters > 0) wbb_putf(b, " + clusters %.3f", us(r->clusters));
+    wbb_putf(b, ", %.3f µs on %s</h2>\n<p>", us(r->seconds), p->target->name);
+    pipe_put_sum(b, r);
     wbb_putf(b, " µs; bound by %s</p>\n", r->term[r->binds].name);
     put_terms(b, r);
     put_facts(b, r, &p->profiles[i], launch);

@@ -105,14 +105,19 @@ static void put_shares(WbbBuf *b, const PriceReport *r, PriceKey key, const char
     }
 }
 
+void pipe_put_sum(WbbBuf *b, const PriceReport *r)
+{
+    wbb_putf(b, "launch %.3f + latency %.3f + code %.3f + work %.3f + tail %.3f", us(r->launch), us(r->latency),
+             us(r->code), us(r->work), us(r->tail));
+    if (r->clusters > 0) wbb_putf(b, " + clusters %.3f", us(r->clusters));
+}
+
 static void put_launch(WbbBuf *b, const PipeProfile *p, int i)
 {
     const PriceReport *r = &p->reports[i];
-    wbb_putf(b,
-             "%s, %s on %s (%s): %.3f us = launch %.3f + latency %.3f + code %.3f + work %.3f + tail %.3f",
-             p->name, p->bundle->launches[i].entry, p->target->name, p->target->board, us(r->seconds), us(r->launch),
-             us(r->latency), us(r->code), us(r->work), us(r->tail));
-    if (r->clusters > 0) wbb_putf(b, " + clusters %.3f", us(r->clusters));
+    wbb_putf(b, "%s, %s on %s (%s): %.3f us = ", p->name, p->bundle->launches[i].entry, p->target->name,
+             p->target->board, us(r->seconds));
+    pipe_put_sum(b, r);
     wbb_putf(b, ", bound by %s\n", r->term[r->binds].name);
     put_terms(b, r);
     put_facts(b, r, &p->profiles[i], &p->bundle->launches[i]);

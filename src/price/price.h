@@ -81,7 +81,7 @@ typedef struct {
 } PriceSite;
 
 typedef struct {
-    double seconds;             /* the sum of the next five */
+    double seconds;             /* the sum of the next six */
     double launch, latency, code, work, tail, clusters;
     PriceTerm term[PRICE_TERMS];
     PriceKind binds;

@@ -261,10 +261,10 @@ static bool in_l2(const SimMeter *m, const Block *b, const Stamp *s)
     return other / together == b->number / together || distance(m, s) <= m->out->l2_bytes;
 }
 
-/* Does L1 have what a load of this block asks for? */
-static bool in_l1(const SimMeter *m, const Block *b, const Stamp *s)
+/* Does L1 have what a load asks for? own: its block has touched it last. */
+static bool in_l1(const SimMeter *m, const Stamp *s, bool own)
 {
-    if (s->block == b->number + 1) return distance(m, s) <= m->out->l1_bytes;
+    if (own) return distance(m, s) <= m->out->l1_bytes;
     /* blocks that an SM runs at once come by one after the other, each with its part of L1 */
     return s->blocks >= m->firsts && distance(m, s) <= m->out->l1_bytes * (m->out->together / m->out->sms);
 }
@@ -275,7 +275,7 @@ static SimFrom touch(SimMeter *m, const Block *b, Stamp *s, SimUse *use, SimFlow
     const bool first = !(s->time & (WAS_LOADED | WAS_STORED)), load = kind != SIM_STORED;
     SimFrom from = SIM_FROM_L2;
     const bool own = s->block == b->number + 1;
-    if (kind == SIM_LOADED && cached && !first && in_l1(m, b, s)) {
+    if (kind == SIM_LOADED && cached && !first && in_l1(m, s, own)) {
         from = SIM_FROM_L1;
         if (own) m->here = WBB_MAX(m->here, s->here);
     } else {
