@@ -250,6 +250,14 @@ static void test_recorded(void **state)
     end(&g);
 }
 
+static wb_loaded *loaded_program(wb_context *cx, const char *text, wb_program **p)
+{
+    wb_loaded *l = NULL;
+    if (wb_program_compile(cx, "p.hlo", text, strlen(text), NULL, p)) fail_msg("%s", wb_messages(cx));
+    assert_int_equal(wb_gpu_load_program(*p, &l, NULL), WB_OK);
+    return l;
+}
+
 /* A program with a library call, a loop and a result in a parameter's memory, on arrays of the GPU. */
 static void test_program_on_gpu(void **state)
 {
@@ -259,9 +267,7 @@ static void test_program_on_gpu(void **state)
     for (int i = 0; i < N; i++) w[i * N + i] = 10;
     wb_context *cx = wb_context_new();
     wb_program *p;
-    if (wb_program_compile(cx, "p.hlo", program, strlen(program), NULL, &p)) fail_msg("%s", wb_messages(cx));
-    wb_loaded *l = NULL;
-    assert_int_equal(wb_gpu_load_program(p, &l, NULL), WB_OK);
+    wb_loaded *l = loaded_program(cx, program, &p);
     const uint64_t at[] = {on_device(l, x, sizeof x), on_device(l, n, sizeof n), on_device(l, w, sizeof w),
                            on_device(l, NULL, sizeof z), on_device(l, NULL, sizeof z)};
     for (int k = 0; k < 2; k++) { /* the inputs are as they were */
@@ -299,9 +305,7 @@ static void test_program_on_a_stream_of_its_own(void **state)
     for (int i = 0; i < N; i++) w[i * N + i] = 10;
     wb_context *cx = wb_context_new();
     wb_program *p;
-    if (wb_program_compile(cx, "p.hlo", text, strlen(text), NULL, &p)) fail_msg("%s", wb_messages(cx));
-    wb_loaded *l = NULL;
-    assert_int_equal(wb_gpu_load_program(p, &l, NULL), WB_OK);
+    wb_loaded *l = loaded_program(cx, text, &p);
     const uint64_t at[] = {on_device(l, x, sizeof x), on_device(l, w, sizeof w), on_device(l, NULL, sizeof z)};
     assert_int_equal(wb_gpu_enqueue(l, &said, at, NULL), WB_OK);
     assert_int_equal(wb_gpu_read(l, z, at[2], sizeof z, NULL), WB_OK);
