@@ -247,9 +247,9 @@ typedef struct {
  * compute slowly. WB_SEVERAL_FUSIONS: a fused module. */
 typedef enum { WB_ONE_STEP, WB_SEVERAL_STEPS, WB_WITH_CALLS, WB_SEVERAL_FUSIONS } wb_kind;
 WB_API wb_kind wb_kind_of(const char *text, size_t n);
-/* Of a text of several steps: does a program of it take less time than one kernel, by the model of docs/profile.md, or
- * compute once what that would compute again and again? 0: one kernel is as good, or it has an error. `options` NULL:
- * the defaults. */
+/* Of a text of operations, one step or several: does a program of it take less time than one kernel, by the model of
+ * docs/profile.md, or compute once what that would compute again and again? 0: one kernel is as good, it is a fusion,
+ * or it has an error. `options` NULL: the defaults. */
 WB_API int wb_better_apart(wb_context *cx, const char *text, size_t n, const wb_options *options);
 /* Cuts the module in `text` (n bytes), which is copied, and compiles its kernels: messages, reason and ownership are as
  * wb_compile has them. `options` NULL: the defaults. */

@@ -274,7 +274,7 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
     if program is None and not layout:
         data = hlo.encode()
         kind = _library.KINDS[lib.wb_kind_of(data, len(data))]
-        if kind == "several_steps":  # one kernel may be able to compute them, and as fast
+        if kind in ("one_step", "several_steps"):  # one kernel may be able to compute them, and as fast
             context = Context()
             apart = lib.wb_better_apart(context.pointer, data, len(data), byref(c_options(options)))
             for several in (True, False) if apart else (False,):

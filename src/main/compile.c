@@ -213,7 +213,7 @@ static void guarded_program(WbbCx *cx, void *arg)
 /* Why a module that one kernel may compute is better a program; NULL: it is not, or may not be one. */
 static const char *why_apart(const CompileOptions *o, ProgKind kind, const char *file, const char *text, size_t n)
 {
-    if (kind != PROG_SEVERAL && kind != PROG_CALLS) return NULL;
+    if (kind == PROG_FUSIONS) return NULL;
     if (o->layout || o->explain || o->trace || o->print_after || o->bijection) return NULL;
     const PipeOptions p = pipe_options(o);
     return pipe_better_apart(&p, file, text, n);

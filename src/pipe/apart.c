@@ -23,7 +23,6 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
 {
     const FuseHow *how = &pipe_fuse(cx, a, t)->how;
     const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, q->file, q->text, q->n));
-    if (hlo_fusion(cx, m).fusion) return 0;
     const FuseCut cut = fuse_cut(cx, a, fuse_prepare(cx, a, m, how)->entry, how);
     const PartOptions options = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
                                  .deterministic = q->o->deterministic};
@@ -51,6 +50,15 @@ static bool has_price(const HloComputation *body)
     return true;
 }
 
+/* Is it a fusion that another compiler has chosen? That is to be one kernel. */
+static bool is_given(WbbCx *cx, WbbArena *a, const Question *q)
+{
+    const HloModule *m = hlo_parse(cx, a, q->file, q->text, q->n);
+    for (uint32_t k = 0; k < m->entry->n_instructions; k++)
+        if (m->entry->instructions[k]->opcode == HLO_FUSION) return true;
+    return false;
+}
+
 static void ask(WbbCx *cx, void *arg)
 {
     static const char again[] = "launches of their own compute once what one kernel would compute again and again";
@@ -59,6 +67,7 @@ static void ask(WbbCx *cx, void *arg)
     WbbArena *a = wbb_arena_new(cx);
     PipeOptions o = *q->o;
     PipeResult r, made;
+    if (is_given(cx, a, q)) return;
     pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
     if (part_better_apart(a, &r.plan, r.target)) q->why = again;
     if (!q->why && r.plan.fusion->body->n_instructions >= FEW) {
