@@ -147,4 +147,5 @@ TUNE = [                                        # every heuristic is data
     tune('fuse.leaves',       value=8,      because='values in memory that a kernel reads to compute another again: each load takes a register and time'),
     tune('fuse.cone',         value=256,    because='operations that are looked at to say what computing a value again costs: more are never cheap'),
     tune('range.min_bytes',   value=128,    because='shorter contiguous stretches of an operand would fill cache lines in pieces'),
+    tune('loop.windows',      value=1 << 17, off=0, because='bytes of rows that blocks of an SM have at once: L1 still has what is beside a vector'),
 ]

@@ -9,11 +9,31 @@
  */
 #include "emit/inner.h"
 
-/* The index of an access, with variables that state the bounds of each dimension. */
-static IrRef *stated(EmitValues *e, const IxAccess *access, const HloShape *s)
+enum { MOST_NEIGHBOURS = 16 };
+
+/* A position in 0 .. size - 1: neighbours that are inside or not together, of 8 * n + k all k, share the variable n. So
+ * loads of them differ by a constant, and become one. nearest: x may be outside; then one inside. */
+static IrRef within(EmitValues *e, IrRef x, int64_t size, bool nearest)
+{
+    int64_t each = WBB_MIN(size & -size, MOST_NEIGHBOURS);
+    if (nearest && ir_within(e->g, x, 0, size)) return x;
+    IrRef rest = rw_mod(e->rw, x, each);
+    while (each > 1 && !ir_is_const(e->g, rest)) each /= 2, rest = rw_mod(e->rw, x, each);
+    IrRef n = rw_floordiv(e->rw, x, each);
+    if (nearest) n = emit_nearest(e, n, size / each);
+    n = emit_let(e, "d", n, 0, size / each - 1);
+    return rw_add(e->rw, rw_scale(e->rw, n, each), rest);
+}
+
+/* The index of an access, with variables that state the bounds of each dimension. nearest: it may be outside; then that
+ * of the element inside that is nearest. */
+static IrRef *stated(EmitValues *e, const IxAccess *access, const HloShape *s, bool nearest)
 {
     IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
-    for (uint32_t d = 0; d < s->rank; d++) index[d] = emit_let(e, "d", access->index[d], 0, s->dims[d] - 1);
+    for (uint32_t d = 0; d < s->rank; d++) {
+        if (nearest) index[d] = within(e, access->index[d], s->dims[d], true);
+        else index[d] = emit_let(e, "d", access->index[d], 0, s->dims[d] - 1);
+    }
     return index;
 }
 
@@ -60,6 +80,7 @@ typedef struct {
     IrRef *starts;
     IxAccess access;
     EmitIf branch;
+    IrRef guard; /* selects, where the element inside that is nearest is loaded in any case; 0: there is a branch */
     IrRef then, otherwise;
 } Pad;
 
@@ -69,6 +90,13 @@ static Pad *pad_begin(EmitValues *e, EmitFrame *f)
     p->needs = emit_needs(e, f);
     p->starts = WBB_NEW_N(e->arena, IrRef, p->needs->n_starts + 1);
     return p;
+}
+
+/* The condition of a pad whose array is loaded all the same: no branch parts the loads of several elements from each
+ * other, so that those which windows share become one. */
+static IrRef guard_of(const EmitValues *e, const EmitFrame *f, IrRef inside)
+{
+    return inside && !ir_is_const(e->g, inside) && part_pads_windows(f->i) ? inside : 0;
 }
 
 /* Of a condition that is known, only the operand that it selects is asked for. */
@@ -82,19 +110,24 @@ void emit_step_pad(EmitValues *e, EmitFrame *f)
     case PAD_STARTS:
         if (!emit_starts(e, f, p->needs, p->starts)) return;
         ix_access(e->rw, e->arena, f->i, inner, f->index, NULL, p->starts, &p->access);
-        p->branch = emit_if(e, emit_inside(e, &p->access));
+        p->then = emit_inside(e, &p->access);
+        p->guard = guard_of(e, f, p->then);
+        p->branch = emit_if(e, p->guard ? 0 : p->then);
         emit_next(f, PAD_INSIDE);
-        if (p->branch.known) emit_want(e, f, inside, 0, stated(e, &p->access, inside->shape));
+        if (p->branch.known) emit_want(e, f, inside, 0, stated(e, &p->access, inside->shape, p->guard != 0));
         return;
     case PAD_INSIDE:
         p->then = f->result ? emit_as(e, f->result, t) : 0;
         emit_else(e, &p->branch);
         emit_next(f, PAD_OUTSIDE);
-        if (p->branch.s || !p->branch.known) emit_want(e, f, outside, 0, f->index); /* padding is a scalar: no index */
+        if (p->branch.s || p->guard || !p->branch.known) emit_want(e, f, outside, 0, f->index); /* padding: a scalar */
         return;
     default:
         p->otherwise = f->result ? emit_as(e, f->result, t) : 0;
-        emit_end_if(e, &p->branch, 1, &p->then, &p->otherwise, &p->then);
+        if (p->guard)
+            p->then = ir_node(e->g, OP_SELECT, IR_TYPE(t, 0), 0, p->guard, p->then, p->otherwise, 0);
+        else
+            emit_end_if(e, &p->branch, 1, &p->then, &p->otherwise, &p->then);
         emit_done(e, f, p->then);
     }
 }
@@ -117,19 +150,6 @@ typedef struct {
     int64_t *offsets;   /* where they begin */
 } Concat;
 
-enum { MOST_NEIGHBOURS = 16 };
-
-/* A position in 0 .. size - 1: neighbours that are inside or not together, of 8 * n + k all k, share the variable n. So
- * loads of them differ by a constant, and become one. */
-static IrRef within(EmitValues *e, IrRef x, int64_t size)
-{
-    int64_t each = WBB_MIN(size & -size, MOST_NEIGHBOURS);
-    IrRef rest = rw_mod(e->rw, x, each);
-    while (each > 1 && !ir_is_const(e->g, rest)) each /= 2, rest = rw_mod(e->rw, x, each);
-    const IrRef n = emit_let(e, "d", rw_floordiv(e->rw, x, each), 0, size / each - 1);
-    return rw_add(e->rw, rw_scale(e->rw, n, each), rest);
-}
-
 static void want_part(EmitValues *e, EmitFrame *f, uint32_t part)
 {
     const Concat *c = f->data;
@@ -137,7 +157,7 @@ static void want_part(EmitValues *e, EmitFrame *f, uint32_t part)
     const uint32_t dim = (uint32_t)f->i->dimensions[0];
     IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
     for (uint32_t d = 0; d < s->rank; d++) index[d] = f->index[d];
-    index[dim] = within(e, rw_sub(e->rw, f->index[dim], ir_index(e->g, c->offsets[part])), s->dims[dim]);
+    index[dim] = within(e, rw_sub(e->rw, f->index[dim], ir_index(e->g, c->offsets[part])), s->dims[dim], false);
     emit_want(e, f, f->i->operands[c->parts[part]], 0, index);
 }
 

@@ -128,16 +128,6 @@ static bool is_light(const EmitValues *e, const EmitFrame *f, const Reduce *w)
     return light;
 }
 
-/* x, or the nearest number of 0 .. n - 1. */
-static IrRef nearest(EmitValues *e, IrRef x, int64_t n)
-{
-    const IrType t = IR_TYPE(SC_INDEX, 0);
-    const IrFact fact = ir_fact(e->g, x);
-    if (fact.lo < 0) x = rw_make(e->rw, OP_MAX, t, 0, x, ir_index(e->g, 0), 0, 0);
-    if (fact.hi >= n) x = rw_make(e->rw, OP_MIN, t, 0, x, ir_index(e->g, n - 1), 0, 0);
-    return x;
-}
-
 /* Opens the `if` around the code of one element and finds the index of each input; false: the element takes no part. */
 static bool open_element(EmitValues *e, EmitFrame *f, Reduce *w)
 {
@@ -155,7 +145,7 @@ static bool open_element(EmitValues *e, EmitFrame *f, Reduce *w)
         const HloShape *s = f->i->operands[k]->shape;
         IrRef *index = WBB_NEW_N(e->arena, IrRef, s->rank + 1u);
         for (uint32_t d = 0; d < s->rank; d++) {
-            const IrRef x = w->guard ? nearest(e, access.index[d], s->dims[d]) : access.index[d];
+            const IrRef x = w->guard ? emit_nearest(e, access.index[d], s->dims[d]) : access.index[d];
             index[d] = emit_let(e, "d", x, 0, s->dims[d] - 1);
         }
         w->index[k] = index;

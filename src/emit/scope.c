@@ -127,6 +127,15 @@ IrRef emit_variable(EmitValues *e, const char *stem, IrRef index, int64_t lo, in
     return var;
 }
 
+IrRef emit_nearest(EmitValues *e, IrRef x, int64_t n)
+{
+    const IrType t = IR_TYPE(SC_INDEX, 0);
+    const IrFact fact = ir_fact(e->g, x);
+    if (fact.lo < 0) x = rw_make(e->rw, OP_MAX, t, 0, x, ir_index(e->g, 0), 0, 0);
+    if (fact.hi >= n) x = rw_make(e->rw, OP_MIN, t, 0, x, ir_index(e->g, n - 1), 0, 0);
+    return x;
+}
+
 IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef *below)
 {
     *below = rw_compare(e->rw, OP_LT, x, ir_index(e->g, bound));

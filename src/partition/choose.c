@@ -91,6 +91,7 @@ static uint32_t stored_bytes(const Choosing *c, const PartStage *s)
     return bytes;
 }
 
+static const char a_row[] = "a row: its number is the block's";
 static void halve_once(WbbArena *a, Choice *x, const char *why, long long number)
 {
     x->vector /= 2;
@@ -102,8 +103,8 @@ static void halve(WbbArena *a, Choice *x, int64_t limit, int64_t each, const cha
     while (x->vector > 1 && x->vector * each > limit) halve_once(a, x, why, each);
 }
 
-/* The largest power of two that divides every edge of the concatenates and pads of so many elements, along their
- * minor dimension. *row: set to 0 where one of them has rows of another length. */
+/* The largest power of two that divides every edge of concatenates and pads of so many elements, along their minor
+ * dimension. *row: set to 0 where one of them has rows of another length. */
 static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
 {
     int64_t all = 0; /* bits of all edges */
@@ -123,8 +124,7 @@ static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
     return all ? all & -all : INT64_MAX;
 }
 
-/* Edges at the same offsets of every row: a thread takes whole rows, so the operand of each of its elements is
- * known. */
+/* Edges at the same offsets of every row: a thread takes whole rows; of each element the operand is known. */
 static bool whole_rows(Choosing *c, Choice *x, int64_t row, uint32_t narrow)
 {
     const int64_t most = tg_tuned(c->t, "loop.max_row"), min_threads = tg_tuned(c->t, "loop.min_threads");
@@ -268,8 +268,7 @@ static void choose_block(Choosing *c, uint32_t times)
     const int64_t row = row_threads(first);
     if (row % t->warp == 0 && row >= most / factor && row <= factor * most && threads % row == 0 &&
         threads / row >= t->sms && (row >= most || (double)row * bytes >= enough)) {
-        p->block = (uint32_t)row;
-        p->why_block = "a row: its number is the block's";
+        p->block = (uint32_t)row, p->why_block = a_row;
         return;
     }
     if (threads % p->block == 0) return;
@@ -362,8 +361,7 @@ static void find_work(Choosing *c, Choice *x)
 
 /* vectors a thread -------------------------------------------------------------------------------------------- */
 
-/* Machine instructions of an element, roughly. `branch`: of an operation that becomes one; the vectors of a thread
- * would branch one after the other. */
+/* Machine instructions of an element, roughly. branch: of what becomes one, in each vector after that of the last. */
 static int64_t work(const Choosing *c, int64_t branch)
 {
     const HloComputation *body = c->p->fusion->body;
@@ -374,9 +372,8 @@ static int64_t work(const Choosing *c, int64_t branch)
         switch (op) {
         case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
         case HLO_BITCAST: break;
-        case HLO_PAD: case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_WHILE: case HLO_CONDITIONAL:
-            sum += branch;
-            break;
+        case HLO_PAD: sum += part_pads_windows(body->instructions[k]) ? 1 : branch; break;
+        case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_WHILE: case HLO_CONDITIONAL: sum += branch; break;
         default: sum += WBB_MAX(part_function_work(c->t, op), 1);
         }
     }
@@ -392,8 +389,7 @@ static bool may_have_registers(const Choosing *c, const Choice *x)
     return !moved && !in_place && !x->tail && c->trips <= 1;
 }
 
-/* As few vectors as take the least time: those of a thread share what is the same in them, and fewer blocks begin; but
- * long threads leave SMs without work at the end. */
+/* As few vectors as take the least time: those of a thread share what is the same in them, and fewer blocks begin. */
 static void priced_registers(Choosing *c, Choice *x, uint32_t most)
 {
     const double less = (double)(1000 - tg_tuned(c->t, "loop.registers_tie")) / 1000;
@@ -409,17 +405,16 @@ static void priced_registers(Choosing *c, Choice *x, uint32_t most)
     x->s->why_register = wbb_format(c->arena, "%.2f us, with one vector a thread %.2f", least, one);
 }
 
-/* A thread with several vectors starts once, computes its addresses once and has several accesses in flight: worth
- * it while the machine stays full and a vector takes little work. */
+/* A thread with several vectors starts once and has several accesses in flight: worth it while the machine stays full
+ * and a vector takes little work. */
 static void choose_registers(Choosing *c, Choice *x)
 {
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.coarsening", 0);
     x->registers = 1;
     if (!may_have_registers(c, x)) return;
-    const int64_t branch = tg_tuned(t, "loop.coarse_work") + 1;                  /* too much for any coarsening */
-    const int64_t concatenate = x->s->kind == PART_CONCATENATE ? branch : 0; /* which has no branch here */
-    const int64_t each = (work(c, branch) - concatenate) * x->vector;
+    const int64_t branch = tg_tuned(t, "loop.coarse_work") + 1; /* too much for any coarsening; of a concatenate none */
+    const int64_t each = (work(c, branch) - (x->s->kind == PART_CONCATENATE ? branch : 0)) * x->vector;
     const int64_t bytes = (int64_t)bytes_an_element(c, x) * x->vector;
     uint32_t n = (uint32_t)tune->value;
     while (n > 1 && (x->vectors % ((int64_t)n * c->k->block) != 0 || x->vectors < n * tg_tuned(t, "loop.min_threads") ||
@@ -448,7 +443,12 @@ static bool choose_rows(Choosing *c, Choice *x)
     const int64_t most = WBB_MIN(tg_tuned(c->t, "loop.max_bytes") / bytes, body); /* a branch is too much */
     if (!may_have_registers(c, x) || x->spread) return false;
     if (part_loop_functions(c->arena, c->p, x->r, c->t, bytes_an_element(c, x))) return true;
-    return x->s->kind == PART_ELEMENTS && part_loop_rows(c->arena, c->p, x->r, c->t, c->read, most);
+    const bool elements = x->s->kind == PART_ELEMENTS;
+    const bool apart = elements && part_loop_rows(c->arena, c->p, x->r, c->t, c->read, most);
+    if (!elements || !part_loop_windows(c->arena, c->p, x->r, c->t, most * x->vector)) return apart;
+    x->vector = (uint32_t)part_size(&x->s->layout.dims[0], PART_VECTOR);
+    c->k->block = part_layout_threads(&x->s->layout), c->k->why_block = a_row;
+    return true;
 }
 
 /* Its price with block and registers chosen for a vector, the block of so many times the usual threads. */

@@ -81,13 +81,25 @@ static int64_t own_of_vector(const PartAccess *x, uint32_t d, int64_t vector)
     return WBB_MIN(by < 0 ? -by : by, vector);
 }
 
+/* Of the registers along a dimension, those in which x has elements that no register has of another load: neighbouring
+ * rows of a thread share what the windows of their elements share. */
+static int64_t own_of_registers(const PartWork *w, const PartAccess *x, uint32_t d, const int64_t *sizes)
+{
+    const int64_t *s = sizes + (size_t)d * PART_LEVELS, registers = s[PART_REGISTER];
+    const PartLevel *order = part_level_order(w, &w->dims[d]);
+    int64_t inner = 1; /* steps from one register to the next */
+    if (!x->gap || !x->gap[d] || part_shares(w)) return registers;
+    for (uint32_t k = 0; order[k] != PART_REGISTER; k++) inner *= s[order[k]];
+    return x->gap[d] % inner ? registers : WBB_MIN(x->gap[d] / inner, registers);
+}
+
 /* Elements of memory that a thread accesses of x in an iteration. */
 double part_accessed(const PartWork *w, const PartAccess *x, const int64_t *sizes)
 {
     double n = 1;
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const int64_t vector = own_of_vector(x, d, sizes[d * PART_LEVELS + PART_VECTOR]);
-        if (x->step[d]) n *= (double)(vector * sizes[d * PART_LEVELS + PART_REGISTER]);
+        if (x->step[d]) n *= (double)(vector * own_of_registers(w, x, d, sizes));
     }
     return n;
 }

@@ -513,7 +513,12 @@ uint32_t part_numbered(WbbArena *a, const HloInstruction *reduce);
 /* loop_rows.c: the layout of a range that loops over elements, with at most so many vectors a thread, rows of the space
  * apart, if that takes less time than the layout it has; also its blocks. read: [operands] by the kernel. */
 bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, const bool *read, int64_t most);
-/* The same if functions take long that are the same in all rows. bytes: that an element reads and stores. */
+/* loop_windows.c: the same with rows that are neighbours, whose elements need the same ones of an array: a block has a
+ * row. Its vector may be another. most: elements of a thread. */
+bool part_loop_windows(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, int64_t most);
+/* Is it a pad of an array in memory, little more than that, which several operations read: shifted slices? */
+bool part_pads_windows(const HloInstruction *i);
+/* loop_rows.c: rows apart if functions take long that are the same in all of them. bytes: of an element, all. */
 bool part_loop_functions(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, int64_t bytes);
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);
 

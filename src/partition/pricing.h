@@ -48,6 +48,9 @@ typedef struct {
     } share;
     bool near;       /* another load reads the same array, `shift` elements before, everywhere */
     int64_t shift;
+    /* [n_dims] the least number of steps along a dimension to another load of the array that is less far behind; 0:
+     * there is none. NULL: of no load */
+    const int64_t *gap;
     uint32_t buffer; /* number in the plan */
 } PartAccess;
 #define PART_FAR INT64_MAX

@@ -8,6 +8,7 @@
  */
 #include "partition/walk.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { PLACES = PART_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_SETS = 64, MAX_ALIGN = 64 };
@@ -178,6 +179,23 @@ static int64_t align_of_set(const PartWalk *w, uint32_t first, const uint32_t *s
     return WBB_MAX(align, x->align);
 }
 
+/* Steps of load k along each dimension to the nearest of loads of its set that are less far from the first one. */
+static const int64_t *gaps_of(const PartWalk *w, uint32_t k, uint32_t first, const uint32_t *set_of)
+{
+    const PartAccess *x = &w->loads.items[k];
+    int64_t *gap = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
+    for (uint32_t j = 0; j < w->loads.n; j++) {
+        const int64_t of_j = j != k && set_of[j] == set_of[k] ? shift_of(w, j, first) : PART_FAR;
+        if (of_j == PART_FAR || llabs(of_j) >= llabs(x->shift)) continue;
+        for (uint32_t d = 0; d < w->n_space; d++) {
+            const int64_t step = x->step[d], by = llabs(x->shift - of_j);
+            if (step == 0 || step == PART_FAR || by % step != 0) continue;
+            gap[d] = gap[d] ? WBB_MIN(gap[d], by / step) : by / step;
+        }
+    }
+    return gap;
+}
+
 /* Of loads that are shifted against each other the others are near the one that is aligned best. */
 static void find_near(PartWalk *w)
 {
@@ -194,6 +212,8 @@ static void find_near(PartWalk *w)
         x->near = set_of[k] < n && first[set_of[k]] != k;
         x->shift = x->near ? shift_of(w, k, first[set_of[k]]) : 0;
     }
+    for (uint32_t k = 0; k < w->loads.n && w->loads.n <= MAX_SETS; k++)
+        if (w->loads.items[k].near) w->loads.items[k].gap = gaps_of(w, k, first[set_of[k]], set_of);
     for (uint32_t set = 0; set < n; set++)
         w->loads.items[first[set]].align = align_of_set(w, first[set], set_of, set);
 }
