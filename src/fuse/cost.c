@@ -43,7 +43,8 @@ static double one(const FuseRates *r, const HloInstruction *i)
     case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: case HLO_ACOS: case HLO_ACOSH: case HLO_ASIN:
     case HLO_ASINH: case HLO_ATANH: case HLO_COSH: case HLO_SINH:
         return r->long_function;
-    case HLO_CONCATENATE: case HLO_PAD: case HLO_REVERSE: return r->move;
+    case HLO_PAD: return hlo_is_border(i) && i->n_users > 1 ? 1 : r->move; /* windows share what it selects */
+    case HLO_CONCATENATE: case HLO_REVERSE: return r->move;
     case HLO_GATHER: case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE:
         return r->function; /* indices, comparisons, a load that waits for them */
     case HLO_REDUCE_WINDOW: {

@@ -360,15 +360,16 @@ static void leave_in(FuseWork *w, const HloInstruction *i, uint32_t kernel, cons
     WBB_PUSH(w->arena, &w->kernels.items[kernel].roots, i->id);
 }
 
-/* A kernel that can leave the value in memory; UINT32_MAX: none. A reduction has to share its rows. */
-static uint32_t kernel_that_leaves(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
+/* A kernel that can leave the value in memory; UINT32_MAX: none. A reduction has to share its rows. does: it will, and
+ * may have a reduction from then on. */
+static uint32_t kernel_that_leaves(FuseWork *w, const HloInstruction *i, const FuseNeeds *n, bool does)
 {
     const FuseUses kernels = kernels_of(w, n);
     for (uint32_t k = 0; k < kernels.n; k++) {
         const FuseUse *u = &kernels.items[k];
         if (w->kernels.items[u->kernel].members.n >= w->rates->members || is_last(i)) continue;
         if (i->opcode != HLO_REDUCE || is_small(w, i)) {
-            if (!fuse_leaves(w, u->kernel, n)) return u->kernel;
+            if (!fuse_leaves(w, u->kernel, n) || (does && fuse_leaves_rows(w, u->kernel, i, n))) return u->kernel;
         }
         if (i->opcode != HLO_REDUCE) continue;
         bool once = true;
@@ -467,14 +468,14 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
     }
     const bool reduces = is_last(i) || (i->opcode == HLO_REDUCE && !is_small(w, i));
     if (!n.memory && kernels.n > 1 && !reduces) {
-        const uint32_t joins = kernel_that_leaves(w, i, &n);
+        const uint32_t joins = kernel_that_leaves(w, i, &n, false);
         if (is_of_loop(w, i) || again_is_cheaper(w, i, &kernels, joins != UINT32_MAX)) {
             w->roles[i->id] = FUSE_INLINE;
             fuse_compute(w, i, &n);
             return;
         }
     }
-    const uint32_t joins = kernel_that_leaves(w, i, &n);
+    const uint32_t joins = kernel_that_leaves(w, i, &n, true);
     w->roles[i->id] = FUSE_ROOT;
     if (joins != UINT32_MAX) {
         say(w, i, "left in memory by the kernel of %s", name_of(w, joins));

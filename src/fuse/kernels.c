@@ -294,3 +294,48 @@ const char *fuse_leaves(FuseWork *w, uint32_t kernel, const FuseNeeds *n)
     if (fuse_waits_for(w, kernel, &others, &n->readers)) return "the kernel waits for another user of it";
     return NULL;
 }
+
+/* The reduction that gives what i computes from results of rows, at the same position; its results are at *at then, as
+ * i is. NULL: there is none. */
+static const HloInstruction *rows_below(FuseWork *w, const HloInstruction *i, const FuseKernel *k, FusePos *at)
+{
+    enum { FEW = 32 };
+    struct { const HloInstruction *i; FusePos at; } stack[FEW + 1];
+    uint32_t n = 1, steps = 0;
+    stack[0].i = i, stack[0].at = *at;
+    while (n && steps++ < FEW) {
+        const HloInstruction *x = stack[--n].i;
+        const FusePos of_x = stack[n].at;
+        if (x->opcode == HLO_REDUCE && x->shape->type != SC_TUPLE && !w->alone[x->id] &&
+            fuse_fits_terms(&w->atoms, x, &of_x, &k->space)) {
+            *at = of_x;
+            return x;
+        }
+        const bool same = hlo_is_elementwise(x->opcode) || x->opcode == HLO_RESHAPE || x->opcode == HLO_BITCAST ||
+                          x->opcode == HLO_BROADCAST;
+        for (uint32_t o = 0; o < x->n_operands && same && n < FEW; o++) {
+            const FusePos of = fuse_operand_pos(&w->atoms, x, o, &of_x);
+            if (!of.known || !fuse_same_pos(&w->atoms, &of, &of_x) || x->operands[o]->id >= w->decided) continue;
+            stack[n].i = x->operands[o], stack[n++].at = of;
+        }
+    }
+    return NULL;
+}
+
+bool fuse_leaves_rows(FuseWork *w, uint32_t kernel, const HloInstruction *i, const FuseNeeds *n)
+{
+    const FuseKernel *k = &w->kernels.items[kernel];
+    const FusePos *own = NULL;
+    FuseUses others = {0};
+    if (k->hero || k->fixed || k->roots.n >= w->rates->roots) return false;
+    for (uint32_t j = 0; j < n->uses.n; j++) {
+        const FuseUse *u = &n->uses.items[j];
+        if (fuse_find(w, u->kernel) != kernel) WBB_PUSH(w->arena, &others, *u);
+        else if (!u->pos.known || (own && !fuse_same_pos(&w->atoms, own, &u->pos))) return false;
+        else own = &u->pos;
+    }
+    if (!own || fuse_waits_for(w, kernel, &others, &n->readers)) return false;
+    FusePos at = *own;
+    const HloInstruction *rows = rows_below(w, i, k, &at);
+    return rows && !fuse_share(w, kernel, rows, &at);
+}

@@ -240,6 +240,51 @@ FusePos fuse_narrow_pos(FuseAtoms *s, const HloShape *of, const HloShape *x, con
     return out;
 }
 
+/* The dimension of a gather's indices whose position is component c of each index; -1: there is none. */
+static int64_t numbered_by(const HloInstruction *i, const HloGatherDims *g, int64_t c)
+{
+    const HloInstruction *x = i->operands[1];
+    if (x->opcode == HLO_CONCATENATE && x->dimensions[0] == g->index_vector_dim) {
+        uint32_t k = 0;
+        while (k < x->n_operands && c >= x->operands[k]->shape->dims[g->index_vector_dim])
+            c -= x->operands[k++]->shape->dims[g->index_vector_dim];
+        x = x->operands[k];
+    }
+    const bool one = g->index_vector_dim >= x->shape->rank || x->shape->dims[g->index_vector_dim] == 1;
+    return x->opcode == HLO_IOTA && one && !c ? x->number : -1;
+}
+
+/* A gather of an element of each row has the row's position, whatever it is in the row. */
+static FusePos gathered(FuseAtoms *s, const HloInstruction *i, const FusePos *at, const FusePos *other)
+{
+    const HloShape *x = i->operands[0]->shape;
+    const HloGatherDims g = hlo_gather_dims(s->arena, i);
+    uint32_t first[FUSE_ATOMS + 1], of_batch[HLO_RANK_LIMIT] = {0}, n_batch = 0;
+    int64_t number[HLO_RANK_LIMIT];
+    FusePos p = *at, out = {.known = true};
+    bool any = false;
+    if (g.operand_batching.n || !by_dims(s, &p, i->shape, first)) return *other;
+    for (uint32_t d = 0; d < x->rank; d++) number[d] = -1;
+    for (uint32_t c = 0; c < g.start_map.n; c++) number[g.start_map.items[c]] = numbered_by(i, &g, c);
+    for (uint32_t d = 0; d < i->shape->rank; d++) {
+        bool offset = false;
+        for (uint32_t k = 0; k < g.offset.n; k++) offset = offset || g.offset.items[k] == d;
+        if (!offset) of_batch[n_batch++] = d;
+    }
+    for (uint32_t d = 0; d < x->rank; d++) {
+        const int64_t n = number[d] > g.index_vector_dim ? number[d] - 1 : number[d]; /* of dimensions of the batch */
+        const bool row = n >= 0 && n < n_batch && g.slice_sizes.items[d] == 1 &&
+                         i->shape->dims[of_batch[n]] == x->dims[d];
+        if (out.n + p.n >= FUSE_ATOMS) return *other;
+        if (row) append(&out, &p, first, of_batch[n]);
+        else if (x->dims[d] != 1) out.atoms[out.n++] = fuse_atom(s, x->dims[d], false);
+        any = any || row;
+    }
+    const double all = fuse_count(s, &out);
+    out.count = all > 0 ? other->count / all : 0;
+    return any ? out : *other;
+}
+
 FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at)
 {
     const HloShape *x = i->operands[k]->shape;
@@ -270,6 +315,7 @@ FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, cons
     case HLO_CONCATENATE: return moved(s, i, k, at, &other);
     case HLO_DYNAMIC_SLICE: case HLO_PAD: case HLO_REDUCE_WINDOW: case HLO_REVERSE: case HLO_SLICE:
         return k == 0 ? moved(s, i, k, at, &other) : other;
+    case HLO_GATHER: return k == 0 ? gathered(s, i, at, &other) : other;
     default: break;
     }
     return hlo_is_elementwise(i->opcode) && elements(x) == elements(i->shape) ? p : other;

@@ -53,6 +53,15 @@ ScType hlo_type_named(const char *name, size_t n)
     return strlen(hlo) == n && memcmp(hlo, name, n) == 0 ? t : SC_NONE; /* the fusion IR may have another name */
 }
 
+bool hlo_is_border(const HloInstruction *i)
+{
+    if (i->opcode != HLO_PAD) return false;
+    const int64_t inside = hlo_elements(i->operands[0]->shape), all = hlo_elements(i->shape);
+    for (uint32_t d = 0; d < i->shape->rank; d++)
+        if (i->paddings[d].interior) return false;
+    return inside > 0 && inside >= all - all / 4;
+}
+
 bool hlo_is_row_major(const HloShape *s)
 {
     for (uint32_t k = 0; k < s->rank; k++)

@@ -18,11 +18,7 @@ static bool is_from_memory(const HloInstruction *i)
 
 bool part_pads_windows(const HloInstruction *i)
 {
-    if (i->opcode != HLO_PAD || i->n_users < 2 || !is_from_memory(i->operands[0])) return false;
-    const int64_t inside = hlo_elements(i->operands[0]->shape), all = hlo_elements(i->shape);
-    for (uint32_t d = 0; d < i->shape->rank; d++)
-        if (i->paddings[d].interior) return false;
-    return inside > 0 && inside >= all - all / 4;
+    return hlo_is_border(i) && i->n_users > 1 && is_from_memory(i->operands[0]);
 }
 
 /* Do elements of neighbouring rows need the same ones of an array? */

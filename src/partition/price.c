@@ -33,6 +33,7 @@ typedef struct {
     bool aligned;     /* each begins at a sector */
 } Region;
 
+enum { SECTOR = 32 }; /* bytes */
 enum { MERGED = 512 }; /* bytes that a warp stores in parts one after the other, and that reach L2 whole */
 enum { MAX_STRETCHES = 32 }; /* of a region; further ones are counted as far apart, which costs more */
 
@@ -64,7 +65,7 @@ static Region region_of(const PartWork *w, const PartAccess *x, const int64_t *s
     }
     for (uint32_t k = 0; k < n; k++) {
         /* side by side, or with holes that are smaller than a sector */
-        if (r.runs == 1 && s[k].step <= WBB_MAX(r.run, 32.0)) r.run += s[k].step * (s[k].n - 1);
+        if (r.runs == 1 && s[k].step < r.run + SECTOR) r.run += s[k].step * (s[k].n - 1);
         else r.runs *= s[k].n;
     }
     const double sectors = r.run / 32, starts = other / 32;
@@ -264,9 +265,10 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double block = units_of(&of_block, a, 32) * 32 * present(w, a, sizes);
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
+    const bool others = a->near && behind <= r->l2_bytes / 2; /* other blocks have read the same sectors for that */
     const double parts = !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(w, a, sizes, &of_warp);
     const double stored = parts > 1 && of_warp.run > MERGED ? 1 + r->parts : 1; /* L2 does not get the rest soon */
-    const double all = touched(w, a, sizes, block), bytes = stored * from_dram * fresh * all;
+    const double all = touched(w, a, sizes, block), bytes = others ? 0 : stored * from_dram * fresh * all;
     double asked = reads * fresh * tiles * block * parts; /* of L2 */
     if (!store && part_shares(w) && all <= r->timed.stay) asked = WBB_MIN(asked, all * r->target->sms);
     p->term[PART_L2] += asked / r->l2;
