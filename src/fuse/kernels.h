@@ -66,7 +66,7 @@ const char *fuse_share(FuseWork *w, uint32_t kernel, const HloInstruction *i, co
 /* May a kernel that computes a value at a position leave it in memory? NULL, or why not. */
 const char *fuse_leaves(FuseWork *w, uint32_t kernel, const FuseNeeds *n);
 
-/* May it leave a value that follows from results of its rows, of which it has no reduction yet? Then it shares the terms
+/* May it leave a value that follows from results of its rows, though it has no reduction yet? Then it shares the terms
  * of that one. */
 bool fuse_leaves_rows(FuseWork *w, uint32_t kernel, const HloInstruction *i, const FuseNeeds *n);
 

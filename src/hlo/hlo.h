@@ -246,7 +246,7 @@ bool hlo_counts(const HloInstruction *loop, HloCount *count);
 int64_t hlo_stepped_along(const HloInstruction *i, int64_t counter, HloLine of_counter, int64_t trips, bool *down);
 /* Is element k of the state an array that each iteration updates like this, and that nothing else in the body reads? */
 bool hlo_is_stacked(const HloInstruction *loop, const HloCount *count, int64_t k);
-bool hlo_is_border(const HloInstruction *i);   /* a pad of little more than its operand, at whose sides the padding is */
+bool hlo_is_border(const HloInstruction *i); /* a pad of little more than its operand, all padding at its sides */
 bool hlo_is_row_major(const HloShape *s);  /* an array: its last dimension is contiguous, then the one before, .. */
 int64_t hlo_elements(const HloShape *s); /* product of dims; 1 for a scalar; no overflow for shapes that were parsed */
 bool hlo_same_dims(const HloShape *x, const HloShape *y);
