@@ -133,6 +133,9 @@ HloComputation *hlo_new_adder(HloBuilder *b, ScType type); /* adds two scalars *
 /* normalise_hoist.c: what loops compute again in each iteration is computed before them. For hlo_simplify. */
 const HloModule *hlo_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);
 
+/* normalise_stacked.c: arrays in which loops stack concatenations are parted. For hlo_simplify. */
+const HloModule *hlo_part_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);
+
 /* The passes; hlo_passes in normalise.c says what each does. ------------------------------------------------------- */
 const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_inline.c */
 const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m);

@@ -246,7 +246,7 @@ static HloInstruction *rewrite_results(HloBuilder *b, const HloInstruction *i)
 
 const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    m = hlo_hoist(cx, a, m);
+    m = hlo_part_stacked(cx, a, hlo_hoist(cx, a, m));
     m = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
     m = make_equal_one(cx, a, m);
     m = hlo_rewrite(cx, a, hlo_pass_tuple(cx, a, m), &(HloRewriter){.rewrite = rewrite_results});
