@@ -96,7 +96,8 @@ static Pad *pad_begin(EmitValues *e, EmitFrame *f)
  * other, so that those which windows share become one. */
 static IrRef guard_of(const EmitValues *e, const EmitFrame *f, IrRef inside)
 {
-    return inside && !ir_is_const(e->g, inside) && part_pads_windows(f->i) ? inside : 0;
+    const bool windows = f->env == 0 && f->i->opcode == HLO_PAD && e->plan->window_pads[f->i->id];
+    return inside && !ir_is_const(e->g, inside) && windows ? inside : 0;
 }
 
 /* Of a condition that is known, only the operand that it selects is asked for. */

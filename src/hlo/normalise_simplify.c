@@ -112,11 +112,26 @@ static HloInstruction *simple_slice(HloBuilder *b, const HloInstruction *i)
     return NULL;
 }
 
+/* A pad that only cuts off. */
+static HloInstruction *simple_pad(HloBuilder *b, const HloInstruction *i)
+{
+    HloInstruction *x = hlo_mapped(b, i->operands[0]);
+    HloSlice *slices = WBB_NEW_N(b->arena, HloSlice, i->shape->rank + 1u);
+    if (!hlo_is_row_major(i->shape) || !hlo_is_row_major(x->shape) || x->shape->dynamic) return NULL;
+    for (uint32_t d = 0; d < i->shape->rank; d++) {
+        const HloPadding *p = &i->paddings[d];
+        if (p->low > 0 || p->high > 0 || p->interior) return NULL;
+        slices[d] = (HloSlice){-p->low, x->shape->dims[d] + p->high, 1};
+    }
+    return hlo_new_slice(b, x, slices);
+}
+
 static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     if (i->shape->type == SC_TUPLE || i->shape->dynamic) return NULL;
     switch (i->opcode) {
     case HLO_BROADCAST: return simple_broadcast(b, i);
+    case HLO_PAD: return simple_pad(b, i);
     case HLO_REDUCE: return simple_reduce(b, i);
     case HLO_RESHAPE: return simple_reshape(b, i);
     case HLO_SLICE: return simple_slice(b, i);

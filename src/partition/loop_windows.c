@@ -8,17 +8,28 @@
  */
 #include "partition/exchange.h"
 
-/* Another name of an array in memory, or a conversion of its elements. */
-static bool is_from_memory(const HloInstruction *i)
+/* An array of as many elements in memory that a light value is made of; NULL: there is none. */
+static const HloInstruction *array_below(const HloInstruction *i, int64_t elements)
 {
-    while (i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE || i->opcode == HLO_COPY || i->opcode == HLO_CONVERT)
-        i = i->operands[0];
-    return i->opcode == HLO_PARAMETER && i->shape->type != SC_TUPLE;
+    const HloInstruction *found = NULL;
+    if (i->opcode == HLO_PARAMETER) return hlo_elements(i->shape) >= elements ? i : NULL;
+    for (uint32_t k = 0; k < i->n_operands && !found; k++) found = array_below(i->operands[k], elements);
+    return found;
 }
 
-bool part_pads_windows(const HloInstruction *i)
+const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int64_t *work, int64_t light)
 {
-    return hlo_is_border(i) && i->n_users > 1 && is_from_memory(i->operands[0]);
+    bool *out = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    const HloInstruction **of = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        if (!hlo_is_border(i) || work[i->operands[0]->id] > light) continue;
+        of[k] = array_below(i->operands[0], hlo_elements(i->operands[0]->shape));
+        out[k] = of[k] && i->n_users > 1;
+        for (uint32_t j = 0; j < k; j++)
+            if (of[k] && of[j] == of[k]) out[j] = out[k] = true;
+    }
+    return out;
 }
 
 /* Do elements of neighbouring rows need the same ones of an array? */

@@ -284,6 +284,7 @@ typedef struct PartPlan {
     uint32_t constant_selects;
     uint32_t select_nodes;  /* an `if` whose branches take no more nodes than this becomes a select */
     const int64_t *element_work; /* by id of an instruction (part_element_work) */
+    const bool *window_pads; /* by id (part_window_pads) */
     uint32_t reduce_straight; /* a reduction of at most this many elements has no loop */
     uint32_t reduce_unroll; /* elements that one iteration of a reduction's loop combines, at most */
     uint32_t reduce_nodes;  /* instructions in one iteration, at most */
@@ -516,8 +517,9 @@ bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget
 /* loop_windows.c: the same with rows that are neighbours, whose elements need the same ones of an array: a block has a
  * row. Its vector may be another. most: elements of a thread. */
 bool part_loop_windows(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, int64_t most);
-/* Is it a pad of an array in memory, little more than that, which several operations read: shifted slices? */
-bool part_pads_windows(const HloInstruction *i);
+/* By id: it is a pad of little more than what is light to make of an array in memory, and of several shifted slices of
+ * it, or one of several pads of the same array. work: part_element_work; light: of it at most. */
+const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int64_t *work, int64_t light);
 /* loop_rows.c: rows apart if functions take long that are the same in all of them. bytes: of an element, all. */
 bool part_loop_functions(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, int64_t bytes);
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);

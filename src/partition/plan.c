@@ -96,6 +96,7 @@ static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
     p->constant_selects = (uint32_t)tg_tuned(t, "constant.selects");
     p->select_nodes = (uint32_t)tg_tuned(t, "select.max_nodes");
     p->element_work = part_element_work(a, p->fusion->body, t);
+    p->window_pads = part_window_pads(a, p->fusion->body, p->element_work, p->select_nodes);
     p->reduce_nodes = (uint32_t)tg_tuned(t, "reduce.max_nodes");
     p->reduce_straight = (uint32_t)tg_tuned(t, "reduce.straight");
     p->reduce_unroll = (uint32_t)tg_tuned(t, "reduce.unroll");
