@@ -182,6 +182,22 @@ static LLVMValueRef sum(LlBuild *b, IrRef r)
     return resize(b, v, result_wide, 0);
 }
 
+/* The remainder of x = y / c by k, as x - k * (y / (c * k)): LLVM makes one division of x / k, too, which mostly is
+ * another digit of y, and would not see that the remainder has the same one. NULL: x is no quotient, or k a power of
+ * two. */
+static LLVMValueRef digit_of_quotient(LlBuild *b, IrRef x, uint64_t k, LLVMValueRef p, bool wide)
+{
+    const IrNode *n = ir_at(b->g, x);
+    if (n->op == OP_VAR && b->g->vars[n->imm].definition) n = ir_at(b->g, b->g->vars[n->imm].definition);
+    if (!k || !(k & (k - 1)) || n->op != OP_FLOORDIV || !ir_is_const(b->g, n->a[1])) return NULL;
+    const uint64_t c = ir_at(b->g, n->a[1])->imm;
+    if (ir_fact(b->g, n->a[0]).lo < 0 || c * k > INT32_MAX || ll_is_wide(b->g, n->a[0]) != wide) return NULL;
+    LLVMTypeRef type = LLVMTypeOf(p);
+    LLVMValueRef whole = LLVMBuildUDiv(b->builder, ll_index(b, n->a[0], wide), LLVMConstInt(type, c * k, false), "");
+    LLVMValueRef v = LLVMBuildMul(b->builder, whole, LLVMConstInt(type, k, false), "");
+    return LLVMBuildSub(b->builder, p, v, "");
+}
+
 /* The floor of x / d, or the remainder; d > 0. */
 static LLVMValueRef divide(LlBuild *b, IrRef r, bool remainder)
 {
@@ -192,7 +208,10 @@ static LLVMValueRef divide(LlBuild *b, IrRef r, bool remainder)
     LLVMBuilderRef at = b->builder;
     const uint64_t k = ir_is_const(b->g, d) ? ir_at(b->g, d)->imm : 0;
     LLVMTypeRef type = LLVMTypeOf(p);
-    if (ir_fact(b->g, x).lo >= 0) {
+    LLVMValueRef digit = remainder ? digit_of_quotient(b, x, k, p, wide) : NULL;
+    if (digit) {
+        v = digit;
+    } else if (ir_fact(b->g, x).lo >= 0) {
         v = remainder ? LLVMBuildURem(at, p, q, "") : LLVMBuildUDiv(at, p, q, "");
     } else if (k && (k & (k - 1)) == 0) {
         v = remainder ? LLVMBuildAnd(at, p, LLVMConstInt(type, k - 1, false), "")
