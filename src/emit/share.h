@@ -43,6 +43,7 @@ typedef struct {
 typedef struct {
     IrRef *at;    /* [dims of the space], within the space, whether the thread has an element there or not */
     IrRef kept, term; /* conditions under which it has: of the kept dimensions, and of the reduced ones; 0: always */
+    IrRef mask;   /* the part of `term` under which a term counts: lanes that nothing is taken from have any */
 } Position;
 
 typedef struct Share {
@@ -67,6 +68,7 @@ typedef struct Share {
     int64_t blocks;          /* that share a result */
     int64_t chunk;           /* partial results of those that a thread of the last one reads */
     bool ascends;            /* terms of a thread follow each other, as do those of its iterations */
+    int64_t *combined;       /* [dims] lanes whose terms are combined; NULL: all */
     bool masked;             /* a thread may have fewer terms than others */
     bool everyone;           /* all threads of a block need the results */
     Reduction *r;            /* [n] */
@@ -159,6 +161,7 @@ int64_t emit_share_slots(const Share *m);
 IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced); /* which one of them the thread is */
 IrRef emit_share_owner(const Share *m); /* is it the first of the threads that share a result? 0: there is one alone */
 void emit_share_add_buffers(Share *m);
+int64_t emit_share_lanes(const Share *m, uint32_t dim); /* how many along a reduced dimension are combined */
 void emit_share_combine_lanes(const Share *m, Partials p);
 /* Opens the `if` of the first of the warps that share a result, unless everyone needs it; or of the threads that have
  * a kept element each from then on. */

@@ -68,7 +68,8 @@ static PartHanding handing(const Share *m)
     PartHanded x = {.kept = m->kept, .kept_lanes = part_layout_part(m->l, PART_LANE, false),
                     .kept_warps = part_layout_part(m->l, PART_WARP, false),
                     .lanes = part_layout_part(m->l, PART_LANE, true), .warps = part_layout_part(m->l, PART_WARP, true),
-                    .alone = !m->everyone && m->s == stages && m->blocks == 1};
+                    .alone = !m->everyone && m->s == stages && m->blocks == 1,
+                    .first = !m->everyone && m->s->kind == PART_REDUCE && !m->rows};
     x.alone = x.alone && part_layout_part(m->l, PART_CLUSTER, true) == 1;
     for (uint32_t k = 0; k < m->range->n_stages; k++) /* neighbours share a byte: a thread stores them all */
         x.alone = x.alone && stages[k].packed_group <= 1;
@@ -172,6 +173,17 @@ Partial emit_share_shuffle_from(const Share *m, const Reduction *r, const Partia
     return shuffled(m, r, p, &s);
 }
 
+/* 16 terms in 32 lanes: what the others have never comes to lane 0, which alone has the result. */
+int64_t emit_share_lanes(const Share *m, uint32_t dim)
+{
+    const PartDim *d = &m->l->dims[dim];
+    const int64_t lanes = part_size(d, PART_LANE);
+    bool all = m->everyone || m->stretches || m->rows || m->s->kind != PART_REDUCE || handing(m).of_lanes;
+    for (uint32_t r = 0; r < m->n; r++) all = all || m->r[r].of->redux != OP_NONE;
+    const int64_t each = d->reduced ? part_of_outer_lane(d) : 0;
+    return all || !each ? lanes : WBB_MIN((d->size + each - 1) / each, lanes);
+}
+
 /* Leaves the result of the warp in the threads whose reduced digits are 0, or in all if everyone needs it. */
 static void combine_lanes(const Share *m, const Reduction *r, Partial *p)
 {
@@ -185,7 +197,8 @@ static void combine_lanes(const Share *m, const Reduction *r, Partial *p)
         const uint32_t d = part_nth(m->l, j);
         if (!m->l->dims[d].reduced) continue;
         const int64_t weight = part_weight(m->l, d, PART_LANE);
-        for (int64_t k = 1; k < part_size(&m->l->dims[d], PART_LANE); k *= 2) {
+        const int64_t lanes = emit_share_lanes(m, d);
+        for (int64_t k = 1; k < lanes; k *= 2) {
             const Shuffle s = {op, emit_share_number(m, (uint32_t)(k * weight))};
             for (uint32_t c = 0; c < m->kept; c++) {
                 const Partial other = shuffled(m, r, &p[c], &s);
@@ -373,14 +386,13 @@ static IrRef part_kept(Share *m, int64_t readers, IrRef *reader)
 }
 
 /* Neighbours have parts of one kept element, which the first of them needs. */
-static void combine_readers(Share *m, Partials p, int64_t readers, IrRef reader)
+static void combine_readers(const Share *m, Partials p, int64_t readers)
 {
     for (int64_t k = 1; k < readers; k *= 2)
         for (uint32_t r = 0; r < m->n; r++) {
             const Partial other = emit_share_shuffle(m, &m->r[r], &p[r][0], OP_SHUFFLE_DOWN, (uint32_t)k);
             p[r][0] = emit_share_combine(m, &m->r[r], &p[r][0], &other);
         }
-    if (readers > 1) open(m, rw_compare(m->rw, OP_EQ, reader, ir_index(m->g, 0)));
 }
 
 /* Through shared memory: the first thread of each warp that shares a result stores it; threads of the first warp, or
@@ -408,9 +420,12 @@ void emit_share_combine_warps(Share *m, Partials p)
     } else if (!m->everyone) {
         open(m, is_first(m, PART_WARP));
         m->first_warp = true;
+        if (h.readers > 1) /* further lanes read the same again */
+            slot = rw_add(m->rw, slot, rw_scale(m->rw, rw_mod(m->rw, m->lane, h.readers), h.rows));
     }
     fold_put(m, p, SHARE_WARPS, slot, h.rows, tiles, tiles ? next : apart);
-    combine_readers(m, p, h.readers, reader);
+    combine_readers(m, p, h.readers);
+    if (reader && h.readers > 1) open(m, rw_compare(m->rw, OP_EQ, reader, ir_index(m->g, 0)));
 }
 
 /* --- clusters ----------------------------------------------------------------------------------------------------- */

@@ -34,6 +34,8 @@ void emit_share_begin(Share *m)
     const int64_t threads = part_layout_part(m->l, PART_LANE, true) * part_layout_part(m->l, PART_WARP, true);
     m->blocks = part_layout_part(m->l, PART_GRID, true);
     m->chunk = (m->blocks + threads - 1) / threads;
+    m->combined = WBB_NEW_N(m->a, int64_t, m->l->n_dims + 1u);
+    for (uint32_t d = 0; d < m->l->n_dims; d++) m->combined[d] = emit_share_lanes(m, d);
     m->masked = emit_share_is_masked(m);
     for (uint32_t k = 0; k < m->n; k++) {
         Reduction *r = &m->r[k];

@@ -24,6 +24,14 @@ void emit_share_find_thread(Share *m, IrRef tid)
     }
 }
 
+/* Do the lanes that have a term have all that are combined? Then it does not matter what the others have. */
+static bool combines_no_others(const Share *m, uint32_t dim)
+{
+    const PartDim *d = &m->l->dims[dim];
+    const int64_t some = m->combined ? m->combined[dim] : part_size(d, PART_LANE);
+    return some < part_size(d, PART_LANE) && !(some & (some - 1)) && some * part_of_outer_lane(d) == d->size;
+}
+
 Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop)
 {
     const IxMap *map = m->s->maps.elements;
@@ -51,6 +59,8 @@ Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef
         IrRef *condition = x->reduced ? &p.term : &p.kept, below;
         const IrRef n = emit_clamp(m->e, "p", rw_floordiv(m->rw, p.at[d], size), whole, &below); /* of the vector */
         *condition = emit_share_both(m, emit_share_both(m, *condition, m->inside[d]), below);
+        if (x->reduced && !combines_no_others(m, d))
+            p.mask = emit_share_both(m, emit_share_both(m, p.mask, m->inside[d]), below);
         p.at[d] = rw_scale(m->rw, n, size);
         if (d == of_vector) p.at[d] = rw_add(m->rw, p.at[d], vector);
     }
@@ -61,7 +71,7 @@ bool emit_share_is_masked(const Share *m)
 {
     bool masked = false;
     for (uint32_t k = 0; k < m->terms; k++) /* of the loop the last iteration has the fewest terms */
-        masked = masked || emit_share_position(m, 0, k, ir_index(m->g, m->loop - 1)).term;
+        masked = masked || emit_share_position(m, 0, k, ir_index(m->g, m->loop - 1)).mask;
     return masked;
 }
 
@@ -278,7 +288,7 @@ Partial emit_share_term_at(const Share *m, const Reduction *r, const Position *a
                            const IrRef *place)
 {
     Partial p = new_partial(m, r);
-    IrRef present = at->term;
+    IrRef present = at->mask;
     m->e->place = place;
     index = shifted(m, r, index, &present);
     for (uint32_t k = 0; k < r->n; k++)

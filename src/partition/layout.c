@@ -64,6 +64,12 @@ PartHanding part_handing(const PartHanded *x, const PartReads *limits)
     const int64_t slots = x->kept * x->kept_lanes * x->kept_warps;
     const int64_t threads = x->lanes * x->kept_lanes * x->warps * x->kept_warps;
     PartHanding h = {.readers = 1, .rows = x->warps};
+    if (x->first && slots == x->kept_warps && !(x->warps & (x->warps - 1))) {
+        const int64_t each = 2 * limits->rows; /* no other warp is there to work meanwhile: shuffles take longer */
+        while (each > 0 && 2 * h.readers <= x->lanes && x->warps >= 2 * h.readers * each) h.readers *= 2;
+        h.rows = x->warps / h.readers;
+        return h;
+    }
     if (x->warps == 1 || !x->alone || slots > threads) return h;
     h.parted = x->kept > 1;
     if (x->kept_lanes == 1 || x->warps & (x->warps - 1)) return h;
@@ -78,6 +84,17 @@ PartHanding part_handing(const PartHanded *x, const PartReads *limits)
     h.readers = readers, h.rows = rows / readers;
     h.pad = (BANKS / readers + BANKS - h.rows * slots % BANKS) % BANKS;
     return h;
+}
+
+int64_t part_of_outer_lane(const PartDim *d)
+{
+    int64_t each = 1, outside = 0;
+    for (uint32_t k = 0; k < d->n_factors; k++) {
+        if (d->factors[k].level == PART_LANE) outside = 1;
+        else if (outside) outside = times(outside, d->factors[k].size);
+        else each = times(each, d->factors[k].size);
+    }
+    return outside == 1 ? each : 0;
 }
 
 int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced)

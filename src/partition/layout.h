@@ -74,17 +74,21 @@ typedef struct {
     int64_t lanes, warps;                 /* .. and those that share one */
     int64_t bytes;                        /* of a partial result */
     bool alone;                           /* nothing else is known of the kept elements that threads had */
+    bool first;                           /* the first of the warps that share a result needs it, no others */
 } PartHanded;
 /* How: a row has an element for each kept element of the block, of a warp. Rows are one after the other if lanes have
  * elements of their own. */
 typedef struct {
     bool parted;     /* threads take a kept element each, whatever they had */
     bool of_lanes;   /* a row is of lanes with the same reduced digits, which have combined nothing */
-    int64_t readers; /* of a kept element, neighbours: each reads some rows, and shuffles combine what they have */
+    /* of a kept element, neighbours, or the first lanes of the first warp: each reads some rows, and shuffles combine
+     * what they have */
+    int64_t readers;
     int64_t rows;    /* that each reads */
     int64_t pad;     /* elements after those, so that neighbours use all banks of shared memory */
 } PartHanding;
 PartHanding part_handing(const PartHanded *x, const PartReads *limits);
+int64_t part_of_outer_lane(const PartDim *d); /* elements of a lane where no other level stands outside lanes; else 0 */
 int64_t part_layout_part(const PartLayout *l, PartLevel level, bool reduced); /* of reduced dimensions, or kept ones */
 const PartFactor *part_factor(const PartDim *d, PartLevel level); /* NULL: it has none */
 void part_add_factor(PartDim *d, PartLevel level, int64_t size);  /* outermost; none of size 1 */
