@@ -64,8 +64,8 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.tie',              value=30, off=0,     because='per mille: measured times are 12 % from prices, so closer ones are equal'),
     tune('layout.tie.plain',        value=3, off=0,      because='the same of times at full rates, which then decide'),
 ]
-CODE = [                                        # machine instructions of a reduction, fitted to what ptxas made of 724 layouts
-    tune('layout.code.access',      value=157, off=0,     because='percent of an instruction for an access: others have a part of it as operands'),
+CODE = [                                        # machine instructions of a reduction, fitted to what ptxas made of 1441 layouts
+    tune('layout.code.access',      value=115, off=0,     because='percent of an instruction for an access: others have a part of it as operands'),
     tune('layout.code.mask',        value=385, off=0,    because='percent, of an access that a mask guards'),
     tune('layout.code.term',        value=73, off=0,     because='percent, of an issue slot of terms'),
     tune('layout.code.combine',     value=116, off=0,    because='percent, of an issue slot of combining two results'),
@@ -73,9 +73,9 @@ CODE = [                                        # machine instructions of a redu
     tune('layout.code.store',       value=100, off=0,    because='percent, of a store: its address, a conversion'),
     tune('layout.code.carried',     value=500, off=0,    because='percent, of a partial result that iterations carry: its start, its address'),
     tune('layout.code.array',       value=3, off=0,      because='address of an array, its parameter'),
-    tune('layout.code.reduction',   value=2, off=0,      because='the initial value, a branch'),
+    tune('layout.code.digit',       value=670, off=0,    because='percent, of a digit of a number: a quotient, a remainder, a product'),
     tune('layout.code.warps',       value=16, off=0,     because='shared memory, a barrier, a branch'),
-    tune('layout.code.split',       value=33, off=0,     because='a ticket, fences, branches'),
+    tune('layout.code.split',       value=46, off=0,     because='a ticket, fences, branches'),
     tune('layout.code.repeated',    value=50, off=0,    because='up to so many instructions ptxas repeats a loop of a known number of iterations'),
 ]
 EXCHANGE = [                                    # through a tile of shared memory

@@ -296,29 +296,6 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
 }
 
 /* --- lanes -------------------------------------------------------------------------------------------------------- */
-/* Along which dimensions are neighbours of some access neighbours in memory? */
-static bool is_contiguous(const PartWork *w, uint32_t d)
-{
-    for (uint32_t k = 0; k < w->n_loads; k++)
-        if (w->loads[k].step[d] == 1) return true;
-    return false;
-}
-
-/* Bits of the narrowest value whose neighbours a vector along the dimension would take; the widest vector of it. */
-static int64_t widest_vector(const Choosing *c, uint32_t d)
-{
-    int64_t widest = 1;
-    for (uint32_t k = 0; k < c->w->n_loads; k++) {
-        const PartAccess *x = &c->w->loads[k];
-        if (x->step[d] != 1) continue;
-        const int64_t most = WBB_MIN(8 * (int64_t)c->t->vector_bytes / x->bits, x->align);
-        widest = WBB_MAX(widest, most);
-    }
-    while (widest > 1 && c->w->dims[d].size % widest) widest /= 2;
-    widest = WBB_MIN(widest, PART_MAX_FACTOR);
-    return d == c->w->n_dims - 1 ? WBB_MAX(widest, (int64_t)c->w->packed_group) : widest;
-}
-
 static double load_bits(const PartAccess *x) { return (double)x->elements * x->bits; }
 
 /* Do the lanes read enough side by side, of an array that matters? */
@@ -406,26 +383,37 @@ static void vary_lanes(Choosing *c, uint32_t vector_dim, int64_t vector)
             }
 }
 
-/* In a small space, a thread with all terms of a result in straight code, whatever lanes read side by side: that has
- * one latency of memory, and none of shuffles. */
+/* Are the terms of a result neighbours of a line at most? L1 has it from the first of a thread's loads to the last. */
+static bool is_within_lines(const Choosing *c)
+{
+    const uint32_t d = c->w->n_dims - 1;
+    bool within = c->w->dims[d].reduced && elements(c->w, false, true) == (double)c->w->dims[d].size;
+    for (uint32_t k = 0; k < c->w->n_loads; k++)
+        within = within && c->w->loads[k].step[d] <= 1 && c->w->dims[d].size * c->w->loads[k].bits <= 4 * SECTOR;
+    return within;
+}
+
+/* In a small space, or of short rows, a thread with all terms of a result in straight code, whatever lanes read side by
+ * side: that has one latency of memory, and none of shuffles. */
 static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
 {
     const uint32_t n = c->w->n_dims;
     Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
               .vector_dim = vector_dim, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .split_dim = NONE,
               .splits = 1, .registers = c->max_terms, .whole = true};
-    if (c->w->scan || elements(c->w, true, true) > (double)c->small) return;
+    if (c->w->scan || (elements(c->w, true, true) > (double)c->small && !is_within_lines(c))) return;
     if (elements(c->w, false, true) > (double)c->max_terms) return;
     int64_t lanes = c->t->warp;
-    for (uint32_t d = n; d-- > 0;) {
+    for (uint32_t d = 0; d < n; d++) x.lanes[d] = 1;
+    for (uint32_t d = n; d-- > 0;) { /* lanes along the inner dimensions alone: fewer digits to a number */
         const int64_t room = c->w->dims[d].size / (d == vector_dim ? vector : 1);
-        x.lanes[d] = c->w->dims[d].reduced ? 1 : WBB_MIN(lanes, room);
+        if (!c->w->dims[d].reduced) x.lanes[d] = WBB_MIN(lanes, room);
         lanes /= x.lanes[d];
-    }
-    x.loop_dim = longest(c, &x, NONE);
-    for (int64_t warps = 1; warps <= c->start_warps; warps *= c->start_warps) {
-        wish_warps(c, &x, warps, 1, NONE);
-        consider(c, &x);
+        x.loop_dim = longest(c, &x, NONE);
+        for (int64_t warps = 1; warps <= c->start_warps && (!d || x.lanes[d] > 1); warps *= c->start_warps) {
+            wish_warps(c, &x, warps, 1, NONE);
+            consider(c, &x);
+        }
     }
 }
 
@@ -458,7 +446,7 @@ static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side
 static void vary_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side)
 {
     const int64_t most = side != d ? c->t->warp / 2 : along != d ? c->t->warp / 8 : 1;
-    int64_t vector = widest_vector(c, side);
+    int64_t vector = part_widest_vector(c->w, c->t, side);
     for (int64_t k = 1; k < c->vectors && vector > 0; k++, vector /= 2)
         for (int64_t lanes = 1; lanes <= most; lanes *= 2) consider_held(c, d, along, side, lanes, vector);
 }
@@ -470,7 +458,7 @@ static void make_held(Choosing *c)
     for (uint32_t d = n; d-- > 0;) {
         if (!c->w->dims[d].reduced) continue;
         if (!c->w->dims[n - 1].reduced) vary_held(c, d, d, n - 1);
-        if (!is_contiguous(c->w, d)) continue;
+        if (!part_is_contiguous(c->w, d)) continue;
         vary_held(c, d, d, d);
         for (uint32_t along = 0; along < n; along++)
             if (along != d && c->w->dims[along].reduced) vary_held(c, d, along, d);
@@ -482,8 +470,8 @@ static void make_lanes(Choosing *c)
     vary_lanes(c, NONE, 1);
     consider_alone(c, NONE, 1);
     for (uint32_t d = c->w->n_dims; d-- > 0;) {
-        if (!is_contiguous(c->w, d) && (d != c->w->n_dims - 1 || c->w->packed_group <= 1)) continue;
-        int64_t vector = widest_vector(c, d);
+        if (!part_is_contiguous(c->w, d) && (d != c->w->n_dims - 1 || c->w->packed_group <= 1)) continue;
+        int64_t vector = part_widest_vector(c->w, c->t, d);
         for (int64_t k = 1; k < c->vectors && vector > 1; k++, vector /= 2) {
             vary_lanes(c, d, vector);
             consider_alone(c, d, vector);

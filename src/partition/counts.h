@@ -16,12 +16,15 @@ static inline bool part_shares(const PartWork *w) { return w->reductions || w->s
 /* estimate.c. sizes: of the levels of each dimension of the work's space, [n_dims * PART_LEVELS]. */
 PartCounts part_counts(const PartWork *w, const int64_t *sizes);
 double part_partial_words(const PartWork *w); /* of 32 bits, of a partial result */
+double part_narrow(const PartWork *w); /* values of it under 32 bits, which become words before each shuffle */
 /* Preds that say whether there is a term, of a partial result; what combining takes more because of them: selects of
  * each value by either one, and making it a word and a pred again. */
 double part_presence(const PartWork *w, const PartCounts *c);
 double part_presence_slots(const PartWork *w, const PartCounts *c);
 double part_accessed(const PartWork *w, const PartAccess *x, const int64_t *sizes); /* elements, of an iteration */
 double part_width(const PartWork *w, const PartAccess *x, const int64_t *sizes, const TgTarget *t); /* of an access */
+/* Neighbours in memory that a thread has in its registers, if no other thread has any between them; else 1. */
+double part_neighbours(const PartWork *w, const PartAccess *x, const int64_t *sizes);
 bool part_of_each_element(const PartWork *w, const PartAccess *x); /* does it vary along reduced dimensions? */
 
 /* How many of the warps, or of the blocks, come to positions at which a load is needed: where lanes differ in it all of

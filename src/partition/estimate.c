@@ -42,6 +42,30 @@ static double masked_part(const PartWork *w, uint32_t d, const int64_t *s)
     return WBB_MIN(1.0, absent / iteration + 1 / (double)s[PART_REGISTER]);
 }
 
+/* Lanes along a dimension that have terms, where the others' never come to the lane with the result
+ * (emit/share_exchange.c); *whole: each of them has as many. */
+static double lanes_of(const PartWork *w, uint32_t d, const int64_t *s, bool *whole)
+{
+    const PartLevel *order = part_level_order(w, &w->dims[d]);
+    const double lanes = (double)s[PART_LANE];
+    double each = 1, all = 1;
+    for (uint32_t k = 0; order[k] != PART_LANE; k++) each *= (double)s[order[k]];
+    for (uint32_t k = 0; k < PART_LEVELS; k++) all *= (double)s[order[k]];
+    const double some = part_ceiling((double)w->dims[d].size / each);
+    *whole = some * each == (double)w->dims[d].size;
+    return all > each * lanes || w->passes > 1 || w->scan || w->redux ? lanes : WBB_MIN(some, lanes);
+}
+
+/* Finds the steps of the lanes. Terms beyond the end of a dimension have no masks where no lane takes them. */
+static void count_lanes(const PartWork *w, const int64_t *sizes, uint32_t d, PartCounts *c, double *part)
+{
+    const int64_t *s = sizes + (size_t)d * PART_LEVELS;
+    bool whole;
+    const double lanes = lanes_of(w, d, s, &whole), steps = part_log2_up(lanes);
+    c->steps += steps;
+    if (lanes < (double)s[PART_LANE] && whole && lanes == (double)(1 << (int)steps)) *part = 0;
+}
+
 PartCounts part_counts(const PartWork *w, const int64_t *sizes)
 {
     PartCounts c = {0};
@@ -57,8 +81,9 @@ PartCounts part_counts(const PartWork *w, const int64_t *sizes)
     c.terms = of_level(w, sizes, PART_VECTOR, true) * of_level(w, sizes, PART_REGISTER, true);
     c.loop = of_level(w, sizes, PART_LOOP, true), c.rows = of_level(w, sizes, PART_LOOP, false);
     for (uint32_t d = 0; d < w->n_dims; d++) {
-        const double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
+        double part = masked_part(w, d, sizes + (size_t)d * PART_LEVELS);
         c.masked = WBB_MAX(c.masked, part);
+        if (w->dims[d].reduced) count_lanes(w, sizes, d, &c, &part);
         if (w->dims[d].reduced) c.masked_terms = WBB_MAX(c.masked_terms, part);
     }
     for (uint32_t k = 0; k < w->n_stores; k++)
@@ -67,7 +92,8 @@ PartCounts part_counts(const PartWork *w, const int64_t *sizes)
     for (uint32_t k = 0; k < w->n_partials; k++) bytes += w->partials[k] / 8.0;
     const PartHanded x = {(int64_t)c.kept, (int64_t)c.kept_lanes, (int64_t)c.kept_warps, (int64_t)c.lanes,
                           (int64_t)c.reduced_warps, (int64_t)bytes,
-                          c.splits == 1 && w->passes == 1 && !w->scan && w->packed_group <= 1};
+                          c.splits == 1 && w->passes == 1 && !w->scan && w->packed_group <= 1,
+                          w->passes == 1 && !w->scan};
     c.hand = part_handing(&x, &w->reads);
     return c;
 }
@@ -104,9 +130,33 @@ double part_accessed(const PartWork *w, const PartAccess *x, const int64_t *size
     return n;
 }
 
+double part_neighbours(const PartWork *w, const PartAccess *x, const int64_t *sizes)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const PartLevel *order = part_level_order(w, &w->dims[d]);
+        const int64_t *s = sizes + (size_t)d * PART_LEVELS;
+        if (x->step[d] != 1 || x->near || s[PART_REGISTER] == 1) continue;
+        uint32_t k = 0;
+        while (order[k] == PART_VECTOR || s[order[k]] == 1) k++;
+        return order[k] == PART_REGISTER ? (double)(s[PART_VECTOR] * s[PART_REGISTER]) : 1;
+    }
+    return 1;
+}
+
+/* Of neighbours that a thread has in straight code, which loads join: those that follow a multiple of an access. */
+static double joined_width(const PartAccess *x, double n, const TgTarget *t)
+{
+    const int64_t most = WBB_MIN(WBB_MAX(8 * (int64_t)t->vector_bytes / x->bits, 1), WBB_MAX(x->apart, x->align));
+    double width = 1;
+    while (2 * width <= WBB_MIN(n, (double)most)) width *= 2;
+    return n / (part_ceiling(n / width) + ((double)x->align < width));
+}
+
 /* Elements of one instruction. */
 double part_width(const PartWork *w, const PartAccess *x, const int64_t *sizes, const TgTarget *t)
 {
+    const double neighbours = part_shares(w) ? part_neighbours(w, x, sizes) : 1;
+    if (neighbours > 1) return joined_width(x, neighbours, t);
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
         if (vector == 1) continue;
@@ -163,6 +213,13 @@ double part_partial_words(const PartWork *w)
     return n;
 }
 
+double part_narrow(const PartWork *w)
+{
+    double n = 0;
+    for (uint32_t k = 0; k < w->n_partials; k++) n += w->partials[k] < 32;
+    return n;
+}
+
 double part_presence(const PartWork *w, const PartCounts *c) { return w->presence && c->masked_terms > 0; }
 
 double part_presence_slots(const PartWork *w, const PartCounts *c)
@@ -199,7 +256,7 @@ static double shared_of(const PartWork *w, const PartCounts *c)
 static double code_of(const PartRates *r, const PartWork *w, const PartCounts *c)
 {
     const double each = w->term_slots + w->combine_slots + r->access_slots * w->n_loads;
-    const double shuffles = part_log2_up(c->lanes) * (2 * part_partial_words(w) + w->combine_slots);
+    const double shuffles = c->steps * (2 * part_partial_words(w) + w->combine_slots);
     const double others = c->reduced_warps > 1 ? c->reduced_warps * (w->combine_slots + w->n_partials) : 0;
     const double passes = c->loop > 1 ? 2 * w->passes : 1;
     return c->kept * (c->terms * each * passes + (shuffles + others) * (c->splits > 1 ? 2 : 1));
@@ -228,6 +285,20 @@ static double batch_of(const PartRates *r, const PartCounts *c, double iteration
     return WBB_MAX(WBB_MIN(r->timed.repeat, r->code.repeated / WBB_MAX(iteration, 1)), 1.0);
 }
 
+/* Digits that are taken out of a number: of a lane or block that several dimensions share, and of a warp where its
+ * digits are of other dimensions than those of lanes, as the thread's number is then no position. */
+static double digits_of(const PartWork *w, const int64_t *sizes)
+{
+    double of_lanes = 0, of_blocks = 0;
+    bool apart = false;
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const int64_t *s = sizes + (size_t)d * PART_LEVELS;
+        of_lanes += s[PART_LANE] > 1, of_blocks += s[PART_CLUSTER] * s[PART_GRID] > 1;
+        apart = apart || (s[PART_WARP] > 1 && s[PART_LANE] == 1);
+    }
+    return WBB_MAX(of_lanes - 1, 0.0) + WBB_MAX(of_blocks - 1, 0.0) + apart;
+}
+
 /* Machine instructions of a kernel: what a thread has in an iteration, and what combines results. */
 static double instructions_of(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartCounts *c,
                               bool rolled, double *batch)
@@ -235,7 +306,8 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
     const PartCode *k = &r->code;
     const double each = c->kept * c->terms, combine = k->combine * w->combine_slots;
     const double within = k->combine * (c->loop > 1 ? w->combine_slots : w->within_slots);
-    double again = 0, iteration = each * (k->term * w->term_slots + within), stores = 0;
+    const double term = k->term * w->term_slots * part_divergence(w, sizes); /* all ways of a concatenate */
+    double again = 0, iteration = each * (term + within), stores = 0;
     for (uint32_t n = 0; n < w->n_loads; n++) {
         const PartAccess *x = &w->loads[n];
         const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);
@@ -251,17 +323,17 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
     if (c->loop > 1) iteration += again + each * k->term * w->again_slots;
     *batch = batch_of(r, c, iteration, rolled);
     const double others = (c->hand.parted ? 1 : c->kept) * (double)c->hand.rows; /* that a thread combines */
-    const double step = k->shuffle * (part_partial_words(w) + part_presence(w, c)) + combine +
+    const double step = k->shuffle * (part_partial_words(w) + part_presence(w, c)) + combine + part_narrow(w) +
                         part_presence_slots(w, c);
     const double joining = part_log2_up((double)c->hand.readers) * step;
     const double by_warps = c->reduced_warps > 1 ? others * combine + joining + w->reductions * k->warps : 0;
     const bool redux = w->redux && c->lanes == r->target->warp; /* one step, with a number of lanes */
-    const double steps = redux ? 1 : c->hand.of_lanes ? 0 : part_log2_up(c->lanes);
+    const double steps = redux ? 1 : c->hand.of_lanes ? 0 : c->steps;
     const double sharing = c->kept * step * steps + by_warps;
     const double splits = c->splits > 1 ? k->split + sharing : 0;
-    const double position = c->masked > c->masked_terms ? 2 * r->mask_slots : 0; /* of kept dimensions; of results */
+    const double position = (c->masked > c->masked_terms ? r->mask_slots : 0) + k->digit * digits_of(w, sizes);
     const double carried = c->loop > 1 ? k->carried * c->kept * part_partial_words(w) : 0;
-    const double begin = position + carried + k->array * (w->n_loads + w->n_stores) + k->reduction * w->reductions;
+    const double begin = position + carried + k->array * (w->n_loads + w->n_stores);
     return begin + (iteration + stores) * repeated(r, w, c, iteration, rolled) + sharing + splits;
 }
 

@@ -367,7 +367,11 @@ static bool loop_is_shorter(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange
         stored = WBB_MAX(stored, p->buffers[p->n_operands + o].elements);
     if (terms > p->reduce_straight || stored > tg_tuned(t, "loop.block")) return false;
     if (shared->stages[shared->n_stages - 1].kind != PART_MAP) return false;
-    const double told = part_sharing_clocks(shared, t); /* 0: threads share nothing */
+    const double told = part_sharing_clocks(shared, t);
+    const PartLayout *l = &shared->choice->best[0].layout;
+    int64_t own = 1; /* terms of a result that a thread has: where it has all, it makes these elements as well */
+    for (PartLevel k = PART_VECTOR; k <= PART_LOOP; k++) own *= part_layout_part(l, k, true);
+    if (told == 0 && own > 1) return false;
     if (told > 0 && (double)(terms * tg_tuned(t, "layout.term")) >= told) return false;
     p->reduced = NULL;
     p->kernels[0] = part_ranges(a, p, t, updates, NULL);

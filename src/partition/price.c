@@ -37,8 +37,16 @@ enum { SECTOR = 32 }; /* bytes */
 enum { MERGED = 512 }; /* bytes that a warp stores in parts one after the other, and that reach L2 whole */
 enum { MAX_STRETCHES = 32 }; /* of a region; further ones are counted as far apart, which costs more */
 
-/* What an access touches where the levels of a mask vary. */
-static Region region_of(const PartWork *w, const PartAccess *x, const int64_t *sizes, uint32_t levels)
+/* Elements at n positions, each of which so many neighbours have: in the mean over where the first one is, unless these
+ * and the positions divide each other. */
+static double different(double n, double same)
+{
+    const bool whole = n / same == part_ceiling(n / same) || same / n == part_ceiling(same / n);
+    return whole ? part_ceiling(n / same) : 1 + (n - 1) / same;
+}
+
+/* What an access touches where the levels of a mask vary; in lines of so many bytes, of which parts are whole ones. */
+static Region region_with(const PartWork *w, const PartAccess *x, const int64_t *sizes, uint32_t levels, double line)
 {
     Stretch s[MAX_STRETCHES];
     uint32_t n = 0;
@@ -53,7 +61,9 @@ static Region region_of(const PartWork *w, const PartAccess *x, const int64_t *s
         for (uint32_t k = 0; k < PART_LEVELS; k++) {
             const int64_t size = sizes[d * PART_LEVELS + order[k]];
             if (size > 1 && levels >> order[k] & 1) {
-                const Stretch new = {x->step[d] == PART_FAR ? 1e18 : (double)x->step[d] * weight * bytes, (double)size};
+                const double same = x->repeat ? WBB_MAX((double)x->repeat[d] / weight, 1.0) : 1; /* with one element */
+                const double apart = x->step[d] == PART_FAR ? 1e18 : (double)x->step[d] * weight * same * bytes;
+                const Stretch new = {apart, different((double)size, same)};
                 uint32_t at = n;
                 if (new.step >= 1e18 || n == MAX_STRETCHES) r.runs *= new.n, at = MAX_STRETCHES;
                 else for (n++; at > 0 && s[at - 1].step > new.step; at--) s[at] = s[at - 1];
@@ -65,13 +75,20 @@ static Region region_of(const PartWork *w, const PartAccess *x, const int64_t *s
     }
     for (uint32_t k = 0; k < n; k++) {
         /* side by side, or with holes that are smaller than a sector */
-        if (r.runs == 1 && s[k].step < r.run + SECTOR) r.run += s[k].step * (s[k].n - 1);
+        const bool near = s[k].step < r.run + SECTOR || s[k].step <= line;
+        if (r.runs == 1 && near) r.run += s[k].step * (s[k].n - 1);
         else r.runs *= s[k].n;
     }
     const double sectors = r.run / 32, starts = other / 32;
     r.aligned = starts == part_ceiling(starts) &&
                 (sectors == part_ceiling(sectors) || 32 / r.run == part_ceiling(32 / r.run));
     return r;
+}
+
+/* The same in sectors. */
+static Region region_of(const PartWork *w, const PartAccess *x, const int64_t *sizes, uint32_t levels)
+{
+    return region_with(w, x, sizes, levels, 0);
 }
 
 static double units_of(const Region *r, const PartAccess *x, double unit)
@@ -197,15 +214,16 @@ static void add_sharing(Warp *x, const PartRates *r, const PartWork *w, const Pa
     const double combine_slots = w->combine_slots + part_presence_slots(w, c);
     const bool redux = w->redux && c->lanes == r->target->warp;
     const bool none = redux || c->hand.of_lanes;
-    const double steps = none ? 0 : times * (part_log2_up(c->lanes) + (w->scan && c->lanes > 1));
+    const double steps = none ? 0 : times * (c->steps + (w->scan && c->lanes > 1));
     if (redux) x->slots += 2 * c->kept * n, x->clocks += c->kept * n * r->redux;
     if (redux) x->chain += w->reductions * r->redux_latency;
     if (w->scan) x->slots += times * c->kept * c->terms * w->combine_slots;
     if (w->scan) x->clocks += times * c->kept * c->terms * w->combine_clocks;
-    x->slots += steps * c->kept * (2 * n + combine_slots);
+    x->slots += steps * c->kept * (2 * n + combine_slots + part_narrow(w));
     x->clocks += steps * c->kept * (r->shuffle * n + w->combine_clocks);
     const double selects = part_presence(w, c) * 4 * r->alu; /* a pred as a word and back, and its selects */
-    x->chain += steps * w->reductions * (r->shuffle_latency + w->combine_latency + selects);
+    const double word = part_narrow(w) > 0 ? r->alu : 0;
+    x->chain += steps * w->reductions * (r->shuffle_latency + word + w->combine_latency + selects);
     if (c->reduced_warps > 1) add_shared(x, r, w, c, n, times);
 }
 
@@ -252,7 +270,8 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double fresh = WBB_MIN(each, WBB_MAX((double)a->memory / (double)WBB_MAX(a->elements, 1), 1.0));
     const double accesses = times * each * part_accessed(w, a, sizes) / width * part_seen(w, a, sizes, false);
     const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
-    const Region of_one = is_parted(w, a, sizes) ? region_of(w, a, sizes, 1 << PART_LANE) : of_warp;
+    const Region of_one = region_with(w, a, sizes, is_parted(w, a, sizes) ? 1 << PART_LANE : OF_ACCESS,
+                                      part_shares(w) ? r->wavefront : 0);
     const double lines = wavefronts_of(r, w, a, sizes, c, &of_one, width); /* of each instruction */
     const bool by_few = store && !part_of_each_element(w, a); /* the first thread of those that share a result */
     const double part = by_few ? 1 / c->reduced_warps : 1;
@@ -274,8 +293,10 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     p->term[PART_L2] += asked / r->l2;
     const double again = part_shares(w) ? WBB_MAX(asked - bytes, 0.0) * (1 - r->timed.again) : 0;
     if (!store) p->term[PART_FILL] += (asked - again) / tiles; /* bytes of a block */
+    const bool joins = part_neighbours(w, a, sizes) > 1; /* what a thread loads one after the other */
+    const Region of_run = joins ? region_of(w, a, sizes, OF_ACCESS | 1 << PART_REGISTER) : of_warp;
     const double part_of_rate =
-        part_shares(w) ? efficiency(r->warp_run, of_warp.run) : efficiency(r->run, of_block.run);
+        part_shares(w) ? efficiency(r->warp_run, of_run.run) : efficiency(r->run, of_block.run);
     p->term[PART_DRAM] += bytes / (r->dram * part_of_rate);
     p->full_dram += bytes / r->dram;
 }

@@ -36,9 +36,11 @@ typedef struct {
     int64_t memory;      /* that the array has */
     int64_t align;       /* every index that is 0 in the dimension of step 1 is a multiple of this; a power of two */
     int64_t row_align;   /* the same, of arrays that begin where allocators put them: for prices, not for accesses */
+    int64_t apart;       /* these indices are so far from each other, or a multiple of it; a power of two */
     /* [n_dims] elements of memory from one element of the space to the next one along a dimension. 0: the same element;
      * PART_FAR: elsewhere */
     const int64_t *step;
+    const int64_t *repeat; /* [n_dims] so many have the same element, `step` is the mean; else 1; NULL: nowhere */
     uint32_t passes; /* over the terms, in so many of which it is read */
     double times;    /* elements for each element of the space, of a reduction of its own; 0 and 1: one */
     /* Read where an operand of a concatenate is the one, which the position in a dimension of the space decides. */
@@ -167,6 +169,8 @@ PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes);
 /* room: terms in straight code, beside those that are wished for. Leaves sizes [n_dims * PART_LEVELS]; false: terms
  * would not keep their order. */
 bool part_complete(const PartWork *w, const PartWanted *x, int64_t room, int64_t *sizes);
+bool part_is_contiguous(const PartWork *w, uint32_t d);
+int64_t part_widest_vector(const PartWork *w, const TgTarget *t, uint32_t d); /* along d; 1: no access has one */
 uint64_t part_sizes_hash(const PartWork *w, const int64_t *sizes); /* by which equal ones are known */
 
 /* candidates.c: the layout of a stage, chosen in stages; see there for what is tried and which one wins a tie. The same
@@ -191,6 +195,7 @@ typedef struct {
     double kept, terms, loop;               /* of a thread: results, terms of each in an iteration, iterations */
     double rows;                            /* iterations of a loop of kept dimensions, around all stages */
     double lanes, reduced_warps, splits;    /* that share a result */
+    double steps;                           /* in which lanes combine theirs, as far as they have terms */
     double cluster;                         /* of the splits, those of a cluster */
     double kept_lanes, kept_warps;
     double masked;       /* accesses of an iteration that a mask guards, of all, .. */

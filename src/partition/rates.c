@@ -20,7 +20,7 @@ static PartCode code_of(const TgTarget *t)
         .combine = number(t, "layout.code.combine") / 100,
         .shuffle = number(t, "layout.code.shuffle") / 100, .store = number(t, "layout.code.store") / 100,
         .carried = number(t, "layout.code.carried") / 100, .array = number(t, "layout.code.array"),
-        .reduction = number(t, "layout.code.reduction"), .warps = number(t, "layout.code.warps"),
+        .digit = number(t, "layout.code.digit") / 100, .warps = number(t, "layout.code.warps"),
         .split = number(t, "layout.code.split"), .repeated = number(t, "layout.code.repeated"),
     };
 }

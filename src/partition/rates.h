@@ -11,7 +11,7 @@ typedef struct {
     double rate; /* bytes of machine code that come to an SM in a clock */
     double access, mask, term, combine, shuffle, store; /* an access, a mask of one, slots of terms, .. */
     double carried; /* a word that a loop carries */
-    double array, reduction, warps, split; /* the address of an array; what sharing of warps and of blocks adds, .. */
+    double array, digit, warps, split; /* the address of an array; a digit of a number; what sharing adds, .. */
     double repeated; /* instructions up to which the assembler repeats a loop's */
 } PartCode;
 

@@ -95,6 +95,26 @@ static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
     return usual_of(steps);
 }
 
+/* Where most positions along dimension d have the element of the one before: how many have the same, and how far ahead
+ * the next one is. 1: the node leads elsewhere than ahead, or less far than one element for each position. */
+static int64_t repeats_along(const PartWalk *w, IrRef node, uint32_t d, int64_t *ahead)
+{
+    int64_t below = 0, from = w->space[d].dim.size - 1; /* the first element is at `below`, and not at `from` */
+    if (from < 1) return 1;
+    w->point[d] = below;
+    const int64_t first = value_at(w, node);
+    w->point[d] = from;
+    *ahead = value_at(w, node) - first;
+    while (*ahead > 0 && from - below > 1) {
+        w->point[d] = below + (from - below) / 2;
+        const int64_t value = value_at(w, node);
+        if (value < first) return 1;
+        if (value == first) below = w->point[d];
+        else from = w->point[d], *ahead = value - first;
+    }
+    return *ahead >= from ? from : 1;
+}
+
 /* Do the steps of one element along d lead down, from the last element of a reversed row? Its vectors end where others
  * begin. w->point is the origin. */
 static bool leads_down(const PartWalk *w, IrRef node, uint32_t d, int64_t origin)
@@ -108,28 +128,33 @@ static bool leads_down(const PartWalk *w, IrRef node, uint32_t d, int64_t origin
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
 PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint64_t far, bool anywhere)
 {
-    int64_t *step = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
+    int64_t *step = WBB_NEW_N(w->a, int64_t, w->n_space + 1u), *repeat = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
     const uint32_t bits = sc_type_info[s->type].bits;
     PartAccess x = {.bits = bits < 8 && !part_is_packed(s->type) ? 8 : bits, .elements = 1, .step = step, .passes = 1,
-                    .memory = hlo_elements(s)};
+                    .memory = hlo_elements(s), .repeat = repeat};
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     anywhere = anywhere || !is_small(w, node);
     const int64_t origin = anywhere ? 1 : value_at(w, node);
     int64_t offsets = 0; /* whose low bits count */
     for (uint32_t d = 0; d < w->n_space; d++) {
         step[d] = far >> WBB_MIN(d, 63u) & 1 ? PART_FAR : step_along(w, node, d);
-        if (step[d] && x.elements < INT64_MAX / w->space[d].dim.size) x.elements *= w->space[d].dim.size;
-        if (step[d] != 1) offsets |= step[d];
+        int64_t ahead = step[d];
+        repeat[d] = step[d] || anywhere ? 1 : repeats_along(w, node, d, &ahead);
+        if (repeat[d] > 1) step[d] = ahead / repeat[d];
+        const int64_t different = part_up(w->space[d].dim.size, repeat[d]);
+        if (step[d] && x.elements < INT64_MAX / different) x.elements *= different;
+        if (step[d] && ahead != 1) offsets |= ahead;
     }
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     bool down = false;
     for (uint32_t d = 0; d < w->n_space && !anywhere; d++)
         down = down || (step[d] == 1 && leads_down(w, node, d, origin));
+    const int64_t apart = offsets | 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u);
     offsets |= origin + down;
     x.elements = WBB_MIN(x.elements, x.memory);
     const int64_t known = offsets | 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u);
     offsets |= 8 * tg_tuned(w->t, "layout.base") / WBB_MAX(x.bits, 1u);
-    x.align = known & -known, x.row_align = WBB_MAX(offsets & -offsets, x.align);
+    x.align = known & -known, x.apart = apart & -apart, x.row_align = WBB_MAX(offsets & -offsets, x.align);
     return x;
 }
 
