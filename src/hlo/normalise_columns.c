@@ -1,8 +1,8 @@
 /* normalise_columns: sums over the rows of an array as sums of so many neighbouring rows, and then of these.
  *
- * Needs: an HLO module, and for sums over the slowest dimensions of an array, of f32 or narrower floats, with 0 as
- * initial value, the number of parts (HloRewriter.same), which divides that of the rows. Leaves: the sums of each part
- * as one array, and the sums of that. A kernel that reads rows for results of their own then computes a part of the
+ * Needs: an HLO module, and for sums over the slowest dimensions of an array, of f32 or narrower floats, the number of parts
+ * (HloRewriter.same), which divides that of the rows. Leaves: the sums of each part, from 0, as one array, and the sums
+ * of that, from the initial value. A kernel that reads rows for results of their own then computes a part of the
  * first sums in passing: a block has the rows of a part. The terms of a result are those of the text, grouped; sums of
  * floats under 32 bits are of f32.
  *
@@ -23,7 +23,7 @@ bool hlo_may_split_columns(const HloInstruction *i)
     for (uint32_t d = 0; d < x->rank; d++)
         if (hlo_is_reduced(i, d) != (d < i->n_dimensions)) return false;
     const HloComputation *c = i->called[0];
-    return hlo_is_operation(c) && c->root->opcode == HLO_ADD && hlo_is_zero(i->operands[1]);
+    return hlo_is_operation(c) && c->root->opcode == HLO_ADD;
 }
 
 static HloInstruction *summed(HloBuilder *b, const HloInstruction *i, HloInstruction *x, HloInstruction *init,
@@ -47,8 +47,9 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     for (uint32_t d = i->n_dimensions; d < s->rank; d++) dims[rank++] = s->dims[d];
     HloComputation *wide = hlo_wider(b, i), *c = wide ? wide : b->made[i->called[0]->id];
     HloInstruction *x = hlo_new_convert(b, hlo_mapped(b, i->operands[0]), SC_F32);
-    HloInstruction *init = hlo_new_scalar(b, SC_F32, 0);
-    x = summed(b, i, hlo_new_reshape(b, x, rank, dims), init, 1, c, "part");
+    HloInstruction *zero = hlo_new_scalar(b, SC_F32, 0), *init = zero;
+    if (!hlo_is_zero(i->operands[1])) init = hlo_new_convert(b, hlo_mapped(b, i->operands[1]), SC_F32);
+    x = summed(b, i, hlo_new_reshape(b, x, rank, dims), zero, 1, c, "part");
     x = summed(b, i, x, init, 0, c, "whole");
     if (wide) return hlo_new_convert(b, x, i->shape->type);
     return hlo_new_unary(b, HLO_COPY, x); /* what is returned has the name of i, whose order is another */

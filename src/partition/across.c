@@ -74,15 +74,20 @@ bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t bl
     return any;
 }
 
-/* A sum over the second of several dimensions that is summed up over the first one alone. */
+static bool is_sum_of_first(const HloInstruction *i)
+{
+    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->n_dimensions != 1 || i->dimensions[0] != 0) return false;
+    return hlo_is_operation(i->called[0]) && i->called[0]->root->opcode == HLO_ADD;
+}
+
+/* A sum over the second of several dimensions that is summed up over the first one alone, from any initial value. */
 static bool is_part(const HloComputation *body, const HloInstruction *i)
 {
     if (!hlo_reduces(i, HLO_ADD) || i->n_dimensions != 1 || i->dimensions[0] != 1 || i->n_users != 1) return false;
     if (!hlo_is_row_major(i->shape)) return false;
     for (uint32_t k = i->id + 1; k < body->n_instructions; k++) {
         const HloInstruction *x = body->instructions[k];
-        if (x->n_operands && x->operands[0] == i)
-            return hlo_reduces(x, HLO_ADD) && x->n_dimensions == 1 && x->dimensions[0] == 0;
+        if (x->n_operands && x->operands[0] == i) return is_sum_of_first(x);
     }
     return false;
 }
