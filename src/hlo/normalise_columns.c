@@ -1,10 +1,10 @@
 /* normalise_columns: sums over the rows of an array as sums of so many neighbouring rows, and then of these.
  *
- * Needs: an HLO module, and for sums over the slowest dimensions of an array, of f32 or narrower floats, the number of parts
- * (HloRewriter.same), which divides that of the rows. Leaves: the sums of each part, from 0, as one array, and the sums
- * of that, from the initial value. A kernel that reads rows for results of their own then computes a part of the
- * first sums in passing: a block has the rows of a part. The terms of a result are those of the text, grouped; sums of
- * floats under 32 bits are of f32.
+ * Needs: an HLO module, and for sums over the slowest dimensions of an array, of f32 or narrower floats, the number of
+ * parts (HloRewriter.same), which divides that of the rows. Leaves: the sums of each part, from 0, as one array, and
+ * the sums of that, from the initial value. A kernel that reads rows for results of their own then computes a part of
+ * the first sums in passing: a block has the rows of a part. The terms of a result are those of the text, grouped; sums
+ * of floats under 32 bits are of f32.
  *
  *     s = f32[1024] reduce(f32[8192,1024] x, 0), {0}, add          in 512 parts
  *         p = f32[512,1024] reduce(f32[512,16,1024] reshape(x), 0), {1}, add
