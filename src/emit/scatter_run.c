@@ -8,8 +8,9 @@
  *
  *     f32[100] x[k] += u, k in s32
  *     PART_RUN  if k[t - 1] != k[t] {
- *                   old = do read(%out[k[t]])   y = repeat carry old, t { .. while k[t + 1] == k[t] }
- *                   store %out[k[t]], y  }
+ *                   old = do read(%out[k[t]])   y = old + u[t]
+ *                   z = if k[t + 1] == k[t] { yield repeat carry y, t + 1 { .. the next eight .. } } else { yield y }
+ *                   store %out[k[t]], z  }
  *     run 2     y = if k[2*t + 1] == k[2*t] { yield u[2*t] + u[2*t + 1]
  *                   } else { do atomic_add.f32(%out[k[2*t]], u[2*t])   yield u[2*t + 1] }
  *               do atomic_add.f32(%out[k[2*t + 1]], y)
@@ -48,36 +49,87 @@ static void begin_run(Scatter *m)
     m->fits = m->fits ? node(m, OP_BAND, SC_PRED, m->fits, first) : first;
 }
 
-/* That one and those that follow it, one after the other. */
-static void run(const Scatter *m)
+/* The updates of number `counter`, and what they make of the results. */
+static void load_updates(const Scatter *m, IrRef counter, IrRef *x)
+{
+    const HloShape *updates = emit_scatter_updates(m);
+    IrRef *from = WBB_NEW_N(m->e->arena, IrRef, updates->rank + 1u);
+    memcpy(from, m->update, updates->rank * sizeof *from);
+    from[0] = place_of(m, updates, counter);
+    for (uint32_t k = 0; k < m->n; k++) {
+        const PartValue of = {m->i->operands[m->results + 1 + k], 0};
+        x[k] = emit_as(m->e, emit_value(m->e, of, from), type_of(m, k));
+    }
+}
+
+static void combine(const Scatter *m, IrRef *x, const IrRef *acc, IrRef *results)
+{
+    Scatter one = *m;
+    one.x = x;
+    emit_scatter_combined(&one, acc, results);
+}
+
+/* Is there an update of number `counter`, of this element? *at: its number, or that of the last one. */
+static IrRef follows(const Scatter *m, IrRef counter, IrRef *at)
 {
     const HloShape *updates = emit_scatter_updates(m);
     const ScType t = counter_of(updates);
+    const IrRef last = number(m, t, (uint64_t)updates->dims[0] - 1);
+    *at = node(m, OP_MIN, t, counter, last);
+    const IrRef row = row_at(m, place_of(m, updates, *at));
+    return node(m, OP_BAND, SC_PRED, compare(m, OP_LE, counter, last), compare(m, OP_EQ, row, row_at(m, m->update[0])));
+}
+
+enum { AT_ONCE = 8 }; /* updates that a thread waits for together */
+
+/* The next ones, from acc[m->n] on, of which there is one: all loads before the first sum, which are made in order. In
+ * place of those that are not there the first one is loaded again, so that no branch parts the loads. */
+static void next_updates(const Scatter *m, IrRef *acc)
+{
+    const ScType t = counter_of(emit_scatter_updates(m));
+    const IrRef first = acc[m->n];
+    IrRef *x[AT_ONCE], there[AT_ONCE] = {0}, at[AT_ONCE] = {first};
+    for (uint32_t k = 1; k < AT_ONCE; k++) {
+        there[k] = follows(m, node(m, OP_ADD, t, first, number(m, t, k)), &at[k]);
+        at[k] = ir_node(m->g, OP_SELECT, IR_TYPE(t, 0), 0, there[k], at[k], first, 0);
+    }
+    for (uint32_t k = 0; k < AT_ONCE; k++) {
+        x[k] = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
+        load_updates(m, at[k], x[k]);
+    }
+    IrRef *sum = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
+    for (uint32_t k = 0; k < AT_ONCE; k++) {
+        combine(m, x[k], acc, sum);
+        for (uint32_t n = 0; n < m->n; n++)
+            acc[n] = k ? ir_node(m->g, OP_SELECT, IR_TYPE(type_of(m, n), 0), 0, there[k], sum[n], acc[n], 0) : sum[n];
+    }
+    acc[m->n] = node(m, OP_ADD, t, first, number(m, t, AT_ONCE));
+}
+
+/* That one and those that follow it, one after the other. */
+static void run(const Scatter *m)
+{
+    const ScType t = counter_of(emit_scatter_updates(m));
     IrRef *acc = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *at = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
-    IrRef *from = WBB_NEW_N(m->e->arena, IrRef, updates->rank + 1u);
-    Scatter one = *m;
+    IrRef *all = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *x = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), place;
     for (uint32_t k = 0; k < m->n; k++) {
         at[k] = ix_linear(m->rw, part_shape(m->i, k), m->index);
         const IrRef read = ir_node(m->g, OP_READ, IR_TYPE(type_of(m, k), 0), 0, 0, 0, 0, 0);
         acc[k] = emit_scatter_effect(m, "old", buffer_of(m, k), at[k], read);
     }
-    acc[m->n] = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
-    EmitLoop l = emit_repeat(m->e, m->n + 1, acc);
-    memcpy(from, m->update, updates->rank * sizeof *from);
-    from[0] = place_of(m, updates, acc[m->n]);
-    one.x = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
-    for (uint32_t k = 0; k < m->n; k++) {
-        const PartValue x = {m->i->operands[m->results + 1 + k], 0};
-        one.x[k] = emit_as(m->e, emit_value(m->e, x, from), type_of(m, k));
-    }
-    emit_scatter_combined(&one, acc, acc);
-    const IrRef next = node(m, OP_ADD, t, acc[m->n], number(m, t, 1));
-    const IrRef last = number(m, t, (uint64_t)updates->dims[0] - 1);
-    const IrRef row = row_at(m, place_of(m, updates, node(m, OP_MIN, t, next, last)));
-    l.s->condition = node(m, OP_BAND, SC_PRED, compare(m, OP_LE, next, last),
-                          compare(m, OP_EQ, row, row_at(m, m->update[0])));
-    acc[m->n] = next;
-    emit_end_for(m->e, &l, m->n + 1, acc);
+    const IrRef first = ir_node(m->g, OP_IDX, IR_TYPE(t, 0), 0, m->update[0], 0, 0, 0);
+    load_updates(m, first, x);
+    combine(m, x, acc, acc);
+    const IrRef second = node(m, OP_ADD, t, first, number(m, t, 1));
+    EmitIf c = emit_if(m->e, follows(m, second, &place));
+    memcpy(all, acc, m->n * sizeof *all);
+    all[m->n] = second;
+    EmitLoop l = emit_repeat(m->e, m->n + 1, all);
+    next_updates(m, all);
+    l.s->condition = follows(m, all[m->n], &place);
+    emit_end_for(m->e, &l, m->n + 1, all);
+    emit_else(m->e, &c);
+    emit_end_if(m->e, &c, m->n, all, acc, acc);
     for (uint32_t k = 0; k < m->n; k++) emit_store(m->e, buffer_of(m, k), at[k], acc[k]);
 }
 

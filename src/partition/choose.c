@@ -259,8 +259,7 @@ static void choose_block(Choosing *c, uint32_t times)
         return;
     }
     if (threads <= most && p->n_ranges <= 1) {
-        p->block = (uint32_t)WBB_MAX(threads, 1);
-        p->why_block = "one block has all threads";
+        p->block = (uint32_t)WBB_MAX(threads, 1), p->why_block = "one block has all threads";
         return;
     }
     if (p->n_ranges != 1) return;

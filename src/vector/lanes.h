@@ -66,6 +66,7 @@ typedef struct {
 
 /* lanes_mark.c: fills nodes, varies, chained, sequential. */
 void vec_mark_loop(Lanes *l, const IrStmt *loop);
+bool vec_has_effects(const IrBlock *b); /* does it write, or read what changes? */
 void vec_grow_nodes(Lanes *l, IrRef r); /* nodes_by_ref reaches to r, new records are zero */
 LaneBinding *vec_grow_bindings(const Lanes *l, LaneBinding *bindings, uint32_t *capacity, uint32_t number);
 

@@ -185,11 +185,22 @@ static void start(Lanes *l, const IrStmt *loop)
     ir_gather(l->g, l->arena, &l->nodes, l->gather_marks);
 }
 
+bool vec_has_effects(const IrBlock *b)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < b->n && !any; i++) {
+        const IrStmt *s = b->items[i];
+        any = s->kind == IR_DO || s->kind == IR_STORE || vec_has_effects(&s->body) || vec_has_effects(&s->otherwise);
+    }
+    return any;
+}
+
 /* What each lane does by itself binds values of each lane, whatever it depends on. */
 static void mark_effects(Mark *m, const IrBlock *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
-        if (b->items[i]->kind == IR_DO || b->items[i]->kind == IR_REPEAT) mark_bound(m, b->items[i]);
+        const IrStmt *s = b->items[i];
+        if (s->kind == IR_DO || (s->kind == IR_REPEAT && vec_has_effects(&s->body))) mark_bound(m, s);
         mark_effects(m, &b->items[i]->body);
         mark_effects(m, &b->items[i]->otherwise);
     }

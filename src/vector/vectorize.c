@@ -8,7 +8,8 @@
  *   values of its own, after what all lanes may load at once (lanes_ahead.c);
  * - a `for` stays one `for`; what it carries is one value, pairs, or scalars;
  * - a `do` is done once a lane, reads of neighbouring elements at once, and atomic operations on them where the
- *   target has an instruction; a `repeat` becomes one a lane;
+ *   target has an instruction; a `repeat` stays one where all lanes end with the same iteration, else it becomes one
+ *   a lane;
  * - what the loop of lanes itself carries goes from lane to lane in order: statements that depend on it are done lane
  *   after lane, after all others. Functions called vector_.. write statements for all lanes, those called scalar_.. for
  *   one lane.
@@ -249,10 +250,11 @@ static void vector_carry(Lanes *l, const IrStmt *s, IrStmt *made, uint32_t *firs
     }
 }
 
-static void vector_for(Lanes *l, const IrStmt *s, IrBlock *out)
+/* A `for`, or a `repeat` with the same condition in all lanes. */
+static void vector_loop(Lanes *l, const IrStmt *s, IrBlock *out)
 {
     IrStmt *made = copy(l, s, out);
-    if (vec_variable(l, s->var)->varies) /* marked below a condition that turned out to be the same in all lanes */
+    if (s->kind == IR_FOR && vec_variable(l, s->var)->varies) /* marked below a condition that turned out to be the same in all lanes */
         for (uint32_t i = 0; i < l->lanes; i++)
             vec_lane_value(l, vec_variable(l, s->var))->at[i] = ir_var(l->g, s->var);
     uint32_t *first = WBB_NEW_N(l->arena, uint32_t, s->n_results + 1);
@@ -295,9 +297,10 @@ static void vector_block_without(Lanes *l, const IrBlock *in, const bool *withou
         if (without && without[i - 1]) continue;
         if (s->kind == IR_BIND) vector_let(l, s, out);
         if (s->kind == IR_IF) vector_if(l, s, out);
-        if (s->kind == IR_FOR) vector_for(l, s, out);
+        const bool together = s->kind == IR_REPEAT && !vec_node(l, s->condition)->varies && !vec_has_effects(&s->body);
+        if (s->kind == IR_FOR || together) vector_loop(l, s, out);
         if (s->kind == IR_DO) vec_do(l, s, out);
-        for (uint32_t lane = 0; s->kind == IR_REPEAT && lane < l->lanes; lane++) {
+        for (uint32_t lane = 0; s->kind == IR_REPEAT && !together && lane < l->lanes; lane++) {
             l->scalar_scope++;
             scalar_loop(l, s, out, lane);
         }
