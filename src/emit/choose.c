@@ -92,14 +92,15 @@ static Pad *pad_begin(EmitValues *e, EmitFrame *f)
     return p;
 }
 
-/* The condition of a pad whose array is loaded all the same, where threads have several vectors: no branch parts loads
- * from each other, so that those which windows share become one. */
+/* The condition of a pad whose array is loaded all the same, where threads have several vectors or share terms: no
+ * branch parts loads from each other, so that those which windows share become one. */
 static IrRef guard_of(const EmitValues *e, const EmitFrame *f, IrRef inside)
 {
     if (!inside || ir_is_const(e->g, inside) || f->env != 0 || f->i->opcode != HLO_PAD) return 0;
     if (!e->kernel || !e->kernel->n_ranges || !e->plan->window_pads[f->i->id]) return 0;
     const PartStage *s = &e->kernel->ranges[0].stages[0];
-    return s->kind == PART_ELEMENTS && part_size(&s->layout.dims[0], PART_REGISTER) > 1 ? inside : 0;
+    if (s->kind == PART_ELEMENTS) return part_size(&s->layout.dims[0], PART_REGISTER) > 1 ? inside : 0;
+    return s->kind == PART_REDUCE ? inside : 0;
 }
 
 /* Of a condition that is known, only the operand that it selects is asked for. */

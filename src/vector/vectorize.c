@@ -254,7 +254,8 @@ static void vector_carry(Lanes *l, const IrStmt *s, IrStmt *made, uint32_t *firs
 static void vector_loop(Lanes *l, const IrStmt *s, IrBlock *out)
 {
     IrStmt *made = copy(l, s, out);
-    if (s->kind == IR_FOR && vec_variable(l, s->var)->varies) /* marked below a condition that turned out to be the same in all lanes */
+    /* marked below a condition that turned out to be the same in all lanes */
+    if (s->kind == IR_FOR && vec_variable(l, s->var)->varies)
         for (uint32_t i = 0; i < l->lanes; i++)
             vec_lane_value(l, vec_variable(l, s->var))->at[i] = ir_var(l->g, s->var);
     uint32_t *first = WBB_NEW_N(l->arena, uint32_t, s->n_results + 1);
