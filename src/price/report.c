@@ -67,6 +67,7 @@ static void pace(void *arg, const SimSite *site, SimPace *out)
     const TgPrice *p = *site->name ? price_of(ask->arena, t, price_form(ask->arena, site->text)) : NULL;
     out->issue = p ? p->issue : 1;
     out->latency = p ? p->latency : tg_rate(t, "latency.alu")->value;
+    if (site->loop) out->ahead = price_ahead(ask->kernel, (uint32_t)site->loop, (uint32_t)site->line);
     if (!is_atomic(site->name)) return;
     const double loop = p && strstr(site->name, ".shared") ? p->cycles[TG_PIPE_CONTROL] : 0;
     if (loop > 0) out->iteration = 2 * tg_rate(t, "latency.shared")->value + 3 * tg_rate(t, "latency.alu")->value;

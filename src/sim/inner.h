@@ -49,6 +49,8 @@ typedef struct Warp {
     /* Since the last branch or barrier: when the last instruction was issued, what that waited for, and how many. */
     double pending;
     uint32_t pending_site, in_window;
+    uint32_t loop_site;      /* the branch that began the last iteration of a loop .. */
+    double iterations;       /* .. and those since loads were waited for */
 } Warp;
 
 /* shadow.c: the last accesses of each byte of a segment. */

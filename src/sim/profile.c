@@ -110,6 +110,20 @@ static void find_columns(const Block *b, SimMeter *m, const bool *written, uint3
     }
 }
 
+static bool goes_back(const SimModule *m, uint32_t i)
+{
+    return m->ops.items[i].kind == OP_BRANCH && m->ops.items[i].target <= i;
+}
+
+/* The branch of a loop that has no other one in it. */
+static bool is_innermost(const SimModule *m, uint32_t i)
+{
+    if (!goes_back(m, i)) return false;
+    for (uint32_t k = m->ops.items[i].target; k < i; k++)
+        if (goes_back(m, k)) return false;
+    return true;
+}
+
 static void find_sites(const Block *b, SimMeter *m)
 {
     const SimModule *ptx = b->m;
@@ -132,7 +146,9 @@ static void find_sites(const Block *b, SimMeter *m)
         const char *text = ptx->texts.items[i];
         out->sites[site] = (SimSite){.name = wbb_format(b->arena, "%.*s", (int)strcspn(text, " \t\r\n;"), text),
                                      .text = text, .line = ptx->ops.items[i].line};
-        m->pace[site] = (SimPace){1, 1, 1, false, 0};
+        const SimOp *op = &ptx->ops.items[i];
+        if (is_innermost(ptx, i)) out->sites[site].loop = ptx->ops.items[op->target].line;
+        m->pace[site] = (SimPace){1, 1, 1, false, 0, 1};
         if (out->pace) out->pace(out->arg, &out->sites[site], &m->pace[site]);
         m->steps[site] = i;
         for (uint32_t k = i; k < end; k++) {
@@ -239,7 +255,8 @@ void sim_meter_warp(const Block *b, Warp *w)
 {
     if (!b->timed) return;
     w->time = w->copied = w->pending = 0;
-    w->waited = w->in_window = 0;
+    w->waited = w->in_window = w->loop_site = 0;
+    w->iterations = 0;
     memset(w->ready, 0, (b->m->file_bytes / SIM_COLUMN + 1) * sizeof *w->ready);
 }
 
@@ -485,6 +502,19 @@ static bool may_wait(const SimOp *op)
     }
 }
 
+/* A loop begins another iteration, whose loads the assembler has put before what waits for those of this one. */
+static bool is_ahead(const SimMeter *m, Warp *w, uint32_t site, bool passed)
+{
+    const double ahead = m->pace[site].ahead;
+    if (ahead <= 1 || !m->out->sites[site].loop) return false;
+    if (w->loop_site != site) w->loop_site = site, w->iterations = 0;
+    if (passed) return w->iterations = 0, false;
+    w->iterations++;
+    if (w->iterations < ahead) return true;
+    w->iterations -= ahead;
+    return false;
+}
+
 void sim_meter_step(Block *b, Warp *w, const SimOp *op, bool passed)
 {
     SimMeter *m = b->meter;
@@ -499,7 +529,9 @@ void sim_meter_step(Block *b, Warp *w, const SimOp *op, bool passed)
     if (passed) last = op->pred / SIM_COLUMN;
     const double ready = w->ready[last], issue = m->pace[site].issue; /* column 0 is always ready */
     double start = WBB_MAX(w->time, ready);
-    if (w->in_window < m->out->window && may_wait(op)) {
+    const bool ahead = op->kind == OP_BRANCH && is_ahead(m, w, site, passed);
+    if (ahead) stall(m, w, ready, w->maker[last]);
+    if (ahead || (w->in_window < m->out->window && may_wait(op))) {
         w->in_window++;
         if (start + issue > w->pending) w->pending = start + issue, w->pending_site = w->maker[last];
     } else {

@@ -89,6 +89,7 @@ typedef struct {
     const char *name;        /* as written: "ld.global.v4.b32"; "": the end of a function without a ret */
     const char *text;        /* in the PTX, from its name on */
     int line;
+    int loop;                /* of a branch backward: the line of the loop's first instruction; else 0 */
     uint64_t warps, threads; /* executions */
     uint64_t passed;         /* executions of a warp in which no lane's guard held */
     uint64_t splits;         /* branches: those that split a warp */
@@ -110,6 +111,7 @@ typedef struct {
     double again;  /* atomic operations: clocks until another one at the same address can be done */
     bool together; /* those of one request at an address take no longer than one: all but one of them fail */
     double iteration; /* not 0, in shared memory: the assembler makes it a loop, whose iterations take so many clocks */
+    double ahead;     /* of a loop's branch: iterations whose loads are all issued before one of them is waited for */
 } SimPace;
 
 /* Atomic operations on buffers. Those on one line of 128 bytes take turns: requests, their sectors, and in these lanes

@@ -297,6 +297,57 @@ static void ask(WbbCx *cx, void *arg)
     assert_true(long_one.issue > 5 && long_one.latency > 5 * short_one.latency);
 }
 
+/* A load that completes the barrier, 7: none; another instruction that waits for barriers. */
+static TgSassAt load_to(uint32_t line, uint64_t barrier)
+{
+    return (TgSassAt){.first = 0x981, .second = barrier << 46, .line = line};
+}
+
+static TgSassAt wait_for(uint32_t line, uint64_t barriers)
+{
+    return (TgSassAt){.first = 0x221, .second = UINT64_C(7) << 46 | barriers << 52, .line = line};
+}
+
+static double ahead_of(WbbArena *a, const TgSassAt *code, uint32_t n)
+{
+    const BdLaunch l = launch_of(1024, 128, 0);
+    const PriceKernel k = {.target = tg_find("sm_90"), .launch = &l, .regs = 32, .code = code, .n_code = n};
+    const SimSite branch = {.name = "bra", .text = "bra LOOP;", .line = 9, .loop = 5};
+    SimProfile p;
+    SimPace out = {0};
+    price_ask(a, &k, &p);
+    p.pace(p.arg, &branch, &out);
+    return out.ahead;
+}
+
+/* Iterations of a loop whose loads are on their way at a time: the loop is of lines 5 to 9, lines 6 and 7 load. */
+static void ahead(WbbCx *cx, void *arg)
+{
+    (void)arg;
+    const TgSassAt back = {.first = 0x947, .second = UINT64_C(7) << 46, .line = 9};
+    const TgSassAt plain[] = {load_to(6, 0), load_to(7, 1), wait_for(8, 1), wait_for(8, 2), back};
+    assert_true(ahead_of(cx->arena, plain, 5) == 1);
+    const TgSassAt four[] = {load_to(6, 0), load_to(6, 1), load_to(6, 1), load_to(6, 2), wait_for(8, 7), back,
+                             load_to(6, 0), wait_for(8, 1), back}; /* what is left of the count */
+    assert_true(ahead_of(cx->arena, four, 9) == 4);
+    const TgSassAt turns[] = {load_to(6, 0), load_to(6, 1), wait_for(8, 1), load_to(6, 0), wait_for(8, 2), load_to(6, 1),
+                              wait_for(8, 1), wait_for(8, 2), back};
+    assert_true(ahead_of(cx->arena, turns, 9) == 2);
+    const TgSassAt waits[] = {load_to(6, 0), wait_for(8, 1), load_to(6, 0), wait_for(8, 1), back};
+    assert_true(ahead_of(cx->arena, waits, 5) == 1);
+    const TgSassAt others[] = {load_to(4, 0), load_to(4, 0), load_to(4, 0), wait_for(8, 1), back}; /* before the loop */
+    assert_true(ahead_of(cx->arena, others, 5) == 1);
+    assert_true(ahead_of(cx->arena, NULL, 0) == 1);
+}
+
+static void test_ahead(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    if (wbb_guard(cx, ahead, NULL) != WBB_OK) fail_msg("%s", cx->messages);
+    wbb_cx_free(cx);
+}
+
 static void test_ask(void **state)
 {
     (void)state;
@@ -309,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_occupancy), cmocka_unit_test(test_forms),
                                        cmocka_unit_test(test_report), cmocka_unit_test(test_atomics),
-                                       cmocka_unit_test(test_clusters), cmocka_unit_test(test_ask)};
+                                       cmocka_unit_test(test_clusters), cmocka_unit_test(test_ask),
+                                       cmocka_unit_test(test_ahead)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

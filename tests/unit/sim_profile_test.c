@@ -16,12 +16,12 @@ typedef struct {
 } Run;
 
 /* Every instruction holds back the next for a clock; results of add take 4 clocks, of mul 6, a barrier takes 20, an
- * iteration of a loop of the assembler's 70. */
+ * iteration of a loop of the assembler's 70. arg: how many iterations of a loop of the text are ahead, if any are. */
 static void pace(void *arg, const SimSite *site, SimPace *out)
 {
     const char *name = site->name;
-    (void)arg;
     *out = (SimPace){.issue = 1, .again = 2, .together = strstr(name, ".cas.") != NULL,
+                     .ahead = site->loop && arg ? *(const double *)arg : 1,
                      .iteration = !strcmp(name, "atom.shared.add.f32") ? 70 : 0,
                      .latency = !strncmp(name, "add", 3)   ? 4
                                 : !strncmp(name, "mul", 3) ? 6
@@ -314,6 +314,34 @@ static void test_chains(void **state)
     end(&r);
 }
 
+/* A loop of eight iterations, each of which loads from DRAM and adds up. */
+static void test_ahead(void **state)
+{
+    (void)state;
+    static const char loop[] = "mov.u32 %r2, 0;\nmov.u64 %rd3, %rd1;\nmov.u32 %r5, 0;\nOUTER: mov.u32 %r6, 0;\n"
+                               "LOOP: ld.global.b32 %r4, [%rd3];\nadd.u32 %r5, %r5, %r4;\nadd.s64 %rd3, %rd3, 128;\n"
+                               "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 8;\n@%p1 bra LOOP;\n"
+                               "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 1;\n@%p2 bra OUTER;";
+    static struct { double ahead; int rounds; } cases[] = {{1, 8}, {2, 4}, {2.5, 3}, {4, 2}, {8, 1}, {100, 1}};
+    for (size_t i = 0; i < WBB_LEN(cases); i++) {
+        const Run r = run_of((Run){.body = loop, .grid = 1, .threads = 32,
+                                   .profile = {.arg = &cases[i].ahead, .window = 256}});
+        const uint64_t least = (uint64_t)cases[i].rounds * 600;
+        assert_in_range((uint64_t)r.profile.longest, least, least + 120);
+        assert_int_equal(site(&r, 9)->loop, site(&r, 4)->line); /* of the loop that has no other in it */
+        assert_int_equal(site(&r, 12)->loop, 0);
+        end(&r);
+    }
+    /* An iteration that waits for what it has loaded before it goes on is not ahead of it. */
+    static double four = 4;
+    const Run r = run_of((Run){.body = "LOOP: ld.global.b32 %r4, [%rd1];\nadd.s64 %rd1, %rd1, 128;\n"
+                                       "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r4, 8;\n"
+                                       "setp.lt.and.u32 %p2, %r2, 8, %p1;\n@%p2 bra LOOP;",
+                               .grid = 1, .threads = 32, .profile = {.arg = &four, .window = 256}});
+    assert_in_range((uint64_t)r.profile.longest, 8 * 600, 8 * 600 + 200);
+    end(&r);
+}
+
 static void test_sample(void **state)
 {
     (void)state;
@@ -411,7 +439,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_coalescing), cmocka_unit_test(test_bank_conflicts), cmocka_unit_test(test_executions),
-        cmocka_unit_test(test_levels), cmocka_unit_test(test_chains), cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_levels), cmocka_unit_test(test_chains), cmocka_unit_test(test_ahead), cmocka_unit_test(test_sample),
         cmocka_unit_test(test_copies), cmocka_unit_test(test_updates), cmocka_unit_test(test_iterations),
         cmocka_unit_test(test_agrees_with_counts),
     };
