@@ -236,6 +236,7 @@ typedef struct {
     double plain, unit;         /* the least time at full rates; times that differ by less than `unit` are equal */
     int64_t chain, usual_block; /* layout.chain, loop.block */
     int64_t sms;
+    bool waits; /* memory takes longer than what SMs do, in the cheapest one: loops wait for it */
 } PartTie;
 void part_preferences(const PartTie *t, const PartWork *w, const int64_t *sizes, const PartPrice *price, int64_t *key);
 
