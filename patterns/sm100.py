@@ -1,6 +1,7 @@
 """Blackwell: B200."""
 from gen.lang import *
-from patterns import angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
+from patterns import (angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, powers, quotients, rates, sharing, small,
+                      tiles)
 
 TARGET = target('sm_100', ptx='8.8', board='B200',
     sms=148, warps=64, blocks=32,
@@ -56,7 +57,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    quotients.VIA_F64,
+    powers.ALL, quotients.VIA_F64,
     doubles.ALL,
     angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,

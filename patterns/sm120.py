@@ -1,7 +1,7 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
-from patterns import (angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small,
-                      tiles)
+from patterns import (angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, quotients, rates, sharing,
+                      small, tiles)
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -56,7 +56,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    quotients.QUICK,
+    powers.ALL, quotients.QUICK,
     fixed.ALL, doubles.SHORT,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,

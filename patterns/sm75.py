@@ -1,6 +1,6 @@
 """Turing: T4."""
 from gen.lang import *
-from patterns import angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, rates, sharing, small, tiles
+from patterns import angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, rates, sharing, small, tiles
 
 TARGET = target('sm_75', ptx='8.8', board='T4',
     sms=40, warps=32, blocks=16,
@@ -46,7 +46,7 @@ RATE = rates.EVERY + rates.BLOCKS + [
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    fixed.ALL, doubles.SHORT, doubles.LONG,
+    powers.ALL, fixed.ALL, doubles.SHORT, doubles.LONG,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_F32,

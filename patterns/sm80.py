@@ -1,6 +1,7 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
+from patterns import (angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, powers, quotients, rates, sharing, small,
+                      tiles)
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
     sms=108, warps=64, blocks=32,
@@ -50,7 +51,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [             # of the board w
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    quotients.VIA_F64,
+    powers.ALL, quotients.VIA_F64,
     doubles.ALL,
     angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,

@@ -1,7 +1,7 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import (angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small,
-                      tiles)
+from patterns import (angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, quotients, rates, sharing,
+                      small, tiles)
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
     sms=72, warps=48, blocks=16,
@@ -51,7 +51,7 @@ RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    quotients.QUICK,
+    powers.ALL, quotients.QUICK,
     fixed.ALL, doubles.SHORT, doubles.LONG,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,

@@ -1,6 +1,7 @@
 """Hopper: H100, H200."""
 from gen.lang import *
-from patterns import angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, quotients, rates, sharing, small, tiles
+from patterns import (angles, arith, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, powers, quotients, rates, sharing, small,
+                      tiles)
 
 TARGET = target('sm_90', ptx='8.8', board='H100, H200',
     sms=132, warps=64, blocks=32,
@@ -59,7 +60,7 @@ RATE = rates.EVERY + rates.REDUX + [             # of H200; H100 SXM has 3.352e1
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    quotients.VIA_F64,
+    powers.ALL, quotients.VIA_F64,
     doubles.ALL,
     angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,

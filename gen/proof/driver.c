@@ -255,6 +255,7 @@ static bool near(int l, int r, int i, double ulp, double absolute, double *off)
         if (t == SC_F8E8M0FNU && isnan(v) && y <= (long double)absolute + 0x1p-148L) return true;
     }
     if (isnan(y) || isnan(v)) return isnan(y) && isnan(v);
+    if (y == 0 && v == 0 && !signbit(y) != !signbit(v)) return false; /* what is 0, and not just rounded to it */
     const long double unit = (long double)unit_near(t, fabsl(y) > largest ? largest : y),
                       limit = largest + (long double)unit_at(t, largest);
     const long double want = fabsl(y) > limit ? copysignl(limit, y) : y,

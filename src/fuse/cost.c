@@ -32,7 +32,7 @@ double fuse_bytes_read(const HloInstruction *i, const HloInstruction *x)
 
 static double one(const FuseRates *r, const HloInstruction *i)
 {
-    switch (i->opcode) {
+    switch (hlo_priced_as(i)) {
     case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_CONSTANT: case HLO_COPY:
     case HLO_GET_TUPLE_ELEMENT: case HLO_PARAMETER: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_TUPLE:
         return 0;

@@ -206,6 +206,9 @@ uint64_t hlo_literal_bits(const HloInstruction *constant, int64_t k);
 bool hlo_is_operation(const HloComputation *c);
 bool hlo_is_place(const HloInstruction *i, int64_t d); /* is an element its position in dimension d? */
 bool hlo_is_number(const HloInstruction *i, double value); /* is it a constant of f32 of that value? */
+/* The operation whose price an instruction has: rules make products, a quotient or a root of powers with some constant
+ * exponents (patterns/powers.py). */
+HloOpcode hlo_priced_as(const HloInstruction *i);
 /* Does it reduce f32 by one operation, from its identity on? */
 bool hlo_reduces(const HloInstruction *i, HloOpcode op);
 bool hlo_is_reduced(const HloInstruction *reduction, int64_t d); /* is dimension d of its operands reduced? */

@@ -373,7 +373,7 @@ static int64_t work(const Choosing *c, int64_t branch)
         case HLO_BITCAST: break;
         case HLO_PAD: sum += c->p->window_pads[k] ? 1 : branch; break;
         case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_WHILE: case HLO_CONDITIONAL: sum += branch; break;
-        default: sum += WBB_MAX(part_function_work(c->t, op), 1);
+        default: sum += WBB_MAX(part_function_work(c->t, body->instructions[k]), 1);
         }
     }
     return sum;

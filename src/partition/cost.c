@@ -61,9 +61,9 @@ const int64_t *part_trips(WbbArena *a, const HloComputation *body)
     return trips;
 }
 
-int64_t part_function_work(const TgTarget *t, HloOpcode op)
+int64_t part_function_work(const TgTarget *t, const HloInstruction *i)
 {
-    switch (op) {
+    switch (hlo_priced_as(i)) {
     case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG:
     case HLO_TANH: case HLO_LOGISTIC: return tg_tuned(t, "work.function");
     case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT:
@@ -77,7 +77,7 @@ const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const 
     int64_t *work = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        int64_t own = WBB_MAX(part_function_work(t, i->opcode), 1), sum = 0;
+        int64_t own = WBB_MAX(part_function_work(t, i), 1), sum = 0;
         for (uint32_t k = 0; k < i->n_operands; k++) sum = plus(sum, work[i->operands[k]->id]);
         switch (i->opcode) {
         case HLO_PARAMETER: case HLO_CONSTANT: case HLO_IOTA: break;

@@ -95,7 +95,7 @@ static bool has_function(const PartExchange *x)
     for (uint32_t k = 0; k < x->n_stored[PART_TO]; k++) needed[x->p->roots[x->stored[PART_TO][k]].i->id] = true;
     for (uint32_t n = body->n_instructions; n-- > 0;) {
         const HloInstruction *i = body->instructions[n];
-        found = found || (needed[n] && part_function_work(x->t, i->opcode) > 0);
+        found = found || (needed[n] && part_function_work(x->t, i) > 0);
         for (uint32_t k = 0; needed[n] && k < i->n_operands; k++) needed[i->operands[k]->id] = true;
     }
     return found;

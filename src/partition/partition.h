@@ -355,7 +355,7 @@ bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute
  * product of the ranges of the reductions, windows and products that it needs, one inside the other. Saturates. */
 const int64_t *part_trips(WbbArena *a, const HloComputation *body);
 /* Machine instructions of a function of f32, roughly: work.function or work.long_function; 0: it is none. */
-int64_t part_function_work(const TgTarget *t, HloOpcode op);
+int64_t part_function_work(const TgTarget *t, const HloInstruction *i);
 /* By id, operations that one element of each instruction takes with all that it needs, if these are operations of
  * elements, windows and views; else INT64_MAX. */
 const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t);

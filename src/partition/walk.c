@@ -271,7 +271,7 @@ static void add_load(PartWalk *w, PartNeed *x)
 PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
 {
     const bool larger = i->opcode == HLO_MAXIMUM || i->opcode == HLO_MINIMUM;
-    const double function = (double)part_function_work(t, i->opcode);
+    const double function = (double)part_function_work(t, i);
     /* no instruction: tests for nan and zeros, and selects of both words */
     if (larger && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
     if (function > 0) return (PartCost){function, (double)tg_tuned(t, "layout.special")};

@@ -92,6 +92,11 @@ class Wrong(unittest.TestCase):
     def test_budget(self) -> None:
         self.refused(rewrite(tanh.bf16(a), a), "off by more than its budget at bf16", "exactly", "budget")
 
+    def test_budget_has_the_sign_of_zero(self) -> None:
+        """The power of -0 with 1.5 is 0, and not -0."""
+        inf, product = float("inf"), mul.f32(a, lang.sqrt.f32(add.f32(a, 0.0)))
+        self.refused(rewrite(lang.pow.f32(a, 1.5), select.f32(lang.eq.f32(a, -inf), inf, product)), "off by more than its budget at f32", "-0.0")
+
     def test_a_nan_of_an_approximate_conversion_is_anything(self) -> None:
         self.refused(rewrite(lang.cvt.i32.f64(a), lang.cvt.i32.f64.approx(a), when=~lang.approx), "nan")
 

@@ -201,6 +201,7 @@ static void element_body(WbbCx *cx, void *arg)
         put_value(&b, t, 1 + (int)below(3), true);
         element_trial(cx, e, b.text, t, exact);
     }
+    static const char *const exponents[] = {"1.0", "2.0", "3.0", "4.0", "-1.0", "-2.0", "0.5", "1.5", "-0.5"};
     for (size_t i = 0; i < WBB_LEN(types) && !e->accuracy; i++) { /* expressions that random ones seldom contain */
         const char *t = name_of(types[i]), cls = sc_type_info[types[i]].cls;
         const char *x = wbb_format(a, "load %%%s[0]", t), *y = wbb_format(a, "load %%%s[1]", t), *c = "load %pred[0]",
@@ -219,6 +220,9 @@ static void element_body(WbbCx *cx, void *arg)
         }
         if (cls == 'F')
             element_trial(cx, e, wbb_format(a, "div.%s(%s, select.%s(%s, 2.0, 1.0))", t, x, t, c), types[i], exact);
+        for (size_t k = 0; k < WBB_LEN(exponents) && cls == 'F' && bits >= 16; k++)
+            element_trial(cx, e, wbb_format(a, "pow.%s(%s, %s)", t, x, exponents[k]), types[i],
+                          sc_budget(OP_POW, types[i], e->accuracy));
         for (int k = 0; k < 2 && cls == 'F' && bits >= 16; k++)
             element_trial(cx, e, wbb_format(a, "%s.i%u(%s, %s)", k ? "gt" : "lt", bits, in_order(a, t, bits, 0),
                                             in_order(a, t, bits, 1)), SC_PRED, exact);
