@@ -7,7 +7,7 @@ term. `rules why` and `rules ablate --rule` say what it decides. Numbers without
 from gen.lang import *
 
 CANDIDATES = [
-    tune('layout.vectors',          value=3, off=1,      because='the two widest vectors, and none'),
+    tune('layout.vectors',          value=3, off=1,      because='the two widest vectors, and none; that of the array with most bytes, too'),
     tune('layout.min_run',          value=32, off=1,     because='a sector: lanes that read less side by side waste the rest of it, unless a row is shorter'),
     tune('layout.min_share',        value=25, off=0,     because='percent of the bytes of the largest array: of smaller ones it matters little'),
     tune('layout.min_bytes',        value=4 * KiB, off=0, because='of smaller arrays an SM has soon loaded the rest of the sectors, too'),

@@ -296,6 +296,13 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
 }
 
 /* --- lanes -------------------------------------------------------------------------------------------------------- */
+/* Is a vector tried along the dimension? The widest ones, and the one of the array with most of the bytes. */
+static bool is_tried(const Choosing *c, uint32_t d, int64_t vector)
+{
+    const bool is_wide = vector > part_widest_vector(c->w, c->t, d) >> (c->vectors - 1);
+    return is_wide || (c->vectors > 1 && vector == part_main_vector(c->w, c->t, d));
+}
+
 static double load_bits(const PartAccess *x) { return (double)x->elements * x->bits; }
 
 /* Do the lanes read enough side by side, of an array that matters? */
@@ -446,9 +453,9 @@ static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side
 static void vary_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side)
 {
     const int64_t most = side != d ? c->t->warp / 2 : along != d ? c->t->warp / 8 : 1;
-    int64_t vector = part_widest_vector(c->w, c->t, side);
-    for (int64_t k = 1; k < c->vectors && vector > 0; k++, vector /= 2)
-        for (int64_t lanes = 1; lanes <= most; lanes *= 2) consider_held(c, d, along, side, lanes, vector);
+    for (int64_t vector = part_widest_vector(c->w, c->t, side); vector > 0; vector /= 2)
+        for (int64_t lanes = 1; is_tried(c, side, vector) && lanes <= most; lanes *= 2)
+            consider_held(c, d, along, side, lanes, vector);
 }
 
 static void make_held(Choosing *c)
@@ -471,8 +478,8 @@ static void make_lanes(Choosing *c)
     consider_alone(c, NONE, 1);
     for (uint32_t d = c->w->n_dims; d-- > 0;) {
         if (!part_is_contiguous(c->w, d) && (d != c->w->n_dims - 1 || c->w->packed_group <= 1)) continue;
-        int64_t vector = part_widest_vector(c->w, c->t, d);
-        for (int64_t k = 1; k < c->vectors && vector > 1; k++, vector /= 2) {
+        for (int64_t vector = part_widest_vector(c->w, c->t, d); vector > 1; vector /= 2) {
+            if (!is_tried(c, d, vector)) continue;
             vary_lanes(c, d, vector);
             consider_alone(c, d, vector);
         }

@@ -150,26 +150,3 @@ uint64_t part_sizes_hash(const PartWork *w, const int64_t *sizes)
     for (uint32_t k = 0; k < w->n_dims * PART_LEVELS; k++) h = h * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)sizes[k];
     return wbb_hash(&h, sizeof h, 0);
 }
-
-/* Along which dimensions are neighbours of some access neighbours in memory? */
-bool part_is_contiguous(const PartWork *w, uint32_t d)
-{
-    for (uint32_t k = 0; k < w->n_loads; k++)
-        if (w->loads[k].step[d] == 1) return true;
-    return false;
-}
-
-/* Bits of the narrowest value whose neighbours a vector along the dimension would take; the widest vector of it. */
-int64_t part_widest_vector(const PartWork *w, const TgTarget *t, uint32_t d)
-{
-    int64_t widest = 1;
-    for (uint32_t k = 0; k < w->n_loads; k++) {
-        const PartAccess *x = &w->loads[k];
-        if (x->step[d] != 1) continue;
-        const int64_t most = WBB_MIN(8 * (int64_t)t->vector_bytes / x->bits, x->align);
-        widest = WBB_MAX(widest, most);
-    }
-    while (widest > 1 && w->dims[d].size % widest) widest /= 2;
-    widest = WBB_MIN(widest, PART_MAX_FACTOR);
-    return d == w->n_dims - 1 ? WBB_MAX(widest, (int64_t)w->packed_group) : widest;
-}

@@ -286,7 +286,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
     const bool others = a->near && behind <= r->l2_bytes / 2; /* other blocks have read the same sectors for that */
     const double parts = !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(w, a, sizes, &of_warp);
-    const double stored = parts > 1 && of_warp.run > MERGED ? 1 + r->parts : 1; /* L2 does not get the rest soon */
+    const double stored = parts > 1 && of_warp.run * of_warp.runs > MERGED ? 1 + r->parts : 1; /* the rest comes late */
     const double all = touched(w, a, sizes, block), bytes = others ? 0 : stored * from_dram * fresh * all;
     double asked = reads * fresh * tiles * block * parts; /* of L2 */
     if (!store && part_shares(w) && all <= r->timed.stay) asked = WBB_MIN(asked, all * r->target->sms);

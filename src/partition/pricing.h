@@ -169,8 +169,6 @@ PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes);
 /* room: terms in straight code, beside those that are wished for. Leaves sizes [n_dims * PART_LEVELS]; false: terms
  * would not keep their order. */
 bool part_complete(const PartWork *w, const PartWanted *x, int64_t room, int64_t *sizes);
-bool part_is_contiguous(const PartWork *w, uint32_t d);
-int64_t part_widest_vector(const PartWork *w, const TgTarget *t, uint32_t d); /* along d; 1: no access has one */
 uint64_t part_sizes_hash(const PartWork *w, const int64_t *sizes); /* by which equal ones are known */
 
 /* candidates.c: the layout of a stage, chosen in stages; see there for what is tried and which one wins a tie. The same
@@ -229,6 +227,12 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
                               const PartTileWork *tile, double shared);
 void part_print_choice(WbbBuf *out, const PartChoice *c);
 void part_print_price(WbbBuf *out, const PartPrice *p); /* of a layout that was given */
+
+/* vectors.c: are neighbours along d neighbours in memory, for some access? */
+bool part_is_contiguous(const PartWork *w, uint32_t d);
+/* Elements that one thread takes side by side along dimension d, 1 where no array has neighbours there. */
+int64_t part_widest_vector(const PartWork *w, const TgTarget *t, uint32_t d); /* of the narrowest type */
+int64_t part_main_vector(const PartWork *w, const TgTarget *t, uint32_t d);   /* of the array with the most bytes */
 
 /* ties.c: what decides among equal prices, the most important first; smaller is better. */
 enum { PART_PREFERENCES = 9 };
