@@ -8,7 +8,11 @@
 
 #include "partition/rates.h"
 
-double part_ceiling(double x);
+static inline double part_ceiling(double x)
+{
+    const double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1 : whole;
+}
 
 /* Do threads share the terms of reductions? Then the numbers hold that were fitted to measured times of such. */
 static inline bool part_shares(const PartWork *w) { return w->reductions || w->scan; }

@@ -9,12 +9,6 @@
 #include "partition/counts.h"
 
 /* --- counts ------------------------------------------------------------------------------------------------------- */
-double part_ceiling(double x)
-{
-    const double whole = (double)(int64_t)x;
-    return whole < x ? whole + 1 : whole;
-}
-
 static double words(uint32_t bits) { return (bits + 31) / 32; }
 
 static double of_level(const PartWork *w, const int64_t *sizes, PartLevel level, bool reduced)
