@@ -13,6 +13,8 @@
  */
 #include "emit/scatter.h"
 
+#include <assert.h>
+
 enum { LANES = 4, UNROLL = 8, /* cells that a thread sets, and reads, side by side */ MOST_READERS = 32 };
 
 typedef struct {
@@ -193,8 +195,9 @@ static void iteration(const Cells *m, IrRef t, IrRef loop)
         IrRef point[4], element, below;
         uint32_t n = 0;
         point[n++] = t, point[n++] = loop;
-        if (registers > 1) point[n++] = ir_index(e->g, k);
+        if (part_factor(d, PART_REGISTER)) point[n++] = ir_index(e->g, k); /* a layout may name a factor of 1 */
         if (m->vector > 1) point[n++] = ir_index(e->g, 0);
+        assert(n == s->s->maps.elements->vars.n);
         ix_map_at(e->rw, e->arena, rw_graph(e->plan->rw), s->s->maps.elements, point, &element, NULL);
         Vector *of = &all[k];
         *of = (Vector){*s, emit_clamp(e, "u", rw_floordiv(e->rw, element, m->vector), vectors, &below)};
