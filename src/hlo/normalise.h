@@ -59,6 +59,8 @@ const HloModule *hlo_rewrite(WbbCx *cx, WbbArena *a, const HloModule *m, const H
 HloInstruction *hlo_mapped(const HloBuilder *b, const HloInstruction *old);
 HloInstruction *hlo_copy(HloBuilder *b, const HloInstruction *i);           /* i with its operands mapped */
 HloInstruction *hlo_copy_with_operands(HloBuilder *b, const HloInstruction *i, HloInstruction *const *operands);
+/* i with its operands as `map` has them, by id, under a name of its own */
+HloInstruction *hlo_copy_by(HloBuilder *b, HloInstruction *const *map, const HloInstruction *i);
 /* Inlines the copy of c, a computation of `from`, with these operands; the value of its root. NULL if the HLO module
  * would grow beyond HLO_INLINE_LIMIT instructions: nested calls can double the size at each level. */
 HloInstruction *hlo_inline(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands);

@@ -106,6 +106,13 @@ HloInstruction *hlo_copy(HloBuilder *b, const HloInstruction *i)
     return hlo_copy_with_operands(b, i, map_operands(b, i, b->map));
 }
 
+HloInstruction *hlo_copy_by(HloBuilder *b, HloInstruction *const *map, const HloInstruction *i)
+{
+    HloInstruction *copy = hlo_copy_with_operands(b, i, map_operands(b, i, map));
+    copy->name = hlo_unique_name(b, i->name);
+    return copy;
+}
+
 bool hlo_same_layout(const HloShape *x, const HloShape *y)
 {
     if (x == y) return true;

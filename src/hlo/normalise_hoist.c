@@ -119,20 +119,6 @@ static Hoist find_hoist(WbbArena *a, const HloInstruction *loop)
     return h;
 }
 
-static HloInstruction **mapped(WbbArena *a, HloInstruction *const *map, const HloInstruction *i)
-{
-    HloInstruction **out = WBB_NEW_N(a, HloInstruction *, i->n_operands + 1);
-    for (uint32_t k = 0; k < i->n_operands; k++) out[k] = map[i->operands[k]->id];
-    return out;
-}
-
-static HloInstruction *copied(HloBuilder *b, HloInstruction *const *map, const HloInstruction *i)
-{
-    HloInstruction *out = hlo_copy_with_operands(b, i, mapped(b->arena, map, i));
-    out->name = hlo_unique_name(b, i->name);
-    return out;
-}
-
 /* The state with what is hoisted, before the loop. */
 static HloInstruction *wide_state(HloBuilder *b, const Hoist *h, const HloInstruction *loop)
 {
@@ -148,7 +134,7 @@ static HloInstruction *wide_state(HloBuilder *b, const Hoist *h, const HloInstru
     for (uint32_t k = 0; k < h->body->n_instructions; k++) {
         const HloInstruction *i = h->body->instructions[k];
         if (!cone[k] || i->opcode == HLO_PARAMETER) continue;
-        map[k] = i->opcode == HLO_GET_TUPLE_ELEMENT ? parts[i->number] : copied(b, map, i);
+        map[k] = i->opcode == HLO_GET_TUPLE_ELEMENT ? parts[i->number] : hlo_copy_by(b, map, i);
     }
     for (uint32_t k = 0; k < h->n; k++) parts[n + k] = map[h->list[k]->id];
     return hlo_new_tuple(b, n + h->n, parts);
@@ -169,7 +155,7 @@ static HloComputation *widened(HloBuilder *caller, const Hoist *h, const HloComp
         const HloInstruction *i = c->instructions[k];
         if (i->opcode == HLO_PARAMETER) map[k] = narrow;
         else if (body && h->hoisted[k]) map[k] = parts[n + next++];
-        else map[k] = copied(&b, map, i);
+        else map[k] = hlo_copy_by(&b, map, i);
     }
     HloInstruction *root = map[c->root->id];
     if (body) {

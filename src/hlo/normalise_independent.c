@@ -188,15 +188,6 @@ static HloInstruction *varying(HloBuilder *b, const Loop *l, const HloInstructio
     return x;
 }
 
-static HloInstruction *staying(HloBuilder *b, const Loop *l, const HloInstruction *i)
-{
-    HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands + 1);
-    for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = l->map[i->operands[k]->id];
-    HloInstruction *x = hlo_copy_with_operands(b, i, operands);
-    x->name = hlo_unique_name(b, i->name);
-    return x;
-}
-
 static HloInstruction *counter_of(HloBuilder *b, const Loop *l, const HloInstruction *i)
 {
     HloInstruction *k = hlo_new_iota(b, i->shape->type, 1, &l->count.trips, 0);
@@ -230,7 +221,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
         const HloInstruction *x = l.body->instructions[k];
         if (x == l.body->root || x->opcode == HLO_PARAMETER || !x->n_users) continue;
         if (x->opcode == HLO_DYNAMIC_UPDATE_SLICE) continue;
-        if (x->opcode != HLO_GET_TUPLE_ELEMENT) l.map[k] = l.varies[k] ? varying(b, &l, x) : staying(b, &l, x);
+        if (x->opcode != HLO_GET_TUPLE_ELEMENT) l.map[k] = l.varies[k] ? varying(b, &l, x) : hlo_copy_by(b, l.map, x);
         else if (l.kept[x->number]) l.map[k] = begin->operands[x->number];
         else if (x->number == l.count.counter) l.map[k] = counter_of(b, &l, x);
     }

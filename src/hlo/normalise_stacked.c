@@ -131,15 +131,6 @@ static HloInstruction *wide_state(HloBuilder *b, const Split *x)
     return hlo_new_tuple(b, x->n, parts);
 }
 
-static HloInstruction *copied(HloBuilder *b, HloInstruction *const *map, const HloInstruction *i)
-{
-    HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands + 1);
-    for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = map[i->operands[k]->id];
-    HloInstruction *out = hlo_copy_with_operands(b, i, operands);
-    out->name = hlo_unique_name(b, i->name);
-    return out;
-}
-
 /* The array of part p after an iteration. */
 static HloInstruction *updated(HloBuilder *b, const Stacked *s, uint32_t p, HloInstruction *array,
                                HloInstruction *const *map)
@@ -175,7 +166,7 @@ static HloComputation *widened(HloBuilder *caller, const Split *x, const HloComp
         const HloInstruction *i = c->instructions[k];
         if (i->opcode == HLO_PARAMETER || gone[k] || (c == x->body && i == c->root)) continue;
         if (i->opcode == HLO_GET_TUPLE_ELEMENT && i->operands[0]->opcode == HLO_PARAMETER) map[k] = parts[i->number];
-        else map[k] = copied(&b, map, i);
+        else map[k] = hlo_copy_by(&b, map, i);
     }
     if (c != x->body) return hlo_end_computation(&b, c->name, map[c->root->id]);
     HloInstruction **after = WBB_NEW_N(b.arena, HloInstruction *, x->n + 1);

@@ -19,7 +19,6 @@
 #include <string.h>
 
 enum {
-    MAX_THREADS = 1024,
     SECTOR = 256,    /* bits */
     NONE = UINT32_MAX
 };
@@ -99,7 +98,7 @@ static bool is_legal(const Choosing *c, PartNeeds *needs)
     const int64_t vector = c->sizes[(c->w->n_dims - 1) * PART_LEVELS + PART_VECTOR];
     if (c->w->packed_group > 1 && vector % c->w->packed_group) return false;
     if (all_of_level(c, PART_CLUSTER) > WBB_MAX(c->clusters, 1)) return false;
-    if (lanes * warps > MAX_THREADS || all_of_level(c, PART_GRID) > INT32_MAX) return false;
+    if (lanes * warps > PART_MAX_THREADS || all_of_level(c, PART_GRID) > INT32_MAX) return false;
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
         const int64_t *s = c->sizes + (size_t)d * PART_LEVELS;
         if (c->w->dims[d].reduced && !is_power(s[PART_LANE])) return false;
@@ -296,11 +295,13 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
 }
 
 /* --- lanes -------------------------------------------------------------------------------------------------------- */
-/* Is a vector tried along the dimension? The widest ones, and the one of the array with most of the bytes. */
-static bool is_tried(const Choosing *c, uint32_t d, int64_t vector)
+/* The vectors that are tried along a dimension, powers of two, as the sum of their sizes: the widest ones, and the one
+ * of the array with most of the bytes. */
+static int64_t tried_vectors(const Choosing *c, uint32_t d, int64_t widest)
 {
-    const bool is_wide = vector > part_widest_vector(c->w, c->t, d) >> (c->vectors - 1);
-    return is_wide || (c->vectors > 1 && vector == part_main_vector(c->w, c->t, d));
+    int64_t all = c->vectors > 1 ? part_main_vector(c->w, c->t, d) : 0;
+    for (int64_t k = 1; k < c->vectors; k++, widest /= 2) all |= widest;
+    return all;
 }
 
 static double load_bits(const PartAccess *x) { return (double)x->elements * x->bits; }
@@ -453,8 +454,9 @@ static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side
 static void vary_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side)
 {
     const int64_t most = side != d ? c->t->warp / 2 : along != d ? c->t->warp / 8 : 1;
-    for (int64_t vector = part_widest_vector(c->w, c->t, side); vector > 0; vector /= 2)
-        for (int64_t lanes = 1; is_tried(c, side, vector) && lanes <= most; lanes *= 2)
+    const int64_t widest = part_widest_vector(c->w, c->t, side), tried = tried_vectors(c, side, widest);
+    for (int64_t vector = widest; vector > 0; vector /= 2)
+        for (int64_t lanes = 1; vector & tried && lanes <= most; lanes *= 2)
             consider_held(c, d, along, side, lanes, vector);
 }
 
@@ -478,8 +480,9 @@ static void make_lanes(Choosing *c)
     consider_alone(c, NONE, 1);
     for (uint32_t d = c->w->n_dims; d-- > 0;) {
         if (!part_is_contiguous(c->w, d) && (d != c->w->n_dims - 1 || c->w->packed_group <= 1)) continue;
-        for (int64_t vector = part_widest_vector(c->w, c->t, d); vector > 1; vector /= 2) {
-            if (!is_tried(c, d, vector)) continue;
+        const int64_t widest = part_widest_vector(c->w, c->t, d), tried = tried_vectors(c, d, widest);
+        for (int64_t vector = widest; vector > 1; vector /= 2) {
+            if (!(vector & tried)) continue;
             vary_lanes(c, d, vector);
             consider_alone(c, d, vector);
         }

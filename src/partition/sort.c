@@ -11,7 +11,6 @@
 #include "partition/sort.h"
 
 enum {
-    MAX_THREADS = 1024,
     GROUP_BITS = 3,  /* 2^3 elements in the registers of a thread (emit/sort_network.c); */
     FEW_BITS = 2,    /* and 2^2 where a block waits more than it computes */
     MOST_VALUES = 24, /* in the registers of a thread */
@@ -57,7 +56,7 @@ static int64_t power_up(int64_t n)
 /* Threads for so many places of a block. */
 static int64_t threads_of(const PartSort *s, int64_t places)
 {
-    return WBB_MAX(WBB_MIN(places >> s->bits, MAX_THREADS), LANES);
+    return WBB_MAX(WBB_MIN(places >> s->bits, PART_MAX_THREADS), LANES);
 }
 
 /* --- the tile ----------------------------------------------------------------------------------------------------- */

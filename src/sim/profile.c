@@ -506,7 +506,7 @@ static bool may_wait(const SimOp *op)
 static bool is_ahead(const SimMeter *m, Warp *w, uint32_t site, bool passed)
 {
     const double ahead = m->pace[site].ahead;
-    if (ahead <= 1 || !m->out->sites[site].loop) return false;
+    if (ahead <= 1) return false;
     if (w->loop_site != site) w->loop_site = site, w->iterations = 0;
     if (passed) return w->iterations = 0, false;
     w->iterations++;
