@@ -182,7 +182,7 @@ static const HloInstruction *scattered(const Aliasing *x, PartValue result)
         for (uint32_t k = 0; k < i->n_operands; k++) {
             if (!x->reads[i->operands[k]->id] || (i == s && k == result.part)) continue;
             if (!is_view(i) && i->opcode != HLO_TUPLE) return NULL;
-            x->reads[i->id] = is_view(i);
+            x->reads[i->id] = true; /* a tuple is what loops and branches read */
         }
     }
     for (uint32_t k = 0; k < x->p->n_outputs; k++)

@@ -3,7 +3,8 @@
  *
  * Needs a fusion; leaves a plan whose kernels are those of two fusions: the first has the results of some instructions
  * as outputs, the second has them as parameters. Both are planned as if they were written so, the second one again by
- * cutting where needed. Between them the results are in temporaries of the bundle.
+ * cutting where needed. Between them the results are in temporaries of the bundle, or in the memory of an output that
+ * the second one leaves in place of such a result.
  *
  *     s = f32[8,100] sort(x), {1}  ROOT r = f32[8,10] slice(s)      =>   out = sort(x);   out = slice(parameter)
  */
@@ -178,6 +179,17 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
     part_join_direct(a, p, first, second, WBB_NEW_N(a, bool, p->n_outputs + 1));
 }
 
+/* The output of the plan that the second plan updates in place of the first one's result `given`, which the first one
+ * then stores there; -1: there is none. */
+static int32_t updated_in_place(const PartPlan *second, uint32_t given, const bool *direct)
+{
+    for (uint32_t k = 0, o = 0; k < second->n_outputs; k++, o++) {
+        while (direct[o]) o++;
+        if (second->buffers[second->n_operands + k].alias == (int32_t)given) return (int32_t)o;
+    }
+    return -1;
+}
+
 void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second, const bool *direct)
 {
     const uint32_t shared = p->n_operands, outputs = p->n_outputs;
@@ -191,25 +203,29 @@ void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const Par
     p->n_kernels = 0;
     const uint32_t given = first->n_outputs - n_direct; /* to the second one */
     assert(first->n_operands == shared && second->n_operands == shared + given);
-    const uint32_t results = add_temporaries(p, first->buffers + shared + n_direct, given);
+    uint32_t *memory = WBB_NEW_N(a, uint32_t, second->n_operands + shared + outputs + temps + 1);
+    uint32_t *results = WBB_NEW_N(a, uint32_t, given + 1);
+    for (uint32_t k = 0; k < given; k++) {
+        const int32_t o = updated_in_place(second, shared + k, direct);
+        results[k] = o < 0 ? add_temporaries(p, &first->buffers[shared + n_direct + k], 1) : shared + (uint32_t)o;
+    }
     const uint32_t of_first = add_temporaries(p, first->buffers + shared + first->n_outputs, first->n_temps);
     const uint32_t own = second->n_outputs;
     const uint32_t of_second = add_temporaries(p, second->buffers + second->n_operands + own, second->n_temps);
-    uint32_t *memory = WBB_NEW_N(a, uint32_t, second->n_operands + shared + outputs + temps + 1);
     for (uint32_t k = 0; k < shared; k++) memory[k] = k;
     for (uint32_t k = 0, o = 0; k < n_direct; k++, o++) {
         while (!direct[o]) o++;
         memory[shared + k] = shared + o;
     }
-    for (uint32_t k = 0; k < given; k++) memory[shared + n_direct + k] = results + k;
+    for (uint32_t k = 0; k < given; k++) memory[shared + n_direct + k] = results[k];
     for (uint32_t k = 0; k < first->n_temps; k++) memory[shared + first->n_outputs + k] = of_first + k;
     add_kernels(a, p, first, memory);
-    for (uint32_t k = 0; k < given; k++) memory[shared + k] = results + k;
+    for (uint32_t k = 0; k < given; k++) memory[shared + k] = results[k];
     for (uint32_t k = 0, o = 0; k < own; k++, o++) {
         while (direct[o]) o++;
         memory[second->n_operands + k] = shared + o;
         const PartBuffer *made = &second->buffers[second->n_operands + k];
-        p->buffers[shared + o].many = made->many;
+        p->buffers[shared + o].many = made->many || made->alias >= (int32_t)shared;
         if (made->alias < (int32_t)shared) p->buffers[shared + o].alias = made->alias;
     }
     for (uint32_t k = 0; k < second->n_temps; k++) memory[second->n_operands + own + k] = of_second + k;
