@@ -7,6 +7,7 @@ operands. A nan of 32 bits or fewer must have the manual's bits, a nan of f64 ma
     sim_instructions.py build/warpburg-run [--count 4096] [--seed 1] [--only add.rz]
 """
 import argparse
+import operator
 import random
 import struct
 import subprocess
@@ -141,9 +142,20 @@ def packed() -> List[Row]:
         for n in (2, 4, 8):
             rows.append((f"cvt.pack.sat.{s}{n}.s32.b32", "www>w", lambda a, b, c, s=s, n=n: clamp(signed(b, 32), n, s == "s") % (1 << n) |
                          clamp(signed(a, 32), n, s == "s") % (1 << n) << n | c << (2 * n)))
-        for op, g in (("min", min), ("max", max)):
-            rows.append((f"{op}.{s}16x2", "ww>w", lambda a, b, s=s, g=g: sum(g(part(a, i, 16, s), part(b, i, 16, s)) % 65536 << (16 * i) for i in range(2))))
-    rows.append(("add.u16x2", "ww>w", lambda a, b: sum((part(a, i, 16, "u") + part(b, i, 16, "u")) % 65536 << (16 * i) for i in range(2))))
+    for n, k in ((16, 2), (8, 4)):  # PTX ISA 9.7.1.1, .2, .11 to .13; of bytes since version 9.2
+        def lanes(g: Callable[..., int], s: str, *v: int, n: int = n, k: int = k) -> int:
+            return sum(g(*[part(x, i, n, s) for x in v]) % (1 << n) << (n * i) for i in range(k))
+        for s in "su":
+            def sat(g: Callable[..., int], n: int = n, s: str = s) -> Callable[..., int]:
+                return lambda a, b: clamp(g(a, b), n, s == "s")
+            rows += [(f"{op}.{s}{n}x{k}", "ww>w", lambda a, b, f=f, s=s, lanes=lanes: lanes(f, s, a, b))
+                     for op, g in (("add", operator.add), ("sub", operator.sub)) if op == "add" or n == 8 for op, f in ((op, g), (f"{op}.sat", sat(g)))]
+            rows += [(f"{op}.{s}{n}x{k}", "ww>w", lambda a, b, g=g, s=s, lanes=lanes: lanes(g, s, a, b)) for op, g in (("min", min), ("max", max))]
+        rows += [(f"{op}.relu.s{n}x{k}", "ww>w", lambda a, b, g=g, lanes=lanes: lanes(lambda x, y: max(0, g(x, y)), "s", a, b))
+                 for op, g in (("min", min), ("max", max))]
+        if n == 8:
+            rows.append(("neg.s8x4", "w>w", lambda a, lanes=lanes: lanes(operator.neg, "s", a)))
+    rows.append(("add.sat.u32", "ww>w", lambda a, b: min(a + b, 2**32 - 1)))
     return rows
 
 

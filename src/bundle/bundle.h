@@ -39,12 +39,13 @@ typedef struct {
 } BdBuffer;
 
 /* One kernel launch; launches run in order. */
+enum { BD_NOTHING = -1 }; /* of PTX of other compilers alone */
 typedef struct {
     const char *entry;
     uint32_t grid[3], block[3], cluster[3]; /* blocks, threads of a block, blocks of a cluster: in x, y, z */
     int64_t shared;                         /* dynamic shared memory of a block, bytes */
     int n_args;
-    const int *args; /* argument i is a pointer to buffers[args[i]] */
+    const int *args; /* argument i is a pointer to buffers[args[i]]; BD_NOTHING: null */
 } BdLaunch;
 
 typedef struct {

@@ -1,7 +1,8 @@
 /* npy: arrays in .npy files.
  *
  * Needs: the element types of read.c. Leaves: elements as in the file, row-major. Reads versions 1.0 and 2.0, writes
- * 1.0; refuses anything but C order, little endian, and the expected type and shape.
+ * 1.0; refuses anything but C order, little endian, and the expected type and shape. Of types that NumPy has not it
+ * reads what `np.save` writes of arrays of ml_dtypes, too: bytes without a type.
  *
  *     {'descr': '<u2', 'fortran_order': False, 'shape': (6, 512, 4096), }
  */
@@ -22,6 +23,26 @@ static const char *descr(const char *type)
     for (size_t i = 0; i < WBB_LEN(pairs); i++)
         if (strcmp(pairs[i][0], type) == 0) return pairs[i][1];
     return NULL;
+}
+
+/* Is this the quoted type that `np.save` writes of a type that only ml_dtypes has? '<V2' of bf16, '<V1' or '<f1' of
+ * smaller ones; NumPy says '|V2' of the same. */
+static bool is_of_ml_dtypes(const char *type, const char *d)
+{
+    const bool numpy = type[0] == 'p' || type[0] == 'c' || bd_type_bits(type) >= 32 || !strcmp(type, "f16");
+    const bool whole = (type[0] == 's' || type[0] == 'u') && bd_type_bits(type) >= 8;
+    const bool quoted = (d[0] == '\'' || d[0] == '"') && strlen(d) > 4 && d[4] == d[0];
+    return !numpy && !whole && quoted && strchr("<|", d[1]) && d[3] == '0' + bd_npy_bytes(type) &&
+           (d[2] == 'V' || (d[2] == 'f' && d[3] == '1'));
+}
+
+/* ml_dtypes keeps an integer of less than 8 bits in the low bits of its byte; here its sign is in the others. */
+static void extend_signs(const char *type, uint8_t *data, size_t n)
+{
+    const int bits = bd_type_bits(type);
+    if (type[0] != 's' || bits >= 8) return;
+    const uint8_t sign = (uint8_t)(1 << (bits - 1)), mask = (uint8_t)(2 * sign - 1);
+    for (size_t k = 0; k < n; k++) data[k] = (uint8_t)(((data[k] & mask) ^ sign) - sign);
 }
 
 static const char *shape_text(WbbArena *a, const int64_t *dims, int rank)
@@ -80,7 +101,8 @@ void *bd_read_npy(WbbCx *cx, WbbArena *a, const char *path, const char *type, co
     if (!wanted) wbb_fail(cx, loc, "type %s has no file format", type);
     if (!d || !order || !shape) wbb_fail(cx, loc, "the header lacks descr, fortran_order or shape");
     size_t word = strlen(wanted);
-    if ((*d != '\'' && *d != '"') || strncmp(d + 1, wanted, word) != 0 || d[word + 1] != *d)
+    const bool plain = (*d == '\'' || *d == '"') && strncmp(d + 1, wanted, word) == 0 && d[word + 1] == *d;
+    if (!plain && !is_of_ml_dtypes(type, d))
         wbb_fail(cx, loc, "element type %.*s, expected '%s' for %s", (int)strcspn(d, ","), d, wanted, type);
     if (strncmp(order, "False", 5) != 0) wbb_fail(cx, loc, "Fortran order, expected C order");
     check_shape(cx, loc, shape, dims, rank, shape_text(a, dims, rank));
@@ -89,6 +111,7 @@ void *bd_read_npy(WbbCx *cx, WbbArena *a, const char *path, const char *type, co
     if (n - start - length != size) wbb_fail(cx, loc, "%zu bytes of data, expected %zu", n - start - length, size);
     void *data = wbb_alloc(a, size + 16); /* a copy: aligned, and padded for wide loads */
     memcpy(data, file + start + length, size);
+    if (!plain) extend_signs(type, data, size);
     if (bytes) *bytes = size;
     return data;
 }

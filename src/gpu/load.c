@@ -64,7 +64,8 @@ void gpu_load_code(WbbCx *cx, WbbArena *a, const CuDriver *d, const Bundle *b, c
 void gpu_launch(WbbCx *cx, const CuDriver *d, CuHandle function, const BdLaunch *l, CuHandle stream, CuPointer *buffers,
                 void **parameters)
 {
-    for (int i = 0; i < l->n_args; i++) parameters[i] = &buffers[l->args[i]];
+    CuPointer nothing = 0;
+    for (int i = 0; i < l->n_args; i++) parameters[i] = l->args[i] == BD_NOTHING ? &nothing : &buffers[l->args[i]];
     if (cluster_blocks(l) <= 1) {
         gpu_check(cx, d, d->cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
                                            l->block[2], (unsigned)l->shared, stream, parameters, NULL),

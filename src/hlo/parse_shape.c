@@ -145,6 +145,17 @@ static const HloShape *read_tuple(HloReader *r)
     return hlo_make_tuple(r->arena, list.n, list.items);
 }
 
+/* Declines an element type of HLO or StableHLO that is none of gen/ops.py; fails at any other word. */
+static void refuse_type(HloReader *r, const char *at, const char *word, size_t n)
+{
+    static const char *const others[] = {"s1", "u1", "f6e2m3fn", "f6e3m2fn"};
+    for (size_t k = 0; k < WBB_LEN(others); k++)
+        if (strlen(others[k]) == n && !memcmp(others[k], word, n))
+            wbb_decline(r->cx, hlo_loc_at(r, at), WHY_TYPE, "element type %s", others[k]);
+    wbb_fail(r->cx, hlo_loc_at(r, at), "unknown element type '%.*s'%s", (int)WBB_MIN(n, 40), word,
+             hlo_suggest_type(r->cx->arena, word, n));
+}
+
 static const HloShape *read_array(HloReader *r)
 {
     hlo_skip(r);
@@ -158,9 +169,7 @@ static const HloShape *read_array(HloReader *r)
         r->p = at;
         hlo_fail_expected(r, "a shape");
     }
-    if (s->type == SC_NONE)
-        wbb_fail(r->cx, hlo_loc_at(r, at), "unknown element type '%.*s'%s", (int)WBB_MIN(n, 40), word,
-                 hlo_suggest_type(r->cx->arena, word, n));
+    if (s->type == SC_NONE) refuse_type(r, at, word, n);
     read_dims(r, s);
     s->minor_to_major = hlo_default_layout(r->arena, s->rank);
     read_layout(r, s);

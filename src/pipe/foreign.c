@@ -3,9 +3,10 @@
  *
  * Needs a module, the PTX and its launch; leaves a bundle. The kernel's arguments are those of our kernels and of
  * XLA's: one pointer for each operand of the fusion, in order, then one for each leaf of the result. A kernel with
- * fewer parameters takes each distinct operand once, as XLA's kernels do. A leaf that is updated in place
- * (dynamic-update-slice, scatter, sort, output_to_operand_aliasing) shares its operand's pointer and may be written in
- * part; every other leaf is written once, all of it.
+ * fewer parameters takes each distinct operand once, as XLA's kernels do. Parameters behind these are null, as those of
+ * Triton's kernels for scratch memory that they do not need; a kernel that reads through one has a fault. A leaf that
+ * is updated in place (dynamic-update-slice, scatter, sort, output_to_operand_aliasing) shares its operand's pointer
+ * and may be written in part; every other leaf is written once, all of it.
  *
  *     run gelu.hlo --ptx xla.ptx --grid 12288,1,1 --block 128,1,1 --check
  */
@@ -75,7 +76,8 @@ static bool repeated(const HloInstruction *fusion, uint32_t i)
     return false;
 }
 
-/* Fill args with the buffers of the kernel's parameters, in order; returns their number. */
+/* Fill args, which has room for all parameters, with the buffers of the kernel's parameters, in order; returns their
+ * number. */
 static int arguments(const HloFusion *f, uint32_t n_in, int n, int parameters, int *args)
 {
     int distinct = n, count = 0;
@@ -98,7 +100,8 @@ Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx
     *b = (Bundle){.compiler = "foreign", .target = "sm_90", .hash = "", .n_buffers = n,
                   .n_launches = 1, .ptx = ptx, .buffers = WBB_NEW_N(a, BdBuffer, (size_t)n + 1),
                   .launches = WBB_NEW(a, BdLaunch)};
-    int *args = WBB_NEW_N(a, int, (size_t)n + 1);
+    const int parameters = sim_parameters(sim_parse(cx, a, "kernel.ptx", ptx), entry);
+    int *args = WBB_NEW_N(a, int, (size_t)WBB_MAX(n, parameters) + 1);
     for (uint32_t i = 0; i < n_in; i++) b->buffers[i] = buffer(f.body->parameters[i]->shape, BD_IN, (int)i);
     for (uint32_t k = 0; k < n_leaves; k++) {
         BdBuffer *out = &b->buffers[n_in + k];
@@ -110,7 +113,11 @@ Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx
         out->init = BD_INIT_COPY;
         out->writes = BD_ATOMIC;
     }
-    const int count = arguments(&f, n_in, n, sim_parameters(sim_parse(cx, a, "kernel.ptx", ptx), entry), args);
+    int count = arguments(&f, n_in, n, parameters, args);
+    if (count < parameters)
+        wbb_note(cx, (WbbLoc){0}, "%s: %d parameters behind those of operands and results are null pointers", entry,
+                 parameters - count);
+    while (count < parameters) args[count++] = BD_NOTHING;
     b->launches[0] = *launch;
     b->launches[0].entry = entry;
     b->launches[0].n_args = count;

@@ -74,7 +74,8 @@ BdLaunch *pipe_launches(WbbArena *a, const PipeMemory *r)
     for (int i = 0; i < r->b->n_launches; i++) {
         out[i] = r->b->launches[i];
         int *args = WBB_NEW_N(a, int, out[i].n_args + 1);
-        for (int k = 0; k < out[i].n_args; k++) args[k] = r->home[out[i].args[k]];
+        for (int k = 0; k < out[i].n_args; k++)
+            args[k] = out[i].args[k] == BD_NOTHING ? BD_NOTHING : r->home[out[i].args[k]];
         out[i].args = args;
     }
     return out;

@@ -157,16 +157,10 @@ SIM_INLINE u32 dot4(u32 a, u32 b, u32 c, bool sa, bool sb)
     OP(abs_s32, "abs.s32", "ww", u32, i32, i32, i32, a < 0 ? 0u - (u32)a : (u32)a)                                       \
     OP(abs_s64, "abs.s64", "dd", u64, i64, i64, i64, a < 0 ? 0u - (u64)a : (u64)a)                                       \
     OP(add_sat, "add.sat.s32", "www", i32, i32, i32, i32, clamp64((i64)a + b))                                           \
+    OP(add_sat_u32, "add.sat.u32", "www", u32, u32, u32, u32, a + b < a ? UINT32_MAX : a + b)                            \
     OP(sub_sat, "sub.sat.s32", "www", i32, i32, i32, i32, clamp64((i64)a - b))                                           \
     OP(sad_s32, "sad.s32", "wwww", u32, i32, i32, u32, c + (a < b ? (u32)b - (u32)a : (u32)a - (u32)b))                  \
     OP(sad_u32, "sad.u32", "wwww", u32, u32, u32, u32, c + (a < b ? b - a : a - b))                                      \
-    OP(add_s16x2, "add.s16x2 add.u16x2", "www", u32, u32, u32, u32, PAIR(LO(a + b), LO(HI(a) + HI(b))))                  \
-    OP(max_s16x2, "max.s16x2", "www", u32, u32, u32, u32,                                                                \
-       PAIR((i16)LO(a) > (i16)LO(b) ? LO(a) : LO(b), (i16)HI(a) > (i16)HI(b) ? HI(a) : HI(b)))                           \
-    OP(min_s16x2, "min.s16x2", "www", u32, u32, u32, u32,                                                                \
-       PAIR((i16)LO(a) < (i16)LO(b) ? LO(a) : LO(b), (i16)HI(a) < (i16)HI(b) ? HI(a) : HI(b)))                           \
-    OP(max_u16x2, "max.u16x2", "www", u32, u32, u32, u32, PAIR(WBB_MAX(LO(a), LO(b)), WBB_MAX(HI(a), HI(b))))            \
-    OP(min_u16x2, "min.u16x2", "www", u32, u32, u32, u32, PAIR(WBB_MIN(LO(a), LO(b)), WBB_MIN(HI(a), HI(b))))            \
     OP(dp4a_ss, "dp4a.s32.s32", "wwww", u32, u32, u32, u32, dot4(a, b, c, true, true))                                   \
     OP(dp4a_su, "dp4a.s32.u32", "wwww", u32, u32, u32, u32, dot4(a, b, c, true, false))                                  \
     OP(dp4a_us, "dp4a.u32.s32", "wwww", u32, u32, u32, u32, dot4(a, b, c, false, true))                                  \

@@ -281,7 +281,8 @@ struct SimRow {
     const char *names, *types;
     SimFn *fn;
 };
-extern const SimRow sim_rows_int[], sim_rows_float[], sim_rows_half[], sim_rows_cvt[], sim_rows_rare[];
+extern const SimRow sim_rows_int[], sim_rows_float[], sim_rows_half[], sim_rows_cvt[], sim_rows_rare[],
+    sim_rows_packed[];
 
 /* table.c */
 void sim_rows_open(Parser *p);

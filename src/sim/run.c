@@ -65,7 +65,7 @@ static void check_launch(WbbCx *cx, const SimModule *m, const SimFunc *f, const 
         wbb_fail(cx, loc, "launch of %s: %d pointers for %u parameters of %llu bytes", f->name, launch->n_args,
                  f->n_params, (unsigned long long)f->param_bytes);
     for (int i = 0; i < launch->n_args; i++)
-        if (launch->args[i] < 0 || launch->args[i] >= n_buffers)
+        if (launch->args[i] < BD_NOTHING || launch->args[i] >= n_buffers)
             wbb_fail(cx, loc, "launch of %s: argument %d names buffer %d of %d", f->name, i, launch->args[i],
                      n_buffers);
 }
@@ -229,7 +229,8 @@ void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *plain, 
                      (uint64_t)launch.shared;
     uint8_t *params = wbb_alloc(a, b->entry->param_bytes + 8);
     for (int i = 0; i < launch.n_args; i++) {
-        uint64_t pointer = ((uint64_t)(launch.args[i] + 1) << SEG_SHIFT) + SEG_START;
+        const uint64_t pointer =
+            launch.args[i] == BD_NOTHING ? 0 : ((uint64_t)(launch.args[i] + 1) << SEG_SHIFT) + SEG_START;
         memcpy(params + 8 * i, &pointer, 8);
     }
     SimPlan plan = {.launch = &launch,

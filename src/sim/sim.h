@@ -196,7 +196,7 @@ int sim_parameters(const SimModule *m, const char *entry);
 uint64_t sim_block_needs(const SimModule *m, const char *entry, uint32_t block[3]);
 /* A result may depend on the order of warps or blocks: atomic operations, barriers or shared memory occur. */
 bool sim_ordered_work(const SimModule *m);
-/* Run one launch. Argument i of the kernel is a pointer to buffers[launch->args[i]]. An unknown entry, a wrong
+/* Run one launch. Argument i of the kernel is a pointer to buffers[launch->args[i]], or null. An unknown entry, a wrong
  * number of arguments or a launch outside the limits of the hardware is a wbb_fail. */
 void sim_run(WbbCx *cx, WbbArena *a, const SimModule *m, const BdLaunch *launch, const SimBuffer *buffers,
              int n_buffers, const SimOptions *options, SimReport *report);

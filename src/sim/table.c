@@ -33,7 +33,8 @@ bool sim_has(const Inst *inst, const char *part)
 
 void sim_rows_open(Parser *p)
 {
-    const SimRow *const tables[] = {sim_rows_int, sim_rows_float, sim_rows_half, sim_rows_cvt, sim_rows_rare};
+    const SimRow *const tables[] = {sim_rows_int, sim_rows_float, sim_rows_half, sim_rows_cvt, sim_rows_rare,
+                                    sim_rows_packed};
     for (size_t t = 0; t < WBB_LEN(tables); t++) {
         for (const SimRow *row = tables[t]; row->names; row++) {
             for (const char *at = row->names; *at;) {

@@ -246,6 +246,31 @@ static void read_npy(WbbCx *cx, void *arg)
     assert_int_equal(bytes, 12);
 }
 
+static void rename_type(WbbCx *cx, const char *path, const char *from, const char *to)
+{
+    size_t n;
+    char *file = wbb_read_file(cx, cx->arena, path, &n), *at = file + 10;
+    while (strncmp(at, from, strlen(from))) at++;
+    memcpy(at, to, strlen(to));
+    wbb_write_file(cx, path, file, n);
+}
+
+/* Integers of ml_dtypes have their bits alone in their byte. */
+static void test_npy_of_ml_dtypes(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    char *dir = wbb_temp_dir(cx, cx->arena);
+    Npy n = {.path = wbb_format(cx->arena, "%s/a.npy", dir), .type = "s4", .dims = {3, 4}, .rank = 2};
+    const uint8_t data[12] = {0, 1, 7, 8, 15}, held[12] = {0, 1, 7, 0xf8, 0xff};
+    bd_write_npy(cx, n.path, "s4", n.dims, 2, data);
+    rename_type(cx, n.path, "|i1", "<V1");
+    assert_int_equal(wbb_guard(cx, read_npy, &n), WBB_OK);
+    assert_memory_equal(n.data, held, sizeof held);
+    wbb_remove_dir(dir);
+    wbb_cx_free(cx);
+}
+
 static void test_npy(void **state)
 {
     (void)state;
@@ -256,6 +281,12 @@ static void test_npy(void **state)
     bd_write_npy(cx, n.path, "bf16", n.dims, 2, data);
     assert_int_equal(wbb_guard(cx, read_npy, &n), WBB_OK);
     assert_memory_equal(n.data, data, sizeof data);
+    rename_type(cx, n.path, "<u2", "<V2"); /* as np.save writes an array of ml_dtypes.bfloat16 */
+    assert_int_equal(wbb_guard(cx, read_npy, &n), WBB_OK);
+    assert_memory_equal(n.data, data, sizeof data);
+    n.type = "s16";
+    assert_int_equal(wbb_guard(cx, read_npy, &n), WBB_FAILED);
+    rename_type(cx, n.path, "<V2", "<u2");
     n.type = "f16";
     assert_int_equal(wbb_guard(cx, read_npy, &n), WBB_FAILED);
     assert_non_null(strstr(cx->messages, "element type '<u2', expected '<f2' for f16"));
@@ -293,7 +324,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), TEST(test_refused), TEST(test_version_1), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_layout),     cmocka_unit_test(test_npy),     cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_layout),     cmocka_unit_test(test_npy),     cmocka_unit_test(test_npy_of_ml_dtypes),
+        cmocka_unit_test(test_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
