@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 import ptx_mutants
-from mutant_runs import AS_IT_IS, fault, write_mutant
+from mutant_runs import AS_IT_IS, fault, table, write_mutant
 from shared_reductions import ORDERS
 from warpburg_cli import Cli
 
@@ -163,8 +163,9 @@ def main() -> int:
             _, kind, _, folder = job
             return fault(cli, folder, kind == AS_IT_IS, RUNS, (0, 1, 4, 124), ("-j", "1"))
 
-        failed = 0
+        failed, survived = 0, []
         for (kernel, kind, what, _), why in zip(jobs, cli.each(judge, jobs)):
+            survived += [kind] if why else []
             excuses = [key for key in EQUAL if matches(key, (kernel, kind, what))] if why == "not found" else []
             met.update(excuses)
             if why and not excuses:
@@ -173,6 +174,7 @@ def main() -> int:
     unknown = [key for key in EQUAL if o.every == 1 and not o.only and key not in met]
     for key in unknown:
         print(f"failed: {key}: no mutant that is not found")
+    print(table((kind for _, kind, _, _ in jobs if kind != AS_IT_IS), survived))
     print(f"{len(jobs)} kernels\n{len(jobs) - failed} passed, {failed + len(unknown)} failed")
     return int(failed + len(unknown) > 0)
 

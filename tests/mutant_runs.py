@@ -1,11 +1,13 @@
 """Shared by the suites of kernels with one thing wrong each: a mutant is a bundle whose PTX, or document, is not that of its kernel."""
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 from warpburg_cli import Cli
 
 AS_IT_IS = "as it is"             # the kind of the kernel itself, which every run must find right
+SECOND_RUN = "a second run"            # the same on the temporaries of the first
 Key = Tuple[str, str, int]        # kernel, kind, number of the line among those of its kind
 Run = Tuple[str, int, str]        # input case, seed, order of execution
 INVERSE = {"nan": "num", "num": "nan", "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -46,10 +48,19 @@ def fault(cli: Cli, bundle: Path, right: bool, runs: Iterable[Run], statuses: Se
     return "" if right else "not found"
 
 
+def table(made: Iterable[str], missed: Iterable[str]) -> str:
+    """A row for each kind of mutant: how many were made and how many were found."""
+    all_of_them, not_found = Counter(made), Counter(missed)
+    return "\n".join([f"{'kind of mutant':60} {'made':>6} {'found':>6}",
+                      *(f"{kind:60} {n:6} {n - not_found[kind]:6}" for kind, n in sorted(all_of_them.items()))])
+
+
 def summed_up(keys: Sequence[Key], faults: Sequence[str], equal: Dict[Key, str], kernels: int) -> int:
     """Prints what failed, and the counts; the exit status. `equal`: mutants that are right; each must be there."""
     wrong: List[str] = [f"failed: {key}: {why}" for key, why in zip(keys, faults) if why]
     unknown = [f"failed: {key}: there is no such mutant" for key in equal if key not in set(keys)]
+    mutants = [(key, why) for key, why in zip(keys, faults) if key[1] not in (AS_IT_IS, SECOND_RUN)]
+    print(table((key[1] for key, _ in mutants), (key[1] for key, why in mutants if why or key in equal)))
     print("\n".join([*wrong, *unknown, f"{len(keys) - kernels} mutants, {len(equal)} of them equal",
                      f"{len(keys) - len(wrong)} passed, {len(wrong) + len(unknown)} failed"]))
     return int(bool(wrong or unknown))

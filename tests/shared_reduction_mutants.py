@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
-from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, summed_up, write_mutant
+from mutant_runs import AS_IT_IS, SECOND_RUN, Key, changed_lines, fault, inverted, summed_up, write_mutant
 from shared_reductions import ORDERS, Fusion, fusion
 from warpburg_cli import Cli
 
@@ -174,7 +174,7 @@ def main() -> int:
                      if order != was and kernel not in FILLERS_ALONE]
             if kernel in TWICE:
                 counts_on = re.sub(r"(atom\S*\.global\.)inc(\.u32 .*), %r\d+;", r"\1add\2, 1;", text)
-                jobs.append(((kernel, "a second run", 0), run_twice(first, Path(name, f"{f.name}.twice"), text)))
+                jobs.append(((kernel, SECOND_RUN, 0), run_twice(first, Path(name, f"{f.name}.twice"), text)))
                 jobs.append(((kernel, "a second run, of a ticket that counts on", 0), run_twice(first, Path(name, f"{f.name}.on"), counts_on)))
             for key, changed, described in made:
                 jobs.append((key, write_mutant(first, Path(name, f"{f.name}.{len(jobs)}"), changed, described)))
@@ -183,7 +183,7 @@ def main() -> int:
             key, folder = job
             in_order = "order" in key[1].split() or "documented" in key[1]
             runs = ((*case, order) for case in (ORDER_CASES if in_order else CASES) for order in (ORDERS[:1] if in_order else ORDERS))
-            return fault(cli, folder, key[1] in (AS_IT_IS, "a second run") or key in EQUAL, runs)
+            return fault(cli, folder, key[1] in (AS_IT_IS, SECOND_RUN) or key in EQUAL, runs)
 
         return summed_up([key for key, _ in jobs], cli.each(judge, jobs), EQUAL, len(KERNELS) + len(TWICE))
 
