@@ -101,6 +101,7 @@ KERNELS = {
                     "w = T[4] constant({9e9, 8e9, 7e9, 6e9})\n  x = T[4] negate(w)"),
     "nans": single("f32", "ROOT s = T[] maximum(a, b)", "u = T[128] parameter(0)", "w = T[4] constant({nan, 1, nan, -2})\n  x = T[4] negate(w)"),
     "swaps": single("s32", "c = T[] add(b, b)\n  ROOT s = T[] xor(a, c)"),
+    "differences": single("f32", "ROOT s = T[] subtract(a, b)"),
     "small swaps": single("s8", "ROOT s = T[] add(a, b)"),
     "swaps of 16 bytes": single("c128", "ROOT s = T[] multiply(a, b)"),
     "one stays": single("s32", "ROOT s = T[] copy(b)"),
@@ -144,6 +145,7 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "no barrier": (r"bar\.sync", "// bar.sync"),
     "a load and a store of shared memory": (r"atom\.shared\.(add)\.(\w+)\s+(\S+), \[(\S+)\], ([^;]+);",
                                             r"ld.shared.\2 \3, [\4]; \1.\2 \3, \3, \5; st.shared.\2 [\4], \3;"),
+    "a sum for a difference": (r"\bsub\.rn\.f32", "add.rn.f32"),
     "no shuffle": (r"shfl\.sync\.bfly\.b32(\s+\S+, )(%\w+), \w+, ", r"shfl.sync.bfly.b32\1\2, 0, "),
 }
 OF_CELLS = ("no barrier", "a load and a store of shared memory", "no shuffle", "the condition inverted", "the branch inverted", "no store")

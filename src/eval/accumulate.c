@@ -30,6 +30,7 @@ struct EvAccumulator {
     bool *flushed;    /* for each accumulator: a term was added by what takes subnormals for 0; NULL: nothing does */
     EvProduct *products; /* EV_BOUNDS, products of floats and complex values: of each accumulator */
     EvDisc *discs;       /* and of complex values */
+    bool subtracts, divides; /* of updates: a sum of terms that are subtracted, a product of factors that divide */
     ScLoop loop;            /* rows: the operation, unless widened */
     const char *elements;   /* rows: all elements, converted as the accumulators are */
 };
@@ -107,7 +108,9 @@ static void note_factors(EvAccumulator *a, const uint32_t *lanes, int64_t n, con
 {
     for (int64_t k = 0; k < n; k++) {
         const int64_t lane = lanes ? lanes[k] : k;
-        if (a->discs) ev_note_complex_factor(ev_part_type(a->type), &a->products[lane], &a->discs[lane], &x[2 * k]);
+        if (a->divides && lanes) ev_note_divisor(&a->products[lane], &x[k]);
+        else if (a->discs)
+            ev_note_complex_factor(ev_part_type(a->type), &a->products[lane], &a->discs[lane], &x[2 * k]);
         else ev_note_factor(&a->products[lane], &x[k]);
     }
 }
@@ -136,18 +139,30 @@ size_t ev_acc_bytes(const Ev *e, const EvAccumulator *a, uint32_t array)
     return ev_lane_bytes(e->mode, a->types[array]);
 }
 
+bool ev_acc_any_order(EvAccumulator *a)
+{
+    const bool complex = sc_type_info[a->type].cls == 'C', rounds = complex || sc_is_float(a->type);
+    switch (a->op) {
+    case OP_ADD: case OP_MUL: case OP_MAX: case OP_MIN: case OP_BAND: case OP_BOR: case OP_BXOR: return true;
+    case OP_SUB: a->subtracts = rounds; return true;
+    case OP_DIV: return a->divides = rounds && !complex;
+    default: return false;
+    }
+}
+
 bool ev_acc_begin(Ev *e, EvAccumulator *a, const EvSerial *serial)
 {
     if (serial && serial->type != SC_NONE && !serial->fused) hold(e, a, serial->type);
     if (serial) return false;
-    bool complex = sc_type_info[a->type].cls == 'C', sum = a->op == OP_ADD && (sc_is_float(a->type) || complex);
+    bool complex = sc_type_info[a->type].cls == 'C';
+    const bool sum = a->subtracts || (a->op == OP_ADD && (sc_is_float(a->type) || complex));
     if (sum && complex) {
         a->parts = 2;
         a->type = ev_part_type(a->type);
     }
     bool step_by_step = e->noise && ev_random(e) % 2; /* each addition is rounded, and the order is random */
     if (sum && e->mode != EV_BOUNDS && !step_by_step) widen(e, a);
-    const bool product = a->op == OP_MUL && (sc_is_float(a->type) || complex);
+    const bool product = a->divides || (a->op == OP_MUL && (sc_is_float(a->type) || complex));
     if (e->mode != EV_BOUNDS) return step_by_step && (sum || product);
     const EvBound *acc = a->lanes[0];
     if (sum) {
@@ -184,6 +199,13 @@ static void add_bounds(EvAccumulator *a, int64_t at, int64_t n, const EvBound *x
     EvBound *acc = (EvBound *)a->lanes[0] + at;
     EvTerms *terms = a->terms + at;
     for (int64_t k = 0; k < n; k++) add_bound(&acc[k], &x[k], &terms[k]);
+}
+
+/* The terms of a sum: those of a computation that subtracts have the other sign. */
+static EvBound term(const EvAccumulator *a, EvBound x)
+{
+    if (a->subtracts) return (EvBound){{.f = -x.hi.f}, {.f = -x.lo.f}, x.flags};
+    return x;
 }
 
 static const double *as_doubles(Ev *part, const EvAccumulator *a, const void *x, int64_t n)
@@ -258,13 +280,15 @@ void ev_acc_add(Ev *part, EvAccumulator *a, const uint32_t *lanes, int64_t n, vo
         return;
     }
     if (a->terms) {
-        for (int64_t k = 0; k < n; k++) add_bounds(a, lanes[k] * p, p, (const EvBound *)x[0] + k * p);
+        for (int64_t k = 0; k < n * p; k++) {
+            const EvBound one = term(a, ((const EvBound *)x[0])[k]);
+            add_bounds(a, lanes[k / p] * p + k % p, 1, &one);
+        }
         for (int64_t k = 0; a->flushed && k < n * p; k++) a->flushed[lanes[k / p] * p + k % p] = true;
     } else if (a->widened) {
         const double *wide = as_doubles(part, a, x[0], n * p);
         double *acc = a->lanes[0];
-        for (int64_t k = 0; k < n; k++)
-            for (int64_t j = 0; j < p; j++) acc[lanes[k] * p + j] += wide[k * p + j];
+        for (int64_t k = 0; k < n * p; k++) acc[lanes[k / p] * p + k % p] += a->subtracts ? -wide[k] : wide[k];
     } else {
         if (a->products) note_factors(a, lanes, n, x[0]);
         apply(part, a, lanes, n, x);
@@ -321,7 +345,7 @@ static void close_products(EvAccumulator *a)
 
 void ev_acc_flush(Ev *e, EvAccumulator *a)
 {
-    if (a->terms && a->type == SC_F32) a->flushed = WBB_NEW_N(e->block, bool, a->n * a->parts + 1);
+    if (a->terms && a->type == SC_F32 && !a->subtracts) a->flushed = WBB_NEW_N(e->block, bool, a->n * a->parts + 1);
 }
 
 /* Each term, and the sums before and after it, may lose up to the smallest normal float. What are multiples of that

@@ -84,6 +84,7 @@ typedef struct {
 } EvDisc;
 #define EV_UNIT_DISC ((EvDisc){1, 0, 0, false})
 void ev_note_factor(EvProduct *p, const EvBound *x);
+void ev_note_divisor(EvProduct *p, const EvBound *x); /* real: the factor is 1 / x, and the quotient rounded once */
 void ev_note_complex_factor(ScType t, EvProduct *p, EvDisc *d, const EvBound *x); /* t: of the parts; x: both of them */
 /* b: what one order gives, which is widened to what all give; a complex one has two. */
 void ev_close_product(ScType t, const EvProduct *p, EvBound *b);

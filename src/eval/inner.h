@@ -224,6 +224,8 @@ EvMove *ev_move_new(Ev *e, int64_t n, uint32_t sources);
 void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const uint32_t *lanes, int64_t n);
 void *ev_move_finish(Ev *e, ScType t, EvMove *m);
 const int64_t *ev_by_layout(Ev *e, const HloShape *to, const HloShape *from, const EvSet *set);
+/* commute.c: in EV_BOUNDS, does no test show that the order of two updates of one element makes a difference? */
+bool ev_updates_commute(Ev *e, const HloComputation *c, uint32_t n_arrays);
 /* apply.c: a computation of scalars on n lanes. x: lanes of each leaf of its parameters; out: of its root */
 void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **out);
 
@@ -331,6 +333,9 @@ EvAccumulator *ev_acc_new(Ev *e, const HloComputation *c, uint32_t n_arrays, con
 EvAccumulator *ev_acc_of_result(Ev *e, const HloComputation *c, uint32_t which, uint32_t n_arrays, const ScType *types,
                                 int64_t n);
 void ev_acc_init(Ev *e, EvAccumulator *a, uint32_t array, const void *lanes, int64_t n); /* n lanes, or 1 for all */
+/* Of the updates of an element, before ev_acc_begin: do the bounds hold what each order gives, also of a computation
+ * that subtracts the update, or divides by it? Not of reductions, which combine partial results. */
+bool ev_acc_any_order(EvAccumulator *a);
 /* After all arrays are initialised. `serial`: the steps come in the documented order of the kernel, and each is
  * rounded; NULL: in any. True: a sum or product whose terms are to be added in a random order. */
 bool ev_acc_begin(Ev *e, EvAccumulator *a, const EvSerial *serial);
@@ -400,6 +405,7 @@ typedef struct {
     bool from_last;
     int64_t thread, lane, warp, loop; /* digits of a position, the lowest first */
 } EvScan;
+bool ev_is_open(const Ev *e, const HloInstruction *i); /* order.c: a reduction whose order nobody says */
 const EvScan *ev_scan_order(const Ev *e, const HloInstruction *i); /* order.c; NULL: none is documented */
 /* scan_text.c: what follows "NAME: " in a text that begins with "scan"; NULL: it cannot be read. */
 const EvScan *ev_scan_parse(WbbArena *arena, const char *text);

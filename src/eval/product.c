@@ -41,6 +41,16 @@ void ev_note_factor(EvProduct *p, const EvBound *x)
     note(p, smallest(x), largest(x), digits < 0 ? INF : digits > 1 ? digits : 0);
 }
 
+void ev_note_divisor(EvProduct *p, const EvBound *x)
+{
+    if (x->flags & EV_MUST_NAN) {
+        p->factors++, p->digits = INF;
+        return;
+    }
+    const bool power = is_single(x) && ev_digits(x->lo.f) == 1; /* of two: the quotient is exact */
+    note(p, 1 / largest(x), 1 / smallest(x), power ? 0 : INF);
+}
+
 /* Do the magnitudes of all partial products stay where the type rounds relatively? */
 static bool in_range(ScType t, const EvProduct *p)
 {

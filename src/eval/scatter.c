@@ -5,8 +5,9 @@
  * An index vector gives the start of a window of the updates; a window that does not fit is skipped as a whole (XLA's
  * operation semantics). All indices are read whatever is wanted, but only the updates that reach a wanted element.
  * Updates are combined in the order of the index vectors. HLO leaves that order open, unless the kernel documents it:
- * in EV_BOUNDS an element that is overwritten more than once may have any of the values, and sums and products are
- * taken in any order (accumulate.c).
+ * in EV_BOUNDS an element that is overwritten more than once may have any of the values; sums, differences, products
+ * and quotients are taken in any order (accumulate.c); and where the order of any other updates shows, an element that
+ * several of them reach may be anything.
  *
  *     scatter(f32[4] x, s32[2] {3, 9}, f32[2] u), to_apply=add     at {3}: x[3] + u[0]; the index 9 is out of range
  */
@@ -34,7 +35,7 @@ typedef struct {
     /* [n_acc] one for each array where each result is one operation on its own element and update; else one for all */
     EvAccumulator **acc;
     uint32_t n_acc;
-    bool joint;
+    bool *open; /* [n_acc] the accumulator's bounds hold one order of the updates alone */
 } State;
 
 /* A map from wanted positions to lanes. Several lanes may want the same position. */
@@ -299,7 +300,7 @@ static bool prepare(Ev *e, EvTask *t, State *s)
     for (; s->n_acc < s->n_arrays; s->n_acc++)
         if (!(s->acc[s->n_acc] = ev_acc_of_result(e, i->called[0], s->n_acc, s->n_arrays, types, n))) break;
     if (s->n_acc < s->n_arrays) {
-        s->n_acc = 1, s->joint = true;
+        s->n_acc = 1;
         s->acc[0] = ev_acc_new(e, i->called[0], s->n_arrays, types, n);
     }
     for (uint32_t k = 0; k < s->n_arrays; k++) {
@@ -310,7 +311,7 @@ static bool prepare(Ev *e, EvTask *t, State *s)
     return all;
 }
 
-/* Does a computation round, so that the order of updates shows? Sums and products have bounds of their own. */
+/* Does a computation round? */
 static bool rounds(const HloComputation *c)
 {
     for (uint32_t k = 0; k < c->n_instructions; k++) {
@@ -326,10 +327,15 @@ static bool rounds(const HloComputation *c)
     return false;
 }
 
-/* Lanes that several updates reach may have any value. */
+/* Lanes that several updates reach may have any value, where the order of these shows. */
 static void forget_collisions(Ev *e, EvTask *t, State *s, void *const *lanes, const Hit *again, uint32_t n)
 {
+    const HloComputation *c = t->ref.i->called[0];
+    bool open = false;
+    for (uint32_t k = 0; k < s->n_acc; k++) open = open || s->open[k];
+    if (!open || (!rounds(c) && ev_updates_commute(e, c, s->n_arrays))) return;
     for (uint32_t k = 0; k < s->n_arrays; k++) {
+        if (!s->open[s->n_acc > 1 ? k : 0]) continue;
         const ScType type = t->ref.i->operands[k]->shape->type;
         const int64_t per = ev_part_type(type) == type ? 1 : 2;
         const EvBound *unknown = ev_bound_unknown(e, type, 1);
@@ -368,13 +374,14 @@ void *ev_scatter(Ev *e, EvTask *t)
     const EvSerial *serial = ev_serial(e, i);
     const bool one = !serial && overwrites(i->called[0], n);
     const bool either = e->mode == EV_BOUNDS && one;
-    bool shuffle = e->noise && one;
+    s->open = WBB_NEW_N(e->block, bool, s->n_acc);
     for (uint32_t k = 0; !either && k < s->n_acc; k++) {
-        shuffle = ev_acc_begin(e, s->acc[k], serial) || shuffle;
+        s->open[k] = !serial && !ev_acc_any_order(s->acc[k]);
+        ev_acc_begin(e, s->acc[k], serial);
         if (e->mode == EV_BOUNDS && e->accuracy != SC_EXACT) ev_acc_flush(e, s->acc[k]);
     }
     if (either) lanes = end_all(e, s);
-    if (shuffle) shuffle_hits(e, &s->hits);
+    if (e->noise && !serial) shuffle_hits(e, &s->hits);
     uint32_t groups = sort_into_groups(e, &s->hits, t->set->n, &ends);
     Ev *part = either ? NULL : ev_part(e);
     for (uint32_t r = 0, from = 0; r < groups; from = ends[r++]) {
@@ -385,7 +392,7 @@ void *ev_scatter(Ev *e, EvTask *t)
     if (!either) {
         ev_part_end(e);
         lanes = end_all(e, s);
-        if (e->mode == EV_BOUNDS && groups > 1 && !serial && s->joint && rounds(i->called[0]))
+        if (e->mode == EV_BOUNDS && groups > 1)
             forget_collisions(e, t, s, lanes, s->hits.items + ends[0], ends[1] - ends[0]);
     }
     return ev_leaf_result(e, t, lanes, n);
