@@ -239,6 +239,7 @@ static bool other_width(const HloInstruction *i)
 
 static void *costly(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *))
 {
+    if (ev_is_open(e, t->ref.i)) return ev_bound_unknown(e, ev_ref_shape(t->ref)->type, t->set->n);
     return ev_recalls(e, t) ? ev_recall(e, t, compute) : compute(e, t);
 }
 

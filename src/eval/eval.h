@@ -94,6 +94,18 @@ void ev_order_check(WbbCx *cx, const EvOrder *order, const HloComputation *c);
  * such operation. NULL: there are none. */
 const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloComputation *c);
 
+/* A kernel of a module: its fusion in normal form, and the order that it documents (NULL: none). */
+typedef struct {
+    const HloComputation *c;
+    const EvOrder *order;
+} EvPart;
+/* The order of the module's reductions whose bounds do not hold every order, by the kernels' reductions of such terms.
+ * One of which no kernel has such terms, or several kernels that disagree, may have any value. NULL: all have the order
+ * of the text. */
+const EvOrder *ev_order_of_module(WbbArena *arena, const HloModule *m, const EvPart *parts, uint32_t n_parts);
+/* The names of those that may have any value; NULL: none. */
+const char *ev_order_open(WbbArena *arena, const EvOrder *order);
+
 /* As ev_run_at; `at` NULL: all elements. */
 EvResult *ev_run_from(WbbCx *cx, WbbArena *arena, const HloComputation *c, const EvSource *source, EvMode mode,
                       const EvPositions *at);

@@ -22,7 +22,9 @@
 #include <string.h>
 
 typedef struct {
-    const char *name; /* of the instruction */
+    const char *name;         /* of the instruction */
+    const HloInstruction *of; /* it; NULL: whatever has the name */
+    bool open;                /* it may have any value */
     EvSerial serial;
     const EvTree *tree; /* NULL, as is `scan`: serial */
     const EvScan *scan;
@@ -65,9 +67,17 @@ const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const cha
 
 static const Documented *documented(const Ev *e, const HloInstruction *i)
 {
-    for (uint32_t k = 0; e->order && k < e->order->n; k++)
-        if (strcmp(e->order->items[k].name, i->name) == 0) return &e->order->items[k];
+    for (uint32_t k = 0; e->order && k < e->order->n; k++) {
+        const Documented *d = &e->order->items[k];
+        if (d->of ? d->of == i : !strcmp(d->name, i->name)) return d;
+    }
     return NULL;
+}
+
+bool ev_is_open(const Ev *e, const HloInstruction *i)
+{
+    const Documented *d = documented(e, i);
+    return d && d->open && e->mode == EV_BOUNDS;
 }
 
 /* Is the computation one that commutes? */
@@ -86,9 +96,10 @@ static bool commutes(const HloInstruction *reduce)
     }
 }
 
-/* Do the bounds hold what every order gives? */
+/* A reduction of more than one order; do the bounds hold what every order gives? */
 static bool in_any_order(const HloInstruction *reduce)
 {
+    if (reduce->opcode != HLO_REDUCE && reduce->opcode != HLO_REDUCE_WINDOW) return true;
     const HloInstruction *root = reduce->called[0]->root;
     const bool product = root->opcode == HLO_MULTIPLY && sc_type_info[root->shape->type].cls == 'C';
     return commutes(reduce) && !product; /* there infinities and nan depend on the order */
@@ -110,20 +121,95 @@ void ev_order_check(WbbCx *cx, const EvOrder *order, const HloComputation *c)
     }
 }
 
+/* What the order says of the reduction, where it is not that of the text; NULL: nothing. */
+static const Documented *other_order(const EvOrder *order, const HloInstruction *i)
+{
+    for (uint32_t k = 0; order && k < order->n; k++) {
+        const Documented *d = &order->items[k];
+        if ((d->tree || d->scan || d->serial.from_last) && !strcmp(d->name, i->name)) return d;
+    }
+    return NULL;
+}
+
 const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloComputation *c)
 {
     EvOrder *needed = WBB_NEW(arena, EvOrder);
     *needed = (EvOrder){WBB_NEW_N(arena, Documented, order->n + 1), 0, order->where};
     for (uint32_t n = 0; n < c->n_instructions; n++) {
         const HloInstruction *i = c->instructions[n];
-        if ((i->opcode != HLO_REDUCE && i->opcode != HLO_REDUCE_WINDOW) || in_any_order(i)) continue;
-        for (uint32_t k = 0; k < order->n; k++) {
-            const Documented *d = &order->items[k];
-            if ((d->tree || d->scan || d->serial.from_last) && !strcmp(d->name, i->name))
-                needed->items[needed->n++] = *d;
-        }
+        const Documented *d = in_any_order(i) ? NULL : other_order(order, i);
+        if (d) needed->items[needed->n++] = *d;
     }
     return needed->n ? needed : NULL;
+}
+
+/* --- of a module whose parts are kernels -------------------------------------------------------------------------- */
+/* The same terms, as far as shapes say? */
+static bool alike(const HloInstruction *x, const HloInstruction *y)
+{
+    bool same = x->opcode == y->opcode && x->n_operands == y->n_operands && x->n_dimensions == y->n_dimensions &&
+                x->n_windows == y->n_windows && hlo_same_dims(x->operands[0]->shape, y->operands[0]->shape);
+    for (uint32_t k = 0; same && k < x->n_operands; k++)
+        same = x->operands[k]->shape->type == y->operands[k]->shape->type;
+    for (uint32_t k = 0; same && k < x->n_dimensions; k++) same = x->dimensions[k] == y->dimensions[k];
+    for (uint32_t k = 0; same && k < x->n_windows; k++)
+        same = x->windows[k].size == y->windows[k].size && x->windows[k].low == y->windows[k].low &&
+               x->windows[k].high == y->windows[k].high && x->windows[k].stride == y->windows[k].stride;
+    return same;
+}
+
+static bool same_order(const Documented *x, const Documented *y)
+{
+    if (!x || !y || !x->tree != !y->tree || !x->scan != !y->scan) return x == y;
+    return x->serial.from_last == y->serial.from_last && (!x->tree || !strcmp(x->tree->text, y->tree->text)) &&
+           (!x->scan || !strcmp(x->scan->text, y->scan->text));
+}
+
+/* The order of reduction i, by the kernels' reductions that are like it. False: they differ, or there is none. */
+static bool order_of(const EvPart *parts, uint32_t n_parts, const HloInstruction *i, const Documented **order)
+{
+    bool found = false;
+    *order = NULL;
+    for (uint32_t p = 0; p < n_parts; p++)
+        for (uint32_t k = 0; k < parts[p].c->n_instructions; k++) {
+            const HloInstruction *x = parts[p].c->instructions[k];
+            if (in_any_order(x) || !alike(i, x)) continue;
+            const Documented *d = other_order(parts[p].order, x);
+            if (found && !same_order(*order, d)) return false;
+            *order = d, found = true;
+        }
+    return found;
+}
+
+const EvOrder *ev_order_of_module(WbbArena *arena, const HloModule *m, const EvPart *parts, uint32_t n_parts)
+{
+    bool needed = false;
+    for (uint32_t p = 0; p < n_parts; p++)
+        needed = needed || (parts[p].order && ev_order_needed(arena, parts[p].order, parts[p].c));
+    if (!needed) return NULL;
+    struct { Documented *items; uint32_t n, capacity; } all = {0};
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t n = 0; n < m->computations[c]->n_instructions; n++) {
+            const HloInstruction *i = m->computations[c]->instructions[n];
+            const Documented *d;
+            if (in_any_order(i)) continue;
+            Documented own = {.open = !order_of(parts, n_parts, i, &d)};
+            if (!own.open && !d) continue;
+            if (d && !own.open) own = *d;
+            own.name = i->name, own.of = i;
+            WBB_PUSH(arena, &all, own);
+        }
+    EvOrder *out = WBB_NEW(arena, EvOrder);
+    *out = (EvOrder){all.items, all.n, "the module"};
+    return all.n ? out : NULL;
+}
+
+const char *ev_order_open(WbbArena *arena, const EvOrder *order)
+{
+    WbbBuf b = wbb_buf(arena);
+    for (uint32_t k = 0; order && k < order->n; k++)
+        if (order->items[k].open) wbb_putf(&b, "%s%s", b.n ? " " : "", order->items[k].name);
+    return b.n ? b.text : NULL;
 }
 
 const EvSerial *ev_serial(const Ev *e, const HloInstruction *i)

@@ -241,28 +241,38 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 /* All outputs against what computation c allows, in any order of its sums or in that which the kernel documents;
  * returns how many elements there are. */
 static int64_t compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
-                       const EvOrder *order, const PipeMemory *r, const PipeRun *run, const EvValue *got,
+                       const EvOrder *order, const PipeRun *run, uint32_t n_leaves, const EvValue *got,
                        const EvPositions *at, PipeVerdict *v)
 {
     const EvResult *plain = pipe_evaluate(cx, a, c, operands, order, EV_PLAIN, at);
     const EvMode mode = ev_bounds_mode(run->accuracy);
     int64_t elements = 0;
-    for (uint32_t k = 0; k < r->n_leaves; k++) {
+    for (uint32_t k = 0; k < n_leaves; k++) {
         const int64_t n = at ? at[k].n : bd_elements(got[k].dims, got[k].rank);
-        compare_leaf(cx, a, c, operands, order, mode, r->n_leaves, k, &got[k], &plain->outputs[k],
+        compare_leaf(cx, a, c, operands, order, mode, n_leaves, k, &got[k], &plain->outputs[k],
                      at ? at[k].positions : NULL, n, v);
         elements += n;
     }
     return elements;
 }
 
-/* Against the bounds of the text, and then, in the normalised fusion, against the order that the bundle documents. */
+/* Against the bounds of the text, and then, in the normalised fusion, against the order that the bundle documents. `at`
+ * has the positions of the elements of each leaf; NULL: all. */
+static void judge_values(WbbCx *cx, WbbArena *a, const Judged *j, const PipeRun *run, uint32_t n, const EvValue *got,
+                         const EvPositions *at, PipeVerdict *v)
+{
+    const HloComputation *text = j->fusion.body;
+    v->compared += compare(cx, a, j->needed ? j->normal : text, j->operands, j->needed, run, n, got, at, v);
+    if (j->order && !v->outside) {
+        compare(cx, a, j->normal, j->operands, j->order, run, n, got, at, v);
+        if (v->outside) v->first = wbb_format(a, "in the order that the kernel documents, %s", v->first);
+    }
+    measure_error(cx, a, text, j->operands, n, got, at, v);
+}
+
+/* What a run left in memory; of a sample of blocks what they wrote. */
 static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, const PipeRun *run, PipeVerdict *v)
 {
-    const HloFusion *f = &j->fusion;
-    const PipeOperands *operands = j->operands;
-    const EvOrder *order = j->order;
-    const HloComputation *normal = j->normal;
     EvPositions *at = run->blocks ? WBB_NEW_N(a, EvPositions, r->n_leaves + 1) : NULL;
     EvValue *got = WBB_NEW_N(a, EvValue, r->n_leaves + 1);
     for (uint32_t k = 0; k < r->n_leaves; k++) {
@@ -277,12 +287,7 @@ static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, 
         at[k] = (EvPositions){.positions = positions, .n = offsets.n};
         got[k] = output_at(a, r, k, &offsets);
     }
-    v->compared += compare(cx, a, j->needed ? normal : f->body, operands, j->needed, r, run, got, at, v);
-    if (order && !v->outside) {
-        compare(cx, a, normal, operands, order, r, run, got, at, v);
-        if (v->outside) v->first = wbb_format(a, "in the order that the kernel documents, %s", v->first);
-    }
-    measure_error(cx, a, f->body, operands, r->n_leaves, got, at, v);
+    judge_values(cx, a, j, run, r->n_leaves, got, at, v);
 }
 
 void pipe_judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
@@ -292,11 +297,18 @@ void pipe_judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, 
     judge(cx, a, &j, r, run, v);
 }
 
-void pipe_judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
-                       const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v)
+void pipe_judge_outputs(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeOperands *operands,
+                        const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v)
 {
-    const PipeMemory r = {.n_leaves = n};
-    v->compared += compare(cx, a, c, operands, NULL, &r, run, got, NULL, v);
+    const HloFusion f = hlo_fusion(cx, m);
+    const Judged j = judged(cx, a, &f, m, operands, b);
+    judge_values(cx, a, &j, run, n, got, NULL, v);
+}
+
+void pipe_judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+                       const EvOrder *order, const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v)
+{
+    v->compared += compare(cx, a, c, operands, order, run, n, got, NULL, v);
     measure_error(cx, a, c, operands, n, got, NULL, v);
 }
 

@@ -113,9 +113,12 @@ void pipe_check_bundle(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b
 /* Writes output leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
-/* n values against the bounds of computation c; adds to the verdict. */
+/* n values against the bounds of computation c, in an order where one is not NULL; adds to the verdict. */
 void pipe_judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
-                       const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v);
+                       const EvOrder *order, const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v);
+/* The outputs of a bundle, which is that of the module, as pipe_run judges them. */
+void pipe_judge_outputs(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeOperands *operands,
+                        const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v);
 
 /* there.c: one run on memory of the caller: memory[i] is that of buffer i of the bundle (NULL: a temporary), in its
  * layout. An output may have the memory of an operand; where the bundle does not allow that, it is run elsewhere and

@@ -178,7 +178,7 @@ static PipeVerdict run_on_gpu(Run *r, WbbArena *a, const Frame *f, const ProgSte
     for (uint32_t k = 0; k < s->n_makes; k++) got[k] = value_of(r, a, f, s->makes[k]);
     since = wbb_now_ms();
     const PipeOperands before = pipe_given_operands(r->cx, a, fusion.body, operands);
-    pipe_judge_values(r->cx, a, fusion.body, &before, &r->o->run, s->n_makes, got, &v);
+    pipe_judge_outputs(r->cx, a, l->kernel.bundle, l->kernel.module, &before, &r->o->run, s->n_makes, got, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;
 }
@@ -364,6 +364,22 @@ static void load_constants(Run *r)
     }
 }
 
+/* The order in which the module's reductions are taken, by those of its kernels. */
+static const EvOrder *whole_order(const Run *r, WbbArena *a, const HloModule *m)
+{
+    EvPart *parts = WBB_NEW_N(a, EvPart, r->loaded.n + 1);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < r->loaded.n; k++) {
+        const Loaded *l = r->loaded.entries[k].pointer;
+        const Bundle *b = l ? l->kernel.bundle : NULL;
+        if (!b) continue;
+        parts[n].c = hlo_fusion(r->cx, hlo_normalise(r->cx, a, l->kernel.module)).body;
+        if (b->n_order) parts[n].order = ev_order(r->cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
+        n++;
+    }
+    return ev_order_of_module(a, m, parts, n);
+}
+
 /* The results of the whole module by its own bounds. */
 static void judge_whole(Run *r, const HloModule *m, const void *const *inputs)
 {
@@ -375,8 +391,11 @@ static void judge_whole(Run *r, const HloModule *m, const void *const *inputs)
     wbb_arena_limit(a, (size_t)1 << 36);
     const double since = wbb_now_ms();
     const PipeOperands operands = pipe_given_operands(r->cx, a, m->entry, inputs);
-    pipe_judge_values(r->cx, a, m->entry, &operands, &r->o->run, r->v.n_results, r->v.results, &r->v.whole);
+    const EvOrder *order = whole_order(r, a, m);
+    pipe_judge_values(r->cx, a, m->entry, &operands, order, &r->o->run, r->v.n_results, r->v.results, &r->v.whole);
     r->v.ms_judge += wbb_now_ms() - since;
+    const char *open = ev_order_open(a, order);
+    if (open) r->v.whole_open = wbb_format(r->arena, "%s", open);
     if (r->v.whole.first) r->v.whole.first = wbb_format(r->arena, "%s", r->v.whole.first);
     wbb_arena_free(a);
 }

@@ -35,6 +35,7 @@ typedef struct {
     uint64_t moved;            /* kernels that could not run in place, and were copied */
     const char *first;         /* the first fault or element outside the bounds, with the step; NULL: none */
     PipeVerdict whole;         /* with check: the results, by the bounds of the module */
+    const char *whole_open;    /* reductions of the module that may have any value, as no kernel says their order */
     const char *whole_skipped; /* why the results were not compared; NULL: they were */
     SimCounts counts;
     EvValue *results;          /* [n_results], logical */

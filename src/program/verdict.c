@@ -31,6 +31,9 @@ void prog_put_verdict(WbbBuf *b, const char *name, const ProgVerdict *v)
     else if (v->checked)
         wbb_putf(b, "%s: %lld elements of the results inside the bounds of the module, %.3g ulp from f64 at most\n",
                  name, (long long)v->whole.compared, v->whole.max_ulp);
+    if (v->checked && v->whole_open)
+        wbb_putf(b, "%s: their bounds are open where they depend on %s, whose order in the kernels is not that of the "
+                 "module; each kernel was held to its own\n", name, v->whole_open);
 }
 
 void prog_put_verdict_json(WbbBuf *b, const char *name, const ProgModule *p, const ProgVerdict *v)
@@ -51,6 +54,7 @@ void prog_put_verdict_json(WbbBuf *b, const char *name, const ProgModule *p, con
     wbb_json_putf(b, "max_ulp", "%.17g", v->max_ulp);
     wbb_json_text(b, "first", v->first);
     wbb_json_text(b, "whole_skipped", v->whole_skipped);
+    wbb_json_text(b, "whole_open", v->whole_open);
     wbb_json_int(b, "whole_compared", v->whole.compared);
     wbb_json_int(b, "whole_outside", v->whole.outside);
     wbb_json_putf(b, "whole_max_ulp", "%.17g", v->whole.max_ulp);
