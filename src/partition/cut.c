@@ -148,17 +148,24 @@ HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *c
 }
 
 /* --- plans -------------------------------------------------------------------------------------------------------- */
-/* The kernels of a part of the plan, in the plan's memory: memory[buffer of the part] is a buffer of the plan. */
-static void add_kernels(WbbArena *a, PartPlan *p, const PartPlan *part, const uint32_t *memory)
+/* The kernels of a part of the plan, in the plan's memory: memory[buffer of the part] is a buffer of the plan. What the
+ * part has as operands from number `given` on, the kernels before make. */
+static void add_kernels(WbbArena *a, PartPlan *p, const PartPlan *part, const uint32_t *memory, uint32_t given)
 {
+    const uint32_t before = p->n_kernels;
     for (uint32_t k = 0; k < part->n_kernels; k++) {
         PartKernel *to = &p->kernels[p->n_kernels];
         *to = part->kernels[k];
         const PartPlan *of = to->of ? to->of : part;
         const uint32_t n = of->n_operands + of->n_outputs + of->n_temps;
-        uint32_t *own = WBB_NEW_N(a, uint32_t, n + 1);
-        for (uint32_t b = 0; b < n; b++) own[b] = memory[to->of ? to->memory[b] : b];
-        to->of = of, to->memory = own, to->number = p->n_kernels++;
+        uint32_t *own = WBB_NEW_N(a, uint32_t, n + 1), *ready = WBB_NEW_N(a, uint32_t, n + 1);
+        for (uint32_t b = 0; b < n; b++) {
+            const uint32_t of_part = to->of ? to->memory[b] : b;
+            own[b] = memory[of_part];
+            if (to->of && to->ready[b]) ready[b] = before + to->ready[b];
+            else if (of_part >= given && of_part < part->n_operands) ready[b] = before;
+        }
+        to->of = of, to->memory = own, to->ready = ready, to->number = p->n_kernels++;
     }
 }
 
@@ -219,7 +226,7 @@ void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const Par
     }
     for (uint32_t k = 0; k < given; k++) memory[shared + n_direct + k] = results[k];
     for (uint32_t k = 0; k < first->n_temps; k++) memory[shared + first->n_outputs + k] = of_first + k;
-    add_kernels(a, p, first, memory);
+    add_kernels(a, p, first, memory, shared);
     for (uint32_t k = 0; k < given; k++) memory[shared + k] = results[k];
     for (uint32_t k = 0, o = 0; k < own; k++, o++) {
         while (direct[o]) o++;
@@ -229,7 +236,7 @@ void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const Par
         if (made->alias < (int32_t)shared) p->buffers[shared + o].alias = made->alias;
     }
     for (uint32_t k = 0; k < second->n_temps; k++) memory[second->n_operands + own + k] = of_second + k;
-    add_kernels(a, p, second, memory);
+    add_kernels(a, p, second, memory, shared);
     p->kind = second->kind == first->kind ? first->kind : wbb_format(a, "%s, %s", first->kind, second->kind);
     p->why_kind = "results that are needed elsewhere are in memory before the next kernel";
 }

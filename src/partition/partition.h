@@ -259,6 +259,9 @@ typedef struct {
      * buffers is. NULL: the plan itself. */
     const struct PartPlan *of;
     const uint32_t *memory;
+    /* Of such a kernel, by its buffers: operands have what the kernels of the whole plan before this number make; 0:
+     * what they have from the start. */
+    const uint32_t *ready;
 } PartKernel;
 
 typedef struct PartPlan {
@@ -300,6 +303,12 @@ void part_mark_users(const HloComputation *body, bool *marks);
 bool part_has_few_warps(const PartKernel *k, const TgTarget *t, int64_t warps);
 /* The plan whose fusion a kernel computes. */
 static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *k) { return k->of ? k->of : p; }
+
+/* order.c: by buffer of a kernel's own plan, what it does there. */
+enum { PART_READS = 1, PART_WRITES = 2 /* every element */, PART_WRITES_SOME = 4 };
+uint8_t *part_touches(WbbArena *a, const PartPlan *p, const PartKernel *k);
+/* NULL, or what is wrong with the order in which kernels read and write memory. */
+const char *part_order_fault(WbbArena *a, const PartPlan *p);
 
 /* legality.c: may the fusion be compiled? Declines it at the instruction that is at fault. Reductions whose terms
  * threads share, or that depend on the order of their terms, may be of any length. limits: check how much threads

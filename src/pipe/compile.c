@@ -1,6 +1,6 @@
 /* compile.c: HLO text to a bundle: the passes, called in their order.
  *
- *     parse, normalise, plan, emit, simplify, lower, vectorize, branch, width, isel, llvm, assemble, bundle
+ *     parse, normalise, plan, order, emit, simplify, lower, vectorize, branch, width, isel, llvm, assemble, bundle
  *
  * Needs the text of one fusion; leaves PTX, machine code if it is asked for, and the bundle. passes.c says what each
  * pass needs and leaves, and why it follows the one before it; pipe_begin_pass checks that here, as the calls are made.
@@ -366,7 +366,10 @@ static bool front(Compile *c)
     const PipePlanned planned = pipe_plan(c->cx, c->arena, r->normal, r->target, &options);
     r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
     lap(c, PIPE_PARTITION);
-    return stage == PIPE_AT_PLAN;
+    if (stage == PIPE_AT_PLAN) return true;
+    begin(c, "order");
+    pipe_check_order(c->cx, &r->plan);
+    return false;
 }
 
 /* Whether a line of PTX says nothing. */
@@ -492,6 +495,7 @@ static void compile_kernels(Compile *c, WbbBuf *ir)
         if (leaves_quotients(&r->plan.kernels[k], r->target)) rw_leave_quotients(x->rw);
         begin(c, "emit");
         x->ir = emit_kernel(c->cx, c->arena, x->rw, &r->plan, &r->plan.kernels[k]);
+        pipe_check_touches(c->cx, &r->plan, &r->plan.kernels[k], x->ir);
         r->n_kernels++;
         if (k == 0) r->kernel = x->ir;
         if (c->o->stage == PIPE_AT_IR) ir_print(ir, x->ir);

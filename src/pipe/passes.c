@@ -25,6 +25,7 @@ enum {
     CUBIN = 1 << 10,   /* machine code, where ptxas was asked for and found */
     BUNDLE = 1 << 11,
     BRANCHED = 1 << 12, /* no select is marked `rare` */
+    ORDERED = 1 << 13, /* launches read what is there, and overwrite what nothing needs any more */
 };
 
 /* The arguments of a pass over the IR. */
@@ -65,8 +66,10 @@ static const Pass passes[] = {
      "it rewrites instructions, whose types and shapes parsing has verified"},
     {"plan", NORMAL, PLAN, 0, NULL,
      "it knows the few instructions of normal form, and no others"},
-    {"emit", PLAN | NORMAL, KERNEL, 0, NULL,
-     "the plan decides which elements a thread computes, and so every loop and index"},
+    {"order", PLAN, ORDERED, 0, NULL,
+     "the plan says what each launch reads and writes"},
+    {"emit", PLAN | NORMAL | ORDERED, KERNEL, 0, NULL,
+     "of a plan that is wrong about memory no kernel is made"},
     {"simplify", KERNEL, SIMPLE, 0, simplify,
      "emit translates instruction by instruction, and leaves redundant operations"},
     {"lower", SIMPLE, LOWERED, SIMPLE, lower,

@@ -145,6 +145,10 @@ typedef struct {
 } PipeFuse;
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t);
 
+/* order.c: end the compile where launches of the plan read or write memory in a wrong order; where a kernel that is as
+ * emit made it reads or writes what the plan does not say of it. */
+void pipe_check_order(WbbCx *cx, const PartPlan *p);
+void pipe_check_touches(WbbCx *cx, const PartPlan *p, const PartKernel *of, const IrKernel *k);
 /* work.c: the operations that one thread evaluates at most, if it takes all branches. For a kernel after any pass. */
 double pipe_work(WbbCx *cx, const IrKernel *k);
 

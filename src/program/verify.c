@@ -1,12 +1,13 @@
 /* verify: a program does what it says, whoever wrote it.
  *
  * Needs: a program whose numbers name existing values, buffers and computations. Leaves: NULL, or the first fault.
- * Each computation is followed step by step: a step reads values that were made and that no later step overwrote; what
- * it makes lies in memory of its own, unless the step says that it shares that of an operand; computations get and
- * leave arrays of the shapes that callers have.
+ * Computations get and leave arrays of the shapes that callers have; what each step reads and makes is said as facts of
+ * base/order.h, which follows them: a step reads values that were made and that no later step overwrote; what it makes
+ * lies in memory of its own, unless the step says that it shares that of an operand.
  *
  *     step 4 makes y over x, step 5 reads x        "it reads x, which step 4 overwrote with y"
  */
+#include "base/order.h"
 #include "program/program.h"
 
 #include <string.h>
@@ -15,10 +16,9 @@ typedef struct {
     WbbArena *arena;
     const ProgModule *p;
     const ProgComputation *c;
-    uint8_t *live;     /* [n_values] of values that are no views: made, and not overwritten */
-    uint32_t *spoiled; /* [n_values] the step that overwrote it + 1 */
-    const bool *kept;  /* [n_makes] of the step: kept_by */
+    const bool *kept; /* [n_makes] of the step: kept_by */
     const char *fault;
+    struct { WbbTouch *items; uint32_t n, capacity; } touches; /* of the step */
 } Check;
 
 static bool same_elements(const ProgValue *x, const ProgValue *y)
@@ -38,18 +38,6 @@ static bool same_type(const ProgValue *x, const ProgValue *y)
 
 static const ProgBuffer *memory(const Check *c, uint32_t value) { return &c->c->buffers[c->c->values[value].buffer]; }
 
-static bool overlap(const ProgBuffer *x, int64_t x_bytes, const ProgBuffer *y, int64_t y_bytes)
-{
-    if (x->place != y->place || !x_bytes || !y_bytes) return false;
-    if (x->place == PROG_TEMPORARY) return x->offset < y->offset + y_bytes && y->offset < x->offset + x_bytes;
-    return x->place == PROG_CONSTANT ? x == y : x->number == y->number;
-}
-
-static bool values_overlap(const Check *c, uint32_t x, uint32_t y)
-{
-    return overlap(memory(c, x), c->c->values[x].bytes, memory(c, y), c->c->values[y].bytes);
-}
-
 static void refuse(Check *c, const char *text)
 {
     if (!c->fault) c->fault = text;
@@ -57,46 +45,13 @@ static void refuse(Check *c, const char *text)
 
 static const char *name(const Check *c, uint32_t value) { return c->c->values[value].name; }
 
-static void read(Check *c, uint32_t value)
-{
-    const uint32_t of = c->c->values[value].of;
-    if (c->live[of]) return;
-    refuse(c, c->spoiled[of] ? wbb_format(c->arena, "it reads %s, which step %u overwrote", name(c, value),
-                                          c->spoiled[of] - 1)
-                             : wbb_format(c->arena, "it reads %s, which no step before it makes", name(c, value)));
-}
-
-/* Whatever has memory here has lost its value. */
-static void spoil(Check *c, const ProgBuffer *b, int64_t bytes, uint32_t step)
-{
-    if (b->place == PROG_CONSTANT) refuse(c, "it writes a constant");
-    for (uint32_t v = 0; v < c->c->n_values; v++)
-        if (c->live[v] && overlap(memory(c, v), c->c->values[v].bytes, b, bytes)) {
-            c->live[v] = 0;
-            c->spoiled[v] = step + 1;
-        }
-}
-
-static void make(Check *c, uint32_t value, uint32_t step)
-{
-    if (c->c->values[value].of != value) refuse(c, wbb_format(c->arena, "it makes %s, a view", name(c, value)));
-    spoil(c, memory(c, value), c->c->values[value].bytes, step);
-    c->live[value] = 1;
-}
-
-/* Parameters that no result may overwrite are not written. */
+/* Constants, and parameters that no result may overwrite, are not written. */
 static bool may_write(const Check *c, const ProgBuffer *b)
 {
+    if (b->place == PROG_CONSTANT) return false;
     bool may = b->place != PROG_PARAMETER;
     for (uint32_t j = 0; j < c->c->n_results && !may; j++) may = c->c->in_place[j] == (int64_t)b->number;
     return may;
-}
-
-static bool is_shared(const ProgStep *s, uint32_t output, uint32_t operand)
-{
-    for (uint32_t k = 0; k < s->n_shares; k++)
-        if (s->shares[k].output == output && s->shares[k].operand == operand) return true;
-    return false;
 }
 
 /* State that a loop leaves as it is, and does not write. */
@@ -111,22 +66,8 @@ static const bool *kept_by(const Check *c, const ProgStep *s)
     return kept;
 }
 
-/* The memory of what a step makes is not that of another thing that it makes or reads. */
-static void check_apart(Check *c, const ProgStep *s)
+static void check_shares(Check *c, const ProgStep *s)
 {
-    for (uint32_t k = 0; k < s->n_makes; k++) {
-        for (uint32_t j = 0; j < k; j++)
-            if (!(c->kept[k] && c->kept[j]) && values_overlap(c, s->makes[k], s->makes[j]))
-                refuse(c, wbb_format(c->arena, "it makes %s and %s in one place", name(c, s->makes[j]),
-                                     name(c, s->makes[k])));
-        for (uint32_t j = 0; j < s->n_reads; j++) {
-            const bool both = c->kept[k] && j < s->n_makes && c->kept[j];
-            if (s->kind == PROG_LOOP ? j == k || both : is_shared(s, k, j)) continue;
-            if (values_overlap(c, s->makes[k], s->reads[j]))
-                refuse(c, wbb_format(c->arena, "it makes %s over %s, which it reads", name(c, s->makes[k]),
-                                     name(c, s->reads[j])));
-        }
-    }
     for (uint32_t k = 0; k < s->n_shares; k++) {
         const uint32_t x = s->makes[s->shares[k].output], y = s->reads[s->shares[k].operand];
         if (c->c->values[x].bytes != c->c->values[y].bytes || c->c->values[x].buffer != c->c->values[y].buffer)
@@ -157,8 +98,6 @@ static void check_condition(Check *c, const ProgStep *s)
     check_signature(c, "results", &s->flag, 1, condition, true);
     for (uint32_t k = 0; k < condition->n_results; k++)
         if (condition->in_place[k] >= 0) refuse(c, "the condition writes its parameters");
-    for (uint32_t k = 0; k < s->n_reads; k++)
-        if (values_overlap(c, s->flag, s->reads[k])) refuse(c, "its flag is in the memory of its state");
 }
 
 /* The spare value of state k; NULL: it stays in its memory. */
@@ -169,7 +108,6 @@ static const ProgSwap *swap_of(const ProgStep *s, uint32_t k)
     return NULL;
 }
 
-/* Memory that takes turns is that of nothing else. */
 static void check_swap(Check *c, const ProgStep *s, const ProgSwap *x)
 {
     const ProgValue *v = c->c->values, *spare = &v[x->spare];
@@ -178,18 +116,8 @@ static void check_swap(Check *c, const ProgStep *s, const ProgSwap *x)
     if (!same_type(spare, &v[make]) || spare->of != x->spare) refuse(c, "state takes turns with another shape");
     if (odd ? make != x->spare : v[make].buffer != v[s->reads[x->state]].buffer || make == x->spare)
         refuse(c, wbb_format(c->arena, "%s is not in the memory in which its turns end", name(c, make)));
-    for (uint32_t k = 0; k < s->n_makes + s->n_reads; k++) {
-        const uint32_t other = k < s->n_makes ? s->makes[k] : s->reads[k - s->n_makes];
-        if (other != x->spare && values_overlap(c, x->spare, other))
-            refuse(c, wbb_format(c->arena, "%s takes turns in the memory of %s", name(c, make), name(c, other)));
-    }
     for (uint32_t k = 0; k < s->n_swaps; k++)
-        if (&s->swaps[k] != x && (s->swaps[k].state == x->state || values_overlap(c, s->swaps[k].spare, x->spare)))
-            refuse(c, "two take turns in one memory");
-    const ProgBuffer *read = memory(c, s->reads[x->state]);
-    if (read->place == PROG_CONSTANT || memory(c, x->spare)->place == PROG_CONSTANT) refuse(c, "it writes a constant");
-    if (!may_write(c, read) || !may_write(c, memory(c, x->spare)))
-        refuse(c, wbb_format(c->arena, "%s takes turns in the memory of a parameter", name(c, make)));
+        if (&s->swaps[k] != x && s->swaps[k].state == x->state) refuse(c, "two take turns in one memory");
 }
 
 static void check_loop(Check *c, const ProgStep *s)
@@ -244,30 +172,28 @@ static void check_branch(Check *c, const ProgStep *s)
     }
 }
 
-static void check_frame(Check *c, const ProgStep *s, uint32_t step)
+static int64_t frame_of(const Check *c, const ProgStep *s)
 {
     int64_t most = 0;
     for (uint32_t k = 0; k < s->n_calls; k++) most = WBB_MAX(most, c->p->computations[s->calls[k]].frame);
-    if (!most) return;
-    const ProgBuffer *b = s->frame >= 0 ? &c->c->buffers[s->frame] : NULL;
-    if (!b || b->place != PROG_TEMPORARY || b->bytes < most) {
-        refuse(c, "it has no room for the temporaries of the computations that it calls");
-        return;
-    }
-    const uint32_t values = s->n_reads + s->n_makes;
-    const bool flag = s->kind == PROG_LOOP && s->iterations < 0;
-    for (uint32_t k = 0; k < values + flag; k++) {
-        const uint32_t v = k < s->n_reads ? s->reads[k] : k < values ? s->makes[k - s->n_reads] : s->flag;
-        if (overlap(memory(c, v), c->c->values[v].bytes, b, b->bytes))
-            refuse(c, wbb_format(c->arena, "%s is in the frame of the computations that it calls", name(c, v)));
-    }
-    spoil(c, b, b->bytes, step);
+    return most;
 }
 
-static void check_step(Check *c, const ProgStep *s, uint32_t step)
+static void check_frame(Check *c, const ProgStep *s)
 {
-    for (uint32_t k = 0; k < s->n_reads; k++) read(c, s->reads[k]);
-    check_apart(c, s);
+    const int64_t most = frame_of(c, s);
+    const ProgBuffer *b = s->frame >= 0 ? &c->c->buffers[s->frame] : NULL;
+    if (most && (!b || b->place != PROG_TEMPORARY || b->bytes < most))
+        refuse(c, "it has no room for the temporaries of the computations that it calls");
+}
+
+/* What a step is, whatever the order of steps. */
+static void check_step(Check *c, const ProgStep *s)
+{
+    for (uint32_t k = 0; k < s->n_makes; k++)
+        if (c->c->values[s->makes[k]].of != s->makes[k])
+            refuse(c, wbb_format(c->arena, "it makes %s, a view", name(c, s->makes[k])));
+    check_shares(c, s);
     if (s->kind == PROG_COPY) {
         const ProgValue *v = c->c->values;
         if (s->n_reads != 1 || s->n_makes != 1 || !same_elements(&v[s->reads[0]], &v[s->makes[0]]))
@@ -277,17 +203,82 @@ static void check_step(Check *c, const ProgStep *s, uint32_t step)
     } else if (s->kind == PROG_BRANCH || s->kind == PROG_CALL) {
         check_branch(c, s);
     }
-    if (c->fault) return;
-    check_frame(c, s, step);
-    if (s->kind == PROG_LOOP && s->iterations < 0) make(c, s->flag, step);
-    for (uint32_t k = 0; k < s->n_swaps; k++) {
-        const uint32_t ends[2] = {s->reads[s->swaps[k].state], s->swaps[k].spare};
-        for (int j = 0; j < 2; j++) spoil(c, memory(c, ends[j]), c->c->values[ends[j]].bytes, step);
+    check_frame(c, s);
+}
+
+/* --- order -------------------------------------------------------------------------------------------------------- */
+static void touch(Check *c, WbbTouchKind kind, uint32_t value, uint32_t over)
+{
+    WBB_PUSH(c->arena, &c->touches, ((WbbTouch){kind, value, over}));
+}
+
+/* 1 + the operand whose memory result k of a step has; 0: none. */
+static uint32_t over(const ProgStep *s, uint32_t k)
+{
+    const ProgSwap *swap = s->kind == PROG_LOOP ? swap_of(s, k) : NULL;
+    if (s->kind == PROG_LOOP) return swap && s->makes[k] == swap->spare ? 0 : k + 1;
+    for (uint32_t j = 0; j < s->n_shares; j++)
+        if (s->shares[j].output == k) return s->shares[j].operand + 1;
+    return 0;
+}
+
+/* What a step reads and makes. Numbers from n_values on are the buffers of frames. */
+static WbbTouches touches_of(Check *c, const ProgStep *s)
+{
+    c->touches.items = NULL, c->touches.n = c->touches.capacity = 0;
+    for (uint32_t k = 0; k < s->n_reads; k++) touch(c, WBB_READS, c->c->values[s->reads[k]].of, 0);
+    for (uint32_t k = 0; k < s->n_makes; k++)
+        touch(c, c->kept[k] ? WBB_KEEPS : WBB_MAKES, s->makes[k], c->kept[k] ? 0 : over(s, k));
+    if (s->kind == PROG_LOOP && s->iterations < 0) touch(c, WBB_MAKES, s->flag, 0);
+    for (uint32_t k = 0; k < s->n_swaps; k++) { /* of the two, that in which the result does not end */
+        const ProgSwap *x = &s->swaps[k];
+        const bool ends = s->makes[x->state] == x->spare;
+        touch(c, WBB_SPOILS, ends ? c->c->values[s->reads[x->state]].of : x->spare, ends ? x->state + 1 : 0);
     }
-    for (uint32_t k = 0; k < s->n_makes; k++) {
-        if (c->kept[k]) c->live[s->makes[k]] = c->c->values[s->makes[k]].of == s->makes[k];
-        else make(c, s->makes[k], step);
+    if (frame_of(c, s)) touch(c, WBB_SPOILS, c->c->n_values + (uint32_t)s->frame, 0);
+    return (WbbTouches){c->touches.items, c->touches.n};
+}
+
+/* Memories: the frame of temporaries, then each parameter, result and constant. */
+static WbbBytes bytes_of(const Check *c, const char *of, uint32_t buffer, int64_t bytes)
+{
+    const ProgBuffer *b = &c->c->buffers[buffer];
+    const uint32_t results = 1 + c->c->n_parameters, constants = results + c->c->n_results;
+    WbbBytes x = {.name = of, .bytes = bytes, .fixed = !may_write(c, b)};
+    switch (b->place) {
+    case PROG_TEMPORARY: x.offset = b->offset; break;
+    case PROG_PARAMETER: x.memory = 1 + b->number; break;
+    case PROG_RESULT: x.memory = results + b->number; break;
+    case PROG_CONSTANT: x.memory = constants + buffer; break;
     }
+    return x;
+}
+
+/* The facts of a computation, and what is wrong with them. */
+static void check_order(Check *c, int64_t *step)
+{
+    const ProgComputation *x = c->c;
+    WbbBytes *values = WBB_NEW_N(c->arena, WbbBytes, x->n_values + x->n_buffers + 1);
+    WbbTouches *steps = WBB_NEW_N(c->arena, WbbTouches, x->n_steps + 1);
+    for (uint32_t v = 0; v < x->n_values; v++) {
+        values[v] = bytes_of(c, x->values[v].name, x->values[v].buffer, x->values[v].bytes);
+        values[v].given = x->values[v].of == v &&
+                          (memory(c, v)->place == PROG_CONSTANT || !strcmp(x->values[v].type, "token"));
+    }
+    for (uint32_t k = 0; k < x->n_buffers; k++)
+        values[x->n_values + k] = bytes_of(c, "the frame of its computations", k, x->buffers[k].bytes);
+    for (uint32_t k = 0; k < x->n_parameters; k++) values[x->parameters[k]].given = true;
+    for (uint32_t k = 0; k < x->n_results; k++) values[x->values[x->results[k]].of].wanted = true;
+    for (uint32_t s = 0; s < x->n_steps; s++) {
+        c->kept = kept_by(c, &x->steps[s]);
+        steps[s] = touches_of(c, &x->steps[s]);
+    }
+    const WbbOrder order = {.values = values, .steps = steps, .n_values = x->n_values + x->n_buffers,
+                            .n_memories = 1 + x->n_parameters + x->n_results + x->n_buffers, .n_steps = x->n_steps};
+    uint32_t at;
+    const char *fault = wbb_order_fault(c->arena, &order, &at);
+    *step = fault && at < x->n_steps ? (int64_t)at : -1;
+    if (fault) refuse(c, at < x->n_steps ? fault : wbb_format(c->arena, "at the end %s", fault));
 }
 
 /* Shapes, views, buffers. */
@@ -300,7 +291,6 @@ static void check_values(Check *c)
         if (x->of != v && (c->c->values[x->of].of != x->of || c->c->values[x->of].buffer != x->buffer ||
                            c->c->values[x->of].bytes != x->bytes))
             refuse(c, wbb_format(c->arena, "%s is no view of %s", x->name, c->c->values[x->of].name));
-        c->live[v] = x->of == v && (b->place == PROG_CONSTANT || !strcmp(x->type, "token"));
     }
     for (uint32_t k = 0; k < c->c->n_buffers; k++) {
         const ProgBuffer *b = &c->c->buffers[k];
@@ -318,7 +308,6 @@ static void check_ends(Check *c)
         const ProgBuffer *b = memory(c, x->parameters[k]);
         if (b->place != PROG_PARAMETER || b->number != k || b->bytes != x->values[x->parameters[k]].bytes)
             refuse(c, wbb_format(c->arena, "parameter %u is not in its memory", k));
-        c->live[x->parameters[k]] = 1;
     }
     for (uint32_t k = 0; k < x->n_results; k++) {
         const ProgBuffer *b = memory(c, x->results[k]);
@@ -331,33 +320,21 @@ static void check_ends(Check *c)
     }
 }
 
-static void check_writes(Check *c, const ProgStep *s)
-{
-    for (uint32_t k = 0; k < s->n_makes; k++) {
-        if (!c->kept[k] && !may_write(c, memory(c, s->makes[k])))
-            refuse(c, wbb_format(c->arena, "it makes %s in the memory of a parameter", name(c, s->makes[k])));
-    }
-}
-
 const char *prog_verify(WbbArena *a, const ProgModule *p, int64_t *computation, int64_t *step)
 {
     for (uint32_t i = 0; i < p->n; i++) {
         const ProgComputation *x = &p->computations[i];
-        Check c = {.arena = a, .p = p, .c = x, .live = WBB_NEW_N(a, uint8_t, x->n_values + 1),
-                   .spoiled = WBB_NEW_N(a, uint32_t, x->n_values + 1)};
+        Check c = {.arena = a, .p = p, .c = x};
         *computation = i, *step = -1;
         check_values(&c);
         if (!c.fault) check_ends(&c);
         for (uint32_t s = 0; s < x->n_steps && !c.fault; s++) {
             *step = s;
             c.kept = kept_by(&c, &x->steps[s]);
-            check_writes(&c, &x->steps[s]);
-            check_step(&c, &x->steps[s], s);
+            check_step(&c, &x->steps[s]);
         }
+        if (!c.fault) check_order(&c, step);
         if (c.fault) return c.fault;
-        *step = -1;
-        for (uint32_t k = 0; k < x->n_results; k++) read(&c, x->results[k]);
-        if (c.fault) return wbb_format(a, "at the end %s", c.fault);
     }
     return NULL;
 }
