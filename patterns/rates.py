@@ -8,7 +8,7 @@ AMPERE = 'NVIDIA A100 whitepaper'
 GA102 = 'NVIDIA GA102 whitepaper: load and store units, L1 of Turing and GA10x'
 BOARD = "XLA's target configuration of the board"
 # Measured by tests/gpu/rates.py
-H200 = 'measured on an H200 on 2026-11-26, docs/rates.md'
+H200 = 'measured on an H200 on 2026-11-26, shaderdb/history/rates.md'
 TIMED = 'fitted to 908 kernels timed on an H200 on 2026-11-26'
 # Measured by others
 BENCHES = 'measured, github.com/te42kyfo/gpu-benches'

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """What a function costs on each target: issue slots, clocks of each pipe, and the modelled time of a kernel, beside XLA's own lowering.
 
-    function_prices.py [WARPBURG] [--shared DIR] [--targets sm_80,sm_90] [--only TEXT] [-j N] [--update | --record before] [--check]
+    function_prices.py [WARPBURG] [--shared DIR] [--targets sm_80,sm_90] [--only TEXT] [-j N] [--update | --check]
 
 A kernel that computes the function of ELEMENTS values is profiled (`run --profile`, docs/profile.md), on positive inputs. From it the kernel of a
 negation, of an addition where the function has two operands, is subtracted: what is left is the function's, for one element of a warp. XLA's PTX for the
 same function on few elements (DIR/anchors) is treated likewise, on sm_90 and later targets. `us` is the time of a kernel of ELEMENTS: the terms of ours for a
 negation or an addition, and the function's besides, by the formula of docs/profile.md.
 
---update writes function_prices.tsv, but for what it has of `before`, and docs/function-prices.md; --record before writes the lines of `before`.
+--update writes function_prices.tsv and docs/function-prices.md.
 --check compares the lines of `exact` and `xla` with the file, and says which exact function has a busier pipe than XLA's, or issues over 1.7 times as much.
 """
 from __future__ import annotations
@@ -56,7 +56,7 @@ Terms = Dict[str, float]  # seconds by name of the term, for one element of a wa
 
 
 class Row(NamedTuple):
-    state: str  # before, exact, xla, theirs
+    state: str  # exact, xla, theirs
     function: str
     target: str
     issue: float
@@ -159,7 +159,7 @@ def read() -> List[Row]:
 
 
 def write(rows: List[Row]) -> None:
-    order, states = list(FUNCTIONS), ["before", "exact", "xla", "theirs"]
+    order, states = list(FUNCTIONS), ["exact", "xla", "theirs"]
     rows = sorted(rows, key=lambda r: (order.index(r.function), TARGETS.index(r.target), states.index(r.state)))
     TABLE.write_text("\n".join(["\t".join(Row._fields), *("\t".join(map(str, r)) for r in rows)]) + "\n", encoding="utf-8")
 
@@ -171,8 +171,7 @@ A cell says *issue slots / clocks of the busiest pipe, its name / microseconds*:
 warp, on a sub-partition; the time is that of a kernel that loads, computes and stores 2^24 elements, which memory binds nearly everywhere. Inputs are
 positive, so a slow path for zeros, infinities or large arguments is not taken.
 
-`exact` is the default; `xla` is `--accuracy xla`; `XLA's` is the PTX that XLA made for sm_90, assembled for it and for later targets; `before` is the
-default before lowerings were compared by price.
+`exact` is the default; `xla` is `--accuracy xla`; `XLA's` is the PTX that XLA made for sm_90, assembled for it and for later targets.
 """
 
 
@@ -242,7 +241,7 @@ def page(rows: List[Row]) -> str:
     cell = lambda r: f"{r.issue:g} / {r.clocks:g} {r.pipe} / {r.us:g}" if r else ""
     for f in FUNCTIONS:
         lines: List[Tuple[str, List[str]]] = []
-        for state, title in (("before", "before"), ("exact", "exact"), ("xla", "xla"), ("theirs", "XLA's")):
+        for state, title in (("exact", "exact"), ("xla", "xla"), ("theirs", "XLA's")):
             cells = [cell(by.get((state, f, t))) for t in TARGETS]
             if lines and state in ("exact", "xla") and cells == lines[-1][1]:
                 lines[-1] = (f"{lines[-1][0]}, {title}", cells)
@@ -273,13 +272,12 @@ def main() -> int:
     p.add_argument("--only", default="", help="functions whose name contains this")
     p.add_argument("-j", type=int, default=min(2, os.cpu_count() or 1), dest="jobs")
     p.add_argument("--update", action="store_true")
-    p.add_argument("--record", default="", choices=("", "before"))
     p.add_argument("--check", action="store_true")
     o = p.parse_args()
     if not (o.shared / "anchors").is_dir():
         print(f"skipped: {o.shared}/anchors is not there")
         return 0
-    states = [o.record] if o.record else ["exact", "xla"] if o.check else ["exact", "xla", "theirs"]
+    states = ["exact", "xla"] if o.check else ["exact", "xla", "theirs"]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(find_warpburg(o.warpburg), o.shared, Path(folder))
         targets = [t for t in TARGETS if t in o.targets.split(",")]
@@ -296,7 +294,7 @@ def main() -> int:
             print(f"{' '.join(k)}: {made[k]}, the file has {known.get(k)}")
         print(f"{len(made) - len(wrong)} passed, {len(wrong)} failed")
         return int(bool(wrong))
-    if o.update or o.record:
+    if o.update:
         rows = list({**known, **made}.values())
         write(rows)
         PAGE.write_text(page(rows), encoding="utf-8")

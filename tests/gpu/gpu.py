@@ -3,7 +3,7 @@
 
     gpu.py WARPBURG WARPBURG_RUN [--package DIR] [--target sm_90] [--accuracy xla,exact] [--shared DIR] [--corpus FOLDER..]
            [--programs FOLDER] [--layouts N] [--every N]
-    gpu.py --results results.jsonl --package DIR [--page docs/gpu.md]
+    gpu.py --results results.jsonl --package DIR [--page shaderdb/history/gpu.md]
 
 First a package is made in DIR: warpburg-run, a bundle of each kernel of the corpus and each small program (*.S.hlo) of --programs to check, bundles to
 time at each --accuracy, XLA's PTX for the same fusions where DIR of --shared has it, with --layouts bundles of other layouts, and run.py. Where the driver
@@ -291,7 +291,7 @@ def main() -> int:
         rc = subprocess.run([sys.executable, str(o.package / "run.py"), "--repeat", str(o.repeat)]).returncode
         if rc == NO_GPU:
             print(f"This machine has no GPU. Carry {o.package} to one that has, call `python3 run.py` in it, bring results.jsonl back, and call\n"
-                  f"./dev gpu --package {o.package} --results results.jsonl --page docs/gpu.md")
+                  f"./dev gpu --package {o.package} --results results.jsonl --page shaderdb/history/gpu.md")
             return NO_GPU
         if rc not in (0, 1):
             return rc

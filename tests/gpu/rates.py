@@ -2,7 +2,7 @@
 """Measures what patterns/rates.py, patterns/sm*.py and patterns/prices.tsv state: on a GPU, with kernels of one form of instruction each.
 
     rates.py make --package DIR [--target sm_90] [--forms F,..]   DIR: cubins, jobs.json and what runs them: `python3 DIR/run_rates.py`
-    rates.py report --package DIR --results rates.jsonl [--page docs/rates.md] [--note TEXT]
+    rates.py report --package DIR --results rates.jsonl [--page shaderdb/history/rates.md] [--note TEXT]
 
 A package needs ptxas to be made; to be run, a GPU of the target, its driver and Python. Kernels of arithmetic are chains of a form in a loop
 (rate_kernels.py), of one warp for its latency and of 32 warps on one SM for its throughput; ptxas takes a form apart, so that each is made in several

@@ -2,7 +2,7 @@
 
     all.py [--all]      --all: also the test with a Dask cluster, where distributed is installed
 
-Prints the report against shaderdb/baseline.json, which must show no change; ends with `N passed, M failed`.
+Prints the report against shaderdb/baseline.json, which must show no change; docs/quality.md must be what the tables say; ends with `N passed, M failed`.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def program(*words: object) -> bool:
 def main() -> int:
     sys.path.insert(0, str(HERE))
     every = "--all" in sys.argv[1:]
-    checks = [program(SHADERDB / "corpus" / "generate.py", "--check"), program(SHADERDB / "baseline.py")]
+    checks = [program(SHADERDB / "corpus" / "generate.py", "--check"), program(SHADERDB / "baseline.py"), program(SHADERDB / "quality.py", "--check")]
     names = [p.stem for p in sorted(HERE.glob("test_*.py"))]
     suite = unittest.defaultTestLoader.loadTestsFromNames([n for n in names if every or n not in SLOW])
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
