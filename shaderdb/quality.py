@@ -57,8 +57,9 @@ def programs() -> Iterator[Figure]:
     command = "tests/bench/compare_programs.py --times"
     timed = [float(r["time_ratio"]) for r in rows if r["time_ratio"] not in ("", "-")]
     yield Figure("whole programs: modelled time, ours over XLA's", f"{mean(timed):.3f} in the mean of {len(timed)}", command)
-    yield Figure("whole programs: bytes of DRAM, ours over XLA's", f"{sum(int(r['bytes']) for r in rows) / sum(int(r['xla_bytes']) for r in rows):.3f} of {len(rows)}", command)
-    yield Figure("whole programs: kernels, ours over XLA's", f"{sum(int(r['kernels']) for r in rows)} for {sum(int(r['xla_kernels']) for r in rows)}", command)
+    total = {column: sum(int(r[column]) for r in rows) for column in ("bytes", "xla_bytes", "kernels", "xla_kernels")}
+    yield Figure("whole programs: bytes of DRAM, ours over XLA's", f"{total['bytes'] / total['xla_bytes']:.3f} of {len(rows)}", command)
+    yield Figure("whole programs: kernels, ours over XLA's", f"{total['kernels']} for {total['xla_kernels']}", command)
 
 
 TABLES = ((instructions, "tests/bench/compare_xla.tsv"), (programs, "tests/bench/compare_programs.tsv"))
@@ -89,14 +90,18 @@ def append(figures: Sequence[Figure]) -> None:
         f.writelines(f"{x.day}\t{x.name}\t{x.value}\t{x.command}\n" for x in figures if last.get(x.name) != x.value)
 
 
+HEAD = """# How good it is now
+
+Made by `shaderdb/quality.py --record` from `shaderdb/history/figures.tsv`, which keeps what was said before. Ratios are ours over XLA's, geometric
+means, below 1 is better. Modelled times are those of `run --profile` ([profile.md](profile.md)) with the rates of an H200; they miss timed ones by 12
+to 15 % on single kernels, so that 3 % is a tie. What led here, step by step, is in `shaderdb/history/`.
+"""
+
+
 def page() -> str:
     last = {f.name: f for f in log()}
     rows = [f"| {f.name} | {f.value} | `{f.command}` | {f.day} |" for f in last.values()]
-    return "\n".join(["# How good it is now", "",
-                      "Made by `shaderdb/quality.py --record` from `shaderdb/history/figures.tsv`, which keeps what was said before. Ratios are ours over XLA's, geometric means,",
-                      "below 1 is better. Modelled times are those of `run --profile` ([profile.md](profile.md)) with the rates of an H200; they miss timed ones by 12 to 15 % on single",
-                      "kernels, so that 3 % is a tie. What led here, step by step, is in `shaderdb/history/`.", "",
-                      "| figure | value | made by | on |", "|---|---|---|---|", *rows, ""])
+    return "\n".join([HEAD, "| figure | value | made by | on |", "|---|---|---|---|", *rows, ""])
 
 
 def main() -> int:
