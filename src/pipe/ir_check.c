@@ -6,7 +6,8 @@
  * within the error given. A small kernel is launched until all combinations of its operands are tried. Elements that
  * the kernel does not store must keep their values. Interpreter and simulator share no code but libm's functions: the
  * simulator has its own arithmetic on floats (sim/soft.c, sim/convert.c), and its integer arithmetic is written from
- * the PTX manual.
+ * the PTX manual. The interpreter has an element in whole bytes, the simulator those of 4 bits and fewer packed, as
+ * kernels have them.
  *
  *     @k: %out[17] is 0x3f800000 (1), expected 0x40000000 (2)
  *         %a[17] = 0x3f800000 (1), %b[17] = 0x3f800000 (1)
@@ -109,6 +110,15 @@ static void on_store(void *arg, uint32_t buffer, int64_t element, uint32_t lane,
     if (!agrees(c->k->buffers[buffer].type, bits_at(c, buffer, element), m)) report(c, buffer, element, lane, m);
 }
 
+/* How the elements of a buffer lie in the memory of a kernel. */
+static BdBuffer layout_of(const IrBuffer *b)
+{
+    const bool packs = sc_type_info[b->type].bits < 8 && b->type != SC_PRED;
+    const int bits = packs ? sc_type_info[b->type].bits : (int)sc_bytes(b->type) * 8;
+    return (BdBuffer){.type = sc_type_info[b->type].hlo, .rank = 1, .dims = {b->elements}, .bits = bits,
+                      .bytes = (b->elements * bits + 7) / 8};
+}
+
 /* Elements that no thread stores must keep their value. Only valid after all blocks have run. */
 static void check_untouched(Check *c)
 {
@@ -117,6 +127,7 @@ static void check_untouched(Check *c)
         if (!ir_is_output(b)) continue;
         uint64_t fill = 0;
         memset(&fill, FILL, sc_bytes(b->type));
+        if (layout_of(b).bits < 8) fill &= sc_mask(b->type);
         for (int64_t e = 0; e < b->elements; e++) {
             if (b->alias) fill = bits_at(c, b->alias - 1, e);
             if (c->stored[i][e] || bits_at(c, i, e) == fill) continue;
@@ -125,6 +136,26 @@ static void check_untouched(Check *c)
                                       b->name, (long long)e);
         }
     }
+}
+
+/* Memory of a buffer for the simulator, with its elements in it. */
+static SimBuffer packed(const Check *c, WbbArena *a, uint32_t buffer)
+{
+    const IrBuffer *b = &c->k->buffers[buffer];
+    const BdBuffer d = layout_of(b);
+    SimBuffer out = {.bytes = c->memory[buffer], .size = (size_t)d.bytes, .role = ir_is_changed(b) ? BD_OUT : BD_IN,
+                     .writes = BD_SOME, .initialised = b->alias || b->zeroed};
+    if (d.bits >= 8) return out;
+    out.bytes = wbb_alloc(a, out.size + 64);
+    bd_to_physical(c->cx, &d, c->memory[buffer], out.bytes);
+    return out;
+}
+
+/* Brings the elements back. */
+static void unpack(const Check *c, uint32_t buffer, const SimBuffer *from)
+{
+    const BdBuffer d = layout_of(&c->k->buffers[buffer]);
+    if (d.bits < 8 && ir_is_changed(&c->k->buffers[buffer])) bd_to_logical(c->cx, &d, from->bytes, c->memory[buffer]);
 }
 
 static void prepare_memory(Check *c)
@@ -171,9 +202,7 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
     uint32_t n = 0; /* arguments: all buffers but tables */
     for (uint32_t i = 0; i < k->n_buffers && ir_is_parameter(&k->buffers[i]); i++, n++) {
         const IrBuffer *b = &k->buffers[i];
-        buffers[i] = (SimBuffer){.bytes = c->memory[i], .size = (size_t)b->elements * sc_bytes(b->type),
-                                 .role = ir_is_changed(b) ? BD_OUT : BD_IN, .writes = BD_SOME,
-                                 .initialised = b->alias || b->zeroed};
+        buffers[i] = packed(c, scratch, i);
         args[i] = (int)i;
         if (b->alias) args[b->alias - 1] = (int)i; /* share memory; the interpreter reads the operand's own copy */
     }
@@ -184,6 +213,7 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
     const SimOptions s = {.check = true, .seed = o->seed, .blocks = blocks, .ulp_noise = o->ulp_noise};
     sim_run(c->cx, scratch, m, &l, buffers, (int)n, &s, &c->out.report);
     if (c->out.report.n_faults) return; /* keep `scratch`: it holds the texts of the faults */
+    for (uint32_t i = 0; i < n; i++) unpack(c, i, &buffers[i]);
     pipe_interpret_launch(c->interpreter);
     for (uint64_t i = 0; i < (blocks ? blocks : k->grid); i++)
         pipe_interpret_block(c->interpreter, sim_block(&l, &s, i));
