@@ -59,6 +59,7 @@ static void run(WbbCx *cx, void *arg)
     if (j->verdict)
         *j->verdict = (wb_verdict){.compared = (uint64_t)v.compared, .outside = (uint64_t)v.outside,
                                    .max_ulp = v.max_ulp, .faults = (uint32_t)v.report.n_faults};
+    pipe_need_judged(cx, k->file, &v);
 }
 
 static wb_status shown(const wb_kernel *k, void (*body)(WbbCx *, void *), Job *j, wb_result **result)

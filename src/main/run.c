@@ -121,6 +121,7 @@ WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const
         const PipeVerdict v = pipe_run(cx, a, b, m, &run);
         const bool failed = v.outside || v.report.n_faults || (v.exact && v.differ);
         if (failed || k + 1 >= o->seeds) print_verdict(a, o, name, &v);
+        if (!failed) pipe_need_judged(cx, name, &v);
         wbb_arena_free(a);
         if (failed) return WBB_CHECK;
         if (k + 1 >= o->seeds) return WBB_OK;

@@ -90,7 +90,6 @@ static Offsets written_offsets(WbbArena *a, const PipeMemory *r, const PipeVerdi
     const uint8_t *written = v->report.written ? v->report.written[memory] : NULL;
     const SimSource *source = r->memory[memory].source;
     Offsets out = {0};
-    if (d->writes == BD_ATOMIC) return out; /* other blocks might have changed what these have written */
     for (int64_t at = 0; written && at < d->bytes; at += wide) {
         uint64_t eight;
         for (; at % 8 == 0 && at + 8 <= d->bytes; at += 8) {
@@ -270,6 +269,20 @@ static void judge_values(WbbCx *cx, WbbArena *a, const Judged *j, const PipeRun 
     measure_error(cx, a, text, j->operands, n, got, at, v);
 }
 
+/* Did a sample leave out blocks that may change what the others have written to the output? */
+static bool is_unfinished(const PipeMemory *r, const PipeRun *run, uint32_t k)
+{
+    const uint32_t *grid = r->b->launches[0].grid; /* check_sample: there is one launch */
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    return r->b->buffers[r->leaf[k]].writes == BD_ATOMIC && run->blocks < blocks;
+}
+
+static void note_unfinished(WbbArena *a, PipeVerdict *v, uint32_t leaf)
+{
+    v->unjudged = wbb_format(a, "%soutput %u is not judged: other blocks may change what these have written",
+                             v->unjudged ? wbb_format(a, "%s; ", v->unjudged) : "", leaf);
+}
+
 /* What a run left in memory; of a sample of blocks what they wrote. */
 static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, const PipeRun *run, PipeVerdict *v)
 {
@@ -280,7 +293,11 @@ static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, 
             got[k] = output_value(cx, a, r, k);
             continue;
         }
-        const Offsets offsets = written_offsets(a, r, v, k);
+        const bool unfinished = is_unfinished(r, run, k);
+        const Offsets offsets = unfinished ? (Offsets){0} : written_offsets(a, r, v, k);
+        if (unfinished) note_unfinished(a, v, k);
+        else if (!offsets.n && bd_elements(r->b->buffers[r->leaf[k]].dims, r->b->buffers[r->leaf[k]].rank))
+            v->unjudged = "these blocks wrote no element";
         int64_t *positions = WBB_NEW_N(a, int64_t, offsets.n + 1);
         const BdBuffer *d = &r->b->buffers[r->leaf[k]];
         for (uint32_t i = 0; i < offsets.n; i++) positions[i] = bd_logical_index(d, offsets.items[i]);
@@ -403,11 +420,12 @@ static void run_fused(const Runs *s, const Judged *j, PipeVerdict *v)
         const SimModule *fused = sim_parse_fused(s->cx, s->arena, name_of(s->run), s->b->ptx, (SimFusing)way);
         const SimReport report = v->report;
         const int64_t compared = v->compared;
+        const char *unjudged = v->unjudged;
         v->report = (SimReport){0};
         pipe_launch_all(s->cx, s->arena, fused, &r, &o, &v->report);
         if (v->report.n_faults) return;
         judge(s->cx, s->arena, j, &r, s->run, v);
-        v->report = report, v->compared = compared;
+        v->report = report, v->compared = compared, v->unjudged = unjudged;
         if (v->outside) v->first = wbb_format(s->arena, "where mul and add without .rn are fused, %s", v->first);
     }
 }

@@ -58,6 +58,7 @@ typedef struct {
     const char *first_differ;  /* the first of them; NULL: none */
     const char *order;         /* with check: first output that another order of blocks and warps changes; NULL: none */
     const char *first;         /* the first element outside its bounds: its value and the bounds; NULL: none */
+    const char *unjudged;      /* of a sample of blocks: outputs that were not compared, and why; NULL: none */
     double ms_run, ms_eval;
     double ms_cpu;             /* processor time of all threads during ms_run */
 } PipeVerdict;
@@ -112,6 +113,8 @@ void pipe_check_bundle(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b
 /* judge.c */
 /* Writes output leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
+/* Declines where a check of a sample of blocks compared no element: nothing says then that the kernel is right. */
+void pipe_need_judged(WbbCx *cx, const char *name, const PipeVerdict *v);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
 /* n values against the bounds of computation c, in an order where one is not NULL; adds to the verdict. */
 void pipe_judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,

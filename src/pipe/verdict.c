@@ -74,8 +74,19 @@ void pipe_put_verdict_json(WbbBuf *b, const PipeVerdict *v)
     wbb_json_close(b, ']');
     wbb_json_text(b, "first", v->first);
     if (v->order) wbb_json_text(b, "order", v->order);
+    if (v->unjudged) wbb_json_text(b, "unjudged", v->unjudged);
     if (v->spikes) put_spikes_json(b, v->spikes);
     if (v->gpu.device) put_gpu_json(b, v);
+}
+
+static bool is_vacuous(const PipeVerdict *v)
+{
+    return v->checked && v->unjudged && !v->compared && !v->report.n_faults;
+}
+
+void pipe_need_judged(WbbCx *cx, const char *name, const PipeVerdict *v)
+{
+    if (is_vacuous(v)) wbb_decline(cx, (WbbLoc){.file = name}, WHY_FEATURE, "no element was compared: %s", v->unjudged);
 }
 
 void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
@@ -86,7 +97,8 @@ void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
     if (v->outside)
         wbb_putf(b, "%s: %lld of %lld elements outside the bounds; first: %s\n", name, (long long)v->outside,
                  (long long)v->compared, v->first);
-    if (v->checked && !v->outside && !v->report.n_faults) {
+    if (v->checked && v->unjudged && !is_vacuous(v)) wbb_putf(b, "%s: %s\n", name, v->unjudged);
+    if (v->checked && !v->outside && !v->report.n_faults && !is_vacuous(v)) {
         wbb_putf(b, "%s: %lld elements inside the bounds, ", name, (long long)v->compared);
         if (v->max_ulp < MOST_ULP) wbb_putf(b, "%.3g ulp from f64 at most, ", v->max_ulp);
         if (v->share > 0 && v->share < 1e-4) wbb_put(b, "no fault; under 0.01 % of the allowed error used\n");
