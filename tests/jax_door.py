@@ -243,6 +243,17 @@ ENTRY main { p = f32[64,128]{1,0} parameter(0)  e = f32[64,128]{1,0} fusion(p), 
         with self.assertRaises(warpburg.Declined) as e:
             warpburg.jax.compile(lambda x: jnp.linalg.cholesky(x @ x.T), self.x, program=False)
         self.assertTrue(e.exception.reason)
+
+        def shown(x: jax.Array) -> jax.Array:
+            jax.debug.print("{}", x[0, 0])
+            return x * 2
+
+        def called(x: jax.Array) -> jax.Array:
+            jax.experimental.io_callback(print, None, x, ordered=True)
+            return x * 2
+        for f, name in ((shown, "debug_print"), (called, "io_callback")):   # nobody needs their results
+            with self.assertRaisesRegex(warpburg.Declined, rf"{f.__name__}:\d+:\d+: declined: effect: {name}"):
+                warpburg.jax.compile(f, self.x)
         # a call that another process made
         wrong = jax.ffi.ffi_call("warpburg", [jax.ShapeDtypeStruct((8,), jnp.float32)])
         with self.assertRaisesRegex(Exception, "another process"):

@@ -434,8 +434,23 @@ static void cut_all(Build *b)
     }
 }
 
+/* The code of a custom call is not in the text. One whose results are needed is a step that fails where it is run; of
+ * one with a side effect nobody may need the results, and a program without the effect is another one. */
+static void refuse_effects(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) {
+            const HloInstruction *i = m->computations[c]->instructions[k];
+            if (i->opcode == HLO_CUSTOM_CALL && !hlo_forwards_operand(i) &&
+                hlo_attribute_true(a, i, "custom_call_has_side_effect"))
+                wbb_decline(cx, i->loc, WHY_EFFECT, "%s, a custom-call of '%s', has a side effect, and its code is not "
+                            "in the text", i->name, i->target ? i->target : "");
+        }
+}
+
 ProgModule *prog_build(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how)
 {
+    refuse_effects(cx, a, m);
     m = fuse_prepare(cx, a, m, how);
     ProgModule *p = WBB_NEW(a, ProgModule);
     const uint32_t n = m->n_computations;
