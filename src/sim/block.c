@@ -138,7 +138,7 @@ static void start_block(Block *b)
     sim_order_reset(b);
     for (int i = 0; i < BARRIERS; i++) sim_view_drop(b, &b->barriers[i].view);
     memset(b->barriers, 0, sizeof b->barriers);
-    b->busy = 0;
+    b->busy = 0, b->met = false;
     b->copies.n = 0;
     b->mbarriers.n = 0;
 }

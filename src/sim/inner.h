@@ -96,7 +96,7 @@ typedef struct {
     bool initialised;               /* it has contents from the start of the launch */
     bool argument;                  /* the launch has its address */
     bool variable;                  /* of the module */
-    bool ended;                     /* shared memory of another block, all of whose threads have ended */
+    const char *gone;               /* shared memory of another block: why it may not be there; or NULL */
     const SimSource *source;        /* which are made page by page; or NULL */
 } Segment;
 
@@ -205,6 +205,7 @@ typedef struct Block {
     double arrived[BARRIERS + 1][2];
     Barrier barriers[BARRIERS];
     uint32_t busy;    /* barriers that a warp has come to */
+    bool met;         /* a warp went on behind the cluster's barrier: all blocks of the cluster have started */
     Cluster *cluster;
     uint32_t rank, ticks;
     struct { Copy *items; uint32_t n, capacity; } copies;
@@ -286,6 +287,7 @@ void sim_view_set(Block *b, SimView **to, SimView *v);
 void sim_view_join(Block *b, SimView **to, SimView *from); /* add what `from` has */
 /* What barriers of the block order before the next access of a lane, or of ALL_LANES, with what they did themselves. */
 SimView *sim_view_own(Block *b, const Warp *w, uint32_t lane);
+bool sim_view_knows(const SimView *v, uint32_t serial); /* anything that the block did */
 /* The lanes of a warp whose accesses at this time the thread does not know to come before those that it makes now. */
 uint32_t sim_view_open(const Block *b, uint32_t thread, uint32_t serial, uint32_t warp, uint32_t time, uint32_t lanes);
 /* What all lanes of the warp know of its own block goes into the clocks, which are faster. */

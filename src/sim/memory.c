@@ -30,6 +30,22 @@ static bool has_ended(const Block *b)
     return b->own;
 }
 
+/* May another block of the cluster not have started yet? It has where a barrier of the cluster came before, or where a
+ * thread of this block has seen something that it did. */
+static bool may_not_be_there(const Block *b, const Block *of)
+{
+    if (b->met) return false;
+    for (uint32_t i = 0; b->orders && i < (uint32_t)b->n_warps * LANES; i++)
+        if (sim_view_knows(b->threads[i].view, of->serial)) return false;
+    return true;
+}
+
+static const char *why_gone(const Block *b, const Block *of)
+{
+    if (has_ended(of)) return "which has ended";
+    return may_not_be_there(b, of) ? "which may not have started: no barrier of the cluster comes before" : NULL;
+}
+
 static bool segment_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address, Segment *s)
 {
     uint64_t n = address >> SEG_SHIFT;
@@ -43,7 +59,7 @@ static bool segment_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t ad
         *s = (Segment){.bytes = of->shared, .written = of->shared_written, .size = of->shared_size,
                        .track = b->options->check, .multiple = true, .initialised = true, .name = "shared memory",
                        .shadow = far && b->cluster->unwatched ? NULL : of->shared_shadow,
-                       .ended = far && b->options->check && has_ended(of)};
+                       .gone = far && b->options->check ? why_gone(b, of) : NULL};
     } else if (n == SEG_LOCAL) {
         size_t at = (size_t)lane * b->m->local_bytes;
         *s = (Segment){.bytes = w->local + at, .written = w->local_written + at, .size = b->m->local_bytes,
@@ -77,9 +93,9 @@ static Span judge(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address
                   (unsigned long long)address);
         return (Span){0};
     }
-    if (s.ended && quiet) return (Span){0};
-    if (s.ended) {
-        sim_fault(b, w, op, lane, "%s of %zu bytes of shared memory of another block, which has ended", what, size);
+    if (s.gone && quiet) return (Span){0};
+    if (s.gone) {
+        sim_fault(b, w, op, lane, "%s of %zu bytes of shared memory of another block, %s", what, size, s.gone);
         return (Span){0};
     }
     uint64_t at = (address & ((UINT64_C(1) << SEG_SHIFT) - 1)) - (address >> SEG_SHIFT < SEG_SHARED ? SEG_START : 0);

@@ -159,6 +159,7 @@ void sim_order_arrive(Block *b, const Warp *w, const SimOp *op)
 
 void sim_order_wait(Block *b, const Warp *w)
 {
+    b->met = true;
     sim_order_take(b, w, w->live, b->cluster->came);
     sim_view_clocks(b, w, b->cluster->came);
 }

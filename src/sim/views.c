@@ -139,6 +139,13 @@ static uint32_t until(const SimView *v, uint64_t who)
 
 static uint64_t warp_of(uint32_t serial, uint32_t warp) { return (uint64_t)serial << 16 | warp << 8; }
 
+bool sim_view_knows(const SimView *v, uint32_t serial)
+{
+    bool knows = false;
+    for (uint32_t i = 0; v && i < v->n && !knows; i++) knows = v->items[i].who >> 16 == serial;
+    return knows;
+}
+
 uint32_t sim_view_open(const Block *b, uint32_t thread, uint32_t serial, uint32_t warp, uint32_t time, uint32_t lanes)
 {
     const SimView *v = b->threads[thread].view;
