@@ -1,4 +1,5 @@
-/* expand: operations that are defined by a computation of others: batch-norm-*, topk.
+/* expand: operations that are defined by a computation of others: batch-norm-*, topk; X-start, which is X; collectives
+ * that one device takes part in, which are their operands.
  *
  * Needs: the shapes and attributes of the operation. Leaves: a computation that a frame evaluates like that of a call,
  * so that it works in each mode and for each set.
@@ -19,7 +20,7 @@ static bool is_top_k(const HloInstruction *i)
 bool ev_is_expanded(const HloInstruction *i)
 {
     return i->opcode == HLO_BATCH_NORM_TRAINING || i->opcode == HLO_BATCH_NORM_INFERENCE ||
-           i->opcode == HLO_BATCH_NORM_GRAD || is_top_k(i);
+           i->opcode == HLO_BATCH_NORM_GRAD || is_top_k(i) || i->alone || (i->opcode == HLO_ASYNC_START && i->spelling);
 }
 
 typedef struct {
@@ -156,9 +157,66 @@ static const char *top_k_text(WbbArena *a, const HloInstruction *i)
     return t.text;
 }
 
+/* --- a computation of instructions -------------------------------------------------------------------------------- */
+typedef struct {
+    Ev *e;
+    const HloInstruction *of;
+    struct { HloInstruction **items; uint32_t n, capacity; } list;
+} Made;
+
+static HloInstruction *made(Made *m, HloInstruction i)
+{
+    HloInstruction *x = WBB_NEW(m->e->arena, HloInstruction);
+    *x = i;
+    x->id = m->list.n, x->loc = m->of->loc, x->name = m->of->name;
+    if (!x->attributes) x->attributes = "";
+    WBB_PUSH(m->e->arena, &m->list, x);
+    return x;
+}
+
+/* Of a shape of the result, whose leaves count from *leaf on: operands, which are the first of the list, and zeros. */
+static HloInstruction *alone_value(Made *m, const HloShape *s, uint32_t *leaf)
+{
+    if (s->type != SC_TUPLE) {
+        const int64_t k = hlo_alone_operand(m->of, (*leaf)++);
+        if (k != HLO_ZERO) return m->list.items[k];
+        return made(m, (HloInstruction){.opcode = HLO_CONSTANT, .shape = s, .literal_splat = true,
+                                        .literal = WBB_NEW_N(m->e->arena, uint64_t, 2)});
+    }
+    HloInstruction **parts = WBB_NEW_N(m->e->arena, HloInstruction *, s->n_elements + 1);
+    for (uint32_t k = 0; k < s->n_elements; k++) parts[k] = alone_value(m, s->elements[k], leaf);
+    return made(m, (HloInstruction){.opcode = HLO_TUPLE, .shape = s, .operands = parts, .n_operands = s->n_elements});
+}
+
+/* X of the operands of X-start, with the shape of its done. */
+static HloInstruction *started(Made *m)
+{
+    HloInstruction i = *m->of;
+    HloInstruction **operands = WBB_NEW_N(m->e->arena, HloInstruction *, i.n_operands + 1);
+    for (uint32_t k = 0; k < i.n_operands; k++) operands[k] = m->list.items[k];
+    i.opcode = hlo_started_opcode(m->of), i.spelling = NULL, i.operands = operands;
+    i.shape = i.shape->type == SC_TUPLE ? i.shape->elements[1] : i.shape;
+    return made(m, i);
+}
+
+static const HloComputation *made_computation(Ev *e, const HloInstruction *i)
+{
+    Made m = {.e = e, .of = i};
+    uint32_t leaf = 0;
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        made(&m, (HloInstruction){.opcode = HLO_PARAMETER, .shape = i->operands[k]->shape, .number = k});
+    HloInstruction *root = i->opcode == HLO_ASYNC_START ? started(&m) : alone_value(&m, i->shape, &leaf);
+    HloComputation *c = WBB_NEW(e->arena, HloComputation);
+    *c = (HloComputation){.name = i->name, .instructions = m.list.items, .n_instructions = m.list.n, .attributes = "",
+                          .parameters = m.list.items, .n_parameters = i->n_operands, .root = root,
+                          .module = e->root->c->module, .loc = i->loc};
+    return c;
+}
+
 const HloComputation *ev_expansion(Ev *e, const HloInstruction *i)
 {
     if (!ev_is_expanded(i)) return NULL;
+    if (i->alone || i->opcode == HLO_ASYNC_START) return made_computation(e, i);
     if (is_top_k(i) && (i->shape->type != SC_TUPLE || i->shape->n_elements != 2 || i->operands[0]->shape->rank == 0))
         wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has top-k with two results only");
     const char *text = is_top_k(i) ? top_k_text(e->arena, i) : norm_text(e->arena, i);

@@ -218,6 +218,7 @@ static bool passes(const HloInstruction *i)
     case HLO_ASYNC_UPDATE:
     case HLO_ASYNC_DONE: return true;
     case HLO_CUSTOM_CALL: return is_identity(i);
+    case HLO_ALL_REDUCE_DONE: return hlo_is_alone_done(i);
     default: return false;
     }
 }
@@ -228,7 +229,7 @@ static bool calls(const HloInstruction *i)
     switch (i->opcode) {
     case HLO_FUSION:
     case HLO_CALL: return true;
-    case HLO_ASYNC_START: return i->n_called == 1;
+    case HLO_ASYNC_START: return i->spelling || i->n_called == 1;
     default: return ev_is_expanded(i);
     }
 }
@@ -272,7 +273,8 @@ EvRef ev_resolve(Ev *e, EvFrame *f, const HloInstruction *i, const uint32_t *pat
             if (i->opcode == HLO_ASYNC_START && p.n && p.items[p.n - 1] == 1 && i->shape->type == SC_TUPLE) p.n--;
             f = ev_callee(e, f, i, 0);
             i = f->c->root;
-        } else if (i->opcode == HLO_ASYNC_DONE && i->operands[0]->shape->type == SC_TUPLE) {
+        } else if ((i->opcode == HLO_ASYNC_DONE && i->operands[0]->shape->type == SC_TUPLE) ||
+                   (hlo_is_alone_done(i) && i->opcode != HLO_ALL_REDUCE_DONE)) {
             if (p.n == WBB_LEN(p.items)) wbb_fail(e->cx, i->loc, "tuples nest too deep");
             p.items[p.n++] = 1;
             i = i->operands[0];

@@ -234,11 +234,8 @@ static void judge_module(WbbCx *cx, void *arg)
 
 void hlo_decline_features(WbbCx *cx, const HloModule *m)
 {
-    Judge j = {.cx = cx, .scratch = wbb_arena_new(cx), .module = m, .partitions = 1};
-    HloAttribute at;
-    for (const char *p = m->attributes; hlo_next_attribute(&p, &at);)
-        if (at.n_name == strlen("num_partitions") && !memcmp(at.name, "num_partitions", at.n_name))
-            j.partitions = strtoll(at.value, NULL, 10);
+    Judge j = {.cx = cx, .scratch = wbb_arena_new(cx), .module = m,
+               .partitions = hlo_header_number(m, "num_partitions", 1)};
     const WbbStatus status = wbb_guard(cx, judge_module, &j);
     wbb_arena_free(j.scratch);
     if (status != WBB_OK) wbb_rethrow(cx, status);

@@ -68,6 +68,8 @@ struct HloInstruction {
     uint32_t id;               /* index in HloComputation.instructions */
     uint32_t n_users;          /* operands in its computation that are this instruction */
     WbbLoc loc;
+    bool alone;                /* collective.c: a collective, or a start of one, that one device takes part in, or the
+                                  number of the only device */
     /* Attributes; the opcode decides which are set. */
     const int64_t *dimensions; /* of broadcast, transpose, reverse, reduce, ..; NULL: not in the text; {} is not NULL */
     uint32_t n_dimensions;
@@ -187,6 +189,8 @@ bool hlo_scatter_needs_order(WbbArena *a, const HloInstruction *i); /* its resul
 
 /* module.c */
 HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines unless there is exactly one */
+/* A number of the header, as of num_partitions=8; `otherwise` if it has none. */
+int64_t hlo_header_number(const HloModule *m, const char *name, int64_t otherwise);
 const char *hlo_opcode_name(HloOpcode op);
 HloOpcode hlo_opcode_named(const char *name, size_t n); /* HLO_OPCODE_COUNT if unknown */
 /* NEGATE for `negate-start`; the opcode of any other instruction */
@@ -214,6 +218,12 @@ bool hlo_reduces(const HloInstruction *i, HloOpcode op);
 bool hlo_is_reduced(const HloInstruction *reduction, int64_t d); /* is dimension d of its operands reduced? */
 /* Is it a broadcast of a number of each result of a reduction, for each of its terms? */
 bool hlo_is_of_results(const HloInstruction *c, const HloInstruction *reduction);
+
+/* collective.c: what one device alone makes of i, which is `alone`: leaf `leaf` of its result is the value of this
+ * operand, or HLO_ZERO. The done of an asynchronous one is what its start has: element 1 of it where that has two. */
+enum { HLO_ZERO = -1 };
+int64_t hlo_alone_operand(const HloInstruction *i, uint32_t leaf);
+bool hlo_is_alone_done(const HloInstruction *i);
 
 /* comparator.c: of a sort. */
 bool hlo_is_sort(const HloInstruction *i); /* along one dimension, and not begun here to be done elsewhere */

@@ -219,6 +219,7 @@ typedef struct {
     WbbArena *scratch; /* freed when the HLO module has been verified */
     /* pairs of tuples known to agree in shape, in layout: large tuples may have many users */
     WbbMap same, laid;
+    int64_t partitions, replicas; /* that the header names, or 1 */
 } HloVerifier;
 
 void hlo_invalid(HloVerifier *v, const HloInstruction *i, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
@@ -272,6 +273,7 @@ WbbI128 hlo_window_count(HloVerifier *v, const HloInstruction *i, uint32_t d, in
 int64_t hlo_group_size(HloVerifier *v, const HloInstruction *i, bool uniform);
 /* source_target_pairs=: no source or target twice */
 void hlo_require_device_pairs(HloVerifier *v, const HloInstruction *i);
+bool hlo_find_alone(HloVerifier *v, const HloInstruction *i); /* collective.c: HloInstruction.alone */
 
 /* The functions of verify_*.c that verify.c dispatches to; false if the file does not handle the operation. */
 bool hlo_verify_element(HloVerifier *v, HloInstruction *i); /* verify_elements.c */

@@ -12,6 +12,7 @@
 #include "hlo/inner.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[] = {
@@ -109,6 +110,14 @@ bool hlo_is_operation(const HloComputation *c)
     return c->n_parameters == 2 && r->n_operands == 2 && hlo_is_elementwise(r->opcode) && r->opcode != HLO_COMPARE &&
            r->operands[0]->opcode == HLO_PARAMETER && r->operands[1]->opcode == HLO_PARAMETER &&
            r->operands[0] != r->operands[1];
+}
+
+int64_t hlo_header_number(const HloModule *m, const char *name, int64_t otherwise)
+{
+    HloAttribute at;
+    for (const char *p = m->attributes; hlo_next_attribute(&p, &at);)
+        if (at.n_name == strlen(name) && !memcmp(at.name, name, at.n_name)) return strtoll(at.value, NULL, 10);
+    return otherwise;
 }
 
 static bool may_surround_fusion(HloOpcode op)

@@ -15,6 +15,7 @@ const HloPass hlo_passes[] = {
     {"broadcast", "broadcasts operands that are smaller than the result", hlo_pass_broadcast},
     {"nested", "inlines fusions inside fusions, reducers and called bodies", hlo_pass_nested},
     {"async", "replaces the done of an asynchronous operation by the operation", hlo_pass_async},
+    {"alone", "replaces collectives that one device takes part in by their operands", hlo_pass_alone},
     {"call", "inlines called computations", hlo_pass_call},
     {"identity", "removes custom calls that only place or shard their operand", hlo_pass_identity},
     {"barrier", "removes opt-barrier, domain and add-dependency", hlo_pass_barrier},

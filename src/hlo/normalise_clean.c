@@ -1,9 +1,10 @@
-/* normalise_clean: six passes that remove operations which compute nothing.
+/* normalise_clean: seven passes that remove operations which compute nothing.
  *
  * Needs: an HLO module. Leaves: one without the operations in the middle column's pass; the right column replaces them.
  *
  *     s = f32[8] custom-call(x), custom_call_target="Sharding"        identity      x
  *     o = (f32[8], f32[8]) opt-barrier(t)                             barrier       t
+ *     r = f32[8] all-reduce(x), replica_groups={{0}}, to_apply=add    alone         x
  *     n = s32[] get-dimension-size(x), dimensions={0}                 size          s32[] constant(8)
  *     c = f32[8]{0} copy(y)                                           copy          y
  *     g = f32[8] get-tuple-element(t), index=0                        tuple         operand 0 of t, a tuple(..)
@@ -35,6 +36,39 @@ static HloInstruction *rewrite_barrier(HloBuilder *b, const HloInstruction *i)
 const HloModule *hlo_pass_barrier(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_barrier, .rewrite = rewrite_barrier});
+}
+
+/* alone: collectives that one device takes part in ----------------------------------------------------------------- */
+
+static bool is_alone(const HloInstruction *i)
+{
+    return (i->alone && i->opcode != HLO_ASYNC_START) || hlo_is_alone_done(i);
+}
+
+/* Of a shape of the result of i, whose leaves count from *leaf on. */
+static HloInstruction *alone_value(HloBuilder *b, const HloInstruction *i, const HloShape *s, uint32_t *leaf)
+{
+    if (s->type != SC_TUPLE) {
+        const int64_t k = hlo_alone_operand(i, (*leaf)++);
+        return k == HLO_ZERO ? hlo_new_number(b, s->type, 0, s) : hlo_mapped(b, i->operands[k]);
+    }
+    HloInstruction **parts = WBB_NEW_N(b->arena, HloInstruction *, s->n_elements + 1);
+    for (uint32_t k = 0; k < s->n_elements; k++) parts[k] = alone_value(b, i, s->elements[k], leaf);
+    return hlo_new_tuple(b, s->n_elements, parts);
+}
+
+static HloInstruction *rewrite_alone(HloBuilder *b, const HloInstruction *i)
+{
+    uint32_t leaf = 0;
+    if (!is_alone(i)) return NULL;
+    if (i->alone) return alone_value(b, i, i->shape, &leaf);
+    HloInstruction *start = hlo_mapped(b, i->operands[0]);
+    return i->opcode == HLO_ALL_REDUCE_DONE ? start : hlo_new_get_tuple_element(b, start, 1);
+}
+
+const HloModule *hlo_pass_alone(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = is_alone, .rewrite = rewrite_alone});
 }
 
 /* size: get-dimension-size, in an HLO module without dynamic sizes ------------------------------------------------- */

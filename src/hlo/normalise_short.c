@@ -3,7 +3,8 @@
  * Needs: sorts of at most MOST elements whose comparator is elementwise. Leaves: a slice for each place of the rows;
  * comparisons of neighbours, the later one with the earlier, and selects, in as many rounds as there are places; and a
  * concatenation. Only neighbours change places, and only where the later one comes first: equal ones stay in their
- * order, and whatever the comparator says, a row has the elements that it had.
+ * order, and whatever the comparator says, a row has the elements that it had. Rows of one element, and sorts of none,
+ * are their operands.
  *
  *     sort(f32[3,N]), dimensions={0}      rounds: 0 with 1, 1 with 2, 0 with 1
  */
@@ -16,12 +17,20 @@ enum {
     FEW_STEPS = 24 /* instructions of the comparator */
 };
 
+/* Is there no pair of elements to compare? */
+static bool is_sorted(const HloInstruction *i)
+{
+    const HloShape *s = i->operands[0]->shape;
+    return s->dims[i->dimensions[0]] < 2 || !hlo_elements(s);
+}
+
 static bool is_short(const HloInstruction *i)
 {
     if (!hlo_is_sort(i)) return false;
+    if (is_sorted(i)) return true;
     const int64_t n = i->operands[0]->shape->dims[i->dimensions[0]];
     const bool light = i->n_operands <= FEW_OPERANDS && i->called[0]->n_instructions <= FEW_STEPS;
-    return n >= 2 && n <= (light ? MOST : FEW) && hlo_elements(i->operands[0]->shape) > 0;
+    return n <= (light ? MOST : FEW);
 }
 
 /* Exchanges x[.][k] with x[.][k + 1] where the latter comes first; false: the comparator is not elementwise. */
@@ -45,6 +54,10 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     const int64_t dim = i->dimensions[0], n = i->operands[0]->shape->dims[dim];
     HloInstruction *(*x)[MOST] = wbb_alloc(b->arena, i->n_operands * sizeof *x);
     HloInstruction **results = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
+    if (is_sorted(i)) {
+        for (uint32_t o = 0; o < i->n_operands; o++) results[o] = hlo_mapped(b, i->operands[o]);
+        return i->n_operands == 1 ? results[0] : hlo_new_tuple(b, i->n_operands, results);
+    }
     for (uint32_t o = 0; o < i->n_operands; o++)
         for (int64_t k = 0; k < n; k++) x[o][k] = hlo_new_place(b, hlo_mapped(b, i->operands[o]), dim, k);
     for (int64_t round = 0; round < n; round++)

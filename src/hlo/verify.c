@@ -25,16 +25,20 @@ static void dispatch(HloVerifier *v, HloInstruction *i)
 static void verify_instruction(HloVerifier *v, HloInstruction *i)
 {
     dispatch(v, i);
+    i->alone = hlo_find_alone(v, i);
     if (i->opcode != HLO_ASYNC_START || !i->spelling) return;
     HloInstruction started = *i; /* negate-start(x) is verified as negate(x) too */
     started.opcode = hlo_started_opcode(i);
     started.shape = i->shape->elements[1];
     dispatch(v, &started);
+    i->alone = hlo_find_alone(v, &started);
 }
 
 static void verify_module(WbbCx *cx, WbbArena *a, const HloModule *m, bool only_shapeless)
 {
-    HloVerifier v = {.cx = cx, .arena = a, .scratch = wbb_arena_new(cx)};
+    HloVerifier v = {.cx = cx, .arena = a, .scratch = wbb_arena_new(cx),
+                     .partitions = hlo_header_number(m, "num_partitions", 1),
+                     .replicas = hlo_header_number(m, "replica_count", 1)};
     v.same.arena = v.laid.arena = v.scratch;
     uint64_t leaves = 0;
     for (uint32_t c = 0; c < m->n_computations; c++)

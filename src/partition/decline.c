@@ -96,14 +96,18 @@ static const char *operands(WbbCx *cx, const HloInstruction *i)
     return b.text;
 }
 
-void part_decline(WbbCx *cx, const HloInstruction *i)
+void part_decline_as(WbbCx *cx, const HloInstruction *i, WbbWhy why, const char *sentence)
 {
     const char *name = i->spelling ? i->spelling : hlo_opcode_name(i->opcode);
+    wbb_decline(cx, i->loc, why, "%s%s: %s", name, operands(cx, i), sentence);
+}
+
+void part_decline(WbbCx *cx, const HloInstruction *i)
+{
     if (i->opcode == HLO_CUSTOM_CALL)
         wbb_decline(cx, i->loc, WHY_LIBRARY, "custom-call of '%s'%s: its code is not in the text",
                     i->target ? i->target : "", operands(cx, i));
     for (size_t k = 0; k < WBB_LEN(rows); k++)
-        if (rows[k].opcode == i->opcode)
-            wbb_decline(cx, i->loc, rows[k].why, "%s%s: %s", name, operands(cx, i), rows[k].sentence);
-    wbb_decline(cx, i->loc, WHY_OPERATION, "%s%s: no scalar operation has this meaning", name, operands(cx, i));
+        if (rows[k].opcode == i->opcode) part_decline_as(cx, i, rows[k].why, rows[k].sentence);
+    part_decline_as(cx, i, WHY_OPERATION, "no scalar operation has this meaning");
 }

@@ -8,6 +8,7 @@
  *     %r = f32[8] reduce(f32[8,65536] ..)   =>   "gelu.hlo:7:3: declined: reduction: ..."
  */
 #include "partition/partition.h"
+#include "partition/sort.h"
 
 #include <string.h>
 
@@ -240,15 +241,28 @@ static bool is_plain_scatter(WbbCx *cx, const HloInstruction *i)
            !d.input_batching.n;
 }
 
+/* A sort that is none of what threads compute together. */
+static void decline_sort(WbbCx *cx, WbbArena *a, const HloInstruction *i, const TgTarget *t, bool called)
+{
+    if (called)
+        part_decline_as(cx, i, WHY_CONTROL_FLOW, "threads sort together, and each runs a loop, a branch or a function of "
+                                                 "elements by itself");
+    if (!hlo_is_sort(i) || !part_sort_fits(a, i, t)) part_decline(cx, i);
+    part_decline_as(cx, i, WHY_SHAPE, "a kernel that sorts leaves elements of the results in their order, and nothing "
+                                      "else that threads compute together");
+}
+
 /* Before any check of types: an operation that no emitter handles is the better reason, and any such operation is
  * better than a token. reduced: of the fusion's own computation, what threads compute together. */
-static void check_operations(WbbCx *cx, const HloComputation *body, const bool *reduced, bool called)
+static void check_operations(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t,
+                             const bool *reduced, bool called)
 {
     const HloInstruction *token = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         if (handled(i) || (i->opcode == HLO_SORT && reduced && reduced[i->id])) continue;
         if (i->opcode == HLO_SCATTER && !called && is_plain_scatter(cx, i)) continue;
+        if (i->opcode == HLO_SORT) decline_sort(cx, a, i, t, called);
         if (i->opcode != HLO_AFTER_ALL) part_decline(cx, i);
         token = i;
     }
@@ -260,7 +274,7 @@ static void check_operations(WbbCx *cx, const HloComputation *body, const bool *
 static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const TgTarget *t, const bool *reduced,
                        bool called, bool limits)
 {
-    check_operations(cx, body, reduced, called);
+    check_operations(cx, a, body, t, reduced, called);
     const int64_t *trips = NULL;
     const bool *hero = NULL;
     for (uint32_t n = 0; n < body->n_instructions; n++) {

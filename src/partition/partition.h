@@ -371,6 +371,8 @@ const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const 
 
 /* decline.c: declines an operation that no emitter handles, with the reason and what was seen of it. */
 void part_decline(WbbCx *cx, const HloInstruction *i) WBB_NORETURN;
+/* "sort of f32[8]: SENTENCE" */
+void part_decline_as(WbbCx *cx, const HloInstruction *i, WbbWhy why, const char *sentence) WBB_NORETURN;
 
 /* cut.c: a fusion of the same parameters, then the instructions of `given` as parameters; its results are those of the
  * roots, which are instructions of the fusion's body. Results of reductions that are given, or roots where none is,
