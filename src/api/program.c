@@ -37,6 +37,7 @@ static void make_kernel(WbbCx *cx, void *arg)
 {
     const Job *j = arg;
     const ProgStep *s = j->k->text.s;
+    wbb_come_from(cx, &s->from);
     j->k->arena = wbb_arena_new(cx);
     j->k->kernel = wb_kernel_made(cx, j->k->arena, &j->p->options, s->file, s->text, strlen(s->text));
 }
@@ -92,6 +93,7 @@ static ProgModule *build(WbbCx *cx, WbbArena *a, const Call *c)
     const TgTarget *t = tg_find(c->p->options.target);
     ProgModule *p = prog_build(cx, a, m, c->cut == WB_PLAIN ? &plain : &pipe_fuse(cx, a, t)->how);
     p->source = text;
+    prog_check_calls(cx, p);
     return p;
 }
 

@@ -85,6 +85,15 @@ void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_NORETURN WBB_P
 void wbb_decline(WbbCx *cx, WbbLoc loc, WbbWhy why, const char *format, ...) WBB_NORETURN WBB_PRINTF(4, 5);
 /* What the context works on: where memory that ends is said to. Until the guard around it ends. */
 void wbb_work_on(WbbCx *cx, WbbLoc loc);
+/* Where a text that was written here comes from: messages of a place in `file` name lines[line - 1], or `at` where that
+ * has no line. Until the guard around it ends, or the next call; NULL: texts are where they say. Returns the former. */
+typedef struct {
+    const char *file;
+    WbbLoc at;
+    const WbbLoc *lines; /* [n_lines] */
+    uint32_t n_lines;
+} WbbOrigin;
+const WbbOrigin *wbb_come_from(WbbCx *cx, const WbbOrigin *origin);
 void wbb_rethrow(WbbCx *cx, WbbStatus status) WBB_NORETURN; /* go on unwinding after a guard that only cleaned up */
 /* The messages of a context that worked for this one; wbb_rethrow then ends as it did. */
 void wbb_take_messages(WbbCx *cx, const WbbCx *other);

@@ -70,9 +70,18 @@ static void append(WbbCx *cx, const char *text)
     cx->messages = in->message_text;
 }
 
+static WbbLoc origin_of(const WbbCx *cx, WbbLoc loc)
+{
+    const WbbOrigin *o = cx->inner->origin;
+    if (!o || !loc.file || strcmp(loc.file, o->file) != 0) return loc;
+    const bool known = loc.line > 0 && (uint32_t)loc.line <= o->n_lines && o->lines[loc.line - 1].line;
+    return known ? o->lines[loc.line - 1] : o->at.line ? o->at : loc;
+}
+
 static void message(WbbCx *cx, WbbLoc loc, const char *kind, const char *format, va_list args)
 {
     char where[64] = "";
+    loc = origin_of(cx, loc);
     if (loc.file) {
         append(cx, loc.file);
         append(cx, ":");
@@ -161,14 +170,23 @@ WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
 {
     struct WbbGuard guard = {.outer = cx->inner->guard, .status = WBB_OK};
     const WbbLoc work = cx->inner->work;
+    const WbbOrigin *origin = cx->inner->origin;
     cx->inner->guard = &guard;
     if (setjmp(guard.jump) == 0) body(cx, arg);
     cx->inner->guard = guard.outer;
     cx->inner->work = work;
+    cx->inner->origin = origin;
     return guard.status;
 }
 
 void wbb_work_on(WbbCx *cx, WbbLoc loc) { cx->inner->work = loc; }
+
+const WbbOrigin *wbb_come_from(WbbCx *cx, const WbbOrigin *origin)
+{
+    const WbbOrigin *former = cx->inner->origin;
+    cx->inner->origin = origin;
+    return former;
+}
 
 void wbb_on_progress(WbbCx *cx, WbbReport *report, void *arg)
 {

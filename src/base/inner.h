@@ -11,6 +11,7 @@ struct WbbChunk;
 struct WbbCxInner {
     struct WbbGuard *guard; /* the innermost, NULL outside every guard */
     WbbLoc work;            /* wbb_work_on */
+    const WbbOrigin *origin; /* wbb_come_from; NULL: none */
     WbbArena *arenas;       /* newest first */
     struct WbbChunk *spare[24]; /* chunks that arenas gave back, by log2 of their room, in no order */
     size_t spare_bytes;

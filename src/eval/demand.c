@@ -196,18 +196,18 @@ static void *elementwise(Ev *e, EvTask *t)
 }
 
 /* Declines an operation that has no value in the text, is a library call, or is not known. */
-static void refuse(Ev *e, const HloInstruction *i)
+static void refuse(WbbCx *cx, const HloInstruction *i)
 {
     const char *name = i->spelling ? i->spelling : hlo_opcode_name(i->opcode);
     switch (i->opcode) {
     case HLO_RNG:
     case HLO_RNG_GET_AND_UPDATE_STATE:
-        wbb_decline(e->cx, i->loc, WHY_OPERATION, "the result of %s differs from call to call", name);
+        wbb_decline(cx, i->loc, WHY_OPERATION, "the result of %s differs from call to call", name);
     case HLO_DYNAMIC_RESHAPE:
     case HLO_SET_DIMENSION_SIZE:
-        wbb_decline(e->cx, i->loc, WHY_SHAPE, "%s makes a shape that is known at run time only", name);
+        wbb_decline(cx, i->loc, WHY_SHAPE, "%s makes a shape that is known at run time only", name);
     case HLO_CUSTOM_CALL:
-        wbb_decline(e->cx, i->loc, WHY_LIBRARY, "the text does not define custom-call \"%s\"",
+        wbb_decline(cx, i->loc, WHY_LIBRARY, "the text does not define custom-call \"%s\"",
                     i->target ? i->target : "");
     case HLO_ALL_GATHER:
     case HLO_ALL_GATHER_DONE:
@@ -227,8 +227,8 @@ static void refuse(Ev *e, const HloInstruction *i)
     case HLO_TRIANGULAR_SOLVE:
     case HLO_RAGGED_DOT:
     case HLO_SCALED_DOT:
-        wbb_decline(e->cx, i->loc, WHY_LIBRARY, "%s is a library call or a collective, and is not evaluated", name);
-    default: wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no %s", name);
+        wbb_decline(cx, i->loc, WHY_LIBRARY, "%s is a library call or a collective, and is not evaluated", name);
+    default: wbb_decline(cx, i->loc, WHY_OPERATION, "the evaluator has no %s", name);
     }
 }
 
@@ -237,41 +237,58 @@ static bool other_width(const HloInstruction *i)
     return sc_type_info[i->operands[0]->shape->type].bits != sc_type_info[i->shape->type].bits;
 }
 
-static void *costly(Ev *e, EvTask *t, void *(*compute)(Ev *, EvTask *))
+typedef void *Compute(Ev *e, EvTask *t);
+
+/* What computes elements of i; NULL: nothing does. *costs: so much that its results are kept. */
+static Compute *compute_of(const HloInstruction *i, bool *costs)
 {
-    if (ev_is_open(e, t->ref.i)) return ev_bound_unknown(e, ev_ref_shape(t->ref)->type, t->set->n);
-    return ev_recalls(e, t) ? ev_recall(e, t, compute) : compute(e, t);
+    *costs = true;
+    switch (i->opcode) {
+    case HLO_REDUCE: return ev_reduce;
+    case HLO_REDUCE_WINDOW: return ev_reduce_window;
+    case HLO_SELECT_AND_SCATTER: return ev_select_and_scatter;
+    case HLO_SCATTER: return ev_scatter;
+    case HLO_DOT: return ev_dot;
+    case HLO_CONVOLUTION: return ev_convolution;
+    case HLO_SORT: return ev_sort;
+    default: break;
+    }
+    *costs = false;
+    switch (i->opcode) {
+    case HLO_BITCAST:
+    case HLO_BITCAST_CONVERT:
+        if (other_width(i)) return ev_rewidth;
+        break;
+    case HLO_GATHER: return ev_gather_op;
+    case HLO_MAP: return ev_map;
+    case HLO_WHILE: return ev_while;
+    case HLO_SCAN: return ev_scan;
+    case HLO_CONDITIONAL: return ev_conditional;
+    case HLO_RNG_BIT_GENERATOR: return ev_random_bits;
+    case HLO_STOCHASTIC_CONVERT: return ev_stochastic_convert;
+    case HLO_GET_DIMENSION_SIZE: return ev_dimension_size;
+    default: break;
+    }
+    return ev_moves(i->opcode) ? ev_move : hlo_is_elementwise(i->opcode) ? elementwise : NULL;
 }
 
 static void *step(Ev *e, EvTask *t)
 {
-    const HloInstruction *i = t->ref.i;
-    switch (i->opcode) {
-    case HLO_BITCAST:
-    case HLO_BITCAST_CONVERT:
-        if (other_width(i)) return ev_rewidth(e, t);
-        break;
-    case HLO_REDUCE: return costly(e, t, ev_reduce);
-    case HLO_REDUCE_WINDOW: return costly(e, t, ev_reduce_window);
-    case HLO_SELECT_AND_SCATTER: return costly(e, t, ev_select_and_scatter);
-    case HLO_SCATTER: return costly(e, t, ev_scatter);
-    case HLO_GATHER: return ev_gather_op(e, t);
-    case HLO_DOT: return costly(e, t, ev_dot);
-    case HLO_CONVOLUTION: return costly(e, t, ev_convolution);
-    case HLO_SORT: return costly(e, t, ev_sort);
-    case HLO_MAP: return ev_map(e, t);
-    case HLO_WHILE: return ev_while(e, t);
-    case HLO_SCAN: return ev_scan(e, t);
-    case HLO_CONDITIONAL: return ev_conditional(e, t);
-    case HLO_RNG_BIT_GENERATOR: return ev_random_bits(e, t);
-    case HLO_STOCHASTIC_CONVERT: return ev_stochastic_convert(e, t);
-    case HLO_GET_DIMENSION_SIZE: return ev_dimension_size(e, t);
-    default: break;
+    bool costs;
+    Compute *compute = compute_of(t->ref.i, &costs);
+    if (!compute) refuse(e->cx, t->ref.i);
+    if (costs && ev_is_open(e, t->ref.i)) return ev_bound_unknown(e, ev_ref_shape(t->ref)->type, t->set->n);
+    return costs && ev_recalls(e, t) ? ev_recall(e, t, compute) : compute(e, t);
+}
+
+void ev_check(WbbCx *cx, const HloComputation *c)
+{
+    bool costs;
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (!ev_is_resolved(i) && !compute_of(i, &costs)) refuse(cx, i);
+        for (uint32_t j = 0; j < i->n_called; j++) ev_check(cx, i->called[j]);
     }
-    if (ev_moves(i->opcode)) return ev_move(e, t);
-    if (hlo_is_elementwise(i->opcode)) return elementwise(e, t);
-    refuse(e, i);
-    return NULL;
 }
 
 void *ev_demand(Ev *e, EvRef r, const EvSet *set)

@@ -72,6 +72,9 @@ EvResult *ev_run(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void
 EvResult *ev_run_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs, EvMode mode,
                     const EvPositions *at);
 
+/* demand.c: declines at the first operation of c, or of what it calls, that no evaluation knows. */
+void ev_check(WbbCx *cx, const HloComputation *c);
+
 /* Elements of leaf `leaf` of an instruction inside c, at positions: of c itself, or where `call` is not NULL of the
  * computation that this fusion or call of c names. */
 EvValue ev_value_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const HloInstruction *call,

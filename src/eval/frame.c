@@ -234,6 +234,16 @@ static bool calls(const HloInstruction *i)
     }
 }
 
+bool ev_is_resolved(const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_COPY_START:
+    case HLO_AFTER_ALL:
+        return true;
+    default: return passes(i) || calls(i) || hlo_is_alone_done(i);
+    }
+}
+
 /* Tuple indices that remain to be applied, the next one last. */
 typedef struct {
     uint32_t items[2 * EV_PATH], n;

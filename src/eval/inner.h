@@ -142,6 +142,7 @@ void ev_spread(Ev *e, const char *name, int64_t first, int64_t end, EvWork *work
 void ev_must_keep(Ev *e);
 
 /* expand.c: operations that are defined by a computation of others */
+bool ev_is_resolved(const HloInstruction *i); /* frame.c: its value is that of others, or is given */
 bool ev_is_expanded(const HloInstruction *i);
 const HloComputation *ev_expansion(Ev *e, const HloInstruction *i); /* NULL if the operation is not expanded */
 

@@ -63,7 +63,10 @@ static void add(Cut *u, FuseStepKind kind, const HloInstruction *const *makes, u
     FuseStep *s = &u->steps[u->n++];
     *s = (FuseStep){.kind = kind, .at = makes[0], .makes = copy_list(u->arena, makes, n_makes), .n_makes = n_makes,
                     .reads = copy_list(u->arena, t->reads, t->n_reads), .n_reads = t->n_reads,
-                    .text = t->text ? wbb_format(u->arena, "%s", t->text) : NULL};
+                    .text = t->text ? wbb_format(u->arena, "%s", t->text) : NULL, .n_lines = t->n_lines};
+    WbbLoc *lines = WBB_NEW_N(u->arena, WbbLoc, t->n_lines + 1);
+    for (uint32_t k = 0; k < t->n_lines; k++) lines[k] = t->lines[k];
+    s->lines = lines;
 }
 
 static void add_group(Cut *u, const FuseGroup *g)

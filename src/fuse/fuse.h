@@ -47,6 +47,8 @@ typedef struct {
     const HloInstruction *const *reads;  /* [n_reads] in the order of the parameters of `text`; may be views */
     uint32_t n_makes, n_reads;
     const char *text; /* kernel: an HLO module whose entry holds one fusion; library: one whose entry holds the call */
+    const WbbLoc *lines; /* [n_lines] where in the module each line of `text` comes from; .line 0: from nowhere */
+    uint32_t n_lines;
 } FuseStep;
 
 /* Each value is made before a step reads it. Steps neither make nor read what names or views values in memory:
@@ -144,6 +146,8 @@ typedef struct {
     const char *text;
     const HloInstruction **reads; /* [n_reads] the values of its parameters */
     uint32_t n_reads;
+    const WbbLoc *lines; /* [n_lines] as of a FuseStep */
+    uint32_t n_lines;
 } FuseText;
 
 /* A kernel as an HLO module. */

@@ -12,9 +12,15 @@
 #include <string.h>
 
 
+/* A text under construction, and where in the module each of its lines comes from. */
+typedef struct {
+    WbbBuf text;
+    struct { WbbLoc *items; uint32_t n, capacity; } lines;
+} Lines;
+
 typedef struct {
     WbbArena *arena;
-    WbbBuf out, called;       /* the kernel's body; computations that it calls */
+    Lines out, called;        /* the kernel's body; computations that it calls */
     const HloComputation **functions; /* [n_functions] computations written so far */
     HloComputation **stubs;           /* [n_functions] the same under their new names */
     uint32_t n_functions;
@@ -51,15 +57,28 @@ static HloInstruction *renamed(Writer *w, const HloInstruction *i, const char *n
     return copy;
 }
 
-static void put_line(WbbBuf *out, const HloInstruction *i, bool root)
+/* Lines of a text that come from one place, or with .line 0 from nowhere. */
+static void put_text(Lines *to, const char *text, WbbLoc from)
 {
-    wbb_put(out, root ? "  ROOT " : "  ");
-    hlo_print_instruction(out, i);
-    wbb_put(out, "\n");
+    wbb_put(&to->text, text);
+    for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++) WBB_PUSH(to->text.arena, &to->lines, from);
+}
+
+static void put_lines(Lines *to, const Lines *from)
+{
+    wbb_put(&to->text, from->text.text);
+    for (uint32_t k = 0; k < from->lines.n; k++) WBB_PUSH(to->text.arena, &to->lines, from->lines.items[k]);
+}
+
+static void put_line(Lines *out, const HloInstruction *i, bool root)
+{
+    WbbBuf line = wbb_buf(out->text.arena);
+    hlo_print_instruction(&line, i);
+    put_text(out, wbb_format(out->text.arena, "%s%s\n", root ? "  ROOT " : "  ", line.text), i->loc);
 }
 
 /* All instructions of a computation, in order. */
-static void put_all(Writer *w, WbbBuf *out, const HloComputation *c)
+static void put_all(Writer *w, Lines *out, const HloComputation *c)
 {
     HloInstruction **map = WBB_NEW_N(w->arena, HloInstruction *, c->n_instructions + 1);
     uint32_t values = 0;
@@ -77,12 +96,14 @@ static HloComputation *write_function(Writer *w, const HloComputation *c)
 {
     for (uint32_t k = 0; k < w->n_functions; k++)
         if (w->functions[k] == c) return w->stubs[k];
-    WbbBuf text = wbb_buf(w->arena);
+    Lines text = {.text = wbb_buf(w->arena)};
     put_all(w, &text, c);
     HloComputation *stub = WBB_NEW(w->arena, HloComputation);
     *stub = *c;
     stub->name = wbb_format(w->arena, "f%u", w->n_functions);
-    wbb_putf(&w->called, "%s {\n%s}\n\n", stub->name, text.text);
+    put_text(&w->called, wbb_format(w->arena, "%s {\n", stub->name), (WbbLoc){0});
+    put_lines(&w->called, &text);
+    put_text(&w->called, "}\n\n", (WbbLoc){0});
     w->functions[w->n_functions] = c;
     w->stubs[w->n_functions++] = stub;
     return stub;
@@ -115,7 +136,7 @@ static HloInstruction *parameter(Writer *w, const HloShape *shape)
 static void put_members(Writer *w, const FuseGroup *g, uint32_t n, const char *const *unneeded, FuseText *t)
 {
     HloInstruction **map = WBB_NEW_N(w->arena, HloInstruction *, n + 1);
-    WbbBuf lines = wbb_buf(w->arena);
+    Lines lines = {.text = wbb_buf(w->arena)};
     for (uint32_t k = 0; k < g->n_members; k++) {
         const HloInstruction *i = g->members[k];
         for (uint32_t j = 0; j < i->n_operands; j++) {
@@ -128,7 +149,7 @@ static void put_members(Writer *w, const FuseGroup *g, uint32_t n, const char *c
         put_line(&lines, map[i->id], g->n_roots == 1 && i == g->roots[0]);
     }
     for (uint32_t k = 0; k < w->parameters.n; k++) put_line(&w->out, w->parameters.items[k], false);
-    wbb_put(&w->out, lines.text);
+    put_lines(&w->out, &lines);
     if (g->n_roots == 1) return;
     HloInstruction **operands = WBB_NEW_N(w->arena, HloInstruction *, g->n_roots);
     const HloInstruction tuple = {.opcode = HLO_TUPLE, .name = wbb_format(w->arena, "v%u", g->n_members),
@@ -150,24 +171,43 @@ static Writer begin(WbbArena *a, const HloModule *m)
 {
     const uint32_t n = m->n_computations + 1;
     return (Writer){.arena = a,
-                    .out = wbb_buf(a),
-                    .called = wbb_buf(a),
+                    .out = {.text = wbb_buf(a)},
+                    .called = {.text = wbb_buf(a)},
                     .functions = WBB_NEW_N(a, const HloComputation *, n),
                     .stubs = WBB_NEW_N(a, HloComputation *, n)};
 }
 
-/* The HLO module around the body that was written. */
-static const char *module_text(Writer *w, const HloShape *shape, const char *kind, const char *more)
+static void finish(const Lines *whole, FuseText *t)
 {
+    t->text = whole->text.text, t->lines = whole->lines.items, t->n_lines = whole->lines.n;
+}
+
+/* The header, and the computations that are called. */
+static Lines begin_module(const Writer *w, const char *header)
+{
+    Lines all = {.text = wbb_buf(w->arena)};
+    put_text(&all, wbb_format(w->arena, "HloModule part%s\n\n", header), (WbbLoc){0});
+    put_lines(&all, &w->called);
+    return all;
+}
+
+/* The HLO module around the body that was written. */
+static void put_module(Writer *w, const HloShape *shape, const char *kind, const char *more, FuseText *t)
+{
+    const WbbLoc nowhere = {0};
+    Lines all = begin_module(w, "");
+    put_text(&all, "body {\n", nowhere);
+    put_lines(&all, &w->out);
+    put_text(&all, "}\n\nENTRY main {\n", nowhere);
+    for (uint32_t k = 0; k < w->parameters.n; k++) put_line(&all, w->parameters.items[k], false);
     WbbBuf b = wbb_buf(w->arena);
-    wbb_putf(&b, "HloModule part\n\n%sbody {\n%s}\n\nENTRY main {\n", w->called.text, w->out.text);
-    for (uint32_t k = 0; k < w->parameters.n; k++) put_line(&b, w->parameters.items[k], false);
     wbb_put(&b, "  ROOT fusion = ");
     hlo_print_shape(&b, shape);
     wbb_put(&b, " fusion(");
     for (uint32_t k = 0; k < w->parameters.n; k++) wbb_putf(&b, "%sp%u", k ? ", " : "", k);
     wbb_putf(&b, "), kind=%s, calls=body%s\n}\n", kind, more);
-    return b.text;
+    put_text(&all, b.text, nowhere);
+    finish(&all, t);
 }
 
 FuseText fuse_write(WbbArena *a, const HloComputation *c, const FuseGroup *g)
@@ -177,7 +217,7 @@ FuseText fuse_write(WbbArena *a, const HloComputation *c, const FuseGroup *g)
     for (uint32_t k = 0; k < g->n_members; k++) most += g->members[k]->n_operands;
     FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, most + 1)};
     put_members(&w, g, c->n_instructions, unneeded_in_kernels, &t);
-    t.text = module_text(&w, g->n_roots == 1 ? g->roots[0]->shape : result_shape(a, g), kind_of(g), "");
+    put_module(&w, g->n_roots == 1 ? g->roots[0]->shape : result_shape(a, g), kind_of(g), "", &t);
     return t;
 }
 
@@ -192,8 +232,19 @@ FuseText fuse_write_fusion(WbbArena *a, const HloInstruction *i)
         parameter(&w, i->operands[k]->shape);
         t.reads[k] = i->operands[k];
     }
-    t.text = module_text(&w, i->shape, i->kind ? i->kind : "kLoop", hlo_attributes_without(a, i, unneeded));
+    put_module(&w, i->shape, i->kind ? i->kind : "kLoop", hlo_attributes_without(a, i, unneeded), &t);
     return t;
+}
+
+/* How many devices there are, on which the meaning of a collective depends. */
+static const char *devices(WbbArena *a, const HloModule *m)
+{
+    const int64_t replicas = hlo_header_number(m, "replica_count", 1);
+    const int64_t partitions = hlo_header_number(m, "num_partitions", 1);
+    WbbBuf b = wbb_buf(a);
+    if (replicas != 1) wbb_putf(&b, ", replica_count=%lld", (long long)replicas);
+    if (partitions != 1) wbb_putf(&b, ", num_partitions=%lld", (long long)partitions);
+    return b.text ? b.text : "";
 }
 
 FuseText fuse_write_library(WbbArena *a, const HloComputation *c, const HloInstruction *i)
@@ -202,7 +253,11 @@ FuseText fuse_write_library(WbbArena *a, const HloComputation *c, const HloInstr
     const FuseGroup alone = {.roots = &i, .members = &i, .n_roots = 1, .n_members = 1};
     FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, i->n_operands + 1)};
     put_members(&w, &alone, c->n_instructions, unneeded_in_calls, &t);
-    t.text = wbb_format(a, "HloModule part\n\n%sENTRY main {\n%s}\n", w.called.text, w.out.text);
+    Lines all = begin_module(&w, devices(a, c->module));
+    put_text(&all, "ENTRY main {\n", (WbbLoc){0});
+    put_lines(&all, &w.out);
+    put_text(&all, "}\n", (WbbLoc){0});
+    finish(&all, &t);
     return t;
 }
 

@@ -74,6 +74,7 @@ static void compile_one(WbbCx *cx, void *arg)
 {
     const Kernel *k = arg;
     WbbArena *a = wbb_arena_new(cx);
+    wbb_come_from(cx, &k->k->s->from);
     const char *folder = main_bundle_folder(a, k->p, k->k->s);
     PipeResult r;
     pipe_compile(cx, a, k->o, k->k->s->file, k->k->s->text, strlen(k->k->s->text), &r);
@@ -87,6 +88,7 @@ static void compile_one(WbbCx *cx, void *arg)
 WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const PipeOptions *o, const char *output)
 {
     WbbArena *a = wbb_arena_new(cx);
+    if (!p->folder) prog_check_calls(cx, p); /* one that `fuse` wrote may have calls for others to make */
     if (output) prog_write(cx, p, output);
     uint32_t n;
     const ProgText *texts = prog_texts(a, p, false, &n);

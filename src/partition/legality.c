@@ -245,8 +245,8 @@ static bool is_plain_scatter(WbbCx *cx, const HloInstruction *i)
 static void decline_sort(WbbCx *cx, WbbArena *a, const HloInstruction *i, const TgTarget *t, bool called)
 {
     if (called)
-        part_decline_as(cx, i, WHY_CONTROL_FLOW, "threads sort together, and each runs a loop, a branch or a function of "
-                                                 "elements by itself");
+        part_decline_as(cx, i, WHY_CONTROL_FLOW,
+                        "threads sort together, and each runs a loop, a branch or a function of elements by itself");
     if (!hlo_is_sort(i) || !part_sort_fits(a, i, t)) part_decline(cx, i);
     part_decline_as(cx, i, WHY_SHAPE, "a kernel that sorts leaves elements of the results in their order, and nothing "
                                       "else that threads compute together");

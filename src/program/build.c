@@ -297,6 +297,7 @@ static void add_step(Flow *f, const FuseStep *from)
     } else if (s.kind != PROG_COPY) {
         s.text = from->text;
         s.file = file_of(f->b, from);
+        s.from = (WbbOrigin){.file = s.file, .at = i->loc, .lines = from->lines, .n_lines = from->n_lines};
         if (s.kind == PROG_KERNEL) s.shares = prog_shares(f->b->cx, a, &s, &s.n_shares);
     }
     if (from->kind == FUSE_STEP_CONTROL) add_control(f, &s, i);

@@ -89,6 +89,7 @@ typedef struct {
 static void price_one(WbbCx *cx, void *arg)
 {
     const Job *j = arg;
+    wbb_come_from(cx, &j->c->text.s->from);
     j->price(cx, j->arena, j->arg, j->c);
 }
 

@@ -56,6 +56,8 @@ typedef struct {
     const char *operation; /* "dot"; of a kernel, that of its first root */
     const char *file;      /* kernel, library: its text, steps/NAME.hlo; equal steps have one */
     const char *text;      /* that text */
+    WbbOrigin from;        /* kernel, library: where in the module the text comes from; of a program that was read, the
+                              line of the instruction alone */
     uint32_t *reads, *makes; /* [n_reads], [n_makes] values. Kernel, library: all arrays of operands, of the result */
     uint32_t n_reads, n_makes;
     const ProgShare *shares; /* [n_shares] kernel: outputs in the memory of operands that nothing reads later */
@@ -117,6 +119,9 @@ ProgMemory prog_memory(const ProgModule *p);
 BdBuffer prog_describe(const ProgValue *v);
 /* "3 kernels of 2 texts, 1 library call, 2 loops .., 1024 bytes at the peak" */
 void prog_summary(WbbBuf *out, const ProgModule *p);
+
+/* ready.c: declines, at its line of the module, what no library call of the program can compute. */
+void prog_check_calls(WbbCx *cx, const ProgModule *p);
 
 /* place.c: which buffer each value has, the copies that this takes, and the offsets of temporaries. `c` comes with
  * values whose buffer is PROG_UNPLACED, or that of a parameter or constant. */

@@ -188,6 +188,20 @@ static void read_calls(const In *in, const BdJson *o, ProgStep *s)
     s->taken = taken;
 }
 
+/* The line of source.hlo, which stands beside program.json. */
+static void read_place(const In *in, const BdJson *o, ProgStep *s)
+{
+    const BdJson *list = bd_json_get(o, "at");
+    if (!list) return;
+    list = member(in, o, "at", BD_ARRAY);
+    if (list->n != 2) wbb_fail(in->cx, at(in, list), "a line and a column expected");
+    const char *slash = strrchr(in->file, '/');
+    const int n = slash ? (int)(slash - in->file) + 1 : 0;
+    s->from = (WbbOrigin){.file = s->file, .at.file = wbb_format(in->arena, "%.*ssource.hlo", n, in->file)};
+    s->from.at.line = (int)number(in, list->items, 1, INT32_MAX);
+    s->from.at.col = (int)number(in, list->items->next, 0, INT32_MAX);
+}
+
 static void read_step(const In *in, const BdJson *o, ProgStep *s)
 {
     s->kind = (ProgStepKind)word_of(in, o, "kind", prog_step_name);
@@ -198,6 +212,7 @@ static void read_step(const In *in, const BdJson *o, ProgStep *s)
     s->makes = numbers_of(in, o, "makes", in->c->n_values, &s->n_makes);
     if (s->kind == PROG_KERNEL || s->kind == PROG_LIBRARY)
         s->file = file_of(in, member(in, o, "file", BD_STRING), "steps/", ".hlo");
+    if (s->file) read_place(in, o, s);
     if (s->kind == PROG_KERNEL) read_shares(in, o, s);
     if (s->kind >= PROG_LOOP) read_calls(in, o, s);
 }

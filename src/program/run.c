@@ -129,6 +129,7 @@ static Loaded *load(Run *r, const Frame *f, const ProgStep *s)
     WbbEntry *e = wbb_map_put_bytes(&r->loaded, s->file, strlen(s->file));
     if (e->pointer) return e->pointer;
     Loaded *l = WBB_NEW(r->arena, Loaded);
+    const WbbOrigin *former = wbb_come_from(r->cx, &s->from);
     if (s->kind == PROG_KERNEL) {
         l->kernel = r->o->kernel(r->cx, r->arena, r->o->arg, s);
         if (r->machine->gpu) l->gpu = prog_load_kernel(r->cx, r->machine, l->kernel.bundle);
@@ -140,6 +141,7 @@ static Loaded *load(Run *r, const Frame *f, const ProgStep *s)
         l->kernel.module = hlo_parse(r->cx, r->arena, s->file, s->text, strlen(s->text));
         check_text(r, r->arena, f, s, l->kernel.module->entry);
     }
+    wbb_come_from(r->cx, former);
     wbb_map_put_bytes(&r->loaded, s->file, strlen(s->file))->pointer = l;
     return l;
 }
@@ -236,7 +238,9 @@ static void run_library(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)
     }
     const void **inputs = WBB_NEW_N(a, const void *, s->n_reads + 1);
     for (uint32_t k = 0; k < s->n_reads; k++) inputs[k] = logical_of(r, a, f, s->reads[k]);
+    const WbbOrigin *former = wbb_come_from(r->cx, &s->from);
     const EvResult *out = ev_run(r->cx, a, l->kernel.module->entry, inputs, EV_PLAIN);
+    wbb_come_from(r->cx, former);
     for (uint32_t k = 0; k < s->n_makes; k++) set_logical(r, a, f, s->makes[k], out->outputs[k].data);
     r->v.ms_library += wbb_now_ms() - since;
     double least = 1e30; /* of a dot: at least the products of one result, so this estimate is high */
@@ -456,6 +460,7 @@ static void run_all(WbbCx *cx, void *arg)
     WbbArena *a = r->arena;
     const ProgRun *o = r->o;
     wbb_use_threads(cx, o->run.threads);
+    prog_check_calls(cx, p);
     const char *file = p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : o->file ? o->file : "source.hlo";
     const HloModule *m = hlo_parse(cx, a, file, p->source, strlen(p->source));
     if (!r->machine->gpu) check_memory(cx, p, m->entry->loc);
@@ -492,7 +497,7 @@ struct ProgLoaded {
 static void load_all(WbbCx *cx, void *arg)
 {
     Run *r = arg;
-    (void)cx;
+    prog_check_calls(cx, r->p);
     load_constants(r);
     for (uint32_t i = 0; i < r->p->n; i++) {
         const ProgComputation *c = &r->p->computations[i];

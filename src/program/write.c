@@ -58,6 +58,12 @@ static void put_step(WbbBuf *b, const ProgStep *s)
     wbb_json_text(b, "name", s->name);
     wbb_json_text(b, "operation", s->operation);
     if (s->file) wbb_json_text(b, "file", s->file);
+    if (s->from.at.line > 0) {
+        wbb_json_open(b, "at", '[');
+        wbb_json_int(b, NULL, s->from.at.line);
+        wbb_json_int(b, NULL, s->from.at.col);
+        wbb_json_close(b, ']');
+    }
     put_numbers(b, "reads", s->reads, s->n_reads);
     put_numbers(b, "makes", s->makes, s->n_makes);
     if (s->n_shares) {

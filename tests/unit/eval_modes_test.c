@@ -158,7 +158,7 @@ static void test_declines(void **state)
         const char *text;
         WbbWhy why;
     } others[] = {
-        {"a { p = f32[] parameter(0) q = f32[] parameter(1) ROOT r = f32[] add(p, q) }\nENTRY e { x = f32[6] parameter(0) ROOT r = f32[6] all-reduce(x), replica_groups={}, to_apply=a }", WHY_LIBRARY},
+        {"a { p = f32[] parameter(0) q = f32[] parameter(1) ROOT r = f32[] add(p, q) }\nENTRY e { x = f32[6] parameter(0) ROOT r = f32[6] all-reduce(x), replica_groups={{0,1}}, to_apply=a }", WHY_LIBRARY},
         {"e { l = f32[] constant(0) h = f32[] constant(1) ROOT r = f32[6] rng(l, h), distribution=rng_uniform }", WHY_OPERATION},
         {"e { x = f32[6] parameter(0) n = s32[] constant(3) ROOT r = f32[<=6] set-dimension-size(x, n), dimensions={0} }", WHY_SHAPE},
         {"e { ROOT c = f32[6] constant({...}) }", WHY_OPERATION},
