@@ -153,7 +153,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("random_loops", "tests/fuzz/random_loops.py {wb}", "60", "3000"),
     ("random_programs", "tests/fuzz/random_programs.py {wb}", "40", "2000"),
     ("random_windows", "tests/fuzz/random_windows.py {wb}", "40", "2000"),
-    ("step_order", "tests/step_order.py {wb}", "--every 20", "--all"),
+    ("step_order", "tests/step_order.py {wb}", "--every 40", "--all"),
     ("library", "tests/library.py {build}", "", "--compiles 1000"),
     ("python_package", "tests/python_package.py {build}", "", "--wheel"),
     ("jax_door", "tests/jax_door.py {build}", "", ""),

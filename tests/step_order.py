@@ -6,8 +6,9 @@
 The kinds are those of step_texts.py: loop, reduce, scan, sort, scatter, update (dynamic-update-slice), transpose, window, gather, a while that stacks, one
 that folds, conditional, dot. Pairs stand in every role of the second kind, with and without the first result as a result of the module, with and without
 memory of a parameter given away; in triples these take turns. Each text runs under `run --check`, once as a fusion, which may be declined, once as a module
-that is cut by price, every third one once more by the plain cut, and fusions with scatters once more with --deterministic. A plain run takes every N-th
-case on targets that take turns, --all takes all on each target. Texts of those that fail stay in DIR, if one is given. Ends with `N passed, M failed`.
+that is cut by price, and once as the body of a loop; every third one once more by the plain cut, and fusions with scatters once more with --deterministic.
+A plain run takes every N-th case on targets that take turns, --all takes all on each target. Texts of those that fail stay in DIR, if one is given. Ends
+with `N passed, M failed`.
 """
 import argparse
 import json
@@ -22,7 +23,7 @@ from step_texts import Case, pairs, triples
 
 DECLINED = 3
 BATCH = 80  # command lines a process
-WAYS = {"fusion": [], "module": [], "plain": ["--cut", "plain"], "ordered": ["--deterministic"]}
+WAYS = {"fusion": [], "module": [], "plain": ["--cut", "plain"], "ordered": ["--deterministic"], "looped": [], "looped_plain": ["--cut", "plain"]}
 
 
 class Job(NamedTuple):
@@ -37,11 +38,11 @@ class Job(NamedTuple):
 
 def jobs_of(cases: List[Case], targets: List[str], every: bool, folder: Path) -> Iterator[Job]:
     for n, c in enumerate(cases):
-        ways = ["fusion", "module"] + (["plain"] if n % 3 == 0 else []) + (["ordered"] if "scatter" in c.kinds else [])
+        ways = ["fusion", "module", "looped"] + (["plain", "looped_plain"] if n % 3 == 0 else []) + (["ordered"] if "scatter" in c.kinds else [])
         for k, way in enumerate(ways):
-            fused = way in ("fusion", "ordered")
-            file = folder / f"{len(c.kinds)}_{c.number}_{c.name}_{'fusion' if fused else 'module'}.hlo"
-            file.write_text(c.text(fused))
+            fused, looped = way in ("fusion", "ordered"), way.startswith("looped")
+            file = folder / f"{len(c.kinds)}_{c.number}_{c.name}_{'fusion' if fused else 'looped' if looped else 'module'}.hlo"
+            file.write_text(c.text(fused, looped))
             for t in targets if every else [targets[(n + k) % len(targets)]]:
                 yield Job(c, way, t, file)
 
@@ -75,7 +76,7 @@ def main() -> int:
     a = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     a.add_argument("warpburg")
     a.add_argument("--all", action="store_true")
-    a.add_argument("--every", type=int, default=20)
+    a.add_argument("--every", type=int, default=40)
     a.add_argument("--only", default="")
     a.add_argument("--targets", default="sm_90,sm_80")
     a.add_argument("--folder", type=Path)

@@ -90,6 +90,24 @@ class Text:
     def combiner(self) -> str:
         return self.binary(("add", "add", "maximum", "minimum")[self.choice(4)])
 
+    def in_loop(self) -> None:
+        """What stands so far becomes the body of a loop, which leaves the results and adds an element of the last one to the first parameter."""
+        first, got, own = self.parameters[0], [Value(self.name("r"), v.type, v.dims) for v in self.results], self.computations
+        last = self.op(first.dims, f"broadcast({self.scalar(self.flat(self.results[-1], 2)).name}), dimensions={{}}")
+        following = self.op(first.dims, f"add({first.name}, {last.name})")
+        body, before = self.lines, self.parameters + self.results
+        self.lines, self.computations = [], []
+        start = [*self.parameters, *(self.splat(v.dims, 0) if v.dims else self.constant(0) for v in self.results)]
+
+        def lines(names: List[str]) -> Tuple[List[str], List[str]]:
+            named = [f"{p.name} = {p.shape} bitcast({n})" for p, n in zip(self.parameters, names[1:])]
+            return named + [line.strip() for line in body], [following.name, *(v.name for v in before[1:])]
+
+        w = while_(self, start, lines)
+        self.computations = own + self.computations
+        self.results = [self.op(v.dims, f"get-tuple-element({w}), index={k + 1 + len(self.parameters)}") for k, v in enumerate(got)]
+        self.results.append(self.op(first.dims, f"get-tuple-element({w}), index=1"))
+
     def written(self, donated: bool, fused: bool) -> str:
         root = f"({', '.join(v.shape for v in self.results)})"
         alias = ""
@@ -298,7 +316,7 @@ class Case(NamedTuple):
         way = self.kinds[0] + "".join(f"-{r}-{k}" for r, k in zip(self.roles, self.kinds[1:]))
         return f"{way}{'-also' if self.also else ''}{'-donated' if self.donated else ''}"
 
-    def text(self, fused: bool) -> str:
+    def text(self, fused: bool = False, looped: bool = False) -> str:
         number = int.from_bytes(self.name.encode()[-7:], "big") + 7919 * self.number
         floats = self.number % 5 == 4 and not {"index", "predicate"} & set(self.roles)
         t = Text(number, "f32" if floats else "s32")
@@ -309,6 +327,8 @@ class Case(NamedTuple):
                 t.results.append(v)
             v = KINDS[kind][0](t, v, role)
         t.results.insert(t.choice(len(t.results) + 1), v)
+        if looped:
+            t.in_loop()
         return t.written(self.donated, fused)
 
 
