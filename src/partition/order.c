@@ -11,6 +11,18 @@
 #include "base/order.h"
 #include "partition/partition.h"
 
+/* Each launch of a sort but the first reads the set of temporaries that the one before left, and each but the last one
+ * writes the other set; all of a set's stand side by side. */
+static void touch_sets(const PartPlan *of, const PartSort *s, uint8_t *touches)
+{
+    const uint32_t end = of->n_operands + of->n_outputs + of->n_temps;
+    const uint32_t ends[2] = {s->passes > 1 ? s->temps[1] : end, end};
+    for (uint32_t b = s->temps[(s->pass + 1) % 2]; s->pass && b < ends[(s->pass + 1) % 2]; b++)
+        touches[b] |= PART_READS;
+    for (uint32_t b = s->temps[s->pass % 2]; s->pass < s->passes && b < ends[s->pass % 2]; b++)
+        touches[b] |= PART_WRITES;
+}
+
 uint8_t *part_touches(WbbArena *a, const PartPlan *p, const PartKernel *k)
 {
     const PartPlan *of = part_plan_of(p, k);
@@ -29,17 +41,22 @@ uint8_t *part_touches(WbbArena *a, const PartPlan *p, const PartKernel *k)
             const bool some = s->kind == PART_UPDATE || s->kind == PART_SCATTER;
             const PartSort *sort = s->sort;
             if (s->kind == PART_SCATTER && s->combine == PART_LOCK) touches[s->lock] |= PART_READS | PART_WRITES_SOME;
-            for (uint32_t set = 0; sort && set < 2 && sort->passes; set++) {
-                const uint32_t end = set || sort->passes == 1 ? outputs + of->n_outputs + of->n_temps : sort->temps[1];
-                const bool reads = sort->pass && (sort->pass - 1) % 2 == set;
-                const bool makes = sort->pass < sort->passes && sort->pass % 2 == set;
-                for (uint32_t b = sort->temps[set]; b < end && sort->temps[set]; b++)
-                    touches[b] |= (uint8_t)((reads ? PART_READS : 0) | (makes ? PART_WRITES : 0));
-            }
+            if (sort) touch_sets(of, sort, touches);
             for (uint32_t o = 0; o < s->n_outputs && !(sort && sort->pass < sort->passes); o++)
                 touches[outputs + s->outputs[o]] |= some ? PART_WRITES_SOME : PART_WRITES;
         }
     return touches;
+}
+
+bool part_is_partial(WbbArena *a, const PartPlan *p, uint32_t buffer)
+{
+    for (const PartKernel *k = p->kernels; k < p->kernels + p->n_kernels; k++) {
+        const PartPlan *of = part_plan_of(p, k);
+        const uint8_t *touches = part_touches(a, p, k);
+        for (uint32_t b = of->n_operands; b < of->n_operands + of->n_outputs; b++)
+            if (touches[b] & PART_WRITES && (k->of ? k->memory[b] : b) == buffer) return false;
+    }
+    return true;
 }
 
 typedef struct { uint32_t kernel, value; } Made; /* the first one of a memory: what is there from the start */

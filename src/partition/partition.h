@@ -307,6 +307,7 @@ static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *
 /* order.c: by buffer of a kernel's own plan, what it does there. */
 enum { PART_READS = 1, PART_WRITES = 2 /* every element */, PART_WRITES_SOME = 4 };
 uint8_t *part_touches(WbbArena *a, const PartPlan *p, const PartKernel *k);
+bool part_is_partial(WbbArena *a, const PartPlan *p, uint32_t buffer); /* an output of which no kernel writes all */
 /* NULL, or what is wrong with the order in which kernels read and write memory. */
 const char *part_order_fault(WbbArena *a, const PartPlan *p);
 
@@ -536,8 +537,6 @@ bool part_loop_functions(WbbArena *a, const PartPlan *p, PartRange *r, const TgT
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);
 
 /* plan.c: fusion and target live as long as the plan. */
-/* an output in place of which some elements are not written */
-bool part_is_partial(const PartPlan *plan, uint32_t buffer);
 /* elements of an output that a kernel of the plan stores */
 int64_t part_stored(const PartPlan *plan, const PartKernel *kernel, uint32_t buffer);
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options);

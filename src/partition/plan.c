@@ -528,39 +528,18 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     return p;
 }
 
-typedef struct {
-    bool any, partial; /* it stores some; only updates in place do */
-    int64_t n;
-} Stored;
-
-/* What a kernel stores of an output. */
-static Stored stored(const PartPlan *p, const PartKernel *k, uint32_t buffer)
+int64_t part_stored(const PartPlan *p, const PartKernel *k, uint32_t buffer)
 {
-    Stored x = {.partial = true}; /* also where an update has no elements, and so no range */
     const PartPlan *of = part_plan_of(p, k);
+    bool any = false;
+    int64_t n = 0;
     for (const PartRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
         for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
             for (uint32_t o = 0; o < s->n_outputs && !(s->sort && s->sort->pass < s->sort->passes); o++) {
-                uint32_t number = of->n_operands + s->outputs[o];
-                if (of != p) number = k->memory[number];
-                if (number != buffer) continue;
-                x.any = true;
-                x.n += r->elements;
-                x.partial = x.partial && (s->kind == PART_UPDATE || s->kind == PART_SCATTER);
+                const uint32_t number = of->n_operands + s->outputs[o];
+                if ((of != p ? k->memory[number] : number) != buffer) continue;
+                any = true;
+                n += r->elements;
             }
-    return x;
-}
-
-bool part_is_partial(const PartPlan *p, uint32_t buffer)
-{
-    bool partial = true;
-    for (const PartKernel *k = p->kernels; k < p->kernels + p->n_kernels; k++)
-        partial = partial && stored(p, k, buffer).partial;
-    return partial;
-}
-
-int64_t part_stored(const PartPlan *p, const PartKernel *kernel, uint32_t buffer)
-{
-    const Stored x = stored(p, kernel, buffer);
-    return x.any && p->buffers[buffer].alias < 0 ? p->buffers[buffer].elements : x.n;
+    return any && p->buffers[buffer].alias < 0 ? p->buffers[buffer].elements : n;
 }

@@ -66,7 +66,7 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
         b.init = BD_INIT_COPY;
         b.may_alias = operand;
         b.n_may_alias = 1;
-        b.writes = part_is_partial(p, i) ? BD_SOME : BD_ONCE;
+        b.writes = part_is_partial(a, p, i) ? BD_SOME : BD_ONCE;
     }
     if (from->many) b.writes = BD_ATOMIC;
     return b;
