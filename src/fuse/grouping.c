@@ -357,6 +357,7 @@ static void leave_in(FuseWork *w, const HloInstruction *i, uint32_t kernel, cons
     w->roles[i->id] = FUSE_ROOT;
     w->kernel[i->id] = kernel;
     fuse_compute(w, i, &own);
+    w->decided = i->id; /* from here on a reader of it waits for the kernel */
     WBB_PUSH(w->arena, &w->kernels.items[kernel].roots, i->id);
 }
 
@@ -483,8 +484,9 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
     } else {
         say(w, i, "a kernel of its own%s", n.memory ? ": memory must hold it" : "");
         fuse_new_kernel(w, i);
+        w->decided = i->id;
     }
-    merge_siblings(w, i, &n);
+    merge_siblings(w, i, &n); /* a library may read it, whose result another one of these needs */
 }
 
 /* Is it a result of a loop that a thread stores step by step? */
