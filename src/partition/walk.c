@@ -8,6 +8,8 @@
  */
 #include "partition/walk.h"
 
+#include "index/access.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -333,13 +335,6 @@ uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index)
     return need(w, part_value(v.i, v.part), index, NULL, (PartEdge){0});
 }
 
-/* Is operand k where a slice starts, and not what it is of? One whose slices are whole starts at 0, and needs none. */
-static bool is_position(const HloInstruction *i, uint32_t k)
-{
-    const bool slices = i->opcode == HLO_DYNAMIC_SLICE || i->opcode == HLO_GATHER;
-    return (slices && k >= 1) || (i->opcode == HLO_DYNAMIC_UPDATE_SLICE && k >= 2);
-}
-
 /* Which positions need operand k of a concatenate that need x is: one dimension of the space alone may decide. */
 static struct PartShare share_of(const PartWalk *w, const PartNeed *x, uint32_t k)
 {
@@ -384,7 +379,7 @@ static void need_access(PartWalk *w, uint32_t user, uint32_t k)
         const HloShape *sliced = i->operands[0]->shape;
         by.anywhere = by.anywhere || (sliced->rank && needs.starts[s].dimension == sliced->minor_to_major[0]);
     }
-    if (is_position(i, k)) return;
+    if (ix_holds_starts(i, k)) return; /* where it starts, not what it is of: whole slices start at 0 and need none */
     IxAccess access;
     ix_access(w->rw, w->a, i, k, x.index, ranges, starts, &access);
     if (!access.never) need(w, of, access.index, &by, edge);
