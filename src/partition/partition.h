@@ -292,7 +292,9 @@ typedef struct PartPlan {
     uint32_t reduce_unroll; /* elements that one iteration of a reduction's loop combines, at most */
     uint32_t reduce_nodes;  /* instructions in one iteration, at most */
     uint32_t while_straight; /* a loop of at most this many operations in all its iterations has no loop */
-    uint32_t while_most;    /* and of at most this many where elements of the state need others */
+    uint32_t while_most;    /* and all such loops of at most this many for all elements that they need of each other */
+    uint32_t called_most;   /* values of loops and branches of the text in the code of a kernel, at most */
+    uint32_t called_branches; /* and branches in that code */
     uint32_t while_state;   /* elements of a loop's state that one thread holds, at most */
     const char *why_kind, *why_inline;
 } PartPlan;

@@ -39,7 +39,7 @@ uint32_t part_packed_group(ScType t) { return part_is_packed(t) ? 8u / sc_type_i
 const HloShape *part_shape(const HloInstruction *i, uint32_t part)
 {
     const HloShape *s = i->shape;
-    while (s->type == SC_TUPLE) {
+    while (s->type == SC_TUPLE && s->n_leaves) {
         uint32_t k = 0;
         for (; part >= s->elements[k]->n_leaves; k++) part -= s->elements[k]->n_leaves;
         s = s->elements[k];
@@ -49,7 +49,7 @@ const HloShape *part_shape(const HloInstruction *i, uint32_t part)
 
 PartValue part_value(const HloInstruction *i, uint32_t part)
 {
-    for (;;) {
+    while (i->shape->type != SC_TUPLE || i->shape->n_leaves) {
         if (i->opcode == HLO_TUPLE) {
             uint32_t k = 0;
             for (; part >= i->operands[k]->shape->n_leaves; k++) part -= i->operands[k]->shape->n_leaves;
@@ -59,7 +59,8 @@ PartValue part_value(const HloInstruction *i, uint32_t part)
             for (int64_t k = 0; k < i->number; k++) part += tuple->elements[k]->n_leaves;
             i = i->operands[0];
         } else {
-            return (PartValue){i, part};
+            break;
         }
     }
+    return (PartValue){i, part};
 }
