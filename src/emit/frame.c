@@ -57,6 +57,9 @@ static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const 
     else f = WBB_NEW(e->arena, EmitFrame);
     if (e->g->n - e->first_node > EMIT_MAX_NODES || e->memo.n > EMIT_MAX_NODES)
         wbb_decline(e->cx, v.i->loc, WHY_SIZE, "the body needs more than %d nodes", EMIT_MAX_NODES);
+    if (emit_is_called(e, env) && ++e->n_called > e->plan->called_most)
+        wbb_decline(e->cx, v.i->loc, WHY_SIZE, "one thread would compute more than %u values of loops and branches",
+                    e->plan->called_most);
     *f = (EmitFrame){.caller = e->top, .step = step, .i = v.i, .part = v.part, .env = env, .index = index,
                      .nodes_before = e->g->n - e->function_nodes, .computed_before = e->n_computed};
     f->origin = env == 0 ? v.i->id + 1 : e->top ? e->top->origin : e->g->making_origin;

@@ -168,6 +168,9 @@ struct EmitValues {
     uint32_t vars_capacity, values_capacity;
     uint32_t n_names, letters, first_node;
     uint32_t n_computed;     /* instructions of the fusion whose value was computed */
+    PartStraight straight;   /* all loops that became straight code */
+    /* values of loops and branches of the text that were computed, and branches for these */
+    uint32_t n_called, n_branches;
     uint32_t function_nodes; /* nodes of functions, which do not count for their callers */
 };
 
@@ -197,6 +200,11 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
 /* Asks for the starts of f (integers that are operands), one a call, from the first call in a state on; true: all
  * are in starts[]. */
 bool emit_starts(EmitValues *e, EmitFrame *f, const IxNeeds *needs, IrRef *starts);
+/* Is it of the body of a loop or branch of the text, or of what these call? */
+static inline bool emit_is_called(const EmitValues *e, uint32_t env)
+{
+    return env && !e->envs.items[env].values;
+}
 void emit_done(EmitValues *e, EmitFrame *f, IrRef value); /* f is finished and gone */
 void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value); /* another leaf at the same index */
 /* From now on v has this value at this index [rank]. */

@@ -42,6 +42,7 @@ typedef struct {
     uint32_t attempt, n_results; /* results: the first slots */
     bool outermost;              /* of the searches under way */
     uint32_t outer, body_env, test_env;
+    uint32_t called, branches; /* EmitValues.n_called and n_branches before the search */
     IrRef *yields, *inits;
     IrRef condition, any;
     EmitIf branch;
@@ -115,7 +116,7 @@ static void begin_search(EmitValues *e, EmitFrame *f, Loop *w)
     s->outer_scope = w->outer = e->scope;
     w->any = w->condition = 0;
     w->outermost = !e->search;
-    if (w->outermost) e->search = s;
+    if (w->outermost) e->search = s, w->called = e->n_called, w->branches = e->n_branches;
     IrStmt *apart = WBB_NEW(e->arena, IrStmt);
     emit_enter(e, &apart->body);
     if (w->counts.trips >= 0) {
@@ -188,7 +189,7 @@ static bool end_search(EmitValues *e, EmitFrame *f, Loop *w)
 {
     EmitState *s = &w->s;
     const bool rests = s->failed || !s->any || rests_when_done(e, w);
-    if (w->outermost) e->search = NULL;
+    if (w->outermost) e->search = NULL, e->n_called = w->called, e->n_branches = w->branches;
     emit_switch(e, w->outer);
     s->discovering = false;
     if (!s->failed && !s->again && rests) return true;
@@ -235,16 +236,29 @@ static void want_straight(EmitValues *e, EmitFrame *f, const Loop *w)
     emit_want_in(e, f, env, *before, f->part, f->index);
 }
 
-/* Is straight code of all iterations short enough? */
-static bool is_short(const EmitValues *e, const EmitFrame *f, const Loop *w)
+/* Is it code of a loop's body, which is emitted several times until its slots are known? */
+static bool is_in_loop(const EmitValues *e, uint32_t env)
+{
+    while (env && !e->envs.items[env].state) env = e->envs.items[env].outer;
+    return env != 0;
+}
+
+/* Is straight code of all iterations short enough, with that of the loops before? A loop in another one must be the
+ * same each time that it is emitted. */
+static bool is_short(EmitValues *e, const EmitFrame *f, const Loop *w)
 {
     const int64_t trips = w->counts.trips;
     if (trips <= 1) return trips >= 0;
     /* what a branch computes is not available in another one, and would be computed again in each after it */
     if (part_has_branch(e->arena, w->body)) return false;
     const int64_t operations = part_operations(e->arena, w->body, NULL);
-    return trips * WBB_MAX(operations, 1) <= e->plan->while_straight &&
-           part_while_operations(e->arena, f->i, f->part) <= e->plan->while_most;
+    if (trips * WBB_MAX(operations, 1) > e->plan->while_straight) return false;
+    const bool inner = is_in_loop(e, f->env);
+    PartStraight all = part_while_straight(e->arena, f->i, f->part);
+    if (!inner) all.operations += e->straight.operations, all.branches += e->straight.branches;
+    if (all.operations > e->plan->while_most || all.branches > e->plan->called_branches / 2) return false;
+    if (!inner) e->straight = all;
+    return true;
 }
 
 static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)

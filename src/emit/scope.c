@@ -248,6 +248,10 @@ EmitIf emit_if_using(EmitValues *e, IrRef condition, uint32_t n, const IrRef *va
         emit_switch(e, joined->then_end);
         return c;
     }
+    if (e->top && emit_is_called(e, e->top->env) && ++e->n_branches > e->plan->called_branches)
+        wbb_decline(e->cx, e->top->i->loc, WHY_SIZE,
+                    "the code of loops and branches of the text would have more than %u branches itself",
+                    e->plan->called_branches);
     c.s = ir_stmt(e->g, emit_block(e), IR_IF);
     c.s->condition = condition;
     c.record = e->ifs.n;

@@ -318,7 +318,8 @@ const char *part_order_fault(WbbArena *a, const PartPlan *p);
  * reduce, and not only operations and types. */
 void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t, bool limits);
 /* value.c ------------------------------------------------------------------------------------------------------------
- * Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. */
+ * Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. What has no leaves,
+ * as () and (()), is itself, and its shape a tuple. */
 PartValue part_value(const HloInstruction *i, uint32_t part);
 bool part_is_packed(ScType t); /* several elements to a byte */
 uint32_t part_packed_group(ScType t); /* elements of a byte; 1 for types of 8 bits and more */
@@ -360,7 +361,10 @@ typedef struct {
     double terms; /* of the longest fold of the body */
 } PartWhileWork;
 const PartWhileWork *part_while_work(WbbArena *a, const HloInstruction *loop);
-double part_while_operations(WbbArena *a, const HloInstruction *loop, uint32_t leaf);
+/* Straight code of all iterations for one element of a leaf, in which a branch does not have what another one has
+ * computed. Of more than 64 iterations, branches of the first ones alone. */
+typedef struct { double operations, branches; } PartStraight;
+PartStraight part_while_straight(WbbArena *a, const HloInstruction *loop, uint32_t leaf);
 bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute is in another computation */
 
 /* cost.c: by id, elements that a thread reduces, one after the other, for one element of each instruction: the

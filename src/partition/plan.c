@@ -84,10 +84,18 @@ static void find_buffers(WbbArena *a, PartPlan *p)
 }
 
 /* Limits of the code of one element. */
+static uint64_t instructions_of(const HloModule *m)
+{
+    uint64_t n = 0;
+    for (uint32_t c = 0; c < m->n_computations; c++) n += m->computations[c]->n_instructions;
+    return n;
+}
+
 static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
 {
     const TgTune *inlined = tg_tune(t, "call.min_nodes", 0);
     const uint32_t instructions = p->fusion->body->n_instructions;
+    const uint64_t text = instructions_of(p->fusion->body->module);
     p->inline_limit = (uint32_t)inlined->value;
     p->why_inline = inlined->because;
     /* 64 more: a small fusion may repeat more of its values; 2^24 at most: the product stays within 32 bits */
@@ -102,6 +110,8 @@ static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
     p->reduce_unroll = (uint32_t)tg_tuned(t, "reduce.unroll");
     p->while_straight = (uint32_t)tg_tuned(t, "while.straight");
     p->while_most = (uint32_t)tg_tuned(t, "while.most");
+    p->called_most = (uint32_t)WBB_MAX((uint64_t)tg_tuned(t, "called.most"), 2 * text);
+    p->called_branches = (uint32_t)WBB_MAX((uint64_t)tg_tuned(t, "called.branches"), text / 2);
     p->while_state = (uint32_t)tg_tuned(t, "while.state");
 }
 

@@ -289,7 +289,8 @@ static const TgTune small_tunes[] = {
     TUNE("cut.longest", 0, 1 << 20), TUNE("cut.term", 0, 1), TUNE("product.max_per_output", 0, 64),
     TUNE("product.max_total", 0, 4096),
     TUNE("reduce.max_nodes", 0, 64), TUNE("reduce.straight", 0, 16), TUNE("reduce.unroll", 0, 4),
-    TUNE("while.straight", 0, 512), TUNE("while.state", 0, 48), TUNE("while.most", 0, 32768), TUNE("range.min_bytes", 0, 8),
+    TUNE("while.straight", 0, 512), TUNE("while.state", 0, 48), TUNE("while.most", 0, 8192), TUNE("called.most", 0, 32768), TUNE("called.branches", 0, 512),
+    TUNE("range.min_bytes", 0, 8),
 };
 static const RwTables no_tables = {.name = "none"};
 static const TgTarget small_target = {.name = "small", .warp = 4, .sms = 2, .vector_bytes = 16, .tables = &no_tables,
