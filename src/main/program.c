@@ -39,7 +39,8 @@ WbbStatus main_run_program(const Call *call, const ProgModule *p, const char *na
     const RunOptions *o = call->options;
     refuse_options(cx, o);
     wbb_arena_limit(call->arena, SIZE_MAX); /* prog_run compares with the machine's memory */
-    ProgRun run = {.kernel = kernel, .arg = arg, .file = o->file, .run = main_run_options(cx, o)};
+    ProgRun run = {.kernel = kernel, .arg = arg, .file = o->file, .made_constants = true,
+                   .run = main_run_options(cx, o)};
     run.run.output_dir = NULL;
     const ProgVerdict v = prog_run(cx, call->arena, p, &run);
     if (o->output && v.n_results) pipe_write_outputs(cx, call->arena, o->output, v.n_results, v.results);

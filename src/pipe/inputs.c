@@ -13,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAZY = 1 << 24 }; /* bytes; a larger input of a run on a sample is made in parts */
+enum {
+    LAZY = 1 << 24, /* bytes; a larger input of a run on a sample is made in parts */
+    LEFT_OUT = 1 << 20, /* number of the input whose values constants have that the text leaves out */
+};
 
 /* Does the module have parameters that are indices, because it gathers, scatters or slices dynamically? All its
  * integers then get small values in cases n and p. */
@@ -144,6 +147,31 @@ EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const Pipe
     Made *made = WBB_NEW(a, Made);
     *made = (Made){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
     return (EvSource){make_some, made};
+}
+
+const void *pipe_left_out(WbbArena *a, const char *type, int64_t n)
+{
+    void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, (size_t)bd_npy_bytes(type)) + 1);
+    bd_make_input(0, LEFT_OUT, type, n, 'n', true, data);
+    return data;
+}
+
+void pipe_fill_left_out(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    const HloInstruction *first = NULL;
+    uint32_t more = 0;
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) {
+            HloInstruction *i = m->computations[c]->instructions[k];
+            const char *type = sc_type_info[i->shape->type].hlo;
+            if (i->opcode != HLO_CONSTANT || i->literal || !type || !bd_npy_bytes(type)) continue;
+            i->literal = pipe_left_out(a, type, hlo_elements(i->shape));
+            if (first) more++;
+            else first = i;
+        }
+    if (first)
+        wbb_note(cx, first->loc, "the text leaves out the value of constant %s%s: made values are taken", first->name,
+                 more ? wbb_format(a, " and of %u more", more) : "");
 }
 
 /* A constant's elements, in an array. */

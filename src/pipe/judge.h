@@ -75,6 +75,9 @@ void pipe_check_memory(WbbCx *cx, WbbLoc loc, const char *what, double bytes);
  * machine's memory is too small. NULL: a large input of a run on a sample of blocks, which pipe_pages and pipe_evaluate
  * make in parts. */
 const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
+/* Values for a constant of n elements that the text leaves out, {...}: the same for all of a type. */
+const void *pipe_left_out(WbbArena *a, const char *type, int64_t n);
+void pipe_fill_left_out(WbbCx *cx, WbbArena *a, const HloModule *m); /* gives them to all of m; a note names one */
 /* Makes those of them anew that are not unique, and are indices of a scatter of the entry, or of one of its fusions,
  * that states that they are. */
 void pipe_make_unique(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs);

@@ -354,7 +354,14 @@ static int64_t leaf_at(const HloShape *s, const char **text)
     return s->type == SC_TUPLE ? PROG_NONE : leaf;
 }
 
-/* input_output_alias={ {0}: (1, {}, may-alias), .. } of the header, which hlo_verify has checked. */
+static bool must_alias(const HloModule *m)
+{
+    const char *at = strstr(m->attributes, "input_output_alias={");
+    return at && strstr(at, "must-alias");
+}
+
+/* input_output_alias={ {0}: (1, {}, may-alias), .. } of the header, which hlo_verify has checked. A result keeps the
+ * memory of its parameter whatever is read when: place.c copies where it has to. */
 static void donate(const Build *b, const HloComputation *c, ProgComputation *p)
 {
     const char *at = strstr(b->m->attributes, "input_output_alias={");
@@ -368,12 +375,18 @@ static void donate(const Build *b, const HloComputation *c, ProgComputation *p)
         at = end + strspn(end, " ,");
         if (operand < 0 || operand >= c->n_parameters) return;
         if (*at == '{') leaf = leaf_at(c->parameters[operand]->shape, &at);
+        const bool must = !strncmp(at + strspn(at, " ,}"), "must", 4);
         at += strcspn(at, ")}");
         at += *at == ')';
+        if (must && (output < 0 || leaf < 0))
+            wbb_decline(b->cx, c->loc, WHY_FEATURE, "input_output_alias with must-alias of whole tuples");
         if (output < 0 || leaf < 0) continue;
         for (long long j = 0; j < operand; j++) leaf += c->parameters[j]->shape->n_leaves;
         bool taken = false;
         for (uint32_t k = 0; k < p->n_results; k++) taken |= p->in_place[k] == leaf;
+        if (taken && must)
+            wbb_decline(b->cx, c->loc, WHY_FEATURE, "input_output_alias: several results must have the memory of one "
+                        "parameter");
         if (!taken) p->in_place[output] = leaf;
     }
 }
@@ -479,6 +492,7 @@ typedef struct {
     WbbArena *arena;
     uint32_t fusions, steps; /* of the entry; steps of loops and branches as well */
     bool library;            /* a step is a library call */
+    bool shares;             /* results must have the memory of parameters, which a program sees to */
 } Question;
 
 enum { MOST_NESTED = 64 };
@@ -500,6 +514,7 @@ static void ask(WbbCx *cx, void *arg)
 {
     Question *q = arg;
     const HloModule *m = hlo_parse(cx, q->arena, q->file, q->text, q->n);
+    q->shares = must_alias(m);
     for (uint32_t k = 0; k < m->entry->n_instructions; k++)
         q->fusions += m->entry->instructions[k]->opcode == HLO_FUSION;
     if (!q->fusions) count_steps(cx, q, hlo_normalise(cx, q->arena, m)->entry, 0);
@@ -511,10 +526,10 @@ ProgKind prog_kind(const char *file, const char *text, size_t n)
     Question q = {.file = file, .text = text, .n = n};
     if (own) q.arena = wbb_arena_new(own);
     const bool fine = own && wbb_guard(own, ask, &q) == WBB_OK;
-    const bool calls = q.library && (q.steps > 1 || q.fusions);
+    const bool calls = q.library && (q.steps > 1 || q.fusions), several = q.steps > 1 || q.shares;
     if (own) wbb_cx_free(own);
     if (!fine) return PROG_SINGLE;
-    return q.fusions > 1 ? PROG_FUSIONS : calls ? PROG_CALLS : q.steps > 1 ? PROG_SEVERAL : PROG_SINGLE;
+    return q.fusions > 1 ? PROG_FUSIONS : calls ? PROG_CALLS : several ? PROG_SEVERAL : PROG_SINGLE;
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */

@@ -109,7 +109,7 @@ ProgModule *prog_build(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow
 /* What the text of an HLO module is, by the plain cut of an entry without fusions. */
 typedef enum {
     PROG_SINGLE,  /* one fusion or one step; or an error in the text */
-    PROG_SEVERAL, /* several steps, which one kernel may be able to compute */
+    PROG_SEVERAL, /* several steps, which one kernel may be able to compute; or must-alias, which none sees to */
     PROG_CALLS,   /* the same, and library calls are among them */
     PROG_FUSIONS, /* several fusions */
 } ProgKind;

@@ -349,11 +349,13 @@ static void load_constants(Run *r)
             const ProgValue *x = &c->values[v];
             const ProgBuffer *b = &c->buffers[x->buffer];
             if (b->place != PROG_CONSTANT || x->of != v) continue;
-            if (!b->file)
+            if (!b->file && !r->o->made_constants)
                 wbb_decline(r->cx, (WbbLoc){0}, WHY_OPERATION, "the text leaves out the value of constant %s", x->name);
             const BdBuffer d = prog_describe(x);
             const void *elements = b->literal;
-            if (r->p->folder) {
+            if (!b->file) {
+                elements = pipe_left_out(r->arena, x->type, bd_elements(x->dims, x->rank));
+            } else if (r->p->folder) {
                 elements = prog_read_constant(r->cx, r->arena, r->p, x, b);
             } else if (b->splat) {
                 const size_t size = (size_t)bd_npy_bytes(x->type), n = (size_t)bd_elements(x->dims, x->rank);
@@ -464,6 +466,7 @@ static void run_all(WbbCx *cx, void *arg)
     const char *file = p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : o->file ? o->file : "source.hlo";
     const HloModule *m = hlo_parse(cx, a, file, p->source, strlen(p->source));
     if (!r->machine->gpu) check_memory(cx, p, m->entry->loc);
+    if (o->made_constants) pipe_fill_left_out(cx, a, m);
     const void **inputs = pipe_inputs(cx, a, m, &o->run);
     pipe_make_unique(a, m, &o->run, inputs);
     load_constants(r);

@@ -22,6 +22,7 @@ typedef struct {
     ProgKernel (*kernel)(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s);
     void *arg;
     const char *file; /* of the text in messages; NULL: source.hlo */
+    bool made_constants; /* those that the text leaves out have made values; else they are declined */
     PipeRun run; /* check, threads, inputs; blocks and profiles must be unset; on_gpu: all kernels run there */
 } ProgRun;
 
