@@ -3,7 +3,7 @@
  * Needs: a launch set up by run.c. Leaves: blocks that can run, and their reports added up. The list of blocks is the
  * whole grid or a sample spread over it, upwards, downwards or in an order that the seed decides.
  *
- *     grid 100, blocks 3            ->   blocks 0, one of 33..65, 99
+ *     grid 100, blocks 3            ->   blocks 0, one of 33..65, 99; for a profile one of 1..32, .., and of 66..98
  *     grid 100, order SIM_REVERSE   ->   blocks 99, 98, .., 0
  */
 #include "sim/inner.h"
@@ -31,10 +31,15 @@ uint64_t sim_block(const BdLaunch *launch, const SimOptions *options, uint64_t i
     const bool sample = options->blocks && options->blocks < all;
     const uint64_t n = sample ? options->blocks : all;
     i = place(options, n, i);
-    if (!sample || i == 0) return i; /* one from each of n equal parts; the first and the last block are among them */
-    if (i == n - 1) return all - 1;
-    const uint64_t low = (uint64_t)((WbbU128)all * i / n), high = (uint64_t)((WbbU128)all * (i + 1) / n);
-    return low + wbb_mix(options->seed + i) % (high - low);
+    /* One from each of n equal parts. The first and the last block are among them to be checked, and not to be counted:
+     * one of them stands for many, and they have the borders and the rest of the work. */
+    const bool ends = !options->profile;
+    if (!sample || (i == 0 && ends)) return i;
+    if (i == n - 1 && ends) return all - 1;
+    uint64_t low = (uint64_t)((WbbU128)all * i / n), high = (uint64_t)((WbbU128)all * (i + 1) / n);
+    if (i == 0 && high - low > 1) low++;
+    if (i == n - 1 && high - low > 1) high--;
+    return low + wbb_mix(options->seed + (i ? i : n)) % (high - low); /* mix(0) is 0, the very border */
 }
 
 /* One block of a cluster; `rank` is its number there. */
