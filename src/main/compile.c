@@ -380,7 +380,11 @@ static WbbStatus run(const Call *call)
         return run_program(call);
     Text t = {.o = &p, .file = o->file, .text = text, .n = n, .arena = a, .r = &r};
     const size_t before = strlen(cx->messages);
-    const char *apart = main_is_about_kernel(o) ? NULL : why_apart(&c, kind, o->file, text, n);
+    const char *apart = why_apart(&c, kind, o->file, text, n);
+    if (apart && main_is_about_kernel(o)) {
+        wbb_note(cx, (WbbLoc){.file = o->file}, "%s: an option asks for one kernel all the same", apart);
+        apart = NULL;
+    }
     if (apart) {
         wbb_note(cx, (WbbLoc){.file = o->file}, "%s: it is run as a program", apart);
         Whole w = {.call = call};

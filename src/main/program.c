@@ -17,9 +17,11 @@ static const char *about_kernel(const RunOptions *o)
     const struct {
         bool given;
         const char *text;
-    } rows[] = {{*o->which == 's', "--case s"}, {*o->which == 'c', "--case c"},
-                {o->blocks != 0, "--blocks"},   {o->seeds > 1, "--seeds"},      {o->ptx != NULL, "--ptx"},
-                {o->counts, "--counts"},        {o->layout != NULL, "--layout"}, {o->padding != 0, "--padding"}};
+    } rows[] = {{*o->which == 's', "--case s"},  {*o->which == 'c', "--case c"},
+                {o->blocks != 0 && !o->profile, "--blocks"}, /* a profile takes a sample of each kernel */
+                {o->seeds > 1, "--seeds"},       {o->ptx != NULL, "--ptx"},
+                {o->counts, "--counts"},         {o->layout != NULL, "--layout"},
+                {o->padding != 0, "--padding"}};
     for (size_t k = 0; k < WBB_LEN(rows); k++)
         if (rows[k].given) return rows[k].text;
     return NULL;

@@ -46,26 +46,37 @@ static double launches_of(WbbArena *a, const HloInstruction *i)
     return n;
 }
 
-/* A loop that folds its state: what each element needs of all iterations, against the state of each iteration once. */
+/* Adds a loop that computes so many operations in all, of which `least` would do. */
+static void add_loop(Counting *c, const HloInstruction *i, double all, double least)
+{
+    c->least += least, c->more += all - least;
+    if (all - least <= c->most) return;
+    c->most = all - least, c->worst = i;
+    c->window = false, c->times = all / least;
+}
+
+/* A loop that folds its state: what each element needs of all iterations, against the state of each iteration once.
+ * Of another loop, each element of its results once: a fold whose terms are such elements runs it for each term. */
 static void count_loop(Counting *c, const HloInstruction *i)
 {
     const bool steps = c->steps && c->steps->loop == i;
     const double trips = (double)WBB_MAX(part_loop(i).trips, 1);
     const double n = steps ? (double)hlo_elements(c->steps->space) : c->same[i->id] + c->all[i->id];
     const PartWhileWork *work = part_while_work(c->a, i);
-    double all = 0;
+    double all = 0, elements = 1;
     for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
+        elements = WBB_MAX(elements, (double)hlo_elements(part_shape(i, l)));
         for (uint32_t k = 0; k < i->shape->n_leaves; k++)
             c->all[part_value(i->operands[0], k).i->id] += n * work->leaves[l].state[k];
         all = WBB_MAX(all, n * work->leaves[l].operations);
     }
-    if (work->terms <= 1) return;
+    if (work->terms <= 1) {
+        if (c->under[i->id] && n > elements) add_loop(c, i, all, all * elements / n);
+        return;
+    }
     const double least = WBB_MIN(all, trips * work->whole);
     c->serial = WBB_MAX(c->serial, all / (steps ? n : c->outputs) / (trips * launches_of(c->a, i)));
-    c->least += least, c->more += all - least;
-    if (all - least <= c->most) return;
-    c->most = all - least, c->worst = i;
-    c->window = false, c->times = all / least;
+    add_loop(c, i, all, least);
 }
 
 static void count(Counting *c, const HloInstruction *i, bool shared)

@@ -2,7 +2,8 @@
  *
  * Needs: the HLO text of a module without library calls. Leaves: why launches of their own are better. One kernel may
  * compute again and again what they compute once; or the cut by price has kernels that take less time together, as
- * where all elements of an array need a number that is a sum of all of it, and a cluster of blocks would have it alone.
+ * where all elements of an array need a number that is a sum of all of it, and a cluster of blocks would have it alone,
+ * or where a thread would evaluate many operations one after the other, for values that it needs at several indices.
  *
  *     u = f32[4096,4096] ..  ROOT y = u / sqrt(reduce(u * u, 0), {0,1}, add)    ->    two kernels
  */
@@ -59,10 +60,31 @@ static bool is_given(WbbCx *cx, WbbArena *a, const Question *q)
     return false;
 }
 
+/* At most so many operations are evaluated for an element of a result, if each instruction has one: a value that is
+ * read at several indices is computed for each of them. Loops and calls count once. */
+static double most_evaluations(WbbArena *a, const HloComputation *body)
+{
+    const uint32_t count = body->n_instructions + 1;
+    double *same = WBB_NEW_N(a, double, count), *other = WBB_NEW_N(a, double, count), all = 0;
+    same[body->root->id] = 1;
+    for (uint32_t k = body->n_instructions; k-- > 0;) {
+        const HloInstruction *i = body->instructions[k];
+        const bool here = hlo_is_elementwise(i->opcode) || i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT;
+        const double n = same[k] + other[k];
+        all += n;
+        for (uint32_t j = 0; j < i->n_operands; j++) {
+            const uint32_t of = i->operands[j]->id;
+            if (here) same[of] = WBB_MAX(same[of], n);
+            else other[of] += n;
+        }
+    }
+    return all;
+}
+
 static void ask(WbbCx *cx, void *arg)
 {
     static const char again[] = "launches of their own compute once what one kernel would compute again and again";
-    enum { FEW = 64 }; /* instructions, which do not amount to so much */
+    enum { FEW = 64 }; /* instructions, whose loops do not amount to so much */
     Question *q = arg;
     WbbArena *a = wbb_arena_new(cx);
     PipeOptions o = *q->o;
@@ -70,14 +92,19 @@ static void ask(WbbCx *cx, void *arg)
     if (is_given(cx, a, q)) return;
     pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
     if (part_better_apart(a, &r.plan, r.target)) q->why = again;
-    if (!q->why && r.plan.fusion->body->n_instructions >= FEW) {
+    /* what a thread takes that evaluates operations one after the other */
+    const HloComputation *body = r.plan.fusion->body;
+    const double wait_us = 1e6 * pipe_fuse(cx, a, r.target)->how.rates.wait;
+    double chain_us = 0;
+    if (!q->why && (body->n_instructions >= FEW || most_evaluations(a, body) * wait_us > part_least_us(r.target))) {
         o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
         pipe_compile(cx, a, &o, q->file, q->text, q->n, &made);
+        chain_us = made.work * wait_us;
         if (made.work > (double)tg_tuned(r.target, "work.apart")) q->why = again;
     }
     if (q->why || !tg_find_rate(r.target, "clock") || !has_price(r.plan.fusion->body)) return;
     const double us = cut_us(cx, a, q, r.target), percent = (double)tg_tuned(r.target, "layout.cut");
-    if (us > 0 && us < (100 - percent) / 100 * part_plan_us(a, &r.plan, r.target))
+    if (us > 0 && us < (100 - percent) / 100 * WBB_MAX(part_plan_us(a, &r.plan, r.target), chain_us))
         q->why = "several kernels take less time than the one that could compute it";
 }
 
