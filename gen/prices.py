@@ -22,6 +22,7 @@ from gen.expr import PatternError
 from gen.load import RuleSet
 
 UNITS = ("fma", "alu", "imad", "half", "f64", "xu", "lsu", "redux", "uniform", "control")  # TgPipe of src/target/target.h
+CLASSES = ("integer", "f16", "f32", "f64", "conversion", "special", "move", "load", "store", "atomic", "control", "barrier", "lanes")  # TgClass there
 FILE, SASS = "patterns/prices.tsv", "patterns/sass.tsv"  # under load.root
 WEIGHTS = {"alu": 4.0, "fma": 4.0, "half": 5.0, "f64": 8.0, "xu": 18.0, "branch": 14.0, "l1": 34.0, "atomic": 400.0, "cluster": 200.0}
 HEAD = "form\ttargets\tsass\tchain\toff\n"
@@ -42,6 +43,7 @@ class Operation:
     latency: str  # its kind: latency.NAME is a rate
     low: float  # as often as one operation of the unit
     high: float
+    kind: str  # its class, by which statistics count
 
 
 def rows(path: Path, columns: int) -> Iterator[Tuple[Tuple[str, int], List[str]]]:
@@ -90,7 +92,9 @@ class Sass:
 
 def load_sass(path: Optional[Path] = None) -> Sass:
     out, path = Sass(), path or load.root / SASS
-    for where, (number, name, units, latency, factor, targets, source) in rows(path, 7):
+    for where, (number, name, kind, units, latency, factor, targets, source) in rows(path, 8):
+        if kind not in CLASSES:
+            raise PatternError(where, f"no class is called {kind!r}; there are {' '.join(CLASSES)}")
         for unit in units.split() if units != "-" else []:
             if unit.split(":")[0] not in UNITS or f"pipe.{unit.split(':')[-1]}" not in rates.NAMES:
                 raise PatternError(where, f"no pipe is called {unit!r}; there are {' '.join(UNITS)}, and :RATE for other lanes")
@@ -103,7 +107,7 @@ def load_sass(path: Optional[Path] = None) -> Sass:
             raise PatternError(where, f"a factor, or low-high, is expected, {factor!r} found")
         key = int(number, 16)
         op = Operation(name, tuple((u.split(":")[0], u.split(":")[-1]) for u in units.split() if u != "-"), latency.replace("-", ""),
-                       float(bounds.group(1)), float(bounds.group(2) or bounds.group(1)))
+                       float(bounds.group(1)), float(bounds.group(2) or bounds.group(1)), kind)
         if out.names.setdefault(name, key) != key:
             raise PatternError(where, f"{name} is operation 0x{out.names[name]:03x} already")
         for t in targets_of(where, targets):
@@ -226,7 +230,8 @@ def sass_rows(s: RuleSet, sass: Sass) -> List[str]:
     out = []
     for key in sorted(sass.of(s.values["name"])):
         c = cost(Price({key: Fraction(1)}, [], 0), sass, s)
-        out.append(f"{{0x{key:03x}, {{{', '.join(map(short, c.cycles))}}}}}, /* {sass.of(s.values['name'])[key].name} */")
+        op = sass.of(s.values["name"])[key]
+        out.append(f"{{0x{key:03x}, TG_{op.kind.upper()}, {{{', '.join(map(short, c.cycles))}}}}}, /* {op.name} */")
     return out
 
 

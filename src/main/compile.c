@@ -111,7 +111,7 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
     wbb_json_uint(b, "block", r->kernel->block);
     wbb_json_uint(b, "grid", r->kernel->grid);
     if (r->cubin.bytes && r->kernel->grid) {
-        const TgSass s = tg_sass(cx, &r->cubin, r->kernel->name);
+        const TgSass s = tg_sass(cx, r->target, &r->cubin, r->kernel->name);
         put_sass(b, &s);
     }
     put_accesses(b, r);

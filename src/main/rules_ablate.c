@@ -86,7 +86,8 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     for (uint32_t k = 0; k < r.n_kernels; k++) x->size.size[NODES] += nodes_of(a, r.kernels[k].ir);
     x->size.size[PTX] = pipe_ptx_facts(a, r.ptx).instructions;
     x->code = wbb_hash(r.ptx, strlen(r.ptx), 0);
-    if (o->sass && r.cubin.bytes && r.kernel->grid) x->size.size[SASS] = tg_sass(cx, &r.cubin, r.kernel->name).sass;
+    if (o->sass && r.cubin.bytes && r.kernel->grid)
+        x->size.size[SASS] = tg_sass(cx, r.target, &r.cubin, r.kernel->name).sass;
     if (x->without) return;
     for (int which = 0; which < 2; which++) {
         const uint32_t rules = main_tables(b->c->target, which)->n_rules;

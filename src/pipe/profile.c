@@ -42,7 +42,7 @@ static void assemble(WbbCx *cx, void *arg)
     for (int i = 0; i < b->n_launches && cubin.bytes; i++) {
         PriceKernel *k = &m->kernels[i];
         TgSassAt *code;
-        k->regs = tg_sass(cx, &cubin, b->launches[i].entry).regs;
+        k->regs = tg_sass(cx, m->p->target, &cubin, b->launches[i].entry).regs;
         k->n_code = tg_sass_lines(cx, m->arena, m->p->target, &cubin, b->launches[i].entry, &code);
         k->code = code;
     }

@@ -227,6 +227,7 @@ void pipe_stats_begin(WbbCx *cx, WbbArena *a, const PipeStatOptions *o, PipeStat
 
 typedef struct {
     WbbArena *arena;
+    const TgTarget *target;
     const TgUnit *unit;
     TgSass sum;
 } Reading;
@@ -241,7 +242,7 @@ static void read_unit(WbbCx *cx, void *arg)
     Reading *r = arg;
     for (uint32_t k = 0; k < r->unit->n_entries; k++) {
         const char *name = wbb_format(r->arena, "%s%s", r->unit->prefix, r->unit->entries[k]);
-        const TgSass s = tg_sass(cx, &r->unit->cubin, name);
+        const TgSass s = tg_sass(cx, r->target, &r->unit->cubin, name);
         TgSass *t = &r->sum;
         t->sass += s.sass, t->bar += s.bar, t->shfl += s.shfl, t->atom += s.atom, t->branch += s.branch;
         t->mufu += s.mufu, t->ldl += s.ldl, t->stl += s.stl;
@@ -303,7 +304,7 @@ static void put_ms(WbbBuf *b, const PipeStat *s)
 static void write_body(WbbCx *cx, WbbArena *a, PipeStat *s, const TgUnit *u)
 {
     WbbBuf b = wbb_buf(a);
-    Reading r = {.arena = a, .unit = u};
+    Reading r = {.arena = a, .target = s->target, .unit = u};
     if (s->status == WBB_OK && u->refused) {
         s->status = WBB_FAILED;
         s->message = wbb_format(a, "ptxas refuses it: %.*s", (int)strcspn(u->refused, "\n"), u->refused);

@@ -21,9 +21,9 @@ static void count_access(uint32_t counts[8], uint64_t second)
     counts[log2_bytes[second >> 9 & 7]]++;
 }
 
-static void count(TgSass *s, uint64_t first, uint64_t second)
+static void count(const TgTarget *t, TgSass *s, uint64_t first, uint64_t second)
 {
-    s->classes[tg_sass_class((uint32_t)(first & 0x1ff))]++;
+    s->classes[tg_sass_class(t, &(TgSassAt){.first = first, .second = second})]++;
     switch (first & 0x1ff) {
     case 0x181: count_access(s->ldg, second); break;
     case 0x17e: s->ldg[5]++; break; /* 32 bytes */
@@ -49,12 +49,12 @@ static void count(TgSass *s, uint64_t first, uint64_t second)
     }
 }
 
-static void count_text(const TgElf *e, const TgSection *s, TgSass *out)
+static void count_text(const TgTarget *t, const TgElf *e, const TgSection *s, TgSass *out)
 {
     const uint64_t n = tg_elf_code(e, s);
     out->sass = (uint32_t)n;
     for (uint64_t i = 0; i < n; i++)
-        count(out, tg_elf_number(e, s->offset + i * TG_SASS_BYTES, 8),
+        count(t, out, tg_elf_number(e, s->offset + i * TG_SASS_BYTES, 8),
               tg_elf_number(e, s->offset + i * TG_SASS_BYTES + 8, 8));
 }
 
@@ -75,7 +75,7 @@ static void read_info(const TgElf *e, const TgSection *info, const TgSection *sy
     }
 }
 
-TgSass tg_sass(WbbCx *cx, const TgCubin *cubin, const char *kernel)
+TgSass tg_sass(WbbCx *cx, const TgTarget *t, const TgCubin *cubin, const char *kernel)
 {
     TgSass out = {0};
     const TgElf e = tg_elf_open(cx, cubin);
@@ -90,7 +90,7 @@ TgSass tg_sass(WbbCx *cx, const TgCubin *cubin, const char *kernel)
         else if (tg_elf_is(s.name, ".nv.shared.", kernel)) out.smem_bytes = (uint32_t)s.size;
         else if (tg_elf_is(s.name, ".text.", kernel)) {
             found = true;
-            count_text(&e, &s, &out);
+            count_text(t, &e, &s, &out);
         }
     }
     if (!found) wbb_fail(cx, (WbbLoc){0}, "the cubin has no kernel %s", kernel);

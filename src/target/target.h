@@ -145,7 +145,6 @@ typedef enum {
     TG_BARRIER, TG_LANES, TG_MATRIX, TG_OTHER, TG_CLASSES
 } TgClass;
 extern const char *const tg_class_name[TG_CLASSES];
-TgClass tg_sass_class(uint32_t operation); /* the low 9 bits of an instruction; sass_class.c */
 
 typedef struct {
     uint32_t sass, regs, stack_bytes, smem_bytes, bar, shfl, atom, branch, mufu;
@@ -154,7 +153,7 @@ typedef struct {
     uint32_t local_loads[8], local_stores[8], generic_loads[8], generic_stores[8];
     uint32_t classes[TG_CLASSES]; /* their sum is `sass` */
 } TgSass;
-TgSass tg_sass(WbbCx *cx, const TgCubin *cubin, const char *kernel);
+TgSass tg_sass(WbbCx *cx, const TgTarget *t, const TgCubin *cubin, const char *kernel);
 
 /* sass_lines.c: one machine instruction. */
 typedef struct {
@@ -168,9 +167,11 @@ uint32_t tg_sass_lines(WbbCx *cx, WbbArena *a, const TgTarget *t, const TgCubin 
 /* price.c: what it costs, in an issue slot of its own; NULL: it has no price (patterns/sass.tsv). */
 typedef struct TgSassPrice {
     uint16_t operation;     /* the low 9 bits; 0x200 more of packed halves in bf16 */
+    uint8_t class;          /* TgClass */
     float cycles[TG_PIPES]; /* as in TgPrice */
 } TgSassPrice;
 const TgSassPrice *tg_sass_price(const TgTarget *t, const TgSassAt *x);
+TgClass tg_sass_class(const TgTarget *t, const TgSassAt *x); /* sass_class.c */
 /* ptxas.c: nvdisasm's text of it, with the lines of the PTX; NULL: there is none next to ptxas or on PATH. */
 const char *tg_sass_text(WbbCx *cx, WbbArena *a, const TgCubin *cubin);
 

@@ -37,7 +37,8 @@ class Files(unittest.TestCase):
         self.refused("prices.tsv", good.replace("FADD", "FADD2"), "patterns/sass.tsv has no operation 'FADD2' of sm_75")
 
     def test_sass(self) -> None:
-        good = "0x023\tFFMA\tfma\tfma\t1\tall\tguide\n"
+        good = "0x023\tFFMA\tf32\tfma\tfma\t1\tall\tguide\n"
+        self.refused("sass.tsv", good.replace("f32", "f31"), "no class is called 'f31'; there are integer f16 f32")
         self.refused("sass.tsv", good.replace("\tfma\tfma", "\tfam\tfma"), "no pipe is called 'fam'; there are fma alu imad")
         self.refused("sass.tsv", good.replace("\tfma\tfma", "\tfma:fast\tfma"), "no pipe is called 'fma:fast'")
         self.refused("sass.tsv", good.replace("\tfma\tfma", "\tfma\tfmaa"), "no rate is called latency.fmaa")

@@ -62,7 +62,7 @@ static void compile(WbbCx *cx, void *arg)
     j->out = ll_compile(cx, j->arena, k, j->target, &j->options);
     if (!j->assemble) return;
     const TgCubin cubin = tg_assemble(cx, j->arena, j->target, j->out.ptx, k->name);
-    if (cubin.bytes) j->sass = tg_sass(cx, &cubin, k->name);
+    if (cubin.bytes) j->sass = tg_sass(cx, j->target, &cubin, k->name);
 }
 
 typedef struct {

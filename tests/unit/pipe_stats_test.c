@@ -108,7 +108,7 @@ static void assemble(WbbCx *cx, void *arg)
 static void read_first(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    j->sass = tg_sass(cx, &j->units[0].cubin, wbb_format(j->arena, "%sk", j->units[0].prefix));
+    j->sass = tg_sass(cx, tg_find("sm_80"), &j->units[0].cubin, wbb_format(j->arena, "%sk", j->units[0].prefix));
 }
 
 static void test_batch(void **state)

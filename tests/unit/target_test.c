@@ -34,7 +34,7 @@ static void assemble(WbbCx *cx, void *arg)
 static void read_it(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    j->sass = tg_sass(cx, &j->cubin, j->kernel);
+    j->sass = tg_sass(cx, tg_find("sm_80"), &j->cubin, j->kernel);
 }
 
 static void test_find(void **state)
