@@ -154,20 +154,44 @@ static uint32_t count_costly(const HloModule *m)
     return n;
 }
 
-void ev_keep_costly(Ev *e, EvFrame *f)
+/* By instruction: is it an array that several live users read elsewhere than at their own elements? */
+static bool *find_shared(Ev *e, const HloComputation *c, const bool *live)
+{
+    uint32_t *moved = WBB_NEW_N(e->arena, uint32_t, c->n_instructions);
+    bool *shared = WBB_NEW_N(e->arena, bool, c->n_instructions);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (!live[k] || hlo_is_elementwise(i->opcode) || i->shape->depth) continue;
+        for (uint32_t o = 0; o < i->n_operands; o++) {
+            const HloInstruction *x = i->operands[o];
+            shared[x->id] = ++moved[x->id] > 1 && x->n_operands && !x->shape->depth;
+        }
+    }
+    return shared;
+}
+
+/* Computes and keeps what the root of the frame needs: values that several moves read, as an associative scan has on
+ * each of its levels, of `most` elements at most: on demand each is computed anew for each way of moves that leads to
+ * it, of which there are twice as many from level to level. And with `costly` all costly operations. */
+static void keep(Ev *e, EvFrame *f, int64_t most, bool costly)
 {
     bool *live = WBB_NEW_N(e->arena, bool, f->c->n_instructions);
     live[f->c->root->id] = true;
     hlo_mark_operands(f->c, live);
+    const bool *shared = find_shared(e, f->c, live);
     for (uint32_t k = 0; k < f->c->n_instructions; k++) {
         const HloInstruction *i = f->c->instructions[k];
         if (!live[k]) continue;
         if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i))
-            ev_keep_costly(e, ev_callee(e, f, i, 0));
-        for (uint32_t leaf = 0; is_costly(i->opcode) && leaf < i->shape->n_leaves; leaf++)
-            ev_all(e, (EvRef){f, i, leaf});
+            keep(e, ev_callee(e, f, i, 0), most, costly);
+        else if (is_costly(i->opcode))
+            for (uint32_t leaf = 0; costly && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
+        else if (shared[k] && ev_resolve_leaf(e, f, i, 0).i == i && hlo_elements(i->shape) <= most)
+            ev_all(e, (EvRef){f, i, 0});
     }
 }
+
+void ev_keep_costly(Ev *e, EvFrame *f) { keep(e, f, EV_MANY, true); }
 
 /* The dims are copied: a leaf may belong to an expansion, which ends with the evaluation. */
 static EvValue new_value(Ev *e, WbbArena *arena, EvRef r, const int64_t *dims, uint8_t rank, int64_t n)
@@ -215,8 +239,11 @@ static void run_body(WbbCx *cx, void *arg)
     q->result->n = leaves.n;
     q->result->outputs = WBB_NEW_N(q->arena, EvValue, leaves.n);
     int64_t wanted = 0;
-    for (uint32_t k = 0; q->at && k < leaves.n; k++) wanted += q->at[k].n;
-    if (!q->at || wanted >= EV_MANY || count_costly(e->root->c->module) >= EV_DEPTH) ev_keep_costly(e, e->root);
+    for (uint32_t k = 0; k < leaves.n; k++) wanted += q->at ? q->at[k].n : hlo_elements(ev_ref_shape(leaves.items[k]));
+    const bool all = !q->at || wanted >= EV_MANY;
+    /* a source may have no more than what the wanted elements need */
+    const int64_t most = e->source ? 0 : all ? 4 * wanted : EV_MANY / 4;
+    keep(e, e->root, most, all || count_costly(e->root->c->module) >= EV_DEPTH);
     for (uint32_t k = 0; k < leaves.n; k++) {
         EvRef r = leaves.items[k];
         const HloShape *s = ev_ref_shape(r);

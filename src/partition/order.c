@@ -130,6 +130,16 @@ static WbbTouches touches_of(Order *o, uint32_t kernel)
     return (WbbTouches){o->touches.items, o->touches.n};
 }
 
+/* A temporary that no kernel reads is waste and no fault: a cut may leave a result that only unwanted values need. */
+static void forgive_unread(Order *o, const WbbTouches *steps, uint32_t n_memories)
+{
+    bool *read = WBB_NEW_N(o->a, bool, n_memories + 1);
+    for (uint32_t k = 0; k < o->p->n_kernels; k++)
+        for (const WbbTouch *t = steps[k].touches; t < steps[k].touches + steps[k].n; t++)
+            if (t->kind == WBB_READS) read[o->values.items[t->value].memory] = true;
+    for (uint32_t v = 0; v < o->values.n; v++) o->values.items[v].used &= read[o->values.items[v].memory];
+}
+
 const char *part_order_fault(WbbArena *a, const PartPlan *p)
 {
     const uint32_t n = p->n_operands + p->n_outputs + p->n_temps;
@@ -147,6 +157,7 @@ const char *part_order_fault(WbbArena *a, const PartPlan *p)
         if (memory_of(p, b) != b) o.values.items[memory_of(p, b)].fixed = false;
     WbbTouches *steps = WBB_NEW_N(a, WbbTouches, p->n_kernels + 1);
     for (uint32_t k = 0; k < p->n_kernels; k++) steps[k] = touches_of(&o, k);
+    forgive_unread(&o, steps, n);
     for (uint32_t k = 0; k < p->n_outputs; k++) {
         const uint32_t memory = memory_of(p, p->n_operands + k);
         o.values.items[value_at(&o, memory, UINT32_MAX)].wanted = p->buffers[memory].elements > 0;
