@@ -49,7 +49,8 @@ static bool is_exact(ScType t, EvTerms terms)
 {
     if (t == SC_F8E8M0FNU || terms.unit == 0) return false; /* a type without 0 has no empty sum */
     if (terms.magnitude == 0) return true;
-    return terms.unit >= ev_ulp(t, 0) && terms.magnitude * ev_ulp(t, 1.0) / 2 <= terms.unit &&
+    const double most = terms.unit * (2 / ev_ulp(t, 1.0)); /* the other way round, small numbers of f64 would vanish */
+    return terms.unit >= ev_ulp(t, 0) && (t == SC_F64 ? terms.magnitude < most : terms.magnitude <= most) &&
            terms.magnitude <= ev_largest(t);
 }
 
