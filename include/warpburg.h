@@ -180,12 +180,13 @@ WB_API void wb_result_free(wb_result *r);                  /* NULL: does nothing
  * Nonzero: stop; the call ends with WB_FAILED. */
 typedef int wb_progress(void *arg, const char *what, int64_t done, int64_t total);
 
-/* Host threads, and values of inputs that are not given: they follow from the case and the seed. Case 'n' has usual
- * values, 'e' edge values, 'p' values above 0, 's' values whose sums no order rounds, 't' tiny values, 'c' constants of
- * the fusion and of the kernel, at which comparisons tip. */
+/* Host threads, and values of inputs that are not given: they follow from the case and the seed. Case 'w' has usual
+ * values, and indices in and out of the bounds of what they index, 'n' the same with indices 0 to 7, 'e' edge values,
+ * 'p' values above 0, 's' values whose sums no order rounds, 't' tiny values, 'u' subnormal ones, 'c' constants of the
+ * fusion and of the kernel, at which comparisons tip. */
 typedef struct {
     uint32_t threads;  /* 0: one */
-    char inputs;       /* 0: 'n' */
+    char inputs;       /* 0: 'w' */
     uint64_t seed;
     uint64_t blocks;   /* run a sample of so many blocks; 0: all. wb_kernel_run runs all */
     wb_progress *progress; /* NULL: none */
@@ -375,7 +376,7 @@ typedef struct {
 } wb_program_verdict;
 
 /* Runs it, checks every access of its kernels, and compares: WB_CHECK if something is wrong. `inputs` NULL: they are
- * made, in case n, e, p or t. */
+ * made, in case w, n, e, p, t or u. */
 WB_API wb_status wb_program_check(const wb_program *p, const void *const *inputs, const wb_run_options *options,
                                   wb_program_verdict *verdict, wb_result **result);
 

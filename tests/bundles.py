@@ -88,7 +88,7 @@ class Suite:
 
     def right(self) -> None:
         for name in NAMES:
-            ways: List[List[str]] = [["--case", c] for c in "nepts"]
+            ways: List[List[str]] = [["--case", c] for c in "wneptsu"]
             ways += [["--order", "reverse"], ["--order", "shuffle:3"], ["-j", "4"], ["--seed", "5", "--ulp-noise"]]
             ways += [["--on", "gpu"], ["--on", "gpu", "--repeat", "3"]] if self.driver else []
             for way in ways:

@@ -292,14 +292,14 @@ class Watched:
     whose callback says whether it goes on; in other threads it is made as it is. `keep`: what the call uses, which must live as long as it.
     """
 
-    def __init__(self, *keep: Any, threads: int = 1, case: str = "n", seed: int = 0, blocks: int = 0, on: str = "sim") -> None:
+    def __init__(self, *keep: Any, threads: int = 1, case: str = "w", seed: int = 0, blocks: int = 0, on: str = "sim") -> None:
         if on not in ("sim", "gpu"):
             raise ValueError(f'on={on!r}: "sim" or "gpu" expected')
         for name, value in (("threads", threads), ("blocks", blocks)):
             if operator.index(value) < 0:
                 raise ValueError(f"{name}={value}: 0 or more expected")
         if len(case) != 1 or not case.isascii():
-            raise ValueError(f"case={case!r}: one of n, e, p, t, s and c expected")
+            raise ValueError(f"case={case!r}: one of w, n, e, p, t, u, s and c expected")
         self.at: Optional[Tuple[bytes, int, int]] = None
         self.stop = 0
         self.status: Optional[int] = None

@@ -183,15 +183,15 @@ class Program:
 
     __call__ = run
 
-    def check(self, *arrays: Any, case: str = "n", seed: int = 0, on: str = "sim", threads: int = 1) -> ProgramVerdict:
+    def check(self, *arrays: Any, case: str = "w", seed: int = 0, on: str = "sim", threads: int = 1) -> ProgramVerdict:
         """Runs the program as `run` does, checks every access of its kernels in the simulator, and compares the outputs of each kernel, and
-        the results, with the bounds of what their HLO text allows. Without arrays inputs are made: `case` n, e, p or t (warpburg.h), by `seed`."""
+        the results, with the bounds of what their HLO text allows. Without arrays inputs are made: `case` w, n, e, p, t or u (warpburg.h), by `seed`."""
         memory, v = self._memory(arrays) if arrays else [], _library.ProgramVerdict()
         w = _library.Watched(self, memory, threads=threads, case=case, seed=seed, on=on)
         wrong, report = w.checked(lib.wb_program_check, self._pointer, addresses_of(memory) if arrays else None, byref(w.options), byref(v))
         return ProgramVerdict(not wrong, v.judged, v.compared, v.outside, v.max_ulp, v.whole_compared, v.whole_outside, v.whole_max_ulp, wrong, report)
 
-    def profile(self, *, case: str = "n", seed: int = 0, blocks: int = 0) -> ProgramProfile:
+    def profile(self, *, case: str = "w", seed: int = 0, blocks: int = 0) -> ProgramProfile:
         """Models the time of the kernels on the GPU, each by itself on made inputs (on a sample of so many blocks, if `blocks` is not 0)."""
         t = _library.ProgramTime()
         w = _library.Watched(self, threads=1, case=case, seed=seed, blocks=blocks)

@@ -25,9 +25,9 @@ typedef struct {
 
 static PipeRun run_of(WbbCx *cx, const Job *j)
 {
-    const char which = j->o.inputs ? j->o.inputs : 'n';
-    if (!strchr("nept", which))
-        wbb_fail(cx, (WbbLoc){0}, "inputs '%c': of a program one of the cases n, e, p and t expected", which);
+    const char which = j->o.inputs ? j->o.inputs : 'w';
+    if (!strchr("neptuw", which))
+        wbb_fail(cx, (WbbLoc){0}, "inputs '%c': of a program one of the cases w, n, e, p, t and u expected", which);
     return (PipeRun){.check = j->check, .seed = j->o.seed, .which = which, .arrays = j->inputs,
                      .n_inputs = j->p->n_inputs, .accuracy = j->p->options.accuracy, .threads = j->o.threads,
                      .on_gpu = j->o.on_gpu};

@@ -118,12 +118,18 @@ void bd_to_logical(WbbCx *cx, const BdBuffer *b, const void *physical, void *log
 /* input_values.c: generated inputs, defined bit for bit ---------------------------------------------------------------
  * Element k of parameter `index` depends on h(k) = mix(seed * 0x9E3779B97F4A7C15 + index * 0xD1B54A32D192ED03 + k)
  * alone. Case `which` is 'e': one element in sixteen is an edge value; 'n': none; 'p': none, and floats are
- * non-negative; 't': half of the floats are subnormal or nearly so. Indices (`ranged`) are 0..7 in case n, -2..9
- * (unsigned 0..11) in case p. `out` takes n elements of bd_npy_bytes(type) bytes. */
-void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, bool ranged, void *out);
+ * non-negative; 't': half of the floats are subnormal or nearly so; 'u': all are subnormal; 'w': as n. Indices are 0..7
+ * in case n, -2..9 (unsigned 0..11) in case p, and starts of windows in and out of bounds in cases t, u and w. `out`
+ * takes n elements of bd_npy_bytes(type) bytes. */
+typedef struct {
+    int64_t *last;  /* [columns] the last start at which a window fits; the first is 0 */
+    int64_t columns, inner; /* element k is of column k / inner % columns; columns 0: no indices */
+} BdIndices;
+void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, const BdIndices *indices,
+                   void *out);
 /* The elements positions[0], .., positions[n - 1]; with positions NULL: start, start + 1, .. */
 void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int64_t *positions, int64_t start,
-                      int64_t n, char which, bool ranged, void *out);
+                      int64_t n, char which, const BdIndices *indices, void *out);
 /* The elements to compare of n: all if n <= limit, else `limit` pseudo-random indices, which may repeat. `out` has
  * capacity for min(n, limit); returns their number. */
 int64_t bd_sample_positions(int64_t n, int64_t limit, int64_t *out);

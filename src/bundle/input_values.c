@@ -5,9 +5,11 @@
  *
  *     h(k)     = wbb_mix(seed * 0x9E3779B97F4A7C15 + index * 0xD1B54A32D192ED03 + k)
  *     floats   : ((h >> 11) / 2^53 * 2 - 1) * scale, in f64, rounded to the type, ties to even
- *     integers : low bits of h >> 8, or a small index if `ranged`
+ *     integers : low bits of h >> 8, or an index if `indices`
  *     case e   : an edge value of the type if h % 16 is 15
  *     case t   : half of the floats subnormal or just above: tiny_element
+ *     case u   : all floats subnormal: subnormal_element
+ *     case w   : as n, but for indices: wide_index, also in cases t and u
  */
 #include "bundle/bundle.h"
 
@@ -105,10 +107,20 @@ static uint64_t tiny_element(const FloatType *t, uint64_t h)
     return size == 0 && t->one_zero ? 0 : sign | size;
 }
 
+/* Case u: subnormal, of any number of binary digits, so that sums of some terms, and differences, are subnormal. */
+static uint64_t subnormal_element(const FloatType *t, uint64_t h)
+{
+    const uint64_t mantissa = h >> 8 & ((UINT64_C(1) << t->mantissa) - 1),
+                   sign = h & 1 ? UINT64_C(1) << (t->exponent + t->mantissa) : 0;
+    const uint64_t size = mantissa >> (h >> 1 & 127) % (uint64_t)t->mantissa;
+    return size == 0 && t->one_zero ? 0 : sign | size;
+}
+
 static uint64_t float_element(const FloatType *t, uint64_t h, char which)
 {
     if (which == 'e' && (h & 15) == 15) return t->edges[(h >> 32) % t->n_edges];
     if (which == 't' && h & 16 && t->mantissa) return tiny_element(t, h);
+    if (which == 'u' && t->mantissa) return subnormal_element(t, h);
     static const double wide[] = {0.5, 2, 8, 64}, narrow[] = {0.5, 1, 2, 4};
     if (t->mantissa == 0) return 123 + (h >> 8 & 7); /* powers of two: 2^-4 .. 2^3 */
     double scale = (t->exponent + t->mantissa <= 7 ? narrow : wide)[(h >> 4) & 3];
@@ -116,10 +128,29 @@ static uint64_t float_element(const FloatType *t, uint64_t h, char which)
     return rounded(which == 'p' ? fabs(x) : x, t);
 }
 
+/* Starts of windows: of sixteen fifteen that fit, from 0 to the last, and one that does not. In the first quarter of
+ * 192 neighbours four each are equal: vectors of up to four columns too, so that updates meet. */
+static uint64_t wide_index(uint64_t base, int64_t position, bool is_signed, const BdIndices *x)
+{
+    enum { STRETCH = 192, GROUPS = 12 };
+    const int64_t at = position % STRETCH;
+    const bool meets = at < STRETCH / 4;
+    const uint64_t h = wbb_mix(meets ? base - (uint64_t)(position / STRETCH * GROUPS + at % GROUPS + 1)
+                                     : base + (uint64_t)position);
+    const uint64_t last = (uint64_t)x->last[position / x->inner % x->columns], v = h >> 8;
+    if (h & 15) return v % (last + 1);
+    switch (h >> 4 & 3) {
+    case 0: return is_signed ? UINT64_MAX : last + 1; /* -1 */
+    case 1: return last + 1;
+    case 2: return last + 1 + v % (last + 1);
+    default: return v;
+    }
+}
+
 static uint64_t int_element(int bits, bool is_signed, uint64_t h, char which, bool ranged)
 {
     uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1, v = h >> 8;
-    if (ranged && (which == 'n' || which == 't')) v %= 8;
+    if (ranged && which == 'n') v %= 8;
     else if (ranged && which == 'p') v = v % 12 - (is_signed ? 2 : 0);
     if (which == 'e' && (h & 15) == 15) {
         uint64_t high = UINT64_C(1) << (bits - 1);
@@ -142,9 +173,10 @@ static void put(uint8_t *to, uint64_t v, size_t size) /* little endian */
 }
 
 void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int64_t *positions, int64_t start,
-                      int64_t n, char which, bool ranged, void *out)
+                      int64_t n, char which, const BdIndices *indices, void *out)
 {
     uint8_t *to = out;
+    const bool ranged = indices && indices->columns, wide = ranged && strchr("tuw", which);
     const int parts = type[0] == 'c' ? 2 : 1; /* real and imaginary part of a complex element */
     const char *part = parts == 1 ? type : strcmp(type, "c64") == 0 ? "f32" : "f64";
     const FloatType *t = NULL;
@@ -160,16 +192,18 @@ void bd_make_input_at(uint64_t seed, uint64_t index, const char *type, const int
         for (int p = 0; p < parts; p++, to += size) {
             const uint64_t h = wbb_mix(base + (uint64_t)(position * parts + p));
             const uint64_t v = pred ? h >> 8 & 1
-                               : t  ? float_element(t, h, which)
-                                    : int_element(bits, part[0] == 's', h, which, ranged);
+                               : wide ? wide_index(base, position, part[0] == 's', indices)
+                               : t    ? float_element(t, h, which)
+                                      : int_element(bits, part[0] == 's', h, which, ranged);
             put(to, v, size);
         }
     }
 }
 
-void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, bool ranged, void *out)
+void bd_make_input(uint64_t seed, uint64_t index, const char *type, int64_t n, char which, const BdIndices *indices,
+                   void *out)
 {
-    bd_make_input_at(seed, index, type, NULL, 0, n, which, ranged, out);
+    bd_make_input_at(seed, index, type, NULL, 0, n, which, indices, out);
 }
 
 int64_t bd_sample_positions(int64_t n, int64_t limit, int64_t *out)

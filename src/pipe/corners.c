@@ -20,6 +20,7 @@
 #include "pipe/corners.h"
 
 #include "bundle/bundle.h"
+#include "pipe/index_ranges.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ typedef struct {
     ScType type; /* of a part */
     int64_t parts;
     const char *name;
-    bool is_index;
+    const BdIndices *indices; /* columns 0: none */
     Values near, far; /* compared with; all others */
 } Input;
 
@@ -54,8 +55,6 @@ typedef struct {
     WbbArena *arena;
     uint64_t seed;
     Numbers compared, others;
-    int64_t last; /* the largest start at which every slice fits */
-    bool ranged;
     Input *inputs;
 } Corners;
 
@@ -126,8 +125,6 @@ static void add_constant(Corners *c, const HloInstruction *i)
 
 static void add_start(Corners *c, int64_t dim, int64_t size)
 {
-    c->ranged = true;
-    c->last = WBB_MAX(c->last, dim - size);
     add_integer(c, &c->compared, dim - size);
 }
 
@@ -186,14 +183,13 @@ static void fill(Corners *c, Input *in)
 }
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */
-static uint64_t drawn(const Corners *c, const Input *in, uint64_t h)
+static uint64_t drawn(const Input *in, int64_t position, uint64_t h)
 {
     const uint64_t which = h >> 8;
-    if (in->is_index) { /* starts of slices */
-        const uint64_t inside = (uint64_t)c->last + 3;
-        if (h % 8 < 7) return which % 4 == 0   ? (uint64_t)c->last
-                              : which % 4 == 1 ? (uint64_t)c->last + 1
-                                               : (which >> 8) % inside - 1;
+    const BdIndices *x = in->indices;
+    if (x && x->columns && h % 8 < 7) { /* starts of slices */
+        const uint64_t last = (uint64_t)x->last[position / x->inner % x->columns];
+        return which % 4 == 0 ? last : which % 4 == 1 ? last + 1 : (which >> 8) % (last + 3) - 1;
     }
     const Values *from = h % 4 && in->near.n ? &in->near : in->far.n ? &in->far : &in->near;
     return from->items[which % from->n];
@@ -206,7 +202,7 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
     const Input *in = &c->inputs[number];
     const uint64_t base = wbb_mix(c->seed * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)number + 1), way = c->seed % 4;
     const size_t bytes = sc_bytes(in->type);
-    bd_make_input_at(c->seed, (uint64_t)number, in->name, positions, start, n, 'n', in->is_index, out);
+    bd_make_input_at(c->seed, (uint64_t)number, in->name, positions, start, n, 'w', in->indices, out);
     if (in->type == SC_PRED) return;
     for (int64_t k = 0; k < n * in->parts; k++) {
         const int64_t element = k / in->parts, at = positions ? positions[element] : start + element;
@@ -215,7 +211,7 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
         if (way == 0 && h & 1) continue;
         if (way == 2) h = wbb_mix(base ^ (h >> 1 & 3)); /* one of four */
         if (way == 3) h = wbb_mix(base ^ (wbb_mix(base - (position + (base & 1)) / 2) % PAIRS == 0));
-        uint64_t bits = drawn(c, in, h >> 1) & sc_mask(in->type);
+        uint64_t bits = drawn(in, at, h >> 1) & sc_mask(in->type);
         if (sc_is_signed(in->type) && sc_type_info[in->type].bits < 8) bits = (uint64_t)sc_to_i128(in->type, bits);
         memcpy((char *)out + (size_t)k * bytes, &bits, bytes);
     }
@@ -226,6 +222,7 @@ const EvSource *pipe_corners(WbbCx *cx, WbbArena *a, const HloModule *m, const c
     Corners *c = WBB_NEW(a, Corners);
     EvSource *source = WBB_NEW(a, EvSource);
     const HloModule *normal = hlo_normalise(cx, a, m);
+    const BdIndices *ranges = pipe_index_ranges(a, m);
     *c = (Corners){.arena = a, .seed = seed};
     add_ptx(c, ptx);
     uint32_t n = 0;
@@ -239,9 +236,8 @@ const EvSource *pipe_corners(WbbCx *cx, WbbArena *a, const HloModule *m, const c
         const uint32_t count = hlo_leaves(a, m->entry->parameters[i]->shape, &leaves);
         for (uint32_t k = 0; k < count; k++) {
             const ScType t = leaves[k]->type, part = ev_part_type(t);
-            const bool whole = t == SC_I32 || t == SC_U32 || t == SC_I64 || t == SC_U64;
             c->inputs[at] = (Input){.type = part, .parts = part == t ? 1 : 2, .name = sc_type_info[t].hlo,
-                                    .is_index = c->ranged && whole};
+                                    .indices = ranges ? &ranges[at] : NULL};
             fill(c, &c->inputs[at++]);
         }
     }

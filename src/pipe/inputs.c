@@ -7,6 +7,7 @@
  *     x = f32[3000000000] parameter(0), 12 blocks of 128 threads  ->  a few pages of 4 KiB, instead of 12 GB
  */
 #include "pipe/corners.h"
+#include "pipe/index_ranges.h"
 #include "pipe/judge.h"
 
 #include <stdlib.h>
@@ -17,19 +18,6 @@ enum {
     LAZY = 1 << 24, /* bytes; a larger input of a run on a sample is made in parts */
     LEFT_OUT = 1 << 20, /* number of the input whose values constants have that the text leaves out */
 };
-
-/* Does the module have parameters that are indices, because it gathers, scatters or slices dynamically? All its
- * integers then get small values in cases n and p. */
-static bool has_indices(const HloModule *m)
-{
-    for (uint32_t k = 0; k < m->n_computations; k++)
-        for (uint32_t i = 0; i < m->computations[k]->n_instructions; i++) {
-            const HloOpcode op = m->computations[k]->instructions[i]->opcode;
-            if (op == HLO_GATHER || op == HLO_SCATTER) return true;
-            if (op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE) return true;
-        }
-    return false;
-}
 
 static bool are_given(const PipeRun *run) { return run->inputs || run->arrays; }
 
@@ -52,10 +40,8 @@ static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputatio
     return shapes;
 }
 
-static bool is_ranged(const HloShape *s, bool indices)
-{
-    return indices && (s->type == SC_I32 || s->type == SC_U32 || s->type == SC_I64 || s->type == SC_U64);
-}
+/* The case where none is asked for. */
+static char case_of(const PipeRun *run) { return run->which ? run->which : 'w'; }
 
 static size_t bytes_of(const HloShape *s) { return (size_t)bd_npy_bytes(sc_type_info[s->type].hlo); }
 
@@ -92,7 +78,7 @@ PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *p
     if (run.which != 's' || are_given(&run)) return run;
     *spikes = pipe_spikes(cx, a, m, run.seed);
     if ((*spikes)->here) run.made = &(*spikes)->source;
-    else run.which = 'n';
+    else run.which = 'w';
     return run;
 }
 
@@ -103,7 +89,7 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
     const HloShape **shapes = input_shapes(cx, a, c, &n_inputs);
     if (are_given(run) && run->n_inputs != n_inputs)
         wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
-    const bool indices = has_indices(m);
+    const BdIndices *indices = pipe_index_ranges(a, m);
     const void **inputs = WBB_NEW_N(a, const void *, n_inputs + 1);
     if (!are_given(run)) check_memory(cx, m, shapes, n_inputs, run);
     for (uint32_t i = 0; i < n_inputs; i++) {
@@ -118,7 +104,7 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
             const int64_t n = hlo_elements(s);
             void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, bytes_of(s)) + 1);
             if (run->made) run->made->read(run->made->arg, i, NULL, 0, n, data);
-            else bd_make_input(run->seed, i, type, n, run->which ? run->which : 'n', is_ranged(s, indices), data);
+            else bd_make_input(run->seed, i, type, n, case_of(run), indices ? &indices[i] : NULL, data);
             inputs[i] = data;
         }
     }
@@ -128,7 +114,7 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
 typedef struct {
     const HloShape **shapes;
     const PipeRun *run;
-    bool indices;
+    const BdIndices *indices;
 } Made;
 
 /* EvSource.read: elements of input `number`. */
@@ -137,7 +123,7 @@ static void make_some(void *arg, int64_t number, const int64_t *positions, int64
     const Made *made = arg;
     const HloShape *s = made->shapes[number];
     bd_make_input_at(made->run->seed, (uint64_t)number, sc_type_info[s->type].hlo, positions, start, n,
-                     made->run->which ? made->run->which : 'n', is_ranged(s, made->indices), out);
+                     case_of(made->run), made->indices ? &made->indices[number] : NULL, out);
 }
 
 EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
@@ -145,7 +131,7 @@ EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const Pipe
     uint32_t n;
     if (run->made) return *run->made;
     Made *made = WBB_NEW(a, Made);
-    *made = (Made){input_shapes(cx, a, m->entry, &n), run, has_indices(m)};
+    *made = (Made){input_shapes(cx, a, m->entry, &n), run, pipe_index_ranges(a, m)};
     return (EvSource){make_some, made};
 }
 

@@ -13,11 +13,13 @@
  *
  *     sum(x * y)      x = 0 but for spikes of 1, 2, 3; y = 1
  *     sum(exp(x))     x = -inf but for spikes of 0
- *     max(x)          x = 0 but for one spike of 1, at another place in each row
+ *     max(x)          x = 0 but for one spike of 1 or 1000, at another place in each row: what subtracts the maximum
+ *                     before it takes exp overflows where the maximum lost the latter
  */
 #include "pipe/spikes.h"
 
 #include "bundle/bundle.h"
+#include "pipe/index_ranges.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,7 +67,7 @@ typedef struct {
     HloFusion fusion;
     const HloShape **inputs;
     uint32_t n_inputs;
-    bool ranged;     /* integers are indices */
+    const BdIndices *indices; /* by input; NULL: there are none */
     uint64_t seed;
     struct { Target *items; uint32_t n, capacity; } targets;
     struct { Assignment *items; uint32_t n, capacity; } found;
@@ -127,11 +129,10 @@ static double spiked(const Search *x, const Recipe *r, uint32_t input, int64_t p
         if (row == 1 && isfinite(away))
             return r->background + (sc_is_int(x->inputs[input]->type) ? away * (double)INFINITY : 2 * away);
         spike = term == place || (row == 0 && term == place + 1);
+        if (spike) return r->values[(g >> 40) % r->n_values];
     }
     return spike ? r->values[h % r->n_values] : r->background;
 }
-
-static bool is_index_type(ScType t) { return t == SC_I32 || t == SC_U32 || t == SC_I64 || t == SC_U64; }
 
 /* Elements of an input; see EvSource. Of a complex one the imaginary part is 0. */
 static void make(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
@@ -140,8 +141,8 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
     const ScType type = x->inputs[number]->type;
     const Recipe *r = x->at ? &x->at->recipes[number] : NULL;
     if (!r || r->form == DRAWN) {
-        bd_make_input_at(x->seed, (uint64_t)number, sc_type_info[type].hlo, positions, start, n, 'n',
-                         x->ranged && is_index_type(type), out);
+        bd_make_input_at(x->seed, (uint64_t)number, sc_type_info[type].hlo, positions, start, n, 'w',
+                         x->indices ? &x->indices[number] : NULL, out);
         return;
     }
     const ScType part = ev_part_type(type);
@@ -256,6 +257,8 @@ typedef struct {
     Recipe recipe;
 } Way;
 #define INF ((double)INFINITY)
+/* A maximum that overflows exp: exp(x - max) / sum(exp(x - max)) is the same with any smaller maximum, but for that. */
+#define FAR 1000.0
 static const Way ways[] = {
     {OP_ADD, {.form = SPIKES, .background = 0, .values = {1, 2, 3}, .n_values = 3, .random = 62}},
     {OP_ADD, {.form = SPIKES, .background = -INF, .values = {0}, .n_values = 1, .random = 62}},
@@ -267,8 +270,10 @@ static const Way ways[] = {
     {OP_ADD, {.form = SPIKES, .background = 1, .values = {2}, .n_values = 1, .random = 6}},
     {OP_MUL, {.form = SPIKES, .background = 1, .values = {2, 0.5}, .n_values = 2, .random = 6}},
     {OP_MUL, {.form = SPIKES, .background = 0, .values = {1}, .n_values = 1, .random = 6}},
+    {OP_MAX, {.form = SPIKES, .background = 0, .values = {1, FAR}, .n_values = 2, .random = 0, .single = true}},
     {OP_MAX, {.form = SPIKES, .background = 0, .values = {1}, .n_values = 1, .random = 0, .single = true}},
     {OP_MAX, {.form = SPIKES, .background = -INF, .values = {0}, .n_values = 1, .random = 0, .single = true}},
+    {OP_MIN, {.form = SPIKES, .background = 0, .values = {-1, -FAR}, .n_values = 2, .random = 0, .single = true}},
     {OP_MIN, {.form = SPIKES, .background = 0, .values = {-1}, .n_values = 1, .random = 0, .single = true}},
     {OP_MIN, {.form = SPIKES, .background = INF, .values = {0}, .n_values = 1, .random = 0, .single = true}},
     {OP_MIN, {.form = SPIKES, .background = 1, .values = {0}, .n_values = 1, .random = 0, .single = true}},
@@ -358,7 +363,7 @@ static bool try_carrier(Search *x, const Target *t, uint32_t carrier, Recipe way
         if (n == 1 && mask == 1) recipes[others[0]].background = constants[1];
         recipes[carrier] = way;
         for (uint32_t k = 0; k < x->n_inputs; k++) /* indices stay indices */
-            if (x->ranged && k != carrier && is_index_type(x->inputs[k]->type)) recipes[k].form = DRAWN;
+            if (x->indices && k != carrier && x->indices[k].columns) recipes[k].form = DRAWN;
         *out = (Assignment){.recipes = recipes, .target = t, .carrier = &recipes[carrier]};
         x->at = out;
         if (judges(x, t, &recipes[carrier])) return true;
@@ -401,9 +406,6 @@ static void find_targets(Search *x)
     hlo_mark_operands(c, live);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         Target t;
-        const HloOpcode op = c->instructions[k]->opcode;
-        x->ranged = x->ranged || op == HLO_GATHER || op == HLO_SCATTER || op == HLO_DYNAMIC_SLICE ||
-                    op == HLO_DYNAMIC_UPDATE_SLICE;
         if (!live[k] || !is_target(x->arena, c->instructions[k], &t)) continue;
         find_needs(x, &t);
         WBB_PUSH(x->arena, &x->targets, t);
@@ -427,6 +429,7 @@ PipeSpikes *pipe_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t see
     Search *x = WBB_NEW(a, Search);
     *x = (Search){.cx = wbb_cx_new(), .arena = a, .entry = normal->entry, .seed = seed};
     x->fusion = hlo_fusion(cx, normal);
+    x->indices = pipe_index_ranges(a, m);
     find_inputs(x);
     find_targets(x);
     PipeSpikes *out = WBB_NEW(a, PipeSpikes);

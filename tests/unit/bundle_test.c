@@ -303,16 +303,32 @@ static void test_inputs(void **state)
     /* mix(0) is 0, so the first value is 0.5 times -1 times the first scale. */
     float x[64];
     double y[64];
-    bd_make_input(0, 0, "f32", 64, 'n', false, x);
-    bd_make_input(0, 0, "f64", 64, 'n', false, y);
+    bd_make_input(0, 0, "f32", 64, 'n', NULL, x);
+    bd_make_input(0, 0, "f64", 64, 'n', NULL, y);
     assert_true(x[0] == -0.5f);
     for (int i = 0; i < 64; i++) assert_true(x[i] == (float)y[i]);
     uint8_t s4[64];
-    bd_make_input(1, 2, "s4", 64, 'e', false, s4);
+    bd_make_input(1, 2, "s4", 64, 'e', NULL, s4);
     for (int i = 0; i < 64; i++) assert_true(s4[i] < 8 || s4[i] >= 0xf8);
     int32_t ranged[64];
-    bd_make_input(3, 1, "s32", 64, 'p', true, ranged);
+    const BdIndices two = {(int64_t[]){4, 99}, 2, 1};
+    bd_make_input(3, 1, "s32", 64, 'p', &two, ranged);
     for (int i = 0; i < 64; i++) assert_in_range(ranged[i] + 2, 0, 11);
+    int32_t wide[4800];
+    int seen[2][100] = {{0}}, inside = 0, equal = 0;
+    bd_make_input(3, 1, "s32", 4800, 'w', &two, wide);
+    for (int i = 0; i < 4800; i++) {
+        const int last = (int)two.last[i % 2];
+        if (wide[i] >= 0 && wide[i] <= last) seen[i % 2][wide[i]]++, inside++;
+        if (i % 192 < 36) equal += wide[i] == wide[i + 12];
+    }
+    for (int i = 0; i < 5; i++) assert_true(seen[0][i] > 100);
+    for (int i = 0; i < 100; i++) assert_true(seen[1][i] > 5);
+    assert_true(inside > 4400 && inside < 4650);
+    assert_int_equal(equal, 4800 / 192 * 36);
+    float tiny[64];
+    bd_make_input(3, 1, "f32", 64, 'u', NULL, tiny);
+    for (int i = 0; i < 64; i++) assert_true(tiny[i] < 0x1p-126f && tiny[i] > -0x1p-126f);
     int64_t at[8];
     assert_int_equal(bd_sample_positions(5, 8, at), 5);
     assert_int_equal(at[4], 4);
