@@ -2,10 +2,11 @@
 
 usage: kernel_mutants.py WARPBURG WARPBURG_RUN [--shared DIR] [--kernels 200] [--mutants 10] [--seed 0] [--seeds 2000] [--only NAME] [--verbose]
 
-Each kernel of kernel_sample.py is compiled and must pass the input cases n, e, p, s and c. Then each of its mutants (ptx_mutants.py; the kinds
+Each kernel of kernel_sample.py is compiled and must pass the input cases w, u, n, e, p, s and c. Then each of its mutants (ptx_mutants.py; the kinds
 take turns, the seed chooses) runs on the same cases, until one finds a fault, an element outside the bounds, or PTX that is refused; a mutant
-that does not end is stopped. A survivor meets further seeds of cases c, e, n, p, t and, where there are reductions, s: --seeds of each for a small
-kernel, fewer for a larger one. Where they find a mutant, the kernel itself must pass them.
+that does not end is stopped. A survivor meets further seeds of cases c, e, n, p, t, u, w and, where there are reductions, s: --seeds of each for a small
+kernel, fewer for a larger one. Where they find a mutant, the kernel itself must pass them. Sums of f32 that flush, and indices that are cut to the
+first eight, are tried on each kernel that has such.
 
 A survivor must stand in kernel_mutants_known.tsv with its class and reason: `same`, every input gives the same result, which the suite checks
 bit for bit on some; `allowed`, results differ by no more than the bounds allow; `rare`, one element in so many differs that the cases seldom
@@ -21,6 +22,7 @@ import fnmatch
 import json
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -36,7 +38,10 @@ import kernel_sample  # noqa: E402
 import ptx_mutants  # noqa: E402
 
 KNOWN = Path(__file__).with_name("kernel_mutants_known.tsv")
-FIRST = [("s", 0, 1), ("e", 0, 1), ("n", 0, 1), ("p", 0, 1), ("c", 0, 4)]      # input cases, first seeds and how many, which the kernel must pass
+# input cases, first seeds and how many, which the kernel must pass
+FIRST = [("s", 0, 1), ("e", 0, 1), ("n", 0, 1), ("p", 0, 1), ("w", 0, 1), ("u", 0, 1), ("c", 0, 4)]
+SUMS = ("reduce", "reduce-window", "scatter")   # kinds of kernels whose sums may be subnormal
+INDEXED = ("gather", "scatter")                 # kinds of kernels that load indices
 WORK = 100e6            # instructions of all further seeds of a case, reading the PTX included
 MOST_BYTES = 1 << 18    # of all buffers: larger kernels are left out
 MOST_INSTRUCTIONS = 1 << 21
@@ -97,7 +102,7 @@ def further_runs(most: int, ptx: str, instructions: int, reduces: bool) -> List[
     """Cases, first seeds and how many, for survivors. Cases e, n and p have most magnitudes in common where they share a seed; case s searches for
     its inputs, and without reductions it is case n."""
     n = max(20, min(most, int(WORK / (instructions + 100 * ptx.count("\n")))))
-    return [("c", 4, n), ("e", 1, n), ("n", 1 + n, n), ("p", 1 + 2 * n, n), ("t", 0, n)] + [("s", 1, n // 10 + 1)] * reduces
+    return [("c", 4, n), ("e", 1, n), ("n", 1 + n, n), ("p", 1 + 2 * n, n), ("t", 0, n), ("u", 1, n), ("w", 1, n)] + [("s", 1, n // 10 + 1)] * reduces
 
 
 def chosen(all_of_them: List[ptx_mutants.Mutant], n: int, rng: random.Random) -> List[ptx_mutants.Mutant]:
@@ -113,6 +118,11 @@ def chosen(all_of_them: List[ptx_mutants.Mutant], n: int, rng: random.Random) ->
     while len(out) < min(n, len(all_of_them)):
         out += [by_kind[kind].pop() for kind in kinds if by_kind[kind]]
     return out[:n]
+
+
+def flushes(k: kernel_sample.Sample) -> bool:
+    """May sums be subnormal, which are not those of a function or of numbers near 1?"""
+    return k.kind in SUMS and not re.search(r" (exponential|log|tanh|power|divide|sqrt|rsqrt|constant\([1-9])", k.text)
 
 
 def try_kernel(o: argparse.Namespace, k: kernel_sample.Sample) -> Optional[Result]:
@@ -146,7 +156,8 @@ def try_kernel(o: argparse.Namespace, k: kernel_sample.Sample) -> Optional[Resul
         lines, tried = ptx.split("\n"), []
         more = further_runs(o.seeds, ptx, facts["instructions"], unjudged != "-")
         right, further = outputs(o.run, bundle), False
-        for m in chosen(ptx_mutants.mutants(ptx), o.mutants, random.Random(f"{o.seed}:{k.name}")):
+        some = chosen(ptx_mutants.mutants(ptx), o.mutants, random.Random(f"{o.seed}:{k.name}"))
+        for m in some + [m for m in ptx_mutants.cases(ptx, k.kind in INDEXED) if m.kind != "flush" or flushes(k)]:
             (bundle / "kernel.ptx").write_text(m.text(ptx))
             by = found_by(o.run, bundle, more)
             further = further or " " in by and int(by.split()[1]) > 3

@@ -21,6 +21,11 @@ The kinds, and what an instruction becomes:
     rounding              a conversion to the nearest rounds towards zero
     constant              another immediate operand: n + 1, twice the float, 1 for 0
     lanes                 two registers of a vector exchanged
+
+What the cases of inputs have to reach, which mutants() leaves out and cases() has, one of each:
+
+    flush                 every sum and difference of f32 takes subnormals for 0
+    index cut             a loaded index is one of the first eight
 """
 from __future__ import annotations
 
@@ -69,10 +74,11 @@ class Mutant(NamedTuple):
     line: int           # from 0
     lines: List[str]    # that take its place
     what: str           # before -> after, registers without numbers
+    count: int = 1      # how many lines they take the place of
 
     def text(self, ptx: str) -> str:
         all_lines = ptx.split("\n")
-        return "\n".join(all_lines[:self.line] + self.lines + all_lines[self.line + 1:])
+        return "\n".join(all_lines[:self.line] + self.lines + all_lines[self.line + self.count:])
 
 
 def split(operands: str) -> List[str]:
@@ -259,4 +265,24 @@ def mutants(ptx: str) -> List[Mutant]:
         for kind, lines in of_instruction(i, k):
             what = f"{anonymous(k.lines[i.line])} -> {'; '.join(anonymous(line) for line in lines) or 'none'}"
             out.append(Mutant(kind, i.line, lines, what))
+    return out
+
+
+FLUSHED = re.compile(r"\b(add|sub)(\.rn)?\.f32\b")
+
+
+def cases(ptx: str, indices: bool) -> List[Mutant]:
+    """Mutants that show at some inputs alone. indices: the first integer that is loaded alone is an index."""
+    k, out = Kernel(ptx), []
+    sums = [i.line for i in k.instructions if FLUSHED.match(i.opcode)]
+    if sums:
+        lines = [FLUSHED.sub(r"\1\2.ftz.f32", line) for line in k.lines[sums[0]:sums[-1] + 1]]
+        out.append(Mutant("flush", sums[0], lines, "add.f32 -> add.ftz.f32, everywhere", len(lines)))
+    used = {i.operands[n].strip() for i in k.instructions for n in range(1, len(i.operands))
+            if re.match(r"(mul\.wide|mad\.wide|mul\.lo|setp\.\w+|min|max|cvt|shl|add|sub)\S*\.[su](32|64)$", i.opcode)}
+    loads = [i for i in k.instructions if re.match(r"ld\.global\S*\.[bsu](32|64)$", i.opcode) and i.operands[0] in used]
+    if indices and loads:
+        i = loads[0]
+        cut = f"{i.indent}and.b{i.width} \t{i.operands[0]}, {i.operands[0]}, 7;"
+        out.append(Mutant("index cut", i.line, [k.lines[i.line], cut], f"{anonymous(k.lines[i.line])}; {anonymous(cut)}"))
     return out
