@@ -138,7 +138,8 @@ EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const Pipe
 const void *pipe_left_out(WbbArena *a, const char *type, int64_t n)
 {
     void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, (size_t)bd_npy_bytes(type)) + 1);
-    bd_make_input(0, LEFT_OUT, type, n, 'n', true, data);
+    int64_t last = 7;
+    bd_make_input(0, LEFT_OUT, type, n, 'n', &(BdIndices){&last, 1, 1}, data); /* integers may be indices: 0..7 */
     return data;
 }
 
