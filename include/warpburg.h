@@ -1,8 +1,9 @@
 /* warpburg.h: compiles HLO fusions to GPU kernels, and runs, checks, times and launches them, as a library.
  *
  * Use one context per thread: there is no global state. A kernel does not change once it is compiled: any number of
- * threads may run it at once. No call prints or ends the process, and a thread with 512 KiB of stack is enough. No GPU,
- * driver or network is needed, but by the functions that run kernels on a GPU.
+ * threads may run it at once. No call prints or ends the process, and a thread with 512 KiB of stack is enough. What a
+ * call computes does not depend on the thread's floating-point environment (rounding, flushed subnormals, traps), which
+ * it leaves as it was. No GPU, driver or network is needed, but by the functions that run kernels on a GPU.
  *
  *     wb_context *cx = wb_context_new();
  *     wb_kernel *k;

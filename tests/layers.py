@@ -1,6 +1,6 @@
 """The structure of the source: which module may include which, prefixes of symbols, who may print or end the process, what macros evaluate
-twice, which files of a module call each other in circles, lengths of files and lines, imports of gen/, what the build's tables depend on, and
-tests/README.md.
+twice, which files of a module call each other in circles, lengths of files and lines, imports of gen/, what the build's tables depend on, functions of
+warpburg.h that compute in their caller's floating-point environment, and tests/README.md.
 
 usage: layers.py [BUILD] [--columns]
     BUILD       a build folder; its objects are checked for prefixes and circles
@@ -60,7 +60,7 @@ MAX_COLUMNS = {".c": 120, ".h": 120, ".py": 160}
 LONG_LINES_OF_C_FAIL = True  # while False, their number is printed and nothing fails
 IMPORT = re.compile(r"(?m)^([ \t]*)(?:from (gen(?:\.\w+)*) import (.+?)(?:  #.*)?$|import (gen(?:\.\w+)+))")
 GEN_FOLDERS = ("gen", "gen/proof", "gen/mutation")  # a file imports from its own folder and from those before it
-CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort)\s*\(")
+CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort|pthread_create|fesetenv)\s*\(")
 MAY_CALL = {  # modules or files, with the reason; None: anything
     "base": None, "main": None,                                   # memory is base's, messages are main's
     "llvm": {"free"},                                             # LLVM's own objects
@@ -300,6 +300,39 @@ def imported(file: Path, seen: Set[Path]) -> Set[Path]:
     return seen
 
 
+def functions_of(text: str) -> Dict[str, str]:
+    """The functions that a file defines, and their bodies: a line without indentation that ends in `)` or in a body, then lines up to `}`."""
+    text = without_comments(text)
+    return {m[1]: m[2] for m in re.finditer(r"(?m)^(?!#)\w[^;={}\n]*?\b(\w+)\([^;{}]*\)\s*(\{.*\}$|\{\n(?:.*\n)*?\}$)", text)}
+
+
+def check_entries() -> List[str]:
+    """Each function of warpburg.h computes inside wbb_guard, which sets the floating-point environment and restores the host's: either a call of it comes to
+    wbb_guard, or it holds no arithmetic of floats, nor does what it calls."""
+    bodies = {path: functions_of(path.read_text()) for path in SRC.rglob("*.c")}
+    shared = {name: path for path, functions in bodies.items() for name in functions if name.startswith(tuple(PREFIX.values()))}
+    faults = []
+    for name in re.findall(r"(?m)^WB_API [\w\s*]+?\b(wb_\w+)\(", (ROOT / "include" / "warpburg.h").read_text()):
+        if name not in shared:
+            faults.append(f"include/warpburg.h: error: {name} is not defined in src/api")
+            continue
+        guarded, floats, todo, seen = False, False, [(shared[name], name)], set()
+        while todo and not guarded:
+            path, at = todo.pop()
+            if (path, at) in seen:
+                continue
+            seen.add((path, at))
+            body = bodies[path][at]
+            guarded = "wbb_guard(" in body
+            floats |= bool(re.search(r"\b(?:double|float)\b|[^\w.]\d+\.\d|\bldexp\b", body))
+            for called in re.findall(r"\b(\w+)\b", body):
+                if called in bodies[path] or called in shared:
+                    todo.append((path if called in bodies[path] else shared[called], called))
+        if floats and not guarded:
+            faults.append(f"{shared[name].relative_to(ROOT)}: error: {name} computes with floats outside wbb_guard, in the environment of its caller")
+    return faults
+
+
 def check_architecture() -> List[str]:
     """docs/architecture.md names every module, and each entry point stands in the file that it names."""
     page = ROOT / "docs" / "architecture.md"
@@ -314,7 +347,7 @@ def check_architecture() -> List[str]:
 
 def main(argv: List[str]) -> int:
     words = [w for w in argv[1:] if w != "--columns"]
-    faults: List[str] = check_architecture() + check_build() + check_sizes("--columns" in argv) + check_imports() + check_readme()
+    faults: List[str] = check_architecture() + check_build() + check_sizes("--columns" in argv) + check_imports() + check_readme() + check_entries()
     files = sorted([*SRC.rglob("*.c"), *SRC.rglob("*.h")])
     for path in files:
         text = path.read_text()

@@ -134,7 +134,10 @@ def memory_of(what: str, array: Any, spec: Spec, stream: int) -> Memory:
 def _of_numpy(what: str, array: Any, spec: Spec) -> Tuple[int, bool, Any]:
     if isinstance(array, numpy.ma.MaskedArray):
         raise TypeError(f"{what} is a masked array, whose mask would be lost; {spec} expected")
-    x = numpy.asarray(array, dtype=spec.dtype) if isinstance(array, (bool, int, float, complex, list, tuple)) else numpy.asarray(array)
+    if isinstance(array, (bool, int, float, complex, list, tuple)):
+        with _library.DefaultFloats():
+            array = numpy.asarray(array, dtype=spec.dtype)
+    x = numpy.asarray(array)
     native = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
     if native != spec.dtype or x.shape != spec.shape:
         raise TypeError(f"{what} is {x.dtype.name}[{','.join(map(str, x.shape))}]; {spec} expected")

@@ -205,6 +205,24 @@ def _open() -> ctypes.CDLL:
 lib = _open()
 
 
+class DefaultFloats:
+    """with DefaultFloats(): numpy rounds to nearest and keeps subnormals, whatever this thread does otherwise: XLA:CPU's flush them. The library's own
+    functions see to that themselves. On Linux alone, where the default environment of floats is known as address -1."""
+
+    def __enter__(self) -> None:
+        self.host = ctypes.create_string_buffer(64) if sys.platform == "linux" else None  # a fenv_t has 32 bytes at most
+        if self.host:
+            _process.fegetenv(self.host)
+            _process.fesetenv(c_void_p(-1))
+
+    def __exit__(self, *_: Any) -> None:
+        if self.host:
+            _process.fesetenv(self.host)
+
+
+_process = ctypes.CDLL("libm.so.6") if sys.platform == "linux" else None
+
+
 def text(b: Optional[bytes]) -> str:
     return b.decode("utf-8", "replace") if b else ""
 

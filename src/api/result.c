@@ -34,7 +34,10 @@ static bool report(void *arg, const char *what, int64_t done, int64_t total)
     const double now = wbb_now_ms();
     if (now - job->said < EVERY && done < total) return false;
     job->said = now;
-    return job->shown->progress(job->shown->progress_arg, what, done, total) != 0;
+    wbb_float_of_host(job->r->cx);
+    const bool stop = job->shown->progress(job->shown->progress_arg, what, done, total) != 0;
+    wbb_float_default();
+    return stop;
 }
 
 wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun *job, wb_result **result)

@@ -79,8 +79,13 @@ WbbCx *wbb_cx_new(void); /* NULL if memory is exhausted */
 void wbb_cx_free(WbbCx *cx);
 void wbb_cx_clear(WbbCx *cx); /* forget messages */
 void wbb_forget_since(WbbCx *cx, size_t n); /* forget what stands behind the first n bytes of cx->messages */
-/* Run body(cx, arg); a wbb_fail or wbb_decline inside ends it. Guards nest. */
+/* Run body(cx, arg); a wbb_fail or wbb_decline inside ends it. Guards nest. The body computes in the default
+ * floating-point environment, whatever the caller's is, which stands again when the guard ends. */
 WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
+/* That environment: round to nearest, keep subnormals, trap nothing. In a thread that is new, and behind a call of the
+ * host's code, before which wbb_float_of_host puts back what its thread had outside the outermost guard. */
+void wbb_float_default(void);
+void wbb_float_of_host(const WbbCx *cx);
 void wbb_fail(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_NORETURN WBB_PRINTF(3, 4);
 void wbb_decline(WbbCx *cx, WbbLoc loc, WbbWhy why, const char *format, ...) WBB_NORETURN WBB_PRINTF(4, 5);
 /* What the context works on: where memory that ends is said to. Until the guard around it ends. */

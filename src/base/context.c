@@ -5,11 +5,15 @@
  * A guard is a setjmp on the C stack, linked to the guard around it; wbb_fail and wbb_decline add their message and
  * jump to the innermost one. What a body had allocated stays in its arenas, which their owner frees as usual.
  *
+ * The outermost guard also sets the floating-point environment, and restores the caller's: XLA:CPU, for one, calls from
+ * threads that flush subnormals, and a host may have changed the rounding or let invalid operations trap.
+ *
  *     wbb_fail(cx, (WbbLoc){"a.hlo", 3, 7}, "expected '%c'", '(');    // a.hlo:3:7: error: expected '('
  */
 #include "base/base.h"
 #include "base/inner.h"
 
+#include <fenv.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +23,7 @@ struct WbbGuard {
     jmp_buf jump;
     struct WbbGuard *outer;
     WbbStatus status;
+    fenv_t host; /* of the outermost guard: the environment of who called it */
 };
 
 static const char *const why_texts[] = {
@@ -166,16 +171,32 @@ const char *wbb_why_text(WbbWhy why)
     return why_texts[why];
 }
 
+/* On x86 the default environment includes that MXCSR neither flushes subnormal results (FTZ) nor reads subnormal
+ * operands as zeros (DAZ), on aarch64 that FPCR has no FZ and FZ16, and on both that nothing traps. */
+void wbb_float_default(void) { fesetenv(FE_DFL_ENV); }
+
+void wbb_float_of_host(const WbbCx *cx)
+{
+    const struct WbbGuard *g = cx->inner->guard;
+    while (g && g->outer) g = g->outer;
+    if (g) fesetenv(&g->host);
+}
+
 WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
 {
     struct WbbGuard guard = {.outer = cx->inner->guard, .status = WBB_OK};
     const WbbLoc work = cx->inner->work;
     const WbbOrigin *origin = cx->inner->origin;
+    if (!guard.outer) {
+        fegetenv(&guard.host);
+        wbb_float_default();
+    }
     cx->inner->guard = &guard;
     if (setjmp(guard.jump) == 0) body(cx, arg);
     cx->inner->guard = guard.outer;
     cx->inner->work = work;
     cx->inner->origin = origin;
+    if (!guard.outer) fesetenv(&guard.host);
     return guard.status;
 }
 

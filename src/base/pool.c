@@ -46,6 +46,7 @@ void wbb_pool_stop(WbbPool *p) { atomic_store(&p->next, p->n); }
 static void *thread_main(void *arg)
 {
     const Worker *w = arg;
+    wbb_float_default();
     w->pool->work(w->pool, w->pool->arg, w->number);
     return NULL;
 }
