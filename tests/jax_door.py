@@ -1,19 +1,23 @@
 """warpburg.jax with the real JAX on the CPU: operations under jit, vmap and shard_map, results bit-equal to `warpburg run`, functions that are one
 fusion and programs, what is refused; and the declarations of src/api/xla.h against the header of the installed jaxlib.
 
-usage: jax_door.py BUILD        needs BUILD/jax-venv, an environment with jax of PyPI, which ./dev test --all makes
+usage: jax_door.py BUILD [--ends]   needs BUILD/jax-venv, an environment with jax of PyPI, which ./dev test --all makes; --ends: also with the oldest jax
+                                    that python/README.md names and the newest, in environments that it makes and removes
        WARPBURG_TEST_GPU=real python3 tests/jax_door.py BUILD       on a GPU, with the jax of this Python: operations run on XLA's stream, and
                                                                     results are held to tolerances where the GPU's bits may be others
 """
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
-from typing import Any
+from typing import Any, List, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
@@ -213,22 +217,53 @@ ENTRY main { p = f32[64,128]{1,0} parameter(0)  e = f32[64,128]{1,0} fusion(p), 
     def test_shard_map(self) -> None:
         """The code of each of two devices is a kernel, or a program, of the shape of its part."""
         self.assertEqual(len(jax.devices()), 2)
+        if hasattr(jax, "shard_map"):
+            shard_map = jax.shard_map
+        else:  # before jax 0.6.1
+            from jax.experimental.shard_map import shard_map
         mesh, spec = jax.sharding.Mesh(numpy.array(jax.devices()), ("i",)), jax.sharding.PartitionSpec
         for f in (lambda x, y: jax.nn.softmax(x * y), lambda x, y: jnp.exp((x * y) @ x.T)):
             op = warpburg.jax.compile(f, self.x[:32] / 16, self.y)
-            sharded = jax.jit(jax.shard_map(op, mesh=mesh, in_specs=(spec("i"), spec()), out_specs=spec("i")))(self.x / 16, self.y)
+            sharded = jax.jit(shard_map(op, mesh=mesh, in_specs=(spec("i"), spec()), out_specs=spec("i")))(self.x / 16, self.y)
             self.assertEqual(len(sharded.addressable_shards), 2)
             for k in range(2):
                 part = slice(32 * k, 32 * k + 32)
                 self.assertTrue(same(sharded[part], op(self.x[part] / 16, self.y)))
             self.assertEqual(hasattr(op, "program"), sharded.shape == (64, 32))
-        total = jax.jit(jax.shard_map(lambda x, y: jax.lax.psum(op(x, y).sum(), "i"), mesh=mesh, in_specs=(spec("i"), spec()), out_specs=spec()))
+        total = jax.jit(shard_map(lambda x, y: jax.lax.psum(op(x, y).sum(), "i"), mesh=mesh, in_specs=(spec("i"), spec()), out_specs=spec()))
         self.assertAlmostEqual(float(total(self.x / 16, self.y)), float(sharded.sum()), delta=1e-2 * abs(float(sharded.sum())))
 
     def test_arrays_of_jax(self) -> None:
         k = warpburg.compile(PAIR)
         self.assertTrue(same(k.run(self.a, self.c, on="gpu" if GPU else "sim")[0], -self.a))
         self.assertTrue(same(k.run(numpy.asarray(self.a), numpy.asarray(self.c))[0], -self.a))
+
+    @unittest.skipIf(GPU, "XLA's threads on the CPU flush subnormals; on a GPU the host does not compute")
+    def test_subnormals(self) -> None:
+        """The bits of k.run for subnormals, infinities, nan and every value of 8 bits: in an operation and in a callback, in threads of XLA, which flush."""
+        for kind, word in (("f32", "u4"), ("f16", "u2"), ("bf16", "u2"), ("f8e3m4", "u1"), ("f8e4m3fn", "u1"), ("f8e4m3", "u1"), ("f8e5m2", "u1"),
+                           ("f8e4m3b11fnuz", "u1"), ("f8e4m3fnuz", "u1"), ("f8e5m2fnuz", "u1")):
+            n = 256 if word == "u1" else 12
+            k = warpburg.compile(f"HloModule m\nENTRY e {{ x = {kind}[{n}] parameter(0)  y = f32[{n}] convert(x)  c = f32[] constant(1.5)\n"
+                                 f"  cs = f32[{n}] broadcast(c), dimensions={{}}  z = f32[{n}] multiply(y, cs)  w = {kind}[{n}] convert(z)\n"
+                                 f"  ROOT t = (f32[{n}], {kind}[{n}]) tuple(z, w) }}\n")
+            inf, large = {"u4": (0x7f800000, 0x7f7fffff), "u2": (0x7c00, 0x7bff), "u1": (0, 0)}[word]
+            some = [0, 1, 3, 17, 0x7f, 0x80, 0x3ff, inf, inf + 1, large, large - 1, 0x3c00] if n == 12 else range(256)
+            x = numpy.array(some, word).view(k.inputs[0].dtype)
+            wanted = k.run(x)
+            shapes = [jax.ShapeDtypeStruct((n,), o.dtype) for o in k.outputs]
+            callback = jax.jit(lambda a: jax.pure_callback(lambda b: k.run(numpy.asarray(b)), shapes, a))
+            for found in (jax.jit(warpburg.jax.call(k))(x), jax.jit(warpburg.jax.call(k, threads=2))(x), callback(x)):
+                for a, b in zip(found, wanted):
+                    self.assertTrue(same(a, b), kind)
+
+    def test_too_old(self) -> None:
+        """A jax without jax.ffi is named when the module is imported."""
+        again = importlib.util.spec_from_file_location("warpburg.jax_of_an_old_jax", warpburg.jax.__file__)
+        assert again and again.loader
+        with unittest.mock.patch.multiple(jax, __version__="0.4.38", __version_info__=(0, 4, 38)), \
+                self.assertRaisesRegex(ImportError, r"needs jax 0\.5 or newer, and this is jax 0\.4\.38"):
+            again.loader.exec_module(importlib.util.module_from_spec(again))
 
     def test_refused(self) -> None:
         op = warpburg.jax.call(warpburg.compile(PAIR))
@@ -270,17 +305,46 @@ ENTRY main { p = f32[64,128]{1,0} parameter(0)  e = f32[64,128]{1,0} fusion(p), 
             self.assertEqual(subprocess.run([f"{folder}/abi"]).returncode, 0)
 
 
+def run_by(python: Path) -> "subprocess.CompletedProcess[str]":
+    """This program once more, by a Python that has jax."""
+    environment = {**os.environ, "WARPBURG_JAX_DOOR": "1", "PYTHONPATH": str(ROOT / "python"), "WARPBURG_LIBRARY": str(BUILD / "libwarpburg.so")}
+    on_gpu = {"JAX_PLATFORMS": "cuda,cpu", "JAX_DEFAULT_MATMUL_PRECISION": "highest", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    on_cpu = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    environment.update(on_gpu if GPU else on_cpu)
+    ran = subprocess.run([str(python), __file__, str(BUILD)], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    print(ran.stdout, end="", flush=True)
+    return ran
+
+
+def with_ends() -> List[Tuple[int, int]]:
+    """What passed and failed with the oldest and the newest jax that this Python can install. Nothing, where PyPI has none for it."""
+    counts = []
+    for requirement in ("jax==0.5.0", "jax"):
+        with tempfile.TemporaryDirectory() as folder:
+            python = Path(folder, "bin", "python")
+            for command in ([sys.executable, "-m", "venv", folder], [str(python), "-m", "pip", "-q", "--disable-pip-version-check", "install", requirement]):
+                made = subprocess.run(command, capture_output=True, text=True, timeout=1500)
+            if made.returncode:
+                print(f"skipped: {requirement} cannot be installed: {made.stderr.strip().splitlines()[-1:]}")
+                continue
+            m = re.search(r"^(\d+) passed, (\d+) failed", run_by(python).stdout, re.M)
+            counts.append((int(m[1]), int(m[2])) if m else (0, 1))
+    return counts
+
+
 def main() -> int:
     python = BUILD / "jax-venv" / "bin" / "python"
     if not GPU and not python.exists():
         print(f"skipped: no JAX: {python} is made by ./dev test --all")
         return 0
-    if os.environ.get("WARPBURG_JAX_DOOR") != "1":  # once more, by that Python
-        environment = {**os.environ, "WARPBURG_JAX_DOOR": "1", "PYTHONPATH": str(ROOT / "python"), "WARPBURG_LIBRARY": str(BUILD / "libwarpburg.so")}
-        on_gpu = {"JAX_PLATFORMS": "cuda,cpu", "JAX_DEFAULT_MATMUL_PRECISION": "highest", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        on_cpu = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-        environment.update(on_gpu if GPU else on_cpu)
-        return subprocess.run([sys.executable if GPU else str(python), __file__, str(BUILD)], env=environment).returncode
+    if os.environ.get("WARPBURG_JAX_DOOR") != "1":
+        ran = run_by(Path(sys.executable) if GPU else python)
+        if "--ends" not in sys.argv:
+            return ran.returncode
+        m = re.search(r"^(\d+) passed, (\d+) failed", ran.stdout, re.M)
+        counts = [(int(m[1]), int(m[2])) if m else (0, 1), *with_ends()]
+        print(f"{sum(good for good, _ in counts)} passed, {sum(bad for _, bad in counts)} failed")
+        return any(bad for _, bad in counts)
     global jax, jnp, numpy, warpburg
     import jax
     import jax.numpy as jnp

@@ -20,6 +20,10 @@ import numpy
 from . import _kernel, _program
 from ._library import lib
 
+OLDEST = (0, 5)  # before it jax.ffi does not exist
+if jax.__version_info__ < OLDEST:
+    raise ImportError(f"warpburg.jax needs jax {'.'.join(map(str, OLDEST))} or newer, and this is jax {jax.__version__}; warpburg alone needs none")
+
 _TARGET, _PROGRAM = "warpburg", "warpburg_program"
 _kept: List[Any] = []             # what operations run: executables of XLA refer to them as long as the process lives
 _registered: Dict[str, bool] = {}

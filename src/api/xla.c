@@ -137,7 +137,8 @@ static bool answers_metadata(const XlaFrame *f, uint32_t traits)
     if (!e || e->type != XLA_EXTENSION_METADATA) return false;
     XlaMetadata *m = ((const XlaMetadataExtension *)e)->metadata;
     m->api_version.major_version = XLA_API_MAJOR;
-    m->api_version.minor_version = f->api->api_version.minor_version; /* what is used here is in all of them */
+    /* What is used here is in all of them. jax 0.5 to 0.8.0 ask in a frame without an interface, and take the first. */
+    m->api_version.minor_version = f->api ? f->api->api_version.minor_version : XLA_API_MINOR;
     m->traits = traits;
     return true;
 }

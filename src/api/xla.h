@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { XLA_API_MAJOR = 0 };
+enum { XLA_API_MAJOR = 0, XLA_API_MINOR = 1 }; /* the first that is served: that of jaxlib 0.5 */
 enum { XLA_INVALID_ARGUMENT = 3, XLA_FAILED_PRECONDITION = 9, XLA_UNIMPLEMENTED = 12, XLA_INTERNAL = 13 };
 enum { XLA_EXTENSION_METADATA = 1, XLA_ATTRIBUTE_SCALAR = 3, XLA_STAGE_EXECUTE = 3, XLA_COMMAND_BUFFER = 1 };
 
