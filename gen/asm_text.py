@@ -97,7 +97,7 @@ class Text(Fields):
         *name, kind = opcode.split(".")
         if kind in FLOATS:
             return self.floating(".".join(name), kind, words)
-        if kind in ("f16x2", "bf16x2"):
+        if kind in ("f16x2", "bf16x2", "f32x2"):
             return self.pair(".".join(name), kind[:-2], words)
         base, t = ".".join(name), UNSIGNED.get(kind[1:] if kind[0] in "bus" else kind, "")
         if not t:
@@ -230,9 +230,10 @@ class Text(Fields):
             self.put(words[0], recast(self.flushed(v, f) if flush else v, FLOATS[f], f), FLOATS[f])
 
     def pair(self, base: str, f: str, words: List[str]) -> None:
-        """An instruction on both halves of 32 bits."""
-        halves = [self.arithmetic(base, f, [recast(part(self.operand(w, "u32"), "u32", "u16", n), f, "u16") for w in words[1:]]) for n in (0, 1)]
-        self.put(words[0], joined([recast(v, "u16", f) for v in halves], "u32", "u16"), "u32")
+        """An instruction on both halves of 32 or 64 bits."""
+        half, whole = FLOATS[f], "u64" if f == "f32" else "u32"
+        halves = [self.arithmetic(base, f, [recast(part(self.operand(w, whole), whole, half, n), f, half) for w in words[1:]]) for n in (0, 1)]
+        self.put(words[0], joined([recast(v, half, f) for v in halves], whole, half), whole)
 
     def operand_of(self, word: str, f: str, flush: bool) -> Expr: return self.flushed(self.real(word, f), f) if flush else self.real(word, f)
 

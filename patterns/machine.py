@@ -15,6 +15,12 @@ APPROXIMATE = [                                 # the special function unit; err
 WIDEN_BF16 = [                                  # two at a time by a shift and a mask; LLVM needs six more instructions
     asm (cvt.f32x2.bf16x2(a),                '{ .reg .b32 l, h; shl.b32 l, %a, 16; and.b32 h, %a, -65536; mov.b64 %d, {l, h}; }'),
 ]
+# ptxas 12.9 and 13.0 make one FFMA2 of a product and a sum of pairs, .rn or not, with --fmad=false as well, and when either is an fma with -0 or 1:
+# one rounding for two. A logical operation between them, which changes nothing, keeps them apart; ptxas 12.9.41 to 13.5.37 drop it afterwards, so
+# that the machine code of 13.1 and later is the same as without (tests/ptxas_faults.py). sm_120, where this does not help, has no pairs.
+PAIRS = [
+    asm (mul.f32x2(a, b),                    '{ .reg .b64 p; mul.rn.f32x2 p, %a, %b; xor.b64 %d, p, 0; }'),
+]
 SHIFT = [                                       # a shift by 32 or more gives 0 or the sign, as in HLO
     asm (op[t](a, b),                        f'{name} %d, %a, %b;')
     for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))

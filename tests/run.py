@@ -90,6 +90,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("instruction_rules", "-m gen.proof.simulate --warpburg {wb}", "", "--every"),
     ("rewrite_matcher", "tests/rewrite_matcher.py {build}", "", "--terms 1000000"),
     ("target_facts", "tests/target_facts.py {wb}", "", "--all"),
+    ("ptxas_faults", "tests/ptxas_faults.py {wb}", "", ""),
     ("prices", "tests/prices.py {wb}", "--every 10", "--every 1"),
     ("tile_rules", "tests/tile_rules.py {build}", "", ""),
     ("instruction_mutants", "tests/instruction_mutants.py {build}", "", ""),
