@@ -4,6 +4,7 @@ bounds the errors, in units of the larger part, for finite operands; no intermed
 A formula NAME_of takes parts and gives the parts of the result, each of its lines a step. Those with t serve f32 and f64; the others are of f64 alone:
 c64 uses them too, which is shorter than keeping f32 in range."""
 from gen.lang import *
+from patterns.complex_div import annex_g, has_nan, seldom
 
 LN_2, HALF_PI, INFINITY, NAN = 0.6931471805599453, 1.5707963267948966, float('inf'), float('nan')
 KINDS = ((c64, f32), (c128, f64))
@@ -240,7 +241,8 @@ def div_of(x, y, u, v):
     below = add.f64(p, mul.f64(q, r))
     top = select.f64(wide, add.f64(a0, mul.f64(b0, r)), add.f64(mul.f64(a0, r), b0))
     side = select.f64(wide, sub.f64(b0, mul.f64(a0, r)), sub.f64(mul.f64(b0, r), a0))
-    return rescaled(top, below, x, y, u, v), rescaled(side, below, x, y, u, v)
+    quick = rescaled(top, below, x, y, u, v), rescaled(side, below, x, y, u, v)
+    return seldom(f64, has_nan(f64, *quick), annex_g(x, y, u, v, *quick), quick)
 
 
 def rescaled(top, below, x, y, u, v):

@@ -6,10 +6,13 @@ A quotient by a real number is two quotients. Of others the parts are those of a
     in f32   a first quotient q, off by some units, and q + (a - b q) / b, with a - b q in two words; where a and b are neither large nor small, as nearly
              all are: the others go behind a branch (src/vector/rare.c)
 
-Both are off by little more than the last rounding, in units of the larger part. They are nan where b is 0 or a part is not finite, which HLO leaves open."""
+Both are off by little more than the last rounding, in units of the larger part. HLO leaves open what a quotient is where b is 0 or a part is not
+finite; programs rely on C11 Annex G, which XLA and numpy follow: 1 / inf is 0, also where the infinity has a part that is nan. There the formulas
+have a nan, and a branch that is seldom taken repairs it (annex_g)."""
 from gen.lang import *
 
 KINDS = ((c64, f32), (c128, f64))
+INFINITY, NAN = float('inf'), float('nan')
 LEAST, MOST = (2.0**-60, 2.0**-100), (2.0**60, 2.0**100)  # of the larger part of a, or 0, and of |b|^2: between them no intermediate result is out of range
 
 
@@ -28,14 +31,68 @@ def square(t, u, v):
     return fma[t](u, u, mul[t](v, v))
 
 
+# --- where a part is not finite, or b is 0 -------------------------------------------------------------------------------------------------
+def infinite(*parts):
+    some = [eq.f64(abs.f64(p), INFINITY) for p in parts if p is not None]
+    return some[0] if len(some) == 1 else bor.pred(*some)
+
+
+def finite(*parts):
+    every = [lt.f64(abs.f64(p), INFINITY) for p in parts if p is not None]
+    return every[0] if len(every) == 1 else band.pred(*every)
+
+
+def boxed(is_infinite, part, other):
+    """Of an infinite number 1 for a part that is infinite, 0 for the other; of another number `other`."""
+    return None if part is None else select.f64(is_infinite, copysign.f64(select.f64(eq.f64(abs.f64(part), INFINITY), 1.0, 0.0), part), other)
+
+
+def annex_g(x, y, u, v, p, q):
+    """C11 G.5.1, example 1, for a quotient p + iq that has a nan. An infinite top keeps the parts of its product with conj(b), unless both are nan."""
+    by_zero = band.pred(eq.f64(u, 0.0), eq.f64(v, 0.0))
+    top, below = infinite(x, y), infinite(u, v)
+    special = bor.pred(band.pred(top, finite(u, v)), band.pred(below, finite(x, y)))
+    plain = times_conjugate(f64, *(None if w is None else select.f64(finite(w), 0.0, w) for w in (x, y)), u, v)   # of an infinite top
+    kept = band.pred(top, bxor.pred(band.pred(ne.f64(plain[0], plain[0]), ne.f64(plain[1], plain[1])), True))
+    a, b = (boxed(top, w, None if w is None else mul.f64(w, 0.25)) for w in (x, y))   # a quarter, as the sign alone counts, and sums must not overflow
+    signs = times_conjugate(f64, a, b, boxed(below, u, u), boxed(below, v, v))
+    by = select.f64(top, INFINITY, 0.0)
+    over_zero = (NAN if w is None else mul.f64(copysign.f64(INFINITY, u), w) for w in (x, y))
+    return tuple(select.f64(by_zero, zero, select.f64(special, select.f64(kept, straight, mul.f64(by, sign)), near))
+                 for zero, straight, sign, near in zip(over_zero, plain, signs, (p, q)))
+
+
+def has_nan(t, p, q):
+    return bor.pred(ne[t](p, p), ne[t](q, q))
+
+
+def seldom(t, bad, long, quick):
+    return tuple(select[t].rare(bad, select[t](bad, way, near), near) for way, near in zip(long, quick))
+
+
 # --- in f64 ------------------------------------------------------------------------------------------------------------------------------
-def by_f64(x, y, u, v):
-    """From parts of f32."""
-    x, y, u, v = (None if p is None else cvt.f64.f32(p) for p in (x, y, u, v))
+def widened(*parts):
+    return tuple(None if p is None else cvt.f64.f32(p) for p in parts)
+
+
+def narrowed(parts):
+    return tuple(cvt.f32.f64(p) for p in parts)
+
+
+def near_f64(x, y, u, v):
+    """The formula, from parts of f32 as f64."""
     below = square(f64, u, v)
     r = rcpz.f64(below)
     r = fma.f64(r, fma.f64(neg.f64(below), r, 1.0), r)
-    return tuple(cvt.f32.f64(mul.f64(top, r)) for top in times_conjugate(f64, x, y, u, v))
+    return tuple(mul.f64(top, r) for top in times_conjugate(f64, x, y, u, v))
+
+
+def by_f64(x, y, u, v):
+    """From parts of f32."""
+    wide = widened(x, y, u, v)
+    p, q = near_f64(*wide)
+    quick = narrowed((p, q))
+    return seldom(f32, has_nan(f32, *quick), narrowed(annex_g(*wide, p, q)), quick)
 
 
 # --- in f32 ------------------------------------------------------------------------------------------------------------------------------
@@ -59,7 +116,7 @@ def left(x, first, second):
 def odd(x, y, below):
     size = abs.f32(x) if y is None else max.f32(abs.f32(x), abs.f32(y))
     small = band.pred(lt.f32(size, LEAST[0]), ne.f32(size, 0.0))
-    return bor.pred(bor.pred(small, gt.f32(size, MOST[0])), bxor.pred(band.pred(ge.f32(below, LEAST[1]), le.f32(below, MOST[1])), True))
+    return bor.pred(bor.pred(small, bxor.pred(le.f32(size, MOST[0]), True)), bxor.pred(band.pred(ge.f32(below, LEAST[1]), le.f32(below, MOST[1])), True))
 
 
 def by_f32(x, y, u, v):
@@ -68,9 +125,11 @@ def by_f32(x, y, u, v):
     q, s = (mul.f32(top, r) for top in times_conjugate(f32, x, y, u, v))
     rest = left(x, product(u, q), product(neg.f32(v), s)), left(y, product(u, s), product(v, q))
     more = times_conjugate(f32, *rest, u, v)
-    bad = odd(x, y, below)
-    quick, long = (fma.f32(more[0], r, q), fma.f32(more[1], r, s)), by_f64(x, y, u, v)
-    return tuple(select.f32.rare(bad, select.f32(bad, way, near), near) for way, near in zip(long, quick))
+    wide = widened(x, y, u, v)
+    p, t = near_f64(*wide)
+    broken = has_nan(f64, p, t)
+    long = narrowed(select.f64(broken, way, near) for way, near in zip(annex_g(*wide, p, t), (p, t)))
+    return seldom(f32, odd(x, y, below), long, (fma.f32(more[0], r, q), fma.f32(more[1], r, s)))
 
 
 REAL = [                                # before the others

@@ -1,10 +1,13 @@
-"""Complex functions at zeros of both signs, infinities, nan, and the least and largest numbers: the values of C11 Annex G.
+"""Complex functions and quotients at zeros of both signs, infinities, nan, and the least and largest numbers: the values of C11 Annex G.
 
 usage: complex_values.py WARPBURG [--targets sm_80,sm_90]
 
 Python's cmath follows Annex G. Where a result overflows, cmath raises an error, and overflow() gives the value that the exact result rounds to.
 For operands with an infinite or nan part HLO leaves the result open. Ours must be that of Annex G, except at the operands of is_open(), where
 ours must be nan. Results of finite operands may miss by TOLERANCE units in the last place of the larger part; `run --check` is stricter.
+
+Quotients whose operands are not finite, or by 0, are those of G.5.1, whose code is below; parts that are nan there are open. `run --check` must demand
+them: a quotient without the repair, which has nan instead, must be outside the bounds.
 
 Ends with `N passed, M failed`, in functions times types times targets; exit 1 if M is not 0.
 """
@@ -90,6 +93,79 @@ def same(got: float, want: float, slack: float) -> bool:
     return abs(got - want) <= slack
 
 
+def boxed(x: float) -> float:
+    return math.copysign(1.0 if math.isinf(x) else 0.0, x)
+
+
+def quotient(z: complex, w: complex) -> Optional[complex]:
+    """C11 G.5.1, example 1. None where both operands are finite and w is not 0."""
+    x, y, u, v = z.real, z.imag, w.real, w.imag
+    if all(map(math.isfinite, (x, y, u, v))) and w != 0:
+        return None
+    size = 1.0 if math.isfinite(u) and math.isfinite(v) else u * u + v * v  # infinities and nan are all that it decides, and it must not overflow
+    p, q = (0.0 if math.isfinite(part) else part for part in (x, y))
+    re, im = ((p * u + q * v) / size, (q * u - p * v) / size) if w != 0 else (NAN, NAN)
+    if not math.isnan(re) or not math.isnan(im):
+        return complex(re, im)
+    if w == 0:
+        return complex(math.copysign(INF, u) * x, math.copysign(INF, u) * y)
+    if (math.isinf(x) or math.isinf(y)) and math.isfinite(u) and math.isfinite(v):
+        x, y, by = boxed(x), boxed(y), INF
+    elif (math.isinf(u) or math.isinf(v)) and math.isfinite(x) and math.isfinite(y):
+        x, y, u, v, by = x / 4, y / 4, boxed(u), boxed(v), 0.0
+    else:
+        return complex(NAN, NAN)
+    return complex(by * (x * u + y * v), by * (y * u - x * v))
+
+
+def run_quotients(cli: Cli, t: str, target: str, folder: Path) -> List[str]:
+    """Of all pairs; a sample of the finite ones is held to the bounds by --check alone."""
+    part, least, large, _ = PARTS[t]
+    code, npy_type = ("f", "<c8") if part == "f32" else ("d", "<c16")
+    some = [0.0, -0.0, 1.0, -3.0, INF, -INF, NAN, large, least]
+    zs = [complex(x, y) for x in some for y in some]
+    pairs = [(z, w) for z in zs for w in zs if quotient(z, w) is not None or len(str(z) + str(w)) % 7 == 0]
+    n = len(pairs)
+    # Of a real number by a complex one, and of a complex one by a real one, as well: they have formulas of their own.
+    (folder / "f.hlo").write_text(
+        f"HloModule f\nENTRY e {{\n  z = {t}[{n}] parameter(0)\n  w = {t}[{n}] parameter(1)\n  x = {part}[{n}] real(z)\n  u = {part}[{n}] real(w)\n"
+        f"  zero = {part}[] constant(0)\n  o = {part}[{n}] broadcast(zero), dimensions={{}}\n  xc = {t}[{n}] complex(x, o)\n  uc = {t}[{n}] complex(u, o)\n"
+        f"  q = {t}[{n}] divide(z, w)\n  r = {t}[{n}] divide(xc, w)\n  s = {t}[{n}] divide(z, uc)\n"
+        f"  ROOT out = ({t}[{n}], {t}[{n}], {t}[{n}]) tuple(q, r, s)\n}}\n")
+    for k in (0, 1):
+        npy.write(folder / f"{k}.npy", npy_type, (n,), struct.pack(f"<{2 * n}{code}", *(p for pair in pairs for p in (pair[k].real, pair[k].imag))))
+    inputs = ["--input", str(folder / "0.npy"), "--input", str(folder / "1.npy")]
+    p = cli.call("run", str(folder / "f.hlo"), "--target", target, "--check", *inputs, "-o", str(folder))
+    if p.returncode:
+        return [p.stdout.strip()[-400:] + p.stderr.strip()[-400:] or f"exit {p.returncode}"]
+    found = []
+    for k in range(3):
+        got = [x for (x,) in struct.iter_unpack("<" + code, npy.read(folder / f"out{k}.npy"))]
+        for i, (z, w) in enumerate(pairs):
+            z, w = complex(z.real, 0.0) if k == 1 else z, complex(w.real, 0.0) if k == 2 else w
+            want = quotient(z, w)
+            for g, e in zip(got[2 * i:2 * i + 2], (want.real, want.imag) if want is not None else ()):
+                if not math.isnan(e) and g != e:
+                    found.append(f"{z!r} / {w!r}: {got[2 * i:2 * i + 2]}, not {want!r}")
+    return found
+
+
+def run_judge(cli: Cli, t: str, folder: Path) -> List[str]:
+    """nan where Annex G has 0 or an infinity is outside the bounds; so is a quotient by what overflowed."""
+    part, _, large, _ = PARTS[t]
+    zs, ws = [(1, 0), (1, 0), (INF, NAN), (1, 2)], [(INF, 0), (0, 0), (2, 1), (NAN, -INF)]
+    texts = [", ".join(f"({a}, {b})" for a, b in xs) for xs in (zs, ws)]
+    (folder / "g.hlo").write_text(f"HloModule g\nENTRY e {{\n  a = {t}[4] constant({{{texts[0]}}})\n  b = {t}[4] constant({{{texts[1]}}})\n"
+                                  f"  l = {part}[4] constant({{{large}, {large}, {large}, {large}}})\n  m = {part}[4] add(l, l)\n  c = {t}[4] complex(m, m)\n"
+                                  f"  q = {t}[4] divide(a, b)\n  r = {t}[4] divide(a, c)\n  ROOT out = ({t}[4], {t}[4]) tuple(q, r)\n}}\n")
+    p = cli.call("eval", str(folder / "g.hlo"), "--bounds", "-o", str(folder))
+    if p.returncode:
+        return [p.stderr.strip()[-400:]]
+    ends = [[x for (x,) in struct.iter_unpack("<d", npy.read(folder / f"{which}0.npy"))] for which in ("lo", "hi")]
+    want = [0.0, 0.0, INF, None, INF, -INF, 0.0, 0.0]
+    return [f"part {k} of the quotients of judge: [{a}, {b}], not {w}" for k, (a, b, w) in enumerate(zip(*ends, want)) if w is not None and (a, b) != (w, w)]
+
+
 def faults(name: str, t: str, zs: List[complex], got: List[float]) -> Iterator[str]:
     part, least, _, unit = PARTS[t]
     for k, z in enumerate(zs):
@@ -127,6 +203,11 @@ def main() -> int:
     cli, passed, failed = Cli(o.warpburg, 2), 0, 0
     for target in o.targets.split(","):
         for t in PARTS:
+            with tempfile.TemporaryDirectory() as folder:
+                found = run_quotients(cli, t, target, Path(folder)) + run_judge(cli, t, Path(folder))
+            passed, failed = passed + (not found), failed + bool(found)
+            for line in found[:8]:
+                print(f"{target}, {t}: {line}")
             for name in FUNCTIONS:
                 with tempfile.TemporaryDirectory() as folder:
                     found = run(cli, name, t, target, Path(folder))

@@ -8,6 +8,8 @@
  * part that cancels loses digits in every formula. For a power, whose exponent y log x multiplies the error, 16 |y log
  * x| units more.
  *   - where a part of an operand is inf or nan, or a divisor is 0, HLO leaves the result of divide and functions open.
+ *     Programs rely on C11 Annex G for quotients, as XLA computes them: a part that is 0 or inf there must be, and one
+ *     that is nan stays open. A finite number by one that may be infinite is small, or 0.
  *
  * Single values are computed exactly and then widened by the budget. For intervals the formula is evaluated in
  * intervals of f64, whose error is far less than a budget; functions without a formula here may return anything.
@@ -203,16 +205,56 @@ static EvBound widened(ScType p, EvBound x, double miss)
     return ev_bound_narrow(p, x);
 }
 
+static bool is_number(const EvBound *a) { return a->flags & EV_MUST_NAN || (!a->flags && a->lo.f == a->hi.f); }
+static double number_of(const EvBound *a) { return a->flags & EV_MUST_NAN ? (double)NAN : a->lo.f; }
+static bool is_zero(const EvBound *a) { return is_number(a) && number_of(a) == 0; }
+static bool is_finite(EvBound a) { return isfinite(a.lo.f) && isfinite(a.hi.f); }
+
+static bool any_of(const Pair *z) { return any_part(&z->re) || any_part(&z->im); }
+static bool is_by_zero(const Pair *x) { return is_zero(&x[1].re) && is_zero(&x[1].im); }
+
+/* Of a quotient whose operands are not finite, or by 0: a zero of either sign, an infinity, or anything for nan. */
+static EvBound part_of_annex_g(ScType p, double x)
+{
+    return isnan(x) ? ev_bound_any(p) : x == 0 ? from_to(-0.0, 0.0) : number(x);
+}
+
+static double least(const EvBound *a) { return a->lo.f > 0 ? a->lo.f : a->hi.f < 0 ? -a->hi.f : 0; }
+
+/* A quotient with a part that is or may be infinite or nan, or by 0. Of known numbers it is that of C11 Annex G; a
+ * finite number by one that may be infinite is at most as large as that by the least of these. */
+static Pair special_quotient(const HloInstruction *i, ScType p, const Pair *x, ScBudget budget)
+{
+    const Pair any = {ev_bound_any(p), ev_bound_any(p)};
+    if (is_number(&x[0].re) && is_number(&x[0].im) && is_number(&x[1].re) && is_number(&x[1].im)) {
+        double parts[2][2], exact[2];
+        const EvBound u = x[1].re;
+        for (int k = 0; k < 2; k++) parts[k][0] = number_of(&x[k].re), parts[k][1] = number_of(&x[k].im);
+        if (is_by_zero(x) && signbit(u.lo.f) != signbit(u.hi.f)) return any; /* it is the sign of the infinities */
+        if (!ev_complex_value(i, (const double (*)[2])parts, exact)) return any;
+        return (Pair){part_of_annex_g(p, exact[0]), part_of_annex_g(p, exact[1])};
+    }
+    const double below = fmax(least(&x[1].re), least(&x[1].im));
+    if (any_of(&x[0]) || x[1].re.flags || x[1].im.flags || below == 0) return any;
+    const double most = hypot(size(&x[0].re), size(&x[0].im)) / below;
+    const double miss = (budget.ulp + 4) * ev_ulp(p, most) + budget.absolute * fmax(1, most);
+    if (!(most + miss < ev_largest(p))) return any;
+    const EvBound small = ev_bound_narrow(p, from_to(-most - miss, most + miss));
+    return (Pair){small, small};
+}
+
 static Pair function(const HloInstruction *i, ScType p, const Pair *x, ScAccuracy accuracy)
 {
     const Pair any = {ev_bound_any(p), ev_bound_any(p)};
     double parts[2][2] = {{0, 0}, {0, 0}}, exact[2];
     bool single = true;
+    const ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), i->shape->type, accuracy);
+    if (i->opcode == HLO_DIVIDE && (any_of(&x[0]) || any_of(&x[1]) || is_by_zero(x)))
+        return special_quotient(i, p, x, budget);
     for (uint32_t k = 0; k < i->n_operands; k++) {
-        if (any_part(&x[k].re) || any_part(&x[k].im)) return any;
+        if (any_of(&x[k])) return any;
         single = single && known(p, &x[k], parts[k]);
     }
-    ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), i->shape->type, accuracy);
     double units = budget.ulp;
     Pair r;
     if (single) {
@@ -247,8 +289,6 @@ static bool is_product(EvBound a, EvBound b, double p)
     if (a.lo.f == 0 || b.lo.f == 0) return true;
     return fabs(p) > 0x1p-900 && fma(a.lo.f, b.lo.f, -p) == 0;
 }
-
-static bool is_finite(EvBound a) { return isfinite(a.lo.f) && isfinite(a.hi.f); }
 
 /* A product of parts that is rounded or not: beyond the largest value it is infinite or not. */
 static EvBound outward(ScType p, EvBound a, EvBound b)

@@ -3,8 +3,8 @@
  * Needs: lanes as pairs (re, im). Leaves: the same. The result of an operation is the exact complex number, each part
  * rounded once. It is computed in long double, with principal branches as in C (C11 7.3.5 to 7.3.9; Annex G: a cut is
  * continuous from the side that the sign of zero names), and overflows only where the result does. bounds_complex.c
- * says which other results a kernel may give. A product follows its formula, without C's repair of infinities; 0 to a
- * power is 0, 1 or inf by the exponent.
+ * says which other results a kernel may give. A product follows its formula, without C's repair of infinities, as in
+ * XLA; a quotient has it; 0 to a power is 0, 1 or inf by the exponent.
  *
  *     c64 multiply((1, 2), (3, 4)) = (-5, 10);   c64 abs((3e38, 0)) = 3e38;   c64 log((-1, -0)) = (0, -pi)
  */
@@ -43,6 +43,31 @@ static Z product(Z a, Z b)
     return pair(two_products(re_of(a), re_of(b), -1, im_of(a), im_of(b)),
                 two_products(re_of(a), im_of(b), 1, im_of(a), re_of(b)));
 }
+
+static bool has_infinity(Z a) { return isinf(re_of(a)) || isinf(im_of(a)); }
+static bool is_finite(Z a) { return isfinite(re_of(a)) && isfinite(im_of(a)); }
+static Real boxed(Real x) { return copysignl(isinf(x) ? 1 : 0, x); }
+
+/* Of C11 G.5.1, example 1: where the quotient of parts a conj(b) / |b|^2 is nan twice. Not left to the compiler's
+ * library, which divides by the larger part first and so has nan in other parts: (1 - inf i) / (1e3000 + 1e-3000 i). */
+static Z special_quotient(Z a, Z b)
+{
+    const Real x = re_of(a), y = im_of(a), u = re_of(b), v = im_of(b), size = u * u + v * v;
+    const Real re = (x * u + y * v) / size, im = (y * u - x * v) / size;
+    if (!isnan(re) || !isnan(im)) return pair(re, im);
+    if (u == 0 && v == 0) return pair(copysignl((Real)INFINITY, u) * x, copysignl((Real)INFINITY, u) * y);
+    if (has_infinity(a) && is_finite(b)) {
+        const Real p = boxed(x), q = boxed(y);
+        return pair((Real)INFINITY * (p * u + q * v), (Real)INFINITY * (q * u - p * v));
+    }
+    if (has_infinity(b) && is_finite(a)) {
+        const Real p = boxed(u), q = boxed(v);
+        return pair(0 * (x * p + y * q), 0 * (y * p - x * q));
+    }
+    return pair(re, im);
+}
+
+static Z quotient(Z a, Z b) { return is_finite(a) && is_finite(b) && b != 0 ? a / b : special_quotient(a, b); }
 
 /* e^x cos y - 1 = expm1(x) cos y - 2 sin(y/2)^2 */
 static Z expm1_of(Z a)
@@ -91,7 +116,7 @@ static bool one(const HloInstruction *i, const Z *x, Z *r)
     case HLO_ADD: *r = x[0] + x[1]; return true;
     case HLO_SUBTRACT: *r = x[0] - x[1]; return true;
     case HLO_MULTIPLY: *r = product(x[0], x[1]); return true;
-    case HLO_DIVIDE: *r = x[0] / x[1]; return true;
+    case HLO_DIVIDE: *r = quotient(x[0], x[1]); return true;
     case HLO_NEGATE: *r = -x[0]; return true;
     case HLO_ABS: *r = pair(cabsl(x[0]), 0); return true;
     case HLO_REAL: *r = pair(re_of(x[0]), 0); return true;
