@@ -148,6 +148,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("exchange_mutants", "tests/exchange_mutants.py {wb}", "--every 12", ""),
     ("scatter_mutants", "tests/scatter_mutants.py {wb}", "", ""),
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
+    ("compile_depth", "tests/compile_depth.py {wb}", "", "--all"),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),
     ("ml_dtypes_values", "tests/ml_dtypes_values.py {wb}", "", ""),
     ("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),

@@ -50,6 +50,7 @@ struct HloBuilder {
     const bool *marks;             /* [source->n_instructions] HloRewriter.marks */
     const uint32_t *same;          /* [source->n_instructions] HloRewriter.same */
     uint64_t *total;               /* instructions of the new HLO module so far, in all computations */
+    uint64_t most;                 /* of these, where computations are inlined */
 };
 
 /* normalise_build.c: copying HLO modules --------------------------------------------------------------------------- */
@@ -62,9 +63,10 @@ HloInstruction *hlo_copy_with_operands(HloBuilder *b, const HloInstruction *i, H
 /* i with its operands as `map` has them, by id, under a name of its own */
 HloInstruction *hlo_copy_by(HloBuilder *b, HloInstruction *const *map, const HloInstruction *i);
 /* Inlines the copy of c, a computation of `from`, with these operands; the value of its root. NULL if the HLO module
- * would grow beyond HLO_INLINE_LIMIT instructions: nested calls can double the size at each level. */
+ * would grow beyond HLO_INLINE_LIMIT instructions, or HLO_INLINE_TIMES as many as it has: nested calls can double the
+ * size at each level. */
 HloInstruction *hlo_inline(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands);
-enum { HLO_INLINE_LIMIT = 1 << 20 };
+enum { HLO_INLINE_LIMIT = 1 << 16, HLO_INLINE_TIMES = 8 };
 /* normalise_inline.c: the root of c, a computation of scalars, for each element of arrays of these dimensions in place
  * of its parameters. NULL: it is not elementwise, or the HLO module would grow beyond that limit. */
 HloInstruction *hlo_map_body(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands,

@@ -153,7 +153,7 @@ static bool allows_any_layout(HloOpcode op)
 HloInstruction *hlo_inline(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands)
 {
     const HloComputation *body = b->made[c->id];
-    if (*b->total + body->n_instructions > HLO_INLINE_LIMIT) return NULL;
+    if (*b->total + body->n_instructions > b->most) return NULL;
     HloInstruction **map = WBB_NEW_N(b->arena, HloInstruction *, body->n_instructions);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
@@ -201,6 +201,7 @@ HloBuilder hlo_begin_computation(HloBuilder *caller, uint32_t n, const HloShape 
                     .fused = caller->fused,
                     .computations = caller->computations,
                     .total = caller->total,
+                    .most = caller->most,
                     .loc = caller->at->loc,
                     .names = {.arena = caller->arena}};
     for (uint32_t k = 0; k < n; k++) {
@@ -292,6 +293,8 @@ const HloModule *hlo_rewrite(WbbCx *cx, WbbArena *a, const HloModule *m, const H
     HloModule *made = WBB_NEW(a, HloModule);
     *made = *m;
     b.made = WBB_NEW_N(a, HloComputation *, m->n_computations);
+    for (uint32_t c = 0; c < m->n_computations; c++) b.most += m->computations[c]->n_instructions;
+    b.most = WBB_MAX(HLO_INLINE_TIMES * b.most, (uint64_t)HLO_INLINE_LIMIT);
     b.fused = hlo_find_fused(a, m);
     for (uint32_t c = 0; c < m->n_computations; c++) b.made[c] = copy_computation(&b, w, m->computations[c]);
     for (uint32_t c = 0; c < list.n; c++) list.items[c]->module = made;

@@ -127,7 +127,7 @@ static bool is_map(const HloInstruction *i) { return i->opcode == HLO_MAP && i->
 HloInstruction *hlo_map_body(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands,
                              const HloShape *like)
 {
-    if (!is_elementwise_body(c) || *b->total + 2 * (uint64_t)c->n_instructions > HLO_INLINE_LIMIT) return NULL;
+    if (!is_elementwise_body(c) || *b->total + 2 * (uint64_t)c->n_instructions > b->most) return NULL;
     HloInstruction **map = WBB_NEW_N(b->arena, HloInstruction *, c->n_instructions);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *old = c->instructions[k];

@@ -317,6 +317,8 @@ const char *part_order_fault(WbbArena *a, const PartPlan *p);
  * threads share, or that depend on the order of their terms, may be of any length. limits: check how much threads
  * reduce, and not only operations and types. */
 void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t, bool limits);
+/* Declines a plan with a kernel of more arrays than the target takes parameters. */
+void part_check_parameters(WbbCx *cx, const PartPlan *p, const TgTarget *t);
 /* value.c ------------------------------------------------------------------------------------------------------------
  * Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. What has no leaves,
  * as () and (()), is itself, and its shape a tuple. */

@@ -83,7 +83,6 @@ static void find_buffers(WbbArena *a, PartPlan *p)
                    part_shape(p->roots[k].i, p->roots[k].part), true);
 }
 
-/* Limits of the code of one element. */
 static uint64_t instructions_of(const HloModule *m)
 {
     uint64_t n = 0;
@@ -91,6 +90,7 @@ static uint64_t instructions_of(const HloModule *m)
     return n;
 }
 
+/* Limits of the code of one element. */
 static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
 {
     const TgTune *inlined = tg_tune(t, "call.min_nodes", 0);
