@@ -204,13 +204,11 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     int count = described;
     for (uint32_t k = 0; k < r->n_kernels; k++) count += (int)r->kernels[k].ir->n_buffers;
     const int temps = (int)p->n_temps;
-    const uint32_t align = o->align ? o->align : 16;
+    const uint32_t align = o->align ? o->align : 16; /* of temporaries at least 16: sorts read words of them */
     BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + temps + 1);
     for (int i = 0; i < described; i++) buffers[i] = describe(a, p, (uint32_t)i, align);
     for (int i = described; i < described + temps; i++)
-        buffers[i] = (BdBuffer){.role = BD_TEMP, .bytes = memory_of(&p->buffers[i]),
-                                .align = (int)WBB_MAX(align, 16u), /* kernels read them as wide as operands, sorts by words */
-                               
+        buffers[i] = (BdBuffer){.role = BD_TEMP, .bytes = memory_of(&p->buffers[i]), .align = (int)WBB_MAX(align, 16u),
                                 .init = p->buffers[i].zeroed ? BD_INIT_TICKET : BD_INIT_NONE, .copy_of = -1};
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
                   .n_buffers = described + temps, .buffers = buffers, .ptx = r->ptx, .hlo = text,
