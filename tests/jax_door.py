@@ -181,9 +181,8 @@ class Operations(unittest.TestCase):
             self.assertGreater(op.program.profile(blocks=2).seconds, 0)
         batch = jax.vmap(warpburg.jax.compile(attention, q, q, q, vmap="inside"))(*[jnp.stack([q, q + 1, q - 1])] * 3)
         self.assertTrue(same(batch["out"][1], warpburg.jax.compile(attention, q, q, q)(q + 1, q + 1, q + 1)["out"]))
-        op = warpburg.jax.compile(lambda x: jnp.linalg.cholesky(x @ x.T), q)  # a library that is not known
-        with self.assertRaisesRegex(Exception, "custom-call"):
-            op(q).block_until_ready()
+        with self.assertRaisesRegex(warpburg.Declined, "custom-call"):
+            warpburg.jax.compile(lambda x: jnp.linalg.cholesky(x @ x.T), q)  # a library that is not known
 
     def test_compare(self) -> None:
         """XLA's fusions of a function, from a text as its passes leave it, beside ours."""
@@ -287,7 +286,7 @@ ENTRY main { p = f32[64,128]{1,0} parameter(0)  e = f32[64,128]{1,0} fusion(p), 
             jax.experimental.io_callback(print, None, x, ordered=True)
             return x * 2
         for f, name in ((shown, "debug_print"), (called, "io_callback")):   # nobody needs their results
-            with self.assertRaisesRegex(warpburg.Declined, rf"{f.__name__}:\d+:\d+: declined: effect: {name}"):
+            with self.assertRaisesRegex(warpburg.Declined, rf"{f.__name__}:\d+:\d+: declined: effect: ({name}|.*python_cpu_callback)"):  # before jax 0.7
                 warpburg.jax.compile(f, self.x)
         # a call that another process made
         wrong = jax.ffi.ffi_call("warpburg", [jax.ShapeDtypeStruct((8,), jnp.float32)])
