@@ -149,6 +149,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("scatter_mutants", "tests/scatter_mutants.py {wb}", "", ""),
     ("compile_growth", "tests/compile_growth.py {wb}", "", ""),
     ("compile_depth", "tests/compile_depth.py {wb}", "", "--all"),
+    ("degenerate_shapes", "tests/degenerate_shapes.py {wb}", "", "--targets sm_75,sm_80,sm_90,sm_100,sm_120"),
     ("element_types", "tests/element_types.py {wb}", "", "--all"),
     ("ml_dtypes_values", "tests/ml_dtypes_values.py {wb}", "", ""),
     ("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),

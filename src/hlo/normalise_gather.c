@@ -210,6 +210,7 @@ static HloInstruction *rewrite_scatter(HloBuilder *b, const HloInstruction *i)
     if (i->opcode != HLO_SCATTER) return NULL;
     const HloScatterDims d = hlo_scatter_dims(b->arena, i);
     const uint32_t n = i->n_operands / 2, rank = i->operands[0]->shape->rank;
+    if (n == 1 && !hlo_elements(i->shape)) return hlo_mapped(b, i->operands[0]); /* no window fits into nothing */
     if (scatter_is_canonical(i, &d) || rank == HLO_RANK_LIMIT) return NULL;
     HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
     const Starts starts = {d.operand_map, d.input_batching, d.indices_batching, d.index_vector_dim};
