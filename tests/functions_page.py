@@ -25,7 +25,7 @@ from gen.proof import measure  # noqa: E402
 from gen.measured import Lowering, Row  # noqa: E402
 
 PAGE, XLA = ROOT / "docs" / "functions.md", ROOT / "tests" / "functions" / "xla.tsv"
-PRICES = ROOT / "tests" / "bench" / "function_prices.tsv"
+PRICES = [ROOT / "tests" / "bench" / "function_prices.tsv", ROOT / "shaderdb" / "history" / "function_prices_before.tsv"]
 TYPES = (("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
 EMPTY = {"f32": "un_neg_f32", "f64": "un_neg_f64", "f16": "un_abs_f16", "bf16": "un_abs_bf16"}  # XLA's kernels whose function is one instruction
 EMPTY_TWO = {"f32": "bin_add_f32", "f64": "bin_add_f64", "f16": "bin_mul_f16", "bf16": "bin_copysign_bf16"}
@@ -216,7 +216,7 @@ def read_xla() -> Dict[str, Theirs]:
 # --- checks -----------------------------------------------------------------------------------------------------------------------------
 def cheaper() -> Dict[Tuple[str, str], bool]:
     """(function, target) -> whether the busiest pipe of ours takes fewer clocks than what stood before, libdevice's."""
-    clocks = {tuple(w[:3]): float(w[5]) for w in (line.split("\t") for line in PRICES.read_text().splitlines()[1:])}
+    clocks = {tuple(w[:3]): float(w[5]) for w in (line.split("\t") for p in PRICES for line in p.read_text().splitlines()[1:])}
     return {(f, t): c < clocks.get(("before", f, t), 0) for (state, f, t), c in clocks.items() if state == "exact"}
 
 

@@ -146,6 +146,7 @@ HONOURED_BY_COMPILING = Case(
     ("{{}: (0, {})}", "{{}: (7, {})}"))
 
 OTHERS = ["x = f32[8] parameter(0)", "ROOT g = f32[8] all-reduce(x), to_apply=add@"]
+OF_TWO = [OTHERS[0], OTHERS[1].replace("@", ", replica_groups={{0,1}}@")]  # of one device it is the identity, and runs
 LIBRARY = [
     of_operation("literal", "s32[] 1", VECTOR, 'ROOT s = f32[8] custom-call(x), custom_call_target="x"@'),
     of_operation("api_version", "API_VERSION_TYPED_FFI", VECTOR, 'ROOT s = f32[8] custom-call(x), custom_call_target="x"@'),
@@ -154,10 +155,10 @@ LIBRARY = [
     of_operation("schedule", "SCHEDULE_LATEST", VECTOR, 'ROOT s = f32[8] custom-call(x), custom_call_target="x"@'),
     of_operation("async_execution_thread", '"t"', VECTOR, "ROOT n = ((f32[8]), f32[8]) negate-start(x)@"),
     of_operation("async_group_id", "0", VECTOR, "ROOT n = ((f32[8]), f32[8]) negate-start(x)@"),
-    of_operation("channel_id", "1", *OTHERS),
+    of_operation("channel_id", "1", *OF_TWO),
     of_operation("replica_groups", "{{0,1}}", *OTHERS),
     of_operation("use_global_device_ids", "true", OTHERS[0], OTHERS[1].replace("@", ", channel_id=1, replica_groups={{0,1}}@")),
-    of_operation("constrain_layout", "true", *OTHERS),
+    of_operation("constrain_layout", "true", *OF_TWO),
     of_operation("source_target_pairs", "{{0,1}}", VECTOR, "ROOT s = f32[8] collective-permute(x)@"),
     of_operation("has_dynamic_root", "false", VECTOR, "ROOT s = f32[8] collective-broadcast(x), replica_groups={{0,1}}@"),
     of_operation("is_host_transfer", "true", VECTOR, "t = token[] after-all()", "ROOT s = (f32[8], u32[], token[]) send(x, t), channel_id=1@"),

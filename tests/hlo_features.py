@@ -37,7 +37,8 @@ class Program:
 
     def run(self, command: str, text: str) -> Outcome:
         self.file.write_text(text)
-        p = subprocess.run([self.wb, command, str(self.file)], capture_output=True, text=True, timeout=120)
+        kernel = ["--emit", "ptx"] if command == "compile" else []  # of one kernel: what none computes is no program
+        p = subprocess.run([self.wb, command, str(self.file), *kernel], capture_output=True, text=True, timeout=120)
         return Outcome(p.returncode, p.stdout, p.stderr)
 
     def meaning(self, text: str) -> Tuple[str, Outcome]:

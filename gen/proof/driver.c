@@ -265,17 +265,19 @@ static bool near(int l, int r, int i, double ulp, double absolute, double *off)
     return fabsl(got - want) <= (long double)(t == SC_F64 ? ulp + 1 : ulp) * unit + (long double)absolute;
 }
 
+static bool is_finite(Z a) { return isfinite(creall(a)) && isfinite(cimagl(a)); }
+
 /* The same for a part of a complex value, in units at the larger part. HLO does not define results of operands that are
- * not finite, or of a division by 0; powers of 0 are defined. */
+ * not finite, or of a division by 0; powers of 0 are defined, and quotients are as in C11 Annex G, which the compiler's
+ * division of complex values is: a zero of either sign, an infinity, or, for a nan, anything. */
 static bool near_complex(int l, int r, int i, double ulp, double *away)
 {
     const Ins *s = &code[l];
     const int t = type_of[r];
     const Z a = complex_at(s->a, s->b, i), b = complex_at(s->c, s->d, i), z = complex_step(s, i);
     const long double x = creall(z), y = cimagl(z), larger = fmaxl(fabsl(x), fabsl(y)), v = (long double)float_at(r, i);
-    if (!isfinite(creall(a)) || !isfinite(cimagl(a)) || !isfinite(creall(b)) || !isfinite(cimagl(b)) ||
-        (s->op == OP_DIV && b == 0))
-        return true;
+    if (!is_finite(a) || !is_finite(b) || (s->op == OP_DIV && b == 0))
+        return s->op != OP_DIV || isnan(part_of(z, s->part)) || v == part_of(z, s->part);
     if (s->op == OP_POW && a == 0) { /* defined: 0, 1, infinity or nan */
         const long double want = part_of(z, s->part), v = (long double)float_at(r, i);
         return (v == want && signbit(v) == signbit(want)) || (isnan(v) && isnan(want));
