@@ -242,7 +242,7 @@ def div_of(x, y, u, v):
     top = select.f64(wide, add.f64(a0, mul.f64(b0, r)), add.f64(mul.f64(a0, r), b0))
     side = select.f64(wide, sub.f64(b0, mul.f64(a0, r)), sub.f64(mul.f64(b0, r), a0))
     quick = rescaled(top, below, x, y, u, v), rescaled(side, below, x, y, u, v)
-    return seldom(f64, has_nan(f64, *quick), annex_g(x, y, u, v, *quick), quick)
+    return seldom(f64, has_nan(f64, *quick), annex_g(x, y, u, v, *quick, top_sized=0.25), quick)
 
 
 def rescaled(top, below, x, y, u, v):

@@ -47,19 +47,23 @@ def boxed(is_infinite, part, other):
     return None if part is None else select.f64(is_infinite, copysign.f64(select.f64(eq.f64(abs.f64(part), INFINITY), 1.0, 0.0), part), other)
 
 
-def annex_g(x, y, u, v, p, q):
+def annex_g(x, y, u, v, p, q, top_sized=1.0):
     """C11 G.5.1, example 1, for a quotient p + iq that has a nan. An infinite top keeps the parts of its product with conj(b), unless both are nan."""
     by_zero = band.pred(eq.f64(u, 0.0), eq.f64(v, 0.0))
     top, below = infinite(x, y), infinite(u, v)
     special = bor.pred(band.pred(top, finite(u, v)), band.pred(below, finite(x, y)))
-    plain = times_conjugate(f64, *(None if w is None else select.f64(finite(w), 0.0, w) for w in (x, y)), u, v)   # of an infinite top
-    kept = band.pred(top, bxor.pred(band.pred(ne.f64(plain[0], plain[0]), ne.f64(plain[1], plain[1])), True))
-    a, b = (boxed(top, w, None if w is None else mul.f64(w, 0.25)) for w in (x, y))   # a quarter, as the sign alone counts, and sums must not overflow
+    if y is not None:
+        plain = times_conjugate(f64, *(select.f64(finite(w), 0.0, w) for w in (x, y)), u, v)   # of an infinite top
+        kept = band.pred(top, bxor.pred(band.pred(ne.f64(plain[0], plain[0]), ne.f64(plain[1], plain[1])), True))
+    # of a finite top the sign alone counts: where sums may overflow, it is taken at another size
+    a, b = (boxed(top, w, w if w is None or top_sized == 1.0 else mul.f64(w, top_sized)) for w in (x, y))
     signs = times_conjugate(f64, a, b, boxed(below, u, u), boxed(below, v, v))
     by = select.f64(top, INFINITY, 0.0)
     over_zero = (NAN if w is None else mul.f64(copysign.f64(INFINITY, u), w) for w in (x, y))
-    return tuple(select.f64(by_zero, zero, select.f64(special, select.f64(kept, straight, mul.f64(by, sign)), near))
-                 for zero, straight, sign, near in zip(over_zero, plain, signs, (p, q)))
+    sized = tuple(mul.f64(by, sign) for sign in signs)
+    if y is not None:
+        sized = tuple(select.f64(kept, straight, sign) for straight, sign in zip(plain, sized))
+    return tuple(select.f64(by_zero, zero, select.f64(special, part, near)) for zero, part, near in zip(over_zero, sized, (p, q)))
 
 
 def has_nan(t, p, q):
