@@ -460,26 +460,18 @@ static bool run_product(uint64_t total, const Contract *c)
     return true;
 }
 
-/* Quotients of complex values at all combinations of numbers, infinities and nans: in C11 Annex G the sign of an infinity
- * is that of a sum of parts, which listed values of large and small magnitudes seldom decide. */
+/* Quotients of complex values at all combinations of numbers, infinities and nans: in C11 Annex G the sign of an
+ * infinity is that of a sum of parts, which listed values of large and small magnitudes seldom decide. */
 static bool run_infinities(const Contract *c)
 {
     static const double at[] = {0, 1, -2, 3, INFINITY, -INFINITY, NAN};
-    const uint64_t n_values = sizeof at / sizeof *at;
     uint64_t total = 1;
-    for (int v = 0; v < n_vars; v++) total *= var[v].mode == SAMPLE ? n_values : 1;
-    for (uint64_t done = 0; done < total;) {
-        int n = 0;
-        for (; n < N && done < total; n++, done++) {
-            uint64_t rest = done;
-            for (int v = 0; v < n_vars; v++) {
-                if (var[v].mode != SAMPLE) set_nth(v, n, 0);
-                else put(v, n, (Int)sc_from_f64((ScType)type_of[v], at[rest % n_values])), rest /= n_values;
-            }
-        }
-        if (!try_values(n, c)) return false;
+    for (int v = 0; v < n_vars; v++) {
+        if (var[v].mode != SAMPLE) continue;
+        for (int k = 0; k < 7; k++) var[v].values[k] = (Int)sc_from_f64((ScType)type_of[v], at[k]);
+        var[v].m = 7, total *= 7;
     }
-    return true;
+    return run_product(total, c);
 }
 
 static bool run_random(int64_t samples, const Contract *c)
@@ -508,8 +500,8 @@ static bool run_values(int64_t samples, const Contract *c)
     if (all) samples = 0;
     if (c->first && !run_random(samples, c)) return all;
     if (product) run_product(total, c);
-    if (c->contract == COMPLEX && code[c->l].op == OP_DIV && !run_infinities(c)) return all;
     if (!c->first) run_random(samples, c);
+    if (c->contract == COMPLEX && code[c->l].op == OP_DIV) run_infinities(c);
     return all;
 }
 
