@@ -60,12 +60,19 @@ static Opd address(Parser *p)
     return o;
 }
 
+/* {..} has at most the elements of the widest access; (..), which calls have, any number. */
 static Opd vector(Parser *p, const char *close)
 {
-    Opd o = {.kind = OPD_VECTOR, .loc = sim_loc(&p->lex), .items = WBB_NEW_N(p->arena, Opd, 16)};
+    enum { WIDEST = 16 };
+    Opd o = {.kind = OPD_VECTOR, .loc = sim_loc(&p->lex), .items = WBB_NEW_N(p->arena, Opd, WIDEST)};
+    size_t capacity = WIDEST;
     sim_next(&p->lex);
     while (!sim_is(&p->lex, close)) {
-        if (o.n == 16) wbb_fail(p->cx, o.loc, "more than 16 elements");
+        if ((size_t)o.n == capacity) {
+            if (*close == '}') wbb_fail(p->cx, o.loc, "more than %d elements", WIDEST);
+            o.items = wbb_grow(p->arena, o.items, capacity * sizeof(Opd), 2 * capacity * sizeof(Opd));
+            capacity *= 2;
+        }
         if (strchr("[{(!", *p->lex.tok.text))
             wbb_fail(p->cx, sim_loc(&p->lex), "vectors hold registers and numbers only");
         o.items[o.n++] = operand(p);
