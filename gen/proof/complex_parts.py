@@ -2,8 +2,8 @@
 
 Exact operations (sums, products by their formula, comparisons, moves) are on both sides the same operations on the parts, compared bit by bit. A
 function is compared with the exact complex number; each part may be off by the budget, in units of the larger part. HLO does not define
-the result where an operand is not finite or a divisor is 0. A function of complex values on the right side is taken as exact, rounded
-to the parts' type.
+the result where an operand is not finite or a divisor is 0: quotients are those of C11 Annex G there, and others
+may be anything. A function of complex values on the right side is taken as exact, rounded to the parts' type.
 
     exp.c128(a) -> complex.c128.f64(..)     r0 = a.re: f64   r1 = a.im: f64   r2 = exp, exactly, part 0, of (r0, r1)   r3 = ..
 """

@@ -157,14 +157,14 @@ static uint32_t count_costly(const HloModule *m)
 /* By instruction: is it an array that several live users read elsewhere than at their own elements? */
 static bool *find_shared(Ev *e, const HloComputation *c, const bool *live)
 {
-    uint32_t *moved = WBB_NEW_N(e->arena, uint32_t, c->n_instructions);
-    bool *shared = WBB_NEW_N(e->arena, bool, c->n_instructions);
+    bool *moved = WBB_NEW_N(e->arena, bool, c->n_instructions), *shared = WBB_NEW_N(e->arena, bool, c->n_instructions);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
         if (!live[k] || hlo_is_elementwise(i->opcode) || i->shape->depth) continue;
         for (uint32_t o = 0; o < i->n_operands; o++) {
             const HloInstruction *x = i->operands[o];
-            shared[x->id] = ++moved[x->id] > 1 && x->n_operands && !x->shape->depth;
+            shared[x->id] = moved[x->id] && x->n_operands && !x->shape->depth;
+            moved[x->id] = true;
         }
     }
     return shared;

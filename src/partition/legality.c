@@ -315,7 +315,7 @@ void part_check_parameters(WbbCx *cx, const PartPlan *p, const TgTarget *t)
     enum { ADDRESS = 8 };
     const int64_t most = tg_tuned(t, "parameter.bytes") / ADDRESS;
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartPlan *of = p->kernels[k].of ? p->kernels[k].of : p;
+        const PartPlan *of = part_plan_of(p, &p->kernels[k]);
         const int64_t n = (int64_t)of->n_operands + of->n_outputs + of->n_temps;
         if (n > most)
             wbb_decline(cx, p->fusion->body->root->loc, WHY_SIZE,
