@@ -176,6 +176,19 @@ static bool gather_differs(WbbArena *a, const HloInstruction *i)
 
 /* scatter ---------------------------------------------------------------------------------------------------------- */
 
+/* The operands of one scatter have the same dimensions. No window fits into an array without elements. */
+static bool scatters_into_nothing(const HloInstruction *i) { return hlo_elements(i->operands[0]->shape) == 0; }
+
+/* The operands, as a tuple if they are several. */
+static HloInstruction *untouched(HloBuilder *b, const HloInstruction *i)
+{
+    const uint32_t n = i->n_operands / 2;
+    if (n == 1) return hlo_mapped(b, i->operands[0]);
+    HloInstruction **parts = WBB_NEW_N(b->arena, HloInstruction *, n);
+    for (uint32_t k = 0; k < n; k++) parts[k] = hlo_mapped(b, i->operands[k]);
+    return hlo_new_tuple(b, n, parts);
+}
+
 static bool scatter_is_canonical(const HloInstruction *i, const HloScatterDims *d)
 {
     const uint32_t n = i->n_operands / 2, rank = i->operands[0]->shape->rank;
@@ -210,7 +223,7 @@ static HloInstruction *rewrite_scatter(HloBuilder *b, const HloInstruction *i)
     if (i->opcode != HLO_SCATTER) return NULL;
     const HloScatterDims d = hlo_scatter_dims(b->arena, i);
     const uint32_t n = i->n_operands / 2, rank = i->operands[0]->shape->rank;
-    if (n == 1 && !hlo_elements(i->shape)) return hlo_mapped(b, i->operands[0]); /* no window fits into nothing */
+    if (scatters_into_nothing(i)) return untouched(b, i);
     if (scatter_is_canonical(i, &d) || rank == HLO_RANK_LIMIT) return NULL;
     HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
     const Starts starts = {d.operand_map, d.input_batching, d.indices_batching, d.index_vector_dim};
@@ -236,7 +249,7 @@ static bool scatter_differs(WbbArena *a, const HloInstruction *i)
 {
     if (i->opcode != HLO_SCATTER) return false;
     const HloScatterDims d = hlo_scatter_dims(a, i);
-    return !scatter_is_canonical(i, &d);
+    return scatters_into_nothing(i) || !scatter_is_canonical(i, &d);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
