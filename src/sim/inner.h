@@ -159,7 +159,7 @@ typedef struct {
     uint32_t shadow_pages;
     uint64_t changes; /* of memory, and arrivals at barriers: a thread that waits may have waited for one */
     uint64_t news;    /* reads that saw something else than the time before */
-    SimView *spare_views[32], *joined[3];
+    SimView *spare_views, *spare_leaves[32], *joined[3];
     bool given_up;    /* views grew too large: blocks are taken as ordered */
 } Machine;
 

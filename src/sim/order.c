@@ -63,8 +63,10 @@ static bool reaches(const Block *b, uint32_t serial, int scope)
 static void read_message(Block *b, const SimOp *op, SimThread *t, const Message *m)
 {
     const int scope = op->order >> ORDER_SCOPE & 3;
+    const bool acquires = op->order & ORDER_ACQUIRE;
     for (int k = 0; k <= scope; k++)
-        if (reaches(b, m->block, k)) sim_view_join(b, op->order & ORDER_ACQUIRE ? &t->view : &t->seen[k], m->by[k]);
+        if (reaches(b, m->block, k) && !(acquires && k < scope && m->by[k] == m->by[k + 1]))
+            sim_view_join(b, acquires ? &t->view : &t->seen[k], m->by[k]);
 }
 
 static void write_message(Block *b, const Warp *w, const SimOp *op, int lane, const SimThread *t, Message *m)

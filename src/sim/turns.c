@@ -16,6 +16,7 @@
 
 enum {
     IN_FLIGHT = 4, /* clusters under way where the order is shuffled */
+    PATIENCE = 8,  /* turns of each of these without news before one more is started: the holder of a lock had one */
     MANY = 64,     /* clusters that may wait before one more is started only if none of them can go on */
     IDLE = 128     /* turns of each cluster without any change, after which it is a deadlock */
 };
@@ -94,7 +95,7 @@ static void choose(Turns *t, const Block *model, const SimPlan *p, bool waits)
 {
     if (model->options->order == SIM_SHUFFLED) {
         while (t->begun.n < IN_FLIGHT && t->next < p->n) begin(t, model, p);
-        if (t->idle > t->begun.n && t->next < p->n) begin(t, model, p);
+        if (t->idle > (uint64_t)PATIENCE * t->begun.n && t->next < p->n) begin(t, model, p);
         else if (t->begun.n) t->at = (uint32_t)(wbb_mix(model->options->order_seed ^ t->turns << 20) % t->begun.n);
         return;
     }
