@@ -182,6 +182,20 @@ def on_integers(rule: Rule) -> bool:
     return not effects and all(ops.TYPE_BY_NAME[m].cls in "PIU" for n in nodes for t in n.types for m in t.members)
 
 
+def takes_integers(rule: Rule) -> bool:
+    """Whether a variable of the left side is an integer or an index. However the rule computes, such values are single: samples miss them."""
+    for e in walk(rule.left):
+        if isinstance(e, Node) and any(isinstance(x, Var) and ops.TYPE_BY_NAME[m].cls in "IU" for n, x in enumerate(e.args) for m in operand_members(e, n)):
+            return True
+    return any(isinstance(e, Var) and e.kind in ("index", "rest") for e in walk(rule.left))
+
+
+def operand_members(e: Node, n: int) -> Sequence[str]:
+    """The types that operand n may have; none of an index."""
+    t = e.operand_type(n)
+    return () if t.name == "index" else t.members
+
+
 def weak(rule: Rule, state: str) -> str:
     """Why a state is weaker than a rule of this kind needs; empty if it is strong enough."""
     if rule.kind != "rewrite":
@@ -193,19 +207,17 @@ def weak(rule: Rule, state: str) -> str:
             integers = rule.kind == "asm" and on_integers(rule)
             what = "an asm text on integers" if integers else "an asm text with conditions or integers" if asm_rule.computes(rule) else ""
             return f"{what} must be proved, {unknown}" if what else ""
-        if on_integers(rule):
+        if on_integers(rule) or takes_integers(rule):
             return "" if proved else "an asm text on integers must be proved: samples miss single values"
         return "" if re.search(r"(proved|exhausted|tested)\(", state) and not re.search("failed|empty", state) else "the term of its text must be proved"
     nodes = [e for side in (rule.left, rule.right) if isinstance(side, Expr) for e in walk(side) if isinstance(e, Node)]
     variables = [e for e in walk(rule.left) if isinstance(e, Var)]
-    types = {m for n in nodes for t in n.types for m in t.members}
-    classes = {ops.TYPE_BY_NAME[m].cls for m in types}
     tested = re.search(r"tested\(([^:]*):", state)
     if "failed" in state or "empty" in state:
         return "its proof fails"
-    if tested and (classes <= set("PIUX") or any(v.kind == "index" for v in variables)):
-        return ("a rule on integers must be proved, or exhausted at small widths; samples are no proof. Conditions that bound its numbers "
-                "(within, k < 2**16), or two rules of one step each, help z3")
+    if tested and takes_integers(rule):
+        return ("a rule on integers must be proved, or run at every value (32 bits of operands at most), whatever it computes with; samples are no "
+                "proof. Conditions that bound its numbers (within, k < 2**16), or two rules of one step each, help z3")
     if tested and len(variables) == 1 and {"f16", "bf16"} & set(tested.group(1).split(",")) and \
             all(ops.TYPE_BY_NAME[m].bits <= 16 for n in nodes if n is rule.left for t in n.types[-1:] for m in t.members if m in ("f16", "bf16")):
         return "a rule on one 16-bit float must be exhausted: it has 65,536 values"

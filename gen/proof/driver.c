@@ -4,7 +4,8 @@
  * Needs sc_loop (gen/semantics.py as C) and narrow_loop (the same at widths 1 to 7). Standard input has jobs, in words:
  *
  *     J id first samples seed
- *     V type mode n m value..           a variable with n values; the first m are combined with those of other
+ *     V type mode n m value..           a variable with n values; the first m are combined with those of other; of mode
+ *                                       range two values, the first one and how many follow
  * variables I kind op type from a b c ..      an instruction P reg    B reg                    a register that is true
  * where the rule fires; one that must not be true there E left right contract ulp absolute    the end of the job, which
  * runs it
@@ -38,7 +39,8 @@ enum {
     ALL,
     LIST,
     SAMPLE,
-    SIDE
+    SIDE,
+    RANGE
 }; /* values of a variable; SIDE: a list, whose values other than 0 move an inexact result */
 enum { EQUAL, WITHIN_ULP, EQUAL_BUT_ZEROS, COMPLEX };
 
@@ -345,8 +347,21 @@ static void meet_conditions(int i)
         if ((met[unmet[k]] |= reg[unmet[k]][i] ? 1 : 2) == 3) unmet[k] = unmet[--n_unmet];
 }
 
+/* Whether all results are the same bits, each where the rule fires: no more to ask once each condition is known. */
+static bool same_bits(int count, int l, int r, int contract)
+{
+    if (contract != EQUAL || n_pre || n_unmet || memchr(excluded, 1, (size_t)count)) return false;
+    for (int b = 0; b < n_bad; b++)
+        if (memchr(reg[bad[b]], 1, (size_t)count)) return false;
+    return !memcmp(reg[l], reg[r], (size_t)count * bytes_of(type_of[l]));
+}
+
 static void judge(int count, int l, int r, int contract, double ulp, double absolute)
 {
+    if (same_bits(count, l, r, contract)) {
+        verdict.cases += count;
+        return;
+    }
     for (int i = 0; i < count; i++) {
         bool holds = !excluded[i];
         for (int p = 0; p < n_pre && holds; p++) holds = reg[pre[p]][i] != 0;
@@ -368,69 +383,19 @@ static void judge(int count, int l, int r, int contract, double ulp, double abso
 }
 
 /* --- values ---------------------------------------------------------------------------------------------------- */
-static uint64_t count_of(const Var *v) { return v->mode == ALL ? UINT64_C(1) << bits_of(v->type) : (uint64_t)v->m; }
-
-static void set_nth(int v, int i, uint64_t n) { put(v, i, var[v].mode == ALL ? (Int)n : var[v].values[n]); }
-
-/* An integer at or next to a tie of rounding to a float of 8, 11, 24 or 53 significant bits. */
-static Int near_tie(uint64_t u, int bits)
+static uint64_t count_of(const Var *v)
 {
-    static const int significant[] = {8, 11, 24, 53};
-    const int s = significant[u & 3], side = (int)(u >> 2 & 3) - 1, shift = (int)(u >> 4 & 63);
-    if (s + 1 >= bits) return (Int)u;
-    /* s bits, mostly followed by a half */
-    const uint64_t kept = (random64() >> (63 - s)) | UINT64_C(1) << s | (u >> 11 & 1);
-    const Int value = ((Int)kept << (shift % (bits - s))) +
-                      side * (Int)(u >> 12 & 1 ? 1 : 1 + (int64_t)(u >> 13 & 4095));
-    return u >> 10 & 1 ? -value : value;
+    if (v->mode == RANGE) return (uint64_t)v->values[1];
+    return v->mode == ALL ? UINT64_C(1) << bits_of(v->type) : (uint64_t)v->m;
 }
 
-/* The fraction of a float at or next to a tie of rounding to fewer bits; the bits beyond those of f32 may be tiny. */
-static uint64_t near_float_tie(uint64_t u, int fraction)
+static void set_nth(int v, int i, uint64_t n)
 {
-    static const int kept[] = {2, 3, 7, 10, 23};
-    int k = kept[u % 5];
-    if (k >= fraction) k = 2;
-    uint64_t bits = random64() >> (63 - k) << (fraction - k - 1); /* k bits and the one after them */
-    if (fraction > 23) bits += (uint64_t)((int64_t)(u >> 3 & 7) - 4) << (fraction - 23);
-    const uint64_t tiny = u >> 6 & 1 ? 1 : u >> 7 & 4095;
-    return bits + (u >> 19 & 1 ? tiny : u >> 20 & 1 ? -tiny : 0);
+    const bool counted = var[v].mode == ALL || var[v].mode == RANGE;
+    put(v, i, !counted ? var[v].values[n] : var[v].mode == ALL ? (Int)n : var[v].values[0] + (Int)n);
 }
 
-/* Random bits of a float: a listed value, one next to it, any bits, a tie, an ordinary magnitude, the magnitude of the
- * previous variable. */
-static uint64_t random_float(int v, int i)
-{
-    const int t = type_of[v], w = bits_of(t), fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52;
-    const uint64_t how = random64() & 15, u = random64(), one = ((UINT64_C(1) << (w - 2 - fraction)) - 1),
-                   low = random64() & ((UINT64_C(1) << fraction) - 1);
-    const bool before = v > 0 && type_of[v - 1] == t;
-    const uint64_t listed = (uint64_t)var[v].values[u % (uint64_t)var[v].n], sign = (u >> 63) << (w - 1);
-    const int64_t exponent = before ? (int64_t)((uint64_t)get(v - 1, i) >> fraction & (2 * one + 1)) : (int64_t)one;
-    const int64_t near = WBB_MAX(0, WBB_MIN((int64_t)(2 * one), exponent + (int64_t)(u >> 8 & 31) - 15));
-    if (how < 3) return listed;
-    if (how < 4) return listed ^ (low >> (u >> 32) % (uint64_t)fraction);
-    if (how < 6 && before) return (uint64_t)get(v - 1, i) + (u >> 8) % 5 - 2;
-    if (how < 8) return u;
-    if (how < 10) return sign | ((uint64_t)near << fraction) + near_float_tie(u >> 16, fraction);
-    if (how < 13) return sign | (one + (u >> 8) % 15 - 7) << fraction | low;
-    return sign | (uint64_t)near << fraction | low;
-}
-
-static void set_random(int v, int i)
-{
-    if (var[v].mode == SAMPLE && is_float(type_of[v]) && bits_of(type_of[v]) >= 16) {
-        put(v, i, (Int)random_float(v, i));
-        return;
-    }
-    const uint64_t how = random64() & 7, u = random64();
-    if (var[v].mode != SAMPLE) set_nth(v, i, u % count_of(&var[v]));
-    else if (how < 2) put(v, i, var[v].values[u % (uint64_t)var[v].n]);
-    else if (type_of[v] == EXACT) put(v, i, (Int)((int64_t)u >> (how < 5 ? 56 : how < 7 ? 34 : 22)));
-    else if (how < 4 && v > 0 && type_of[v] == type_of[v - 1]) put(v, i, get(v - 1, i) + (Int)(u % 5) - 2);
-    else if (how == 6) put(v, i, near_tie(u, bits_of(type_of[v])));
-    else put(v, i, (Int)(how == 4 ? (uint64_t)((int64_t)u >> (u & 63)) : u));
-}
+#include "random_values.h"
 
 typedef struct { /* how the right side is compared with the left one */
     int l, r, contract;
@@ -445,9 +410,38 @@ static bool try_values(int n, const Contract *c) /* the first n values of all va
     return verdict.why == -2 || !c->first;
 }
 
+/* All values of the one variable that has many of 32 bits or fewer; the others have their only value in all places. */
+static bool run_counted(int v, const Contract *c)
+{
+    const uint64_t total = count_of(&var[v]);
+    const size_t bytes = bytes_of(type_of[v]);
+    const uint32_t from = var[v].mode == RANGE ? (uint32_t)var[v].values[0] : 0;
+    for (uint64_t done = 0; done < total; done += N) {
+        const int n = (int)WBB_MIN((uint64_t)N, total - done);
+        uint32_t *words = (uint32_t *)(void *)reg[v];
+        if (bytes == 4)
+            for (int i = 0; i < n; i++) words[i] = from + (uint32_t)done + (uint32_t)i;
+        else
+            for (int i = 0; i < n; i++) set_nth(v, i, done + (uint64_t)i);
+        if (!try_values(n, c)) return false;
+    }
+    return true;
+}
+
 /* All combinations of the listed values, the last variable fastest. */
 static bool run_product(uint64_t total, const Contract *c)
 {
+    int open = 0, many = 0;
+    for (int v = 0; v < n_vars; v++) {
+        const bool counted = var[v].mode == ALL || var[v].mode == RANGE;
+        if (counted) open = v, many++;
+        else if (count_of(&var[v]) != 1) many = 2;
+    }
+    if (many == 1) {
+        for (int v = 0; v < n_vars; v++)
+            for (int i = 0; v != open && i < N; i++) set_nth(v, i, 0);
+        return run_counted(open, c);
+    }
     uint64_t at[16] = {0};
     for (uint64_t done = 0; done < total;) {
         int n = 0;

@@ -34,9 +34,9 @@ WORKERS = 2
 @dataclass(frozen=True)
 class Domain:
     """The values of a variable. all: every value of its type; list: `values`; sample: `values` and random ones; side: `values`, of which
-    those other than 0 move an inexact result."""
+    those other than 0 move an inexact result; range: (first, number)."""
 
-    mode: str  # all list sample side
+    mode: str  # all list sample side range
     values: Tuple[int, ...] = ()
     more: Tuple[int, ...] = ()  # tried too, but not in all combinations with other variables
 
@@ -92,7 +92,7 @@ def program() -> Path:
     texts = {"sc_tables.h": gen_scalar.tables_h(), "sc_tables.c": tables, "sc_functions.c": gen_scalar.functions_c(), "narrow.c": narrow_c(),
              "narrow.h": '#include "scalar/scalar.h"\nScLoop narrow_loop(int op, int type);\n'}
     driver = Path(__file__).with_name("driver.c")
-    own = [driver, driver.with_name("float_reference.h"), driver.with_name("complex_reference.h")]
+    own = [driver, driver.with_name("float_reference.h"), driver.with_name("complex_reference.h"), driver.with_name("random_values.h")]
     digest = hashlib.sha256()
     for text in [*texts.values(), *(f.read_text() for f in (*own, *(ROOT / f for f in BUILT_FROM)))]:
         digest.update(text.encode())
@@ -132,7 +132,7 @@ def job_text(number: int, job: Job) -> str:
     t = job.terms
     out = [f"J {number} {int(job.first)} {job.samples} {job.seed}"]
     for name, d in zip(t.types, job.domains):
-        mode, values = ("all", "list", "sample", "side").index(d.mode), d.values + d.more
+        mode, values = ("all", "list", "sample", "side", "range").index(d.mode), d.values + d.more
         out.append(f"V {TYPENUM[name]} {mode} {len(values)} {len(d.values)} {' '.join(f'{v:x}' for v in values)}")
     for i in t.code:
         a, b, c = (list(i.args) + [-1] * 3)[:3]

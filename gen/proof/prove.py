@@ -2,8 +2,9 @@
 
 For each binding of a rule's type classes, the proof is the strongest of:
 
-    exhausted   every value, at small widths (integers up to 8 bits, 16 with one variable; one 16-bit float)
-    proved      by z3: index rules over all integers, rules of bits at full width
+    exhausted   every value, at small widths (integers up to 8 bits, 16 with one variable; one 16-bit float); where integers meet floats and z3 does
+                not decide, of operands of 32 bits together
+    proved      by z3: index rules over all integers, rules of bits at full width; or by steps (integers.py)
     tested      corner values in all combinations and random bits; every index in a box; where none of these meets a condition of the right side, values
                 that z3 finds for it
 
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gen import constants, lang, load, ops
-from gen.proof import complex_parts, conditions, driver, facts
+from gen.proof import complex_parts, conditions, driver, facts, integers
 from gen.proof.breakpoints import FORMATS, breakpoints, is_alone, operands
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import assumed, modes_of
@@ -208,6 +209,8 @@ def domains_of(t: Terms) -> List[Domain]:
             out.append(Domain("list", boxes[n]))
         else:
             more = () if not narrow else ties(x) if x in ("f32", "f64") else integer_ties(x) if cls(x) in "IU" else ()
+            if is_alone(t) and cls(x) in "IU":
+                more += integers.step_ends(x) if integers.by_steps(t) else integers.multiples(t, x) if integers.with_floats(t) else ()
             at_constants = breakpoints(t, x) if x in FORMATS else ()
             if lang.VARIABLES.get(name) is not None and lang.VARIABLES[name].kind == "const":  # its conditions change there
                 more = tuple(v for v in limits(t, 0) if 0 <= v < 1 << width(x))
@@ -317,7 +320,14 @@ def prove_each(rules: Sequence[Rule], errors: Errors, solver: bool, samples: int
                 o.state = "proved"
             elif answer.state == "refuted":
                 confirm(o, answer.values)
-        for o in (o for p in proofs for o in p.outcomes if o.state == "tested"):
+    for o in (o for p in proofs for o in p.outcomes if o.state == "tested"):
+        t = o.case.terms
+        if integers.by_steps(t):
+            o.state = "proved"
+        elif solver and integers.countable(t):
+            r = integers.run_every(t, domains_of(t))
+            o.state, o.result, o.cases = "exhausted" if r.ok else "failed", r, r.cases
+        elif solver and z3_formula.present():
             met(o, samples // 64)
     return proofs
 

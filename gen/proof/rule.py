@@ -31,7 +31,7 @@ from gen.proof.code import Errors  # noqa: E402
 
 PROVERS = ("prove.py", "breakpoints.py", "z3_bits.py", "driver.py", "code.py", "complex_reference.h", "complex_parts.py", "driver.c", "facts.py",
            "float_reference.h", "z3_floats.py", "sides.py", "z3_formula.py", "../asm_text.py", "../asm_rule.py", "../asm_fields.py", "../errors.py",
-           "nearer.py", "../constants.py", "z3_linear.py", "z3_solve.py", "conditions.py")
+           "nearer.py", "integers.py", "../constants.py", "z3_linear.py", "z3_solve.py", "conditions.py")
 
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:

@@ -145,6 +145,13 @@ class Errors(unittest.TestCase):
         self.assertTrue(ledger.exceeds((4.27, 1.20), stated[False]))
         self.assertTrue(ledger.exceeds((4.80, 1.09), stated[False]))
 
+    def test_a_rule_with_an_integer_variable_is_one_on_integers(self) -> None:
+        """Whatever it computes with."""
+        by_float = rewrite(div.u32(a, 7), cvt.u32.f64(mul.f64(cvt.f64.u32(a), 1 / 7)))
+        self.assertIn("a rule on integers must be proved", ledger.weak(by_float, "tested(u32: 65568)"))
+        self.assertEqual(ledger.weak(by_float, "exhausted(u32)"), "")
+        self.assertEqual(ledger.weak(rewrite(add.f32(a, 0.0), a), "tested(f32: 65568)"), "")
+
     def test_texts_on_integers_do_not_stand_on_samples(self) -> None:
         """A text that no term can be made of is proved by nothing: one wrong value among 2^32 would pass."""
         clever = "{ .reg .pred p, q; setp.eq.and.u32 p|q, %a, 305419896, 1; add.u32 %d, %a, 1; @p mov.u32 %d, 7; }"

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
 from gen import guards, lang, ledger, load, ops  # noqa: E402
-from gen.proof import driver, prove, report, z3_formula  # noqa: E402
+from gen.proof import driver, integers, prove, report, z3_formula  # noqa: E402
 from gen.lang import (F, F16, I, N, a, add, b, div, finite, i, k, known_zero, lt, m, min, mul, n, never_nan, never_negzero, divx, p, q, rest,  # noqa: E402
                       neg, rewrite, select, shl, shlx, sub, tanh, within)
 from gen.proof.code import Ins, Terms, cls, width  # noqa: E402
@@ -49,6 +49,25 @@ class Wrong(unittest.TestCase):
         self.assertNotRegex(said, r" b +=\s*0x00000000")
         self.assertFalse(proof(rewrite(shlx.u32(a, b), select.u32(lt.u32(b, 32), shlx.u32(a, b), 7))).failed)
         self.refused(rewrite(select.u32(lt.u32(b, 32), shlx.u32(a, b), 0), select.u32(lt.u32(b, 32), shlx.u32(a, b), 7)), "at u32", "right select")
+
+    def test_integers_by_floats(self) -> None:
+        """Multiples of a rule's numbers are among the samples; a single value that samples miss is found where every value is run."""
+        by_f64 = lambda c: lang.cvt.u32.f64(mul.f64(lang.cvt.f64.u32(a), c))
+        self.refused(rewrite(lang.rem.u32(a, 70061), sub.u32(a, mul.u32(by_f64(1 / 70061 * (1 - 2**-53)), 70061))), "not equal at u32")
+        odd = select.f32(lang.eq.u16(mul.u16(a, 25173), 4321), 1.0, 0.0)
+        rule = rewrite(lang.lt.f32(lang.cvt.f32.u16(a), lang.cvt.f32.u16(b)), lang.lt.f32(lang.add.f32(lang.cvt.f32.u16(a), odd), lang.cvt.f32.u16(b)))
+        terms = prove.cases_of(rule, {})[0].terms
+        self.assertTrue(integers.countable(terms))
+        five = lambda v: round(v / 2**s) << s if (s := v.bit_length() - 5) > 0 else v  # to 5 significant bits, ties to even
+        at = set(integers.step_ends("u16"))
+        self.assertTrue(all({v, v + 1} <= at for v in range(2**16 - 1) if five(v) != five(v + 1)))
+        self.assertTrue({70061 * n + d for n in (1, 2, 61302) for d in (-1, 0, 1)} <=
+                        set(integers.multiples(prove.cases_of(rewrite(lang.div.u32(a, 70061), by_f64(0.5)), {})[0].terms, "u32")))
+
+    def test_a_conversion_to_8_bits_by_steps(self) -> None:
+        of = lambda via: rewrite(lang.cvt.f8e5m2.i64(a), lang.cvt.f8e5m2[via](lang.cvt[via].i64(a)))
+        self.assertEqual(proof(of(lang.f32)).state, "proved(i64)")
+        self.assertTrue(proof(of(lang.f16)).failed)
 
     def test_every_value_of_one_f32(self) -> None:
         """A single value that samples miss: found where every value is run, which ends there."""

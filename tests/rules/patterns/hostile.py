@@ -372,5 +372,21 @@ STRANGERS = [                                   # bounds of an index, complex va
     rewrite(rem.i32(neg.i32(a), b), neg.i32(rem.i32(a, b))),
     rewrite(div.i32(a, neg.i32(b)), neg.i32(div.i32(a, b))),
 ]
-VALUES = INDEX_FLOATS + BRANCHES + SMALL + NAN_BITS + FACTS + OVERFLOW + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + CONSTANTS + HIDDEN + MORE
+INTEGERS_BY_FLOATS = [                          # wrong at multiples of the divisor, or at integers that the float does not hold
+    rewrite(div.u32(a, 70061),                  cvt.u32.f64(mul.f64(cvt.f64.u32(a), 1.4273276145073578e-05))),
+    rewrite(div.i32(a, 49),                     cvt.i32.f64(mul.f64(cvt.f64.i32(a), 1 / 49))),
+    rewrite(div.i64(a, 10007),                  cvt.i64.f64(mul.f64(cvt.f64.i64(a), 1 / 10007))),
+    rewrite(div.u32(a, 49),                     cvt.u32.f32(mul.f32(cvt.f32.u32(a), 1 / 49))),
+    rewrite(rem.i32(a, 70061),                  sub.i32(a, mul.i32(cvt.i32.f64(mul.f64(cvt.f64.i32(a), 1.4273276145073578e-05)), 70061))),
+    rewrite(rem.u32(a, 49),                     sub.u32(a, mul.u32(cvt.u32.f64(mul.f64(cvt.f64.u32(a), 1 / 49)), 49))),
+    rewrite(rem.u64(a, 1000),                   sub.u64(a, mul.u64(cvt.u64.f64(div.f64(cvt.f64.u64(a), 1000.0)), 1000))),
+    rewrite(lt.i32(a, 16777217),                lt.f32(cvt.f32.i32(a), 16777217.0)),
+    rewrite(eq.i32(a, 16777219),                eq.f32(cvt.f32.i32(a), 16777220.0)),
+    rewrite(eq.u32(rem.u32(a, 49), 0),          eq.f64(share := mul.f64(cvt.f64.u32(a), 1 / 49), floor.f64(share))),
+    rewrite(lt.u32(div.u32(a, 49), 1000000),    lt.f64(mul.f64(cvt.f64.u32(a), 1 / 49), 1000000.0)),
+    rewrite(eq.i32(div.i32(a, 49), 1),          eq.f64(trunc.f64(mul.f64(cvt.f64.i32(a), 1 / 49)), 1.0)),
+    rewrite(eq.u32(mul.u32(div.u32(a, 93), 93), a), eq.f32(part := mul.f32(cvt.f32.u32(a), 1 / 93), trunc.f32(part))),
+]
+VALUES = INTEGERS_BY_FLOATS
+VALUES += INDEX_FLOATS + BRANCHES + SMALL + NAN_BITS + FACTS + OVERFLOW + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + CONSTANTS + HIDDEN + MORE
 VALUES += STRANGERS
