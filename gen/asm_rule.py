@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Tuple
 
+from gen import llvm_text
 from gen.asm_text import NoTerm, Text, bits_name, bits_of, joined, part, recast
 from gen.expr import Expr, Lit, Node, Src, Type, Var
 from gen.forms import operand_variables
@@ -68,6 +69,9 @@ def careless(r: Rule) -> str:
 # --- what it computes -------------------------------------------------------------------------------------------------------------------
 def meanings(r: Rule) -> List[Meaning]:
     """One for each lane; none where the text has an instruction, or the rule a type, that has no meaning here."""
+    by_llvm = llvm_text.meaning(r)
+    if by_llvm is not None:
+        return [(r.left, by_llvm, ())]
     if r.kind != "asm" or not isinstance(r.left, Node) or {"address", "convergent"} & set(r.left.op.props.split()):
         return []
     try:

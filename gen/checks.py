@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
-from gen import asm_rule, compile as comp, cycles, ledger, load, machine, ops, prices, reach
+from gen import asm_rule, compile as comp, cycles, ledger, llvm_text, load, machine, ops, prices, reach
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_general, is_index, root_op
 from gen.lang import Rule
@@ -128,7 +128,7 @@ def check_phase(r: Rule, phase: str) -> None:
     inexact = next((x for x in machine.opcodes(str(r.right)) if {"approx", "full"} & set(x.split("."))), None) if r.kind == "asm" else None
     if inexact and r.err is None:  # the simulator computes it exactly, and moves the result by the error that the rule states
         raise PatternError(r.where, f"{inexact} is not exact: state its error, err=rel(..) or err=ulp(..)")
-    wrong = asm_rule.careless(r) if r.kind == "asm" else ""
+    wrong = (asm_rule.careless(r) if r.kind == "asm" else "") or (llvm_text.fault(r) if phase == "isel" else "")
     if wrong:
         raise PatternError(r.where, wrong)
 

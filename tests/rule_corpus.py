@@ -44,7 +44,7 @@ def some(rules: Sequence[Rule], every: int) -> List[Rule]:
 
 def proved(rules: Sequence[Rule]) -> List[Tuple[Rule, str, str]]:
     """(rule, state, message)"""
-    tiles = [r for r in rules if r.kind == "asm"]
+    tiles = [r for r in rules if r.kind != "rewrite"]
     states, messages = rule.text_proofs(tiles)
     said = {m.split(": error")[0]: m for m in messages}
     proofs = prove.prove([r for r in rules if r.kind == "rewrite"], ledger.errors_of([]))

@@ -126,12 +126,12 @@ class Checks(unittest.TestCase):
                  "lowering goes in a circle: tanh.f32.approx (patterns/sm80.py:2) -> exp.f32.approx (patterns/sm80.py:3) -> tanh.f32.approx", 3)
 
     def test_selection_is_complete(self) -> None:
-        found = faults("INSTR = [llvm(add[T](a, b), 'add')]\n", incomplete=True)
+        found = faults("INSTR = [llvm(add[N](a, b), 'add')]\n", incomplete=True)
         self.assertEqual(found, ["patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes add.pred (HLO has it)"])
         self.assertEqual(faults("LOWER = [rewrite(add.pred(a, b), bor.pred(a, b))]\n", incomplete=True),
                          ["patterns/sm80.py:2: error: selection is incomplete: no INSTR rule takes bor.pred (patterns/sm80.py:2 lowers add.pred to it)"])
         # an instruction rule with a condition, or of two nodes, does not match every add
-        for tile in ("llvm(add.pred(a, b), 'or', when=approx)", "llvm(add.pred(a, add.pred(b, c)), 'or')"):
+        for tile in ("llvm(add.pred(a, b), 'or', when=approx)", "asm(add.pred(a, add.pred(b, c)), 'mov.pred %d, %a;')"):
             self.assertEqual(faults(f"INSTR = [{tile}]\n", incomplete=True), found)
 
     def test_selection_by_a_feature(self) -> None:

@@ -13,10 +13,10 @@ from typing import List, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
-from gen import ledger, load  # noqa: E402
+from gen import ledger, llvm_text, load  # noqa: E402
 from gen.errors import error_of  # noqa: E402
-from gen.proof import prove, rule as rule_command  # noqa: E402
-from gen.lang import F, N, Rule, a, abs, add, asm, b, cvt, div, k, mul, rel, rewrite, rsqrt, sqrt, tanh, ticket  # noqa: E402
+from gen.proof import prove, rule as rule_command, z3_formula  # noqa: E402
+from gen.lang import F, N, Rule, a, abs, add, asm, b, cvt, div, gt, k, llvm, mul, neg, rel, rewrite, rsqrt, sqrt, tanh, ticket  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 
 
@@ -144,6 +144,18 @@ class Errors(unittest.TestCase):
         self.assertFalse(ledger.exceeds((4.30, 1.10), stated[False]))
         self.assertTrue(ledger.exceeds((4.27, 1.20), stated[False]))
         self.assertTrue(ledger.exceeds((4.80, 1.09), stated[False]))
+
+    def test_texts_of_llvm_are_terms(self) -> None:
+        """A text that is the left side's own operation needs no proof; another one is proved to be the left side."""
+        self.assertIsNone(llvm_text.meaning(llvm(add[N](a, b), "add")))
+        self.assertEqual(str(llvm_text.meaning(llvm(neg.i32(a), "sub(0, %a)"))), "sub.i32(0, a)")
+        for right in (llvm(neg.i32(a), "sub(0, %a)"), llvm(mul.u32(a, 2), "shl(%a, 1)"), llvm(gt.i32(a, b), "icmp slt(%b, %a)")):
+            load.identify([right])
+            self.assertEqual(llvm_text.fault(right), "")
+            state = rule_command.text_proofs([right])[0][right.name]
+            self.assertRegex(state, r"proved\([iu]32\)" if z3_formula.present() else "")
+            self.assertIn("must be proved", ledger.weak(right, "simulated(5120)"))
+            self.assertEqual(ledger.weak(right, "simulated(5120) proved(i32)"), "")
 
     def test_a_rule_with_an_integer_variable_is_one_on_integers(self) -> None:
         """Whatever it computes with."""

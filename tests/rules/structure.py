@@ -109,3 +109,34 @@ ABSENT = [
     ("asm(cvt.i32.bf16(a), '{ .reg .pred p; cvt.rzi.s32.bf16 %d, %{a}; }')", "sm89", "cvt.rzi.s32.bf16"),
     ("asm(add.f32(a, cvt.f32.bf16(b)), 'add.rn.f32.bf16 %d, %{b}, %{a};')", "sm90", "add.rn.f32.bf16"),
 ]
+
+# --- instruction rows: what LLVM computes is not what the machine does; order and scope of memory ------------------------------------
+POISON, WHOLE, OTHER, ABOUT = "is poison at", "of the 32 threads of a warp", "of its operands in order, not", "integers, but"
+ROWS = [
+    ("intr(abs[I](a), 'llvm.abs(%a, i1 1)')", POISON), ("intr(abs.i64(a), 'llvm.abs(%a, i1 -1)')", POISON), ("intr(clz[N](a), 'llvm.ctlz(%a, i1 1)')", POISON),
+    ("intr(clz[N](a), 'llvm.ctlz')", "lacks an argument"), ("intr(abs[N](a), 'llvm.abs(%a, i1 0)')", ABOUT), ("llvm(shl[N](a, b), 'shl')", OTHER),
+    ("llvm(shrl[U](a, b), 'lshr')", OTHER),
+    ("llvm(shra[I](a, b), 'ashr')", OTHER), ("llvm(div[I](a, b), 'sdiv')", OTHER), ("llvm(rem[U](a, b), 'urem')", OTHER),
+    ("llvm(divx[U](a, b), 'sdiv')", ABOUT), ("llvm(cvt.i32.f32(a), 'fptosi')", POISON), ("llvm(cvt.u32.f32(a), 'fptoui')", POISON),
+    ("intr(max[I](a, b), 'llvm.umax')", ABOUT), ("intr(redux_add.i32(a), 'llvm.nvvm.redux.sync.add(%a, i32 1)')", WHOLE),
+    ("intr(shuffle_up.u32(a, b), 'llvm.nvvm.shfl.sync.up.i32(i32 -1, %a, %b, i32 31)')", WHOLE),
+    ("intr(shuffle_xor.u32(a, b), 'llvm.nvvm.shfl.sync.bfly.i32(i32 65535, %a, %b, i32 31)')", WHOLE),
+    ("intr(ballot.u32.pred(a), 'llvm.nvvm.vote.ballot.sync(i32 0, %a)')", "does not ask the 32 threads"), ("llvm(lt[N](a, b), 'icmp slt')", ABOUT),
+    ("llvm(sub[N](a, b), 'sub(%b, %a)')", OTHER), ("llvm(cvt.i64.i32(a), 'zext')", ABOUT), ("llvm(cvt.i64.u32(a), 'sext')", ABOUT),
+    ("llvm(cvt.i32.i64(a), 'sext')", "is narrower than"), ("llvm(cvt.f32.i32(a), 'bitcast')", "keeps the bits"), ("llvm(cvt.f32.i32(a), 'uitofp')", ABOUT),
+    ("intr(cvt.i64.f32(a), 'llvm.nvvm.f2i.rz')", "is of 32 and 32 bits"), ("intr(mulhi.i64(a, b), 'llvm.nvvm.mulhi.i')", "is of 32 bits"),
+    ("llvm(atomic_add.u32(a), 'atomicrmw xor')", OTHER), ("llvm(ticket.u32(a), 'atomicrmw add')", "is relaxed, but ticket needs acq_rel"),
+    ("llvm(lock.u32(a), 'atomicrmw xchg')", "is relaxed, but lock needs acquire"), ("llvm(atomic_min.u32(a), 'atomicrmw min')", ABOUT),
+    ("intr(popcnt[N](a), 'llvm.bitreverse')", "does not know what it computes"),
+    ("asm(ticket.u32(a), 'atom.relaxed.gpu.global.inc.u32 %d, [%p], %a;')", "ticket needs acq_rel"),
+    ("asm(ticket.u32(a), 'atom.global.inc.u32 %d, [%p], %a;')", "is relaxed, but ticket needs acq_rel"),
+    ("asm(ticket.u32(a), 'atom.acq_rel.cta.global.inc.u32 %d, [%p], %a;')", "has the scope cta"),
+    ("asm(ticket.u32(a), 'atom.release.gpu.global.inc.u32 %d, [%p], %a;')", "is release, but ticket needs acq_rel"),
+    ("asm(lock.u32(a), 'atom.release.gpu.global.exch.b32 %d, [%p], %a;')", "lock needs acquire or acq_rel"),
+    ("asm(lock.u32(a), 'atom.acquire.cluster.global.exch.b32 %d, [%p], %a;')", "has the scope cluster"),
+    ("asm(unlock.u32(a), 'atom.acquire.gpu.global.exch.b32 %d, [%p], %a;')", "unlock needs release or acq_rel"),
+    ("asm(unlock.u32(a), 'atom.release.cta.global.exch.b32 %d, [%p], %a;')", "has the scope cta"),
+    ("asm(atomic_add.f16(a), 'atom.cta.global.add.noftz.f16 %d, [%p], %a;')", "has the scope cta"),
+    ("asm(atomic_add.u32(a), '{ .reg .u32 x; ld.global.u32 x, [%p]; add.u32 x, x, %a; st.global.u32 [%p], x; mov.u32 %d, x; }')", "which one atom.. takes"),
+]
+WRONG += [(f"INSTR = [{text}]\n", "", wanted) for text, wanted in ROWS]

@@ -390,3 +390,10 @@ INTEGERS_BY_FLOATS = [                          # wrong at multiples of the divi
 VALUES = INTEGERS_BY_FLOATS
 VALUES += INDEX_FLOATS + BRANCHES + SMALL + NAN_BITS + FACTS + OVERFLOW + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + CONSTANTS + HIDDEN + MORE
 VALUES += STRANGERS
+TEXTS += [                                      # as LLVM calculates, not as the machine does
+    llvm(neg.i32(a), 'sub(1, %a)'),
+    llvm(shl.u32(a, b), 'shl(%a, %b)'),
+    llvm(gt.i32(a, b), 'icmp slt(%a, %b)'),
+    llvm(bnot.i32(a), 'xor(%a, 1)'),
+    llvm(div.u32(a, 16), 'lshr(%a, 3)'),
+]
