@@ -29,7 +29,7 @@ ERROR_MARGIN = 0.03  # an error may exceed the ledger's by this share and this m
 HEAD = """# The state of each rule's proof: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is a hash of what the
 # rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: so many corner values and random bits.
 # error: the largest seen, of the budget; own: the same if the instructions round correctly. simulated: the instruction's PTX was run in the
-# simulator on so many values.
+# simulator on so many values. prover: a hash of the programs that proved them all, which `./dev rule --all` writes.
 """
 
 
@@ -157,9 +157,18 @@ def read(file: Optional[Path] = None) -> Lines:
     return out
 
 
-def write(lines: Lines, file: Optional[Path] = None) -> bool:
-    """True if the file changed."""
-    body = "".join(f"{k} {state}  {text}\n" for k, (state, text) in sorted(lines.items(), key=lambda x: (x[1][1], x[0])))
+def prover_of(file: Optional[Path] = None) -> str:
+    """The hash of the prover that proved every line; empty if none is named."""
+    file = file or path()
+    found = re.search(r"^# prover ([0-9a-f]{12})$", file.read_text(), re.M) if file.exists() else None
+    return found.group(1) if found else ""
+
+
+def write(lines: Lines, file: Optional[Path] = None, prover: str = "") -> bool:
+    """True if the file changed. prover: of all these lines; without it the one that the file names stays there."""
+    named = prover or prover_of(file)
+    body = f"# prover {named}\n" if named else ""
+    body += "".join(f"{k} {state}  {text}\n" for k, (state, text) in sorted(lines.items(), key=lambda x: (x[1][1], x[0])))
     file = file or path()
     if file.exists() and file.read_text() == HEAD + body:
         return False

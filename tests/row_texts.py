@@ -3,7 +3,7 @@
 
     row_texts.py WARPBURG [--pairs N] [--only NAME] [--folder DIR]
 
-Every text of TEXTS is compiled at every type and shape of it for each target it runs on, and must be one launch; long and few rows are
+Every text of TEXTS is compiled at every shape and, with N=28, at every type of it for each target it runs on, and must be one launch; long and few rows are
 three, or two where numbers of rows are all that is asked; where columns are summed up, too, one for the rows and one for these sums. It runs under `run
 --check` in N of the 28 pairs of a target and a case of inputs, which rotate from one text to the next, and must store the same bits whether blocks and warps
 run by their numbers or in turns that a seed decides. `--only` takes the texts whose names have NAME in them. What fails stays in DIR, if one is given. Ends
@@ -25,6 +25,7 @@ LONG = "long_"
 PICKED = "picked_"  # likewise, the last launch being the one for the rows, which alone needs the label's element
 FEW = "few_"        # likewise, where no cluster holds them
 ACROSS = "across_"  # with sums over the rows: the kernel of the rows leaves those of its own
+LARGE = (LONG, PICKED, FEW, ACROSS)  # up to a million elements
 ACROSS_REASON = "a kernel that reduces rows sums columns of its own rows, too"
 
 
@@ -345,15 +346,18 @@ def wrong(cli: Cli, job: Job, folder: Path) -> str:
 
 
 def jobs_of(folder: Path, only: str, pairs: int) -> List[Job]:
-    """Long rows, of a million elements each, have a third of the pairs unless all are run."""
+    """Unless all pairs are run, a text at a shape has one type, which takes turns, and one of LARGE its first shape and one pair alone."""
     jobs: List[Job] = []
-    made = [(text, shape, t) for text in TEXTS if only in text.called() for shape in text.shapes for t in TYPES]
+    every = pairs == len(PAIRS)
+    kinds = [(text, shape) for text in TEXTS if only in text.called()
+             for shape in (text.shapes if every or not text.called().startswith(LARGE) else text.shapes[:1])]
+    made = [(*kind, t) for n, kind in enumerate(kinds) for t in (TYPES if every else [TYPES[n % len(TYPES)]])]
     for k, (text, shape, t) in enumerate(made):
         b = Rows(t, shape, text.reduced)
         name = f"{text.called()}_{t}_{'x'.join(map(str, shape))}"
         file = folder / f"{name}.hlo"
         file.write_text(b.text(text.make(b)), encoding="utf-8")
-        n = max(pairs // 3, 1) if name.startswith((LONG, PICKED)) and pairs < len(PAIRS) else pairs
+        n = 1 if name.startswith(LARGE) and not every else pairs
         jobs += [Job(name, str(file), target, case, k) for target, case in pairs_of(k, n)]
     return jobs
 
