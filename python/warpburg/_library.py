@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import importlib.util
 import operator
 import os
 import re
@@ -191,9 +192,20 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
 ]
 
 
+def _tell_packages() -> None:
+    """The folders of NVIDIA's packages that this Python has, where the library looks for ptxas and libdevice."""
+    try:
+        found = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        found = None
+    if found and found.submodule_search_locations:
+        os.environ.setdefault("WARPBURG_NVIDIA", ":".join(found.submodule_search_locations))
+
+
 def _open() -> ctypes.CDLL:
     """The library: what WARPBURG_LIBRARY names, else the one beside this package, else the one that the system's loader finds."""
     here = Path(__file__).parent.parent / ".warpburg.mesonpy.libs" / "libwarpburg.so"
+    _tell_packages()
     name = os.environ.get("WARPBURG_LIBRARY") or (str(here) if here.exists() else "libwarpburg.so.0.2")
     library = ctypes.CDLL(name)
     for function, result, parameters in FUNCTIONS:

@@ -234,8 +234,25 @@ bool wbb_is_dir(const char *path);
 const char **wbb_list_dir(WbbCx *cx, WbbArena *a, const char *path, uint32_t *n); /* names of what is in it, sorted */
 char *wbb_temp_dir(WbbCx *cx, WbbArena *a);             /* a new empty directory */
 void wbb_remove_dir(const char *path);                  /* it and the files in it */
+/* The user's folder of what is kept from run to run: $WARPBURG_CACHE, else warpburg in $XDG_CACHE_HOME or ~/.cache;
+ * NULL: there is none, or WARPBURG_CACHE is empty or `off`. It may not exist yet. */
+const char *wbb_cache_folder(WbbArena *a);
 double wbb_now_ms(void);                                /* monotonic */
 double wbb_cpu_ms(void);                                /* of this thread alone: others on the machine do not count */
+
+/* apart.c -----------------------------------------------------------------------------------------------------------
+ * Calls body on a thread of its own, with a copy of n bytes, behind which stands a zero, and waits at most so
+ * many seconds, then a few more for one that asks wbb_apart_late. *made: what it put, followed by a zero. False: it did
+ * not end in time; the thread of one that does not end at all stays until the process ends. */
+typedef struct WbbApart WbbApart;
+typedef void WbbApartBody(WbbApart *x, const char *given, size_t n);
+bool wbb_run_apart(WbbCx *cx, WbbArena *a, WbbApartBody *body, const void *given, size_t n, uint32_t seconds,
+                   char **made, size_t *n_made);
+/* For the body: adds n bytes to what it made, or room for them, until the next call; NULL: there is no memory, which
+ * the caller is told. Whether nobody needs the result any longer. */
+void wbb_apart_put(WbbApart *x, const void *bytes, size_t n);
+char *wbb_apart_room(WbbApart *x, size_t n);
+bool wbb_apart_late(WbbApart *x);
 
 /* process.c ------------------------------------------------------------------------------------------------------- */
 typedef struct {

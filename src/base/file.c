@@ -158,3 +158,11 @@ static double clock_ms(clockid_t clock)
 
 double wbb_now_ms(void) { return clock_ms(CLOCK_MONOTONIC); }
 double wbb_cpu_ms(void) { return clock_ms(CLOCK_THREAD_CPUTIME_ID); }
+
+const char *wbb_cache_folder(WbbArena *a)
+{
+    const char *own = getenv("WARPBURG_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (own) return *own && strcmp(own, "off") != 0 ? own : NULL;
+    if (xdg && *xdg == '/') return wbb_format(a, "%s/warpburg", xdg);
+    return home && *home == '/' ? wbb_format(a, "%s/.cache/warpburg", home) : NULL;
+}

@@ -30,9 +30,11 @@ const char *ll_find_libdevice(WbbCx *cx, WbbArena *a, const char *const *extra)
     for (size_t i = 0; i < WBB_LEN(usual_paths); i++)
         if (wbb_file_exists(usual_paths[i])) return usual_paths[i];
     const char *ptxas = tg_find_ptxas(cx, a), *slash = ptxas ? strrchr(ptxas, '/') : NULL;
-    if (!slash) return NULL;
-    const char *near = wbb_format(a, "%.*s/../nvvm/libdevice/libdevice.10.bc", (int)(slash - ptxas), ptxas);
-    return wbb_file_exists(near) ? near : NULL;
+    if (slash) {
+        const char *near = wbb_format(a, "%.*s/../nvvm/libdevice/libdevice.10.bc", (int)(slash - ptxas), ptxas);
+        if (wbb_file_exists(near)) return near;
+    }
+    return tg_find_in_packages(cx, a, "nvvm/libdevice/libdevice.10.bc");
 }
 
 static void need_libdevice(LlBuild *b)

@@ -1,13 +1,13 @@
-/* batch.c: assembles many kernels in one run of ptxas.
+/* batch.c: assembles many kernels in one run of the assembler.
  *
  * Needs the PTX of modules of one target; leaves one cubin for all of them, and the numbers that ptxas -v prints for
- * each. Starting ptxas takes as long as assembling a small kernel. So the texts become one module, in which each name
+ * each. To begin takes ptxas as long as assembling a small kernel. So the texts become one module, in which each name
  * outside a function gets the number of its module as a prefix. If ptxas refuses the whole, each module is assembled
  * alone.
  *
  *     .visible .entry gelu( .. )      .visible .entry u7_gelu( .. )      tg_sass(cx, &unit.cubin, "u7_gelu")
  */
-#include "target/target.h"
+#include "target/assembler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,37 +138,6 @@ static void put_renamed(WbbBuf *out, const char *text, const Words *names, uint3
     wbb_put(out, "\n");
 }
 
-typedef struct {
-    WbbArena *arena;
-    const char *ptxas, *directory, *arch;
-    const char *text, *output;
-    TgCubin cubin;
-    bool refused;
-} Job;
-
-static void assemble(WbbCx *cx, void *arg)
-{
-    Job *j = arg;
-    const char *source = wbb_format(j->arena, "%s/kernels.ptx", j->directory);
-    const char *object = wbb_format(j->arena, "%s/kernels.cubin", j->directory);
-    wbb_write_file(cx, source, j->text, strlen(j->text));
-    const char *const argv[] = {j->ptxas, "-v", wbb_format(j->arena, "-arch=%s", j->arch), "-o", object, source, NULL};
-    char *output = NULL;
-    const WbbExit e = wbb_run_process(cx, j->arena, argv, TG_PTXAS_SECONDS, &output);
-    j->output = e.status < 0 ? wbb_format(j->arena, "ptxas %s\n%s", e.what, output) : output;
-    if (e.status == 127) j->cubin.missing = wbb_format(j->arena, "%s cannot be started", j->ptxas);
-    else if (e.status != 0) j->refused = true;
-    else j->cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->cubin.n);
-}
-
-static void run_ptxas(WbbCx *cx, Job *j)
-{
-    j->directory = wbb_temp_dir(cx, j->arena);
-    const WbbStatus status = wbb_guard(cx, assemble, j);
-    wbb_remove_dir(j->directory);
-    if (status != WBB_OK) wbb_rethrow(cx, status);
-}
-
 /* ptxas -v prints for each function its name, its stack frame and spills, and last its time:
  *     ptxas info    : Function properties for u0_gelu
  *         0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
@@ -178,8 +147,9 @@ static void read_log(WbbArena *a, TgUnit *u, const char *entry, const char *log)
     const char *at = strstr(log, wbb_format(a, "Function properties for %s%s\n", u->prefix, entry));
     if (!at) return;
     const char *line = at + strcspn(at, "\n");
-    static const char format[] = " %*u bytes stack frame, %u bytes spill stores, %u bytes spill loads";
+    static const char format[] = "%*u bytes stack frame, %u bytes spill stores, %u bytes spill loads";
     unsigned stores = 0, loads = 0;
+    line += strcspn(line, "0123456789"); /* nvJitLink has `ptxas   .` before it */
     if (sscanf(line, format, &stores, &loads) == 2) {
         u->spill_stores += stores;
         u->spill_loads += loads;
@@ -188,8 +158,8 @@ static void read_log(WbbArena *a, TgUnit *u, const char *entry, const char *log)
     if (time && (!end || time < end)) u->ms += strtod(time + strlen("Compile time = "), NULL);
 }
 
-/* Assemble all units in one run; false if ptxas refuses. */
-static bool together(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptxas, TgUnit *units, uint32_t n)
+/* Assemble all units in one run; false if the assembler refuses. */
+static bool together(WbbCx *cx, WbbArena *a, const TgTarget *t, TgUnit *units, uint32_t n)
 {
     WbbBuf text = wbb_buf(a);
     wbb_put_n(&text, units[0].ptx, (size_t)(body_of(units[0].ptx) - units[0].ptx));
@@ -200,37 +170,25 @@ static bool together(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptxa
         put_renamed(&text, body, &names, i);
         units[i].prefix = wbb_format(a, "u%u_", i);
     }
-    Job j = {.arena = a, .ptxas = ptxas, .arch = t->name, .text = text.text};
-    run_ptxas(cx, &j);
-    if (j.refused && n > 1) return false;
+    const TgAssembly x = tg_run_assembler(cx, a, &(TgText){.ptx = text.text, .arch = t->name, .verbose = true});
+    const bool refused = !x.cubin.bytes && !x.cubin.missing;
+    if (refused && n > 1) return false;
+    const char *why = x.ended ? wbb_format(a, "%s %s\n%s", x.by, x.ended, x.log) : x.log;
     for (uint32_t i = 0; i < n; i++) {
-        units[i].cubin = j.cubin;
-        units[i].refused = j.refused ? j.output : NULL;
-        for (uint32_t k = 0; j.cubin.bytes && k < units[i].n_entries; k++)
-            read_log(a, &units[i], units[i].entries[k], j.output);
+        units[i].cubin = x.cubin;
+        units[i].refused = refused ? why : NULL;
+        for (uint32_t k = 0; x.cubin.bytes && k < units[i].n_entries; k++)
+            read_log(a, &units[i], units[i].entries[k], x.log);
     }
     return true;
 }
 
 void tg_assemble_all(WbbCx *cx, WbbArena *a, const TgTarget *t, TgUnit *units, uint32_t n)
 {
-    const char *ptxas = tg_find_ptxas(cx, a);
     for (uint32_t i = 0; i < n; i++) {
         units[i].prefix = "";
         units[i].refused = NULL;
-        units[i].cubin = (TgCubin){.missing = ptxas ? NULL : "ptxas was not found; set WARPBURG_PTXAS or PATH"};
     }
-    if (!ptxas || n == 0 || together(cx, a, t, ptxas, units, n)) return;
-    for (uint32_t i = 0; i < n; i++) (void)together(cx, a, t, ptxas, &units[i], 1);
-}
-
-const char *tg_ptxas_version(WbbCx *cx, WbbArena *a)
-{
-    const char *ptxas = tg_find_ptxas(cx, a);
-    if (!ptxas) return "none";
-    const char *const argv[] = {ptxas, "--version", NULL};
-    char *output = NULL;
-    if (wbb_run_process(cx, a, argv, 20, &output).status != 0) return "none";
-    const char *at = strstr(output, "release ");
-    return wbb_format(a, "%.*s", (int)strcspn(at ? at : output, "\n"), at ? at : output);
+    if (n == 0 || together(cx, a, t, units, n)) return;
+    for (uint32_t i = 0; i < n; i++) (void)together(cx, a, t, &units[i], 1);
 }

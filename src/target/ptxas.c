@@ -1,79 +1,63 @@
-/* ptxas.c: assembles PTX with NVIDIA's assembler, as a child process.
+/* ptxas.c: assembles PTX with NVIDIA's assembler: as a library of this process where assembler.c finds one, else as a
+ * child process.
  *
- * Needs PTX text; leaves the cubin's bytes. Without ptxas there is no failure: TgCubin.missing says what is missing.
+ * Needs PTX text; leaves the cubin's bytes. Without an assembler there is no failure: TgCubin.missing says what is
+ * missing, and how to get it.
  *
  *     ptxas -arch=sm_90 -o DIR/gelu.cubin DIR/gelu.ptx
  */
-#include "target/target.h"
+#include "target/assembler.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* The first file of that name on PATH, in the order that execvp uses. */
-static const char *on_path(WbbArena *a, const char *name)
-{
-    const char *p = getenv("PATH");
-    while (p && *p) {
-        const size_t n = strcspn(p, ":");
-        const char *at = wbb_format(a, "%.*s%s%s", (int)n, p, n ? "/" : "./", name);
-        if (wbb_file_exists(at) && !wbb_is_dir(at)) return at;
-        p += n;
-        if (*p == ':') p++;
-    }
-    return NULL;
-}
-
-const char *tg_find_ptxas(WbbCx *cx, WbbArena *a)
-{
-    static const char usual[] = "/usr/local/cuda/bin/ptxas";
-    (void)cx;
-    const char *own = getenv("WARPBURG_PTXAS");
-    if (own && *own) return wbb_file_exists(own) ? own : NULL; /* an explicit path has no fallback */
-    const char *found = on_path(a, "ptxas");
-    if (found) return found;
-    return wbb_file_exists(usual) ? usual : NULL;
-}
-
-/* The arguments and the result of `assemble`, which runs inside a guard so that the directory is always removed. */
+/* The arguments and the result of `run_process`, which runs inside a guard so that the directory is always removed. */
 typedef struct {
     WbbArena *arena;
-    const char *ptxas, *directory, *arch, *ptx, *name;
-    TgCubin cubin;
-    bool lines;
+    const char *ptxas, *directory;
+    const TgText *text;
+    TgAssembly out;
 } Job;
 
-static void assemble(WbbCx *cx, void *arg)
+static void run_process(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const char *source = wbb_format(j->arena, "%s/kernel.ptx", j->directory);
     const char *object = wbb_format(j->arena, "%s/kernel.cubin", j->directory);
-    wbb_write_file(cx, source, j->ptx, strlen(j->ptx));
-    const char *arch = wbb_format(j->arena, "-arch=%s", j->arch);
-    const char *const argv[] = {j->ptxas, arch, "-o", object, source, j->lines ? "-lineinfo" : NULL, NULL};
+    wbb_write_file(cx, source, j->text->ptx, strlen(j->text->ptx));
+    const char *argv[8] = {j->ptxas, wbb_format(j->arena, "-arch=%s", j->text->arch)};
+    uint32_t n = 2;
+    if (j->text->lines) argv[n++] = "-lineinfo";
+    if (j->text->verbose) argv[n++] = "-v";
+    argv[n++] = "-o", argv[n++] = object, argv[n++] = source;
     char *output = NULL;
-    const WbbExit e = wbb_run_process(cx, j->arena, argv, TG_PTXAS_SECONDS, &output);
-    if (e.status == 127) {
-        j->cubin.missing = wbb_format(j->arena, "%s cannot be started", j->ptxas);
-        return;
-    }
-    if (e.status < 0) wbb_fail(cx, (WbbLoc){0}, "ptxas %s on %s for %s: %s", e.what, j->name, j->arch, output);
-    if (e.status != 0) wbb_fail(cx, (WbbLoc){0}, "ptxas refuses %s for %s: %s", j->name, j->arch, output);
-    j->cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->cubin.n);
+    const uint32_t seconds = j->text->seconds ? j->text->seconds : TG_PTXAS_SECONDS;
+    const WbbExit e = wbb_run_process(cx, j->arena, argv, seconds, &output);
+    j->out.log = output;
+    if (e.status == 127) j->out.cubin.missing = wbb_format(j->arena, "%s cannot be started", j->ptxas);
+    else if (e.status < 0) j->out.ended = e.what;
+    else if (e.status == 0) j->out.cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->out.cubin.n);
+}
+
+TgAssembly tg_run_assembler(WbbCx *cx, WbbArena *a, const TgText *text)
+{
+    const TgAssembler with = tg_find_assembler(cx, a);
+    if (with.kind == TG_NO_ASSEMBLER) return (TgAssembly){.cubin.missing = with.missing, .log = ""};
+    if (with.kind != TG_PTXAS) return tg_assemble_inside(cx, a, &with, text);
+    Job j = {.arena = a, .ptxas = with.path, .text = text, .out = {.by = "ptxas", .log = ""}};
+    j.directory = wbb_temp_dir(cx, a);
+    const WbbStatus status = wbb_guard(cx, run_process, &j);
+    wbb_remove_dir(j.directory);
+    if (status != WBB_OK) wbb_rethrow(cx, status);
+    return j.out;
 }
 
 static TgCubin assemble_with(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name, bool lines)
 {
-    Job j = {.arena = a, .arch = t->name, .ptx = ptx, .name = name, .lines = lines};
-    j.ptxas = tg_find_ptxas(cx, a);
-    if (!j.ptxas) {
-        j.cubin.missing = "ptxas was not found; set WARPBURG_PTXAS or PATH";
-        return j.cubin;
-    }
-    j.directory = wbb_temp_dir(cx, a);
-    const WbbStatus status = wbb_guard(cx, assemble, &j);
-    wbb_remove_dir(j.directory);
-    if (status != WBB_OK) wbb_rethrow(cx, status);
-    return j.cubin;
+    const TgAssembly x = tg_run_assembler(cx, a, &(TgText){.ptx = ptx, .arch = t->name, .lines = lines});
+    if (x.ended) wbb_fail(cx, (WbbLoc){0}, "%s %s on %s for %s: %s", x.by, x.ended, name, t->name, x.log);
+    if (!x.cubin.bytes && !x.cubin.missing)
+        wbb_fail(cx, (WbbLoc){0}, "%s refuses %s for %s: %s", x.by, name, t->name, x.log);
+    return x.cubin;
 }
 
 TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name)
@@ -107,10 +91,10 @@ static void disassemble(WbbCx *cx, void *arg)
 const char *tg_sass_text(WbbCx *cx, WbbArena *a, const TgCubin *cubin)
 {
     const char *ptxas = tg_find_ptxas(cx, a), *slash = ptxas ? strrchr(ptxas, '/') : NULL;
-    if (!slash) return NULL;
-    Disassembly d = {
-        .arena = a, .cubin = cubin, .nvdisasm = wbb_format(a, "%.*s/nvdisasm", (int)(slash - ptxas), ptxas)};
-    if (!wbb_file_exists(d.nvdisasm)) d.nvdisasm = on_path(a, "nvdisasm");
+    const char *beside = slash ? wbb_format(a, "%.*s/nvdisasm", (int)(slash - ptxas), ptxas) : NULL;
+    Disassembly d = {.arena = a, .cubin = cubin, .nvdisasm = beside && wbb_file_exists(beside) ? beside : NULL};
+    if (!d.nvdisasm) d.nvdisasm = tg_on_path(a, "nvdisasm");
+    if (!d.nvdisasm) d.nvdisasm = tg_find_in_packages(cx, a, "bin/nvdisasm");
     if (!d.nvdisasm) return NULL;
     d.directory = wbb_temp_dir(cx, a);
     const WbbStatus status = wbb_guard(cx, disassemble, &d);

@@ -1,7 +1,7 @@
 /* target: the numbers and tables of a GPU architecture, and ptxas, which assembles its PTX.
  *
  *     const TgTarget *t = tg_find("sm_90");
- *     TgCubin c = tg_assemble(cx, arena, t, ptx, "gelu");        // ptxas as a child process
+ *     TgCubin c = tg_assemble(cx, arena, t, ptx, "gelu");        // ptxas in this process, or as a child process
  */
 #ifndef TG_TARGET_H
 #define TG_TARGET_H
@@ -109,19 +109,44 @@ const TgRate *tg_rate(const TgTarget *t, const char *name);
  * vote, barrier or `lop3` is no suffix: there they always are. */
 const TgPrice *tg_price(const TgTarget *t, const char *form, size_t n);
 
+/* assembler.c: what assembles PTX. */
+typedef enum { TG_NO_ASSEMBLER, TG_NVPTXCOMPILER, TG_PTXAS, TG_NVJITLINK } TgAssemblerKind; /* the first one found */
+typedef struct {
+    TgAssemblerKind kind;
+    const char *path;    /* of the library, or of ptxas */
+    const char *missing; /* of TG_NO_ASSEMBLER: what was not found, and how to get it */
+} TgAssembler;
+/* That $WARPBURG_PTXAS names, a file or a kind, which has no fallback; else the first one that is found. */
+TgAssembler tg_find_assembler(WbbCx *cx, WbbArena *a);
+const char *tg_assembler_name(TgAssemblerKind kind); /* "nvptxcompiler" */
+const char *tg_find_kind(WbbCx *cx, WbbArena *a, TgAssemblerKind kind); /* whatever WARPBURG_PTXAS says */
+/* For keys of caches: path, size and time of the file. Only for a script, whose file says nothing of what it starts, a
+ * process is started, for its version. */
+const char *tg_assembler_identity(WbbCx *cx, WbbArena *a, const TgAssembler *x);
+/* The program of that name: on PATH, in NVIDIA's Python packages, else /usr/local/cuda/bin/ptxas; NULL: none exists, or
+ * $WARPBURG_PTXAS names what does not. Other tools and libdevice stand near it. */
+const char *tg_find_ptxas(WbbCx *cx, WbbArena *a);
+const char *tg_find_in_packages(WbbCx *cx, WbbArena *a, const char *path); /* "nvvm/libdevice/libdevice.10.bc" */
+/* NVIDIA's archive of nvPTXCompiler, NULL: none is found; and where the library that is linked from it is looked for,
+ * NULL: there is no folder for it. */
+const char *tg_find_archive(WbbCx *cx, WbbArena *a);
+const char *tg_linked_library(WbbArena *a);
+void tg_link_library(WbbCx *cx, WbbArena *a); /* link.c: makes it of the archive */
+
 /* ptxas.c */
-enum { TG_PTXAS_SECONDS = 300 }; /* more than it takes for a batch of kernels */
 typedef struct {
     const uint8_t *bytes; /* NULL: no cubin, `missing` says why */
     size_t n;
     const char *missing;
 } TgCubin;
-/* $WARPBURG_PTXAS, else the first on PATH, else /usr/local/cuda/bin/ptxas; NULL: none exists. */
-const char *tg_find_ptxas(WbbCx *cx, WbbArena *a);
-/* Fails with ptxas's message if it refuses the PTX of kernel `name`. */
+/* Fails with the assembler's message if it refuses the PTX of kernel `name`. */
 TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name);
 /* The same code, with the lines of the PTX. */
 TgCubin tg_assemble_lines(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name);
+
+/* "release 13.0, V13.0.88" of ptxas, "nvptxcompiler 13.0"; "none" without an assembler */
+const char *tg_assembler_version(WbbCx *cx, WbbArena *a); /* of the one that is found */
+const char *tg_version_of(WbbCx *cx, WbbArena *a, const TgAssembler *x);
 
 /* batch.c: assembles many modules of one target in one run of ptxas. A unit that ptxas refuses has ptxas's message and
  * no cubin; the others are assembled all the same. Units may share a cubin, in which the kernels of a unit are named
@@ -136,7 +161,6 @@ typedef struct {
     double ms;                          /* ptxas's time for these entries */
 } TgUnit;
 void tg_assemble_all(WbbCx *cx, WbbArena *a, const TgTarget *t, TgUnit *units, uint32_t n);
-const char *tg_ptxas_version(WbbCx *cx, WbbArena *a); /* "release 13.0, V13.0.88"; "none" without ptxas */
 
 /* sass.c: counts of machine instructions, read from the cubin without a disassembler; padding at the end is not
  * counted. */
