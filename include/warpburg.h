@@ -3,7 +3,8 @@
  * Use one context per thread: there is no global state. A kernel does not change once it is compiled: any number of
  * threads may run it at once. No call prints or ends the process, and a thread with 512 KiB of stack is enough. What a
  * call computes does not depend on the thread's floating-point environment (rounding, flushed subnormals, traps), which
- * it leaves as it was. No GPU, driver or network is needed, but by the functions that run kernels on a GPU.
+ * it leaves as it was. No GPU, driver or network is needed, but by the functions that run kernels on a GPU. What was
+ * compiled before comes from a cache in the user's folder, unless WARPBURG_CACHE=off (docs/assemblers.md).
  *
  *     wb_context *cx = wb_context_new();
  *     wb_kernel *k;
@@ -161,7 +162,7 @@ typedef struct {
 WB_API int wb_kernel_buffer(const wb_kernel *k, uint32_t i, wb_buffer *buffer);
 WB_API int wb_kernel_launch(const wb_kernel *k, uint32_t i, wb_launch *launch);
 /* Milliseconds of step i of the compile, 0 <= i < wb_kernel_steps, and its name in *name unless `name` is NULL.
- * Processor time, but elapsed time for the step that waits for ptxas. */
+ * Processor time, but elapsed time for the step that waits for ptxas; 0 of what came from the cache. */
 WB_API double wb_kernel_ms(const wb_kernel *k, int i, const char **name);
 WB_API int wb_kernel_steps(const wb_kernel *k);
 

@@ -22,12 +22,12 @@ def find_warpburg(given: str = "") -> str:
 
 
 def cache_folder() -> str:
-    """$WARPBURG_CACHE, else a folder in the user's cache folder."""
+    """The compiler's own: $WARPBURG_CACHE, else a folder in the user's cache folder; "": there is none."""
     own = os.environ.get("WARPBURG_CACHE")
     if own is not None:
-        return own
+        return "" if own == "off" else own
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "warpburg", "shaderdb")
+    return os.path.join(base, "warpburg")
 
 
 def _in_venv(name: str) -> str:

@@ -108,6 +108,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("race_pairs", "tests/race_pairs.py {run}", "", ""),
     ("ticket_sum", "tests/ticket_sum.py {run}", "", ""),
     ("processes", "tests/processes.py {wb} {run}", "", ""),
+    ("cache", "tests/cache.py {wb}", "", ""),
     ("shared_cases", "tests/shared_cases.py {wb} --shared {shared}", "", ""),
     ("bundles", "tests/bundles.py {run} {build}/tests/libfake_cuda_driver.so", "", ""),
     ("nvcc_kernels", "tests/nvcc_kernels.py {run}", "", ""),
@@ -214,6 +215,7 @@ def main() -> int:
     unknown = set(only) - {name for name, _ in suites}
     if unknown:
         parser.error(f"no suite {', '.join(sorted(unknown))}; --list prints their names")
+    os.environ.setdefault("WARPBURG_CACHE", "off")  # what a suite tests is made anew
     os.environ["WARPBURG"] = str(Path(args.build).resolve() / "warpburg")
     passed = failed = 0
     with ThreadPoolExecutor(max_workers=args.jobs) as pool:

@@ -77,7 +77,7 @@ class Cli:
             return subprocess.CompletedProcess(command, 124, "", f"not done within {self.timeout} s")
 
     def _batch(self, files: Sequence[str], target: str, options: Sequence[str]) -> List[Compiled]:
-        p = self.call("compile", *files, "--target", target, "--json", *options)
+        p = self.call("compile", *files, "--target", target, "--json", "--jobs", "1", *options)
         lines: Dict[str, Dict] = {}
         for line in p.stdout.splitlines():
             facts = json.loads(line)

@@ -30,6 +30,7 @@ static void new_context(WbbCx *cx, void *arg)
     wb_context *c = WBB_NEW(cx->arena, wb_context);
     c->cx = cx;
     c->cache = ll_cache_new(cx);
+    c->store = wbb_store_open(cx, cx->arena, wbb_cache_folder(cx->arena), 0);
     *(wb_context **)arg = c;
 }
 
@@ -48,6 +49,7 @@ void wb_context_free(wb_context *c)
     if (!c) return;
     WbbCx *cx = c->cx;
     ll_cache_free(c->cache);
+    wbb_store_close(cx, c->store);
     wbb_cx_free(cx);
 }
 
@@ -78,10 +80,10 @@ static void add_leaves(WbbArena *a, Arrays *to, const HloShape *s)
 }
 
 /* The arrays of the entry. Those of the result are the fusion's, as a run leaves them. */
-static void describe(WbbCx *cx, wb_kernel *k)
+static void describe(WbbCx *cx, wb_kernel *k, const HloModule *m)
 {
-    const HloComputation *entry = k->result.module->entry;
-    const HloFusion f = hlo_fusion(cx, k->result.module);
+    const HloComputation *entry = m->entry;
+    const HloFusion f = hlo_fusion(cx, m);
     Arrays in = {0}, out = {0};
     for (uint32_t i = 0; i < entry->n_parameters; i++) add_leaves(k->arena, &in, entry->parameters[i]->shape);
     add_leaves(k->arena, &out, f.body->root->shape);
@@ -102,12 +104,9 @@ wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ch
     k->options.layout = copied(a, o->layout);
     char *text = wbb_alloc(a, n + 1); /* the kernel refers to it, and the caller may free its own */
     if (n) memcpy(text, given, n);
-    pipe_compile(cx, a, &k->options, k->file, text, n, &k->result);
-    k->json = bd_kernel_json(k->arena, k->result.bundle);
-    WbbBuf explained = wbb_buf(k->arena);
-    pipe_explain(&explained, &k->result);
-    k->explain = explained.text;
-    describe(cx, k);
+    k->made = pipe_make(cx, a, &k->options, k->file, text, n);
+    k->json = bd_kernel_json(k->arena, k->made.bundle);
+    describe(cx, k, k->made.module ? k->made.module : hlo_parse(cx, a, k->file, text, n));
     return k;
 }
 
@@ -123,7 +122,7 @@ PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o)
     return (PipeOptions){.target = o && o->target ? o->target : "sm_90", .accuracy = accuracy_of(o),
                          .align = o ? o->align : 0, .lines = o && o->lines, .layout = o ? o->layout : NULL,
                          .deterministic = o && o->deterministic,
-                         .assemble = o && o->cubin, .stage = PIPE_AT_PTX, .cache = c->cache};
+                         .assemble = o && o->cubin, .stage = PIPE_AT_PTX, .cache = c->cache, .store = c->store};
 }
 
 wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg)

@@ -52,7 +52,7 @@ static const Bundle *copied_bundle(WbbArena *a, const Bundle *b)
 /* Constants of the entry in the order of device memory. */
 static const void *const *constants_of(WbbCx *cx, const wb_kernel *k)
 {
-    const Bundle *b = k->result.bundle;
+    const Bundle *b = k->made.bundle;
     const void **out = WBB_NEW_N(cx->arena, const void *, b->n_buffers + 1);
     for (int i = 0; i < b->n_buffers; i++) {
         const BdBuffer *d = &b->buffers[i];
@@ -68,7 +68,7 @@ static const void *const *constants_of(WbbCx *cx, const wb_kernel *k)
 static void fill_kernel(WbbCx *cx, const void *what, wb_loaded *l)
 {
     const wb_kernel *k = what;
-    const Bundle *b = copied_bundle(cx->arena, k->result.bundle);
+    const Bundle *b = copied_bundle(cx->arena, k->made.bundle);
     l->context = l->own = gpu_open(cx, cx->arena);
     l->kernel = gpu_load(cx, cx->arena, l->own, b, constants_of(cx, k));
 }

@@ -9,6 +9,7 @@
 struct wb_context {
     WbbCx *cx;
     struct LlCache *cache;
+    WbbStore *store;
     wb_reason declined; /* of the last compile */
 };
 
@@ -16,8 +17,8 @@ struct wb_kernel {
     WbbArena *arena; /* it and all that belongs to it */
     const char *file;
     PipeOptions options; /* that it was compiled with; texts are in the arena */
-    PipeResult result;
-    const char *json, *explain;
+    PipeMade made;
+    const char *json;
     const PipeLeaf *operands; /* [n_operands] */
     uint32_t n_operands;
     const wb_array *inputs, *outputs;

@@ -12,21 +12,21 @@ _Static_assert((int)WB_ANYTHING == (int)BD_INIT_NONE && (int)WB_ZEROS == (int)BD
                    (int)WB_COPY == (int)BD_INIT_COPY && (int)WB_TICKET == (int)BD_INIT_TICKET,
                "wb_contents is BdInit");
 
-const char *wb_kernel_name(const wb_kernel *k) { return k->result.kernel->name; }
-const char *wb_kernel_target(const wb_kernel *k) { return k->result.target->name; }
-const char *wb_kernel_ptx(const wb_kernel *k) { return k->result.ptx; }
+const char *wb_kernel_name(const wb_kernel *k) { return k->made.name; }
+const char *wb_kernel_target(const wb_kernel *k) { return k->made.bundle->target; }
+const char *wb_kernel_ptx(const wb_kernel *k) { return k->made.bundle->ptx; }
 const char *wb_kernel_json(const wb_kernel *k) { return k->json; }
-const char *wb_kernel_hlo(const wb_kernel *k) { return k->result.bundle->hlo; }
-const char *wb_kernel_explain(const wb_kernel *k) { return k->explain; }
+const char *wb_kernel_hlo(const wb_kernel *k) { return k->made.bundle->hlo; }
+const char *wb_kernel_explain(const wb_kernel *k) { return k->made.explain; }
 int wb_kernel_steps(const wb_kernel *k) { return (void)k, PIPE_STEPS; }
 
 const void *wb_kernel_cubin(const wb_kernel *k, size_t *bytes, const char **missing)
 {
-    const TgCubin *c = &k->result.cubin;
-    *bytes = c->bytes ? k->result.bundle->cubin_bytes : 0;
+    const PipeMade *m = &k->made;
+    *bytes = m->bundle->cubin ? m->bundle->cubin_bytes : 0;
     if (missing)
-        *missing = c->bytes ? NULL : c->missing ? c->missing : "it was not asked for (wb_options.cubin)";
-    return c->bytes;
+        *missing = m->bundle->cubin ? NULL : m->missing ? m->missing : "it was not asked for (wb_options.cubin)";
+    return m->bundle->cubin;
 }
 
 int wb_kernel_input(const wb_kernel *k, uint32_t i, wb_array *array)
@@ -50,7 +50,7 @@ const void *wb_kernel_constant(const wb_kernel *k, uint32_t i)
 
 int wb_kernel_buffer(const wb_kernel *k, uint32_t i, wb_buffer *buffer)
 {
-    const Bundle *b = k->result.bundle;
+    const Bundle *b = k->made.bundle;
     if (i >= (uint32_t)b->n_buffers) return 0;
     const BdBuffer *d = &b->buffers[i];
     const bool operand = d->role == BD_IN && (uint32_t)d->arg < k->n_operands;
@@ -66,7 +66,7 @@ int wb_kernel_buffer(const wb_kernel *k, uint32_t i, wb_buffer *buffer)
 
 int wb_kernel_launch(const wb_kernel *k, uint32_t i, wb_launch *launch)
 {
-    const Bundle *b = k->result.bundle;
+    const Bundle *b = k->made.bundle;
     if (i >= (uint32_t)b->n_launches) return 0;
     const BdLaunch *l = &b->launches[i];
     *launch = (wb_launch){.entry = l->entry, .shared_bytes = (uint32_t)l->shared, .arguments = l->args,
@@ -83,5 +83,5 @@ double wb_kernel_ms(const wb_kernel *k, int i, const char **name)
 {
     if (i < 0 || i >= PIPE_STEPS) return 0;
     if (name) *name = pipe_step_name[i];
-    return k->result.ms[i];
+    return k->made.ms[i];
 }

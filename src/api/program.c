@@ -181,7 +181,7 @@ static void write(WbbCx *cx, void *arg)
         const WbStepKernel *x = &w->p->kernels[k];
         const int stem = (int)(strlen(x->text.s->file) - strlen(".hlo"));
         if (x->kernel)
-            bd_write(cx, x->kernel->result.bundle,
+            bd_write(cx, x->kernel->made.bundle,
                      wbb_format(cx->arena, "%s/%.*s", w->folder, stem, x->text.s->file));
     }
 }

@@ -45,7 +45,7 @@ static const wb_kernel *compiled(WbbCx *cx, const wb_program *p, const ProgStep 
 static ProgKernel kernel_of(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s)
 {
     const Job *j = arg;
-    return (ProgKernel){.bundle = compiled(cx, j->p, s)->result.bundle,
+    return (ProgKernel){.bundle = compiled(cx, j->p, s)->made.bundle,
                         .module = hlo_parse(cx, a, s->file, s->text, strlen(s->text))};
 }
 

@@ -35,7 +35,7 @@ static PipeRun run_of(WbbCx *cx, const Job *j)
 
 static const HloModule *module_of(WbbCx *cx, const wb_kernel *k)
 {
-    const char *text = k->result.bundle->hlo;
+    const char *text = k->made.bundle->hlo;
     return hlo_parse(cx, cx->arena, k->file, text, strlen(text));
 }
 
@@ -44,7 +44,7 @@ static void run(WbbCx *cx, void *arg)
     Job *j = arg;
     const wb_kernel *k = j->base.k;
     const PipeRun options = run_of(cx, j);
-    const PipeVerdict v = pipe_run(cx, cx->arena, k->result.bundle, module_of(cx, k), &options);
+    const PipeVerdict v = pipe_run(cx, cx->arena, k->made.bundle, module_of(cx, k), &options);
     WbbBuf text = wbb_buf(cx->arena), json = wbb_buf(cx->arena);
     pipe_put_verdict(&text, k->file, &v);
     wbb_json_open(&json, NULL, '{');
@@ -113,7 +113,7 @@ static void profile(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const wb_kernel *k = j->base.k;
-    const char *hlo = k->result.bundle->hlo;
+    const char *hlo = k->made.bundle->hlo;
     WbbArena *a = cx->arena;
     PipeOptions o = k->options;
     PipeResult r;
@@ -149,8 +149,8 @@ static void statistics(WbbCx *cx, void *arg)
 {
     WbRun *job = arg;
     const wb_kernel *k = job->k;
-    const char *text = k->result.bundle->hlo;
-    PipeStat s = {.target = k->result.target, .text = text, .n = strlen(text)};
+    const char *text = k->made.bundle->hlo;
+    PipeStat s = {.target = tg_find(k->made.bundle->target), .text = text, .n = strlen(text)};
     const PipeStatOptions o = {.accuracy = k->options.accuracy, .align = k->options.align};
     pipe_stats_begin(cx, cx->arena, &o, &s);
     pipe_stats_end(cx, cx->arena, &s, 1);

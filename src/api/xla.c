@@ -59,7 +59,7 @@ wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads)
 {
     wb_xla *x = new_xla();
     if (!x) return NULL;
-    x->k = k, x->threads = threads, x->portable = is_portable(k), x->name = k->result.kernel->name;
+    x->k = k, x->threads = threads, x->portable = is_portable(k), x->name = k->made.name;
     x->inputs = k->inputs, x->outputs = k->outputs, x->n_inputs = k->n_inputs, x->n_outputs = k->n_outputs;
     return x;
 }
@@ -272,7 +272,7 @@ static void on_gpu(WbbCx *cx, void *arg)
     XlaStreamGet get = {.struct_size = sizeof get, .ctx = f->ctx};
     if (f->api->stream_get(&get)) wbb_fail(cx, (WbbLoc){0}, "XLA has no stream for the call");
     const wb_loaded *loaded = loaded_here(cx, c);
-    const uint32_t n = x->k ? (uint32_t)x->k->result.bundle->n_buffers : x->n_inputs + x->n_outputs;
+    const uint32_t n = x->k ? (uint32_t)x->k->made.bundle->n_buffers : x->n_inputs + x->n_outputs;
     uint64_t *addresses = WBB_NEW_N(cx->arena, uint64_t, n + 1);
     for (int64_t run = 0; run < c->batch; run++) {
         if (x->k) kernel_addresses(c, run, addresses);

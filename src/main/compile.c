@@ -7,18 +7,11 @@
  *     {"file": "gelu.hlo", "kernel": "gelu", "target": "sm_90", "status": "ok", "block": 128, "grid": 12288, ..
  */
 #include "llvm/llvm.h"
-#include "main/program_compile.h"
+#include "main/compile.h"
 #include "pipe/pipe.h"
 
 #include <stdio.h>
 #include <string.h>
-
-typedef struct {
-    Words files, disable;
-    const char *target, *emit, *output, *print_after, *layout, *accuracy, *cut;
-    int64_t align;
-    bool approx, deterministic, lines, trace, explain, bijection, time, json;
-} CompileOptions;
 
 static PipeOptions pipe_options(const CompileOptions *o)
 {
@@ -136,65 +129,73 @@ static void put_stores(WbbBuf *b, const char *file, const PipeResult *r)
     else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored_elements);
 }
 
-/* `output`: where the bundle is written; NULL: nowhere. */
-static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileOptions *o, const char *file, const char *output,
-                          LlCache *cache)
+/* What asks for the bundle, its PTX and the report alone may come from the store. */
+static void one_bundle(WbbCx *cx, WbbArena *a, const CompileFile *f, PipeOptions *p, const char *text, size_t n)
 {
+    const CompileOptions *o = f->o;
+    p->comments = (o->emit || (!o->output && !o->explain)) && !p->lines;
+    const PipeMade m = pipe_make(cx, a, p, f->file, text, n);
+    if (f->output) bd_write(cx, m.bundle, f->output);
+    if (m.missing) wbb_note(cx, (WbbLoc){.file = f->file}, "no machine code: %s", m.missing);
+    if (o->emit || (!o->output && !o->explain)) wbb_put(f->out, m.emitted);
+    if (o->explain) wbb_put(f->out, m.explain);
+}
+
+static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
+{
+    const CompileOptions *o = f->o;
+    const char *file = f->file, *output = f->output;
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
     PipeOptions p = pipe_options(o);
-    p.cache = cache;
+    p.cache = f->tools->cache;
+    p.store = f->tools->store;
     p.check_thread_map = o->bijection;
     p.assemble = o->output != NULL || o->json;
+    if (p.stage == PIPE_AT_PTX && !o->json && !o->trace && !o->time && !o->print_after && !o->bijection) {
+        one_bundle(cx, a, f, &p, text, n);
+        return WBB_OK;
+    }
     const bool asks_else =
         o->output || o->json || o->explain || o->trace || o->time || o->print_after || o->bijection;
     const bool prints = o->emit || !asks_else;
     p.comments = prints && !p.lines;
     PipeResult r;
+    WbbBuf *b = f->out;
     pipe_compile(cx, a, &p, file, text, n, &r);
-    WbbBuf b = wbb_buf(a);
     if (output && r.bundle) bd_write(cx, r.bundle, output);
     if (p.stage == PIPE_AT_CUBIN && !r.cubin.bytes)
         wbb_fail(cx, (WbbLoc){.file = file}, "--emit cubin: %s", r.cubin.missing);
     if (p.assemble && r.bundle && r.cubin.missing)
         wbb_note(cx, (WbbLoc){.file = file}, "no machine code: %s", r.cubin.missing);
-    wbb_put(&b, r.printed);
+    wbb_put(b, r.printed);
     if (o->emit && p.stage == PIPE_AT_CUBIN && o->output == NULL)
-        wbb_put(&b, "assembled; -o DIR writes it\n");
-    else if (prints) wbb_put(&b, r.emitted);
+        wbb_put(b, "assembled; -o DIR writes it\n");
+    else if (prints) wbb_put(b, r.emitted);
     if (r.bundle) {
-        if (o->explain) pipe_explain(&b, &r);
-        if (o->bijection && !o->json) put_stores(&b, file, &r);
-        for (uint32_t k = 0; o->trace && k < r.n_kernels; k++) pipe_trace(&b, a, r.kernels[k].rw, UINT32_MAX);
-        if (o->json) put_json(cx, a, &b, file, &r, o->bijection);
+        if (o->explain) pipe_explain(b, &r);
+        if (o->bijection && !o->json) put_stores(b, file, &r);
+        for (uint32_t k = 0; o->trace && k < r.n_kernels; k++) pipe_trace(b, a, r.kernels[k].rw, UINT32_MAX);
+        if (o->json) put_json(cx, a, b, file, &r, o->bijection);
     }
-    if (o->time) put_time(&b, &r);
-    fputs(b.text, stdout);
+    if (o->time) put_time(b, &r);
     return r.thread_map_fault ? WBB_CHECK : WBB_OK;
 }
 
-/* A file under a guard of its own. */
-typedef struct {
-    const CompileOptions *o;
-    const char *file, *output;
-    LlCache *cache;
-    WbbStatus status;
-} File;
-
 static void guarded_file(WbbCx *cx, void *arg)
 {
-    File *f = arg;
+    CompileFile *f = arg;
     WbbArena *a = wbb_arena_new(cx);
     if (f->output && prog_is_folder(f->output))
         wbb_fail(cx, (WbbLoc){.file = f->output}, "the folder holds a program, and a bundle would be mixed with it");
-    f->status = one_file(cx, a, f->o, f->file, f->output, f->cache);
+    f->status = one_file(cx, a, f);
     wbb_arena_free(a);
 }
 
 /* A program, or a module that is one, under a guard of its own. */
 static void guarded_program(WbbCx *cx, void *arg)
 {
-    File *f = arg;
+    CompileFile *f = arg;
     const CompileOptions *o = f->o;
     WbbArena *a = wbb_arena_new(cx);
     if (o->emit || o->json || o->explain || o->trace || o->print_after || o->bijection || o->layout)
@@ -204,9 +205,11 @@ static void guarded_program(WbbCx *cx, void *arg)
     if (f->output && prog_is_folder(f->file))
         wbb_fail(cx, (WbbLoc){.file = f->file}, "--output: the bundles of a program are written to its own folder");
     PipeOptions p = pipe_options(o);
-    p.cache = f->cache;
+    p.cache = f->tools->cache;
+    p.store = f->tools->store;
     p.assemble = f->output || prog_is_folder(f->file);
-    f->status = main_compile_program(cx, main_program_of(cx, a, f->file, o->cut, o->target), f->file, &p, f->output);
+    f->status = main_compile_program(cx, main_program_of(cx, a, f->file, o->cut, o->target), f->file, &p, f->output,
+                                     f->out);
     wbb_arena_free(a);
 }
 
@@ -234,12 +237,38 @@ static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file, co
     return kind;
 }
 
-static WbbStatus compile_file(WbbCx *cx, File *f)
+/* That a text is one kernel, and not better a program, is kept as well: to find out takes as long as to compile. */
+typedef struct {
+    const CompileFile *f;
+    const char *key; /* NULL: it is not kept */
+    bool single;
+} Kept;
+
+static void find_kept(WbbCx *cx, void *arg)
+{
+    Kept *k = arg;
+    const CompileOptions *o = k->f->o;
+    WbbStore *store = k->f->tools->store;
+    if (!store || o->emit || o->json || prog_is_folder(k->f->file) || wbb_is_dir(k->f->file)) return;
+    size_t n;
+    char *bytes;
+    const char *text = wbb_read_file(cx, k->f->out->arena, k->f->file, &n);
+    PipeOptions p = pipe_options(o);
+    p.store = store;
+    const char *key = pipe_make_key(cx, k->f->out->arena, &p, k->f->file, text, n);
+    if (!key) return;
+    k->key = wbb_format(k->f->out->arena, "single %s %s", o->cut, key);
+    k->single = wbb_store_find(cx, k->f->out->arena, store, k->key, &bytes, &n);
+}
+
+WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
 {
     WbbStatus s = WBB_DECLINED;
     const size_t before = strlen(cx->messages);
-    const char *apart;
-    const ProgKind kind = kind_of(cx, f->o, f->file, &apart);
+    const char *apart = NULL;
+    Kept kept = {.f = f};
+    if (wbb_guard(cx, find_kept, &kept) != WBB_OK) wbb_forget_since(cx, before);
+    const ProgKind kind = kept.single ? PROG_SINGLE : kind_of(cx, f->o, f->file, &apart);
     bool program = kind == PROG_FUSIONS;
     if (apart) {
         wbb_note(cx, (WbbLoc){.file = f->file}, "%s: it is compiled as a program", apart);
@@ -249,6 +278,8 @@ static WbbStatus compile_file(WbbCx *cx, File *f)
     }
     if (!program) {
         s = wbb_guard(cx, guarded_file, f);
+        if (s == WBB_OK && !apart && !kept.single && kept.key)
+            wbb_store_keep(cx, f->out->arena, f->tools->store, kept.key, "", 0);
         program = s == WBB_DECLINED && kind != PROG_SINGLE;
         if (program) {
             wbb_forget_since(cx, before); /* why it is no kernel */
@@ -257,58 +288,6 @@ static WbbStatus compile_file(WbbCx *cx, File *f)
     }
     if (program) s = wbb_guard(cx, guarded_program, f);
     return s == WBB_OK ? f->status : s;
-}
-
-/* The JSON line of a file that failed or was declined. `before`: length of cx->messages before the file. */
-static void print_refusal(WbbCx *cx, const CompileOptions *o, const char *file, WbbStatus s, size_t before)
-{
-    WbbArena *a = wbb_arena_new(cx);
-    WbbBuf b = wbb_buf(a);
-    wbb_json_open(&b, NULL, '{');
-    wbb_json_text(&b, "file", file);
-    wbb_json_text(&b, "target", o->target);
-    wbb_json_text(&b, "status", s == WBB_DECLINED ? "declined" : "failed");
-    wbb_json_text(&b, "reason", s == WBB_DECLINED ? wbb_why_name(cx->why) : "");
-    wbb_json_text(&b, "message", cx->messages + before);
-    wbb_json_close(&b, '}');
-    puts(b.text);
-    wbb_arena_free(a);
-}
-
-/* The folders of the bundles of several files, each its own. */
-static const char **folders_of(WbbCx *cx, WbbArena *a, const CompileOptions *o, const Words *files)
-{
-    const char **out = WBB_NEW_N(a, const char *, files->n + 1);
-    const bool one = files->n == 1 && !wbb_is_dir(o->files.items[0]);
-    WbbMap seen = {.arena = a};
-    for (uint32_t i = 0; i < files->n && o->output; i++) {
-        out[i] = one ? o->output : wbb_format(a, "%s/%s", o->output, main_stem(a, &o->files, files->items[i]));
-        if (wbb_map_put_bytes(&seen, out[i], strlen(out[i]))->value++)
-            wbb_fail(cx, (WbbLoc){.file = files->items[i]}, "another file's bundle is %s, too", out[i]);
-    }
-    return out;
-}
-
-static WbbStatus compile(const Call *call)
-{
-    WbbCx *cx = call->cx;
-    const CompileOptions *o = call->options;
-    const Words files = main_files(cx, call->arena, &o->files);
-    const char **folders = folders_of(cx, call->arena, o, &files);
-    LlCache *cache = ll_cache_new(cx);
-    WbbStatus worst = WBB_OK;
-    for (uint32_t i = 0; i < files.n; i++) {
-        File f = {.o = o, .file = files.items[i], .output = folders[i], .cache = cache};
-        if (files.n > 1) wbb_progress(cx, "files", i, files.n);
-        const size_t before = strlen(cx->messages);
-        const WbbStatus s = compile_file(cx, &f);
-        if (s == WBB_DECLINED) wbb_note(cx, (WbbLoc){.file = f.file}, "%s", wbb_why_text(cx->why));
-        if (o->json && s != WBB_OK && s != WBB_CHECK) print_refusal(cx, o, f.file, s, before);
-        if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
-    }
-    if (files.n > 1) wbb_progress(cx, "files", files.n, files.n);
-    ll_cache_free(cache);
-    return worst;
 }
 
 static WbbStatus profile_without_compiling(const Call *call)
@@ -431,64 +410,6 @@ const char *main_pass_names(WbbArena *a)
     return b.text;
 }
 
-static const char *stage_names(WbbArena *a)
-{
-    WbbBuf b = wbb_buf(a);
-    for (int i = 0; i < PIPE_STAGES; i++) wbb_putf(&b, "%s%s", i ? " " : "", pipe_stage_name[i]);
-    return b.text;
-}
-
-static const char *printed_passes(WbbArena *a) { return wbb_format(a, "emit %s all", main_pass_names(a)); }
-
-static const Positional compile_positionals[] = {
-    {SEVERAL("FILE.hlo|PROGRAM", CompileOptions, files,
-             "HLO text of a fusion or a module, a folder of such files, or one that `fuse -o` wrote"),
-     .value = VALUE_FILE},
-    {0}};
-static const Option compile_table[] = {
-    MAIN_OPTION_TARGET(CompileOptions),
-    {WORD("--emit", CompileOptions, emit, "STAGE", "print what the compile is at this stage"),
-     .choices = {.list = stage_names}},
-    {WORD("--output", CompileOptions, output, "DIR",
-          "write a bundle to DIR: kernel.json, kernel.ptx, fusion.hlo and, where ptxas is found, a cubin; of a module a "
-          "program with its bundles; of several files to DIR/NAME each"),
-     .letter = 'o', .value = VALUE_FOLDER},
-    MAIN_OPTION_ACCURACY(CompileOptions),
-    MAIN_OPTION_DETERMINISTIC(CompileOptions),
-    MAIN_OPTION_ALIGN(CompileOptions),
-    MAIN_OPTION_LAYOUT(CompileOptions),
-    MAIN_OPTION_LINES(CompileOptions),
-    MAIN_OPTION_CUT(CompileOptions),
-    {WORD("--print-after", CompileOptions, print_after, "PASS", "print the kernel as it is after a pass"),
-     .choices = {.list = printed_passes}},
-    {FLAG("--trace", CompileOptions, trace, "print the rules that fired, in order")},
-    {FLAG("--explain", CompileOptions, explain,
-          "print what kept accesses from being wider, and which functions are linked")},
-    {FLAG("--bijection", CompileOptions, bijection,
-          "go through the stores of all threads: each element of an output must be stored exactly once")},
-    {FLAG("--time", CompileOptions, time, "print the milliseconds that each part of the compile took")},
-    MAIN_OPTION_JSON(CompileOptions),
-    MAIN_OPTION_DISABLE(CompileOptions),
-    {0}};
-static const Example compile_examples[] = {
-    {"compile gelu.hlo --target sm_80 --emit ir", "the kernel that the fusion becomes, before rewriting"},
-    {"compile gelu.hlo -o out --explain", "a bundle, and the reasons for its shape"},
-    {"compile fusions -o out", "a bundle in out/NAME of each fusions/NAME.hlo"},
-    {0}};
-const Command main_compile = {
-    .name = "compile",
-    .summary = "compile fusions to PTX and machine code",
-    .details = "Prints PTX, unless an option asks for something else.\nA module that takes several kernels is cut as "
-               "`fuse` cuts it, and becomes a program.",
-    .positionals = compile_positionals,
-    .options = compile_table,
-    .examples = compile_examples,
-    .declined = "a fusion is declined; the message has the reason",
-    .check = "with --bijection: an element is not stored exactly once",
-    .size = sizeof(CompileOptions),
-    .run = compile,
-};
-
 static const Positional run_positionals[] = {
     {ONE("FILE.hlo|BUNDLE|PROGRAM", RunOptions, file,
           "HLO text of a fusion or a module, or a folder that `compile -o` or `fuse -o` wrote"),
@@ -501,6 +422,7 @@ static const Option run_compiling[] = {
     MAIN_OPTION_DETERMINISTIC(RunOptions),
     MAIN_OPTION_LINES(RunOptions),
     MAIN_OPTION_CUT(RunOptions),
+    MAIN_OPTION_NO_CACHE(RunOptions),
     MAIN_OPTION_DISABLE(RunOptions),
     {FLAG("--profile", RunOptions, profile, "print the time that the kernel takes on the GPU, and what it is made of")},
     {LIST("--against", RunOptions, against, "THEIRS.ptx:GRID:BLOCK:SHARED",

@@ -14,10 +14,16 @@ static const Command rules = {
 };
 
 static const Command *const commands[] = {&main_compile, &main_run, &main_eval, &main_hlo,   &main_fuse,
-                                          &main_map,     &main_ir,  &rules,     &main_stats, &main_batch, NULL};
+                                          &main_map,     &main_ir,  &rules,     &main_stats, &main_batch,
+                                          &main_cache, &main_assembler, NULL};
 
 static const Example variables[] = {
-    {"WARPBURG_PTXAS", "the ptxas that assembles PTX, instead of the one on PATH or in /usr/local/cuda/bin"},
+    {"WARPBURG_PTXAS", "what assembles PTX, instead of what is found: a ptxas, a libnvptxcompiler.so or libnvJitLink.so, "
+                       "or one of the words ptxas, nvptxcompiler, nvjitlink"},
+    {"WARPBURG_NVIDIA", "folders site-packages/nvidia with ptxas and libdevice, with colons between, beside those of "
+                        "$VIRTUAL_ENV and $CONDA_PREFIX"},
+    {"WARPBURG_CACHE", "the folder of the cache, instead of ~/.cache/warpburg; off: there is none"},
+    {"WARPBURG_CACHE_LIMIT", "how many MiB the cache may have, instead of 1024"},
     {"WARPBURG_LIBDEVICE", "the libdevice that functions are linked from, instead of that of the CUDA toolkit"},
     {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"},
     {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads, instead of the system's; with WARPBURG_LIBCUDA the only one"},

@@ -14,6 +14,7 @@
 extern const Command main_run_bundle, main_eval, main_batch;
 /* With a compiler: main_compile and main_run are in compile.c, each other in the file of its name. */
 extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_ir, main_stats;
+extern const Command main_cache, main_assembler;
 
 /* Rows of options. */
 #define MAIN_OPTION_JSON(T)                                                                                            \
@@ -44,6 +45,8 @@ extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main
     {WORD("--cut", T, cut, "HOW", "which kernels a module becomes: the same on every target, or by modelled time"),    \
      .standard = "priced", .choices = {.words = "plain priced"}}
 enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
+#define MAIN_OPTION_NO_CACHE(T)                                                                                        \
+    {FLAG("--no-cache", T, no_cache, "take nothing from the cache of earlier runs, and keep nothing there")}
 #define MAIN_OPTION_JOBS(T, what, standard)                                                                            \
     {NUMBER("--jobs", T, jobs, "N", what " (default: the number of cores, " standard " at most)"), .letter = 'j'}
 #define MAIN_OPTION_INPUTS(T)                                                                                          \

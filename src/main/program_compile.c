@@ -9,14 +9,19 @@
 #include "llvm/llvm.h"
 #include "program/costs.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct {
     const ProgModule *p;
     const RunOptions *o;
     LlCache *cache;
+    WbbStore *store;
 } Compiler;
+
+WbbStore *main_store(WbbCx *cx, bool no_cache)
+{
+    return no_cache ? NULL : wbb_store_open(cx, cx->arena, wbb_cache_folder(cx->arena), 0);
+}
 
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target)
 {
@@ -43,13 +48,13 @@ static ProgKernel compiled(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s)
                            .deterministic = o->deterministic,
                            .align = (uint32_t)o->align, .lines = o->lines, .disable = o->disable.items,
                            .n_disable = o->disable.n, .stage = PIPE_AT_PTX, .cache = c->cache,
-                           .comments = o->check && !o->lines};
-    PipeResult r;
-    pipe_compile(cx, a, &p, s->file, s->text, strlen(s->text), &r);
+                           .store = c->store, .comments = o->check && !o->lines};
+    const size_t n = strlen(s->text);
+    const PipeMade m = pipe_make(cx, a, &p, s->file, s->text, n);
     Bundle *b = WBB_NEW(a, Bundle);
-    *b = *r.bundle;
-    if (p.comments) b->ptx = r.emitted;
-    return (ProgKernel){.bundle = b, .module = r.module};
+    *b = *m.bundle;
+    if (p.comments) b->ptx = m.emitted;
+    return (ProgKernel){.bundle = b, .module = m.module ? m.module : hlo_parse(cx, a, s->file, s->text, n)};
 }
 
 /* --- compile ------------------------------------------------------------------------------------------------------ */
@@ -57,6 +62,7 @@ typedef struct {
     const ProgModule *p;
     const PipeOptions *o;
     const ProgText *k;
+    WbbBuf *out;
 } Kernel;
 
 static void put_launches(WbbBuf *b, const ProgText *k, const Bundle *bundle)
@@ -76,29 +82,26 @@ static void compile_one(WbbCx *cx, void *arg)
     WbbArena *a = wbb_arena_new(cx);
     wbb_come_from(cx, &k->k->s->from);
     const char *folder = main_bundle_folder(a, k->p, k->k->s);
-    PipeResult r;
-    pipe_compile(cx, a, k->o, k->k->s->file, k->k->s->text, strlen(k->k->s->text), &r);
-    if (folder) bd_write(cx, r.bundle, folder);
-    WbbBuf b = wbb_buf(a);
-    put_launches(&b, k->k, r.bundle);
-    fputs(b.text, stdout);
+    const PipeMade m = pipe_make(cx, a, k->o, k->k->s->file, k->k->s->text, strlen(k->k->s->text));
+    if (folder) bd_write(cx, m.bundle, folder);
+    put_launches(k->out, k->k, m.bundle);
     wbb_arena_free(a);
 }
 
-WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const PipeOptions *o, const char *output)
+WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const PipeOptions *o, const char *output,
+                               WbbBuf *out)
 {
     WbbArena *a = wbb_arena_new(cx);
     if (!p->folder) prog_check_calls(cx, p); /* one that `fuse` wrote may have calls for others to make */
     if (output) prog_write(cx, p, output);
     uint32_t n;
     const ProgText *texts = prog_texts(a, p, false, &n);
-    WbbBuf b = wbb_buf(a);
-    wbb_putf(&b, "%s: a program for %s: ", name, o->target);
-    prog_summary(&b, p);
-    puts(b.text);
+    wbb_putf(out, "%s: a program for %s: ", name, o->target);
+    prog_summary(out, p);
+    wbb_put(out, "\n");
     WbbStatus worst = WBB_OK;
     for (uint32_t k = 0; k < n; k++) {
-        Kernel kernel = {.p = p, .o = o, .k = &texts[k]};
+        Kernel kernel = {.p = p, .o = o, .k = &texts[k], .out = out};
         const WbbStatus s = wbb_guard(cx, compile_one, &kernel);
         if (s != WBB_OK && (worst == WBB_OK || s == WBB_FAILED)) worst = s;
     }
@@ -110,8 +113,10 @@ WbbStatus main_run_whole(const Call *call)
 {
     const RunOptions *o = call->options;
     Compiler c = {.p = main_program_of(call->cx, call->arena, o->file, o->cut, o->target), .o = o,
-                  .cache = ll_cache_new(call->cx)};
+                  .cache = ll_cache_new(call->cx),
+                  .store = main_store(call->cx, o->no_cache)};
     const WbbStatus s = main_run_program(call, c.p, o->file, compiled, &c);
+    wbb_store_close(call->cx, c.store);
     ll_cache_free(c.cache);
     return s;
 }

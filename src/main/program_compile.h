@@ -9,11 +9,13 @@
 #include "pipe/pipe.h"
 
 /* program_compile.c */
+WbbStore *main_store(WbbCx *cx, bool no_cache); /* of the context's cache; NULL: none */
 /* The program of a folder, or of a module's text, cut as `cut` says, "plain" or "priced". */
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target);
-/* Compiles each kernel, prints what it is, and writes all to `output` (NULL: nowhere), bundles included; those of a
- * program that was read go into its folder. Goes on after a declined kernel. */
-WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const PipeOptions *o, const char *output);
+/* Compiles each kernel, puts what it is into `out`, and writes all to `output` (NULL: nowhere), bundles included; those
+ * of a program that was read go into its folder. Goes on after a declined kernel. */
+WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const PipeOptions *o, const char *output,
+                               WbbBuf *out);
 /* `run` of a program's folder or a module's text. */
 WbbStatus main_run_whole(const Call *call);
 

@@ -24,7 +24,7 @@ typedef struct {
     const char *target, *layout, *cut;
     Words disable;
     int64_t align;
-    bool lines, deterministic;
+    bool lines, deterministic, no_cache;
     /* profile.c: the executable with a compiler */
     bool profile;
     Words against;

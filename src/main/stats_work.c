@@ -60,7 +60,7 @@ static void put_record(Worker *k, const Row *r, const PipeStat *s)
     wbb_json_text(b, "target", s->target->name);
     wbb_json_uint(b, "count", r->count);
     wbb_json_putf(b, NULL, "%s", s->body);
-    if (r->key) wbb_json_text(b, "key", pipe_cache_name(k->arena, r->key));
+    if (r->key) wbb_json_text(b, "key", wbb_store_name(k->arena, r->key));
     if (k->w->call->o->listing && s->listing && s->listing[0]) wbb_json_text(b, "listing", s->listing);
     wbb_json_close(b, '}');
     wbb_put(b, "\n");

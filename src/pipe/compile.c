@@ -299,6 +299,15 @@ static void ir_passes(Compile *c, uint32_t n, WbbBuf *printed)
     lap(c, PIPE_REWRITE);
 }
 
+static void note(Compile *c, WbbLoc loc, const char *text)
+{
+    PipeResult *r = c->r;
+    const PipeNote said = {{c->file, loc.line, loc.col}, text};
+    assert(r->n_notes < WBB_LEN(r->notes));
+    wbb_note(c->cx, said.loc, "%s", text);
+    r->notes[r->n_notes++] = said;
+}
+
 /* A value that is read at several indices is computed at each of them, by a function that may call functions. */
 static void note_work(Compile *c)
 {
@@ -311,11 +320,12 @@ static void note_work(Compile *c)
         functions += kernel->n_functions;
     }
     if (r->work < TOO_MUCH) return;
-    const WbbLoc loc = r->fusion.body->root->loc;
-    wbb_note(c->cx, (WbbLoc){c->file, loc.line, loc.col},
-             "a thread may have to evaluate %.1g operations: values that are read at several indices are computed at "
-             "each of them, and so are their operands, in %u functions; in several fusions each is computed once",
-             r->work, functions);
+    note(c, r->fusion.body->root->loc,
+         wbb_format(c->arena,
+                    "a thread may have to evaluate %.1g operations: values that are read at several indices are "
+                    "computed at each of them, and so are their operands, in %u functions; in several fusions each is "
+                    "computed once",
+                    r->work, functions));
 }
 
 /* Values that kernels compute, and bytes that they ask for, far more often than once. */
@@ -324,10 +334,10 @@ static void note_again(Compile *c)
     PipeResult *r = c->r;
     const HloInstruction *at;
     r->again = part_again(c->arena, &r->plan, r->target, &at);
-    if (r->again) wbb_note(c->cx, (WbbLoc){c->file, at->loc.line, at->loc.col}, "%s", r->again);
+    if (r->again) note(c, at->loc, r->again);
     const char *apart = part_apart(c->arena, &r->plan, r->target, &at);
     if (!apart) return;
-    wbb_note(c->cx, (WbbLoc){c->file, at->loc.line, at->loc.col}, "%s", apart);
+    note(c, at->loc, apart);
     r->again = r->again ? wbb_format(c->arena, "%s; %s", r->again, apart) : apart;
 }
 
@@ -469,7 +479,8 @@ static void assemble(Compile *c)
 {
     const double start = wbb_now_ms();
     begin(c, "assemble");
-    c->r->cubin = tg_assemble(c->cx, c->arena, c->r->target, c->r->ptx, c->r->kernel->name);
+    c->r->cubin =
+        pipe_cubin(c->cx, c->arena, c->o->store, c->r->target, c->r->ptx, c->r->kernel->name);
     c->r->ms[PIPE_TARGET] = wbb_now_ms() - start;
     c->since = wbb_cpu_ms();
 }

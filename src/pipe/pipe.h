@@ -11,6 +11,7 @@
 #define PIPE_PIPE_H
 
 #include "base/base.h"
+#include "base/store.h"
 #include "bundle/bundle.h"
 #include "emit/emit.h"
 #include "fuse/fuse.h"
@@ -50,6 +51,7 @@ typedef struct {
     PipeStage stage;         /* the text to fill `emitted` with; up to PIPE_AT_IR nothing after it is made */
     bool assemble;           /* make a cubin, if ptxas is found */
     struct LlCache *cache;   /* of llvm/, shared by several compiles; NULL: none */
+    WbbStore *store;         /* of what pipe_make makes, and of machine code; NULL: none */
     bool rules_only;         /* stop before LLVM: only `kernel` and `rw` are needed */
     bool check_thread_map;   /* enumerate the stores of all threads: fill thread_map_fault and stored_elements */
     RwWatch watch;           /* called for every firing; NULL: none */
@@ -77,6 +79,12 @@ typedef struct {
     PipeBranch branch;
 } PipeKernel;
 
+/* A note about the compiled text. */
+typedef struct {
+    WbbLoc loc;
+    const char *text;
+} PipeNote;
+
 typedef struct {
     HloModule *module;       /* as parsed: kernels are judged by it */
     const HloModule *normal; /* normalised: this one is compiled */
@@ -98,6 +106,8 @@ typedef struct {
     int64_t stored_elements;      /* with check_thread_map: how many elements are stored */
     bool scatters;                /* with check_thread_map: a kernel scatters: its stores are not enumerated */
     double work; /* pipe_work of the kernels with functions */
+    PipeNote notes[3]; /* [n_notes] that were said */
+    uint32_t n_notes;
     const char *again; /* part_again, part_apart; NULL: nothing is computed or asked for far too often */
     double ms[PIPE_STEPS];
 } PipeResult;
@@ -105,6 +115,21 @@ typedef struct {
 /* compile.c: fails or declines as the modules do. */
 void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n,
                   PipeResult *r);
+
+/* made.c: what a kernel is when it is compiled, from the store of the options if it is there. */
+typedef struct {
+    const char *name;             /* of the first kernel */
+    Bundle *bundle;
+    const char *missing;          /* why there is no cubin, where one was asked for; NULL: there is one */
+    const char *emitted, *explain; /* the PTX, with comments where they were asked for; the report of --explain */
+    HloModule *module;            /* as parsed; NULL: it was not */
+    double ms[PIPE_STEPS];        /* 0 of what was not done */
+} PipeMade;
+PipeMade pipe_make(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n);
+/* The text of all that the kernel depends on; NULL: it is not kept. */
+const char *pipe_make_key(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n);
+/* cubin.c: tg_assemble, by way of a store, which may be NULL. */
+TgCubin pipe_cubin(WbbCx *cx, WbbArena *a, WbbStore *store, const TgTarget *t, const char *ptx, const char *name);
 
 /* pieces.c: the plan of a normalised module of one fusion that takes least, and the text that it is of. */
 typedef struct {

@@ -80,7 +80,6 @@ PipeCache *pipe_cache_open(WbbCx *cx, WbbArena *a, const char *folder, uint64_t 
  * a module. */
 const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeStatOptions *o, const TgTarget *t,
                            const char *text, size_t n);
-const char *pipe_cache_name(WbbArena *a, const char *key); /* the name of an entry: 32 hexadecimal digits */
 /* fills body, status and listing */
 bool pipe_cache_find(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, PipeStat *s);
 void pipe_cache_keep(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, const PipeStat *s);

@@ -85,27 +85,6 @@ static uint64_t hash_file(WbbCx *cx, const char *path, uint64_t h)
     return h;
 }
 
-/* A hash of the compiler's code, all files of warpburg that this process maps, and the name of LLVM's library. */
-static const char *code_of(WbbCx *cx, WbbArena *a)
-{
-    static const char maps[] = "/proc/self/maps";
-    uint64_t h = 0;
-    const char *llvm = "", *last = "";
-    if (!wbb_file_exists(maps)) return "code unknown";
-    size_t n;
-    char *line = wbb_read_file(cx, a, maps, &n);
-    for (char *end; *line; line = end) {
-        end = line + strcspn(line, "\n");
-        if (*end) *end++ = 0;
-        const char *path = strchr(line, '/'), *name = path ? strrchr(path, '/') + 1 : "";
-        if (!path || strcmp(path, last) == 0) continue;
-        last = path;
-        if (strstr(name, "LLVM")) llvm = name;
-        else if (strstr(name, "warpburg") && wbb_file_exists(path)) h = hash_file(cx, path, h);
-    }
-    return wbb_format(a, "code %016" PRIx64 " %s", h, llvm);
-}
-
 typedef struct {
     WbbArena *arena;
     PipeCache *cache;
@@ -121,8 +100,8 @@ static void find_tools(WbbCx *cx, void *arg)
     Job *j = arg;
     const char *libdevice = ll_find_libdevice(cx, j->arena, NULL);
     wbb_make_dir(cx, j->cache->folder);
-    j->cache->tools = wbb_format(j->arena, "warpburg " WBB_VERSION "\n%s\nptxas %s\nlibdevice %016" PRIx64 "\n",
-                                 code_of(cx, j->arena), tg_assembler_version(cx, j->arena),
+    j->cache->tools = wbb_format(j->arena, "warpburg " WBB_VERSION "\ncode %s\nptxas %s\nlibdevice %016" PRIx64 "\n",
+                                 wbb_code_identity(j->arena), tg_assembler_version(cx, j->arena),
                                  libdevice ? hash_file(cx, libdevice, 0) : 0);
 }
 
@@ -169,18 +148,11 @@ const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeS
     return wbb_guard(cx, make_key, &j) == WBB_OK ? j.key : NULL;
 }
 
-const char *pipe_cache_name(WbbArena *a, const char *key)
-{
-    const size_t n = strlen(key);
-    const uint64_t first = wbb_hash(key, n, 0);
-    return wbb_format(a, "%016" PRIx64 "%016" PRIx64, first, wbb_hash(key, n, first ^ 0x9e3779b97f4a7c15u));
-}
-
 /* --- entries ------------------------------------------------------------------------------------------------------ */
 
 static const char *path_of(WbbArena *a, const PipeCache *c, const char *key)
 {
-    const char *name = pipe_cache_name(a, key);
+    const char *name = wbb_store_name(a, key);
     return wbb_format(a, "%s/%.2s/%s", c->folder, name, name);
 }
 
@@ -237,7 +209,7 @@ static void write_entry(WbbCx *cx, void *arg)
     wbb_put(&b, "end\n");
     const char *head = wbb_format(j->arena, entry_head, strlen(j->key), strlen(s->body), strlen(s->listing),
                                   (int)s->status, wbb_hash(b.text, b.n, 0));
-    const char *name = pipe_cache_name(j->arena, j->key);
+    const char *name = wbb_store_name(j->arena, j->key);
     wbb_make_dir(cx, wbb_format(j->arena, "%s/%.2s", j->cache->folder, name));
     const char *entry = wbb_format(j->arena, "%s%s", head, b.text);
     wbb_write_file(cx, draft, entry, strlen(entry));
@@ -252,65 +224,8 @@ void pipe_cache_keep(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, 
     if (wbb_guard(cx, write_entry, &j) != WBB_OK) wbb_cx_clear(cx);
 }
 
-/* --- trim --------------------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    const char *path;
-    int64_t used; /* nanoseconds */
-    uint64_t bytes;
-} Found;
-
-typedef struct {
-    Found *items;
-    uint32_t n, capacity;
-    uint64_t bytes;
-} FoundList;
-
-static int by_use(const void *x, const void *y)
-{
-    const Found *p = x, *q = y;
-    return p->used != q->used ? (p->used < q->used ? -1 : 1) : strcmp(p->path, q->path);
-}
-
-static void list_folder(WbbArena *a, FoundList *list, const char *folder, int depth)
-{
-    DIR *d = opendir(folder);
-    if (!d) return;
-    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        struct stat st;
-        const char *path = wbb_format(a, "%s/%s", folder, e->d_name);
-        if (e->d_name[0] == '.' || stat(path, &st) != 0) continue;
-        if (S_ISDIR(st.st_mode)) {
-            if (depth == 0 && strlen(e->d_name) == 2) list_folder(a, list, path, 1);
-        } else if (depth == 1) { /* files outside the folders of entries are not entries */
-            const Found f = {path, (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec, (uint64_t)st.st_size};
-            WBB_PUSH(a, list, f);
-            list->bytes += f.bytes;
-        }
-    }
-    closedir(d);
-}
-
-static void trim(WbbCx *cx, void *arg)
-{
-    Job *j = arg;
-    FoundList list = {0};
-    (void)cx;
-    list_folder(j->arena, &list, j->cache->folder, 0);
-    if (list.bytes <= j->cache->limit) return;
-    if (list.n) qsort(list.items, list.n, sizeof *list.items, by_use);
-    for (uint32_t k = 0; k < list.n && list.bytes > j->cache->limit / 10 * 9; k++)
-        if (unlink(list.items[k].path) == 0) list.bytes -= list.items[k].bytes;
-}
-
 void pipe_cache_trim(WbbCx *cx, WbbArena *a, PipeCache *cache)
 {
-    if (!cache->folder || !cache->limit) return;
-    const int fd = open(wbb_format(a, "%s/lock", cache->folder), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fd < 0) return;
-    Job j = {.arena = a, .cache = cache};
-    const bool locked = fcntl(fd, F_SETLK, &lock) == 0; /* else another process trims */
-    if (locked && wbb_guard(cx, trim, &j) != WBB_OK) wbb_cx_clear(cx);
-    close(fd);
+    (void)a;
+    if (cache->folder && cache->limit && cache->kept) wbb_store_trim(cx, cache->folder, cache->limit);
 }

@@ -27,6 +27,7 @@ config.substitutions += [
     (r"\bnot\b", tool("not")),
 ]
 config.environment["PATH"] = os.environ["PATH"]
+config.environment["WARPBURG_CACHE"] = "off"
 for name in ("WARPBURG_LIBDEVICE", "WARPBURG_PTXAS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
