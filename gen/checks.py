@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
-from gen import asm_rule, compile as comp, cycles, ledger, llvm_text, load, machine, ops, prices, reach
+from gen import asm_rule, compile as comp, cycles, ledger, llvm_text, load, machine, ops, prices, reach, rows
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_general, is_index, root_op
 from gen.lang import Rule
@@ -20,7 +20,7 @@ Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
 
 def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     """The faults of all rules in order, one for each rule."""
-    faults = nowhere(targets)
+    faults = nowhere(targets) + rows.faults(targets)
     is_new = newness([index, *targets])
     # numbers of (what came before, the programs of a rule), which are the same where targets share lists
     series: Dict[Tuple[int, ...], int] = {}

@@ -51,3 +51,7 @@ FEATURES: Dict[str, Feature] = {
     "add.f32x2": Feature("add, mul, fma on two f32", ADDRESS + "add.rn.f32x2 p, p, p;"),
     "ld.v8": Feature("accesses of 32 bytes", ADDRESS + ".reg .b64 a, b, c, d; ld.global.v4.b64 {a, b, c, d}, [p];"),
 }
+# the first generation that has it, and all after it
+SINCE: Dict[str, int] = {word: since for since, words in (
+    (75, "tanh.approx ex2.f16 red.f16x2 ldmatrix mma.f16"), (80, "bf16.fma max.nan redux cp.async mbarrier mma.bf16"), (89, "cvt.f8 mma.f8"),
+    (90, "bf16.add ex2.bf16 red.v4 red.bf16x2 cas.b128 cluster bulk.copy dependent.launch elect"), (100, "max3 add.f32x2 ld.v8")) for word in words.split()}

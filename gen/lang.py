@@ -52,6 +52,7 @@ class Free:
     op: str
     type: str
     modifiers: Tuple[str, ...]
+    where: Tuple[str, int] = field(default=("?", 0), compare=False)  # targets compare the rest
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Packed:
     to: str
     frm: str
     lanes: int
+    where: Tuple[str, int] = field(default=("?", 0), compare=False)  # targets compare the rest
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Tune:
 class Target:
     name: str
     values: Dict[str, Any] = field(default_factory=dict)
+    where: Tuple[str, int] = ("?", 0)
 
 
 @dataclass(frozen=True)
@@ -227,8 +230,12 @@ def lookup(left: Any, table: Any, when: Optional[Cond] = None) -> Rule:
 def packed(what: Any, lanes: int, *items: Any) -> List[Packed]:
     """packed(bf16, 2, add, mul): two lanes of these operations at that type. packed(cvt, 2, (bf16, f32)): conversions, result type first."""
     if isinstance(what, OpName):
-        return [Packed(what._op.name, to.name, frm.name, lanes) for to, frm in items]
-    return [Packed(o._op.name, what.name, what.name, lanes) for o in items]
+        if not all(isinstance(x, tuple) and len(x) == 2 and all(isinstance(t, Type) and not t.is_class for t in x) for x in items):
+            fail(f"packed({what}, {lanes}, ..): pairs of types are expected, that of the result first, as in (bf16, f32)")
+        return [Packed(what._op.name, to.name, frm.name, lanes, here()) for to, frm in items]
+    if not isinstance(what, Type) or what.is_class or not all(isinstance(o, OpName) and not o._types for o in items):
+        fail(f"packed({what}, {lanes}, ..): a type, a number of lanes and operations without type are expected, as in packed(f16, 2, add, mul)")
+    return [Packed(o._op.name, what.name, what.name, lanes, here()) for o in items]
 
 
 def free(*modifiers: Any, on: Any) -> List[Free]:
@@ -240,7 +247,7 @@ def free(*modifiers: Any, on: Any) -> List[Free]:
     for o in on if isinstance(on, tuple) else (on,):
         if not isinstance(o, OpName) or len(o._types) != 1:
             fail(f"free(.., on={o}): an operation with its type is expected, as in add.f32")
-        out += [Free(o._op.name, t, tuple(m._op.name for m in modifiers)) for t in o._types[0].members]
+        out += [Free(o._op.name, t, tuple(m._op.name for m in modifiers), here()) for t in o._types[0].members]
     return out
 
 
@@ -252,7 +259,7 @@ def tune(name: str, value: int, because: str, bits: int = 0, off: Optional[int] 
     return Tune(name, value, bits, because, off, here())
 
 
-def target(name: str, **values: Any) -> Target: return Target(name, values)
+def target(name: str, **values: Any) -> Target: return Target(name, values, here())
 
 
 def rate(name: str, value: Any, unit: str = "", source: str = "", low: Optional[float] = None, high: Optional[float] = None) -> _rates.Rate:

@@ -34,6 +34,8 @@ class RuleSet:
     values: Dict[str, Any] = field(default_factory=dict)
     left_out: List[Rule] = field(default_factory=list)  # rules for what the target lacks
     line_of_instr: int = 0  # of the file's INSTR list; faults about a missing rule are reported there
+    line_of_tune: int = 0  # the same of TUNE
+    target_where: Tuple[str, int] = ("?", 0)
     programs: Dict[int, Any] = field(default_factory=dict)  # id of a rule -> its programs; compile.programs fills this
 
     rows: Dict[int, int] = field(default_factory=dict)  # id of an instruction rule -> its row in the instruction table
@@ -150,6 +152,8 @@ def load_index() -> RuleSet:
 def load_target(name: str) -> RuleSet:
     m = run(name)
     target = get(m, "TARGET")
+    if not isinstance(target, lang.Target):
+        raise PatternError((file_of(m), assignment_line(m, "TARGET", last=True)), f"TARGET is {target!r}; target('sm_{name[2:]}', ..) is expected")
     values = dict(target.values, name=target.name)
     features = values.get("features", ())
     lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "isel": "INSTR"}
@@ -157,7 +161,7 @@ def load_target(name: str) -> RuleSet:
     s = RuleSet(name, {phase: [r for r in rules if offered(r, features)] for phase, rules in every.items()},
                 flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), tunes_of(m),
                 rates_of(m, features), values, [r for rules in every.values() for r in rules if not offered(r, features)],
-                assignment_line(m, "INSTR", last=True))
+                assignment_line(m, "INSTR", last=True), assignment_line(m, "TUNE", last=True), target.where)
     identify(s.rules)
     return s
 
@@ -172,6 +176,8 @@ def tunes_of(m: ModuleType) -> List[lang.Tune]:
     """The rows of TUNE, each name once for a number of bits."""
     seen: Dict[Tuple[str, int], lang.Tune] = {}
     for t in flat(getattr(m, "TUNE", []), "TUNE"):
+        if not isinstance(t, lang.Tune):
+            raise PatternError((file_of(m), assignment_line(m, "TUNE", last=True)), f"TUNE holds {t!r}, which is no tune(..)")
         first = seen.setdefault((t.name, t.bits), t)
         if first is not t:
             raise PatternError(t.where, f"tune('{t.name}', ..) is stated twice, first at {':'.join(map(str, first.where))}")

@@ -42,9 +42,9 @@ INTEGER = [
     intr(op[t](a, b),                        f'llvm.{sign}{name}',       ptx=f'{name}.%t')
     for t, sign in ((I, 's'), (U, 'u')) for op, name in ((max, 'max'), (min, 'min'))
 ] + [
-    llvm(op[t](a, b),                        f'icmp {op}',               ptx=f'setp.{op}.b%w') for t in (N, pred) for op in (eq, ne)
+    llvm(op[t](a, b),                        f'icmp {op}',               ptx='' if t is pred else f'setp.{op}.b%w') for t in (N, pred) for op in (eq, ne)
 ] + [
-    llvm(op[t](a, b),                        f'icmp {sign}{op}',         ptx=f'setp.{op}.%o')
+    llvm(op[t](a, b),                        f'icmp {sign}{op}',         ptx='' if t is pred else f'setp.{op}.%o')
     for t, sign in ((I, 's'), (U, 'u'), (pred, 'u')) for op in (lt, le, gt, ge)
 ] + [
     intr(abs[I](a),                          'llvm.abs(%a, i1 0)',        ptx='abs.%t'),

@@ -1,0 +1,133 @@
+"""gen/rows.py: rows of TARGET, PACKED, FREE and TUNE, and ptx= of instructions: what no machine or plan has is refused, with its line."""
+from __future__ import annotations
+
+import re
+import sys
+import unittest
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, List
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.dont_write_bytecode = True
+
+from gen import lang, load, prices, rows, tunes  # noqa: E402
+from gen.lang import (PatternError, add, bf16, cvt, div, f16, f32, f64, fma, free, i32, llvm, max, min, mul, neg, packed, sub, target, tune)  # noqa: E402
+from gen.load import RuleSet  # noqa: E402
+
+S: RuleSet = load.load_target("sm90")
+TABLE = prices.load_table(prices.load_sass())
+
+
+class Rows(unittest.TestCase):
+    def one(self, made: List[RuleSet], wanted: str) -> None:
+        found = rows.faults(made, TABLE)
+        self.assertTrue(any(wanted in f for f in found), f"'{wanted}' expected, {found} found")
+        self.assertTrue(all(re.match(r"(patterns/\w+\.py|\?):\d+: error: ", f) for f in found), found)
+
+    def test_the_rows_of_the_tree(self) -> None:
+        self.assertEqual(rows.faults([load.load_target(t) for t in load.targets()]), [])
+
+    def test_target(self) -> None:
+        cases: List[Any] = [
+            ({"warp": 64}, "warp=64: 32 is expected"), ({"warp": 16}, "warp=16"), ({"sms": 0}, "sms=0: 1 to 1024"), ({"sms": -1}, "sms=-1"), ({"sms": 132.5},
+                "sms=132.5"),
+            ({"sms": True}, "sms=True"), ({"warps": 65}, "warps=65"), ({"warps": 2048}, "warps=2048"), ({"blocks": 0}, "blocks=0"), ({"blocks": 65},
+                "blocks=65"),
+            ({"smem": 1 << 20}, "smem=1048576"), ({"smem": 16384}, "smem=16384: 49152"), ({"smem": 227 * 1024 + 1}, "1024 is a divisor"),
+            ({"smem": 229 * 1024}, "more than the SM has"), ({"sm_smem": 0}, "sm_smem=0"), ({"regs": 256}, "regs=256: 255 is expected"), ({"sm_regs": 64},
+                "sm_regs=64"),
+            ({"vector_bytes": 64}, "vector_bytes=64"), ({"vector_bytes": 8}, "vector_bytes=8"), ({"vector_bytes": 32}, "the feature 'ld.v8'"),
+            ({"ptx": "6.0"}, "ptx='6.0': a version"), ({"ptx": "7.0"}, "ptx='7.0': 8.0 is the first"), ({"ptx": "8.9"}, "ptx='8.9'"), ({"ptx": 8.8}, "ptx=8.8"),
+            ({"board": ""}, "the name of a board"), ({"features": ("reduks",)}, "no feature is called 'reduks'; 'redux' is"), ({"features": "redux"},
+                "words in a tuple"),
+            ({"features": (*S.values["features"], "redux")}, "'redux' is stated twice"), ({"features": (*S.values["features"], "max3")},
+                                                                                          "'max3' is there from sm_100"),
+            ({"features": S.values["features"][:7] + S.values["features"][8:]}, "is missing, which every machine from sm_80"), ({"smsx": 3},
+                "no fact is called smsx; 'sms' is"),
+            ({"name": "sm_91"}, "the file is that of sm_90")]
+        for changed, wanted in cases:
+            self.one([replace(S, values={**S.values, **changed})], wanted)
+        for k in ("sms", "warp", "ptx", "features", "smem"):
+            self.one([replace(S, values={x: v for x, v in S.values.items() if x != k})], f"{k}= is missing")
+
+    def test_packed(self) -> None:
+        cases = [(packed(f16, 3, add), "add.f16x3: 2 lanes"), (packed(f16, 4, add), "2 lanes"), (packed(f16, 1, add), "2 lanes"), (packed(f16, 0, add),
+            "2 lanes"),
+                 (packed(i32, 2, add), "no machine has an instruction"), (packed(f64, 2, add), "no machine has"), (packed(f32, 2, add),
+                     "lacks the feature 'add.f32x2'"),
+                 (packed(f16, 2, div), "no INSTR rule takes it"), (packed(cvt, 2, (f64, i32)), "no machine has"), (packed(f16, 2, add, add), "is stated twice"),
+                 (packed(cvt, 4, (f16, f32)), "2 lanes"), (packed(f32, 8, lang.atomic_add), "16 bytes together"), (packed(f16, 3, lang.atomic_add),
+                     "2, 4 or 8 lanes")]
+        for made, wanted in cases:
+            self.one([replace(S, packed=made)], wanted)
+        self.one([replace(load.load_target("sm80"), packed=packed(bf16, 2, add))], "lacks the feature 'bf16.add'")
+        self.one([replace(S, packed=[7])], "PACKED holds 7")
+        for bad in (lambda: packed(f16, 2, add.f16), lambda: packed(cvt, 2, f16), lambda: packed(lang.F, 2, add), lambda: packed(cvt, 2, (f16, f32, f32))):
+            self.assertRaises(PatternError, bad)
+
+    def test_free(self) -> None:
+        cases = [(free(neg, on=(add.i32,)), "of floats have modifiers"), (free(neg, on=(div.f32,)), "of floats have modifiers"),
+                 (free(neg, neg, on=(add.f32,)), "is stated twice"), (free(neg, on=(add.f32, add.f32)), "is stated twice")]
+        for made, wanted in cases:
+            self.one([replace(S, free=made)], wanted)
+        self.one([replace(load.load_target("sm75"), free=free(neg, on=(fma.bf16,)))], "no INSTR rule takes fma.bf16")
+        self.assertRaises(PatternError, lambda: free(max, on=(add.f32,)))
+
+    def tuned(self, **changed: Any) -> List[RuleSet]:
+        """sm_90 with other values of numbers, dots in their names written as underscores twice."""
+        of = {k.replace("__", "."): v for k, v in changed.items()}
+        return [replace(S, tunes=[replace(t, value=of.get(t.name, t.value)) for t in S.tunes])]
+
+    def test_tunes(self) -> None:
+        cases: Dict[str, List[int]] = {
+            "loop.block": [0, 16, 100, 96, 2048], "loop.coarsening": [0, 3, 1 << 20], "loop.unroll": [0, 3, 128], "loop.max_row": [0, 48],
+            "loop.block_factor": [0],
+            "layout.warps": [0, 64], "layout.registers": [0], "layout.cluster": [0, 16, 3], "layout.max_shared": [0, 49153, 1 << 20], "layout.beam": [0],
+            "exchange.max_tile": [65536], "cells.bytes": [65536], "sort.elements": [0, 1000, 1 << 20], "sort.merged": [0, 3000], "layout.run.64": [0, 101],
+            "layout.cut": [101], "rows.piece": [0, 1000], "parameter.bytes": [40000], "reduce.unroll": [0], "call.nodes": [0], "loop.min_threads": [0]}
+        for name, values in cases.items():
+            for v in values:
+                self.one(self.tuned(**{name.replace(".", "__"): v}), f"tune('{name}', ..): {v}: ")
+        self.one(self.tuned(sort__merged=512), "sort.elements=1024 is more than sort.merged=512")
+        self.one(self.tuned(rows__least=1 << 15), "rows.least=32768 is more than rows.piece")
+        more = lambda t: [replace(S, tunes=[*S.tunes, t])]
+        self.one(more(tune("loop.maximum", value=3, because="x")), "no number is called so; 'loop.max_")
+        self.one(more(tune("loop.tie", bits=32, value=3, because="x")), "the number is of no type")
+        self.one(more(tune("loop.unroll", bits=24, value=2, because="x")), "one of 64, 32, 16, 8, 4, 2 is expected")
+        self.one([replace(S, tunes=[replace(t, because=" ") if t.name == "loop.tie" else t for t in S.tunes])], "because= is empty")
+        self.one([replace(S, tunes=[replace(t, off=2000) if t.name == "loop.tie" else t for t in S.tunes])], "off=2000")
+        self.one([replace(S, tunes=[t for t in S.tunes if t.name != "loop.block"])], "TUNE lacks 'loop.block'")
+        self.one([replace(S, tunes=[t for t in S.tunes if t.name != "loop.unroll" or t.bits != 8])], "TUNE lacks 'loop.unroll' of bits=8")
+        self.one([replace(S, tunes=[replace(t, value=8) if (t.name, t.bits) == ("loop.unroll", 64) else t for t in S.tunes])],
+                 "8 lanes of 64 bits are more than")
+
+    def test_every_name_that_plans_ask_for(self) -> None:
+        texts = [p.read_text() for p in (load.root / "src").rglob("*.c")]
+        asked = {m for text in texts for m in re.findall(r'tg_tuned?\([^"();]*(?:\([^"();]*\))?[^"();]*"([a-z_]+\.[a-z0-9_.]+)"', text)}
+        self.assertGreater(len(asked), 100)
+        self.assertEqual(asked - set(tunes.NAMES), set())
+        self.assertEqual({n for n in tunes.NAMES if not any(f'"{n}"' in t or f'"{n.rsplit(".", 1)[0]}.' in t for t in texts)}, set())
+
+    def test_forms(self) -> None:
+        of = lambda ptx: [replace(S, phases={**S.phases, "isel": [*S.phases["isel"], llvm(add[lang.F](lang.a, lang.b), "fadd", ptx=ptx)]})]
+        for ptx in ("bogus.rn.%t", "add.rm.%t", "addd.rn.%t", "sqrt.rn.%t.%o"):
+            self.one(of(ptx), f"ptx='{ptx}': patterns/prices.tsv has no form")
+        self.assertEqual(rows.faults(of("add.rn.%t"), TABLE), [])
+        self.assertRaises(PatternError, lambda: llvm(add[lang.F](lang.a, lang.b), "fadd", ptx="add.rn.%q"))
+
+    def test_what_plans_use(self) -> None:
+        without = lambda *names: [replace(S, phases={**S.phases,
+                                                     "isel": [r for r in S.phases["isel"] if r.left.op.name not in names]})]  # type: ignore[attr-defined]
+        self.one(without("redux_add"), "no INSTR rule takes redux_add.i32, redux_add.u32, which plans use on machines with the feature 'redux'")
+        self.one(without("ticket", "lock"), "no INSTR rule takes ticket.u32, lock.u32, which plans use")
+        self.one(without("shuffle_xor"), "no INSTR rule takes shuffle_xor.u32")
+
+    def test_a_wrong_kind_of_row(self) -> None:
+        self.assertRaises(PatternError, lambda: tune("loop.block", value=-1, because="x"))
+        self.assertRaises(PatternError, lambda: tune("loop.block", value=1.5, because="x"))  # type: ignore[arg-type]
+        self.assertEqual(target("sm_90").where[0], "?")
+
+
+if __name__ == "__main__":
+    unittest.main()
