@@ -24,8 +24,13 @@ const HloShape *ev_leaf_shape(const HloShape *s, uint32_t leaf)
 
 const HloShape *ev_ref_shape(EvRef r) { return ev_leaf_shape(r.i->shape, r.leaf); }
 
+enum { COPIES = 1 << 21 }; /* instructions of all computations that are called, once for each call */
+
 static EvFrame *new_frame(Ev *e, const HloComputation *c, EvFrame *caller, const HloInstruction *call, EvFrame *origin)
 {
+    if (caller && (e->copies += c->n_instructions) > COPIES)
+        wbb_decline(e->cx, call->loc, WHY_SIZE,
+                    "computations that are called, each once for each call, have more than %d instructions", COPIES);
     EvFrame *f = WBB_NEW(e->arena, EvFrame);
     f->c = c;
     f->caller = caller;

@@ -104,6 +104,7 @@ typedef struct Ev {
     const EvSource *source;        /* a function that makes elements of them, or */
     void *const *state;            /* the lanes of all elements of each leaf of each parameter */
     unsigned depth;                /* number of evaluations around this one */
+    uint64_t copies;               /* instructions of the computations of all frames but the root's */
     _Atomic int64_t *iterations;   /* of loops, counted over all nested evaluations */
     const HloInstruction *filling; /* instruction whose elements are all being computed, block by block; else NULL */
     EvSlab *slabs, *slab;          /* all; the one in use, those behind it are free */
