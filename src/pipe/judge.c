@@ -269,18 +269,19 @@ static void judge_values(WbbCx *cx, WbbArena *a, const Judged *j, const PipeRun 
     measure_error(cx, a, text, j->operands, n, got, at, v);
 }
 
-/* Did a sample leave out blocks that may change what the others have written to the output? */
-static bool is_unfinished(const PipeMemory *r, const PipeRun *run, uint32_t k)
+/* Of a sample of blocks: all blocks, where those that it leaves out may change what it has written to the output. */
+static uint64_t unfinished(const PipeMemory *r, const PipeRun *run, uint32_t k)
 {
     const uint32_t *grid = r->b->launches[0].grid; /* check_sample: there is one launch */
     const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
-    return r->b->buffers[r->leaf[k]].writes == BD_ATOMIC && run->blocks < blocks;
+    return r->b->buffers[r->leaf[k]].writes == BD_ATOMIC && run->blocks < blocks ? blocks : 0;
 }
 
-static void note_unfinished(WbbArena *a, PipeVerdict *v, uint32_t leaf)
+static void note_unfinished(WbbArena *a, PipeVerdict *v, uint32_t leaf, uint64_t blocks)
 {
-    v->unjudged = wbb_format(a, "%soutput %u is not judged: other blocks may change what these have written",
-                             v->unjudged ? wbb_format(a, "%s; ", v->unjudged) : "", leaf);
+    v->unjudged = wbb_format(a, "%soutput %u is not judged: other blocks may change what these have written; it is with "
+                                "all %llu blocks, without --blocks",
+                             v->unjudged ? wbb_format(a, "%s; ", v->unjudged) : "", leaf, (unsigned long long)blocks);
 }
 
 /* What a run left in memory; of a sample of blocks what they wrote. */
@@ -293,9 +294,9 @@ static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, 
             got[k] = output_value(cx, a, r, k);
             continue;
         }
-        const bool unfinished = is_unfinished(r, run, k);
-        const Offsets offsets = unfinished ? (Offsets){0} : written_offsets(a, r, v, k);
-        if (unfinished) note_unfinished(a, v, k);
+        const uint64_t all = unfinished(r, run, k);
+        const Offsets offsets = all ? (Offsets){0} : written_offsets(a, r, v, k);
+        if (all) note_unfinished(a, v, k, all);
         else if (!offsets.n && bd_elements(r->b->buffers[r->leaf[k]].dims, r->b->buffers[r->leaf[k]].rank))
             v->unjudged = "these blocks wrote no element";
         int64_t *positions = WBB_NEW_N(a, int64_t, offsets.n + 1);
