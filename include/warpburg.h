@@ -184,8 +184,8 @@ typedef int wb_progress(void *arg, const char *what, int64_t done, int64_t total
 
 /* Host threads, and values of inputs that are not given: they follow from the case and the seed. Case 'w' has usual
  * values, and indices in and out of the bounds of what they index, 'n' the same with indices 0 to 7, 'e' edge values,
- * 'p' values above 0, 's' values whose sums no order rounds, 't' tiny values, 'u' subnormal ones, 'c' constants of the
- * fusion and of the kernel, at which comparisons tip. */
+ * 'p' values above 0, 'd' values of which one outweighs all others of a sum, 's' values whose sums no order rounds,
+ * 't' tiny values, 'u' subnormal ones, 'c' constants of the fusion and of the kernel, at which comparisons tip. */
 typedef struct {
     uint32_t threads;  /* 0: one */
     char inputs;       /* 0: 'w' */

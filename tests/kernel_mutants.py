@@ -2,9 +2,9 @@
 
 usage: kernel_mutants.py WARPBURG WARPBURG_RUN [--shared DIR] [--kernels 200] [--mutants 10] [--seed 0] [--seeds 2000] [--only NAME] [--verbose]
 
-Each kernel of kernel_sample.py is compiled and must pass the input cases w, u, n, e, p, s and c. Then each of its mutants (ptx_mutants.py; the kinds
+Each kernel of kernel_sample.py is compiled and must pass the input cases w, u, n, e, p, s, c and d. Then each of its mutants (ptx_mutants.py; the kinds
 take turns, the seed chooses) runs on the same cases, until one finds a fault, an element outside the bounds, or PTX that is refused; a mutant
-that does not end is stopped. A survivor meets further seeds of cases c, e, n, p, t, u, w and, where there are reductions, s: --seeds of each for a small
+that does not end is stopped. A survivor meets further seeds of cases c, e, n, p, t, u, w and, where there are reductions, d and s: --seeds of each for a small
 kernel, fewer for a larger one. Where they find a mutant, the kernel itself must pass them. Sums of f32 that flush, and indices that are cut to the
 first eight, are tried on each kernel that has such.
 
@@ -39,7 +39,7 @@ import ptx_mutants  # noqa: E402
 
 KNOWN = Path(__file__).with_name("kernel_mutants_known.tsv")
 # input cases, first seeds and how many, which the kernel must pass
-FIRST = [("s", 0, 1), ("e", 0, 1), ("n", 0, 1), ("p", 0, 1), ("w", 0, 1), ("u", 0, 1), ("c", 0, 4)]
+FIRST = [("s", 0, 1), ("e", 0, 1), ("n", 0, 1), ("p", 0, 1), ("w", 0, 1), ("u", 0, 1), ("c", 0, 4), ("d", 0, 16)]
 SUMS = ("reduce", "reduce-window", "scatter")   # kinds of kernels whose sums may be subnormal
 INDEXED = ("gather", "scatter")                 # kinds of kernels that load indices
 WORK = 100e6            # instructions of all further seeds of a case, reading the PTX included
@@ -102,7 +102,8 @@ def further_runs(most: int, ptx: str, instructions: int, reduces: bool) -> List[
     """Cases, first seeds and how many, for survivors. Cases e, n and p have most magnitudes in common where they share a seed; case s searches for
     its inputs, and without reductions it is case n."""
     n = max(20, min(most, int(WORK / (instructions + 100 * ptx.count("\n")))))
-    return [("c", 4, n), ("e", 1, n), ("n", 1 + n, n), ("p", 1 + 2 * n, n), ("t", 0, n), ("u", 1, n), ("w", 1, n)] + [("s", 1, n // 10 + 1)] * reduces
+    runs = [("c", 4, n), ("e", 1, n), ("n", 1 + n, n), ("p", 1 + 2 * n, n), ("t", 0, n), ("u", 1, n), ("w", 1, n)]
+    return runs + [("d", 16, n), ("s", 1, n // 10 + 1)] * reduces
 
 
 def chosen(all_of_them: List[ptx_mutants.Mutant], n: int, rng: random.Random) -> List[ptx_mutants.Mutant]:

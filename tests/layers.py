@@ -44,9 +44,9 @@ ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or singl
 EVERYTHING = set(ALLOWED)
 ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})
 WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "fuse", "program", "sim", "gpu"}  # what warpburg-run is made of
-WITHOUT_LLVM |= {"pipe/corners.h", "pipe/index_ranges.h", "pipe/judge.h", "pipe/spikes.h"}
-WITHOUT_LLVM_FILES = {f"pipe/{name}" for name in "agree.c corners.c corners.h index_ranges.c index_ranges.h "
-                                                 "inputs.c judge.c judge.h memory.c memory.h spikes.c spikes.h there.c "
+WITHOUT_LLVM |= {"pipe/corners.h", "pipe/dominant.h", "pipe/index_ranges.h", "pipe/judge.h", "pipe/reductions.h", "pipe/spikes.h"}
+WITHOUT_LLVM_FILES = {f"pipe/{name}" for name in "agree.c corners.c corners.h dominant.c dominant.h index_ranges.c index_ranges.h "
+                                                 "inputs.c judge.c judge.h memory.c memory.h reductions.c reductions.h spikes.c spikes.h there.c "
                                                  "verdict.c".split()}
 WITHOUT_LLVM_FILES |= {f"main/{name}" for name in "command.c command.h complete.c counts.c dispatch.c eval.c help.c main.h man.c parse.c "
                                                   "program.c program.h run.c run.h run_main.c terminal.c".split()}

@@ -168,6 +168,7 @@ PROGRAMS: List[Tuple[str, str, str, str]] = [
     ("terminal", "tests/terminal.py {wb}", "", ""),
     ("shaderdb", "tests/shaderdb/all.py", "", "--all"),
     ("corpus_loops", "tests/corpus_loops.py {wb} --shared {shared}", "", "--all"),
+    ("chain_mutants", "tests/chain_mutants.py {wb}", "", "--all"),
     ("kernel_mutants", "tests/kernel_mutants.py {wb} {run} --shared {shared}", "--kernels 30 --mutants 6 --seeds 200", "--kernels 200 --mutants 10"),
     ("corpus_outcomes", "tests/corpus_outcomes.py {wb} --shared {shared}", "--every 80", "--targets sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"),
     ("programs", "tests/programs.py {wb} {run} {build}/tests/program_fuzz --shared {shared}", "--every 20 --every-variant 20", ""),

@@ -236,7 +236,7 @@ class Kernel:
 
     def check(self, *arrays: Any, case: str = "w", seed: int = 0, blocks: int = 0, threads: int = 1) -> Verdict:
         """Runs the kernel in the simulator, checks every access to memory, and compares each element with the bounds of what the HLO text
-        allows. Without arrays inputs are made: `case` w, n, e, p, t, u, s or c (warpburg.h), by `seed`. `blocks`: only a sample of so many."""
+        allows. Without arrays inputs are made: `case` w, n, e, p, d, t, u, s or c (warpburg.h), by `seed`. `blocks`: only a sample of so many."""
         memory, v = self._memory(arrays) if arrays else [], _library.Verdict()
         w = _library.Watched(self, memory, threads=threads, case=case, seed=seed, blocks=blocks)
         wrong, report = w.checked(lib.wb_kernel_check, self._pointer, addresses_of(memory) if arrays else None, byref(w.options), byref(v))

@@ -329,7 +329,7 @@ class Watched:
             if operator.index(value) < 0:
                 raise ValueError(f"{name}={value}: 0 or more expected")
         if len(case) != 1 or not case.isascii():
-            raise ValueError(f"case={case!r}: one of w, n, e, p, t, u, s and c expected")
+            raise ValueError(f"case={case!r}: one of w, n, e, p, d, t, u, s and c expected")
         self.at: Optional[Tuple[bytes, int, int]] = None
         self.stop = 0
         self.status: Optional[int] = None

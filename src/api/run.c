@@ -25,8 +25,8 @@ typedef struct {
 static PipeRun run_of(WbbCx *cx, const Job *j)
 {
     const char which = j->o.inputs ? j->o.inputs : 'w';
-    if (!strchr("neptsuwc", which))
-        wbb_fail(cx, (WbbLoc){0}, "inputs '%c': one of the cases w, n, e, p, t, u, s and c expected", which);
+    if (!strchr("nepdtsuwc", which))
+        wbb_fail(cx, (WbbLoc){0}, "inputs '%c': one of the cases w, n, e, p, d, t, u, s and c expected", which);
     return (PipeRun){.check = j->check, .seed = j->o.seed, .which = which, .arrays = j->inputs,
                      .n_inputs = j->base.k->n_inputs, .outputs = j->outputs, .blocks = j->o.blocks,
                      .accuracy = j->base.k->options.accuracy, .threads = j->o.threads, .on_gpu = j->on_gpu,

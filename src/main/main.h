@@ -57,9 +57,9 @@ enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
 #define MAIN_OPTION_CASE(T)                                                                                            \
     {WORD("--case", T, which, "CASE",                                                                                  \
           "which values are made; w: usual ones, indices of all rows; n: those with indices 0 to 7, e: with edge "      \
-          "values, p: without negative floats, s: sums that no order can round, t: tiny, u: subnormal, c: constants of " \
-          "the kernel"),                                                                                               \
-     .standard = "w", .choices = {.words = "w n e p s t u c"}}
+          "values, p: without negative floats, d: of each sum one outweighs the others, s: sums that no order can "      \
+          "round, t: tiny, u: subnormal, c: constants of the kernel"),                                                                                               \
+     .standard = "w", .choices = {.words = "w n e p d s t u c"}}
 
 /* run.c: what --accuracy and --approx say; SC_EXACT if they are not given. */
 ScAccuracy main_accuracy(const char *accuracy, bool approx);

@@ -17,7 +17,7 @@ static const char *about_kernel(const RunOptions *o)
     const struct {
         bool given;
         const char *text;
-    } rows[] = {{*o->which == 's', "--case s"},  {*o->which == 'c', "--case c"},
+    } rows[] = {{*o->which == 's', "--case s"},  {*o->which == 'c', "--case c"},  {*o->which == 'd', "--case d"},
                 {o->blocks != 0 && !o->profile, "--blocks"}, /* a profile takes a sample of each kernel */
                 {o->seeds > 1, "--seeds"},       {o->ptx != NULL, "--ptx"},
                 {o->counts, "--counts"},         {o->layout != NULL, "--layout"},

@@ -7,6 +7,7 @@
  *     x = f32[3000000000] parameter(0), 12 blocks of 128 threads  ->  a few pages of 4 KiB, instead of 12 GB
  */
 #include "pipe/corners.h"
+#include "pipe/dominant.h"
 #include "pipe/index_ranges.h"
 #include "pipe/judge.h"
 
@@ -75,6 +76,10 @@ PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *p
 {
     *spikes = NULL;
     if (run.which == 'c' && !are_given(&run)) run.made = pipe_corners(cx, a, m, ptx, run.seed);
+    if (run.which == 'd' && !are_given(&run)) {
+        run.made = pipe_dominant(cx, a, m, run.seed);
+        if (!run.made) run.which = 'w';
+    }
     if (run.which != 's' || are_given(&run)) return run;
     *spikes = pipe_spikes(cx, a, m, run.seed);
     if ((*spikes)->here) run.made = &(*spikes)->source;

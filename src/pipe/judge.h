@@ -20,7 +20,7 @@
 typedef struct {
     bool check;                /* memory checks and comparison; else the kernels are only run */
     uint64_t seed;
-    char which;                /* e, n, p, t, u, w: the case of bd_make_input; s: spikes.h; c: corners.h; 0: w */
+    char which; /* e, n, p, t, u, w: case of bd_make_input; d: dominant.h; s: spikes.h; c: corners.h; 0: w */
     const EvSource *made;      /* elements of the inputs of the entry; NULL: by seed and case */
     const char *const *inputs; /* .npy files in parameter order; NULL: inputs are `arrays`, or made */
     uint32_t n_inputs;

@@ -20,6 +20,7 @@
 
 #include "bundle/bundle.h"
 #include "pipe/index_ranges.h"
+#include "pipe/reductions.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,23 +40,8 @@ typedef struct {
 } Recipe;
 
 typedef struct {
-    const HloShape *shape;
-    uint64_t reduced; /* bit d: its dimension d is reduced */
-} Operand;
-
-/* A reduction of the fusion. */
-typedef struct {
-    const HloInstruction *i;
-    int64_t terms;   /* of one result */
-    ScOp op;         /* OP_NONE: some other computation */
-    Operand operands[2];
-    uint32_t n_operands;
-    bool *needs;     /* by input: some term depends on it */
-} Target;
-
-typedef struct {
     Recipe *recipes; /* by input */
-    const Target *target;
+    const PipeReduction *target;
     const Recipe *carrier;
     bool *covers;    /* by target */
 } Assignment;
@@ -63,13 +49,10 @@ typedef struct {
 typedef struct {
     WbbCx *cx;       /* of trials alone: what they decline is no message */
     WbbArena *arena;
-    const HloComputation *entry;
-    HloFusion fusion;
-    const HloShape **inputs;
-    uint32_t n_inputs;
+    const PipeReductions *all; /* the targets */
     const BdIndices *indices; /* by input; NULL: there are none */
     uint64_t seed;
-    struct { Target *items; uint32_t n, capacity; } targets;
+    struct { PipeReduction *items; uint32_t n, capacity; } targets;
     struct { Assignment *items; uint32_t n, capacity; } found;
     const Assignment *at; /* being tried, or chosen */
     bool flat;            /* leave the spikes out */
@@ -85,33 +68,12 @@ static uint64_t mix(uint64_t x, uint64_t y)
 }
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
-/* Which result of the target an element belongs to, and which of its terms it is. An input of another shape than the
- * operand is cut into rows of as many elements as a result has terms. */
-static void split(const Target *t, const HloShape *s, int64_t position, int64_t *result, int64_t *term)
-{
-    for (uint32_t k = 0; k < t->n_operands; k++) {
-        const Operand *o = &t->operands[k];
-        if (!o->reduced || !hlo_same_dims(o->shape, s)) continue;
-        int64_t rest = position, terms = 1, results = 1;
-        *result = *term = 0;
-        for (int d = s->rank - 1; d >= 0; d--) {
-            const int64_t at = rest % s->dims[d];
-            rest /= s->dims[d];
-            if (o->reduced >> d & 1) *term += at * terms, terms *= s->dims[d];
-            else *result += at * results, results *= s->dims[d];
-        }
-        return;
-    }
-    *result = position / t->terms;
-    *term = position % t->terms;
-}
-
 static double spiked(const Search *x, const Recipe *r, uint32_t input, int64_t position)
 {
-    const Target *t = x->at->target;
+    const PipeReduction *t = x->at->target;
     if (x->flat || r->form == CONSTANT) return r->background;
     int64_t result, term;
-    split(t, x->inputs[input], position, &result, &term);
+    pipe_place_in(t, x->all->inputs[input], position, &result, &term);
     const uint64_t h = mix(x->seed + input, (uint64_t)position), g = mix(x->seed, (uint64_t)result);
     if (r->balanced) {
         const int64_t last = t->terms - 1, first_of_pair = term & ~INT64_C(1);
@@ -127,7 +89,7 @@ static double spiked(const Search *x, const Recipe *r, uint32_t input, int64_t p
         const uint64_t row = x->chosen ? mix(g, 7) % 8 : 8; /* 0: two spikes; 1: none */
         const double away = r->background - r->values[0]; /* for a row without spikes, beyond the background */
         if (row == 1 && isfinite(away))
-            return r->background + (sc_is_int(x->inputs[input]->type) ? away * (double)INFINITY : 2 * away);
+            return r->background + (sc_is_int(x->all->inputs[input]->type) ? away * (double)INFINITY : 2 * away);
         spike = term == place || (row == 0 && term == place + 1);
         if (spike) return r->values[(g >> 40) % r->n_values];
     }
@@ -138,7 +100,7 @@ static double spiked(const Search *x, const Recipe *r, uint32_t input, int64_t p
 static void make(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
 {
     const Search *x = arg;
-    const ScType type = x->inputs[number]->type;
+    const ScType type = x->all->inputs[number]->type;
     const Recipe *r = x->at ? &x->at->recipes[number] : NULL;
     if (!r || r->form == DRAWN) {
         bd_make_input_at(x->seed, (uint64_t)number, sc_type_info[type].hlo, positions, start, n, 'w',
@@ -153,100 +115,6 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
         uint64_t bits = sc_from_f64(part, value);
         if (sc_is_signed(part) && sc_type_info[part].bits < 8) bits = (uint64_t)sc_to_i128(part, bits);
         memcpy((char *)out + (size_t)k * bytes, &bits, part_bytes);
-    }
-}
-
-/* --- reductions --------------------------------------------------------------------------------------------------- */
-/* The operation of a body of two parameters; of a compare-free scatter or window too. */
-static ScOp body_op(const HloComputation *c)
-{
-    const HloInstruction *r = c->root;
-    if (r->n_operands != 2 || c->n_parameters != 2 || r->operands[0]->opcode != HLO_PARAMETER ||
-        r->operands[1]->opcode != HLO_PARAMETER || r->operands[0] == r->operands[1])
-        return OP_NONE;
-    return sc_op_of_hlo(hlo_opcode_name(r->opcode));
-}
-
-/* A reduction of several operands that compares keeps the largest or the smallest, as argmax does: the spikes of maxima
- * and minima judge it. */
-static ScOp compared_op(const HloComputation *c)
-{
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const HloInstruction *i = c->instructions[k];
-        if (i->opcode != HLO_COMPARE || i->direction == HLO_EQ || i->direction == HLO_NE) continue;
-        return i->direction == HLO_GT || i->direction == HLO_GE ? OP_MAX : OP_MIN;
-    }
-    return OP_NONE;
-}
-
-static void reduce_of(const HloInstruction *i, Target *t)
-{
-    const HloShape *s = i->operands[0]->shape;
-    t->operands[t->n_operands++] = (Operand){s, 0};
-    for (uint32_t k = 0; k < i->n_dimensions; k++) {
-        t->operands[0].reduced |= UINT64_C(1) << i->dimensions[k];
-        t->terms *= s->dims[i->dimensions[k]];
-    }
-}
-
-static void dot_of(WbbArena *a, const HloInstruction *i, Target *t)
-{
-    const HloDotDims d = hlo_dot_dims(a, i);
-    const HloInts contracting[2] = {d.lhs_contracting, d.rhs_contracting};
-    for (uint32_t k = 0; k < 2; k++) {
-        t->operands[t->n_operands++] = (Operand){i->operands[k]->shape, 0};
-        for (uint32_t j = 0; j < contracting[k].n; j++) {
-            t->operands[k].reduced |= UINT64_C(1) << contracting[k].items[j];
-            if (k == 0) t->terms *= i->operands[0]->shape->dims[contracting[0].items[j]];
-        }
-    }
-}
-
-static bool is_target(WbbArena *a, const HloInstruction *i, Target *t)
-{
-    *t = (Target){.i = i, .terms = 1, .op = i->n_called ? body_op(i->called[i->n_called - 1]) : OP_ADD};
-    if (t->op == OP_NONE && i->opcode == HLO_REDUCE) t->op = compared_op(i->called[i->n_called - 1]);
-    switch (i->opcode) {
-    case HLO_REDUCE: reduce_of(i, t); break;
-    case HLO_DOT: dot_of(a, i, t); break;
-    case HLO_REDUCE_WINDOW:
-    case HLO_SELECT_AND_SCATTER:
-        for (uint32_t k = 0; k < i->n_windows; k++) t->terms *= i->windows[k].size;
-        break;
-    case HLO_CONVOLUTION:
-        t->terms = hlo_elements(i->operands[1]->shape) / WBB_MAX(i->shape->dims[hlo_conv_dims(a, i).out_feature], 1);
-        break;
-    case HLO_SCATTER: t->terms = 4; break;
-    default: return false;
-    }
-    t->terms = WBB_MAX(t->terms, 1);
-    for (uint32_t k = 0; k < i->shape->n_leaves; k++)
-        if (hlo_elements(i->shape->type == SC_TUPLE ? i->shape->elements[k] : i->shape) == 0) return false;
-    return true;
-}
-
-/* The leaves of the entry's inputs that an operand of the fusion may be: an input, or a tuple of them. */
-static void mark_inputs(const Search *x, const HloInstruction *i, bool *needs)
-{
-    while (i->opcode != HLO_PARAMETER && i->n_operands == 1) i = i->operands[0];
-    for (uint32_t k = 0; i->opcode == HLO_TUPLE && k < i->n_operands; k++) mark_inputs(x, i->operands[k], needs);
-    if (i->opcode != HLO_PARAMETER) return;
-    uint32_t first = 0;
-    for (int64_t k = 0; k < i->number; k++) first += x->entry->parameters[k]->shape->n_leaves;
-    for (uint32_t k = 0; k < i->shape->n_leaves; k++) needs[first + k] = true;
-}
-
-static void find_needs(Search *x, Target *t)
-{
-    const HloComputation *c = x->fusion.body;
-    bool *live = WBB_NEW_N(x->arena, bool, c->n_instructions);
-    t->needs = WBB_NEW_N(x->arena, bool, x->n_inputs + 1);
-    live[t->i->id] = true;
-    hlo_mark_operands(c, live);
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const HloInstruction *i = c->instructions[k];
-        if (live[k] && i->opcode == HLO_PARAMETER)
-            mark_inputs(x, x->fusion.fusion ? x->fusion.fusion->operands[i->number] : i, t->needs);
     }
 }
 
@@ -307,7 +175,7 @@ static bool tells(ScType t, const EvBound *b, const EvBound *flat, const Recipe 
 
 typedef struct {
     Search *x;
-    const Target *t;
+    const PipeReduction *t;
     const Recipe *recipe; /* of the input that carries the spikes */
     bool good;
 } Trial;
@@ -328,9 +196,11 @@ static void try_target(WbbCx *cx, void *arg)
     const int64_t parts = type == s->type ? 1 : 2;
     const EvPositions at = {positions, count};
     x->flat = false;
-    const EvBound *b = ev_value_at(cx, scratch, x->entry, x->fusion.fusion, q->t->i, 0, &source, EV_BOUNDS, at).data;
+    const HloComputation *c = x->all->entry;
+    const HloInstruction *call = x->all->fusion.fusion, *i = q->t->i;
+    const EvBound *b = ev_value_at(cx, scratch, c, call, i, 0, &source, EV_BOUNDS, at).data;
     x->flat = true;
-    const EvBound *flat = ev_value_at(cx, scratch, x->entry, x->fusion.fusion, q->t->i, 0, &source, EV_BOUNDS, at).data;
+    const EvBound *flat = ev_value_at(cx, scratch, c, call, i, 0, &source, EV_BOUNDS, at).data;
     x->flat = false;
     int64_t good = 0;
     for (int64_t k = 0; k < count; k++) good += tells(type, &b[k * parts], &flat[k * parts], q->recipe);
@@ -339,7 +209,7 @@ static void try_target(WbbCx *cx, void *arg)
     wbb_arena_free(scratch);
 }
 
-static bool judges(Search *x, const Target *t, const Recipe *recipe)
+static bool judges(Search *x, const PipeReduction *t, const Recipe *recipe)
 {
     Trial q = {.x = x, .t = t, .recipe = recipe};
     x->tries++;
@@ -349,20 +219,20 @@ static bool judges(Search *x, const Target *t, const Recipe *recipe)
 static bool exhausted(const Search *x) { return x->tries >= TRIES || x->work >= WORK; }
 
 /* The carrier made by one way, the others that the target needs constant: all 1, all 0, then mixed. */
-static bool try_carrier(Search *x, const Target *t, uint32_t carrier, Recipe way, Assignment *out)
+static bool try_carrier(Search *x, const PipeReduction *t, uint32_t carrier, Recipe way, Assignment *out)
 {
     uint32_t others[OTHERS], n = 0;
-    for (uint32_t k = 0; k < x->n_inputs && n < OTHERS; k++)
+    for (uint32_t k = 0; k < x->all->n_inputs && n < OTHERS; k++)
         if (t->needs[k] && k != carrier) others[n++] = k;
     for (uint32_t mask = 0; mask < 1u << n && !exhausted(x); mask++) {
-        Recipe *recipes = WBB_NEW_N(x->arena, Recipe, x->n_inputs + 1);
+        Recipe *recipes = WBB_NEW_N(x->arena, Recipe, x->all->n_inputs + 1);
         const bool all = mask == 1;
-        for (uint32_t k = 0; k < x->n_inputs; k++)
+        for (uint32_t k = 0; k < x->all->n_inputs; k++)
             if (t->needs[k]) recipes[k] = (Recipe){.form = CONSTANT, .background = constants[all]};
         for (uint32_t k = 0; k < n && !all; k++) recipes[others[k]].background = constants[mask >> k & 1];
         if (n == 1 && mask == 1) recipes[others[0]].background = constants[1];
         recipes[carrier] = way;
-        for (uint32_t k = 0; k < x->n_inputs; k++) /* indices stay indices */
+        for (uint32_t k = 0; k < x->all->n_inputs; k++) /* indices stay indices */
             if (x->indices && k != carrier && x->indices[k].columns) recipes[k].form = DRAWN;
         *out = (Assignment){.recipes = recipes, .target = t, .carrier = &recipes[carrier]};
         x->at = out;
@@ -371,7 +241,7 @@ static bool try_carrier(Search *x, const Target *t, uint32_t carrier, Recipe way
     return false;
 }
 
-static ScType result_type(const Target *t)
+static ScType result_type(const PipeReduction *t)
 {
     const HloShape *s = t->i->shape;
     return s->type == SC_TUPLE ? s->elements[0]->type : s->type;
@@ -385,75 +255,48 @@ static bool can_carry(ScType input, const Way *w)
 }
 
 /* The ways for the target's operation first, then all others. */
-static bool find_assignment(Search *x, const Target *t, Assignment *out)
+static bool find_assignment(Search *x, const PipeReduction *t, Assignment *out)
 {
     for (int others = 0; others < 2; others++)
         for (size_t w = 0; w < WBB_LEN(ways); w++) {
             if ((ways[w].op == t->op) == others) continue;
             const Recipe way = fitted(ways[w].recipe, result_type(t));
-            for (uint32_t k = 0; k < x->n_inputs && !exhausted(x); k++)
-                if (t->needs[k] && can_carry(x->inputs[k]->type, &ways[w]) && try_carrier(x, t, k, way, out))
+            for (uint32_t k = 0; k < x->all->n_inputs && !exhausted(x); k++)
+                if (t->needs[k] && can_carry(x->all->inputs[k]->type, &ways[w]) && try_carrier(x, t, k, way, out))
                     return true;
         }
     return false;
-}
-
-static void find_targets(Search *x)
-{
-    const HloComputation *c = x->fusion.body;
-    bool *live = WBB_NEW_N(x->arena, bool, c->n_instructions);
-    live[c->root->id] = true;
-    hlo_mark_operands(c, live);
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        Target t;
-        if (!live[k] || !is_target(x->arena, c->instructions[k], &t)) continue;
-        find_needs(x, &t);
-        WBB_PUSH(x->arena, &x->targets, t);
-    }
-}
-
-static void find_inputs(Search *x)
-{
-    for (uint32_t i = 0; i < x->entry->n_parameters; i++) x->n_inputs += x->entry->parameters[i]->shape->n_leaves;
-    x->inputs = WBB_NEW_N(x->arena, const HloShape *, x->n_inputs + 1);
-    for (uint32_t i = 0, at = 0; i < x->entry->n_parameters; i++) {
-        const HloShape **leaves;
-        const uint32_t n = hlo_leaves(x->arena, x->entry->parameters[i]->shape, &leaves);
-        for (uint32_t k = 0; k < n; k++) x->inputs[at++] = leaves[k];
-    }
 }
 
 PipeSpikes *pipe_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t seed)
 {
     const HloModule *normal = hlo_normalise(cx, a, m);
     Search *x = WBB_NEW(a, Search);
-    *x = (Search){.cx = wbb_cx_new(), .arena = a, .entry = normal->entry, .seed = seed};
-    x->fusion = hlo_fusion(cx, normal);
+    *x = (Search){.cx = wbb_cx_new(), .arena = a, .seed = seed};
+    x->all = pipe_reductions(cx, a, normal);
     x->indices = pipe_index_ranges(a, m);
-    find_inputs(x);
-    find_targets(x);
     PipeSpikes *out = WBB_NEW(a, PipeSpikes);
-    *out = (PipeSpikes){.source = {make, x}, .n = x->targets.n, .unjudged = ""};
-    bool *judged = WBB_NEW_N(a, bool, x->targets.n + 1);
+    *out = (PipeSpikes){.source = {make, x}, .n = x->all->n, .unjudged = ""};
+    bool *judged = WBB_NEW_N(a, bool, x->all->n + 1);
     WbbBuf names = wbb_buf(a);
-    for (uint32_t k = 0; k < x->targets.n; k++) {
+    for (uint32_t k = 0; k < x->all->n; k++) {
         if (judged[k]) continue;
         Assignment *found = WBB_NEW(a, Assignment);
         x->tries = 0, x->work = 0;
-        if (!find_assignment(x, &x->targets.items[k], found)) {
-            wbb_putf(&names, "%s%s", names.n ? " " : "", x->targets.items[k].i->name);
+        if (!find_assignment(x, &x->all->items[k], found)) {
+            wbb_putf(&names, "%s%s", names.n ? " " : "", x->all->items[k].i->name);
             continue;
         }
-        found->covers = WBB_NEW_N(a, bool, x->targets.n + 1);
+        found->covers = WBB_NEW_N(a, bool, x->all->n + 1);
         x->at = found;
-        for (uint32_t j = 0; j < x->targets.n; j++)
-            judged[j] |= found->covers[j] = j == k || judges(x, &x->targets.items[j], found->carrier);
+        for (uint32_t j = 0; j < x->all->n; j++)
+            judged[j] |= found->covers[j] = j == k || judges(x, &x->all->items[j], found->carrier);
         WBB_PUSH(a, &x->found, *found);
     }
     wbb_cx_free(x->cx);
     x->chosen = true;
     x->at = x->found.n ? &x->found.items[(seed + x->found.n - 1) % x->found.n] : NULL;
-    for (uint32_t k = 0; k < x->targets.n; k++) out->judged += judged[k], out->here += x->at && x->at->covers[k];
+    for (uint32_t k = 0; k < x->all->n; k++) out->judged += judged[k], out->here += x->at && x->at->covers[k];
     out->assignments = x->found.n;
     if (names.n) out->unjudged = names.text;
     return out;

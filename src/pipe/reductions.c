@@ -1,0 +1,155 @@
+/* reductions.c: the reductions of a fusion, and which elements of the inputs are terms of which result.
+ *
+ * Needs: a module in normal form. Leaves: for each reduction that a result of the fusion needs how many terms a result
+ * has, by which operation they are combined, and which inputs of the entry they depend on; cases of inputs that are
+ * made for the fusion (spikes.c, dominant.c) put something else into single terms.
+ *
+ *     max of f32[4,700] along 1      700 terms; element 1403 of an input of the same dimensions is term 3 of result 2
+ */
+#include "pipe/reductions.h"
+
+void pipe_place_in(const PipeReduction *t, const HloShape *s, int64_t position, int64_t *result, int64_t *term)
+{
+    for (uint32_t k = 0; k < t->n_operands; k++) {
+        const PipeReduced *o = &t->operands[k];
+        if (!o->reduced || !hlo_same_dims(o->shape, s)) continue;
+        int64_t rest = position, terms = 1, results = 1;
+        *result = *term = 0;
+        for (int d = s->rank - 1; d >= 0; d--) {
+            const int64_t at = rest % s->dims[d];
+            rest /= s->dims[d];
+            if (o->reduced >> d & 1) *term += at * terms, terms *= s->dims[d];
+            else *result += at * results, results *= s->dims[d];
+        }
+        return;
+    }
+    *result = position / t->terms;
+    *term = position % t->terms;
+}
+
+/* The operation of a body of two parameters; of a compare-free scatter or window too. */
+static ScOp body_op(const HloComputation *c)
+{
+    const HloInstruction *r = c->root;
+    if (r->n_operands != 2 || c->n_parameters != 2 || r->operands[0]->opcode != HLO_PARAMETER ||
+        r->operands[1]->opcode != HLO_PARAMETER || r->operands[0] == r->operands[1])
+        return OP_NONE;
+    return sc_op_of_hlo(hlo_opcode_name(r->opcode));
+}
+
+/* A reduction of several operands that compares keeps the largest or the smallest, as argmax does: the spikes of maxima
+ * and minima judge it. */
+static ScOp compared_op(const HloComputation *c)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (i->opcode != HLO_COMPARE || i->direction == HLO_EQ || i->direction == HLO_NE) continue;
+        return i->direction == HLO_GT || i->direction == HLO_GE ? OP_MAX : OP_MIN;
+    }
+    return OP_NONE;
+}
+
+static void reduce_of(const HloInstruction *i, PipeReduction *t)
+{
+    const HloShape *s = i->operands[0]->shape;
+    t->operands[t->n_operands++] = (PipeReduced){s, 0};
+    for (uint32_t k = 0; k < i->n_dimensions; k++) {
+        t->operands[0].reduced |= UINT64_C(1) << i->dimensions[k];
+        t->terms *= s->dims[i->dimensions[k]];
+    }
+}
+
+static void dot_of(WbbArena *a, const HloInstruction *i, PipeReduction *t)
+{
+    const HloDotDims d = hlo_dot_dims(a, i);
+    const HloInts contracting[2] = {d.lhs_contracting, d.rhs_contracting};
+    for (uint32_t k = 0; k < 2; k++) {
+        t->operands[t->n_operands++] = (PipeReduced){i->operands[k]->shape, 0};
+        for (uint32_t j = 0; j < contracting[k].n; j++) {
+            t->operands[k].reduced |= UINT64_C(1) << contracting[k].items[j];
+            if (k == 0) t->terms *= i->operands[0]->shape->dims[contracting[0].items[j]];
+        }
+    }
+}
+
+static bool is_target(WbbArena *a, const HloInstruction *i, PipeReduction *t)
+{
+    *t = (PipeReduction){.i = i, .terms = 1, .op = i->n_called ? body_op(i->called[i->n_called - 1]) : OP_ADD};
+    if (t->op == OP_NONE && i->opcode == HLO_REDUCE) t->op = compared_op(i->called[i->n_called - 1]);
+    switch (i->opcode) {
+    case HLO_REDUCE: reduce_of(i, t); break;
+    case HLO_DOT: dot_of(a, i, t); break;
+    case HLO_REDUCE_WINDOW:
+    case HLO_SELECT_AND_SCATTER:
+        for (uint32_t k = 0; k < i->n_windows; k++) t->terms *= i->windows[k].size;
+        break;
+    case HLO_CONVOLUTION:
+        t->terms = hlo_elements(i->operands[1]->shape) / WBB_MAX(i->shape->dims[hlo_conv_dims(a, i).out_feature], 1);
+        break;
+    case HLO_SCATTER: t->terms = 4; break;
+    default: return false;
+    }
+    t->terms = WBB_MAX(t->terms, 1);
+    for (uint32_t k = 0; k < i->shape->n_leaves; k++)
+        if (hlo_elements(i->shape->type == SC_TUPLE ? i->shape->elements[k] : i->shape) == 0) return false;
+    return true;
+}
+
+/* The leaves of the entry's inputs that an operand of the fusion may be: an input, or a tuple of them. */
+static void mark_inputs(const PipeReductions *x, const HloInstruction *i, bool *needs)
+{
+    while (i->opcode != HLO_PARAMETER && i->n_operands == 1) i = i->operands[0];
+    for (uint32_t k = 0; i->opcode == HLO_TUPLE && k < i->n_operands; k++) mark_inputs(x, i->operands[k], needs);
+    if (i->opcode != HLO_PARAMETER) return;
+    uint32_t first = 0;
+    for (int64_t k = 0; k < i->number; k++) first += x->entry->parameters[k]->shape->n_leaves;
+    for (uint32_t k = 0; k < i->shape->n_leaves; k++) needs[first + k] = true;
+}
+
+static void find_needs(WbbArena *a, const PipeReductions *x, PipeReduction *t)
+{
+    const HloComputation *c = x->fusion.body;
+    bool *live = WBB_NEW_N(a, bool, c->n_instructions);
+    t->needs = WBB_NEW_N(a, bool, x->n_inputs + 1);
+    live[t->i->id] = true;
+    hlo_mark_operands(c, live);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (live[k] && i->opcode == HLO_PARAMETER)
+            mark_inputs(x, x->fusion.fusion ? x->fusion.fusion->operands[i->number] : i, t->needs);
+    }
+}
+
+static void find_reductions(WbbArena *a, PipeReductions *x)
+{
+    const HloComputation *c = x->fusion.body;
+    bool *live = WBB_NEW_N(a, bool, c->n_instructions);
+    live[c->root->id] = true;
+    hlo_mark_operands(c, live);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        PipeReduction t;
+        if (!live[k] || !is_target(a, c->instructions[k], &t)) continue;
+        find_needs(a, x, &t);
+        WBB_PUSH(a, x, t);
+    }
+}
+
+static void find_inputs(WbbArena *a, PipeReductions *x)
+{
+    for (uint32_t i = 0; i < x->entry->n_parameters; i++) x->n_inputs += x->entry->parameters[i]->shape->n_leaves;
+    x->inputs = WBB_NEW_N(a, const HloShape *, x->n_inputs + 1);
+    for (uint32_t i = 0, at = 0; i < x->entry->n_parameters; i++) {
+        const HloShape **leaves;
+        const uint32_t n = hlo_leaves(a, x->entry->parameters[i]->shape, &leaves);
+        for (uint32_t k = 0; k < n; k++) x->inputs[at++] = leaves[k];
+    }
+}
+
+PipeReductions *pipe_reductions(WbbCx *cx, WbbArena *a, const HloModule *normal)
+{
+    PipeReductions *x = WBB_NEW(a, PipeReductions);
+    *x = (PipeReductions){.entry = normal->entry, .fusion = hlo_fusion(cx, normal)};
+    find_inputs(a, x);
+    find_reductions(a, x);
+    return x;
+}
