@@ -1,6 +1,6 @@
 """The words of `features=` in a target's file, which `has('word')` asks for: what each means, and PTX that needs the feature.
 
-tests/target_facts.py gives the PTX of each word to ptxas for every target: ptxas must accept it exactly where the target lists the word.
+tests/rules/target_facts.py gives the PTX of each word to ptxas for every target: ptxas must accept it exactly where the target lists the word.
 
     FEATURES["redux"].ptx      ".reg .b32 a; mov.b32 a, 1; redux.sync.add.s32 a, a, -1;"
 """

@@ -1,5 +1,5 @@
 """Runs the compiled steps of a rule on a term, as src/rewrite/match.c, guards.c and replacement.c run their words, so that the checks of
-rules decide with what the engine does. tests/rewrite_matcher.py compares both on random terms.
+rules decide with what the engine does. tests/rules/rewrite_matcher.py compares both on random terms.
 
 One rule is run at a time, not a trie of all, and no rule is applied to what it makes: this is `rw_step`.
 

@@ -1,4 +1,4 @@
-"""Writes docs/targets.md: the GPU generations side by side, from patterns/sm*.py. tests/target_facts.py checks that the page is up to date.
+"""Writes docs/targets.md: the GPU generations side by side, from patterns/sm*.py. tests/rules/target_facts.py checks that the page is up to date.
 
     python -m gen.targets_page        writes the page
 """
@@ -25,7 +25,7 @@ them line by line, `warpburg rules diff sm_80 sm_90` rule by rule.
 """
 NOTES = """
 The numbers are from NVIDIA's CUDA Programming Guide, technical specifications by compute capability. The number of SMs is that of the board
-in the first row; it only decides how many threads are enough. `tests/target_facts.py` checks the features below with ptxas.
+in the first row; it only decides how many threads are enough. `tests/rules/target_facts.py` checks the features below with ptxas.
 
 Instructions that ptxas 13.0 accepts for family targets only are not used: conversions of f4e2m1fn, of six-bit floats and of f8e8m0fnu
 (`cvt.rn.satfinite.e2m1x2.f32`, `cvt.rn.bf16x2.ue8m0x2`; sm_100a, sm_100f, sm_120a, sm_120f), and `redux.sync` of f32 (sm_100a, sm_100f).

@@ -10,7 +10,7 @@ LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 #   f32, f64  the larger of XLA's own budget on GPUs (August 2026) and the maximum error that the CUDA Math API states for libdevice;
 #             where our formula uses an approximation of PTX, the error that PTX states for it and the formula's own
 #   xla, xla_abs   where XLA's own lowering is off by more than `ulp`: its error, measured from its PTX in the simulator with the errors that the PTX
-#             manual allows (tests/functions/xla.tsv; tests/functions_page.py compares)
+#             manual allows (tests/functions/xla.tsv; tests/functions/functions_page.py compares)
 #   approx    what the PTX manual states for the .approx instructions; 8192 ulp is 2^-11 of a value below a power of two: tanh.approx.f32
 #   approx_abs  where it states an absolute error: sin, cos in [-100 pi, 100 pi] (none beyond), lg2 where the result is near 0
 HALVES = (exp, expm1, exp2, log2, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, atan, asinh, acosh, atanh, erf, rsqrt, cbrt, pow, atan2)

@@ -35,7 +35,7 @@ STEPS = "steps"
 HEAD = """# Mutants that samples do not tell from their rules, judged over every value: `python -m gen.mutation.mutate --every` writes this,
 # --again judges every line anew. The key is made from what the rule means, the errors that it states,
 # and the change. equal: the same at every value; right: off by no more than the rule states; killed: wrong at some value; steps: right at every
-# significand of the divisor, with each estimate that the manual allows (tests/significands.py with the change in the rule), for rules of two operands.
+# significand of the divisor, with each estimate that the manual allows (the suite significands with the change in the rule), for rules of two operands.
 """
 RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 FLOAT = {"f32": "float", "f64": "double"}

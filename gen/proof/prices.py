@@ -5,7 +5,7 @@
     python -m gen.proof.prices --collect a.ptx ..    adds the forms of these texts; of HLO files the PTX of each target
 
 ptxas assembles for each form a kernel with 4 of it and one with 8 (price_kernels.py). Their difference on the shortest way through the kernel is the
-machine code of 4; what lies off that way is a slow path. A form that ptxas refuses for a target has no price there. tests/prices.py compares the
+machine code of 4; what lies off that way is a slow path. A form that ptxas refuses for a target has no price there. tests/rules/prices.py compares the
 file with ptxas.
 """
 from __future__ import annotations

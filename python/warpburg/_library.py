@@ -1,7 +1,7 @@
 """The C library through ctypes: its structures and functions as include/warpburg.h declares them, and calls that raise.
 
 ctypes, because it is part of Python: one wheel serves every Python version, and neither the one who builds it nor the one who installs it
-needs more than the library itself. tests/python_package.py compares the declarations below with the header. A call releases the
+needs more than the library itself. tests/doors/python_package.py compares the declarations below with the header. A call releases the
 interpreter's lock, so kernels compile and run in parallel on Python's threads.
 """
 from __future__ import annotations

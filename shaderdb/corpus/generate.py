@@ -19,7 +19,7 @@ from catalogue import FUSIONS, Fusion  # noqa: E402
 
 HEAD = """# Corpus
 
-Fusions written for warpburg, one per file. The `*.hlo` files in this folder are written by hand; `tests/corpus_loops.py` runs them and
+Fusions written for warpburg, one per file. The `*.hlo` files in this folder are written by hand; `tests/kernels/corpus_loops.py` runs them and
 compares every element, and `../README.md` says what each is for. `generate.py` writes `generated/` from the families in `elements.py`,
 `movement.py`, `sums.py` and `science.py`; `generate.py --check` fails if a file differs. A name ends in its size class: `L` a size of real
 programs, `S` small and odd, with tails and bounds checks. A fusion that the compiler declines has a record like any other.

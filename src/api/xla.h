@@ -2,7 +2,8 @@
  * whoever installs the library needs jaxlib's headers.
  *
  * Source: the documentation in xla/ffi/api/c_api.h, which jaxlib installs: a stable binary interface whose structures
- * state their size, and grow at their end. tests/jax_door.py compares these with the header of the installed jaxlib.
+ * state their size, and grow at their end. tests/doors/jax_door.py compares these with the header of the installed
+ * jaxlib.
  */
 #ifndef API_XLA_H
 #define API_XLA_H

@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
-from index_text import random_map  # noqa: E402
+sys.path.insert(0, str(ROOT / "tests" / "common"))
+from index_map_text import random_map  # noqa: E402
 
 COLUMNS = {"simplify": 1, "transform": 2, "compose": 1, "canonicalize": 2, "roundtrip": 1, "analysis": 6}
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List, Sequence, Tuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from warpburg_cli import Cli  # noqa: E402
 
 ROWS: List[Tuple[str, int, int]] = [("f32", 1, 22), ("f32", 2, 22), ("f32", 3, 18), ("s32", 1, 18),  # type, operands, log2 of the longest row

@@ -2,9 +2,9 @@
  *
  *     significands WAY [STEP]        every STEP-th divisor of quotients, and those at the ends; of others all
  *
- * Needs WAYS_FILE, which tests/significands.py makes from patterns: of each way the right result, whether it is a
- * quotient, a reciprocal or a root, a C function of a, b and the estimate of 1 / b or 1 / sqrt(a), which says whether
- * the operands are odd, and else the result; and what it is an estimate of. Stops at the first wrong result, or
+ * Needs WAYS_FILE, which tests/functions/significands.py makes from patterns: of each way the right result, whether it
+ * is a quotient, a reciprocal or a root, a C function of a, b and the estimate of 1 / b or 1 / sqrt(a), which says
+ * whether the operands are odd, and else the result; and what it is an estimate of. Stops at the first wrong result, or
  * operands that are odd and should not be.
  *
  *     0x1.8p+0 / 0x1.000002p+0, estimate 0x1p+0: is 0x1.7ffffcp+0, not 0x1.7ffffep+0

@@ -1,4 +1,4 @@
-"""The results of functions at certain arguments, with the standard or paper that defines them. Data of tests/function_values.py.
+"""The results of functions at certain arguments, with the standard or paper that defines them. Data of tests/functions/function_values.py.
 
 An entry: HLO opcode, types, [(operands, result)], source. Numbers are rounded to the type; a result that is a number must be met to the bit (all
 nans count as equal). A result that is a text is the exact value to 80 bits and more, which the function may miss by its budget.

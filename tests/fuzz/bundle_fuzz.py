@@ -3,7 +3,7 @@
 
     bundle_fuzz.py FUZZER [SECONDS] [FOLDER]
 
-FUZZER: bundle_fuzz of a build with `CC=clang meson setup build-fuzz -Dfuzz=true`. Seeds are the kernel.json of tests/bundles; the dictionary is
+FUZZER: bundle_fuzz of a build with `CC=clang meson setup build-fuzz -Dfuzz=true`. Seeds are the kernel.json of tests/programs/bundles; the dictionary is
 bundle.dict. The fuzzer keeps its corpus in FOLDER (by default a temporary one). It runs for SECONDS (600) on one core; exit 1 if it found a
 failure, whose input it writes and names.
 """

@@ -18,7 +18,7 @@ from typing import List
 from libfuzzer import fuzz
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "common"))
 from index_map_text import random_map  # noqa: E402
 
 LONGEST = 1 << 10

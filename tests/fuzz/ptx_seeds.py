@@ -15,7 +15,7 @@ TARGETS = ("sm_80", "sm_90")
 
 
 def kernels(program: List[str]) -> Iterator[bytes]:
-    for file in sorted([*(ROOT / "tests" / "seeded_faults").glob("*.ptx"), *(ROOT / "tests" / "lit" / "sim").rglob("*.ptx")]):
+    for file in sorted([*(ROOT / "tests" / "sim" / "seeded_faults").glob("*.ptx"), *(ROOT / "tests" / "lit" / "sim").rglob("*.ptx")]):
         yield file.read_bytes()
     for file in sorted((ROOT / "shaderdb" / "corpus").glob("*.hlo")) if program else []:
         for target in TARGETS:

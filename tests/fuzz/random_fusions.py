@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from random_fusion_ops import FLOATS, OPS, of_type, volume  # noqa: E402
 from warpburg_cli import MAIN, TARGETS  # noqa: E402
 

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Dict, List
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from warpburg_cli import TARGETS  # noqa: E402
 
 BATCH = 8

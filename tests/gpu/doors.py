@@ -29,10 +29,10 @@ from door_texts import LAYOUTS, TEXTS  # noqa: E402
 from tools import environment  # noqa: E402
 
 TREE = ("include/warpburg.h", "src/api/xla.h", "shaderdb/corpus/gelu.hlo", "examples/scale.c", "examples/program.c", "examples/softmax.cpp",
-        "tests/python_package.py", "tests/python_programs.py", "tests/python_on_gpu.py", "tests/python_texts.py", "tests/jax_door.py",
-        "tests/lit/control/while_chain.hlo")
+        "tests/doors/python_package.py", "tests/doors/python_programs.py", "tests/doors/python_on_gpu.py", "tests/doors/python_texts.py",
+        "tests/doors/jax_door.py", "tests/lit/control/while_chain.hlo")
 READ_BY_PARTS = ("softmax_512x2048", "softmax_64x32768", "sum_all")  # texts that parts/ compiles on the GPU's machine
-OF_TESTS = ("in_place", "partial_sums", "ticket")  # bundles of tests/bundles
+OF_TESTS = ("in_place", "partial_sums", "ticket")  # bundles of tests/programs/bundles
 MODULES: Dict[str, List[str]] = {  # programs of shared/corpus/modules: options
     **{name: [] for name in ("gpt_block_f32.S", "gpt_block_grad_bf16.S", "llama_block_grad.S", "kv_cache_step.S", "gpt_block_bf16.L")},
     **{name: ["--cut", "plain"] for name in ("lstm_scan.S", "gae.S", "ssm_scan.S", "mandelbrot.S", "categorical.S")},
@@ -133,7 +133,7 @@ class Maker:
             made = sum(pool.map(self.bundle, names))
         tests = [n for n in OF_TESTS if self.o.only in n]
         for name in tests:
-            shutil.copytree(ROOT / "tests/bundles" / name, self.package / "bundles" / name)
+            shutil.copytree(ROOT / "tests/programs/bundles" / name, self.package / "bundles" / name)
         return made + len(tests)
 
     def of_jax(self) -> List[Path]:

@@ -5,8 +5,8 @@ import random
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TESTS), str(TESTS / "fuzz")]
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "common"), str(TESTS / "kernels"), str(TESTS / "fuzz")]
 
 import random_chain_text  # noqa: E402
 import random_reduction_text  # noqa: E402

@@ -1,5 +1,5 @@
 /* api_xla: the handlers of XLA's foreign function interface, in call frames made here: on the host, and on a GPU, which
- * is a driver whose kernels run in the simulator. tests/jax_door.py calls the first from the real JAX. */
+ * is a driver whose kernels run in the simulator. tests/doors/jax_door.py calls the first from the real JAX. */
 #include "api/xla.h"
 #include "warpburg.h"
 

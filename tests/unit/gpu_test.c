@@ -1,5 +1,5 @@
 /* gpu: a bundle runs through the CUDA driver interface, on a driver that runs kernels in the simulator
- * (tests/fake_cuda_driver.c). Asserted are the results, the calls that were made, and that each error of the driver
+ * (tests/gpu/fake_cuda_driver.c). Asserted are the results, the calls that were made, and that each error of the driver
  * becomes a message and leaks nothing. */
 #include "gpu/gpu.h"
 

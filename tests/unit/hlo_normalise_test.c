@@ -1,5 +1,5 @@
-/* hlo_normalise: the normal form keeps the promises of hlo.h for any module. tests/hlo_normalise.py tests that it keeps
- * the meaning. */
+/* hlo_normalise: the normal form keeps the promises of hlo.h for any module.
+ * tests/hlo/hlo_normalise.py tests that it keeps the meaning. */
 #include "hlo/hlo.h"
 
 #include "unit.h"

@@ -265,7 +265,7 @@ static void elements(const char *target)
     for (uint32_t i = 0; i < t->n_rules; i++) {
         if (counts[i] || t->rules[i].phase == RW_ISEL) continue;
         if (strstr(t->rules[i].file, "complex"))
-            continue; /* complex values exceed this test's 64 bits: tests/element_types.py runs them */
+            continue; /* complex values exceed this test's 64 bits: tests/kernels/element_types.py runs them */
         printf("%s: never fired: %s:%u%s: %s\n", target, t->rules[i].file, t->rules[i].line, t->rules[i].instance,
                t->rules[i].text);
         silent++;

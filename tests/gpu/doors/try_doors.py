@@ -3,7 +3,7 @@
 
 Needs Python 3.9 or newer with numpy; jax, torch, cupy, gcc and nvcc where parts use them. Each part is a process with a limit of time. --out gets a
 line for each part as soon as it ends, the terminal a summary. jax_times runs alone, last. Status 0: every part is fine, 1: not, 3: no GPU.
-WARPBURG_LIBCUDA names the driver where it is not libcuda.so.1; --fake names a folder of drivers that simulate (tests/fake_cuda_driver.c).
+WARPBURG_LIBCUDA names the driver where it is not libcuda.so.1; --fake names a folder of drivers that simulate (tests/gpu/fake_cuda_driver.c).
 """
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def part(file: str, *words: str) -> List[str]:
 
 
 def test(name: str) -> Job:
-    return Job(f"tests/{name}", [sys.executable, str(TREE / "tests" / f"{name}.py"), str(BUILD)])
+    return Job(f"tests/{name}", [sys.executable, str(TREE / "tests" / "doors" / f"{name}.py"), str(BUILD)])
 
 
 def bundle_jobs(at: Path) -> List[Job]:

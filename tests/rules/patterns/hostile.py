@@ -1,5 +1,5 @@
 """Wrong rules that look right, by the kind of fault: each holds at nearly every value, or for nearly every constant that its conditions let through.
-tests/rule_corpus.py checks that each is refused, with values at which the sides differ."""
+tests/gen/rule_corpus.py checks that each is refused, with values at which the sides differ."""
 from gen.lang import *
 
 INF = float('inf')

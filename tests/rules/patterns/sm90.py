@@ -6,7 +6,7 @@ fire in the fusions, tests, blocks and programs of the corpus (sm_90, about 1,85
 -1.0 28, 8; select.pred 8, 1; max of max 2, 2; or of and 1, 1; the others never. `rules ablate` finds that without each of the first five the IR grows
 by 1 to 183 nodes, and PTX by no instruction, on sm_75 and sm_90: LLVM does the same. So none is in patterns/.
 
-tests/rule_corpus.py checks that each is accepted: SIMPLIFY and LOWER by every check and proof, TEXTS by the proofs of asm texts.
+tests/gen/rule_corpus.py checks that each is accepted: SIMPLIFY and LOWER by every check and proof, TEXTS by the proofs of asm texts.
 """
 from gen.lang import *
 

@@ -1,4 +1,4 @@
-"""Instruction rules with immediates, facts, tables computed from the pattern, and sums given by their terms. tests/tile_rules.py puts each list first
+"""Instruction rules with immediates, facts, tables computed from the pattern, and sums given by their terms. tests/gen/tile_rules.py puts each list first
 in INSTR of a copy of patterns/, builds that, and runs every rule: RIGHT must be accepted, of WRONG each must be refused."""
 from gen.lang import *
 

@@ -1,4 +1,4 @@
-"""Wrong rules, one fault each, by the kind of fault. tests/rule_corpus.py checks that each is refused, with values at which the sides differ.
+"""Wrong rules, one fault each, by the kind of fault. tests/gen/rule_corpus.py checks that each is refused, with values at which the sides differ.
 
 Those that change one thing of a rule in patterns/ say of which file.
 """

@@ -1,0 +1,341 @@
+"""The Python package: its declarations against include/warpburg.h; compiling, running, checking and profiling; arrays of other libraries;
+exceptions; a GPU, which is a driver whose kernels run in the simulator.
+
+usage: python_package.py BUILD [--wheel]      --wheel: build the wheel as pip does, install it into a fresh environment, run ten lines
+       WARPBURG_TEST_GPU=real python3 tests/doors/python_package.py BUILD       with the CUDA driver of this machine, and its GPU
+"""
+from __future__ import annotations
+
+import argparse
+import copy
+import ctypes
+import os
+import pickle
+import shutil
+import signal
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from ctypes import c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from python_texts import SCALE, SCATTER, SUM, unary
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path("build")
+
+
+class Declarations(unittest.TestCase):
+    """_library.py declares what the header declares."""
+    header = re.sub(r"/\*.*?\*/", "", (ROOT / "include" / "warpburg.h").read_text(), flags=re.S)
+    plain = {"int": c_int, "uint32_t": c_uint32, "uint64_t": c_uint64, "int64_t": c_int64, "size_t": c_size_t, "double": c_double, "char": c_char,
+             "wb_status": c_int, "wb_reason": c_int, "wb_accuracy": c_int, "wb_role": c_int, "wb_contents": c_int, "wb_cut": c_int, "wb_place": c_int,
+             "wb_kind": c_int, "wb_step_kind": c_int, "void": None}
+
+    structures = {name: "".join(map(str.title, name.split("_"))) for name in
+                  "options array buffer launch run_options verdict time program_options memory computation value region share swap step program_verdict "
+                  "program_time".split()}
+
+    def ctype(self, text: str) -> Any:
+        structures = {f"wb_{name}": ours for name, ours in self.structures.items()}
+        kind, stars = re.sub(r"\bconst\b|\*", "", text).strip(), text.count("*")
+        base = getattr(self.library, structures[kind]) if kind in structures else self.plain.get(kind)
+        if kind == "char" and stars:
+            base, stars = c_char_p, stars - 1
+        elif (kind == "void" or kind not in {*self.plain, *structures}) and stars:
+            base, stars = c_void_p, stars - 1
+        for _ in range(stars):
+            base = ctypes.POINTER(base)
+        return base
+
+    def setUp(self) -> None:
+        import warpburg._library
+        self.library = warpburg._library
+
+    def test_functions(self) -> None:
+        declared = {}
+        for result, name, parameters in re.findall(r"WB_API ([\w\s*]+?)\b(wb_\w+)\(([^)]*)\);", self.header):
+            words = [] if parameters.strip() == "void" else [re.sub(r"\w+$", "", " ".join(p.split())) for p in parameters.split(",")]
+            declared[name] = (self.ctype(result), [self.ctype(w) for w in words])
+        ours = {name: (result, list(parameters)) for name, result, parameters in self.library.FUNCTIONS}
+        self.assertEqual(sorted(declared), sorted(ours))
+        for name, signature in declared.items():
+            self.assertEqual(signature, ours[name], name)
+
+    def test_structures(self) -> None:
+        names = self.structures
+        found = 0
+        for body, name in re.findall(r"typedef struct \{([^}]*)\} wb_(\w+);", self.header):
+            fields: List[Tuple[str, Any]] = []
+            for line in body.split(";"):
+                kind, _, rest = " ".join(line.split()).rpartition(" ") if "," not in line else " ".join(line.split()).partition(" ")
+                if "," in line and line.split()[0] == "const":
+                    kind, _, rest = rest.partition(" ")
+                for word in filter(None, rest.split(",")):
+                    stars = (kind + word).count("*")
+                    word = word.replace("*", " ")
+                    m = re.match(r"(\w+)(?:\[(\d+)\])?", word.strip())
+                    assert m
+                    base = self.ctype(kind.replace("*", "") + "*" * stars)
+                    fields.append((m[1], base * int(m[2]) if m[2] else base))
+            self.assertEqual(fields, list(getattr(self.library, names[name])._fields_), name)
+            found += 1
+        self.assertEqual(found, len(names))
+
+    def test_enumerations(self) -> None:
+        for name, words in (("accuracy", self.library.ACCURACIES), ("role", self.library.ROLES), ("contents", self.library.CONTENTS),
+                            ("cut", self.library.CUTS), ("kind", self.library.KINDS), ("place", self.library.PLACES), ("step_kind", self.library.STEPS)):
+            m = re.search(rf"typedef enum \{{([^}}]*)\}} wb_{name};", self.header)
+            assert m
+            self.assertEqual([w.strip().lower() for w in m[1].split(",")], [f"wb_{w}" for w in words])
+
+
+class Compiling(unittest.TestCase):
+    def test_facts(self) -> None:
+        k = warpburg.compile(SCALE, target="sm_80")
+        self.assertEqual(repr(k), "<warpburg.Kernel scale for sm_80: (f32[4,8], f32[8]) -> (f32[4,8]), 1 launch>")
+        self.assertIn(".target sm_80", k.ptx)
+        self.assertIn("accesses of a thread", k.explain())
+        self.assertIn('"launches"', k.json)
+        self.assertEqual([b.role for b in k.buffers], ["operand", "operand", "output"])
+        self.assertEqual((k.buffers[1].type, k.buffers[1].shape, k.buffers[1].bytes, k.buffers[1].input), ("f32", (8,), 32, 1))
+        self.assertEqual((k.launches[0].entry, k.launches[0].arguments), ("scale", (0, 1, 2)))
+        self.assertEqual(k.outputs[0].dtype, numpy.float32)
+        self.assertIn("<table>", k._repr_html_())
+        self.assertEqual(k.statistics()["status"], "ok")
+        self.assertIn("sm_90", warpburg.targets())
+        self.assertRegex(warpburg.__version__, r"^\d+\.\d+\.\d+$")
+
+    def test_files_and_options(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "f.hlo").write_text(SCALE)
+            self.assertIn("multiply", warpburg.compile(Path(folder) / "f.hlo").hlo)
+        self.assertIn(".loc", warpburg.compile(SCALE, lines=True).ptx)
+        self.assertEqual([True, False], ["atom" in warpburg.compile(SCATTER, deterministic=d).ptx for d in (False, True)])
+        self.assertIn("div.full", warpburg.compile(SCALE.replace("multiply", "divide"), accuracy="xla").ptx)
+        self.assertNotIn("div.full", warpburg.compile(SCALE.replace("multiply", "divide")).ptx)
+        with self.assertRaisesRegex(ValueError, "accuracy='best'"):
+            warpburg.compile(SCALE, accuracy="best")
+
+    def test_machine_code(self) -> None:
+        k = warpburg.compile(SCALE)
+        if os.environ.get("WARPBURG_PTXAS") or shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
+            self.assertEqual(k.cubin[:4], b"\177ELF")
+        else:
+            with self.assertRaisesRegex(warpburg.Error, "ptxas"):
+                _ = k.cubin
+
+    def test_errors(self) -> None:
+        with self.assertRaises(warpburg.HloError) as e:
+            warpburg.compile(SCALE.replace("multiply", "frobnicate"), file="a b.hlo")
+        self.assertEqual((e.exception.file, e.exception.line, e.exception.column), ("a b.hlo", 6, 21))
+        self.assertEqual(e.exception.message, "unknown operation 'frobnicate'")
+        with self.assertRaises(warpburg.Declined) as d:
+            warpburg.compile("HloModule f\nENTRY e {\n  z = f32[] constant(0)\n  ROOT r = f32[8] rng(z, z), distribution=rng_uniform\n}\n")
+        self.assertEqual((d.exception.reason, d.exception.line), ("random", 4))
+        self.assertIn("random numbers", d.exception.explanation)
+        with self.assertRaisesRegex(warpburg.HloError, "sm_1"):
+            warpburg.compile(SCALE, target="sm_1")
+
+    def test_threads(self) -> None:
+        """8 threads compile at once, and free kernels that others have made."""
+        alone, got = warpburg.compile(SUM).ptx, []
+        threads = [threading.Thread(target=lambda: got.extend(warpburg.compile(SUM).ptx for _ in range(4))) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(got, [alone] * 32)
+
+
+class Running(unittest.TestCase):
+    def test_numpy(self) -> None:
+        k = warpburg.compile(SCALE)
+        x, row = numpy.arange(32, dtype=numpy.float32).reshape(4, 8), numpy.arange(8, dtype=numpy.float32)
+        numpy.testing.assert_array_equal(k.run(x, row), x * row)
+        numpy.testing.assert_array_equal(k(x[::-1], row, threads=2), x[::-1] * row)  # is copied
+        numpy.testing.assert_array_equal(k.run(x, list(map(float, row))), x * row)
+
+    def test_types(self) -> None:
+        """Every type that arrays have comes back bit by bit."""
+        random = numpy.random.default_rng(1)
+        for kind in ["pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "c64", "c128", "s4", "u4", "f8e5m2", "f8e4m3fn",
+                     "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "f8e4m3", "f8e3m4"]:
+            k = warpburg.compile(unary(kind))
+            dtype = k.inputs[0].dtype
+            x = random.integers(0, 2 if kind == "pred" else 7 if kind[1:] == "4" else 100, 16).astype(dtype)
+            y = k.run(x)
+            self.assertEqual((y.dtype, y.tobytes()), (dtype, x.tobytes()), kind)
+
+    def test_wrong_arrays(self) -> None:
+        k = warpburg.compile(SCALE)
+        x, row = numpy.zeros((4, 8), numpy.float32), numpy.zeros(8, numpy.float32)
+        for arrays, said in (((x,), "takes 2 arrays, 1 given"), ((x, x), r"input 1 is float32\[4,8\]; f32\[8\] expected"),
+                             ((x.astype(numpy.float64), row), r"input 0 is float64\[4,8\]; f32\[4,8\] expected")):
+            with self.assertRaisesRegex(TypeError, said):
+                k.run(*arrays)
+        with self.assertRaisesRegex(ValueError, "on='tpu'"):
+            k.run(x, row, on="tpu")
+
+    def test_dlpack(self) -> None:
+        class Foreign:
+            """An array of a library that numpy does not know."""
+
+            def __init__(self, x: Any) -> None:
+                self.x = x
+
+            def __dlpack__(self, **more: Any) -> Any:
+                return self.x.__dlpack__(**more)
+
+            def __dlpack_device__(self) -> Tuple[int, int]:
+                return (1, 0)
+
+        k = warpburg.compile(SCALE)
+        x, row = numpy.arange(32, dtype=numpy.float32).reshape(4, 8), numpy.ones(8, numpy.float32)
+        numpy.testing.assert_array_equal(k.run(Foreign(x), Foreign(row)), x)
+        with self.assertRaisesRegex(TypeError, r"DLPack array of shape \(8, 4\)"):
+            k.run(Foreign(x.reshape(8, 4)), row)
+        with self.assertRaisesRegex(ValueError, "row-major"):
+            k.run(Foreign(numpy.arange(32, dtype=numpy.float32).reshape(8, 4).T), row)
+        with self.assertRaisesRegex(TypeError, "type code 0, 32 bits"):
+            k.run(Foreign(x.astype(numpy.int32)), row)
+
+    def test_arrays_of_any_kind(self) -> None:
+        """What an array is in memory does not matter; what it means does."""
+        k = warpburg.compile(unary("f32", 16, "negate").replace("[16]", "[4,4]"))
+        x = numpy.arange(16, dtype=numpy.float32).reshape(4, 4)
+        fixed = x.copy()
+        fixed.setflags(write=False)
+        unaligned = numpy.frombuffer(b"\0" + x.tobytes(), numpy.uint8)[1:].view(numpy.float32).reshape(4, 4)
+        for given in (x, x.T.copy().T, x.astype(">f4"), numpy.asfortranarray(x), fixed, unaligned, memoryview(x), numpy.matrix(x), x.tolist(),
+                      tuple(map(tuple, x.tolist()))):
+            numpy.testing.assert_array_equal(k.run(given), -x)
+        numpy.testing.assert_array_equal(k.run(numpy.broadcast_to(numpy.float32(3), (4, 4))), numpy.full((4, 4), -3))
+        for wrong in (numpy.ma.array(x, mask=x > 3), x.view("V4"), x.astype(object), None, "abc", 1.0, x.astype(complex)):
+            with self.assertRaises(TypeError):
+                k.run(wrong)
+        none = warpburg.compile(unary("f32", 0, "negate"))
+        self.assertEqual((none.run(numpy.zeros(0, numpy.float32)).shape, bool(none.check())), ((0,), True))
+        one = warpburg.compile(unary("f32", 1, "negate").replace("[1]", "[]"))
+        self.assertEqual([one.run(v).shape for v in (3.0, numpy.float32(3), numpy.array(3, numpy.float32))], [()] * 3)
+
+    def test_wrong_words(self) -> None:
+        k, x = warpburg.compile(unary("f32", 4)), numpy.zeros(4, numpy.float32)
+        for wrong, call in ((ValueError, lambda: k.run(x, threads=-1)), (TypeError, lambda: k.run(x, threads="2")), (ValueError, lambda: k.check(case="")),
+                            (ValueError, lambda: k.check(case="nn")), (ValueError, lambda: k.check(blocks=-1)), (TypeError, lambda: warpburg.compile(None)),
+                            (TypeError, lambda: warpburg.compile(SCALE, target=None)), (ValueError, lambda: warpburg.compile(SCALE, align=1 << 40)),
+                            (ValueError, lambda: warpburg.compile(str(ROOT / "shaderdb/corpus/gelu.hlo"))), (warpburg.HloError, lambda: warpburg.compile("")),
+                            (warpburg.HloError, lambda: warpburg.compile(Path(sys.executable)))):
+            with self.assertRaises(wrong):
+                call()
+
+    def test_copies(self) -> None:
+        """Copies, by pickle as well, are compiled anew; a kernel runs in a forked process."""
+        k, x = warpburg.compile(SCALE, target="sm_80", file="s.hlo"), numpy.ones((4, 8), numpy.float32)
+        for other in (copy.copy(k), copy.deepcopy(k), pickle.loads(pickle.dumps(k))):
+            self.assertEqual((other.ptx, other.target), (k.ptx, "sm_80"))
+            numpy.testing.assert_array_equal(other.run(x, x[0]), x)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if (k.run(x, x[0]) == x).all() else 1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+
+    def test_interrupt(self) -> None:
+        """Ctrl-C stops a run, in one thread and in several, and the kernel can be run again."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))  # a shell's background ignores it
+        k, x = warpburg.compile(unary("f32", 1 << 25, "exponential")), numpy.zeros(1 << 25, numpy.float32)
+        for long in (lambda: k.run(x), lambda: k.run(x, threads=2), lambda: k.check(x), lambda: k.profile(x)):
+            since = time.monotonic()
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(KeyboardInterrupt):
+                long()
+            self.assertLess(time.monotonic() - since, 20)
+        self.assertEqual(warpburg.compile(unary("f32", 4)).run(x[:4]).tolist(), [0] * 4)
+
+    def test_check_and_profile(self) -> None:
+        k = warpburg.compile(SUM)
+        for case in "nes":
+            v = k.check(case=case, seed=3)
+            self.assertTrue(v)
+            self.assertEqual((v.compared, v.outside, v.faults), (1, 0, ()))
+        x = numpy.ones(262144, numpy.float32)
+        self.assertIn("1 elements inside the bounds", str(k.check(x)))
+        with self.assertRaisesRegex(warpburg.Error, "inputs 'q'"):
+            k.check(case="q")
+        p = k.profile(x)
+        self.assertTrue(1e-7 < p.seconds < 1e-3 and p.binds, repr(p))
+        self.assertEqual(p.data["kernels"][0]["target"], "sm_90")
+        self.assertIn(p.binds, str(p))
+        self.assertIn("srcdoc", p._repr_html_())
+
+
+TEN_LINES = """
+import numpy, warpburg
+k = warpburg.compile({scale!r}, target="sm_90")
+x = numpy.arange(32, dtype=numpy.float32).reshape(4, 8)
+row = numpy.arange(8, dtype=numpy.float32)
+assert (k.run(x, row) == x * row).all()
+assert k.check(case="e")
+print(k, k.profile().binds)
+"""
+
+
+def wheel() -> bool:
+    """Builds the wheel and installs it into an environment that has nothing else."""
+    with tempfile.TemporaryDirectory() as folder:
+        python = f"{folder}/venv/bin/python"
+        pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
+        clean: Dict[str, str] = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "WARPBURG_LIBRARY")}
+        since = time.monotonic()
+        for command in ([sys.executable, "-m", "venv", f"{folder}/venv"],
+                        [*pip, "wheel", "--no-deps", str(ROOT), "-w", f"{folder}/wheels", "-Ccompile-args=-j2"],
+                        [*pip, "install", "--find-links", f"{folder}/wheels", "warpburg"]):
+            ran = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=1500)
+            if ran.returncode:
+                print(f"{' '.join(command[2:5])}: {ran.stdout[-2000:]}{ran.stderr[-2000:]}")
+                return False
+        file = next(Path(f"{folder}/wheels").glob("warpburg-*.whl"))
+        print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB, built and installed in {time.monotonic() - since:.0f} s")
+        ran = subprocess.run([python, "-c", TEN_LINES.format(scale=SCALE)], cwd=folder, env=clean, capture_output=True, text=True)
+        print(ran.stdout, ran.stderr, sep="", end="")
+        return "-py3-none-" in file.name and ran.returncode == 0 and "warpburg.Kernel scale" in ran.stdout
+
+
+def main() -> int:
+    global BUILD, numpy, warpburg
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--wheel", action="store_true")
+    args = parser.parse_args()
+    BUILD = args.build.resolve()
+    os.environ.update(PYTHONPATH=str(ROOT / "python"), WARPBURG_LIBRARY=str(BUILD / "libwarpburg.so"))
+    if os.environ.get("WARPBURG_TEST_GPU") != "real":
+        os.environ["WARPBURG_LIBCUDA"] = str(BUILD / "tests" / "libfake_cuda_driver.so")
+    sys.path.insert(0, str(ROOT / "python"))
+    try:
+        import ml_dtypes as _  # noqa: F401
+        import numpy
+    except ImportError as e:
+        print(f"skipped: {e}")
+        return 0
+    import warpburg
+    import python_on_gpu
+    import python_programs
+    tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in (sys.modules[__name__], python_on_gpu, python_programs))
+    result = unittest.TextTestRunner(verbosity=1).run(tests)
+    bad = len(result.failures) + len(result.errors)
+    good = result.testsRun - bad
+    if args.wheel:
+        built = wheel()
+        good, bad = good + built, bad + (not built)
+    print(f"{good} passed, {bad} failed")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

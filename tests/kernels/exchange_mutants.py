@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Kernels that exchange layouts, and rows that are read again, with one thing wrong each: `run --check` finds every one in some order of execution.
+
+    exchange_mutants.py WARPBURG [--every N]
+
+A mutant changes one instruction of the PTX, as ptx_mutants.py does (addresses, masks, branches, constants of indices, lanes of a vector, stores left out),
+or takes out a barrier, or moves all rows of the tile but the first (a padding that one stage has and the other has not). What is not found must be
+listed in EQUAL with its reason, and each row there must excuse a mutant. --every N tries each Nth mutant of ptx_mutants.py. Ends with `N passed, M failed`.
+"""
+import argparse
+import fnmatch
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+import ptx_mutants  # noqa: E402
+from mutant_runs import AS_IT_IS, fault, table, write_mutant  # noqa: E402
+from shared_reductions import ORDERS  # noqa: E402
+from warpburg_cli import Cli  # noqa: E402
+
+RUNS = [(case, seed, order) for case, seed in (("n", 0), ("e", 1)) for order in (ORDERS[0], ORDERS[1], ORDERS[2])]
+
+
+def transpose(t: str, shape: str, to: str, permutation: str, more: str = "") -> str:
+    return f"HloModule m\n\nENTRY e {{\n  x = {t}[{shape}] parameter(0)\n  t = {t}[{to}] transpose(x), dimensions={{{permutation}}}\n{more}}}\n"
+
+
+ROWS = """HloModule m
+
+add {
+  a = TYPE[] parameter(0)
+  b = TYPE[] parameter(1)
+  ROOT r = TYPE[] add(a, b)
+}
+
+ENTRY e {
+  x = TYPE[ROWS,COLUMNS] parameter(0)
+  zero = TYPE[] constant(7)
+  sum = TYPE[ROWS] reduce(x, zero), dimensions={1}, to_apply=add
+  sums = TYPE[ROWS,COLUMNS] broadcast(sum), dimensions={0}
+  less = TYPE[ROWS,COLUMNS] subtract(x, sums)
+  squares = TYPE[ROWS,COLUMNS] multiply(less, less)
+  all = TYPE[ROWS] reduce(squares, zero), dimensions={1}, to_apply=add
+  alls = TYPE[ROWS,COLUMNS] broadcast(all), dimensions={0}
+  ROOT out = TYPE[ROWS,COLUMNS] xor(less, alls)
+}
+"""
+
+
+ORDERS_OF_TWO = """HloModule m
+
+ENTRY e {
+  x = s16[8,16,32] parameter(0)
+  y = s16[32,8,16] parameter(1)
+  a = s16[32,16,8] transpose(x), dimensions={2,1,0}
+  b = s16[32,16,8] transpose(y), dimensions={0,2,1}
+  ROOT r = s16[32,16,8] subtract(a, b)
+}
+"""
+WINDOWS = """HloModule m
+
+ENTRY e {
+  x = f32[4,5,32] parameter(0)
+  low = f32[4,4,32] slice(x), slice={[0:4], [0:4], [0:32]}
+  high = f32[4,4,32] slice(x), slice={[0:4], [1:5], [0:32]}
+  first = f32[4,1,4,32] reshape(low)
+  second = f32[4,1,4,32] reshape(high)
+  both = f32[4,2,4,32] concatenate(first, second), dimensions={1}
+  ROOT t = f32[4,32,4,2] transpose(both), dimensions={2,3,0,1}
+}
+"""
+
+
+def rows(t: str, n: int, columns: int) -> str:
+    """Sums of integers, which any term changes, of rows that are read again."""
+    return ROWS.replace("TYPE", t).replace("ROWS", str(n)).replace("COLUMNS", str(columns))
+
+
+KERNELS: Dict[str, Tuple[str, str]] = {          # text, and layout
+    "whole": (transpose("f32", "64,64", "64,64", "1,0"), "exchange"),
+    "partial": (transpose("f32", "99,45", "45,99", "1,0"), "exchange"),
+    "halves": (transpose("bf16", "64,96", "96,64", "1,0", "  ROOT n = bf16[96,64] negate(t)\n"), "exchange"),
+    "bytes": (transpose("s8", "3,50,40", "3,40,50", "0,2,1"), "exchange"),
+    "two": (transpose("f32", "48,33", "33,48", "1,0", "  y = f32[48,33] parameter(1)\n  u = f32[33,48] transpose(y), dimensions={1,0}\n"
+                      "  z = f32[33,48] parameter(2)\n  d = f32[33,48] subtract(t, u)\n  ROOT s = f32[33,48] subtract(d, z)\n"), "exchange"),
+    "pixels": (transpose("s8", "4,8,29,3", "4,3,8,29", "0,3,1,2"), "exchange"),
+    "sides": (transpose("f32", "50,44", "44,50", "1,0", "  n = f32[50,44] negate(x)\n  ROOT r = (f32[44,50], f32[50,44]) tuple(t, n)\n"), "exchange"),
+    "orders": (ORDERS_OF_TWO, "exchange"),
+    "windows": (WINDOWS, "exchange"),
+    "rows": (rows("s64", 13, 150), "rows: warp 2, grid 7; columns: vector 2, lane 32, register 3"),
+    "redux": (rows("s32", 13, 300), "rows: warp 2, grid 7; columns: vector 4, lane 32, register 3"),
+    "warps": (rows("s64", 5, 150), "rows: grid 5; columns: vector 2, lane 32, warp 3"),
+    "loops": (rows("s64", 6, 530), "rows: warp 2, grid 3; columns: lane 32, warp 2, register 2, loop 5"),
+    "clusters": (rows("s64", 3, 530), "rows: grid 3; columns: lane 32, warp 2, register 3, cluster 3"),
+}
+
+# kernel, kind, the changed instruction as ptx_mutants.py writes it without numbers of registers, as patterns: why the kernel is right all the same
+EQUAL: Dict[Tuple[str, str, str], str] = {
+    **{("*", "constant", f"shfl.sync.bfly.b32 %r, %r, {n}, 31, -1 -> shfl.sync.bfly.b32 %r, %r, {n + 1}, 31, -1"):
+       "lanes that differ in the lowest bit have the same sum by then" for n in (2, 4, 8, 16)},
+    ("pixels", "*", "min.s32 %r, %r, 25 -> *"): "what a thread gets beyond the end it does not store",
+    ("bytes", "*", "min.s32 %r, %r, 24 -> *"): "behind the branch no row is beyond 24",
+    **{(kernel, kind, what): "all lanes of a warp have its sum, so that any of them may store it"
+       for kernel, first, second in (("warps", 2, 4), ("loops", 4, 8), ("clusters", 2, 6))
+       for kind, what in (("mask", "setp.ne.b32 %p, %r, 0 -> *"), ("comparison", "setp.ne.b32 %p, %r, 0 -> *"),
+                          ("predicate", f"@%p bra $L__BB0_{first} -> *"), ("predicate", f"@%p bra $L__BB0_{second} -> *"))},
+    **{(kernel, "constant", "and.b32 %r, %r, 31 -> and.b32 %r, %r, 30"): "two lanes of a warp store its sum" for kernel in ("warps", "clusters")},
+    **{(kernel, "lanes", "ld.shared.v2.b64 *"): "a sum of two warps, in either order" for kernel in ("loops", "clusters")},
+    ("loops", "operands swapped", "sub.s64 *"): "its square alone is used",
+    ("loops", "mask", "setp.lt.u32 %p, %r, 4 -> setp.lt.u32 %p, %r, 5"): "the last iteration again, whose terms beyond the end are none",
+}
+
+
+def matches(key: Tuple[str, str, str], mutant: Tuple[str, str, str]) -> bool:
+    return all(fnmatch.fnmatchcase(x, pattern.replace("[", "[[]")) for x, pattern in zip(mutant, key))
+
+
+def mutants(text: str, every: int) -> Iterator[Tuple[str, str, str]]:
+    """Kind, what is changed, the PTX."""
+    lines = text.splitlines()
+    barriers = [k for k, line in enumerate(lines) if "bar.sync" in line]
+    for n, k in enumerate(barriers):
+        yield "no barrier", str(n), "\n".join([*lines[:k], *lines[k + 1:]])
+    shared = [k for k, line in enumerate(lines) if re.match(r"\s*(st|ld)\.shared", line)]
+    if barriers and shared:
+        for head, some in (("st", [k for k in shared if "st.shared" in lines[k]]), ("ld", [k for k in shared if "ld.shared" in lines[k]])):
+            moved = [re.sub(r"\[(%rd\d+)(?:\+(\d+))?\]", lambda m: f"[{m[1]}+{int(m[2] or 0) + 16}]", line) if k in some[1:] else line
+                     for k, line in enumerate(lines)]
+            if len(some) > 1 and moved != lines:
+                yield "another padding", head, "\n".join(moved)
+    for n, m in enumerate(ptx_mutants.mutants(text)):
+        if n % every == 0:
+            yield m.kind, re.sub(r"%([a-z]+)\d+", r"%\1", m.what), m.text(text)
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description="kernels that exchange layouts, with one thing wrong each")
+    p.add_argument("warpburg")
+    p.add_argument("--every", type=int, default=1)
+    p.add_argument("--only", default="")
+    o = p.parse_args()
+    cli = Cli(os.path.abspath(o.warpburg), timeout=60)
+    jobs: List[Tuple[str, str, str, Path]] = []
+    met = set()
+    with tempfile.TemporaryDirectory() as name:
+        for kernel, (hlo, layout) in KERNELS.items():
+            if o.only not in kernel:
+                continue
+            file, first = Path(name, f"{kernel}.hlo"), Path(name, kernel)
+            file.write_text(hlo, encoding="utf-8")
+            compiled = cli.call("compile", str(file), "--layout", layout, "-o", str(first))
+            if compiled.returncode:
+                print(f"failed: {kernel}: {compiled.stderr}")
+                return 1
+            text = (first / "kernel.ptx").read_text(encoding="utf-8")
+            for kind, what, changed in [(AS_IT_IS, "", text), *mutants(text, o.every)]:
+                jobs.append((kernel, kind, what, write_mutant(first, Path(name, f"{kernel}.{len(jobs)}"), changed)))
+
+        def judge(job: Tuple[str, str, str, Path]) -> str:
+            _, kind, _, folder = job
+            return fault(cli, folder, kind == AS_IT_IS, RUNS, (0, 1, 4, 124), ("-j", "1"))
+
+        failed, survived = 0, []
+        for (kernel, kind, what, _), why in zip(jobs, cli.each(judge, jobs)):
+            survived += [kind] if why else []
+            excuses = [key for key in EQUAL if matches(key, (kernel, kind, what))] if why == "not found" else []
+            met.update(excuses)
+            if why and not excuses:
+                failed += 1
+                print(f"failed: {(kernel, kind, what)}: {why}", flush=True)
+    unknown = [key for key in EQUAL if o.every == 1 and not o.only and key not in met]
+    for key in unknown:
+        print(f"failed: {key}: no mutant that is not found")
+    print(table((kind for _, kind, _, _ in jobs if kind != AS_IT_IS), survived))
+    print(f"{len(jobs)} kernels\n{len(jobs) - failed} passed, {failed + len(unknown)} failed")
+    return int(failed + len(unknown) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
