@@ -14,7 +14,7 @@ from typing import Dict, Iterator, List, Tuple
 
 from gen import llvm_text
 from gen.asm_text import NoTerm, Text, bits_name, bits_of, joined, part, recast
-from gen.expr import Expr, Lit, Node, Src, Type, Var
+from gen.expr import Expr, Lit, Node, PatternError, Src, Type, Var
 from gen.forms import operand_variables
 from gen.lang import Rule, parts
 from gen.load import of_feature
@@ -76,7 +76,7 @@ def meanings(r: Rule) -> List[Meaning]:
         return []
     try:
         return read(r, r.left)
-    except NoTerm:
+    except (NoTerm, PatternError):  # more operands than the instruction has: ptxas says so
         return []
 
 

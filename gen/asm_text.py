@@ -243,7 +243,9 @@ class Text(Fields):
             return of(name, f)(*x)
         if base == "rcp.rn":
             return of("div", f)(Lit(1.0), *x)
-        if base in ("min.NaN", "max.NaN"):
+        if base in ("min.NaN", "max.NaN") and len(x) == 3 and f == "f32":  # from sm_100
+            return of(base[:3], f)(of(base[:3], f)(x[0], x[1]), x[2])
+        if base in ("min.NaN", "max.NaN") and len(x) == 2:
             return of(base[:3], f)(*x)
         if base in ("min", "max"):  # a number, if one operand is
             number = of("select", f)(of("ne", f)(x[1], x[1]), x[0], of(base, f)(*x))

@@ -12,7 +12,7 @@ from typing import Callable, Dict, List, Optional, Set, Tuple
 from gen import asm_rule, compile as comp, cycles, ledger, llvm_text, load, machine, ops, prices, reach, rows
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
 from gen.forms import is_const, is_general, is_index, root_op
-from gen.lang import Rule
+from gen.lang import Rule, Ulp
 from gen.load import RuleSet, of_feature, walk
 
 Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
@@ -125,6 +125,10 @@ def check_phase(r: Rule, phase: str) -> None:
                 raise PatternError(r.where, f"{e}: an index pattern under an operation on elements; index rules hold in every pass")
     if (phase == "isel") != (r.kind != "rewrite"):
         raise PatternError(r.where, f"{r.kind}(..) does not belong to the {phase} phase")
+    if r.kind == "rewrite" and r.err is not None:
+        if phase != "lower" or is_general(r.left) or not isinstance(r.err, Ulp):
+            raise PatternError(r.where, "err= is for lowerings of one form of a function, in units: rewrite(div.f32.approx(a, sqrt.f32(b)), .., err=ulp(5)); "
+                               "of a whole function BUDGETS in functions.py say it")
     inexact = next((x for x in machine.opcodes(str(r.right)) if {"approx", "full"} & set(x.split("."))), None) if r.kind == "asm" else None
     if inexact and r.err is None:  # the simulator computes it exactly, and moves the result by the error that the rule states
         raise PatternError(r.where, f"{inexact} is not exact: state its error, err=rel(..) or err=ulp(..)")
@@ -144,6 +148,8 @@ def check_types(r: Rule) -> None:
 
     def expect(e: Expr, want: Type, of: str) -> None:
         e = e.x if isinstance(e, Src) else e
+        if isinstance(e, Var) and e.kind == "const" and want.name != "index" and all(ops.TYPE_BY_NAME[m].cls == "F" for m in want.members):
+            raise PatternError(r.where, f"{e} matches integer constants, and {of} takes a float: write its value, 2.0, or a variable of values, a")
         if isinstance(e, Var) and e.kind == "value":
             was = var.setdefault(id(e), want)
             if str(was) != str(want):

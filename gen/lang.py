@@ -160,13 +160,14 @@ def _spelled(r: Rule, ptx: str) -> Rule:
     return replace(r, ptx=ptx)
 
 
-def rewrite(left: Any, right: Any, when: Optional[Cond] = None) -> Any:
-    """A Rule. For several results both sides are tuples of the same length, whose right sides may share parts: a list of Rules, one for each."""
+def rewrite(left: Any, right: Any, when: Optional[Cond] = None, err: Optional[float] = None) -> Any:
+    """A Rule. err=ulp(..), of a lowering of one form of a function (div(a, sqrt(b))): how far it may be off, within the function's budget.
+    For several results both sides are tuples of the same length, whose right sides may share parts: a list of Rules, one for each."""
     if not isinstance(left, tuple) and not isinstance(right, tuple):
-        return _rule("rewrite", left, right, when)
+        return _rule("rewrite", left, right, when, err)
     if not isinstance(left, tuple) or not isinstance(right, tuple) or len(left) != len(right) or len(left) < 2:
         fail("several results: tuples of two or more are expected, of the same length on both sides")
-    return [_rule("rewrite", x, y, when) for x, y in zip(left, right)]
+    return [_rule("rewrite", x, y, when, err) for x, y in zip(left, right)]
 
 
 def llvm(left: Any, text: str, when: Optional[Cond] = None, ptx: str = "") -> Rule: return _spelled(_rule("llvm", left, text, when), ptx)

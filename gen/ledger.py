@@ -59,6 +59,10 @@ def errors_of(targets: Sequence[load.RuleSet]) -> Errors:
     stated: Errors = {}
     forms: Dict[Tuple[str, str, bool], List[Tuple[Node, Error]]] = {}
     own = set(lowered)
+    for r in (r for s in targets for r in s.phases.get("lower", []) if r.err is not None and isinstance(r.left, Node)):  # one form: check_phase says so
+        for t in r.left.types[0].members:  # type: ignore[attr-defined]
+            for approx in modes_of(r):
+                forms.setdefault((r.left.op.name, t, approx), []).append((r.left, (0.0, float(r.err), 0)))  # type: ignore[attr-defined, arg-type]
     for r in (r for s in targets for r in s.phases.get("isel", []) if isinstance(r.left, Node)):
         assert isinstance(r.left, Node)
         share, ulp = (0.0, 0.0) if r.err is None else (0.0, float(r.err)) if isinstance(r.err, Ulp) else (float(r.err), 0.0)
@@ -82,6 +86,8 @@ def assumed(errors: Errors, rule: Rule, t: str, approx: bool) -> Optional[Tuple[
     """How far a lowering of a form may be off, in units and absolutely, which is what proofs assume of its operation; None: its budget alone counts."""
     if not isinstance(rule.left, Node) or is_general(rule.left) or t not in FRACTION:
         return None
+    if rule.err is not None:
+        return float(rule.err), 0
     share, ulp, absolute = errors.get((rule.left.op.name, t, approx), (0, 0, 0))
     return (ulp + share * 2**FRACTION[t], absolute) if share or ulp or absolute else None
 

@@ -9,6 +9,7 @@ are true; no register of `bad` may be true there: each says that the right side 
 """
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass, field
 from typing import Dict, List, Tuple
@@ -18,6 +19,10 @@ from gen.lang import Expr
 
 EXACT = "exact"
 RELATIONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+# bits of exponent and fraction, bias, and what is special: infinities and nans as in IEEE; fn: a nan alone; fnuz: -0 is nan; power: an exponent alone
+SMALL = {"f4e2m1fn": (2, 1, 1, "fn"), "f8e3m4": (3, 4, 3, "ieee"), "f8e4m3": (4, 3, 7, "ieee"), "f8e4m3fn": (4, 3, 7, "fn"),
+         "f8e4m3b11fnuz": (4, 3, 11, "fnuz"), "f8e4m3fnuz": (4, 3, 8, "fnuz"),
+         "f8e5m2": (5, 2, 15, "ieee"), "f8e5m2fnuz": (5, 2, 16, "fnuz"), "f8e8m0fnu": (8, 0, 127, "power")}
 Error = Tuple[float, float, float]  # share of the value, units in the last place, absolute
 Errors = Dict[Tuple[str, str, bool], Error]  # (operation, type, approx) -> error of the instruction, else the budget
 
@@ -78,11 +83,37 @@ def bf16_bits(x: float) -> int:
     return (u + 0x7FFF + (u >> 16 & 1)) >> 16
 
 
+def small_value(code: int, t: str) -> float:
+    """The value of a code of a format of SMALL."""
+    exponent_bits, fraction, bias, special = SMALL[t]
+    sign, exponent, low = code >> exponent_bits + fraction, code >> fraction & (1 << exponent_bits) - 1, code & (1 << fraction) - 1
+    last = (1 << exponent_bits) - 1
+    if special == "power":
+        return math.nan if code == 255 else 2.0 ** (code - bias)
+    if special == "fnuz" and code == 1 << exponent_bits + fraction or special == "fn" and t != "f4e2m1fn" and exponent == last and low == (1 << fraction) - 1:
+        return math.nan
+    if special == "ieee" and exponent == last:
+        return math.nan if low else (-math.inf if sign else math.inf)
+    size = (low | 1 << fraction) * 2.0 ** (exponent - bias - fraction) if exponent else low * 2.0 ** (1 - bias - fraction)
+    return -size if sign else size
+
+
+def small_bits(x: float, t: str) -> int:
+    """The code of a value of a format of SMALL; ValueError where it has none."""
+    same = lambda y: math.isnan(x) and math.isnan(y) or x == y and math.copysign(1, x) == math.copysign(1, y)
+    for code in range(1 << sum(SMALL[t][:2]) + (SMALL[t][3] != "power")):
+        if same(small_value(code, t)):
+            return code
+    raise ValueError(f"{x!r} is no value of {t}")
+
+
 def literal_bits(value: object, t: str) -> int:
     """The bits of a literal at a type, converted as the engine does when the rule matches."""
     if cls(t) != "F":
         return int(value) & (1 << width(t)) - 1  # type: ignore[call-overload]
     x = float(value)  # type: ignore[arg-type]
+    if t in SMALL:
+        return small_bits(x, t)
     if t == "bf16":
         return bf16_bits(x)
     code = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}[t]

@@ -80,6 +80,14 @@ class Parts(Builder):
         return self.scalar("add", t, product(x, v), product(y, u)) if part else self.scalar("sub", t, product(x, u), product(y, v))
 
     def node(self, e: Node) -> int:
+        of_complex = e.types[-1].name in ops.COMPLEX
+        if e.op.name == "modulus":
+            return self.scalar("hypot", ops.COMPLEX[e.types[-1].name], *self.pair(e.args[0]))
+        if of_complex and e.op.name in ("eq", "ne"):
+            (x, y), (u, v), t = *(self.pair(a) for a in e.args), ops.COMPLEX[e.types[-1].name]
+            return self.scalar("band" if e.op.name == "eq" else "bor", "pred", self.scalar(e.op.name, t, x, u), self.scalar(e.op.name, t, y, v))
+        if of_complex and e.op.name not in ("re", "im"):
+            raise PatternError(self.rule.where, f"{e.name} has no meaning inside a rule: write it of its parts, re.f32.c64(..) and im.f32.c64(..)")
         return self.pair(e.args[0])[e.op.name == "im"] if e.op.name in ("re", "im") else super().node(e)
 
 

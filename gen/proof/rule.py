@@ -87,14 +87,25 @@ def cached(rules: Sequence[Rule], errors: Errors, fresh: bool, whole: bool = Fal
     known: Dict[str, str] = json.loads(store.read_text()) if store.exists() else {}
     keys = {id(r): ("whole " if whole else "") + ledger.key(r, errors) for r in rules}
     unknown = list({keys[id(r)]: r for r in rules if fresh or keys[id(r)] not in known}.values())
-    proofs = prove.prove(unknown, errors, whole=whole)
+    proofs, refused = proved(unknown, errors, whole)
     for p in proofs:
         known.pop(keys[id(p.rule)], None)
         if not p.failed:
             known[keys[id(p.rule)]] = p.state
     if unknown:
         store.write_text(json.dumps(known, sort_keys=True, indent=0))
-    return {id(r): known[keys[id(r)]] for r in rules if keys[id(r)] in known}, report.report(proofs), len(unknown)
+    return {id(r): known[keys[id(r)]] for r in rules if keys[id(r)] in known}, refused + report.report(proofs), len(unknown)
+
+
+def proved(rules: Sequence[Rule], errors: Errors, whole: bool) -> Tuple[List[prove.Proof], List[str]]:
+    """Proofs, and messages about rules that have no meaning to prove. One of these costs the others nothing."""
+    try:
+        return prove.prove(rules, errors, whole=whole), []
+    except PatternError as e:
+        if len(rules) == 1:
+            return [], [str(e)]
+    some = [proved([r], errors, whole) for r in rules]
+    return [p for found, _ in some for p in found], [m for _, said in some for m in said]
 
 
 def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str], int]:

@@ -110,7 +110,10 @@ class Builder:
         if isinstance(e, Lit) and t != EXACT:
             if t not in ops.TYPE_BY_NAME and not fits(e.value, t):
                 raise NotNarrow
-            return self.literal(t, e.value)
+            try:
+                return self.literal(t, e.value)
+            except ValueError as x:
+                raise PatternError(self.rule.where, f"{e}: {x}") from x
         if isinstance(e, Src):
             if id(e.x) not in self.modified:  # the same modifiers at each occurrence
                 self.modified[id(e.x)] = facts.modified(self, e, t)

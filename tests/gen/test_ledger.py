@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 from gen import ledger, llvm_text, load  # noqa: E402
 from gen.errors import error_of  # noqa: E402
 from gen.proof import prove, rule as rule_command, z3_formula  # noqa: E402
-from gen.lang import F, N, Rule, a, abs, add, asm, b, cvt, div, gt, k, llvm, mul, neg, rel, rewrite, rsqrt, sqrt, tanh, ticket  # noqa: E402
+from gen.lang import F, N, Rule, a, abs, add, asm, b, cvt, div, gt, k, llvm, mul, neg, rel, rewrite, rsqrt, sqrt, tanh, ticket, ulp  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 
 
@@ -144,6 +144,16 @@ class Errors(unittest.TestCase):
         self.assertFalse(ledger.exceeds((4.30, 1.10), stated[False]))
         self.assertTrue(ledger.exceeds((4.27, 1.20), stated[False]))
         self.assertTrue(ledger.exceeds((4.80, 1.09), stated[False]))
+
+    def test_a_form_states_an_error_of_its_own(self) -> None:
+        """Two units are what other rules assume of a quotient under approx, five its budget: a form may be off by more than they assume if it says so."""
+        form = lambda err: rewrite(div.f32.approx(a, sqrt.f32.approx(b)), mul.f32(a, rsqrt.f32(b)), err=err)
+        sets = lambda r: [RuleSet("sm80", {"lower": [r], "isel": [asm(rsqrt.f32(a), "rsqrt.approx.f32 %d, %a;", err=rel(2**-22.9)),
+                                                                  asm(div.f32.approx(a, b), "div.full.f32 %d, %a, %b;", err=rel(2**-22))]})]
+        budget = lambda r: prove.prove([r], ledger.errors_of(sets(r)))[0].outcomes[0].case.terms.budget[0]
+        self.assertEqual([budget(form(None)), budget(form(ulp(4))), budget(form(ulp(9)))], [2.0, 4.0, 5.0])
+        other = rewrite(tanh.f32.approx(a), div.f32.approx(a, b))
+        self.assertNotEqual(ledger.key(other, ledger.errors_of(sets(form(ulp(4))))), ledger.key(other, ledger.errors_of(sets(form(None)))))
 
     def test_texts_of_llvm_are_terms(self) -> None:
         """A text that is the left side's own operation needs no proof; another one is proved to be the left side."""

@@ -10,10 +10,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
 from gen import guards, lang, ledger, load, ops  # noqa: E402
-from gen.proof import driver, integers, prove, report, z3_formula  # noqa: E402
+from gen.proof import driver, integers, prove, report, rule as rule_command, z3_formula  # noqa: E402
 from gen.lang import (F, F16, I, N, a, add, b, div, finite, i, k, known_zero, lt, m, min, mul, n, never_nan, never_negzero, divx, p, q, rest,  # noqa: E402
                       neg, rewrite, select, shl, shlx, sub, tanh, within)
-from gen.proof.code import Ins, Terms, cls, width  # noqa: E402
+from gen.proof.code import SMALL, Ins, Terms, cls, literal_bits, width  # noqa: E402
 
 ERRORS = {("tanh", "f32", True): (2**-10.9, 0, 0), ("exp", "f32", False): (0, 1, 0)}
 
@@ -68,6 +68,25 @@ class Wrong(unittest.TestCase):
         of = lambda via: rewrite(lang.cvt.f8e5m2.i64(a), lang.cvt.f8e5m2[via](lang.cvt[via].i64(a)))
         self.assertEqual(proof(of(lang.f32)).state, "proved(i64)")
         self.assertTrue(proof(of(lang.f16)).failed)
+
+    def test_literals_of_8_bits(self) -> None:
+        import ml_dtypes
+        for t in SMALL:
+            own = __import__("numpy").arange(1 << (4 if t == "f4e2m1fn" else 8), dtype="uint8").view(getattr(ml_dtypes,
+                "float4_e2m1fn" if t[1] == "4" else f"float8_{t[2:]}"))
+            for code, x in enumerate(map(float, own)):
+                if x == x:
+                    self.assertEqual(code, literal_bits(x, t), (t, x))
+        self.assertEqual(proof(rewrite(lang.mul.f8e5m2(a, 1.0), a)).state, "exhausted(f8e5m2)")
+        with self.assertRaisesRegex(lang.PatternError, "0.3 is no value of f8e5m2"):
+            proof(rewrite(lang.mul.f8e5m2(a, 0.3), a))
+
+    def test_a_rule_without_meaning_costs_no_other(self) -> None:
+        some = [rewrite(lang.mul.f8e5m2(a, 0.3), a), rewrite(add[N](a, 0), a)]
+        load.identify(some)
+        proofs, messages = rule_command.proved(some, ERRORS, False)
+        self.assertEqual((len(proofs), len(messages)), (1, 1))
+        self.assertFalse(proof(rewrite(lang.modulus.f32.c64(neg.c64(a)), lang.modulus.f32.c64(a))).failed)
 
     def test_every_value_of_one_f32(self) -> None:
         """A single value that samples miss: found where every value is run, which ends there."""

@@ -140,3 +140,9 @@ ROWS = [
     ("asm(atomic_add.u32(a), '{ .reg .u32 x; ld.global.u32 x, [%p]; add.u32 x, x, %a; st.global.u32 [%p], x; mov.u32 %d, x; }')", "which one atom.. takes"),
 ]
 WRONG += [(f"INSTR = [{text}]\n", "", wanted) for text, wanted in ROWS]
+WRONG += [
+    ("SIMPLIFY = [rewrite(add.f32(a, k), a, when=k == 2)]\n", "", "k matches integer constants, and add.f32 takes a float"),
+    ("LOWER = [rewrite(pow.f32(a, k), mul.f32(a, a), when=k == 2)]\n", "", "k matches integer constants, and pow.f32 takes a float"),
+    ("LOWER = [rewrite(exp.f32(a), exp2.f32(a), err=ulp(2))]\n", "", "err= is for lowerings of one form of a function"),
+    ("SIMPLIFY = [rewrite(div.f32(a, sqrt.f32(b)), mul.f32(a, rsqrt.f32(b)), err=ulp(2))]\n", "", "err= is for lowerings of one form of a function"),
+]

@@ -35,6 +35,7 @@ RIGHT = [
     asm(max.f32(a, 0.0),                        'max.f32 %d, %{a}, 0f00000000;',              when=never_nan(a)),
     asm(add.f32(a, 0.0),                        'mov.f32 %d, %{a};',                          when=never_negzero(a)),
     asm(neg.f16x2(a),                           'xor.b32 %d, %{a}, 0x80008000;'),
+    llvm(bnot.u32(a),                           'xor(%a, -1)'),
 ]
 WRONG = [
     asm(band.u32(shrlx.u32(a, k), 63),          'bfe.u32 %d, %{a}, %{k}, 7;',                 when=(k > 0) & (k < 32)),
