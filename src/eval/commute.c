@@ -41,7 +41,7 @@ static void **twice(Ev *e, const HloComputation *c, uint32_t n, void *const *sta
     return out;
 }
 
-bool ev_updates_commute(Ev *e, const HloComputation *c, uint32_t n_arrays)
+static bool commutes(Ev *e, const HloComputation *c, uint32_t n_arrays)
 {
     for (uint32_t k = 0; k < 2 * n_arrays; k++)
         if (sc_type_info[c->parameters[k]->shape->type].cls == 'C') return false;
@@ -65,3 +65,21 @@ bool ev_updates_commute(Ev *e, const HloComputation *c, uint32_t n_arrays)
     ev_part_end(e);
     return same;
 }
+
+/* Does a computation round? */
+static bool rounds(const HloComputation *c)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        const ScTypeInfo *type = &sc_type_info[i->shape->type];
+        if (type->cls != 'F' && type->cls != 'C') continue;
+        switch (i->opcode) {
+        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_SELECT: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_NEGATE:
+        case HLO_ABS: case HLO_CLAMP: case HLO_COPY: case HLO_BITCAST: break;
+        default: return true;
+        }
+    }
+    return false;
+}
+
+bool ev_order_shows(Ev *e, const HloComputation *c, uint32_t n) { return rounds(c) || !commutes(e, c, n); }

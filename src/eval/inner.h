@@ -226,8 +226,9 @@ EvMove *ev_move_new(Ev *e, int64_t n, uint32_t sources);
 void ev_move_source(Ev *e, EvMove *m, EvRef r, const int64_t *positions, const uint32_t *lanes, int64_t n);
 void *ev_move_finish(Ev *e, ScType t, EvMove *m);
 const int64_t *ev_by_layout(Ev *e, const HloShape *to, const HloShape *from, const EvSet *set);
-/* commute.c: in EV_BOUNDS, does no test show that the order of two updates of one element makes a difference? */
-bool ev_updates_commute(Ev *e, const HloComputation *c, uint32_t n_arrays);
+/* commute.c: in EV_BOUNDS, does the order of two updates of one element show: does the computation round, or do values
+ * that are tried tell? */
+bool ev_order_shows(Ev *e, const HloComputation *c, uint32_t n);
 /* apply.c: a computation of scalars on n lanes. x: lanes of each leaf of its parameters; out: of its root */
 void ev_apply(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **out);
 

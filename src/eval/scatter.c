@@ -311,29 +311,13 @@ static bool prepare(Ev *e, EvTask *t, State *s)
     return all;
 }
 
-/* Does a computation round? */
-static bool rounds(const HloComputation *c)
-{
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const HloInstruction *i = c->instructions[k];
-        const ScTypeInfo *type = &sc_type_info[i->shape->type];
-        if (type->cls != 'F' && type->cls != 'C') continue;
-        switch (i->opcode) {
-        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_SELECT: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_NEGATE:
-        case HLO_ABS: case HLO_CLAMP: case HLO_COPY: case HLO_BITCAST: break;
-        default: return true;
-        }
-    }
-    return false;
-}
-
 /* Lanes that several updates reach may have any value, where the order of these shows. */
 static void forget_collisions(Ev *e, EvTask *t, State *s, void *const *lanes, const Hit *again, uint32_t n)
 {
     const HloComputation *c = t->ref.i->called[0];
     bool open = false;
     for (uint32_t k = 0; k < s->n_acc; k++) open = open || s->open[k];
-    if (!open || (!rounds(c) && ev_updates_commute(e, c, s->n_arrays))) return;
+    if (!open || !ev_order_shows(e, c, s->n_arrays)) return;
     for (uint32_t k = 0; k < s->n_arrays; k++) {
         if (!s->open[s->n_acc > 1 ? k : 0]) continue;
         const ScType type = t->ref.i->operands[k]->shape->type;

@@ -4,7 +4,7 @@
  * values. Leaves: the wanted lanes. Only the windows that cover a wanted element are evaluated.
  *
  * Elements of padding take no part; a window without any other selects nothing. Values are combined in the order of
- * their windows.
+ * their windows, which HLO leaves open: in EV_BOUNDS as the updates of a scatter are (scatter.c).
  *
  *     x = {1, 5, 2, 7}, source = {10, 20}, window={size=2 stride=2}, select GE, scatter add     0 10 0 20
  */
@@ -151,6 +151,19 @@ static void scatter(Ev *e, Ev *part, EvTask *t, EvAccumulator *acc, const Window
     }
 }
 
+/* Where the order of the values shows, an element that several windows select may be anything. */
+static void forget_collisions(Ev *e, EvTask *t, const Windows *w, EvBound *lanes)
+{
+    const HloShape *s = t->ref.i->shape;
+    const int64_t per = ev_part_type(s->type) == s->type ? 1 : 2;
+    uint32_t *hits = WBB_NEW_N(e->block, uint32_t, hlo_elements(s));
+    for (int64_t k = 0; k < w->n; k++)
+        if (w->selected[k] >= 0) hits[w->selected[k]]++;
+    const EvBound *unknown = ev_bound_unknown(e, s->type, 1);
+    for (int64_t k = 0; k < t->set->n; k++)
+        if (hits[ev_position(t->set, k)] > 1) memcpy(lanes + k * per, unknown, (size_t)per * sizeof *unknown);
+}
+
 void *ev_select_and_scatter(Ev *e, EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
@@ -172,9 +185,12 @@ void *ev_select_and_scatter(Ev *e, EvTask *t)
     }
     bool unknown = false;
     for (int64_t k = 0; k < w.n; k++) unknown = unknown || w.selected[k] == -2;
-    if (shuffle) shuffle_windows(e, &w);
+    if (shuffle || e->noise) shuffle_windows(e, &w);
     if (!unknown) scatter(e, part, t, acc, &w);
     ev_part_end(e);
     if (unknown) return ev_bound_unknown(e, i->shape->type, t->set->n);
-    return ev_acc_end(e, acc)[0];
+    void *lanes = ev_acc_end(e, acc)[0];
+    if (e->mode == EV_BOUNDS && !ev_acc_any_order(acc) && ev_order_shows(e, i->called[1], 1))
+        forget_collisions(e, t, &w, lanes);
+    return lanes;
 }
