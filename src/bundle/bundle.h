@@ -13,6 +13,8 @@
 #include "base/base.h"
 
 enum { BD_VERSION = 2, BD_MAX_RANK = 64, BD_MAX_THREADS = 1024, BD_MAX_CLUSTER = 16 };
+/* Each byte of memory that may hold anything: as a float it is tiny, as an index far outside. */
+enum { BD_ANYTHING = 0xa5 };
 
 typedef enum { BD_IN, BD_OUT, BD_TEMP } BdRole;
 /* The contents before the first launch of a run. A ticket is a temporary that is zero before the first run of all, and

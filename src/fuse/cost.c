@@ -14,9 +14,7 @@ double fuse_bytes(const HloShape *s)
     return sum;
 }
 
-enum { SECTOR = 32 }; /* bytes */
-
-double fuse_bytes_read(const HloInstruction *i, const HloInstruction *x)
+double fuse_bytes_read(const FuseRates *r, const HloInstruction *i, const HloInstruction *x)
 {
     const double all = fuse_bytes(x->shape), needed = fuse_bytes(i->shape);
     if (i->opcode != HLO_SLICE || needed <= 0) return WBB_MIN(all, needed);
@@ -27,7 +25,7 @@ double fuse_bytes_read(const HloInstruction *i, const HloInstruction *x)
         run *= (double)i->shape->dims[d];
         if (i->shape->dims[d] != x->shape->dims[d]) break;
     }
-    return WBB_MIN(all, needed * WBB_MAX(SECTOR / run, 1));
+    return WBB_MIN(all, needed * WBB_MAX(r->sector / run, 1));
 }
 
 static double one(const FuseRates *r, const HloInstruction *i)

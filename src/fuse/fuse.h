@@ -68,6 +68,7 @@ typedef enum {
 /* What a kernel costs on a target; times are seconds of the whole machine. */
 typedef struct {
     double byte, slot, launch;      /* a byte of DRAM, an instruction of one thread, a kernel */
+    double sector;                  /* bytes that DRAM moves at least */
     double function, long_function, move; /* instructions of an exponential, of a sine, of a pad */
     double f64;                     /* times as long as f32 */
     double wait;                    /* an operation of a thread, for those that wait for it */

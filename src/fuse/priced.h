@@ -61,7 +61,7 @@ FusePos fuse_new_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at)
 /* cost.c ----------------------------------------------------------------------------------------------------------- */
 double fuse_bytes(const HloShape *s); /* of all arrays of it */
 /* Of operand x of i in memory, those of the sectors that i needs, if all of i is needed. */
-double fuse_bytes_read(const HloInstruction *i, const HloInstruction *x);
+double fuse_bytes_read(const FuseRates *r, const HloInstruction *i, const HloInstruction *x);
 double fuse_work(const FuseRates *r, const HloInstruction *i); /* instructions for an element of i */
 /* May the results of a reduction over `space` be needed by all threads of the kernel? Where a row does not fit in
  * registers its terms are read again. */

@@ -18,10 +18,7 @@
 
 #include <string.h>
 
-enum {
-    SECTOR = 256,    /* bits */
-    NONE = UINT32_MAX
-};
+enum { NONE = UINT32_MAX };
 
 typedef PartWanted Wish;
 
@@ -98,7 +95,7 @@ static bool is_legal(const Choosing *c, PartNeeds *needs)
     const int64_t vector = c->sizes[(c->w->n_dims - 1) * PART_LEVELS + PART_VECTOR];
     if (c->w->packed_group > 1 && vector % c->w->packed_group) return false;
     if (all_of_level(c, PART_CLUSTER) > WBB_MAX(c->clusters, 1)) return false;
-    if (lanes * warps > PART_MAX_THREADS || all_of_level(c, PART_GRID) > INT32_MAX) return false;
+    if (lanes * warps > TG_MAX_THREADS || all_of_level(c, PART_GRID) > INT32_MAX) return false;
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
         const int64_t *s = c->sizes + (size_t)d * PART_LEVELS;
         if (c->w->dims[d].reduced && !is_power(s[PART_LANE])) return false;
@@ -314,7 +311,7 @@ static bool is_coalesced(const Choosing *c, const Wish *x)
         for (uint32_t d = 0; d < c->w->n_dims; d++) {
             const PartAccess *load = &c->w->loads[k];
             if (load_bits(load) < c->min_bits) continue;
-            if (!load->step[d] || load->step[d] > SECTOR / load->bits) continue;
+            if (!load->step[d] || load->step[d] > 8 * TG_SECTOR / load->bits) continue;
             any = true;
             const int64_t side = x->lanes[d] * (d == x->vector_dim ? x->vector : 1);
             if (side * load->step[d] * load->bits >= 8 * (int64_t)c->min_run || side >= c->w->dims[d].size) return true;
@@ -397,7 +394,7 @@ static bool is_within_lines(const Choosing *c)
     const uint32_t d = c->w->n_dims - 1;
     bool within = c->w->dims[d].reduced && elements(c->w, false, true) == (double)c->w->dims[d].size;
     for (uint32_t k = 0; k < c->w->n_loads; k++)
-        within = within && c->w->loads[k].step[d] <= 1 && c->w->dims[d].size * c->w->loads[k].bits <= 4 * SECTOR;
+        within = within && c->w->loads[k].step[d] <= 1 && c->w->dims[d].size * c->w->loads[k].bits <= 8 * TG_LINE;
     return within;
 }
 

@@ -210,9 +210,9 @@ void part_layout_check(WbbCx *cx, WbbArena *a, const PartLayout *l, const TgTarg
     if (warps > 1 && lanes < t->warp)
         part_layout_fail(cx, column_of(l, PART_WARP), "%lld warps of %lld lanes: with several warps each has %u",
                          (long long)warps, (long long)lanes, t->warp);
-    if (times(lanes, warps) > PART_MAX_THREADS)
+    if (times(lanes, warps) > TG_MAX_THREADS)
         part_layout_fail(cx, column_of(l, PART_WARP), "%lld threads in a block, which has %d at most",
-                         (long long)times(lanes, warps), PART_MAX_THREADS);
+                         (long long)times(lanes, warps), TG_MAX_THREADS);
     if (blocks > INT32_MAX)
         part_layout_fail(cx, column_of(l, PART_GRID), "%lld blocks: a launch has %d at most", (long long)blocks,
                          INT32_MAX);

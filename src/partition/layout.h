@@ -98,7 +98,6 @@ static inline uint32_t part_nth(const PartLayout *l, uint32_t k) { return l->seq
 /* What one step of dimension number `of` adds to the number of the lane, the warp or the block: the product of the
  * digits below its own. */
 int64_t part_weight(const PartLayout *l, uint32_t of, PartLevel level);
-enum { PART_MAX_THREADS = 1024 }; /* of a block, on every GPU */
 uint32_t part_layout_threads(const PartLayout *l);              /* of a block */
 /* Threads of the tail. */
 int64_t part_layout_tail(const PartLayout *l);

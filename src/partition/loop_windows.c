@@ -100,7 +100,7 @@ bool part_loop_windows(WbbArena *a, const PartPlan *p, PartRange *range, const T
     bool found = false;
     for (int64_t v = usual; v >= WBB_MAX(usual / 2, 1); v /= 2) {
         if (v != usual && (v % 2 || v * narrow_of(&work) < LEAST)) continue;
-        if (row % (v * t->warp) || row / v > PART_MAX_THREADS || v % s->packed_group) continue;
+        if (row % (v * t->warp) || row / v > TG_MAX_THREADS || v % s->packed_group) continue;
         const int64_t blocks = WBB_MAX(t->warps * t->warp / (row / v), 1); /* of an SM */
         for (int64_t n = 2; n * v <= limit && rows % n == 0 && range->elements >= n * v * threads; n *= 2) {
             const PartLayout l = layout_of(a, &near, t, row, v, n);

@@ -117,8 +117,7 @@ static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
 
 bool part_has_few_warps(const PartKernel *k, const TgTarget *t, int64_t warps)
 {
-    enum { SCHEDULERS = 4 };
-    return (int64_t)k->grid * k->block <= (int64_t)t->sms * SCHEDULERS * t->warp * warps;
+    return (int64_t)k->grid * k->block <= (int64_t)t->sms * tg_schedulers(t) * t->warp * warps;
 }
 
 /* Where a scheduler has one warp at most, it has issue slots to spare, and a branch that parts the warp waits for

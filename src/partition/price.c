@@ -33,7 +33,6 @@ typedef struct {
     bool aligned;     /* each begins at a sector */
 } Region;
 
-enum { SECTOR = 32 }; /* bytes */
 enum { MERGED = 512 }; /* bytes that a warp stores in parts one after the other, and that reach L2 whole */
 enum { MAX_STRETCHES = 32 }; /* of a region; further ones are counted as far apart, which costs more */
 
@@ -75,13 +74,13 @@ static Region region_with(const PartWork *w, const PartAccess *x, const int64_t 
     }
     for (uint32_t k = 0; k < n; k++) {
         /* side by side, or with holes that are smaller than a sector */
-        const bool near = s[k].step < r.run + SECTOR || s[k].step <= line;
+        const bool near = s[k].step < r.run + TG_SECTOR || s[k].step <= line;
         if (r.runs == 1 && near) r.run += s[k].step * (s[k].n - 1);
         else r.runs *= s[k].n;
     }
-    const double sectors = r.run / 32, starts = other / 32;
+    const double sectors = r.run / TG_SECTOR, starts = other / TG_SECTOR;
     r.aligned = starts == part_ceiling(starts) &&
-                (sectors == part_ceiling(sectors) || 32 / r.run == part_ceiling(32 / r.run));
+                (sectors == part_ceiling(sectors) || TG_SECTOR / r.run == part_ceiling(TG_SECTOR / r.run));
     return r;
 }
 
@@ -109,7 +108,7 @@ static double stores_of_sector(const PartWork *w, const PartAccess *x, const int
     const double bytes = x->bits / 8.0;
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
-        if (vector > 1 && x->step[d] == 1) return WBB_MAX(WBB_MIN(32.0, (double)vector * bytes) / (width * bytes), 1.0);
+        if (vector > 1 && x->step[d] == 1) return WBB_MAX(WBB_MIN((double)TG_SECTOR, (double)vector * bytes) / (width * bytes), 1.0);
     }
     return 1;
 }
@@ -121,7 +120,7 @@ static double stores_by_registers(const PartWork *w, const PartAccess *x, const 
     double registers = 1;
     for (uint32_t d = 0; d < w->n_dims; d++)
         if (x->step[d]) registers *= (double)sizes[d * PART_LEVELS + PART_REGISTER];
-    const double times = units_of(of_warp, x, 32) * registers / units_of(&of_thread, x, 32);
+    const double times = units_of(of_warp, x, TG_SECTOR) * registers / units_of(&of_thread, x, TG_SECTOR);
     return 4 * times > 5 ? times : 1; /* not a sector at each end of a run */
 }
 
@@ -165,8 +164,6 @@ typedef struct {
     double first;   /* issue slots that the first warp of a block has beyond those of the mean */
     double covered; /* of the chain, what passes while its code comes */
 } Warp;
-
-enum { CODE_BYTES = 16 }; /* of a machine instruction */
 
 /* How many neighbours of a row one access of shared memory has. */
 static double wide(double row)
@@ -281,7 +278,7 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double behind = (double)(a->shift < 0 ? -a->shift : a->shift) * a->bits / 8.0;
     if (a->near && behind < of_block.run) return; /* the block reads the same sectors for the other load */
     const double tiles = (by_few ? c->blocks / c->splits : c->blocks) * part_seen(w, a, sizes, true);
-    const double block = units_of(&of_block, a, 32) * 32 * present(w, a, sizes);
+    const double block = units_of(&of_block, a, TG_SECTOR) * TG_SECTOR * present(w, a, sizes);
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
     const bool others = a->near && behind <= r->l2_bytes / 2; /* other blocks have read the same sectors for that */
@@ -386,7 +383,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->term[PART_LATENCY] = latency;
     p->term[PART_LAUNCH] = r->launch;
     if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
-    if (!n->shares) p->term[PART_CODE] = CODE_BYTES * x->slots / (r->code.rate * r->clock); /* straight code */
+    if (!n->shares) p->term[PART_CODE] = TG_CODE * x->slots / (r->code.rate * r->clock); /* straight code */
     if (!n->shares) return;
     p->apart = 1 / WBB_MAX(n->blocks * n->rows / (sms * n->at_once), 1.0);
     p->term[PART_TAIL] *= r->timed.tail, p->full_tail *= r->timed.tail;
@@ -493,7 +490,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     p.term[PART_DRAM] += w->across_bytes / r->dram, p.full_dram += w->across_bytes / r->dram;
     p.term[PART_L2] += w->across_bytes / r->l2;
     /* a warp alone has one scheduler, whose pipes are a part of the SM's, and the wavefronts */
-    const double code = part_shares(w) ? CODE_BYTES * needs->instructions / r->code.rate : 0;
+    const double code = part_shares(w) ? TG_CODE * needs->instructions / r->code.rate : 0;
     const double alone = WBB_MAX(WBB_MAX(x.slots, x.clocks * r->issue), x.wavefronts) / c.rows + x.first;
     x.chain += alone;
     x.covered = WBB_MIN(alone, code);
@@ -510,8 +507,8 @@ static double least_of(const PartWork *w, const PartAccess *x)
     int64_t step = PART_FAR;
     for (uint32_t d = 0; d < w->n_dims; d++)
         if (x->step[d]) step = WBB_MIN(step, x->step[d]);
-    const double bytes = x->bits / 8.0, each = step == PART_FAR ? bytes : WBB_MIN(bytes * (double)step, 32.0);
-    return x->near ? 0 : WBB_MAX(each * (double)x->elements, 32.0);
+    const double bytes = x->bits / 8.0, each = step == PART_FAR ? bytes : WBB_MIN(bytes * (double)step, (double)TG_SECTOR);
+    return x->near ? 0 : WBB_MAX(each * (double)x->elements, (double)TG_SECTOR);
 }
 
 static bool is_anywhere(const PartWork *w, const PartAccess *x)

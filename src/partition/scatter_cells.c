@@ -15,8 +15,7 @@
 
 enum {
     CELL_ALIGN = 1024, /* bytes: what a block of shared memory takes besides, roughly */
-    ACCESS = 16,       /* bytes that a thread loads at once */
-    MOST_THREADS = 1024
+    ACCESS = 16        /* bytes that a thread loads at once */
 };
 static const double TIE = 0.03; /* more columns may take so much more: updates may meet more often than at random */
 
@@ -139,7 +138,7 @@ static double price(const Cells *x)
         vectors / warp * wavefronts / (sms * clock),
         vectors / warp * slots / (4 * sms * clock),
         each * (x->r->dram_latency / (double)x->registers + combine + slots) / clock,
-        blocks * results * 4 / 32 / (tg_rate(x->t, "atomics")->value * clock),
+        blocks * results * 4 / TG_SECTOR / (tg_rate(x->t, "atomics")->value * clock),
         blocks / WBB_MAX(1, (double)x->cells.width / (double)x->cells.columns) * x->again / clock,
     };
     const double stored = cell_bytes(x) * of_sm / 128 + cell_bytes(x) / 4 / threads * 2;
@@ -213,7 +212,7 @@ void part_choose_cells(WbbArena *a, const PartPlan *p, const TgTarget *t, PartKe
     Cells x = new_cells(a, t, s), best = {.us = us * (double)tg_tuned(t, "cells.gain") / 1000};
     const int64_t widest = WBB_MIN((int64_t)ACCESS, (int64_t)p->align) / (int64_t)sc_bytes(updates_of(s)->type);
     for (x.vector = 1; x.vector <= WBB_MAX(widest, 1); x.vector *= 2)
-        for (x.threads = t->warp; x.threads <= MOST_THREADS; x.threads *= 2) try_threads(&x, &best);
+        for (x.threads = t->warp; x.threads <= TG_MAX_THREADS; x.threads *= 2) try_threads(&x, &best);
     if (!best.blocks) return;
     PartCells *cells = WBB_NEW(a, PartCells);
     *cells = best.cells;

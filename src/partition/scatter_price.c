@@ -49,12 +49,12 @@ static double operations_of(const Runs *x, double run, double lanes)
     return 1 + (run - 1) * (1 - same);
 }
 
-/* Clocks for which the busiest line of 128 bytes is updated. */
+/* Clocks for which the busiest line is updated. */
 static double contended(const Runs *x, double of_element)
 {
     const double turn = tg_rate(x->t, x->is_float ? "atomic.float" : "atomic.int")->value;
     if (x->combine == PART_CAS) return of_element * x->r->atomic;
-    const double of_line = WBB_MIN(128 / x->bytes, x->results), of_turn = WBB_MIN(x->window, 16 / x->bytes);
+    const double of_line = WBB_MIN(TG_LINE / x->bytes, x->results), of_turn = WBB_MIN(x->window, 16 / x->bytes);
     return of_element * x->operations * turn * of_line / WBB_MAX(of_turn, 1);
 }
 
@@ -71,7 +71,7 @@ static double price(const Runs *x, double run)
     const double vector = fewer(x, elements, run > 1 ? x->lanes : x->vector), lanes = WBB_MIN(vector, x->lanes);
     const double threads = elements / vector, each = vector / lanes * operations_of(x, run, lanes);
     const double of_element = x->reads_first ? 1 : x->mean / x->same * (x->same + run - 1) / run; /* operations */
-    const double sectors = x->rows * x->window * of_element / x->mean / WBB_MIN(x->window, 32 / x->bytes);
+    const double sectors = x->rows * x->window * of_element / x->mean / WBB_MIN(x->window, TG_SECTOR / x->bytes);
     const double waves = WBB_MAX(1, threads / all), block = (double)tg_tuned(x->t, "loop.block");
     const double terms[] = {
         x->rows * x->window * x->bytes / x->r->dram,

@@ -56,7 +56,7 @@ static int64_t power_up(int64_t n)
 /* Threads for so many places of a block. */
 static int64_t threads_of(const PartSort *s, int64_t places)
 {
-    return WBB_MAX(WBB_MIN(places >> s->bits, PART_MAX_THREADS), LANES);
+    return WBB_MAX(WBB_MIN(places >> s->bits, TG_MAX_THREADS), LANES);
 }
 
 /* --- the tile ----------------------------------------------------------------------------------------------------- */

@@ -130,9 +130,8 @@ static double work_of(WbbArena *a, const HloComputation *body, const HloInstruct
 uint32_t part_step_operands(WbbArena *a, const PartPlan *p, const PartSteps *s, const TgTarget *t,
                             const HloInstruction **found)
 {
-    enum { SCHEDULERS = 4 };
     uint32_t n = 0;
-    const double threads = (double)hlo_elements(s->space), together = (double)t->sms * SCHEDULERS * t->warp;
+    const double threads = (double)hlo_elements(s->space), together = (double)t->sms * tg_schedulers(t) * t->warp;
     if (!tg_find_rate(t, "clock")) return 0;
     const double clock = tg_rate(t, "clock")->value * 1e-6, dram = tg_rate(t, "dram")->value * 1e-6;
     const double each = (double)tg_tuned(t, "steps.operation") * WBB_MAX(threads / together, 1);

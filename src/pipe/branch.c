@@ -193,7 +193,7 @@ static double busy(const double of[TG_PIPES + 1])
  * the latency of memory where only the long way reads a table. */
 static VecBranches limits_of(const IrKernel *k, const TgTarget *t, const PipeBranch *b)
 {
-    const double warps = (double)k->grid * k->block / t->warp / (4.0 * t->sms);
+    const double warps = (double)k->grid * k->block / t->warp / ((double)tg_schedulers(t) * t->sms);
     const double saved = warps * (sqrt(sqrt(busy(b->lengthy))) - sqrt(sqrt(busy(b->quick)))) / b->times;
     const double latency = (double)tg_tune(t, "branch.costs", 0)->value - b->table;
     const double needed = WBB_MAX(latency, 0) / WBB_MAX(saved, 1e-6);
@@ -205,8 +205,7 @@ static VecBranches limits_of(const IrKernel *k, const TgTarget *t, const PipeBra
  * moved across no branch, so that many of them are there together. */
 static int64_t taken(const IrKernel *k, const TgTarget *t, uint32_t values)
 {
-    enum { MOST = 255 };
-    const int64_t most = WBB_MIN(t->sm_regs / WBB_MAX(k->block, 1u), MOST);
+    const int64_t most = WBB_MIN(t->sm_regs / WBB_MAX(k->block, 1u), t->regs);
     return 100 * (2 * (int64_t)values + tg_tune(t, "branch.registers", 0)->value) / most;
 }
 

@@ -16,6 +16,7 @@ static FuseRates rates_of(const TgTarget *t)
     return (FuseRates){.byte = 1 / rate(t, "dram"),
                        .slot = 1 / (rate(t, "issue") * 32 * rate(t, "clock") * t->sms),
                        .launch = rate(t, "launch"),
+                       .sector = TG_SECTOR,
                        .function = tuned(t, "work.function"),
                        .long_function = tuned(t, "work.long_function"),
                        .move = tuned(t, "fuse.move"),

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { MORE = 4096, MAX_LAUNCHES = 4096, MAX_THREADS = 1 << 18, SHOWN_LOADS = 6, FILL = 0xa5 };
+enum { MORE = 4096, MAX_LAUNCHES = 4096, MAX_THREADS = 1 << 18, SHOWN_LOADS = 6 };
 
 typedef struct {
     WbbCx *cx;
@@ -126,7 +126,7 @@ static void check_untouched(Check *c)
         const IrBuffer *b = &c->k->buffers[i];
         if (!ir_is_output(b)) continue;
         uint64_t fill = 0;
-        memset(&fill, FILL, sc_bytes(b->type));
+        memset(&fill, BD_ANYTHING, sc_bytes(b->type));
         if (layout_of(b).bits < 8) fill &= sc_mask(b->type);
         for (int64_t e = 0; e < b->elements; e++) {
             if (b->alias) fill = bits_at(c, b->alias - 1, e);
@@ -178,7 +178,7 @@ static void reset_outputs(Check *c)
         const size_t bytes = (size_t)b->elements * sc_bytes(b->type);
         if (b->alias) memcpy(c->memory[i], c->memory[b->alias - 1], bytes);
         else if (b->zeroed) memset(c->memory[i], 0, bytes);
-        else memset(c->memory[i], FILL, bytes);
+        else memset(c->memory[i], BD_ANYTHING, bytes);
         memset(c->stored[i], 0, (size_t)b->elements);
     }
 }

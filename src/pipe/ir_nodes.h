@@ -20,7 +20,7 @@ typedef struct Step {
     Body body, otherwise;
 } Step;
 
-enum { MAX_THREADS = 1024 * IR_CLUSTER, WARP = 32 };
+enum { MAX_THREADS = BD_MAX_THREADS * IR_CLUSTER, WARP = 32 };
 
 /* Threads of a block, or of the blocks of a cluster. */
 typedef struct { uint64_t bits[MAX_THREADS / 64]; } Threads;

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-enum { PATTERN = 0xa5 /* in temporaries that may hold anything: as a float it is tiny, as an index far outside */ };
-
 /* Can buffer i use the operand's array as its memory? It is not written, and the array has the memory's layout. */
 static bool can_use_array(const PipeMemory *r, int i, size_t padding)
 {
@@ -35,7 +33,7 @@ static SimBuffer buffer_of(WbbCx *cx, WbbArena *a, const PipeMemory *r, int i, c
                    .writes = d->writes, .initialised = d->init == BD_INIT_ZERO || d->init == BD_INIT_TICKET};
     if (d->role == BD_IN && !array) m.source = pipe_pages(a, operands, d);
     else if (d->role == BD_IN && own) bd_to_physical(cx, d, array, bytes);
-    else if (d->role == BD_TEMP && !m.initialised) memset(bytes, PATTERN, m.size);
+    else if (d->role == BD_TEMP && !m.initialised) memset(bytes, BD_ANYTHING, m.size);
     return m;
 }
 

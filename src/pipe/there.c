@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-enum { PATTERN = 0xa5 }; /* as in memory.c */
-
 /* The operand whose memory output i has; -1: none. */
 static int operand_at(const Bundle *b, void *const *memory, int i)
 {
@@ -66,7 +64,7 @@ static PipeMemory memory_there(WbbArena *a, const Bundle *b, void *const *memory
         void *bytes = memory[i];
         if (d->role == BD_TEMP) {
             bytes = wbb_alloc(a, (size_t)d->bytes + 16);
-            if (d->init == BD_INIT_NONE) memset(bytes, PATTERN, (size_t)d->bytes);
+            if (d->init == BD_INIT_NONE) memset(bytes, BD_ANYTHING, (size_t)d->bytes);
         }
         r.memory[i] = buffer_of(d, bytes);
     }

@@ -14,7 +14,7 @@
  */
 #include "price/inner.h"
 
-enum { PARTITIONS = 4, LANES = 32, SASS_LDL = 0x183, SASS_STL = 0x187 };
+enum { SASS_LDL = 0x183, SASS_STL = 0x187 };
 
 /* A line of the PTX. */
 typedef struct {
@@ -30,14 +30,14 @@ typedef struct {
 } Line;
 
 /* A load or store of a spilled register: its wavefronts' bytes, those of a warp. */
-static void add_spilled(PriceReport *r, Line *l, const TgSassAt *x)
+static void add_spilled(PriceReport *r, const TgTarget *t, Line *l, const TgSassAt *x)
 {
     const uint64_t operation = x->first & 0x1ff, width = x->second >> 9 & 7; /* 4: 32 bits; 5: 64; 6: 128 */
     if (l->local || (operation != SASS_LDL && operation != SASS_STL)) return;
-    const double lane = width == 6 ? 16 : width == 5 ? 8 : 4;
-    l->amount[PRICE_WAVEFRONTS] += LANES * lane;
-    if (operation == SASS_LDL) l->loaded += LANES * lane;
-    else l->stored += LANES * lane, r->spilled.thread += lane;
+    const double lane = width == 6 ? 16 : width == 5 ? 8 : 4, bytes = t->warp * lane;
+    l->amount[PRICE_WAVEFRONTS] += bytes;
+    if (operation == SASS_LDL) l->loaded += bytes;
+    else l->stored += bytes, r->spilled.thread += lane;
 }
 
 static void add_price(Line *l, const PriceSite *s)
@@ -48,19 +48,20 @@ static void add_price(Line *l, const PriceSite *s)
     l->priced[2] += s->price->issue;
 }
 
-static void add_code(PriceReport *r, Line *l, const TgSassAt *x, const TgSassPrice *p)
+static void add_code(PriceReport *r, const TgTarget *t, Line *l, const TgSassAt *x)
 {
+    const TgSassPrice *p = tg_sass_price(t, x);
     if (!p) {
         l->unpriced++;
         r->machine_operation = (uint32_t)(x->first & 0x1ff);
     }
     l->amount[PRICE_ISSUE]++;
-    add_spilled(r, l, x);
+    add_spilled(r, t, l, x);
     l->made[2]++;
     if (!p) return;
     l->made[0] += p->cycles[TG_PIPE_LSU];
     l->made[1] += p->cycles[TG_PIPE_XU];
-    for (int i = 0; i < TG_PIPES; i++) l->amount[PRICE_PIPE + i] += p->cycles[i] / PARTITIONS;
+    for (int i = 0; i < TG_PIPES; i++) l->amount[PRICE_PIPE + i] += (double)p->cycles[i] / tg_schedulers(t);
 }
 
 /* Copies of the lines from..to (not included), which are executed `executed` times each by the `warps` of the grid. */
@@ -93,7 +94,7 @@ static Line *lines_of(WbbArena *a, const PriceKernel *k, PriceReport *r, uint32_
     for (uint32_t i = 0; i < k->n_code; i++) {
         const TgSassAt *x = &k->code[i];
         const bool known = x->line <= n && lines[x->line].first;
-        if (!x->slow) add_code(r, known ? &lines[x->line] : &none, x, tg_sass_price(k->target, x));
+        if (!x->slow) add_code(r, k->target, known ? &lines[x->line] : &none, x);
     }
     for (int i = 0; i < PRICE_TERMS; i++) rest[i] = none.amount[i] * warps;
     r->spilled.stored = none.stored * warps, r->spilled.loaded = none.loaded * warps;

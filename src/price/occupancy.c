@@ -9,6 +9,8 @@
  */
 #include "price/price.h"
 
+_Static_assert((int)TG_MAX_THREADS == (int)BD_MAX_THREADS, "bundles and targets have the same blocks");
+
 enum { WARP = 32, WARP_REGISTERS = 256, SHARED_UNIT = 128, DRIVER_SHARED = 1024, FIRST_WITH_DRIVER_SHARED = 80 };
 
 static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }

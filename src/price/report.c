@@ -27,8 +27,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SECTOR = 32, LINE = 128, PARTITIONS = 4, WARP = 32, NORM = 3, CODE_BYTES = 16, FEW_REQUESTS = 12,
-       MERGED = 16 /* sectors of a request */ };
+enum { NORM = 3, FEW_REQUESTS = 12, MERGED = 16 /* sectors of a request */ };
 
 /* What the simulator asks for ------------------------------------------------------------------- */
 
@@ -96,22 +95,22 @@ static bool is_plain_store(const char *name) { return !strncmp(name, "st.", 3); 
 static bool is_store(const char *name) { return !strncmp(name, "st.", 3) || !strncmp(name, "red.", 4); }
 
 /* What one instruction adds to each term; `scale` is for the blocks that did not run. */
-static void add_site(PriceReport *r, PriceSite *s, double scale)
+static void add_site(PriceReport *r, const TgTarget *t, PriceSite *s, double scale)
 {
     const SimSite *x = s->site;
     const SimFlow *g = &x->flow[SIM_GLOBAL];
     double wavefronts = 0;
     for (int i = 0; i <= SIM_LOCAL; i++) wavefronts += (double)x->flow[i].wavefronts;
     s->executed = scale * (double)(x->warps + x->iterations);
-    s->amount[PRICE_DRAM] = scale * (double)g->dram * SECTOR;
-    s->amount[PRICE_L2] = scale * (double)g->l2 * SECTOR;
+    s->amount[PRICE_DRAM] = scale * (double)g->dram * TG_SECTOR;
+    s->amount[PRICE_L2] = scale * (double)g->l2 * TG_SECTOR;
     if (is_atomic(x->name)) s->amount[PRICE_ATOMICS] = s->amount[PRICE_CONTENDED] = scale * (double)g->l2;
     s->amount[PRICE_FILL] = is_store(x->name) ? 0 : s->amount[PRICE_L2];
-    s->amount[PRICE_WAVEFRONTS] = scale * wavefronts * LINE;
+    s->amount[PRICE_WAVEFRONTS] = scale * wavefronts * TG_LINE;
     s->amount[PRICE_ISSUE] = (s->executed + scale * (double)x->passed) * (s->price ? s->price->issue : 1);
     s->amount[PRICE_CHAIN] = x->stalls;
     for (int i = 0; i < TG_PIPES && s->price; i++)
-        s->amount[PRICE_PIPE + i] = s->executed * s->price->cycles[i] / PARTITIONS;
+        s->amount[PRICE_PIPE + i] = s->executed * (double)s->price->cycles[i] / tg_schedulers(t);
     r->executed += s->executed;
     if (!s->price) r->unpriced += s->executed;
     r->lanes += (double)x->threads;
@@ -127,7 +126,7 @@ static double stored_in_parts(const PriceKernel *k, const PriceReport *r)
         const SimSite *x = r->sites[i].site;
         const SimFlow *g = &x->flow[SIM_GLOBAL];
         const bool parts = is_plain_store(x->name) && 4 * g->sectors > 5 * g->needed;
-        if (parts && g->sectors > MERGED * g->requests) bytes += (double)g->needed * SECTOR;
+        if (parts && g->sectors > MERGED * g->requests) bytes += (double)g->needed * TG_SECTOR;
     }
     return share * r->scale * bytes;
 }
@@ -137,9 +136,9 @@ static void add_uses(PriceReport *r, const SimProfile *p, int n_buffers, double 
 {
     for (int i = 0; i <= n_buffers; i++) {
         const SimUse *u = &p->uses[i];
-        r->distinct += SECTOR * (WBB_MIN(scale * (double)u->loaded, (double)u->size) +
+        r->distinct += TG_SECTOR * (WBB_MIN(scale * (double)u->loaded, (double)u->size) +
                                  WBB_MIN(scale * (double)u->stored, (double)u->size));
-        r->again += SECTOR * scale * (double)u->again;
+        r->again += TG_SECTOR * scale * (double)u->again;
     }
 }
 
@@ -246,7 +245,7 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     }
     r->work = WBB_MAX(pow(sum, 1.0 / NORM), r->term[PRICE_BLOCKS].seconds);
     r->tail = tail(r, k, (double)p->grid, p->longest / clock);
-    r->code = CODE_BYTES * instructions(r, k) / (tg_rate(t, "sm.code")->value * clock);
+    r->code = TG_CODE * instructions(r, k) / (tg_rate(t, "sm.code")->value * clock);
     r->clusters = clusters(r, k);
     r->seconds = r->launch + r->latency + r->code + r->work + r->tail + r->clusters;
 }
@@ -283,11 +282,11 @@ PriceReport price_report(WbbArena *a, const PriceKernel *k, const SimProfile *p)
         s->site = &p->sites[i];
         s->form = price_form(a, p->sites[i].text);
         s->price = *s->form ? price_of(a, k->target, s->form) : NULL;
-        add_site(&r, s, r.scale);
+        add_site(&r, k->target, s, r.scale);
     }
-    r.lanes = r.executed > 0 ? r.lanes * r.scale / (WARP * r.executed) : 1;
+    r.lanes = r.executed > 0 ? r.lanes * r.scale / (k->target->warp * r.executed) : 1;
     double amounts[PRICE_TERMS] = {0}, rest[PRICE_TERMS] = {0}, by_ptx[PRICE_TERMS] = {0};
-    const double warps = (double)p->grid * (double)((threads_of(k->launch) + WARP - 1) / WARP);
+    const double warps = (double)p->grid * (double)(((threads_of(k->launch) + k->target->warp - 1) / k->target->warp));
     if (k->code) {
         add_amounts(&r, by_ptx);
         price_machine_code(a, k, &r, warps, rest);

@@ -14,7 +14,7 @@
 
 /* MOST_ITERATIONS: of all loops together, as in the evaluator. WHOLE: elements of all steps together up to which the
  * evaluator runs the whole module. */
-enum { PATTERN = 0xa5, MOST_ITERATIONS = 1000000, MOST_CALLS = 200, WHOLE = 1 << 28 };
+enum { MOST_ITERATIONS = 1000000, MOST_CALLS = 200, WHOLE = 1 << 28 };
 
 /* The text of a kernel or of a library call. */
 typedef struct {
@@ -330,7 +330,7 @@ static void run_computation(Run *r, uint32_t number, const uint64_t *parameters,
     const Frame f = {.c = &r->p->computations[number], .number = number, .parameters = parameters, .results = results,
                      .frame = frame};
     if (++r->depth > MOST_CALLS) wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "calls nest deeper than %d", MOST_CALLS);
-    if (f.c->frame && !r->machine->gpu) memset((void *)(uintptr_t)frame, PATTERN, (size_t)f.c->frame);
+    if (f.c->frame && !r->machine->gpu) memset((void *)(uintptr_t)frame, BD_ANYTHING, (size_t)f.c->frame);
     for (uint32_t s = 0; s < f.c->n_steps && !r->stop; s++) {
         if (number == r->p->entry && wbb_progress(r->cx, "steps", s, f.c->n_steps)) wbb_stop(r->cx);
         run_step(r, &f, s);
@@ -414,7 +414,7 @@ static uint64_t *result_memory(Run *r, const ProgComputation *c)
         const size_t bytes = (size_t)c->values[c->results[k]].bytes;
         if (c->in_place[k] >= 0) continue;
         out[k] = prog_allocate(r->cx, r->machine, bytes);
-        if (!r->machine->gpu) memset((void *)(uintptr_t)out[k], PATTERN, bytes);
+        if (!r->machine->gpu) memset((void *)(uintptr_t)out[k], BD_ANYTHING, bytes);
     }
     return out;
 }

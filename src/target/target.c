@@ -125,3 +125,5 @@ const TgRate *tg_rate(const TgTarget *t, const char *name)
     assert(r && "a rate that the target's file lacks");
     return r;
 }
+
+uint32_t tg_schedulers(const TgTarget *t) { return (uint32_t)tg_rate(t, "issue")->value; }

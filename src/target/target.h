@@ -59,6 +59,14 @@ typedef struct {
     double ulp, noise;
 } TgLowering;
 
+/* What all generations have alike. */
+enum {
+    TG_SECTOR = 32,       /* bytes that DRAM and L2 move at least */
+    TG_LINE = 128,        /* bytes that L1 keeps together: a wavefront of most, and what atomics meet in */
+    TG_CODE = 16,         /* bytes of a machine instruction */
+    TG_MAX_THREADS = 1024 /* of a block */
+};
+
 typedef struct {
     const char *name;         /* "sm_90" */
     const char *ptx;          /* "8.8" */
@@ -95,6 +103,7 @@ const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char
 /* NULL where the target has no such rate ("pipe.redux" before sm_80); tg_rate asserts that there is one. */
 const TgRate *tg_find_rate(const TgTarget *t, const char *name);
 const TgRate *tg_rate(const TgTarget *t, const char *name);
+uint32_t tg_schedulers(const TgTarget *t); /* of an SM, each of which issues an instruction of a warp a clock */
 
 /* price.c: the price of an instruction by its form; NULL if it has none (patterns/prices.tsv). A form is spelled as the
  * opcode with its modifiers in a PTX text, and a suffix where operands matter:
