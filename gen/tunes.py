@@ -50,6 +50,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "layout.code.term layout.code.combine layout.code.shuffle layout.code.store layout.code.carried layout.code.array layout.code.digit "
                   "layout.code.warps layout.code.split layout.code.repeated exchange.odd exchange.slack exchange.mask exchange.address layout.stay "
                   "layout.ticket"),
+    ("", 0, MANY, "across.busy rows.launches apart.few fuse.loop fuse.block fuse.side"),
 )
 NAMES: Dict[str, Range] = {name: Range(kind, low, high) for kind, low, high, some in GROUPS for name in some.split()}
 BY_BITS, BITS = ("loop.unroll",), (64, 32, 16, 8, 4, 2)  # numbers of a type's size, and the sizes

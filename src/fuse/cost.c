@@ -52,7 +52,7 @@ static double one(const FuseRates *r, const HloInstruction *i)
         return 2 * n;
     }
     case HLO_REDUCE: return (double)hlo_elements(i->operands[0]->shape) / (double)WBB_MAX(hlo_elements(i->shape), 1);
-    case HLO_WHILE: return 32 * r->function;
+    case HLO_WHILE: return r->loop * r->function;
     default: return 1;
     }
 }
@@ -66,15 +66,15 @@ bool fuse_row_fits(const FuseRates *r, const FuseAtoms *s, const FusePos *space)
 {
     const FusePos p = fuse_resolve(s, space);
     if (!p.known || !p.n) return p.known;
-    double reduced = 1, kept = 1, inner = 1; /* inner: kept elements side by side, at most a sector of f32 */
+    double reduced = 1, kept = 1, inner = 1; /* inner: kept elements side by side, at most `side` */
     for (uint32_t k = 0; k < p.n; k++)
         *(s->items[p.atoms[k]].reduced ? &reduced : &kept) *= (double)s->items[p.atoms[k]].size;
     for (uint32_t k = p.n; k-- > 0 && !s->items[p.atoms[k]].reduced;) inner *= (double)s->items[p.atoms[k]].size;
-    inner = WBB_MIN(inner, 32);
+    inner = WBB_MIN(inner, r->side);
     /* Blocks of one launch: of a row, or of a tile of columns, as many as a cluster has. Few blocks reach a part of
      * the machine's bandwidth, which must not cost more than to read the terms once more in another launch. Rows that
      * do not fit in registers are read again either way. */
-    const double blocks = kept / inner * WBB_MIN(r->cluster, WBB_MAX(reduced * inner / 1024, 1));
+    const double blocks = kept / inner * WBB_MIN(r->cluster, WBB_MAX(reduced * inner / r->block, 1));
     const double once = 4 * reduced * kept * r->byte;
     return once * r->sms / WBB_MIN(blocks, r->sms) <= 2 * once + r->launch;
 }

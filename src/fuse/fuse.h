@@ -72,6 +72,8 @@ typedef struct {
     double function, long_function, move; /* instructions of an exponential, of a sine, of a pad */
     double f64;                     /* times as long as f32 */
     double wait;                    /* an operation of a thread, for those that wait for it */
+    double loop;                    /* functions that an element of a loop takes, of which the text says nothing */
+    double block, side;             /* terms of a block; columns side by side of those that it has */
     double straight;                /* elements of a reduction that each thread computes by itself, at most */
     double tie;                     /* of a launch: what computing a value again must save where a kernel leaves it */
     double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */

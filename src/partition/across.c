@@ -58,7 +58,7 @@ static int64_t divisor(int64_t n, int64_t most)
 
 bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts)
 {
-    const int64_t most = blocks * t->sms;
+    const int64_t most = blocks * t->sms, busy = tg_tuned(t, "across.busy");
     bool any = false;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
@@ -67,7 +67,7 @@ bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t bl
         const Matrix m = matrix_of(i->operands[0]->shape, i->n_dimensions);
         if (!has_rows(body, m)) continue;
         const int64_t n = divisor(m.rows, most);
-        if (4 * n < 3 * most || 2 * n > m.rows) continue; /* SMs would be idle; or a block has but one row */
+        if (100 * n < busy * most || 2 * n > m.rows) continue; /* SMs would be idle; or a block has but one row */
         parts[k] = (uint32_t)n;
         any = true;
     }

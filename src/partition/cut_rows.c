@@ -25,7 +25,7 @@ uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInst
     for (uint32_t k = 1; k < shared->n_stages; k++) again = again || shared->stages[k].kind != PART_RESULTS;
     const bool held = part_layout_size(&best->layout, PART_LOOP) == 1;
     if (!again || first->kind != PART_REDUCE || (held && blocks >= t->sms)) return 0;
-    if (best->price.us < 2 * part_least_us(t)) return 0;
+    if (best->price.us < (double)tg_tuned(t, "rows.launches") * part_least_us(t)) return 0;
     for (uint32_t k = 0; k < first->n_reduces; k++) {
         const HloInstruction *i = first->reduces[k].i;
         for (uint32_t l = 0; l < i->n_operands / 2; l++)

@@ -84,7 +84,6 @@ static double most_evaluations(WbbArena *a, const HloComputation *body)
 static void ask(WbbCx *cx, void *arg)
 {
     static const char again[] = "launches of their own compute once what one kernel would compute again and again";
-    enum { FEW = 64 }; /* instructions, whose loops do not amount to so much */
     Question *q = arg;
     WbbArena *a = wbb_arena_new(cx);
     PipeOptions o = *q->o;
@@ -95,8 +94,9 @@ static void ask(WbbCx *cx, void *arg)
     /* what a thread takes that evaluates operations one after the other */
     const HloComputation *body = r.plan.fusion->body;
     const double wait_us = 1e6 * pipe_fuse(cx, a, r.target)->how.rates.wait;
+    const bool few = body->n_instructions < tg_tuned(r.target, "apart.few");
     double chain_us = 0;
-    if (!q->why && (body->n_instructions >= FEW || most_evaluations(a, body) * wait_us > part_least_us(r.target))) {
+    if (!q->why && (!few || most_evaluations(a, body) * wait_us > part_least_us(r.target))) {
         o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
         pipe_compile(cx, a, &o, q->file, q->text, q->n, &made);
         chain_us = made.work * wait_us;
