@@ -51,6 +51,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "layout.code.warps layout.code.split layout.code.repeated exchange.odd exchange.slack exchange.mask exchange.address layout.stay "
                   "layout.ticket"),
     ("", 0, MANY, "across.busy rows.launches apart.few fuse.loop fuse.block fuse.side"),
+    ("", 0, MANY, "price.norm price.norm.together price.norm.apart parts.times parts.bytes layout.short"),
 )
 NAMES: Dict[str, Range] = {name: Range(kind, low, high) for kind, low, high, some in GROUPS for name in some.split()}
 BY_BITS, BITS = ("loop.unroll",), (64, 32, 16, 8, 4, 2)  # numbers of a type's size, and the sizes

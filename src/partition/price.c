@@ -3,20 +3,18 @@
  * Needs a description of the work and the sizes of all levels; leaves microseconds, by term. With t the terms that
  * overlap
  *
- *     us = launch + latency + code + split + tail + (sum t^n)^(1/n)
+ *     us = launch + latency + code + split + tail + (sum t^n)^(1/n)      (price/time.h)
  *
  * where n = 4 of loops and exchanges; of reductions n = 2 if all blocks run at once, which load, compute and store at
  * about the same time, and nears 4 with the times that SMs are filled: the more often, the more of one block's work
- * overlaps with another's. A maximum would make plateaus: where DRAM binds, 64 blocks would look as good as 256. IEEE
- * 754 rounds square roots correctly, so that a price has the same bits on every machine. The time at full rates, which
- * decides among equal prices, has n = 3 as the profile.
+ * overlaps with another's. A maximum would make plateaus: where DRAM binds, 64 blocks would look as good as 256. The
+ * time at full rates, which decides among equal prices, has n = 3 as the profile.
  *
  *     rows f32[8192,1024], columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  *       =>  DRAM 7.0, chain 1.1, fill 1.9, .. => 9.1 us
  */
 #include "partition/counts.h"
 
-#include <math.h>
 #include <string.h>
 
 const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",     "issue", "pipe", "L1",      "fill",
@@ -377,60 +375,38 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     }
     double busiest = 0;
     for (int k = PART_ISSUE; k < PART_FILL; k++) busiest = WBB_MAX(busiest, p->term[k]);
-    const double more = part_ceiling(each) / each - 1;
-    p->full_tail = WBB_MIN(WBB_MAX(busiest, p->full_fill) * more, chain);
-    p->term[PART_TAIL] = WBB_MIN(WBB_MAX(busiest, p->term[PART_FILL]) * more, chain);
+    p->full_tail = price_tail(WBB_MAX(busiest, p->full_fill), each, chain);
+    p->term[PART_TAIL] = price_tail(WBB_MAX(busiest, p->term[PART_FILL]), each, chain);
     p->term[PART_LATENCY] = latency;
     p->term[PART_LAUNCH] = r->launch;
     if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
     if (!n->shares) p->term[PART_CODE] = TG_CODE * x->slots / (r->code.rate * r->clock); /* straight code */
     if (!n->shares) return;
-    p->apart = 1 / WBB_MAX(n->blocks * n->rows / (sms * n->at_once), 1.0);
+    p->together = 1 / WBB_MAX(n->blocks * n->rows / (sms * n->at_once), 1.0);
     p->term[PART_TAIL] *= r->timed.tail, p->full_tail *= r->timed.tail;
     p->lost = lost(r, n, p->term[PART_FILL]);
 }
 
-/* The cube root of a number from 1 to PART_PARALLEL, by Halley's iteration: operations that IEEE 754 rounds correctly,
- * so that it has the same bits on every machine. */
-static double cube_root(double x)
+/* The time, and that at full rates, which has the norm of the profile. */
+static void add_terms(const PartRates *r, PartPrice *p)
 {
-    double y = sqrt(sqrt(x));
-    for (int k = 0; k < 3; k++) {
-        const double cube = y * y * y;
-        y *= (cube + 2 * x) / (2 * cube + x);
-    }
-    return y;
-}
-
-double part_overlapped(const double *terms, size_t n)
-{
-    double sum = 0;
-    for (size_t k = 0; k < n; k++) sum += terms[k] * terms[k] * terms[k] * terms[k];
-    return sqrt(sqrt(sum));
-}
-
-static void add_terms(PartPrice *p)
-{
-    double squares = 0, fourths = 0, most = 0, cubes = 0;
     double full[PART_PARALLEL];
-    for (int k = 0; k < PART_PARALLEL; k++) {
-        const double square = p->term[k] * p->term[k];
-        squares += square, fourths += square * square;
-        full[k] = k == PART_DRAM ? p->full_dram : k == PART_FILL ? p->full_fill : p->term[k];
-        most = WBB_MAX(most, full[k]);
-    }
-    for (int k = 0; k < PART_PARALLEL && most > 0; k++) cubes += full[k] / most * (full[k] / most) * (full[k] / most);
-    const double us = (p->apart * sqrt(squares) + (1 - p->apart) * sqrt(sqrt(fourths))) * (1 + p->lost);
-    p->us = WBB_MAX(us, p->term[PART_BLOCKS]);
-    p->plain = WBB_MAX(most > 0 ? most * cube_root(cubes) : 0, p->term[PART_BLOCKS]);
-    for (int k = PART_PARALLEL; k < PART_TERMS; k++)
-        if (k != PART_BLOCKS) p->us += p->term[k], p->plain += k == PART_TAIL ? p->full_tail : p->term[k];
+    memcpy(full, p->term, sizeof full);
+    full[PART_DRAM] = p->full_dram, full[PART_FILL] = p->full_fill;
+    const double apart = price_together(p->term, PART_PARALLEL, r->norm_apart);
+    const double together = p->together > 0 ? price_together(p->term, PART_PARALLEL, r->norm_together) : 0;
+    PriceTime x = {.together = (p->together * together + (1 - p->together) * apart) * (1 + p->lost),
+                   .blocks = p->term[PART_BLOCKS], .launch = p->term[PART_LAUNCH], .latency = p->term[PART_LATENCY],
+                   .code = p->term[PART_CODE], .split = p->term[PART_SPLIT], .tail = p->term[PART_TAIL]};
+    p->us = price_time(&x);
+    x.together = price_together(full, PART_PARALLEL, r->norm), x.tail = p->full_tail;
+    p->plain = price_time(&x);
 }
 
 void part_price_blocks(const PartRates *r, PartPrice *p, double blocks)
 {
     p->term[PART_BLOCKS] = blocks / (r->blocks * r->clock);
-    add_terms(p);
+    add_terms(r, p);
 }
 
 bool part_blocks_bind(const PartPrice *p)

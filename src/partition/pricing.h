@@ -120,7 +120,7 @@ extern const char *const part_term_name[PART_TERMS];
 typedef struct PartPrice {
     double term[PART_TERMS], us;
     double registers; /* of a thread, estimated; no part of us */
-    double apart, lost; /* how far blocks load, compute and store at the same times: 1; what few warps lose */
+    double together, lost; /* how far blocks load, compute and store at the same times: 1; what few warps lose */
     /* The time at full rates of DRAM and fill, whatever runs and warps are, as in a profile: it decides among equal
      * prices, and is no part of us. */
     double plain, full_dram, full_fill, full_tail;
@@ -238,7 +238,7 @@ int64_t part_main_vector(const PartWork *w, const TgTarget *t, uint32_t d);   /*
 enum { PART_PREFERENCES = 9 };
 typedef struct {
     double plain, unit;         /* the least time at full rates; times that differ by less than `unit` are equal */
-    int64_t chain, usual_block; /* layout.chain, loop.block */
+    int64_t chain, few_terms, usual_block; /* layout.chain, layout.short, loop.block */
     int64_t sms;
     bool waits; /* memory takes longer than what SMs do, in the cheapest one: loops wait for it */
 } PartTie;

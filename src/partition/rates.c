@@ -59,7 +59,9 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .code = code_of(t), .timed = timed_of(t), .blocks = rate(t, "blocks"),
         .parts = number(t, "layout.parts") / 100,
         .cluster = number(t, "layout.cluster.wave") * 1e-3, .few_warps = number(t, "layout.few_warps") / 100,
-        .busy_warps = number(t, "layout.busy_warps"), .few_blocks = number(t, "layout.few_blocks") / 100,
+        .norm = (int)number(t, "price.norm"), .norm_together = (int)number(t, "price.norm.together"),
+        .norm_apart = (int)number(t, "price.norm.apart"), .busy_warps = number(t, "layout.busy_warps"),
+        .few_blocks = number(t, "layout.few_blocks") / 100,
     };
     for (int k = 0; k < PART_RUNS; k++) r->warp_run[k] = number(t, warp_run_name[k]) / 100;
     for (int k = 0; k < PART_RUNS; k++) r->run[k] = k < BLOCK_RUNS ? number(t, run_name[k]) / 100 : 1;

@@ -3,6 +3,7 @@
 #define PART_RATES_H
 
 #include "partition/pricing.h"
+#include "price/time.h"
 
 enum { PART_RUNS = 5 };
 
@@ -37,10 +38,8 @@ struct PartRates {
     PartTimed timed;
     double blocks;               /* that begin in a clock, over all SMs */
     double parts;                /* of the DRAM time of a store: what it takes more if it stores sectors in parts */
+    int norm, norm_together, norm_apart; /* in which terms add up: price.norm */
     double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */
 };
-
-/* price.c: the time of so many terms that overlap: mostly that of the longest. */
-double part_overlapped(const double *terms, size_t n);
 
 #endif

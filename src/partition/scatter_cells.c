@@ -145,7 +145,7 @@ static double price(const Cells *x)
     const double readers = WBB_MIN(WBB_MAX(1, threads / results), copies);
     const double flushed = ceil(results * readers / threads) * (copies / readers * 4 + x->r->shared_latency * 2 + 60);
     const double once = stored + flushed + 2 * x->r->barrier + x->r->atomic + (double)tg_tuned(x->t, "cells.code");
-    return part_least_us(x->t) + once / clock + part_overlapped(terms, WBB_LEN(terms));
+    return part_least_us(x->t) + once / clock + price_together(terms, WBB_LEN(terms), x->r->norm_apart);
 }
 
 /* Columns of cells for this layout, in the fewest microseconds; false: there is no room. */

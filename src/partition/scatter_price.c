@@ -82,7 +82,7 @@ static double price(const Runs *x, double run)
     };
     const double wait = x->combine == PART_ATOMIC ? 1 : 2;
     const double code = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock;
-    return part_least_us(x->t) + code + part_overlapped(terms, WBB_LEN(terms));
+    return part_least_us(x->t) + code + price_together(terms, WBB_LEN(terms), x->r->norm_apart);
 }
 
 uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,

@@ -16,8 +16,6 @@
 
 #include <string.h>
 
-enum { SHORT = 32 }; /* terms of a thread that need no loop */
-
 void part_preferences(const PartTie *t, const PartWork *w, const int64_t *sizes, const PartPrice *price, int64_t *key)
 {
     memset(key, 0, PART_PREFERENCES * sizeof *key);
@@ -39,7 +37,7 @@ void part_preferences(const PartTie *t, const PartWork *w, const int64_t *sizes,
         threads *= s[PART_LANE] * s[PART_WARP];
         sets = WBB_MIN(sets, INT64_MAX / of_dim) * of_dim;
     }
-    const bool is_short = loop > 1 && terms * loop <= SHORT;
+    const bool is_short = loop > 1 && terms * loop <= t->few_terms;
     key[1] = splits || is_short || (loop > 1 && t->waits);
     key[2] = t->unit > 0 ? (int64_t)((price->plain - t->plain) / t->unit) : 0;
     key[3] = splits;

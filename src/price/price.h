@@ -1,6 +1,6 @@
 /* price: the time that a kernel takes on a GPU, from what it did in the simulator and the rates of the machine.
  *
- *     time = launch + latency + code + max((sum of the cubes of the terms) ^ 1/3, blocks) + tail + clusters
+ *     time = launch + latency + code + max((sum of the cubes of the terms) ^ 1/3, blocks) + tail + clusters   (time.h)
  *
  * A term is the time that the kernel would take if one thing alone bounded it: bytes of DRAM, bytes of L2, blocks that
  * start, sectors that atomics update, the line that they update most often, bytes that SMs fetch, wavefronts of L1 and
@@ -20,8 +20,8 @@
 
 #include "base/base.h"
 #include "bundle/bundle.h"
+#include "price/time.h"
 #include "sim/sim.h"
-#include "target/target.h"
 
 /* A launch on a machine. */
 typedef struct {
@@ -32,16 +32,6 @@ typedef struct {
     const TgSassAt *code;   /* [n_code] the machine code that ptxas made of the very text; NULL: not at hand */
     uint32_t n_code;
 } PriceKernel;
-
-/* occupancy.c */
-typedef struct {
-    uint32_t blocks, warps; /* that an SM holds at a time; `warps` are those of `blocks` */
-    uint32_t most;          /* warps that it can hold */
-    const char *limit; /* what the number of blocks is bounded by: "warps", "blocks", "shared memory", "registers" */
-    uint64_t together;      /* blocks that the GPU holds at a time */
-    double waves;           /* the grid's blocks over these, at least 1 */
-} PriceOccupancy;
-PriceOccupancy price_occupancy(const PriceKernel *k);
 
 /* form.c: what one instruction costs. The form of `fma.rn.f32 %f1, %f2, 0f3F800000, %f3;` is "fma.rn.f32 imm"
  * (target.h). */

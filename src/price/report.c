@@ -27,7 +27,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { NORM = 3, FEW_REQUESTS = 12, MERGED = 16 /* sectors of a request */ };
+enum { FEW_REQUESTS = 12 };
+
+static uint64_t threads_of(const BdLaunch *l) { return (uint64_t)l->block[0] * l->block[1] * l->block[2]; }
+
+static PriceOccupancy occupancy_of(const PriceKernel *k)
+{
+    const BdLaunch *l = k->launch;
+    const uint64_t grid = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    return price_occupancy(k->target, threads_of(l), grid, k->regs, k->static_shared + (uint64_t)l->shared);
+}
 
 /* What the simulator asks for ------------------------------------------------------------------- */
 
@@ -78,7 +87,7 @@ void price_ask(WbbArena *a, const PriceKernel *k, SimProfile *p)
 {
     static const char *const latencies[SIM_FROM] = {"latency.shared", "latency.l1", "latency.l2", "latency.dram", "latency.atomic"};
     const TgTarget *t = k->target;
-    const PriceOccupancy o = price_occupancy(k);
+    const PriceOccupancy o = occupancy_of(k);
     Ask *ask = WBB_NEW(a, Ask);
     *ask = (Ask){a, k};
     *p = (SimProfile){.pace = pace, .arg = ask, .together = o.together, .sms = (uint64_t)t->sms};
@@ -125,8 +134,9 @@ static double stored_in_parts(const PriceKernel *k, const PriceReport *r)
     for (uint32_t i = 0; i < r->n_sites; i++) {
         const SimSite *x = r->sites[i].site;
         const SimFlow *g = &x->flow[SIM_GLOBAL];
-        const bool parts = is_plain_store(x->name) && 4 * g->sectors > 5 * g->needed;
-        if (parts && g->sectors > MERGED * g->requests) bytes += (double)g->needed * TG_SECTOR;
+        if (!is_plain_store(x->name) || !g->requests || !g->needed) continue;
+        const double times = (double)g->sectors / (double)g->needed, sectors = (double)g->sectors / (double)g->requests;
+        if (price_in_parts(k->target, times, sectors)) bytes += (double)g->needed * TG_SECTOR;
     }
     return share * r->scale * bytes;
 }
@@ -150,8 +160,6 @@ static double contended(const SimUpdates *u, double scale)
     const double n = u->requests, part = u->hottest > FEW_REQUESTS ? u->hottest / n : u->pairs / (n * n);
     return WBB_MAX(scale * n * part * u->longest / u->hottest, u->longest);
 }
-
-static uint64_t threads_of(const BdLaunch *l) { return (uint64_t)l->block[0] * l->block[1] * l->block[2]; }
 
 /* Where spilled registers go; `loaded`: bytes that the SMs load else. */
 static void set_spilled(PriceReport *r, const PriceKernel *k, double loaded)
@@ -197,12 +205,10 @@ static double clusters(const PriceReport *r, const PriceKernel *k)
 
 static double tail(const PriceReport *r, const PriceKernel *k, double blocks, double chain)
 {
-    const double each = blocks / k->target->sms;
     double busiest = 0;
-    if (each <= 1) return 0;
     for (int i = PRICE_FILL; i < PRICE_TERMS; i++)
         if (i != PRICE_CHAIN) busiest = WBB_MAX(busiest, r->term[i].seconds);
-    return WBB_MIN(busiest * (ceil(each) / each - 1), chain);
+    return price_tail(busiest, blocks / k->target->sms, chain);
 }
 
 /* Machine instructions of the text, without slow paths; by prices of PTX those of all lines that a warp came to. */
@@ -214,6 +220,8 @@ static double instructions(const PriceReport *r, const PriceKernel *k)
         if (r->sites[i].site->warps) n += r->sites[i].price ? r->sites[i].price->issue : 1;
     return n;
 }
+
+static int norm_of(const TgTarget *t) { return (int)tg_tuned(t, "price.norm"); }
 
 static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const SimProfile *p)
 {
@@ -236,31 +244,33 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     for (int i = 0; i < TG_PIPES; i++)
         set_rate(r, (PriceKind)(PRICE_PIPE + i), wbb_format(a, "pipe.%s", tg_pipe_name[i]), "clocks", sms * clock);
     set_chain(r, p, clock);
-    double sum = 0, largest = 0;
+    double terms[PRICE_TERMS];
     for (int i = 0; i < PRICE_TERMS; i++) {
-        if (i != PRICE_BLOCKS) sum += pow(r->term[i].seconds, NORM);
-        if (r->term[i].seconds <= largest) continue;
-        largest = r->term[i].seconds;
-        r->binds = (PriceKind)i;
+        terms[i] = i == PRICE_BLOCKS ? 0 : r->term[i].seconds;
+        if (r->term[i].seconds > r->term[r->binds].seconds) r->binds = (PriceKind)i;
     }
-    r->work = WBB_MAX(pow(sum, 1.0 / NORM), r->term[PRICE_BLOCKS].seconds);
     r->tail = tail(r, k, (double)p->grid, p->longest / clock);
     r->code = TG_CODE * instructions(r, k) / (tg_rate(t, "sm.code")->value * clock);
     r->clusters = clusters(r, k);
-    r->seconds = r->launch + r->latency + r->code + r->work + r->tail + r->clusters;
+    const PriceTime all = {
+        .together = price_together(terms, PRICE_TERMS, norm_of(t)), .blocks = r->term[PRICE_BLOCKS].seconds,
+        .launch = r->launch, .latency = r->latency, .code = r->code, .tail = r->tail, .clusters = r->clusters};
+    r->work = price_work(&all);
+    r->seconds = price_time(&all);
 }
 
 /* A site's part of the work: by how much the work would shrink with its amounts, which sums to the work. */
-static void set_parts(PriceReport *r, const double *amounts)
+static void set_parts(PriceReport *r, const TgTarget *t, const double *amounts)
 {
+    const int norm = norm_of(t);
     double sum = 0;
     for (int i = 0; i < PRICE_TERMS; i++)
-        if (amounts[i] > 0) sum += pow(r->term[i].seconds, NORM);
+        if (amounts[i] > 0) sum += price_power(r->term[i].seconds, norm);
     for (uint32_t k = 0; k < r->n_sites; k++)
         for (int i = 0; i < PRICE_TERMS && sum > 0; i++)
             if (amounts[i] > 0)
                 r->sites[k].seconds +=
-                    r->work * pow(r->term[i].seconds, NORM) / sum * r->sites[k].amount[i] / amounts[i];
+                    r->work * price_power(r->term[i].seconds, norm) / sum * r->sites[k].amount[i] / amounts[i];
 }
 
 static void add_amounts(const PriceReport *r, double amounts[PRICE_TERMS])
@@ -271,7 +281,7 @@ static void add_amounts(const PriceReport *r, double amounts[PRICE_TERMS])
 
 PriceReport price_report(WbbArena *a, const PriceKernel *k, const SimProfile *p)
 {
-    PriceReport r = {.occupancy = price_occupancy(k),
+    PriceReport r = {.occupancy = occupancy_of(k),
                      .regs = k->regs,
                      .n_sites = p->n_sites,
                      .text = p->text,
@@ -298,6 +308,6 @@ PriceReport price_report(WbbArena *a, const PriceKernel *k, const SimProfile *p)
     set_terms(&r, a, k, p);
     for (int i = PRICE_ISSUE; i < PRICE_TERMS && k->code; i++)
         if (i != PRICE_CHAIN) r.term[i].by_ptx = by_ptx[i] / r.term[i].rate;
-    set_parts(&r, amounts);
+    set_parts(&r, k->target, amounts);
     return r;
 }

@@ -30,9 +30,7 @@ static void test_occupancy(void **state)
         {1024, 255, 0, 1, "registers"},       /* more than fit: one block is the least */
     };
     for (size_t i = 0; i < WBB_LEN(cases); i++) {
-        const BdLaunch l = launch_of(1000, cases[i].threads, cases[i].shared);
-        const PriceKernel k = {.target = tg_find("sm_90"), .launch = &l, .regs = cases[i].regs};
-        const PriceOccupancy o = price_occupancy(&k);
+        const PriceOccupancy o = price_occupancy(tg_find("sm_90"), cases[i].threads, 1000, cases[i].regs, (uint64_t)cases[i].shared);
         assert_int_equal(o.blocks, cases[i].blocks);
         assert_string_equal(o.limit, cases[i].limit);
         assert_int_equal(o.together, cases[i].blocks * SMS);
