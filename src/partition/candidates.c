@@ -14,7 +14,7 @@
  *
  *     rows f32[8192,1024]   =>   columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
-#include "partition/pricing.h"
+#include "partition/rates.h"
 
 #include <string.h>
 
@@ -81,8 +81,8 @@ static double padding(const Choosing *c)
 /* That a thread of a block may ask for, of the SM's. */
 static double registers(const Choosing *c, int64_t threads)
 {
-    const int64_t warps = part_up(threads, c->t->warp), each = c->t->sm_regs / (warps * c->t->warp);
-    return WBB_MIN((double)c->t->regs, (double)each * (double)c->most_registers / 100);
+    const double each = price_most_registers(c->t, (uint64_t)threads);
+    return WBB_MIN((double)c->t->regs, each * (double)c->most_registers / 100);
 }
 
 /* May a kernel have the sizes, and is it worth a price? */

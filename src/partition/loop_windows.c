@@ -7,6 +7,7 @@
  *                                            =>    elements: vector 4, lane 32, warp 8, register 4, grid 512
  */
 #include "partition/exchange.h"
+#include "price/time.h"
 
 /* An array of as many elements in memory that a light value is made of; NULL: there is none. */
 static const HloInstruction *array_below(const HloInstruction *i, int64_t elements)
@@ -101,7 +102,7 @@ bool part_loop_windows(WbbArena *a, const PartPlan *p, PartRange *range, const T
     for (int64_t v = usual; v >= WBB_MAX(usual / 2, 1); v /= 2) {
         if (v != usual && (v % 2 || v * narrow_of(&work) < LEAST)) continue;
         if (row % (v * t->warp) || row / v > TG_MAX_THREADS || v % s->packed_group) continue;
-        const int64_t blocks = WBB_MAX(t->warps * t->warp / (row / v), 1); /* of an SM */
+        const int64_t blocks = price_occupancy(t, (uint64_t)(row / v), 0, 0, 0).blocks; /* of an SM */
         for (int64_t n = 2; n * v <= limit && rows % n == 0 && range->elements >= n * v * threads; n *= 2) {
             const PartLayout l = layout_of(a, &near, t, row, v, n);
             if (blocks * beside(&work, minor - 1, row, n) > tg_tuned(t, "loop.windows")) break;

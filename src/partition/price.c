@@ -299,12 +299,8 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
 /* Blocks that an SM holds at once. */
 static double resident(const PartRates *r, const PartNeeds *needs, const PartCounts *c)
 {
-    const TgTarget *t = r->target;
-    const double warps = part_ceiling(c->threads / t->warp);
-    double n = WBB_MIN((double)t->blocks, (double)(int64_t)(t->warps / warps));
-    n = WBB_MIN(n, (double)(int64_t)(t->sm_regs / (needs->registers * warps * t->warp)));
-    if (needs->shared > 0) n = WBB_MIN(n, (double)(int64_t)(t->sm_smem / needs->shared));
-    return WBB_MAX(n, 1.0);
+    const uint64_t registers = (uint64_t)part_ceiling(needs->registers), shared = (uint64_t)needs->shared;
+    return price_occupancy(r->target, (uint64_t)c->threads, (uint64_t)c->blocks, registers, shared).blocks;
 }
 
 /* Blocks, warps of one, blocks that an SM holds at once, and how often SMs are filled. */

@@ -14,8 +14,7 @@
 #include <math.h>
 
 enum {
-    CELL_ALIGN = 1024, /* bytes: what a block of shared memory takes besides, roughly */
-    ACCESS = 16        /* bytes that a thread loads at once */
+    ACCESS = 16 /* bytes that a thread loads at once */
 };
 static const double TIE = 0.03; /* more columns may take so much more: updates may meet more often than at random */
 
@@ -159,9 +158,10 @@ static bool choose_columns(Cells *x)
     const int64_t least = WBB_MIN(width, lanes);
     for (int64_t columns = lanes; columns >= least; columns = columns % (2 * least) ? least - 1 : columns / 2) {
         x->cells.columns = columns, x->cells.own = columns == lanes;
-        const double bytes = cell_bytes(x), blocks = ceil((double)x->blocks / x->t->sms);
+        const uint64_t bytes = (uint64_t)cell_bytes(x), blocks = (uint64_t)part_up(x->blocks, x->t->sms);
         if (!x->cells.own && x->cells.atomic == OP_NONE) break;
-        if (bytes > (double)tg_tuned(x->t, "cells.bytes") || blocks * (bytes + CELL_ALIGN) > x->t->sm_smem) continue;
+        if (bytes > (uint64_t)tg_tuned(x->t, "cells.bytes")) continue;
+        if (!price_fits(x->t, blocks, (uint64_t)x->threads, 0, bytes)) continue;
         x->us = price(x);
         if (x->us < best.us * (1 - TIE)) best = *x;
     }
@@ -200,7 +200,7 @@ static void try_blocks(Cells *x, int64_t blocks, Cells *best)
 /* As many as run at once, or fewer. */
 static void try_threads(Cells *x, Cells *best)
 {
-    const int64_t most = WBB_MIN((int64_t)x->t->blocks, (int64_t)x->t->warps * x->t->warp / x->threads);
+    const int64_t most = price_occupancy(x->t, (uint64_t)x->threads, 0, 0, 0).blocks;
     for (int64_t of_sm = 1; of_sm <= most; of_sm *= 2) try_blocks(x, of_sm * x->t->sms, best);
     for (int64_t blocks = x->t->sms / 2; blocks; blocks /= 2) try_blocks(x, blocks, best);
 }

@@ -205,7 +205,7 @@ static VecBranches limits_of(const IrKernel *k, const TgTarget *t, const PipeBra
  * moved across no branch, so that many of them are there together. */
 static int64_t taken(const IrKernel *k, const TgTarget *t, uint32_t values)
 {
-    const int64_t most = WBB_MIN(t->sm_regs / WBB_MAX(k->block, 1u), t->regs);
+    const int64_t most = price_most_registers(t, k->block);
     return 100 * (2 * (int64_t)values + tg_tune(t, "branch.registers", 0)->value) / most;
 }
 
