@@ -31,7 +31,6 @@ typedef struct {
     bool aligned;     /* each begins at a sector */
 } Region;
 
-enum { MERGED = 512 }; /* bytes that a warp stores in parts one after the other, and that reach L2 whole */
 enum { MAX_STRETCHES = 32 }; /* of a region; further ones are counted as far apart, which costs more */
 
 /* Elements at n positions, each of which so many neighbours have: in the mean over where the first one is, unless these
@@ -112,14 +111,15 @@ static double stores_of_sector(const PartWork *w, const PartAccess *x, const int
 }
 
 /* The same, where registers of a thread have the other parts: vectors of 16 bytes, two to a row of 32. */
-static double stores_by_registers(const PartWork *w, const PartAccess *x, const int64_t *sizes, const Region *of_warp)
+static double stores_by_registers(const PartRates *r, const PartWork *w, const PartAccess *x,
+                                  const int64_t *sizes, const Region *of_warp)
 {
     const Region of_thread = region_of(w, x, sizes, OF_ACCESS | 1 << PART_REGISTER);
     double registers = 1;
     for (uint32_t d = 0; d < w->n_dims; d++)
         if (x->step[d]) registers *= (double)sizes[d * PART_LEVELS + PART_REGISTER];
     const double times = units_of(of_warp, x, TG_SECTOR) * registers / units_of(&of_thread, x, TG_SECTOR);
-    return 4 * times > 5 ? times : 1; /* not a sector at each end of a run */
+    return times > r->parts.times ? times : 1; /* not a sector at each end of a run */
 }
 
 /* Are the elements of a vector apart in memory, each with an instruction of its own? */
@@ -280,8 +280,10 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
     const bool others = a->near && behind <= r->l2_bytes / 2; /* other blocks have read the same sectors for that */
-    const double parts = !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(w, a, sizes, &of_warp);
-    const double stored = parts > 1 && of_warp.run * of_warp.runs > MERGED ? 1 + r->parts : 1; /* the rest comes late */
+    const double parts =
+        !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(r, w, a, sizes, &of_warp);
+    const bool in_parts = store && price_in_parts(&r->parts, parts, units_of(&of_warp, a, TG_SECTOR));
+    const double stored = in_parts ? 1 + r->parts.more : 1; /* the rest comes late */
     const double all = touched(w, a, sizes, block), bytes = others ? 0 : stored * from_dram * fresh * all;
     double asked = reads * fresh * tiles * block * parts; /* of L2 */
     if (!store && part_shares(w) && all <= r->timed.stay) asked = WBB_MIN(asked, all * r->target->sms);

@@ -37,7 +37,7 @@ struct PartRates {
     PartCode code;
     PartTimed timed;
     double blocks;               /* that begin in a clock, over all SMs */
-    double parts;                /* of the DRAM time of a store: what it takes more if it stores sectors in parts */
+    PriceParts parts;
     int norm, norm_together, norm_apart; /* in which terms add up: price.norm */
     double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */
 };

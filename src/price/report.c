@@ -129,16 +129,16 @@ static void add_site(PriceReport *r, const TgTarget *t, PriceSite *s, double sca
  * others soon: the share is measured (`layout.parts`). */
 static double stored_in_parts(const PriceKernel *k, const PriceReport *r)
 {
-    const double share = (double)tg_tuned(k->target, "layout.parts") / 100;
+    const PriceParts parts = price_parts(k->target);
     double bytes = 0;
     for (uint32_t i = 0; i < r->n_sites; i++) {
         const SimSite *x = r->sites[i].site;
         const SimFlow *g = &x->flow[SIM_GLOBAL];
         if (!is_plain_store(x->name) || !g->requests || !g->needed) continue;
         const double times = (double)g->sectors / (double)g->needed, sectors = (double)g->sectors / (double)g->requests;
-        if (price_in_parts(k->target, times, sectors)) bytes += (double)g->needed * TG_SECTOR;
+        if (price_in_parts(&parts, times, sectors)) bytes += (double)g->needed * TG_SECTOR;
     }
-    return share * r->scale * bytes;
+    return parts.more * r->scale * bytes;
 }
 
 /* Bytes of DRAM: a sample of blocks touches at most all of a buffer, however many blocks there are. */

@@ -43,9 +43,11 @@ double price_tail(double busiest, double each, double chain)
     return each > 1 ? WBB_MIN(busiest * (ceil(each) / each - 1), chain) : 0;
 }
 
-bool price_in_parts(const TgTarget *t, double times, double sectors)
+PriceParts price_parts(const TgTarget *t)
 {
-    return 100 * times > (double)tg_tuned(t, "parts.times") && sectors * TG_SECTOR > (double)tg_tuned(t, "parts.bytes");
+    return (PriceParts){.times = (double)tg_tuned(t, "parts.times") / 100,
+                        .bytes = (double)tg_tuned(t, "parts.bytes"),
+                        .more = (double)tg_tuned(t, "layout.parts") / 100};
 }
 
 double price_time(const PriceTime *t)

@@ -37,9 +37,17 @@ double price_together(const double *terms, size_t n, int norm);
  * block, at most a block's chain. each: blocks of an SM, in the mean. */
 double price_tail(double busiest, double each, double chain);
 
-/* Does a store reach DRAM in parts? A request of a warp touches so many sectors, each of which `times` requests store;
- * of few sectors L2 has the other parts before the first is written. */
-bool price_in_parts(const TgTarget *t, double times, double sectors);
+/* Stores of parts of sectors. Does a store reach DRAM in parts? A request of a warp touches so many sectors, each of
+ * which `times` requests store; of few sectors L2 has the other parts before the first is written. */
+typedef struct {
+    double times, bytes; /* of which there must be more: parts.times, of 1, and parts.bytes of a request */
+    double more;         /* of the DRAM time of a store, that it takes beside it then: layout.parts, of 1 */
+} PriceParts;
+PriceParts price_parts(const TgTarget *t);
+static inline bool price_in_parts(const PriceParts *p, double times, double sectors)
+{
+    return times > p->times && sectors * TG_SECTOR > p->bytes;
+}
 
 /* A time in any unit. */
 typedef struct {

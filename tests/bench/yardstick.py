@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Kernels of two builds, priced by a profile that does not change: that of commit c3e75855, which this script builds where it is not in the cache.
 
-    yardstick.py OLD NEW [--shared DIR] [--every N] [--from K] [--layouts N] [--accuracy LEVEL] [--blocks N] [-j N] [--out ROWS.tsv]
+    yardstick.py OLD NEW [--shared DIR] [--every N] [--from K] [--plans] [--layouts N] [--accuracy LEVEL] [--blocks N] [-j N] [--out ROWS.tsv]
     yardstick.py --make              builds the yardstick alone, and prints where it is and how long it took
 
 OLD and NEW are executables of warpburg. Kernels: every Nth fusion of programs/, blocks/, emitter-tests/ and fusions/ of the corpus, for sm_90. A kernel whose
-PTX both builds agree on counts as 1 and is profiled once. The profile errs by 12 to 15 % on single kernels, so that 3 % is a tie: the report has the geometric
+PTX both builds agree on counts as 1 and is profiled once; with --plans one whose plan is the same counts as 1 without being made, so that the whole corpus
+(--every 1) takes two minutes.  The profile errs by 12 to 15 % on single kernels, so that 3 % is a tie: the report has the geometric
 mean, the worst decile and those above 1.10, by the yardstick and by NEW's own profile.
 
 Layouts: those that a package for a GPU would time (tests/gpu/gpu.py --layouts N): of every Nth of the kernels that are timed up to 8, listed by the yardstick's
@@ -157,6 +158,16 @@ def compared(t: Tools, corpus: Path, file: Path) -> Tuple[Optional[Row], str]:
     return Row(str(file.relative_to(corpus)), same, *numbers), ""
 
 
+def plan(t: Tools, program: str, file: Path) -> str:
+    """What is decided before there is code; without prices, of which every build has its own."""
+    said = t.call(program, "compile", str(file), "--target", "sm_90", "--accuracy", t.accuracy, "--emit", "plan").stdout
+    return re.sub(r"[\d.]+ us\b.*|layouts: .*|priced at .*", "", "\n".join(line for line in said.splitlines() if not line.startswith("    ")))
+
+
+def replanned(t: Tools, file: Path) -> bool:
+    return plan(t, t.old, file) != plan(t, t.new, file)
+
+
 def mean(ratios: Sequence[float]) -> float:
     return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else math.nan
 
@@ -249,6 +260,7 @@ def main() -> int:
     p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     p.add_argument("--every", type=int, default=16, help="of the fusions of the corpus; 0: none")
     p.add_argument("--from", type=int, default=0, dest="first")
+    p.add_argument("--plans", action="store_true", help="make only those kernels whose plans differ")
     p.add_argument("--only", default="", help="only files whose path contains this")
     p.add_argument("--layouts", type=int, default=10, help="of the kernels that are timed, every Nth; 0: none")
     p.add_argument("--accuracy", default="xla", choices=("exact", "xla", "approx"))
@@ -269,7 +281,12 @@ def main() -> int:
     print(f"prices by {COMMIT}; accuracy {o.accuracy}, {o.blocks} blocks of a grid; every {o.every}th fusion, layouts of every {o.layouts}th timed kernel")
     table: List[Tuple[object, ...]] = []
     with ThreadPoolExecutor(o.jobs) as pool:
-        found = list(pool.map(lambda f: compared(t, o.shared / "corpus", f), corpus_files(o)))
+        files = corpus_files(o)
+        if o.plans:
+            different = list(pool.map(lambda f: replanned(t, f), files))
+            print(f"plans of {len(files)} fusions, of which {sum(different)} differ", flush=True)
+            files = [f for f, d in zip(files, different) if d]
+        found = list(pool.map(lambda f: compared(t, o.shared / "corpus", f), files))
         rows = [row for row, _ in found if row]
         if rows:
             say_kernels(rows)
@@ -277,10 +294,10 @@ def main() -> int:
         left = [why for row, why in found if not row]
         print("  not compared: " + (", ".join(f"{left.count(w)} {w}" for w in sorted(set(left))) or "none"), flush=True)
         if o.layouts:
-            files = list(timed(o.shared, o.layouts))
-            kernels = list(pool.map(lambda f: layouts_of(t, f), files))
+            kinds = list(timed(o.shared, o.layouts))
+            kernels = list(pool.map(lambda f: layouts_of(t, f), kinds))
             say_layouts(kernels)
-            table += [("layout", f"{f.name} {x.text}", x.yard, x.yard, x.old, x.new) for f, k in zip(files, kernels) for x in k]
+            table += [("layout", f"{f.name} {x.text}", x.yard, x.yard, x.old, x.new) for f, k in zip(kinds, kernels) for x in k]
     if o.out:
         o.out.write_text("".join("\t".join(map(str, row)) + "\n" for row in [("what", "name", "old_yard", "new_yard", "old", "new"), *table]), encoding="utf-8")
     return 0
