@@ -385,15 +385,21 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->lost = lost(r, n, p->term[PART_FILL]);
 }
 
+/* Where threads share terms, blocks that run at once load, compute and store at the same times. */
+static double overlapped(const PartRates *r, const PartPrice *p)
+{
+    const double apart = price_together(p->term, PART_PARALLEL, r->norm_apart);
+    if (p->together <= 0) return apart;
+    return p->together * price_together(p->term, PART_PARALLEL, r->norm_together) + (1 - p->together) * apart;
+}
+
 /* The time, and that at full rates, which has the norm of the profile. */
 static void add_terms(const PartRates *r, PartPrice *p)
 {
     double full[PART_PARALLEL];
     memcpy(full, p->term, sizeof full);
     full[PART_DRAM] = p->full_dram, full[PART_FILL] = p->full_fill;
-    const double apart = price_together(p->term, PART_PARALLEL, r->norm_apart);
-    const double together = p->together > 0 ? price_together(p->term, PART_PARALLEL, r->norm_together) : 0;
-    PriceTime x = {.together = (p->together * together + (1 - p->together) * apart) * (1 + p->lost),
+    PriceTime x = {.together = overlapped(r, p) * (1 + p->lost),
                    .blocks = p->term[PART_BLOCKS], .launch = p->term[PART_LAUNCH], .latency = p->term[PART_LATENCY],
                    .code = p->term[PART_CODE], .split = p->term[PART_SPLIT], .tail = p->term[PART_TAIL]};
     p->us = price_time(&x);

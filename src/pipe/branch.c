@@ -2,9 +2,8 @@
  *
  * Needs a kernel before the pass `branch`: a function may have a quick way, right but for odd values, and a long one,
  * right for all: a quotient in f32 and in f64, a sine of arguments below 2^17 and of any. Leaves the limits of
- * vec_rare. Both ways are as exact as the function must be, so only time decides: with p the clocks of each pipe and of
- * issue for one thread, the time of a kernel grows with (sum of p^4)^(1/4), as a profile computes it; loads and stores
- * are the same in both. A branch costs latency besides, so kernels with few warps have none; and registers: where those
+ * vec_rare. Both ways are as exact as the function must be, so only time decides: the clocks of each pipe and of issue
+ * for one thread add up as in a profile (price/time.h); loads and stores are the same in both. A branch costs latency besides, so kernels with few warps have none; and registers: where those
  * of a thread do not hold the values of all branches, the quick way must be shorter by far, and few share a branch.
  *
  *     y = x / scale, to f8:  quick issue 7.0, alu 9.0, xu 1.0;  long issue 5.0, alu 2.0, xu 16.0   =>   quick
@@ -13,7 +12,6 @@
 #include "pipe/pipe.h"
 #include "price/price.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { ISSUE = TG_PIPES };
@@ -182,11 +180,9 @@ static double evaluated(const Ways *w, IrRef r)
     return times;
 }
 
-static double busy(const double of[TG_PIPES + 1])
+static double busy(const TgTarget *t, const double of[TG_PIPES + 1])
 {
-    double sum = 0;
-    for (int i = 0; i <= ISSUE; i++) sum += of[i] * of[i] * of[i] * of[i];
-    return sum;
+    return price_together(of, TG_PIPES + 1, (int)tg_tuned(t, "price.norm"));
 }
 
 /* How many values must share a branch so that its latency is less than what they save on the warps of a scheduler, and
@@ -194,7 +190,7 @@ static double busy(const double of[TG_PIPES + 1])
 static VecBranches limits_of(const IrKernel *k, const TgTarget *t, const PipeBranch *b)
 {
     const double warps = (double)k->grid * k->block / t->warp / ((double)tg_schedulers(t) * t->sms);
-    const double saved = warps * (sqrt(sqrt(busy(b->lengthy))) - sqrt(sqrt(busy(b->quick)))) / b->times;
+    const double saved = warps * (busy(t, b->lengthy) - busy(t, b->quick)) / b->times;
     const double latency = (double)tg_tune(t, "branch.costs", 0)->value - b->table;
     const double needed = WBB_MAX(latency, 0) / WBB_MAX(saved, 1e-6);
     return (VecBranches){.least = (uint32_t)WBB_MIN(needed + 1, 1e6),
@@ -234,10 +230,10 @@ PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
         if (w.need[r] & 1) add_price(&w, r, b.quick);
         if (w.need[r] & 2) add_price(&w, r, b.lengthy);
     }
-    const bool shorter = b.values && busy(b.quick) < busy(b.lengthy);
+    const bool shorter = b.values && busy(t, b.quick) < busy(t, b.lengthy);
     if (shorter) b.limits = limits_of(k, t, &b);
     b.few = shorter && b.limits.least > b.limits.most;
-    const double ratio = shorter ? sqrt(sqrt(busy(b.quick) / busy(b.lengthy))) : 1;
+    const double ratio = shorter ? busy(t, b.quick) / busy(t, b.lengthy) : 1;
     const int64_t registers = taken(k, t, b.values);
     b.large = registers > 100 && ratio * 100 > (double)tg_tune(t, "branch.large", 0)->value;
     if (shorter && registers > tg_tune(t, "branch.spilled", 0)->value)
