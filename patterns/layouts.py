@@ -34,10 +34,10 @@ CANDIDATES = [
 ]
 SUM = [                                         # src/price/time.h, of which closed forms and profiles are made
     tune('price.norm',              value=3,             because='terms that overlap add up as cubes: 908 kernels timed on an H200'),
-    tune('price.norm.together',     value=2,             because='of threads that share terms, where all blocks run at once: they load, compute and store at the same times'),
+    tune('price.norm.together',     value=2,             because='of threads that share terms where all blocks run at once, at the same pace'),
     tune('price.norm.apart',        value=4,             because='.. where SMs are filled many times, so that one block computes while another loads: 745 timed layouts'),
-    tune('parts.times',             value=125,           because='percent of its sectors that a store asks for in parts: a run that begins inside one has another at its end'),
-    tune('parts.bytes',             value=512,           because='bytes of sectors that a warp stores in parts: L2 has the other parts of fewer before one is written'),
+    tune('parts.times',             value=125,           because='percent of its sectors that a store asks for: a run that begins inside one ends in another'),
+    tune('parts.bytes',             value=512,           because='bytes of sectors that a warp stores: L2 has the other parts of fewer before one is written'),
 ]
 PRICE = [                                       # issue slots are instructions of a warp
     tune('layout.slots.access',     value=2, off=0,      because='the access, and half of an address'),
@@ -66,7 +66,7 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.few_blocks',       value=15, off=0,     because='percent that is lost where an SM has one block at once: as layout.in_flight'),
     tune('layout.cut',              value=10, off=0,     because='percent that several launches must save: prices of loops and reductions are not alike'),
     tune('layout.fence',            value=600, off=0,    because='clocks until the stores of a block are seen by another: the ticket releases them'),
-    tune('layout.short',            value=32, off=0,     because='terms of a thread that it has in straight code: a loop over so few waits for each of its iterations'),
+    tune('layout.short',            value=32, off=0,     because='terms of a thread in straight code: a loop over so few waits for each iteration'),
     tune('layout.chain',            value=16, off=0,     because='terms that round one after the other: a sum of 2^24 is within 4 ulp times its condition'),
     tune('layout.few_bytes',        value=1 << 20, off=0, because='bytes that L2 gives in a part of a launch: no note says that fewer would do'),
     tune('layout.tie',              value=30, off=0,     because='per mille: measured times are 12 % from prices, so closer ones are equal'),

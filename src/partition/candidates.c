@@ -509,7 +509,8 @@ static uint32_t choose(const Choosing *c, uint32_t first, uint32_t *equal)
     const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY]; /* which every layout takes */
     const double most = least->us + work * (double)c->tie / 1000;
     const double *term = least->term, memory = WBB_MAX(WBB_MAX(term[PART_DRAM], term[PART_L2]), term[PART_FILL]);
-    PartTie tie = {.plain = least->plain, .unit = work * (double)c->plain_tie / 1000, .chain = c->chain, .few_terms = tg_tuned(c->t, "layout.short"),
+    PartTie tie = {.plain = least->plain, .unit = work * (double)c->plain_tie / 1000, .chain = c->chain,
+                   .few_terms = tg_tuned(c->t, "layout.short"),
                    .usual_block = c->usual_block, .sms = c->t->sms, .waits = least->effort < memory};
     for (uint32_t k = 0; k < c->all.n; k++)
         if (c->all.items[k].price.us <= most) tie.plain = WBB_MIN(tie.plain, c->all.items[k].price.plain);

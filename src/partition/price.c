@@ -102,10 +102,10 @@ enum {
  * vector are narrower than a sector. */
 static double stores_of_sector(const PartWork *w, const PartAccess *x, const int64_t *sizes, double width)
 {
-    const double bytes = x->bits / 8.0;
+    const double bytes = x->bits / 8.0, sector = TG_SECTOR;
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
-        if (vector > 1 && x->step[d] == 1) return WBB_MAX(WBB_MIN((double)TG_SECTOR, (double)vector * bytes) / (width * bytes), 1.0);
+        if (vector > 1 && x->step[d] == 1) return WBB_MAX(WBB_MIN(sector, (double)vector * bytes) / (width * bytes), 1.0);
     }
     return 1;
 }
@@ -487,8 +487,9 @@ static double least_of(const PartWork *w, const PartAccess *x)
     int64_t step = PART_FAR;
     for (uint32_t d = 0; d < w->n_dims; d++)
         if (x->step[d]) step = WBB_MIN(step, x->step[d]);
-    const double bytes = x->bits / 8.0, each = step == PART_FAR ? bytes : WBB_MIN(bytes * (double)step, (double)TG_SECTOR);
-    return x->near ? 0 : WBB_MAX(each * (double)x->elements, (double)TG_SECTOR);
+    const double bytes = x->bits / 8.0, sector = TG_SECTOR;
+    const double each = step == PART_FAR ? bytes : WBB_MIN(bytes * (double)step, sector);
+    return x->near ? 0 : WBB_MAX(each * (double)x->elements, sector);
 }
 
 static bool is_anywhere(const PartWork *w, const PartAccess *x)

@@ -1,8 +1,8 @@
 /* time: how terms become the time of a kernel, and how many of its blocks an SM holds.
  *
- * The closed form of a layout (partition/price.c) and the profile of a kernel (report.c) count its work differently: one
- * from maps and estimates before there is code, one from what the simulator and ptxas say. What they do with the work is
- * here, and only here; docs/time.md says it in words.
+ * The closed form of a layout (partition/price.c) and the profile of a kernel (report.c) count its work differently:
+ * one from maps and estimates before there is code, one from what the simulator and ptxas say. What they do with the
+ * work is here, and only here; docs/time.md says it in words.
  *
  *     work -> terms (seconds that it would take if one thing alone bounded it) -> time
  */

@@ -242,8 +242,8 @@ def say_layouts(kernels: List[List[Layout]]) -> None:
     for name, of in (("OLD", lambda x: x.old), ("NEW", lambda x: x.new)):
         logs = [math.log(x.yard / of(x)) for x in every]
         least = [min(k, key=of).yard / min(x.yard for x in k) for k in kernels]
-        print(f"  {name}'s price: profile over price {math.exp(statistics.fmean(logs)):.4f}, standard deviation {100 * statistics.pstdev(logs):.1f} %; the cheapest "
-              f"over the best {mean(least):.4f}, worst decile {worst_decile(least):.4f}")
+        print(f"  {name}'s price: profile over price {math.exp(statistics.fmean(logs)):.4f}, standard deviation {100 * statistics.pstdev(logs):.1f} %; the "
+              f"cheapest over the best {mean(least):.4f}, worst decile {worst_decile(least):.4f}")
     print(f"  {sum(x.old != x.new for x in every)} prices changed")
 
 

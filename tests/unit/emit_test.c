@@ -293,7 +293,9 @@ static const TgTune small_tunes[] = {
     TUNE("range.min_bytes", 0, 8),
 };
 static const RwTables no_tables = {.name = "none"};
+static const TgRate small_rates[] = {{.name = "issue", .value = 4}};
 static const TgTarget small_target = {.name = "small", .warp = 4, .sms = 2, .vector_bytes = 16, .tables = &no_tables,
+                                      .rates = small_rates, .n_rates = (uint32_t)WBB_LEN(small_rates),
                                       .tunes = small_tunes, .n_tunes = (uint32_t)WBB_LEN(small_tunes)};
 
 static Job check(const char *text, bool compile_only)

@@ -30,7 +30,8 @@ static void test_occupancy(void **state)
         {1024, 255, 0, 1, "registers"},       /* more than fit: one block is the least */
     };
     for (size_t i = 0; i < WBB_LEN(cases); i++) {
-        const PriceOccupancy o = price_occupancy(tg_find("sm_90"), cases[i].threads, 1000, cases[i].regs, (uint64_t)cases[i].shared);
+        const PriceOccupancy o = price_occupancy(tg_find("sm_90"), cases[i].threads, 1000, cases[i].regs,
+                                                 (uint64_t)cases[i].shared);
         assert_int_equal(o.blocks, cases[i].blocks);
         assert_string_equal(o.limit, cases[i].limit);
         assert_int_equal(o.together, cases[i].blocks * SMS);
