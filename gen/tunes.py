@@ -30,28 +30,27 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     # percent and per mille
     ("", 1, 100, "layout.most_registers layout.run.32 layout.run.64 layout.run.128 layout.warp_run.32 layout.warp_run.64 layout.warp_run.128 "
                  "layout.warp_run.256 layout.warp_run.512"),
-    ("", 0, 100, "across.save rows.save layout.min_share layout.parts layout.few_warps layout.few_blocks layout.cut exchange.issue layout.again fuse.tie "
-                 "branch.large"),
+    ("", 0, 100, "across.busy across.save rows.save layout.min_share layout.parts layout.few_warps layout.few_blocks layout.cut exchange.issue layout.again "
+                 "fuse.tie branch.large"),
     ("", 1, 1000, "layout.part.l2 layout.part.issue layout.part.pipe layout.part.code layout.part.tail"),
     ("", 0, 1000, "loop.rows_over loop.tie loop.rows_tie loop.registers_tie layout.tie layout.tie.plain exchange.tie exchange.guard"),
-    ("", 100, 10000, "layout.padding layout.padding.small"),
+    ("", 100, 10000, "layout.padding layout.padding.small parts.times"),
     # amounts: of work, code, memory, clocks
     ("", 1, MANY, "loop.coarse_work loop.coarse_bytes loop.few_blocks loop.max_body loop.max_bytes loop.max_iterations loop.min_threads work.function "
-                  "work.long_function work.apart call.min_nodes call.budget call.nodes constant.selects branch.spilled branch.apart select.max_nodes "
+                  "work.chain work.apart call.min_nodes call.budget call.nodes constant.selects branch.spilled branch.apart select.max_nodes "
                   "select.few_warps reduce.max_per_output reduce.max_total reduce.max_nodes reduce.straight reduce.unroll cut.times cut.terms cut.longest "
                   "cut.term scan.straight scan.cut scan.piece across.blocks rows.long scatter.gain scatter.flush scatter.code scatter.many cells.gain "
                   "cells.code cells.update sort.exchange sort.word64 sort.word32 sort.round sort.merge sort.merge_warp product.max_per_output "
                   "product.max_total range.max_count range.max_parts range.min_elements range.min_bytes while.straight while.most while.apart while.state "
-                  "called.branches called.most steps.operation fuse.members fuse.move fuse.wait fuse.leaves fuse.cone layout.min_run layout.max_terms "
-                  "layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps layout.repeat layout.regs.once"),
+                  "called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side fuse.wait fuse.leaves "
+                  "fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps layout.repeat layout.regs.once"),
     ("", 0, MANY, "branch.most branch.registers branch.costs quotient.few_warps scatter.bytes loop.windows layout.min_bytes layout.small "
                   "layout.rows_of_lanes layout.few_terms layout.slots.access layout.slots.thread layout.slots.iteration layout.slots.mask layout.special "
                   "layout.term layout.regs.base layout.cluster.wave layout.fence layout.chain layout.few_bytes layout.code.access layout.code.mask "
                   "layout.code.term layout.code.combine layout.code.shuffle layout.code.store layout.code.carried layout.code.array layout.code.digit "
                   "layout.code.warps layout.code.split layout.code.repeated exchange.odd exchange.slack exchange.mask exchange.address layout.stay "
-                  "layout.ticket"),
-    ("", 0, MANY, "across.busy rows.launches apart.few fuse.loop fuse.block fuse.side"),
-    ("", 0, MANY, "price.norm price.norm.together price.norm.apart parts.times parts.bytes layout.short"),
+                  "layout.ticket layout.short parts.bytes rows.launches apart.few"),
+    ("", 2, 4, "price.norm price.norm.together price.norm.apart"),
 )
 NAMES: Dict[str, Range] = {name: Range(kind, low, high) for kind, low, high, some in GROUPS for name in some.split()}
 BY_BITS, BITS = ("loop.unroll",), (64, 32, 16, 8, 4, 2)  # numbers of a type's size, and the sizes

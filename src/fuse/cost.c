@@ -30,21 +30,11 @@ double fuse_bytes_read(const FuseRates *r, const HloInstruction *i, const HloIns
 
 static double one(const FuseRates *r, const HloInstruction *i)
 {
-    switch (hlo_priced_as(i)) {
-    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_CONSTANT: case HLO_COPY:
-    case HLO_GET_TUPLE_ELEMENT: case HLO_PARAMETER: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_TUPLE:
-        return 0;
-    case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG:
-    case HLO_TANH: case HLO_LOGISTIC:
-        return r->function;
-    case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT:
-    case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: case HLO_ACOS: case HLO_ACOSH: case HLO_ASIN:
-    case HLO_ASINH: case HLO_ATANH: case HLO_COSH: case HLO_SINH:
-        return r->long_function;
-    case HLO_PAD: return hlo_is_border(i) && i->n_users > 1 ? 1 : r->move; /* windows share what it selects */
-    case HLO_CONCATENATE: case HLO_REVERSE: return r->move;
-    case HLO_GATHER: case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE:
-        return r->function; /* indices, comparisons, a load that waits for them */
+    switch (i->opcode) {
+    case HLO_GATHER: case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE: return r->place;
+    case HLO_CONCATENATE: return r->slots(r->of, i) + r->move;
+    case HLO_PAD: /* windows share what a border selects */
+        return r->slots(r->of, i) + (hlo_is_border(i) && i->n_users > 1 ? 0 : r->move);
     case HLO_REDUCE_WINDOW: {
         double n = 1;
         for (uint32_t d = 0; d < i->n_windows; d++)
@@ -52,8 +42,8 @@ static double one(const FuseRates *r, const HloInstruction *i)
         return 2 * n;
     }
     case HLO_REDUCE: return (double)hlo_elements(i->operands[0]->shape) / (double)WBB_MAX(hlo_elements(i->shape), 1);
-    case HLO_WHILE: return r->loop * r->function;
-    default: return 1;
+    case HLO_WHILE: return r->loop;
+    default: return r->slots(r->of, i);
     }
 }
 

@@ -69,10 +69,13 @@ typedef enum {
 typedef struct {
     double byte, slot, launch;      /* a byte of DRAM, an instruction of one thread, a kernel */
     double sector;                  /* bytes that DRAM moves at least */
-    double function, long_function, move; /* instructions of an exponential, of a sine, of a pad */
+    double place, move;             /* instructions of an element that an index in memory decides; of a pad's */
     double f64;                     /* times as long as f32 */
+    /* Instructions of an operation for one element, by the prices of the target `of`. */
+    double (*slots)(const void *of, const HloInstruction *i);
+    const void *of;
     double wait;                    /* an operation of a thread, for those that wait for it */
-    double loop;                    /* functions that an element of a loop takes, of which the text says nothing */
+    double loop;                    /* operations that an element of a loop takes, as far as the text says nothing */
     double block, side;             /* terms of a block; columns side by side of those that it has */
     double straight;                /* elements of a reduction that each thread computes by itself, at most */
     double tie;                     /* of a launch: what computing a value again must save where a kernel leaves it */

@@ -188,6 +188,21 @@ HloOpcode hlo_priced_as(const HloInstruction *i)
     return i->opcode;
 }
 
+bool hlo_is_function(const HloInstruction *i)
+{
+    return sc_op_info[sc_op_of_hlo(hlo_opcode_name(hlo_priced_as(i)))].costly;
+}
+
+bool hlo_is_move(HloOpcode op)
+{
+    switch (op) {
+    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_COPY: case HLO_RESHAPE: case HLO_REVERSE:
+    case HLO_SLICE: case HLO_TRANSPOSE:
+        return true;
+    default: return false;
+    }
+}
+
 bool hlo_reduces(const HloInstruction *i, HloOpcode op)
 {
     if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type != SC_F32 || !i->n_dimensions) return false;

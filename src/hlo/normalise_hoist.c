@@ -28,15 +28,11 @@ static Work work_of(const HloInstruction *i)
     switch (i->opcode) {
     case HLO_CONVOLUTION: case HLO_DOT: case HLO_GATHER: case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_SCATTER:
     case HLO_SORT: case HLO_TRANSPOSE:
-    case HLO_ACOS: case HLO_ACOSH: case HLO_ASIN: case HLO_ASINH: case HLO_ATAN2: case HLO_ATANH: case HLO_CBRT:
-    case HLO_COSH: case HLO_COSINE: case HLO_DIVIDE: case HLO_ERF: case HLO_EXPONENTIAL:
-    case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG: case HLO_LOG_PLUS_ONE: case HLO_LOGISTIC: case HLO_POWER:
-    case HLO_REMAINDER: case HLO_RSQRT: case HLO_SINE: case HLO_SINH: case HLO_SQRT: case HLO_TAN: case HLO_TANH:
         return COSTLY;
     case HLO_BITCAST: case HLO_BROADCAST: case HLO_CONSTANT: case HLO_GET_TUPLE_ELEMENT: case HLO_IOTA:
     case HLO_PARAMETER: case HLO_RESHAPE:
         return FREE;
-    default: return CHEAP;
+    default: return hlo_is_function(i) ? COSTLY : CHEAP;
     }
 }
 

@@ -369,11 +369,9 @@ static int64_t work(const Choosing *c, int64_t branch)
         const HloOpcode op = body->instructions[k]->opcode;
         if (!c->needed[k]) continue;
         switch (op) {
-        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
-        case HLO_BITCAST: break;
         case HLO_PAD: sum += c->p->window_pads[k] ? 1 : branch; break;
         case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_WHILE: case HLO_CONDITIONAL: sum += branch; break;
-        default: sum += WBB_MAX(part_function_work(c->t, body->instructions[k]), 1);
+        default: sum += (int64_t)part_cost_of(c->t, body->instructions[k]).slots;
         }
     }
     return sum;

@@ -61,14 +61,33 @@ const int64_t *part_trips(WbbArena *a, const HloComputation *body)
     return trips;
 }
 
+/* The type that a function of another one is computed in. */
+static ScType type_of_parts(ScType t)
+{
+    if (t == SC_C64 || t == SC_C128) return t == SC_C64 ? SC_F32 : SC_F64;
+    return sc_is_float(t) && sc_type_info[t].bits < 32 ? SC_F32 : t;
+}
+
 int64_t part_function_work(const TgTarget *t, const HloInstruction *i)
 {
-    switch (hlo_priced_as(i)) {
-    case HLO_DIVIDE: case HLO_SQRT: case HLO_RSQRT: case HLO_REMAINDER: case HLO_EXPONENTIAL: case HLO_LOG:
-    case HLO_TANH: case HLO_LOGISTIC: return tg_tuned(t, "work.function");
-    case HLO_SINE: case HLO_COSINE: case HLO_TAN: case HLO_POWER: case HLO_ATAN2: case HLO_ERF: case HLO_CBRT:
-    case HLO_EXPONENTIAL_MINUS_ONE: case HLO_LOG_PLUS_ONE: return tg_tuned(t, "work.long_function");
-    default: return 0;
+    if (!hlo_is_function(i)) return 0;
+    const ScOp op = sc_op_of_hlo(hlo_opcode_name(hlo_priced_as(i)));
+    int64_t slots = tg_function_slots(t, op, part_shape(i, 0)->type);
+    if (!slots) slots = tg_function_slots(t, op, type_of_parts(part_shape(i, 0)->type));
+    return slots ? slots : tg_tuned(t, "work.function");
+}
+
+PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
+{
+    const bool larger = i->opcode == HLO_MAXIMUM || i->opcode == HLO_MINIMUM;
+    const double function = (double)part_function_work(t, i);
+    /* no instruction: tests for nan and zeros, and selects of both words */
+    if (larger && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
+    if (function > 0) return (PartCost){function, (double)tg_tuned(t, "layout.special")};
+    if (hlo_is_move(i->opcode)) return (PartCost){0, 0};
+    switch (i->opcode) {
+    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: return (PartCost){0, 0};
+    default: return (PartCost){1, 0};
     }
 }
 
@@ -77,17 +96,15 @@ const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const 
     int64_t *work = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        int64_t own = WBB_MAX(part_function_work(t, i), 1), sum = 0;
+        const int64_t own = (int64_t)part_cost_of(t, i).slots;
+        int64_t sum = 0;
         for (uint32_t k = 0; k < i->n_operands; k++) sum = plus(sum, work[i->operands[k]->id]);
         switch (i->opcode) {
         case HLO_PARAMETER: case HLO_CONSTANT: case HLO_IOTA: break;
-        case HLO_BROADCAST: case HLO_RESHAPE: case HLO_BITCAST: case HLO_TRANSPOSE: case HLO_SLICE: case HLO_REVERSE:
-            own = 0;
-            break;
         case HLO_REDUCE_WINDOW:
             for (uint32_t k = 0; k < i->n_windows; k++) sum = times(plus(sum, 1), i->windows[k].size);
             break;
-        default: if (!hlo_is_elementwise(i->opcode)) sum = INT64_MAX;
+        default: if (!hlo_is_elementwise(i->opcode) && !hlo_is_move(i->opcode)) sum = INT64_MAX;
         }
         work[n] = plus(sum, own);
     }

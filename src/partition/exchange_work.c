@@ -86,7 +86,7 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
     work.loads = w.loads.items, work.n_loads = w.loads.n;
     work.term_slots = w.slots;
     work.term_clocks = WBB_MAX(WBB_MAX(w.clocks, w.f64_clocks), w.special_clocks);
-    work.term_latency = WBB_MIN(w.slots, (double)tg_tuned(x->t, "work.long_function")) *
+    work.term_latency = WBB_MIN(w.slots, (double)tg_tuned(x->t, "work.chain")) *
                         tg_rate(x->t, "latency.alu")->value;
     return work;
 }

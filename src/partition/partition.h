@@ -372,8 +372,15 @@ bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute
 /* cost.c: by id, elements that a thread reduces, one after the other, for one element of each instruction: the
  * product of the ranges of the reductions, windows and products that it needs, one inside the other. Saturates. */
 const int64_t *part_trips(WbbArena *a, const HloComputation *body);
-/* Machine instructions of a function of f32, roughly: work.function or work.long_function; 0: it is none. */
+/* Machine instructions of a function: of its first lowering, as ptxas assembled it (patterns/measured.tsv); 0: it is
+ * none. */
 int64_t part_function_work(const TgTarget *t, const HloInstruction *i);
+/* Instructions of an operation for one element, without what accesses memory, and without the terms of a reduction;
+ * those of the unit of roots and exponentials. Of f64 the pipe takes longer for each. */
+typedef struct {
+    double slots, special;
+} PartCost;
+PartCost part_cost_of(const TgTarget *t, const HloInstruction *i);
 /* By id, operations that one element of each instruction takes with all that it needs, if these are operations of
  * elements, windows and views; else INT64_MAX. */
 const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t);

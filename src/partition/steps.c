@@ -121,8 +121,7 @@ static double work_of(WbbArena *a, const HloComputation *body, const HloInstruct
     hlo_mark_operands(body, needed);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *x = body->instructions[k];
-        if (!needed[k] || part_is_free(x) || x->opcode == HLO_PARAMETER || x->opcode == HLO_TUPLE) continue;
-        sum += WBB_MAX(part_terms(a, x), 1) * (double)WBB_MAX(part_function_work(t, x), 1);
+        if (needed[k]) sum += WBB_MAX(part_terms(a, x), 1) * part_cost_of(t, x).slots;
     }
     return sum;
 }

@@ -270,21 +270,6 @@ static void add_load(PartWalk *w, PartNeed *x)
 }
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
-PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
-{
-    const bool larger = i->opcode == HLO_MAXIMUM || i->opcode == HLO_MINIMUM;
-    const double function = (double)part_function_work(t, i);
-    /* no instruction: tests for nan and zeros, and selects of both words */
-    if (larger && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
-    if (function > 0) return (PartCost){function, (double)tg_tuned(t, "layout.special")};
-    switch (i->opcode) {
-    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_BROADCAST:
-    case HLO_BITCAST: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_COPY: case HLO_SLICE: case HLO_REVERSE:
-        return (PartCost){0, 0};
-    default: return (PartCost){1, 0};
-    }
-}
-
 static void add_cost(PartWalk *w, const HloInstruction *i, double times, bool again)
 {
     const PartCost c = part_cost_of(w->t, i);

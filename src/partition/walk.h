@@ -65,15 +65,9 @@ typedef struct {
     bool complete; /* no limit was met */
 } PartWalk;
 
-/* Instructions of an operation on one element; those of the unit of roots and exponentials. */
-typedef struct {
-    double slots, special;
-} PartCost;
-
 void part_walk_begin(PartWalk *w);
 uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index); /* its number in needs */
 void part_walk_run(PartWalk *w);
 /* `node`: the number of the element in memory. */
 PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint64_t far, bool anywhere);
-PartCost part_cost_of(const TgTarget *t, const HloInstruction *i);
 #endif

@@ -11,15 +11,17 @@
 static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
 static double tuned(const TgTarget *t, const char *name) { return (double)tg_tune(t, name, 0)->value; }
 
+static double slots(const void *of, const HloInstruction *i) { return part_cost_of(of, i).slots; }
+
 static FuseRates rates_of(const TgTarget *t)
 {
     return (FuseRates){.byte = 1 / rate(t, "dram"),
                        .slot = 1 / (rate(t, "issue") * 32 * rate(t, "clock") * t->sms),
                        .launch = rate(t, "launch"),
                        .sector = TG_SECTOR,
-                       .function = tuned(t, "work.function"),
-                       .long_function = tuned(t, "work.long_function"),
+                       .place = tuned(t, "fuse.place"),
                        .move = tuned(t, "fuse.move"),
+                       .slots = slots, .of = t,
                        .f64 = 128 / rate(t, "pipe.f64"),
                        .wait = tuned(t, "fuse.wait") / rate(t, "clock"),
                        .loop = tuned(t, "fuse.loop"),

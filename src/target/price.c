@@ -34,6 +34,15 @@ static const TgPrice *find(const TgTarget *t, const char *text, size_t n)
     return NULL;
 }
 
+uint32_t tg_function_slots(const TgTarget *t, ScOp op, ScType type)
+{
+    for (uint32_t k = 0; k < t->n_lowerings; k++) {
+        const TgLowering *l = &t->lowerings[k];
+        if (l->op == op && l->type == type && !l->approx && l->sass) return l->sass;
+    }
+    return 0;
+}
+
 const TgPrice *tg_price(const TgTarget *t, const char *form, size_t n)
 {
     if (!t->prices) return NULL;

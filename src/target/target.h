@@ -105,7 +105,9 @@ const TgRate *tg_find_rate(const TgTarget *t, const char *name);
 const TgRate *tg_rate(const TgTarget *t, const char *name);
 uint32_t tg_schedulers(const TgTarget *t); /* of an SM, each of which issues an instruction of a warp a clock */
 
-/* price.c: the price of an instruction by its form; NULL if it has none (patterns/prices.tsv). A form is spelled as the
+/* price.c: machine instructions of the first lowering of a function that was counted; 0: none was. */
+uint32_t tg_function_slots(const TgTarget *t, ScOp op, ScType type);
+/* The price of an instruction by its form; NULL if it has none (patterns/prices.tsv). A form is spelled as the
  * opcode with its modifiers in a PTX text, and a suffix where operands matter:
  *
  *     fma.rn.f32   ld.global.nc.v4.b32   setp.lt.s32   bar.sync     no suffix

@@ -278,7 +278,7 @@ static const TgTune small_tunes[] = {
     TUNE("loop.rows", 0, 8), TUNE("loop.rows_over", 0, 20), TUNE("loop.rows_tie", 0, 25),
     TUNE("loop.tie", 0, 25), TUNE("loop.registers_tie", 0, 50), TUNE("loop.few_blocks", 0, 8),
     TUNE("loop.max_accesses", 0, 2), TUNE("loop.max_row", 0, 16),
-    TUNE("work.function", 0, 12), TUNE("work.long_function", 0, 40), TUNE("call.nodes", 0, 4),
+    TUNE("work.function", 0, 12), TUNE("work.chain", 0, 40), TUNE("call.nodes", 0, 4),
     TUNE("constant.selects", 0, 64), TUNE("select.max_nodes", 0, 12), TUNE("select.few_warps", 0, 12),
     TUNE("loop.coarsening", 0, 2), TUNE("loop.coarse_work", 0, 64), TUNE("loop.coarse_bytes", 0, 128),
     TUNE("loop.max_iterations", 0, 64),
