@@ -35,7 +35,7 @@ CANDIDATES = [
 SUM = [                                         # src/price/time.h, of which closed forms and profiles are made
     tune('price.norm',              value=3,             because='terms that overlap add up as cubes: 908 kernels timed on an H200'),
     tune('price.norm.together',     value=2,             because='of threads that share terms where all blocks run at once, at the same pace'),
-    tune('price.norm.apart',        value=4,             because='.. where SMs are filled many times, so that one block computes while another loads: 745 timed layouts'),
+    tune('price.norm.apart',        value=4,             because='where SMs are filled many times: one block computes while another loads: 745 timed layouts'),
     tune('parts.times',             value=125,           because='percent of its sectors that a store asks for: a run that begins inside one ends in another'),
     tune('parts.bytes',             value=512,           because='bytes of sectors that a warp stores: L2 has the other parts of fewer before one is written'),
 ]

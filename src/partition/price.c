@@ -105,7 +105,8 @@ static double stores_of_sector(const PartWork *w, const PartAccess *x, const int
     const double bytes = x->bits / 8.0, sector = TG_SECTOR;
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
-        if (vector > 1 && x->step[d] == 1) return WBB_MAX(WBB_MIN(sector, (double)vector * bytes) / (width * bytes), 1.0);
+        if (vector <= 1 || x->step[d] != 1) continue;
+        return WBB_MAX(WBB_MIN(sector, (double)vector * bytes) / (width * bytes), 1.0);
     }
     return 1;
 }
