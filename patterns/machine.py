@@ -17,7 +17,7 @@ WIDEN_BF16 = [                                  # two at a time by a shift and a
 ]
 # ptxas 12.9 and 13.0 make one FFMA2 of a product and a sum of pairs, .rn or not, with --fmad=false as well, and when either is an fma with -0 or 1:
 # one rounding for two. A logical operation between them, which changes nothing, keeps them apart; ptxas 12.9.41 to 13.5.37 drop it afterwards, so
-# that the machine code of 13.1 and later is the same as without (tests/rules/ptxas_faults.py). sm_120, where this does not help, has no pairs.
+# that the machine code of 13.1 and later is the same as without (assemblers.tsv, tests/rules/ptxas_faults.py). sm_120, where this does not help, has no pairs.
 PAIRS = [
     asm (mul.f32x2(a, b),                    '{ .reg .b64 p; mul.rn.f32x2 p, %a, %b; xor.b64 %d, p, 0; }'),
 ]

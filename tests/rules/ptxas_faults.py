@@ -4,24 +4,25 @@ usage: ptxas_faults.py WARPBURG [PTXAS ..]
 
 Of each ptxas (given, or the one that warpburg finds) the machine code of kernels whose PTX has mul.rn.f32x2 beside add.rn or sub.rn.f32x2, and no fma, must
 have no FFMA2 and FFMA. To see that the test notices, the same PTX without the operation that keeps them apart (patterns/machine.py, PAIRS) is
-assembled as well: versions of FUSING must fuse it, others not. The operations are read from the cubin, so that no disassembler is needed.
+assembled as well: versions of patterns/assemblers.tsv must fuse it, others not. The operations are read from the cubin, so that no disassembler is needed.
 """
 from __future__ import annotations
 
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import List, Set
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from warpburg_cli import Cli  # noqa: E402
 
-FUSING = ((12, 9), (13, 0))                 # of CUDA's versions 12.9.41 to 13.5.37, which were all tried
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from gen.proof.roundings import faults_of, sections, version  # noqa: E402
+
 FUSED = {0x49: "FFMA2", 0x23: "FFMA"}       # the low 8 bits of an operation's code; patterns/sass.tsv
 BARRIER = re.compile(r"\{ \.reg \.b64 p; (mul\.rn\.f32x2) p, (%rd\d+), (%rd\d+); xor\.b64 (%rd\d+), p, 0; \}")
 N = 1 << 20
@@ -42,32 +43,15 @@ def text(body: str) -> str:
     return f"HloModule m\nENTRY e {{\n  x = {t} parameter(0)\n  y = {t} parameter(1)\n  z = {t} parameter(2)\n  {body.replace('TYPE', t)}\n}}\n"
 
 
-def operations(cubin: bytes) -> Dict[int, int]:
-    """How often each operation stands in the sections of code: instructions of 16 bytes."""
-    found: Dict[int, int] = {}
-    start, = struct.unpack_from("<Q", cubin, 0x28)
-    size, n, names = struct.unpack_from("<HHH", cubin, 0x3a)
-    header = [struct.unpack_from("<IIQQQQ", cubin, start + k * size) for k in range(n)]
-    for name, _, _, _, at, length in header:
-        begin = header[names][4] + name
-        if cubin[begin:cubin.index(b"\0", begin)].startswith(b".text."):
-            for k in range(at, at + length, 16):
-                code = cubin[k] & 0xff
-                found[code] = found.get(code, 0) + 1
-    return found
-
-
-def version(ptxas: str) -> Tuple[int, int]:
-    m = re.search(r"release (\d+)\.(\d+)", subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout)
-    assert m, f"{ptxas} does not say its version"
-    return int(m[1]), int(m[2])
+def operations(cubin: bytes) -> Set[int]:
+    return {code[k] for _, code in sections(cubin) for k in range(0, len(code), 16)}
 
 
 def fused(ptxas: str, ptx: str, folder: str, *more: str) -> List[str]:
     Path(folder, "k.ptx").write_text(ptx)
     subprocess.run([ptxas, "-arch=sm_100", *more, "-o", f"{folder}/k.cubin", f"{folder}/k.ptx"], check=True)
     found = operations(Path(folder, "k.cubin").read_bytes())
-    return [name for code, name in FUSED.items() if found.get(code)]
+    return [name for code, name in FUSED.items() if code in found]
 
 
 def main() -> int:
@@ -90,8 +74,8 @@ def main() -> int:
                     if found := fused(tool, ptx, folder, *more):
                         faults.append(f"{tool} {at} {more} makes {found}")
                 bare = fused(tool, BARRIER.sub(r"\1 \4, \2, \3;", ptx), folder)
-                if bool(bare) != (at in FUSING):
-                    faults.append(f"{tool} {at} makes {bare or 'nothing fused'} of the text without a barrier: FUSING is not what it does")
+                if bool(bare) != bool(faults_of(at, "sm_100")):
+                    faults.append(f"{tool} {at} makes {bare or 'nothing fused'} of the text without a barrier: patterns/assemblers.tsv says otherwise")
             for fault in faults:
                 print(f"{name}: {fault}")
             passed, failed = passed + (not faults), failed + bool(faults)

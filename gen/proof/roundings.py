@@ -1,0 +1,135 @@
+"""Looks for products and sums that an assembler rounds once where PTX says twice: `.rn` on both, so that no contraction is allowed.
+
+usage: roundings.py [--target SM].. [PTXAS ..]
+
+For each pair of arithmetic instructions of one type, the first one's result an operand of the second, three kernels are assembled: with the first, with
+the second, with both. Where the third has fewer operations of floats than the other two together, the assembler has fused them. What is found must be
+what patterns/assemblers.tsv lists for that version and target, no more and no less; that table also says what keeps our kernels from it.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterator, List, Set, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TARGETS = sorted(int(p.stem[2:]) for p in (ROOT / "patterns").glob("sm*.py") if p.stem[2:].isdigit())
+# type: bits of a register, first target that has products and sums of it
+TYPES = {"f32": (32, 75), "f64": (64, 75), "f16": (16, 75), "f16x2": (32, 75), "bf16": (16, 90), "bf16x2": (32, 90), "f32x2": (64, 100)}
+# FMUL FADD FFMA DMUL DADD DFMA HADD2 HFMA2 HMUL2, and those of pairs of f32
+FLOATS = {0x020, 0x021, 0x023, 0x028, 0x029, 0x02b, 0x030, 0x031, 0x032, 0x035, 0x049, 0x04a, 0x04b, 0x13e}
+Version = Tuple[int, int]
+Row = Tuple[Version, Version, str, str]      # first and last version, target, text
+
+
+def listed() -> List[Row]:
+    rows = [line.split("\t") for line in (ROOT / "patterns/assemblers.tsv").read_text().splitlines()[1:]]
+    return [(version_of(r[0]), version_of(r[1]), r[2], r[3]) for r in rows]
+
+
+def version_of(text: str) -> Version:
+    m = re.search(r"(\d+)\.(\d+)", text)
+    assert m, text
+    return int(m[1]), int(m[2])
+
+
+def version(ptxas: str) -> Version:
+    said = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
+    return version_of(said[said.index("release "):])
+
+
+def faults_of(at: Version, target: str) -> Set[str]:
+    return {text for first, last, of, text in listed() if first <= at <= last and of == target}
+
+
+def sections(cubin: bytes) -> Iterator[Tuple[str, bytes]]:
+    """The code of each kernel."""
+    start, = struct.unpack_from("<Q", cubin, 0x28)
+    size, n, names = struct.unpack_from("<HHH", cubin, 0x3a)
+    header = [struct.unpack_from("<IIQQQQ", cubin, start + k * size) for k in range(n)]
+    for name, _, _, _, at, length in header:
+        begin = header[names][4] + name
+        text = cubin[begin:cubin.index(b"\0", begin)].decode()
+        if text.startswith(".text."):
+            yield text[len(".text."):], cubin[at:at + length]
+
+
+def operations(code: bytes) -> List[int]:
+    return [struct.unpack_from("<Q", code, k)[0] & 0x1ff for k in range(0, len(code), 16)]
+
+
+def instruction(op: str, kind: str, result: str, x: str, y: str) -> str:
+    return f"{op}.rn.{kind} {result}, {x}, {y};"
+
+
+def kernel(name: str, kind: str, lines: List[str]) -> str:
+    bits = TYPES[kind][0]
+    loads = "".join(f"ld.global.b{bits} %x{k}, [%a+{8 * k}]; " for k in range(3))
+    return (f".visible .entry {name}(.param .u64 p) {{ .reg .b{bits} %x<9>; .reg .b64 %a; ld.param.u64 %a, [p]; cvta.to.global.u64 %a, %a; {loads}"
+            f"{' '.join(lines)} st.global.b{bits} [%a+64], %x5; ret; }}\n")
+
+
+def kernels(target: int) -> Tuple[str, Dict[str, Tuple[str, str, str]]]:
+    """Their text, and for each pair the names of the kernels of the first, the second and both."""
+    out: Dict[str, str] = {}
+    pairs: Dict[str, Tuple[str, str, str]] = {}
+    for kind, (_, since) in TYPES.items():
+        if target < since:
+            continue
+        for op in ("add", "sub", "mul"):
+            out[f"one_{op}_{kind}"] = kernel(f"one_{op}_{kind}", kind, [instruction(op, kind, "%x5", "%x0", "%x1")])
+            for then in ("add", "sub", "mul"):
+                for side, words in (("l", ("%x4", "%x2")), ("r", ("%x2", "%x4"))):
+                    name = f"both_{op}_{then}_{side}_{kind}"
+                    out[name] = kernel(name, kind, [instruction(op, kind, "%x4", "%x0", "%x1"), instruction(then, kind, "%x5", *words)])
+                    pairs[name] = (f"{op}.rn.{kind} {then}.rn.{kind}", f"one_{op}_{kind}", f"one_{then}_{kind}")
+    ptx = "8.8" if target >= 100 else "7.8"
+    return f".version {ptx}\n.target sm_{target}\n.address_size 64\n" + "".join(out.values()), pairs
+
+
+def fused(ptxas: str, target: int, *more: str) -> Set[str]:
+    """The pairs that it rounds once."""
+    text, pairs = kernels(target)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "k.ptx").write_text(text)
+        subprocess.run([ptxas, f"-arch=sm_{target}", *more, "-o", f"{folder}/k.cubin", f"{folder}/k.ptx"], check=True)
+        cubin = Path(folder, "k.cubin").read_bytes()
+    count = {name: sum(op in FLOATS for op in operations(code)) for name, code in sections(cubin)}
+    assert all(count[one] for _, one, _ in pairs.values()), "a kernel of one instruction has no operation of floats"
+    return {what for name, (what, first, second) in pairs.items() if count[name] < count[first] + count[second]}
+
+
+def check(ptxas: str, targets: List[int]) -> List[str]:
+    at, out = version(ptxas), []
+    for target in targets:
+        for more in ((), ("--fmad=false",)):
+            found, expected = fused(ptxas, target, *more), faults_of(at, f"sm_{target}")
+            where = f"{ptxas} {at} sm_{target} {' '.join(more)}"
+            out += [f"{where}: rounds once: {what}: patterns/assemblers.tsv does not list it" for what in sorted(found - expected)]
+            out += [f"{where}: rounds twice: {what}, though patterns/assemblers.tsv lists it" for what in sorted(expected - found)]
+    return out
+
+
+def main() -> int:
+    p = argparse.ArgumentParser()
+    p.add_argument("ptxas", nargs="*")
+    p.add_argument("--target", action="append", type=lambda t: int(t[3:]), default=[])
+    o = p.parse_args()
+    usual = os.environ.get("WARPBURG_PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
+    tools = o.ptxas or ([usual] if os.path.exists(usual) else [])
+    targets = o.target or TARGETS
+    faults = [fault for tool in tools for fault in check(tool, targets)]
+    print("\n".join(faults if tools else ["skipped: there is no ptxas"]))
+    print(f"{len(tools) * len(targets)} passed, {len(faults)} failed")
+    return len(faults) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
