@@ -36,18 +36,3 @@ EVERY = [
     rate('window',          256,     unit='instructions', low=128, high=512,
          source='machine code of ptxas 13.0: of a block of 400 with eight independent chains it loads all first, and has four chains at a time'),
 ]
-BLOCKS = [                                      # of targets other than sm_90
-    rate('blocks',          unknown, unit='blocks/clk', low=0.4, high=1.7, source='not stated; 0.83 on sm_90'),
-    rate('atomics',         unknown, unit='sectors/clk', low=12, high=98, source='not stated; 49 on sm_90'),
-    rate('atomic.int',      unknown, unit='clk', low=1, high=3, source='not stated; 1.45 on sm_90'),
-    rate('atomic.float',    unknown, unit='clk', low=1.5, high=7, source='not stated; 3.47 on sm_90'),
-    rate('sm.code',         unknown, unit='bytes/clk/SM', low=2, high=16, source='not stated; 4 on sm_90'),
-]
-REDUX = [                                       # sm_80 to sm_90
-    rate('pipe.redux',      16,      unit='lanes/clk/SM', source=GUIDE),
-    rate('latency.redux',   40,      unit='clk', low=20, high=44, source=H200 + '; low: a shuffle'),
-]
-REDUX_UNSTATED = [                              # from sm_100
-    rate('pipe.redux',      unknown, unit='lanes/clk/SM', low=8, high=32, source='not stated; 16 on sm_80 to sm_90'),
-    rate('latency.redux',   unknown, unit='clk', low=20, high=44, source='not stated; 40 on sm_90'),
-]

@@ -1,7 +1,7 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
-from patterns import (angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, quotients, rates, sharing,
-                      small, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, quotients,
+                      rates, sharing, small, tiles)
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -29,30 +29,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_32 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=96256, because='188 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.BLOCKS + rates.REDUX_UNSTATED + [
-    rate('clock',          2.6e9,   unit='Hz',                              source=rates.BOARD),
-    rate('dram',           1.792e12, unit='bytes/s',                        source=rates.BOARD),
-    rate('l2',             unknown, unit='bytes/s', low=5.2e12, high=10e12, source='not stated; low: L40'),
-    rate('l2.bytes',       131072*KiB, unit='bytes',                        source=rates.BOARD),
-    rate('launch',         unknown, unit='s', low=0.4e-6, high=2.5e-6,      source='not stated; low: L40'),
-    rate('l1.wavefront',   128,     unit='bytes/clk/SM',                    source=rates.GA102),
-    rate('sm.fill',        unknown, unit='bytes/clk/SM', low=11, high=64,   source='not stated; low: least L2 bandwidth over 188 SMs'),
-    rate('pipe.fma',       128,     unit='lanes/clk/SM',                    source=rates.BOARD),
-    rate('pipe.alu',       unknown, unit='lanes/clk/SM', low=64, high=128,  source='not stated; its f32 lanes do integers too, ' + rates.JARMUSCH),
-    rate('pipe.half',      64,      unit='lanes/clk/SM',                    source=rates.DATA_SHEET + ': f16 as fast as f32, 128 halves'),
-    rate('pipe.bf16',      64,      unit='lanes/clk/SM',                    source=rates.DATA_SHEET + ': bf16 as fast as f32, 128 halves'),
-    rate('pipe.f64',       2,       unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.conv',      unknown, unit='lanes/clk/SM', low=16, high=64,   source='not stated; high: as sm_90'),
-    rate('pipe.conv64',    2,       unit='lanes/clk/SM',                    source='not stated; as many as f64'),
-    rate('pipe.lsu',       16,      unit='lanes/clk/SM', high=32,           source='not stated; as sm_89'),
-    rate('latency.f64',    64,      unit='clk',                             source=rates.JARMUSCH),
-    rate('latency.shared', unknown, unit='clk', low=23, high=35,            source='not stated; about Ada'),
-    rate('latency.l1',     unknown, unit='clk', low=30, high=43,            source='not stated; about Ada'),
-    rate('latency.l2',     358,     unit='clk', low=276,                    source=rates.JARMUSCH + '; low: L40'),
-    rate('latency.dram',   877,     unit='clk', low=631,                    source=rates.JARMUSCH + '; low: L40'),
-    rate('latency.atomic', unknown, unit='clk', low=276, high=900,          source='not stated; at least that of L2 of L40'),
-    rate('latency.cluster', unknown, unit='clk', low=180, high=260,         source='not stated; low: H100'),
-]
+RATE = rates.EVERY + boards.of('sm_120')
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies

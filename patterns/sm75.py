@@ -1,6 +1,7 @@
 """Turing: T4."""
 from gen.lang import *
-from patterns import angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, rates, sharing, small, tiles
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, rates,
+                      sharing, small, tiles)
 
 TARGET = target('sm_75', ptx='8.8', board='T4',
     sms=40, warps=32, blocks=16,
@@ -21,28 +22,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=20480, because='40 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.BLOCKS + [
-    rate('clock',          1.59e9,  unit='Hz', low=0.585e9,                 source=rates.DATA_SHEET + ': boost; low: base, as 70 W do not hold the boost'),
-    rate('dram',           320e9,   unit='bytes/s', low=220e9,              source=rates.DATA_SHEET + '; low: ' + rates.JIA),
-    rate('l2',             1.27e12, unit='bytes/s',                         source=rates.JIA),
-    rate('l2.bytes',       4096*KiB, unit='bytes',                          source=rates.JIA),
-    rate('launch',         unknown, unit='s', low=0.5e-6, high=2.5e-6,      source='not stated; from L40 to H200'),
-    rate('l1.wavefront',   64,      unit='bytes/clk/SM',                    source=rates.GA102 + '; ' + rates.JIA + ': 58.8'),
-    rate('sm.fill',        unknown, unit='bytes/clk/SM', low=20, high=64,   source='not stated; low: L2 bandwidth over 40 SMs'),
-    rate('pipe.fma',       64,      unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.alu',       64,      unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.half',      64,      unit='lanes/clk/SM',                    source=rates.GUIDE + ': 128 halves'),
-    rate('pipe.f64',       2,       unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.conv',      16,      unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.conv64',    2,       unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.lsu',       16,      unit='lanes/clk/SM',                    source=rates.GA102),
-    rate('latency.f64',    48,      unit='clk', low=40,                     source=rates.PROFILER),
-    rate('latency.shared', 23,      unit='clk', low=19,                     source=rates.FENG + '; low: ' + rates.JIA),
-    rate('latency.l1',     32,      unit='clk',                             source=rates.JIA),
-    rate('latency.l2',     188,     unit='clk', high=236,                   source=rates.JIA + '; high: ' + rates.FENG),
-    rate('latency.dram',   unknown, unit='clk', low=430, high=1000,         source='low: V100, ' + rates.BENCHES + '; high: ' + rates.FENG),
-    rate('latency.atomic', unknown, unit='clk', low=188, high=500,          source='not stated; at least that of L2'),
-]
+RATE = rates.EVERY + boards.of('sm_75')
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies

@@ -1,7 +1,7 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import (angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, quotients, rates, sharing,
-                      small, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, quotients,
+                      rates, sharing, small, tiles)
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
     sms=72, warps=48, blocks=16,
@@ -25,29 +25,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=36864, because='72 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
-    rate('clock',          1.695e9, unit='Hz',                              source=rates.DATA_SHEET + ': boost'),
-    rate('dram',           600e9,   unit='bytes/s', low=540e9,              source=rates.DATA_SHEET + '; low: 0.9 of it, as A40 in ' + rates.BENCHES),
-    rate('l2',             2.38e12, unit='bytes/s', low=1.9e12, high=2.44e12, source='by the clock, of A40: 2.44e12, ' + rates.BENCHES),
-    rate('l2.bytes',       6144*KiB, unit='bytes',                          source=rates.DATA_SHEET),
-    rate('launch',         unknown, unit='s', low=0.5e-6, high=2.1e-6,      source='high: 64 KiB in a stream take 2.05 us on A40, ' + rates.BENCHES),
-    rate('l1.wavefront',   128,     unit='bytes/clk/SM',                    source=rates.GA102),
-    rate('sm.fill',        unknown, unit='bytes/clk/SM', low=17, high=64,   source='not stated; low: L2 bandwidth over 84 SMs of A40'),
-    rate('pipe.fma',       128,     unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.alu',       64,      unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.half',      64,      unit='lanes/clk/SM',                    source=rates.GUIDE + ': 128 halves'),
-    rate('pipe.bf16',      64,      unit='lanes/clk/SM',                    source=rates.GUIDE + ': 128 halves'),
-    rate('pipe.f64',       2,       unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.conv',      unknown, unit='lanes/clk/SM', low=16, high=64,   source=rates.GUIDE + ', not sure: 16 are those of XU, 64 those of sm_90'),
-    rate('pipe.conv64',    2,       unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.lsu',       16,      unit='lanes/clk/SM',                    source=rates.GA102),
-    rate('latency.f64',    49,      unit='clk', low=40,                     source=rates.PROFILER),
-    rate('latency.shared', unknown, unit='clk', low=22, high=30,            source='between Turing and Ada'),
-    rate('latency.l1',     unknown, unit='clk', low=33, high=43,            source='between A100 and Ada'),
-    rate('latency.l2',     unknown, unit='clk', low=200, high=277,          source='between A100 and Ada'),
-    rate('latency.dram',   unknown, unit='clk', low=470, high=640,          source='between A100 and Ada'),
-    rate('latency.atomic', unknown, unit='clk', low=200, high=700,          source='not stated; low: that of L2; 1.5 times that on H200'),
-]
+RATE = rates.EVERY + boards.of('sm_86')
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies

@@ -1,7 +1,7 @@
 """Ada: L40S."""
 from gen.lang import *
-from patterns import (angles, arith, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, quotients, rates, sharing,
-                      small, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, machine, order, polynomials, powers, quotients,
+                      rates, sharing, small, tiles)
 
 TARGET = target('sm_89', ptx='8.8', board='L40S',
     sms=142, warps=48, blocks=24,
@@ -27,29 +27,7 @@ FREE = [                                     # modifiers of operands at no cost:
 TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
     tune('loop.min_threads', value=72704, because='142 SMs with 512 threads each, four warps to a scheduler'),
 ]
-RATE = rates.EVERY + rates.BLOCKS + rates.REDUX + [
-    rate('clock',          2.52e9,  unit='Hz',                              source=rates.DATA_SHEET + ': boost'),
-    rate('dram',           864e9,   unit='bytes/s', low=770e9,              source=rates.DATA_SHEET + '; low: L40, ' + rates.BENCHES),
-    rate('l2',             5.2e12,  unit='bytes/s', low=4.4e12,             source='L40, ' + rates.BENCHES),
-    rate('l2.bytes',       98304*KiB, unit='bytes',                         source=rates.DATA_SHEET),
-    rate('launch',         0.5e-6,  unit='s', low=0.4e-6, high=2.1e-6,  source='L40, ' + rates.BENCHES + ': 64 KiB take 0.94 us in a graph, 0.4 latency'),
-    rate('l1.wavefront',   128,     unit='bytes/clk/SM', low=121,           source=rates.GA102 + '; low: RTX 4090, ' + rates.LUO),
-    rate('sm.fill',        unknown, unit='bytes/clk/SM', low=15, high=64,   source='not stated; low: L2 bandwidth over 142 SMs'),
-    rate('pipe.fma',       128,     unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.alu',       64,      unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.half',      64,      unit='lanes/clk/SM',                    source=rates.GUIDE + ': 128 halves'),
-    rate('pipe.bf16',      64,      unit='lanes/clk/SM',                    source=rates.GUIDE + ': 128 halves'),
-    rate('pipe.f64',       2,       unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.conv',      unknown, unit='lanes/clk/SM', low=16, high=64,   source=rates.GUIDE + ', not sure: 16 are those of XU, 64 those of sm_90'),
-    rate('pipe.conv64',    2,       unit='lanes/clk/SM',                    source=rates.GUIDE),
-    rate('pipe.lsu',       16,      unit='lanes/clk/SM',                    source=rates.LUO + ': 63.7 bytes a clock by loads of 4 bytes on RTX 4090'),
-    rate('latency.f64',    unknown, unit='clk', low=40, high=64,            source='between A10 and Blackwell'),
-    rate('latency.shared', 30,      unit='clk',                             source='RTX 4090, ' + rates.LUO),
-    rate('latency.l1',     36,      unit='clk', high=43,                    source='L40, ' + rates.BENCHES + '; high: RTX 4090, ' + rates.LUO),
-    rate('latency.l2',     276,     unit='clk', low=273,                    source='L40, ' + rates.BENCHES + '; low: RTX 4090, ' + rates.LUO),
-    rate('latency.dram',   631,     unit='clk', low=541,                    source='L40, ' + rates.BENCHES + '; low: RTX 4090, ' + rates.LUO),
-    rate('latency.atomic', unknown, unit='clk', low=276, high=700,          source='not stated; low: that of L2; 1.5 times that on H200'),
-]
+RATE = rates.EVERY + boards.of('sm_89')
 
 SIMPLIFY = arith.SIMPLIFY + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies

@@ -82,7 +82,8 @@ static const Section sections[] = {
     {"FREE", "which modifiers cost nothing: look at the machine code"},
     {"PACKED", "which operations there are on pairs: PTX manual, each instruction's `Target ISA Notes`"},
     {"TUNE", "numbers that decide: measure them, or derive them again as `because` says"},
-    {"RATE", "how fast it is: the throughput table of the CUDA Programming Guide, the board's data sheet, measurements"},
+    {"RATE", "how fast it is: add a line to each block of boards.py, from the throughput table of the CUDA Programming Guide, "
+             "the board's data sheet, measurements"},
     {"SIMPLIFY", "mathematics, which no machine changes"},
     {"LOWER", "operations that the machine lacks: remove those that it has now, add those that it no longer has"},
     {"INSTR",
