@@ -91,7 +91,10 @@ static ProgModule *build(WbbCx *cx, WbbArena *a, const Call *c)
     if (c->n) memcpy(text, c->text, c->n);
     const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, c->p->file, text, c->n));
     const TgTarget *t = tg_find(c->p->options.target);
-    ProgModule *p = prog_build(cx, a, m, c->cut == WB_PLAIN ? &plain : &pipe_fuse(cx, a, t)->how);
+    PipeFuse *priced = c->cut == WB_PLAIN ? NULL : pipe_fuse(cx, a, t);
+    if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, c->n) ? NULL : c->p->options.store, text);
+    ProgModule *p = prog_build(cx, a, m, priced ? &priced->how : &plain);
+    if (priced) pipe_fuse_keep(priced, a);
     p->source = text;
     prog_check_calls(cx, p);
     return p;

@@ -208,8 +208,8 @@ static void guarded_program(WbbCx *cx, void *arg)
     p.cache = f->tools->cache;
     p.store = f->tools->store;
     p.assemble = f->output || prog_is_folder(f->file);
-    f->status = main_compile_program(cx, main_program_of(cx, a, f->file, o->cut, o->target), f->file, &p, f->output,
-                                     f->out);
+    ProgModule *program = main_program_of(cx, a, f->file, o->cut, o->target, p.store);
+    f->status = main_compile_program(cx, program, f->file, &p, f->output, f->out);
     wbb_arena_free(a);
 }
 
@@ -237,11 +237,13 @@ static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file, co
     return kind;
 }
 
-/* That a text is one kernel, and not better a program, is kept as well: to find out takes as long as to compile. */
+/* What a text is, and why it is better a program, is kept as well: to find out takes as long as to compile. */
 typedef struct {
     const CompileFile *f;
     const char *key; /* NULL: it is not kept */
-    bool single;
+    bool found;
+    ProgKind kind;
+    const char *apart;
 } Kept;
 
 static void find_kept(WbbCx *cx, void *arg)
@@ -249,6 +251,7 @@ static void find_kept(WbbCx *cx, void *arg)
     Kept *k = arg;
     const CompileOptions *o = k->f->o;
     WbbStore *store = k->f->tools->store;
+    if (o->explain || o->trace || o->print_after || o->bijection) return; /* they ask for one kernel */
     if (!store || o->emit || o->json || prog_is_folder(k->f->file) || wbb_is_dir(k->f->file)) return;
     size_t n;
     char *bytes;
@@ -257,8 +260,11 @@ static void find_kept(WbbCx *cx, void *arg)
     p.store = store;
     const char *key = pipe_make_key(cx, k->f->out->arena, &p, k->f->file, text, n);
     if (!key) return;
-    k->key = wbb_format(k->f->out->arena, "single %s %s", o->cut, key);
-    k->single = wbb_store_find(cx, k->f->out->arena, store, k->key, &bytes, &n);
+    k->key = wbb_format(k->f->out->arena, "kind %s", key);
+    if (!wbb_store_find(cx, k->f->out->arena, store, k->key, &bytes, &n)) return;
+    k->found = bytes[0] >= '0' && bytes[0] <= '0' + PROG_FUSIONS; /* and why it is better apart behind it */
+    k->kind = (ProgKind)(bytes[0] - '0');
+    k->apart = n > 1 ? bytes + 1 : NULL;
 }
 
 WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
@@ -268,7 +274,12 @@ WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
     const char *apart = NULL;
     Kept kept = {.f = f};
     if (wbb_guard(cx, find_kept, &kept) != WBB_OK) wbb_forget_since(cx, before);
-    const ProgKind kind = kept.single ? PROG_SINGLE : kind_of(cx, f->o, f->file, &apart);
+    const ProgKind kind = kept.found ? kept.kind : kind_of(cx, f->o, f->file, &apart);
+    if (kept.found) apart = kept.apart;
+    else if (kept.key) {
+        const char *bytes = wbb_format(f->out->arena, "%d%s", (int)kind, apart ? apart : "");
+        wbb_store_keep(cx, f->out->arena, f->tools->store, kept.key, bytes, strlen(bytes));
+    }
     bool program = kind == PROG_FUSIONS;
     if (apart) {
         wbb_note(cx, (WbbLoc){.file = f->file}, "%s: it is compiled as a program", apart);
@@ -278,8 +289,6 @@ WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
     }
     if (!program) {
         s = wbb_guard(cx, guarded_file, f);
-        if (s == WBB_OK && !apart && !kept.single && kept.key)
-            wbb_store_keep(cx, f->out->arena, f->tools->store, kept.key, "", 0);
         program = s == WBB_DECLINED && kind != PROG_SINGLE;
         if (program) {
             wbb_forget_since(cx, before); /* why it is no kernel */

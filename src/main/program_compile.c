@@ -23,14 +23,18 @@ WbbStore *main_store(WbbCx *cx, bool no_cache)
     return no_cache ? NULL : wbb_store_open(cx, cx->arena, wbb_cache_folder(cx->arena), 0);
 }
 
-ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target)
+ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target,
+                            WbbStore *store)
 {
     if (prog_is_folder(file)) return prog_read(cx, a, file);
     size_t n;
     const char *text = wbb_read_file(cx, a, file, &n);
     const FuseHow plain = {.mode = FUSE_PLAIN};
-    const FuseHow *how = !strcmp(cut, "plain") ? &plain : &pipe_fuse(cx, a, tg_find(target))->how;
+    PipeFuse *priced = !strcmp(cut, "plain") ? NULL : pipe_fuse(cx, a, tg_find(target));
+    const FuseHow *how = priced ? &priced->how : &plain;
+    if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, n) ? NULL : store, text);
     ProgModule *p = prog_build(cx, a, hlo_normalise(cx, a, hlo_parse(cx, a, file, text, n)), how);
+    if (priced) pipe_fuse_keep(priced, a);
     p->source = text;
     return p;
 }
@@ -112,9 +116,9 @@ WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const
 WbbStatus main_run_whole(const Call *call)
 {
     const RunOptions *o = call->options;
-    Compiler c = {.p = main_program_of(call->cx, call->arena, o->file, o->cut, o->target), .o = o,
-                  .cache = ll_cache_new(call->cx),
-                  .store = main_store(call->cx, o->no_cache)};
+    Compiler c = {.o = o, .store = main_store(call->cx, o->no_cache)};
+    c.p = main_program_of(call->cx, call->arena, o->file, o->cut, o->target, c.store);
+    c.cache = ll_cache_new(call->cx);
     const WbbStatus s = main_run_program(call, c.p, o->file, compiled, &c);
     wbb_store_close(call->cx, c.store);
     ll_cache_free(c.cache);

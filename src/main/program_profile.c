@@ -42,7 +42,7 @@ WbbStatus main_profile_program(const Call *call)
     if (o->against.n || o->html)
         wbb_fail(cx, (WbbLoc){.file = o->file}, "--against and --html are about one kernel, and this is a program");
     wbb_arena_limit(a, MAIN_MEMORY);
-    const ProgModule *p = main_program_of(cx, a, o->file, o->cut, o->target);
+    const ProgModule *p = main_program_of(cx, a, o->file, o->cut, o->target, NULL);
     Job j = {.o = o, .cache = ll_cache_new(cx)};
     const ProgCosts c = prog_costs(cx, a, p, price_one, &j);
     ll_cache_free(j.cache);

@@ -93,15 +93,54 @@ static void try_across(WbbCx *cx, void *arg)
     p->pays = part_has_across(&x.plan) && part_plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
 }
 
+/* --- answers that are kept ---------------------------------------------------------------------------------------- */
+
+/* An answer's name: of the text and the question. A line of an entry is its answer and its name. */
+enum { ANSWER = 34 /* bytes of a line: "2", 32 digits, "\n" */ };
+
+static const char *name_of(const PipeFuse *f, const WbbMap *question, const char *text)
+{
+    return wbb_store_name(question->arena, wbb_format(question->arena, "%d %s", question == &f->across, text));
+}
+
+void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *text)
+{
+    char *lines;
+    size_t n;
+    f->store = store;
+    if (!store) return;
+    f->key = wbb_format(a, "cut 1\n%s\n%s\n%s", wbb_code_identity(a), f->target->name, text);
+    f->answers = wbb_buf(a);
+    if (!wbb_store_find(f->cx, a, store, f->key, &lines, &n)) return;
+    for (; n >= ANSWER; n -= ANSWER, lines += ANSWER)
+        wbb_map_put_bytes(&f->known, lines + 1, ANSWER - 2)->value = (uint64_t)(lines[0] - '0');
+}
+
+void pipe_fuse_keep(PipeFuse *f, WbbArena *a)
+{
+    if (f->store && f->news) wbb_store_keep(f->cx, a, f->store, f->key, f->answers.text, f->answers.n);
+}
+
 /* Is it tried without a failure, and does not say that it takes no less time? Each text is tried once. */
 static bool tried(PipeFuse *f, WbbMap *known, void (*how)(WbbCx *, void *), const char *text)
 {
     WbbEntry *e = wbb_map_put(known, wbb_key(wbb_intern_z(f->cx, text)));
     if (e->value) return e->value == 2;
+    const char *name = f->store ? name_of(f, known, text) : NULL;
+    const WbbEntry *before = name ? wbb_map_get_bytes(&f->known, name, ANSWER - 2) : NULL;
+    if (before) {
+        e->value = before->value == 2 ? 2 : 1;
+        wbb_putf(&f->answers, "%d%s\n", (int)e->value, name);
+        return e->value == 2;
+    }
     Planned p = {.text = text, .target = f->target, .pays = true};
     WbbCx *cx = wbb_cx_new(); /* of its own: a kernel that is declined leaves no message */
     e->value = cx && wbb_guard(cx, how, &p) == WBB_OK && p.pays ? 2 : 1;
     if (cx) wbb_cx_free(cx);
+    if (name && cx) {
+        wbb_putf(&f->answers, "%d%s\n", (int)e->value, name);
+        f->news = true;
+    }
     return e->value == 2;
 }
 
@@ -120,7 +159,8 @@ static bool across(void *arg, const char *text)
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)
 {
     PipeFuse *f = WBB_NEW(a, PipeFuse);
-    *f = (PipeFuse){.cx = cx, .target = t, .texts = {.arena = a}, .across = {.arena = a}};
+    *f = (PipeFuse){.cx = cx, .target = t, .texts = {.arena = a}, .across = {.arena = a},
+                    .known = {.arena = a}};
     f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f};
     return f;
 }

@@ -167,8 +167,17 @@ typedef struct {
     const TgTarget *target;
     /* By interned text: 1: it does not compile, takes no less time than two kernels; 2: it does. */
     WbbMap texts, across;
+    WbbStore *store; /* of the answers for the module; NULL: none */
+    const char *key;
+    WbbMap known;    /* answers of an earlier run, by name */
+    WbbBuf answers;  /* those that were asked for now */
+    bool news;       /* one of them was not known */
 } PipeFuse;
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t);
+/* Answers that an earlier cut of this module's text got, so that none is planned again; and, after the cut, keeps those
+ * that this one got. The store may be NULL. */
+void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *text);
+void pipe_fuse_keep(PipeFuse *f, WbbArena *a);
 
 /* order.c: end the compile where launches of the plan read or write memory in a wrong order; where a kernel that is as
  * emit made it reads or writes what the plan does not say of it. */
