@@ -172,55 +172,58 @@ static LLVMValueRef library(LlBuild *b, const RwInstr *row, LLVMTypeRef result, 
     return LLVMBuildCall2(b->builder, type, f, x, n, "");
 }
 
-/* The LLVM type and the constraint letter of the registers that hold a value of this type; *n: how many, one but for
- * vectors of more than `widest` bits. */
-static LLVMTypeRef register_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type, uint32_t widest, char *letter,
-                               uint32_t *n)
+/* The registers that hold a value: n of a type, with the letter that a constraint has for it. */
+typedef struct {
+    LLVMTypeRef type;
+    char letter;
+    uint32_t n;
+} Held;
+
+/* One register, but of vectors of more than `widest` bits one for each 32 bits, or for each element of 64. */
+static Held registers_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type, uint32_t widest)
 {
     const LLVMTypeKind kind = LLVMGetTypeKind(type);
-    const unsigned long long bits = LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(b->module), type);
-    *n = 1;
+    const uint32_t bits = (uint32_t)LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(b->module), type);
     if (kind == LLVMVectorTypeKind && bits > widest && bits <= 128) {
         LLVMTypeRef element = LLVMGetElementType(type);
-        if (element == b->i64) return *n = (uint32_t)bits / 64, *letter = 'l', element;
-        *n = (uint32_t)bits / 32;
-        const bool floats = LLVMGetTypeKind(element) == LLVMFloatTypeKind;
-        return *letter = floats ? 'f' : 'r', floats ? LLVMGetElementType(type) : b->i32;
+        if (element == b->i64) return (Held){element, 'l', bits / 64};
+        if (LLVMGetTypeKind(element) == LLVMFloatTypeKind) return (Held){element, 'f', bits / 32};
+        return (Held){b->i32, 'r', bits / 32};
     }
-    if (kind == LLVMFloatTypeKind) return *letter = 'f', type;
-    if (kind == LLVMDoubleTypeKind) return *letter = 'd', type;
-    if (type == b->i1) return *letter = 'r', b->i32;
-    if (type == b->i8) return *letter = 'h', b->i16;
+    if (kind == LLVMFloatTypeKind) return (Held){type, 'f', 1};
+    if (kind == LLVMDoubleTypeKind) return (Held){type, 'd', 1};
     switch (bits) {
-    case 16: return *letter = 'h', b->i16;
-    case 32: return *letter = 'r', b->i32;
-    case 64: return *letter = 'l', b->i64;
+    case 1: return (Held){b->i32, 'r', 1};
+    case 8: return (Held){b->i16, 'h', 1};
+    case 16: return (Held){b->i16, 'h', 1};
+    case 32: return (Held){b->i32, 'r', 1};
+    case 64: return (Held){b->i64, 'l', 1};
     default: bad_row(b, row, "no register holds an operand of this size");
     }
 }
 
-static void into_registers(LlBuild *b, LLVMValueRef x, LLVMTypeRef reg, uint32_t n, LLVMValueRef *out)
+static void into_registers(LlBuild *b, LLVMValueRef x, Held held, LLVMValueRef *out)
 {
     LLVMTypeRef type = LLVMTypeOf(x);
     *out = x;
-    if (n > 1) {
-        x = LLVMBuildBitCast(b->builder, x, LLVMVectorType(reg, n), "");
-        for (uint32_t i = 0; i < n; i++)
+    if (held.n > 1) {
+        x = LLVMBuildBitCast(b->builder, x, LLVMVectorType(held.type, held.n), "");
+        for (uint32_t i = 0; i < held.n; i++)
             out[i] = LLVMBuildExtractElement(b->builder, x, LLVMConstInt(b->i32, i, false), "");
     } else if (type == b->i1 || type == b->i8) {
-        *out = LLVMBuildZExt(b->builder, x, reg, "");
-    } else if (type != reg) {
-        *out = LLVMBuildBitCast(b->builder, x, reg, "");
+        *out = LLVMBuildZExt(b->builder, x, held.type, "");
+    } else if (type != held.type) {
+        *out = LLVMBuildBitCast(b->builder, x, held.type, "");
     }
 }
 
-static LLVMValueRef out_of_registers(LlBuild *b, LLVMValueRef x, LLVMTypeRef reg, uint32_t n, LLVMTypeRef type)
+static LLVMValueRef out_of_registers(LlBuild *b, LLVMValueRef x, Held held, LLVMTypeRef type)
 {
     if (LLVMTypeOf(x) == type) return x;
     if (type == b->i1) return LLVMBuildICmp(b->builder, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
     if (type == b->i8) return LLVMBuildTrunc(b->builder, x, type, "");
-    LLVMValueRef all = n > 1 ? LLVMGetUndef(LLVMVectorType(reg, n)) : x;
-    for (uint32_t i = 0; n > 1 && i < n; i++) {
+    LLVMValueRef all = held.n > 1 ? LLVMGetUndef(LLVMVectorType(held.type, held.n)) : x;
+    for (uint32_t i = 0; held.n > 1 && i < held.n; i++) {
         LLVMValueRef one = LLVMBuildExtractValue(b->builder, x, i, "");
         all = LLVMBuildInsertElement(b->builder, all, one, LLVMConstInt(b->i32, i, false), "");
     }
@@ -263,20 +266,22 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMT
 {
     enum { MOST = 3 * 4 + 1 };
     const uint32_t widest = address ? 32 : 64;
-    char letter;
     Registers of[5] = {{0, 0}};
     LLVMTypeRef parameters[MOST], results[4];
     LLVMValueRef args[MOST];
     WbbBuf constraints = wbb_buf(b->arena);
-    LLVMTypeRef reg = register_of(b, row, result, widest, &letter, &of[0].n);
-    for (uint32_t i = 0; i < of[0].n; i++) wbb_putf(&constraints, "%s=%c", i ? "," : "", letter), results[i] = reg;
+    const Held out = registers_of(b, row, result, widest);
+    of[0].n = out.n;
+    for (uint32_t i = 0; i < out.n; i++)
+        wbb_putf(&constraints, "%s=%c", i ? "," : "", out.letter), results[i] = out.type;
     uint32_t k = 0;
     for (uint32_t i = 0; i < n; i++) {
         Registers *r = &of[1 + i];
         r->first = of[0].n + k;
-        LLVMTypeRef one = register_of(b, row, LLVMTypeOf(x[i]), widest, &letter, &r->n);
-        into_registers(b, x[i], one, r->n, args + k);
-        for (uint32_t j = 0; j < r->n; j++) wbb_putf(&constraints, ",%c", letter), parameters[k++] = one;
+        const Held in = registers_of(b, row, LLVMTypeOf(x[i]), widest);
+        r->n = in.n;
+        into_registers(b, x[i], in, args + k);
+        for (uint32_t j = 0; j < in.n; j++) wbb_putf(&constraints, ",%c", in.letter), parameters[k++] = in.type;
     }
     if (address) {
         of[4] = (Registers){of[0].n + k, 1};
@@ -285,8 +290,8 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMT
     }
     if (effect) wbb_put(&constraints, ",~{memory}");
     const char *text = template(b, row, imm, of);
-    LLVMTypeRef out = of[0].n > 1 ? LLVMStructTypeInContext(b->llvm, results, of[0].n, false) : reg;
-    LLVMTypeRef type = LLVMFunctionType(out, parameters, k, false);
+    LLVMTypeRef returned = out.n > 1 ? LLVMStructTypeInContext(b->llvm, results, out.n, false) : out.type;
+    LLVMTypeRef type = LLVMFunctionType(returned, parameters, k, false);
     LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints.text, strlen(constraints.text), effect,
                                       false, LLVMInlineAsmDialectATT, false);
     LLVMValueRef call = LLVMBuildCall2(b->builder, type, f, args, k, "");
@@ -294,7 +299,7 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMT
     static const char *const pinned[] = {"convergent", "nounwind", NULL};
     for (const char *const *name = effect ? pinned : pure; *name; name++)
         LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, *name, 0));
-    return out_of_registers(b, call, reg, of[0].n, result);
+    return out_of_registers(b, call, out, result);
 }
 
 /* The array of a lookup table, row `number` of the instruction table: one global in a module. */

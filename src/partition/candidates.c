@@ -33,10 +33,22 @@ typedef struct {
     const PartWork *w;
     const TgTarget *t;
     const PartRates *r;
-    /* numbers of patterns/layouts.py */
-    int64_t vectors, small, most_padding, warps, reduced_warps, registers, whole_registers, kept_registers, few_terms,
-        blocks, beam, max_terms, max_code, max_shared, tie, chain, usual_block, start_warps, start_registers, clusters;
-    int64_t most_registers, plain_tie;
+    /* Numbers of patterns/layouts.py, with their reasons there. Sets of powers of two, as sums: */
+    int64_t warps, reduced_warps;         /* of a block; of those, that share a result */
+    int64_t registers, whole_registers;   /* unrolled terms of a thread; those that leave no loop */
+    int64_t kept_registers;               /* results of a thread whose results have few terms */
+    int64_t blocks;                       /* of an SM, at which a split of the reduced dimensions aims */
+    /* what is tried */
+    int64_t vectors, beam;                /* widths of a vector; candidates that a stage passes to the next */
+    int64_t start_warps, start_registers; /* while lanes are compared; while lanes and warps are */
+    int64_t usual_block, clusters;        /* threads of a block of a loop; blocks of a cluster at most */
+    /* what is refused */
+    int64_t small, most_padding;          /* elements of a small space; percent of elements that are covered */
+    int64_t few_terms, max_terms;         /* of a thread with several results; in straight code */
+    int64_t max_code, most_registers;     /* instructions of an iteration; percent of a thread's registers */
+    int64_t max_shared, chain;            /* bytes of a block; terms that round one after the other */
+    /* what is equal: per mille of the price, and of the price at full rates */
+    int64_t tie, plain_tie;
     struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
     WbbMap seen;      /* hashes of sizes */
     int64_t *sizes;   /* of the candidate that is being made */

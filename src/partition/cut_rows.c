@@ -68,8 +68,8 @@ double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
     return us;
 }
 
-/* What another plan must take less than that saves so many percent, so that the difference is none of the model's:
- * prices of loops and of reductions are not made alike. */
+/* The time that a rival plan must stay under to save so many percent: a smaller difference may come from the model,
+ * which prices loops and reductions in different ways. */
 static double less_than(double us, int64_t percent) { return us * (double)(100 - percent) / 100; }
 
 bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)

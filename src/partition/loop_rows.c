@@ -1,9 +1,9 @@
 /* loop_rows.c: a loop over elements whose threads have elements that are whole rows apart.
  *
- * Needs a loop's layout, of which the vectors of a thread are neighbours of those of other threads; leaves one of which
- * they are rows of the space apart, if that takes less time. What is the same in all rows, as a bias is, is then loaded
- * once for all vectors of a thread, where it would be asked of L2 for each. Where functions of what is the same in all
- * rows take most instructions, as the sines of positions do, they are computed once for all vectors of a thread, too.
+ * Needs a loop's layout in which a thread's vectors lie side by side with those of its neighbours. Leaves one in which
+ * a thread's vectors lie whole rows apart, if that takes less time: a thread then loads a value that all rows share,
+ * such as a bias, once for all its vectors, and computes a function of such a value, such as the sine of a position,
+ * once.
  *
  *     x[4096,1024] + bias[1024]    elements: vector 4, lane 32, warp 4, register 4, grid 2048
  *                             =>   elements: vector 4, lane 32, warp 4, grid 2048, register 4

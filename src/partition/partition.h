@@ -16,12 +16,13 @@
 typedef struct {
     uint32_t align;     /* of the first byte of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
-    bool apart;         /* no output is updated in place */
-    bool whole;         /* it is not cut: it has been */
-    bool compared;      /* it is a part of a plan that is compared with another one: it is compared with none itself */
+    bool no_in_place;   /* every output has a buffer of its own */
+    bool uncut;         /* one kernel: the text is a part of a plan that was cut */
+    bool no_rival;      /* it is a rival itself: a plan that another one is compared with is compared with none */
     bool flush;         /* sums of f32 in memory may take subnormals for 0 */
     bool deterministic; /* scatters are those of hlo_order_scatters: one thread combines the updates of an element */
-    uint32_t across;    /* so many results, the last ones, are sums across rows: part_across. No kernel: they are not */
+    uint32_t column_sums; /* so many results, the last ones, are sums of columns whose rows this kernel reduces
+                             (part_across); it is declined where they are not */
 } PartOptions;
 
 /* A value of one array: an instruction's result, or leaf `part` of it, depth first, where that is a tuple. */

@@ -156,10 +156,11 @@ static void cut_at(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartO
 {
     const HloInstruction *root = p->fusion->body->root;
     PartOptions of_first = options;
-    of_first.apart = true;
-    of_first.whole = whole;
+    of_first.no_in_place = true;
+    of_first.uncut = whole;
     find_buffers(a, p);
-    options.apart = options.apart || !part_operands_are_free(p); /* else the last kernels may leave outputs in place */
+    /* else the last kernels may leave outputs in place */
+    options.no_in_place = options.no_in_place || !part_operands_are_free(p);
     const HloFusion *before = part_cut_out(a, p->fusion, found, n, NULL, 0);
     const HloFusion *after = part_cut_out(a, p->fusion, &root, 1, found, n);
     PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
@@ -227,7 +228,7 @@ static bool cut_reductions(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *
 {
     const HloComputation *body = p->fusion->body;
     const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
-    if (options.whole || !may_cut(a, p, options)) return false;
+    if (options.uncut || !may_cut(a, p, options)) return false;
     static const struct { bool single, few, shared; } ways[] = {{0, 0, 1}, {1, 0, 1}, {0, 1, 1}, {1, 0, 0}};
     for (uint32_t w = 0; w < WBB_LEN(ways); w++) {
         const uint32_t n = part_cut_reductions(a, p, t, ways[w].single, ways[w].few, found);
@@ -266,13 +267,13 @@ static bool cut_short(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shar
                       PartOptions options)
 {
     const HloInstruction **found = WBB_NEW_N(a, const HloInstruction *, p->fusion->body->n_instructions + 1);
-    if (options.compared || options.whole || !may_cut(a, p, options)) return false;
+    if (options.no_rival || options.uncut || !may_cut(a, p, options)) return false;
     const uint32_t n = part_cut_reductions(a, p, t, false, true, found);
     PartPlan apart = *p;
     if (!n || shared->reduced[found[0]->id] || all_found(p, found, n)) return false;
     if (!are_shared(cx, a, p, t, found, n)) return false;
     apart.reduced = NULL;
-    options.compared = true;
+    options.no_rival = true;
     cut_at(cx, a, &apart, t, options, found, n, true);
     if (!part_takes_less(a, &apart, shared, t)) return false;
     *p = apart;
@@ -321,7 +322,7 @@ static bool cut_across(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, P
     }
     for (uint32_t k = 0; k < n; k++) of_first[n_first + k] = found[k];
     PartOptions rows = options;
-    rows.apart = true, rows.across = n;
+    rows.no_in_place = true, rows.column_sums = n;
     PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
     *first = part_plan(cx, a, part_cut_out(a, p->fusion, of_first, n_first + n, NULL, 0), t, rows);
     if (!first->n_kernels) return false;
@@ -452,8 +453,8 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     bool *others;
     const bool scatters = part_has_scatter(&p);
     bool alone;
-    if (options.across) {
-        plan_across(cx, a, &p, target, options.across);
+    if (options.column_sums) {
+        plan_across(cx, a, &p, target, options.column_sums);
         return p;
     }
     const HloInstruction *hero = part_ordered_hero(a, fusion->body, target, &alone);
@@ -483,7 +484,7 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
     set_limits(a, &p, target);
     p.n_kernels = 1;
     p.kernels = WBB_NEW(a, PartKernel);
-    const HloInstruction **updates = options.apart ? WBB_NEW_N(a, const HloInstruction *, p.n_outputs + 1)
+    const HloInstruction **updates = options.no_in_place ? WBB_NEW_N(a, const HloInstruction *, p.n_outputs + 1)
                                                    : part_updates(cx, a, &p);
     if (scatters) {
         part_scatter(cx, a, &p, target, updates, options.layout);

@@ -1,10 +1,11 @@
 /* scatter_cells.c: cells of shared memory in which a block combines its updates of a scatter, and a layout for them.
  *
  * Needs a scatter whose windows are rows of the result, many to a row, and one operation that has an identity; leaves
- * cells and the layout of the updates. A block takes every so manieth update, so that each of its threads keeps its
- * place in the row, combines them in its cells, and these with the elements of the result, one by one. Operations at an
- * address of L2 follow each other at some clocks; of shared memory each SM has its own, and where there is room enough,
- * each thread. Prices are in microseconds, those of a whole launch; terms overlap as in price.c.
+ * cells and the layout of the updates. A block takes updates at a stride that is a multiple of the row, so that each of
+ * its threads keeps its place in the row. It combines them in its cells, and its cells with the elements of the result,
+ * one by one. Operations at one address of L2 queue, some clocks each; every SM has shared memory of its own, and every
+ * thread a cell of its own where they fit. Prices are in microseconds, those of a whole launch; terms overlap as in
+ * price.c.
  *
  *     f32[64], 2^20 updates, sm_90:  one by one 35.6; a cell for each thread and element, 128 threads, 264 blocks 3.1
  */

@@ -75,7 +75,8 @@ static double apart_us(WbbCx *cx, WbbArena *a, const HloFusion *f, const TgTarge
         if (!needs[root->operands[k]->id]) rows[n++] = root->operands[k];
     const double columns = part_least_us(t) + 1e6 * bytes / rate(t, "dram");
     if (!n) return columns;
-    const PartPlan of_rows = part_plan(cx, a, part_cut_out(a, f, rows, n, NULL, 0), t, (PartOptions){.apart = true});
+    const PartOptions options = {.no_in_place = true};
+    const PartPlan of_rows = part_plan(cx, a, part_cut_out(a, f, rows, n, NULL, 0), t, options);
     return columns + part_plan_us(a, &of_rows, t);
 }
 

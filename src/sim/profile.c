@@ -4,15 +4,15 @@
  * SimProfile. Nothing here is a price: the caller says how many clocks an instruction takes.
  *
  * Of each sector of a buffer the last block that touched it is kept, and when: time is counted in sectors that L1 did
- * not have. A load hits L1 if the same block has touched the sector and l1_bytes or less since then: the turn of a warp
- * ends where it goes beyond L1, so that warps of a block meet there as they do on a GPU. So it does if block after
- * block has touched it and each SM had one of them, as of the scale of a norm: what FEW blocks share are borders of
- * tiles, which are on several SMs. It hits L2 if
- * another block that runs at the same time has touched it, or if l2_bytes or less were touched since then. Blocks run
- * one after the other here and side by side on a GPU: where a block comes back to its own sector, all blocks that run
- * together have done as much in between; those of its cluster take turns with it here, too. Stores and atomic
- * operations go to L2. What launches before have left in L2 is not known: the first load of a sector is one from DRAM.
- * Another one of the same block, before that has come, waits as long.
+ * not have. A load hits L1 in two cases: its own block touched the sector, and l1_bytes or less since then (the turn of
+ * a warp ends where it goes beyond L1, so that warps of a block meet there as on a GPU); or so many blocks in a row
+ * touched it that each SM had one of them, as they touch the scale of a norm. FEW blocks that share a sector have the
+ * border of a tile, and run on several SMs. A load hits L2 if a block that runs at the same time touched the sector, or
+ * if l2_bytes or less were touched since then. Blocks run one after the other here and side by side on a GPU: where a
+ * block comes back to its own sector, all blocks that run together have done as much in between; those of its cluster
+ * take turns with it here, too. Stores and atomic operations go to L2. What launches before have left in L2 is not
+ * known: the first load of a sector is one from DRAM. Another one of the same block, before that has come, waits as
+ * long.
  *
  * Up to TIMED blocks, spread over the launch, follow the chains of dependent instructions: an instruction waits until
  * its operands are ready, and a barrier until all warps have come. Between branches and barriers the assembler orders

@@ -73,7 +73,7 @@ static void read_back(WbbCx *cx, void *arg)
     assert_string_equal(b.text, again.text);
 }
 
-/* What src/partition/README.md says of reductions, beyond part_layout_check. */
+/* What src/partition/reductions.md says of reductions, beyond part_layout_check. */
 static void check_reduction(const Case *c, const PartLayout *l, const char *text)
 {
     int64_t reduced_lanes = 1, warps = 1, terms = 1;
