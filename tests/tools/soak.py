@@ -192,7 +192,7 @@ class Soak:
             return [self.wb, "eval", str(folder / "sum.hlo"), "--input", str(file)]
         if self.kind == "ptx":
             file.write_bytes(text)
-            hlo = re.search(rb"\bhlo: (\S+)", text)
+            hlo = re.search(rb"\bhlo: ([^\s\0]+)", text)
             name = seed.parent / hlo.group(1).decode("utf-8", "replace") if hlo else folder / "sum.hlo"
             return [self.run_wb, "run", str(name), "--ptx", str(file), "--grid", "2", "--block", "32", "--check"]
         bundle = folder / "bundle"
