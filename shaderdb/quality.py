@@ -93,9 +93,9 @@ def append(figures: Sequence[Figure]) -> None:
 HEAD = """# How good it is now
 
 Made by `shaderdb/quality.py --record` from `shaderdb/history/figures.tsv`, which keeps what was said before. Ratios are ours over XLA's, geometric
-means, below 1 is better. Modelled times are those of `run --profile` ([profile.md](profile.md)) with the rates of an H200, by the price of commit c3e75855, against
-which `tests/bench/yardstick.py` holds later ones; they miss timed ones by 12 to 15 % on single kernels, so that 3 % is a tie. What led here, step by step,
-is in `shaderdb/history/`.
+means, below 1 is better. Modelled times are those of `run --profile` ([profile.md](profile.md)) with the rates of an H200, by the price of commit
+c3e75855, against which `tests/bench/yardstick.py` holds later ones; they miss timed ones by 12 to 15 % on single kernels, so that 3 % is a tie. What led
+here, step by step, is in `shaderdb/history/`.
 """
 
 
