@@ -60,27 +60,27 @@ def number(pattern: str, text: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def unit(modules: Set[str]) -> Suite:
-    """The unit tests whose names begin with one of the modules."""
+def unit(modules: Set[str], *more: str) -> Suite:
+    """The unit tests whose names begin with one of the modules; without modules all. more: options of meson."""
     def run(runner: Runner) -> Counts:
         names = sorted(f.stem[:-len("_test")] for f in ROOT.glob("tests/unit/*_test.c"))
         names = [n for n in names if n.split("_")[0] in modules] if modules else []
-        rc, text = runner.call(["meson", "test", "-C", runner.args.build, "--no-rebuild", *names])
+        rc, text = runner.call(["meson", "test", "-C", runner.args.build, "--no-rebuild", *more, *names])
         passed, failed = number(r"^Ok:\s+(\d+)", text), number(r"^Fail:\s+(\d+)", text) + number(r"^Timeout:\s+(\d+)", text)
         return passed, failed or int(rc != 0)
 
     return run
 
 
-def lit(folders: Set[str]) -> Suite:
-    """The text tests of these folders of tests/lit."""
+def lit(folders: Set[str], *more: str) -> Suite:
+    """The text tests of these folders of tests/lit; without folders all. more: options of lit."""
     def run(runner: Runner) -> Counts:
         program = shutil.which("lit-22") or shutil.which("lit")
         if program is None:
             runner.say("skipped: lit is not installed (llvm-22-tools)\n")
             return 0, 0
         where = [f"tests/lit/{f}" for f in sorted(folders)] or ["tests/lit"]
-        rc, text = runner.call([program, "--param", f"warpburg={Path(runner.args.build).resolve() / 'warpburg'}", *where])
+        rc, text = runner.call([program, "--param", f"warpburg={Path(runner.args.build).resolve() / 'warpburg'}", *more, *where])
         passed, failed = number(r"Passed\s*:\s*(\d+)", text), number(r"Failed\s*:\s*(\d+)", text) + number(r"Unresolved\s*:\s*(\d+)", text)
         return passed, failed or int(rc != 0)
 
