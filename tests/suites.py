@@ -55,7 +55,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("eval_golden", "tests/eval/eval_golden.py {wb} --shared {shared}", "--every 20"),
         Row("eval_bounds", "tests/eval/eval_bounds.py {wb} --shared {shared}", "--every 60 --random 60", "--every 10 --tightness"),
         Row("shared_cases", "tests/eval/shared_cases.py {wb} --shared {shared}"),
-        Row("judged_reductions", "tests/eval/judged_reductions.py {wb} --shared {shared}", "--every 60"),
+        Row("judged_reductions", "tests/eval/judged_reductions.py {wb} --shared {shared}", "--every 120"),
     ],
     "functions": [
         Row("libdevice_errors", "tests/functions/libdevice_errors.py {build}/tests/libdevice_errors --sample"),
@@ -81,7 +81,7 @@ SUITES: Dict[str, List[Row]] = {
     ],
     "kernels": [
         Row("layouts", "tests/kernels/layouts.py {wb}", "", "--count 60"),
-        Row("shared_reductions", "tests/kernels/shared_reductions.py {wb}", "", "--count 30 --every 3"),
+        Row("shared_reductions", "tests/kernels/shared_reductions.py {wb}", "--every 16", "--count 30 --every 3"),
         Row("random_reductions", "tests/fuzz/random_reductions.py {wb} {run}", "--count 50", "--count 5000"),
         Row("random_chains", "tests/fuzz/random_chains.py {wb}", "", "2000"),
         Row("row_merges", "tests/kernels/row_merges.py {wb}"),
