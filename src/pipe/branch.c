@@ -2,10 +2,12 @@
  *
  * Needs a kernel before the pass `branch`: a function may have a quick way, right but for odd values, and a long one,
  * right for all: a quotient in f32 and in f64, a sine of arguments below 2^17 and of any. Leaves the limits of
- * vec_rare. Both ways are as exact as the function must be, so only time decides: the clocks of each pipe and of issue
- * for one thread add up as in a profile (price/time.h); loads and stores are the same in both. A branch costs latency
- * besides, so kernels with few warps have none; and registers: where those of a thread do not hold the values of all
- * branches, the quick way must be shorter by far, and few share a branch.
+ * vec_rare. Both ways are as exact as the function must be, so only time decides: the clocks of each pipe and of
+ * issue for one thread add up as those of loops do (price/time.h, price.norm.apart: with the cubes of a profile, erfc
+ * and GELU on sm_80 take the quick way, which makes their busiest pipe busier, and 1.08 of the time); loads and
+ * stores are the same in both. A branch costs latency besides, so kernels with few warps have none; and registers:
+ * where those of a thread do not hold the values of all branches, the quick way must be shorter by far, and few share
+ * a branch.
  *
  *     y = x / scale, to f8:  quick issue 7.0, alu 9.0, xu 1.0;  long issue 5.0, alu 2.0, xu 16.0   =>   quick
  */
@@ -183,7 +185,7 @@ static double evaluated(const Ways *w, IrRef r)
 
 static double busy(const TgTarget *t, const double of[TG_PIPES + 1])
 {
-    return price_together(of, TG_PIPES + 1, (int)tg_tuned(t, "price.norm"));
+    return price_together(of, TG_PIPES + 1, (int)tg_tuned(t, "price.norm.apart"));
 }
 
 /* How many values must share a branch so that its latency is less than what they save on the warps of a scheduler, and
