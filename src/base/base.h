@@ -82,6 +82,8 @@ void wbb_forget_since(WbbCx *cx, size_t n); /* forget what stands behind the fir
 /* Run body(cx, arg); a wbb_fail or wbb_decline inside ends it. Guards nest. The body computes in the default
  * floating-point environment, whatever the caller's is, which stands again when the guard ends. */
 WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
+/* The same where failure concerns nobody: what it said is forgotten. True: the body came to its end. */
+bool wbb_quietly(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
 /* That environment: round to nearest, keep subnormals, trap nothing. In a thread that is new, and behind a call of the
  * host's code, before which wbb_float_of_host puts back what its thread had outside the outermost guard. */
 void wbb_float_default(void);

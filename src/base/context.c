@@ -240,6 +240,14 @@ void wbb_forget_since(WbbCx *cx, size_t n)
     cx->inner->message_text[n] = 0;
 }
 
+bool wbb_quietly(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
+{
+    const size_t before = strlen(cx->messages);
+    if (wbb_guard(cx, body, arg) == WBB_OK) return true;
+    wbb_forget_since(cx, before);
+    return false;
+}
+
 void wbb_cx_free(WbbCx *cx)
 {
     if (!cx) return;

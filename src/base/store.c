@@ -76,15 +76,6 @@ static void read_entry(WbbCx *cx, void *arg)
     e->n = n;
 }
 
-/* Runs body, whose failure concerns nobody. */
-static bool quietly(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
-{
-    const size_t before = strlen(cx->messages);
-    if (wbb_guard(cx, body, arg) == WBB_OK) return true;
-    wbb_forget_since(cx, before);
-    return false;
-}
-
 static const char *path_of(WbbArena *a, const WbbStore *s, const char *key)
 {
     const char *name = wbb_store_name(a, key);
@@ -96,7 +87,7 @@ bool wbb_store_find(WbbCx *cx, WbbArena *a, WbbStore *s, const char *key, char *
     if (!s) return false;
     Entry e = {.arena = a, .path = path_of(a, s, key), .key = key};
     struct stat st;
-    if (stat(e.path, &st) != 0 || !quietly(cx, read_entry, &e) || !e.found) return false;
+    if (stat(e.path, &st) != 0 || !wbb_quietly(cx, read_entry, &e) || !e.found) return false;
     struct timespec now;
     if (clock_gettime(CLOCK_REALTIME, &now) == 0 && now.tv_sec - st.st_mtime > HOUR)
         (void)utimensat(AT_FDCWD, e.path, NULL, 0); /* the time of last use */
@@ -126,7 +117,7 @@ void wbb_store_keep(WbbCx *cx, WbbArena *a, WbbStore *s, const char *key, const 
     /* the number of the process, and an address that no other thread has */
     Entry e = {.arena = a, .key = key, .bytes = bytes, .n = n};
     e.path = wbb_format(a, "%s.%ld.%zx", path, (long)getpid(), (size_t)(uintptr_t)&e);
-    if (!quietly(cx, write_draft, &e) || rename(e.path, path) != 0) (void)unlink(e.path);
+    if (!wbb_quietly(cx, write_draft, &e) || rename(e.path, path) != 0) (void)unlink(e.path);
     else s->kept += n + strlen(key);
 }
 
@@ -207,7 +198,7 @@ void wbb_store_trim(WbbCx *cx, const char *folder, uint64_t limit)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     Sweep s = {.arena = a, .folder = folder, .limit = limit};
     if (fd >= 0 && fcntl(fd, F_SETLK, &lock) == 0) { /* else another process trims */
-        (void)quietly(cx, remove_oldest, &s);
+        (void)wbb_quietly(cx, remove_oldest, &s);
         (void)futimens(fd, NULL);
     }
     if (fd >= 0) close(fd);
@@ -230,7 +221,7 @@ void wbb_store_close(WbbCx *cx, WbbStore *s)
 WbbStoreSize wbb_store_size(WbbCx *cx, const WbbStore *s)
 {
     Sweep w = {.arena = wbb_arena_new(cx), .folder = s->folder};
-    (void)quietly(cx, list_entries, &w);
+    (void)wbb_quietly(cx, list_entries, &w);
     const WbbStoreSize size = {w.list.n, w.list.bytes};
     wbb_arena_free(w.arena);
     return size;
@@ -239,7 +230,7 @@ WbbStoreSize wbb_store_size(WbbCx *cx, const WbbStore *s)
 void wbb_store_empty(WbbCx *cx, const WbbStore *s)
 {
     Sweep w = {.arena = wbb_arena_new(cx), .folder = s->folder};
-    (void)quietly(cx, list_entries, &w);
+    (void)wbb_quietly(cx, list_entries, &w);
     for (uint32_t k = 0; k < w.list.n; k++) (void)unlink(w.list.items[k].path);
     wbb_arena_free(w.arena);
 }

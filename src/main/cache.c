@@ -3,7 +3,7 @@
  * Needs nothing. Leaves on stdout a line for each thing, or an empty cache, or a library that is linked.
  *
  *     warpburg cache
- *     /home/me/.cache/warpburg: 812 entries, 11.4 MiB of 1024 MiB
+ *     ~/.cache/warpburg: 812 entries, 11.4 MiB of 1024 MiB
  */
 #include "base/store.h"
 #include "llvm/llvm.h"

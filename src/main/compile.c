@@ -273,7 +273,7 @@ WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
     const size_t before = strlen(cx->messages);
     const char *apart = NULL;
     Kept kept = {.f = f};
-    if (wbb_guard(cx, find_kept, &kept) != WBB_OK) wbb_forget_since(cx, before);
+    (void)wbb_quietly(cx, find_kept, &kept);
     const ProgKind kind = kept.found ? kept.kind : kind_of(cx, f->o, f->file, &apart);
     if (kept.found) apart = kept.apart;
     else if (kept.key) {

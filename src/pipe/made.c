@@ -126,9 +126,7 @@ static bool found(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *key,
     size_t n;
     if (!key || !wbb_store_find(cx, a, o->store, key, &e.at, &n)) return false;
     e.end = e.at + n;
-    const size_t before = strlen(cx->messages);
-    if (wbb_guard(cx, restore, &e) != WBB_OK) wbb_forget_since(cx, before);
-    if (!e.found) return false;
+    if (!wbb_quietly(cx, restore, &e) || !e.found) return false;
     say_notes(cx, a, file, e.notes);
     return true;
 }

@@ -66,11 +66,7 @@ static void list(WbbCx *cx, void *arg)
 static Listing names_in(WbbCx *cx, WbbArena *a, const char *folder)
 {
     Listing l = {.arena = a, .folder = folder};
-    const size_t before = strlen(cx->messages);
-    if (wbb_is_dir(folder) && wbb_guard(cx, list, &l) != WBB_OK) {
-        wbb_forget_since(cx, before);
-        l.n = 0;
-    }
+    if (wbb_is_dir(folder) && !wbb_quietly(cx, list, &l)) l.n = 0;
     return l;
 }
 
