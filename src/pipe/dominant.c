@@ -88,13 +88,9 @@ static void make(void *arg, int64_t input, const int64_t *positions, int64_t sta
                          d->indices ? &d->indices[input] : NULL, out);
         return;
     }
-    const size_t bytes = sc_bytes(type);
-    memset(out, 0, (size_t)n * bytes);
-    for (int64_t k = 0; k < n; k++) {
-        uint64_t bits = sc_from_f64(part, element(d, part, positions ? positions[k] : start + k));
-        if (sc_is_signed(part) && sc_type_info[part].bits < 8) bits = (uint64_t)sc_to_i128(part, bits);
-        memcpy((char *)out + (size_t)k * bytes, &bits, sc_bytes(part));
-    }
+    memset(out, 0, (size_t)n * sc_bytes(type));
+    for (int64_t k = 0; k < n; k++)
+        pipe_put_element(type, element(d, part, positions ? positions[k] : start + k), k, out);
 }
 
 /* Can an input carry the terms of a reduction: is there one of it for each term, and is it no index? */

@@ -8,6 +8,10 @@
  */
 #include "pipe/reductions.h"
 
+#include "eval/eval.h"
+
+#include <string.h>
+
 void pipe_place_in(const PipeReduction *t, const HloShape *s, int64_t position, int64_t *result, int64_t *term)
 {
     for (uint32_t k = 0; k < t->n_operands; k++) {
@@ -25,6 +29,14 @@ void pipe_place_in(const PipeReduction *t, const HloShape *s, int64_t position, 
     }
     *result = position / t->terms;
     *term = position % t->terms;
+}
+
+void pipe_put_element(ScType type, double value, int64_t k, void *out)
+{
+    const ScType part = ev_part_type(type);
+    uint64_t bits = sc_from_f64(part, value);
+    if (sc_is_signed(part) && sc_type_info[part].bits < 8) bits = (uint64_t)sc_to_i128(part, bits);
+    memcpy((char *)out + (size_t)k * sc_bytes(type), &bits, sc_bytes(part));
 }
 
 /* The operation of a body of two parameters; of a compare-free scatter or window too. */

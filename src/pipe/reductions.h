@@ -33,5 +33,7 @@ PipeReductions *pipe_reductions(WbbCx *cx, WbbArena *a, const HloModule *normal)
 /* Which result of the reduction an element of an input of shape s belongs to, and which of its terms it is. An input of
  * another shape than the operand is cut into rows of as many elements as a result has terms. */
 void pipe_place_in(const PipeReduction *t, const HloShape *s, int64_t position, int64_t *result, int64_t *term);
+/* Element k of an input in memory, whose bytes are 0: a value; of a complex type its real part. */
+void pipe_put_element(ScType type, double value, int64_t k, void *out);
 
 #endif

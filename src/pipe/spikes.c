@@ -107,15 +107,9 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
                          x->indices ? &x->indices[number] : NULL, out);
         return;
     }
-    const ScType part = ev_part_type(type);
-    const size_t bytes = sc_bytes(type), part_bytes = sc_bytes(part);
-    memset(out, 0, (size_t)n * bytes);
-    for (int64_t k = 0; k < n; k++) {
-        const double value = spiked(x, r, (uint32_t)number, positions ? positions[k] : start + k);
-        uint64_t bits = sc_from_f64(part, value);
-        if (sc_is_signed(part) && sc_type_info[part].bits < 8) bits = (uint64_t)sc_to_i128(part, bits);
-        memcpy((char *)out + (size_t)k * bytes, &bits, part_bytes);
-    }
+    memset(out, 0, (size_t)n * sc_bytes(type));
+    for (int64_t k = 0; k < n; k++)
+        pipe_put_element(type, spiked(x, r, (uint32_t)number, positions ? positions[k] : start + k), k, out);
 }
 
 /* --- the search --------------------------------------------------------------------------------------------------- */
