@@ -213,7 +213,7 @@ bool hlo_is_number(const HloInstruction *i, double value); /* is it a constant o
 /* The operation whose price an instruction has: rules make products, a quotient or a root of powers with some constant
  * exponents (patterns/powers.py). */
 HloOpcode hlo_priced_as(const HloInstruction *i);
-bool hlo_is_function(const HloInstruction *i); /* a quotient, a root, a sine, ..: `costly` in gen/ops.py */
+ScOp hlo_function(const HloInstruction *i); /* a quotient, a root, a sine, ..: `costly` in gen/ops.py; else OP_NONE */
 /* Is each element one of operand 0's as it is, somewhere else? No instruction makes it: indices and names change. */
 bool hlo_is_move(HloOpcode op);
 /* Does it reduce f32 by one operation, from its identity on? */

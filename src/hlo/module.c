@@ -188,9 +188,11 @@ HloOpcode hlo_priced_as(const HloInstruction *i)
     return i->opcode;
 }
 
-bool hlo_is_function(const HloInstruction *i)
+ScOp hlo_function(const HloInstruction *i)
 {
-    return sc_op_info[sc_op_of_hlo(hlo_opcode_name(hlo_priced_as(i)))].costly;
+    if (!hlo_is_elementwise(i->opcode)) return OP_NONE; /* the name is looked up only where it may be one */
+    const ScOp op = sc_op_of_hlo(hlo_opcode_name(hlo_priced_as(i)));
+    return sc_op_info[op].costly ? op : OP_NONE;
 }
 
 bool hlo_is_move(HloOpcode op)

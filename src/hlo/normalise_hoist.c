@@ -32,7 +32,7 @@ static Work work_of(const HloInstruction *i)
     case HLO_BITCAST: case HLO_BROADCAST: case HLO_CONSTANT: case HLO_GET_TUPLE_ELEMENT: case HLO_IOTA:
     case HLO_PARAMETER: case HLO_RESHAPE:
         return FREE;
-    default: return hlo_is_function(i) ? COSTLY : CHEAP;
+    default: return hlo_function(i) ? COSTLY : CHEAP;
     }
 }
 

@@ -70,8 +70,8 @@ static ScType type_of_parts(ScType t)
 
 int64_t part_function_work(const TgTarget *t, const HloInstruction *i)
 {
-    if (!hlo_is_function(i)) return 0;
-    const ScOp op = sc_op_of_hlo(hlo_opcode_name(hlo_priced_as(i)));
+    const ScOp op = hlo_function(i);
+    if (!op) return 0;
     int64_t slots = tg_function_slots(t, op, part_shape(i, 0)->type);
     if (!slots) slots = tg_function_slots(t, op, type_of_parts(part_shape(i, 0)->type));
     return slots ? slots : tg_tuned(t, "work.function");
