@@ -191,7 +191,7 @@ def main(argv: List[str]) -> int:
         for s in targets:
             priced = prices.c_rows(s, table, sass, forms) if s.rates else ([], [])
             slow = {form: by[s.values["name"]].off for form, by in table.forms.items() if s.values["name"] in by}
-            lowered = measured.table_rows(s, lowerings, lambda form: slow.get(form, 0))
+            lowered = measured.table_rows(s, lowerings, slow)
             (out / f"tables_{s.name}.c").write_text(
                 c_file(s, compiled[s.name], f"patterns/{s.name}.py", owners[s.name], lowered, priced,
                        prices.sass_rows(s, sass) if s.rates else []))

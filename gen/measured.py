@@ -13,7 +13,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from gen import ledger, load, ops
 from gen.lang import Expr, Guard, Node, Not, Rule, Var, parts
@@ -219,15 +219,15 @@ def check(entries: Sequence[Tuple[str, Lowering]]) -> Tuple[List[str], List[str]
     return list(dict.fromkeys(faults)), list(dict.fromkeys(lacking))
 
 
-def table_rows(s: RuleSet, entries: Sequence[Tuple[str, Lowering]], slow: Callable[[str], int] = lambda form: 0) -> List[str]:
-    """The TgLowering rows of a target, in C. slow: machine instructions of a form that lie on slow paths, which few threads take."""
+def table_rows(s: RuleSet, entries: Sequence[Tuple[str, Lowering]], slow: Dict[str, int]) -> List[str]:
+    """The TgLowering rows of a target, in C. slow: by form its machine instructions on slow paths, which few threads take."""
     rows, number, out = read(), {id(r): n for n, r in enumerate(s.rules)}, []
     for k, x in entries:
         if x.set is not s or x.type in ops.SMALL_FLOATS:
             continue
         row = rows.get(k)
-        sass = dict(w.split("=") for w in row.sass.split() if "=" in w).get(s.values["name"], "0") if row else "0"
-        sass = str(max(int(sass) - sum(map(slow, x.rule.ptx.replace("%t", x.type).split())), min(int(sass), 1)))
+        code = int(dict(w.split("=") for w in row.sass.split() if "=" in w).get(s.values["name"], "0")) if row else 0
+        sass = code and max(code - sum(slow.get(form, 0) for form in x.rule.ptx.replace("%t", x.type).split()), 1)
         off = f"{row.ulp:.4f}, {row.noise:.4f}" if row else "-1, -1"
         out.append(f"{{OP_{x.op.upper()}, SC_{x.type.upper()}, {str(x.approx).lower()}, {number[id(x.rule)]}, {sass}, {off}}},")
     return out
