@@ -25,7 +25,7 @@ from typing import Dict, List, Sequence, Set, Tuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import asm_rule, checks, ledger, load, measured  # noqa: E402
+from gen import asm_rule, checks, imports, ledger, load, measured  # noqa: E402
 from gen.proof import after_proof, driver, measure, prove, report, z3_formula  # noqa: E402
 from gen.lang import Expr, Node, PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
@@ -57,24 +57,12 @@ def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
     return [r for r in own if lines and r.where[1] == max(lines)]
 
 
-def imported(module: str, seen: Set[Path]) -> Set[Path]:
-    """The files of gen/ that a module imports, itself included, added to `seen`."""
-    file = ROOT.joinpath(*module.split(".")).with_suffix(".py")
-    if not module.startswith("gen.") or not file.is_file() or file in seen:
-        return seen
-    seen.add(file)
-    for package, names in re.findall(r"^ *from (gen[\w.]*) import ([\w, ]+)", file.read_text(encoding="utf-8"), re.M):
-        for name in [package, *(f"{package}.{x.strip()}" for x in names.split(","))]:
-            imported(name, seen)
-    return seen
-
-
 # --- proofs, cached by the contents of rule and prover -----------------------------------------------------------------------------------------------
 @lru_cache(None)
 def prover_version() -> str:
     """A hash of what decides proofs; the same on every machine."""
     digest = hashlib.sha256(driver.program().parent.name.encode())
-    for file in sorted({*imported("gen.proof.prove", set()), *(Path(__file__).with_name(name) for name in REFERENCES)}):
+    for file in sorted({*imports.imported(ROOT / "gen/proof/prove.py", set()), *(Path(__file__).with_name(name) for name in REFERENCES)}):
         digest.update(file.read_bytes())
     digest.update(b"z3" if z3_formula.present() else b"no z3")
     return digest.hexdigest()[:12]

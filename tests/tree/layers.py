@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Set, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from gen.imports import imported, imports_of  # noqa: E402
 SRC = ROOT / "src"
 
 TABLES = "rewrite/tables.h"
@@ -58,7 +61,6 @@ PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "targe
 MAX_LINES = {".c": 750, ".h": 750, ".py": 400}  # what nobody finishes reading; where a shorter file should be cut is a question of its meaning
 MAX_COLUMNS = {".c": 120, ".h": 120, ".py": 160}
 LONG_LINES_OF_C_FAIL = True  # while False, their number is printed and nothing fails
-IMPORT = re.compile(r"(?m)^([ \t]*)(?:from (gen(?:\.\w+)*) import (.+?)(?:  #.*)?$|import (gen(?:\.\w+)+))")
 GEN_FOLDERS = ("gen", "gen/proof", "gen/mutation")  # a file imports from its own folder and from those before it
 CALLS = re.compile(r"\b(malloc|calloc|realloc|free|printf|fprintf|puts|fputs|exit|abort|pthread_create|fesetenv)\s*\(")
 MAY_CALL = {  # modules or files, with the reason; None: anything
@@ -270,18 +272,6 @@ def check_tests() -> List[str]:
     return faults + [f"tests/meson.build: error: unit/{name}_test.c is not built" for name in units if f"'{name}'" not in meson]
 
 
-def imports_of(file: Path, indented: bool = True) -> Set[Path]:
-    """The files of gen/ that a file imports. An indented import is one for TYPE_CHECKING, or of a module that may be absent."""
-    found: Set[Path] = set()
-    for m in re.finditer(IMPORT, file.read_text()):
-        if m[1] and not indented:
-            continue
-        base = ROOT / (m[2] or m[4]).replace(".", "/")
-        names = [base] if base.with_suffix(".py").is_file() else [base / name for name in re.findall(r"\w+", m[3] or "")]
-        found |= {name.with_suffix(".py") for name in names if name.with_suffix(".py").is_file()}
-    return found
-
-
 def check_imports() -> List[str]:
     """No imports in a circle in gen/, and none from a folder of GEN_FOLDERS to a later one."""
     folder = {f: n for n, name in enumerate(GEN_FOLDERS) for f in (ROOT / name).glob("*.py")}
@@ -293,15 +283,6 @@ def check_imports() -> List[str]:
         if not ends:
             return faults + [f"{f.relative_to(ROOT)}: error: is in a circle of imports, or imports one" for f in sorted(imports)]
         imports = {f: named for f, named in imports.items() if f not in ends}
-
-
-def imported(file: Path, seen: Set[Path]) -> Set[Path]:
-    """A file of gen/ and those of gen/ that it imports, directly or not."""
-    if file not in seen:
-        seen.add(file)
-        for other in imports_of(file):
-            imported(other, seen)
-    return seen
 
 
 def functions_of(text: str) -> Dict[str, str]:
