@@ -15,7 +15,7 @@
  *     scope.c                             blocks, variables, `if`, `for`, `repeat`
  *     state.c                             which value a parameter of a called computation is
  *     address.c  frame.c                  offsets in memory; values on demand
- *     choose.c  bits.c  function.c        steps of some operations
+ *     choose.c  bits.c  function.c  whole.c    steps of some operations
  *     steps.c                             what loops store whose steps are stored one by one
  *     control.c  loop.c  random.c         those of calls and branches; of loops; of random bits
  *     reduce.c                            those of reductions, which test conditions with choose.c
@@ -141,6 +141,7 @@ struct EmitValues {
     const PartKernel *kernel; /* NULL: one that reads no value that an earlier launch has left */
     EmitStep (*step_of)(const HloInstruction *i); /* value.c */
     EmitStep function_step;                       /* function.c */
+    EmitStep whole_step;                          /* whole.c */
     EmitFrame *top, *spare;
     IrRef result;          /* of the bottom frame */
     WbbMap memo;           /* values, by instruction and index */
@@ -150,6 +151,7 @@ struct EmitValues {
     /* index of the terms of these at which values are computed: they need results of its kept elements alone */
     const IrRef *place;
     struct { EmitEnv *items; uint32_t n, capacity; } envs; /* of called computations; 0: the fusion's own */
+    WbbMap asked;          /* by instruction, environment, leaf: how often at indices that are not constant: state.c */
     WbbMap calls;          /* environments, by instruction, environment around it, and branch */
     EmitSteps *steps;      /* NULL: none are made */
     EmitState *search;     /* the outermost loop whose slots are looked for; NULL: none is */
@@ -187,6 +189,18 @@ uint32_t emit_env_of(EmitValues *e, const HloInstruction *i, uint32_t outer, uin
 IrRef emit_resolve(EmitValues *e, uint32_t *env, PartValue *v, const IrRef **index);
 /* The slot for an element, a new one if the search may add it; -1: there is none. */
 int32_t emit_add_slot(EmitValues *e, EmitState *s, uint32_t leaf, const IrRef *index);
+/* Is v, in the code of a loop that holds arrays whole, wanted at a second index that only the body knows, and small
+ * enough that the thread computes all its elements and chooses? */
+bool emit_is_whole(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
+/* Elements that a thread has, each at an index that is known: of a leaf of a loop's state (values by slot), or of an
+ * array that is computed whole (values by number). */
+typedef struct {
+    EmitState *state; /* NULL: of an array */
+    uint32_t leaf;
+    const IrRef *values;
+} EmitHeld;
+/* Element number `at` among lo .. hi-1: selects, by bisection. 0: there is no slot for one. */
+IrRef emit_choose(EmitValues *e, const EmitHeld *h, IrRef at, int64_t lo, int64_t hi);
 /* While slots are looked for: stands for a value from before the loop. */
 IrRef emit_stand_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
 
@@ -326,7 +340,8 @@ void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 /* sort.c: a launch of a sort. */
 void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
-/* choose.c, bits.c, function.c, reduce.c: the steps of each kind ---------------------------------------------- */
+/* choose.c, bits.c, function.c, whole.c, reduce.c: the steps of each kind ------------------------------------ */
+void emit_step_whole(EmitValues *e, EmitFrame *f);
 void emit_step_pad(EmitValues *e, EmitFrame *f);      /* pad, dynamic-update-slice */
 void emit_step_concat(EmitValues *e, EmitFrame *f);
 void emit_step_reduce(EmitValues *e, EmitFrame *f);   /* reduce, reduce-window, dot, convolution */

@@ -4,6 +4,8 @@
  * environment it is. The parameters of a scalar body are given values. Those of a call, of a branch, of an iteration of
  * a loop in straight code are instructions of the computation around it. Those of a loop's body are elements of its
  * state: the slots, which the loop carries. A slot is a leaf of the state at an index that is known before the loop.
+ * Where a thread holds a whole leaf, it computes also other arrays whole that are read at a second index which only
+ * the body knows: at each such index anew, a chain of them would double with every link.
  *
  *     while((x, i, table) ..) at (t)      slots: x at (t), i at ();  table, which no iteration changes, is read at any
  *                                         index where the loop began
@@ -75,19 +77,21 @@ int32_t emit_add_slot(EmitValues *e, EmitState *s, uint32_t leaf, const IrRef *i
     return find_slot(e, s, leaf, index);
 }
 
-/* Element number `at` of a leaf that the thread holds as a whole, among lo .. hi-1: selects, by bisection. 0: there is
- * no slot for one. */
-static IrRef choose(EmitValues *e, EmitState *s, const IrRef *values, uint32_t leaf, IrRef at, int64_t lo, int64_t hi)
+static IrRef held_element(EmitValues *e, const EmitHeld *h, int64_t number)
 {
-    if (hi - lo == 1) {
-        IrRef index[HLO_RANK_LIMIT];
-        ix_delinear(e->rw, part_shape(s->loop, leaf), ir_index(e->g, lo), index);
-        const int32_t k = find_slot(e, s, leaf, index);
-        return k < 0 ? 0 : values[k];
-    }
+    IrRef index[HLO_RANK_LIMIT];
+    if (!h->state) return h->values[number];
+    ix_delinear(e->rw, part_shape(h->state->loop, h->leaf), ir_index(e->g, number), index);
+    const int32_t k = find_slot(e, h->state, h->leaf, index);
+    return k < 0 ? 0 : h->values[k];
+}
+
+IrRef emit_choose(EmitValues *e, const EmitHeld *h, IrRef at, int64_t lo, int64_t hi)
+{
+    if (hi - lo == 1) return held_element(e, h, lo);
     const int64_t middle = lo + (hi - lo) / 2;
     const IrRef below = rw_compare(e->rw, OP_LT, at, ir_index(e->g, middle));
-    const IrRef low = choose(e, s, values, leaf, at, lo, middle), high = choose(e, s, values, leaf, at, middle, hi);
+    const IrRef low = emit_choose(e, h, at, lo, middle), high = emit_choose(e, h, at, middle, hi);
     if (!low || !high || low == high) return low && high ? low : 0;
     if (ir_is_const(e->g, below)) return ir_at(e->g, below)->imm ? low : high;
     return ir_node(e->g, OP_SELECT, ir_at(e->g, low)->type, 0, below, low, high, 0);
@@ -106,12 +110,32 @@ static IrRef state_element(EmitValues *e, const EmitEnv *env, uint32_t leaf, con
         s->whole[leaf] = n > 0 && n <= s->capacity;
         s->again = s->again || s->whole[leaf];
     } else {
-        const IrRef value = choose(e, s, env->slots, leaf, ix_linear(e->rw, shape, index), 0, n);
+        const IrRef value = emit_choose(e, &(EmitHeld){s, leaf, env->slots}, ix_linear(e->rw, shape, index), 0, n);
         if (value) return value;
         s->whole[leaf] = false;
     }
     if (!s->whole[leaf]) s->failed = true, s->failed_leaf = leaf;
     return placeholder(e, shape->type);
+}
+
+/* Does the loop whose code this is hold a leaf of its state whole? */
+static bool holds_arrays(const EmitValues *e, uint32_t env)
+{
+    while (env && !e->envs.items[env].state) env = e->envs.items[env].outer;
+    const EmitState *s = env ? e->envs.items[env].state : NULL;
+    for (uint32_t l = 0; s && l < s->loop->shape->n_leaves; l++)
+        if (s->whole[l]) return true;
+    return false;
+}
+
+bool emit_is_whole(EmitValues *e, uint32_t env, PartValue v, const IrRef *index)
+{
+    const HloShape *shape = part_shape(v.i, v.part);
+    const int64_t n = hlo_elements(shape);
+    if (n <= 1 || n > e->plan->while_state || v.i->shape->type == SC_TUPLE || !holds_arrays(e, env)) return false;
+    if (ir_is_const(e->g, ix_linear(e->rw, shape, index))) return false;
+    const uint64_t key[3] = {(uint64_t)(uintptr_t)v.i, env, v.part};
+    return wbb_map_put_bytes(&e->asked, key, sizeof key)->value++ > 0;
 }
 
 /* Values from before the loop, while slots are looked for ------------------------------------------------------- */

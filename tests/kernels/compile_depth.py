@@ -185,6 +185,7 @@ def texts(everything: bool) -> Iterator[Tuple[str, str]]:
                 if place in ("calls", "nested loops"):
                     depth = min(depth, 5)  # the text doubles with each call
                 yield f"{name}, {place}, {depth} of {n}", make(link, depth, n)
+    yield "gather, long loop, 6 of 24", loop(300)(gather, 6, 24)
     yield "calls, 30 deep", calls(elementwise, 30, 8)
     yield "3000 parameters", many_parameters(3000)
 
