@@ -170,7 +170,7 @@ FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRo
     u.after = wbb_alloc(a, wbb_mul_size(a, most, sizeof *u.after));
     for (uint32_t k = 0; k < n; k++) add_group(&u, &groups[k]);
     for (uint32_t k = 0; k < c->n_instructions; k++)
-        if (roles[k] == FUSE_FIXED || roles[k] == FUSE_LIBRARY || roles[k] == FUSE_COPY || roles[k] == FUSE_CONTROL)
+        if (roles[k] != FUSE_ROOT && fuse_is_step(roles[k]))
             add_single(&u, c->instructions[k], roles[k]);
     uint32_t *at = WBB_NEW_N(a, uint32_t, c->n_instructions + 1); /* [id] the step whose last value it is, + 1 */
     for (uint32_t s = 0; s < u.n; s++) {

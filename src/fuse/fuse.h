@@ -30,6 +30,12 @@ typedef enum {
     FUSE_CONTROL, /* calls computations that are cut by themselves */
 } FuseRole;
 
+/* Is it a step of its own? Of the others the code is in steps, or there is none. */
+static inline bool fuse_is_step(FuseRole role)
+{
+    return role == FUSE_ROOT || role == FUSE_FIXED || role == FUSE_LIBRARY || role == FUSE_COPY || role == FUSE_CONTROL;
+}
+
 /* A cut: what runs, with its data flow ---------------------------------------------------------------------------- */
 typedef enum {
     FUSE_STEP_KERNEL,

@@ -490,6 +490,7 @@ typedef struct {
     const char *file, *text;
     size_t n;
     WbbArena *arena;
+    WbbMap seen;             /* computations whose steps were counted */
     uint32_t fusions, steps; /* of the entry; steps of loops and branches as well */
     bool library;            /* a step is a library call */
     bool shares;             /* results must have the memory of parameters, which a program sees to */
@@ -497,17 +498,19 @@ typedef struct {
 
 enum { MOST_NESTED = 64 };
 
-static void count_steps(WbbCx *cx, Question *q, const HloComputation *c, uint32_t depth)
+/* The steps of a plain cut, none of which is written; of a computation that is called twice, once. */
+static void count_steps(Question *q, const HloComputation *c, uint32_t depth)
 {
-    const FuseHow plain = {.mode = FUSE_PLAIN};
-    const FuseCut cut = fuse_cut(cx, q->arena, c, &plain);
-    for (uint32_t s = 0; s < cut.n; s++) {
-        q->library |= cut.steps[s].kind == FUSE_STEP_LIBRARY;
-        const HloInstruction *i = cut.steps[s].at;
-        for (uint32_t k = 0; cut.steps[s].kind == FUSE_STEP_CONTROL && depth < MOST_NESTED && k < i->n_called; k++)
-            count_steps(cx, q, i->called[k], depth + 1);
+    WbbEntry *seen = wbb_map_put(&q->seen, (uint64_t)(uintptr_t)c);
+    if (seen->value++) return;
+    const FuseRole *roles = fuse_decide(q->arena, c);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        q->steps += fuse_is_step(roles[k]);
+        q->library |= roles[k] == FUSE_LIBRARY;
+        for (uint32_t j = 0; roles[k] == FUSE_CONTROL && depth < MOST_NESTED && j < i->n_called; j++)
+            count_steps(q, i->called[j], depth + 1);
     }
-    q->steps += cut.n;
 }
 
 static void ask(WbbCx *cx, void *arg)
@@ -517,14 +520,14 @@ static void ask(WbbCx *cx, void *arg)
     q->shares = must_alias(m);
     for (uint32_t k = 0; k < m->entry->n_instructions; k++)
         q->fusions += m->entry->instructions[k]->opcode == HLO_FUSION;
-    if (!q->fusions) count_steps(cx, q, hlo_normalise(cx, q->arena, m)->entry, 0);
+    if (!q->fusions) count_steps(q, hlo_normalise(cx, q->arena, m)->entry, 0);
 }
 
 ProgKind prog_kind(const char *file, const char *text, size_t n)
 {
     WbbCx *own = wbb_cx_new(); /* what is wrong with the text is said elsewhere */
     Question q = {.file = file, .text = text, .n = n};
-    if (own) q.arena = wbb_arena_new(own);
+    if (own) q.seen.arena = q.arena = wbb_arena_new(own);
     const bool fine = own && wbb_guard(own, ask, &q) == WBB_OK;
     const bool calls = q.library && (q.steps > 1 || q.fusions), several = q.steps > 1 || q.shares;
     if (own) wbb_cx_free(own);
