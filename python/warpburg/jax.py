@@ -1,13 +1,12 @@
-"""JAX operations of kernels and programs: under jit, vmap and shard_map, on the CPU in the simulator, on a GPU on XLA's own stream.
+"""warpburg in JAX: under jit, vmap, grad and shard_map, on the CPU in the simulator, on a GPU on XLA's own stream.
 
-    op = warpburg.jax.compile(lambda x, y: jax.nn.gelu(x) * y, x, y)     # a function: op.kernel, or op.program where it is more than one fusion
+    @warpburg.jax.jit                                                    # as jax.jit: what warpburg does not compile is left to XLA
+    def f(x, w): ..
+    print(f.parts(x, w))                                                 # its kernels and programs
+
+    op = warpburg.jax.compile(lambda x, y: jax.nn.gelu(x) * y, x, y)     # one whole function: op.kernel, or op.program; or Declined
     op = warpburg.jax.call(warpburg.compile(hlo))                        # or HLO text
     jax.jit(op)(x, y)
-
-The operation is a custom call of XLA's typed foreign function interface, whose handlers are in the C library: installing it takes neither
-jaxlib's headers nor a compiler. Arrays have XLA's default layouts; types under 8 bits are refused. On a GPU kernels are launched on XLA's
-stream, and may be recorded into a command buffer. A program may not: it waits for library calls, which the host computes, and for the conditions
-of loops. Both have run on an H200, with jax 0.11.2.
 """
 from __future__ import annotations
 
@@ -15,26 +14,15 @@ import os
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import jax
-import numpy
 
 from . import _kernel, _program
-from ._library import lib
 
 OLDEST = (0, 5)  # before it jax.ffi does not exist
 if jax.__version_info__ < OLDEST:
     raise ImportError(f"warpburg.jax needs jax {'.'.join(map(str, OLDEST))} or newer, and this is jax {jax.__version__}; warpburg alone needs none")
 
-_TARGET, _PROGRAM = "warpburg", "warpburg_program"
-_kept: List[Any] = []             # what operations run: executables of XLA refer to them as long as the process lives
-_registered: Dict[str, bool] = {}
-
-
-def _register() -> None:
-    if not _registered:
-        for name, on_gpu in ((_TARGET, lib.wb_xla_call_on_gpu), (_PROGRAM, lib.wb_xla_call_program_on_gpu)):
-            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(lib.wb_xla_call_on_host), platform="cpu")
-            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(on_gpu), platform="CUDA")
-        _registered["cpu"] = True
+from . import _operation, _xla  # noqa: E402
+from ._jit import Part, Parts, jit, parts  # noqa: E402
 
 
 def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop", threads: int = 1) -> Callable[..., Any]:
@@ -45,25 +33,7 @@ def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop",
     operation, whose handler runs the kernel for each element of the batch; all operands are broadcast to it first. To compile the batched
     shape, use warpburg.jax.compile(jax.vmap(f), ..). threads: of the simulator.
     """
-    methods = {"loop": "sequential", "inside": "broadcast_all"}
-    if vmap not in methods:
-        raise ValueError(f'vmap={vmap!r}: "loop" or "inside" expected')
-    for what, specs in (("input", kernel.inputs), ("output", kernel.outputs)):
-        for i, s in enumerate(specs):
-            if s.type in ("s2", "u2", "s4", "u4", "f4e2m1fn"):
-                raise TypeError(f"{what} {i} of {kernel.name} is {s}: types under 8 bits are not passed to XLA")
-            if jax.dtypes.canonicalize_dtype(s.dtype) != s.dtype:
-                raise TypeError(f"{what} {i} of {kernel.name} is {s}: jax has no such type unless jax_enable_x64 is set")
-    _register()
-    whole = isinstance(kernel, _program.Program)
-    handle = (lib.wb_xla_new_program if whole else lib.wb_xla_new)(kernel._pointer, threads)
-    if not handle:
-        raise MemoryError
-    _kept.append((kernel, handle))
-    temporaries = [] if whole else [b.bytes for b in kernel.buffers if b.role == "temporary"]
-    results = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in kernel.outputs] + [jax.ShapeDtypeStruct((n,), numpy.uint8) for n in temporaries]
-    operation = jax.ffi.ffi_call(_PROGRAM if whole else _TARGET, results, vmap_method=methods[vmap])
-    process = numpy.int64(lib.wb_xla_process())
+    operation = _xla.operation(kernel, vmap=vmap, threads=threads)
 
     def run(*arrays: Any) -> Any:
         if len(arrays) != len(kernel.inputs):
@@ -72,35 +42,38 @@ def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop",
         for i, (x, s) in enumerate(zip(arrays, kernel.inputs)):
             if x.dtype != s.dtype or x.shape != s.shape:
                 raise TypeError(f"input {i} of {kernel.name} is {x.dtype}{list(x.shape)}; {s} expected")
-        outputs = operation(*arrays, kernel=numpy.int64(handle), process=process)[:len(kernel.outputs)]
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return _kernel.one_or_all(operation(*arrays))
 
     run.__name__ = kernel.name
     run.__doc__ = repr(kernel)
-    setattr(run, "program" if whole else "kernel", kernel)
+    setattr(run, "program" if isinstance(kernel, _program.Program) else "kernel", kernel)
     return run
 
 
 def lower(f: Callable[..., Any], *args: Any) -> str:
     """The HLO text of a function at the types and shapes of `args` (arrays, or jax.ShapeDtypeStructs; trees of them), all in row-major order."""
-    text = jax.jit(f, keep_unused=True).lower(*args).compiler_ir("hlo").as_hlo_text(print_large_constants=True)
-    return _program.row_major(text)
+    return _operation.text_of(f, *args)
 
 
 def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: str = "exact", vmap: str = "loop", threads: int = 1,
             layout: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced", deterministic: bool = False) -> Callable[..., Any]:
     """Compiles a function at the types and shapes of `args`, and returns an operation of the same arguments and result. Its attribute `kernel`
     is the Kernel where the function is one fusion, else `program` is the Program: kernels, library calls, loops. program=True: a Program in
-    any case; False: a Kernel. Other options are those of warpburg.compile. Raises warpburg.Declined with a reason."""
-    compiled = _program.compile(lower(f, *args), target=target, accuracy=accuracy, layout=layout, file=getattr(f, "__name__", "function"),
+    any case; False: a Kernel. Other options are those of warpburg.compile. Raises warpburg.Declined with a reason. Large arrays of the function's own
+    are further inputs of the kernel or program."""
+    tree = jax.tree_util.tree_structure(args)
+    text, own, shape = _operation.with_own_arrays(f, *args)
+    compiled = _program.compile(text, target=target, accuracy=accuracy, layout=layout, file=getattr(f, "__name__", "function"),
                                 program=program, cut=cut, deterministic=deterministic)
     operation = call(compiled, vmap=vmap, threads=threads)
-    shape = jax.tree_util.tree_structure(jax.eval_shape(f, *args))
     if shape.num_leaves != len(compiled.outputs):
         raise TypeError(f"the function returns {shape.num_leaves} arrays, what was compiled of it {len(compiled.outputs)}")
 
     def run(*given: Any) -> Any:
-        out = operation(*jax.tree_util.tree_leaves(given))
+        leaves, found = jax.tree_util.tree_flatten(given)
+        if found != tree:
+            raise TypeError(f"{compiled.name} takes arguments of the tree {tree}, and {found} was given")
+        out = operation(*leaves, *own)
         return jax.tree_util.tree_unflatten(shape, [out] if len(compiled.outputs) == 1 else out)
 
     run.__name__, run.__doc__ = compiled.name, repr(compiled)
@@ -153,3 +126,6 @@ def compare(f: Callable[..., Any], *args: Any, xla: Union[str, "os.PathLike[str]
         if a != b:
             raise ValueError(f"XLA's text is of another function: its {what} are {', '.join(map(str, b))}; {', '.join(map(str, a))} expected")
     return Comparison(ours.profile(blocks=blocks), theirs.profile(blocks=blocks), ours, theirs)
+
+
+__all__ = ["Comparison", "Part", "Parts", "call", "compare", "compile", "jit", "lower", "parts"]

@@ -351,7 +351,9 @@ def main() -> int:
 
     import warpburg.jax
     print(f"jax {jax.__version__} on {jax.default_backend()}", flush=True)
-    result = unittest.TextTestRunner(verbosity=1).run(unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__]))
+    import jax_jit
+    load = unittest.defaultTestLoader.loadTestsFromModule
+    result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite([load(sys.modules[__name__]), load(jax_jit)]))
     bad = len(result.failures) + len(result.errors)
     print(f"{result.testsRun - bad} passed, {bad} failed")
     return bad > 0

@@ -1,0 +1,173 @@
+"""Tests of warpburg.jax.jit, which jax_door.py runs with its own, by the same Python: drop-in use, derivatives, batches, what is left to XLA."""
+from __future__ import annotations
+
+import functools
+import re
+import time
+import unittest
+import unittest.mock
+from typing import Any, Callable, List
+
+import jax
+import jax.numpy as jnp
+import numpy
+
+import warpburg.jax
+from warpburg.jax import jit
+
+
+def near(a: Any, b: Any) -> bool:
+    a, b = jax.tree_util.tree_leaves(a), jax.tree_util.tree_leaves(b)
+    return len(a) == len(b) and all(x.dtype == y.dtype and numpy.allclose(x, y, rtol=2e-5, atol=2e-5) for x, y in zip(a, b))
+
+
+class Jit(unittest.TestCase):
+    def setUp(self) -> None:
+        random = numpy.random.default_rng(5)
+        self.x = jnp.asarray(random.standard_normal((16, 32)), jnp.float32)
+        self.w = jnp.asarray(random.standard_normal((32, 16)), jnp.float32)
+
+    def lines(self, f: Callable[..., Any], *args: Any) -> List[str]:
+        """What compiling says; a call afterwards says nothing more."""
+        with self.assertLogs("warpburg") as log:
+            made = f.lower(*args).compile()
+        with self.assertNoLogs("warpburg") if hasattr(self, "assertNoLogs") else self.subTest():
+            made(*args)
+        return [r.getMessage() for r in log.records]
+
+    def test_arguments(self) -> None:
+        """Trees, keywords, static arguments, methods, defaults; a kernel for each shape; names of arguments."""
+        @functools.partial(jit, static_argnames=("power",))
+        def f(p: Any, x: Any, *, power: int, scale: Any = 2.0) -> Any:
+            return {"y": (x * p["w 3"]) ** power * scale, "none": None}
+
+        p = {"w 3": self.x + 1}
+        self.assertTrue(near(f(p, self.x, power=3), {"y": (self.x * p["w 3"]) ** 3 * 2, "none": None}))
+        self.assertTrue(near(f(p, self.x, power=2, scale=self.x), {"y": (self.x * p["w 3"]) ** 2 * self.x, "none": None}))
+        self.assertTrue(near(f({"w 3": p["w 3"][0]}, self.x[0], power=1)["y"], self.x[0] * p["w 3"][0] * 2))
+        with self.assertRaises(KeyError):
+            f({"w": self.x}, self.x, power=1)
+        part, = f.parts(p, self.x, power=3)
+        self.assertIn("p['w 3'] f32[16,32]", part.inputs)
+        self.assertRegex(part.compiled.hlo, r"p_w_3\S* = f32\[16,32\] parameter")
+        self.assertIn(".entry f(", part.compiled.ptx)
+        self.assertIn("f: (", str(f.parts(p, self.x, power=3)))
+        self.assertEqual(repr(f), "<warpburg.jax.jit f for sm_90>")
+
+        class Model:
+            @functools.partial(jit, static_argnums=0)
+            def double(self, x: Any) -> Any:
+                return x * 2
+
+        self.assertTrue(near(Model().double(self.x), 2 * self.x))
+        with jax.disable_jit():
+            self.assertTrue(near(jit(jnp.exp)(self.x), jnp.exp(self.x)))
+        with self.assertRaisesRegex(ValueError, "sm_75"):
+            jit(jnp.exp, target="sm_1")
+
+    def test_types(self) -> None:
+        key = jax.random.key(3)
+        draw = jit(lambda k, shape: jax.random.uniform(k, shape), static_argnums=1)
+        self.assertTrue(near(draw(key, (4, 8)), jax.random.uniform(key, (4, 8))))
+        split = jit(lambda k: jax.random.split(k, 3))(key)
+        self.assertTrue(bool((split == jax.random.split(key, 3)).all()))
+        small = jit(lambda a: a + a)(jnp.arange(-4, 4, dtype=jnp.int4))
+        self.assertEqual((str(small.dtype), numpy.asarray(small).astype(int).tolist()), ("int4", [-8, -6, -4, -2, 0, 2, 4, 6]))
+
+    def test_derivatives(self) -> None:
+        """Products are XLA's, their neighbours kernels, of the derivative as well."""
+        def f(x: Any, w: Any) -> Any:
+            h = jnp.tanh(x @ w + 1)
+            return jnp.sum(jax.nn.softmax(h) * h * h)
+
+        g = jit(f)
+        for argument in (0, 1):
+            self.assertTrue(near(jax.grad(g, argument)(self.x, self.w), jax.grad(f, argument)(self.x, self.w)))
+        self.assertTrue(near(jax.jvp(g, (self.x, self.w), (self.x, self.w)), jax.jvp(f, (self.x, self.w), (self.x, self.w))))
+        whole = jit(jax.value_and_grad(f, (0, 1)))
+        self.assertTrue(near(whole(self.x, self.w), jax.value_and_grad(f, (0, 1))(self.x, self.w)))
+        names = [p.name for p in warpburg.jax.parts(jax.jit(jax.grad(g)), self.x, self.w)]
+        self.assertTrue(any("gradient" in n for n in names), names)
+
+        def e(v: Any) -> Any:
+            return (jnp.exp(-v * v) * jnp.sin(v)).sum()
+
+        self.assertTrue(near(jax.hessian(jit(e))(self.x[0, :4]), jax.hessian(e)(self.x[0, :4])))
+        self.assertTrue(near(jax.vmap(jax.grad(jit(e)))(self.x), jax.vmap(jax.grad(e))(self.x)))
+
+        @jax.custom_vjp
+        def c(v: Any) -> Any:
+            return jnp.sin(v)
+        c.defvjp(lambda v: (jnp.sin(v), v), lambda v, t: (7 * t * v,))
+        self.assertTrue(near(jax.grad(jit(lambda v: c(v * 2).sum()))(self.x), 28 * self.x))
+        ints = jit(lambda v, i: (v * i, i + 1))
+        self.assertTrue(near(jax.grad(lambda v: ints(v, jnp.arange(32))[0].sum())(self.x), jnp.broadcast_to(jnp.arange(32.0), (16, 32))))
+
+    def test_batch(self) -> None:
+        f = jit(lambda x, w: jax.nn.softmax(x * w))
+        batch = jax.vmap(f, in_axes=(0, None))
+        self.assertTrue(near(batch(self.x, self.x[0]), jax.nn.softmax(self.x * self.x[0])))
+        self.assertEqual(warpburg.jax.parts(jax.jit(batch), self.x, self.x[0])[0].outputs, ("f32[16,32]",))
+
+    def test_closed_over(self) -> None:
+        """A large array of the function's own is an argument: its elements are in no text."""
+        large = jnp.ones((2000, 2000))
+        since = time.process_time()
+        jax.jit(lambda x: x * large + 2).lower(large)
+        plain, since = time.process_time() - since, time.process_time()
+        f = jit(lambda x: x * large + 1)
+        f.lower(large)
+        self.assertLess(time.process_time() - since, plain + 0.3)
+        self.assertLess(len(f.parts(large)[0].compiled.hlo), 2000)
+        op = warpburg.jax.compile(lambda x: x * large, large)
+        self.assertLess(len(op.kernel.hlo), 2000)
+
+    def test_donated(self) -> None:
+        f = jit(lambda a, b: {"a": a["u"] * b + 1}, donate_argnums=0)
+        text = f.lower({"u": self.x}, self.x).as_text()
+        self.assertRegex(text, r"tf.aliasing_output = 0")
+        update = jit(lambda a, b: a.at[2:4].set(b * 2), donate_argnums=0)
+        self.assertIn("output_operand_alias", update.lower(self.x, self.x[:2]).as_text())
+        self.assertTrue(near(update(self.x + 0, self.x[:2]), self.x.at[2:4].set(2 * self.x[:2])))
+        a, twice = self.x + 0, jit(lambda a, b: (a * b, jnp.sin(a)), donate_argnames="a")
+        self.assertTrue(near(f({"u": a}, self.x)["a"], self.x * self.x + 1))
+        self.assertTrue(a.is_deleted())
+        self.assertTrue(near(twice(self.x + 0, self.x), (self.x * self.x, jnp.sin(self.x))))
+
+    def test_left_to_xla(self) -> None:
+        """Each in one line at compile time, and with XLA's results."""
+        for f, line in ((lambda x: jnp.fft.fft(x).real * 2, r"XLA computes 1 fft \(fft\); the rest is 1 part"),
+                        (lambda x: jnp.linalg.cholesky(x @ x.T + 99 * jnp.eye(16)), r"1 dot_general \(products\), 1 cholesky \(solvers\)"),
+                        (lambda x: jax.pure_callback(lambda a: numpy.asarray(a) * 2, x, x) + 1, r"1 pure_callback"),
+                        (lambda x: jax.lax.scan(lambda c, y: (jnp.tanh(c @ self.w[:16] + y.sum()) * 2, c.sum()), x[:, :16], x), "1 dot_general")):
+            said = self.lines(jit(f), self.x)
+            self.assertEqual(len(said), 1, said)
+            self.assertRegex(said[0], line)
+            self.assertTrue(near(jit(f)(self.x), f(self.x)))
+        shown: List[float] = []
+
+        def shows(x: Any) -> Any:
+            jax.debug.callback(lambda v: shown.append(float(v)), x[0, 0])
+            return x * 2
+        self.assertTrue(near(jit(shows)(self.x), 2 * self.x))
+        jax.effects_barrier()
+        self.assertEqual(shown, [float(self.x[0, 0])])
+
+    def test_declined(self) -> None:
+        """A part that warpburg declines is XLA's, with its reason."""
+        def f(x: Any) -> Any:
+            return jax.lax.while_loop(lambda c: c.sum() < 9, lambda c: jnp.sort(c.reshape(-1)).reshape(c.shape) + 1, x)
+
+        with unittest.mock.patch("warpburg._operation._program.compile", side_effect=warpburg.Declined("f:1:2: declined: size: too large", 1)):
+            said = self.lines(jit(f), self.x)
+            self.assertEqual(len(said), 1, said)
+            self.assertRegex(said[0], "^warpburg: f: left to XLA: .*too large$")
+            self.assertRegex(str(jit(f).parts(self.x)), "XLA's: .*too large")
+
+    @unittest.skipIf(len(jax.devices()) < 2, "needs two devices")
+    def test_sharded(self) -> None:
+        mesh = jax.sharding.Mesh(numpy.array(jax.devices()[:2]), ("i",))
+        x = jax.device_put(self.x, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i")))
+        said = self.lines(jit(lambda v: jnp.tanh(v) * 2), x)
+        self.assertEqual([re.sub("(over) .*", r"\1", s) for s in said], ["warpburg: lambda: left to XLA: its arrays are sharded over"])
+        self.assertEqual(len(jit(lambda v: jnp.tanh(v) * 2)(x).sharding.device_set), 2)
