@@ -14,7 +14,7 @@ from typing import Dict, Iterator, List, Tuple
 
 from gen import llvm_text
 from gen.asm_text import NoTerm, Text, bits_name, bits_of, joined, part, recast
-from gen.expr import Expr, Lit, Node, PatternError, Src, Type, Var
+from gen.expr import Expr, Lit, Node, PatternError, Type, Var
 from gen.forms import operand_variables
 from gen.lang import Rule, parts
 from gen.load import of_feature
@@ -90,25 +90,21 @@ def register(t: str, lanes: int) -> str:
 
 def read(r: Rule, left: Node) -> List[Meaning]:
     types: Dict[int, str] = {}
-    operand: Dict[int, Expr] = {}  # of a variable: itself, or src(..) of it
     to, lanes = left.result.name, left.result.lanes
 
     def visit(e: Expr) -> None:
         for n, a in enumerate(e.args if isinstance(e, Node) else ()):
-            v = a.x if isinstance(a, Src) else a
-            if isinstance(v, Var):
+            if isinstance(a, Var):
                 t = e.operand_type(n)  # type: ignore[attr-defined]
-                if t.lanes != lanes or t.is_class or v.kind not in (("value", "const") if lanes == 1 else ("value",)):
+                if t.lanes != lanes or t.is_class or a.kind not in (("value", "const") if lanes == 1 else ("value",)):
                     raise NoTerm(str(t))
-                types[id(v)] = t.name
-                if type(operand.setdefault(id(v), a)) is not type(a) or (lanes > 1 and isinstance(a, Src)):
-                    raise NoTerm(f"{v} and src({v})")
+                types[id(a)] = t.name
             visit(a)
 
     visit(left)
     if left.result.is_class or (lanes > 1 and not all(map(of_feature, parts(r.when)))):
         raise NoTerm(str(left))
-    of_lanes = [[operand[id(v)], *(Var(f"{v.name}{n}", "value") for n in range(1, lanes))] for v in operand_variables(left)]
+    of_lanes = [[v, *(Var(f"{v.name}{n}", "value") for n in range(1, lanes))] for v in operand_variables(left)]
     values = []
     for some, t in zip(of_lanes, (types[id(v)] for v in operand_variables(left))):
         bits, whole = bits_name(t), register(t, lanes)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from gen import asm_rule, compile as comp, cycles, ledger, llvm_text, load, machine, ops, prices, reach, rows
-from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Src, Type, Var, children, parts
+from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Type, Var, children, parts
 from gen.forms import is_const, is_general, is_index, root_op
 from gen.lang import Rule, Ulp
 from gen.load import RuleSet, of_feature, walk
@@ -147,7 +147,6 @@ def check_types(r: Rule) -> None:
     var: Dict[int, Type] = {}
 
     def expect(e: Expr, want: Type, of: str) -> None:
-        e = e.x if isinstance(e, Src) else e
         if isinstance(e, Var) and e.kind == "const" and want.name != "index" and all(ops.TYPE_BY_NAME[m].cls == "F" for m in want.members):
             raise PatternError(r.where, f"{e} matches integer constants, and {of} takes a float: write its value, 2.0, or a variable of values, a")
         if isinstance(e, Var) and e.kind == "value":
@@ -180,7 +179,7 @@ def size(e: Expr) -> Tuple[int, int, int, int]:
     uses = [a for x in inside for a in children(x)] + [e]
     literals = [x.value for x in inside if isinstance(x, Lit)]
     constants = sum(int(abs(v)) for v in literals if v == v and abs(v) != float("inf"))
-    return (sum(not isinstance(x, (Var, Src)) for x in inside), sum(isinstance(x, Var) for x in uses),
+    return (sum(not isinstance(x, Var) for x in inside), sum(isinstance(x, Var) for x in uses),
             sum(x.op.rank for x in inside if isinstance(x, Node)), constants)
 
 
@@ -189,7 +188,7 @@ def uses(e: Expr) -> Dict[str, int]:
     inside = walk(e)
     out: Dict[str, int] = {}
     for x in [*(a for x in inside for a in children(x)), e]:
-        if isinstance(x, Src) or (isinstance(x, Var) and x.kind != "const"):
+        if isinstance(x, Var) and x.kind != "const":
             out[str(x)] = out.get(str(x), 0) + 1
     return out
 

@@ -7,30 +7,27 @@ words that encode.py makes of the steps. v0 is the slot of the root; t0.. hold t
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional
 
-from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Src, Step as Line, Total, Type, Var, parts
+from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Step as Line, Total, Type, Var, parts
 from gen.forms import is_const, is_index, operand_variables, root_op, swappable, terms_of
 from gen.load import walk as inside
-from gen.lang import Free, Rule
+from gen.lang import Rule
 from gen.load import RuleSet
 from gen.slots import Slots
 from gen.opcodes import FLAGBIT, NONE, OPNUM, TYPENUM, Program, Step, bits_of
 
 MAX_VARIANTS = 64  # orders of commutative operands a rule may be tried in
-MODIFIER = {"neg": 1, "abs": 2}
 
 
 @dataclass
 class Compiler(Slots):
     """One variant of one rule, both sides."""
 
-    free: Dict[Tuple[str, str], int] = field(default_factory=dict)  # (operation, type) -> modifiers of operands at no cost; isel only
     choices: Dict[int, Node] = field(default_factory=dict)          # nodes below the root whose operands are tried in both orders, by id
     divisor: int = NONE                                             # k slot of the divisor of the sum that is matched next
     swapping: List[int] = field(default_factory=list)               # slots of the nodes of `choices`
     made: List[Optional[Line]] = field(default_factory=list)        # the step of a pattern file that makes each BNODE
-    source: Dict[int, List[int]] = field(default_factory=dict)      # id of a Var under src(..) -> slots of the modified values
 
     # --- left side -----------------------------------------------------------------------------------------------------
     def match(self, e: Expr, slot: int, swaps: Dict[int, bool], implied: Optional[Type]) -> None:
@@ -42,8 +39,6 @@ class Compiler(Slots):
             self.steps.append(("LIT", slot, int(isinstance(e.value, float)), 0, ("imm", bits_of(e.value))))
         elif isinstance(e, Node):
             self.match_node(e, slot, swaps, implied)
-        elif isinstance(e, Src):
-            self.fail(f"{e} must be the operand of an operation on elements")
         elif is_const(e):
             k = self.kslot()
             self.steps.append(("KONST", k, slot, 0))
@@ -80,22 +75,7 @@ class Compiler(Slots):
         self.steps.append(("OP" + x, s, slot, k, OPNUM[name]) if name else ("ANY" + x, s, slot, k))
         if typed and of is not None and of.types[-1].name != "index":
             self.check_type(of.types[-1], s)
-        if isinstance(e, Src):
-            assert of is not None
-            self.match_source(e, of, s, implied)
-        else:
-            self.match(e, s, swaps, implied)
-
-    def match_source(self, e: Src, of: Node, whole: int, implied: Optional[Type]) -> None:
-        """Binds the value under the modifiers neg and abs. In isel only those modifiers that FREE lists for the operation are skipped."""
-        t = of.operand_type(list(map(id, of.args)).index(id(e)))
-        mask = 3
-        for member in t.members if self.phase == "isel" else ():
-            mask &= self.free.get((of.op.name, member), 0)
-        s = self.slot()
-        self.steps.append(("SRC", s, whole, mask))
-        self.source.setdefault(id(e.x), []).append(whole)
-        self.match_var(e.x, s, implied)
+        self.match(e, s, swaps, implied)
 
     def match_node(self, e: Node, slot: int, swaps: Dict[int, bool], implied: Optional[Type]) -> None:
         self.divisor = NONE
@@ -187,11 +167,6 @@ class Compiler(Slots):
     # --- right side ----------------------------------------------------------------------------------------------------------
     def build(self, e: Expr, t: Optional[Type], out: List[Step]) -> int:
         """Slot that holds e on the right side. t: the type of its operand position."""
-        if isinstance(e, Src):
-            wholes = self.source.get(id(e.x), [])
-            if len(wholes) != 1:
-                self.fail(f"{e} occurs {len(wholes)} times on the left side; the right side can use it only if it occurs once")
-            return wholes[0]
         if isinstance(e, Var) and e.kind != "const":
             if id(e) not in self.value:
                 self.fail(f"{e} is not bound by the left side")
@@ -211,11 +186,11 @@ class Compiler(Slots):
         return self.build_index(e, out)
 
     def tile(self, row: int, out: List[Step]) -> None:
-        """An instruction, its operands and its immediates. The operand of src(a) is the modified value: LLVM and ptxas fold the modifiers."""
+        """An instruction, its operands and its immediates."""
         operands = operand_variables(self.rule.left)
         if len(operands) > 3:
             self.fail(f"an instruction has three operands at most; {', '.join(map(str, operands))} are {len(operands)}")
-        slots = [self.source.get(id(v), [self.value[id(v)]])[0] for v in operands]
+        slots = [self.value[id(v)] for v in operands]
         numbers = [self.constant(e, out) for e in self.rule.immediates]
         out.append(("BINSTR", len(slots), len(numbers), 0, row, pack(slots), pack(numbers)))
 
@@ -264,19 +239,18 @@ def pack(slots: List[int]) -> int:
     return s[0] | s[1] << 8 | s[2] << 16
 
 
-def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free]] = None) -> List[Program]:
-    """All variants of a rule, by operand order of the root. row: of the target's instruction table, for isel rules; free: the target's FREE."""
-    if isinstance(rule.left, (Var, Lit, Src)) or is_const(rule.left):
+def compile_rule(rule: Rule, row: int, phase: str = "") -> List[Program]:
+    """All variants of a rule, by operand order of the root. row: of the target's instruction table, for isel rules."""
+    if isinstance(rule.left, (Var, Lit)) or is_const(rule.left):
         raise PatternError(rule.where, "the left side is no operation")
     phase = phase or ("isel" if isinstance(rule.right, str) else "index" if is_index(rule.left) else "lower")
-    modifiers = {(f.op, f.type): sum(MODIFIER[m] for m in set(f.modifiers)) for f in free or []}
     nodes = swappable(rule.left, rule.when)
     if 2 ** len(nodes) > MAX_VARIANTS:
         raise PatternError(rule.where, f"{2 ** len(nodes)} orders of operands to try, {MAX_VARIANTS} at most")
     out = []
     below = {id(n): n for n in nodes if n is not rule.left}
     for swap in (False, True) if any(n is rule.left for n in nodes) else (False,):  # at the root one program for each order: a FILTER can tell them apart
-        c = Compiler(rule, phase, rule.kind in ("llvm", "intr"), free=modifiers, choices=below)
+        c = Compiler(rule, phase, rule.kind in ("llvm", "intr"), choices=below)
         c.match(rule.left, 0, {id(rule.left): swap}, Type("index") if is_index(rule.left) else None)
         for cond in parts(rule.when):
             c.condition(cond)
@@ -292,12 +266,11 @@ def compile_rule(rule: Rule, row: int, phase: str = "", free: Optional[List[Free
 
 
 def shared(s: RuleSet, phase: str, rule: Rule) -> List[Program]:
-    """Programs of a rule of a set, an instruction rule's for row 0. Targets that share a rule share them, unless it has src(..) and FREE differs."""
+    """Programs of a rule of a set, an instruction rule's for row 0. Targets that share a rule share them."""
     if id(rule) not in s.programs:
-        free = tuple(s.free) if any(isinstance(e, Src) for e in inside(rule.left)) else ()
-        if (phase, free) not in rule.programs:
-            rule.programs[phase, free] = compile_rule(rule, 0, phase, list(free))
-        s.programs[id(rule)] = rule.programs[phase, free]
+        if phase not in rule.programs:
+            rule.programs[phase] = compile_rule(rule, 0, phase)
+        s.programs[id(rule)] = rule.programs[phase]
     return s.programs[id(rule)]
 
 

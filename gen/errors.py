@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Tuple
 
-from gen.expr import Expr, Lit, Node, Src, Var
+from gen.expr import Expr, Lit, Node, Var
 
 Error = Tuple[float, float, float]  # share of the value, units in the last place, absolute
 Key = Tuple[str, str, bool]  # operation, type, approx
@@ -27,7 +27,6 @@ class Table(Dict[Key, Error]):
 
 def may_match(form: Expr, e: Expr) -> bool:
     """Whether a node made as e may match a form's left side: a variable may stand for any value."""
-    form, e = (x.x if isinstance(x, Src) else x for x in (form, e))
     if isinstance(form, Var) and form.kind == "const":
         return isinstance(e, (Lit, Var))
     if isinstance(form, Var) or isinstance(e, Var):

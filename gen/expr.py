@@ -248,22 +248,9 @@ class Total(Node):
         self.terms = tuple(terms)
 
 
-class Src(Expr):
-    """`src(a)` matches a, neg a, abs a or neg abs a, where the operation takes these modifiers of an operand at no cost. The variable a is
-    bound to the unmodified value. On the right side, and as operand of an instruction, src(a) is the modified value."""
-
-    def __init__(self, x: Expr) -> None:
-        super().__init__()
-        if not isinstance(x, Var) or x.kind != "value":
-            fail(f"src({x}): a value variable is expected, as in src(a)")
-        self.x = x
-
-    def __str__(self) -> str: return f"src({self.x})"
-
-
 def children(e: Any) -> Tuple[Expr, ...]:
     """The direct subexpressions of e."""
-    return e.args if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else (e.x,) if isinstance(e, Src) else ()
+    return e.args if isinstance(e, Node) else (e.x, e.y) if isinstance(e, Arith) else ()
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------------
@@ -371,5 +358,5 @@ class OpName:
         return ".".join([self._op.name, *map(str, self._types), *self._flags])
 
 
-__all__ = ["All", "Arith", "Cond", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Src", "Step", "Total", "Type", "Var", "Width",
+__all__ = ["All", "Arith", "Cond", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Step", "Total", "Type", "Var", "Width",
            "children", "fail", "here", "lift", "parse_type", "parts", "pattern_file"]

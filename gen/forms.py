@@ -1,13 +1,11 @@
 """Questions about a pattern expression: is it constant, an index, a sum of which terms; which operation must its match have; where must
-both operand orders be tried; which plain rules does a rule with src(..) stand for."""
+both operand orders be tried."""
 from __future__ import annotations
 
-import itertools
 from functools import lru_cache
-from typing import Dict, List, Optional, Tuple, Union
+from typing import Dict, List, Optional, Tuple
 
-from gen import ops
-from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Src, Total, Type, Var, children, parts
+from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Total, Var, children, parts
 
 
 @lru_cache(maxsize=None)
@@ -83,7 +81,7 @@ def swappable(e: Expr, when: Optional[Cond] = None) -> List[Node]:
                 walk(y)
             return
         if "comm" in x.op.props.split():
-            p, q = (a.x if isinstance(a, Src) else a for a in x.args)
+            p, q = x.args
             fresh = isinstance(p, Var) and isinstance(q, Var) and seen[id(p)] == 1 and seen[id(q)] == 1 and p.kind == q.kind and not {id(p), id(q)} & asked
             if not fresh and not is_const(q):
                 out.append(x)
@@ -106,43 +104,4 @@ def operand_variables(e: Expr) -> List[Var]:
             walk(y)
 
     walk(e)
-    return out
-
-
-def without_src(left: Expr, right: Union[Expr, str]) -> List[Tuple[Expr, Union[Expr, str]]]:
-    """The plain rules that a rule with src(a) stands for: with a, neg a, abs a, neg abs a in its place."""
-    types: Dict[int, Tuple[Var, Type]] = {}
-
-    def find(x: Expr) -> None:
-        for n, y in enumerate(children(x)):
-            if isinstance(y, Src) and isinstance(x, Node):
-                types[id(y.x)] = (y.x, x.operand_type(n))
-            find(y)
-
-    find(left)
-    out = []
-    for choice in itertools.product(range(4), repeat=len(types)):
-        whole: Dict[int, Expr] = {}
-        for (v, t), modifiers in zip(types.values(), choice):
-            e: Expr = v
-            for bit, name in ((2, "abs"), (1, "neg")):
-                e = Node(ops.OP_BY_NAME[name], (t,), (), [e]) if modifiers & bit else e
-            whole[id(v)] = e
-        made: Dict[int, Expr] = {}
-        out.append((_replace(left, whole, made), right if isinstance(right, str) else _replace(right, whole, made)))
-    return out
-
-
-def _replace(e: Expr, whole: Dict[int, Expr], made: Dict[int, Expr]) -> Expr:
-    """e with whole[a] for each src(a); shared parts stay shared."""
-    if id(e) in made:
-        return made[id(e)]
-    out = e
-    if isinstance(e, Src):
-        out = whole[id(e.x)]
-    elif isinstance(e, Node):
-        args = [_replace(a, whole, made) for a in e.args]
-        if any(a is not b for a, b in zip(args, e.args)):
-            out = Node(e.op, e.types, e.flags, args)
-    made[id(e)] = out
     return out

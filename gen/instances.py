@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from gen import constants as satisfying, guards, ops
-from gen.expr import Arith, Expr, Guard, Lit, Node, Not, Relation, Src, Type, Var, Width, children, parts
+from gen.expr import Arith, Expr, Guard, Lit, Node, Not, Relation, Type, Var, Width, children, parts
 from gen.forms import inside, is_const, is_index, terms_of
 from gen.known import EXCLUDES, Facts
 from gen.lang import Rule
@@ -71,8 +71,6 @@ def total_of(c: int, terms: List[Tuple[int, Term]]) -> Term:
 
 def build(e: Expr, t: Type, env: Env) -> Term:
     """A left side as a term. t: the type of its operand position."""
-    if isinstance(e, Src):
-        e = e.x
     if isinstance(e, Var) and e.kind != "const":
         if id(e) not in env.value:
             x = leaf(e.name, INDEX if e.kind != "value" else env.type(t))

@@ -38,7 +38,7 @@ class Rule:
     immediates: Tuple[Expr, ...] = ()  # of an instruction: what stands for %i, %j, %k of its text
     ptx: str = ""  # of an instruction that LLVM spells: its forms in the price table
     made: List[Optional[Step]] = field(default_factory=list)  # the step of each node of its right side, in the order of building; compile.py fills this
-    programs: Dict[Any, List[Any]] = field(default_factory=dict)  # its programs by phase and FREE; compile.py fills this
+    programs: Dict[str, List[Any]] = field(default_factory=dict)  # its programs by phase; compile.py fills this
 
     @property
     def name(self) -> str:
@@ -292,9 +292,6 @@ def total(*terms: Any) -> Total:
     return Total([lift(x) for x in terms])
 
 
-def src(x: Any) -> Src: return Src(lift(x))
-
-
 def _of_float(e: Any, what: str) -> Node:
     if not isinstance(e, Node) or any(_ops.TYPE_BY_NAME[m].cls != "F" for m in e.result.members):
         fail(f"{what}({e}): the operand of a destination modifier must be an operation on floats")
@@ -376,6 +373,6 @@ w = Width()
 unknown = _rates.unknown  # the value of a rate that no source states
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
-__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "src", "relu", "sat", "satfinite", "lanes", "ramp",
+__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "relu", "sat", "satfinite", "lanes", "ramp",
            "total", "free",
            "rewrite", "llvm", "intr", "call", "asm", "lop3", "lookup", "rel", "ulp", "packed", "tune", "rate", "unknown", "target", "budget", "marks"]

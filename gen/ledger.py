@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 from gen import asm_rule, load, ops, semantics
 from gen.errors import Error, Table, forms_of
 from gen.forms import is_general
-from gen.lang import Expr, Guard, Lit, Node, Not, Rule, Src, Ulp, Var, Width, children, parts
+from gen.lang import Expr, Guard, Lit, Node, Not, Rule, Ulp, Var, Width, children, parts
 from gen.load import RuleSet, walk
 
 Errors = Dict[Tuple[str, str, bool], Error]  # by operation, type, approx
@@ -105,7 +105,7 @@ def spelled(sides: Sequence[Any]) -> str:
             return f"{type(e.value).__name__}:{e.value!r}"
         if id(e) not in number:
             inside = ",".join(visit(x) for x in children(e))
-            head = e.name if isinstance(e, Node) else "src" if isinstance(e, Src) else e.op
+            head = e.name if isinstance(e, Node) else e.op
             number[id(e)] = len(number)
             out.append(f"{head}({inside})")
         return f"#{number[id(e)]}"

@@ -102,16 +102,6 @@ def _konst(m: Match, s: Step) -> bool:
     return n is not None
 
 
-def _source(m: Match, s: Step) -> bool:
-    _, d, of, mask = s
-    x = m.value[of]
-    for bit, op in ((1, NEG), (2, ABS)):
-        if mask & bit and x.op == op and ops.TYPES[x.type & 63].cls == "F":
-            x = x.args[0]
-    m.value[d] = x
-    return True
-
-
 # --- sums -----------------------------------------------------------------------------------------------------------------------------
 def _split(m: Match, s: Step) -> bool:
     _, d, of, k, r, only_rest = s
@@ -238,7 +228,7 @@ STEP: Dict[str, Callable[[Match, Step], object]] = {
     "FLAGS": lambda m, s: m.value[s[1]].flags & s[2] == s[2],
     "SAME": lambda m, s: m.value[s[1]] is m.value[s[2]],
     "ADDENDS": _addends, "ADDREST": _addends_left,
-    "SRC": _source, "SPLIT": _split, "PICKV": _pick_bound, "REST": _rest,
+    "SPLIT": _split, "PICKV": _pick_bound, "REST": _rest,
     "KIMM": lambda m, s: _number(m, s[1], s[4][1] - (s[4][1] >> 63 << 64)),
     "KWIDTH": lambda m, s: _number(m, s[1], ops.TYPES[m.types[s[2]]].bits),
     "KARITH": calculate,

@@ -25,7 +25,7 @@ class Slots:
     phase: str
     any_lanes: bool
     steps: List[Step] = field(default_factory=list)
-    value: Dict[int, int] = field(default_factory=dict)  # id of a Var, Src or Node -> slot
+    value: Dict[int, int] = field(default_factory=dict)  # id of a Var or Node -> slot
     konst: Dict[int, int] = field(default_factory=dict)  # id of a const Var -> k slot
     types: Dict[str, int] = field(default_factory=dict)  # class -> t slot
     typed: Dict[int, str] = field(default_factory=dict)  # id of a bound expression -> its type or class

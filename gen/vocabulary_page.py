@@ -36,7 +36,7 @@ SHORT = {"llvm": "an instruction rule: llvm(add[F](a, b), 'fadd'), an instructio
          "intr": "the same with an intrinsic: intr(fma[F](a, b, c), 'llvm.fma')",
          "call": "with a function of libdevice: call(exp.f32(a), '__nv_expf', err=ulp(1))",
          "asm": "with PTX: asm(tanh.f32.approx(a), 'tanh.approx.f32 %d, %a;')",
-         "src": "src(a): a, neg a, abs a or neg abs a, where FREE has the modifier", "relu": "relu(e): a maximum with 0 that keeps nan",
+         "relu": "relu(e): a maximum with 0 that keeps nan",
          "sat": "sat(e): e clamped to [0, 1]; nan is 0, as in the machine", "rel": "err=rel(2**-22): an error relative to the result",
          "ulp": "err=ulp(1): an error in units in the last place", "target": "the numbers of a machine"}
 KINDS = {"fact": "wherever the engine can prove it of the node", "use": "in instruction rules", "feature": "of the target", "flag": "of all matched nodes",

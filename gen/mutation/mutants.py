@@ -28,7 +28,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from gen import ops
 from gen.proof import breakpoints, complex_parts, prove
-from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, Relation, Rule, Src, parts
+from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, Relation, Rule, parts
 from gen.ledger import Errors, modes_of
 
 MOST = 24  # mutants of one rule; evenly chosen where it has more places
@@ -95,7 +95,7 @@ def everything(e: Any) -> List[Any]:
         if id(x) in out or x is None:
             return
         out[id(x)] = x
-        inside = x.args if isinstance(x, (Node, Guard)) else (x.x, x.y) if isinstance(x, (Arith, Relation)) else (x.x,) if isinstance(x, (Not, Src)) else \
+        inside = x.args if isinstance(x, (Node, Guard)) else (x.x, x.y) if isinstance(x, (Arith, Relation)) else (x.x,) if isinstance(x, Not) else \
             x.items if isinstance(x, All) else ()
         for y in inside:
             visit(y)

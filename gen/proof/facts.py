@@ -1,4 +1,4 @@
-"""Meanings of named conditions (guards.py) and of operand modifiers in a proof. A fact is an assumption about values; the flags nsz and
+"""Meanings of named conditions (guards.py) in a proof. A fact is an assumption about values; the flags nsz and
 nnan weaken what the two sides must agree in."""
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, List, Optional
 
 from gen import guards, ops
-from gen.lang import Expr, Guard, Node, Not, PatternError, Rule, Src, parts
+from gen.lang import Expr, Guard, Node, Not, PatternError, Rule, parts
 from gen.load import walk
 from gen.proof.code import EXACT, Ins, cls, width
 
@@ -95,14 +95,4 @@ def float_contract(b: "Builder", result: str) -> None:
     if flagged(b.rule, "nnan"):
         values = [r for r, t in enumerate(b.t.types) if t != "side" and cls(t) == "F"] + ([b.t.left] if cls(result) == "F" else [])
         b.t.pre += [b.scalar("eq", b.t.type_of(r), r, r) for r in values]
-
-
-def modified(b: "Builder", e: Src, t: str) -> int:
-    """Register of src(a): a, neg a, abs a or neg abs a, as one more variable says."""
-    x, how = b.value(e.x, t), b.slot(f"modifier of {e.x}")
-    if how is None:
-        raise PatternError(b.rule.where, f"{e}: more operands with modifiers than the prover can vary at once")
-    two, odd = b.literal("i8", 2), b.scalar("ne", "i8", b.scalar("band", "i8", how, b.literal("i8", 1)), b.literal("i8", 0))
-    size = b.scalar("select", t, b.scalar("ge", "i8", how, two), b.scalar("abs", t, x), x)
-    return b.scalar("select", t, odd, b.scalar("neg", t, size), size)
 

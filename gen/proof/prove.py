@@ -204,7 +204,7 @@ def domains_of(t: Terms) -> List[Domain]:
     out = []
     for n, (name, x) in enumerate(zip(t.names, t.types)):
         if x == "side":
-            out.append(Domain("list", (0, 1, 2, 3)) if name.startswith("modifier") else Domain("side", (0, 1, -1) if name else (0,)))
+            out.append(Domain("side", (0, 1, -1) if name else (0,)))
         elif x == EXACT:
             out.append(Domain("list", boxes[n]))
         else:

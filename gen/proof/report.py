@@ -57,7 +57,7 @@ def rows(o: Outcome) -> List[Tuple[str, str]]:
         if t.types[n] == "side":
             value = int(r.values[n].split(":")[1], 16) & 255
             moved = ("not moved", "moved up by its error")[value] if value < 2 else "moved down by its error"
-            out.append((name, ("a", "neg(a)", "abs(a)", "neg(abs(a))")[value & 3] if name.startswith("modifier") else moved))
+            out.append((name, moved))
         else:
             out.append((name, shown(r.values[n], t.types[n])))
     return out

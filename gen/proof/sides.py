@@ -12,7 +12,7 @@ from gen.errors import error_of
 from gen.proof import facts, nearer
 from gen.proof.breakpoints import FORMATS
 from gen.forms import is_const
-from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Src, Type, Var, Width, children, parts
+from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Type, Var, Width, children, parts
 from gen.load import walk
 from gen.proof.code import EXACT, RELATIONS, Error, Errors, Ins, NotNarrow, Terms, cls, fits, literal_bits, width
 
@@ -33,7 +33,6 @@ class Builder:
         self.memo: Dict[Tuple[int, str, bool], int] = {}
         self.same: Dict[Ins, int] = {}
         self.moved: Dict[int, int] = {}
-        self.modified: Dict[int, int] = {}
         self.right_side = False
         self.shows_bits = False  # whether the right side reads the bits of floats
         self.shared: Set[str] = set()  # flags that every matched node has
@@ -70,8 +69,6 @@ class Builder:
             elif isinstance(e, Arith):
                 visit(e.x, EXACT)
                 visit(e.y, EXACT)
-            elif isinstance(e, Src):
-                visit(e.x, t)
 
         visit(self.rule.left, EXACT)
         for v, t in self.rule.more:
@@ -114,10 +111,6 @@ class Builder:
                 return self.literal(t, e.value)
             except ValueError as x:
                 raise PatternError(self.rule.where, f"{e}: {x}") from x
-        if isinstance(e, Src):
-            if id(e.x) not in self.modified:  # the same modifiers at each occurrence
-                self.modified[id(e.x)] = facts.modified(self, e, t)
-            return self.modified[id(e.x)]
         key = (id(e), t, self.right_side and id(e) not in self.left_ids)
         if key not in self.memo:
             self.memo[key] = r = self.compound(e, t)

@@ -79,8 +79,8 @@ static uint32_t classes_of(const char *left, size_t n, Class *out)
     return count;
 }
 
-/* A left side with types for classes and small numbers for the constants k, m, p and q. Of src(..) and once(..) only
- * the term in brackets stays. */
+/* A left side with types for classes and small numbers for the constants k, m, p and q. Of once(..) only the term
+ * in brackets stays. */
 static const char *instance(WbbArena *a, const char *left, size_t n, const Class *classes, const ScType *types,
                             uint32_t n_classes)
 {
@@ -102,7 +102,6 @@ static const char *instance(WbbArena *a, const char *left, size_t n, const Class
         for (size_t i = 0; i < WBB_LEN(small); i += 2)
             if (word == 1 && *p == *small[i] && p[1] != '.') number = small[i + 1];
         if (number) wbb_put(&b, number);
-        else if (word == 3 && !strncmp(p, "src(", 4)) wbb_put(&b, "");
         else if (word == 4 && !strncmp(p, "once(", 5)) wbb_put(&b, "");
         else wbb_put_n(&b, p, word ? word : 1);
         p += word ? word : 1;

@@ -18,7 +18,6 @@
  *   SAME x y                v[x] and v[y] are one node (hash-consing: equal refs)
  *   LIT:float s imm16       v[s] is that constant, narrowed to v[s]'s type
  *   KONST k s               v[s] is an integer constant; k[k] = its value
- *   SRC d s mask            v[d] = v[s] without the modifiers of the mask: 1 neg, 2 abs
  *   SPLIT:rest d s k, r     v[s] = v[d] * k[k] + v[r], all divisible terms and the constant, floored, in v[d];
  *                           rest: v[d] is not used
  *   GROUP d s k, r|by<<8    v[s] = v[d] * k[k] + v[r], 0 <= v[r] < k[k]; k[k] divides k[by] unless by is 255; a choice
@@ -66,13 +65,6 @@ static bool integer_constant(const IrGraph *g, IrRef r, WbbI128 *k)
     return true;
 }
 
-static IrRef without_modifiers(const IrGraph *g, IrRef r, uint32_t mask)
-{
-    if (mask & 1 && ir_at(g, r)->op == OP_NEG && sc_is_float(IR_SC(ir_at(g, r)->type))) r = ir_at(g, r)->a[0];
-    if (mask & 2 && ir_at(g, r)->op == OP_ABS && sc_is_float(IR_SC(ir_at(g, r)->type))) r = ir_at(g, r)->a[0];
-    return r;
-}
-
 static bool check_type(const IrGraph *g, Match *m, uint32_t w, const uint64_t *imm)
 {
     const IrNode *n = ir_at(g, m->value[arg_a(w)]);
@@ -113,7 +105,6 @@ static bool take_step(RwCx *rw, const RwTables *t, Match *m, const uint32_t **pc
     switch (w & 63) {
     case W_FLAGS: return (ir_at(g, m->value[a])->flags & b) == b;
     case W_KONST: return integer_constant(g, m->value[b], &m->konst[a]);
-    case W_SRC: return (m->value[a] = without_modifiers(g, m->value[b], c)) != 0;
     case W_SPLIT: return rw_split(rw, m, a, b, m->konst[c], *(*pc)++, small(w) != 0);
     case W_ADDENDS: return rw_addends(rw, m, a);
     case W_ADDREST: return rw_addends_left(rw, m, a, b);

@@ -137,7 +137,6 @@ static void name_place(Why *y, uint32_t w)
     const uint32_t k = (w >> 6 & 3) ^ ((op == W_OPX || op == W_ANYX) && y->failed.m.swapped[b]);
     if (op == W_PICK || op == W_ADDEND) y->place[a] = "a term of the sum";
     else if (op == W_SPLIT || op == W_GROUP) y->place[a] = "the divisible part";
-    else if (op == W_SRC) y->place[a] = y->place[b];
     else if (((op == W_OP || op == W_OPX) && k != 3) || op == W_ANY || op == W_ANYX)
         y->place[a] = b == 0 ? wbb_format(y->arena, "operand %u", k)
                              : wbb_format(y->arena, "operand %u of %s", k, y->place[b] ? y->place[b] : "it");

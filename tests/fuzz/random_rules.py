@@ -15,7 +15,7 @@ from small import faults  # noqa: E402
 
 OPS = "add mul sub neg abs fma select eq lt cvt bits max band shl exp splat pack idx min floordiv load const".split()
 TYPES = [".f32", ".bf16", ".i32", ".u8", ".pred", ".f32x2", "[F]", "[N]", "[T]", "[F16]", ".index", ".f32.approx", "", ".i32.f32", "[N][F]"]
-LEAVES = "a b c x i j n k m p rest w 0 1 -1 0.0 -0.0 2.5 True src(a) src(b) 2**70 'x' None approx F f32".split()
+LEAVES = "a b c x i j n k m p rest w 0 1 -1 0.0 -0.0 2.5 True 2**70 'x' None approx F f32".split()
 CONDITIONS = ["k > 1", "k % m == 0", "within(n, 0, k)", "multiple(i, m)", "approx", "~contract", "once(a)", "finite(a)", "known_zero(a, 7)", "has('x')",
               "(k > 1) & (m % k == 0)", "~(k > 1)", "within(a, 0, 3)", "k // 0 == m", "a == b", "1", "k", "within(n, 0)"]
 

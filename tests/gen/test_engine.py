@@ -103,13 +103,6 @@ class Engine(unittest.TestCase):
         self.assertIn("mul", self.value(rule, "mul.f32.contract(mul.f32(a, 2.0), 0.5)"))
         self.assertIn("mul", self.value(rule, "mul.f32(mul.f32.contract(a, 2.0), 0.5)"))
 
-    def test_modifiers_of_operands(self) -> None:
-        rule = "SIMPLIFY = [rewrite(abs[F](mul[F](src(a), b)), abs[F](mul[F](a, b)), when=~approx)]\n"
-        self.assertTrue(any("does not shrink" in f for f in self.tables(rule, "")))  # src(a) also matches a without modifiers
-        rule = "SIMPLIFY = [rewrite(neg[F](cos[F](cos[F](src(a)))), cos[F](cos[F](a)))]\n"
-        for text in ("a", "neg.f32(a)", "abs.f32(a)", "neg.f32(abs.f32(a))"):
-            self.assertEqual(self.value(rule, f"neg.f32(cos.f32(cos.f32({text})))"), "cos.f32(cos.f32(a))")
-
     def test_free_modifiers_may_be_said_twice(self) -> None:
         tiles = ("INSTR = [asm(add.f32(neg.f32(a), b), 'sub.rn.f32 %d, %b, %a;'), llvm(neg.f32(a), 'fneg'), llvm(mul.f32(a, b), 'fmul')]\n")
         expr = "mul.f32(add.f32(neg.f32(a), b), neg.f32(a))"

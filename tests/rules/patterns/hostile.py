@@ -332,8 +332,6 @@ HALVES = [                                      # several lanes in one register,
     asm(cvt.i16.i32(max.i32(min.i32(a, 32767), -32767)), 'cvt.sat.s16.s32 %d, %{a};'),
     asm(add.i64(mul.i64(cvt.i64.i32(a), cvt.i64.i32(b)), c), 'mad.wide.u32 %d, %{a}, %{b}, %{c};'),
     asm(cvt.u16.u32(a), 'cvt.sat.u16.u32 %d, %{a};'),
-    asm(add.f32(src(a), b), 'sub.rn.f32 %d, %{b}, %{a};'),
-    asm(fma.f32(src(a), b, src(c)), '{ .reg .f32 h; abs.f32 h, %{a}; fma.rn.f32 %d, h, %{b}, %{c}; }'),
 ]
 TEXTS += FLOAT_TEXTS + HALVES
 EMPTY = [                                       # conditions that never hold together

@@ -223,7 +223,6 @@ TEXTS = [
     asm(cvt.u16.u32(min.u32(a, 65535)), 'cvt.sat.u16.u32 %d, %{a};'),
     asm(cvt.i16.i32(max.i32(min.i32(a, 32767), -32768)), 'cvt.sat.s16.s32 %d, %{a};'),
     asm(add.i64(mul.i64(cvt.i64.i32(a), cvt.i64.i32(b)), c), 'mad.wide.s32 %d, %{a}, %{b}, %{c};'),
-    asm(fma.f32(src(a), b, src(c)), 'fma.rn.f32 %d, %{a}, %{b}, %{c};'),
     asm(neg.f16x2(a), 'xor.b32 %d, %{a}, 0x80008000;'),
     asm(abs.bf16x2(a), 'and.b32 %d, %{a}, 0x7fff7fff;'),
     asm(copysign.f16x2(a, b), 'lop3.b32 %d, %{a}, %{b}, 0x7fff7fff, 0xe4;'),
