@@ -1,4 +1,4 @@
-"""PTX instructions on parts of a register as terms of the rule language: bfe, bfi, shf, prmt, dp4a, lop3. gen/asm_text.py reads the text.
+"""PTX instructions on parts of a register as terms of the rule language: bfe, bfi, bmsk, brev, shf, prmt, dp2a, dp4a, lop3. gen/asm_text.py reads the text.
 
 Positions and lengths beyond the width are as the manual says.
 
@@ -68,16 +68,31 @@ class Fields:
         left, right = (n, rest) if how[0] == "l" else (rest, n)
         return of("bor", "u32")(of("shl", "u32")(high, left), of("shrl", "u32")(low, right))
 
-    def dot(self, signed_a: bool, signed_b: bool, x: List[Expr]) -> Expr:
-        """c + the sum of the products of the four bytes of a and of b."""
-        def byte(v: Expr, n: int, signed: bool) -> Expr:
+    def mask(self, wraps: bool, at: Expr, count: Expr) -> Expr:
+        """So many bits from this one on, as far as there are; 32 of them are a shift by 32, which is 0."""
+        low = lambda e: of("band" if wraps else "min", "u32")(e, Lit(31 if wraps else 32))
+        return of("shl", "u32")(of("sub", "u32")(of("shl", "u32")(Lit(1), low(count)), Lit(1)), low(at))
+
+    def reversed_bits(self, v: Expr, t: str) -> Expr:
+        """Halves change places, then halves of these, down to single bits."""
+        n, every = bits_of(t) // 2, (1 << bits_of(t)) - 1
+        while n:
+            keep = Lit(every // ((1 << n) + 1))  # the lower of each two
+            v = of("bor", t)(of("band", t)(of("shrl", t)(v, Lit(n)), keep), of("shl", t)(of("band", t)(v, keep), Lit(n)))
+            n //= 2
+        return v
+
+    def dot(self, signed_a: bool, signed_b: bool, x: List[Expr], half: str = "") -> Expr:
+        """c + the sum of the products of the four bytes of a and of b; half: of the two halves of a and two bytes of b, from 'lo' or 'hi' on."""
+        def piece(v: Expr, at: int, bits: int, signed: bool) -> Expr:
             if not signed:
-                return of("band", "u32")(of("shrl", "u32")(v, Lit(8 * n)) if n else v, Lit(255))
-            at = recast(of("shl", "u32")(v, Lit(24 - 8 * n)) if n < 3 else v, "i32", "u32")
-            return recast(of("shra", "i32")(at, Lit(24)), "u32", "i32")
-        out = x[2]
-        for n in range(4):
-            out = of("add", "u32")(out, of("mul", "u32")(byte(x[0], n, signed_a), byte(x[1], n, signed_b)))
+                return of("band", "u32")(of("shrl", "u32")(v, Lit(at)) if at else v, Lit((1 << bits) - 1))
+            up = 32 - bits - at
+            top = recast(of("shl", "u32")(v, Lit(up)) if up else v, "i32", "u32")
+            return recast(of("shra", "i32")(top, Lit(32 - bits)), "u32", "i32")
+        out, bits, first = x[2], 16 if half else 8, 16 if half == "hi" else 0
+        for n in range(32 // bits):
+            out = of("add", "u32")(out, of("mul", "u32")(piece(x[0], bits * n, bits, signed_a), piece(x[1], first + 8 * n, 8, signed_b)))
         return out
 
     def permute(self, x: List[str]) -> Expr:

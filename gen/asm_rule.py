@@ -20,8 +20,8 @@ from gen.lang import Rule, parts
 from gen.load import of_feature
 
 Meaning = Tuple[Expr, Expr, Tuple[Tuple[Var, str], ...]]  # the left side, the text's term, variables of other lanes with their types
-CONDITIONS = re.compile(r"@!?\w|\b(setp?|selp|slct|clz|popc|bfind|brev|and|or|xor|not|cnot|lop3|sh[lrf]|bf[ei]|prmt|"
-                        r"(add|sub|mul|mad|min|max|sad)[.\w]*\.[usb]\d)\b")
+CONDITIONS = re.compile(r"@!?\w|\b(setp?|selp|slct|clz|popc|bfind|brev|bmsk|testp|and|or|xor|not|cnot|lop3|sh[lrf]|bf[ei]|prmt|"
+                        r"(add|sub|mul|mad|min|max|sad|dp[24]a)[.\w]*\.[usb]\d)\b")
 # form
 OTHERS = ("shfl", "vote", "match", "activemask", "redux", "elect")  # instructions that threads execute together
 MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "prefetch", "tex", "suld", "sust")

@@ -99,6 +99,8 @@ class Text(Fields):
             return self.floating(".".join(name), kind, words)
         if kind in ("f16x2", "bf16x2", "f32x2"):
             return self.pair(".".join(name), kind[:-2], words)
+        if re.fullmatch(r"[us](16x2|8x4)", kind):
+            return self.lanes_of_integers(".".join(name), kind, words)
         base, t = ".".join(name), UNSIGNED.get(kind[1:] if kind[0] in "bus" else kind, "")
         if not t:
             raise NoTerm(opcode)
@@ -189,8 +191,13 @@ class Text(Fields):
             return self.insert(x, t), t
         if base.startswith("shf.") and t == "u32":
             return self.funnel(base.split(".")[1:], [self.operand(v, t) for v in x]), t
-        if base.startswith("dp4a.") and t == "u32" and base[5:] in ("u32", "s32"):
-            return self.dot(base[5] == "s", sign, [self.operand(v, t) for v in x]), t
+        products = re.fullmatch(r"(dp4a|dp2a\.(lo|hi))\.([us])32", base)
+        if products and t == "u32":
+            return self.dot(products.group(3) == "s", sign, [self.operand(v, t) for v in x], products.group(2) or ""), t
+        if base == "brev":
+            return self.reversed_bits(self.operand(x[0], t), t), t
+        if base in ("bmsk.clamp", "bmsk.wrap") and t == "u32":
+            return self.mask(base == "bmsk.wrap", *(self.operand(v, t) for v in x)), t
         if base == "prmt" and t == "u32":
             return self.permute(x), t
         raise NoTerm(base)
@@ -212,7 +219,9 @@ class Text(Fields):
         base = base.replace(".ftz", "")
         converted = re.fullmatch(r"cvt(\.rn)?\.(b?f\d\d)", base)
         whole = re.fullmatch(r"(cvt\.r[nzmp]i)\.([us])32", base)
-        if base.startswith("setp."):
+        if base.startswith("testp.") and f in ("f32", "f64"):
+            self.put(words[0], self.kind_of(base[6:], f, self.real(words[1], f)), "pred")
+        elif base.startswith("setp."):
             self.set(words, base, self.relation(base.split(".")[1], f, *(self.operand_of(w, f, flush) for w in words[1:3])))
         elif base == "selp":
             self.put(words[0], of("select", FLOATS[f])(self.operand(words[3], "pred"), *(recast(self.real(w, f), FLOATS[f], f) for w in words[1:3])), FLOATS[f])
@@ -234,6 +243,24 @@ class Text(Fields):
         half, whole = FLOATS[f], "u64" if f == "f32" else "u32"
         halves = [self.arithmetic(base, f, [recast(part(self.operand(w, whole), whole, half, n), f, half) for w in words[1:]]) for n in (0, 1)]
         self.put(words[0], joined([recast(v, half, f) for v in halves], whole, half), whole)
+
+    def lanes_of_integers(self, base: str, kind: str, words: List[str]) -> None:
+        """An instruction on each half or byte of 32 bits; .sat clamps to the type."""
+        bits, n = (16, 2) if kind.endswith("16x2") else (8, 4)
+        at = f"{'i' if kind[0] == 's' else 'u'}{bits}"
+        name = base.removesuffix(".sat")
+        if name not in ("add", "sub", "min", "max", "neg") or name == "neg" and kind[0] == "u" or base != name and name not in ("add", "sub"):
+            raise NoTerm(f"{base}.{kind}")
+        wide, low, high = "i32", *((-1 << bits - 1, (1 << bits - 1) - 1) if kind[0] == "s" else (0, (1 << bits) - 1))
+        out = []
+        for lane in range(n):
+            v = [recast(part(self.operand(w, "u32"), "u32", f"u{bits}", lane), at, f"u{bits}") for w in words[1:]]
+            if base != name:
+                sum_ = of(name, wide)(*(of("cvt", wide, at)(e) for e in v))
+                out.append(of("cvt", at, wide)(of("max", wide)(of("min", wide)(sum_, Lit(high)), Lit(low))))
+            else:
+                out.append(of(name, at)(*v))
+        self.put(words[0], joined([recast(v, f"u{bits}", at) for v in out], "u32", f"u{bits}"), "u32")
 
     def operand_of(self, word: str, f: str, flush: bool) -> Expr: return self.flushed(self.real(word, f), f) if flush else self.real(word, f)
 
@@ -257,6 +284,16 @@ class Text(Fields):
         if base in ("mov", "cvt"):
             return x[0]
         raise NoTerm(base)
+
+    def kind_of(self, name: str, f: str, x: Expr) -> Expr:
+        """testp: zero is normal."""
+        size, inf, no, both = of("abs", f)(x), Lit(float("inf")), of("bnot", "pred"), of("band", "pred")
+        small = both(of("ne", f)(x, Lit(0.0)), of("lt", f)(size, Lit(2.0**-126 if f == "f32" else 2.0**-1022)))
+        found = {"finite": of("lt", f)(size, inf), "infinite": of("eq", f)(size, inf), "number": of("eq", f)(x, x), "notanumber": of("ne", f)(x, x),
+                 "subnormal": small, "normal": both(of("lt", f)(size, inf), no(small))}
+        if name not in found:
+            raise NoTerm(f"testp.{name}")
+        return found[name]
 
     def relation(self, name: str, f: str, x: Expr, y: Expr) -> Expr:
         no, both, ordered = of("bnot", "pred"), of("band", "pred"), of("band", "pred")(of("eq", f)(x, x), of("eq", f)(y, y))

@@ -7,7 +7,7 @@ operation for which no instruction is selected.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from gen import asm_rule, compile as comp, cycles, ledger, llvm_text, load, machine, ops, prices, reach, rows
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Type, Var, children, parts
@@ -83,6 +83,15 @@ def unknown_to_machine(targets: List[RuleSet]) -> List[str]:
         return []
     table = prices.load_table(prices.load_sass())
     return [f for s in targets for f in machine.faults(s, table)]
+
+
+def idle(rules: Iterable[Rule]) -> List[str]:
+    """Notes on rules that ask for a flag which nothing sets."""
+    def flags(r: Rule) -> List[str]:
+        written = {f for e in walk(r.left) if isinstance(e, Node) for f in e.flags}
+        return [f for f in ops.PERMISSIONS if f in written or any(isinstance(c, Guard) and c.name == f for c in parts(r.when))]
+    return list(dict.fromkeys(f"{r.where[0]}:{r.where[1]}: note: never fires: no option and no HLO sets {' or '.join(flags(r))}, only a text of the IR"
+                              for r in rules if flags(r)))
 
 
 def normal_form(index: RuleSet, s: RuleSet, phase: str) -> reach.Normal:

@@ -204,6 +204,8 @@ def main(argv: List[str]) -> int:
     (out / "tg_forms.h").write_text("/* Generated from patterns/prices.tsv: the forms of instructions that have prices, in order. */\n" + (
         array("char *const forms", [f"{c_text(f)}," for f in forms]) or "static const char *const forms[1] = {0};\n"))
     (out / "code.def").write_text(code_def())
+    for note in checks.idle(r for s in [index, *targets] for r in s.rules):
+        print(note, file=sys.stderr)
     for s in [index, *targets]:
         print(size_of(s, compiled[s.name][0], owners[s.name][0]))
     if lacking:

@@ -217,6 +217,9 @@ def weak(rule: Rule, state: str) -> str:
         if not re.match(r"simulated\([1-9]|device\(", state):
             return "instruction rules must be simulated"
         proved = re.search(r"(proved|exhausted)\(", state) and not re.search(r"tested\(|failed|empty", state)
+        permits = [c.name for c in parts(rule.when) if isinstance(c, Guard) and c.name in ops.PERMISSIONS]
+        if permits and not asm_rule.meanings(rule):
+            return f"a run shows nothing where {permits[0]} permits any result: its text needs a meaning in gen/asm_text.py"
         unknown = "and it has an instruction whose meaning gen/asm_text.py does not know"
         if not asm_rule.meanings(rule):
             integers = rule.kind == "asm" and on_integers(rule)

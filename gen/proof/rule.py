@@ -299,6 +299,7 @@ def main(argv: Sequence[str]) -> int:
         for r in (r for r in (wanted if args.what else ()) if ledger.key(r, errors) in done):
             print(f"{r.name}: {done[ledger.key(r, errors)][0]}")
         print(f"patterns/ledger.txt: {difference(before, lines)}")
+        print("".join(f"{note}\n" for note in checks.idle(wanted if args.what else [])), end="")
     if tiles and not args.build:
         print(f"{len(tiles)} instruction rules were not simulated: --build FOLDER expected")
     if not messages and not args.check and args.build:

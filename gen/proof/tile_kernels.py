@@ -75,6 +75,7 @@ class Writer:
     def __init__(self, binding: Dict[str, str], lanes: int, constants: Dict[str, int]) -> None:
         self.binding, self.lanes, self.constants = binding, lanes, constants
         self.operands: Dict[str, Type] = {}
+        self.flags: Tuple[str, ...] = ()  # that the rule's conditions ask every node for
         self.mark: Tuple[str, ...] = ()  # flags that make nodes others than those of the left side
 
     def type(self, t: Type) -> Type:
@@ -99,7 +100,7 @@ class Writer:
             return repr(float(e.value)) if ops.TYPE_BY_NAME[t.name].cls == "F" else integer_text(int(e.value), t.name)
         if not isinstance(e, Node):
             raise NotMade(f"{e} in a left side")
-        flags = {*e.flags, *self.mark}
+        flags = {*e.flags, *self.flags, *self.mark}
         name = ".".join([e.op.name, *(str(self.type(x)) for x in e.types), *sorted(flags, key=ops.FLAGS.index)])
         return f"{name}({', '.join(self.value(x, self.type(e.operand_type(i))) for i, x in enumerate(e.args))})"
 
@@ -127,6 +128,10 @@ def fact_text(w: Writer, g: lang.Guard, types: Dict[int, Type]) -> str:
     return holding[g.name]
 
 
+def flags_of(r: Rule) -> Tuple[str, ...]:
+    return tuple(c.name for c in lang.parts(r.when) if isinstance(c, lang.Guard) and c.name in FLAG_GUARDS)
+
+
 def facts_of(r: Rule) -> List[lang.Guard]:
     return [c for c in lang.parts(r.when) if isinstance(c, lang.Guard) and guards.BY_NAME[c.name].kind == "fact"]
 
@@ -150,16 +155,16 @@ def kernel_text(operands: Dict[str, Type], result: Type, value: str) -> str:
 
 
 def holds(c: Optional[lang.Cond], numbers: Dict[str, int], width: int) -> bool:
-    """Whether a rule's conditions hold for these constants and for nodes without flags."""
-    def one(p: lang.Cond) -> bool:
+    """Whether a rule's conditions hold for these constants and for nodes with the flags of `flags_of`."""
+    def one(p: lang.Cond, asked: bool = True) -> bool:
         if load.of_feature(p):
             return True  # the target has the rule, so it has the feature
         if constants.compared(p):
             return constants.holds(p, numbers, width)
         if isinstance(p, lang.Not):
-            return not one(p.x)
+            return not one(p.x, False)
         if isinstance(p, lang.Guard) and p.name in FLAG_GUARDS:
-            return False
+            return asked
         if isinstance(p, lang.Guard) and guards.BY_NAME[p.name].kind in ("fact", "use"):
             return True  # the kernel compares only where the fact holds
         raise NotMade(f"condition {p}")
@@ -231,6 +236,7 @@ def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
 
 
 def kernel_of(r: Rule, left: Node, w: Writer, shape: str) -> Kernel:
+    w.flags = flags_of(r)
     value = w.value(left, Type("pred"))
     result = w.type(left.result)
     name = value

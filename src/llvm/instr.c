@@ -193,7 +193,7 @@ static Held registers_of(LlBuild *b, const RwInstr *row, LLVMTypeRef type, uint3
     if (kind == LLVMFloatTypeKind) return (Held){type, 'f', 1};
     if (kind == LLVMDoubleTypeKind) return (Held){type, 'd', 1};
     switch (bits) {
-    case 1: return (Held){b->i32, 'r', 1};
+    case 1: return (Held){b->i1, 'b', 1}; /* a predicate */
     case 8: return (Held){b->i16, 'h', 1};
     case 16: return (Held){b->i16, 'h', 1};
     case 32: return (Held){b->i32, 'r', 1};
@@ -210,7 +210,7 @@ static void into_registers(LlBuild *b, LLVMValueRef x, Held held, LLVMValueRef *
         x = LLVMBuildBitCast(b->builder, x, LLVMVectorType(held.type, held.n), "");
         for (uint32_t i = 0; i < held.n; i++)
             out[i] = LLVMBuildExtractElement(b->builder, x, LLVMConstInt(b->i32, i, false), "");
-    } else if (type == b->i1 || type == b->i8) {
+    } else if (type == b->i8) {
         *out = LLVMBuildZExt(b->builder, x, held.type, "");
     } else if (type != held.type) {
         *out = LLVMBuildBitCast(b->builder, x, held.type, "");
@@ -220,7 +220,6 @@ static void into_registers(LlBuild *b, LLVMValueRef x, Held held, LLVMValueRef *
 static LLVMValueRef out_of_registers(LlBuild *b, LLVMValueRef x, Held held, LLVMTypeRef type)
 {
     if (LLVMTypeOf(x) == type) return x;
-    if (type == b->i1) return LLVMBuildICmp(b->builder, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
     if (type == b->i8) return LLVMBuildTrunc(b->builder, x, type, "");
     LLVMValueRef all = held.n > 1 ? LLVMGetUndef(LLVMVectorType(held.type, held.n)) : x;
     for (uint32_t i = 0; held.n > 1 && i < held.n; i++) {

@@ -71,6 +71,8 @@ static bool bound_of_err(const PipeErr *err, ScOp op, ScType type, const uint64_
     return true;
 }
 
+static bool is_nan(ScType t, uint64_t bits) { return sc_is_float(t) && isnan(sc_to_f64(t, bits)); }
+
 /* The result of an operation; `from`: type of its first operand. */
 PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type, ScType from, const PipeExpected *m,
                             uint32_t n_operands)
@@ -82,7 +84,7 @@ PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type
     const ScBudget budget = sc_budget(op, named, accuracy);
     bool exact = true, moved = true;
     uint64_t v[3] = {0}, bits;
-    if (n->flags & (SC_FLAG_CONTRACT | SC_FLAG_NNAN | SC_FLAG_NSZ)) return (PipeExpected){.known = PIPE_ANY};
+    if (n->flags & (SC_FLAG_CONTRACT | SC_FLAG_NSZ)) return (PipeExpected){.known = PIPE_ANY};
     for (uint32_t i = 0; i < n_operands; i++) {
         if (m[i].known == PIPE_ANY) return (PipeExpected){.known = PIPE_ANY};
         exact = exact && m[i].known == PIPE_EXACT;
@@ -91,8 +93,14 @@ PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type
     }
     if (op == OP_SELECT && m[0].known == PIPE_EXACT) return m[m[0].bits ? 1 : 2];
     if (exact && is_unspecified(n, type, from, v)) return (PipeExpected){.known = PIPE_ANY};
-    if (exact && budget.ulp == 0 && budget.absolute == 0 && sc_eval(op, named, from, v, &bits))
-        return pipe_exactly(bits, moved && op == OP_BITS);
+    const bool once = exact && budget.ulp == 0 && budget.absolute == 0 && sc_eval(op, named, from, v, &bits);
+    if (n->flags & SC_FLAG_NNAN) { /* promised of operands and result, which may be anything where one is a nan */
+        bool nan = !once || is_nan(type, bits);
+        for (uint32_t i = 0; i < n_operands; i++)
+            nan = nan || is_nan(signature == SC_SELECT ? (i ? type : SC_PRED) : from, v[i]);
+        if (nan) return (PipeExpected){.known = PIPE_ANY};
+    }
+    if (once) return pipe_exactly(bits, moved && op == OP_BITS);
     PipeExpected r = {.known = PIPE_BOUND};
     if (exact && bound_of_err(&x->r.err, op, named, v, n_operands, &r.bound)) return r;
     EvBound b[3];

@@ -32,7 +32,7 @@ static const RwInstr rows[N_ROWS] = {
     [OLT] = {RW_LLVM, 2, 0, "fcmp olt", 0},
     [SELECT] = {RW_LLVM, 3, 0, "select", 0},
     [BYTES] = {RW_ASM, 2, 0, "add.s16 %d, %a, %b;", 0},
-    [CHOOSE] = {RW_ASM, 2, 0, "{ .reg .pred %pick; setp.ne.s32 %pick, %b, 0; selp.b32 %d, %a, 0, %pick; }", 0},
+    [CHOOSE] = {RW_ASM, 2, 0, "selp.b32 %d, %a, 0, %b;", 0},
     [WORDS] = {RW_LOOKUP, 1, 0, "00000001 00000000 a2f9836e ffffffff", 0},
     [UNEVEN] = {RW_LOOKUP, 1, 1, "00000001 00000000 a2f9836e", 0},
 };

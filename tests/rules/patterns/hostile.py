@@ -331,7 +331,10 @@ HALVES = [                                      # several lanes in one register,
     asm(cvt.u16.u32(min.u32(a, 65535)), 'cvt.sat.s16.u32 %d, %{a};'),
     asm(cvt.i16.i32(max.i32(min.i32(a, 32767), -32767)), 'cvt.sat.s16.s32 %d, %{a};'),
     asm(add.i64(mul.i64(cvt.i64.i32(a), cvt.i64.i32(b)), c), 'mad.wide.u32 %d, %{a}, %{b}, %{c};'),
-    asm(cvt.u16.u32(a), 'cvt.sat.u16.u32 %d, %{a};'),
+    asm(bxor.pred(a, band.pred(b, c)), '{ .reg .pred h; or.pred h, %{b}, %{c}; xor.pred %d, %{a}, h; }'),
+    asm(is_finite.f32(a), 'testp.normal.f32 %d, %{a};'),
+    asm(add.u32(mul.u32(band.u32(a, 65535), band.u32(b, 255)), c), 'dp2a.lo.u32.u32 %d, %{a}, %{b}, %{c};'),
+    asm(shl.u32(sub.u32(shl.u32(1, b), 1), a), 'bmsk.wrap.b32 %d, %{a}, %{b};'),
 ]
 TEXTS += FLOAT_TEXTS + HALVES
 EMPTY = [                                       # conditions that never hold together
