@@ -301,10 +301,12 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMT
     return out_of_registers(b, call, out, result);
 }
 
-/* The array of a lookup table, row `number` of the instruction table: one global in a module. */
-static LLVMValueRef lookup_table(LlBuild *b, const RwInstr *row, uint64_t number, LLVMTypeRef type, uint32_t *n_words)
+/* The array of a lookup table: one global in a module, named for what it holds, so that its name stays when rules come
+ * or go. */
+static LLVMValueRef lookup_table(LlBuild *b, const RwInstr *row, LLVMTypeRef type, uint32_t *n_words)
 {
-    const char *name = wbb_format(b->arena, "words_%u", (unsigned)number);
+    const uint64_t hash = wbb_hash(row->text, strlen(row->text), LLVMGetIntTypeWidth(type));
+    const char *name = wbb_format(b->arena, "words_%016llx", (unsigned long long)hash);
     LLVMValueRef list[MAX_WORDS], have = LLVMGetNamedGlobal(b->module, name);
     uint32_t n = 0;
     for (const char *p = row->text; *p && n < MAX_WORDS; p += strspn(p, " ")) {
@@ -326,13 +328,13 @@ static LLVMValueRef lookup_table(LlBuild *b, const RwInstr *row, uint64_t number
 
 /* The word at index `at`, masked to the size of the table; LLVM removes the mask where it knows that the index is in
  * range. */
-static LLVMValueRef lookup(LlBuild *b, const RwInstr *row, uint64_t number, LLVMValueRef at)
+static LLVMValueRef lookup(LlBuild *b, const RwInstr *row, LLVMValueRef at)
 {
     uint32_t n;
     LLVMTypeRef type = LLVMTypeOf(at);
     if (type != b->i32 && type != b->i64)
         bad_row(b, row, "the index of a lookup table has the width of its words, 32 or 64 bits");
-    LLVMValueRef words = lookup_table(b, row, number, type, &n);
+    LLVMValueRef words = lookup_table(b, row, type, &n);
     LLVMValueRef index = LLVMBuildAnd(b->builder, at, LLVMConstInt(type, n - 1, false), "");
     LLVMValueRef address = LLVMBuildInBoundsGEP2(b->builder, type, words, &index, 1, "");
     LLVMValueRef v = LLVMBuildLoad2(b->builder, type, address, "");
@@ -381,7 +383,7 @@ static LLVMValueRef instr(LlBuild *b, IrRef r, bool effect, LLVMValueRef address
     case RW_INTR: v = intrinsic(b, row, parsed->intrinsic, result, x, n); break;
     case RW_CALL: v = library(b, row, result, x, n); break;
     case RW_ASM: v = assembly(b, row, node->imm, result, x, n, effect, address); break;
-    case RW_LOOKUP: v = lookup(b, row, number, x[0]); break;
+    case RW_LOOKUP: v = lookup(b, row, x[0]); break;
     }
     if (LLVMTypeOf(v) != result) bad_row(b, row, "the result's type is not the node's");
     set_flags(v, node->flags);
