@@ -124,6 +124,7 @@ static WbbStatus compile(const Call *call)
     *c = (Compile){.call = call, .o = o, .files = &files, .folders = folders_of(cx, call->arena, o, &files)};
     const uint32_t threads = wbb_pool_threads(o->jobs, files.n);
     WbbStatus worst = WBB_OK;
+    Outcomes outcomes = {0};
     for (; c->first < files.n; c->first += AT_ONCE) {
         const uint32_t n = WBB_MIN(files.n - c->first, (uint32_t)AT_ONCE);
         for (uint32_t k = 0; k < n; k++)
@@ -132,6 +133,7 @@ static WbbStatus compile(const Call *call)
         for (uint32_t k = 0; k < n; k++) {
             const Outcome *x = &c->outcomes[k];
             fputs(x->text, stdout);
+            main_count(&outcomes, x->status, x->why);
             wbb_take_messages(cx, &(WbbCx){.messages = x->messages, .why = x->why});
             if (x->status != WBB_OK && (worst == WBB_OK || x->status == WBB_FAILED)) worst = x->status;
         }
@@ -139,6 +141,7 @@ static WbbStatus compile(const Call *call)
             if (c->workers[w].texts) wbb_arena_free(c->workers[w].texts), c->workers[w].texts = NULL;
     }
     if (files.n > 1) wbb_progress(cx, "files", files.n, files.n);
+    if (files.n > 1) main_note_outcomes(cx, &outcomes, "files");
     for (uint32_t w = 0; w < threads; w++) end_worker(&c->workers[w]);
     return worst;
 }
@@ -155,7 +158,8 @@ static const char *printed_passes(WbbArena *a) { return wbb_format(a, "emit %s a
 
 static const Positional compile_positionals[] = {
     {SEVERAL("FILE.hlo|PROGRAM", CompileOptions, files,
-             "HLO text of a fusion or a module, a folder of such files, or one that `fuse -o` wrote"),
+             "HLO text of a fusion or a module (- for standard input), a folder of such files, of XLA's dumps, or one that "
+             "`fuse -o` wrote"),
      .value = VALUE_FILE},
     {0}};
 static const Option compile_table[] = {
@@ -188,6 +192,7 @@ static const Option compile_table[] = {
 static const Example compile_examples[] = {
     {"compile gelu.hlo --target sm_80 --emit ir", "the kernel that the fusion becomes, before rewriting"},
     {"compile gelu.hlo -o out --explain", "a bundle, and the reasons for its shape"},
+    {"compile dump", "every module that --xla_dump_to=dump left"},
     {"compile fusions -o out", "a bundle in out/NAME of each fusions/NAME.hlo"},
     {0}};
 const Command main_compile = {

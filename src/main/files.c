@@ -1,9 +1,11 @@
 /* files.c: the files that a command is given: folders stand for the files in them.
  *
  * Needs words of the command line; leaves names of files, those of a folder sorted, its folders included. A folder
- * that holds a program stays one word.
+ * that holds a program stays one word. In a folder that XLA's --xla_dump_to filled the modules are those before XLA's
+ * passes, or where these are not there, those after them; what else it dumps is left out.
  *
  *     compile corpus gelu.hlo   ->   corpus/bias_relu.hlo, .., corpus/generated/add.hlo, .., gelu.hlo
+ *     compile dump              ->   dump/module_0001.jit_f.before_optimizations.txt, ..
  */
 #include "main/main.h"
 #include "program/program.h"
@@ -13,10 +15,29 @@
 
 enum { MOST_FOLDERS = 16 /* inside each other: a link may lead back */ };
 
-static bool is_hlo(const char *name)
+static bool ends_in(const char *name, const char *end)
 {
-    const size_t n = strlen(name);
-    return n > 4 && !strcmp(name + n - 4, ".hlo");
+    const size_t n = strlen(name), k = strlen(end);
+    return n > k && !strcmp(name + n - k, end);
+}
+
+static const char before_passes[] = ".before_optimizations.txt", after_passes[] = "after_optimizations.txt";
+
+/* Is there the same module as it was before XLA's passes: module_0001.jit_f.before_optimizations.txt? The folder's
+ * names are sorted, and the platform, which may have dots in it, stands behind that of the module. */
+static bool has_before(const char *const *names, uint32_t n, const char *after)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const size_t stem = strlen(names[i]) - (ends_in(names[i], before_passes) ? strlen(before_passes) : 0);
+        if (names[i][stem] && !strncmp(names[i], after, stem) && after[stem] == '.') return true;
+    }
+    return false;
+}
+
+static bool is_module(const char *const *names, uint32_t n, const char *name)
+{
+    if (ends_in(name, ".hlo") || ends_in(name, before_passes)) return true;
+    return ends_in(name, after_passes) && !has_before(names, n, name);
 }
 
 static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
@@ -29,7 +50,7 @@ static void search(WbbCx *cx, WbbArena *a, Words *files, const char *folder, int
     for (uint32_t i = 0; i < n; i++) {
         if (names[i][0] == '.') continue;
         const char *path = wbb_format(a, "%s%s%s", folder, slash ? "" : "/", names[i]);
-        if (is_hlo(names[i])) WBB_PUSH(a, files, path);
+        if (is_module(names, n, names[i])) WBB_PUSH(a, files, path);
         else if (wbb_is_dir(path)) search(cx, a, files, path, depth + 1);
     }
 }
@@ -42,7 +63,7 @@ Words main_files(WbbCx *cx, WbbArena *a, const Words *words)
         const uint32_t before = files.n;
         if (wbb_is_dir(word) && !prog_is_folder(word)) search(cx, a, &files, word, 0);
         else WBB_PUSH(a, &files, word);
-        if (files.n == before) wbb_fail(cx, (WbbLoc){0}, "%s: no .hlo file in this folder", word);
+        if (files.n == before) wbb_fail(cx, (WbbLoc){0}, "%s: no .hlo file in this folder, and no dump of XLA", word);
         qsort(files.items + before, files.n - before, sizeof *files.items, by_name);
     }
     return files;
@@ -60,4 +81,38 @@ const char *main_stem(WbbArena *a, const Words *words, const char *file)
     }
     const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
     return wbb_format(a, "%.*s", dot && dot != name ? (int)(dot - name) : (int)strlen(name), name);
+}
+
+static WbbWhy reason_named(const char *word, size_t n)
+{
+    for (int why = 0; why < WHY_COUNT; why++)
+        if (strlen(wbb_why_name((WbbWhy)why)) == n && !strncmp(word, wbb_why_name((WbbWhy)why), n)) return (WbbWhy)why;
+    return WHY_NONE;
+}
+
+void main_count(Outcomes *o, WbbStatus s, WbbWhy why)
+{
+    if (s == WBB_DECLINED) o->declined[why]++;
+    else if (s == WBB_OK) o->compiled++;
+    else o->failed++;
+}
+
+void main_count_named(Outcomes *o, const char *status, const char *reason)
+{
+    const bool declined = !strncmp(status, "declined\"", 9);
+    const WbbStatus s = !strncmp(status, "ok\"", 3) ? WBB_OK : declined ? WBB_DECLINED : WBB_FAILED;
+    main_count(o, s, reason_named(reason, strcspn(reason, "\"")));
+}
+
+void main_note_outcomes(WbbCx *cx, const Outcomes *o, const char *what)
+{
+    uint32_t declined = 0;
+    WbbBuf why = wbb_buf(cx->arena);
+    for (int k = 0; k < WHY_COUNT; k++) {
+        if (!o->declined[k]) continue;
+        wbb_putf(&why, "%s%u %s", declined ? ", " : " (", o->declined[k], wbb_why_name((WbbWhy)k));
+        declined += o->declined[k];
+    }
+    wbb_note(cx, (WbbLoc){0}, "%u %s: %u compiled, %u declined%s%s, %u failed", o->compiled + declined + o->failed, what,
+             o->compiled, declined, declined ? why.text : "", declined ? ")" : "", o->failed);
 }

@@ -64,11 +64,22 @@ enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
 /* run.c: what --accuracy and --approx say; SC_EXACT if they are not given. */
 ScAccuracy main_accuracy(const char *accuracy, bool approx);
 
-/* files.c: names of files, where a folder stands for those in it, and in its folders, that end in .hlo. */
+/* files.c: names of files, where a folder stands for the modules in it, and in its folders: names that end in .hlo,
+ * and the texts of modules that XLA dumps. */
 Words main_files(WbbCx *cx, WbbArena *a, const Words *words);
 /* The folder of a file's bundle among those of several files: "generated/softmax" of corpus/generated/softmax.hlo,
  * where the word was corpus. */
 const char *main_stem(WbbArena *a, const Words *words, const char *file);
+
+/* What became of several files, or kernels. */
+typedef struct {
+    uint32_t compiled, failed, declined[WHY_COUNT];
+} Outcomes;
+void main_count(Outcomes *o, WbbStatus s, WbbWhy why);
+/* The same of texts that a quotation mark ends: ok", declined", and a reason. */
+void main_count_named(Outcomes *o, const char *status, const char *reason);
+/* Notes "9 files: 7 compiled, 2 declined (1 library, 1 shape), 0 failed". */
+void main_note_outcomes(WbbCx *cx, const Outcomes *o, const char *what);
 
 /* compile.c: choices of rows: targets, and passes over the IR. */
 const char *main_target_names(WbbArena *a);

@@ -3,11 +3,13 @@
  * Needs the tables and a zeroed struct; leaves every field set: to what the command line says, else to the option's
  * standard value. Options and positional arguments may stand in any order. `--name VALUE`, `--name=VALUE`, `-n
  * VALUE` and `-nVALUE` are one; of an option given twice the last counts, but for lists; after `--` every word is a
- * positional argument.
+ * positional argument. The file - is standard input.
  *
  *     warpburg compile a.hlo --taget sm_90
  *     warpburg compile: no option --taget; the nearest is --target
  */
+#define _XOPEN_SOURCE 700
+
 #include "main/command.h"
 
 #include <errno.h>
@@ -15,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct {
     WbbArena *arena;
@@ -208,6 +212,25 @@ static Parsed parse_option(const Parser *p, int argc, char **argv, int *i)
     return store(p, o, argv[++*i]);
 }
 
+/* What a pipe brings can be read once, and commands read a file several times, in several processes: it goes into a
+ * file without a name, which then is standard input. */
+static const char *standard_input(void)
+{
+    struct stat st;
+    if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode)) return "/dev/stdin";
+    FILE *kept = tmpfile();
+    char bytes[1 << 14];
+    ssize_t n = 0;
+    bool good = kept != NULL;
+    while (good && (n = read(STDIN_FILENO, bytes, sizeof bytes)) != 0) {
+        if (n > 0) good = fwrite(bytes, 1, (size_t)n, kept) == (size_t)n;
+        else good = errno == EINTR;
+    }
+    good = good && !fflush(kept) && dup2(fileno(kept), STDIN_FILENO) >= 0;
+    if (kept) fclose(kept);
+    return good ? "/dev/stdin" : "-";
+}
+
 static Parsed fill_positionals(const Parser *p)
 {
     uint32_t used = 0;
@@ -215,6 +238,7 @@ static Parsed fill_positionals(const Parser *p)
         if (q->kind != POSITIONAL_ANY && used == p->words.n) return refuse(p, "%s expected", q->name);
         for (; used < p->words.n; used++) {
             const char *word = p->words.items[used];
+            if (q->value == VALUE_FILE && !strcmp(word, "-")) word = standard_input();
             if (!may_be(p, &q->choices, word))
                 return refuse(p, "%s: %s expected", word, main_choices(p->arena, &q->choices, ", ", " or "));
             if (q->kind != POSITIONAL_ONE) {

@@ -90,6 +90,18 @@ static const char *sorted(WbbArena *a, const char *text)
     return b.text;
 }
 
+static void note_outcomes(WbbCx *cx, const char *lines)
+{
+    static const char status[] = "\"status\": \"", reason[] = "\"reason\": \"";
+    Outcomes o = {0};
+    for (const char *p = lines; (p = strstr(p, status));) {
+        p += strlen(status);
+        const char *why = strstr(p, reason);
+        main_count_named(&o, p, why ? why + strlen(reason) : "\"");
+    }
+    main_note_outcomes(cx, &o, "kernels");
+}
+
 static WbbStatus stats(const Call *call)
 {
     WbbCx *cx = call->cx;
@@ -113,11 +125,12 @@ static WbbStatus stats(const Call *call)
     const char *lines = sorted(a, main_stats_pool(cx, a, &work));
     if (o->output) wbb_write_file(cx, o->output, lines, strlen(lines));
     else fputs(lines, stdout);
+    if (work.n_files > 1) note_outcomes(cx, lines);
     return WBB_OK;
 }
 
 static const Positional positionals[] = {
-    {ANY("FILE.hlo", StatsOptions, files, "HLO text, of fusions or of whole programs"), .value = VALUE_FILE}, {0}};
+    {ANY("FILE.hlo", StatsOptions, files, "HLO text, of fusions or of whole programs, or a folder of such files or of XLA's dumps"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
     {WORD("--files-from", StatsOptions, files_from, "LIST", "take also the files that LIST names, one a line, or each ended by a zero byte"),
      .value = VALUE_FILE},
