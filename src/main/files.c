@@ -86,7 +86,8 @@ const char *main_stem(WbbArena *a, const Words *words, const char *file)
 static WbbWhy reason_named(const char *word, size_t n)
 {
     for (int why = 0; why < WHY_COUNT; why++)
-        if (strlen(wbb_why_name((WbbWhy)why)) == n && !strncmp(word, wbb_why_name((WbbWhy)why), n)) return (WbbWhy)why;
+        if (strlen(wbb_why_name((WbbWhy)why)) == n && !strncmp(word, wbb_why_name((WbbWhy)why), n))
+            return (WbbWhy)why;
     return WHY_NONE;
 }
 
