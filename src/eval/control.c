@@ -3,7 +3,7 @@
  * Needs: verified computations. Leaves: the wanted lanes.
  *
  * A loop runs as a whole the first time that any element of it is wanted. Its state is lanes; each iteration takes two
- * sub-evaluations, condition and body; the last state is kept. A leaf that the body returns unchanged is never copied.
+ * sub-evaluations, condition and body; the last state is kept (iterate.c).
  * A branch is evaluated as a call is, element by element, once the choice is known; in EV_BOUNDS the result is the
  * union of the branches that may be taken. An index out of range takes the last branch (XLA's operation semantics). So
  * is the last state of a loop whose condition may hold or not: the union of all states in which it may not.
@@ -94,25 +94,6 @@ void *ev_conditional(Ev *e, EvTask *t)
         made = both;
     }
     return all ? made : NULL;
-}
-
-void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out)
-{
-    Ev *run = ev_sub(e, c, state);
-    ev_keep_costly(run, run->root);
-    for (uint32_t k = 0; k < c->root->shape->n_leaves; k++) {
-        EvRef r = ev_resolve_leaf(run, run->root, c->root, k);
-        const HloShape *s = ev_ref_shape(r);
-        size_t bytes = wbb_mul_size(to, (size_t)hlo_elements(s), ev_lane_bytes(e->mode, s->type));
-        if (sc_type_info[s->type].cls == '-') continue; /* a token */
-        if (r.i->opcode == HLO_PARAMETER && ev_first_leaf(c, r.i->number) + r.leaf == k && c->n_parameters == 1) {
-            out[k] = state[k];
-            continue;
-        }
-        out[k] = wbb_alloc(to, bytes);
-        ev_copy_all(run, r, out[k]);
-    }
-    ev_part_end(e);
 }
 
 typedef enum { ENDS, GOES_ON, OPEN } Condition;
@@ -206,6 +187,7 @@ void *ev_while(Ev *e, EvTask *t)
         if (sc_type_info[ev_leaf_shape(i->shape, k)->type].cls != '-')
             state[k] = ev_all(e, ev_resolve_leaf(e, t->ref.frame, i->operands[0], k));
     WbbArena *now = wbb_arena_new(e->cx), *then = wbb_arena_new(e->cx), *at_end = wbb_arena_new(e->cx);
+    EvStays stays = {wbb_arena_new(e->cx), WBB_NEW_N(e->block, void *, leaves.n + 1)};
     const HloComputation *body = named(i, "body");
     for (uint32_t open = 0;;) {
         const Condition c = condition_of(e, i, state);
@@ -216,7 +198,8 @@ void *ev_while(Ev *e, EvTask *t)
         if (atomic_fetch_add(e->iterations, 1) >= ITERATIONS || open > OPEN_ITERATIONS)
             wbb_decline(e->cx, i->loc, WHY_SIZE, "%s has not ended after %d iterations of all loops", i->name,
                         open > OPEN_ITERATIONS ? OPEN_ITERATIONS : ITERATIONS);
-        ev_iterate(e, body, state, then, next);
+        /* once the state may be one of several, what it was is needed after the iteration */
+        ev_iterate(e, body, state, then, next, open ? NULL : &stays);
         if (open > WIDENING) { /* what the state was, it may be again: the intervals grow until they do not change */
             void **wider = copy_of(&leaves, then, state);
             if (!unite(&leaves, wider, next, open > FAR)) break;
@@ -233,5 +216,6 @@ void *ev_while(Ev *e, EvTask *t)
     wbb_arena_free(now);
     wbb_arena_free(then);
     wbb_arena_free(at_end);
+    wbb_arena_free(stays.arena);
     return wanted;
 }

@@ -381,9 +381,15 @@ void *ev_scan(Ev *e, EvTask *t);
 void *ev_map(Ev *e, EvTask *t);                /* control.c */
 void *ev_while(Ev *e, EvTask *t);
 void *ev_conditional(Ev *e, EvTask *t);
+/* iterate.c. Leaves of a loop's state that stay where they are from iteration to iteration, in `arena`: those whose
+ * body updates a part of them. */
+typedef struct {
+    WbbArena *arena;
+    void **at; /* by leaf; NULL: it was never there */
+} EvStays;
 /* Lanes of all leaves of the computation's root, allocated in `to`; a leaf that is returned unchanged is state[k]
- * itself. */
-void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out);
+ * itself, and so is one that stays, which the iteration changes. stays NULL: none does. */
+void ev_iterate(Ev *e, const HloComputation *c, void *const *state, WbbArena *to, void **out, EvStays *stays);
 void *ev_random_bits(Ev *e, EvTask *t);        /* random.c */
 void *ev_stochastic_convert(Ev *e, EvTask *t);
 void *ev_dimension_size(Ev *e, EvTask *t);     /* bits.c */

@@ -74,7 +74,7 @@ static void run_all(Ev *e, EvTask *t, int64_t d, uint32_t carries, void **made)
     for (int64_t step = 0; step < length; step++) {
         int64_t at = reverse && strcmp(reverse, "true") == 0 ? length - 1 - step : step;
         for (uint32_t k = 0; k < inputs; k++) take_slice(&in[k], at, array[k], state[k]);
-        ev_iterate(e, c, state, then, next);
+        ev_iterate(e, c, state, then, next, NULL);
         for (uint32_t k = 0; k < outputs; k++) put_slice(&out[k], at, made[k], next[k]);
         memcpy(state + inputs, next + outputs, carries * sizeof *state);
         wbb_arena_free(now);

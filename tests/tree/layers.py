@@ -73,7 +73,7 @@ MAY_CALL = {  # modules or files, with the reason; None: anything
 CIRCLES: List[Tuple[str, str, str]] = [
     ("base", "map string", "not recursive: interned strings are in a map, which calls wbb_hash of string.c"),
     ("base", "arena context", "a context owns arenas; an arena that gets no memory fails through its context"),
-    ("eval", "accumulate apply bits commute control conv demand dot eval gather mac move random recall reduce rows scan scan_order scatter "
+    ("eval", "accumulate apply bits commute control conv demand dot eval gather iterate mac move random recall reduce rows scan scan_order scatter "
      "select_scatter sort tree window window_scan",
      "recursive: an operation demands elements of its operands, which their operations compute"),
     ("hlo", "parse parse_attributes", "recursive: an attribute may be a computation, whose instructions have attributes"),
