@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
 
-from gen import asm_rule, compile as comp, cycles, ledger, llvm_text, load, machine, ops, prices, reach, rows
+from gen import asm_rule, compile as comp, cycles, hlo_ops, ledger, llvm_text, load, machine, ops, prices, reach, rows
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Type, Var, children, parts
 from gen.forms import is_const, is_general, is_index, root_op
 from gen.lang import Rule, Ulp
@@ -324,7 +324,7 @@ def sources() -> List[Key]:
     """The keys of every operation on elements that HLO has, at every type that is computed with."""
     out: List[Key] = []
     for o in ops.OPS:
-        if o.hlo is None and o.sig != "compare":
+        if o.name not in hlo_ops.HLO_OF and o.sig != "compare":
             continue
         for t in ops.COMPUTE:
             cls = ops.TYPE_BY_NAME[t].cls

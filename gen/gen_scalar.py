@@ -43,7 +43,7 @@ def tables_c() -> str:
         words = o.props.split()
         comm, costly = ("true" if p in words else "false" for p in ("comm", "costly"))
         effects = " | ".join(enum("SC_", p) for p in ops.EFFECTS if p in words) or "0"
-        lines.append(f'    [{enum("OP_", o.name)}] = {{"{o.name}", "{o.hlo or ""}", {o.arity}, SC_{o.sig.upper()}, {o.rank}, '
+        lines.append(f'    [{enum("OP_", o.name)}] = {{"{o.name}", {o.arity}, SC_{o.sig.upper()}, {o.rank}, '
                      f'{comm}, {costly}, {effects}, "{o.classes}"}},\n')
     lines.append("};\n\nconst char *const sc_flag_name[SC_FLAG_COUNT] = {\n")
     lines += [f'    "{f}",\n' for f in ops.FLAGS]

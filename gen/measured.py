@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from gen import ledger, load, ops
+from gen import hlo_ops, ledger, load, ops
 from gen.lang import Expr, Guard, Node, Not, Rule, Var, parts
 from gen.load import RuleSet
 
@@ -130,7 +130,7 @@ def lowerings(s: RuleSet, budgets: Optional[Dict[Tuple[str, str], Any]] = None) 
     """The lowerings of every real function with a budget; under --approx only the first one and those that name the flag."""
     by_op, functions = index_of(s), load.budgets() if budgets is None else budgets
     for op, t in functions:
-        if ops.TYPE_BY_NAME[t].cls != "F" or (ops.OP_BY_NAME[op].hlo is None and op not in INNER):
+        if ops.TYPE_BY_NAME[t].cls != "F" or (op not in hlo_ops.HLO_OF and op not in INNER):
             continue
         for approx in (False, True):
             found = [r for r in by_op.get(op, []) if matches(r, op, t, approx)]

@@ -8,7 +8,6 @@ Adding an operation: one line here, its meaning in `semantics.py`, and for each 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,6 @@ class Op:
     classes: str  # letters of Type.cls that T may have
     rank: int  # order of the phases simplify and lower: a lowering goes to lower ranks
     props: str = ""  # words: comm, costly; of an effect those of EFFECTS
-    hlo: Optional[str] = None  # HLO opcode with this meaning on elements
 
 
 OPS = [
@@ -132,16 +130,16 @@ OPS = [
     Op("floordiv", 2, "same", "X", 3),       # floor; the divisor is positive
     Op("mod", 2, "same", "X", 3),            # the remainder of floordiv
     # two operands ----------------------------------------------------------------------------------------------------------
-    Op("add", 2, "same", "PIUFC", 3, "comm", "add"), Op("sub", 2, "same", "IUFC", 4, "", "subtract"),
-    Op("mul", 2, "same", "PIUFC", 4, "comm", "multiply"), Op("div", 2, "same", "IUFC", 20, "costly", "divide"),
-    Op("rem", 2, "same", "IUF", 20, "costly", "remainder"), Op("pow", 2, "same", "IUFC", 40, "costly", "power"),
-    Op("max", 2, "same", "PIUFX", 6, "comm", "maximum"), Op("min", 2, "same", "PIUFX", 6, "comm", "minimum"),
-    Op("atan2", 2, "same", "F", 40, "costly", "atan2"), Op("hypot", 2, "same", "F", 40, "costly"),
-    Op("copysign", 2, "same", "F", 6), Op("mulhi", 2, "same", "IU", 14, "", "mulhi"),
-    Op("band", 2, "same", "PIU", 2, "comm", "and"), Op("bor", 2, "same", "PIU", 2, "comm", "or"),
-    Op("bxor", 2, "same", "PIU", 2, "comm", "xor"),
-    Op("shl", 2, "same", "IU", 12, "", "shift-left"), Op("shra", 2, "same", "IU", 12, "", "shift-right-arithmetic"),
-    Op("shrl", 2, "same", "IU", 12, "", "shift-right-logical"),
+    Op("add", 2, "same", "PIUFC", 3, "comm"), Op("sub", 2, "same", "IUFC", 4),
+    Op("mul", 2, "same", "PIUFC", 4, "comm"), Op("div", 2, "same", "IUFC", 20, "costly"),
+    Op("rem", 2, "same", "IUF", 20, "costly"), Op("pow", 2, "same", "IUFC", 40, "costly"),
+    Op("max", 2, "same", "PIUFX", 6, "comm"), Op("min", 2, "same", "PIUFX", 6, "comm"),
+    Op("atan2", 2, "same", "F", 40, "costly"), Op("hypot", 2, "same", "F", 40, "costly"),
+    Op("copysign", 2, "same", "F", 6), Op("mulhi", 2, "same", "IU", 14),
+    Op("band", 2, "same", "PIU", 2, "comm"), Op("bor", 2, "same", "PIU", 2, "comm"),
+    Op("bxor", 2, "same", "PIU", 2, "comm"),
+    Op("shl", 2, "same", "IU", 12), Op("shra", 2, "same", "IU", 12),
+    Op("shrl", 2, "same", "IU", 12),
     # the machine's division and shifts: defined only where the divisor is neither 0 nor -1, the amount below the width
     Op("divx", 2, "same", "IU", 10, "costly"), Op("remx", 2, "same", "IU", 10, "costly"),
     Op("shlx", 2, "same", "IU", 5), Op("shrax", 2, "same", "IU", 5), Op("shrlx", 2, "same", "IU", 5),
@@ -151,31 +149,31 @@ OPS = [
     Op("eq", 2, "compare", "PIUFXC", 4, "comm"), Op("ne", 2, "compare", "PIUFXC", 4, "comm"),
     Op("lt", 2, "compare", "PIUFX", 4), Op("le", 2, "compare", "PIUFX", 5),
     Op("gt", 2, "compare", "PIUFX", 6), Op("ge", 2, "compare", "PIUFX", 6),
-    Op("select", 3, "select", "PIUFC", 4, "", "select"),
-    Op("is_finite", 1, "test", "F", 15, "", "is-finite"),
+    Op("select", 3, "select", "PIUFC", 4),
+    Op("is_finite", 1, "test", "F", 15),
     # one operand -----------------------------------------------------------------------------------------------------------
-    Op("cvt", 1, "convert", "PIUF", 8, "", "convert"),
+    Op("cvt", 1, "convert", "PIUF", 8),
     Op("cvtsat", 1, "convert", "F", 7),      # a value beyond the largest finite one becomes that; nan stays nan
-    Op("bits", 1, "convert", "PIUF", 1, "", "bitcast-convert"),  # same width: the bits as they are
-    Op("neg", 1, "same", "IUFC", 3, "", "negate"), Op("abs", 1, "same", "IUF", 6, "", "abs"),
+    Op("bits", 1, "convert", "PIUF", 1),  # same width: the bits as they are
+    Op("neg", 1, "same", "IUFC", 3), Op("abs", 1, "same", "IUF", 6),
     Op("modulus", 1, "convert", "FC", 45, "costly"),  # modulus.f32.c64(x): HLO's abs of a complex value
-    Op("sign", 1, "same", "IUFC", 30, "", "sign"), Op("bnot", 1, "same", "PIU", 4, "", "not"),
-    Op("popcnt", 1, "same", "IU", 12, "", "popcnt"), Op("clz", 1, "same", "IU", 12, "", "count-leading-zeros"),
-    Op("floor", 1, "same", "F", 12, "", "floor"), Op("ceil", 1, "same", "F", 12, "", "ceil"),
-    Op("trunc", 1, "same", "F", 12), Op("round_even", 1, "same", "F", 12, "", "round-nearest-even"),
-    Op("round_afz", 1, "same", "F", 14, "", "round-nearest-afz"),
-    Op("exp", 1, "same", "FC", 30, "costly", "exponential"), Op("expm1", 1, "same", "FC", 30, "costly", "exponential-minus-one"),
+    Op("sign", 1, "same", "IUFC", 30), Op("bnot", 1, "same", "PIU", 4),
+    Op("popcnt", 1, "same", "IU", 12), Op("clz", 1, "same", "IU", 12),
+    Op("floor", 1, "same", "F", 12), Op("ceil", 1, "same", "F", 12),
+    Op("trunc", 1, "same", "F", 12), Op("round_even", 1, "same", "F", 12),
+    Op("round_afz", 1, "same", "F", 14),
+    Op("exp", 1, "same", "FC", 30, "costly"), Op("expm1", 1, "same", "FC", 30, "costly"),
     Op("exp2", 1, "same", "F", 25, "costly"), Op("log2", 1, "same", "F", 25, "costly"),
-    Op("log", 1, "same", "FC", 30, "costly", "log"), Op("log1p", 1, "same", "FC", 30, "costly", "log-plus-one"),
-    Op("logistic", 1, "same", "FC", 35, "costly", "logistic"), Op("tanh", 1, "same", "FC", 32, "costly", "tanh"),
-    Op("tan", 1, "same", "FC", 30, "costly", "tan"), Op("sin", 1, "same", "FC", 30, "costly", "sine"),
-    Op("cos", 1, "same", "FC", 30, "costly", "cosine"), Op("sinh", 1, "same", "FC", 30, "costly", "sinh"),
-    Op("cosh", 1, "same", "FC", 30, "costly", "cosh"), Op("asin", 1, "same", "FC", 30, "costly", "asin"),
-    Op("acos", 1, "same", "FC", 30, "costly", "acos"), Op("atan", 1, "same", "F", 30, "costly"),
-    Op("asinh", 1, "same", "FC", 30, "costly", "asinh"), Op("acosh", 1, "same", "FC", 30, "costly", "acosh"),
-    Op("atanh", 1, "same", "FC", 30, "costly", "atanh"), Op("erf", 1, "same", "F", 30, "costly", "erf"),
-    Op("sqrt", 1, "same", "FC", 20, "costly", "sqrt"), Op("rsqrt", 1, "same", "FC", 22, "costly", "rsqrt"),
-    Op("cbrt", 1, "same", "FC", 30, "costly", "cbrt"), Op("rcp", 1, "same", "F", 15, "costly"),
+    Op("log", 1, "same", "FC", 30, "costly"), Op("log1p", 1, "same", "FC", 30, "costly"),
+    Op("logistic", 1, "same", "FC", 35, "costly"), Op("tanh", 1, "same", "FC", 32, "costly"),
+    Op("tan", 1, "same", "FC", 30, "costly"), Op("sin", 1, "same", "FC", 30, "costly"),
+    Op("cos", 1, "same", "FC", 30, "costly"), Op("sinh", 1, "same", "FC", 30, "costly"),
+    Op("cosh", 1, "same", "FC", 30, "costly"), Op("asin", 1, "same", "FC", 30, "costly"),
+    Op("acos", 1, "same", "FC", 30, "costly"), Op("atan", 1, "same", "F", 30, "costly"),
+    Op("asinh", 1, "same", "FC", 30, "costly"), Op("acosh", 1, "same", "FC", 30, "costly"),
+    Op("atanh", 1, "same", "FC", 30, "costly"), Op("erf", 1, "same", "F", 30, "costly"),
+    Op("sqrt", 1, "same", "FC", 20, "costly"), Op("rsqrt", 1, "same", "FC", 22, "costly"),
+    Op("cbrt", 1, "same", "FC", 30, "costly"), Op("rcp", 1, "same", "F", 15, "costly"),
     # the machine's instructions that functions are built from; z: subnormal arguments and results become zero
     Op("exp2z", 1, "same", "F", 14, "costly"), Op("log2z", 1, "same", "F", 14, "costly"), Op("rcpz", 1, "same", "F", 14, "costly"),
     Op("rsqrtz", 1, "same", "F", 14, "costly"),

@@ -12,7 +12,7 @@ from typing import Dict, List, Sequence
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gen import guards, lang, ops, semantics  # noqa: E402
+from gen import guards, hlo_ops, lang, ops, semantics  # noqa: E402
 from gen.expr import OpName  # noqa: E402
 
 PAGE = ROOT / "patterns" / "VOCABULARY.md"
@@ -80,7 +80,7 @@ def meaning(o: ops.Op) -> str:
 def page() -> str:
     types = [[f"`{t.name}`", f"`{t.hlo}`" if t.hlo else "", t.cls, str(t.bits)] for t in ops.TYPES if t.cls not in "-"]
     classes = [[f"`{name}`", " ".join(members)] for name, members in ops.CLASSES.items()]
-    operations = [[form(o), o.classes, o.props, f"`{o.hlo}`" if o.hlo else "", meaning(o)] for o in callable_ops()]
+    operations = [[form(o), o.classes, o.props, f"`{hlo_ops.HLO_OF[o.name]}`" if o.name in hlo_ops.HLO_OF else "", meaning(o)] for o in callable_ops()]
     conditions = [[f"`{g.name}{'(' + ', '.join(g.parameters) + ')' if g.parameters else ''}`" if g.kind != "feature" else "`has('word')`",
                    g.classes, g.says, KINDS[g.kind]] for g in guards.ALL]
     variables: Dict[str, List[str]] = {}

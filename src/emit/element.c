@@ -78,17 +78,14 @@ IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
         break;
     case HLO_BITCAST:
     case HLO_BITCAST_CONVERT: return from == t ? x[0] : node(g, OP_BITS, t, x[0], 0);
-    case HLO_BROADCAST:
     case HLO_COPY:
     case HLO_DYNAMIC_SLICE:
-    case HLO_GATHER:
-    case HLO_RESHAPE:
-    case HLO_REVERSE:
-    case HLO_SLICE:
-    case HLO_TRANSPOSE: return x[0];
-    default: break;
+    case HLO_GATHER: return x[0];
+    default:
+        if (hlo_is_move(i->opcode)) return x[0];
+        break;
     }
-    const ScOp op = sc_op_of_hlo(hlo_opcode_name(i->opcode));
+    const ScOp op = hlo_scalar(i->opcode);
     assert(op != OP_NONE && i->n_operands == sc_op_info[op].arity);
     return ir_node(g, op, IR_TYPE(t, 0), 0, x[0], i->n_operands > 1 ? x[1] : 0, i->n_operands > 2 ? x[2] : 0, 0);
 }

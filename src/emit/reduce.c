@@ -200,7 +200,7 @@ static ScType type_of(const EmitFrame *f, const Reduce *w, uint32_t accumulator)
 /* Combines a term in a type that is wider than the body's. */
 static void combine_wide(EmitValues *e, const EmitFrame *f, Reduce *w)
 {
-    const ScOp op = sc_op_of_hlo(hlo_opcode_name(f->i->called[0]->root->opcode));
+    const ScOp op = hlo_scalar(f->i->called[0]->root->opcode);
     w->acc[0] = ir_node(e->g, op, IR_TYPE(w->type, 0), 0, w->acc[0], emit_as(e, w->x[0], w->type), 0, 0);
 }
 

@@ -161,7 +161,7 @@ static bool leaves_most(const Scatter *m)
 {
     const HloInstruction *r = m->i->called[0]->root;
     if (r->opcode == HLO_TUPLE) r = r->operands[m->s->first];
-    return r->opcode == HLO_MAXIMUM || r->opcode == HLO_MINIMUM || r->opcode == HLO_AND || r->opcode == HLO_OR;
+    return hlo_op_info[r->opcode].idempotent;
 }
 
 /* A maximum that is what was read needs no swap: as if it had been made at the time of the load. */

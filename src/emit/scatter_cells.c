@@ -213,7 +213,7 @@ void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef 
     const HloInstruction *i = stage->update;
     Cells m = {.c = stage->cells, .r = range, .l = &stage->layout, .bid = bid, .tid = tid};
     m.s = (Scatter){.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2, .n = 1};
-    m.op = sc_op_of_hlo(hlo_opcode_name(part_scatter_root(i, stage->first)->opcode));
+    m.op = hlo_scalar(part_scatter_root(i, stage->first)->opcode);
     m.threads = part_layout_threads(m.l), m.vector = part_size(&m.l->dims[0], PART_VECTOR);
     const bool known = emit_find_identity(e, m.op, m.c->type, &m.identity);
     assert(known), (void)known;

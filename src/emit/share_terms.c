@@ -170,7 +170,7 @@ static IrRef *arguments_of(const Share *m, const Reduction *r, const Partial *x,
 static Partial combine(const Share *m, const Reduction *r, const Partial *x, const Partial *y, bool follows)
 {
     const HloComputation *c = r->i->called[0];
-    const ScOp op = sc_op_of_hlo(hlo_opcode_name(c->root->opcode)); /* where partial results have a type of their own */
+    const ScOp op = hlo_scalar(c->root->opcode); /* where partial results have a type of their own */
     const bool apart = x->present != y->present;                    /* one may be there without the other */
     Partial p = new_partial(m, r);
     const uint32_t env = r->of->sum == SC_NONE ? emit_env(m->e, 2 * r->n, arguments_of(m, r, x, y, follows)) : 0;
@@ -234,7 +234,7 @@ static bool ascends(const Share *m)
 /* Of a computation that is one operation. */
 void emit_share_find_identity(const Share *m, Reduction *r)
 {
-    const ScOp op = sc_op_of_hlo(hlo_opcode_name(r->i->called[0]->root->opcode));
+    const ScOp op = hlo_scalar(r->i->called[0]->root->opcode);
     IrRef identity;
     if (!r->of->commutes || r->n > 1 || !emit_find_identity(m->e, op, r->type[0], &identity)) return;
     r->identity = WBB_NEW(m->a, IrRef);

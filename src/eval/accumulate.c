@@ -47,7 +47,7 @@ static ScOp single_op(const HloComputation *c, uint32_t which, uint32_t n, ScTyp
     if (r->n_operands != 2 || !hlo_is_elementwise(r->opcode) || r->opcode == HLO_COMPARE) return OP_NONE;
     const int64_t pair[2] = {which, n + which};
     bool swapped = r->operands[0]->opcode == HLO_PARAMETER && r->operands[0]->number == pair[1];
-    ScOp op = sc_op_of_hlo(hlo_opcode_name(r->opcode));
+    ScOp op = hlo_scalar(r->opcode);
     for (uint32_t k = 0; k < 2; k++)
         if (r->operands[k]->opcode != HLO_PARAMETER || r->operands[k]->number != pair[swapped ? 1 - k : k])
             return OP_NONE;
@@ -130,7 +130,7 @@ static void hold(Ev *e, EvAccumulator *a, ScType t)
     a->result = a->types[0];
     a->lanes[0] = ev_as(e, t, a->result, a->n, a->lanes[0]);
     a->type = *types = t;
-    a->op = sc_op_of_hlo(hlo_opcode_name(a->c->root->opcode));
+    a->op = hlo_scalar(a->c->root->opcode);
     a->types = types;
 }
 

@@ -248,7 +248,7 @@ static Pair function(const HloInstruction *i, ScType p, const Pair *x, ScAccurac
     const Pair any = {ev_bound_any(p), ev_bound_any(p)};
     double parts[2][2] = {{0, 0}, {0, 0}}, exact[2];
     bool single = true;
-    const ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), i->shape->type, accuracy);
+    const ScBudget budget = sc_budget(hlo_scalar(i->opcode), i->shape->type, accuracy);
     if (i->opcode == HLO_DIVIDE && (any_of(&x[0]) || any_of(&x[1]) || is_by_zero(x)))
         return special_quotient(i, p, x, budget);
     for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -332,7 +332,7 @@ static Pair clamp(ScType p, const Pair *x)
 
 static Pair one(Ev *e, const HloInstruction *i, ScType p, const Pair *x)
 {
-    ScOp op = sc_op_of_hlo(hlo_opcode_name(i->opcode));
+    ScOp op = hlo_scalar(i->opcode);
     switch (i->opcode) {
     case HLO_COPY: return x[0];
     case HLO_CLAMP: return clamp(p, x);

@@ -127,7 +127,7 @@ static void *mulhi(Ev *e, ScType t, int64_t n, void *const *x)
 
 static ScOp op_of(const Ev *e, const HloInstruction *i)
 {
-    ScOp op = i->opcode == HLO_COMPARE ? ev_compare_op(i->direction) : sc_op_of_hlo(hlo_opcode_name(i->opcode));
+    ScOp op = i->opcode == HLO_COMPARE ? ev_compare_op(i->direction) : hlo_scalar(i->opcode);
     if (op == OP_NONE) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no %s", hlo_opcode_name(i->opcode));
     return op;
 }

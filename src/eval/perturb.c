@@ -70,7 +70,7 @@ void ev_perturb_complex(Ev *e, const HloInstruction *i, const double (*x)[2], do
 {
     ScType t = i->operands[0]->shape->type, p = ev_part_type(t);
     if (i->opcode == HLO_MULTIPLY && p == SC_F32) formula(e, p, x, r);
-    ScBudget budget = sc_budget(sc_op_of_hlo(hlo_opcode_name(i->opcode)), t, e->accuracy);
+    ScBudget budget = sc_budget(hlo_scalar(i->opcode), t, e->accuracy);
     double larger = fmax(fabs(r[0]), fabs(r[1])), units = budget.ulp + ev_complex_units(i, x);
     if (budget.ulp == 0 || !isfinite(larger) || larger == 0) return;
     for (unsigned part = 0; part < (sc_type_info[i->shape->type].cls == 'C' ? 2 : 1); part++) {

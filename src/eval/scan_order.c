@@ -155,9 +155,7 @@ static void take_results(Ev *e, const Scan *s, uint32_t a, const HloShape *to, c
 /* Does the initial value stand where the scan begins? Else it is left of all terms, whose scan begins at the last. */
 static bool begins_with_init(const Scan *s)
 {
-    static const HloOpcode commuting[] = {HLO_ADD, HLO_MULTIPLY, HLO_MAXIMUM, HLO_MINIMUM, HLO_AND, HLO_OR, HLO_XOR};
-    for (uint32_t k = 0; k < WBB_LEN(commuting); k++)
-        if (s->how.arrays == 1 && hlo_is_operation(s->how.c) && s->how.c->root->opcode == commuting[k]) return true;
+    if (s->how.arrays == 1 && hlo_is_operation(s->how.c) && hlo_combines(s->how.c->root->opcode)) return true;
     return !s->order->from_last;
 }
 
@@ -186,7 +184,7 @@ void *ev_window_in_order(Ev *e, EvTask *t, const EvScan *order)
     char **init = WBB_NEW_N(e->block, char *, n);
     check(e->cx, order, i);
     ev_cumulative(i, &s.c);
-    if (order->type != SC_NONE) s.how.op = sc_op_of_hlo(hlo_opcode_name(s.how.c->root->opcode));
+    if (order->type != SC_NONE) s.how.op = hlo_scalar(s.how.c->root->opcode);
     s.how.types = WBB_NEW_N(e->block, ScType, n), s.how.bytes = WBB_NEW_N(e->block, size_t, n);
     ev_must_keep(e);
     for (uint32_t a = 0; a < n; a++) {

@@ -236,7 +236,7 @@ void *ev_reduce_tree(Ev *e, EvTask *t, const EvTree *tree)
               .arrays = i->n_operands / 2, .in = i->operands[0]->shape};
     void **init = WBB_NEW_N(e->block, void *, m.arrays), **r = WBB_NEW_N(e->block, void *, m.arrays);
     if (!find_arrays(e, &m, init)) return NULL;
-    if (tree->type != SC_NONE) m.how.op = sc_op_of_hlo(hlo_opcode_name(m.how.c->root->opcode));
+    if (tree->type != SC_NONE) m.how.op = hlo_scalar(m.how.c->root->opcode);
     find_parts(e, &m);
     find_results(e, &m);
     const bool empty = !m.n || !hlo_elements(m.in); /* no result, or none that has a term */

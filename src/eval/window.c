@@ -188,7 +188,7 @@ static bool add_cumulative(Ev *e, EvAccumulator *acc, const HloInstruction *i, c
 {
     EvCumulative c;
     if (!ev_cumulative(i, &c)) return false;
-    const ScOp op = sc_op_of_hlo(hlo_opcode_name(i->called[0]->root->opcode));
+    const ScOp op = hlo_scalar(i->called[0]->root->opcode);
     const bool prefixes = c.prefixes, long_enough = any_order(op, in->type) || c.length >= EV_LONG_SUFFIX;
     if (!prefixes && !long_enough) return false;
     for (int64_t o = 0; o < c.outer; o++)

@@ -55,12 +55,11 @@ FuseRole fuse_first_role(const HloInstruction *i)
         return FUSE_NOTHING;
     case HLO_FUSION: return FUSE_FIXED;
     case HLO_WHILE: case HLO_CONDITIONAL: case HLO_CALL: return FUSE_CONTROL;
-    case HLO_BITCAST: case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_DYNAMIC_SLICE: case HLO_GATHER: case HLO_IOTA:
-    case HLO_MAP: case HLO_PAD: case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE:
-        return FUSE_ROOT;
+    case HLO_IOTA: case HLO_MAP: return FUSE_ROOT;
     default: break;
     }
-    if (is_hero(i->opcode)) return FUSE_ROOT;
+    const HloKind kind = hlo_kind(i->opcode);
+    if (kind == HLO_IS_MOVE || kind == HLO_IS_CHOOSE || is_hero(i->opcode)) return FUSE_ROOT;
     if (!hlo_is_elementwise(i->opcode)) return FUSE_LIBRARY;
     return i->shape->type == SC_TUPLE ? FUSE_NOTHING : FUSE_ROOT; /* a copy of a tuple copies nothing */
 }

@@ -13,12 +13,19 @@
 #include "base/base.h"
 #include "scalar/scalar.h" /* element types and the rounding of literals */
 
-typedef enum {
-#define HLO_OP(id, text, operands) HLO_##id,
-#include "hlo/opcodes.def" /* HLO_OP(ADD, "add", 2) ...; operands -1 = any number */
-#undef HLO_OP
-    HLO_OPCODE_COUNT
-} HloOpcode;
+#include "hlo_ops.h" /* generated from gen/hlo_ops.py: HloOpcode, HloKind, HloIdentity */
+
+/* What an operation is, by its number. `X-start`, `X-update` and `X-done` that have no line in the table are
+ * ASYNC_START, ASYNC_UPDATE and ASYNC_DONE, with the text in HloInstruction.spelling. */
+typedef struct {
+    const char *text;
+    int8_t operands; /* -1: any number */
+    HloKind kind;
+    ScOp scalar;     /* what it is on elements; OP_NONE: no single operation; of comparisons the direction says which */
+    HloIdentity identity; /* of a combiner */
+    bool idempotent; /* op(x, x) is x */
+} HloOpInfo;
+extern const HloOpInfo hlo_op_info[HLO_OPCODE_COUNT];
 
 typedef struct HloShape HloShape;
 struct HloShape {
@@ -198,6 +205,11 @@ HloOpcode hlo_started_opcode(const HloInstruction *i);
 /* Element i of the result depends on element i of each operand alone. Also true for clamp and select, whose bounds and
  * predicate may be scalars, and for bitcast-convert, which is not elementwise if it changes the width. */
 bool hlo_is_elementwise(HloOpcode op);
+ScOp hlo_scalar(HloOpcode op); /* what it is on elements; OP_NONE where no single operation has that meaning */
+HloKind hlo_kind(HloOpcode op);
+bool hlo_combines(HloOpcode op); /* may reductions take terms in any order? It commutes, and has an identity */
+/* Do equal operands, attributes and computations give equal values, and nothing else happens? */
+bool hlo_is_pure(HloOpcode op);
 /* Marks, by id, all that the marked instructions of c need: their operands, those of these, and so on. */
 void hlo_mark_operands(const HloComputation *c, bool *marks);
 /* The computation that an attribute names, "body"; NULL: there is none. Of a list of them the first. */

@@ -15,21 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {
-#define HLO_OP(id, text, operands) text,
-#include "hlo/opcodes.def"
-#undef HLO_OP
-};
-
-const char *hlo_opcode_name(HloOpcode op) { return op < HLO_OPCODE_COUNT ? names[op] : "?"; }
+const char *hlo_opcode_name(HloOpcode op) { return op < HLO_OPCODE_COUNT ? hlo_op_info[op].text : "?"; }
+HloKind hlo_kind(HloOpcode op) { return hlo_op_info[op].kind; }
+ScOp hlo_scalar(HloOpcode op) { return hlo_op_info[op].scalar; }
+bool hlo_is_elementwise(HloOpcode op) { return hlo_kind(op) == HLO_IS_ELEMENT; }
+bool hlo_combines(HloOpcode op) { return hlo_op_info[op].identity != HLO_NO_IDENTITY; }
 
 HloOpcode hlo_opcode_named(const char *name, size_t n)
 {
     size_t low = 0, high = HLO_OPCODE_COUNT;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int order = strncmp(names[middle], name, n);
-        if (order == 0) order = names[middle][n] != 0;
+        int order = strncmp(hlo_op_info[middle].text, name, n);
+        if (order == 0) order = hlo_op_info[middle].text[n] != 0;
         if (order == 0) return (HloOpcode)middle;
         if (order < 0) low = middle + 1;
         else high = middle;
@@ -53,22 +51,11 @@ void hlo_mark_operands(const HloComputation *c, bool *marks)
             marks[c->instructions[k]->operands[o]->id] = true;
 }
 
-bool hlo_is_elementwise(HloOpcode op)
+bool hlo_is_pure(HloOpcode op)
 {
-    switch (op) {
-    case HLO_ABS: case HLO_ACOS: case HLO_ACOSH: case HLO_ADD: case HLO_AND: case HLO_ASIN: case HLO_ASINH:
-    case HLO_ATAN2: case HLO_ATANH: case HLO_BITCAST_CONVERT: case HLO_CBRT: case HLO_CEIL: case HLO_CLAMP:
-    case HLO_COMPARE: case HLO_COMPLEX: case HLO_CONVERT: case HLO_COPY: case HLO_COSH: case HLO_COSINE:
-    case HLO_COUNT_LEADING_ZEROS: case HLO_DIVIDE: case HLO_ERF: case HLO_EXPONENTIAL: case HLO_EXPONENTIAL_MINUS_ONE:
-    case HLO_FLOOR: case HLO_IMAG: case HLO_IS_FINITE: case HLO_LOG: case HLO_LOGISTIC: case HLO_LOG_PLUS_ONE:
-    case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_MULHI: case HLO_MULTIPLY: case HLO_NEGATE: case HLO_NOT: case HLO_OR:
-    case HLO_POPCNT: case HLO_POWER: case HLO_REAL: case HLO_REDUCE_PRECISION: case HLO_REMAINDER:
-    case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_RSQRT: case HLO_SELECT: case HLO_SHIFT_LEFT:
-    case HLO_SHIFT_RIGHT_ARITHMETIC: case HLO_SHIFT_RIGHT_LOGICAL: case HLO_SIGN: case HLO_SINE: case HLO_SINH:
-    case HLO_SQRT: case HLO_STOCHASTIC_CONVERT: case HLO_SUBTRACT: case HLO_TAN: case HLO_TANH: case HLO_XOR:
-        return true;
-    default:
-        return false;
+    switch (hlo_kind(op)) {
+    case HLO_IS_ELEMENT: case HLO_IS_MOVE: case HLO_IS_CHOOSE: case HLO_IS_FOLD: case HLO_IS_WHOLE: return true;
+    default: return op == HLO_IOTA;
     }
 }
 
@@ -190,19 +177,13 @@ HloOpcode hlo_priced_as(const HloInstruction *i)
 
 ScOp hlo_function(const HloInstruction *i)
 {
-    if (!hlo_is_elementwise(i->opcode)) return OP_NONE; /* the name is looked up only where it may be one */
-    const ScOp op = sc_op_of_hlo(hlo_opcode_name(hlo_priced_as(i)));
+    const ScOp op = hlo_scalar(hlo_priced_as(i));
     return sc_op_info[op].costly ? op : OP_NONE;
 }
 
 bool hlo_is_move(HloOpcode op)
 {
-    switch (op) {
-    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_COPY: case HLO_RESHAPE: case HLO_REVERSE:
-    case HLO_SLICE: case HLO_TRANSPOSE:
-        return true;
-    default: return false;
-    }
+    return hlo_kind(op) == HLO_IS_MOVE || op == HLO_COPY || op == HLO_BITCAST_CONVERT;
 }
 
 bool hlo_reduces(const HloInstruction *i, HloOpcode op)

@@ -64,7 +64,7 @@ static bool is_pure(Search *s, const HloInstruction *i)
         break;
     }
     default:
-        if (!hlo_is_elementwise(i->opcode) || sc_op_of_hlo(hlo_opcode_name(i->opcode)) == 0) return false;
+        if (!hlo_is_elementwise(i->opcode) || hlo_scalar(i->opcode) == 0) return false;
     }
     const bool pure = has_pure_operands(s, i);
     *known = pure ? 2 : 1;
@@ -124,7 +124,7 @@ static bool apply(const HloInstruction *i, const uint64_t *x, uint64_t *r)
     case HLO_CONVERT:
         *r = to == SC_PRED ? sc_to_i128(from, x[0]) != 0 : sc_from_i128(to, sc_to_i128(from, x[0]));
         return true;
-    default: return sc_eval(sc_op_of_hlo(hlo_opcode_name(i->opcode)), to, from, x, r);
+    default: return sc_eval(hlo_scalar(i->opcode), to, from, x, r);
     }
 }
 

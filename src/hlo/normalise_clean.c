@@ -190,18 +190,8 @@ typedef struct {
 
 static bool has_effect(WbbArena *a, const Life *l, const HloInstruction *i)
 {
-    switch (i->opcode) {
-    case HLO_ALL_GATHER: case HLO_ALL_GATHER_DONE: case HLO_ALL_GATHER_START: case HLO_ALL_REDUCE:
-    case HLO_ALL_REDUCE_DONE: case HLO_ALL_REDUCE_START: case HLO_ALL_TO_ALL: case HLO_COLLECTIVE_BROADCAST:
-    case HLO_COLLECTIVE_PERMUTE: case HLO_COLLECTIVE_PERMUTE_DONE: case HLO_COLLECTIVE_PERMUTE_START: case HLO_INFEED:
-    case HLO_OUTFEED: case HLO_RAGGED_ALL_TO_ALL: case HLO_RECV: case HLO_RECV_DONE: case HLO_REDUCE_SCATTER:
-    case HLO_RNG_GET_AND_UPDATE_STATE: case HLO_SEND: case HLO_SEND_DONE:
-        return true;
-    case HLO_CUSTOM_CALL:
-        if (hlo_attribute_true(a, i, "custom_call_has_side_effect")) return true;
-        break;
-    default: break;
-    }
+    if (hlo_kind(i->opcode) == HLO_IS_EFFECT) return true;
+    if (i->opcode == HLO_CUSTOM_CALL && hlo_attribute_true(a, i, "custom_call_has_side_effect")) return true;
     for (uint32_t k = 0; k < i->n_called; k++)
         if (l->effect[i->called[k]->id]) return true;
     return false;

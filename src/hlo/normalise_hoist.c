@@ -25,29 +25,19 @@ typedef enum { FREE, CHEAP, COSTLY } Work;
 
 static Work work_of(const HloInstruction *i)
 {
-    switch (i->opcode) {
-    case HLO_CONVOLUTION: case HLO_DOT: case HLO_GATHER: case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_SCATTER:
-    case HLO_SORT: case HLO_TRANSPOSE:
-        return COSTLY;
-    case HLO_BITCAST: case HLO_BROADCAST: case HLO_CONSTANT: case HLO_GET_TUPLE_ELEMENT: case HLO_IOTA:
-    case HLO_PARAMETER: case HLO_RESHAPE:
-        return FREE;
-    default: return hlo_function(i) ? COSTLY : CHEAP;
-    }
+    const HloKind kind = hlo_kind(i->opcode);
+    if (kind == HLO_IS_FOLD || kind == HLO_IS_WHOLE) return COSTLY;
+    if (i->opcode == HLO_GATHER || i->opcode == HLO_TRANSPOSE) return COSTLY;
+    if (kind == HLO_IS_LEAF || i->opcode == HLO_GET_TUPLE_ELEMENT) return FREE;
+    if (i->opcode == HLO_BITCAST || i->opcode == HLO_BROADCAST || i->opcode == HLO_RESHAPE) return FREE;
+    return hlo_function(i) ? COSTLY : CHEAP;
 }
 
 static bool may_move(const HloInstruction *i)
 {
     const HloShape *s = i->shape;
     if (s->type == SC_TUPLE || s->type == SC_TOKEN || s->dynamic || i->n_predecessors) return false;
-    switch (i->opcode) {
-    case HLO_BITCAST: case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_CONVOLUTION: case HLO_DOT:
-    case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_GATHER: case HLO_IOTA: case HLO_PAD:
-    case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_RESHAPE: case HLO_REVERSE: case HLO_SCATTER: case HLO_SLICE:
-    case HLO_SORT: case HLO_TRANSPOSE:
-        return true;
-    default: return hlo_is_elementwise(i->opcode);
-    }
+    return hlo_is_pure(i->opcode);
 }
 
 static double bytes_of(const HloShape *s)

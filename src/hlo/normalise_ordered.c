@@ -31,11 +31,8 @@ static bool takes_any_order(const HloInstruction *s, uint32_t k)
     if (x->opcode != HLO_PARAMETER || y->opcode != HLO_PARAMETER) return false;
     if (x->number + y->number != 2 * (int64_t)k + n || (x->number != k && y->number != k)) return false;
     const char class = sc_type_info[i->shape->type].cls;
-    switch (i->opcode) {
-    case HLO_MAXIMUM: case HLO_MINIMUM: return class != 'C';
-    case HLO_ADD: case HLO_MULTIPLY: case HLO_AND: case HLO_OR: case HLO_XOR: return class != 'C' && class != 'F';
-    default: return false;
-    }
+    const bool rounds = class == 'F' && !hlo_op_info[i->opcode].idempotent; /* a maximum of floats does not */
+    return hlo_combines(i->opcode) && class != 'C' && !rounds;
 }
 
 bool hlo_scatter_is_unique(WbbArena *a, const HloInstruction *s)

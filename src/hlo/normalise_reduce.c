@@ -12,10 +12,7 @@
 /* Is result k one operation on parameters k and n + k, in any order where the operation commutes? */
 static bool is_own(const HloInstruction *r, int64_t k, int64_t n)
 {
-    switch (r->opcode) {
-    case HLO_ADD: case HLO_MULTIPLY: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_AND: case HLO_OR: case HLO_XOR: break;
-    default: return false;
-    }
+    if (!hlo_combines(r->opcode)) return false;
     const HloInstruction *x = r->operands[0], *y = r->operands[1];
     if (x->opcode != HLO_PARAMETER || y->opcode != HLO_PARAMETER) return false;
     if (x->shape->type != r->shape->type || y->shape->type != r->shape->type) return false;

@@ -153,16 +153,8 @@ typedef struct {
 
 static bool has_one_value(const HloInstruction *i)
 {
-    switch (i->opcode) {
-    case HLO_PARAMETER: return false;
-    case HLO_CONSTANT: return i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
-    case HLO_CONVOLUTION: case HLO_DOT: case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_GATHER:
-    case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_BITCAST: case HLO_BROADCAST:
-    case HLO_CONCATENATE: case HLO_GET_TUPLE_ELEMENT: case HLO_IOTA: case HLO_PAD: case HLO_REDUCE:
-    case HLO_REDUCE_WINDOW: case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_SORT: case HLO_TRANSPOSE:
-        return true;
-    default: return hlo_is_elementwise(i->opcode) && i->opcode != HLO_COPY;
-    }
+    if (i->opcode == HLO_CONSTANT) return i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
+    return (hlo_is_pure(i->opcode) && i->opcode != HLO_COPY) || i->opcode == HLO_GET_TUPLE_ELEMENT;
 }
 
 /* The instruction with operands by number and computations by what they compute. */

@@ -61,12 +61,7 @@ static void read_opcode(HloReader *r, HloInstruction *i)
 
 static void check_count(HloReader *r, const HloInstruction *i)
 {
-    static const signed char counts[] = {
-#define HLO_OP(id, text, operands) operands,
-#include "hlo/opcodes.def"
-#undef HLO_OP
-    };
-    int want = counts[hlo_started_opcode(i)];
+    const int want = hlo_op_info[hlo_started_opcode(i)].operands;
     if (want >= 0 && i->n_operands != (uint32_t)want)
         wbb_fail(r->cx, i->loc, "%s: %u operands found, %d expected", hlo_opcode_text(i), i->n_operands, want);
 }

@@ -16,7 +16,6 @@ const IxFamily *ix_family(WbbArena *a, const HloInstruction *i)
     case HLO_BITCAST_CONVERT:
         return hlo_same_dims(i->shape, i->operands[0]->shape) ? &ix_elementwise : &ix_bitcast_convert;
     case HLO_BITCAST: return hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape) ? &ix_moving : NULL;
-    case HLO_BROADCAST: case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE: return &ix_moving;
     case HLO_MAP: case HLO_SET_DIMENSION_SIZE: case HLO_RNG: return &ix_elementwise;
     case HLO_PAD: return &ix_pad;
     case HLO_CONCATENATE: return &ix_concatenate;
@@ -36,7 +35,9 @@ const IxFamily *ix_family(WbbArena *a, const HloInstruction *i)
     case HLO_FFT: return &ix_transform;
     case HLO_BATCH_NORM_INFERENCE: return &ix_batch_norm;
     case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_GRAD: return &ix_features;
-    default: return hlo_is_elementwise(i->opcode) ? &ix_elementwise : hlo_forwards_operand(i) ? &ix_moving : NULL;
+    default:
+        if (hlo_is_elementwise(i->opcode)) return &ix_elementwise;
+        return hlo_kind(i->opcode) == HLO_IS_MOVE || hlo_forwards_operand(i) ? &ix_moving : NULL;
     }
 }
 
@@ -47,7 +48,6 @@ const IxFamily *ix_target_family(WbbArena *a, const HloInstruction *i, uint32_t 
         return hlo_same_dims(i->shape, i->operands[0]->shape) ? &ix_to_same : &ix_to_bitcast_convert;
     case HLO_BITCAST: return hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape) ? &ix_to_moved : NULL;
     case HLO_BROADCAST: return &ix_to_broadcast;
-    case HLO_RESHAPE: case HLO_REVERSE: case HLO_SLICE: case HLO_TRANSPOSE: return &ix_to_moved;
     case HLO_MAP: case HLO_SET_DIMENSION_SIZE: case HLO_RNG: return &ix_to_same;
     case HLO_PAD: return operand == 0 ? &ix_to_pad : &ix_to_all;
     case HLO_CONCATENATE: return &ix_to_concatenate;
@@ -68,7 +68,9 @@ const IxFamily *ix_target_family(WbbArena *a, const HloInstruction *i, uint32_t 
     case HLO_FFT: return &ix_to_transform;
     case HLO_BATCH_NORM_INFERENCE: return &ix_to_batch_norm;
     case HLO_BATCH_NORM_TRAINING: case HLO_BATCH_NORM_GRAD: return &ix_to_features;
-    default: return hlo_is_elementwise(i->opcode) || hlo_forwards_operand(i) ? &ix_to_same : NULL;
+    default:
+        if (hlo_kind(i->opcode) == HLO_IS_MOVE) return &ix_to_moved;
+        return hlo_is_elementwise(i->opcode) || hlo_forwards_operand(i) ? &ix_to_same : NULL;
     }
 }
 

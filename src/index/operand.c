@@ -13,15 +13,8 @@ bool ix_has_map(const HloInstruction *i, uint32_t operand)
         return hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape);
     case HLO_BITCAST_CONVERT:
         return hlo_same_dims(i->shape, i->operands[0]->shape);
-    case HLO_BROADCAST:
-    case HLO_COPY:
-    case HLO_RESHAPE:
-    case HLO_REVERSE:
-    case HLO_SLICE:
-    case HLO_TRANSPOSE:
-        return operand == 0;
     default:
-        return hlo_is_elementwise(i->opcode) && operand < i->n_operands;
+        return (hlo_is_move(i->opcode) || hlo_is_elementwise(i->opcode)) && operand < i->n_operands;
     }
 }
 

@@ -35,7 +35,7 @@ static ScOp operation_of(const HloInstruction *i)
     case HLO_CONVERT: return OP_CVT;
     case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_NEGATE:
     case HLO_ABS: case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT: case HLO_SELECT:
-        return sc_op_of_hlo(hlo_opcode_name(i->opcode));
+        return hlo_scalar(i->opcode);
     default: return OP_NONE;
     }
 }

@@ -2,7 +2,7 @@
  * was seen.
  *
  * Needs a verified instruction that no emitter handles; does not return. Each opcode has a row, or is a custom-call, or
- * gets the last sentence; a unit test checks every opcode of opcodes.def.
+ * gets the last sentence; a unit test checks every opcode of gen/hlo_ops.py.
  *
  *     ROOT d = f32[8] sort(a), ..   =>   "x.hlo:5:3: declined: library: sort of f32[8]: a sort is the work of a .."
  */

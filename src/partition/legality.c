@@ -12,48 +12,14 @@
 
 #include <string.h>
 
+/* Has it an emitter of its own? Other elementwise operations are one node each. */
 static bool has_emitter(HloOpcode op)
 {
-    switch (op) {
-    case HLO_BITCAST:
-    case HLO_BROADCAST:
-    case HLO_CALL:
-    case HLO_CLAMP:
-    case HLO_COMPARE:
-    case HLO_COMPLEX:
-    case HLO_CONCATENATE:
-    case HLO_CONDITIONAL:
-    case HLO_CONSTANT:
-    case HLO_CONVERT:
-    case HLO_CONVOLUTION:
-    case HLO_COPY:
-    case HLO_DOT:
-    case HLO_DYNAMIC_SLICE:
-    case HLO_DYNAMIC_UPDATE_SLICE:
-    case HLO_FUSION:
-    case HLO_GATHER:
-    case HLO_GET_TUPLE_ELEMENT:
-    case HLO_IMAG:
-    case HLO_IOTA:
-    case HLO_MAP:
-    case HLO_MULHI:
-    case HLO_PAD:
-    case HLO_PARAMETER:
-    case HLO_REAL:
-    case HLO_REDUCE:
-    case HLO_REDUCE_PRECISION:
-    case HLO_REDUCE_WINDOW:
-    case HLO_RESHAPE:
-    case HLO_REVERSE:
-    case HLO_RNG_BIT_GENERATOR:
-    case HLO_SLICE:
-    case HLO_STOCHASTIC_CONVERT:
-    case HLO_TRANSPOSE:
-    case HLO_TUPLE:
-    case HLO_WHILE:
+    switch (hlo_kind(op)) {
+    case HLO_IS_ELEMENT: return hlo_scalar(op) == OP_NONE || op == HLO_CONVERT || op == HLO_MULHI;
+    case HLO_IS_MOVE: case HLO_IS_CHOOSE: case HLO_IS_FOLD: case HLO_IS_LEAF: case HLO_IS_GROUP: case HLO_IS_CONTROL:
         return true;
-    default:
-        return false;
+    default: return op == HLO_RNG_BIT_GENERATOR;
     }
 }
 
@@ -229,7 +195,7 @@ static void check_elementwise(WbbCx *cx, const HloInstruction *i, ScOp op)
 
 static bool handled(const HloInstruction *i)
 {
-    return !i->spelling && (has_emitter(i->opcode) || sc_op_of_hlo(hlo_opcode_name(i->opcode)) != OP_NONE);
+    return !i->spelling && (has_emitter(i->opcode) || hlo_scalar(i->opcode) != OP_NONE);
 }
 
 /* In the form that normalisation leaves; arrays of the largest rank stay as they are. */
@@ -289,7 +255,7 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
         else if (i->opcode == HLO_RNG_BIT_GENERATOR) check_random(cx, a, i);
         else if (i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT) check_bitcast(cx, i);
         else if (!has_emitter(i->opcode) && i->opcode != HLO_SORT && i->opcode != HLO_SCATTER)
-            check_elementwise(cx, i, sc_op_of_hlo(hlo_opcode_name(i->opcode)));
+            check_elementwise(cx, i, hlo_scalar(i->opcode));
     }
     if (trips && reduced) check_terms(cx, a, body, trips, t, reduced);
     else if (trips) check_total(cx, a, body, trips, t);

@@ -44,10 +44,8 @@ double part_operand_share(const HloInstruction *i, uint32_t k)
     case HLO_CONCATENATE: return of / n;
     case HLO_PAD: return k ? 0 : WBB_MIN(of / n, 1);
     case HLO_DYNAMIC_UPDATE_SLICE: return k == 0 ? 1 : k == 1 ? of / n : 0;
-    case HLO_BROADCAST: case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_COPY:
-    case HLO_SLICE: case HLO_REVERSE: return 1;
     case HLO_DYNAMIC_SLICE: case HLO_GATHER: return k == 0;
-    default: return WBB_MIN(of / n, 1); /* of other operations each element of an operand once */
+    default: return hlo_is_move(i->opcode) ? 1 : WBB_MIN(of / n, 1); /* of others each element of an operand once */
     }
 }
 

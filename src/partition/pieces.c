@@ -23,13 +23,12 @@ static bool is_identity(const HloInstruction *init, HloOpcode op)
     const WbbI128 most = ((WbbI128)1 << (sc_type_info[t].bits - is_signed)) - 1, least = is_signed ? -most - 1 : 0;
     const WbbI128 integer = is_float ? 0 : sc_to_i128(t, bits);
     const double real = is_float ? sc_to_f64(t, bits) : 0;
-    switch (op) {
-    case HLO_ADD: return is_float ? real == 0 : integer == 0;
-    case HLO_MULTIPLY: return is_float ? real == 1 : integer == 1;
-    case HLO_MAXIMUM: return is_float ? real == -INFINITY : integer == least;
-    case HLO_MINIMUM: return is_float ? real == INFINITY : integer == most;
-    case HLO_AND: return integer == (is_signed ? -1 : most);
-    case HLO_OR: case HLO_XOR: return integer == 0;
+    switch (hlo_op_info[op].identity) {
+    case HLO_IDENTITY_0: return is_float ? real == 0 : integer == 0;
+    case HLO_IDENTITY_1: return is_float ? real == 1 : integer == 1;
+    case HLO_IDENTITY_LEAST: return is_float ? real == -INFINITY : integer == least;
+    case HLO_IDENTITY_MOST: return is_float ? real == INFINITY : integer == most;
+    case HLO_IDENTITY_ONES: return integer == (is_signed ? -1 : most);
     default: return false;
     }
 }

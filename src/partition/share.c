@@ -35,19 +35,7 @@ typedef struct {
 } Sharing;
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
-static bool commutes(const HloComputation *c)
-{
-    switch (c->root->opcode) {
-    case HLO_ADD:
-    case HLO_MULTIPLY:
-    case HLO_MAXIMUM:
-    case HLO_MINIMUM:
-    case HLO_AND:
-    case HLO_OR:
-    case HLO_XOR: return hlo_is_operation(c);
-    default: return false;
-    }
-}
+static bool commutes(const HloComputation *c) { return hlo_combines(c->root->opcode) && hlo_is_operation(c); }
 
 /* Sums and products of floats under 32 bits are of f32; all operations on integers under 32 bits are of 32, which
  * gives the same bits. */

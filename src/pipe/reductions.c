@@ -46,7 +46,7 @@ static ScOp body_op(const HloComputation *c)
     if (r->n_operands != 2 || c->n_parameters != 2 || r->operands[0]->opcode != HLO_PARAMETER ||
         r->operands[1]->opcode != HLO_PARAMETER || r->operands[0] == r->operands[1])
         return OP_NONE;
-    return sc_op_of_hlo(hlo_opcode_name(r->opcode));
+    return hlo_scalar(r->opcode);
 }
 
 /* A reduction of several operands that compares keeps the largest or the smallest, as argmax does: the spikes of maxima

@@ -29,15 +29,6 @@ ScOp sc_op_named(const char *name, size_t n)
     return OP_NONE;
 }
 
-ScOp sc_op_of_hlo(const char *opcode)
-{
-    size_t n = strlen(opcode);
-    if (n == 0) return OP_NONE;
-    for (int o = OP_NONE + 1; o < OP_COUNT; o++)
-        if (same(sc_op_info[o].hlo, opcode, n)) return (ScOp)o;
-    return OP_NONE;
-}
-
 const char *const sc_accuracy_name[SC_ACCURACIES] = {"exact", "xla", "approx"};
 
 ScAccuracy sc_accuracy_named(const char *name)

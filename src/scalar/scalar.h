@@ -29,8 +29,6 @@ typedef enum { SC_SAME, SC_COMPARE, SC_TEST, SC_SELECT, SC_CONVERT, SC_LEAF, SC_
 
 typedef struct {
     const char *name; /* "add" */
-    const char
-        *hlo; /* HLO opcode with this meaning on elements, "" if none; comparisons have none (direction decides) */
     uint8_t arity;
     uint8_t signature; /* ScSignature */
     uint8_t rank;
@@ -47,7 +45,6 @@ extern const char *const sc_flag_name[SC_FLAG_COUNT];
  * ----------------------------------------------------------------------------------- */
 ScType sc_type_named(const char *name, size_t n); /* IR or HLO spelling; SC_NONE if unknown */
 ScOp sc_op_named(const char *name, size_t n);     /* OP_NONE if unknown */
-ScOp sc_op_of_hlo(const char *opcode);            /* OP_NONE where no single operation has that meaning */
 uint32_t sc_bytes(ScType t); /* of an element of an array: 1, 2, 4, 8, 16; types under 8 bits take 1 */
 uint64_t sc_mask(ScType t);                       /* the bits that a value uses (pred: 1; at most 64) */
 bool sc_is_float(ScType t);

@@ -24,11 +24,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "common")]
 import exact_floats as exact  # noqa: E402
 import npy  # noqa: E402
 import values  # noqa: E402
-from gen import load, ops  # noqa: E402
+from gen import hlo_ops, load, ops  # noqa: E402
 
 FORMATS = {"f16": exact.F16, "bf16": exact.BF16, "f32": exact.F32, "f64": exact.F64}
 OUTPUTS = 10  # of one fusion
-OP_OF = {o.hlo: o.name for o in ops.OPS if o.hlo}
+OP_OF = hlo_ops.SCALAR
 
 
 class Case(NamedTuple):

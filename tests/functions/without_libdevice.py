@@ -19,7 +19,7 @@ from typing import Dict, Iterator, List, Sequence, Set, Tuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import load, measured, ops  # noqa: E402
+from gen import hlo_ops, load, measured, ops  # noqa: E402
 from gen.lang import Expr, Node  # noqa: E402
 from gen.load import RuleSet, walk  # noqa: E402
 
@@ -30,7 +30,8 @@ COMPLEX = ("c64", "c128")
 
 def functions() -> Dict[str, ops.Op]:
     """The functions by HLO opcode: the costly operations on floats, and roundings."""
-    return {o.hlo: o for o in ops.OPS if o.hlo and "F" in o.classes and ("costly" in o.props or o.name in ("sign", "floor", "ceil", "round_even", "round_afz"))}
+    functions = [(o, o.name in ("sign", "floor", "ceil", "round_even", "round_afz")) for o in ops.OPS if o.name in hlo_ops.HLO_OF and "F" in o.classes]
+    return {hlo_ops.HLO_OF[o.name]: o for o, short in functions if short or "costly" in o.props}
 
 
 def called(s: RuleSet, approx: bool) -> Set[Tuple[str, str]]:

@@ -57,6 +57,24 @@ static void test_opcodes(void **state)
     assert_false(hlo_is_elementwise(HLO_BROADCAST));
 }
 
+/* What gen/hlo_ops.py says of combiners, held against what they do to integers: op(identity, x) is x, op(x, x) is x. */
+static void test_laws(void **state)
+{
+    (void)state;
+    static const int32_t all[] = {[HLO_IDENTITY_0] = 0, [HLO_IDENTITY_1] = 1, [HLO_IDENTITY_LEAST] = INT32_MIN,
+                                  [HLO_IDENTITY_MOST] = INT32_MAX, [HLO_IDENTITY_ONES] = -1};
+    for (int op = 0; op < HLO_OPCODE_COUNT; op++) {
+        const HloOpInfo *o = &hlo_op_info[op];
+        for (int32_t k = -3; k <= 3 && o->identity != HLO_NO_IDENTITY; k++) {
+            const uint64_t x = (uint32_t)k, of[] = {(uint32_t)all[o->identity], x}, same[] = {x, x};
+            uint64_t r = 0;
+            assert_true(sc_op_info[o->scalar].commutative);
+            assert_true(sc_eval(o->scalar, SC_I32, SC_I32, of, &r) && r == x);
+            if (o->idempotent) assert_true(sc_eval(o->scalar, SC_I32, SC_I32, same, &r) && r == x);
+        }
+    }
+}
+
 /* Each operation on operands that are mostly wrong for it, with and without a shape: it is accepted or refused, and
  * nothing crashes. */
 static void test_every_operation(void **state)
@@ -533,7 +551,7 @@ static void test_attributes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_opcodes), TEST(test_every_operation), TEST(test_print), TEST(test_order), TEST(test_infer), TEST(test_literals),
+        TEST(test_opcodes), TEST(test_laws), TEST(test_every_operation), TEST(test_print), TEST(test_order), TEST(test_infer), TEST(test_literals),
         TEST(test_bad_text), TEST(test_bad_shapes), TEST(test_hostile), TEST(test_huge), TEST(test_long_chain), TEST(test_large_tuples), TEST(test_fusion),
         TEST(test_lenient), TEST(test_modules),
         TEST(test_attributes),

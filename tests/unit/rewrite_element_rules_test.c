@@ -1,6 +1,7 @@
 /* rewrite_element_rules: every rule on elements keeps the value of the term that it rewrites. Random expressions of
  * every operation and type go through the passes simplify, lower and isel of each target, and are compared with their
  * own value; facts of elements are true. */
+#include "hlo/hlo.h"
 #include "index/index.h"
 #include "rewrite/inner.h"
 #include "target/target.h"
@@ -43,7 +44,9 @@ static void put_leaf(WbbBuf *b, ScType t)
 static bool of_program(ScOp op)
 {
     const ScOpInfo *o = &sc_op_info[op];
-    return o->hlo[0] || o->signature == SC_COMPARE;
+    for (HloOpcode h = 0; h < HLO_OPCODE_COUNT; h++)
+        if (hlo_scalar(h) != OP_NONE && hlo_scalar(h) == op) return true;
+    return o->signature == SC_COMPARE;
 }
 
 /* Writes a random expression of type t; `rounded`: with correctly rounded operations only. */

@@ -32,8 +32,6 @@ static void test_names(void **state)
     assert_int_equal(sc_type_named("", 0), SC_NONE);
     assert_int_equal(sc_op_named("band", 4), OP_BAND);
     assert_int_equal(sc_op_named("and", 3), OP_NONE);
-    assert_int_equal(sc_op_of_hlo("and"), OP_BAND);
-    assert_int_equal(sc_op_of_hlo(""), OP_NONE);
     for (int t = SC_NONE + 1; t < SC_TYPE_COUNT; t++)
         assert_int_equal(sc_type_named(sc_type_info[t].name, strlen(sc_type_info[t].name)), t);
 }

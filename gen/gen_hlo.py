@@ -1,0 +1,44 @@
+"""Writes the generated part of src/hlo: `gen_hlo.py OUTDIR` makes hlo_ops.h and hlo_ops.c there, of hlo_ops.py. Sorted by text (as bytes), so
+that a text is found by binary search. The output is the same byte for byte for the same input.
+"""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from gen import hlo_ops
+
+FROM = "/* Made by gen/gen_hlo.py from gen/hlo_ops.py. */\n"
+OPS = sorted(hlo_ops.OPS, key=lambda o: o.text)
+
+
+def header() -> str:
+    lines = [FROM, "#ifndef HLO_OPS_H\n#define HLO_OPS_H\n\ntypedef enum {\n", *(f"    HLO_{o.name},\n" for o in OPS)]
+    lines += ["    HLO_OPCODE_COUNT\n} HloOpcode;\n\ntypedef enum {\n"]
+    lines += [f"    HLO_IS_{k.upper()}, /* {says} */\n" for k, says in hlo_ops.KINDS.items()]
+    lines += ["} HloKind;\n\n/* What a combiner leaves as it is. */\ntypedef enum {\n    HLO_NO_IDENTITY,\n"]
+    lines += [f"    HLO_IDENTITY_{name.upper()},\n" for name in hlo_ops.IDENTITIES]
+    return "".join([*lines, "} HloIdentity;\n\n#endif\n"])
+
+
+def table() -> str:
+    lines = [FROM, '#include "hlo/hlo.h"\n\nconst HloOpInfo hlo_op_info[HLO_OPCODE_COUNT] = {\n']
+    for o in OPS:
+        identity = f"HLO_IDENTITY_{o.identity.upper()}" if o.identity else "HLO_NO_IDENTITY"
+        lines.append(f'    [HLO_{o.name}] = {{"{o.text}", {o.operands}, HLO_IS_{o.kind.upper()}, OP_{(o.scalar or "none").upper()}, '
+                     f'{identity}, {"true" if o.idempotent else "false"}}},\n')
+    return "".join([*lines, "};\n"])
+
+
+def main() -> int:
+    hlo_ops.check()
+    out = Path(sys.argv[1])
+    (out / "hlo_ops.h").write_text(header(), encoding="utf-8")
+    (out / "hlo_ops.c").write_text(table(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

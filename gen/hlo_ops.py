@@ -1,0 +1,112 @@
+"""The table of HLO operations: a line an operation, the one place that says what an operation is.
+
+Made from it (gen_hlo.py): the enumeration HloOpcode, the text and the number of operands that the parser wants, which operation on elements it
+is, of which kind, and the laws of what reductions and scatters combine with. Whoever asks "is it elementwise", "is it a move", "what is its
+identity" reads it through `hlo_op_info` (src/hlo/hlo.h).
+
+Adding an operation: one line here; its meaning in src/eval; its shape in src/hlo/verify_*.c; a test. An elementwise one whose `scalar` is
+in ops.py is then compiled, fused and priced like the others.
+
+    Op("add", 2, "element", "add", identity="0")     HLO_ADD, two operands, OP_ADD; what 0 is added to stays what it is
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from gen import ops
+
+KINDS = {
+    "element": "element i of the result is an operation on element i of each operand",
+    "move": "each element is one of operand 0's as it is, at an index that the text of the operation gives",
+    "choose": "each element is one of an operand's; which operand, or which element, index or values decide",
+    "fold": "each element combines many: a binder",
+    "leaf": "it has no operands",
+    "group": "values side by side, and one of them",
+    "forward": "it only orders others; a value it has is that of operand 0",
+    "control": "it runs other computations",
+    "whole": "it writes or orders elements by values",
+    "library": "whatever else has a value",
+    "effect": "it does something beside its value: it may not vanish, nor be done twice",
+}
+IDENTITIES = ("0", "1", "least", "most", "ones")  # least: -inf of floats; ones: all bits
+
+
+@dataclass(frozen=True)
+class Op:
+    text: str      # as HLO text says
+    operands: int  # -1: any number
+    kind: str      # of KINDS
+    scalar: Optional[str] = None  # the operation of ops.py that it is on elements; of comparisons the direction says which
+    identity: Optional[str] = None  # op(identity, x) is x: reductions may combine with it. Whether they may swap, `comm` of ops.py says
+    idempotent: bool = False  # op(x, x) is x
+
+    @property
+    def name(self) -> str:
+        return self.text.upper().replace("-", "_")
+
+
+OPS = [
+    Op("abs", 1, "element", "abs"), Op("acos", 1, "element", "acos"), Op("acosh", 1, "element", "acosh"),
+    Op("add", 2, "element", "add", identity="0"),
+    Op("and", 2, "element", "band", identity="ones", idempotent=True),
+    Op("asin", 1, "element", "asin"), Op("asinh", 1, "element", "asinh"), Op("atan2", 2, "element", "atan2"), Op("atanh", 1, "element", "atanh"),
+    Op("bitcast-convert", 1, "element", "bits"), Op("cbrt", 1, "element", "cbrt"), Op("ceil", 1, "element", "ceil"), Op("clamp", 3, "element"),
+    Op("compare", 2, "element"), Op("complex", 2, "element"), Op("convert", 1, "element", "cvt"), Op("copy", 1, "element"),
+    Op("cosh", 1, "element", "cosh"), Op("cosine", 1, "element", "cos"), Op("count-leading-zeros", 1, "element", "clz"),
+    Op("divide", 2, "element", "div"), Op("erf", 1, "element", "erf"), Op("exponential", 1, "element", "exp"),
+    Op("exponential-minus-one", 1, "element", "expm1"), Op("floor", 1, "element", "floor"), Op("imag", 1, "element"),
+    Op("is-finite", 1, "element", "is_finite"), Op("log", 1, "element", "log"), Op("log-plus-one", 1, "element", "log1p"),
+    Op("logistic", 1, "element", "logistic"),
+    Op("maximum", 2, "element", "max", identity="least", idempotent=True),
+    Op("minimum", 2, "element", "min", identity="most", idempotent=True),
+    Op("mulhi", 2, "element", "mulhi"),
+    Op("multiply", 2, "element", "mul", identity="1"),
+    Op("negate", 1, "element", "neg"), Op("not", 1, "element", "bnot"),
+    Op("or", 2, "element", "bor", identity="0", idempotent=True),
+    Op("popcnt", 1, "element", "popcnt"), Op("power", 2, "element", "pow"), Op("real", 1, "element"), Op("reduce-precision", 1, "element"),
+    Op("remainder", 2, "element", "rem"), Op("round-nearest-afz", 1, "element", "round_afz"), Op("round-nearest-even", 1, "element", "round_even"),
+    Op("rsqrt", 1, "element", "rsqrt"), Op("select", 3, "element", "select"), Op("shift-left", 2, "element", "shl"),
+    Op("shift-right-arithmetic", 2, "element", "shra"), Op("shift-right-logical", 2, "element", "shrl"), Op("sign", 1, "element", "sign"),
+    Op("sine", 1, "element", "sin"), Op("sinh", 1, "element", "sinh"), Op("sqrt", 1, "element", "sqrt"), Op("stochastic-convert", 2, "element"),
+    Op("subtract", 2, "element", "sub"), Op("tan", 1, "element", "tan"), Op("tanh", 1, "element", "tanh"),
+    Op("xor", 2, "element", "bxor", identity="0"),
+    Op("bitcast", 1, "move"), Op("broadcast", 1, "move"), Op("reshape", 1, "move"), Op("reverse", 1, "move"), Op("slice", 1, "move"),
+    Op("transpose", 1, "move"),
+    Op("concatenate", -1, "choose"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose"), Op("gather", 2, "choose"),
+    Op("pad", 2, "choose"),
+    Op("convolution", 2, "fold"), Op("dot", -1, "fold"), Op("reduce", -1, "fold"), Op("reduce-window", -1, "fold"),
+    Op("constant", 0, "leaf"), Op("iota", 0, "leaf"), Op("parameter", 0, "leaf"),
+    Op("get-tuple-element", 1, "group"), Op("tuple", -1, "group"),
+    Op("add-dependency", 2, "forward"), Op("after-all", -1, "forward"), Op("domain", 1, "forward"), Op("opt-barrier", 1, "forward"),
+    Op("call", -1, "control"), Op("conditional", -1, "control"), Op("fusion", -1, "control"), Op("map", -1, "control"), Op("while", 1, "control"),
+    Op("scatter", -1, "whole"), Op("select-and-scatter", 3, "whole"), Op("sort", -1, "whole"),
+    Op("async-done", 1, "library"), Op("async-start", -1, "library"), Op("async-update", 1, "library"), Op("batch-norm-grad", 5, "library"),
+    Op("batch-norm-inference", 5, "library"), Op("batch-norm-training", 3, "library"), Op("cholesky", 1, "library"), Op("copy-done", 1, "library"),
+    Op("copy-start", 1, "library"), Op("custom-call", -1, "library"), Op("dynamic-reshape", -1, "library"), Op("fft", 1, "library"),
+    Op("get-dimension-size", 1, "library"), Op("partition-id", 0, "library"), Op("ragged-dot", -1, "library"), Op("replica-id", 0, "library"),
+    Op("rng", -1, "library"), Op("rng-bit-generator", 1, "library"), Op("scaled-dot", -1, "library"), Op("scan", -1, "library"),
+    Op("set-dimension-size", 2, "library"), Op("topk", -1, "library"), Op("triangular-solve", 2, "library"),
+    Op("all-gather", -1, "effect"), Op("all-gather-done", 1, "effect"), Op("all-gather-start", -1, "effect"), Op("all-reduce", -1, "effect"),
+    Op("all-reduce-done", 1, "effect"), Op("all-reduce-start", -1, "effect"), Op("all-to-all", -1, "effect"),
+    Op("collective-broadcast", -1, "effect"), Op("collective-permute", -1, "effect"), Op("collective-permute-done", 1, "effect"),
+    Op("collective-permute-start", -1, "effect"), Op("infeed", -1, "effect"), Op("outfeed", -1, "effect"), Op("ragged-all-to-all", -1, "effect"),
+    Op("recv", -1, "effect"), Op("recv-done", 1, "effect"), Op("reduce-scatter", -1, "effect"), Op("rng-get-and-update-state", 0, "effect"),
+    Op("send", -1, "effect"), Op("send-done", 1, "effect"),
+]
+SCALAR = {o.text: o.scalar for o in OPS if o.scalar}  # HLO opcode: operation of ops.py
+HLO_OF = {s: t for t, s in SCALAR.items()}
+
+
+def check() -> None:
+    """The table's own consistency; raises ValueError."""
+    if len({o.text for o in OPS}) != len(OPS) or len(HLO_OF) != len(SCALAR):
+        raise ValueError("gen/hlo_ops.py: an operation is listed twice")
+    for o in OPS:
+        known = o.scalar is None or o.scalar in ops.OP_BY_NAME
+        if o.kind not in KINDS or not known or o.identity not in (None, *IDENTITIES):
+            raise ValueError(f"gen/hlo_ops.py: {o.text}: unknown kind, operation or identity")
+        if o.scalar and (o.kind != "element" or o.operands != ops.OP_BY_NAME[o.scalar].arity):
+            raise ValueError(f"gen/hlo_ops.py: {o.text} is not {o.scalar} on elements")
+        if o.identity and not (o.scalar and "comm" in ops.OP_BY_NAME[o.scalar].props):
+            raise ValueError(f"gen/hlo_ops.py: {o.text} has an identity on both sides, and does not commute")
