@@ -1,9 +1,9 @@
 /* iterate: one iteration of a loop, or one step of a scan.
  *
  * Needs: the lanes of each leaf of the state. Leaves: those of the next state. A leaf that the body returns unchanged
- * is not copied. One of which it updates a part stays where it is, and that part alone is written: a loop that stacks its
- * results takes time in proportion to them, and not to their square. All else that the iteration reads is computed
- * before anything is written.
+ * is not copied. One of which it updates a part stays where it is, and that part alone is written: a loop that stacks
+ * its results takes time in proportion to them, and not to their square. All else that the iteration reads is
+ * computed before anything is written.
  *
  *     s1 = f32[100,8] dynamic-update-slice(s, row, i, 0)       100 iterations write 8 elements each
  */

@@ -114,6 +114,7 @@ void main_note_outcomes(WbbCx *cx, const Outcomes *o, const char *what)
         wbb_putf(&why, "%s%u %s", declined ? ", " : " (", o->declined[k], wbb_why_name((WbbWhy)k));
         declined += o->declined[k];
     }
-    wbb_note(cx, (WbbLoc){0}, "%u %s: %u compiled, %u declined%s%s, %u failed", o->compiled + declined + o->failed, what,
-             o->compiled, declined, declined ? why.text : "", declined ? ")" : "", o->failed);
+    const uint32_t all = o->compiled + declined + o->failed;
+    wbb_note(cx, (WbbLoc){0}, "%u %s: %u compiled, %u declined%s%s, %u failed", all, what, o->compiled, declined,
+             declined ? why.text : "", declined ? ")" : "", o->failed);
 }
