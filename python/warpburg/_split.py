@@ -164,7 +164,7 @@ class Split(NamedTuple):
 
     def _body(self, closed: Any) -> Any:
         """A body of a loop or branch with our parts in it."""
-        if isinstance(closed, core.Jaxpr):  # of jax.checkpoint
+        if not isinstance(closed, core.ClosedJaxpr):  # of jax.checkpoint; since jax 0.12 a ClosedJaxpr is a Jaxpr, too
             split = self._body(core.ClosedJaxpr(closed, ()))
             return closed if split.consts else split.jaxpr
         inner = self._replace(closed=closed, names=(), donated=(), inside=True)
