@@ -103,18 +103,18 @@ class Cli:
         return [c for batch in self.each(lambda b: self._batch(b, target, options), batches) for c in batch]
 
     def run(self, file: str, target: str, case: str, seed: int = 0, inputs: Sequence[str] = (), to: Optional[str] = None,
-            noise: bool = False, blocks: int = 0, options: Sequence[str] = ()) -> Verdict:
+            noise: bool = False, blocks: int = 0, options: Sequence[str] = (), check: bool = True) -> Verdict:
         """`run --check`: compares every element with the bounds. `to`: a folder for the outputs; `noise`: approximate instructions
         err at random within what the PTX manual allows; `blocks`: how many blocks are run, 0 for all, as
-        where blocks share results; `options`: further ones."""
-        words = ["run", file, "--target", target, "--check", "--json", "--case", case, "--seed", str(seed), *(["--ulp-noise"] if noise else [])]
+        where blocks share results; `options`: further ones; check False: memory is checked, values are not."""
+        words = ["run", file, "--target", target, *(["--check"] if check else []), "--json", "--case", case, "--seed", str(seed), *(["--ulp-noise"] if noise else [])]
         words += ["--blocks", str(blocks)] if blocks else []
         words += options
         for i in inputs:
             words += ["--input", i]
         p = self.call(*words, *(["-o", to] if to else []))
         if blocks and "tickets" in p.stderr:  # blocks that share results are not run by a sample
-            return self.run(file, target, case, seed, inputs, to, noise, 0, options)
+            return self.run(file, target, case, seed, inputs, to, noise, 0, options, check)
         if p.returncode not in (0, 4):
             return Verdict(False, f"exit {p.returncode}: {_last_line(p.stderr)}", p.returncode == 3)
         facts = json.loads(p.stdout)
