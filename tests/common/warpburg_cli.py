@@ -107,7 +107,8 @@ class Cli:
         """`run --check`: compares every element with the bounds. `to`: a folder for the outputs; `noise`: approximate instructions
         err at random within what the PTX manual allows; `blocks`: how many blocks are run, 0 for all, as
         where blocks share results; `options`: further ones; check False: memory is checked, values are not."""
-        words = ["run", file, "--target", target, *(["--check"] if check else []), "--json", "--case", case, "--seed", str(seed), *(["--ulp-noise"] if noise else [])]
+        words = ["run", file, "--target", target, "--json", "--case", case, "--seed", str(seed)]
+        words += (["--check"] if check else []) + (["--ulp-noise"] if noise else [])
         words += ["--blocks", str(blocks)] if blocks else []
         words += options
         for i in inputs:
