@@ -5,6 +5,7 @@
  */
 #include "fuse/fuse.h"
 #include "main/main.h"
+#include "main/program_compile.h"
 #include "pipe/pipe.h"
 #include "program/program.h"
 
@@ -64,13 +65,6 @@ static void check_optimised(WbbCx *cx, const HloModule *m, const char *file)
                  "--like xla takes a module that XLA's passes have optimised, whose header has is_scheduled=true");
 }
 
-/* Of a module that is cut anew though XLA has cut it. */
-static void note_optimised(WbbCx *cx, const HloModule *m, const char *file)
-{
-    if (strstr(m->attributes, "is_scheduled=true"))
-        wbb_note(cx, (WbbLoc){.file = file}, "XLA's passes have optimised this module: --like xla keeps its fusions");
-}
-
 static WbbStatus fuse(const Call *call)
 {
     WbbCx *cx = call->cx;
@@ -84,7 +78,7 @@ static WbbStatus fuse(const Call *call)
     const bool priced = !o->like && strcmp(cut, "plain") != 0;
     if (o->like && o->cut) return main_usage(call, "--like keeps the cut of the module, and --cut makes another one");
     if (o->like) check_optimised(cx, m, o->file);
-    else note_optimised(cx, m, o->file);
+    else main_note_optimised(cx, m, o->file, "");
     if (o->explain && !priced) return main_usage(call, "--explain needs --cut priced");
     FuseHow how = priced ? pipe_fuse(cx, a, tg_find(o->target))->how : plain;
     WbbBuf explain = wbb_buf(a);

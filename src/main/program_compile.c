@@ -23,6 +23,13 @@ WbbStore *main_store(WbbCx *cx, bool no_cache)
     return no_cache ? NULL : wbb_store_open(cx, cx->arena, wbb_cache_folder(cx->arena), 0);
 }
 
+void main_note_optimised(WbbCx *cx, const HloModule *m, const char *file, const char *command)
+{
+    if (strstr(m->attributes, "is_scheduled=true"))
+        wbb_note(cx, (WbbLoc){.file = file}, "XLA's passes have optimised this module: %s--like xla keeps its fusions",
+                 command);
+}
+
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target,
                             WbbStore *store)
 {
@@ -33,7 +40,9 @@ ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char
     PipeFuse *priced = !strcmp(cut, "plain") ? NULL : pipe_fuse(cx, a, tg_find(target));
     const FuseHow *how = priced ? &priced->how : &plain;
     if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, n) ? NULL : store, text);
-    ProgModule *p = prog_build(cx, a, hlo_normalise(cx, a, hlo_parse(cx, a, file, text, n)), how);
+    const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, file, text, n));
+    main_note_optimised(cx, m, file, "fuse ");
+    ProgModule *p = prog_build(cx, a, m, how);
     if (priced) pipe_fuse_keep(priced, a);
     p->source = text;
     return p;
