@@ -381,6 +381,12 @@ void *ev_scan(Ev *e, EvTask *t);
 void *ev_map(Ev *e, EvTask *t);                /* control.c */
 void *ev_while(Ev *e, EvTask *t);
 void *ev_conditional(Ev *e, EvTask *t);
+/* move.c: the start indices of a dynamic-slice or dynamic-update-slice, from operand `first` on, clamped so that
+ * `window` fits in `in`; lanes_of: ev_need inside a step, else ev_demand. 1: known. 0: asked for. -1: some index is an
+ * interval. */
+typedef void *EvLanesOf(Ev *e, EvRef r, const EvSet *set);
+int ev_starts(Ev *e, EvRef of, uint32_t first, const HloShape *in, const HloShape *window, int64_t *start,
+              EvLanesOf *lanes_of);
 /* iterate.c. Leaves of a loop's state that stay where they are from iteration to iteration, in `arena`: those whose
  * body updates a part of them. */
 typedef struct {

@@ -27,18 +27,10 @@ static bool is_leaf(const HloComputation *c, EvRef r, uint32_t leaf)
 /* Where the update goes; false: what is allowed are several places. */
 static bool find_start(Ev *run, EvRef r, int64_t *start)
 {
-    const HloShape *in = r.i->shape, *window = r.i->operands[1]->shape;
-    const bool vector = r.i->n_operands == 3 && r.i->operands[2]->shape->rank == 1; /* the old form: all indices */
-    bool known = true;
     ev_begin(run);
-    for (uint32_t d = 0; d < in->rank && known; d++) {
-        const EvRef at = ev_resolve_leaf(run, r.frame, r.i->operands[vector ? 2 : 2 + d], 0);
-        const void *lanes = ev_demand(run, at, ev_range_set(run, vector ? d : 0, 1));
-        known = ev_int_of(run, ev_ref_shape(at)->type, lanes, 0, &start[d]);
-        start[d] = WBB_MAX(WBB_MIN(start[d], in->dims[d] - window->dims[d]), 0);
-    }
+    const int known = ev_starts(run, r, 2, r.i->shape, r.i->operands[1]->shape, start, ev_demand);
     ev_end(run);
-    return known;
+    return known > 0;
 }
 
 /* Is leaf k, which is r, an update of a part of itself? Then its place and its lanes, computed in `to`. */

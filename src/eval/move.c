@@ -307,16 +307,14 @@ static EvMove *pad(Ev *e, EvTask *t)
     return of_split(e, t, &s);
 }
 
-/* The start indices of dynamic-slice and dynamic-update-slice, from operand `first` on, clamped so that `window` fits
- * in `in`. 1: known. 0: asked for. -1: some index is an interval. */
-static int starts(Ev *e, EvTask *t, uint32_t first, const HloShape *in, const HloShape *window, int64_t *start)
+int ev_starts(Ev *e, EvRef of, uint32_t first, const HloShape *in, const HloShape *window, int64_t *start,
+              EvLanesOf *lanes_of)
 {
-    const HloInstruction *i = t->ref.i;
     int state = 1;
     for (uint32_t d = 0; d < in->rank; d++) {
-        bool vector = i->operands[first]->shape->rank == 1; /* the old form: one array of all indices */
-        EvRef r = ev_operand(e, t, vector ? first : first + d);
-        void *lanes = ev_need(e, r, ev_range_set(e, vector ? d : 0, 1));
+        bool vector = of.i->operands[first]->shape->rank == 1; /* the old form: one array of all indices */
+        EvRef r = ev_resolve(e, of.frame, of.i->operands[vector ? first : first + d], NULL, 0);
+        void *lanes = lanes_of(e, r, ev_range_set(e, vector ? d : 0, 1));
         if (!lanes) state = 0;
         else if (!ev_int_of(e, ev_ref_shape(r)->type, lanes, 0, &start[d])) state = state ? -1 : 0;
         start[d] = WBB_MAX(WBB_MIN(start[d], in->dims[d] - window->dims[d]), 0);
@@ -336,7 +334,7 @@ static EvMove *dynamic_slice(Ev *e, EvTask *t)
     const HloInstruction *i = t->ref.i;
     const HloShape *in = i->operands[0]->shape;
     int64_t start[HLO_RANK_LIMIT] = {0}, strides[HLO_RANK_LIMIT], offset = 0;
-    int known = starts(e, t, 1, in, i->shape, start);
+    int known = ev_starts(e, t->ref, 1, in, i->shape, start, ev_need);
     if (known <= 0) return known ? unknown(e, t) : NULL;
     ev_strides(in, strides);
     for (uint32_t d = 0; d < in->rank; d++) offset += start[d] * strides[d];
@@ -350,7 +348,7 @@ static EvMove *dynamic_update_slice(Ev *e, EvTask *t)
     const HloInstruction *i = t->ref.i;
     const HloShape *window = i->operands[1]->shape;
     int64_t start[HLO_RANK_LIMIT] = {0}, n = t->set->n;
-    int known = starts(e, t, 2, i->shape, window, start);
+    int known = ev_starts(e, t->ref, 2, i->shape, window, start, ev_need);
     if (known <= 0) return known ? unknown(e, t) : NULL;
     EvWalk walk = ev_walk(i->shape);
     Split s = new_split(e, 2);
