@@ -78,7 +78,6 @@ IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
         break;
     case HLO_BITCAST:
     case HLO_BITCAST_CONVERT: return from == t ? x[0] : node(g, OP_BITS, t, x[0], 0);
-    case HLO_COPY:
     case HLO_DYNAMIC_SLICE:
     case HLO_GATHER: return x[0];
     default:

@@ -190,7 +190,7 @@ IrRef emit_resolve(EmitValues *e, uint32_t *env, PartValue *v, const IrRef **ind
 /* The slot for an element, a new one if the search may add it; -1: there is none. */
 int32_t emit_add_slot(EmitValues *e, EmitState *s, uint32_t leaf, const IrRef *index);
 /* Is v, in the code of a loop that holds arrays whole, wanted at a second index that only the body knows, and small
- * enough that the thread computes all its elements and chooses? */
+ * enough that the thread computes all its elements and chooses? Counts what it is asked of. */
 bool emit_is_whole(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
 /* Elements that a thread has, each at an index that is known: of a leaf of a loop's state (values by slot), or of an
  * array that is computed whole (values by number). */

@@ -7,24 +7,15 @@
  */
 #include "emit/inner.h"
 
-typedef struct {
-    int64_t n;
-    IrRef *values;
-} Whole;
-
 /* Asks for all elements, then chooses one. */
 void emit_step_whole(EmitValues *e, EmitFrame *f)
 {
     const HloShape *shape = part_shape(f->i, f->part);
-    Whole *w = f->data;
-    if (!w) {
-        w = f->data = WBB_NEW(e->arena, Whole);
-        w->n = hlo_elements(shape);
-        w->values = WBB_NEW_N(e->arena, IrRef, (size_t)w->n);
-    }
-    if (f->asked > 0) w->values[f->asked - 1] = f->result;
-    if (f->asked == w->n) {
-        emit_done(e, f, emit_choose(e, &(EmitHeld){.values = w->values}, ix_linear(e->rw, shape, f->index), 0, w->n));
+    const int64_t n = hlo_elements(shape);
+    IrRef *values = f->data ? f->data : (f->data = WBB_NEW_N(e->arena, IrRef, (size_t)n));
+    if (f->asked > 0) values[f->asked - 1] = f->result;
+    if (f->asked == n) {
+        emit_done(e, f, emit_choose(e, &(EmitHeld){.values = values}, ix_linear(e->rw, shape, f->index), 0, n));
         return;
     }
     IrRef *index = WBB_NEW_N(e->arena, IrRef, shape->rank + 1u);

@@ -140,8 +140,10 @@ static WbbStatus compile(const Call *call)
         for (uint32_t w = 0; w < threads; w++)
             if (c->workers[w].texts) wbb_arena_free(c->workers[w].texts), c->workers[w].texts = NULL;
     }
-    if (files.n > 1) wbb_progress(cx, "files", files.n, files.n);
-    if (files.n > 1) main_note_outcomes(cx, &outcomes, "files");
+    if (files.n > 1) {
+        wbb_progress(cx, "files", files.n, files.n);
+        main_note_outcomes(cx, &outcomes, "files");
+    }
     for (uint32_t w = 0; w < threads; w++) end_worker(&c->workers[w]);
     return worst;
 }

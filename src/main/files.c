@@ -23,8 +23,8 @@ static bool ends_in(const char *name, const char *end)
 
 static const char before_passes[] = ".before_optimizations.txt", after_passes[] = "after_optimizations.txt";
 
-/* Is there the same module as it was before XLA's passes: module_0001.jit_f.before_optimizations.txt? The folder's
- * names are sorted, and the platform, which may have dots in it, stands behind that of the module. */
+/* Is there the same module as it was before XLA's passes: module_0001.jit_f.before_optimizations.txt? The platform,
+ * which may have dots in it, stands behind the name of the module. */
 static bool has_before(const char *const *names, uint32_t n, const char *after)
 {
     for (uint32_t i = 0; i < n; i++) {

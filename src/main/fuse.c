@@ -60,7 +60,7 @@ static void write_program(WbbCx *cx, WbbArena *a, const HloModule *m, const char
 /* What XLA's passes leave has an order; what they take has none. */
 static void check_optimised(WbbCx *cx, const HloModule *m, const char *file)
 {
-    if (!strstr(m->attributes, "is_scheduled=true"))
+    if (!main_is_optimised(m))
         wbb_fail(cx, (WbbLoc){.file = file, .line = 1, .col = 1},
                  "--like xla takes a module that XLA's passes have optimised, whose header has is_scheduled=true");
 }

@@ -23,9 +23,11 @@ WbbStore *main_store(WbbCx *cx, bool no_cache)
     return no_cache ? NULL : wbb_store_open(cx, cx->arena, wbb_cache_folder(cx->arena), 0);
 }
 
+bool main_is_optimised(const HloModule *m) { return strstr(m->attributes, "is_scheduled=true") != NULL; }
+
 void main_note_optimised(WbbCx *cx, const HloModule *m, const char *file, const char *command)
 {
-    if (strstr(m->attributes, "is_scheduled=true"))
+    if (main_is_optimised(m))
         wbb_note(cx, (WbbLoc){.file = file}, "XLA's passes have optimised this module: %s--like xla keeps its fusions",
                  command);
 }

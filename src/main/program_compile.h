@@ -13,6 +13,7 @@ WbbStore *main_store(WbbCx *cx, bool no_cache); /* of the context's cache; NULL:
 /* The program of a folder, or of a module's text, cut as `cut` says, "plain" or "priced". */
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target,
                             WbbStore *store);
+bool main_is_optimised(const HloModule *m); /* by XLA's passes: its header says so */
 /* A note of a module that XLA has cut and that is cut anew; `command`: "fuse ", whose option keeps XLA's cut. */
 void main_note_optimised(WbbCx *cx, const HloModule *m, const char *file, const char *command);
 /* Compiles each kernel, puts what it is into `out`, and writes all to `output` (NULL: nowhere), bundles included; those
