@@ -232,6 +232,9 @@ def together() -> str:
     lines += [f"    case {enum('OP_', name)}: return {source};\n" for name, source in semantics.SHUFFLES.items()]
     lines.append("    default: return lane;\n    }\n}\n\nScOp sc_combiner(ScOp op)\n{\n    switch (op) {\n")
     lines += [f"    case {enum('OP_', name)}: return {enum('OP_', op)};\n" for name, op in semantics.COMBINERS.items() if name in ops.OP_BY_NAME]
+    for kind in ("redux", "atomic"):
+        lines.append(f"    default: return OP_NONE;\n    }}\n}}\n\nScOp sc_{kind}(ScOp op)\n{{\n    switch (op) {{\n")
+        lines += [f"    case {enum('OP_', op)}: return {enum('OP_', name)};\n" for name, op in semantics.COMBINERS.items() if name.startswith(kind)]
     return "".join(lines) + "    default: return OP_NONE;\n    }\n}\n"
 
 

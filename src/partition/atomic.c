@@ -31,26 +31,13 @@ bool part_scatter_is_operation(const HloInstruction *s, uint32_t k)
     return (is_parameter(x, k) && is_parameter(y, n + k)) || (is_parameter(y, k) && is_parameter(x, n + k));
 }
 
-ScOp part_atomic_of(HloOpcode op)
-{
-    switch (op) {
-    case HLO_ADD: return OP_ATOMIC_ADD;
-    case HLO_MINIMUM: return OP_ATOMIC_MIN;
-    case HLO_MAXIMUM: return OP_ATOMIC_MAX;
-    case HLO_AND: return OP_ATOMIC_AND;
-    case HLO_OR: return OP_ATOMIC_OR;
-    case HLO_XOR: return OP_ATOMIC_XOR;
-    default: return OP_NONE;
-    }
-}
-
 bool part_may_combine(const PartStage *s)
 {
     const HloOpcode op = part_scatter_root(s->update, s->first)->opcode;
     const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
                      s->combine == PART_CAS;
     return way && part_scatter_is_operation(s->update, s->first) &&
-           (op == HLO_MULTIPLY || part_atomic_of(op) != OP_NONE);
+           (op == HLO_MULTIPLY || sc_atomic(hlo_scalar(op)) != OP_NONE);
 }
 
 /* The most elements of a type that one instruction combines, of numbers that divide `of`. */

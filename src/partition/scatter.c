@@ -10,6 +10,8 @@
  */
 #include "partition/scatter.h"
 
+#include <string.h>
+
 typedef struct {
     WbbCx *cx;
     WbbArena *a;
@@ -65,9 +67,8 @@ static ScType signed_of(uint32_t bits) { return bits == 32 ? SC_I32 : bits == 64
 static bool is_atomic(const Scattering *x, HloOpcode opcode, ScType t, ScOp *op, ScType *word)
 {
     const ScTypeInfo *info = &sc_type_info[t];
-    const bool bits = opcode == HLO_AND || opcode == HLO_OR || opcode == HLO_XOR;
-    *op = part_atomic_of(opcode);
-    *word = bits ? unsigned_of(info->bits) : t;
+    *op = sc_atomic(hlo_scalar(opcode));
+    *word = strchr(sc_op_info[*op].classes, 'I') ? t : unsigned_of(info->bits); /* `and`, `or`, `xor` are of bits */
     if (info->cls == 'C') *word = opcode != HLO_ADD ? SC_NONE : t == SC_C64 ? SC_F32 : SC_F64;
     if (*op == OP_NONE || *word == SC_NONE || info->cls == 'P') return false;
     return tg_has_instruction(x->t, *op, *word, 1);
@@ -110,7 +111,7 @@ static void combine_one(const Scattering *x, const HloInstruction *s, uint32_t k
         stage->combine = loses && !x->p->flush ? PART_SUM : PART_ATOMIC;
     } else if (aligned && part_scatter_is_operation(s, k) && in_float_order(x, op, t)) {
         stage->combine = PART_FLOAT_ORDER;
-        stage->atomic = part_atomic_of(op);
+        stage->atomic = sc_atomic(hlo_scalar(op));
     } else if ((stage->word = word_of(x, shape)) != SC_NONE) {
         stage->combine = PART_CAS;
     }

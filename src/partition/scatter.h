@@ -31,11 +31,9 @@ bool part_cells_may_be(const PartPlan *p, const PartStage *s);
 void part_choose_cells(WbbArena *a, const PartPlan *p, const TgTarget *t, PartKernel *k, double us);
 /* The cells of a layout that was given; NULL: it can have none. */
 const PartCells *part_cells_of(WbbArena *a, const TgTarget *t, const PartStage *s, const PartLayout *l);
-/* atomic.c: what result k of a scatter is; is it one operation on the element and its update? And the instruction that
- * combines by it; OP_NONE: there is none. */
+/* atomic.c: what result k of a scatter is; is it one operation on the element and its update? */
 const HloInstruction *part_scatter_root(const HloInstruction *s, uint32_t k);
 bool part_scatter_is_operation(const HloInstruction *s, uint32_t k);
-ScOp part_atomic_of(HloOpcode op);
 /* May updates of an element be combined with each other before they are with the element? */
 bool part_may_combine(const PartStage *s);
 /* How many updates of a row one instruction combines with neighbours in memory. */

@@ -80,7 +80,7 @@ static Cells new_cells(WbbArena *a, const TgTarget *t, const PartStage *s)
     Cells x = {.t = t, .r = part_rates(a, t), .elements = hlo_elements(from)};
     x.cells = (PartCells){.type = cell_type(s), .width = width, .rows = hlo_elements(to) / WBB_MAX(width, 1)};
     x.bytes = (double)bits / 8 + (double)(indices->dims[1] * sc_type_info[indices->type].bits) / 8 / (double)width;
-    const ScOp atomic = part_atomic_of(part_scatter_root(s->update, s->first)->opcode);
+    const ScOp atomic = sc_atomic(hlo_scalar(part_scatter_root(s->update, s->first)->opcode));
     if (tg_has_instruction(t, atomic, x.cells.type, 1)) x.cells.atomic = atomic;
     const bool swaps = s->combine == PART_CAS;
     x.neighbours = hlo_noted_neighbours(a, s->update) != 0;

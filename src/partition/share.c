@@ -510,22 +510,29 @@ uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, Pa
     return 0;
 }
 
-/* The instruction for a whole warp: of preds, `or` and `and` of what is 0 or 1. */
+/* Of preds, the one of and, or and xor that gives what op gives: a sum is `or`, a product `and`. */
+static ScOp of_bits(ScOp op)
+{
+    static const ScOp bits[] = {OP_BAND, OP_BOR, OP_BXOR};
+    for (size_t k = 0; k < WBB_LEN(bits); k++) {
+        bool same = true;
+        for (uint64_t x = 0; x < 4; x++) {
+            const uint64_t args[] = {x & 1, x >> 1};
+            uint64_t a, b;
+            same = same && sc_eval(op, SC_PRED, SC_PRED, args, &a) &&
+                   sc_eval(bits[k], SC_PRED, SC_PRED, args, &b) && a == b;
+        }
+        if (same) return bits[k];
+    }
+    return OP_NONE;
+}
+
 ScOp part_redux(const PartReduce *r, const TgTarget *t)
 {
-    const HloOpcode op = r->i->called[0]->root->opcode;
+    const ScOp op = hlo_scalar(r->i->called[0]->root->opcode);
     const ScType type = r->sum != SC_NONE ? r->sum : r->i->operands[0]->shape->type;
-    const bool pred = type == SC_PRED;
-    if (!r->commutes || r->number || !tg_has(t, "redux") || (!pred && type != SC_I32 && type != SC_U32)) return OP_NONE;
-    switch (op) {
-    case HLO_ADD: return pred ? OP_REDUX_OR : OP_REDUX_ADD;
-    case HLO_MULTIPLY: return pred ? OP_REDUX_AND : OP_NONE;
-    case HLO_MINIMUM: return pred ? OP_REDUX_AND : OP_REDUX_MIN;
-    case HLO_MAXIMUM: return pred ? OP_REDUX_OR : OP_REDUX_MAX;
-    case HLO_AND: return OP_REDUX_AND;
-    case HLO_OR: return OP_REDUX_OR;
-    default: return OP_REDUX_XOR;
-    }
+    if (!r->commutes || r->number || !tg_has(t, "redux")) return OP_NONE;
+    return type == SC_PRED ? sc_redux(of_bits(op)) : type == SC_I32 || type == SC_U32 ? sc_redux(op) : OP_NONE;
 }
 
 /* The dimensions of a layout, those that the text of the reduction has last first. */

@@ -70,6 +70,9 @@ bool sc_eval(ScOp op, ScType type, ScType from, const uint64_t *x, uint64_t *res
  * combines the values of a redux, or an element and the value of an atomic, OP_NONE for others. */
 uint32_t sc_shuffle_source(ScOp op, uint32_t lane, uint32_t b);
 ScOp sc_combiner(ScOp op);
+/* The redux, and the atomic, that combine by op; OP_NONE where there is none. */
+ScOp sc_redux(ScOp op);
+ScOp sc_atomic(ScOp op);
 
 /* n values at once: result[i] = op(a[i], b[i], c[i]); arrays as above, unused ones NULL; result may be one of them. */
 typedef void (*ScLoop)(size_t n, void *result, const void *a, const void *b, const void *c);

@@ -230,12 +230,43 @@ static void test_monotone(void **state)
     }
 }
 
+/* --- what all lanes of a warp combine in one instruction ---------------------------------------------------------- */
+typedef struct { const char *op, *type; ScOp redux; } Combiner;
+
+static void check_redux(WbbCx *cx, void *arg)
+{
+    const Combiner *c = arg;
+    const char *text = wbb_format(cx->arena,
+                                  "f { a = %s[] parameter(0) b = %s[] parameter(1) ROOT c = %s[] %s(a, b) }\n"
+                                  "ENTRY e { x = %s[64] parameter(0) z = %s[] parameter(1) "
+                                  "ROOT r = %s[] reduce(x, z), dimensions={0}, to_apply=f }\n",
+                                  c->type, c->type, c->type, c->op, c->type, c->type, c->type);
+    const HloModule *m = hlo_parse(cx, cx->arena, "t.hlo", text, strlen(text));
+    const PartReduce r = {.i = m->entry->root, .commutes = true};
+    assert_int_equal(part_redux(&r, tg_find("sm_90")), c->redux);
+    assert_int_equal(part_redux(&r, tg_find("sm_75")), OP_NONE);
+}
+
+static void test_redux(void **state)
+{
+    Combiner all[] = {
+        {"add", "s32", OP_REDUX_ADD},     {"minimum", "u32", OP_REDUX_MIN}, {"maximum", "s32", OP_REDUX_MAX},
+        {"and", "u32", OP_REDUX_AND},     {"or", "s32", OP_REDUX_OR},       {"xor", "u32", OP_REDUX_XOR},
+        {"multiply", "s32", OP_NONE},     {"mulhi", "s32", OP_NONE},        {"subtract", "s32", OP_NONE},
+        {"add", "s64", OP_NONE},          {"add", "f32", OP_NONE},          {"add", "pred", OP_REDUX_OR},
+        {"multiply", "pred", OP_REDUX_AND}, {"minimum", "pred", OP_REDUX_AND}, {"maximum", "pred", OP_REDUX_OR},
+        {"and", "pred", OP_REDUX_AND},    {"or", "pred", OP_REDUX_OR},      {"xor", "pred", OP_REDUX_XOR},
+    };
+    for (size_t k = 0; k < WBB_LEN(all); k++) succeed(*state, check_redux, &all[k]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_random),
         TEST(test_known),
         TEST(test_monotone),
+        TEST(test_redux),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
