@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import hlo_ops
+from gen import hlo_ops, hlo_reads
 
 FROM = "/* Made by gen/gen_hlo.py from gen/hlo_ops.py. */\n"
 OPS = sorted(hlo_ops.OPS, key=lambda o: o.text)
@@ -20,16 +20,19 @@ def header() -> str:
     lines += [f"    HLO_IS_{k.upper()}, /* {says} */\n" for k, says in hlo_ops.KINDS.items()]
     lines += ["} HloKind;\n\n/* What a combiner leaves as it is. */\ntypedef enum {\n    HLO_NO_IDENTITY,\n"]
     lines += [f"    HLO_IDENTITY_{name.upper()},\n" for name in hlo_ops.IDENTITIES]
-    return "".join([*lines, "} HloIdentity;\n\n#endif\n"])
+    lines.append("} HloIdentity;\n\n/* Facts of an operation, a set. */\ntypedef enum {\n")
+    lines += [f"    HLO_{name.upper()} = 1 << {k}, /* {says} */\n" for k, (name, says) in enumerate(hlo_ops.FACTS.items())]
+    return "".join([*lines, "} HloFact;\n\n#endif\n"])
 
 
 def table() -> str:
     lines = [FROM, '#include "hlo/hlo.h"\n\nconst HloOpInfo hlo_op_info[HLO_OPCODE_COUNT] = {\n']
     for o in OPS:
         identity = f"HLO_IDENTITY_{o.identity.upper()}" if o.identity else "HLO_NO_IDENTITY"
+        facts = " | ".join(f"HLO_{word.upper()}" for word in hlo_ops.FACTS if word in o.facts.split()) or "0"
         lines.append(f'    [HLO_{o.name}] = {{"{o.text}", {o.operands}, HLO_IS_{o.kind.upper()}, OP_{(o.scalar or "none").upper()}, '
-                     f'{identity}, {"true" if o.idempotent else "false"}}},\n')
-    return "".join([*lines, "};\n"])
+                     f'{identity}, {"true" if o.idempotent else "false"}, "{o.takes}", {facts}}},\n')
+    return "".join([*lines, "};\n\n", *hlo_reads.function(OPS)])
 
 
 def main() -> int:

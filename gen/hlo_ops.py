@@ -1,13 +1,18 @@
 """The table of HLO operations: a line an operation, the one place that says what an operation is.
 
 Made from it (gen_hlo.py): the enumeration HloOpcode, the text and the number of operands that the parser wants, which operation on elements it
-is, of which kind, and the laws of what reductions and scatters combine with. Whoever asks "is it elementwise", "is it a move", "what is its
-identity" reads it through `hlo_op_info` (src/hlo/hlo.h).
+is, of which kind and of which types, the laws of what reductions and scatters combine with, where a move reads, and the facts that passes ask
+for. Whoever asks "is it elementwise", "is it a move", "what is its identity" reads it through `hlo_op_info` (src/hlo/hlo.h).
 
 Adding an operation: one line here; its meaning in src/eval; its shape in src/hlo/verify_*.c; a test. An elementwise one whose `scalar` is
-in ops.py is then compiled, fused and priced like the others.
+in ops.py, a move with `reads` and a combiner with an identity are then compiled, fused and priced like the others.
 
     Op("add", 2, "element", "add", identity="0")     HLO_ADD, two operands, OP_ADD; what 0 is added to stays what it is
+    Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]")
+
+`reads` says for each dimension d of the operand which index it reads for index i of the result: a linear term of one of i's, and its remainder
+by a size if the text says `%`. n is the operand's size in d; `dimensions`, `start` and `stride` are the attributes, place(d) is the k of which
+dimensions[k] is d.
 """
 from __future__ import annotations
 
@@ -29,6 +34,13 @@ KINDS = {
     "library": "whatever else has a value",
     "effect": "it does something beside its value: it may not vanish, nor be done twice",
 }
+FACTS = {
+    "exact": "of floats, it gives one of them, or a float that needs no rounding",
+    "renames": "its value is the operand's bytes as they lie: another name, which depends on layouts",
+    "free": "computed again it costs nothing beside reading what it is made of, if that is no larger",
+    "again": "where nothing is priced, each of several kernels computes it again (src/fuse/decide.c)",
+    "hero": "where nothing is priced, a kernel is made for it, and has one of them (src/fuse/decide.c)",
+}
 IDENTITIES = ("0", "1", "least", "most", "ones")  # least: -inf of floats; ones: all bits
 
 
@@ -40,47 +52,62 @@ class Op:
     scalar: Optional[str] = None  # the operation of ops.py that it is on elements; of comparisons the direction says which
     identity: Optional[str] = None  # op(identity, x) is x: reductions may combine with it. Whether they may swap, `comm` of ops.py says
     idempotent: bool = False  # op(x, x) is x
+    classes: str = ""  # letters of Type.cls in ops.py that all operands and the result may have; "": those of `scalar`, or verify_*.c says
+    facts: str = ""  # words of FACTS
+    reads: Optional[str] = None  # of a move, see above; None: elements stay in their order, in memory (bitcast) or by index
 
     @property
     def name(self) -> str:
         return self.text.upper().replace("-", "_")
 
+    @property
+    def takes(self) -> str:
+        return self.classes or (ops.OP_BY_NAME[self.scalar].classes.replace("X", "") if self.scalar else "")
+
 
 OPS = [
-    Op("abs", 1, "element", "abs"), Op("acos", 1, "element", "acos"), Op("acosh", 1, "element", "acosh"),
+    Op("abs", 1, "element", "abs", facts="exact"), Op("acos", 1, "element", "acos"), Op("acosh", 1, "element", "acosh"),
     Op("add", 2, "element", "add", identity="0"),
     Op("and", 2, "element", "band", identity="ones", idempotent=True),
-    Op("asin", 1, "element", "asin"), Op("asinh", 1, "element", "asinh"), Op("atan2", 2, "element", "atan2"), Op("atanh", 1, "element", "atanh"),
-    Op("bitcast-convert", 1, "element", "bits"), Op("cbrt", 1, "element", "cbrt"), Op("ceil", 1, "element", "ceil"), Op("clamp", 3, "element"),
-    Op("compare", 2, "element"), Op("complex", 2, "element"), Op("convert", 1, "element", "cvt"), Op("copy", 1, "element"),
+    Op("asin", 1, "element", "asin"), Op("asinh", 1, "element", "asinh"), Op("atan2", 2, "element", "atan2", classes="FC"), Op("atanh", 1, "element", "atanh"),
+    Op("bitcast-convert", 1, "element", "bits", facts="exact free again"), Op("cbrt", 1, "element", "cbrt"), Op("ceil", 1, "element", "ceil", facts="exact"),
+    Op("clamp", 3, "element", facts="exact"),
+    Op("compare", 2, "element", facts="exact again"), Op("complex", 2, "element", facts="exact"),
+    Op("convert", 1, "element", "cvt", facts="free again"), Op("copy", 1, "element", classes="PIUFC-", facts="exact"),
     Op("cosh", 1, "element", "cosh"), Op("cosine", 1, "element", "cos"), Op("count-leading-zeros", 1, "element", "clz"),
     Op("divide", 2, "element", "div"), Op("erf", 1, "element", "erf"), Op("exponential", 1, "element", "exp"),
-    Op("exponential-minus-one", 1, "element", "expm1"), Op("floor", 1, "element", "floor"), Op("imag", 1, "element"),
+    Op("exponential-minus-one", 1, "element", "expm1"), Op("floor", 1, "element", "floor", facts="exact"), Op("imag", 1, "element", facts="exact"),
     Op("is-finite", 1, "element", "is_finite"), Op("log", 1, "element", "log"), Op("log-plus-one", 1, "element", "log1p"),
     Op("logistic", 1, "element", "logistic"),
-    Op("maximum", 2, "element", "max", identity="least", idempotent=True),
-    Op("minimum", 2, "element", "min", identity="most", idempotent=True),
+    Op("maximum", 2, "element", "max", identity="least", idempotent=True, facts="exact"),
+    Op("minimum", 2, "element", "min", identity="most", idempotent=True, facts="exact"),
     Op("mulhi", 2, "element", "mulhi"),
     Op("multiply", 2, "element", "mul", identity="1"),
-    Op("negate", 1, "element", "neg"), Op("not", 1, "element", "bnot"),
+    Op("negate", 1, "element", "neg", facts="exact again"), Op("not", 1, "element", "bnot", facts="again"),
     Op("or", 2, "element", "bor", identity="0", idempotent=True),
-    Op("popcnt", 1, "element", "popcnt"), Op("power", 2, "element", "pow"), Op("real", 1, "element"), Op("reduce-precision", 1, "element"),
-    Op("remainder", 2, "element", "rem"), Op("round-nearest-afz", 1, "element", "round_afz"), Op("round-nearest-even", 1, "element", "round_even"),
-    Op("rsqrt", 1, "element", "rsqrt"), Op("select", 3, "element", "select"), Op("shift-left", 2, "element", "shl"),
-    Op("shift-right-arithmetic", 2, "element", "shra"), Op("shift-right-logical", 2, "element", "shrl"), Op("sign", 1, "element", "sign"),
+    Op("popcnt", 1, "element", "popcnt"), Op("power", 2, "element", "pow"), Op("real", 1, "element", facts="exact"),
+    Op("reduce-precision", 1, "element", classes="F"),
+    Op("remainder", 2, "element", "rem"), Op("round-nearest-afz", 1, "element", "round_afz", facts="exact"),
+    Op("round-nearest-even", 1, "element", "round_even", facts="exact"),
+    Op("rsqrt", 1, "element", "rsqrt"), Op("select", 3, "element", "select", facts="exact"), Op("shift-left", 2, "element", "shl"),
+    Op("shift-right-arithmetic", 2, "element", "shra"), Op("shift-right-logical", 2, "element", "shrl"), Op("sign", 1, "element", "sign", facts="exact"),
     Op("sine", 1, "element", "sin"), Op("sinh", 1, "element", "sinh"), Op("sqrt", 1, "element", "sqrt"), Op("stochastic-convert", 2, "element"),
-    Op("subtract", 2, "element", "sub"), Op("tan", 1, "element", "tan"), Op("tanh", 1, "element", "tanh"),
+    Op("subtract", 2, "element", "sub", classes="PIUFC"), Op("tan", 1, "element", "tan"), Op("tanh", 1, "element", "tanh"),
     Op("xor", 2, "element", "bxor", identity="0"),
-    Op("bitcast", 1, "move"), Op("broadcast", 1, "move"), Op("reshape", 1, "move"), Op("reverse", 1, "move"), Op("slice", 1, "move"),
-    Op("transpose", 1, "move"),
-    Op("concatenate", -1, "choose"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose"), Op("gather", 2, "choose"),
-    Op("pad", 2, "choose"),
-    Op("convolution", 2, "fold"), Op("dot", -1, "fold"), Op("reduce", -1, "fold"), Op("reduce-window", -1, "fold"),
-    Op("constant", 0, "leaf"), Op("iota", 0, "leaf"), Op("parameter", 0, "leaf"),
-    Op("get-tuple-element", 1, "group"), Op("tuple", -1, "group"),
+    Op("bitcast", 1, "move", facts="renames free again"),
+    Op("broadcast", 1, "move", facts="free again", reads="i[dimensions[d]]"),
+    Op("reshape", 1, "move", facts="free again"),
+    Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]"),
+    Op("slice", 1, "move", facts="again", reads="start + stride * i[d]"),
+    Op("transpose", 1, "move", facts="free", reads="i[place(d)]"),
+    Op("concatenate", -1, "choose"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose", facts="hero"),
+    Op("gather", 2, "choose"), Op("pad", 2, "choose"),
+    Op("convolution", 2, "fold"), Op("dot", -1, "fold"), Op("reduce", -1, "fold", facts="hero"), Op("reduce-window", -1, "fold", facts="hero"),
+    Op("constant", 0, "leaf"), Op("iota", 0, "leaf", facts="free again"), Op("parameter", 0, "leaf"),
+    Op("get-tuple-element", 1, "group", facts="free"), Op("tuple", -1, "group", facts="free"),
     Op("add-dependency", 2, "forward"), Op("after-all", -1, "forward"), Op("domain", 1, "forward"), Op("opt-barrier", 1, "forward"),
-    Op("call", -1, "control"), Op("conditional", -1, "control"), Op("fusion", -1, "control"), Op("map", -1, "control"), Op("while", 1, "control"),
-    Op("scatter", -1, "whole"), Op("select-and-scatter", 3, "whole"), Op("sort", -1, "whole"),
+    Op("call", -1, "control"), Op("conditional", -1, "control"), Op("fusion", -1, "control"), Op("map", -1, "control"), Op("while", 1, "control", facts="free"),
+    Op("scatter", -1, "whole", facts="hero"), Op("select-and-scatter", 3, "whole", facts="hero"), Op("sort", -1, "whole"),
     Op("async-done", 1, "library"), Op("async-start", -1, "library"), Op("async-update", 1, "library"), Op("batch-norm-grad", 5, "library"),
     Op("batch-norm-inference", 5, "library"), Op("batch-norm-training", 3, "library"), Op("cholesky", 1, "library"), Op("copy-done", 1, "library"),
     Op("copy-start", 1, "library"), Op("custom-call", -1, "library"), Op("dynamic-reshape", -1, "library"), Op("fft", 1, "library"),
@@ -110,3 +137,5 @@ def check() -> None:
             raise ValueError(f"gen/hlo_ops.py: {o.text} is not {o.scalar} on elements")
         if o.identity and not (o.scalar and "comm" in ops.OP_BY_NAME[o.scalar].props):
             raise ValueError(f"gen/hlo_ops.py: {o.text} has an identity on both sides, and does not commute")
+        if not set(o.facts.split()) <= set(FACTS) or not set(o.takes) <= {t.cls for t in ops.TYPES} or (o.reads and o.kind != "move"):
+            raise ValueError(f"gen/hlo_ops.py: {o.text}: unknown fact or class, or reads of what is no move")

@@ -29,22 +29,9 @@ static bool same(Pair *p, const HloInstruction *x, const HloInstruction *y)
     case HLO_COMPARE:
         if (x->direction != y->direction || x->total_order != y->total_order) return false;
         break;
-    case HLO_ABS:
-    case HLO_ADD:
-    case HLO_AND:
-    case HLO_BITCAST_CONVERT:
-    case HLO_CONVERT:
-    case HLO_COPY:
-    case HLO_MAXIMUM:
-    case HLO_MINIMUM:
-    case HLO_MULTIPLY:
-    case HLO_NEGATE:
-    case HLO_NOT:
-    case HLO_OR:
-    case HLO_SELECT:
-    case HLO_SUBTRACT:
-    case HLO_XOR: break;
-    default: return false;
+    case HLO_COPY: break;
+    default: /* operations on elements have no attributes, those apart that are no single one */
+        if (hlo_scalar(x->opcode) == OP_NONE) return false;
     }
     for (uint32_t k = 0; k < x->n_operands; k++)
         if (!same(p, x->operands[k], y->operands[k])) return false;

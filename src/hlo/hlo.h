@@ -24,6 +24,8 @@ typedef struct {
     ScOp scalar;     /* what it is on elements; OP_NONE: no single operation; of comparisons the direction says which */
     HloIdentity identity; /* of a combiner */
     bool idempotent; /* op(x, x) is x */
+    const char *classes; /* of the types that all operands and the result may have; "": its verifier says */
+    uint32_t facts;      /* of HloFact */
 } HloOpInfo;
 extern const HloOpInfo hlo_op_info[HLO_OPCODE_COUNT];
 
@@ -208,6 +210,15 @@ bool hlo_is_elementwise(HloOpcode op);
 ScOp hlo_scalar(HloOpcode op); /* what it is on elements; OP_NONE where no single operation has that meaning */
 HloKind hlo_kind(HloOpcode op);
 bool hlo_combines(HloOpcode op); /* may reductions take terms in any order? It commutes, and has an identity */
+bool hlo_orders(HloOpcode op);   /* the greater or the smaller of two */
+bool hlo_has(HloOpcode op, HloFact fact);
+/* Which element a move reads, by the table's text: of operand 0's dimension d, offset + scale * index[dim] of the
+ * result's index, and of that the remainder by `modulus`, unless it is 0. dim -1: whatever the index. False: elements
+ * stay in their order, by index (reshape) or in memory (bitcast), or it is no move. */
+typedef struct { int64_t dim, scale, offset, modulus; } HloRead;
+bool hlo_reads(const HloInstruction *i, uint32_t d, HloRead *read);
+bool hlo_among(const HloInstruction *i, int64_t d);    /* is d one of its `dimensions`? */
+int64_t hlo_place(const HloInstruction *i, int64_t d); /* the k of which dimensions[k] is d; -1: none */
 /* Do equal operands, attributes and computations give equal values, and nothing else happens? */
 bool hlo_is_pure(HloOpcode op);
 /* Marks, by id, all that the marked instructions of c need: their operands, those of these, and so on. */

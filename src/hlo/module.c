@@ -20,6 +20,21 @@ HloKind hlo_kind(HloOpcode op) { return hlo_op_info[op].kind; }
 ScOp hlo_scalar(HloOpcode op) { return hlo_op_info[op].scalar; }
 bool hlo_is_elementwise(HloOpcode op) { return hlo_kind(op) == HLO_IS_ELEMENT; }
 bool hlo_combines(HloOpcode op) { return hlo_op_info[op].identity != HLO_NO_IDENTITY; }
+bool hlo_has(HloOpcode op, HloFact fact) { return hlo_op_info[op].facts & fact; }
+
+bool hlo_orders(HloOpcode op)
+{
+    return hlo_op_info[op].identity == HLO_IDENTITY_LEAST || hlo_op_info[op].identity == HLO_IDENTITY_MOST;
+}
+
+int64_t hlo_place(const HloInstruction *i, int64_t d)
+{
+    for (uint32_t k = 0; k < i->n_dimensions; k++)
+        if (i->dimensions[k] == d) return k;
+    return -1;
+}
+
+bool hlo_among(const HloInstruction *i, int64_t d) { return hlo_place(i, d) >= 0; }
 
 HloOpcode hlo_opcode_named(const char *name, size_t n)
 {

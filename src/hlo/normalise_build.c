@@ -141,12 +141,9 @@ static HloInstruction *with_layout(HloBuilder *b, HloInstruction *x, const HloSh
 /* The operation is defined by elements alone, so its result may have any layout. */
 static bool allows_any_layout(HloOpcode op)
 {
-    switch (op) {
-    case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_GATHER: case HLO_IOTA: case HLO_REDUCE: case HLO_RESHAPE:
-    case HLO_SCATTER: case HLO_SLICE: case HLO_TRANSPOSE:
-        return true;
-    default:
-        return hlo_is_elementwise(op);
+    switch (hlo_kind(op)) {
+    case HLO_IS_ELEMENT: case HLO_IS_MOVE: case HLO_IS_CHOOSE: case HLO_IS_FOLD: return !hlo_has(op, HLO_RENAMES);
+    default: return op == HLO_IOTA || op == HLO_SCATTER;
     }
 }
 

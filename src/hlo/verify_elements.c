@@ -8,28 +8,6 @@
 
 #include <string.h>
 
-/* Classes of element types (gen/ops.py) that an operation takes; NULL if the operation has a function of its own. */
-static const char *classes_of(HloOpcode op)
-{
-    switch (op) {
-    case HLO_ADD: case HLO_MULTIPLY: case HLO_SUBTRACT: return "PIUFC";
-    case HLO_MAXIMUM: case HLO_MINIMUM: return "PIUF";
-    case HLO_DIVIDE: case HLO_POWER: case HLO_NEGATE: case HLO_SIGN: return "IUFC";
-    case HLO_REMAINDER: return "IUF";
-    case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT: return "PIU";
-    case HLO_MULHI: case HLO_POPCNT: case HLO_COUNT_LEADING_ZEROS: case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_ARITHMETIC:
-    case HLO_SHIFT_RIGHT_LOGICAL: return "IU";
-    case HLO_FLOOR: case HLO_CEIL: case HLO_ROUND_NEAREST_AFZ: case HLO_ROUND_NEAREST_EVEN: case HLO_ERF:
-    case HLO_REDUCE_PRECISION:
-        return "F";
-    case HLO_COPY: return "PIUFC-";
-    case HLO_ABS: case HLO_BITCAST_CONVERT: case HLO_CLAMP: case HLO_COMPARE: case HLO_COMPLEX: case HLO_CONVERT:
-    case HLO_IMAG:
-    case HLO_IS_FINITE: case HLO_REAL: case HLO_SELECT: case HLO_STOCHASTIC_CONVERT: return NULL;
-    default: return "FC";
-    }
-}
-
 static char class_of(const HloShape *s) { return sc_type_info[s->type].cls; }
 
 /* The shape that an instruction without one gets before its operands are verified: the dimensions of its operands;
@@ -66,7 +44,7 @@ static void verify_same(HloVerifier *v, HloInstruction *i)
     if (i->n_operands > 1 && hlo_same_shape(i->operands[1]->shape, i->shape)) expected = i->shape;
     for (uint32_t k = 0; k < i->n_operands; k++) {
         hlo_require_shape(v, i, hlo_operand_name(v, k), i->operands[k]->shape, expected);
-        hlo_require_class(v, i, k, classes_of(i->opcode));
+        hlo_require_class(v, i, k, hlo_op_info[i->opcode].classes);
     }
     hlo_set_result_shape(v, i, expected);
 }

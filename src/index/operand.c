@@ -39,14 +39,6 @@ void ix_bitcast(RwCx *rw, WbbArena *a, const HloShape *from, const HloShape *to,
     for (uint32_t i = 0; i < to->rank; i++) result[to->minor_to_major[to->rank - 1u - i]] = y.index[i];
 }
 
-/* Is dimension d among the operation's dimensions? */
-static bool among(const HloInstruction *i, uint32_t d)
-{
-    for (uint32_t k = 0; k < i->n_dimensions; k++)
-        if (i->dimensions[k] == (int64_t)d) return true;
-    return false;
-}
-
 void ix_operand(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *out, IrRef *in)
 {
     const HloShape *result = i->shape, *s = i->operands[operand]->shape;
@@ -58,21 +50,13 @@ void ix_operand(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand
     default: break;
     }
     for (uint32_t d = 0; d < s->rank; d++) {
-        switch (i->opcode) {
-        case HLO_BROADCAST:
-            in[d] = s->dims[d] == 1 ? ir_index(g, 0) : out[i->dimensions[d]];
-            break;
-        case HLO_TRANSPOSE: /* dimension k of the result is dimension dimensions[k] of the operand */
-            for (uint32_t k = 0; k < i->n_dimensions; k++)
-                if (i->dimensions[k] == (int64_t)d) in[d] = out[k];
-            break;
-        case HLO_SLICE:
-            in[d] = rw_add(rw, rw_scale(rw, out[d], i->slices[d].stride), ir_index(g, i->slices[d].start));
-            break;
-        case HLO_REVERSE: in[d] = among(i, d) ? rw_sub(rw, ir_index(g, s->dims[d] - 1), out[d]) : out[d]; break;
-        default: /* elementwise; a scalar operand has no dimensions */
-            in[d] = out[d];
-            break;
+        HloRead r;
+        if (!hlo_reads(i, d, &r)) {
+            in[d] = out[d]; /* elementwise; a scalar operand has no dimensions */
+            continue;
         }
+        in[d] = ir_index(g, r.offset);
+        if (r.dim >= 0 && s->dims[d] != 1) in[d] = rw_add(rw, rw_scale(rw, out[r.dim], r.scale), in[d]);
+        if (r.modulus) in[d] = rw_mod(rw, in[d], r.modulus);
     }
 }

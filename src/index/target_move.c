@@ -56,48 +56,45 @@ static void to_batch_norm(IxQuery *q)
 
 /* --- to another index --------------------------------------------------------------------------------------------- */
 
-static bool among(const HloInstruction *i, uint32_t d, uint32_t *number)
-{
-    for (uint32_t k = 0; k < i->n_dimensions; k++)
-        if (i->dimensions[k] == (int64_t)d) {
-            *number = k;
-            return true;
-        }
-    return false;
-}
-
 static void list_broadcast(IxList *l)
 {
     const HloShape *s = l->i->operands[0]->shape;
-    for (uint32_t d = 0, k = 0; d < l->i->shape->rank; d++)
-        if (!among(l->i, d, &k) || s->dims[k] != l->i->shape->dims[d]) ix_list_size(l, l->i->shape->dims[d]);
+    for (uint32_t d = 0; d < l->i->shape->rank; d++) {
+        const int64_t k = hlo_place(l->i, d);
+        if (k < 0 || s->dims[k] != l->i->shape->dims[d]) ix_list_size(l, l->i->shape->dims[d]);
+    }
 }
 
 static void to_broadcast(IxQuery *q)
 {
     const HloShape *s = q->i->operands[0]->shape;
-    for (uint32_t d = 0, k = 0, loop = 0; d < q->i->shape->rank; d++)
-        q->index[d] = !among(q->i, d, &k) || s->dims[k] != q->i->shape->dims[d] ? q->loops[loop++] : q->from[k];
+    for (uint32_t d = 0, loop = 0; d < q->i->shape->rank; d++) {
+        const int64_t k = hlo_place(q->i, d);
+        q->index[d] = k < 0 || s->dims[k] != q->i->shape->dims[d] ? q->loops[loop++] : q->from[k];
+    }
+}
+
+/* The index in the result's dimension that reads x in the operand's: what is read, the other way. */
+static IrRef read_by(IxQuery *q, const HloRead *r, IrRef x)
+{
+    const int64_t n = q->i->shape->dims[r->dim];
+    const bool falls = r->scale < 0;
+    const IrRef at = falls ? rw_sub(q->rw, ix_index(q, r->offset), x) : ix_minus(q, x, r->offset);
+    assert(!r->modulus || (r->modulus == n && (r->scale == 1 || r->scale == -1)));
+    return r->modulus ? rw_mod(q->rw, at, n) : ix_quotient(q, at, falls ? -r->scale : r->scale, n);
 }
 
 static void to_moved(IxQuery *q)
 {
     const HloShape *s = q->i->operands[0]->shape, *to = q->i->shape;
+    HloRead r;
     switch (q->i->opcode) {
     case HLO_BITCAST: ix_bitcast(q->rw, q->a, s, to, q->from, q->index); return;
     case HLO_RESHAPE: ix_regroup(q->rw, s->rank, s->dims, q->from, to->rank, to->dims, q->index); return;
     default: break;
     }
-    for (uint32_t d = 0, k = 0; d < to->rank; d++) {
-        if (q->i->opcode == HLO_TRANSPOSE) {
-            q->index[d] = q->from[q->i->dimensions[d]];
-        } else if (q->i->opcode == HLO_SLICE) {
-            const HloSlice *c = &q->i->slices[d];
-            q->index[d] = ix_quotient(q, ix_minus(q, q->from[d], c->start), c->stride, to->dims[d]);
-        } else { /* reverse */
-            q->index[d] = among(q->i, d, &k) ? rw_sub(q->rw, ix_index(q, s->dims[d] - 1), q->from[d]) : q->from[d];
-        }
-    }
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (hlo_reads(q->i, d, &r) && r.dim >= 0) q->index[r.dim] = read_by(q, &r, q->from[d]);
 }
 
 static void to_pad(IxQuery *q)

@@ -75,6 +75,28 @@ static void test_laws(void **state)
     }
 }
 
+/* What it says is exact gives in f64 what it gives in f16. */
+static void test_exact(void **state)
+{
+    (void)state;
+    uint32_t n = 0;
+    for (int op = 0; op < HLO_OPCODE_COUNT; op++) {
+        const HloOpInfo *o = &hlo_op_info[op];
+        const ScOpInfo *of = &sc_op_info[o->scalar];
+        if (!hlo_has((HloOpcode)op, HLO_EXACT) || of->signature != SC_SAME || !strchr(o->classes, 'F')) continue;
+        n++;
+        for (uint64_t k = 0; k < 200; k++) {
+            const uint64_t x[] = {wbb_mix(2 * k) % 0x7c00, 0x8000 | wbb_mix(2 * k + 1) % 0x7c00}; /* finite; < 0 */
+            const uint64_t y[] = {sc_from_f64(SC_F64, sc_to_f64(SC_F16, x[0])),
+                                  sc_from_f64(SC_F64, sc_to_f64(SC_F16, x[1]))};
+            uint64_t narrow = 0, wide = 0;
+            assert_true(sc_eval(o->scalar, SC_F16, SC_F16, x, &narrow) && sc_eval(o->scalar, SC_F64, SC_F64, y, &wide));
+            assert_true(sc_to_f64(SC_F16, narrow) == sc_to_f64(SC_F64, wide));
+        }
+    }
+    assert_true(n > 5);
+}
+
 /* Each operation on operands that are mostly wrong for it, with and without a shape: it is accepted or refused, and
  * nothing crashes. */
 static void test_every_operation(void **state)
@@ -551,7 +573,8 @@ static void test_attributes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_opcodes), TEST(test_laws), TEST(test_every_operation), TEST(test_print), TEST(test_order), TEST(test_infer), TEST(test_literals),
+        TEST(test_opcodes), TEST(test_laws),
+        TEST(test_exact), TEST(test_every_operation), TEST(test_print), TEST(test_order), TEST(test_infer), TEST(test_literals),
         TEST(test_bad_text), TEST(test_bad_shapes), TEST(test_hostile), TEST(test_huge), TEST(test_long_chain), TEST(test_large_tuples), TEST(test_fusion),
         TEST(test_lenient), TEST(test_modules),
         TEST(test_attributes),
