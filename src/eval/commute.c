@@ -73,11 +73,8 @@ static bool rounds(const HloComputation *c)
         const HloInstruction *i = c->instructions[k];
         const ScTypeInfo *type = &sc_type_info[i->shape->type];
         if (type->cls != 'F' && type->cls != 'C') continue;
-        switch (i->opcode) {
-        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_SELECT: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_NEGATE:
-        case HLO_ABS: case HLO_CLAMP: case HLO_COPY: case HLO_BITCAST: break;
-        default: return true;
-        }
+        const HloKind kind = hlo_kind(i->opcode);
+        if (kind != HLO_IS_LEAF && kind != HLO_IS_MOVE && !hlo_has(i->opcode, HLO_EXACT)) return true;
     }
     return false;
 }

@@ -83,17 +83,8 @@ bool ev_is_open(const Ev *e, const HloInstruction *i)
 /* Is the computation one that commutes? */
 static bool commutes(const HloInstruction *reduce)
 {
-    if (reduce->n_operands != 2 || !hlo_is_operation(reduce->called[0])) return false;
-    switch (reduce->called[0]->root->opcode) {
-    case HLO_ADD:
-    case HLO_MULTIPLY:
-    case HLO_MAXIMUM:
-    case HLO_MINIMUM:
-    case HLO_AND:
-    case HLO_OR:
-    case HLO_XOR: return true;
-    default: return false;
-    }
+    const HloComputation *c = reduce->called[0];
+    return reduce->n_operands == 2 && hlo_is_operation(c) && hlo_combines(c->root->opcode);
 }
 
 /* A reduction of more than one order; do the bounds hold what every order gives? */

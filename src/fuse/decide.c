@@ -36,44 +36,27 @@ static void find_users(WbbArena *a, Decision *d)
             d->users[d->first[d->c->instructions[i]->operands[k]->id + 1]++] = i;
 }
 
-static bool is_hero(HloOpcode op)
-{
-    switch (op) {
-    case HLO_DYNAMIC_UPDATE_SLICE: case HLO_REDUCE: case HLO_REDUCE_WINDOW: case HLO_SCATTER:
-    case HLO_SELECT_AND_SCATTER:
-        return true;
-    default:
-        return false;
-    }
-}
+static bool is_hero(HloOpcode op) { return hlo_has(op, HLO_HERO); }
 
 FuseRole fuse_first_role(const HloInstruction *i)
 {
-    switch (i->opcode) {
-    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: case HLO_AFTER_ALL:
-    case HLO_ADD_DEPENDENCY: case HLO_DOMAIN: case HLO_OPT_BARRIER:
-        return FUSE_NOTHING;
-    case HLO_FUSION: return FUSE_FIXED;
-    case HLO_WHILE: case HLO_CONDITIONAL: case HLO_CALL: return FUSE_CONTROL;
-    case HLO_IOTA: case HLO_MAP: return FUSE_ROOT;
-    default: break;
+    if (i->opcode == HLO_FUSION) return FUSE_FIXED;
+    switch (hlo_kind(i->opcode)) {
+    case HLO_IS_LEAF: return i->opcode == HLO_IOTA ? FUSE_ROOT : FUSE_NOTHING;
+    case HLO_IS_GROUP: case HLO_IS_FORWARD: return FUSE_NOTHING;
+    case HLO_IS_CONTROL: return i->opcode == HLO_MAP ? FUSE_ROOT : FUSE_CONTROL;
+    case HLO_IS_MOVE: case HLO_IS_CHOOSE: return FUSE_ROOT;
+    case HLO_IS_ELEMENT: /* a copy of a tuple copies nothing */
+        return i->shape->type == SC_TUPLE ? FUSE_NOTHING : FUSE_ROOT;
+    default: return is_hero(i->opcode) ? FUSE_ROOT : FUSE_LIBRARY;
     }
-    const HloKind kind = hlo_kind(i->opcode);
-    if (kind == HLO_IS_MOVE || kind == HLO_IS_CHOOSE || is_hero(i->opcode)) return FUSE_ROOT;
-    if (!hlo_is_elementwise(i->opcode)) return FUSE_LIBRARY;
-    return i->shape->type == SC_TUPLE ? FUSE_NOTHING : FUSE_ROOT; /* a copy of a tuple copies nothing */
 }
 
 /* Computed again in each kernel that uses it: moved or converted values, and scalars. */
 static bool is_cheap(const HloInstruction *i)
 {
-    switch (i->opcode) {
-    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_COMPARE: case HLO_CONVERT: case HLO_IOTA:
-    case HLO_NEGATE: case HLO_NOT: case HLO_RESHAPE: case HLO_SLICE:
-        return true;
-    default:
-        return i->shape->type != SC_TUPLE && i->shape->rank == 0 && hlo_is_elementwise(i->opcode);
-    }
+    const bool scalar = i->shape->type != SC_TUPLE && i->shape->rank == 0 && hlo_is_elementwise(i->opcode);
+    return scalar || hlo_has(i->opcode, HLO_AGAIN);
 }
 
 bool fuse_is_small_constant(const HloInstruction *i)

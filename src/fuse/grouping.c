@@ -102,13 +102,9 @@ static double times(const HloInstruction *user, const HloInstruction *x, const F
 /* Costs nothing, and is not smaller than what it is made of. */
 static bool is_free(const HloInstruction *i)
 {
-    switch (i->opcode) {
-    case HLO_BITCAST: case HLO_BITCAST_CONVERT: case HLO_BROADCAST: case HLO_IOTA: case HLO_RESHAPE: case HLO_TRANSPOSE:
-    case HLO_GET_TUPLE_ELEMENT: case HLO_TUPLE: case HLO_WHILE:
-        return true;
-    case HLO_CONVERT: return sc_type_info[i->shape->type].bits >= sc_type_info[i->operands[0]->shape->type].bits;
-    default: return false;
-    }
+    const HloShape *of = i->n_operands ? i->operands[0]->shape : NULL;
+    const bool shrinks = of && hlo_is_elementwise(i->opcode) && fuse_bytes(i->shape) < fuse_bytes(of); /* a convert */
+    return hlo_has(i->opcode, HLO_FREE) && !shrinks;
 }
 
 /* Is operand k of the user an array that a loop may read at any index in each iteration? It is in memory then. */

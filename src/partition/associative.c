@@ -2,8 +2,8 @@
  *
  * Needs the computation of a reduction; evaluates f(f(a, b), c) and f(a, f(b, c)) on a fixed sequence of small values,
  * on which sums and products are exact. Where they differ, HLO leaves the result open, and only one thread that takes
- * the terms one after the other gives what the text says. Computations of other operations than those below are taken
- * to be associative, as HLO asks.
+ * the terms one after the other gives what the text says. Computations of other operations than functions and loops
+ * are taken to be associative, as HLO asks.
  *
  *     max(a + b, a)   =>   false: of 0, -1, 2 it makes 2 or 1
  *
@@ -30,14 +30,9 @@ static ScOp operation_of(const HloInstruction *i)
 {
     static const ScOp ops[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
                                [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
-    switch (i->opcode) {
-    case HLO_COMPARE: return i->total_order ? OP_NONE : ops[i->direction];
-    case HLO_CONVERT: return OP_CVT;
-    case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_NEGATE:
-    case HLO_ABS: case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT: case HLO_SELECT:
-        return hlo_scalar(i->opcode);
-    default: return OP_NONE;
-    }
+    const ScOp op = hlo_scalar(i->opcode);
+    if (i->opcode == HLO_COMPARE) return i->total_order ? OP_NONE : ops[i->direction];
+    return sc_op_info[op].costly ? OP_NONE : op; /* functions round, on small integers too */
 }
 
 /* The value of an instruction whose operands have theirs; false: it is none of the operations above. */
@@ -120,19 +115,24 @@ static bool compares_alike(const HloInstruction *i, uint32_t n)
     return true;
 }
 
+/* Of preds alone. */
+static bool is_logic(const HloInstruction *i)
+{
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        if (i->operands[k]->shape->type != SC_PRED) return false;
+    return hlo_is_elementwise(i->opcode) && i->shape->type == SC_PRED;
+}
+
 static bool only_selects(const HloComputation *c, uint32_t n)
 {
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
         switch (i->opcode) {
         case HLO_PARAMETER: case HLO_SELECT: case HLO_TUPLE: break;
-        case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT:
-            if (i->shape->type != SC_PRED) return false;
-            break;
-        case HLO_COMPARE: case HLO_MAXIMUM: case HLO_MINIMUM:
+        default:
+            if (is_logic(i)) break;
+            if (i->opcode != HLO_COMPARE && !hlo_orders(i->opcode)) return false;
             if (i->total_order || !compares_alike(i, n)) return false;
-            break;
-        default: return false;
         }
     }
     return true;

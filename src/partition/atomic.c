@@ -36,8 +36,7 @@ bool part_may_combine(const PartStage *s)
     const HloOpcode op = part_scatter_root(s->update, s->first)->opcode;
     const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
                      s->combine == PART_CAS;
-    return way && part_scatter_is_operation(s->update, s->first) &&
-           (op == HLO_MULTIPLY || sc_atomic(hlo_scalar(op)) != OP_NONE);
+    return way && part_scatter_is_operation(s->update, s->first) && hlo_combines(op);
 }
 
 /* The most elements of a type that one instruction combines, of numbers that divide `of`. */

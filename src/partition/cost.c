@@ -79,10 +79,9 @@ int64_t part_function_work(const TgTarget *t, const HloInstruction *i)
 
 PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
 {
-    const bool larger = i->opcode == HLO_MAXIMUM || i->opcode == HLO_MINIMUM;
     const double function = (double)part_function_work(t, i);
     /* no instruction: tests for nan and zeros, and selects of both words */
-    if (larger && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
+    if (hlo_orders(i->opcode) && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
     if (function > 0) return (PartCost){function, (double)tg_tuned(t, "layout.special")};
     if (hlo_is_move(i->opcode)) return (PartCost){0, 0};
     switch (i->opcode) {

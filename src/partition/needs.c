@@ -31,8 +31,8 @@ double part_terms(WbbArena *a, const HloInstruction *i)
 
 bool part_is_free(const HloInstruction *i)
 {
-    return i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA || i->opcode == HLO_TUPLE || i->opcode == HLO_PARAMETER ||
-           i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_BITCAST;
+    const HloKind kind = hlo_kind(i->opcode);
+    return kind == HLO_IS_LEAF || kind == HLO_IS_GROUP || hlo_has(i->opcode, HLO_RENAMES);
 }
 
 double part_operand_share(const HloInstruction *i, uint32_t k)

@@ -79,7 +79,7 @@ static bool in_float_order(const Scattering *x, HloOpcode opcode, ScType t)
     const uint32_t bits = sc_type_info[t].bits;
     const ScType word = unsigned_of(bits), number = signed_of(bits);
     if (!sc_is_float(t) || word == SC_NONE || number == SC_NONE) return false;
-    return (opcode == HLO_MINIMUM || opcode == HLO_MAXIMUM) && tg_has_instruction(x->t, OP_ATOMIC_MAX, word, 1) &&
+    return hlo_orders(opcode) && tg_has_instruction(x->t, OP_ATOMIC_MAX, word, 1) &&
            tg_has_instruction(x->t, OP_ATOMIC_MIN, word, 1) && tg_has_instruction(x->t, OP_ATOMIC_MAX, number, 1) &&
            tg_has_instruction(x->t, OP_ATOMIC_MIN, number, 1) && tg_has_instruction(x->t, OP_ATOMIC_EXCH, word, 1);
 }

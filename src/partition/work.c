@@ -63,7 +63,7 @@ static bool rounds(const PartReduce *r)
 {
     const HloOpcode op = r->i->called[0]->root->opcode;
     const ScTypeInfo *t = &sc_type_info[r->sum != SC_NONE ? r->sum : part_shape(r->i, 0)->type];
-    if (r->commutes && (op == HLO_MAXIMUM || op == HLO_MINIMUM)) return false;
+    if (r->commutes && hlo_orders(op)) return false;
     return (t->cls == 'F' && t->bits <= 32) || (t->cls == 'C' && t->bits <= 64);
 }
 

@@ -44,11 +44,11 @@ static bool is_simple(const HloInstruction *i)
         }
         return true;
     case HLO_CONSTANT: return is_few(i->shape) && i->literal;
-    case HLO_BITCAST: case HLO_BROADCAST: case HLO_CONCATENATE: case HLO_DYNAMIC_SLICE: case HLO_IOTA:
-    case HLO_RESHAPE: case HLO_SLICE:
-        return is_few(i->shape);
-    default: return is_few(i->shape) && hlo_is_elementwise(i->opcode);
+    default: break;
     }
+    const HloKind kind = hlo_kind(i->opcode);
+    const bool moves = kind == HLO_IS_MOVE || kind == HLO_IS_CHOOSE || i->opcode == HLO_IOTA;
+    return is_few(i->shape) && (moves || kind == HLO_IS_ELEMENT);
 }
 
 /* Is all that a value needs simple? What it needs of a called computation's parameter, the state, decides as well. */
