@@ -190,8 +190,7 @@ def main(argv: List[str]) -> int:
         (out / "tables_index.c").write_text(c_file(index, compiled["index"], "patterns/indexing.py", owners["index"], []))
         for s in targets:
             priced = prices.c_rows(s, table, sass, forms) if s.rates else ([], [])
-            slow = {form: by[s.values["name"]].off for form, by in table.forms.items() if s.values["name"] in by}
-            lowered = measured.table_rows(s, lowerings, slow)
+            lowered = measured.table_rows(s, lowerings)
             (out / f"tables_{s.name}.c").write_text(
                 c_file(s, compiled[s.name], f"patterns/{s.name}.py", owners[s.name], lowered, priced,
                        prices.sass_rows(s, sass) if s.rates else []))

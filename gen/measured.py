@@ -38,7 +38,7 @@ class Row:
     how: str  # "all", "every 257", "drawn", "edges": see gen/proof/measure.py
     wrong: int
     wrong_at: str
-    sass: str  # "sm_80=14 sm_90=13": machine instructions more than those of a kernel without a function
+    sass: str  # "sm_80=14 sm_90=13": machine instructions that usual operands execute, more than those of a kernel without a function
     lowering: str
 
     def line(self) -> str:
@@ -219,15 +219,14 @@ def check(entries: Sequence[Tuple[str, Lowering]]) -> Tuple[List[str], List[str]
     return list(dict.fromkeys(faults)), list(dict.fromkeys(lacking))
 
 
-def table_rows(s: RuleSet, entries: Sequence[Tuple[str, Lowering]], slow: Dict[str, int]) -> List[str]:
-    """The TgLowering rows of a target, in C. slow: by form its machine instructions on slow paths, which few threads take."""
+def table_rows(s: RuleSet, entries: Sequence[Tuple[str, Lowering]]) -> List[str]:
+    """The TgLowering rows of a target, in C."""
     rows, number, out = read(), {id(r): n for n, r in enumerate(s.rules)}, []
     for k, x in entries:
         if x.set is not s or x.type in ops.SMALL_FLOATS:
             continue
         row = rows.get(k)
-        code = int(dict(w.split("=") for w in row.sass.split() if "=" in w).get(s.values["name"], "0")) if row else 0
-        sass = code and max(code - sum(slow.get(form, 0) for form in x.rule.ptx.replace("%t", x.type).split()), 1)
+        sass = dict(w.split("=") for w in row.sass.split() if "=" in w).get(s.values["name"], "0") if row else "0"
         off = f"{row.ulp:.4f}, {row.noise:.4f}" if row else "-1, -1"
         out.append(f"{{OP_{x.op.upper()}, SC_{x.type.upper()}, {str(x.approx).lower()}, {number[id(x.rule)]}, {sass}, {off}}},")
     return out

@@ -17,6 +17,7 @@ at every 257th f32: the worse error counts.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 import struct
@@ -31,7 +32,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import load, measured, ops  # noqa: E402
+from gen import hlo_ops, load, measured, ops  # noqa: E402
 from gen.proof import sass_path, simulate, tile_kernels  # noqa: E402
 from gen.lang import Expr, Lit  # noqa: E402
 from gen.measured import Lowering, Row  # noqa: E402
@@ -42,6 +43,7 @@ EVERY = ("erf", "cbrt", "rsqrt", "sqrt", "exp", "log", "log1p", "tanh", "expm1",
 STEP, SAMPLE_STEP, DRAWN, DRAWN_F32, SAMPLE = 257, 16381, 1 << 22, 1 << 24, 1 << 17
 FAR = 100 * math.pi  # the PTX manual states no error of sin.approx and cos.approx beyond
 Job = Tuple[str, str]  # entry, line for tests/measure
+Size = Tuple[int, int]  # machine instructions of a kernel, and of the shortest way through it
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------------------------
@@ -145,15 +147,14 @@ def compiled(warpburg: str, target: str, folder: Path, files: Sequence[Tuple[Pat
     return {f.stem: (out / f"{f.stem}.ptx").read_text() if (out / f"{f.stem}.ptx").exists() else "" for f, _ in files}
 
 
-def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str], quick: bool = False) -> Dict[str, int]:
-    """Machine instructions of each kernel, with `quick` of those on the shortest way through it; kernels of equal text are assembled once."""
-    def one(source: Path) -> int:
+def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str]) -> Dict[str, Size]:
+    """Of each kernel that ptxas takes; kernels of equal text are assembled once."""
+    def one(source: Path) -> Optional[Size]:
         cubin = source.with_suffix(".cubin")
         if subprocess.run([ptxas, f"-arch={target}", "-o", str(cubin), str(source)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-            return 0
-        if not quick:
-            return instructions(cubin.read_bytes())
-        return min(len(sass_path.shortest(code) or ()) for code in sass_path.code(cubin.read_bytes(), int(target[3:])).values())
+            return None
+        code = cubin.read_bytes()
+        return instructions(code), min(len(sass_path.shortest(k) or ()) for k in sass_path.code(code, int(target[3:])).values())
 
     alike: Dict[str, List[str]] = {}
     for name in names:
@@ -163,7 +164,55 @@ def sizes(ptxas: str, target: str, folder: Path, names: Sequence[str], quick: bo
             alike.setdefault(re.sub(rf"\b{name}\b|\b{name}_param", "k", code), []).append(name)
     with ThreadPoolExecutor(WORKERS) as pool:
         found = pool.map(one, [folder / target / f"{same[0]}.ptx" for same in alike.values()])
-        return {**dict.fromkeys(names, 0), **{name: n for same, n in zip(alike.values(), found) for name in same}}
+        return {name: n for same, n in zip(alike.values(), found) if n for name in same}
+
+
+def fusion(op: str, t: str) -> str:
+    """HLO text of a fusion of op."""
+    x, names = f"{t}[{THREADS}]", "ab"[:ops.OP_BY_NAME[op].arity]
+    parameters = "".join(f"  {v} = {x} parameter({k})\n" for k, v in enumerate(names))
+    operands = ", ".join(names)
+    return (f"HloModule m\n\nbody {{\n{parameters}  ROOT y = {x} {hlo_ops.HLO_OF[op]}({operands})\n}}\n\n"
+            f"ENTRY main {{\n{parameters}  ROOT f = {x} fusion({operands}), kind=kLoop, calls=body\n}}\n")
+
+
+def executed(warpburg: str, target: str, file: Path, op: str, t: str, options: Sequence[str] = ()) -> Optional[float]:
+    """Machine instructions that a warp executes for an element of each lane, of usual positive operands: the profile's. None: there is no profile."""
+    file.write_text(fusion(op, t))
+    command = [warpburg, "run", str(file), "--target", target, "--profile", "--json", "-j", "1", "--case", "p", "--blocks", "2", "--no-cache",
+               "--disable", load.place_of("branch.costs", target), *options]
+    p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if p.returncode:
+        return None
+    return float(json.loads(p.stdout)["kernels"][0]["launches"][0]["terms"]["issue"]["amount"]) / (THREADS / 32)
+
+
+def counts(warpburg: str, ptxas: str, target: str, folder: Path, lowerings: Dict[str, Lowering], files: Dict[str, Path]) -> Dict[str, int]:
+    """Machine instructions of lowerings, more than those of a kernel without a function. Where ways of different lengths lead through a kernel, those
+    that usual operands execute, and the shortest at least: what is off them, as for subnormals or large arguments, few threads take."""
+    base, out = skeletons(folder, warpburg, ptxas, target), {}
+    size = sizes(ptxas, target, folder, [f.stem for f in files.values()])
+    nothing: Dict[str, Optional[float]] = {}
+
+    def one(k: str) -> None:
+        x, name = lowerings[k], files[k].stem
+        if name not in size:
+            return
+        kind = f"{x.type}_{ops.OP_BY_NAME[x.op].arity}"
+        whole, quick = (n - of for n, of in zip(size[name], base[kind]))
+        out[k] = quick
+        if whole == quick or x.op not in hlo_ops.HLO_OF:
+            return
+        if kind not in nothing:
+            nothing[kind] = executed(warpburg, target, folder / f"{target}_{kind}.hlo", "neg" if kind.endswith("1") else "add", x.type)
+        options = [w for r in x.before for w in ("--disable", r.name)] + ["--approx"] * x.approx
+        usual, of_nothing = executed(warpburg, target, folder / f"{target}_{name}.hlo", x.op, x.type, options), nothing[kind]
+        if usual is not None and of_nothing is not None:
+            out[k] = max(quick, round(usual - of_nothing + 1))
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(one, lowerings))
+    return out
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------------------------
@@ -203,15 +252,14 @@ def by_key(entries: Iterable[Entry]) -> Dict[str, List[Lowering]]:
     return out
 
 
-def skeletons(folder: Path, warpburg: str, ptxas: str, target: str) -> Dict[bool, Dict[str, int]]:
-    """Machine instructions of a kernel without its function, by type and number of operands: those of a kernel of one instruction, less one. False:
-    all of them; True: as with `quick` of `sizes`."""
+def skeletons(folder: Path, warpburg: str, ptxas: str, target: str) -> Dict[str, Size]:
+    """Those of a kernel without its function, by type and number of operands: a kernel of one instruction, less one."""
     files = [(folder / f"s_{t}_{n}.ir", ()) for t in FORMAT for n in (1, 2)]
     for f, _ in files:
         _, t, n = f.stem.split("_")
         f.write_text(kernel(f.stem, "neg" if n == "1" else "add", t))
     compiled(warpburg, target, folder, files)
-    return {quick: {name[2:]: n - 1 for name, n in sizes(ptxas, target, folder, [f.stem for f, _ in files], quick).items()} for quick in (False, True)}
+    return {name[2:]: (n - 1, quick - 1) for name, (n, quick) in sizes(ptxas, target, folder, [f.stem for f, _ in files]).items()}
 
 
 def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep: object = None) -> Dict[str, Row]:
@@ -232,15 +280,10 @@ def rows_of(build: Path, lowerings: Dict[str, List[Lowering]], level: str, keep:
             texts.update(compiled(warpburg, s, folder, files))
             long = compiled(warpburg, s, folder, files, usual=False)
             two_ways |= {(k, s) for k in here if long[names[k]] != texts[names[k]]}
-            wanted = [k for k, x in here.items() if x.type in FORMAT]
+            wanted = {k: x for k, x in here.items() if x.type in FORMAT}
             if ptxas and wanted:
-                branched = {k for k in wanted if long[names[k]] != texts[names[k]]}  # what is seldom taken is not counted
-                base = skeletons(folder, warpburg, ptxas, s)
-                size = sizes(ptxas, s, folder, [names[k] for k in wanted if k not in branched])
-                size.update(sizes(ptxas, s, folder, [names[k] for k in branched], True))
-                for k in wanted:
-                    if size[names[k]]:
-                        sass[k].append(f"{s}={size[names[k]] - base[k in branched][f'{here[k].type}_{ops.OP_BY_NAME[here[k].op].arity}']}")
+                for k, n in counts(warpburg, ptxas, s, folder, wanted, {k: folder / f"{names[k]}.ir" for k in wanted}).items():
+                    sass[k].append(f"{s}={n}")
 
         def one(item: Tuple[str, List[Lowering]]) -> None:
             k, xs = item
@@ -295,6 +338,11 @@ def update(build: Path, every: List[Entry], level: str = "sample", only: str = "
     return list(dict.fromkeys(faults)) + [f"{xs[0].function}: could not be measured" for k, xs in missing.items() if k not in found]
 
 
+def sizes_of(row: Row) -> Dict[str, int]:
+    """{"sm_80": 14, ..}"""
+    return {target: int(n) for target, n in (w.split("=") for w in row.sass.split() if "=" in w)}
+
+
 def check(build: Path, every: List[Entry], only: str, most: int, all_values: bool) -> Tuple[int, List[str]]:
     """(number that pass, messages). Every lowering must have a line, and its error on a sample must not exceed the line's. most: run so many
     lowerings, evenly chosen; 0: all. all_values: run at every value those whose lines are about every value."""
@@ -310,6 +358,9 @@ def check(build: Path, every: List[Entry], only: str, most: int, all_values: boo
             if k not in found or found[k].ulp > rows[k].ulp + 0.02 or (found[k].wrong and not rows[k].wrong):
                 out.append(f"{xs[0].function} {xs[0].mode}: the line says {rows[k].ulp:g} ulp, {of} " +
                            (f"{found[k].ulp:g} at {found[k].at}" if k in found else "does not run"))
+            said, now = sizes_of(rows[k]), sizes_of(found[k]) if k in found else {}
+            out += [f"{xs[0].function} {xs[0].mode}: the line says {said[s]} machine instructions on {s}, here are {now[s]}"
+                    for s in said if s in now and abs(now[s] - said[s]) > max(2, said[s] / 10)]
     return len(lowerings) + sum(len(some) for _, some in runs) - len(out), out
 
 
