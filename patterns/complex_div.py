@@ -32,38 +32,48 @@ def square(t, u, v):
 
 
 # --- where a part is not finite, or b is 0 -------------------------------------------------------------------------------------------------
-def infinite(*parts):
-    some = [eq.f64(abs.f64(p), INFINITY) for p in parts if p is not None]
-    return some[0] if len(some) == 1 else bor.pred(*some)
+def is_zero(x, y):
+    return band.pred(eq.f64(x, 0.0), eq.f64(y, 0.0))
 
 
-def finite(*parts):
-    every = [lt.f64(abs.f64(p), INFINITY) for p in parts if p is not None]
-    return every[0] if len(every) == 1 else band.pred(*every)
+def infinite(x, y):
+    return bor.pred(eq.f64(abs.f64(x), INFINITY), eq.f64(abs.f64(y), INFINITY))
+
+
+def finite(x, y):
+    return band.pred(lt.f64(abs.f64(x), INFINITY), lt.f64(abs.f64(y), INFINITY))
 
 
 def boxed(is_infinite, part, other):
     """Of an infinite number 1 for a part that is infinite, 0 for the other; of another number `other`."""
-    return None if part is None else select.f64(is_infinite, copysign.f64(select.f64(eq.f64(abs.f64(part), INFINITY), 1.0, 0.0), part), other)
+    return select.f64(is_infinite, copysign.f64(select.f64(eq.f64(abs.f64(part), INFINITY), 1.0, 0.0), part), other)
 
 
 def annex_g(x, y, u, v, p, q, top_sized=1.0):
     """C11 G.5.1, example 1, for a quotient p + iq that has a nan. An infinite top keeps the parts of its product with conj(b), unless both are nan."""
-    by_zero = band.pred(eq.f64(u, 0.0), eq.f64(v, 0.0))
-    top, below = infinite(x, y), infinite(u, v)
+    by_zero, top, below = is_zero(u, v), infinite(x, y), infinite(u, v)
     special = bor.pred(band.pred(top, finite(u, v)), band.pred(below, finite(x, y)))
-    if y is not None:
-        plain = times_conjugate(f64, *(select.f64(finite(w), 0.0, w) for w in (x, y)), u, v)   # of an infinite top
-        kept = band.pred(top, bxor.pred(band.pred(ne.f64(plain[0], plain[0]), ne.f64(plain[1], plain[1])), True))
+    plain = times_conjugate(f64, *(select.f64(lt.f64(abs.f64(w), INFINITY), 0.0, w) for w in (x, y)), u, v)   # of an infinite top
+    kept = band.pred(top, bxor.pred(band.pred(ne.f64(plain[0], plain[0]), ne.f64(plain[1], plain[1])), True))
     # of a finite top the sign alone counts: where sums may overflow, it is taken at another size
-    a, b = (boxed(top, w, w if w is None or top_sized == 1.0 else mul.f64(w, top_sized)) for w in (x, y))
+    a, b = (boxed(top, w, w if top_sized == 1.0 else mul.f64(w, top_sized)) for w in (x, y))
     signs = times_conjugate(f64, a, b, boxed(below, u, u), boxed(below, v, v))
     by = select.f64(top, INFINITY, 0.0)
-    over_zero = (NAN if w is None else mul.f64(copysign.f64(INFINITY, u), w) for w in (x, y))
-    sized = tuple(mul.f64(by, sign) for sign in signs)
-    if y is not None:
-        sized = tuple(select.f64(kept, straight, sign) for straight, sign in zip(plain, sized))
+    over_zero = (mul.f64(copysign.f64(INFINITY, u), w) for w in (x, y))
+    sized = (select.f64(kept, straight, mul.f64(by, sign)) for straight, sign in zip(plain, signs))
     return tuple(select.f64(by_zero, zero, select.f64(special, part, near)) for zero, part, near in zip(over_zero, sized, (p, q)))
+
+
+def annex_g_of_real(x, u, v, p, q):
+    """The same for a real dividend, where the formulas are wrong only if b is 0 or infinite: x times inf or 0, with the signs of b's conjugate. Over 0
+    the imaginary part stays nan."""
+    by_zero, below = is_zero(u, v), infinite(u, v)
+    part, side = times_conjugate(f64, x, None, *(copysign.f64(select.f64(by_zero, INFINITY, 0.0), w) for w in (u, v)))
+    return select.f64(bor.pred(by_zero, below), part, p), select.f64(below, side, q)
+
+
+def repaired(x, y, u, v, p, q):
+    return annex_g_of_real(x, u, v, p, q) if y is None else annex_g(x, y, u, v, p, q)
 
 
 def has_nan(t, p, q):
@@ -96,7 +106,7 @@ def by_f64(x, y, u, v):
     wide = widened(x, y, u, v)
     p, q = near_f64(*wide)
     quick = narrowed((p, q))
-    return seldom(f32, has_nan(f32, *quick), narrowed(annex_g(*wide, p, q)), quick)
+    return seldom(f32, has_nan(f32, *quick), narrowed(repaired(*wide, p, q)), quick)
 
 
 # --- in f32 ------------------------------------------------------------------------------------------------------------------------------
@@ -106,14 +116,15 @@ def product(x, y):
     return p, fma.f32(x, y, neg.f32(p))
 
 
-def left(x, first, second):
-    """x - first - second, of two words each, where first + second is nearly x: x - first is exact in two words, and the rest cancels (Knuth's TwoSum)."""
+def left(x, first, second, nearer=False):
+    """x - first - second, of two words each, where first + second is nearly x: x - first is exact in two words, and the rest cancels. That takes Knuth's
+    TwoSum, or Dekker's if first and second have the sign of x, nearer (then first is no larger than x, or so near that s is exact)."""
     (p, p_low), (q, q_low) = first, second
     if x is None:
         return neg.f32(add.f32(add.f32(p, q), add.f32(p_low, q_low)))
     s = sub.f32(x, p)
     back = sub.f32(s, x)
-    low = sub.f32(sub.f32(x, sub.f32(s, back)), add.f32(p, back))
+    low = neg.f32(add.f32(p, back)) if nearer else sub.f32(sub.f32(x, sub.f32(s, back)), add.f32(p, back))
     return add.f32(sub.f32(s, q), sub.f32(sub.f32(low, p_low), q_low))
 
 
@@ -127,12 +138,12 @@ def by_f32(x, y, u, v):
     below = square(f32, u, v)
     r = rcpz.f32(below)
     q, s = (mul.f32(top, r) for top in times_conjugate(f32, x, y, u, v))
-    rest = left(x, product(u, q), product(neg.f32(v), s)), left(y, product(u, s), product(v, q))
+    rest = left(x, product(u, q), product(neg.f32(v), s), y is None), left(y, product(u, s), product(v, q))
     more = times_conjugate(f32, *rest, u, v)
     wide = widened(x, y, u, v)
     p, t = near_f64(*wide)
     broken = has_nan(f64, p, t)
-    long = narrowed(select.f64(broken, way, near) for way, near in zip(annex_g(*wide, p, t), (p, t)))
+    long = narrowed(select.f64(broken, way, near) for way, near in zip(repaired(*wide, p, t), (p, t)))
     return seldom(f32, odd(x, y, below), long, (fma.f32(more[0], r, q), fma.f32(more[1], r, s)))
 
 

@@ -267,19 +267,34 @@ static bool near(int l, int r, int i, double ulp, double absolute, double *off)
     return fabsl(got - want) <= (long double)(t == SC_F64 ? ulp + 1 : ulp) * unit + (long double)absolute;
 }
 
+static bool has_nan(Z a) { return isnan(creall(a)) || isnan(cimagl(a)); }
 static bool is_finite(Z a) { return isfinite(creall(a)) && isfinite(cimagl(a)); }
+
+/* Whether a zero has the sign that C11 Annex G gives a quotient of a finite a and an infinite b: that of a part of
+ * a * conj(b), where 1 and 0 stand for the infinite and the other parts of b. Free where that part is 0 or about to be. */
+static bool has_sign_of(Z a, Z b, int part, long double zero)
+{
+    const long double x = creall(a), y = cimagl(a), u = copysignl(isinf(creall(b)) ? 1 : 0, creall(b)),
+                      v = copysignl(isinf(cimagl(b)) ? 1 : 0, cimagl(b)), sum = part ? y * u - x * v : x * u + y * v;
+    return !(fabsl(sum) >= 0x1p-1020L) || !signbit(sum) == !signbit(zero);
+}
 
 /* The same for a part of a complex value, in units at the larger part. HLO does not define results of operands that are
  * not finite, or of a division by 0; powers of 0 are defined, and quotients are as in C11 Annex G, which the compiler's
- * division of complex values is: a zero of either sign, an infinity, or, for a nan, anything. */
+ * division of complex values is: a zero of the sign that it has there, an infinity, or, for a nan,
+ * anything, but of operands without a nan no infinity unless the other part is one. */
 static bool near_complex(int l, int r, int i, double ulp, double *away)
 {
     const Ins *s = &code[l];
     const int t = type_of[r];
     const Z a = complex_at(s->a, s->b, i), b = complex_at(s->c, s->d, i), z = complex_step(s, i);
     const long double x = creall(z), y = cimagl(z), larger = fmaxl(fabsl(x), fabsl(y)), v = (long double)float_at(r, i);
-    if (!is_finite(a) || !is_finite(b) || (s->op == OP_DIV && b == 0))
-        return s->op != OP_DIV || isnan(part_of(z, s->part)) || v == part_of(z, s->part);
+    if (!is_finite(a) || !is_finite(b) || (s->op == OP_DIV && b == 0)) {
+        const long double want = part_of(z, s->part);
+        if (s->op != OP_DIV) return true;
+        if (isnan(want)) return !isinf(v) || isinf(part_of(z, !s->part)) || has_nan(a) || has_nan(b);
+        return v == want && (want != 0 || has_sign_of(a, b, s->part, v));
+    }
     if (s->op == OP_POW && a == 0) { /* defined: 0, 1, infinity or nan */
         const long double want = part_of(z, s->part), v = (long double)float_at(r, i);
         return (v == want && signbit(v) == signbit(want)) || (isnan(v) && isnan(want));
