@@ -271,11 +271,12 @@ static bool has_nan(Z a) { return isnan(creall(a)) || isnan(cimagl(a)); }
 static bool is_finite(Z a) { return isfinite(creall(a)) && isfinite(cimagl(a)); }
 
 /* Whether a zero has the sign that C11 Annex G gives a quotient of a finite a and an infinite b: that of a part of
- * a * conj(b), where 1 and 0 stand for the infinite and the other parts of b. Free where that part is 0 or about to be. */
+ * a * conj(b), where 1 and 0 stand for the infinite and the other parts of b. Free where it is about 0. */
 static bool has_sign_of(Z a, Z b, int part, long double zero)
 {
     const long double x = creall(a), y = cimagl(a), u = copysignl(isinf(creall(b)) ? 1 : 0, creall(b)),
-                      v = copysignl(isinf(cimagl(b)) ? 1 : 0, cimagl(b)), sum = part ? y * u - x * v : x * u + y * v;
+                      v = copysignl(isinf(cimagl(b)) ? 1 : 0, cimagl(b));
+    const long double sum = part ? y * u - x * v : x * u + y * v;
     return !(fabsl(sum) >= 0x1p-1020L) || !signbit(sum) == !signbit(zero);
 }
 
