@@ -52,6 +52,12 @@ double fuse_work(const FuseRates *r, const HloInstruction *i)
     return one(r, i) * (i->shape->type == SC_F64 || i->shape->type == SC_C128 ? r->f64 : 1);
 }
 
+double fuse_time(const FuseRates *r, double work, double bytes, double chain)
+{
+    const double terms[] = {work * r->slot, bytes * r->byte, chain};
+    return r->together(r->of, terms, WBB_LEN(terms));
+}
+
 bool fuse_row_fits(const FuseRates *r, const FuseAtoms *s, const FusePos *space)
 {
     const FusePos p = fuse_resolve(s, space);

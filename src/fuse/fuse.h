@@ -79,6 +79,7 @@ typedef struct {
     double f64;                     /* times as long as f32 */
     /* Instructions of an operation for one element, by the prices of the target `of`. */
     double (*slots)(const void *of, const HloInstruction *i);
+    double (*together)(const void *of, const double *terms, size_t n); /* how terms that overlap add up there */
     const void *of;
     double wait;                    /* an operation of a thread, for those that wait for it */
     double loop;                    /* operations that an element of a loop takes, as far as the text says nothing */

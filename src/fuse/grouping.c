@@ -251,10 +251,10 @@ static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUse
     double again = 0;
     for (uint32_t k = 0; k < kernels->n; k++) {
         const double part = computed(w, &kernels->items[k]) / elements;
-        again += part * c.work * r->slot + c.bytes * r->byte + chain;
+        again += fuse_time(r, part * c.work, c.bytes, chain);
     }
-    const double once = chain + c.work * r->slot + (c.bytes + (n + 1) * bytes) * r->byte + r->launch;
-    const double joined = chain + c.work * r->slot + (c.bytes + n * bytes) * r->byte;
+    const double joined = fuse_time(r, c.work, c.bytes + bytes, chain) + (n - 1) * bytes * r->byte;
+    const double once = fuse_time(r, c.work, c.bytes + bytes, chain) + n * bytes * r->byte + r->launch;
     const bool cheaper = joins ? again + r->tie * r->launch <= joined : again <= once;
     say(w, i, "computed %s: %.2f us in all %u kernels, %.2f us once and through memory", cheaper ? "again" : "once",
         again * 1e6, kernels->n, (joins ? joined : once) * 1e6);
@@ -431,12 +431,13 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
         again += computed(w, &n->uses.items[j]);
         serial += n->uses.items[j].serial;
     }
-    const double work = again * fuse_work(w->rates, i) * w->rates->slot, chain = serial * w->rates->wait;
+    const double work = WBB_MAX(again, 0) * fuse_work(w->rates, i), chain = WBB_MAX(serial, 0) * w->rates->wait;
+    const double more = fuse_time(w->rates, work, 0, chain);
     double memory = 2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
     if (n->uses.items[0].pos.known && n->uses.n == 1) memory += rows_again(w, i, k);
-    if (is_free(i) || WBB_MAX(work, chain) <= memory) return true;
+    if (is_free(i) || more <= memory) return true;
     say(w, i, "not in the kernel of %s: elements that %s would compute again take %.2f us, memory %.2f us",
-        name_of(w, u->kernel), work < chain ? "one thread" : "it", WBB_MAX(work, chain) * 1e6, memory * 1e6);
+        name_of(w, u->kernel), work * w->rates->slot < chain ? "one thread" : "it", more * 1e6, memory * 1e6);
     return false;
 }
 

@@ -63,6 +63,8 @@ double fuse_bytes(const HloShape *s); /* of all arrays of it */
 /* Of operand x of i in memory, those of the sectors that i needs, if all of i is needed. */
 double fuse_bytes_read(const FuseRates *r, const HloInstruction *i, const HloInstruction *x);
 double fuse_work(const FuseRates *r, const HloInstruction *i); /* instructions for an element of i */
+/* Seconds of instructions of threads, bytes of DRAM and a chain that a thread waits for, which overlap. */
+double fuse_time(const FuseRates *r, double work, double bytes, double chain);
 /* May the results of a reduction over `space` be needed by all threads of the kernel? Where a row does not fit in
  * registers its terms are read again. */
 bool fuse_row_fits(const FuseRates *r, const FuseAtoms *s, const FusePos *space);

@@ -5,6 +5,7 @@
  *     PipeFuse f = pipe_fuse(cx, arena, tg_find("sm_90"));     fuse_cut(cx, arena, computation, &f->how)
  */
 #include "pipe/pipe.h"
+#include "price/time.h"
 
 #include <string.h>
 
@@ -12,6 +13,11 @@ static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name
 static double tuned(const TgTarget *t, const char *name) { return (double)tg_tune(t, name, 0)->value; }
 
 static double slots(const void *of, const HloInstruction *i) { return part_cost_of(of, i).slots; }
+
+static double together(const void *of, const double *terms, size_t n)
+{
+    return price_together(terms, n, (int)tg_tuned(of, "price.norm"));
+}
 
 static FuseRates rates_of(const TgTarget *t)
 {
@@ -21,7 +27,7 @@ static FuseRates rates_of(const TgTarget *t)
                        .sector = TG_SECTOR,
                        .place = tuned(t, "fuse.place"),
                        .move = tuned(t, "fuse.move"),
-                       .slots = slots, .of = t,
+                       .slots = slots, .together = together, .of = t,
                        .f64 = 128 / rate(t, "pipe.f64"),
                        .wait = tuned(t, "fuse.wait") / rate(t, "clock"),
                        .loop = tuned(t, "fuse.loop"),
