@@ -37,7 +37,7 @@ enum { NO_COMPANIONS = 1, NO_ANY = 2, ATTEMPTS = 4 };
 
 typedef struct {
     EmitState s;
-    PartLoop counts;
+    HloCount counts;
     const HloComputation *body, *test;
     uint32_t attempt, n_results; /* results: the first slots */
     bool outermost;              /* of the searches under way */
@@ -127,7 +127,7 @@ static void begin_search(EmitValues *e, EmitFrame *f, Loop *w)
     if (!w->stores) emit_add_slot(e, s, f->part, f->index);
     for (uint32_t l = 0; l < f->i->shape->n_leaves && !(w->attempt & NO_COMPANIONS); l++) {
         const bool counts = w->counts.trips >= 0 && l == w->counts.counter;
-        if (used[l] && !counts && l != f->part && !part_loop_keeps(f->i, l) &&
+        if (used[l] && !counts && l != f->part && !hlo_loop_keeps(f->i, l) &&
             hlo_same_dims(part_shape(f->i, l), own))
             emit_add_slot(e, s, l, w->stores ? e->steps->at : f->index);
     }
@@ -209,7 +209,7 @@ static Loop *begin(EmitValues *e, EmitFrame *f)
 {
     Loop *w = f->data = WBB_NEW(e->arena, Loop);
     const uint32_t most = e->plan->while_state;
-    w->counts = part_loop(f->i);
+    w->counts = hlo_count_of(f->i);
     w->stores = e->steps && !e->steps->open && f->env == 0 && f->i == e->steps->of->loop;
     w->body = part_called(f->i, "body"), w->test = part_called(f->i, "condition");
     w->s = (EmitState){.loop = f->i, .capacity = most};
@@ -268,7 +268,7 @@ static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)
     if (w->stores) {
         begin_search(e, f, w);
         emit_next(f, LOOP_RESULTS);
-    } else if (part_loop_keeps(f->i, f->part)) {
+    } else if (hlo_loop_keeps(f->i, f->part)) {
         emit_want(e, f, f->i->operands[0], f->part, f->index);
     } else if (trips >= 0 && f->part == w->counts.counter) {
         const ScType t = part_shape(f->i, f->part)->type;

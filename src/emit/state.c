@@ -196,7 +196,7 @@ IrRef emit_resolve(EmitValues *e, uint32_t *env, PartValue *v, const IrRef **ind
         if (v->i->opcode != HLO_PARAMETER) return 0;
         if (n->values) return n->values[v->i->number];
         if (n->known && n->leaf == v->part) return n->known;
-        if (n->state && !part_loop_keeps(n->state->loop, v->part)) return state_element(e, n, v->part, *index);
+        if (n->state && !hlo_loop_keeps(n->state->loop, v->part)) return state_element(e, n, v->part, *index);
         *env = n->outer;
         *v = (PartValue){n->operands[v->i->number], v->part};
     }

@@ -274,11 +274,22 @@ typedef struct {
 /* Of i, in so many iterations, if element `counter` of the loop's state is `of_counter`. False: it is not known to be
  * such a number, or leaves its type on the way. */
 bool hlo_line_of(const HloInstruction *i, int64_t counter, HloLine of_counter, int64_t trips, HloLine *line);
-/* Does a loop run a number of times that its text says: element `counter` of its state goes from a constant to below
- * a constant by 1? */
+/* count.c. A value of one array: an instruction's result, or leaf `part` of it, depth first, where that is a tuple. */
 typedef struct {
-    int64_t counter, first, trips;
+    const HloInstruction *i;
+    uint32_t part;
+} HloValue;
+/* Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. What has no leaves,
+ * as () and (()), is itself, and its shape a tuple. */
+HloValue hlo_value(const HloInstruction *i, uint32_t part);
+typedef struct {
+    int64_t trips;       /* -1: how often it runs is known at run time only */
+    uint32_t counter;    /* the leaf that counts; others are not set where trips are -1 */
+    int64_t first, step; /* its value at first, and what an iteration adds */
 } HloCount;
+HloCount hlo_count_of(const HloInstruction *loop);
+bool hlo_loop_keeps(const HloInstruction *loop, uint32_t leaf); /* the body returns this leaf of the state unchanged */
+/* Does a loop run so often, and at least once, whose state is arrays, begun and left as a tuple instruction? */
 bool hlo_counts(const HloInstruction *loop, HloCount *count);
 /* The one dimension along which a dynamic slice or update has one position, another one in each iteration, that is all
  * of them in the end, from the first to the last or, *down, from the last to the first; -1: it is another one. */

@@ -82,39 +82,9 @@ bool hlo_line_of(const HloInstruction *i, int64_t counter, HloLine of_counter, i
     return find(&c, i, 0, line);
 }
 
-/* --- how often a loop runs ---------------------------------------------------------------------------------------- */
 bool hlo_is_state(const HloInstruction *i, int64_t k)
 {
     return i->opcode == HLO_GET_TUPLE_ELEMENT && i->number == k && i->operands[0]->opcode == HLO_PARAMETER;
-}
-
-static bool is_integer(const HloInstruction *i, int64_t *value)
-{
-    const ScType t = i->shape->type;
-    WbbI128 of;
-    if (t != SC_I32 && t != SC_U32 && t != SC_I64) return false;
-    if (hlo_elements(i->shape) != 1 || !constant_of(i, &of)) return false;
-    *value = (int64_t)of;
-    return *value >= 0 && *value <= INT32_MAX;
-}
-
-bool hlo_counts(const HloInstruction *loop, HloCount *count)
-{
-    if (loop->opcode != HLO_WHILE || loop->operands[0]->opcode != HLO_TUPLE) return false;
-    const HloComputation *body = hlo_called(loop, "body"), *condition = hlo_called(loop, "condition");
-    if (!body || !condition || body->root->opcode != HLO_TUPLE) return false;
-    const HloInstruction *test = condition->root;
-    int64_t end, step;
-    if (test->opcode != HLO_COMPARE || test->direction != HLO_LT || !is_integer(test->operands[1], &end)) return false;
-    const int64_t counter = test->operands[0]->number;
-    if (!hlo_is_state(test->operands[0], counter)) return false;
-    const HloInstruction *next = body->root->operands[counter];
-    if (next->opcode != HLO_ADD || !hlo_is_state(next->operands[0], counter)) return false;
-    if (!is_integer(next->operands[1], &step) || step != 1) return false;
-    *count = (HloCount){.counter = counter};
-    if (!is_integer(loop->operands[0]->operands[counter], &count->first) || end <= count->first) return false;
-    count->trips = end - count->first;
-    return true;
 }
 
 /* --- positions ---------------------------------------------------------------------------------------------------- */
@@ -143,5 +113,5 @@ bool hlo_is_stacked(const HloInstruction *loop, const HloCount *count, int64_t k
     bool down;
     if (i->opcode != HLO_DYNAMIC_UPDATE_SLICE || i->n_users > 1) return false;
     if (!hlo_is_state(i->operands[0], k) || i->operands[0]->n_users > 1) return false;
-    return hlo_stepped_along(i, count->counter, (HloLine){count->first, 1}, count->trips, &down) >= 0;
+    return hlo_stepped_along(i, count->counter, (HloLine){count->first, count->step}, count->trips, &down) >= 0;
 }

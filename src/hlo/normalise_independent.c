@@ -1,7 +1,7 @@
 /* normalise_independent: loops whose iterations need nothing of each other, as jax.lax.map makes them.
  *
  * Needs: an HLO module without calls. Leaves: one in which such a loop is what its iterations compute, with a dimension
- * for them in front. A loop is such a one if it counts from a constant to a constant in steps of 1, and each other
+ * for them in front. A loop is such a one if it counts from a constant to a constant (count.c), and each other
  * array of its state either stays as it is, or has one position replaced by each iteration and is not read. Bodies have
  * operations that fuse: products of matrices and loops, whose intermediate arrays would all be in memory, stay.
  *
@@ -9,6 +9,8 @@
  */
 #include "hlo/normalise.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -20,9 +22,12 @@ typedef struct {
     HloInstruction **map;  /* [id of the body] its value, or those of all iterations */
 } Loop;
 
+/* Its counter, once it has run. */
+static int64_t after(const HloCount *c) { return c->first + c->step * c->trips; }
+
 static int64_t along(const Loop *l, const HloInstruction *i, bool *down)
 {
-    return hlo_stepped_along(i, l->count.counter, (HloLine){l->count.first, 1}, l->count.trips, down);
+    return hlo_stepped_along(i, l->count.counter, (HloLine){l->count.first, l->count.step}, l->count.trips, down);
 }
 
 /* May the operation have a dimension for the iterations? */
@@ -86,6 +91,7 @@ static bool find_loop(WbbArena *a, const HloInstruction *i, Loop *l)
     const HloComputation *body = hlo_called(i, "body");
     *l = (Loop){.loop = i, .body = body};
     if (!hlo_counts(i, &l->count)) return false;
+    if (llabs(l->count.first) > INT32_MAX || llabs(after(&l->count)) > INT32_MAX) return false; /* exact as a double */
     const uint32_t n = i->shape->n_elements;
     bool any = false;
     l->kept = WBB_NEW_N(a, bool, n + 1);
@@ -188,12 +194,19 @@ static HloInstruction *varying(HloBuilder *b, const Loop *l, const HloInstructio
     return x;
 }
 
+/* first + k * step, with no negative constant of a type that has none. */
 static HloInstruction *counter_of(HloBuilder *b, const Loop *l, const HloInstruction *i)
 {
-    HloInstruction *k = hlo_new_iota(b, i->shape->type, 1, &l->count.trips, 0);
-    if (l->count.first == 0) return k;
-    HloInstruction *first = hlo_new_scalar(b, i->shape->type, (double)l->count.first);
-    return hlo_new_binary(b, HLO_ADD, k, hlo_new_splat(b, first, 1, &l->count.trips));
+    const HloCount *c = &l->count;
+    HloInstruction *k = hlo_new_iota(b, i->shape->type, 1, &c->trips, 0);
+    if (c->step != 1 && c->step != -1) {
+        HloInstruction *step = hlo_new_scalar(b, i->shape->type, fabs((double)c->step));
+        k = hlo_new_binary(b, HLO_MULTIPLY, k, hlo_new_splat(b, step, 1, &c->trips));
+    }
+    if (c->first == 0 && c->step > 0) return k;
+    HloInstruction *first = hlo_new_scalar(b, i->shape->type, (double)c->first);
+    first = hlo_new_splat(b, first, 1, &c->trips);
+    return c->step > 0 ? hlo_new_binary(b, HLO_ADD, k, first) : hlo_new_binary(b, HLO_SUBTRACT, first, k);
 }
 
 /* What an array of the state is after the loop. */
@@ -228,7 +241,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     for (uint32_t k = 0; k < n; k++) {
         if (l.kept[k]) state[k] = begin->operands[k];
         else if (k == l.count.counter)
-            state[k] = hlo_new_scalar(b, i->shape->elements[k]->type, (double)(l.count.first + l.count.trips));
+            state[k] = hlo_new_scalar(b, i->shape->elements[k]->type, (double)after(&l.count));
         else state[k] = stacked(b, &l, k);
     }
     return hlo_new_tuple(b, n, state);

@@ -60,7 +60,7 @@ static void add_loop(Counting *c, const HloInstruction *i, double all, double le
 static void count_loop(Counting *c, const HloInstruction *i)
 {
     const bool steps = c->steps && c->steps->loop == i;
-    const double trips = (double)WBB_MAX(part_loop(i).trips, 1);
+    const double trips = (double)WBB_MAX(hlo_count_of(i).trips, 1);
     const double n = steps ? (double)hlo_elements(c->steps->space) : c->same[i->id] + c->all[i->id];
     const PartWhileWork *work = part_while_work(c->a, i);
     double all = 0, elements = 1;

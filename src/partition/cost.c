@@ -31,7 +31,7 @@ static int64_t single_trips(WbbArena *a, const HloInstruction *i, const int64_t 
         for (uint32_t k = 0; k < i->n_windows; k++) n = times(n, i->windows[k].size);
         if (d.known) n = times(n, i->operands[1]->shape->dims[d.rhs_input]);
     }
-    if (i->opcode == HLO_WHILE) n = WBB_MAX(part_loop(i).trips, 1); /* not known: as if it ran once */
+    if (i->opcode == HLO_WHILE) n = WBB_MAX(hlo_count_of(i).trips, 1); /* not known: as if it ran once */
     int64_t called = 1;
     for (uint32_t k = 0; k < i->n_called; k++) called = WBB_MAX(called, of_computation[i->called[k]->id]);
     return WBB_MAX(times(n, called), 1);

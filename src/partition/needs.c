@@ -59,7 +59,7 @@ typedef struct { double n, apart; } Wanted;
 typedef struct {
     WbbArena *a;
     const HloInstruction *loop;
-    PartLoop counts;
+    HloCount counts;
     const HloComputation *body;
     bool straight;       /* all iterations are straight code: branches count */
     const PartWhileWork **inner; /* by id: of the loops in the body, once one is wanted */
@@ -74,7 +74,7 @@ static void want(Wanting *w, const HloInstruction *i, uint32_t part, Wanted n, b
     const PartValue v = part_value(i, part);
     const bool state = v.i->opcode == HLO_PARAMETER, counts = w->counts.trips >= 0 && v.part == w->counts.counter;
     Wanted *sums = state ? &w->more[v.part] : &w->all[v.i->id], *most = state ? &w->next[v.part] : &w->same[v.i->id];
-    if (state && (counts || part_loop_keeps(w->loop, v.part))) return;
+    if (state && (counts || hlo_loop_keeps(w->loop, v.part))) return;
     if (same) *most = (Wanted){WBB_MAX(most->n, n.n), WBB_MAX(most->apart, n.apart)};
     else sums->n += n.n, sums->apart += n.apart;
 }
@@ -192,7 +192,7 @@ static Wanting wanting_of(WbbArena *a, const HloInstruction *loop)
 {
     const HloComputation *body = part_called(loop, "body");
     const uint32_t leaves = loop->shape->n_leaves + 1, n = body->n_instructions + 1;
-    return (Wanting){.a = a, .loop = loop, .counts = part_loop(loop), .body = body,
+    return (Wanting){.a = a, .loop = loop, .counts = hlo_count_of(loop), .body = body,
                      .inner = WBB_NEW_N(a, const PartWhileWork *, n), .same = WBB_NEW_N(a, Wanted, n),
                      .all = WBB_NEW_N(a, Wanted, n), .next = WBB_NEW_N(a, Wanted, leaves),
                      .more = WBB_NEW_N(a, Wanted, leaves)};

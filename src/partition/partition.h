@@ -25,11 +25,7 @@ typedef struct {
                              (part_across); it is declined where they are not */
 } PartOptions;
 
-/* A value of one array: an instruction's result, or leaf `part` of it, depth first, where that is a tuple. */
-typedef struct {
-    const HloInstruction *i;
-    uint32_t part;
-} PartValue;
+typedef HloValue PartValue;
 
 typedef struct {
     const char *name; /* letters, digits, '_', '.', '-'; unique in the plan */
@@ -320,10 +316,8 @@ const char *part_order_fault(WbbArena *a, const PartPlan *p);
 void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t, bool limits);
 /* Declines a plan with a kernel of more arrays than the target takes parameters. */
 void part_check_parameters(WbbCx *cx, const PartPlan *p, const TgTarget *t);
-/* value.c ------------------------------------------------------------------------------------------------------------
- * Leaf `part` of i, seen through tuples: an element of a tuple instruction is that operand. What has no leaves,
- * as () and (()), is itself, and its shape a tuple. */
-PartValue part_value(const HloInstruction *i, uint32_t part);
+/* value.c */
+static inline PartValue part_value(const HloInstruction *i, uint32_t part) { return hlo_value(i, part); }
 bool part_is_packed(ScType t); /* several elements to a byte */
 uint32_t part_packed_group(ScType t); /* elements of a byte; 1 for types of 8 bits and more */
 /* a concatenate of slices that together are one array, rotated along one dimension */
@@ -332,14 +326,7 @@ const HloShape *part_shape(const HloInstruction *i, uint32_t part); /* of leaf `
 /* of a bitcast or bitcast-convert: its elements are as wide as its operand's */
 bool part_same_width(const HloInstruction *i);
 
-/* loop.c: what the text says about a `while` ---------------------------------------------------------------------- */
-typedef struct {
-    int64_t trips;       /* -1: how often it runs is known at run time only */
-    uint32_t counter;    /* the leaf that counts; others are not set where trips are -1 */
-    int64_t first, step; /* its value at first, and what an iteration adds */
-} PartLoop;
-PartLoop part_loop(const HloInstruction *loop);
-bool part_loop_keeps(const HloInstruction *loop, uint32_t leaf); /* the body returns this leaf of the state unchanged */
+/* loop.c ---------------------------------------------------------------------------------------------------------- */
 const HloComputation *part_called(const HloInstruction *i, const char *attribute); /* "body", "condition" */
 /* In it, or called from it: a loop of unknown trips. needed: by id, the instructions of c that count; NULL: all. */
 bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed);

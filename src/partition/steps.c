@@ -27,7 +27,7 @@ static bool only_updated(const HloComputation *c, uint32_t leaf, const HloInstru
     return true;
 }
 
-static bool find_stack(PartSteps *s, const PartLoop *counts, uint32_t leaf, PartStack *stack)
+static bool find_stack(PartSteps *s, const HloCount *counts, uint32_t leaf, PartStack *stack)
 {
     const HloLine counter = {counts->first, counts->step};
     const HloComputation *body = part_called(s->loop, "body");
@@ -63,16 +63,16 @@ static const HloShape *step_shape(WbbArena *a, const HloShape *leaf, uint32_t di
 }
 
 /* Does the body take from its state something that it changes, other than the counter and what it stacks? */
-static bool carries(const PartSteps *s, const PartLoop *counts)
+static bool carries(const PartSteps *s, const HloCount *counts)
 {
     for (uint32_t l = 0; l < s->loop->shape->n_leaves; l++)
-        if (l != counts->counter && !s->stacks[l].update && !part_loop_keeps(s->loop, l)) return true;
+        if (l != counts->counter && !s->stacks[l].update && !hlo_loop_keeps(s->loop, l)) return true;
     return false;
 }
 
 static bool is_stepped(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction *loop, PartSteps *s)
 {
-    const PartLoop counts = part_loop(loop);
+    const HloCount counts = hlo_count_of(loop);
     const HloComputation *body = part_called(loop, "body");
     const int64_t straight = tg_tuned(t, "while.straight");
     if (counts.trips < 2 || part_operations(a, body, NULL) * counts.trips <= straight) return false;

@@ -46,21 +46,3 @@ const HloShape *part_shape(const HloInstruction *i, uint32_t part)
     }
     return s;
 }
-
-PartValue part_value(const HloInstruction *i, uint32_t part)
-{
-    while (i->shape->type != SC_TUPLE || i->shape->n_leaves) {
-        if (i->opcode == HLO_TUPLE) {
-            uint32_t k = 0;
-            for (; part >= i->operands[k]->shape->n_leaves; k++) part -= i->operands[k]->shape->n_leaves;
-            i = i->operands[k];
-        } else if (i->opcode == HLO_GET_TUPLE_ELEMENT) {
-            const HloShape *tuple = i->operands[0]->shape;
-            for (int64_t k = 0; k < i->number; k++) part += tuple->elements[k]->n_leaves;
-            i = i->operands[0];
-        } else {
-            break;
-        }
-    }
-    return (PartValue){i, part};
-}

@@ -1,11 +1,12 @@
 /* trips: how often a loop runs, where that follows from the text.
  *
- * Needs: a `while` of a normalised HLO module. Leaves: its number of iterations, or PROG_NONE. The part of the state
- * that decides is what the condition reads, and what the body reads to make that part again. Where it begins with
- * constants and has few elements, the evaluator runs condition and body for it alone. What the text says itself
- * (known_trip_count) is believed where that does not lead to a number.
+ * Needs: a `while` of a normalised HLO module. Leaves: its number of iterations, or PROG_NONE. Where a counter goes
+ * from a constant to a constant the text says it (hlo_count_of). Else the part of the state that decides is what the
+ * condition reads, and what the body reads to make that part again: where it begins with constants and has few
+ * elements, the evaluator runs condition and body for it alone. What the compiler has written (known_trip_count) is
+ * believed where that does not lead to a number.
  *
- *     i = 0; while i < 50: (i, x) = (i + 1, f(x, i))      i decides: 50
+ *     i = 1; while i < 50: (i, x) = (i * 2, f(x, i))      i decides: 6
  */
 #include "eval/eval.h"
 #include "program/program.h"
@@ -145,6 +146,8 @@ static int64_t said(WbbArena *a, const HloInstruction *loop)
 
 int64_t prog_trips(WbbCx *cx, const HloComputation *of, const HloInstruction *loop)
 {
+    const HloCount counted = hlo_count_of(loop);
+    if (counted.trips >= 0 && counted.trips <= PROG_MOST_ITERATIONS) return counted.trips;
     WbbArena *a = wbb_arena_new(cx);
     Trips t = {.loop = loop, .of = of, .arena = a, .n = loop->shape->n_elements, .trips = PROG_NONE,
                .condition = hlo_called(loop, "condition"), .body = hlo_called(loop, "body")};

@@ -1,5 +1,5 @@
-/* partition_loop: how often a loop runs, against counting by iterating, and which leaves it keeps. */
-#include "partition/partition.h"
+/* hlo_count: how often a loop runs, against counting by iterating, and which leaves it keeps. */
+#include "hlo/hlo.h"
 
 #include "unit.h"
 
@@ -7,7 +7,7 @@
 
 typedef struct {
     const char *text;
-    PartLoop loop;
+    HloCount loop;
     bool keeps[3];
 } Case;
 
@@ -18,8 +18,8 @@ static void read(WbbCx *cx, void *arg)
     for (uint32_t k = 0; k < m->entry->n_instructions; k++) {
         const HloInstruction *i = m->entry->instructions[k];
         if (i->opcode != HLO_WHILE) continue;
-        c->loop = part_loop(i);
-        for (uint32_t l = 0; l < 3; l++) c->keeps[l] = part_loop_keeps(i, l);
+        c->loop = hlo_count_of(i);
+        for (uint32_t l = 0; l < 3; l++) c->keeps[l] = hlo_loop_keeps(i, l);
     }
 }
 
