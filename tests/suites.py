@@ -55,7 +55,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("eval_golden", "tests/eval/eval_golden.py {wb} --shared {shared}", "--every 20"),
         Row("eval_bounds", "tests/eval/eval_bounds.py {wb} --shared {shared}", "--every 60 --random 60", "--every 10 --tightness"),
         Row("shared_cases", "tests/eval/shared_cases.py {wb} --shared {shared}"),
-        Row("judged_reductions", "tests/eval/judged_reductions.py {wb} --shared {shared}", "--every 120"),
+        Row("judged_reductions", "tests/eval/judged_reductions.py {wb} --shared {shared}", "--every 60"),
     ],
     "functions": [
         Row("libdevice_errors", "tests/functions/libdevice_errors.py {build}/tests/libdevice_errors --sample"),

@@ -31,14 +31,17 @@ static void find_leaves(Ev *e, WbbArena *a, const HloShape *s, uint32_t *path, u
     }
 }
 
-/* Elements of a block: fewer for a long computation, since a block holds lanes for each instruction. */
-static int64_t block_size(const Ev *e)
+/* The most elements, of n or fewer, that a block may have: fewer for a long computation, since a block holds lanes for
+ * each instruction. */
+static int64_t block_of(const Ev *e, int64_t n)
 {
-    int64_t n = EV_BLOCK, instructions = 1;
+    int64_t instructions = 1;
     for (const EvFrame *f = e->frames; f; f = f->next) instructions += f->c->n_instructions;
     while (n > 256 && n * instructions > INT64_C(1) << 21) n /= 2;
     return n;
 }
+
+static int64_t block_size(const Ev *e) { return block_of(e, EV_BLOCK); }
 
 /* Operations that are computed in one block: those that read all of their operands whatever is wanted, and those that
  * are faster for all elements at once. */
@@ -170,10 +173,13 @@ static bool *find_shared(Ev *e, const HloComputation *c, const bool *live)
     return shared;
 }
 
+/* Costly operations that are computed whole and kept: those of one block whatever is wanted, or all. */
+typedef enum { NO_COSTLY, COSTLY_AT_ONCE, ALL_COSTLY } Costly;
+
 /* Computes and keeps what the root of the frame needs: values that several moves read, as an associative scan has on
  * each of its levels, of `most` elements at most: on demand each is computed anew for each way of moves that leads to
- * it, of which there are twice as many from level to level. And with `costly` all costly operations. */
-static void keep(Ev *e, EvFrame *f, int64_t most, bool costly)
+ * it, of which there are twice as many from level to level. And costly operations. */
+static void keep(Ev *e, EvFrame *f, int64_t most, Costly costly)
 {
     bool *live = WBB_NEW_N(e->arena, bool, f->c->n_instructions);
     live[f->c->root->id] = true;
@@ -184,14 +190,16 @@ static void keep(Ev *e, EvFrame *f, int64_t most, bool costly)
         if (!live[k]) continue;
         if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i))
             keep(e, ev_callee(e, f, i, 0), most, costly);
-        else if (is_costly(i->opcode))
-            for (uint32_t leaf = 0; costly && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
+        else if (is_costly(i->opcode)) {
+            const bool kept = costly == ALL_COSTLY || (costly && at_once(e, i));
+            for (uint32_t leaf = 0; kept && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
+        }
         else if (shared[k] && ev_resolve_leaf(e, f, i, 0).i == i && hlo_elements(i->shape) <= most)
             ev_all(e, (EvRef){f, i, 0});
     }
 }
 
-void ev_keep_costly(Ev *e, EvFrame *f) { keep(e, f, EV_MANY, true); }
+void ev_keep_costly(Ev *e, EvFrame *f) { keep(e, f, EV_MANY, ALL_COSTLY); }
 
 /* The dims are copied: a leaf may belong to an expansion, which ends with the evaluation. */
 static EvValue new_value(Ev *e, WbbArena *arena, EvRef r, const int64_t *dims, uint8_t rank, int64_t n)
@@ -215,11 +223,24 @@ typedef struct {
     uint32_t leaf;
 } Request;
 
-/* Computes the wanted elements of leaf r, block by block. */
-static void run_some(Ev *e, EvRef r, const EvPositions *at, char *data)
+/* Computes the wanted elements of leaf r, block by block, or all in one. */
+static void run_some(Ev *e, EvRef r, const EvPositions *at, bool one, char *data)
 {
-    copy_blocks(e, &(Blocks){.ref = r, .leaves = 1, .positions = at->positions, .n = at->n, .size = block_size(e),
-                             .to = &data});
+    copy_blocks(e, &(Blocks){.ref = r, .leaves = 1, .positions = at->positions, .n = at->n,
+                             .size = one ? at->n : block_size(e), .to = &data});
+}
+
+/* Are so few of the elements wanted that a costly operation is better computed for what they need than for all of its
+ * result? It is, if they are one block: each block computes it anew. */
+static bool are_few(const Ev *e, const Refs *leaves, const EvPositions *at)
+{
+    enum { SHARE = 16 };
+    int64_t wanted = 0, most = 0, all = 0;
+    for (uint32_t k = 0; k < leaves->n; k++) {
+        wanted += at[k].n, all += hlo_elements(ev_ref_shape(leaves->items[k]));
+        if (at[k].n > most) most = at[k].n;
+    }
+    return wanted <= all / SHARE && block_of(e, most) == most;
 }
 
 static void run_body(WbbCx *cx, void *arg)
@@ -240,17 +261,18 @@ static void run_body(WbbCx *cx, void *arg)
     q->result->outputs = WBB_NEW_N(q->arena, EvValue, leaves.n);
     int64_t wanted = 0;
     for (uint32_t k = 0; k < leaves.n; k++) wanted += q->at ? q->at[k].n : hlo_elements(ev_ref_shape(leaves.items[k]));
-    const bool all = !q->at || wanted >= EV_MANY;
+    const bool many = !q->at || wanted >= EV_MANY, few = many && q->at && are_few(e, &leaves, q->at);
+    const bool deep = count_costly(e->root->c->module) >= EV_DEPTH;
     /* a source may have no more than what the wanted elements need */
-    const int64_t most = e->source ? 0 : all ? 4 * wanted : EV_MANY / 4;
-    keep(e, e->root, most, all || count_costly(e->root->c->module) >= EV_DEPTH);
+    const int64_t most = e->source ? 0 : many ? 4 * wanted : EV_MANY / 4;
+    keep(e, e->root, most, deep ? ALL_COSTLY : few ? COSTLY_AT_ONCE : many ? ALL_COSTLY : NO_COSTLY);
     for (uint32_t k = 0; k < leaves.n; k++) {
         EvRef r = leaves.items[k];
         const HloShape *s = ev_ref_shape(r);
         EvValue *v = &q->result->outputs[k];
         if (q->at) {
             *v = new_value(e, q->arena, r, &q->at[k].n, 1, q->at[k].n);
-            run_some(e, r, &q->at[k], v->data);
+            run_some(e, r, &q->at[k], few, v->data);
         } else {
             *v = new_value(e, q->arena, r, s->dims, s->rank, hlo_elements(s));
             ev_copy_all(e, r, v->data);
