@@ -320,9 +320,9 @@ TEXTS = [
     Text(log_softmax_grad, [(1, 1 << 20)], (1,), LONG + "log_softmax_grad"),
     *[Text(make, [(1, 1 << 20)], (1,), PICKED + make.__name__) for make in (cross_entropy, logsumexp_pick)],
     Text(softmax, [(1 << 19, 3)], (0,), LONG + "softmax_columns"),
-    Text(norm_grads, [(5040, 132), (2520, 516)], (1,), ACROSS + "norm_grads"),
+    Text(norm_grads, [(1890, 132), (5040, 132), (2520, 516)], (1,), ACROSS + "norm_grads"),
     Text(norm_grads, [(40, 63, 3, 20)], (2, 3), ACROSS + "norm_grads"),
-    Text(softmax_and_columns, [(5040, 33), (2520, 257)], (1,), ACROSS + "softmax"),
+    Text(softmax_and_columns, [(1890, 33), (5040, 33), (2520, 257)], (1,), ACROSS + "softmax"),
 ]
 TYPES = ("f32", "bf16")
 
