@@ -37,7 +37,7 @@ typedef struct {
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 static bool commutes(const HloComputation *c) { return hlo_combines(c->root->opcode) && hlo_is_operation(c); }
 
-/* Sums and products of floats under 32 bits are of f32; all operations on integers under 32 bits are of 32, which
+/* Sums and products of floats under 32 bits are of f32; operations on integers under 32 bits are of 32, where that
  * gives the same bits. */
 static ScType sum_type(const HloInstruction *i)
 {
@@ -45,7 +45,7 @@ static ScType sum_type(const HloInstruction *i)
     const ScType t = i->operands[0]->shape->type;
     const ScTypeInfo *info = &sc_type_info[t];
     if (!commutes(i->called[0]) || i->n_operands > 2 || info->bits >= 32) return SC_NONE;
-    if (info->cls == 'I' || info->cls == 'U') return info->cls == 'I' ? SC_I32 : SC_U32;
+    if (sc_is_int(t)) return !hlo_has(op, HLO_WIDENS) ? SC_NONE : info->cls == 'I' ? SC_I32 : SC_U32;
     return sc_is_float(t) && (op == HLO_ADD || op == HLO_MULTIPLY) ? SC_F32 : SC_NONE;
 }
 

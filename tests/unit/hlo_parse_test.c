@@ -57,7 +57,17 @@ static void test_opcodes(void **state)
     assert_false(hlo_is_elementwise(HLO_BROADCAST));
 }
 
-/* What gen/hlo_ops.py says of combiners, held against what they do to integers: op(identity, x) is x, op(x, x) is x. */
+/* The low byte of op on bytes, as 32 bits and as 8. */
+static bool widens(ScOp op, ScType narrow, ScType wide, int32_t x, int32_t y)
+{
+    const uint64_t a[] = {(uint8_t)x, (uint8_t)y};
+    const uint64_t b[] = {sc_from_i128(wide, sc_to_i128(narrow, a[0])), sc_from_i128(wide, sc_to_i128(narrow, a[1]))};
+    uint64_t r = 0, s = 1;
+    return sc_eval(op, narrow, narrow, a, &r) && sc_eval(op, wide, wide, b, &s) && r == (s & 0xff);
+}
+
+/* What gen/hlo_ops.py says of combiners, held against what they do to integers: op(identity, x) is x, op(x, x) is x,
+ * and they are associative. */
 static void test_laws(void **state)
 {
     (void)state;
@@ -71,6 +81,18 @@ static void test_laws(void **state)
             assert_true(sc_op_info[o->scalar].commutative);
             assert_true(sc_eval(o->scalar, SC_I32, SC_I32, of, &r) && r == x);
             if (o->idempotent) assert_true(sc_eval(o->scalar, SC_I32, SC_I32, same, &r) && r == x);
+        }
+        for (int32_t k = 0; k < 512 && hlo_has((HloOpcode)op, HLO_WIDENS); k++) {
+            const int32_t x = (int32_t)wbb_mix(k), y = (int32_t)wbb_mix(k + 512);
+            assert_true(widens(o->scalar, SC_I8, SC_I32, x, y) && widens(o->scalar, SC_U8, SC_U32, x, y));
+        }
+        for (int32_t k = 0; k < 343 && o->identity != HLO_NO_IDENTITY; k++) {
+            const uint64_t x[] = {(uint32_t)(k % 7 - 3), (uint32_t)(k / 7 % 7 - 3), (uint32_t)(k / 49 - 3)};
+            uint64_t xy[2] = {0, x[2]}, yz[2] = {x[0], 0}, r = 0, s = 1;
+            assert_true(sc_eval(o->scalar, SC_I32, SC_I32, x, &xy[0]));
+            assert_true(sc_eval(o->scalar, SC_I32, SC_I32, x + 1, &yz[1]));
+            assert_true(sc_eval(o->scalar, SC_I32, SC_I32, xy, &r) && sc_eval(o->scalar, SC_I32, SC_I32, yz, &s));
+            assert_true(r == s);
         }
     }
 }

@@ -70,7 +70,7 @@ static void put_value(WbbBuf *b, ScType t, int depth, bool rounded)
             if (from == t ||
                 (op == OP_BITS && (sc_type_info[from].bits != sc_type_info[t].bits || from == SC_PRED || t == SC_PRED)))
                 continue;
-            if (op == OP_BITS && sc_is_float(from) && !sc_is_float(t)) continue; /* the bits of a nan are open */
+            if (op == OP_BITS && sc_is_float(from)) continue; /* the bits of a nan are open, and of others numbers */
             wbb_putf(b, "%s.%s.%s(", o->name, name_of(t), name_of(from));
         } else {
             wbb_putf(b, "%s.%s(", o->name, name_of(from));
