@@ -70,6 +70,7 @@ OPS = [
     Op("abs", 1, "element", "abs", facts="exact"), Op("acos", 1, "element", "acos"), Op("acosh", 1, "element", "acosh"),
     Op("add", 2, "element", "add", identity="0", facts="widens"),
     Op("and", 2, "element", "band", identity="ones", idempotent=True, facts="widens"),
+    Op("and-not", 2, "element", "bandn"),
     Op("asin", 1, "element", "asin"), Op("asinh", 1, "element", "asinh"), Op("atan2", 2, "element", "atan2", classes="FC"), Op("atanh", 1, "element", "atanh"),
     Op("bitcast-convert", 1, "element", "bits", facts="exact free again"), Op("cbrt", 1, "element", "cbrt"), Op("ceil", 1, "element", "ceil", facts="exact"),
     Op("clamp", 3, "element", facts="exact"),

@@ -63,6 +63,7 @@ MEANING: dict[str, dict[str, str]] = {
     "min": {"P": "a & b", "I": "a < b ? a : b", "U": "a < b ? a : b", "X": "a < b ? a : b", "F": "sc_min$(a, b)"},
     "atan2": {"W": "atan2$(a, b)"},
     "band": dict.fromkeys("PIU", "(T)(a & b)"),
+    "bandn": {"P": "(T)(a & (b == 0))", "I": "(T)(a & ~b)", "U": "(T)(a & ~b)"},
     "bor": dict.fromkeys("PIU", "(T)(a | b)"),
     "bxor": dict.fromkeys("PIU", "(T)(a ^ b)"),
     "shl": _both(_SHL, _SHL), "shra": _both(_SHRA, _SHRA), "shrl": _both(_SHRL, _SHRL),

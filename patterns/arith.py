@@ -79,6 +79,7 @@ PRED = [
     rewrite(mul.pred(a, b),                  band.pred(a, b)),
     rewrite(min.pred(a, b),                  band.pred(a, b)),
     rewrite(bnot.pred(a),                    bxor.pred(a, True)),
+    rewrite(bandn.pred(a, b),                band.pred(a, bxor.pred(b, True))),
     rewrite(cvt[T].pred(a),                  select[T](a, 1, 0)),
     rewrite(cvt.pred[T](a),                  ne[T](a, 0)),
 ]
@@ -116,6 +117,7 @@ SIGN = [
     rewrite(abs[U](a),                       a),
     rewrite(neg[N](a),                       sub[N](0, a)),
     rewrite(bnot[N](a),                      bxor[N](a, -1)),
+    rewrite(bandn[N](a, b),                  band[N](a, bxor[N](b, -1))),
     rewrite(is_finite.f32(a),                le.f32(abs.f32(a), LARGEST)),          # LLVM turns comparisons with infinity into integer arithmetic
     rewrite(is_finite[F](a),                 lt[F](abs[F](a), INF)),
 ]
