@@ -100,6 +100,7 @@ OPS = [
     Op("broadcast", 1, "move", facts="free again", reads="i[dimensions[d]]"),
     Op("reshape", 1, "move", facts="free again"),
     Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]"),
+    Op("rotate", 1, "move", reads="(i[d] + 1) % n if d in dimensions else i[d]"),
     Op("slice", 1, "move", facts="again", reads="start + stride * i[d]"),
     Op("transpose", 1, "move", facts="free", reads="i[place(d)]"),
     Op("concatenate", -1, "choose"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose", facts="hero"),
