@@ -95,6 +95,7 @@ OPS = [
     Op("shift-right-arithmetic", 2, "element", "shra"), Op("shift-right-logical", 2, "element", "shrl"), Op("sign", 1, "element", "sign", facts="exact"),
     Op("sine", 1, "element", "sin"), Op("sinh", 1, "element", "sinh"), Op("sqrt", 1, "element", "sqrt"), Op("stochastic-convert", 2, "element"),
     Op("subtract", 2, "element", "sub", classes="PIUFC"), Op("tan", 1, "element", "tan"), Op("tanh", 1, "element", "tanh"),
+    Op("xnor", 2, "element", "bxnor", identity="ones", facts="widens"),
     Op("xor", 2, "element", "bxor", identity="0", facts="widens"),
     Op("bitcast", 1, "move", facts="renames free again"),
     Op("broadcast", 1, "move", facts="free again", reads="i[dimensions[d]]"),

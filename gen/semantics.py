@@ -66,6 +66,7 @@ MEANING: dict[str, dict[str, str]] = {
     "bandn": {"P": "(T)(a & (b == 0))", "I": "(T)(a & ~b)", "U": "(T)(a & ~b)"},
     "bor": dict.fromkeys("PIU", "(T)(a | b)"),
     "bxor": dict.fromkeys("PIU", "(T)(a ^ b)"),
+    "bxnor": {"P": "(T)(a == b)", "I": "(T)~(a ^ b)", "U": "(T)~(a ^ b)"},
     "shl": _both(_SHL, _SHL), "shra": _both(_SHRA, _SHRA), "shrl": _both(_SHRL, _SHRL),
     "shlx": _both(_SHL, _SHL), "shrax": _both(_SHRA, _SHRA), "shrlx": _both(_SHRL, _SHRL),
     "floordiv": {"X": "b > 0 ? (T)(a / b - (a % b < 0)) : (T)0"},

@@ -140,6 +140,7 @@ static EvBound logical(ScOp op, ScType t, const EvBound *x)
         r.value = a.value | b.value;
         r.known |= a.value | b.value;
         break;
+    case OP_BXNOR: r.value = ~(a.value ^ b.value) & r.known; break;
     default: r.value = (a.value ^ b.value) & r.known; break;
     }
     EvBound found = of_bits(t, r);
@@ -260,6 +261,7 @@ EvBound ev_bound_int(ScOp op, ScType t, const EvBound *x)
     case OP_BAND:
     case OP_BANDN:
     case OP_BOR:
+    case OP_BXNOR:
     case OP_BXOR: return logical(op, t, x);
     case OP_SHL:
     case OP_SHRA:
