@@ -136,8 +136,8 @@ OPS = [
     Op("max", 2, "same", "PIUFX", 6, "comm"), Op("min", 2, "same", "PIUFX", 6, "comm"),
     Op("atan2", 2, "same", "F", 40, "costly"), Op("hypot", 2, "same", "F", 40, "costly"),
     Op("copysign", 2, "same", "F", 6), Op("mulhi", 2, "same", "IU", 14),
-    Op("bandn", 2, "same", "PIU", 5), Op("band", 2, "same", "PIU", 2, "comm"), Op("bor", 2, "same", "PIU", 2, "comm"),
-    Op("bxor", 2, "same", "PIU", 2, "comm"), Op("bxnor", 2, "same", "PIU", 5, "comm"),
+    Op("band", 2, "same", "PIU", 2, "comm"), Op("bor", 2, "same", "PIU", 2, "comm"),
+    Op("bxor", 2, "same", "PIU", 2, "comm"),
     Op("shl", 2, "same", "IU", 12), Op("shra", 2, "same", "IU", 12),
     Op("shrl", 2, "same", "IU", 12),
     # the machine's division and shifts: defined only where the divisor is neither 0 nor -1, the amount below the width

@@ -62,8 +62,6 @@ SIMPLIFY = [
     rewrite(min[F](a, INF),                  a),
     rewrite(band[N](a, -1),                  a),
     rewrite(bxor.pred(a, False),             a),
-    rewrite(bxnor[N](a, -1),                 a),
-    rewrite(bxnor.pred(a, True),             a),
 ] + [
     rewrite(max[t](a, LOW[t.name]),          a) for t in SIGNED + UNSIGNED
 ] + [
@@ -81,8 +79,6 @@ PRED = [
     rewrite(mul.pred(a, b),                  band.pred(a, b)),
     rewrite(min.pred(a, b),                  band.pred(a, b)),
     rewrite(bnot.pred(a),                    bxor.pred(a, True)),
-    rewrite(bxnor.pred(a, b),                bxor.pred(bxor.pred(a, b), True)),
-    rewrite(bandn.pred(a, b),                band.pred(a, bxor.pred(b, True))),
     rewrite(cvt[T].pred(a),                  select[T](a, 1, 0)),
     rewrite(cvt.pred[T](a),                  ne[T](a, 0)),
 ]
@@ -120,8 +116,6 @@ SIGN = [
     rewrite(abs[U](a),                       a),
     rewrite(neg[N](a),                       sub[N](0, a)),
     rewrite(bnot[N](a),                      bxor[N](a, -1)),
-    rewrite(bxnor[N](a, b),                  bxor[N](bxor[N](a, b), -1)),
-    rewrite(bandn[N](a, b),                  band[N](a, bxor[N](b, -1))),
     rewrite(is_finite.f32(a),                le.f32(abs.f32(a), LARGEST)),          # LLVM turns comparisons with infinity into integer arithmetic
     rewrite(is_finite[F](a),                 lt[F](abs[F](a), INF)),
 ]

@@ -15,7 +15,7 @@ def through(op, small, t, n):
 KINDS = ((I4, i8, (i2, i4)), (U4, u8, (u2, u4)))
 WIDTH = {i2: 2, i4: 4, u2: 2, u4: 4}
 INTEGERS = [
-    through(op, small, t, 2) for small, t, _ in KINDS for op in (add, sub, mul, div, rem, pow, max, min, band, bandn, bor, bxor, bxnor, shl)
+    through(op, small, t, 2) for small, t, _ in KINDS for op in (add, sub, mul, div, rem, pow, max, min, band, bor, bxor, shl)
 ] + [
     through(op, small, t, 1) for small, t, _ in KINDS for op in (neg, abs, sign, bnot)
 ] + [

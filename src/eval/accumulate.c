@@ -143,8 +143,7 @@ bool ev_acc_any_order(EvAccumulator *a)
 {
     const bool complex = sc_type_info[a->type].cls == 'C', rounds = complex || sc_is_float(a->type);
     switch (a->op) {
-    case OP_ADD: case OP_MUL: case OP_MAX: case OP_MIN: case OP_BAND: case OP_BOR: case OP_BXOR: case OP_BXNOR:
-        return true;
+    case OP_ADD: case OP_MUL: case OP_MAX: case OP_MIN: case OP_BAND: case OP_BOR: case OP_BXOR: return true;
     case OP_SUB: a->subtracts = rounds; return true;
     case OP_DIV: return a->divides = rounds && !complex;
     default: return false;

@@ -132,15 +132,10 @@ static EvBound logical(ScOp op, ScType t, const EvBound *x)
         r.value = a.value & b.value;
         r.known |= zero_a | zero_b;
         break;
-    case OP_BANDN:
-        r.value = a.value & ~b.value;
-        r.known |= zero_a | b.value;
-        break;
     case OP_BOR:
         r.value = a.value | b.value;
         r.known |= a.value | b.value;
         break;
-    case OP_BXNOR: r.value = ~(a.value ^ b.value) & r.known; break;
     default: r.value = (a.value ^ b.value) & r.known; break;
     }
     EvBound found = of_bits(t, r);
@@ -259,9 +254,7 @@ EvBound ev_bound_int(ScOp op, ScType t, const EvBound *x)
     case OP_BNOT:
         return sc_is_signed(t) ? interval(-1 - b, -1 - a) : interval((WbbI128)sc_mask(t) - b, (WbbI128)sc_mask(t) - a);
     case OP_BAND:
-    case OP_BANDN:
     case OP_BOR:
-    case OP_BXNOR:
     case OP_BXOR: return logical(op, t, x);
     case OP_SHL:
     case OP_SHRA:
