@@ -134,10 +134,13 @@ def check_phase(r: Rule, phase: str) -> None:
                 raise PatternError(r.where, f"{e}: an index pattern under an operation on elements; index rules hold in every pass")
     if (phase == "isel") != (r.kind != "rewrite"):
         raise PatternError(r.where, f"{r.kind}(..) does not belong to the {phase} phase")
-    if r.kind == "rewrite" and r.err is not None:
+    nearer = any(isinstance(c, Guard) and c.name == "nearer" for c in parts(r.when))
+    if nearer and phase != "simplify":
+        raise PatternError(r.where, "nearer: only of SIMPLIFY, whose functions may be off by their budgets; those that lowerings make are held to less")
+    if r.kind == "rewrite" and r.err is not None and not (nearer and isinstance(r.err, Ulp)):
         if phase != "lower" or is_general(r.left) or not isinstance(r.err, Ulp):
             raise PatternError(r.where, "err= is for lowerings of one form of a function, in units: rewrite(div.f32.approx(a, sqrt.f32(b)), .., err=ulp(5)); "
-                               "of a whole function BUDGETS in functions.py say it")
+                               "of a whole function BUDGETS in functions.py say it; of several functions when=approx & nearer in SIMPLIFY permits it")
     inexact = next((x for x in machine.opcodes(str(r.right)) if {"approx", "full"} & set(x.split("."))), None) if r.kind == "asm" else None
     if inexact and r.err is None:  # the simulator computes it exactly, and moves the result by the error that the rule states
         raise PatternError(r.where, f"{inexact} is not exact: state its error, err=rel(..) or err=ulp(..)")

@@ -2,9 +2,11 @@
 both operand orders be tried."""
 from __future__ import annotations
 
+import copy
 from functools import lru_cache
 from typing import Dict, List, Optional, Tuple
 
+from gen import ops
 from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Total, Var, children, parts
 
 
@@ -105,3 +107,20 @@ def operand_variables(e: Expr) -> List[Var]:
 
     walk(e)
     return out
+
+
+def is_function(e: Expr) -> bool:
+    """A function of floats, which --accuracy may mark `approx`."""
+    return isinstance(e, Node) and "costly" in e.op.props.split() and any(ops.TYPE_BY_NAME[m].cls in "FC" for m in e.types[0].members)
+
+
+def marked(e: Expr, memo: Dict[int, Expr]) -> Expr:
+    """e with `approx` at its functions. memo: what has been marked, so that shared parts stay shared."""
+    if not isinstance(e, (Node, Guard)) or isinstance(e, Total):
+        return e
+    if id(e) not in memo:
+        out = memo[id(e)] = copy.copy(e)
+        out.args = tuple(marked(x, memo) for x in e.args)
+        if isinstance(out, Node) and is_function(out):
+            out.flags = tuple(f for f in ops.FLAGS if f == "approx" or f in out.flags)
+    return memo[id(e)]

@@ -42,7 +42,7 @@ FACTS = [
 ]
 USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in isel, where users are counted")]
 FEATURES = [Guard("has", "feature", (), "", "1", "the target's features= names it")]
-FLAGS = [Guard(f, "flag", (), "", "1", f"every matched node carries {f}") for f in ops.FLAGS if f != "wide"]
+FLAGS = [Guard(f, "flag", (), "", "1", f"every matched {'function' if f == 'approx' else 'node'} carries {f}") for f in ops.FLAGS if f != "wide"]
 PERMITS = [Guard("nearer", "permit", (), "", "1",
                  "the right side may differ if it is no further from the exact value than the left side may be, its functions off by their budgets")]
 

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 from gen import guards as _guards, ops as _ops, rates as _rates
 from gen.expr import *
-from gen.forms import operand_variables as _operand_variables
+from gen.forms import inside as _inside, is_function as _is_function, marked as _marked, operand_variables as _operand_variables
 
 KiB = 1024
 
@@ -141,12 +141,22 @@ def _positions(left: Expr, text: str) -> Tuple[str, Tuple[Expr, ...]]:
     return _re.sub(r"%\{([^}]*)\}", place, text), tuple(found.values())
 
 
+def _for_approx(left: Expr, when: Optional[Cond]) -> Tuple[Expr, Optional[Cond], Dict[int, Expr]]:
+    """`when=approx` as flags: each function of the left side carries it. The third result marks those of the right side."""
+    asked = [c for c in parts(when) if isinstance(c, Guard) and c.name == "approx"]
+    if not asked or not any(map(_is_function, _inside(left))):
+        return left, when, {}
+    memo: Dict[int, Expr] = {}
+    of, rest = _marked(left, memo), [_marked(c, memo) for c in parts(when) if not any(c is x for x in asked)]
+    return of, All(rest) if len(rest) > 1 else rest[0] if rest else None, memo  # type: ignore[arg-type, return-value]
+
+
 def _rule(kind: str, left: Any, right: Any, when: Optional[Cond], err: Optional[float] = None) -> Rule:
     if when is not None and not isinstance(when, Cond):
         fail("when= is not a condition")
-    of = lift(left)
+    of, when, memo = _for_approx(lift(left), when)
     if not isinstance(right, str) or kind == "lookup":
-        return Rule(kind, of, lift(right) if kind != "lookup" else right, when, here(), err)
+        return Rule(kind, of, _marked(lift(right), memo) if memo else lift(right) if kind != "lookup" else right, when, here(), err)
     text, immediates = _positions(of, right)
     return Rule(kind, of, text, when, here(), err, immediates=immediates)
 
@@ -161,7 +171,8 @@ def _spelled(r: Rule, ptx: str) -> Rule:
 
 
 def rewrite(left: Any, right: Any, when: Optional[Cond] = None, err: Optional[float] = None) -> Any:
-    """A Rule. err=ulp(..), of a lowering of one form of a function (div(a, sqrt(b))): how far it may be off, within the function's budget.
+    """A Rule. err=ulp(..), of a lowering of one form of a function (div(a, sqrt(b))): how far it may be off, within the function's budget; under nearer:
+    how far from the left side of real numbers.
     For several results both sides are tuples of the same length, whose right sides may share parts: a list of Rules, one for each."""
     if not isinstance(left, tuple) and not isinstance(right, tuple):
         return _rule("rewrite", left, right, when, err)

@@ -58,7 +58,8 @@ def use(directory: Path) -> None:
     sys.path[:] = [str(directory), *(p for p in sys.path if p != str(root) or root.joinpath("gen").is_dir())]
     root = directory
     importlib.invalidate_caches()
-    budgets.cache_clear()
+    for cached in (budgets, xla_budgets, marked_xla):
+        cached.cache_clear()
 
 
 def run(name: str) -> ModuleType:
@@ -225,6 +226,7 @@ def budgets() -> Dict[Tuple[str, str], Tuple[float, float, float]]:
     return table
 
 
+@lru_cache(maxsize=None)
 def xla_budgets() -> Dict[Tuple[str, str], Tuple[float, float]]:
     """The same for --accuracy xla: (ulp, absolute)."""
     records = flat(run("functions").BUDGETS, "BUDGETS")
@@ -233,6 +235,7 @@ def xla_budgets() -> Dict[Tuple[str, str], Tuple[float, float]]:
     return table
 
 
+@lru_cache(maxsize=None)
 def marked_xla() -> Set[Tuple[str, str]]:
     """The (operation, type) that MARKED_XLA names: --accuracy xla lowers them as --accuracy approx does. What holds for f16 holds for 8 bits."""
     out = {(op, t) for m in flat(run("functions").MARKED_XLA, "MARKED_XLA") for op in m.ops for t in m.types}

@@ -123,6 +123,12 @@ static double float_at(int r, int i)
     return sc_to_f64((ScType)type_of[r], u);
 }
 
+/* A float, or a reference value, which is of more digits. */
+static long double real_at(int r, int i)
+{
+    return type_of[r] == REFERENCE ? ((const long double *)(const void *)reg[r])[i] : (long double)float_at(r, i);
+}
+
 /* --- instructions ---------------------------------------------------------------------------------------------- */
 static bool exact_step(const Ins *s, int r, int i)
 {
@@ -218,8 +224,8 @@ static void run_code(void)
                 if (s->kind == OF || s->kind == TO) put(r, i, get(s->a, i));
                 else if (s->kind == NUDGE) nudge(s, r, i);
                 else if (s->kind == FUNCTION) {
-                    long double y = s->b >= 0 ? (long double)float_at(s->b, i) : 0;
-                    ((long double *)(void *)reg[r])[i] = function(s->op, (long double)float_at(s->a, i), y);
+                    const long double x = real_at(s->a, i), y = s->b >= 0 ? real_at(s->b, i) : 0;
+                    ((long double *)(void *)reg[r])[i] = function(s->op, x, y);
                 } else if (s->kind == CREF) ((long double *)(void *)reg[r])[i] = part_of(complex_step(s, i), s->part);
                 else if (s->kind == CPART) {
                     const uint64_t bits = sc_from_f64((ScType)s->type, (double)part_of(complex_step(s, i), s->part));

@@ -86,6 +86,11 @@ static long double function(int op, long double x, long double y)
     case OP_ATAN2: return atan2l(x, y);
     case OP_HYPOT: return hypotl(x, y);
     case OP_DIV: return x / y;
+    case OP_ADD: return x + y;
+    case OP_SUB: return x - y;
+    case OP_MUL: return x * y;
+    case OP_NEG: return -x;
+    case OP_ABS: return fabsl(x);
     default: fprintf(stderr, "no reference for %s\n", sc_op_info[op].name); exit(2);
     }
 }

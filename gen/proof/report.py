@@ -81,7 +81,9 @@ def explain(p: Proof, o: Outcome) -> str:
               (f"right {right}", shown(r.values[t.right], t.type_of(t.right)))]
     if t.contract == "ulp":
         ulp, absolute = t.budget
-        table.append(("budget", f"{ulp:g} ulp" + (f" and {absolute:g}" if absolute else "")))
+        if t.shown >= 0:
+            table.append(("left of real numbers", shown(r.values[t.left], t.type_of(t.left))))
+        table.append(("budget" if t.shown < 0 else "err=", f"{ulp:g} ulp" + (f" and {absolute:g}" if absolute else "")))
     for reg in sorted(t.note):
         e = t.note[reg]
         if isinstance(e, Node) and reg not in (left, t.right) and len(t.note) <= 16:

@@ -192,6 +192,8 @@ class Builder:
         if "approx" in flags and name == "cvt" and cls(t) in "IU" and cls(self.element(e.types[-1])) == "F":
             return self.add(Ins("garbage", t, (r, args[0])))  # the machine decides what a nan becomes
         error = error_of(self.errors, e, t, "approx" in flags) if cls(t) == "F" else (0, 0, 0)
+        if nearer.asked(self.rule):  # what a later rule makes of the function may be off by its budget
+            error = tuple(map(max, error, nearer.budget(e.op.name, t, "approx" in flags)))  # type: ignore[assignment]
         r = self.nudge(r, name, t, error) if any(error) else r
         decided = self.shows_bits and self.t.type_of(r) in FORMATS and name not in KEEPS_NAN
         return self.some_nan(r, t) if decided else r
@@ -277,7 +279,7 @@ def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False
     b.variables()
     b.t.names += [""] * nudges
     b.t.types += ["side"] * nudges
-    b.left_ids = {id(e) for e in walk(rule.left)}
+    b.left_ids = set() if nearer.asked(rule) else {id(e) for e in walk(rule.left)}  # under nearer a part of both sides may be off like others
     left = rule.left
     t = b.element(left.result if isinstance(left, Node) else Type("index"))
     if budget is not None and isinstance(left, Node) and not nearer.asked(rule):

@@ -121,6 +121,13 @@ class Checks(unittest.TestCase):
                  "lowering goes in a circle: tanh.f32.approx (patterns/sm80.py:2) -> tanh.f32.approx")
         self.assertEqual(faults("LOWER = [rewrite(tanh.f32(a), tanh.f32.approx(a), when=~approx)]\n"), [])
 
+    def test_a_tolerance_is_of_simplify(self) -> None:
+        rule = "[rewrite(mul.f32(exp.f32(a), exp.f32(b)), exp.f32(add.f32(a, b)), when=approx & nearer, err=ulp(9))]\n"
+        self.assertEqual(faults("SIMPLIFY = " + rule), [])
+        self.one("LOWER = " + rule, "nearer: only of SIMPLIFY, whose functions may be off by their budgets; those that lowerings make are held to less")
+        found = faults("SIMPLIFY = " + rule.replace(" & nearer", ""))
+        self.assertRegex("\n".join(found), "of several functions when=approx & nearer in SIMPLIFY permits it$")
+
     def test_lowering_circle_through_inherited_flags(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32.approx(a), exp.f32(a)),\n         rewrite(exp.f32.approx(a), tanh.f32(a))]\n",
                  "lowering goes in a circle: tanh.f32.approx (patterns/sm80.py:2) -> exp.f32.approx (patterns/sm80.py:3) -> tanh.f32.approx", 3)

@@ -188,6 +188,49 @@ class Right(unittest.TestCase):
         with self.assertRaisesRegex(lang.PatternError, "0 functions that may be off"):
             proof(rewrite(add.f32(a, 0.0), abs.f32(a), when=nearer))
 
+    def test_a_tolerance_is_the_sum_of_budgets(self) -> None:
+        """approx & nearer: functions may be off by the budgets of that mode, and no more; inf, nan and zeros stay. err=: of real numbers."""
+        from gen.lang import abs, approx, cos, exp, log, logistic, nearer, never_negzero, pow, rsqrt, sin, sqrt, tan, ulp, unit  # noqa: A004
+        of, small = approx & nearer, unit(a) & unit(b)
+        product, quotient = mul.f32(exp.f32(a), exp.f32(b)), div.f32(sin.f32(a), cos.f32(a))
+        power = div.f32(1.0, add.f32(exp.f32(neg.f32(a)), 1.0))
+        for right, rule in ((True, rewrite(product, exp.f32(add.f32(a, b)), when=of & small, err=ulp(146))),
+                            (False, rewrite(product, exp.f32(add.f32(a, b)), when=of & small, err=ulp(60))),
+                            (True, rewrite(product, exp.f32(add.f32(a, b)), when=nearer & small)),   # 9 units of exact mode
+                            (False, rewrite(product, exp.f32(add.f32(a, b)), when=of)),              # one factor is inf, the other 0
+                            (False, rewrite(product, exp.f32(sub.f32(a, b)), when=of & small)),
+                            (False, rewrite(product, mul.f32(1.0001, exp.f32(add.f32(a, b))), when=of & small)),
+                            (True, rewrite(quotient, tan.f32(a), when=of, err=ulp(6))), (False, rewrite(quotient, tan.f32(a), when=of, err=ulp(3))),
+                            (False, rewrite(quotient, tan.f32(a), when=nearer)), (False, rewrite(quotient, abs.f32(tan.f32(a)), when=of)),
+                            (True, rewrite(log.f32(exp.f32(a)), a, when=of & unit(a) & never_negzero(a))),
+                            (False, rewrite(log.f32(exp.f32(a)), a, when=of & unit(a))),             # -0
+                            (False, rewrite(log.f32(exp.f32(a)), a, when=of & never_negzero(a))),    # exp is inf or 0
+                            (True, rewrite(power, logistic.f32(a), when=of & unit(a), err=ulp(6))),
+                            (False, rewrite(power, logistic.f32(a), when=of)),                       # 0 where exp is inf
+                            (False, rewrite(mul.f32(a, rsqrt.f32(a)), sqrt.f32(a), when=of & finite(a))),  # nan of 0
+                            (False, rewrite(log.f32(pow.f32(a, b)), mul.f32(b, log.f32(a)), when=of & small))):  # of 0 to the 0th
+            self.assertEqual(not proof(rule).failed, right, rule.text)
+        said = self.said(rewrite(quotient, tan.f32(a), when=of, err=ulp(3)))
+        for text in ("err= ", "= 3 ulp", "left of real numbers"):
+            self.assertIn(text, said)
+        with self.assertRaisesRegex(lang.PatternError, "no reference of real numbers is known for max.f32"):
+            proof(rewrite(lang.max.f32(exp.f32(a), b), exp.f32(a), when=of, err=ulp(9)))
+
+    @staticmethod
+    def said(rule: Any) -> str: return "\n".join(report.report([proof(rule)]))
+
+    def test_approx_is_asked_of_functions(self) -> None:
+        """--accuracy marks functions, not sums: when=approx is a flag at each function of both sides, and shared parts stay shared."""
+        from gen.lang import approx, exp, once
+        rule = rewrite(mul.f32(inner := exp.f32(a), inner), exp.f32(add.f32(a, a)), when=approx & ~once(a) & never_nan(inner))
+        load.identify([rule])
+        self.assertEqual(rule.text, "mul.f32(exp.f32.approx(a), exp.f32.approx(a)) -> exp.f32.approx(add.f32(a, a))  "
+                                    "when ~once(a) & never_nan(exp.f32.approx(a))")
+        self.assertIs(rule.left.args[0], rule.left.args[1])
+        self.assertIs(rule.when.items[1].args[0], rule.left.args[0])
+        self.assertEqual(inner.flags, ())
+        self.assertEqual(str(rewrite(add.f32(a, -0.0), a, when=approx).when), "approx")  # no function: never fires
+
     def test_error_is_measured(self) -> None:
         p = proof(rewrite(tanh.bf16(a), lang.cvt.bf16.f32(tanh.f32.approx(lang.cvt.f32.bf16(a)))))
         self.assertFalse(p.failed)
