@@ -28,28 +28,23 @@ double fuse_bytes_read(const FuseRates *r, const HloInstruction *i, const HloIns
     return WBB_MIN(all, needed * WBB_MAX(r->sector / run, 1));
 }
 
-static double one(const FuseRates *r, const HloInstruction *i)
+static double one(WbbArena *a, const FuseRates *r, const HloInstruction *i)
 {
     switch (i->opcode) {
     case HLO_GATHER: case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE: return r->place;
     case HLO_CONCATENATE: return r->slots(r->of, i) + r->move;
     case HLO_PAD: /* windows share what a border selects */
         return r->slots(r->of, i) + (hlo_is_border(i) && i->n_users > 1 ? 0 : r->move);
-    case HLO_REDUCE_WINDOW: {
-        double n = 1;
-        for (uint32_t d = 0; d < i->n_windows; d++)
-            if (!fuse_scans(i, d)) n *= (double)i->windows[d].size;
-        return 2 * n;
-    }
-    case HLO_REDUCE: return (double)hlo_elements(i->operands[0]->shape) / (double)WBB_MAX(hlo_elements(i->shape), 1);
+    case HLO_REDUCE_WINDOW: return 2 * fuse_terms(a, i);
+    case HLO_REDUCE: return fuse_terms(a, i);
     case HLO_WHILE: return r->loop;
     default: return r->slots(r->of, i);
     }
 }
 
-double fuse_work(const FuseRates *r, const HloInstruction *i)
+double fuse_work(WbbArena *a, const FuseRates *r, const HloInstruction *i)
 {
-    return one(r, i) * (i->shape->type == SC_F64 || i->shape->type == SC_C128 ? r->f64 : 1);
+    return one(a, r, i) * (i->shape->type == SC_F64 || i->shape->type == SC_C128 ? r->f64 : 1);
 }
 
 double fuse_time(const FuseRates *r, double work, double bytes, double chain)

@@ -89,14 +89,13 @@ static FusePos operand_pos(FuseWork *w, const HloInstruction *user, uint32_t k, 
     return fuse_operand_pos(&w->atoms, user, k, &u->pos);
 }
 
-/* How many elements of x one thread computes for one of the user: a part of one, if other threads' elements of the user
- * come from other operands. */
-static double times(const HloInstruction *user, const HloInstruction *x, const FuseUse *u)
+/* How many elements of operand k one thread computes for one of the user: a part of one, if other threads' elements of
+ * the user come from other operands. */
+static double times(WbbArena *a, const HloInstruction *user, uint32_t k, const FuseUse *u)
 {
-    if (user->shape->type == SC_TUPLE || x->shape->type == SC_TUPLE) return 1;
-    const double results = WBB_MAX((double)hlo_elements(user->shape), 1);
-    if (user->opcode == HLO_CONCATENATE) return (double)hlo_elements(x->shape) / results;
-    return user->opcode == HLO_REDUCE && !u->shares ? WBB_MAX((double)hlo_elements(x->shape) / results, 1) : 1;
+    if (user->shape->type == SC_TUPLE || user->operands[k]->shape->type == SC_TUPLE) return 1;
+    if (user->opcode == HLO_CONCATENATE) return hlo_operand_share(user, k);
+    return user->opcode == HLO_REDUCE && !u->shares ? WBB_MAX(hlo_terms(a, user), 1) : 1;
 }
 
 /* Costs nothing, and is not smaller than what it is made of. */
@@ -132,7 +131,7 @@ static FuseNeeds needs_of(FuseWork *w, uint32_t id)
                 if (user->operands[x] == i) {
                     FuseUse u = w->uses[user->id].items[j];
                     u.pos = operand_pos(w, user, x, &w->uses[user->id].items[j]);
-                    u.serial *= times(user, i, &u);
+                    u.serial *= times(w->arena, user, x, &u);
                     n.memory = n.memory || (is_read_anywhere(w, user, x) && !is_free(i));
                     add_use(w, &n, u);
                 }
@@ -175,16 +174,12 @@ typedef struct {
 
 static bool is_computed(const FuseWork *w, const HloInstruction *i);
 
-/* Elements of operand x that n elements of i need; `same`: at the same index. */
-static double elements_of_operand(const HloInstruction *i, const HloInstruction *x, double n, bool *same)
+/* Elements of operand k that n elements of i need, of a broadcast each element once; `same`: at the same index. */
+static double elements_of_operand(WbbArena *a, const HloInstruction *i, uint32_t k, double n, bool *same)
 {
-    const double of = WBB_MAX((double)hlo_elements(x->shape), 1), all = WBB_MAX((double)hlo_elements(i->shape), 1);
     *same = hlo_is_elementwise(i->opcode) || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST;
-    switch (i->opcode) {
-    case HLO_PAD: case HLO_CONCATENATE: return n * WBB_MIN(of / all, 1);
-    case HLO_SLICE: case HLO_REVERSE: case HLO_TRANSPOSE: return n;
-    default: return *same ? n : WBB_MIN(n, of); /* of broadcasts and others each element once */
-    }
+    const double needed = fuse_needed(a, i, k, n);
+    return i->opcode == HLO_BROADCAST ? WBB_MIN(needed, (double)hlo_elements(i->operands[k]->shape)) : needed;
 }
 
 /* The operands of an instruction of the cone, which n elements of it need. Returns how many new ones are computed. */
@@ -196,7 +191,7 @@ static uint32_t add_operands(FuseWork *w, Cone *c, const HloInstruction *i, doub
         if (fuse_is_small_constant(x)) continue;
         bool same = false;
         const bool known = w->seen[x->id] == w->stamp, array = i->shape->type != SC_TUPLE && x->shape->type != SC_TUPLE;
-        const double needed = array ? elements_of_operand(i, x, n, &same) : 1;
+        const double needed = array ? elements_of_operand(w->arena, i, k, n, &same) : 1;
         if (!known) w->most[x->id] = w->sum[x->id] = 0;
         w->seen[x->id] = w->stamp;
         if (same) w->most[x->id] = WBB_MAX(w->most[x->id], needed);
@@ -222,7 +217,7 @@ static Cone cone_of(FuseWork *w, const HloInstruction *of)
         const HloInstruction *i = w->c->instructions[id];
         if (w->seen[id] != w->stamp || (i != of && !is_computed(w, i))) continue;
         const double all = i->shape->type == SC_TUPLE ? 1 : (double)hlo_elements(i->shape);
-        const double needed = w->most[id] + w->sum[id], work = fuse_work(w->rates, i);
+        const double needed = w->most[id] + w->sum[id], work = fuse_work(w->arena, w->rates, i);
         c.work += work * WBB_MAX(needed, all);
         if (work > 0 && needed > all) c.serial += needed / all - 1;
         c.whole = ++c.n <= w->rates->cone;
@@ -273,7 +268,7 @@ static bool is_scan(const HloInstruction *i)
 static bool is_small(const FuseWork *w, const HloInstruction *i)
 {
     return i->opcode == HLO_REDUCE && i->shape->type != SC_TUPLE && !w->alone[i->id] &&
-           fuse_work(w->rates, i) <= w->rates->straight;
+           fuse_work(w->arena, w->rates, i) <= w->rates->straight;
 }
 
 /* Kernels in which nothing follows it. */
@@ -431,7 +426,8 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
         again += computed(w, &n->uses.items[j]);
         serial += n->uses.items[j].serial;
     }
-    const double work = WBB_MAX(again, 0) * fuse_work(w->rates, i), chain = WBB_MAX(serial, 0) * w->rates->wait;
+    const double work = WBB_MAX(again, 0) * fuse_work(w->arena, w->rates, i);
+    const double chain = WBB_MAX(serial, 0) * w->rates->wait;
     const double more = fuse_time(w->rates, work, 0, chain);
     double memory = 2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
     if (n->uses.items[0].pos.known && n->uses.n == 1) memory += rows_again(w, i, k);

@@ -173,26 +173,24 @@ bool fuse_scans(const HloInstruction *i, uint32_t d)
     return i->windows[d].size > 1 && i->windows[d].size == s->dims[d];
 }
 
-/* Elements of operand k that `count` elements of i need. */
-static double computed(const HloInstruction *i, uint32_t k, double count)
+double fuse_terms(WbbArena *a, const HloInstruction *i)
 {
-    const HloShape *x = i->operands[k]->shape;
-    const double part = elements(i->shape) > 0 ? elements(x) / elements(i->shape) : 0;
+    double n = hlo_terms(a, i);
+    for (uint32_t d = 0; i->opcode == HLO_REDUCE_WINDOW && d < i->n_windows; d++)
+        if (fuse_scans(i, d)) n /= (double)i->windows[d].size;
+    return n;
+}
+
+double fuse_needed(WbbArena *a, const HloInstruction *i, uint32_t k, double n)
+{
+    const double terms = fuse_terms(a, i);
+    if (terms > 0) return hlo_is_term(i, k) ? n * terms : n;
     switch (i->opcode) {
-    case HLO_CONCATENATE: case HLO_PAD: return count * WBB_MIN(part, 1);
-    case HLO_DYNAMIC_UPDATE_SLICE: return k == 0 ? count : k == 1 ? count * WBB_MIN(part, 1) : 1;
-    case HLO_DYNAMIC_SLICE: return k == 0 ? count : 1;
-    case HLO_GATHER: return count;
-    case HLO_REDUCE: return count * WBB_MAX(part, 1);
-    case HLO_REDUCE_WINDOW: {
-        double n = 1; /* a scan takes each element once */
-        for (uint32_t d = 0; k == 0 && d < i->n_windows; d++)
-            if (!fuse_scans(i, d)) n *= (double)i->windows[d].size;
-        return count * n;
+    case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: return elements(i->operands[k]->shape);
+    default: break;
     }
-    case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: return elements(x);
-    default: return count;
-    }
+    const double share = hlo_operand_share(i, k);
+    return share < 0 ? n : share > 0 ? n * share : 1;
 }
 
 /* Does every element of the result need operand 0, or operand k of a concatenate, at its own index in dimension d? */
@@ -288,7 +286,7 @@ static FusePos gathered(FuseAtoms *s, const HloInstruction *i, const FusePos *at
 FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at)
 {
     const HloShape *x = i->operands[k]->shape;
-    const FusePos other = {.count = computed(i, k, fuse_count(s, at))};
+    const FusePos other = {.count = fuse_needed(s->arena, i, k, fuse_count(s, at))};
     FusePos p = *at, out = {.known = true};
     uint32_t first[FUSE_ATOMS + 1];
     if (x->type != SC_TUPLE && hlo_elements(x) == 1 && at->known) return out;

@@ -49,6 +49,8 @@ bool fuse_join(FuseAtoms *s, const FusePos *p, const FusePos *q, FuseJoin *undo)
 void fuse_part(FuseAtoms *s, const FuseJoin *undo);
 /* Is a reduce-window a scan along dimension d: its window as long as the dimension? */
 bool fuse_scans(const HloInstruction *i, uint32_t d);
+double fuse_terms(WbbArena *a, const HloInstruction *i); /* hlo_terms; a scan takes each element once */
+double fuse_needed(WbbArena *a, const HloInstruction *i, uint32_t k, double n); /* elements of operand k for n of i */
 /* The position of an array whose dimensions are those of `of` or 1, from that in `of`. */
 FusePos fuse_narrow_pos(FuseAtoms *s, const HloShape *of, const HloShape *x, const FusePos *at);
 /* The position of operand k of i, by that of i. Of a reduction only where it is known: fuse_terms. */
@@ -62,7 +64,7 @@ FusePos fuse_new_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at)
 double fuse_bytes(const HloShape *s); /* of all arrays of it */
 /* Of operand x of i in memory, those of the sectors that i needs, if all of i is needed. */
 double fuse_bytes_read(const FuseRates *r, const HloInstruction *i, const HloInstruction *x);
-double fuse_work(const FuseRates *r, const HloInstruction *i); /* instructions for an element of i */
+double fuse_work(WbbArena *a, const FuseRates *r, const HloInstruction *i); /* instructions for an element of i */
 /* Seconds of instructions of threads, bytes of DRAM and a chain that a thread waits for, which overlap. */
 double fuse_time(const FuseRates *r, double work, double bytes, double chain);
 /* May the results of a reduction over `space` be needed by all threads of the kernel? Where a row does not fit in

@@ -267,6 +267,12 @@ bool *hlo_comparator_reads(WbbArena *a, const HloInstruction *sort); /* [operand
 void hlo_decline_features(WbbCx *cx, const HloModule *m);
 
 /* shape.c */
+/* terms.c */
+double hlo_terms(WbbArena *a, const HloInstruction *i); /* that are folded for an element; 0: it is no fold */
+bool hlo_is_term(const HloInstruction *i, uint32_t k);  /* of a fold: has operand k terms, or what they begin with? */
+/* Elements of operand k, of what is no fold, that one evaluation of each element of i needs, over elements of i; -1:
+ * its own, at the same index. 0: some, for all elements together. */
+double hlo_operand_share(const HloInstruction *i, uint32_t k);
 /* line.c: an integer of a loop's body, as first + step * iteration. */
 typedef struct {
     WbbI128 first, step;

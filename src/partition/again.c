@@ -41,7 +41,7 @@ static double launches_of(WbbArena *a, const HloInstruction *i)
     double n = 1;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloOpcode op = body->instructions[k]->opcode;
-        n += part_terms(a, body->instructions[k]) > 1 || op == HLO_SORT || op == HLO_SCATTER;
+        n += hlo_terms(a, body->instructions[k]) > 1 || op == HLO_SORT || op == HLO_SCATTER;
     }
     return n;
 }
@@ -85,7 +85,7 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
         count_loop(c, i);
         return;
     }
-    const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = part_terms(c->a, i);
+    const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = hlo_terms(c->a, i);
     const double n = shared ? elements : c->same[i->id] + c->all[i->id];
     const bool folds = terms > 1 && !shared;
     const double each = WBB_MAX(terms, 1), once = shared ? each : once_of(c->a, i, each);
@@ -100,8 +100,8 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
     }
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const uint32_t of = i->operands[k]->id;
-        const bool is_term = terms > 0 && k < (i->opcode == HLO_DOT ? 2 : i->n_operands / 2);
-        const double share = terms > 0 ? (is_term ? each : 0) : part_operand_share(i, k);
+        const bool is_term = terms > 0 && hlo_is_term(i, k);
+        const double share = terms > 0 ? (is_term ? each : 0) : hlo_operand_share(i, k);
         c->under[of] |= (folds && is_term) || (c->under[i->id] && share);
         if (share < 0) c->same[of] = WBB_MAX(c->same[of], n);
         else c->all[of] += n * share;

@@ -18,19 +18,7 @@ static int64_t plus(int64_t x, int64_t y) { return WBB_MIN(x, INT64_MAX - y) + y
 /* Without its operands. of_computation: trips of the root of each called computation. */
 static int64_t single_trips(WbbArena *a, const HloInstruction *i, const int64_t *of_computation)
 {
-    int64_t n = 1;
-    if (i->opcode == HLO_REDUCE) {
-        for (uint32_t k = 0; k < i->n_dimensions; k++) n = times(n, i->operands[0]->shape->dims[i->dimensions[k]]);
-    } else if (i->opcode == HLO_REDUCE_WINDOW) {
-        for (uint32_t k = 0; k < i->n_windows; k++) n = times(n, i->windows[k].size);
-    } else if (i->opcode == HLO_DOT) {
-        const HloInts dims = hlo_dot_dims(a, i).lhs_contracting;
-        for (uint32_t k = 0; k < dims.n; k++) n = times(n, i->operands[0]->shape->dims[dims.items[k]]);
-    } else if (i->opcode == HLO_CONVOLUTION) {
-        const HloConvDims d = hlo_conv_dims(a, i);
-        for (uint32_t k = 0; k < i->n_windows; k++) n = times(n, i->windows[k].size);
-        if (d.known) n = times(n, i->operands[1]->shape->dims[d.rhs_input]);
-    }
+    int64_t n = (int64_t)WBB_MIN(WBB_MAX(hlo_terms(a, i), 1), (double)(INT64_C(1) << 62));
     if (i->opcode == HLO_WHILE) n = WBB_MAX(hlo_count_of(i).trips, 1); /* not known: as if it ran once */
     int64_t called = 1;
     for (uint32_t k = 0; k < i->n_called; k++) called = WBB_MAX(called, of_computation[i->called[k]->id]);

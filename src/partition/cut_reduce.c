@@ -10,12 +10,12 @@
 #include "partition/pricing.h"
 
 /* Terms of an element of its result; 0: it is no reduction that can be cut out. */
-static int64_t terms_of(const HloInstruction *i)
+static int64_t terms_of(WbbArena *a, const HloInstruction *i)
 {
     if (i->opcode != HLO_REDUCE || i->operands[0]->shape->rank > HLO_RANK_LIMIT) return 0;
     for (uint32_t k = 0; k < i->shape->n_leaves && i->shape->type == SC_TUPLE; k++)
         if (part_is_packed(part_shape(i, k)->type)) return 0; /* threads store whole bytes: cut.c widens single ones */
-    return hlo_elements(i->operands[0]->shape) / WBB_MAX(hlo_elements(part_shape(i, 0)), 1);
+    return (int64_t)hlo_terms(a, i);
 }
 
 /* Elements of terms: the least that kernels take for all reductions of more than `from` terms, what a loop takes, and
@@ -35,7 +35,7 @@ static double longest_chain(WbbArena *a, const PartPlan *p, int64_t from)
     double *results = WBB_NEW_N(a, double, body->n_instructions + 1);            /* of the reduction that it is of */
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        const int64_t terms = terms_of(i);
+        const int64_t terms = terms_of(a, i);
         for (uint32_t o = 0; o < i->n_operands; o++) {
             const uint32_t of = i->operands[o]->id;
             if (chain[of] > chain[k]) chain[k] = chain[of], results[k] = results[of];
@@ -55,7 +55,7 @@ static Terms terms_of_loop(WbbArena *a, const PartPlan *p, int64_t from)
     Terms x = {0};
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        const int64_t terms = terms_of(i);
+        const int64_t terms = terms_of(a, i);
         each[k] = 1;
         for (uint32_t o = 0; o < i->n_operands; o++) each[k] = WBB_MAX(each[k], each[i->operands[o]->id]);
         if (terms > 1) each[k] *= (double)terms;
@@ -82,7 +82,7 @@ static uint32_t first_of(WbbArena *a, const HloComputation *body, int64_t from, 
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         for (uint32_t o = 0; o < i->n_operands; o++) needs[k] |= needs[i->operands[o]->id];
-        if (terms_of(i) <= from) continue;
+        if (terms_of(a, i) <= from) continue;
         if (!needs[k] || (needs[k] == CHOSEN && !single)) {
             if (!n || part_same_space(found[0], i)) {
                 found[n++] = i, needs[k] |= CHOSEN;
@@ -113,7 +113,7 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
 {
     const HloComputation *body = p->fusion->body;
     int64_t from = 1, most = 0;
-    for (uint32_t k = 0; k < body->n_instructions; k++) most = WBB_MAX(most, terms_of(body->instructions[k]));
+    for (uint32_t k = 0; k < body->n_instructions; k++) most = WBB_MAX(most, terms_of(a, body->instructions[k]));
     if (!few && most > tg_tuned(t, "reduce.straight")) from = tg_tuned(t, "reduce.straight");
     const Terms x = terms_of_loop(a, p, from);
     const double times = (double)tg_tuned(t, "cut.times"), least = (double)tg_tuned(t, "cut.terms");
@@ -138,8 +138,8 @@ static double *evaluations(WbbArena *a, const PartPlan *p)
         const bool stays = hlo_is_elementwise(i->opcode) || i->opcode == HLO_GET_TUPLE_ELEMENT;
         double n = all[k] += same[k];
         if (i->opcode == HLO_TUPLE) continue;
-        if (terms_of(i) > 1) n *= (double)terms_of(i);
-        for (uint32_t d = 0; i->opcode == HLO_REDUCE_WINDOW && d < i->n_windows; d++) n *= (double)i->windows[d].size;
+        if (terms_of(a, i) > 1) n *= (double)terms_of(a, i);
+        if (i->opcode == HLO_REDUCE_WINDOW) n *= hlo_terms(a, i);
         for (uint32_t o = 0; o < i->n_operands; o++) {
             const uint32_t of = i->operands[o]->id;
             if (stays) same[of] = WBB_MAX(same[of], n);
@@ -163,8 +163,7 @@ const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTa
         if (w->operands[0]->shape->rank > HLO_RANK_LIMIT) continue;
         bool is_root = false;
         for (uint32_t o = 0; o < p->n_outputs; o++) is_root = is_root || p->roots[o].i == i || p->roots[o].i == w;
-        double terms = n[k];
-        for (uint32_t d = 0; d < w->n_windows; d++) terms *= (double)w->windows[d].size;
+        const double terms = n[k] * hlo_terms(a, w);
         const double once = (double)hlo_elements(w->operands[0]->shape) + stored;
         const bool again = n[k] >= 2 * (double)hlo_elements(i->shape);
         if (!is_root && again && terms > times * once && terms > least) return i;

@@ -1,4 +1,4 @@
-/* needs.c: what one element needs: terms of a fold, elements of operands, operations of a loop that one thread runs.
+/* needs.c: what one element of the result of a loop needs that one thread runs: operations, and elements of its state.
  *
  * Needs a verified computation; leaves numbers. A thread that wants one element of a loop's result computes in each
  * iteration the elements of the state that the iterations after it need: one, where the body is elementwise; all, where
@@ -10,43 +10,10 @@
 
 #include <string.h>
 
-double part_terms(WbbArena *a, const HloInstruction *i)
-{
-    double n = 1;
-    switch (i->opcode) {
-    case HLO_REDUCE:
-        n = (double)hlo_elements(i->operands[0]->shape) / (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1);
-        return n;
-    case HLO_REDUCE_WINDOW:
-        for (uint32_t d = 0; d < i->n_windows; d++) n *= (double)i->windows[d].size;
-        return n;
-    case HLO_DOT: {
-        const HloInts dims = hlo_dot_dims(a, i).lhs_contracting;
-        for (uint32_t d = 0; d < dims.n; d++) n *= (double)i->operands[0]->shape->dims[dims.items[d]];
-        return n;
-    }
-    default: return 0;
-    }
-}
-
 bool part_is_free(const HloInstruction *i)
 {
     const HloKind kind = hlo_kind(i->opcode);
     return kind == HLO_IS_LEAF || kind == HLO_IS_GROUP || hlo_has(i->opcode, HLO_RENAMES);
-}
-
-double part_operand_share(const HloInstruction *i, uint32_t k)
-{
-    const double of = (double)WBB_MAX(hlo_elements(i->operands[k]->shape), 1);
-    const double n = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1);
-    if (hlo_is_elementwise(i->opcode) || i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT) return -1;
-    switch (i->opcode) {
-    case HLO_CONCATENATE: return of / n;
-    case HLO_PAD: return k ? 0 : WBB_MIN(of / n, 1);
-    case HLO_DYNAMIC_UPDATE_SLICE: return k == 0 ? 1 : k == 1 ? of / n : 0;
-    case HLO_DYNAMIC_SLICE: case HLO_GATHER: return k == 0;
-    default: return hlo_is_move(i->opcode) ? 1 : WBB_MIN(of / n, 1); /* of others each element of an operand once */
-    }
 }
 
 /* --- loops that one thread runs ----------------------------------------------------------------------------------- */
@@ -85,23 +52,15 @@ static Wanted wanted_of_all(const Wanted *same, const Wanted *all, double elemen
     return (Wanted){WBB_MIN(same->n + all->n, elements), same->apart + all->apart};
 }
 
-static bool is_term(const HloInstruction *i, uint32_t k)
-{
-    return k < (i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION ? 2 : i->n_operands / 2);
-}
-
 /* Elements of operand k that n elements of i need; `same`: at the same index. */
 static double needed_of(const HloInstruction *i, uint32_t k, double n, double terms, bool *same)
 {
     const double all = (double)hlo_elements(part_shape(i->operands[k], 0));
     *same = part_is_control(i->opcode);
     if (*same) return n;
-    if (terms > 0) return is_term(i, k) ? n * terms : n;
-    switch (i->opcode) {
-    case HLO_SORT: case HLO_SCATTER: case HLO_CONVOLUTION: return all;
-    default: break;
-    }
-    const double share = part_operand_share(i, k);
+    if (terms > 0) return hlo_is_term(i, k) ? n * terms : n;
+    if (i->opcode == HLO_SORT || i->opcode == HLO_SCATTER) return all;
+    const double share = hlo_operand_share(i, k);
     const bool renamed = i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST || i->opcode == HLO_COPY ||
                          i->opcode == HLO_BITCAST_CONVERT;
     *same = share < 0 || renamed;
@@ -118,7 +77,7 @@ static bool is_in_branch(const HloInstruction *i, uint32_t k)
     case HLO_REDUCE_WINDOW: case HLO_CONVOLUTION:
         for (uint32_t d = 0; d < i->n_windows; d++) {
             const HloWindow *x = &i->windows[d];
-            if (x->low > 0 || x->high > 0 || x->lhs_dilate > 1) return is_term(i, k);
+            if (x->low > 0 || x->high > 0 || x->lhs_dilate > 1) return hlo_is_term(i, k);
         }
         return false;
     default: return false;
@@ -172,7 +131,7 @@ static double iteration(Wanting *w, const Wanted *of)
     for (uint32_t k = body->n_instructions; k-- > 0;) {
         const HloInstruction *i = body->instructions[k];
         const Wanted n = wanted_of_all(&w->same[k], &w->all[k], (double)hlo_elements(part_shape(i, 0)));
-        const double terms = part_terms(w->a, i), both = n.n + n.apart;
+        const double terms = hlo_terms(w->a, i), both = n.n + n.apart;
         if (both <= 0) continue;
         w->terms = WBB_MAX(w->terms, terms);
         sum += i->opcode == HLO_WHILE ? nested(w, i, both) : operations_of(w, i, both, terms);

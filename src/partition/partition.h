@@ -334,11 +334,7 @@ bool part_has_branch(WbbArena *a, const HloComputation *c); /* in it, or called 
 /* Instructions that compute something, those of the computations that control flow calls included. */
 int64_t part_operations(WbbArena *a, const HloComputation *c, const bool *needed);
 
-double part_terms(WbbArena *a, const HloInstruction *i); /* that a thread folds for one result; 0: it is no fold */
 bool part_is_free(const HloInstruction *i); /* a constant, or another name of a value */
-/* Elements of operand k that one evaluation of each element of i needs, over elements of i; -1: its own, at the same
- * index. */
-double part_operand_share(const HloInstruction *i, uint32_t k);
 
 /* What a thread computes that runs a loop for one element of a leaf of its result. */
 typedef struct {

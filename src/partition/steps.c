@@ -121,7 +121,7 @@ static double work_of(WbbArena *a, const HloComputation *body, const HloInstruct
     hlo_mark_operands(body, needed);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *x = body->instructions[k];
-        if (needed[k]) sum += WBB_MAX(part_terms(a, x), 1) * part_cost_of(t, x).slots;
+        if (needed[k]) sum += WBB_MAX(hlo_terms(a, x), 1) * part_cost_of(t, x).slots;
     }
     return sum;
 }
