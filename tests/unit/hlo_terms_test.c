@@ -22,7 +22,8 @@ static const char *const text =
     "joined = f32[40] concatenate(v, w), dimensions={0} wide = f32[14] pad(v, zero), padding=2_2 "
     "put = f32[30] dynamic-update-slice(w, v, i) part = f32[10] dynamic-slice(w, i), dynamic_slice_sizes={10} "
     "picked = f32[40] gather(w, at), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, "
-    "index_vector_dim=1, slice_sizes={1} turned = f32[128,64] transpose(x), dimensions={1,0} double = f32[64,128] add(x, x) "
+    "index_vector_dim=1, slice_sizes={1} turned = f32[128,64] transpose(x), dimensions={1,0} "
+    "double = f32[64,128] add(x, x) "
     "ROOT t = (f32[64], (f32[64], s32[64]), f32[62,64], f32[64,64], f32[1,16,16], f32[40], f32[14], f32[30], f32[10], "
     "f32[40], f32[128,64], f32[64,128]) "
     "tuple(rows, pair, windows, gram, filtered, joined, wide, put, part, picked, turned, double) }\n";
