@@ -45,7 +45,7 @@ static Bits *bits_begin(EmitValues *e, EmitFrame *f)
     const uint32_t to = sc_type_info[f->i->shape->type].bits, from = sc_type_info[f->i->operands[0]->shape->type].bits;
     b->step = WBB_MIN(to, from);
     b->n = to > from ? to / from : 1;
-    b->narrow = emit_unsigned(b->step), b->wide = emit_unsigned(WBB_MAX(to, from));
+    b->narrow = gr_unsigned(b->step), b->wide = gr_unsigned(WBB_MAX(to, from));
     return b;
 }
 

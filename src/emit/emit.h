@@ -14,6 +14,7 @@
 #define EMIT_EMIT_H
 
 #include "base/base.h"
+#include "graph/graph.h"
 #include "index/index.h"
 #include "ir/ir.h"
 #include "partition/partition.h"
@@ -39,21 +40,9 @@ typedef struct EmitValues EmitValues;
 EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan,
                         const PartKernel *kernel);
 IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index);             /* index: [rank], logical */
-/* element.c */
-IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation */
-/* HLO's convert; x itself where the types are equal */
-IrRef emit_convert(IrGraph *g, ScType to, ScType from, IrRef x);
-/* Signed integers that are the bits of floats: with all but the sign flipped below zero; its own inverse. */
-IrRef emit_order_bits(IrGraph *g, ScType t, IrRef bits);
-/* The total order of floats as that of integers, of *type, which becomes theirs. */
-IrRef emit_order_key(IrGraph *g, ScType *type, IrRef x);
-IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index);       /* constant or iota */
+/* memory.c: an element of a buffer of the kernel */
 IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset);
 /* An element of a constant with too many elements for selects: from buffer number `table` of the kernel, row by row. */
 IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index);
-/* rounding.c: operations that are arithmetic on a float's own bits */
-ScType emit_unsigned(uint32_t bits); /* the unsigned integer type of that width */
-IrRef emit_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits);
-IrRef emit_stochastic_convert(RwCx *rw, ScType to, ScType from, ScType random, IrRef x, IrRef bits);
 
 #endif

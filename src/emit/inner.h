@@ -11,7 +11,7 @@
  *
  * A file calls only those above it:
  *
- *     names.c  rounding.c  element.c      no frames, no scopes
+ *     names.c                             no frames, no scopes
  *     scope.c                             blocks, variables, `if`, `for`, `repeat`
  *     state.c                             which value a parameter of a called computation is
  *     address.c  frame.c                  offsets in memory; values on demand
@@ -297,7 +297,7 @@ IrRef emit_address(EmitValues *e, IrRef offset);
 /* An element in another type: joined operands may differ in precision. */
 static inline IrRef emit_as(EmitValues *e, IrRef x, ScType t)
 {
-    return emit_convert(e->g, t, IR_SC(ir_at(e->g, x)->type), x);
+    return gr_convert(e->g, t, IR_SC(ir_at(e->g, x)->type), x);
 }
 
 /* choose.c: conditions as nodes of type pred; 0: always true. */

@@ -11,6 +11,17 @@ ScType emit_part_type(ScType t)
     return part_memory_type(t);
 }
 
+IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset)
+{
+    IrGraph *g = rw_graph(rw);
+    return ir_node(g, OP_LOAD, IR_TYPE(type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, buffer), offset, 0, 0);
+}
+
+IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index)
+{
+    return emit_load(rw, s->type, table, gr_row_major(rw, s, index));
+}
+
 uint32_t emit_parts_of(ScType t) { return part_memory_parts(t); }
 
 static IrRef node(const EmitValues *e, ScOp op, ScType t, IrRef x, IrRef y)
@@ -25,7 +36,7 @@ uint32_t emit_split(const EmitValues *e, IrRef x, ScType t, IrRef *parts)
         parts[1] = node(e, OP_IM, emit_part_type(t), x, 0);
         return 2;
     }
-    const ScType as = emit_unsigned(sc_type_info[t].bits);
+    const ScType as = gr_unsigned(sc_type_info[t].bits);
     if (part_is_packed(t) && t != as) x = node(e, OP_BITS, as, x, 0);
     parts[0] = part_is_packed(t) ? node(e, OP_CVT, SC_U8, x, 0) : x;
     return 1;
@@ -35,7 +46,7 @@ IrRef emit_join(const EmitValues *e, const IrRef *parts, ScType t)
 {
     if (sc_type_info[t].cls == 'C') return node(e, OP_COMPLEX, t, parts[0], parts[1]);
     if (!part_is_packed(t)) return parts[0];
-    const ScType as = emit_unsigned(sc_type_info[t].bits);
+    const ScType as = gr_unsigned(sc_type_info[t].bits);
     const IrRef x = node(e, OP_CVT, as, parts[0], 0);
     return t == as ? x : node(e, OP_BITS, t, x, 0);
 }

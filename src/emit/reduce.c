@@ -90,7 +90,7 @@ static Reduce *begin(EmitValues *e, EmitFrame *f)
     if (w->products) {
         w->type = sum_type(f->i);
         const ScType part = w->type == SC_C64 ? SC_F32 : w->type == SC_C128 ? SC_F64 : w->type;
-        w->acc[0] = emit_convert(e->g, w->type, part, ir_const(e->g, IR_TYPE(part, 0), 0));
+        w->acc[0] = gr_convert(e->g, w->type, part, ir_const(e->g, IR_TYPE(part, 0), 0));
     }
     return w;
 }

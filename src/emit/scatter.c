@@ -72,7 +72,7 @@ static IrRef taken(const Scatter *m, const InWord *w, IrRef word)
     IrRef x = node(m, OP_SHRL, SC_U32, node(m, OP_CVT, SC_U32, word, 0), w->shift);
     x = node(m, OP_BAND, SC_U32, x, number(m, SC_U32, (1u << bits) - 1));
     if (w->t == SC_PRED) return compare(m, OP_NE, x, number(m, SC_U32, 0));
-    return as_bits(m, node(m, OP_CVT, emit_unsigned(bits), x, 0), w->t);
+    return as_bits(m, node(m, OP_CVT, gr_unsigned(bits), x, 0), w->t);
 }
 
 static IrRef replaced(const Scatter *m, const InWord *w, IrRef word, IrRef x)
@@ -80,7 +80,7 @@ static IrRef replaced(const Scatter *m, const InWord *w, IrRef word, IrRef x)
     if (w->t == SC_C64) return emit_word_of_complex(m->e, x);
     if (!w->shift) return as_bits(m, x, w->word);
     const uint32_t bits = sc_type_info[w->t].bits;
-    if (w->t != SC_PRED) x = as_bits(m, x, emit_unsigned(bits));
+    if (w->t != SC_PRED) x = as_bits(m, x, gr_unsigned(bits));
     const IrRef mask = node(m, OP_SHL, SC_U32, number(m, SC_U32, (1u << bits) - 1), w->shift);
     const IrRef others = node(m, OP_BAND, SC_U32, node(m, OP_CVT, SC_U32, word, 0),
                               node(m, OP_BXOR, SC_U32, mask, number(m, SC_U32, UINT32_MAX)));
@@ -236,7 +236,7 @@ static IrRef either(const Scatter *m, IrRef c, IrRef then, IrRef other)
  * in memory, which each update finds out from what it gets back, the element becomes the former. */
 static void in_float_order(const Scatter *m)
 {
-    const ScType t = type_of(m, 0), u = emit_unsigned(sc_type_info[t].bits);
+    const ScType t = type_of(m, 0), u = gr_unsigned(sc_type_info[t].bits);
     const ScType i = u == SC_U32 ? SC_I32 : SC_I64;
     const bool max = m->s->atomic == OP_ATOMIC_MAX, first = m->s->reads_first;
     const uint64_t inf = sc_from_f64(t, __builtin_inf()), sign = (sc_mask(t) >> 1) + 1;
@@ -400,7 +400,7 @@ static void locked(const Scatter *m)
 static IrRef inside(const Scatter *m, IrRef start, int64_t hi)
 {
     const IrNode n = *ir_at(m->g, start);
-    const ScType t = IR_SC(n.type), u = emit_unsigned(sc_type_info[t].bits);
+    const ScType t = IR_SC(n.type), u = gr_unsigned(sc_type_info[t].bits);
     if (n.op == OP_CONST) {
         const WbbI128 value = sc_to_i128(t, n.imm);
         return value >= 0 && value <= hi ? 0 : ir_const(m->g, IR_TYPE(SC_PRED, 0), 0);

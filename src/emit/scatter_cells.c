@@ -104,7 +104,7 @@ static void flush(Cells *m, IrRef at, IrRef x)
 {
     Scatter *s = &m->s;
     const HloShape *to = part_shape(s->i, s->s->first);
-    const ScType bits = emit_unsigned(sc_type_info[m->c->type].bits);
+    const ScType bits = gr_unsigned(sc_type_info[m->c->type].bits);
     const IrRef changed = compare(s, OP_NE, as_bits(s, x, bits), number(s, bits, ir_at(s->g, m->identity)->imm));
     EmitIf c = emit_if(s->e, changed);
     IrRef *index = WBB_NEW_N(s->e->arena, IrRef, to->rank + 1u), value = emit_as(s->e, x, type_of(s, 0));

@@ -106,7 +106,7 @@ static IrRef shuffle_part(const Share *m, IrRef x, ScType t, const Shuffle *s)
         return emit_share_node(m, OP_NE, SC_PRED, word, emit_share_number(m, 0));
     }
     const uint32_t bits = sc_type_info[t].bits;
-    const ScType as = emit_unsigned(bits);
+    const ScType as = gr_unsigned(bits);
     const IrRef whole = t == as ? x : emit_share_node(m, OP_BITS, as, x, 0);
     IrRef back;
     if (bits == 64) {

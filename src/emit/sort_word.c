@@ -30,8 +30,8 @@ static IrRef number_of(const Sort *s, IrRef x)
     const uint32_t env = emit_env(s->m.e, 2 * p->i->n_operands, args);
     ScType t = p->word->shape->type;
     IrRef v = emit_as(s->m.e, emit_value_in(s->m.e, env, (PartValue){p->word, 0}, NULL), t);
-    if (sc_is_float(t)) v = emit_order_key(s->m.g, &t, v);
-    v = emit_convert(s->m.g, p->position, t, v);
+    if (sc_is_float(t)) v = gr_order_key(s->m.g, &t, v);
+    v = gr_convert(s->m.g, p->position, t, v);
     if (sc_is_signed(t)) v = op(s, OP_BAND, p->position, v, sc_mask(t));
     return op(s, OP_BXOR, p->position, v, turned(s, t));
 }
@@ -42,14 +42,14 @@ IrRef emit_sort_word(const Sort *s, IrRef x, IrRef at)
     const IrRef number = number_of(s, x);
     if (!s->s->position_bits) return number;
     const IrRef high = op(s, OP_SHL, t, number, s->s->position_bits);
-    return emit_share_node(&s->m, OP_BOR, t, high, emit_convert(s->m.g, t, SC_U32, emit_sort_number_of(s, at)));
+    return emit_share_node(&s->m, OP_BOR, t, high, gr_convert(s->m.g, t, SC_U32, emit_sort_number_of(s, at)));
 }
 
 IrRef emit_sort_position(const Sort *s, IrRef word)
 {
     const uint32_t bits = s->s->position_bits;
     if (!bits) return 0;
-    const IrRef low = emit_convert(s->m.g, SC_U32, s->s->position, word);
+    const IrRef low = gr_convert(s->m.g, SC_U32, s->s->position, word);
     return bits == 32 ? low : op(s, OP_BAND, SC_U32, low, (1u << bits) - 1);
 }
 
@@ -57,10 +57,10 @@ IrRef emit_sort_told(const Sort *s, IrRef word)
 {
     const ScType t = s->s->word->shape->type, of_word = s->s->position;
     ScType integer = t;
-    if (sc_is_float(t)) emit_order_key(s->m.g, &integer, constant(s, t, 0));
+    if (sc_is_float(t)) gr_order_key(s->m.g, &integer, constant(s, t, 0));
     IrRef v = op(s, OP_SHRL, of_word, word, s->s->position_bits);
-    v = emit_convert(s->m.g, integer, of_word, op(s, OP_BXOR, of_word, v, turned(s, integer)));
+    v = gr_convert(s->m.g, integer, of_word, op(s, OP_BXOR, of_word, v, turned(s, integer)));
     if (!sc_is_float(t)) return v;
-    if (sc_is_signed(integer)) v = emit_order_bits(s->m.g, integer, v);
+    if (sc_is_signed(integer)) v = gr_order_bits(s->m.g, integer, v);
     return ir_node(s->m.g, OP_BITS, IR_TYPE(t, 0), 0, v, 0, 0, 0);
 }

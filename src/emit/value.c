@@ -54,7 +54,7 @@ static void step_plain(EmitValues *e, EmitFrame *f)
     }
     if (f->asked > 0) f->operands[p->order[f->asked - 1]] = f->result;
     if (f->asked == p->n) {
-        emit_done(e, f, emit_element(e->rw, f->i, f->operands));
+        emit_done(e, f, gr_element(e->rw, f->i, f->operands));
         return;
     }
     const uint32_t k = p->order[f->asked++];
@@ -109,7 +109,7 @@ static void step_leaf(EmitValues *e, EmitFrame *f)
     if (is_table(e, f->i)) {
         value = emit_table_element(e->rw, f->i->shape, table_of(e, f->i), f->index);
     } else if (f->i->opcode != HLO_PARAMETER) {
-        value = emit_leaf(e->rw, f->i, f->index);
+        value = gr_leaf(e->rw, f->i, f->index);
     } else {
         const HloShape *s = part_shape(f->i, f->part);
         const IrRef offset = emit_address(e, ix_linear(e->rw, s, f->index));

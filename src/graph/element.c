@@ -1,12 +1,12 @@
 /* element.c: one HLO operation on one element, as IR nodes.
  *
  * Needs the operands' nodes; leaves the node of the result. Most operations are one node of the same meaning, found by
- * its name in gen/ops.py; here are those that are several nodes or none, and constants, iota and loads.
+ * gen/hlo_ops.py; here are those that are several nodes or none, and constants and iota.
  *
  *     clamp(0.0, x, 6.0)   =>   min.f32(max.f32(x, 0.0), 6.0)
  *     f32[8] iota()        =>   cvt.f32.i32(idx.i32(d0))
  */
-#include "emit/emit.h"
+#include "graph/graph.h"
 
 #include <string.h>
 
@@ -21,31 +21,31 @@ static IrRef re(IrGraph *g, ScType t, IrRef z) { return node(g, OP_RE, part_type
 static IrRef im(IrGraph *g, ScType t, IrRef z) { return node(g, OP_IM, part_type(t), z, 0); }
 
 /* A real value becomes a complex one with imaginary part 0, a complex one its real part. */
-IrRef emit_convert(IrGraph *g, ScType t, ScType from, IrRef x)
+IrRef gr_convert(IrGraph *g, ScType t, ScType from, IrRef x)
 {
     if (t == from) return x;
-    if (is_complex(from) && !is_complex(t)) return emit_convert(g, t, part_type(from), re(g, from, x));
+    if (is_complex(from) && !is_complex(t)) return gr_convert(g, t, part_type(from), re(g, from, x));
     if (!is_complex(t)) return node(g, OP_CVT, t, x, 0);
     const ScType part = part_type(t);
     if (!is_complex(from))
-        return node(g, OP_COMPLEX, t, emit_convert(g, part, from, x), ir_const(g, IR_TYPE(part, 0), 0));
-    const IrRef a = emit_convert(g, part, part_type(from), re(g, from, x));
-    const IrRef b = emit_convert(g, part, part_type(from), im(g, from, x));
+        return node(g, OP_COMPLEX, t, gr_convert(g, part, from, x), ir_const(g, IR_TYPE(part, 0), 0));
+    const IrRef a = gr_convert(g, part, part_type(from), re(g, from, x));
+    const IrRef b = gr_convert(g, part, part_type(from), im(g, from, x));
     return node(g, OP_COMPLEX, t, a, b);
 }
 
-IrRef emit_order_bits(IrGraph *g, ScType t, IrRef bits)
+IrRef gr_order_bits(IrGraph *g, ScType t, IrRef bits)
 {
     const IrRef flipped = node(g, OP_BXOR, t, bits, ir_const(g, IR_TYPE(t, 0), sc_mask(t) >> 1));
     const IrRef negative = node(g, OP_LT, SC_PRED, bits, ir_const(g, IR_TYPE(t, 0), 0));
     return ir_node(g, OP_SELECT, IR_TYPE(t, 0), 0, negative, flipped, bits, 0);
 }
 
-IrRef emit_order_key(IrGraph *g, ScType *type, IrRef x)
+IrRef gr_order_key(IrGraph *g, ScType *type, IrRef x)
 {
     const ScType t = *type, as = *type = t == SC_F8E8M0FNU ? SC_U8 : sc_signed(sc_type_info[t].bits);
     const IrRef bits = node(g, OP_BITS, as, x, 0);
-    return t == SC_F8E8M0FNU ? bits : emit_order_bits(g, as, bits); /* it has no sign */
+    return t == SC_F8E8M0FNU ? bits : gr_order_bits(g, as, bits); /* it has no sign */
 }
 
 static IrRef compare(IrGraph *g, const HloInstruction *i, IrRef x, IrRef y)
@@ -55,24 +55,24 @@ static IrRef compare(IrGraph *g, const HloInstruction *i, IrRef x, IrRef y)
     const ScType t = i->operands[0]->shape->type;
     if (i->total_order && sc_is_float(t)) {
         ScType of_x = t, of_y = t;
-        x = emit_order_key(g, &of_x, x), y = emit_order_key(g, &of_y, y);
+        x = gr_order_key(g, &of_x, x), y = gr_order_key(g, &of_y, y);
     }
     return node(g, ops[i->direction], SC_PRED, x, y);
 }
 
-IrRef emit_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
+IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
 {
     IrGraph *g = rw_graph(rw);
     const ScType t = i->shape->type, from = i->n_operands ? i->operands[0]->shape->type : t;
     switch (i->opcode) {
     case HLO_COMPARE: return compare(g, i, x[0], x[1]);
     case HLO_CLAMP: return node(g, OP_MIN, t, node(g, OP_MAX, t, x[1], x[0]), x[2]);
-    case HLO_CONVERT: return emit_convert(g, t, from, x[0]);
+    case HLO_CONVERT: return gr_convert(g, t, from, x[0]);
     case HLO_COMPLEX: return node(g, OP_COMPLEX, t, x[0], x[1]);
     case HLO_REAL: return is_complex(from) ? re(g, from, x[0]) : x[0];
     case HLO_IMAG: return is_complex(from) ? im(g, from, x[0]) : ir_const(g, IR_TYPE(t, 0), 0);
-    case HLO_REDUCE_PRECISION: return emit_reduce_precision(rw, t, x[0], (uint32_t)i->number, (uint32_t)i->number2);
-    case HLO_STOCHASTIC_CONVERT: return emit_stochastic_convert(rw, t, from, i->operands[1]->shape->type, x[0], x[1]);
+    case HLO_REDUCE_PRECISION: return gr_reduce_precision(rw, t, x[0], (uint32_t)i->number, (uint32_t)i->number2);
+    case HLO_STOCHASTIC_CONVERT: return gr_stochastic_convert(rw, t, from, i->operands[1]->shape->type, x[0], x[1]);
     case HLO_ABS:
         if (is_complex(from)) return node(g, OP_MODULUS, t, x[0], 0);
         break;
@@ -119,8 +119,7 @@ static IrRef choose(RwCx *rw, const HloInstruction *i, IrRef element, int64_t lo
     return low == high ? low : ir_node(g, OP_SELECT, t, 0, below, low, high, 0);
 }
 
-/* Literals are stored in row-major order, whatever the layout. */
-static IrRef row_major(RwCx *rw, const HloShape *s, const IrRef *index)
+IrRef gr_row_major(RwCx *rw, const HloShape *s, const IrRef *index)
 {
     HloShape rows = *s;
     rows.minor_to_major = NULL;
@@ -131,7 +130,7 @@ static IrRef constant(RwCx *rw, const HloInstruction *i, const IrRef *index)
 {
     const int64_t n = hlo_elements(i->shape);
     if (i->literal_splat || n == 1) return literal(rw_graph(rw), i, 0);
-    return choose(rw, i, row_major(rw, i->shape, index), 0, n);
+    return choose(rw, i, gr_row_major(rw, i->shape, index), 0, n);
 }
 
 /* The index in one dimension, as an integer of the result's type where that holds it, else converted from one that
@@ -145,23 +144,12 @@ static IrRef iota(RwCx *rw, const HloInstruction *i, const IrRef *index)
     const bool direct = t == SC_I64 || t == SC_U64 || (small && (t == SC_I32 || t == SC_U32));
     const ScType as = direct ? t : small ? SC_I32 : SC_I64;
     const IrRef number = ir_node(g, OP_IDX, IR_TYPE(as, 0), 0, index[i->number], 0, 0, 0);
-    return emit_convert(g, t, as, number);
+    return gr_convert(g, t, as, number);
 }
 
-IrRef emit_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index)
+IrRef gr_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index)
 {
     if (i->opcode == HLO_CONSTANT) return constant(rw, i, index);
     assert(i->opcode == HLO_IOTA);
     return iota(rw, i, index);
-}
-
-IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset)
-{
-    IrGraph *g = rw_graph(rw);
-    return ir_node(g, OP_LOAD, IR_TYPE(type, 0), 0, ir_node(g, OP_ARG, 0, 0, 0, 0, 0, buffer), offset, 0, 0);
-}
-
-IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRef *index)
-{
-    return emit_load(rw, s->type, table, row_major(rw, s, index));
 }

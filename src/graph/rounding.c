@@ -7,7 +7,7 @@
  *     reduce-precision(f32 x), exponent_bits=8, mantissa_bits=7
  *       =>   bits.f32.u32(.. band.u32(add.u32(m, 32767 + odd), ~0xffff) ..)
  */
-#include "emit/emit.h"
+#include "graph/graph.h"
 
 #include <math.h>
 
@@ -28,7 +28,7 @@ static IrRef choose(IrGraph *g, IrRef p, IrRef x, IrRef y)
     return ir_node(g, OP_SELECT, ir_at(g, x)->type, 0, p, x, y, 0);
 }
 
-ScType emit_unsigned(uint32_t bits)
+ScType gr_unsigned(uint32_t bits)
 {
     switch (bits) {
     case 2: return SC_U2;
@@ -73,7 +73,7 @@ static IrRef reduced(IrGraph *g, ScType t, IrRef x, uint32_t to_exponent, uint32
 }
 
 /* Types of 8 bits and fewer, some of which have no infinity, are rounded in f64, which has all their exponents. */
-IrRef emit_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits)
+IrRef gr_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits)
 {
     IrGraph *g = rw_graph(rw);
     if (sc_type_info[t].bits >= 16) return reduced(g, t, x, exponent_bits, mantissa_bits);
@@ -85,12 +85,12 @@ IrRef emit_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits,
 
 /* The magnitude's integer part, plus 1 where the random bits, as a fraction, are less than its fraction. What is not
  * finite has none. */
-IrRef emit_stochastic_convert(RwCx *rw, ScType to, ScType from, ScType random, IrRef x, IrRef bits)
+IrRef gr_stochastic_convert(RwCx *rw, ScType to, ScType from, ScType random, IrRef x, IrRef bits)
 {
     IrGraph *g = rw_graph(rw);
     const Bits b = {g, SC_F64};
     const uint32_t width = sc_type_info[random].bits;
-    const ScType unsigned_random = emit_unsigned(width);
+    const ScType unsigned_random = gr_unsigned(width);
     const IrRef wide = from == SC_F64 ? x : op(&b, OP_CVT, x, 0), size = op(&b, OP_ABS, wide, 0);
     const IrRef below = op(&b, OP_FLOOR, size, 0);
     const IrRef one = ir_const(g, SC_F64, sc_from_f64(SC_F64, 1)), zero = ir_const(g, SC_F64, 0);
