@@ -1,6 +1,15 @@
-/* graph: HLO as nodes of src/ir: one operation on elements.
+/* graph: a computation as definitions: each array is a term over the variables of its own index.
  *
- *     clamp(0.0, x, 6.0)   =>   min.f32(max.f32(x, 0.0), 6.0)
+ *     GrGraph *g = gr_make(cx, arena, m->entry);
+ *     gr_print(&b, g);
+ *
+ *     x[8, 1024]: f32 is parameter 0
+ *     m[d0 < 8]: f32 := max.f32[k0 < 1024] x[d0, k0] from -inf:f32
+ *     y[d0 < 8, d1 < 1024]: f32 := exp.f32(sub.f32(x[d0, d1], m[d0]))
+ *
+ * Terms are nodes of src/ir; a read is a `call` whose callee is the id of an instruction and whose arguments are an
+ * index. Moves (reshape, transpose, broadcast, slice, ..) have no definition of their own: they are the index of the
+ * read. What is elementwise, a pad or a concatenate and is read once stands in place. README.md has the rest.
  */
 #ifndef GR_GRAPH_H
 #define GR_GRAPH_H
@@ -10,6 +19,37 @@
 #include "index/index.h"
 #include "ir/ir.h"
 #include "rewrite/rewrite.h"
+
+typedef enum {
+    GR_VANISHED, /* nothing reads it: it stands in its reader's term, or it is a move or dead */
+    GR_INPUT,    /* a parameter */
+    GR_TERM,     /* at each index one element */
+    GR_FOLD,     /* at each index `op` of the init and of the terms over the ranges, in any order */
+    GR_WHOLE     /* known by its operation and operands alone */
+} GrForm;
+
+typedef struct {
+    const HloInstruction *i;
+    GrForm form;
+    IrRef *at;        /* TERM, FOLD: [rank] the variables of its index; 0 where a dimension has one element */
+    IrRef value;      /* TERM: the element at that index; FOLD: a term */
+    ScOp op;          /* FOLD: what combines */
+    IrRef *ranges;    /* FOLD: [n_ranges] variables; the terms are those at all their values */
+    uint32_t n_ranges;
+    IrRef condition;  /* FOLD: of type pred, which terms there are; 0: all */
+    IrRef init;       /* FOLD */
+} GrDef;
+
+typedef struct {
+    RwCx *rw; /* of the nodes */
+    const HloComputation *c;
+    GrDef *defs; /* by id of the instruction */
+} GrGraph;
+
+/* graph.c: no term nests deeper than a limit, and terms together take space linear in the computation. */
+GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c);
+/* print.c */
+void gr_print(WbbBuf *out, const GrGraph *g);
 
 /* element.c */
 IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation, or a move */

@@ -190,18 +190,29 @@ void ir_put_effect(IrPrinter *p, const IrStmt *s)
     wbb_put(p->out, ")");
 }
 
+static void put_arguments(IrPrinter *p, const IrNode *n)
+{
+    for (uint32_t i = 0; i < n->a[1]; i++) {
+        if (i) wbb_put(p->out, ", ");
+        ir_put_node(p, p->g->terms[n->a[0] + i].ref, IR_TYPE(SC_INDEX, 0));
+    }
+}
+
 static void put_call(IrPrinter *p, const IrNode *n)
 {
     const bool known = p->k && IR_CALLEE(n->imm) < p->k->n_functions;
+    if (p->reads) {
+        wbb_putf(p->out, "%s[", p->reads[IR_CALLEE(n->imm)]);
+        put_arguments(p, n);
+        wbb_put(p->out, "]");
+        return;
+    }
     wbb_put(p->out, "call @");
     if (known) wbb_put(p->out, p->k->functions[IR_CALLEE(n->imm)]->name);
     else wbb_putf(p->out, "%u", IR_CALLEE(n->imm));
     if (IR_WHICH(n->imm)) wbb_putf(p->out, "<%u>", IR_WHICH(n->imm));
     wbb_put(p->out, "(");
-    for (uint32_t i = 0; i < n->a[1]; i++) {
-        if (i) wbb_put(p->out, ", ");
-        ir_put_node(p, p->g->terms[n->a[0] + i].ref, IR_TYPE(SC_INDEX, 0));
-    }
+    put_arguments(p, n);
     wbb_put(p->out, ")");
 }
 
@@ -286,6 +297,15 @@ IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g)
 }
 
 void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r) { ir_print_shallow(out, g, r, NODE_DEPTH); }
+
+void ir_print_reads(WbbBuf *out, const IrGraph *g, IrRef r, const char *const *names)
+{
+    WbbArena *scratch = wbb_arena_new(g->cx);
+    IrPrinter p = ir_printer(out, scratch, g);
+    p.reads = names;
+    ir_put_node(&p, r, 0);
+    wbb_arena_free(scratch);
+}
 
 void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth)
 {

@@ -15,6 +15,7 @@ typedef struct {
 typedef struct {
     WbbBuf *out;
     const IrKernel *k; /* NULL when one node is printed */
+    const char *const *reads; /* by callee: a call is written as a read of this array, name[i, j]; NULL: as a call */
     const IrGraph *g;
     WbbArena *scratch;
     IrScopes scopes;      /* of the body that is being printed, scope 1 */

@@ -9,6 +9,7 @@
  */
 #include "pipe/pipe.h"
 
+#include "graph/graph.h"
 #include "index/index.h"
 #include "llvm/llvm.h"
 
@@ -16,7 +17,7 @@
 
 const char *const pipe_step_name[PIPE_STEPS] = {"hlo",  "partition", "emit",    "rewrite", "build",
                                                 "link", "optimise",  "codegen", "bundle",  "target"};
-const char *const pipe_stage_name[PIPE_STAGES] = {"hlo", "maps", "plan", "ir", "llvm", "ptx", "cubin", "json"};
+const char *const pipe_stage_name[PIPE_STAGES] = {"hlo", "maps", "graph", "plan", "ir", "llvm", "ptx", "cubin", "json"};
 
 typedef struct {
     WbbCx *cx;
@@ -243,6 +244,7 @@ static const char *stage_text(WbbArena *a, const PipeResult *r, PipeStage stage,
     switch (stage) {
     case PIPE_AT_HLO: hlo_print(&b, r->module); break;
     case PIPE_AT_MAPS: ix_print_maps(&b, r->rw, a, r->fusion.body, NULL); break;
+    case PIPE_AT_GRAPH: gr_print(&b, gr_make(rw_graph(r->rw)->cx, a, r->fusion.body)); break;
     case PIPE_AT_PLAN: part_print(&b, &r->plan); break;
     case PIPE_AT_IR: return ir;
     case PIPE_AT_LLVM: return out->llvm_after;
@@ -369,7 +371,7 @@ static bool front(Compile *c)
     if (c->o->deterministic) r->normal = hlo_order_scatters(c->cx, c->arena, r->normal);
     r->fusion = r->whole = hlo_fusion(c->cx, r->normal);
     r->rw = new_engine(c);
-    if (stage == PIPE_AT_MAPS) return true;
+    if (stage == PIPE_AT_MAPS || stage == PIPE_AT_GRAPH) return true;
     begin(c, "plan");
     const PartOptions options = {.align = c->o->align, .layout = c->o->layout,
                                  .flush = c->o->accuracy != SC_EXACT,

@@ -32,8 +32,8 @@ extern const char *const pipe_step_name[PIPE_STEPS];
 
 /* The texts that --emit names, in the order in which a compile makes them. */
 typedef enum {
-    PIPE_AT_HLO, PIPE_AT_MAPS, PIPE_AT_PLAN, PIPE_AT_IR, PIPE_AT_LLVM, PIPE_AT_PTX, PIPE_AT_CUBIN, PIPE_AT_JSON,
-    PIPE_STAGES
+    PIPE_AT_HLO, PIPE_AT_MAPS, PIPE_AT_GRAPH, PIPE_AT_PLAN, PIPE_AT_IR, PIPE_AT_LLVM, PIPE_AT_PTX, PIPE_AT_CUBIN,
+    PIPE_AT_JSON, PIPE_STAGES
 } PipeStage;
 extern const char *const pipe_stage_name[PIPE_STAGES];
 

@@ -69,7 +69,7 @@ class Suite:
         x = self.negate
         self.ends("-o ''", 2, "--output '': the name of a folder expected", "compile", x, "-o", "")
         self.ends("--target", 2, "sm_75, sm_80", "compile", x, "--target", "sm_1")
-        self.ends("--emit", 2, "hlo, maps, plan", "compile", x, "--emit", "nothing")
+        self.ends("--emit", 2, "hlo, maps, graph, plan", "compile", x, "--emit", "nothing")
         self.ends("a seed of 65 bits", 2, "9223372036854775807 at most", "run", x, "--seed", 2**64)
         self.ends("an order's seed", 1, "forward, reverse or shuffle:SEED expected", "run", x, "--order", f"shuffle:{2**64}")
         self.ends("--emit cubin without ptxas", 1, "--emit cubin: ptxas was not found", "compile", x, "--emit", "cubin", env={"WARPBURG_PTXAS": "/nowhere"})

@@ -1,0 +1,192 @@
+/* graph.c: makes the definitions of a computation.
+ *
+ * Needs a verified computation; leaves a definition of each array that a term reads, from the root down. An
+ * instruction's elements are made in its reader's term where it moves elements, or where nothing else reads it; how
+ * often it is read is known before, so that no term is made twice. A term that would nest too deeply reads a definition
+ * instead.
+ *
+ *     t = transpose(x); y = negate(t); z = y * broadcast(c)     z[d0, d1] := mul.f32(neg.f32(x[d1, d0]), c[d0])
+ */
+#include "graph/graph.h"
+
+enum { MOST_NESTED = 24, MOST_CHOICES = 16, MOST_LITERAL = 8 };
+
+typedef struct {
+    GrGraph *out;
+    WbbArena *a;
+    RwCx *rw;
+    IrGraph *g;
+    uint32_t *reads; /* by id: terms that need it, through moves */
+    bool *wanted;    /* by id: it has a definition */
+} Make;
+
+static bool is_array(const HloShape *s)
+{
+    return s->type != SC_TUPLE && !s->dynamic && sc_type_info[s->type].bits && hlo_elements(s) > 0;
+}
+
+/* --- which operations are terms ----------------------------------------------------------------------------------- */
+
+static bool is_move(const HloInstruction *i)
+{
+    return i->n_operands == 1 && hlo_is_move(i->opcode) && ix_has_map(i, 0) &&
+           sc_type_info[i->shape->type].bits == sc_type_info[i->operands[0]->shape->type].bits;
+}
+
+static bool is_leaf(const HloInstruction *i)
+{
+    if (i->opcode == HLO_IOTA) return true;
+    return i->opcode == HLO_CONSTANT && i->literal && (i->literal_splat || hlo_elements(i->shape) <= MOST_LITERAL);
+}
+
+static bool is_term(const HloInstruction *i)
+{
+    if (!is_array(i->shape)) return false;
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        if (!is_array(i->operands[k]->shape)) return false;
+    if (i->opcode == HLO_PAD || is_leaf(i)) return true;
+    if (i->opcode == HLO_CONCATENATE) return i->n_operands <= MOST_CHOICES;
+    if (hlo_is_move(i->opcode)) return is_move(i);
+    return hlo_is_elementwise(i->opcode) && i->n_operands <= 3;
+}
+
+static bool is_fold(const HloInstruction *i)
+{
+    if (i->opcode != HLO_REDUCE && i->opcode != HLO_REDUCE_WINDOW) return false;
+    if (i->n_operands != 2 || !is_array(i->shape) || !is_array(i->operands[0]->shape)) return false;
+    const HloComputation *c = i->called[0];
+    return hlo_combines(c->root->opcode) && hlo_is_operation(c);
+}
+
+/* --- terms -------------------------------------------------------------------------------------------------------- */
+
+static IrRef element(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth);
+
+static IrRef read(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
+{
+    const bool in_place = is_term(i) && (is_move(i) || is_leaf(i) || m->reads[i->id] == 1);
+    if (in_place && depth < MOST_NESTED) return element(m, i, index, depth + 1);
+    m->wanted[i->id] = true;
+    return ir_call(m->g, i->id, 0, IR_TYPE(i->shape->type, 0), index, i->shape->rank);
+}
+
+/* Element of an operand, as the result's type: HLO lets floats of a pad, a concatenate or a reduce differ. */
+static IrRef read_as(Make *m, const HloInstruction *i, uint32_t k, const IrRef *index, uint32_t depth)
+{
+    const HloInstruction *x = i->operands[k];
+    return gr_convert(m->g, i->shape->type, x->shape->type, read(m, x, index, depth));
+}
+
+/* Where an access is to an element; 0: everywhere. */
+static IrRef condition_of(Make *m, const IxAccess *x)
+{
+    const IrType pred = IR_TYPE(SC_PRED, 0);
+    IrRef all = x->never ? ir_const(m->g, pred, 0) : 0;
+    for (uint32_t k = 0; k < x->n_conditions && !x->never; k++) {
+        const IxConstraint *c = &x->conditions[k];
+        const IrRef ends[] = {rw_compare(m->rw, OP_GE, c->expression, ir_index(m->g, c->lo)),
+                              rw_compare(m->rw, OP_LE, c->expression, ir_index(m->g, c->hi))};
+        for (uint32_t e = 0; e < WBB_LEN(ends); e++) {
+            if (ir_is_const(m->g, ends[e]) && ir_at(m->g, ends[e])->imm) continue;
+            all = all ? ir_node(m->g, OP_BAND, pred, 0, all, ends[e], 0, 0) : ends[e];
+        }
+    }
+    return all;
+}
+
+/* The element of the operand that is the first to have one at the index. */
+static IrRef choice(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
+{
+    IrRef value = 0;
+    for (uint32_t k = i->n_operands; k-- > 0;) {
+        IxAccess x;
+        ix_access(m->rw, m->a, i, k, index, NULL, NULL, &x);
+        if (x.never && value) continue;
+        const IrRef own = read_as(m, i, k, x.index, depth), here = value ? condition_of(m, &x) : 0;
+        value = here ? ir_node(m->g, OP_SELECT, IR_TYPE(i->shape->type, 0), 0, here, own, value, 0) : own;
+    }
+    return value;
+}
+
+/* The element of a term at an index. Recurses at most MOST_NESTED levels. */
+static IrRef element(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
+{
+    if (is_leaf(i)) return gr_leaf(m->rw, i, index);
+    if (i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE) return choice(m, i, index, depth);
+    IrRef operands[3] = {0};
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        IxAccess x;
+        ix_access(m->rw, m->a, i, k, index, NULL, NULL, &x);
+        operands[k] = read(m, i->operands[k], x.index, depth);
+    }
+    return gr_element(m->rw, i, operands);
+}
+
+/* --- definitions -------------------------------------------------------------------------------------------------- */
+
+static IrRef variable(Make *m, char letter, uint32_t number, int64_t size)
+{
+    if (size == 1) return ir_index(m->g, 0);
+    const char *name = wbb_format(m->a, "%c%u", letter, number);
+    const uint32_t v = ir_var_new(m->g, name, IR_LOOP, 0, size - 1, 0);
+    return ir_node(m->g, OP_VAR, IR_TYPE(SC_INDEX, 0), 0, 0, 0, 0, v);
+}
+
+static void fold(Make *m, GrDef *d)
+{
+    const HloInstruction *i = d->i;
+    const IxNeeds needs = ix_needs(m->a, i);
+    IxAccess x;
+    d->op = hlo_scalar(i->called[0]->root->opcode);
+    d->ranges = WBB_NEW_N(m->a, IrRef, needs.n_ranges + 1u);
+    for (uint32_t k = 0; k < needs.n_ranges; k++) d->ranges[d->n_ranges++] = variable(m, 'k', k, needs.sizes[k]);
+    ix_access(m->rw, m->a, i, 0, d->at, d->ranges, NULL, &x);
+    d->condition = condition_of(m, &x);
+    d->value = read_as(m, i, 0, x.index, 0);
+    d->init = read_as(m, i, 1, NULL, 0);
+}
+
+static void define(Make *m, GrDef *d)
+{
+    const HloInstruction *i = d->i;
+    d->form = i->opcode == HLO_PARAMETER ? GR_INPUT : is_term(i) ? GR_TERM : is_fold(i) ? GR_FOLD : GR_WHOLE;
+    if (d->form == GR_INPUT || d->form == GR_WHOLE) {
+        for (uint32_t k = 0; k < i->n_operands; k++) m->wanted[i->operands[k]->id] = true;
+        return;
+    }
+    d->at = WBB_NEW_N(m->a, IrRef, i->shape->rank + 1u);
+    for (uint32_t k = 0; k < i->shape->rank; k++) d->at[k] = variable(m, 'd', k, i->shape->dims[k]);
+    if (d->form == GR_FOLD) fold(m, d);
+    else d->value = element(m, i, d->at, 0);
+}
+
+/* Users stand after their operands: their own count is complete when theirs is taken. */
+static void count_reads(Make *m, const HloComputation *c)
+{
+    enum { MANY = 2 };
+    m->reads[c->root->id] = 1;
+    for (uint32_t k = c->n_instructions; k-- > 0;) {
+        const HloInstruction *i = c->instructions[k];
+        const uint32_t times = is_term(i) && is_move(i) ? m->reads[k] : m->reads[k] > 0;
+        for (uint32_t o = 0; o < i->n_operands; o++) {
+            uint32_t *n = &m->reads[i->operands[o]->id];
+            *n = WBB_MIN(*n + times, MANY);
+        }
+    }
+}
+
+GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c)
+{
+    GrGraph *out = WBB_NEW(a, GrGraph);
+    RwCx *rw = ix_engine(cx, a);
+    *out = (GrGraph){.rw = rw, .c = c, .defs = WBB_NEW_N(a, GrDef, c->n_instructions + 1u)};
+    Make m = {.out = out, .a = a, .rw = rw, .g = rw_graph(rw), .reads = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u),
+              .wanted = WBB_NEW_N(a, bool, c->n_instructions + 1u)};
+    count_reads(&m, c);
+    m.wanted[c->root->id] = true;
+    for (uint32_t k = c->n_instructions; k-- > 0;) {
+        out->defs[k].i = c->instructions[k];
+        if (m.wanted[k]) define(&m, &out->defs[k]);
+    }
+    return out;
+}

@@ -1,0 +1,266 @@
+/* graph: definitions have the values that the evaluator gives their computation, at every index; what is printed. */
+#include "eval/eval.h"
+#include "graph/graph.h"
+
+#include "random.h"
+#include "unit.h"
+
+#include <stdio.h>
+
+/* --- values of definitions ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const GrGraph *x;
+    int64_t *variable; /* by number */
+    uint64_t **array;  /* by id: elements, row by row */
+} Values;
+
+static uint64_t value_of(Values *v, IrRef r);
+
+/* A variable, or a read; outside an array, where a choice does not take it, any number. */
+static uint64_t leaf(void *arg, const IrGraph *g, IrRef r)
+{
+    Values *v = arg;
+    const IrNode *n = ir_at(g, r);
+    if (n->op == OP_VAR) return (uint64_t)v->variable[n->imm];
+    assert_int_equal(n->op, OP_CALL);
+    const uint32_t id = (uint32_t)n->imm;
+    const HloShape *s = v->x->defs[id].i->shape;
+    int64_t at = 0;
+    assert_int_equal(n->a[1], s->rank);
+    assert_non_null(v->array[id]);
+    for (uint32_t d = 0; d < s->rank; d++) {
+        const int64_t k = (int64_t)value_of(v, g->terms[n->a[0] + d].ref);
+        if (k < 0 || k >= s->dims[d]) return 0;
+        at = at * s->dims[d] + k;
+    }
+    return v->array[id][at];
+}
+
+static uint64_t value_of(Values *v, IrRef r)
+{
+    uint64_t bits = 0;
+    assert_true(ir_eval(rw_graph(v->x->rw), r, leaf, v, &bits));
+    return bits;
+}
+
+/* Sets the variables to the next point, the last fastest; false: there is none. */
+static bool next(Values *v, const IrRef *at, uint32_t n)
+{
+    const IrGraph *g = rw_graph(v->x->rw);
+    for (uint32_t k = n; k-- > 0;) {
+        const IrNode *x = ir_at(g, at[k]);
+        if (x->op != OP_VAR) continue;
+        if (++v->variable[x->imm] <= g->vars[x->imm].hi) return true;
+        v->variable[x->imm] = 0;
+    }
+    return false;
+}
+
+static uint64_t element(Values *v, const GrDef *d)
+{
+    if (d->form == GR_TERM) return value_of(v, d->value);
+    const ScType t = d->i->shape->type;
+    uint64_t all = value_of(v, d->init);
+    do {
+        if (d->condition && !value_of(v, d->condition)) continue;
+        const uint64_t x[] = {all, value_of(v, d->value)};
+        assert_true(sc_eval(d->op, t, t, x, &all));
+    } while (next(v, d->ranges, d->n_ranges));
+    return all;
+}
+
+static void define(WbbArena *a, Values *v, const GrDef *d, const void *const *inputs)
+{
+    const HloShape *s = d->i->shape;
+    const uint32_t bytes = sc_bytes(s->type);
+    const int64_t n = hlo_elements(s);
+    uint64_t *to = v->array[d->i->id] = WBB_NEW_N(a, uint64_t, (size_t)n + 1);
+    assert_true(d->form == GR_INPUT || d->form == GR_TERM || d->form == GR_FOLD);
+    for (int64_t k = 0; k < n; k++) {
+        if (d->form == GR_INPUT) memcpy(&to[k], (const char *)inputs[d->i->number] + k * bytes, bytes);
+        else to[k] = element(v, d);
+        if (d->form != GR_INPUT) assert_int_equal(next(v, d->at, s->rank), k + 1 < n);
+    }
+}
+
+/* --- against the evaluator ---------------------------------------------------------------------------------------- */
+
+typedef struct { const char *text, *printed; uint32_t defined; } Job;
+
+static void compare(WbbCx *cx, void *arg)
+{
+    Job *j = arg;
+    const HloModule *m = hlo_parse(cx, cx->arena, "t.hlo", j->text, strlen(j->text));
+    const GrGraph *x = gr_make(cx, cx->arena, m->entry);
+    const void **inputs = WBB_NEW_N(cx->arena, const void *, m->entry->n_parameters + 1);
+    for (uint32_t p = 0; p < m->entry->n_parameters; p++) {
+        const HloShape *s = m->entry->parameters[p]->shape;
+        const uint32_t bytes = sc_bytes(s->type);
+        char *to = WBB_NEW_N(cx->arena, char, (size_t)hlo_elements(s) * bytes + 1);
+        for (int64_t k = 0; k < hlo_elements(s); k++) {
+            const uint64_t bits = sc_from_f64(s->type, (double)below(9) - (sc_type_info[s->type].cls == 'U' ? 0 : 4));
+            memcpy(to + k * bytes, &bits, bytes);
+        }
+        inputs[p] = to;
+    }
+    const EvResult *r = ev_run(cx, cx->arena, m->entry, inputs, EV_PLAIN);
+    Values v = {.x = x, .variable = WBB_NEW_N(cx->arena, int64_t, rw_graph(x->rw)->n_vars + 1),
+                .array = WBB_NEW_N(cx->arena, uint64_t *, m->entry->n_instructions + 1)};
+    for (uint32_t k = 0; k < m->entry->n_instructions; k++)
+        if (x->defs[k].form != GR_VANISHED) j->defined++, define(cx->arena, &v, &x->defs[k], inputs);
+    const HloInstruction *root = m->entry->root;
+    const uint32_t bytes = sc_bytes(root->shape->type);
+    WbbBuf b = wbb_buf(cx->arena);
+    gr_print(&b, x);
+    for (int64_t k = 0; k < hlo_elements(root->shape); k++) {
+        uint64_t bits = 0;
+        memcpy(&bits, (const char *)r->outputs[0].data + k * bytes, bytes);
+        if (v.array[root->id][k] != bits)
+            fail_msg("element %lld: %llx, not %llx\n%s\n%s", (long long)k, (unsigned long long)v.array[root->id][k],
+                     (unsigned long long)bits, j->text, b.text);
+    }
+    if (j->printed) assert_string_equal(b.text, j->printed);
+}
+
+#define ADD "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
+
+/* Rows minus their sum: moves vanish, what is read twice has a definition. */
+static void test_rows(void **state)
+{
+    Job j = {.text = ADD "ENTRY e { x = f32[4,6] parameter(0) t = f32[6,4] transpose(x), dimensions={1,0} "
+                     "n = f32[6,4] negate(t) zero = f32[] constant(0) "
+                     "s = f32[6] reduce(n, zero), dimensions={1}, to_apply=add "
+                     "w = f32[6,4] broadcast(s), dimensions={0} ROOT y = f32[6,4] subtract(n, w) }",
+             .printed = "x: f32[4,6] is parameter 0\n"
+                        "n[d0 < 6, d1 < 4]: f32 := neg.f32(x[d1, d0])\n"
+                        "s[d0 < 6]: f32 := add.f32[k0 < 4] n[d0, k0] from 0.0:f32\n"
+                        "y[d0 < 6, d1 < 4]: f32 := sub.f32(n[d0, d1], s[d0])\n"};
+    succeed_on(*state, compare, &j, j.text);
+}
+
+static void test_choices(void **state)
+{
+    Job j = {.text = "ENTRY e { x = s32[5] parameter(0) k = s32[] constant(7) "
+                     "p = s32[8] pad(x, k), padding=2_1 y = s32[3] parameter(1) "
+                     "c = s32[11] concatenate(y, p), dimensions={0} ROOT r = s32[11] reverse(c), dimensions={0} }"};
+    succeed_on(*state, compare, &j, j.text);
+    assert_int_equal(j.defined, 3);
+}
+
+static void test_windows(void **state)
+{
+    Job j = {.text = ADD "ENTRY e { x = f32[3,7] parameter(0) z = f32[] constant(2) w = f32[3,4] "
+                     "reduce-window(x, z), window={size=1x3 stride=1x2 pad=0_0x1_1}, to_apply=add "
+                     "b = f32[12] reshape(w) i = f32[12] iota(), iota_dimension=0 m = f32[12] multiply(b, i) "
+                     "ROOT r = f32[2,6] reshape(m) }"};
+    succeed_on(*state, compare, &j, j.text);
+    assert_int_equal(j.defined, 3);
+}
+
+static void test_elements(void **state)
+{
+    Job j = {.text = "ENTRY e { x = f32[6] parameter(0) y = s8[6] parameter(1) l = f32[] constant(-1) "
+                     "h = f32[] constant(2) c = f32[6] clamp(l, x, h) v = f32[6] convert(y) "
+                     "q = pred[6] compare(c, v), direction=LT k = f32[6] constant({1,2,3,4,5,6}) "
+                     "s = f32[6] select(q, k, v) b = s32[6] bitcast-convert(s) ROOT o = s32[6] abs(b) }"};
+    succeed_on(*state, compare, &j, j.text);
+}
+
+/* Floats of other types become the result's. */
+static void test_types(void **state)
+{
+    Job j = {.text = "ENTRY e { x = bf16[5] parameter(0) k = f32[] constant(7) p = bf16[8] pad(x, k), padding=2_1 "
+                     "ROOT r = bf16[8] negate(p) }"};
+    succeed_on(*state, compare, &j, j.text);
+    assert_int_equal(j.defined, 2);
+}
+
+/* Chains and diamonds deeper than a term may nest: linear in the text, and right. */
+static void test_depth(void **state)
+{
+    WbbCx *cx = *state;
+    for (int diamonds = 0; diamonds < 2; diamonds++) {
+        WbbBuf b = wbb_buf(cx->arena);
+        wbb_put(&b, "ENTRY e { x0 = s32[2,3] parameter(0)\n");
+        for (int k = 1; k <= 200; k++) {
+            wbb_putf(&b, "t%d = s32[3,2] transpose(x%d), dimensions={1,0}\n", k, k - 1);
+            wbb_putf(&b, "u%d = s32[2,3] reshape(t%d)\n", k, k);
+            wbb_putf(&b, diamonds ? "x%d = s32[2,3] add(u%d, u%d)\n" : "x%d = s32[2,3] negate(u%d)\n", k, k, k);
+        }
+        wbb_put(&b, "ROOT y = s32[2,3] negate(x200) }");
+        Job j = {.text = b.text};
+        succeed_on(cx, compare, &j, j.text);
+        assert_true(diamonds ? j.defined == 201 : j.defined < 60);
+    }
+}
+
+/* --- random moves ------------------------------------------------------------------------------------------------- */
+
+static int64_t extent(uint32_t most) { return 1 + (int64_t)below(most); }
+
+/* Appends the text of x<k>, which is made of x<k-1> of m times n elements; d: the extents, which become its own. */
+static void put_random(WbbArena *a, WbbBuf *b, int k, int64_t *d)
+{
+    const int64_t m = d[0], n = d[1];
+    const int from = k - 1;
+    const char *text;
+    switch (d[0] * d[1] < 200 ? below(9) : 9) {
+    case 0: text = wbb_format(a, "transpose(x%d), dimensions={1,0}", from), d[0] = n, d[1] = m; break;
+    case 1: text = wbb_format(a, "reshape(x%d)", from), d[0] = n, d[1] = m; break;
+    case 2: text = wbb_format(a, "reverse(x%d), dimensions={%u}", from, below(2)); break;
+    case 3:
+        d[0] = extent((uint32_t)m), d[1] = (n + 1) / 2;
+        text = wbb_format(a, "slice(x%d), slice={[%lld:%lld],[0:%lld:2]}", from, (long long)(m - d[0]), (long long)m,
+                          (long long)n);
+        break;
+    case 4: {
+        const int64_t low = n > 1 ? (int64_t)below(3) - 1 : 1, high = extent(2), between = below(2);
+        d[0] = m + (m - 1) * between + 2, d[1] = n + low + high;
+        text = wbb_format(a, "pad(x%d, c), padding=1_1_%lldx%lld_%lld", from, (long long)between, (long long)low,
+                          (long long)high);
+        break;
+    }
+    case 5: text = wbb_format(a, "concatenate(x%d, x%d), dimensions={1}", from, from), d[1] = 2 * n; break;
+    case 6:
+        wbb_putf(b, "r%d = s32[%lld] reduce(x%d, c), dimensions={1}, to_apply=f\n", k, (long long)m, from);
+        text = wbb_format(a, "broadcast(r%d), dimensions={0}", k), d[1] = 3;
+        break;
+    case 7:
+        wbb_putf(b, "i%d = s32[%lld,%lld] iota(), iota_dimension=%u\n", k, (long long)m, (long long)n, below(2));
+        text = wbb_format(a, "add(x%d, i%d)", from, k);
+        break;
+    case 8: text = wbb_format(a, "multiply(x%d, x%d)", from, from); break;
+    default: text = wbb_format(a, "negate(x%d)", from); break;
+    }
+    wbb_putf(b, "x%d = s32[%lld,%lld] %s\n", k, (long long)d[0], (long long)d[1], text);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    for (int trial = 0; trial < 150; trial++) {
+        WbbCx *cx = wbb_cx_new();
+        WbbBuf b = wbb_buf(cx->arena);
+        int64_t d[2] = {extent(5), extent(5)};
+        const int steps = 1 + (int)below(8);
+        wbb_put(&b, "f { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }\n");
+        wbb_putf(&b, "ENTRY e { c = s32[] constant(3)\nx0 = s32[%lld,%lld] parameter(0)\n", (long long)d[0],
+                 (long long)d[1]);
+        for (int k = 1; k <= steps; k++) put_random(cx->arena, &b, k, d);
+        wbb_putf(&b, "ROOT y = s32[%lld,%lld] negate(x%d) }", (long long)d[0], (long long)d[1], steps);
+        Job j = {.text = b.text};
+        succeed_on(cx, compare, &j, j.text);
+        wbb_cx_free(cx);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_rows), TEST(test_choices), TEST(test_windows), TEST(test_elements), TEST(test_types),
+        TEST(test_depth),
+        cmocka_unit_test(test_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
