@@ -16,6 +16,7 @@ from gen import llvm_text
 from gen.asm_text import NoTerm, Text, bits_name, bits_of, joined, part, recast
 from gen.expr import Expr, Lit, Node, PatternError, Type, Var
 from gen.forms import operand_variables
+from gen.instructions import INSTRUCTIONS
 from gen.lang import Rule, parts
 from gen.load import of_feature
 
@@ -134,7 +135,7 @@ def lane(e: Expr, at: Dict[int, Var]) -> Expr:
 def computes(r: Rule) -> bool:
     """Whether a text on floats also computes with integers, or does something on a condition: single values may go another way."""
     pure = isinstance(r.left, Node) and not {"address", "convergent"} & set(r.left.op.props.split())
-    return r.kind == "asm" and pure and bool(CONDITIONS.search(str(r.right)))
+    return r.kind == "asm" and pure and (bool(CONDITIONS.search(str(r.right))) or any(op in INSTRUCTIONS for op, _, _ in opcodes(str(r.right))))
 
 
 def literals(r: Rule) -> List[int]:

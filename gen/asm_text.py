@@ -13,6 +13,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from gen import ops
 from gen.asm_fields import Fields, NoTerm, bits_of, of, recast
 from gen.expr import Expr, Lit
+from gen.instructions import INSTRUCTIONS
 
 Value = Tuple[Expr, str]  # and its type: u16 u32 u64 pred
 UNSIGNED = {"16": "u16", "32": "u32", "64": "u64", "pred": "pred"}
@@ -94,6 +95,11 @@ class Text(Fields):
             self.values[words[0]] = of("select", t)(guard, *((other, new) if m.group(1) else (new, other))), t
 
     def instruction(self, opcode: str, words: List[str]) -> None:
+        row = INSTRUCTIONS.get(opcode)
+        if row:
+            if len(words) != 1 + len(row.operands):
+                raise NoTerm(opcode)
+            return self.put(words[0], row.term(*map(self.operand, words[1:], row.operands)), row.result)
         *name, kind = opcode.split(".")
         if kind in FLOATS:
             return self.floating(".".join(name), kind, words)

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
+from gen.instructions import INSTRUCTIONS
+
 TYPE = re.compile(r"^(?:[subf]|bf|tf|e\dm|ue\dm)\d+(?:x[24])?$|^pred$")
 OUT, STEP = 65536, 64  # offset of results in memory; bytes between operands
 
@@ -67,6 +69,9 @@ def carries(opcode: str) -> Shape:
 
 def arithmetic(form: str) -> Optional[Shape]:
     opcode, _, suffix = form.partition(" ")
+    row = INSTRUCTIONS.get(opcode)
+    if row:
+        return Shape([row.result], list(row.operands))
     words, t = opcode.split("."), types_of(form)
     base = words[0]
     if base in ("addc", "subc", "madc") or ".cc." in opcode:

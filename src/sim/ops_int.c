@@ -136,8 +136,6 @@ SIM_INLINE u32 dot4(u32 a, u32 b, u32 c, bool sa, bool sb)
     OP(mad_wide_u16, "mad.wide.u16", "whhw", u32, u16, u16, u32, (u32)a * b + c)                                         \
     OP(mad_wide_s32, "mad.wide.s32", "dwwd", u64, i32, i32, u64, (u64)((i64)a * b) + c)                                  \
     OP(mad_wide_u32, "mad.wide.u32", "dwwd", u64, u32, u32, u64, (u64)a * b + c)                                         \
-    OP(mul24_s32, "mul24.lo.s32", "www", u32, u32, u32, u32, (u32)((i64)((i32)(a << 8) >> 8) * ((i32)(b << 8) >> 8)))    \
-    OP(mul24_u32, "mul24.lo.u32", "www", u32, u32, u32, u32, (a & 0xffffffu) * (b & 0xffffffu))                          \
     OP(div_s16, "div.s16", "hhh", i16, i16, i16, i16, b == 0 ? -1 : a / b)                                               \
     OP(div_u16, "div.u16", "hhh", u16, u16, u16, u16, b == 0 ? 0xffff : a / b)                                           \
     OP(div_s32, "div.s32", "www", i32, i32, i32, i32, b == 0 ? -1 : (i64)a / b)                                          \

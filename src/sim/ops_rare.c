@@ -1,6 +1,6 @@
 /* ops_rare: the rows of instructions that few programs have, each as its table or formula in the manual.
  *
- * Needs: lanes.h; soft.c for rounding modes. Leaves: sim_rows_rare. Here are the 24-bit products, the modes of prmt,
+ * Needs: lanes.h; soft.c for rounding modes. Leaves: sim_rows_rare. Here are the modes of prmt,
  * sums of absolute differences, fields and masks, dot products of halves, pairs of f32 (sm_100), .xorsign.abs, f64
  * divisions and roots in the three directed modes, and the clamps of integers.
  *
@@ -9,7 +9,6 @@
 #include "sim/lanes.h"
 
 SIM_INLINE i64 low24s(u32 a) { return (i32)(a << 8) >> 8; }
-SIM_INLINE u64 low24u(u32 a) { return a & 0xffffffu; }
 SIM_INLINE i32 clamped(i64 v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (i32)v; }
 SIM_INLINE u32 top(u32 a) { return a ? 31 - (u32)__builtin_clz(a) : UINT32_MAX; }
 SIM_INLINE u32 top64(u64 a) { return a ? 63 - (u32)__builtin_clzll(a) : UINT32_MAX; }
@@ -27,15 +26,6 @@ SIM_INLINE u32 nth_set(u32 mask, u32 base, i32 offset)
     for (i32 at = (i32)base; at >= 0 && at < 32; at += offset > 0 ? 1 : -1)
         if (mask >> at & 1 && left-- == 0) return (u32)at;
     return UINT32_MAX;
-}
-
-/* The lowest b bits of a, extended; clamp: 32 bits and more are all of it; wrap: b counts modulo 32 (PTX ISA
- * 9.7.1.22). */
-SIM_INLINE u32 extended(u32 a, u32 b, bool clamp, bool is_signed)
-{
-    const u32 n = b & 31, mask = clamp && b > 31 ? 0 : FULL << n;
-    const bool negative = is_signed && n && !(clamp && b > 31) && (a >> (n - 1) & 1);
-    return (a & ~mask) | (negative ? mask : 0);
 }
 
 SIM_INLINE u32 field_mask(u32 a, u32 b)
@@ -144,12 +134,6 @@ SIM_INLINE u32 packed(i32 a, int bits, bool is_signed)
     OP(fma_two_##mode, "fma." #mode ".f32x2", "dddd", u64, u64, u64, u64, HALVES3(fused_##mode))
 
 #define INTEGERS(OP)                                                                                                     \
-    OP(mul24_hi_s, "mul24.hi.s32", "www", u32, u32, u32, u32, (low24s(a) * low24s(b)) >> 16)                             \
-    OP(mul24_hi_u, "mul24.hi.u32", "www", u32, u32, u32, u32, (low24u(a) * low24u(b)) >> 16)                             \
-    OP(mad24_lo_s, "mad24.lo.s32", "wwww", u32, u32, u32, u32, (u32)(low24s(a) * low24s(b)) + c)                         \
-    OP(mad24_lo_u, "mad24.lo.u32", "wwww", u32, u32, u32, u32, (u32)(low24u(a) * low24u(b)) + c)                         \
-    OP(mad24_hi_s, "mad24.hi.s32", "wwww", u32, u32, u32, u32, (u32)((low24s(a) * low24s(b)) >> 16) + c)                 \
-    OP(mad24_hi_u, "mad24.hi.u32", "wwww", u32, u32, u32, u32, (u32)((low24u(a) * low24u(b)) >> 16) + c)                 \
     OP(mad24_sat, "mad24.hi.sat.s32", "wwww", u32, u32, u32, i32, clamped(((low24s(a) * low24s(b)) >> 16) + c))          \
     OP(mad_sat, "mad.hi.sat.s32", "wwww", u32, i32, i32, i32, clamped(((i64)a * b >> 32) + c))                           \
     OP(mad_hi_s16, "mad.hi.s16", "hhhh", u16, i16, i16, u16, ((i32)a * b >> 16) + c)                                     \
@@ -165,10 +149,6 @@ SIM_INLINE u32 packed(i32 a, int bits, bool is_signed)
     OP(amount_u64, "bfind.shiftamt.u64", "wd", u32, u64, u64, u64, shift_amount64(a))                                    \
     OP(amount_s64, "bfind.shiftamt.s64", "wd", u32, u64, u64, u64, shift_amount64(a >> 63 ? ~a : a))                     \
     OP(fns, "fns.b32", "wwww", u32, u32, u32, i32, nth_set(a, b, c))                                                     \
-    OP(szext_cs, "szext.clamp.s32", "www", u32, u32, u32, u32, extended(a, b, true, true))                               \
-    OP(szext_cu, "szext.clamp.u32", "www", u32, u32, u32, u32, extended(a, b, true, false))                              \
-    OP(szext_ws, "szext.wrap.s32", "www", u32, u32, u32, u32, extended(a, b, false, true))                               \
-    OP(szext_wu, "szext.wrap.u32", "www", u32, u32, u32, u32, extended(a, b, false, false))                              \
     OP(bmsk_wrap, "bmsk.wrap.b32", "www", u32, u32, u32, u32, field_mask(a, b))                                          \
     OP(prmt_f4e, "prmt.b32.f4e", "wwww", u32, u32, u32, u32, by_mode(a, b, c, F4E))                                      \
     OP(prmt_b4e, "prmt.b32.b4e", "wwww", u32, u32, u32, u32, by_mode(a, b, c, B4E))                                      \

@@ -282,7 +282,7 @@ struct SimRow {
     SimFn *fn;
 };
 extern const SimRow sim_rows_int[], sim_rows_float[], sim_rows_half[], sim_rows_cvt[], sim_rows_rare[],
-    sim_rows_packed[];
+    sim_rows_packed[], sim_rows_terms[];
 
 /* table.c */
 void sim_rows_open(Parser *p);

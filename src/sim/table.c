@@ -1,7 +1,7 @@
 /* table: the instruction table, and how operands become columns and a row becomes an operation.
  *
- * Needs: the rows (ops_*.c, convert.c), symbols and columns (symbols.c). Leaves: operations at the end of
- * SimModule.ops.
+ * Needs: the rows (ops_*.c, convert.c, and sim_terms.c of gen/instructions.py), symbols and columns (symbols.c).
+ * Leaves: operations at the end of SimModule.ops.
  *
  * An instruction with a row in the table becomes that row's operation. Around it stand helper operations, all under
  * the same guard: operands wider than their type are cut, .ftz flushes sources and result, .sat and .relu clamp the
@@ -34,7 +34,7 @@ bool sim_has(const Inst *inst, const char *part)
 void sim_rows_open(Parser *p)
 {
     const SimRow *const tables[] = {sim_rows_int, sim_rows_float, sim_rows_half, sim_rows_cvt, sim_rows_rare,
-                                    sim_rows_packed};
+                                    sim_rows_packed, sim_rows_terms};
     for (size_t t = 0; t < WBB_LEN(tables); t++) {
         for (const SimRow *row = tables[t]; row->names; row++) {
             for (const char *at = row->names; *at;) {

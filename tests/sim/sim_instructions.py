@@ -63,7 +63,7 @@ def integers() -> List[Row]:
         rows += [(f"mul.wide.s{n}", t + t + ">" + wide, lambda a, b, n=n: signed(a, n) * signed(b, n)),
                  (f"mul.wide.u{n}", t + t + ">" + wide, lambda a, b: a * b),
                  (f"mad.wide.s{n}", t + t + wide + ">" + wide, lambda a, b, c, n=n: signed(a, n) * signed(b, n) + c)]
-    return rows + bits() + packed()
+    return rows + terms() + bits() + packed()
 
 
 def field(a: int, at: int, n: int, width: int, is_signed: bool) -> int:
@@ -98,6 +98,23 @@ def nth(mask: int, base: int, offset: int) -> int:
     return found[abs(offset) - 1] if abs(offset) <= len(found) else -1
 
 
+def terms() -> List[Row]:
+    """Those of gen/instructions.py."""
+    rows: List[Row] = []
+    for s, t in (("s", "s32"), ("u", "u32")):
+        low = (lambda x: signed(x & 0xffffff, 24)) if s == "s" else (lambda x: x & 0xffffff)
+        for part, by in (("lo", 0), ("hi", 16)):
+            rows += [(f"mul24.{part}.{t}", "ww>w", lambda a, b, low=low, by=by: low(a) * low(b) >> by),
+                     (f"mad24.{part}.{t}", "www>w", lambda a, b, c, low=low, by=by: (low(a) * low(b) >> by) + c)]
+        rows += [(f"szext.clamp.{t}", "ws>w", lambda a, b, s=s: a if b > 31 else field(a, 0, b, 32, s == "s")),
+                 (f"szext.wrap.{t}", "ws>w", lambda a, b, s=s: field(a, 0, b % 32, 32, s == "s"))]
+        for n in (8, 16):
+            parts = lambda x, n=n, s=s: [signed(v, n) if s == "s" else v for v in (x >> k & ((1 << n) - 1) for k in range(0, 32, n))]
+            rows.append((f"vabsdiff{32 // n}.u32.{t}.{t}.add", "www>w",
+                         lambda a, b, c, parts=parts: c + sum(abs(x - y) for x, y in zip(parts(a), parts(b)))))
+    return rows
+
+
 def bits() -> List[Row]:
     rows: List[Row] = [
         ("shf.l.wrap.b32", "wws>w", lambda a, b, c: (b << 32 | a) << (c & 31) >> 32),
@@ -110,10 +127,6 @@ def bits() -> List[Row]:
         ("clz.b32", "w>w", lambda a: 32 - a.bit_length()),
         ("bmsk.clamp.b32", "ss>w", lambda a, b: sum(1 << i for i in range(32) if a <= i < a + b)),
         ("bmsk.wrap.b32", "ss>w", lambda a, b: sum(1 << i for i in range(32) if a % 32 <= i < a % 32 + b % 32)),
-        ("szext.clamp.s32", "ws>w", lambda a, b: a if b > 31 else field(a, 0, b, 32, True)), ("szext.wrap.u32", "ws>w", lambda a, b: a & ((1 << b % 32) - 1)),
-        ("mul24.lo.s32", "ww>w", lambda a, b: signed(a & 0xffffff, 24) * signed(b & 0xffffff, 24)),
-        ("mul24.hi.u32", "ww>w", lambda a, b: (a & 0xffffff) * (b & 0xffffff) >> 16),
-        ("mad24.hi.s32", "www>w", lambda a, b, c: (signed(a & 0xffffff, 24) * signed(b & 0xffffff, 24) >> 16) + c),
         ("add.sat.s32", "ww>w", lambda a, b: clamp(signed(a, 32) + signed(b, 32), 32, True)), ("mad.hi.sat.s32", "www>w",
          lambda a, b, c: clamp((signed(a, 32) * signed(b, 32) >> 32) + signed(c, 32), 32, True)),
         ("slct.b32.s32", "www>w", lambda a, b, c: a if signed(c, 32) >= 0 else b), ("slct.u64.s32", "ddw>d", lambda a, b, c: a if signed(c, 32) >= 0 else b)]
