@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Definitions of the graph of a fusion (src/graph) have the values that the evaluator gives its instructions.
+"""Definitions of the graph of a fusion (src/graph) have the values that the evaluator gives its instructions, and are the emitter's terms.
 
     graph_values.py BUILD [--shared DIR] [--every N] [-j N]
 
 At three random indices of each term and fold of each N-th fusion of DIR/corpus, BUILD/tests/graph_values asks the evaluator for the elements that
-the definition reads, and compares what it makes of them with the evaluator's element: bit for bit. Ends with `N passed, M failed`, in files.
+the definition reads, and compares what it makes of them with the evaluator's element: bit for bit, of sums of floats inside its bounds. Of its
+kernels BUILD/tests/graph_terms compares each stored value that is one term with what comes of the graph at the store's index: the same node.
+Ends with `N passed, M failed`, in files.
 """
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Tuple
+from typing import Set, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("emitter-tests", "fusions", "blocks")
@@ -42,12 +44,15 @@ def main() -> int:
     corpus = o.shared / "corpus"
     files = [f for part in PARTS for f in sorted((corpus / part).rglob("*.hlo"))][:: o.every]
     files += sorted((ROOT / "shaderdb" / "corpus").glob("*.hlo"))
-    with ThreadPoolExecutor(o.jobs) as pool:
-        results = list(pool.map(lambda f: check(o.build / "tests" / "graph_values", f), files))
-    failed = [(f, text) for f, (_, text) in zip(files, results) if text]
-    for f, text in failed:
-        print(f"failed: {f.name}: {text}")
-    print(f"{sum(n for n, _ in results)} elements compared, {sum(n > 0 for n, _ in results)} files with any")
+    failed: Set[Path] = set()
+    for program, what in (("graph_values", "elements"), ("graph_terms", "stores")):
+        with ThreadPoolExecutor(o.jobs) as pool:
+            results = list(pool.map(lambda f: check(o.build / "tests" / program, f), files))
+        for f, (_, text) in zip(files, results):
+            if text:
+                failed.add(f)
+                print(f"failed: {f.name}: {text}")
+        print(f"{sum(n for n, _ in results)} {what} compared, {sum(n > 0 for n, _ in results)} files with any")
     print(f"{len(files) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 
