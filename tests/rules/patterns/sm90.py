@@ -184,7 +184,14 @@ EXPECTED += [
     rewrite(sub.f32(a, a),                      0.0,                    when=finite(a)),
     rewrite(min.f32(max.f32(a, 0.0), 1.0),      saturate.f32(a),        when=never_nan(a)),
 ]
-SIMPLIFY = SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS + COMPLEX + EXPECTED
+TOLERANCE = [                                   # what budgets leave, added up
+    rewrite(div.f32(sin.f32(a), cos.f32(a)),    tan.f32(a),             when=approx & nearer, err=ulp(6)),
+    rewrite(mul[F16](exp[F16](a), exp[F16](a)), exp[F16](add[F16](a, a)), when=approx & nearer & unit(a)),
+    rewrite(div.f32(exp.f32(a), exp.f32(b)),    exp.f32(sub.f32(a, b)), when=approx & nearer & unit(a) & unit(b)),
+    rewrite(log.f32(exp.f32(a)),                a,                      when=approx & nearer & unit(a) & never_negzero(a)),
+    rewrite(div.f32(1.0, add.f32(exp.f32(neg.f32(a)), 1.0)), logistic.f32(a), when=approx & nearer & unit(a), err=ulp(6)),
+]
+SIMPLIFY = TOLERANCE + SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS + COMPLEX + EXPECTED
 
 # PTX ISA, sections on integer arithmetic, logic, shifts and data movement
 TEXTS = [

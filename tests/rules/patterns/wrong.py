@@ -323,4 +323,17 @@ TEXTS = [                                       # instructions on integers and b
     asm(cvt.u32.u64(shrl.u64(a, 32)),           '{ .reg .b32 h; mov.b64 {%d, h}, %a; }'),
     asm(add.u64(cvt.u64.u32(a), b),             '{ .reg .b64 h; cvt.s64.s32 h, %a; add.u64 %d, h, %b; }'),
 ]
-VALUES = (OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64)
+TOLERANCE = [                                   # more than the budgets, or elsewhere inf, nan, 0
+    rewrite(mul.f32(exp.f32(a), exp.f32(b)),    exp.f32(add.f32(a, b)), when=approx & nearer),
+    rewrite(mul.f64(exp.f64(a), exp.f64(a)),    exp.f64(mul.f64(3.0, a)), when=approx & nearer & unit(a)),
+    rewrite(div.f32(exp.f32(a), exp.f32(b)),    exp.f32(sub.f32(a, b)), when=approx & nearer & finite(a) & finite(b)),
+    rewrite(div.f32(sin.f32(a), cos.f32(a)),    tan.f32(a),             when=approx & nearer, err=ulp(3)),
+    rewrite(div.f32(sin.f32(a), cos.f32(a)),    sin.f32(a),             when=approx & nearer),
+    rewrite(log.f32(exp.f32(a)),                a,                      when=approx & nearer & never_negzero(a)),
+    rewrite(div.f32(1.0, add.f32(exp.f32(neg.f32(a)), 1.0)), logistic.f32(a), when=approx & nearer),
+    rewrite(mul.f32(a, rsqrt.f32(a)),           sqrt.f32(a),            when=approx & nearer & finite(a)),
+    rewrite(pow.f32(pow.f32(a, 2.0), 0.5),      a,                      when=approx & nearer & finite(a)),
+    rewrite(sqrt.f32(mul.f32(a, a)),            abs.f32(a),             when=approx & nearer & finite(a)),
+    rewrite(div.f32(1.0, div.f32(1.0, a)),      a,                      when=approx & nearer & finite(a)),
+]
+VALUES = (OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64 + TOLERANCE)
