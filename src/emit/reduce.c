@@ -39,16 +39,6 @@ typedef struct {
     uint32_t env;
 } Reduce;
 
-/* The type that products are summed in: at least as wide as each factor and the result. */
-static ScType sum_type(const HloInstruction *i)
-{
-    ScType t = i->shape->type;
-    const ScType x = i->operands[0]->shape->type, y = i->operands[1]->shape->type;
-    if (sc_type_info[t].cls == 'C') return x == SC_C128 || y == SC_C128 ? SC_C128 : t;
-    if (!sc_is_float(t) && !sc_is_float(x) && !sc_is_float(y)) return t;
-    return t == SC_F64 || x == SC_F64 || y == SC_F64 ? SC_F64 : SC_F32;
-}
-
 /* Neighbours along the last range are combined in one iteration, so that their loads become one wide load, or are in
  * flight together: all elements of a short range, or of several whose product is short, as long as the code stays
  * small. */
@@ -88,7 +78,7 @@ static Reduce *begin(EmitValues *e, EmitFrame *f)
     for (uint32_t k = 0; k < w->needs->n_ranges; k++) w->empty = w->empty || w->needs->sizes[k] == 0;
     w->type = w->products ? SC_NONE : part_float_sum(f->i);
     if (w->products) {
-        w->type = sum_type(f->i);
+        w->type = gr_product_type(f->i);
         const ScType part = w->type == SC_C64 ? SC_F32 : w->type == SC_C128 ? SC_F64 : w->type;
         w->acc[0] = gr_convert(e->g, w->type, part, ir_const(e->g, IR_TYPE(part, 0), 0));
     }

@@ -89,6 +89,15 @@ IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     return ir_node(g, op, IR_TYPE(t, 0), 0, x[0], i->n_operands > 1 ? x[1] : 0, i->n_operands > 2 ? x[2] : 0, 0);
 }
 
+ScType gr_product_type(const HloInstruction *i)
+{
+    ScType t = i->shape->type;
+    const ScType x = i->operands[0]->shape->type, y = i->operands[1]->shape->type;
+    if (sc_type_info[t].cls == 'C') return x == SC_C128 || y == SC_C128 ? SC_C128 : t;
+    if (!sc_is_float(t) && !sc_is_float(x) && !sc_is_float(y)) return t;
+    return t == SC_F64 || x == SC_F64 || y == SC_F64 ? SC_F64 : SC_F32;
+}
+
 /* Part `part` of an element: 0 the real part or the number, 1 the imaginary part. */
 static IrRef literal_part(IrGraph *g, const HloInstruction *i, int64_t element, uint32_t part)
 {

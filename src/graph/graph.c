@@ -50,8 +50,14 @@ static bool is_term(const HloInstruction *i)
     return hlo_is_elementwise(i->opcode) && i->n_operands <= 3;
 }
 
-static bool is_fold(const HloInstruction *i)
+static bool is_product(const HloInstruction *i) { return i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION; }
+
+static bool is_fold(WbbArena *a, const HloInstruction *i)
 {
+    if (is_product(i)) {
+        const bool arrays = is_array(i->shape) && is_array(i->operands[0]->shape) && is_array(i->operands[1]->shape);
+        return arrays && i->n_operands == 2 && ix_needs(a, i).known;
+    }
     if (i->opcode != HLO_REDUCE && i->opcode != HLO_REDUCE_WINDOW) return false;
     if (i->n_operands != 2 || !is_array(i->shape) || !is_array(i->operands[0]->shape)) return false;
     const HloComputation *c = i->called[0];
@@ -70,11 +76,10 @@ static IrRef read(Make *m, const HloInstruction *i, const IrRef *index, uint32_t
     return ir_call(m->g, i->id, 0, IR_TYPE(i->shape->type, 0), index, i->shape->rank);
 }
 
-/* Element of an operand, as the result's type: HLO lets floats of a pad, a concatenate or a reduce differ. */
-static IrRef read_as(Make *m, const HloInstruction *i, uint32_t k, const IrRef *index, uint32_t depth)
+/* Element of an operand, of a type: HLO lets floats of a pad, a concatenate, a reduce or a dot differ. */
+static IrRef read_as(Make *m, ScType t, const HloInstruction *x, const IrRef *index, uint32_t depth)
 {
-    const HloInstruction *x = i->operands[k];
-    return gr_convert(m->g, i->shape->type, x->shape->type, read(m, x, index, depth));
+    return gr_convert(m->g, t, x->shape->type, read(m, x, index, depth));
 }
 
 /* Where an access is to an element; 0: everywhere. */
@@ -102,7 +107,8 @@ static IrRef choice(Make *m, const HloInstruction *i, const IrRef *index, uint32
         IxAccess x;
         ix_access(m->rw, m->a, i, k, index, NULL, NULL, &x);
         if (x.never && value) continue;
-        const IrRef own = read_as(m, i, k, x.index, depth), here = value ? condition_of(m, &x) : 0;
+        const IrRef own = read_as(m, i->shape->type, i->operands[k], x.index, depth);
+        const IrRef here = value ? condition_of(m, &x) : 0;
         value = here ? ir_node(m->g, OP_SELECT, IR_TYPE(i->shape->type, 0), 0, here, own, value, 0) : own;
     }
     return value;
@@ -136,20 +142,29 @@ static void fold(Make *m, GrDef *d)
 {
     const HloInstruction *i = d->i;
     const IxNeeds needs = ix_needs(m->a, i);
-    IxAccess x;
-    d->op = hlo_scalar(i->called[0]->root->opcode);
+    IxAccess x, y;
     d->ranges = WBB_NEW_N(m->a, IrRef, needs.n_ranges + 1u);
     for (uint32_t k = 0; k < needs.n_ranges; k++) d->ranges[d->n_ranges++] = variable(m, 'k', k, needs.sizes[k]);
     ix_access(m->rw, m->a, i, 0, d->at, d->ranges, NULL, &x);
     d->condition = condition_of(m, &x);
-    d->value = read_as(m, i, 0, x.index, 0);
-    d->init = read_as(m, i, 1, NULL, 0);
+    if (is_product(i)) {
+        const ScType t = d->type = gr_product_type(i);
+        ix_access(m->rw, m->a, i, 1, d->at, d->ranges, NULL, &y);
+        const IrRef of_x = read_as(m, t, i->operands[0], x.index, 0), of_y = read_as(m, t, i->operands[1], y.index, 0);
+        const ScType part = t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t;
+        d->op = OP_ADD, d->init = gr_convert(m->g, t, part, ir_const(m->g, IR_TYPE(part, 0), 0));
+        d->value = ir_node(m->g, OP_MUL, IR_TYPE(t, 0), 0, of_x, of_y, 0, 0);
+        return;
+    }
+    d->op = hlo_scalar(i->called[0]->root->opcode), d->type = i->shape->type;
+    d->value = read_as(m, d->type, i->operands[0], x.index, 0);
+    d->init = read_as(m, d->type, i->operands[1], NULL, 0);
 }
 
 static void define(Make *m, GrDef *d)
 {
     const HloInstruction *i = d->i;
-    d->form = i->opcode == HLO_PARAMETER ? GR_INPUT : is_term(i) ? GR_TERM : is_fold(i) ? GR_FOLD : GR_WHOLE;
+    d->form = i->opcode == HLO_PARAMETER ? GR_INPUT : is_term(i) ? GR_TERM : is_fold(m->a, i) ? GR_FOLD : GR_WHOLE;
     if (d->form == GR_INPUT || d->form == GR_WHOLE) {
         for (uint32_t k = 0; k < i->n_operands; k++) m->wanted[i->operands[k]->id] = true;
         return;

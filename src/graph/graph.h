@@ -33,7 +33,8 @@ typedef struct {
     GrForm form;
     IrRef *at;        /* TERM, FOLD: [rank] the variables of its index; 0 where a dimension has one element */
     IrRef value;      /* TERM: the element at that index; FOLD: a term */
-    ScOp op;          /* FOLD: what combines */
+    ScOp op;          /* FOLD: what combines .. */
+    ScType type;      /* .. elements of this type, to which terms and init belong; the result is converted */
     IrRef *ranges;    /* FOLD: [n_ranges] variables; the terms are those at all their values */
     uint32_t n_ranges;
     IrRef condition;  /* FOLD: of type pred, which terms there are; 0: all */
@@ -59,6 +60,8 @@ IrRef gr_convert(IrGraph *g, ScType to, ScType from, IrRef x);
 IrRef gr_order_bits(IrGraph *g, ScType t, IrRef bits);
 /* The total order of floats as that of integers, of *type, which becomes theirs. */
 IrRef gr_order_key(IrGraph *g, ScType *type, IrRef x);
+/* The type in which the products of a dot or a convolution are summed: at least as wide as each factor and result. */
+ScType gr_product_type(const HloInstruction *i);
 IrRef gr_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index); /* constant or iota */
 /* The number of an element of a literal, which is stored row by row, whatever the layout. */
 IrRef gr_row_major(RwCx *rw, const HloShape *s, const IrRef *index);

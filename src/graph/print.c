@@ -18,7 +18,7 @@ static void put_variables(WbbBuf *b, const IrGraph *g, const IrRef *at, uint32_t
 
 static void put_fold(WbbBuf *b, const IrGraph *g, const GrDef *d, const char *const *names)
 {
-    wbb_putf(b, "%s.%s", sc_op_info[d->op].name, sc_type_info[d->i->shape->type].name);
+    wbb_putf(b, "%s.%s", sc_op_info[d->op].name, sc_type_info[d->type].name);
     put_variables(b, g, d->ranges, d->n_ranges);
     wbb_put(b, " ");
     ir_print_reads(b, g, d->value, names);

@@ -81,7 +81,7 @@ static bool next(Check *k, const IrRef *at, uint32_t n)
 static bool element(Check *k, const GrDef *d, uint64_t *bits)
 {
     if (d->form == GR_TERM) return value_of(k, d->value, bits);
-    const ScType t = d->i->shape->type;
+    const ScType t = d->type, to = d->i->shape->type;
     if (!value_of(k, d->init, bits)) return false;
     do {
         uint64_t counts = 1, x[2] = {*bits, 0};
@@ -89,7 +89,7 @@ static bool element(Check *k, const GrDef *d, uint64_t *bits)
         if (!value_of(k, d->value, &x[1])) return false;
         if (counts && !sc_eval(d->op, t, t, x, bits)) return false;
     } while (next(k, d->ranges, d->n_ranges));
-    return true;
+    return t == to || sc_eval(OP_CVT, to, t, bits, bits);
 }
 
 static const void *ask(Check *k, uint32_t id, EvMode mode, const int64_t *positions, int64_t n)

@@ -60,13 +60,14 @@ static bool next(Values *v, const IrRef *at, uint32_t n)
 static uint64_t element(Values *v, const GrDef *d)
 {
     if (d->form == GR_TERM) return value_of(v, d->value);
-    const ScType t = d->i->shape->type;
+    const ScType t = d->type, to = d->i->shape->type;
     uint64_t all = value_of(v, d->init);
     do {
         if (d->condition && !value_of(v, d->condition)) continue;
         const uint64_t x[] = {all, value_of(v, d->value)};
         assert_true(sc_eval(d->op, t, t, x, &all));
     } while (next(v, d->ranges, d->n_ranges));
+    if (t != to) assert_true(sc_eval(OP_CVT, to, t, &all, &all));
     return all;
 }
 
@@ -176,6 +177,23 @@ static void test_types(void **state)
     assert_int_equal(j.defined, 2);
 }
 
+static void test_products(void **state)
+{
+    Job dot = {.text = "ENTRY e { x = s8[3,4] parameter(0) y = s8[5,4] parameter(1) t = s8[4,5] transpose(y), "
+                       "dimensions={1,0} ROOT r = s32[3,5] dot(x, t), lhs_contracting_dims={1}, "
+                       "rhs_contracting_dims={0} }",
+               .printed = "x: s8[3,4] is parameter 0\ny: s8[5,4] is parameter 1\n"
+                          "r[d0 < 3, d1 < 5]: i32 := add.i32[k0 < 4] "
+                          "mul.i32(cvt.i32.i8(x[d0, k0]), cvt.i32.i8(y[d1, k0])) from 0:i32\n"};
+    Job wide = {.text = "ENTRY e { x = bf16[2,6] parameter(0) y = bf16[6] parameter(1) ROOT r = bf16[2] dot(x, y), "
+                        "lhs_contracting_dims={1}, rhs_contracting_dims={0} }"};
+    Job convolution = {.text = "ENTRY e { x = f32[1,6,2] parameter(0) y = f32[3,2,2] parameter(1) ROOT r = f32[1,6,2] "
+                               "convolution(x, y), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f }"};
+    succeed_on(*state, compare, &dot, dot.text);
+    succeed_on(*state, compare, &wide, wide.text);
+    succeed_on(*state, compare, &convolution, convolution.text);
+}
+
 /* Chains and diamonds deeper than a term may nest: linear in the text, and right. */
 static void test_depth(void **state)
 {
@@ -259,7 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_rows), TEST(test_choices), TEST(test_windows), TEST(test_elements), TEST(test_types),
-        TEST(test_depth),
+        TEST(test_products), TEST(test_depth),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
