@@ -105,7 +105,7 @@ TUNE = [                                        # every heuristic is data
     tune('reduce.max_nodes',  value=1024,   because='the instruction cache holds a loop body of this size many times over'),
     tune('reduce.straight',   value=64,     because='a loop over so few elements would cost more than half of their work'),
     tune('reduce.unroll',     value=32,     because='an iteration waits once for its loads: eight of 16 bytes are in flight'),
-    tune('scan.straight',     value=16,     because='shorter prefixes are added up again for each element: a thread has them in registers'),
+    tune('scan.straight',     value=3,       because='shorter prefixes are added up again for each element; longer ones load and add with 4 terms as many'),
     tune('across.blocks',     value=8,       because='of an SM whose rows are summed up by columns, at most: each leaves a row of sums'),
     tune('across.busy',       value=75, off=0, because='percent of the SMs that the most blocks of a split would have: with fewer the others are idle'),
     tune('across.save',       value=5, off=0, because='percent that sums over rows must save in the kernel of the rows: as rows.save'),
