@@ -240,3 +240,8 @@ HALF_VIA_F32 = [                             # rounding to f32 first changes no 
 ]
 
 LOWER = PRED + DIVIDE + SHIFT + SIGN + MULHI + POWER + CONVERT + HALF_VIA_F32
+
+# --- simplify: functions that are off by less than their budgets leave together; of a / sqrt(b) the product a * rsqrt(b) may be off by more ----------
+SIMPLIFY += [
+    rewrite(div.f32(1.0, sqrt.f32(a)),       rsqrt.f32(a),                 when=approx & nearer),   # at --accuracy xla, too
+]

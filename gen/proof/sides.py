@@ -192,8 +192,9 @@ class Builder:
         if "approx" in flags and name == "cvt" and cls(t) in "IU" and cls(self.element(e.types[-1])) == "F":
             return self.add(Ins("garbage", t, (r, args[0])))  # the machine decides what a nan becomes
         error = error_of(self.errors, e, t, "approx" in flags) if cls(t) == "F" else (0, 0, 0)
-        if nearer.asked(self.rule):  # what a later rule makes of the function may be off by its budget
-            error = tuple(map(max, error, nearer.budget(e.op.name, t, "approx" in flags)))  # type: ignore[assignment]
+        if nearer.asked(self.rule):  # what a later rule makes of the function may be off by its budget, which no instruction or lowering exceeds
+            budget = nearer.budget(e.op.name, t, "approx" in flags)
+            error = budget if any(budget) else error
         r = self.nudge(r, name, t, error) if any(error) else r
         decided = self.shows_bits and self.t.type_of(r) in FORMATS and name not in KEEPS_NAN
         return self.some_nan(r, t) if decided else r
