@@ -83,8 +83,7 @@ bool ev_is_open(const Ev *e, const HloInstruction *i)
 /* Is the computation one that commutes? */
 static bool commutes(const HloInstruction *reduce)
 {
-    const HloComputation *c = reduce->called[0];
-    return reduce->n_operands == 2 && hlo_is_operation(c) && hlo_combines(c->root->opcode);
+    return reduce->n_operands == 2 && hlo_combiner(reduce->called[0]) != OP_NONE;
 }
 
 /* A reduction of more than one order; do the bounds hold what every order gives? */

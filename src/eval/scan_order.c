@@ -155,7 +155,7 @@ static void take_results(Ev *e, const Scan *s, uint32_t a, const HloShape *to, c
 /* Does the initial value stand where the scan begins? Else it is left of all terms, whose scan begins at the last. */
 static bool begins_with_init(const Scan *s)
 {
-    if (s->how.arrays == 1 && hlo_is_operation(s->how.c) && hlo_combines(s->how.c->root->opcode)) return true;
+    if (s->how.arrays == 1 && hlo_combiner(s->how.c) != OP_NONE) return true;
     return !s->order->from_last;
 }
 

@@ -60,8 +60,7 @@ static bool is_fold(WbbArena *a, const HloInstruction *i)
     }
     if (i->opcode != HLO_REDUCE && i->opcode != HLO_REDUCE_WINDOW) return false;
     if (i->n_operands != 2 || !is_array(i->shape) || !is_array(i->operands[0]->shape)) return false;
-    const HloComputation *c = i->called[0];
-    return hlo_combines(c->root->opcode) && hlo_is_operation(c);
+    return hlo_combiner(i->called[0]) != OP_NONE;
 }
 
 /* --- terms -------------------------------------------------------------------------------------------------------- */
@@ -156,7 +155,7 @@ static void fold(Make *m, GrDef *d)
         d->value = ir_node(m->g, OP_MUL, IR_TYPE(t, 0), 0, of_x, of_y, 0, 0);
         return;
     }
-    d->op = hlo_scalar(i->called[0]->root->opcode), d->type = i->shape->type;
+    d->op = hlo_combiner(i->called[0]), d->type = i->shape->type;
     d->value = read_as(m, d->type, i->operands[0], x.index, 0);
     d->init = read_as(m, d->type, i->operands[1], NULL, 0);
 }

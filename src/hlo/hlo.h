@@ -231,6 +231,8 @@ bool hlo_forwards_operand(const HloInstruction *i);
 uint64_t hlo_literal_bits(const HloInstruction *constant, int64_t k);
 /* Is the computation one elementwise operation on its two parameters, whose result has their type? */
 bool hlo_is_operation(const HloComputation *c);
+/* The operation on elements that the computation is, if terms may be combined by it in any order; else OP_NONE. */
+ScOp hlo_combiner(const HloComputation *c);
 bool hlo_is_place(const HloInstruction *i, int64_t d); /* is an element its position in dimension d? */
 bool hlo_is_number(const HloInstruction *i, double value); /* is it a constant of f32 of that value? */
 /* The operation whose price an instruction has: rules make products, a quotient or a root of powers with some constant

@@ -106,6 +106,11 @@ uint64_t hlo_literal_bits(const HloInstruction *constant, int64_t k)
     return bits;
 }
 
+ScOp hlo_combiner(const HloComputation *c)
+{
+    return hlo_combines(c->root->opcode) && hlo_is_operation(c) ? hlo_scalar(c->root->opcode) : OP_NONE;
+}
+
 bool hlo_is_operation(const HloComputation *c)
 {
     const HloInstruction *r = c->root;

@@ -35,8 +35,6 @@ typedef struct {
 } Sharing;
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
-static bool commutes(const HloComputation *c) { return hlo_combines(c->root->opcode) && hlo_is_operation(c); }
-
 /* Sums and products of floats under 32 bits are of f32; operations on integers under 32 bits are of 32, where that
  * gives the same bits. */
 static ScType sum_type(const HloInstruction *i)
@@ -44,7 +42,7 @@ static ScType sum_type(const HloInstruction *i)
     const HloOpcode op = i->called[0]->root->opcode;
     const ScType t = i->operands[0]->shape->type;
     const ScTypeInfo *info = &sc_type_info[t];
-    if (!commutes(i->called[0]) || i->n_operands > 2 || info->bits >= 32) return SC_NONE;
+    if (hlo_combiner(i->called[0]) == OP_NONE || i->n_operands > 2 || info->bits >= 32) return SC_NONE;
     if (sc_is_int(t)) return !hlo_has(op, HLO_WIDENS) ? SC_NONE : info->cls == 'I' ? SC_I32 : SC_U32;
     return sc_is_float(t) && (op == HLO_ADD || op == HLO_MULTIPLY) ? SC_F32 : SC_NONE;
 }
@@ -99,7 +97,7 @@ static void find_reduces(Sharing *s)
         s->of_stage[s->n_reduces] = ++s->stage[i->id];
         PartReduce *r = &s->reduces[s->n_reduces++];
         *r = (PartReduce){.i = i};
-        if (i->opcode != HLO_SORT) r->commutes = commutes(i->called[0]), r->sum = sum_type(i);
+        if (i->opcode != HLO_SORT) r->commutes = hlo_combiner(i->called[0]) != OP_NONE, r->sum = sum_type(i);
         if (!r->commutes && i->opcode == HLO_REDUCE) r->number = part_numbered(s->a, i), r->commutes = r->number != 0;
         if (i->opcode == HLO_REDUCE_WINDOW) part_is_scan(i, &r->scan);
         s->reduced[i->id] = true;
