@@ -187,20 +187,22 @@ EvAccumulator *ev_acc_of_operands(Ev *e, EvTask *t)
     return all ? acc : NULL;
 }
 
-/* The arrays from `first` on that the accumulator has. */
-static void **reduce(Ev *e, EvTask *t, EvAccumulator *acc, uint32_t first, uint32_t arrays)
+/* The arrays from `from` on that the accumulator has. */
+static void **reduce(Ev *e, EvTask *t, EvAccumulator *acc, uint32_t from, uint32_t arrays)
 {
     const bool shuffle = ev_acc_begin(e, acc, ev_serial(e, t->ref.i));
     const Paths paths = find_paths(e, t->ref.i, t->set, ev_ref_shape(t->ref), shuffle);
-    Pieces p = new_pieces(e, t, acc, &paths, first, arrays);
+    Pieces p = new_pieces(e, t, acc, &paths, from, arrays);
     const bool all =
         e->depth <= 1 && t->set->n == hlo_elements(ev_ref_shape(t->ref)); /* else the blocks are what counts */
-    for (int64_t at = 0, end = 0; at < p.count; at = end) { /* the first alone: it computes what all of them need */
-        end = at == 0 ? 1 : WBB_MIN(at + ROUND, p.count);
+    const int64_t group = p.parts >= ROUND ? p.parts : p.count; /* pieces, the first of which computes what all need */
+    for (int64_t at = 0, end = 0; at < p.count; at = end) {
+        const bool first = at % group == 0;
+        end = first ? at + 1 : WBB_MIN(at + ROUND, WBB_MIN(p.count, (at / group + 1) * group));
         if (all && wbb_progress(e->cx, t->ref.i->name, at, p.count)) wbb_stop(e->cx);
-        if (at > 0) ev_spread(e, NULL, at, end, compute_piece, &p);
+        if (!first) ev_spread(e, NULL, at, end, compute_piece, &p);
         Ev *part = ev_part(e);
-        if (at == 0) compute_piece(part, &p, 0);
+        if (first) compute_piece(part, &p, at);
         add_pieces(part, &p, at, end);
         ev_part_end(e);
     }
