@@ -1,5 +1,5 @@
 """Compiles pattern files to constant C tables: `gen_tables.py OUTDIR` writes tables_index.c, tables_smNN.c, tg_targets.h, smNN.rules
-and code.def; `gen_tables.py OUTDIR DIR` takes the rules of DIR/patterns.
+and code.def; `gen_tables.py OUTDIR DIR` takes the rules of DIR/patterns; `gen_tables.py OUTDIR DIR sm80 sm90` those of some targets.
 
 The output is the same byte for byte for the same input; the first line of each file names its inputs. Faults go to stderr as
 `file:line: error:`, with exit status 1.
@@ -170,7 +170,7 @@ def main(argv: List[str]) -> int:
     try:
         ops.check()
         index = load.load_index()
-        targets = [load.load_target(t) for t in load.targets()]
+        targets = [load.load_target(t) for t in argv[3:] or load.targets()]
         faults = checks.check(index, targets)
         faults = faults or ledger.check([index, *targets])
         lowerings = measured.keyed(targets) if not faults else []

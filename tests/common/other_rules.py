@@ -56,9 +56,8 @@ def link(build: Path, tables: Path, out: Path) -> None:
 
 
 def compiled(build: Path, folder: Path, target: str) -> Path:
-    """The compiler with the copy's rules of the target, whose instructions may be without a ledger line. A target that shares its table with another
-    has none of its own: sm80 is alone."""
-    made = subprocess.run([sys.executable, str(ROOT / "gen" / "gen_tables.py"), str(folder / "gen"), str(folder)], capture_output=True, text=True,
+    """The compiler with the copy's rules of the target, whose instructions may be without a ledger line."""
+    made = subprocess.run([sys.executable, str(ROOT / "gen" / "gen_tables.py"), str(folder / "gen"), str(folder), target], capture_output=True, text=True,
                           env={**os.environ, ledger.UNSIMULATED: "1"})
     if made.returncode:
         raise SystemExit("the rules do not compile: " + made.stderr)

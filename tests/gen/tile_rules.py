@@ -66,7 +66,7 @@ def judged(program: Path, target: str, n: int) -> List[Tuple[Rule, List[str]]]:
 def main() -> int:
     p = argparse.ArgumentParser()
     p.add_argument("build")
-    p.add_argument("--target", default="sm80", help="one that shares its tables with no other")
+    p.add_argument("--target", default="sm80")
     p.add_argument("--verbose", action="store_true")
     o = p.parse_args()
     passed, bad = 0, []
