@@ -77,6 +77,23 @@ bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, 
     return part_plan_us(a, cut, t) < less_than(shared->choice->best[0].price.us, tg_tuned(t, "layout.cut"));
 }
 
+/* At full rates, too: the profile has no rates of short runs. */
+static bool saves(double us, const PartRange *shared, const TgTarget *t)
+{
+    const PartPrice *of = &shared->choice->best[0].price;
+    return us < less_than(WBB_MIN(of->us, of->plain), tg_tuned(t, "layout.cut"));
+}
+
+bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgTarget *t)
+{
+    return saves(bytes_us(p, t) + part_least_us(t), shared, t);
+}
+
+bool part_is_less_apart(WbbArena *a, const PartPlan *apart, const PartRange *shared, const TgTarget *t)
+{
+    return saves(part_plan_us(a, apart, t), shared, t);
+}
+
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
 /* Into how many pieces: the fewest of equal size of which a block holds one, and each SM has a block or more; where no
  * number divides the row so, as of 50,257 elements, the fewest of which the last one is shorter. Of rows whose elements

@@ -402,6 +402,9 @@ double part_least_us(const TgTarget *t); /* a launch, and the first bytes from m
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
 double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t); /* the time of a plan's launches */
 bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
+/* Could it take less as two launches, each of which moves what it must? And do these? */
+bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgTarget *t);
+bool part_is_less_apart(WbbArena *a, const PartPlan *apart, const PartRange *shared, const TgTarget *t);
 /* Into how many pieces the long rows of a plan that reads them again may be split (hlo_split_rows): by id of the body's
  * instructions. Whether there are any; and whether the plan of the pieces saves so many percent of the time. */
 bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces);

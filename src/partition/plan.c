@@ -297,6 +297,39 @@ static bool cut_rows(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *share
     return true;
 }
 
+/* Puts outputs that need no reduction into a kernel of their own, if that and the reductions alone take less time: one
+ * that is stored in another order than the terms are read goes through a tile there. */
+static bool cut_sides(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shared, const TgTarget *t,
+                      PartOptions options)
+{
+    const HloComputation *body = p->fusion->body;
+    if (options.no_rival || options.uncut || !may_cut(a, p, options) || !part_may_be_apart(p, shared, t)) return false;
+    bool *needs = WBB_NEW_N(a, bool, body->n_instructions + 1), *direct = WBB_NEW_N(a, bool, p->n_outputs + 1);
+    const HloInstruction **of[2]; /* roots: of the second kernel, of the first */
+    uint32_t n[2] = {0};
+    for (int k = 0; k < 2; k++) of[k] = WBB_NEW_N(a, const HloInstruction *, p->n_outputs + 1);
+    for (uint32_t k = 0; k < body->n_instructions; k++) needs[k] = shared->reduced[k];
+    part_mark_users(body, needs);
+    for (uint32_t o = 0; o < p->n_outputs; o++) {
+        const HloInstruction *i = p->roots[o].i;
+        if (i->shape->type == SC_TUPLE) return false;
+        direct[o] = needs[i->id];
+        of[direct[o]][n[direct[o]]++] = i;
+    }
+    if (!n[0] || !n[1]) return false;
+    options.no_rival = options.no_in_place = true;
+    PartPlan apart = *p, *plans = WBB_NEW_N(a, PartPlan, 2);
+    for (int k = 0; k < 2; k++)
+        plans[k] = part_plan(cx, a, part_cut_out(a, p->fusion, of[1 - k], n[1 - k], NULL, 0), t, options);
+    apart.reduced = NULL;
+    set_limits(a, &apart, t);
+    part_join_direct(a, &apart, &plans[0], &plans[1], direct);
+    if (!part_is_less_apart(a, &apart, shared, t)) return false;
+    *p = apart;
+    p->why_kind = "outputs that need no reduction are stored in another order: with it they would take longer";
+    return true;
+}
+
 static const char exchanged[] = "values are read in one order and stored in another, through a tile of shared memory";
 
 /* Rows and columns of one array that are reduced: sums of the rows of a block in the kernel of the rows, then of these.
@@ -512,7 +545,8 @@ PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarg
         loop_is_shorter(cx, a, &p, shared[0], target, updates))
         return p;
     if (shares && n_shared == 1 && !rest && !scanned && !options.layout &&
-        (cut_short(cx, a, &p, shared[0], target, options) || cut_rows(cx, a, &p, shared[0], target, options)))
+        (cut_short(cx, a, &p, shared[0], target, options) || cut_rows(cx, a, &p, shared[0], target, options) ||
+         cut_sides(cx, a, &p, shared[0], target, options)))
         return p;
     if (shares) {
         share_kernels(cx, a, &p, shared, n_shared, others, target, updates, options.layout);
