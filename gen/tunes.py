@@ -37,7 +37,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     ("", 100, 10000, "layout.padding layout.padding.small parts.times"),
     # amounts: of work, code, memory, clocks
     ("", 1, MANY, "loop.coarse_work loop.coarse_bytes loop.few_blocks loop.max_body loop.max_bytes loop.max_iterations loop.min_threads work.function "
-                  "work.chain work.apart call.min_nodes call.budget call.nodes constant.selects branch.spilled branch.apart select.max_nodes "
+                  "work.chain work.look work.apart call.min_nodes call.budget call.nodes constant.selects branch.spilled branch.apart select.max_nodes "
                   "select.few_warps reduce.max_per_output reduce.max_total reduce.max_nodes reduce.straight reduce.unroll cut.times cut.terms cut.longest "
                   "cut.term scan.straight scan.cut scan.piece across.blocks rows.long scatter.gain scatter.flush scatter.code scatter.many cells.gain "
                   "cells.code cells.update sort.exchange sort.word64 sort.word32 sort.round sort.merge sort.merge_warp product.max_per_output "

@@ -101,6 +101,7 @@ TUNE = [                                        # every heuristic is data
     tune('cut.terms',   value=1 << 21, because='loads that L2 serves in the time of another launch'),
     tune('cut.longest', value=512,     because='terms of one thread, whose loads take as long as another launch'),
     tune('cut.term',    value=26,      because='clocks for each term that one thread folds: 33 of rows, 25 of columns, of 128 to 512 terms'),
+    tune('work.look',   value=1 << 13, because='evaluations for an element, by the text, from which the code is asked: functions may do a thousand times more'),
     tune('work.apart',  value=1 << 22, because='operations of a thread in functions that call each other: 1e6 take as long as launches apart'),
     tune('reduce.max_nodes',  value=1024,   because='the instruction cache holds a loop body of this size many times over'),
     tune('reduce.straight',   value=64,     because='a loop over so few elements would cost more than half of their work'),

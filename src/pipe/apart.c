@@ -60,27 +60,6 @@ static bool is_given(WbbCx *cx, WbbArena *a, const Question *q)
     return false;
 }
 
-/* At most so many operations are evaluated for an element of a result, if each instruction has one: a value that is
- * read at several indices is computed for each of them. Loops and calls count once. */
-static double most_evaluations(WbbArena *a, const HloComputation *body)
-{
-    const uint32_t count = body->n_instructions + 1;
-    double *same = WBB_NEW_N(a, double, count), *other = WBB_NEW_N(a, double, count), all = 0;
-    same[body->root->id] = 1;
-    for (uint32_t k = body->n_instructions; k-- > 0;) {
-        const HloInstruction *i = body->instructions[k];
-        const bool here = hlo_is_elementwise(i->opcode) || i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT;
-        const double n = same[k] + other[k];
-        all += n;
-        for (uint32_t j = 0; j < i->n_operands; j++) {
-            const uint32_t of = i->operands[j]->id;
-            if (here) same[of] = WBB_MAX(same[of], n);
-            else other[of] += n;
-        }
-    }
-    return all;
-}
-
 static void ask(WbbCx *cx, void *arg)
 {
     static const char again[] = "launches of their own compute once what one kernel would compute again and again";
@@ -96,7 +75,7 @@ static void ask(WbbCx *cx, void *arg)
     const double wait_us = 1e6 * pipe_fuse(cx, a, r.target)->how.rates.wait;
     const bool few = body->n_instructions < tg_tuned(r.target, "apart.few");
     double chain_us = 0;
-    if (!q->why && (!few || most_evaluations(a, body) * wait_us > part_least_us(r.target))) {
+    if (!q->why && (!few || pipe_evaluations(a, body) * wait_us > part_least_us(r.target))) {
         o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
         pipe_compile(cx, a, &o, q->file, q->text, q->n, &made);
         chain_us = made.work * wait_us;

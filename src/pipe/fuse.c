@@ -49,22 +49,28 @@ typedef struct {
     bool pays;
 } Planned;
 
-/* Whether a thread can hold what a loop changes is known when the loop is emitted. */
+/* Whether a thread can hold what a loop changes is known when the loop is emitted, and how much a thread evaluates that
+ * computes values at each index at which they are read, in functions that call functions. */
 static void try(WbbCx *cx, void *arg)
 {
-    const Planned *p = arg;
+    Planned *p = arg;
     WbbArena *a = wbb_arena_new(cx);
     const size_t n = strlen(p->text);
-    if (strstr(p->text, " while(")) {
+    const double most = (double)tg_tuned(p->target, "work.apart");
+    bool emitted = strstr(p->text, " while(");
+    if (!emitted) {
+        const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
+        hlo_decline_features(cx, m);
+        const HloFusion f = hlo_fusion(cx, hlo_normalise(cx, a, m));
+        part_plan(cx, a, &f, p->target, (PartOptions){0});
+        emitted = pipe_evaluations(a, f.body) > (double)tg_tuned(p->target, "work.look");
+    }
+    if (emitted) {
         PipeResult r;
         const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR};
         pipe_compile(cx, a, &o, "kernel.hlo", p->text, n, &r);
-        return;
+        p->pays = r.work <= most;
     }
-    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
-    hlo_decline_features(cx, m);
-    const HloFusion f = hlo_fusion(cx, hlo_normalise(cx, a, m));
-    part_plan(cx, a, &f, p->target, (PartOptions){0});
 }
 
 /* What kernels of their own take for rows and for columns, at least: that of the columns has results of the rows in
