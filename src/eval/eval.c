@@ -223,24 +223,25 @@ typedef struct {
     uint32_t leaf;
 } Request;
 
-/* Computes the wanted elements of leaf r, block by block, or all in one. */
-static void run_some(Ev *e, EvRef r, const EvPositions *at, bool one, char *data)
+/* Computes the wanted elements of leaf r, block by block. */
+static void run_some(Ev *e, EvRef r, const EvPositions *at, int64_t block, char *data)
 {
-    copy_blocks(e, &(Blocks){.ref = r, .leaves = 1, .positions = at->positions, .n = at->n,
-                             .size = one ? at->n : block_size(e), .to = &data});
+    Blocks b = {.ref = r, .leaves = 1, .positions = at->positions, .n = at->n, .size = block, .to = &data};
+    copy_blocks(e, &b);
 }
 
-/* Are so few of the elements wanted that a costly operation is better computed for what they need than for all of its
- * result? It is, if they are one block: each block computes it anew. */
-static bool are_few(const Ev *e, const Refs *leaves, const EvPositions *at)
+/* If so few of the elements are wanted that a costly operation is better computed for what they need than for all of
+ * its result, although each block computes it anew: the elements of a block. Else 0. */
+static int64_t block_of_few(const Ev *e, const Refs *leaves, const EvPositions *at)
 {
     enum { SHARE = 16 };
-    int64_t wanted = 0, most = 0, all = 0;
+    int64_t wanted = 0, most = 1, all = 0;
     for (uint32_t k = 0; k < leaves->n; k++) {
         wanted += at[k].n, all += hlo_elements(ev_ref_shape(leaves->items[k]));
         if (at[k].n > most) most = at[k].n;
     }
-    return wanted <= all / SHARE && block_of(e, most) == most;
+    const int64_t block = block_of(e, most), blocks = (most + block - 1) / block;
+    return wanted * blocks <= all / SHARE ? block : 0;
 }
 
 static void run_body(WbbCx *cx, void *arg)
@@ -261,7 +262,8 @@ static void run_body(WbbCx *cx, void *arg)
     q->result->outputs = WBB_NEW_N(q->arena, EvValue, leaves.n);
     int64_t wanted = 0;
     for (uint32_t k = 0; k < leaves.n; k++) wanted += q->at ? q->at[k].n : hlo_elements(ev_ref_shape(leaves.items[k]));
-    const bool many = !q->at || wanted >= EV_MANY, few = many && q->at && are_few(e, &leaves, q->at);
+    const bool many = !q->at || wanted >= EV_MANY;
+    const int64_t few = many && q->at ? block_of_few(e, &leaves, q->at) : 0;
     const bool deep = count_costly(e->root->c->module) >= EV_DEPTH;
     /* a source may have no more than what the wanted elements need */
     const int64_t most = e->source ? 0 : many ? 4 * wanted : EV_MANY / 4;
@@ -272,7 +274,7 @@ static void run_body(WbbCx *cx, void *arg)
         EvValue *v = &q->result->outputs[k];
         if (q->at) {
             *v = new_value(e, q->arena, r, &q->at[k].n, 1, q->at[k].n);
-            run_some(e, r, &q->at[k], few, v->data);
+            run_some(e, r, &q->at[k], few ? few : block_size(e), v->data);
         } else {
             *v = new_value(e, q->arena, r, s->dims, s->rank, hlo_elements(s));
             ev_copy_all(e, r, v->data);
