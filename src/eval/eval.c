@@ -191,10 +191,9 @@ static void keep(Ev *e, EvFrame *f, int64_t most, Costly costly)
         if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i))
             keep(e, ev_callee(e, f, i, 0), most, costly);
         else if (is_costly(i->opcode)) {
-            const bool kept = costly == ALL_COSTLY || (costly && at_once(e, i));
+            const bool kept = costly == ALL_COSTLY || (costly == COSTLY_AT_ONCE && at_once(e, i));
             for (uint32_t leaf = 0; kept && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
-        }
-        else if (shared[k] && ev_resolve_leaf(e, f, i, 0).i == i && hlo_elements(i->shape) <= most)
+        } else if (shared[k] && ev_resolve_leaf(e, f, i, 0).i == i && hlo_elements(i->shape) <= most)
             ev_all(e, (EvRef){f, i, 0});
     }
 }
@@ -232,13 +231,13 @@ static void run_some(Ev *e, EvRef r, const EvPositions *at, int64_t block, char 
 
 /* If so few of the elements are wanted that a costly operation is better computed for what they need than for all of
  * its result, although each block computes it anew: the elements of a block. Else 0. */
-static int64_t block_of_few(const Ev *e, const Refs *leaves, const EvPositions *at)
+static int64_t block_of_few(const Ev *e, const Refs *leaves, const EvPositions *at, int64_t wanted)
 {
     enum { SHARE = 16 };
-    int64_t wanted = 0, most = 1, all = 0;
+    int64_t most = 1, all = 0;
     for (uint32_t k = 0; k < leaves->n; k++) {
-        wanted += at[k].n, all += hlo_elements(ev_ref_shape(leaves->items[k]));
-        if (at[k].n > most) most = at[k].n;
+        all += hlo_elements(ev_ref_shape(leaves->items[k]));
+        most = WBB_MAX(most, at[k].n);
     }
     const int64_t block = block_of(e, most), blocks = (most + block - 1) / block;
     return wanted * blocks <= all / SHARE ? block : 0;
@@ -263,11 +262,11 @@ static void run_body(WbbCx *cx, void *arg)
     int64_t wanted = 0;
     for (uint32_t k = 0; k < leaves.n; k++) wanted += q->at ? q->at[k].n : hlo_elements(ev_ref_shape(leaves.items[k]));
     const bool many = !q->at || wanted >= EV_MANY;
-    const int64_t few = many && q->at ? block_of_few(e, &leaves, q->at) : 0;
-    const bool deep = count_costly(e->root->c->module) >= EV_DEPTH;
+    const int64_t few = many && q->at ? block_of_few(e, &leaves, q->at, wanted) : 0;
+    const bool whole = (many && !few) || count_costly(e->root->c->module) >= EV_DEPTH;
     /* a source may have no more than what the wanted elements need */
     const int64_t most = e->source ? 0 : many ? 4 * wanted : EV_MANY / 4;
-    keep(e, e->root, most, deep ? ALL_COSTLY : few ? COSTLY_AT_ONCE : many ? ALL_COSTLY : NO_COSTLY);
+    keep(e, e->root, most, whole ? ALL_COSTLY : few ? COSTLY_AT_ONCE : NO_COSTLY);
     for (uint32_t k = 0; k < leaves.n; k++) {
         EvRef r = leaves.items[k];
         const HloShape *s = ev_ref_shape(r);

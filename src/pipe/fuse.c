@@ -56,20 +56,19 @@ static void try(WbbCx *cx, void *arg)
     Planned *p = arg;
     WbbArena *a = wbb_arena_new(cx);
     const size_t n = strlen(p->text);
-    const double most = (double)tg_tuned(p->target, "work.apart");
     bool emitted = strstr(p->text, " while(");
     if (!emitted) {
         const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
         hlo_decline_features(cx, m);
         const HloFusion f = hlo_fusion(cx, hlo_normalise(cx, a, m));
         part_plan(cx, a, &f, p->target, (PartOptions){0});
-        emitted = pipe_evaluations(a, f.body) > (double)tg_tuned(p->target, "work.look");
+        emitted = pipe_evaluations(a, f.body) > tuned(p->target, "work.look");
     }
     if (emitted) {
         PipeResult r;
         const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR};
         pipe_compile(cx, a, &o, "kernel.hlo", p->text, n, &r);
-        p->pays = r.work <= most;
+        p->pays = r.work <= tuned(p->target, "work.apart");
     }
 }
 

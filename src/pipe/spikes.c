@@ -62,7 +62,7 @@ typedef struct {
     uint64_t seed;
     struct { PipeReduction *items; uint32_t n, capacity; } targets;
     struct { Assignment *items; uint32_t n, capacity; } found;
-    struct { Flat *items; uint32_t n, capacity; } flats; /* of the target being tried */
+    struct { Flat *items; uint32_t n, capacity; } flats; /* those that were computed */
     const Assignment *at; /* being tried, or chosen */
     bool flat;            /* leave the spikes out */
     bool chosen;          /* the search is over: make rows with two spikes, and with none, too */

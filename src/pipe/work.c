@@ -90,7 +90,7 @@ double pipe_evaluations(WbbArena *a, const HloComputation *body)
         for (uint32_t j = 0; j < i->n_operands; j++) {
             const uint32_t of = i->operands[j]->id;
             if (here) same[of] = WBB_MAX(same[of], n);
-            else other[of] += terms > 1 && !hlo_is_term(i, j) ? n : n * terms;
+            else other[of] += hlo_is_term(i, j) ? n * terms : n;
         }
     }
     return all;
