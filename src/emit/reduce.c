@@ -79,7 +79,7 @@ static Reduce *begin(EmitValues *e, EmitFrame *f)
     w->type = w->products ? SC_NONE : part_float_sum(f->i);
     if (w->products) {
         w->type = gr_product_type(f->i);
-        const ScType part = w->type == SC_C64 ? SC_F32 : w->type == SC_C128 ? SC_F64 : w->type;
+        const ScType part = gr_part_type(w->type);
         w->acc[0] = gr_convert(e->g, w->type, part, ir_const(e->g, IR_TYPE(part, 0), 0));
     }
     return w;

@@ -15,22 +15,22 @@ static IrRef node(IrGraph *g, ScOp op, ScType t, IrRef x, IrRef y)
     return ir_node(g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
 }
 
-static ScType part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
-static bool is_complex(ScType t) { return part_type(t) != t; }
-static IrRef re(IrGraph *g, ScType t, IrRef z) { return node(g, OP_RE, part_type(t), z, 0); }
-static IrRef im(IrGraph *g, ScType t, IrRef z) { return node(g, OP_IM, part_type(t), z, 0); }
+ScType gr_part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
+static bool is_complex(ScType t) { return gr_part_type(t) != t; }
+static IrRef re(IrGraph *g, ScType t, IrRef z) { return node(g, OP_RE, gr_part_type(t), z, 0); }
+static IrRef im(IrGraph *g, ScType t, IrRef z) { return node(g, OP_IM, gr_part_type(t), z, 0); }
 
 /* A real value becomes a complex one with imaginary part 0, a complex one its real part. */
 IrRef gr_convert(IrGraph *g, ScType t, ScType from, IrRef x)
 {
     if (t == from) return x;
-    if (is_complex(from) && !is_complex(t)) return gr_convert(g, t, part_type(from), re(g, from, x));
+    if (is_complex(from) && !is_complex(t)) return gr_convert(g, t, gr_part_type(from), re(g, from, x));
     if (!is_complex(t)) return node(g, OP_CVT, t, x, 0);
-    const ScType part = part_type(t);
+    const ScType part = gr_part_type(t);
     if (!is_complex(from))
         return node(g, OP_COMPLEX, t, gr_convert(g, part, from, x), ir_const(g, IR_TYPE(part, 0), 0));
-    const IrRef a = gr_convert(g, part, part_type(from), re(g, from, x));
-    const IrRef b = gr_convert(g, part, part_type(from), im(g, from, x));
+    const IrRef a = gr_convert(g, part, gr_part_type(from), re(g, from, x));
+    const IrRef b = gr_convert(g, part, gr_part_type(from), im(g, from, x));
     return node(g, OP_COMPLEX, t, a, b);
 }
 
@@ -101,7 +101,7 @@ ScType gr_product_type(const HloInstruction *i)
 /* Part `part` of an element: 0 the real part or the number, 1 the imaginary part. */
 static IrRef literal_part(IrGraph *g, const HloInstruction *i, int64_t element, uint32_t part)
 {
-    const ScType t = part_type(i->shape->type);
+    const ScType t = gr_part_type(i->shape->type);
     const uint32_t bytes = sc_bytes(i->shape->type), part_bytes = sc_bytes(t);
     uint64_t bits = 0;
     memcpy(&bits, (const char *)i->literal + (i->literal_splat ? 0 : element * bytes) + part * part_bytes, part_bytes);

@@ -12,7 +12,6 @@
 enum { MOST_NESTED = 24, MOST_CHOICES = 16, MOST_LITERAL = 8 };
 
 typedef struct {
-    GrGraph *out;
     WbbArena *a;
     RwCx *rw;
     IrGraph *g;
@@ -150,7 +149,7 @@ static void fold(Make *m, GrDef *d)
         const ScType t = d->type = gr_product_type(i);
         ix_access(m->rw, m->a, i, 1, d->at, d->ranges, NULL, &y);
         const IrRef of_x = read_as(m, t, i->operands[0], x.index, 0), of_y = read_as(m, t, i->operands[1], y.index, 0);
-        const ScType part = t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t;
+        const ScType part = gr_part_type(t);
         d->op = OP_ADD, d->init = gr_convert(m->g, t, part, ir_const(m->g, IR_TYPE(part, 0), 0));
         d->value = ir_node(m->g, OP_MUL, IR_TYPE(t, 0), 0, of_x, of_y, 0, 0);
         return;
@@ -194,7 +193,7 @@ GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c)
     GrGraph *out = WBB_NEW(a, GrGraph);
     RwCx *rw = ix_engine(cx, a);
     *out = (GrGraph){.rw = rw, .c = c, .defs = WBB_NEW_N(a, GrDef, c->n_instructions + 1u)};
-    Make m = {.out = out, .a = a, .rw = rw, .g = rw_graph(rw), .reads = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u),
+    Make m = {.a = a, .rw = rw, .g = rw_graph(rw), .reads = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u),
               .wanted = WBB_NEW_N(a, bool, c->n_instructions + 1u)};
     count_reads(&m, c);
     m.wanted[c->root->id] = true;

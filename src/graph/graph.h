@@ -60,6 +60,7 @@ IrRef gr_convert(IrGraph *g, ScType to, ScType from, IrRef x);
 IrRef gr_order_bits(IrGraph *g, ScType t, IrRef bits);
 /* The total order of floats as that of integers, of *type, which becomes theirs. */
 IrRef gr_order_key(IrGraph *g, ScType *type, IrRef x);
+ScType gr_part_type(ScType t); /* of a complex number's parts; t itself where it has none */
 /* The type in which the products of a dot or a convolution are summed: at least as wide as each factor and result. */
 ScType gr_product_type(const HloInstruction *i);
 IrRef gr_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index); /* constant or iota */

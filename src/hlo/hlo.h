@@ -268,7 +268,6 @@ bool *hlo_comparator_reads(WbbArena *a, const HloInstruction *sort); /* [operand
 /* features.c: declines what no stage honours (features.def). For an HLO module as parsed, before it is normalised. */
 void hlo_decline_features(WbbCx *cx, const HloModule *m);
 
-/* shape.c */
 /* terms.c */
 double hlo_terms(WbbArena *a, const HloInstruction *i); /* that are folded for an element; 0: it is no fold */
 bool hlo_is_term(const HloInstruction *i, uint32_t k);  /* of a fold: has operand k terms, or what they begin with? */
