@@ -144,59 +144,11 @@ IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef 
     return emit_let(e, stem, x, 0, bound - 1);
 }
 
-/* A bound of an index in the integer's own type: what the type cannot hold bounds nothing. */
-static IrRef clamped(EmitValues *e, IrRef x, ScType t, int64_t lo, int64_t hi)
-{
-    const uint32_t bits = sc_type_info[t].bits;
-    const WbbI128 most = ((WbbI128)1 << (bits - sc_is_signed(t))) - 1, least = sc_is_signed(t) ? -most - 1 : 0;
-    const IrType type = IR_TYPE(t, 0);
-    if (lo > least) x = ir_node(e->g, OP_MAX, type, 0, x, ir_const(e->g, type, sc_from_i128(t, lo)), 0, 0);
-    if (hi < most) x = ir_node(e->g, OP_MIN, type, 0, x, ir_const(e->g, type, sc_from_i128(t, hi)), 0, 0);
-    return x;
-}
-
-/* The index that an integer is, as no operation on the way leaves its type, which facts say; 0: none is known. A select
- * whose condition facts decide is one of its operands, as where a negative index would count from the end. */
-static IrRef index_of(EmitValues *e, IrRef integer, uint32_t depth)
-{
-    enum { DEPTH = 6 };
-    const IrNode n = *ir_at(e->g, integer);
-    const ScType t = IR_SC(n.type);
-    const uint32_t bits = sc_type_info[t].bits;
-    const WbbI128 most = ((WbbI128)1 << (bits - sc_is_signed(t))) - 1, least = sc_is_signed(t) ? -most - 1 : 0;
-    IrRef index = 0;
-    if (sc_type_info[t].cls != 'I' && sc_type_info[t].cls != 'U') return 0;
-    if (n.op == OP_CONST) {
-        const WbbI128 value = sc_to_i128(t, n.imm);
-        return value >= INT64_MIN / 4 && value <= INT64_MAX / 4 ? ir_index(e->g, (int64_t)value) : 0;
-    }
-    if (n.op == OP_IDX) {
-        index = n.a[0];
-    } else if ((n.op == OP_ADD || n.op == OP_SUB) && depth < DEPTH) {
-        const IrRef x = index_of(e, n.a[0], depth + 1), y = x ? index_of(e, n.a[1], depth + 1) : 0;
-        if (y) index = n.op == OP_ADD ? rw_add(e->rw, x, y) : rw_sub(e->rw, x, y);
-    } else if (n.op == OP_SELECT && depth < DEPTH) {
-        const IrNode test = *ir_at(e->g, n.a[0]);
-        if (test.op != OP_LT && test.op != OP_GE) return 0;
-        const IrRef x = index_of(e, test.a[0], depth + 1), y = x ? index_of(e, test.a[1], depth + 1) : 0;
-        const IrRef holds = y ? rw_compare(e->rw, test.op, x, y) : 0;
-        if (holds && ir_is_const(e->g, holds)) return index_of(e, n.a[ir_at(e->g, holds)->imm ? 1 : 2], depth + 1);
-    }
-    return index && ir_within(e->g, index, least, most + 1) ? index : 0;
-}
-
 IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
 {
-    const IrNode n = *ir_at(e->g, integer);
-    const ScType t = IR_SC(n.type);
-    if (lo == hi) return ir_index(e->g, lo);
-    if (n.op == OP_CONST) {
-        const WbbI128 value = sc_to_i128(t, n.imm);
-        return ir_index(e->g, value < lo ? lo : value > hi ? hi : (int64_t)value);
-    }
-    const IrRef index = index_of(e, integer, 0);
-    if (index && ir_within(e->g, index, lo, (WbbI128)hi + 1)) return index;
-    const IrRef value = clamped(e, integer, t, lo, hi);
+    IrRef value;
+    const IrRef index = gr_start(e->rw, integer, lo, hi, &value);
+    if (index) return index;
     WbbEntry *known = let_of(e, value, lo, hi);
     if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
     const IrRef var = ir_let_value(e->g, emit_block(e), emit_name(e, "s"), value, lo, hi);

@@ -6,8 +6,11 @@
  * instead.
  *
  *     t = transpose(x); y = negate(t); z = y * broadcast(c)     z[d0, d1] := mul.f32(neg.f32(x[d1, d0]), c[d0])
+ *     r = gather(x, l)                                          r[d0, d1] := x[s0, d1], s0 is l[d0, 0], clamped
  */
 #include "graph/graph.h"
+
+#include "index/access.h"
 
 enum { MOST_NESTED = 24, MOST_CHOICES = 16, MOST_LITERAL = 8 };
 
@@ -15,6 +18,9 @@ typedef struct {
     WbbArena *a;
     RwCx *rw;
     IrGraph *g;
+    GrGraph *out;
+    GrDef *def; /* the one that is made */
+    WbbMap starts;   /* by value and interval: 1 + number */
     uint32_t *reads; /* by id: terms that need it, through moves */
     bool *wanted;    /* by id: it has a definition */
 } Make;
@@ -38,12 +44,18 @@ static bool is_leaf(const HloInstruction *i)
     return i->opcode == HLO_CONSTANT && i->literal && (i->literal_splat || hlo_elements(i->shape) <= MOST_LITERAL);
 }
 
+/* Does it read at starts that are elements of an operand? */
+static bool starts_somewhere(const HloInstruction *i)
+{
+    return i->opcode == HLO_GATHER || i->opcode == HLO_DYNAMIC_SLICE || i->opcode == HLO_DYNAMIC_UPDATE_SLICE;
+}
+
 static bool is_term(const HloInstruction *i)
 {
     if (!is_array(i->shape)) return false;
     for (uint32_t k = 0; k < i->n_operands; k++)
         if (!is_array(i->operands[k]->shape)) return false;
-    if (i->opcode == HLO_PAD || is_leaf(i)) return true;
+    if (i->opcode == HLO_PAD || is_leaf(i) || starts_somewhere(i)) return true;
     if (i->opcode == HLO_CONCATENATE) return i->n_operands <= MOST_CHOICES;
     if (hlo_is_move(i->opcode)) return is_move(i);
     return hlo_is_elementwise(i->opcode) && i->n_operands <= 3;
@@ -80,6 +92,43 @@ static IrRef read_as(Make *m, ScType t, const HloInstruction *x, const IrRef *in
     return gr_convert(m->g, t, x->shape->type, read(m, x, index, depth));
 }
 
+/* The variable of an integer in lo .. hi that is part of an index. */
+static IrRef start_variable(Make *m, IrRef value, int64_t lo, int64_t hi)
+{
+    const int64_t key[3] = {value, lo, hi};
+    WbbEntry *known = wbb_map_put_bytes(&m->starts, key, sizeof key);
+    if (!known->value) {
+        const uint32_t v = ir_var_new(m->g, wbb_format(m->a, "s%u", m->out->starts.n), IR_LET, lo, hi, 0);
+        const GrStart s = {ir_var(m->g, v), value};
+        WBB_PUSH(m->a, &m->out->starts, s);
+        known->value = m->out->starts.n;
+    }
+    const IrRef variable = m->out->starts.items[known->value - 1].variable;
+    GrDef *d = m->def;
+    for (uint32_t k = 0; k < d->n_starts; k++)
+        if (d->starts[k] == variable) return variable;
+    d->starts = wbb_grow(m->a, d->starts, d->n_starts * sizeof variable, (d->n_starts + 1) * sizeof variable);
+    d->starts[d->n_starts++] = variable;
+    return variable;
+}
+
+/* Indices of the starts of an operation at an index; NULL: it has none. */
+static const IrRef *starts_of(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
+{
+    if (!starts_somewhere(i)) return NULL;
+    const IxNeeds needs = ix_needs(m->a, i);
+    IrRef *starts = WBB_NEW_N(m->a, IrRef, needs.n_starts + 1u);
+    for (uint32_t k = 0; k < needs.n_starts; k++) {
+        const IxStart *s = &needs.starts[k];
+        const HloInstruction *x = i->operands[s->operand];
+        IrRef *at = WBB_NEW_N(m->a, IrRef, x->shape->rank + 1u), value;
+        ix_start(m->rw, m->a, i, k, index, NULL, at);
+        starts[k] = gr_start(m->rw, read(m, x, at, depth), s->lo, s->hi, &value);
+        if (!starts[k]) starts[k] = start_variable(m, value, s->lo, s->hi);
+    }
+    return starts;
+}
+
 /* Where an access is to an element; 0: everywhere. */
 static IrRef condition_of(Make *m, const IxAccess *x)
 {
@@ -97,13 +146,16 @@ static IrRef condition_of(Make *m, const IxAccess *x)
     return all;
 }
 
-/* The element of the operand that is the first to have one at the index. */
+/* The element of the operand that is the first to have one at the index; an update has it before what is updated. */
 static IrRef choice(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
 {
+    const bool updates = i->opcode == HLO_DYNAMIC_UPDATE_SLICE;
+    const IrRef *starts = starts_of(m, i, index, depth);
     IrRef value = 0;
-    for (uint32_t k = i->n_operands; k-- > 0;) {
+    for (uint32_t n = updates ? 2 : i->n_operands; n-- > 0;) {
+        const uint32_t k = updates ? 1 - n : n;
         IxAccess x;
-        ix_access(m->rw, m->a, i, k, index, NULL, NULL, &x);
+        ix_access(m->rw, m->a, i, k, index, NULL, starts, &x);
         if (x.never && value) continue;
         const IrRef own = read_as(m, i->shape->type, i->operands[k], x.index, depth);
         const IrRef here = value ? condition_of(m, &x) : 0;
@@ -116,11 +168,13 @@ static IrRef choice(Make *m, const HloInstruction *i, const IrRef *index, uint32
 static IrRef element(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
 {
     if (is_leaf(i)) return gr_leaf(m->rw, i, index);
-    if (i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE) return choice(m, i, index, depth);
+    if (i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE || i->opcode == HLO_DYNAMIC_UPDATE_SLICE)
+        return choice(m, i, index, depth);
+    const IrRef *starts = starts_of(m, i, index, depth);
     IrRef operands[3] = {0};
-    for (uint32_t k = 0; k < i->n_operands; k++) {
+    for (uint32_t k = 0; k < (starts ? 1 : i->n_operands); k++) {
         IxAccess x;
-        ix_access(m->rw, m->a, i, k, index, NULL, NULL, &x);
+        ix_access(m->rw, m->a, i, k, index, NULL, starts, &x);
         operands[k] = read(m, i->operands[k], x.index, depth);
     }
     return gr_element(m->rw, i, operands);
@@ -162,6 +216,7 @@ static void fold(Make *m, GrDef *d)
 static void define(Make *m, GrDef *d)
 {
     const HloInstruction *i = d->i;
+    m->def = d;
     d->form = i->opcode == HLO_PARAMETER ? GR_INPUT : is_term(i) ? GR_TERM : is_fold(m->a, i) ? GR_FOLD : GR_WHOLE;
     if (d->form == GR_INPUT || d->form == GR_WHOLE) {
         for (uint32_t k = 0; k < i->n_operands; k++) m->wanted[i->operands[k]->id] = true;
@@ -173,19 +228,45 @@ static void define(Make *m, GrDef *d)
     else d->value = element(m, i, d->at, 0);
 }
 
+enum { MANY = 2 };
+
+/* How often a term reads operand o: of vectors of starts each component, which are columns that stand side by side, or
+ * elements of one array. */
+static uint32_t reads_of(WbbArena *a, const HloInstruction *i, uint32_t o)
+{
+    const int d = starts_somewhere(i) ? ix_vector_dimension(a, i, o) : -1;
+    const HloInstruction *x = i->operands[o];
+    if (d < 0 || x->shape->dims[d] <= 1) return 1;
+    if (x->opcode != HLO_CONCATENATE || x->dimensions[0] != d) return MANY;
+    for (uint32_t k = 0; k < x->n_operands; k++)
+        if (x->operands[k]->shape->dims[d] > 1) return MANY;
+    return 1;
+}
+
 /* Users stand after their operands: their own count is complete when theirs is taken. */
 static void count_reads(Make *m, const HloComputation *c)
 {
-    enum { MANY = 2 };
     m->reads[c->root->id] = 1;
     for (uint32_t k = c->n_instructions; k-- > 0;) {
         const HloInstruction *i = c->instructions[k];
         const uint32_t times = is_term(i) && is_move(i) ? m->reads[k] : m->reads[k] > 0;
         for (uint32_t o = 0; o < i->n_operands; o++) {
             uint32_t *n = &m->reads[i->operands[o]->id];
-            *n = WBB_MIN(*n + times, MANY);
+            *n = WBB_MIN(*n + times * reads_of(m->a, i, o), MANY);
         }
     }
+}
+
+const GrStart *gr_start_of(const GrGraph *x, IrRef variable)
+{
+    uint32_t lo = 0, hi = x->starts.n;
+    while (lo < hi) {
+        const uint32_t middle = lo + (hi - lo) / 2;
+        if (x->starts.items[middle].variable == variable) return &x->starts.items[middle];
+        if (x->starts.items[middle].variable < variable) lo = middle + 1;
+        else hi = middle;
+    }
+    return NULL;
 }
 
 GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c)
@@ -193,7 +274,8 @@ GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c)
     GrGraph *out = WBB_NEW(a, GrGraph);
     RwCx *rw = ix_engine(cx, a);
     *out = (GrGraph){.rw = rw, .c = c, .defs = WBB_NEW_N(a, GrDef, c->n_instructions + 1u)};
-    Make m = {.a = a, .rw = rw, .g = rw_graph(rw), .reads = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u),
+    Make m = {.a = a, .rw = rw, .g = rw_graph(rw), .out = out, .starts = {.arena = a},
+              .reads = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u),
               .wanted = WBB_NEW_N(a, bool, c->n_instructions + 1u)};
     count_reads(&m, c);
     m.wanted[c->root->id] = true;

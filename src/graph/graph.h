@@ -39,16 +39,26 @@ typedef struct {
     uint32_t n_ranges;
     IrRef condition;  /* FOLD: of type pred, which terms there are; 0: all */
     IrRef init;       /* FOLD */
+    IrRef *starts;    /* [n_starts] TERM, FOLD: variables that stand for elements (GrStart), in order of evaluation */
+    uint32_t n_starts;
 } GrDef;
+
+/* An integer of an array that is part of an index: where a gather, a slice or an update starts. In indices a variable
+ * without a definition, of kind IR_LET, stands for it. */
+typedef struct {
+    IrRef variable, value; /* the integer, clamped to the variable's interval */
+} GrStart;
 
 typedef struct {
     RwCx *rw; /* of the nodes */
     const HloComputation *c;
     GrDef *defs; /* by id of the instruction */
+    struct { GrStart *items; uint32_t n, capacity; } starts; /* those that a start's value reads at stand before it */
 } GrGraph;
 
 /* graph.c: no term nests deeper than a limit, and terms together take space linear in the computation. */
 GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c);
+const GrStart *gr_start_of(const GrGraph *g, IrRef variable); /* NULL: it is none of a start */
 /* print.c */
 void gr_print(WbbBuf *out, const GrGraph *g);
 
@@ -66,6 +76,13 @@ ScType gr_product_type(const HloInstruction *i);
 IrRef gr_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index); /* constant or iota */
 /* The number of an element of a literal, which is stored row by row, whatever the layout. */
 IrRef gr_row_major(RwCx *rw, const HloShape *s, const IrRef *index);
+/* start.c */
+/* The index that an integer is, as no operation on the way leaves its type, which facts say; 0: none is known. A select
+ * whose condition facts decide is one of its operands, as where a negative index would count from the end. */
+IrRef gr_index_of(RwCx *rw, IrRef integer);
+/* The index that an integer is, clamped to lo .. hi; 0: facts do not say which, and *value is it, to be bound to a
+ * variable. */
+IrRef gr_start(RwCx *rw, IrRef integer, int64_t lo, int64_t hi, IrRef *value);
 /* rounding.c: operations that are arithmetic on a float's own bits */
 ScType gr_unsigned(uint32_t bits); /* the unsigned integer type of that width */
 IrRef gr_reduce_precision(RwCx *rw, ScType t, IrRef x, uint32_t exponent_bits, uint32_t mantissa_bits);

@@ -1,6 +1,7 @@
 /* print.c: definitions as text, operands before their readers.
  *
  *     y[d0 < 8, d1 < 16]: f32 := exp.f32(sub.f32(x[d0, d1], m[d0]))
+ *     r[d0 < 8, d1 < 16]: f32 := y[s0, d1] let s0 = max.i32(l[d0], 0) in 0..8
  */
 #include "graph/graph.h"
 
@@ -30,6 +31,18 @@ static void put_fold(WbbBuf *b, const IrGraph *g, const GrDef *d, const char *co
     ir_print_reads(b, g, d->init, names);
 }
 
+static void put_starts(WbbBuf *b, const GrGraph *x, const GrDef *d, const char *const *names)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    for (uint32_t k = 0; k < d->n_starts; k++) {
+        const GrStart *s = gr_start_of(x, d->starts[k]);
+        const IrVar *v = &g->vars[ir_at(g, s->variable)->imm];
+        wbb_putf(b, "%s%s = ", k ? ", " : " let ", v->name);
+        ir_print_reads(b, g, s->value, names);
+        wbb_putf(b, " in %lld..%lld", (long long)v->lo, (long long)v->hi + 1);
+    }
+}
+
 static void put_whole(WbbBuf *b, const HloInstruction *i)
 {
     wbb_putf(b, "%s: ", i->name);
@@ -56,6 +69,7 @@ void gr_print(WbbBuf *out, const GrGraph *x)
             wbb_putf(out, ": %s := ", sc_type_info[d->i->shape->type].name);
             if (d->form == GR_FOLD) put_fold(out, g, d, names);
             else ir_print_reads(out, g, d->value, names);
+            put_starts(out, x, d, names);
         }
         wbb_put(out, "\n");
     }

@@ -19,6 +19,7 @@ typedef struct {
     const PartPlan *plan;
     RwCx *rw; /* of the kernel */
     IrGraph *g;
+    const IrKernel *kernel;
     bool other; /* a definition is neither a term nor an input */
     uint64_t compared, failed;
 } Check;
@@ -36,6 +37,20 @@ static IrRef read(Check *k, const IrNode *n, const IrRef *made)
     return emit_load(k->rw, s->type, k->plan->first_leaf[d->i->number], ix_linear(k->rw, s, at));
 }
 
+/* The variable that a statement binds to an integer of that interval; 0: none does. */
+static IrRef bound(const Check *k, const IrBlock *b, IrRef value, int64_t lo, int64_t hi)
+{
+    IrRef found = 0;
+    for (uint32_t n = 0; n < b->n && !found; n++) {
+        const IrStmt *s = b->items[n];
+        const IrVar *v = s->kind == IR_BIND ? &k->g->vars[s->var] : NULL;
+        if (v && s->value == value && v->lo == lo && v->hi == hi) return ir_var(k->g, s->var);
+        found = bound(k, &s->body, value, lo, hi);
+        if (!found) found = bound(k, &s->otherwise, value, lo, hi);
+    }
+    return found;
+}
+
 static IrRef remade(Check *k, const GrDef *d, const IrRef *at, IrRef r, const IrRef *made)
 {
     const IrGraph *from = rw_graph(k->x->rw);
@@ -43,6 +58,8 @@ static IrRef remade(Check *k, const GrDef *d, const IrRef *at, IrRef r, const Ir
     const bool of_index = n->a[0] && IR_SC(ir_at(from, n->a[0])->type) == SC_INDEX && !ir_in_pool(n);
     if (n->op == OP_CONST) return ir_const(k->g, n->type, n->imm);
     if (n->op == OP_CALL) return read(k, n, made);
+    const GrStart *start = gr_start_of(k->x, r);
+    if (start) return bound(k, &k->kernel->body, made[start->value], from->vars[n->imm].lo, from->vars[n->imm].hi);
     if (n->op == OP_VAR)
         for (uint32_t v = 0; v < d->i->shape->rank; v++)
             if (d->at[v] == r) return at[v];
@@ -57,18 +74,22 @@ static IrRef remade(Check *k, const GrDef *d, const IrRef *at, IrRef r, const Ir
     if (n->op == OP_FLOORDIV) return rw_floordiv(k->rw, made[n->a[0]], (int64_t)ir_at(from, n->a[1])->imm);
     if (n->op == OP_MOD) return rw_mod(k->rw, made[n->a[0]], (int64_t)ir_at(from, n->a[1])->imm);
     if (of_index && n->op != OP_IDX) return rw_compare(k->rw, (ScOp)n->op, made[n->a[0]], made[n->a[1]]);
+    if (n->op == OP_BAND && ir_is_const(k->g, made[n->a[0]]) && ir_is_const(k->g, made[n->a[1]]))
+        return ir_at(k->g, made[n->a[0]])->imm ? made[n->a[1]] : made[n->a[0]];
     if (n->op == OP_SELECT && ir_is_const(k->g, made[n->a[0]])) /* a loop over one part of a concatenate */
         return made[ir_at(k->g, made[n->a[0]])->imm ? n->a[1] : n->a[2]];
     return ir_node(k->g, (ScOp)n->op, n->type, n->flags, made[n->a[0]], made[n->a[1]], made[n->a[2]], n->imm);
 }
 
-/* Marks, by ref, what r needs. */
-static bool *needed_by(WbbArena *a, const IrGraph *g, IrRef r)
+/* Marks, by ref, what r needs; in the graph of x also what its starts are. */
+static bool *needed_by(WbbArena *a, const IrGraph *g, const GrGraph *x, IrRef r)
 {
     bool *needed = WBB_NEW_N(a, bool, r + 1);
     needed[r] = true;
     for (; r > 0; r--) {
         const IrNode *n = ir_at(g, r);
+        const GrStart *start = needed[r] && x ? gr_start_of(x, r) : NULL;
+        if (start) needed[start->value] = true;
         for (uint32_t t = 0; needed[r] && ir_in_pool(n) && t < n->a[1]; t++) needed[g->terms[n->a[0] + t].ref] = true;
         for (uint32_t o = 0; needed[r] && !ir_in_pool(n) && o < 3; o++) needed[n->a[o]] = true;
     }
@@ -78,7 +99,7 @@ static bool *needed_by(WbbArena *a, const IrGraph *g, IrRef r)
 /* Is it what a statement has computed, as the branches of a choice, or lanes that are packed? */
 static bool is_of_statements(Check *k, IrRef r)
 {
-    const bool *needed = needed_by(k->a, k->g, r);
+    const bool *needed = needed_by(k->a, k->g, NULL, r);
     for (IrRef x = 1; x <= r; x++) {
         const ScOp op = (ScOp)ir_at(k->g, x)->op;
         if (needed[x] && (op == OP_VALUE || op == OP_PACK || op == OP_CALL)) return true;
@@ -86,13 +107,19 @@ static bool is_of_statements(Check *k, IrRef r)
     return false;
 }
 
+/* The emitter branches there. */
+static bool is_choice(const HloInstruction *i)
+{
+    return i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE || i->opcode == HLO_DYNAMIC_UPDATE_SLICE;
+}
+
 /* The node of a definition at an index of the kernel's graph. */
 static IrRef composed(Check *k, const GrDef *d, const IrRef *at)
 {
     const IrGraph *from = rw_graph(k->x->rw);
-    if (d->form != GR_TERM || d->i->opcode == HLO_PAD || d->i->opcode == HLO_CONCATENATE) k->other = true;
+    if (d->form != GR_TERM || is_choice(d->i)) k->other = true;
     if (k->other) return 0;
-    const bool *needed = needed_by(k->a, from, d->value);
+    const bool *needed = needed_by(k->a, from, k->x, d->value);
     IrRef *made = WBB_NEW_N(k->a, IrRef, d->value + 1);
     for (IrRef r = 1; r <= d->value && !k->other; r++)
         if (needed[r]) made[r] = remade(k, d, at, r, made);
@@ -145,6 +172,7 @@ static void check_file(WbbCx *cx, void *arg)
         k.g = ir_graph_new(cx, cx->arena);
         k.rw = rw_new(cx, cx->arena, k.g, &ix_tables, t->tables, SC_EXACT);
         const IrKernel *kernel = emit_kernel(cx, cx->arena, k.rw, &p, &p.kernels[n_kernel]);
+        k.kernel = kernel;
         walk(&k, &kernel->body);
     }
     printf("%s: %llu compared, %llu differ\n", file, (unsigned long long)k.compared, (unsigned long long)k.failed);

@@ -21,9 +21,9 @@ typedef struct {
     const HloComputation *c;
     const GrGraph *x;
     int64_t *variable;
-    Positions *wanted; /* by id: elements that are read */
-    uint64_t **found;  /* by id: their values, in the order of `wanted`; NULL: they are being collected */
-    uint32_t *next;    /* by id: the one that is read next */
+    WbbMap found;      /* by id and position: bits of elements that the evaluator was asked for */
+    Positions *wanted; /* by id: elements that are read, and are not there yet */
+    bool missing;      /* there are such */
     uint64_t compared, failed;
 } Check;
 
@@ -48,6 +48,12 @@ static uint64_t leaf(void *arg, const IrGraph *g, IrRef r)
 {
     Check *k = arg;
     const IrNode *n = ir_at(g, r);
+    const GrStart *start = gr_start_of(k->x, r);
+    if (start) {
+        uint64_t bits = 0;
+        const bool known = value_of(k, start->value, &bits);
+        return known ? (uint64_t)(int64_t)sc_to_i128(IR_SC(ir_at(g, start->value)->type), bits) : 0;
+    }
     if (n->op == OP_VAR) return (uint64_t)k->variable[n->imm];
     const uint32_t id = (uint32_t)n->imm;
     const HloShape *s = k->x->defs[id].i->shape;
@@ -58,8 +64,11 @@ static uint64_t leaf(void *arg, const IrGraph *g, IrRef r)
         if ((int64_t)index < 0 || (int64_t)index >= s->dims[d]) return 0;
         at = at * s->dims[d] + (int64_t)index;
     }
-    if (k->found) return k->found[id][k->next[id]++];
+    const int64_t key[2] = {id, at};
+    const WbbEntry *e = wbb_map_get_bytes(&k->found, key, sizeof key);
+    if (e) return e->value;
     WBB_PUSH(k->a, &k->wanted[id], at);
+    k->missing = true;
     return 0;
 }
 
@@ -110,14 +119,16 @@ static uint64_t bits_at(ScType t, const void *from, int64_t n)
 
 static void collect_values(Check *k)
 {
-    k->found = WBB_NEW_N(k->a, uint64_t *, k->c->n_instructions + 1u);
-    k->next = WBB_NEW_N(k->a, uint32_t, k->c->n_instructions + 1u);
     for (uint32_t id = 0; id < k->c->n_instructions; id++) {
-        const Positions *p = &k->wanted[id];
+        Positions *p = &k->wanted[id];
         if (!p->n) continue;
         const void *from = ask(k, id, EV_PLAIN, p->items, p->n);
-        k->found[id] = WBB_NEW_N(k->a, uint64_t, p->n);
-        for (uint32_t n = 0; n < p->n; n++) k->found[id][n] = bits_at(k->c->instructions[id]->shape->type, from, n);
+        const ScType t = k->c->instructions[id]->shape->type;
+        for (uint32_t n = 0; n < p->n; n++) {
+            const int64_t key[2] = {id, p->items[n]};
+            wbb_map_put_bytes(&k->found, key, sizeof key)->value = bits_at(t, from, n);
+        }
+        p->n = 0;
     }
 }
 
@@ -151,10 +162,10 @@ static void check(Check *k, const GrDef *d, uint64_t seed)
         position = position * s->dims[r] + at;
         if (ir_at(g, d->at[r])->op == OP_VAR) k->variable[ir_at(g, d->at[r])->imm] = at;
     }
-    k->wanted = WBB_NEW_N(k->a, Positions, k->c->n_instructions + 1u), k->found = NULL;
-    if (!element(k, d, &bits)) return;
-    collect_values(k);
-    if (!element(k, d, &bits)) return;
+    for (k->missing = true; k->missing; collect_values(k)) { /* which are read may depend on those that are read */
+        k->missing = false;
+        if (!element(k, d, &bits)) return;
+    }
     k->compared++;
     if (is_right(k, d, position, bits, &wanted)) return;
     k->failed++;
@@ -173,6 +184,8 @@ static void check_file(WbbCx *cx, void *arg)
         if (k.c->parameters[p]->shape->type == SC_TUPLE) return;
     ev_check(cx, k.c);
     k.x = gr_make(cx, cx->arena, k.c);
+    k.found.arena = k.a;
+    k.wanted = WBB_NEW_N(k.a, Positions, k.c->n_instructions + 1u);
     k.variable = WBB_NEW_N(cx->arena, int64_t, rw_graph(k.x->rw)->n_vars + 1);
     for (uint32_t id = 0; id < k.c->n_instructions; id++) {
         const GrDef *d = &k.x->defs[id];

@@ -22,6 +22,8 @@ static uint64_t leaf(void *arg, const IrGraph *g, IrRef r)
 {
     Values *v = arg;
     const IrNode *n = ir_at(g, r);
+    const GrStart *start = gr_start_of(v->x, r);
+    if (start) return (uint64_t)(int64_t)sc_to_i128(IR_SC(ir_at(g, start->value)->type), value_of(v, start->value));
     if (n->op == OP_VAR) return (uint64_t)v->variable[n->imm];
     assert_int_equal(n->op, OP_CALL);
     const uint32_t id = (uint32_t)n->imm;
@@ -147,6 +149,30 @@ static void test_choices(void **state)
                      "c = s32[11] concatenate(y, p), dimensions={0} ROOT r = s32[11] reverse(c), dimensions={0} }"};
     succeed_on(*state, compare, &j, j.text);
     assert_int_equal(j.defined, 3);
+}
+
+/* What is read at elements of an array, which are clamped; two columns of starts that are one array are read twice. */
+static void test_starts(void **state)
+{
+    Job gather = {.text = "ENTRY e { x = f32[7,4] parameter(0) l = s32[5,1] parameter(1) n = s32[5,1] negate(l) "
+                          "ROOT r = f32[5,1,4] gather(x, n), offset_dims={1,2}, collapsed_slice_dims={}, "
+                          "start_index_map={0}, index_vector_dim=1, slice_sizes={1,4} }",
+                  .printed = "x: f32[7,4] is parameter 0\nl: s32[5,1] is parameter 1\n"
+                             "r[d0 < 5, 0, d2 < 4]: f32 := x[s0, d2] "
+                             "let s0 = min.i32(max.i32(neg.i32(l[d0, 0]), 0), 6) in 0..7\n"};
+    Job columns = {.text = "ENTRY e { x = s32[6,6] parameter(0) l = s8[4] parameter(1) v = s8[4,1] reshape(l) "
+                           "w = s8[4,1] negate(v) i = s8[4,1] iota(), iota_dimension=0 "
+                           "p = s8[4,2] concatenate(w, i), dimensions={1} "
+                           "g = s32[4,2,3] gather(x, p), offset_dims={1,2}, collapsed_slice_dims={}, "
+                           "start_index_map={0,1}, index_vector_dim=1, slice_sizes={2,3} "
+                           "ROOT r = s32[4,2,3] abs(g) }"};
+    Job slice = {.text = "ENTRY e { x = f32[9,4] parameter(0) i = s32[] parameter(1) z = s32[] constant(-3) "
+                         "ROOT r = f32[5,4] dynamic-slice(x, i, z), dynamic_slice_sizes={5,4} }"};
+    Job update = {.text = "ENTRY e { x = f32[9] parameter(0) u = f32[4] parameter(1) i = s32[] parameter(2) "
+                          "j = s32[] negate(i) n = f32[4] negate(u) ROOT r = f32[9] dynamic-update-slice(x, n, j) }"};
+    Job *all[] = {&gather, &columns, &slice, &update};
+    for (size_t k = 0; k < WBB_LEN(all); k++) succeed_on(*state, compare, all[k], all[k]->text);
+    assert_int_equal(columns.defined, 3);
 }
 
 static void test_windows(void **state)
@@ -276,8 +302,8 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_rows), TEST(test_choices), TEST(test_windows), TEST(test_elements), TEST(test_types),
-        TEST(test_products), TEST(test_depth),
+        TEST(test_rows), TEST(test_choices), TEST(test_starts), TEST(test_windows), TEST(test_elements),
+        TEST(test_types), TEST(test_products), TEST(test_depth),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,74 @@
+/* start.c: integers of an array as indices: where a gather, a slice or an update starts.
+ *
+ * Needs the node of an integer; leaves an index where facts show that it is one, else the integer clamped, which a
+ * variable of that interval stands for: index nodes contain no elements.
+ *
+ *     idx.i32(d0) + 3, in 0 .. 9 where d0 < 5      =>   d0 + 3
+ *     l[d0], in 0 .. 9                             =>   none; min.i32(max.i32(l[d0], 0), 9)
+ */
+#include "graph/graph.h"
+
+/* Values that a type has. */
+static void interval_of(ScType t, WbbI128 *least, WbbI128 *most)
+{
+    *most = ((WbbI128)1 << (sc_type_info[t].bits - sc_is_signed(t))) - 1;
+    *least = sc_is_signed(t) ? -*most - 1 : 0;
+}
+
+/* A bound of an index in the integer's own type: what the type cannot hold bounds nothing. */
+static IrRef clamped(IrGraph *g, IrRef x, ScType t, int64_t lo, int64_t hi)
+{
+    const IrType type = IR_TYPE(t, 0);
+    WbbI128 least, most;
+    interval_of(t, &least, &most);
+    if (lo > least) x = ir_node(g, OP_MAX, type, 0, x, ir_const(g, type, sc_from_i128(t, lo)), 0, 0);
+    if (hi < most) x = ir_node(g, OP_MIN, type, 0, x, ir_const(g, type, sc_from_i128(t, hi)), 0, 0);
+    return x;
+}
+
+static IrRef index_of(RwCx *rw, IrRef integer, uint32_t depth)
+{
+    enum { DEPTH = 6 };
+    IrGraph *g = rw_graph(rw);
+    const IrNode n = *ir_at(g, integer);
+    const ScType t = IR_SC(n.type);
+    IrRef index = 0;
+    if (sc_type_info[t].cls != 'I' && sc_type_info[t].cls != 'U') return 0;
+    if (n.op == OP_CONST) {
+        const WbbI128 value = sc_to_i128(t, n.imm);
+        return value >= INT64_MIN / 4 && value <= INT64_MAX / 4 ? ir_index(g, (int64_t)value) : 0;
+    }
+    if (n.op == OP_IDX) {
+        index = n.a[0];
+    } else if ((n.op == OP_ADD || n.op == OP_SUB) && depth < DEPTH) {
+        const IrRef x = index_of(rw, n.a[0], depth + 1), y = x ? index_of(rw, n.a[1], depth + 1) : 0;
+        if (y) index = n.op == OP_ADD ? rw_add(rw, x, y) : rw_sub(rw, x, y);
+    } else if (n.op == OP_SELECT && depth < DEPTH) {
+        const IrNode test = *ir_at(g, n.a[0]);
+        if (test.op != OP_LT && test.op != OP_GE) return 0;
+        const IrRef x = index_of(rw, test.a[0], depth + 1), y = x ? index_of(rw, test.a[1], depth + 1) : 0;
+        const IrRef holds = y ? rw_compare(rw, test.op, x, y) : 0;
+        if (holds && ir_is_const(g, holds)) return index_of(rw, n.a[ir_at(g, holds)->imm ? 1 : 2], depth + 1);
+    }
+    WbbI128 least, most;
+    interval_of(t, &least, &most);
+    return index && ir_within(g, index, least, most + 1) ? index : 0;
+}
+
+IrRef gr_index_of(RwCx *rw, IrRef integer) { return index_of(rw, integer, 0); }
+
+IrRef gr_start(RwCx *rw, IrRef integer, int64_t lo, int64_t hi, IrRef *value)
+{
+    IrGraph *g = rw_graph(rw);
+    const IrNode n = *ir_at(g, integer);
+    const ScType t = IR_SC(n.type);
+    if (lo == hi) return ir_index(g, lo);
+    if (n.op == OP_CONST) {
+        const WbbI128 start = sc_to_i128(t, n.imm);
+        return ir_index(g, start < lo ? lo : start > hi ? hi : (int64_t)start);
+    }
+    const IrRef index = gr_index_of(rw, integer);
+    if (index && ir_within(g, index, lo, (WbbI128)hi + 1)) return index;
+    *value = clamped(g, integer, t, lo, hi);
+    return 0;
+}
