@@ -53,10 +53,11 @@ def annex_g(x, y, u, v, p, q, top_sized=1.0):
     """C11 G.5.1, example 1, for a quotient p + iq that has a nan. An infinite top keeps the parts of its product with conj(b), unless both are nan."""
     by_zero, top, below = is_zero(u, v), infinite(x, y), infinite(u, v)
     special = bor.pred(band.pred(top, finite(u, v)), band.pred(below, finite(x, y)))
-    plain = times_conjugate(f64, *(select.f64(lt.f64(abs.f64(w), INFINITY), 0.0, w) for w in (x, y)), u, v)   # of an infinite top
+    no_overflow = top_sized == 1.0   # parts of f32: then the finite part of an infinite top changes nothing
+    plain = times_conjugate(f64, *(w if no_overflow else select.f64(lt.f64(abs.f64(w), INFINITY), 0.0, w) for w in (x, y)), u, v)   # of an infinite top
     kept = band.pred(top, bxor.pred(band.pred(ne.f64(plain[0], plain[0]), ne.f64(plain[1], plain[1])), True))
     # of a finite top the sign alone counts: where sums may overflow, it is taken at another size
-    a, b = (boxed(top, w, w if top_sized == 1.0 else mul.f64(w, top_sized)) for w in (x, y))
+    a, b = (boxed(top, w, w if no_overflow else mul.f64(w, top_sized)) for w in (x, y))
     signs = times_conjugate(f64, a, b, boxed(below, u, u), boxed(below, v, v))
     by = select.f64(top, INFINITY, 0.0)
     over_zero = (mul.f64(copysign.f64(INFINITY, u), w) for w in (x, y))
@@ -70,6 +71,11 @@ def annex_g_of_real(x, u, v, p, q):
     by_zero, below = is_zero(u, v), infinite(u, v)
     part, side = times_conjugate(f64, x, None, *(copysign.f64(select.f64(by_zero, INFINITY, 0.0), w) for w in (u, v)))
     return select.f64(bor.pred(by_zero, below), part, p), select.f64(below, side, q)
+
+
+def broken(t, y, p, q):
+    """Whether a quotient may be wrong: of a real dividend both parts have a nan if b is 0 or infinite, as 1 / |b|^2 is one."""
+    return ne[t](p, p) if y is None else has_nan(t, p, q)
 
 
 def repaired(x, y, u, v, p, q):
@@ -106,7 +112,7 @@ def by_f64(x, y, u, v):
     wide = widened(x, y, u, v)
     p, q = near_f64(*wide)
     quick = narrowed((p, q))
-    return seldom(f32, has_nan(f32, *quick), narrowed(repaired(*wide, p, q)), quick)
+    return seldom(f32, broken(f32, y, *quick), narrowed(repaired(*wide, p, q)), quick)
 
 
 # --- in f32 ------------------------------------------------------------------------------------------------------------------------------
@@ -142,8 +148,8 @@ def by_f32(x, y, u, v):
     more = times_conjugate(f32, *rest, u, v)
     wide = widened(x, y, u, v)
     p, t = near_f64(*wide)
-    broken = has_nan(f64, p, t)
-    long = narrowed(select.f64(broken, way, near) for way, near in zip(repaired(*wide, p, t), (p, t)))
+    bad = broken(f64, y, p, t)
+    long = narrowed(select.f64(bad, way, near) for way, near in zip(repaired(*wide, p, t), (p, t)))
     return seldom(f32, odd(x, y, below), long, (fma.f32(more[0], r, q), fma.f32(more[1], r, s)))
 
 

@@ -75,13 +75,15 @@ def same_in_place(m: Mutant, case: prove.Case) -> bool:
 
 def same_part(m: Mutant, x: Node, y: Node, depth: int, case: prove.Case) -> bool:
     t = case.bind.get(x.result.name, x.result.name)
-    if t in ops.COMPLEX or not hides_nans(m.before.right, x, t):  # type: ignore[union-attr, arg-type]
+    if t in ops.COMPLEX:
         return False
     old = {id(e) for e in everything(y)}
     changed = {id(e) for e in everything(x) if id(e) not in old} | {id(x)}
     leaves = nearest(x, changed, depth)
     try:
         terms = build(Rule("rewrite", copied(x, dict(leaves)), copied(y, dict(leaves)), None, m.rule.where), case.bind, {}, case.approx)
+        if not hides_nans(m.before.right, x, t):  # type: ignore[union-attr, arg-type]
+            return same_bits(terms)
         return z3_formula.same(terms) or (not any(i.op in z3_formula.HARD for i in terms.code) and z3_formula.decide_one(terms).state == "proved")
     except (PatternError, NotNarrow, KeyError, z3_floats.Unsupported):
         return False
@@ -153,14 +155,27 @@ NANS: Dict[str, Callable[[int], bool]] = {  # code -> is it a nan; for other typ
 
 def same_codes(t: Terms, name: str) -> bool:
     """Whether the codes of a small float are equal, or both nan, for all values, by z3 without abstraction."""
-    if not z3_formula.present():
-        return False
+    is_nan = NANS.get(name, lambda c: c == 0x80)
+    return z3_formula.present() and equal_registers(t, is_nan)
+
+
+def same_bits(t: Terms) -> bool:
+    """Whether the bits of two sides are equal, also those of nans, whatever functions the hard operations are."""
+    z3_bits.abstract = True
+    try:
+        return equal_registers(t, lambda c: False)
+    finally:
+        z3_bits.abstract = False
+
+
+def equal_registers(t: Terms, is_nan: Callable[[int], bool]) -> bool:
+    """Whether both sides have the same bits, or both those of a nan; only types of 8 bits or fewer have some."""
     try:
         f = z3_formula.Formula(t)
     except z3_floats.Unsupported:
         return False
     left, right = f.reg[t.left], f.reg[t.right]
-    nans = [c for c in range(1 << left.size()) if NANS.get(name, lambda c: c == 0x80)(c)]
+    nans = [c for c in range(1 << min(8, left.size())) if is_nan(c)]
     nan = lambda x: z3_formula.z3.Or(*(x == c for c in nans))
     other = z3_formula.z3.And(left != right, z3_formula.z3.Not(z3_formula.z3.And(nan(left), nan(right))))
     wrong = z3_formula.z3.And(*f.given, z3_formula.z3.Or(other, *(f.reg[b] != 0 for b, _ in t.bad)))
