@@ -59,6 +59,13 @@ typedef struct {
 /* graph.c: no term nests deeper than a limit, and terms together take space linear in the computation. */
 GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c);
 const GrStart *gr_start_of(const GrGraph *g, IrRef variable); /* NULL: it is none of a start */
+/* facts.c */
+double gr_terms(const GrGraph *x, const GrDef *d); /* FOLD: of an element, those that the condition leaves out too */
+/* n: by id, elements of outputs that are wanted, to which is added how often an element of each definition is evaluated
+ * for them; returns operations and reads. Readers at their own index share a value, others each evaluate it. shared:
+ * the terms of a fold of which one element is wanted count once, as threads may share them. */
+double gr_evaluations(WbbArena *a, const GrGraph *x, bool shared, double *n);
+double gr_operations(WbbCx *cx, WbbArena *a, const HloComputation *c); /* so for an element of each output */
 /* print.c */
 void gr_print(WbbBuf *out, const GrGraph *g);
 

@@ -7,6 +7,7 @@
  *
  *     s = f32[9] reduce(x), {1}   ROOT y = f32[9,7] multiply(broadcast(s), broadcast(v))    =>   s, if x is large
  */
+#include "graph/graph.h"
 #include "partition/pricing.h"
 
 /* Terms of an element of its result; 0: it is no reduction that can be cut out. */
@@ -123,50 +124,46 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
-/* By id: how often a loop over the outputs computes an element of the instruction. Users at one index share a value. */
-static double *evaluations(WbbArena *a, const PartPlan *p)
+static double *evaluations(WbbCx *cx, WbbArena *a, const PartPlan *p)
 {
-    const HloComputation *body = p->fusion->body;
-    double *same = WBB_NEW_N(a, double, body->n_instructions + 1);
-    double *all = WBB_NEW_N(a, double, body->n_instructions + 1);
+    double *n = WBB_NEW_N(a, double, p->fusion->body->n_instructions + 1);
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const HloInstruction *i = p->roots[o].i;
-        same[i->id] = WBB_MAX(same[i->id], (double)hlo_elements(part_shape(i, p->roots[o].part)));
+        n[i->id] = WBB_MAX(n[i->id], (double)hlo_elements(part_shape(i, p->roots[o].part)));
     }
-    for (uint32_t k = body->n_instructions; k-- > 0;) {
-        const HloInstruction *i = body->instructions[k];
-        const bool stays = hlo_is_elementwise(i->opcode) || i->opcode == HLO_GET_TUPLE_ELEMENT;
-        double n = all[k] += same[k];
-        if (i->opcode == HLO_TUPLE) continue;
-        if (terms_of(a, i) > 1) n *= (double)terms_of(a, i);
-        if (i->opcode == HLO_REDUCE_WINDOW) n *= hlo_terms(a, i);
-        for (uint32_t o = 0; o < i->n_operands; o++) {
-            const uint32_t of = i->operands[o]->id;
-            if (stays) same[of] = WBB_MAX(same[of], n);
-            else all[of] += n;
-        }
-    }
-    return all;
+    gr_evaluations(a, gr_make(cx, a, p->fusion->body), false, n);
+    return n;
 }
 
-const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTarget *t)
+static bool is_output(const PartPlan *p, const HloInstruction *i)
+{
+    for (uint32_t o = 0; o < p->n_outputs; o++)
+        if (p->roots[o].i == i) return true;
+    return false;
+}
+
+/* The reduction of windows that i is a result of, if it may be cut out; else NULL. */
+static const HloInstruction *window_of(const PartPlan *p, const HloInstruction *i)
+{
+    const HloInstruction *w = i->opcode == HLO_GET_TUPLE_ELEMENT ? i->operands[0] : i;
+    if (w->opcode != HLO_REDUCE_WINDOW || i->shape->type == SC_TUPLE || part_is_packed(i->shape->type)) return NULL;
+    return w->operands[0]->shape->rank <= HLO_RANK_LIMIT && !is_output(p, i) && !is_output(p, w) ? w : NULL;
+}
+
+const HloInstruction *part_cut_window(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     const HloComputation *body = p->fusion->body;
     const double times = (double)tg_tuned(t, "cut.times"), least = (double)tg_tuned(t, "cut.terms");
-    const double *n = evaluations(a, p);
-    double stored = 0;
-    for (uint32_t o = 0; o < p->n_outputs; o++)
-        stored += (double)hlo_elements(part_shape(p->roots[o].i, p->roots[o].part));
+    double *n = NULL, stored = 0; /* n: by id, how often a loop over the outputs computes an element */
     for (uint32_t k = 0; k < body->n_instructions; k++) {
-        const HloInstruction *i = body->instructions[k], *w = i->opcode == HLO_GET_TUPLE_ELEMENT ? i->operands[0] : i;
-        if (w->opcode != HLO_REDUCE_WINDOW || i->shape->type == SC_TUPLE || part_is_packed(i->shape->type)) continue;
-        if (w->operands[0]->shape->rank > HLO_RANK_LIMIT) continue;
-        bool is_root = false;
-        for (uint32_t o = 0; o < p->n_outputs; o++) is_root = is_root || p->roots[o].i == i || p->roots[o].i == w;
-        const double terms = n[k] * hlo_terms(a, w);
-        const double once = (double)hlo_elements(w->operands[0]->shape) + stored;
+        const HloInstruction *i = body->instructions[k], *w = window_of(p, i);
+        if (!w) continue;
+        for (uint32_t o = 0; o < p->n_outputs && !n; o++)
+            stored += (double)hlo_elements(part_shape(p->roots[o].i, p->roots[o].part));
+        if (!n) n = evaluations(cx, a, p);
+        const double terms = n[k] * hlo_terms(a, w), once = (double)hlo_elements(w->operands[0]->shape) + stored;
         const bool again = n[k] >= 2 * (double)hlo_elements(i->shape);
-        if (!is_root && again && terms > times * once && terms > least) return i;
+        if (again && terms > times * once && terms > least) return i;
     }
     return NULL;
 }

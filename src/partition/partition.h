@@ -395,7 +395,7 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
                              const HloInstruction **found);
 /* The first result of windows that a loop over the outputs would compute so often that a launch of its own is shorter;
  * NULL: there is none. */
-const HloInstruction *part_cut_window(WbbArena *a, const PartPlan *p, const TgTarget *t);
+const HloInstruction *part_cut_window(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t);
 /* cut_rows.c: reductions of few long rows at which a launch that leaves the machine empty may be cut; returns their
  * number. And whether the kernels of the plan that is cut there take less time, by price. */
 double part_least_us(const TgTarget *t); /* a launch, and the first bytes from memory */

@@ -255,7 +255,7 @@ static bool cut_folds(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, Pa
 /* Cuts a fusion at windows that hold an element of many outputs. */
 static bool cut_window(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartOptions options)
 {
-    const HloInstruction *found = may_cut(a, p, options) ? part_cut_window(a, p, t) : NULL;
+    const HloInstruction *found = may_cut(a, p, options) ? part_cut_window(cx, a, p, t) : NULL;
     if (!found) return false;
     cut_at(cx, a, p, t, options, &found, 1, false);
     return true;

@@ -7,6 +7,7 @@
  *
  *     u = f32[4096,4096] ..  ROOT y = u / sqrt(reduce(u * u, 0), {0,1}, add)    ->    two kernels
  */
+#include "graph/graph.h"
 #include "pipe/pipe.h"
 
 #include <string.h>
@@ -75,7 +76,7 @@ static void ask(WbbCx *cx, void *arg)
     const double wait_us = 1e6 * pipe_fuse(cx, a, r.target)->how.rates.wait;
     const bool few = body->n_instructions < tg_tuned(r.target, "apart.few");
     double chain_us = 0;
-    if (!q->why && (!few || pipe_evaluations(a, body) * wait_us > part_least_us(r.target))) {
+    if (!q->why && (!few || gr_operations(cx, a, body) * wait_us > part_least_us(r.target))) {
         o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
         pipe_compile(cx, a, &o, q->file, q->text, q->n, &made);
         chain_us = made.work * wait_us;

@@ -4,6 +4,7 @@
  *
  *     PipeFuse f = pipe_fuse(cx, arena, tg_find("sm_90"));     fuse_cut(cx, arena, computation, &f->how)
  */
+#include "graph/graph.h"
 #include "pipe/pipe.h"
 #include "price/time.h"
 
@@ -62,7 +63,7 @@ static void try(WbbCx *cx, void *arg)
         hlo_decline_features(cx, m);
         const HloFusion f = hlo_fusion(cx, hlo_normalise(cx, a, m));
         part_plan(cx, a, &f, p->target, (PartOptions){0});
-        emitted = pipe_evaluations(a, f.body) > tuned(p->target, "work.look");
+        emitted = gr_operations(cx, a, f.body) > tuned(p->target, "work.look");
     }
     if (emitted) {
         PipeResult r;

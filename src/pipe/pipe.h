@@ -185,9 +185,6 @@ void pipe_check_order(WbbCx *cx, const PartPlan *p);
 void pipe_check_touches(WbbCx *cx, const PartPlan *p, const PartKernel *of, const IrKernel *k);
 /* work.c: the operations that one thread evaluates at most, if it takes all branches. For a kernel after any pass. */
 double pipe_work(WbbCx *cx, const IrKernel *k);
-/* The same of a fusion, for an element of a result, if each instruction of the body is one operation: a value that is
- * read at several indices is computed for each of them. */
-double pipe_evaluations(WbbArena *a, const HloComputation *body);
 
 /* explain.c: the report of --explain. */
 void pipe_explain(WbbBuf *out, const PipeResult *r);

@@ -1,4 +1,4 @@
-/* work.c: upper bounds of the operations that one thread evaluates: of a kernel, and of a fusion before it is one.
+/* work.c: an upper bound of the operations that one thread of a kernel evaluates.
  *
  * Needs a kernel in which functions call only functions with smaller numbers; leaves the number of operations if every
  * branch is taken, every loop runs to its end and a call counts as much as its function. A value that is read at
@@ -73,25 +73,5 @@ double pipe_work(WbbCx *cx, const IrKernel *k)
     }
     const double all = of_body(&w, a, &k->body, NULL, 0, calls);
     wbb_arena_free(a);
-    return all;
-}
-
-/* Loops and calls count once, and so do the terms of a fold that one result needs once: threads may share them. */
-double pipe_evaluations(WbbArena *a, const HloComputation *body)
-{
-    const uint32_t count = body->n_instructions + 1;
-    double *same = WBB_NEW_N(a, double, count), *other = WBB_NEW_N(a, double, count), all = 0;
-    same[body->root->id] = 1;
-    for (uint32_t k = body->n_instructions; k-- > 0;) {
-        const HloInstruction *i = body->instructions[k];
-        const bool here = hlo_is_elementwise(i->opcode) || i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT;
-        const double n = same[k] + other[k], terms = n > 1 ? WBB_MAX(hlo_terms(a, i), 1) : 1;
-        all += n;
-        for (uint32_t j = 0; j < i->n_operands; j++) {
-            const uint32_t of = i->operands[j]->id;
-            if (here) same[of] = WBB_MAX(same[of], n);
-            else other[of] += hlo_is_term(i, j) ? n * terms : n;
-        }
-    }
     return all;
 }

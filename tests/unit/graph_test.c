@@ -220,6 +220,41 @@ static void test_products(void **state)
     succeed_on(*state, compare, &convolution, convolution.text);
 }
 
+/* --- facts -------------------------------------------------------------------------------------------------------- */
+
+typedef struct { const char *text, *of; double wanted, evaluated; bool shared; } Count;
+
+static void count(WbbCx *cx, void *arg)
+{
+    const Count *j = arg;
+    const HloModule *m = hlo_parse(cx, cx->arena, "t.hlo", j->text, strlen(j->text));
+    double *n = WBB_NEW_N(cx->arena, double, m->entry->n_instructions + 1);
+    n[m->entry->root->id] = j->wanted;
+    gr_evaluations(cx->arena, gr_make(cx, cx->arena, m->entry), j->shared, n);
+    for (uint32_t k = 0; k < m->entry->n_instructions; k++)
+        if (!strcmp(m->entry->instructions[k]->name, j->of)) assert_true(n[k] == j->evaluated);
+}
+
+/* Readers at their own index share a value; equal reads are one, other reads are as many as they are. */
+static void test_evaluations(void **state)
+{
+#define ROWS ADD "ENTRY e { x = f32[6,4] parameter(0) a = f32[6,4] sine(x) z = f32[] constant(0) " \
+                 "s = f32[6] reduce(a, z), dimensions={1}, to_apply=add w = f32[6,4] broadcast(s), dimensions={0} " \
+                 "v = f32[6,4] broadcast(s), dimensions={0} m = f32[6,4] multiply(w, v) " \
+                 "ROOT y = f32[6,4] divide(a, m) }"
+#define SHIFTS "ENTRY e { x = f32[8] parameter(0) e = f32[8] sine(x) a = f32[6] slice(e), slice={[0:6]} " \
+               "b = f32[6] slice(e), slice={[1:7]} w = f32[6] add(a, b) c = f32[4] slice(w), slice={[0:4]} " \
+               "d = f32[4] slice(w), slice={[2:6]} ROOT y = f32[4] add(c, d) }"
+    const Count all[] = {
+        {ROWS, "s", 1, 1, true}, {ROWS, "a", 1, 1, true}, {ROWS, "s", 24, 24, false}, {ROWS, "a", 24, 120, false},
+        {SHIFTS, "w", 4, 8, false}, {SHIFTS, "e", 4, 16, false},
+    };
+    for (size_t k = 0; k < WBB_LEN(all); k++) {
+        Count j = all[k];
+        succeed_on(*state, count, &j, j.text);
+    }
+}
+
 /* Chains and diamonds deeper than a term may nest: linear in the text, and right. */
 static void test_depth(void **state)
 {
@@ -303,7 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_rows), TEST(test_choices), TEST(test_starts), TEST(test_windows), TEST(test_elements),
-        TEST(test_types), TEST(test_products), TEST(test_depth),
+        TEST(test_types), TEST(test_products), TEST(test_evaluations), TEST(test_depth),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
