@@ -270,7 +270,7 @@ void emit_share_find_reductions(Share *m)
 static const IrRef *shifted(const Share *m, const Reduction *r, const IrRef *index, IrRef *inside)
 {
     const HloShape *x = r->i->operands[0]->shape;
-    const PartScan *scan = &r->of->scan;
+    const HloScan *scan = &r->of->scan;
     const int64_t n = x->dims[scan->dim];
     if (r->i->opcode != HLO_REDUCE_WINDOW || (!scan->shift && n >= m->terms_shape->dims[scan->dim])) return index;
     IrRef *to = WBB_NEW_N(m->a, IrRef, x->rank + 1u), after, below;

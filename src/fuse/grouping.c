@@ -257,13 +257,6 @@ static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUse
 }
 
 /* --- roles -------------------------------------------------------------------------------------------------------- */
-static bool is_scan(const HloInstruction *i)
-{
-    for (uint32_t d = 0; d < i->n_windows; d++)
-        if (fuse_scans(i, d)) return true;
-    return false;
-}
-
 /* A reduction of so few elements that a thread computes it for each result that it needs. */
 static bool is_small(const FuseWork *w, const HloInstruction *i)
 {
@@ -274,10 +267,11 @@ static bool is_small(const FuseWork *w, const HloInstruction *i)
 /* Kernels in which nothing follows it. */
 static bool is_last(const HloInstruction *i)
 {
+    HloScan scan;
     switch (i->opcode) {
     case HLO_DYNAMIC_UPDATE_SLICE: case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: return true;
     case HLO_REDUCE: return i->shape->type == SC_TUPLE;
-    case HLO_REDUCE_WINDOW: return i->shape->type == SC_TUPLE || is_scan(i);
+    case HLO_REDUCE_WINDOW: return i->shape->type == SC_TUPLE || hlo_is_scan(i, &scan);
     default: return false;
     }
 }

@@ -167,18 +167,11 @@ void fuse_part(FuseAtoms *s, const FuseJoin *undo)
 /* --- operands ----------------------------------------------------------------------------------------------------- */
 static double elements(const HloShape *s) { return s->type == SC_TUPLE ? 1 : (double)hlo_elements(s); }
 
-bool fuse_scans(const HloInstruction *i, uint32_t d)
-{
-    const HloShape *s = i->shape->type == SC_TUPLE ? i->shape->elements[0] : i->shape;
-    return i->windows[d].size > 1 && i->windows[d].size == s->dims[d];
-}
-
 double fuse_terms(WbbArena *a, const HloInstruction *i)
 {
-    double n = hlo_terms(a, i);
-    for (uint32_t d = 0; i->opcode == HLO_REDUCE_WINDOW && d < i->n_windows; d++)
-        if (fuse_scans(i, d)) n /= (double)i->windows[d].size;
-    return n;
+    HloScan scan;
+    const double n = hlo_terms(a, i);
+    return hlo_is_scan(i, &scan) ? n / (double)i->windows[scan.dim].size : n;
 }
 
 double fuse_needed(WbbArena *a, const HloInstruction *i, uint32_t k, double n)

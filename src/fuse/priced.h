@@ -48,7 +48,6 @@ typedef struct { uint32_t atoms[FUSE_ATOMS], n; } FuseJoin;
 bool fuse_join(FuseAtoms *s, const FusePos *p, const FusePos *q, FuseJoin *undo);
 void fuse_part(FuseAtoms *s, const FuseJoin *undo);
 /* Is a reduce-window a scan along dimension d: its window as long as the dimension? */
-bool fuse_scans(const HloInstruction *i, uint32_t d);
 double fuse_terms(WbbArena *a, const HloInstruction *i); /* hlo_terms; a scan takes each element once */
 double fuse_needed(WbbArena *a, const HloInstruction *i, uint32_t k, double n); /* elements of operand k for n of i */
 /* The position of an array whose dimensions are those of `of` or 1, from that in `of`. */

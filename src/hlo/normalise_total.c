@@ -14,23 +14,13 @@ static int64_t total_of(const HloInstruction *i)
 {
     if (i->opcode != HLO_SLICE || i->shape->dynamic) return -1;
     const HloInstruction *w = i->operands[0];
+    HloScan scan;
     if (w->opcode != HLO_REDUCE_WINDOW || w->n_operands != 2 || w->n_users != 1 || w->n_predecessors) return -1;
     const HloShape *from = w->operands[0]->shape;
-    int64_t found = -1;
-    if (!w->n_windows || w->shape->dynamic) return -1;
-    for (uint32_t d = 0; d < w->n_windows; d++) {
-        const HloWindow *x = &w->windows[d];
-        const bool plain = x->stride == 1 && x->lhs_dilate == 1 && x->rhs_dilate == 1 && !x->reversal;
-        if (!plain) return -1;
-        if (x->size == 1 && !x->low && !x->high) continue;
-        if (found >= 0 || x->size != from->dims[d] || x->size < 2) return -1;
-        const HloSlice *s = &i->slices[d];
-        const bool prefixes = x->low == x->size - 1 && !x->high, suffixes = x->high == x->size - 1 && !x->low;
-        const int64_t whole = prefixes ? x->size - 1 : 0; /* the place whose window holds all */
-        if ((!prefixes && !suffixes) || s->start != whole || s->limit != whole + 1) return -1;
-        found = d;
-    }
-    return found;
+    if (!hlo_is_scan(w, &scan) || scan.shift || w->shape->dynamic) return -1;
+    const int64_t d = scan.dim, n = from->dims[d], whole = scan.reverse ? 0 : n - 1; /* whose window holds all */
+    if (n < 2 || w->shape->dims[d] != n || w->windows[d].size != n) return -1;
+    return i->slices[d].start == whole && i->slices[d].limit == whole + 1 ? d : -1;
 }
 
 static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)

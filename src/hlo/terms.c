@@ -1,5 +1,5 @@
-/* terms.c: how many elements of its operands an element of an instruction's result needs. Every price of computing a
- * value again asks here: fuse, and partition for loops, cuts and what is computed again.
+/* terms.c: how many elements of its operands an element of an instruction's result needs, and which windows are scans.
+ * Every price of computing a value again asks here: fuse, and partition for loops, cuts and what is computed again.
  *
  * Needs a verified instruction; leaves nothing. A fold needs each of its terms; others at most an element of an
  * operand, and of an operand that has the part of the result, in the mean that part.
@@ -37,11 +37,17 @@ bool hlo_is_term(const HloInstruction *i, uint32_t k)
     return k < (i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION ? 2 : i->n_operands / 2);
 }
 
+/* Of a tuple its first array. */
+static const HloShape *first_array(const HloShape *s)
+{
+    for (uint32_t e; s->type == SC_TUPLE && s->n_leaves; s = s->elements[e])
+        for (e = 0; !s->elements[e]->n_leaves;) e++;
+    return s;
+}
+
 double hlo_operand_share(const HloInstruction *i, uint32_t k)
 {
-    const HloShape *result = i->shape;
-    for (uint32_t e; result->type == SC_TUPLE && result->n_leaves; result = result->elements[e]) /* its first array */
-        for (e = 0; !result->elements[e]->n_leaves;) e++;
+    const HloShape *result = first_array(i->shape);
     const double of = (double)WBB_MAX(hlo_elements(i->operands[k]->shape), 1);
     const double n = (double)WBB_MAX(hlo_elements(result), 1);
     if (hlo_is_elementwise(i->opcode) || i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT) return -1;
@@ -53,4 +59,40 @@ double hlo_operand_share(const HloInstruction *i, uint32_t k)
     case HLO_GATHER: return 1;
     default: return hlo_is_move(i->opcode) ? 1 : WBB_MIN(of / n, 1); /* of others each element of an operand once */
     }
+}
+
+/* --- scans -------------------------------------------------------------------------------------------------------- */
+/* Cumulative sums, products, maxima, from either end: along one dimension the windows are prefixes of the operand, or
+ * suffixes, and each has at most one element more than the one before; in all others they are of one element. Then each
+ * result is the one before, combined with one element, and the work is linear in their number.
+ *
+ *     f32[8,100], size=1x100 pad=0_0x99_0      prefixes: at p element p joins
+ *     f32[8,100], size=1x100 pad=0_0x100_0     f32[8,101], exclusive: at p element p - 1 joins
+ *     f32[8,100], size=1x100 pad=0_0x0_99      suffixes: from the last p on, element p joins
+ */
+
+/* Is the result along dimension d the operand itself? */
+static bool is_single(const HloWindow *w) { return w->size == 1 && w->low == 0 && w->high == 0; }
+
+bool hlo_is_scan(const HloInstruction *i, HloScan *scan)
+{
+    bool found = false;
+    if (i->opcode != HLO_REDUCE_WINDOW) return false;
+    const HloShape *in = i->operands[0]->shape, *out = first_array(i->shape);
+    for (uint32_t d = 0; d < in->rank; d++) {
+        const HloWindow *w = &i->windows[d];
+        if (w->stride != 1 || w->lhs_dilate != 1 || w->rhs_dilate != 1 || w->reversal) return false;
+        if (is_single(w)) continue;
+        if (found) return false;
+        found = true, scan->dim = d;
+    }
+    if (!found || !hlo_elements(in) || !hlo_elements(out)) return false;
+    const HloWindow *w = &i->windows[scan->dim];
+    const int64_t n = in->dims[scan->dim], results = out->dims[scan->dim];
+    /* window p is elements p - low .. p - low + size - 1 of the operand */
+    const bool prefixes = results - 1 - w->low <= 0 && w->size - 1 - w->low <= 0;
+    const bool suffixes = w->size - 1 - w->low >= n - 1 && results - 1 - w->low >= n - 1;
+    scan->reverse = !prefixes;
+    scan->shift = prefixes ? w->size - 1 - w->low : -w->low;
+    return prefixes || suffixes;
 }

@@ -17,14 +17,14 @@ static bool is_sort(WbbArena *a, const HloInstruction *i, const TgTarget *t)
 /* Is it a scan that is worth a kernel of its own? */
 static bool is_long_scan(const HloInstruction *i, const TgTarget *t)
 {
-    PartScan scan;
+    HloScan scan;
     return part_scan_of(i, t, &scan) && part_shape(i, 0)->dims[scan.dim] > tg_tuned(t, "scan.cut");
 }
 
 const HloInstruction *part_ordered_hero(WbbArena *a, const HloComputation *body, const TgTarget *t, bool *alone)
 {
     const HloInstruction *most = NULL;
-    PartScan scan;
+    HloScan scan;
     *alone = true;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];

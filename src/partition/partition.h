@@ -64,21 +64,12 @@ typedef enum {
     PART_GET,         /* elements of outputs, which follow from them, in the order of the outputs */
 } PartKind;
 
-/* A reduce-window whose windows are prefixes or suffixes along one dimension: each has one more element than the one
- * before it in the order of the scan, unless that lies outside of the operand. The space of a scan is the shape of its
- * result; at position p of the dimension the element p + shift of the operand joins. */
-typedef struct {
-    uint32_t dim;
-    bool reverse;  /* suffixes: the scan begins at the last position */
-    int64_t shift;
-} PartScan;
-
 /* A reduction of a stage. */
 typedef struct {
     const HloInstruction *i;
     bool commutes; /* its terms may be taken in any order */
     uint32_t number; /* 1 + the array by which two partial results are put in order to be combined; 0: they need not */
-    PartScan scan; /* PART_SCAN */
+    HloScan scan; /* PART_SCAN */
     /* Not SC_NONE, of one array: the type of its partial results, wider than that of the array. Terms and initial value
      * are converted to it, and the result is converted once. */
     ScType sum;
@@ -495,10 +486,8 @@ PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const T
 /* The index of an output's element, from that of path[0]: [rank of the output]. */
 void part_path_index(RwCx *rw, WbbArena *a, const PartPath *path, const IrRef *from, IrRef *to);
 
-/* scan.c: is it a scan that is worth one: of more elements than a loop of a thread should take? */
-bool part_scan_of(const HloInstruction *i, const TgTarget *t, PartScan *scan);
-/* The same for any length. */
-bool part_is_scan(const HloInstruction *i, PartScan *scan);
+/* space.c: is it a scan that is worth one: of more elements than a loop of a thread should take? */
+bool part_scan_of(const HloInstruction *i, const TgTarget *t, HloScan *scan);
 /* The shape of the space of a reduction or scan. */
 const HloShape *part_space_shape(const HloInstruction *hero);
 

@@ -35,8 +35,8 @@ static bool is_identity(const HloInstruction *init, HloOpcode op)
 
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
 {
-    PartScan scan;
-    if (!part_is_scan(i, &scan) || i->n_operands != 2 || scan.shift) return 0;
+    HloScan scan;
+    if (!hlo_is_scan(i, &scan) || i->n_operands != 2 || scan.shift) return 0;
     const HloComputation *c = i->called[0];
     const HloShape *in = i->operands[0]->shape;
     const int64_t n = in->dims[scan.dim], all = hlo_elements(in), rows = all / n;
@@ -56,7 +56,7 @@ uint32_t part_window_first(const HloInstruction *i, const TgTarget *t)
 {
     if (i->opcode != HLO_REDUCE_WINDOW || i->n_operands != 2 || !hlo_is_operation(i->called[0])) return 0;
     const HloShape *in = i->operands[0]->shape, *out = i->shape;
-    PartScan scan;
+    HloScan scan;
     if (!is_identity(i->operands[1], i->called[0]->root->opcode) || in->type != out->type) return 0;
     if (part_scan_of(i, t, &scan) || !hlo_is_row_major(in) || !hlo_is_row_major(out)) return 0;
     double terms = (double)hlo_elements(out);

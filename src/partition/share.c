@@ -56,11 +56,11 @@ ScType part_float_sum(const HloInstruction *i)
 bool part_same_space(const HloInstruction *x, const HloInstruction *y)
 {
     const HloShape *s = part_space_shape(x);
-    PartScan of_x = {0}, of_y = {0};
+    HloScan of_x = {0}, of_y = {0};
     if (x->opcode != y->opcode || !hlo_same_dims(s, part_space_shape(y))) return false;
     if (x->opcode == HLO_SORT) return x == y;
     if (x->opcode == HLO_REDUCE_WINDOW)
-        return part_is_scan(x, &of_x) && part_is_scan(y, &of_y) && of_x.dim == of_y.dim && of_x.reverse == of_y.reverse;
+        return hlo_is_scan(x, &of_x) && hlo_is_scan(y, &of_y) && of_x.dim == of_y.dim && of_x.reverse == of_y.reverse;
     for (uint32_t d = 0; d < s->rank; d++)
         if (s->dims[d] > 1 && part_is_reduced(x, d) != part_is_reduced(y, d)) return false;
     return true;
@@ -99,7 +99,7 @@ static void find_reduces(Sharing *s)
         *r = (PartReduce){.i = i};
         if (i->opcode != HLO_SORT) r->commutes = hlo_combiner(i->called[0]) != OP_NONE, r->sum = sum_type(i);
         if (!r->commutes && i->opcode == HLO_REDUCE) r->number = part_numbered(s->a, i), r->commutes = r->number != 0;
-        if (i->opcode == HLO_REDUCE_WINDOW) part_is_scan(i, &r->scan);
+        if (i->opcode == HLO_REDUCE_WINDOW) hlo_is_scan(i, &r->scan);
         s->reduced[i->id] = true;
     }
 }

@@ -7,11 +7,22 @@
  */
 #include "partition/partition.h"
 
+bool part_scan_of(const HloInstruction *i, const TgTarget *t, HloScan *scan)
+{
+    return hlo_is_scan(i, scan) && part_shape(i, 0)->rank <= HLO_RANK_LIMIT &&
+           part_shape(i, 0)->dims[scan->dim] > tg_tuned(t, "scan.straight");
+}
+
+const HloShape *part_space_shape(const HloInstruction *hero)
+{
+    return hero->opcode == HLO_REDUCE ? hero->operands[0]->shape : part_shape(hero, 0);
+}
+
 bool part_is_reduced(const HloInstruction *i, uint32_t d)
 {
-    PartScan scan;
+    HloScan scan;
     if (i->opcode == HLO_SORT) return i->dimensions[0] == (int64_t)d;
-    if (i->opcode == HLO_REDUCE_WINDOW) return part_is_scan(i, &scan) && d == scan.dim;
+    if (i->opcode == HLO_REDUCE_WINDOW) return hlo_is_scan(i, &scan) && d == scan.dim;
     return hlo_is_reduced(i, d);
 }
 
