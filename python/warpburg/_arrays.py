@@ -35,6 +35,17 @@ def dtype_of(hlo: str) -> "numpy.dtype[Any]":
     return numpy.dtype(getattr(ml_dtypes, _ML[hlo]))
 
 
+_HLO = {numpys: hlo for hlo, numpys in (*_NUMPY.items(), *_ML.items())}
+
+
+def hlo_type(dtype: Any) -> str:
+    """The HLO type of a type of numpy, ml_dtypes or torch: hlo_type(torch.bfloat16) is "bf16". Raises TypeError where there is none."""
+    name = str(dtype).rpartition(".")[2] if type(dtype).__module__ == "torch" else numpy.dtype(dtype).name
+    if name not in _HLO:
+        raise TypeError(f"{name} is no type of HLO")
+    return _HLO[name]
+
+
 class Spec(NamedTuple):
     """An input or output: its HLO type and its dimensions, as jax.ShapeDtypeStruct has them."""
     type: str
@@ -47,6 +58,14 @@ class Spec(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.type}[{','.join(map(str, self.shape))}]"
+
+
+def spec_of(what: str, array: Any) -> Spec:
+    """The type and shape of an array of any library that tells them as numpy's do."""
+    if not hasattr(array, "dtype") or not hasattr(array, "shape"):
+        raise TypeError(f"{what} is {type(array).__name__}: an array expected")
+    kind, shape = hlo_type(array.dtype), tuple(map(int, array.shape))
+    return Spec(kind, shape, int(numpy.prod(shape, dtype=numpy.int64)) * dtype_of(kind).itemsize)
 
 
 class _Tensor(Structure):
@@ -143,6 +162,28 @@ def _of_numpy(what: str, array: Any, spec: Spec) -> Tuple[int, bool, Any]:
         raise TypeError(f"{what} is {x.dtype.name}[{','.join(map(str, x.shape))}]; {spec} expected")
     x = x if x.flags.c_contiguous and x.dtype.isnative else numpy.ascontiguousarray(x).astype(native, copy=False)
     return x.ctypes.data, False, x
+
+
+def on_gpu(array: Any) -> bool:
+    if hasattr(array, "__cuda_array_interface__"):
+        return True
+    return hasattr(array, "__dlpack_device__") and not isinstance(array, numpy.ndarray) and array.__dlpack_device__()[0] == CUDA
+
+
+def like(arrays: Any, out: Any) -> Any:
+    """An output as an array of the library whose arrays these are: PyTorch, CuPy; else numpy's, or a DeviceArray."""
+    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    if torch is not None and any(isinstance(a, torch.Tensor) for a in arrays):
+        name = numpy.dtype(out.dtype).name
+        if name not in _ML.values():
+            return torch.from_dlpack(out) if isinstance(out, DeviceArray) else torch.from_numpy(out)
+        size = numpy.dtype(out.dtype).itemsize  # neither torch.from_numpy nor every version of its DLPack knows the type
+        as_integers = torch.from_dlpack(out.view({1: "u8", 2: "s16"}[size])) if isinstance(out, DeviceArray) else \
+            torch.from_numpy(out.view({1: numpy.uint8, 2: numpy.int16}[size]))
+        return as_integers.view(getattr(torch, name))
+    if cupy is not None and isinstance(out, DeviceArray):
+        return cupy.asarray(out)
+    return out
 
 
 class DeviceArray:

@@ -324,9 +324,11 @@ def main() -> int:
         print(f"skipped: {e}")
         return 0
     import warpburg
+    import python_elements
     import python_on_gpu
     import python_programs
-    tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in (sys.modules[__name__], python_on_gpu, python_programs))
+    modules = (sys.modules[__name__], python_elements, python_on_gpu, python_programs)
+    tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in modules)
     result = unittest.TextTestRunner(verbosity=1).run(tests)
     bad = len(result.failures) + len(result.errors)
     good = result.testsRun - bad

@@ -29,8 +29,8 @@ from door_texts import LAYOUTS, TEXTS  # noqa: E402
 from tools import environment  # noqa: E402
 
 TREE = ("include/warpburg.h", "src/api/xla.h", "shaderdb/corpus/gelu.hlo", "examples/scale.c", "examples/program.c", "examples/softmax.cpp",
-        "tests/doors/python_package.py", "tests/doors/python_programs.py", "tests/doors/python_on_gpu.py", "tests/doors/python_texts.py",
-        "tests/doors/jax_door.py", "tests/lit/control/while_chain.hlo")
+        "tests/doors/python_package.py", "tests/doors/python_elements.py", "tests/doors/python_programs.py", "tests/doors/python_on_gpu.py",
+        "tests/doors/python_texts.py", "tests/doors/jax_door.py", "tests/lit/control/while_chain.hlo")
 READ_BY_PARTS = ("softmax_512x2048", "softmax_64x32768", "sum_all")  # texts that parts/ compiles on the GPU's machine
 OF_TESTS = ("in_place", "partial_sums", "ticket")  # bundles of tests/programs/bundles
 MODULES: Dict[str, List[str]] = {  # programs of shared/corpus/modules: options

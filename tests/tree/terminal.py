@@ -109,7 +109,7 @@ class Terminal(unittest.TestCase):
 
     def test_line_is_cleared(self) -> None:
         """The line is gone when the work is done."""
-        Path(self.folder, "some.hlo").write_text(LONG.replace("67108864", "2097152"))
+        Path(self.folder, "some.hlo").write_text(LONG.replace("67108864", "1048576"))
         said = on_terminal(self.command("run", "some.hlo", "--jobs", "1", "--check"), seconds=120)
         if "\r" in said:  # else it took less than two seconds
             self.assertTrue(said.endswith("\r\x1b[K"), repr(said[-200:]))

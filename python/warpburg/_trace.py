@@ -1,0 +1,309 @@
+"""Functions of elements become HLO text: they are called once with Values, on which Python's operators and numpy's functions write a line each.
+
+    Trace("f").run(lambda x, y: numpy.exp(-x) * y, [Spec("f32", (8, 1), 32), Spec("f32", (16,), 64)])
+
+Types and shapes of results are numpy's. A Python number has the type of what it is combined with, if that holds numbers of its kind (1.5 with
+bf16 is bf16), else numpy's own. Functions of scipy.special and of torch that have a counterpart in HLO are known by their names.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable, Dict, List, Sequence, Tuple, Union
+
+import numpy
+
+from ._arrays import Spec, dtype_of, hlo_type
+
+_HERE = (os.path.dirname(__file__), os.path.dirname(numpy.__file__))
+Number = Union[bool, int, float, complex]
+
+# numpy's functions that are one operation of HLO.
+_ONE = {"absolute": "abs", "add": "add", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan2": "atan2", "arctanh": "atanh",
+        "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "cbrt": "cbrt", "ceil": "ceil", "cos": "cosine", "cosh": "cosh",
+        "divide": "divide", "erf": "erf", "exp": "exponential", "expit": "logistic", "expm1": "exponential-minus-one", "floor": "floor",
+        "invert": "not", "left_shift": "shift-left", "log": "log", "log1p": "log-plus-one", "maximum": "maximum", "minimum": "minimum",
+        "multiply": "multiply", "negative": "negate", "power": "power", "rint": "round-nearest-even", "rsqrt": "rsqrt", "sin": "sine",
+        "sinh": "sinh", "sqrt": "sqrt", "subtract": "subtract", "tan": "tan", "tanh": "tanh"}
+_ONE_OF_PREDICATES = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
+_COMPARES = {"equal": "EQ", "not_equal": "NE", "less": "LT", "less_equal": "LE", "greater": "GT", "greater_equal": "GE"}
+_LOGIC = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor"}
+_WHOLE_ALREADY = ("ceil", "floor", "rint", "trunc")
+_TORCH = {"abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+          "atanh": "arctanh", "clamp": "clip", "concat": "", "div": "divide", "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal",
+          "lt": "less", "mul": "multiply", "ne": "not_equal", "neg": "negative", "pow": "power", "round": "rint", "sigmoid": "expit", "sub": "subtract",
+          "bitwise_not": "invert", "special_expit": "expit", "special_erf": "erf", "true_divide": "divide"}
+_NO_UFUNC = {"rsqrt": numpy.sqrt, "erf": numpy.sqrt, "expit": numpy.sqrt}  # numpy lacks them: the type is that of a root
+
+
+def _fits(number: Number, dtype: "numpy.dtype[Any]") -> bool:
+    """Whether a type has numbers of the kind of a Python number."""
+    order = "biufc"
+    kind = dtype.kind if dtype.kind in order else "i" if "int" in dtype.name else "f"
+    least = "b" if isinstance(number, bool) else "i" if isinstance(number, int) else "f" if isinstance(number, float) else "c"
+    return order.index(kind) >= order.index(least)
+
+
+def number_type(number: Number, others: Sequence["numpy.dtype[Any]"]) -> "numpy.dtype[Any]":
+    """The type of a Python number among values of other types: theirs if it fits, else numpy's of the number."""
+    joined = numpy.result_type(*others) if others else numpy.dtype(type(number))
+    return joined if _fits(number, joined) else numpy.result_type(joined, number)
+
+
+def spelled(value: Any, kind: str) -> str:
+    """A number as HLO text has it."""
+    if kind == "pred":
+        return str(bool(value)).lower()
+    if kind in ("c64", "c128"):
+        return f"({complex(value).real!r}, {complex(value).imag!r})"
+    return str(int(value)) if kind[0] in "su" else repr(float(value))
+
+
+class Value(numpy.lib.mixins.NDArrayOperatorsMixin):
+    """An array of a traced function: an HLO type and a shape."""
+
+    def __init__(self, trace: "Trace", name: str, type: str, shape: Tuple[int, ...]) -> None:
+        self._trace, self.name, self.type, self.shape = trace, name, type, shape
+
+    dtype = property(lambda self: dtype_of(self.type))
+    ndim = property(lambda self: len(self.shape))
+    real = property(lambda self: self._trace.part("real", self))
+    imag = property(lambda self: self._trace.part("imag", self))
+
+    def astype(self, dtype: Any) -> "Value":
+        return self._trace.convert(self, hlo_type(dtype))
+
+    def conj(self) -> "Value":
+        return self._trace.call("conjugate", numpy.conjugate, self)
+
+    conjugate = conj
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or options:
+            raise TypeError(f"numpy.{ufunc.__name__}{'.' + method if method != '__call__' else ''} with {', '.join(options) or 'a whole array'} is "
+                            "no operation on elements")
+        return self._trace.call(ufunc.__name__, ufunc, *inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return self._trace.by_name(function.__name__, *args, **options)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = function.__name__
+        value = next(a for a in args if isinstance(a, Value))
+        return value._trace.by_name(_TORCH.get(name, name), *args, **(kwargs or {}))
+
+    def __bool__(self) -> bool:
+        raise TypeError("a function of elements is traced before it has values: numpy.where(condition, a, b) chooses by element")
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.type}[{','.join(map(str, self.shape))}]>"
+
+
+class Trace:
+    """The lines of one computation. Equal operations are one line."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lines: List[str] = []
+        self.computations: List[str] = []
+        self.known: Dict[Any, Value] = {}
+
+    # --- lines ---
+    def line(self, op: str, type: str, shape: Tuple[int, ...], operands: Sequence[Value] = (), inside: str = "", more: str = "") -> Value:
+        key = (op, type, shape, tuple(x.name for x in operands), inside, more)
+        if key not in self.known:
+            name = f"v{len(self.known)}"
+            text = f"{name} = {type}[{','.join(map(str, shape))}] {op}({inside or ', '.join(x.name for x in operands)}){', ' * bool(more)}{more}"
+            self.lines.append(text + self.where())
+            self.known[key] = Value(self, name, type, shape)
+        return self.known[key]
+
+    def where(self) -> str:
+        """The line of the function that is traced: profiles and messages name it."""
+        frame = sys._getframe(1)
+        while frame.f_back and frame.f_code.co_filename.startswith(_HERE):
+            frame = frame.f_back
+        file = frame.f_code.co_filename
+        return "" if set('"\\\n') & set(file) else f', metadata={{source_file="{file}" source_line={frame.f_lineno}}}'
+
+    def convert(self, x: Value, type: str) -> Value:
+        if x.type == type:
+            return x
+        if type == "pred":
+            return self.compare("NE", x, self.constant(0, x.type))
+        if x.type in ("c64", "c128") and type not in ("c64", "c128"):
+            raise TypeError(f"{x} is complex: .real has its real part")
+        return self.line("convert", type, x.shape, [x])
+
+    def constant(self, number: Any, type: str) -> Value:
+        dtype_of(type).type(number)  # raises where an integer is out of range
+        return self.line("constant", type, (), inside=spelled(number, type))
+
+    def broadcast(self, x: Value, shape: Tuple[int, ...]) -> Value:
+        """x in a larger shape, as numpy broadcasts: dimensions are added in front, and those of 1 are stretched."""
+        if x.shape == shape:
+            return x
+        first = len(shape) - len(x.shape)
+        kept = [d for d, n in enumerate(x.shape) if n == shape[first + d]]
+        if len(kept) < len(x.shape):
+            x = self.line("reshape", x.type, tuple(x.shape[d] for d in kept), [x])
+        return self.line("broadcast", x.type, shape, [x], more=f"dimensions={{{','.join(str(first + d) for d in kept)}}}")
+
+    def element(self, op: str, type: str, *operands: Value, more: str = "") -> Value:
+        shape = numpy.broadcast_shapes(*(x.shape for x in operands))
+        return self.line(op, type, shape, [self.broadcast(x, shape) for x in operands], more=more)
+
+    def compare(self, direction: str, x: Value, y: Value) -> Value:
+        return self.element("compare", "pred", x, y, more=f"direction={direction}")
+
+    def select(self, p: Value, x: Value, y: Value) -> Value:
+        return self.element("select", x.type, p, x, y)
+
+    def part(self, op: str, x: Value) -> Value:
+        if x.type not in ("c64", "c128"):
+            return x if op == "real" else self.broadcast(self.constant(0, x.type), x.shape)
+        return self.element(op, "f32" if x.type == "c64" else "f64", x)
+
+    # --- operands ---
+    def typed(self, ufunc: Any, args: Sequence[Any]) -> List[Value]:
+        """Operands of the types in which numpy computes the function."""
+        for a in args:
+            if not isinstance(a, (Value, bool, int, float, complex, numpy.generic)):
+                raise TypeError(f"{type(a).__name__} in {self.name}: only its arguments, and numbers, can be operands")
+        known = [a.dtype for a in args if isinstance(a, (Value, numpy.generic))]
+        likes = [a.dtype if isinstance(a, (Value, numpy.generic)) else number_type(a, known) for a in args]
+        into = ufunc.resolve_dtypes((*likes, *([None] * ufunc.nout)))
+        return [self.convert(a, hlo_type(t)) if isinstance(a, Value) else self.constant(a, hlo_type(t)) for a, t in zip(args, into)]
+
+    # --- functions ---
+    def by_name(self, name: str, *args: Any, **options: Any) -> Any:
+        """A function of numpy or torch that is no ufunc, or is known by its name alone."""
+        if name == "where" and len(args) == 3 and not options:
+            p = args[0] if isinstance(args[0], Value) else self.constant(bool(args[0]), "pred")
+            x, y = self.typed(numpy.maximum, args[1:])
+            return self.select(self.convert(p, "pred"), x, y)
+        if name == "clip":
+            x, least, most = (*args, None, None)[:3]
+            least, most = (options.pop(k, v) for k, v in (("min", least), ("max", most)))
+            least, most = (options.pop(k, v) for k, v in (("a_min", least), ("a_max", most)))
+            x = x if least is None else self.call("maximum", numpy.maximum, x, least)
+            x = x if most is None else self.call("minimum", numpy.minimum, x, most)
+            if not options:
+                return x
+        if name in ("real", "imag") and not options:
+            return self.part(name, args[0])
+        if name == "relu":
+            return self.call("maximum", numpy.maximum, args[0], 0)
+        ufunc = getattr(numpy, name, None) or _NO_UFUNC.get(name)
+        if options or not (name in _NO_UFUNC or isinstance(ufunc, numpy.ufunc)):
+            raise TypeError(f"{name}{' with ' * bool(options)}{', '.join(options)} is no operation on elements that warpburg knows")
+        return self.call(name, ufunc, *args)
+
+    def call(self, name: str, ufunc: Any, *args: Any) -> Any:
+        if name in _LOGIC or name == "logical_not":
+            p = [self.convert(a, "pred") if isinstance(a, Value) else self.constant(bool(a), "pred") for a in args]
+            return self.element(_LOGIC.get(name, "not"), "pred", *p)
+        x = self.typed(ufunc, args)
+        kind = x[0].dtype.kind
+        whole = kind in "biu" or "int" in x[0].dtype.name
+        if name in _COMPARES:
+            return self.compare(_COMPARES[name], *x)
+        if name in _WHOLE_ALREADY and whole:
+            return x[0]
+        if name == "absolute" and kind in "bu":
+            return x[0]
+        if name == "right_shift":
+            return self.element("shift-right-logical" if kind == "u" else "shift-right-arithmetic", x[0].type, *x)
+        if name in _ONE:
+            op = _ONE_OF_PREDICATES.get(name, _ONE[name]) if kind == "b" else _ONE[name]
+            return self.element(op, {"c64": "f32", "c128": "f64"}.get(x[0].type, x[0].type) if name == "absolute" else x[0].type, *x)
+        made = getattr(self, f"_{name}", None)
+        if made is None:
+            raise TypeError(f"{name} is no operation on elements that warpburg knows")
+        return made(*x)
+
+    # --- functions that are several operations ---
+    def _positive(self, x: Value) -> Value: return x
+    def _square(self, x: Value) -> Value: return x * x
+    def _reciprocal(self, x: Value) -> Value: return self.element("divide", x.type, self.constant(1, x.type), x)
+    def _arctan(self, x: Value) -> Value: return self.element("atan2", x.type, x, self.constant(1, x.type))
+    def _exp2(self, x: Value) -> Value: return self.element("power", x.type, self.constant(2, x.type), x)
+    def _log2(self, x: Value) -> Value: return numpy.log(x) * (1 / numpy.log(2.0).item())
+    def _log10(self, x: Value) -> Value: return numpy.log(x) * (1 / numpy.log(10.0).item())
+    def _erfc(self, x: Value) -> Value: return 1 - self.element("erf", x.type, x)
+    def _isnan(self, x: Value) -> Value: return self.compare("NE", x, x)
+    def _isfinite(self, x: Value) -> Value: return self.element("is-finite", "pred", x)
+    def _isinf(self, x: Value) -> Value: return abs(x) == float("inf")
+    def _signbit(self, x: Value) -> Value: return self.bits(x) < 0
+    def _trunc(self, x: Value) -> Value: return self.select(x < 0, numpy.ceil(x), numpy.floor(x))
+    def _fabs(self, x: Value) -> Value: return abs(x)
+    def _deg2rad(self, x: Value) -> Value: return x * (numpy.pi / 180)
+    def _rad2deg(self, x: Value) -> Value: return x * (180 / numpy.pi)
+    def _fmax(self, x: Value, y: Value) -> Value: return self.select(x != x, y, self.select(y != y, x, numpy.maximum(x, y)))
+    def _fmin(self, x: Value, y: Value) -> Value: return self.select(x != x, y, self.select(y != y, x, numpy.minimum(x, y)))
+    def _hypot(self, x: Value, y: Value) -> Value: return abs(self.element("complex", {"f32": "c64", "f64": "c128"}[x.type], x, y))
+    def _true_divide(self, x: Value, y: Value) -> Value: return self.element("divide", x.type, x, y)
+
+    def _conjugate(self, x: Value) -> Value:
+        return self.element("complex", x.type, x.real, -x.imag) if x.type in ("c64", "c128") else x
+
+    def bits(self, x: Value) -> Value:
+        return self.element("bitcast-convert", f"s{8 * x.dtype.itemsize}", x)
+
+    def _copysign(self, x: Value, y: Value) -> Value:
+        one = self.constant(-1 << 8 * x.dtype.itemsize - 1, f"s{8 * x.dtype.itemsize}")
+        return self.element("bitcast-convert", x.type, (self.bits(abs(x)) | (self.bits(y) & one)))
+
+    def _logaddexp(self, x: Value, y: Value) -> Value:
+        """Where both are the same infinity, that."""
+        most, apart = numpy.maximum(x, y), abs(x - y)
+        return self.select(self.compare("EQ", x, y), x + numpy.log(2.0).item(), most + numpy.log1p(numpy.exp(-apart)))
+
+    def _sign(self, x: Value) -> Value:
+        """Of -0, too, it is 0."""
+        return self.convert(x != 0, x.type) if x.dtype.kind == "u" else self.element("sign", x.type, x) + 0
+
+    def rest_of(self, x: Value, y: Value) -> Tuple[Value, Value, Value]:
+        """Zero, the remainder with the sign of x, and whether its sign is not that of y."""
+        zero, rest = self.constant(0, x.type), self.element("remainder", x.type, x, y)
+        return zero, rest, (rest != zero) & ((rest < zero) ^ (y < zero))
+
+    def _remainder(self, x: Value, y: Value) -> Value:
+        """Of the sign of y; of integers by 0 it is 0."""
+        zero, rest, other = self.rest_of(x, y)
+        moved = self.select(other, rest + y, rest)
+        if x.dtype.kind == "f":
+            return self.select(moved == zero, self._copysign(self.broadcast(zero, moved.shape), y), moved)
+        return self.select(y == zero, self.broadcast(zero, moved.shape), moved)
+
+    _mod = _remainder
+
+    def _floor_divide(self, x: Value, y: Value) -> Value:
+        """Of integers by 0 it is 0."""
+        zero, rest, other = self.rest_of(x, y)
+        if x.dtype.kind != "f":
+            quotient = self.element("divide", x.type, x, y)
+            return self.select(y == zero, self.broadcast(zero, quotient.shape), self.select(other, quotient - 1, quotient))
+        near = (x - rest) / y  # nearly whole
+        near = self.select(other, near - 1, near)
+        down = numpy.floor(near)
+        down = self.select(near - down > 0.5, down + 1, down)
+        down = self.select(near == zero, self._copysign(self.broadcast(zero, near.shape), x / y), down)
+        return self.select(y == zero, x / y, down)
+
+    def _divmod(self, x: Value, y: Value) -> Tuple[Value, Value]:
+        return self._floor_divide(x, y), self._remainder(x, y)
+
+    # --- the whole ---
+    def run(self, function: Callable[..., Any], inputs: Sequence[Spec], finish: Callable[["Trace", Any], Sequence[Value]]) -> str:
+        """The module of a function: `finish` makes its results of what the function returns."""
+        values = [self.line("parameter", s.type, s.shape, inside=str(n)) for n, s in enumerate(inputs)]
+        results = [self.line("copy", r.type, r.shape, [r]) for r in finish(self, function(*values))]
+        types = [f"{r.type}[{','.join(map(str, r.shape))}]" for r in results]
+        self.lines.append(f"ROOT all = ({', '.join(types)}) tuple({', '.join(r.name for r in results)})")
+        body = "".join(f"  {x}\n" for x in self.lines)
+        return f"HloModule {self.name}\n\n{''.join(self.computations)}ENTRY {self.name} {{\n{body}}}\n"
+
+
+__all__ = ["Trace", "Value", "number_type", "spelled"]
