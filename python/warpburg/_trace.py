@@ -7,6 +7,7 @@ bf16 is bf16), else numpy's own. Functions of scipy.special and of torch that ha
 """
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import Any, Callable, Dict, List, Sequence, Tuple, Union
@@ -21,7 +22,7 @@ Number = Union[bool, int, float, complex]
 # numpy's functions that are one operation of HLO.
 _ONE = {"absolute": "abs", "add": "add", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan2": "atan2", "arctanh": "atanh",
         "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "cbrt": "cbrt", "ceil": "ceil", "cos": "cosine", "cosh": "cosh",
-        "divide": "divide", "erf": "erf", "exp": "exponential", "expit": "logistic", "expm1": "exponential-minus-one", "floor": "floor",
+        "divide": "divide", "erf": "erf", "exp": "exponential", "expit": "logistic", "expm1": "exponential-minus-one", "floor": "floor", "fmod": "remainder",
         "invert": "not", "left_shift": "shift-left", "log": "log", "log1p": "log-plus-one", "maximum": "maximum", "minimum": "minimum",
         "multiply": "multiply", "negative": "negate", "power": "power", "rint": "round-nearest-even", "rsqrt": "rsqrt", "sin": "sine",
         "sinh": "sinh", "sqrt": "sqrt", "subtract": "subtract", "tan": "tan", "tanh": "tanh"}
@@ -30,7 +31,7 @@ _COMPARES = {"equal": "EQ", "not_equal": "NE", "less": "LT", "less_equal": "LE",
 _LOGIC = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor"}
 _WHOLE_ALREADY = ("ceil", "floor", "rint", "trunc")
 _TORCH = {"abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
-          "atanh": "arctanh", "clamp": "clip", "concat": "", "div": "divide", "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal",
+          "atanh": "arctanh", "clamp": "clip", "div": "divide", "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal",
           "lt": "less", "mul": "multiply", "ne": "not_equal", "neg": "negative", "pow": "power", "round": "rint", "sigmoid": "expit", "sub": "subtract",
           "bitwise_not": "invert", "special_expit": "expit", "special_erf": "erf", "true_divide": "divide"}
 _NO_UFUNC = {"rsqrt": numpy.sqrt, "erf": numpy.sqrt, "expit": numpy.sqrt}  # numpy lacks them: the type is that of a root
@@ -92,6 +93,13 @@ class Value(numpy.lib.mixins.NDArrayOperatorsMixin):
         name = function.__name__
         value = next(a for a in args if isinstance(a, Value))
         return value._trace.by_name(_TORCH.get(name, name), *args, **(kwargs or {}))
+
+    def __getattr__(self, name: str) -> Any:
+        """Functions as methods, as torch has them: x.exp()."""
+        known = _TORCH.get(name, name)
+        if name.startswith("_") or not (known in ("clip", "relu") or known in _NO_UFUNC or isinstance(getattr(numpy, known, None), numpy.ufunc)):
+            raise AttributeError(f"{name} is no operation on elements that warpburg knows")
+        return functools.partial(self._trace.by_name, known, self)
 
     def __bool__(self) -> bool:
         raise TypeError("a function of elements is traced before it has values: numpy.where(condition, a, b) chooses by element")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import threading
+import types
 import unittest
 import unittest.mock
 from typing import Any, Callable, List, Tuple
@@ -24,7 +25,7 @@ ONE: List[Tuple[Callable[..., Any], float]] = [  # functions of one float, and h
 TWO: List[Tuple[Callable[..., Any], float]] = [
     (lambda x, y: x + y, 0), (lambda x, y: x - y, 0), (lambda x, y: x * y, 0), (lambda x, y: x / y, 1), (numpy.maximum, ZERO), (numpy.minimum, ZERO),
     (numpy.fmax, ZERO), (numpy.fmin, ZERO), (lambda x, y: x < y, 0), (lambda x, y: x == y, 0), (lambda x, y: x != y, 0), (lambda x, y: (x > y) & (y > 0), 0),
-    (numpy.copysign, 0), (numpy.remainder, 1), (lambda x, y: x // y, 0), (numpy.hypot, 4), (numpy.arctan2, 5), (numpy.logaddexp, 8)]
+    (numpy.copysign, 0), (numpy.fmod, 0), (numpy.remainder, 1), (lambda x, y: x // y, 0), (numpy.hypot, 4), (numpy.arctan2, 5), (numpy.logaddexp, 8)]
 WHOLE: List[Callable[..., Any]] = [
     lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x // y, lambda x, y: x % y, lambda x, y: x & y, lambda x, y: x | y,
     lambda x, y: x ^ y, lambda x, y: ~x, lambda x, y: x << (y & 7), lambda x, y: x >> (y & 7), lambda x, y: x >= y, numpy.maximum, numpy.minimum,
@@ -145,6 +146,21 @@ class Elements(unittest.TestCase):
             warpburg.elementwise(lambda x: x)(numpy.zeros(2, "datetime64[s]"))
         with self.assertRaises(OverflowError):
             warpburg.elementwise(lambda x: x + 300)(numpy.ones(4, "u1"))
+
+    def test_torch(self) -> None:
+        """PyTorch's functions, methods and types, where it is installed; else stand-ins for how it asks for them."""
+        try:
+            import torch
+        except ImportError:
+            f = warpburg.elementwise(lambda x: type(x).__torch_function__(types.SimpleNamespace(__name__="sigmoid"), (), (x,)) + x.relu().clamp(max=2))
+            x = numpy.linspace(-4, 4, 64, dtype="f4")
+            numpy.testing.assert_allclose(f(x), 1 / (1 + numpy.exp(-x)) + numpy.clip(x, 0, 2), rtol=1e-6)
+            return
+        for kind in (torch.float32, torch.bfloat16, torch.float64, torch.float16):
+            x, y = torch.linspace(-4, 4, 64).to(kind), torch.arange(64).to(kind)
+            out = warpburg.elementwise(lambda x, y: torch.sigmoid(x) * y + x.relu())(x, y)
+            self.assertEqual(out.dtype, kind)
+            torch.testing.assert_close(out, torch.sigmoid(x) * y + x.relu())
 
     def test_gpu(self) -> None:
         """Arrays of a GPU stay there; those of the host go there if the call says so."""
