@@ -342,7 +342,7 @@ static void guarded_whole(WbbCx *cx, void *arg)
 }
 
 /* Compile, run and judge; a bundle, or PTX of another compiler, is only run. */
-static WbbStatus run(const Call *call)
+static WbbStatus run_file(const Call *call)
 {
     WbbCx *cx = call->cx;
     WbbArena *a = call->arena;
@@ -402,6 +402,8 @@ static WbbStatus run(const Call *call)
     return s;
 }
 
+static WbbStatus run(const Call *call) { return main_run_each(call, run_file); }
+
 /* --- tables ----------------------------------------------------------------------------------- */
 const char *main_target_names(WbbArena *a)
 {
@@ -420,8 +422,9 @@ const char *main_pass_names(WbbArena *a)
 }
 
 static const Positional run_positionals[] = {
-    {ONE("FILE.hlo|BUNDLE|PROGRAM", RunOptions, file,
-          "HLO text of a fusion or a module, or a folder that `compile -o` or `fuse -o` wrote"),
+    {SEVERAL("FILE.hlo|BUNDLE|PROGRAM", RunOptions, files,
+             "HLO text of a fusion or a module, a folder that `compile -o` or `fuse -o` wrote, or a folder of such files and "
+             "folders, or of XLA's dumps"),
      .value = VALUE_FILE},
     {0}};
 static const Option run_compiling[] = {
@@ -442,6 +445,7 @@ static const Option run_compiling[] = {
 static const Example run_examples[] = {
     {"run gelu.hlo --check --case e", "compile a fusion, run it on edge values and judge every element"},
     {"run gelu.hlo --ptx theirs.ptx --grid 512 --block 128 --check", "the same for PTX of another compiler"},
+    {"run dump --check", "judge every module that --xla_dump_to=dump left"},
     {0}};
 const Command main_run = {
     .name = "run",

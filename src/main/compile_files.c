@@ -119,7 +119,7 @@ static WbbStatus compile(const Call *call)
 {
     WbbCx *cx = call->cx;
     const CompileOptions *o = call->options;
-    const Words files = main_files(cx, call->arena, &o->files);
+    const Words files = main_files(cx, call->arena, &o->files, false);
     Compile *c = WBB_NEW(call->arena, Compile);
     *c = (Compile){.call = call, .o = o, .files = &files, .folders = folders_of(cx, call->arena, o, &files)};
     const uint32_t threads = wbb_pool_threads(o->jobs, files.n);
@@ -142,7 +142,7 @@ static WbbStatus compile(const Call *call)
     }
     if (files.n > 1) {
         wbb_progress(cx, "files", files.n, files.n);
-        main_note_outcomes(cx, &outcomes, "files");
+        main_note_outcomes(cx, &outcomes, "files", "compiled");
     }
     for (uint32_t w = 0; w < threads; w++) end_worker(&c->workers[w]);
     return worst;

@@ -42,7 +42,12 @@ static bool is_module(const char *const *names, uint32_t n, const char *name)
 
 static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
 
-static void search(WbbCx *cx, WbbArena *a, Words *files, const char *folder, int depth)
+static bool stays(const char *word, bool bundles)
+{
+    return prog_is_folder(word) || (bundles && prog_has_bundle(word));
+}
+
+static void search(WbbCx *cx, WbbArena *a, Words *files, const char *folder, int depth, bool bundles)
 {
     uint32_t n = 0;
     const char **names = depth < MOST_FOLDERS ? wbb_list_dir(cx, a, folder, &n) : NULL;
@@ -50,18 +55,18 @@ static void search(WbbCx *cx, WbbArena *a, Words *files, const char *folder, int
     for (uint32_t i = 0; i < n; i++) {
         if (names[i][0] == '.') continue;
         const char *path = wbb_format(a, "%s%s%s", folder, slash ? "" : "/", names[i]);
-        if (is_module(names, n, names[i])) WBB_PUSH(a, files, path);
-        else if (wbb_is_dir(path)) search(cx, a, files, path, depth + 1);
+        if (is_module(names, n, names[i]) || (bundles && stays(path, true))) WBB_PUSH(a, files, path);
+        else if (wbb_is_dir(path)) search(cx, a, files, path, depth + 1, bundles);
     }
 }
 
-Words main_files(WbbCx *cx, WbbArena *a, const Words *words)
+Words main_files(WbbCx *cx, WbbArena *a, const Words *words, bool bundles)
 {
     Words files = {0};
     for (uint32_t i = 0; i < words->n; i++) {
         const char *word = words->items[i];
         const uint32_t before = files.n;
-        if (wbb_is_dir(word) && !prog_is_folder(word)) search(cx, a, &files, word, 0);
+        if (wbb_is_dir(word) && !stays(word, bundles)) search(cx, a, &files, word, 0, bundles);
         else WBB_PUSH(a, &files, word);
         if (files.n == before) wbb_fail(cx, (WbbLoc){0}, "%s: no .hlo file in this folder, and no dump of XLA", word);
         qsort(files.items + before, files.n - before, sizeof *files.items, by_name);
@@ -94,7 +99,8 @@ static WbbWhy reason_named(const char *word, size_t n)
 void main_count(Outcomes *o, WbbStatus s, WbbWhy why)
 {
     if (s == WBB_DECLINED) o->declined[why]++;
-    else if (s == WBB_OK) o->compiled++;
+    else if (s == WBB_OK) o->good++;
+    else if (s == WBB_CHECK) o->wrong++;
     else o->failed++;
 }
 
@@ -105,7 +111,7 @@ void main_count_named(Outcomes *o, const char *status, const char *reason)
     main_count(o, s, reason_named(reason, strcspn(reason, "\"")));
 }
 
-void main_note_outcomes(WbbCx *cx, const Outcomes *o, const char *what)
+void main_note_outcomes(WbbCx *cx, const Outcomes *o, const char *what, const char *done)
 {
     uint32_t declined = 0;
     WbbBuf why = wbb_buf(cx->arena);
@@ -114,7 +120,8 @@ void main_note_outcomes(WbbCx *cx, const Outcomes *o, const char *what)
         wbb_putf(&why, "%s%u %s", declined ? ", " : " (", o->declined[k], wbb_why_name((WbbWhy)k));
         declined += o->declined[k];
     }
-    const uint32_t all = o->compiled + declined + o->failed;
-    wbb_note(cx, (WbbLoc){0}, "%u %s: %u compiled, %u declined%s%s, %u failed", all, what, o->compiled, declined,
+    const uint32_t all = o->good + o->wrong + declined + o->failed;
+    const char *wrong = o->wrong ? wbb_format(cx->arena, "%u wrong, ", o->wrong) : "";
+    wbb_note(cx, (WbbLoc){0}, "%u %s: %u %s, %s%u declined%s%s, %u failed", all, what, o->good, done, wrong, declined,
              declined ? why.text : "", declined ? ")" : "", o->failed);
 }

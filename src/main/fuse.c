@@ -14,7 +14,8 @@
 #include <string.h>
 
 typedef struct {
-    const char *file, *output, *parts, *cut, *like, *target;
+    Words files;
+    const char *output, *parts, *cut, *like, *target;
     bool explain;
 } FuseOptions;
 
@@ -65,30 +66,30 @@ static void check_optimised(WbbCx *cx, const HloModule *m, const char *file)
                  "--like xla takes a module that XLA's passes have optimised, whose header has is_scheduled=true");
 }
 
-static WbbStatus fuse(const Call *call)
+static WbbStatus fuse_file(const Call *call, const char *file, const char *output)
 {
     WbbCx *cx = call->cx;
     WbbArena *a = call->arena;
     const FuseOptions *o = call->options;
     size_t n;
-    const char *text = wbb_read_file(cx, a, o->file, &n);
-    const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, o->file, text, n));
-    const char *cut = o->cut ? o->cut : o->output ? "priced" : "plain";
+    const char *text = wbb_read_file(cx, a, file, &n);
+    const HloModule *m = hlo_normalise(cx, a, hlo_parse(cx, a, file, text, n));
+    const char *cut = o->cut ? o->cut : output ? "priced" : "plain";
     const FuseHow plain = {.mode = o->like ? FUSE_GIVEN : FUSE_PLAIN};
     const bool priced = !o->like && strcmp(cut, "plain") != 0;
     if (o->like && o->cut) return main_usage(call, "--like keeps the cut of the module, and --cut makes another one");
-    if (o->like) check_optimised(cx, m, o->file);
-    else main_note_optimised(cx, m, o->file, "");
+    if (o->like) check_optimised(cx, m, file);
+    else main_note_optimised(cx, m, file, "");
     if (o->explain && !priced) return main_usage(call, "--explain needs --cut priced");
     FuseHow how = priced ? pipe_fuse(cx, a, tg_find(o->target))->how : plain;
     WbbBuf explain = wbb_buf(a);
     if (o->explain) how.explain = &explain;
-    if (o->output) write_program(cx, a, m, text, &how, o->output);
-    if (o->output && !o->parts) {
+    if (output) write_program(cx, a, m, text, &how, output);
+    if (output && !o->parts) {
         fputs(explain.text, stdout);
         return WBB_OK;
     }
-    if (o->output) how.explain = NULL; /* the program's cut has said it */
+    if (output) how.explain = NULL; /* the program's cut has said it */
     const FuseParts parts = fuse_parts(cx, a, m, &how);
     if (o->parts) write_parts(cx, a, &parts, o->parts);
     if (o->parts || o->explain) {
@@ -104,8 +105,17 @@ static WbbStatus fuse(const Call *call)
     return WBB_OK;
 }
 
+static WbbStatus fuse(const Call *call)
+{
+    const FuseOptions *o = call->options;
+    return main_each_file(call, &(Each){.words = &o->files, .output = o->output, .done = "cut",
+                                   .single = o->parts ? "--parts" : NULL, .one = fuse_file});
+}
+
 static const Positional positionals[] = {
-    {ONE("FILE.hlo", FuseOptions, file, "HLO text of an unfused module"), .value = VALUE_FILE}, {0}};
+    {SEVERAL("FILE.hlo", FuseOptions, files, "HLO text of an unfused module, or a folder of such files or of XLA's dumps"),
+     .value = VALUE_FILE},
+    {0}};
 static const Option options[] = {
     {WORD("--cut", FuseOptions, cut, "HOW",
           "plain: the same kernels on every target; priced: by modelled time (default: priced with -o, else plain)"),
@@ -115,7 +125,7 @@ static const Option options[] = {
      .choices = {.words = "xla"}},
     MAIN_OPTION_TARGET(FuseOptions),
     {FLAG("--explain", FuseOptions, explain, "with --cut priced: print why operations are or are not in one kernel")},
-    {WORD("--output", FuseOptions, output, "DIR", "write a program to DIR: program.json, and the text of each kernel"),
+    {WORD("--output", FuseOptions, output, "DIR", "write a program to DIR: program.json, and the text of each kernel; of several files to DIR/NAME each"),
      .letter = 'o', .value = VALUE_FOLDER},
     {WORD("--parts", FuseOptions, parts, "DIR", "write a file for each part, and their list to DIR/index.tsv"),
      .value = VALUE_FOLDER},

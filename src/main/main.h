@@ -65,21 +65,34 @@ enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
 ScAccuracy main_accuracy(const char *accuracy, bool approx);
 
 /* files.c: names of files, where a folder stands for the modules in it, and in its folders: names that end in .hlo,
- * and the texts of modules that XLA dumps. */
-Words main_files(WbbCx *cx, WbbArena *a, const Words *words);
+ * and the texts of modules that XLA dumps. `bundles`: a folder that holds a bundle stays one word. */
+Words main_files(WbbCx *cx, WbbArena *a, const Words *words, bool bundles);
 /* The folder of a file's bundle among those of several files: "generated/softmax" of corpus/generated/softmax.hlo,
  * where the word was corpus. */
 const char *main_stem(WbbArena *a, const Words *words, const char *file);
 
 /* What became of several files, or kernels. */
 typedef struct {
-    uint32_t compiled, failed, declined[WHY_COUNT];
+    uint32_t good, wrong, failed, declined[WHY_COUNT]; /* wrong: WBB_CHECK */
 } Outcomes;
 void main_count(Outcomes *o, WbbStatus s, WbbWhy why);
 /* The same of texts that a quotation mark ends: ok", declined", and a reason. */
 void main_count_named(Outcomes *o, const char *status, const char *reason);
 /* Notes "9 files: 7 compiled, 2 declined (1 library, 1 shape), 0 failed". */
-void main_note_outcomes(WbbCx *cx, const Outcomes *o, const char *what);
+void main_note_outcomes(WbbCx *cx, const Outcomes *o, const char *what, const char *done);
+
+/* each.c: the same work for each file of a command, one after the other. */
+typedef WbbStatus MainOne(const Call *call, const char *file, const char *output);
+typedef struct {
+    const Words *words;
+    const char *output; /* NULL: none. Of several files `one` gets OUTPUT/STEM, of a single one OUTPUT */
+    const char *done;   /* "run", of a file that came to its end */
+    const char *single; /* an option that was given and is about one file; NULL: there is none */
+    bool bundles;
+    MainOne *one;
+} Each;
+/* The worst status: one bad file does not stop the others; of several, outcomes are counted in a note. */
+WbbStatus main_each_file(const Call *call, const Each *e);
 
 /* compile.c: choices of rows: targets, and passes over the IR. */
 const char *main_target_names(WbbArena *a);

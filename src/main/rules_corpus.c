@@ -13,7 +13,7 @@ Words main_corpus(RulesCall *c, const Words *words)
     for (uint32_t i = 0; i < words->n; i++)
         if (!wbb_file_exists(words->items[i]))
             wbb_fail(c->cx, (WbbLoc){0}, "%s: no such file or folder", words->items[i]);
-    return main_files(c->cx, c->arena, words);
+    return main_files(c->cx, c->arena, words, false);
 }
 
 typedef struct {

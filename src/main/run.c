@@ -176,6 +176,38 @@ const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, co
     return b;
 }
 
+/* The options of one file's run. */
+typedef struct {
+    RunOptions o; /* first: what Call.options points to */
+    WbbStatus (*one)(const Call *call);
+} OneRun;
+
+static WbbStatus run_one(const Call *call, const char *file, const char *output)
+{
+    const OneRun *each = call->options;
+    RunOptions o = each->o;
+    o.file = file;
+    o.output = output;
+    Call one = *call;
+    one.options = &o;
+    return each->one(&one);
+}
+
+WbbStatus main_run_each(const Call *call, WbbStatus (*one)(const Call *call))
+{
+    const OneRun run = {*(const RunOptions *)call->options, one};
+    const RunOptions *o = &run.o;
+    const char *single = o->ptx         ? "--ptx"
+                         : o->html      ? "--html"
+                         : o->against.n ? "--against"
+                         : o->inputs.n  ? "--input"
+                                        : NULL;
+    Call each = *call;
+    each.options = &run;
+    return main_each_file(&each, &(Each){.words = &o->files, .output = o->output, .done = "run", .single = single,
+                                    .bundles = true, .one = run_one});
+}
+
 WbbStatus main_run_without_compiling(const Call *call)
 {
     WbbCx *cx = call->cx;

@@ -10,7 +10,8 @@
 #include "pipe/judge.h"
 
 typedef struct {
-    const char *file; /* HLO text or a bundle */
+    Words files;
+    const char *file; /* HLO text or a bundle: that of this run */
     /* a run */
     const char *on, *output, *which, *order, *accuracy;
     Words inputs;
@@ -39,6 +40,9 @@ const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, co
 /* Runs and judges on the values of each seed that is asked for, until one fails, and prints the last verdict; WBB_CHECK
  * if it failed. */
 WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const Bundle *b, const HloModule *m);
+
+/* Calls `one` for each of the files, with options that name it. */
+WbbStatus main_run_each(const Call *call, WbbStatus (*one)(const Call *call));
 
 /* What the options ask pipe_run for. */
 PipeRun main_run_options(WbbCx *cx, const RunOptions *o);

@@ -2,14 +2,17 @@
 #include "main/main.h"
 #include "main/program.h"
 
-static WbbStatus run(const Call *call)
+static WbbStatus run_file(const Call *call)
 {
     const RunOptions *o = call->options;
     return !o->ptx && prog_is_folder(o->file) ? main_run_compiled_program(call) : main_run_without_compiling(call);
 }
 
+static WbbStatus run(const Call *call) { return main_run_each(call, run_file); }
+
 static const Positional positionals[] = {
-    {ONE("BUNDLE", RunOptions, file, "folder that `compile -o` wrote; with --ptx the HLO text of a fusion"),
+    {SEVERAL("BUNDLE", RunOptions, files,
+             "folder that `compile -o` wrote, or one of such folders; with --ptx the HLO text of a fusion"),
      .value = VALUE_FILE},
     {0}};
 static const Example examples[] = {

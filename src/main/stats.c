@@ -41,7 +41,7 @@ static int by_name(const void *x, const void *y) { return strcmp(*(const char *c
 static void find_files(WbbCx *cx, WbbArena *a, StatsCall *call)
 {
     struct { const char **items; uint32_t n, capacity; } list = {0};
-    const Words given = main_files(cx, a, &call->o->files);
+    const Words given = main_files(cx, a, &call->o->files, false);
     for (uint32_t k = 0; k < given.n; k++) WBB_PUSH(a, &list, given.items[k]);
     if (call->o->files_from) {
         size_t n;
@@ -99,7 +99,7 @@ static void note_outcomes(WbbCx *cx, const char *lines)
         const char *why = strstr(p, reason);
         main_count_named(&o, p, why ? why + strlen(reason) : "\"");
     }
-    main_note_outcomes(cx, &o, "kernels");
+    main_note_outcomes(cx, &o, "kernels", "compiled");
 }
 
 static WbbStatus stats(const Call *call)
