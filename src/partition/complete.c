@@ -1,4 +1,4 @@
-/* complete.c: sizes of the levels of a reduction's layout, from what a candidate wishes of them (candidates.c).
+/* complete.c: sizes of the levels of a reduction's layout, from what a candidate wishes of them (share_layout.c).
  *
  * Needs a space and a wish; leaves levels that cover each dimension. What no other level takes is the loop's, of one
  * reduced dimension, or the grid's. part_layout_of writes them as a layout.

@@ -1,6 +1,6 @@
 /* estimate.c: what a layout amounts to, and estimates of what its kernel needs: registers, shared memory, code.
  *
- * Needs a description of the work and the sizes of all levels; leaves numbers, which candidates.c holds against limits
+ * Needs a description of the work and the sizes of all levels; leaves numbers, which chooser.c holds against limits
  * and price.c makes times of.
  *
  *     rows f32[8192,1024], columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024

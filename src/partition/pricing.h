@@ -171,8 +171,7 @@ PartLayout part_layout_of(WbbArena *a, const PartWork *w, const int64_t *sizes);
 bool part_complete(const PartWork *w, const PartWanted *x, int64_t room, int64_t *sizes);
 uint64_t part_sizes_hash(const PartWork *w, const int64_t *sizes); /* by which equal ones are known */
 
-/* candidates.c: the layout of a stage, chosen in stages; see there for what is tried and which one wins a tie. The same
- * on every machine. */
+/* share_layout.c: the layout of a stage whose threads share terms. */
 PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t);
 
 /* work.c: the work of a range whose stages share the terms of reductions. */
@@ -235,13 +234,14 @@ int64_t part_widest_vector(const PartWork *w, const TgTarget *t, uint32_t d); /*
 int64_t part_main_vector(const PartWork *w, const TgTarget *t, uint32_t d);   /* of the array with the most bytes */
 
 /* ties.c: what decides among equal prices, the most important first; smaller is better. */
-enum { PART_PREFERENCES = 9 };
-typedef struct {
+enum { PART_KEYS = 9 };
+typedef struct PartTie {
     double plain, unit;         /* the least time at full rates; times that differ by less than `unit` are equal */
     int64_t chain, few_terms, usual_block; /* layout.chain, layout.short, loop.block */
     int64_t sms;
     bool waits; /* memory takes longer than what SMs do, in the cheapest one: loops wait for it */
 } PartTie;
+/* key: [PART_KEYS], all 0 */
 void part_preferences(const PartTie *t, const PartWork *w, const int64_t *sizes, const PartPrice *price, int64_t *key);
 
 #endif

@@ -14,11 +14,8 @@
  */
 #include "partition/pricing.h"
 
-#include <string.h>
-
 void part_preferences(const PartTie *t, const PartWork *w, const int64_t *sizes, const PartPrice *price, int64_t *key)
 {
-    memset(key, 0, PART_PREFERENCES * sizeof *key);
     int64_t warps = 1, terms = 1, loop = 1, vector = 1, threads = 1;
     int64_t sets = 1; /* of warps that share results */
     bool splits = false;

@@ -1,7 +1,7 @@
-/* candidates.c: the layouts of a reduction that are tried, and the one that is taken.
+/* share_layout.c: the layouts that are tried of a stage whose threads share terms: reductions and scans.
  *
- * Needs a description of the work (pricing.h); leaves the cheapest layouts with their prices. What is tried comes from
- * patterns/layouts.py. Candidates are made in three stages, each of which varies the cheapest of all before it:
+ * Needs a description of the work (pricing.h); leaves the cheapest layouts with their prices (chooser.h). What is tried
+ * comes from patterns/layouts.py. Wishes are made in three stages, each of which varies the cheapest of all before it:
  *
  *     lanes      the vector, and the dimensions that share the 32 lanes
  *     warps      of a block: those that share a result, and those with results of their own
@@ -10,11 +10,9 @@
  * What no level takes is the loop's, of one reduced dimension, or the grid's. A candidate is legal by construction or
  * left out: part_layout_check and part_space_check would take each.
  *
- * Candidates within layout.tie of the cheapest are equal: ties.c says which of them is taken.
- *
  *     rows f32[8192,1024]   =>   columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
-#include "partition/rates.h"
+#include "partition/chooser.h"
 
 #include <string.h>
 
@@ -25,33 +23,25 @@ typedef PartWanted Wish;
 typedef struct {
     Wish wish;
     int64_t *sizes;   /* [n_dims * PART_LEVELS] */
-    PartPrice price;
-} Candidate;
+} Shared;
 
 typedef struct {
     WbbArena *a;
     const PartWork *w;
     const TgTarget *t;
-    const PartRates *r;
+    PartChooser *k;
     /* Numbers of patterns/layouts.py, with their reasons there. Sets of powers of two, as sums: */
     int64_t warps, reduced_warps;         /* of a block; of those, that share a result */
     int64_t registers, whole_registers;   /* unrolled terms of a thread; those that leave no loop */
     int64_t kept_registers;               /* results of a thread whose results have few terms */
     int64_t blocks;                       /* of an SM, at which a split of the reduced dimensions aims */
     /* what is tried */
-    int64_t vectors, beam;                /* widths of a vector; candidates that a stage passes to the next */
+    int64_t vectors;                      /* widths of a vector */
     int64_t start_warps, start_registers; /* while lanes are compared; while lanes and warps are */
-    int64_t usual_block, clusters;        /* threads of a block of a loop; blocks of a cluster at most */
+    int64_t clusters;                     /* blocks of a cluster at most */
     /* what is refused */
     int64_t small, most_padding;          /* elements of a small space; percent of elements that are covered */
-    int64_t few_terms, max_terms;         /* of a thread with several results; in straight code */
-    int64_t max_code, most_registers;     /* instructions of an iteration; percent of a thread's registers */
-    int64_t max_shared, chain;            /* bytes of a block; terms that round one after the other */
-    /* what is equal: per mille of the price, and of the price at full rates */
-    int64_t tie, plain_tie;
-    struct { Candidate *items; uint32_t n, capacity; } all; /* that were priced */
-    WbbMap seen;      /* hashes of sizes */
-    int64_t *sizes;   /* of the candidate that is being made */
+    int64_t few_terms;                    /* of a thread with several results */
     bool padded;      /* any padding is allowed */
     uint32_t min_run; /* bytes that lanes read side by side at least; 0: any */
     double min_bits;  /* of the smallest array for which that counts */
@@ -72,54 +62,41 @@ static int64_t of_level(const PartWork *w, const int64_t *sizes, PartLevel level
 }
 
 /* Of all dimensions. */
-static int64_t all_of_level(const Choosing *c, PartLevel level)
+static int64_t all_of_level(const PartWork *w, const int64_t *sizes, PartLevel level)
 {
-    const WbbI128 all = (WbbI128)of_level(c->w, c->sizes, level, false) * of_level(c->w, c->sizes, level, true);
+    const WbbI128 all = (WbbI128)of_level(w, sizes, level, false) * of_level(w, sizes, level, true);
     return all > INT64_MAX ? INT64_MAX : (int64_t)all;
 }
 
 /* Positions that the layout covers, over elements. */
-static double padding(const Choosing *c)
+static double padding(const PartWork *w, const int64_t *sizes)
 {
     double n = 1;
-    for (uint32_t d = 0; d < c->w->n_dims; d++) {
+    for (uint32_t d = 0; d < w->n_dims; d++) {
         double covered = 1;
-        for (int k = 0; k < PART_LEVELS; k++) covered *= (double)c->sizes[d * PART_LEVELS + (uint32_t)k];
-        n *= covered / (double)c->w->dims[d].size;
+        for (int k = 0; k < PART_LEVELS; k++) covered *= (double)sizes[d * PART_LEVELS + (uint32_t)k];
+        n *= covered / (double)w->dims[d].size;
     }
     return n;
 }
 
-/* That a thread of a block may ask for, of the SM's. */
-static double registers(const Choosing *c, int64_t threads)
+/* May a kernel have the sizes, and are they worth a price? */
+static bool is_legal(const Choosing *c, const int64_t *sizes)
 {
-    const double each = price_most_registers(c->t, (uint64_t)threads);
-    return WBB_MIN((double)c->t->regs, each * (double)c->most_registers / 100);
-}
-
-/* May a kernel have the sizes, and is it worth a price? */
-static bool is_legal(const Choosing *c, PartNeeds *needs)
-{
-    const int64_t lanes = all_of_level(c, PART_LANE), warps = all_of_level(c, PART_WARP);
-    const bool shuffles = of_level(c->w, c->sizes, PART_LANE, true) > 1;
+    const PartWork *w = c->w;
+    const int64_t lanes = all_of_level(w, sizes, PART_LANE), warps = all_of_level(w, sizes, PART_WARP);
+    const bool shuffles = of_level(w, sizes, PART_LANE, true) > 1;
     if (lanes > c->t->warp || ((shuffles || warps > 1) && lanes != c->t->warp)) return false;
-    if (!c->w->splits && of_level(c->w, c->sizes, PART_GRID, true) > 1) return false;
-    const int64_t vector = c->sizes[(c->w->n_dims - 1) * PART_LEVELS + PART_VECTOR];
-    if (c->w->packed_group > 1 && vector % c->w->packed_group) return false;
-    if (all_of_level(c, PART_CLUSTER) > WBB_MAX(c->clusters, 1)) return false;
-    if (lanes * warps > TG_MAX_THREADS || all_of_level(c, PART_GRID) > INT32_MAX) return false;
-    for (uint32_t d = 0; d < c->w->n_dims; d++) {
-        const int64_t *s = c->sizes + (size_t)d * PART_LEVELS;
-        if (c->w->dims[d].reduced && !is_power(s[PART_LANE])) return false;
+    if (!w->splits && of_level(w, sizes, PART_GRID, true) > 1) return false;
+    const int64_t vector = sizes[(w->n_dims - 1) * PART_LEVELS + PART_VECTOR];
+    if (w->packed_group > 1 && vector % w->packed_group) return false;
+    if (all_of_level(w, sizes, PART_CLUSTER) > WBB_MAX(c->clusters, 1)) return false;
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const int64_t *s = sizes + (size_t)d * PART_LEVELS;
+        if (w->dims[d].reduced && !is_power(s[PART_LANE])) return false;
         if (s[PART_REGISTER] > PART_MAX_FACTOR) return false;
     }
-    if (!c->padded && padding(c) * 100 > (double)c->most_padding) return false;
-    const int64_t terms = all_of_level(c, PART_REGISTER) * all_of_level(c, PART_VECTOR);
-    if (terms > c->max_terms) return false;
-    *needs = part_needs(c->r, c->w, c->sizes);
-    if (terms > 1 && needs->code > (double)c->max_code) return false;
-    if (terms > 1 && needs->registers > registers(c, lanes * warps)) return false;
-    return needs->shared <= (double)c->max_shared;
+    return c->padded || padding(w, sizes) * 100 <= (double)c->most_padding;
 }
 
 /* Of its sizes, those of kept or reduced dimensions alone, if both are not counted. */
@@ -129,13 +106,6 @@ static double elements(const PartWork *w, bool kept, bool reduced)
     for (uint32_t d = 0; d < w->n_dims; d++)
         if (w->dims[d].reduced ? reduced : kept) n *= (double)w->dims[d].size;
     return n;
-}
-
-static int64_t *copy(WbbArena *a, const int64_t *items, size_t n)
-{
-    int64_t *new = WBB_NEW_N(a, int64_t, n);
-    memcpy(new, items, n * sizeof *new);
-    return new;
 }
 
 /* A block of sums across rows has its share of them, one after the other, in whole iterations of all its threads. */
@@ -155,40 +125,55 @@ static bool loop_rows(const Choosing *c, int64_t *sizes)
     return whole;
 }
 
-/* Prices what a wish amounts to, if it is legal and new. */
-static void consider(Choosing *c, const Wish *x)
+/* What a wish amounts to. */
+static bool make(void *of, const void *wish, void *what, uint64_t *hash)
 {
+    const Choosing *c = of;
+    const Wish *x = wish;
     const uint32_t n = c->w->n_dims;
-    const int64_t room = c->max_terms / (x->vector * x->registers * x->kept_registers);
-    if (!part_complete(c->w, x, room, c->sizes)) return;
-    if (x->whole && all_of_level(c, PART_LOOP) > 1) return;
-    if (c->w->across && !loop_rows(c, c->sizes)) return;
-    WbbEntry *e = wbb_map_put(&c->seen, part_sizes_hash(c->w, c->sizes));
-    PartNeeds needs;
-    if (e->value) return;
-    e->value = 1;
-    if (!is_legal(c, &needs)) return;
-    Candidate new = {.wish = *x, .sizes = copy(c->a, c->sizes, (size_t)n * PART_LEVELS)};
-    new.wish.lanes = copy(c->a, x->lanes, n);
-    new.wish.warps = copy(c->a, x->warps, n);
-    new.price = part_price(c->r, c->w, c->sizes, &needs);
-    WBB_PUSH(c->a, &c->all, new);
+    Shared *s = what;
+    if (!s->sizes) {
+        s->sizes = WBB_NEW_N(c->a, int64_t, (size_t)n * (PART_LEVELS + 2) + 1u);
+        s->wish.lanes = s->sizes + (size_t)n * PART_LEVELS, s->wish.warps = s->wish.lanes + n;
+    }
+    int64_t *lanes = s->wish.lanes, *warps = s->wish.warps;
+    memcpy(lanes, x->lanes, n * sizeof *lanes), memcpy(warps, x->warps, n * sizeof *warps);
+    s->wish = *x;
+    s->wish.lanes = lanes, s->wish.warps = warps;
+    const int64_t room = c->k->max_terms / (x->vector * x->registers * x->kept_registers);
+    if (!part_complete(c->w, x, room, s->sizes)) return false;
+    if (x->whole && all_of_level(c->w, s->sizes, PART_LOOP) > 1) return false;
+    if (c->w->across && !loop_rows(c, s->sizes)) return false;
+    *hash = part_sizes_hash(c->w, s->sizes);
+    return is_legal(c, s->sizes);
 }
 
-/* The numbers of the `n` cheapest candidates so far, the cheapest first; returns how many there are. */
-static uint32_t cheapest(const Choosing *c, uint32_t *best, uint32_t n)
+static PartNeeds needs(void *of, const void *what)
 {
-    uint32_t found = 0;
-    for (uint32_t k = 0; k < c->all.n; k++) {
-        uint32_t at = found;
-        while (at > 0 && c->all.items[k].price.us < c->all.items[best[at - 1]].price.us) at--;
-        if (at == n) continue;
-        found = WBB_MIN(found + 1, n);
-        memmove(best + at + 1, best + at, (found - 1 - at) * sizeof *best);
-        best[at] = k;
-    }
-    return found;
+    const Choosing *c = of;
+    return part_needs(c->k->r, c->w, ((const Shared *)what)->sizes);
 }
+
+static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
+{
+    const Choosing *c = of;
+    return part_price(c->k->r, c->w, ((const Shared *)what)->sizes, needs_of);
+}
+
+static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
+{
+    const Choosing *c = of;
+    part_preferences(tie, c->w, ((const Shared *)x->what)->sizes, &x->price, key);
+}
+
+static void list(void *of, const PartTried *x, PartPriced *to)
+{
+    const Choosing *c = of;
+    to->layout = part_layout_of(c->a, c->w, ((const Shared *)x->what)->sizes);
+}
+
+static const PartProgram program = {.bytes = sizeof(Shared), .make = make, .needs = needs, .price = price,
+                                    .prefer = prefer, .list = list};
 
 /* --- warps -------------------------------------------------------------------------------------------------------- */
 /* What the vector and lanes leave of a dimension. */
@@ -243,7 +228,7 @@ static void vary_warps(Choosing *c, const Wish *of)
             for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
                 if (reduced == 1 ? k > 0 : dims[k] == NONE) continue;
                 wish_warps(c, &x, all / reduced, reduced, dims[k]);
-                consider(c, &x);
+                part_try(c->k, &x);
             }
 }
 
@@ -253,20 +238,20 @@ static void vary_splits(Choosing *c, Wish *x, int64_t kept)
 {
     const int64_t set = c->blocks, sms = c->t->sms;
     x->split_dim = NONE, x->splits = 1;
-    consider(c, x);
+    part_try(c->k, x);
     const uint32_t dims[] = {x->loop_dim, longest(c, x, x->loop_dim)};
     x->cluster = true; /* where there are few results, or where its blocks hold a row that is read again */
     for (int64_t n = c->clusters; n > 1 && (kept < sms || (x->whole && c->w->passes > 1)); n /= 2)
         for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
             x->split_dim = dims[k], x->splits = n;
-            if (dims[k] != NONE) consider(c, x);
+            if (dims[k] != NONE) part_try(c->k, x);
         }
     x->split_dim = NONE, x->splits = 1, x->cluster = false;
     if (!c->w->splits) return;
     for (int64_t blocks = next_power(set, ABOVE_ALL); blocks; blocks = next_power(set, blocks))
         for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
             x->split_dim = dims[k], x->splits = part_up(blocks * sms, kept);
-            if (dims[k] != NONE && x->splits > 1 && kept < blocks * sms) consider(c, x);
+            if (dims[k] != NONE && x->splits > 1 && kept < blocks * sms) part_try(c->k, x);
         }
     x->split_dim = NONE, x->splits = 1;
 }
@@ -298,7 +283,7 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
         if (c->w->dims[x.kept_dim].reduced) continue;
         for (int64_t p = next_power(c->kept_registers, ABOVE_ALL); p > 1; p = next_power(c->kept_registers, p)) {
             x.kept_registers = p;
-            consider(c, &x);
+            part_try(c->k, &x);
         }
     }
 }
@@ -357,16 +342,16 @@ static void consider_lanes(Choosing *c, Wish *x)
         wish_warps(c, x, kinds[kind].own, kinds[kind].sharing, reduced);
         x->split_dim = NONE, x->splits = 1;
         const bool few = reduced == NONE || after_lanes(c, x, reduced) <= c->few_terms;
-        const uint32_t before = c->all.n;
-        for (x->registers = few ? c->few_terms : c->start_registers; x->registers && c->all.n == before;) {
-            consider(c, x); /* long code has room for fewer terms */
-            if (c->all.n == before) x->registers /= 2;
+        const uint32_t before = c->k->all.n;
+        for (x->registers = few ? c->few_terms : c->start_registers; x->registers && c->k->all.n == before;) {
+            part_try(c->k, x); /* long code has room for fewer terms */
+            if (c->k->all.n == before) x->registers /= 2;
         }
-        if (c->all.n == before) continue;
-        const int64_t kept = of_level(c->w, c->all.items[before].sizes, PART_GRID, false);
+        if (c->k->all.n == before) continue;
+        const int64_t kept = of_level(c->w, ((const Shared *)c->k->all.items[before].what)->sizes, PART_GRID, false);
         if (kept >= c->t->sms || reduced == NONE || !c->w->splits) continue;
         x->split_dim = reduced, x->splits = part_up(2 * (int64_t)c->t->sms, kept);
-        consider(c, x);
+        part_try(c->k, x);
     }
 }
 
@@ -417,9 +402,9 @@ static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
     const uint32_t n = c->w->n_dims;
     Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
               .vector_dim = vector_dim, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .split_dim = NONE,
-              .splits = 1, .registers = c->max_terms, .whole = true};
+              .splits = 1, .registers = c->k->max_terms, .whole = true};
     if (c->w->scan || (elements(c->w, true, true) > (double)c->small && !is_within_lines(c))) return;
-    if (elements(c->w, false, true) > (double)c->max_terms) return;
+    if (elements(c->w, false, true) > (double)c->k->max_terms) return;
     int64_t lanes = c->t->warp;
     for (uint32_t d = 0; d < n; d++) x.lanes[d] = 1;
     for (uint32_t d = n; d-- > 0;) { /* lanes along the inner dimensions alone: fewer digits to a number */
@@ -429,7 +414,7 @@ static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
         x.loop_dim = longest(c, &x, NONE);
         for (int64_t warps = 1; warps <= c->start_warps && (!d || x.lanes[d] > 1); warps *= c->start_warps) {
             wish_warps(c, &x, warps, 1, NONE);
-            consider(c, &x);
+            part_try(c->k, &x);
         }
     }
 }
@@ -447,7 +432,7 @@ static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side
     x.lanes[side != d ? side : along] = lanes;
     x.lanes[d] = c->t->warp / lanes;
     const int64_t side_by_side = side == d ? 1 : lanes * vector;
-    const int64_t few = c->max_terms * c->start_warps / 2 * c->t->warp;
+    const int64_t few = c->k->max_terms * c->start_warps / 2 * c->t->warp;
     const bool is_long = along != d || c->w->dims[d].size > few / side_by_side;
     if (!is_long && (side == d || after_lanes(c, &x, d) <= c->few_terms)) return; /* lanes were compared so */
     if (!is_coalesced(c, &x)) return;
@@ -455,7 +440,7 @@ static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side
         for (x.splits = 1; x.splits <= (is_long ? WBB_MAX(c->clusters, 1) : 1); x.splits *= 2) {
             wish_warps(c, &x, 1, warps, along);
             x.cluster = x.splits > 1;
-            consider(c, &x);
+            part_try(c->k, &x);
         }
 }
 
@@ -508,50 +493,12 @@ static void make_last_resort(Choosing *c)
     if (c->w->packed_group > 1) x.vector_dim = n - 1, x.vector = c->w->packed_group;
     x.loop_dim = longest(c, &x, NONE);
     const bool padded = c->padded;
-    c->padded = true, c->seen = (WbbMap){.arena = c->a};
-    consider(c, &x);
+    c->padded = true, c->k->seen = (WbbMap){.arena = c->a};
+    part_try(c->k, &x);
     c->padded = padded;
 }
 
 /* --- the choice --------------------------------------------------------------------------------------------------- */
-/* The candidate that is taken; *equal: how many are within the tie. */
-static uint32_t choose(const Choosing *c, uint32_t first, uint32_t *equal)
-{
-    const PartPrice *least = &c->all.items[first].price;
-    const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY]; /* which every layout takes */
-    const double most = least->us + work * (double)c->tie / 1000;
-    const double *term = least->term, memory = WBB_MAX(WBB_MAX(term[PART_DRAM], term[PART_L2]), term[PART_FILL]);
-    PartTie tie = {.plain = least->plain, .unit = work * (double)c->plain_tie / 1000, .chain = c->chain,
-                   .few_terms = tg_tuned(c->t, "layout.short"),
-                   .usual_block = c->usual_block, .sms = c->t->sms, .waits = least->effort < memory};
-    for (uint32_t k = 0; k < c->all.n; k++)
-        if (c->all.items[k].price.us <= most) tie.plain = WBB_MIN(tie.plain, c->all.items[k].price.plain);
-    int64_t best_key[PART_PREFERENCES], key[PART_PREFERENCES];
-    uint32_t best = first;
-    part_preferences(&tie, c->w, c->all.items[first].sizes, &c->all.items[first].price, best_key);
-    *equal = 0;
-    for (uint32_t k = 0; k < c->all.n; k++) {
-        if (c->all.items[k].price.us > most) continue;
-        ++*equal;
-        part_preferences(&tie, c->w, c->all.items[k].sizes, &c->all.items[k].price, key);
-        int order = 0;
-        for (int p = 0; p < PART_PREFERENCES && !order; p++) order = (key[p] > best_key[p]) - (key[p] < best_key[p]);
-        if (order > 0 || (order == 0 && c->all.items[k].price.us >= c->all.items[best].price.us)) continue;
-        best = k;
-        memcpy(best_key, key, sizeof key);
-    }
-    return best;
-}
-
-static PartPriced priced(const Choosing *c, uint32_t number)
-{
-    const Candidate *x = &c->all.items[number];
-    PartPriced p = {.layout = part_layout_of(c->a, c->w, x->sizes), .price = x->price, .decides = PART_DRAM};
-    for (int k = 0; k < PART_TERMS; k++)
-        if (k < PART_LATENCY && p.price.term[k] > p.price.term[p.decides]) p.decides = (PartTerm)k;
-    return p;
-}
-
 static void read_numbers(Choosing *c)
 {
     const TgTarget *t = c->t;
@@ -563,12 +510,6 @@ static void read_numbers(Choosing *c)
     c->kept_registers = tg_tuned(t, "layout.kept_registers");
     c->clusters = tg_has(t, "cluster") && !c->w->scan ? tg_tuned(t, "layout.cluster") : 1;
     c->few_terms = tg_tuned(t, "layout.few_terms"), c->blocks = tg_tuned(t, "layout.blocks");
-    c->beam = tg_tuned(t, "layout.beam"), c->max_terms = tg_tuned(t, "layout.max_terms");
-    c->most_registers = tg_tuned(t, "layout.most_registers");
-    c->max_code = tg_tuned(t, "layout.max_code"), c->max_shared = tg_tuned(t, "layout.max_shared");
-    c->tie = tg_tuned(t, "layout.tie"), c->plain_tie = tg_tuned(t, "layout.tie.plain");
-    c->chain = tg_tuned(t, "layout.chain");
-    c->usual_block = tg_tuned(t, "loop.block");
     c->start_warps = tg_tuned(t, "layout.start.warps"), c->start_registers = tg_tuned(t, "layout.start.registers");
     c->min_run = (uint32_t)tg_tuned(t, "layout.min_run"), c->min_bits = 0;
     for (uint32_t k = 0; k < c->w->n_loads; k++) c->min_bits = WBB_MAX(c->min_bits, load_bits(&c->w->loads[k]));
@@ -578,31 +519,24 @@ static void read_numbers(Choosing *c)
 
 PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
 {
-    Choosing c = {.a = a, .w = w, .t = t, .r = part_rates(a, t), .seen = {.arena = a}};
+    Choosing c = {.a = a, .w = w, .t = t};
+    PartChooser *k = c.k = part_chooser(a, t, &program, &c);
     read_numbers(&c);
-    c.sizes = WBB_NEW_N(a, int64_t, (size_t)w->n_dims * PART_LEVELS + 1u);
     make_lanes(&c);
-    if (!c.all.n) c.min_run = 0, make_lanes(&c);
-    if (!c.all.n) c.padded = true, c.seen = (WbbMap){.arena = a}, make_lanes(&c);
-    if (!c.all.n) make_last_resort(&c);
-    const uint32_t beam = (uint32_t)c.beam;
-    uint32_t *best = WBB_NEW_N(a, uint32_t, WBB_MAX(beam, PART_BEST) + 2u);
+    if (!k->all.n) c.min_run = 0, make_lanes(&c);
+    if (!k->all.n) c.padded = true, k->seen = (WbbMap){.arena = a}, make_lanes(&c);
+    if (!k->all.n) make_last_resort(&c);
+    uint32_t *best = WBB_NEW_N(a, uint32_t, k->beam + 1u), taken;
     for (int stage = 0; stage < 2; stage++) {
-        const uint32_t n = cheapest(&c, best, beam);
-        for (uint32_t k = 0; k < n; k++) {
-            const Candidate x = c.all.items[best[k]];
-            if (stage == 0) vary_warps(&c, &x.wish);
-            else vary_rest(&c, &x.wish, x.sizes);
+        const uint32_t n = part_cheapest(k, best, k->beam);
+        for (uint32_t j = 0; j < n; j++) {
+            const Shared *x = k->all.items[best[j]].what;
+            if (stage == 0) vary_warps(&c, &x->wish);
+            else vary_rest(&c, &x->wish, x->sizes);
         }
     }
     make_held(&c);
-    PartChoice choice = {.candidates = c.all.n};
-    const uint32_t n = cheapest(&c, best, PART_BEST);
-    if (!n) return choice;
-    const uint32_t taken = choose(&c, best[0], &choice.equal);
-    choice.best[choice.n++] = priced(&c, taken);
-    for (uint32_t k = 0; k < n && choice.n < PART_BEST; k++)
-        if (best[k] != taken) choice.best[choice.n++] = priced(&c, best[k]);
-    choice.traffic = part_traffic(a, w, &choice.best[0].layout, c.r);
+    PartChoice choice;
+    if (part_decide(k, &taken, &choice)) choice.traffic = part_traffic(a, w, &choice.best[0].layout, k->r);
     return choice;
 }
