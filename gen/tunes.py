@@ -33,7 +33,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     ("", 0, 100, "across.busy across.save rows.save layout.min_share layout.parts layout.few_warps layout.few_blocks layout.cut exchange.issue layout.again "
                  "fuse.tie branch.large"),
     ("", 1, 1000, "layout.part.l2 layout.part.issue layout.part.pipe layout.part.code layout.part.tail"),
-    ("", 0, 1000, "loop.rows_over loop.tie loop.rows_tie loop.registers_tie layout.tie layout.tie.plain exchange.tie exchange.guard"),
+    ("", 0, 1000, "loop.rows_over loop.tie loop.rows_tie loop.registers_tie layout.tie layout.tie.plain exchange.guard"),
     ("", 100, 10000, "layout.padding layout.padding.small parts.times"),
     # amounts: of work, code, memory, clocks
     ("", 1, MANY, "loop.coarse_work loop.coarse_bytes loop.few_blocks loop.max_body loop.max_bytes loop.max_iterations loop.min_threads work.function "
@@ -49,7 +49,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "layout.rows_of_lanes layout.few_terms layout.slots.access layout.slots.thread layout.slots.iteration layout.slots.mask layout.special "
                   "layout.term layout.regs.base layout.cluster.wave layout.fence layout.chain layout.few_bytes layout.code.access layout.code.mask "
                   "layout.code.term layout.code.combine layout.code.shuffle layout.code.store layout.code.carried layout.code.array layout.code.digit "
-                  "layout.code.warps layout.code.split layout.code.repeated exchange.odd exchange.slack exchange.mask exchange.address layout.stay "
+                  "layout.code.warps layout.code.split layout.code.repeated exchange.odd exchange.mask exchange.address layout.stay "
                   "layout.ticket layout.short parts.bytes rows.launches apart.few"),
     ("", 2, 4, "price.norm price.norm.together price.norm.apart"),
 )

@@ -92,11 +92,9 @@ EXCHANGE = [                                    # through a tile of shared memor
     tune('exchange.warps',          value=1 + 2 + 4 + 8 + 16, off=4, because='of a block: tiles beyond 48 KiB would leave an SM with few of them'),
     tune('exchange.odd',            value=8, off=0,      because='registers along a small dimension of odd size: more would leave no room for others'),
     tune('exchange.max_tile',       value=44 * KiB,      because='what static shared memory holds, but for padding'),
-    tune('exchange.tie',            value=10, off=0,      because='per mille of the time: of closer ones the one that does less leaves more to other kernels'),
-    tune('exchange.slack',          value=50, off=0,     because='nanoseconds beside exchange.tie: a thirtieth of what the smallest kernel takes'),
     tune('exchange.issue',          value=45, off=0,     because='percent of the issue slots of a loop, below which an exchange that takes as long is taken'),
     tune('exchange.mask',           value=7, off=0,      because='issue slots of a mask on a store: comparisons along two dimensions, a branch'),
-    tune('exchange.guard',          value=10, off=101,   because='percent of wavefronts put by lanes beyond the end: from there on a branch is less'),
+    tune('exchange.guard',          value=1, off=101,    because='percent of wavefronts put by lanes beyond the end: from there on a branch is less'),
     tune('exchange.address',        value=9, off=0,      because='issue slots of an address in the tile that is no other one plus a constant'),
     tune('exchange.pads',           value=1 + 2 + 4 + 8, off=1, because='accesses after which rows of the tile begin in another bank'),
 ]

@@ -43,8 +43,8 @@ bool part_try(PartChooser *c, const void *wish)
     WbbEntry *e = wbb_map_put(&c->seen, hash);
     if (e->value) return false;
     e->value = 1;
-    const PartNeeds needs = c->by->needs(c->of, c->what);
-    if (!part_within(c, &needs)) return false;
+    PartNeeds needs;
+    if (!c->by->needs(c->of, c->what, &needs) || !part_within(c, &needs)) return false;
     const PartTried new = {.what = c->what, .price = c->by->price(c->of, c->what, &needs), .finished = !c->by->finish};
     WBB_PUSH(c->a, &c->all, new);
     c->what = NULL;
@@ -82,37 +82,82 @@ static uint32_t least_of(PartChooser *c)
     }
 }
 
-/* What decides among those that take up to `most`. */
-static PartTie tie_of(const PartChooser *c, const PartPrice *least, double work, double most)
+double part_as_long(const TgTarget *t, const PartPrice *least)
 {
-    const double *term = least->term, memory = WBB_MAX(WBB_MAX(term[PART_DRAM], term[PART_L2]), term[PART_FILL]);
-    PartTie tie = {.plain = least->plain, .unit = work * (double)tg_tuned(c->t, "layout.tie.plain") / 1000,
-                   .chain = tg_tuned(c->t, "layout.chain"), .few_terms = tg_tuned(c->t, "layout.short"),
-                   .usual_block = tg_tuned(c->t, "loop.block"), .sms = c->t->sms, .waits = least->effort < memory};
-    for (uint32_t k = 0; k < c->all.n; k++)
-        if (c->all.items[k].price.us <= most) tie.plain = WBB_MIN(tie.plain, c->all.items[k].price.plain);
-    return tie;
+    const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY]; /* which every layout takes */
+    return least->us + work * (double)tg_tuned(t, "layout.tie") / 1000;
 }
 
-/* The preferred one of those that take up to `most`, whether they are finished or not. *equal: how many there are. */
-static uint32_t preferred(const PartChooser *c, const PartTie *tie, double most, uint32_t *equal)
+/* Those that take as long as the least. */
+typedef struct {
+    PartTie tie;
+    double most;
+    uint32_t n;
+} Equal;
+
+static Equal equal_to(const PartChooser *c, const PartPrice *least)
 {
-    int64_t best_key[PART_KEYS], key[PART_KEYS];
-    uint32_t best = UINT32_MAX;
-    *equal = 0;
+    const double *term = least->term, memory = WBB_MAX(WBB_MAX(term[PART_DRAM], term[PART_L2]), term[PART_FILL]);
+    const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY];
+    Equal e = {.most = part_as_long(c->t, least)};
+    e.tie = (PartTie){.plain = least->plain, .unit = work * (double)tg_tuned(c->t, "layout.tie.plain") / 1000,
+                      .chain = tg_tuned(c->t, "layout.chain"), .few_terms = tg_tuned(c->t, "layout.short"),
+                      .usual_block = tg_tuned(c->t, "loop.block"), .sms = c->t->sms, .waits = least->effort < memory};
+    for (uint32_t k = 0; k < c->all.n; k++) {
+        if (c->all.items[k].price.us > e.most) continue;
+        e.tie.plain = WBB_MIN(e.tie.plain, c->all.items[k].price.plain);
+        e.n++;
+    }
+    return e;
+}
+
+typedef struct {
+    int64_t key[PART_KEYS];
+    double us;
+    uint32_t number;
+} Preference;
+
+static bool is_before(const Preference *x, const Preference *y)
+{
+    for (int p = 0; p < PART_KEYS; p++)
+        if (x->key[p] != y->key[p]) return x->key[p] < y->key[p];
+    return x->us < y->us;
+}
+
+static bool is_among(const uint32_t *numbers, uint32_t n, uint32_t k)
+{
+    for (uint32_t j = 0; j < n; j++)
+        if (numbers[j] == k) return true;
+    return false;
+}
+
+/* Of those that are equal, the n preferred ones that are not among the first `others` numbers, after these. */
+static uint32_t preferred(const PartChooser *c, const Equal *e, uint32_t *numbers, uint32_t others, uint32_t n)
+{
+    Preference *best = WBB_NEW_N(c->a, Preference, n + 1u);
+    uint32_t found = 0;
     for (uint32_t k = 0; k < c->all.n; k++) {
         const PartTried *x = &c->all.items[k];
-        if (x->price.us > most) continue;
-        ++*equal;
-        memset(key, 0, sizeof key);
-        c->by->prefer(c->of, tie, x, key);
-        int order = best == UINT32_MAX ? -1 : 0;
-        for (int p = 0; p < PART_KEYS && !order; p++) order = (key[p] > best_key[p]) - (key[p] < best_key[p]);
-        if (order > 0 || (order == 0 && x->price.us >= c->all.items[best].price.us)) continue;
-        best = k;
-        memcpy(best_key, key, sizeof key);
+        Preference new = {.us = x->price.us, .number = k};
+        if (x->price.us > e->most || is_among(numbers, others, k)) continue;
+        c->by->prefer(c->of, &e->tie, x, new.key);
+        uint32_t at = found;
+        while (at > 0 && is_before(&new, &best[at - 1])) at--;
+        if (at == n) continue;
+        found = WBB_MIN(found + 1, n);
+        memmove(best + at + 1, best + at, (found - 1 - at) * sizeof *best);
+        best[at] = new;
     }
-    return best;
+    for (uint32_t k = 0; k < found; k++) numbers[others + k] = best[k].number;
+    return others + found;
+}
+
+uint32_t part_promising(const PartChooser *c, uint32_t *best, uint32_t n)
+{
+    const uint32_t cheap = part_cheapest(c, best, n);
+    if (!cheap) return 0;
+    const Equal e = equal_to(c, &c->all.items[best[0]].price);
+    return preferred(c, &e, best, cheap, n);
 }
 
 static PartPriced listed(const PartChooser *c, const PartTried *x)
@@ -129,16 +174,12 @@ bool part_decide(PartChooser *c, uint32_t *taken, PartChoice *choice)
     *choice = (PartChoice){.candidates = c->all.n};
     if (!c->all.n) return false;
     const PartPrice least = c->all.items[least_of(c)].price;
-    const double work = least.us - least.term[PART_LAUNCH] - least.term[PART_LATENCY]; /* which every layout takes */
-    const double most = least.us + work * (double)tg_tuned(c->t, "layout.tie") / 1000;
-    const PartTie tie = tie_of(c, &least, work, most);
-    do {
-        *taken = preferred(c, &tie, most, &choice->equal);
-        if (c->all.items[*taken].finished) break;
+    const Equal e = equal_to(c, &least);
+    for (preferred(c, &e, taken, 0, 1); !c->all.items[*taken].finished; preferred(c, &e, taken, 0, 1))
         finish(c, &c->all.items[*taken]);
-    } while (true);
     uint32_t best[PART_BEST + 1];
     const uint32_t n = part_cheapest(c, best, PART_BEST);
+    choice->equal = e.n;
     choice->best[choice->n++] = listed(c, &c->all.items[*taken]);
     for (uint32_t k = 0; k < n && choice->n < PART_BEST; k++)
         if (best[k] != *taken && c->all.items[best[k]].finished)

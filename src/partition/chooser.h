@@ -30,7 +30,7 @@ typedef struct {
     /* Fills `what`, in which a layout that was not kept may stand; false: no kernel has such a layout. *hash: by which
      * equal ones are known. */
     bool (*make)(void *of, const void *wish, void *what, uint64_t *hash);
-    PartNeeds (*needs)(void *of, const void *what);
+    bool (*needs)(void *of, void *what, PartNeeds *needs); /* false: it is beyond a limit of its own kind */
     PartPrice (*price)(void *of, void *what, const PartNeeds *needs);
     /* The price is of what the layout takes at least: finds the rest. NULL: there is none. */
     void (*finish)(void *of, PartTried *x);
@@ -59,8 +59,12 @@ PartChooser *part_chooser(WbbArena *a, const TgTarget *t, const PartProgram *by,
 bool part_within(const PartChooser *c, const PartNeeds *needs);
 /* Prices a layout and keeps it; false: it is none, known, or beyond a limit. */
 bool part_try(PartChooser *c, const void *wish);
+/* What takes up to so long takes as long, for all that prices can say. */
+double part_as_long(const TgTarget *t, const PartPrice *least);
 /* The numbers of the `n` cheapest so far, the cheapest first; returns how many there are. */
 uint32_t part_cheapest(const PartChooser *c, uint32_t *best, uint32_t n);
+/* .. and after them n others that take as long as the cheapest, the preferred one first: best [2 * n]. */
+uint32_t part_promising(const PartChooser *c, uint32_t *best, uint32_t n);
 /* The number of the one that is taken, and the choice as it is listed; false: no layout was kept. */
 bool part_decide(PartChooser *c, uint32_t *taken, PartChoice *choice);
 #endif

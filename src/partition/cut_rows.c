@@ -47,7 +47,6 @@ static double bytes_us(const PartPlan *p, const TgTarget *t)
 /* The time of a launch range, as if it were alone. */
 static double range_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
 {
-    if (r->tile) return r->tile->us;
     if (r->choice) return r->choice->best[0].price.us;
     const double us = part_loop_us(a, p, r, t);
     return us > 0 ? us : bytes_us(p, t);

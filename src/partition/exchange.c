@@ -48,9 +48,10 @@ bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, con
     stages[0] = (PartStage){.kind = PART_PUT}, stages[1] = (PartStage){.kind = PART_GET};
     for (int n = 0; n < 2; n++) stages[n].outputs = x.stored[n], stages[n].n_outputs = x.n_stored[n];
     *tile = (PartTile){.space = x.space, .read_space = x.read_space, .values = x.values, .n_values = x.n_values};
-    if (!part_exchange_layouts(&x, &loop->layout, stages, tile)) return false;
+    PartChoice *choice = WBB_NEW(a, PartChoice);
+    if (!part_exchange_layouts(&x, &loop->layout, stages, tile, choice)) return false;
     PartRange *r = k->ranges;
-    r->stages = stages, r->n_stages = 2, r->tile = tile;
+    r->stages = stages, r->n_stages = 2, r->tile = tile, r->choice = choice;
     for (int n = 0; n < 2; n++) set_layout(cx, &x, &stages[n]);
     tile->sides_last = part_exchange_sides_last(&x, &stages[0].layout);
     const PartLayout *l = &stages[0].layout;

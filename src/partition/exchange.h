@@ -56,11 +56,11 @@ typedef struct {
 
 /* A layout of a side. */
 typedef struct {
-    PartGroup groups[PART_EXCHANGE_DIMS];
+    const PartGroup *groups; /* [n] */
     uint32_t n, merged; /* the first group has so many dimensions */
     int64_t sizes[PART_EXCHANGE_DIMS * PART_LEVELS];
     PartLevel orders[PART_EXCHANGE_DIMS][PART_LEVELS];
-    PartWork work;
+    const PartWork *work; /* under other orders */
 } PartSide;
 
 typedef struct {
@@ -71,7 +71,8 @@ typedef struct {
     int64_t aligned[PART_SIDES]; /* neighbours that one access of the tile has */
     int64_t joined[PART_SIDES];  /* .. of elements under a word, which the whole thread's accesses become together */
     PartPad pads[PART_PADS];
-    PartPrice price;
+    double registers; /* of a thread, estimated */
+    bool apart;       /* the other side has registers along the units */
     PartTileWork access[PART_SIDES];
     double beyond[PART_SIDES]; /* of the wavefronts those that are not taken, as all their lanes are beyond the end */
     bool conflicts; /* the tile takes more wavefronts than its bytes do */
@@ -118,7 +119,8 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
 double part_tile_beyond(const PartExchange *x, const PartExchanged *k, int side);
 
 /* exchange_layout.c: the cheapest layouts, in `stages`, and the tile; false: a loop is cheaper. */
-bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile);
+bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile,
+                           PartChoice *choice);
 
 /* loop_price.c. Of a range that loops over elements: its space, the slowest dimension first; what it accesses and
  * computes; its price under a layout. False: it has no space. */

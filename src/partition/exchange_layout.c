@@ -11,9 +11,9 @@
  *                                   get   d1: vector 4, lane 16, grid 64; d0: lane 2, warp 8, register 4, grid 64
  *                                   tile  64 * d0 + d1, and 4 more after every 256
  */
+#include "partition/chooser.h"
 #include "partition/exchange.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { DIMS = PART_EXCHANGE_DIMS, MOST_PIXELS = 16 };
@@ -21,15 +21,13 @@ enum { DIMS = PART_EXCHANGE_DIMS, MOST_PIXELS = 16 };
 typedef struct {
     const PartExchange *x;
     WbbArena *a;
-    const PartRates *r;
+    PartChooser *k;
     uint32_t n;                     /* dimensions */
     const int64_t *size;
     uint32_t order[PART_SIDES][DIMS];    /* the fastest first */
     const PartGroup *groups[PART_SIDES][DIMS + 1]; /* by number of merged dimensions; NULL: not made yet */
     PartWork work[PART_SIDES][DIMS + 1];
-    int64_t runs, warps, odd, most_terms, most_shared, most_tile, pads, beam, tie, slack, guard;
-    struct { PartExchanged *items; uint32_t n, capacity; } all;
-    WbbMap seen;
+    int64_t runs, warps, odd, most_tile, pads, guard;
 } Choosing;
 
 static int64_t power_from(int64_t n) /* at least n */
@@ -99,8 +97,7 @@ static void set_groups(Choosing *c, int side, const PartExchanged *k, PartSide *
     s->merged = merged_of(c, side, k->tile, k->wish.run[side]);
     if (!c->groups[side][s->merged]) make_groups(c, side, s->merged);
     s->n = c->n + 1 - s->merged;
-    memcpy(s->groups, c->groups[side][s->merged], s->n * sizeof *s->groups);
-    s->work = c->work[side][s->merged];
+    s->groups = c->groups[side][s->merged], s->work = &c->work[side][s->merged];
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
@@ -208,7 +205,7 @@ static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k
         if (!covers(c, s, g, k->tile)) return false;
         terms *= s->sizes[g * PART_LEVELS + PART_VECTOR] * s->sizes[g * PART_LEVELS + PART_REGISTER];
     }
-    return terms <= c->most_terms;
+    return terms <= c->k->max_terms;
 }
 
 /* --- prices ------------------------------------------------------------------------------------------------------- */
@@ -219,45 +216,36 @@ static bool is_parted(const Choosing *c, const PartSide *s)
     const int64_t widest = 8 * (int64_t)c->x->t->vector_bytes, vector = s->sizes[PART_VECTOR];
     bool parted = false;
     if (vector & (vector - 1)) return false;
-    for (uint32_t n = 0; n < s->work.n_loads; n++)
-        parted = parted || (s->work.loads[n].step[0] == 1 && vector * s->work.loads[n].bits > widest);
-    for (uint32_t n = 0; n < s->work.n_stores; n++)
-        parted = parted || (s->work.stores[n].step[0] == 1 && vector * s->work.stores[n].bits > widest);
+    for (uint32_t n = 0; n < s->work->n_loads; n++)
+        parted = parted || (s->work->loads[n].step[0] == 1 && vector * s->work->loads[n].bits > widest);
+    for (uint32_t n = 0; n < s->work->n_stores; n++)
+        parted = parted || (s->work->stores[n].step[0] == 1 && vector * s->work->stores[n].bits > widest);
     return parted;
 }
 
-static void price(const Choosing *c, PartExchanged *k, const PartTileSample *sample)
+/* The works of both sides, whose levels have their orders. */
+static void works_of(const PartExchanged *k, PartWork *work, const int64_t **sizes)
+{
+    for (int side = 0; side < PART_SIDES; side++) {
+        work[side] = *k->side[side].work, sizes[side] = k->side[side].sizes;
+        work[side].orders = (const PartLevel(*)[PART_LEVELS])k->side[side].orders;
+    }
+}
+
+static PartPrice price_of(const Choosing *c, PartExchanged *k, const PartTileSample *sample)
 {
     PartWork work[PART_SIDES];
     const int64_t *sizes[PART_SIDES];
     PartTileWork tile[PART_SIDES];
-    for (int side = 0; side < PART_SIDES; side++) {
-        work[side] = k->side[side].work;
-        work[side].orders = (const PartLevel(*)[PART_LEVELS])k->side[side].orders;
-        sizes[side] = k->side[side].sizes;
+    works_of(k, work, sizes);
+    for (int side = 0; side < PART_SIDES; side++)
         tile[side] = part_tile_work(c->x, k, side, sample ? &sample[side] : NULL);
-    }
     memcpy(k->access, tile, sizeof tile);
     for (int side = 0; side < PART_SIDES; side++) tile[side].wavefronts *= 1 - k->beyond[side];
-    k->price = part_price_exchange(c->r, work, sizes, tile, part_tile_bytes(c->x, k));
     const double all = k->access[PART_TO].wavefronts + k->access[PART_FROM].wavefronts;
-    k->parted = is_parted(c, &k->side[PART_TO]) || is_parted(c, &k->side[PART_FROM]);
     k->conflicts = all * 100 > (k->access[PART_TO].least + k->access[PART_FROM].least) * 102;
-}
-
-/* Of two that take as long: the one that leaves more to other kernels, without bank conflicts first, then without
- * sectors that are asked for twice. */
-static bool is_lighter(const PartExchanged *k, const PartExchanged *other)
-{
-    if (k->conflicts != other->conflicts) return !k->conflicts;
-    if (k->parted != other->parted) return !k->parted;
-    return k->price.effort < other->price.effort;
-}
-
-/* Is it about as short: by a part of the time, and by what launches differ in? */
-static bool is_tie(const Choosing *c, double us, double other)
-{
-    return us * 1000 <= other * (double)(1000 + c->tie) + (double)c->slack;
+    const PartNeeds needs = {.registers = k->registers, .shared = part_tile_bytes(c->x, k)};
+    return part_price_exchange(c->k->r, work, sizes, tile, &needs);
 }
 
 static double wavefronts(const Choosing *c, const PartExchanged *k, const PartTileSample *sample)
@@ -278,7 +266,7 @@ static void choose_pad(const Choosing *c, PartExchanged *k, uint32_t n, const Pa
             for (int64_t pad = 1; pad <= c->pads && period % unit == 0; pad *= 2) {
                 if (!(c->pads & pad) || (d < c->n && k->tile[d] == 1)) continue;
                 k->pads[n] = (PartPad){.pad = pad * unit, .period = period};
-                if (part_tile_bytes(c->x, k) > (double)c->most_shared) continue;
+                if (part_tile_bytes(c->x, k) > (double)c->k->max_shared) continue;
                 const double with = wavefronts(c, k, sample);
                 const bool smaller = best.pad && pad * unit * best.period < best.pad * period;
                 if (with < fewest || (with == fewest && smaller)) fewest = with, best = k->pads[n];
@@ -287,32 +275,29 @@ static void choose_pad(const Choosing *c, PartExchanged *k, uint32_t n, const Pa
 }
 
 /* Pads after pads, as long as they save wavefronts, and of those as many as save time. */
-static void choose_padding(const Choosing *c, PartExchanged *k)
+static void finish(void *of, PartTried *t)
 {
-    PartTileSample *sample = WBB_NEW_N(c->a, PartTileSample, PART_SIDES);
-    PartExchanged *best = WBB_NEW(c->a, PartExchanged);
-    for (int side = 0; side < PART_SIDES; side++) {
-        part_tile_sample(k, side, &sample[side]);
-        k->beyond[side] = part_tile_beyond(c->x, k, side);
-    }
-    if (100 * k->beyond[PART_TO] < (double)c->guard) k->beyond[PART_TO] = 0; /* all threads put */
-    price(c, k, sample);
-    *best = *k;
+    const Choosing *c = of;
+    PartExchanged *k = t->what, best;
+    PartTileSample sample[PART_SIDES];
+    for (int side = 0; side < PART_SIDES; side++) part_tile_sample(k, side, &sample[side]);
+    t->price = price_of(c, k, sample);
+    best = *k;
     for (uint32_t n = 0; n < PART_PADS; n++) {
         choose_pad(c, k, n, sample);
         if (!k->pads[n].pad) break;
-        price(c, k, sample);
-        if (k->price.us < best->price.us || is_tie(c, k->price.us, best->price.us)) *best = *k;
+        const PartPrice p = price_of(c, k, sample);
+        if (p.us <= part_as_long(c->x->t, &t->price)) best = *k, t->price = p;
     }
-    *k = *best;
+    *k = best;
 }
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
 /* The widest vector of a side. */
 static int64_t widest(const Choosing *c, int side, const PartSide *s, int64_t run)
 {
-    const PartAccess *accesses = side == PART_TO ? s->work.loads : s->work.stores;
-    const uint32_t n = side == PART_TO ? s->work.n_loads : s->work.n_stores;
+    const PartAccess *accesses = side == PART_TO ? s->work->loads : s->work->stores;
+    const uint32_t n = side == PART_TO ? s->work->n_loads : s->work->n_stores;
     int64_t vector = 0;
     for (uint32_t k = 0; k < n; k++) { /* of all that are read or stored element by element */
         if (accesses[k].step[0] != 1) continue;
@@ -349,80 +334,108 @@ static int64_t common_neighbours(const Choosing *c, int64_t vector)
     return WBB_MIN(n & -n, vector);
 }
 
-/* Prices what a wish amounts to, if it is legal and new. */
-static void consider(Choosing *c, const PartWish *w)
+/* Registers along the units of the side that has no vector there; returns their group; false: there is none. */
+static bool set_neighbours(const Choosing *c, PartExchanged *k, const PartWish *w, uint32_t *registers)
 {
-    PartExchanged *k = WBB_NEW(c->a, PartExchanged);
-    k->wish = *w;
-    tile_of_runs(c, w, k->tile);
     const int units = w->read_units ? PART_TO : PART_FROM, other = w->read_units ? PART_FROM : PART_TO;
-    for (int side = 0; side < PART_SIDES; side++) set_groups(c, side, k, &k->side[side]);
-    for (int side = 0; side < PART_SIDES; side++)
-        if (!k->wish.vector[side])
-            k->wish.vector[side] = widest(c, side, &k->side[side], tile_of(&k->side[side], 0, k->tile));
     const uint32_t with = group_of(&k->side[other], c->order[units][0]);
-    uint32_t registers = with;
-    if (with == PART_NO_DIM) {
+    *registers = with;
+    k->apart = with != PART_NO_DIM;
+    if (!k->apart) {
         k->wish.neighbours = 1;
-        if (w->pixels > 1) {
-            registers = group_of(&k->side[other], c->order[units][c->x->common]);
-            if (registers == PART_NO_DIM) return;
-            k->wish.neighbours = WBB_MIN(w->pixels, tile_of(&k->side[other], registers, k->tile));
-        }
+        if (w->pixels <= 1) return true;
+        *registers = group_of(&k->side[other], c->order[units][c->x->common]);
+        if (*registers == PART_NO_DIM) return false;
+        k->wish.neighbours = WBB_MIN(w->pixels, tile_of(&k->side[other], *registers, k->tile));
     } else if (!k->wish.neighbours) { /* as many as are accessed at once, and code has room for */
         int64_t n = k->wish.vector[units];
-        while (n > 1 && n * k->wish.vector[other] > c->most_terms) n /= 2;
+        while (n > 1 && n * k->wish.vector[other] > c->k->max_terms) n /= 2;
         const int64_t all = tile_of(&k->side[other], with, k->tile);
         n = WBB_MIN(n, part_power_below(all));
         while (other == PART_FROM && all % n) n /= 2; /* what is read again beyond the end parts neighbours */
         const bool few = n > 1 && all % n == 0 && all / n % 2 && all / n <= c->odd;
-        k->wish.neighbours = few && all * k->wish.vector[other] <= c->most_terms ? all : n; /* 6: three times 2 */
+        k->wish.neighbours = few && all * k->wish.vector[other] <= c->k->max_terms ? all : n; /* 6: three times 2 */
     }
+    return true;
+}
+
+/* What a wish amounts to. */
+static bool make(void *of, const void *wish, void *what, uint64_t *hash)
+{
+    Choosing *c = of;
+    const PartWish *w = wish;
+    PartExchanged *k = what;
+    k->wish = *w;
+    memset(k->pads, 0, sizeof k->pads);
+    tile_of_runs(c, w, k->tile);
+    const int other = w->read_units ? PART_FROM : PART_TO;
+    for (int side = 0; side < PART_SIDES; side++) set_groups(c, side, k, &k->side[side]);
+    for (int side = 0; side < PART_SIDES; side++)
+        if (!k->wish.vector[side])
+            k->wish.vector[side] = widest(c, side, &k->side[side], tile_of(&k->side[side], 0, k->tile));
+    uint32_t registers;
+    if (!set_neighbours(c, k, w, &registers)) return false;
     const uint32_t neighbours = k->wish.neighbours > 1 ? registers : PART_NO_DIM;
     for (int side = 0; side < PART_SIDES; side++)
         while (!share_threads(c, &k->side[side], k, side, side == other ? neighbours : PART_NO_DIM)) {
-            if (w->vector[side] || k->wish.vector[side] == 1) return;
+            if (w->vector[side] || k->wish.vector[side] == 1) return false;
             k->wish.vector[side] /= 2; /* lanes need elements, too */
         }
-    if (with == PART_NO_DIM) k->wish.neighbours = common_neighbours(c, k->wish.vector[other]);
-    const uint64_t hash = wbb_hash(k->side[PART_FROM].sizes, sizeof k->side[PART_FROM].sizes,
-                                   wbb_hash(k->side[PART_TO].sizes, sizeof k->side[PART_TO].sizes, w->read_units));
-    WbbEntry *e = wbb_map_put(&c->seen, hash);
-    if (e->value) return;
-    e->value = 1;
-    part_tile_strides(c->x, k, c->order[units]);
-    if (!w->neighbours && with != PART_NO_DIM && k->aligned[other] < k->wish.neighbours) { /* no use of so many */
-        PartWish fewer = *w;
-        fewer.neighbours = k->aligned[other];
-        consider(c, &fewer);
-    }
-    if (part_tile_bytes(c->x, k) > (double)c->most_tile) return;
-    price(c, k, NULL);
-    WBB_PUSH(c->a, &c->all, *k);
+    if (!k->apart) k->wish.neighbours = common_neighbours(c, k->wish.vector[other]);
+    *hash = w->read_units;
+    for (int side = 0; side < PART_SIDES; side++)
+        *hash = wbb_hash(k->side[side].sizes, k->side[side].n * PART_LEVELS * sizeof *k->side->sizes, *hash);
+    return true;
 }
 
-/* The numbers of the cheapest candidates, then of those about as cheap that have the least effort; returns how many
- * there are. */
-static uint32_t cheapest(const Choosing *c, uint32_t *best)
+/* Of both stages: the registers of the one that has more of them, the code of both. */
+static bool needs(void *of, void *what, PartNeeds *to)
 {
-    uint32_t found = 0, first = 0;
-    for (int by_effort = 0; by_effort < 2; by_effort++, first = found)
-        for (uint32_t k = 0; k < c->all.n; k++) {
-            const PartExchanged *x = &c->all.items[k];
-            uint32_t at = found;
-            bool met = false;
-            for (uint32_t j = 0; j < first; j++) met = met || best[j] == k;
-            if (met || (by_effort && !is_tie(c, x->price.us, c->all.items[best[0]].price.us))) continue;
-            for (; at > first; at--) {
-                const PartExchanged *o = &c->all.items[best[at - 1]];
-                if (by_effort ? !is_lighter(x, o) : x->price.us >= o->price.us) break;
-            }
-            if (at == first + c->beam) continue;
-            found = WBB_MIN(found + 1, first + (uint32_t)c->beam);
-            memmove(best + at + 1, best + at, (found - 1 - at) * sizeof *best);
-            best[at] = k;
-        }
-    return found;
+    const Choosing *c = of;
+    PartExchanged *k = what;
+    PartWork work[PART_SIDES];
+    const int64_t *sizes[PART_SIDES];
+    part_tile_strides(c->x, k, c->order[k->wish.read_units ? PART_TO : PART_FROM]);
+    if (part_tile_bytes(c->x, k) > (double)c->most_tile) return false;
+    works_of(k, work, sizes);
+    *to = part_needs(c->k->r, &work[PART_TO], sizes[PART_TO]);
+    const PartNeeds from = part_needs(c->k->r, &work[PART_FROM], sizes[PART_FROM]);
+    to->registers = k->registers = WBB_MAX(to->registers, from.registers);
+    to->code += from.code, to->shared = part_tile_bytes(c->x, k);
+    return true;
+}
+
+/* As if there were no bank conflicts. */
+static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
+{
+    const Choosing *c = of;
+    PartExchanged *k = what;
+    (void)needs_of;
+    for (int side = 0; side < PART_SIDES; side++) k->beyond[side] = part_tile_beyond(c->x, k, side);
+    if (100 * k->beyond[PART_TO] < (double)c->guard) k->beyond[PART_TO] = 0; /* all threads put */
+    k->parted = is_parted(c, &k->side[PART_TO]) || is_parted(c, &k->side[PART_FROM]);
+    return price_of(c, k, NULL);
+}
+
+/* The one that leaves more to other kernels: without bank conflicts first, then without sectors that are asked for
+ * twice. */
+static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
+{
+    const PartExchanged *k = x->what;
+    (void)of, (void)tie;
+    key[0] = k->conflicts, key[1] = k->parted;
+    key[2] = (int64_t)(x->price.effort * 1e6);
+}
+
+static void consider(Choosing *c, const PartWish *w)
+{
+    if (!part_try(c->k, w)) return;
+    const PartExchanged *k = c->k->all.items[c->k->all.n - 1].what;
+    const int64_t aligned = k->aligned[w->read_units ? PART_FROM : PART_TO];
+    if (w->neighbours || !k->apart || aligned >= k->wish.neighbours) return;
+    PartWish fewer = *w; /* no use of so many */
+    fewer.neighbours = aligned;
+    consider(c, &fewer);
 }
 
 /* Vectors of whole pixels, so that which of their elements a thread has does not depend on its number; of elements
@@ -481,7 +494,7 @@ static void try_vectors(Choosing *c, const uint32_t *best, uint32_t n)
 {
     const int64_t wider = c->x->in_word > 1 ? 2 : 1;
     for (uint32_t k = 0; k < n; k++) {
-        const PartWish base = c->all.items[best[k]].wish;
+        const PartWish base = ((const PartExchanged *)c->k->all.items[best[k]].what)->wish;
         for (int64_t v = wider * base.vector[PART_TO]; v >= 1 && 4 * v >= base.vector[PART_TO]; v /= 2)
             for (int64_t w = wider * base.vector[PART_FROM]; w >= 1 && 4 * w >= base.vector[PART_FROM]; w /= 2)
                 for (int64_t m = WBB_MAX(base.neighbours, c->x->in_word); m >= 1 && 4 * m >= base.neighbours; m /= 2) {
@@ -521,76 +534,74 @@ static PartLayout layout_of(WbbArena *a, const PartSide *s)
     return l;
 }
 
-static const char *reason(const Choosing *c, const PartExchanged *k, const PartPrice *loop)
+static void list(void *of, const PartTried *x, PartPriced *to)
 {
-    PartTerm of[2] = {0, 0};
-    for (int n = 1; n < PART_TERMS; n++) {
-        if (k->price.term[n] > k->price.term[of[0]]) of[0] = (PartTerm)n;
-        if (loop->term[n] > loop->term[of[1]]) of[1] = (PartTerm)n;
-    }
+    const Choosing *c = of;
+    const PartExchanged *k = x->what;
+    PartLayout *get = WBB_NEW(c->a, PartLayout);
+    *get = layout_of(c->a, &k->side[PART_FROM]);
+    to->layout = layout_of(c->a, &k->side[PART_TO]), to->get = get;
+}
+
+static const PartProgram program = {.bytes = sizeof(PartExchanged), .make = make, .needs = needs, .price = price,
+                                    .finish = finish, .prefer = prefer, .list = list};
+
+static const char *reason(const Choosing *c, const PartExchanged *k, const PartPriced *p, const PartPrice *loop)
+{
+    PartTerm of_loop = PART_DRAM;
+    for (int n = 1; n < PART_TERMS; n++)
+        if (loop->term[n] > loop->term[of_loop]) of_loop = (PartTerm)n;
     const PartTileWork *put = &k->access[PART_TO], *got = &k->access[PART_FROM];
     return wbb_format(c->a, "%.2f us, %s %.2f, the cheapest of %u; a loop over elements takes %.2f us, %s %.2f\n"
                       "  wavefronts of a warp: put %.2f, its bytes fill %.2f; get %.2f, %.2f",
-                      k->price.us, part_term_name[of[0]], k->price.term[of[0]], c->all.n,
-                      loop->us, part_term_name[of[1]], loop->term[of[1]],
+                      p->price.us, part_term_name[p->decides], p->price.term[p->decides], c->k->all.n,
+                      loop->us, part_term_name[of_loop], loop->term[of_loop],
                       put->wavefronts, put->least, got->wavefronts, got->least);
 }
 
-/* Than a loop, which has no barrier and is taken if it is about as cheap, unless it does far more. */
+/* Than a loop, which has no barrier and is taken if it takes as long, unless it does far more. */
 static bool is_cheaper(const Choosing *c, const PartPrice *p, const PartPrice *loop)
 {
-    if (p->us * 1000 < loop->us * (double)(1000 - tg_tuned(c->x->t, "loop.tie"))) return true;
-    return is_tie(c, p->us, loop->us) && p->issue * 100 < loop->issue * (double)tg_tuned(c->x->t, "exchange.issue");
+    if (loop->us > part_as_long(c->x->t, p)) return true;
+    return p->us <= part_as_long(c->x->t, loop) &&
+           p->issue * 100 < loop->issue * (double)tg_tuned(c->x->t, "exchange.issue");
 }
 
-static Choosing choosing(const PartExchange *x)
+static void begin(Choosing *c, const PartExchange *x)
 {
-    Choosing c = {.x = x, .a = x->a, .r = part_rates(x->a, x->t), .n = x->space->rank, .size = x->space->dims,
-                  .runs = tg_tuned(x->t, "exchange.runs"), .warps = tg_tuned(x->t, "exchange.warps"),
-                  .odd = tg_tuned(x->t, "exchange.odd"),
-                  .most_terms = tg_tuned(x->t, "layout.max_terms"),
-                  .most_shared = tg_tuned(x->t, "layout.max_shared"),
-                  .most_tile = tg_tuned(x->t, "exchange.max_tile"),
-                  .pads = tg_tuned(x->t, "exchange.pads"), .beam = tg_tuned(x->t, "layout.beam"),
-                  .tie = tg_tuned(x->t, "exchange.tie"), .slack = tg_tuned(x->t, "exchange.slack"),
-                  .seen = {.arena = x->a}};
-    if (x->bits <= 8) c.runs += tg_tuned(x->t, "exchange.runs.bytes");
-    for (uint32_t k = 0; k < c.n; k++) c.order[PART_TO][k] = x->read[k], c.order[PART_FROM][k] = c.n - 1 - k;
-    return c;
+    *c = (Choosing){.x = x, .a = x->a, .n = x->space->rank, .size = x->space->dims,
+                    .runs = tg_tuned(x->t, "exchange.runs"), .warps = tg_tuned(x->t, "exchange.warps"),
+                    .odd = tg_tuned(x->t, "exchange.odd"), .most_tile = tg_tuned(x->t, "exchange.max_tile"),
+                    .pads = tg_tuned(x->t, "exchange.pads"), .guard = tg_tuned(x->t, "exchange.guard")};
+    c->k = part_chooser(x->a, x->t, &program, c);
+    if (x->bits <= 8) c->runs += tg_tuned(x->t, "exchange.runs.bytes");
+    for (uint32_t k = 0; k < c->n; k++) c->order[PART_TO][k] = x->read[k], c->order[PART_FROM][k] = c->n - 1 - k;
 }
 
-bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile)
+bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile,
+                           PartChoice *choice)
 {
-    Choosing c = choosing(x);
-    uint32_t *best = WBB_NEW_N(x->a, uint32_t, 2 * (size_t)c.beam + 2);
+    Choosing c;
+    begin(&c, x);
+    uint32_t *best = WBB_NEW_N(x->a, uint32_t, 2 * c.k->beam + 1u), taken;
     try_runs(&c);
-    try_vectors(&c, best, cheapest(&c, best));
-    const uint32_t n = cheapest(&c, best);
-    if (!n) return false;
-    double us = INFINITY;
-    for (uint32_t j = 0; j < n; j++) {
-        choose_padding(&c, &c.all.items[best[j]]);
-        us = WBB_MIN(us, c.all.items[best[j]].price.us);
-    }
-    PartExchanged *k = NULL;
-    for (uint32_t j = 0; j < n; j++) {
-        PartExchanged *other = &c.all.items[best[j]];
-        if (is_tie(&c, other->price.us, us) && (!k || is_lighter(other, k))) k = other;
-    }
-    if (x->below > 0 && k->price.us * 1000 >= x->below * (double)(1000 - c.tie)) return false;
+    try_vectors(&c, best, part_promising(c.k, best, c.k->beam));
+    if (!part_decide(c.k, &taken, choice)) return false;
+    const PartPriced *of = &choice->best[0];
+    if (x->below > 0 && x->below <= part_as_long(x->t, &of->price)) return false;
     const PartWork work = part_loop_work(x);
-    const PartPrice of_loop = part_loop_price(x->a, c.r, &work, loop);
-    if (!x->always && !is_cheaper(&c, &k->price, &of_loop)) return false;
+    const PartPrice of_loop = part_loop_price(x->a, c.k->r, &work, loop);
+    if (!x->always && !is_cheaper(&c, &of->price, &of_loop)) return false;
+    PartExchanged *k = c.k->all.items[taken].what;
     for (int side = 0; side < PART_SIDES; side++) {
         stages[side].space = k->side[side].groups, stages[side].n_space = k->side[side].n;
-        stages[side].layout = layout_of(x->a, &k->side[side]);
+        stages[side].layout = side == PART_TO ? of->layout : *of->get;
     }
     tile->stride = k->stride, tile->elements = part_tile_elements(k);
     memcpy(tile->pads, k->pads, sizeof tile->pads);
     tile->guarded = k->beyond[PART_TO] > 0;
     for (int side = 0; side < PART_SIDES; side++)
         k->access[side].wavefronts = part_tile_enumerate(x, k, side);
-    tile->us = k->price.us;
-    tile->why = reason(&c, k, &of_loop);
+    tile->why = reason(&c, k, of, &of_loop);
     return true;
 }

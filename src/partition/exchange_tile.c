@@ -309,11 +309,20 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
     return w;
 }
 
+/* Positions along a group at which a thread has its first element, and those between. */
+static int64_t threads_along(const PartSide *s, uint32_t g)
+{
+    int64_t n = 1;
+    for (int k = 0; k < PART_GRID; k++) n *= s->sizes[g * PART_LEVELS + (uint32_t)k];
+    return n;
+}
+
 double part_tile_beyond(const PartExchange *x, const PartExchanged *k, int side)
 {
     const PartSide *s = &k->side[side];
     int64_t together = 32, all = 0, positions[PART_EXCHANGE_DIMS], left[PART_EXCHANGE_DIMS];
     double beyond = 0, grid[PART_EXCHANGE_DIMS];
+    bool any = false; /* threads beyond the end */
     for (uint32_t n = 0; n < x->n_values; n++) {
         uint32_t tiles;
         const int64_t bytes = bytes_of(x, n, &tiles);
@@ -324,7 +333,9 @@ double part_tile_beyond(const PartExchange *x, const PartExchanged *k, int side)
         for (uint32_t n = 0; n < s->groups[g].n; n++) tile *= k->tile[s->groups[g].of[n]];
         grid[g] = (double)s->sizes[g * PART_LEVELS + PART_GRID];
         left[g] = s->groups[g].dim.size - (s->sizes[g * PART_LEVELS + PART_GRID] - 1) * tile; /* to the last tile */
+        any = any || left[g] < threads_along(s, g);
     }
+    if (!any) return 0;
     Thread t = {0};
     for (; t.warp < k->wish.warps; t.warp++)
         for (int64_t first = 0; first < 32; first += together, all++) {

@@ -211,8 +211,11 @@ void part_print_choice(WbbBuf *out, const PartChoice *c)
              c->equal);
     for (uint32_t k = 0; k < c->n; k++) {
         const PartPriced *x = &c->best[k];
-        wbb_putf(out, "    %.2f us, %s %.2f: ", x->price.us, part_term_name[x->decides], x->price.term[x->decides]);
+        wbb_putf(out, "    %.2f us, %s %.2f%s", x->price.us, part_term_name[x->decides], x->price.term[x->decides],
+                 x->get ? " | put " : ": ");
         part_layout_print(out, &x->layout);
+        if (x->get) wbb_put(out, " | get ");
+        if (x->get) part_layout_print(out, x->get);
         wbb_put(out, "\n");
     }
 }

@@ -202,8 +202,7 @@ typedef struct {
     PartPad pads[PART_PADS];
     uint32_t n_values;
     PartCarried *values;   /* each has a tile */
-    double us;             /* its price */
-    const char *why;       /* that, and what a loop takes */
+    const char *why;       /* what it takes, and a loop would */
 } PartTile;
 
 /* Blocks first_block .. first_block + blocks - 1 of a launch run these stages. */

@@ -545,14 +545,12 @@ const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout
 }
 
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
-                              const PartTileWork *tile, double shared)
+                              const PartTileWork *tile, const PartNeeds *needs)
 {
     const PartCounts c = part_counts(&w[0], sizes[0]);
     PartPrice p = {0};
     Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu + 2 * r->shared_latency + r->barrier};
-    PartNeeds needs = {.shared = shared};
-    for (int s = 0; s < 2; s++) needs.registers = WBB_MAX(needs.registers, part_needs(r, &w[s], sizes[s]).registers);
-    const Waves n = waves_of(r, w, &needs, &c);
+    const Waves n = waves_of(r, w, needs, &c);
     const double sms = r->target->sms, at_once = n.at_once;
     const double blocks_an_sm = WBB_MIN(part_ceiling(c.blocks / sms), at_once);
     for (int s = 0; s < 2; s++) {

@@ -131,6 +131,7 @@ typedef struct PartPrice {
 
 typedef struct {
     PartLayout layout;
+    const PartLayout *get; /* of the second stage, where values go through a tile; else NULL */
     PartPrice price;
     PartTerm decides; /* the largest term */
 } PartPriced;
@@ -221,9 +222,9 @@ typedef struct {
     double wavefronts; /* of a warp */
     double least;      /* that its bytes take */
 } PartTileWork;
-/* Two stages of the same blocks and threads, with a barrier between them. shared: bytes of a block. */
+/* Two stages of the same blocks and threads, with a barrier between them. needs: registers and shared bytes. */
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
-                              const PartTileWork *tile, double shared);
+                              const PartTileWork *tile, const PartNeeds *needs);
 void part_print_choice(WbbBuf *out, const PartChoice *c);
 void part_print_price(WbbBuf *out, const PartPrice *p); /* of a layout that was given */
 

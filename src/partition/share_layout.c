@@ -148,10 +148,11 @@ static bool make(void *of, const void *wish, void *what, uint64_t *hash)
     return is_legal(c, s->sizes);
 }
 
-static PartNeeds needs(void *of, const void *what)
+static bool needs(void *of, void *what, PartNeeds *to)
 {
     const Choosing *c = of;
-    return part_needs(c->k->r, c->w, ((const Shared *)what)->sizes);
+    *to = part_needs(c->k->r, c->w, ((const Shared *)what)->sizes);
+    return true;
 }
 
 static PartPrice price(void *of, void *what, const PartNeeds *needs_of)

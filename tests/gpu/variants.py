@@ -13,7 +13,7 @@ MISSES = 200
 PARTS = ("vector", "lane", "warp", "cluster", "register", "grid")
 Layout = Dict[str, Dict[str, int]]  # dimension, part: size
 
-LISTED = re.compile(r"^    [\d.]+ us, [^:]*: (.*)$", re.M)
+LISTED = re.compile(r"^    [\d.]+ us, [\w ]+ [\d.]+: (.*)$", re.M)  # not those of two stages, which --layout cannot say
 CHOSEN = re.compile(r"^  layout (.*)$", re.M)
 
 
