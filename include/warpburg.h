@@ -395,6 +395,9 @@ typedef struct {
  * a sample of options->blocks blocks where it allows that. */
 WB_API wb_status wb_program_profile(const wb_program *p, const wb_run_options *options, wb_program_time *time,
                                     wb_result **result);
+/* The same, and in wb_result_html a page: kernels by their share of the time, each with the lines of the user's program
+ * that the module names, library calls, memory, and the pages of the costliest kernels. */
+WB_API wb_status wb_program_page(const wb_program *p, const wb_run_options *options, wb_result **result);
 
 /* --- running it on a GPU ---------------------------------------------------------------------------------------- */
 

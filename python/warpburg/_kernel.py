@@ -75,7 +75,14 @@ class Profile:
         return f"<warpburg.Profile {1e6 * self.seconds:.2f} us, bound by {self.binds or 'nothing'}>"
 
     def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:40em;border:0"></iframe>'
+        return Page(self.html)._repr_html_()
+
+
+class Page(str):
+    """The text of an HTML page that loads nothing; a notebook shows it. pathlib.Path("page.html").write_text(page) keeps it."""
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self)}" style="width:100%;height:40em;border:0"></iframe>'
 
 
 def specs_of(kernel: c_void_p, function: Any) -> Tuple[Spec, ...]:
@@ -248,6 +255,10 @@ class Kernel:
         w = _library.Watched(self, memory, threads=1, case=case, seed=seed, blocks=blocks)
         given = addresses_of(memory) if arrays else None
         return Profile(t, w.called(lib.wb_kernel_profile, self._pointer, given, byref(w.options), byref(t)))
+
+    def page(self, *arrays: Any, case: str = "w", seed: int = 0, blocks: int = 0) -> Page:
+        """What the kernel costs, as a page: HLO, IR, PTX and machine code with the share of each line."""
+        return Page(self.profile(*arrays, case=case, seed=seed, blocks=blocks).html)
 
     def _memory(self, arrays: Sequence[Any], stream: int = 0) -> List[Memory]:
         return memory_for(self.name, self.inputs, arrays, stream)

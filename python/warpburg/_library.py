@@ -173,6 +173,7 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_program_run", c_int, [OPAQUE, POINTERS, POINTERS, POINTER(RunOptions), POINTER(OPAQUE)]),
     ("wb_program_check", c_int, [OPAQUE, POINTERS, POINTER(RunOptions), POINTER(ProgramVerdict), POINTER(OPAQUE)]),
     ("wb_program_profile", c_int, [OPAQUE, POINTER(RunOptions), POINTER(ProgramTime), POINTER(OPAQUE)]),
+    ("wb_program_page", c_int, [OPAQUE, POINTER(RunOptions), POINTER(OPAQUE)]),
     ("wb_gpu_load", c_int, [OPAQUE, POINTER(OPAQUE), POINTER(OPAQUE)]),
     ("wb_gpu_load_program", c_int, [OPAQUE, POINTER(OPAQUE), POINTER(OPAQUE)]),
     ("wb_gpu_unload", None, [OPAQUE]),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library
-from ._kernel import Context, Kernel, addresses_of, c_options, memory_for, one_or_all, outputs_of, specs_of
+from ._kernel import Context, Kernel, Page, addresses_of, c_options, memory_for, one_or_all, outputs_of, specs_of
 from ._library import Declined, called, lib, text
 
 _KINDS = tuple(s[len("step_"):] for s in _library.STEPS)
@@ -196,6 +196,12 @@ class Program:
         t = _library.ProgramTime()
         w = _library.Watched(self, threads=1, case=case, seed=seed, blocks=blocks)
         return ProgramProfile(t, w.called(lib.wb_program_profile, self._pointer, byref(w.options), byref(t)))
+
+    def page(self, *, case: str = "w", seed: int = 0, blocks: int = 0) -> Page:
+        """What the program costs, as a page: kernels by their share of the time, with the lines of the user's program that the module names, library
+        calls, memory; and for the costliest kernels HLO, IR, PTX and machine code with the share of each line. Arguments are those of profile."""
+        w = _library.Watched(self, threads=1, case=case, seed=seed, blocks=blocks)
+        return Page(w.called(lib.wb_program_page, self._pointer, byref(w.options)).html)
 
     def _memory(self, arrays: Any) -> Any:
         memory = memory_for(self.name, self.inputs, arrays)

@@ -45,7 +45,7 @@ static void make_kernel(WbbCx *cx, void *arg)
 static void make_kernels(WbbCx *cx, const Call *c)
 {
     wb_program *p = c->p;
-    const ProgText *texts = prog_texts(p->arena, p->p, false, &p->n_kernels);
+    const ProgText *texts = prog_texts(p->arena, p->p, PROG_OF_KERNELS, &p->n_kernels);
     p->kernels = WBB_NEW_N(p->arena, WbStepKernel, p->n_kernels + 1);
     for (uint32_t k = 0; k < p->n_kernels; k++) {
         p->kernels[k].text = texts[k];

@@ -18,7 +18,7 @@ typedef struct {
     const void *const *inputs;
     void *const *outputs;
     wb_run_options o;
-    bool check;
+    bool check, page;
     wb_program_verdict *verdict;
     wb_program_time *time;
 } Job;
@@ -119,17 +119,25 @@ wb_status wb_gpu_load_program(const wb_program *p, wb_loaded **loaded, wb_result
 
 /* --- profile ------------------------------------------------------------------------------------------------------ */
 
-static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
+static PipeTextTime profile_step(WbbCx *cx, WbbArena *a, const Job *j, const ProgStep *s, WbbBuf *page)
 {
-    const Job *j = arg;
-    const ProgStep *s = c->text.s;
     if (s->kind == PROG_KERNEL) compiled(cx, j->p, s);
     PipeOptions o = j->p->options;
     PipeRun run = run_of(cx, j);
     run.arrays = NULL, run.n_inputs = 0, run.blocks = j->o.blocks, run.on_gpu = false;
     o.lines = o.assemble = false, o.cache = NULL;
-    const PipeTextTime t = pipe_profile_text(cx, a, &o, s->file, s->text, &run);
+    return pipe_profile_text(cx, a, &o, s->file, s->text, &run, page);
+}
+
+static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
+{
+    const PipeTextTime t = profile_step(cx, a, arg, c->text.s, NULL);
     c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;
+}
+
+static void put_section(WbbCx *cx, WbbBuf *page, void *arg, const ProgText *text)
+{
+    (void)profile_step(cx, page->arena, arg, text->s, page);
 }
 
 static void profile(WbbCx *cx, void *arg)
@@ -142,6 +150,11 @@ static void profile(WbbCx *cx, void *arg)
     prog_put_costs(&text, p->file, p->options.target, &c);
     prog_put_costs_json(&json, p->file, p->options.target, &c);
     j->base.r->text = text.text, j->base.r->json = json.text;
+    if (j->page) {
+        WbbBuf page = wbb_buf(cx->arena);
+        pipe_put_program_page(cx, &page, p->file, tg_find(p->options.target), p->p, &c, put_section, j);
+        j->base.r->html = page.text;
+    }
     if (j->time)
         *j->time = (wb_program_time){.seconds = c.seconds, .launch = c.launch, .kernels = c.kernels,
                                      .copies = c.copies, .launches = c.launches, .library = c.library,
@@ -152,5 +165,11 @@ wb_status wb_program_profile(const wb_program *p, const wb_run_options *o, wb_pr
 {
     Job j = {.p = p, .o = o ? *o : (wb_run_options){0}, .time = time};
     if (time) *time = (wb_program_time){0};
+    return shown(profile, &j, result);
+}
+
+wb_status wb_program_page(const wb_program *p, const wb_run_options *o, wb_result **result)
+{
+    Job j = {.p = p, .o = o ? *o : (wb_run_options){0}, .page = true};
     return shown(profile, &j, result);
 }

@@ -27,7 +27,7 @@ static const char *about_kernel(const RunOptions *o)
     return NULL;
 }
 
-bool main_is_about_kernel(const RunOptions *o) { return about_kernel(o) || o->against.n || o->html; }
+bool main_is_about_kernel(const RunOptions *o) { return about_kernel(o) || o->against.n; }
 
 static void refuse_options(WbbCx *cx, const RunOptions *o)
 {

@@ -110,7 +110,7 @@ WbbStatus main_compile_program(WbbCx *cx, ProgModule *p, const char *name, const
     if (!p->folder) prog_check_calls(cx, p); /* one that `fuse` wrote may have calls for others to make */
     if (output) prog_write(cx, p, output);
     uint32_t n;
-    const ProgText *texts = prog_texts(a, p, false, &n);
+    const ProgText *texts = prog_texts(a, p, PROG_OF_KERNELS, &n);
     wbb_putf(out, "%s: a program for %s: ", name, o->target);
     prog_summary(out, p);
     wbb_put(out, "\n");

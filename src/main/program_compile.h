@@ -25,5 +25,4 @@ WbbStatus main_run_whole(const Call *call);
 
 /* program_profile.c: `run --profile` of a program. */
 WbbStatus main_profile_program(const Call *call);
-
 #endif

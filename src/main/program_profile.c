@@ -1,7 +1,7 @@
 /* program_profile.c: `run --profile` of a program: the modelled time of all its kernels.
  *
  * Needs a program's folder or a module's text. Each text of a kernel is compiled and profiled by itself, on made
- * inputs; leaves the sum over the steps, launches included, and the kernels that cost most.
+ * inputs; leaves the sum over the steps, launches included, and the kernels that cost most; with --html a page.
  *
  *     warpburg run model.hlo --profile --blocks 12
  */
@@ -9,7 +9,6 @@
 
 #include "llvm/llvm.h"
 #include "pipe/profile.h"
-#include "program/costs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,19 +18,27 @@ typedef struct {
     LlCache *cache;
 } Job;
 
-static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
+static PipeTextTime profile(WbbCx *cx, WbbArena *a, const Job *j, const ProgStep *s, WbbBuf *page)
 {
-    const Job *j = arg;
     const RunOptions *o = j->o;
-    const ProgStep *s = c->text.s;
     const PipeOptions p = {.target = o->target, .accuracy = main_accuracy(o->accuracy, o->approx),
                            .deterministic = o->deterministic,
                            .align = (uint32_t)o->align, .disable = o->disable.items, .n_disable = o->disable.n,
                            .stage = PIPE_AT_PTX, .cache = j->cache};
     PipeRun run = main_run_options(cx, o);
     run.inputs = NULL, run.n_inputs = 0;
-    const PipeTextTime t = pipe_profile_text(cx, a, &p, s->file, s->text, &run);
+    return pipe_profile_text(cx, a, &p, s->file, s->text, &run, page);
+}
+
+static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
+{
+    const PipeTextTime t = profile(cx, a, arg, c->text.s, NULL);
     c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;
+}
+
+static void put_section(WbbCx *cx, WbbBuf *page, void *arg, const ProgText *text)
+{
+    (void)profile(cx, page->arena, arg, text->s, page);
 }
 
 WbbStatus main_profile_program(const Call *call)
@@ -39,14 +46,18 @@ WbbStatus main_profile_program(const Call *call)
     WbbCx *cx = call->cx;
     WbbArena *a = call->arena;
     const RunOptions *o = call->options;
-    if (o->against.n || o->html)
-        wbb_fail(cx, (WbbLoc){.file = o->file}, "--against and --html are about one kernel, and this is a program");
+    if (o->against.n)
+        wbb_fail(cx, (WbbLoc){.file = o->file}, "--against is about one kernel, and this is a program");
     wbb_arena_limit(a, MAIN_MEMORY);
     const ProgModule *p = main_program_of(cx, a, o->file, o->cut, o->target, NULL);
     Job j = {.o = o, .cache = ll_cache_new(cx)};
     const ProgCosts c = prog_costs(cx, a, p, price_one, &j);
+    WbbBuf b = wbb_buf(a), page = wbb_buf(a);
+    if (o->html) {
+        pipe_put_program_page(cx, &page, o->file, tg_find(o->target), p, &c, put_section, &j);
+        wbb_write_file(cx, o->html, page.text, page.n);
+    }
     ll_cache_free(j.cache);
-    WbbBuf b = wbb_buf(a);
     if (o->json) prog_put_costs_json(&b, o->file, o->target, &c), wbb_put(&b, "\n");
     else prog_put_costs(&b, o->file, o->target, &c);
     fputs(b.text, stdout);

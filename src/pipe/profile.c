@@ -81,22 +81,29 @@ void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *opt
 enum { TEXT_MEMORY = 1 << 4 /* GiB */ };
 
 PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
-                               const PipeRun *asked)
+                               const PipeRun *asked, WbbBuf *page)
 {
     WbbArena *own = wbb_arena_new(cx);
     wbb_arena_limit(own, (size_t)TEXT_MEMORY << 30);
     PipeResult r;
-    pipe_compile(cx, own, o, file, text, strlen(text), &r);
+    PipeOptions with_comments = *o;
+    with_comments.comments = page != NULL;
+    pipe_compile(cx, own, &with_comments, file, text, strlen(text), &r);
     PipeRun run = *asked;
     run.output_dir = NULL, run.check = false;
     bool whole = r.bundle->n_launches != 1;
     for (int i = 0; i < r.bundle->n_buffers; i++) whole |= r.bundle->buffers[i].init == BD_INIT_TICKET;
     if (whole || run.blocks >= r.bundle->launches[0].grid[0]) run.blocks = 0;
-    PipeProfile p = {.name = file, .bundle = r.bundle};
-    pipe_profile(cx, own, r.module, &run, false, &p);
+    Bundle b = *r.bundle;
+    WbbBuf ir = wbb_buf(own);
+    if (page) b.ptx = r.emitted;
+    for (uint32_t k = 0; page && k < r.n_kernels; k++) ir_print(&ir, r.kernels[k].ir);
+    PipeProfile p = {.name = file, .bundle = &b, .ir = ir.text};
+    pipe_profile(cx, own, r.module, &run, page != NULL, &p);
     if (p.verdict.report.n_faults) wbb_fail(cx, (WbbLoc){.file = file}, "fault: %s", p.verdict.report.faults[0]);
     PipeTextTime t = {.seconds = p.seconds, .launches = (uint32_t)r.bundle->n_launches};
     for (int i = 0; i < r.bundle->n_launches; i++) t.launch += p.reports[i].launch;
+    if (page) pipe_put_kernel_html(page, text, &p);
     t.binds = t.launches ? wbb_format(a, "%s", pipe_profile_binds(&p)) : "nothing";
     wbb_arena_free(own);
     return t;

@@ -13,6 +13,7 @@
 #include "pipe/judge.h"
 #include "pipe/pipe.h"
 #include "price/price.h"
+#include "program/costs.h"
 
 /* One compiler's kernels of a fusion. */
 typedef struct {
@@ -42,8 +43,9 @@ typedef struct {
     uint32_t launches;
     const char *binds;      /* in arena a */
 } PipeTextTime;
+/* page: NULL, or the text of a page, to which the kernel's section is added. */
 PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
-                               const PipeRun *run);
+                               const PipeRun *run, WbbBuf *page);
 
 /* profile_text.c: what binds the longest launch; there is one. */
 const char *pipe_profile_binds(const PipeProfile *p);
@@ -55,5 +57,16 @@ void pipe_put_sum(WbbBuf *b, const PriceReport *r);
 void pipe_put_profiles(WbbBuf *b, const PipeProfile *p, uint32_t n);
 void pipe_put_profiles_json(WbbBuf *b, const PipeProfile *p, uint32_t n);
 void pipe_put_profiles_html(WbbBuf *b, const char *hlo, const PipeProfile *p, uint32_t n);
+
+/* profile_html.c: the parts of a page of several kernels. */
+void pipe_open_page(WbbBuf *b, const char *title, const TgTarget *target);
+void pipe_put_kernel_html(WbbBuf *b, const char *hlo, const PipeProfile *p);
+void pipe_close_page(WbbBuf *b);
+void pipe_put_html(WbbBuf *b, const char *text); /* as HTML spells it */
+
+/* program_page.c: what a program costs, as a page; `section` adds that of one kernel. */
+typedef void PipeSection(WbbCx *cx, WbbBuf *page, void *arg, const ProgText *text);
+void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
+                           const ProgCosts *c, PipeSection *section, void *arg);
 
 #endif

@@ -42,6 +42,9 @@ static const char head[] =
     "table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }\n"
     "th, td { padding: .15rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }\n"
     "th:first-child, td:first-child { text-align: left; } .wide { overflow-x: auto; }\n"
+    "a { color: var(--most); } summary { cursor: pointer; padding: .4rem 0; border-top: 1px solid var(--line); }\n"
+    ".share { min-width: 8rem; background: linear-gradient(to right, var(--bar) var(--s, 0%), transparent "
+    "var(--s, 0%)); }\n"
     "@media (max-width: 900px) { body { padding: .5rem .5rem 3rem; } .panels { grid-auto-flow: row; grid-auto-columns: "
     "auto;"
     " grid-template-columns: minmax(0, 1fr); } .code { max-height: 22rem; } }\n"
@@ -75,7 +78,7 @@ static void put_escaped(WbbBuf *b, const char *p, size_t n)
     }
 }
 
-static void put_text(WbbBuf *b, const char *z) { put_escaped(b, z, strlen(z)); }
+void pipe_put_html(WbbBuf *b, const char *text) { put_escaped(b, text, strlen(text)); }
 
 /* The last part of a path. */
 static const char *file_of(const char *path) { return strrchr(path, '/') ? strrchr(path, '/') + 1 : path; }
@@ -88,7 +91,7 @@ static void put_bar(WbbBuf *b, const char *name, double seconds, double most, bo
 {
     const char *class = binds ? " class=\"binds\"" : "";
     wbb_putf(b, "<span%s>", class);
-    put_text(b, name);
+    pipe_put_html(b, name);
     wbb_putf(b, "</span><i style=\"width:%.2f%%\"></i><span%s>%.3f µs</span>\n", most > 0 ? 100 * seconds / most : 0,
              class, us(seconds));
 }
@@ -125,7 +128,7 @@ static void put_line(WbbBuf *b, const char *text, size_t n, const char *comment,
     wbb_put(b, "<div class=\"l\"");
     if (hlo) {
         wbb_put(b, " data-h=\"");
-        put_text(b, hlo);
+        pipe_put_html(b, hlo);
         wbb_put(b, is_hlo ? "\" data-hlo=\"1\"" : "\"");
     }
     if (ptx) wbb_putf(b, " data-p=\"%d\"", ptx);
@@ -136,7 +139,7 @@ static void put_line(WbbBuf *b, const char *text, size_t n, const char *comment,
     put_escaped(b, text, n);
     if (comment && *comment) {
         wbb_put(b, " <em>");
-        put_text(b, comment);
+        pipe_put_html(b, comment);
         wbb_put(b, "</em>");
     }
     wbb_put(b, "</span></div>\n");
@@ -276,7 +279,7 @@ static void put_beside(WbbBuf *b, const PipeProfile *p, uint32_t n)
         double executed = 0;
         for (int i = 0; i < p[k].bundle->n_launches; i++) executed += p[k].reports[i].executed;
         wbb_put(b, "<tr><td>");
-        put_text(b, file_of(p[k].name));
+        pipe_put_html(b, file_of(p[k].name));
         wbb_putf(b, "</td><td>%.3f</td><td>%.3f</td><td>%s</td><td>%.0f</td><td>%u</td></tr>\n", us(p[k].seconds),
                  p[0].seconds / p[k].seconds, pipe_profile_binds(&p[k]), executed, r->regs);
     }
@@ -288,9 +291,9 @@ static void put_launch(WbbBuf *b, const char *hlo, const PipeProfile *p, int i)
     const PriceReport *r = &p->reports[i];
     const BdLaunch *launch = &p->bundle->launches[i];
     wbb_put(b, "<section class=\"kernel\"><h2>");
-    put_text(b, file_of(p->name));
+    pipe_put_html(b, file_of(p->name));
     wbb_put(b, ": ");
-    put_text(b, launch->entry);
+    pipe_put_html(b, launch->entry);
     wbb_putf(b, ", %.3f µs on %s</h2>\n<p>", us(r->seconds), p->target->name);
     pipe_put_sum(b, r);
     wbb_putf(b, " µs; bound by %s</p>\n", r->term[r->binds].name);
@@ -305,16 +308,27 @@ static void put_launch(WbbBuf *b, const char *hlo, const PipeProfile *p, int i)
     wbb_put(b, "</div></section>\n");
 }
 
-void pipe_put_profiles_html(WbbBuf *b, const char *hlo, const PipeProfile *p, uint32_t n)
+void pipe_open_page(WbbBuf *b, const char *title, const TgTarget *target)
 {
     wbb_put(b, head);
     wbb_put(b, "<h1>");
-    put_text(b, file_of(p[0].name));
+    pipe_put_html(b, file_of(title));
     wbb_put(b, "</h1>\n<p>Modelled time on ");
-    put_text(b, p[0].target->board);
+    pipe_put_html(b, target->board);
     wbb_put(b, ". Numbers beside lines are shares of the work, in %. Choose a line to mark what belongs to it.</p>\n");
+}
+
+void pipe_put_kernel_html(WbbBuf *b, const char *hlo, const PipeProfile *p)
+{
+    for (int i = 0; i < p->bundle->n_launches; i++) put_launch(b, hlo, p, i);
+}
+
+void pipe_close_page(WbbBuf *b) { wbb_put(b, script); }
+
+void pipe_put_profiles_html(WbbBuf *b, const char *hlo, const PipeProfile *p, uint32_t n)
+{
+    pipe_open_page(b, p[0].name, p[0].target);
     if (n > 1) put_beside(b, p, n);
-    for (uint32_t k = 0; k < n; k++)
-        for (int i = 0; i < p[k].bundle->n_launches; i++) put_launch(b, hlo, &p[k], i);
-    wbb_put(b, script);
+    for (uint32_t k = 0; k < n; k++) pipe_put_kernel_html(b, hlo, &p[k]);
+    pipe_close_page(b);
 }

@@ -55,7 +55,15 @@ static const ProgStep *copy_kernel(WbbArena *a, const ProgComputation *c, const 
     return k;
 }
 
-ProgText *prog_texts(WbbArena *a, const ProgModule *p, bool copies, uint32_t *n)
+double prog_step_bytes(const ProgText *t)
+{
+    double bytes = 0;
+    for (uint32_t k = 0; k < t->s->n_reads; k++) bytes += (double)t->in->values[t->s->reads[k]].bytes;
+    for (uint32_t k = 0; k < t->s->n_makes; k++) bytes += (double)t->in->values[t->s->makes[k]].bytes;
+    return bytes;
+}
+
+ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t *n)
 {
     struct { ProgText *items; uint32_t n, capacity; } list = {0};
     WbbMap had = {.arena = a};
@@ -64,11 +72,12 @@ ProgText *prog_texts(WbbArena *a, const ProgModule *p, bool copies, uint32_t *n)
         for (uint32_t s = 0; s < p->computations[i].n_steps; s++) {
             const ProgComputation *c = &p->computations[i];
             const ProgStep *x = &c->steps[s];
-            if (copies && x->kind == PROG_COPY && c->values[x->makes[0]].bytes) x = copy_kernel(a, c, x);
-            else if (x->kind != PROG_KERNEL) continue;
+            if (which == PROG_OF_KERNELS_AND_COPIES && x->kind == PROG_COPY && c->values[x->makes[0]].bytes)
+                x = copy_kernel(a, c, x);
+            else if (x->kind != (which == PROG_OF_LIBRARY ? PROG_LIBRARY : PROG_KERNEL)) continue;
             WbbEntry *e = wbb_map_put_bytes(&had, x->file, strlen(x->file));
             if (!e->value) {
-                WBB_PUSH(a, &list, ((ProgText){.s = x}));
+                WBB_PUSH(a, &list, ((ProgText){.s = x, .in = c}));
                 e->value = list.n;
             }
             list.items[e->value - 1].steps++;
@@ -125,7 +134,7 @@ static void add_up(ProgCosts *sum, const ProgModule *p)
 ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *price, void *arg)
 {
     ProgCosts sum = {0};
-    const ProgText *texts = prog_texts(a, p, true, &sum.n);
+    const ProgText *texts = prog_texts(a, p, PROG_OF_KERNELS_AND_COPIES, &sum.n);
     sum.items = WBB_NEW_N(a, ProgCost, sum.n + 1);
     for (uint32_t k = 0; k < sum.n; k++) {
         ProgCost *c = &sum.items[k];
@@ -142,10 +151,9 @@ ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *pri
     return sum;
 }
 
-void prog_put_costs(WbbBuf *b, const char *name, const char *target, const ProgCosts *s)
+void prog_put_sum(WbbBuf *b, const ProgCosts *s)
 {
-    wbb_putf(b, "%s: %.2f us on %s: %u kernel%s", name, s->seconds * 1e6, target, s->kernels,
-             s->kernels == 1 ? "" : "s");
+    wbb_putf(b, "%u kernel%s", s->kernels, s->kernels == 1 ? "" : "s");
     if (s->copies) wbb_putf(b, " and %u cop%s", s->copies, s->copies == 1 ? "y" : "ies");
     wbb_putf(b, " in %llu launch%s, %.2f us of it to launch them", (unsigned long long)s->launches,
              s->launches == 1 ? "" : "es", s->launch * 1e6);
@@ -157,6 +165,12 @@ void prog_put_costs(WbbBuf *b, const char *name, const char *target, const ProgC
                  s->open == 1 ? " runs" : "s run");
     if (s->branches) wbb_put(b, "; each side of a branch counts once");
     if (s->refused) wbb_putf(b, "; %u kernels are not compiled, and not in it", s->refused);
+}
+
+void prog_put_costs(WbbBuf *b, const char *name, const char *target, const ProgCosts *s)
+{
+    wbb_putf(b, "%s: %.2f us on %s: ", name, s->seconds * 1e6, target);
+    prog_put_sum(b, s);
     wbb_putf(b, "\n%8s %10s %6s  %-40s %s\n", "share", "us", "times", "kernel", "bound by");
     for (uint32_t k = 0; k < s->n && k < COSTLIEST && !s->items[k].refused; k++) {
         const ProgCost *c = &s->items[k];

@@ -14,6 +14,7 @@
 /* Steps of one text, of all computations. */
 typedef struct {
     const ProgStep *s; /* the first one */
+    const ProgComputation *in;
     uint32_t steps;    /* that have it */
     uint64_t times;    /* that they run together */
 } ProgText;
@@ -37,14 +38,18 @@ typedef struct {
     WbbStatus status; /* WBB_OK, or the worst of the texts that have no time */
 } ProgCosts;
 
-/* costs.c: the texts of the kernels, and with `copies` those of copies as kernels, in the order in which they come
- * first. Steps that copy nothing have none. */
-ProgText *prog_texts(WbbArena *a, const ProgModule *p, bool copies, uint32_t *n);
+/* costs.c: the texts of the kernels, of these and of copies as kernels, or of library calls, in the order in which they
+ * come first. Steps that copy nothing have none. */
+typedef enum { PROG_OF_KERNELS, PROG_OF_KERNELS_AND_COPIES, PROG_OF_LIBRARY } ProgTexts;
+ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t *n);
+/* Bytes of what a step reads and makes. */
+double prog_step_bytes(const ProgText *t);
 /* `price` fills what is not given: all but `text` and `refused`. It may fail or decline; its message stays in `cx`. */
 typedef void ProgPrice(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c);
 ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *price, void *arg);
 /* A line with the sum, and the kernels that cost most; the same as an object, with all of them. */
 void prog_put_costs(WbbBuf *b, const char *name, const char *target, const ProgCosts *c);
+void prog_put_sum(WbbBuf *b, const ProgCosts *c); /* "9 kernels in 12 launches, 15.30 us of it to launch them; .." */
 void prog_put_costs_json(WbbBuf *b, const char *name, const char *target, const ProgCosts *c);
 
 #endif

@@ -87,6 +87,8 @@ ENTRY e { p = f32[8] parameter(0)  o = s32[] constant(0)  t = (s32[], f32[8]) tu
         with self.assertRaisesRegex(warpburg.Error, "one of the cases"):
             p.check(case="c")
         t = p.profile()
+        self.assertIn("<h2>Kernels</h2>", p.page(blocks=4))
+        self.assertIn("<iframe", p.page(blocks=4)._repr_html_())
         self.assertEqual((t.kernels, t.library, t.refused), (2, 1, 0))
         self.assertTrue(0 < t.launch < t.seconds < 1e-3)
         self.assertEqual(len(t.data["costs"]), 2)

@@ -23,6 +23,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "shaderdb")]
 from tools import environment  # noqa: E402
 
 FUSION = ROOT / "shaderdb" / "corpus" / "gelu.hlo"
+PROGRAM = ROOT / "tests" / "lit" / "program" / "page.hlo"
 THEIRS = ROOT / "tests" / "lit" / "price" / "against.ptx"
 SIZES = ((1600, 1000), (420, 900))
 VOID = {"meta"}
@@ -53,7 +54,7 @@ class Tags(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
         for name, value in attrs:
-            if name in ("src", "href"):
+            if name in ("src", "href") and not value.startswith("#"):
                 self.faults.append(f"{tag} loads {value}")
 
     def handle_endtag(self, tag: str) -> None:
@@ -123,20 +124,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = o.keep or Path(temporary)
         folder.mkdir(exist_ok=True, parents=True)
-        page = folder / "page.html"
-        command = [o.warpburg, "run", str(FUSION), "--profile", "--blocks", "16", "--html", str(page)]
-        q = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **dict(environment())}, check=False)
-        if q.returncode:
-            print(f"FAIL: exit {q.returncode}: {(q.stdout + q.stderr)[-300:]}\n0 passed, 1 failed")
-            return 1
-        text = page.read_text(encoding="utf-8")
-        faults += text_faults(text)
-        passed += not faults
-        probed = folder / "probed.html"
-        probed.write_text(text.replace("<style>", BEFORE + "<style>", 1) + AFTER, encoding="utf-8")
-        for which, dark, facts in looked_at(probed, folder):
-            bad = faults_of(facts, dark)
-            passed, faults = passed + (not bad), faults + [f"{which}: {x}" for x in bad]
+        for file in (FUSION, PROGRAM):
+            page = folder / f"{file.stem}.html"
+            command = [o.warpburg, "run", str(file), "--profile", "--blocks", "16", "--html", str(page)]
+            q = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **dict(environment())}, check=False)
+            if q.returncode:
+                faults.append(f"{file.name}: exit {q.returncode}: {(q.stdout + q.stderr)[-300:]}")
+                continue
+            text = page.read_text(encoding="utf-8")
+            wrong = text_faults(text)
+            passed, faults = passed + (not wrong), faults + [f"{file.name}: {x}" for x in wrong]
+            probed = folder / f"{file.stem}_probed.html"
+            probed.write_text(text.replace("<style>", BEFORE + "<style>", 1) + AFTER, encoding="utf-8")
+            for which, dark, facts in looked_at(probed, folder):
+                bad = faults_of(facts, dark)
+                passed, faults = passed + (not bad), faults + [f"{file.name}: {which}: {x}" for x in bad]
     for fault in faults:
         print(f"FAIL: {fault}")
     print(f"{passed} passed, {len(faults)} failed")

@@ -1,0 +1,132 @@
+/* program_page.c: `run PROGRAM --profile --html PAGE`: the cost of a program as one self-contained page.
+ *
+ * Needs the costs of its kernels. Leaves a page that loads nothing: kernels by their share of the time, each with the
+ * lines of the user's program that its instructions name, library calls with what their bytes take at least, memory;
+ * and for the costliest kernels the page that `run --profile --html` makes of each.
+ *
+ *     warpburg run model.hlo --profile --blocks 12 --html model.html
+ */
+#include "pipe/profile.h"
+#include "pipe/source_lines.h"
+
+#include <string.h>
+
+enum {
+    SECTIONS = 12, /* kernels with a section of their own */
+    SOURCES = 6    /* lines of the user's program that a row names */
+};
+
+static void put_source(WbbBuf *b, const PipeSourceLines *l, WbbMap *seen, int line, uint32_t *n)
+{
+    const char *source = *n < SOURCES ? pipe_source_line(l, line) : NULL;
+    if (!source || wbb_map_put_bytes(seen, source, strlen(source))->value++) return;
+    if ((*n)++) wbb_put(b, ", ");
+    pipe_put_html(b, source);
+}
+
+static void put_sources(WbbBuf *b, const PipeSourceLines *l, const ProgStep *s)
+{
+    WbbMap seen = {.arena = b->arena};
+    uint32_t n = 0;
+    put_source(b, l, &seen, s->from.at.line, &n);
+    for (uint32_t k = 0; k < s->from.n_lines; k++) put_source(b, l, &seen, s->from.lines[k].line, &n);
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+static double whole(const ProgCost *c) { return c->seconds * (double)c->text.times; }
+
+static bool has_section(const ProgCosts *c, uint32_t k) { return k < SECTIONS && !c->items[k].refused; }
+
+static void put_kernels(WbbBuf *b, const ProgCosts *c, const PipeSourceLines *l)
+{
+    wbb_put(b, "<h2>Kernels</h2>\n<div class=\"wide\"><table><tr><th>kernel</th><th>share</th><th>µs in all</th>"
+               "<th>times</th><th>µs</th><th>launches</th><th>bound by</th><th>lines of the program</th></tr>\n");
+    for (uint32_t k = 0; k < c->n; k++) {
+        const ProgCost *x = &c->items[k];
+        const double share = c->seconds > 0 ? 100 * whole(x) / c->seconds : 0;
+        wbb_put(b, "<tr><td>");
+        if (has_section(c, k)) wbb_putf(b, "<a href=\"#k%u\">", k);
+        pipe_put_html(b, x->text.s->name);
+        if (has_section(c, k)) wbb_put(b, "</a>");
+        if (x->refused) {
+            wbb_putf(b, "</td><td colspan=\"6\">not compiled: %s</td><td>", x->refused);
+        } else {
+            wbb_putf(b, "</td><td class=\"share\" style=\"--s:%.2f%%\">%.1f %%</td><td>%.3f</td><td>%llu</td>"
+                        "<td>%.3f</td><td>%u</td><td>%s</td><td>", share, share, whole(x) * 1e6,
+                     (unsigned long long)x->text.times, x->seconds * 1e6, x->launches, x->binds);
+        }
+        put_sources(b, l, x->text.s);
+        wbb_put(b, "</td></tr>\n");
+    }
+    wbb_put(b, "</table></div>\n");
+}
+
+static void put_values(WbbBuf *b, const ProgComputation *c, const uint32_t *values, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        const ProgValue *v = &c->values[values[k]];
+        wbb_putf(b, "%s%s[", k ? ", " : "", v->type);
+        for (int d = 0; d < v->rank; d++) wbb_putf(b, "%s%lld", d ? "," : "", (long long)v->dims[d]);
+        wbb_put(b, "]");
+    }
+}
+
+static void put_library(WbbBuf *b, const ProgModule *p, const TgTarget *t, const PipeSourceLines *l)
+{
+    uint32_t n;
+    const ProgText *calls = prog_texts(b->arena, p, PROG_OF_LIBRARY, &n);
+    if (!n) return;
+    const double rate = tg_rate(t, "dram")->value;
+    double sum = 0;
+    for (uint32_t k = 0; k < n; k++) sum += prog_step_bytes(&calls[k]) / rate * (double)calls[k].times;
+    wbb_putf(b, "<h2>Library calls</h2>\n<p>Not in the sum. To read and write their arrays once takes %.3f µs.</p>\n"
+                "<div class=\"wide\"><table><tr><th>call</th><th>operation</th><th>times</th><th>arrays</th>"
+                "<th>bytes</th><th>µs at least</th><th>lines of the program</th></tr>\n", sum * 1e6);
+    for (uint32_t k = 0; k < n; k++) {
+        const ProgStep *s = calls[k].s;
+        const double bytes = prog_step_bytes(&calls[k]);
+        wbb_put(b, "<tr><td>");
+        pipe_put_html(b, s->name);
+        wbb_putf(b, "</td><td>%s</td><td>%llu</td><td>", s->operation, (unsigned long long)calls[k].times);
+        put_values(b, calls[k].in, s->reads, s->n_reads);
+        wbb_put(b, " → ");
+        put_values(b, calls[k].in, s->makes, s->n_makes);
+        wbb_putf(b, "</td><td>%.0f</td><td>%.3f</td><td>", bytes, bytes / rate * 1e6);
+        put_sources(b, l, s);
+        wbb_put(b, "</td></tr>\n");
+    }
+    wbb_put(b, "</table></div>\n");
+}
+
+static void put_memory(WbbBuf *b, const ProgModule *p)
+{
+    const ProgMemory m = prog_memory(p);
+    wbb_putf(b, "<h2>Memory</h2>\n<p>%lld bytes at the peak: %lld of parameters, %lld of results, %lld of constants, "
+                "%lld of temporaries (%lld if none shared memory).</p>\n", (long long)m.peak, (long long)m.parameters,
+             (long long)m.results, (long long)m.constants, (long long)m.temporaries, (long long)m.without_sharing);
+}
+
+void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
+                           const ProgCosts *c, PipeSection *section, void *arg)
+{
+    const PipeSourceLines *l = pipe_source_lines(b->arena, p->source);
+    pipe_open_page(b, name, t);
+    wbb_putf(b, "<p><strong>%.2f µs</strong>: ", c->seconds * 1e6);
+    prog_put_sum(b, c);
+    wbb_put(b, ".</p>\n");
+    put_kernels(b, c, l);
+    put_library(b, p, t, l);
+    put_memory(b, p);
+    for (uint32_t k = 0; k < c->n; k++) {
+        const ProgCost *x = &c->items[k];
+        if (!has_section(c, k)) continue;
+        wbb_putf(b, "<details id=\"k%u\"%s><summary>", k, k ? "" : " open");
+        pipe_put_html(b, x->text.s->name);
+        wbb_putf(b, ", %.3f µs</summary>\n", x->seconds * 1e6);
+        section(cx, b, arg, &x->text);
+        wbb_put(b, "</details>\n");
+    }
+    wbb_put(b, "<script>\nfor (const a of document.querySelectorAll(\"a\"))\n  a.addEventListener(\"click\", () => { "
+               "document.querySelector(a.getAttribute(\"href\")).open = true; });\n</script>\n");
+    pipe_close_page(b);
+}
