@@ -11,11 +11,11 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops, prices
+from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops, prices, texts
 from gen.expr import PatternError, Step, parts
 from gen.lang import Rule
 from gen.load import PHASES, RuleSet
@@ -83,7 +83,7 @@ def steps_of(s: RuleSet) -> Tuple[List[Step], List[List[int]]]:
 
 
 def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowerings: List[str], priced: Tuple[List[str], List[int]] = ([], []),
-           machine: List[str] = []) -> str:
+           machine: List[str] = [], written: Optional[Callable[[Rule], List[texts.Text]]] = None) -> str:
     """The C file of a rule set. own: the pattern file that lists the rules, which other files may define; owners: see engine_tables;
     lowerings: rows of TgLowering; priced: rows of TgPrice, and for each form the number of its row."""
     inputs = ", ".join([own, *sorted({r.where[0] for r in s.rules} - {own})])
@@ -101,9 +101,13 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
                                       f"{c_text(r.names)}, {c_text(conditions(r))}, {c_text(r.ledger)}, " +
                                       (f"&made[{first[n]}], {len(made[n])}}}," if made[n] else "NULL, 0},")
                                       for n, r in enumerate(s.rules)]))
+    own_texts = [written(r) if written else [] for r in instrs]
+    out.append(array("RwText texts", texts.c_rows([x for some in own_texts for x in some])))
+    at = [0, *itertools.accumulate(map(len, own_texts))]
     out.append(array("RwInstr instrs", [f"{{{KINDS[r.kind]}, {len(comp.operands_of(r))}, {number[id(r)]}, {c_text(str(r.right))}, "
-                                        f"{len(r.immediates)}, {c_text(r.ptx)}}}, /* {r.left} */"
-                                        for r in instrs]))
+                                        f"{len(r.immediates)}, {c_text(r.ptx)}, {f'&texts[{at[n]}]' if own_texts[n] else 'NULL'}, "
+                                        f"{len(own_texts[n])}}}, /* {r.left} */"
+                                        for n, r in enumerate(instrs)]))
     out.append(array("RwPacked packed", [f"{{OP_{p.op.upper()}, SC_{p.to.upper()}, SC_{p.frm.upper()}, {p.lanes}}}," for p in s.packed]))
     out.append(array("RwFree free_modifiers", [f"{{OP_{f.op.upper()}, OP_{m.upper()}, SC_{f.type.upper()}}}," for f in s.free for m in f.modifiers]))
     name = s.values.get("name", "index")
@@ -144,6 +148,12 @@ def c_file(s: RuleSet, compiled: Compiled, own: str, owners: List[str], lowering
     return text.replace('"target/target.h"', '"rewrite/tables.h"').replace("const RwTables", declared, 1)
 
 
+def texts_of(own: bool) -> Tuple[Dict[Tuple[str, str, str], List[texts.Text]], Optional[Dict[Tuple[str, str, str], str]]]:
+    """PTX of rows, and those without; rules of another folder need none: the back end that writes PTX then declines them."""
+    lines = load.run("texts") if own or (load.root / "patterns/texts.py").exists() else None
+    return (texts.flat(lines.ALL), lines.WITHOUT if own else None) if lines else ({}, None)
+
+
 def worst(s: RuleSet) -> str:
     """Names the rule that is tried in the most operand orders; comp.MAX_VARIANTS is the limit."""
     r = max(s.rules, key=lambda x: x.orders, default=None)
@@ -176,6 +186,10 @@ def main(argv: List[str]) -> int:
         lowerings = measured.keyed(targets) if not faults else []
         off, lacking = measured.check(lowerings)
         faults += off
+        spelled, absent = texts_of(len(argv) <= 2)
+        written = {s.name: {id(r): texts.of_row(r, spelled, s.values["features"]) for r in s.phases["isel"]} for s in targets}
+        if absent is not None:
+            faults += sorted({x for s in targets for r in s.phases["isel"] for x in texts.lacking(r, written[s.name][id(r)], absent)})
         if faults:
             print("\n".join(faults), file=sys.stderr)
             return 1
@@ -193,7 +207,7 @@ def main(argv: List[str]) -> int:
             lowered = measured.table_rows(s, lowerings)
             (out / f"tables_{s.name}.c").write_text(
                 c_file(s, compiled[s.name], f"patterns/{s.name}.py", owners[s.name], lowered, priced,
-                       prices.sass_rows(s, sass) if s.rates else []))
+                       prices.sass_rows(s, sass) if s.rates else [], lambda r, of=written[s.name]: of[id(r)]))
             (out / f"{s.name}.rules").write_text("".join(f"{r.name}: {r.text}\n" for r in s.rules))
     except PatternError as e:
         print(e, file=sys.stderr)

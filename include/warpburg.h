@@ -68,6 +68,8 @@ typedef struct wb_kernel wb_kernel;
 /* The errors that functions may have: by default quotients and roots are correctly rounded and other functions off by
  * few units in the last place; those of XLA's own kernels; those of the machine's approximations. */
 typedef enum { WB_EXACT, WB_APPROX, WB_XLA } wb_accuracy;
+/* What writes the PTX: LLVM; or the tables of rules alone, which decline what they have no text for. */
+typedef enum { WB_LLVM, WB_PTX } wb_backend;
 
 typedef struct {
     const char *target; /* "sm_90"; NULL: sm_90 */
@@ -79,6 +81,7 @@ typedef struct {
     /* The updates of a scatter are combined in their order, so that the result has the same bits in every run: the
      * indices are sorted first. 0: in any order, where they are floats or overwrite each other. */
     int deterministic;
+    wb_backend backend; /* what writes the PTX */
 } wb_options;
 
 WB_API wb_context *wb_context_new(void);       /* NULL: out of memory */

@@ -16,7 +16,8 @@ MODULES: Dict[str, Tuple[str, ...]] = {
     "gen": ("gen", "rules"),
     "rewrite": ("rules",), "scalar": ("functions", "eval", "lit/eval"), "target": ("rules",),
     "hlo": ("hlo", "lit/normalise"), "index": ("index", "lit/map"), "eval": ("eval",), "sim": ("sim",), "price": ("sim", "lit/price"), "bundle": ("programs",),
-    "partition": ("kernels",), "emit": ("kernels",), "vector": ("kernels",), "llvm": ("kernels",), "pipe": ("kernels", "lit/main"),
+    "partition": ("kernels",), "emit": ("kernels",), "vector": ("kernels",), "llvm": ("kernels",), "ptx": ("kernels",),
+    "pipe": ("kernels", "lit/main"),
     "fuse": ("programs",), "program": ("programs",), "gpu": ("gpu",), "api": ("doors",), "main": ("tree",),
     "include": ("doors", "unit/api"), "python": ("doors",), "examples": ("doors",), "shaderdb": ("shaderdb",), "docs": ("tree",),
 }
@@ -102,6 +103,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("scatter_mutants", "tests/kernels/scatter_mutants.py {wb}", "--every 3"),
         Row("compile_growth", "tests/kernels/compile_growth.py {wb}"),
         Row("compile_depth", "tests/kernels/compile_depth.py {wb}", "", "--all"),
+        Row("backends", "tests/kernels/backends.py {wb} --shared {shared}", "--count 100", "--every 1 --targets all"),
         Row("element_types", "tests/kernels/element_types.py {wb}", "", "--all"),
         Row("ml_dtypes_values", "tests/kernels/ml_dtypes_values.py {wb}"),
         Row("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),

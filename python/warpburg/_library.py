@@ -32,7 +32,7 @@ STEPS = ("step_kernel", "step_library", "step_copy", "step_loop", "step_branch",
 
 class Options(Structure):
     _fields_ = [("target", c_char_p), ("accuracy", c_int), ("align", c_uint32), ("lines", c_int), ("cubin", c_int), ("layout", c_char_p),
-                ("deterministic", c_int)]
+                ("deterministic", c_int), ("backend", c_int)]
 
 
 class Array(Structure):

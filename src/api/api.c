@@ -122,6 +122,7 @@ PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o)
     return (PipeOptions){.target = o && o->target ? o->target : "sm_90", .accuracy = accuracy_of(o),
                          .align = o ? o->align : 0, .lines = o && o->lines, .layout = o ? o->layout : NULL,
                          .deterministic = o && o->deterministic,
+                         .backend = o && o->backend == WB_PTX ? PIPE_BY_PTX : PIPE_BY_LLVM,
                          .assemble = o && o->cubin, .stage = PIPE_AT_PTX, .cache = c->cache, .store = c->store};
 }
 

@@ -107,6 +107,12 @@ typedef struct {
 } IrGraph;
 #define IR_INDEX_RULE 0x80000000u
 
+/* An HLO instruction and its position in the HLO file: what IrGraph.origin - 1 numbers. */
+typedef struct {
+    const char *name; /* without '%' */
+    uint32_t line, column;
+} IrOrigin;
+
 /* A REPEAT runs its body, then again for as long as its condition holds. */
 typedef enum { IR_STORE, IR_DO, IR_IF, IR_FOR, IR_REPEAT, IR_BIND } IrStmtKind;
 

@@ -74,7 +74,7 @@ void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t sc
         const IrRef r = refs.items[k];
         ready[r] = is_bound(b, r);
         for (uint32_t o = 0; o < ir_arity(g, r); o++) ready[r] = ready[r] && ready[ir_operand(g, r, o)];
-        if (ready[r] && ir_at(g, r)->op == OP_LOAD && ll_is_emitted_in(&b->scopes, r, scope)) ll_demand(b, r, false);
+        if (ready[r] && ir_at(g, r)->op == OP_LOAD && ir_is_placed_in(&b->scopes, r, scope)) ll_demand(b, r, false);
     }
     ll_at_scope(b, scope);
     const IrStmt *s = block->items[from];
@@ -82,7 +82,7 @@ void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t sc
     for (uint32_t k = 0; k < refs.n && waits; k++) {
         const IrRef r = refs.items[k];
         if (ir_at(g, r)->op == OP_LOAD && ready[r] && (!now[r] || branches) &&
-            ll_is_emitted_in(&b->scopes, r, scope))
+            ir_is_placed_in(&b->scopes, r, scope))
             keep(b, r);
     }
 }

@@ -11,7 +11,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <setjmp.h>
 
-#include "ir/scopes.h"
+#include "ir/placement.h"
 #include "llvm/llvm.h"
 
 enum { LL_GLOBAL = 1, LL_SHARED = 3, LL_CONSTANT = 4 }; /* LLVM's address spaces */
@@ -35,21 +35,6 @@ typedef struct {
 } LlIntrinsic;
 const LlOpcode *ll_opcode(const char *name, size_t n); /* NULL: not in the table */
 const LlIntrinsic *ll_intrinsic(const char *name, size_t n);
-
-/* scopes.c */
-typedef struct LlScopeList {
-    uint32_t scope;
-    struct LlScopeList *next; /* in ascending order; no scope of a list encloses another */
-} LlScopeList;
-typedef struct {
-    IrScope *items; /* those of ir/scopes.h */
-    uint32_t n;
-    LlScopeList **emitted; /* by ref: the scopes in which a node is emitted; NULL: no statement needs it */
-    uint32_t *bound_in;    /* by ref: the innermost scope that binds a variable or value the node depends on */
-    bool updates;          /* the kernel has an operation of a scatter */
-} LlScopes;
-bool ll_is_emitted_in(const LlScopes *s, IrRef r, uint32_t scope);
-LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uint32_t sms);
 
 /* cache.c: code generators and LLVM's fatal errors */
 typedef struct {
@@ -131,7 +116,7 @@ typedef struct {
     const LlOptions *o;
     LlCache *cache;
     LlOutput out;
-    LlScopes scopes;
+    IrPlacement scopes;
     LlInsertPoint *points;  /* by scope */
     bool *open;             /* by scope: its statements are being built */
     uint32_t next_scope;    /* number of the scope that is entered next */

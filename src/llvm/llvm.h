@@ -18,19 +18,13 @@
 /* Code generators and libdevice's bytes, shared by the compiles of one thread. */
 typedef struct LlCache LlCache;
 
-/* An HLO instruction and its position in the HLO file. */
-typedef struct {
-    const char *name; /* without '%' */
-    uint32_t line, column;
-} LlOrigin;
-
 typedef struct {
     LlCache *cache;               /* NULL: a cache for this compile alone */
     const RwTables *index_tables; /* the rules that IR_INDEX_RULE numbers; NULL: index nodes get no line */
     const char *const *libdevice; /* paths to try first for libdevice, NULL-terminated; may be NULL */
     bool lines;                   /* write `.loc`: the rule that made an instruction, inlined at its HLO instruction */
     bool comments;                /* fill ptx_commented, and comment llvm_before and llvm_after in the same way */
-    const LlOrigin *origins;      /* by IrGraph.origin - 1; NULL: HLO instructions are not named */
+    const IrOrigin *origins;      /* by IrGraph.origin - 1; NULL: HLO instructions are not named */
     uint32_t n_origins;
     const char *hlo_file;         /* for `.loc`; NULL: `.loc` names rules only */
     bool keep_llvm;               /* fill llvm_before and llvm_after */

@@ -141,7 +141,7 @@ static uint32_t width_at(LlBuild *b, const LlGroup *group, uint32_t lane, uint32
         const uint32_t first = lane / lanes * lanes;
         uint32_t n = 0;
         for (uint32_t k = 0; k < lanes; k++)
-            n += group->at[first + k] && ll_is_emitted_in(&b->scopes, group->at[first + k], scope);
+            n += group->at[first + k] && ir_is_placed_in(&b->scopes, group->at[first + k], scope);
         if (!group->at[first] || (n < lanes && (n != 3 || lanes != 4))) continue;
         const IrType all = IR_TYPE(IR_SC(x->type), n < lanes ? 0 : __builtin_ctz(lanes)); /* 0: it may end beyond */
         const IrRef index = ir_at(b->g, group->at[first])->a[1];

@@ -1,8 +1,8 @@
 /* node.c: emits the nodes of a kernel as LLVM IR.
  *
- * Needs the scopes of each node (scopes.c) and the insert point of each open scope (statement.c); leaves LLVM values. A
- * node is emitted when the first statement needs it, at the insert point of its scope: at the end of the scope's last
- * block, or before the branch into the inner scope that is open.
+ * Needs the scopes of each node (ir/placement.c) and the insert point of each open scope (statement.c); leaves LLVM
+ * values. A node is emitted when the first statement needs it, at the insert point of its scope: at the end of the
+ * scope's last block, or before the branch into the inner scope that is open.
  *
  *     store %out[8*t], max(load %in[8*t], 0.0)  ->  %p = getelementptr ..; %x = load ..; call @llvm.maximum..
  */
@@ -140,7 +140,7 @@ static bool has_no_value(const LlBuild *b, IrRef r)
  * list that is not open is finished: drop it. */
 static bool is_available(LlBuild *b, IrRef r)
 {
-    LlScopeList **list = &b->scopes.emitted[r];
+    IrScopeList **list = &b->scopes.emitted[r];
     while (*list && !b->open[(*list)->scope]) {
         *list = (*list)->next;
         b->values[r] = NULL;

@@ -22,7 +22,7 @@ static const RwRule *rule_of(const LlBuild *b, const LlMaker *m)
     return number && t && number <= t->n_rules ? &t->rules[number - 1] : NULL;
 }
 
-static const LlOrigin *origin_of(const LlBuild *b, const LlMaker *m)
+static const IrOrigin *origin_of(const LlBuild *b, const LlMaker *m)
 {
     return m->origin && m->origin <= b->o->n_origins ? &b->o->origins[m->origin - 1] : NULL;
 }
@@ -51,7 +51,7 @@ static const char *comment_of(LlBuild *b, LlMaker *m)
     if (m->text) return m->text;
     WbbBuf out = wbb_buf(b->arena);
     const RwRule *rule = rule_of(b, m);
-    const LlOrigin *origin = origin_of(b, m);
+    const IrOrigin *origin = origin_of(b, m);
     if (rule) wbb_putf(&out, "%s:%u%s ", rule->file, rule->line, rule->instance);
     switch ((LlWhat)m->what) {
     case LL_BY_LLVM: wbb_put(&out, "LLVM"); break;
@@ -128,7 +128,7 @@ static uint32_t file_number(Ptx *p, const char *file)
  * it. */
 static uint32_t name_number(Ptx *p, uint32_t hlo_file, uint32_t number)
 {
-    const LlOrigin *origin = &p->b->o->origins[number];
+    const IrOrigin *origin = &p->b->o->origins[number];
     if (p->name_of[number]) return p->name_of[number] - 1;
     p->name_of[number] = ++p->n_names;
     wbb_putf(&p->out, "\t.loc\t%u %u %u\n", hlo_file, origin->line, origin->column);
@@ -146,7 +146,7 @@ static void put_loc(Ptx *p)
     if (p->now == p->last) return;
     p->last = p->now;
     const RwRule *rule = rule_of(p->b, m);
-    const LlOrigin *origin = origin_of(p->b, m);
+    const IrOrigin *origin = origin_of(p->b, m);
     const uint32_t hlo = origin && p->b->o->hlo_file ? file_number(p, p->b->o->hlo_file) : 0;
     const uint32_t file = rule ? file_number(p, rule->file) : 0;
     if (file && hlo) {

@@ -1,8 +1,8 @@
 /* statement.c: builds statements as LLVM basic blocks.
  *
- * Needs the function that is being built, and scopes numbered in the order in which ll_scope enters them (scopes.c);
- * leaves blocks. A result of an `if` is a phi in the block where its branches join. A value that a `for` carries is a
- * phi at the loop's head; the result is the value that the last iteration yields.
+ * Needs the function that is being built, and scopes numbered in the order in which ll_scope enters them
+ * (ir/placement.c); leaves blocks. A result of an `if` is a phi in the block where its branches join. A value that a
+ * `for` carries is a phi at the loop's head; the result is the value that the last iteration yields.
  *
  *     s = for k in 0..8 carry acc = 0.0:f32 { yield .. }
  *     ->  loop: %k = phi [0, ..], [%next, ..]; %acc = phi [0.0, ..], [%s, ..]

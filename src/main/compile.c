@@ -25,6 +25,7 @@ static PipeOptions pipe_options(const CompileOptions *o)
                      .n_disable = o->disable.n,
                      .print_after = o->print_after,
                      .stage = PIPE_AT_PTX};
+    p.backend = (PipeBackend)main_backend(o->backend);
     for (int i = 0; o->emit && i < PIPE_STAGES; i++)
         if (!strcmp(o->emit, pipe_stage_name[i])) p.stage = (PipeStage)i;
     return p;
@@ -357,7 +358,7 @@ static WbbStatus run_file(const Call *call)
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const CompileOptions c = {
         .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .align = o->align, .layout = o->layout,
-        .deterministic = o->deterministic,
+        .deterministic = o->deterministic, .backend = o->backend,
         .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);
     /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */
@@ -432,6 +433,7 @@ static const Option run_compiling[] = {
     MAIN_OPTION_ALIGN(RunOptions),
     MAIN_OPTION_LAYOUT(RunOptions),
     MAIN_OPTION_DETERMINISTIC(RunOptions),
+    MAIN_OPTION_BACKEND(RunOptions),
     MAIN_OPTION_LINES(RunOptions),
     MAIN_OPTION_CUT(RunOptions),
     MAIN_OPTION_NO_CACHE(RunOptions),

@@ -174,6 +174,7 @@ static const Option compile_table[] = {
      .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_ACCURACY(CompileOptions),
     MAIN_OPTION_DETERMINISTIC(CompileOptions),
+    MAIN_OPTION_BACKEND(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),
     MAIN_OPTION_LAYOUT(CompileOptions),
     MAIN_OPTION_LINES(CompileOptions),

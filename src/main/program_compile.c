@@ -60,7 +60,7 @@ static ProgKernel compiled(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s)
         if (!strcmp(k.bundle->target, o->target)) return k;
     }
     const PipeOptions p = {.target = o->target, .accuracy = main_accuracy(o->accuracy, o->approx),
-                           .deterministic = o->deterministic,
+                           .deterministic = o->deterministic, .backend = (PipeBackend)main_backend(o->backend),
                            .align = (uint32_t)o->align, .lines = o->lines, .disable = o->disable.items,
                            .n_disable = o->disable.n, .stage = PIPE_AT_PTX, .cache = c->cache,
                            .store = c->store, .comments = o->check && !o->lines};

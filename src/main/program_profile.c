@@ -22,7 +22,7 @@ static PipeTextTime profile(WbbCx *cx, WbbArena *a, const Job *j, const ProgStep
 {
     const RunOptions *o = j->o;
     const PipeOptions p = {.target = o->target, .accuracy = main_accuracy(o->accuracy, o->approx),
-                           .deterministic = o->deterministic,
+                           .deterministic = o->deterministic, .backend = (PipeBackend)main_backend(o->backend),
                            .align = (uint32_t)o->align, .disable = o->disable.items, .n_disable = o->disable.n,
                            .stage = PIPE_AT_PTX, .cache = j->cache};
     PipeRun run = main_run_options(cx, o);

@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "index/index.h"
 #include "llvm/llvm.h"
+#include "ptx/ptx.h"
 
 #include <string.h>
 
@@ -255,12 +256,12 @@ static const char *stage_text(WbbArena *a, const PipeResult *r, PipeStage stage,
 }
 
 /* The HLO instructions of the fusion, by IrGraph.origin - 1. */
-static LlOrigin *origins_of(WbbArena *a, const HloComputation *c)
+static IrOrigin *origins_of(WbbArena *a, const HloComputation *c)
 {
-    LlOrigin *out = WBB_NEW_N(a, LlOrigin, c->n_instructions + 1);
+    IrOrigin *out = WBB_NEW_N(a, IrOrigin, c->n_instructions + 1);
     for (uint32_t i = 0; i < c->n_instructions; i++) {
         const HloInstruction *x = c->instructions[i];
-        out[i] = (LlOrigin){.name = x->name, .line = (uint32_t)x->loc.line, .column = (uint32_t)x->loc.col};
+        out[i] = (IrOrigin){.name = x->name, .line = (uint32_t)x->loc.line, .column = (uint32_t)x->loc.col};
     }
     return out;
 }
@@ -445,6 +446,15 @@ static void add_libdevice(Compile *c, const LlOutput *out)
     r->libdevice = all;
 }
 
+/* The kernel by the back end that writes PTX itself, which has no LLVM IR and no `.loc`. */
+static LlOutput write_ptx(Compile *c, const IrKernel *k, const LlOptions *ll)
+{
+    const PtxOptions o = {.index_tables = &ix_tables, .comments = ll->comments, .origins = ll->origins,
+                          .n_origins = ll->n_origins};
+    const PtxOutput out = ptx_compile(c->cx, c->arena, k, c->r->target, &o);
+    return (LlOutput){.ptx = out.ptx, .n_ptx = strlen(out.ptx), .ptx_commented = out.ptx_commented};
+}
+
 static LlOutput to_ptx(Compile *c)
 {
     PipeResult *r = c->r;
@@ -452,13 +462,17 @@ static LlOutput to_ptx(Compile *c)
     const bool names = o->lines || o->comments;
     LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines && r->n_kernels == 1,
                     .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM, .hlo_file = c->file};
+    if (o->backend == PIPE_BY_PTX && (o->lines || o->stage == PIPE_AT_LLVM))
+        wbb_fail(c->cx, (WbbLoc){0}, "--backend ptx has no %s", o->lines ? "--lines yet" : "LLVM IR");
     begin(c, "llvm");
     LlOutput all = {0};
     for (uint32_t k = 0; k < r->n_kernels; k++) {
         const HloComputation *body = part_plan_of(&r->plan, &r->plan.kernels[k])->fusion->body;
         ll.kernel = k;
         ll.origins = names ? origins_of(c->arena, body) : NULL, ll.n_origins = body->n_instructions;
-        const LlOutput out = ll_compile(c->cx, c->arena, r->kernels[k].ir, r->target, &ll);
+        const IrKernel *kernel = r->kernels[k].ir;
+        const LlOutput out = o->backend == PIPE_BY_PTX ? write_ptx(c, kernel, &ll)
+                                                       : ll_compile(c->cx, c->arena, kernel, r->target, &ll);
         r->ms[PIPE_LINK] += out.ms_link;
         r->ms[PIPE_OPTIMISE] += out.ms_optimise;
         r->ms[PIPE_CODEGEN] += out.ms_codegen;

@@ -37,12 +37,16 @@ typedef enum {
 } PipeStage;
 extern const char *const pipe_stage_name[PIPE_STAGES];
 
+/* What writes the PTX of selected kernels. */
+typedef enum { PIPE_BY_LLVM, PIPE_BY_PTX } PipeBackend;
+
 typedef struct {
     const char *target; /* "sm_90" */
     ScAccuracy accuracy; /* of functions */
     uint32_t align;     /* of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool deterministic; /* updates of scatters are combined in their order, so that a result has the same bits always */
+    PipeBackend backend;
     bool lines;         /* the PTX has `.loc` of patterns and of the HLO file */
     bool comments;      /* each instruction of an `emitted` LLVM or PTX text has a comment: what made it */
     const char *const *disable; /* rules that may not fire */

@@ -41,12 +41,25 @@ typedef struct {
  * Operands of the instr node are the rule's variables in order of first appearance: %a, %b, %c. Its immediates are %i,
  * %j, %k. */
 typedef enum { RW_LLVM, RW_INTR, RW_CALL, RW_ASM, RW_LOOKUP } RwInstrKind;
+
+/* PTX of an llvm or intr row at one type, as gen/texts.py says; the first of a row that fits holds. */
+typedef struct {
+    uint8_t to, from;   /* ScType of the result and of the first operand */
+    uint8_t word;       /* bits of a register of several values that it works on; 0: it is for one value */
+    bool pair;          /* it makes a word of two of operands %a0 and %a1 */
+    bool costly, constant; /* constant: %b is one */
+    char extend[4];     /* by operand of less than 16 bits: 'z' 's' 'o', what the bits above it are; others: anything */
+    char clean;         /* 'z' 's': what those of the result are */
+    const char *ptx;    /* "add.rn.f32 %d, %a, %b;"; "": the operand itself */
+} RwText;
 typedef struct {
     uint8_t kind, n_operands;
     uint32_t rule; /* number in rules[] */
     const char *text;
     uint8_t n_immediates;
     const char *ptx; /* of llvm and intr: forms in the price table, "add.rn.%t"; see gen/lang.py */
+    const RwText *texts; /* [n_texts]; of llvm and intr: PTX at each type */
+    uint16_t n_texts;
 } RwInstr;
 
 /* The `imm` of an instr node: 16 bits for its row, above them 48 bits for all of its immediates, %i in the lowest. */

@@ -34,7 +34,8 @@ class Declarations(unittest.TestCase):
     """_library.py declares what the header declares."""
     header = re.sub(r"/\*.*?\*/", "", (ROOT / "include" / "warpburg.h").read_text(), flags=re.S)
     plain = {"int": c_int, "uint32_t": c_uint32, "uint64_t": c_uint64, "int64_t": c_int64, "size_t": c_size_t, "double": c_double, "char": c_char,
-             "wb_status": c_int, "wb_reason": c_int, "wb_accuracy": c_int, "wb_role": c_int, "wb_contents": c_int, "wb_cut": c_int, "wb_place": c_int,
+             "wb_status": c_int, "wb_reason": c_int, "wb_accuracy": c_int, "wb_backend": c_int, "wb_role": c_int, "wb_contents": c_int,
+             "wb_cut": c_int, "wb_place": c_int,
              "wb_kind": c_int, "wb_step_kind": c_int, "void": None}
 
     structures = {name: "".join(map(str.title, name.split("_"))) for name in

@@ -1,6 +1,6 @@
-/* scopes.c: decides in which scopes each node is emitted.
+/* placement.c: decides in which scopes each node is emitted.
  *
- * Needs a kernel after `isel`; leaves LlScopes. A cheap node is emitted in the innermost scope that encloses all its
+ * Needs a kernel after `isel`; leaves IrPlacement. A cheap node is emitted in the innermost scope that encloses all its
  * uses, moved out of every loop that it does not depend on. Loads, calls, costly operations and all nodes that use them
  * are anchored: they never move above an `if`, so a node that only some branches need is emitted in each of those
  * branches. A node that both branches of one `if` need is emitted before the `if`. Each function emits its own nodes. A
@@ -16,7 +16,7 @@
  *     if c { .. f(x) .. } if d { .. f(x) .. }  emitted in both branches
  *     for v in 0..4 { .. y + v .. }            y: emitted before the loop
  */
-#include "llvm/inner.h"
+#include "ir/placement.h"
 
 #include <stdlib.h>
 
@@ -31,9 +31,10 @@ typedef struct Use {
 typedef struct {
     const IrKernel *k;
     const IrGraph *g;
-    const RwTables *tables;
+    IrCostly *costly;
+    const void *arg; /* of costly */
     WbbArena *arena;
-    LlScopes out;
+    IrPlacement out;
     IrScopes tree;
     uint32_t next; /* number of the scope that is walked next */
     Use **uses;                        /* by ref */
@@ -89,19 +90,7 @@ static void walk_kernel(Assignment *x)
 static bool is_costly(const Assignment *x, const IrNode *n)
 {
     if (n->op == OP_LOAD || n->op == OP_CALL) return true;
-    if (n->op != OP_INSTR) return sc_op_info[n->op].costly;
-    const RwInstr *row = &x->tables->instrs[RW_ROW(n->imm)];
-    size_t length = 0;
-    while (row->text[length] && row->text[length] != '(') length++;
-    if (row->kind == RW_LLVM) {
-        const LlOpcode *o = ll_opcode(row->text, length);
-        return o && o->costly;
-    }
-    if (row->kind == RW_INTR) {
-        const LlIntrinsic *in = ll_intrinsic(row->text, length);
-        return in && in->costly;
-    }
-    return true;
+    return n->op == OP_INSTR ? x->costly(x->arg, n) : sc_op_info[n->op].costly;
 }
 
 static bool is_in_buffer(const Assignment *x, const IrNode *load)
@@ -223,11 +212,11 @@ static void choose_scopes(Assignment *x, IrRef r)
     for (uint32_t i = 0; i < n; i++) x->set.items[i] = hoist(x, x->set.items[i], x->out.bound_in[r], false);
 }
 
-LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uint32_t sms)
+IrPlacement ir_place(WbbArena *a, const IrKernel *k, IrCostly *costly, const void *arg, bool alone)
 {
-    Assignment x = {.k = k, .g = k->g, .tables = t, .arena = a, .alone = k->grid <= sms};
+    Assignment x = {.k = k, .g = k->g, .costly = costly, .arg = arg, .arena = a, .alone = alone};
     const uint32_t n = k->g->n;
-    x.out.emitted = WBB_NEW_N(a, LlScopeList *, n);
+    x.out.emitted = WBB_NEW_N(a, IrScopeList *, n);
     x.out.bound_in = WBB_NEW_N(a, uint32_t, n);
     x.tree = ir_scopes(a, k);
     x.uses = WBB_NEW_N(a, Use *, n);
@@ -239,10 +228,10 @@ LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uin
     for (IrRef r = n; r-- > 1;) { /* users before operands: a user's scopes are uses of its operands */
         if (!x.uses[r]) continue;
         choose_scopes(&x, r);
-        LlScopeList **next = &x.out.emitted[r];
+        IrScopeList **next = &x.out.emitted[r];
         for (uint32_t i = 0; i < x.set.n; i++) {
-            *next = WBB_NEW(a, LlScopeList);
-            **next = (LlScopeList){x.set.items[i], NULL};
+            *next = WBB_NEW(a, IrScopeList);
+            **next = (IrScopeList){x.set.items[i], NULL};
             next = &(*next)->next;
             for (uint32_t o = 0; o < ir_arity(x.g, r); o++) add_use(&x, ir_operand(x.g, r, o), x.set.items[i]);
         }
@@ -252,9 +241,17 @@ LlScopes ll_assign_scopes(WbbArena *a, const IrKernel *k, const RwTables *t, uin
     return x.out;
 }
 
-bool ll_is_emitted_in(const LlScopes *s, IrRef r, uint32_t scope)
+bool ir_is_placed_in(const IrPlacement *p, IrRef r, uint32_t scope)
 {
-    const LlScopeList *l = s->emitted[r];
+    const IrScopeList *l = p->emitted[r];
     while (l && l->scope != scope) l = l->next;
     return l != NULL;
+}
+
+uint32_t ir_hoisted(const IrPlacement *p, uint32_t scope, uint32_t bound)
+{
+    uint32_t best = scope;
+    for (uint32_t t = scope; p->items[t].depth > WBB_MAX(p->items[bound].depth, 1u); t = p->items[t].parent)
+        if (p->items[t].loop) best = p->items[t].parent;
+    return best;
 }

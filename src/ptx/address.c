@@ -1,0 +1,297 @@
+/* address.c: sums of terms, and addresses.
+ *
+ * Needs emitted terms; leaves registers of 32 or 64 bits. A sum adds its terms from outer scopes first. Each partial
+ * sum is written in the scope of its innermost term, out of loops around that, and used again wherever it is in scope:
+ * by another sum that begins so, and by accesses to other buffers. The constant of an address is its immediate offset.
+ * What remains is a multiple of the terms' common factor: mul.wide takes it from 32 bits to bytes.
+ *
+ *     load %x[1024*bid + 8*tid + 8]:bf16x8   ->   mad.lo.s32 %r3, %r1, 128, %r2; mul.wide.u32 %rd2, %r3, 16;
+ *                                                 add.s64 %rd3, %rd1, %rd2;  [%rd3+16]
+ */
+#include "ir/facts.h"
+#include "ptx/inner.h"
+
+#include <string.h>
+
+static uint32_t depth_of(const PtxBuild *b, uint32_t scope) { return b->places.items[scope].depth; }
+
+/* Is what was written in the scope there for what is written in b->at? Open scopes are around each other. */
+bool ptx_is_here(const PtxBuild *b, uint32_t scope)
+{
+    return b->open[scope] && depth_of(b, scope) <= depth_of(b, b->at);
+}
+
+bool ptx_has(const PtxBuild *b, IrRef r) { return b->values[r] && ptx_is_here(b, b->values[r]->scope); }
+
+static bool fits_i32(WbbI128 x) { return x >= INT32_MIN && x <= INT32_MAX; }
+
+void ptx_split(PtxSplit *s, const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    s->constant = 0;
+    if (n->op == OP_SUM) {
+        s->terms = g->terms + n->a[0];
+        s->n = n->a[1];
+        s->constant = (int64_t)n->imm;
+    } else if (n->op == OP_CONST) {
+        s->n = 0;
+        s->constant = (int64_t)n->imm;
+    } else {
+        s->one = (IrTerm){1, r};
+        s->terms = &s->one;
+        s->n = 1;
+    }
+}
+
+PtxBounds ptx_bounds(const PtxBuild *b, const PtxSplit *s)
+{
+    PtxBounds x = {0, 0, 0, 0, true};
+    for (uint32_t i = 0; i < s->n; i++) {
+        const IrFact f = ir_fact(b->g, s->terms[i].ref);
+        const WbbI128 c = s->terms[i].coefficient;
+        const WbbI128 p = c * f.lo, q = c * f.hi, low = WBB_MIN(p, q), high = WBB_MAX(p, q);
+        x.first += low;
+        x.last += high;
+        x.low += WBB_MIN(low, 0);
+        x.high += WBB_MAX(high, 0);
+        if (!fits_i32(c)) x.narrow_factors = false;
+    }
+    return x;
+}
+
+/* Replace each variable that is defined as an index plus a constant by that index, and add the constant to the sum's:
+ * accesses whose addresses differ by a constant then share one register. */
+static void expand_variables(PtxBuild *b, PtxSplit *s)
+{
+    const IrGraph *g = b->g;
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        terms[i] = s->terms[i];
+        for (;;) {
+            const IrNode *n = ir_at(g, terms[i].ref);
+            PtxSplit d;
+            int64_t moved;
+            if (n->op != OP_VAR || !g->vars[n->imm].definition) break;
+            ptx_split(&d, g, g->vars[n->imm].definition);
+            if (d.n != 1 || d.terms->coefficient != 1 || !ptx_has(b, d.terms->ref)) break;
+            if (__builtin_mul_overflow(d.constant, terms[i].coefficient, &moved)) break;
+            if (__builtin_add_overflow(s->constant, moved, &moved)) break;
+            s->constant = moved;
+            terms[i].ref = d.terms->ref;
+        }
+    }
+    s->terms = terms;
+}
+
+/* --- sums --------------------------------------------------------------------------------------------------------- */
+
+/* The term to add next: of those left, one of the outermost scope, of these a positive one if there is one. */
+static uint32_t next_term(const PtxBuild *b, const PtxSplit *s, const bool *done)
+{
+    uint32_t best = s->n;
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (done[i]) continue;
+        if (best == s->n) {
+            best = i;
+            continue;
+        }
+        const uint32_t depth = depth_of(b, b->places.bound_in[s->terms[i].ref]);
+        const uint32_t best_depth = depth_of(b, b->places.bound_in[s->terms[best].ref]);
+        const bool plus = s->terms[i].coefficient > 0, best_plus = s->terms[best].coefficient > 0;
+        if (depth < best_depth || (depth == best_depth && plus && !best_plus)) best = i;
+    }
+    return best;
+}
+
+/* Where a register made of terms bound in `bound` is written: outside loops, but not outside where its parts are. */
+static uint32_t scope_of(const PtxBuild *b, uint32_t bound, uint32_t inside)
+{
+    const uint32_t hoisted = ir_hoisted(&b->places, b->at, bound);
+    return depth_of(b, inside) > depth_of(b, hoisted) ? inside : hoisted;
+}
+
+PtxMade *ptx_made(PtxBuild *b, const uint64_t *key, size_t n)
+{
+    WbbEntry *e = wbb_map_put_bytes(&b->made, key, n * sizeof *key);
+    PtxMade *m = e->pointer;
+    if (!m) e->pointer = m = WBB_NEW(b->arena, PtxMade);
+    if (m->reg.kind != PTX_NONE && !ptx_is_here(b, m->scope)) m->reg.kind = PTX_NONE;
+    return m;
+}
+
+static uint32_t scope_of_term(const PtxBuild *b, IrRef r)
+{
+    return b->values[r] ? b->values[r]->scope : b->places.items[b->at].root;
+}
+
+/* sum + c * x, in the widths of sum and x */
+static PtxReg add_term(PtxBuild *b, PtxReg sum, int64_t c, PtxReg x, bool wide)
+{
+    const char *type = wide ? "s64" : "s32";
+    const uint32_t bits = wide ? 64 : 32;
+    const PtxKind kind = wide ? PTX_B64 : PTX_B32;
+    const uint64_t size = c < 0 ? 0 - (uint64_t)c : (uint64_t)c;
+    const bool power = (size & (size - 1)) == 0;
+    if (sum.kind == PTX_NONE && c == 1) return x;
+    PtxReg d = ptx_new(b, kind);
+    if (sum.kind == PTX_NONE && c == -1) ptx_line(b, "neg.%s %R, %R;", type, d, x);
+    else if (sum.kind == PTX_NONE && power && c > 0)
+        ptx_line(b, "shl.b%u %R, %R, %u;", bits, d, x, (uint32_t)__builtin_ctzll(size));
+    else if (sum.kind == PTX_NONE) ptx_line(b, "mul.lo.%s %R, %R, %l;", type, d, x, c);
+    else if (size == 1) ptx_line(b, "%s.%s %R, %R, %R;", c > 0 ? "add" : "sub", type, d, sum, x);
+    else if (power && c > 0) {
+        ptx_line(b, "shl.b%u %R, %R, %u;", bits, d, x, (uint32_t)__builtin_ctzll(size));
+        const PtxReg product = d;
+        d = ptx_new(b, kind);
+        ptx_line(b, "add.%s %R, %R, %R;", type, d, sum, product);
+    } else ptx_line(b, "mad.lo.%s %R, %R, %l, %R;", type, d, x, c, sum);
+    return d;
+}
+
+PtxReg ptx_terms(PtxBuild *b, const PtxSplit *s, bool wide)
+{
+    bool *done = WBB_NEW_N(b->arena, bool, s->n + 1);
+    uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 1 + 2 * s->n);
+    uint32_t bound = 0, inside = 0;
+    const uint32_t at = b->at;
+    PtxReg sum = {0};
+    key[0] = wide;
+    for (uint32_t k = 0; k < s->n; k++) {
+        const uint32_t best = next_term(b, s, done);
+        const IrRef ref = s->terms[best].ref;
+        done[best] = true;
+        key[1 + 2 * k] = (uint64_t)s->terms[best].coefficient;
+        key[2 + 2 * k] = ref;
+        if (depth_of(b, b->places.bound_in[ref]) > depth_of(b, bound)) bound = b->places.bound_in[ref];
+        if (depth_of(b, scope_of_term(b, ref)) > depth_of(b, inside)) inside = scope_of_term(b, ref);
+        PtxMade *m = ptx_made(b, key, 3 + 2 * k);
+        if (m->reg.kind == PTX_NONE) {
+            b->at = m->scope = scope_of(b, bound, inside);
+            m->reg = add_term(b, sum, s->terms[best].coefficient, ptx_index(b, ref, wide), wide);
+            b->at = at;
+        }
+        sum = m->reg;
+        inside = m->scope;
+    }
+    return sum.kind == PTX_NONE ? ptx_number(wide ? 64 : 32, 0) : sum;
+}
+
+/* --- addresses ---------------------------------------------------------------------------------------------------- */
+/* The greatest common factor of the coefficients. */
+static int64_t common_factor(const PtxSplit *s)
+{
+    uint64_t g = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint64_t c = (uint64_t)s->terms[i].coefficient;
+        g = ir_gcd(s->terms[i].coefficient < 0 ? 0 - c : c, g);
+    }
+    return g && g <= INT32_MAX ? (int64_t)g : 1;
+}
+
+const char *ptx_global_name(PtxBuild *b, const char *own)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
+    char *name = wbb_format(b->arena, "%s_%s", b->k->name, own);
+    for (char *c = name; *c; c++)
+        if (!strchr(letters, *c)) *c = '_';
+    return name;
+}
+
+/* The register with the address of a buffer, in the outermost scope of the function. */
+static PtxReg base_of(PtxBuild *b, uint32_t buffer)
+{
+    for (uint32_t i = 0; i < b->k->n_buffers; i++) /* an operand that an in-place output aliases has its address */
+        if (b->k->buffers[i].alias == buffer + 1) buffer = i;
+    const IrBuffer *x = &b->k->buffers[buffer];
+    if (b->bases[buffer].kind != PTX_NONE) return b->bases[buffer];
+    const uint32_t at = b->at;
+    const PtxMaker maker = b->maker;
+    b->at = b->places.items[at].root;
+    b->maker = (PtxMaker){.what = PTX_BY_NODE};
+    const PtxReg d = ptx_new(b, x->space == IR_SHARED ? PTX_B32 : PTX_B64);
+    if (ir_is_parameter(x)) ptx_line(b, "ld.param.b64 %R, [%s_param_%u];", d, b->k->name, buffer);
+    else ptx_line(b, "mov.b%u %R, %s;", x->space == IR_SHARED ? 32 : 64, d, ptx_global_name(b, x->name));
+    b->at = at;
+    b->maker = maker;
+    return b->bases[buffer] = d;
+}
+
+/* scale * sum of the terms, as 64 bits, or 32 in shared memory. */
+static PtxReg bytes(PtxBuild *b, const PtxSplit *s, int64_t scale, bool shared)
+{
+    const PtxBounds x = ptx_bounds(b, s);
+    const bool wide = !shared && (!x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last));
+    const PtxReg sum = ptx_terms(b, s, wide);
+    if (shared || wide) return add_term(b, (PtxReg){0}, scale, sum, wide);
+    const PtxReg d = ptx_new(b, PTX_B64);
+    const char sign = x.first < 0 ? 's' : 'u';
+    if (scale == 1) ptx_line(b, sign == 's' ? "cvt.s64.s32 %R, %R;" : "cvt.u64.u32 %R, %R;", d, sum);
+    else ptx_line(b, sign == 's' ? "mul.wide.s32 %R, %R, %l;" : "mul.wide.u32 %R, %R, %l;", d, sum, scale);
+    return d;
+}
+
+/* The register of base + scale * terms; the products are shared by buffers. */
+static PtxReg register_of(PtxBuild *b, uint32_t buffer, const PtxSplit *s, int64_t scale)
+{
+    const bool shared = b->k->buffers[buffer].space == IR_SHARED;
+    const uint32_t at = b->at;
+    uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 3 + 2 * s->n);
+    uint32_t bound = 0, inside = b->places.items[at].root;
+    key[0] = 2 + shared, key[1] = (uint64_t)scale;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const IrRef ref = s->terms[i].ref;
+        key[3 + 2 * i] = (uint64_t)s->terms[i].coefficient, key[4 + 2 * i] = ref;
+        if (depth_of(b, b->places.bound_in[ref]) > depth_of(b, bound)) bound = b->places.bound_in[ref];
+        if (depth_of(b, scope_of_term(b, ref)) > depth_of(b, inside)) inside = scope_of_term(b, ref);
+    }
+    const PtxReg base = base_of(b, buffer);
+    key[2] = buffer + 1;
+    PtxMade *all = ptx_made(b, key, 3 + 2 * s->n);
+    if (all->reg.kind != PTX_NONE) return all->reg;
+    key[2] = 0;
+    PtxMade *product = ptx_made(b, key, 3 + 2 * s->n);
+    b->at = scope_of(b, bound, inside);
+    if (product->reg.kind == PTX_NONE) *product = (PtxMade){bytes(b, s, scale, shared), b->at};
+    if (depth_of(b, product->scope) > depth_of(b, b->at)) b->at = product->scope;
+    *all = (PtxMade){ptx_new(b, shared ? PTX_B32 : PTX_B64), b->at};
+    ptx_line(b, shared ? "add.s32 %R, %R, %R;" : "add.s64 %R, %R, %R;", all->reg, base, product->reg);
+    b->at = at;
+    return all->reg;
+}
+
+PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index)
+{
+    const IrBuffer *x = &b->k->buffers[buffer];
+    const int64_t size = sc_bytes(x->type);
+    PtxAddress a = {.space = x->space == IR_SHARED ? ".shared" : ".global"};
+    PtxSplit s;
+    ptx_split(&s, b->g, index);
+    expand_variables(b, &s);
+    a.offset = s.constant * size;
+    const bool far = a.offset > INT32_MAX || a.offset < INT32_MIN;
+    if (s.n > 0) {
+        const int64_t factor = common_factor(&s);
+        const bool joins = factor <= INT32_MAX / size;
+        IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s.n);
+        for (uint32_t i = 0; i < s.n; i++)
+            terms[i] = (IrTerm){s.terms[i].coefficient / (joins ? factor : 1), s.terms[i].ref};
+        const PtxSplit small = {.terms = terms, .n = s.n};
+        a.base = register_of(b, buffer, &small, size * (joins ? factor : 1));
+    } else if (ir_is_parameter(x) || far || x->space == IR_TABLE) a.base = base_of(b, buffer);
+    else a.name = ptx_global_name(b, x->name);
+    if (far) {
+        const PtxReg d = ptx_new(b, PTX_B64);
+        ptx_line(b, "add.s64 %R, %R, %l;", d, a.base, a.offset);
+        a.base = d, a.offset = 0;
+    }
+    return a;
+}
+
+const char *ptx_address_text(PtxBuild *b, PtxAddress a)
+{
+    WbbBuf out = wbb_buf(b->arena);
+    if (a.name) wbb_put(&out, a.name);
+    else ptx_put_reg(&out, a.base, false);
+    if (a.offset) wbb_putf(&out, "+%lld", (long long)a.offset);
+    return out.text;
+}

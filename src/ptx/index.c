@@ -1,0 +1,218 @@
+/* index.c: index arithmetic.
+ *
+ * Needs emitted operands; leaves registers of 32 bits, or of 64 where a node carries SC_FLAG_WIDE. A quotient by a
+ * constant is the high half of a product and a shift: facts bound the dividend, so that a multiplier of the word's
+ * width is always exact. A dividend that may be negative is moved up by a multiple of the divisor first.
+ *
+ *     x // 14 with x in 0..1000   ->   mul.hi.u32 %r2, %r1, 306783379
+ *     x mod 14                    ->   mad.lo.s32 %r3, %r2, -14, %r1
+ */
+#include "ptx/inner.h"
+
+static PtxValue *of_index(PtxBuild *b, PtxReg x)
+{
+    PtxValue *v = ptx_value(b, IR_TYPE(SC_INDEX, 0));
+    v->words = WBB_NEW(b->arena, PtxReg);
+    v->words[0] = x;
+    return v;
+}
+
+static PtxValue *sum(PtxBuild *b, IrRef r)
+{
+    PtxSplit s;
+    ptx_split(&s, b->g, r);
+    const PtxBounds x = ptx_bounds(b, &s);
+    const bool result_wide = ptx_is_wide(b->g, r), wide = result_wide || !x.narrow_factors;
+    PtxReg v = ptx_terms(b, &s, wide);
+    if (s.constant) {
+        const PtxReg d = ptx_new(b, wide ? PTX_B64 : PTX_B32);
+        ptx_line(b, "add.%s %R, %R, %l;", wide ? "s64" : "s32", d, v, wide ? s.constant : (int64_t)(int32_t)s.constant);
+        v = d;
+    }
+    return of_index(b, ptx_resize(b, v, result_wide, false));
+}
+
+/* --- quotients ---------------------------------------------------------------------------------------------------- */
+/* A multiplier and a shift such that x * m >> (bits + shift) is x / d for all x up to `most`; false: there are none
+ * that fit in the word. After Granlund and Montgomery, Division by invariant integers using multiplication, theorem
+ * 4.2: m = ceil(2^(bits+shift) / d) will do if its excess times the largest x stays below 2^(bits+shift). */
+static bool multiplier(uint64_t d, uint64_t most, uint32_t bits, uint64_t *m, uint32_t *shift)
+{
+    for (uint32_t k = 0; k < bits; k++) {
+        const WbbU128 power = (WbbU128)1 << (bits + k);
+        const WbbU128 up = (power + d - 1) / d, excess = up * d - power;
+        if (up >> bits) return false;
+        if (excess * most < power) {
+            *m = (uint64_t)up, *shift = k;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* x / k of an x in 0..most. */
+static PtxReg quotient(PtxBuild *b, PtxReg x, uint64_t k, WbbI128 most, bool wide)
+{
+    const PtxKind kind = wide ? PTX_B64 : PTX_B32;
+    const uint32_t bits = wide ? 64 : 32;
+    const uint64_t key[3] = {4 + wide, x.n, k};
+    PtxMade *made = ptx_made(b, key, WBB_LEN(key));
+    uint64_t m;
+    uint32_t shift = 0;
+    if (k == 1) return x;
+    if (made->reg.kind != PTX_NONE) return made->reg;
+    PtxReg d = ptx_new(b, kind);
+    if ((k & (k - 1)) == 0) ptx_line(b, "shr.u%u %R, %R, %u;", bits, d, x, (uint32_t)__builtin_ctzll(k));
+    else if (multiplier(k, (uint64_t)most, bits, &m, &shift)) {
+        ptx_line(b, "mul.hi.u%u %R, %R, %R;", bits, d, x, ptx_number(bits, m));
+        const PtxReg high = d;
+        if (shift) d = ptx_new(b, kind), ptx_line(b, "shr.u%u %R, %R, %u;", bits, d, high, shift);
+    } else ptx_line(b, "div.u%u %R, %R, %l;", bits, d, x, (int64_t)k);
+    *made = (PtxMade){d, b->at};
+    return d;
+}
+
+/* x - k * q */
+static PtxReg rest(PtxBuild *b, PtxReg x, uint64_t k, PtxReg q, bool wide)
+{
+    const PtxReg d = ptx_new(b, wide ? PTX_B64 : PTX_B32);
+    ptx_line(b, "mad.lo.%s %R, %R, %l, %R;", wide ? "s64" : "s32", d, q, -(int64_t)k, x);
+    return d;
+}
+
+/* The remainder of y / c by k, of y / (c * k), which mostly is another digit of y; PTX_NONE: x is no such quotient. */
+static PtxReg digit_of_quotient(PtxBuild *b, IrRef x, uint64_t k, PtxReg p, bool wide)
+{
+    const IrNode *n = ir_at(b->g, x);
+    if (n->op == OP_VAR && b->g->vars[n->imm].definition) n = ir_at(b->g, b->g->vars[n->imm].definition);
+    const bool digits = (k & (k - 1)) && n->op == OP_FLOORDIV && ir_is_const(b->g, n->a[1]) && ptx_has(b, n->a[0]);
+    if (!digits) return (PtxReg){0};
+    const uint64_t c = ir_at(b->g, n->a[1])->imm;
+    const IrFact f = ir_fact(b->g, n->a[0]);
+    if (f.lo < 0 || c * k > INT32_MAX || ptx_is_wide(b->g, n->a[0]) != wide) return (PtxReg){0};
+    const PtxReg whole = quotient(b, ptx_index(b, n->a[0], wide), c * k, f.hi, wide);
+    return rest(b, p, k, whole, wide);
+}
+
+/* The floor of x / k, or the remainder, for x in the interval of the fact. */
+static PtxReg by_constant(PtxBuild *b, PtxReg x, uint64_t k, IrFact f, bool remainder, bool wide)
+{
+    const uint32_t bits = wide ? 64 : 32;
+    const PtxKind kind = wide ? PTX_B64 : PTX_B32;
+    if ((k & (k - 1)) == 0) {
+        if (f.lo >= 0 && !remainder) return quotient(b, x, k, f.hi, wide);
+        const PtxReg d = ptx_new(b, kind);
+        if (remainder) ptx_line(b, "and.b%u %R, %R, %R;", bits, d, x, ptx_number(bits, k - 1));
+        else ptx_line(b, "shr.s%u %R, %R, %u;", bits, d, x, (uint32_t)__builtin_ctzll(k));
+        return d;
+    }
+    const WbbI128 up = f.lo < 0 ? (-f.lo + (WbbI128)k - 1) / (WbbI128)k : 0; /* times k added to x */
+    const WbbI128 most = f.hi + up * (WbbI128)k;
+    if (most >> bits || up * (WbbI128)k > INT64_MAX) ptx_decline(b, "text for", "a quotient of so large an index");
+    PtxReg y = x;
+    if (up) {
+        y = ptx_new(b, kind);
+        ptx_line(b, "add.s%u %R, %R, %R;", bits, y, x, ptx_number(bits, (uint64_t)(up * (WbbI128)k)));
+    }
+    const PtxReg q = quotient(b, y, k, most, wide);
+    if (remainder) return rest(b, y, k, q, wide);
+    if (!up) return q;
+    const PtxReg d = ptx_new(b, kind);
+    ptx_line(b, "sub.s%u %R, %R, %R;", bits, d, q, ptx_number(bits, (uint64_t)up));
+    return d;
+}
+
+/* The same for a divisor that is not known, which is positive. */
+static PtxReg by_any(PtxBuild *b, PtxReg x, PtxReg y, bool positive, bool remainder, bool wide)
+{
+    const uint32_t bits = wide ? 64 : 32;
+    const PtxKind kind = wide ? PTX_B64 : PTX_B32;
+    if (positive) {
+        const PtxReg d = ptx_new(b, kind);
+        ptx_line(b, "%s.u%u %R, %R, %R;", remainder ? "rem" : "div", bits, d, x, y);
+        return d;
+    }
+    const PtxReg rem = ptx_new(b, kind), more = ptx_new(b, kind), d = ptx_new(b, kind), p = ptx_new(b, PTX_PRED);
+    ptx_line(b, "rem.s%u %R, %R, %R;", bits, rem, x, y);
+    ptx_line(b, "setp.lt.s%u %R, %R, 0;", bits, p, rem);
+    if (remainder) {
+        ptx_line(b, "add.s%u %R, %R, %R;", bits, more, rem, y);
+        ptx_line(b, "selp.b%u %R, %R, %R, %R;", bits, d, more, rem, p);
+        return d;
+    }
+    const PtxReg q = ptx_new(b, kind);
+    ptx_line(b, "div.s%u %R, %R, %R;", bits, q, x, y);
+    ptx_line(b, "selp.b%u %R, -1, 0, %R;", bits, more, p);
+    ptx_line(b, "add.s%u %R, %R, %R;", bits, d, q, more);
+    return d;
+}
+
+static PtxValue *divide(PtxBuild *b, IrRef r, bool remainder)
+{
+    const IrNode *n = ir_at(b->g, r);
+    const IrRef x = n->a[0], d = n->a[1];
+    const bool result_wide = ptx_is_wide(b->g, r), wide = result_wide || ptx_is_wide(b->g, x) || ptx_is_wide(b->g, d);
+    const uint64_t k = ir_is_const(b->g, d) ? ir_at(b->g, d)->imm : 0;
+    const IrFact f = ir_fact(b->g, x);
+    const PtxReg p = ptx_register(b, ptx_index(b, x, wide));
+    PtxReg v = {0};
+    if (k && remainder && f.lo >= 0) v = digit_of_quotient(b, x, k, p, wide);
+    if (v.kind == PTX_NONE && k) v = by_constant(b, p, k, f, remainder, wide);
+    if (v.kind == PTX_NONE) v = by_any(b, p, ptx_index(b, d, wide), f.lo >= 0, remainder, wide);
+    return of_index(b, ptx_resize(b, v, result_wide, false));
+}
+
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
+static PtxValue *min_or_max(PtxBuild *b, IrRef r, const char *name)
+{
+    const IrNode *n = ir_at(b->g, r);
+    const bool result_wide = ptx_is_wide(b->g, r);
+    const bool wide = result_wide || ptx_is_wide(b->g, n->a[0]) || ptx_is_wide(b->g, n->a[1]);
+    const PtxReg x = ptx_register(b, ptx_index(b, n->a[0], wide)), y = ptx_index(b, n->a[1], wide);
+    const PtxReg d = ptx_new(b, wide ? PTX_B64 : PTX_B32);
+    ptx_line(b, "%s.s%u %R, %R, %R;", name, wide ? 64 : 32, d, x, y);
+    return of_index(b, ptx_resize(b, d, result_wide, false));
+}
+
+PtxValue *ptx_index_node(PtxBuild *b, IrRef r)
+{
+    switch ((ScOp)ir_at(b->g, r)->op) {
+    case OP_SUM: return sum(b, r);
+    case OP_FLOORDIV: return divide(b, r, false);
+    case OP_MOD: return divide(b, r, true);
+    case OP_MAX: return min_or_max(b, r, "max");
+    case OP_MIN: return min_or_max(b, r, "min");
+    default: return NULL;
+    }
+}
+
+PtxValue *ptx_index_compare(PtxBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    if (n->op < OP_EQ || n->op > OP_GE || IR_SC(ir_at(b->g, n->a[0])->type) != SC_INDEX) return NULL;
+    const bool wide = ptx_is_wide(b->g, n->a[0]) || ptx_is_wide(b->g, n->a[1]);
+    const PtxReg x = ptx_register(b, ptx_index(b, n->a[0], wide)), y = ptx_index(b, n->a[1], wide);
+    PtxValue *v = ptx_value(b, n->type);
+    v->words = WBB_NEW(b->arena, PtxReg);
+    v->words[0] = ptx_new(b, PTX_PRED);
+    ptx_line(b, "setp.%s.s%u %R, %R, %R;", sc_op_info[n->op].name, wide ? 64 : 32, v->words[0], x, y);
+    return v;
+}
+
+PtxValue *ptx_index_cast(PtxBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    const PtxKind want = ptx_kind(n->type);
+    const bool wide = ptx_is_wide(b->g, n->a[0]) || (want == PTX_B64 && ir_is_const(b->g, n->a[0]));
+    const IrFact f = ir_fact(b->g, n->a[0]);
+    PtxReg x = ptx_index(b, n->a[0], wide);
+    PtxValue *v = ptx_value(b, n->type);
+    v->words = WBB_NEW(b->arena, PtxReg);
+    if (want == PTX_B16) {
+        const PtxReg from = ptx_register(b, x);
+        x = ptx_new(b, PTX_B16);
+        ptx_line(b, from.kind == PTX_B64 ? "cvt.u16.u64 %R, %R;" : "cvt.u16.u32 %R, %R;", x, from);
+    } else x = ptx_resize(b, x, want == PTX_B64, f.lo < 0);
+    v->words[0] = x;
+    return v;
+}

@@ -1,0 +1,180 @@
+/* inner.h: the declarations that the files of ptx/ share, private to the module.
+ *
+ * Calls go one way: compile.c -> statement.c -> stores.c -> node.c -> row.c, memory.c, index.c -> address.c -> width.c
+ * -> value.c -> line.c. */
+#ifndef PTX_INNER_H
+#define PTX_INNER_H
+
+#include "ir/placement.h"
+#include "ptx/ptx.h"
+
+/* What may stand as an operand: a register, or a number. */
+typedef enum { PTX_NONE, PTX_PRED, PTX_B16, PTX_B32, PTX_B64, PTX_NUMBER, PTX_KINDS } PtxKind;
+typedef struct {
+    uint8_t kind;  /* PtxKind */
+    uint8_t bits;  /* of a number: 1, 16, 32 or 64 */
+    uint64_t n;    /* which register of its kind; the number's bits */
+} PtxReg;
+
+/* The registers of a node. A value is kept in words, in single elements or in both: each is made of the other where it
+ * is needed first, in the scope of the value. An element of 16 bits is in a register of 16, one of 8 bits and below in
+ * one of 32, whose other bits are said by `upper`. Several elements of 16 bits and below share words of 32, the first
+ * in the low bits. A complex element is two. */
+typedef struct {
+    IrType type;
+    uint32_t scope;
+    char upper;        /* of elements of 8 bits and below: 'z' zeros, 's' copies of the sign, 0: not known */
+    PtxReg *words;     /* NULL: not made */
+    PtxReg *elements;  /* [] each PTX_NONE where not made; NULL: none */
+    PtxReg *pairs;     /* registers of 64 bits, of two words of 32 each; NULL: not made */
+} PtxValue;
+
+/* What made a line. */
+typedef enum {
+    PTX_BY_NODE, PTX_BY_INDEX, PTX_BY_LOAD, PTX_BY_STORE, PTX_BY_LANES, PTX_BY_CONTROL, PTX_BY_LABEL
+} PtxWhat;
+typedef struct {
+    uint8_t what;
+    IrRef node;      /* whose rule and origin it has; 0: none */
+    uint32_t buffer; /* of a load or store */
+} PtxMaker;
+typedef struct {
+    const char *text;
+    PtxMaker maker;
+} PtxLine;
+typedef struct { PtxLine *items; uint32_t n, capacity; } PtxLines;
+
+/* A register that was made of terms: a sum, or an address. */
+typedef struct {
+    PtxReg reg;
+    uint32_t scope;
+} PtxMade;
+
+typedef struct PtxGroup PtxGroup; /* memory.c */
+
+/* One compile. */
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const IrKernel *k;
+    IrGraph *g;
+    const TgTarget *t;
+    const PtxOptions *o;
+    IrPlacement places;
+    bool *open;           /* by scope: its statements are being written */
+    uint32_t next_scope;  /* the scope that is entered next */
+    uint32_t at;          /* the scope to whose end lines are added */
+    PtxLines *lines;      /* by scope */
+    PtxValue **values;    /* by ref: in the open scope that emitted the node */
+    PtxValue **results;   /* by number of IrValue */
+    PtxReg *vars;         /* by number of IrVar */
+    PtxReg *bases;        /* by buffer: its address; PTX_NONE: not read yet */
+    bool *constant;       /* by buffer: nothing changes it */
+    PtxGroup **groups;    /* by ref: of a load, its neighbours; NULL: none */
+    WbbMap made;          /* by terms, a PtxMade */
+    WbbMap numbers;       /* by width and bits: a register of the function that holds the number */
+    IrRefs stack;         /* nodes to emit */
+    PtxMaker maker;       /* of the lines that are added now */
+    uint32_t used[PTX_KINDS], labels;
+    WbbBuf globals;       /* tables in memory, before the kernel */
+    WbbMap tables;        /* by name: those that are in `globals` */
+} PtxBuild;
+
+/* line.c: text ----------------------------------------------------------------------------------------------------- */
+/* Adds a line to the scope b->at. %R a PtxReg, %F the same where a number is a float's bits, %s a text, %u a uint32_t,
+ * %l an int64_t. */
+void ptx_line(PtxBuild *b, const char *format, ...);
+void ptx_add_line(PtxBuild *b, const char *text);
+void ptx_made_by(PtxBuild *b, IrRef r); /* the lines from here on */
+void ptx_label(PtxBuild *b, uint32_t label);
+void ptx_put_reg(WbbBuf *out, PtxReg r, bool is_float);
+const char *ptx_comment(PtxBuild *b, const PtxMaker *m);
+void ptx_decline(const PtxBuild *b, const char *what, const char *name) WBB_NORETURN;
+
+/* value.c: registers of values ------------------------------------------------------------------------------------- */
+PtxReg ptx_new(PtxBuild *b, PtxKind kind);
+PtxReg ptx_number(uint32_t bits, uint64_t n);
+PtxReg ptx_register(PtxBuild *b, PtxReg r); /* the register itself, or one that holds the number */
+bool ptx_is_packed(ScType t);               /* several elements in a byte of memory */
+uint32_t ptx_parts(IrType t);               /* registers of an element: 2 of complex ones */
+uint32_t ptx_bits(IrType t);                /* of a part */
+uint32_t ptx_n_elements(IrType t);          /* lanes, times parts */
+uint32_t ptx_n_words(IrType t);
+PtxKind ptx_kind(IrType t);                 /* of the register of an element */
+PtxKind ptx_word_kind(IrType t);
+PtxValue *ptx_value(PtxBuild *b, IrType type); /* without registers, in the scope b->at */
+PtxValue *ptx_constant(PtxBuild *b, IrType type, uint64_t bits);
+PtxReg *ptx_words(PtxBuild *b, PtxValue *v);
+PtxReg ptx_element(PtxBuild *b, PtxValue *v, uint32_t i);
+PtxReg ptx_extended(PtxBuild *b, PtxValue *v, uint32_t i, char how); /* 'z', 's', 'o', or anything else */
+PtxReg ptx_pair(PtxBuild *b, PtxValue *v, uint32_t i); /* words 2i and 2i + 1 in one register */
+PtxValue *ptx_part(PtxBuild *b, PtxValue *v, IrType type, uint32_t first);
+PtxValue *ptx_pack(PtxBuild *b, PtxValue *x, PtxValue *y, IrType type);
+PtxValue *ptx_splat(PtxBuild *b, PtxValue *x, IrType type);
+void ptx_move(PtxBuild *b, PtxReg to, PtxReg from);
+
+/* width.c ---------------------------------------------------------------------------------------------------------- */
+PtxReg ptx_index(PtxBuild *b, IrRef r, bool wide);   /* the value of an emitted index node, in 64 or 32 bits */
+bool ptx_is_wide(const IrGraph *g, IrRef r);
+static inline bool ptx_is_wide_var(const IrVar *v) { return v->lo < INT32_MIN || v->hi > INT32_MAX; }
+PtxReg ptx_resize(PtxBuild *b, PtxReg x, bool wide, bool negative); /* negative: it may be */
+
+/* index.c ---------------------------------------------------------------------------------------------------------- */
+PtxValue *ptx_index_node(PtxBuild *b, IrRef r);      /* emits sum, floordiv, mod, max, min; NULL: another */
+PtxValue *ptx_index_compare(PtxBuild *b, IrRef r);   /* NULL: it is none of indices */
+PtxValue *ptx_index_cast(PtxBuild *b, IrRef r);
+
+/* address.c: sums of terms, and what they address ------------------------------------------------------------------ */
+typedef struct {
+    const IrTerm *terms;
+    uint32_t n;
+    int64_t constant;
+    IrTerm one;
+} PtxSplit;
+typedef struct {
+    WbbI128 low, high;   /* bounds of every partial sum of the terms, in any order */
+    WbbI128 first, last; /* bounds of the sum of the terms */
+    bool narrow_factors; /* every coefficient fits 32 bits */
+} PtxBounds;
+PtxMade *ptx_made(PtxBuild *b, const uint64_t *key, size_t n); /* of a key: PTX_NONE where none is here */
+bool ptx_is_here(const PtxBuild *b, uint32_t scope);
+bool ptx_has(const PtxBuild *b, IrRef r); /* is the node's value there for what is written now? */
+void ptx_split(PtxSplit *s, const IrGraph *g, IrRef r);
+PtxBounds ptx_bounds(const PtxBuild *b, const PtxSplit *s);
+PtxReg ptx_terms(PtxBuild *b, const PtxSplit *s, bool wide); /* their sum without the constant */
+typedef struct {
+    PtxReg base;        /* PTX_NONE: `name` */
+    const char *name;
+    int64_t offset;
+    const char *space;  /* ".global" */
+} PtxAddress;
+PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index);
+const char *ptx_address_text(PtxBuild *b, PtxAddress a); /* without brackets */
+const char *ptx_global_name(PtxBuild *b, const char *own); /* of a table, a shared array or a function of the kernel */
+
+/* memory.c --------------------------------------------------------------------------------------------------------- */
+void ptx_find_groups(PtxBuild *b); /* after the scopes are assigned */
+PtxValue *ptx_load(PtxBuild *b, IrRef r, uint32_t buffer, IrRef index); /* of any type, also what a `do` reads */
+void ptx_store(PtxBuild *b, PtxValue *v, uint32_t buffer, IrRef index, const char *order);
+/* The alignment in bytes that facts prove of an element's address; may_round_up: of an access that reads beyond it. */
+uint32_t ptx_align(PtxBuild *b, const IrBuffer *buffer, ScType type, IrRef index, bool may_round_up);
+
+/* stores.c --------------------------------------------------------------------------------------------------------- */
+/* Writes statement `from` of a block, a store, and those behind it that are one access with it or stand between them.
+ * Returns the number of statements written. */
+uint32_t ptx_stores(PtxBuild *b, const IrBlock *block, uint32_t from);
+
+/* row.c ------------------------------------------------------------------------------------------------------------ */
+/* address: of the memory that it accesses, or NULL */
+PtxValue *ptx_row(PtxBuild *b, IrRef r, const PtxAddress *address);
+bool ptx_is_costly(const void *tables, const IrNode *instr);
+
+/* node.c ----------------------------------------------------------------------------------------------------------- */
+void ptx_demand(PtxBuild *b, IrRef r, bool address); /* emits r, or the terms of an address, where not available */
+
+/* statement.c ------------------------------------------------------------------------------------------------------ */
+/* Writes the statements of the next scope, and its n yields; its lines stay in b->lines[]. Returns its number. */
+uint32_t ptx_scope(PtxBuild *b, const IrBlock *statements, const IrRef *yields, uint32_t n, PtxValue **values);
+void ptx_append(PtxBuild *b, uint32_t to, uint32_t from); /* the lines of a closed scope */
+
+#endif

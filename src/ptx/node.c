@@ -1,0 +1,128 @@
+/* node.c: emits the nodes of a kernel.
+ *
+ * Needs the scopes of each node (ir/placement.c); leaves registers. A node is written when the first statement needs
+ * it, at the end of its scope's lines: before the branch or the loop that is open in it.
+ *
+ *     store %out[8*t], max(load %in[8*t], 0.0)   ->   ld.global.nc.b32 ..; max.NaN.f32 ..
+ */
+#include "ptx/inner.h"
+
+/* A register of an index, in the width that the node has. */
+static PtxValue *variable(PtxBuild *b, IrRef r)
+{
+    const uint32_t number = (uint32_t)ir_at(b->g, r)->imm;
+    const IrVar *var = &b->g->vars[number];
+    PtxValue *v = ptx_value(b, IR_TYPE(SC_INDEX, 0));
+    v->words = WBB_NEW(b->arena, PtxReg);
+    if (b->vars[number].kind == PTX_NONE) {
+        assert((var->kind == IR_BID || var->kind == IR_TID) && "a variable is used outside the scope that binds it");
+        v->words[0] = ptx_new(b, PTX_B32);
+        ptx_line(b, var->kind == IR_BID ? "mov.u32 %R, %%ctaid.x;" : "mov.u32 %R, %%tid.x;", v->words[0]);
+    } else v->words[0] = b->vars[number];
+    v->words[0] = ptx_resize(b, v->words[0], ptx_is_wide(b->g, r), var->lo < 0);
+    return v;
+}
+
+static PtxValue *complex_node(PtxBuild *b, const IrNode *n)
+{
+    PtxValue *v = ptx_value(b, n->type), *x = b->values[n->a[0]], *y = n->a[1] ? b->values[n->a[1]] : NULL;
+    const uint32_t lanes = IR_LANES(n->type);
+    v->words = WBB_NEW_N(b->arena, PtxReg, 2 * lanes);
+    for (uint32_t i = 0; i < lanes; i++) {
+        if (n->op != OP_COMPLEX) v->words[i] = ptx_words(b, x)[2 * i + (n->op == OP_IM)];
+        else v->words[2 * i] = ptx_words(b, x)[i], v->words[2 * i + 1] = ptx_words(b, y)[i];
+    }
+    return v;
+}
+
+static PtxValue *emit_node(PtxBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    PtxValue *v = NULL;
+    switch ((ScOp)n->op) {
+    case OP_CONST: return ptx_constant(b, n->type, n->imm);
+    case OP_VAR: return variable(b, r);
+    case OP_VALUE: return b->results[n->imm];
+    case OP_LOAD: return ptx_load(b, r, (uint32_t)ir_at(b->g, n->a[0])->imm, n->a[1]);
+    case OP_IDX: return ptx_index_cast(b, r);
+    case OP_PACK: return ptx_pack(b, b->values[n->a[0]], b->values[n->a[1]], n->type);
+    case OP_PART: return ptx_part(b, b->values[n->a[0]], n->type, (uint32_t)n->imm);
+    case OP_SPLAT: return ptx_splat(b, b->values[n->a[0]], n->type);
+    case OP_COMPLEX:
+    case OP_RE:
+    case OP_IM: return complex_node(b, n);
+    case OP_INSTR: return ptx_row(b, r, NULL);
+    case OP_CALL: ptx_decline(b, "text for", "calls of functions");
+    default: break;
+    }
+    if (IR_SC(n->type) == SC_INDEX) v = ptx_index_node(b, r);
+    if (!v) v = ptx_index_compare(b, r);
+    if (!v)
+        wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "@%s: %s.%s on %s", b->k->name, sc_op_info[n->op].name,
+                    sc_type_info[IR_SC(n->type)].name, b->t->name);
+    return v;
+}
+
+/* Index constants are made by each use; an `arg` is a buffer. */
+static bool has_no_value(const PtxBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    return n->op == OP_ARG || (n->op == OP_CONST && IR_SC(n->type) == SC_INDEX);
+}
+
+/* Is b->values[r] the value of r here? Every use of a node is inside one of the scopes that emit it, so a scope of its
+ * list that is not open is finished: drop it. */
+static bool is_available(PtxBuild *b, IrRef r)
+{
+    IrScopeList **list = &b->places.emitted[r];
+    while (*list && !b->open[(*list)->scope]) {
+        *list = (*list)->next;
+        b->values[r] = NULL;
+    }
+    return b->values[r] != NULL;
+}
+
+/* Push the operands of r that are not available; of an address, the terms. */
+static void push_operands(PtxBuild *b, IrRef r, bool address)
+{
+    const IrNode *n = ir_at(b->g, r);
+    if (address && n->op != OP_SUM) {
+        if (!is_available(b, r) && !has_no_value(b, r)) WBB_PUSH(b->arena, &b->stack, r);
+        return;
+    }
+    if (n->op == OP_LOAD && !ptx_is_packed(IR_SC(n->type))) {
+        push_operands(b, n->a[1], true);
+        return;
+    }
+    for (uint32_t i = ir_arity(b->g, r); i-- > 0;) {
+        const IrRef x = ir_operand(b->g, r, i);
+        if (!is_available(b, x) && !has_no_value(b, x)) WBB_PUSH(b->arena, &b->stack, x);
+    }
+}
+
+/* Emit what is on the stack above its first n entries, operands before users. */
+static void emit_stack(PtxBuild *b, uint32_t n)
+{
+    const uint32_t at = b->at;
+    while (b->stack.n > n) {
+        const IrRef r = b->stack.items[b->stack.n - 1];
+        const uint32_t before = b->stack.n;
+        if (!is_available(b, r) && !has_no_value(b, r)) push_operands(b, r, false);
+        if (b->stack.n > before) continue;
+        b->stack.n--;
+        if (is_available(b, r) || has_no_value(b, r)) continue;
+        assert(b->places.emitted[r]);
+        b->at = b->places.emitted[r]->scope;
+        ptx_made_by(b, r);
+        b->values[r] = emit_node(b, r);
+        b->at = at;
+    }
+}
+
+void ptx_demand(PtxBuild *b, IrRef r, bool address)
+{
+    const uint32_t n = b->stack.n;
+    if (address) push_operands(b, r, true);
+    else WBB_PUSH(b->arena, &b->stack, r);
+    emit_stack(b, n);
+}

@@ -1,0 +1,310 @@
+/* statement.c: writes statements: branches, loops, effects.
+ *
+ * Needs scopes numbered in the order in which ptx_scope enters them (ir/placement.c); leaves lines. A result of an `if`
+ * is a register that both branches move to. A value that a `for` carries is a register that its body's end moves to;
+ * after the loop it is the result. ptxas joins moves.
+ *
+ *     s = for k in 0..8 carry acc = 0.0:f32 { yield .. }
+ *     ->  mov.b32 %r1, 0; mov.b32 %r2, 0; $L__BB0_1: ..; mov.b32 %r2, %r7; add.s32 %r1, ..; @%p1 bra $L__BB0_1;
+ */
+#include "ptx/inner.h"
+
+static void control(PtxBuild *b) { b->maker = (PtxMaker){.what = PTX_BY_CONTROL}; }
+
+void ptx_append(PtxBuild *b, uint32_t to, uint32_t from)
+{
+    for (uint32_t i = 0; i < b->lines[from].n; i++) WBB_PUSH(b->arena, &b->lines[to], b->lines[from].items[i]);
+}
+
+static void emit_block(PtxBuild *b, const IrBlock *block);
+
+uint32_t ptx_scope(PtxBuild *b, const IrBlock *statements, const IrRef *yields, uint32_t n, PtxValue **values)
+{
+    const uint32_t scope = b->next_scope++, at = b->at;
+    b->open[scope] = true;
+    b->at = scope;
+    emit_block(b, statements);
+    for (uint32_t i = 0; i < n; i++) ptx_demand(b, yields[i], false);
+    for (uint32_t i = 0; i < n; i++) values[i] = b->values[yields[i]];
+    b->at = at;
+    return scope; /* the caller closes it */
+}
+
+/* --- moves between values ----------------------------------------------------------------------------------------- */
+typedef struct {
+    PtxReg to, from;
+} Move;
+typedef struct { Move *items; uint32_t n, capacity; } Moves;
+
+static void add_moves(PtxBuild *b, Moves *m, PtxValue *to, PtxValue *from)
+{
+    const uint32_t n = ptx_n_words(to->type);
+    const PtxReg *x = ptx_words(b, from);
+    for (uint32_t i = 0; i < n; i++) {
+        const Move move = {to->words[i], x[i]};
+        WBB_PUSH(b->arena, m, move);
+    }
+}
+
+static bool same(PtxReg x, PtxReg y) { return x.kind == y.kind && x.n == y.n && x.kind != PTX_NUMBER; }
+
+/* All at once: what an earlier move overwrites is kept first. */
+static void do_moves(PtxBuild *b, Moves *m)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            if (!same(m->items[k].to, m->items[i].from) || same(m->items[k].to, m->items[k].from)) continue;
+            const PtxReg kept = ptx_new(b, (PtxKind)m->items[i].from.kind);
+            ptx_move(b, kept, m->items[i].from);
+            m->items[i].from = kept;
+        }
+    for (uint32_t i = 0; i < m->n; i++) ptx_move(b, m->items[i].to, m->items[i].from);
+}
+
+/* A value of the type with registers of its own. */
+static PtxValue *fresh(PtxBuild *b, IrType type)
+{
+    PtxValue *v = ptx_value(b, type);
+    const uint32_t n = ptx_n_words(type);
+    v->words = WBB_NEW_N(b->arena, PtxReg, n);
+    for (uint32_t i = 0; i < n; i++) v->words[i] = ptx_new(b, ptx_word_kind(type));
+    return v;
+}
+
+/* The same registers as a value of the scope b->at, of which nothing is made yet. */
+static PtxValue *again(PtxBuild *b, const PtxValue *x)
+{
+    PtxValue *v = ptx_value(b, x->type);
+    v->words = x->words;
+    return v;
+}
+
+/* --- branches ----------------------------------------------------------------------------------------------------- */
+static uint32_t branch(PtxBuild *b, const IrStmt *s, bool otherwise, PtxValue **results)
+{
+    IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
+    PtxValue **values = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
+    for (uint32_t i = 0; i < s->n_results; i++) yields[i] = otherwise ? s->results[i].otherwise : s->results[i].yield;
+    const uint32_t scope = ptx_scope(b, otherwise ? &s->otherwise : &s->body, yields, s->n_results, values), at = b->at;
+    Moves m = {0};
+    b->at = scope;
+    control(b);
+    for (uint32_t i = 0; i < s->n_results; i++) add_moves(b, &m, results[i], values[i]);
+    do_moves(b, &m);
+    b->at = at;
+    b->open[scope] = false;
+    return scope;
+}
+
+static void emit_if(PtxBuild *b, const IrStmt *s)
+{
+    const bool both = s->otherwise.n > 0 || s->n_results > 0;
+    ptx_demand(b, s->condition, false);
+    PtxReg p = b->values[s->condition]->words[0];
+    PtxValue **results = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
+    for (uint32_t i = 0; i < s->n_results; i++) results[i] = fresh(b, b->g->values[s->results[i].value].type);
+    const uint32_t yes = branch(b, s, false, results);
+    const uint32_t no = both ? branch(b, s, true, results) : b->next_scope++;
+    const uint32_t otherwise = ++b->labels, join = both ? ++b->labels : otherwise;
+    control(b);
+    p = ptx_register(b, p);
+    ptx_line(b, "@!%R bra $L__BB0_%u;", p, otherwise);
+    ptx_append(b, b->at, yes);
+    if (both) {
+        ptx_line(b, "bra $L__BB0_%u;", join);
+        ptx_label(b, otherwise);
+        ptx_append(b, b->at, no);
+    }
+    ptx_label(b, join);
+    for (uint32_t i = 0; i < s->n_results; i++) b->results[s->results[i].value] = results[i];
+}
+
+/* --- loops -------------------------------------------------------------------------------------------------------- */
+static uint32_t count_scopes(const IrBlock *block)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const IrStmt *s = block->items[i];
+        if (!ir_has_blocks(s)) continue;
+        n += (ir_is_loop(s) ? 1 : 2) + count_scopes(&s->body) + count_scopes(&s->otherwise);
+    }
+    return n;
+}
+
+/* The carried values of the first iteration, in registers of the loop's; they are the results of one without any. */
+static PtxValue **carry_in(PtxBuild *b, const IrStmt *s)
+{
+    PtxValue **carried = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
+    Moves m = {0};
+    for (uint32_t i = 0; i < s->n_results; i++) ptx_demand(b, s->results[i].init, false);
+    control(b);
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        carried[i] = fresh(b, b->g->values[s->results[i].value].type);
+        add_moves(b, &m, carried[i], b->values[s->results[i].init]);
+        b->results[s->results[i].value] = carried[i];
+    }
+    do_moves(b, &m);
+    return carried;
+}
+
+/* The body up to its moves; extra: a node that is computed at its end, or 0. Leaves the body's scope open. */
+static uint32_t loop_body(PtxBuild *b, const IrStmt *s, PtxValue **carried, IrRef extra, PtxReg *condition)
+{
+    IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
+    PtxValue **values = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
+    const uint32_t outside = b->at, number = b->next_scope;
+    b->at = number; /* of the body: what is made of carried values changes with them */
+    for (uint32_t i = 0; i < s->n_results; i++) b->results[s->results[i].carried] = again(b, carried[i]);
+    b->at = outside;
+    for (uint32_t i = 0; i < s->n_results; i++) yields[i] = s->results[i].yield;
+    yields[s->n_results] = extra;
+    const uint32_t scope = ptx_scope(b, &s->body, yields, s->n_results + (extra != 0), values);
+    Moves m = {0};
+    b->at = scope;
+    control(b);
+    if (condition) {
+        *condition = ptx_new(b, PTX_PRED);
+        ptx_move(b, *condition, ptx_words(b, values[s->n_results])[0]);
+    }
+    for (uint32_t i = 0; i < s->n_results; i++) add_moves(b, &m, carried[i], values[i]);
+    do_moves(b, &m);
+    b->at = outside;
+    return scope;
+}
+
+static void end_loop(PtxBuild *b, const IrStmt *s, uint32_t scope, PtxReg more, PtxValue **carried)
+{
+    const uint32_t label = ++b->labels;
+    b->open[scope] = false;
+    ptx_label(b, label);
+    if (s->rolled) ptx_line(b, ".pragma \"nounroll\";");
+    ptx_append(b, b->at, scope);
+    control(b);
+    ptx_line(b, "@%R bra $L__BB0_%u;", more, label);
+    for (uint32_t i = 0; i < s->n_results; i++) b->results[s->results[i].value] = again(b, carried[i]);
+}
+
+/* The loop's test is at its bottom, so a loop without iterations is not written at all. */
+static void emit_for(PtxBuild *b, const IrStmt *s)
+{
+    const IrVar *var = &b->g->vars[s->var];
+    PtxValue **carried = carry_in(b, s);
+    if (var->hi < var->lo) {
+        b->next_scope += 1 + count_scopes(&s->body);
+        return;
+    }
+    const bool wide = var->lo < INT32_MIN || var->hi >= INT32_MAX;
+    const uint32_t bits = wide ? 64 : 32;
+    const PtxReg counter = ptx_new(b, wide ? PTX_B64 : PTX_B32), more = ptx_new(b, PTX_PRED);
+    ptx_move(b, counter, ptx_number(bits, (uint64_t)var->lo));
+    b->vars[s->var] = counter;
+    const uint32_t scope = loop_body(b, s, carried, 0, NULL), at = b->at;
+    b->at = scope;
+    ptx_line(b, "add.s%u %R, %R, 1;", bits, counter, counter);
+    ptx_line(b, "setp.le.s%u %R, %R, %l;", bits, more, counter, var->hi);
+    b->at = at;
+    end_loop(b, s, scope, more, carried);
+}
+
+static void emit_repeat(PtxBuild *b, const IrStmt *s)
+{
+    PtxValue **carried = carry_in(b, s);
+    PtxReg more;
+    const uint32_t scope = loop_body(b, s, carried, s->condition, &more);
+    end_loop(b, s, scope, more, carried);
+}
+
+/* --- effects ------------------------------------------------------------------------------------------------------ */
+static void copy_async(PtxBuild *b, const IrStmt *s, const IrNode *n)
+{
+    if (!tg_has(b->t, "cp.async"))
+        wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "%s has no asynchronous copies", b->t->name);
+    if (n->op == OP_COPY_COMMIT) ptx_line(b, "cp.async.commit_group;");
+    else if (n->op == OP_COPY_WAIT) ptx_line(b, "cp.async.wait_group %l;", (int64_t)n->imm);
+    else {
+        const uint32_t bytes = sc_bytes(IR_SC(n->type)) * IR_LANES(n->type);
+        const PtxAddress from = ptx_address(b, s->from, s->from_index), to = ptx_address(b, s->buffer, s->index);
+        ptx_line(b, "cp.async.%s.shared.global [%s], [%s], %u;", bytes == 16 ? "cg" : "ca", ptx_address_text(b, to),
+                 ptx_address_text(b, from), bytes);
+    }
+}
+
+static void cluster_barrier(PtxBuild *b)
+{
+    if (!tg_has(b->t, "cluster"))
+        wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "%s has no clusters of blocks", b->t->name);
+    ptx_line(b, "barrier.cluster.arrive.aligned;");
+    ptx_line(b, "barrier.cluster.wait.aligned;");
+}
+
+/* The operation is written at the statement's place, not where a scope of it would be. */
+static void emit_do(PtxBuild *b, const IrStmt *s)
+{
+    const IrNode *n = ir_at(b->g, s->value);
+    const bool packed = s->index && ptx_is_packed(IR_SC(n->type));
+    for (uint32_t i = 0; i < ir_arity(b->g, s->value); i++) ptx_demand(b, ir_operand(b->g, s->value, i), false);
+    if (s->index && (!packed || !ir_is_const(b->g, s->index))) ptx_demand(b, s->index, !packed);
+    if (s->from_index) ptx_demand(b, s->from_index, true);
+    PtxValue *v = NULL;
+    ptx_made_by(b, s->value);
+    switch ((ScOp)n->op) {
+    case OP_READ:
+    case OP_READ_RELAXED:
+    case OP_READ_PEER: v = ptx_load(b, s->value, s->buffer, s->index); break;
+    case OP_WRITE_RELAXED:
+        b->maker = (PtxMaker){PTX_BY_STORE, s->value, s->buffer};
+        ptx_store(b, b->values[n->a[0]], s->buffer, s->index, ".relaxed.gpu");
+        break;
+    case OP_COPY_ASYNC:
+    case OP_COPY_COMMIT:
+    case OP_COPY_WAIT: copy_async(b, s, n); break;
+    case OP_CLUSTER_BARRIER: cluster_barrier(b); break;
+    case OP_BARRIER: ptx_line(b, "bar.sync 0;"); break;
+    default: {
+        const PtxMaker maker = b->maker;
+        if (s->index) ptx_made_by(b, s->index);
+        const PtxAddress at = s->index ? ptx_address(b, s->buffer, s->index) : (PtxAddress){0};
+        b->maker = maker;
+        v = ptx_row(b, s->value, s->index ? &at : NULL);
+    }
+    }
+    if (s->n_results) b->results[s->results[0].value] = v;
+}
+
+/* An integer element that a variable is bound to, in the width that the variable's interval needs. */
+static PtxReg as_index(PtxBuild *b, const IrStmt *s)
+{
+    const bool wide = ptx_is_wide_var(&b->g->vars[s->var]);
+    PtxValue *v = b->values[s->value];
+    const bool is_signed = sc_is_signed(IR_SC(v->type));
+    PtxReg x = ptx_register(b, ptx_extended(b, v, 0, 'o'));
+    if (x.kind == PTX_B16) {
+        const PtxReg d = ptx_new(b, PTX_B32);
+        ptx_line(b, is_signed ? "cvt.s32.s16 %R, %R;" : "cvt.u32.u16 %R, %R;", d, x);
+        x = d;
+    }
+    return ptx_resize(b, x, wide, is_signed);
+}
+
+static void emit_let(PtxBuild *b, const IrStmt *s)
+{
+    const IrRef is = s->value ? s->value : b->g->vars[s->var].definition;
+    ptx_demand(b, is, false);
+    if (s->value) ptx_made_by(b, is);
+    b->vars[s->var] = s->value ? as_index(b, s) : ptx_register(b, ptx_index(b, is, ptx_is_wide(b->g, is)));
+}
+
+static void emit_block(PtxBuild *b, const IrBlock *block)
+{
+    for (uint32_t i = 0; i < block->n; i++) {
+        const IrStmt *s = block->items[i];
+        switch (s->kind) {
+        case IR_STORE: i += ptx_stores(b, block, i) - 1; break;
+        case IR_IF: emit_if(b, s); break;
+        case IR_DO: emit_do(b, s); break;
+        case IR_FOR: emit_for(b, s); break;
+        case IR_REPEAT: emit_repeat(b, s); break;
+        case IR_BIND: emit_let(b, s); break;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+/* stores.c: neighbouring elements that statements in a row store become one access.
+ *
+ * Needs the statements of a block; leaves the stores of some of them. Their values are all there before the first is
+ * stored. ptxas joins no accesses.
+ *
+ *     store %y[4*t], a; store %y[4*t + 1], b   ->   st.global.v2.b32 [%rd3], {%r1, %r2};
+ */
+#include "ptx/inner.h"
+
+#include <stdlib.h>
+
+enum { MOST_STORES = 64 };
+
+typedef struct {
+    const IrStmt *s;
+    PtxSplit split;
+    uint32_t number; /* of the statement in its block */
+    uint32_t lanes;
+} Store;
+
+static int by_constant(const void *x, const void *y)
+{
+    const Store *p = x, *q = y;
+    return p->split.constant < q->split.constant ? -1 : p->split.constant > q->split.constant;
+}
+
+static bool same_terms(const PtxSplit *x, const PtxSplit *y)
+{
+    if (x->n != y->n) return false;
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->terms[i].ref != y->terms[i].ref || x->terms[i].coefficient != y->terms[i].coefficient) return false;
+    return true;
+}
+
+/* The stores from `from` on to one buffer in its type, elements of the same terms; 0: another store to the buffer among
+ * them has other terms, or two store one element. *end: behind the last of them. */
+static uint32_t find_stores(PtxBuild *b, const IrBlock *block, uint32_t from, Store *out)
+{
+    const IrStmt *first = block->items[from];
+    const IrType type = ir_at(b->g, first->value)->type;
+    uint32_t n = 0;
+    if (ptx_parts(type) != 1 || ptx_is_packed(IR_SC(type)) || IR_SC(type) == SC_PRED) return 0;
+    for (uint32_t i = from; i < block->n && block->items[i]->kind == IR_STORE && n < MOST_STORES; i++) {
+        const IrStmt *s = block->items[i];
+        if (s->buffer != first->buffer) continue;
+        Store *x = &out[n++];
+        *x = (Store){.s = s, .number = i, .lanes = IR_LANES(ir_at(b->g, s->value)->type)};
+        ptx_split(&x->split, b->g, s->index);
+        if (x->split.terms == &x->split.one) {
+            IrTerm *one = WBB_NEW(b->arena, IrTerm);
+            *one = x->split.one, x->split.terms = one;
+        }
+        if (ir_at(b->g, s->value)->type != type || !same_terms(&x->split, &out[0].split)) return 0;
+    }
+    qsort(out, n, sizeof *out, by_constant);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (out[i].split.constant + out[i].lanes > out[i + 1].split.constant) return 0;
+    return n;
+}
+
+/* The number of stores from x[i] on that are one access. */
+static uint32_t joinable(PtxBuild *b, const Store *x, uint32_t i, uint32_t n)
+{
+    const ScType type = IR_SC(ir_at(b->g, x[i].s->value)->type);
+    const IrBuffer *buffer = &b->k->buffers[x[i].s->buffer];
+    const uint32_t size = sc_bytes(type) * x[i].lanes;
+    for (uint32_t count = b->t->vector_bytes / size; count > 1; count /= 2) {
+        bool row = i + count <= n;
+        for (uint32_t k = 1; row && k < count; k++)
+            row = x[i + k].split.constant == x[i].split.constant + (int64_t)k * x[i].lanes;
+        if (row && ptx_align(b, buffer, type, x[i].s->index, false) >= count * size) return count;
+    }
+    return 1;
+}
+
+static PtxValue *packed_values(PtxBuild *b, const Store *x, uint32_t n)
+{
+    if (n == 1) return b->values[x->s->value];
+    PtxValue *low = packed_values(b, x, n / 2), *high = packed_values(b, x + n / 2, n / 2);
+    return ptx_pack(b, low, high, low->type + IR_TYPE(0, 1));
+}
+
+static void store_alone(PtxBuild *b, const IrStmt *s)
+{
+    const bool packed = ptx_is_packed(IR_SC(ir_at(b->g, s->value)->type));
+    ptx_demand(b, s->value, false);
+    if (!packed || !ir_is_const(b->g, s->index)) ptx_demand(b, s->index, !packed);
+    b->maker = (PtxMaker){PTX_BY_STORE, s->value, s->buffer};
+    ptx_store(b, b->values[s->value], s->buffer, s->index, "");
+}
+
+uint32_t ptx_stores(PtxBuild *b, const IrBlock *block, uint32_t from)
+{
+    Store *x = WBB_NEW_N(b->arena, Store, MOST_STORES);
+    const uint32_t n = find_stores(b, block, from, x);
+    uint32_t run = 0; /* stores to other buffers among them stay where they are: only an unbroken run is joined */
+    while (run < n && from + run < block->n && block->items[from + run]->kind == IR_STORE &&
+           block->items[from + run]->buffer == block->items[from]->buffer) run++;
+    if (n < 2 || run < n) {
+        store_alone(b, block->items[from]);
+        return 1;
+    }
+    for (uint32_t i = 0; i < n; i++) ptx_demand(b, x[i].s->value, false);
+    for (uint32_t i = 0, count; i < n; i += count) {
+        count = joinable(b, x, i, n);
+        ptx_demand(b, x[i].s->index, true);
+        b->maker = (PtxMaker){PTX_BY_STORE, x[i].s->value, x[i].s->buffer};
+        ptx_store(b, packed_values(b, x + i, count), x[i].s->buffer, x[i].s->index, "");
+    }
+    return n;
+}
