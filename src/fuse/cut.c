@@ -291,7 +291,7 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 
 const HloModule *fuse_prepare(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how)
 {
-    return how->mode == FUSE_PRICED ? hlo_run_pass(cx, a, hlo_simplify(cx, a, m), "neighbours") : m;
+    return how->mode == FUSE_PRICED ? hlo_simplify(cx, a, m) : m;
 }
 
 FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)

@@ -66,6 +66,15 @@ double gr_terms(const GrGraph *x, const GrDef *d); /* FOLD: of an element, those
  * the terms of a fold of which one element is wanted count once, as threads may share them. */
 double gr_evaluations(WbbArena *a, const GrGraph *x, bool shared, double *n);
 double gr_operations(WbbCx *cx, WbbArena *a, const HloComputation *c); /* so for an element of each output */
+/* neighbours.c */
+/* How many updates of a scatter of c that follow each other have equal indices, in the mean; 0: none are known;
+ * HLO_SOME. A note of it (hlo_noted_neighbours) is believed. *x: the graph of c, made where it is asked and is NULL. */
+int64_t gr_neighbours(WbbCx *cx, WbbArena *a, const HloComputation *c, const HloInstruction *scatter,
+                      const GrGraph **x);
+/* The attributes of a scatter with a note of them, for a kernel that has the indices from another one. */
+const char *gr_noted(WbbArena *a, const HloInstruction *scatter, int64_t neighbours);
+/* A module in which each scatter has the note. */
+const HloModule *gr_note_neighbours(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* print.c */
 void gr_print(WbbBuf *out, const GrGraph *g);
 

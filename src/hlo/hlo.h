@@ -378,7 +378,7 @@ typedef struct {
 HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i); /* dot, ragged-dot, scaled-dot */
 HloGatherDims hlo_gather_dims(WbbArena *a, const HloInstruction *i);
 HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i);
-/* HloScatterDims.neighbours, as a scatter notes (neighbours.c) or states them; the note, ", name=..", of 0 "" */
+/* HloScatterDims.neighbours, as a scatter notes (graph/neighbours.c) or states them; the note, ", name=..", of 0 "" */
 int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i);
 const char *hlo_neighbours_attribute(WbbArena *a, int64_t n);
 HloConvDims hlo_conv_dims(WbbArena *a, const HloInstruction *i);

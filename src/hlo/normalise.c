@@ -33,7 +33,6 @@ const HloPass hlo_passes[] = {
     {"gather", "makes gathers take rows of starts and return rows of whole windows", hlo_pass_gather},
     {"scatter", "makes scatters take rows of starts and rows of whole windows", hlo_pass_scatter},
     {"labels", "replaces scatters of one update into each row of one number by selects", hlo_pass_labels},
-    {"neighbours", "notes how many updates of a scatter that follow each other have equal indices", hlo_pass_neighbours},
     {"copy", "removes copies to the same layout, except outputs", hlo_pass_copy},
     {"first", "replaces sorts of which the first or last element of each row is read by reductions", hlo_pass_first},
     {"total", "replaces the last element of cumulative sums and the like by a reduction", hlo_pass_total},

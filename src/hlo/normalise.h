@@ -166,6 +166,5 @@ const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_independent(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_independent.c */
 const HloModule *hlo_pass_total(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_total.c */
 const HloModule *hlo_pass_labels(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_labels.c */
-const HloModule *hlo_pass_neighbours(WbbCx *cx, WbbArena *a, const HloModule *m);      /* neighbours.c */
 
 #endif

@@ -26,26 +26,32 @@ static bool eval_sum(Eval *e, const IrNode *n, uint64_t *bits)
     return true;
 }
 
+bool ir_eval_node(const IrGraph *g, IrRef r, const uint64_t *x, uint64_t *bits)
+{
+    const IrNode *n = ir_at(g, r);
+    const ScType type = IR_SC(n->type);
+    if (n->op == OP_CONST) return *bits = n->imm, true;
+    if (IR_LANES(n->type) > 1 || n->op == OP_INSTR || n->op == OP_PACK || n->op == OP_PART || n->op == OP_ARG)
+        return false;
+    if (n->op == OP_IDX) return *bits = sc_from_i128(type, (int64_t)x[0]), true;
+    const ScSignature sig = (ScSignature)sc_op_info[n->op].signature;
+    const ScType first = n->a[0] ? IR_SC(ir_at(g, n->a[0])->type) : type;
+    const ScType named = sig == SC_COMPARE || sig == SC_TEST ? first : type;
+    return sc_eval((ScOp)n->op, named, first, x, bits);
+}
+
 static bool eval_node(Eval *e, IrRef r)
 {
     const IrNode *n = ir_at(e->g, r);
-    const ScType type = IR_SC(n->type);
     uint64_t x[3] = {0, 0, 0};
-    if (n->op == OP_CONST) return e->value[r] = n->imm, true;
     if (n->op == OP_VAR || n->op == OP_LOAD || n->op == OP_VALUE || n->op == OP_CALL)
         return e->value[r] = e->leaf(e->arg, e->g, r), true;
     if (n->op == OP_SUM) return eval_sum(e, n, &e->value[r]);
-    if (IR_LANES(n->type) > 1 || n->op == OP_INSTR || n->op == OP_PACK || n->op == OP_PART || n->op == OP_ARG)
-        return false;
     for (uint32_t i = 0; i < 3 && n->a[i]; i++) {
         if (e->known[n->a[i]] != 1) return false;
         x[i] = e->value[n->a[i]];
     }
-    if (n->op == OP_IDX) return e->value[r] = sc_from_i128(type, (int64_t)x[0]), true;
-    const ScSignature sig = (ScSignature)sc_op_info[n->op].signature;
-    const ScType first = n->a[0] ? IR_SC(ir_at(e->g, n->a[0])->type) : type;
-    const ScType named = sig == SC_COMPARE || sig == SC_TEST ? first : type;
-    return sc_eval((ScOp)n->op, named, first, x, &e->value[r]);
+    return ir_eval_node(e->g, r, x, &e->value[r]);
 }
 
 /* Marks the nodes that r needs. Operands have smaller refs, so one descending loop does it. */

@@ -343,5 +343,7 @@ const char *ir_not_arriving(const IrKernel *k);
  * the node has no value (a selected instruction, or several lanes). */
 typedef uint64_t (*IrLeaf)(void *arg, const IrGraph *g, IrRef leaf);
 bool ir_eval(const IrGraph *g, IrRef r, IrLeaf leaf, void *arg, uint64_t *bits);
+/* The same of one node whose operands have these values, and which is neither a leaf nor a sum. */
+bool ir_eval_node(const IrGraph *g, IrRef r, const uint64_t *operands, uint64_t *bits);
 
 #endif

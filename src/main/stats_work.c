@@ -215,7 +215,7 @@ static void one_module(WbbCx *cx, void *arg)
         one_kernel(k, f->row, text.text, text.n);
         return;
     }
-    const FuseParts parts = fuse_parts(cx, lasting, hlo_normalise(cx, lasting, m), &(FuseHow){.mode = FUSE_PLAIN});
+    const FuseParts parts = fuse_parts(cx, lasting, pipe_normalise(cx, lasting, m), &(FuseHow){.mode = FUSE_PLAIN});
     const bool is_one = parts.n == 1 && parts.items[0].text && parts.items[0].count == 1;
     for (uint32_t p = 0; p < parts.n; p++) {
         const FusePart *part = &parts.items[p];

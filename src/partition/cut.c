@@ -8,13 +8,17 @@
  *
  *     s = f32[8,100] sort(x), {1}  ROOT r = f32[8,10] slice(s)      =>   out = sort(x);   out = slice(parameter)
  */
+#include "graph/graph.h"
 #include "partition/partition.h"
 
 #include <string.h>
 
 typedef struct {
+    WbbCx *cx;
     WbbArena *a;
     const HloFusion *fusion;
+    const GrGraph *graph;   /* of its body; NULL: nobody has asked for it */
+    bool indices_are_given; /* perhaps: what they are made of stays in the other fusion */
     HloInstruction **made; /* by id: the copy, in the computation that is being made */
     bool *needed;          /* by id */
     HloInstruction **list;
@@ -36,6 +40,8 @@ static HloInstruction *copy(Cutting *c, const HloInstruction *i)
     *x = *i;
     for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = c->made[i->operands[k]->id];
     x->operands = operands;
+    if (c->indices_are_given && i->opcode == HLO_SCATTER)
+        x->attributes = gr_noted(c->a, i, gr_neighbours(c->cx, c->a, c->fusion->body, i, &c->graph));
     add(c, x);
     for (uint32_t k = 0; k < i->n_operands; k++) operands[k]->n_users++;
     return x;
@@ -106,11 +112,12 @@ static void mark(Cutting *c, const HloInstruction *const *roots, uint32_t n_root
     }
 }
 
-HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *const *roots, uint32_t n_roots,
-                        const HloInstruction *const *given, uint32_t n_given)
+HloFusion *part_cut_out(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloInstruction *const *roots,
+                        uint32_t n_roots, const HloInstruction *const *given, uint32_t n_given)
 {
     const HloComputation *body = f->body;
-    Cutting c = {.a = a, .fusion = f, .made = WBB_NEW_N(a, HloInstruction *, body->n_instructions + 1),
+    Cutting c = {.cx = cx, .a = a, .fusion = f, .indices_are_given = n_given > 0,
+                 .made = WBB_NEW_N(a, HloInstruction *, body->n_instructions + 1),
                  .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .list = WBB_NEW_N(a, HloInstruction *, body->n_instructions + 2 * n_given + n_roots + 2)};
     HloComputation *made = WBB_NEW(a, HloComputation);

@@ -154,6 +154,7 @@ typedef struct {
      * not. The space then has the updates' dimensions, of the first one as many as there are runs. */
     uint32_t run;
     const char *why_run;
+    int64_t neighbours; /* that have one element, as gr_neighbours says */
     const struct PartCells *cells; /* scatter.h; NULL: updates go to memory one by one */
     const struct PartSteps *steps; /* PART_STEPS: steps.h */
     uint32_t lock;  /* PART_LOCK: number of the buffer */
@@ -367,8 +368,8 @@ void part_decline_as(WbbCx *cx, const HloInstruction *i, WbbWhy why, const char 
 /* cut.c: a fusion of the same parameters, then the instructions of `given` as parameters; its results are those of the
  * roots, which are instructions of the fusion's body. Results of reductions that are given, or roots where none is,
  * are of 8 bits or more. */
-HloFusion *part_cut_out(WbbArena *a, const HloFusion *f, const HloInstruction *const *roots, uint32_t n_roots,
-                        const HloInstruction *const *given, uint32_t n_given);
+HloFusion *part_cut_out(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloInstruction *const *roots,
+                        uint32_t n_roots, const HloInstruction *const *given, uint32_t n_given);
 /* cut_order.c: a sort, or the scan with the most elements; NULL: there is none. *alone: nothing else must have a kernel
  * of its own, but scans of its space. */
 const HloInstruction *part_ordered_hero(WbbArena *a, const HloComputation *body, const TgTarget *t, bool *alone);

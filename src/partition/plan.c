@@ -161,8 +161,8 @@ static void cut_at(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, PartO
     find_buffers(a, p);
     /* else the last kernels may leave outputs in place */
     options.no_in_place = options.no_in_place || !part_operands_are_free(p);
-    const HloFusion *before = part_cut_out(a, p->fusion, found, n, NULL, 0);
-    const HloFusion *after = part_cut_out(a, p->fusion, &root, 1, found, n);
+    const HloFusion *before = part_cut_out(cx, a, p->fusion, found, n, NULL, 0);
+    const HloFusion *after = part_cut_out(cx, a, p->fusion, &root, 1, found, n);
     PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
     *first = part_plan(cx, a, before, t, of_first);
     *second = part_plan(cx, a, after, t, options);
@@ -212,7 +212,8 @@ static bool cut_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, 
 static bool are_shared(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t,
                        const HloInstruction *const *found, uint32_t n)
 {
-    PartPlan x = {.fusion = part_cut_out(a, p->fusion, found, n, NULL, 0), .align = p->align, .rw = ix_engine(cx, a)};
+    PartPlan x = {.fusion = part_cut_out(cx, a, p->fusion, found, n, NULL, 0), .align = p->align,
+                  .rw = ix_engine(cx, a)};
     PartRange **shared;
     bool *others;
     find_roots(cx, a, &x, x.fusion->body->root);
@@ -320,7 +321,7 @@ static bool cut_sides(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *shar
     options.no_rival = options.no_in_place = true;
     PartPlan apart = *p, *plans = WBB_NEW_N(a, PartPlan, 2);
     for (int k = 0; k < 2; k++)
-        plans[k] = part_plan(cx, a, part_cut_out(a, p->fusion, of[1 - k], n[1 - k], NULL, 0), t, options);
+        plans[k] = part_plan(cx, a, part_cut_out(cx, a, p->fusion, of[1 - k], n[1 - k], NULL, 0), t, options);
     apart.reduced = NULL;
     set_limits(a, &apart, t);
     part_join_direct(a, &apart, &plans[0], &plans[1], direct);
@@ -357,9 +358,9 @@ static bool cut_across(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, P
     PartOptions rows = options;
     rows.no_in_place = true, rows.column_sums = n;
     PartPlan *first = WBB_NEW(a, PartPlan), *second = WBB_NEW(a, PartPlan);
-    *first = part_plan(cx, a, part_cut_out(a, p->fusion, of_first, n_first + n, NULL, 0), t, rows);
+    *first = part_plan(cx, a, part_cut_out(cx, a, p->fusion, of_first, n_first + n, NULL, 0), t, rows);
     if (!first->n_kernels) return false;
-    *second = part_plan(cx, a, part_cut_out(a, p->fusion, of_second, n_second, found, n), t, options);
+    *second = part_plan(cx, a, part_cut_out(cx, a, p->fusion, of_second, n_second, found, n), t, options);
     find_buffers(a, p);
     set_limits(a, p, t);
     part_join_direct(a, p, first, second, direct);

@@ -8,6 +8,7 @@
  *     f32[10,5] scatter(p, indices, updates f32[24,2,3]), add
  *         =>   144 updates in the order of memory, atomic_add.f32, in place of p
  */
+#include "graph/graph.h"
 #include "partition/scatter.h"
 
 #include <string.h>
@@ -17,6 +18,7 @@ typedef struct {
     WbbArena *a;
     PartPlan *p;
     const TgTarget *t;
+    const GrGraph *graph; /* of the fusion; NULL: nobody has asked for it */
     struct { PartMade *items; uint32_t n, capacity; } made;
     struct { PartKernel *items; uint32_t n, capacity; } kernels;
 } Scattering;
@@ -249,11 +251,12 @@ static bool reads_first(const Scattering *x, const HloInstruction *s, const Part
 }
 
 /* Updates are combined with others of their thread, or of their block, before they go to memory, by price. */
-static void take_runs(const Scattering *x, PartKernel *k, PartStage *s, const char *layout)
+static void take_runs(Scattering *x, PartKernel *k, PartStage *s, const char *layout)
 {
     PartRange *r = &k->ranges[0];
     if (!part_may_combine(s)) return;
     double us;
+    s->neighbours = gr_neighbours(x->cx, x->a, x->p->fusion->body, s->update, &x->graph);
     s->run = part_update_run(x->a, x->p, x->t, s, &s->why_run, &us);
     if (us > 0 && !layout && part_cells_may_be(x->p, s)) part_choose_cells(x->a, x->p, x->t, k, us);
     if (s->cells) s->run = 0;

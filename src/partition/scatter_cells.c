@@ -83,7 +83,7 @@ static Cells new_cells(WbbArena *a, const TgTarget *t, const PartStage *s)
     const ScOp atomic = sc_atomic(hlo_scalar(part_scatter_root(s->update, s->first)->opcode));
     if (tg_has_instruction(t, atomic, x.cells.type, 1)) x.cells.atomic = atomic;
     const bool swaps = s->combine == PART_CAS;
-    x.neighbours = hlo_noted_neighbours(a, s->update) != 0;
+    x.neighbours = s->neighbours != 0;
     x.again = swaps ? x.r->atomic : tg_rate(t, sc_is_float(to->type) ? "atomic.float" : "atomic.int")->value;
     return x;
 }

@@ -97,7 +97,7 @@ uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, cons
     Runs x = {.t = t, .r = part_rates(a, t), .combine = s->combine, .rows = (double)from->dims[0], .results = results,
               .bytes = WBB_MAX(type->bits, 8u) / 8.0, .is_float = sc_is_float(s->word), .reads_first = s->reads_first,
               .mean = WBB_MAX(1, updates / results), .lanes = part_update_lanes(p, t, s), .operations = 1};
-    const int64_t same = hlo_noted_neighbours(a, i); /* 0: not known to be any */
+    const int64_t same = s->neighbours; /* 0: not known to be any */
     x.same = same == HLO_SOME ? x.mean : WBB_MAX((double)same, 1);
     x.mean = WBB_MAX(x.mean, x.same);
     x.window = updates / x.rows;

@@ -88,7 +88,7 @@ static double apart_us(WbbCx *cx, WbbArena *a, const HloFusion *f, const TgTarge
     const double columns = part_least_us(t) + 1e6 * bytes / rate(t, "dram");
     if (!n) return columns;
     const PartOptions options = {.no_in_place = true};
-    const PartPlan of_rows = part_plan(cx, a, part_cut_out(a, f, rows, n, NULL, 0), t, options);
+    const PartPlan of_rows = part_plan(cx, a, part_cut_out(cx, a, f, rows, n, NULL, 0), t, options);
     return columns + part_plan_us(a, &of_rows, t);
 }
 
@@ -167,6 +167,11 @@ static bool across(void *arg, const char *text)
 {
     PipeFuse *f = arg;
     return tried(f, &f->across, try_across, text);
+}
+
+const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return gr_note_neighbours(cx, a, hlo_normalise(cx, a, m));
 }
 
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)

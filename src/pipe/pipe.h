@@ -177,6 +177,8 @@ typedef struct {
     WbbBuf answers;  /* those that were asked for now */
     bool news;       /* one of them was not known */
 } PipeFuse;
+/* A module that is to be cut: normalised, with notes of what a kernel does not see that has indices from another. */
+const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t);
 /* Answers that an earlier cut of this module's text got, so that none is planned again; and, after the cut, keeps those
  * that this one got. The store may be NULL. */

@@ -255,6 +255,57 @@ static void test_evaluations(void **state)
     }
 }
 
+typedef struct { const char *indices; int64_t neighbours; } Neighbours;
+
+static void count_neighbours(WbbCx *cx, void *arg)
+{
+    const Neighbours *j = arg;
+    const char *text = wbb_format(
+        cx->arena,
+        ADD "sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }\n"
+        "less { a = s32[] parameter(0) b = s32[] parameter(1) p = f32[] parameter(2) q = f32[] parameter(3) "
+        "ROOT c = pred[] compare(a, b), direction=LT }\n"
+        "ENTRY e { x = f32[64] parameter(0) i = s32[4096] parameter(1) u = f32[4096] parameter(2) "
+        "zero = s32[] constant(0) count = s32[4096] iota(), iota_dimension=0 c32 = s32[] constant(32) "
+        "all32 = s32[4096] broadcast(c32), dimensions={} part = s32[4096] divide(count, all32) "
+        "two = s32[512] iota(), iota_dimension=0 eight = s32[512,8] broadcast(two), dimensions={0} "
+        "each = s32[4096] reshape(eight) order = (s32[4096], f32[4096]) sort(i, u), dimensions={0}, to_apply=less "
+        "key = s32[4096] get-tuple-element(order), index=0 value = f32[4096] get-tuple-element(order), index=1 %s "
+        "ROOT r = f32[64] scatter(x, last, value), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }", j->indices);
+    const HloModule *m = hlo_parse(cx, cx->arena, "t.hlo", text, strlen(text));
+    const GrGraph *x = NULL;
+    assert_int_equal(gr_neighbours(cx, cx->arena, m->entry, m->entry->root, &x), j->neighbours);
+}
+
+/* Indices that depend on no data are computed and counted; sorts and running sums have runs of unknown length, and so
+ * have functions of them. Data has none, whatever becomes of it, but where one element of it is read for several. */
+static void test_neighbours(void **state)
+{
+    const Neighbours all[] = {
+        {"last = s32[4096] copy(part)", 32},
+        {"last = s32[4096] copy(each)", 8},
+        {"last = s32[4096] reverse(each), dimensions={0}", 8},
+        {"last = s32[4096] add(key, all32)", HLO_SOME},
+        {"last = s32[4096] add(i, all32)", 0},
+        {"last = s32[4096] copy(count)", 0},
+        {"last = s32[4096] reduce-window(i, zero), window={size=4096 pad=4095_0}, to_apply=sum", HLO_SOME},
+        {"last = s32[4096] reduce-window(i, zero), window={size=4095 pad=2047_2047}, to_apply=sum", 0},
+        {"z = s32[4096] broadcast(zero), dimensions={} last = s32[4096] clamp(z, i, all32)", 0},
+        {"q = pred[4096] compare(i, all32), direction=LT last = s32[4096] convert(q)", 0},
+        {"j = s32[1024] slice(i), slice={[0:1024]} k = s32[1024,4] broadcast(j), dimensions={0} "
+         "last = s32[4096] reshape(k)", 4},
+        {"v = s32[4096,1] reshape(each) last = s32[4096] gather(i, v), offset_dims={}, collapsed_slice_dims={0}, "
+         "start_index_map={0}, index_vector_dim=1, slice_sizes={1}", 8},
+        {"v = s32[4096,1] reshape(i) last = s32[4096] gather(key, v), offset_dims={}, collapsed_slice_dims={0}, "
+         "start_index_map={0}, index_vector_dim=1, slice_sizes={1}", 0},
+    };
+    for (size_t k = 0; k < WBB_LEN(all); k++) {
+        Neighbours j = all[k];
+        succeed_on(*state, count_neighbours, &j, j.indices);
+    }
+}
+
 /* Chains and diamonds deeper than a term may nest: linear in the text, and right. */
 static void test_depth(void **state)
 {
@@ -338,7 +389,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_rows), TEST(test_choices), TEST(test_starts), TEST(test_windows), TEST(test_elements),
-        TEST(test_types), TEST(test_products), TEST(test_evaluations), TEST(test_depth),
+        TEST(test_types), TEST(test_products), TEST(test_evaluations),
+        TEST(test_neighbours), TEST(test_depth),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
