@@ -187,6 +187,11 @@ class Kernel:
         """Why the kernel is as it is: its layout, the widths of accesses, the functions that are linked."""
         return text(lib.wb_kernel_explain(self._pointer))
 
+    def emit(self, stage: str) -> str:
+        """What the compile is at a stage: hlo, maps, graph, plan (the layout among it), ir, llvm, ptx with comments; or trace, the rules that
+        fired. It is compiled once more."""
+        return called(lib.wb_kernel_emit, self._pointer, stage.encode()).text
+
     @property
     def buffers(self) -> List[Buffer]:
         b, out = _library.Buffer(), []

@@ -162,3 +162,36 @@ wb_status wb_kernel_statistics(const wb_kernel *k, wb_result **result)
     WbRun job = {0};
     return wb_result_of(k, statistics, &job, result);
 }
+
+/* --- stages ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    WbRun base;
+    const char *stage;
+} Emit;
+
+static void emit(WbbCx *cx, void *arg)
+{
+    Emit *j = arg;
+    const wb_kernel *k = j->base.k;
+    const bool trace = !strcmp(j->stage, "trace");
+    WbbBuf text = wbb_buf(cx->arena);
+    PipeOptions o = k->options;
+    PipeResult r;
+    int stage = trace ? PIPE_AT_PTX : 0;
+    while (stage < PIPE_STAGES && !trace && strcmp(pipe_stage_name[stage], j->stage)) stage++;
+    if (stage == PIPE_STAGES || stage == PIPE_AT_CUBIN)
+        wbb_fail(cx, (WbbLoc){0}, "stage '%s': hlo, maps, graph, plan, ir, llvm, ptx, json or trace expected",
+                 j->stage);
+    o.stage = (PipeStage)stage;
+    o.comments = !o.lines, o.assemble = false, o.cache = NULL;
+    pipe_compile(cx, cx->arena, &o, k->file, k->made.bundle->hlo, strlen(k->made.bundle->hlo), &r);
+    for (uint32_t i = 0; trace && i < r.n_kernels; i++) pipe_trace(&text, cx->arena, r.kernels[i].rw, UINT32_MAX);
+    j->base.r->text = trace ? text.text : r.emitted;
+}
+
+wb_status wb_kernel_emit(const wb_kernel *k, const char *stage, wb_result **result)
+{
+    Emit job = {.stage = stage};
+    return wb_result_of(k, emit, &job.base, result);
+}

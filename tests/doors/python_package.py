@@ -112,6 +112,13 @@ class Compiling(unittest.TestCase):
         self.assertIn("sm_90", warpburg.targets())
         self.assertRegex(warpburg.__version__, r"^\d+\.\d+\.\d+$")
 
+    def test_stages(self) -> None:
+        k = warpburg.compile(SCALE)
+        for stage, has in (("plan", "layout elements"), ("ir", "kernel"), ("llvm", "define"), ("ptx", ".entry"), ("hlo", "multiply"), ("trace", ".py:")):
+            self.assertIn(has, k.emit(stage), stage)
+        with self.assertRaisesRegex(warpburg.Error, "stage 'sass': hlo, maps"):
+            k.emit("sass")
+
     def test_files_and_options(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "f.hlo").write_text(SCALE)
