@@ -228,7 +228,7 @@ WB_API wb_status wb_kernel_profile(const wb_kernel *k, const void *const *inputs
                                    wb_time *time, wb_result **result);
 
 /* What the compile is at a stage, as `warpburg compile --emit` prints it: hlo, maps, graph, plan (the layout among it),
- * ir, llvm, ptx with comments, json; or trace, the rules that fired. wb_result_text has it; it is compiled once more. */
+ * ir, llvm, ptx with comments, json; or trace, the rules that fired. wb_result_text has it. It is compiled anew. */
 WB_API wb_status wb_kernel_emit(const wb_kernel *k, const char *stage, wb_result **result);
 
 /* The record of `warpburg stats`: instructions, registers, bytes, rules. wb_result_json has it; with ptxas machine
