@@ -104,6 +104,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("compile_growth", "tests/kernels/compile_growth.py {wb}"),
         Row("compile_depth", "tests/kernels/compile_depth.py {wb}", "", "--all"),
         Row("backends", "tests/kernels/backends.py {wb} --shared {shared}", "--count 100", "--every 1 --targets all"),
+        Row("no_llvm", "tests/kernels/no_llvm.py {build}"),
         Row("element_types", "tests/kernels/element_types.py {wb}", "", "--all"),
         Row("ml_dtypes_values", "tests/kernels/ml_dtypes_values.py {wb}"),
         Row("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),

@@ -117,12 +117,14 @@ static void compile(WbbCx *cx, void *arg)
     c->kernel = wb_kernel_made(cx, c->arena, &c->options, c->file, c->text, c->n);
 }
 
+_Static_assert((int)WB_LLVM == (int)PIPE_BY_LLVM && (int)WB_PTX == (int)PIPE_BY_PTX, "wb_backend is PipeBackend");
+
 PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o)
 {
     return (PipeOptions){.target = o && o->target ? o->target : "sm_90", .accuracy = accuracy_of(o),
                          .align = o ? o->align : 0, .lines = o && o->lines, .layout = o ? o->layout : NULL,
                          .deterministic = o && o->deterministic,
-                         .backend = o && o->backend == WB_PTX ? PIPE_BY_PTX : PIPE_BY_LLVM,
+                         .backend = o ? (PipeBackend)o->backend : PIPE_BY_DEFAULT,
                          .assemble = o && o->cubin, .stage = PIPE_AT_PTX, .cache = c->cache, .store = c->store};
 }
 

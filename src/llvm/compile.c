@@ -197,6 +197,8 @@ static void dispose(LlBuild *b)
     if (b->llvm) LLVMContextDispose(b->llvm);
 }
 
+bool ll_is_there(void) { return true; }
+
 LlOutput ll_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget *t, const LlOptions *o)
 {
     LlBuild *b = WBB_NEW(a, LlBuild);

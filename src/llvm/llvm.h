@@ -42,6 +42,8 @@ typedef struct {
     double ms_link, ms_optimise, ms_codegen; /* processor time of this thread */
 } LlOutput;
 
+bool ll_is_there(void); /* false: the build has no LLVM (none.c), and ll_compile fails */
+
 /* compile.c: fails with LLVM's message where LLVM reports an error. Declines with WHY_NO_LIBDEVICE if the kernel calls
  * libdevice and no libdevice is found, with WHY_TYPE for a type without an LLVM type, with WHY_NO_RULE for a node that
  * no rule selected. */

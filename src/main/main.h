@@ -33,8 +33,8 @@ extern const Command main_cache, main_assembler;
           "combine the updates of a scatter in their order: the same bits in every run, at the price of a sort")}
 #define MAIN_OPTION_BACKEND(T)                                                                                         \
     {WORD("--backend", T, backend, "WHICH",                                                                            \
-          "what writes the PTX: LLVM, or the tables alone, which decline what they have no text for"),                 \
-     .standard = "llvm", .choices = {.words = "llvm ptx"}}
+          "what writes the PTX: LLVM, the default in a build that has it; or the tables alone, which decline what they " \
+          "have no text for"), .choices = {.words = "llvm ptx"}}
 #define MAIN_OPTION_DISABLE(T)                                                                                         \
     {LIST("--disable", T, disable, "RULE", "do not apply a rule, FILE.py:LINE or FILE.py:LINE[INSTANCE]")}
 #define MAIN_OPTION_ALIGN(T)                                                                                           \
@@ -67,7 +67,6 @@ enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
 
 /* run.c: what --accuracy and --approx say; SC_EXACT if they are not given. */
 ScAccuracy main_accuracy(const char *accuracy, bool approx);
-int main_backend(const char *name); /* a PipeBackend; NULL: that of LLVM */
 
 /* files.c: names of files, where a folder stands for the modules in it, and in its folders: names that end in .hlo,
  * and the texts of modules that XLA dumps. `bundles`: a folder that holds a bundle stays one word. */

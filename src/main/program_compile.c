@@ -18,6 +18,11 @@ typedef struct {
     WbbStore *store;
 } Compiler;
 
+int main_backend(const char *name)
+{
+    return !name ? PIPE_BY_DEFAULT : !strcmp(name, "ptx") ? PIPE_BY_PTX : PIPE_BY_LLVM;
+}
+
 WbbStore *main_store(WbbCx *cx, bool no_cache)
 {
     return no_cache ? NULL : wbb_store_open(cx, cx->arena, wbb_cache_folder(cx->arena), 0);

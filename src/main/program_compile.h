@@ -9,6 +9,7 @@
 #include "pipe/pipe.h"
 
 /* program_compile.c */
+int main_backend(const char *name); /* a PipeBackend; NULL: the default */
 WbbStore *main_store(WbbCx *cx, bool no_cache); /* of the context's cache; NULL: none */
 /* The program of a folder, or of a module's text, cut as `cut` says, "plain" or "priced". */
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target,

@@ -66,8 +66,6 @@ static SimOrder read_order(WbbCx *cx, const char *text, uint64_t *seed)
     return SIM_SHUFFLED;
 }
 
-int main_backend(const char *name) { return name && !strcmp(name, "ptx"); }
-
 PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
 {
     uint64_t order_seed = 0;

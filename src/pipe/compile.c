@@ -455,14 +455,19 @@ static LlOutput write_ptx(Compile *c, const IrKernel *k, const LlOptions *ll)
     return (LlOutput){.ptx = out.ptx, .n_ptx = strlen(out.ptx), .ptx_commented = out.ptx_commented};
 }
 
+bool pipe_by_ptx(PipeBackend asked)
+{
+    return asked == PIPE_BY_PTX || (asked == PIPE_BY_DEFAULT && !ll_is_there());
+}
+
 static LlOutput to_ptx(Compile *c)
 {
     PipeResult *r = c->r;
     const PipeOptions *o = c->o;
-    const bool names = o->lines || o->comments;
+    const bool names = o->lines || o->comments, by_ptx = pipe_by_ptx(o->backend);
     LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines && r->n_kernels == 1,
                     .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM, .hlo_file = c->file};
-    if (o->backend == PIPE_BY_PTX && (o->lines || o->stage == PIPE_AT_LLVM))
+    if (by_ptx && (o->lines || o->stage == PIPE_AT_LLVM))
         wbb_fail(c->cx, (WbbLoc){0}, "--backend ptx has no %s", o->lines ? "--lines yet" : "LLVM IR");
     begin(c, "llvm");
     LlOutput all = {0};
@@ -471,8 +476,8 @@ static LlOutput to_ptx(Compile *c)
         ll.kernel = k;
         ll.origins = names ? origins_of(c->arena, body) : NULL, ll.n_origins = body->n_instructions;
         const IrKernel *kernel = r->kernels[k].ir;
-        const LlOutput out = o->backend == PIPE_BY_PTX ? write_ptx(c, kernel, &ll)
-                                                       : ll_compile(c->cx, c->arena, kernel, r->target, &ll);
+        const LlOutput out =
+            by_ptx ? write_ptx(c, kernel, &ll) : ll_compile(c->cx, c->arena, kernel, r->target, &ll);
         r->ms[PIPE_LINK] += out.ms_link;
         r->ms[PIPE_OPTIMISE] += out.ms_optimise;
         r->ms[PIPE_CODEGEN] += out.ms_codegen;

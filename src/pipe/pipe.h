@@ -37,8 +37,9 @@ typedef enum {
 } PipeStage;
 extern const char *const pipe_stage_name[PIPE_STAGES];
 
-/* What writes the PTX of selected kernels. */
-typedef enum { PIPE_BY_LLVM, PIPE_BY_PTX } PipeBackend;
+/* What writes the PTX of selected kernels. By default LLVM, in a build that has it. */
+typedef enum { PIPE_BY_DEFAULT, PIPE_BY_LLVM, PIPE_BY_PTX } PipeBackend;
+bool pipe_by_ptx(PipeBackend asked); /* compile.c */
 
 typedef struct {
     const char *target; /* "sm_90" */
