@@ -1,5 +1,7 @@
 """The PTX of rows whose text is a name of LLVM's: what src/ptx writes for an `llvm` or `intr` row. Rows of `asm` are PTX already. gen/texts.py says what
 a line means and holds every row of every target against them: a row has a text at each of its types, or stands in WITHOUT with the reason."""
+from typing import Dict, Tuple
+
 from gen.texts import text
 
 SIGNED, UNSIGNED, TINY_SIGNED, TINY_UNSIGNED = "i16 i32 i64", "u16 u32 u64", "i2 i4 i8", "u2 u4 u8"
@@ -17,8 +19,20 @@ def nan(op: str, kind: str) -> str:
     return (f"{{ .reg .pred p; .reg .{kind} m; {op}.{kind} m, %a, %b; setp.nan.{kind} p, %a, %b; selp.{kind} %d, {quiet}, m, p; }}")
 
 
+# bf16 of the f32 in x without an instruction for that, rounded to even; p, n and h are free
+ROUND = ("setp.nan.f32 p, x, x; bfe.u32 n, x, 16, 1; add.s32 n, x, n; add.s32 n, n, 32767; mov.b32 {_, h}, n; selp.b16 %d, 0x7FC0, h, p;")
+# x: the f32 next to the f64 %a whose last bit is odd, where %a is none: what is rounded again then is right
+ODD = ("abs.f64 a, %a; cvt.rn.f32.f64 x, %a; cvt.f64.f32 w, x; abs.f64 v, w; setp.gt.f64 p, a, v; selp.b32 n, 1, -1, p; add.s32 y, x, n; and.b32 n, x, 1; "
+       "setp.ne.s32 p, n, 0; selp.b32 y, x, y, p; setp.equ.f64 p, %a, w; selp.b32 x, x, y, p;")
+HEAD = "{ .reg .pred p; .reg .b16 h; .reg .b32 n, x, y; .reg .b64 a, v, w; "
+
 FLOAT = [
-    *(text(f"f{op}", FLOATS, f"{op}.rn.%t %d, %a, %b;", packed=HALVES) for op in ("add", "sub", "mul")),
+    *(text(f"f{op}", "f16 f32 f64", f"{op}.rn.%t %d, %a, %b;", packed="f16") for op in ("add", "sub", "mul")),
+    *(text(f"f{op}", "bf16", f"{op}.rn.%t %d, %a, %b;", packed="bf16", needs="bf16.add") for op in ("add", "sub", "mul")),
+    *(text(f"f{op}", "bf16", f"{{ .reg .b16 k; mov.b16 k, {k}; fma.rn.bf16 %d, {terms}; }}", needs="bf16.fma")
+      for op, k, terms in (("add", "0x3F80", "%a, k, %b"), ("sub", "0xBF80", "%b, k, %a"), ("mul", "0x8000", "%a, %b, k"))),
+    *(text(f"f{op}", "bf16", f"{HEAD}mov.b16 h, 0; mov.b32 x, {{h, %a}}; mov.b32 y, {{h, %b}}; {op}.rn.f32 x, x, y; {ROUND} }}")
+      for op in ("add", "sub", "mul")),
     text("llvm.fma", FLOATS, "fma.rn.%t %d, %a, %b, %c;", packed=HALVES),
     *(text(f"f{op}", "f32", f"{op}.rn.%t %d, %a, %b;", packed="f32", alone=False, needs="add.f32x2") for op in ("add", "sub")),
     text("llvm.fma", "f32", "fma.rn.%t %d, %a, %b, %c;", packed="f32", alone=False, needs="add.f32x2"),
@@ -30,6 +44,10 @@ FLOAT = [
     text("llvm.copysign", "f32 f64", "copysign.%t %d, %b, %a;"),
     *(text(f"llvm.{op}imum", "f16 bf16 f32", f"{op}.NaN.%t %d, %a, %b;", packed=HALVES, needs="max.nan") for op in ("max", "min")),
     *(text(f"llvm.{op}imum", kind, nan(op, kind)) for op in ("max", "min") for kind in ("f32", "f64")),
+    *(text(f"llvm.{op}imum", "f16", f"{{ .reg .pred p; .reg .b32 x, y; cvt.f32.f16 x, %a; cvt.f32.f16 y, %b; setp.nan.f32 p, x, y; {op}.f32 x, x, y; "
+           "selp.b32 x, 0x7FC00000, x, p; cvt.rn.f16.f32 %d, x; }") for op in ("max", "min")),
+    *(text(f"llvm.{op}imum", "bf16", f"{{ .reg .pred p; .reg .b16 z; .reg .b32 x, y; mov.b16 z, 0; mov.b32 x, {{z, %a}}; mov.b32 y, {{z, %b}}; "
+           f"setp.nan.f32 p, x, y; {op}.f32 x, x, y; selp.b32 x, 0x7FC00000, x, p; mov.b32 {{_, %d}}, x; }}") for op in ("max", "min")),
     text("fdiv", "f32 f64", "div.rn.%t %d, %a, %b;", costly=True),
     text("llvm.sqrt", "f32 f64", "sqrt.rn.%t %d, %a;", costly=True),
     *(text(f"llvm.{name}", "f32 f64", f"cvt.{mode}.%t.%t %d, %a;")
@@ -103,12 +121,13 @@ CONVERT = [
     text("fpext", "bf16", "{ .reg .b16 z; .reg .b32 x; mov.b16 z, 0; mov.b32 x, {z, %a}; cvt.f64.f32 %d, x; }", to="f64"),
     text("fpext", "f32", "cvt.f64.f32 %d, %a;", to="f64"),
     text("fptrunc", "f32", "cvt.rn.bf16.f32 %d, %a;", to="bf16", needs="bf16.fma", pair="cvt.rn.bf16x2.f32 %d, %a1, %a0;"),
-    text("fptrunc", "f32", "{ .reg .pred p; .reg .b32 n, x; .reg .b16 h; setp.nan.f32 p, %a, %a; bfe.u32 n, %a, 16, 1; add.s32 x, %a, n; add.s32 x, x, 32767; "
-         "mov.b32 {_, h}, x; selp.b16 %d, 0x7FC0, h, p; }", to="bf16"),
+    text("fptrunc", "f32", f"{HEAD}mov.b32 x, %a; {ROUND} }}", to="bf16"),
     text("fptrunc", "f32", "cvt.rn.f16.f32 %d, %a;", to="f16", without="bf16.fma"),
     text("fptrunc", "f32", "cvt.rn.f16.f32 %d, %a;", to="f16", pair="cvt.rn.f16x2.f32 %d, %a1, %a0;"),
     text("fptrunc", "f64", "cvt.rn.f16.f64 %d, %a;", to="f16"),
     text("fptrunc", "f64", "cvt.rn.bf16.f64 %d, %a;", to="bf16", needs="bf16.add"),
+    text("fptrunc", "f64", f"{HEAD}{ODD} cvt.rn.bf16.f32 %d, x; }}", to="bf16", needs="bf16.fma"),
+    text("fptrunc", "f64", f"{HEAD}{ODD} {ROUND} }}", to="bf16"),
     text("fptrunc", "f64", "cvt.rn.f32.f64 %d, %a;", to="f32"),
     *(text(name, kinds, "cvt.rn.%r.%t %d, %a;", to=to, extend=name[0].replace("u", "z"))
       for to in ("f32", "f64") for name, kinds in (("sitofp", f"i8 {SIGNED}"), ("uitofp", f"u8 {UNSIGNED}"))),
@@ -132,8 +151,5 @@ TOGETHER = [  # what threads do together, and on memory; %s is the space of the 
     text("cmpxchg", "u32 u64", "atom%s.cas.b%b %d, [%p], %a, %b;", costly=True),
 ]
 ALL = FLOAT + INTEGER + CHOICE + CONVERT + TOGETHER
-# rows without a text, by the row's name and types, with the reason
-WITHOUT = {
-    **{(f"llvm.{op}imum", t, t): "before sm_80: rules compute it in f32" for op in ("max", "min") for t in ("f16", "bf16")},
-    ("fptrunc", "bf16", "f64"): "before sm_90: several steps, which round once",
-}
+# rows without a text, by the row's name and types, with the reason: the back end that writes PTX declines them
+WITHOUT: Dict[Tuple[str, str, str], str] = {}

@@ -34,6 +34,7 @@ SUITES: Dict[str, List[Row]] = {
     "rules": [
         Row("rule_proofs", "-m gen.proof.rule --check --build {build}", "--every 8", "--fresh"),
         Row("instruction_rules", "-m gen.proof.simulate --warpburg {wb}", "", "--every"),
+        Row("instruction_texts", "-m gen.proof.simulate --warpburg {wb} --backend ptx", "--target sm90", "--every"),
         Row("rewrite_matcher", "tests/rules/rewrite_matcher.py {build}", "", "--terms 1000000"),
         Row("target_facts", "tests/rules/target_facts.py {wb}", "", "--all"),
         Row("ptxas_faults", "tests/rules/ptxas_faults.py {wb}"),

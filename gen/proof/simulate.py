@@ -1,13 +1,14 @@
 """Runs each instruction rule (llvm, intr, call, asm, lookup) in the simulator, in a kernel that stores the value of the rule's left side:
 warpburg compiles it, and `warpburg ir --check` compares the results of its PTX with the reference meaning of the operations.
 
-usage: python -m gen.proof.simulate [--warpburg build/warpburg] [--target sm90].. [--every] [--rule TEXT].. [--verbose]
+usage: python -m gen.proof.simulate [--warpburg build/warpburg] [--target sm90].. [--every] [--rule TEXT].. [--backend ptx] [--verbose]
 
 It prints a line for each rule: `patterns/tiles.py:9 simulated(57344)` with the number of results that were compared, over every type of the
 rule's class and every number of lanes in PACKED, on the oldest and the newest target that has the rule (--every: on all). Operands are
 edge values in all combinations, then random bits. The rule under test must be the one that was selected. An instruction with a stated
 error is moved by as much as the PTX manual allows. ptxas assembles every kernel for its target; without ptxas that is skipped, with a
-message. What llvm/ emits without a rule (load, store, pack, part, splat, index arithmetic) is run too, under the names `lower: ...`.
+message. With --backend ptx the texts of patterns/texts.py are run so, and rules that call libdevice, which that back end declines, are left out.
+What llvm/ emits without a rule (load, store, pack, part, splat, index arithmetic) is run too, under the names `lower: ...`.
 
 The two sides of the comparison are independent: integers, comparisons, select and moves are defined in gen/semantics.py and in
 src/sim/ops_int.c; float arithmetic, conversions and rounding in gen/semantics.py with the host's arithmetic and in src/sim/soft.c and
@@ -43,10 +44,13 @@ class Result:
     faults: List[str] = field(default_factory=list)
 
 
+LIBRARY = "the ptx back end has no text for the function of libdevice"
+
+
 # --- runs --------------------------------------------------------------------------------------------------------------------------
-def check(warpburg: str, target: str, folder: Path, files: List[Path], err: str) -> List[Dict[str, Any]]:
+def check(warpburg: str, target: str, folder: Path, files: List[Path], err: str, backend: str) -> List[Dict[str, Any]]:
     """Runs one process; returns an answer for each file."""
-    command = [warpburg, "ir", "--check", "--json", "--from", "width", "--target", target, "-o", str(folder / "ptx")]
+    command = [warpburg, "ir", "--check", "--json", "--from", "width", "--target", target, "--backend", backend, "-o", str(folder / "ptx")]
     command += err.split()
     p = subprocess.run(command + [str(f) for f in files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     answers = [json.loads(line) for line in p.stdout.splitlines()]
@@ -59,6 +63,8 @@ def check(warpburg: str, target: str, folder: Path, files: List[Path], err: str)
 def judge(k: Kernel, answer: Dict[str, Any], result: Result) -> None:
     result.kernels += 1
     status = answer["status"]
+    if LIBRARY in answer.get("message", ""):
+        return
     if status != "ok":
         what = answer.get("first") or answer.get("message", "")
         result.faults.append(f"{k.instance}: {status}: {what.strip()}")
@@ -99,7 +105,8 @@ def assemble(ptxas: str, target: str, folder: Path, batches: int) -> List[str]:
     return out
 
 
-def simulate(warpburg: str, target: str, kernels: List[Kernel], jobs: int = 2, assembled: bool = True) -> Tuple[Dict[Kernel, Result], List[str]]:
+def simulate(warpburg: str, target: str, kernels: List[Kernel], jobs: int = 2, assembled: bool = True,
+             backend: str = "llvm") -> Tuple[Dict[Kernel, Result], List[str]]:
     """Runs kernels on a target (sm_90). Returns their results and the messages of ptxas."""
     notes: List[str] = []
     results: Dict[Kernel, Result] = {}
@@ -111,7 +118,7 @@ def simulate(warpburg: str, target: str, kernels: List[Kernel], jobs: int = 2, a
             path.write_text(k.text.replace("@NAME", f"@k{i}"))
             groups.setdefault((k.err, 0 if k.err else i % jobs), []).append((k, path))
         with ThreadPoolExecutor(jobs) as pool:
-            answers = pool.map(lambda g: check(warpburg, target, folder, [p for _, p in g[1]], g[0][0]), groups.items())
+            answers = pool.map(lambda g: check(warpburg, target, folder, [p for _, p in g[1]], g[0][0], backend), groups.items())
             for group, some in zip(groups.values(), answers):
                 for (k, _), answer in zip(group, some):
                     judge(k, answer, results.setdefault(k, Result()))
@@ -139,13 +146,14 @@ def main() -> int:
     parser.add_argument("--target", action="append", help="sm90 or sm_90; all if left out")
     parser.add_argument("--every", action="store_true", help="each kernel on all targets that have it, not only on the oldest and the newest")
     parser.add_argument("--rule", action="append", help="only rules whose name or text contains this, or another that is given")
+    parser.add_argument("--backend", default="llvm", choices=("llvm", "ptx"))
     parser.add_argument("--verbose", action="store_true", help="also the number of kernels, and what llvm/ emits without a rule")
     args = parser.parse_args()
     found = {t: kernels_on(t, *(args.rule or [""])) for t in [t.replace("_", "") for t in args.target or load.targets()]}
     by_kernel: Dict[Kernel, Result] = {}
     notes: List[str] = []
     for name, kernels in chosen({t: k for t, (k, _) in found.items()}, args.every).items():
-        results, said = simulate(args.warpburg, str(load.run(name).TARGET.name), kernels)
+        results, said = simulate(args.warpburg, str(load.run(name).TARGET.name), kernels, backend=args.backend)
         notes += said
         for k, r in results.items():
             for f in r.faults:

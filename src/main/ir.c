@@ -14,6 +14,7 @@
 #include "main/main.h"
 #include "pipe/ir_check.h"
 #include "pipe/pipe.h"
+#include "ptx/ptx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ typedef struct {
     Words files, disable, assume, values;
     const char *target, *pass, *from, *emit, *output, *err;
     int64_t samples, seed;
-    const char *accuracy;
+    const char *accuracy, *backend;
     bool approx, lines, trace, check, ulp_noise, json;
 } IrOptions;
 
@@ -76,6 +77,13 @@ static LlOutput compile(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx 
     for (uint32_t i = j->o->from ? pass_number(j->o->from) : 0; pipe_passes[i]; i++) {
         pipe_pass(rw, k, j->t, pipe_passes[i], &(VecAccesses){0}, &(PipeBranch){0});
         ir_verify(k);
+    }
+    if (main_backend(j->o->backend) == PIPE_BY_PTX) {
+        const PtxOptions o = {.index_tables = &ix_tables, .comments = j->o->emit};
+        if (j->o->lines || (j->o->emit && *j->o->emit == 'l'))
+            wbb_fail(cx, (WbbLoc){.file = j->file}, "--backend ptx has neither LLVM IR nor --lines yet");
+        const PtxOutput out = ptx_compile(cx, a, k, j->t, &o);
+        return (LlOutput){.ptx = out.ptx, .n_ptx = strlen(out.ptx), .ptx_commented = out.ptx_commented};
     }
     const LlOptions ll = {.cache = j->cache,
                           .index_tables = &ix_tables,
@@ -277,6 +285,7 @@ static const Option options[] = {
     {WORD("--output", IrOptions, output, "DIR", "write KERNEL.ptx, or with --emit cubin the cubin, to DIR"),
      .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_ACCURACY(IrOptions),
+    MAIN_OPTION_BACKEND(IrOptions),
     MAIN_OPTION_LINES(IrOptions),
     {FLAG("--trace", IrOptions, trace, "with --pass: print the rules that fired, in order")},
     MAIN_OPTION_JSON(IrOptions),

@@ -197,8 +197,19 @@ const char *ptx_global_name(PtxBuild *b, const char *own)
     return name;
 }
 
+/* The number of a buffer among the parameters of the function that is being written. */
+static uint32_t parameter(PtxBuild *b, uint32_t buffer)
+{
+    PtxCallee *c = &b->callees[b->function];
+    const uint32_t first = b->k->functions[b->function]->n_params;
+    for (uint32_t i = 0; i < c->n_buffers; i++)
+        if (c->buffers[i] == buffer) return first + i;
+    c->buffers[c->n_buffers] = buffer;
+    return first + c->n_buffers++;
+}
+
 /* The register with the address of a buffer, in the outermost scope of the function. */
-static PtxReg base_of(PtxBuild *b, uint32_t buffer)
+PtxReg ptx_base(PtxBuild *b, uint32_t buffer)
 {
     for (uint32_t i = 0; i < b->k->n_buffers; i++) /* an operand that an in-place output aliases has its address */
         if (b->k->buffers[i].alias == buffer + 1) buffer = i;
@@ -209,7 +220,10 @@ static PtxReg base_of(PtxBuild *b, uint32_t buffer)
     b->at = b->places.items[at].root;
     b->maker = (PtxMaker){.what = PTX_BY_NODE};
     const PtxReg d = ptx_new(b, x->space == IR_SHARED ? PTX_B32 : PTX_B64);
-    if (ir_is_parameter(x)) ptx_line(b, "ld.param.b64 %R, [%s_param_%u];", d, b->k->name, buffer);
+    const bool inside = b->function < b->k->n_functions;
+    const char *name = inside ? b->callees[b->function].name : b->k->name;
+    const uint32_t number = inside && ir_is_parameter(x) ? parameter(b, buffer) : buffer;
+    if (ir_is_parameter(x)) ptx_line(b, "ld.param.b64 %R, [%s_param_%u];", d, name, number);
     else ptx_line(b, "mov.b%u %R, %s;", x->space == IR_SHARED ? 32 : 64, d, ptx_global_name(b, x->name));
     b->at = at;
     b->maker = maker;
@@ -244,7 +258,7 @@ static PtxReg register_of(PtxBuild *b, uint32_t buffer, const PtxSplit *s, int64
         if (depth_of(b, b->places.bound_in[ref]) > depth_of(b, bound)) bound = b->places.bound_in[ref];
         if (depth_of(b, scope_of_term(b, ref)) > depth_of(b, inside)) inside = scope_of_term(b, ref);
     }
-    const PtxReg base = base_of(b, buffer);
+    const PtxReg base = ptx_base(b, buffer);
     key[2] = buffer + 1;
     PtxMade *all = ptx_made(b, key, 3 + 2 * s->n);
     if (all->reg.kind != PTX_NONE) return all->reg;
@@ -277,7 +291,7 @@ PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index)
             terms[i] = (IrTerm){s.terms[i].coefficient / (joins ? factor : 1), s.terms[i].ref};
         const PtxSplit small = {.terms = terms, .n = s.n};
         a.base = register_of(b, buffer, &small, size * (joins ? factor : 1));
-    } else if (ir_is_parameter(x) || far || x->space == IR_TABLE) a.base = base_of(b, buffer);
+    } else if (ir_is_parameter(x) || far || x->space == IR_TABLE) a.base = ptx_base(b, buffer);
     else a.name = ptx_global_name(b, x->name);
     if (far) {
         const PtxReg d = ptx_new(b, PTX_B64);

@@ -74,7 +74,7 @@ static void put_line(PtxBuild *b, WbbBuf *out, const PtxLine *line, bool comment
     wbb_put(out, "\n");
 }
 
-static const char *whole(PtxBuild *b, uint32_t scope, bool comments)
+static const char *whole(PtxBuild *b, const char *functions, uint32_t scope, bool comments)
 {
     const IrKernel *k = b->k;
     WbbBuf out = wbb_buf(b->arena);
@@ -83,6 +83,7 @@ static const char *whole(PtxBuild *b, uint32_t scope, bool comments)
     wbb_put(&out, b->globals.n ? b->globals.text : "");
     for (uint32_t i = 0; i < k->n_buffers; i++)
         if (k->buffers[i].space == IR_SHARED) put_shared(b, &out, &k->buffers[i]);
+    wbb_put(&out, functions);
     wbb_putf(&out, "\n.visible .entry %s(", k->name);
     put_parameters(b, &out);
     wbb_putf(&out, ")\n.maxntid %u\n{\n", k->block);
@@ -91,6 +92,43 @@ static const char *whole(PtxBuild *b, uint32_t scope, bool comments)
     for (uint32_t i = 0; i < b->lines[scope].n; i++) put_line(b, &out, &b->lines[scope].items[i], comments);
     wbb_put(&out, "\tret;\n\n}\n");
     return out.text;
+}
+
+/* A function of the kernel: its module item. Functions come before what calls them. */
+static const char *function_text(PtxBuild *b, const IrFunction *f, uint32_t scope, bool comments)
+{
+    const PtxCallee *c = &b->callees[b->function];
+    WbbBuf out = wbb_buf(b->arena);
+    wbb_putf(&out, ".func (%s) %s(", ptx_result_text(b, f, "func_retval0"), c->name);
+    for (uint32_t i = 0; i < f->n_params + c->n_buffers; i++) {
+        const bool wide = i >= f->n_params || ptx_is_wide_var(&b->g->vars[f->params[i]]);
+        wbb_putf(&out, "%s\n\t.param .b%u %s_param_%u", i ? "," : "", wide ? 64 : 32, c->name, i);
+    }
+    wbb_put(&out, "\n)\n{\n");
+    put_registers(b, &out);
+    wbb_put(&out, "\n");
+    for (uint32_t i = 0; i < b->lines[scope].n; i++) put_line(b, &out, &b->lines[scope].items[i], comments);
+    wbb_put(&out, "\tret;\n\n}\n");
+    return out.text;
+}
+
+static void write_function(PtxBuild *b, uint32_t number, const char *text[2])
+{
+    const IrFunction *f = b->k->functions[number];
+    PtxValue **values = WBB_NEW_N(b->arena, PtxValue *, f->n_yields + 1);
+    b->function = number;
+    b->callees[number] = (PtxCallee){.name = ptx_global_name(b, f->name),
+                                     .buffers = WBB_NEW_N(b->arena, uint32_t, b->k->n_buffers + 1)};
+    memset(b->bases, 0, (b->k->n_buffers + 1) * sizeof *b->bases);
+    memset(b->used, 0, sizeof b->used);
+    const uint32_t scope = ptx_scope(b, &f->body, f->yields, f->n_yields, values);
+    b->at = scope;
+    b->maker = (PtxMaker){.what = PTX_BY_CONTROL};
+    ptx_return(b, f, values);
+    b->at = 0;
+    b->open[scope] = false;
+    text[0] = wbb_format(b->arena, "%s%s", text[0], function_text(b, f, scope, false));
+    if (b->o->comments) text[1] = wbb_format(b->arena, "%s%s", text[1], function_text(b, f, scope, true));
 }
 
 static void allocate(PtxBuild *b)
@@ -104,6 +142,7 @@ static void allocate(PtxBuild *b)
     b->results = WBB_NEW_N(b->arena, PtxValue *, b->g->n_values + 1);
     b->vars = WBB_NEW_N(b->arena, PtxReg, b->g->n_vars + 1);
     b->bases = WBB_NEW_N(b->arena, PtxReg, k->n_buffers + 1);
+    b->callees = WBB_NEW_N(b->arena, PtxCallee, k->n_functions + 1);
     b->constant = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
     for (uint32_t i = 0; i < k->n_buffers; i++) b->constant[i] = !ir_is_changed(&k->buffers[i]);
     for (uint32_t i = 0; i < k->n_buffers; i++)
@@ -122,13 +161,18 @@ PtxOutput ptx_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget 
 {
     PtxBuild *b = WBB_NEW(a, PtxBuild);
     *b = (PtxBuild){.cx = cx, .arena = a, .k = k, .g = k->g, .t = t, .o = o, .globals = wbb_buf(a)};
-    b->made.arena = b->numbers.arena = b->tables.arena = a;
+    b->called.arena = b->made.arena = b->numbers.arena = b->tables.arena = a;
     if (!is_identifier(k->name))
         wbb_fail(cx, (WbbLoc){0}, "@%s: a kernel's name is letters, digits, _ and $", k->name);
-    if (k->n_functions) ptx_decline(b, "text for", "functions of a kernel");
     allocate(b);
     for (uint32_t i = 0; i < k->n_buffers; i++)
         if (k->buffers[i].space == IR_TABLE) put_table(b, &k->buffers[i]);
+    const char *functions[2] = {"", ""};
+    for (uint32_t i = 0; i < k->n_functions; i++) write_function(b, i, functions);
+    b->function = k->n_functions;
+    memset(b->bases, 0, (k->n_buffers + 1) * sizeof *b->bases);
+    memset(b->used, 0, sizeof b->used);
     const uint32_t scope = ptx_scope(b, &k->body, NULL, 0, NULL);
-    return (PtxOutput){.ptx = whole(b, scope, false), .ptx_commented = o->comments ? whole(b, scope, true) : NULL};
+    return (PtxOutput){.ptx = whole(b, functions[0], scope, false),
+                       .ptx_commented = o->comments ? whole(b, functions[1], scope, true) : NULL};
 }

@@ -52,6 +52,16 @@ typedef struct {
 
 typedef struct PtxGroup PtxGroup; /* memory.c */
 
+/* A function of the kernel, and a call whose results are there while its scope is open. */
+typedef struct {
+    const char *name;
+    uint32_t *buffers, n_buffers; /* those that it reads, in the order of its parameters */
+} PtxCallee;
+typedef struct {
+    uint32_t scope;
+    PtxValue **values;
+} PtxCalled;
+
 /* One compile. */
 typedef struct {
     WbbCx *cx;
@@ -71,6 +81,9 @@ typedef struct {
     PtxReg *bases;        /* by buffer: its address; PTX_NONE: not read yet */
     bool *constant;       /* by buffer: nothing changes it */
     PtxGroup **groups;    /* by ref: of a load, its neighbours; NULL: none */
+    uint32_t function;    /* the one that is being written; the kernel's number is n_functions */
+    PtxCallee *callees;   /* by function */
+    WbbMap called;        /* by function and arguments, a PtxCalled */
     WbbMap made;          /* by terms, a PtxMade */
     WbbMap numbers;       /* by width and bits: a register of the function that holds the number */
     IrRefs stack;         /* nodes to emit */
@@ -148,6 +161,7 @@ typedef struct {
     int64_t offset;
     const char *space;  /* ".global" */
 } PtxAddress;
+PtxReg ptx_base(PtxBuild *b, uint32_t buffer); /* the register with its address */
 PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index);
 const char *ptx_address_text(PtxBuild *b, PtxAddress a); /* without brackets */
 const char *ptx_global_name(PtxBuild *b, const char *own); /* of a table, a shared array or a function of the kernel */
@@ -168,6 +182,11 @@ uint32_t ptx_stores(PtxBuild *b, const IrBlock *block, uint32_t from);
 /* address: of the memory that it accesses, or NULL */
 PtxValue *ptx_row(PtxBuild *b, IrRef r, const PtxAddress *address);
 bool ptx_is_costly(const void *tables, const IrNode *instr);
+
+/* call.c ----------------------------------------------------------------------------------------------------------- */
+PtxValue *ptx_call(PtxBuild *b, IrRef r);
+const char *ptx_result_text(PtxBuild *b, const IrFunction *f, const char *name); /* its declaration */
+void ptx_return(PtxBuild *b, const IrFunction *f, PtxValue **values);
 
 /* node.c ----------------------------------------------------------------------------------------------------------- */
 void ptx_demand(PtxBuild *b, IrRef r, bool address); /* emits r, or the terms of an address, where not available */

@@ -7,6 +7,18 @@
  */
 #include "ptx/inner.h"
 
+/* A parameter of the function that is being written. */
+static PtxReg parameter(PtxBuild *b, uint32_t number, const IrVar *var)
+{
+    const IrFunction *f = b->k->functions[b->function];
+    const bool wide = ptx_is_wide_var(var);
+    const PtxReg d = ptx_new(b, wide ? PTX_B64 : PTX_B32);
+    uint32_t i = 0;
+    while (f->params[i] != number) i++;
+    ptx_line(b, "ld.param.b%u %R, [%s_param_%u];", wide ? 64 : 32, d, b->callees[b->function].name, i);
+    return d;
+}
+
 /* A register of an index, in the width that the node has. */
 static PtxValue *variable(PtxBuild *b, IrRef r)
 {
@@ -14,7 +26,9 @@ static PtxValue *variable(PtxBuild *b, IrRef r)
     const IrVar *var = &b->g->vars[number];
     PtxValue *v = ptx_value(b, IR_TYPE(SC_INDEX, 0));
     v->words = WBB_NEW(b->arena, PtxReg);
-    if (b->vars[number].kind == PTX_NONE) {
+    if (b->vars[number].kind == PTX_NONE && var->kind == IR_PARAM) {
+        v->words[0] = parameter(b, number, var);
+    } else if (b->vars[number].kind == PTX_NONE) {
         assert((var->kind == IR_BID || var->kind == IR_TID) && "a variable is used outside the scope that binds it");
         v->words[0] = ptx_new(b, PTX_B32);
         ptx_line(b, var->kind == IR_BID ? "mov.u32 %R, %%ctaid.x;" : "mov.u32 %R, %%tid.x;", v->words[0]);
@@ -52,7 +66,7 @@ static PtxValue *emit_node(PtxBuild *b, IrRef r)
     case OP_RE:
     case OP_IM: return complex_node(b, n);
     case OP_INSTR: return ptx_row(b, r, NULL);
-    case OP_CALL: ptx_decline(b, "text for", "calls of functions");
+    case OP_CALL: return ptx_call(b, r);
     default: break;
     }
     if (IR_SC(n->type) == SC_INDEX) v = ptx_index_node(b, r);

@@ -40,7 +40,8 @@ class Pair(NamedTuple):
 
 def said(c: Compiled) -> str:
     """Why it was declined or failed, in the words of the message."""
-    return c.facts.get("message", c.why).split("\n")[0]
+    lines = c.facts.get("message", c.why).split("\n")
+    return next((line for line in lines if NAMED in line), lines[0])
 
 
 def compiled(cli: Cli, files: List[Tuple[str, str]], target: str) -> List[Pair]:
@@ -132,8 +133,8 @@ def main() -> int:
         if fault:
             print(f"{p.name} for {p.target}: {fault}")
     failed = sum(f is not None for f in faults)
-    print(f"{len(pairs)} kernels, {sum(p.ptx.status == 'ok' for p in pairs)} written by both back ends: "
-          f"{len(pairs) - failed} passed, {failed} failed")
+    print(f"{len(pairs)} kernels, {sum(p.ptx.status == 'ok' for p in pairs)} written by both back ends")
+    print(f"{len(pairs) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
