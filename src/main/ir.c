@@ -12,6 +12,7 @@
 #include "index/index.h"
 #include "llvm/llvm.h"
 #include "main/main.h"
+#include "main/program_compile.h"
 #include "pipe/ir_check.h"
 #include "pipe/pipe.h"
 #include "ptx/ptx.h"
@@ -78,7 +79,7 @@ static LlOutput compile(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx 
         pipe_pass(rw, k, j->t, pipe_passes[i], &(VecAccesses){0}, &(PipeBranch){0});
         ir_verify(k);
     }
-    if (main_backend(j->o->backend) == PIPE_BY_PTX) {
+    if (pipe_by_ptx((PipeBackend)main_backend(j->o->backend))) {
         const PtxOptions o = {.index_tables = &ix_tables, .comments = j->o->emit};
         if (j->o->lines || (j->o->emit && *j->o->emit == 'l'))
             wbb_fail(cx, (WbbLoc){.file = j->file}, "--backend ptx has neither LLVM IR nor --lines yet");
