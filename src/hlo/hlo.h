@@ -151,40 +151,47 @@ void hlo_print_instruction(WbbBuf *out, const HloInstruction *i);
 /* normalise.c, normalise_*.c ------------------------------------------------------------------------------------------
  * A pass returns an HLO module with the same parameters and outputs, or m itself if there is nothing to do.
  * Instructions keep their locations in the text. */
+typedef enum {
+    HLO_FOR_ALL,    /* of hlo_normalise */
+    HLO_FOR_MODULE, /* of hlo_simplify */
+    HLO_FOR_FUSION, /* a plan asks for it by name */
+} HloScope;
+
 typedef struct {
-    const char *name, *what; /* `what`: one sentence */
+    const char *name;
+    HloScope scope;
+    uint32_t needs, makes, ends; /* forms of the module: what it must have, what it has and what not after it */
     const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m);
+    /* HLO_FOR_FUSION, in place of `run`: numbers: [computation][instruction], 0: it stays what it is */
+    const HloModule *(*split)(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *numbers);
+    const char *what, *because; /* a sentence each; because: why it stands there */
 } HloPass;
-extern const HloPass hlo_passes[]; /* in order; name NULL after the last */
+/* The one list of passes, in order; name NULL after the last. Where two have one name, --pass is the first. */
+extern const HloPass hlo_passes[];
+const char *hlo_check_passes(WbbArena *a, const HloPass *passes); /* what is wrong with such a list; NULL: nothing */
+void hlo_put_passes(WbbBuf *out);                                 /* a paragraph each */
+const HloPass *hlo_find_pass(const char *name);                   /* NULL: there is none */
 /* verified; NULL: no such pass */
 const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name);
-const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);                  /* runs all passes */
-
-/* normalise_simplify.c: equal values of a normalised module become one, and moves that move nothing go. For programs:
- * what it leaves of a value depends on all of its computation. */
+/* The same of a pass with `split`, and then what no output needs is removed. */
+const HloModule *hlo_run_split(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name,
+                               const uint32_t *const *numbers);
+const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m); /* runs all passes that are for all */
+/* Those for a module that is cut into kernels, of a normalised one: what they leave of a value depends on all of its
+ * computation. */
 const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
 
-/* normalise_ordered.c: scatters take their updates in the order of the text, those of one element one after the other;
- * for compilers, after hlo_normalise. */
-const HloModule *hlo_order_scatters(WbbCx *cx, WbbArena *a, const HloModule *m);
-/* normalise_pieces.c: the same, scans of so many pieces each, [computation][instruction], 0: it stays what it is. */
-const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
-/* normalise_windows.c: the same, windows of which so many neighbours are reduced first. */
-const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *first);
-/* normalise_rows.c: the same, reductions of rows that are read again. Of s, whose terms are relative to a number of
- * their row, exp(x - c) or (x - c)^2: the reduction of x that pieces of s start from, in the same computation; NULL: s
- * has other terms. Both are split into the same number of pieces of the slowest reduced dimension. Any other sum or
- * maximum of f32 may be split, too. */
+/* normalise_rows.c: of s, whose terms are relative to a number of their row, exp(x - c) or (x - c)^2: the reduction of
+ * x that pieces of s start from, in the same computation; NULL: s has other terms. Pass `rows` splits both into the
+ * same number of pieces of the slowest reduced dimension. Any other sum or maximum of f32 may be split, too. */
 enum { HLO_ROW_VECTOR = 8 }; /* elements of 16 bits of an access: pieces along neighbours have whole ones */
-const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces);
 /* Elements of the dimension that is split: the slowest reduced one, and `run` dimensions as one from that on. */
 int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run);
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s);
 bool hlo_may_split_rows(const HloInstruction *i);
-/* normalise_columns.c: the same, sums over the slowest dimensions, of so many parts each, a divisor of the rows. */
-const HloModule *hlo_split_columns(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *parts);
+/* normalise_columns.c: the number of parts divides that of the rows */
 bool hlo_may_split_columns(const HloInstruction *i);
-/* normalise_pick.c: a sum over a row of which one term counts, the one that an index names. hlo_split_rows makes it
+/* normalise_pick.c: a sum over a row of which one term counts, the one that an index names. Pass `rows` makes it
  * that term where the number of pieces is 1. */
 bool hlo_is_pick(const HloInstruction *i);
 /* unique.c: is each element of a column, [rows, 1], the number of its row? */

@@ -1,8 +1,9 @@
-/* normalise: the passes over HLO modules, in their order.
+/* normalise: the one list of passes over HLO modules, in their order.
  *
  * Needs: a verified HLO module. Leaves: a verified HLO module with the same parameters and outputs, to the bit, that
- * uses fewer kinds of operations. The list below says what each pass does; each relies on those before it. A pass with
- * nothing to do visits each instruction once.
+ * uses fewer kinds of operations. The list says what each pass needs of the module and leaves, and why it stands where
+ * it does; hlo_check_passes verifies that each finds what it needs. A pass with nothing to do visits each instruction
+ * once.
  *
  *     p = f32[8] parameter(0)  s = f32[8] custom-call(p), custom_call_target="Sharding"  ROOT n = f32[8] negate(s)
  *         p = f32[8] parameter(0)  ROOT n = f32[8] negate(p)
@@ -11,51 +12,224 @@
 
 #include <string.h>
 
+/* Forms of a module: what it has no more of. */
+enum {
+    FULL = 1 << 0,     /* operands smaller than the result */
+    FLAT = 1 << 1,     /* fusions but in the entry */
+    WHOLE = 1 << 2,    /* halves of an asynchronous operation */
+    INLINED = 1 << 3,  /* calls */
+    GATHERED = 1 << 4, /* select-and-scatters */
+    MAPPED = 1 << 5,   /* maps of elementwise bodies */
+    BOUNDED = 1 << 6,  /* scalar bounds and predicates beside arrays */
+    NORMED = 1 << 7,   /* batch-norms */
+    SORTED = 1 << 8,   /* searches for the largest elements */
+    TUPLES = 1 << 9,   /* elements of tuples whose operands are known */
+    ROWS = 1 << 10,    /* gathers and scatters but of rows of starts */
+    NORMAL = (1 << 11) - 1,
+};
+static const char *const forms[] = {"full", "flat", "whole", "inlined", "gathered", "mapped",
+                                    "bounded", "normed", "sorted", "tuples", "rows"};
+static const char *const scopes[] = {[HLO_FOR_ALL] = "every compile", [HLO_FOR_MODULE] = "a module that is cut",
+                                     [HLO_FOR_FUSION] = "a plan that asks for it"};
+
 const HloPass hlo_passes[] = {
-    {"broadcast", "broadcasts operands that are smaller than the result", hlo_pass_broadcast},
-    {"nested", "inlines fusions inside fusions, reducers and called bodies", hlo_pass_nested},
-    {"async", "replaces the done of an asynchronous operation by the operation", hlo_pass_async},
-    {"alone", "replaces collectives that one device takes part in by their operands", hlo_pass_alone},
-    {"call", "inlines called computations", hlo_pass_call},
-    {"identity", "removes custom calls that only place or shard their operand", hlo_pass_identity},
-    {"barrier", "removes opt-barrier, domain and add-dependency", hlo_pass_barrier},
-    {"size", "replaces get-dimension-size by a constant if no size is dynamic", hlo_pass_size},
-    {"select-and-scatter", "replaces it by a reduce-window that selects, and a gather or a scatter", hlo_pass_select_and_scatter},
-    {"map", "replaces maps of elementwise bodies by elementwise operations", hlo_pass_map},
-    {"clamp", "broadcasts scalar bounds of clamp and predicates of select; selects for clamp of complex values", hlo_pass_clamp},
-    {"batch-norm", "replaces batch-norms by elementwise operations and sums", hlo_pass_batch_norm},
-    {"top-k", "replaces searches for the largest elements by a stable sort and slices", hlo_pass_top_k},
-    {"short-sorts", "replaces sorts of up to 4 elements by exchanges of neighbours", hlo_pass_short_sorts},
-    {"packed-sorts", "sorts elements of less than 8 bits as wider ones", hlo_pass_packed_sorts},
-    {"reduce", "replaces reductions of arrays that are combined apart by one of each", hlo_pass_reduce},
-    {"independent", "replaces loops whose iterations need nothing of each other by arrays of all of them", hlo_pass_independent},
-    {"tuple", "replaces elements of a tuple by the operands of that tuple", hlo_pass_tuple},
-    {"gather", "makes gathers take rows of starts and return rows of whole windows", hlo_pass_gather},
-    {"scatter", "makes scatters take rows of starts and rows of whole windows", hlo_pass_scatter},
-    {"labels", "replaces scatters of one update into each row of one number by selects", hlo_pass_labels},
-    {"copy", "removes copies to the same layout, except outputs", hlo_pass_copy},
-    {"first", "replaces sorts of which the first or last element of each row is read by reductions", hlo_pass_first},
-    {"total", "replaces the last element of cumulative sums and the like by a reduction", hlo_pass_total},
-    {"dead", "removes instructions and computations that no output needs", hlo_pass_dead},
-    {NULL, NULL, NULL},
+    {"broadcast", HLO_FOR_ALL, 0, FULL, 0, hlo_pass_broadcast, NULL,
+     "broadcasts operands that are smaller than the result",
+     "it is the parser's, too: no other pass meets operands of two sizes"},
+    {"nested", HLO_FOR_ALL, FULL, FLAT, 0, hlo_pass_nested, NULL,
+     "inlines fusions inside fusions, reducers and called bodies",
+     "before calls are inlined: a fusion inside a called body is part of that body, and the entry gets none"},
+    {"async", HLO_FOR_ALL, FLAT, WHOLE, INLINED, hlo_pass_async, NULL,
+     "replaces the done of an asynchronous operation by the operation",
+     "what it leaves may be a collective or a call, which the next two look for"},
+    {"alone", HLO_FOR_ALL, WHOLE, 0, 0, hlo_pass_alone, NULL,
+     "replaces collectives that one device takes part in by their operands",
+     "of an asynchronous collective there is one instruction"},
+    {"call", HLO_FOR_ALL, FLAT | WHOLE, INLINED, TUPLES, hlo_pass_call, NULL,
+     "inlines called computations",
+     "no later pass looks into a body to see what a value is"},
+    {"identity", HLO_FOR_ALL, INLINED, 0, 0, hlo_pass_identity, NULL,
+     "removes custom calls that only place or shard their operand",
+     "what is behind them is seen by the passes that look at operands"},
+    {"barrier", HLO_FOR_ALL, INLINED, 0, TUPLES, hlo_pass_barrier, NULL,
+     "removes opt-barrier, domain and add-dependency",
+     "as identity; of a barrier of a tuple its operand stays, whose elements `tuple` finds"},
+    {"size", HLO_FOR_ALL, INLINED, 0, 0, hlo_pass_size, NULL,
+     "replaces get-dimension-size by a constant if no size is dynamic",
+     "before passes that look for constants"},
+    {"select-and-scatter", HLO_FOR_ALL, INLINED, GATHERED, ROWS | TUPLES, hlo_pass_select_and_scatter, NULL,
+     "replaces it by a reduce-window that selects, and a gather or a scatter",
+     "before `scatter`, which gives what it makes the one form"},
+    {"map", HLO_FOR_ALL, INLINED, MAPPED, 0, hlo_pass_map, NULL,
+     "replaces maps of elementwise bodies by elementwise operations",
+     "a body whose calls are inlined is elementwise"},
+    {"clamp", HLO_FOR_ALL, FULL, BOUNDED, 0, hlo_pass_clamp, NULL,
+     "broadcasts scalar bounds of clamp and predicates of select; selects for clamp of complex values",
+     "what `broadcast` does for other operations, of verified ones: the parser lets these two be as they are"},
+    {"batch-norm", HLO_FOR_ALL, FULL, NORMED, TUPLES, hlo_pass_batch_norm, NULL,
+     "replaces batch-norms by elementwise operations and sums",
+     "it makes tuples of results, whose elements `tuple` finds"},
+    {"top-k", HLO_FOR_ALL, INLINED, SORTED, TUPLES, hlo_pass_top_k, NULL,
+     "replaces searches for the largest elements by a stable sort and slices",
+     "before the passes over sorts, of which a search of few elements is one"},
+    {"short-sorts", HLO_FOR_ALL, SORTED | INLINED, 0, TUPLES, hlo_pass_short_sorts, NULL,
+     "replaces sorts of up to 4 elements by exchanges of neighbours",
+     "comparators have no calls, and are copied for each exchange"},
+    {"packed-sorts", HLO_FOR_ALL, SORTED | INLINED, 0, TUPLES, hlo_pass_packed_sorts, NULL,
+     "sorts elements of less than 8 bits as wider ones",
+     "short rows need no wider ones: they are sorted no more"},
+    {"reduce", HLO_FOR_ALL, INLINED, 0, TUPLES, hlo_pass_reduce, NULL,
+     "replaces reductions of arrays that are combined apart by one of each",
+     "computations without calls show that they are; it makes a tuple"},
+    {"independent", HLO_FOR_ALL, INLINED | MAPPED, 0, TUPLES | ROWS, hlo_pass_independent, NULL,
+     "replaces loops whose iterations need nothing of each other by arrays of all of them",
+     "bodies have their final operations, and what it makes of slices are gathers of any form"},
+    {"tuple", HLO_FOR_ALL, 0, TUPLES, 0, hlo_pass_tuple, NULL,
+     "replaces elements of a tuple by the operands of that tuple",
+     "after all passes that make tuples"},
+    {"gather", HLO_FOR_ALL, GATHERED, 0, 0, hlo_pass_gather, NULL,
+     "makes gathers take rows of starts and return rows of whole windows",
+     "after all passes that make gathers"},
+    {"scatter", HLO_FOR_ALL, GATHERED, ROWS, 0, hlo_pass_scatter, NULL,
+     "makes scatters take rows of starts and rows of whole windows",
+     "after all passes that make scatters"},
+    {"labels", HLO_FOR_ALL, ROWS, 0, 0, hlo_pass_labels, NULL,
+     "replaces scatters of one update into each row of one number by selects",
+     "it knows scatters of rows alone"},
+    {"copy", HLO_FOR_ALL, TUPLES, 0, 0, hlo_pass_copy, NULL,
+     "removes copies to the same layout, except outputs",
+     "passes above copy what replaces a value of another layout"},
+    {"first", HLO_FOR_ALL, SORTED | TUPLES, 0, 0, hlo_pass_first, NULL,
+     "replaces sorts of which the first or last element of each row is read by reductions",
+     "all readers of all results of a sort are seen, through no copy and no tuple"},
+    {"total", HLO_FOR_ALL, TUPLES, 0, 0, hlo_pass_total, NULL,
+     "replaces the last element of cumulative sums and the like by a reduction",
+     "as first: the slice is the one reader"},
+    {"dead", HLO_FOR_ALL, 0, 0, 0, hlo_pass_dead, NULL,
+     "removes instructions and computations that no output needs",
+     "all passes leave what they replace"},
+    {"hoist", HLO_FOR_MODULE, NORMAL, 0, TUPLES, hlo_pass_hoist, NULL,
+     "computes before a loop what is the same in each of its iterations",
+     "what a loop keeps is then seen by all others; it makes tuples of states"},
+    {"stacked", HLO_FOR_MODULE, INLINED, 0, TUPLES, hlo_pass_stacked, NULL,
+     "parts arrays in which elementwise loops stack concatenations",
+     "what is hoisted is no more of the loop, which may then be elementwise"},
+    {"moves", HLO_FOR_MODULE, INLINED, 0, 0, hlo_pass_moves, NULL,
+     "removes moves that move nothing, and reductions of single elements",
+     "before `equal`: values that differ by such a move are equal"},
+    {"equal", HLO_FOR_MODULE, INLINED, 0, 0, hlo_pass_equal, NULL,
+     "makes equal values one",
+     "what two users compute alike is one value, which the cut sees has two users"},
+    {"tuple", HLO_FOR_MODULE, 0, TUPLES, 0, hlo_pass_tuple, NULL,
+     "replaces elements of a tuple by the operands of that tuple",
+     "after hoist and stacked, which make tuples"},
+    {"results", HLO_FOR_MODULE, TUPLES, 0, 0, hlo_pass_results, NULL,
+     "makes results that stand twice two, of which the second is a copy",
+     "after `equal`, which makes them one"},
+    {"dead", HLO_FOR_MODULE, 0, 0, 0, hlo_pass_dead, NULL,
+     "removes instructions and computations that no output needs",
+     "all passes leave what they replace"},
+    {"ordered", HLO_FOR_FUSION, NORMAL, 0, 0, hlo_pass_ordered, NULL,
+     "sorts the updates of scatters whose result depends on their order",
+     "with --deterministic; it knows scatters of rows alone"},
+    {"scans", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_scans,
+     "makes long cumulative sums, products, maxima scans of pieces",
+     "where a scan has too few rows for all SMs"},
+    {"windows", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_windows,
+     "makes large windows windows of windows",
+     "where reducing parts first takes less; pieces of scans are no windows any more"},
+    {"rows", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_rows,
+     "reduces long rows that are read again in pieces, which are read once",
+     "where a block does not hold a row; a sum of which one term counts is that term"},
+    {"columns", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_columns,
+     "makes sums over rows sums of parts, and of these",
+     "where the kernel that reduces the rows can make the parts: its plan, with pieces, is known"},
+    {NULL, HLO_FOR_ALL, 0, 0, 0, NULL, NULL, NULL, NULL},
 };
 
-static const HloModule *run(WbbCx *cx, WbbArena *a, const HloModule *m, const HloPass *p)
+/* --- the list ----------------------------------------------------------------------------------------------------- */
+const HloPass *hlo_find_pass(const char *name)
 {
-    const HloModule *made = p->run(cx, a, m);
+    for (const HloPass *p = hlo_passes; p->name; p++)
+        if (strcmp(p->name, name) == 0) return p;
+    return NULL;
+}
+
+const char *hlo_check_passes(WbbArena *a, const HloPass *passes)
+{
+    uint32_t has = 0;
+    for (const HloPass *p = passes; p->name; p++) {
+        const bool ends = !p[1].name || p[1].scope != p->scope;
+        if (p->needs & ~has) return wbb_format(a, "pass %s needs a form that no pass above it leaves", p->name);
+        if (!p->what[0] || !p->because[0]) return wbb_format(a, "pass %s has no reason", p->name);
+        if (!p->run == !p->split) return wbb_format(a, "pass %s has no function, or two", p->name);
+        has = (has | p->makes) & ~p->ends;
+        if (!ends) continue;
+        if (has != NORMAL) return wbb_format(a, "after pass %s the module is not in normal form", p->name);
+        if (p->scope != HLO_FOR_FUSION && p->run != hlo_pass_dead)
+            return wbb_format(a, "after pass %s stands what it has replaced", p->name);
+    }
+    return NULL;
+}
+
+static void put_forms(WbbBuf *out, const char *word, uint32_t set)
+{
+    if (set == NORMAL) wbb_putf(out, "; %s normal form", word);
+    for (uint32_t k = 0, n = 0; k < WBB_LEN(forms) && set != NORMAL; k++)
+        if (set >> k & 1) wbb_putf(out, "%s %s", n++ ? "," : wbb_format(out->arena, "; %s", word), forms[k]);
+}
+
+void hlo_put_passes(WbbBuf *out)
+{
+    for (const HloPass *p = hlo_passes; p->name; p++) {
+        wbb_putf(out, "%s\n  for %s", p->name, scopes[p->scope]);
+        put_forms(out, "needs", p->needs);
+        put_forms(out, "makes", p->makes);
+        put_forms(out, "ends", p->ends);
+        wbb_putf(out, "\n  %s\n  because: %s\n", p->what, p->because);
+    }
+}
+
+/* --- runs --------------------------------------------------------------------------------------------------------- */
+static const HloModule *verified(WbbCx *cx, const HloModule *made, const HloModule *m)
+{
     if (made != m) hlo_verify(cx, made);
     return made;
 }
 
+/* Without what it replaced, where nothing else removes that. */
+static const HloModule *cleaned(WbbCx *cx, WbbArena *a, const HloModule *made, const HloModule *m)
+{
+    return made == m ? m : verified(cx, hlo_pass_dead(cx, a, hlo_pass_tuple(cx, a, made)), m);
+}
+
 const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name)
 {
-    for (const HloPass *p = hlo_passes; p->name; p++)
-        if (strcmp(p->name, name) == 0) return run(cx, a, m, p);
-    return NULL;
+    const HloPass *p = hlo_find_pass(name);
+    if (!p || !p->run) return NULL;
+    const HloModule *made = p->run(cx, a, m);
+    return p->scope == HLO_FOR_FUSION ? cleaned(cx, a, made, m) : verified(cx, made, m);
+}
+
+const HloModule *hlo_run_split(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name,
+                               const uint32_t *const *numbers)
+{
+    const HloPass *p = hlo_find_pass(name);
+    assert(p && p->split);
+    return cleaned(cx, a, p->split(cx, a, m, numbers), m);
 }
 
 const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    for (const HloPass *p = hlo_passes; p->name; p++) m = run(cx, a, m, p);
+    for (const HloPass *p = hlo_passes; p->name; p++)
+        if (p->scope == HLO_FOR_ALL) m = verified(cx, p->run(cx, a, m), m);
     return m;
+}
+
+const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    const HloModule *made = m;
+    for (const HloPass *p = hlo_passes; p->name; p++)
+        if (p->scope == HLO_FOR_MODULE) made = p->run(cx, a, made);
+    return verified(cx, made, m);
 }

@@ -134,12 +134,6 @@ const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list);
 void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text);
 HloComputation *hlo_new_adder(HloBuilder *b, ScType type); /* adds two scalars */
 
-/* normalise_hoist.c: what loops compute again in each iteration is computed before them. For hlo_simplify. */
-const HloModule *hlo_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);
-
-/* normalise_stacked.c: arrays in which loops stack concatenations are parted. For hlo_simplify. */
-const HloModule *hlo_part_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);
-
 /* The passes; hlo_passes in normalise.c says what each does. ------------------------------------------------------- */
 const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_inline.c */
 const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m);
@@ -166,5 +160,19 @@ const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_independent(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_independent.c */
 const HloModule *hlo_pass_total(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_total.c */
 const HloModule *hlo_pass_labels(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_labels.c */
+const HloModule *hlo_pass_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_hoist.c */
+const HloModule *hlo_pass_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_stacked.c */
+const HloModule *hlo_pass_moves(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_simplify.c */
+const HloModule *hlo_pass_equal(WbbCx *cx, WbbArena *a, const HloModule *m);
+const HloModule *hlo_pass_results(WbbCx *cx, WbbArena *a, const HloModule *m);
+const HloModule *hlo_pass_ordered(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_ordered.c */
+const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m,           /* normalise_pieces.c */
+                                 const uint32_t *const *pieces);
+const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m,         /* normalise_windows.c */
+                                   const uint32_t *const *first);
+const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m,            /* normalise_rows.c */
+                                const uint32_t *const *pieces);
+const HloModule *hlo_split_columns(WbbCx *cx, WbbArena *a, const HloModule *m,         /* normalise_columns.c */
+                                   const uint32_t *const *parts);
 
 #endif

@@ -178,7 +178,7 @@ static bool any_hoist(WbbCx *cx, const HloModule *m)
     return any;
 }
 
-const HloModule *hlo_hoist(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *hlo_pass_hoist(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     enum { NESTED = 8 }; /* loops in loops: what leaves the inner one may leave the next */
     for (int k = 0; k < NESTED && any_hoist(cx, m); k++) {

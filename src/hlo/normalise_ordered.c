@@ -186,15 +186,12 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     return hlo_new_tuple(b, n, parts);
 }
 
-const HloModule *hlo_order_scatters(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *hlo_pass_ordered(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     bool any = false;
     for (uint32_t k = 0; k < m->n_computations; k++)
         for (uint32_t j = 0; j < m->computations[k]->n_instructions; j++)
             any = any || hlo_scatter_needs_order(a, m->computations[k]->instructions[j]);
     if (!any) return m;
-    m = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
-    m = hlo_pass_dead(cx, a, hlo_pass_tuple(cx, a, m));
-    hlo_verify(cx, m);
-    return m;
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
 }

@@ -224,8 +224,5 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 
 const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *pieces)
 {
-    m = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .same = pieces});
-    m = hlo_pass_dead(cx, a, m);
-    hlo_verify(cx, m);
-    return m;
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .same = pieces});
 }

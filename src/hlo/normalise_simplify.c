@@ -140,6 +140,11 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     }
 }
 
+const HloModule *hlo_pass_moves(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
+}
+
 /* equal values ----------------------------------------------------------------------------------------------------- */
 enum { SMALL = 64 }; /* elements of constants that are compared */
 
@@ -216,7 +221,7 @@ static HloInstruction *rewrite_equal(HloBuilder *b, const HloInstruction *i)
 }
 
 /* Of computations that are applied to elements, those with few instructions are compared by what they compute. */
-static const HloModule *make_equal_one(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *hlo_pass_equal(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     enum { FEW = 16 };
     Equal e = {.cx = cx, .arena = a, .same = WBB_NEW_N(a, const uint32_t *, m->n_computations + 1),
@@ -251,13 +256,7 @@ static HloInstruction *rewrite_results(HloBuilder *b, const HloInstruction *i)
     return any ? hlo_copy_with_operands(b, i, operands) : NULL;
 }
 
-const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *hlo_pass_results(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    m = hlo_part_stacked(cx, a, hlo_hoist(cx, a, m));
-    m = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
-    m = make_equal_one(cx, a, m);
-    m = hlo_rewrite(cx, a, hlo_pass_tuple(cx, a, m), &(HloRewriter){.rewrite = rewrite_results});
-    m = hlo_pass_dead(cx, a, m);
-    hlo_verify(cx, m);
-    return m;
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_results});
 }

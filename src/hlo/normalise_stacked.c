@@ -204,7 +204,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 
 static bool applies(const HloInstruction *i) { return i->opcode == HLO_WHILE; }
 
-const HloModule *hlo_part_stacked(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *hlo_pass_stacked(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     const HloModule *made = hlo_rewrite(cx, a, m, &(HloRewriter){.applies = applies, .rewrite = rewrite});
     return made == m ? m : hlo_pass_dead(cx, a, hlo_pass_tuple(cx, a, made));

@@ -64,8 +64,5 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 
 const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *first)
 {
-    m = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .same = first});
-    m = hlo_pass_dead(cx, a, m);
-    hlo_verify(cx, m);
-    return m;
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .same = first});
 }

@@ -8,8 +8,9 @@
 #include <time.h>
 
 typedef struct {
-    const char *file, *pass;
-    bool normalise, time;
+    Words files;
+    const char *pass;
+    bool normalise, time, passes;
     uint64_t row_pieces;
 } HloOptions;
 
@@ -30,7 +31,7 @@ static const HloModule *split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, i
             if (size > pieces) numbers[n] = numbers[base->id] = (uint32_t)pieces;
         }
     }
-    return hlo_split_rows(cx, a, m, all);
+    return hlo_run_split(cx, a, m, "rows", all);
 }
 
 static WbbStatus hlo(const Call *call)
@@ -38,22 +39,30 @@ static WbbStatus hlo(const Call *call)
     WbbCx *cx = call->cx;
     WbbArena *a = call->arena;
     const HloOptions *o = call->options;
+    WbbBuf b = wbb_buf(a);
+    if (o->passes) {
+        hlo_put_passes(&b);
+        fputs(b.text, stdout);
+        return WBB_OK;
+    }
+    if (!o->files.n) return main_usage(call, "FILE.hlo expected");
+    if (o->files.n > 1) return main_usage(call, "'%s' is one word too many", o->files.items[1]);
     if (o->pass && o->normalise) return main_usage(call, "--pass or --normalise, not both");
     size_t n;
-    const char *text = wbb_read_file(cx, a, o->file, &n);
+    const char *file = o->files.items[0], *text = wbb_read_file(cx, a, file, &n);
     HloModule **modules;
     const clock_t since = clock();
     const size_t before = wbb_arena_bytes(a) + wbb_arena_bytes(cx->arena);
-    const uint32_t count = hlo_parse_all(cx, a, o->file, text, n, &modules);
+    const uint32_t count = hlo_parse_all(cx, a, file, text, n, &modules);
     if (o->time) {
         printf("parsed and verified: %.3f ms of CPU time, %zu bytes of text, %zu bytes of memory\n",
                1000.0 * (double)(clock() - since) / CLOCKS_PER_SEC, n,
                wbb_arena_bytes(a) + wbb_arena_bytes(cx->arena) - before);
         return WBB_OK;
     }
-    WbbBuf b = wbb_buf(a);
     for (uint32_t k = 0; k < count; k++) {
         const HloModule *m = modules[k];
+        if (o->pass && hlo_find_pass(o->pass)->scope != HLO_FOR_ALL) m = hlo_normalise(cx, a, m);
         if (o->pass) m = hlo_run_pass(cx, a, m, o->pass);
         if (o->normalise || o->row_pieces) m = hlo_normalise(cx, a, m);
         if (o->row_pieces > 1) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
@@ -67,14 +76,16 @@ static WbbStatus hlo(const Call *call)
 static const char *pass_names(WbbArena *a)
 {
     WbbBuf b = wbb_buf(a);
-    for (const HloPass *p = hlo_passes; p->name; p++) wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
+    for (const HloPass *p = hlo_passes; p->name; p++)
+        if (p->run && hlo_find_pass(p->name) == p) wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
     return b.text;
 }
 
 static const Positional positionals[] = {
-    {ONE("FILE.hlo", HloOptions, file, "HLO text of one or more modules"), .value = VALUE_FILE}, {0}};
+    {ANY("FILE.hlo", HloOptions, files, "HLO text of one or more modules; one file"), .value = VALUE_FILE}, {0}};
 static const Option options[] = {
-    {WORD("--pass", HloOptions, pass, "NAME", "run one pass of normalisation"), .choices = {.list = pass_names}},
+    {FLAG("--passes", HloOptions, passes, "print the passes in their order, with what each needs, makes and ends, and why")},
+    {WORD("--pass", HloOptions, pass, "NAME", "run one pass; one for modules or plans after all those of every compile"), .choices = {.list = pass_names}},
     {FLAG("--normalise", HloOptions, normalise, "run all passes, as every compile does")},
     {NUMBER("--row-pieces", HloOptions, row_pieces, "N",
             "after all passes, reduce rows that are read again in N pieces, as plans of long ones do"),

@@ -20,7 +20,7 @@ typedef struct {
     bool uncut;         /* one kernel: the text is a part of a plan that was cut */
     bool no_rival;      /* it is a rival itself: a plan that another one is compared with is compared with none */
     bool flush;         /* sums of f32 in memory may take subnormals for 0 */
-    bool deterministic; /* scatters are those of hlo_order_scatters: one thread combines the updates of an element */
+    bool deterministic; /* pass `ordered` has run: one thread combines the updates of an element */
     uint32_t column_sums; /* so many results, the last ones, are sums of columns whose rows this kernel reduces
                              (part_across); it is declined where they are not */
 } PartOptions;
@@ -396,7 +396,7 @@ bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, 
 /* Could it take less as two launches, each of which moves what it must? And do these? */
 bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgTarget *t);
 bool part_is_less_apart(WbbArena *a, const PartPlan *apart, const PartRange *shared, const TgTarget *t);
-/* Into how many pieces the long rows of a plan that reads them again may be split (hlo_split_rows): by id of the body's
+/* Into how many pieces the long rows of a plan that reads them again may be split (pass `rows`): by id of the body's
  * instructions. Whether there are any; and whether the plan of the pieces saves so many percent of the time. */
 bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces);
 bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t, int64_t percent);
@@ -409,7 +409,7 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
 void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second, const bool *direct);
 
 /* across.c: rows that are reduced and columns of the same array that are, too, in one kernel. Into how many parts sums
- * over rows may be split (hlo_split_columns): by id of the body's instructions, about `blocks` of each SM; whether
+ * over rows may be split (pass `columns`): by id of the body's instructions, about `blocks` of each SM; whether
  * there are any. */
 bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts);
 /* Sums of parts that are summed up in turn, of an array whose rows are reduced, too. Returns their number. */
@@ -498,9 +498,9 @@ bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, con
                    double below);
 /* The index of a value that goes through a tile, from that of its output's root: [rank of the value]. */
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to);
-/* pieces.c: into how many pieces a long scan of few rows may be split (hlo_split_scans); 0: it may not. */
+/* pieces.c: into how many pieces a long scan of few rows may be split (pass `scans`); 0: it may not. */
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t);
-/* How many neighbours of a large window are reduced first (hlo_split_windows); 0: it stays whole. */
+/* How many neighbours of a large window are reduced first (pass `windows`); 0: it stays whole. */
 uint32_t part_window_first(const HloInstruction *i, const TgTarget *t);
 /* The type in which shared memory and temporaries hold a part of a value: of complex types the real and the imaginary
  * part, of types under 8 bits a byte. */

@@ -369,7 +369,7 @@ static bool front(Compile *c)
     r->normal = hlo_normalise(c->cx, c->arena, r->module);
     if (!hlo_fusion(c->cx, r->normal).fusion) /* operations that no cut has prepared */
         r->normal = fuse_prepare(c->cx, c->arena, r->normal, &(FuseHow){.mode = FUSE_PRICED});
-    if (c->o->deterministic) r->normal = hlo_order_scatters(c->cx, c->arena, r->normal);
+    if (c->o->deterministic) r->normal = hlo_run_pass(c->cx, c->arena, r->normal, "ordered");
     r->fusion = r->whole = hlo_fusion(c->cx, r->normal);
     r->rw = new_engine(c);
     if (stage == PIPE_AT_MAPS || stage == PIPE_AT_GRAPH) return true;

@@ -51,6 +51,11 @@ static PipePlanned planned(const Pieces *c, const HloModule *m)
     return x;
 }
 
+static PipePlanned split(const Pieces *c, const PipePlanned *of, const char *pass, const uint32_t *const *numbers)
+{
+    return planned(c, hlo_run_split(c->cx, c->arena, of->module, pass, numbers));
+}
+
 static bool pays(const Pieces *c, const PipePlanned *x, int64_t percent)
 {
     return part_pieces_pay(c->arena, &x->plan, &c->best->plan, c->target, percent);
@@ -63,9 +68,7 @@ static void try_pieces(Pieces *c)
     for (int windows = 0; windows < 2; windows++) {
         const uint32_t **numbers = numbers_of(c, windows ? part_window_first : part_scan_pieces);
         if (!numbers) continue;
-        const HloModule *split = windows ? hlo_split_windows(c->cx, c->arena, c->best->module, numbers)
-                                         : hlo_split_scans(c->cx, c->arena, c->best->module, numbers);
-        const PipePlanned x = planned(c, split);
+        const PipePlanned x = split(c, c->best, windows ? "windows" : "scans", numbers);
         if (windows ? x.plan.n_kernels > c->best->plan.n_kernels : pays(c, &x, tg_tuned(c->target, "layout.cut")))
             *c->best = x;
     }
@@ -76,7 +79,7 @@ static void try_rows(Pieces *c)
 {
     uint32_t *pieces = numbers_for(c, c->best);
     if (!part_row_pieces(c->arena, &c->best->plan, c->target, pieces)) return;
-    const PipePlanned x = planned(c, hlo_split_rows(c->cx, c->arena, c->best->module, for_body(c, c->best, pieces)));
+    const PipePlanned x = split(c, c->best, "rows", for_body(c, c->best, pieces));
     if (pays(c, &x, tg_tuned(c->target, "rows.save"))) *c->best = x;
 }
 
@@ -87,7 +90,7 @@ static void try_columns(Pieces *c)
     for (int64_t blocks = tg_tuned(c->target, "across.blocks"); blocks >= 1; blocks /= 2) {
         uint32_t *parts = numbers_for(c, &whole);
         if (!part_column_parts(whole.fusion->body, c->target, blocks, parts)) continue;
-        const PipePlanned x = planned(c, hlo_split_columns(c->cx, c->arena, whole.module, for_body(c, &whole, parts)));
+        const PipePlanned x = split(c, &whole, "columns", for_body(c, &whole, parts));
         const bool first = !part_has_across(&c->best->plan);
         if (part_has_across(&x.plan) && pays(c, &x, first ? tg_tuned(c->target, "across.save") : 0)) *c->best = x;
     }

@@ -110,7 +110,7 @@ static void test_promises(void **state)
 {
     WbbCx *cx = *state;
     uint32_t changed = 0;
-    for (const HloPass *p = hlo_passes; p->name; p++) {
+    for (const HloPass *p = hlo_passes; p->scope == HLO_FOR_ALL; p++) {
         const Job j = run(cx, everything, p->name);
         check_module(j.made);
         changed += j.made != j.parsed;
@@ -136,6 +136,31 @@ static void test_untouched(void **state)
     const Job j = run(cx, text, NULL);
     assert_ptr_equal(j.made, j.parsed);
     assert_null(hlo_run_pass(cx, cx->arena, j.parsed, "no such pass"));
+}
+
+/* The list is in order; a pass that stands before what makes its forms, or that ends one for good, is found. */
+static void test_order(void **state)
+{
+    WbbCx *cx = *state;
+    uint32_t n = 0, found = 0;
+    while (hlo_passes[n].name) n++;
+    assert_null(hlo_check_passes(cx->arena, hlo_passes));
+    HloPass *changed = WBB_NEW_N(cx->arena, HloPass, n + 1);
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t j = 0; j <= n; j++) changed[j] = hlo_passes[j];
+        changed[k] = hlo_passes[k ? k - 1 : n - 1];
+        if (k) changed[k - 1] = hlo_passes[k];
+        else changed[k].scope = HLO_FOR_ALL;
+        found += hlo_check_passes(cx->arena, changed) != NULL;
+    }
+    assert_true(found >= 14); /* of neighbours that change places */
+    for (uint32_t j = 0; j <= n; j++) changed[j] = hlo_passes[j];
+    for (uint32_t j = 0; j < n; j++)
+        if (!strcmp(changed[j].name, "scatter")) changed[j].makes = 0;
+    assert_string_equal(hlo_check_passes(cx->arena, changed), "pass labels needs a form that no pass above it leaves");
+    for (uint32_t j = 0; j < n; j++)
+        if (!strcmp(changed[j].name, "labels")) changed[j].needs = 0;
+    assert_string_equal(hlo_check_passes(cx->arena, changed), "after pass dead the module is not in normal form");
 }
 
 /* An instruction made by a pass has the location of the one that it was made from. */
@@ -190,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_promises),
         TEST(test_untouched),
+        TEST(test_order),
         TEST(test_locations),
         TEST(test_limit),
         TEST(test_metadata),
