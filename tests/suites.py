@@ -15,7 +15,7 @@ MODULES: Dict[str, Tuple[str, ...]] = {
     "patterns": ("rules", "lit/rewrite", "lit/rules", "unit/rewrite"),
     "gen": ("gen", "rules"),
     "rewrite": ("rules",), "scalar": ("functions", "eval", "lit/eval"), "target": ("rules",),
-    "hlo": ("hlo", "lit/normalise"), "index": ("index", "lit/map"), "eval": ("eval",), "sim": ("sim",), "price": ("sim", "lit/price"), "bundle": ("programs",),
+    "hlo": ("hlo", "lit/normalise"), "index": ("index", "lit/map"), "graph": ("index", "tree"), "eval": ("eval",), "sim": ("sim",), "price": ("sim", "lit/price"), "bundle": ("programs",),
     "partition": ("kernels",), "emit": ("kernels",), "vector": ("kernels",), "llvm": ("kernels",), "ptx": ("kernels",),
     "pipe": ("kernels", "lit/main"),
     "fuse": ("programs",), "program": ("programs",), "gpu": ("gpu",), "api": ("doors",), "main": ("tree",),
@@ -140,6 +140,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("kernel_page", "tests/tree/kernel_page.py {wb}"),
         Row("first_hour", "tests/tree/first_hour.py {build}"),
         Row("command_line", "tests/tree/command_line.py {wb} {run}"),
+        Row("graph_page", "tests/tree/graph_page.py {wb}"),
         Row("terminal", "tests/tree/terminal.py {wb}"),
     ],
     "shaderdb": [
