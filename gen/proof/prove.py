@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gen import constants, lang, load, ops
 from gen.proof import complex_parts, conditions, driver, facts, integers
@@ -106,8 +106,10 @@ def cases_of(rule: Rule, errors: Errors) -> List[Case]:
                if isinstance(e, Node) and {"address", "convergent"} & set(e.op.props.split())]
     if effects:
         raise PatternError(rule.where, f"{effects[0]}: what an operation does to memory or with other threads has no proof, so only an instruction takes it")
+    long = long_way(rule)
+    ways = [(rule, "")] + [(long, " long")] * (long is not rule)
     if complex_parts.is_complex(rule):
-        return [Case(label, False, terms) for label, terms in complex_parts.terms_of(rule, errors)]
+        return [Case(label + way, False, terms) for r, way in ways for label, terms in complex_parts.terms_of(r, errors)]
     names, out = classes_of(rule), []
     written = [e for side in (rule.left, rule.right) if isinstance(side, lang.Expr) for e in load.walk(side) if isinstance(e, Node)]
     pinned = {t.name for e in written for t in e.types if not t.is_class and t.name != "pred"} | {"" for e in written if e.op.sig == "convert"}
@@ -116,11 +118,30 @@ def cases_of(rule: Rule, errors: Errors) -> List[Case]:
         for approx in modes_of(rule):
             t = bind.get(written[0].types[0].name, written[0].types[0].name) if written else "index"
             of, budget = ({}, None) if same_function(rule) else (errors, allowed(rule, errors, t, approx))
-            terms = build(rule, bind, of, approx, budget, SIDES)
-            out.append(Case("/".join(choice) or label_of(terms), approx, terms, bind))
+            for r, way in ways:
+                terms = build(r, bind, of, approx, budget, SIDES)
+                out.append(Case(("/".join(choice) or label_of(terms)) + way, approx, terms, bind))
         if len(names) == 1 and not pinned and choice[0] in ("i8", "u8"):
             out += narrow_cases(rule, names[0], choice[0][0], errors)
     return out
+
+
+def long_way(rule: Rule) -> Rule:
+    """The rule whose selects that are marked `rare` are their second operand, which a value may get because another one of its branch does
+    (src/vector/rare.c): so that must be as right. The rule itself where it has none."""
+    known: Dict[int, Any] = {}
+
+    def taken(e: Any) -> Any:
+        if not isinstance(e, Node):
+            return e
+        if id(e) not in known:
+            args = [taken(x) for x in e.args]
+            made = e if all(x is y for x, y in zip(args, e.args)) else Node(e.op, e.types, e.flags, args)
+            known[id(e)] = args[1] if "rare" in e.flags else made
+        return known[id(e)]
+
+    right = taken(rule.right)
+    return rule if right is rule.right else replace(rule, right=right)
 
 
 def narrow_cases(rule: Rule, name: str, sign: str, errors: Errors) -> List[Case]:

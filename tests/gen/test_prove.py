@@ -50,6 +50,13 @@ class Wrong(unittest.TestCase):
         self.assertFalse(proof(rewrite(shlx.u32(a, b), select.u32(lt.u32(b, 32), shlx.u32(a, b), 7))).failed)
         self.refused(rewrite(select.u32(lt.u32(b, 32), shlx.u32(a, b), 0), select.u32(lt.u32(b, 32), shlx.u32(a, b), 7)), "at u32", "right select")
 
+    def test_a_long_way_that_others_take(self) -> None:
+        """What a rare select computes for odd values, others of its branch get, too, unless a select inside keeps it from them."""
+        large = lang.bxor.pred(lt.f32(lang.abs.f32(a), 2.0**127), True)
+        endless = mul.f32(a, float("inf"))
+        self.refused(rewrite(add.f32(a, a), select.f32.rare(large, endless, mul.f32(a, 2.0))), "not equal at f32 long")
+        self.assertFalse(proof(rewrite(add.f32(a, a), select.f32.rare(large, select.f32(large, endless, add.f32(a, a)), mul.f32(a, 2.0)))).failed)
+
     def test_integers_by_floats(self) -> None:
         """Multiples of a rule's numbers are among the samples; a single value that samples miss is found where every value is run."""
         by_f64 = lambda c: lang.cvt.u32.f64(mul.f64(lang.cvt.f64.u32(a), c))
