@@ -66,6 +66,16 @@ double gr_terms(const GrGraph *x, const GrDef *d); /* FOLD: of an element, those
  * the terms of a fold of which one element is wanted count once, as threads may share them. */
 double gr_evaluations(WbbArena *a, const GrGraph *x, bool shared, double *n);
 double gr_operations(WbbCx *cx, WbbArena *a, const HloComputation *c); /* so for an element of each output */
+/* laws.c */
+typedef enum {
+    GR_NO,    /* a test shows the opposite */
+    GR_SEEMS, /* no test does, and that is no proof */
+    GR_OPEN,  /* there are no tests */
+} GrAnswer;
+/* Does the computation of a reduction give the same whichever two of three partial results it combines first? */
+GrAnswer gr_associates(WbbCx *cx, WbbArena *a, const HloComputation *c);
+/* 1 + the array of numbers of terms, if the reduction selects one of them and may do so in any order; else 0. */
+uint32_t gr_numbered(WbbCx *cx, WbbArena *a, const HloInstruction *reduce);
 /* neighbours.c */
 /* How many updates of a scatter of c that follow each other have equal indices, in the mean; 0: none are known;
  * HLO_SOME. A note of it (hlo_noted_neighbours) is believed. *x: the graph of c, made where it is asked and is NULL. */

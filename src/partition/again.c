@@ -11,10 +11,12 @@
  *
  *     s = f32[64] reduce(x), {1}   ROOT y = f32[64,9] broadcast(s), in a loop    =>   %s: 9 times
  */
+#include "graph/graph.h"
 #include "partition/pricing.h"
 #include "partition/steps.h"
 
 typedef struct {
+    WbbCx *cx;
     WbbArena *a;
     double *same, *all;    /* by id: evaluations by users at the user's own index, and at others */
     bool *under;           /* by id: a term of a fold needs it */
@@ -27,9 +29,9 @@ typedef struct {
 } Counting;
 
 /* Operations for a result where results are kept, of `each` by itself. */
-static double once_of(WbbArena *a, const HloInstruction *i, double each)
+static double once_of(WbbCx *cx, WbbArena *a, const HloInstruction *i, double each)
 {
-    if (i->opcode != HLO_REDUCE_WINDOW || !part_is_associative(a, i->called[0])) return each;
+    if (i->opcode != HLO_REDUCE_WINDOW || gr_associates(cx, a, i->called[0]) == GR_NO) return each;
     const double elements = (double)(hlo_elements(i->operands[0]->shape) + hlo_elements(part_shape(i, 0)));
     return WBB_MIN(each, 3 * elements / (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1));
 }
@@ -88,7 +90,7 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
     const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = hlo_terms(c->a, i);
     const double n = shared ? elements : c->same[i->id] + c->all[i->id];
     const bool folds = terms > 1 && !shared;
-    const double each = WBB_MAX(terms, 1), once = shared ? each : once_of(c->a, i, each);
+    const double each = WBB_MAX(terms, 1), once = shared ? each : once_of(c->cx, c->a, i, each);
     const double least = WBB_MIN(n, elements) * once, beyond = n * each - least;
     c->least += least;
     if ((folds || c->under[i->id]) && !part_is_free(i)) {
@@ -113,7 +115,7 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
 {
     const HloComputation *body = p->fusion->body;
     const uint32_t n = body->n_instructions + 1;
-    Counting c = {.a = a, .same = WBB_NEW_N(a, double, n), .all = WBB_NEW_N(a, double, n),
+    Counting c = {.cx = rw_graph(p->rw)->cx, .a = a, .same = WBB_NEW_N(a, double, n), .all = WBB_NEW_N(a, double, n),
                   .under = WBB_NEW_N(a, bool, n), .most = sum->most, .times = sum->times, .worst = sum->worst,
                   .window = sum->window, .serial = sum->serial, .outputs = 1, .steps = p->steps};
     for (uint32_t o = 0; o < p->n_outputs; o++) {

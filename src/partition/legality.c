@@ -7,6 +7,7 @@
  *
  *     %r = f32[8] reduce(f32[8,65536] ..)   =>   "gelu.hlo:7:3: declined: reduction: ..."
  */
+#include "graph/graph.h"
 #include "partition/partition.h"
 #include "partition/sort.h"
 
@@ -117,7 +118,7 @@ static void check_per_output(WbbCx *cx, WbbArena *a, const HloInstruction *i, in
     if (trips > most->value && product)
         wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: sums %lld products per output; one thread sums at most %lld: %s",
                     name, (long long)trips, (long long)most->value, most->because);
-    if (trips > most->value && hero && part_is_associative(a, i->called[0]))
+    if (trips > most->value && hero && gr_associates(cx, a, i->called[0]) != GR_NO)
         wbb_decline(cx, i->loc, WHY_REDUCTION,
                     "%s: reduces %lld elements per output; one thread reduces at most %lld: %s", name, (long long)trips,
                     (long long)most->value, most->because);

@@ -507,11 +507,6 @@ uint32_t part_window_first(const HloInstruction *i, const TgTarget *t);
 ScType part_memory_type(ScType t);
 uint32_t part_memory_parts(ScType t);
 
-/* associative.c: does no test show that the order in which a reduction's computation combines makes a difference? */
-bool part_is_associative(WbbArena *a, const HloComputation *c);
-/* 1 + the array of numbers of terms, if the reduction selects one of them and may do so in any order; else 0. */
-uint32_t part_numbered(WbbArena *a, const HloInstruction *reduce);
-
 /* choose.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take; NULL:
  * chosen. */
 /* loop_rows.c: the layout of a range that loops over elements, with at most so many vectors a thread, rows of the space

@@ -9,6 +9,7 @@
  *
  *     softmax f32[128,1000]   =>   reduce %max; reduce %sum, which needs %max; map %out, which needs both
  */
+#include "graph/graph.h"
 #include "partition/pricing.h"
 
 #include <string.h>
@@ -98,7 +99,8 @@ static void find_reduces(Sharing *s)
         PartReduce *r = &s->reduces[s->n_reduces++];
         *r = (PartReduce){.i = i};
         if (i->opcode != HLO_SORT) r->commutes = hlo_combiner(i->called[0]) != OP_NONE, r->sum = sum_type(i);
-        if (!r->commutes && i->opcode == HLO_REDUCE) r->number = part_numbered(s->a, i), r->commutes = r->number != 0;
+        if (!r->commutes && i->opcode == HLO_REDUCE) r->number = gr_numbered(rw_graph(s->rw)->cx, s->a, i);
+        if (r->number) r->commutes = true;
         if (i->opcode == HLO_REDUCE_WINDOW) hlo_is_scan(i, &r->scan);
         s->reduced[i->id] = true;
     }

@@ -5,6 +5,7 @@
  *
  *     reduce(x[rows, columns] + bias[columns]), {1}   =>   x: steps 1024, 1; bias: steps 0, 1; 1 slot a term, 1 to add
  */
+#include "graph/graph.h"
 #include "partition/walk.h"
 
 enum { MAX_PASSES = 63 };
@@ -191,7 +192,8 @@ bool part_choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *
     for (uint32_t k = 0; k < r->n_stages; k++)
         for (uint32_t j = 0; j < r->stages[k].n_reduces; j++) {
             const PartReduce *reduce = &r->stages[k].reduces[j];
-            if (!reduce->commutes && !part_is_associative(a, reduce->i->called[0])) return false;
+            if (reduce->commutes) continue;
+            if (gr_associates(rw_graph(p->rw)->cx, a, reduce->i->called[0]) == GR_NO) return false;
         }
     const PartWork work = part_work_of(a, p, r, t);
     PartChoice *choice = WBB_NEW(a, PartChoice);

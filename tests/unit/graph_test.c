@@ -306,6 +306,36 @@ static void test_neighbours(void **state)
     }
 }
 
+typedef struct { const char *body; GrAnswer answer; } Law;
+
+static void ask_law(WbbCx *cx, void *arg)
+{
+    const Law *j = arg;
+    const char *text = wbb_format(cx->arena, "f { a = f32[] parameter(0) b = f32[] parameter(1) %s }\n"
+                                  "ENTRY e { x = f32[8] parameter(0) z = f32[] constant(0) "
+                                  "ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=f }", j->body);
+    const HloModule *m = hlo_parse(cx, cx->arena, "t.hlo", text, strlen(text));
+    assert_int_equal(gr_associates(cx, cx->arena, m->entry->root->called[0]), j->answer);
+}
+
+/* No, or it seems so: what is not exact on small integers is not tested. */
+static void test_laws(void **state)
+{
+    const Law all[] = {
+        {"ROOT r = f32[] add(a, b)", GR_SEEMS},
+        {"ROOT r = f32[] subtract(a, b)", GR_NO},
+        {"s = f32[] add(a, b) ROOT r = f32[] maximum(s, a)", GR_NO},
+        {"q = pred[] compare(a, b), direction=LT ROOT r = f32[] select(q, b, a)", GR_SEEMS},
+        {"q = pred[] compare(a, b), direction=LT, type=TOTALORDER ROOT r = f32[] select(q, b, a)", GR_SEEMS},
+        {"x = s32[] convert(a) y = s32[] convert(b) s = s32[] add(x, y) ROOT r = f32[] convert(s)", GR_SEEMS},
+        {"x = f32[] exponential(a) y = f32[] add(x, b) ROOT r = f32[] log(y)", GR_OPEN},
+    };
+    for (size_t k = 0; k < WBB_LEN(all); k++) {
+        Law j = all[k];
+        succeed_on(*state, ask_law, &j, j.body);
+    }
+}
+
 /* Chains and diamonds deeper than a term may nest: linear in the text, and right. */
 static void test_depth(void **state)
 {
@@ -390,7 +420,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_rows), TEST(test_choices), TEST(test_starts), TEST(test_windows), TEST(test_elements),
         TEST(test_types), TEST(test_products), TEST(test_evaluations),
-        TEST(test_neighbours), TEST(test_depth),
+        TEST(test_neighbours), TEST(test_laws), TEST(test_depth),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
-/* associative.c: is the computation of a reduction associative on small integers?
+/* laws.c: is the computation of a reduction associative on small integers?
  *
- * Needs the computation of a reduction; evaluates f(f(a, b), c) and f(a, f(b, c)) on a fixed sequence of small values,
- * on which sums and products are exact. Where they differ, HLO leaves the result open, and only one thread that takes
- * the terms one after the other gives what the text says. Computations of other operations than functions and loops
- * are taken to be associative, as HLO asks.
+ * Needs the computation of a reduction; evaluates its definitions, f(f(a, b), c) and f(a, f(b, c)), on a fixed
+ * sequence of small values, on which sums and products are exact. Where they differ, HLO leaves the result open, and
+ * only one thread that takes the terms one after the other gives what the text says. Computations of functions, which
+ * round, and of loops and calls are not tested: HLO asks that they be associative.
  *
- *     max(a + b, a)   =>   false: of 0, -1, 2 it makes 2 or 1
+ *     max(a + b, a)   =>   GR_NO: of 0, -1, 2 it makes 2 or 1
  *
  * A selection is a computation on a value and the number of its term, of comparisons of values with values and of
  * numbers with numbers: the largest value and where it stands. What it selects depends on nothing but how these
@@ -13,56 +13,73 @@
  * terms are paired, the one with the smaller number first, it may take terms in any order once two partial results are
  * put in the order of their numbers: also where the first of several NaNs counts.
  */
-#include "partition/partition.h"
+#include "graph/graph.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { TRIPLES = 200, LARGEST = 3 };
 
+/* A computation of scalars as the definitions of its results. */
 typedef struct {
     const HloComputation *c;
-    uint64_t *value; /* by id */
-    uint32_t n;      /* values of a partial result */
+    const GrGraph *x;
+    uint64_t *value;  /* by id: of parameters and definitions */
+    uint64_t *node;   /* by ref */
+    IrRefs *nodes;    /* by id: of a term, operands first */
+    uint32_t n;       /* values of a partial result */
+    bool known;       /* all of it has a meaning that is exact on small integers */
 } Evaluating;
 
-static ScOp operation_of(const HloInstruction *i)
+/* Functions round, on small integers too. */
+static bool is_exact(const IrGraph *g, const IrRefs *nodes)
 {
-    static const ScOp ops[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
-                               [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
-    const ScOp op = hlo_scalar(i->opcode);
-    if (i->opcode == HLO_COMPARE) return i->total_order ? OP_NONE : ops[i->direction];
-    return sc_op_info[op].costly ? OP_NONE : op; /* functions round, on small integers too */
+    for (uint32_t k = 0; k < nodes->n; k++)
+        if (sc_op_info[ir_at(g, nodes->items[k])->op].costly) return false;
+    return true;
 }
 
-/* The value of an instruction whose operands have theirs; false: it is none of the operations above. */
-static bool evaluate_one(const Evaluating *e, const HloInstruction *i, const uint64_t *x, const uint64_t *y)
+static Evaluating evaluating(WbbCx *cx, WbbArena *a, const HloComputation *c, uint32_t n)
 {
-    uint64_t args[3] = {0};
-    if (i->opcode == HLO_PARAMETER) {
-        const uint64_t *from = i->number < (int64_t)e->n ? x : y;
-        e->value[i->id] = from[(uint64_t)i->number % e->n];
-        return true;
+    const GrGraph *x = gr_make(cx, a, c);
+    const IrGraph *g = rw_graph(x->rw);
+    Evaluating e = {.c = c, .x = x, .n = n, .known = true, .value = WBB_NEW_N(a, uint64_t, c->n_instructions + 1u),
+                    .node = WBB_NEW_N(a, uint64_t, g->n), .nodes = WBB_NEW_N(a, IrRefs, c->n_instructions + 1u)};
+    uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
+    for (uint32_t k = 0; k < c->n_instructions && e.known; k++) {
+        const GrDef *d = &x->defs[k];
+        e.known = d->form != GR_FOLD && (d->form != GR_WHOLE || (d->i == c->root && d->i->opcode == HLO_TUPLE));
+        if (d->form != GR_TERM) continue;
+        e.known = d->i->shape->rank == 0 && !d->n_starts;
+        WBB_PUSH(a, &e.nodes[k], d->value);
+        ir_gather(g, a, &e.nodes[k], mark);
+        e.known = e.known && is_exact(g, &e.nodes[k]);
     }
-    if (i->opcode == HLO_TUPLE) return true;
-    const uint32_t bytes = i->shape->type == SC_TUPLE ? 0 : sc_bytes(i->shape->type);
-    if (i->opcode == HLO_CONSTANT && i->literal && bytes && bytes <= sizeof(uint64_t)) {
-        memcpy(&e->value[i->id], i->literal, bytes);
-        return true;
+    return e;
+}
+
+static bool evaluate_term(const Evaluating *e, const GrDef *d)
+{
+    const IrGraph *g = rw_graph(e->x->rw);
+    const IrRefs *nodes = &e->nodes[d->i->id];
+    for (uint32_t k = 0; k < nodes->n; k++) {
+        const IrRef r = nodes->items[k];
+        const IrNode *n = ir_at(g, r);
+        uint64_t args[3] = {0};
+        for (uint32_t o = 0; n->op != OP_CALL && n->op != OP_CONST && o < ir_arity(g, r); o++)
+            args[o] = e->node[ir_operand(g, r, o)];
+        if (n->op == OP_CALL) e->node[r] = e->value[IR_CALLEE(n->imm)];
+        else if (ir_in_pool(n) || !ir_eval_node(g, r, args, &e->node[r])) return false;
     }
-    const ScOp op = operation_of(i);
-    if (op == OP_NONE || i->n_operands > 3) return false;
-    for (uint32_t k = 0; k < i->n_operands; k++) args[k] = e->value[i->operands[k]->id];
-    const ScType from = i->n_operands ? i->operands[0]->shape->type : SC_NONE;
-    const ScType type = i->opcode == HLO_COMPARE ? from : i->shape->type;
-    return sc_eval(op, type, from, args, &e->value[i->id]);
+    e->value[d->i->id] = e->node[d->value];
+    return true;
 }
 
 static bool evaluate(const Evaluating *e, const uint64_t *x, const uint64_t *y, uint64_t *result)
 {
+    for (uint32_t k = 0; k < e->c->n_parameters; k++) e->value[e->c->parameters[k]->id] = k < e->n ? x[k] : y[k - e->n];
     for (uint32_t k = 0; k < e->c->n_instructions; k++)
-        if (!evaluate_one(e, e->c->instructions[k], x, y)) return false;
-    for (uint32_t k = 0; k < e->n; k++) result[k] = e->value[part_value(e->c->root, k).i->id];
+        if (e->x->defs[k].form == GR_TERM && !evaluate_term(e, &e->x->defs[k])) return false;
+    for (uint32_t k = 0; k < e->n; k++) result[k] = e->value[hlo_value(e->c->root, k).i->id];
     return true;
 }
 
@@ -86,21 +103,22 @@ static bool equal(const Evaluating *e, const uint64_t *x, const uint64_t *y)
     return true;
 }
 
-bool part_is_associative(WbbArena *a, const HloComputation *c)
+GrAnswer gr_associates(WbbCx *cx, WbbArena *a, const HloComputation *c)
 {
-    Evaluating e = {.c = c, .n = c->n_parameters / 2, .value = WBB_NEW_N(a, uint64_t, c->n_instructions + 1u)};
     uint64_t *v[7], seed = 1;
-    for (uint32_t k = 0; k < e.n; k++)
-        if (!sc_type_info[c->parameters[k]->shape->type].compute) return true;
+    for (uint32_t k = 0; k < c->n_parameters / 2; k++)
+        if (!sc_type_info[c->parameters[k]->shape->type].compute) return GR_OPEN;
+    const Evaluating e = evaluating(cx, a, c, c->n_parameters / 2);
+    if (!e.known) return GR_OPEN;
     for (size_t k = 0; k < WBB_LEN(v); k++) v[k] = WBB_NEW_N(a, uint64_t, e.n + 1u);
     for (int n = 0; n < TRIPLES; n++) {
         for (int k = 0; k < 3; k++) some_values(&e, &seed, v[k]);
         const bool known = evaluate(&e, v[0], v[1], v[3]) && evaluate(&e, v[3], v[2], v[4]) &&
                            evaluate(&e, v[1], v[2], v[5]) && evaluate(&e, v[0], v[5], v[6]);
-        if (!known) return true;
-        if (!equal(&e, v[4], v[6])) return false;
+        if (!known) return GR_OPEN;
+        if (!equal(&e, v[4], v[6])) return GR_NO;
     }
-    return true;
+    return GR_SEEMS;
 }
 
 /* --- selections --------------------------------------------------------------------------------------------------- */
@@ -182,7 +200,7 @@ static bool pairs_alike(const Evaluating *e, uint32_t number, const uint32_t *ra
     return true;
 }
 
-uint32_t part_numbered(WbbArena *a, const HloInstruction *reduce)
+uint32_t gr_numbered(WbbCx *cx, WbbArena *a, const HloInstruction *reduce)
 {
     const HloComputation *c = reduce->called[0];
     if (reduce->opcode != HLO_REDUCE || reduce->n_operands != 4 || !only_selects(c, 2)) return 0;
@@ -190,7 +208,8 @@ uint32_t part_numbered(WbbArena *a, const HloInstruction *reduce)
     const ScTypeInfo *of = &sc_type_info[c->parameters[1 - number]->shape->type];
     if (!has_numbers(reduce, reduce->operands[number]) || !of->compute) return 0;
     if (of->cls != 'I' && of->cls != 'U' && of->cls != 'F' && of->cls != 'P') return 0;
-    Evaluating e = {.c = c, .n = 2, .value = WBB_NEW_N(a, uint64_t, c->n_instructions + 1u)};
+    const Evaluating e = evaluating(cx, a, c, 2);
+    if (!e.known) return 0;
     uint64_t *v[2 * TERMS + 1];
     for (size_t k = 0; k < WBB_LEN(v); k++) v[k] = WBB_NEW_N(a, uint64_t, e.n);
     for (uint32_t n = 0; n < VALUES * VALUES * VALUES; n++) {
