@@ -59,28 +59,63 @@ PtxBounds ptx_bounds(const PtxBuild *b, const PtxSplit *s)
     return x;
 }
 
-/* Replace each variable that is defined as an index plus a constant by that index, and add the constant to the sum's:
- * accesses whose addresses differ by a constant then share one register. */
-static void expand_variables(PtxBuild *b, PtxSplit *s)
+/* Replaces a variable that is defined as a multiple of one index and a constant by that, and adds the constant to the
+ * sum's: false where it is none. */
+static bool expand(const IrGraph *g, IrTerm *term, int64_t *constant)
 {
-    const IrGraph *g = b->g;
-    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
-    for (uint32_t i = 0; i < s->n; i++) {
-        terms[i] = s->terms[i];
-        for (;;) {
-            const IrNode *n = ir_at(g, terms[i].ref);
-            PtxSplit d;
-            int64_t moved;
-            if (n->op != OP_VAR || !g->vars[n->imm].definition) break;
-            ptx_split(&d, g, g->vars[n->imm].definition);
-            if (d.n != 1 || d.terms->coefficient != 1 || !ptx_has(b, d.terms->ref)) break;
-            if (__builtin_mul_overflow(d.constant, terms[i].coefficient, &moved)) break;
-            if (__builtin_add_overflow(s->constant, moved, &moved)) break;
-            s->constant = moved;
-            terms[i].ref = d.terms->ref;
-        }
+    const IrNode *n = ir_at(g, term->ref);
+    PtxSplit d;
+    int64_t moved, coefficient;
+    if (n->op != OP_VAR || !g->vars[n->imm].definition) return false;
+    ptx_split(&d, g, g->vars[n->imm].definition);
+    if (d.n != 1 || __builtin_mul_overflow(d.terms->coefficient, term->coefficient, &coefficient)) return false;
+    if (__builtin_mul_overflow(d.constant, term->coefficient, &moved)) return false;
+    if (__builtin_add_overflow(*constant, moved, constant)) return false;
+    *term = (IrTerm){coefficient, d.terms->ref};
+    return true;
+}
+
+static bool fits(const PtxBuild *b, const PtxSplit *s)
+{
+    const PtxBounds x = ptx_bounds(b, s);
+    return x.narrow_factors && fits_i32(x.first) && fits_i32(x.last);
+}
+
+/* The terms of the sum that the only term, a variable, is defined as. */
+static PtxSplit of_sum(PtxBuild *b, PtxSplit s, bool only_here)
+{
+    const IrTerm whole = s.terms[0];
+    const IrNode *n = ir_at(b->g, whole.ref);
+    PtxSplit d;
+    int64_t moved;
+    if (n->op != OP_VAR || !b->g->vars[n->imm].definition) return s;
+    ptx_split(&d, b->g, b->g->vars[n->imm].definition);
+    if (__builtin_mul_overflow(d.constant, whole.coefficient, &moved) ||
+        __builtin_add_overflow(s.constant, moved, &moved))
+        return s;
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, d.n + 1);
+    for (uint32_t i = 0; i < d.n; i++) {
+        terms[i] = d.terms[i];
+        if (__builtin_mul_overflow(terms[i].coefficient, whole.coefficient, &terms[i].coefficient)) return s;
+        if (only_here && !ptx_has(b, terms[i].ref)) return s;
     }
-    s->terms = terms;
+    const PtxSplit all = {.terms = terms, .n = d.n, .constant = moved};
+    return fits(b, &all) || !fits(b, &s) ? all : s;
+}
+
+PtxSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here)
+{
+    PtxSplit s;
+    ptx_split(&s, b->g, index);
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s.n + 1);
+    for (uint32_t i = 0; i < s.n; i++) {
+        IrTerm next = terms[i] = s.terms[i];
+        int64_t constant = s.constant;
+        while (expand(b->g, &next, &constant))
+            if (!only_here || ptx_has(b, next.ref)) terms[i] = next, s.constant = constant;
+    }
+    s.terms = terms;
+    return s.n == 1 ? of_sum(b, s, only_here) : s;
 }
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */
@@ -117,6 +152,20 @@ PtxMade *ptx_made(PtxBuild *b, const uint64_t *key, size_t n)
     if (!m) e->pointer = m = WBB_NEW(b->arena, PtxMade);
     if (m->reg.kind != PTX_NONE && !ptx_is_here(b, m->scope)) m->reg.kind = PTX_NONE;
     return m;
+}
+
+/* The key of a sum of all terms, in the order in which they are added. key: room for 1 + 2 * terms. */
+static size_t key_of_terms(PtxBuild *b, const PtxSplit *s, bool wide, uint64_t *key)
+{
+    bool *done = WBB_NEW_N(b->arena, bool, s->n + 1);
+    size_t n = 0;
+    key[n++] = wide;
+    for (uint32_t k = 0; k < s->n; k++) {
+        const uint32_t best = next_term(b, s, done);
+        done[best] = true;
+        key[n++] = (uint64_t)s->terms[best].coefficient, key[n++] = s->terms[best].ref;
+    }
+    return n;
 }
 
 static uint32_t scope_of_term(const PtxBuild *b, IrRef r)
@@ -244,8 +293,17 @@ static PtxReg bytes(PtxBuild *b, const PtxSplit *s, int64_t scale, bool shared)
     return d;
 }
 
-/* The register of base + scale * terms; the products are shared by buffers. */
-static PtxReg register_of(PtxBuild *b, uint32_t buffer, const PtxSplit *s, int64_t scale)
+/* Is the sum itself a register already? */
+static bool is_made(PtxBuild *b, const PtxSplit *s)
+{
+    uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 1 + 2 * s->n);
+    const size_t n = key_of_terms(b, s, false, key);
+    return ptx_made(b, key, n)->reg.kind != PTX_NONE;
+}
+
+/* The register of base + scale * terms; the products are shared by buffers. added: base is this register, not the
+ * buffer's address. */
+static PtxReg register_of(PtxBuild *b, uint32_t buffer, const PtxSplit *s, int64_t scale, const PtxReg *added)
 {
     const bool shared = b->k->buffers[buffer].space == IR_SHARED;
     const uint32_t at = b->at;
@@ -258,8 +316,8 @@ static PtxReg register_of(PtxBuild *b, uint32_t buffer, const PtxSplit *s, int64
         if (depth_of(b, b->places.bound_in[ref]) > depth_of(b, bound)) bound = b->places.bound_in[ref];
         if (depth_of(b, scope_of_term(b, ref)) > depth_of(b, inside)) inside = scope_of_term(b, ref);
     }
-    const PtxReg base = ptx_base(b, buffer);
-    key[2] = buffer + 1;
+    const PtxReg base = added ? *added : ptx_base(b, buffer);
+    key[2] = added ? added->n << 32 : buffer + 1;
     PtxMade *all = ptx_made(b, key, 3 + 2 * s->n);
     if (all->reg.kind != PTX_NONE) return all->reg;
     key[2] = 0;
@@ -273,24 +331,48 @@ static PtxReg register_of(PtxBuild *b, uint32_t buffer, const PtxSplit *s, int64
     return all->reg;
 }
 
+/* The terms by their factor, or the sum itself where that is a register already. */
+static PtxReg by_factor(PtxBuild *b, uint32_t buffer, const PtxSplit *s, const PtxReg *added)
+{
+    const int64_t size = sc_bytes(b->k->buffers[buffer].type), factor = common_factor(s);
+    const bool joins = factor <= INT32_MAX / size && !is_made(b, s);
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
+    for (uint32_t i = 0; i < s->n; i++)
+        terms[i] = (IrTerm){s->terms[i].coefficient / (joins ? factor : 1), s->terms[i].ref};
+    const PtxSplit small = {.terms = terms, .n = s->n};
+    return register_of(b, buffer, &small, size * (joins ? factor : 1), added);
+}
+
+/* In a loop: what does not change in it is added to the base outside of it, so that where ptxas unrolls the loop its
+ * counter becomes an immediate offset. Puts the terms that change last and returns how many stand before them; 0: not
+ * in a loop, or all or none change. */
+static uint32_t unchanging(const PtxBuild *b, const PtxSplit *s, IrTerm *out)
+{
+    uint32_t loop = b->at, n = 0, last = s->n;
+    while (loop && !b->places.items[loop].loop) loop = b->places.items[loop].parent;
+    for (uint32_t i = 0; loop && i < s->n; i++)
+        if (depth_of(b, b->places.bound_in[s->terms[i].ref]) < depth_of(b, loop)) out[n++] = s->terms[i];
+    for (uint32_t i = s->n; loop && i-- > 0;)
+        if (depth_of(b, b->places.bound_in[s->terms[i].ref]) >= depth_of(b, loop)) out[--last] = s->terms[i];
+    return n == s->n ? 0 : n;
+}
+
 PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index)
 {
     const IrBuffer *x = &b->k->buffers[buffer];
     const int64_t size = sc_bytes(x->type);
     PtxAddress a = {.space = x->space == IR_SHARED ? ".shared" : ".global"};
-    PtxSplit s;
-    ptx_split(&s, b->g, index);
-    expand_variables(b, &s);
+    const PtxSplit s = ptx_expanded(b, index, true);
     a.offset = s.constant * size;
     const bool far = a.offset > INT32_MAX || a.offset < INT32_MIN;
     if (s.n > 0) {
-        const int64_t factor = common_factor(&s);
-        const bool joins = factor <= INT32_MAX / size;
         IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s.n);
-        for (uint32_t i = 0; i < s.n; i++)
-            terms[i] = (IrTerm){s.terms[i].coefficient / (joins ? factor : 1), s.terms[i].ref};
-        const PtxSplit small = {.terms = terms, .n = s.n};
-        a.base = register_of(b, buffer, &small, size * (joins ? factor : 1));
+        const uint32_t n = unchanging(b, &s, terms);
+        if (n) {
+            const PtxSplit outside = {.terms = terms, .n = n}, inside = {.terms = terms + n, .n = s.n - n};
+            const PtxReg base = by_factor(b, buffer, &outside, NULL);
+            a.base = by_factor(b, buffer, &inside, &base);
+        } else a.base = by_factor(b, buffer, &s, NULL);
     } else if (ir_is_parameter(x) || far || x->space == IR_TABLE) a.base = ptx_base(b, buffer);
     else a.name = ptx_global_name(b, x->name);
     if (far) {

@@ -81,6 +81,7 @@ typedef struct {
     PtxReg *bases;        /* by buffer: its address; PTX_NONE: not read yet */
     bool *constant;       /* by buffer: nothing changes it */
     PtxGroup **groups;    /* by ref: of a load, its neighbours; NULL: none */
+    IrRef *alike;         /* by ref: of a load in a group, another one of the same element; 0: none */
     uint32_t function;    /* the one that is being written; the kernel's number is n_functions */
     PtxCallee *callees;   /* by function */
     WbbMap called;        /* by function and arguments, a PtxCalled */
@@ -153,6 +154,9 @@ PtxMade *ptx_made(PtxBuild *b, const uint64_t *key, size_t n); /* of a key: PTX_
 bool ptx_is_here(const PtxBuild *b, uint32_t scope);
 bool ptx_has(const PtxBuild *b, IrRef r); /* is the node's value there for what is written now? */
 void ptx_split(PtxSplit *s, const IrGraph *g, IrRef r);
+/* Of an index, with variables that are defined as a multiple of one index and a constant replaced by that: accesses
+ * whose addresses differ by a constant then share a register. only_here: by what is there already. */
+PtxSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here);
 PtxBounds ptx_bounds(const PtxBuild *b, const PtxSplit *s);
 PtxReg ptx_terms(PtxBuild *b, const PtxSplit *s, bool wide); /* their sum without the constant */
 typedef struct {

@@ -159,7 +159,7 @@ static void write(PtxBuild *b, PtxValue *v, PtxAddress a, const char *order)
 /* The loads of elements of one buffer whose indices have the same terms, and constants between two multiples of the
  * number of elements in the widest access. */
 struct PtxGroup {
-    IrRef at[MOST_LANES];       /* by lane: the load; 0: none */
+    IrRef at[MOST_LANES];       /* by lane: a load; 0: none */
     PtxValue *wide[MOST_LANES]; /* by first lane: the last access made; it is there while its scope is open */
 };
 
@@ -198,39 +198,62 @@ void ptx_find_groups(PtxBuild *b)
 {
     WbbMap map = {.arena = b->arena};
     b->groups = WBB_NEW_N(b->arena, PtxGroup *, b->g->n);
+    b->alike = WBB_NEW_N(b->arena, IrRef, b->g->n);
     for (IrRef r = 1; r < b->g->n; r++) {
         if (!is_candidate(b, r)) continue;
         const IrNode *n = ir_at(b->g, r);
-        PtxSplit s;
+        const PtxSplit s = ptx_expanded(b, n->a[1], false);
         uint32_t lane;
-        ptx_split(&s, b->g, n->a[1]);
         uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 2 + 2 * s.n);
         const int64_t first = first_of(s.constant, most_lanes(b, IR_SC(n->type)), &lane);
         const size_t length = key_of(&s, ir_at(b->g, n->a[0])->imm, (uint64_t)first, key);
         WbbEntry *e = wbb_map_put_bytes(&map, key, length * sizeof *key);
         if (!e->pointer) e->pointer = WBB_NEW(b->arena, PtxGroup);
         b->groups[r] = e->pointer;
+        b->alike[r] = b->groups[r]->at[lane];
         b->groups[r]->at[lane] = r;
     }
+}
+
+/* The load of a lane in a scope, else any of the lane. *there: it is in the scope. */
+static IrRef load_of(const PtxBuild *b, const PtxGroup *group, uint32_t lane, uint32_t scope, bool *there)
+{
+    IrRef r = group->at[lane];
+    while (r && !ir_is_placed_in(&b->places, r, scope)) r = b->alike[r];
+    *there = r != 0;
+    return r ? r : group->at[lane];
 }
 
 /* The lanes of the widest access that has this lane and that loads no more than the scope does, or one element more: of
  * three neighbours four, where the buffer has them; 1: a load of its own. */
 static uint32_t width_at(PtxBuild *b, const PtxGroup *group, uint32_t lane, uint32_t scope)
 {
+    bool there;
     const IrNode *x = ir_at(b->g, group->at[lane]);
     const ScType type = IR_SC(x->type);
     const IrBuffer *buffer = &b->k->buffers[ir_at(b->g, x->a[0])->imm];
     for (uint32_t lanes = most_lanes(b, type); lanes > 1; lanes /= 2) {
         const uint32_t first = lane / lanes * lanes;
         uint32_t n = 0;
-        for (uint32_t k = 0; k < lanes; k++)
-            n += group->at[first + k] && ir_is_placed_in(&b->places, group->at[first + k], scope);
-        if (!group->at[first] || (n < lanes && (n != 3 || lanes != 4))) continue;
-        const uint32_t align = ptx_align(b, buffer, type, ir_at(b->g, group->at[first])->a[1], n < lanes);
+        for (uint32_t k = 0; k < lanes; k++) {
+            (void)load_of(b, group, first + k, scope, &there);
+            n += there;
+        }
+        const IrRef from = load_of(b, group, first, scope, &there);
+        if (!from || (n < lanes && (n != 3 || lanes != 4))) continue;
+        const uint32_t align = ptx_align(b, buffer, type, ir_at(b->g, from)->a[1], n < lanes);
         if (align >= lanes * sc_bytes(type)) return lanes;
     }
     return 1;
+}
+
+/* Are the terms of the index there, which the access of another element needs? */
+static bool is_there(PtxBuild *b, IrRef index)
+{
+    const PtxSplit s = ptx_expanded(b, index, true);
+    for (uint32_t i = 0; i < s.n; i++)
+        if (!ptx_has(b, s.terms[i].ref)) return false;
+    return true;
 }
 
 /* The element of its group's access, which is made now if the scope has not made it; NULL: r is loaded alone. */
@@ -240,13 +263,16 @@ static PtxValue *of_group(PtxBuild *b, IrRef r)
     if (!group) return NULL;
     const IrNode *n = ir_at(b->g, r);
     const uint32_t scope = b->at, buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
-    uint32_t lane = 0;
-    while (group->at[lane] != r) lane++;
+    uint32_t lane;
+    (void)first_of(ptx_expanded(b, n->a[1], false).constant, most_lanes(b, IR_SC(n->type)), &lane);
     const uint32_t lanes = width_at(b, group, lane, scope), first = lane / lanes * lanes;
     if (lanes == 1) return NULL;
+    bool there;
+    const IrRef index = ir_at(b->g, load_of(b, group, first, scope, &there))->a[1];
+    if (!is_there(b, index)) return NULL;
     if (!group->wide[first] || group->wide[first]->scope != scope) {
         const PtxMaker maker = b->maker;
-        const PtxAddress a = address_of(b, buffer, ir_at(b->g, group->at[first])->a[1], IR_SC(n->type));
+        const PtxAddress a = address_of(b, buffer, index, IR_SC(n->type));
         b->maker = maker;
         group->wide[first] = read(b, IR_TYPE(IR_SC(n->type), __builtin_ctz(lanes)), a, ".nc");
     }

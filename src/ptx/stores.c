@@ -45,11 +45,7 @@ static uint32_t find_stores(PtxBuild *b, const IrBlock *block, uint32_t from, St
         if (s->buffer != first->buffer) continue;
         Store *x = &out[n++];
         *x = (Store){.s = s, .number = i, .lanes = IR_LANES(ir_at(b->g, s->value)->type)};
-        ptx_split(&x->split, b->g, s->index);
-        if (x->split.terms == &x->split.one) {
-            IrTerm *one = WBB_NEW(b->arena, IrTerm);
-            *one = x->split.one, x->split.terms = one;
-        }
+        x->split = ptx_expanded(b, s->index, false);
         if (ir_at(b->g, s->value)->type != type || !same_terms(&x->split, &out[0].split)) return 0;
     }
     qsort(out, n, sizeof *out, by_constant);
