@@ -49,6 +49,42 @@ static PtxValue *complex_node(PtxBuild *b, const IrNode *n)
     return v;
 }
 
+enum { BYTES = 4 }; /* of a word */
+
+/* Bytes of two words, once for those that need the same. */
+static PtxReg permuted(PtxBuild *b, PtxReg x, PtxReg y, uint32_t selector)
+{
+    const uint64_t key[4] = {6, x.n, y.n, selector};
+    PtxMade *made = ptx_made(b, key, WBB_LEN(key));
+    if (made->reg.kind != PTX_NONE) return made->reg;
+    *made = (PtxMade){ptx_new(b, PTX_B32), b->at};
+    ptx_line(b, "prmt.b32 %R, %R, %R, %u;", made->reg, x, y, selector);
+    return made->reg;
+}
+
+/* pack(pack(part<i>(w), part<i>(x)), pack(part<i>(y), part<i>(z))) of four words of bytes, a row of a block of 4 x 4
+ * bytes transposed: the words of a pair first, which two rows share, so that four rows are eight permutes and not
+ * twelve. NULL: it is something else. */
+static PtxValue *transposed_row(PtxBuild *b, const IrNode *n)
+{
+    PtxReg word[BYTES];
+    uint32_t byte = 0;
+    if (sc_type_info[IR_SC(n->type)].bits != 8 || IR_SC(n->type) == SC_PRED || IR_LANES(n->type) != BYTES) return NULL;
+    for (uint32_t k = 0; k < BYTES; k++) {
+        const IrNode *half = ir_at(b->g, n->a[k / 2]), *x = ir_at(b->g, half->a[k % 2]);
+        if (half->op != OP_PACK || x->op != OP_PART || IR_LANES(ir_at(b->g, x->a[0])->type) % BYTES) return NULL;
+        if (!ptx_has(b, x->a[0]) || (k && x->imm % BYTES != byte)) return NULL;
+        byte = (uint32_t)x->imm % BYTES;
+        word[k] = ptx_register(b, ptx_words(b, b->values[x->a[0]])[x->imm / BYTES]);
+    }
+    const uint32_t pairs = byte < 2 ? 0x5140 : 0x7362;
+    const PtxReg low = permuted(b, word[0], word[1], pairs), high = permuted(b, word[2], word[3], pairs);
+    PtxValue *v = ptx_value(b, n->type);
+    v->words = WBB_NEW(b->arena, PtxReg);
+    v->words[0] = permuted(b, low, high, byte % 2 ? 0x7632 : 0x5410);
+    return v;
+}
+
 static PtxValue *emit_node(PtxBuild *b, IrRef r)
 {
     const IrNode *n = ir_at(b->g, r);
@@ -59,7 +95,9 @@ static PtxValue *emit_node(PtxBuild *b, IrRef r)
     case OP_VALUE: return b->results[n->imm];
     case OP_LOAD: return ptx_load(b, r, (uint32_t)ir_at(b->g, n->a[0])->imm, n->a[1]);
     case OP_IDX: return ptx_index_cast(b, r);
-    case OP_PACK: return ptx_pack(b, b->values[n->a[0]], b->values[n->a[1]], n->type);
+    case OP_PACK:
+        v = transposed_row(b, n);
+        return v ? v : ptx_pack(b, b->values[n->a[0]], b->values[n->a[1]], n->type);
     case OP_PART: return ptx_part(b, b->values[n->a[0]], n->type, (uint32_t)n->imm);
     case OP_SPLAT: return ptx_splat(b, b->values[n->a[0]], n->type);
     case OP_COMPLEX:

@@ -105,11 +105,13 @@ PtxValue *ptx_constant(PtxBuild *b, IrType type, uint64_t bits)
 }
 
 /* --- elements of words, words of elements ------------------------------------------------------------------------- */
-static PtxReg cut_out(PtxBuild *b, PtxReg word, uint32_t at, uint32_t bits)
+/* Signed ones with their sign, others with zeros above: a permute does both. */
+static PtxReg cut_out(PtxBuild *b, PtxReg word, uint32_t at, uint32_t bits, bool is_signed)
 {
     const PtxReg d = ptx_new(b, PTX_B32);
-    if (bits == 8) ptx_line(b, "prmt.b32 %R, %R, 0, %u;", d, word, 0x4440 | at / 8);
-    else ptx_line(b, "bfe.u32 %R, %R, %u, %u;", d, word, at, bits);
+    const uint32_t byte = at / 8, selector = is_signed ? 0x8880 | byte * 0x1111 : 0x4440 | byte;
+    if (bits == 8) ptx_line(b, "prmt.b32 %R, %R, 0, %u;", d, word, selector);
+    else ptx_line(b, is_signed ? "bfe.s32 %R, %R, %u, %u;" : "bfe.u32 %R, %R, %u, %u;", d, word, at, bits);
     return d;
 }
 
@@ -117,7 +119,8 @@ PtxReg ptx_element(PtxBuild *b, PtxValue *v, uint32_t i)
 {
     const uint32_t n = ptx_n_elements(v->type), bits = ptx_bits(v->type), at = b->at;
     if (!shares(v->type)) return ptx_words(b, v)[i];
-    if (!v->elements) v->elements = WBB_NEW_N(b->arena, PtxReg, n), v->upper = 'z';
+    const bool is_signed = sc_is_signed(IR_SC(v->type));
+    if (!v->elements) v->elements = WBB_NEW_N(b->arena, PtxReg, n), v->upper = is_signed ? 's' : 'z';
     if (v->elements[i].kind != PTX_NONE) return v->elements[i];
     const PtxReg word = v->words[i * bits / WORD];
     b->at = v->scope;
@@ -125,7 +128,7 @@ PtxReg ptx_element(PtxBuild *b, PtxValue *v, uint32_t i)
         PtxReg *x = v->elements + i / 2 * 2;
         x[0] = ptx_new(b, PTX_B16), x[1] = ptx_new(b, PTX_B16);
         ptx_line(b, "mov.b32 {%R, %R}, %R;", x[0], x[1], ptx_register(b, word));
-    } else v->elements[i] = cut_out(b, ptx_register(b, word), i * bits % WORD, bits);
+    } else v->elements[i] = cut_out(b, ptx_register(b, word), i * bits % WORD, bits, is_signed);
     b->at = at;
     return v->elements[i];
 }
