@@ -19,16 +19,11 @@ static Facts facts_of(WbbArena *a, const GrGraph *x)
     return (Facts){.a = a, .x = x, .mark = WBB_NEW_N(a, uint8_t, rw_graph(x->rw)->n)};
 }
 
-/* The nodes of terms, and of the integers that their starts are. */
-static const IrRefs *nodes_of(Facts *f, const GrDef *d, const IrRef *terms, uint32_t n)
+void gr_nodes(WbbArena *a, const GrGraph *x, const GrDef *d, uint8_t *mark, IrRefs *nodes)
 {
-    f->nodes.n = 0;
-    for (uint32_t k = 0; k < n; k++)
-        if (terms[k]) WBB_PUSH(f->a, &f->nodes, terms[k]);
-    for (uint32_t k = 0; k < d->n_starts; k++)
-        WBB_PUSH(f->a, &f->nodes, gr_start_of(f->x, d->starts[k])->value);
-    ir_gather(rw_graph(f->x->rw), f->a, &f->nodes, f->mark);
-    return &f->nodes;
+    WBB_PUSH(a, nodes, d->value);
+    for (uint32_t k = 0; k < d->n_starts; k++) WBB_PUSH(a, nodes, gr_start_of(x, d->starts[k])->value);
+    ir_gather(rw_graph(x->rw), a, nodes, mark);
 }
 
 /* Is it a read at the definition's own index? */
@@ -67,14 +62,14 @@ static bool is_operation(const IrNode *n)
     return n->op != OP_VAR && n->op != OP_CONST && n->op != OP_CALL && IR_SC(n->type) != SC_INDEX;
 }
 
-/* Adds what n evaluations of a term read to `same` and `other`; returns operations and reads of one. */
-static double add_reads(Facts *f, const GrDef *d, IrRef term, double n, bool shared, double *same, double *other)
+/* Adds what n evaluations of the nodes of a definition read to `same` and `other`; returns operations and reads of
+ * one. */
+static double add_reads(Facts *f, const GrDef *d, double n, bool shared, double *same, double *other)
 {
     const IrGraph *g = rw_graph(f->x->rw);
-    const IrRefs *nodes = nodes_of(f, d, &term, 1);
     double operations = 0;
-    for (uint32_t k = 0; k < nodes->n; k++) {
-        const IrNode *x = ir_at(g, nodes->items[k]);
+    for (uint32_t k = 0; k < f->nodes.n; k++) {
+        const IrNode *x = ir_at(g, f->nodes.items[k]);
         operations += is_operation(x);
         if (x->op != OP_CALL) continue;
         const uint32_t of = IR_CALLEE(x->imm);
@@ -113,8 +108,14 @@ double gr_evaluations(WbbArena *a, const GrGraph *x, bool shared, double *n)
         }
         const bool once = shared && n[k] <= 1 && d->form == GR_FOLD;
         const double terms = once ? n[k] : n[k] * gr_terms(x, d);
-        all += terms * add_reads(&f, d, d->value, terms, once, same, other);
-        if (d->form == GR_FOLD) add_reads(&f, d, d->init, n[k], false, same, other);
+        f.nodes.n = 0;
+        gr_nodes(a, x, d, f.mark, &f.nodes);
+        all += terms * add_reads(&f, d, terms, once, same, other);
+        if (d->form != GR_FOLD) continue;
+        f.nodes.n = 0;
+        WBB_PUSH(a, &f.nodes, d->init);
+        ir_gather(rw_graph(x->rw), a, &f.nodes, f.mark);
+        add_reads(&f, d, n[k], false, same, other);
     }
     return all;
 }

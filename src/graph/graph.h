@@ -60,6 +60,8 @@ typedef struct {
 GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c);
 const GrStart *gr_start_of(const GrGraph *g, IrRef variable); /* NULL: it is none of a start */
 /* facts.c */
+/* Appends what the value of a definition and its starts need, operands first. mark: by ref, all 0, and so again. */
+void gr_nodes(WbbArena *a, const GrGraph *x, const GrDef *d, uint8_t *mark, IrRefs *nodes);
 double gr_terms(const GrGraph *x, const GrDef *d); /* FOLD: of an element, those that the condition leaves out too */
 /* n: by id, elements of outputs that are wanted, to which is added how often an element of each definition is evaluated
  * for them; returns operations and reads. Readers at their own index share a value, others each evaluate it. shared:

@@ -50,8 +50,7 @@ static Evaluating evaluating(WbbCx *cx, WbbArena *a, const HloComputation *c, ui
         e.known = d->form != GR_FOLD && (d->form != GR_WHOLE || (d->i == c->root && d->i->opcode == HLO_TUPLE));
         if (d->form != GR_TERM) continue;
         e.known = d->i->shape->rank == 0 && !d->n_starts;
-        WBB_PUSH(a, &e.nodes[k], d->value);
-        ir_gather(g, a, &e.nodes[k], mark);
+        gr_nodes(a, x, d, mark, &e.nodes[k]);
         e.known = e.known && is_exact(g, &e.nodes[k]);
     }
     return e;

@@ -141,9 +141,7 @@ static const IrRefs *nodes_of(Sample *s, const GrDef *d)
     IrRefs **nodes = &s->nodes[d->i->id];
     if (*nodes) return *nodes;
     *nodes = WBB_NEW(s->a, IrRefs);
-    WBB_PUSH(s->a, *nodes, d->value);
-    for (uint32_t k = 0; k < d->n_starts; k++) WBB_PUSH(s->a, *nodes, gr_start_of(s->x, d->starts[k])->value);
-    ir_gather(rw_graph(s->x->rw), s->a, *nodes, s->mark);
+    gr_nodes(s->a, s->x, d, s->mark, *nodes);
     return *nodes;
 }
 
