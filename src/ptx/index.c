@@ -199,6 +199,50 @@ PtxValue *ptx_index_compare(PtxBuild *b, IrRef r)
     return v;
 }
 
+/* A comparison of one index with a constant: *x is at most *at, or at least. False: it is none. */
+static bool bound_of(const IrGraph *g, IrRef compare, IrRef *x, int64_t *at, bool *most)
+{
+    const IrNode *n = ir_at(g, compare);
+    PtxSplit left, right;
+    int64_t moved;
+    if (n->op < OP_LT || n->op > OP_GE || IR_SC(ir_at(g, n->a[0])->type) != SC_INDEX) return false;
+    ptx_split(&left, g, n->a[0]);
+    ptx_split(&right, g, n->a[1]);
+    if (left.n + right.n != 1 || __builtin_sub_overflow(right.constant, left.constant, &moved)) return false;
+    const IrTerm term = left.n ? left.terms[0] : right.terms[0];
+    const bool less = n->op == OP_LT || n->op == OP_LE, strict = n->op == OP_LT || n->op == OP_GT;
+    const bool positive = (term.coefficient > 0) == (left.n != 0); /* of x on the left side */
+    if ((term.coefficient != 1 && term.coefficient != -1) || moved < INT32_MIN || moved > INT32_MAX) return false;
+    *x = term.ref;
+    *most = less == positive;
+    *at = (positive ? moved : -moved) + (!strict ? 0 : *most ? -1 : 1);
+    return true;
+}
+
+PtxValue *ptx_index_range(PtxBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    IrRef x[2] = {0};
+    int64_t at[2];
+    bool most[2];
+    for (uint32_t i = 0; i < 2; i++)
+        if (!bound_of(b->g, n->a[i], &x[i], &at[i], &most[i])) return NULL;
+    const int64_t low = at[most[0] ? 1 : 0], high = at[most[0] ? 0 : 1];
+    if (x[0] != x[1] || most[0] == most[1] || low > high || high - low > INT32_MAX) return NULL;
+    if (ptx_is_wide(b->g, x[0]) || !ptx_has(b, x[0])) return NULL;
+    PtxReg y = ptx_index(b, x[0], false);
+    if (low) {
+        const PtxReg moved = ptx_new(b, PTX_B32);
+        ptx_line(b, "add.s32 %R, %R, %R;", moved, y, ptx_number(32, (uint64_t)-low));
+        y = moved;
+    }
+    PtxValue *v = ptx_value(b, n->type);
+    v->words = WBB_NEW(b->arena, PtxReg);
+    v->words[0] = ptx_new(b, PTX_PRED);
+    ptx_line(b, "setp.le.u32 %R, %R, %l;", v->words[0], y, high - low);
+    return v;
+}
+
 PtxValue *ptx_index_cast(PtxBuild *b, IrRef r)
 {
     const IrNode *n = ir_at(b->g, r);

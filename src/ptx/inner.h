@@ -137,6 +137,8 @@ PtxReg ptx_resize(PtxBuild *b, PtxReg x, bool wide, bool negative); /* negative:
 PtxValue *ptx_index_node(PtxBuild *b, IrRef r);      /* emits sum, floordiv, mod, max, min; NULL: another */
 PtxValue *ptx_index_compare(PtxBuild *b, IrRef r);   /* NULL: it is none of indices */
 PtxValue *ptx_index_cast(PtxBuild *b, IrRef r);
+/* Two comparisons that both hold, if they are the bounds of one index, as one without a sign. NULL: they are not. */
+PtxValue *ptx_index_range(PtxBuild *b, IrRef both);
 
 /* address.c: sums of terms, and what they address ------------------------------------------------------------------ */
 typedef struct {

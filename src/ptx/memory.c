@@ -174,7 +174,7 @@ static bool is_candidate(const PtxBuild *b, IrRef r)
     if (n->op != OP_LOAD || !b->places.emitted[r] || IR_LANES(n->type) > 1) return false;
     const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
     const ScType type = IR_SC(n->type);
-    return b->constant[buffer] && ir_is_parameter(&b->k->buffers[buffer]) && !ptx_is_packed(type) && type != SC_PRED &&
+    return b->constant[buffer] && ir_is_parameter(&b->k->buffers[buffer]) && !ptx_is_packed(type) &&
            ptx_parts(n->type) == 1 && most_lanes(b, type) > 1;
 }
 

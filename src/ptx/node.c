@@ -7,6 +7,8 @@
  */
 #include "ptx/inner.h"
 
+#include <string.h>
+
 /* A parameter of the function that is being written. */
 static PtxReg parameter(PtxBuild *b, uint32_t number, const IrVar *var)
 {
@@ -47,6 +49,13 @@ static PtxValue *complex_node(PtxBuild *b, const IrNode *n)
         else v->words[2 * i] = ptx_words(b, x)[i], v->words[2 * i + 1] = ptx_words(b, y)[i];
     }
     return v;
+}
+
+/* Is the node the row `and` of two predicates? */
+static bool is_both(const PtxBuild *b, const IrNode *n)
+{
+    const RwInstr *row = &b->t->tables->instrs[RW_ROW(n->imm)];
+    return n->type == IR_TYPE(SC_PRED, 0) && row->kind == RW_LLVM && !strcmp(row->text, "and") && n->a[1];
 }
 
 enum { BYTES = 4 }; /* of a word */
@@ -103,7 +112,9 @@ static PtxValue *emit_node(PtxBuild *b, IrRef r)
     case OP_COMPLEX:
     case OP_RE:
     case OP_IM: return complex_node(b, n);
-    case OP_INSTR: return ptx_row(b, r, NULL);
+    case OP_INSTR:
+        v = is_both(b, n) ? ptx_index_range(b, r) : NULL;
+        return v ? v : ptx_row(b, r, NULL);
     case OP_CALL: return ptx_call(b, r);
     default: break;
     }
