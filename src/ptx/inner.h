@@ -26,6 +26,7 @@ typedef struct {
     char upper;        /* of elements of 8 bits and below: 'z' zeros, 's' copies of the sign, 0: not known */
     PtxReg *words;     /* NULL: not made */
     PtxReg *elements;  /* [] each PTX_NONE where not made; NULL: none */
+    PtxReg half;       /* the low half of the only word, in a register of 16 bits; PTX_NONE: not made */
     PtxReg *pairs;     /* registers of 64 bits, of two words of 32 each; NULL: not made */
 } PtxValue;
 

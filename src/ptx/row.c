@@ -179,6 +179,10 @@ static Operand taken(PtxBuild *b, PtxValue *v, uint32_t widest)
     case ONE: o.r[0] = ptx_register(b, ptx_words(b, v)[0]); break;
     case HALF: {
         const bool alone = ptx_n_elements(v->type) == 1;
+        if (v->half.kind != PTX_NONE) {
+            o.r[0] = v->half;
+            break;
+        }
         const PtxReg x = ptx_register(b, alone ? ptx_extended(b, v, 0, 'z') : ptx_words(b, v)[0]);
         o.r[0] = ptx_new(b, PTX_B16);
         ptx_line(b, "cvt.u16.u32 %R, %R;", o.r[0], x);
@@ -209,8 +213,9 @@ static PtxValue *assembly(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue **x
     else for (uint32_t i = 0; i < of[0].n; i++) v->words[i] = of[0].r[i] = ptx_new(b, ptx_word_kind(n->type));
     write(b, row, row->text, n->imm, of, at);
     if (form == HALF) {
+        v->half = of[0].r[0];
         v->words[0] = ptx_new(b, PTX_B32);
-        ptx_line(b, "cvt.u32.u16 %R, %R;", v->words[0], of[0].r[0]);
+        ptx_line(b, "cvt.u32.u16 %R, %R;", v->words[0], v->half);
     } else if (form == PAIR) {
         v->pairs = WBB_NEW(b->arena, PtxReg);
         v->pairs[0] = of[0].r[0];

@@ -215,6 +215,11 @@ PtxValue *ptx_part(PtxBuild *b, PtxValue *v, IrType type, uint32_t first)
     const PtxReg *words = ptx_words(b, v) + first * bits / WORD;
     d->words = WBB_NEW_N(b->arena, PtxReg, ptx_n_words(type));
     for (uint32_t i = 0; i < ptx_n_words(type); i++) d->words[i] = words[i];
+    if (n * bits == WORD / 2) {
+        const PtxReg low = ptx_new(b, PTX_B16), high = ptx_new(b, PTX_B16);
+        ptx_line(b, "mov.b32 {%R, %R}, %R;", low, high, ptx_register(b, words[0]));
+        d->half = first * bits % WORD ? high : low;
+    }
     if (first * bits % WORD) {
         d->words[0] = ptx_new(b, PTX_B32);
         ptx_line(b, "shr.u32 %R, %R, %u;", d->words[0], words[0], first * bits % WORD);
@@ -237,6 +242,11 @@ PtxValue *ptx_pack(PtxBuild *b, PtxValue *x, PtxValue *y, IrType type)
     if (half == 1) {
         const PtxReg both[2] = {ptx_element(b, x, 0), ptx_element(b, y, 0)};
         d->words[0] = joined(b, both, 2, bits);
+        return d;
+    }
+    if (half * bits == WORD / 2 && x->half.kind != PTX_NONE && y->half.kind != PTX_NONE) {
+        d->words[0] = ptx_new(b, PTX_B32);
+        ptx_line(b, "mov.b32 %R, {%R, %R};", d->words[0], x->half, y->half);
         return d;
     }
     const PtxReg low = ptx_register(b, ptx_words(b, x)[0]), high = ptx_register(b, ptx_words(b, y)[0]);
