@@ -251,16 +251,20 @@ static PtxValue *lookup(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue *at)
     uint32_t n_words;
     PtxValue *v = ptx_value(b, n->type);
     const char *name = lookup_table(b, row, bits, &n_words);
-    const PtxKind kind = bits == 64 ? PTX_B64 : PTX_B32;
-    const PtxReg i = ptx_new(b, kind), base = ptx_new(b, PTX_B64), offset = ptx_new(b, PTX_B64);
+    const PtxReg i = ptx_new(b, PTX_B32), base = ptx_new(b, PTX_B64), offset = ptx_new(b, PTX_B64);
     const PtxReg address = ptx_new(b, PTX_B64);
-    ptx_line(b, "and.b%u %R, %R, %u;", bits, i, ptx_register(b, ptx_words(b, at)[0]), n_words - 1);
+    PtxReg x = ptx_register(b, ptx_words(b, at)[0]);
+    if (bits == 64) {
+        const PtxReg low = ptx_new(b, PTX_B32);
+        ptx_line(b, "cvt.u32.u64 %R, %R;", low, x);
+        x = low;
+    }
+    ptx_line(b, "and.b32 %R, %R, %u;", i, x, n_words - 1);
     ptx_line(b, "mov.b64 %R, %s;", base, name);
-    if (bits == 64) ptx_line(b, "shl.b64 %R, %R, 3;", offset, i);
-    else ptx_line(b, "mul.wide.u32 %R, %R, 4;", offset, i);
+    ptx_line(b, "mul.wide.u32 %R, %R, %u;", offset, i, bits / 8);
     ptx_line(b, "add.s64 %R, %R, %R;", address, base, offset);
     v->words = WBB_NEW(b->arena, PtxReg);
-    v->words[0] = ptx_new(b, kind);
+    v->words[0] = ptx_new(b, bits == 64 ? PTX_B64 : PTX_B32);
     ptx_line(b, "ld.const.b%u %R, [%R];", bits, v->words[0], address);
     return v;
 }
