@@ -33,7 +33,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     ("", 0, 100, "across.busy across.save rows.save layout.min_share layout.parts layout.few_warps layout.few_blocks layout.cut exchange.issue layout.again "
                  "fuse.tie branch.large"),
     ("", 1, 1000, "layout.part.l2 layout.part.issue layout.part.pipe layout.part.code layout.part.tail"),
-    ("", 0, 1000, "loop.rows_over loop.tie loop.rows_tie loop.registers_tie layout.tie layout.tie.plain exchange.guard"),
+    ("", 0, 1000, "loop.rows_over loop.registers layout.tie layout.tie.plain exchange.guard"),
     ("", 100, 10000, "layout.padding layout.padding.small parts.times"),
     # amounts: of work, code, memory, clocks
     ("", 1, MANY, "loop.coarse_work loop.coarse_bytes loop.few_blocks loop.max_body loop.max_bytes loop.max_iterations loop.min_threads work.function "

@@ -127,6 +127,10 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
 bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t, PartExchange *x);
 PartWork part_loop_work(const PartExchange *x);
 PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w, const PartLayout *loop);
+/* The same in two steps. sizes: [dimensions * PART_LEVELS], of the levels along each of them. */
+void part_loop_sizes(WbbArena *a, const PartWork *w, const PartLayout *loop, int64_t *sizes);
+PartPrice part_loop_price_of(const PartRates *rates, const PartWork *w, const PartLayout *loop, const int64_t *sizes,
+                             const PartNeeds *needs);
 /* Microseconds under the layout that it has; 0: there is no price. */
 double part_loop_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
 #endif

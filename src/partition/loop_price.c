@@ -26,10 +26,10 @@ static void deal(const PartWork *w, const PartFactor *f, bool slowest, int64_t *
     }
 }
 
-PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w, const PartLayout *loop)
+void part_loop_sizes(WbbArena *a, const PartWork *w, const PartLayout *loop, int64_t *sizes)
 {
     const uint32_t n = w->n_dims;
-    int64_t *sizes = WBB_NEW_N(a, int64_t, (size_t)n * PART_LEVELS + 1), *rest = WBB_NEW_N(a, int64_t, n + 1u);
+    int64_t *rest = WBB_NEW_N(a, int64_t, n + 1u);
     for (uint32_t d = 0; d < n; d++) {
         rest[d] = w->dims[d].size;
         for (int k = 0; k < PART_LEVELS; k++) sizes[d * PART_LEVELS + (uint32_t)k] = 1;
@@ -40,16 +40,29 @@ PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w
     for (uint32_t k = 0; k < fastest; k++)
         if (f[k].level != PART_GRID) deal(w, &f[k], false, rest, sizes); /* the grid has what is left */
     for (uint32_t d = 0; d < n; d++) sizes[d * PART_LEVELS + PART_GRID] = rest[d];
-    const PartNeeds needs = part_needs(rates, w, sizes);
-    PartPrice p = part_price(rates, w, sizes, &needs);
+}
+
+PartPrice part_loop_price_of(const PartRates *rates, const PartWork *w, const PartLayout *loop, const int64_t *sizes,
+                             const PartNeeds *needs)
+{
+    PartPrice p = part_price(rates, w, sizes, needs);
+    const PartDim *l = &loop->dims[0];
     double of_block = 1, dealt = 1; /* of_block: elements; the dimensions may be no multiples of the factors */
-    for (uint32_t k = 0; k < loop->dims[0].n_factors; k++)
-        if (f[k].level != PART_GRID) of_block *= (double)f[k].size;
-    for (uint32_t d = 0; d < n; d++) dealt *= (double)rest[d];
-    const double blocks = (double)loop->dims[0].size / of_block;
+    for (uint32_t k = 0; k < l->n_factors; k++)
+        if (l->factors[k].level != PART_GRID) of_block *= (double)l->factors[k].size;
+    for (uint32_t d = 0; d < w->n_dims; d++) dealt *= (double)sizes[d * PART_LEVELS + PART_GRID];
+    const double blocks = (double)l->size / of_block;
     part_price_blocks(rates, &p, blocks);
     p.issue *= WBB_MIN(blocks / dealt, 1.0);
     return p;
+}
+
+PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w, const PartLayout *loop)
+{
+    int64_t *sizes = WBB_NEW_N(a, int64_t, (size_t)w->n_dims * PART_LEVELS + 1);
+    part_loop_sizes(a, w, loop, sizes);
+    const PartNeeds needs = part_needs(rates, w, sizes);
+    return part_loop_price_of(rates, w, loop, sizes, &needs);
 }
 
 /* Does a kernel of scatters store temporaries, or read what others have left? */

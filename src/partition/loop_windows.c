@@ -1,12 +1,13 @@
 /* loop_windows.c: a loop over elements that need windows of an array: shifted slices of it, padded or not, added up.
  *
- * Needs a loop's layout; leaves one whose threads have vectors of neighbouring rows, if that takes less time: what
- * windows of neighbours share is loaded once. A block has a row, so that a thread's next vector is in the next row.
+ * Needs a loop's layout; leaves those whose threads have vectors of neighbouring rows, to be priced: what windows of
+ * neighbours share is loaded once. A block has a row, so that a thread's next vector is in the next row.
  *
  *     y[2048,1024] = x[i] + x[i + 1] + x[i + 2]    elements: vector 4, lane 32, warp 4, grid 4096
  *                                            =>    elements: vector 4, lane 32, warp 8, register 4, grid 512
  */
-#include "partition/exchange.h"
+#include "partition/choose.h"
+#include "partition/pricing.h"
 #include "price/time.h"
 
 /* An array of as many elements in memory that a light value is made of; NULL: there is none. */
@@ -33,8 +34,7 @@ const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int6
     return out;
 }
 
-/* Do elements of neighbouring rows need the same ones of an array? */
-static bool has_windows(const PartWork *w)
+bool part_has_windows(const PartWork *w)
 {
     for (uint32_t k = 0; k < w->n_loads; k++)
         for (uint32_t d = 0; w->loads[k].gap && d + 1 < w->n_dims; d++)
@@ -42,10 +42,19 @@ static bool has_windows(const PartWork *w)
     return false;
 }
 
-/* n vectors of a thread are so many elements apart, which the threads of a block have. */
-static PartLayout layout_of(WbbArena *a, const PartLayout *near, const TgTarget *t, int64_t row, int64_t vector,
-                            int64_t n)
+/* The fastest dimension of the space that has more than one element, + 1; 0 or 1: it has no rows. */
+static uint32_t minor_of(const HloShape *space)
 {
+    uint32_t minor = space->rank;
+    while (minor > 1 && space->dims[minor - 1] == 1) minor--;
+    return minor;
+}
+
+/* The vectors of a thread are a row apart, which the threads of a block have. */
+PartLayout part_window_layout(WbbArena *a, const PartLayout *near, const TgTarget *t, const HloShape *space,
+                              int64_t vector, int64_t n)
+{
+    const int64_t row = space->dims[minor_of(space) - 1];
     PartDim *d = WBB_NEW(a, PartDim);
     PartLayout l = *near;
     *d = near->dims[0], d->n_factors = 0, l.dims = d;
@@ -82,38 +91,15 @@ static int64_t beside(const PartWork *w, uint32_t minor, int64_t row, int64_t n)
     return sum;
 }
 
-bool part_loop_windows(WbbArena *a, const PartPlan *p, PartRange *range, const TgTarget *t, int64_t limit)
+bool part_windows_fit(const PartWork *w, const PartExchange *x, const PartLoopChoice *c, uint32_t vector, int64_t n)
 {
-    PartStage *s = &range->stages[0];
-    PartExchange x;
-    const PartLayout near = s->layout;
-    const int64_t usual = part_size(&near.dims[0], PART_VECTOR), threads = tg_tuned(t, "loop.min_threads");
-    if (!tg_find_rate(t, "clock") || !part_loop_space(a, p, range, t, &x)) return false;
-    uint32_t minor = x.space->rank; /* .. + 1 */
-    while (minor > 1 && x.space->dims[minor - 1] == 1) minor--;
+    const TgTarget *t = x->t;
+    const uint32_t minor = minor_of(x->space);
     if (minor < 2) return false;
-    const int64_t row = x.space->dims[minor - 1], rows = x.space->dims[minor - 2];
-    const PartWork work = part_loop_work(&x);
-    if (!has_windows(&work)) return false;
-    const PartRates *rates = part_rates(a, t);
-    const double us = part_loop_price(a, rates, &work, &near).us;
-    double best = us * (double)(1000 - tg_tuned(t, "loop.rows_tie")) / 1000;
-    bool found = false;
-    for (int64_t v = usual; v >= WBB_MAX(usual / 2, 1); v /= 2) {
-        if (v != usual && (v % 2 || v * narrow_of(&work) < LEAST)) continue;
-        if (row % (v * t->warp) || row / v > TG_MAX_THREADS || v % s->packed_group) continue;
-        const int64_t blocks = price_occupancy(t, (uint64_t)(row / v), 0, 0, 0).blocks; /* of an SM */
-        for (int64_t n = 2; n * v <= limit && rows % n == 0 && range->elements >= n * v * threads; n *= 2) {
-            const PartLayout l = layout_of(a, &near, t, row, v, n);
-            if (blocks * beside(&work, minor - 1, row, n) > tg_tuned(t, "loop.windows")) break;
-            const double of_rows = part_loop_price(a, rates, &work, &l).us;
-            if (of_rows >= best) continue;
-            best = of_rows, found = true, s->layout = l;
-            if (v != usual) s->why_vector = "fewer elements, of more rows";
-            range->blocks = (uint32_t)(range->elements / row / n);
-            s->why_register = wbb_format(a, "neighbouring rows share what their windows do: %.2f us instead of %.2f",
-                                         of_rows, us);
-        }
-    }
-    return found;
+    const int64_t row = x->space->dims[minor - 1], rows = x->space->dims[minor - 2], v = vector;
+    if (v != c->vector && (v % 2 || v * narrow_of(w) < LEAST)) return false;
+    if (row % (v * t->warp) || row / v > TG_MAX_THREADS || v % c->s->packed_group) return false;
+    const int64_t blocks = price_occupancy(t, (uint64_t)(row / v), 0, 0, 0).blocks; /* of an SM */
+    return rows % n == 0 && c->r->elements >= n * v * tg_tuned(t, "loop.min_threads") &&
+           blocks * beside(w, minor - 1, row, n) <= tg_tuned(t, "loop.windows");
 }

@@ -509,16 +509,10 @@ uint32_t part_memory_parts(ScType t);
 
 /* choose.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take; NULL:
  * chosen. */
-/* loop_rows.c: the layout of a range that loops over elements, with at most so many vectors a thread, rows of the space
- * apart, if that takes less time than the layout it has; also its blocks. read: [operands] by the kernel. */
-bool part_loop_rows(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, const bool *read, int64_t most);
-/* loop_windows.c: the same with rows that are neighbours, whose elements need the same ones of an array: a block has a
- * row. Its vector may be another. most: elements of a thread. */
-bool part_loop_windows(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, int64_t most);
-/* By id: it is a pad of little more than what is light to make of an array in memory, and of several shifted slices of
- * it, or one of several pads of the same array. work: part_element_work; light: of it at most. */
+/* loop_windows.c. By id: it is a pad of little more than what is light to make of an array in memory, and of several
+ * shifted slices of it, or one of several pads of the same array. work: part_element_work; light: of it at most. */
 const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int64_t *work, int64_t light);
-/* loop_rows.c: rows apart if functions take long that are the same in all of them. bytes: of an element, all. */
+/* loop_functions.c: rows apart if functions take long that are the same in all of them. bytes: of an element, all. */
 bool part_loop_functions(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, int64_t bytes);
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);
 

@@ -133,7 +133,7 @@ static void put_layouts(WbbBuf *out, const PartPlan *p)
     for (uint32_t k = 0; k < p->n_kernels; k++) {
         const PartKernel *kernel = &p->kernels[k];
         const PartChoice *choice = kernel->n_ranges ? kernel->ranges[0].choice : NULL;
-        if (!choice || !choice->n || choice->best[0].get) continue;
+        if (!choice || !choice->n || !kernel->ranges[0].hero) continue;
         if (!any) wbb_json_open(out, "layouts", '[');
         any = true;
         WbbBuf text = wbb_buf(out->arena);

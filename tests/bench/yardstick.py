@@ -159,9 +159,10 @@ def compared(t: Tools, corpus: Path, file: Path) -> Tuple[Optional[Row], str]:
 
 
 def plan(t: Tools, program: str, file: Path) -> str:
-    """What is decided before there is code; without prices, of which every build has its own."""
+    """What is decided before there is code; without prices and reasons, of which every build has its own."""
     said = t.call(program, "compile", str(file), "--target", "sm_90", "--accuracy", t.accuracy, "--emit", "plan").stdout
-    return re.sub(r"[\d.]+ us\b.*|layouts: .*|priced at .*", "", "\n".join(line for line in said.splitlines() if not line.startswith("    ")))
+    kept = [line for line in said.splitlines() if not line.startswith(("    ", "  layouts: ", "  priced at "))]
+    return re.sub(r"[\d.]+ us\b.*|(?m:(?<=\d): .*$)", "", "\n".join(kept))
 
 
 def replanned(t: Tools, file: Path) -> bool:

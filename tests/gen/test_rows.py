@@ -93,10 +93,10 @@ class Rows(unittest.TestCase):
         self.one(self.tuned(rows__least=1 << 15), "rows.least=32768 is more than rows.piece")
         more = lambda t: [replace(S, tunes=[*S.tunes, t])]
         self.one(more(tune("loop.maximum", value=3, because="x")), "no number is called so; 'loop.max_")
-        self.one(more(tune("loop.tie", bits=32, value=3, because="x")), "the number is of no type")
+        self.one(more(tune("loop.rows_over", bits=32, value=3, because="x")), "the number is of no type")
         self.one(more(tune("loop.unroll", bits=24, value=2, because="x")), "one of 64, 32, 16, 8, 4, 2 is expected")
-        self.one([replace(S, tunes=[replace(t, because=" ") if t.name == "loop.tie" else t for t in S.tunes])], "because= is empty")
-        self.one([replace(S, tunes=[replace(t, off=2000) if t.name == "loop.tie" else t for t in S.tunes])], "off=2000")
+        self.one([replace(S, tunes=[replace(t, because=" ") if t.name == "loop.rows_over" else t for t in S.tunes])], "because= is empty")
+        self.one([replace(S, tunes=[replace(t, off=2000) if t.name == "loop.rows_over" else t for t in S.tunes])], "off=2000")
         self.one([replace(S, tunes=[t for t in S.tunes if t.name != "loop.block"])], "TUNE lacks 'loop.block'")
         self.one([replace(S, tunes=[t for t in S.tunes if t.name != "loop.unroll" or t.bits != 8])], "TUNE lacks 'loop.unroll' of bits=8")
         self.one([replace(S, tunes=[replace(t, value=8) if (t.name, t.bits) == ("loop.unroll", 64) else t for t in S.tunes])],
