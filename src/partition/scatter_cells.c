@@ -17,7 +17,6 @@
 enum {
     ACCESS = 16 /* bytes that a thread loads at once */
 };
-static const double TIE = 0.03; /* more columns may take so much more: updates may meet more often than at random */
 
 typedef struct {
     const TgTarget *t;
@@ -157,6 +156,7 @@ static bool choose_columns(Cells *x)
     Cells best = *x;
     best.us = INFINITY;
     const int64_t least = WBB_MIN(width, lanes);
+    const int64_t tie = tg_tuned(x->t, "layout.tie"); /* updates may meet more often than at random: more columns */
     for (int64_t columns = lanes; columns >= least; columns = columns % (2 * least) ? least - 1 : columns / 2) {
         x->cells.columns = columns, x->cells.own = columns == lanes;
         const uint64_t bytes = (uint64_t)cell_bytes(x), blocks = (uint64_t)part_up(x->blocks, x->t->sms);
@@ -164,7 +164,7 @@ static bool choose_columns(Cells *x)
         if (bytes > (uint64_t)tg_tuned(x->t, "cells.bytes")) continue;
         if (!price_fits(x->t, blocks, (uint64_t)x->threads, 0, bytes)) continue;
         x->us = price(x);
-        if (x->us < best.us * (1 - TIE)) best = *x;
+        if (x->us * 1000 < best.us * (double)(1000 - tie)) best = *x;
     }
     *x = best;
     return isfinite(x->us);
