@@ -307,8 +307,7 @@ PtxValue *ptx_load(PtxBuild *b, IrRef r, uint32_t buffer, IrRef index)
     b->maker = maker;
     if (n->op == OP_READ_PEER) {
         const PtxReg here = ptx_new(b, PTX_B32), d = ptx_new(b, PTX_B32);
-        const PtxAddress first = {.base = a.base, .name = a.name};
-        ptx_line(b, "add.s32 %R, %s, %l;", here, ptx_address_text(b, first), a.offset);
+        ptx_line(b, "add.s32 %R, %R, %l;", here, a.name ? ptx_base(b, buffer) : a.base, a.offset);
         ptx_line(b, "mapa.shared::cluster.u32 %R, %R, %l;", d, here, (int64_t)n->imm);
         a = (PtxAddress){.base = d, .space = ".shared::cluster"};
     }
