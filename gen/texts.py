@@ -7,8 +7,8 @@ the feature that the line `needs`, or with the one that it is for machines `with
 Values of 16 bits lie in a register of 16, those of 8 bits and fewer in one of 32, whose upper bits mean nothing: `extend` says for each operand what they
 must be: `z` zeros, `s` copies of the sign, `o` one of both by the operand's own type, `-` anything; and `clean` what they are of the result.
 `packed` names the types of which a word of two, or for f32 a register of 64 bits, has the same text; `bits`: whatever lies in a word of 32.
-`pair` is a text that makes a word of two of operands %a0 and %a1. `constant`: this operand must be a constant, which stands in the text. A text without a
-character is a value that is there already.
+`pair` is a text that makes a word of two of operands %a0 and %a1. `constant`: where %b is a constant, which then stands in the text (`b`), or %a the
+number 1 (`1`). A text without a character is a value that is there already.
 """
 from __future__ import annotations
 
@@ -127,5 +127,5 @@ def lacking(r: Rule, have: List[Text], without: Dict[Tuple[str, str, str], str])
 def c_rows(texts: List[Text]) -> List[str]:
     """Rows of RwText."""
     letters = lambda x: f'"{x}"'
-    return [f"{{SC_{x.to.upper()}, SC_{x.frm.upper()}, {x.word}, {str(x.pair).lower()}, {str(x.costly).lower()}, {letters(x.constant)[1:-1] and 1 or 0}, "
+    return [f"{{SC_{x.to.upper()}, SC_{x.frm.upper()}, {x.word}, {str(x.pair).lower()}, {str(x.costly).lower()}, {('', 'b', '1').index(x.constant)}, "
             f"{letters(x.extend)}, '{x.clean or '-'}', {json.dumps(x.ptx)}}}," for x in texts]

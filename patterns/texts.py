@@ -48,6 +48,7 @@ FLOAT = [
            "selp.b32 x, 0x7FC00000, x, p; cvt.rn.f16.f32 %d, x; }") for op in ("max", "min")),
     *(text(f"llvm.{op}imum", "bf16", f"{{ .reg .pred p; .reg .b16 z; .reg .b32 x, y; mov.b16 z, 0; mov.b32 x, {{z, %a}}; mov.b32 y, {{z, %b}}; "
            f"setp.nan.f32 p, x, y; {op}.f32 x, x, y; selp.b32 x, 0x7FC00000, x, p; mov.b32 {{_, %d}}, x; }}") for op in ("max", "min")),
+    text("fdiv", "f32 f64", "rcp.rn.%t %d, %b;", constant="1", costly=True),
     text("fdiv", "f32 f64", "div.rn.%t %d, %a, %b;", costly=True),
     text("llvm.sqrt", "f32 f64", "sqrt.rn.%t %d, %a;", costly=True),
     *(text(f"llvm.{name}", "f32 f64", f"cvt.{mode}.%t.%t %d, %a;")

@@ -67,11 +67,12 @@ static void write(PtxBuild *b, const RwInstr *row, const char *text, uint64_t im
 
 /* --- rows that LLVM spells ---------------------------------------------------------------------------------------- */
 /* The text for values of these types, in words of `word` bits, or alone if that is 0. */
-static const RwText *text_for(const RwInstr *row, ScType to, ScType from, uint32_t word, bool constant)
+static const RwText *text_for(const RwInstr *row, ScType to, ScType from, uint32_t word, bool constant, bool one)
 {
     for (uint32_t i = 0; i < row->n_texts; i++) {
         const RwText *t = &row->texts[i];
-        if (t->to == to && t->from == from && (word ? t->word != 0 : !t->word) && (!t->constant || constant)) return t;
+        const bool fits = !t->constant || (t->constant == 1 ? constant : one);
+        if (t->to == to && t->from == from && (word ? t->word != 0 : !t->word) && fits) return t;
     }
     return NULL;
 }
@@ -80,7 +81,7 @@ static const RwText *text_for(const RwInstr *row, ScType to, ScType from, uint32
 static PtxReg operand(PtxBuild *b, const RwText *t, PtxReg x)
 {
     const bool plain = t->ptx[0] != '{' && !t->costly && strncmp(t->ptx, "cvt", 3) != 0 && x.bits >= 32;
-    return plain || (t->constant && x.kind == PTX_NUMBER) ? x : ptx_register(b, x);
+    return plain || (t->constant == 1 && x.kind == PTX_NUMBER) ? x : ptx_register(b, x);
 }
 
 static bool spells_floats(const char *text) { return strstr(text, ".f32") || strstr(text, ".f64"); }
@@ -96,7 +97,8 @@ static PtxReg element(PtxBuild *b, const IrNode *n, const RwInstr *row, const Rw
     for (uint32_t k = 0; k < count; k++) {
         const uint32_t lane = IR_LANES(x[k]->type) == 1 ? 0 : i;
         const PtxReg r = ptx_extended(b, x[k], lane, t->extend[0] ? t->extend[k] : 0);
-        of[k + 1] = single(k == 1 && t->constant ? r : operand(b, t, r), is_float && sc_is_float(IR_SC(x[k]->type)));
+        const bool number = is_float && sc_is_float(IR_SC(x[k]->type));
+        of[k + 1] = single(k == 1 && t->constant == 1 ? r : operand(b, t, r), number);
     }
     if (!t->ptx[0]) return of[1].r[0];
     const PtxReg d = ptx_new(b, ptx_kind(n->type));
@@ -143,12 +145,14 @@ static PtxValue *spelled(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue **x,
     const IrNode *n = ir_at(b->g, r);
     const uint32_t lanes = IR_LANES(n->type);
     const ScType to = IR_SC(n->type), from = count ? IR_SC(x[0]->type) : to;
-    const RwText *t = lanes > 1 ? text_for(row, to, from, 32, false) : NULL;
+    const RwText *t = lanes > 1 ? text_for(row, to, from, 32, false, false) : NULL;
     /* a choice for each lane is no choice of words */
     if (t && from == SC_PRED && IR_LANES(x[0]->type) > 1) t = NULL;
     if (t) return by_words(b, n, row, t, x, count);
     const bool constant = count > 1 && ir_is_const(b->g, n->a[1]);
-    t = text_for(row, to, from, 0, constant);
+    const bool one = count > 1 && sc_is_float(from) && ir_is_const(b->g, n->a[0]) &&
+                     sc_to_f64(from, ir_at(b->g, n->a[0])->imm) == 1.0;
+    t = text_for(row, to, from, 0, constant, one);
     if (!t) ptx_decline(b, "text for the row", wbb_format(b->arena, "%s at %s", row->text, sc_type_info[to].name));
     PtxValue *v = ptx_value(b, n->type);
     v->elements = WBB_NEW_N(b->arena, PtxReg, lanes);

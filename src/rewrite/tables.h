@@ -47,7 +47,8 @@ typedef struct {
     uint8_t to, from;   /* ScType of the result and of the first operand */
     uint8_t word;       /* bits of a register of several values that it works on; 0: it is for one value */
     bool pair;          /* it makes a word of two of operands %a0 and %a1 */
-    bool costly, constant; /* constant: %b is one */
+    bool costly;
+    uint8_t constant;   /* 1: for a constant %b; 2: for a %a of 1.0 */
     char extend[4];     /* by operand of less than 16 bits: 'z' 's' 'o', what the bits above it are; others: anything */
     char clean;         /* 'z' 's': what those of the result are */
     const char *ptx;    /* "add.rn.f32 %d, %a, %b;"; "": the operand itself */
