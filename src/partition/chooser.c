@@ -100,7 +100,7 @@ static Equal equal_to(const PartChooser *c, const PartPrice *least)
     const double *term = least->term, memory = WBB_MAX(WBB_MAX(term[PART_DRAM], term[PART_L2]), term[PART_FILL]);
     const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY];
     Equal e = {.most = part_as_long(c->t, least)};
-    e.tie = (PartTie){.plain = least->plain, .width = e.most - least->us,
+    e.tie = (PartTie){.plain = least->plain, .least = least->us, .width = e.most - least->us,
                       .unit = work * (double)tg_tuned(c->t, "layout.tie.plain") / 1000,
                       .chain = tg_tuned(c->t, "layout.chain"), .few_terms = tg_tuned(c->t, "layout.short"),
                       .usual_block = tg_tuned(c->t, "loop.block"), .sms = c->t->sms, .waits = least->effort < memory};

@@ -152,8 +152,9 @@ static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *ke
     const Loops *l = of;
     const Wish *w = &((const Loop *)x->what)->wish;
     const bool apart = w->rows || w->windows;
-    /* where arrays lie anywhere, prices say little of what is shared */
-    if (l->x->varies) key[1] = tie->width > 0 ? (int64_t)(x->price.effort / tie->width) : 0;
+    /* in steps of a third of a tie: among equals the simplest. Where arrays lie anywhere, prices say little of what is
+     * shared */
+    if (l->x->varies && tie->width > 0) key[1] = (int64_t)(3 * (x->price.us - tie->least) / tie->width);
     key[0] = w->over, key[2] = apart;
     key[3] = w->registers, key[4] = w->times, key[5] = -(int64_t)w->vector;
 }

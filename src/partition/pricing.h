@@ -237,7 +237,7 @@ int64_t part_main_vector(const PartWork *w, const TgTarget *t, uint32_t d);   /*
 /* ties.c: what decides among equal prices, the most important first; smaller is better. */
 enum { PART_KEYS = 9 };
 typedef struct PartTie {
-    double width;               /* by which times that are as long may differ */
+    double least, width;        /* the least time; by which times that are as long may differ from it */
     double plain, unit;         /* the least time at full rates; times that differ by less than `unit` are equal */
     int64_t chain, few_terms, usual_block; /* layout.chain, layout.short, loop.block */
     int64_t sms;
