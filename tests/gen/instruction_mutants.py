@@ -25,7 +25,7 @@ from gen.proof import simulate, tile_kernels  # noqa: E402
 from gen.lang import Node, Rule  # noqa: E402
 from other_rules import link  # noqa: E402
 
-ROW = re.compile(r'^    \{RW_(LLVM|INTR|CALL|ASM|LOOKUP), (\d+), (\d+), "([^"]*)", (\d+), "[^"]*"\},')
+ROW = re.compile(r'^    \{RW_(LLVM|INTR|CALL|ASM|LOOKUP), (\d+), (\d+), "([^"]*)", (\d+), "[^"]*", [^,}]*, \d+\},')
 LLVM: Dict[str, str] = {
     "fadd": "fsub", "fsub": "fsub(%b, %a)", "fmul": "fadd", "fdiv": "fdiv(%b, %a)", "add": "sub", "sub": "sub(%b, %a)", "mul": "add", "and": "or",
     "or": "xor", "xor": "or", "shl": "lshr", "lshr": "ashr", "ashr": "lshr", "sdiv": "udiv", "udiv": "sdiv", "srem": "urem", "urem": "srem",
