@@ -313,7 +313,7 @@ static uint32_t keep_terms(IrGraph *g, const IrTerm *terms, uint32_t n)
         g->terms = wbb_grow(g->arena, g->terms, g->terms_capacity * sizeof *g->terms, capacity * sizeof *g->terms);
         g->terms_capacity = capacity;
     }
-    memcpy(g->terms + g->n_terms, terms, n * sizeof *terms);
+    if (n) memcpy(g->terms + g->n_terms, terms, n * sizeof *terms); /* of nothing, the pool may not be there */
     return g->n_terms;
 }
 
