@@ -37,15 +37,15 @@ uint32_t emit_split(const EmitValues *e, IrRef x, ScType t, IrRef *parts)
         return 2;
     }
     const ScType as = gr_unsigned(sc_type_info[t].bits);
-    if (part_is_packed(t) && t != as) x = node(e, OP_BITS, as, x, 0);
-    parts[0] = part_is_packed(t) ? node(e, OP_CVT, SC_U8, x, 0) : x;
+    if (ir_is_packed(t) && t != as) x = node(e, OP_BITS, as, x, 0);
+    parts[0] = ir_is_packed(t) ? node(e, OP_CVT, SC_U8, x, 0) : x;
     return 1;
 }
 
 IrRef emit_join(const EmitValues *e, const IrRef *parts, ScType t)
 {
     if (sc_type_info[t].cls == 'C') return node(e, OP_COMPLEX, t, parts[0], parts[1]);
-    if (!part_is_packed(t)) return parts[0];
+    if (!ir_is_packed(t)) return parts[0];
     const ScType as = gr_unsigned(sc_type_info[t].bits);
     const IrRef x = node(e, OP_CVT, as, parts[0], 0);
     return t == as ? x : node(e, OP_BITS, t, x, 0);

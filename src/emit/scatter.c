@@ -112,7 +112,7 @@ static void plainly(const Scatter *m)
     const bool needed = reads(m);
     for (uint32_t k = 0; k < m->n; k++) {
         const ScType t = type_of(m, k);
-        w[k] = in_word(m, k, part_is_packed(t) ? SC_U8 : t, &at[k]);
+        w[k] = in_word(m, k, ir_is_packed(t) ? SC_U8 : t, &at[k]);
         if (!needed && !w[k].shift) continue;
         const IrRef op = ir_node(m->g, OP_READ, IR_TYPE(w[k].word, 0), 0, 0, 0, 0, 0);
         word[k] = emit_scatter_effect(m, "old", buffer_of(m, k), at[k], op);
@@ -376,7 +376,7 @@ static void locked(const Scatter *m)
     for (uint32_t k = 0; k < m->n; k++) {
         const HloShape *first = part_shape(m->i, m->s->first), *of = part_shape(m->i, m->s->first + k);
         const bool same = !memcmp(first->minor_to_major, of->minor_to_major, first->rank);
-        if (part_is_packed(of->type)) each = WBB_MAX(each, same ? part_packed_group(of->type) : hlo_elements(of));
+        if (ir_is_packed(of->type)) each = WBB_MAX(each, same ? part_packed_group(of->type) : hlo_elements(of));
     }
     const IrRef lock = rw_floordiv(m->rw, m->at, each), none = number(m, SC_U32, 0);
     IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_REPEAT);

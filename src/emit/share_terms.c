@@ -322,7 +322,7 @@ void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const Ir
     for (uint32_t k = 0; k < n_outputs && !emit_never(&inside); k++) {
         const uint32_t buffer = plan->n_operands + m->s->outputs[k];
         const ScType t = plan->buffers[buffer].shape->type;
-        const uint32_t each = part_is_packed(t) ? n : 1;
+        const uint32_t each = ir_is_packed(t) ? n : 1;
         for (uint32_t j = 0; j < n; j += each)
             emit_store(m->e, buffer, offsets[k * n + j], emit_packed(m->e, values + k * n + j, t, each, each));
     }

@@ -173,6 +173,11 @@ typedef struct {
 } IrBuffer;
 static inline bool ir_is_output(const IrBuffer *b) { return b->space == IR_OUT || b->space == IR_INOUT; }
 static inline bool ir_is_parameter(const IrBuffer *b) { return b->space < IR_SHARED; }
+/* Are several elements of the type in a byte of global memory? */
+static inline bool ir_is_packed(ScType t)
+{
+    return t != SC_PRED && sc_type_info[t].bits > 0 && sc_type_info[t].bits < 8;
+}
 /* May statements change it? Then `do read` reads it, and no load. */
 static inline bool ir_is_changed(const IrBuffer *b) { return b->space != IR_IN && b->space != IR_TABLE; }
 

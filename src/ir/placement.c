@@ -255,3 +255,14 @@ uint32_t ir_hoisted(const IrPlacement *p, uint32_t scope, uint32_t bound)
         if (p->items[t].loop) best = p->items[t].parent;
     return best;
 }
+
+uint32_t ir_count_scopes(const IrBlock *block)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < block->n; i++) {
+        const IrStmt *s = block->items[i];
+        if (!ir_has_blocks(s)) continue;
+        n += (ir_is_loop(s) ? 1 : 2) + ir_count_scopes(&s->body) + ir_count_scopes(&s->otherwise);
+    }
+    return n;
+}

@@ -24,5 +24,6 @@ bool ir_is_placed_in(const IrPlacement *p, IrRef r, uint32_t scope);
 /* The outermost scope to which a node that `scope` uses, bound in `bound`, can move: out of loops, and of branches with
  * them. */
 uint32_t ir_hoisted(const IrPlacement *p, uint32_t scope, uint32_t bound);
+uint32_t ir_count_scopes(const IrBlock *block); /* that its statements have inside it */
 
 #endif

@@ -12,11 +12,7 @@
 /* The last call of the same function with the same arguments; its value is NULL if there was none. */
 static LlCalled *find_called(LlBuild *b, IrRef r)
 {
-    const uint32_t n = ir_arity(b->g, r);
-    uint32_t *key = WBB_NEW_N(b->arena, uint32_t, n + 1);
-    key[0] = IR_CALLEE(ir_at(b->g, r)->imm);
-    for (uint32_t i = 0; i < n; i++) key[i + 1] = ir_operand(b->g, r, i);
-    WbbEntry *e = wbb_map_put_bytes(&b->called, key, (n + 1) * sizeof *key);
+    WbbEntry *e = ir_call_entry(&b->called, b->g, r);
     if (!e->pointer) e->pointer = WBB_NEW(b->arena, LlCalled);
     return e->pointer;
 }
@@ -30,7 +26,7 @@ static LLVMValueRef call(LlBuild *b, IrRef r)
     for (uint32_t i = 0; i < b->k->n_buffers; i++)
         if (c->reads[i]) args[n++] = b->pointers[i];
     for (uint32_t i = 0; i < f->n_params; i++)
-        args[n++] = ll_index(b, ir_operand(b->g, r, i), ll_is_wide_var(&b->g->vars[f->params[i]]));
+        args[n++] = ll_index(b, ir_operand(b->g, r, i), ir_is_wide_var(&b->g->vars[f->params[i]]));
     return LLVMBuildCall2(b->builder, c->type, c->function, args, n, "");
 }
 

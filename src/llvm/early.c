@@ -74,7 +74,8 @@ void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t sc
         const IrRef r = refs.items[k];
         ready[r] = is_bound(b, r);
         for (uint32_t o = 0; o < ir_arity(g, r); o++) ready[r] = ready[r] && ready[ir_operand(g, r, o)];
-        if (ready[r] && ir_at(g, r)->op == OP_LOAD && ir_is_placed_in(&b->scopes, r, scope)) ll_demand(b, r, false);
+        if (ready[r] && ir_at(g, r)->op == OP_LOAD && ir_is_placed_in(&b->scopes, r, scope))
+            ir_demand(&b->demand, r, false);
     }
     ll_at_scope(b, scope);
     const IrStmt *s = block->items[from];

@@ -32,44 +32,18 @@ static void pass_buffer(LlBuild *b, uint32_t buffer, uint32_t number)
     if (b->constant[buffer] || (ir_is_output(x) && !b->turned[buffer])) attribute(b, number + 1, "noalias", 0);
     if (x->space == IR_IN) attribute(b, number + 1, "readonly", 0);
     if (x->space == IR_OUT && !b->done[buffer]) attribute(b, number + 1, "writeonly", 0);
-    if (x->align) attribute(b, number + 1, "align", ll_word_align(x));
+    if (x->align) attribute(b, number + 1, "align", ir_word_align(x));
 }
 
-/* The letters of a PTX identifier. LLVM does not check or rewrite the names of functions. */
-static const char name_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
-
-static bool is_identifier(const char *name)
-{
-    const bool digit = *name >= '0' && *name <= '9';
-    return *name && !digit && strspn(name, name_letters) == strlen(name);
-}
-
-/* A name in the module for a function or table of the kernel: the kernel's name comes first. */
-static const char *name_of(LlBuild *b, const char *own)
-{
-    char *name = wbb_format(b->arena, "%s_%s", b->k->name, own);
-    for (char *c = name; *c; c++)
-        if (!strchr(name_letters, *c)) *c = '_';
-    return name;
-}
-
-/* A constant with the bytes of a table in memory: elements narrower than a byte are packed, low bits first. */
+/* A constant with the bytes of a table in memory. */
 static void make_table(LlBuild *b, uint32_t buffer)
 {
     const IrBuffer *x = &b->k->buffers[buffer];
-    const uint32_t bits = sc_type_info[x->type].bits;
-    size_t n = (size_t)x->elements * sc_bytes(x->type);
-    const uint8_t *bytes = x->table;
-    if (ll_is_packed(x->type)) {
-        const size_t each = 8 / bits;
-        uint8_t *packed = WBB_NEW_N(b->arena, uint8_t, n / each + 2);
-        for (size_t i = 0; i < n; i++)
-            packed[i / each] = (uint8_t)(packed[i / each] | (bytes[i] & sc_mask(x->type)) << i % each * bits);
-        n = (n + each - 1) / each;
-        bytes = packed;
-    }
+    size_t n;
+    const uint8_t *bytes = ir_table_bytes(b->arena, x, &n);
     LLVMValueRef data = LLVMConstStringInContext2(b->llvm, (const char *)bytes, n, true);
-    LLVMValueRef table = LLVMAddGlobalInAddressSpace(b->module, LLVMTypeOf(data), name_of(b, x->name), LL_GLOBAL);
+    const char *name = ir_module_name(b->arena, b->k, x->name);
+    LLVMValueRef table = LLVMAddGlobalInAddressSpace(b->module, LLVMTypeOf(data), name, LL_GLOBAL);
     LLVMSetInitializer(table, data);
     LLVMSetGlobalConstant(table, true);
     LLVMSetLinkage(table, LLVMInternalLinkage);
@@ -82,7 +56,8 @@ static void make_shared(LlBuild *b, uint32_t buffer)
 {
     const IrBuffer *x = &b->k->buffers[buffer];
     LLVMTypeRef type = LLVMArrayType2(ll_memory_type(b, IR_TYPE(x->type, 0)), (uint64_t)x->elements);
-    LLVMValueRef array = LLVMAddGlobalInAddressSpace(b->module, type, name_of(b, x->name), LL_SHARED);
+    const char *name = ir_module_name(b->arena, b->k, x->name);
+    LLVMValueRef array = LLVMAddGlobalInAddressSpace(b->module, type, name, LL_SHARED);
     LLVMSetInitializer(array, LLVMGetPoison(type));
     LLVMSetLinkage(array, LLVMInternalLinkage);
     LLVMSetAlignment(array, x->align);
@@ -159,10 +134,10 @@ static void make_function(LlBuild *b, const IrFunction *f, LlCallee *c)
     uint32_t n = 0, at = 0;
     for (uint32_t i = 0; i < b->k->n_buffers; i++)
         if (c->reads[i]) types[n++] = LLVMPointerTypeInContext(b->llvm, LL_GLOBAL);
-    for (uint32_t i = 0; i < f->n_params; i++) types[n++] = ll_is_wide_var(&b->g->vars[f->params[i]]) ? b->i64 : b->i32;
+    for (uint32_t i = 0; i < f->n_params; i++) types[n++] = ir_is_wide_var(&b->g->vars[f->params[i]]) ? b->i64 : b->i32;
     c->result = result_type(b, f);
     c->type = LLVMFunctionType(c->result, types, n, false);
-    b->function = c->function = LLVMAddFunction(b->module, name_of(b, f->name), c->type);
+    b->function = c->function = LLVMAddFunction(b->module, ir_module_name(b->arena, b->k, f->name), c->type);
     LLVMSetLinkage(b->function, LLVMInternalLinkage);
     const LLVMAttributeIndex whole = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     attribute(b, whole, "noinline", 0);
@@ -242,27 +217,24 @@ static void allocate(LlBuild *b)
     b->points = WBB_NEW_N(b->arena, LlInsertPoint, b->scopes.n);
     b->open = WBB_NEW_N(b->arena, bool, b->scopes.n);
     b->next_scope = 1;
+    b->demand = ir_demands(b->arena, b->g, &b->scopes, b->open, ll_emit, b);
     b->values = WBB_NEW_N(b->arena, LLVMValueRef, b->g->n);
     b->vars = WBB_NEW_N(b->arena, LLVMValueRef, b->g->n_vars + 1);
     b->results = WBB_NEW_N(b->arena, LLVMValueRef, b->g->n_values + 1);
     b->rows = WBB_NEW_N(b->arena, LlRow *, b->t->tables->n_instrs + 1);
     b->pointers = WBB_NEW_N(b->arena, LLVMValueRef, k->n_buffers + 1);
-    b->constant = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
+    b->constant = ir_constant_buffers(b->arena, k);
     b->done = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
     b->turned = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
     note_effects(b, &k->body, false);
     b->callees = WBB_NEW_N(b->arena, LlCallee, k->n_functions + 1);
-    for (uint32_t i = 0; i < k->n_buffers; i++) b->constant[i] = !ir_is_changed(&k->buffers[i]);
-    for (uint32_t i = 0; i < k->n_buffers; i++)
-        if (k->buffers[i].alias) b->constant[k->buffers[i].alias - 1] = false;
     ll_find_groups(b);
 }
 
 void ll_build(LlBuild *b)
 {
     const IrKernel *k = b->k;
-    if (!is_identifier(k->name))
-        wbb_fail(b->cx, (WbbLoc){0}, "@%s: a kernel's name is letters, digits, _ and $", k->name);
+    ir_check_name(b->cx, k);
     allocate(b);
     ll_lines_begin(b);
     if (k->n_functions) find_reads(b);

@@ -13,17 +13,6 @@
 
 #include <string.h>
 
-static bool fits_i32(WbbI128 x)
-{
-    return x >= INT32_MIN && x <= INT32_MAX;
-}
-
-bool ll_is_wide(const IrGraph *g, IrRef r)
-{
-    const IrNode *n = ir_at(g, r);
-    return (n->flags & SC_FLAG_WIDE) || (n->op == OP_CONST && !fits_i32((int64_t)n->imm));
-}
-
 /* x in 64 or 32 bits; `low` is the least value that it may have. */
 static LLVMValueRef resize(LlBuild *b, LLVMValueRef x, bool wide, WbbI128 low)
 {
@@ -42,35 +31,9 @@ LLVMValueRef ll_index(LlBuild *b, IrRef r, bool wide)
     return resize(b, b->values[r], wide, ir_fact(b->g, r).lo);
 }
 
-/* An index as constant + terms: a node that is neither a sum nor a constant is one term. */
-typedef struct {
-    const IrTerm *terms;
-    uint32_t n;
-    int64_t constant;
-    IrTerm one;
-} Split;
-
-static void split(Split *s, const IrGraph *g, IrRef r)
-{
-    const IrNode *n = ir_at(g, r);
-    s->constant = 0;
-    if (n->op == OP_SUM) {
-        s->terms = g->terms + n->a[0];
-        s->n = n->a[1];
-        s->constant = (int64_t)n->imm;
-    } else if (n->op == OP_CONST) {
-        s->n = 0;
-        s->constant = (int64_t)n->imm;
-    } else {
-        s->one = (IrTerm){1, r};
-        s->terms = &s->one;
-        s->n = 1;
-    }
-}
-
 /* Replace each variable that is defined as an index plus a constant by that index, and add the constant to the sum's:
  * accesses whose addresses differ by a constant then share one register. */
-static void expand_variables(LlBuild *b, Split *s)
+static void expand_variables(LlBuild *b, IrSplit *s)
 {
     const IrGraph *g = b->g;
     IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
@@ -78,10 +41,10 @@ static void expand_variables(LlBuild *b, Split *s)
         terms[i] = s->terms[i];
         for (;;) {
             const IrNode *n = ir_at(g, terms[i].ref);
-            Split d;
+            IrSplit d;
             int64_t moved;
             if (n->op != OP_VAR || !g->vars[n->imm].definition) break;
-            split(&d, g, g->vars[n->imm].definition);
+            ir_split(&d, g, g->vars[n->imm].definition);
             if (d.n != 1 || d.terms->coefficient != 1) break;
             if (__builtin_mul_overflow(d.constant, terms[i].coefficient, &moved)) break;
             if (__builtin_add_overflow(s->constant, moved, &moved)) break;
@@ -92,56 +55,15 @@ static void expand_variables(LlBuild *b, Split *s)
     s->terms = terms;
 }
 
-typedef struct {
-    WbbI128 low, high;   /* bounds of every partial sum of the terms, in any order */
-    WbbI128 first, last; /* bounds of the sum of the terms */
-    bool narrow_factors; /* every coefficient fits 32 bits */
-} TermBounds;
-
-static TermBounds term_bounds(const LlBuild *b, const Split *s)
+/* The sum of the terms, in the order of ir_next_term. */
+static LLVMValueRef add_terms(LlBuild *b, const IrSplit *s, const IrBounds *x, bool wide)
 {
-    TermBounds x = {0, 0, 0, 0, true};
-    for (uint32_t i = 0; i < s->n; i++) {
-        const IrFact f = ir_fact(b->g, s->terms[i].ref);
-        const WbbI128 c = s->terms[i].coefficient;
-        const WbbI128 p = c * f.lo, q = c * f.hi, low = WBB_MIN(p, q), high = WBB_MAX(p, q);
-        x.first += low;
-        x.last += high;
-        x.low += WBB_MIN(low, 0);
-        x.high += WBB_MAX(high, 0);
-        if (!fits_i32(c)) x.narrow_factors = false;
-    }
-    return x;
-}
-
-/* The term to add next: of the terms that are left, one of the outermost scope, of these a positive one if there is
- * one. */
-static uint32_t next_term(const LlBuild *b, const Split *s, const bool *done)
-{
-    uint32_t best = s->n;
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (done[i]) continue;
-        if (best == s->n) {
-            best = i;
-            continue;
-        }
-        const uint32_t depth = b->scopes.items[b->scopes.bound_in[s->terms[i].ref]].depth;
-        const uint32_t best_depth = b->scopes.items[b->scopes.bound_in[s->terms[best].ref]].depth;
-        const bool plus = s->terms[i].coefficient > 0, best_plus = s->terms[best].coefficient > 0;
-        if (depth < best_depth || (depth == best_depth && plus && !best_plus)) best = i;
-    }
-    return best;
-}
-
-/* The sum of the terms, in the order of next_term. */
-static LLVMValueRef add_terms(LlBuild *b, const Split *s, const TermBounds *x, bool wide)
-{
-    const bool exact = wide || (fits_i32(x->low) && fits_i32(x->high)), positive = exact && x->low >= 0;
+    const bool exact = wide || (ir_is_i32(x->low) && ir_is_i32(x->high)), positive = exact && x->low >= 0;
     LLVMTypeRef type = wide ? b->i64 : b->i32;
     LLVMValueRef sum = NULL;
     bool *done = WBB_NEW_N(b->arena, bool, s->n + 1);
     for (uint32_t k = 0; k < s->n; k++) {
-        const uint32_t best = next_term(b, s, done);
+        const uint32_t best = ir_next_term(&b->scopes, s, done);
         done[best] = true;
         const int64_t c = s->terms[best].coefficient;
         LLVMValueRef v = ll_index(b, s->terms[best].ref, wide);
@@ -150,7 +72,7 @@ static LLVMValueRef add_terms(LlBuild *b, const Split *s, const TermBounds *x, b
         if (factor != 1) {
             v = LLVMBuildMul(b->builder, v, LLVMConstInt(type, (uint64_t)factor, true), "");
             if (LLVMIsABinaryOperator(v)) { /* what is subtracted is the term with the other sign */
-                LLVMSetNSW(v, exact && (!subtract || fits_i32(-x->low)));
+                LLVMSetNSW(v, exact && (!subtract || ir_is_i32(-x->low)));
                 LLVMSetNUW(v, positive && !subtract);
             }
         }
@@ -169,14 +91,14 @@ static LLVMValueRef add_terms(LlBuild *b, const Split *s, const TermBounds *x, b
 
 static LLVMValueRef sum(LlBuild *b, IrRef r)
 {
-    Split s;
-    split(&s, b->g, r);
-    const TermBounds x = term_bounds(b, &s);
-    const bool result_wide = ll_is_wide(b->g, r), wide = result_wide || !x.narrow_factors;
+    IrSplit s;
+    ir_split(&s, b->g, r);
+    const IrBounds x = ir_bounds_of(b->g, &s);
+    const bool result_wide = ir_is_wide(b->g, r), wide = result_wide || !x.narrow_factors;
     LLVMValueRef v = add_terms(b, &s, &x, wide);
     if (s.constant) {
         v = LLVMBuildAdd(b->builder, v, LLVMConstInt(wide ? b->i64 : b->i32, (uint64_t)s.constant, true), "");
-        const bool exact = wide || (fits_i32(x.low) && fits_i32(x.high));
+        const bool exact = wide || (ir_is_i32(x.low) && ir_is_i32(x.high));
         if (LLVMIsABinaryOperator(v)) LLVMSetNSW(v, exact);
     }
     return resize(b, v, result_wide, 0);
@@ -191,7 +113,7 @@ static LLVMValueRef digit_of_quotient(LlBuild *b, IrRef x, uint64_t k, LLVMValue
     if (n->op == OP_VAR && b->g->vars[n->imm].definition) n = ir_at(b->g, b->g->vars[n->imm].definition);
     if (!k || !(k & (k - 1)) || n->op != OP_FLOORDIV || !ir_is_const(b->g, n->a[1])) return NULL;
     const uint64_t c = ir_at(b->g, n->a[1])->imm;
-    if (ir_fact(b->g, n->a[0]).lo < 0 || c * k > INT32_MAX || ll_is_wide(b->g, n->a[0]) != wide) return NULL;
+    if (ir_fact(b->g, n->a[0]).lo < 0 || c * k > INT32_MAX || ir_is_wide(b->g, n->a[0]) != wide) return NULL;
     LLVMTypeRef type = LLVMTypeOf(p);
     LLVMValueRef whole = LLVMBuildUDiv(b->builder, ll_index(b, n->a[0], wide), LLVMConstInt(type, c * k, false), "");
     LLVMValueRef v = LLVMBuildMul(b->builder, whole, LLVMConstInt(type, k, false), "");
@@ -203,7 +125,7 @@ static LLVMValueRef divide(LlBuild *b, IrRef r, bool remainder)
 {
     const IrNode *n = ir_at(b->g, r);
     const IrRef x = n->a[0], d = n->a[1];
-    const bool result_wide = ll_is_wide(b->g, r), wide = result_wide || ll_is_wide(b->g, x) || ll_is_wide(b->g, d);
+    const bool result_wide = ir_is_wide(b->g, r), wide = result_wide || ir_is_wide(b->g, x) || ir_is_wide(b->g, d);
     LLVMValueRef p = ll_index(b, x, wide), q = ll_index(b, d, wide), v;
     LLVMBuilderRef at = b->builder;
     const uint64_t k = ir_is_const(b->g, d) ? ir_at(b->g, d)->imm : 0;
@@ -228,8 +150,8 @@ static LLVMValueRef divide(LlBuild *b, IrRef r, bool remainder)
 static LLVMValueRef min_or_max(LlBuild *b, IrRef r, const char *name)
 {
     const IrNode *n = ir_at(b->g, r);
-    const bool result_wide = ll_is_wide(b->g, r);
-    const bool wide = result_wide || ll_is_wide(b->g, n->a[0]) || ll_is_wide(b->g, n->a[1]);
+    const bool result_wide = ir_is_wide(b->g, r);
+    const bool wide = result_wide || ir_is_wide(b->g, n->a[0]) || ir_is_wide(b->g, n->a[1]);
     LLVMValueRef args[2] = {ll_index(b, n->a[0], wide), ll_index(b, n->a[1], wide)};
     LLVMTypeRef over = LLVMTypeOf(args[0]), type;
     LLVMValueRef f = ll_function(b, ll_intrinsic(name, strlen(name)), &over, 1, &type);
@@ -262,7 +184,7 @@ LLVMValueRef ll_index_compare(LlBuild *b, IrRef r)
     default: return NULL;
     }
     if (IR_SC(ir_at(b->g, n->a[0])->type) != SC_INDEX) return NULL;
-    const bool wide = ll_is_wide(b->g, n->a[0]) || ll_is_wide(b->g, n->a[1]);
+    const bool wide = ir_is_wide(b->g, n->a[0]) || ir_is_wide(b->g, n->a[1]);
     return LLVMBuildICmp(b->builder, predicate, ll_index(b, n->a[0], wide), ll_index(b, n->a[1], wide), "");
 }
 
@@ -271,7 +193,7 @@ LLVMValueRef ll_index_cast(LlBuild *b, IrRef r)
     const IrNode *n = ir_at(b->g, r);
     LLVMTypeRef to = ll_type(b, n->type);
     const unsigned want = LLVMGetIntTypeWidth(to);
-    LLVMValueRef x = ll_index(b, n->a[0], ll_is_wide(b->g, n->a[0]) || (want == 64 && ir_is_const(b->g, n->a[0])));
+    LLVMValueRef x = ll_index(b, n->a[0], ir_is_wide(b->g, n->a[0]) || (want == 64 && ir_is_const(b->g, n->a[0])));
     const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(x));
     if (have == want) return x;
     if (have > want) return LLVMBuildTrunc(b->builder, x, to, "");
@@ -285,21 +207,9 @@ static LLVMValueRef offset(LlBuild *b, LLVMTypeRef element, LLVMValueRef from, L
                   : LLVMBuildGEP2(b->builder, element, from, &by, 1, "");
 }
 
-/* The greatest common factor of the coefficients. It becomes part of the element size of a getelementptr, which
- * multiplies anyway. */
-static int64_t common_factor(const Split *s)
-{
-    uint64_t g = 0;
-    for (uint32_t i = 0; i < s->n; i++) {
-        const uint64_t c = (uint64_t)s->terms[i].coefficient;
-        g = ir_gcd(s->terms[i].coefficient < 0 ? 0 - c : c, g);
-    }
-    return g && g <= INT32_MAX ? (int64_t)g : 1;
-}
-
 /* What was made of these terms, added to `base` in units of `element` if there is one, earlier in the block that is
  * being built; NULL: nothing was. Later code of the block may use it: code is only added to the block's end. */
-static LLVMValueRef *made_earlier(LlBuild *b, const Split *s, LLVMValueRef base, LLVMTypeRef element)
+static LLVMValueRef *made_earlier(LlBuild *b, const IrSplit *s, LLVMValueRef base, LLVMTypeRef element)
 {
     const uint32_t n = 3 + 3 * s->n;
     uint64_t *key = WBB_NEW_N(b->arena, uint64_t, n), *at = key;
@@ -317,26 +227,27 @@ static LLVMValueRef *made_earlier(LlBuild *b, const Split *s, LLVMValueRef base,
 }
 
 /* The terms' sum in 64 bits. */
-static LLVMValueRef wide_sum(LlBuild *b, const Split *s)
+static LLVMValueRef wide_sum(LlBuild *b, const IrSplit *s)
 {
     LLVMValueRef *made = made_earlier(b, s, NULL, NULL);
     if (*made) return *made;
-    const TermBounds x = term_bounds(b, s);
-    const bool wide = !x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last);
+    const IrBounds x = ir_bounds_of(b->g, s);
+    const bool wide = !x.narrow_factors || !ir_is_i32(x.first) || !ir_is_i32(x.last);
     const bool one = s->n == 1 && s->terms[0].coefficient == 1;
     const IrRef first = s->terms[0].ref;
-    LLVMValueRef v = one ? ll_index(b, first, ll_is_wide(b->g, first)) : add_terms(b, s, &x, wide);
+    LLVMValueRef v = one ? ll_index(b, first, ir_is_wide(b->g, first)) : add_terms(b, s, &x, wide);
     return *made = resize(b, v, true, x.first);
 }
 
-/* base + terms, in units of their common factor: the quotients are small, so they stay in 32 bits, and accesses to
+/* base + terms, in units of their common factor, which becomes part of the element size of a getelementptr, which
+ * multiplies anyway: the quotients are small, so they stay in 32 bits, and accesses to
  * other types share them. */
-static LLVMValueRef offset_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef base, const Split *s, bool inside)
+static LLVMValueRef offset_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef base, const IrSplit *s, bool inside)
 {
-    const int64_t factor = common_factor(s);
+    const int64_t factor = ir_common_factor(s);
     IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
     for (uint32_t i = 0; i < s->n; i++) terms[i] = (IrTerm){s->terms[i].coefficient / factor, s->terms[i].ref};
-    const Split small = {.terms = terms, .n = s->n};
+    const IrSplit small = {.terms = terms, .n = s->n};
     LLVMTypeRef unit = factor == 1 ? element : LLVMArrayType2(element, (uint64_t)factor);
     LLVMValueRef *made = made_earlier(b, &small, base, unit);
     if (!*made) *made = offset(b, unit, base, wide_sum(b, &small), inside);
@@ -347,12 +258,12 @@ LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
 {
     LLVMTypeRef element = ll_memory_type(b, IR_TYPE(b->k->buffers[buffer].type, 0));
     LLVMValueRef p = b->pointers[buffer];
-    Split s;
+    IrSplit s;
     bool inside = true; /* p points into the buffer or to its end */
-    split(&s, b->g, index);
+    ir_split(&s, b->g, index);
     expand_variables(b, &s);
     if (s.n > 0) {
-        const TermBounds x = term_bounds(b, &s);
+        const IrBounds x = ir_bounds_of(b->g, &s);
         inside = x.first >= 0 && x.last <= b->k->buffers[buffer].elements;
         p = offset_terms(b, element, p, &s, inside);
     }

@@ -11,7 +11,9 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <setjmp.h>
 
-#include "ir/placement.h"
+#include "ir/demand.h"
+#include "ir/module.h"
+#include "ir/sums.h"
 #include "llvm/llvm.h"
 
 enum { LL_GLOBAL = 1, LL_SHARED = 3, LL_CONSTANT = 4 }; /* LLVM's address spaces */
@@ -120,7 +122,7 @@ typedef struct {
     LlInsertPoint *points;  /* by scope */
     bool *open;             /* by scope: its statements are being built */
     uint32_t next_scope;    /* number of the scope that is entered next */
-    LLVMValueRef *values;   /* by ref: the value in the open scope that emitted the node; see is_available in node.c */
+    LLVMValueRef *values;   /* by ref: the value in the open scope that emitted the node; see ir/demand.h */
     LLVMValueRef *vars;     /* by number of IrVar */
     LLVMValueRef *results;  /* by number of IrValue */
     /* by buffer: its pointer in the function that is being built; NULL: the function does not read it */
@@ -132,7 +134,7 @@ typedef struct {
     WbbMap called;          /* by function and arguments, an LlCalled for calls of several results */
     WbbMap offsets;         /* by block and terms, the sums and addresses that were made of them */
     LlGroup **groups;       /* by ref: of a load, its neighbours; NULL: none */
-    IrRefs stack;           /* nodes to emit */
+    IrDemand demand;
     LlRow **rows; /* by number in the instruction table */
     uint32_t libdevice_capacity;
 
@@ -161,7 +163,6 @@ typedef struct {
 /* type.c */
 LLVMTypeRef ll_type(LlBuild *b, IrType type);          /* of a value: pred is i1 */
 LLVMTypeRef ll_memory_type(LlBuild *b, IrType type);   /* in memory: pred is i8; declines types that LLVM lacks */
-bool ll_is_packed(ScType t);                           /* several elements in a byte */
 uint32_t ll_parts(IrType t);                           /* elements of LLVM's vector per lane: 2 for complex, else 1 */
 LLVMValueRef ll_splat(LlBuild *b, LLVMValueRef x, uint32_t lanes);
 LLVMValueRef ll_const(LlBuild *b, IrType type, uint64_t bits);
@@ -176,8 +177,6 @@ LLVMValueRef ll_index_node(LlBuild *b, IrRef r);       /* emits sum, floordiv, m
 LLVMValueRef ll_index_compare(LlBuild *b, IrRef r);    /* emits a comparison of index values; NULL: it is not one */
 LLVMValueRef ll_index_cast(LlBuild *b, IrRef r);       /* emits idx */
 LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index);
-bool ll_is_wide(const IrGraph *g, IrRef r);            /* computed in 64 bits */
-static inline bool ll_is_wide_var(const IrVar *v) { return v->lo < INT32_MIN || v->hi > INT32_MAX; }
 
 /* forms.c */
 /* Accesses to packed elements, the first at element `index`, of proved byte alignment `align`. *load: LLVM's load
@@ -210,9 +209,6 @@ LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emits a call */
 LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index);
 /* Makes a load or a store one that may meet others of the kind, and atomics. */
 void ll_relaxed(const LlBuild *b, LLVMValueRef access, IrType type);
-/* The largest power of two up to the buffer's alignment that divides its size, both in bytes: LLVM reads whole aligned
- * words where it needs parts of them. One element alone has no other part. */
-uint32_t ll_word_align(const IrBuffer *buffer);
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */
 void ll_find_groups(LlBuild *b); /* after the scopes are assigned */
 /* What early.c keeps in its block so that it keeps the load r there: the value, or the vector that it is an element of;
@@ -220,8 +216,7 @@ void ll_find_groups(LlBuild *b); /* after the scopes are assigned */
 LLVMValueRef ll_to_keep(LlBuild *b, IrRef r);
 
 /* node.c */
-/* emits r and its operands where they are not available; see node.c */
-void ll_demand(LlBuild *b, IrRef r, bool address);
+void ll_emit(void *build, IrRef r, uint32_t scope); /* an IrEmit */
 void ll_at_scope(LlBuild *b, uint32_t scope);      /* moves the builder to the insert point of the scope */
 
 /* early.c: an exchange or another effect, an `if` with results and nothing else, or one around updates of a scatter? */

@@ -12,14 +12,6 @@
 enum { MOST_LANES = 16 };
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
-uint32_t ll_word_align(const IrBuffer *buffer)
-{
-    const uint64_t size = (uint64_t)buffer->elements * sc_type_info[buffer->type].bits / 8;
-    uint32_t align = buffer->align;
-    while (align > 1 && buffer->elements > 1 && size % align) align /= 2;
-    return align;
-}
-
 /* The alignment that facts prove of an access's address, at most the buffer's own. For a wide access the vectoriser has
  * proved its own size. LLVM merges neighbouring scalar loads if one of them is known to be aligned for the merged load,
  * and rounds three of them up to four, over gaps too; so the alignment stated never lets a merged load reach beyond the
@@ -27,9 +19,9 @@ uint32_t ll_word_align(const IrBuffer *buffer)
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index)
 {
     uint32_t align = sc_bytes(IR_SC(type));
-    const uint32_t most = IR_LANES(type) > 1 ? buffer->align : ll_word_align(buffer);
+    const uint32_t most = IR_LANES(type) > 1 ? buffer->align : ir_word_align(buffer);
     const WbbI128 last = ir_fact(b->g, index).hi;
-    WbbI128 elements = ll_is_packed(IR_SC(type)) ? 8 / sc_type_info[IR_SC(type)].bits : 1; /* in `align` bytes */
+    WbbI128 elements = ir_is_packed(IR_SC(type)) ? 8 / sc_type_info[IR_SC(type)].bits : 1; /* in `align` bytes */
     while (align < most && ir_multiple(b->g, index, 2 * elements) && last + 2 * elements <= buffer->elements) {
         elements *= 2;
         align *= 2;
@@ -87,7 +79,7 @@ static bool is_candidate(const LlBuild *b, IrRef r)
     const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
     const ScType type = IR_SC(n->type);
     return b->constant[buffer] && ir_is_parameter(&b->k->buffers[buffer]) && sc_bytes(type) > 1 &&
-           !ll_is_packed(type) && ll_parts(n->type) == 1 && most_lanes(b, type) > 1;
+           !ir_is_packed(type) && ll_parts(n->type) == 1 && most_lanes(b, type) > 1;
 }
 
 /* The constant of an index, rounded to minus infinity, and the lane. */
@@ -203,9 +195,9 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
     const uint32_t align = own ? sc_bytes(IR_SC(n->type)) * IR_LANES(n->type)
                                : ll_access_align(b, &b->k->buffers[buffer], n->type, index);
     LLVMValueRef v;
-    if (ll_is_packed(IR_SC(n->type)) && !peer) {
+    if (ir_is_packed(IR_SC(n->type)) && !peer) {
         ll_lines_access(b, LL_BY_LOAD, r, buffer);
-        LLVMValueRef at = ll_index(b, index, ll_is_wide(b->g, index)), load;
+        LLVMValueRef at = ll_index(b, index, ir_is_wide(b->g, index)), load;
         v = ll_load_packed(b, b->pointers[buffer], at, n->type, align, &load);
         mark_constant(b, load, buffer);
         return v;

@@ -27,7 +27,7 @@ static LLVMValueRef variable(LlBuild *b, IrRef r)
     if (!v && var->kind == IR_BID) v = special(b, "llvm.nvvm.read.ptx.sreg.ctaid.x");
     if (!v && var->kind == IR_TID) v = special(b, "llvm.nvvm.read.ptx.sreg.tid.x");
     assert(v && "a variable is used outside the scope that binds it");
-    const bool wide = ll_is_wide(b->g, r);
+    const bool wide = ir_is_wide(b->g, r);
     const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(v));
     if (have == (wide ? 64u : 32u)) return v;
     if (!wide) return LLVMBuildTrunc(b->builder, v, b->i32, "");
@@ -129,66 +129,10 @@ static LLVMValueRef emit_node(LlBuild *b, IrRef r)
     return v;
 }
 
-/* Index constants are made by each use; an `arg` is a buffer, which b->pointers holds. */
-static bool has_no_value(const LlBuild *b, IrRef r)
+void ll_emit(void *of, IrRef r, uint32_t scope)
 {
-    const IrNode *n = ir_at(b->g, r);
-    return n->op == OP_ARG || (n->op == OP_CONST && IR_SC(n->type) == SC_INDEX);
-}
-
-/* Is b->values[r] the value of r here? Every use of a node is inside one of the scopes that emit it, so a scope of its
- * list that is not open is finished: drop it. */
-static bool is_available(LlBuild *b, IrRef r)
-{
-    IrScopeList **list = &b->scopes.emitted[r];
-    while (*list && !b->open[(*list)->scope]) {
-        *list = (*list)->next;
-        b->values[r] = NULL;
-    }
-    return b->values[r] != NULL;
-}
-
-/* Push the operands of r that are not available. The sum in an address is computed by the address (ll_address), so of
- * an address the terms are pushed, not the sum. */
-static void push_operands(LlBuild *b, IrRef r, bool address)
-{
-    const IrNode *n = ir_at(b->g, r);
-    if (address && n->op != OP_SUM) {
-        if (!is_available(b, r) && !has_no_value(b, r)) WBB_PUSH(b->arena, &b->stack, r);
-        return;
-    }
-    if (n->op == OP_LOAD && !ll_is_packed(IR_SC(n->type))) {
-        push_operands(b, n->a[1], true);
-        return;
-    }
-    for (uint32_t i = ir_arity(b->g, r); i-- > 0;) {
-        const IrRef x = ir_operand(b->g, r, i);
-        if (!is_available(b, x) && !has_no_value(b, x)) WBB_PUSH(b->arena, &b->stack, x);
-    }
-}
-
-/* Emit what is on the stack above its first n entries, operands before users. */
-static void emit_stack(LlBuild *b, uint32_t n)
-{
-    while (b->stack.n > n) {
-        const IrRef r = b->stack.items[b->stack.n - 1];
-        const uint32_t before = b->stack.n;
-        if (!is_available(b, r) && !has_no_value(b, r)) push_operands(b, r, false);
-        if (b->stack.n > before) continue;
-        b->stack.n--;
-        if (is_available(b, r) || has_no_value(b, r)) continue;
-        assert(b->scopes.emitted[r]);
-        ll_at_scope(b, b->scopes.emitted[r]->scope);
-        ll_lines_at(b, r);
-        b->values[r] = emit_node(b, r);
-    }
-}
-
-/* `address`: r is the index of an access. */
-void ll_demand(LlBuild *b, IrRef r, bool address)
-{
-    const uint32_t n = b->stack.n;
-    if (address) push_operands(b, r, true);
-    else WBB_PUSH(b->arena, &b->stack, r);
-    emit_stack(b, n);
+    LlBuild *b = of;
+    ll_at_scope(b, scope);
+    ll_lines_at(b, r);
+    b->values[r] = emit_node(b, r);
 }

@@ -27,23 +27,6 @@ static const IrOrigin *origin_of(const LlBuild *b, const LlMaker *m)
     return m->origin && m->origin <= b->o->n_origins ? &b->o->origins[m->origin - 1] : NULL;
 }
 
-/* The root of a rule's left side, with the type that its type class stands for: "add.F(a, b) -> .." at bf16x2 is
- * "add.bf16x2". */
-static void put_root(WbbBuf *out, const RwRule *rule, IrType type)
-{
-    const size_t n = strcspn(rule->text, "(");
-    for (size_t i = 0; i < n; i++) {
-        const bool word = i > 0 && rule->text[i - 1] == '.' && rule->text[i] >= 'A' && rule->text[i] <= 'Z';
-        if (!word) {
-            wbb_put_n(out, rule->text + i, 1);
-            continue;
-        }
-        while (i + 1 < n && rule->text[i + 1] != '.') i++;
-        wbb_put(out, sc_type_info[IR_SC(type)].name);
-        if (IR_LANES(type) > 1) wbb_putf(out, "x%u", IR_LANES(type));
-    }
-}
-
 static const char *buffer_name(const LlBuild *b, const LlMaker *m) { return b->k->buffers[m->detail].name; }
 
 static const char *comment_of(LlBuild *b, LlMaker *m)
@@ -56,7 +39,7 @@ static const char *comment_of(LlBuild *b, LlMaker *m)
     switch ((LlWhat)m->what) {
     case LL_BY_LLVM: wbb_put(&out, "LLVM"); break;
     case LL_BY_INSTR:
-        if (rule && !rule->instance[0]) put_root(&out, rule, m->detail);
+        if (rule && !rule->instance[0]) rw_put_root(&out, rule, IR_SC(m->detail), IR_LANES(m->detail));
         else if (rule) out.text[--out.n] = 0; /* the instance names the operation; drop the blank */
         else wbb_put(&out, "instr");
         break;

@@ -18,13 +18,13 @@ static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
     const IrType type = ir_at(b->g, s->value)->type;
     const uint32_t align = ll_access_align(b, &b->k->buffers[s->buffer], type, s->index);
-    const bool packed = ll_is_packed(IR_SC(type));
-    ll_demand(b, s->value, false);
-    if (!packed || !ir_is_const(b->g, s->index)) ll_demand(b, s->index, !packed);
+    const bool packed = ir_is_packed(IR_SC(type));
+    ir_demand(&b->demand, s->value, false);
+    if (!packed || !ir_is_const(b->g, s->index)) ir_demand(&b->demand, s->index, !packed);
     ll_at_scope(b, scope);
     ll_lines_at(b, s->index);
     if (packed) {
-        LLVMValueRef index = ll_index(b, s->index, ll_is_wide(b->g, s->index));
+        LLVMValueRef index = ll_index(b, s->index, ir_is_wide(b->g, s->index));
         ll_lines_access(b, LL_BY_STORE, s->value, s->buffer);
         ll_store_packed(b, b->values[s->value], b->pointers[s->buffer], index, type, align);
         return;
@@ -52,10 +52,7 @@ static void write_relaxed(LlBuild *b, const IrStmt *s)
 static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
     const IrNode *n = ir_at(b->g, s->value);
-    const bool packed = s->index && ll_is_packed(IR_SC(n->type));
-    for (uint32_t i = 0; i < ir_arity(b->g, s->value); i++) ll_demand(b, ir_operand(b->g, s->value, i), false);
-    if (s->index && (!packed || !ir_is_const(b->g, s->index))) ll_demand(b, s->index, !packed);
-    if (s->from_index) ll_demand(b, s->from_index, true);
+    ir_demand_operands(&b->demand, s);
     ll_at_scope(b, scope);
     LLVMValueRef v = NULL, address = NULL;
     if (n->op == OP_READ || n->op == OP_READ_RELAXED || n->op == OP_READ_PEER) {
@@ -93,7 +90,7 @@ LlScopeEnd ll_scope(LlBuild *b, const IrBlock *statements, LLVMBasicBlockRef blo
     b->points[scope].block = block;
     b->open[scope] = true;
     emit_block(b, statements, scope);
-    for (uint32_t i = 0; i < n; i++) ll_demand(b, yields[i], false);
+    for (uint32_t i = 0; i < n; i++) ir_demand(&b->demand, yields[i], false);
     for (uint32_t i = 0; i < n; i++) end.values[i] = b->values[yields[i]];
     b->open[scope] = false;
     end.block = b->points[scope].block;
@@ -114,7 +111,7 @@ static LlScopeEnd branch(LlBuild *b, const IrStmt *s, bool otherwise, LLVMBasicB
 
 static void emit_if(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
-    ll_demand(b, s->condition, false);
+    ir_demand(&b->demand, s->condition, false);
     ll_at_scope(b, scope);
     ll_lines_control(b, LL_BY_BRANCH);
     const bool both = s->otherwise.n > 0 || s->n_results > 0;
@@ -137,21 +134,10 @@ static void emit_if(LlBuild *b, const IrStmt *s, uint32_t scope)
     }
 }
 
-static uint32_t count_scopes(const IrBlock *block)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < block->n; i++) {
-        const IrStmt *s = block->items[i];
-        if (!ir_has_blocks(s)) continue;
-        n += (ir_is_loop(s) ? 1 : 2) + count_scopes(&s->body) + count_scopes(&s->otherwise);
-    }
-    return n;
-}
-
 /* The carried values of the first iteration, which are the results of a loop without iterations. */
 static void carry_in(LlBuild *b, const IrStmt *s)
 {
-    for (uint32_t i = 0; i < s->n_results; i++) ll_demand(b, s->results[i].init, false);
+    for (uint32_t i = 0; i < s->n_results; i++) ir_demand(&b->demand, s->results[i].init, false);
     for (uint32_t i = 0; i < s->n_results; i++) b->results[s->results[i].value] = b->values[s->results[i].init];
 }
 
@@ -222,7 +208,7 @@ static void emit_for(LlBuild *b, const IrStmt *s, uint32_t scope)
     const IrVar *var = &b->g->vars[s->var];
     carry_in(b, s);
     if (var->hi < var->lo) {
-        b->next_scope += 1 + count_scopes(&s->body); /* skip the scopes of the body */
+        b->next_scope += 1 + ir_count_scopes(&s->body); /* skip the scopes of the body */
         return;
     }
     const bool wide = var->lo < INT32_MIN || var->hi >= INT32_MAX;
@@ -249,7 +235,7 @@ static void emit_repeat(LlBuild *b, const IrStmt *s, uint32_t scope)
 /* An integer element that a variable is bound to, in the width that the variable's interval needs. */
 static LLVMValueRef as_index(LlBuild *b, const IrStmt *s)
 {
-    const bool wide = ll_is_wide_var(&b->g->vars[s->var]);
+    const bool wide = ir_is_wide_var(&b->g->vars[s->var]);
     LLVMTypeRef to = wide ? b->i64 : b->i32;
     LLVMValueRef v = b->values[s->value];
     const unsigned have = LLVMGetIntTypeWidth(LLVMTypeOf(v)), want = wide ? 64 : 32;
@@ -262,10 +248,10 @@ static LLVMValueRef as_index(LlBuild *b, const IrStmt *s)
 static void emit_let(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
     const IrRef is = s->value ? s->value : b->g->vars[s->var].definition;
-    ll_demand(b, is, false);
+    ir_demand(&b->demand, is, false);
     ll_at_scope(b, scope);
     if (s->value) ll_lines_at(b, is);
-    b->vars[s->var] = s->value ? as_index(b, s) : ll_index(b, is, ll_is_wide(b->g, is));
+    b->vars[s->var] = s->value ? as_index(b, s) : ll_index(b, is, ir_is_wide(b->g, is));
 }
 
 static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope)

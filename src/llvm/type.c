@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-bool ll_is_packed(ScType t) { return t != SC_PRED && sc_type_info[t].bits > 0 && sc_type_info[t].bits < 8; }
 uint32_t ll_parts(IrType t) { return sc_type_info[IR_SC(t)].cls == 'C' ? 2 : 1; }
 
 static LLVMTypeRef scalar(LlBuild *b, ScType t)
@@ -43,7 +42,7 @@ LLVMTypeRef ll_type(LlBuild *b, IrType type)
 LLVMTypeRef ll_memory_type(LlBuild *b, IrType type)
 {
     if (ll_parts(type) == 2) return ll_type(b, type);
-    LLVMTypeRef t = IR_SC(type) == SC_PRED || ll_is_packed(IR_SC(type)) ? b->i8 : scalar(b, IR_SC(type));
+    LLVMTypeRef t = IR_SC(type) == SC_PRED || ir_is_packed(IR_SC(type)) ? b->i8 : scalar(b, IR_SC(type));
     return IR_LANES(type) == 1 ? t : LLVMVectorType(t, IR_LANES(type));
 }
 

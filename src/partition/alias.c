@@ -143,7 +143,7 @@ bool part_operands_are_free(const PartPlan *p)
 static bool is_whole_bytes(const HloInstruction *u)
 {
     const ScType t = u->shape->type;
-    if (!part_is_packed(t)) return true;
+    if (!ir_is_packed(t)) return true;
     const uint32_t minor = u->shape->minor_to_major[0];
     return u->operands[1]->shape->dims[minor] == u->shape->dims[minor] &&
            u->shape->dims[minor] * sc_type_info[t].bits % 8 == 0;

@@ -76,7 +76,7 @@ static HloInstruction *tuple_of(Cutting *c, const HloInstruction *const *roots, 
 /* Threads store whole bytes: where elements are smaller, the result of a reduction has wider ones in memory. */
 static bool widens(const HloInstruction *i)
 {
-    return i->opcode == HLO_REDUCE && i->shape->type != SC_TUPLE && part_is_packed(i->shape->type);
+    return i->opcode == HLO_REDUCE && i->shape->type != SC_TUPLE && ir_is_packed(i->shape->type);
 }
 
 static HloInstruction *converted(Cutting *c, const HloInstruction *of, HloInstruction *x, ScType type)

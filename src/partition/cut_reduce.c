@@ -15,7 +15,7 @@ static int64_t terms_of(WbbArena *a, const HloInstruction *i)
 {
     if (i->opcode != HLO_REDUCE || i->operands[0]->shape->rank > HLO_RANK_LIMIT) return 0;
     for (uint32_t k = 0; k < i->shape->n_leaves && i->shape->type == SC_TUPLE; k++)
-        if (part_is_packed(part_shape(i, k)->type)) return 0; /* threads store whole bytes: cut.c widens single ones */
+        if (ir_is_packed(part_shape(i, k)->type)) return 0; /* threads store whole bytes: cut.c widens single ones */
     return (int64_t)hlo_terms(a, i);
 }
 
@@ -146,7 +146,7 @@ static bool is_output(const PartPlan *p, const HloInstruction *i)
 static const HloInstruction *window_of(const PartPlan *p, const HloInstruction *i)
 {
     const HloInstruction *w = i->opcode == HLO_GET_TUPLE_ELEMENT ? i->operands[0] : i;
-    if (w->opcode != HLO_REDUCE_WINDOW || i->shape->type == SC_TUPLE || part_is_packed(i->shape->type)) return NULL;
+    if (w->opcode != HLO_REDUCE_WINDOW || i->shape->type == SC_TUPLE || ir_is_packed(i->shape->type)) return NULL;
     return w->operands[0]->shape->rank <= HLO_RANK_LIMIT && !is_output(p, i) && !is_output(p, w) ? w : NULL;
 }
 

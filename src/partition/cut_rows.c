@@ -29,7 +29,7 @@ uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInst
     for (uint32_t k = 0; k < first->n_reduces; k++) {
         const HloInstruction *i = first->reduces[k].i;
         for (uint32_t l = 0; l < i->n_operands / 2; l++)
-            if (part_is_packed(part_shape(i, l)->type)) return 0;
+            if (ir_is_packed(part_shape(i, l)->type)) return 0;
         found[k] = i;
     }
     return first->n_reduces;

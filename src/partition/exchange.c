@@ -22,7 +22,7 @@ static bool may_transpose(const PartPlan *p, const PartStage *s, const TgTarget 
     }
     for (uint32_t k = 0; k < s->n_outputs; k++) {
         const PartBuffer *b = &p->buffers[p->n_operands + s->outputs[k]];
-        moves = moves && b->alias < 0 && !part_is_packed(b->shape->type);
+        moves = moves && b->alias < 0 && !ir_is_packed(b->shape->type);
     }
     return moves;
 }

@@ -309,7 +309,6 @@ void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t, bo
 void part_check_parameters(WbbCx *cx, const PartPlan *p, const TgTarget *t);
 /* value.c */
 static inline PartValue part_value(const HloInstruction *i, uint32_t part) { return hlo_value(i, part); }
-bool part_is_packed(ScType t); /* several elements to a byte */
 uint32_t part_packed_group(ScType t); /* elements of a byte; 1 for types of 8 bits and more */
 /* a concatenate of slices that together are one array, rotated along one dimension */
 bool part_is_rotation(const HloInstruction *i);

@@ -235,7 +235,7 @@ static bool cut_reductions(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *
         const uint32_t n = part_cut_reductions(a, p, t, ways[w].single, ways[w].few, found);
         bool roots = all_found(p, found, n); /* nothing is gained, unless they have wider elements in memory */
         for (uint32_t o = 0; o < p->n_outputs; o++)
-            roots = roots && !part_is_packed(part_shape(p->roots[o].i, p->roots[o].part)->type);
+            roots = roots && !ir_is_packed(part_shape(p->roots[o].i, p->roots[o].part)->type);
         if (!n || roots || (ways[w].shared && !are_shared(cx, a, p, t, found, n))) continue;
         cut_at(cx, a, p, t, options, found, n, true);
         return true;

@@ -65,7 +65,7 @@ static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction 
         if (!next || !hlo_same_dims(next->shape, root->shape)) return NULL;
         i = next;
     }
-    if (i->opcode != HLO_CONCATENATE || part_is_packed(root->shape->type)) return NULL;
+    if (i->opcode != HLO_CONCATENATE || ir_is_packed(root->shape->type)) return NULL;
     if (i->n_operands > tg_tuned(c->t, "range.max_count")) return NULL;
     bool alike = i->n_operands <= tg_tuned(c->t, "range.max_parts");
     for (uint32_t k = 1; k < i->n_operands; k++)

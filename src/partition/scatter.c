@@ -153,7 +153,7 @@ static bool by_instructions(const Scattering *x, const HloInstruction *s)
 static bool stores_plainly(const Scattering *x, const HloInstruction *s)
 {
     for (uint32_t k = 0; k < s->n_operands / 2; k++)
-        if (part_is_packed(part_shape(s, k)->type)) return false;
+        if (ir_is_packed(part_shape(s, k)->type)) return false;
     return hlo_scatter_is_unique(x->a, s) && (hlo_scatter_dims(x->a, s).unique || !by_instructions(x, s));
 }
 
@@ -233,7 +233,7 @@ static void set_views(const Scattering *x, PartKernel *kernel, const HloInstruct
     ScType *views = WBB_NEW_N(x->a, ScType, kernel->n_views + 1);
     for (uint32_t k = 0; k < stage->n_outputs; k++) {
         const ScType of = part_shape(s, first + k)->type;
-        const ScType t = stage->word != SC_NONE ? stage->word : part_is_packed(of) ? SC_U8 : of;
+        const ScType t = stage->word != SC_NONE ? stage->word : ir_is_packed(of) ? SC_U8 : of;
         const int32_t alias = p->buffers[buffers[first + k]].alias;
         views[buffers[first + k]] = t;
         if (alias >= 0) views[alias] = t;

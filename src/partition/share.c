@@ -324,7 +324,7 @@ static bool find_output(Sharing *s, uint32_t o)
     if (!(hlo_elements(x) == hlo_elements(terms) && find_path(s, v.i, terms, s->at, false, path)) &&
         !(kept && hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, path)))
         return false;
-    return !part_is_packed(x->type) || fills_bytes(s, x, path);
+    return !ir_is_packed(x->type) || fills_bytes(s, x, path);
 }
 
 /* Outputs that the kernel makes: all, or those that need its reductions. */

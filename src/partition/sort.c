@@ -21,7 +21,7 @@ enum {
 
 ScType part_memory_type(ScType t)
 {
-    return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : part_is_packed(t) ? SC_U8 : t;
+    return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : ir_is_packed(t) ? SC_U8 : t;
 }
 
 uint32_t part_memory_parts(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1; }

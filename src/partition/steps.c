@@ -34,7 +34,7 @@ static bool find_stack(PartSteps *s, const HloCount *counts, uint32_t leaf, Part
     const PartValue v = part_value(body->root, leaf);
     if (v.i->opcode != HLO_DYNAMIC_UPDATE_SLICE) return false;
     const PartValue whole = part_value(v.i->operands[0], 0);
-    if (whole.i->opcode != HLO_PARAMETER || whole.part != leaf || part_is_packed(v.i->shape->type)) return false;
+    if (whole.i->opcode != HLO_PARAMETER || whole.part != leaf || ir_is_packed(v.i->shape->type)) return false;
     bool down;
     const int64_t along = hlo_stepped_along(v.i, counts->counter, counter, s->trips, &down);
     if (along < 0 || !only_updated(body, leaf, v.i)) return false;
@@ -140,7 +140,7 @@ uint32_t part_step_operands(WbbArena *a, const PartPlan *p, const PartSteps *s, 
         if (hlo_elements(i->shape) <= hlo_elements(s->space)) continue;
         const double bytes = (double)hlo_elements(i->shape) * sc_bytes(i->shape->type);
         const double apart = part_least_us(t) + 2 * bytes / dram;
-        bool known = part_is_packed(i->shape->type);
+        bool known = ir_is_packed(i->shape->type);
         for (uint32_t k = 0; k < n; k++) known = known || found[k] == i;
         if (!known && (double)s->trips * work_of(a, p->fusion->body, i, t) * each / clock > apart) found[n++] = i;
     }
@@ -300,7 +300,7 @@ bool part_fit_steps(WbbArena *a, const PartPlan *p, PartSteps *s, bool beside)
         const Following x = follow_output(p->rw, a, p, s, o, at, iteration);
         const HloShape *shape = part_shape(p->roots[o].i, p->roots[o].part);
         s->stepped[o] = x.need == STEP, s->after[o] = x.need == LAST && hlo_same_dims(shape, s->space);
-        if (x.need == MORE || ((s->stepped[o] || s->after[o]) && part_is_packed(shape->type))) return false;
+        if (x.need == MORE || ((s->stepped[o] || s->after[o]) && ir_is_packed(shape->type))) return false;
         if (x.need == STEP && !ordered && !order_as(a, p, s, o, beside)) return false;
         ordered = ordered || x.need == STEP;
     }

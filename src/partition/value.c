@@ -32,9 +32,8 @@ bool part_is_rotation(const HloInstruction *i)
     return true;
 }
 
-bool part_is_packed(ScType t) { return t != SC_PRED && sc_type_info[t].bits > 0 && sc_type_info[t].bits < 8; }
 
-uint32_t part_packed_group(ScType t) { return part_is_packed(t) ? 8u / sc_type_info[t].bits : 1; }
+uint32_t part_packed_group(ScType t) { return ir_is_packed(t) ? 8u / sc_type_info[t].bits : 1; }
 
 const HloShape *part_shape(const HloInstruction *i, uint32_t part)
 {

@@ -23,51 +23,15 @@ bool ptx_is_here(const PtxBuild *b, uint32_t scope)
 
 bool ptx_has(const PtxBuild *b, IrRef r) { return b->values[r] && ptx_is_here(b, b->values[r]->scope); }
 
-static bool fits_i32(WbbI128 x) { return x >= INT32_MIN && x <= INT32_MAX; }
-
-void ptx_split(PtxSplit *s, const IrGraph *g, IrRef r)
-{
-    const IrNode *n = ir_at(g, r);
-    s->constant = 0;
-    if (n->op == OP_SUM) {
-        s->terms = g->terms + n->a[0];
-        s->n = n->a[1];
-        s->constant = (int64_t)n->imm;
-    } else if (n->op == OP_CONST) {
-        s->n = 0;
-        s->constant = (int64_t)n->imm;
-    } else {
-        s->one = (IrTerm){1, r};
-        s->terms = &s->one;
-        s->n = 1;
-    }
-}
-
-PtxBounds ptx_bounds(const PtxBuild *b, const PtxSplit *s)
-{
-    PtxBounds x = {0, 0, 0, 0, true};
-    for (uint32_t i = 0; i < s->n; i++) {
-        const IrFact f = ir_fact(b->g, s->terms[i].ref);
-        const WbbI128 c = s->terms[i].coefficient;
-        const WbbI128 p = c * f.lo, q = c * f.hi, low = WBB_MIN(p, q), high = WBB_MAX(p, q);
-        x.first += low;
-        x.last += high;
-        x.low += WBB_MIN(low, 0);
-        x.high += WBB_MAX(high, 0);
-        if (!fits_i32(c)) x.narrow_factors = false;
-    }
-    return x;
-}
-
 /* Replaces a variable that is defined as a multiple of one index and a constant by that, and adds the constant to the
  * sum's: false where it is none. */
 static bool expand(const IrGraph *g, IrTerm *term, int64_t *constant)
 {
     const IrNode *n = ir_at(g, term->ref);
-    PtxSplit d;
+    IrSplit d;
     int64_t moved, coefficient;
     if (n->op != OP_VAR || !g->vars[n->imm].definition) return false;
-    ptx_split(&d, g, g->vars[n->imm].definition);
+    ir_split(&d, g, g->vars[n->imm].definition);
     if (d.n != 1 || __builtin_mul_overflow(d.terms->coefficient, term->coefficient, &coefficient)) return false;
     if (__builtin_mul_overflow(d.constant, term->coefficient, &moved)) return false;
     if (__builtin_add_overflow(*constant, moved, constant)) return false;
@@ -75,21 +39,21 @@ static bool expand(const IrGraph *g, IrTerm *term, int64_t *constant)
     return true;
 }
 
-static bool fits(const PtxBuild *b, const PtxSplit *s)
+static bool fits(const PtxBuild *b, const IrSplit *s)
 {
-    const PtxBounds x = ptx_bounds(b, s);
-    return x.narrow_factors && fits_i32(x.first) && fits_i32(x.last);
+    const IrBounds x = ir_bounds_of(b->g, s);
+    return x.narrow_factors && ir_is_i32(x.first) && ir_is_i32(x.last);
 }
 
 /* The terms of the sum that the only term, a variable, is defined as. */
-static PtxSplit of_sum(PtxBuild *b, PtxSplit s, bool only_here)
+static IrSplit of_sum(PtxBuild *b, IrSplit s, bool only_here)
 {
     const IrTerm whole = s.terms[0];
     const IrNode *n = ir_at(b->g, whole.ref);
-    PtxSplit d;
+    IrSplit d;
     int64_t moved;
     if (n->op != OP_VAR || !b->g->vars[n->imm].definition) return s;
-    ptx_split(&d, b->g, b->g->vars[n->imm].definition);
+    ir_split(&d, b->g, b->g->vars[n->imm].definition);
     if (__builtin_mul_overflow(d.constant, whole.coefficient, &moved) ||
         __builtin_add_overflow(s.constant, moved, &moved))
         return s;
@@ -99,14 +63,14 @@ static PtxSplit of_sum(PtxBuild *b, PtxSplit s, bool only_here)
         if (__builtin_mul_overflow(terms[i].coefficient, whole.coefficient, &terms[i].coefficient)) return s;
         if (only_here && !ptx_has(b, terms[i].ref)) return s;
     }
-    const PtxSplit all = {.terms = terms, .n = d.n, .constant = moved};
+    const IrSplit all = {.terms = terms, .n = d.n, .constant = moved};
     return fits(b, &all) || !fits(b, &s) ? all : s;
 }
 
-PtxSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here)
+IrSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here)
 {
-    PtxSplit s;
-    ptx_split(&s, b->g, index);
+    IrSplit s;
+    ir_split(&s, b->g, index);
     IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s.n + 1);
     for (uint32_t i = 0; i < s.n; i++) {
         IrTerm next = terms[i] = s.terms[i];
@@ -119,25 +83,6 @@ PtxSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here)
 }
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */
-
-/* The term to add next: of those left, one of the outermost scope, of these a positive one if there is one. */
-static uint32_t next_term(const PtxBuild *b, const PtxSplit *s, const bool *done)
-{
-    uint32_t best = s->n;
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (done[i]) continue;
-        if (best == s->n) {
-            best = i;
-            continue;
-        }
-        const uint32_t depth = depth_of(b, b->places.bound_in[s->terms[i].ref]);
-        const uint32_t best_depth = depth_of(b, b->places.bound_in[s->terms[best].ref]);
-        const bool plus = s->terms[i].coefficient > 0, best_plus = s->terms[best].coefficient > 0;
-        if (depth < best_depth || (depth == best_depth && plus && !best_plus)) best = i;
-    }
-    return best;
-}
-
 /* Where a register made of terms bound in `bound` is written: outside loops, but not outside where its parts are. */
 static uint32_t scope_of(const PtxBuild *b, uint32_t bound, uint32_t inside)
 {
@@ -155,13 +100,13 @@ PtxMade *ptx_made(PtxBuild *b, const uint64_t *key, size_t n)
 }
 
 /* The key of a sum of all terms, in the order in which they are added. key: room for 1 + 2 * terms. */
-static size_t key_of_terms(PtxBuild *b, const PtxSplit *s, bool wide, uint64_t *key)
+static size_t key_of_terms(PtxBuild *b, const IrSplit *s, bool wide, uint64_t *key)
 {
     bool *done = WBB_NEW_N(b->arena, bool, s->n + 1);
     size_t n = 0;
     key[n++] = wide;
     for (uint32_t k = 0; k < s->n; k++) {
-        const uint32_t best = next_term(b, s, done);
+        const uint32_t best = ir_next_term(&b->places, s, done);
         done[best] = true;
         key[n++] = (uint64_t)s->terms[best].coefficient, key[n++] = s->terms[best].ref;
     }
@@ -170,7 +115,7 @@ static size_t key_of_terms(PtxBuild *b, const PtxSplit *s, bool wide, uint64_t *
 
 static uint32_t scope_of_term(const PtxBuild *b, IrRef r)
 {
-    return b->values[r] ? b->values[r]->scope : b->places.items[b->at].root;
+    return ptx_has(b, r) ? b->values[r]->scope : b->places.items[b->at].root;
 }
 
 /* sum + c * x, in the widths of sum and x */
@@ -197,7 +142,7 @@ static PtxReg add_term(PtxBuild *b, PtxReg sum, int64_t c, PtxReg x, bool wide)
     return d;
 }
 
-PtxReg ptx_terms(PtxBuild *b, const PtxSplit *s, bool wide)
+PtxReg ptx_terms(PtxBuild *b, const IrSplit *s, bool wide)
 {
     bool *done = WBB_NEW_N(b->arena, bool, s->n + 1);
     uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 1 + 2 * s->n);
@@ -206,7 +151,7 @@ PtxReg ptx_terms(PtxBuild *b, const PtxSplit *s, bool wide)
     PtxReg sum = {0};
     key[0] = wide;
     for (uint32_t k = 0; k < s->n; k++) {
-        const uint32_t best = next_term(b, s, done);
+        const uint32_t best = ir_next_term(&b->places, s, done);
         const IrRef ref = s->terms[best].ref;
         done[best] = true;
         key[1 + 2 * k] = (uint64_t)s->terms[best].coefficient;
@@ -226,26 +171,6 @@ PtxReg ptx_terms(PtxBuild *b, const PtxSplit *s, bool wide)
 }
 
 /* --- addresses ---------------------------------------------------------------------------------------------------- */
-/* The greatest common factor of the coefficients. */
-static int64_t common_factor(const PtxSplit *s)
-{
-    uint64_t g = 0;
-    for (uint32_t i = 0; i < s->n; i++) {
-        const uint64_t c = (uint64_t)s->terms[i].coefficient;
-        g = ir_gcd(s->terms[i].coefficient < 0 ? 0 - c : c, g);
-    }
-    return g && g <= INT32_MAX ? (int64_t)g : 1;
-}
-
-const char *ptx_global_name(PtxBuild *b, const char *own)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
-    char *name = wbb_format(b->arena, "%s_%s", b->k->name, own);
-    for (char *c = name; *c; c++)
-        if (!strchr(letters, *c)) *c = '_';
-    return name;
-}
-
 /* The number of a buffer among the parameters of the function that is being written. */
 static uint32_t parameter(PtxBuild *b, uint32_t buffer)
 {
@@ -273,17 +198,17 @@ PtxReg ptx_base(PtxBuild *b, uint32_t buffer)
     const char *name = inside ? b->callees[b->function].name : b->k->name;
     const uint32_t number = inside && ir_is_parameter(x) ? parameter(b, buffer) : buffer;
     if (ir_is_parameter(x)) ptx_line(b, "ld.param.b64 %R, [%s_param_%u];", d, name, number);
-    else ptx_line(b, "mov.b%u %R, %s;", x->space == IR_SHARED ? 32 : 64, d, ptx_global_name(b, x->name));
+    else ptx_line(b, "mov.b%u %R, %s;", x->space == IR_SHARED ? 32 : 64, d, ir_module_name(b->arena, b->k, x->name));
     b->at = at;
     b->maker = maker;
     return b->bases[buffer] = d;
 }
 
 /* scale * sum of the terms, as 64 bits, or 32 in shared memory. */
-static PtxReg bytes(PtxBuild *b, const PtxSplit *s, int64_t scale, bool shared)
+static PtxReg bytes(PtxBuild *b, const IrSplit *s, int64_t scale, bool shared)
 {
-    const PtxBounds x = ptx_bounds(b, s);
-    const bool wide = !shared && (!x.narrow_factors || !fits_i32(x.first) || !fits_i32(x.last));
+    const IrBounds x = ir_bounds_of(b->g, s);
+    const bool wide = !shared && (!x.narrow_factors || !ir_is_i32(x.first) || !ir_is_i32(x.last));
     const PtxReg sum = ptx_terms(b, s, wide);
     if (shared || wide) return add_term(b, (PtxReg){0}, scale, sum, wide);
     const PtxReg d = ptx_new(b, PTX_B64);
@@ -294,7 +219,7 @@ static PtxReg bytes(PtxBuild *b, const PtxSplit *s, int64_t scale, bool shared)
 }
 
 /* Is the sum itself a register already? */
-static bool is_made(PtxBuild *b, const PtxSplit *s)
+static bool is_made(PtxBuild *b, const IrSplit *s)
 {
     uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 1 + 2 * s->n);
     const size_t n = key_of_terms(b, s, false, key);
@@ -303,7 +228,7 @@ static bool is_made(PtxBuild *b, const PtxSplit *s)
 
 /* The register of base + scale * terms; the products are shared by buffers. added: base is this register, not the
  * buffer's address. */
-static PtxReg register_of(PtxBuild *b, uint32_t buffer, const PtxSplit *s, int64_t scale, const PtxReg *added)
+static PtxReg register_of(PtxBuild *b, uint32_t buffer, const IrSplit *s, int64_t scale, const PtxReg *added)
 {
     const bool shared = b->k->buffers[buffer].space == IR_SHARED;
     const uint32_t at = b->at;
@@ -332,21 +257,21 @@ static PtxReg register_of(PtxBuild *b, uint32_t buffer, const PtxSplit *s, int64
 }
 
 /* The terms by their factor, or the sum itself where that is a register already. */
-static PtxReg by_factor(PtxBuild *b, uint32_t buffer, const PtxSplit *s, const PtxReg *added)
+static PtxReg by_factor(PtxBuild *b, uint32_t buffer, const IrSplit *s, const PtxReg *added)
 {
-    const int64_t size = sc_bytes(b->k->buffers[buffer].type), factor = common_factor(s);
+    const int64_t size = sc_bytes(b->k->buffers[buffer].type), factor = ir_common_factor(s);
     const bool joins = factor <= INT32_MAX / size && !is_made(b, s);
     IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
     for (uint32_t i = 0; i < s->n; i++)
         terms[i] = (IrTerm){s->terms[i].coefficient / (joins ? factor : 1), s->terms[i].ref};
-    const PtxSplit small = {.terms = terms, .n = s->n};
+    const IrSplit small = {.terms = terms, .n = s->n};
     return register_of(b, buffer, &small, size * (joins ? factor : 1), added);
 }
 
 /* In a loop: what does not change in it is added to the base outside of it, so that where ptxas unrolls the loop its
  * counter becomes an immediate offset. Puts the terms that change last and returns how many stand before them; 0: not
  * in a loop, or all or none change. */
-static uint32_t unchanging(const PtxBuild *b, const PtxSplit *s, IrTerm *out)
+static uint32_t unchanging(const PtxBuild *b, const IrSplit *s, IrTerm *out)
 {
     uint32_t loop = b->at, n = 0, last = s->n;
     while (loop && !b->places.items[loop].loop) loop = b->places.items[loop].parent;
@@ -362,19 +287,19 @@ PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index)
     const IrBuffer *x = &b->k->buffers[buffer];
     const int64_t size = sc_bytes(x->type);
     PtxAddress a = {.space = x->space == IR_SHARED ? ".shared" : ".global"};
-    const PtxSplit s = ptx_expanded(b, index, true);
+    const IrSplit s = ptx_expanded(b, index, true);
     a.offset = s.constant * size;
     const bool far = a.offset > INT32_MAX || a.offset < INT32_MIN;
     if (s.n > 0) {
         IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s.n);
         const uint32_t n = unchanging(b, &s, terms);
         if (n) {
-            const PtxSplit outside = {.terms = terms, .n = n}, inside = {.terms = terms + n, .n = s.n - n};
+            const IrSplit outside = {.terms = terms, .n = n}, inside = {.terms = terms + n, .n = s.n - n};
             const PtxReg base = by_factor(b, buffer, &outside, NULL);
             a.base = by_factor(b, buffer, &inside, &base);
         } else a.base = by_factor(b, buffer, &s, NULL);
     } else if (ir_is_parameter(x) || far || x->space == IR_TABLE) a.base = ptx_base(b, buffer);
-    else a.name = ptx_global_name(b, x->name);
+    else a.name = ir_module_name(b->arena, b->k, x->name);
     if (far) {
         const PtxReg d = ptx_new(b, PTX_B64);
         ptx_line(b, "add.s64 %R, %R, %l;", d, a.base, a.offset);

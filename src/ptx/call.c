@@ -61,11 +61,7 @@ void ptx_return(PtxBuild *b, const IrFunction *f, PtxValue **values)
 /* The last call of the same function with the same arguments; its values are NULL if there was none. */
 static PtxCalled *find_called(PtxBuild *b, IrRef r)
 {
-    const uint32_t n = ir_arity(b->g, r);
-    uint32_t *key = WBB_NEW_N(b->arena, uint32_t, n + 1);
-    key[0] = IR_CALLEE(ir_at(b->g, r)->imm);
-    for (uint32_t i = 0; i < n; i++) key[i + 1] = ir_operand(b->g, r, i);
-    WbbEntry *e = wbb_map_put_bytes(&b->called, key, (n + 1) * sizeof *key);
+    WbbEntry *e = ir_call_entry(&b->called, b->g, r);
     if (!e->pointer) e->pointer = WBB_NEW(b->arena, PtxCalled);
     return e->pointer;
 }
@@ -92,7 +88,7 @@ static PtxValue **call(PtxBuild *b, IrRef r)
     PtxReg *args = WBB_NEW_N(b->arena, PtxReg, n + 1);
     PtxValue **results = WBB_NEW_N(b->arena, PtxValue *, f->n_yields);
     for (uint32_t i = 0; i < f->n_params; i++) {
-        const bool wide = ptx_is_wide_var(&b->g->vars[f->params[i]]);
+        const bool wide = ir_is_wide_var(&b->g->vars[f->params[i]]);
         args[i] = ptx_register(b, ptx_index(b, ir_operand(b->g, r, i), wide));
     }
     for (uint32_t i = 0; i < c->n_buffers; i++) args[f->n_params + i] = ptx_base(b, c->buffers[i]);

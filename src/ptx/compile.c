@@ -10,19 +10,10 @@
 
 static void put_table(PtxBuild *b, const IrBuffer *x)
 {
-    const uint32_t bits = sc_type_info[x->type].bits;
-    size_t n = (size_t)x->elements * sc_bytes(x->type);
-    const uint8_t *bytes = x->table;
-    if (ptx_is_packed(x->type)) {
-        const size_t each = 8 / bits;
-        uint8_t *packed = WBB_NEW_N(b->arena, uint8_t, n / each + 2);
-        for (size_t i = 0; i < n; i++)
-            packed[i / each] = (uint8_t)(packed[i / each] | (bytes[i] & sc_mask(x->type)) << i % each * bits);
-        n = (n + each - 1) / each;
-        bytes = packed;
-    }
+    size_t n;
+    const uint8_t *bytes = ir_table_bytes(b->arena, x, &n);
     const uint32_t align = x->align ? x->align : 16;
-    wbb_putf(&b->globals, ".global .align %u .b8 %s[%zu] = {", align, ptx_global_name(b, x->name), n);
+    wbb_putf(&b->globals, ".global .align %u .b8 %s[%zu] = {", align, ir_module_name(b->arena, b->k, x->name), n);
     for (size_t i = 0; i < n; i++) wbb_putf(&b->globals, "%s%u", i ? ", " : "", bytes[i]);
     wbb_put(&b->globals, "};\n");
 }
@@ -30,7 +21,7 @@ static void put_table(PtxBuild *b, const IrBuffer *x)
 /* Bytes of an array in the block's shared memory: one byte an element of pred, and of those narrower than a byte. */
 static void put_shared(PtxBuild *b, WbbBuf *out, const IrBuffer *x)
 {
-    wbb_putf(out, ".shared .align %u .b8 %s[%lld];\n", WBB_MAX(x->align, 1u), ptx_global_name(b, x->name),
+    wbb_putf(out, ".shared .align %u .b8 %s[%lld];\n", WBB_MAX(x->align, 1u), ir_module_name(b->arena, b->k, x->name),
              (long long)(x->elements * sc_bytes(x->type)));
 }
 
@@ -101,7 +92,7 @@ static const char *function_text(PtxBuild *b, const IrFunction *f, uint32_t scop
     WbbBuf out = wbb_buf(b->arena);
     wbb_putf(&out, ".func (%s) %s(", ptx_result_text(b, f, "func_retval0"), c->name);
     for (uint32_t i = 0; i < f->n_params + c->n_buffers; i++) {
-        const bool wide = i >= f->n_params || ptx_is_wide_var(&b->g->vars[f->params[i]]);
+        const bool wide = i >= f->n_params || ir_is_wide_var(&b->g->vars[f->params[i]]);
         wbb_putf(&out, "%s\n\t.param .b%u %s_param_%u", i ? "," : "", wide ? 64 : 32, c->name, i);
     }
     wbb_put(&out, "\n)\n{\n");
@@ -117,7 +108,7 @@ static void write_function(PtxBuild *b, uint32_t number, const char *text[2])
     const IrFunction *f = b->k->functions[number];
     PtxValue **values = WBB_NEW_N(b->arena, PtxValue *, f->n_yields + 1);
     b->function = number;
-    b->callees[number] = (PtxCallee){.name = ptx_global_name(b, f->name),
+    b->callees[number] = (PtxCallee){.name = ir_module_name(b->arena, b->k, f->name),
                                      .buffers = WBB_NEW_N(b->arena, uint32_t, b->k->n_buffers + 1)};
     memset(b->bases, 0, (b->k->n_buffers + 1) * sizeof *b->bases);
     memset(b->used, 0, sizeof b->used);
@@ -138,23 +129,14 @@ static void allocate(PtxBuild *b)
     b->open = WBB_NEW_N(b->arena, bool, b->places.n);
     b->lines = WBB_NEW_N(b->arena, PtxLines, b->places.n);
     b->next_scope = 1;
+    b->demand = ir_demands(b->arena, b->g, &b->places, b->open, ptx_emit, b);
     b->values = WBB_NEW_N(b->arena, PtxValue *, b->g->n + 1);
     b->results = WBB_NEW_N(b->arena, PtxValue *, b->g->n_values + 1);
     b->vars = WBB_NEW_N(b->arena, PtxReg, b->g->n_vars + 1);
     b->bases = WBB_NEW_N(b->arena, PtxReg, k->n_buffers + 1);
     b->callees = WBB_NEW_N(b->arena, PtxCallee, k->n_functions + 1);
-    b->constant = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
-    for (uint32_t i = 0; i < k->n_buffers; i++) b->constant[i] = !ir_is_changed(&k->buffers[i]);
-    for (uint32_t i = 0; i < k->n_buffers; i++)
-        if (k->buffers[i].alias) b->constant[k->buffers[i].alias - 1] = false;
+    b->constant = ir_constant_buffers(b->arena, k);
     ptx_find_groups(b);
-}
-
-static bool is_identifier(const char *name)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
-    const bool digit = *name >= '0' && *name <= '9';
-    return *name && !digit && strspn(name, letters) == strlen(name);
 }
 
 PtxOutput ptx_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget *t, const PtxOptions *o)
@@ -162,8 +144,7 @@ PtxOutput ptx_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget 
     PtxBuild *b = WBB_NEW(a, PtxBuild);
     *b = (PtxBuild){.cx = cx, .arena = a, .k = k, .g = k->g, .t = t, .o = o, .globals = wbb_buf(a)};
     b->called.arena = b->made.arena = b->numbers.arena = b->tables.arena = a;
-    if (!is_identifier(k->name))
-        wbb_fail(cx, (WbbLoc){0}, "@%s: a kernel's name is letters, digits, _ and $", k->name);
+    ir_check_name(cx, k);
     allocate(b);
     for (uint32_t i = 0; i < k->n_buffers; i++)
         if (k->buffers[i].space == IR_TABLE) put_table(b, &k->buffers[i]);

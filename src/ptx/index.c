@@ -19,10 +19,10 @@ static PtxValue *of_index(PtxBuild *b, PtxReg x)
 
 static PtxValue *sum(PtxBuild *b, IrRef r)
 {
-    PtxSplit s;
-    ptx_split(&s, b->g, r);
-    const PtxBounds x = ptx_bounds(b, &s);
-    const bool result_wide = ptx_is_wide(b->g, r), wide = result_wide || !x.narrow_factors;
+    IrSplit s;
+    ir_split(&s, b->g, r);
+    const IrBounds x = ir_bounds_of(b->g, &s);
+    const bool result_wide = ir_is_wide(b->g, r), wide = result_wide || !x.narrow_factors;
     PtxReg v = ptx_terms(b, &s, wide);
     if (s.constant) {
         const PtxReg d = ptx_new(b, wide ? PTX_B64 : PTX_B32);
@@ -89,7 +89,7 @@ static PtxReg digit_of_quotient(PtxBuild *b, IrRef x, uint64_t k, PtxReg p, bool
     if (!digits) return (PtxReg){0};
     const uint64_t c = ir_at(b->g, n->a[1])->imm;
     const IrFact f = ir_fact(b->g, n->a[0]);
-    if (f.lo < 0 || c * k > INT32_MAX || ptx_is_wide(b->g, n->a[0]) != wide) return (PtxReg){0};
+    if (f.lo < 0 || c * k > INT32_MAX || ir_is_wide(b->g, n->a[0]) != wide) return (PtxReg){0};
     const PtxReg whole = quotient(b, ptx_index(b, n->a[0], wide), c * k, f.hi, wide);
     return rest(b, p, k, whole, wide);
 }
@@ -151,7 +151,7 @@ static PtxValue *divide(PtxBuild *b, IrRef r, bool remainder)
 {
     const IrNode *n = ir_at(b->g, r);
     const IrRef x = n->a[0], d = n->a[1];
-    const bool result_wide = ptx_is_wide(b->g, r), wide = result_wide || ptx_is_wide(b->g, x) || ptx_is_wide(b->g, d);
+    const bool result_wide = ir_is_wide(b->g, r), wide = result_wide || ir_is_wide(b->g, x) || ir_is_wide(b->g, d);
     const uint64_t k = ir_is_const(b->g, d) ? ir_at(b->g, d)->imm : 0;
     const IrFact f = ir_fact(b->g, x);
     const PtxReg p = ptx_register(b, ptx_index(b, x, wide));
@@ -166,8 +166,8 @@ static PtxValue *divide(PtxBuild *b, IrRef r, bool remainder)
 static PtxValue *min_or_max(PtxBuild *b, IrRef r, const char *name)
 {
     const IrNode *n = ir_at(b->g, r);
-    const bool result_wide = ptx_is_wide(b->g, r);
-    const bool wide = result_wide || ptx_is_wide(b->g, n->a[0]) || ptx_is_wide(b->g, n->a[1]);
+    const bool result_wide = ir_is_wide(b->g, r);
+    const bool wide = result_wide || ir_is_wide(b->g, n->a[0]) || ir_is_wide(b->g, n->a[1]);
     const PtxReg x = ptx_register(b, ptx_index(b, n->a[0], wide)), y = ptx_index(b, n->a[1], wide);
     const PtxReg d = ptx_new(b, wide ? PTX_B64 : PTX_B32);
     ptx_line(b, "%s.s%u %R, %R, %R;", name, wide ? 64 : 32, d, x, y);
@@ -190,7 +190,7 @@ PtxValue *ptx_index_compare(PtxBuild *b, IrRef r)
 {
     const IrNode *n = ir_at(b->g, r);
     if (n->op < OP_EQ || n->op > OP_GE || IR_SC(ir_at(b->g, n->a[0])->type) != SC_INDEX) return NULL;
-    const bool wide = ptx_is_wide(b->g, n->a[0]) || ptx_is_wide(b->g, n->a[1]);
+    const bool wide = ir_is_wide(b->g, n->a[0]) || ir_is_wide(b->g, n->a[1]);
     const PtxReg x = ptx_register(b, ptx_index(b, n->a[0], wide)), y = ptx_index(b, n->a[1], wide);
     PtxValue *v = ptx_value(b, n->type);
     v->words = WBB_NEW(b->arena, PtxReg);
@@ -203,11 +203,11 @@ PtxValue *ptx_index_compare(PtxBuild *b, IrRef r)
 static bool bound_of(const IrGraph *g, IrRef compare, IrRef *x, int64_t *at, bool *most)
 {
     const IrNode *n = ir_at(g, compare);
-    PtxSplit left, right;
+    IrSplit left, right;
     int64_t moved;
     if (n->op < OP_LT || n->op > OP_GE || IR_SC(ir_at(g, n->a[0])->type) != SC_INDEX) return false;
-    ptx_split(&left, g, n->a[0]);
-    ptx_split(&right, g, n->a[1]);
+    ir_split(&left, g, n->a[0]);
+    ir_split(&right, g, n->a[1]);
     if (left.n + right.n != 1 || __builtin_sub_overflow(right.constant, left.constant, &moved)) return false;
     const IrTerm term = left.n ? left.terms[0] : right.terms[0];
     const bool less = n->op == OP_LT || n->op == OP_LE, strict = n->op == OP_LT || n->op == OP_GT;
@@ -229,7 +229,7 @@ PtxValue *ptx_index_range(PtxBuild *b, IrRef r)
         if (!bound_of(b->g, n->a[i], &x[i], &at[i], &most[i])) return NULL;
     const int64_t low = at[most[0] ? 1 : 0], high = at[most[0] ? 0 : 1];
     if (x[0] != x[1] || most[0] == most[1] || low > high || high - low > INT32_MAX) return NULL;
-    if (ptx_is_wide(b->g, x[0]) || !ptx_has(b, x[0])) return NULL;
+    if (ir_is_wide(b->g, x[0]) || !ptx_has(b, x[0])) return NULL;
     PtxReg y = ptx_index(b, x[0], false);
     if (low) {
         const PtxReg moved = ptx_new(b, PTX_B32);
@@ -247,7 +247,7 @@ PtxValue *ptx_index_cast(PtxBuild *b, IrRef r)
 {
     const IrNode *n = ir_at(b->g, r);
     const PtxKind want = ptx_kind(n->type);
-    const bool wide = ptx_is_wide(b->g, n->a[0]) || (want == PTX_B64 && ir_is_const(b->g, n->a[0]));
+    const bool wide = ir_is_wide(b->g, n->a[0]) || (want == PTX_B64 && ir_is_const(b->g, n->a[0]));
     const IrFact f = ir_fact(b->g, n->a[0]);
     PtxReg x = ptx_index(b, n->a[0], wide);
     PtxValue *v = ptx_value(b, n->type);

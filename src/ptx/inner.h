@@ -5,7 +5,9 @@
 #ifndef PTX_INNER_H
 #define PTX_INNER_H
 
-#include "ir/placement.h"
+#include "ir/demand.h"
+#include "ir/module.h"
+#include "ir/sums.h"
 #include "ptx/ptx.h"
 
 /* What may stand as an operand: a register, or a number. */
@@ -88,7 +90,7 @@ typedef struct {
     WbbMap called;        /* by function and arguments, a PtxCalled */
     WbbMap made;          /* by terms, a PtxMade */
     WbbMap numbers;       /* by width and bits: a register of the function that holds the number */
-    IrRefs stack;         /* nodes to emit */
+    IrDemand demand;
     PtxMaker maker;       /* of the lines that are added now */
     uint32_t used[PTX_KINDS], labels;
     WbbBuf globals;       /* tables in memory, before the kernel */
@@ -110,7 +112,6 @@ void ptx_decline(const PtxBuild *b, const char *what, const char *name) WBB_NORE
 PtxReg ptx_new(PtxBuild *b, PtxKind kind);
 PtxReg ptx_number(uint32_t bits, uint64_t n);
 PtxReg ptx_register(PtxBuild *b, PtxReg r); /* the register itself, or one that holds the number */
-bool ptx_is_packed(ScType t);               /* several elements in a byte of memory */
 uint32_t ptx_parts(IrType t);               /* registers of an element: 2 of complex ones */
 uint32_t ptx_bits(IrType t);                /* of a part */
 uint32_t ptx_n_elements(IrType t);          /* lanes, times parts */
@@ -130,8 +131,6 @@ void ptx_move(PtxBuild *b, PtxReg to, PtxReg from);
 
 /* width.c ---------------------------------------------------------------------------------------------------------- */
 PtxReg ptx_index(PtxBuild *b, IrRef r, bool wide);   /* the value of an emitted index node, in 64 or 32 bits */
-bool ptx_is_wide(const IrGraph *g, IrRef r);
-static inline bool ptx_is_wide_var(const IrVar *v) { return v->lo < INT32_MIN || v->hi > INT32_MAX; }
 PtxReg ptx_resize(PtxBuild *b, PtxReg x, bool wide, bool negative); /* negative: it may be */
 
 /* index.c ---------------------------------------------------------------------------------------------------------- */
@@ -142,26 +141,13 @@ PtxValue *ptx_index_cast(PtxBuild *b, IrRef r);
 PtxValue *ptx_index_range(PtxBuild *b, IrRef both);
 
 /* address.c: sums of terms, and what they address ------------------------------------------------------------------ */
-typedef struct {
-    const IrTerm *terms;
-    uint32_t n;
-    int64_t constant;
-    IrTerm one;
-} PtxSplit;
-typedef struct {
-    WbbI128 low, high;   /* bounds of every partial sum of the terms, in any order */
-    WbbI128 first, last; /* bounds of the sum of the terms */
-    bool narrow_factors; /* every coefficient fits 32 bits */
-} PtxBounds;
 PtxMade *ptx_made(PtxBuild *b, const uint64_t *key, size_t n); /* of a key: PTX_NONE where none is here */
 bool ptx_is_here(const PtxBuild *b, uint32_t scope);
 bool ptx_has(const PtxBuild *b, IrRef r); /* is the node's value there for what is written now? */
-void ptx_split(PtxSplit *s, const IrGraph *g, IrRef r);
 /* Of an index, with variables that are defined as a multiple of one index and a constant replaced by that: accesses
  * whose addresses differ by a constant then share a register. only_here: by what is there already. */
-PtxSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here);
-PtxBounds ptx_bounds(const PtxBuild *b, const PtxSplit *s);
-PtxReg ptx_terms(PtxBuild *b, const PtxSplit *s, bool wide); /* their sum without the constant */
+IrSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here);
+PtxReg ptx_terms(PtxBuild *b, const IrSplit *s, bool wide); /* their sum without the constant */
 typedef struct {
     PtxReg base;        /* PTX_NONE: `name` */
     const char *name;
@@ -171,7 +157,6 @@ typedef struct {
 PtxReg ptx_base(PtxBuild *b, uint32_t buffer); /* the register with its address */
 PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index);
 const char *ptx_address_text(PtxBuild *b, PtxAddress a); /* without brackets */
-const char *ptx_global_name(PtxBuild *b, const char *own); /* of a table, a shared array or a function of the kernel */
 
 /* memory.c --------------------------------------------------------------------------------------------------------- */
 void ptx_find_groups(PtxBuild *b); /* after the scopes are assigned */
@@ -196,7 +181,7 @@ const char *ptx_result_text(PtxBuild *b, const IrFunction *f, const char *name);
 void ptx_return(PtxBuild *b, const IrFunction *f, PtxValue **values);
 
 /* node.c ----------------------------------------------------------------------------------------------------------- */
-void ptx_demand(PtxBuild *b, IrRef r, bool address); /* emits r, or the terms of an address, where not available */
+void ptx_emit(void *build, IrRef r, uint32_t scope); /* an IrEmit */
 
 /* statement.c ------------------------------------------------------------------------------------------------------ */
 /* Writes the statements of the next scope, and its n yields; its lines stay in b->lines[]. Returns its number. */

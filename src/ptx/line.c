@@ -98,22 +98,6 @@ void ptx_decline(const PtxBuild *b, const char *what, const char *name)
 }
 
 /* --- comments ----------------------------------------------------------------------------------------------------- */
-/* The root of a rule's left side, with the type that its type class stands for. */
-static void put_root(WbbBuf *out, const RwRule *rule, IrType type)
-{
-    const size_t n = strcspn(rule->text, "(");
-    for (size_t i = 0; i < n; i++) {
-        const bool word = i > 0 && rule->text[i - 1] == '.' && rule->text[i] >= 'A' && rule->text[i] <= 'Z';
-        if (!word) {
-            wbb_put_n(out, rule->text + i, 1);
-            continue;
-        }
-        while (i + 1 < n && rule->text[i + 1] != '.') i++;
-        wbb_put(out, sc_type_info[IR_SC(type)].name);
-        if (IR_LANES(type) > 1) wbb_putf(out, "x%u", IR_LANES(type));
-    }
-}
-
 const char *ptx_comment(PtxBuild *b, const PtxMaker *m)
 {
     static const char *const kinds[] = {[PTX_BY_INDEX] = "index", [PTX_BY_LANES] = "lanes", [PTX_BY_CONTROL] = "control"};
@@ -127,7 +111,7 @@ const char *ptx_comment(PtxBuild *b, const PtxMaker *m)
     if (m->what == PTX_BY_LOAD || m->what == PTX_BY_STORE)
         wbb_putf(&out, "%s %%%s", m->what == PTX_BY_LOAD ? "load" : "store", b->k->buffers[m->buffer].name);
     else if (m->what != PTX_BY_NODE) wbb_putf(&out, "%s%s", rule ? " " : "", kinds[m->what]);
-    else if (rule && !rule->instance[0]) wbb_put(&out, " "), put_root(&out, rule, n->type);
+    else if (rule && !rule->instance[0]) wbb_put(&out, " "), rw_put_root(&out, rule, IR_SC(n->type), IR_LANES(n->type));
     else if (!rule) wbb_put(&out, n ? sc_op_info[n->op].name : "kernel");
     const uint32_t origin = n ? b->g->origin[m->node] : 0;
     if (origin && origin <= b->o->n_origins) wbb_putf(&out, " <- %%%s", b->o->origins[origin - 1].name);

@@ -10,20 +10,11 @@
 enum { MOST_LANES = 32 };
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
-/* The largest power of two up to the buffer's alignment that divides its size. */
-static uint32_t word_align(const IrBuffer *buffer)
-{
-    const uint64_t size = (uint64_t)buffer->elements * sc_type_info[buffer->type].bits / 8;
-    uint32_t align = buffer->align;
-    while (align > 1 && buffer->elements > 1 && size % align) align /= 2;
-    return align;
-}
-
 /* The alignment in bytes that facts prove of an element's address, at most the buffer's own. */
 uint32_t ptx_align(PtxBuild *b, const IrBuffer *buffer, ScType type, IrRef index, bool may_round_up)
 {
     uint32_t align = sc_bytes(type);
-    const uint32_t most = may_round_up ? word_align(buffer) : buffer->align;
+    const uint32_t most = may_round_up ? ir_word_align(buffer) : buffer->align;
     const WbbI128 last = ir_fact(b->g, index).hi;
     WbbI128 elements = 1;
     while (align < most && ir_multiple(b->g, index, 2 * elements) &&
@@ -74,7 +65,7 @@ static PtxAddress byte_address(PtxBuild *b, uint32_t buffer, IrRef index, uint32
         a.offset = (int64_t)n->imm >> down;
         return a;
     }
-    const bool wide = ptx_is_wide(b->g, index);
+    const bool wide = ir_is_wide(b->g, index);
     const PtxReg x = ptx_index(b, index, wide), half = ptx_new(b, wide ? PTX_B64 : PTX_B32);
     ptx_line(b, wide ? "shr.u64 %R, %R, %u;" : "shr.u32 %R, %R, %u;", half, x, down);
     const bool shared = b->k->buffers[buffer].space == IR_SHARED;
@@ -88,7 +79,7 @@ static PtxAddress byte_address(PtxBuild *b, uint32_t buffer, IrRef index, uint32
 static PtxAddress address_of(PtxBuild *b, uint32_t buffer, IrRef index, ScType type)
 {
     ptx_made_by(b, index);
-    if (ptx_is_packed(type)) return byte_address(b, buffer, index, sc_type_info[type].bits);
+    if (ir_is_packed(type)) return byte_address(b, buffer, index, sc_type_info[type].bits);
     return ptx_address(b, buffer, index);
 }
 
@@ -174,7 +165,7 @@ static bool is_candidate(const PtxBuild *b, IrRef r)
     if (n->op != OP_LOAD || !b->places.emitted[r] || IR_LANES(n->type) > 1) return false;
     const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
     const ScType type = IR_SC(n->type);
-    return b->constant[buffer] && ir_is_parameter(&b->k->buffers[buffer]) && !ptx_is_packed(type) &&
+    return b->constant[buffer] && ir_is_parameter(&b->k->buffers[buffer]) && !ir_is_packed(type) &&
            ptx_parts(n->type) == 1 && most_lanes(b, type) > 1;
 }
 
@@ -186,7 +177,7 @@ static int64_t first_of(int64_t constant, uint32_t lanes, uint32_t *lane)
 }
 
 /* What is common to accesses of a group: its terms. key: room for 2 + 2 * terms. */
-static size_t key_of(const PtxSplit *s, uint64_t buffer, uint64_t first, uint64_t *key)
+static size_t key_of(const IrSplit *s, uint64_t buffer, uint64_t first, uint64_t *key)
 {
     size_t n = 0;
     key[n++] = buffer, key[n++] = first;
@@ -202,7 +193,7 @@ void ptx_find_groups(PtxBuild *b)
     for (IrRef r = 1; r < b->g->n; r++) {
         if (!is_candidate(b, r)) continue;
         const IrNode *n = ir_at(b->g, r);
-        const PtxSplit s = ptx_expanded(b, n->a[1], false);
+        const IrSplit s = ptx_expanded(b, n->a[1], false);
         uint32_t lane;
         uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 2 + 2 * s.n);
         const int64_t first = first_of(s.constant, most_lanes(b, IR_SC(n->type)), &lane);
@@ -250,7 +241,7 @@ static uint32_t width_at(PtxBuild *b, const PtxGroup *group, uint32_t lane, uint
 /* Are the terms of the index there, which the access of another element needs? */
 static bool is_there(PtxBuild *b, IrRef index)
 {
-    const PtxSplit s = ptx_expanded(b, index, true);
+    const IrSplit s = ptx_expanded(b, index, true);
     for (uint32_t i = 0; i < s.n; i++)
         if (!ptx_has(b, s.terms[i].ref)) return false;
     return true;
@@ -285,7 +276,7 @@ static PtxValue *packed_element(PtxBuild *b, IrType type, PtxAddress a, IrRef in
 {
     const uint32_t bits = ptx_bits(type);
     PtxValue *v = ptx_value(b, type), *whole = read(b, IR_TYPE(SC_U8, 0), a, order);
-    const bool wide = ptx_is_wide(b->g, index);
+    const bool wide = ir_is_wide(b->g, index);
     const PtxReg x = ptx_resize(b, ptx_index(b, index, wide), false, false), y = ptx_new(b, PTX_B32);
     const PtxReg shift = ptx_new(b, PTX_B32), d = ptx_new(b, PTX_B32);
     ptx_line(b, "and.b32 %R, %R, %u;", y, ptx_register(b, x), 8 / bits - 1);
@@ -313,7 +304,7 @@ PtxValue *ptx_load(PtxBuild *b, IrRef r, uint32_t buffer, IrRef index)
     }
     const bool constant = n->op == OP_LOAD && b->constant[buffer] && b->k->buffers[buffer].space != IR_SHARED;
     const char *order = n->op == OP_READ_RELAXED ? ".relaxed.gpu" : constant ? ".nc" : "";
-    if (ptx_is_packed(IR_SC(n->type)) && IR_LANES(n->type) == 1) return packed_element(b, n->type, a, index, order);
+    if (ir_is_packed(IR_SC(n->type)) && IR_LANES(n->type) == 1) return packed_element(b, n->type, a, index, order);
     return read(b, n->type, a, order);
 }
 

@@ -13,7 +13,7 @@
 static PtxReg parameter(PtxBuild *b, uint32_t number, const IrVar *var)
 {
     const IrFunction *f = b->k->functions[b->function];
-    const bool wide = ptx_is_wide_var(var);
+    const bool wide = ir_is_wide_var(var);
     const PtxReg d = ptx_new(b, wide ? PTX_B64 : PTX_B32);
     uint32_t i = 0;
     while (f->params[i] != number) i++;
@@ -35,7 +35,7 @@ static PtxValue *variable(PtxBuild *b, IrRef r)
         v->words[0] = ptx_new(b, PTX_B32);
         ptx_line(b, var->kind == IR_BID ? "mov.u32 %R, %%ctaid.x;" : "mov.u32 %R, %%tid.x;", v->words[0]);
     } else v->words[0] = b->vars[number];
-    v->words[0] = ptx_resize(b, v->words[0], ptx_is_wide(b->g, r), var->lo < 0);
+    v->words[0] = ptx_resize(b, v->words[0], ir_is_wide(b->g, r), var->lo < 0);
     return v;
 }
 
@@ -126,66 +126,12 @@ static PtxValue *emit_node(PtxBuild *b, IrRef r)
     return v;
 }
 
-/* Index constants are made by each use; an `arg` is a buffer. */
-static bool has_no_value(const PtxBuild *b, IrRef r)
+void ptx_emit(void *of, IrRef r, uint32_t scope)
 {
-    const IrNode *n = ir_at(b->g, r);
-    return n->op == OP_ARG || (n->op == OP_CONST && IR_SC(n->type) == SC_INDEX);
-}
-
-/* Is b->values[r] the value of r here? Every use of a node is inside one of the scopes that emit it, so a scope of its
- * list that is not open is finished: drop it. */
-static bool is_available(PtxBuild *b, IrRef r)
-{
-    IrScopeList **list = &b->places.emitted[r];
-    while (*list && !b->open[(*list)->scope]) {
-        *list = (*list)->next;
-        b->values[r] = NULL;
-    }
-    return b->values[r] != NULL;
-}
-
-/* Push the operands of r that are not available; of an address, the terms. */
-static void push_operands(PtxBuild *b, IrRef r, bool address)
-{
-    const IrNode *n = ir_at(b->g, r);
-    if (address && n->op != OP_SUM) {
-        if (!is_available(b, r) && !has_no_value(b, r)) WBB_PUSH(b->arena, &b->stack, r);
-        return;
-    }
-    if (n->op == OP_LOAD && !ptx_is_packed(IR_SC(n->type))) {
-        push_operands(b, n->a[1], true);
-        return;
-    }
-    for (uint32_t i = ir_arity(b->g, r); i-- > 0;) {
-        const IrRef x = ir_operand(b->g, r, i);
-        if (!is_available(b, x) && !has_no_value(b, x)) WBB_PUSH(b->arena, &b->stack, x);
-    }
-}
-
-/* Emit what is on the stack above its first n entries, operands before users. */
-static void emit_stack(PtxBuild *b, uint32_t n)
-{
+    PtxBuild *b = of;
     const uint32_t at = b->at;
-    while (b->stack.n > n) {
-        const IrRef r = b->stack.items[b->stack.n - 1];
-        const uint32_t before = b->stack.n;
-        if (!is_available(b, r) && !has_no_value(b, r)) push_operands(b, r, false);
-        if (b->stack.n > before) continue;
-        b->stack.n--;
-        if (is_available(b, r) || has_no_value(b, r)) continue;
-        assert(b->places.emitted[r]);
-        b->at = b->places.emitted[r]->scope;
-        ptx_made_by(b, r);
-        b->values[r] = emit_node(b, r);
-        b->at = at;
-    }
-}
-
-void ptx_demand(PtxBuild *b, IrRef r, bool address)
-{
-    const uint32_t n = b->stack.n;
-    if (address) push_operands(b, r, true);
-    else WBB_PUSH(b->arena, &b->stack, r);
-    emit_stack(b, n);
+    b->at = scope;
+    ptx_made_by(b, r);
+    b->values[r] = emit_node(b, r);
+    b->at = at;
 }

@@ -24,7 +24,7 @@ uint32_t ptx_scope(PtxBuild *b, const IrBlock *statements, const IrRef *yields, 
     b->open[scope] = true;
     b->at = scope;
     emit_block(b, statements);
-    for (uint32_t i = 0; i < n; i++) ptx_demand(b, yields[i], false);
+    for (uint32_t i = 0; i < n; i++) ir_demand(&b->demand, yields[i], false);
     for (uint32_t i = 0; i < n; i++) values[i] = b->values[yields[i]];
     b->at = at;
     return scope; /* the caller closes it */
@@ -99,7 +99,7 @@ static uint32_t branch(PtxBuild *b, const IrStmt *s, bool otherwise, PtxValue **
 static void emit_if(PtxBuild *b, const IrStmt *s)
 {
     const bool both = s->otherwise.n > 0 || s->n_results > 0;
-    ptx_demand(b, s->condition, false);
+    ir_demand(&b->demand, s->condition, false);
     PtxReg p = b->values[s->condition]->words[0];
     PtxValue **results = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
     for (uint32_t i = 0; i < s->n_results; i++) results[i] = fresh(b, b->g->values[s->results[i].value].type);
@@ -120,23 +120,12 @@ static void emit_if(PtxBuild *b, const IrStmt *s)
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
-static uint32_t count_scopes(const IrBlock *block)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < block->n; i++) {
-        const IrStmt *s = block->items[i];
-        if (!ir_has_blocks(s)) continue;
-        n += (ir_is_loop(s) ? 1 : 2) + count_scopes(&s->body) + count_scopes(&s->otherwise);
-    }
-    return n;
-}
-
 /* The carried values of the first iteration, in registers of the loop's; they are the results of one without any. */
 static PtxValue **carry_in(PtxBuild *b, const IrStmt *s)
 {
     PtxValue **carried = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
     Moves m = {0};
-    for (uint32_t i = 0; i < s->n_results; i++) ptx_demand(b, s->results[i].init, false);
+    for (uint32_t i = 0; i < s->n_results; i++) ir_demand(&b->demand, s->results[i].init, false);
     control(b);
     for (uint32_t i = 0; i < s->n_results; i++) {
         carried[i] = fresh(b, b->g->values[s->results[i].value].type);
@@ -190,7 +179,7 @@ static void emit_for(PtxBuild *b, const IrStmt *s)
     const IrVar *var = &b->g->vars[s->var];
     PtxValue **carried = carry_in(b, s);
     if (var->hi < var->lo) {
-        b->next_scope += 1 + count_scopes(&s->body);
+        b->next_scope += 1 + ir_count_scopes(&s->body);
         return;
     }
     const bool wide = var->lo < INT32_MIN || var->hi >= INT32_MAX;
@@ -241,10 +230,7 @@ static void cluster_barrier(PtxBuild *b)
 static void emit_do(PtxBuild *b, const IrStmt *s)
 {
     const IrNode *n = ir_at(b->g, s->value);
-    const bool packed = s->index && ptx_is_packed(IR_SC(n->type));
-    for (uint32_t i = 0; i < ir_arity(b->g, s->value); i++) ptx_demand(b, ir_operand(b->g, s->value, i), false);
-    if (s->index && (!packed || !ir_is_const(b->g, s->index))) ptx_demand(b, s->index, !packed);
-    if (s->from_index) ptx_demand(b, s->from_index, true);
+    ir_demand_operands(&b->demand, s);
     PtxValue *v = NULL;
     ptx_made_by(b, s->value);
     switch ((ScOp)n->op) {
@@ -274,7 +260,7 @@ static void emit_do(PtxBuild *b, const IrStmt *s)
 /* An integer element that a variable is bound to, in the width that the variable's interval needs. */
 static PtxReg as_index(PtxBuild *b, const IrStmt *s)
 {
-    const bool wide = ptx_is_wide_var(&b->g->vars[s->var]);
+    const bool wide = ir_is_wide_var(&b->g->vars[s->var]);
     PtxValue *v = b->values[s->value];
     const bool is_signed = sc_is_signed(IR_SC(v->type));
     PtxReg x = ptx_register(b, ptx_extended(b, v, 0, 'o'));
@@ -289,9 +275,9 @@ static PtxReg as_index(PtxBuild *b, const IrStmt *s)
 static void emit_let(PtxBuild *b, const IrStmt *s)
 {
     const IrRef is = s->value ? s->value : b->g->vars[s->var].definition;
-    ptx_demand(b, is, false);
+    ir_demand(&b->demand, is, false);
     if (s->value) ptx_made_by(b, is);
-    b->vars[s->var] = s->value ? as_index(b, s) : ptx_register(b, ptx_index(b, is, ptx_is_wide(b->g, is)));
+    b->vars[s->var] = s->value ? as_index(b, s) : ptx_register(b, ptx_index(b, is, ir_is_wide(b->g, is)));
 }
 
 static void emit_block(PtxBuild *b, const IrBlock *block)

@@ -13,7 +13,7 @@ enum { MOST_STORES = 64 };
 
 typedef struct {
     const IrStmt *s;
-    PtxSplit split;
+    IrSplit split;
     uint32_t number; /* of the statement in its block */
     uint32_t lanes;
 } Store;
@@ -24,7 +24,7 @@ static int by_constant(const void *x, const void *y)
     return p->split.constant < q->split.constant ? -1 : p->split.constant > q->split.constant;
 }
 
-static bool same_terms(const PtxSplit *x, const PtxSplit *y)
+static bool same_terms(const IrSplit *x, const IrSplit *y)
 {
     if (x->n != y->n) return false;
     for (uint32_t i = 0; i < x->n; i++)
@@ -39,7 +39,7 @@ static uint32_t find_stores(PtxBuild *b, const IrBlock *block, uint32_t from, St
     const IrStmt *first = block->items[from];
     const IrType type = ir_at(b->g, first->value)->type;
     uint32_t n = 0;
-    if (ptx_parts(type) != 1 || ptx_is_packed(IR_SC(type))) return 0;
+    if (ptx_parts(type) != 1 || ir_is_packed(IR_SC(type))) return 0;
     for (uint32_t i = from; i < block->n && block->items[i]->kind == IR_STORE && n < MOST_STORES; i++) {
         const IrStmt *s = block->items[i];
         if (s->buffer != first->buffer) continue;
@@ -78,9 +78,9 @@ static PtxValue *packed_values(PtxBuild *b, const Store *x, uint32_t n)
 
 static void store_alone(PtxBuild *b, const IrStmt *s)
 {
-    const bool packed = ptx_is_packed(IR_SC(ir_at(b->g, s->value)->type));
-    ptx_demand(b, s->value, false);
-    if (!packed || !ir_is_const(b->g, s->index)) ptx_demand(b, s->index, !packed);
+    const bool packed = ir_is_packed(IR_SC(ir_at(b->g, s->value)->type));
+    ir_demand(&b->demand, s->value, false);
+    if (!packed || !ir_is_const(b->g, s->index)) ir_demand(&b->demand, s->index, !packed);
     b->maker = (PtxMaker){PTX_BY_STORE, s->value, s->buffer};
     ptx_store(b, b->values[s->value], s->buffer, s->index, "");
 }
@@ -96,10 +96,10 @@ uint32_t ptx_stores(PtxBuild *b, const IrBlock *block, uint32_t from)
         store_alone(b, block->items[from]);
         return 1;
     }
-    for (uint32_t i = 0; i < n; i++) ptx_demand(b, x[i].s->value, false);
+    for (uint32_t i = 0; i < n; i++) ir_demand(&b->demand, x[i].s->value, false);
     for (uint32_t i = 0, count; i < n; i += count) {
         count = joinable(b, x, i, n);
-        ptx_demand(b, x[i].s->index, true);
+        ir_demand(&b->demand, x[i].s->index, true);
         b->maker = (PtxMaker){PTX_BY_STORE, x[i].s->value, x[i].s->buffer};
         ptx_store(b, packed_values(b, x + i, count), x[i].s->buffer, x[i].s->index, "");
     }

@@ -56,7 +56,6 @@ PtxReg ptx_register(PtxBuild *b, PtxReg r)
 }
 
 /* --- types -------------------------------------------------------------------------------------------------------- */
-bool ptx_is_packed(ScType t) { return t != SC_PRED && sc_type_info[t].bits > 0 && sc_type_info[t].bits < 8; }
 uint32_t ptx_parts(IrType t) { return sc_type_info[IR_SC(t)].cls == 'C' ? 2 : 1; }
 uint32_t ptx_n_elements(IrType t) { return IR_LANES(t) * ptx_parts(t); }
 

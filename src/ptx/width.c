@@ -6,13 +6,6 @@
  */
 #include "ptx/inner.h"
 
-bool ptx_is_wide(const IrGraph *g, IrRef r)
-{
-    const IrNode *n = ir_at(g, r);
-    const int64_t value = (int64_t)n->imm;
-    return (n->flags & SC_FLAG_WIDE) || (n->op == OP_CONST && (value < INT32_MIN || value > INT32_MAX));
-}
-
 PtxReg ptx_resize(PtxBuild *b, PtxReg x, bool wide, bool negative)
 {
     if (x.kind == PTX_NUMBER) return ptx_number(wide ? 64 : 32, wide && x.bits == 32 ? (uint64_t)(int32_t)x.n : x.n);

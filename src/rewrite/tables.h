@@ -30,6 +30,9 @@ typedef struct {
     const uint16_t *made; /* the step that makes each node of the right side, in the order of building: 1 + its */
     uint32_t n_made;      /* number in steps[], 0 for none. n_made 0: no function makes the right side */
 } RwRule;
+/* trace.c: the root of a rule's left side, with the type that its type class stands for: of "add.F(a, b) -> .." at
+ * two lanes of bf16 "add.bf16x2". */
+void rw_put_root(WbbBuf *out, const RwRule *rule, ScType type, uint32_t lanes);
 
 /* What a selected tile becomes. `text`:
  *   llvm    an LLVM instruction: "fadd", "icmp slt", "fcmp oeq", "select", "fptrunc", ...

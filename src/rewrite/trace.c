@@ -132,3 +132,18 @@ void rw_disable(RwCx *rw, const char *rule)
     if (!disable_in(rw, rw->target, rule) && !disable_in(rw, rw->index, rule))
         wbb_fail(rw->cx, (WbbLoc){0}, "--disable %s: no rule has that name; `warpburg rules list` prints all", rule);
 }
+
+void rw_put_root(WbbBuf *out, const RwRule *rule, ScType type, uint32_t lanes)
+{
+    const size_t n = strcspn(rule->text, "(");
+    for (size_t i = 0; i < n; i++) {
+        const bool word = i > 0 && rule->text[i - 1] == '.' && rule->text[i] >= 'A' && rule->text[i] <= 'Z';
+        if (!word) {
+            wbb_put_n(out, rule->text + i, 1);
+            continue;
+        }
+        while (i + 1 < n && rule->text[i + 1] != '.') i++;
+        wbb_put(out, sc_type_info[type].name);
+        if (lanes > 1) wbb_putf(out, "x%u", lanes);
+    }
+}

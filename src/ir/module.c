@@ -1,0 +1,60 @@
+/* module.c: what the text of a kernel has besides statements: names, tables, buffers.
+ *
+ * Needs a selected kernel; leaves parts of a module for the modules that write it.
+ *
+ *     a table of u4 {1, 2, 3}   ->   the bytes 0x21, 0x03
+ */
+#include "ir/module.h"
+
+#include <string.h>
+
+/* The letters of a PTX identifier. */
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
+
+void ir_check_name(WbbCx *cx, const IrKernel *k)
+{
+    const char *name = k->name;
+    const bool digit = *name >= '0' && *name <= '9';
+    if (!*name || digit || strspn(name, letters) != strlen(name))
+        wbb_fail(cx, (WbbLoc){0}, "@%s: a kernel's name is letters, digits, _ and $", name);
+}
+
+const char *ir_module_name(WbbArena *a, const IrKernel *k, const char *own)
+{
+    char *name = wbb_format(a, "%s_%s", k->name, own);
+    for (char *c = name; *c; c++)
+        if (!strchr(letters, *c)) *c = '_';
+    return name;
+}
+
+const uint8_t *ir_table_bytes(WbbArena *a, const IrBuffer *table, size_t *n)
+{
+    const uint32_t bits = sc_type_info[table->type].bits;
+    const size_t elements = (size_t)table->elements * sc_bytes(table->type);
+    const uint8_t *bytes = table->table;
+    *n = elements;
+    if (!ir_is_packed(table->type)) return bytes;
+    const size_t each = 8 / bits;
+    uint8_t *packed = WBB_NEW_N(a, uint8_t, elements / each + 2);
+    for (size_t i = 0; i < elements; i++)
+        packed[i / each] = (uint8_t)(packed[i / each] | (bytes[i] & sc_mask(table->type)) << i % each * bits);
+    *n = (elements + each - 1) / each;
+    return packed;
+}
+
+bool *ir_constant_buffers(WbbArena *a, const IrKernel *k)
+{
+    bool *constant = WBB_NEW_N(a, bool, k->n_buffers + 1);
+    for (uint32_t i = 0; i < k->n_buffers; i++) constant[i] = !ir_is_changed(&k->buffers[i]);
+    for (uint32_t i = 0; i < k->n_buffers; i++)
+        if (k->buffers[i].alias) constant[k->buffers[i].alias - 1] = false;
+    return constant;
+}
+
+uint32_t ir_word_align(const IrBuffer *b)
+{
+    const uint64_t size = (uint64_t)b->elements * sc_type_info[b->type].bits / 8;
+    uint32_t align = b->align;
+    while (align > 1 && b->elements > 1 && size % align) align /= 2;
+    return align;
+}

@@ -1,0 +1,75 @@
+/* sums.c: indices as sums of terms: what they are made of, how large they are, in which order they are added.
+ *
+ * Needs a selected kernel, and in which scopes its nodes are. Terms of outer scopes come first, so that partial sums
+ * leave loops.
+ *
+ *     1024*bid + 8*tid + 8   ->   constant 8; terms 1024 * bid, 8 * tid; common factor 8
+ */
+#include "ir/sums.h"
+
+void ir_split(IrSplit *s, const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    s->constant = 0;
+    if (n->op == OP_SUM) {
+        s->terms = g->terms + n->a[0];
+        s->n = n->a[1];
+        s->constant = (int64_t)n->imm;
+    } else if (n->op == OP_CONST) {
+        s->n = 0;
+        s->constant = (int64_t)n->imm;
+    } else {
+        s->one = (IrTerm){1, r};
+        s->terms = &s->one;
+        s->n = 1;
+    }
+}
+
+IrBounds ir_bounds_of(IrGraph *g, const IrSplit *s)
+{
+    IrBounds x = {0, 0, 0, 0, true};
+    for (uint32_t i = 0; i < s->n; i++) {
+        const IrFact f = ir_fact(g, s->terms[i].ref);
+        const WbbI128 c = s->terms[i].coefficient;
+        const WbbI128 p = c * f.lo, q = c * f.hi, low = WBB_MIN(p, q), high = WBB_MAX(p, q);
+        x.first += low;
+        x.last += high;
+        x.low += WBB_MIN(low, 0);
+        x.high += WBB_MAX(high, 0);
+        if (!ir_is_i32(c)) x.narrow_factors = false;
+    }
+    return x;
+}
+
+uint32_t ir_next_term(const IrPlacement *p, const IrSplit *s, const bool *done)
+{
+    uint32_t best = s->n;
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (done[i]) continue;
+        if (best == s->n) {
+            best = i;
+            continue;
+        }
+        const uint32_t depth = p->items[p->bound_in[s->terms[i].ref]].depth;
+        const uint32_t best_depth = p->items[p->bound_in[s->terms[best].ref]].depth;
+        const bool plus = s->terms[i].coefficient > 0, best_plus = s->terms[best].coefficient > 0;
+        if (depth < best_depth || (depth == best_depth && plus && !best_plus)) best = i;
+    }
+    return best;
+}
+
+int64_t ir_common_factor(const IrSplit *s)
+{
+    uint64_t g = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint64_t c = (uint64_t)s->terms[i].coefficient;
+        g = ir_gcd(s->terms[i].coefficient < 0 ? 0 - c : c, g);
+    }
+    return g && g <= INT32_MAX ? (int64_t)g : 1;
+}
+
+bool ir_is_wide(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    return (n->flags & SC_FLAG_WIDE) || (n->op == OP_CONST && !ir_is_i32((int64_t)n->imm));
+}

@@ -1,0 +1,33 @@
+/* sums.h: indices as sums of terms, for the modules that write code of a selected kernel. */
+#ifndef IR_SUMS_H
+#define IR_SUMS_H
+
+#include "ir/facts.h"
+#include "ir/placement.h"
+
+/* An index as constant + terms: a node that is neither a sum nor a constant is one term, `one`, to which `terms` may
+ * point. */
+typedef struct {
+    const IrTerm *terms;
+    uint32_t n;
+    int64_t constant;
+    IrTerm one;
+} IrSplit;
+void ir_split(IrSplit *s, const IrGraph *g, IrRef r);
+
+typedef struct {
+    WbbI128 low, high;   /* bounds of every partial sum of the terms, in any order */
+    WbbI128 first, last; /* bounds of the sum of the terms */
+    bool narrow_factors; /* every coefficient fits 32 bits */
+} IrBounds;
+IrBounds ir_bounds_of(IrGraph *g, const IrSplit *s);
+/* The term to add next: of those that are left, one of the outermost scope, of these a positive one if there is one. */
+uint32_t ir_next_term(const IrPlacement *p, const IrSplit *s, const bool *done);
+/* The greatest common factor of the coefficients; 1 where there is none that fits 32 bits. */
+int64_t ir_common_factor(const IrSplit *s);
+
+static inline bool ir_is_i32(WbbI128 x) { return x >= INT32_MIN && x <= INT32_MAX; }
+bool ir_is_wide(const IrGraph *g, IrRef r); /* an index that is computed in 64 bits */
+static inline bool ir_is_wide_var(const IrVar *v) { return v->lo < INT32_MIN || v->hi > INT32_MAX; }
+
+#endif
