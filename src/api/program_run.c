@@ -119,8 +119,9 @@ wb_status wb_gpu_load_program(const wb_program *p, wb_loaded **loaded, wb_result
 
 /* --- profile ------------------------------------------------------------------------------------------------------ */
 
-static PipeTextTime profile_step(WbbCx *cx, WbbArena *a, const Job *j, const ProgStep *s, WbbBuf *page)
+static PipeTextTime profile_step(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page)
 {
+    const Job *j = arg;
     if (s->kind == PROG_KERNEL) compiled(cx, j->p, s);
     PipeOptions o = j->p->options;
     PipeRun run = run_of(cx, j);
@@ -129,22 +130,12 @@ static PipeTextTime profile_step(WbbCx *cx, WbbArena *a, const Job *j, const Pro
     return pipe_profile_text(cx, a, &o, s->file, s->text, &run, page);
 }
 
-static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
-{
-    const PipeTextTime t = profile_step(cx, a, arg, c->text.s, NULL);
-    c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;
-}
-
-static void put_section(WbbCx *cx, WbbBuf *page, void *arg, const ProgText *text)
-{
-    (void)profile_step(cx, page->arena, arg, text->s, page);
-}
-
 static void profile(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const wb_program *p = j->p;
-    const ProgCosts c = prog_costs(cx, cx->arena, p->p, price_one, j);
+    const PipeSteps steps = {profile_step, j};
+    const ProgCosts c = pipe_program_costs(cx, cx->arena, p->p, &steps);
     WbbBuf text = wbb_buf(cx->arena), json = wbb_buf(cx->arena);
     if (c.status == WBB_FAILED || c.status == WBB_CHECK) wbb_rethrow(cx, c.status);
     prog_put_costs(&text, p->file, p->options.target, &c);
@@ -152,7 +143,8 @@ static void profile(WbbCx *cx, void *arg)
     j->base.r->text = text.text, j->base.r->json = json.text;
     if (j->page) {
         WbbBuf page = wbb_buf(cx->arena);
-        pipe_put_program_page(cx, &page, p->file, tg_find(p->options.target), p->p, &c, put_section, j);
+        pipe_put_program_page(cx, &page, p->file, tg_find(p->options.target), p->p, &c,
+                              &steps);
         j->base.r->html = page.text;
     }
     if (j->time)

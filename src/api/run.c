@@ -121,9 +121,8 @@ static void profile(WbbCx *cx, void *arg)
     pipe_compile(cx, a, &o, k->file, hlo, strlen(hlo), &r);
     Bundle b = *r.bundle;
     b.ptx = r.emitted;
-    WbbBuf ir = wbb_buf(a), text = wbb_buf(a), json = wbb_buf(a), html = wbb_buf(a);
-    for (uint32_t i = 0; i < r.n_kernels; i++) ir_print(&ir, r.kernels[i].ir);
-    PipeProfile p = {.name = k->file, .bundle = &b, .ir = ir.text};
+    WbbBuf text = wbb_buf(a), json = wbb_buf(a), html = wbb_buf(a);
+    PipeProfile p = {.name = k->file, .bundle = &b, .ir = pipe_kernels_text(a, &r)};
     const PipeRun options = run_of(cx, j);
     pipe_profile(cx, a, r.module, &options, true, &p);
     wb_result_faults(&j->base, &p.verdict);

@@ -9,6 +9,7 @@
 #include "llvm/llvm.h"
 #include "main/compile.h"
 #include "pipe/pipe.h"
+#include "pipe/profile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -391,11 +392,7 @@ static WbbStatus run_file(const Call *call)
     if (compiled != WBB_OK) wbb_rethrow(cx, compiled);
     Bundle b = *r.bundle;
     if (p.comments) b.ptx = r.emitted;
-    if (o->profile) {
-        WbbBuf ir = wbb_buf(a);
-        for (uint32_t k = 0; k < r.n_kernels; k++) ir_print(&ir, r.kernels[k].ir);
-        return main_run_profile(call, o->file, &b, r.module, text, ir.text);
-    }
+    if (o->profile) return main_run_profile(call, o->file, &b, r.module, text, pipe_kernels_text(a, &r));
     const WbbStatus s = main_run_seeds(cx, o, o->file, &b, r.module);
     char *culprit;
     for (uint32_t k = 0; s == WBB_CHECK && k < r.n_kernels; k++)

@@ -24,20 +24,6 @@ static void put_refusal(const WbbCx *cx, const CompileOptions *o, const char *fi
     wbb_put(b, "\n");
 }
 
-/* The folders of the bundles of several files, each its own. */
-static const char **folders_of(WbbCx *cx, WbbArena *a, const CompileOptions *o, const Words *files)
-{
-    const char **out = WBB_NEW_N(a, const char *, files->n + 1);
-    const bool one = files->n == 1 && !wbb_is_dir(o->files.items[0]);
-    WbbMap seen = {.arena = a};
-    for (uint32_t i = 0; i < files->n && o->output; i++) {
-        out[i] = one ? o->output : wbb_format(a, "%s/%s", o->output, main_stem(a, &o->files, files->items[i]));
-        if (wbb_map_put_bytes(&seen, out[i], strlen(out[i]))->value++)
-            wbb_fail(cx, (WbbLoc){.file = files->items[i]}, "another file's bundle is %s, too", out[i]);
-    }
-    return out;
-}
-
 /* Files are compiled by several threads. Each has a context of its own, and keeps what its files print until that can
  * be printed in the order of the files. */
 enum { AT_ONCE = 256 /* files */ };
@@ -121,7 +107,8 @@ static WbbStatus compile(const Call *call)
     const CompileOptions *o = call->options;
     const Words files = main_files(cx, call->arena, &o->files, false);
     Compile *c = WBB_NEW(call->arena, Compile);
-    *c = (Compile){.call = call, .o = o, .files = &files, .folders = folders_of(cx, call->arena, o, &files)};
+    *c = (Compile){.call = call, .o = o, .files = &files};
+    c->folders = main_folders(cx, call->arena, &o->files, &files, o->output, "bundle");
     const uint32_t threads = wbb_pool_threads(o->jobs, files.n);
     WbbStatus worst = WBB_OK;
     Outcomes outcomes = {0};

@@ -10,7 +10,6 @@
 #include "main/main.h"
 
 #include <stdio.h>
-#include <string.h>
 
 typedef struct {
     const Call *call;
@@ -57,14 +56,9 @@ WbbStatus main_each_file(const Call *call, const Each *e)
         return main_usage(call, wbb_format(call->arena, "%s is about one file, and these are %u", e->single, files.n));
     WbbStatus worst = WBB_OK;
     Outcomes outcomes = {0};
-    WbbMap seen = {.arena = call->arena};
+    const char **outputs = main_folders(call->cx, call->arena, e->words, &files, e->output, "output");
     for (uint32_t i = 0; i < files.n; i++) {
-        Turn t = {.call = call, .each = e, .file = files.items[i]};
-        if (e->output) {
-            t.output = wbb_format(call->arena, "%s/%s", e->output, main_stem(call->arena, e->words, t.file));
-            if (wbb_map_put_bytes(&seen, t.output, strlen(t.output))->value++)
-                wbb_fail(call->cx, (WbbLoc){.file = t.file}, "another file's output is %s, too", t.output);
-        }
+        Turn t = {.call = call, .each = e, .file = files.items[i], .output = outputs[i]};
         wbb_progress(call->cx, "files", i, files.n);
         const WbbStatus s = one_of_several(&t);
         main_count(&outcomes, s, call->cx->why);

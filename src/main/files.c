@@ -88,6 +88,20 @@ const char *main_stem(WbbArena *a, const Words *words, const char *file)
     return wbb_format(a, "%.*s", dot && dot != name ? (int)(dot - name) : (int)strlen(name), name);
 }
 
+const char **main_folders(WbbCx *cx, WbbArena *a, const Words *words, const Words *files, const char *output,
+                          const char *what)
+{
+    const char **out = WBB_NEW_N(a, const char *, files->n + 1);
+    const bool one = files->n == 1 && !wbb_is_dir(words->items[0]);
+    WbbMap seen = {.arena = a};
+    for (uint32_t i = 0; i < files->n && output; i++) {
+        out[i] = one ? output : wbb_format(a, "%s/%s", output, main_stem(a, words, files->items[i]));
+        if (wbb_map_put_bytes(&seen, out[i], strlen(out[i]))->value++)
+            wbb_fail(cx, (WbbLoc){.file = files->items[i]}, "another file's %s is %s, too", what, out[i]);
+    }
+    return out;
+}
+
 static WbbWhy reason_named(const char *word, size_t n)
 {
     for (int why = 0; why < WHY_COUNT; why++)

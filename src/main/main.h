@@ -74,6 +74,10 @@ Words main_files(WbbCx *cx, WbbArena *a, const Words *words, bool bundles);
 /* The folder of a file's bundle among those of several files: "generated/softmax" of corpus/generated/softmax.hlo,
  * where the word was corpus. */
 const char *main_stem(WbbArena *a, const Words *words, const char *file);
+/* Where what is made of each file goes: a single one's to `output`, several ones' to OUTPUT/STEM, each its own: fails
+ * where two are the same, and says what they are. NULLs where there is no output. */
+const char **main_folders(WbbCx *cx, WbbArena *a, const Words *words, const Words *files, const char *output,
+                          const char *what);
 
 /* What became of several files, or kernels. */
 typedef struct {

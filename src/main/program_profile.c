@@ -18,8 +18,9 @@ typedef struct {
     LlCache *cache;
 } Job;
 
-static PipeTextTime profile(WbbCx *cx, WbbArena *a, const Job *j, const ProgStep *s, WbbBuf *page)
+static PipeTextTime profile(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page)
 {
+    const Job *j = arg;
     const RunOptions *o = j->o;
     const PipeOptions p = {.target = o->target, .accuracy = main_accuracy(o->accuracy, o->approx),
                            .deterministic = o->deterministic, .backend = (PipeBackend)main_backend(o->backend),
@@ -28,17 +29,6 @@ static PipeTextTime profile(WbbCx *cx, WbbArena *a, const Job *j, const ProgStep
     PipeRun run = main_run_options(cx, o);
     run.inputs = NULL, run.n_inputs = 0;
     return pipe_profile_text(cx, a, &p, s->file, s->text, &run, page);
-}
-
-static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
-{
-    const PipeTextTime t = profile(cx, a, arg, c->text.s, NULL);
-    c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;
-}
-
-static void put_section(WbbCx *cx, WbbBuf *page, void *arg, const ProgText *text)
-{
-    (void)profile(cx, page->arena, arg, text->s, page);
 }
 
 WbbStatus main_profile_program(const Call *call)
@@ -51,10 +41,11 @@ WbbStatus main_profile_program(const Call *call)
     wbb_arena_limit(a, MAIN_MEMORY);
     const ProgModule *p = main_program_of(cx, a, o->file, o->cut, o->target, NULL);
     Job j = {.o = o, .cache = ll_cache_new(cx)};
-    const ProgCosts c = prog_costs(cx, a, p, price_one, &j);
+    const PipeSteps steps = {profile, &j};
+    const ProgCosts c = pipe_program_costs(cx, a, p, &steps);
     WbbBuf b = wbb_buf(a), page = wbb_buf(a);
     if (o->html) {
-        pipe_put_program_page(cx, &page, o->file, tg_find(o->target), p, &c, put_section, &j);
+        pipe_put_program_page(cx, &page, o->file, tg_find(o->target), p, &c, &steps);
         wbb_write_file(cx, o->html, page.text, page.n);
     }
     ll_cache_free(j.cache);

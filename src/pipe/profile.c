@@ -78,6 +78,13 @@ void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *opt
     }
 }
 
+const char *pipe_kernels_text(WbbArena *a, const PipeResult *r)
+{
+    WbbBuf ir = wbb_buf(a);
+    for (uint32_t k = 0; k < r->n_kernels; k++) ir_print(&ir, r->kernels[k].ir);
+    return ir.text;
+}
+
 enum { TEXT_MEMORY = 1 << 4 /* GiB */ };
 
 PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
@@ -95,10 +102,8 @@ PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, con
     for (int i = 0; i < r.bundle->n_buffers; i++) whole |= r.bundle->buffers[i].init == BD_INIT_TICKET;
     if (whole || run.blocks >= r.bundle->launches[0].grid[0]) run.blocks = 0;
     Bundle b = *r.bundle;
-    WbbBuf ir = wbb_buf(own);
     if (page) b.ptx = r.emitted;
-    for (uint32_t k = 0; page && k < r.n_kernels; k++) ir_print(&ir, r.kernels[k].ir);
-    PipeProfile p = {.name = file, .bundle = &b, .ir = ir.text};
+    PipeProfile p = {.name = file, .bundle = &b, .ir = page ? pipe_kernels_text(own, &r) : NULL};
     pipe_profile(cx, own, r.module, &run, page != NULL, &p);
     if (p.verdict.report.n_faults) wbb_fail(cx, (WbbLoc){.file = file}, "fault: %s", p.verdict.report.faults[0]);
     PipeTextTime t = {.seconds = p.seconds, .launches = (uint32_t)r.bundle->n_launches};

@@ -47,6 +47,9 @@ typedef struct {
 PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
                                const PipeRun *run, WbbBuf *page);
 
+/* profile.c: the IR of all kernels after the last pass, as text. */
+const char *pipe_kernels_text(WbbArena *a, const PipeResult *r);
+
 /* profile_text.c: what binds the longest launch; there is one. */
 const char *pipe_profile_binds(const PipeProfile *p);
 
@@ -64,9 +67,14 @@ void pipe_put_kernel_html(WbbBuf *b, const char *hlo, const PipeProfile *p);
 void pipe_close_page(WbbBuf *b);
 void pipe_put_html(WbbBuf *b, const char *text); /* as HTML spells it */
 
-/* program_page.c: what a program costs, as a page; `section` adds that of one kernel. */
-typedef void PipeSection(WbbCx *cx, WbbBuf *page, void *arg, const ProgText *text);
+/* program_page.c: what a program costs, and that as a page. `time` profiles the text of a step. */
+typedef PipeTextTime PipeStepTime(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page);
+typedef struct {
+    PipeStepTime *time;
+    void *arg;
+} PipeSteps;
+ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, const PipeSteps *steps);
 void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
-                           const ProgCosts *c, PipeSection *section, void *arg);
+                           const ProgCosts *c, const PipeSteps *steps);
 
 #endif

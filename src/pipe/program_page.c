@@ -1,8 +1,9 @@
-/* program_page.c: `run PROGRAM --profile --html PAGE`: the cost of a program as one self-contained page.
+/* program_page.c: `run PROGRAM --profile --html PAGE`: the cost of a program, and that as one self-contained page.
  *
- * Needs the costs of its kernels. Leaves a page that loads nothing: kernels by their share of the time, each with the
- * lines of the user's program that its instructions name, library calls with what their bytes take at least, memory;
- * and for the costliest kernels the page that `run --profile --html` makes of each.
+ * Needs a program, and a function that profiles a step of it. Leaves the costs of its kernels, and a page that loads
+ * nothing: kernels by their share of the time, each with the lines of the user's program that its instructions name,
+ * library calls with what their bytes take at least, memory; and for the costliest kernels the page that
+ * `run --profile --html` makes of each.
  *
  *     warpburg run model.hlo --profile --blocks 12 --html model.html
  */
@@ -30,6 +31,20 @@ static void put_sources(WbbBuf *b, const PipeSourceLines *l, const ProgStep *s)
     uint32_t n = 0;
     put_source(b, l, &seen, s->from.at.line, &n);
     for (uint32_t k = 0; k < s->from.n_lines; k++) put_source(b, l, &seen, s->from.lines[k].line, &n);
+}
+
+/* --- costs -------------------------------------------------------------------------------------------------------- */
+static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
+{
+    const PipeSteps *steps = arg;
+    const PipeTextTime t = steps->time(cx, a, steps->arg, c->text.s, NULL);
+    c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;
+}
+
+ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, const PipeSteps *steps)
+{
+    PipeSteps own = *steps;
+    return prog_costs(cx, a, p, price_one, &own);
 }
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
@@ -107,7 +122,7 @@ static void put_memory(WbbBuf *b, const ProgModule *p)
 }
 
 void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
-                           const ProgCosts *c, PipeSection *section, void *arg)
+                           const ProgCosts *c, const PipeSteps *steps)
 {
     const PipeSourceLines *l = pipe_source_lines(b->arena, p->source);
     pipe_open_page(b, name, t);
@@ -123,7 +138,7 @@ void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarge
         wbb_putf(b, "<details id=\"k%u\"%s><summary>", k, k ? "" : " open");
         pipe_put_html(b, x->text.s->name);
         wbb_putf(b, ", %.3f µs</summary>\n", x->seconds * 1e6);
-        section(cx, b, arg, &x->text);
+        (void)steps->time(cx, b->arena, steps->arg, x->text.s, b);
         wbb_put(b, "</details>\n");
     }
     wbb_put(b, "<script>\nfor (const a of document.querySelectorAll(\"a\"))\n  a.addEventListener(\"click\", () => { "
