@@ -127,7 +127,7 @@ static double stores_by_registers(const PartRates *r, const PartWork *w, const P
 static bool is_parted(const PartWork *w, const PartAccess *x, const int64_t *sizes)
 {
     for (uint32_t d = 0; d < w->n_dims; d++)
-        if (sizes[d * PART_LEVELS + PART_VECTOR] > 1) return x->step[d] > 1 && !part_shares(w);
+        if (sizes[d * PART_LEVELS + PART_VECTOR] > 1) return x->step[d] > 1;
     return false;
 }
 

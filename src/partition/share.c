@@ -27,6 +27,7 @@ typedef struct {
     int64_t first;
     IrRef *at, *kept;           /* a position as an index of the terms, and of the results */
     IrRef **seen;               /* by id: the index at which a check has met the instruction last */
+    bool *of_terms;             /* by id: mark_terms */
     bool *reduced;              /* by id: a reduction of the kernel */
     PartPath *paths;            /* by output */
     bool *done, *taken;         /* by output: another kernel makes it; this kernel does. done NULL: this makes all */
@@ -241,12 +242,41 @@ static bool is_path(Sharing *s, const HloInstruction *root, const IrRef *at, con
     return needs_kept_alone(s, root, index);
 }
 
-/* Looks for an instruction of a shape below the root, such that every result is needed at the kept elements alone; if
- * there is none, takes the element at the same address as in an array of that shape. */
+/* Numbers that are the same everywhere are no reason to be at a position. */
+static void mark_operands(Sharing *s, const HloInstruction *i, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        const HloInstruction *x = part_value(i->operands[k], 0).i;
+        const bool same = x->opcode == HLO_BROADCAST || x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA;
+        s->of_terms[x->id] |= !same;
+    }
+}
+
+/* What threads have at the position: the terms of reductions, what these follow from element by element, and what
+ * follows from any of that element by element. */
+static void mark_terms(Sharing *s)
+{
+    const HloComputation *body = s->body;
+    for (uint32_t r = 0; r < s->n_reduces; r++) mark_operands(s, s->reduces[r].i, s->reduces[r].i->n_operands / 2);
+    for (uint32_t n = body->n_instructions; n-- > 0;) {
+        const HloInstruction *i = body->instructions[n];
+        if (s->of_terms[n] && hlo_is_elementwise(i->opcode)) mark_operands(s, i, i->n_operands);
+    }
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
+        for (uint32_t k = 0; hlo_is_elementwise(i->opcode) && k < i->n_operands; k++)
+            s->of_terms[n] |= s->of_terms[part_value(i->operands[k], 0).i->id];
+    }
+}
+
+/* Looks for an instruction of a shape below the root, such that every result is needed at the kept elements alone: one
+ * that threads have, so that of (sum(x), transpose(x)) x is read once, else the first; if there is none, takes the
+ * element at the same address as in an array of that shape. */
 static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *shape, const IrRef *at, bool kept,
                       PartPath *found)
 {
     enum { TRIES = 8 };
+    bool any = false;
     const HloInstruction **above = WBB_NEW_N(s->a, const HloInstruction *, s->body->n_instructions);
     const HloInstruction **stack = WBB_NEW_N(s->a, const HloInstruction *, s->body->n_instructions + 1);
     bool *met = WBB_NEW_N(s->a, bool, s->body->n_instructions);
@@ -255,9 +285,13 @@ static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *sh
     while (n && tries < TRIES) {
         const HloInstruction *i = stack[--n];
         if (hlo_same_dims(part_shape(i, 0), shape)) {
+            const PartPath path = path_to(s, above, i, kept);
+            const bool has = kept || s->of_terms[i->id];
             tries++;
-            *found = path_to(s, above, i, kept);
-            if (is_path(s, root, at, found)) return true;
+            if ((!any || has) && is_path(s, root, at, &path)) {
+                *found = path, any = true;
+                if (has) return true;
+            }
         }
         for (uint32_t k = 0; k < i->n_operands; k++) {
             const HloInstruction *x = part_value(i->operands[k], 0).i;
@@ -266,6 +300,7 @@ static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *sh
             stack[n++] = x;
         }
     }
+    if (any) return true;
     *found = (PartPath){.kept = kept, .bitcast = shape, .shape = part_shape(root, 0)};
     return is_path(s, root, at, found);
 }
@@ -422,6 +457,7 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     Sharing s = {.a = a, .p = p, .rw = p->rw, .body = body, .hero = hero, .done = done,
                  .stage = WBB_NEW_N(a, uint32_t, body->n_instructions + 1),
                  .seen = WBB_NEW_N(a, IrRef *, body->n_instructions + 1),
+                 .of_terms = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .reduced = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PartPath, p->n_outputs + 1),
@@ -431,6 +467,7 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     find_position(&s);
     for (uint32_t k = 0; k < s.n_reduces; k++)
         if (!checks_terms(&s, &s.reduces[k])) return NULL;
+    mark_terms(&s);
     if (!find_outputs(&s)) return NULL;
     PartRange *r = WBB_NEW(a, PartRange);
     PartGroup *space;
