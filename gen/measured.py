@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from gen import hlo_ops, ledger, load, ops
+from gen import hlo_ops, ledger, load, ops, structs
 from gen.lang import Expr, Guard, Node, Not, Rule, Var, parts
 from gen.load import RuleSet
 
@@ -219,14 +219,14 @@ def check(entries: Sequence[Tuple[str, Lowering]]) -> Tuple[List[str], List[str]
     return list(dict.fromkeys(faults)), list(dict.fromkeys(lacking))
 
 
-def table_rows(s: RuleSet, entries: Sequence[Tuple[str, Lowering]]) -> List[str]:
-    """The TgLowering rows of a target, in C."""
+def table_rows(s: RuleSet, entries: Sequence[Tuple[str, Lowering]]) -> List[structs.Values]:
+    """The TgLowering rows of a target."""
     rows, number, out = read(), {id(r): n for n, r in enumerate(s.rules)}, []
     for k, x in entries:
         if x.set is not s or x.type in ops.SMALL_FLOATS:
             continue
         row = rows.get(k)
         sass = dict(w.split("=") for w in row.sass.split() if "=" in w).get(s.values["name"], "0") if row else "0"
-        off = f"{row.ulp:.4f}, {row.noise:.4f}" if row else "-1, -1"
-        out.append(f"{{OP_{x.op.upper()}, SC_{x.type.upper()}, {str(x.approx).lower()}, {number[id(x.rule)]}, {sass}, {off}}},")
+        off = (round(row.ulp, 4), round(row.noise, 4)) if row else (-1, -1)
+        out.append([structs.OP[x.op], structs.TYPE[x.type], x.approx, number[id(x.rule)], int(sass), *off])
     return out

@@ -15,9 +15,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from gen import load, rates
+from gen import load, rates, structs
 from gen.expr import PatternError
 from gen.load import RuleSet
 
@@ -219,32 +219,33 @@ def cost(p: Price, sass: Sass, s: RuleSet) -> Cost:
                 latency, p.off)
 
 
-def short(x: float) -> str:
-    """A float of C."""
-    text = f"{x:.6g}"
-    return text if text.isdigit() else text + "f"
+def rounded(x: float) -> float: return float(f"{x:.6g}")
 
 
-def sass_rows(s: RuleSet, sass: Sass) -> List[str]:
-    """Rows of TgSassPrice: what each machine operation of a target costs."""
-    out = []
-    for key in sorted(sass.of(s.values["name"])):
-        c = cost(Price({key: Fraction(1)}, [], 0), sass, s)
-        op = sass.of(s.values["name"])[key]
-        out.append(f"{{0x{key:03x}, TG_{op.kind.upper()}, {{{', '.join(map(short, c.cycles))}}}}}, /* {op.name} */")
-    return out
+class Priced(NamedTuple):
+    """What the instructions of a target cost."""
+
+    forms: List[str]             # of instructions that have a price on some target, in order
+    rows: List[structs.Values]   # of TgPrice, those alike once
+    numbers: List[int]           # for each form the number of its row, from 1, or 0: the target has no price of it
+    machine: List[structs.Values]  # of TgSassPrice: its machine operations
 
 
-def c_rows(s: RuleSet, table: Table, sass: Sass, forms: Sequence[str]) -> Tuple[List[str], List[int]]:
-    """Rows of TgPrice, those alike once; for each of `forms` the number of its row, from 1, or 0: the target has no price of it."""
-    found: Dict[str, int] = {}
-    target, numbers = s.values["name"], []
+def of_target(s: RuleSet, table: Table, sass: Sass) -> Priced:
+    if not s.rates:
+        return Priced([], [], [], [])
+    target, forms, numbers = s.values["name"], sorted(table.forms), []
+    found: Dict[Tuple[Any, ...], int] = {}
     for f in forms:
         p = table.price(f, target)
         if p is None:
             numbers.append(0)
             continue
         c = cost(p, sass, s)
-        row = f"{{{short(c.issue)}, {{{', '.join(map(short, c.cycles))}}}, {short(c.low)}, {short(c.high)}, {short(c.latency)}, {c.off}}},"
+        row = (rounded(c.issue), tuple(map(rounded, c.cycles)), rounded(c.low), rounded(c.high), rounded(c.latency), c.off)
         numbers.append(found.setdefault(row, len(found) + 1))
-    return list(found), numbers
+    machine = []
+    for key, op in sorted(sass.of(target).items()):
+        c = cost(Price({key: Fraction(1)}, [], 0), sass, s)
+        machine.append([key, structs.Named(f"TG_{op.kind.upper()}", CLASSES.index(op.kind)), tuple(map(rounded, c.cycles))])
+    return Priced(forms, [list(row) for row in found], numbers, machine)

@@ -12,12 +12,11 @@ number 1 (`1`). A text without a character is a value that is there already.
 """
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Tuple
 
-from gen import ops
+from gen import ops, structs
 from gen.expr import Node
 from gen.lang import Rule
 
@@ -36,6 +35,12 @@ class Text:
     without: str = ""
     costly: bool = False
     constant: str = ""
+
+    def values(self) -> structs.Values:
+        """RwText, by field."""
+        extend = [bytes([x]) for x in self.extend.encode().ljust(4, b"\0")]
+        return [structs.TYPE[self.to], structs.TYPE[self.frm], self.word, self.pair, self.costly, ("", "b", "1").index(self.constant), extend,
+                (self.clean or "-").encode(), self.ptx]
 
 
 def bits_of(kind: str) -> int:
@@ -123,9 +128,3 @@ def lacking(r: Rule, have: List[Text], without: Dict[Tuple[str, str, str], str])
     return [f"{r.where[0]}:{r.where[1]}: error: '{r.right}' has no PTX at {to} of {frm}: patterns/texts.py says it, or why there is none"
             for to, frm in instances(r) if (to, frm) not in alone and (str(r.right), to, frm) not in without]
 
-
-def c_rows(texts: List[Text]) -> List[str]:
-    """Rows of RwText."""
-    letters = lambda x: f'"{x}"'
-    return [f"{{SC_{x.to.upper()}, SC_{x.frm.upper()}, {x.word}, {str(x.pair).lower()}, {str(x.costly).lower()}, {('', 'b', '1').index(x.constant)}, "
-            f"{letters(x.extend)}, '{x.clean or '-'}', {json.dumps(x.ptx)}}}," for x in texts]

@@ -30,6 +30,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("rule_corpus", "tests/gen/rule_corpus.py", "--sample 10"),
         Row("tile_rules", "tests/gen/tile_rules.py {build}"),
         Row("instruction_mutants", "tests/gen/instruction_mutants.py {build}"),
+        Row("tables_file", "tests/gen/tables_file.py {build}", "", "--damages 2000"),
         Row("random_rules", "tests/fuzz/random_rules.py", "200", "3000"),
     ],
     "rules": [

@@ -1,9 +1,9 @@
-"""What `./dev rule --price` does after the proofs: builds, runs the rule's tests, counts its hits over the corpus, and compares the corpus
-before and after, in machine instructions and modelled time.
+"""What `./dev rule --price` does after the proofs: runs the rule's tests, counts its hits over the corpus, and compares the corpus before and
+after, in machine instructions and modelled time.
 
-"Before" is the working tree with the pattern files of the last commit: the same gen/ makes their tables, which are compiled and linked
-with the objects of the build, so that only rules differ. It is kept in the build's folder until one of these changes. The corpus is
-shaderdb/corpus and a fixed sample of --shared; only kernels whose PTX changed are assembled and profiled.
+The compiler is the build's, with tables of the pattern files as they are (gen/proof/tables.py). "Before" is the same program with the tables that
+this gen/ makes of the last commit's files, which are kept in the build's folder until one of these changes. The corpus is shaderdb/corpus and a
+fixed sample of --shared; only kernels whose PTX changed are assembled and profiled.
 """
 from __future__ import annotations
 
@@ -18,28 +18,15 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from gen import ledger
 from gen.lang import Rule
-from gen.proof import simulate
+from gen.proof import simulate, tables
+from gen.proof.tables import call
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = 2
 SAMPLE = 40  # files of --shared
 PRICED = 40  # kernels that are assembled and profiled before and after
 Kernel = Tuple[str, str, str]  # file, name, target
-
-
-def call(command: Sequence[str], cwd: Path = ROOT, more: Optional[Dict[str, str]] = None) -> Tuple[int, str]:
-    p = subprocess.run(list(command), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **(more or {})})
-    return p.returncode, p.stdout
-
-
-def build(folder: Path, unsimulated: bool = False) -> Tuple[int, str]:
-    """unsimulated: instruction rules may lack ledger lines. The ledger is then marked as changed, so that the next build checks for them."""
-    found = call(["ninja", "-C", str(folder), "--quiet", "warpburg", "tests/measure"], more={ledger.UNSIMULATED: "1"} if unsimulated else None)
-    if unsimulated and ledger.path().exists():
-        os.utime(ledger.path())
-    return found
 
 
 def tests(folder: Path, rules: Sequence[Rule], targets: Sequence[str]) -> str:
@@ -77,19 +64,21 @@ def rows(text: str) -> Iterator[Dict[str, Any]]:
             yield row
 
 
-def world(program: Path) -> str:
-    """A hash of what the results of a simulation depend on: the program, the pattern files, what makes the kernels, and ptxas."""
+def world(folder: Path) -> str:
+    """A hash of what the results of a simulation depend on: the program and its tables, the pattern files, what makes the kernels, and ptxas."""
     digest = hashlib.sha256(str(simulate.ptxas_of()).encode())
     own = [ROOT / f"gen/proof/{name}.py" for name in ("simulate", "tile_kernels")]
-    for p in (program, *sorted(ROOT.glob("patterns/*.py")), *sorted(ROOT.glob("gen/*.py")), *own):
-        digest.update(hashlib.sha256(p.read_bytes()).digest())
+    for p in (folder / "warpburg", folder / "rules.tables", *sorted(ROOT.glob("patterns/*.py")), *sorted(ROOT.glob("gen/*.py")), *own):
+        digest.update(hashlib.sha256(p.read_bytes()).digest() if p.exists() else b"none")
+    built = (folder / "tests").resolve().parent / "warpburg"
+    digest.update(str(built.stat().st_mtime_ns if built.exists() else 0).encode())
     return digest.hexdigest()[:16]
 
 
 def simulated(folder: Path, names: Sequence[str], target: str = "", fresh: bool = False) -> Tuple[Dict[str, str], List[str]]:
     """(state by name of each of these instruction rules, messages of what failed). target: all instruction rules on that one, assembled by ptxas. What
     the same program did is taken from the build's folder, if not fresh."""
-    store = folder / "simulated" / f"{world(folder / 'warpburg')}.json"
+    store = folder / "simulated" / f"{world(folder)}.json"
     every: Dict[str, Dict[str, str]] = json.loads(store.read_text()) if store.exists() else {}
     known = every.setdefault(target, {})
     left = [n for n in names if fresh or n not in known]
@@ -142,63 +131,24 @@ def code(record: Dict[str, Any]) -> str:
 
 
 # --- before -------------------------------------------------------------------------------------------------------------------------
-def state(folder: Path) -> str:
-    """A hash of what the program before is made of: the committed rules, gen/, and the objects of the build that are no tables."""
-    tree = call(["git", "rev-parse", "HEAD:patterns"])[1]
-    files = [*sorted(ROOT.glob("gen/*.py")), *sorted(p for p in folder.glob("lib*.a.p/**/*.o") if "tables_" not in p.name)]
-    digest = hashlib.sha256(tree.encode())
-    for p in files:  # a build that makes tables compiles what includes their headers again, mostly to the same objects
-        digest.update(str(p).encode() + hashlib.sha256(p.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def committed(folder: Path) -> Tuple[Optional[Path], str]:
-    """A program with the last commit's rules; None and the reason if there is none, or if the tables are the same."""
-    where = folder / "rule-before"
-    stamp, now = where / "made-from", state(folder)
-    fresh = not stamp.exists() or stamp.read_text() != now
-    if fresh:
+def committed(build: Path) -> Tuple[Optional[Path], str]:
+    """A folder with a compiler that has the last commit's rules; None and the reason if there is none."""
+    where = build / "rules-before"
+    stamp, digest = where / "made-from", hashlib.sha256(call(["git", "rev-parse", "HEAD:patterns"])[1].encode())
+    for p in sorted(ROOT.glob("gen/*.py")):
+        digest.update(p.read_bytes())
+    if not stamp.exists() or stamp.read_text() != digest.hexdigest():
         shutil.rmtree(where, ignore_errors=True)
         where.mkdir(parents=True)
         archive = subprocess.run(["git", "archive", "HEAD", "patterns"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if archive.returncode or subprocess.run(["tar", "x", "-C", str(where)], input=archive.stdout).returncode:
             return None, "no commit to compare with"
         (where / "patterns" / "ledger.txt").unlink(missing_ok=True)  # the committed rules were proved when they were committed
-        rc, text = call([sys.executable, str(ROOT / "gen/gen_tables.py"), str(where / "gen"), str(where)])
+        rc, text = call([sys.executable, str(ROOT / "gen/gen_tables.py"), str(where / "committed.tables"), str(where)])
         if rc:
             return None, "the committed rules do not compile with this gen/: " + text.strip().splitlines()[0]
-        stamp.write_text(now)
-    made = sorted((where / "gen").glob("tables_*.c"))
-    if all(code_of(m) == code_of(folder / m.name) for m in made):
-        return None, "the tables are those of the last commit"
-    return (where / "warpburg", "") if (where / "warpburg").exists() else link(folder, where, made)
-
-
-def code_of(file: Path) -> str:
-    """The parts of a table file that the engine runs: without rule texts, lines and ledger states."""
-    text = file.read_text() if file.exists() else ""
-    return re.sub(r"static const RwRule rules\[.*?\n};\n", "", text, flags=re.S).split("\n", 1)[-1]
-
-
-def link(folder: Path, where: Path, tables: Sequence[Path]) -> Tuple[Optional[Path], str]:
-    rc, text = call(["ninja", "-C", str(folder), "-t", "commands", "warpburg"])
-    lines = text.splitlines()
-    compiles = {m.name: next((x for x in lines if f" {m.name}" in x and " -c " in x), "") for m in tables}
-    archive = next((m for x in lines for m in [re.search(r"ar \w+ libwarpburg\.a ([^&]+)", x)] if m), None)
-    if rc or not lines or not archive or not all(compiles.values()):
-        return None, "the build's commands are not as expected"
-    objects = archive.group(1).split()
-    for m in tables:
-        o = where / f"{m.stem}.o"
-        command = re.sub(rf" -c {m.name}| -c \S*{m.name}", f" -c {m}", re.sub(r" -o \S+", f" -o {o}", re.sub(r" -MF \S+| -MD| -MQ \S+", "", compiles[m.name])))
-        if subprocess.run(command, shell=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-            return None, f"{m.name} of the last commit does not compile with this tree"
-        objects = [str(o) if x.endswith(f"{m.name}.o") else x for x in objects]
-    program = where / "warpburg"
-    command = lines[-1].replace(" -o warpburg ", f" -o {program} ").replace(" libwarpburg.a ", f" {' '.join(objects)} ")
-    if subprocess.run(command, shell=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-        return None, "the program before does not link"
-    return program, ""
+        stamp.write_text(digest.hexdigest())
+    return tables.made(where, build, (where / "committed.tables").read_bytes()), ""
 
 
 def priced(before: Path, after: Path, files: Sequence[Path], targets: Sequence[str], cache: Path) -> List[Tuple[Kernel, Dict[str, Any], Dict[str, Any]]]:
@@ -210,18 +160,20 @@ def priced(before: Path, after: Path, files: Sequence[Path], targets: Sequence[s
 
 def kept_listing(before: Path, files: Sequence[Path], targets: Sequence[str]) -> Dict[Kernel, Dict[str, Any]]:
     """listed(..) of the program before, kept beside it."""
-    asked = hashlib.sha256(repr([targets, [(str(f), f.stat().st_mtime_ns) for f in files]]).encode()).hexdigest()[:12]
+    built = (before.parent / "tests").resolve().parent / "warpburg"
+    asked = hashlib.sha256(repr([targets, built.stat().st_mtime_ns, [(str(f), f.stat().st_mtime_ns) for f in files]]).encode()).hexdigest()[:12]
     store = before.parent / f"listed-{asked}.json"
     if not store.exists():
         store.write_text(json.dumps(list(listed(before, files, targets).items())))
     return {(k[0], k[1], k[2]): r for k, r in json.loads(store.read_text())}
 
 
-def delta(folder: Path, now: Dict[Kernel, Dict[str, Any]], files: Sequence[Path], targets: Sequence[str]) -> List[str]:
-    """Totals before and after of the kernels whose PTX changed, and those that changed most. now: listed(..) of the build."""
-    before, why = committed(folder)
-    if before is None:
+def delta(build: Path, folder: Path, now: Dict[Kernel, Dict[str, Any]], files: Sequence[Path], targets: Sequence[str]) -> List[str]:
+    """Totals before and after of the kernels whose PTX changed, and those that changed most. now: listed(..) of the compiler in the folder."""
+    committed_rules, why = committed(build)
+    if committed_rules is None:
         return [f"corpus: {why}"]
+    before = committed_rules / "warpburg"
     was = kept_listing(before, files, targets)
     fine = lambda records, k: k in records and records[k]["status"] == "ok"
     lost, gained = [k for k in was if fine(was, k) and not fine(now, k)], sum(fine(now, k) and not fine(was, k) for k in now)
@@ -232,7 +184,7 @@ def delta(folder: Path, now: Dict[Kernel, Dict[str, Any]], files: Sequence[Path]
     if not changed:
         return [whole + "the PTX of no kernel changed" + said, *out]
     some = set(sorted(changed, key=lambda k: (-abs(now[k]["ptx"] - was[k]["ptx"]), k))[:PRICED])
-    both = [x for x in priced(before, folder / "warpburg", sorted({Path(f) for f, _, _ in some}), targets, before.parents[1] / "rule-cache") if x[0] in some]
+    both = [x for x in priced(before, folder / "warpburg", sorted({Path(f) for f, _, _ in some}), targets, build / "rule-cache") if x[0] in some]
     of = "" if len(some) == len(changed) else f"; the {len(some)} that change most are priced"
     if not both:
         more = sum(now[k]["ptx"] - was[k]["ptx"] for k in changed)

@@ -1,5 +1,5 @@
-"""The command `./dev rule`: proves rules and writes their ledger lines; with --price it also builds, runs their tests, and shows what they do
-to the corpus. Instructions (asm, intr, ..) are run in the simulator of a build; other rules need none.
+"""The command `./dev rule`: proves rules and writes their ledger lines; with --price it also runs their tests, and shows what they do to the
+corpus. Instructions (asm, intr, ..) are run in the simulator of a build's program, which takes the tables from a file: rules need no build.
 
     ./dev rule patterns/arith.py:31       one line of a pattern file
     ./dev rule patterns/arith.py          every rule of the file
@@ -14,22 +14,24 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import sys
 import time
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict, List, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import asm_rule, checks, imports, ledger, load, measured  # noqa: E402
-from gen.proof import after_proof, driver, measure, prove, report, z3_formula  # noqa: E402
+from gen import asm_rule, checks, gen_tables, imports, ledger, load, measured  # noqa: E402
+from gen.proof import after_proof, driver, measure, prove, report, tables, z3_formula  # noqa: E402
 from gen.lang import Expr, Node, PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
 
+Compiler = Callable[[], Tuple[Optional[Path], List[str]]]  # a folder with the compiler of the rules, made once; None and messages: there is none
 REFERENCES = ("complex_reference.h", "driver.c", "float_reference.h")  # what proofs decide with, beside Python
 
 
@@ -159,15 +161,11 @@ def text_proofs(rules: Sequence[Rule], fresh: bool = True) -> Tuple[Dict[str, st
     return {name: " ".join(dict.fromkeys(some)) for name, some in out.items() if all(some)}, messages
 
 
-def simulate(folder: Path, rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str]]:
-    """Builds the program and runs each of these instruction rules in its simulator: (key -> (state, text), messages)."""
-    if not rules:
-        return {}, []
-    lines = ledger.read()
-    states = [lines.get(ledger.key(r, errors), ("", ""))[0] for r in rules]
-    rc, text = after_proof.build(folder, unsimulated=any(not state or ledger.weak(r, state) for r, state in zip(rules, states)))
-    if rc:
-        return {}, [text.strip()]
+def simulate(compiler: Compiler, rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str]]:
+    """Runs each of these instruction rules in the simulator of the folder's program: (key -> (state, text), messages)."""
+    folder, said = compiler() if rules else (None, [])
+    if folder is None:
+        return {}, said
     found, failed = after_proof.simulated(folder, [r.name for r in rules], fresh=fresh)
     proofs, wrong = text_proofs(rules, fresh)
     found.update({r.name: f"{found[r.name]} {proofs[r.name]}" for r in rules if r.name in found and r.name in proofs})
@@ -189,23 +187,35 @@ def whole_targets(what: Sequence[str]) -> List[str]:
     return [name for name in load.targets() if any(":" not in w and Path(w).stem == name for w in what)]
 
 
-def run_target(folder: Path, name: str) -> List[str]:
+def run_target(compiler: Compiler, name: str) -> List[str]:
     """Runs every instruction that the target takes, and gives it to ptxas. Prints how many there are; returns messages about those that fail."""
-    rc, text = after_proof.build(folder)
-    if rc:
-        return [text.strip()]
+    folder, said = compiler()
+    if folder is None:
+        return said
     states, failed = after_proof.simulated(folder, [], name)
     print(f"patterns/{name}.py: {len(states)} instruction rules run on the target and assembled for it")
     return failed + ([] if states else [f"patterns/{name}.py: error: no instruction was run"])
 
 
-def measure_new(folder: Path, sets: Sequence[load.RuleSet]) -> List[str]:
+def measure_new(compiler: Compiler, sets: Sequence[load.RuleSet]) -> List[str]:
     """Measures lowerings of functions that patterns/measured.tsv lacks. Returns messages about those that exceed their budgets."""
     every, rows = measured.keyed(sets), measured.read()
     if not measured.path().exists() or all(k in rows for k, _ in every):
         return []
-    rc, text = after_proof.build(folder)
-    return [text.strip()] if rc else measure.update(folder, every)
+    folder, said = compiler()
+    return measure.update(folder, every) if folder else said
+
+
+def program(build: Path, sets: Sequence[load.RuleSet]) -> Tuple[Optional[Path], List[str]]:
+    """A folder with the compiler of these rules; None and messages if there is none. Instructions need no ledger line yet."""
+    if tables.stale(build):
+        rc, text = tables.build(build, unsimulated=True)
+        if rc:
+            return None, [text.strip()]
+    os.environ[ledger.UNSIMULATED] = "1"
+    made, faults = gen_tables.made(sets[0], sets[1:], own=True, check=False)
+    del os.environ[ledger.UNSIMULATED]
+    return (None, faults) if made is None else (tables.made(build / "rules", build, made.bytes()), [])
 
 
 def few(sets: Sequence[load.RuleSet], rules: Sequence[Rule]) -> List[str]:
@@ -215,13 +225,12 @@ def few(sets: Sequence[load.RuleSet], rules: Sequence[Rule]) -> List[str]:
     return list(dict.fromkeys([having[0], having[-1]]))
 
 
-def show_effect(args: argparse.Namespace, rules: Sequence[Rule], sets: Sequence[load.RuleSet]) -> List[str]:
-    """Builds, runs tests, and prints hits and costs over the corpus. Returns error messages."""
+def show_effect(args: argparse.Namespace, compiler: Compiler, rules: Sequence[Rule], sets: Sequence[load.RuleSet]) -> List[str]:
+    """Runs tests, and prints hits and costs over the corpus. Returns error messages."""
     targets = few(sets, rules)
-    folder = (ROOT / args.build).resolve()
-    rc, text = after_proof.build(folder)
-    if rc:
-        return [text.strip()]
+    folder, faults = compiler()
+    if folder is None:
+        return faults
     said = after_proof.tests(folder, rules if args.what else [], targets)
     print(said, flush=True)
     files = after_proof.corpus((ROOT / args.shared).resolve())
@@ -231,7 +240,7 @@ def show_effect(args: argparse.Namespace, rules: Sequence[Rule], sets: Sequence[
         for r in rules:
             n, of = counts.get(r.name, (0, 0))
             print(f"{r.name}: " + (f"fires {n} times in {of} of {len(now)} kernels" if n else "never fires in the corpus"))
-    print("\n".join(after_proof.delta(folder, now, files, targets)), flush=True)
+    print("\n".join(after_proof.delta((ROOT / args.build).resolve(), folder, now, files, targets)), flush=True)
     return ["a test failed"] if "FAIL" in said else []
 
 
@@ -250,7 +259,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="with --check: prove again one rule in N, if the prover is the one that the "
                         "ledger names, since it proved the others, too")
     parser.add_argument("--fresh", action="store_true", help="ignore the cache of proofs")
-    parser.add_argument("--price", action="store_true", help="build, run the tests in which the rules fire, and compare the corpus before and after")
+    parser.add_argument("--price", action="store_true", help="run the tests in which the rules fire, and compare the corpus before and after")
     parser.add_argument("--build", default="", help="build folder")
     parser.add_argument("--shared", default="../shared", help="folder with more of a corpus")
     args = parser.parse_args(argv)
@@ -280,15 +289,16 @@ def main(argv: Sequence[str]) -> int:
     except PatternError as e:
         print(e, file=sys.stderr)
         return 1
+    compiler = lru_cache(None)(lambda: program((ROOT / args.build).resolve(), sets))
     wanted = rules
     if not messages and args.build and (tiles or args.price or whole_targets(args.what)):
         if not args.check:  # the build for the simulator needs ledger lines of the proved rules
             ledger.write(ledger.kept([r for s in sets for r in s.rules], done, errors))
-        states, messages = simulate((ROOT / args.build).resolve(), tiles, errors, args.fresh)
+        states, messages = simulate(compiler, tiles, errors, args.fresh)
         done.update(states)
         messages += too_weak(done, tiles, errors)
         for name in whole_targets(args.what):
-            messages += run_target((ROOT / args.build).resolve(), name)
+            messages += run_target(compiler, name)
         wanted = rules + tiles
     if args.check:
         wanted = every
@@ -303,7 +313,7 @@ def main(argv: Sequence[str]) -> int:
     if tiles and not args.build:
         print(f"{len(tiles)} instruction rules were not simulated: --build FOLDER expected")
     if not messages and not args.check and args.build:
-        messages = measure_new((ROOT / args.build).resolve(), sets) or (show_effect(args, wanted, sets) if args.price else [])
+        messages = measure_new(compiler, sets) or (show_effect(args, compiler, wanted, sets) if args.price else [])
     if messages:
         print("\n".join(messages), file=sys.stderr)
     weak = [] if z3_formula.present() else ["z3 is not installed: what it proves was only tested"]

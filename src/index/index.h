@@ -18,7 +18,6 @@
 #include "ir/ir.h"
 #include "rewrite/rewrite.h"
 
-extern const RwTables ix_tables; /* generated from patterns/indexing.py, for rw_new: the rules of index nodes */
 
 /* --- maps ------------------------------------------------------------------------------------------------------------
  * A map takes a point, which has a value for each of its variables, to its results. The point must be in the domain:

@@ -12,7 +12,7 @@
 
 const Option main_help_option = {.name = "--help", .kind = OPTION_FLAG, .text = "print this help", .letter = 'h'};
 
-const Option main_program_options[] = {
+static const Option of_every_program[] = {
     {.name = "--help", .kind = OPTION_FLAG, .text = "print this help", .letter = 'h'},
     {.name = "--version", .kind = OPTION_FLAG, .text = "print name and version"},
     {.name = "--man", .kind = OPTION_FLAG, .text = "print the man page; of one command where its name follows"},
@@ -25,6 +25,14 @@ const Option main_program_options[] = {
      .kind = OPTION_FLAG,
      .text = "print a line for every option of every command, with tabs between columns"},
     {0}};
+
+const Option *main_program_option(const Program *p, const Option *before)
+{
+    const Option *o = before ? before + 1 : of_every_program;
+    const bool in_first = o >= of_every_program && o < of_every_program + WBB_LEN(of_every_program);
+    if (in_first && !o->name) o = p->options;
+    return o && o->name ? o : NULL;
+}
 
 const Option *main_option(const Command *c, uint32_t i)
 {

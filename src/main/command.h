@@ -109,6 +109,10 @@ struct Program {
     const char *name, *summary, *details; /* as in Command */
     const Command *const *commands;       /* NULL after the last */
     const Example *variables;             /* of the environment: name, meaning */
+    const Option *options;                /* more than every program has; NULL: none */
+    /* Of a program whose rules --tables replaces: takes those of the file, or where `path` is NULL `tables`, and
+     * returns what there was before. The arena lasts as long as the command. NULL: it has no rules. */
+    const void *(*use_tables)(WbbCx *cx, WbbArena *a, const char *path, const void *tables);
     const char *see;                      /* another man page; NULL: none */
 };
 
@@ -121,7 +125,8 @@ typedef struct {
 
 /* command.c ------------------------------------------------------------------------------------------------------- */
 extern const Option main_help_option;       /* of every command */
-extern const Option main_program_options[]; /* what a program takes instead of a command */
+/* The options that a program takes instead of a command, or before it, one by one: the first behind NULL. */
+const Option *main_program_option(const Program *p, const Option *before);
 /* Option number i of a command, through both tables; NULL after the last. */
 const Option *main_option(const Command *c, uint32_t i);
 /* "warpburg rules list" */

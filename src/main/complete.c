@@ -133,7 +133,7 @@ static void bash_first_word(WbbBuf *b, const Program *p)
     wbb_put(b, "    if ((COMP_CWORD == 1)); then\n        words='");
     put_names(b, p->commands);
     wbb_put(b, "help ");
-    for (const Option *o = main_program_options; o->name; o++) {
+    for (const Option *o = NULL; (o = main_program_option(p, o));) {
         wbb_putf(b, "%s ", o->name);
         if (o->letter) wbb_putf(b, "-%c ", o->letter);
     }
@@ -284,7 +284,7 @@ static void put_zsh(WbbBuf *b, const Program *p)
                "    fi\n"
                "    if [[ $command == -* ]]; then\n"
                "        _arguments -S");
-    for (const Option *o = main_program_options; o->name; o++) zsh_option(b, o);
+    for (const Option *o = NULL; (o = main_program_option(p, o));) zsh_option(b, o);
     wbb_put(b, "\n"
                "        return\n"
                "    fi\n");
@@ -385,7 +385,7 @@ static void put_fish(WbbBuf *b, const Program *p)
     wbb_putf(b, "complete -c %s -f\n", name);
     fish_names(b, p, wbb_format(b->arena, "_%s_is", name), p->commands);
     wbb_putf(b, "complete -c %s -n '_%s_is' -a help -d 'print the help of a command'\n", name, name);
-    for (const Option *o = main_program_options; o->name; o++) {
+    for (const Option *o = NULL; (o = main_program_option(p, o));) {
         wbb_putf(b, "complete -c %s -n '_%s_is; or _%s_is %s'", name, name, name, o->name);
         fish_option(b, o);
     }
@@ -414,7 +414,7 @@ static void list_option(WbbBuf *b, const char *command, const Option *o)
 void main_list_options(WbbBuf *b, const Program *p)
 {
     const Paths list = paths_of(b->arena, p);
-    for (const Option *o = main_program_options; o->name; o++) list_option(b, "", o);
+    for (const Option *o = NULL; (o = main_program_option(p, o));) list_option(b, "", o);
     for (uint32_t i = 0; i < list.n; i++) {
         const char *command = words_of(b->arena, &list.items[i]);
         const Option *o;

@@ -17,6 +17,7 @@ typedef struct {
     int argc;
     char **argv; /* without the program's name */
     int status;
+    const void *tables; /* those before the ones of --tables; NULL: it is not given */
 } Session;
 
 static const Command *named(const Command *const *commands, const char *name)
@@ -136,12 +137,22 @@ static int run(const Session *s, WbbCx *cx, WbbArena *a, const Path *at, int arg
     return (int)c->run(&call);
 }
 
+/* `--tables FILE` before the command. False after a message. */
+static bool take_tables(Session *s, WbbCx *cx)
+{
+    if (!s->program->use_tables || s->argc < 1 || strcmp(s->argv[0], "--tables")) return true;
+    if (s->argc < 2) return fprintf(stderr, "%s: --tables: a value is missing: FILE\n", s->program->name), false;
+    s->tables = s->program->use_tables(cx, cx->arena, s->argv[1], NULL);
+    s->argc -= 2, s->argv += 2;
+    return true;
+}
+
 static void guarded_command(WbbCx *cx, void *arg)
 {
     Session *s = arg;
     WbbArena *a = wbb_arena_new(cx);
     wbb_arena_limit(a, MAIN_MEMORY);
-    s->status = own_option(s, a);
+    s->status = take_tables(s, cx) ? own_option(s, a) : WBB_USAGE;
     if (s->status < 0) {
         int used;
         const Path at = find(s, a, s->argc, s->argv, &used);
@@ -160,6 +171,7 @@ int main_command_line(const Program *p, int argc, char **argv)
     WbbStatus status = wbb_guard(cx, guarded_command, &s);
     main_end_progress(&progress);
     main_put_text(stderr, cx->messages);
+    if (s.tables) p->use_tables(cx, NULL, NULL, s.tables);
     wbb_cx_free(cx);
     if (status == WBB_OK) status = (WbbStatus)s.status;
     errno = 0;

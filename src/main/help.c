@@ -93,7 +93,7 @@ void main_help_program(WbbBuf *b, const Program *p)
     wbb_put(b, "\ncommands:\n");
     put_commands(b, p->commands);
     wbb_putf(b, "\n`%s COMMAND --help` and `%s help COMMAND` describe a command.\n\noptions:\n", p->name, p->name);
-    for (const Option *o = main_program_options; o->name; o++) put_option(b, o);
+    for (const Option *o = NULL; (o = main_program_option(p, o));) put_option(b, o);
     if (p->variables) wbb_put(b, "\nenvironment:\n");
     for (const Example *e = p->variables; e && e->line; e++) put_item(b, e->line, e->text);
     put_exits(b, NULL);

@@ -1,6 +1,8 @@
 /* main.c: warpburg, the whole compiler: its commands, and the tools of `rules`. */
 #include "main/rules.h"
 
+#include "target/target.h"
+
 static const Command *const tools[] = {
     &main_rules_test,   &main_rules_list, &main_rules_trace, &main_rules_why,    &main_rules_cover,
     &main_rules_ablate, &main_rules_diff, &main_rules_size,  &main_rules_budget, &main_rules_new_target, NULL};
@@ -29,6 +31,19 @@ static const Example variables[] = {
     {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads, instead of the system's; with WARPBURG_LIBCUDA the only one"},
     {0}};
 
+static const Option options[] = {
+    {.name = "--tables",
+     .kind = OPTION_WORD,
+     .argument = "FILE",
+     .text = "before a command: use the rules and numbers of this file, which gen/gen_tables.py wrote, not the built-in ones",
+     .value = VALUE_FILE},
+    {0}};
+
+static const void *use_tables(WbbCx *cx, WbbArena *a, const char *path, const void *tables)
+{
+    return tg_use_tables(path ? tg_read_tables(cx, a, path) : tables);
+}
+
 static const Program program = {
     .name = "warpburg",
     .summary = "compile HLO fusions to GPU kernels by proved rules",
@@ -37,6 +52,8 @@ static const Program program = {
                "text; no GPU is needed.",
     .commands = commands,
     .variables = variables,
+    .options = options,
+    .use_tables = use_tables,
     .see = "warpburg\\-run",
 };
 

@@ -148,7 +148,7 @@ static void put_program(WbbBuf *b, const Program *p)
     wbb_put(b, ".SH DESCRIPTION\n");
     put_text(b, p->details);
     wbb_put(b, "\n.SH OPTIONS\n");
-    for (const Option *o = main_program_options; o->name; o++) put_option(b, o);
+    for (const Option *o = NULL; (o = main_program_option(p, o));) put_option(b, o);
     wbb_put(b, ".SH COMMANDS\nEvery command also takes\n.BR \\-h \" and \" \\-\\-help ,\nwhich print its part of this "
                "page.\n");
     for (const Command *const *c = p->commands; *c; c++) {

@@ -122,7 +122,7 @@ void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *tex
     size_t n;
     f->store = store;
     if (!store) return;
-    f->key = wbb_format(a, "cut 1\n%s\n%s\n%s", wbb_code_identity(a), f->target->name, text);
+    f->key = wbb_format(a, "cut 1\n%s\n%s\n%s", tg_code_identity(a), f->target->name, text);
     f->answers = wbb_buf(a);
     if (!wbb_store_find(f->cx, a, store, f->key, &lines, &n)) return;
     for (; n >= ANSWER; n -= ANSWER, lines += ANSWER)

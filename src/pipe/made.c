@@ -36,7 +36,7 @@ const char *pipe_make_key(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ch
 {
     if (!is_kept(o)) return NULL;
     WbbBuf b = wbb_buf(a);
-    wbb_putf(&b, "kernel 1\nwarpburg " WBB_VERSION " %s\nlibdevice ", wbb_code_identity(a));
+    wbb_putf(&b, "kernel 1\nwarpburg " WBB_VERSION " %s\nlibdevice ", tg_code_identity(a));
     put_file(&b, ll_find_libdevice(cx, a, NULL));
     wbb_putf(&b, "\ntarget %s accuracy %d align %u deterministic %d comments %d lines %d backend %d", o->target,
              (int)o->accuracy, o->align, o->deterministic, o->comments, o->lines, (int)pipe_by_ptx(o->backend));

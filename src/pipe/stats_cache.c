@@ -101,7 +101,7 @@ static void find_tools(WbbCx *cx, void *arg)
     const char *libdevice = ll_find_libdevice(cx, j->arena, NULL);
     wbb_make_dir(cx, j->cache->folder);
     j->cache->tools = wbb_format(j->arena, "warpburg " WBB_VERSION "\ncode %s\nptxas %s\nlibdevice %016" PRIx64 "\n",
-                                 wbb_code_identity(j->arena), tg_assembler_version(cx, j->arena),
+                                 tg_code_identity(j->arena), tg_assembler_version(cx, j->arena),
                                  libdevice ? hash_file(cx, libdevice, 0) : 0);
 }
 

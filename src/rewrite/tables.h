@@ -1,6 +1,7 @@
 /* The table types that gen/ fills and the engine reads: const data, indices and not pointers, deterministic.
  *
- * gen/gen_tables.py writes one RwTables per target (tables_sm90.c) and one for patterns/indexing.py (tables_index.c).
+ * gen/gen_tables.py writes one RwTables per target (tables_sm90.c) and one for patterns/indexing.py (tables_index.c),
+ * or all of them into a file that src/target/tables.c reads. gen/structs.py and tables.c list the fields of each.
  * The layout of `code` is described at the top of match.c.
  */
 #ifndef RW_TABLES_H
@@ -103,5 +104,8 @@ typedef struct {
     const RwFree *free;
     uint32_t n_free;
 } RwTables;
+
+/* The rules of index nodes, of patterns/indexing.py: for rw_new. tg_use_tables may put others here. */
+extern RwTables ix_tables;
 
 #endif

@@ -23,10 +23,10 @@ static int compare(const char *form, const char *text, size_t n)
 
 static const TgPrice *find(const TgTarget *t, const char *text, size_t n)
 {
-    size_t low = 0, high = WBB_LEN(forms);
+    size_t low = 0, high = t->n_forms;
     while (low < high) {
         const size_t middle = (low + high) / 2;
-        const int c = compare(forms[middle], text, n);
+        const int c = compare(t->forms[middle], text, n);
         if (c == 0) return t->price_of[middle] ? &t->prices[t->price_of[middle] - 1] : NULL;
         if (c < 0) low = middle + 1;
         else high = middle;

@@ -8,6 +8,8 @@
  */
 #include "target/target.h"
 
+#include "base/store.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +24,35 @@ TG_TARGETS(DECLARE)
 static const TgTarget *const targets[] = {TG_TARGETS(ADDRESS)};
 #undef ADDRESS
 
+/* What a command line's --tables changes, before there are threads: the one thing here that is not constant. */
+static RwTables index_built_in;
+static const TgTables built_in = {&index_built_in, targets, WBB_LEN(targets), ""}, *used = &built_in;
+
+const TgTables *tg_use_tables(const TgTables *tables)
+{
+    const TgTables *before = used;
+    if (before == &built_in) index_built_in = ix_tables;
+    used = tables;
+    ix_tables = *tables->index;
+    return before;
+}
+
+const char *tg_code_identity(WbbArena *a)
+{
+    const char *code = wbb_code_identity(a);
+    return *used->name ? wbb_format(a, "%s tables %s", code, used->name) : code;
+}
+
 const TgTarget *const *tg_all(uint32_t *n)
 {
-    *n = (uint32_t)WBB_LEN(targets);
-    return targets;
+    *n = used->n_targets;
+    return used->targets;
 }
 
 const TgTarget *tg_find(const char *name)
 {
-    for (size_t i = 0; i < WBB_LEN(targets); i++)
-        if (strcmp(targets[i]->name, name) == 0) return targets[i];
+    for (uint32_t i = 0; i < used->n_targets; i++)
+        if (strcmp(used->targets[i]->name, name) == 0) return used->targets[i];
     return NULL;
 }
 

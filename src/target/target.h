@@ -76,8 +76,12 @@ typedef struct {
     uint32_t n_tunes;
     const TgRate *rates;
     uint32_t n_rates;
-    const TgPrice *prices;    /* of forms, which are those of tg_forms.h in order: price_of has the number of the row */
-    const uint16_t *price_of; /* in `prices`, from 1; 0: the target has no such form */
+    const TgPrice *prices;
+    uint32_t n_prices;
+    const uint16_t *price_of; /* by form: the number of its row in `prices`, from 1; 0: the target has no such form */
+    uint32_t n_price_of;
+    const char *const *forms; /* of instructions that have prices on some target, in order */
+    uint32_t n_forms;
     const struct TgSassPrice *sass_prices;
     uint32_t n_sass_prices;
     const char *board, *features;             /* "A100"; "cp.async redux": the names that has(..) of a rule knows */
@@ -85,6 +89,22 @@ typedef struct {
     const TgLowering *lowerings;              /* by function; of f16, bf16, f32 and f64 */
     uint32_t n_lowerings;
 } TgTarget;
+
+extern const char *const tg_forms[]; /* generated, of the targets that are built in */
+
+/* tables.c: the tables of the rules, of a file that gen/gen_tables.py wrote for this program. Fails where it is none,
+ * or is damaged. What the file says of programs of the engine (RwTables.code) is taken as it is. */
+typedef struct {
+    const RwTables *index;
+    const TgTarget *const *targets;
+    uint32_t n_targets;
+    const char *name; /* of its contents: for keys of caches; "": built in */
+} TgTables;
+const TgTables *tg_read_tables(WbbCx *cx, WbbArena *a, const char *path);
+/* target.c: takes these instead of those that are built in, or were taken before, which it returns. While there are no
+ * other threads. */
+const TgTables *tg_use_tables(const TgTables *tables);
+const char *tg_code_identity(WbbArena *a); /* for keys of caches: the program, and the tables that it uses */
 
 /* target.c */
 const TgTarget *tg_find(const char *name); /* NULL if unknown */

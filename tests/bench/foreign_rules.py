@@ -67,7 +67,7 @@ def main() -> int:
     p = argparse.ArgumentParser(description="identities of other rule systems over a corpus")
     p.add_argument("build")
     p.add_argument("corpus", nargs="+")
-    p.add_argument("--target", default="sm80", help="one that shares its tables with no other")
+    p.add_argument("--target", default="sm80")
     o = p.parse_args()
     sm = o.target.replace("sm", "sm_")
     with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:

@@ -17,7 +17,6 @@
 #include <string.h>
 #include <time.h>
 
-extern const RwTables ix_tables;
 
 typedef struct {
     const char *shape, *target;

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "bench")]
 
 import synthetic_rules  # noqa: E402
-from gen import checks, gen_tables, load, ops  # noqa: E402
+from gen import checks, gen_tables, load, ops, prices  # noqa: E402
 
 SIZES = {300: (100_000, 2.0), 500: (100_000, 2.0), 3000: (350_000, 20.0)}  # rules: bytes, seconds
 NODES = 60_000
@@ -74,7 +74,9 @@ def thinned(lines: List[str], n: int) -> List[str]:
 
 def write(folder: Path, sets: List[load.RuleSet], compiled: dict) -> None:
     for s in sets:
-        (folder / f"tables_{s.name}.c").write_text(gen_tables.c_file(s, compiled[s.name], "synthetic", [s.name], []))
+        engine = gen_tables.engine_values(s, compiled[s.name], lambda r: [])
+        machine = gen_tables.target_values(s, [], prices.Priced([], [], [], [])) if s.values else {}
+        (folder / f"tables_{s.name}.c").write_text(gen_tables.c_file(s, engine, "synthetic", [s.name], machine))
     (folder / "tg_targets.h").write_text("#define TG_TARGETS(X) " + " ".join(f"X({s.name})" for s in sets[1:]) + "\n")
     (folder / "code.def").write_text(gen_tables.code_def())
 

@@ -2,13 +2,12 @@
 
     copied(folder)                                  patterns/ in folder
     unreached(folder, "sm80")                       the rules of the copy that others leave nothing for, as {(file, line)}
-    compiled(build, folder, "sm80")                 folder/warpburg, with the copy's table for sm_80
+    compiled(build, folder, "sm80")                 the compiler of the build, with the copy's tables for sm_80 alone
 """
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from gen import checks, ledger, load  # noqa: E402
+from gen.proof import tables  # noqa: E402
 
 Line = Tuple[str, int]
 
@@ -39,27 +39,11 @@ def unreached(folder: Path, target: str) -> Set[Line]:
     return {line for line, message in refused(folder, target) if "error: never reached" in message}
 
 
-def link(build: Path, tables: Path, out: Path) -> None:
-    """Compiles the table and links the compiler with it, by the commands of the build; its object precedes the archive with the right table."""
-    said = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "warpburg"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    compiles = [shlex.split(c) for c in said if f"/{tables.name}" in c or f" {tables.name}" in c]
-    one = next(c for c in compiles if "-c" in c)
-    source = next(i for i, word in enumerate(one) if word.endswith(tables.name))
-    one[source], one[one.index("-o") + 1] = str(tables), str(tables.with_suffix(".o"))
-    drop = [i for i, word in enumerate(one) if word in ("-MQ", "-MF")]
-    words = [w for i, w in enumerate(one) if w != "-MD" and i not in drop and i - 1 not in drop]
-    subprocess.run(words + ["-O0", "-w"], cwd=build, check=True)
-    last = shlex.split(said[-1])
-    at = last.index("-o")
-    last[at + 1] = str(out)
-    subprocess.run(last[:at + 2] + [str(tables.with_suffix(".o"))] + last[at + 2:], cwd=build, check=True)
-
-
 def compiled(build: Path, folder: Path, target: str) -> Path:
     """The compiler with the copy's rules of the target, whose instructions may be without a ledger line."""
-    made = subprocess.run([sys.executable, str(ROOT / "gen" / "gen_tables.py"), str(folder / "gen"), str(folder), target], capture_output=True, text=True,
+    file = folder / "made.tables"
+    made = subprocess.run([sys.executable, str(ROOT / "gen" / "gen_tables.py"), str(file), str(folder), target], capture_output=True, text=True,
                           env={**os.environ, ledger.UNSIMULATED: "1"})
     if made.returncode:
         raise SystemExit("the rules do not compile: " + made.stderr)
-    link(build, folder / "gen" / f"tables_{target}.c", folder / "warpburg")
-    return folder / "warpburg"
+    return tables.made(folder / "program", build, file.read_bytes()) / "warpburg"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const RwTables ix_tables;
 typedef struct { int n; char **args; } Call;
 
 static void why(WbbArena *a, RwCx *rw, const RwTables *t, const char *name)

@@ -1,31 +1,28 @@
 """Wrong instruction rules are found: the template of each rule of a target is replaced by a wrong one (operands swapped, another opcode,
-predicate, function, constant or rounding), the compiler is linked with that table, and gen/proof/simulate.py must refuse the rule.
+predicate, function, constant or rounding), the compiler takes that table, and gen/proof/simulate.py must refuse the rule.
 
-usage: instruction_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder, whose compiler and ninja are used
+usage: instruction_mutants.py BUILD [--target sm90] [--verbose]        BUILD: a build folder, whose compiler is used
 
-All rules are mutated in one build, since each is simulated in kernels of its own. There are two exceptions, whose mutants are in a second build: rules
+All rules are mutated in one table, since each is simulated in kernels of its own. There are two exceptions, whose mutants are in a second one: rules
 that widen a type under 8 bits, which kernels of other rules use to store results; and rules that ask for a fact, whose kernels compute with other rules
 where it holds.
 """
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "common")]
 sys.dont_write_bytecode = True
 
-from gen import load  # noqa: E402
-from gen.proof import simulate, tile_kernels  # noqa: E402
+from gen import gen_tables, load, structs  # noqa: E402
+from gen.proof import simulate, tables, tile_kernels  # noqa: E402
 from gen.lang import Node, Rule  # noqa: E402
-from other_rules import link  # noqa: E402
 
-ROW = re.compile(r'^    \{RW_(LLVM|INTR|CALL|ASM|LOOKUP), (\d+), (\d+), "([^"]*)", (\d+), "[^"]*", [^,}]*, \d+\},')
 LLVM: Dict[str, str] = {
     "fadd": "fsub", "fsub": "fsub(%b, %a)", "fmul": "fadd", "fdiv": "fdiv(%b, %a)", "add": "sub", "sub": "sub(%b, %a)", "mul": "add", "and": "or",
     "or": "xor", "xor": "or", "shl": "lshr", "lshr": "ashr", "ashr": "lshr", "sdiv": "udiv", "udiv": "sdiv", "srem": "urem", "urem": "srem",
@@ -77,13 +74,13 @@ WRITTEN = [  # by hand: left side, kernel that must notice, text. Subnormals flu
 
 
 def mutant(kind: str, text: str) -> Optional[str]:
-    if kind == "LLVM":
+    if kind == "llvm":
         return LLVM.get(text)
-    if kind == "INTR":
+    if kind == "intr":
         return INTR.get(text)
-    if kind == "LOOKUP":
+    if kind == "lookup":
         return None  # a lookup table: the tests of the functions that use it cover each of its words
-    if kind == "CALL":
+    if kind == "call":
         name = text[len("__nv_"):]
         single = name not in CALL and name.endswith("f")
         other = CALL.get(name[:-1] if single else name)
@@ -95,17 +92,33 @@ def widens(rule: Rule) -> bool:
     return isinstance(rule.left, Node) and rule.left.op.name == "cvt" and rule.left.types[0].name == "N" and rule.left.types[-1].name in ("I4", "U4")
 
 
-def written(build: Path, target: str, lines: List[str], places: Dict[str, int], tmp: Path) -> List[str]:
-    """Runs the texts of WRITTEN, as many builds as one left side has texts. Returns messages about those that nothing notices."""
-    out, program = [], tmp / "warpburg"
+class Tables:
+    """The tables of a target, with other texts in rows of instructions."""
+
+    def __init__(self, build: Path, target: str, folder: Path) -> None:
+        made, faults = gen_tables.made(load.load_index(), [load.load_target(target)], own=True, check=False)
+        if made is None:
+            raise SystemExit("\n".join([*faults, "0 passed, 1 failed"]))
+        self.build, self.folder, self.tables, self.rows = build, folder, made, made.engines[target]["instrs"]
+
+    def program(self, others: Dict[int, Tuple[str, str]]) -> Path:
+        """The compiler with these kinds and texts, by number of the row."""
+        kept = [list(row) for row in self.rows]
+        for n, (kind, text) in others.items():
+            self.rows[n][0], self.rows[n][3] = structs.KIND[kind], text
+        out = tables.made(self.folder, self.build, self.tables.bytes()) / "warpburg"
+        self.rows[:] = kept
+        return out
+
+
+def written(made: Tables, target: str, places: Dict[str, int]) -> List[str]:
+    """Runs the texts of WRITTEN, as many tables as one left side has texts. Returns messages about those that nothing notices."""
+    out = []
     left = [(places[x], instance, text) for x, instance, text in WRITTEN]
     while left:
         now = {row: (instance, text) for row, instance, text in reversed(left)}  # the first text of each
         left = [x for x in left if now[x[0]] != x[1:]]
-        at = lambda n, line: re.sub(r'RW_\w+, (\d+), (\d+), "[^"]*"', lambda m: f'RW_ASM, {m[1]}, {m[2]}, "{now[n][1]}"', line) if n in now else line
-        table = tmp / f"tables_{target}.c"
-        table.write_text("\n".join(at(n, line) for n, line in enumerate(lines)) + "\n")
-        link(build, table, program)
+        program = made.program({n: ("asm", text) for n, (_, text) in now.items()})
         wanted = {instance for instance, _ in now.values()}
         kernels = [k for k in tile_kernels.kernels_on(target, "")[0] if k.instance in wanted]
         faults = {k.instance for k, r in simulate.simulate(str(program), target.replace("sm", "sm_"), kernels, assembled=False)[0].items() if r.faults}
@@ -127,39 +140,28 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     build = Path(args.build).resolve()
-    rules = load.load_target(args.target).phases["isel"]
     done: Dict[str, str] = {}
-    wrong: Dict[int, str] = {}
+    wrong: Dict[int, Tuple[str, str]] = {}
     without = 0
     with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
-        name = f"tables_{args.target}.c"
-        lines = (build / name).read_text().splitlines()
-        rows = [i for i, line in enumerate(lines) if ROW.match(line)]
-        if len(rows) != len(rules):
-            print(f"{name} has {len(rows)} instructions, the pattern file {len(rules)}: build first\n0 passed, 1 failed")
-            return 1
-        for rule, i in zip(rules, rows):
-            m = ROW.match(lines[i])
-            assert m
-            other = mutant(m[1], m[4])
+        made = Tables(build, args.target, Path(tmp))
+        rules = made.tables.targets[0].phases["isel"]
+        for n, rule in enumerate(rules):
+            other = mutant(rule.kind, str(rule.right))
             if other is None:
                 without += 1
                 continue
-            wrong[i] = lines[i].replace(f'"{m[4]}"', f'"{other}"')
-            done[rule.name] = f"{m[4]} -> {other}"
-        tables, out = Path(tmp) / name, Path(tmp) / "warpburg"
-        second = {i for rule, i in zip(rules, rows) if widens(rule) or tile_kernels.facts_of(rule)}
+            wrong[n] = rule.kind, other
+            done[rule.name] = f"{rule.right} -> {other}"
+        second = {n for n, rule in enumerate(rules) if widens(rule) or tile_kernels.facts_of(rule)}
         facts = {rule.name for rule in rules if tile_kernels.facts_of(rule)}
-        tables.write_text("\n".join(line if i in second else wrong.get(i, line) for i, line in enumerate(lines)) + "\n")
-        link(build, tables, out)
-        results = run(out, args.target)
-        apart = [rule.name for rule, i in zip(rules, rows) if i in second and rule.name in done]
+        results = run(made.program({n: x for n, x in wrong.items() if n not in second}), args.target)
+        apart = [rules[n].name for n in sorted(second & set(wrong))]
         refused = {r: x.faults[0] for r, x in results.items() if x.faults and r not in facts and (r not in done or r in apart)}
-        tables.write_text("\n".join(wrong.get(i, line) if i in second else line for i, line in enumerate(lines)) + "\n")
-        link(build, tables, out)
+        out = made.program({n: x for n, x in wrong.items() if n in second})
         for r in apart:
             results[r] = run(out, args.target, only=r)[r]
-        unseen = written(build, args.target, lines, {str(rule.left): i for rule, i in zip(rules, rows)}, Path(tmp))
+        unseen = written(made, args.target, {str(rule.left): n for n, rule in enumerate(rules)})
     survivors = [r for r in done if not results[r].faults]
     for r in done:
         if args.verbose and r not in survivors:

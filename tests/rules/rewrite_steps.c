@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const RwTables ix_tables;
 enum { MOST_STEPS = 300, MOST_LETS = 16, LINE = 1 << 16, DEPTH = 6 };
 static const char *const phases[] = {"index", "simplify", "lower", "isel"};
 
