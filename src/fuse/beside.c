@@ -1,8 +1,9 @@
 /* beside: small kernels that have nothing to do with each other become one, to save a launch.
  *
- * Needs: all kernels of a computation. Leaves: fewer of them. Two become one where their spaces are the same and
- * neither waits for the other, if each would be over before another one could be launched: more than that, and a kernel
- * gains nothing but registers. Those that read a value in common have become one before (grouping.c).
+ * Needs: all kernels of a computation. Leaves: fewer of them. Two become one where their spaces are the same, or one
+ * has the space of the other's results, and neither waits for the other, if each would be over before another one could
+ * be launched: more than that, and a kernel gains nothing but registers. Those that read a value in common have become
+ * one before (grouping.c).
  *
  *     values = slice(v), indices = slice(w)     of the two results of a sort: one kernel with two outputs
  */
@@ -42,10 +43,10 @@ uint32_t fuse_merge_beside(FuseWork *w)
         uint32_t tried = 0;
         for (uint32_t y = x + 1; y < w->kernels.n && is_candidate[x] && tried < NEIGHBOURS; y++) {
             const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
-            if (!is_candidate[y] || !a->hero != !b->hero) continue;
-            if (fuse_count(&w->atoms, &a->space) != fuse_count(&w->atoms, &b->space)) continue;
+            if (!is_candidate[y]) continue;
+            const FusePos p = b->hero ? a->space : fuse_kept(w, a), q = a->hero ? b->space : fuse_kept(w, b);
+            if (fuse_count(&w->atoms, &p) != fuse_count(&w->atoms, &q)) continue;
             tried++;
-            const FusePos p = a->space, q = b->space;
             if (fuse_merge(w, x, y, &p, &q)) continue;
             const uint32_t gone = w->kernels.items[x].into ? x : y, stays = gone == x ? y : x;
             is_candidate[gone] = false;
