@@ -31,6 +31,7 @@ SIMPLIFY = [
     rewrite(band[N](a, a),                   a),
     rewrite(bor[N](a, a),                    a),
     rewrite(bxor[N](a, a),                   0),
+    rewrite(bxor[N](a, bxor[N](a, b)),       b),
     rewrite(band[N](a, 0),                   0),
     rewrite(bor[N](a, 0),                    a),
     rewrite(bxor[N](a, 0),                   a),
@@ -51,8 +52,15 @@ SIMPLIFY = [
     rewrite(select[T](a, select[T](b, x, y), y), select[T](band.pred(a, b), x, y)),
     rewrite(select[T](a, x, select[T](b, x, y)), select[T](bor.pred(a, b), x, y)),
     rewrite(div[F](a, select[F](b, 2.0, 1.0)), mul[F](a, select[F](b, 0.5, 1.0))),  # the derivative of a maximum
+    rewrite(bor.pred(gt[T](a, b), eq[T](a, b)), ge[T](a, b)),
+    rewrite(bor.pred(lt[T](a, b), eq[T](a, b)), le[T](a, b)),
+    rewrite(bor.pred(ge[T](a, b), eq[T](a, b)), ge[T](a, b)),
+    rewrite(bor.pred(le[T](a, b), eq[T](a, b)), le[T](a, b)),
+    rewrite(add[F](a, 0.0),                  a,                           when=never_negzero(a)),
     rewrite(cvt[F16].f32(cvt.f32[F16](a)),   a),                          # widening loses nothing
     rewrite(cvt.f32.f64(cvt.f64.f32(a)),     a),
+    rewrite(max.f32(cvt.f32[F16](a), cvt.f32[F16](b)), cvt.f32[F16](max[F16](a, b)), when=has('max.nan')),
+    rewrite(min.f32(cvt.f32[F16](a), cvt.f32[F16](b)), cvt.f32[F16](min[F16](a, b)), when=has('max.nan')),
 ] + [                                        # decided by facts about an index
     rewrite(op[I](idx[I](n), k),             op.index(n, k)) for op in (eq, ne, lt, le, gt, ge)
 ] + [

@@ -100,6 +100,7 @@ CHOICE = [
     text("icmp ule", "pred", "{ .reg .pred p; not.pred p, %a; or.pred %d, p, %b; }", to="pred"),
     text("icmp uge", "pred", "{ .reg .pred p; not.pred p, %b; or.pred %d, p, %a; }", to="pred"),
     text("select", "pred", "{ .reg .pred p, q; and.pred p, %a, %b; not.pred q, %a; and.pred q, q, %c; or.pred %d, p, q; }"),
+    text("select", "f32 f64", "selp.%t %d, %b, %c, %a;", frm="pred"),          # takes a sign with it
     text("select", BITS, "selp.b%b %d, %b, %c, %a;", frm="pred"),
 ]
 

@@ -51,6 +51,26 @@ static IrRef fold(RwCx *rw, IrRef r)
     return type == SC_INDEX ? ir_index(rw->g, (int64_t)bits) : ir_const(rw->g, n.type, bits);
 }
 
+/* A comparison of a choice between two constants with a third: the condition, its opposite, or a constant; 0: it is
+ * none of these. */
+static IrRef fold_choice(RwCx *rw, IrRef r)
+{
+    const IrNode n = *ir_at(rw->g, r);
+    if (rw->phase != RW_SIMPLIFY && rw->phase != RW_LOWER) return 0; /* later passes have no `bnot` */
+    if (sc_op_info[n.op].signature != SC_COMPARE || !ir_is_const(rw->g, n.a[1])) return 0;
+    const IrNode choice = *ir_at(rw->g, n.a[0]);
+    if (choice.op != OP_SELECT || !ir_is_const(rw->g, choice.a[1]) || !ir_is_const(rw->g, choice.a[2])) return 0;
+    if (ir_at(rw->g, choice.a[0])->type != n.type) return 0;
+    const ScType t = IR_SC(choice.type);
+    uint64_t holds[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint64_t x[3] = {ir_at(rw->g, choice.a[1 + i])->imm, ir_at(rw->g, n.a[1])->imm, 0};
+        if (!sc_eval((ScOp)n.op, t, t, x, &holds[i])) return 0;
+    }
+    if (holds[0] == holds[1]) return ir_const(rw->g, n.type, holds[0]);
+    return holds[0] ? choice.a[0] : rw_make(rw, OP_BNOT, n.type, 0, choice.a[0], 0, 0, 0);
+}
+
 /* Lanes and conversions from index: what is moved is known; 0: it is not. */
 static IrRef fold_frame(RwCx *rw, IrRef r)
 {
@@ -128,6 +148,7 @@ IrRef rw_normalize(RwCx *rw, IrRef r)
         if (firings == MAX_FIRINGS) rw_out_of_fuel(rw, r);
         IrRef next = fold_frame(rw, n);
         if (!next) next = fold(rw, n);
+        if (!next) next = fold_choice(rw, n);
         if (!next && ir_at(rw->g, n)->op == OP_SUM && ir_at(rw->g, n)->a[1] > LONG_SUM) next = rw_regroup(rw, n);
         if (!next || next == n) next = apply_rules(rw, n);
         if (!next || next == n) break;

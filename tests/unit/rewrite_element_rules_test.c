@@ -221,6 +221,14 @@ static void element_body(WbbCx *cx, void *arg)
             element_trial(cx, e, wbb_format(a, "max.%s(%s, %s)", t, x, cls == 'U' ? "0" : low), types[i], exact);
             element_trial(cx, e, wbb_format(a, "min.%s(%s, %s)", t, x, high), types[i], exact);
         }
+        static const char *const orders[] = {"gt", "lt", "ge", "le"};
+        for (size_t k = 0; k < WBB_LEN(orders) && strchr("IUF", cls) && bits >= 8; k++)
+            element_trial(cx, e, wbb_format(a, "bor.pred(%s.%s(%s, %s), eq.%s(%s, %s))", orders[k], t, x, y, t, x, y),
+                          SC_PRED, exact);
+        if (types[i] == SC_F16 || types[i] == SC_BF16)
+            for (int k = 0; k < 2; k++)
+                element_trial(cx, e, wbb_format(a, "%s.f32(cvt.f32.%s(%s), cvt.f32.%s(%s))", k ? "max" : "min", t, x, t,
+                                                y), SC_F32, exact);
         if (cls == 'F')
             element_trial(cx, e, wbb_format(a, "div.%s(%s, select.%s(%s, 2.0, 1.0))", t, x, t, c), types[i], exact);
         for (size_t k = 0; k < WBB_LEN(exponents) && cls == 'F' && bits >= 16; k++)
