@@ -214,9 +214,25 @@ static int last_first(const void *p, const void *q)
     return a->number < b->number ? 1 : -1;
 }
 
+/* Each condition once. Where there is one, it holds in the branch, whose selects by it are decided. */
+static void decide(Rare *x, Group *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0, k; i < g->conditions.n; i++) {
+        for (k = 0; k < n && g->conditions.items[k] != g->conditions.items[i];) k++;
+        if (k == n) g->conditions.items[n++] = g->conditions.items[i];
+    }
+    g->conditions.n = n;
+    for (uint32_t i = 0; n == 1 && i < g->s->n_results; i++) {
+        const IrNode *yes = ir_at(x->g, g->s->results[i].yield);
+        if (yes->op == OP_SELECT && yes->a[0] == g->conditions.items[0]) g->s->results[i].yield = yes->a[1];
+    }
+}
+
 static void insert(Rare *x, Group *g)
 {
     IrBlock *b = x->tree.scopes.items[g->at.scope].block;
+    decide(x, g);
     g->s->condition = any(x->g, &g->conditions);
     WBB_PUSH(x->g->arena, b, g->s);
     for (uint32_t i = b->n - 1; i > g->at.stmt; i--) b->items[i] = b->items[i - 1];

@@ -193,8 +193,22 @@ static void vector_branch(Lanes *l, const IrStmt *s, const IrBlock *in, IrBlock 
     close_scope(l, outer);
 }
 
+/* The branch that a condition which is known in this lane takes, in the place of the `if`. */
+static void known_if(Lanes *l, const IrStmt *s, bool holds, IrBlock *out, uint32_t lane)
+{
+    scalar_block(l, holds ? &s->body : &s->otherwise, out, lane);
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        const IrResult *r = &s->results[i];
+        vec_lane_value(l, vec_value(l, r->value))->at[lane] = vec_scalar(l, holds ? r->yield : r->otherwise, lane);
+    }
+}
+
 static void scalar_if(Lanes *l, const IrStmt *s, IrRef condition, IrBlock *out, uint32_t lane)
 {
+    if (ir_is_const(l->g, condition)) {
+        known_if(l, s, ir_at(l->g, condition)->imm != 0, out, lane);
+        return;
+    }
     IrStmt *made = copy(l, s, out);
     made->condition = condition;
     scalar_block(l, &s->body, &made->body, lane);
@@ -353,6 +367,10 @@ static void scalar_statement(Lanes *l, const IrStmt *s, IrBlock *out, uint32_t l
         break;
     case IR_BIND: {
         const IrRef is = vec_scalar(l, s->value ? s->value : g->vars[s->var].definition, lane);
+        if (!s->value && ir_is_const(g, is)) { /* no name: it becomes part of the sums that it is a term of */
+            vec_lane_value(l, vec_variable(l, s->var))->at[lane] = is;
+            break;
+        }
         made = copy(l, s, out);
         made->var = new_lane_variable(l, s->var, lane);
         if (s->value) made->value = is;
