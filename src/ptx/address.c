@@ -15,14 +15,6 @@
 
 static uint32_t depth_of(const PtxBuild *b, uint32_t scope) { return b->places.items[scope].depth; }
 
-/* Is what was written in the scope there for what is written in b->at? Open scopes are around each other. */
-bool ptx_is_here(const PtxBuild *b, uint32_t scope)
-{
-    return b->open[scope] && depth_of(b, scope) <= depth_of(b, b->at);
-}
-
-bool ptx_has(const PtxBuild *b, IrRef r) { return b->values[r] && ptx_is_here(b, b->values[r]->scope); }
-
 /* Replaces a variable that is defined as a multiple of one index and a constant by that, and adds the constant to the
  * sum's: false where it is none. */
 static bool expand(const IrGraph *g, IrTerm *term, int64_t *constant)
@@ -142,13 +134,45 @@ static PtxReg add_term(PtxBuild *b, PtxReg sum, int64_t c, PtxReg x, bool wide)
     return d;
 }
 
+/* A digit as a mask. */
+static PtxReg masked(PtxBuild *b, const PtxDigit *d)
+{
+    PtxReg x = ptx_index(b, d->x, false);
+    const uint32_t shift = d->left + d->right;
+    if (shift) {
+        const PtxReg moved = ptx_new(b, PTX_B32);
+        ptx_line(b, d->left ? "shl.b32 %R, %R, %u;" : "shr.u32 %R, %R, %u;", moved, x, shift);
+        x = moved;
+    }
+    const PtxReg to = ptx_new(b, PTX_B32);
+    ptx_line(b, "and.b32 %R, %R, %u;", to, x, d->mask);
+    return to;
+}
+
+/* Adds a term to the sum of those before it, NULL: it is the first. */
+static void next_sum(PtxBuild *b, PtxMade *m, const PtxMade *before, IrTerm t, bool wide)
+{
+    const uint32_t zero = wide ? 0 : ptx_zero_of_term(b, t);
+    const bool apart = !wide && (!before || (before->zero | zero) == UINT32_MAX);
+    PtxDigit d;
+    const bool digit = apart && ptx_digit(b, t, before && (before->masked || before->joined), &d);
+    m->masked = digit && !before, m->joined = false;
+    m->zero = !before ? zero : apart ? before->zero & zero : 0;
+    if (digit && !before) m->reg = masked(b, &d);
+    else if (before && apart && (digit || (before->masked && t.coefficient == 1))) {
+        const PtxReg x = digit ? masked(b, &d) : ptx_index(b, t.ref, false);
+        m->reg = ptx_new(b, PTX_B32), m->joined = true;
+        ptx_line(b, "or.b32 %R, %R, %R;", m->reg, before->reg, x);
+    } else m->reg = add_term(b, before ? before->reg : (PtxReg){0}, t.coefficient, ptx_index(b, t.ref, wide), wide);
+}
+
 PtxReg ptx_terms(PtxBuild *b, const IrSplit *s, bool wide)
 {
     bool *done = WBB_NEW_N(b->arena, bool, s->n + 1);
     uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 1 + 2 * s->n);
     uint32_t bound = 0, inside = 0;
     const uint32_t at = b->at;
-    PtxReg sum = {0};
+    const PtxMade *sum = NULL;
     key[0] = wide;
     for (uint32_t k = 0; k < s->n; k++) {
         const uint32_t best = ir_next_term(&b->places, s, done);
@@ -161,13 +185,13 @@ PtxReg ptx_terms(PtxBuild *b, const IrSplit *s, bool wide)
         PtxMade *m = ptx_made(b, key, 3 + 2 * k);
         if (m->reg.kind == PTX_NONE) {
             b->at = m->scope = scope_of(b, bound, inside);
-            m->reg = add_term(b, sum, s->terms[best].coefficient, ptx_index(b, ref, wide), wide);
+            next_sum(b, m, sum, s->terms[best], wide);
             b->at = at;
         }
-        sum = m->reg;
+        sum = m;
         inside = m->scope;
     }
-    return sum.kind == PTX_NONE ? ptx_number(wide ? 64 : 32, 0) : sum;
+    return sum ? sum->reg : ptx_number(wide ? 64 : 32, 0);
 }
 
 /* --- addresses ---------------------------------------------------------------------------------------------------- */
@@ -248,9 +272,9 @@ static PtxReg register_of(PtxBuild *b, uint32_t buffer, const IrSplit *s, int64_
     key[2] = 0;
     PtxMade *product = ptx_made(b, key, 3 + 2 * s->n);
     b->at = scope_of(b, bound, inside);
-    if (product->reg.kind == PTX_NONE) *product = (PtxMade){bytes(b, s, scale, shared), b->at};
+    if (product->reg.kind == PTX_NONE) *product = (PtxMade){.reg = bytes(b, s, scale, shared), .scope = b->at};
     if (depth_of(b, product->scope) > depth_of(b, b->at)) b->at = product->scope;
-    *all = (PtxMade){ptx_new(b, shared ? PTX_B32 : PTX_B64), b->at};
+    *all = (PtxMade){.reg = ptx_new(b, shared ? PTX_B32 : PTX_B64), .scope = b->at};
     ptx_line(b, shared ? "add.s32 %R, %R, %R;" : "add.s64 %R, %R, %R;", all->reg, base, product->reg);
     b->at = at;
     return all->reg;
@@ -282,12 +306,11 @@ static uint32_t unchanging(const PtxBuild *b, const IrSplit *s, IrTerm *out)
     return n == s->n ? 0 : n;
 }
 
-PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index)
+static PtxAddress address_of(PtxBuild *b, uint32_t buffer, IrSplit s)
 {
     const IrBuffer *x = &b->k->buffers[buffer];
     const int64_t size = sc_bytes(x->type);
     PtxAddress a = {.space = x->space == IR_SHARED ? ".shared" : ".global"};
-    const IrSplit s = ptx_expanded(b, index, true);
     a.offset = s.constant * size;
     const bool far = a.offset > INT32_MAX || a.offset < INT32_MIN;
     if (s.n > 0) {
@@ -306,6 +329,25 @@ PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index)
         a.base = d, a.offset = 0;
     }
     return a;
+}
+
+PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index)
+{
+    return address_of(b, buffer, ptx_expanded(b, index, true));
+}
+
+bool ptx_byte_address(PtxBuild *b, uint32_t buffer, IrRef index, uint32_t down, PtxAddress *out)
+{
+    IrSplit s = ptx_expanded(b, index, true);
+    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s.n + 1);
+    for (uint32_t i = 0; i < s.n; i++) {
+        if (s.terms[i].coefficient % (1 << down)) return false;
+        terms[i] = (IrTerm){s.terms[i].coefficient / (1 << down), s.terms[i].ref};
+    }
+    s.terms = terms;
+    s.constant >>= down;
+    *out = address_of(b, buffer, s);
+    return true;
 }
 
 const char *ptx_address_text(PtxBuild *b, PtxAddress a)

@@ -118,6 +118,7 @@ static void write_function(PtxBuild *b, uint32_t number, const char *text[2])
     ptx_return(b, f, values);
     b->at = 0;
     b->open[scope] = false;
+    ptx_remove_unused(b, &b->lines[scope]);
     text[0] = wbb_format(b->arena, "%s%s", text[0], function_text(b, f, scope, false));
     if (b->o->comments) text[1] = wbb_format(b->arena, "%s%s", text[1], function_text(b, f, scope, true));
 }
@@ -133,10 +134,14 @@ static void allocate(PtxBuild *b)
     b->values = WBB_NEW_N(b->arena, PtxValue *, b->g->n + 1);
     b->results = WBB_NEW_N(b->arena, PtxValue *, b->g->n_values + 1);
     b->vars = WBB_NEW_N(b->arena, PtxReg, b->g->n_vars + 1);
+    b->needed = WBB_NEW_N(b->arena, bool, b->g->n_vars + 1);
+    for (IrRef r = 1; r < b->g->n; r++)
+        if (ir_at(b->g, r)->op == OP_VAR) b->needed[ir_at(b->g, r)->imm] = b->places.emitted[r] != NULL;
     b->bases = WBB_NEW_N(b->arena, PtxReg, k->n_buffers + 1);
     b->callees = WBB_NEW_N(b->arena, PtxCallee, k->n_functions + 1);
     b->constant = ir_constant_buffers(b->arena, k);
     ptx_find_groups(b);
+    ptx_find_digits(b);
 }
 
 PtxOutput ptx_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget *t, const PtxOptions *o)
@@ -154,6 +159,7 @@ PtxOutput ptx_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget 
     memset(b->bases, 0, (k->n_buffers + 1) * sizeof *b->bases);
     memset(b->used, 0, sizeof b->used);
     const uint32_t scope = ptx_scope(b, &k->body, NULL, 0, NULL);
+    ptx_remove_unused(b, &b->lines[scope]);
     return (PtxOutput){.ptx = whole(b, functions[0], scope, false),
                        .ptx_commented = o->comments ? whole(b, functions[1], scope, true) : NULL};
 }

@@ -68,7 +68,7 @@ static PtxReg quotient(PtxBuild *b, PtxReg x, uint64_t k, WbbI128 most, bool wid
         const PtxReg high = d;
         if (shift) d = ptx_new(b, kind), ptx_line(b, "shr.u%u %R, %R, %u;", bits, d, high, shift);
     } else ptx_line(b, "div.u%u %R, %R, %l;", bits, d, x, (int64_t)k);
-    *made = (PtxMade){d, b->at};
+    *made = (PtxMade){.reg = d, .scope = b->at};
     return d;
 }
 
@@ -186,19 +186,6 @@ PtxValue *ptx_index_node(PtxBuild *b, IrRef r)
     }
 }
 
-PtxValue *ptx_index_compare(PtxBuild *b, IrRef r)
-{
-    const IrNode *n = ir_at(b->g, r);
-    if (n->op < OP_EQ || n->op > OP_GE || IR_SC(ir_at(b->g, n->a[0])->type) != SC_INDEX) return NULL;
-    const bool wide = ir_is_wide(b->g, n->a[0]) || ir_is_wide(b->g, n->a[1]);
-    const PtxReg x = ptx_register(b, ptx_index(b, n->a[0], wide)), y = ptx_index(b, n->a[1], wide);
-    PtxValue *v = ptx_value(b, n->type);
-    v->words = WBB_NEW(b->arena, PtxReg);
-    v->words[0] = ptx_new(b, PTX_PRED);
-    ptx_line(b, "setp.%s.s%u %R, %R, %R;", sc_op_info[n->op].name, wide ? 64 : 32, v->words[0], x, y);
-    return v;
-}
-
 /* A comparison of one index with a constant: *x is at most *at, or at least. False: it is none. */
 static bool bound_of(const IrGraph *g, IrRef compare, IrRef *x, int64_t *at, bool *most)
 {
@@ -217,6 +204,41 @@ static bool bound_of(const IrGraph *g, IrRef compare, IrRef *x, int64_t *at, boo
     *most = less == positive;
     *at = (positive ? moved : -moved) + (!strict ? 0 : *most ? -1 : 1);
     return true;
+}
+
+static PtxValue *compared(PtxBuild *b, const IrNode *n, const char *how, PtxReg x, PtxReg y)
+{
+    PtxValue *v = ptx_value(b, n->type);
+    v->words = WBB_NEW(b->arena, PtxReg);
+    v->words[0] = ptx_new(b, PTX_PRED);
+    ptx_line(b, "setp.%s.%s %R, %R, %R;", how, x.kind == PTX_B64 ? "s64" : "s32", v->words[0], x, y);
+    return v;
+}
+
+/* A comparison of one index with a constant, without its factor of -1. That an index of at least 0 is below 1 is a test
+ * for 0, which the machine makes together with the `and` before it. NULL: it is something else. */
+static PtxValue *with_constant(PtxBuild *b, IrRef r)
+{
+    IrRef x;
+    int64_t at;
+    bool most;
+    if (!bound_of(b->g, r, &x, &at, &most) || !ptx_has(b, x) || at < INT32_MIN || at > INT32_MAX) return NULL;
+    const bool zero = ir_fact(b->g, x).lo >= 0 && at == (most ? 0 : 1);
+    const bool wide = ir_is_wide(b->g, x);
+    const char *how = zero ? most ? "eq" : "ne" : most ? "le" : "ge";
+    return compared(b, ir_at(b->g, r), how, ptx_register(b, ptx_index(b, x, wide)),
+                    ptx_number(wide ? 64 : 32, zero ? 0 : (uint64_t)at));
+}
+
+PtxValue *ptx_index_compare(PtxBuild *b, IrRef r)
+{
+    const IrNode *n = ir_at(b->g, r);
+    if (n->op < OP_EQ || n->op > OP_GE || IR_SC(ir_at(b->g, n->a[0])->type) != SC_INDEX) return NULL;
+    PtxValue *v = with_constant(b, r);
+    const bool wide = ir_is_wide(b->g, n->a[0]) || ir_is_wide(b->g, n->a[1]);
+    if (v) return v;
+    return compared(b, n, sc_op_info[n->op].name, ptx_register(b, ptx_index(b, n->a[0], wide)),
+                    ptx_index(b, n->a[1], wide));
 }
 
 PtxValue *ptx_index_range(PtxBuild *b, IrRef r)
@@ -258,5 +280,6 @@ PtxValue *ptx_index_cast(PtxBuild *b, IrRef r)
         ptx_line(b, from.kind == PTX_B64 ? "cvt.u16.u64 %R, %R;" : "cvt.u16.u32 %R, %R;", x, from);
     } else x = ptx_resize(b, x, want == PTX_B64, f.lo < 0);
     v->words[0] = x;
+    if (f.lo >= 0 && f.hi <= INT32_MAX) v->zero = f.hi ? ~(UINT64_MAX >> __builtin_clzll((uint64_t)f.hi)) : UINT64_MAX;
     return v;
 }

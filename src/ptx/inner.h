@@ -1,7 +1,7 @@
 /* inner.h: the declarations that the files of ptx/ share, private to the module.
  *
  * Calls go one way: compile.c -> statement.c -> stores.c -> node.c -> row.c, memory.c, index.c -> address.c -> width.c
- * -> value.c -> line.c. */
+ * -> value.c -> known.c, line.c. */
 #ifndef PTX_INNER_H
 #define PTX_INNER_H
 
@@ -26,6 +26,7 @@ typedef struct {
     IrType type;
     uint32_t scope;
     char upper;        /* of elements of 8 bits and below: 'z' zeros, 's' copies of the sign, 0: not known */
+    uint64_t zero;     /* bits that are never set in the register of any element, beside what `upper` says (known.c) */
     PtxReg *words;     /* NULL: not made */
     PtxReg *elements;  /* [] each PTX_NONE where not made; NULL: none */
     PtxReg half;       /* the low half of the only word, in a register of 16 bits; PTX_NONE: not made */
@@ -51,7 +52,15 @@ typedef struct { PtxLine *items; uint32_t n, capacity; } PtxLines;
 typedef struct {
     PtxReg reg;
     uint32_t scope;
+    uint32_t zero; /* of a sum of 32 bits: bits that it never has */
+    bool masked, joined; /* the last instruction of the sum is an `and`, an `or` */
 } PtxMade;
+
+/* The index x shifted, under a mask. */
+typedef struct {
+    IrRef x;
+    uint32_t left, right, mask;
+} PtxDigit;
 
 typedef struct PtxGroup PtxGroup; /* memory.c */
 
@@ -81,9 +90,11 @@ typedef struct {
     PtxValue **values;    /* by ref: in the open scope that emitted the node */
     PtxValue **results;   /* by number of IrValue */
     PtxReg *vars;         /* by number of IrVar */
+    bool *needed;         /* by number of IrVar: something uses it */
     PtxReg *bases;        /* by buffer: its address; PTX_NONE: not read yet */
     bool *constant;       /* by buffer: nothing changes it */
     PtxGroup **groups;    /* by ref: of a load, its neighbours; NULL: none */
+    int64_t *factors;     /* by ref: of a term, its factor in all sums; 0: it is none, -1: several, or another use */
     IrRef *alike;         /* by ref: of a load in a group, another one of the same element; 0: none */
     uint32_t function;    /* the one that is being written; the kernel's number is n_functions */
     PtxCallee *callees;   /* by function */
@@ -109,7 +120,11 @@ const char *ptx_comment(PtxBuild *b, const PtxMaker *m);
 void ptx_decline(const PtxBuild *b, const char *what, const char *name) WBB_NORETURN;
 
 /* value.c: registers of values ------------------------------------------------------------------------------------- */
+bool ptx_is_here(const PtxBuild *b, uint32_t scope);
+bool ptx_has(const PtxBuild *b, IrRef r); /* is the node's value there for what is written now? */
+uint64_t ptx_zero(const PtxValue *v, uint32_t i); /* the bits that element i never has set in its register */
 PtxReg ptx_new(PtxBuild *b, PtxKind kind);
+const char *ptx_suffix(PtxKind kind); /* "b32" */
 PtxReg ptx_number(uint32_t bits, uint64_t n);
 PtxReg ptx_register(PtxBuild *b, PtxReg r); /* the register itself, or one that holds the number */
 uint32_t ptx_parts(IrType t);               /* registers of an element: 2 of complex ones */
@@ -142,8 +157,6 @@ PtxValue *ptx_index_range(PtxBuild *b, IrRef both);
 
 /* address.c: sums of terms, and what they address ------------------------------------------------------------------ */
 PtxMade *ptx_made(PtxBuild *b, const uint64_t *key, size_t n); /* of a key: PTX_NONE where none is here */
-bool ptx_is_here(const PtxBuild *b, uint32_t scope);
-bool ptx_has(const PtxBuild *b, IrRef r); /* is the node's value there for what is written now? */
 /* Of an index, with variables that are defined as a multiple of one index and a constant replaced by that: accesses
  * whose addresses differ by a constant then share a register. only_here: by what is there already. */
 IrSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here);
@@ -156,7 +169,15 @@ typedef struct {
 } PtxAddress;
 PtxReg ptx_base(PtxBuild *b, uint32_t buffer); /* the register with its address */
 PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index);
+/* Of the byte with a packed element of which 1 << down are in a byte, where all terms are whole bytes; else false. */
+bool ptx_byte_address(PtxBuild *b, uint32_t buffer, IrRef index, uint32_t down, PtxAddress *out);
 const char *ptx_address_text(PtxBuild *b, PtxAddress a); /* without brackets */
+
+/* digits.c --------------------------------------------------------------------------------------------------------- */
+void ptx_find_digits(PtxBuild *b); /* after the scopes are assigned */
+/* false: the term is better had as a product. joins: the sum before it is masks, too */
+bool ptx_digit(PtxBuild *b, IrTerm term, bool joins, PtxDigit *out);
+uint32_t ptx_zero_of_term(PtxBuild *b, IrTerm t);        /* bits that it never has, of 32 */
 
 /* memory.c --------------------------------------------------------------------------------------------------------- */
 void ptx_find_groups(PtxBuild *b); /* after the scopes are assigned */
@@ -170,6 +191,11 @@ uint32_t ptx_align(PtxBuild *b, const IrBuffer *buffer, ScType type, IrRef index
  * Returns the number of statements written. */
 uint32_t ptx_stores(PtxBuild *b, const IrBlock *block, uint32_t from);
 
+/* known.c ---------------------------------------------------------------------------------------------------------- */
+/* Bits that are never set in the result of a row in registers of so many bits, whose operands are extended as told. */
+uint64_t ptx_zero_of_row(const char *name, const char *extend, PtxValue **x, uint32_t count, uint32_t lanes,
+                         uint32_t register_bits);
+
 /* row.c ------------------------------------------------------------------------------------------------------------ */
 /* address: of the memory that it accesses, or NULL */
 PtxValue *ptx_row(PtxBuild *b, IrRef r, const PtxAddress *address);
@@ -182,6 +208,9 @@ void ptx_return(PtxBuild *b, const IrFunction *f, PtxValue **values);
 
 /* node.c ----------------------------------------------------------------------------------------------------------- */
 void ptx_emit(void *build, IrRef r, uint32_t scope); /* an IrEmit */
+
+/* unused.c --------------------------------------------------------------------------------------------------------- */
+void ptx_remove_unused(PtxBuild *b, PtxLines *lines);
 
 /* statement.c ------------------------------------------------------------------------------------------------------ */
 /* Writes the statements of the next scope, and its n yields; its lines stay in b->lines[]. Returns its number. */

@@ -58,13 +58,10 @@ static const char *registers_text(PtxBuild *b, const PtxReg *r, uint32_t n)
 /* The address of the byte in which a packed element begins. */
 static PtxAddress byte_address(PtxBuild *b, uint32_t buffer, IrRef index, uint32_t bits)
 {
-    const IrNode *n = ir_at(b->g, index);
     const uint32_t down = bits == 4 ? 1 : 2;
-    PtxAddress a = ptx_address(b, buffer, ir_index(b->g, 0));
-    if (n->op == OP_CONST) {
-        a.offset = (int64_t)n->imm >> down;
-        return a;
-    }
+    PtxAddress a;
+    if (ptx_byte_address(b, buffer, index, down, &a)) return a;
+    a = ptx_address(b, buffer, ir_index(b->g, 0));
     const bool wide = ir_is_wide(b->g, index);
     const PtxReg x = ptx_index(b, index, wide), half = ptx_new(b, wide ? PTX_B64 : PTX_B32);
     ptx_line(b, wide ? "shr.u64 %R, %R, %u;" : "shr.u32 %R, %R, %u;", half, x, down);
@@ -150,7 +147,7 @@ static void write(PtxBuild *b, PtxValue *v, PtxAddress a, const char *order)
 /* The loads of elements of one buffer whose indices have the same terms, and constants between two multiples of the
  * number of elements in the widest access. */
 struct PtxGroup {
-    IrRef at[MOST_LANES];       /* by lane: a load; 0: none */
+    IrRef at[MOST_LANES];       /* by lane: a load of as many elements as all of the group; 0: none */
     PtxValue *wide[MOST_LANES]; /* by first lane: the last access made; it is there while its scope is open */
 };
 
@@ -159,14 +156,20 @@ static uint32_t most_lanes(const PtxBuild *b, ScType type)
     return WBB_MIN(b->t->vector_bytes / sc_bytes(type), MOST_LANES);
 }
 
+/* The most loads of this type that are one access. */
+static uint32_t most_loads(const PtxBuild *b, IrType type)
+{
+    return most_lanes(b, IR_SC(type)) / IR_LANES(type);
+}
+
 static bool is_candidate(const PtxBuild *b, IrRef r)
 {
     const IrNode *n = ir_at(b->g, r);
-    if (n->op != OP_LOAD || !b->places.emitted[r] || IR_LANES(n->type) > 1) return false;
+    if (n->op != OP_LOAD || !b->places.emitted[r]) return false;
     const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
     const ScType type = IR_SC(n->type);
     return b->constant[buffer] && ir_is_parameter(&b->k->buffers[buffer]) && !ir_is_packed(type) &&
-           ptx_parts(n->type) == 1 && most_lanes(b, type) > 1;
+           ptx_parts(n->type) == 1 && most_loads(b, n->type) > 1;
 }
 
 /* The constant of an index, rounded to minus infinity, and the lane. */
@@ -194,10 +197,13 @@ void ptx_find_groups(PtxBuild *b)
         if (!is_candidate(b, r)) continue;
         const IrNode *n = ir_at(b->g, r);
         const IrSplit s = ptx_expanded(b, n->a[1], false);
+        const int64_t each = IR_LANES(n->type);
+        if (s.constant % each) continue;
         uint32_t lane;
         uint64_t *key = WBB_NEW_N(b->arena, uint64_t, 2 + 2 * s.n);
-        const int64_t first = first_of(s.constant, most_lanes(b, IR_SC(n->type)), &lane);
-        const size_t length = key_of(&s, ir_at(b->g, n->a[0])->imm, (uint64_t)first, key);
+        const int64_t first = first_of(s.constant / each, most_loads(b, n->type), &lane);
+        const uint64_t loads = ir_at(b->g, n->a[0])->imm << 32 | (uint64_t)each;
+        const size_t length = key_of(&s, loads, (uint64_t)first, key);
         WbbEntry *e = wbb_map_put_bytes(&map, key, length * sizeof *key);
         if (!e->pointer) e->pointer = WBB_NEW(b->arena, PtxGroup);
         b->groups[r] = e->pointer;
@@ -215,15 +221,16 @@ static IrRef load_of(const PtxBuild *b, const PtxGroup *group, uint32_t lane, ui
     return r ? r : group->at[lane];
 }
 
-/* The lanes of the widest access that has this lane and that loads no more than the scope does, or one element more: of
- * three neighbours four, where the buffer has them; 1: a load of its own. */
+/* The loads of the widest access that has this one, number `lane`, and that loads no more than the scope does, or one
+ * element more: of three neighbours four, where the buffer has them; 1: a load of its own. */
 static uint32_t width_at(PtxBuild *b, const PtxGroup *group, uint32_t lane, uint32_t scope)
 {
     bool there;
     const IrNode *x = ir_at(b->g, group->at[lane]);
     const ScType type = IR_SC(x->type);
+    const uint32_t each = IR_LANES(x->type), size = sc_bytes(type) * each;
     const IrBuffer *buffer = &b->k->buffers[ir_at(b->g, x->a[0])->imm];
-    for (uint32_t lanes = most_lanes(b, type); lanes > 1; lanes /= 2) {
+    for (uint32_t lanes = most_loads(b, x->type); lanes > 1; lanes /= 2) {
         const uint32_t first = lane / lanes * lanes;
         uint32_t n = 0;
         for (uint32_t k = 0; k < lanes; k++) {
@@ -231,9 +238,9 @@ static uint32_t width_at(PtxBuild *b, const PtxGroup *group, uint32_t lane, uint
             n += there;
         }
         const IrRef from = load_of(b, group, first, scope, &there);
-        if (!from || (n < lanes && (n != 3 || lanes != 4))) continue;
+        if (!from || (n < lanes && (n != 3 || lanes != 4 || each > 1))) continue;
         const uint32_t align = ptx_align(b, buffer, type, ir_at(b->g, from)->a[1], n < lanes);
-        if (align >= lanes * sc_bytes(type)) return lanes;
+        if (align >= lanes * size) return lanes;
     }
     return 1;
 }
@@ -254,8 +261,9 @@ static PtxValue *of_group(PtxBuild *b, IrRef r)
     if (!group) return NULL;
     const IrNode *n = ir_at(b->g, r);
     const uint32_t scope = b->at, buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
+    const uint32_t each = IR_LANES(n->type);
     uint32_t lane;
-    (void)first_of(ptx_expanded(b, n->a[1], false).constant, most_lanes(b, IR_SC(n->type)), &lane);
+    (void)first_of(ptx_expanded(b, n->a[1], false).constant / each, most_loads(b, n->type), &lane);
     const uint32_t lanes = width_at(b, group, lane, scope), first = lane / lanes * lanes;
     if (lanes == 1) return NULL;
     bool there;
@@ -265,9 +273,9 @@ static PtxValue *of_group(PtxBuild *b, IrRef r)
         const PtxMaker maker = b->maker;
         const PtxAddress a = address_of(b, buffer, index, IR_SC(n->type));
         b->maker = maker;
-        group->wide[first] = read(b, IR_TYPE(IR_SC(n->type), __builtin_ctz(lanes)), a, ".nc");
+        group->wide[first] = read(b, IR_TYPE(IR_SC(n->type), __builtin_ctz(lanes * each)), a, ".nc");
     }
-    return ptx_part(b, group->wide[first], n->type, lane - first);
+    return ptx_part(b, group->wide[first], n->type, (lane - first) * each);
 }
 
 /* --- loads -------------------------------------------------------------------------------------------------------- */

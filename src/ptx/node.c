@@ -66,7 +66,7 @@ static PtxReg permuted(PtxBuild *b, PtxReg x, PtxReg y, uint32_t selector)
     const uint64_t key[4] = {6, x.n, y.n, selector};
     PtxMade *made = ptx_made(b, key, WBB_LEN(key));
     if (made->reg.kind != PTX_NONE) return made->reg;
-    *made = (PtxMade){ptx_new(b, PTX_B32), b->at};
+    *made = (PtxMade){.reg = ptx_new(b, PTX_B32), .scope = b->at};
     ptx_line(b, "prmt.b32 %R, %R, %R, %u;", made->reg, x, y, selector);
     return made->reg;
 }

@@ -157,7 +157,9 @@ static PtxValue *spelled(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue **x,
     PtxValue *v = ptx_value(b, n->type);
     v->elements = WBB_NEW_N(b->arena, PtxReg, lanes);
     for (uint32_t i = 0; i < lanes; i++) v->elements[i] = element(b, n, row, t, x, count, i, at);
+    const uint32_t wide = ptx_bits(n->type) == 64 ? 64 : 32;
     v->upper = t->clean == '-' ? 0 : t->clean;
+    v->zero = ptx_zero_of_row(row->text, t->extend, x, count, lanes, wide);
     if (lanes == 1) v->words = v->elements;
     return v;
 }
@@ -248,28 +250,46 @@ static const char *lookup_table(PtxBuild *b, const RwInstr *row, uint32_t bits, 
     return name;
 }
 
-static PtxValue *lookup(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue *at)
+/* An index that is a sum with a constant, no bit of which the other term has: the term, and the constant as *n. */
+static PtxValue *without_constant(PtxBuild *b, IrRef index, uint64_t *n)
+{
+    const IrNode *x = ir_at(b->g, index);
+    PtxValue *v = b->values[index];
+    if (x->op != OP_INSTR || strcmp(row_of(b->t->tables, x)->text, "add") || !ir_is_const(b->g, x->a[1])) return v;
+    const uint64_t k = ir_at(b->g, x->a[1])->imm;
+    if (!ptx_has(b, x->a[0]) || k & ~ptx_zero(b->values[x->a[0]], 0)) return v;
+    *n = k;
+    return b->values[x->a[0]];
+}
+
+static PtxValue *lookup(PtxBuild *b, IrRef r, const RwInstr *row)
 {
     const IrNode *n = ir_at(b->g, r);
     const uint32_t bits = ptx_bits(n->type);
     uint32_t n_words;
     PtxValue *v = ptx_value(b, n->type);
     const char *name = lookup_table(b, row, bits, &n_words);
-    const PtxReg i = ptx_new(b, PTX_B32), base = ptx_new(b, PTX_B64), offset = ptx_new(b, PTX_B64);
-    const PtxReg address = ptx_new(b, PTX_B64);
+    uint64_t constant = 0;
+    PtxValue *at = without_constant(b, n->a[0], &constant);
+    if ((~ptx_zero(at, 0) | constant) & ~(uint64_t)(n_words - 1)) at = b->values[n->a[0]], constant = 0;
+    const PtxReg base = ptx_new(b, PTX_B64), offset = ptx_new(b, PTX_B64), address = ptx_new(b, PTX_B64);
     PtxReg x = ptx_register(b, ptx_words(b, at)[0]);
-    if (bits == 64) {
+    if (x.kind == PTX_B64) {
         const PtxReg low = ptx_new(b, PTX_B32);
         ptx_line(b, "cvt.u32.u64 %R, %R;", low, x);
         x = low;
     }
-    ptx_line(b, "and.b32 %R, %R, %u;", i, x, n_words - 1);
+    if (~ptx_zero(at, 0) & ~(uint64_t)(n_words - 1)) {
+        const PtxReg i = ptx_new(b, PTX_B32);
+        ptx_line(b, "and.b32 %R, %R, %u;", i, x, n_words - 1);
+        x = i;
+    }
     ptx_line(b, "mov.b64 %R, %s;", base, name);
-    ptx_line(b, "mul.wide.u32 %R, %R, %u;", offset, i, bits / 8);
+    ptx_line(b, "mul.wide.u32 %R, %R, %u;", offset, x, bits / 8);
     ptx_line(b, "add.s64 %R, %R, %R;", address, base, offset);
     v->words = WBB_NEW(b->arena, PtxReg);
     v->words[0] = ptx_new(b, bits == 64 ? PTX_B64 : PTX_B32);
-    ptx_line(b, "ld.const.b%u %R, [%R];", bits, v->words[0], address);
+    ptx_line(b, "ld.const.b%u %R, [%R+%u];", bits, v->words[0], address, (uint32_t)constant * bits / 8);
     return v;
 }
 
@@ -286,7 +306,7 @@ PtxValue *ptx_row(PtxBuild *b, IrRef r, const PtxAddress *address)
     case RW_LLVM:
     case RW_INTR: return spelled(b, r, row, x, count, address);
     case RW_ASM: return assembly(b, r, row, x, count, address);
-    case RW_LOOKUP: return lookup(b, r, row, x[0]);
+    case RW_LOOKUP: return lookup(b, r, row);
     case RW_CALL: ptx_decline(b, "text for the function of libdevice", row->text);
     }
     return NULL;

@@ -80,43 +80,134 @@ static PtxValue *again(PtxBuild *b, const PtxValue *x)
 }
 
 /* --- branches ----------------------------------------------------------------------------------------------------- */
-static uint32_t branch(PtxBuild *b, const IrStmt *s, bool otherwise, PtxValue **results)
+/* Where an `if` goes on, and the registers of its results there. */
+typedef struct {
+    PtxValue **results;
+    uint32_t join;
+} Join;
+
+typedef struct {
+    uint32_t scope;
+    Moves moves; /* to the results, behind the lines of the scope; none where the last statement does them */
+} Branch;
+
+static void emit_if(PtxBuild *b, const IrStmt *s, const Join *to);
+static void emit_statements(PtxBuild *b, const IrBlock *block, uint32_t n);
+
+/* Which result of the last statement is the node, + 1; 0: none. */
+static uint32_t result_of(const PtxBuild *b, const IrStmt *last, IrRef r)
 {
-    IrRef *yields = WBB_NEW_N(b->arena, IrRef, s->n_results + 1);
-    PtxValue **values = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
-    for (uint32_t i = 0; i < s->n_results; i++) yields[i] = otherwise ? s->results[i].otherwise : s->results[i].yield;
-    const uint32_t scope = ptx_scope(b, otherwise ? &s->otherwise : &s->body, yields, s->n_results, values), at = b->at;
-    Moves m = {0};
-    b->at = scope;
-    control(b);
-    for (uint32_t i = 0; i < s->n_results; i++) add_moves(b, &m, results[i], values[i]);
-    do_moves(b, &m);
-    b->at = at;
-    b->open[scope] = false;
-    return scope;
+    const IrNode *n = ir_at(b->g, r);
+    for (uint32_t i = 0; n->op == OP_VALUE && i < last->n_results; i++)
+        if (last->results[i].value == n->imm) return i + 1;
+    return 0;
 }
 
-static void emit_if(PtxBuild *b, const IrStmt *s)
+/* The `if` that ends a branch, where what the branch yields are different results of it, or known before it: its
+ * branches go on where the outer `if` does. NULL: there is none. */
+static const IrStmt *last_if(const PtxBuild *b, const IrBlock *block, const IrRef *yields, uint32_t n, uint32_t scope)
 {
-    const bool both = s->otherwise.n > 0 || s->n_results > 0;
+    const IrStmt *last = block->n ? block->items[block->n - 1] : NULL;
+    if (!last || last->kind != IR_IF) return NULL;
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = result_of(b, last, yields[i]);
+        if (!k && b->places.bound_in[yields[i]] == scope) return NULL;
+        if (k > 64 || (k && used >> (k - 1) & 1)) return NULL;
+        used |= k ? UINT64_C(1) << (k - 1) : 0;
+    }
+    return last;
+}
+
+static void end_with(PtxBuild *b, const IrStmt *last, const IrRef *yields, uint32_t n, const Join *to)
+{
+    Join inner = {WBB_NEW_N(b->arena, PtxValue *, last->n_results + 1), to->join};
+    Moves before = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = result_of(b, last, yields[i]);
+        if (k) inner.results[k - 1] = to->results[i];
+        else {
+            ir_demand(&b->demand, yields[i], false);
+            add_moves(b, &before, to->results[i], b->values[yields[i]]);
+        }
+    }
+    control(b);
+    do_moves(b, &before);
+    emit_if(b, last, &inner);
+}
+
+static Branch branch(PtxBuild *b, const IrStmt *s, bool otherwise, const Join *to)
+{
+    const IrBlock *block = otherwise ? &s->otherwise : &s->body;
+    const uint32_t n = s->n_results, at = b->at;
+    IrRef *yields = WBB_NEW_N(b->arena, IrRef, n + 1);
+    Branch out = {b->next_scope++, {0}};
+    for (uint32_t i = 0; i < n; i++) yields[i] = otherwise ? s->results[i].otherwise : s->results[i].yield;
+    b->open[out.scope] = true;
+    b->at = out.scope;
+    const IrStmt *last = last_if(b, block, yields, n, out.scope);
+    emit_statements(b, block, last ? block->n - 1 : block->n);
+    if (last) end_with(b, last, yields, n, to);
+    else {
+        for (uint32_t i = 0; i < n; i++) ir_demand(&b->demand, yields[i], false);
+        for (uint32_t i = 0; i < n; i++) add_moves(b, &out.moves, to->results[i], b->values[yields[i]]);
+    }
+    b->at = at;
+    b->open[out.scope] = false;
+    return out;
+}
+
+/* Both ways only choose: registers by the condition. */
+static void choose(PtxBuild *b, PtxReg p, const Moves *yes, const Moves *no)
+{
+    for (uint32_t i = 0; i < yes->n; i++) {
+        const PtxReg to = yes->items[i].to, x = yes->items[i].from, y = no->items[i].from;
+        if (to.kind == PTX_PRED) {
+            ptx_move(b, to, y);
+            ptx_line(b, "@%R mov.pred %R, %R;", p, to, x);
+        } else ptx_line(b, "selp.%s %R, %R, %R, %R;", ptx_suffix((PtxKind)to.kind), to, x, y, p);
+    }
+}
+
+static void do_branch(PtxBuild *b, Branch *x)
+{
+    const uint32_t at = b->at;
+    b->at = x->scope;
+    control(b);
+    do_moves(b, &x->moves);
+    b->at = at;
+    ptx_append(b, at, x->scope);
+}
+
+/* A way that has moves alone does them before the branch. to: where it goes on; NULL: behind itself. */
+static void emit_if(PtxBuild *b, const IrStmt *s, const Join *to)
+{
     ir_demand(&b->demand, s->condition, false);
     PtxReg p = b->values[s->condition]->words[0];
-    PtxValue **results = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
-    for (uint32_t i = 0; i < s->n_results; i++) results[i] = fresh(b, b->g->values[s->results[i].value].type);
-    const uint32_t yes = branch(b, s, false, results);
-    const uint32_t no = both ? branch(b, s, true, results) : b->next_scope++;
-    const uint32_t otherwise = ++b->labels, join = both ? ++b->labels : otherwise;
+    Join own = {to ? to->results : WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1), to ? to->join : ++b->labels};
+    for (uint32_t i = 0; i < s->n_results; i++) {
+        if (!own.results[i]) own.results[i] = fresh(b, b->g->values[s->results[i].value].type);
+        b->results[s->results[i].value] = own.results[i];
+    }
+    Branch yes = branch(b, s, false, &own), no = branch(b, s, true, &own);
+    const bool has_yes = b->lines[yes.scope].n > 0, has_no = b->lines[no.scope].n > 0;
     control(b);
     p = ptx_register(b, p);
-    ptx_line(b, "@!%R bra $L__BB0_%u;", p, otherwise);
-    ptx_append(b, b->at, yes);
-    if (both) {
-        ptx_line(b, "bra $L__BB0_%u;", join);
+    if (!has_yes && !has_no) choose(b, p, &yes.moves, &no.moves);
+    else if (!has_yes || !has_no) {
+        do_branch(b, has_yes ? &no : &yes);
+        ptx_line(b, has_yes ? "@!%R bra $L__BB0_%u;" : "@%R bra $L__BB0_%u;", p, own.join);
+        do_branch(b, has_yes ? &yes : &no);
+    } else {
+        const uint32_t otherwise = ++b->labels;
+        ptx_line(b, "@!%R bra $L__BB0_%u;", p, otherwise);
+        do_branch(b, &yes);
+        control(b);
+        ptx_line(b, "bra $L__BB0_%u;", own.join);
         ptx_label(b, otherwise);
-        ptx_append(b, b->at, no);
+        do_branch(b, &no);
     }
-    ptx_label(b, join);
-    for (uint32_t i = 0; i < s->n_results; i++) b->results[s->results[i].value] = results[i];
+    if (!to && (has_yes || has_no)) ptx_label(b, own.join);
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
@@ -272,21 +363,23 @@ static PtxReg as_index(PtxBuild *b, const IrStmt *s)
     return ptx_resize(b, x, wide, is_signed);
 }
 
+/* Defines a variable that something uses: a definition that is no other use may be all that a branch has. */
 static void emit_let(PtxBuild *b, const IrStmt *s)
 {
+    if (!b->needed[s->var]) return;
     const IrRef is = s->value ? s->value : b->g->vars[s->var].definition;
     ir_demand(&b->demand, is, false);
     if (s->value) ptx_made_by(b, is);
     b->vars[s->var] = s->value ? as_index(b, s) : ptx_register(b, ptx_index(b, is, ir_is_wide(b->g, is)));
 }
 
-static void emit_block(PtxBuild *b, const IrBlock *block)
+static void emit_statements(PtxBuild *b, const IrBlock *block, uint32_t n)
 {
-    for (uint32_t i = 0; i < block->n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const IrStmt *s = block->items[i];
         switch (s->kind) {
         case IR_STORE: i += ptx_stores(b, block, i) - 1; break;
-        case IR_IF: emit_if(b, s); break;
+        case IR_IF: emit_if(b, s, NULL); break;
         case IR_DO: emit_do(b, s); break;
         case IR_FOR: emit_for(b, s); break;
         case IR_REPEAT: emit_repeat(b, s); break;
@@ -294,3 +387,5 @@ static void emit_block(PtxBuild *b, const IrBlock *block)
         }
     }
 }
+
+static void emit_block(PtxBuild *b, const IrBlock *block) { emit_statements(b, block, block->n); }

@@ -10,6 +10,15 @@
 #include <string.h>
 
 enum { WORD = 32 };
+static const uint64_t CUT = UINT64_MAX; /* beside numbers in their map: what a byte was cut out of */
+
+/* Is what was written in the scope there for what is written in b->at? Open scopes are around each other. */
+bool ptx_is_here(const PtxBuild *b, uint32_t scope)
+{
+    return b->open[scope] && b->places.items[scope].depth <= b->places.items[b->at].depth;
+}
+
+bool ptx_has(const PtxBuild *b, IrRef r) { return b->values[r] && ptx_is_here(b, b->values[r]->scope); }
 
 PtxReg ptx_new(PtxBuild *b, PtxKind kind) { return (PtxReg){.kind = (uint8_t)kind, .n = ++b->used[kind]}; }
 
@@ -24,7 +33,7 @@ static PtxKind kind_of(uint32_t bits)
     return bits == 1 ? PTX_PRED : bits == 16 ? PTX_B16 : bits == 64 ? PTX_B64 : PTX_B32;
 }
 
-static const char *suffix(PtxKind kind)
+const char *ptx_suffix(PtxKind kind)
 {
     static const char *const names[] = {[PTX_PRED] = "pred", [PTX_B16] = "b16", [PTX_B32] = "b32", [PTX_B64] = "b64"};
     return names[kind];
@@ -33,7 +42,7 @@ static const char *suffix(PtxKind kind)
 void ptx_move(PtxBuild *b, PtxReg to, PtxReg from)
 {
     if (to.kind == from.kind && to.n == from.n) return;
-    ptx_line(b, "mov.%s %R, %R;", suffix((PtxKind)to.kind), to, from);
+    ptx_line(b, "mov.%s %R, %R;", ptx_suffix((PtxKind)to.kind), to, from);
 }
 
 /* A number has one register in a function, at the end of its body's own lines as they are when it is needed first. */
@@ -109,8 +118,11 @@ static PtxReg cut_out(PtxBuild *b, PtxReg word, uint32_t at, uint32_t bits, bool
 {
     const PtxReg d = ptx_new(b, PTX_B32);
     const uint32_t byte = at / 8, selector = is_signed ? 0x8880 | byte * 0x1111 : 0x4440 | byte;
-    if (bits == 8) ptx_line(b, "prmt.b32 %R, %R, 0, %u;", d, word, selector);
-    else ptx_line(b, is_signed ? "bfe.s32 %R, %R, %u, %u;" : "bfe.u32 %R, %R, %u, %u;", d, word, at, bits);
+    if (bits == 8) {
+        const uint64_t key[2] = {CUT, (uint64_t)b->function << 32 | d.n};
+        wbb_map_put_bytes(&b->numbers, key, sizeof key)->value = word.n << 2 | byte;
+        ptx_line(b, "prmt.b32 %R, %R, 0, %u;", d, word, selector);
+    } else ptx_line(b, is_signed ? "bfe.s32 %R, %R, %u, %u;" : "bfe.u32 %R, %R, %u, %u;", d, word, at, bits);
     return d;
 }
 
@@ -132,6 +144,24 @@ PtxReg ptx_element(PtxBuild *b, PtxValue *v, uint32_t i)
     return v->elements[i];
 }
 
+/* The word that a byte was cut out of, and which of its bytes it is; else the register itself. */
+static PtxReg cut_from(PtxBuild *b, PtxReg x, uint32_t *byte)
+{
+    const uint64_t key[2] = {CUT, (uint64_t)b->function << 32 | x.n};
+    const uint64_t from = x.kind == PTX_B32 ? wbb_map_put_bytes(&b->numbers, key, sizeof key)->value : 0;
+    *byte = from & 3;
+    return from ? (PtxReg){.kind = PTX_B32, .n = from >> 2} : ptx_register(b, x);
+}
+
+/* Two bytes in the low bits of a word. */
+static PtxReg two_bytes(PtxBuild *b, const PtxReg *x)
+{
+    uint32_t i, k;
+    const PtxReg low = cut_from(b, x[0], &i), high = cut_from(b, x[1], &k), d = ptx_new(b, PTX_B32);
+    ptx_line(b, "prmt.b32 %R, %R, %R, %u;", d, low, high, 0x3300 | (4 + k) << 4 | i);
+    return d;
+}
+
 /* `n` elements from the given one on in the low bits of a word. */
 static PtxReg joined(PtxBuild *b, const PtxReg *x, uint32_t n, uint32_t bits)
 {
@@ -141,8 +171,9 @@ static PtxReg joined(PtxBuild *b, const PtxReg *x, uint32_t n, uint32_t bits)
         ptx_line(b, "mov.b32 %R, {%R, %R};", d, low, high);
         return d;
     }
+    if (bits == 8 && n == 2) return two_bytes(b, x);
     const PtxReg low = joined(b, x, n / 2, bits), high = joined(b, x + n / 2, n / 2, bits), d = ptx_new(b, PTX_B32);
-    if (bits == 8) ptx_line(b, "prmt.b32 %R, %R, %R, %s;", d, low, high, n == 2 ? "0x3340" : "0x5410");
+    if (bits == 8) ptx_line(b, "prmt.b32 %R, %R, %R, 0x5410;", d, low, high);
     else ptx_line(b, "bfi.b32 %R, %R, %R, %u, %u;", d, high, low, bits * n / 2, bits * n / 2);
     return d;
 }
@@ -166,6 +197,16 @@ PtxReg *ptx_words(PtxBuild *b, PtxValue *v)
     return v->words;
 }
 
+uint64_t ptx_zero(const PtxValue *v, uint32_t i)
+{
+    const uint32_t bits = ptx_bits(v->type);
+    const bool narrow = bits < 16;
+    const PtxReg x = v->elements ? v->elements[i] : IR_LANES(v->type) == 1 && v->words ? v->words[0] : (PtxReg){0};
+    if (x.kind == PTX_NUMBER) return ~x.n;
+    const uint64_t above = bits == 64 ? 0 : UINT64_MAX << (narrow ? WORD : bits); /* the register */
+    return v->zero | above | (narrow && v->upper == 'z' ? UINT64_MAX << bits : 0);
+}
+
 PtxReg ptx_extended(PtxBuild *b, PtxValue *v, uint32_t i, char how)
 {
     const uint32_t bits = ptx_bits(v->type);
@@ -174,6 +215,8 @@ PtxReg ptx_extended(PtxBuild *b, PtxValue *v, uint32_t i, char how)
     if (bits == 1 || bits >= 16 || (how != 'z' && how != 's') || v->upper == how) return x;
     if (x.kind == PTX_NUMBER) /* a constant, whose upper bits are zero */
         return ptx_number(WORD, how == 'z' ? x.n : (uint64_t)((int64_t)(x.n << (64 - bits)) >> (64 - bits)));
+    const uint64_t above = UINT32_MAX & ~((UINT64_C(1) << (bits - (how == 's'))) - 1);
+    if ((ptx_zero(v, i) & above) == above) return x;
     const PtxReg d = ptx_new(b, PTX_B32);
     if (how == 'z') ptx_line(b, "and.b32 %R, %R, %u;", d, x, (1u << bits) - 1);
     else if (bits == 8) ptx_line(b, "cvt.s32.s8 %R, %R;", d, x);
