@@ -49,7 +49,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "layout.rows_of_lanes layout.few_terms layout.slots.access layout.slots.thread layout.slots.iteration layout.slots.mask layout.special "
                   "layout.term layout.regs.base layout.cluster.wave layout.fence layout.chain layout.few_bytes layout.code.access layout.code.mask "
                   "layout.code.term layout.code.combine layout.code.shuffle layout.code.store layout.code.carried layout.code.array layout.code.digit "
-                  "layout.code.warps layout.code.split layout.code.repeated exchange.odd exchange.mask exchange.address layout.stay "
+                  "layout.code.warps layout.code.split layout.code.repeated exchange.odd exchange.mask exchange.address exchange.packed layout.stay "
                   "layout.ticket layout.short parts.bytes rows.launches apart.few"),
     ("", 2, 4, "price.norm price.norm.together price.norm.apart"),
 )

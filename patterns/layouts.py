@@ -96,6 +96,7 @@ EXCHANGE = [                                    # through a tile of shared memor
     tune('exchange.mask',           value=7, off=0,      because='issue slots of a mask on a store: comparisons along two dimensions, a branch'),
     tune('exchange.guard',          value=1, off=101,    because='percent of wavefronts put by lanes beyond the end: from there on a branch is less'),
     tune('exchange.address',        value=9, off=0,      because='issue slots of an address in the tile that is no other one plus a constant'),
+    tune('exchange.packed',         value=3, off=0,      because='issue slots to take an element of less than a byte from its word, or put it there'),
     tune('exchange.pads',           value=1 + 2 + 4 + 8, off=1, because='accesses after which rows of the tile begin in another bank'),
 ]
 TIMED = [                                       # of kernels whose threads share terms, from 602 layouts timed on an H200

@@ -258,9 +258,21 @@ static Element element_at(const Tiling *m, const IrRef *numbers)
     return x;
 }
 
+/* Does the stage access memory in which elements share bytes? Then lanes are those of a vector, which has whole bytes. */
+static bool has_packed(const Tiling *m)
+{
+    const HloComputation *body = m->e->plan->fusion->body;
+    bool packed = m->s->packed_group > 1;
+    for (uint32_t k = 0; k < body->n_instructions && m->s->kind == PART_PUT; k++)
+        packed = packed || (body->instructions[k]->opcode == HLO_PARAMETER &&
+                            ir_is_packed(part_shape(body->instructions[k], 0)->type));
+    return packed;
+}
+
 /* The iteration whose steps are by one element of the tile; if there is none, the one over a vector. */
 static void find_lanes(Tiling *m)
 {
+    const bool packed = has_packed(m);
     IrRef *numbers = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
     for (uint32_t k = 0; k < m->n_iterations; k++) numbers[k] = ir_index(m->g, 0);
     const IrRef first = place_of(m, positions(m, m->t_tile, numbers));
@@ -270,6 +282,7 @@ static void find_lanes(Tiling *m)
         const bool next = rw_sub(m->rw, place_of(m, positions(m, m->t_tile, numbers)), first) == ir_index(m->g, 1);
         numbers[k] = ir_index(m->g, 0);
         if (m->iterations[k].size % 2 || m->iterations[k].size > MAX_LANES) continue;
+        if (packed && m->iterations[k].level != PART_VECTOR) continue;
         if (next || (m->lanes == m->n_iterations && m->iterations[k].level == PART_VECTOR)) m->lanes = k;
         if (next) return;
     }

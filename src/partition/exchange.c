@@ -22,7 +22,7 @@ static bool may_transpose(const PartPlan *p, const PartStage *s, const TgTarget 
     }
     for (uint32_t k = 0; k < s->n_outputs; k++) {
         const PartBuffer *b = &p->buffers[p->n_operands + s->outputs[k]];
-        moves = moves && b->alias < 0 && !ir_is_packed(b->shape->type);
+        moves = moves && b->alias < 0;
     }
     return moves;
 }
@@ -31,7 +31,7 @@ static void set_layout(WbbCx *cx, const PartExchange *x, PartStage *s)
 {
     part_layout_check(cx, x->a, &s->layout, x->t);
     s->maps = part_layout_maps(cx, x->p->rw, x->a, &s->layout);
-    s->packed_group = 1;
+    s->packed_group = part_exchange_group(x, s->kind == PART_PUT ? PART_TO : PART_FROM);
     s->why_vector = s->why_register = "the cheapest layouts of both stages";
 }
 

@@ -118,7 +118,9 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
 /* Of the wavefronts that a side takes, the part whose lanes are all beyond the end of the space. */
 double part_tile_beyond(const PartExchange *x, const PartExchanged *k, int side);
 
-/* exchange_layout.c: the cheapest layouts, in `stages`, and the tile; false: a loop is cheaper. */
+/* exchange_layout.c: elements that share a byte of an output that a side stores: a vector has all of them. */
+uint32_t part_exchange_group(const PartExchange *x, int side);
+/* The cheapest layouts, in `stages`, and the tile; false: a loop is cheaper. */
 bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile,
                            PartChoice *choice);
 

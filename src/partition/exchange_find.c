@@ -254,7 +254,7 @@ static bool may_cross(const Finding *f, uint32_t k)
 {
     const PartNeed *x = &f->w.needs.items[k];
     const ScType t = part_shape(x->value.i, x->value.part)->type;
-    return f->mapped[k] && f->crosses[k] && !f->ordered[k] && sc_type_info[t].bits && !ir_is_packed(t);
+    return f->mapped[k] && f->crosses[k] && !f->ordered[k] && sc_type_info[t].bits;
 }
 
 /* Needs by the number of their instruction, operands first. */

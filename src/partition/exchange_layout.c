@@ -36,6 +36,16 @@ static int64_t power_from(int64_t n) /* at least n */
     return p < n ? 2 * p : p;
 }
 
+uint32_t part_exchange_group(const PartExchange *x, int side)
+{
+    uint32_t group = 1;
+    for (uint32_t k = 0; k < x->n_stored[side]; k++) {
+        const PartValue v = x->p->roots[x->stored[side][k]];
+        group = WBB_MAX(group, part_packed_group(part_shape(v.i, v.part)->type));
+    }
+    return group;
+}
+
 /* --- tiles and groups --------------------------------------------------------------------------------------------- */
 /* The box reaches over `run` elements in the order of a side. */
 static void reach(const Choosing *c, int side, int64_t run, int64_t *tile)
@@ -168,6 +178,7 @@ static uint32_t group_of(const PartSide *s, uint32_t d)
 static bool share_threads(const Choosing *c, PartSide *s, const PartExchanged *k, int side, uint32_t with)
 {
     const int64_t vector = k->wish.vector[side], run = tile_of(s, 0, k->tile), all = 32 * (int64_t)k->wish.warps;
+    if (vector % part_exchange_group(c->x, side)) return false;
     int64_t threads[DIMS] = {0}, warps = k->wish.warps;
     for (uint32_t n = 0; n < s->n * PART_LEVELS; n++) s->sizes[n] = 1;
     for (uint32_t g = 0; g < s->n; g++) {

@@ -544,6 +544,17 @@ const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout
     return sum;
 }
 
+/* Of the elements that a stage loads and stores, those that share bytes in memory. */
+static double packed_elements(const PartWork *w, const int64_t *sizes)
+{
+    double n = 0;
+    for (uint32_t k = 0; k < w->n_loads; k++)
+        if (w->loads[k].bits < 8) n += part_accessed(w, &w->loads[k], sizes);
+    for (uint32_t k = 0; k < w->n_stores; k++)
+        if (w->stores[k].bits < 8) n += part_accessed(w, &w->stores[k], sizes);
+    return n;
+}
+
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
                               const PartTileWork *tile, const PartNeeds *needs)
 {
@@ -563,7 +574,7 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
             x.slots += part_accessed(&w[s], &w[s].stores[k], sizes[s]) / width * of.masked * r->exchange_mask;
         }
         x.slots += of.kept * w[s].term_slots + tile[s].accesses * r->access_slots;
-        x.slots += tile[s].addresses * r->address_slots;
+        x.slots += tile[s].addresses * r->address_slots + packed_elements(&w[s], sizes[s]) * r->packed_slots;
         x.clocks += of.kept * w[s].term_clocks + tile[s].accesses * r->lsu;
         x.wavefronts += tile[s].wavefronts;
         x.chain += w[s].term_latency + (w[s].n_loads ? r->dram_latency : 0);

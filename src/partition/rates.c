@@ -54,6 +54,7 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .access_slots = number(t, "layout.slots.access"), .thread_slots = number(t, "layout.slots.thread"),
         .iteration_slots = number(t, "layout.slots.iteration"), .mask_slots = number(t, "layout.slots.mask"),
         .exchange_mask = number(t, "exchange.mask"), .address_slots = number(t, "exchange.address"),
+        .packed_slots = number(t, "exchange.packed"),
         .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
         .fence = number(t, "layout.fence"), .l1_bytes = number(t, "layout.l1_bytes"),
         .code = code_of(t), .timed = timed_of(t), .blocks = rate(t, "blocks"),

@@ -30,7 +30,7 @@ struct PartRates {
     double clock, dram, l2, l2_bytes, launch, wavefront, fill, in_flight, issue, shuffle, lsu; /* clock: of 1 us */
     double alu, l1_latency, l2_latency, dram_latency, shared_latency, shuffle_latency, barrier, atomic, cluster_latency;
     double redux, redux_latency; /* where the target has it */
-    double access_slots, address_slots, thread_slots, iteration_slots, mask_slots, exchange_mask;
+    double access_slots, address_slots, thread_slots, iteration_slots, mask_slots, exchange_mask, packed_slots;
     double base_regs, transient, fence;
     double l1_bytes;             /* of an SM that is not shared memory */
     double run[PART_RUNS], warp_run[PART_RUNS]; /* of the DRAM rate, for runs of 32, 64, .. bytes */
