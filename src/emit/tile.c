@@ -258,7 +258,7 @@ static Element element_at(const Tiling *m, const IrRef *numbers)
     return x;
 }
 
-/* Does the stage access memory in which elements share bytes? Then lanes are those of a vector, which has whole bytes. */
+/* Does the stage access memory in which elements share bytes? Then lanes are a vector, which has whole bytes. */
 static bool has_packed(const Tiling *m)
 {
     const HloComputation *body = m->e->plan->fusion->body;
