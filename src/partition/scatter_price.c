@@ -4,7 +4,7 @@
  * Of so many updates as elements of the result an element has `mean` on average, side by side. Threads with runs go to
  * memory less often, which counts where operations wait for each other at one address, but there are fewer
  * threads, and what an operation waits for they wait for one after the other. Prices are in microseconds, those of a
- * whole launch; terms overlap as in price.c.
+ * whole launch; terms overlap, and blocks bind, as in a profile (price/time.h).
  *
  *     f32[64,1], 65536 updates, mean 1024, sm_90:  1 run 58.8, of 2 updates 30.1, 4 15.8, 8 9.0, 16 6.2
  */
@@ -65,6 +65,13 @@ static double fewer(const Runs *x, double elements, double most)
     return most;
 }
 
+/* What DRAM moves: updates, and elements of the result that have some, which are loaded and stored. */
+static double dram_bytes(const Runs *x)
+{
+    const double updates = x->rows * x->window;
+    return (updates + updates / x->mean * (x->reads_first ? 1 : 2)) * x->bytes;
+}
+
 static double price(const Runs *x, double run)
 {
     const double all = (double)x->t->sms * x->t->warps * x->t->warp, elements = x->rows / run * x->window;
@@ -74,15 +81,16 @@ static double price(const Runs *x, double run)
     const double sectors = x->rows * x->window * of_element / x->mean / WBB_MIN(x->window, TG_SECTOR / x->bytes);
     const double waves = WBB_MAX(1, threads / all), block = (double)tg_tuned(x->t, "loop.block");
     const double terms[] = {
-        x->rows * x->window * x->bytes / x->r->dram,
-        threads / block / (x->r->blocks * x->r->clock),
+        dram_bytes(x) / x->r->dram,
+        (x->rows * x->window * x->bytes + sectors * x->operations * TG_SECTOR) / x->r->l2,
         sectors * x->operations / (tg_rate(x->t, "atomics")->value * x->r->clock),
         contended(x, of_element) / x->r->clock,
         waves * each * flush_clocks(x) / x->r->clock,
     };
     const double wait = x->combine == PART_ATOMIC ? 1 : 2;
     const double code = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock;
-    return part_least_us(x->t) + code + price_together(terms, WBB_LEN(terms), x->r->norm_apart);
+    const double together = price_together(terms, WBB_LEN(terms), x->r->norm);
+    return part_least_us(x->t) + code + WBB_MAX(together, threads / block / (x->r->blocks * x->r->clock));
 }
 
 uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,

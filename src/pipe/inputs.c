@@ -253,7 +253,7 @@ static void read_leaf(void *arg, int64_t number, const int64_t *positions, int64
         memcpy((uint8_t *)out + (size_t)k * size, array + (size_t)positions[k] * size, size);
 }
 
-/* --- indices that a scatter states to be unique ------------------------------------------------------------------- */
+/* --- indices that a text states to be unique, or sorted ----------------------------------------------------------- */
 /* Positions in a transpose's operand of these n positions in its result. */
 static const int64_t *before_transpose(WbbArena *a, const HloInstruction *i, const int64_t *at, int64_t n)
 {
@@ -298,6 +298,88 @@ static const HloInstruction *indices_below(WbbArena *a, const HloComputation *c,
     return found;
 }
 
+/* The index vectors of `in`: for each the number of its columns, then these. */
+typedef struct {
+    const HloShape *shape; /* of the input */
+    const int64_t *places; /* of its elements */
+    int64_t columns, inner, n;
+    int64_t *rows; /* [n * (columns + 1)] */
+} Vectors;
+
+/* Where column c of row r is among the elements of the input. */
+static int64_t place_of(const Vectors *v, int64_t r, int64_t c)
+{
+    return v->places[(r / v->inner * v->columns + c) * v->inner + r % v->inner];
+}
+
+static Vectors vectors_of(WbbArena *a, const HloShape *indices, int64_t columns, int64_t index_vector_dim,
+                          const HloShape *shape, const int64_t *places, const void *in)
+{
+    Vectors v = {.shape = shape, .places = places, .columns = columns, .inner = 1};
+    const size_t bytes = bytes_of(shape);
+    const int shift = 64 - 8 * (int)bytes;
+    for (int64_t k = index_vector_dim + 1; k < indices->rank; k++) v.inner *= indices->dims[k];
+    v.n = columns ? hlo_elements(indices) / columns : 0;
+    v.rows = WBB_NEW_N(a, int64_t, v.n * (columns + 1) + 1);
+    for (int64_t r = 0; r < v.n; r++) {
+        int64_t *row = v.rows + r * (columns + 1);
+        row[0] = columns;
+        for (int64_t c = 0; c < columns; c++) {
+            uint64_t x = 0;
+            memcpy(&x, (const uint8_t *)in + (size_t)place_of(&v, r, c) * bytes, bytes);
+            row[1 + c] = sc_is_signed(shape->type) ? (int64_t)(x << shift) >> shift : (int64_t)x;
+        }
+    }
+    return v;
+}
+
+static int by_columns(const void *x, const void *y)
+{
+    const int64_t *a = x, *b = y;
+    for (int64_t c = 1; c <= *a; c++)
+        if (a[c] != b[c]) return a[c] < b[c] ? -1 : 1;
+    return 0;
+}
+
+static void sort(const Vectors *v)
+{
+    qsort(v->rows, (size_t)v->n, (size_t)(v->columns + 1) * sizeof *v->rows, by_columns);
+}
+
+static const HloInstruction *indices_of(const HloInstruction *i)
+{
+    return i->operands[i->opcode == HLO_GATHER ? 1 : i->n_operands / 2];
+}
+
+/* The index vectors of a gather or scatter that states them to be sorted, in order. */
+static void make_sorted(WbbArena *a, const HloInstruction *i, const HloShape *shape, const int64_t *places, void *out)
+{
+    const bool gathers = i->opcode == HLO_GATHER;
+    const HloInstruction *indices = indices_of(i);
+    const HloGatherDims g = gathers ? hlo_gather_dims(a, i) : (HloGatherDims){0};
+    const HloScatterDims s = gathers ? (HloScatterDims){0} : hlo_scatter_dims(a, i);
+    const Vectors v = vectors_of(a, indices->shape, gathers ? g.start_map.n : s.operand_map.n,
+                                 gathers ? g.index_vector_dim : s.index_vector_dim, shape, places, out);
+    sort(&v);
+    for (int64_t r = 0; r < v.n; r++)
+        for (int64_t c = 0; c < v.columns; c++)
+            memcpy((uint8_t *)out + (size_t)place_of(&v, r, c) * bytes_of(shape),
+                   v.rows + r * (v.columns + 1) + 1 + c, bytes_of(shape));
+}
+
+/* What a gather or scatter states of its indices, and they are made so: unique ones in every case, sorted ones in the
+ * usual one, in which times are modelled. */
+typedef enum { AS_MADE, SORTED, UNIQUE } Stated;
+
+static Stated stated(WbbArena *a, const HloInstruction *i, const PipeRun *run)
+{
+    const bool usual = case_of(run) == 'w';
+    if (i->opcode == HLO_GATHER) return usual && hlo_gather_dims(a, i).sorted ? SORTED : AS_MADE;
+    if (i->opcode != HLO_SCATTER) return AS_MADE;
+    const HloScatterDims d = hlo_scatter_dims(a, i);
+    return d.unique ? UNIQUE : usual && d.sorted ? SORTED : AS_MADE;
+}
+
 /* Starts of windows that do not overlap, some beyond the operand: a number for each row, by a product with an odd
  * number modulo a power of two, whose digits are the starts. In case c the first may stand before the operand, and
  * the last, which a text may mean by that, then stands beyond it. */
@@ -340,26 +422,21 @@ static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *sh
     }
 }
 
-static void make_all_unique(WbbArena *a, const HloFusion *f, const PipeRun *run, const PipeOperands *operands)
+static void make_all_as_stated(WbbArena *a, const HloFusion *f, const PipeRun *run, const PipeOperands *operands)
 {
     for (uint32_t k = 0; k < f->body->n_instructions && !run->inputs; k++) {
         const HloInstruction *s = f->body->instructions[k];
-        if (s->opcode != HLO_SCATTER || !hlo_scatter_dims(a, s).unique) continue;
+        const Stated as = stated(a, s, run);
+        if (as == AS_MADE) continue;
         const int64_t *places = NULL;
-        const HloInstruction *p = indices_below(a, f->body, s->operands[s->n_operands / 2], &places);
+        const HloInstruction *p = indices_below(a, f->body, indices_of(s), &places);
         uint32_t leaf = 0;
         for (int64_t j = 0; p && j < p->number; j++) leaf += f->body->parameters[j]->shape->n_leaves;
         if (!p || !operands->arrays[leaf] || operands->origin->input[leaf] < 0) continue;
-        make_unique(a, s, p->shape, run, places, (void *)operands->arrays[leaf]); /* an array of pipe_inputs */
+        void *out = (void *)operands->arrays[leaf]; /* an array of pipe_inputs */
+        if (as == UNIQUE) make_unique(a, s, p->shape, run, places, out);
+        else make_sorted(a, s, p->shape, places, out);
     }
-}
-
-static int by_columns(const void *x, const void *y)
-{
-    const int64_t *a = x, *b = y;
-    for (int64_t c = 1; c <= *a; c++)
-        if (a[c] != b[c]) return a[c] < b[c] ? -1 : 1;
-    return 0;
 }
 
 /* Are the rows of indices in `in` different already, and windows of one element in each dimension that they index? */
@@ -369,8 +446,8 @@ static bool is_unique(WbbArena *a, const HloInstruction *s, const HloShape *shap
     const HloScatterDims d = hlo_scatter_dims(a, s);
     const HloShape *to = s->operands[0]->shape, *indices = s->operands[s->n_operands / 2]->shape;
     const HloShape *updates = s->operands[s->n_operands / 2 + 1]->shape;
-    const int64_t columns = d.operand_map.n, bytes = (int64_t)bytes_of(shape);
-    int64_t inner = 1, at = 0;
+    const int64_t columns = d.operand_map.n;
+    int64_t at = 0;
     for (uint32_t k = 0; k < to->rank; k++) {
         bool inserted = false, indexed = false;
         for (uint32_t j = 0; j < d.inserted_window.n; j++) inserted = inserted || d.inserted_window.items[j] == k;
@@ -378,43 +455,36 @@ static bool is_unique(WbbArena *a, const HloInstruction *s, const HloShape *shap
         for (uint32_t j = 0; j < columns; j++) indexed = indexed || d.operand_map.items[j] == k;
         if (!inserted && updates->dims[d.update_window.items[at++]] > 1 && indexed) return false;
     }
-    for (int64_t k = d.index_vector_dim + 1; k < indices->rank; k++) inner *= indices->dims[k];
-    const int64_t rows = columns ? hlo_elements(indices) / columns : 0;
-    int64_t *all = WBB_NEW_N(a, int64_t, rows * (columns + 1) + 1);
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t *row = all + r * (columns + 1);
-        row[0] = columns;
-        for (int64_t c = 0; c < columns; c++)
-            memcpy(row + 1 + c, (const uint8_t *)in + places[(r / inner * columns + c) * inner + r % inner] * bytes,
-                   (size_t)bytes);
-    }
-    qsort(all, (size_t)rows, (size_t)(columns + 1) * sizeof *all, by_columns);
-    for (int64_t r = 1; r < rows; r++)
-        if (!by_columns(all + r * (columns + 1), all + (r - 1) * (columns + 1))) return false;
+    const Vectors v = vectors_of(a, indices, columns, d.index_vector_dim, shape, places, in);
+    sort(&v);
+    for (int64_t r = 1; r < v.n; r++)
+        if (!by_columns(v.rows + r * (columns + 1), v.rows + (r - 1) * (columns + 1))) return false;
     return true;
 }
 
-/* The scatters of c, which is the entry or what a fusion of it computes. */
-static void make_unique_in(WbbArena *a, const HloComputation *entry, const HloComputation *c, const HloInstruction *at,
+/* The gathers and scatters of c, which is the entry or what a fusion of it computes. */
+static void make_stated_in(WbbArena *a, const HloComputation *entry, const HloComputation *c, const HloInstruction *at,
                            const PipeRun *run, const void **inputs)
 {
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *s = c->instructions[k];
-        if (s->opcode == HLO_FUSION && !at) make_unique_in(a, entry, s->called[0], s, run, inputs);
-        if (s->opcode != HLO_SCATTER || !hlo_scatter_dims(a, s).unique) continue;
+        if (s->opcode == HLO_FUSION && !at) make_stated_in(a, entry, s->called[0], s, run, inputs);
+        const Stated as = stated(a, s, run);
+        if (as == AS_MADE) continue;
         const int64_t *places = NULL;
-        const HloInstruction *p = indices_below(a, c, s->operands[s->n_operands / 2], &places);
+        const HloInstruction *p = indices_below(a, c, indices_of(s), &places);
         if (p && at) p = indices_below(a, entry, at->operands[p->number], &places);
         uint32_t leaf = 0;
         for (int64_t j = 0; p && j < p->number; j++) leaf += entry->parameters[j]->shape->n_leaves;
-        if (p && !is_unique(a, s, p->shape, places, inputs[leaf]))
+        if (p && as == SORTED) make_sorted(a, s, p->shape, places, (void *)inputs[leaf]);
+        else if (p && !is_unique(a, s, p->shape, places, inputs[leaf]))
             make_unique(a, s, p->shape, run, places, (void *)inputs[leaf]);
     }
 }
 
-void pipe_make_unique(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs)
+void pipe_make_as_stated(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs)
 {
-    if (!run->inputs) make_unique_in(a, m->entry, m->entry, NULL, run, inputs);
+    if (!run->inputs) make_stated_in(a, m->entry, m->entry, NULL, run, inputs);
 }
 
 PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run)
@@ -433,7 +503,7 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
             out.arrays[n] = value_of(cx, a, f, inputs, i, k, &o->input[n]);
             out.made = out.made || !out.arrays[n];
         }
-    make_all_unique(a, f, run, &out);
+    make_all_as_stated(a, f, run, &out);
     return out;
 }
 

@@ -78,9 +78,9 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
 /* Values for a constant of n elements that the text leaves out, {...}: the same for all of a type. */
 const void *pipe_left_out(WbbArena *a, const char *type, int64_t n);
 void pipe_fill_left_out(WbbCx *cx, WbbArena *a, const HloModule *m); /* gives them to all of m; a note names one */
-/* Makes those of them anew that are not unique, and are indices of a scatter of the entry, or of one of its fusions,
- * that states that they are. */
-void pipe_make_unique(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs);
+/* Makes those of them anew that are indices of a gather or scatter of the entry, or of one of its fusions, which states
+ * that they are unique, or in the usual case sorted, where they are not. */
+void pipe_make_as_stated(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs);
 /* A source that makes input elements on demand; `run` must outlive it. */
 EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run);
 

@@ -468,7 +468,7 @@ static void run_all(WbbCx *cx, void *arg)
     if (!r->machine->gpu) check_memory(cx, p, m->entry->loc);
     if (o->made_constants) pipe_fill_left_out(cx, a, m);
     const void **inputs = pipe_inputs(cx, a, m, &o->run);
-    pipe_make_unique(a, m, &o->run, inputs);
+    pipe_make_as_stated(a, m, &o->run, inputs);
     load_constants(r);
     const uint64_t *results = result_memory(r, c), *parameters = parameter_memory(r, m->entry, inputs);
     run_computation(r, p->entry, parameters, results, prog_allocate(cx, r->machine, (uint64_t)c->frame));
