@@ -29,7 +29,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "shaderdb")]
 
+from patterns.layouts import SUM  # noqa: E402
 from tools import environment, find_warpburg  # noqa: E402
+
+NORM = next(t.value for t in SUM if t.name == "price.norm")  # src/price/time.h, of which profiles are made
 
 TABLE, PAGE = HERE / "function_prices.tsv", ROOT / "docs" / "function-prices.md"
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -144,7 +147,8 @@ class Bench:
         terms = {k: v for k, v in mine[1].items() if k != "fixed" and not k.startswith("rate ")}
         for k, clocks in cost.items():
             terms[k] = terms.get(k, 0.0) + clocks * (ELEMENTS / 32) / (4 if k.startswith("pipe.") else 1) / mine[1][f"rate {k}"] * 1e6
-        us = mine[1]["fixed"] + sum(v**4 for v in terms.values())**0.25
+        blocks = terms.pop("blocks", 0.0)
+        us = mine[1]["fixed"] + max(sum(v**NORM for v in terms.values())**(1 / NORM), blocks)
         pipes = {k[5:]: v for k, v in cost.items() if k.startswith("pipe.")}
         busiest = max(pipes, key=lambda k: pipes[k])
         text = " ".join(f"{k}={v:.3g}" for k, v in pipes.items() if v >= 0.05)
