@@ -219,8 +219,6 @@ LLVMValueRef ll_to_keep(LlBuild *b, IrRef r);
 void ll_emit(void *build, IrRef r, uint32_t scope); /* an IrEmit */
 void ll_at_scope(LlBuild *b, uint32_t scope);      /* moves the builder to the insert point of the scope */
 
-/* early.c: an exchange or another effect, an `if` with results and nothing else, or one around updates of a scatter? */
-bool ll_waits(const LlBuild *b, const IrStmt *s);
 /* early.c: makes what the statements of a block from number `from` on load, as far as it can be made now. */
 void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t scope);
 

@@ -259,7 +259,7 @@ static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope)
     bool loaded = false;
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
-        const bool separates = ll_waits(b, s) || (s->kind == IR_IF && b->scopes.items[scope].loop);
+        const bool separates = ir_waits(b->k, &b->scopes, s) || (s->kind == IR_IF && b->scopes.items[scope].loop);
         if (separates && !loaded) ll_loads_first(b, block, i, scope);
         loaded = loaded || separates;
         switch (s->kind) {
