@@ -1,8 +1,9 @@
 """PTX of the rows that LLVM spells, as patterns/texts.py lists it: which row has which text at which types.
 
 A line is for the rows of a name, where the operation has one of some types. In its text %t stands for the type as PTX spells it, %b for the bits of its
-register, %r for the type of the result; %d is the result, %a %b %c are operands, %p an address. (`.b%b` is bits, `%b,` an operand.) Of a target without
-the feature that the line `needs`, or with the one that it is for machines `without`, it says nothing. The first line of a row and its types holds.
+register, %r for the type of the result; %d is the result, %a %b %c are operands, %p an address, %zero 16 bits of 0. (`.b%b` is bits, `%b,` an
+operand.) Of a target without the feature that the line `needs`, or with the one that it is for machines `without`, it says nothing. The first line of
+a row and its types holds.
 
 Values of 16 bits lie in a register of 16, those of 8 bits and fewer in one of 32, whose upper bits mean nothing: `extend` says for each operand what they
 must be: `z` zeros, `s` copies of the sign, `o` one of both by the operand's own type, `-` anything; and `clean` what they are of the result.

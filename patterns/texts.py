@@ -46,7 +46,7 @@ FLOAT = [
     *(text(f"llvm.{op}imum", kind, nan(op, kind)) for op in ("max", "min") for kind in ("f32", "f64")),
     *(text(f"llvm.{op}imum", "f16", f"{{ .reg .pred p; .reg .b32 x, y; cvt.f32.f16 x, %a; cvt.f32.f16 y, %b; setp.nan.f32 p, x, y; {op}.f32 x, x, y; "
            "selp.b32 x, 0x7FC00000, x, p; cvt.rn.f16.f32 %d, x; }") for op in ("max", "min")),
-    *(text(f"llvm.{op}imum", "bf16", f"{{ .reg .pred p; .reg .b16 z; .reg .b32 x, y; mov.b16 z, 0; mov.b32 x, {{z, %a}}; mov.b32 y, {{z, %b}}; "
+    *(text(f"llvm.{op}imum", "bf16", f"{{ .reg .pred p; .reg .b32 x, y; mov.b32 x, {{%zero, %a}}; mov.b32 y, {{%zero, %b}}; "
            f"setp.nan.f32 p, x, y; {op}.f32 x, x, y; selp.b32 x, 0x7FC00000, x, p; mov.b32 {{_, %d}}, x; }}") for op in ("max", "min")),
     text("fdiv", "f32 f64", "rcp.rn.%t %d, %b;", constant="1", costly=True),
     text("fdiv", "f32 f64", "div.rn.%t %d, %a, %b;", costly=True),
@@ -64,7 +64,7 @@ FLOAT = [
     *(text(f"fcmp {name}", "bf16", f"setp.{op}.bf16 %d, %a, %b;", to="pred", needs="bf16.add")
       for name, op in (("oeq", "eq"), ("une", "neu"), ("olt", "lt"), ("ole", "le"), ("ogt", "gt"), ("oge", "ge"))),
     *(text(f"fcmp {name}", "bf16",
-           f"{{ .reg .b32 x, y; .reg .b16 z; mov.b16 z, 0; mov.b32 x, {{z, %a}}; mov.b32 y, {{z, %b}}; setp.{op}.f32 %d, x, y; }}", to="pred")
+           f"{{ .reg .b32 x, y; mov.b32 x, {{%zero, %a}}; mov.b32 y, {{%zero, %b}}; setp.{op}.f32 %d, x, y; }}", to="pred")
       for name, op in (("oeq", "eq"), ("une", "neu"), ("olt", "lt"), ("ole", "le"), ("ogt", "gt"), ("oge", "ge"))),
 ]
 INTEGER = [
@@ -119,8 +119,8 @@ CONVERT = [
     *(text("bitcast", frm, "", to=to, packed="bits") for to in BITS.split() for frm in BITS.split()),
     text("fpext", "f16", "cvt.f32.f16 %d, %a;", to="f32"),
     text("fpext", "f16", "cvt.f64.f16 %d, %a;", to="f64"),
-    text("fpext", "bf16", "{ .reg .b16 z; mov.b16 z, 0; mov.b32 %d, {z, %a}; }", to="f32"),
-    text("fpext", "bf16", "{ .reg .b16 z; .reg .b32 x; mov.b16 z, 0; mov.b32 x, {z, %a}; cvt.f64.f32 %d, x; }", to="f64"),
+    text("fpext", "bf16", "mov.b32 %d, {%zero, %a};", to="f32"),
+    text("fpext", "bf16", "{ .reg .b32 x; mov.b32 x, {%zero, %a}; cvt.f64.f32 %d, x; }", to="f64"),
     text("fpext", "f32", "cvt.f64.f32 %d, %a;", to="f64"),
     text("fptrunc", "f32", "cvt.rn.bf16.f32 %d, %a;", to="bf16", needs="bf16.fma", pair="cvt.rn.bf16x2.f32 %d, %a1, %a0;"),
     text("fptrunc", "f32", f"{HEAD}mov.b32 x, %a; {ROUND} }}", to="bf16"),
@@ -138,8 +138,8 @@ CONVERT = [
       for letter, frm in (("f", "f32"), ("d", "f64")) for name, to in (("i", "i32"), ("ui", "u32"), ("ll", "i64"), ("ull", "u64"))),
 ]
 TOGETHER = [  # what threads do together, and on memory; %s is the space of the address, with its dot
-    *(text(f"llvm.nvvm.shfl.sync.{way}.i32(i32 -1, %a, %b, i32 {last})", "u32", f"shfl.sync.{way}.b32 %d, %a, %b, {last}, -1;", costly=True)
-      for way, last in (("bfly", 31), ("down", 31), ("idx", 31), ("up", 0))),
+    *(text(f"llvm.nvvm.shfl.sync.{way}.i32(i32 -1, %a, %b, i32 {last})", "u32", f"shfl.sync.{way}.b32 %d, %a, %b, {last}, -1;", costly=True, constant=constant)
+      for way, last in (("bfly", 31), ("down", 31), ("idx", 31), ("up", 0)) for constant in ("b", "")),
     text("llvm.nvvm.vote.ballot.sync(i32 -1, %a)", "pred", "vote.sync.ballot.b32 %d, %a, -1;", to="u32", costly=True),
     *(text(f"llvm.nvvm.redux.sync.{sign}{op}(%a, i32 -1)", kinds, f"redux.sync.{op}.%t %d, %a, -1;", costly=True)
       for op, sign, kinds in (("add", "", "i32 u32"), ("max", "", "i32"), ("max", "u", "u32"), ("min", "", "i32"), ("min", "u", "u32"))),

@@ -134,6 +134,7 @@ static void allocate(PtxBuild *b)
     b->values = WBB_NEW_N(b->arena, PtxValue *, b->g->n + 1);
     b->results = WBB_NEW_N(b->arena, PtxValue *, b->g->n_values + 1);
     b->vars = WBB_NEW_N(b->arena, PtxReg, b->g->n_vars + 1);
+    b->tests = WBB_NEW_N(b->arena, PtxReg, b->g->n_vars + 1);
     b->needed = WBB_NEW_N(b->arena, bool, b->g->n_vars + 1);
     for (IrRef r = 1; r < b->g->n; r++)
         if (ir_at(b->g, r)->op == OP_VAR) b->needed[ir_at(b->g, r)->imm] = b->places.emitted[r] != NULL;

@@ -226,8 +226,12 @@ static PtxValue *with_constant(PtxBuild *b, IrRef r)
     const bool zero = ir_fact(b->g, x).lo >= 0 && at == (most ? 0 : 1);
     const bool wide = ir_is_wide(b->g, x);
     const char *how = zero ? most ? "eq" : "ne" : most ? "le" : "ge";
-    return compared(b, ir_at(b->g, r), how, ptx_register(b, ptx_index(b, x, wide)),
-                    ptx_number(wide ? 64 : 32, zero ? 0 : (uint64_t)at));
+    PtxValue *v = compared(b, ir_at(b->g, r), how, ptx_register(b, ptx_index(b, x, wide)),
+                           ptx_number(wide ? 64 : 32, zero ? 0 : (uint64_t)at));
+    const IrNode *n = ir_at(b->g, x);
+    const bool next = n->op == OP_VAR && most && b->g->vars[n->imm].kind == IR_LOOP && at == b->g->vars[n->imm].hi - 1;
+    if (next && b->at == b->places.bound_in[x]) b->tests[n->imm] = v->words[0];
+    return v;
 }
 
 PtxValue *ptx_index_compare(PtxBuild *b, IrRef r)

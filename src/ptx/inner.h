@@ -91,6 +91,7 @@ typedef struct {
     PtxValue **results;   /* by number of IrValue */
     PtxReg *vars;         /* by number of IrVar */
     bool *needed;         /* by number of IrVar: something uses it */
+    PtxReg *tests;        /* by number of IrVar: a predicate of a loop's body, another iteration follows; or PTX_NONE */
     PtxReg *bases;        /* by buffer: its address; PTX_NONE: not read yet */
     bool *constant;       /* by buffer: nothing changes it */
     PtxGroup **groups;    /* by ref: of a load, its neighbours; NULL: none */

@@ -169,7 +169,7 @@ static bool is_candidate(const PtxBuild *b, IrRef r)
     const uint32_t buffer = (uint32_t)ir_at(b->g, n->a[0])->imm;
     const ScType type = IR_SC(n->type);
     return b->constant[buffer] && ir_is_parameter(&b->k->buffers[buffer]) && !ir_is_packed(type) &&
-           ptx_parts(n->type) == 1 && most_loads(b, n->type) > 1;
+           most_loads(b, n->type) > 1;
 }
 
 /* The constant of an index, rounded to minus infinity, and the lane. */

@@ -29,7 +29,7 @@ typedef struct {
 } Operand;
 
 /* Writes a text: %d %a %b %c and %p are operands where no letter or digit follows, %a0 and %a1 the registers of one; %s
- * is the space of the address; %i %j %k are immediates. */
+ * is the space of the address, %zero a register of 16 bits that are 0; %i %j %k are immediates. */
 static void write(PtxBuild *b, const RwInstr *row, const char *text, uint64_t imm, const Operand *of,
                   const PtxAddress *at)
 {
@@ -56,6 +56,7 @@ static void write(PtxBuild *b, const RwInstr *row, const char *text, uint64_t im
             }
             if (x->n > 1) wbb_put(&out, "}");
         } else if (letter == 's' && at) wbb_put(&out, at->space);
+        else if (letter == 'z') ptx_put_reg(&out, ptx_register(b, ptx_number(16, 0)), false), q += strlen("ero");
         else if (letter == 'p' && at) wbb_put(&out, ptx_address_text(b, *at));
         else if (letter >= 'i' && letter < 'i' + row->n_immediates && !named && !digit)
             wbb_putf(&out, "%lld", (long long)rw_immediate(row, imm, (uint32_t)(letter - 'i')));

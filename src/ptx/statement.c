@@ -280,10 +280,11 @@ static void emit_for(PtxBuild *b, const IrStmt *s)
     b->vars[s->var] = counter;
     const uint32_t scope = loop_body(b, s, carried, 0, NULL), at = b->at;
     b->at = scope;
+    const PtxReg last = b->tests[s->var]; /* the test for the last iteration, where the body has it */
     ptx_line(b, "add.s%u %R, %R, 1;", bits, counter, counter);
-    ptx_line(b, "setp.le.s%u %R, %R, %l;", bits, more, counter, var->hi);
+    if (last.kind == PTX_NONE) ptx_line(b, "setp.le.s%u %R, %R, %l;", bits, more, counter, var->hi);
     b->at = at;
-    end_loop(b, s, scope, more, carried);
+    end_loop(b, s, scope, last.kind == PTX_NONE ? more : last, carried);
 }
 
 static void emit_repeat(PtxBuild *b, const IrStmt *s)
@@ -373,10 +374,25 @@ static void emit_let(PtxBuild *b, const IrStmt *s)
     b->vars[s->var] = s->value ? as_index(b, s) : ptx_register(b, ptx_index(b, is, ir_is_wide(b->g, is)));
 }
 
+/* Is a variable or value there? */
+static bool is_bound(const void *of, IrRef r)
+{
+    const PtxBuild *b = of;
+    const IrNode *n = ir_at(b->g, r);
+    if (n->op == OP_VALUE) return b->results[n->imm];
+    if (n->op != OP_VAR) return true;
+    const IrVarKind kind = b->g->vars[n->imm].kind;
+    return kind == IR_BID || kind == IR_TID || b->vars[n->imm].kind != PTX_NONE;
+}
+
 static void emit_statements(PtxBuild *b, const IrBlock *block, uint32_t n)
 {
+    bool loaded = false;
     for (uint32_t i = 0; i < n; i++) {
         const IrStmt *s = block->items[i];
+        const bool separates = ir_waits(b->k, &b->places, s) || (s->kind == IR_IF && b->places.items[b->at].loop);
+        if (separates && !loaded) ir_loads_first(&b->demand, b->k, block, i, b->at, is_bound);
+        loaded = loaded || separates;
         switch (s->kind) {
         case IR_STORE: i += ptx_stores(b, block, i) - 1; break;
         case IR_IF: emit_if(b, s, NULL); break;

@@ -39,7 +39,7 @@ static uint32_t find_stores(PtxBuild *b, const IrBlock *block, uint32_t from, St
     const IrStmt *first = block->items[from];
     const IrType type = ir_at(b->g, first->value)->type;
     uint32_t n = 0;
-    if (ptx_parts(type) != 1 || ir_is_packed(IR_SC(type))) return 0;
+    if (ir_is_packed(IR_SC(type))) return 0;
     for (uint32_t i = from; i < block->n && block->items[i]->kind == IR_STORE && n < MOST_STORES; i++) {
         const IrStmt *s = block->items[i];
         if (s->buffer != first->buffer) continue;
