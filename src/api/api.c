@@ -117,7 +117,9 @@ static void compile(WbbCx *cx, void *arg)
     c->kernel = wb_kernel_made(cx, c->arena, &c->options, c->file, c->text, c->n);
 }
 
-_Static_assert((int)WB_LLVM == (int)PIPE_BY_LLVM && (int)WB_PTX == (int)PIPE_BY_PTX, "wb_backend is PipeBackend");
+_Static_assert((int)WB_LLVM == (int)PIPE_BY_LLVM && (int)WB_PTX == (int)PIPE_BY_PTX &&
+                   (int)WB_PTX_OR_LLVM == (int)PIPE_BY_EITHER,
+               "wb_backend is PipeBackend");
 
 PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o)
 {

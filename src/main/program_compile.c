@@ -20,7 +20,8 @@ typedef struct {
 
 int main_backend(const char *name)
 {
-    return !name ? PIPE_BY_DEFAULT : !strcmp(name, "ptx") ? PIPE_BY_PTX : PIPE_BY_LLVM;
+    if (!name) return PIPE_BY_DEFAULT;
+    return !strcmp(name, "ptx") ? PIPE_BY_PTX : !strcmp(name, "either") ? PIPE_BY_EITHER : PIPE_BY_LLVM;
 }
 
 WbbStore *main_store(WbbCx *cx, bool no_cache)

@@ -446,52 +446,62 @@ static void add_libdevice(Compile *c, const LlOutput *out)
     r->libdevice = all;
 }
 
-/* The kernel by the back end that writes PTX itself, which has no LLVM IR and no `.loc`. */
-static LlOutput write_ptx(Compile *c, const IrKernel *k, const LlOptions *ll)
+/* Adds the text of one more kernel. */
+static void add_text(Compile *c, LlOutput *all, const LlOutput *out)
 {
-    const PtxOptions o = {.index_tables = &ix_tables, .comments = ll->comments, .origins = ll->origins,
-                          .n_origins = ll->n_origins};
-    const PtxOutput out = ptx_compile(c->cx, c->arena, k, c->r->target, &o);
-    return (LlOutput){.ptx = out.ptx, .n_ptx = strlen(out.ptx), .ptx_commented = out.ptx_commented};
+    PipeResult *r = c->r;
+    r->ms[PIPE_LINK] += out->ms_link;
+    r->ms[PIPE_OPTIMISE] += out->ms_optimise;
+    r->ms[PIPE_CODEGEN] += out->ms_codegen;
+    r->ms[PIPE_BUILD] -= out->ms_link + out->ms_optimise + out->ms_codegen;
+    add_libdevice(c, out);
+    if (!all->ptx) {
+        *all = *out;
+        return;
+    }
+    all->ptx = joined(c->arena, all->ptx, out->ptx);
+    if (all->ptx_commented) all->ptx_commented = joined(c->arena, all->ptx_commented, out->ptx_commented);
+    if (all->llvm_after) all->llvm_after = wbb_format(c->arena, "%s\n%s", all->llvm_after, out->llvm_after);
 }
 
-bool pipe_by_ptx(PipeBackend asked)
+/* All kernels by one back end. False: the tables have no text for one of them, and LLVM is there. */
+static bool write_all(Compile *c, bool by_ptx, LlOutput *all)
 {
-    return asked == PIPE_BY_PTX || (asked == PIPE_BY_DEFAULT && !ll_is_there());
+    const PipeResult *r = c->r;
+    const PipeOptions *o = c->o;
+    const bool names = o->lines || o->comments;
+    LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines && r->n_kernels == 1,
+                    .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM, .hlo_file = c->file};
+    *all = (LlOutput){0};
+    for (uint32_t k = 0; k < r->n_kernels; k++) {
+        const HloComputation *body = part_plan_of(&r->plan, &r->plan.kernels[k])->fusion->body;
+        const IrKernel *kernel = r->kernels[k].ir;
+        LlOutput out = {0};
+        ll.kernel = k;
+        ll.origins = names ? origins_of(c->arena, body) : NULL, ll.n_origins = body->n_instructions;
+        if (!by_ptx) out = ll_compile(c->cx, c->arena, kernel, r->target, &ll);
+        else {
+            const PtxOptions p = {.index_tables = &ix_tables, .comments = o->comments, .origins = ll.origins,
+                                  .n_origins = ll.n_origins};
+            PtxOutput w;
+            if (!pipe_write_ptx(c->cx, c->arena, o->backend, kernel, r->target, &p, &w)) return false;
+            out = (LlOutput){.ptx = w.ptx, .n_ptx = strlen(w.ptx), .ptx_commented = w.ptx_commented};
+        }
+        add_text(c, all, &out);
+    }
+    return true;
 }
 
 static LlOutput to_ptx(Compile *c)
 {
-    PipeResult *r = c->r;
     const PipeOptions *o = c->o;
-    const bool names = o->lines || o->comments, by_ptx = pipe_by_ptx(o->backend);
-    LlOptions ll = {.cache = o->cache, .index_tables = &ix_tables, .lines = o->lines && r->n_kernels == 1,
-                    .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM, .hlo_file = c->file};
-    if (by_ptx && (o->lines || o->stage == PIPE_AT_LLVM))
+    const bool only_llvm = o->lines || o->stage == PIPE_AT_LLVM, by_ptx = pipe_by_ptx(o->backend, only_llvm);
+    if (by_ptx && only_llvm)
         wbb_fail(c->cx, (WbbLoc){0}, "--backend ptx has no %s", o->lines ? "--lines yet" : "LLVM IR");
     begin(c, "llvm");
-    LlOutput all = {0};
-    for (uint32_t k = 0; k < r->n_kernels; k++) {
-        const HloComputation *body = part_plan_of(&r->plan, &r->plan.kernels[k])->fusion->body;
-        ll.kernel = k;
-        ll.origins = names ? origins_of(c->arena, body) : NULL, ll.n_origins = body->n_instructions;
-        const IrKernel *kernel = r->kernels[k].ir;
-        const LlOutput out =
-            by_ptx ? write_ptx(c, kernel, &ll) : ll_compile(c->cx, c->arena, kernel, r->target, &ll);
-        r->ms[PIPE_LINK] += out.ms_link;
-        r->ms[PIPE_OPTIMISE] += out.ms_optimise;
-        r->ms[PIPE_CODEGEN] += out.ms_codegen;
-        r->ms[PIPE_BUILD] -= out.ms_link + out.ms_optimise + out.ms_codegen;
-        add_libdevice(c, &out);
-        if (k == 0) {
-            all = out;
-            continue;
-        }
-        all.ptx = joined(c->arena, all.ptx, out.ptx);
-        if (all.ptx_commented) all.ptx_commented = joined(c->arena, all.ptx_commented, out.ptx_commented);
-        if (all.llvm_after) all.llvm_after = wbb_format(c->arena, "%s\n%s", all.llvm_after, out.llvm_after);
-    }
-    r->ptx = all.ptx;
+    LlOutput all;
+    if (!write_all(c, by_ptx, &all)) write_all(c, false, &all);
+    c->r->ptx = all.ptx;
     lap(c, PIPE_BUILD);
     return all;
 }

@@ -39,7 +39,7 @@ const char *pipe_make_key(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ch
     wbb_putf(&b, "kernel 1\nwarpburg " WBB_VERSION " %s\nlibdevice ", tg_code_identity(a));
     put_file(&b, ll_find_libdevice(cx, a, NULL));
     wbb_putf(&b, "\ntarget %s accuracy %d align %u deterministic %d comments %d lines %d backend %d", o->target,
-             (int)o->accuracy, o->align, o->deterministic, o->comments, o->lines, (int)pipe_by_ptx(o->backend));
+             (int)o->accuracy, o->align, o->deterministic, o->comments, o->lines, (int)pipe_backend(o->backend));
     if (o->lines) wbb_putf(&b, " of %s", file); /* .loc names it */
     if (o->layout) wbb_putf(&b, " layout %s", o->layout);
     for (uint32_t k = 0; k < o->n_disable; k++) wbb_putf(&b, " disable %s", o->disable[k]);

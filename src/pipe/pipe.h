@@ -17,6 +17,7 @@
 #include "fuse/fuse.h"
 #include "hlo/hlo.h"
 #include "partition/partition.h"
+#include "ptx/ptx.h"
 #include "rewrite/rewrite.h"
 #include "target/target.h"
 #include "vector/vector.h"
@@ -37,9 +38,16 @@ typedef enum {
 } PipeStage;
 extern const char *const pipe_stage_name[PIPE_STAGES];
 
-/* What writes the PTX of selected kernels. By default LLVM, in a build that has it. */
-typedef enum { PIPE_BY_DEFAULT, PIPE_BY_LLVM, PIPE_BY_PTX } PipeBackend;
-bool pipe_by_ptx(PipeBackend asked); /* compile.c */
+/* What writes the PTX of selected kernels: LLVM; the tables (src/ptx); or these, and LLVM, in a build that has it,
+ * where they have no text for something in a kernel of the module. */
+typedef enum { PIPE_BY_DEFAULT, PIPE_BY_LLVM, PIPE_BY_PTX, PIPE_BY_EITHER } PipeBackend;
+/* backend.c: what is taken where none is asked for: LLVM, in a build that has it. */
+PipeBackend pipe_backend(PipeBackend asked);
+/* Do the tables write it? only_llvm: what is asked for LLVM alone has, LLVM IR or `.loc`. */
+bool pipe_by_ptx(PipeBackend asked, bool only_llvm);
+/* One kernel by the tables. False: they have no text for it, and LLVM writes it. */
+bool pipe_write_ptx(WbbCx *cx, WbbArena *a, PipeBackend asked, const IrKernel *k, const TgTarget *t,
+                    const PtxOptions *o, PtxOutput *out);
 
 typedef struct {
     const char *target; /* "sm_90" */
