@@ -91,6 +91,7 @@ EXCHANGE = [                                    # through a tile of shared memor
     tune('exchange.runs.bytes',     value=512, off=0,    because='the same, of elements of a byte or less: blocks of 256 of them begin too slowly'),
     tune('exchange.warps',          value=1 + 2 + 4 + 8 + 16, off=4, because='of a block: tiles beyond 48 KiB would leave an SM with few of them'),
     tune('exchange.odd',            value=8, off=0,      because='registers along a small dimension of odd size: more would leave no room for others'),
+    tune('exchange.pixels',         value=16, off=0,     because='elements of a vector of whole pixels: each has code of its own, as of loop.max_row'),
     tune('exchange.max_tile',       value=44 * KiB,      because='what static shared memory holds, but for padding'),
     tune('exchange.issue',          value=45, off=0,     because='percent of the issue slots of a loop, below which an exchange that takes as long is taken'),
     tune('exchange.mask',           value=7, off=0,      because='issue slots of a mask on a store: comparisons along two dimensions, a branch'),

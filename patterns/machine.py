@@ -129,6 +129,7 @@ TUNE = [                                        # every heuristic is data
     tune('cells.update',      value=24,       because='instructions of an update in cells, with its share of the loop'),
     tune('sort.elements',     value=1024,   because='a block of fewer has more barriers than work'),
     tune('sort.merged',       value=2048,     because='eight elements for each of 256 threads, whose searches for their part overlap with other blocks'),
+    tune('sort.values',       value=24,       because='numbers in registers of a thread: keys and positions of eight elements, twice as they are exchanged'),
     tune('sort.exchange',     value=4,        because='clocks of an SM for 32 exchanges in registers: eight operations of pipe.alu for f32 and a position'),
     tune('sort.word64',      value=3,        because='the same where an element is one word of 64 bits: two comparisons and four selections of pipe.alu'),
     tune('sort.word32',      value=2,        because='the same of 32 bits: a comparison, which way is sorted, and two selections'),
@@ -162,5 +163,6 @@ TUNE = [                                        # every heuristic is data
     tune('fuse.leaves',       value=8,      because='values in memory that a kernel reads to compute another again: each load takes a register and time'),
     tune('fuse.cone',         value=256,    because='operations that are looked at to say what computing a value again costs: more are never cheap'),
     tune('range.min_bytes',   value=128,    because='shorter contiguous stretches of an operand would fill cache lines in pieces'),
+    tune('loop.narrow',       value=8,        because='bytes of an access of a thread that has rows of windows in place of a wide vector'),
     tune('loop.windows',      value=1 << 17, off=0, because='bytes of rows that blocks of an SM have at once: L1 still has what is beside a vector'),
 ]

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { DIMS = PART_EXCHANGE_DIMS, MOST_PIXELS = 16 };
+enum { DIMS = PART_EXCHANGE_DIMS };
 
 typedef struct {
     const PartExchange *x;
@@ -27,7 +27,7 @@ typedef struct {
     uint32_t order[PART_SIDES][DIMS];    /* the fastest first */
     const PartGroup *groups[PART_SIDES][DIMS + 1]; /* by number of merged dimensions; NULL: not made yet */
     PartWork work[PART_SIDES][DIMS + 1];
-    int64_t runs, warps, odd, most_tile, pads, guard;
+    int64_t runs, warps, odd, most_tile, pads, guard, most_pixels;
 } Choosing;
 
 static int64_t power_from(int64_t n) /* at least n */
@@ -454,7 +454,7 @@ static void consider(Choosing *c, const PartWish *w)
 static void try_pixels(Choosing *c, const PartWish *w)
 {
     const int64_t run = common_run(c), odd = run / (run & -run), words = c->x->in_word;
-    for (int64_t n = 1; odd > 1 && odd * n <= MOST_PIXELS; n *= 2) {
+    for (int64_t n = 1; odd > 1 && odd * n <= c->most_pixels; n *= 2) {
         PartWish x = *w;
         x.vector[PART_TO] = odd * n;
         consider(c, &x);
@@ -583,7 +583,8 @@ static void begin(Choosing *c, const PartExchange *x)
     *c = (Choosing){.x = x, .a = x->a, .n = x->space->rank, .size = x->space->dims,
                     .runs = tg_tuned(x->t, "exchange.runs"), .warps = tg_tuned(x->t, "exchange.warps"),
                     .odd = tg_tuned(x->t, "exchange.odd"), .most_tile = tg_tuned(x->t, "exchange.max_tile"),
-                    .pads = tg_tuned(x->t, "exchange.pads"), .guard = tg_tuned(x->t, "exchange.guard")};
+                    .pads = tg_tuned(x->t, "exchange.pads"), .guard = tg_tuned(x->t, "exchange.guard"),
+                    .most_pixels = tg_tuned(x->t, "exchange.pixels")};
     c->k = part_chooser(x->a, x->t, &program, c);
     if (x->bits <= 8) c->runs += tg_tuned(x->t, "exchange.runs.bytes");
     for (uint32_t k = 0; k < c->n; k++) c->order[PART_TO][k] = x->read[k], c->order[PART_FROM][k] = c->n - 1 - k;

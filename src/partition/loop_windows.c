@@ -66,12 +66,9 @@ PartLayout part_window_layout(WbbArena *a, const PartLayout *near, const TgTarge
     return l;
 }
 
-enum { LEAST = 8 }; /* bytes of an access of a thread */
-
-/* The least bytes of an element that is read or stored. */
-static int64_t narrow_of(const PartWork *w)
+/* The least bytes of an element that is read or stored, at most so many. */
+static int64_t narrow_of(const PartWork *w, int64_t least)
 {
-    int64_t least = LEAST;
     for (uint32_t k = 0; k < w->n_loads + w->n_stores; k++) {
         const PartAccess *x = k < w->n_loads ? &w->loads[k] : &w->stores[k - w->n_loads];
         least = WBB_MIN(least, WBB_MAX(x->bits / 8, 1));
@@ -97,7 +94,8 @@ bool part_windows_fit(const PartWork *w, const PartExchange *x, const PartLoopCh
     const uint32_t minor = minor_of(x->space);
     if (minor < 2) return false;
     const int64_t row = x->space->dims[minor - 1], rows = x->space->dims[minor - 2], v = vector;
-    if (v != c->vector && (v % 2 || v * narrow_of(w) < LEAST)) return false;
+    const int64_t least = tg_tuned(t, "loop.narrow"); /* bytes of an access */
+    if (v != c->vector && (v % 2 || v * narrow_of(w, least) < least)) return false;
     if (row % (v * t->warp) || row / v > TG_MAX_THREADS || v % c->s->packed_group) return false;
     const int64_t blocks = price_occupancy(t, (uint64_t)(row / v), 0, 0, 0).blocks; /* of an SM */
     return rows % n == 0 && c->r->elements >= n * v * tg_tuned(t, "loop.min_threads") &&

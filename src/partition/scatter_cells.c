@@ -14,10 +14,6 @@
 
 #include <math.h>
 
-enum {
-    ACCESS = 16 /* bytes that a thread loads at once */
-};
-
 typedef struct {
     const TgTarget *t;
     const PartRates *r;
@@ -211,7 +207,8 @@ void part_choose_cells(WbbArena *a, const PartPlan *p, const TgTarget *t, PartKe
     PartRange *r = &k->ranges[0];
     PartStage *s = r->stages;
     Cells x = new_cells(a, t, s), best = {.us = us * (double)tg_tuned(t, "cells.gain") / 1000};
-    const int64_t widest = WBB_MIN((int64_t)ACCESS, (int64_t)p->align) / (int64_t)sc_bytes(updates_of(s)->type);
+    const int64_t widest = WBB_MIN((int64_t)t->vector_bytes, (int64_t)p->align) /
+                           (int64_t)sc_bytes(updates_of(s)->type);
     for (x.vector = 1; x.vector <= WBB_MAX(widest, 1); x.vector *= 2)
         for (x.threads = t->warp; x.threads <= TG_MAX_THREADS; x.threads *= 2) try_threads(&x, &best);
     if (!best.blocks) return;

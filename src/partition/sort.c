@@ -13,7 +13,6 @@
 enum {
     GROUP_BITS = 3,  /* 2^3 elements in the registers of a thread (emit/sort_network.c); */
     FEW_BITS = 2,    /* and 2^2 where a block waits more than it computes */
-    MOST_VALUES = 24, /* in the registers of a thread */
     LANES = 32, WAVEFRONT = 128, /* bytes */
     FEW_HEADS = 4,   /* a block sorts at least as many together */
     OF_PARTS = 1024  /* bytes of shared memory in which the threads that merge find their part */
@@ -236,7 +235,7 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     s.first = r->first, s.stored = r->kept->dims[s.dim];
     s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
     find_keys(a, &s);
-    for (s.bits = 1; s.bits < GROUP_BITS && (s.n_keys + 1) << (s.bits + 1) <= MOST_VALUES;) s.bits++;
+    for (s.bits = 1; s.bits < GROUP_BITS && (s.n_keys + 1) << (s.bits + 1) <= tg_tuned(t, "sort.values");) s.bits++;
     part_sort_word(&s);
     const int64_t most = part_power_below(tg_tuned(t, "layout.max_shared") / bytes_of(&s)); /* places of a block */
     choose_tile(&s, t, most);
