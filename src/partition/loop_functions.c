@@ -7,7 +7,7 @@
  *     x[4096,1024] * sin(iota[1024])    elements: vector 4, lane 32, warp 4, grid 8192
  *                                 =>    elements: vector 4, lane 32, warp 4, grid 2048, register 4
  */
-#include "partition/choose.h"
+#include "partition/loop_choice.h"
 
 /* Instructions of an element; those of them that are the same in all rows of the first dimension. */
 typedef struct {

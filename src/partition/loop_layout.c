@@ -13,7 +13,7 @@
  *
  *     x[4096,1024] + bias[1024]    elements: vector 4, lane 32, warp 4, grid 2048, register 4
  */
-#include "partition/choose.h"
+#include "partition/loop_choice.h"
 #include "partition/chooser.h"
 
 #include "ir/facts.h"

@@ -8,7 +8,7 @@
  *
  *     gelu bf16[6,512,4096]     =>   elements: vector 8, lane 32, warp 4, grid 12288
  */
-#include "partition/choose.h"
+#include "partition/loop_choice.h"
 
 const char part_why_row[] = "a row: its number is the block's";
 

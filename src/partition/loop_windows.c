@@ -6,7 +6,7 @@
  *     y[2048,1024] = x[i] + x[i + 1] + x[i + 2]    elements: vector 4, lane 32, warp 4, grid 4096
  *                                            =>    elements: vector 4, lane 32, warp 8, register 4, grid 512
  */
-#include "partition/choose.h"
+#include "partition/loop_choice.h"
 #include "partition/pricing.h"
 #include "price/time.h"
 

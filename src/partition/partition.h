@@ -437,8 +437,8 @@ void part_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const 
 /* Leaf of a scatter that a value is, seen through bitcasts that keep the order of elements; i NULL: it is none. */
 PartValue part_scatter_below(PartValue v);
 
-/* ranges.c: the launch ranges of a kernel, and what their stages store; choose.c has still to say how. Sets the plan's
- * kind. wanted: the outputs that the kernel makes; NULL: all. */
+/* ranges.c: the launch ranges of a kernel, and what their stages store; loop_choice.c has still to say how. Sets the
+ * plan's kind. wanted: the outputs that the kernel makes; NULL: all. */
 PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
                        const bool *wanted);
 /* By id, what a kernel of the plan, not of one that is cut, computes for its outputs, scatters left out. */
@@ -506,8 +506,8 @@ uint32_t part_window_first(const HloInstruction *i, const TgTarget *t);
 ScType part_memory_type(ScType t);
 uint32_t part_memory_parts(ScType t);
 
-/* choose.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take; NULL:
- * chosen. */
+/* loop_choice.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take;
+ * NULL: chosen. */
 /* loop_windows.c. By id: it is a pad of little more than what is light to make of an array in memory, and of several
  * shifted slices of it, or one of several pads of the same array. work: part_element_work; light: of it at most. */
 const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int64_t *work, int64_t light);

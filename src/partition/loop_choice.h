@@ -1,11 +1,11 @@
-/* choose: the numbers of the launch ranges of a kernel, whose stages loop over elements.
+/* loop_choice: the numbers of the launch ranges of a kernel, whose stages loop over elements.
  *
- *     choose.c         the threads of a block, the blocks; a layout that was given
+ *     loop_choice.c    the threads of a block, the blocks; a layout that was given
  *     loop_numbers.c   numbers, where they have no price, and their layout
  *     loop_layout.c    layouts by price
  */
-#ifndef PART_CHOOSE_H
-#define PART_CHOOSE_H
+#ifndef PART_LOOP_CHOICE_H
+#define PART_LOOP_CHOICE_H
 
 #include "partition/exchange.h"
 

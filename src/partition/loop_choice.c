@@ -1,12 +1,12 @@
-/* choose.c: how the threads of a kernel share the elements of its launch ranges: the layout of each stage, the threads
- * of a block, the blocks.
+/* loop_choice.c: how the threads of a kernel share the elements of its launch ranges: the layout of each stage, the
+ * threads of a block, the blocks.
  *
  * Needs launch ranges; leaves layouts, their maps, block and grid, each number with its reason: loop_numbers.c has the
  * numbers, and where layouts have a price, loop_layout.c chooses.
  *
  *     gelu bf16[6,512,4096]     =>   elements: vector 8, lane 32, warp 4, grid 12288
  */
-#include "partition/choose.h"
+#include "partition/loop_choice.h"
 #include "partition/scatter.h"
 
 /* What the outputs of the kernel need. Where it is the only one, all. */
