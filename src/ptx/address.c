@@ -323,9 +323,10 @@ static PtxAddress address_of(PtxBuild *b, uint32_t buffer, IrSplit s)
         } else a.base = by_factor(b, buffer, &s, NULL);
     } else if (ir_is_parameter(x) || far || x->space == IR_TABLE) a.base = ptx_base(b, buffer);
     else a.name = ir_module_name(b->arena, b->k, x->name);
-    if (far) {
-        const PtxReg d = ptx_new(b, PTX_B64);
-        ptx_line(b, "add.s64 %R, %R, %l;", d, a.base, a.offset);
+    const bool below = x->space == IR_SHARED && s.n > 0 && ir_bounds_of(b->g, &s).first < 0; /* before the array */
+    if (far || (below && a.offset)) {
+        const PtxReg d = ptx_new(b, x->space == IR_SHARED ? PTX_B32 : PTX_B64);
+        ptx_line(b, x->space == IR_SHARED ? "add.s32 %R, %R, %l;" : "add.s64 %R, %R, %l;", d, a.base, a.offset);
         a.base = d, a.offset = 0;
     }
     return a;

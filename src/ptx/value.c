@@ -255,16 +255,25 @@ PtxValue *ptx_part(PtxBuild *b, PtxValue *v, IrType type, uint32_t first)
         return d;
     }
     const PtxReg *words = ptx_words(b, v) + first * bits / WORD;
+    const uint32_t shift = first * bits % WORD;
     d->words = WBB_NEW_N(b->arena, PtxReg, ptx_n_words(type));
     for (uint32_t i = 0; i < ptx_n_words(type); i++) d->words[i] = words[i];
-    if (n * bits == WORD / 2) {
+    if (shift + WBB_MIN(n * bits, WORD) > WORD) { /* each word has elements of two */
+        for (uint32_t i = 0; i < ptx_n_words(type); i++) {
+            const PtxReg low = ptx_register(b, words[i]), high = ptx_register(b, words[i + 1]);
+            d->words[i] = ptx_new(b, PTX_B32);
+            ptx_line(b, "shf.r.wrap.b32 %R, %R, %R, %u;", d->words[i], low, high, shift);
+        }
+        return d;
+    }
+    if (n * bits == WORD / 2 && shift % (WORD / 2) == 0) {
         const PtxReg low = ptx_new(b, PTX_B16), high = ptx_new(b, PTX_B16);
         ptx_line(b, "mov.b32 {%R, %R}, %R;", low, high, ptx_register(b, words[0]));
-        d->half = first * bits % WORD ? high : low;
+        d->half = shift ? high : low;
     }
-    if (first * bits % WORD) {
+    if (shift) {
         d->words[0] = ptx_new(b, PTX_B32);
-        ptx_line(b, "shr.u32 %R, %R, %u;", d->words[0], words[0], first * bits % WORD);
+        ptx_line(b, "shr.u32 %R, %R, %u;", d->words[0], words[0], shift);
     }
     return d;
 }
