@@ -305,6 +305,7 @@ static void copy_async(PtxBuild *b, const IrStmt *s, const IrNode *n)
     else {
         const uint32_t bytes = sc_bytes(IR_SC(n->type)) * IR_LANES(n->type);
         const PtxAddress from = ptx_address(b, s->from, s->from_index), to = ptx_address(b, s->buffer, s->index);
+        b->maker = (PtxMaker){PTX_BY_LOAD, s->value, s->from};
         ptx_line(b, "cp.async.%s.shared.global [%s], [%s], %u;", bytes == 16 ? "cg" : "ca", ptx_address_text(b, to),
                  ptx_address_text(b, from), bytes);
     }
