@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from functools import lru_cache
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from gen import ops
 from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Total, Var, children, parts
@@ -124,3 +124,15 @@ def marked(e: Expr, memo: Dict[int, Expr]) -> Expr:
         if isinstance(out, Node) and is_function(out):
             out.flags = tuple(f for f in ops.FLAGS if f == "approx" or f in out.flags)
     return memo[id(e)]
+
+
+def literals_of(when: Optional[Cond]) -> Set[str]:
+    """The variables that stand for numbers."""
+    return {str(c.args[0]) for c in parts(when) if isinstance(c, Guard) and c.name in ("literal", "power_of_two")}
+
+
+def is_number(e: Expr, literal: Set[str]) -> bool:
+    """Whether the engine makes a number of it."""
+    if isinstance(e, Node) and e.args and e.op.sig not in ("leaf", "frame"):
+        return all(is_number(x, literal) for x in e.args)
+    return isinstance(e, Lit) or (isinstance(e, Var) and str(e) in literal)

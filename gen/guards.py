@@ -39,6 +39,9 @@ FACTS = [
     Guard("never_negzero", "fact", ("x",), "F", "!(x == 0 && signbit(x))", "x is never -0"),
     Guard("integral", "fact", ("x",), "F", "x == trunc(x)", "x is an integer or infinite, never nan"),
     Guard("unit", "fact", ("x",), "F", "0 <= x && x <= 1", "x lies in [0, 1], never nan"),
+    Guard("literal", "fact", ("x",), "PIUF", "", "x is a number, and so is what a rule computes of such alone"),
+    Guard("power_of_two", "fact", ("x",), "F", "x is 2^k or -2^k",
+          "x is a number 2^k or -2^k, whose reciprocal is one too, and neither is subnormal"),
 ]
 USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in isel, where users are counted")]
 FEATURES = [Guard("has", "feature", (), "", "1", "the target's features= names it")]

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from gen import constants as satisfying, guards, ops
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, Relation, Type, Var, Width, children, parts
 from gen.forms import inside, is_const, is_index, terms_of
-from gen.known import EXCLUDES, Facts
+from gen.known import EXCLUDES, INF, NAN, NEGZERO, Facts
 from gen.lang import Rule
 from gen.match import CALCULATE, RELATE
 from gen.opcodes import ARITH, FLAGBIT, OPNUM, REL
@@ -158,6 +158,9 @@ def assumed(r: Rule, env: Env) -> Facts:
             mask = evaluate(g.args[1], env) & (1 << ops.TYPES[x.type & 63].bits) - 1
             zero, one = facts.bits.get(x, (0, 0))
             facts.bits[x] = (zero | mask, one) if g.name == "known_zero" else (zero, one | mask)
+        elif g.name in ("literal", "power_of_two"):
+            facts.number.setdefault(x, set()).update({"literal", g.name})
+            facts.excluded[x] = facts.excluded.get(x, 0) | (NAN | INF | NEGZERO if g.name == "power_of_two" else 0)
         elif g.name == "once":
             facts.once = (*facts.once, x)  # type: ignore[misc]
         else:

@@ -6,8 +6,8 @@ interval and a residue; of an element the bits that are always 0 or 1, or the cl
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import gcd
-from typing import Container, Dict, List, NamedTuple, Tuple
+from math import frexp, gcd
+from typing import Container, Dict, List, NamedTuple, Set, Tuple
 
 from gen import ops
 from gen.opcodes import FLAGBIT, OPNUM
@@ -127,6 +127,12 @@ def shifted(name: str, x: Bits, by: int, mask: int, width: int) -> Bits:
     return (x[0] & mask) >> by | (high if logical or x[0] & sign else 0), (x[1] & mask) >> by | (high if not logical and x[1] & sign else 0)
 
 
+def is_power_of_two(t: ops.Type, value: object) -> bool:
+    """2^k or -2^k of which the reciprocal is one too, neither subnormal."""
+    x = abs(float(value)) if t.name in WITH_CLASSES else 0.0  # type: ignore[arg-type]
+    return 0 < x < float("inf") and frexp(x)[0] == 0.5 and abs(frexp(x)[1] - 1) < {"f16": 15, "f64": 1023}.get(t.name, 127)
+
+
 def of_constant(x: float) -> int:
     if x != x:
         return NAN
@@ -177,6 +183,7 @@ class Facts:
     residue: Dict[Term, int] = field(default_factory=dict)              # a number that divides an index
     bits: Dict[Term, Bits] = field(default_factory=dict)
     excluded: Dict[Term, int] = field(default_factory=dict)             # classes of floats that a value never belongs to
+    number: Dict[Term, Set[str]] = field(default_factory=dict)          # literals, and powers of two
     once: Container[Term] = ()                                          # have one user
     unknown: List[Tuple[object, ...]] = field(default_factory=list)     # conditions (name, term, numbers) that are not known to hold
     complete: bool = False  # all that does not follow is unknown; else only what `unknown` lists: more may be known of a leaf
@@ -312,4 +319,6 @@ class Facts:
             return info.cls in "IU" and -top // 2 <= k < top and k % top & ~self.element_bits(t)[name == "known_one"] == 0
         if name == "once":
             return t in self.once
+        if name in ("literal", "power_of_two"):
+            return name in self.number.get(t, ()) or (t.op == CONST and (name == "literal" or is_power_of_two(info, t.imm)))
         return info.cls == "F" and not self.float_may(t) & EXCLUDES[name]

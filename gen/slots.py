@@ -11,6 +11,7 @@ from typing import Dict, List, Optional, Tuple
 
 from gen import guards, ops
 from gen.expr import All, Arith, Cond, Expr, Guard, Lit, Not, PatternError, Relation, Type, Var, Width
+from gen.known import WITH_CLASSES
 from gen.lang import Rule
 from gen.opcodes import ARITH, FLAGBIT, REL, TYPENUM, Step, bits_of
 
@@ -178,7 +179,11 @@ class Slots:
             return
         if known.kind == "use" and self.phase != "isel":
             self.fail(f"{c}: uses are counted in isel only; a {self.phase} rule fires wherever it matches")
+        if c.name in ("literal", "power_of_two") and self.phase == "isel":
+            self.fail(f"{c}: is a condition of rewrites; an instruction takes a literal that is written, or the immediate %{{k}} of a constant k")
         v = self.value.get(id(c.args[0]))
+        if isinstance(c.args[0], Var) and c.args[0].kind == "const":
+            self.fail(f"{c}: {c.args[0]} matches an integer constant, and {c.name} is about a value: its relations say what is known, {c.args[0]} < 8")
         if v is None:
             self.fail(f"{c}: {c.args[0]} is not bound by the left side")
         self.check_subject(c, known)
@@ -205,3 +210,5 @@ class Slots:
             if ops.TYPE_BY_NAME[member].cls not in known.classes:
                 what = {"X": "indices", "IU": "integers", "F": "floats"}.get(known.classes, "elements")
                 self.fail(f"{c}: {c.args[0]} is {found}; {c.name} is about {what}")
+            if c.name == "power_of_two" and member not in WITH_CLASSES:
+                self.fail(f"{c}: {c.args[0]} is {found}; {c.name} is about {', '.join(WITH_CLASSES)}")

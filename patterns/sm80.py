@@ -1,7 +1,7 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, functions, layouts, machine, order, polynomials, powers, quotients, rates,
-                      sharing, small, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, functions, layouts, literals, machine, order, polynomials, powers, quotients,
+                      rates, sharing, small, tiles)
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
     sms=108, warps=64, blocks=32,
@@ -27,7 +27,7 @@ TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
 ]
 RATE = rates.EVERY + boards.of('sm_80')
 
-SIMPLIFY = arith.SIMPLIFY + order.ORDER
+SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.VIA_F64,
     doubles.ALL,

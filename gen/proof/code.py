@@ -53,6 +53,7 @@ class Terms:
     contract: str = "equal"  # equal, zeros (nsz), ulp
     shown: int = -1  # register of the left side where `left` is not (nearer.py)
     budget: Tuple[float, float] = (0, 0)
+    listed: Dict[int, Tuple[int, ...]] = field(default_factory=dict)  # variables that have no other values
     note: Dict[int, Expr] = field(default_factory=dict)  # register -> the expression of the rule that it holds
 
     def type_of(self, r: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING, List, Optional, Tuple
 
 from gen import guards, ops
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule, parts
@@ -41,6 +41,16 @@ def meaning(b: "Builder", c: Guard) -> Optional[int]:
         mask = b.add(Ins("to", t, (b.constant(c.args[1]),)))
         inside = b.scalar("band", t, x, mask)
         return b.scalar("eq", t, inside, b.literal(t, 0) if c.name == "known_zero" else mask)
+    if c.name == "literal":  # proved of all values
+        return None
+    if c.name == "power_of_two":
+        bits, exponent, fraction = f"u{width(t)}", *power_masks(t)
+        word = b.scalar("bits", bits, x, frm=t)
+        scale, rest = (b.scalar("band", bits, word, b.literal(bits, mask)) for mask in (exponent, fraction))
+        if x < len(b.t.types) and len(b.t.listed) < 2:  # of more, random bits are tried, of which few are powers
+            b.t.listed[x] = powers_of_two(t)
+        inside = both(b.scalar("gt", bits, scale, b.literal(bits, 0)), b.scalar("lt", bits, scale, b.literal(bits, exponent - fraction - 1)))
+        return both(b.scalar("eq", bits, rest, b.literal(bits, 0)), inside)
     zero, one, yes = b.literal(t, 0.0), b.literal(t, 1.0), b.scalar("eq", t, x, x)
     if c.name == "finite":
         return b.scalar("is_finite", t, x)
@@ -54,6 +64,18 @@ def meaning(b: "Builder", c: Guard) -> Optional[int]:
         u = f"u{width(t)}"
         return b.scalar("ne", u, b.scalar("bits", u, x, frm=t), b.literal(u, 1 << width(t) - 1))
     raise PatternError(b.rule.where, f"{c}: the prover does not know {c.name}")
+
+
+def power_masks(t: str) -> Tuple[int, int]:
+    """The bits of a float's exponent, and those of its fraction."""
+    fraction = (1 << {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[t]) - 1
+    return (1 << width(t) - 1) - 1 - fraction, fraction
+
+
+def powers_of_two(t: str) -> Tuple[int, ...]:
+    """The bits of the values of which the condition power_of_two holds."""
+    exponent, fraction = power_masks(t)
+    return tuple(sign | x for x in range(fraction + 1, exponent - fraction - 1, fraction + 1) for sign in (0, 1 << width(t) - 1))
 
 
 def flagged(rule, flag: str) -> bool:  # type: ignore[no-untyped-def]

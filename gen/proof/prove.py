@@ -17,6 +17,7 @@ instructions round correctly. The ledger has both errors; `./dev rule --check` f
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
@@ -30,6 +31,7 @@ from gen.proof.code import EXACT, Errors, NotNarrow, Terms, cls, literal_bits, w
 from gen.proof.sides import build
 
 EXHAUST_BITS = 24  # all variables together have at most so many bits if every value is tried
+MOST_LISTED = 1 << 22  # combinations with variables whose values are listed, at most
 PAIRS = 1 << 22  # of two 16-bit floats
 SIDES = 4  # inexact results that may be moved at once
 INTEGERS = "PIUX"
@@ -219,7 +221,8 @@ def quarter_turns(t: Terms, x: str) -> Tuple[int, ...]:
 
 def domains_of(t: Terms) -> List[Domain]:
     narrow = any(t.type_of(r) in ops.SMALL_FLOATS for r in range(len(t.types) + len(t.code)))
-    bits = sum(width(x) for x in t.types if x not in (EXACT, "side"))
+    bits = sum(width(x) for n, x in enumerate(t.types) if x not in (EXACT, "side") and n not in t.listed)
+    every = bits <= EXHAUST_BITS and math.prod(map(len, t.listed.values())) << bits <= MOST_LISTED
     exact = [n for n, x in enumerate(t.types) if x == EXACT]
     boxes = dict(zip(exact, box([t.names[n] for n in exact], limits(t))))
     out = []
@@ -228,6 +231,8 @@ def domains_of(t: Terms) -> List[Domain]:
             out.append(Domain("side", (0, 1, -1) if name else (0,)))
         elif x == EXACT:
             out.append(Domain("list", boxes[n]))
+        elif n in t.listed:
+            out.append(Domain("list", t.listed[n]))
         else:
             more = () if not narrow else ties(x) if x in ("f32", "f64") else integer_ties(x) if cls(x) in "IU" else ()
             if is_alone(t) and cls(x) in "IU":
@@ -236,7 +241,7 @@ def domains_of(t: Terms) -> List[Domain]:
             if lang.VARIABLES.get(name) is not None and lang.VARIABLES[name].kind == "const":  # its conditions change there
                 more = tuple(v for v in limits(t, 0) if 0 <= v < 1 << width(x))
             combined = tuple(dict.fromkeys((*corners(x), *more, *(at_constants + exponential_limits(x) + quarter_turns(t, x) if is_alone(t) else ()))))
-            out.append(Domain("all") if bits <= EXHAUST_BITS else Domain("sample", combined, () if is_alone(t) else at_constants + exponential_limits(x)))
+            out.append(Domain("all") if every else Domain("sample", combined, () if is_alone(t) else at_constants + exponential_limits(x)))
     return out
 
 
@@ -271,7 +276,7 @@ def is_index(t: Terms) -> bool: return EXACT in t.types
 def job_of(case: Case, samples: int, first: bool = False) -> Job:
     """Two 16-bit floats are sampled more densely: a result that is rounded twice is wrong for one pair of a million."""
     pair = operands(case.terms) in (["f16", "f16"], ["bf16", "bf16"])
-    dense = pair and not first and case.terms.contract not in ("ulp", "complex")
+    dense = pair and not first and (case.terms.listed or case.terms.contract not in ("ulp", "complex"))
     return Job(case.terms, domains_of(case.terms), max(samples, PAIRS) if dense and samples else samples, first)
 
 

@@ -11,7 +11,7 @@ from gen import ops
 from gen.errors import error_of
 from gen.proof import facts, nearer
 from gen.proof.breakpoints import FORMATS
-from gen.forms import is_const
+from gen.forms import is_const, is_number, literals_of
 from gen.lang import All, Arith, Cond, Expr, Guard, Lit, Node, Not, PatternError, Relation, Rule, Type, Var, Width, children, parts
 from gen.load import walk
 from gen.proof.code import EXACT, RELATIONS, Error, Errors, Ins, NotNarrow, Terms, cls, fits, literal_bits, width
@@ -28,6 +28,7 @@ class Builder:
 
     def __init__(self, rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool) -> None:
         self.rule, self.bind, self.errors, self.approx = rule, bind, errors, approx
+        self.numbers = literals_of(rule.when)
         self.t = Terms()
         self.var: Dict[int, int] = {}
         self.memo: Dict[Tuple[int, str, bool], int] = {}
@@ -186,7 +187,7 @@ class Builder:
         if self.right_side and "rare" in e.flags:
             self.t.bad.append((self.scalar("band", "pred", args[0], self.ordinary(r, t)), f"{e.name}: the condition is not rare"))
         inside = self.right_side and id(e) not in self.left_ids
-        if not inside:
+        if not inside or is_number(e, self.numbers):
             return r
         flags = set(e.flags) | self.shared
         if "approx" in flags and name == "cvt" and cls(t) in "IU" and cls(self.element(e.types[-1])) == "F":
@@ -251,7 +252,9 @@ class Builder:
     def condition(self, c: Cond) -> Optional[int]:
         """Register of a condition; None for flags, which select the contract."""
         if isinstance(c, Not):
+            listed = dict(self.t.listed)
             r = self.condition(c.x)
+            self.t.listed = listed  # of what holds
             return None if r is None else self.scalar("bnot", "pred", r)
         if isinstance(c, All):
             found = [r for r in map(self.condition, c.items) if r is not None]

@@ -221,6 +221,13 @@ def shapes_of(left: Node) -> List[Node]:
     return [left, chain(terms[::-1]), balanced(terms), balanced(terms[1:] + terms[:1])]  # type: ignore[list-item]
 
 
+def shifts_within(left: Node, binding: Dict[str, str], numbers: Dict[str, int]) -> bool:
+    """Whether the left side says anything for these constants: a shift of shlx, shrlx or shrax by its width or more is undefined."""
+    by = {id(e): numbers[e.args[1].name] for e in load.walk(left) if isinstance(e, Node) and e.op.name in ("shlx", "shrlx", "shrax")
+          and isinstance(e.args[1], Var) and e.args[1].kind == "const"}
+    return all(0 <= by[id(e)] < ops.TYPE_BY_NAME[bound(e.types[0], binding).name].bits for e in load.walk(left) if id(e) in by)
+
+
 def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
     if not isinstance(r.left, Node):
         raise NotMade(f"{r.left} is not an operation")
@@ -230,7 +237,7 @@ def kernels_of(r: Rule, packed: Sequence[lang.Packed]) -> Iterator[Kernel]:
     for binding in bindings:
         width = ops.TYPE_BY_NAME[next(iter(binding.values()), r.left.types[-1].name)].bits
         for lanes in lanes_of(r, r.left, binding, packed):
-            for numbers in constants_of(r, width):
+            for numbers in (some for some in constants_of(r, width) if shifts_within(r.left, binding, some)):
                 for n, left in enumerate(shapes_of(r.left)):
                     yield kernel_of(r, left, Writer(binding, lanes, numbers), f",{n}" if n else "")
 

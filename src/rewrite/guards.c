@@ -15,6 +15,9 @@
  */
 #include "rewrite/inner.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 enum { FACT_DEPTH = 6 }; /* operands of operands that a fact of an element is derived from: bounds its time */
 
 bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *r)
@@ -63,6 +66,14 @@ static uint32_t flags_of(const RwCx *rw, IrRef r)
     return n->flags | (whole ? (uint32_t)SC_FLAG_RARE : 0);
 }
 
+/* 2^k or -2^k of which the reciprocal is one too, neither subnormal. */
+static bool is_power_of_two(ScType t, uint64_t bits)
+{
+    const int most = t == SC_F16 ? 15 : t == SC_F64 ? 1023 : t == SC_F32 || t == SC_BF16 ? 127 : 0;
+    int e;
+    return frexp(fabs(sc_to_f64(t, bits)), &e) == 0.5 && abs(e - 1) < most;
+}
+
 static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
 {
     const ScType t = IR_SC(ir_at(rw->g, x)->type);
@@ -77,6 +88,8 @@ static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     case GUARD_integral: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_FRACTION));
     case GUARD_unit:
         return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_EXCEED_1));
+    case GUARD_literal: return ir_is_const(rw->g, x);
+    case GUARD_power_of_two: return ir_is_const(rw->g, x) && is_power_of_two(t, ir_at(rw->g, x)->imm);
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
     case GUARD_apart: case GUARD_period: /* CAPART, CPERIOD */
     case GUARD_COUNT: break;

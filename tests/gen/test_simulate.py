@@ -7,7 +7,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from gen import load, ops  # noqa: E402
+from gen import lang, load, ops  # noqa: E402
 from gen.proof import after_proof, simulate, tile_kernels  # noqa: E402
 from gen.lang import Rule, a, add, asm, b, bf16, cvt, fma, intr, k, llvm, packed, rel, shlx, ulp, w  # noqa: E402
 
@@ -52,6 +52,16 @@ class Kernels(unittest.TestCase):
             s = load.load_target(target)
             for r in s.phases["isel"]:
                 self.assertGreater(len(list(tile_kernels.kernels_of(r, s.packed))), 0, r.name)
+
+
+    def test_constants_at_which_the_left_side_says_nothing(self) -> None:
+        """A rotation by 32 and 0: nothing can be compared there."""
+        m = lang.VARIABLES["m"]
+        r = lang.asm(lang.bor.u32(lang.shlx.u32(a, k), lang.shrlx.u32(a, m)), "shf.l.wrap.b32 %d, %{a}, %{a}, %{k};", when=k + m == 32)
+        load.identify([r])
+        found = {x.instance.split(",", 1)[1] for x in tile_kernels.kernels_of(r, [])}
+        self.assertIn("k=1,m=31", found)
+        self.assertEqual([x for x in found if "32" in x or "=0" in x], [])
 
 
 class Targets(unittest.TestCase):

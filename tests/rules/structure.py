@@ -17,6 +17,16 @@ WRONG = [
     ("LOWER = [rewrite(add.f32(a), a)]\n", "", "2 operands expected, 1 found"),
     ("LOWER = [rewrite(cvt.f32(a), a)]\n", "", "2 types expected in the name, 1 found"),
     ("LOWER = [rewrite(add(a, b), a)]\n", "", "1 type expected in the name, 0 found"),
+    # numbers of the text
+    ("SIMPLIFY = [rewrite(mul[N](a, k), a, when=literal(k))]\n", "", "k matches an integer constant, and literal is about a value"),
+    ("SIMPLIFY = [rewrite(mul[N](a, b), a, when=power_of_two(b))]\n", "", "b is N; power_of_two is about floats"),
+    ("SIMPLIFY = [rewrite(div[F8](a, b), mul[F8](a, div[F8](1.0, b)), when=power_of_two(b))]\n", "", "power_of_two is about f16, bf16, f32, f64"),
+    ("SIMPLIFY = [rewrite(max[F](max[F](a, b), c), max[F](a, max[F](b, c)), when=literal(b))]\n", "", "does not shrink"),
+    ("SIMPLIFY = [rewrite(add[N](a, b), add[N](b, a), when=literal(a) & ~literal(b))]\n", "", "does not shrink"),
+    ("SIMPLIFY = [rewrite(div[F](a, b), a, when=literal(b)), rewrite(div[F](a, b), mul[F](a, div[F](1.0, b)), when=power_of_two(b))]\n", "", "never reached"),
+    ("INSTR = [asm(mul.f32(a, b), 'mul.rn.f32 %d, %a, %b;', when=literal(b))]\n", "", "is a condition of rewrites"),
+    ("LOWER = [rewrite(add.f32(a, b), sub.f32(a, neg.f32(b)), when=literal(b)), rewrite(sub.f32(a, b), add.f32(a, neg.f32(b)), when=~literal(b))]\n", "",
+     "lowering goes in a circle"),
     # conditions
     ("LOWER = [rewrite(add[N](a, k), a, when=(k > 0) and (k < 8))]\n", "", "no truth value"),
     ("LOWER = [rewrite(add[N](a, k), a, when=0 < k < 8)]\n", "", "no truth value"),

@@ -184,6 +184,16 @@ EXPECTED += [
     rewrite(sub.f32(a, a),                      0.0,                    when=finite(a)),
     rewrite(min.f32(max.f32(a, 0.0), 1.0),      saturate.f32(a),        when=never_nan(a)),
 ]
+NUMBERS = [                                     # of the text
+    rewrite(sub[F](a, b),                       add[F](a, neg[F](b)),   when=literal(b)),
+    rewrite(mul[F](neg[F](a), b),               mul[F](a, neg[F](b)),   when=literal(b)),
+    rewrite(max[F16](max[F16](a, b), c),        max[F16](a, max[F16](b, c)), when=literal(b) & literal(c)),
+    rewrite(mul[N](mul[N](a, b), c),            mul[N](a, mul[N](b, c)), when=literal(b) & literal(c)),
+    rewrite(sub[N](add[N](a, b), c),            add[N](a, sub[N](b, c)), when=literal(b) & literal(c)),
+    rewrite(eq[N](add[N](a, b), c),             eq[N](a, sub[N](c, b)), when=literal(b) & literal(c)),
+    rewrite(lt[F](neg[F](a), b),                gt[F](a, neg[F](b)),    when=literal(b)),
+    rewrite(div.f16(neg.f16(a), b),             mul.f16(a, neg.f16(div.f16(1.0, b))), when=power_of_two(b)),
+]
 TOLERANCE = [                                   # what budgets leave, added up
     rewrite(div.f32(sin.f32(a), cos.f32(a)),    tan.f32(a),             when=approx & nearer, err=ulp(6)),
     rewrite(mul[F16](exp[F16](a), exp[F16](a)), exp[F16](add[F16](a, a)), when=approx & nearer & unit(a)),
@@ -191,7 +201,7 @@ TOLERANCE = [                                   # what budgets leave, added up
     rewrite(log.f32(exp.f32(a)),                a,                      when=approx & nearer & unit(a) & never_negzero(a)),
     rewrite(div.f32(1.0, add.f32(exp.f32(neg.f32(a)), 1.0)), logistic.f32(a), when=approx & nearer & unit(a), err=ulp(6)),
 ]
-SIMPLIFY = TOLERANCE + SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS + COMPLEX + EXPECTED
+SIMPLIFY = NUMBERS + TOLERANCE + SUMS + LOGIC + COMPARE + CHOICE + CASTS + FLOATS + NIR + CONSTANTS + INDICES + INDEX_BITS + COMPLEX + EXPECTED
 
 # PTX ISA, sections on integer arithmetic, logic, shifts and data movement
 TEXTS = [

@@ -323,6 +323,20 @@ TEXTS = [                                       # instructions on integers and b
     asm(cvt.u32.u64(shrl.u64(a, 32)),           '{ .reg .b32 h; mov.b64 {%d, h}, %a; }'),
     asm(add.u64(cvt.u64.u32(a), b),             '{ .reg .b64 h; cvt.s64.s32 h, %a; add.u64 %d, h, %b; }'),
 ]
+NUMBERS = [                                     # of the text; a power of two scales exactly only where nothing overflows or is subnormal
+    rewrite(div[F](a, b),                       mul[F](a, div[F](1.0, b)), when=literal(b)),
+    rewrite(mul[F](mul[F](a, b), c),            mul[F](a, mul[F](b, c)), when=literal(b) & literal(c)),
+    rewrite(add[F](add[F](a, b), c),            add[F](a, add[F](b, c)), when=literal(b) & literal(c)),
+    rewrite(mul[F](mul[F](a, b), c),            mul[F](a, mul[F](b, c)), when=power_of_two(b) & power_of_two(c)),
+    rewrite(div[F](div[F](a, b), c),            div[F](a, mul[F](b, c)), when=power_of_two(b) & power_of_two(c)),
+    rewrite(add[F](mul[F](a, b), mul[F](c, b)), mul[F](add[F](a, c), b), when=power_of_two(b)),
+    rewrite(fma[F](a, b, c),                    add[F](mul[F](a, b), c), when=power_of_two(b)),
+    rewrite(lt[F](mul[F](a, b), c),             lt[F](a, div[F](c, b)), when=power_of_two(b) & literal(c)),
+    rewrite(max[F](min[F](a, b), c),            min[F](max[F](a, c), b), when=literal(b) & literal(c)),
+    rewrite(pow.f32(a, b),                      mul.f32(a, a),          when=literal(b)),
+    rewrite(band[N](bor[N](a, b), c),           bor[N](a, band[N](b, c)), when=literal(b) & literal(c)),
+    rewrite(shlx.u32(shlx.u32(a, b), c),        shlx.u32(a, add.u32(b, c)), when=literal(b) & literal(c)),
+]
 TOLERANCE = [                                   # more than the budgets, or elsewhere inf, nan, 0
     rewrite(mul.f32(exp.f32(a), exp.f32(b)),    exp.f32(add.f32(a, b)), when=approx & nearer),
     rewrite(mul.f64(exp.f64(a), exp.f64(a)),    exp.f64(mul.f64(3.0, a)), when=approx & nearer & unit(a)),
@@ -336,4 +350,4 @@ TOLERANCE = [                                   # more than the budgets, or else
     rewrite(sqrt.f32(mul.f32(a, a)),            abs.f32(a),             when=approx & nearer & finite(a)),
     rewrite(div.f32(1.0, div.f32(1.0, a)),      a,                      when=approx & nearer & finite(a)),
 ]
-VALUES = (OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64 + TOLERANCE)
+VALUES = (NUMBERS + OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64 + TOLERANCE)
