@@ -9,7 +9,7 @@
  *
  *     f32[64], 2^20 updates, sm_90:  one by one 35.6; a cell for each thread and element, 128 threads, 264 blocks 3.1
  */
-#include "partition/rates.h"
+#include "partition/chooser.h"
 #include "partition/scatter.h"
 
 #include <math.h>
@@ -22,8 +22,18 @@ typedef struct {
     bool neighbours;    /* updates of an element follow each other */
     double again;       /* clocks between two operations at one address of L2 */
     int64_t elements, vector, threads, blocks, registers; /* vectors of threads of blocks */
-    double us;
 } Cells;
+
+/* What is tried. */
+typedef struct {
+    int64_t vector, threads, blocks, registers, columns;
+} Wish;
+
+typedef struct {
+    WbbArena *a;
+    Cells of; /* without a layout */
+    PartChooser *k;
+} Choosing;
 
 static const HloShape *updates_of(const PartStage *s)
 {
@@ -118,7 +128,7 @@ static double combine_clocks(const Cells *x, double *wavefronts)
     return meet * (double)x->vector;
 }
 
-static double price(const Cells *x)
+static PartPrice price_of(const Cells *x)
 {
     const double sms = x->t->sms, clock = x->r->clock, threads = (double)x->threads, blocks = (double)x->blocks;
     const double of_sm = ceil(blocks / sms), warp = x->t->warp, all = (double)x->elements;
@@ -128,42 +138,24 @@ static double price(const Cells *x)
     const double results = (double)(x->cells.rows * WBB_MIN(x->cells.width, x->cells.columns));
     const double copies = cell_bytes(x) / (results * sc_type_info[x->cells.type].bits / 8);
     const double slots = (double)tg_tuned(x->t, "cells.update") + (double)x->vector * (x->cells.own ? 4 : 2);
-    const double terms[] = {
-        all * x->bytes / x->r->dram,
-        vectors / warp * wavefronts / (sms * clock),
-        vectors / warp * slots / (4 * sms * clock),
-        each * (x->r->dram_latency / (double)x->registers + combine + slots) / clock,
-        blocks * results * 4 / TG_SECTOR / (tg_rate(x->t, "atomics")->value * clock),
-        blocks / WBB_MAX(1, (double)x->cells.width / (double)x->cells.columns) * x->again / clock,
-    };
+    const double sectors = blocks * results * 4 / TG_SECTOR / (tg_rate(x->t, "atomics")->value * clock);
+    const double waits = blocks / WBB_MAX(1, (double)x->cells.width / (double)x->cells.columns) * x->again / clock;
+    PartPrice p = {.term = {
+        [PART_DRAM] = all * x->bytes / x->r->dram,
+        [PART_L2] = price_together((double[]){sectors, waits}, 2, x->r->norm_apart),
+        [PART_ISSUE] = vectors / warp * slots / (4 * sms * clock),
+        [PART_L1] = vectors / warp * wavefronts / (sms * clock),
+        [PART_CHAIN] = each * (x->r->dram_latency / (double)x->registers + combine + slots) / clock,
+        [PART_LAUNCH] = part_least_us(x->t),
+    }};
     const double stored = cell_bytes(x) * of_sm / 128 + cell_bytes(x) / 4 / threads * 2;
     const double readers = WBB_MIN(WBB_MAX(1, threads / results), copies);
     const double flushed = ceil(results * readers / threads) * (copies / readers * 4 + x->r->shared_latency * 2 + 60);
     const double once = stored + flushed + 2 * x->r->barrier + x->r->atomic + (double)tg_tuned(x->t, "cells.code");
-    return part_least_us(x->t) + once / clock + price_together(terms, WBB_LEN(terms), x->r->norm_apart);
-}
-
-/* Columns of cells for this layout, in the fewest microseconds; false: there is no room. */
-static bool choose_columns(Cells *x)
-{
-    const int64_t lanes = x->vector * x->threads, width = x->cells.width;
-    if (x->vector > 1 && width % x->vector) return false;
-    if (width > lanes ? width % lanes || x->blocks % (width / lanes) : lanes % width) return false;
-    Cells best = *x;
-    best.us = INFINITY;
-    const int64_t least = WBB_MIN(width, lanes);
-    const int64_t tie = tg_tuned(x->t, "layout.tie"); /* updates may meet more often than at random: more columns */
-    for (int64_t columns = lanes; columns >= least; columns = columns % (2 * least) ? least - 1 : columns / 2) {
-        x->cells.columns = columns, x->cells.own = columns == lanes;
-        const uint64_t bytes = (uint64_t)cell_bytes(x), blocks = (uint64_t)part_up(x->blocks, x->t->sms);
-        if (!x->cells.own && x->cells.atomic == OP_NONE) break;
-        if (bytes > (uint64_t)tg_tuned(x->t, "cells.bytes")) continue;
-        if (!price_fits(x->t, blocks, (uint64_t)x->threads, 0, bytes)) continue;
-        x->us = price(x);
-        if (x->us * 1000 < best.us * (double)(1000 - tie)) best = *x;
-    }
-    *x = best;
-    return isfinite(x->us);
+    p.term[PART_CODE] = once / clock;
+    p.us = p.plain = p.term[PART_LAUNCH] + p.term[PART_CODE] +
+                     price_together(p.term, PART_PARALLEL, x->r->norm_apart);
+    return p;
 }
 
 static PartLayout layout_of(WbbArena *a, const Cells *x)
@@ -180,58 +172,131 @@ static PartLayout layout_of(WbbArena *a, const Cells *x)
     return (PartLayout){.dims = d, .n_dims = 1, .tail = 1};
 }
 
-/* So many blocks, if threads have at least two iterations. */
-static void try_blocks(Cells *x, int64_t blocks, Cells *best)
+/* --- what is tried (chooser.h) ------------------------------------------------------------------------------------ */
+/* Each thread keeps its place in the row. */
+static bool make(void *of, const void *wish, void *what, uint64_t *hash)
 {
-    const int64_t lanes = x->vector * x->threads;
-    if (x->cells.width > lanes) blocks -= blocks % WBB_MAX(x->cells.width / lanes, 1);
+    const Choosing *c = of;
+    const Wish *w = wish;
+    Cells *x = what;
+    *x = c->of;
+    x->vector = w->vector, x->threads = w->threads, x->blocks = w->blocks, x->registers = w->registers;
+    const int64_t lanes = x->vector * x->threads, width = x->cells.width;
+    if (x->vector > 1 && width % x->vector) return false;
+    if (width > lanes ? width % lanes || x->blocks % (width / lanes) : lanes % width) return false;
+    x->cells.columns = w->columns, x->cells.own = w->columns == lanes;
+    *hash = wbb_hash(w, sizeof *w, 0);
+    return x->cells.own || x->cells.atomic != OP_NONE;
+}
+
+static bool needs(void *of, void *what, PartNeeds *to)
+{
+    const Cells *x = what;
+    const uint64_t bytes = (uint64_t)cell_bytes(x), blocks = (uint64_t)part_up(x->blocks, x->t->sms);
+    (void)of;
+    *to = (PartNeeds){.shared = (double)bytes};
+    to->counts.threads = (double)x->threads, to->counts.blocks = (double)x->blocks;
+    to->counts.kept = (double)x->vector, to->counts.terms = (double)x->registers;
+    return bytes <= (uint64_t)tg_tuned(x->t, "cells.bytes") && price_fits(x->t, blocks, (uint64_t)x->threads, 0, bytes);
+}
+
+static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
+{
+    (void)of, (void)needs_of;
+    return price_of(what);
+}
+
+/* Updates may meet more often than at random: cells of each thread's own, else, of what takes as long within a third of
+ * a tie, more columns. */
+static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
+{
+    const Cells *c = x->what;
+    (void)of;
+    if (tie->width > 0) key[1] = (int64_t)(3 * (x->price.us - tie->least) / tie->width);
+    key[0] = !c->cells.own, key[2] = c->cells.own ? 0 : -c->cells.columns;
+}
+
+static void list(void *of, const PartTried *x, PartPriced *to)
+{
+    to->layout = layout_of(((const Choosing *)of)->a, x->what);
+}
+
+static const PartProgram program = {.bytes = sizeof(Cells), .make = make, .needs = needs, .price = price,
+                                    .prefer = prefer, .list = list};
+
+/* All elements that a block's threads have at once, a half, a quarter, .. down to a row. */
+static void try_columns(Choosing *c, Wish w)
+{
+    const int64_t lanes = w.vector * w.threads, least = WBB_MIN(c->of.cells.width, lanes);
+    for (w.columns = lanes; w.columns >= least; w.columns = w.columns % (2 * least) ? least - 1 : w.columns / 2)
+        part_try(c->k, &w);
+}
+
+/* So many blocks, if threads have at least two iterations. */
+static void try_blocks(Choosing *c, int64_t vector, int64_t threads, int64_t blocks)
+{
+    const int64_t lanes = vector * threads, elements = c->of.elements;
+    if (c->of.cells.width > lanes) blocks -= blocks % WBB_MAX(c->of.cells.width / lanes, 1);
     if (blocks < 1) return;
-    for (x->registers = tg_tuned(x->t, "cells.registers"); x->registers > 1; x->registers /= 2)
-        if (part_up(x->elements, lanes * blocks * x->registers) > 1) break;
-    x->blocks = blocks;
-    if (part_up(x->elements, lanes * blocks * x->registers) < 2) return;
-    Cells one = *x;
-    if (choose_columns(&one) && one.us < best->us) *best = one;
+    int64_t registers = tg_tuned(c->of.t, "cells.registers");
+    while (registers > 1 && part_up(elements, lanes * blocks * registers) < 2) registers /= 2;
+    if (part_up(elements, lanes * blocks * registers) < 2) return;
+    try_columns(c, (Wish){.vector = vector, .threads = threads, .blocks = blocks, .registers = registers});
 }
 
 /* As many as run at once, or fewer. */
-static void try_threads(Cells *x, Cells *best)
+static void try_threads(Choosing *c, int64_t vector, int64_t threads)
 {
-    const int64_t most = price_occupancy(x->t, (uint64_t)x->threads, 0, 0, 0).blocks;
-    for (int64_t of_sm = 1; of_sm <= most; of_sm *= 2) try_blocks(x, of_sm * x->t->sms, best);
-    for (int64_t blocks = x->t->sms / 2; blocks; blocks /= 2) try_blocks(x, blocks, best);
+    const TgTarget *t = c->of.t;
+    const int64_t most = price_occupancy(t, (uint64_t)threads, 0, 0, 0).blocks;
+    for (int64_t of_sm = 1; of_sm <= most; of_sm *= 2) try_blocks(c, vector, threads, of_sm * t->sms);
+    for (int64_t blocks = t->sms / 2; blocks; blocks /= 2) try_blocks(c, vector, threads, blocks);
+}
+
+static Choosing begin(WbbArena *a, const TgTarget *t, const PartStage *s)
+{
+    return (Choosing){.a = a, .of = new_cells(a, t, s)};
 }
 
 void part_choose_cells(WbbArena *a, const PartPlan *p, const TgTarget *t, PartKernel *k, double us)
 {
     PartRange *r = &k->ranges[0];
     PartStage *s = r->stages;
-    Cells x = new_cells(a, t, s), best = {.us = us * (double)tg_tuned(t, "cells.gain") / 1000};
+    Choosing c = begin(a, t, s);
+    PartChoice choice;
+    uint32_t taken;
+    c.k = part_chooser(a, t, &program, &c);
     const int64_t widest = WBB_MIN((int64_t)t->vector_bytes, (int64_t)p->align) /
                            (int64_t)sc_bytes(updates_of(s)->type);
-    for (x.vector = 1; x.vector <= WBB_MAX(widest, 1); x.vector *= 2)
-        for (x.threads = t->warp; x.threads <= TG_MAX_THREADS; x.threads *= 2) try_threads(&x, &best);
-    if (!best.blocks) return;
+    for (int64_t vector = 1; vector <= WBB_MAX(widest, 1); vector *= 2)
+        for (int64_t threads = t->warp; threads <= TG_MAX_THREADS; threads *= 2) try_threads(&c, vector, threads);
+    if (!part_decide(c.k, &taken, &choice)) return;
+    const Cells *best = c.k->all.items[taken].what;
+    const double least = choice.best[0].price.us;
+    if (least * 1000 >= us * (double)tg_tuned(t, "cells.gain")) return;
     PartCells *cells = WBB_NEW(a, PartCells);
-    *cells = best.cells;
-    cells->why = wbb_format(a, "%.2f us, one by one in memory %.2f", best.us, us);
+    *cells = best->cells;
+    cells->why = wbb_format(a, "%.2f us, one by one in memory %.2f", least, us);
     s->cells = cells;
-    s->layout = layout_of(a, &best);
+    s->layout = choice.best[0].layout;
     s->why_vector = "elements of a row";
     s->why_register = "loaded before the first is combined";
-    k->block = (uint32_t)best.threads, k->grid = r->blocks = (uint32_t)best.blocks;
+    k->block = (uint32_t)best->threads, k->grid = r->blocks = (uint32_t)best->blocks;
     k->why_block = "by price", k->why_grid = "by price: all of them run at once";
 }
 
 const PartCells *part_cells_of(WbbArena *a, const TgTarget *t, const PartStage *s, const PartLayout *l)
 {
     const PartDim *d = &l->dims[0];
-    Cells x = new_cells(a, t, s);
-    x.vector = part_size(d, PART_VECTOR), x.threads = part_layout_threads(l);
-    x.blocks = part_layout_size(l, PART_GRID), x.registers = part_size(d, PART_REGISTER);
-    if (!choose_columns(&x)) return NULL;
+    Choosing c = begin(a, t, s);
+    PartChoice choice;
+    uint32_t taken;
+    c.k = part_chooser(a, t, &program, &c);
+    try_columns(&c, (Wish){.vector = part_size(d, PART_VECTOR), .threads = part_layout_threads(l),
+                           .blocks = part_layout_size(l, PART_GRID), .registers = part_size(d, PART_REGISTER)});
+    if (!part_decide(c.k, &taken, &choice)) return NULL;
     PartCells *cells = WBB_NEW(a, PartCells);
-    *cells = x.cells;
+    *cells = ((const Cells *)c.k->all.items[taken].what)->cells;
     cells->why = "the layout was given";
     return cells;
 }
