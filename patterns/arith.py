@@ -70,6 +70,12 @@ SIMPLIFY = [
     rewrite(min[F](a, INF),                  a),
     rewrite(band[N](a, -1),                  a),
     rewrite(bxor.pred(a, False),             a),
+] + [                                        # the sign of a remainder, as jnp.remainder asks
+    rewrite(lt[t](a, 0),                     False,                       when=known_zero(a, LOW[t.name])) for t in SIGNED
+] + [
+    rewrite(ge[t](a, 0),                     True,                        when=known_zero(a, LOW[t.name])) for t in SIGNED
+] + [
+    rewrite(max[t](a, 0),                    a,                           when=known_zero(a, LOW[t.name])) for t in SIGNED
 ] + [
     rewrite(max[t](a, LOW[t.name]),          a) for t in SIGNED + UNSIGNED
 ] + [
