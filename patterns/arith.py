@@ -51,6 +51,10 @@ SIMPLIFY = [
     rewrite(select.pred(a, b, b),            b),
     rewrite(select[T](a, select[T](b, x, y), y), select[T](band.pred(a, b), x, y)),
     rewrite(select[T](a, x, select[T](b, x, y)), select[T](bor.pred(a, b), x, y)),
+    rewrite(add[F](select[F](a, b, -0.0), select[F](a, c, -0.0)), select[F](a, add[F](b, c), -0.0)),    # terms of a thread, all there or none
+    rewrite(add[N](select[N](a, b, 0), select[N](a, c, 0)), select[N](a, add[N](b, c), 0)),
+    rewrite(max[F](select[F](a, b, -INF), select[F](a, c, -INF)), select[F](a, max[F](b, c), -INF)),
+    rewrite(min[F](select[F](a, b, INF), select[F](a, c, INF)), select[F](a, min[F](b, c), INF)),
     rewrite(div[F](a, select[F](b, 2.0, 1.0)), mul[F](a, select[F](b, 0.5, 1.0))),  # the derivative of a maximum
     rewrite(bor.pred(gt[T](a, b), eq[T](a, b)), ge[T](a, b)),
     rewrite(bor.pred(lt[T](a, b), eq[T](a, b)), le[T](a, b)),

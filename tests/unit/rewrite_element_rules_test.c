@@ -225,6 +225,12 @@ static void element_body(WbbCx *cx, void *arg)
         for (size_t k = 0; k < WBB_LEN(orders) && strchr("IUF", cls) && bits >= 8; k++)
             element_trial(cx, e, wbb_format(a, "bor.pred(%s.%s(%s, %s), eq.%s(%s, %s))", orders[k], t, x, y, t, x, y),
                           SC_PRED, exact);
+        for (int k = 0; k < 3 && strchr("IUF", cls) && bits >= 8 && (k == 0 || cls == 'F'); k++) {
+            static const char *const folds[] = {"add", "max", "min"}, *const rests[] = {"-0.0", "-inf", "inf"};
+            const char *rest = cls == 'F' ? rests[k] : "0";
+            element_trial(cx, e, wbb_format(a, "%s.%s(select.%s(%s, %s, %s), select.%s(%s, %s, %s))", folds[k], t, t, c,
+                                            x, rest, t, c, y, rest), types[i], exact);
+        }
         static const char *const signs[] = {"lt", "ge", "max"};
         for (size_t k = 0; k < WBB_LEN(signs) && cls == 'I' && bits >= 8; k++)
             element_trial(cx, e, wbb_format(a, "%s.%s(band.%s(%s, 1), 0)", signs[k], t, t, x),
