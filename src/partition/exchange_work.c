@@ -41,7 +41,7 @@ static PartAccess store_of(const PartExchange *x, PartWalk *w, const HloShape *s
     const HloShape *s = part_shape(root.i, root.part);
     IrRef index[HLO_RANK_LIMIT];
     root_index(x, w->rw, space, output, w->at, index);
-    return part_access_of(w, s, ix_linear(w->rw, s, index), 0, false);
+    return part_access_of(w, s, ix_linear(w->rw, s, index), NULL);
 }
 
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to)

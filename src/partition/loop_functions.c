@@ -50,7 +50,7 @@ static Slots slots_of(const PartExchange *x, const PartPlan *p, const PartRange 
         const double slots = part_cost_of(t, need->value.i).slots * need->times;
         if (slots == 0) continue;
         const IrRef at = ix_linear(w.rw, of, need->index);
-        const int64_t *step = part_access_of(&w, of, at, need->far, need->anywhere).step;
+        const int64_t *step = part_access_of(&w, of, at, need).step;
         bool moves = false; /* else it is one value for the whole loop */
         for (uint32_t d = 0; d < space->rank; d++) moves = moves || step[d];
         const double each = step[space->rank - 1] ? slots : slots / vector;

@@ -47,6 +47,7 @@ static Region region_with(const PartWork *w, const PartAccess *x, const int64_t 
     Stretch s[MAX_STRETCHES];
     uint32_t n = 0;
     const double bytes = x->bits / 8.0;
+    double far = 1; /* runs that lie anywhere, each of what is side by side */
     Region r = {.run = bytes, .runs = 1, .aligned = true};
     /* what the beginning of a row is a multiple of */
     double other = (double)(w->placed ? x->row_align : x->align) * bytes;
@@ -61,7 +62,7 @@ static Region region_with(const PartWork *w, const PartAccess *x, const int64_t 
                 const double apart = x->step[d] == PART_FAR ? 1e18 : (double)x->step[d] * weight * same * bytes;
                 const Stretch new = {apart, different((double)size, same)};
                 uint32_t at = n;
-                if (new.step >= 1e18 || n == MAX_STRETCHES) r.runs *= new.n, at = MAX_STRETCHES;
+                if (new.step >= 1e18 || n == MAX_STRETCHES) far *= new.n, at = MAX_STRETCHES;
                 else for (n++; at > 0 && s[at - 1].step > new.step; at--) s[at] = s[at - 1];
                 if (at < MAX_STRETCHES) s[at] = new;
             }
@@ -75,6 +76,7 @@ static Region region_with(const PartWork *w, const PartAccess *x, const int64_t 
         if (r.runs == 1 && near) r.run += s[k].step * (s[k].n - 1);
         else r.runs *= s[k].n;
     }
+    r.runs *= far;
     const double sectors = r.run / TG_SECTOR, starts = other / TG_SECTOR;
     r.aligned = starts == part_ceiling(starts) &&
                 (sectors == part_ceiling(sectors) || TG_SECTOR / r.run == part_ceiling(TG_SECTOR / r.run));

@@ -128,8 +128,19 @@ static bool leads_down(const PartWalk *w, IrRef node, uint32_t d, int64_t origin
 }
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
-PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint64_t far, bool anywhere)
+/* What the places that values from memory decide are multiples of: of gathered rows a row. */
+static int64_t apart_of(const HloShape *s, const PartNeed *by)
 {
+    if (!by->sliced || !hlo_same_dims(s, by->sliced)) return 1;
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (s->minor_to_major[d] != by->sliced->minor_to_major[d]) return 1;
+    return by->apart;
+}
+
+PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, const PartNeed *by)
+{
+    const uint64_t far = by ? by->far : 0;
+    bool anywhere = by && by->anywhere;
     int64_t *step = WBB_NEW_N(w->a, int64_t, w->n_space + 1u), *repeat = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
     const uint32_t bits = sc_type_info[s->type].bits;
     PartAccess x = {.bits = bits < 8 && !ir_is_packed(s->type) ? 8 : bits, .elements = 1, .step = step, .passes = 1,
@@ -145,7 +156,8 @@ PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint
         if (repeat[d] > 1) step[d] = ahead / repeat[d];
         const int64_t different = part_up(w->space[d].dim.size, repeat[d]);
         if (step[d] && x.elements < INT64_MAX / different) x.elements *= different;
-        if (step[d] && ahead != 1) offsets |= ahead;
+        if (far >> WBB_MIN(d, 63u) & 1) offsets |= apart_of(s, by);
+        else if (step[d] && ahead != 1) offsets |= ahead;
     }
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     bool down = false;
@@ -254,7 +266,7 @@ static void add_load(PartWalk *w, PartNeed *x)
     const uint64_t key = (uint64_t)leaf << 32 | node;
     WbbEntry *e = wbb_map_put(&w->load_of, key);
     if (!e->value) {
-        PartAccess load = part_access_of(w, s, node, x->far, x->anywhere);
+        PartAccess load = part_access_of(w, s, node, x);
         load.times = x->times, load.share = x->share, load.buffer = leaf;
         WBB_PUSH(w->a, &w->loads, load);
         const PartPlaced place = placed(w, node, &load, leaf);
@@ -306,6 +318,7 @@ static uint32_t need(PartWalk *w, PartValue v, const IrRef *index, const PartNee
     PartNeed *x = &w->needs.items[edge.of];
     if (x->passes >> w->pass & 1) return edge.of;
     x->far = by ? by->far : 0, x->anywhere = by && by->anywhere, x->times = by ? by->times : 1;
+    x->apart = by ? by->apart : 1, x->sliced = by ? by->sliced : NULL;
     if (by) x->share = by->share;
     const int64_t n = hlo_elements(part_shape(v.i, v.part));
     const double share = n < w->elements ? (double)n / (double)w->elements : 1; /* of what is computed for results */
@@ -336,6 +349,14 @@ static struct PartShare share_of(const PartWalk *w, const PartNeed *x, uint32_t 
     return x->share.dim && x->share.part < s.part ? x->share : s;
 }
 
+/* Elements from one position of a dimension to the next, in memory. */
+static int64_t below(const HloShape *s, int64_t dimension)
+{
+    int64_t n = 1;
+    for (uint32_t k = 0; k < s->rank && s->minor_to_major[k] != dimension; k++) n *= s->dims[s->minor_to_major[k]];
+    return n;
+}
+
 /* An operand at an index that values from memory and loops of the operation itself decide, too: as if these were 0. */
 static void need_access(PartWalk *w, uint32_t user, uint32_t k)
 {
@@ -352,6 +373,7 @@ static void need_access(PartWalk *w, uint32_t user, uint32_t k)
         ranges[r] = ir_index(rw_graph(w->rw), 0);
         by.times *= (double)needs.sizes[r];
     }
+    const HloShape *sliced = i->operands[0]->shape;
     for (uint32_t s = 0; s < needs.n_starts; s++) {
         const HloShape *from = i->operands[needs.starts[s].operand]->shape;
         IrRef *at = WBB_NEW_N(w->a, IrRef, from->rank + 1u);
@@ -361,8 +383,10 @@ static void need_access(PartWalk *w, uint32_t user, uint32_t k)
         const IrRef node = ix_linear(w->rw, from, at);
         for (uint32_t d = 0; d < w->n_space && d < 64; d++)
             if (step_along(w, node, d)) by.far |= UINT64_C(1) << d;
-        const HloShape *sliced = i->operands[0]->shape;
         by.anywhere = by.anywhere || (sliced->rank && needs.starts[s].dimension == sliced->minor_to_major[0]);
+        const int64_t apart = below(sliced, needs.starts[s].dimension);
+        by.apart = x.sliced ? 1 : by.sliced ? WBB_MIN(by.apart, apart) : apart;
+        by.sliced = sliced;
     }
     if (ix_holds_starts(i, k)) return; /* where it starts, not what it is of: whole slices start at 0 and need none */
     IxAccess access;

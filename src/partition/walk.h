@@ -16,6 +16,8 @@ typedef struct {
     PartValue value;
     const IrRef *index; /* [rank] */
     uint64_t far;       /* dimensions of the space along which values from memory decide where it is */
+    int64_t apart;      /* what they decide is a multiple of so many elements of an array in memory like `sliced` */
+    const HloShape *sliced; /* NULL: they decide nothing */
     double times;       /* for an element of the space: more than once under a reduction of its own */
     bool anywhere;      /* values from memory decide where its rows begin */
     uint64_t passes;    /* a bit for each pass that needs it */
@@ -68,6 +70,7 @@ typedef struct {
 void part_walk_begin(PartWalk *w);
 uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index); /* its number in needs */
 void part_walk_run(PartWalk *w);
-/* `node`: the number of the element in memory. */
-PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, uint64_t far, bool anywhere);
+/* `node`: the number of the element in memory. by: the need of which values from memory decide where it is; NULL: none
+ * do. */
+PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, const PartNeed *by);
 #endif

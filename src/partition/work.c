@@ -91,7 +91,7 @@ static void add_outputs(PartWalk *w, PartWork *work, const PartStage *s, const I
         IrRef index[HLO_RANK_LIMIT];
         part_path_index(w->rw, w->a, &s->paths[k], s->paths[k].kept ? kept : w->at, index);
         part_walk_need(w, root, index);
-        PartAccess store = part_access_of(w, x, ix_linear(w->rw, x, index), 0, false);
+        PartAccess store = part_access_of(w, x, ix_linear(w->rw, x, index), NULL);
         store.buffer = w->p->n_operands + s->outputs[k];
         stores[work->n_stores++] = store;
     }
