@@ -1,4 +1,6 @@
 """Kernels that gen/proof/simulate.py makes of instruction rules."""
+import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -7,8 +9,8 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from gen import lang, load, ops  # noqa: E402
-from gen.proof import after_proof, simulate, tile_kernels  # noqa: E402
+from gen import gen_scalar, lang, load, ops  # noqa: E402
+from gen.proof import after_proof, simulate, tables, tile_kernels  # noqa: E402
 from gen.lang import Rule, a, add, asm, b, bf16, cvt, fma, intr, k, llvm, packed, rel, shlx, ulp, w  # noqa: E402
 
 
@@ -112,6 +114,40 @@ class Kept(unittest.TestCase):
         names = ["patterns/machine.py:16", "sharing.py:37"]
         made = [{k.rule for k in tile_kernels.kernels_on("sm90", *some)[0]} for some in (names[:1], names)]
         self.assertEqual([len(some) for some in made], [1, 2])
+
+
+class Compilers(unittest.TestCase):
+    """With the rules as they are, without a build."""
+
+    def test_a_folder_serves_as_a_build(self) -> None:
+        with tempfile.TemporaryDirectory() as d:
+            build, folder = Path(d, "a build"), Path(d, "a build", "rules")
+            (build / "tests").mkdir(parents=True)
+            (build / "tests" / "measure").write_text("")
+            (build / "warpburg").write_text("#!/bin/sh\nprintf '%s|' \"$@\"\n")
+            (build / "warpburg").chmod(0o755)
+            for contents in (b"first", b"second"):
+                self.assertEqual(tables.made(folder, build, contents), folder)
+                said = subprocess.run([str(folder / "warpburg"), "rules", "a b"], stdout=subprocess.PIPE, text=True, check=True).stdout
+                self.assertEqual(said, f"--tables|{(folder / 'rules.tables').resolve()}|rules|a b|")
+                self.assertEqual(((folder / "rules.tables").read_bytes(), (folder / "tests" / "measure").exists()), (contents, True))
+
+    def test_what_needs_a_build(self) -> None:
+        with tempfile.TemporaryDirectory() as d:
+            build = Path(d)
+            (build / "tests").mkdir()
+            self.assertTrue(tables.stale(build))
+            for name in ("warpburg", "tests/measure"):
+                (build / name).write_text("")
+            (build / "sc_tables.c").write_text(gen_scalar.tables_c())
+            self.assertFalse(tables.stale(build))
+            os.utime(build / "warpburg", (1, 1))
+            self.assertTrue(tables.stale(build))  # older than a source
+            (build / "rules").mkdir()
+            (build / "rules" / "built").touch()
+            self.assertFalse(tables.stale(build))  # a build had nothing to do
+            (build / "sc_tables.c").write_text("other budgets")
+            self.assertTrue(tables.stale(build))
 
 
 class Judgement(unittest.TestCase):
