@@ -204,7 +204,7 @@ def write_c(out: Path, m: Made) -> Dict[str, List[str]]:
         alike.setdefault(repr((e["code"], e["imm"], e["entry"])), []).append(name)
     owners = {name: names for names in alike.values() for name in names}
     for s in [m.index, *m.targets]:
-        own = "patterns/indexing.py" if s is m.index else f"patterns/{s.name}.py"
+        own = "patterns/indexing.py patterns/arrays.py" if s is m.index else f"patterns/{s.name}.py"
         (out / f"tables_{s.name}.c").write_text(c_file(s, m.engines[s.name], own, owners[s.name], m.machines.get(s.name, {})))
         if s is not m.index:
             (out / f"{s.name}.rules").write_text("".join(f"{r.name}: {r.text}\n" for r in s.rules))

@@ -23,7 +23,7 @@ class Guard:
     kind: str                     # fact, flag, use, feature, permit
     parameters: Tuple[str, ...]   # names; the first is the value that a fact is about, the others are integer constants
     classes: str                  # letters of Type.cls that the value may have
-    meaning: str                  # C, over the parameters' names; floats in their native C type, index as a wide integer
+    meaning: str                  # C, over the parameters' names; floats in their native C type, index as a wide integer; empty: folds.py writes it out
     says: str                     # for messages and for `warpburg rules why`
 
 
@@ -32,6 +32,8 @@ FACTS = [
     Guard("multiple", "fact", ("n", "k"), "X", "k > 0 && n % k == 0", "k divides n wherever n is evaluated"),
     Guard("apart", "fact", ("x", "y", "k"), "X", "y - x >= k", "y - x >= k wherever both are evaluated"),
     Guard("period", "fact", ("n", "k", "q"), "X", "k > 0 && q * k <= n && n < q * k + k", "n // k is the same number q wherever n is evaluated; binds q"),
+    Guard("fixed", "fact", ("x", "n"), "PIUFCX", "", "x is the same at all values of n; of rules about folds"),
+    Guard("counts", "fact", ("n", "k"), "X", "", "n has each of the values 0 .. k - 1; binds k; of rules about folds"),
     Guard("known_zero", "fact", ("x", "mask"), "IU", "((uint64_t)x & (uint64_t)mask) == 0", "no bit of mask is ever set in x"),
     Guard("known_one", "fact", ("x", "mask"), "IU", "(~(uint64_t)x & (uint64_t)mask) == 0", "every bit of mask is always set in x"),
     Guard("finite", "fact", ("x",), "F", "fabs(x) < INFINITY", "x is never nan, inf or -inf"),

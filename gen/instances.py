@@ -97,7 +97,7 @@ def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
     """Terms that r matches, with common constants first. numbers: more constants to try, from r and from rules beside it."""
     everything = inside(r.left)
     variables = list({id(v): v for v in everything if isinstance(v, Var)}.values())
-    bound = [c.args[2] for c in parts(r.when) if isinstance(c, Guard) and c.name == "period"]
+    bound = [c.args[-1] for c in parts(r.when) if isinstance(c, Guard) and c.name in ("period", "counts") and isinstance(c.args[-1], Var)]
     constants = [v for v in [*variables, *bound] if v.kind == "const"]  # type: ignore[attr-defined]
     classes = sorted({t.name for e in everything if isinstance(e, Node) for t in e.types if t.is_class})
     any_lanes = r.kind in ("llvm", "intr") and all(t.lanes == 1 for e in everything if isinstance(e, Node) for t in e.types)
@@ -141,10 +141,15 @@ def assumed(r: Rule, env: Env) -> Facts:
             continue
         x = env.value[id(g.args[0])] if id(g.args[0]) in env.value else build(g.args[0], Type("index"), env)
         if negative:
-            both = (x, env.value[id(g.args[1])]) if g.name == "apart" else (x,)
+            both = (x, env.value[id(g.args[1])]) if g.name in ("apart", "fixed") else (x,)
             facts.unknown.append((g.name, both, tuple(evaluate(a, env) for a in g.args[len(both):])))
         elif g.name == "apart":
             _within(facts, total_of(0, [(1, env.value[id(g.args[1])]), (-1, x)]), evaluate(g.args[2], env), FAR)
+        elif g.name == "fixed":
+            facts.fixed.add((x, env.value[id(g.args[1])]))
+        elif g.name == "counts":
+            facts.counts[x] = evaluate(g.args[1], env)
+            _within(facts, x, 0, facts.counts[x])
         elif g.name == "period":
             k, q = evaluate(g.args[1], env), evaluate(g.args[2], env)
             _within(facts, x, q * k, q * k + k)

@@ -202,7 +202,8 @@ def takes_integers(rule: Rule) -> bool:
     for e in walk(rule.left):
         if isinstance(e, Node) and any(isinstance(x, Var) and ops.TYPE_BY_NAME[m].cls in "IU" for n, x in enumerate(e.args) for m in operand_members(e, n)):
             return True
-    return any(isinstance(e, Var) and e.kind in ("index", "rest") for e in walk(rule.left))
+    ranges = {id(e.args[2]) for e in walk(rule.left) if isinstance(e, Node) and e.op.name.startswith("fold_")}  # of which proofs write out the values
+    return any(isinstance(e, Var) and e.kind in ("index", "rest") and id(e) not in ranges for e in walk(rule.left))
 
 
 def operand_members(e: Node, n: int) -> Sequence[str]:

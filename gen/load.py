@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Set, Tuple
 from gen import lang, ops, rates
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
-PHASES = ("index", "simplify", "lower", "isel")
+PHASES = ("index", "arrays", "simplify", "lower", "isel")
 root = Path(__file__).resolve().parent.parent  # the folder that `patterns` is in
 
 
@@ -146,6 +146,8 @@ def get(module: ModuleType, name: str) -> Any:
 
 def load_index() -> RuleSet:
     s = RuleSet("index", {"index": rules_of(run("indexing"), "ALL")})
+    if (root / "patterns/arrays.py").exists():  # folders of tests have none
+        s.phases["arrays"] = rules_of(run("arrays"), "ALL")
     identify(s.rules)
     return s
 

@@ -218,6 +218,18 @@ def _period(m: Match, s: Step) -> bool:
     return f.lo // n == f.hi // n
 
 
+def _fixed(m: Match, s: Step) -> bool:
+    _, v, other, negative = s
+    x, n = m.value[v], m.value[other]
+    return _known(m, "fixed", (x, n), (), bool(negative), x.op == CONST or (x, n) in m.facts.fixed)
+
+
+def _counts(m: Match, s: Step) -> bool:
+    _, d, v, _ = s
+    n = m.facts.counts.get(m.value[v])
+    return n is not None and bool(_number(m, d, n))
+
+
 def _flag(m: Match, s: Step) -> bool:
     _, mask, negative, _ = s
     return not m.value[0].flags & mask if negative else m.flags & mask == mask
@@ -233,7 +245,7 @@ STEP: Dict[str, Callable[[Match, Step], object]] = {
     "KWIDTH": lambda m, s: _number(m, s[1], ops.TYPES[m.types[s[2]]].bits),
     "KARITH": calculate,
     "CREL": lambda m, s: RELATE[s[3]](m.konst[s[1]], m.konst[s[2]]),
-    "CFACT": _fact, "CAPART": _apart, "CPERIOD": _period, "CFLAG": _flag}
+    "CFACT": _fact, "CAPART": _apart, "CPERIOD": _period, "CFIXED": _fixed, "CCOUNTS": _counts, "CFLAG": _flag}
 CHOICE: Dict[str, Callable[[Match, Step, int], Optional[int]]] = {"PICK": _pick, "GROUP": _group, "ADDEND": _addend}
 
 

@@ -129,6 +129,11 @@ OPS = [
     Op("sum", 0, "frame", "X", 1),           # constant + sum of coefficient * term
     Op("floordiv", 2, "same", "X", 3),       # floor; the divisor is positive
     Op("mod", 2, "same", "X", 3),            # the remainder of floordiv
+    # folds: of an array in index notation (src/graph), not of kernels ------------------------------------------------------
+    # (x, y, i): y combined with x at each value of the index i, in any order; take.T.S(x, i, n): x where i is the integer n of type S, clamped
+    *(Op(f"fold_{op}", 3, "frame", classes, 50) for op, classes in (("add", "PIUFC"), ("mul", "PIUFC"), ("max", "PIUF"), ("min", "PIUF"),
+                                                                    ("band", "PIU"), ("bor", "PIU"), ("bxor", "PIU"))),
+    Op("take", 3, "convert", "PIUFC", 1),
     # two operands ----------------------------------------------------------------------------------------------------------
     Op("add", 2, "same", "PIUFC", 3, "comm"), Op("sub", 2, "same", "IUFC", 4),
     Op("mul", 2, "same", "PIUFC", 4, "comm"), Op("div", 2, "same", "IUFC", 20, "costly"),

@@ -181,6 +181,8 @@ class Slots:
             self.fail(f"{c}: uses are counted in isel only; a {self.phase} rule fires wherever it matches")
         if c.name in ("literal", "power_of_two") and self.phase == "isel":
             self.fail(f"{c}: is a condition of rewrites; an instruction takes a literal that is written, or the immediate %{{k}} of a constant k")
+        if c.name in ("fixed", "counts") and self.phase != "arrays":
+            self.fail(f"{c}: of rules about folds, which are in arrays.py")
         v = self.value.get(id(c.args[0]))
         if isinstance(c.args[0], Var) and c.args[0].kind == "const":
             self.fail(f"{c}: {c.args[0]} matches an integer constant, and {c.name} is about a value: its relations say what is known, {c.args[0]} < 8")
@@ -193,6 +195,19 @@ class Slots:
             n = self.kslot()
             self.steps.append(("CPERIOD", n, v, self.constant(c.args[1], self.steps)))
             self.equate(c.args[2], n)
+            return
+        if c.name == "counts":
+            if negate:
+                self.fail(f"{c}: binds a constant; it cannot be negated")
+            n = self.kslot()
+            self.steps.append(("CCOUNTS", n, v, 0))
+            self.equate(c.args[1], n)
+            return
+        if c.name == "fixed":
+            other = self.value.get(id(c.args[1]))
+            if other is None:
+                self.fail(f"{c}: {c.args[1]} is not bound by the left side")
+            self.steps.append(("CFIXED", v, other, int(negate)))
             return
         if c.name == "apart":
             other = self.value.get(id(c.args[1]))

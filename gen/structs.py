@@ -13,6 +13,7 @@ import struct
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 from gen import guards, opcodes, ops
+from gen.load import PHASES
 
 Values = List[Any]  # the values of a struct, in the order of its fields; of an array field a list
 
@@ -53,7 +54,7 @@ class Named(int):
 
 OP = {o.name: Named(f"OP_{o.name.upper()}", n) for n, o in enumerate(ops.OPS)}
 TYPE = {t.name: Named(f"SC_{t.name.upper()}", n) for n, t in enumerate(ops.TYPES)}
-PHASE = {p: Named(f"RW_{p.upper()}", n) for n, p in enumerate(("index", "simplify", "lower", "isel"))}  # RwPhase
+PHASE = {p: Named(f"RW_{p.upper()}", n) for n, p in enumerate(PHASES)}  # RwPhase
 KIND = {k: Named(f"RW_{k.upper()}", n) for n, k in enumerate(("llvm", "intr", "call", "asm", "lookup"))}  # RwInstrKind
 
 

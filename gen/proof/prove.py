@@ -5,8 +5,7 @@ For each binding of a rule's type classes, the proof is the strongest of:
     exhausted   every value, at small widths (integers up to 8 bits, 16 with one variable; one 16-bit float); where integers meet floats and z3 does
                 not decide, of operands of 32 bits together
     proved      by z3: index rules over all integers, rules of bits at full width; or by steps (integers.py)
-    tested      corner values in all combinations and random bits; every index in a box; where none of these meets a condition of the right side, values
-                that z3 finds for it
+    tested      corner values in all combinations and random bits; every index in a box; values that meet conditions which none of these meets
 
 Floats are equal if their bits are equal or both are nan. A function may be off by its budget: the proof moves the results of inexact
 instructions by their errors, in both directions, and compares the rule's result with the exact one. `own` is the rule's error when those
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gen import constants, lang, load, ops
-from gen.proof import complex_parts, conditions, driver, facts, integers
+from gen.proof import complex_parts, conditions, driver, facts, folds, integers
 from gen.proof.breakpoints import FORMATS, breakpoints, is_alone, operands
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import assumed, modes_of
@@ -45,6 +44,7 @@ class Case:
     approx: bool
     terms: Terms
     bind: Dict[str, str] = field(default_factory=dict)
+    terms_of: int = -1  # of a rule about folds: the extent of their ranges
 
 
 @dataclass
@@ -104,6 +104,7 @@ def classes_of(rule: Rule) -> List[str]:
 
 
 def cases_of(rule: Rule, errors: Errors) -> List[Case]:
+    if folds.has_folds(rule): return [replace(c, terms_of=n) for n, r in folds.written(rule) for c in cases_of(r, errors)]
     effects = [e for side in (rule.left, rule.right) if isinstance(side, lang.Expr) for e in load.walk(side)
                if isinstance(e, Node) and {"address", "convergent"} & set(e.op.props.split())]
     if effects:
@@ -306,10 +307,8 @@ def met(o: Outcome, samples: int) -> None:
 
 
 def judged(case: Case, r: Result) -> Outcome:
-    if not r.ok:
-        return Outcome(case, "failed", r.cases, result=r)
-    if r.cases == 0:
-        return Outcome(case, "empty", 0, result=r)
+    if not r.ok or r.cases == 0:
+        return Outcome(case, "empty" if r.ok else "failed", r.cases, result=r)
     return Outcome(case, "exhausted" if r.exhaustive and not is_index(case.terms) else "tested", r.cases, r.worst, r, own=r.own)
 
 
@@ -383,9 +382,10 @@ def labels(found: Iterable[str]) -> str:
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """`exhausted(w=1..8) proved(i16,..) error(0.81 of 1 ulp, own 0.51)`."""
-    out = []
-    for state in ("proved", "exhausted", "tested", "empty", "failed"):
-        of = [o for o in outcomes if o.state == state]
+    out, states = [], ("proved", "exhausted", "tested", "empty", "failed")
+    weakest = {o.case.label: state for state in states for o in outcomes if o.state == state}  # rules about folds have a case for each extent
+    for state in states:
+        of = [o for o in outcomes if o.state == state and weakest[o.case.label] == state]
         if state == "tested" and of:
             out.append(f"tested({labels(o.case.label for o in of)}: {min(o.cases for o in of)})")
         elif of:

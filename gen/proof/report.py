@@ -8,12 +8,19 @@
 from __future__ import annotations
 
 import struct
-from typing import List, Tuple
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import List, Optional, Tuple
 
 from gen import load, ops
-from gen.lang import Expr, Node
+from gen.lang import Expr, Node, PatternError
+from gen.proof import fold_modules
 from gen.proof.prove import Outcome, Proof
 from gen.proof.code import EXACT, cls, width
+
+
+evaluator: Optional[Path] = None  # warpburg-run of a build; rule.py says where
 
 
 def exact_value(text: str) -> int:
@@ -67,7 +74,7 @@ def explain(p: Proof, o: Outcome) -> str:
     """The message about one failed case."""
     t, r, rule = o.case.terms, o.result, p.rule
     where = f"{rule.where[0]}:{rule.where[1]}"
-    at = o.case.label + (" under approx" if o.case.approx else "")
+    at = o.case.label + (" under approx" if o.case.approx else "") + (f" of {o.case.terms_of} terms" if o.case.terms_of >= 0 else "")
     if o.state == "empty":
         return f"{where}: error: nothing proved at {at}: no value satisfies the conditions of {rule.text}"
     assert r is not None
@@ -89,7 +96,32 @@ def explain(p: Proof, o: Outcome) -> str:
         if isinstance(e, Node) and reg not in (left, t.right) and len(t.note) <= 16:
             table.append((f"  {load.text(e)}", shown(r.values[reg], t.type_of(reg))))
     wide = min(max(len(n) for n, _ in table), 60)
-    return "\n".join([f"{where}: error: {what} at {at}: {rule.text}", *(f"    {n:{wide}} = {v}" for n, v in table)])
+    modules = counterexample(p, o) if o.case.terms_of >= 0 else []
+    return "\n".join([f"{where}: error: {what} at {at}: {rule.text}", *(f"    {n:{wide}} = {v}" for n, v in table), *modules])
+
+
+def counterexample(p: Proof, o: Outcome) -> List[str]:
+    """The smallest module of a rule about folds, with the values at which its sides differ; what the evaluator makes of both, where it is built."""
+    t, r, values = o.case.terms, o.result, {}
+    assert r is not None
+    for n, name in enumerate(t.names):
+        if name and t.types[n] not in (EXACT, "side"):
+            values[name] = decimal(int(r.values[n].split(":")[1], 16) & (1 << width(t.types[n])) - 1, t.types[n])
+    if any(x not in ops.TYPE_BY_NAME for x in o.case.bind.values()):
+        return []
+    try:
+        sides = [fold_modules.module(p.rule, o.case.terms_of, o.case.bind, right, values) for right in (False, True)]
+    except PatternError:
+        return []
+    out = ["    the smallest module:", *(f"        {line}" for line in sides[0].splitlines())]
+    if evaluator is not None and evaluator.exists():
+        for name, text in zip(("left", "right"), sides):
+            with tempfile.NamedTemporaryFile("w", suffix=".hlo") as f:
+                f.write(text)
+                f.flush()
+                said = subprocess.run([str(evaluator), "eval", f.name], capture_output=True, text=True, check=False)
+            out.append(f"    evaluated, {name}: {(said.stdout or said.stderr).strip().replace(f.name, name + '.hlo')}")
+    return out
 
 
 def report(proofs: List[Proof]) -> List[str]:

@@ -37,7 +37,7 @@ REFERENCES = ("complex_reference.h", "driver.c", "float_reference.h")  # what pr
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
     """The rewrites of all phases, each once."""
-    return list({id(r): r for s in sets for name in ("index", "simplify", "lower") for r in s.phases.get(name, [])}.values())
+    return list({id(r): r for s in sets for name in ("index", "arrays", "simplify", "lower") for r in s.phases.get(name, [])}.values())
 
 
 def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:
@@ -265,6 +265,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if not (args.what or args.all or args.check):
         parser.error("FILE[:LINE|:LIST].., --all or --check expected")
+    report.evaluator = ROOT / (args.build or "build") / "warpburg-run"
     since, before = time.monotonic(), ledger.read()
     try:
         sets = [load.load_index(), *(load.load_target(t) for t in load.targets())]

@@ -100,14 +100,15 @@ static IrRef apply_rules(RwCx *rw, IrRef r)
     const bool index = ir_is_index(rw->g, r);
     const int phase = index ? RW_INDEX : rw->phase;
     if (phase < 0 || phase == RW_ISEL) return 0;
-    const RwTables *t = index ? rw->index : rw->target;
+    const bool general = index || phase == RW_ARRAYS; /* in the tables of all targets */
+    const RwTables *t = general ? rw->index : rw->target;
     if (rw->matches.n < rw->depth) WBB_PUSH(rw->arena, &rw->matches, WBB_NEW(rw->arena, Match));
     Match *m = rw->matches.items[rw->depth - 1];
     const uint32_t *build;
     rw->visits++;
     for (bool ok = rw_match(rw, t, (RwPhase)phase, r, m, &build); ok; ok = rw_match_next(rw, m, &build)) {
         const uint32_t rule = m->rule, outer_rule = rw->g->making_rule, outer_origin = rw->g->making_origin;
-        rw->g->making_rule = (rule + 1) | (index ? IR_INDEX_RULE : 0);
+        rw->g->making_rule = (rule + 1) | (general ? IR_INDEX_RULE : 0);
         if (rw->g->origin[r]) rw->g->making_origin = rw->g->origin[r];
         const IrRef result = rw_build(rw, t, r, m, build);
         rw->g->making_rule = outer_rule;
@@ -166,7 +167,7 @@ IrRef rw_normalize(RwCx *rw, IrRef r)
 
 IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule)
 {
-    const RwTables *t = phase == RW_INDEX ? rw->index : rw->target;
+    const RwTables *t = phase <= RW_ARRAYS ? rw->index : rw->target;
     Match m;
     const uint32_t *build;
     *rule = RW_FOLDED;

@@ -11,12 +11,15 @@
  *   CFACT v x y, n|no<<8    fact n about v[v], k[x], k[y]; no: it must not be proved
  *   CAPART v u x, no        k[x] <= v[u] - v[v]
  *   CPERIOD d v x           k[d] = v[v] // k[x], which is one number
+ *   CFIXED v u, no          v[v] does not depend on what v[u] depends on
+ *   CCOUNTS d v             k[d] = how many values v[v] has, the numbers from 0 on
  *   CFLAG mask no           all matched nodes carry the flags; no: the root has none of them
  */
 #include "rewrite/inner.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FACT_DEPTH = 6 }; /* operands of operands that a fact of an element is derived from: bounds its time */
 
@@ -91,7 +94,7 @@ static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     case GUARD_literal: return ir_is_const(rw->g, x);
     case GUARD_power_of_two: return ir_is_const(rw->g, x) && is_power_of_two(t, ir_at(rw->g, x)->imm);
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
-    case GUARD_apart: case GUARD_period: /* CAPART, CPERIOD */
+    case GUARD_apart: case GUARD_period: case GUARD_fixed: case GUARD_counts: /* have steps of their own */
     case GUARD_COUNT: break;
     }
     return false;
@@ -112,6 +115,39 @@ static bool period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q)
     return *q == f.hi / k - (f.hi % k < 0);
 }
 
+/* Does no variable of index n occur in x? */
+static bool fixed(RwCx *rw, IrRef x, IrRef n)
+{
+    const IrGraph *g = rw->g;
+    IrRefs of_n = {0}, of_x = {0};
+    uint8_t *mark = WBB_NEW_N(rw->arena, uint8_t, g->n);
+    WBB_PUSH(rw->arena, &of_n, n);
+    ir_gather(g, rw->arena, &of_n, mark);
+    WBB_PUSH(rw->arena, &of_x, x);
+    ir_gather(g, rw->arena, &of_x, mark);
+    memset(mark, 0, g->n);
+    for (uint32_t k = 0; k < of_n.n; k++) mark[of_n.items[k]] = ir_at(g, of_n.items[k])->op == OP_VAR;
+    for (uint32_t k = 0; k < of_x.n; k++)
+        if (mark[of_x.items[k]]) return false;
+    return true;
+}
+
+/* A number that a variable, or several as its digits, have all values of. */
+static bool counts(RwCx *rw, IrRef n, WbbI128 *k)
+{
+    const IrNode *at = ir_at(rw->g, n);
+    WbbI128 digits = 1;
+    if (at->op == OP_VAR) digits = (WbbI128)rw->g->vars[at->imm].hi + 1;
+    for (uint32_t t = at->op == OP_SUM ? at->a[1] : 0; t-- > 0;) { /* the lowest stands last */
+        const IrTerm *term = &rw->g->terms[at->a[0] + t];
+        const IrNode *v = ir_at(rw->g, term->ref);
+        if (v->op != OP_VAR || term->coefficient != digits) return false;
+        digits *= (WbbI128)rw->g->vars[v->imm].hi + 1;
+    }
+    *k = digits;
+    return ir_fact(rw->g, n).lo == 0 && ir_fact(rw->g, n).hi == digits - 1;
+}
+
 bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uint64_t *imm)
 {
     const uint32_t a = w >> 8 & 255, b = w >> 16 & 255, c = w >> 24;
@@ -127,6 +163,8 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
     }
     case W_CAPART: return apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
     case W_CPERIOD: return period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
+    case W_CFIXED: return fixed(rw, rw_rest(rw, m, a), rw_rest(rw, m, b)) == !c;
+    case W_CCOUNTS: return counts(rw, rw_rest(rw, m, b), &m->konst[a]);
     case W_CFLAG: return b ? (flags_of(rw, m->value[0]) & a) == 0 : (m->flags & a) == a;
     default: assert(!"a match program holds a build step"); return false;
     }

@@ -34,6 +34,10 @@ RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const Rw
 void rw_leave_quotients(RwCx *rw); /* of f32, and roots: rules that refuse `rare` refuse them */
 void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that the builder has not made (a parsed one) */
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase); /* RW_SIMPLIFY, RW_LOWER or RW_ISEL */
+/* Rules about folds: each root becomes its normal form; 0 stays. */
+void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n);
+/* In each root nodes are replaced, from[k] by to[k]; indices are in normal form. Between phases. */
+void rw_replace(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n_roots, const IrRef *from, const IrRef *to, uint32_t n);
 /* The builder. Folds constants, orders operands, applies rules of the index phase, or of the pass that runs. */
 IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm);
 IrRef rw_sum(RwCx *rw, int64_t constant, const IrTerm *terms, uint32_t n);
@@ -51,6 +55,10 @@ void rw_know_digits(RwCx *rw, const IrRef *digits, const int64_t *sizes, uint32_
 uint32_t rw_known_digits(const RwCx *rw, const IrRef *digits, const int64_t *sizes, uint32_t n, IrRef *number);
 /* By identity "functions.py:17[tanh.bf16]", or all rules of the line "functions.py:17"; fails if there is none. */
 void rw_disable(RwCx *rw, const char *rule);
+/* For terms of another graph: the general rules that are disabled in `of` are in rw; those that fired in rw count in
+ * `of`. */
+void rw_disable_as(RwCx *rw, const RwCx *of);
+void rw_count_too(RwCx *of, const RwCx *rw);
 /* The facts that these instruction rules ask for hold, whatever is known: for kernels that are compared only where they
  * do. */
 void rw_assume(RwCx *rw, const char *rule);

@@ -1,6 +1,7 @@
 /* sweep.c: the passes `simplify` and `lower`, each one sweep over a kernel.
  *
- * Needs a kernel; leaves it with the rules of one phase applied everywhere. A sweep marks the nodes that statements
+ * Needs a kernel; leaves it with the rules of one phase applied everywhere. The rules about folds are applied to terms
+ * of no kernel. A sweep marks the nodes that statements
  * need, then makes each of them from its new operands, in order of refs, by builder.c.
  */
 #include "rewrite/inner.h"
@@ -48,12 +49,49 @@ static void sweep(RwCx *rw, IrKernel *k, bool index) { ir_remake(k, swept, &(Swe
 
 void rw_index(RwCx *rw, IrKernel *k) { sweep(rw, k, true); }
 
-void rw_run(RwCx *rw, IrKernel *k, RwPhase phase)
+static void begin(RwCx *rw, RwPhase phase)
 {
-    assert(phase != RW_INDEX);
     for (uint32_t r = 0; r < rw->normal_capacity; r++) /* normal forms of index nodes hold in every phase */
         if (r == 0 || r >= rw->g->n || !ir_is_index(rw->g, r)) rw->normal[r] = 0;
     rw->phase = (int)phase;
+}
+
+void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n)
+{
+    const uint32_t before = rw->g->n;
+    uint8_t *need = WBB_NEW_N(a, uint8_t, before);
+    IrRef *made = WBB_NEW_N(a, IrRef, before);
+    IrRefs nodes = {0};
+    for (uint32_t k = 0; k < n; k++)
+        if (roots[k]) WBB_PUSH(a, &nodes, roots[k]);
+    ir_gather(rw->g, a, &nodes, need);
+    begin(rw, RW_ARRAYS);
+    for (uint32_t k = 0; k < nodes.n; k++) {
+        const IrRef r = nodes.items[k];
+        made[r] = ir_is_index(rw->g, r) ? r : rebuild(rw, r, made);
+    }
+    rw->phase = -1;
+    for (uint32_t k = 0; k < n; k++) roots[k] = made[roots[k]];
+}
+
+void rw_replace(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n_roots, const IrRef *from, const IrRef *to, uint32_t n)
+{
+    uint8_t *mark = WBB_NEW_N(a, uint8_t, rw->g->n);
+    IrRef *made = WBB_NEW_N(a, IrRef, rw->g->n);
+    IrRefs nodes = {0};
+    for (uint32_t k = 0; k < n_roots; k++)
+        if (roots[k]) WBB_PUSH(a, &nodes, roots[k]);
+    ir_gather(rw->g, a, &nodes, mark);
+    for (uint32_t k = 0; k < n; k++) made[from[k]] = to[k];
+    for (uint32_t k = 0; k < nodes.n; k++)
+        if (!made[nodes.items[k]]) made[nodes.items[k]] = rebuild(rw, nodes.items[k], made);
+    for (uint32_t k = 0; k < n_roots; k++) roots[k] = made[roots[k]];
+}
+
+void rw_run(RwCx *rw, IrKernel *k, RwPhase phase)
+{
+    assert(phase > RW_ARRAYS);
+    begin(rw, phase);
     if (phase == RW_ISEL) rw_isel(rw, k);
     else sweep(rw, k, false);
     rw->phase = -1;

@@ -127,6 +127,16 @@ void rw_assume(RwCx *rw, const char *rule)
         if (rw_rule_is(rw->arena, rw->target, i, rule)) rw->assumed[i] = 1;
 }
 
+void rw_disable_as(RwCx *rw, const RwCx *of)
+{
+    for (uint32_t i = 0; i < rw->index->n_rules; i++) rw->disabled[1][i] = of->disabled[1][i];
+}
+
+void rw_count_too(RwCx *of, const RwCx *rw)
+{
+    for (uint32_t i = 0; i < rw->index->n_rules; i++) of->counts[1][i] += rw->counts[1][i];
+}
+
 void rw_disable(RwCx *rw, const char *rule)
 {
     if (!disable_in(rw, rw->target, rule) && !disable_in(rw, rw->index, rule))

@@ -2,8 +2,8 @@
 
 usage: rule_corpus.py [--sample N] [--verbose]        --sample: every N-th rule of values; those of structure are always run all
 
-A wrong rule of rules/patterns/wrong.py and hostile.py must fail its proof with a counterexample (one of EMPTY: since no value satisfies its
-conditions), one of rules/structure.py must be refused with a message that says why. A right one of rules/patterns/sm90.py and indexing.py must
+A wrong rule of rules/patterns/wrong.py, hostile.py and folds.py must fail its proof with a counterexample (one of EMPTY: since no value satisfies its
+conditions), one of rules/structure.py must be refused with a message that says why. A right one of rules/patterns/sm90.py, indexing.py and arrays.py must
 pass every check of a build (but for completeness of selection, which a few rules never have) and have a proof that the ledger takes.
 """
 from __future__ import annotations
@@ -53,7 +53,7 @@ def proved(rules: Sequence[Rule]) -> List[Tuple[Rule, str, str]]:
 
 # --- what must be refused ------------------------------------------------------------------------------------------------------------
 def wrong_values(every: int, verbose: bool) -> Tuple[int, List[str]]:
-    files = [module(f"patterns/{name}.py") for name in ("wrong", "hostile")]
+    files = [module(f"patterns/{name}.py") for name in ("wrong", "hostile", "folds")]
     rules = load.flat([[*made.VALUES, *made.TEXTS, *getattr(made, "EMPTY", [])] for made in files], "")
     load.identify(rules)
     rules, bad = some(rules, every), []

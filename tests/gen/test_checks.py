@@ -17,6 +17,20 @@ class Checks(unittest.TestCase):
     def index(self, text: str, message: str, line: int = 2) -> None:
         self.assertEqual(faults("", text), [f"patterns/indexing.py:{line}: error: {message}"])
 
+    def test_folds(self) -> None:
+        """Rules about arrays have folds, which get fewer or smaller, and values of a range stand in them."""
+        from gen import checks, lang
+        from gen.lang import a, b, counts, fixed, fold_add, i, k, mul, neg
+        for phase, rule, wanted in (
+                ("arrays", lang.rewrite(neg.f32(neg.f32(a)), a), "without folds in the arrays phase"),
+                ("simplify", lang.rewrite(fold_add.f32(a, b, i), lang.add.f32(b, a), when=fixed(a, i)), "about folds in the simplify phase"),
+                ("arrays", lang.rewrite(fold_add.f32(a, b, i), lang.add.f32(b, a)), "a stands in no fold on the right side"),
+                ("arrays", lang.rewrite(fold_add.i32(lang.idx.i32(i), b, i), lang.idx.i32(i)), "the index has no value"),
+                ("arrays", lang.rewrite(fold_add.i32(neg.i32(a), b, i), fold_add.i32(mul.i32(a, -1), b, i)), "does not shrink")):
+            with self.assertRaisesRegex(lang.PatternError, wanted):
+                checks.check_phase(rule, phase)
+        checks.check_phase(lang.rewrite(fold_add.i32(a, b, i), lang.add.i32(b, mul.i32(a, k)), when=fixed(a, i) & counts(i, k)), "arrays")
+
     def test_unbound_on_the_right(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), add.f32(a, b))]\n", "b is not bound by the left side")
         self.assertIn("patterns/sm80.py:2: error: exp.F(1.0) is F where the left side takes f32",

@@ -57,6 +57,16 @@ class Wrong(unittest.TestCase):
         self.refused(rewrite(add.f32(a, a), select.f32.rare(large, endless, mul.f32(a, 2.0))), "not equal at f32 long")
         self.assertFalse(proof(rewrite(add.f32(a, a), select.f32.rare(large, select.f32(large, endless, add.f32(a, a)), mul.f32(a, 2.0)))).failed)
 
+    def test_a_fold_is_answered_with_a_module(self) -> None:
+        from gen.lang import counts, fixed, fold_add, fold_max
+        said = self.refused(rewrite(fold_max.f32(a, b, i), a, when=fixed(a, i)), "not equal at f32 of 1 terms",
+                            "ROOT r.1 = f32[] reduce(a.0, b), dimensions={0}")
+        self.assertRegex(said, r"a = f32\[\] constant\(")
+        self.refused(rewrite(fold_add.i32(a, b, i), add.i32(b, mul.i32(a, 2)), when=fixed(a, i) & counts(i, k) & (k > 1)), "of 3 terms",
+                     "a.0 = s32[3] broadcast")
+        with self.assertRaisesRegex(lang.PatternError, "no fold of up to 8 terms"):
+            proof(rewrite(fold_add.i32(a, b, i), b, when=fixed(a, i) & counts(i, k) & (k > 100)))
+
     def test_integers_by_floats(self) -> None:
         """Multiples of a rule's numbers are among the samples; a single value that samples miss is found where every value is run."""
         by_f64 = lambda c: lang.cvt.u32.f64(mul.f64(lang.cvt.f64.u32(a), c))

@@ -180,7 +180,7 @@ static void test_index_rules(void **state)
     seed = 1;
     succeed_alone(index_body, counts);
     for (uint32_t i = 0; i < ix_tables.n_rules; i++)
-        if (!counts[i])
+        if (!counts[i] && ix_tables.rules[i].phase == RW_INDEX)
             fail_msg("%s:%u never fired: %s", ix_tables.rules[i].file, ix_tables.rules[i].line,
                      ix_tables.rules[i].text);
 }

@@ -1,0 +1,141 @@
+"""Rules about folds, written out: at each extent of the range from 1 to 4 both sides are terms without folds, which are proved as all others are.
+
+A value that the range may change is one variable a term; an extent at which the rule's conditions do not hold has no case.
+
+    fold_max.f32(a, b, i) -> max.f32(b, a)  when fixed(a, i)      at 2
+    max.f32(max.f32(b, a), a) -> max.f32(b, a)
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, List, Optional, Tuple
+
+from gen import instances, ops
+from gen.expr import All, Arith, Guard, Lit, Node, Not, PatternError, Relation, Var, parts
+from gen.lang import Rule
+from gen.load import walk
+from gen.match import RELATE
+from gen.opcodes import REL
+
+EXTENTS = (1, 2, 3, 4)  # arrays without elements, and folds without terms, are no terms: src/graph
+MORE = (5,)             # of rules that compute with the extent
+MOST = 8                # terms that are written out
+
+
+def is_fold(e: Any) -> bool: return isinstance(e, Node) and e.op.name.startswith("fold_")
+
+
+def has_folds(r: Rule) -> bool: return not isinstance(r.right, str) and any(is_fold(e) or isinstance(e, Node) and e.op.name == "take" for e in walk(r.left))
+
+
+class Written:
+    """One rule at one extent of each of its ranges."""
+
+    def __init__(self, r: Rule, extents: Dict[int, int]) -> None:
+        self.rule, self.extents = r, extents  # by id of an index variable
+        self.made: Dict[Tuple[Any, ...], Var] = {}
+        self.memo: Dict[Tuple[Any, ...], Any] = {}
+        guards = [c for c in parts(r.when) if isinstance(c, Guard)]
+        self.fixed = {(id(c.args[0]), id(c.args[1])) for c in guards if c.name == "fixed"}
+        self.counts = [(c.args[1], extents[id(c.args[0])]) for c in guards if c.name == "counts"]
+        self.counted = {id(k): n for k, n in self.counts if isinstance(k, Var)}
+
+    def varies(self, v: Var, at: Dict[int, int]) -> Dict[int, int]:
+        """The ranges that a value may differ over, with where they are."""
+        return {i: n for i, n in at.items() if (id(v), i) not in self.fixed}
+
+    def value(self, v: Var, at: Dict[int, int]) -> Var:
+        own = self.varies(v, at)
+        key = (id(v), *sorted(own.items()))
+        if key not in self.made:
+            self.made[key] = Var(v.name + "".join(str(n) for _, n in sorted(own.items())), v.kind) if own else v
+        return self.made[key]
+
+    def term(self, e: Any, at: Dict[int, int]) -> Any:
+        """e without folds. at: by id of an index variable, which of its values it has here."""
+        key = (id(e), *sorted(at.items()))
+        if key not in self.memo:
+            self.memo[key] = self._term(e, at)
+        return self.memo[key]
+
+    def _term(self, e: Any, at: Dict[int, int]) -> Any:
+        if isinstance(e, Var):
+            return Lit(self.counted[id(e)]) if id(e) in self.counted else e if e.kind != "value" else self.value(e, at)
+        if isinstance(e, Arith) and e.constant:
+            return Lit(instances.evaluate(e, instances.Env(dict(self.counted), {}, None, 1, 0)))
+        if not isinstance(e, Node):
+            return e
+        if is_fold(e):
+            x, init, over = e.args
+            out = self.term(init, at)
+            for n in range(self.extents[id(over)]):
+                out = Node(ops.OP_BY_NAME[e.op.name[5:]], e.types, e.flags, [out, self.term(x, {**at, id(over): n})])
+            return out
+        if e.op.name == "take":
+            return self.taken(e, at)
+        if e.op.name == "idx":
+            return Lit(at[id(e.args[0])])
+        return Node(e.op, e.types, e.flags, [self.term(x, at) for x in e.args])
+
+    def taken(self, e: Node, at: Dict[int, int]) -> Any:
+        """x where i is an integer, clamped: one of the terms by selects."""
+        x, over, number = e.args
+        last, n = self.extents[id(over)] - 1, self.term(number, at)
+        out = self.term(x, {**at, id(over): max(last, 0)})
+        for k in reversed(range(last)):
+            below = Node(ops.OP_BY_NAME["le"], (e.types[1],), (), [n, Lit(k)])
+            out = Node(ops.OP_BY_NAME["select"], (e.types[0],), (), [below, self.term(x, {**at, id(over): k}), out])
+        return out
+
+
+    def condition(self, c: Any) -> List[Any]:
+        """What a condition says of the variables that stand for a value. Relations are decided, and what the ranges are is written out."""
+        if isinstance(c, Relation) or (isinstance(c, Not) and isinstance(c.x, Relation)) or (isinstance(c, Guard) and c.name in ("fixed", "counts")):
+            return []
+        if isinstance(c, Guard) and c.args and isinstance(c.args[0], Var) and c.args[0].kind == "value":
+            of = [v for key, v in self.made.items() if key[0] == id(c.args[0])]
+            return [Guard(c.name, v, *c.args[1:]) for v in of]
+        if isinstance(c, Guard) and not c.args:
+            return [c]
+        raise PatternError(self.rule.where, f"{c}: conditions of a rule about folds are fixed, counts, relations of constants, flags, and facts of values")
+
+
+def ranges_of(r: Rule) -> List[Var]:
+    return list({id(e.args[2]): e.args[2] for e in walk(r.left) if is_fold(e)}.values())
+
+
+def holds(r: Rule, w: Written) -> bool:
+    """Whether the relations between constants hold, as far as the extents decide them."""
+    env = instances.Env(dict(w.counted), {}, None, 1, 0)
+    if any(instances.evaluate(k, env) != n for k, n in w.counts):
+        return False
+    for c in parts(r.when):
+        asked, negative = (c.x, True) if isinstance(c, Not) else (c, False)
+        if isinstance(asked, Relation) and RELATE[REL[asked.rel]](instances.evaluate(asked.x, env), instances.evaluate(asked.y, env)) == negative:
+            return False
+    return True
+
+
+def extents_of(r: Rule) -> List[int]:
+    """1 to 4, those near the numbers of the rule, and more where it computes with the extent."""
+    counted = {id(c.args[1]) for c in parts(r.when) if isinstance(c, Guard) and c.name == "counts"}
+    numbers = [n + d for n in instances.numbers_in(r) for d in (-1, 0, 1)]
+    computes = any(id(x) in counted for x in walk(r.right))
+    found = sorted({*EXTENTS, *(n for n in numbers if 0 < n <= MOST), *(MORE if computes else ())})
+    ranges = ranges_of(r)
+    return [n for n in found if holds(r, Written(r, {id(v): n for v in ranges}))] or list(range(1, MOST + 1))
+
+
+def written(r: Rule, of: Optional[int] = None) -> List[Tuple[int, Rule]]:
+    """The rule at each extent."""
+    ranges, out = ranges_of(r), []
+    for n in extents_of(r) if of is None else (of,):
+        w = Written(r, {id(v): n for v in ranges})
+        if not holds(r, w):
+            continue
+        left, right = w.term(r.left, {}), w.term(r.right, {})
+        rest = [x for c in parts(r.when) for x in w.condition(c)]
+        out.append((n, replace(r, left=left, right=right, when=All(rest) if rest else None, programs={})))
+    if not out:
+        raise PatternError(r.where, f"nothing proved: no fold of up to {MOST} terms satisfies {r.when}")
+    return out

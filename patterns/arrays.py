@@ -1,0 +1,30 @@
+"""Rules about arrays in index notation (src/graph), for every target: what a fold over a range is, whatever operations of HLO say it.
+
+fold_add.f32(x, y, i) is y + x at i = 0 + x at i = 1 + .., in any order: a reduce, a window, a product of matrices; y is the init, and an index has a
+value at least. x reads arrays at indices of which i may be a part; fixed(x, i) says that it is none, counts(i, k) how many values i has.
+take.f32.i32(x, i, n) is x where i is the integer n, clamped to the values of i. Where terms stand under a condition, they are the identity elsewhere:
+of a sum of floats -0.
+"""
+from gen.lang import *
+
+# --- folds of one value --------------------------------------------------------------------------------------------------------
+EQUAL = [rewrite(fold[t](a, b, i), op[t](b, a), when=fixed(a, i)) for fold, op in ((fold_max, max), (fold_min, min)) for t in (N, F)]
+EQUAL += [rewrite(fold[N](a, b, i), op[N](b, a), when=fixed(a, i)) for fold, op in ((fold_band, band), (fold_bor, bor))]
+EQUAL += [rewrite(fold_add[N](a, b, i), add[N](b, mul[N](a, k)), when=fixed(a, i) & counts(i, k))]
+
+
+# --- folds of which one term counts ----------------------------------------------------------------------------------------
+def picked(inside, value):
+    """The term at a place, 0 where there is none; + 0 as the sum has it, which makes 0 of -0."""
+    return add[F](select[F](inside, value, 0.0), 0.0)
+
+
+# A label picks a number of its row, as in the loss of a classifier: one number is read, and not the row.
+PICK = [rewrite(fold_add[F](select[F](eq.i32(idx.i32(i), a), b, 0.0), 0.0, i), picked(band.pred(ge.i32(a, 0), lt.i32(a, k)), take[F].i32(b, i, a)),
+                when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+        rewrite(fold_add[F](select[F](eq.i64(idx.i64(i), a), b, 0.0), 0.0, i), picked(band.pred(ge.i64(a, 0), lt.i64(a, k)), take[F].i64(b, i, a)),
+                when=fixed(a, i) & counts(i, k)),
+        rewrite(fold_add[F](select[F](eq.u32(idx.u32(i), a), b, 0.0), 0.0, i), picked(lt.u32(a, k), take[F].u32(b, i, a)),
+                when=fixed(a, i) & counts(i, k) & (k < 2**32))]
+
+ALL = EQUAL + PICK
