@@ -78,12 +78,23 @@ static bool is_fold(WbbArena *a, const HloInstruction *i)
 
 static IrRef element(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth);
 
+static IrRef read_at(Make *m, const HloInstruction *i, const IrRef *index)
+{
+    return ir_call(m->g, i->id, 0, IR_TYPE(i->shape->type, 0), index, i->shape->rank);
+}
+
 static IrRef read(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
 {
     const bool in_place = is_term(i) && (is_move(i) || is_leaf(i) || m->reads[i->id] == 1);
-    if (in_place && depth < MOST_NESTED) return element(m, i, index, depth + 1);
+    if (in_place && depth < MOST_NESTED) {
+        const IrRef made = element(m, i, index, depth + 1);
+        const bool chosen = i->opcode == HLO_CONSTANT && !i->literal_splat; /* by selects, or it is a number */
+        const bool of_reader = is_move(i) || (is_leaf(i) && !(chosen && i->shape->rank));
+        if (!of_reader) gr_put_place(m->out, made, read_at(m, i, index));
+        return made;
+    }
     m->wanted[i->id] = true;
-    return ir_call(m->g, i->id, 0, IR_TYPE(i->shape->type, 0), index, i->shape->rank);
+    return read_at(m, i, index);
 }
 
 /* Element of an operand, of a type: HLO lets floats of a pad, a concatenate, a reduce or a dot differ. */
@@ -257,6 +268,18 @@ static void count_reads(Make *m, const HloComputation *c)
     }
 }
 
+void gr_put_place(GrGraph *x, IrRef node, IrRef read)
+{
+    WbbEntry *e = wbb_map_put_bytes(&x->places, &node, sizeof node);
+    if (!e->value) e->value = read;
+}
+
+IrRef gr_place_of(const GrGraph *x, IrRef node)
+{
+    const WbbEntry *e = wbb_map_get_bytes(&x->places, &node, sizeof node);
+    return e ? (IrRef)e->value : 0;
+}
+
 const GrStart *gr_start_of(const GrGraph *x, IrRef variable)
 {
     uint32_t lo = 0, hi = x->starts.n;
@@ -273,7 +296,8 @@ GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c)
 {
     GrGraph *out = WBB_NEW(a, GrGraph);
     RwCx *rw = ix_engine(cx, a);
-    *out = (GrGraph){.rw = rw, .c = c, .defs = WBB_NEW_N(a, GrDef, c->n_instructions + 1u)};
+    *out = (GrGraph){.rw = rw, .c = c, .defs = WBB_NEW_N(a, GrDef, c->n_instructions + 1u),
+                      .places = {.arena = a}};
     Make m = {.a = a, .rw = rw, .g = rw_graph(rw), .out = out, .starts = {.arena = a},
               .reads = WBB_NEW_N(a, uint32_t, c->n_instructions + 1u),
               .wanted = WBB_NEW_N(a, bool, c->n_instructions + 1u)};

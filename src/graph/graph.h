@@ -54,11 +54,14 @@ typedef struct {
     const HloComputation *c;
     GrDef *defs; /* by id of the instruction */
     struct { GrStart *items; uint32_t n, capacity; } starts; /* those that a start's value reads at stand before it */
+    WbbMap places; /* by node of a term that stands in its reader: the read of its instruction that it would be */
 } GrGraph;
 
 /* graph.c: no term nests deeper than a limit, and terms together take space linear in the computation. */
 GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c);
 const GrStart *gr_start_of(const GrGraph *g, IrRef variable); /* NULL: it is none of a start */
+void gr_put_place(GrGraph *x, IrRef node, IrRef read);
+IrRef gr_place_of(const GrGraph *x, IrRef node); /* 0: it has none */
 /* facts.c */
 /* Appends what the value of a definition and its starts need, operands first. mark: by ref, all 0, and so again. */
 void gr_nodes(WbbArena *a, const GrGraph *x, const GrDef *d, uint8_t *mark, IrRefs *nodes);
@@ -78,6 +81,12 @@ typedef enum {
 GrAnswer gr_associates(WbbCx *cx, WbbArena *a, const HloComputation *c);
 /* 1 + the array of numbers of terms, if the reduction selects one of them and may do so in any order; else 0. */
 uint32_t gr_numbered(WbbCx *cx, WbbArena *a, const HloInstruction *reduce);
+/* arrays.c */
+/* A normalised module in which the rules of patterns/arrays.py have fired, but those that are disabled in `with`, which
+ * counts them (NULL: none is); m itself if none does. */
+const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
+/* The normal form of a module: hlo_normalise, then the rules. */
+const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* neighbours.c */
 /* How many updates of a scatter of c that follow each other have equal indices, in the mean; 0: none are known;
  * HLO_SOME. A note of it (hlo_noted_neighbours) is believed. *x: the graph of c, made where it is asked and is NULL. */

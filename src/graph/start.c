@@ -15,12 +15,21 @@ static void interval_of(ScType t, WbbI128 *least, WbbI128 *most)
     *least = sc_is_signed(t) ? -*most - 1 : 0;
 }
 
+/* Is it clamped to lo .. hi, or less? */
+static bool is_within(const IrGraph *g, IrRef x, ScType t, int64_t lo, int64_t hi)
+{
+    const IrNode *most = ir_at(g, x), *least = most->op == OP_MIN ? ir_at(g, most->a[0]) : NULL;
+    if (!least || least->op != OP_MAX || !ir_is_const(g, most->a[1]) || !ir_is_const(g, least->a[1])) return false;
+    return sc_to_i128(t, ir_at(g, most->a[1])->imm) <= hi && sc_to_i128(t, ir_at(g, least->a[1])->imm) >= lo;
+}
+
 /* A bound of an index in the integer's own type: what the type cannot hold bounds nothing. */
 static IrRef clamped(IrGraph *g, IrRef x, ScType t, int64_t lo, int64_t hi)
 {
     const IrType type = IR_TYPE(t, 0);
     WbbI128 least, most;
     interval_of(t, &least, &most);
+    if (is_within(g, x, t, lo, hi)) return x;
     if (lo > least) x = ir_node(g, OP_MAX, type, 0, x, ir_const(g, type, sc_from_i128(t, lo)), 0, 0);
     if (hi < most) x = ir_node(g, OP_MIN, type, 0, x, ir_const(g, type, sc_from_i128(t, hi)), 0, 0);
     return x;

@@ -153,6 +153,7 @@ void hlo_print_instruction(WbbBuf *out, const HloInstruction *i);
  * Instructions keep their locations in the text. */
 typedef enum {
     HLO_FOR_ALL,    /* of hlo_normalise */
+    HLO_FOR_TERMS,  /* of gr_normalise, after these */
     HLO_FOR_MODULE, /* of hlo_simplify */
     HLO_FOR_FUSION, /* a plan asks for it by name */
 } HloScope;
@@ -191,9 +192,6 @@ const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruc
 bool hlo_may_split_rows(const HloInstruction *i);
 /* normalise_columns.c: the number of parts divides that of the rows */
 bool hlo_may_split_columns(const HloInstruction *i);
-/* normalise_pick.c: a sum over a row of which one term counts, the one that an index names. Pass `rows` makes it
- * that term where the number of pieces is 1. */
-bool hlo_is_pick(const HloInstruction *i);
 /* unique.c: is each element of a column, [rows, 1], the number of its row? */
 bool hlo_counts_rows(const HloInstruction *column);
 /* Do the values of the indices, as far as the text has them, keep all updates apart? */

@@ -29,7 +29,8 @@ enum {
 };
 static const char *const forms[] = {"full", "flat", "whole", "inlined", "gathered", "mapped",
                                     "bounded", "normed", "sorted", "tuples", "rows"};
-static const char *const scopes[] = {[HLO_FOR_ALL] = "every compile", [HLO_FOR_MODULE] = "a module that is cut",
+static const char *const scopes[] = {[HLO_FOR_ALL] = "every compile", [HLO_FOR_TERMS] = "every compile, on terms",
+                                     [HLO_FOR_MODULE] = "a module that is cut",
                                      [HLO_FOR_FUSION] = "a plan that asks for it"};
 
 const HloPass hlo_passes[] = {
@@ -102,12 +103,12 @@ const HloPass hlo_passes[] = {
     {"first", HLO_FOR_ALL, SORTED | TUPLES, 0, 0, hlo_pass_first, NULL,
      "replaces sorts of which the first or last element of each row is read by reductions",
      "all readers of all results of a sort are seen, through no copy and no tuple"},
-    {"total", HLO_FOR_ALL, TUPLES, 0, 0, hlo_pass_total, NULL,
-     "replaces the last element of cumulative sums and the like by a reduction",
-     "as first: the slice is the one reader"},
     {"dead", HLO_FOR_ALL, 0, 0, 0, hlo_pass_dead, NULL,
      "removes instructions and computations that no output needs",
      "all passes leave what they replace"},
+    {"arrays", HLO_FOR_TERMS, NORMAL, 0, 0, NULL, NULL,
+     "applies the rules of patterns/arrays.py to reductions, windows and products, whatever instructions they are made of",
+     "what the passes above leave is what terms are made of; it removes what it replaces"},
     {"hoist", HLO_FOR_MODULE, NORMAL, 0, TUPLES, hlo_pass_hoist, NULL,
      "computes before a loop what is the same in each of its iterations",
      "what a loop keeps is then seen by all others; it makes tuples of states"},
@@ -140,7 +141,7 @@ const HloPass hlo_passes[] = {
      "where reducing parts first takes less; pieces of scans are no windows any more"},
     {"rows", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_rows,
      "reduces long rows that are read again in pieces, which are read once",
-     "where a block does not hold a row; a sum of which one term counts is that term"},
+     "where a block does not hold a row"},
     {"columns", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_columns,
      "makes sums over rows sums of parts, and of these",
      "where the kernel that reduces the rows can make the parts: its plan, with pieces, is known"},
@@ -162,6 +163,7 @@ const char *hlo_check_passes(WbbArena *a, const HloPass *passes)
         const bool ends = !p[1].name || p[1].scope != p->scope;
         if (p->needs & ~has) return wbb_format(a, "pass %s needs a form that no pass above it leaves", p->name);
         if (!p->what[0] || !p->because[0]) return wbb_format(a, "pass %s has no reason", p->name);
+        if (p->scope == HLO_FOR_TERMS) continue; /* src/graph runs it */
         if (!p->run == !p->split) return wbb_format(a, "pass %s has no function, or two", p->name);
         has = (has | p->makes) & ~p->ends;
         if (!ends) continue;
@@ -197,8 +199,7 @@ static const HloModule *verified(WbbCx *cx, const HloModule *made, const HloModu
     return made;
 }
 
-/* Without what it replaced, where nothing else removes that. */
-static const HloModule *cleaned(WbbCx *cx, WbbArena *a, const HloModule *made, const HloModule *m)
+const HloModule *hlo_cleaned(WbbCx *cx, WbbArena *a, const HloModule *made, const HloModule *m)
 {
     return made == m ? m : verified(cx, hlo_pass_dead(cx, a, hlo_pass_tuple(cx, a, made)), m);
 }
@@ -208,7 +209,7 @@ const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const 
     const HloPass *p = hlo_find_pass(name);
     if (!p || !p->run) return NULL;
     const HloModule *made = p->run(cx, a, m);
-    return p->scope == HLO_FOR_FUSION ? cleaned(cx, a, made, m) : verified(cx, made, m);
+    return p->scope == HLO_FOR_FUSION ? hlo_cleaned(cx, a, made, m) : verified(cx, made, m);
 }
 
 const HloModule *hlo_run_split(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name,
@@ -216,7 +217,7 @@ const HloModule *hlo_run_split(WbbCx *cx, WbbArena *a, const HloModule *m, const
 {
     const HloPass *p = hlo_find_pass(name);
     assert(p && p->split);
-    return cleaned(cx, a, p->split(cx, a, m, numbers), m);
+    return hlo_cleaned(cx, a, p->split(cx, a, m, numbers), m);
 }
 
 const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)

@@ -26,6 +26,7 @@ typedef struct {
     HloInstruction *(*rewrite)(HloBuilder *b, const HloInstruction *i);
     const bool *const *marks; /* [computation][instruction] results of an analysis, for HloBuilder.marks; may be NULL */
     const uint32_t *const *same; /* the same, for HloBuilder.same */
+    const void *arg;             /* for HloBuilder.arg */
 } HloRewriter;
 
 extern HloInstruction *const hlo_dropped;
@@ -49,6 +50,7 @@ struct HloBuilder {
     const bool *fused;             /* [from->n_computations] hlo_find_fused */
     const bool *marks;             /* [source->n_instructions] HloRewriter.marks */
     const uint32_t *same;          /* [source->n_instructions] HloRewriter.same */
+    const void *arg;               /* HloRewriter.arg */
     uint64_t *total;               /* instructions of the new HLO module so far, in all computations */
     uint64_t most;                 /* of these, where computations are inlined */
 };
@@ -71,8 +73,6 @@ enum { HLO_INLINE_LIMIT = 1 << 16, HLO_INLINE_TIMES = 8 };
  * of its parameters. NULL: it is not elementwise, or the HLO module would grow beyond that limit. */
 HloInstruction *hlo_map_body(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands,
                              const HloShape *like);
-/* normalise_pick.c: the term that counts, of hlo_is_pick(i) */
-HloInstruction *hlo_new_pick(HloBuilder *b, const HloInstruction *i);
 /* normalise_pieces.c: the computation of i, one operation, on f32, if that of the text rounds sums or products to fewer
  * bits; else NULL. */
 HloComputation *hlo_wider(HloBuilder *b, const HloInstruction *i);
@@ -100,6 +100,8 @@ HloInstruction *hlo_new_select(HloBuilder *b, HloInstruction *predicate, HloInst
 HloInstruction *hlo_new_convert(HloBuilder *b, HloInstruction *x, ScType type);        /* x itself if it has the type */
 /* a constant, rounded to `type` */
 HloInstruction *hlo_new_scalar(HloBuilder *b, ScType type, double value);
+HloInstruction *hlo_new_bits(HloBuilder *b, ScType type, uint64_t bits); /* one of at most 64 bits */
+HloInstruction *hlo_new_reverse(HloBuilder *b, HloInstruction *x, const int64_t *dimensions, uint32_t n);
 /* Dimension d of x is dimension dimensions[d] of the result. */
 HloInstruction *hlo_new_broadcast(HloBuilder *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions,
                                   uint32_t n);
@@ -134,6 +136,9 @@ const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list);
 void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text);
 HloComputation *hlo_new_adder(HloBuilder *b, ScType type); /* adds two scalars */
 
+/* normalise.c: what a pass made of m, verified, without what it replaced, which no list of passes removes */
+const HloModule *hlo_cleaned(WbbCx *cx, WbbArena *a, const HloModule *made, const HloModule *m);
+
 /* The passes; hlo_passes in normalise.c says what each does. ------------------------------------------------------- */
 const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_inline.c */
 const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m);
@@ -158,7 +163,6 @@ const HloModule *hlo_pass_select_and_scatter(WbbCx *cx, WbbArena *a, const HloMo
 const HloModule *hlo_pass_gather(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_gather.c */
 const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_independent(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_independent.c */
-const HloModule *hlo_pass_total(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_total.c */
 const HloModule *hlo_pass_labels(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_labels.c */
 const HloModule *hlo_pass_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_hoist.c */
 const HloModule *hlo_pass_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_stacked.c */

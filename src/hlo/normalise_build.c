@@ -286,7 +286,8 @@ const HloModule *hlo_rewrite(WbbCx *cx, WbbArena *a, const HloModule *m, const H
     if (!needed(m, w)) return m;
     HloComputations list = {0};
     uint64_t total = 0;
-    HloBuilder b = {.cx = cx, .arena = a, .from = m, .computations = &list, .total = &total, .names = {.arena = a}};
+    HloBuilder b = {.cx = cx, .arena = a, .from = m, .computations = &list, .total = &total, .names = {.arena = a},
+                    .arg = w->arg};
     HloModule *made = WBB_NEW(a, HloModule);
     *made = *m;
     b.made = WBB_NEW_N(a, HloComputation *, m->n_computations);

@@ -68,6 +68,25 @@ HloInstruction *hlo_new_scalar(HloBuilder *b, ScType type, double value)
     return i;
 }
 
+HloInstruction *hlo_new_bits(HloBuilder *b, ScType type, uint64_t bits)
+{
+    HloInstruction *i = hlo_new(b, HLO_CONSTANT, array(b, type, 0, NULL), 0, NULL);
+    char *bytes = wbb_alloc(b->arena, sc_bytes(type));
+    assert(sc_bytes(type) <= sizeof bits);
+    memcpy(bytes, &bits, sc_bytes(type));
+    i->literal = bytes;
+    return i;
+}
+
+HloInstruction *hlo_new_reverse(HloBuilder *b, HloInstruction *x, const int64_t *dimensions, uint32_t n)
+{
+    if (!n) return x;
+    HloInstruction *i = hlo_new(b, HLO_REVERSE, array(b, x->shape->type, x->shape->rank, x->shape->dims), 1, &x);
+    i->dimensions = keep_ints(b, dimensions, n);
+    i->n_dimensions = n;
+    return i;
+}
+
 HloInstruction *hlo_new_broadcast(HloBuilder *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions,
                                   uint32_t n)
 {

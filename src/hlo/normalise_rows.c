@@ -207,7 +207,6 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     const int64_t pieces = b->same ? b->same[i->id] : 0;
     if (!pieces) return NULL;
-    if (pieces == 1 && hlo_is_pick(i)) return hlo_new_pick(b, i);
     const Pieces p = pieces_of(i, pieces);
     const HloInstruction *m = hlo_base_of_rows(b->source, i);
     HloInstruction *init = hlo_mapped(b, i->operands[1]);

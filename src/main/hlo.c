@@ -1,5 +1,6 @@
 /* hlo.c: `hlo FILE.hlo`: parsed, verified and printed; with --pass one pass between, with --normalise all of them, with
  * --row-pieces what a plan may then make of rows that are read again. With --time instead what reading costs. */
+#include "graph/graph.h"
 #include "hlo/hlo.h"
 #include "main/main.h"
 
@@ -27,7 +28,6 @@ static const HloModule *split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, i
             int64_t slowest = INT64_MAX;
             for (uint32_t k = 0; base && k < s->n_dimensions; k++) slowest = WBB_MIN(slowest, s->dimensions[k]);
             const int64_t size = base ? s->operands[0]->shape->dims[slowest] : 0;
-            if (!numbers[n] && hlo_is_pick(s)) numbers[n] = 1;
             if (size > pieces) numbers[n] = numbers[base->id] = (uint32_t)pieces;
         }
     }
@@ -62,9 +62,10 @@ static WbbStatus hlo(const Call *call)
     }
     for (uint32_t k = 0; k < count; k++) {
         const HloModule *m = modules[k];
-        if (o->pass && hlo_find_pass(o->pass)->scope != HLO_FOR_ALL) m = hlo_normalise(cx, a, m);
-        if (o->pass) m = hlo_run_pass(cx, a, m, o->pass);
-        if (o->normalise || o->row_pieces) m = hlo_normalise(cx, a, m);
+        const HloScope scope = o->pass ? hlo_find_pass(o->pass)->scope : HLO_FOR_ALL;
+        if (scope == HLO_FOR_TERMS || o->normalise || o->row_pieces) m = gr_normalise(cx, a, m);
+        else if (scope != HLO_FOR_ALL) m = hlo_normalise(cx, a, m);
+        if (o->pass && scope != HLO_FOR_TERMS) m = hlo_run_pass(cx, a, m, o->pass);
         if (o->row_pieces > 1) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
         if (k) wbb_put(&b, "\n// -----\n\n");
         hlo_print(&b, m);
@@ -77,7 +78,7 @@ static const char *pass_names(WbbArena *a)
 {
     WbbBuf b = wbb_buf(a);
     for (const HloPass *p = hlo_passes; p->name; p++)
-        if (p->run && hlo_find_pass(p->name) == p) wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
+        if (!p->split && hlo_find_pass(p->name) == p) wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
     return b.text;
 }
 

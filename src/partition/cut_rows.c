@@ -158,8 +158,6 @@ bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t
         const uint32_t k = m && hlo_elements(s->operands[0]->shape) ? pieces_of(s, t) : 0;
         if (k) pieces[m->id] = pieces[n] = k, any = true;
     }
-    for (uint32_t n = 0; n < body->n_instructions && any; n++)
-        if (!pieces[n] && hlo_is_pick(body->instructions[n])) pieces[n] = 1;
     if (any) add_others(a, body, pieces);
     return any;
 }

@@ -33,7 +33,7 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
         if (cut.n < 2 || cut.steps[k].kind != FUSE_STEP_KERNEL) return 0;
     for (uint32_t k = 0; k < cut.n; k++) {
         const char *text = cut.steps[k].text;
-        const HloModule *kernel = hlo_normalise(cx, a, hlo_parse(cx, a, "kernel.hlo", text, strlen(text)));
+        const HloModule *kernel = gr_normalise(cx, a, hlo_parse(cx, a, "kernel.hlo", text, strlen(text)));
         const PipePlanned x = pipe_plan(cx, a, kernel, t, &options);
         us += part_plan_us(a, &x.plan, t) + part_least_us(t);
     }

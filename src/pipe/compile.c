@@ -370,8 +370,9 @@ static bool front(Compile *c)
     if (!hlo_fusion(c->cx, r->normal).fusion) /* operations that no cut has prepared */
         r->normal = fuse_prepare(c->cx, c->arena, r->normal, &(FuseHow){.mode = FUSE_PRICED});
     if (c->o->deterministic) r->normal = hlo_run_pass(c->cx, c->arena, r->normal, "ordered");
-    r->fusion = r->whole = hlo_fusion(c->cx, r->normal);
     r->rw = new_engine(c);
+    r->normal = gr_arrays(c->cx, c->arena, r->normal, r->rw);
+    r->fusion = r->whole = hlo_fusion(c->cx, r->normal);
     if (stage == PIPE_AT_MAPS || stage == PIPE_AT_GRAPH) return true;
     begin(c, "plan");
     const PartOptions options = {.align = c->o->align, .layout = c->o->layout,

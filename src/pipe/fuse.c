@@ -61,7 +61,7 @@ static void try(WbbCx *cx, void *arg)
     if (!emitted) {
         const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
         hlo_decline_features(cx, m);
-        const HloFusion f = hlo_fusion(cx, hlo_normalise(cx, a, m));
+        const HloFusion f = hlo_fusion(cx, gr_normalise(cx, a, m));
         part_plan(cx, a, &f, p->target, (PartOptions){0});
         emitted = gr_operations(cx, a, f.body) > tuned(p->target, "work.look");
     }
@@ -99,7 +99,7 @@ static void try_across(WbbCx *cx, void *arg)
     WbbArena *a = wbb_arena_new(cx);
     const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, strlen(p->text));
     hlo_decline_features(cx, m);
-    m = hlo_normalise(cx, a, m);
+    m = gr_normalise(cx, a, m);
     const HloFusion f = hlo_fusion(cx, m);
     const PartOptions options = {0};
     const PipePlanned x = pipe_plan(cx, a, m, p->target, &options);
@@ -171,7 +171,7 @@ static bool across(void *arg, const char *text)
 
 const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return gr_note_neighbours(cx, a, hlo_normalise(cx, a, m));
+    return gr_note_neighbours(cx, a, gr_normalise(cx, a, m));
 }
 
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)

@@ -7,6 +7,7 @@
  *     output 0 (f32) element 17 is 0x40000000 (2), evaluated 0x3f800000 (1), allowed 0.99999994 .. 1.0000001
  */
 #include "pipe/judge.h"
+#include "graph/graph.h"
 #include "pipe/memory.h"
 
 #include <math.h>
@@ -67,7 +68,7 @@ static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule
 {
     Judged j = {.fusion = *f, .operands = operands};
     if (!b->n_order) return j;
-    j.normal = hlo_fusion(cx, hlo_normalise(cx, a, m)).body;
+    j.normal = hlo_fusion(cx, gr_normalise(cx, a, m)).body;
     j.order = ev_order(cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
     ev_order_check(cx, j.order, j.normal);
     j.needed = ev_order_needed(a, j.order, j.normal);

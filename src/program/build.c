@@ -8,6 +8,7 @@
  *     w = (s32[], f32[8]) while(init), ..  x = get-tuple-element(w), index=1     x is the value w{1}
  */
 #include "program/program.h"
+#include "graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -520,7 +521,7 @@ static void ask(WbbCx *cx, void *arg)
     q->shares = must_alias(m);
     for (uint32_t k = 0; k < m->entry->n_instructions; k++)
         q->fusions += m->entry->instructions[k]->opcode == HLO_FUSION;
-    if (!q->fusions) count_steps(q, hlo_normalise(cx, q->arena, m)->entry, 0);
+    if (!q->fusions) count_steps(q, gr_normalise(cx, q->arena, m)->entry, 0);
 }
 
 ProgKind prog_kind(const char *file, const char *text, size_t n)

@@ -7,6 +7,7 @@
  *     loop: the condition leaves its result in the flag, the body its results in the memory of its parameters
  */
 #include "program/run.h"
+#include "graph/graph.h"
 #include "program/machine.h"
 #include "program/product.h"
 
@@ -379,7 +380,7 @@ static const EvOrder *whole_order(const Run *r, WbbArena *a, const HloModule *m)
         const Loaded *l = r->loaded.entries[k].pointer;
         const Bundle *b = l ? l->kernel.bundle : NULL;
         if (!b) continue;
-        parts[n].c = hlo_fusion(r->cx, hlo_normalise(r->cx, a, l->kernel.module)).body;
+        parts[n].c = hlo_fusion(r->cx, gr_normalise(r->cx, a, l->kernel.module)).body;
         if (b->n_order) parts[n].order = ev_order(r->cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
         n++;
     }

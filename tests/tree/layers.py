@@ -44,11 +44,11 @@ ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or singl
     "sim": {"base", "bundle"},
     "gpu": {"base", "bundle"},
     "price": {"base", "bundle", "sim", "target"},
-    "program": {"base", "scalar", "bundle", "hlo", "eval", "fuse", "sim", "gpu", "pipe/judge.h"},
+    "program": {"base", "scalar", "bundle", "hlo", "graph", "eval", "fuse", "sim", "gpu", "pipe/judge.h"},
 }
 EVERYTHING = set(ALLOWED)
 ALLOWED.update(pipe=EVERYTHING, api=EVERYTHING | {"pipe", "warpburg.h"}, main=EVERYTHING | {"pipe"})
-WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "eval", "fuse", "program", "sim", "gpu"}  # what warpburg-run is made of
+WITHOUT_LLVM = {"base", "scalar", "bundle", "hlo", "ir", "rewrite", "index", "graph", "eval", "fuse", "program", "sim", "gpu"}  # what warpburg-run is made of
 WITHOUT_LLVM |= {"pipe/corners.h", "pipe/dominant.h", "pipe/index_ranges.h", "pipe/judge.h", "pipe/reductions.h", "pipe/spikes.h"}
 WITHOUT_LLVM_FILES = {f"pipe/{name}" for name in "agree.c corners.c corners.h dominant.c dominant.h index_ranges.c index_ranges.h "
                                                  "inputs.c judge.c judge.h memory.c memory.h reductions.c reductions.h spikes.c spikes.h there.c "

@@ -1,0 +1,272 @@
+/* arrays.c: the rules of patterns/arrays.py on the definitions of a module.
+ *
+ * Needs a normalised module; leaves it where no rule fires. A fold is one node here, whose operands are a term, an init
+ * and the number of the term; what takes part only under a condition is else the combiner's identity. A read of a fold
+ * that nothing else reads is that fold at the index, where that is less: the last element of a prefix sum is a sum. A
+ * product that is the same along a dimension is a sum that is computed once. What changed is made of instructions again
+ * by build.c.
+ *
+ *     m[d0 < 8] := fold_max.f32(x[d0], -inf, k0)                                =>   max.f32(-inf, x[d0])
+ *     c[d0 < 8] := add.f32[k0 < 8] x[k0 + d0 - 7] where ..   y[] := c[7]        =>   y[] := add.f32[k0 < 8] x[k0]
+ */
+#include "graph/inner.h"
+
+#include <math.h>
+
+static ScOp fold_of(ScOp combiner)
+{
+    switch (combiner) {
+    case OP_ADD: return OP_FOLD_ADD;
+    case OP_MUL: return OP_FOLD_MUL;
+    case OP_MAX: return OP_FOLD_MAX;
+    case OP_MIN: return OP_FOLD_MIN;
+    case OP_BAND: return OP_FOLD_BAND;
+    case OP_BOR: return OP_FOLD_BOR;
+    case OP_BXOR: return OP_FOLD_BXOR;
+    default: return OP_NONE;
+    }
+}
+
+/* What the combiner leaves any value as it is with: -0 for a sum of floats. */
+static IrRef identity(IrGraph *g, ScOp combiner, ScType t)
+{
+    const IrType type = IR_TYPE(t, 0);
+    const uint64_t sign = sc_mask(t) ^ sc_mask(t) >> 1;
+    const bool is_float = sc_is_float(t);
+    switch (combiner) {
+    case OP_ADD: return ir_const(g, type, is_float ? sign : 0);
+    case OP_MUL: return ir_const(g, type, is_float ? sc_from_f64(t, 1) : 1);
+    case OP_MAX: return ir_const(g, type, is_float ? sc_from_f64(t, -INFINITY) : sc_is_signed(t) ? sign : 0);
+    case OP_MIN:
+        return ir_const(g, type, is_float ? sc_from_f64(t, INFINITY) : sc_mask(t) ^ (sc_is_signed(t) ? sign : 0));
+    case OP_BAND: return ir_const(g, type, sc_mask(t));
+    default: return ir_const(g, type, 0);
+    }
+}
+
+static bool has_infinity(ScType t) { return !sc_is_float(t) || isinf(sc_to_f64(t, sc_from_f64(t, INFINITY))); }
+
+/* The number of a term: its ranges as digits, the last one the lowest. */
+static IrRef number_of(RwCx *rw, const GrDef *d)
+{
+    const IrGraph *g = rw_graph(rw);
+    IrTerm *terms = WBB_NEW_N(g->arena, IrTerm, d->n_ranges + 1u);
+    int64_t step = 1;
+    uint32_t n = 0;
+    for (uint32_t k = d->n_ranges; k-- > 0;) {
+        const IrNode *v = ir_at(g, d->ranges[k]);
+        if (v->op != OP_VAR) continue;
+        terms[n++] = (IrTerm){.coefficient = step, .ref = d->ranges[k]};
+        step *= g->vars[v->imm].hi + 1;
+    }
+    return rw_sum(rw, 0, terms, n);
+}
+
+/* root with nodes replaced, from[k] by to[k]. What stands in it for an instruction stands in the result, too. */
+static IrRef replaced(WbbArena *a, GrGraph *x, IrRef root, const IrRef *from, const IrRef *to, uint32_t n)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    IrRefs nodes = {0}, all = {0};
+    uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
+    WBB_PUSH(a, &nodes, root);
+    ir_gather(g, a, &nodes, mark);
+    WBB_PUSH(a, &all, root);
+    for (uint32_t k = 0; k < nodes.n; k++) {
+        const IrRef read = gr_place_of(x, nodes.items[k]);
+        if (!read) continue;
+        WBB_PUSH(a, &all, nodes.items[k]);
+        WBB_PUSH(a, &all, read);
+    }
+    rw_replace(x->rw, a, all.items, all.n, from, to, n);
+    for (uint32_t k = 1; k < all.n; k += 2) gr_put_place(x, all.items[k], all.items[k + 1]);
+    return all.items[0];
+}
+
+/* The element of a definition at the index of a read. */
+static IrRef element_at(WbbArena *a, GrGraph *x, const GrDef *d, IrRef value, IrRef read)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    IrRef from[HLO_RANK_LIMIT], to[HLO_RANK_LIMIT];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < d->i->shape->rank; k++) {
+        if (ir_at(g, d->at[k])->op != OP_VAR) continue;
+        from[n] = d->at[k], to[n++] = g->terms[ir_at(g, read)->a[0] + k].ref;
+    }
+    return replaced(a, x, value, from, to, n);
+}
+
+/* Reads of what several read, but anyone computes again, as a comparison of indices, are what is computed. */
+static IrRef opened(WbbArena *a, GrGraph *x, IrRef r)
+{
+    enum { ROUNDS = 3, MOST = 8 };
+    const IrGraph *g = rw_graph(x->rw);
+    for (uint32_t round = 0; round < ROUNDS && r; round++) {
+        uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
+        IrRef from[MOST], to[MOST];
+        uint32_t n = 0;
+        IrRefs nodes = {0};
+        WBB_PUSH(a, &nodes, r);
+        ir_gather(g, a, &nodes, mark);
+        for (uint32_t k = 0; k < nodes.n && n < MOST; k++) {
+            const IrRef read = nodes.items[k];
+            if (ir_at(g, read)->op != OP_CALL) continue;
+            const GrDef *d = &x->defs[IR_CALLEE(ir_at(g, read)->imm)];
+            if (d->form != GR_TERM || d->n_starts || !hlo_has(d->i->opcode, HLO_AGAIN)) continue;
+            from[n] = read, to[n] = element_at(a, x, d, d->value, read);
+            gr_put_place(x, to[n++], read);
+        }
+        if (!n) return r;
+        r = replaced(a, x, r, from, to, n);
+    }
+    return r;
+}
+
+/* The definition as one term; 0: no rule is about it. value, condition: those of its terms. */
+static IrRef whole(RwCx *rw, const GrDef *d, IrRef value, IrRef condition)
+{
+    IrGraph *g = rw_graph(rw);
+    const ScType t = d->type;
+    const ScOp op = fold_of(d->op);
+    if (op == OP_NONE || sc_type_info[t].cls == 'C') return 0;
+    if (condition && !(ir_is_const(g, condition) && ir_at(g, condition)->imm)) {
+        if (!has_infinity(t) && (d->op == OP_MAX || d->op == OP_MIN)) return 0;
+        value = ir_node(g, OP_SELECT, IR_TYPE(t, 0), 0, condition, value, identity(g, d->op, t), 0);
+    }
+    const IrRef fold = ir_node(g, op, IR_TYPE(t, 0), 0, value, d->init, number_of(rw, d), 0);
+    return gr_convert(g, d->i->shape->type, t, fold);
+}
+
+/* --- folds in their readers --------------------------------------------------------------------------------------- */
+static double elements(const IrGraph *g, const IrRef *at, uint32_t n)
+{
+    double all = 1;
+    for (uint32_t k = 0; k < n; k++)
+        if (ir_at(g, at[k])->op == OP_VAR) all *= (double)g->vars[ir_at(g, at[k])->imm].hi + 1;
+    return all;
+}
+
+/* The fold of which a definition reads elements and nothing else, if it alone does; else NULL. */
+static const GrDef *read_fold(const GrGraph *x, const GrDef *d)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    const IrNode *read = d->form == GR_TERM ? ir_at(g, d->value) : NULL;
+    if (!read || read->op != OP_CALL) return NULL;
+    const GrDef *f = &x->defs[IR_CALLEE(read->imm)];
+    return f->form == GR_FOLD && f->i->n_users == 1 && !f->n_starts && f->i != x->c->root ? f : NULL;
+}
+
+/* That fold at the index of the read, of fewer elements, where its terms stand under no condition any more; else 0. */
+static IrRef at_index(WbbArena *a, GrGraph *x, const GrDef *d, const GrDef *f)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    if (!f->condition || elements(g, d->at, d->i->shape->rank) >= elements(g, f->at, f->i->shape->rank)) return 0;
+    const IrRef condition = element_at(a, x, f, f->condition, d->value);
+    if (!ir_is_const(g, condition) || !ir_at(g, condition)->imm) return 0;
+    return whole(x->rw, f, element_at(a, x, f, f->value, d->value), 0);
+}
+
+/* --- elements that a rule takes ----------------------------------------------------------------------------------- */
+/* A term in which a range has the value of an integer: a variable stands for it, as for the start of a gather. 0: the
+ * range is not one variable. */
+static IrRef taken(WbbArena *a, GrGraph *x, IrRef take)
+{
+    IrGraph *g = rw_graph(x->rw);
+    const IrNode n = *ir_at(g, take), range = *ir_at(g, n.a[1]);
+    if (range.op == OP_CONST) return n.a[0];
+    if (range.op != OP_VAR) return 0;
+    const int64_t most = g->vars[range.imm].hi;
+    IrRef value, at = gr_start(x->rw, n.a[2], 0, most, &value);
+    if (!at) {
+        at = ir_var(g, ir_var_new(g, wbb_format(g->arena, "s%u", x->starts.n), IR_LET, 0, most, 0));
+        const GrStart s = {at, value};
+        WBB_PUSH(g->arena, &x->starts, s);
+    }
+    return replaced(a, x, n.a[0], &n.a[1], &at, 1);
+}
+
+static IrRef without_takes(WbbArena *a, GrGraph *x, IrRef root)
+{
+    IrGraph *g = rw_graph(x->rw);
+    for (;;) {
+        uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
+        IrRefs nodes = {0};
+        WBB_PUSH(a, &nodes, root);
+        ir_gather(g, a, &nodes, mark);
+        uint32_t k = 0;
+        while (k < nodes.n && ir_at(g, nodes.items[k])->op != OP_TAKE) k++;
+        if (k == nodes.n) return root;
+        const IrRef made = taken(a, x, nodes.items[k]);
+        if (!made) return 0;
+        root = replaced(a, x, root, &nodes.items[k], &made, 1);
+    }
+}
+
+/* Is a product the same at all values of a variable of its index? Then it is the sum of the other factor, and no
+ * product. Reductions stay: they are planned beside others of the same array. */
+static bool is_repeated(WbbArena *a, const GrGraph *x, const GrDef *d, IrRef value)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
+    IrRefs nodes = {0};
+    if (!value || d->i->opcode == HLO_REDUCE || d->i->opcode == HLO_REDUCE_WINDOW) return false;
+    WBB_PUSH(a, &nodes, value);
+    ir_gather(g, a, &nodes, mark);
+    for (uint32_t k = 0; k < nodes.n; k++) mark[nodes.items[k]] = 1;
+    for (uint32_t k = 0; k < d->i->shape->rank; k++)
+        if (ir_at(g, d->at[k])->op == OP_VAR && !mark[d->at[k]]) return true;
+    return false;
+}
+
+/* A fold, its constants folded. */
+static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
+{
+    const IrRef r = opened(a, x, whole(x->rw, d, d->value, d->condition));
+    return r ? replaced(a, x, r, NULL, NULL, 0) : 0;
+}
+
+/* --- a module ----------------------------------------------------------------------------------------------------- */
+static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, RwCx *with)
+{
+    GrGraph *x = gr_make(cx, a, c);
+    if (with) rw_disable_as(x->rw, with);
+    GrChanged out = {x, WBB_NEW_N(a, IrRef, c->n_instructions + 1u), 0};
+    IrRef *before = WBB_NEW_N(a, IrRef, c->n_instructions + 1u);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const GrDef *d = &x->defs[k], *f = read_fold(x, d);
+        IrRef all = 0;
+        if (d->form == GR_FOLD) before[k] = all = folded(a, x, d);
+        else if (f) all = at_index(a, x, d, f);
+        out.value[k] = all;
+    }
+    rw_arrays(x->rw, a, out.value, c->n_instructions);
+    if (with) rw_count_too(with, x->rw);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        if (out.value[k] == before[k] && !is_repeated(a, x, &x->defs[k], before[k])) out.value[k] = 0;
+        if (out.value[k]) out.value[k] = without_takes(a, x, out.value[k]);
+        out.n += out.value[k] != 0;
+    }
+    return out;
+}
+
+static bool has_folds(const HloComputation *c)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (hlo_kind(c->instructions[k]->opcode) == HLO_IS_FOLD) return true;
+    return false;
+}
+
+const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
+{
+    GrChanged *of = WBB_NEW_N(a, GrChanged, m->n_computations);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < m->n_computations; k++) {
+        if (has_folds(m->computations[k])) of[k] = changed(cx, a, m->computations[k], with);
+        n += of[k].n;
+    }
+    return n ? gr_built(cx, a, m, of) : m;
+}
+
+const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return gr_arrays(cx, a, hlo_normalise(cx, a, m), NULL);
+}

@@ -1,0 +1,368 @@
+/* build.c: instructions for terms, the way back from definitions.
+ *
+ * Needs a term over the variables of a definition's index; leaves instructions that compute it at all indices. An array
+ * is made over the variables that it depends on, in the order of the first read, and is broadcast where it meets one of
+ * more. A read is a slice, reversed, reshaped; at a start that is an element, a gather. NULL where no instruction says
+ * it: then the definition stays as it was.
+ *
+ *     add.f32[k0 < 8] mul.f32(x[2*k0, d0], m[d0])
+ *         s = slice(x), b = broadcast(m), y = multiply(s, b), r = reduce(y, 0), dimensions={0}, to_apply=add
+ */
+#include "hlo/normalise.h"
+
+#include "graph/inner.h"
+
+#include <string.h>
+
+/* An array over variables, a dimension each. */
+typedef struct {
+    HloInstruction *x; /* NULL: it cannot be said */
+    uint32_t n;
+    uint32_t var[HLO_RANK_LIMIT];
+} Array;
+
+typedef struct {
+    HloBuilder *b;
+    const GrGraph *graph;
+    IrGraph *g;
+    WbbMap made; /* by node: 1 + number of an array */
+    struct { Array *items; uint32_t n, capacity; } arrays;
+} Build;
+
+static const Array nothing;
+
+static int64_t extent(const Build *m, uint32_t var) { return m->g->vars[var].hi + 1; }
+
+static int64_t place(const Array *x, uint32_t var)
+{
+    for (uint32_t k = 0; k < x->n; k++)
+        if (x->var[k] == var) return k;
+    return -1;
+}
+
+/* The variables of x, then those of y that x lacks. False: too many. */
+static bool join(Array *x, const Array *y)
+{
+    for (uint32_t k = 0; k < y->n; k++) {
+        if (place(x, y->var[k]) >= 0) continue;
+        if (x->n == HLO_RANK_LIMIT) return false;
+        x->var[x->n++] = y->var[k];
+    }
+    return true;
+}
+
+static void dims_of(const Build *m, const Array *x, int64_t *dims)
+{
+    for (uint32_t k = 0; k < x->n; k++) dims[k] = extent(m, x->var[k]);
+}
+
+/* x over the variables of `like`, which has all of x's, in their order. */
+static HloInstruction *over(Build *m, Array x, const Array *like)
+{
+    int64_t dims[HLO_RANK_LIMIT], to[HLO_RANK_LIMIT], order[HLO_RANK_LIMIT];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < like->n; k++) /* broadcast wants them in order */
+        if (place(&x, like->var[k]) >= 0) order[n] = place(&x, like->var[k]), to[n++] = k;
+    assert(n == x.n);
+    HloInstruction *y = hlo_new_transpose(m->b, x.x, order);
+    if (n == like->n) return y;
+    dims_of(m, like, dims);
+    return hlo_new_broadcast(m->b, y, hlo_make_array(m->b->arena, y->shape->type, like->n, dims), to, n);
+}
+
+static Array array_of(Build *m, IrRef r);
+
+/* --- indices as integers ------------------------------------------------------------------------------------------ */
+/* An index as integers of a type that holds it. */
+static Array integers(Build *m, IrRef r, ScType t)
+{
+    const IrNode n = *ir_at(m->g, r);
+    Array out = {0};
+    if (n.op == OP_CONST) {
+        out.x = hlo_new_bits(m->b, t, sc_from_i128(t, (int64_t)n.imm));
+    } else if (n.op == OP_VAR) {
+        const GrStart *s = gr_start_of(m->graph, r);
+        if (s) {
+            out = array_of(m, s->value);
+            if (out.x) out.x = hlo_new_convert(m->b, out.x, t);
+            return out;
+        }
+        const int64_t dims[] = {extent(m, (uint32_t)n.imm)};
+        out.n = 1, out.var[0] = (uint32_t)n.imm;
+        out.x = hlo_new_iota(m->b, t, 1, dims, 0);
+    } else if (n.op == OP_SUM) {
+        for (uint32_t k = 0; k < n.a[1]; k++) {
+            const IrTerm term = m->g->terms[n.a[0] + k];
+            const Array one = integers(m, term.ref, t);
+            Array all = out;
+            if (!one.x || !join(&all, &one)) return nothing;
+            HloInstruction *x = over(m, one, &all), *by = hlo_new_bits(m->b, t, sc_from_i128(t, term.coefficient));
+            by = hlo_new_splat(m->b, by, x->shape->rank, x->shape->dims);
+            if (term.coefficient != 1) x = hlo_new_binary(m->b, HLO_MULTIPLY, x, by);
+            if (k) x = hlo_new_binary(m->b, HLO_ADD, over(m, out, &all), x);
+            out = all, out.x = x;
+        }
+        if (n.imm) {
+            HloInstruction *c = hlo_new_bits(m->b, t, sc_from_i128(t, (int64_t)n.imm));
+            c = hlo_new_splat(m->b, c, out.x->shape->rank, out.x->shape->dims);
+            out.x = hlo_new_binary(m->b, HLO_ADD, out.x, c);
+        }
+    } else {
+        return nothing;
+    }
+    return out;
+}
+
+static ScType type_for(const Build *m, IrRef index)
+{
+    return ir_within(m->g, index, INT32_MIN, INT32_MAX) ? SC_I32 : SC_I64;
+}
+
+/* --- reads -------------------------------------------------------------------------------------------------------- */
+/* A dimension that is read at constant + sum of steps * variables, each step the extent of all that follow it. */
+typedef struct {
+    uint32_t n, var[HLO_RANK_LIMIT]; /* the slowest first */
+    int64_t start, step;             /* step: of the fastest; negative: backwards */
+} Dimension;
+
+static bool dimension_of(const Build *m, IrRef index, Dimension *d)
+{
+    const IrNode *n = ir_at(m->g, index);
+    *d = (Dimension){.step = 1};
+    if (n->op == OP_CONST) {
+        d->start = (int64_t)n->imm;
+    } else if (n->op == OP_VAR) {
+        if (gr_start_of(m->graph, index)) return false;
+        d->n = 1, d->var[0] = (uint32_t)n->imm;
+    } else if (n->op == OP_SUM) {
+        d->start = (int64_t)n->imm;
+        if (n->a[1] > HLO_RANK_LIMIT) return false;
+        d->step = m->g->terms[n->a[0] + n->a[1] - 1].coefficient; /* terms stand by descending coefficient */
+        int64_t step = d->step;
+        for (uint32_t k = n->a[1]; k-- > 0;) {
+            const IrTerm t = m->g->terms[n->a[0] + k];
+            if (ir_at(m->g, t.ref)->op != OP_VAR || gr_start_of(m->graph, t.ref) || t.coefficient != step) return false;
+            d->var[k] = (uint32_t)ir_at(m->g, t.ref)->imm;
+            step *= extent(m, d->var[k]);
+        }
+        d->n = n->a[1];
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static Array sliced(Build *m, HloInstruction *x, const Dimension *d)
+{
+    const uint32_t rank = x->shape->rank;
+    HloSlice *slices = WBB_NEW_N(m->b->arena, HloSlice, rank + 1u);
+    int64_t backwards[HLO_RANK_LIMIT], dims[HLO_RANK_LIMIT];
+    uint32_t n = 0;
+    Array out = {0};
+    for (uint32_t k = 0; k < rank; k++) {
+        int64_t count = 1;
+        for (uint32_t v = 0; v < d[k].n; v++) {
+            if (place(&out, d[k].var[v]) >= 0 || out.n == HLO_RANK_LIMIT) return nothing;
+            count *= extent(m, d[k].var[v]);
+            out.var[out.n++] = d[k].var[v];
+        }
+        const int64_t last = d[k].start + (count - 1) * d[k].step, least = WBB_MIN(d[k].start, last);
+        const int64_t stride = d[k].step < 0 ? -d[k].step : d[k].step;
+        slices[k] = (HloSlice){least, least + (count - 1) * stride + 1, stride};
+        if (least < 0 || slices[k].limit > x->shape->dims[k]) return nothing; /* a read that a choice does not take */
+        if (d[k].step < 0 && count > 1) backwards[n++] = k;
+    }
+    x = hlo_new_reverse(m->b, hlo_new_slice(m->b, x, slices), backwards, n);
+    dims_of(m, &out, dims);
+    out.x = hlo_new_reshape(m->b, x, out.n, dims);
+    return out;
+}
+
+/* Elements of x at starts that are elements: dimensions that one variable goes through are read whole. */
+static Array gathered(Build *m, HloInstruction *x, const IrRef *index)
+{
+    HloBuilder *b = m->b;
+    const uint32_t rank = x->shape->rank;
+    Array at[HLO_RANK_LIMIT] = {{0}}, out = {0};
+    ScType t = SC_I32;
+    bool window[HLO_RANK_LIMIT] = {0};
+    if (rank + 1u >= HLO_RANK_LIMIT) return nothing;
+    for (uint32_t d = 0; d < rank; d++)
+        if (type_for(m, index[d]) != SC_I32) t = SC_I64;
+    for (uint32_t d = 0; d < rank; d++) { /* rows are numbered by the variables of the starts */
+        Dimension own;
+        window[d] = dimension_of(m, index[d], &own) && own.n == 1 && own.step == 1 && own.start == 0 &&
+                    extent(m, own.var[0]) == x->shape->dims[d];
+        if (window[d]) continue;
+        at[d] = integers(m, index[d], t);
+        if (!at[d].x || !join(&out, &at[d])) return nothing;
+    }
+    for (uint32_t d = 0; d < rank; d++) { /* a variable that counts rows is none of a window */
+        if (!window[d] || place(&out, (uint32_t)ir_at(m->g, index[d])->imm) < 0) continue;
+        window[d] = false, at[d] = integers(m, index[d], t);
+    }
+    const Array rows = out;
+    int64_t all = 1, *axes = WBB_NEW_N(b->arena, int64_t, 3 * rank), dims[HLO_RANK_LIMIT], wide[HLO_RANK_LIMIT];
+    for (uint32_t k = 0; k < rows.n; k++) all *= extent(m, rows.var[k]);
+    const int64_t column[] = {all, 1};
+    HloInstruction *columns[HLO_RANK_LIMIT];
+    wide[0] = all;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (window[d]) {
+            if (place(&out, (uint32_t)ir_at(m->g, index[d])->imm) >= 0 || out.n == HLO_RANK_LIMIT) return nothing;
+            out.var[out.n++] = (uint32_t)ir_at(m->g, index[d])->imm;
+            columns[d] = hlo_new_splat(b, hlo_new_bits(b, t, 0), 2, column);
+        } else {
+            columns[d] = hlo_new_reshape(b, over(m, at[d], &rows), 2, column);
+        }
+        wide[d + 1] = window[d] ? x->shape->dims[d] : 1;
+        axes[d] = d, axes[rank + d] = d + 1, axes[2 * rank + d] = wide[d + 1];
+    }
+    HloInstruction *operands[] = {x, hlo_new_concatenate(b, rank, columns, 1)};
+    HloInstruction *g = hlo_new(b, HLO_GATHER, hlo_make_array(b->arena, x->shape->type, rank + 1, wide), 2, operands);
+    hlo_set_attributes(b, g, wbb_format(b->arena, "%s, collapsed_slice_dims={}%s, index_vector_dim=1%s",
+                                        hlo_ints_attribute(b, "offset_dims", (HloInts){axes + rank, rank}),
+                                        hlo_ints_attribute(b, "start_index_map", (HloInts){axes, rank}),
+                                        hlo_ints_attribute(b, "slice_sizes", (HloInts){axes + 2 * rank, rank})));
+    dims_of(m, &out, dims);
+    out.x = hlo_new_reshape(b, g, out.n, dims);
+    return out;
+}
+
+static Array read_of(Build *m, const IrNode *n, bool affine)
+{
+    HloInstruction *x = hlo_mapped(m->b, m->graph->c->instructions[IR_CALLEE(n->imm)]);
+    IrRef index[HLO_RANK_LIMIT];
+    Dimension d[HLO_RANK_LIMIT];
+    const bool asked = affine;
+    affine = true;
+    for (uint32_t k = 0; k < n->a[1]; k++) {
+        index[k] = m->g->terms[n->a[0] + k].ref;
+        affine = affine && dimension_of(m, index[k], &d[k]);
+    }
+    return affine ? sliced(m, x, d) : asked ? nothing : gathered(m, x, index);
+}
+
+/* --- operations --------------------------------------------------------------------------------------------------- */
+static HloOpcode opcode_of(ScOp op)
+{
+    for (uint32_t k = 0; k < HLO_OPCODE_COUNT; k++)
+        if (hlo_scalar((HloOpcode)k) == op) return (HloOpcode)k;
+    return HLO_OPCODE_COUNT;
+}
+
+static bool direction_of(ScOp op, HloDirection *d)
+{
+    switch (op) {
+    case OP_EQ: *d = HLO_EQ; return true;
+    case OP_NE: *d = HLO_NE; return true;
+    case OP_LT: *d = HLO_LT; return true;
+    case OP_LE: *d = HLO_LE; return true;
+    case OP_GT: *d = HLO_GT; return true;
+    case OP_GE: *d = HLO_GE; return true;
+    default: return false;
+    }
+}
+
+static Array operation(Build *m, const IrNode *n, ScType t)
+{
+    HloInstruction *x[3];
+    Array operands[3], out = {0};
+    const uint32_t arity = sc_op_info[n->op].arity;
+    for (uint32_t k = 0; k < arity; k++) {
+        const bool index = IR_SC(ir_at(m->g, n->a[k])->type) == SC_INDEX;
+        const bool small = index && type_for(m, n->a[0]) == SC_I32 && type_for(m, n->a[arity - 1]) == SC_I32;
+        const ScType wide = small ? SC_I32 : SC_I64;
+        operands[k] = index ? integers(m, n->a[k], wide) : array_of(m, n->a[k]);
+        if (!operands[k].x || !join(&out, &operands[k])) return nothing;
+    }
+    for (uint32_t k = 0; k < arity; k++) x[k] = over(m, operands[k], &out);
+    HloDirection direction;
+    const HloShape *s = hlo_make_array(m->b->arena, t, x[0]->shape->rank, x[0]->shape->dims);
+    const HloOpcode opcode = n->op == OP_MODULUS ? HLO_ABS : n->op == OP_RE ? HLO_REAL : n->op == OP_IM ? HLO_IMAG
+                             : n->op == OP_COMPLEX ? HLO_COMPLEX : opcode_of((ScOp)n->op);
+    if (direction_of((ScOp)n->op, &direction)) out.x = hlo_new_compare(m->b, direction, x[0], x[1]);
+    else if (opcode != HLO_OPCODE_COUNT) out.x = hlo_new(m->b, opcode, s, arity, x);
+    return out.x ? out : nothing;
+}
+
+static ScOp combiner_of(ScOp fold)
+{
+    static const ScOp of[][2] = {{OP_FOLD_ADD, OP_ADD}, {OP_FOLD_MUL, OP_MUL}, {OP_FOLD_MAX, OP_MAX}, {OP_FOLD_MIN, OP_MIN},
+                                 {OP_FOLD_BAND, OP_BAND}, {OP_FOLD_BOR, OP_BOR}, {OP_FOLD_BXOR, OP_BXOR}};
+    for (uint32_t k = 0; k < WBB_LEN(of); k++)
+        if (of[k][0] == fold) return of[k][1];
+    return OP_NONE;
+}
+
+static Array folded(Build *m, const IrNode *n, ScType t)
+{
+    HloBuilder *b = m->b;
+    const ScOp op = combiner_of((ScOp)n->op);
+    const Array term = array_of(m, n->a[0]), init = array_of(m, n->a[1]);
+    const IrNode number = *ir_at(m->g, n->a[2]);
+    Array ranges = {0}, out = {0}, all = term;
+    if (!term.x || !init.x || init.n) return nothing;
+    if (number.op == OP_VAR) ranges.var[ranges.n++] = (uint32_t)number.imm;
+    for (uint32_t k = 0; number.op == OP_SUM && k < number.a[1]; k++)
+        ranges.var[ranges.n++] = (uint32_t)ir_at(m->g, m->g->terms[number.a[0] + k].ref)->imm;
+    if (!join(&all, &ranges)) return nothing;
+    int64_t reduced[HLO_RANK_LIMIT];
+    uint32_t n_reduced = 0;
+    for (uint32_t k = 0; k < all.n; k++) {
+        if (place(&ranges, all.var[k]) >= 0) reduced[n_reduced++] = k;
+        else out.var[out.n++] = all.var[k];
+    }
+    const HloShape *scalar = hlo_make_array(b->arena, t, 0, NULL);
+    HloInstruction *x = over(m, term, &all);
+    HloBuilder in = hlo_begin_computation(b, 2, (const HloShape *[]){scalar, scalar});
+    HloInstruction *root = hlo_new_binary(&in, opcode_of(op), in.list.items[0], in.list.items[1]);
+    HloComputation *c = hlo_end_computation(&in, wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name), root);
+    out.x = hlo_new_reduce(b, x, init.x, reduced, n_reduced, c);
+    return out;
+}
+
+static Array make(Build *m, IrRef r)
+{
+    const IrNode n = *ir_at(m->g, r);
+    const ScType t = IR_SC(n.type);
+    if (sc_type_info[t].bits > 64) return nothing;
+    if (n.op == OP_CONST) return (Array){.x = hlo_new_bits(m->b, t, n.imm)};
+    const IrRef read = gr_place_of(m->graph, r);
+    const Array there = read ? read_of(m, ir_at(m->g, read), true) : nothing;
+    if (there.x) return there;
+    if (n.op == OP_CALL) return read_of(m, &n, false);
+    if (n.op == OP_IDX) return integers(m, n.a[0], t);
+    if (combiner_of((ScOp)n.op) != OP_NONE) return folded(m, &n, t);
+    const uint8_t signature = sc_op_info[n.op].signature;
+    return signature == SC_FRAME || signature == SC_LEAF ? nothing : operation(m, &n, t);
+}
+
+/* Recurses as deep as terms nest: graph.c bounds that. */
+static Array array_of(Build *m, IrRef r)
+{
+    WbbEntry *known = wbb_map_put_bytes(&m->made, &r, sizeof r);
+    if (known->value) return m->arrays.items[known->value - 1];
+    const Array x = make(m, r);
+    WBB_PUSH(m->b->arena, &m->arrays, x);
+    wbb_map_put_bytes(&m->made, &r, sizeof r)->value = m->arrays.n;
+    return x;
+}
+
+static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
+{
+    const GrChanged *of = &((const GrChanged *)b->arg)[b->source->id];
+    if (!of->graph || !of->value[i->id]) return NULL;
+    Build m = {.b = b, .graph = of->graph, .g = rw_graph(of->graph->rw), .made = {.arena = b->arena}};
+    const GrDef *d = &of->graph->defs[i->id];
+    Array at = {0};
+    const Array x = array_of(&m, of->value[i->id]);
+    for (uint32_t k = 0; k < i->shape->rank; k++)
+        if (ir_at(m.g, d->at[k])->op == OP_VAR) at.var[at.n++] = (uint32_t)ir_at(m.g, d->at[k])->imm;
+    return x.x ? hlo_new_reshape(b, over(&m, x, &at), i->shape->rank, i->shape->dims) : NULL;
+}
+
+const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of)
+{
+    return hlo_cleaned(cx, a, hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .arg = of}), m);
+}

@@ -1,0 +1,17 @@
+/* inner.h: what the files of graph/ share. */
+#ifndef GR_INNER_H
+#define GR_INNER_H
+
+#include "graph/graph.h"
+
+/* Definitions of a computation that rules changed. */
+typedef struct {
+    GrGraph *graph; /* NULL: none are, and `value` is not there */
+    IrRef *value;   /* by id: the element at the definition's index; 0: it is as it was */
+    uint32_t n;
+} GrChanged;
+
+/* build.c: the module with these definitions, by computation; m itself if no instructions are known for any. */
+const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of);
+
+#endif
