@@ -15,7 +15,7 @@ MODULES: Dict[str, Tuple[str, ...]] = {
     "patterns": ("rules", "lit/rewrite", "lit/rules", "unit/rewrite"),
     "gen": ("gen", "rules"),
     "rewrite": ("rules",), "scalar": ("functions", "eval", "lit/eval"), "target": ("rules",),
-    "hlo": ("hlo", "lit/normalise"), "index": ("index", "lit/map"), "graph": ("index", "tree"),
+    "hlo": ("hlo", "lit/normalise"), "index": ("index", "lit/map"), "graph": ("index", "rules", "tree", "lit/normalise"),
     "eval": ("eval",), "sim": ("sim",), "price": ("sim", "lit/price"), "bundle": ("programs",),
     "partition": ("kernels",), "emit": ("kernels",), "vector": ("kernels",), "llvm": ("kernels",), "ptx": ("kernels",),
     "pipe": ("kernels", "lit/main"),
@@ -43,6 +43,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("roundings", "-m gen.proof.roundings", "--target sm_100 --target sm_120"),
         Row("prices", "tests/rules/prices.py {wb}", "--every 20", "--every 1"),
         Row("random_terms", "tests/fuzz/random_terms.py {wb}", "60", "2000"),
+        Row("random_folds", "tests/fuzz/random_folds.py {wb}", "60", "4000"),
     ],
     "hlo": [
         Row("hlo_round_trip", "tests/hlo/hlo_round_trip.py {wb} --shared {shared}", "", "--all"),

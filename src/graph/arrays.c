@@ -121,13 +121,14 @@ static IrRef opened(WbbArena *a, GrGraph *x, IrRef r)
     return r;
 }
 
-/* The definition as one term; 0: no rule is about it. value, condition: those of its terms. */
+/* The definition as one term; 0: no rule is about it, or what a start of it depends on is not seen in the term. value,
+ * condition: those of its terms. */
 static IrRef whole(RwCx *rw, const GrDef *d, IrRef value, IrRef condition)
 {
     IrGraph *g = rw_graph(rw);
     const ScType t = d->type;
     const ScOp op = fold_of(d->op);
-    if (op == OP_NONE || sc_type_info[t].cls == 'C') return 0;
+    if (op == OP_NONE || sc_type_info[t].cls == 'C' || d->n_starts) return 0;
     if (condition && !(ir_is_const(g, condition) && ir_at(g, condition)->imm)) {
         if (!has_infinity(t) && (d->op == OP_MAX || d->op == OP_MIN)) return 0;
         value = ir_node(g, OP_SELECT, IR_TYPE(t, 0), 0, condition, value, identity(g, d->op, t), 0);

@@ -322,13 +322,31 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     return out;
 }
 
+/* The read of the instruction that the node stands for, if that is at variables of the node; else 0. What is the same at
+ * all values of a range may stand outside of it. */
+static IrRef own_read(const Build *m, IrRef r)
+{
+    const IrRef read = gr_place_of(m->graph, r);
+    uint8_t *mark = read ? WBB_NEW_N(m->b->arena, uint8_t, m->g->n) : NULL;
+    IrRefs of_node = {0}, of_read = {0};
+    if (!read) return 0;
+    WBB_PUSH(m->b->arena, &of_node, r);
+    ir_gather(m->g, m->b->arena, &of_node, mark);
+    WBB_PUSH(m->b->arena, &of_read, read);
+    ir_gather(m->g, m->b->arena, &of_read, mark);
+    for (uint32_t k = 0; k < of_node.n; k++) mark[of_node.items[k]] = 1;
+    for (uint32_t k = 0; k < of_read.n; k++)
+        if (ir_at(m->g, of_read.items[k])->op == OP_VAR && !mark[of_read.items[k]]) return 0;
+    return read;
+}
+
 static Array make(Build *m, IrRef r)
 {
     const IrNode n = *ir_at(m->g, r);
     const ScType t = IR_SC(n.type);
     if (sc_type_info[t].bits > 64) return nothing;
     if (n.op == OP_CONST) return (Array){.x = hlo_new_bits(m->b, t, n.imm)};
-    const IrRef read = gr_place_of(m->graph, r);
+    const IrRef read = own_read(m, r);
     const Array there = read ? read_of(m, ir_at(m->g, read), true) : nothing;
     if (there.x) return there;
     if (n.op == OP_CALL) return read_of(m, &n, false);
@@ -359,6 +377,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     const Array x = array_of(&m, of->value[i->id]);
     for (uint32_t k = 0; k < i->shape->rank; k++)
         if (ir_at(m.g, d->at[k])->op == OP_VAR) at.var[at.n++] = (uint32_t)ir_at(m.g, d->at[k])->imm;
+    for (uint32_t k = 0; k < x.n; k++) assert(place(&at, x.var[k]) >= 0);
     return x.x ? hlo_new_reshape(b, over(&m, x, &at), i->shape->rank, i->shape->dims) : NULL;
 }
 

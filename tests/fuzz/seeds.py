@@ -1,4 +1,4 @@
-"""Shared by the suites whose texts follow from seeds: random_loops.py, random_chains.py, random_programs.py and random_windows.py."""
+"""Shared by the suites whose texts follow from seeds: random_folds.py, random_loops.py, random_chains.py, random_programs.py and random_windows.py."""
 import argparse
 import subprocess
 import tempfile
