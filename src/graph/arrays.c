@@ -67,9 +67,8 @@ static IrRef replaced(WbbArena *a, GrGraph *x, IrRef root, const IrRef *from, co
 {
     const IrGraph *g = rw_graph(x->rw);
     IrRefs nodes = {0}, all = {0};
-    uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
     WBB_PUSH(a, &nodes, root);
-    ir_gather(g, a, &nodes, mark);
+    ir_gather(g, a, &nodes, rw_marks(x->rw));
     WBB_PUSH(a, &all, root);
     for (uint32_t k = 0; k < nodes.n; k++) {
         const IrRef read = gr_place_of(x, nodes.items[k]);
@@ -101,12 +100,11 @@ static IrRef opened(WbbArena *a, GrGraph *x, IrRef r)
     enum { ROUNDS = 3, MOST = 8 };
     const IrGraph *g = rw_graph(x->rw);
     for (uint32_t round = 0; round < ROUNDS && r; round++) {
-        uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
         IrRef from[MOST], to[MOST];
         uint32_t n = 0;
         IrRefs nodes = {0};
         WBB_PUSH(a, &nodes, r);
-        ir_gather(g, a, &nodes, mark);
+        ir_gather(g, a, &nodes, rw_marks(x->rw));
         for (uint32_t k = 0; k < nodes.n && n < MOST; k++) {
             const IrRef read = nodes.items[k];
             if (ir_at(g, read)->op != OP_CALL) continue;
@@ -189,10 +187,9 @@ static IrRef without_takes(WbbArena *a, GrGraph *x, IrRef root)
 {
     IrGraph *g = rw_graph(x->rw);
     for (;;) {
-        uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
         IrRefs nodes = {0};
         WBB_PUSH(a, &nodes, root);
-        ir_gather(g, a, &nodes, mark);
+        ir_gather(g, a, &nodes, rw_marks(x->rw));
         uint32_t k = 0;
         while (k < nodes.n && ir_at(g, nodes.items[k])->op != OP_TAKE) k++;
         if (k == nodes.n) return root;
@@ -207,15 +204,17 @@ static IrRef without_takes(WbbArena *a, GrGraph *x, IrRef root)
 static bool is_repeated(WbbArena *a, const GrGraph *x, const GrDef *d, IrRef value)
 {
     const IrGraph *g = rw_graph(x->rw);
-    uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
+    uint8_t *mark = rw_marks(x->rw);
     IrRefs nodes = {0};
+    bool repeated = false;
     if (!value || d->i->opcode == HLO_REDUCE || d->i->opcode == HLO_REDUCE_WINDOW) return false;
     WBB_PUSH(a, &nodes, value);
     ir_gather(g, a, &nodes, mark);
     for (uint32_t k = 0; k < nodes.n; k++) mark[nodes.items[k]] = 1;
     for (uint32_t k = 0; k < d->i->shape->rank; k++)
-        if (ir_at(g, d->at[k])->op == OP_VAR && !mark[d->at[k]]) return true;
-    return false;
+        repeated = repeated || (ir_at(g, d->at[k])->op == OP_VAR && !mark[d->at[k]]);
+    for (uint32_t k = 0; k < nodes.n; k++) mark[nodes.items[k]] = 0;
+    return repeated;
 }
 
 /* A fold, its constants folded. */

@@ -322,13 +322,14 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     return out;
 }
 
-/* The read of the instruction that the node stands for, if that is at variables of the node; else 0. What is the same at
- * all values of a range may stand outside of it. */
+/* The read of the instruction that the node stands for, if that is at variables of the node; else 0. What is the same
+ * at all values of a range may stand outside of it. */
 static IrRef own_read(const Build *m, IrRef r)
 {
     const IrRef read = gr_place_of(m->graph, r);
-    uint8_t *mark = read ? WBB_NEW_N(m->b->arena, uint8_t, m->g->n) : NULL;
+    uint8_t *mark = rw_marks(m->graph->rw);
     IrRefs of_node = {0}, of_read = {0};
+    bool own = true;
     if (!read) return 0;
     WBB_PUSH(m->b->arena, &of_node, r);
     ir_gather(m->g, m->b->arena, &of_node, mark);
@@ -336,8 +337,9 @@ static IrRef own_read(const Build *m, IrRef r)
     ir_gather(m->g, m->b->arena, &of_read, mark);
     for (uint32_t k = 0; k < of_node.n; k++) mark[of_node.items[k]] = 1;
     for (uint32_t k = 0; k < of_read.n; k++)
-        if (ir_at(m->g, of_read.items[k])->op == OP_VAR && !mark[of_read.items[k]]) return 0;
-    return read;
+        own = own && (ir_at(m->g, of_read.items[k])->op != OP_VAR || mark[of_read.items[k]]);
+    for (uint32_t k = 0; k < of_node.n; k++) mark[of_node.items[k]] = 0;
+    return own ? read : 0;
 }
 
 static Array make(Build *m, IrRef r)

@@ -32,6 +32,16 @@ void rw_leave_quotients(RwCx *rw) { rw->leaves_quotients = true; }
 IrGraph *rw_graph(RwCx *rw) { return rw->g; }
 const RwTables *rw_target(const RwCx *rw) { return rw->target; }
 
+uint8_t *rw_marks(RwCx *rw)
+{
+    const uint32_t had = rw->n_marks, n = rw->g->capacity;
+    if (had >= n) return rw->marks;
+    rw->marks = wbb_grow(rw->arena, rw->marks, had * sizeof *rw->marks, n * sizeof *rw->marks);
+    rw->made = wbb_grow(rw->arena, rw->made, had * sizeof *rw->made, n * sizeof *rw->made);
+    rw->n_marks = n;
+    return rw->marks;
+}
+
 /* --- one node ------------------------------------------------------------------------------------------------ */
 /* An operation on constants; 0: it is none. */
 static IrRef fold(RwCx *rw, IrRef r)

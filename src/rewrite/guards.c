@@ -19,7 +19,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FACT_DEPTH = 6 }; /* operands of operands that a fact of an element is derived from: bounds its time */
 
@@ -120,16 +119,16 @@ static bool fixed(RwCx *rw, IrRef x, IrRef n)
 {
     const IrGraph *g = rw->g;
     IrRefs of_n = {0}, of_x = {0};
-    uint8_t *mark = WBB_NEW_N(rw->arena, uint8_t, g->n);
+    uint8_t *mark = rw_marks(rw);
+    bool is_fixed = true;
     WBB_PUSH(rw->arena, &of_n, n);
     ir_gather(g, rw->arena, &of_n, mark);
     WBB_PUSH(rw->arena, &of_x, x);
     ir_gather(g, rw->arena, &of_x, mark);
-    memset(mark, 0, g->n);
     for (uint32_t k = 0; k < of_n.n; k++) mark[of_n.items[k]] = ir_at(g, of_n.items[k])->op == OP_VAR;
-    for (uint32_t k = 0; k < of_x.n; k++)
-        if (mark[of_x.items[k]]) return false;
-    return true;
+    for (uint32_t k = 0; k < of_x.n; k++) is_fixed = is_fixed && !mark[of_x.items[k]];
+    for (uint32_t k = 0; k < of_n.n; k++) mark[of_n.items[k]] = 0;
+    return is_fixed;
 }
 
 /* A number that a variable, or several as its digits, have all values of. */

@@ -98,6 +98,9 @@ struct RwCx {
     uint32_t visits;      /* nodes that rules were looked up for */
     const uint32_t *uses; /* by ref, while isel runs; else NULL */
     uint32_t n_uses;
+    uint8_t *marks; /* rw_marks */
+    IrRef *made;    /* by ref, for rw_replace; all 0 outside of it */
+    uint32_t n_marks;
     bool single;   /* rw_step: rules are not applied to nodes that are made */
     RwWatch watch; /* called at every firing; NULL: nothing */
     void *watch_arg;

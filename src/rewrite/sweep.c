@@ -76,8 +76,8 @@ void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n)
 
 void rw_replace(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n_roots, const IrRef *from, const IrRef *to, uint32_t n)
 {
-    uint8_t *mark = WBB_NEW_N(a, uint8_t, rw->g->n);
-    IrRef *made = WBB_NEW_N(a, IrRef, rw->g->n);
+    uint8_t *mark = rw_marks(rw);
+    IrRef *made = rw->made;
     IrRefs nodes = {0};
     for (uint32_t k = 0; k < n_roots; k++)
         if (roots[k]) WBB_PUSH(a, &nodes, roots[k]);
@@ -86,6 +86,8 @@ void rw_replace(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n_roots, const IrR
     for (uint32_t k = 0; k < nodes.n; k++)
         if (!made[nodes.items[k]]) made[nodes.items[k]] = rebuild(rw, nodes.items[k], made);
     for (uint32_t k = 0; k < n_roots; k++) roots[k] = made[roots[k]];
+    for (uint32_t k = 0; k < nodes.n; k++) made[nodes.items[k]] = 0;
+    for (uint32_t k = 0; k < n; k++) made[from[k]] = 0;
 }
 
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase)
