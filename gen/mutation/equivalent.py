@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from gen import ledger, ops
-from gen.proof import complex_parts, driver, prove, z3_bits, z3_floats, z3_formula, z3_solve
+from gen.proof import complex_parts, folds, driver, prove, z3_bits, z3_floats, z3_formula, z3_solve
 from gen.lang import Expr, Node, PatternError, Rule, Var
 from gen.mutation.mutants import Mutant, copied, everything
 from gen.proof.code import NotNarrow, Terms
@@ -61,7 +61,7 @@ def hides_nans(whole: Expr, part: Node, t: str) -> bool:
 
 def places(m: Mutant) -> List[Tuple[Node, Node]]:
     """Pairs of a part before and after the change that contain the whole change, the innermost first."""
-    if m.before is None or m.rule.left is not m.before.left or m.dropped or str(m.rule.when) != str(m.before.when):
+    if m.before is None or m.rule.left is not m.before.left or m.dropped or str(m.rule.when) != str(m.before.when) or folds.has_folds(m.before):
         return []
     after = ledger.spelled([m.rule.right])
     found = {id(x): (x, y) for x, y in ways_up(m.before.right, m.rule.right)}
@@ -91,8 +91,8 @@ def same_part(m: Mutant, x: Node, y: Node, depth: int, case: prove.Case) -> bool
 
 def same_as_before(m: Mutant, case: prove.Case) -> bool:
     """Whether the right side is equal to the original right side."""
-    if m.before is None or not isinstance(m.before.right, Node) or m.dropped:
-        return False
+    if m.before is None or not isinstance(m.before.right, Node) or m.dropped or folds.has_folds(m.before):
+        return False  # of rules about folds, a case is the sides written out at one extent
     before, after = m.before.right, m.rule.right
     try:
         if small_float(before, after):

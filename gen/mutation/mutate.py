@@ -69,8 +69,8 @@ class Rules:
         """The same case of the rule itself."""
         assert m.before
         if id(m.before) not in self.cases:
-            self.cases[id(m.before)] = {(x.label, x.approx): x for x in prove.cases_of(m.before, m.errors)}
-        found = self.cases[id(m.before)].get((c.label, c.approx))
+            self.cases[id(m.before)] = {(x.label, x.approx, x.terms_of): x for x in prove.cases_of(m.before, m.errors)}
+        found = self.cases[id(m.before)].get((c.label, c.approx, c.terms_of))
         return found if found and found.terms.types == c.terms.types and found.terms.names == c.terms.names else None
 
 

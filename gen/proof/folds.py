@@ -107,13 +107,13 @@ def ranges_of(r: Rule) -> List[Var]:
 def holds(r: Rule, w: Written) -> bool:
     """Whether the relations between constants hold, as far as the extents decide them."""
     env = instances.Env(dict(w.counted), {}, None, 1, 0)
-    if any(instances.evaluate(k, env) != n for k, n in w.counts):
-        return False
-    for c in parts(r.when):
-        asked, negative = (c.x, True) if isinstance(c, Not) else (c, False)
-        if isinstance(asked, Relation) and RELATE[REL[asked.rel]](instances.evaluate(asked.x, env), instances.evaluate(asked.y, env)) == negative:
-            return False
-    return True
+    conditions = [(c.x, True) if isinstance(c, Not) else (c, False) for c in parts(r.when)]
+    relations = [(c, negative) for c, negative in conditions if isinstance(c, Relation)]
+    try:
+        return all(instances.evaluate(k, env) == n for k, n in w.counts) and all(
+            RELATE[REL[c.rel]](instances.evaluate(c.x, env), instances.evaluate(c.y, env)) != negative for c, negative in relations)
+    except instances.Undefined:
+        raise PatternError(r.where, f"{r.when}: a constant is bound by neither the left side nor counts(i, k)") from None
 
 
 def extents_of(r: Rule) -> List[int]:
