@@ -240,6 +240,35 @@ static void put_step(RulesCall *c, const char *name)
     }
 }
 
+/* --- a rule about arrays, which is applied to terms of no kernel -------------------------------- */
+static bool put_array_rules(const Firings *x, const char *name)
+{
+    RulesCall *c = x->c;
+    const RwTables *t = main_tables(c->target, 0);
+    bool any = false;
+    for (uint32_t i = 0; i < t->n_rules; i++) {
+        if (t->rules[i].phase != RW_ARRAYS || !rw_rule_is(c->arena, t, i, name)) continue;
+        const uint32_t n = rw_counts(x->result.rw, true)[i];
+        const char *rule = rw_rule_name(c->arena, t, i);
+        any = true;
+        if (c->json) {
+            WbbBuf *b = main_json_begin(c);
+            wbb_json_text(b, "rule", rule);
+            wbb_json_bool(b, "fired", n > 0);
+            wbb_json_int(b, "times", n);
+            main_json_end(c);
+        } else if (n) {
+            wbb_putf(c->out, "fired: %s: %u time%s; `warpburg hlo %s --pass arrays` shows what it left\n", rule, n,
+                     n == 1 ? "" : "s", x->file);
+        } else {
+            wbb_putf(c->out, "%s: %s\ndid not fire: no reduction, window or product is such a fold; ", rule,
+                     t->rules[i].text);
+            wbb_putf(c->out, "`warpburg compile %s --emit graph` shows what they are\n", x->file);
+        }
+    }
+    return any;
+}
+
 static WbbStatus why(const Call *call)
 {
     const WhyOptions *o = call->options;
@@ -251,7 +280,7 @@ static WbbStatus why(const Call *call)
     const WbbStatus s = wbb_guard(c->cx, main_firings, &x);
     if (s == WBB_FAILED || !x.result.rw) wbb_rethrow(c->cx, s);
     put_step(c, name);
-    if (put_firings(&x, name)) return main_rules_end(c, s);
+    if (put_array_rules(&x, name) || put_firings(&x, name)) return main_rules_end(c, s);
     Nearest best = {.why = {.total = 1}};
     for (int which = 0; which < 2; which++) {
         const RwTables *t = main_tables(c->target, which);
