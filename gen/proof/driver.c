@@ -28,7 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { N = 1024, MAX_REGS = 1200, EXACT = 200, REFERENCE = 201 };
+enum { N = 1024, MAX_REGS = 1200, MAX_VARS = 48, EXACT = 200, REFERENCE = 201 };
 __extension__ typedef __int128 Int;
 
 enum {                    /* kinds of instructions; the first is any operation of the table */
@@ -58,7 +58,7 @@ typedef struct {
 static _Alignas(64) unsigned char reg[MAX_REGS][N * 16];
 static int type_of[MAX_REGS];
 static Ins code[MAX_REGS];
-static Var var[16];
+static Var var[MAX_VARS];
 static int pre[64], bad[1024];
 static int n_regs, n_vars, n_pre, n_bad;
 static unsigned char excluded[N];
@@ -464,7 +464,7 @@ static bool run_product(uint64_t total, const Contract *c)
             for (int i = 0; v != open && i < N; i++) set_nth(v, i, 0);
         return run_counted(open, c);
     }
-    uint64_t at[16] = {0};
+    uint64_t at[MAX_VARS] = {0};
     for (uint64_t done = 0; done < total;) {
         int n = 0;
         for (; n < N && done < total; n++, done++) {
@@ -533,6 +533,10 @@ static Int read_int(void) /* hexadecimal with a sign: up to 128 bits */
 
 static void read_var(void)
 {
+    if (n_vars == MAX_VARS) {
+        fprintf(stderr, "more than %d variables", MAX_VARS);
+        exit(2);
+    }
     Var *v = &var[n_vars++];
     if (scanf("%d %d %d %d", &v->type, &v->mode, &v->n, &v->m) != 4) exit(2);
     v->values = realloc(v->values, sizeof(Int) * (size_t)(v->n + 1));

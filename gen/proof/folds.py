@@ -18,8 +18,8 @@ from gen.match import RELATE
 from gen.opcodes import REL
 
 EXTENTS = (1, 2, 3, 4)  # arrays without elements, and folds without terms, are no terms: src/graph
-MORE = (5,)             # of rules that compute with the extent
-MOST = 8                # terms that are written out
+MORE = (5, 12)          # of rules that compute with the extent; of floats z3 does not get to the last
+MOST = 16               # terms that are written out
 
 
 def is_fold(e: Any) -> bool: return isinstance(e, Node) and e.op.name.startswith("fold_")
@@ -121,7 +121,8 @@ def extents_of(r: Rule) -> List[int]:
     counted = {id(c.args[1]) for c in parts(r.when) if isinstance(c, Guard) and c.name == "counts"}
     numbers = [n + d for n in instances.numbers_in(r) for d in (-1, 0, 1)]
     computes = any(id(x) in counted for x in walk(r.right))
-    found = sorted({*EXTENTS, *(n for n in numbers if 0 < n <= MOST), *(MORE if computes else ())})
+    floats = any(ops.TYPE_BY_NAME[m].cls == "F" for e in walk(r.left) if isinstance(e, Node) for t in e.types for m in t.members)
+    found = sorted({*EXTENTS, *(n for n in numbers if 0 < n <= MOST), *(MORE[:-1] if computes and floats else MORE if computes else ())})
     ranges = ranges_of(r)
     return [n for n in found if holds(r, Written(r, {id(v): n for v in ranges}))] or list(range(1, MOST + 1))
 

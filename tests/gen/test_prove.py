@@ -64,7 +64,7 @@ class Wrong(unittest.TestCase):
         self.assertRegex(said, r"a = f32\[\] constant\(")
         self.refused(rewrite(fold_add.i32(a, b, i), add.i32(b, mul.i32(a, 2)), when=fixed(a, i) & counts(i, k) & (k > 1)), "of 3 terms",
                      "a.0 = s32[3] broadcast")
-        with self.assertRaisesRegex(lang.PatternError, "no fold of up to 8 terms"):
+        with self.assertRaisesRegex(lang.PatternError, "no fold of up to 16 terms"):
             proof(rewrite(fold_add.i32(a, b, i), b, when=fixed(a, i) & counts(i, k) & (k > 100)))
 
     def test_integers_by_floats(self) -> None:
