@@ -94,10 +94,19 @@ static IrRef element_at(WbbArena *a, GrGraph *x, const GrDef *d, IrRef value, Ir
     return replaced(a, x, value, from, to, n);
 }
 
-/* Reads of what several read, but anyone computes again, as a comparison of indices, are what is computed. */
-static IrRef opened(WbbArena *a, GrGraph *x, IrRef r)
+/* Is the read at a place that this index, a variable, names? */
+static bool reads_at(const IrGraph *g, const IrNode *read, IrRef index)
 {
-    enum { ROUNDS = 3, MOST = 8 };
+    for (uint32_t k = 0; k < read->a[1]; k++)
+        if (g->terms[read->a[0] + k].ref == index) return true;
+    return false;
+}
+
+/* Reads of what several read, but anyone computes again, as a comparison of indices, are what is computed; `at`: reads
+ * of one element at that variable, whatever is computed there. */
+static IrRef opened(WbbArena *a, GrGraph *x, IrRef r, IrRef at)
+{
+    enum { ROUNDS = 6, MOST = 8 };
     const IrGraph *g = rw_graph(x->rw);
     for (uint32_t round = 0; round < ROUNDS && r; round++) {
         IrRef from[MOST], to[MOST];
@@ -109,9 +118,11 @@ static IrRef opened(WbbArena *a, GrGraph *x, IrRef r)
             const IrRef read = nodes.items[k];
             if (ir_at(g, read)->op != OP_CALL) continue;
             const GrDef *d = &x->defs[IR_CALLEE(ir_at(g, read)->imm)];
-            if (d->form != GR_TERM || d->n_starts || !hlo_has(d->i->opcode, HLO_AGAIN)) continue;
+            if (d->form != GR_TERM || d->n_starts) continue;
+            if (at ? !reads_at(g, ir_at(g, read), at) : !hlo_has(d->i->opcode, HLO_AGAIN)) continue;
             from[n] = read, to[n] = element_at(a, x, d, d->value, read);
-            gr_put_place(x, to[n++], read);
+            if (!at) gr_put_place(x, to[n], read);
+            n++;
         }
         if (!n) return r;
         r = replaced(a, x, r, from, to, n);
@@ -180,7 +191,7 @@ static IrRef taken(WbbArena *a, GrGraph *x, IrRef take)
         const GrStart s = {at, value};
         WBB_PUSH(g->arena, &x->starts, s);
     }
-    return replaced(a, x, n.a[0], &n.a[1], &at, 1);
+    return opened(a, x, replaced(a, x, n.a[0], &n.a[1], &at, 1), at);
 }
 
 static IrRef without_takes(WbbArena *a, GrGraph *x, IrRef root)
@@ -220,7 +231,7 @@ static bool is_repeated(WbbArena *a, const GrGraph *x, const GrDef *d, IrRef val
 /* A fold, its constants folded. */
 static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
 {
-    const IrRef r = opened(a, x, whole(x->rw, d, d->value, d->condition));
+    const IrRef r = opened(a, x, whole(x->rw, d, d->value, d->condition), 0);
     return r ? replaced(a, x, r, NULL, NULL, 0) : 0;
 }
 

@@ -23,8 +23,8 @@ EXP = "HloModule m\nENTRY main {\n  x = f32[SIZE]{0} parameter(0)\n  ROOT y = f3
 PROGRAM = ("HloModule p\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
            "ENTRY main {\n  x = f32[512,512]{1,0} parameter(0)\n  z = f32[] constant(0)\n  s = f32[512]{0} reduce(x, z), dimensions={0}, to_apply=add\n"
            "  t = f32[] reduce(s, z), dimensions={0}, to_apply=add\n  u = f32[512,512]{1,0} broadcast(t), dimensions={}\n"
-           "  v = f32[512,512]{0,1} transpose(x), dimensions={1,0}\n  w = f32[512,512]{1,0} dot(x, u), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-           "  ROOT r = f32[512,512]{1,0} exponential(w)\n}\n")
+           "  v = f32[512,512]{0,1} transpose(x), dimensions={1,0}\n  w = f32[512,512]{1,0} dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+           "  y = f32[512,512]{1,0} add(w, u)\n  ROOT r = f32[512,512]{1,0} exponential(y)\n}\n")
 
 
 class Suite:
