@@ -124,6 +124,11 @@ class Expr:
     def __init__(self) -> None:
         self.where = here()
 
+    def __or__(self, o: Any) -> Any:
+        fail("| joins conditions, and comparisons need brackets: (k == 1) | (k == 2)")
+
+    __ror__ = __or__
+
     def __bool__(self) -> bool:
         fail("an expression has no truth value: write (x) & (y) for `and`, ~x for `not`, two comparisons for a chain")
         return False
@@ -262,6 +267,11 @@ class Cond(Expr):
             fail("the right side of & is not a condition; comparisons need brackets: (k > 1) & (m % k == 0)")
         return All([*parts(self), *parts(o)])
 
+    def __or__(self, o: Any) -> Any:
+        if not isinstance(o, Cond):
+            fail("the right side of | is not a condition; comparisons need brackets: (k == 1) | (k == 2)")
+        return Either([self, o])
+
     def __invert__(self) -> "Cond": return Not(self)
 
 
@@ -299,6 +309,16 @@ class All(Cond):
         self.items = items
 
     def __str__(self) -> str: return " & ".join(f"({i})" if isinstance(i, Relation) else str(i) for i in self.items)
+
+
+class Either(Cond):
+    """One of them holds. A rule has none: `ways` makes a rule of each."""
+
+    def __init__(self, items: List[Cond]) -> None:
+        super().__init__()
+        self.items = items
+
+    def __str__(self) -> str: return " | ".join(f"({i})" for i in self.items)
 
 
 def parts(c: Optional[Cond]) -> List[Cond]:
@@ -360,5 +380,5 @@ class OpName:
         return ".".join([self._op.name, *map(str, self._types), *self._flags])
 
 
-__all__ = ["All", "Arith", "Cond", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Step", "Total", "Type", "Var", "Width",
-           "children", "fail", "here", "lift", "parse_type", "parts", "pattern_file"]
+__all__ = ["All", "Arith", "Cond", "Either", "Expr", "Guard", "Lit", "Node", "Not", "OpName", "PatternError", "Relation", "Step", "Total", "Type", "Var",
+           "Width", "children", "fail", "here", "lift", "parse_type", "parts", "pattern_file"]

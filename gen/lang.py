@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 from gen import guards as _guards, ops as _ops, rates as _rates
 from gen.expr import *
 from gen.forms import inside as _inside, is_function as _is_function, marked as _marked, operand_variables as _operand_variables
+from gen.ways import each_way as _each_way
 
 KiB = 1024
 
@@ -170,6 +171,7 @@ def _spelled(r: Rule, ptx: str) -> Rule:
     return replace(r, ptx=ptx)
 
 
+@_each_way
 def rewrite(left: Any, right: Any, when: Optional[Cond] = None, err: Optional[float] = None) -> Any:
     """A Rule. err=ulp(..), of a lowering of one form of a function (div(a, sqrt(b))): how far it may be off, within the function's budget; under nearer:
     how far from the left side of real numbers.
@@ -181,7 +183,9 @@ def rewrite(left: Any, right: Any, when: Optional[Cond] = None, err: Optional[fl
     return [_rule("rewrite", x, y, when, err) for x, y in zip(left, right)]
 
 
+@_each_way
 def llvm(left: Any, text: str, when: Optional[Cond] = None, ptx: str = "") -> Rule: return _spelled(_rule("llvm", left, text, when), ptx)
+@_each_way
 def intr(left: Any, text: str, when: Optional[Cond] = None, ptx: str = "") -> Rule: return _spelled(_rule("intr", left, text, when), ptx)
 def rel(error: float) -> float:
     """An error relative to the result."""
@@ -200,10 +204,12 @@ def ulp(n: float) -> Ulp:
     return Ulp(n)
 
 
+@_each_way
 def call(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] = None) -> Rule:
     return _rule("call", left, text, when, err)
 
 
+@_each_way
 def asm(left: Any, text: str, when: Optional[Cond] = None, err: Optional[float] = None) -> Rule:
     return _rule("asm", left, text, when, err)
 
@@ -222,6 +228,7 @@ def _table_of(e: Expr, rows: Dict[int, int]) -> int:
 _BITWISE: Dict[str, Any] = {"band": lambda x, y: x & y, "bor": lambda x, y: x | y, "bxor": lambda x, y: x ^ y, "bnot": lambda x: ~x}
 
 
+@_each_way
 def lop3(left: Any, when: Optional[Cond] = None) -> Rule:
     """lop3(bxor.u32(band.u32(a, b), c)): the instruction lop3.b32, whose table is computed from the pattern."""
     names = _operand_variables(lift(left))
@@ -232,6 +239,7 @@ def lop3(left: Any, when: Optional[Cond] = None) -> Rule:
     return _rule("asm", left, f"lop3.b32 %d, {', '.join('%' + x for x in letters)}, {table:#04x};", when)
 
 
+@_each_way
 def lookup(left: Any, table: Any, when: Optional[Cond] = None) -> Rule:
     """lookup(two_over_pi.u32(a), TABLE): entry a of a lookup table of type u32 or u64, whose length is a power of two; a wraps."""
     if not isinstance(table, (list, tuple)) or len(table) & len(table) - 1 or not table or not all(isinstance(x, int) and 0 <= x < 2**64 for x in table):

@@ -10,12 +10,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from small import ROOT, faults  # noqa: E402
 
-from gen import load, ops  # noqa: E402
+from gen import lang, load, ops  # noqa: E402
 
 
 class Language(unittest.TestCase):
     def one(self, text: str, message: str, line: int = 2) -> None:
         self.assertEqual(faults(text), [f"patterns/sm80.py:{line}: error: {message}"])
+
+    def test_either_condition(self) -> None:
+        """`|` makes a rule for each way, with brackets and ~ as in logic."""
+        k, m, of = lang.VARIABLES["k"], lang.VARIABLES["m"], lang.OPERATIONS["mul"].u32(lang.VARIABLES["a"], lang.VARIABLES["k"])
+        made = lang.rewrite(of, 0, when=(k > 8) & ((k == 9) | ~((k == 1) | (k > 90))))
+        self.assertEqual([str(r.when) for r in made], ["(k > 8) & (k == 9)", "(k > 8) & ~k == 1 & ~k > 90"])
+        self.assertEqual([str(r.when) for r in lang.rewrite(of, 0, when=~((k == 1) & ~((k == 2) | (k == 3))))], ["~k == 1", "k == 2", "k == 3"])
+        self.assertEqual(len({(str(r.when), r.where) for r in lang.asm(of, "mul.lo.u32 %d, %a, %{k};", when=(k == 3) | (k == 5))}), 2)
+        self.assertIsInstance(lang.rewrite(of, 0, when=(k == 3) & ~(m == 1)), lang.Rule)
 
     def test_good_rules_have_no_faults(self) -> None:
         self.assertEqual(faults("SIMPLIFY = [rewrite(neg[F](neg[F](a)), a), rewrite(add[N](a, 0), a)]\n"), [])

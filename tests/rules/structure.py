@@ -28,6 +28,10 @@ WRONG = [
     ("LOWER = [rewrite(add.f32(a, b), sub.f32(a, neg.f32(b)), when=literal(b)), rewrite(sub.f32(a, b), add.f32(a, neg.f32(b)), when=~literal(b))]\n", "",
      "lowering goes in a circle"),
     # conditions
+    ("SIMPLIFY = [rewrite(add[N](a, k), a, when=k == 0 | k == 1)]\n", "", "comparisons need brackets: (k == 1) | (k == 2)"),
+    ("SIMPLIFY = [rewrite(add[N](a, k), a, when=(k == 0) | 1)]\n", "", "the right side of | is not a condition"),
+    ("SIMPLIFY = [rewrite(add[N](a, k), a, when=(k == 0) | (k == 0))]\n", "", "never reached"),
+    ("SIMPLIFY = [rewrite(add[N](a, k), a, when=(k == 0) | (m == 1))]\n", "", "m is not bound by the left side"),
     ("LOWER = [rewrite(add[N](a, k), a, when=(k > 0) and (k < 8))]\n", "", "no truth value"),
     ("LOWER = [rewrite(add[N](a, k), a, when=0 < k < 8)]\n", "", "no truth value"),
     ("LOWER = [rewrite(shl.i32(a, k), mul.i32(a, 2**k))]\n", "", "** is not among the arithmetic of constants"),
