@@ -220,7 +220,7 @@ class Node(Expr):
     def operand_type(self, i: int) -> Type:
         if self.op.sig == "select" and i == 0:
             return Type("pred", self.types[0].lanes)
-        if self.op.name == "idx" or (i == 2 and self.op.name.startswith("fold_")) or (i == 1 and self.op.name == "take"):
+        if self.op.name == "idx" or (i == 2 and self.op.combiner) or (i == 1 and self.op.name == "take"):
             return Type("index")
         if self.op.name == "take":
             return self.types[1 if i else 0]

@@ -21,6 +21,9 @@ def is_const(e: Expr) -> bool:
     return e.constant
 
 
+def is_fold(e: Expr) -> bool: return isinstance(e, Node) and bool(e.op.combiner)
+
+
 def is_general(e: Expr) -> bool:
     """An operation on distinct variables: it matches every node of the operation at its types."""
     return isinstance(e, Node) and all(isinstance(a, Var) and a.kind in ("value", "index") for a in e.args) and len({id(a) for a in e.args}) == len(e.args)

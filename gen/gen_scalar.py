@@ -44,7 +44,7 @@ def tables_c() -> str:
         comm, costly = ("true" if p in words else "false" for p in ("comm", "costly"))
         effects = " | ".join(enum("SC_", p) for p in ops.EFFECTS if p in words) or "0"
         lines.append(f'    [{enum("OP_", o.name)}] = {{"{o.name}", {o.arity}, SC_{o.sig.upper()}, {o.rank}, '
-                     f'{comm}, {costly}, {effects}, "{o.classes}"}},\n')
+                     f'{comm}, {costly}, {effects}, "{o.classes}", OP_{(o.combiner or "none").upper()}}},\n')
     lines.append("};\n\nconst char *const sc_flag_name[SC_FLAG_COUNT] = {\n")
     lines += [f'    "{f}",\n' for f in ops.FLAGS]
     lines.append("};\n\n/* plain, then with approx */\nstatic const ScBudget budget[OP_COUNT][SC_TYPE_COUNT][SC_ACCURACIES] = {\n")

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from gen import asm_rule, load, ops, semantics
 from gen.errors import Error, Table, forms_of
-from gen.forms import is_general
+from gen.forms import is_fold, is_general
 from gen.lang import Expr, Guard, Lit, Node, Not, Rule, Ulp, Var, Width, children, parts
 from gen.load import RuleSet, walk
 
@@ -202,7 +202,7 @@ def takes_integers(rule: Rule) -> bool:
     for e in walk(rule.left):
         if isinstance(e, Node) and any(isinstance(x, Var) and ops.TYPE_BY_NAME[m].cls in "IU" for n, x in enumerate(e.args) for m in operand_members(e, n)):
             return True
-    ranges = {id(e.args[2]) for e in walk(rule.left) if isinstance(e, Node) and e.op.name.startswith("fold_")}  # of which proofs write out the values
+    ranges = {id(e.args[2]) for e in walk(rule.left) if is_fold(e)}  # of which proofs write out the values
     return any(isinstance(e, Var) and e.kind in ("index", "rest") and id(e) not in ranges for e in walk(rule.left))
 
 

@@ -18,6 +18,7 @@ from gen import lang, ops, rates
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
 PHASES = ("index", "arrays", "simplify", "lower", "isel")
+REWRITES = PHASES[:-1]  # whose rules are proved
 root = Path(__file__).resolve().parent.parent  # the folder that `patterns` is in
 
 
@@ -288,4 +289,4 @@ def written(e: Any, size: Dict[int, int]) -> int:
     return size[id(e)]
 
 
-__all__ = ["RuleSet", "PHASES", "budgets", "load_index", "load_target", "marked_xla", "targets", "text", "use", "walk", "xla_budgets"]
+__all__ = ["RuleSet", "PHASES", "REWRITES", "budgets", "load_index", "load_target", "marked_xla", "targets", "text", "use", "walk", "xla_budgets"]

@@ -79,6 +79,11 @@ class Op:
     rank: int  # order of the phases simplify and lower: a lowering goes to lower ranks
     props: str = ""  # words: comm, costly; of an effect those of EFFECTS
 
+    @property
+    def combiner(self) -> str:
+        """Of a fold the operation that it combines with; empty: it is none."""
+        return self.name[5:] if self.name.startswith("fold_") else ""
+
 
 OPS = [
     # leaves and structure ------------------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def main(argv: Sequence[str]) -> int:
     since = time.monotonic()
     sets = [load.load_index(), *(load.load_target(t) for t in load.targets())]
     errors = ledger.errors_of(sets)
-    rules = {id(r): r for s in sets for name in ("index", "arrays", "simplify", "lower") for r in s.phases.get(name, []) if args.rule in r.name}
+    rules = {id(r): r for s in sets for name in load.REWRITES for r in s.phases.get(name, []) if args.rule in r.name}
     if args.again:
         every = stated([(r, m) for r in rules.values() if every_value.has_few_bits(r) for m in mutants(r, 0)], errors)
         good, bad = every_value.again(every, lambda m: prepare(m, errors), Rules().case, args.again)

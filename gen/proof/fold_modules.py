@@ -18,9 +18,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from gen import hlo_ops, ops
 from gen.expr import Guard, Lit, Node, PatternError, Type, Var, parts
+from gen.forms import is_fold
 from gen.lang import Rule
 from gen.load import walk
-from gen.proof.folds import is_fold
 
 HLO_TYPE = {t.name: t.hlo for t in ops.TYPES}
 Value = Tuple[str, bool]  # name of an instruction; is it one of the range: [n]
@@ -72,7 +72,7 @@ class Module:
             raise PatternError(self.rule.where, f"{e}: no operation of HLO")
         own = self.type(e.result)
         if is_fold(e):
-            combiner = e.op.name[5:]
+            combiner = e.op.combiner
             self.combiners[f"{combiner}.{own}"] = hlo_ops.HLO_OF[combiner]
             x, init = self.wide(self.term(e.args[0], own), own), self.term(e.args[1], own)
             return self.put(own, False, f"reduce({x}, {init[0]}), dimensions={{0}}, to_apply={combiner}.{own}")

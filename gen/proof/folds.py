@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from gen import instances, ops
 from gen.expr import All, Arith, Guard, Lit, Node, Not, PatternError, Relation, Var, parts
+from gen.forms import is_fold
 from gen.lang import Rule
 from gen.load import walk
 from gen.match import RELATE
@@ -20,9 +21,6 @@ from gen.opcodes import REL
 EXTENTS = (1, 2, 3, 4)  # arrays without elements, and folds without terms, are no terms: src/graph
 MORE = (5, 12)          # of rules that compute with the extent; of floats z3 does not get to the last
 MOST = 16               # terms that are written out
-
-
-def is_fold(e: Any) -> bool: return isinstance(e, Node) and e.op.name.startswith("fold_")
 
 
 def has_folds(r: Rule) -> bool: return not isinstance(r.right, str) and any(is_fold(e) or isinstance(e, Node) and e.op.name == "take" for e in walk(r.left))
@@ -69,7 +67,7 @@ class Written:
             x, init, over = e.args
             out = self.term(init, at)
             for n in range(self.extents[id(over)]):
-                out = Node(ops.OP_BY_NAME[e.op.name[5:]], e.types, e.flags, [out, self.term(x, {**at, id(over): n})])
+                out = Node(ops.OP_BY_NAME[e.op.combiner], e.types, e.flags, [out, self.term(x, {**at, id(over): n})])
             return out
         if e.op.name == "take":
             return self.taken(e, at)

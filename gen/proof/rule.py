@@ -37,7 +37,7 @@ REFERENCES = ("complex_reference.h", "driver.c", "float_reference.h")  # what pr
 
 def proved_rules(sets: Sequence[load.RuleSet]) -> List[Rule]:
     """The rewrites of all phases, each once."""
-    return list({id(r): r for s in sets for name in ("index", "arrays", "simplify", "lower") for r in s.phases.get(name, [])}.values())
+    return list({id(r): r for s in sets for name in load.REWRITES for r in s.phases.get(name, [])}.values())
 
 
 def chosen(rules: Sequence[Rule], what: str) -> List[Rule]:

@@ -137,7 +137,7 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
         return r;
     }
     case HLO_MULHI: return ev_bound_mulhi(t, x);
-    default: return compare_total(ev_compare_op(i->direction), from, x);
+    default: return compare_total(hlo_comparison(i->direction), from, x);
     }
 }
 

@@ -37,7 +37,6 @@ static inline int ev_order_ends(ScType t, EvEnd a, EvEnd b)
 }
 
 /* value.c: operations on one value */
-ScOp ev_compare_op(HloDirection direction);
 bool ev_value(ScOp op, ScType t, ScType from, const uint64_t *x, uint64_t *r); /* sc_eval, for small types as well */
 uint64_t ev_reduced(ScType t, uint64_t bits, const HloInstruction *reduce_precision);
 int64_t ev_total_key(ScType t, uint64_t bits); /* an integer that orders floats: -nan, -inf, .., -0, +0, .., inf, nan */

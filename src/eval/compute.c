@@ -102,7 +102,7 @@ static void *compare_total(Ev *e, const HloInstruction *i, ScType t, int64_t n, 
         for (int64_t k = 0; k < n; k++) key[p][k] = ev_total_key(t, ev_get(t, x[p], k));
     }
     void *r = ev_lanes(e, (size_t)n);
-    sc_loop(ev_compare_op(i->direction), SC_I64, SC_I64)((size_t)n, r, key[0], key[1], NULL);
+    sc_loop(hlo_comparison(i->direction), SC_I64, SC_I64)((size_t)n, r, key[0], key[1], NULL);
     return r;
 }
 
@@ -127,7 +127,7 @@ static void *mulhi(Ev *e, ScType t, int64_t n, void *const *x)
 
 static ScOp op_of(const Ev *e, const HloInstruction *i)
 {
-    ScOp op = i->opcode == HLO_COMPARE ? ev_compare_op(i->direction) : hlo_scalar(i->opcode);
+    ScOp op = i->opcode == HLO_COMPARE ? hlo_comparison(i->direction) : hlo_scalar(i->opcode);
     if (op == OP_NONE) wbb_decline(e->cx, i->loc, WHY_OPERATION, "the evaluator has no %s", hlo_opcode_name(i->opcode));
     return op;
 }

@@ -9,13 +9,6 @@
 
 #include <math.h>
 
-ScOp ev_compare_op(HloDirection direction)
-{
-    static const ScOp ops[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
-                               [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
-    return ops[direction];
-}
-
 bool ev_value(ScOp op, ScType t, ScType from, const uint64_t *x, uint64_t *r)
 {
     if (sc_eval(op, t, from, x, r)) return true;

@@ -15,16 +15,9 @@
 
 static ScOp fold_of(ScOp combiner)
 {
-    switch (combiner) {
-    case OP_ADD: return OP_FOLD_ADD;
-    case OP_MUL: return OP_FOLD_MUL;
-    case OP_MAX: return OP_FOLD_MAX;
-    case OP_MIN: return OP_FOLD_MIN;
-    case OP_BAND: return OP_FOLD_BAND;
-    case OP_BOR: return OP_FOLD_BOR;
-    case OP_BXOR: return OP_FOLD_BXOR;
-    default: return OP_NONE;
-    }
+    uint32_t op = OP_NONE;
+    while (op < OP_COUNT && (sc_op_info[op].combiner != combiner || combiner == OP_NONE)) op++;
+    return op < OP_COUNT ? (ScOp)op : OP_NONE;
 }
 
 /* What the combiner leaves any value as it is with: -0 for a sum of floats. */
@@ -214,18 +207,12 @@ static IrRef without_takes(WbbArena *a, GrGraph *x, IrRef root)
  * product. Reductions stay: they are planned beside others of the same array. */
 static bool is_repeated(WbbArena *a, const GrGraph *x, const GrDef *d, IrRef value)
 {
-    const IrGraph *g = rw_graph(x->rw);
-    uint8_t *mark = rw_marks(x->rw);
-    IrRefs nodes = {0};
-    bool repeated = false;
     if (!value || d->i->opcode == HLO_REDUCE || d->i->opcode == HLO_REDUCE_WINDOW) return false;
-    WBB_PUSH(a, &nodes, value);
-    ir_gather(g, a, &nodes, mark);
-    for (uint32_t k = 0; k < nodes.n; k++) mark[nodes.items[k]] = 1;
+    const IrGraph *g = rw_graph(x->rw);
+    const IrRefs variables = ir_variables(g, a, value, rw_marks(x->rw));
     for (uint32_t k = 0; k < d->i->shape->rank; k++)
-        repeated = repeated || (ir_at(g, d->at[k])->op == OP_VAR && !mark[d->at[k]]);
-    for (uint32_t k = 0; k < nodes.n; k++) mark[nodes.items[k]] = 0;
-    return repeated;
+        if (ir_at(g, d->at[k])->op == OP_VAR && !ir_among(&variables, d->at[k])) return true;
+    return false;
 }
 
 /* A fold, its constants folded. */

@@ -229,18 +229,19 @@ static Array gathered(Build *m, HloInstruction *x, const IrRef *index)
     return out;
 }
 
-static Array read_of(Build *m, const IrNode *n, bool affine)
+/* only_moves: no gather */
+static Array read_of(Build *m, const IrNode *n, bool only_moves)
 {
     HloInstruction *x = hlo_mapped(m->b, m->graph->c->instructions[IR_CALLEE(n->imm)]);
     IrRef index[HLO_RANK_LIMIT];
     Dimension d[HLO_RANK_LIMIT];
-    const bool asked = affine;
-    affine = true;
+    bool affine = true;
     for (uint32_t k = 0; k < n->a[1]; k++) {
         index[k] = m->g->terms[n->a[0] + k].ref;
         affine = affine && dimension_of(m, index[k], &d[k]);
     }
-    return affine ? sliced(m, x, d) : asked ? nothing : gathered(m, x, index);
+    if (affine) return sliced(m, x, d);
+    return only_moves ? nothing : gathered(m, x, index);
 }
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
@@ -249,19 +250,6 @@ static HloOpcode opcode_of(ScOp op)
     for (uint32_t k = 0; k < HLO_OPCODE_COUNT; k++)
         if (hlo_scalar((HloOpcode)k) == op) return (HloOpcode)k;
     return HLO_OPCODE_COUNT;
-}
-
-static bool direction_of(ScOp op, HloDirection *d)
-{
-    switch (op) {
-    case OP_EQ: *d = HLO_EQ; return true;
-    case OP_NE: *d = HLO_NE; return true;
-    case OP_LT: *d = HLO_LT; return true;
-    case OP_LE: *d = HLO_LE; return true;
-    case OP_GT: *d = HLO_GT; return true;
-    case OP_GE: *d = HLO_GE; return true;
-    default: return false;
-    }
 }
 
 static Array operation(Build *m, const IrNode *n, ScType t)
@@ -277,28 +265,19 @@ static Array operation(Build *m, const IrNode *n, ScType t)
         if (!operands[k].x || !join(&out, &operands[k])) return nothing;
     }
     for (uint32_t k = 0; k < arity; k++) x[k] = over(m, operands[k], &out);
-    HloDirection direction;
     const HloShape *s = hlo_make_array(m->b->arena, t, x[0]->shape->rank, x[0]->shape->dims);
     const HloOpcode opcode = n->op == OP_MODULUS ? HLO_ABS : n->op == OP_RE ? HLO_REAL : n->op == OP_IM ? HLO_IMAG
                              : n->op == OP_COMPLEX ? HLO_COMPLEX : opcode_of((ScOp)n->op);
-    if (direction_of((ScOp)n->op, &direction)) out.x = hlo_new_compare(m->b, direction, x[0], x[1]);
-    else if (opcode != HLO_OPCODE_COUNT) out.x = hlo_new(m->b, opcode, s, arity, x);
+    for (HloDirection d = HLO_EQ; d <= HLO_GE && t == SC_PRED; d++)
+        if (hlo_comparison(d) == n->op) out.x = hlo_new_compare(m->b, d, x[0], x[1]);
+    if (!out.x && opcode != HLO_OPCODE_COUNT) out.x = hlo_new(m->b, opcode, s, arity, x);
     return out.x ? out : nothing;
-}
-
-static ScOp combiner_of(ScOp fold)
-{
-    static const ScOp of[][2] = {{OP_FOLD_ADD, OP_ADD}, {OP_FOLD_MUL, OP_MUL}, {OP_FOLD_MAX, OP_MAX}, {OP_FOLD_MIN, OP_MIN},
-                                 {OP_FOLD_BAND, OP_BAND}, {OP_FOLD_BOR, OP_BOR}, {OP_FOLD_BXOR, OP_BXOR}};
-    for (uint32_t k = 0; k < WBB_LEN(of); k++)
-        if (of[k][0] == fold) return of[k][1];
-    return OP_NONE;
 }
 
 static Array folded(Build *m, const IrNode *n, ScType t)
 {
     HloBuilder *b = m->b;
-    const ScOp op = combiner_of((ScOp)n->op);
+    const ScOp op = sc_op_info[n->op].combiner;
     const Array term = array_of(m, n->a[0]), init = array_of(m, n->a[1]);
     const IrNode number = *ir_at(m->g, n->a[2]);
     Array ranges = {0}, out = {0}, all = term;
@@ -315,9 +294,8 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     }
     const HloShape *scalar = hlo_make_array(b->arena, t, 0, NULL);
     HloInstruction *x = over(m, term, &all);
-    HloBuilder in = hlo_begin_computation(b, 2, (const HloShape *[]){scalar, scalar});
-    HloInstruction *root = hlo_new_binary(&in, opcode_of(op), in.list.items[0], in.list.items[1]);
-    HloComputation *c = hlo_end_computation(&in, wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name), root);
+    const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
+    HloComputation *c = hlo_new_combiner(b, opcode_of(op), scalar, name);
     out.x = hlo_new_reduce(b, x, init.x, reduced, n_reduced, c);
     return out;
 }
@@ -327,19 +305,12 @@ static Array folded(Build *m, const IrNode *n, ScType t)
 static IrRef own_read(const Build *m, IrRef r)
 {
     const IrRef read = gr_place_of(m->graph, r);
-    uint8_t *mark = rw_marks(m->graph->rw);
-    IrRefs of_node = {0}, of_read = {0};
-    bool own = true;
     if (!read) return 0;
-    WBB_PUSH(m->b->arena, &of_node, r);
-    ir_gather(m->g, m->b->arena, &of_node, mark);
-    WBB_PUSH(m->b->arena, &of_read, read);
-    ir_gather(m->g, m->b->arena, &of_read, mark);
-    for (uint32_t k = 0; k < of_node.n; k++) mark[of_node.items[k]] = 1;
-    for (uint32_t k = 0; k < of_read.n; k++)
-        own = own && (ir_at(m->g, of_read.items[k])->op != OP_VAR || mark[of_read.items[k]]);
-    for (uint32_t k = 0; k < of_node.n; k++) mark[of_node.items[k]] = 0;
-    return own ? read : 0;
+    const IrRefs of_node = ir_variables(m->g, m->b->arena, r, rw_marks(m->graph->rw));
+    const IrRefs of_read = ir_variables(m->g, m->b->arena, read, rw_marks(m->graph->rw));
+    uint32_t k = 0;
+    while (k < of_read.n && ir_among(&of_node, of_read.items[k])) k++;
+    return k == of_read.n ? read : 0;
 }
 
 static Array make(Build *m, IrRef r)
@@ -353,7 +324,7 @@ static Array make(Build *m, IrRef r)
     if (there.x) return there;
     if (n.op == OP_CALL) return read_of(m, &n, false);
     if (n.op == OP_IDX) return integers(m, n.a[0], t);
-    if (combiner_of((ScOp)n.op) != OP_NONE) return folded(m, &n, t);
+    if (sc_op_info[n.op].combiner != OP_NONE) return folded(m, &n, t);
     const uint8_t signature = sc_op_info[n.op].signature;
     return signature == SC_FRAME || signature == SC_LEAF ? nothing : operation(m, &n, t);
 }

@@ -50,14 +50,12 @@ IrRef gr_order_key(IrGraph *g, ScType *type, IrRef x)
 
 static IrRef compare(IrGraph *g, const HloInstruction *i, IrRef x, IrRef y)
 {
-    static const ScOp ops[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
-                               [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
     const ScType t = i->operands[0]->shape->type;
     if (i->total_order && sc_is_float(t)) {
         ScType of_x = t, of_y = t;
         x = gr_order_key(g, &of_x, x), y = gr_order_key(g, &of_y, y);
     }
-    return node(g, ops[i->direction], SC_PRED, x, y);
+    return node(g, hlo_comparison(i->direction), SC_PRED, x, y);
 }
 
 IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *x)

@@ -8,7 +8,7 @@
  *     t = transpose(x); y = negate(t); z = y * broadcast(c)     z[d0, d1] := mul.f32(neg.f32(x[d1, d0]), c[d0])
  *     r = gather(x, l)                                          r[d0, d1] := x[s0, d1], s0 is l[d0, 0], clamped
  */
-#include "graph/graph.h"
+#include "graph/inner.h"
 
 #include "index/access.h"
 

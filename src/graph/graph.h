@@ -60,8 +60,6 @@ typedef struct {
 /* graph.c: no term nests deeper than a limit, and terms together take space linear in the computation. */
 GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c);
 const GrStart *gr_start_of(const GrGraph *g, IrRef variable); /* NULL: it is none of a start */
-void gr_put_place(GrGraph *x, IrRef node, IrRef read);
-IrRef gr_place_of(const GrGraph *x, IrRef node); /* 0: it has none */
 /* facts.c */
 /* Appends what the value of a definition and its starts need, operands first. mark: by ref, all 0, and so again. */
 void gr_nodes(WbbArena *a, const GrGraph *x, const GrDef *d, uint8_t *mark, IrRefs *nodes);

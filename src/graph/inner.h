@@ -11,6 +11,9 @@ typedef struct {
     uint32_t n;
 } GrChanged;
 
+/* graph.c: GrGraph.places */
+void gr_put_place(GrGraph *x, IrRef node, IrRef read);
+IrRef gr_place_of(const GrGraph *x, IrRef node); /* 0: it has none */
 /* build.c: the module with these definitions, by computation; m itself if no instructions are known for any. */
 const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of);
 

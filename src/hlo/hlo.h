@@ -213,6 +213,7 @@ HloOpcode hlo_started_opcode(const HloInstruction *i);
  * predicate may be scalars, and for bitcast-convert, which is not elementwise if it changes the width. */
 bool hlo_is_elementwise(HloOpcode op);
 ScOp hlo_scalar(HloOpcode op); /* what it is on elements; OP_NONE where no single operation has that meaning */
+ScOp hlo_comparison(HloDirection d);
 HloKind hlo_kind(HloOpcode op);
 bool hlo_combines(HloOpcode op); /* may reductions take terms in any order? It commutes, and has an identity */
 bool hlo_orders(HloOpcode op);   /* the greater or the smaller of two */

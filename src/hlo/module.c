@@ -18,6 +18,12 @@
 const char *hlo_opcode_name(HloOpcode op) { return op < HLO_OPCODE_COUNT ? hlo_op_info[op].text : "?"; }
 HloKind hlo_kind(HloOpcode op) { return hlo_op_info[op].kind; }
 ScOp hlo_scalar(HloOpcode op) { return hlo_op_info[op].scalar; }
+ScOp hlo_comparison(HloDirection d)
+{
+    static const ScOp ops[] = {[HLO_EQ] = OP_EQ, [HLO_NE] = OP_NE, [HLO_LT] = OP_LT,
+                               [HLO_LE] = OP_LE, [HLO_GT] = OP_GT, [HLO_GE] = OP_GE};
+    return ops[d];
+}
 bool hlo_is_elementwise(HloOpcode op) { return hlo_kind(op) == HLO_IS_ELEMENT; }
 bool hlo_combines(HloOpcode op) { return hlo_op_info[op].identity != HLO_NO_IDENTITY; }
 bool hlo_has(HloOpcode op, HloFact fact) { return hlo_op_info[op].facts & fact; }

@@ -100,7 +100,7 @@ HloInstruction *hlo_new_select(HloBuilder *b, HloInstruction *predicate, HloInst
 HloInstruction *hlo_new_convert(HloBuilder *b, HloInstruction *x, ScType type);        /* x itself if it has the type */
 /* a constant, rounded to `type` */
 HloInstruction *hlo_new_scalar(HloBuilder *b, ScType type, double value);
-HloInstruction *hlo_new_bits(HloBuilder *b, ScType type, uint64_t bits); /* one of at most 64 bits */
+HloInstruction *hlo_new_bits(HloBuilder *b, ScType type, uint64_t bits); /* its first 64; others are 0 */
 HloInstruction *hlo_new_reverse(HloBuilder *b, HloInstruction *x, const int64_t *dimensions, uint32_t n);
 /* Dimension d of x is dimension dimensions[d] of the result. */
 HloInstruction *hlo_new_broadcast(HloBuilder *b, HloInstruction *x, const HloShape *like, const int64_t *dimensions,
@@ -134,7 +134,8 @@ void hlo_set_computation(HloBuilder *b, HloInstruction *i, const char *attribute
 const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list);
 /* The attributes of i are `text`, which begins with ", ", then the metadata of the instruction being replaced. */
 void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text);
-HloComputation *hlo_new_adder(HloBuilder *b, ScType type); /* adds two scalars */
+/* one operation on two scalars of this shape */
+HloComputation *hlo_new_combiner(HloBuilder *b, HloOpcode op, const HloShape *s, const char *name);
 
 /* normalise.c: what a pass made of m, verified, without what it replaced, which no list of passes removes */
 const HloModule *hlo_cleaned(WbbCx *cx, WbbArena *a, const HloModule *made, const HloModule *m);

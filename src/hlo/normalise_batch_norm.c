@@ -66,8 +66,9 @@ static HloInstruction *binary(const Norm *m, HloOpcode op, HloInstruction *x, Hl
 
 static HloInstruction *sum(Norm *m, HloInstruction *x)
 {
-    if (!m->adder) m->adder = hlo_new_adder(m->b, m->type);
     HloInstruction *zero = hlo_new_scalar(m->b, m->type, 0);
+    const char *name = wbb_format(m->b->arena, "add.%s", sc_type_info[m->type].hlo);
+    if (!m->adder) m->adder = hlo_new_combiner(m->b, HLO_ADD, zero->shape, name);
     return hlo_new_reduce(m->b, x, zero, m->others, m->n_others, m->adder);
 }
 

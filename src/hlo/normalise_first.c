@@ -126,11 +126,8 @@ static HloComputation *chooser(HloBuilder *b, ScType key, bool greatest, End end
 
 static HloComputation *operation(HloBuilder *b, ScType key, bool greatest)
 {
-    const HloShape *x = hlo_make_array(b->arena, key, 0, NULL), *shapes[] = {x, x};
-    HloBuilder in = hlo_begin_computation(b, 2, shapes);
-    HloInstruction *x0 = in.list.items[0], *x1 = in.list.items[1];
-    HloInstruction *most = hlo_new_binary(&in, greatest ? HLO_MAXIMUM : HLO_MINIMUM, x0, x1);
-    return hlo_end_computation(&in, "end", most);
+    const HloShape *x = hlo_make_array(b->arena, key, 0, NULL);
+    return hlo_new_combiner(b, greatest ? HLO_MAXIMUM : HLO_MINIMUM, x, "end");
 }
 
 /* The values at the end of each row, and, if `places`, where in the row they are. */

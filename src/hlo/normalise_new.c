@@ -60,20 +60,14 @@ HloInstruction *hlo_new_convert(HloBuilder *b, HloInstruction *x, ScType type)
 
 HloInstruction *hlo_new_scalar(HloBuilder *b, ScType type, double value)
 {
-    HloInstruction *i = hlo_new(b, HLO_CONSTANT, array(b, type, 0, NULL), 0, NULL);
-    char *bytes = wbb_alloc(b->arena, sc_bytes(type));
-    uint64_t bits = sc_from_f64(type, value);
-    memcpy(bytes, &bits, WBB_MIN(sc_bytes(type), sizeof bits));
-    i->literal = bytes;
-    return i;
+    return hlo_new_bits(b, type, sc_from_f64(type, value));
 }
 
 HloInstruction *hlo_new_bits(HloBuilder *b, ScType type, uint64_t bits)
 {
     HloInstruction *i = hlo_new(b, HLO_CONSTANT, array(b, type, 0, NULL), 0, NULL);
     char *bytes = wbb_alloc(b->arena, sc_bytes(type));
-    assert(sc_bytes(type) <= sizeof bits);
-    memcpy(bytes, &bits, sc_bytes(type));
+    memcpy(bytes, &bits, WBB_MIN(sc_bytes(type), sizeof bits));
     i->literal = bytes;
     return i;
 }
@@ -254,10 +248,9 @@ const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list)
     return text.text;
 }
 
-HloComputation *hlo_new_adder(HloBuilder *b, ScType type)
+HloComputation *hlo_new_combiner(HloBuilder *b, HloOpcode op, const HloShape *s, const char *name)
 {
-    const HloShape *s = array(b, type, 0, NULL), *shapes[] = {s, s};
-    HloBuilder inner = hlo_begin_computation(b, 2, shapes);
-    HloInstruction *sum = hlo_new_binary(&inner, HLO_ADD, inner.list.items[0], inner.list.items[1]);
-    return hlo_end_computation(&inner, wbb_format(b->arena, "add.%s", sc_type_info[type].hlo), sum);
+    HloBuilder in = hlo_begin_computation(b, 2, (const HloShape *[]){s, s});
+    HloInstruction *root = hlo_new_binary(&in, op, in.list.items[0], in.list.items[1]);
+    return hlo_end_computation(&in, name, root);
 }

@@ -67,10 +67,8 @@ HloComputation *hlo_wider(HloBuilder *b, const HloInstruction *i)
     const ScType t = i->operands[0]->shape->type;
     const HloOpcode op = i->called[0]->root->opcode;
     if (!sc_is_float(t) || sc_type_info[t].bits >= 32 || (op != HLO_ADD && op != HLO_MULTIPLY)) return NULL;
-    const HloShape *f32 = hlo_make_array(b->arena, SC_F32, 0, NULL), *shapes[] = {f32, f32};
-    HloBuilder in = hlo_begin_computation(b, 2, shapes);
-    HloInstruction *root = hlo_new_binary(&in, op, in.list.items[0], in.list.items[1]);
-    return hlo_end_computation(&in, wbb_format(b->arena, "%s.f32", i->called[0]->name), root);
+    const HloShape *f32 = hlo_make_array(b->arena, SC_F32, 0, NULL);
+    return hlo_new_combiner(b, op, f32, wbb_format(b->arena, "%s.f32", i->called[0]->name));
 }
 
 static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)

@@ -37,10 +37,8 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     HloInstruction **results = WBB_NEW_N(b->arena, HloInstruction *, n);
     for (uint32_t k = 0; k < n; k++) {
         const HloInstruction *r = i->called[0]->root->operands[k];
-        HloBuilder in = hlo_begin_computation(b, 2, (const HloShape *[]){r->shape, r->shape});
-        HloInstruction *made = hlo_new_binary(&in, r->opcode, in.list.items[0], in.list.items[1]);
-        HloComputation *c =
-            hlo_end_computation(&in, wbb_format(b->arena, "%s.%u", i->called[0]->name, k), made);
+        const char *name = wbb_format(b->arena, "%s.%u", i->called[0]->name, k);
+        HloComputation *c = hlo_new_combiner(b, r->opcode, r->shape, name);
         HloInstruction *x = hlo_mapped(b, i->operands[k]), *init = hlo_mapped(b, i->operands[n + k]);
         results[k] = hlo_new_reduce(b, x, init, i->dimensions, i->n_dimensions, c);
         results[k]->shape = i->shape->elements[k]; /* with its layout */

@@ -266,6 +266,8 @@ void ir_roots(const IrGraph *g, WbbArena *a, const IrBlock *b, IrRefs *out);
 /* Extends `roots` to all nodes below them, each once, operands before users. mark: by ref, all 0, and again all 0
  * afterwards. */
 void ir_gather(const IrGraph *g, WbbArena *a, IrRefs *roots, uint8_t *mark);
+IrRefs ir_variables(const IrGraph *g, WbbArena *a, IrRef r, uint8_t *mark); /* those below a node; mark as above */
+bool ir_among(const IrRefs *refs, IrRef r);
 void ir_sort(WbbArena *a, IrRefs *list); /* operands before users */
 
 /* change.c: other nodes in the statements of a kernel -------------------------------------------------------------- */

@@ -62,3 +62,20 @@ void ir_gather(const IrGraph *g, WbbArena *a, IrRefs *roots, uint8_t *mark)
     for (uint32_t i = 0; i < roots->n; i++) mark[roots->items[i]] = 0;
     ir_sort(a, roots);
 }
+
+IrRefs ir_variables(const IrGraph *g, WbbArena *a, IrRef r, uint8_t *mark)
+{
+    IrRefs nodes = {0}, out = {0};
+    WBB_PUSH(a, &nodes, r);
+    ir_gather(g, a, &nodes, mark);
+    for (uint32_t k = 0; k < nodes.n; k++)
+        if (ir_at(g, nodes.items[k])->op == OP_VAR) WBB_PUSH(a, &out, nodes.items[k]);
+    return out;
+}
+
+bool ir_among(const IrRefs *refs, IrRef r)
+{
+    uint32_t k = 0;
+    while (k < refs->n && refs->items[k] != r) k++;
+    return k < refs->n;
+}

@@ -104,21 +104,22 @@ static IrRef fold_frame(RwCx *rw, IrRef r)
     return 0;
 }
 
+/* Those of indices and arrays are for all targets. */
+static const RwTables *tables_of(const RwCx *rw, int phase) { return phase <= RW_ARRAYS ? rw->index : rw->target; }
+
 /* What the first rule that matches makes of r; 0: none does. */
 static IrRef apply_rules(RwCx *rw, IrRef r)
 {
-    const bool index = ir_is_index(rw->g, r);
-    const int phase = index ? RW_INDEX : rw->phase;
+    const int phase = ir_is_index(rw->g, r) ? RW_INDEX : rw->phase;
     if (phase < 0 || phase == RW_ISEL) return 0;
-    const bool general = index || phase == RW_ARRAYS; /* in the tables of all targets */
-    const RwTables *t = general ? rw->index : rw->target;
+    const RwTables *t = tables_of(rw, phase);
     if (rw->matches.n < rw->depth) WBB_PUSH(rw->arena, &rw->matches, WBB_NEW(rw->arena, Match));
     Match *m = rw->matches.items[rw->depth - 1];
     const uint32_t *build;
     rw->visits++;
     for (bool ok = rw_match(rw, t, (RwPhase)phase, r, m, &build); ok; ok = rw_match_next(rw, m, &build)) {
         const uint32_t rule = m->rule, outer_rule = rw->g->making_rule, outer_origin = rw->g->making_origin;
-        rw->g->making_rule = (rule + 1) | (general ? IR_INDEX_RULE : 0);
+        rw->g->making_rule = (rule + 1) | (t == rw->index ? IR_INDEX_RULE : 0);
         if (rw->g->origin[r]) rw->g->making_origin = rw->g->origin[r];
         const IrRef result = rw_build(rw, t, r, m, build);
         rw->g->making_rule = outer_rule;
@@ -177,7 +178,7 @@ IrRef rw_normalize(RwCx *rw, IrRef r)
 
 IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule)
 {
-    const RwTables *t = phase <= RW_ARRAYS ? rw->index : rw->target;
+    const RwTables *t = tables_of(rw, (int)phase);
     Match m;
     const uint32_t *build;
     *rule = RW_FOLDED;

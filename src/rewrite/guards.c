@@ -117,18 +117,11 @@ static bool period(RwCx *rw, IrRef n, WbbI128 k, WbbI128 *q)
 /* Does no variable of index n occur in x? */
 static bool fixed(RwCx *rw, IrRef x, IrRef n)
 {
-    const IrGraph *g = rw->g;
-    IrRefs of_n = {0}, of_x = {0};
-    uint8_t *mark = rw_marks(rw);
-    bool is_fixed = true;
-    WBB_PUSH(rw->arena, &of_n, n);
-    ir_gather(g, rw->arena, &of_n, mark);
-    WBB_PUSH(rw->arena, &of_x, x);
-    ir_gather(g, rw->arena, &of_x, mark);
-    for (uint32_t k = 0; k < of_n.n; k++) mark[of_n.items[k]] = ir_at(g, of_n.items[k])->op == OP_VAR;
-    for (uint32_t k = 0; k < of_x.n; k++) is_fixed = is_fixed && !mark[of_x.items[k]];
-    for (uint32_t k = 0; k < of_n.n; k++) mark[of_n.items[k]] = 0;
-    return is_fixed;
+    const IrRefs of_n = ir_variables(rw->g, rw->arena, n, rw_marks(rw));
+    const IrRefs of_x = ir_variables(rw->g, rw->arena, x, rw_marks(rw));
+    uint32_t k = 0;
+    while (k < of_n.n && !ir_among(&of_x, of_n.items[k])) k++;
+    return k == of_n.n;
 }
 
 /* A number that a variable, or several as its digits, have all values of. */

@@ -37,7 +37,7 @@ void rw_run(RwCx *rw, IrKernel *k, RwPhase phase); /* RW_SIMPLIFY, RW_LOWER or R
 /* Rules about folds: each root becomes its normal form; 0 stays. */
 void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n);
 uint8_t *rw_marks(RwCx *rw); /* by ref, for ir_gather: all 0, and so again; good until nodes are made */
-/* In each root nodes are replaced, from[k] by to[k]; indices are in normal form. Between phases. */
+/* In each root nodes are replaced, from[k] by to[k]; indices are in normal form. */
 void rw_replace(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n_roots, const IrRef *from, const IrRef *to, uint32_t n);
 /* The builder. Folds constants, orders operands, applies rules of the index phase, or of the pass that runs. */
 IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm);

@@ -1,8 +1,8 @@
 /* sweep.c: the passes `simplify` and `lower`, each one sweep over a kernel.
  *
- * Needs a kernel; leaves it with the rules of one phase applied everywhere. The rules about folds are applied to terms
- * of no kernel. A sweep marks the nodes that statements
- * need, then makes each of them from its new operands, in order of refs, by builder.c.
+ * Needs a kernel; leaves it with the rules of one phase applied everywhere. A sweep marks the nodes that statements
+ * need, then makes each of them from its new operands, in order of refs, by builder.c. Likewise the rules about folds
+ * are applied to terms of no kernel.
  */
 #include "rewrite/inner.h"
 
@@ -56,38 +56,27 @@ static void begin(RwCx *rw, RwPhase phase)
     rw->phase = (int)phase;
 }
 
-void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n)
-{
-    const uint32_t before = rw->g->n;
-    uint8_t *need = WBB_NEW_N(a, uint8_t, before);
-    IrRef *made = WBB_NEW_N(a, IrRef, before);
-    IrRefs nodes = {0};
-    for (uint32_t k = 0; k < n; k++)
-        if (roots[k]) WBB_PUSH(a, &nodes, roots[k]);
-    ir_gather(rw->g, a, &nodes, need);
-    begin(rw, RW_ARRAYS);
-    for (uint32_t k = 0; k < nodes.n; k++) {
-        const IrRef r = nodes.items[k];
-        made[r] = ir_is_index(rw->g, r) ? r : rebuild(rw, r, made);
-    }
-    rw->phase = -1;
-    for (uint32_t k = 0; k < n; k++) roots[k] = made[roots[k]];
-}
-
 void rw_replace(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n_roots, const IrRef *from, const IrRef *to, uint32_t n)
 {
-    uint8_t *mark = rw_marks(rw);
-    IrRef *made = rw->made;
     IrRefs nodes = {0};
     for (uint32_t k = 0; k < n_roots; k++)
         if (roots[k]) WBB_PUSH(a, &nodes, roots[k]);
-    ir_gather(rw->g, a, &nodes, mark);
-    for (uint32_t k = 0; k < n; k++) made[from[k]] = to[k];
-    for (uint32_t k = 0; k < nodes.n; k++)
-        if (!made[nodes.items[k]]) made[nodes.items[k]] = rebuild(rw, nodes.items[k], made);
-    for (uint32_t k = 0; k < n_roots; k++) roots[k] = made[roots[k]];
-    for (uint32_t k = 0; k < nodes.n; k++) made[nodes.items[k]] = 0;
-    for (uint32_t k = 0; k < n; k++) made[from[k]] = 0;
+    ir_gather(rw->g, a, &nodes, rw_marks(rw));
+    for (uint32_t k = 0; k < n; k++) rw->made[from[k]] = to[k];
+    for (uint32_t k = 0; k < nodes.n; k++) { /* rw->made moves where rules ask for marks */
+        const IrRef r = nodes.items[k], made = rw->made[r] ? 0 : rebuild(rw, r, rw->made);
+        if (made) rw->made[r] = made;
+    }
+    for (uint32_t k = 0; k < n_roots; k++) roots[k] = rw->made[roots[k]];
+    for (uint32_t k = 0; k < nodes.n; k++) rw->made[nodes.items[k]] = 0;
+    for (uint32_t k = 0; k < n; k++) rw->made[from[k]] = 0;
+}
+
+void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n)
+{
+    begin(rw, RW_ARRAYS);
+    rw_replace(rw, a, roots, n, NULL, NULL, 0);
+    rw->phase = -1;
 }
 
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase)

@@ -35,6 +35,7 @@ typedef struct {
     bool commutative, costly;
     uint8_t effects;  /* SC_CONVERGENT | SC_READS | SC_WRITES | SC_ADDRESS */
     char classes[8]; /* of the type in its name */
+    ScOp combiner;   /* of a fold what it combines with; OP_NONE: it is none */
 } ScOpInfo;
 
 extern const ScTypeInfo sc_type_info[SC_TYPE_COUNT];

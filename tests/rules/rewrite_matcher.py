@@ -158,6 +158,9 @@ def written(t: Term) -> str:
 
 
 # --- comparison -----------------------------------------------------------------------------------------------------------------------
+OWN = load.PHASES.index("simplify")  # from this phase on rules are a target's, before it those of all
+
+
 class Everything:
     def __contains__(self, _: object) -> bool: return True
 
@@ -224,7 +227,7 @@ def compare(rules: Rules, lines: List[str], fired: Set[Tuple[int, int]]) -> Iter
             if phase == 0 and mine is not None and cycles.measure(mine) >= cycles.measure(root):
                 yield f"{rules.names[0][number]} does not shrink: {brief(root)} {cycles.measure(root)} -> {brief(mine)} {cycles.measure(mine)}"
             if (number, mine) != (rule, made):
-                say = lambda n, x: "nothing fires" if x is None else f"{rules.names[phase > 1][n]} makes {brief(x)}"
+                say = lambda n, x: "nothing fires" if x is None else f"{rules.names[phase >= OWN][n]} makes {brief(x)}"
                 yield f"{brief(root)}: in the engine {say(rule, made)}; in gen/match.py {say(number, mine)}"
 
 
@@ -250,7 +253,7 @@ def batch(job: Tuple[str, str, int, int]) -> Tuple[int, List[str], Set[str]]:
         lines = said.splitlines()
         nodes += sum(line[0] == "E" for line in lines)
         faults += [f"{name} {phase}: {term} {' '.join(lets.values())}\n    {x}" for x in compare(rules, lines, fired)]
-    return nodes, faults, {f"{name if phase > 1 else 'index'} {rules.names[phase > 1][n]}" for phase, n in fired if n >= 0}
+    return nodes, faults, {f"{name if phase >= OWN else 'index'} {rules.names[phase >= OWN][n]}" for phase, n in fired if n >= 0}
 
 
 def main() -> int:
