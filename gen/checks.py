@@ -14,6 +14,7 @@ from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Type, Var
 from gen.forms import is_const, is_fold, is_general, is_index, is_number, literals_of, root_op
 from gen.lang import Rule, Ulp
 from gen.load import RuleSet, of_feature, walk
+from gen.ways import is_choice
 
 Key = Tuple[str, Tuple[str, ...], Tuple[str, ...]]  # operation, types, flags
 
@@ -171,6 +172,8 @@ def check_phase(r: Rule, phase: str) -> None:
         for e in walk(r.left):
             if isinstance(e, Arith) and not is_const(e):
                 raise PatternError(r.where, f"{e}: an index pattern under an operation on elements; index rules hold in every pass")
+    if any(is_choice(e) for e in walk(r.left)) or (phase != "lower" and isinstance(r.right, Expr) and any(is_choice(e) for e in walk(r.right))):
+        raise PatternError(r.where, "cheaper(..): two ways of computing a value are of the right side of a rule of LOWER: simplify would take one of them away")
     if (phase == "isel") != (r.kind != "rewrite"):
         raise PatternError(r.where, f"{r.kind}(..) does not belong to the {phase} phase")
     nearer = any(isinstance(c, Guard) and c.name == "nearer" for c in parts(r.when))

@@ -3,7 +3,8 @@
 The engine decides a *fact* from what it knows about a node, and claims it only where it holds for every evaluation of the node
 (src/rewrite/guards.c has one case for each). A proof assumes the fact's `meaning`, a C expression over the values of its parameters.
 A *flag* is part of a node's identity: all nodes that the rule matched carry it (`~flag`: the root does not). A *use* counts users of a
-node; only isel has counts. A *feature* is a word of TARGET's `features=`: gen/ decides it, and leaves a rule out of the tables of a
+node; only isel has counts. A *kernel* condition is about the kernel that a rule is applied to, and the same for all its nodes: both it and its
+negation may hold, so a rule must be right either way. A *feature* is a word of TARGET's `features=`: gen/ decides it, and leaves a rule out of the tables of a
 target that lacks the feature. A *permit* says what the proof lets the sides differ in; it decides nothing when the rule is matched.
 
     within(n, 0, k)     n is an index, 0 <= n < k wherever n is evaluated
@@ -20,7 +21,7 @@ from gen import ops
 @dataclass(frozen=True)
 class Guard:
     name: str
-    kind: str                     # fact, flag, use, feature, permit
+    kind: str                     # fact, flag, use, kernel, feature, permit
     parameters: Tuple[str, ...]   # names; the first is the value that a fact is about, the others are integer constants
     classes: str                  # letters of Type.cls that the value may have
     meaning: str                  # C, over the parameters' names; floats in their native C type, index as a wide integer; empty: folds.py writes it out
@@ -46,11 +47,13 @@ FACTS = [
           "x is a number 2^k or -2^k, whose reciprocal is one too, and neither is subnormal"),
 ]
 USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in isel, where users are counted")]
+KERNELS = [Guard("few_warps", "kernel", (), "", "1",
+                 "the kernel has so few warps that they wait for results and for code, and threads share no terms (rules.few_warps)")]
 FEATURES = [Guard("has", "feature", (), "", "1", "the target's features= names it")]
-FLAGS = [Guard(f, "flag", (), "", "1", f"every matched {'function' if f == 'approx' else 'node'} carries {f}") for f in ops.FLAGS if f != "wide"]
+FLAGS = [Guard(f, "flag", (), "", "1", f"every matched {'function' if f == 'approx' else 'node'} carries {f}") for f in ops.FLAGS if f not in ("wide", "rare")]
 PERMITS = [Guard("nearer", "permit", (), "", "1",
                  "the right side may differ if it is no further from the exact value than the left side may be, its functions off by their budgets")]
 
-ALL = [*FACTS, *USES, *FEATURES, *FLAGS, *PERMITS]
+ALL = [*FACTS, *USES, *KERNELS, *FEATURES, *FLAGS, *PERMITS]
 BY_NAME = {g.name: g for g in ALL}
-NUMBER = {g.name: n for n, g in enumerate([*FACTS, *USES])}  # conditions that the engine decides, in the order of code.def
+NUMBER = {g.name: n for n, g in enumerate([*FACTS, *USES, *KERNELS])}  # conditions that the engine decides, in the order of code.def

@@ -137,7 +137,12 @@ def assumed(r: Rule, env: Env) -> Facts:
     """The facts that the conditions of r ask for. Raises Undefined where they contradict each other."""
     facts = Facts()
     for g, negative in conditions(r):
-        if not isinstance(g, Guard) or guards.BY_NAME[g.name].kind not in ("fact", "use"):
+        kind = guards.BY_NAME[g.name].kind if isinstance(g, Guard) else ""
+        if kind == "kernel" and negative:
+            facts.unknown.append((g.name, (), ()))
+        elif kind == "kernel":
+            facts.kernel.add(g.name)
+        if kind not in ("fact", "use"):
             continue
         x = env.value[id(g.args[0])] if id(g.args[0]) in env.value else build(g.args[0], Type("index"), env)
         if negative:

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 from gen import guards as _guards, ops as _ops, rates as _rates
 from gen.expr import *
 from gen.forms import inside as _inside, is_function as _is_function, marked as _marked, operand_variables as _operand_variables
-from gen.ways import each_way as _each_way
+from gen.ways import cheaper, each_way as _each_way
 
 KiB = 1024
 
@@ -386,12 +386,12 @@ VARIABLES = {n: Var(n, k) for k, ns in (("value", "a b c x y"), ("index", "i j n
 OPERATIONS = {o.name: OpName(o) for o in _ops.OPS if o.name not in ("none", "call")}  # no rule matches a call; call(..) makes one
 CLASSES = {c: Type(c) for c in _ops.CLASSES}
 TYPES = {t.name: Type(t.name) for t in _ops.TYPES if t.cls not in "-"}
-GUARDS = {g.name: Guard(g.name) for g in [*_guards.FLAGS, *_guards.PERMITS]}
+GUARDS = {g.name: Guard(g.name) for g in [*_guards.FLAGS, *_guards.KERNELS, *_guards.PERMITS]}
 CONDITIONS = {g.name: _condition(g) for g in [*_guards.FACTS, *_guards.USES]}
 w = Width()
 unknown = _rates.unknown  # the value of a rate that no source states
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
 __all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "relu", "sat", "satfinite", "lanes", "ramp",
-           "total", "free",
+           "total", "free", "cheaper",
            "rewrite", "llvm", "intr", "call", "asm", "lop3", "lookup", "rel", "ulp", "packed", "tune", "rate", "unknown", "target", "budget", "marks"]

@@ -198,6 +198,8 @@ def _known(m: Match, name: str, subject: Tuple[Term, ...], numbers: Tuple[int, .
 def _fact(m: Match, s: Step) -> bool:
     _, v, k, q, asked = s
     name, t = GUARD[asked & 255], m.value[v]
+    if guards.BY_NAME[name].kind == "kernel":
+        return _known(m, name, (), (), bool(asked >> 8), name in m.facts.kernel)
     numbers = tuple(m.konst[x] for x in (k, q)[:len(guards.BY_NAME[name].parameters) - 1])
     return _known(m, name, (t,), numbers, bool(asked >> 8), m.facts.holds(name, t, *(*numbers, 0, 0)[:2]))
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from gen import hlo_ops, ledger, load, ops, structs
+from gen import guards, hlo_ops, ledger, load, ops, structs
 from gen.lang import Expr, Guard, Node, Not, Rule, Var, parts
 from gen.load import RuleSet
 
@@ -67,8 +67,8 @@ class Lowering:
 
 # --- lists ------------------------------------------------------------------------------------------------------------------------
 def is_function(rule: Rule) -> bool:
-    """Whether the left side is one operation on distinct variables, and conditions are only on `approx`, and on `rare`, which
-    no operation of a text has."""
+    """Whether the left side is one operation on distinct variables, and conditions are only on `approx`, and on the
+    kernel, whatever of which holds."""
     left = rule.left
     return isinstance(left, Node) and all(isinstance(a, Var) and a.kind == "value" for a in left.args) and \
         len({id(a) for a in left.args}) == len(left.args) and all(isinstance(flag_of(c), Guard) for c in parts(rule.when))
@@ -76,7 +76,7 @@ def is_function(rule: Rule) -> bool:
 
 def flag_of(c: Any) -> Any:
     inside = c.x if isinstance(c, Not) else c
-    return inside if isinstance(inside, Guard) and inside.name in ("approx", "rare") else None
+    return inside if isinstance(inside, Guard) and (inside.name == "approx" or guards.BY_NAME[inside.name].kind == "kernel") else None
 
 
 def matches(rule: Rule, op: str, t: str, approx: bool) -> bool:

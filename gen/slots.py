@@ -177,6 +177,11 @@ class Slots:
                 self.fail(f"{c}: index arithmetic carries no flags")
             self.steps.append(("CFLAG", FLAGBIT[c.name], int(negate), 0))
             return
+        if known.kind == "kernel":
+            if self.phase not in ("simplify", "lower"):
+                self.fail(f"{c}: is a condition of rewrites of a kernel's elements, and this is a rule of {self.phase}")
+            self.steps.append(("CFACT", 0, 0, 0, guards.NUMBER[c.name] | int(negate) << 8))
+            return
         if known.kind == "use" and self.phase != "isel":
             self.fail(f"{c}: uses are counted in isel only; a {self.phase} rule fires wherever it matches")
         if c.name in ("literal", "power_of_two") and self.phase == "isel":

@@ -39,7 +39,8 @@ SHORT = {"llvm": "an instruction rule: llvm(add[F](a, b), 'fadd'), an instructio
          "relu": "relu(e): a maximum with 0 that keeps nan",
          "sat": "sat(e): e clamped to [0, 1]; nan is 0, as in the machine", "rel": "err=rel(2**-22): an error relative to the result",
          "ulp": "err=ulp(1): an error in units in the last place", "target": "the numbers of a machine"}
-KINDS = {"fact": "wherever the engine can prove it of the node", "use": "in instruction rules", "feature": "of the target", "flag": "of all matched nodes",
+KINDS = {"fact": "wherever the engine can prove it of the node", "use": "in instruction rules", "kernel": "of the whole kernel",
+         "feature": "of the target", "flag": "of all matched nodes",
          "permit": "a difference that the proof permits"}
 
 

@@ -1,4 +1,4 @@
-"""`|` in conditions: a rule that has one is a rule for each way in which its conditions may hold.
+"""More than one way. `|` in conditions: a rule that has one is a rule for each way in which its conditions may hold. `cheaper`: a value with two lowerings.
 
     rewrite(x, y, when=A & (B | C))     rewrite(x, y, when=A & B), rewrite(x, y, when=A & C)
 """
@@ -8,7 +8,8 @@ import functools
 import itertools
 from typing import Any, List, Optional
 
-from gen.expr import All, Cond, Either, Not
+from gen import ops
+from gen.expr import All, Cond, Either, Expr, Lit, Node, Not, fail, lift
 
 
 def ways(c: Optional[Cond]) -> List[Optional[Cond]]:
@@ -42,4 +43,18 @@ def each_way(make: Any) -> Any:
     return made
 
 
-__all__ = ["each_way", "ways"]
+def cheaper(one: Any, other: Any) -> Expr:
+    """A value that is computed in either of two ways, both right: the one that takes its target less time in the kernel, for all values of the rule."""
+    one, other = lift(one), lift(other)
+    t = next((x.result for x in (one, other) if isinstance(x, Node)), None)
+    if t is None or any(ops.TYPE_BY_NAME[m].cls not in "PIUF" for m in t.members):
+        fail(f"cheaper({one}, {other}): two ways of computing a value are expected, at least one of them an operation, and not of complex type")
+    return Node(ops.OP_BY_NAME["select"], (t,), ("rare",), [Lit(False), other, one])  # src/pipe/branch.c decides selects whose condition never holds
+
+
+def is_choice(e: Any) -> bool:
+    """Whether e is what cheaper(..) makes: a rare select whose condition never holds."""
+    return isinstance(e, Node) and "rare" in e.flags and isinstance(e.args[0], Lit) and not e.args[0].value
+
+
+__all__ = ["cheaper", "each_way", "is_choice", "ways"]

@@ -92,7 +92,7 @@ TUNE = [                                        # every heuristic is data
     tune('branch.costs',      value=64, off=0, because='clocks of latency of a branch and of the longer way of f32 to a root'),
     tune('select.max_nodes',  value=12,     because='computing both branches costs no more than a branch that parts a warp'),
     tune('select.few_warps',  value=256, off=12, because='instructions of a warp that has a scheduler alone take less than a latency of memory'),
-    tune('quotient.few_warps', value=8, off=0, because='of a scheduler: so few wait for results, and for code, and have one or two quotients each'),
+    tune('rules.few_warps',   value=8, off=0, because='of a scheduler: so few wait for results, and for code, and have one or two quotients each'),
     tune('reduce.max_per_output', value=1024, because='one thread alone waits for each element it reads'),
     tune('reduce.max_total',  value=1 << 36, because='about a second of the whole machine; threads that share sums would take no longer than memory'),
     tune('cut.times',   value=8,       because='times the least work, of which more is no detail any more'),

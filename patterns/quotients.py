@@ -153,22 +153,22 @@ def length():
 
 
 HALVES = [
-    rewrite(div.bf16(1.0, b),            cvt.bf16.f32(half_reciprocal()),                                                           when=~approx),
-    rewrite(div.bf16(a, b),              cvt.bf16.f32(rarely(quick_half(), cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False)))), when=~approx),
+    rewrite(div.bf16(1.0, b),    cvt.bf16.f32(half_reciprocal()),                                                           when=~approx),
+    rewrite(div.bf16(a, b),      cvt.bf16.f32(rarely(quick_half(), cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False)))), when=~approx),
 ]
 RECIPROCAL = [
-    rewrite(div.f32(1.0, b),             rarely(quick_reciprocal(), cvt.f32.f64(reciprocal(cvt.f64.f32(b)))),                       when=~approx & ~rare),
+    rewrite(div.f32(1.0, b),     rarely(quick_reciprocal(), cvt.f32.f64(reciprocal(cvt.f64.f32(b)))),                       when=~approx & ~few_warps),
 ]
 # For machines with instructions for a minimum that keeps nan, and bf16, whose f64 is slow: one -0 in a warp, as masked gradients have, or one 0 under a root
 # would take it the long way, some 600 clocks
 QUICK = HALVES + RECIPROCAL + [
-    rewrite(div.f32(a, b),               rarely(quick_quotient_of_zeros(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))), when=~approx & ~rare),
-    rewrite(sqrt.f32(a),                 rarely(quick_root_of_zeros(), cvt.f32.f64(root(cvt.f64.f32(a)))),                          when=~approx & ~rare),
+    rewrite(div.f32(a, b),       rarely(quick_quotient_of_zeros(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))), when=~approx & ~few_warps),
+    rewrite(sqrt.f32(a),         rarely(quick_root_of_zeros(), cvt.f32.f64(root(cvt.f64.f32(a)))),                          when=~approx & ~few_warps),
 ]
 # For such machines with f64 at half the speed of f32. Issue slots of a lane, of 16 that share a branch: 10, 5, 9; 6 for each further quotient by the same
 # divisor. A length takes 17 instructions, libdevice's 51
 VIA_F64 = HALVES + RECIPROCAL + [
-    rewrite(div.f32(a, b),               rarely(quick_quotient(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))),     when=~approx & ~rare),
-    rewrite(sqrt.f32(a),                 rarely(quick_root(), cvt.f32.f64(root(cvt.f64.f32(a)))),                                   when=~approx & ~rare),
-    rewrite(hypot.f32(a, b),             length()),
+    rewrite(div.f32(a, b),       rarely(quick_quotient(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))),     when=~approx & ~few_warps),
+    rewrite(sqrt.f32(a),         rarely(quick_root(), cvt.f32.f64(root(cvt.f64.f32(a)))),                                   when=~approx & ~few_warps),
+    rewrite(hypot.f32(a, b),     length()),
 ]

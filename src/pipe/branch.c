@@ -1,4 +1,9 @@
-/* branch.c: decides by price whether selects that are marked `rare` become branches.
+/* branch.c: decides by price which of two ways a value is computed: those of cheaper(..) in a rule, and whether
+ * selects that are marked `rare` become branches. It knows no operation: what the ways are is said by rules.
+ *
+ * A select that is marked `rare` and whose condition never holds is a choice: each of its last two operands is the
+ * value. All choices of one rule in a kernel are alike; pipe_choose starts with the first way of each rule (the last
+ * operand), and changes those rules by which the price falls, until none does. It leaves no such select.
  *
  * Needs a kernel before the pass `branch`: a function may have a quick way, right but for odd values, and a long one,
  * right for all: a quotient in f32 and in f64, a sine of arguments below 2^17 and of any. Leaves the limits of
@@ -15,9 +20,13 @@
 #include "pipe/pipe.h"
 #include "price/price.h"
 
+#include <ctype.h>
 #include <string.h>
 
-enum { ISSUE = TG_PIPES };
+enum {
+    ISSUE = TG_PIPES,
+    CHOICE_ROUNDS = 4 /* bounds the time where each change makes another one pay */
+};
 
 typedef struct {
     const IrGraph *g;
@@ -26,11 +35,29 @@ typedef struct {
     double *vars, *values; /* by number: how often what binds it runs in a thread */
     double *times;         /* by ref: how often the node is evaluated */
     uint8_t *need;         /* by ref: bit 0 of the quick way, bit 1 of the long one */
+    const PipeChoices *choices;
+    double unpriced;       /* evaluations of calls, of which no price is known */
     RwCx *rw;
     IrRef *tile;           /* by ref: the instruction that will compute it, and what that contains; 0: none */
 } Ways;
 
 static bool is_rare(const IrNode *n) { return n->op == OP_SELECT && (n->flags & SC_FLAG_RARE) != 0; }
+
+static bool is_choice(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r), *of = ir_at(g, n->a[0]);
+    if (is_rare(n) && of->op == OP_SPLAT) of = ir_at(g, of->a[0]);
+    return is_rare(n) && of->op == OP_CONST && of->imm == 0;
+}
+
+/* The operand that a choice is, as its rule has been decided so far. */
+static IrRef chosen(const IrGraph *g, const PipeChoices *choices, IrRef r)
+{
+    uint32_t i = 0;
+    while (i < choices->n && choices->items[i].rule != g->rule[r]) i++;
+    assert(i < choices->n);
+    return ir_at(g, r)->a[choices->items[i].second ? 1 : 2];
+}
 
 /* --- the price of a node ------------------------------------------------------------------------------------------ */
 static const char *type_suffix(WbbArena *a, ScType t, bool packed)
@@ -79,10 +106,18 @@ static void add_spelled(const Ways *w, const IrNode *n, const char *forms, ScTyp
         }
 }
 
+/* Does a text name a type of two lanes, as in fma.rn.bf16x2? `ex2` is none. */
+static bool of_pairs(const char *text)
+{
+    const char *p = strstr(text, "x2");
+    while (p && (p == text || !isdigit((unsigned char)p[-1]))) p = strstr(p + 1, "x2");
+    return p != NULL;
+}
+
 /* Inline assembly: instructions of all lanes where one of its registers holds two. */
 static void add_assembly(const Ways *w, const IrNode *n, const char *text, double times, double out[TG_PIPES + 1])
 {
-    const double each = strstr(text, "x2") ? (IR_LANES(n->type) + 0.0) / 2 : IR_LANES(n->type);
+    const double each = of_pairs(text) ? (IR_LANES(n->type) + 0.0) / 2 : IR_LANES(n->type);
     for (const char *p = text; *p; p += *p == ';') {
         p += strspn(p, " {}\t\n");
         const size_t size = strcspn(p, ";");
@@ -109,7 +144,7 @@ static const RwInstr *row_of(const Ways *w, IrRef r)
     return w->tile[r] ? &w->target->tables->instrs[RW_ROW(ir_at(w->g, w->tile[r])->imm)] : NULL;
 }
 
-static void add_price(const Ways *w, IrRef r, double out[TG_PIPES + 1])
+static void add_price(Ways *w, IrRef r, double out[TG_PIPES + 1])
 {
     const IrNode *n = ir_at(w->g, r);
     const RwInstr *row = row_of(w, r);
@@ -124,7 +159,7 @@ static void add_price(const Ways *w, IrRef r, double out[TG_PIPES + 1])
         add_assembly(w, n, load, times, out);
         break;
     }
-    case RW_CALL: break;
+    case RW_CALL: w->unpriced += times; break;
     }
 }
 
@@ -159,6 +194,10 @@ static void mark(Ways *w, IrKernel *k, uint32_t n_refs)
         if (!by) continue;
         if (!is_rare(ir_at(w->g, r))) w->tile[r] = rw_tile(w->rw, r);
         const IrNode *n = ir_at(w->g, r);
+        if (is_choice(w->g, r)) {
+            w->need[chosen(w->g, w->choices, r)] |= by;
+            continue;
+        }
         if (is_rare(n)) {
             w->need[n->a[0]] |= by & 1;
             w->need[vec_long_way(w->g, r)] |= by & 2;
@@ -208,14 +247,10 @@ static int64_t taken(const IrKernel *k, const TgTarget *t, uint32_t values)
     return 100 * (2 * (int64_t)values + tg_tune(t, "branch.registers", 0)->value) / most;
 }
 
-PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
+/* The prices of both ways; of the first n nodes, behind which are tiles. Returns the evaluations without a price. */
+static double add_ways(RwCx *rw, IrKernel *k, uint32_t n, const TgTarget *t, const PipeChoices *choices, PipeBranch *b)
 {
-    PipeBranch b = {0};
-    const uint32_t n = k->g->n; /* tiles are nodes behind them */
-    for (IrRef r = 1; r < n && !b.values; r++) b.values = is_rare(ir_at(k->g, r));
-    b.limits.least = UINT32_MAX;
-    if (!b.values) return b;
-    Ways w = {.g = k->g, .target = t, .arena = wbb_arena_new(k->g->cx), .rw = rw};
+    Ways w = {.g = k->g, .target = t, .arena = wbb_arena_new(k->g->cx), .choices = choices, .rw = rw};
     w.vars = WBB_NEW_N(w.arena, double, k->g->n_vars + 1);
     w.values = WBB_NEW_N(w.arena, double, k->g->n_values + 1);
     w.times = WBB_NEW_N(w.arena, double, n);
@@ -224,15 +259,27 @@ PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
     for (uint32_t f = 0; f < k->n_functions; f++) reach(&w, &k->functions[f]->body, 1);
     reach(&w, &k->body, 1);
     mark(&w, k, n);
-    b.values = 0;
     for (IrRef r = 1; r < n; r++) {
         w.times[r] = evaluated(&w, r);
         const RwInstr *row = row_of(&w, r);
-        if (w.need[r] == 2 && row && row->kind == RW_LOOKUP) b.table = tg_rate(t, "latency.dram")->value;
-        if (w.need[r] && is_rare(ir_at(k->g, r))) b.values++, b.times += w.times[r];
-        if (w.need[r] & 1) add_price(&w, r, b.quick);
-        if (w.need[r] & 2) add_price(&w, r, b.lengthy);
+        if (w.need[r] == 2 && row && row->kind == RW_LOOKUP) b->table = tg_rate(t, "latency.dram")->value;
+        if (w.need[r] && is_rare(ir_at(k->g, r)) && !is_choice(k->g, r)) b->values++, b->times += w.times[r];
+        if (w.need[r] & 1) add_price(&w, r, b->quick);
+        if (w.need[r] & 2) add_price(&w, r, b->lengthy);
     }
+    wbb_arena_free(w.arena);
+    return w.unpriced;
+}
+
+PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
+{
+    PipeBranch b = {0};
+    const uint32_t n = k->g->n;
+    bool any = false;
+    for (IrRef r = 1; r < n && !any; r++) any = is_rare(ir_at(k->g, r));
+    b.limits.least = UINT32_MAX;
+    if (!any) return b;
+    add_ways(rw, k, n, t, &(PipeChoices){0}, &b);
     const bool shorter = b.values && busy(t, b.quick) < busy(t, b.lengthy);
     if (shorter) b.limits = limits_of(k, t, &b);
     b.few = shorter && b.limits.least > b.limits.most;
@@ -243,8 +290,67 @@ PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
         b.limits.most = WBB_MAX((uint32_t)tg_tune(t, "branch.apart", 0)->value, b.limits.least);
     b.branches = shorter && !b.few && !b.large;
     if (!b.branches) b.limits.least = UINT32_MAX;
-    wbb_arena_free(w.arena);
     return b;
+}
+
+/* --- choices ------------------------------------------------------------------------------------------------------ */
+/* Clocks of a thread, and what no price is known of. Branches are decided afterwards, by the same prices. */
+typedef struct {
+    double clocks, unpriced;
+} Cost;
+
+static Cost cost_of(RwCx *rw, IrKernel *k, uint32_t n, const TgTarget *t, const PipeChoices *choices)
+{
+    PipeBranch b = {0};
+    const double unpriced = add_ways(rw, k, n, t, choices, &b);
+    return (Cost){WBB_MIN(busy(t, b.quick), busy(t, b.lengthy)), unpriced};
+}
+
+/* Changes the way of each rule for which that takes less time; true if it did. */
+static bool improve(RwCx *rw, IrKernel *k, uint32_t n, const TgTarget *t, PipeChoices *choices, Cost *now)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < choices->n; i++) {
+        PipeChoice *c = &choices->items[i];
+        c->second = !c->second;
+        const Cost other = cost_of(rw, k, n, t, choices);
+        const bool less = other.unpriced <= now->unpriced && other.clocks < now->clocks;
+        c->clocks[c->second] = other.clocks, c->clocks[!c->second] = now->clocks;
+        if (less) *now = other;
+        else c->second = !c->second;
+        changed = changed || less;
+    }
+    return changed;
+}
+
+typedef struct {
+    IrGraph *g;
+    const PipeChoices *choices;
+} Decided;
+
+static IrRef decided(void *arg, IrRef r, const IrRef *made, const uint8_t *need)
+{
+    const Decided *d = arg;
+    (void)need;
+    return is_choice(d->g, r) ? made[chosen(d->g, d->choices, r)] : ir_copy(d->g, r, made, ir_at(d->g, r)->flags);
+}
+
+PipeChoices pipe_choose(RwCx *rw, IrKernel *k, const TgTarget *t)
+{
+    PipeChoices choices = {0};
+    const uint32_t n = k->g->n;
+    for (IrRef r = 1; r < n; r++) {
+        if (!is_choice(k->g, r)) continue;
+        uint32_t i = 0;
+        while (i < choices.n && choices.items[i].rule != k->g->rule[r]) i++;
+        if (i == choices.n) WBB_PUSH(k->g->arena, &choices, ((PipeChoice){.rule = k->g->rule[r]}));
+        choices.items[i].values++;
+    }
+    if (!choices.n) return choices;
+    Cost now = cost_of(rw, k, n, t, &choices);
+    for (uint32_t round = 0; round < CHOICE_ROUNDS && improve(rw, k, n, t, &choices, &now);) round++;
+    ir_remake(k, decided, &(Decided){k->g, &choices});
+    return choices;
 }
 
 static void put_way(WbbBuf *out, const double of[TG_PIPES + 1])
@@ -254,8 +360,21 @@ static void put_way(WbbBuf *out, const double of[TG_PIPES + 1])
         if (of[i] >= 1) wbb_putf(out, ", %s %.3g", tg_pipe_name[i], of[i]);
 }
 
-void pipe_explain_branch(WbbBuf *out, const PipeBranch *b)
+static void explain_choices(WbbBuf *out, const PipeChoices *choices, const RwTables *tables)
 {
+    for (uint32_t i = 0; i < choices->n; i++) {
+        const PipeChoice *c = &choices->items[i];
+        const bool of_rule = c->rule && !(c->rule & IR_INDEX_RULE);
+        wbb_put(out, of_rule ? rw_rule_name(out->arena, tables, c->rule - 1) : "the text");
+        wbb_putf(out, ": %u values are computed in the %s of two ways, which takes %.3g clocks of a warp for all there"
+                 " is; the other one %.3g\n", c->values, c->second ? "second" : "first", c->clocks[c->second],
+                 c->clocks[!c->second]);
+    }
+}
+
+void pipe_explain_branch(WbbBuf *out, const PipeBranch *b, const RwTables *tables)
+{
+    explain_choices(out, &b->choices, tables);
     if (!b->values) return;
     wbb_putf(out, "values with a quick way: %u, %s\n  clocks of a warp: by the quick way ", b->values,
              b->branches ? "which they take, with a branch for odd ones" : "which they do not take: no branch");

@@ -517,12 +517,11 @@ static void assemble(Compile *c)
     c->since = wbb_cpu_ms();
 }
 
-/* Few warps wait for results and for code: ptxas's own quotients and roots, each with a branch, have the shortest
- * chains, and the code of their long way is fetched only where it is taken. Where threads share terms, many quotients
- * of a thread follow each other, and so would branches. */
-static bool leaves_quotients(const PartKernel *k, const TgTarget *t)
+/* The condition `few_warps`: few warps wait for results and for code, so that short chains are best, and code that is
+ * fetched only where it is taken. Where threads share terms, many functions of a thread follow each other instead. */
+static bool has_few_warps(const PartKernel *k, const TgTarget *t)
 {
-    return k->n_ranges && !k->ranges[0].reduced && part_has_few_warps(k, t, tg_tuned(t, "quotient.few_warps"));
+    return k->n_ranges && !k->ranges[0].reduced && part_has_few_warps(k, t, tg_tuned(t, "rules.few_warps"));
 }
 
 /* emit .. isel of each kernel, which has a graph and an engine of its own. */
@@ -537,7 +536,7 @@ static void compile_kernels(Compile *c, WbbBuf *ir)
         PipeKernel *x = &r->kernels[k];
         c->forms = forms;
         x->rw = k > 0 ? new_engine(c) : r->rw;
-        if (leaves_quotients(&r->plan.kernels[k], r->target)) rw_leave_quotients(x->rw);
+        if (has_few_warps(&r->plan.kernels[k], r->target)) rw_few_warps(x->rw);
         begin(c, "emit");
         x->ir = emit_kernel(c->cx, c->arena, x->rw, &r->plan, &r->plan.kernels[k]);
         pipe_check_touches(c->cx, &r->plan, &r->plan.kernels[k], x->ir);

@@ -38,7 +38,7 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
         if (r->n_kernels > 1) wbb_putf(out, "kernel @%s\n", k->ir->name);
         wbb_put(out, "accesses of a thread:\n");
         explain_accesses(out, r, k);
-        pipe_explain_branch(out, &k->branch);
+        pipe_explain_branch(out, &k->branch, r->target->tables);
         const char *width = any_wide(k->ir->g) ? "64 bits where 32 are not proved enough" : "32 bits, proved";
         wbb_putf(out, "index arithmetic: %s\n", width);
         if (k->ir->n_functions)

@@ -42,7 +42,9 @@ static void lower(const Ir *p) { rw_run(p->rw, p->kernel, RW_LOWER); }
 static void vectorize(const Ir *p) { *p->accesses = vec_vectorize(p->rw, p->kernel, p->target->vector_bytes); }
 static void to_branches(const Ir *p)
 {
+    const PipeChoices choices = pipe_choose(p->rw, p->kernel, p->target);
     *p->branch = pipe_branch(p->rw, p->kernel, p->target);
+    p->branch->choices = choices;
     vec_rare(p->kernel, p->branch->limits);
 }
 static void width(const Ir *p)

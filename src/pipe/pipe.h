@@ -72,6 +72,19 @@ typedef struct {
     bool watch_steps;        /* and for every step of a right side */
 } PipeOptions;
 
+/* What a kernel does with values of which a rule has two ways, cheaper(..) (branch.c). */
+typedef struct {
+    uint32_t rule;    /* as in IrGraph.rule */
+    uint32_t values;  /* of a thread that it made */
+    bool second;      /* the second way is taken */
+    double clocks[2]; /* of a warp, for all it computes, by the way of this rule */
+} PipeChoice;
+
+typedef struct {
+    PipeChoice *items;
+    uint32_t n, capacity;
+} PipeChoices;
+
 /* What a kernel does with values that have a quick way and a long one (branch.c). */
 typedef struct {
     uint32_t values;  /* of a thread that have both */
@@ -82,6 +95,7 @@ typedef struct {
     VecBranches limits;
     double quick[TG_PIPES + 1], lengthy[TG_PIPES + 1]; /* clocks of each pipe, and of issue, for a warp */
     double table; /* clocks of latency of memory, where only the long way reads a table; else 0 */
+    PipeChoices choices;
 } PipeBranch;
 
 /* A kernel of a fusion. Each has a graph and an engine of its own. */
@@ -159,9 +173,11 @@ const char *pipe_better_apart(const PipeOptions *o, const char *file, const char
 extern const char *const pipe_passes[];
 /* Runs one of them, by name; asserts that it exists. */
 void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses, PipeBranch *branch);
-/* branch.c: which way is shorter, and the limits of vec_rare. */
+/* branch.c: takes one of both ways of each value that has two; then, of those that are long for some values, which way
+ * is shorter, and the limits of vec_rare. */
+PipeChoices pipe_choose(RwCx *rw, IrKernel *k, const TgTarget *t);
 PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t);
-void pipe_explain_branch(WbbBuf *out, const PipeBranch *b);
+void pipe_explain_branch(WbbBuf *out, const PipeBranch *b, const RwTables *tables);
 /* NULL if the table of all passes is in order: each finds the forms that it needs, and has a reason; else a message. */
 const char *pipe_check_passes(WbbArena *a);
 /* The forms after a pass, from those before it (0: only the text); asserts that the pass finds what it needs. */

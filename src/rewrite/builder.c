@@ -28,7 +28,7 @@ RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const Rw
     return rw;
 }
 
-void rw_leave_quotients(RwCx *rw) { rw->leaves_quotients = true; }
+void rw_few_warps(RwCx *rw) { rw->few_warps = true; }
 IrGraph *rw_graph(RwCx *rw) { return rw->g; }
 const RwTables *rw_target(const RwCx *rw) { return rw->target; }
 

@@ -60,14 +60,6 @@ static uint64_t open_bits(ScType t, WbbI128 mask, uint64_t known)
     return (uint64_t)mask & sc_mask(t) & ~known;
 }
 
-/* A quotient or root of f32 that the assembler expands, whose slow path is rare, is as if marked so. */
-static uint32_t flags_of(const RwCx *rw, IrRef r)
-{
-    const IrNode *n = ir_at(rw->g, r);
-    const bool whole = rw->leaves_quotients && (n->op == OP_DIV || n->op == OP_SQRT) && IR_SC(n->type) == SC_F32;
-    return n->flags | (whole ? (uint32_t)SC_FLAG_RARE : 0);
-}
-
 /* 2^k or -2^k of which the reciprocal is one too, neither subnormal. */
 static bool is_power_of_two(ScType t, uint64_t bits)
 {
@@ -93,6 +85,7 @@ static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     case GUARD_literal: return ir_is_const(rw->g, x);
     case GUARD_power_of_two: return ir_is_const(rw->g, x) && is_power_of_two(t, ir_at(rw->g, x)->imm);
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
+    case GUARD_few_warps: return rw->few_warps;
     case GUARD_apart: case GUARD_period: case GUARD_fixed: case GUARD_counts: /* have steps of their own */
     case GUARD_COUNT: break;
     }
@@ -157,7 +150,7 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
     case W_CPERIOD: return period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
     case W_CFIXED: return fixed(rw, rw_rest(rw, m, a), rw_rest(rw, m, b)) == !c;
     case W_CCOUNTS: return counts(rw, rw_rest(rw, m, b), &m->konst[a]);
-    case W_CFLAG: return b ? (flags_of(rw, m->value[0]) & a) == 0 : (m->flags & a) == a;
+    case W_CFLAG: return b ? (ir_at(rw->g, m->value[0])->flags & a) == 0 : (m->flags & a) == a;
     default: assert(!"a match program holds a build step"); return false;
     }
 }

@@ -83,7 +83,7 @@ struct RwCx {
     IrGraph *g;
     const RwTables *index, *target;
     ScAccuracy accuracy;
-    bool leaves_quotients; /* and roots, of f32, to the assembler */
+    bool few_warps; /* rw_few_warps */
     int phase; /* of the running pass; -1: none */
     IrRef *normal; /* by ref: what a node becomes in this pass (index nodes: for ever); 0: not yet */
     uint32_t normal_capacity;

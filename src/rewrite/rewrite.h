@@ -31,7 +31,7 @@ typedef void (*RwWatch)(void *arg, const RwEvent *e);
 /* builder.c, sweep.c. accuracy: simplify marks the functions that may be inexact. */
 RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target,
              ScAccuracy accuracy);
-void rw_leave_quotients(RwCx *rw); /* of f32, and roots: rules that refuse `rare` refuse them */
+void rw_few_warps(RwCx *rw); /* the condition `few_warps` of rules holds of the kernel */
 void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that the builder has not made (a parsed one) */
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase); /* RW_SIMPLIFY, RW_LOWER or RW_ISEL */
 /* Rules about folds: each root becomes its normal form; 0 stays. */

@@ -192,7 +192,7 @@ next to a tie, were tried. ptxas's own five steps are wrong for 2^k / (2 - 2^-23
 
 **Kernels of few warps**, eight on a scheduler at most, wait for results and for code, and have one or two quotients a thread. With one warp on a scheduler
 they had the formula in f64: the latency of our branch is longer than what the quick way saves; with more they had both, and the code of both comes to each
-SM. There `div.rn`, `rcp.rn` and `sqrt.rn` stay as they are (`leaves_quotients` in `src/pipe/compile.c`): their test and their five steps overlap, and the
+SM. There `div.rn`, `rcp.rn` and `sqrt.rn` stay as they are (the condition `few_warps` of their rules): their test and their five steps overlap, and the
 subroutine for odd values is fetched only where it is called. Of 129 loops with a function (every third of the corpus, sm_90) 44 changed by the first warp of
 a scheduler, to 0.972 of their modelled time in the geometric mean, 0.91 at least, 1.002 at most, and of these 34 take at most 1.01 of XLA's, 8 before; of 183
 (every second) 13 by the other seven, to 0.979, 0.96 at least, 1.002 at most. Reductions of few warps have many quotients a thread: nine changed, 0.94 to

@@ -31,6 +31,18 @@ class Checks(unittest.TestCase):
                 checks.check_phase(rule, phase)
         checks.check_phase(lang.rewrite(fold_add.i32(a, b, i), lang.add.i32(b, mul.i32(a, k)), when=fixed(a, i) & counts(i, k)), "arrays")
 
+    def test_two_ways(self) -> None:
+        """cheaper(..) is of right sides of LOWER; a condition on the kernel of rules of its elements, and shadows as any other."""
+        self.one("SIMPLIFY = [rewrite(mul.f32(add.f32(a, a), b), cheaper(mul.f32(a, b), add.f32(a, b)))]\n",
+                 "cheaper(..): two ways of computing a value are of the right side of a rule of LOWER: simplify would take one of them away")
+        self.one("LOWER = [rewrite(tanh.f32(a), cheaper(a, a))]\n",
+                 "cheaper(a, a): two ways of computing a value are expected, at least one of them an operation, and not of complex type")
+        self.one("INSTR = [asm(neg.f32(a), 'neg.f32 %d, %a;', when=~few_warps)]\n",
+                 "few_warps: is a condition of rewrites of a kernel's elements, and this is a rule of isel")
+        self.assertEqual(faults("LOWER = [rewrite(tanh.f32(a), exp.f32(a), when=~few_warps),\n    rewrite(tanh.f32(a), exp.f32(a), when=few_warps)]\n"), [])
+        self.one("LOWER = [rewrite(tanh.f32(a), exp.f32(a), when=~few_warps),\n         rewrite(tanh.f32(b), sin.f32(b), when=~few_warps)]\n",
+                 "never reached: patterns/sm80.py:2 matches every term it matches, for example tanh.f32(b)", 3)
+
     def test_unbound_on_the_right(self) -> None:
         self.one("LOWER = [rewrite(tanh.f32(a), add.f32(a, b))]\n", "b is not bound by the left side")
         self.assertIn("patterns/sm80.py:2: error: exp.F(1.0) is F where the left side takes f32",

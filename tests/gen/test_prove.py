@@ -57,6 +57,13 @@ class Wrong(unittest.TestCase):
         self.refused(rewrite(add.f32(a, a), select.f32.rare(large, endless, mul.f32(a, 2.0))), "not equal at f32 long")
         self.assertFalse(proof(rewrite(add.f32(a, a), select.f32.rare(large, select.f32(large, endless, add.f32(a, a)), mul.f32(a, 2.0)))).failed)
 
+    def test_either_way_is_right(self) -> None:
+        """Of cheaper(one, other) the kernel decides, so both are proved."""
+        from gen.lang import cheaper, fma
+        self.refused(rewrite(add.f32(a, a), cheaper(mul.f32(a, 3.0), mul.f32(a, 2.0))), "not equal at f32", "mul.f32(a, 3.0)")
+        self.refused(rewrite(add.f32(a, a), cheaper(mul.f32(a, 2.0), fma.f32(a, 2.0, 0.0))), "not equal at f32 long", "-0.0")
+        self.assertFalse(proof(rewrite(add[F](a, a), cheaper(mul[F](a, 2.0), fma[F](a, 2.0, -0.0)))).failed)
+
     def test_a_fold_is_answered_with_a_module(self) -> None:
         from gen.lang import counts, fixed, fold_add, fold_max
         said = self.refused(rewrite(fold_max.f32(a, b, i), a, when=fixed(a, i)), "not equal at f32 of 1 terms",
