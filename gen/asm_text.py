@@ -99,7 +99,9 @@ class Text(Fields):
         if row:
             if len(words) != 1 + len(row.operands):
                 raise NoTerm(opcode)
-            return self.put(words[0], row.term(*map(self.operand, words[1:], row.operands)), row.result)
+            v = row.term(*(self.real(w, t) if t in FLOATS else self.operand(w, t) for w, t in zip(words[1:], row.operands)))
+            to = FLOATS.get(row.result, row.result)
+            return self.put(words[0], recast(v, to, row.result), to)
         *name, kind = opcode.split(".")
         if kind in FLOATS:
             return self.floating(".".join(name), kind, words)

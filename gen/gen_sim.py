@@ -5,6 +5,7 @@ is the same byte for byte for the same input.
 """
 from __future__ import annotations
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -19,7 +20,9 @@ from gen.instructions import ROWS, Instruction
 HEAD = """/* Made by gen/gen_sim.py from gen/instructions.py: the rows of the instruction table whose meaning is a term. */
 #include "sim/lanes.h"
 """
-LETTERS = {"u16": "h", "u32": "w", "u64": "d", "pred": "p"}
+LETTERS = {"u16": "h", "u32": "w", "u64": "d", "pred": "p", "f32": "f", "f64": "g"}
+COLUMN = {"pred": "u8", "f32": "u32", "f64": "u64"}  # what a register of the simulator holds, where that is not the type
+CASTS = {("f32", "u32"): "as_f32", ("u32", "f32"): "raw_f32", ("f64", "u64"): "as_f64", ("u64", "f64"): "raw_f64"}
 
 
 def c_type(t: str) -> str:
@@ -41,6 +44,9 @@ class Function:
     def value(self, e: Expr, t: str) -> str:
         """A C expression without operators: a name or a literal."""
         if isinstance(e, Lit):
+            if ops.TYPE_BY_NAME[t].cls == "F":
+                v = float(e.value)
+                return ("NAN" if math.isnan(v) else "INFINITY" if v > 0 else "-INFINITY") if not math.isfinite(v) else v.hex() + "f" * (t == "f32")
             return f"({c_type(t)}){int(e.value)}" + ("u" if ops.TYPE_BY_NAME[t].cls == "U" else "")
         if isinstance(e, Var):
             return e.name
@@ -60,7 +66,7 @@ class Function:
         if e.op.name == "select":
             return "a ? b : c"
         if e.op.name == "bits":
-            return f"({c_type(t)})a"
+            return f"{CASTS[t, e.types[1].name]}(a)" if "F" in (ops.TYPE_BY_NAME[t].cls, ops.TYPE_BY_NAME[e.types[1].name].cls) else f"({c_type(t)})a"
         if e.op.name == "cvt":
             return semantics.conversion(t, e.types[1].name)[1]
         m = semantics.meaning(e.op.name, t)
@@ -75,8 +81,10 @@ def name_of(r: Instruction) -> str:
 
 def row(r: Instruction) -> str:
     types = "".join(LETTERS[t] for t in (r.result, *r.operands))
-    columns = [c_type("u8" if t == "pred" else t) for t in (r.result, *r.operands, *["u32"] * (3 - len(r.operands)))]
-    return f'    OP({name_of(r)}, "{r.form}", "{types}", {", ".join(columns)}, {name_of(r)}({", ".join("abc"[:len(r.operands)])}))'
+    columns = [c_type(COLUMN.get(t, t)) for t in (r.result, *r.operands, *["u32"] * (3 - len(r.operands)))]
+    values = [f"{CASTS[t, COLUMN[t]]}({x})" if (t, COLUMN.get(t)) in CASTS else x for x, t in zip("abc", r.operands)]
+    made = f"{name_of(r)}({', '.join(values)})"
+    return f'    OP({name_of(r)}, "{r.form}", "{types}", {", ".join(columns)}, {f"bits_{r.result}({made})" if r.result in ("f32", "f64") else made})'
 
 
 def text() -> str:

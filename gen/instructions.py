@@ -1,11 +1,12 @@
-"""PTX instructions on integers of which the tree says one thing, the row here: operands, result, and the meaning as a term of the rule language.
+"""PTX instructions of which the tree says one thing, the row here: operands, result, and the meaning as a term of the rule language.
 
 Made of a row are what an asm text with the instruction computes (asm_text.py), the simulator's handler (gen_sim.py) and the kernel that prices it
 (proof/price_kernels.py). tests/sim/sim_instructions.py has a formula for each that shares nothing with these; tests/gen/test_instructions.py asks for it.
 
     Instruction('mul24.lo.u32', 'u32 u32', 'u32', ..)      mul24.lo.u32 d, a, b;    cvt.u32.u64(mul.u64(cvt.u64.u32(band.u32(a, 16777215)), ..))
 
-Registers are unsigned; where a meaning is signed, the term says so.
+Registers of integers are unsigned; where a meaning is signed, the term says so. Of two values in a register the term has the bits, and so it has of a
+float whose bits it changes; a nan that it computes is the one that the machine makes.
 """
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from gen.expr import Expr, Lit
 @dataclass(frozen=True)
 class Instruction:
     form: str
-    operands: Tuple[str, ...]  # types of registers: u16 u32 u64 pred
+    operands: Tuple[str, ...]  # types of registers: u16 u32 u64 pred f32 f64
     result: str
     term: Callable[..., Expr]
 

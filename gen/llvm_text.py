@@ -10,11 +10,13 @@ side of integers is proved to be it (`meaning`), and of floats run.
 """
 from __future__ import annotations
 
+import functools
+import inspect
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from gen import ops
-from gen.asm_fields import bits_of
+from gen.asm_fields import bits_of, of
 from gen.expr import Expr, Lit, Node, Type, Var
 from gen.forms import operand_variables
 from gen.lang import Rule
@@ -24,6 +26,40 @@ class Meaning(NamedTuple):
     op: str
     classes: str  # of the result; of a comparison or conversion, of the operands
     to: str = ""  # of a conversion, those of the result
+    term: Optional[Callable[..., Expr]] = None  # of what is no operation of the language: of the type and the operands
+
+
+# --- terms -----------------------------------------------------------------------------------------------------------------------------
+def saturated(add: bool, signed: bool) -> Callable[..., Expr]:
+    """The sum or difference, or the limit that it is beyond."""
+    def term(t: str, a: Expr, b: Expr) -> Expr:
+        v = of("add" if add else "sub", t)(a, b)
+        if not signed:
+            return of("select", t)(of("lt", t)(*((v, a) if add else (a, b))), Lit(-1 if add else 0), v)
+        both, x = of("band", t), of("bxor", t)
+        over = of("lt", t)(both(x(a, v), x(b, v)) if add else both(x(a, b), x(a, v)), Lit(0))
+        return of("select", t)(over, x(of("shra", t)(a, Lit(bits_of(t) - 1)), Lit((1 << bits_of(t) - 1) - 1)), v)
+    return term
+
+
+def funnel(left: bool) -> Callable[..., Expr]:
+    """The upper half of (a, b) << c % w, or the lower half of it >> c % w."""
+    def term(t: str, a: Expr, b: Expr, c: Expr) -> Expr:
+        by = of("band", t)(c, Lit(bits_of(t) - 1))
+        away = of("sub", t)(Lit(bits_of(t)), by)
+        return of("bor", t)(of("shl", t)(a, by if left else away), of("shrl", t)(b, away if left else by))
+    return term
+
+
+def reversed_parts(size: int) -> Callable[..., Expr]:
+    def term(t: str, a: Expr) -> Expr:
+        parts = [of("shl", t)(of("band", t)(of("shrl", t)(a, Lit(n)), Lit((1 << size) - 1)), Lit(bits_of(t) - size - n)) for n in range(0, bits_of(t), size)]
+        return functools.reduce(of("bor", t), parts)
+    return term
+
+
+def zeros_below(t: str, a: Expr) -> Expr:
+    return of("popcnt", t)(of("band", t)(of("bnot", t)(a), of("sub", t)(a, Lit(1))))
 
 
 RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -55,6 +91,9 @@ INTRINSICS: Dict[str, Meaning] = {
     "nvvm.vote.ballot.sync": Meaning("ballot", "P", "U"),
     **{f"nvvm.redux.sync.{sign}{name}": Meaning(f"redux_{name}", cls) for sign, cls in (("", "I"), ("u", "U")) for name in ("min", "max")},
     **{f"nvvm.redux.sync.{name}": Meaning(f"redux_{name}", "IU" if name == "add" else "U") for name in ("add", "and", "or", "xor")},
+    **{f"{sign}{name}.sat": Meaning("", cls, "", saturated(name == "add", sign == "s")) for sign, cls in (("s", "I"), ("u", "U")) for name in ("add", "sub")},
+    "fshl": Meaning("", "U", "", funnel(True)), "fshr": Meaning("", "U", "", funnel(False)), "cttz": Meaning("", "IU", "", zeros_below),
+    "bswap": Meaning("", "U", "", reversed_parts(8)), "bitreverse": Meaning("", "U", "", reversed_parts(1)),
 }
 WHOLE, POISON = "the 32 threads of a warp", "is poison at"
 # arguments beside the operands, by place, with what another value would be
@@ -142,7 +181,7 @@ def unlike(r: Rule, m: Meaning, name: str, inside: str) -> str:
     floats = all(ops.TYPE_BY_NAME[x].cls == "F" for t in left.types for x in t.members)
     if not one or not distinct or order != given:
         run = floats and (one or not distinct)
-        return "" if run or meaning(r) is not None else f"'{r.right}' computes {m.op} of its operands in order, not {left}"
+        return "" if run or meaning(r) is not None else f"'{r.right}' computes {m.op or name} of its operands in order, not {left}"
     result, frm = left.types[0], left.types[-1]
     if not classes(frm) <= set(m.classes) or m.to and not classes(result) <= set(m.to):
         return f"'{r.right}' is about {' and '.join(KINDS[c] for c in m.classes)}, but {left.op.name} of {left} is of {frm}"
@@ -169,9 +208,10 @@ def meaning(r: Rule) -> Optional[Expr]:
     words = words[:-1] if short in CONSTANTS else words or given
     if (m.op == r.left.op.name and words == given and len(r.left.args) == len(given)) or r.left.result.is_class or r.left.result.lanes > 1:
         return None
-    relation = ops.OP_BY_NAME[m.op].sig == "compare"
+    relation = not m.term and ops.OP_BY_NAME[m.op].sig == "compare"
+    arity = len(inspect.signature(m.term).parameters) - 1 if m.term else ops.OP_BY_NAME[m.op].arity
     own = r.left.types[0].name  # of a comparison that of the operands
-    if relation != (r.left.op.sig == "compare") or ops.TYPE_BY_NAME[own].cls not in set(m.classes) & set("PIU") or len(words) != ops.OP_BY_NAME[m.op].arity:
+    if relation != (r.left.op.sig == "compare") or ops.TYPE_BY_NAME[own].cls not in set(m.classes) & set("PIU") or len(words) != arity:
         return None
     args: List[Expr] = []
     for x in words:
@@ -181,7 +221,7 @@ def meaning(r: Rule) -> Optional[Expr]:
             args.append(Lit(int(x)))
         else:
             return None
-    return Node(ops.OP_BY_NAME[m.op], [Type(own)], (), args)
+    return m.term(own, *args) if m.term else Node(ops.OP_BY_NAME[m.op], [Type(own)], (), args)
 
 
 KINDS = {"P": "preds", "I": "signed integers", "U": "unsigned integers", "F": "floats"}

@@ -165,14 +165,18 @@ static const LlIntrinsic intrinsics[] = {
     {"llvm.rint", "r", false},
     {"llvm.round", "r", false},
     {"llvm.roundeven", "r", false},
+    {"llvm.sadd.sat", "r", false},
     {"llvm.sin", "r", true}, /* only with flag approx */
     {"llvm.smax", "r", false},
     {"llvm.smin", "r", false},
     {"llvm.sqrt", "r", true},
+    {"llvm.ssub.sat", "r", false},
     {"llvm.tanh", "r", true}, /* only with flag approx */
     {"llvm.trunc", "r", false},
+    {"llvm.uadd.sat", "r", false},
     {"llvm.umax", "r", false},
     {"llvm.umin", "r", false},
+    {"llvm.usub.sat", "r", false},
 };
 
 /* Binary search. The first member of both kinds of entry is the name. */

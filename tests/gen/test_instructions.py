@@ -4,6 +4,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,9 +12,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "sim")]
 sys.dont_write_bytecode = True
 
 import sim_instructions  # noqa: E402
-from gen import asm_rule, gen_sim, instructions, ledger  # noqa: E402
+from gen import asm_rule, gen_sim, instructions, ledger, load  # noqa: E402
 from gen.expr import Node  # noqa: E402
-from gen.lang import a, abs, add, asm, b, band, c, mul, shl, shrl, sub  # noqa: A004, E402
+from gen.lang import a, abs, add, asm, b, band, bits, c, mul, shl, shrl, sub  # noqa: A004, E402
 from gen.proof import price_kernels, rule as rule_command, z3_formula  # noqa: E402
 
 
@@ -44,6 +45,23 @@ class Rows(unittest.TestCase):
         count = instructions.row("x", "u32", "u32", lambda x: instructions.of("popcnt", "u32")(x))
         with self.assertRaisesRegex(ValueError, "no C for popcnt.u32"):
             gen_sim.Function(count)
+
+    @unittest.skipUnless(z3_formula.present(), "z3 is not installed")
+    def test_a_row_of_floats(self) -> None:
+        """Floats are operands and results as they are; of two in a register, or where their bits change, the row has bits."""
+        of, Lit = instructions.of, instructions.Lit
+        half = instructions.row("add.half.f32", "f32 f32", "f32", lambda x, y: of("add", "f32")(of("mul", "f32")(x, Lit(0.5)), y))
+        upper = instructions.row("cvt.upper.u32.f32", "f32 u32", "u32", lambda x, n: of("shrl", "u32")(of("bits", "u32", "f32")(x), n))
+        self.assertIn('"fff", uint32_t, uint32_t, uint32_t, uint32_t, bits_f32(add_half_f32(as_f32(a), as_f32(b))))', gen_sim.row(half))
+        self.assertIn("const uint32_t t0 = raw_f32(a);", gen_sim.Function(upper).text)
+        self.assertIn("0x1.0000000000000p-1f", gen_sim.Function(half).text)
+        rules = [asm(add.f32(mul.f32(a, 0.5), b), "add.half.f32 %d, %a, %b;"), asm(add.f32(mul.f32(a, 0.5), b), "add.half.f32 %d, %b, %a;"),
+                 asm(shrl.u32(bits.u32.f32(a), 16), "cvt.upper.u32.f32 %d, %a, 16;")]
+        load.identify(rules)
+        with unittest.mock.patch.dict(instructions.INSTRUCTIONS, {x.form: x for x in (half, upper)}):
+            states, said = rule_command.text_proofs(rules)
+            self.assertTrue(all(map(asm_rule.computes, rules)))
+        self.assertEqual([bool(states.get(r.name)) for r in rules], [True, False, True], said)
 
     def test_price_kernels(self) -> None:
         shape = price_kernels.arithmetic("mad24.hi.s32")

@@ -167,6 +167,24 @@ class Errors(unittest.TestCase):
             self.assertIn("must be proved", ledger.weak(right, "simulated(5120)"))
             self.assertEqual(ledger.weak(right, "simulated(5120) proved(i32)"), "")
 
+    @unittest.skipUnless(z3_formula.present(), "z3 is not installed")
+    def test_a_text_of_llvm_that_is_no_operation(self) -> None:
+        """A row of gen/llvm_text.py says its meaning as a term, by which right and wrong rules are told apart. src/llvm has its name."""
+        from gen.lang import band, bnot, bor, intr, max, popcnt, select, lt, shl, shrl, sub  # noqa: A004
+        low = bor.u16(shl.u16(a, 8), shrl.u16(a, 8))
+        for right, rule in ((True, intr(sub.u32(max.u32(a, b), b), "llvm.usub.sat")), (False, intr(sub.u32(max.u32(a, b), a), "llvm.usub.sat")),
+                            (True, intr(low, "llvm.bswap")), (False, intr(low, "llvm.bitreverse")), (True, intr(low, "llvm.fshl(%a, %a, 8)")),
+                            (False, intr(low, "llvm.fshl(%a, %a, 7)")),
+                            (True, intr(popcnt.i64(band.i64(bnot.i64(a), sub.i64(a, 1))), "llvm.cttz(%a, i1 0)")),
+                            (False, intr(select.i8(lt.i8(b, 0), a, add.i8(a, b)), "llvm.sadd.sat"))):
+            load.identify([rule])
+            self.assertEqual(llvm_text.fault(rule), "", rule.text)
+            states, said = rule_command.text_proofs([rule])
+            self.assertEqual(not said, right, rule.text)
+            self.assertTrue(states.get(rule.name, "").startswith(("proved", "exhausted")) or not right, rule.text)
+        own = (Path(__file__).resolve().parents[2] / "src/llvm/intrinsics.c").read_text()
+        self.assertEqual([n for n in llvm_text.INTRINSICS if f'"llvm.{n}"' not in own], [])
+
     def test_a_rule_with_an_integer_variable_is_one_on_integers(self) -> None:
         """Whatever it computes with."""
         by_float = rewrite(div.u32(a, 7), cvt.u32.f64(mul.f64(cvt.f64.u32(a), 1 / 7)))

@@ -36,8 +36,11 @@ RIGHT = [
     asm(add.f32(a, 0.0),                        'mov.f32 %d, %{a};',                          when=never_negzero(a)),
     asm(neg.f16x2(a),                           'xor.b32 %d, %{a}, 0x80008000;'),
     llvm(bnot.u32(a),                           'xor(%a, -1)'),
+    intr(sub.u32(max.u32(a, b), b),             'llvm.usub.sat'),
 ]
 WRONG = [
+    intr(sub.u32(max.u32(a, b), a),             'llvm.usub.sat'),
+    intr(bor.u32(shlx.u32(a, 8), shrlx.u32(a, 24)), 'llvm.fshl(%a, %a, 9)'),
     asm(band.u32(shrlx.u32(a, k), 63),          'bfe.u32 %d, %{a}, %{k}, 7;',                 when=(k > 0) & (k < 32)),
     asm(shrax.i32(shlx.i32(a, k), m),           'bfe.u32 %d, %{a}, %{m - k}, %{32 - m};',     when=(k > 0) & (k < m) & (m < 32)),
     asm(shrax.i32(shlx.i32(a, k), m),           'bfe.s32 %d, %{a}, %{m - k}, %{31 - m};',     when=(k > 0) & (k < m) & (m < 31)),
