@@ -68,6 +68,7 @@ def target_values(s: RuleSet, lowerings: List[structs.Values], priced: prices.Pr
     return {
         **facts,
         "tunes": [[t.name, t.bits, t.value, t.because, *t.where, t.off is not None, t.off or 0] for t in s.tunes],
+        "strategies": [r.values(s.strategies) for r in s.strategies],
         "rates": [[r.name, r.unit, float(r.value), float(r.low), float(r.high), r.source, r.stated] for r in s.rates],
         "prices": priced.rows, "price_of": priced.numbers, "forms": priced.forms, "sass_prices": priced.machine, "lowerings": lowerings,
     }

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 from gen import guards as _guards, ops as _ops, rates as _rates
 from gen.expr import *
+from gen.strategies import strategy
 from gen.forms import inside as _inside, is_function as _is_function, marked as _marked, operand_variables as _operand_variables
 from gen.ways import cheaper, each_way as _each_way
 
@@ -394,4 +395,5 @@ globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VA
 
 __all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "relu", "sat", "satfinite", "lanes", "ramp",
            "total", "free", "cheaper",
-           "rewrite", "llvm", "intr", "call", "asm", "lop3", "lookup", "rel", "ulp", "packed", "tune", "rate", "unknown", "target", "budget", "marks"]
+           "rewrite", "llvm", "intr", "call", "asm", "lop3", "lookup", "rel", "ulp", "packed", "tune", "strategy", "rate", "unknown", "target", "budget",
+           "marks"]

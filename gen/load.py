@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, Dict, List, Set, Tuple
 
 from gen import lang, ops, rates
+from gen.strategies import Strategy
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
 PHASES = ("index", "arrays", "simplify", "lower", "isel")
@@ -36,6 +37,7 @@ class RuleSet:
     left_out: List[Rule] = field(default_factory=list)  # rules for what the target lacks
     line_of_instr: int = 0  # of the file's INSTR list; faults about a missing rule are reported there
     line_of_tune: int = 0  # the same of TUNE
+    strategies: List[Strategy] = field(default_factory=list)
     target_where: Tuple[str, int] = ("?", 0)
     programs: Dict[int, Any] = field(default_factory=dict)  # id of a rule -> its programs; compile.programs fills this
 
@@ -165,7 +167,7 @@ def load_target(name: str) -> RuleSet:
     s = RuleSet(name, {phase: [r for r in rules if offered(r, features)] for phase, rules in every.items()},
                 flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), tunes_of(m),
                 rates_of(m, features), values, [r for rules in every.values() for r in rules if not offered(r, features)],
-                assignment_line(m, "INSTR", last=True), assignment_line(m, "TUNE", last=True), target.where)
+                assignment_line(m, "INSTR", last=True), assignment_line(m, "TUNE", last=True), strategies_of(m), target.where)
     identify(s.rules)
     return s
 
@@ -186,6 +188,15 @@ def tunes_of(m: ModuleType) -> List[lang.Tune]:
         if first is not t:
             raise PatternError(t.where, f"tune('{t.name}', ..) is stated twice, first at {':'.join(map(str, first.where))}")
     return list(seen.values())
+
+
+def strategies_of(m: ModuleType) -> List[Strategy]:
+    """The rows of STRATEGIES, in the order of trying; none where a file has no such list."""
+    rows = flat(getattr(m, "STRATEGIES", []), "STRATEGIES")
+    for r in rows:
+        if not isinstance(r, Strategy):
+            raise PatternError((file_of(m), assignment_line(m, "STRATEGIES", last=True)), f"STRATEGIES holds {r!r}, which is no strategy(..)")
+    return rows
 
 
 def rates_of(m: ModuleType, features: Any) -> List[rates.Rate]:

@@ -10,7 +10,7 @@ import difflib
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from gen import load, lang, ops, prices, tunes
+from gen import load, lang, ops, prices, strategies, tunes
 from gen.expr import Node
 from gen.features import FEATURES, SINCE
 from gen.lang import Rule
@@ -240,6 +240,7 @@ def faults(targets: List[RuleSet], table: Optional[prices.Table] = None) -> List
     for s in targets:
         if whole:
             out += [*of_target(s), *of_tunes(s), *of_plans(s)]
+            out += [at(*x) for x in strategies.faults(s.strategies, (f"patterns/{s.name}.py", s.line_of_tune))]
         out += [*of_packed(s, table), *of_free(s)]
     if table:
         out += of_forms(targets, table)

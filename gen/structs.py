@@ -29,13 +29,15 @@ STRUCTS: Dict[str, Tuple[str, ...]] = {
     "RwTables": ("name text", "code [u32]", "n_build u32", "n_filter u32", "imm [u64]", "n_rows u32", "entry entry", "rules [RwRule]", "steps [RwStep]",
                  "instrs [RwInstr]", "packed [RwPacked]", "free [RwFree]"),
     "TgTune": ("name text", "bits u32", "value i64", "because text", "file text", "line u32", "optional bool", "off i64"),
+    "TgStrategy": ("name text", "at u8", "taken u8", "save i64", "full_rates bool", "first u32", "parts u32", "tested text", "needed text", "because text",
+                   "file text", "line u32", "off bool"),
     "TgRate": ("name text", "unit text", "value f64", "low f64", "high f64", "source text", "stated bool"),
     "TgPrice": ("issue f32", "cycles f32*10", "low f32", "high f32", "latency f32", "off u16"),
     "TgSassPrice": ("operation u16", "class u8", "cycles f32*10"),
     "TgLowering": ("op u16", "type u16", "approx bool", "rule u32", "sass u32", "ulp f64", "noise f64"),
     "TgTarget": ("name text", "ptx text", "warp u32", "sms u32", "smem u32", "regs u32", "vector_bytes u32", "board text", "features text", "warps u32",
-                 "blocks u32", "sm_smem u32", "sm_regs u32", "tables =RwTables", "tunes [TgTune]", "rates [TgRate]", "prices [TgPrice]",
-                 "price_of [u16]", "forms [text]", "sass_prices [TgSassPrice]", "lowerings [TgLowering]"),
+                 "blocks u32", "sm_smem u32", "sm_regs u32", "tables =RwTables", "tunes [TgTune]", "strategies [TgStrategy]", "rates [TgRate]",
+                 "prices [TgPrice]", "price_of [u16]", "forms [text]", "sass_prices [TgSassPrice]", "lowerings [TgLowering]"),
     "TgTables": ("index =RwTables", "targets [TgTarget]"),
 }
 FORMAT = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i64": "q", "bool": "?", "f32": "f", "f64": "d", "char": "c", "text": "I"}

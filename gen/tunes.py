@@ -30,7 +30,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     # percent and per mille
     ("", 1, 100, "layout.most_registers layout.run.32 layout.run.64 layout.run.128 layout.warp_run.32 layout.warp_run.64 layout.warp_run.128 "
                  "layout.warp_run.256 layout.warp_run.512"),
-    ("", 0, 100, "across.busy across.save rows.save layout.min_share layout.parts layout.few_warps layout.few_blocks layout.cut exchange.issue layout.again "
+    ("", 0, 100, "across.busy layout.min_share layout.parts layout.few_warps layout.few_blocks exchange.issue layout.again "
                  "fuse.tie branch.large"),
     ("", 1, 1000, "layout.part.l2 layout.part.issue layout.part.pipe layout.part.code layout.part.tail"),
     ("", 0, 1000, "loop.rows_over loop.registers layout.tie layout.tie.plain exchange.guard"),
@@ -44,7 +44,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "product.max_total range.max_count range.max_parts range.min_elements range.min_bytes while.straight while.most while.apart while.state "
                   "called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side fuse.wait fuse.leaves "
                   "fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps "
-                  "layout.repeat layout.regs.once loop.narrow sort.values"),
+                  "layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks"),
     ("", 0, MANY, "branch.most branch.registers branch.costs rules.few_warps scatter.bytes loop.windows layout.min_bytes layout.small "
                   "layout.rows_of_lanes layout.few_terms layout.slots.access layout.slots.thread layout.slots.iteration layout.slots.mask layout.special "
                   "layout.term layout.regs.base layout.cluster.wave layout.fence layout.chain layout.few_bytes layout.code.access layout.code.mask "

@@ -64,7 +64,6 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.few_warps',        value=28, off=0,      because='percent that is lost where an SM has next to no warps: as layout.in_flight'),
     tune('layout.busy_warps',       value=16, off=1,    because='warps of an SM that are not few'),
     tune('layout.few_blocks',       value=15, off=0,     because='percent that is lost where an SM has one block at once: as layout.in_flight'),
-    tune('layout.cut',              value=10, off=0,     because='percent that several launches must save: prices of loops and reductions are not alike'),
     tune('layout.fence',            value=600, off=0,    because='clocks until the stores of a block are seen by another: the ticket releases them'),
     tune('layout.short',            value=32, off=0,     because='terms of a thread in straight code: a loop over so few waits for each iteration'),
     tune('layout.chain',            value=16, off=0,     because='terms that round one after the other: a sum of 2^24 is within 4 ulp times its condition'),

@@ -1,7 +1,7 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
 from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, literals, machine, order, polynomials, powers,
-                      quotients, rates, sharing, small, tiles)
+                      quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -26,9 +26,10 @@ FREE = [                                     # modifiers of operands at no cost:
     free(neg, abs, on=(add.f16, mul.f16, fma.f16, max.f16, min.f16)),
     free(neg,      on=(add.bf16, mul.bf16, fma.bf16, max.bf16, min.bf16)),
 ]
-TUNE = machine.UNROLL_32 + machine.TUNE + layouts.TUNE + [
+TUNE = machine.UNROLL_32 + machine.TUNE + layouts.TUNE + strategies.TUNE + [
     tune('loop.min_threads', value=96256, because='188 SMs with 512 threads each, four warps to a scheduler'),
 ]
+STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_120')
 
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER

@@ -1,7 +1,7 @@
 """Turing: T4."""
 from gen.lang import *
 from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, literals, machine, order, polynomials, powers,
-                      rates, sharing, small, tiles)
+                      rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_75', ptx='8.8', board='T4',
     sms=40, warps=32, blocks=16,
@@ -19,9 +19,10 @@ FREE = [                                     # modifiers of operands at no cost:
     free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, max.f64, min.f64)),
     free(neg, abs, on=(add.f16, mul.f16, fma.f16)),
 ]
-TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
+TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE + [
     tune('loop.min_threads', value=20480, because='40 SMs with 512 threads each, four warps to a scheduler'),
 ]
+STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_75')
 
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER

@@ -1,7 +1,7 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, functions, layouts, literals, machine, order, polynomials, powers, quotients,
-                      rates, sharing, small, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, functions, layouts, literals, machine, order, polynomials, powers,
+                      quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
     sms=108, warps=64, blocks=32,
@@ -22,9 +22,10 @@ FREE = [                                     # modifiers of operands at no cost:
     free(neg, abs, on=(add.f16, mul.f16, fma.f16, max.f16, min.f16)),
     free(neg,      on=(fma.bf16, max.bf16, min.bf16)),
 ]
-TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + [
+TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE + [
     tune('loop.min_threads', value=55296, because='108 SMs with 512 threads each, four warps to a scheduler'),
 ]
+STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_80')
 
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER

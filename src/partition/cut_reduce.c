@@ -162,7 +162,7 @@ const HloInstruction *part_cut_window(WbbCx *cx, WbbArena *a, const PartPlan *p,
             stored += (double)hlo_elements(part_shape(p->roots[o].i, p->roots[o].part));
         if (!n) n = evaluations(cx, a, p);
         const double terms = n[k] * hlo_terms(a, w), once = (double)hlo_elements(w->operands[0]->shape) + stored;
-        const bool again = n[k] >= 2 * (double)hlo_elements(i->shape);
+        const bool again = n[k] >= (double)tg_tuned(t, "cut.windows") * (double)hlo_elements(i->shape);
         if (again && terms > times * once && terms > least) return i;
     }
     return NULL;

@@ -67,30 +67,18 @@ double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
     return us;
 }
 
-/* The time that a rival plan must stay under to save so many percent: a smaller difference may come from the model,
- * which prices loops and reductions in different ways. */
-static double less_than(double us, int64_t percent) { return us * (double)(100 - percent) / 100; }
-
-bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t)
+/* A smaller difference may come from the model, which prices loops and reductions in different ways. At full rates,
+ * too: the profile has no rates of short runs. */
+double part_to_beat(const TgStrategy *row, const PartRange *shared, double us)
 {
-    return part_plan_us(a, cut, t) < less_than(shared->choice->best[0].price.us, tg_tuned(t, "layout.cut"));
+    if (row->full_rates && shared) us = WBB_MIN(us, shared->choice->best[0].price.plain);
+    return us * (double)(100 - row->save) / 100;
 }
 
-/* At full rates, too: the profile has no rates of short runs. */
-static bool saves(double us, const PartRange *shared, const TgTarget *t)
+bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgStrategy *row, const TgTarget *t)
 {
-    const PartPrice *of = &shared->choice->best[0].price;
-    return us < less_than(WBB_MIN(of->us, of->plain), tg_tuned(t, "layout.cut"));
-}
-
-bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgTarget *t)
-{
-    return saves(bytes_us(p, t) + part_least_us(t), shared, t);
-}
-
-bool part_is_less_apart(WbbArena *a, const PartPlan *apart, const PartRange *shared, const TgTarget *t)
-{
-    return saves(part_plan_us(a, apart, t), shared, t);
+    const double least = bytes_us(p, t) + part_least_us(t);
+    return least < part_to_beat(row, shared, shared->choice->best[0].price.us);
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
@@ -160,9 +148,4 @@ bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t
     }
     if (any) add_others(a, body, pieces);
     return any;
-}
-
-bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t, int64_t percent)
-{
-    return part_plan_us(a, split, t) < less_than(part_plan_us(a, whole, t), percent);
 }

@@ -17,8 +17,7 @@ typedef struct {
     uint32_t align;     /* of the first byte of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool no_in_place;   /* every output has a buffer of its own */
-    bool uncut;         /* one kernel: the text is a part of a plan that was cut */
-    bool no_rival;      /* it is a rival itself: a plan that another one is compared with is compared with none */
+    uint32_t without;   /* strategies that are not tried, as bits of their numbers: of a part of a plan that was cut */
     bool flush;         /* sums of f32 in memory may take subnormals for 0 */
     bool deterministic; /* pass `ordered` has run: one thread combines the updates of an element */
     uint32_t column_sums; /* so many results, the last ones, are sums of columns whose rows this kernel reduces
@@ -252,7 +251,19 @@ typedef struct {
     const uint32_t *ready;
 } PartKernel;
 
+/* What became of a strategy (strategies.c). */
+typedef struct {
+    const TgStrategy *row;
+    const struct PartPlan *plan; /* NULL: it is not possible, or was left out */
+    const char *why;             /* .. why not */
+    double us;                   /* below 0: not asked */
+    bool taken;
+} PartOutcome;
+
 typedef struct PartPlan {
+    PartOutcome *tried; /* [n_tried] in their order */
+    uint32_t n_tried;
+    const struct PartPlan *parts; /* [2] of a plan that is cut; else NULL */
     const char *kind; /* "loop", "concatenate", "dynamic-update-slice", "slices", "copy", "steps" */
     const HloFusion *fusion;
     PartBuffer *buffers; /* operands, a leaf each, then outputs, then temporaries, which kernels leave to later ones */
@@ -289,7 +300,7 @@ typedef struct PartPlan {
 
 /* across.c: by id, marks what needs an instruction that is marked. */
 void part_mark_users(const HloComputation *body, bool *marks);
-/* plan.c: has a scheduler so many warps of the kernel at most? */
+/* make_kernels.c: has a scheduler so many warps of the kernel at most? */
 bool part_has_few_warps(const PartKernel *k, const TgTarget *t, int64_t warps);
 /* The plan whose fusion a kernel computes. */
 static inline const PartPlan *part_plan_of(const PartPlan *p, const PartKernel *k) { return k->of ? k->of : p; }
@@ -391,14 +402,14 @@ const HloInstruction *part_cut_window(WbbCx *cx, WbbArena *a, const PartPlan *p,
 double part_least_us(const TgTarget *t); /* a launch, and the first bytes from memory */
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
 double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t); /* the time of a plan's launches */
-bool part_takes_less(WbbArena *a, const PartPlan *cut, const PartRange *shared, const TgTarget *t);
-/* Could it take less as two launches, each of which moves what it must? And do these? */
-bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgTarget *t);
-bool part_is_less_apart(WbbArena *a, const PartPlan *apart, const PartRange *shared, const TgTarget *t);
+/* The time that a rival must stay under, to save what its row says of us microseconds. shared: of the one range of the
+ * plan that takes them; NULL: it is another plan. */
+double part_to_beat(const TgStrategy *row, const PartRange *shared, double us);
+/* Could two launches take less, each of which moves what it must? */
+bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgStrategy *row, const TgTarget *t);
 /* Into how many pieces the long rows of a plan that reads them again may be split (pass `rows`): by id of the body's
- * instructions. Whether there are any; and whether the plan of the pieces saves so many percent of the time. */
+ * instructions. Returns whether there are any. */
 bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces);
-bool part_pieces_pay(WbbArena *a, const PartPlan *split, const PartPlan *whole, const TgTarget *t, int64_t percent);
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
 void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second);

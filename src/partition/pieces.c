@@ -43,8 +43,9 @@ uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
     if (!hlo_is_operation(c) || !is_identity(i->operands[1], c->root->opcode) || in->type != i->shape->type) return 0;
     if (i->shape->dims[scan.dim] != n || in->rank >= HLO_RANK_LIMIT || i->windows[scan.dim].size != n) return 0;
     if (!hlo_is_row_major(in) || !hlo_is_row_major(i->shape)) return 0;
-    /* so that SMs have two blocks each, and what is before a piece comes from memory */
-    const int64_t least = WBB_MAX((2 * (int64_t)t->sms + rows - 1) / rows, tg_tuned(t, "scan.cut") + 1);
+    /* so that SMs have several blocks each, and what is before a piece comes from memory */
+    const int64_t blocks = tg_tuned(t, "scan.blocks") * t->sms;
+    const int64_t least = WBB_MAX((blocks + rows - 1) / rows, tg_tuned(t, "scan.cut") + 1);
     if (n < tg_tuned(t, "scan.piece") * least) return 0;
     for (int64_t pieces = least; pieces < 2 * least; pieces++) /* of equal size, and of whole vectors */
         if (n % (pieces * 8) == 0) return (uint32_t)pieces;

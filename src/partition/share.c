@@ -522,16 +522,16 @@ static bool needs_reduction(WbbArena *a, const PartPlan *p, const bool *done)
 
 uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, PartRange ***ranges, bool **others)
 {
-    enum { TRIES = 8 };
+    const int64_t most = tg_tuned(t, "share.kernels");
     const HloComputation *body = p->fusion->body;
     /* one kernel; several; one, in which each thread computes long reductions by itself */
     for (int attempt = alone ? 2 : 0; attempt < (alone ? 3 : 2); attempt++) {
         const bool several = attempt == 1;
         bool *tried = WBB_NEW_N(a, bool, body->n_instructions + 1), *done = WBB_NEW_N(a, bool, p->n_outputs + 1);
         uint32_t n = 0;
-        *ranges = WBB_NEW_N(a, PartRange *, TRIES);
+        *ranges = WBB_NEW_N(a, PartRange *, (size_t)most);
         p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
-        for (int k = 0; k < TRIES; k++) {
+        for (int64_t k = 0; k < most; k++) {
             const HloInstruction *hero = next_hero(body, tried);
             const int64_t limit = attempt < 2 ? tg_tuned(t, "reduce.straight") : INT64_MAX;
             PartRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL, 0) : NULL;

@@ -70,7 +70,9 @@ static void ask(WbbCx *cx, void *arg)
     PipeResult r, made;
     if (is_given(cx, a, q)) return;
     pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
-    if (part_better_apart(a, &r.plan, r.target)) q->why = again;
+    const TgStrategy *apart = tg_strategy(r.target, "apart");
+    const bool asks = !tg_strategy(r.target, "again")->off;
+    if (asks && part_better_apart(a, &r.plan, r.target)) q->why = again;
     /* what a thread takes that evaluates operations one after the other */
     const HloComputation *body = r.plan.fusion->body;
     const double wait_us = 1e6 * pipe_fuse(cx, a, r.target)->how.rates.wait;
@@ -80,11 +82,11 @@ static void ask(WbbCx *cx, void *arg)
         o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
         pipe_compile(cx, a, &o, q->file, q->text, q->n, &made);
         chain_us = made.work * wait_us;
-        if (made.work > (double)tg_tuned(r.target, "work.apart")) q->why = again;
+        if (asks && made.work > (double)tg_tuned(r.target, "work.apart")) q->why = again;
     }
     if (q->why || !tg_find_rate(r.target, "clock") || !has_price(r.plan.fusion->body)) return;
-    const double us = cut_us(cx, a, q, r.target), percent = (double)tg_tuned(r.target, "layout.cut");
-    if (us > 0 && us < (100 - percent) / 100 * WBB_MAX(part_plan_us(a, &r.plan, r.target), chain_us))
+    const double us = apart->off ? 0 : cut_us(cx, a, q, r.target);
+    if (us > 0 && us < part_to_beat(apart, NULL, WBB_MAX(part_plan_us(a, &r.plan, r.target), chain_us)))
         q->why = "several kernels take less time than the one that could compute it";
 }
 

@@ -349,7 +349,7 @@ static RwCx *new_engine(const Compile *c)
     const PipeOptions *o = c->o;
     RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->accuracy);
     for (uint32_t i = 0; i < o->n_disable; i++)
-        if (!tg_tune_at(c->r->target, o->disable[i])) rw_disable(rw, o->disable[i]);
+        if (!tg_is_choice(c->r->target, o->disable[i])) rw_disable(rw, o->disable[i]);
     rw_watch(rw, o->watch, o->watch_arg);
     if (o->watch_steps) rw_watch_steps(rw);
     return rw;

@@ -1,11 +1,14 @@
-/* pieces.c: the plan of a fusion, of whichever text takes less time: its own, or one with long scans, windows or rows
- * in pieces, or with sums over rows in parts.
+/* pieces.c: the plan of a fusion, of whichever text takes less time: its own, or one that a strategy writes anew, with
+ * long scans, windows or rows in pieces, or with sums over rows in parts (patterns/strategies.py, at='text').
  *
- * Needs a normalised module of one fusion; leaves the module, the fusion and the plan that are to be compiled.
+ * Needs a normalised module of one fusion; leaves the module, the fusion and the plan that are to be compiled, and what
+ * became of each strategy. Each is tried on what those before it left.
  *
  *     softmax f32[1,1048576]     in 8 pieces: x is read once for the maximum and the sum
  */
 #include "pipe/pipe.h"
+
+#include <string.h>
 
 typedef struct {
     WbbCx *cx;
@@ -13,6 +16,8 @@ typedef struct {
     const TgTarget *target;
     const PartOptions *options;
     PipePlanned *best;
+    PartOutcome *tried; /* the strategy that is tried */
+    PipePlanned made; /* what it made */
 } Pieces;
 
 /* Numbers of the instructions of the fusion's body, by computation. */
@@ -56,44 +61,90 @@ static PipePlanned split(const Pieces *c, const PipePlanned *of, const char *pas
     return planned(c, hlo_run_split(c->cx, c->arena, of->module, pass, numbers));
 }
 
-static bool pays(const Pieces *c, const PipePlanned *x, int64_t percent)
+static bool not_possible(Pieces *c, const char *why)
 {
-    return part_pieces_pay(c->arena, &x->plan, &c->best->plan, c->target, percent);
+    c->tried->why = why;
+    return false;
 }
 
-/* Long scans of few rows in pieces, and large windows as windows of windows, where the first ones have a launch of
- * their own. */
-static void try_pieces(Pieces *c)
+/* --- strategies: of each the text and the plan, in c->made -------------------------------------------------------- */
+static bool make_scans(Pieces *c)
 {
-    for (int windows = 0; windows < 2; windows++) {
-        const uint32_t **numbers = numbers_of(c, windows ? part_window_first : part_scan_pieces);
-        if (!numbers) continue;
-        const PipePlanned x = split(c, c->best, windows ? "windows" : "scans", numbers);
-        if (windows ? x.plan.n_kernels > c->best->plan.n_kernels : pays(c, &x, tg_tuned(c->target, "layout.cut")))
-            *c->best = x;
-    }
+    const uint32_t **numbers = numbers_of(c, part_scan_pieces);
+    if (!numbers) return not_possible(c, "it has no long scan of few rows");
+    c->made = split(c, c->best, "scans", numbers);
+    return true;
 }
 
-/* Long rows in pieces that are read once for two results. */
-static void try_rows(Pieces *c)
+/* Where the first ones have a launch of their own. */
+static bool make_windows(Pieces *c)
+{
+    const uint32_t **numbers = numbers_of(c, part_window_first);
+    if (!numbers) return not_possible(c, "it has no large window");
+    c->made = split(c, c->best, "windows", numbers);
+    if (c->made.plan.n_kernels > c->best->plan.n_kernels) return true;
+    return not_possible(c, "the first windows have no launch of their own");
+}
+
+static bool make_rows(Pieces *c)
 {
     uint32_t *pieces = numbers_for(c, c->best);
-    if (!part_row_pieces(c->arena, &c->best->plan, c->target, pieces)) return;
-    const PipePlanned x = split(c, c->best, "rows", for_body(c, c->best, pieces));
-    if (pays(c, &x, tg_tuned(c->target, "rows.save"))) *c->best = x;
+    if (!part_row_pieces(c->arena, &c->best->plan, c->target, pieces))
+        return not_possible(c, "it has no long rows that are read again");
+    c->made = split(c, c->best, "rows", for_body(c, c->best, pieces));
+    return true;
 }
 
-/* Sums over rows in parts, which the kernel that reduces these rows makes: of as many blocks as take the least. */
-static void try_columns(Pieces *c)
+/* Of as many blocks as take the least. */
+static bool make_columns(Pieces *c)
 {
-    const PipePlanned whole = *c->best;
+    double least = 0;
+    bool any = false;
     for (int64_t blocks = tg_tuned(c->target, "across.blocks"); blocks >= 1; blocks /= 2) {
-        uint32_t *parts = numbers_for(c, &whole);
-        if (!part_column_parts(whole.fusion->body, c->target, blocks, parts)) continue;
-        const PipePlanned x = split(c, &whole, "columns", for_body(c, &whole, parts));
-        const bool first = !part_has_across(&c->best->plan);
-        if (part_has_across(&x.plan) && pays(c, &x, first ? tg_tuned(c->target, "across.save") : 0)) *c->best = x;
+        uint32_t *parts = numbers_for(c, c->best);
+        if (!part_column_parts(c->best->fusion->body, c->target, blocks, parts)) continue;
+        const PipePlanned x = split(c, c->best, "columns", for_body(c, c->best, parts));
+        if (!part_has_across(&x.plan)) continue;
+        const double us = part_plan_us(c->arena, &x.plan, c->target);
+        if (!any || us < least) c->made = x, least = us, any = true;
     }
+    return any || not_possible(c, "it has no rows that are reduced, and sums over these rows");
+}
+
+static const struct {
+    const char *name;
+    bool (*make)(Pieces *c);
+} makers[] = {{"scans", make_scans}, {"windows", make_windows}, {"pieces", make_rows}, {"columns", make_columns}};
+
+typedef struct {
+    Pieces *c;
+    bool (*make)(Pieces *c);
+    bool made;
+} Making;
+
+static void make(WbbCx *cx, void *arg)
+{
+    Making *m = arg;
+    (void)cx;
+    m->made = m->make(m->c);
+}
+
+/* Makes c->made, or says why not: a text that is declined is not possible. */
+static bool is_made(Pieces *c, const TgStrategy *row)
+{
+    Making m = {.c = c};
+    const size_t before = strlen(c->cx->messages);
+    const WbbWhy why = c->cx->why;
+    for (size_t k = 0; k < WBB_LEN(makers); k++)
+        if (!strcmp(makers[k].name, row->name)) m.make = makers[k].make;
+    if (row->off) return not_possible(c, "left out");
+    if (!m.make) return not_possible(c, "this program has no such strategy");
+    const WbbStatus s = wbb_guard(c->cx, make, &m);
+    if (s == WBB_FAILED) wbb_rethrow(c->cx, s);
+    if (s == WBB_OK) return m.made;
+    wbb_forget_since(c->cx, before);
+    c->cx->why = why;
+    return not_possible(c, "the text is declined");
 }
 
 PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options)
@@ -101,9 +152,22 @@ PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget
     PipePlanned best = {0};
     Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best};
     best = planned(&c, m);
-    if (options->layout) return best;
-    try_pieces(&c);
-    try_rows(&c);
-    try_columns(&c);
+    best.tried = WBB_NEW_N(a, PartOutcome, t->n_strategies + 1);
+    for (uint32_t k = 0; k < t->n_strategies && !options->layout; k++) {
+        const TgStrategy *row = &t->strategies[k];
+        if (row->at != TG_AT_TEXT) continue;
+        c.tried = &best.tried[best.n_tried++];
+        *c.tried = (PartOutcome){.row = row, .us = -1};
+        if (!is_made(&c, row)) continue;
+        PartPlan *plan = WBB_NEW(a, PartPlan);
+        *plan = c.made.plan;
+        c.tried->plan = plan;
+        c.tried->us = part_plan_us(a, plan, t);
+        const double us = part_plan_us(a, &best.plan, t);
+        c.tried->taken = row->taken != TG_CHEAPER || c.tried->us < part_to_beat(row, NULL, us);
+        if (!c.tried->taken) continue;
+        c.made.tried = best.tried, c.made.n_tried = best.n_tried;
+        best = c.made;
+    }
     return best;
 }

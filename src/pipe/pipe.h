@@ -163,6 +163,8 @@ typedef struct {
     const HloModule *module;
     HloFusion *fusion; /* which the plan keeps */
     PartPlan plan;
+    PartOutcome *tried; /* [n_tried] strategies that write the text anew */
+    uint32_t n_tried;
 } PipePlanned;
 PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options);
 

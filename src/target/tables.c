@@ -85,6 +85,12 @@ static const Field TgTune_fields[] = {PLAIN(TgTune, name), PLAIN(TgTune, bits), 
                                       PLAIN(TgTune, because), PLAIN(TgTune, file), PLAIN(TgTune, line),
                                       PLAIN(TgTune, optional), PLAIN(TgTune, off)};
 STRUCT(TgTune);
+static const Field TgStrategy_fields[] = {
+    PLAIN(TgStrategy, name), PLAIN(TgStrategy, at), PLAIN(TgStrategy, taken), PLAIN(TgStrategy, save),
+    PLAIN(TgStrategy, full_rates), PLAIN(TgStrategy, first), PLAIN(TgStrategy, parts), PLAIN(TgStrategy, tested),
+    PLAIN(TgStrategy, needed), PLAIN(TgStrategy, because), PLAIN(TgStrategy, file), PLAIN(TgStrategy, line),
+    PLAIN(TgStrategy, off)};
+STRUCT(TgStrategy);
 static const Field TgRate_fields[] = {PLAIN(TgRate, name), PLAIN(TgRate, unit), PLAIN(TgRate, value),
                                       PLAIN(TgRate, low), PLAIN(TgRate, high), PLAIN(TgRate, source),
                                       PLAIN(TgRate, stated)};
@@ -104,7 +110,8 @@ static const Field TgTarget_fields[] = {
     PLAIN(TgTarget, regs), PLAIN(TgTarget, vector_bytes), PLAIN(TgTarget, board), PLAIN(TgTarget, features),
     PLAIN(TgTarget, warps), PLAIN(TgTarget, blocks), PLAIN(TgTarget, sm_smem), PLAIN(TgTarget, sm_regs),
     {"tables", POINTER, offsetof(TgTarget, tables), sizeof(void *), &of_RwTables, 0, 0},
-    SEVERAL(TgTarget, tunes, TgTune), SEVERAL(TgTarget, rates, TgRate), SEVERAL(TgTarget, prices, TgPrice),
+    SEVERAL(TgTarget, tunes, TgTune), SEVERAL(TgTarget, strategies, TgStrategy),
+    SEVERAL(TgTarget, rates, TgRate), SEVERAL(TgTarget, prices, TgPrice),
     SEVERAL(TgTarget, price_of, uint16_t), SEVERAL(TgTarget, forms, Text),
     SEVERAL(TgTarget, sass_prices, TgSassPrice), SEVERAL(TgTarget, lowerings, TgLowering)};
 STRUCT(TgTarget);
@@ -120,8 +127,8 @@ static const Field Contents_fields[] = {{"index", POINTER, offsetof(Contents, in
 static const Struct of_Contents = {"TgTables", sizeof(Contents), Contents_fields, (uint32_t)WBB_LEN(Contents_fields)};
 
 static const Struct *const structs[] = {&of_RwStep, &of_RwRule, &of_RwText, &of_RwInstr, &of_RwPacked, &of_RwFree,
-                                        &of_RwTables, &of_TgTune, &of_TgRate, &of_TgPrice, &of_TgSassPrice,
-                                        &of_TgLowering, &of_TgTarget, &of_Contents};
+                                        &of_RwTables, &of_TgTune, &of_TgStrategy, &of_TgRate, &of_TgPrice,
+                                        &of_TgSassPrice, &of_TgLowering, &of_TgTarget, &of_Contents};
 
 /* --- schema ------------------------------------------------------------------------------------------------------- */
 
@@ -285,7 +292,9 @@ static void check_engine(const Reader *r, const RwTables *t)
 
 static void check_target(const Reader *r, const TgTarget *t)
 {
-    bool good = t->n_price_of == t->n_forms && t->warp > 0;
+    bool good = t->n_price_of == t->n_forms && t->warp > 0 && t->n_strategies <= 32;
+    for (uint32_t i = 0; good && i < t->n_strategies; i++)
+        good = t->strategies[i].at <= TG_AT_MODULE && t->strategies[i].taken <= TG_TESTED;
     check_engine(r, t->tables);
     for (uint32_t i = 0; good && i < t->n_price_of; i++) good = t->price_of[i] <= t->n_prices;
     for (uint32_t i = 0; good && i < t->n_sass_prices; i++) good = t->sass_prices[i].class < TG_CLASSES;

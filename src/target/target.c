@@ -97,38 +97,69 @@ const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
 
 int64_t tg_tuned(const TgTarget *t, const char *name) { return tg_tune(t, name, 0)->value; }
 
+/* Is the place, FILE.py:LINE, with or without its folder, that of the row? */
+static bool is_at(const char *place, const char *file, uint32_t line)
+{
+    const char *colon = strchr(place, ':'), *slash = strchr(file, '/');
+    if (!colon || strspn(colon + 1, "0123456789") != strlen(colon + 1)) return false;
+    const size_t n = (size_t)(colon - place);
+    if (slash && !memchr(place, '/', n)) file = slash + 1;
+    return strlen(file) == n && !strncmp(file, place, n) && strtoul(colon + 1, NULL, 10) == line;
+}
+
 const TgTune *tg_tune_at(const TgTarget *t, const char *place)
 {
-    const char *colon = strchr(place, ':');
-    if (!colon || strspn(colon + 1, "0123456789") != strlen(colon + 1)) return NULL;
-    const size_t n = (size_t)(colon - place);
-    for (uint32_t i = 0; i < t->n_tunes; i++) {
-        const char *file = t->tunes[i].file, *slash = strchr(file, '/');
-        if (slash && !memchr(place, '/', n)) file = slash + 1;
-        if (strlen(file) == n && !strncmp(file, place, n) && strtoul(colon + 1, NULL, 10) == t->tunes[i].line)
-            return &t->tunes[i];
-    }
+    for (uint32_t i = 0; i < t->n_tunes; i++)
+        if (is_at(place, t->tunes[i].file, t->tunes[i].line)) return &t->tunes[i];
     return NULL;
+}
+
+const TgStrategy *tg_strategy_at(const TgTarget *t, const char *place)
+{
+    for (uint32_t i = 0; i < t->n_strategies; i++)
+        if (is_at(place, t->strategies[i].file, t->strategies[i].line)) return &t->strategies[i];
+    return NULL;
+}
+
+bool tg_is_choice(const TgTarget *t, const char *place) { return tg_tune_at(t, place) || tg_strategy_at(t, place); }
+
+const TgStrategy *tg_strategy(const TgTarget *t, const char *name)
+{
+    const TgStrategy *found = NULL;
+    for (uint32_t i = 0; i < t->n_strategies; i++)
+        if (!strcmp(t->strategies[i].name, name)) found = &t->strategies[i];
+    assert(found && "a strategy that the target's file lacks");
+    return found;
+}
+
+static void may_go(WbbCx *cx, const char *place, const char *name, const char *because, bool may, const char *why)
+{
+    if (!may)
+        wbb_fail(cx, (WbbLoc){0}, "--disable %s: %s, %s, cannot be left out: %s", place, name, because, why);
 }
 
 const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n)
 {
     TgTarget *changed = NULL;
     TgTune *tunes = NULL;
+    TgStrategy *strategies = NULL;
     for (uint32_t i = 0; i < n; i++) {
         const TgTune *tune = tg_tune_at(t, places[i]);
-        if (!tune) continue;
-        if (!tune->optional)
-            wbb_fail(cx, (WbbLoc){0}, "--disable %s: %s, %s, cannot be left out: nothing else states it", places[i],
-                     tune->name, tune->because);
+        const TgStrategy *strategy = tg_strategy_at(t, places[i]);
+        if (!tune && !strategy) continue;
+        if (tune) may_go(cx, places[i], tune->name, tune->because, tune->optional, "nothing else states it");
+        else may_go(cx, places[i], strategy->name, strategy->because, !*strategy->needed, strategy->needed);
         if (!changed) {
             changed = WBB_NEW(a, TgTarget);
-            tunes = WBB_NEW_N(a, TgTune, t->n_tunes);
+            tunes = WBB_NEW_N(a, TgTune, t->n_tunes + 1);
+            strategies = WBB_NEW_N(a, TgStrategy, t->n_strategies + 1);
             *changed = *t;
             memcpy(tunes, t->tunes, t->n_tunes * sizeof *tunes);
-            changed->tunes = tunes;
+            if (t->n_strategies) memcpy(strategies, t->strategies, t->n_strategies * sizeof *strategies);
+            changed->tunes = tunes, changed->strategies = strategies;
         }
-        tunes[tune - t->tunes].value = tune->off;
+        if (tune) tunes[tune - t->tunes].value = tune->off;
+        else strategies[strategy - t->strategies].off = true;
     }
     return changed ? changed : t;
 }

@@ -21,6 +21,26 @@ typedef struct {
     int64_t off;
 } TgTune;
 
+/* A way in which a fusion may become kernels (patterns/strategies.py, which says what is tried when). */
+typedef enum { TG_AT_FUSION, TG_AT_TEXT, TG_AT_MODULE } TgPlace;
+typedef enum {
+    TG_FIRST,   /* the first that is possible makes the plan */
+    TG_CHEAPER, /* it takes the place of that if it saves `save` percent of its time */
+    TG_TESTED   /* it does if its own test holds */
+} TgTaken;
+typedef struct {
+    const char *name; /* "share" */
+    uint8_t at, taken; /* TgPlace, TgTaken */
+    int64_t save;
+    bool full_rates; /* at the full rates of memory, too */
+    /* strategies, as bits of their numbers: what the first part of a cut plan does not try; what no part does */
+    uint32_t first, parts;
+    const char *tested, *needed; /* what the test is; why it cannot be left out, "": it can */
+    const char *because, *file;
+    uint32_t line;
+    bool off; /* it is left out: --disable */
+} TgStrategy;
+
 /* How fast the machine is; gen/rates.py lists the names. Where no source states the value (`stated` is false) it is the
  * geometric mean of the bounds. Pipes are in lanes, operations of threads, a clock and SM: a pipe of n lanes is busy
  * 128 / n clocks of one of the four sub-partitions of an SM with one instruction of a warp. */
@@ -74,6 +94,8 @@ typedef struct {
     const RwTables *tables;
     const TgTune *tunes;
     uint32_t n_tunes;
+    const TgStrategy *strategies; /* in the order of trying */
+    uint32_t n_strategies;
     const TgRate *rates;
     uint32_t n_rates;
     const TgPrice *prices;
@@ -117,8 +139,12 @@ const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits);
 int64_t tg_tuned(const TgTarget *t, const char *name); /* the value of the one for any number of bits */
 /* The tuning number at FILE.py:LINE, with or without its folder; NULL: none is there. */
 const TgTune *tg_tune_at(const TgTarget *t, const char *place);
-/* The target with the tuning numbers of these places disabled, in the arena; t itself where no place is that of one.
- * Fails where one cannot be disabled. */
+/* The same of a strategy; by its name; and of either. */
+const TgStrategy *tg_strategy_at(const TgTarget *t, const char *place);
+const TgStrategy *tg_strategy(const TgTarget *t, const char *name);
+bool tg_is_choice(const TgTarget *t, const char *place);
+/* The target with the tuning numbers and strategies of these places disabled, in the arena; t itself where no place is
+ * that of one. Fails where one cannot be disabled. */
 const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n);
 /* NULL where the target has no such rate ("pipe.redux" before sm_80); tg_rate asserts that there is one. */
 const TgRate *tg_find_rate(const TgTarget *t, const char *name);

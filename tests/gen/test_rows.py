@@ -11,7 +11,7 @@ from typing import Any, Dict, List
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
-from gen import lang, load, prices, rows, tunes  # noqa: E402
+from gen import lang, load, prices, rows, strategies, tunes  # noqa: E402
 from gen.lang import (PatternError, add, bf16, cvt, div, f16, f32, f64, fma, free, i32, llvm, max, min, mul, neg, packed, sub, target, tune)  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 
@@ -79,13 +79,28 @@ class Rows(unittest.TestCase):
         of = {k.replace("__", "."): v for k, v in changed.items()}
         return [replace(S, tunes=[replace(t, value=of.get(t.name, t.value)) for t in S.tunes])]
 
+    def test_strategies(self) -> None:
+        of = lambda which, **changed: [replace(S, strategies=[replace(r, **changed) if r.name == which else r for r in S.strategies])]
+        self.one(of("rows", name="row"), "no strategy is called so")
+        self.one(of("rows", name="short"), "it is stated twice")
+        self.one(of("rows", at="text"), "'fusion' is expected")
+        self.one(of("rows", because=" "), "because= is empty")
+        self.one(of("rows", save=100), "percent from 0 to 99")
+        self.one(of("rows", tested="so"), "save= and tested=")
+        self.one(of("rows", needed="so"), "every fusion has another kernel")
+        self.one(of("sort", needed=""), "needed= is missing")
+        self.one(of("short", parts=("pieces",)), "its parts do not try 'pieces'")
+        self.one([replace(S, strategies=[r for r in S.strategies if r.name != "scan"])], "STRATEGIES lacks 'scan'")
+        texts = [f.read_text() for f in (load.root / "src").rglob("*.c")]
+        self.assertEqual({n for n in strategies.NAMES if not any(f'{{"{n}", ' in t or f'tg_strategy(r.target, "{n}")' in t for t in texts)}, set())
+
     def test_tunes(self) -> None:
         cases: Dict[str, List[int]] = {
             "loop.block": [0, 16, 100, 96, 2048], "loop.coarsening": [0, 3, 1 << 20], "loop.unroll": [0, 3, 128], "loop.max_row": [0, 48],
             "loop.block_factor": [0],
             "layout.warps": [0, 64], "layout.registers": [0], "layout.cluster": [0, 16, 3], "layout.max_shared": [0, 49153, 1 << 20], "layout.beam": [0],
             "exchange.max_tile": [65536], "cells.bytes": [65536], "sort.elements": [0, 1000, 1 << 20], "sort.merged": [0, 3000], "layout.run.64": [0, 101],
-            "layout.cut": [101], "rows.piece": [0, 1000], "parameter.bytes": [40000], "reduce.unroll": [0], "call.nodes": [0], "loop.min_threads": [0]}
+            "across.busy": [101], "rows.piece": [0, 1000], "parameter.bytes": [40000], "reduce.unroll": [0], "call.nodes": [0], "loop.min_threads": [0]}
         for name, values in cases.items():
             for v in values:
                 self.one(self.tuned(**{name.replace(".", "__"): v}), f"tune('{name}', ..): {v}: ")

@@ -290,7 +290,7 @@ static const TgTune small_tunes[] = {
     TUNE("product.max_total", 0, 4096),
     TUNE("reduce.max_nodes", 0, 64), TUNE("reduce.straight", 0, 16), TUNE("reduce.unroll", 0, 4),
     TUNE("while.straight", 0, 512), TUNE("while.state", 0, 48), TUNE("while.most", 0, 8192), TUNE("called.most", 0, 32768), TUNE("called.branches", 0, 512),
-    TUNE("range.min_bytes", 0, 8),
+    TUNE("range.min_bytes", 0, 8), TUNE("cut.windows", 0, 2), TUNE("share.kernels", 0, 8),
 };
 static const RwTables no_tables = {.name = "none"};
 static const TgRate small_rates[] = {{.name = "issue", .value = 4}};
@@ -298,12 +298,21 @@ static const TgTarget small_target = {.name = "small", .warp = 4, .sms = 2, .vec
                                       .rates = small_rates, .n_rates = (uint32_t)WBB_LEN(small_rates),
                                       .tunes = small_tunes, .n_tunes = (uint32_t)WBB_LEN(small_tunes)};
 
+/* .. which plans as others do */
+static const TgTarget *small(void)
+{
+    static TgTarget target;
+    target = small_target;
+    target.strategies = tg_find("sm_90")->strategies, target.n_strategies = tg_find("sm_90")->n_strategies;
+    return &target;
+}
+
 static Job check(const char *text, bool compile_only)
 {
     WbbCx *cx = wbb_cx_new();
     Job j = {.name = "t.hlo",
              .text = text,
-             .target = &small_target,
+             .target = small(),
              .arena = wbb_arena_new(cx),
              .compile_only = compile_only};
     if (wbb_guard(cx, do_job, &j) != WBB_OK) fail_msg("%s", cx->messages);
@@ -316,7 +325,7 @@ static Job check(const char *text, bool compile_only)
 static void declined(const char *text, WbbWhy why, const char *message)
 {
     WbbCx *cx = wbb_cx_new();
-    Job j = {.name = "t.hlo", .text = text, .target = &small_target, .arena = wbb_arena_new(cx)};
+    Job j = {.name = "t.hlo", .text = text, .target = small(), .arena = wbb_arena_new(cx)};
     assert_int_equal(wbb_guard(cx, do_job, &j), WBB_DECLINED);
     assert_int_equal(cx->why, why);
     if (!strstr(cx->messages, message)) fail_msg("'%s' is not in '%s'", message, cx->messages);

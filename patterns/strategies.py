@@ -1,0 +1,68 @@
+"""Strategies: the ways in which a fusion may become kernels, in the order in which they are tried.
+
+Of the rows at 'fusion' that state no time, the first that is possible makes the plan, which is the base. The others are rivals: each that is possible
+is priced, and the cheapest one that saves `save=` percent of the base's time takes its place; of equal ones the first. tested= says why a rival has no such
+price, and what its own test is: it takes the place of the base where that holds, if no rival before it has. A strategy that cuts a fusion plans its parts
+in the same way; first= and parts= are strategies that its first part, and each part, does not try. Rows at 'text' write a text anew, each on
+what those before it left; rows at 'module' say why a module that one kernel could compute becomes several.
+
+needed= says why a row cannot be left out. `--disable strategies.py:LINE` leaves out any other one, and each fusion still compiles;
+`--explain` lists what was tried. src/partition/strategies.c has a C function for each name.
+"""
+from gen.lang import *
+
+PLANS = [                                       # the first that is possible
+    strategy('steps.before', because='what the few threads of a loop read step by step is in memory before it begins: other threads make it sooner'),
+    strategy('steps.after',  because='the results of a loop\'s iterations are in memory before the rest, which has more threads'),
+    strategy('across',       because='rows and columns of one array: the kernel of the rows sums columns of its own rows, and the array is read once'),
+    strategy('sums',         because='the part of such a plan that reduces rows: across alone asks for it'),
+    strategy('order',        needed='beside a sort no kernel computes what other threads need of it', because='a sort or scan that is needed elsewhere'),
+    strategy('scatter.apart', because='a scatter whose result is folded by more terms than a thread takes: beside it threads share none'),
+    strategy('share',        because='threads share the terms of reductions, in a kernel or several: each term is read once'),
+    strategy('window',       because='windows that hold an element of many outputs: a loop over these would reduce each again'),
+    strategy('reductions',   first=('reductions', 'short', 'sides'), because='no kernel shares them: in memory, where a loop takes longer than a launch'),
+    strategy('share.alone',  because='as share, but each thread folds the long reductions of other shapes by itself'),
+    strategy('scatter',      needed='nothing else combines updates', because='a thread for each update, or a block with cells'),
+    strategy('sort',         needed='nothing else sorts', because='blocks sort tiles, and merge them'),
+    strategy('scan',         because='threads share what is before their elements'),
+    strategy('steps',        because='a thread stores the results of a loop step by step'),
+    strategy('loop',         needed='what nothing else computes', because='a thread computes all that its elements need'),
+]
+RIVALS = [                                      # where they take less time than that
+    strategy('tile.results', save=0, because='results of few terms that are stored in another order than the terms are read: they go through a tile'),
+    strategy('loop.few',     tested='its clocks against those of telling', because='few elements of few terms: a thread has them all sooner'),
+    strategy('short',        save=10, first=('reductions',), parts=('short', 'sides'), because='results of few terms in memory, that each term computes again'),
+    strategy('rows',         save=10, because='few long rows: launches that fill the machine, in place of one that does not'),
+    strategy('sides',        save=10, full_rates=True, parts=('short', 'sides'), because='outputs beside a reduction, stored in another order than it reads'),
+    strategy('exchange',     tested='loop against tile, by issue slots too', because='values are read in one order and stored in another: through a tile'),
+]
+TEXTS = [                                       # each on what those before it left
+    strategy('scans',   at='text', save=10, because='long scans of few rows, in pieces: a few blocks would take one iteration after the other'),
+    strategy('windows', at='text', tested='it has kernels more: loops over windows have no price', because='large windows as windows of windows'),
+    strategy('pieces',  at='text', save=5, because='long rows in pieces, read once for two results; a plan that reads them again has launches or a loop, too'),
+    strategy('columns', at='text', save=5, because='sums over rows in parts, which the kernel of these rows makes; less than that is no sure gain'),
+]
+MODULES = [
+    strategy('again', at='module', tested='how often values are computed', because='launches of their own compute once what one kernel would again and again'),
+    strategy('apart', at='module', save=10, because='the kernels of the cut by price take less time than the one kernel'),
+]
+STRATEGIES = PLANS + RIVALS + TEXTS + MODULES
+
+TUNE = [                                        # numbers by which they find out whether they are possible
+    tune('cut.times',       value=8,       because='times the least work, of which more is no detail any more'),
+    tune('cut.terms',       value=1 << 21, because='loads that L2 serves in the time of another launch'),
+    tune('cut.longest',     value=512,     because='terms of one thread, whose loads take as long as another launch'),
+    tune('cut.term',        value=26,      because='clocks for each term that one thread folds: 33 of rows, 25 of columns, of 128 to 512 terms'),
+    tune('cut.windows',     value=2,       because='times that an element of a window is computed, from which it is computed again'),
+    tune('share.kernels',   value=8,       because='reductions from which kernels of a fusion are made, each with outputs of its own'),
+    tune('scan.cut',        value=64,      because='writing shorter scans for another kernel to read takes longer than adding them up again'),
+    tune('scan.piece',      value=64,      because='shorter pieces of a scan have more of what is before them than of their own; else price decides'),
+    tune('scan.blocks',     value=2,       because='of an SM, of pieces of a scan: one computes while the other one loads'),
+    tune('across.blocks',   value=8,       because='of an SM whose rows are summed up by columns, at most: each leaves a row of sums'),
+    tune('across.busy',     value=75, off=0, because='percent of the SMs that the most blocks of a split would have: with fewer the others are idle'),
+    tune('rows.piece',      value=1 << 14, because='elements of a piece of a long row: a block holds them, and reads them once for two results'),
+    tune('rows.least',      value=1 << 11, because='elements of a piece, each of which has results of its own in memory'),
+    tune('rows.long',       value=1 << 12, because='terms of a row, of which the bounds of a sum in any order are far wider than what pieces round'),
+    tune('rows.launches',   value=2, off=0, because='times a launch that rows must take, of which another launch is a part'),
+    tune('rows.side',       value=32,      because='columns side by side in a piece: runs of 128 bytes of f32'),
+]
