@@ -46,10 +46,11 @@ typedef struct {
 } Ablation;
 
 typedef struct {
-    const RwTables *tables; /* NULL: a tuning number */
+    const RwTables *tables; /* NULL: a tuning number, or a strategy */
     const TgTune *tune;
+    const TgStrategy *strategy;
     const char *name;
-    uint32_t number, files; /* files in which it fired; of a tuning number those whose code it changes */
+    uint32_t number, files; /* files in which it fired; of a number or strategy those whose code it changes */
     int64_t delta[MEASURES];
     const char *needed; /* why a file does not compile without the rule; NULL: all do */
 } Worth;
@@ -96,8 +97,8 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     }
 }
 
-/* The compiles without a rule: for each rule that is asked for, each file in which it fired; for each tuning number
- * that is asked for, each file. */
+/* The compiles without a rule: for each rule that is asked for, each file in which it fired; for each number or
+ * strategy that is asked for, each file. */
 typedef struct {
     struct { Worth *items; uint32_t n, capacity; } rules;
     struct { Compile *items; uint32_t n, capacity; } compiles;
@@ -121,12 +122,14 @@ static Round second_round(RulesCall *c, const Ablation *b, const WbbStatus *stat
         }
     }
     for (uint32_t i = 0; i < b->o->rules.n; i++) {
-        const Worth w = {.tune = tg_tune_at(c->target, b->o->rules.items[i]), .name = b->o->rules.items[i]};
-        for (uint32_t f = 0; w.tune && f < b->files->n; f++) {
+        const char *at = b->o->rules.items[i];
+        const Worth w = {.tune = tg_tune_at(c->target, at), .strategy = tg_strategy_at(c->target, at), .name = at};
+        if (!tg_is_choice(c->target, at)) continue;
+        for (uint32_t f = 0; f < b->files->n; f++) {
             const Compile x = {.file = f, .without = w.name, .rule = r.rules.n};
             if (status[f] == WBB_OK) WBB_PUSH(c->arena, &r.compiles, x);
         }
-        if (w.tune) WBB_PUSH(c->arena, &r.rules, w);
+        WBB_PUSH(c->arena, &r.rules, w);
     }
     return r;
 }
@@ -145,7 +148,7 @@ static int by_worth(const void *x, const void *y)
 
 static const char *phase_of(const Worth *w)
 {
-    return w->tune ? "number" : main_phase_name[w->tables->rules[w->number].phase];
+    return w->tune ? "number" : w->strategy ? "strategy" : main_phase_name[w->tables->rules[w->number].phase];
 }
 
 static void put_worth_json(RulesCall *c, const Worth *w, int measures)
@@ -163,6 +166,7 @@ static void put_worth(RulesCall *c, const Worth *w, int measures)
 {
     const TgTune *t = w->tune;
     const char *text = t ? wbb_format(c->arena, "%s = %lld", t->name, (long long)t->value)
+                       : w->strategy ? wbb_format(c->arena, "%s: %s", w->strategy->name, w->strategy->because)
                          : w->tables->rules[w->number].text;
     wbb_putf(c->out, "%6u", w->files);
     for (int m = 0; m < measures; m++) {
@@ -191,7 +195,7 @@ static Worth *weigh(RulesCall *c, Ablation *b, const Compile *first, Round *r)
         const Compile *x = &r->compiles.items[i];
         Worth *w = &r->rules.items[x->rule];
         if (status[i] != WBB_OK) w->needed = status[i] == WBB_DECLINED ? wbb_why_name(why[i]) : "failed";
-        w->files += w->tune && (status[i] != WBB_OK || x->code != first[x->file].code);
+        w->files += !w->tables && (status[i] != WBB_OK || x->code != first[x->file].code);
         for (int m = 0; m < MEASURES; m++)
             w->delta[m] += (int64_t)x->size.size[m] - (int64_t)first[x->file].size.size[m];
     }
@@ -204,7 +208,7 @@ static WbbStatus ablate(const Call *call)
     const AblateOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     for (uint32_t i = 0; i < o->rules.n; i++)
-        if (!tg_tune_at(c->target, o->rules.items[i])) main_rule_must_exist(c, o->rules.items[i]);
+        if (!tg_is_choice(c->target, o->rules.items[i])) main_rule_must_exist(c, o->rules.items[i]);
     tg_without(c->cx, c->arena, c->target, o->rules.items, o->rules.n); /* fails where a number cannot be left out */
     if (o->sass && !tg_find_ptxas(c->cx, c->arena))
         wbb_fail(c->cx, (WbbLoc){0}, "--sass needs ptxas, which was not found");
@@ -265,8 +269,8 @@ const Command main_rules_ablate = {
     .summary = "say what each rule is worth over a corpus",
     .details = "Compiles each file in which a rule fired again without it, and prints the nodes, PTX instructions and "
                "machine instructions that this adds, most worth first. A rule that nothing compiles without is needed. "
-               "A number of patterns/layouts.py is weighed where --rule names its line: over the files whose code it "
-               "changes.",
+               "A number of patterns/layouts.py or a row of patterns/strategies.py is weighed where --rule names its "
+               "line: over the files whose code it changes.",
     .positionals = positionals,
     .options = options,
     .examples = examples,

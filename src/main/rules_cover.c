@@ -27,6 +27,8 @@ typedef struct {
     uint64_t *hits[2]; /* by table and rule: firings */
     uint32_t *in[2];   /* by table and rule: files with a firing */
     uint8_t *where[2]; /* by table, then rule and file: is there a firing? */
+    uint64_t *taken;   /* by strategy: plans, of fusions and of their parts */
+    uint32_t *taken_in; /* by strategy: files */
 } Cover;
 
 typedef struct {
@@ -35,9 +37,34 @@ typedef struct {
     PipeResult result;
 } One;
 
-static void add(Cover *v, const PipeResult *r, uint32_t file)
+/* Counts the strategies that a plan and its parts have taken. */
+static void count_taken(const Cover *v, const PartOutcome *tried, uint32_t n, uint32_t *counts)
+{
+    const TgTarget *t = v->c->target;
+    for (uint32_t k = 0; k < n; k++) {
+        const PartOutcome *x = &tried[k];
+        if (!x->taken) continue;
+        for (uint32_t i = 0; x->row && i < t->n_strategies; i++) counts[i] += t->strategies[i].line == x->row->line;
+        for (int part = 0; x->row && x->row->at == TG_AT_FUSION && x->plan->parts && part < 2; part++)
+            count_taken(v, x->plan->parts[part].tried, x->plan->parts[part].n_tried, counts);
+    }
+}
+
+static void add_strategies(Cover *v, WbbArena *a, const PipeResult *r)
+{
+    uint32_t *counts = WBB_NEW_N(a, uint32_t, v->c->target->n_strategies + 1);
+    count_taken(v, r->plan.tried, r->plan.n_tried, counts);
+    count_taken(v, r->texts, r->n_texts, counts);
+    for (uint32_t i = 0; i < v->c->target->n_strategies; i++) {
+        v->taken[i] += counts[i];
+        v->taken_in[i] += counts[i] != 0;
+    }
+}
+
+static void add(Cover *v, WbbArena *a, const PipeResult *r, uint32_t file)
 {
     pthread_mutex_lock(&v->lock);
+    add_strategies(v, a, r);
     for (int which = 0; which < 2; which++)
         for (uint32_t i = 0; i < main_tables(v->c->target, which)->n_rules; i++) {
             const uint32_t n = pipe_firings(r, which == 0, i);
@@ -67,11 +94,10 @@ static void compile(WbbCx *cx, void *arg)
 /* Counts the firings of a file, even if it is declined. */
 static void one_file(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker)
 {
-    (void)a;
     (void)worker;
     One one = {.cover = arg, .file = ((Cover *)arg)->files->items[i]};
     const WbbStatus s = wbb_guard(cx, compile, &one);
-    if (one.result.rw) add(arg, &one.result, i);
+    if (one.result.rw) add(arg, a, &one.result, i);
     if (s != WBB_OK) wbb_rethrow(cx, s);
 }
 
@@ -93,6 +119,27 @@ static void put_json(RulesCall *c, const Cover *v, int which, uint32_t rule)
     }
     wbb_json_close(b, ']');
     main_json_end(c);
+}
+
+static void put_strategies(RulesCall *c, const Cover *v)
+{
+    const TgTarget *t = c->target;
+    if (!c->json) wbb_put(c->out, "     plans  files  strategy\n");
+    for (uint32_t i = 0; i < t->n_strategies; i++) {
+        const TgStrategy *s = &t->strategies[i];
+        if (s->at == TG_AT_MODULE) continue; /* of a module, before there is a fusion */
+        if (!c->json) {
+            wbb_putf(c->out, "%10llu %6u  %s:%u: %s: %s\n", (unsigned long long)v->taken[i], v->taken_in[i], s->file,
+                     s->line, s->name, s->because);
+            continue;
+        }
+        WbbBuf *b = main_json_begin(c);
+        wbb_json_text(b, "strategy", s->name);
+        wbb_json_text(b, "place", wbb_format(c->arena, "%s:%u", s->file, s->line));
+        wbb_json_uint(b, "plans", v->taken[i]);
+        wbb_json_uint(b, "files", v->taken_in[i]);
+        main_json_end(c);
+    }
 }
 
 /* Rules that fire, in the order of their tables, then those that do not. */
@@ -131,12 +178,15 @@ static WbbStatus cover(const Call *call)
         v.in[which] = WBB_NEW_N(c->arena, uint32_t, n + 1);
         v.where[which] = WBB_NEW_N(c->arena, uint8_t, n * files.n + 1);
     }
+    v.taken = WBB_NEW_N(c->arena, uint64_t, c->target->n_strategies + 1);
+    v.taken_in = WBB_NEW_N(c->arena, uint32_t, c->target->n_strategies + 1);
     WbbStatus *status = WBB_NEW_N(c->arena, WbbStatus, files.n);
     WbbWhy *why = WBB_NEW_N(c->arena, WbbWhy, files.n);
     main_each(o->jobs, files.n, one_file, &v, status, why);
     for (int which = 0; which < 2 && c->json; which++)
         for (uint32_t i = 0; i < main_tables(c->target, which)->n_rules; i++) put_json(c, &v, which, i);
     if (!c->json) put_table(c, &v, files.n);
+    put_strategies(c, &v);
     uint32_t declined[WHY_COUNT] = {0}, failed = 0;
     for (uint32_t i = 0; i < files.n; i++) {
         if (status[i] == WBB_DECLINED) declined[why[i]]++;
@@ -162,7 +212,7 @@ static const Option options[] = {
 static const Example examples[] = {{"rules cover shaderdb/corpus", "how often each rule fires over the corpus"}, {0}};
 const Command main_rules_cover = {
     .name = "cover",
-    .summary = "count how often each rule fires over a corpus, and say which never do",
+    .summary = "count how often each rule fires over a corpus, and each strategy is taken",
     .details = "Compiles every file as far as LLVM. A file that is declined counts with what fired until then.",
     .positionals = positionals,
     .options = options,

@@ -10,7 +10,7 @@
 typedef struct {
     const char *target, *phase;
     Words rules;
-    bool flat, json;
+    bool flat, json, strategies;
 } ListOptions;
 
 typedef struct {
@@ -57,10 +57,36 @@ static void put_made(RulesCall *c, const RwTables *t, uint32_t rule)
     }
 }
 
+/* The rows of patterns/strategies.py, in the order of trying. */
+static void put_strategy(RulesCall *c, const TgStrategy *s)
+{
+    static const char *const place[] = {"fusion", "text", "module"}, *const taken[] = {"first", "cheaper", "tested"};
+    const char *name = wbb_format(c->arena, "%s:%u", s->file, s->line);
+    if (c->json) {
+        WbbBuf *b = main_json_begin(c);
+        wbb_json_text(b, "strategy", s->name);
+        wbb_json_text(b, "place", name);
+        wbb_json_text(b, "at", place[s->at]);
+        wbb_json_text(b, "taken", taken[s->taken]);
+        wbb_json_int(b, "save", s->save);
+        wbb_json_text(b, "needed", s->needed);
+        wbb_json_text(b, "because", s->because);
+        main_json_end(c);
+        return;
+    }
+    wbb_putf(c->out, "%-6s %s: %s: %s", place[s->at], name, s->name, s->because);
+    if (s->taken == TG_CHEAPER) wbb_putf(c->out, "  # must save %lld %%", (long long)s->save);
+    if (s->taken == TG_TESTED) wbb_putf(c->out, "  # where its own test holds: %s", s->tested);
+    if (*s->needed) wbb_putf(c->out, "  # cannot be left out: %s", s->needed);
+    wbb_put(c->out, "\n");
+}
+
 static WbbStatus list(const Call *call)
 {
     const ListOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
+    for (uint32_t i = 0; o->strategies && i < c->target->n_strategies; i++) put_strategy(c, &c->target->strategies[i]);
+    if (o->strategies) return main_rules_end(c, WBB_OK);
     const int only = main_phase(o->phase);
     main_rules_must_exist(c, &o->rules);
     for (int which = 0; which < 2; which++) {
@@ -259,6 +285,7 @@ static const Option list_table[] = {
     MAIN_OPTION_PHASE(ListOptions),
     MAIN_OPTION_RULE(ListOptions, "only this rule, of whatever phase"),
     {FLAG("--flat", ListOptions, flat, "one line for each rule, `NAME: TEXT`, for diff and grep")},
+    {FLAG("--strategies", ListOptions, strategies, "the strategies of plans instead, in the order of trying")},
     MAIN_OPTION_JSON(ListOptions),
     {0}};
 static const Example list_examples[] = {

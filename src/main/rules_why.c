@@ -162,7 +162,7 @@ static void put_nearest(const Firings *x, const Nearest *n)
     wbb_put(c->out, "\n");
 }
 
-/* --- a number that layouts are chosen by ------------------------------------------------------ */
+/* --- a number or strategy that plans are chosen by --------------------------------------------- */
 typedef struct {
     const WhyOptions *o;
     Words disable;
@@ -193,8 +193,17 @@ static void put_lines(RulesCall *c, const char *word, const char *text, const ch
     }
 }
 
-/* What the plan is with the number, and what it is without it. */
-static WbbStatus why_number(RulesCall *c, const WhyOptions *o, const TgTune *t)
+/* What it is, of either kind. */
+static void put_choice_json(RulesCall *c, WbbBuf *out, const TgTune *t, const TgStrategy *s)
+{
+    wbb_json_text(out, "rule", wbb_format(c->arena, "%s:%u", t ? t->file : s->file, t ? t->line : s->line));
+    wbb_json_text(out, t ? "number" : "strategy", t ? t->name : s->name);
+    if (t) wbb_json_int(out, "value", t->value);
+    if (t) wbb_json_int(out, "off", t->off);
+}
+
+/* What the plan is with the number or strategy, and what it is without it. */
+static WbbStatus why_choice(RulesCall *c, const WhyOptions *o, const TgTune *t, const TgStrategy *strategy)
 {
     const char **items = WBB_NEW_N(c->arena, const char *, o->disable.n + 1);
     for (uint32_t i = 0; i < o->disable.n; i++) items[i] = o->disable.items[i];
@@ -208,17 +217,15 @@ static WbbStatus why_number(RulesCall *c, const WhyOptions *o, const TgTune *t)
     const bool decides = strcmp(a, b) != 0;
     if (c->json) {
         WbbBuf *out = main_json_begin(c);
-        wbb_json_text(out, "rule", wbb_format(c->arena, "%s:%u", t->file, t->line));
-        wbb_json_text(out, "number", t->name);
-        wbb_json_int(out, "value", t->value);
-        wbb_json_int(out, "off", t->off);
+        put_choice_json(c, out, t, strategy);
         wbb_json_bool(out, "decides", decides);
         wbb_json_text(out, "with", a);
         wbb_json_text(out, "without", b);
         main_json_end(c);
         return main_rules_end(c, WBB_OK);
     }
-    wbb_putf(c->out, "%s:%u: %s = %lld: %s\n", t->file, t->line, t->name, (long long)t->value, t->because);
+    if (t) wbb_putf(c->out, "%s:%u: %s = %lld: %s\n", t->file, t->line, t->name, (long long)t->value, t->because);
+    else wbb_putf(c->out, "%s:%u: %s: %s\n", strategy->file, strategy->line, strategy->name, strategy->because);
     if (!decides) wbb_put(c->out, "decides nothing here: the plan is the same without it\n");
     else wbb_put(c->out, "decides. With it, and without it:\n");
     if (decides) put_lines(c, "  + ", a, b), put_lines(c, "  - ", b, a);
@@ -274,7 +281,8 @@ static WbbStatus why(const Call *call)
     const WhyOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     const char *name = o->rule;
-    if (tg_tune_at(c->target, name)) return why_number(c, o, tg_tune_at(c->target, name));
+    if (tg_is_choice(c->target, name))
+        return why_choice(c, o, tg_tune_at(c->target, name), tg_strategy_at(c->target, name));
     main_rule_must_exist(c, name);
     Firings x = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable};
     const WbbStatus s = wbb_guard(c->cx, main_firings, &x);
@@ -309,7 +317,8 @@ const Command main_rules_why = {
     .name = "why",
     .summary = "say why a rule did not fire: the nearest miss, and what failed there",
     .details = "Of all nodes that were ever made, the one at which most of the rule matched. Where the rule did fire: "
-               "where. Of a number that layouts are chosen by (patterns/layouts.py): the plan with and without it.",
+               "where. Of a number that plans are chosen by (patterns/layouts.py), or a strategy "
+               "(patterns/strategies.py): the plan with and without it.",
     .positionals = positionals,
     .options = options,
     .examples = examples,

@@ -9,12 +9,7 @@
  *
  * Or into how many pieces the rows are split first (hlo/normalise_rows.c): then one launch reads a piece once for both.
  */
-#include "partition/exchange.h"
-
-double part_least_us(const TgTarget *t)
-{
-    return tg_rate(t, "launch")->value * 1e6 + tg_rate(t, "latency.dram")->value / tg_rate(t, "clock")->value * 1e6;
-}
+#include "partition/pricing.h"
 
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found)
 {
@@ -33,52 +28,6 @@ uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInst
         found[k] = i;
     }
     return first->n_reduces;
-}
-
-/* What the bytes of a kernel take that may read and write each once: of one that has no price. */
-static double bytes_us(const PartPlan *p, const TgTarget *t)
-{
-    double bytes = 0;
-    for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++)
-        bytes += (double)p->buffers[k].elements * sc_type_info[p->buffers[k].shape->type].bits / 8;
-    return part_least_us(t) + 1e6 * bytes / tg_rate(t, "dram")->value;
-}
-
-/* The time of a launch range, as if it were alone. */
-static double range_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
-{
-    if (r->choice) return r->choice->best[0].price.us;
-    const double us = part_loop_us(a, p, r, t);
-    return us > 0 ? us : bytes_us(p, t);
-}
-
-double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t)
-{
-    double us = 0;
-    for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartKernel *kernel = &p->kernels[k];
-        const PartPlan *of = part_plan_of(p, kernel);
-        if (!kernel->n_ranges) us += bytes_us(of, t);
-        for (uint32_t n = 0; n < kernel->n_ranges; n++) { /* side by side: they share the launch */
-            const double of_range = range_us(a, of, &kernel->ranges[n], t);
-            us += n ? WBB_MAX(of_range - part_least_us(t), 0) : of_range;
-        }
-    }
-    return us;
-}
-
-/* A smaller difference may come from the model, which prices loops and reductions in different ways. At full rates,
- * too: the profile has no rates of short runs. */
-double part_to_beat(const TgStrategy *row, const PartRange *shared, double us)
-{
-    if (row->full_rates && shared) us = WBB_MIN(us, shared->choice->best[0].price.plain);
-    return us * (double)(100 - row->save) / 100;
-}
-
-bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgStrategy *row, const TgTarget *t)
-{
-    const double least = bytes_us(p, t) + part_least_us(t);
-    return least < part_to_beat(row, shared, shared->choice->best[0].price.us);
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */

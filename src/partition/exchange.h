@@ -133,6 +133,6 @@ PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w
 void part_loop_sizes(WbbArena *a, const PartWork *w, const PartLayout *loop, int64_t *sizes);
 PartPrice part_loop_price_of(const PartRates *rates, const PartWork *w, const PartLayout *loop, const int64_t *sizes,
                              const PartNeeds *needs);
-/* Microseconds under the layout that it has; 0: there is no price. */
-double part_loop_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
+/* Under the layout that it has; us 0: there is no price. */
+PartPrice part_loop_range_price(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
 #endif

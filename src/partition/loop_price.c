@@ -91,10 +91,10 @@ bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const T
     return true;
 }
 
-double part_loop_us(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+PartPrice part_loop_range_price(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
 {
     PartExchange x;
-    if (!part_loop_space(a, p, r, t, &x)) return 0;
+    if (!part_loop_space(a, p, r, t, &x)) return (PartPrice){.us = 0};
     const PartWork work = part_loop_work(&x);
-    return part_loop_price(a, part_rates(a, t), &work, &r->stages[0].layout).us;
+    return part_loop_price(a, part_rates(a, t), &work, &r->stages[0].layout);
 }

@@ -136,10 +136,11 @@ static bool asks_for_exchange(const PartTry *x)
     return x->options->layout && !strcmp(x->options->layout, "exchange");
 }
 
+/* How long a thread may take is no question where the strategies are left out that would take less. */
 static bool loop(PartTry *x, PartPlan *p)
 {
     part_check(x->cx, x->a, p, x->t, false);
-    part_check(x->cx, x->a, p, x->t, true);
+    if (!tg_leaves_out(x->t)) part_check(x->cx, x->a, p, x->t, true);
     part_begin_kernels(x, p);
     as_loop(x, p, asks_for_exchange(x) ? NULL : x->options->layout);
     select_where_few(p, x->t);

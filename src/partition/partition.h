@@ -253,7 +253,7 @@ typedef struct {
 
 /* What became of a strategy (strategies.c). */
 typedef struct {
-    const TgStrategy *row;
+    const TgStrategy *row; /* NULL: the text is planned as it is written */
     const struct PartPlan *plan; /* NULL: it is not possible, or was left out */
     const char *why;             /* .. why not */
     double us;                   /* below 0: not asked */
@@ -399,16 +399,17 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
 const HloInstruction *part_cut_window(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t);
 /* cut_rows.c: reductions of few long rows at which a launch that leaves the machine empty may be cut; returns their
  * number. And whether the kernels of the plan that is cut there take less time, by price. */
-double part_least_us(const TgTarget *t); /* a launch, and the first bytes from memory */
 uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found);
+/* plan_price.c */
+double part_least_us(const TgTarget *t); /* a launch, and the first bytes from memory */
 double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t); /* the time of a plan's launches */
 /* The time that a rival must stay under, to save what its row says of us microseconds. shared: of the one range of the
  * plan that takes them; NULL: it is another plan. */
 double part_to_beat(const TgStrategy *row, const PartRange *shared, double us);
 /* Could two launches take less, each of which moves what it must? */
 bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgStrategy *row, const TgTarget *t);
-/* Into how many pieces the long rows of a plan that reads them again may be split (pass `rows`): by id of the body's
- * instructions. Returns whether there are any. */
+/* cut_rows.c: into how many pieces the long rows of a plan that reads them again may be split (pass `rows`): by id of the
+ * body's instructions. Returns whether there are any. */
 bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces);
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
@@ -531,5 +532,8 @@ void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const
 int64_t part_stored(const PartPlan *plan, const PartKernel *kernel, uint32_t buffer);
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options);
 void part_print(WbbBuf *out, const PartPlan *plan); /* for --emit plan and --explain */
+/* strategies_text.c: what became of each strategy: of the plan, of its parts where it is cut, and of those that wrote
+ * its text anew: texts [n]. */
+void part_print_strategies(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, const TgTarget *t);
 
 #endif

@@ -380,6 +380,7 @@ static bool front(Compile *c)
                                  .deterministic = c->o->deterministic};
     const PipePlanned planned = pipe_plan(c->cx, c->arena, r->normal, r->target, &options);
     r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
+    r->texts = planned.tried, r->n_texts = planned.n_tried;
     part_check_parameters(c->cx, &r->plan, r->target);
     lap(c, PIPE_PARTITION);
     if (stage == PIPE_AT_PLAN) return true;

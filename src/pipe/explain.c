@@ -45,6 +45,7 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
             wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n",
                      k->ir->n_functions, r->work);
     }
+    part_print_strategies(out, &r->plan, r->texts, r->n_texts, r->target);
     for (size_t k = 0; r->bundle && k < (size_t)r->bundle->n_order; k++)
         wbb_putf(out, "order of terms: %s\n", r->bundle->order[k]);
     if (r->again) wbb_putf(out, "note: %s\n", r->again);

@@ -152,7 +152,10 @@ PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget
     PipePlanned best = {0};
     Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best};
     best = planned(&c, m);
+    PartPlan *written = WBB_NEW(a, PartPlan);
+    *written = best.plan;
     best.tried = WBB_NEW_N(a, PartOutcome, t->n_strategies + 1);
+    best.tried[best.n_tried++] = (PartOutcome){.plan = written, .us = -1, .taken = true};
     for (uint32_t k = 0; k < t->n_strategies && !options->layout; k++) {
         const TgStrategy *row = &t->strategies[k];
         if (row->at != TG_AT_TEXT) continue;
@@ -166,6 +169,7 @@ PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget
         const double us = part_plan_us(a, &best.plan, t);
         c.tried->taken = row->taken != TG_CHEAPER || c.tried->us < part_to_beat(row, NULL, us);
         if (!c.tried->taken) continue;
+        best.tried[0].taken = false;
         c.made.tried = best.tried, c.made.n_tried = best.n_tried;
         best = c.made;
     }

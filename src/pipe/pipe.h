@@ -117,6 +117,8 @@ typedef struct {
     const HloModule *normal; /* normalised: this one is compiled */
     HloFusion fusion, whole; /* whole: the same before pieces.c */
     PartPlan plan;
+    const PartOutcome *texts; /* [n_texts] of strategies that write the text anew; those of the fusion are the plan's */
+    uint32_t n_texts;
     const TgTarget *target;
     RwCx *rw;         /* of the first kernel; there before the kernel is */
     IrKernel *kernel; /* the first one */

@@ -132,6 +132,13 @@ const TgStrategy *tg_strategy(const TgTarget *t, const char *name)
     return found;
 }
 
+bool tg_leaves_out(const TgTarget *t)
+{
+    for (uint32_t i = 0; i < t->n_strategies; i++)
+        if (t->strategies[i].off) return true;
+    return false;
+}
+
 static void may_go(WbbCx *cx, const char *place, const char *name, const char *because, bool may, const char *why)
 {
     if (!may)

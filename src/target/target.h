@@ -143,6 +143,7 @@ const TgTune *tg_tune_at(const TgTarget *t, const char *place);
 const TgStrategy *tg_strategy_at(const TgTarget *t, const char *place);
 const TgStrategy *tg_strategy(const TgTarget *t, const char *name);
 bool tg_is_choice(const TgTarget *t, const char *place);
+bool tg_leaves_out(const TgTarget *t); /* is a strategy disabled? */
 /* The target with the tuning numbers and strategies of these places disabled, in the arena; t itself where no place is
  * that of one. Fails where one cannot be disabled. */
 const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n);
