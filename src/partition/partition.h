@@ -408,8 +408,8 @@ double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t); /* the t
 double part_to_beat(const TgStrategy *row, const PartRange *shared, double us);
 /* Could two launches take less, each of which moves what it must? */
 bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgStrategy *row, const TgTarget *t);
-/* cut_rows.c: into how many pieces the long rows of a plan that reads them again may be split (pass `rows`): by id of the
- * body's instructions. Returns whether there are any. */
+/* cut_rows.c: into how many pieces the long rows of a plan that reads them again may be split (pass `rows`): by id of
+ * the body's instructions. Returns whether there are any. */
 bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces);
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
