@@ -253,6 +253,8 @@ uint32_t emit_scope_of(EmitValues *e, IrRef value); /* from which it may be used
 IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
 /* A variable wherever its index is known to be. */
 IrRef emit_variable(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
+/* An integer element that is known to be in lo..hi, as an index. */
+IrRef emit_number(EmitValues *e, const char *stem, IrRef integer, int64_t lo, int64_t hi);
 IrRef emit_nearest(EmitValues *e, IrRef x, int64_t n); /* x, or the nearest number of 0 .. n - 1 */
 /* x, or bound - 1 where x is more, as a variable in 0 .. bound; *below: x < bound, 0: that always holds. */
 IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef *below);
@@ -279,9 +281,9 @@ static inline bool emit_never(const EmitIf *c) { return !c->s && !c->known; } /*
 void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values);
 
 /* A `for` that is being made: emit_for takes initial values in acc[k] and leaves what the body has; emit_end_for
- * takes what the body yields and leaves the results. */
+ * takes what the body yields and leaves the results. What runs once is no loop, but its body alone. */
 typedef struct {
-    IrStmt *s;
+    IrStmt *s; /* NULL: it runs once, or was not opened */
     uint32_t outer;
 } EmitLoop;
 EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, IrRef *acc, IrRef *var); /* var in 0..n */

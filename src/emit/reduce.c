@@ -92,8 +92,7 @@ static void open_loops(EmitValues *e, EmitFrame *f, Reduce *w)
     for (uint32_t k = 0; k + w->straight < n && !w->empty; k++) {
         const uint32_t u = k + 1 == n ? w->unroll : 1;
         const int64_t iterations = w->needs->sizes[k] / u;
-        w->ranges[k] = ir_index(e->g, 0);
-        if (iterations > 1) w->loops[k] = emit_for(e, "k", iterations, w->n, w->acc, &w->ranges[k]);
+        w->loops[k] = emit_for(e, "k", iterations, w->n, w->acc, &w->ranges[k]);
         if (k + 1 == n) w->last = rw_scale(e->rw, w->ranges[k], u);
     }
 }
@@ -173,7 +172,7 @@ static void bind(EmitValues *e, const EmitFrame *f, Reduce *w)
 static void close_loops(EmitValues *e, EmitFrame *f, Reduce *w)
 {
     for (uint32_t k = w->needs->n_ranges; k-- > 0;)
-        if (w->loops[k].s) emit_end_for(e, &w->loops[k], w->n, w->acc);
+        emit_end_for(e, &w->loops[k], w->n, w->acc);
     for (uint32_t k = 0; k < w->n; k++) {
         const IrRef value = emit_as(e, w->acc[k], part_shape(f->i, k)->type);
         if (k != f->part) emit_remember(e, f, k, value);

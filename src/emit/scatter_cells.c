@@ -70,9 +70,8 @@ static IrRef read_copies(const Cells *m, IrRef row, IrRef column, IrRef q, int64
     EmitValues *e = m->s.e;
     const int64_t width = WBB_MIN(m->c->width, m->c->columns), each = copies / readers;
     const int64_t unroll = each % UNROLL ? 1 : UNROLL;
-    IrRef x = m->identity, k = ir_index(e->g, 0);
-    EmitLoop l = {0};
-    if (each > unroll) l = emit_for(e, "k", each / unroll, 1, &x, &k);
+    IrRef x = m->identity, k;
+    const EmitLoop l = emit_for(e, "k", each / unroll, 1, &x, &k);
     IrRef cell[UNROLL];
     for (int64_t j = 0; j < unroll; j++) {
         const IrRef nth = rw_add(e->rw, rw_add(e->rw, rw_scale(e->rw, k, unroll), ir_index(e->g, j)), row);
@@ -83,7 +82,7 @@ static IrRef read_copies(const Cells *m, IrRef row, IrRef column, IrRef q, int64
     for (int64_t n = unroll; n > 1; n /= 2)
         for (int64_t j = 0; j < n / 2; j++) cell[j] = combined(m, cell[2 * j], cell[2 * j + 1]);
     x = combined(m, x, cell[0]);
-    if (each > unroll) emit_end_for(e, &l, 1, &x);
+    emit_end_for(e, &l, 1, &x);
     return x;
 }
 

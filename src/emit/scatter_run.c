@@ -25,9 +25,7 @@ static ScType counter_of(const HloShape *updates) { return updates->dims[0] < IN
 /* A number of updates as an index: one that is known to be inside. */
 static IrRef place_of(const Scatter *m, const HloShape *updates, IrRef counter)
 {
-    const IrRef var = ir_let_value(m->g, emit_block(m->e), emit_name(m->e, "r"), counter, 0, updates->dims[0] - 1);
-    emit_bound(m->e, var);
-    return var;
+    return emit_number(m->e, "r", counter, 0, updates->dims[0] - 1);
 }
 
 static IrRef row_at(const Scatter *m, IrRef place)

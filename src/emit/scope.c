@@ -127,6 +127,16 @@ IrRef emit_variable(EmitValues *e, const char *stem, IrRef index, int64_t lo, in
     return var;
 }
 
+IrRef emit_number(EmitValues *e, const char *stem, IrRef integer, int64_t lo, int64_t hi)
+{
+    WbbEntry *known = let_of(e, integer, lo, hi);
+    if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
+    const IrRef var = ir_let_value(e->g, emit_block(e), emit_name(e, stem), integer, lo, hi);
+    emit_bound(e, var);
+    known->value = var;
+    return var;
+}
+
 IrRef emit_nearest(EmitValues *e, IrRef x, int64_t n)
 {
     const IrType t = IR_TYPE(SC_INDEX, 0);
@@ -149,12 +159,7 @@ IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
     IrRef value;
     const IrRef index = gr_start(e->rw, integer, lo, hi, &value);
     if (index) return index;
-    WbbEntry *known = let_of(e, value, lo, hi);
-    if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
-    const IrRef var = ir_let_value(e->g, emit_block(e), emit_name(e, "s"), value, lo, hi);
-    emit_bound(e, var);
-    known->value = var;
-    return var;
+    return emit_number(e, "s", value, lo, hi);
 }
 
 /* if ---------------------------------------------------------------------------------------------------------- */
@@ -290,7 +295,12 @@ static void carry(EmitValues *e, IrStmt *s, uint32_t n_acc, IrRef *acc)
 
 EmitLoop emit_for(EmitValues *e, const char *stem, int64_t n, uint32_t n_acc, IrRef *acc, IrRef *var)
 {
-    EmitLoop l = {.s = ir_stmt(e->g, emit_block(e), IR_FOR), .outer = e->scope};
+    EmitLoop l = {.outer = e->scope};
+    if (n == 1) {
+        *var = ir_index(e->g, 0);
+        return l;
+    }
+    l.s = ir_stmt(e->g, emit_block(e), IR_FOR);
     l.s->var = ir_var_new(e->g, emit_name(e, stem), IR_LOOP, 0, n - 1, 0);
     emit_enter(e, &l.s->body);
     *var = ir_var(e->g, l.s->var);
@@ -319,6 +329,7 @@ EmitLoop emit_repeat(EmitValues *e, uint32_t n_acc, IrRef *acc)
 
 void emit_end_for(EmitValues *e, const EmitLoop *l, uint32_t n_acc, IrRef *acc)
 {
+    if (!l->s) return;
     emit_switch(e, l->outer);
     for (uint32_t k = 0; k < n_acc; k++) {
         l->s->results[k].yield = acc[k];

@@ -28,15 +28,12 @@ static void reduce_stage(Share *m)
 
 static void map_stage(Share *m)
 {
-    IrRef loop = ir_index(m->g, 0);
-    EmitLoop l = {0};
+    IrRef loop;
+    const EmitLoop l = emit_for(m->e, "k", m->loop, 0, NULL, &loop);
     m->n = 0;
-    if (m->loop > 1) {
-        l = emit_for(m->e, "k", m->loop, 0, NULL, &loop);
-        emit_share_roll(m, &l);
-    }
+    emit_share_roll(m, &l);
     emit_share_terms(m, loop, NULL);
-    if (m->loop > 1) emit_end_for(m->e, &l, 0, NULL);
+    emit_end_for(m->e, &l, 0, NULL);
 }
 
 static void stages(Share *m)

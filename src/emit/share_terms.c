@@ -376,9 +376,9 @@ static bool start_from_identity(const Share *m, const uint32_t *n_of, Partials p
     return true;
 }
 
-void emit_share_roll(const Share *m, EmitLoop *l)
+void emit_share_roll(const Share *m, const EmitLoop *l)
 {
-    l->s->rolled = m->range->rolled;
+    if (l->s) l->s->rolled = m->range->rolled;
 }
 
 void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, bool follow, const uint32_t *n_of, Partials p)

@@ -17,9 +17,8 @@ static EmitLoop open_elements(const Sort *s, IrRef *row, IrRef *place, EmitIf *i
 {
     const Share *m = &s->m;
     const int64_t n = s->places, all = s->all, each = (all + s->threads - 1) / s->threads;
-    IrRef number = ir_index(m->g, 0);
-    EmitLoop l = {0};
-    if (each > 1) l = emit_for(m->e, "k", each, 0, NULL, &number);
+    IrRef number;
+    const EmitLoop l = emit_for(m->e, "k", each, 0, NULL, &number);
     const IrRef q = rw_add(m->rw, rw_scale(m->rw, number, s->threads), m->tid);
     const IrRef below = rw_compare(m->rw, OP_LT, q, ir_index(m->g, all));
     *inside = emit_if(m->e, ir_is_const(m->g, below) ? 0 : below);
@@ -33,7 +32,7 @@ static EmitLoop open_elements(const Sort *s, IrRef *row, IrRef *place, EmitIf *i
 static void close_elements(const Sort *s, const EmitLoop *l, EmitIf *inside)
 {
     emit_share_end_if(&s->m, inside);
-    if (l->s) emit_end_for(s->m.e, l, 0, NULL);
+    emit_end_for(s->m.e, l, 0, NULL);
 }
 
 /* Opens an `if` for places of the tile that have an element of the row. */

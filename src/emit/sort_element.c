@@ -11,9 +11,7 @@
 IrRef emit_sort_index_of(const Sort *s, IrRef integer, int64_t bound)
 {
     if (bound == 1) return ir_index(s->m.g, 0);
-    const IrRef var = ir_let_value(s->m.g, emit_block(s->m.e), emit_name(s->m.e, "i"), integer, 0, bound - 1);
-    emit_bound(s->m.e, var);
-    return var;
+    return emit_number(s->m.e, "i", integer, 0, bound - 1);
 }
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */

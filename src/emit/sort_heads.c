@@ -22,9 +22,9 @@ static SortGroups open_groups(const Sort *s, uint32_t bits, IrRef groups)
 {
     const Share *m = &s->m;
     const int64_t each = part_up(s->all >> bits, s->threads);
-    IrRef number = ir_index(m->g, 0);
+    IrRef number;
     SortGroups g = {0};
-    if (each > 1) g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
+    g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
     const IrRef q = emit_sort_number_of(s, rw_add(m->rw, rw_scale(m->rw, number, s->threads), m->tid));
     const IrRef of_row = emit_sort_op(s, OP_SHL, emit_sort_u32(s, 1), groups);
     const IrRef all = emit_sort_op(s, OP_SHL, emit_sort_u32(s, (uint32_t)(s->all / s->places)), groups);

@@ -157,9 +157,9 @@ static SortGroups open_groups(const Sort *s, uint32_t bits)
     const Share *m = &s->m;
     const int64_t of_row = s->places >> bits, groups = s->all >> bits;
     const int64_t each = (groups + s->threads - 1) / s->threads;
-    IrRef number = ir_index(m->g, 0);
+    IrRef number;
     SortGroups g = {0};
-    if (each > 1) g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
+    g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
     const IrRef q = rw_add(m->rw, rw_scale(m->rw, number, s->threads), m->tid);
     const IrRef below = rw_compare(m->rw, OP_LT, q, ir_index(m->g, groups));
     g.inside = emit_if(m->e, ir_is_const(m->g, below) ? 0 : below);
@@ -172,7 +172,7 @@ static SortGroups open_groups(const Sort *s, uint32_t bits)
 void emit_sort_close_groups(const Sort *s, SortGroups *g)
 {
     emit_share_end_if(&s->m, &g->inside);
-    if (g->loop.s) emit_end_for(s->m.e, &g->loop, 0, NULL);
+    emit_end_for(s->m.e, &g->loop, 0, NULL);
     emit_share_barrier(&s->m);
 }
 
