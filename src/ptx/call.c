@@ -42,7 +42,7 @@ static PtxReg narrowed(PtxBuild *b, PtxReg x, PtxKind kind)
 {
     if (kind == PTX_B32 || kind == PTX_B64) return x;
     const PtxReg d = ptx_new(b, kind);
-    ptx_line(b, kind == PTX_PRED ? "setp.ne.s32 %R, %R, 0;" : "cvt.u16.u32 %R, %R;", d, x);
+    ptx_line(b, kind == PTX_PRED ? "setp.ne.b32 %R, %R, 0;" : "cvt.u16.u32 %R, %R;", d, x);
     return d;
 }
 

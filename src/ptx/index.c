@@ -211,7 +211,8 @@ static PtxValue *compared(PtxBuild *b, const IrNode *n, const char *how, PtxReg 
     PtxValue *v = ptx_value(b, n->type);
     v->words = WBB_NEW(b->arena, PtxReg);
     v->words[0] = ptx_new(b, PTX_PRED);
-    ptx_line(b, "setp.%s.%s %R, %R, %R;", how, x.kind == PTX_B64 ? "s64" : "s32", v->words[0], x, y);
+    const char *sign = how[0] == 'e' || how[0] == 'n' ? "b" : "s";
+    ptx_line(b, "setp.%s.%s%u %R, %R, %R;", how, sign, x.kind == PTX_B64 ? 64 : 32, v->words[0], x, y);
     return v;
 }
 

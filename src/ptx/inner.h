@@ -18,6 +18,13 @@ typedef struct {
     uint64_t n;    /* which register of its kind; the number's bits */
 } PtxReg;
 
+/* Of four bytes that are 0 or 1: is any of some of them 1, or are all? */
+typedef struct {
+    PtxReg word;    /* PTX_NONE: no test */
+    uint32_t bytes; /* a bit for each byte that counts */
+    bool all, alone; /* alone: the other bytes are zero */
+} PtxTest;
+
 /* The registers of a node. A value is kept in words, in single elements or in both: each is made of the other where it
  * is needed first, in the scope of the value. An element of 16 bits is in a register of 16, one of 8 bits and below in
  * one of 32, whose other bits are said by `upper`. Several elements of 16 bits and below share words of 32, the first
@@ -31,6 +38,8 @@ typedef struct {
     PtxReg *elements;  /* [] each PTX_NONE where not made; NULL: none */
     PtxReg half;       /* the low half of the only word, in a register of 16 bits; PTX_NONE: not made */
     PtxReg *pairs;     /* registers of 64 bits, of two words of 32 each; NULL: not made */
+    PtxReg *packed;    /* of several preds: words of bytes in which they were loaded; NULL: they were not */
+    PtxTest test;      /* of one pred, which is a predicate where one is needed first */
 } PtxValue;
 
 /* What made a line. */
@@ -119,6 +128,11 @@ void ptx_label(PtxBuild *b, uint32_t label);
 void ptx_put_reg(WbbBuf *out, PtxReg r, bool is_float);
 const char *ptx_comment(PtxBuild *b, const PtxMaker *m);
 void ptx_decline(const PtxBuild *b, const char *what, const char *name) WBB_NORETURN;
+
+/* preds.c: preds that were loaded ---------------------------------------------------------------------------------- */
+/* Both, or any of two; NULL: that is no test of one word. */
+PtxValue *ptx_joined_tests(PtxBuild *b, const PtxValue *x, const PtxValue *y, IrType type, bool all);
+void ptx_bytes(PtxBuild *b, PtxValue *v, PtxReg *words); /* as they are stored */
 
 /* value.c: registers of values ------------------------------------------------------------------------------------- */
 bool ptx_is_here(const PtxBuild *b, uint32_t scope);
@@ -209,6 +223,8 @@ void ptx_return(PtxBuild *b, const IrFunction *f, PtxValue **values);
 
 /* node.c ----------------------------------------------------------------------------------------------------------- */
 void ptx_emit(void *build, IrRef r, uint32_t scope); /* an IrEmit */
+/* Defines a variable that something uses: a definition that is no other use may be all that a branch has. */
+void ptx_let(PtxBuild *b, const IrStmt *s);
 
 /* unused.c --------------------------------------------------------------------------------------------------------- */
 void ptx_remove_unused(PtxBuild *b, PtxLines *lines);

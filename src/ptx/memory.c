@@ -80,19 +80,6 @@ static PtxAddress address_of(PtxBuild *b, uint32_t buffer, IrRef index, ScType t
     return ptx_address(b, buffer, index);
 }
 
-/* The predicates of the bytes of words. */
-static void to_predicates(PtxBuild *b, PtxValue *v, const PtxReg *words)
-{
-    const uint32_t n = IR_LANES(v->type);
-    v->words = WBB_NEW_N(b->arena, PtxReg, n);
-    for (uint32_t i = 0; i < n; i++) {
-        const PtxReg bits = n == 1 ? words[0] : ptx_new(b, PTX_B32);
-        v->words[i] = ptx_new(b, PTX_PRED);
-        if (n > 1) ptx_line(b, "and.b32 %R, %R, %R;", bits, words[i / 4], ptx_number(32, UINT64_C(0xff) << i % 4 * 8));
-        ptx_line(b, "setp.ne.s32 %R, %R, 0;", v->words[i], bits);
-    }
-}
-
 /* An access to memory now. order: "", ".nc", or ".relaxed.gpu". */
 static PtxValue *read(PtxBuild *b, IrType type, PtxAddress a, const char *order)
 {
@@ -103,31 +90,15 @@ static PtxValue *read(PtxBuild *b, IrType type, PtxAddress a, const char *order)
     const bool half = p.bits == 16 && ptx_word_kind(type) == PTX_B16;
     for (uint32_t i = 0; i < p.n; i++) words[i] = ptx_new(b, p.bits == 64 ? PTX_B64 : half ? PTX_B16 : PTX_B32);
     const char *to = registers_text(b, words, p.n), *at = ptx_address_text(b, a), *vector = vector_of(b, p);
-    const char *kind = p.bits == 8 || (p.bits == 16 && !half) ? integer ? "s" : "u" : "b";
+    const char *kind = integer ? "s" : "b"; /* what is narrower than its register has zeros above */
     const bool before = order[0] == '.' && order[1] == 'r'; /* ld.relaxed.gpu.global, ld.global.nc */
     if (before) ptx_line(b, "ld%s%s%s.%s%u %s, [%s];", order, a.space, vector, kind, p.bits, to, at);
     else ptx_line(b, "ld%s%s%s.%s%u %s, [%s];", a.space, order, vector, kind, p.bits, to, at);
     v->upper = ptx_bits(type) < 8 ? 0 : integer ? 's' : 'z';
-    if (IR_SC(type) == SC_PRED) to_predicates(b, v, words);
-    else v->words = words;
+    if (IR_SC(type) != SC_PRED) v->words = words;
+    else if (IR_LANES(type) > 1) v->packed = words;
+    else v->test = (PtxTest){words[0], 1, false, true};
     return v;
-}
-
-/* Bytes of 0 and 1 in words. */
-static void of_predicates(PtxBuild *b, PtxValue *v, PtxReg *words)
-{
-    const uint32_t n = IR_LANES(v->type);
-    for (uint32_t i = 0; i < n; i++) {
-        const PtxReg bit = ptx_new(b, PTX_B32);
-        const PtxReg p = ptx_register(b, ptx_words(b, v)[i]);
-        ptx_line(b, "selp.b32 %R, %R, 0, %R;", bit, ptx_number(32, UINT64_C(1) << i % 4 * 8), p);
-        if (i % 4 == 0) words[i / 4] = bit;
-        else {
-            const PtxReg all = ptx_new(b, PTX_B32);
-            ptx_line(b, "or.b32 %R, %R, %R;", all, words[i / 4], bit);
-            words[i / 4] = all;
-        }
-    }
 }
 
 static void write(PtxBuild *b, PtxValue *v, PtxAddress a, const char *order)
@@ -137,7 +108,7 @@ static void write(PtxBuild *b, PtxValue *v, PtxAddress a, const char *order)
     if (ptx_bits(v->type) * ptx_n_elements(v->type) < 8 && IR_SC(v->type) != SC_PRED)
         wbb_fail(b->cx, (WbbLoc){0}, "@%s: a store of %u bits: a thread stores whole bytes", b->k->name,
                  ptx_bits(v->type));
-    if (IR_SC(v->type) == SC_PRED) of_predicates(b, v, words);
+    if (IR_SC(v->type) == SC_PRED) ptx_bytes(b, v, words);
     for (uint32_t i = 0; i < p.n && IR_SC(v->type) != SC_PRED; i++) words[i] = ptx_register(b, ptx_words(b, v)[i]);
     ptx_line(b, "st%s%s%s.b%u [%s], %s;", order, a.space, vector_of(b, p), p.bits, ptx_address_text(b, a),
              registers_text(b, words, p.n));

@@ -1,4 +1,4 @@
-/* node.c: emits the nodes of a kernel.
+/* node.c: emits the nodes of a kernel, and what binds a variable to one.
  *
  * Needs the scopes of each node (ir/placement.c); leaves registers. A node is written when the first statement needs
  * it, at the end of its scope's lines: before the branch or the loop that is open in it.
@@ -51,11 +51,15 @@ static PtxValue *complex_node(PtxBuild *b, const IrNode *n)
     return v;
 }
 
-/* Is the node the row `and` of two predicates? */
-static bool is_both(const PtxBuild *b, const IrNode *n)
+/* Two predicates of which both, or any, must hold: bounds of one index, bytes of a word. NULL: it is something else. */
+static PtxValue *two_predicates(PtxBuild *b, IrRef r, const IrNode *n)
 {
     const RwInstr *row = &b->t->tables->instrs[RW_ROW(n->imm)];
-    return n->type == IR_TYPE(SC_PRED, 0) && row->kind == RW_LLVM && !strcmp(row->text, "and") && n->a[1];
+    if (n->type != IR_TYPE(SC_PRED, 0) || row->kind != RW_LLVM || !n->a[1]) return NULL;
+    const bool both = !strcmp(row->text, "and");
+    if (!both && strcmp(row->text, "or") != 0) return NULL;
+    PtxValue *v = both ? ptx_index_range(b, r) : NULL;
+    return v ? v : ptx_joined_tests(b, b->values[n->a[0]], b->values[n->a[1]], n->type, both);
 }
 
 enum { BYTES = 4 }; /* of a word */
@@ -113,7 +117,7 @@ static PtxValue *emit_node(PtxBuild *b, IrRef r)
     case OP_RE:
     case OP_IM: return complex_node(b, n);
     case OP_INSTR:
-        v = is_both(b, n) ? ptx_index_range(b, r) : NULL;
+        v = two_predicates(b, r, n);
         return v ? v : ptx_row(b, r, NULL);
     case OP_CALL: return ptx_call(b, r);
     default: break;
@@ -134,4 +138,28 @@ void ptx_emit(void *of, IrRef r, uint32_t scope)
     ptx_made_by(b, r);
     b->values[r] = emit_node(b, r);
     b->at = at;
+}
+
+/* An integer element that a variable is bound to, in the width that the variable's interval needs. */
+static PtxReg as_index(PtxBuild *b, const IrStmt *s)
+{
+    const bool wide = ir_is_wide_var(&b->g->vars[s->var]);
+    PtxValue *v = b->values[s->value];
+    const bool is_signed = sc_is_signed(IR_SC(v->type));
+    PtxReg x = ptx_register(b, ptx_extended(b, v, 0, 'o'));
+    if (x.kind == PTX_B16) {
+        const PtxReg d = ptx_new(b, PTX_B32);
+        ptx_line(b, is_signed ? "cvt.s32.s16 %R, %R;" : "cvt.u32.u16 %R, %R;", d, x);
+        x = d;
+    }
+    return ptx_resize(b, x, wide, is_signed);
+}
+
+void ptx_let(PtxBuild *b, const IrStmt *s)
+{
+    if (!b->needed[s->var]) return;
+    const IrRef is = s->value ? s->value : b->g->vars[s->var].definition;
+    ir_demand(&b->demand, is, false);
+    if (s->value) ptx_made_by(b, is);
+    b->vars[s->var] = s->value ? as_index(b, s) : ptx_register(b, ptx_index(b, is, ir_is_wide(b->g, is)));
 }

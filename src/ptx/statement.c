@@ -183,7 +183,7 @@ static void do_branch(PtxBuild *b, Branch *x)
 static void emit_if(PtxBuild *b, const IrStmt *s, const Join *to)
 {
     ir_demand(&b->demand, s->condition, false);
-    PtxReg p = b->values[s->condition]->words[0];
+    PtxReg p = ptx_words(b, b->values[s->condition])[0];
     Join own = {to ? to->results : WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1), to ? to->join : ++b->labels};
     for (uint32_t i = 0; i < s->n_results; i++) {
         if (!own.results[i]) own.results[i] = fresh(b, b->g->values[s->results[i].value].type);
@@ -350,31 +350,6 @@ static void emit_do(PtxBuild *b, const IrStmt *s)
     if (s->n_results) b->results[s->results[0].value] = v;
 }
 
-/* An integer element that a variable is bound to, in the width that the variable's interval needs. */
-static PtxReg as_index(PtxBuild *b, const IrStmt *s)
-{
-    const bool wide = ir_is_wide_var(&b->g->vars[s->var]);
-    PtxValue *v = b->values[s->value];
-    const bool is_signed = sc_is_signed(IR_SC(v->type));
-    PtxReg x = ptx_register(b, ptx_extended(b, v, 0, 'o'));
-    if (x.kind == PTX_B16) {
-        const PtxReg d = ptx_new(b, PTX_B32);
-        ptx_line(b, is_signed ? "cvt.s32.s16 %R, %R;" : "cvt.u32.u16 %R, %R;", d, x);
-        x = d;
-    }
-    return ptx_resize(b, x, wide, is_signed);
-}
-
-/* Defines a variable that something uses: a definition that is no other use may be all that a branch has. */
-static void emit_let(PtxBuild *b, const IrStmt *s)
-{
-    if (!b->needed[s->var]) return;
-    const IrRef is = s->value ? s->value : b->g->vars[s->var].definition;
-    ir_demand(&b->demand, is, false);
-    if (s->value) ptx_made_by(b, is);
-    b->vars[s->var] = s->value ? as_index(b, s) : ptx_register(b, ptx_index(b, is, ir_is_wide(b->g, is)));
-}
-
 /* Is a variable or value there? */
 static bool is_bound(const void *of, IrRef r)
 {
@@ -400,7 +375,7 @@ static void emit_statements(PtxBuild *b, const IrBlock *block, uint32_t n)
         case IR_DO: emit_do(b, s); break;
         case IR_FOR: emit_for(b, s); break;
         case IR_REPEAT: emit_repeat(b, s); break;
-        case IR_BIND: emit_let(b, s); break;
+        case IR_BIND: ptx_let(b, s); break;
         }
     }
 }

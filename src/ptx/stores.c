@@ -14,7 +14,6 @@ enum { MOST_STORES = 64 };
 typedef struct {
     const IrStmt *s;
     IrSplit split;
-    uint32_t number; /* of the statement in its block */
     uint32_t lanes;
 } Store;
 
@@ -32,19 +31,21 @@ static bool same_terms(const IrSplit *x, const IrSplit *y)
     return true;
 }
 
-/* The stores from `from` on to one buffer in its type, elements of the same terms; 0: another store to the buffer among
- * them has other terms, or two store one element. *end: behind the last of them. */
-static uint32_t find_stores(PtxBuild *b, const IrBlock *block, uint32_t from, Store *out)
+/* The unbroken run of stores from `from` on to one buffer in its type, elements of the same terms; variables may be
+ * bound between them. 0: one of them has other terms, or two store one element. *end: behind the last of them. */
+static uint32_t find_stores(PtxBuild *b, const IrBlock *block, uint32_t from, Store *out, uint32_t *end)
 {
     const IrStmt *first = block->items[from];
     const IrType type = ir_at(b->g, first->value)->type;
     uint32_t n = 0;
     if (ir_is_packed(IR_SC(type))) return 0;
-    for (uint32_t i = from; i < block->n && block->items[i]->kind == IR_STORE && n < MOST_STORES; i++) {
+    for (uint32_t i = from; i < block->n && n < MOST_STORES; i++) {
         const IrStmt *s = block->items[i];
-        if (s->buffer != first->buffer) continue;
+        if (s->kind == IR_BIND) continue;
+        if (s->kind != IR_STORE || s->buffer != first->buffer) break;
+        *end = i + 1;
         Store *x = &out[n++];
-        *x = (Store){.s = s, .number = i, .lanes = IR_LANES(ir_at(b->g, s->value)->type)};
+        *x = (Store){.s = s, .lanes = IR_LANES(ir_at(b->g, s->value)->type)};
         x->split = ptx_expanded(b, s->index, false);
         if (ir_at(b->g, s->value)->type != type || !same_terms(&x->split, &out[0].split)) return 0;
     }
@@ -88,14 +89,14 @@ static void store_alone(PtxBuild *b, const IrStmt *s)
 uint32_t ptx_stores(PtxBuild *b, const IrBlock *block, uint32_t from)
 {
     Store *x = WBB_NEW_N(b->arena, Store, MOST_STORES);
-    const uint32_t n = find_stores(b, block, from, x);
-    uint32_t run = 0; /* stores to other buffers among them stay where they are: only an unbroken run is joined */
-    while (run < n && from + run < block->n && block->items[from + run]->kind == IR_STORE &&
-           block->items[from + run]->buffer == block->items[from]->buffer) run++;
-    if (n < 2 || run < n) {
+    uint32_t end = from;
+    const uint32_t n = find_stores(b, block, from, x, &end);
+    if (n < 2) {
         store_alone(b, block->items[from]);
         return 1;
     }
+    for (uint32_t i = from; i < end; i++)
+        if (block->items[i]->kind == IR_BIND) ptx_let(b, block->items[i]);
     for (uint32_t i = 0; i < n; i++) ir_demand(&b->demand, x[i].s->value, false);
     for (uint32_t i = 0, count; i < n; i += count) {
         count = joinable(b, x, i, n);
@@ -103,5 +104,5 @@ uint32_t ptx_stores(PtxBuild *b, const IrBlock *block, uint32_t from)
         b->maker = (PtxMaker){PTX_BY_STORE, x[i].s->value, x[i].s->buffer};
         ptx_store(b, packed_values(b, x + i, count), x[i].s->buffer, x[i].s->index, "");
     }
-    return n;
+    return end - from;
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { WORD = 32 };
+enum { WORD = 32, BYTES = 4, FULL = 15 }; /* bits of a word, its bytes, a bit for each of those */
 static const uint64_t CUT = UINT64_MAX; /* beside numbers in their map: what a byte was cut out of */
 
 /* Is what was written in the scope there for what is written in b->at? Open scopes are around each other. */
@@ -178,13 +178,50 @@ static PtxReg joined(PtxBuild *b, const PtxReg *x, uint32_t n, uint32_t bits)
     return d;
 }
 
+/* --- preds of bytes ----------------------------------------------------------------------------------------------- */
+static uint32_t under(uint32_t bytes, uint32_t each)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < BYTES; i++)
+        if (bytes >> i & 1) mask |= each << 8 * i;
+    return mask;
+}
+
+static PtxReg predicate(PtxBuild *b, PtxTest t)
+{
+    const PtxReg d = ptx_new(b, PTX_PRED);
+    PtxReg x = t.word;
+    if (t.bytes != FULL && !t.alone) {
+        x = ptx_new(b, PTX_B32);
+        ptx_line(b, "and.b32 %R, %R, %R;", x, t.word, ptx_number(32, under(t.bytes, 0xff)));
+    }
+    if (t.all) ptx_line(b, "setp.eq.b32 %R, %R, %R;", d, x, ptx_number(32, under(t.bytes, 1)));
+    else ptx_line(b, "setp.ne.b32 %R, %R, 0;", d, x);
+    return d;
+}
+
+static PtxTest test_of(const PtxValue *v, uint32_t i)
+{
+    return v->packed ? (PtxTest){v->packed[i / BYTES], 1u << i % BYTES, false, false} : v->test;
+}
+
+static bool is_packed(const PtxValue *v) { return v->packed || v->test.word.kind != PTX_NONE; }
+
+static PtxReg *predicates(PtxBuild *b, const PtxValue *v)
+{
+    const uint32_t n = IR_LANES(v->type);
+    PtxReg *made = WBB_NEW_N(b->arena, PtxReg, n);
+    for (uint32_t i = 0; i < n; i++) made[i] = predicate(b, test_of(v, i));
+    return made;
+}
+
 PtxReg *ptx_words(PtxBuild *b, PtxValue *v)
 {
     if (v->words) return v->words;
     const uint32_t n = ptx_n_words(v->type), at = b->at, bits = ptx_bits(v->type);
     v->words = WBB_NEW_N(b->arena, PtxReg, n);
     b->at = v->scope;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && !is_packed(v); i++) {
         if (v->pairs && i % 2 == 0) {
             v->words[i] = ptx_new(b, PTX_B32), v->words[i + 1] = ptx_new(b, PTX_B32);
             ptx_line(b, "mov.b64 {%R, %R}, %R;", v->words[i], v->words[i + 1], v->pairs[i / 2]);
@@ -193,6 +230,7 @@ PtxReg *ptx_words(PtxBuild *b, PtxValue *v)
             v->words[i] = joined(b, v->elements + i * each, each, bits);
         } else if (!v->pairs) v->words[i] = v->elements[i];
     }
+    if (is_packed(v)) v->words = predicates(b, v);
     b->at = at;
     return v->words;
 }
@@ -238,10 +276,20 @@ PtxReg ptx_pair(PtxBuild *b, PtxValue *v, uint32_t i)
     return v->pairs[i];
 }
 
+static PtxValue *part_of_bytes(PtxBuild *b, PtxValue *v, IrType type, uint32_t first)
+{
+    PtxValue *d = ptx_value(b, type);
+    if (IR_LANES(type) == 1) d->test = test_of(v, first);
+    else if (first % BYTES == 0) d->packed = v->packed + first / BYTES;
+    else d->words = ptx_words(b, v) + first;
+    return d;
+}
+
 /* --- lanes -------------------------------------------------------------------------------------------------------- */
 PtxValue *ptx_part(PtxBuild *b, PtxValue *v, IrType type, uint32_t first)
 {
     const uint32_t n = ptx_n_elements(type), bits = ptx_bits(type);
+    if (v->packed) return part_of_bytes(b, v, type, first);
     first *= ptx_parts(type);
     PtxValue *d = ptx_value(b, type);
     if (!shares(v->type)) {

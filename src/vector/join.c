@@ -167,9 +167,11 @@ static bool is_masked_store(const Lanes *l, const IrStmt *s)
     return true;
 }
 
-/* Reads and stores of shared memory take turns; those of global memory are of other elements. */
+/* Reads and stores of shared memory take turns; those of global memory are of other elements. What is bound between
+ * stores stands before the last of them, where they are joined. */
 static bool continues(const Run *r, const IrStmt *s)
 {
+    if (s->kind == IR_BIND) return r->n == 0 || r->stores;
     if (is_masked_store(r->l, s)) return r->n == 0 || !r->stores;
     const bool read = is_read(r->l, s);
     if (!read && s->kind != IR_STORE) return false;
