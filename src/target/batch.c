@@ -129,6 +129,7 @@ static void put_renamed(WbbBuf *out, const char *text, const Words *names, uint3
         if (w.n && !guard) first = false;
         if (w.n) guard = false;
         if (opens_statement(*p, before)) first = true;
+        if (*p == ',') first = false; /* the brace before it closed a list of registers */
         if (*p == '@') guard = true;
         if (!strchr(" \t\n", *p)) before = *p;
         const size_t n = w.n ? w.n : strcspn(p, "0123456789") == 0 ? strspn(p, "0123456789.xXabcdefABCDEF") : 1;

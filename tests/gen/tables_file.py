@@ -85,8 +85,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="warpburg-") as tmp:
         folder, file, other = Path(tmp), Path(tmp, "right.tables"), Path(tmp, "other.tables")
         file.write_bytes(made.bytes())
-        for row in made.engines[TARGET]["instrs"]:
-            row[3] = "fsub" if row[3] == "fadd" else row[3]
+        rows = made.engines[TARGET]["instrs"]
+        difference = next(row for row in rows if row[3] == "fsub")
+        for row in rows:
+            if row[3] == "fadd":  # what LLVM is told, and what is written without it
+                row[3], row[-1] = difference[3], difference[-1]
         other.write_bytes(made.bytes())
         found = same(program, str(file)) + caches(program, folder, str(file), str(other)) + damaged(program, folder, file.read_bytes(), args.damages)
         for words in (["--tables"], ["--tables", str(file)]):
