@@ -24,6 +24,8 @@ SIMPLIFY = [
     rewrite(div[F](a, 1.0),                  a),
     rewrite(div[N](a, 1),                    a),
     rewrite(neg[F](neg[F](a)),               a),
+    rewrite(add[F](a, neg[F](b)),            sub[F](a, b)),
+    rewrite(sub[F](a, neg[F](b)),            add[F](a, b)),
     rewrite(abs[F](abs[F](a)),               abs[F](a)),
     rewrite(abs[F](neg[F](a)),               abs[F](a)),
     rewrite(max[T](a, a),                    a),
@@ -82,6 +84,8 @@ SIMPLIFY = [
     rewrite(max[t](a, 0),                    a,                           when=known_zero(a, LOW[t.name])) for t in SIGNED
 ] + [
     rewrite(max[t](a, LOW[t.name]),          a) for t in SIGNED + UNSIGNED
+] + [                                        # no bit above those of the bound: an index that wraps around a table's size
+    rewrite(le[U](a, k),                     True,                        when=known_zero(a, -1 - k)),
 ] + [
     rewrite(min[t](a, HIGH[t.name]),         a) for t in SIGNED + UNSIGNED
 ] + [

@@ -235,6 +235,8 @@ static void element_body(WbbCx *cx, void *arg)
         for (size_t k = 0; k < WBB_LEN(signs) && cls == 'I' && bits >= 8; k++)
             element_trial(cx, e, wbb_format(a, "%s.%s(band.%s(%s, 1), 0)", signs[k], t, t, x),
                           k < 2 ? SC_PRED : types[i], exact);
+        if (cls == 'U' && bits >= 8)
+            element_trial(cx, e, wbb_format(a, "le.%s(band.%s(%s, 15), 15)", t, t, x), SC_PRED, exact);
         if (types[i] == SC_F16 || types[i] == SC_BF16)
             for (int k = 0; k < 2; k++)
                 element_trial(cx, e, wbb_format(a, "%s.f32(cvt.f32.%s(%s), cvt.f32.%s(%s))", k ? "max" : "min", t, x, t,
