@@ -68,8 +68,8 @@ typedef struct wb_kernel wb_kernel;
 /* The errors that functions may have: by default quotients and roots are correctly rounded and other functions off by
  * few units in the last place; those of XLA's own kernels; those of the machine's approximations. */
 typedef enum { WB_EXACT, WB_APPROX, WB_XLA } wb_accuracy;
-/* What writes the PTX: LLVM, which is the default in a build that has it; the tables of rules alone, which decline what
- * they have no text for; or the tables, and LLVM where they have none. */
+/* What writes the PTX: LLVM; the tables of rules alone, which decline what they have no text for; or the tables, and
+ * LLVM where they have none and the build has it, which is the default. */
 typedef enum { WB_ANY_BACKEND, WB_LLVM, WB_PTX, WB_PTX_OR_LLVM } wb_backend;
 
 typedef struct {

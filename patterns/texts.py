@@ -38,7 +38,6 @@ FLOAT = [
     text("llvm.fma", "f32", "fma.rn.%t %d, %a, %b, %c;", packed="f32", alone=False, needs="add.f32x2"),
     text("fneg", "bf16", "xor.b%b %d, %a, %sign;", packed="bf16", without="bf16.fma"),
     text("llvm.fabs", "bf16", "and.b%b %d, %a, %magnitude;", packed="bf16", without="bf16.fma"),
-    text("fneg", "f32", "xor.b64 %d, %a, 0x8000000080000000;", packed="f32", alone=False),
     text("fneg", FLOATS, "neg.%t %d, %a;", packed=HALVES),
     text("llvm.fabs", FLOATS, "abs.%t %d, %a;", packed=HALVES),
     text("llvm.copysign", "f32 f64", "copysign.%t %d, %b, %a;"),

@@ -33,8 +33,8 @@ extern const Command main_cache, main_assembler;
           "combine the updates of a scatter in their order: the same bits in every run, at the price of a sort")}
 #define MAIN_OPTION_BACKEND(T)                                                                                         \
     {WORD("--backend", T, backend, "WHICH",                                                                            \
-          "what writes the PTX: LLVM, the default in a build that has it; the tables alone, which decline what they "    \
-          "have no text for; or the tables, and LLVM where they have none"), .choices = {.words = "llvm ptx either"}}
+          "what writes the PTX: LLVM; the tables, which decline what they have no text for; or the tables, and LLVM, "   \
+          "where the build has it, for that: the default"), .choices = {.words = "llvm ptx either"}}
 #define MAIN_OPTION_DISABLE(T)                                                                                         \
     {LIST("--disable", T, disable, "RULE", "do not apply a rule, FILE.py:LINE or FILE.py:LINE[INSTANCE]")}
 #define MAIN_OPTION_ALIGN(T)                                                                                           \

@@ -9,7 +9,7 @@
 
 PipeBackend pipe_backend(PipeBackend asked)
 {
-    return asked != PIPE_BY_DEFAULT ? asked : ll_is_there() ? PIPE_BY_LLVM : PIPE_BY_PTX;
+    return asked != PIPE_BY_DEFAULT ? asked : ll_is_there() ? PIPE_BY_EITHER : PIPE_BY_PTX;
 }
 
 bool pipe_by_ptx(PipeBackend asked, bool only_llvm)

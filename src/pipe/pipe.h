@@ -41,7 +41,7 @@ extern const char *const pipe_stage_name[PIPE_STAGES];
 /* What writes the PTX of selected kernels: LLVM; the tables (src/ptx); or these, and LLVM, in a build that has it,
  * where they have no text for something in a kernel of the module. */
 typedef enum { PIPE_BY_DEFAULT, PIPE_BY_LLVM, PIPE_BY_PTX, PIPE_BY_EITHER } PipeBackend;
-/* backend.c: what is taken where none is asked for: LLVM, in a build that has it. */
+/* backend.c: what is taken where none is asked for: the tables, and LLVM in a build that has it. */
 PipeBackend pipe_backend(PipeBackend asked);
 /* Do the tables write it? only_llvm: what is asked for LLVM alone has, LLVM IR or `.loc`. */
 bool pipe_by_ptx(PipeBackend asked, bool only_llvm);

@@ -276,8 +276,9 @@ PtxValue *ptx_load(PtxBuild *b, IrRef r, uint32_t buffer, IrRef index)
     PtxAddress a = address_of(b, buffer, index, IR_SC(n->type));
     b->maker = maker;
     if (n->op == OP_READ_PEER) {
-        const PtxReg here = ptx_new(b, PTX_B32), d = ptx_new(b, PTX_B32);
-        ptx_line(b, "add.s32 %R, %R, %l;", here, a.name ? ptx_base(b, buffer) : a.base, a.offset);
+        PtxReg here = a.name ? ptx_base(b, buffer) : a.base;
+        const PtxReg base = here, d = ptx_new(b, PTX_B32);
+        if (a.offset) here = ptx_new(b, PTX_B32), ptx_line(b, "add.s32 %R, %R, %l;", here, base, a.offset);
         ptx_line(b, "mapa.shared::cluster.u32 %R, %R, %l;", d, here, (int64_t)n->imm);
         a = (PtxAddress){.base = d, .space = ".shared::cluster"};
     }

@@ -264,9 +264,9 @@ PtxReg ptx_extended(PtxBuild *b, PtxValue *v, uint32_t i, char how)
 
 PtxReg ptx_pair(PtxBuild *b, PtxValue *v, uint32_t i)
 {
-    if (!v->pairs) v->pairs = WBB_NEW_N(b->arena, PtxReg, ptx_n_words(v->type) / 2);
-    if (v->pairs[i].kind != PTX_NONE) return v->pairs[i];
+    if (v->pairs && v->pairs[i].kind != PTX_NONE) return v->pairs[i];
     const PtxReg *w = ptx_words(b, v);
+    if (!v->pairs) v->pairs = WBB_NEW_N(b->arena, PtxReg, ptx_n_words(v->type) / 2);
     const uint32_t at = b->at;
     b->at = v->scope;
     const PtxReg low = ptx_register(b, w[2 * i]), high = ptx_register(b, w[2 * i + 1]);

@@ -10,12 +10,18 @@ AS_IT_IS = "as it is"             # the kind of the kernel itself, which every r
 SECOND_RUN = "a second run"            # the same on the temporaries of the first
 Key = Tuple[str, str, int]        # kernel, kind, number of the line among those of its kind
 Run = Tuple[str, int, str]        # input case, seed, order of execution
-INVERSE = {"nan": "num", "num": "nan", "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+INVERSE = {"nan": "num", "eq": "ne", "lt": "ge", "gt": "le", "equ": "neu", "ltu": "geu", "gtu": "leu"}
+INVERSE |= {y: x for x, y in INVERSE.items()}
 
 
 def inverted(line: str) -> str:
     """The line with the opposite condition."""
     return re.sub(r"setp\.(\w+)", lambda m: f"setp.{INVERSE[m[1]]}", line)
+
+
+def other_way(line: str) -> str:
+    """A branch that is taken where the line's is not."""
+    return re.sub("@!?", lambda m: "@" if m[0] == "@!" else "@!", line)
 
 
 def changed_lines(kernel: str, text: str, kinds: Dict[str, Tuple[str, str]], change: Callable[[str, str], str], first: int = 0) -> Iterator[Tuple[Key, str]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, summed_up, write_mutant  # noqa: E402
+from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, other_way, summed_up, write_mutant  # noqa: E402
 from warpburg_cli import Cli  # noqa: E402
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -49,13 +49,13 @@ KERNELS: Dict[str, Tuple[str, str]] = {           # text, layout
 # kind of mutant: what a line must match, and what replaces the match
 KINDS: Dict[str, Tuple[str, str]] = {
     "no barrier": (r"bar(rier)?\.sync", "// bar.sync"),
-    "half the distance, or twice 1": (r"(shfl\.sync\.(?:up|down)\.b32 \t%r\d+, %r\d+), (\d+)", "half"),
-    "the other direction": (r"shfl\.sync\.(up|down)\.b32 (\t%r\d+, %r\d+, \d+), \d+", "turn"),
-    "another lane's total": (r"(shfl\.sync\.idx\.b32 \t%r\d+, %r\d+), (\d+)", "another"),
+    "half the distance, or twice 1": (r"(shfl\.sync\.(?:up|down)\.b32\s+%r\d+, %r\d+), (\d+)", "half"),
+    "the other direction": (r"shfl\.sync\.(up|down)\.b32(\s+%r\d+, %r\d+, \d+), \d+", "turn"),
+    "another lane's total": (r"(shfl\.sync\.idx\.b32\s+%r\d+, %r\d+), (\d+)", "another"),
     "a shuffle under a condition": (r"^\s*(shfl\.sync\.\w+\.b32 .*?;)",
                                    r"\t{ .reg .pred %low; .reg .b32 %of; mov.u32 %of, %laneid; setp.lt.u32 %low, %of, 16; @%low \1 }"),
     "the condition inverted": (r"^\s*setp\.\w+", "invert"),
-    "the branch inverted": (r"^\s*@%p", "\t@!%p"),
+    "the branch inverted": (r"^\s*@!?%p", "branch"),
     "no store": (r"^\s*st\.", "\t// st."),
     "another initial value": (r"0f40400000", "0f40800000"),
 }
@@ -72,6 +72,8 @@ def change(kind: str, line: str) -> str:
     pattern, to = KINDS[kind]
     if to == "invert":
         return inverted(line)
+    if to == "branch":
+        return other_way(line)
     if to == "half":
         return re.sub(pattern, lambda m: f"{m[1]}, {int(m[2]) // 2 or 2}", line)
     if to == "another":

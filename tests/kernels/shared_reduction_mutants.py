@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-from mutant_runs import AS_IT_IS, SECOND_RUN, Key, changed_lines, fault, inverted, summed_up, write_mutant  # noqa: E402
+from mutant_runs import AS_IT_IS, SECOND_RUN, Key, changed_lines, fault, inverted, other_way, summed_up, write_mutant  # noqa: E402
 from shared_reductions import ORDERS, Fusion, fusion  # noqa: E402
 from warpburg_cli import Cli  # noqa: E402
 
@@ -63,12 +63,12 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "a ticket of the block's scope": (r"atom\.acq_rel\.gpu", "atom.acq_rel.cta"),
     "a ticket that does not release": (r"atom\.acq_rel\.gpu", "atom.acquire.gpu"),
     "a ticket that does not acquire": (r"atom\.acq_rel\.gpu", "atom.release.gpu"),
-    "half the distance, or twice 1": (r"(shfl\.sync\.down\.b32 \t%r\d+, %r\d+), (\d+)", "half"),
+    "half the distance, or twice 1": (r"(shfl\.sync\.down\.b32\s+%r\d+, %r\d+), (\d+)", "half"),
     "a shuffle under a condition": (r"^\s*(shfl\.sync\.down\.b32 .*?;)",
                                    r"\t{ .reg .pred %low; .reg .b32 %of; mov.u32 %of, %laneid; setp.lt.u32 %low, %of, 16; @%low \1 }"),
-    "up, not down": (r"shfl\.sync\.down\.b32 (\t%r\d+, %r\d+, \d+), 31", r"shfl.sync.up.b32 \1, 0"),
+    "up, not down": (r"shfl\.sync\.down\.b32(\s+%r\d+, %r\d+, \d+), 31", r"shfl.sync.up.b32\1, 0"),
     "the condition inverted": (r"^\s*setp\.\w+", "invert"),
-    "the branch inverted": (r"^\s*@%p", "\t@!%p"),
+    "the branch inverted": (r"^\s*@!?%p", "branch"),
     "a part read as a constant": (r"ld\.global\.b(?=.*%part)", "ld.global.nc.b"),
     "no cluster barrier": (r"barrier\.cluster\.(arrive|wait)", r"// \1"),
     "a cluster barrier that does not release": (r"barrier\.cluster\.arrive", "barrier.cluster.arrive.relaxed"),
@@ -77,10 +77,17 @@ KINDS: Dict[str, Tuple[str, str]] = {
     "one iteration less": (r"(setp\.lt\.u32.*, )(\d+)(?=;\s*// for)", "less"),
     "the initial value for terms beyond the end": (r"(selp\.f32.*), 0f3F800000,", r"\1, 0f40400000,"),
     "+0 for terms beyond the end": (r"(selp\.f32.*), 0f80000000,", r"\1, 0f00000000,"),
-    "the initial value twice": (r"^\s*st\.global\.b32 \t\[(\S+)\], (%r\d+);(?=.*%out)", r"\tOP.rn.f32 \2, \2, 0f40400000; st.global.b32 [\1], \2;"),
+    "the initial value twice": (r"^\s*st\.global\.b32\s+\[(\S+)\], (%r\d+);(?=.*%out)", r"\tOP.rn.f32 \2, \2, 0f40400000; st.global.b32 [\1], \2;"),
 }
 # kernel, kind, number of the line among those of its kind: why the kernel is right all the same
+ANOTHER = "another warp, which may read the parts of all warps as well, does the same"
+LANES = "the other lanes of the warp have read the parts as well"
 EQUAL: Dict[Key, str] = {
+    **{(kernel, kind, k): ANOTHER for kernel, kind, numbers in (
+        ("tickets", "the condition inverted", (2,)), ("tickets", "the branch inverted", (2, 7)), ("tiles", "the condition inverted", (4,)),
+        ("tiles", "the branch inverted", (1, 6)), ("clusters", "the branch inverted", (1, 4)), ("warps", "the condition inverted", (1,)),
+        ("warps", "the branch inverted", (1,))) for k in numbers},
+    **{(kernel, "the branch inverted", k): LANES for kernel, k in (("tickets", 3), ("tiles", 2), ("clusters", 2))},
     ("tickets", "no barrier", 1): "thread 0 alone stores the block's part, and draws the ticket",
     ("clusters", "the condition inverted", 1): "the second warp of the cluster's first block, not the first, reads the blocks' parts",
     ("clusters", "a cluster barrier that does not release", 1): "the last one: nothing is read after it",
@@ -92,6 +99,8 @@ def change(kind: str, line: str) -> str:
     pattern, to = KINDS[kind]
     if to == "invert":
         return inverted(line)
+    if to == "branch":
+        return other_way(line)
     if to == "half":
         return re.sub(pattern, lambda m: f"{m[1]}, {int(m[2]) // 2 or 2}", line)
     if to == "another":
@@ -122,9 +131,9 @@ def other_orders(text: str) -> Iterator[Tuple[str, str]]:
 
 def other_shuffles(text: str) -> str:
     """The distances of the shuffles from the largest to the smallest."""
-    found = re.findall(r"shfl\.sync\.down\.b32 \t%r\d+, %r\d+, (\d+)", text)
+    found = re.findall(r"shfl\.sync\.down\.b32\s+%r\d+, %r\d+, (\d+)", text)
     to = dict(zip(dict.fromkeys(found), reversed(dict.fromkeys(found))))
-    return re.sub(r"(shfl\.sync\.down\.b32 \t%r\d+, %r\d+), (\d+)", lambda m: f"{m[1]}, {to[m[2]]}", text)
+    return re.sub(r"(shfl\.sync\.down\.b32\s+%r\d+, %r\d+), (\d+)", lambda m: f"{m[1]}, {to[m[2]]}", text)
 
 
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
@@ -133,7 +142,7 @@ def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
     yield from changed_lines(kernel, text, kinds, lambda kind, line: change(kind, line).replace("OP", operation))
     if kernel in FILLERS_ALONE:
         return
-    wrap = re.search(r"mov\.b32 \t(%r\d+), (\d+);.*\n.*\n\s*atom\.", text)
+    wrap = re.search(r"mov\.b32\s+(%r\d+), (\d+);.*\n.*\n\s*atom\.", text)
     if wrap:
         for n, by in enumerate((-1, 1)):
             moved = wrap[0].replace(f", {wrap[2]};", f", {int(wrap[2]) + by};")
