@@ -416,6 +416,13 @@ void part_price_blocks(const PartRates *r, PartPrice *p, double blocks)
     add_terms(r, p);
 }
 
+void part_price_launch(const PartRates *r, PartPrice *p, double blocks)
+{
+    p->term[PART_LAUNCH] = r->launch, p->term[PART_LATENCY] = r->dram_latency / r->clock;
+    p->full_dram = p->term[PART_DRAM], p->full_fill = p->term[PART_FILL];
+    part_price_blocks(r, p, blocks);
+}
+
 bool part_blocks_bind(const PartPrice *p)
 {
     double us = p->term[PART_BLOCKS];

@@ -211,6 +211,8 @@ typedef struct {
 } PartNeeds;
 PartNeeds part_needs(const PartRates *r, const PartWork *w, const int64_t *sizes);
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs);
+/* Of a launch whose terms that overlap are known, and its code: adds what any launch takes, and the sum. */
+void part_price_launch(const PartRates *r, PartPrice *p, double blocks);
 void part_price_blocks(const PartRates *r, PartPrice *p, double blocks); /* .. if there were so many */
 bool part_blocks_bind(const PartPrice *p); /* do blocks begin too slowly? */
 PartPrice part_price_layout(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r);

@@ -146,15 +146,13 @@ static PartPrice price_of(const Cells *x)
         [PART_ISSUE] = vectors / warp * slots / (4 * sms * clock),
         [PART_L1] = vectors / warp * wavefronts / (sms * clock),
         [PART_CHAIN] = each * (x->r->dram_latency / (double)x->registers + combine + slots) / clock,
-        [PART_LAUNCH] = part_least_us(x->t),
     }};
     const double stored = cell_bytes(x) * of_sm / 128 + cell_bytes(x) / 4 / threads * 2;
     const double readers = WBB_MIN(WBB_MAX(1, threads / results), copies);
     const double flushed = ceil(results * readers / threads) * (copies / readers * 4 + x->r->shared_latency * 2 + 60);
     const double once = stored + flushed + 2 * x->r->barrier + x->r->atomic + (double)tg_tuned(x->t, "cells.code");
     p.term[PART_CODE] = once / clock;
-    p.us = p.plain = p.term[PART_LAUNCH] + p.term[PART_CODE] +
-                     price_together(p.term, PART_PARALLEL, x->r->norm_apart);
+    part_price_launch(x->r, &p, blocks);
     return p;
 }
 

@@ -1,14 +1,14 @@
 /* scatter_price.c: how many neighbouring updates of a scatter a thread combines before it goes to memory.
  *
- * Needs a scatter, and how an update is combined with its element; leaves a power of two, 1 unless indices are sorted.
- * Of so many updates as elements of the result an element has `mean` on average, side by side. Threads with runs go to
- * memory less often, which counts where operations wait for each other at one address, but there are fewer
- * threads, and what an operation waits for they wait for one after the other. Prices are in microseconds, those of a
- * whole launch; terms overlap, and blocks bind, as in a profile (price/time.h).
+ * Needs a scatter, and how an update is combined with its element; leaves a power of two, 1 unless indices are sorted,
+ * which the chooser takes (chooser.h). Of so many updates as elements of the result an element has `mean` on average,
+ * side by side. Threads with runs go to memory less often, which counts where operations wait for each other at one
+ * address, but there are fewer threads, and what an operation waits for they wait for one after the other. Prices are
+ * in microseconds, those of a whole launch.
  *
  *     f32[64,1], 65536 updates, mean 1024, sm_90:  1 run 58.8, of 2 updates 30.1, 4 15.8, 8 9.0, 16 6.2
  */
-#include "partition/rates.h"
+#include "partition/chooser.h"
 #include "partition/scatter.h"
 
 #include <math.h>
@@ -72,7 +72,7 @@ static double dram_bytes(const Runs *x)
     return (updates + updates / x->mean * (x->reads_first ? 1 : 2)) * x->bytes;
 }
 
-static double price(const Runs *x, double run)
+static PartPrice price_of(const Runs *x, double run)
 {
     const double all = (double)x->t->sms * x->t->warps * x->t->warp, elements = x->rows / run * x->window;
     const double vector = fewer(x, elements, run > 1 ? x->lanes : x->vector), lanes = WBB_MIN(vector, x->lanes);
@@ -80,18 +80,64 @@ static double price(const Runs *x, double run)
     const double of_element = x->reads_first ? 1 : x->mean / x->same * (x->same + run - 1) / run; /* operations */
     const double sectors = x->rows * x->window * of_element / x->mean / WBB_MIN(x->window, TG_SECTOR / x->bytes);
     const double waves = WBB_MAX(1, threads / all), block = (double)tg_tuned(x->t, "loop.block");
-    const double terms[] = {
-        dram_bytes(x) / x->r->dram,
+    const double memory[] = {
         (x->rows * x->window * x->bytes + sectors * x->operations * TG_SECTOR) / x->r->l2,
         sectors * x->operations / (tg_rate(x->t, "atomics")->value * x->r->clock),
         contended(x, of_element) / x->r->clock,
-        waves * each * flush_clocks(x) / x->r->clock,
     };
     const double wait = x->combine == PART_ATOMIC ? 1 : 2;
-    const double code = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock;
-    const double together = price_together(terms, WBB_LEN(terms), x->r->norm);
-    return part_least_us(x->t) + code + WBB_MAX(together, threads / block / (x->r->blocks * x->r->clock));
+    PartPrice p = {.term = {
+        [PART_DRAM] = dram_bytes(x) / x->r->dram,
+        [PART_L2] = price_together(memory, WBB_LEN(memory), x->r->norm_apart),
+        [PART_CHAIN] = waves * each * flush_clocks(x) / x->r->clock,
+        [PART_CODE] = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock,
+    }};
+    part_price_launch(x->r, &p, threads / block);
+    return p;
 }
+
+/* --- what is tried (chooser.h) ------------------------------------------------------------------------------------ */
+static bool make(void *of, const void *wish, void *what, uint64_t *hash)
+{
+    (void)of;
+    *(int64_t *)what = *(const int64_t *)wish;
+    *hash = wbb_hash(wish, sizeof(int64_t), 0);
+    return true;
+}
+
+/* All of a run are loaded before the first is combined. */
+static bool needs(void *of, void *what, PartNeeds *to)
+{
+    const Runs *x = of;
+    const int64_t run = *(const int64_t *)what;
+    *to = (PartNeeds){.counts = {.kept = (double)run, .terms = 1}};
+    return run == 1 || (double)run * x->lanes * x->bytes <= (double)tg_tuned(x->t, "scatter.bytes");
+}
+
+/* A run twice as long must take so much less. */
+static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
+{
+    const Runs *x = of;
+    const int64_t run = *(const int64_t *)what;
+    PartPrice p = price_of(x, (double)run);
+    const double least = p.term[PART_LAUNCH] + p.term[PART_LATENCY];
+    double work = p.us - least;
+    (void)needs_of;
+    for (int64_t n = 1; n < run; n *= 2) work *= 1000 / (double)tg_tuned(x->t, "scatter.gain");
+    p.us = least + work;
+    return p;
+}
+
+static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
+{
+    (void)of, (void)tie;
+    key[0] = *(const int64_t *)x->what;
+}
+
+static void list(void *of, const PartTried *x, PartPriced *to) { (void)of, (void)x, (void)to; }
+
+static const PartProgram program = {.bytes = sizeof(int64_t), .make = make, .needs = needs, .price = price,
+                                    .prefer = prefer, .list = list};
 
 uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,
                          double *us)
@@ -114,15 +160,14 @@ uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, cons
     if (alone && !part_update_in_pair(p, t, s)) x.combine = PART_CAS; /* which ptxas makes of it */
     const bool lone = x.lanes == 1 && part_update_in_pair(p, t, s); /* then a thread has no vector */
     x.vector = lone ? 1 : WBB_MAX((double)tg_tune(t, "loop.unroll", WBB_MIN(type->bits, 64u))->value, x.lanes);
-    const double less = (double)tg_tuned(t, "scatter.gain") / 1000, one = price(&x, 1);
-    const double most = same ? (double)tg_tuned(t, "scatter.bytes") / (x.lanes * x.bytes) : 1;
-    uint32_t best = 1;
-    double least = one;
-    for (uint32_t run = 2; run <= tg_tuned(t, "scatter.run") && run <= most && run <= x.rows; run *= 2) {
-        const double one_us = price(&x, run);
-        if (one_us < least * less) least = one_us, best = run;
-    }
-    if (best > 1) *why = wbb_format(a, "%.2f us, one by one %.2f", least, one);
-    *us = least;
+    PartChooser *k = part_chooser(a, t, &program, &x);
+    const int64_t most = same ? WBB_MIN(tg_tuned(t, "scatter.run"), from->dims[0]) : 1;
+    for (int64_t run = 1; run <= most; run *= 2) part_try(k, &run);
+    PartChoice choice;
+    uint32_t taken;
+    if (!part_decide(k, &taken, &choice)) return 1;
+    const uint32_t best = (uint32_t)*(const int64_t *)k->all.items[taken].what;
+    *us = price_of(&x, best).us;
+    if (best > 1) *why = wbb_format(a, "%.2f us, one by one %.2f", *us, price_of(&x, 1).us);
     return best;
 }
