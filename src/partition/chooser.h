@@ -1,8 +1,9 @@
 /* chooser: of the layouts that a stage may have, the one that takes the least time.
  *
  * There is a program for each kind of stage: threads that share terms (share_layout.c), exchanges (exchange_layout.c),
- * loops over elements (loop_layout.c), cells and runs of scatters (scatter_cells.c, scatter_price.c). It makes wishes,
- * numbers from patterns/, and says what a wish amounts to; all else is the same for all of them:
+ * loops over elements (loop_layout.c), cells and runs of scatters (scatter_cells.c, scatter_price.c), sorts
+ * (sort_choice.c). It makes wishes, numbers from patterns/, and says what a wish amounts to; all else is the same for
+ * all of them:
  *
  *     wish -> layout, unless it is known -> needs, within limits -> price -> the cheapest, for the next stage of wishes
  *          -> of those that take about as long (layout.tie) the one that its program prefers
