@@ -40,8 +40,6 @@ uint32_t part_bytes_an_element(const PartChoosing *c, const PartLoopChoice *x); 
 /* Bits of the narrowest buffer, bytes of the widest. */
 void part_width_of_buffers(const PartChoosing *c, const PartStage *s, uint32_t *narrow, uint32_t *wide);
 uint32_t part_group_of_outputs(const PartChoosing *c, const PartLoopChoice *x); /* elements that share a byte */
-/* Whether all elements have the same way, as none is at an edge of what is padded or concatenated. */
-bool part_has_edges(const PartChoosing *c, const PartLoopChoice *x);
 int64_t part_minor_row(const HloShape *space); /* along the minor dimension that has more than one element */
 
 /* The threads of a block, `times` the usual number. */

@@ -141,7 +141,7 @@ static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
     const Loops *l = of;
     const Loop *x = what;
     PartPrice p = part_loop_price_of(l->k->r, &l->work, &x->layout, x->sizes, needs_of);
-    const bool several = !x->wish.rows && !x->wish.windows && x->wish.registers > 1;
+    const bool several = !x->wish.rows && !x->wish.windows && x->wish.registers > 1 && !part_is_placed(&l->work);
     const double longer = (double)(1000 + tg_tuned(l->c->t, "loop.registers")) / 1000;
     if (several && l->x->varies) p.us *= longer, p.plain *= longer;
     return p;
@@ -156,7 +156,9 @@ static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *ke
      * shared */
     if (l->x->varies && tie->width > 0) key[1] = (int64_t)(3 * (x->price.us - tie->least) / tie->width);
     key[0] = w->over, key[2] = apart;
-    key[3] = w->registers, key[4] = w->times, key[5] = -(int64_t)w->vector;
+    /* loads that wait for others' values take as long as these say, which a price does not know: several at once */
+    const int64_t several = w->registers;
+    key[3] = part_is_placed(&l->work) ? -several : several, key[4] = w->times, key[5] = -(int64_t)w->vector;
 }
 
 static void list(void *of, const PartTried *x, PartPriced *to)
@@ -209,16 +211,11 @@ static void try_rows(Loops *l)
 }
 
 /* --- the choice --------------------------------------------------------------------------------------------------- */
-/* Do all elements of a range access memory in the same way, and are those of a vector side by side in the space, so
- * that its vectors have a price? */
+/* Do other vectors have a price? Those of whole rows, whose elements are known one by one, do not: their number of rows
+ * is what accesses fill. */
 static bool varies(const Loops *l)
 {
-    const PartLoopChoice *x = l->x;
-    if (x->spread || x->tail || part_minor_row(x->r->space) % x->vector || part_has_edges(l->c, x)) return false;
-    for (uint32_t k = 0; k < l->work.n_loads; k++)
-        for (uint32_t d = 0; d < l->work.n_dims; d++)
-            if (l->work.loads[k].step[d] == PART_FAR) return false; /* it lies anywhere, as values from memory say */
-    return true;
+    return !l->x->spread && l->x->vector <= part_minor_row(l->x->r->space);
 }
 
 static const char *why(const Loops *l, const Wish *w, double us)

@@ -167,12 +167,6 @@ void part_count_vectors(PartLoopChoice *x)
     x->tail = (x->r->elements % x->vector + x->s->packed_group - 1) / x->s->packed_group;
 }
 
-bool part_has_edges(const PartChoosing *c, const PartLoopChoice *x)
-{
-    int64_t row = 0;
-    return edges(c->p->fusion->body, x->r->elements, &row) != INT64_MAX;
-}
-
 int64_t part_minor_row(const HloShape *space)
 {
     int64_t row = 1;

@@ -159,6 +159,20 @@ static bool in_loop(const PartWork *w, const PartAccess *x, const int64_t *sizes
 }
 
 /* --- the price ---------------------------------------------------------------------------------------------------- */
+static bool is_anywhere(const PartWork *w, const PartAccess *x)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (x->step[d] == PART_FAR) return true;
+    return false;
+}
+
+bool part_is_placed(const PartWork *w)
+{
+    for (uint32_t k = 0; k < w->n_loads; k++)
+        if (is_anywhere(w, &w->loads[k])) return true;
+    return false;
+}
+
 /* Of one warp. */
 typedef struct {
     double slots, clocks, wavefronts, chain;
@@ -441,10 +455,12 @@ static bool waits_for_masks(const PartWork *w, const int64_t *sizes, const PartC
     return part_shares(w) && stores && w->passes == 1 && c->masked > 0 && c->kept * c->terms > vector;
 }
 
-/* Latencies of memory that iterations wait for: the first stands before the loop. */
+/* Latencies of memory that iterations wait for: the first stands before the loop. Where values from memory say where
+ * others are, these come first. */
 static double waits(const PartWork *w, double loop, double batch)
 {
-    return part_shares(w) && loop > 1 ? 1 + part_ceiling((loop - 1) / batch) : loop;
+    const double deep = part_is_placed(w) ? 2 : 1;
+    return deep * (part_shares(w) && loop > 1 ? 1 + part_ceiling((loop - 1) / batch) : loop);
 }
 
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
@@ -500,13 +516,6 @@ static double least_of(const PartWork *w, const PartAccess *x)
     const double bytes = x->bits / 8.0, sector = TG_SECTOR;
     const double each = step == PART_FAR ? bytes : WBB_MIN(bytes * (double)step, sector);
     return x->near ? 0 : WBB_MAX(each * (double)x->elements, sector);
-}
-
-static bool is_anywhere(const PartWork *w, const PartAccess *x)
-{
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (x->step[d] == PART_FAR) return true;
-    return false;
 }
 
 /* The sizes of the levels of each dimension of the work's space. */

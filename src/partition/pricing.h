@@ -214,6 +214,7 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
 /* Of a launch whose terms that overlap are known, and its code: adds what any launch takes, and the sum. */
 void part_price_launch(const PartRates *r, PartPrice *p, double blocks);
 void part_price_blocks(const PartRates *r, PartPrice *p, double blocks); /* .. if there were so many */
+bool part_is_placed(const PartWork *w); /* do values from memory say where others are? */
 bool part_blocks_bind(const PartPrice *p); /* do blocks begin too slowly? */
 PartPrice part_price_layout(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r);
 const PartTraffic *part_traffic(WbbArena *a, const PartWork *w, const PartLayout *l, const PartRates *r);
