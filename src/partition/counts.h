@@ -31,6 +31,12 @@ double part_width(const PartWork *w, const PartAccess *x, const int64_t *sizes, 
 double part_neighbours(const PartWork *w, const PartAccess *x, const int64_t *sizes);
 bool part_of_each_element(const PartWork *w, const PartAccess *x); /* does it vary along reduced dimensions? */
 
+/* Issue slots and clocks of the busiest pipe for the terms of a thread, in an iteration. */
+typedef struct {
+    double slots, clocks;
+} PartTerms;
+PartTerms part_terms(const PartWork *w, const PartCounts *c, const int64_t *sizes);
+
 /* How many of the warps, or of the blocks, come to positions at which a load is needed: where lanes differ in it all of
  * them issue it. */
 double part_seen(const PartWork *w, const PartAccess *x, const int64_t *sizes, bool of_block);

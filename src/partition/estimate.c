@@ -199,6 +199,22 @@ double part_divergence(const PartWork *w, const int64_t *sizes)
     return needed > 0 ? issued / needed : 1;
 }
 
+PartTerms part_terms(const PartWork *w, const PartCounts *c, const int64_t *sizes)
+{
+    const double each = c->kept * c->terms;
+    if (!w->n_along) return (PartTerms){each * w->term_slots, each * w->term_clocks};
+    double slots = 0, clocks[3] = {0};
+    for (uint32_t k = 0; k < w->n_along; k++) {
+        double n = 1;
+        for (uint32_t d = 0; d < w->n_dims; d++)
+            if (w->along[k].along >> d & 1)
+                n *= (double)(sizes[d * PART_LEVELS + PART_VECTOR] * sizes[d * PART_LEVELS + PART_REGISTER]);
+        slots += n * w->along[k].slots;
+        for (int pipe = 0; pipe < 3; pipe++) clocks[pipe] += n * w->along[k].clocks[pipe];
+    }
+    return (PartTerms){slots, WBB_MAX(WBB_MAX(clocks[0], clocks[1]), clocks[2])};
+}
+
 /* --- estimates ---------------------------------------------------------------------------------------------------- */
 double part_partial_words(const PartWork *w)
 {
@@ -300,8 +316,8 @@ static double instructions_of(const PartRates *r, const PartWork *w, const int64
     const PartCode *k = &r->code;
     const double each = c->kept * c->terms, combine = k->combine * w->combine_slots;
     const double within = k->combine * (c->loop > 1 ? w->combine_slots : w->within_slots);
-    const double term = k->term * w->term_slots * part_divergence(w, sizes); /* all ways of a concatenate */
-    double again = 0, iteration = each * (term + within), stores = 0;
+    const double terms = part_terms(w, c, sizes).slots * part_divergence(w, sizes); /* all ways of a concatenate */
+    double again = 0, iteration = k->term * terms + each * within, stores = 0;
     for (uint32_t n = 0; n < w->n_loads; n++) {
         const PartAccess *x = &w->loads[n];
         const double accesses = part_accessed(w, x, sizes) / part_width(w, x, sizes, r->target);

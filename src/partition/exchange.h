@@ -30,6 +30,7 @@ typedef struct {
     bool always;                    /* whatever a loop costs */
     double below;                   /* microseconds that it must not take; 0: any */
     const HloShape *space;          /* the slowest dimension first */
+    const PartRange *parts;         /* a loop over operands of a concatenate, each at its start; else NULL */
     /* The same, in the memory order of an array that is read as read[] says: outputs of the first stage are so. */
     const HloShape *read_space;
     uint32_t read[PART_EXCHANGE_DIMS]; /* its dimensions in the order in which values are read, the fastest first */

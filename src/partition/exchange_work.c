@@ -21,26 +21,39 @@ PartGroup *part_exchange_groups(WbbArena *a, const HloShape *space)
     return groups;
 }
 
+/* part: of those at starts of a concatenate. */
 static void root_index(const PartExchange *x, RwCx *rw, const HloShape *space, uint32_t output, const IrRef *at,
-                       IrRef *index)
+                       uint32_t part, IrRef *index)
 {
     const PartValue root = x->p->roots[output];
+    if (x->parts) {
+        const HloShape *own = x->parts->space;
+        const PartStage *s = &x->parts->stages[0];
+        for (uint32_t d = 0; d < own->rank; d++) index[own->minor_to_major[own->rank - 1 - d]] = at[d];
+        index[s->dim] = rw_add(rw, index[s->dim], ir_index(rw_graph(rw), s->starts[part]));
+        return;
+    }
     ix_delinear(rw, part_shape(root.i, root.part), ix_linear(rw, space, at), index);
+}
+
+static uint32_t need(const PartExchange *x, PartWalk *w, const HloShape *space, uint32_t output, uint32_t part)
+{
+    IrRef index[HLO_RANK_LIMIT];
+    root_index(x, w->rw, space, output, w->at, part, index);
+    return part_walk_need(w, x->p->roots[output], index);
 }
 
 uint32_t part_exchange_output(const PartExchange *x, PartWalk *w, const HloShape *space, uint32_t output)
 {
-    IrRef index[HLO_RANK_LIMIT];
-    root_index(x, w->rw, space, output, w->at, index);
-    return part_walk_need(w, x->p->roots[output], index);
+    return need(x, w, space, output, 0);
 }
 
-static PartAccess store_of(const PartExchange *x, PartWalk *w, const HloShape *space, uint32_t output)
+static PartAccess store_of(const PartExchange *x, PartWalk *w, const HloShape *space, uint32_t output, uint32_t part)
 {
     const PartValue root = x->p->roots[output];
     const HloShape *s = part_shape(root.i, root.part);
     IrRef index[HLO_RANK_LIMIT];
-    root_index(x, w->rw, space, output, w->at, index);
+    root_index(x, w->rw, space, output, w->at, part, index);
     return part_access_of(w, s, ix_linear(w->rw, s, index), NULL);
 }
 
@@ -58,7 +71,7 @@ void part_exchange_values(const PartExchange *x, PartWalk *w)
 {
     for (uint32_t k = 0; k < x->n_values; k++) {
         IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT];
-        root_index(x, w->rw, x->space, x->values[k].output, w->at, index);
+        root_index(x, w->rw, x->space, x->values[k].output, w->at, 0, index);
         part_carried_index(w->rw, x->a, &x->values[k], index, at);
         part_walk_need(w, x->values[k].value, at);
     }
@@ -70,7 +83,8 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
     PartWalk w = {.a = x->a, .p = x->p, .rw = x->p->rw, .t = x->t, .space = groups, .n_space = n, .shape = x->space,
                   .stop = stop};
     PartDim *dims = WBB_NEW_N(x->a, PartDim, n + 1u);
-    PartAccess *stores = WBB_NEW_N(x->a, PartAccess, x->n_outputs + 1u);
+    const uint32_t n_parts = x->parts ? x->parts->stages[0].n_starts : 1;
+    PartAccess *stores = WBB_NEW_N(x->a, PartAccess, x->n_outputs * n_parts + 1u);
     for (uint32_t d = 0; d < n; d++) dims[d] = groups[d].dim;
     PartWork work = {.dims = dims, .n_dims = n, .commutes = true, .passes = 1, .stores = stores, .placed = true};
     part_walk_begin(&w);
@@ -80,11 +94,12 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
     const int side = kind == PART_PUT ? PART_TO : PART_FROM;
     const uint32_t *outputs = kind == PART_ELEMENTS ? x->outputs : x->stored[side];
     const uint32_t n_outputs = kind == PART_ELEMENTS ? x->n_outputs : x->n_stored[side];
-    for (uint32_t k = 0; k < n_outputs; k++) part_exchange_output(x, &w, order, outputs[k]);
-    for (uint32_t k = 0; k < n_outputs; k++) stores[work.n_stores++] = store_of(x, &w, order, outputs[k]);
+    for (uint32_t k = 0; k < n_outputs * n_parts; k++) need(x, &w, order, outputs[k / n_parts], k % n_parts);
+    for (uint32_t k = 0; k < n_outputs * n_parts; k++)
+        stores[work.n_stores++] = store_of(x, &w, order, outputs[k / n_parts], k % n_parts);
     part_walk_run(&w);
     work.loads = w.loads.items, work.n_loads = w.loads.n;
-    work.term_slots = w.slots;
+    work.term_slots = w.slots, work.along = w.along.items, work.n_along = w.along.n;
     work.term_clocks = WBB_MAX(WBB_MAX(w.clocks, w.f64_clocks), w.special_clocks);
     work.term_latency = WBB_MIN(w.slots, (double)tg_tuned(x->t, "work.chain")) *
                         tg_rate(x->t, "latency.alu")->value;

@@ -48,7 +48,8 @@ int64_t part_row_threads(const PartLoopChoice *x); /* 0: it has one row, or a th
 bool part_may_have_registers(const PartChoosing *c, const PartLoopChoice *x);
 /* May a thread have so many vectors? */
 bool part_registers_fit(const PartChoosing *c, const PartLoopChoice *x, uint32_t n);
-int64_t part_loop_slots(const PartChoosing *c, int64_t branch); /* of an element; branch: of what becomes one */
+/* Of an element; branch: of what becomes one. */
+int64_t part_loop_slots(const PartChoosing *c, const PartLoopChoice *x, int64_t branch);
 PartLayout part_loop_layout(const PartChoosing *c, const PartLoopChoice *x);
 extern const char part_why_row[];
 int64_t part_loop_block(const PartLayout *l); /* elements that a block has at once */

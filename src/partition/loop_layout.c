@@ -67,9 +67,19 @@ static int64_t distance(const Loops *l, int64_t n, int64_t over)
     return 0;
 }
 
-/* Is there an array that several elements of the loop read? */
+/* Issue slots of an element for what is the same in all rows of the slowest dimension. */
+static double same_in_rows(const Loops *l)
+{
+    double slots = 0;
+    for (uint32_t k = 0; k < l->work.n_along; k++)
+        if (!(l->work.along[k].along & 1)) slots += l->work.along[k].slots;
+    return slots;
+}
+
+/* Is there an array that several elements of the loop read, or a function that they compute alike? */
 static bool has_shared(const Loops *l)
 {
+    if (same_in_rows(l) > 0) return true;
     const PartPlan *p = l->c->p;
     for (uint32_t k = 0; k < p->n_operands; k++)
         if (l->c->read[k] && p->buffers[k].elements > 1 && p->buffers[k].elements < l->x->r->elements) return true;
@@ -196,7 +206,8 @@ static void try_rows(Loops *l)
     PartChoosing *c = l->c;
     const TgTarget *t = c->t;
     const PartLoopChoice *x = l->x;
-    const int64_t limit = tg_tuned(t, "loop.max_body"), slots = WBB_MAX(part_loop_slots(c, limit + 1), 1);
+    const int64_t limit = tg_tuned(t, "loop.max_body");
+    const int64_t slots = WBB_MAX(part_loop_slots(c, x, limit + 1) - (int64_t)same_in_rows(l), 1);
     const int64_t bytes = WBB_MAX((int64_t)part_bytes_an_element(c, x) * x->vector, 1);
     const int64_t room = WBB_MIN(tg_tuned(t, "loop.max_bytes") / bytes, limit / x->vector / slots);
     const int64_t least = tg_tuned(t, "loop.min_threads") * x->vector, most = WBB_MIN(room, tg_tuned(t, "loop.rows"));
@@ -261,10 +272,6 @@ void part_choose_loop(PartChoosing *c, PartLoopChoice *x)
         x->varies = varies(&l);
         try_near(&l);
         x->r->choice = take(&l, widest);
-    }
-    if (apart && part_loop_functions(c->arena, c->p, x->r, t, part_bytes_an_element(c, x))) {
-        x->r->choice = NULL;
-        return;
     }
     if (!apart || !l.k || !l.k->all.n) return;
     l.near = x->s->layout;

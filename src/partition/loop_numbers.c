@@ -233,11 +233,12 @@ void part_choose_block(PartChoosing *c, uint32_t times)
 
 /* vectors a thread -------------------------------------------------------------------------------------------- */
 
-/* Machine instructions of an element, roughly. branch: of what becomes one, in each vector after that of the last. */
-int64_t part_loop_slots(const PartChoosing *c, int64_t branch)
+/* Machine instructions of an element, roughly. branch: of what becomes one, in each vector after that of the last; of
+ * the concatenate whose operand a range is none does. */
+int64_t part_loop_slots(const PartChoosing *c, const PartLoopChoice *x, int64_t branch)
 {
     const HloComputation *body = c->p->fusion->body;
-    int64_t sum = 0;
+    int64_t sum = x->s->kind == PART_CONCATENATE ? -branch : 0;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloOpcode op = body->instructions[k]->opcode;
         if (!c->needed[k]) continue;
@@ -262,7 +263,7 @@ bool part_may_have_registers(const PartChoosing *c, const PartLoopChoice *x)
 bool part_registers_fit(const PartChoosing *c, const PartLoopChoice *x, uint32_t n)
 {
     const int64_t branch = tg_tuned(c->t, "loop.coarse_work") + 1; /* too much for any; of a concatenate none */
-    const int64_t slots = part_loop_slots(c, branch) - (x->s->kind == PART_CONCATENATE ? branch : 0);
+    const int64_t slots = part_loop_slots(c, x, branch);
     const int64_t bytes = (int64_t)part_bytes_an_element(c, x) * x->vector;
     return n == 1 || (x->vectors % ((int64_t)n * c->k->block) == 0 &&
                       x->vectors >= n * tg_tuned(c->t, "loop.min_threads") &&

@@ -80,14 +80,16 @@ bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const T
     HloShape *space = WBB_NEW(a, HloShape);
     int64_t *dims = WBB_NEW_N(a, int64_t, rank + 1u);
     uint8_t *order = WBB_NEW_N(a, uint8_t, rank + 1u);
-    if (s->kind != PART_ELEMENTS || !rank || rank > PART_EXCHANGE_DIMS) return false;
+    const bool parts = s->kind == PART_CONCATENATE;
+    if ((s->kind != PART_ELEMENTS && !parts) || !rank || rank > PART_EXCHANGE_DIMS) return false;
     if (s->values || has_scatter(p->fusion->body)) return false;
     for (uint32_t d = 0; d < rank; d++) { /* the slowest first */
         order[d] = (uint8_t)(rank - 1 - d);
         dims[d] = r->space->dims[r->space->minor_to_major[order[d]]];
     }
     *space = (HloShape){.type = r->space->type, .rank = r->space->rank, .dims = dims, .minor_to_major = order};
-    *x = (PartExchange){.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = space};
+    *x = (PartExchange){.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = space,
+                        .parts = parts ? r : NULL};
     return true;
 }
 

@@ -518,13 +518,11 @@ uint32_t part_window_first(const HloInstruction *i, const TgTarget *t);
 ScType part_memory_type(ScType t);
 uint32_t part_memory_parts(ScType t);
 
-/* loop_choice.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take;
- * NULL: chosen. */
 /* loop_windows.c. By id: it is a pad of little more than what is light to make of an array in memory, and of several
  * shifted slices of it, or one of several pads of the same array. work: part_element_work; light: of it at most. */
 const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int64_t *work, int64_t light);
-/* loop_functions.c: rows apart if functions take long that are the same in all of them. bytes: of an element, all. */
-bool part_loop_functions(WbbArena *a, const PartPlan *p, PartRange *r, const TgTarget *t, int64_t bytes);
+/* loop_choice.c: the layout of each stage of a kernel, its block and its grid. layout: the text of the one to take;
+ * NULL: chosen. */
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);
 
 /* plan.c: fusion and target live as long as the plan. */

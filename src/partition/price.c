@@ -296,7 +296,8 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const double block = units_of(&of_block, a, TG_SECTOR) * TG_SECTOR * present(w, a, sizes);
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
-    const bool others = a->near && behind <= r->l2_bytes / 2; /* other blocks have read the same sectors for that */
+    /* other blocks have read the same sectors for that, unless both are parts of rows */
+    const bool others = a->near && behind <= r->l2_bytes / 2 && 2 * a->elements > a->memory;
     const double parts =
         !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(r, w, a, sizes, &of_warp);
     const bool in_parts = store && price_in_parts(&r->parts, parts, units_of(&of_warp, a, TG_SECTOR));
@@ -482,12 +483,13 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     const double again = c.loop > 1 ? w->passes - 1 : 0;
     const double masked = part_shares(w) ? c.masked_terms : c.masked;
     const double combine = c.loop > 1 ? w->combine_slots : w->within_slots;
-    const double terms = each * (part_shares(w) ? part_divergence(w, sizes) : 1);
-    x.slots += c.loop * (terms * w->term_slots + each * combine + accesses * masked * r->mask_slots);
+    const PartTerms terms = part_terms(w, &c, sizes);
+    const double ways = part_shares(w) ? part_divergence(w, sizes) : 1;
+    x.slots += c.loop * (ways * terms.slots + each * combine + accesses * masked * r->mask_slots);
     if (c.masked > masked) x.slots += r->mask_slots; /* of the position, and of results */
     x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
     if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;
-    x.clocks += c.loop * (terms * w->term_clocks + each * w->combine_clocks);
+    x.clocks += c.loop * (ways * terms.clocks + each * w->combine_clocks);
     x.chain += waits(w, c.loop, needs->batch) * r->dram_latency + c.loop * (w->term_latency + w->combine_latency) +
                again * c.loop * (r->l2_latency + w->term_latency) + part_log2_up(c.terms) * w->combine_latency;
     if (waits_for_masks(w, sizes, &c)) x.chain += c.loop * r->dram_latency;
@@ -591,9 +593,10 @@ PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64
             const double width = part_width(&w[s], &w[s].stores[k], sizes[s], r->target);
             x.slots += part_accessed(&w[s], &w[s].stores[k], sizes[s]) / width * of.masked * r->exchange_mask;
         }
-        x.slots += of.kept * w[s].term_slots + tile[s].accesses * r->access_slots;
+        const PartTerms terms = part_terms(&w[s], &of, sizes[s]);
+        x.slots += terms.slots + tile[s].accesses * r->access_slots;
         x.slots += tile[s].addresses * r->address_slots + packed_elements(&w[s], sizes[s]) * r->packed_slots;
-        x.clocks += of.kept * w[s].term_clocks + tile[s].accesses * r->lsu;
+        x.clocks += terms.clocks + tile[s].accesses * r->lsu;
         x.wavefronts += tile[s].wavefronts;
         x.chain += w[s].term_latency + (w[s].n_loads ? r->dram_latency : 0);
     }

@@ -57,6 +57,13 @@ typedef struct {
 } PartAccess;
 #define PART_FAR INT64_MAX
 
+/* What is computed of values that vary along some dimensions of the space alone, a bit each: a thread has them once
+ * for all of its elements along the others. Clocks of pipe.fma, pipe.f64 and pipe.xu. */
+typedef struct {
+    uint64_t along;
+    double slots, clocks[3];
+} PartSlots;
+
 /* What a reduction computes. Issue slots are instructions of a warp; clocks are those that the busiest pipe of an SM
  * takes for an instruction of a warp. */
 typedef struct {
@@ -83,6 +90,8 @@ typedef struct {
     uint32_t n_stores;
     const uint32_t *partials; /* [n_partials] bits of the values of a partial result */
     uint32_t n_partials;
+    const PartSlots *along; /* [n_along] of loops and exchanges: the same by dimensions; 0: term_slots says all */
+    uint32_t n_along;
     double term_slots, combine_slots; /* of the terms of one element, accesses apart; of combining two results */
     double within_slots;              /* .. of one thread, where that has no loop */
     double again_slots;               /* of what passes compute of an element that others have computed */

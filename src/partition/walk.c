@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DIMENSIONS_KNOWN (UINT64_C(1) << 63)
 enum { PLACES = PART_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_SETS = 64, MAX_ALIGN = 64 };
 
 static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
@@ -23,7 +24,8 @@ void part_walk_begin(PartWalk *w)
     const HloShape *x = w->shape;
     w->elements = hlo_elements(x);
     w->complete = true;
-    w->seen.arena = w->load_of.arena = w->a;
+    w->seen.arena = w->load_of.arena = w->along_of.arena = w->a;
+    w->vars = WBB_NEW_N(w->a, IrRef, w->n_space + 1u);
     w->map = ix_map_new(w->a);
     w->at = WBB_NEW_N(w->a, IrRef, x->rank + 1u);
     w->point = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
@@ -33,7 +35,21 @@ void part_walk_begin(PartWalk *w)
         const IrRef position = ix_map_var(w->rw, w->a, w->map, IX_DIMENSION,
                                           ix_map_name(w->a, w->map, IX_DIMENSION), 0, g->dim.size - 1);
         part_group_index(w->rw, g, x, position, w->at);
+        w->vars[k] = position;
     }
+}
+
+/* The dimensions of the space that an index depends on, a bit each. */
+static uint64_t dimensions_of(PartWalk *w, IrRef node)
+{
+    const IrGraph *g = rw_graph(w->rw);
+    const WbbEntry *known = wbb_map_get(&w->along_of, node);
+    if (known) return known->value & ~DIMENSIONS_KNOWN;
+    uint64_t along = 0;
+    for (uint32_t d = 0; d < w->n_space; d++) along |= w->vars[d] == node ? UINT64_C(1) << WBB_MIN(d, 62u) : 0;
+    for (uint32_t k = 0, n = ir_arity(g, node); k < n; k++) along |= dimensions_of(w, ir_operand(g, node, k));
+    wbb_map_put(&w->along_of, node)->value = along | DIMENSIONS_KNOWN;
+    return along;
 }
 
 /* The value of an index node at w->point. */
@@ -282,10 +298,29 @@ static void add_load(PartWalk *w, PartNeed *x)
 }
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
-static void add_cost(PartWalk *w, const HloInstruction *i, double times, bool again)
+static PartSlots *slots_along(PartWalk *w, uint64_t along)
 {
+    for (uint32_t k = 0; k < w->along.n; k++)
+        if (w->along.items[k].along == along) return &w->along.items[k];
+    WBB_PUSH(w->a, &w->along, (PartSlots){.along = along});
+    return &w->along.items[w->along.n - 1];
+}
+
+/* share: of the elements of the space those of the value, each of which is computed once if threads share terms. */
+static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
+{
+    const HloInstruction *i = x->value.i;
     const PartCost c = part_cost_of(w->t, i);
     const bool f64 = part_shape(i, 0)->type == SC_F64;
+    const double times = x->times * share;
+    if (c.slots > 0 && !again) {
+        uint64_t along = x->far;
+        for (uint32_t d = 0; d < part_shape(i, x->value.part)->rank; d++) along |= dimensions_of(w, x->index[d]);
+        PartSlots *to = slots_along(w, along);
+        to->slots += c.slots * x->times;
+        to->clocks[f64] += c.slots * x->times * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
+        to->clocks[2] += c.special * x->times * w->t->warp / rate(w, "pipe.xu");
+    }
     if (again) {
         w->again_slots += c.slots * times;
         return;
@@ -322,7 +357,7 @@ static uint32_t need(PartWalk *w, PartValue v, const IrRef *index, const PartNee
     if (by) x->share = by->share;
     const int64_t n = hlo_elements(part_shape(v.i, v.part));
     const double share = n < w->elements ? (double)n / (double)w->elements : 1; /* of what is computed for results */
-    add_cost(w, v.i, x->times * share, again);
+    add_cost(w, x, share, again);
     x->passes |= UINT64_C(1) << w->pass;
     WBB_PUSH(w->a, &w->stack, edge.of);
     return edge.of;

@@ -62,6 +62,9 @@ typedef struct {
     struct { uint64_t *items; uint32_t n, capacity; } in_pass; /* of each load: a bit for each pass */
     WbbMap seen, load_of; /* by hash of a need: its number, from 1 on; by buffer and index: the same of a load */
     uint32_t pass;
+    IrRef *vars;     /* [n_space] the positions */
+    WbbMap along_of; /* by node of an index: a bit for each dimension that it depends on, and one above */
+    struct { PartSlots *items; uint32_t n, capacity; } along; /* no two of the same dimensions */
     double slots, again_slots, clocks, f64_clocks, special_clocks;
     uint32_t steps;
     bool complete; /* no limit was met */
