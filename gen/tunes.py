@@ -44,7 +44,8 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "product.max_total range.max_count range.max_parts range.min_elements range.min_bytes while.straight while.most while.apart while.state "
                   "called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side fuse.wait fuse.leaves "
                   "fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps "
-                  "layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks sort.place sort.banks"),
+                  "layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks sort.place sort.banks "
+                  "cells.own cells.loop"),
     ("", 0, MANY, "branch.most branch.registers branch.costs rules.few_warps scatter.bytes loop.windows layout.min_bytes layout.small "
                   "layout.rows_of_lanes layout.few_terms layout.slots.access layout.slots.thread layout.slots.iteration layout.slots.mask layout.special "
                   "layout.term layout.regs.base layout.cluster.wave layout.fence layout.chain layout.few_bytes layout.code.access layout.code.mask "

@@ -112,6 +112,8 @@ TUNE = [                                        # every heuristic is data
     tune('cells.bytes',       value=48*KiB, off=0, because='of shared memory that a block has statically'),
     tune('cells.registers',   value=4,        because='loads of a thread in flight, before the first of their updates is combined'),
     tune('cells.update',      value=24,       because='instructions of an update in cells, with its share of the loop'),
+    tune('cells.own',         value=2,        because='instructions one after the other of an update in a cell of its own: a sum, an address'),
+    tune('cells.loop',        value=3,        because='the same of a turn in the loop that ptxas makes of an atomic operation: a test more'),
     tune('sort.elements',     value=1024,   because='a block of fewer has more barriers than work'),
     tune('sort.merged',       value=2048,     because='eight elements for each of 256 threads, whose searches for their part overlap with other blocks'),
     tune('sort.values',       value=24,       because='numbers in registers of a thread: keys and positions of eight elements, twice as they are exchanged'),

@@ -123,8 +123,9 @@ static double combine_clocks(const Cells *x, double *wavefronts)
     const double apart = x->cells.own ? 1 : (double)x->vector; /* lanes, whose operations are on one element each */
     const double accesses = x->cells.own ? 2 : loop ? 2 * meet * banks(x) : WBB_MAX(meet, banks(x));
     *wavefronts = accesses * each * (double)x->vector * apart;
-    if (x->cells.own) return x->r->shared_latency + x->r->alu * 2;
-    if (loop) return meet * (double)x->vector * (2 * x->r->shared_latency + x->r->alu * 3);
+    if (x->cells.own) return x->r->shared_latency + x->r->alu * (double)tg_tuned(x->t, "cells.own");
+    const double turn = 2 * x->r->shared_latency + x->r->alu * (double)tg_tuned(x->t, "cells.loop");
+    if (loop) return meet * (double)x->vector * turn;
     return meet * (double)x->vector;
 }
 
@@ -133,23 +134,28 @@ static PartPrice price_of(const Cells *x)
     const double sms = x->t->sms, clock = x->r->clock, threads = (double)x->threads, blocks = (double)x->blocks;
     const double of_sm = ceil(blocks / sms), warp = x->t->warp, all = (double)x->elements;
     const double vectors = all / (double)x->vector, each = ceil(vectors / (threads * blocks));
+    const double accesses = 2; /* of a cell: a load and a store */
     double wavefronts;
     const double combine = combine_clocks(x, &wavefronts);
     const double results = (double)(x->cells.rows * WBB_MIN(x->cells.width, x->cells.columns));
     const double copies = cell_bytes(x) / (results * sc_type_info[x->cells.type].bits / 8);
-    const double slots = (double)tg_tuned(x->t, "cells.update") + (double)x->vector * (x->cells.own ? 4 : 2);
-    const double sectors = blocks * results * 4 / TG_SECTOR / (tg_rate(x->t, "atomics")->value * clock);
+    const double slots = (double)tg_tuned(x->t, "cells.update") +
+                         (double)x->vector * x->r->access_slots * (x->cells.own ? accesses : 1);
+    const double sectors = blocks * results * sizeof(uint32_t) / TG_SECTOR / (tg_rate(x->t, "atomics")->value * clock);
     const double waits = blocks / WBB_MAX(1, (double)x->cells.width / (double)x->cells.columns) * x->again / clock;
     PartPrice p = {.term = {
         [PART_DRAM] = all * x->bytes / x->r->dram,
         [PART_L2] = price_together((double[]){sectors, waits}, 2, x->r->norm_apart),
-        [PART_ISSUE] = vectors / warp * slots / (4 * sms * clock),
+        [PART_ISSUE] = vectors / warp * slots / (x->r->issue * sms * clock),
         [PART_L1] = vectors / warp * wavefronts / (sms * clock),
         [PART_CHAIN] = each * (x->r->dram_latency / (double)x->registers + combine + slots) / clock,
     }};
-    const double stored = cell_bytes(x) * of_sm / 128 + cell_bytes(x) / 4 / threads * 2;
+    const double words = cell_bytes(x) / sizeof(uint32_t), lines = cell_bytes(x) * of_sm / x->r->wavefront;
+    const double stored = lines + words / threads * x->r->access_slots;
     const double readers = WBB_MIN(WBB_MAX(1, threads / results), copies);
-    const double flushed = ceil(results * readers / threads) * (copies / readers * 4 + x->r->shared_latency * 2 + 60);
+    const double flushed = ceil(results * readers / threads) *
+                           (copies / readers * accesses * x->r->access_slots + x->r->shared_latency * accesses +
+                            (double)tg_tuned(x->t, "scatter.flush") / 2);
     const double once = stored + flushed + 2 * x->r->barrier + x->r->atomic + (double)tg_tuned(x->t, "cells.code");
     p.term[PART_CODE] = once / clock;
     part_price_launch(x->r, &p, blocks);
