@@ -259,14 +259,16 @@ static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
 }
 
 /* A warp that has no lane without elements; few launches; few rows of a block, but whole lines; few elements of a
- * thread. */
+ * thread where rounds are waited for, else many, which have fewer rounds. */
 static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
 {
     const PartSort *s = x->what;
     const Sorts *sorts = of;
     (void)tie;
     key[0] = power_up(s->tile) * s->block_rows < (int64_t)sorts->t->warp << s->bits;
-    key[1] = s->passes, key[2] = sorts->side > 1 ? -s->block_rows : s->block_rows, key[3] = s->bits;
+    key[1] = s->passes, key[2] = sorts->side > 1 ? -s->block_rows : s->block_rows;
+    const int64_t bits = s->bits;
+    key[3] = x->price.term[PART_CHAIN] > x->price.term[PART_PIPE] ? bits : -bits;
 }
 
 static void list(void *of, const PartTried *x, PartPriced *to) { (void)of, (void)x, (void)to; }
