@@ -87,6 +87,7 @@ SUITES: Dict[str, List[Row]] = {
     ],
     "kernels": [
         Row("layouts", "tests/kernels/layouts.py {wb}", "", "--count 60"),
+        Row("strategies_left_out", "tests/kernels/strategies_left_out.py {wb}", "", "--programs 200 --subsets 200"),
         Row("shared_reductions", "tests/kernels/shared_reductions.py {wb}", "--every 16", "--count 30 --every 3"),
         Row("random_reductions", "tests/fuzz/random_reductions.py {wb} {run}", "--count 50", "--count 5000"),
         Row("random_chains", "tests/fuzz/random_chains.py {wb}", "", "2000"),

@@ -99,6 +99,7 @@ typedef struct {
     WbbLoc at;
     const WbbLoc *lines; /* [n_lines] */
     uint32_t n_lines;
+    bool inside; /* `file` stands for a piece of text in the line of `at`, from there on */
 } WbbOrigin;
 const WbbOrigin *wbb_come_from(WbbCx *cx, const WbbOrigin *origin);
 void wbb_rethrow(WbbCx *cx, WbbStatus status) WBB_NORETURN; /* go on unwinding after a guard that only cleaned up */

@@ -79,6 +79,7 @@ static WbbLoc origin_of(const WbbCx *cx, WbbLoc loc)
 {
     const WbbOrigin *o = cx->inner->origin;
     if (!o || !o->file || !loc.file || strcmp(loc.file, o->file) != 0) return loc;
+    if (o->inside) return (WbbLoc){o->at.file, o->at.line, o->at.col + WBB_MAX(loc.col, 1) - 1};
     const bool known = loc.line > 0 && (uint32_t)loc.line <= o->n_lines && o->lines[loc.line - 1].line;
     return known ? o->lines[loc.line - 1] : o->at.line ? o->at : loc;
 }

@@ -21,6 +21,7 @@ static PipeOptions pipe_options(const CompileOptions *o)
                      .deterministic = o->deterministic,
                      .align = (uint32_t)o->align,
                      .layout = o->layout,
+                     .plan = o->plan,
                      .lines = o->lines,
                      .disable = o->disable.items,
                      .n_disable = o->disable.n,
@@ -200,7 +201,7 @@ static void guarded_program(WbbCx *cx, void *arg)
     CompileFile *f = arg;
     const CompileOptions *o = f->o;
     WbbArena *a = wbb_arena_new(cx);
-    if (o->emit || o->json || o->explain || o->trace || o->print_after || o->bijection || o->layout)
+    if (o->emit || o->json || o->explain || o->trace || o->print_after || o->bijection || o->layout || o->plan)
         wbb_fail(cx, (WbbLoc){.file = f->file},
                  "this is a program of several kernels, for which compile takes no option about a single one; "
                  "`fuse --parts` writes each");
@@ -219,7 +220,7 @@ static void guarded_program(WbbCx *cx, void *arg)
 static const char *why_apart(const CompileOptions *o, ProgKind kind, const char *file, const char *text, size_t n)
 {
     if (kind == PROG_FUSIONS) return NULL;
-    if (o->layout || o->explain || o->trace || o->print_after || o->bijection) return NULL;
+    if (o->layout || o->plan || o->explain || o->trace || o->print_after || o->bijection) return NULL;
     const PipeOptions p = pipe_options(o);
     return pipe_better_apart(&p, file, text, n);
 }
@@ -359,7 +360,7 @@ static WbbStatus run_file(const Call *call)
     const char *text = wbb_read_file(cx, a, o->file, &n);
     const CompileOptions c = {
         .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .align = o->align, .layout = o->layout,
-        .deterministic = o->deterministic, .backend = o->backend,
+        .plan = o->plan,        .deterministic = o->deterministic, .backend = o->backend,
         .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);
     /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */
@@ -429,6 +430,7 @@ static const Option run_compiling[] = {
     MAIN_OPTION_TARGET(RunOptions),
     MAIN_OPTION_ALIGN(RunOptions),
     MAIN_OPTION_LAYOUT(RunOptions),
+    MAIN_OPTION_PLAN(RunOptions),
     MAIN_OPTION_DETERMINISTIC(RunOptions),
     MAIN_OPTION_BACKEND(RunOptions),
     MAIN_OPTION_LINES(RunOptions),

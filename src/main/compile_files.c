@@ -164,6 +164,7 @@ static const Option compile_table[] = {
     MAIN_OPTION_BACKEND(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),
     MAIN_OPTION_LAYOUT(CompileOptions),
+    MAIN_OPTION_PLAN(CompileOptions),
     MAIN_OPTION_LINES(CompileOptions),
     MAIN_OPTION_CUT(CompileOptions),
     {WORD("--print-after", CompileOptions, print_after, "PASS", "print the kernel as it is after a pass"),

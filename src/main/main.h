@@ -43,6 +43,10 @@ extern const Command main_cache, main_assembler;
 #define MAIN_OPTION_LAYOUT(T)                                                                                          \
     {WORD("--layout", T, layout, "TEXT",                                                                               \
           "the layout that the kernel has: which thread has which elements; --emit plan prints one")}
+#define MAIN_OPTION_PLAN(T)                                                                                            \
+    {WORD("--plan", T, plan, "FILE",                                                                                   \
+          "follow this plan: the choices that --emit plan prints, strategies and layouts, or some others"),            \
+     .value = VALUE_FILE}
 #define MAIN_OPTION_LINES(T)                                                                                           \
     {FLAG("--lines", T, lines, "put the lines of rules and of the HLO text into the PTX, as .loc")}
 #define MAIN_OPTION_CUT(T)                                                                                             \

@@ -22,7 +22,7 @@ typedef struct {
     bool edited;
     int64_t shared, padding;
     /* compiling first: the executable with a compiler */
-    const char *target, *layout, *cut;
+    const char *target, *layout, *plan, *cut;
     Words disable;
     int64_t align;
     bool lines, deterministic, no_cache;

@@ -5,6 +5,7 @@
  *
  *     s = f32[8,100] sort(x), {1}   ROOT r = f32[8,10] slice(s)     order: a plan of s, a plan of r
  */
+#include "partition/given.h"
 #include "partition/sort.h"
 #include "partition/strategies.h"
 
@@ -22,6 +23,12 @@ static PartOptions options_of(const PartTry *x, int part)
 {
     PartOptions o = *x->options;
     o.without |= x->row->parts | (part ? 0 : x->row->first);
+    o.given = NULL, o.layout = NULL;
+    if (!x->given) return o;
+    if (x->given->n_parts != 2)
+        wbb_fail(x->cx, x->given->at, "%s cuts the fusion: the strategies of its two parts are expected below it",
+                 x->row->name);
+    o.given = x->given->parts[part];
     return o;
 }
 

@@ -17,6 +17,7 @@ typedef struct {
     uint32_t align;     /* of the first byte of every buffer; 0: 16 */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool no_in_place;   /* every output has a buffer of its own */
+    const struct PartGiven *given; /* the strategy that is followed (given.h); NULL: one is chosen */
     uint32_t without;   /* strategies that are not tried, as bits of their numbers: of a part of a plan that was cut */
     bool flush;         /* sums of f32 in memory may take subnormals for 0 */
     bool deterministic; /* pass `ordered` has run: one thread combines the updates of an element */
@@ -257,6 +258,7 @@ typedef struct {
     const struct PartPlan *plan; /* NULL: it is not possible, or was left out */
     const char *why;             /* .. why not */
     double us;                   /* below 0: not asked */
+    int64_t number;              /* of a text: PartGivenText.number */
     bool taken;
 } PartOutcome;
 

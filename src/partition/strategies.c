@@ -7,6 +7,7 @@
  *
  *     softmax f32[1,1048576]     share: 30.3 us     rows: 12.5 us, which saves 10 % and more: it is taken
  */
+#include "partition/given.h"
 #include "partition/strategies.h"
 
 #include <string.h>
@@ -159,8 +160,55 @@ static const PartPlan *cheapest_of(PartTry *x, PartPlan *log, Declined *declined
     return best;
 }
 
+/* --- a plan that is given ----------------------------------------------------------------------------------------- */
+/* The base whose place a rival takes, which is chosen as if nothing were given. */
+static void find_base(PartTry *x, Declined *declined)
+{
+    PartOptions free = *x->options;
+    PartPlan log = {.tried = WBB_NEW_N(x->a, PartOutcome, x->t->n_strategies + 1)};
+    const PartOptions *given = x->options;
+    free.given = NULL, free.layout = NULL;
+    x->options = &free;
+    x->found = first_of(x, &log, declined);
+    x->options = given;
+    if (!x->found) wbb_fail(x->cx, x->given->at, "%s takes the place of another plan, and there is none",
+                            x->given->row->name);
+    x->shared = shared_range(x->found, &free);
+}
+
+/* Makes what is given, or fails at its place. */
+static PartPlan follow(PartTry *x)
+{
+    const PartGiven *given = x->given;
+    const size_t before = strlen(x->cx->messages);
+    const WbbWhy why = x->cx->why;
+    const WbbOrigin inside = {.file = "layout", .at = given->layout_at, .inside = true};
+    PartOptions options = *x->options;
+    Declined declined = {0};
+    PartPlan *p = WBB_NEW(x->a, PartPlan);
+    options.layout = given->layout;
+    x->options = &options;
+    if (given->row->taken != TG_FIRST) find_base(x, &declined);
+    const WbbOrigin *former = given->layout ? wbb_come_from(x->cx, &inside) : NULL;
+    const bool made = is_made(x, given->row, p, &declined);
+    if (given->layout) wbb_come_from(x->cx, former);
+    wbb_forget_since(x->cx, before);
+    x->cx->why = why;
+    if (!made) wbb_fail(x->cx, given->at, "%s is not possible: %s", given->row->name, x->why_not);
+    if (!p->parts && given->n_parts)
+        wbb_fail(x->cx, given->parts[0]->at, "%s does not cut the fusion, and has no parts", given->row->name);
+    p->tried = WBB_NEW(x->a, PartOutcome);
+    PartPlan *kept = WBB_NEW(x->a, PartPlan);
+    *kept = *p;
+    p->tried[0] = (PartOutcome){.row = given->row, .plan = kept, .us = -1, .taken = true};
+    p->n_tried = 1;
+    return *p;
+}
+
 PartPlan part_best(PartTry *x)
 {
+    x->given = x->options->given;
+    if (x->given) return follow(x);
     const WbbWhy why = x->cx->why;
     Declined declined = {0};
     PartPlan log = {.tried = WBB_NEW_N(x->a, PartOutcome, x->t->n_strategies + 1)};

@@ -31,6 +31,7 @@ typedef struct PartTry {
     PartPlan (*plan)(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options);
     const PartPlan *base; /* of the fusion, with roots, buffers and limits, without kernels */
     const TgStrategy *row; /* that is tried */
+    const struct PartGiven *given; /* that is followed; NULL: one is chosen */
     const PartPlan *found; /* of a rival: the plan whose place it may take */
     const PartRange *shared; /* .. whose one kernel has this range; NULL: it is another plan, or its layout was given */
     const char *why_not;   /* of a maker that made nothing */

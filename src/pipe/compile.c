@@ -246,7 +246,10 @@ static const char *stage_text(WbbArena *a, const PipeResult *r, PipeStage stage,
     case PIPE_AT_HLO: hlo_print(&b, r->module); break;
     case PIPE_AT_MAPS: ix_print_maps(&b, r->rw, a, r->fusion.body, NULL); break;
     case PIPE_AT_GRAPH: gr_print(&b, gr_make(rw_graph(r->rw)->cx, a, r->fusion.body)); break;
-    case PIPE_AT_PLAN: part_print(&b, &r->plan); break;
+    case PIPE_AT_PLAN:
+        part_print(&b, &r->plan);
+        part_print_given(&b, &r->plan, r->texts, r->n_texts);
+        break;
     case PIPE_AT_IR: return ir;
     case PIPE_AT_LLVM: return out->llvm_after;
     case PIPE_AT_JSON: return bd_kernel_json(a, r->bundle);
@@ -355,6 +358,15 @@ static RwCx *new_engine(const Compile *c)
     return rw;
 }
 
+static PipePlanned plan_given(Compile *c, const PartOptions *options)
+{
+    size_t n;
+    if (c->o->layout) wbb_fail(c->cx, (WbbLoc){0}, "--layout and --plan: a plan has the layouts of its kernels");
+    const char *text = wbb_read_file(c->cx, c->arena, c->o->plan, &n);
+    const PartGivenPlan *given = part_read_given(c->cx, c->arena, c->r->target, c->o->plan, text, n);
+    return pipe_plan_given(c->cx, c->arena, c->r->normal, c->r->target, options, given);
+}
+
 /* parse .. plan; true if the stage that is asked for is reached. */
 static bool front(Compile *c)
 {
@@ -378,7 +390,8 @@ static bool front(Compile *c)
     const PartOptions options = {.align = c->o->align, .layout = c->o->layout,
                                  .flush = c->o->accuracy != SC_EXACT,
                                  .deterministic = c->o->deterministic};
-    const PipePlanned planned = pipe_plan(c->cx, c->arena, r->normal, r->target, &options);
+    const PipePlanned planned = c->o->plan ? plan_given(c, &options)
+                                           : pipe_plan(c->cx, c->arena, r->normal, r->target, &options);
     r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
     r->texts = planned.tried, r->n_texts = planned.n_tried;
     part_check_parameters(c->cx, &r->plan, r->target);

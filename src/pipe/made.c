@@ -21,7 +21,7 @@
 static bool is_kept(const PipeOptions *o)
 {
     return o->store && o->stage == PIPE_AT_PTX && !o->print_after && !o->rules_only && !o->check_thread_map &&
-           !o->watch;
+           !o->watch && !o->plan;
 }
 
 static void put_file(WbbBuf *b, const char *path)

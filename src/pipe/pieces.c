@@ -18,6 +18,7 @@ typedef struct {
     PipePlanned *best;
     PartOutcome *tried; /* the strategy that is tried */
     PipePlanned made; /* what it made */
+    int64_t number;   /* PartGivenText.number; 0: any */
 } Pieces;
 
 /* Numbers of the instructions of the fusion's body, by computation. */
@@ -101,12 +102,13 @@ static bool make_columns(Pieces *c)
     double least = 0;
     bool any = false;
     for (int64_t blocks = tg_tuned(c->target, "across.blocks"); blocks >= 1; blocks /= 2) {
+        if (c->number && blocks != c->number) continue;
         uint32_t *parts = numbers_for(c, c->best);
         if (!part_column_parts(c->best->fusion->body, c->target, blocks, parts)) continue;
         const PipePlanned x = split(c, c->best, "columns", for_body(c, c->best, parts));
         if (!part_has_across(&x.plan)) continue;
         const double us = part_plan_us(c->arena, &x.plan, c->target);
-        if (!any || us < least) c->made = x, least = us, any = true;
+        if (!any || us < least) c->made = x, c->tried->number = blocks, least = us, any = true;
     }
     return any || not_possible(c, "it has no rows that are reduced, and sums over these rows");
 }
@@ -145,6 +147,40 @@ static bool is_made(Pieces *c, const TgStrategy *row)
     wbb_forget_since(c->cx, before);
     c->cx->why = why;
     return not_possible(c, "the text is declined");
+}
+
+/* The plan that is given: texts in its order, then what it says of the last one. */
+static PipePlanned follow(Pieces *c, const HloModule *m, const PartGivenPlan *given)
+{
+    PartOptions options = *c->options, free = *c->options;
+    PipePlanned *best = c->best;
+    PartOutcome *tried = WBB_NEW_N(c->arena, PartOutcome, given->n_texts + 1);
+    options.given = given->plan;
+    c->options = &free;
+    if (given->n_texts) *best = planned(c, m);
+    for (uint32_t k = 0; k < given->n_texts; k++) {
+        const PartGivenText *x = &given->texts[k];
+        c->tried = &tried[k];
+        *c->tried = (PartOutcome){.row = x->row, .us = -1, .taken = true, .number = x->number};
+        c->number = x->number;
+        if (!is_made(c, x->row)) wbb_fail(c->cx, x->at, "%s is not possible: %s", x->row->name, c->tried->why);
+        PartPlan *plan = WBB_NEW(c->arena, PartPlan);
+        *plan = c->made.plan;
+        c->tried->plan = plan;
+        *best = c->made;
+    }
+    c->options = &options;
+    *best = planned(c, given->n_texts ? best->module : m);
+    best->tried = tried, best->n_tried = given->n_texts;
+    return *best;
+}
+
+PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
+                            const PartGivenPlan *given)
+{
+    PipePlanned best = {0};
+    Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best};
+    return follow(&c, m, given);
 }
 
 PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options)

@@ -16,7 +16,7 @@
 #include "emit/emit.h"
 #include "fuse/fuse.h"
 #include "hlo/hlo.h"
-#include "partition/partition.h"
+#include "partition/given.h"
 #include "ptx/ptx.h"
 #include "rewrite/rewrite.h"
 #include "target/target.h"
@@ -53,6 +53,7 @@ typedef struct {
     const char *target; /* "sm_90" */
     ScAccuracy accuracy; /* of functions */
     uint32_t align;     /* of every buffer; 0: 16 */
+    const char *plan;   /* a file with the plan that is followed (given.h); NULL: one is chosen */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool deterministic; /* updates of scatters are combined in their order, so that a result has the same bits always */
     PipeBackend backend;
@@ -169,6 +170,10 @@ typedef struct {
     uint32_t n_tried;
 } PipePlanned;
 PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options);
+
+/* The same by a plan that is given; fails at its place where it is not possible. */
+PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
+                            const PartGivenPlan *given);
 
 /* apart.c: why several kernels are better than the one that a module may become; NULL: they are not. */
 const char *pipe_better_apart(const PipeOptions *o, const char *file, const char *text, size_t n);

@@ -161,7 +161,7 @@ def compared(t: Tools, corpus: Path, file: Path) -> Tuple[Optional[Row], str]:
 def plan(t: Tools, program: str, file: Path) -> str:
     """What is decided before there is code; without prices and reasons, of which every build has its own."""
     said = t.call(program, "compile", str(file), "--target", "sm_90", "--accuracy", t.accuracy, "--emit", "plan").stdout
-    kept = [line for line in said.splitlines() if not line.startswith(("    ", "  layouts: ", "  priced at "))]
+    kept = [line for line in said.split("\nchoices\n")[0].splitlines() if not line.startswith(("    ", "  layouts: ", "  priced at "))]
     return re.sub(r"[\d.]+ us\b.*|(?m:(?<=\d): .*$)", "", "\n".join(kept))
 
 
