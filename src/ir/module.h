@@ -14,4 +14,19 @@ bool *ir_constant_buffers(WbbArena *a, const IrKernel *k); /* by buffer: nothing
  * whole aligned words where it needs parts of them stays inside. One element alone has no other part. */
 uint32_t ir_word_align(const IrBuffer *b);
 
+/* lines.c: `.loc` directives in the text of a module, and the tables behind it that they refer to. */
+typedef struct {
+    WbbArena *arena;
+    const char *hlo_file;    /* NULL: HLO instructions are not named */
+    const IrOrigin *origins; /* by IrGraph.origin - 1 */
+    uint32_t n_origins;
+    const char *files[64];   /* `.file` numbers, from 1 */
+    uint32_t n_files, n_names;
+    WbbBuf names;
+    uint32_t *name_of;       /* by origin: number of its label + 1; 0: none yet */
+} IrLines;
+/* The rule, inlined at the HLO instruction; without a rule (NULL) that alone; without both line 0. origin: 0: none. */
+void ir_put_loc(IrLines *l, WbbBuf *out, const char *rule_file, uint32_t rule_line, uint32_t origin);
+void ir_put_line_tables(const IrLines *l, WbbBuf *out);
+
 #endif

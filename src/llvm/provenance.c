@@ -72,10 +72,7 @@ typedef struct {
     bool comments;        /* write comments; else `.loc` */
     uint32_t now, last;   /* the maker of the next instruction, and of the last `.loc` */
     bool library;         /* in a libdevice function that was not inlined */
-    const char *files[64]; /* `.file` numbers, from 1 */
-    uint32_t n_files, n_names;
-    WbbBuf names;         /* names of HLO instructions, as strings for debuggers */
-    uint32_t *name_of;    /* by origin: number of its label + 1; 0: none yet */
+    IrLines lines;
 } Ptx;
 
 static bool starts(const char *line, const char *with) { return strncmp(line, with, strlen(with)) == 0; }
@@ -98,47 +95,14 @@ static bool is_instruction(const char *line, size_t n)
     return memchr(line, ';', n) != NULL;
 }
 
-static uint32_t file_number(Ptx *p, const char *file)
-{
-    for (uint32_t i = 0; i < p->n_files; i++)
-        if (!strcmp(p->files[i], file)) return i + 1;
-    if (p->n_files == WBB_LEN(p->files)) return 0;
-    p->files[p->n_files++] = file;
-    return p->n_files;
-}
-
-/* The number of the label of an instruction's name. A location must have been mentioned before code is inlined at
- * it. */
-static uint32_t name_number(Ptx *p, uint32_t hlo_file, uint32_t number)
-{
-    const IrOrigin *origin = &p->b->o->origins[number];
-    if (p->name_of[number]) return p->name_of[number] - 1;
-    p->name_of[number] = ++p->n_names;
-    wbb_putf(&p->out, "\t.loc\t%u %u %u\n", hlo_file, origin->line, origin->column);
-    const char *name = origin->name;
-    wbb_putf(&p->names, "$L__info_string%u:\n\t.b8 ", p->n_names - 1);
-    for (; *name; name++) wbb_putf(&p->names, "%u,", (unsigned)(unsigned char)*name);
-    wbb_put(&p->names, "0\n");
-    return p->n_names - 1;
-}
-
-/* `.loc` of the rule, inlined at the HLO instruction; without a rule the HLO line alone, or line 0. */
+/* `.loc` of what made the next instruction, where that is not what made the last one. */
 static void put_loc(Ptx *p)
 {
     const LlMaker *m = &p->b->makers.items[p->now];
     if (p->now == p->last) return;
     p->last = p->now;
     const RwRule *rule = rule_of(p->b, m);
-    const IrOrigin *origin = origin_of(p->b, m);
-    const uint32_t hlo = origin && p->b->o->hlo_file ? file_number(p, p->b->o->hlo_file) : 0;
-    const uint32_t file = rule ? file_number(p, rule->file) : 0;
-    if (file && hlo) {
-        const uint32_t name = name_number(p, hlo, m->origin - 1);
-        wbb_putf(&p->out, "\t.loc\t%u %u 0, function_name $L__info_string%u, inlined_at %u %u %u\n", file, rule->line,
-                 name, hlo, origin->line, origin->column);
-    } else if (file) wbb_putf(&p->out, "\t.loc\t%u %u 0\n", file, rule->line);
-    else if (hlo) wbb_putf(&p->out, "\t.loc\t%u %u %u\n", hlo, origin->line, origin->column);
-    else if (p->n_files) wbb_put(&p->out, "\t.loc\t1 0 0\n");
+    ir_put_loc(&p->lines, &p->out, rule ? rule->file : NULL, rule ? rule->line : 0, m->origin);
 }
 
 static const char *ptx_comment(Ptx *p, const char *line)
@@ -162,8 +126,8 @@ static bool is_kernel_function(const LlBuild *b, const char *line, size_t n)
 
 static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t *n_out)
 {
-    Ptx p = {.b = b, .out = wbb_buf(b->arena), .comments = comments, .names = wbb_buf(b->arena)};
-    p.name_of = WBB_NEW_N(b->arena, uint32_t, b->o->n_origins + 1);
+    Ptx p = {.b = b, .out = wbb_buf(b->arena), .comments = comments};
+    p.lines = (IrLines){b->arena, .hlo_file = b->o->hlo_file, .origins = b->o->origins, .n_origins = b->o->n_origins};
     for (const char *line = text, *next; *line; line = next) {
         const char *end = strchr(line, '\n');
         const size_t n = end ? (size_t)(end - line) : strlen(line);
@@ -191,10 +155,7 @@ static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t 
         if (!p.library) put_loc(&p);
         wbb_put_n(&p.out, line, (size_t)(next - line));
     }
-    if (!comments) {
-        for (uint32_t i = 0; i < p.n_files; i++) wbb_putf(&p.out, "\t.file\t%u \"%s\"\n", i + 1, p.files[i]);
-        if (p.n_names) wbb_putf(&p.out, "\t.section\t.debug_str\n\t{\n%s\t}\n", p.names.text);
-    }
+    if (!comments) ir_put_line_tables(&p.lines, &p.out);
     *n_out = p.out.n;
     return p.out.text;
 }

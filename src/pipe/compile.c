@@ -496,8 +496,8 @@ static bool write_all(Compile *c, bool by_ptx, LlOutput *all)
         ll.origins = names ? origins_of(c->arena, body) : NULL, ll.n_origins = body->n_instructions;
         if (!by_ptx) out = ll_compile(c->cx, c->arena, kernel, r->target, &ll);
         else {
-            const PtxOptions p = {.index_tables = &ix_tables, .comments = o->comments, .origins = ll.origins,
-                                  .n_origins = ll.n_origins};
+            const PtxOptions p = {.index_tables = &ix_tables, .comments = o->comments, .lines = ll.lines,
+                                  .hlo_file = c->file, .origins = ll.origins, .n_origins = ll.n_origins};
             PtxOutput w;
             if (!pipe_write_ptx(c->cx, c->arena, o->backend, kernel, r->target, &p, &w)) return false;
             out = (LlOutput){.ptx = w.ptx, .n_ptx = strlen(w.ptx), .ptx_commented = w.ptx_commented};
@@ -510,9 +510,8 @@ static bool write_all(Compile *c, bool by_ptx, LlOutput *all)
 static LlOutput to_ptx(Compile *c)
 {
     const PipeOptions *o = c->o;
-    const bool only_llvm = o->lines || o->stage == PIPE_AT_LLVM, by_ptx = pipe_by_ptx(o->backend, only_llvm);
-    if (by_ptx && only_llvm)
-        wbb_fail(c->cx, (WbbLoc){0}, "--backend ptx has no %s", o->lines ? "--lines yet" : "LLVM IR");
+    const bool only_llvm = o->stage == PIPE_AT_LLVM, by_ptx = pipe_by_ptx(o->backend, only_llvm);
+    if (by_ptx && only_llvm) wbb_fail(c->cx, (WbbLoc){0}, "--backend ptx has no LLVM IR");
     begin(c, "llvm");
     LlOutput all;
     if (!write_all(c, by_ptx, &all)) write_all(c, false, &all);

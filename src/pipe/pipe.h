@@ -43,7 +43,7 @@ extern const char *const pipe_stage_name[PIPE_STAGES];
 typedef enum { PIPE_BY_DEFAULT, PIPE_BY_LLVM, PIPE_BY_PTX, PIPE_BY_EITHER } PipeBackend;
 /* backend.c: what is taken where none is asked for: the tables, and LLVM in a build that has it. */
 PipeBackend pipe_backend(PipeBackend asked);
-/* Do the tables write it? only_llvm: what is asked for LLVM alone has, LLVM IR or `.loc`. */
+/* Do the tables write it? only_llvm: what is asked for LLVM alone has, LLVM IR. */
 bool pipe_by_ptx(PipeBackend asked, bool only_llvm);
 /* One kernel by the tables. False: they have no text for it, and LLVM writes it. */
 bool pipe_write_ptx(WbbCx *cx, WbbArena *a, PipeBackend asked, const IrKernel *k, const TgTarget *t,

@@ -56,6 +56,7 @@ static void put_line(PtxBuild *b, WbbBuf *out, const PtxLine *line, bool comment
         wbb_putf(out, "%s\n", line->text);
         return;
     }
+    if (b->o->lines && !comments) ptx_put_loc(b, out, &line->maker);
     wbb_put(out, "\t");
     wbb_put(out, line->text);
     if (comments) {
@@ -80,8 +81,10 @@ static const char *whole(PtxBuild *b, const char *functions, uint32_t scope, boo
     wbb_putf(&out, ")\n.maxntid %u\n{\n", k->block);
     put_registers(b, &out);
     wbb_put(&out, "\n");
+    b->line_rule = NULL, b->line_origin = 0;
     for (uint32_t i = 0; i < b->lines[scope].n; i++) put_line(b, &out, &b->lines[scope].items[i], comments);
     wbb_put(&out, "\tret;\n\n}\n");
+    if (!comments) ir_put_line_tables(&b->locations, &out);
     return out.text;
 }
 
@@ -98,6 +101,7 @@ static const char *function_text(PtxBuild *b, const IrFunction *f, uint32_t scop
     wbb_put(&out, "\n)\n{\n");
     put_registers(b, &out);
     wbb_put(&out, "\n");
+    b->line_rule = NULL, b->line_origin = 0;
     for (uint32_t i = 0; i < b->lines[scope].n; i++) put_line(b, &out, &b->lines[scope].items[i], comments);
     wbb_put(&out, "\tret;\n\n}\n");
     return out.text;
@@ -150,6 +154,7 @@ PtxOutput ptx_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget 
     PtxBuild *b = WBB_NEW(a, PtxBuild);
     *b = (PtxBuild){.cx = cx, .arena = a, .k = k, .g = k->g, .t = t, .o = o, .globals = wbb_buf(a)};
     b->called.arena = b->made.arena = b->numbers.arena = b->tables.arena = a;
+    b->locations = (IrLines){a, .hlo_file = o->hlo_file, .origins = o->origins, .n_origins = o->n_origins};
     ir_check_name(cx, k);
     allocate(b);
     for (uint32_t i = 0; i < k->n_buffers; i++)

@@ -116,6 +116,9 @@ typedef struct {
     uint32_t used[PTX_KINDS], labels;
     WbbBuf globals;       /* tables in memory, before the kernel */
     WbbMap tables;        /* by name: those that are in `globals` */
+    IrLines locations;    /* of lines, where they are asked for */
+    const RwRule *line_rule; /* of the last `.loc` */
+    uint32_t line_origin;
 } PtxBuild;
 
 /* line.c: text ----------------------------------------------------------------------------------------------------- */
@@ -127,6 +130,7 @@ void ptx_made_by(PtxBuild *b, IrRef r); /* the lines from here on */
 void ptx_label(PtxBuild *b, uint32_t label);
 void ptx_put_reg(WbbBuf *out, PtxReg r, bool is_float);
 const char *ptx_comment(PtxBuild *b, const PtxMaker *m);
+void ptx_put_loc(PtxBuild *b, WbbBuf *out, const PtxMaker *m); /* `.loc`, where the line before has another */
 void ptx_decline(const PtxBuild *b, const char *what, const char *name) WBB_NORETURN;
 
 /* preds.c: preds that were loaded ---------------------------------------------------------------------------------- */

@@ -97,16 +97,22 @@ void ptx_decline(const PtxBuild *b, const char *what, const char *name)
     wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "@%s: the ptx back end has no %s %s", b->k->name, what, name);
 }
 
-/* --- comments ----------------------------------------------------------------------------------------------------- */
+/* --- what made a line --------------------------------------------------------------------------------------------- */
+static const RwRule *rule_of(const PtxBuild *b, const PtxMaker *m)
+{
+    const IrNode *n = m->node ? ir_at(b->g, m->node) : NULL;
+    if (!n || m->what == PTX_BY_LOAD || m->what == PTX_BY_STORE) return NULL;
+    const uint32_t said = b->g->rule[m->node], number = said & ~IR_INDEX_RULE;
+    const RwTables *t = said & IR_INDEX_RULE ? b->o->index_tables : n->op == OP_INSTR ? b->t->tables : NULL;
+    return number && t && number <= t->n_rules ? &t->rules[number - 1] : NULL;
+}
+
 const char *ptx_comment(PtxBuild *b, const PtxMaker *m)
 {
     static const char *const kinds[] = {[PTX_BY_INDEX] = "index", [PTX_BY_LANES] = "lanes", [PTX_BY_CONTROL] = "control"};
     WbbBuf out = wbb_buf(b->arena);
     const IrNode *n = m->node ? ir_at(b->g, m->node) : NULL;
-    const uint32_t said = n ? b->g->rule[m->node] : 0, number = said & ~IR_INDEX_RULE;
-    const RwTables *t = said & IR_INDEX_RULE ? b->o->index_tables : n && n->op == OP_INSTR ? b->t->tables : NULL;
-    const RwRule *rule = number && t && number <= t->n_rules ? &t->rules[number - 1] : NULL;
-    if (m->what == PTX_BY_LOAD || m->what == PTX_BY_STORE) rule = NULL;
+    const RwRule *rule = rule_of(b, m);
     if (rule) wbb_putf(&out, "%s:%u%s", rule->file, rule->line, rule->instance);
     if (m->what == PTX_BY_LOAD || m->what == PTX_BY_STORE)
         wbb_putf(&out, "%s %%%s", m->what == PTX_BY_LOAD ? "load" : "store", b->k->buffers[m->buffer].name);
@@ -116,4 +122,13 @@ const char *ptx_comment(PtxBuild *b, const PtxMaker *m)
     const uint32_t origin = n ? b->g->origin[m->node] : 0;
     if (origin && origin <= b->o->n_origins) wbb_putf(&out, " <- %%%s", b->o->origins[origin - 1].name);
     return out.text;
+}
+
+void ptx_put_loc(PtxBuild *b, WbbBuf *out, const PtxMaker *m)
+{
+    const RwRule *rule = rule_of(b, m);
+    const uint32_t origin = m->node ? b->g->origin[m->node] : 0;
+    if (b->line_rule == rule && b->line_origin == origin) return;
+    b->line_rule = rule, b->line_origin = origin;
+    ir_put_loc(&b->locations, out, rule ? rule->file : NULL, rule ? rule->line : 0, origin);
 }

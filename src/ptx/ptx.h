@@ -14,6 +14,8 @@
 typedef struct {
     const RwTables *index_tables; /* the rules that IR_INDEX_RULE numbers; NULL: index nodes are not named */
     bool comments;                /* fill ptx_commented */
+    bool lines;                   /* the PTX has `.loc` of patterns and of hlo_file */
+    const char *hlo_file;         /* NULL: it has them of patterns alone */
     const IrOrigin *origins;      /* by IrGraph.origin - 1; NULL: HLO instructions are not named */
     uint32_t n_origins;
 } PtxOptions;
