@@ -216,6 +216,7 @@ typedef struct {
     bool *reduced;
     const struct PartChoice *choice; /* of their layout, with prices: pricing.h; NULL: it was given */
     const struct PartPrice *given; /* of the layout, if it was given; else NULL */
+    const struct PartPrice *price; /* of a sort, or updates of a scatter, which no layout says; else NULL */
     bool rolled; /* a block has enough on its way in one iteration of loops over terms: none needs to be repeated */
     const PartTile *tile; /* of stages that exchange layouts; their space is a group or more of its dimensions each */
     /* Of a sort: outputs have the shape `kept`, a stretch of each row of the space that begins at `first`. */

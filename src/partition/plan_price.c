@@ -32,6 +32,7 @@ static PartPrice price_of_bytes(const PartPlan *p, const TgTarget *t)
 static PartPrice price_of_range(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
 {
     if (r->choice) return r->choice->best[0].price;
+    if (r->price) return *r->price;
     const PartPrice x = part_loop_range_price(a, p, r, t);
     return x.us > 0 ? x : price_of_bytes(p, t);
 }

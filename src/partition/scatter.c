@@ -9,6 +9,7 @@
  *         =>   144 updates in the order of memory, atomic_add.f32, in place of p
  */
 #include "graph/graph.h"
+#include "partition/pricing.h"
 #include "partition/scatter.h"
 
 #include <string.h>
@@ -255,10 +256,11 @@ static void take_runs(Scattering *x, PartKernel *k, PartStage *s, const char *la
 {
     PartRange *r = &k->ranges[0];
     if (!part_may_combine(s)) return;
-    double us;
+    PartPrice *price = WBB_NEW(x->a, PartPrice);
     s->neighbours = gr_neighbours(x->cx, x->a, x->p->fusion->body, s->update, &x->graph);
-    s->run = part_update_run(x->a, x->p, x->t, s, &s->why_run, &us);
-    if (us > 0 && !layout && part_cells_may_be(x->p, s)) part_choose_cells(x->a, x->p, x->t, k, us);
+    s->run = part_update_run(x->a, x->p, x->t, s, &s->why_run, price);
+    if (price->us > 0) r->price = price;
+    if (r->price && !layout && part_cells_may_be(x->p, s)) part_choose_cells(x->a, x->p, x->t, k, price->us);
     if (s->cells) s->run = 0;
     if (s->run < 2) return;
     HloShape *space = WBB_NEW(x->a, HloShape);

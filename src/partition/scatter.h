@@ -21,10 +21,10 @@ typedef struct PartCells {
     const char *why;
 } PartCells;
 
-/* scatter_price.c: how many neighbours of sorted updates a thread combines before it goes to memory; 1: none. *us: the
- * time of the launch then; 0: the target states no rates. */
+/* scatter_price.c: how many neighbours of sorted updates a thread combines before it goes to memory; 1: none. *price is
+ * that of the launch then; us 0: the target states no rates. */
 uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,
-                         double *us);
+                         struct PartPrice *price);
 /* scatter_cells.c: may a block combine the updates of a stage in shared memory first? In less than so many
  * microseconds: gives the stage cells and the kernel a layout. */
 bool part_cells_may_be(const PartPlan *p, const PartStage *s);

@@ -283,6 +283,8 @@ void part_choose_cells(WbbArena *a, const PartPlan *p, const TgTarget *t, PartKe
     cells->why = wbb_format(a, "%.2f us, one by one in memory %.2f", least, us);
     s->cells = cells;
     s->layout = choice.best[0].layout;
+    PartPrice *by = WBB_NEW(a, PartPrice);
+    *by = choice.best[0].price, r->price = by;
     s->why_vector = "elements of a row";
     s->why_register = "loaded before the first is combined";
     k->block = (uint32_t)best->threads, k->grid = r->blocks = (uint32_t)best->blocks;

@@ -140,13 +140,13 @@ static const PartProgram program = {.bytes = sizeof(int64_t), .make = make, .nee
                                     .prefer = prefer, .list = list};
 
 uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,
-                         double *us)
+                         PartPrice *price_of_best)
 {
     const HloInstruction *i = s->update;
     const HloShape *to = part_shape(i, s->first), *from = i->operands[i->n_operands / 2 + 1 + s->first]->shape;
     const ScTypeInfo *type = &sc_type_info[to->type];
     const double updates = (double)hlo_elements(from), results = (double)hlo_elements(to);
-    *us = 0;
+    *price_of_best = (PartPrice){.us = 0};
     if (!tg_find_rate(t, "clock") || updates < 2 || results < 1) return 1;
     Runs x = {.t = t, .r = part_rates(a, t), .combine = s->combine, .rows = (double)from->dims[0], .results = results,
               .bytes = WBB_MAX(type->bits, 8u) / 8.0, .is_float = sc_is_float(s->word), .reads_first = s->reads_first,
@@ -167,7 +167,7 @@ uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, cons
     uint32_t taken;
     if (!part_decide(k, &taken, &choice)) return 1;
     const uint32_t best = (uint32_t)*(const int64_t *)k->all.items[taken].what;
-    *us = price_of(&x, best).us;
-    if (best > 1) *why = wbb_format(a, "%.2f us, one by one %.2f", *us, price_of(&x, 1).us);
+    *price_of_best = price_of(&x, best);
+    if (best > 1) *why = wbb_format(a, "%.2f us, one by one %.2f", price_of_best->us, price_of(&x, 1).us);
     return best;
 }

@@ -85,15 +85,18 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
     s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
     find_keys(a, &s);
     part_sort_word(&s);
-    if (!part_sort_choose(a, t, &s)) wbb_decline(cx, s.i->loc, WHY_SIZE, "no block holds two elements");
+    PartPrice *price = WBB_NEW(a, PartPrice);
+    PartRange priced = *r;
+    priced.price = price;
+    if (!part_sort_choose(a, t, &s, price)) wbb_decline(cx, s.i->loc, WHY_SIZE, "no block holds two elements");
     const int64_t tiles = part_up(s.length, s.tile), blocks = part_up(s.rows, s.block_rows);
     if (s.passes) add_temporaries(a, p, &s);
     p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
-    add_kernel(cx, a, p, r, &s, t, blocks * tiles);
+    add_kernel(cx, a, p, &priced, &s, t, blocks * tiles);
     int64_t heads = tiles;
     for (s.pass = 1; s.pass <= s.passes; s.pass++) {
         heads = s.group ? part_up(heads, s.group) : part_up(s.length, s.merged);
-        add_kernel(cx, a, p, r, &s, t, s.rows * heads);
+        add_kernel(cx, a, p, &priced, &s, t, s.rows * heads);
     }
     p->kind = "sort";
     p->why_kind = !s.passes ? "a block sorts whole rows"

@@ -20,8 +20,8 @@ int64_t part_sort_places(const PartSort *s);
 int64_t part_sort_threads(const PartSort *s, const TgTarget *t);
 /* Of so many places of a row that a block sorts, a power of two, the first ones that are needed: a power of two. */
 int64_t part_sort_kept(const PartSort *s, int64_t places);
-/* Sets the numbers of all launches, by price; false: no block can have it. */
-bool part_sort_choose(WbbArena *a, const TgTarget *t, PartSort *s);
+/* Sets the numbers of all launches, by price, and that of one in the mean; false: no block can have it. */
+bool part_sort_choose(WbbArena *a, const TgTarget *t, PartSort *s, PartPrice *price_of_launch);
 /* sort_word.c: sets what the elements are where their order is that of one number. */
 void part_sort_word(PartSort *s);
 bool part_sort_word_tells(const PartSort *s, uint32_t operand); /* does the word say what its element is? */

@@ -290,7 +290,7 @@ static void try_all(PartChooser *k, const Sorts *x, uint32_t bits)
         part_try(k, &(Wish){.bits = bits, .tile = tile, .rows = 1});
 }
 
-bool part_sort_choose(WbbArena *a, const TgTarget *t, PartSort *s)
+bool part_sort_choose(WbbArena *a, const TgTarget *t, PartSort *s, PartPrice *price_of_launch)
 {
     Sorts x = {.sort = s, .t = t, .r = part_rates(a, t), .side = 1, .alu = tg_rate(t, "pipe.alu")->value};
     x.gathers = s->i->n_operands > s->n_keys && (!s->word || s->i->n_operands > 1);
@@ -306,5 +306,9 @@ bool part_sort_choose(WbbArena *a, const TgTarget *t, PartSort *s)
     uint32_t taken;
     if (!part_decide(k, &taken, &choice)) return false;
     *s = *(const PartSort *)k->all.items[taken].what;
+    const double launches = s->passes + 1.0;
+    *price_of_launch = k->all.items[taken].price;
+    for (int term = 0; term < PART_TERMS; term++) price_of_launch->term[term] /= launches;
+    price_of_launch->us /= launches, price_of_launch->plain /= launches;
     return true;
 }
