@@ -106,6 +106,7 @@ TUNE = [                                        # every heuristic is data
     tune('scatter.gain',      value=940, off=100000, because='per mille of the work that runs twice as long may have; without it the longest are taken'),
     tune('scatter.flush',     value=120,      because='clocks of tests around an operation on memory whose result is looked at, else half of it'),
     tune('scatter.code',      value=50,       because='clocks until the code of an operation has come to an SM, twice if its result is looked at'),
+    tune('scatter.at_once',   value=8, off=1,  because='updates in their order that a thread waits for together: what follows in the loop waits for their sum'),
     tune('scatter.many',      value=8,        because='updates of an element: as a minimum or maximum most change nothing, which a load finds out'),
     tune('cells.gain',        value=900, off=10**9, because='per mille of the time of updates in memory that those in cells may take; off: any'),
     tune('cells.code',        value=1600,     because='clocks until the code of setting, combining and storing cells has come to an SM'),

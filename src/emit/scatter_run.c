@@ -78,7 +78,6 @@ static IrRef follows(const Scatter *m, IrRef counter, IrRef *at)
     return node(m, OP_BAND, SC_PRED, compare(m, OP_LE, counter, last), compare(m, OP_EQ, row, row_at(m, m->update[0])));
 }
 
-enum { AT_ONCE = 8 }; /* updates that a thread waits for together */
 
 /* The next ones, from acc[m->n] on, of which there is one: all loads before the first sum, which are made in order. In
  * place of those that are not there the first one is loaded again, so that no branch parts the loads. */
@@ -86,22 +85,25 @@ static void next_updates(const Scatter *m, IrRef *acc)
 {
     const ScType t = counter_of(emit_scatter_updates(m));
     const IrRef first = acc[m->n];
-    IrRef *x[AT_ONCE], there[AT_ONCE] = {0}, at[AT_ONCE] = {first};
-    for (uint32_t k = 1; k < AT_ONCE; k++) {
+    const uint32_t n = m->s->at_once;
+    IrRef **x = WBB_NEW_N(m->e->arena, IrRef *, n), *there = WBB_NEW_N(m->e->arena, IrRef, n);
+    IrRef *at = WBB_NEW_N(m->e->arena, IrRef, n);
+    at[0] = first;
+    for (uint32_t k = 1; k < n; k++) {
         there[k] = follows(m, node(m, OP_ADD, t, first, number(m, t, k)), &at[k]);
         at[k] = ir_node(m->g, OP_SELECT, IR_TYPE(t, 0), 0, there[k], at[k], first, 0);
     }
-    for (uint32_t k = 0; k < AT_ONCE; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         x[k] = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
         load_updates(m, at[k], x[k]);
     }
     IrRef *sum = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
-    for (uint32_t k = 0; k < AT_ONCE; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         combine(m, x[k], acc, sum);
-        for (uint32_t n = 0; n < m->n; n++)
-            acc[n] = k ? ir_node(m->g, OP_SELECT, IR_TYPE(type_of(m, n), 0), 0, there[k], sum[n], acc[n], 0) : sum[n];
+        for (uint32_t j = 0; j < m->n; j++)
+            acc[j] = k ? ir_node(m->g, OP_SELECT, IR_TYPE(type_of(m, j), 0), 0, there[k], sum[j], acc[j], 0) : sum[j];
     }
-    acc[m->n] = node(m, OP_ADD, t, first, number(m, t, AT_ONCE));
+    acc[m->n] = node(m, OP_ADD, t, first, number(m, t, n));
 }
 
 /* That one and those that follow it, one after the other. */

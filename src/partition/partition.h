@@ -155,6 +155,7 @@ typedef struct {
     uint32_t run;
     const char *why_run;
     int64_t neighbours; /* that have one element, as gr_neighbours says */
+    uint32_t at_once;   /* PART_RUN: updates that a thread waits for together */
     const struct PartCells *cells; /* scatter.h; NULL: updates go to memory one by one */
     const struct PartSteps *steps; /* PART_STEPS: steps.h */
     uint32_t lock;  /* PART_LOCK: number of the buffer */

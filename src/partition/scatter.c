@@ -282,6 +282,7 @@ static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *
     stage->update = s, stage->first = first;
     stage->combine = how.combine, stage->atomic = how.atomic, stage->word = how.word;
     stage->reads_first = reads_first(x, s, stage);
+    stage->at_once = (uint32_t)tg_tuned(x->t, "scatter.at_once");
     take_runs(x, k, stage, layout);
     for (uint32_t j = 0; j < n; j++) stage->outputs[j] = buffers[first + j] - x->p->n_operands;
     if (how.combine == PART_LOCK) {
