@@ -112,6 +112,12 @@ def operand_variables(e: Expr) -> List[Var]:
     return out
 
 
+def may_be_off(op: ops.Op, t: str) -> bool:
+    """Whether an operation at a type may have a budget: a function of floats, or any of complex values; others are rounded once."""
+    cls = ops.TYPE_BY_NAME[t].cls
+    return cls == "C" or (cls == "F" and "costly" in op.props.split())
+
+
 def is_function(e: Expr) -> bool:
     """A function of floats, which --accuracy may mark `approx`."""
     return isinstance(e, Node) and "costly" in e.op.props.split() and any(ops.TYPE_BY_NAME[m].cls in "FC" for m in e.types[0].members)

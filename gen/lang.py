@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 from gen import guards as _guards, ops as _ops, rates as _rates
 from gen.expr import *
 from gen.strategies import strategy
-from gen.forms import inside as _inside, is_function as _is_function, marked as _marked, operand_variables as _operand_variables
+from gen.forms import inside as _inside, is_function as _is_function, may_be_off as _may_be_off, marked as _marked, operand_variables as _operand_variables
 from gen.ways import cheaper, each_way as _each_way
 
 KiB = 1024
@@ -293,17 +293,20 @@ def rate(name: str, value: Any, unit: str = "", source: str = "", low: Optional[
 
 def marks(functions: Any, types: Any) -> Marks:
     """Functions at types: one or a tuple of each."""
-    fs = functions if isinstance(functions, tuple) else (functions,)
-    ts = types if isinstance(types, tuple) else (types,)
+    fs, ts = (x if isinstance(x, tuple) else (x,) for x in (functions, types))
+    exact = [f"{f._op.name}.{m}" for f in fs for t in ts for m in t.members if not _may_be_off(f._op, m)]
+    if exact:
+        fail(f"{exact[0]} is no function of floats or complex values that may be off")
     return Marks(tuple(f._op.name for f in fs), tuple(m for t in ts for m in t.members))
 
 
 def budget(functions: Any, types: Any, ulp: float, xla: Optional[float] = None, xla_abs: float = 0,
            approx: Optional[float] = None, approx_abs: float = 0) -> Budget:
-    """ulp: how far a function's result may be off, in units in the last place of its type. xla: the same at --accuracy xla (default: ulp), where
-    the result may also be off by xla_abs. approx, approx_abs: at --accuracy approx."""
-    of = marks(functions, types)
-    return Budget(of.ops, of.types, ulp, ulp if xla is None else xla, xla_abs, ulp if approx is None else approx, approx_abs)
+    """ulp: how far a result may be off, in units in the last place of its type; at --accuracy xla so many as xla= (default: ulp) and xla_abs, approx alike."""
+    of, xla, approx = marks(functions, types), ulp if xla is None else xla, ulp if approx is None else approx
+    if not 0 <= ulp <= sorted((xla, approx))[0] or xla_abs < 0 or approx_abs < 0:
+        fail(f"budget of {of.ops[0]}: 0 <= ulp <= xla and approx is expected, {ulp:g}, {xla:g} and {approx:g} found")
+    return Budget(of.ops, of.types, ulp, xla, xla_abs, approx, approx_abs)
 
 
 # --- shorthands ------------------------------------------------------------------------------------------------------
@@ -393,7 +396,5 @@ w = Width()
 unknown = _rates.unknown  # the value of a rate that no source states
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
-__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "relu", "sat", "satfinite", "lanes", "ramp",
-           "total", "free", "cheaper",
-           "rewrite", "llvm", "intr", "call", "asm", "lop3", "lookup", "rel", "ulp", "packed", "tune", "strategy", "rate", "unknown", "target", "budget",
-           "marks"]
+__all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "relu", "sat", "satfinite", "lanes", "ramp", "total", "free",
+           *"cheaper rewrite llvm intr call asm lop3 lookup rel ulp packed tune strategy rate unknown target budget marks".split()]

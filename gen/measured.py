@@ -84,7 +84,7 @@ def matches(rule: Rule, op: str, t: str, approx: bool) -> bool:
     assert isinstance(left, Node)
     if left.op.name != op or t not in left.types[0].members or left.types[0].lanes > 1 or set(left.flags) - ({"approx"} if approx else set()):
         return False
-    return all(isinstance(c, Not) != (approx and flag_of(c).name == "approx") for c in parts(rule.when))
+    return all(flag_of(c).name != "approx" or isinstance(c, Not) != approx for c in parts(rule.when))
 
 
 def index_of(s: RuleSet) -> Dict[str, List[Rule]]:

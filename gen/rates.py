@@ -85,6 +85,12 @@ NAMES: Dict[str, Tuple[str, str, str]] = {
 }
 
 
+LIMITS: Dict[str, Tuple[float, float]] = {  # of a unit: beyond these a number was meant in another unit
+    "Hz": (1e8, 1e10), "bytes/s": (1e10, 1e15), "bytes": (1e5, 1e10), "s": (1e-8, 1e-3), BYTES: (1, 1024), LANES: (0.5, 128), CLOCKS: (0.5, 1e5),
+    "warps/clk/SM": (1, 4),
+}
+
+
 def fault(name: Any, value: Any, unit: Any, source: Any, low: Any, high: Any) -> str:
     """What is wrong with a row; empty if nothing."""
     number = lambda x: isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) and x > 0  # noqa: E731
@@ -102,7 +108,9 @@ def fault(name: Any, value: Any, unit: Any, source: Any, low: Any, high: Any) ->
     low, high = low if low is not None else value, high if high is not None else value
     if not (low <= high if value is unknown else low <= value <= high):
         return f"rate {name}: low <= value <= high is expected, {low!r}, {value!r}, {high!r} found"
-    return ""
+    least, most = LIMITS.get(unit, (0, math.inf))
+    beyond = [x for x in (low, high) if not least <= x <= most]
+    return f"rate {name}: {beyond[0]:g} {unit}: a number from {least:g} to {most:g} is expected" if beyond else ""
 
 
 def made(name: str, value: Any, unit: str, source: str, low: Optional[float], high: Optional[float], where: Tuple[str, int]) -> Rate:

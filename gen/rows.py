@@ -10,7 +10,7 @@ import difflib
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from gen import load, lang, ops, prices, strategies, tunes
+from gen import load, lang, ops, prices, strategies, texts, tunes
 from gen.expr import Node
 from gen.features import FEATURES, SINCE
 from gen.lang import Rule
@@ -101,6 +101,8 @@ def related(v: Dict[str, Any], generation: int) -> Iterator[str]:
     number = lambda k: v[k] if type(v.get(k)) is int else 0
     if number("smem") > number("sm_smem"):
         yield f"smem={v['smem']} is more than the SM has, sm_smem={v['sm_smem']}"
+    elif generation >= 80 and number("smem") > number("sm_smem") - KiB:
+        yield f"smem={v['smem']}: the system takes 1024 bytes for each block from sm_80 on, of sm_smem={v['sm_smem']}"
     if (number("vector_bytes") == 32) != ("ld.v8" in words):
         yield f"vector_bytes={v.get('vector_bytes')}: accesses of 32 bytes are the feature 'ld.v8'"
     if number("blocks") > number("warps"):
@@ -209,7 +211,20 @@ def forms(r: Rule, to: str, frm: str, lanes: int = 1) -> List[str]:
     return [re.sub("%[tobw]", lambda m: letters[m[0]], word) for word in r.ptx.split()]
 
 
+def unlike_its_text(r: Rule, lines: Any, features: Tuple[str, ...]) -> str:
+    """A form of `ptx=` that begins otherwise than the one instruction which patterns/texts.py has for the row; empty if there is none."""
+    for x in (x for x in texts.of_row(r, lines, features) if not x.word and not x.pair and not x.constant and x.ptx.count(";") == 1):
+        base = x.ptx.split(".")[0]
+        if base not in ("mov", "cvt") and base not in {form.split(".")[0] for form in forms(r, x.to, x.frm)}:
+            return f"ptx='{r.ptx}': patterns/texts.py has {x.ptx.split()[0]} for '{r.right}' of {x.frm}"
+    return ""
+
+
 def of_forms(targets: List[RuleSet], table: Any) -> Iterator[str]:
+    lines = texts.flat(load.run("texts").ALL) if (load.root / "patterns/texts.py").exists() else {}
+    for s in targets:
+        features = tuple(s.values.get("features", ()))
+        yield from (at(r.where, said) for r in s.phases["isel"] if r.ptx for said in [unlike_its_text(r, lines, features)] if said)
     done: Dict[int, Rule] = {}
     for r in (r for s in targets for r in s.phases["isel"] if r.ptx):
         if id(r) in done or not isinstance(r.left, Node):

@@ -35,6 +35,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     ("", 1, 1000, "layout.part.l2 layout.part.issue layout.part.pipe layout.part.code layout.part.tail"),
     ("", 0, 1000, "loop.rows_over loop.registers layout.tie layout.tie.plain exchange.guard"),
     ("", 100, 10000, "layout.padding layout.padding.small parts.times"),
+    ("", 0, 255, "branch.registers layout.regs.base"),  # of a thread
     # amounts: of work, code, memory, clocks
     ("", 1, MANY, "loop.coarse_work loop.coarse_bytes loop.few_blocks loop.max_body loop.max_bytes loop.max_iterations loop.min_threads work.function "
                   "work.chain work.look work.apart call.min_nodes call.budget call.nodes constant.selects branch.spilled branch.apart select.max_nodes "
@@ -46,9 +47,9 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps "
                   "layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks sort.place sort.banks "
                   "cells.own cells.loop"),
-    ("", 0, MANY, "branch.most branch.registers branch.costs rules.few_warps scatter.bytes loop.windows layout.min_bytes layout.small "
+    ("", 0, MANY, "branch.most branch.costs rules.few_warps scatter.bytes loop.windows layout.min_bytes layout.small "
                   "layout.rows_of_lanes layout.few_terms layout.slots.access layout.slots.thread layout.slots.iteration layout.slots.mask layout.special "
-                  "layout.term layout.regs.base layout.cluster.wave layout.fence layout.chain layout.few_bytes layout.code.access layout.code.mask "
+                  "layout.term layout.cluster.wave layout.fence layout.chain layout.few_bytes layout.code.access layout.code.mask "
                   "layout.code.term layout.code.combine layout.code.shuffle layout.code.store layout.code.carried layout.code.array layout.code.digit "
                   "layout.code.warps layout.code.split layout.code.repeated exchange.odd exchange.mask exchange.address exchange.packed exchange.pixels "
                   "layout.stay layout.ticket layout.short parts.bytes rows.launches apart.few"),
@@ -61,6 +62,8 @@ ORDERED = (  # of two numbers the first is no larger
     ("rows.least", "rows.piece", "a piece has so many elements at least"),
     ("layout.reduced_warps", "layout.warps", "warps that share a result are of one block"),
     ("cut.longest", "cut.terms", "one thread's terms are among all"),
+    *((f"layout.{run}.{n}", f"layout.{run}.{2 * n}", "longer runs reach as much at least") for run, of in (("run", (32, 64)), ("warp_run", (32, 64, 128, 256)))
+      for n in of),
 )
 
 

@@ -166,7 +166,8 @@ static double exactly(const Ins *s, int i, double v)
 
 /* A result that an inexact instruction may give: its value, moved by x times the value, y units in the last place, and
  * z. It stays within the bounds of the function, and is rounded towards the exact value, because the stated error is
- * that of the rounded result. */
+ * that of the rounded result. The machine's estimates of f64 have 21 bits (PTX: the lower 32 bits are zeros), by which
+ * products with them are exact. */
 static void nudge(const Ins *s, int r, int i)
 {
     const double v = float_at(s->a, i);
@@ -186,6 +187,10 @@ static void nudge(const Ins *s, int r, int i)
     const double got = sc_to_f64((ScType)s->type, bits);
     if (fabs(got - exact) > fabs(moved - exact) && (got < 0) == (v < 0) && got != 0 && got != v)
         bits += fabs(got) > fabs(v) ? UINT64_MAX : 1;
+    if (s->type == SC_F64 && (s->op == OP_RCPZ || s->op == OP_RSQRTZ) && isfinite(v)) {
+        if (fabs(moved) < fabs(exact)) bits += UINT32_MAX;
+        bits &= ~(uint64_t)UINT32_MAX;
+    }
     memcpy(reg[r] + (size_t)i * bytes_of(s->type), &bits, bytes_of(s->type));
 }
 

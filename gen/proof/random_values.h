@@ -25,11 +25,39 @@ static uint64_t near_float_tie(uint64_t u, int fraction)
     return bits + (u >> 19 & 1 ? tiny : u >> 20 & 1 ? -tiny : 0);
 }
 
+static int fraction_of(int t) { return t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52; }
+
+/* The bits of n 2^x units, where a unit is the smallest subnormal number; n is below 2^(fraction + 1). */
+static uint64_t float_of_units(uint64_t n, int x, int fraction)
+{
+    int top = 0;
+    while (n >> (top + 1)) top++;
+    if (top + x <= fraction) return n << x;
+    return (uint64_t)(top + x - fraction + 1) << fraction | (n << (fraction - top) & ((UINT64_C(1) << fraction) - 1));
+}
+
+/* Variables v - 1 and v, of one type, get values whose quotient or product is half an odd number of units: where
+ * results are subnormal, a division has ties, which a reciprocal that is rounded first misses. */
+static void put_subnormal_tie(int v, int i)
+{
+    const int fraction = fraction_of(type_of[v]);
+    const uint64_t u = random64(), sign = UINT64_C(1) << (bits_of(type_of[v]) - 1);
+    const int bits = 2 + (int)(u & 63) % (fraction / 2);
+    const int one = (1 << (bits_of(type_of[v]) - 2 - fraction)) - 2 + fraction; /* 1 is 2^one units */
+    const uint64_t m = random64() >> (64 - bits) | 1, odd = random64() >> (64 - (fraction + 1 - bits)) | 1;
+    const int s = 1 + (int)(u >> 6 & 15) % fraction, swapped = (int)(u >> 10 & 1);
+    const bool quotient = u >> 11 & 1;
+    const uint64_t x = float_of_units(quotient ? m * odd : odd, s - 1, fraction),
+                   y = float_of_units(m, quotient ? one + s : one - s, fraction);
+    put(v - swapped, i, (Int)(x | (u >> 12 & 1) * sign));
+    put(v - 1 + swapped, i, (Int)(y | (u >> 13 & 1) * sign));
+}
+
 /* Random bits of a float: a listed value, one next to it, any bits, a tie, an ordinary magnitude, the magnitude of the
  * previous variable. */
 static uint64_t random_float(int v, int i)
 {
-    const int t = type_of[v], w = bits_of(t), fraction = t == SC_F16 ? 10 : t == SC_BF16 ? 7 : t == SC_F32 ? 23 : 52;
+    const int t = type_of[v], w = bits_of(t), fraction = fraction_of(t);
     const uint64_t how = random64() & 15, u = random64(), one = ((UINT64_C(1) << (w - 2 - fraction)) - 1),
                    low = random64() & ((UINT64_C(1) << fraction) - 1);
     const bool before = v > 0 && type_of[v - 1] == t;
@@ -49,6 +77,8 @@ static void set_random(int v, int i)
 {
     if (var[v].mode == SAMPLE && is_float(type_of[v]) && bits_of(type_of[v]) >= 16) {
         put(v, i, (Int)random_float(v, i));
+        if (v > 0 && type_of[v - 1] == type_of[v] && var[v - 1].mode == SAMPLE && random64() % 16 == 0)
+            put_subnormal_tie(v, i);
         return;
     }
     const uint64_t how = random64() & 7, u = random64();

@@ -222,12 +222,14 @@ class Builder:
     def ordinary(self, r: int, t: str) -> int:
         """Register: the floats of the rule have a magnitude from 2^-10 to 2^10 and few bits, the first of two may be 0, and the result r of the select
         is some powers of two away from overflow and underflow, or 0 of 0. There no condition of a select that is marked `rare` may hold."""
-        floats = [(n, t) for n, t in enumerate(self.t.types) if cls(t) == "F"]
-        size = self.scalar("abs", t, r)
-        far = self.scalar("ge", t, size, self.literal(t, 1 / FAR[t]))
-        if len(floats) > 1:
-            far = self.scalar("bor", "pred", far, self.scalar("eq", t, r, self.literal(t, 0)))
-        out = self.scalar("band", "pred", far, self.scalar("le", t, size, self.literal(t, FAR[t])))
+        floats = [(n, t) for n, t in enumerate(self.t.types) if t in FAR]
+        out = self.literal("pred", 1)
+        if t in FAR:  # all results of other types are ordinary
+            size = self.scalar("abs", t, r)
+            far = self.scalar("ge", t, size, self.literal(t, 1 / FAR[t]))
+            if len(floats) > 1:
+                far = self.scalar("bor", "pred", far, self.scalar("eq", t, r, self.literal(t, 0)))
+            out = self.scalar("band", "pred", far, self.scalar("le", t, size, self.literal(t, FAR[t])))
         for n, t in floats:
             u = {"f32": "u32", "f64": "u64"}.get(t, "u16")
             bits, size = self.scalar("bits", u, n, frm=t), self.scalar("abs", t, n)

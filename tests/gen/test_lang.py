@@ -45,10 +45,22 @@ class Language(unittest.TestCase):
         self.one(f"RATE = [rate('dram', 2, low=3, high=4, {unit})]\n", "rate dram: low <= value <= high is expected, 3, 2, 4 found")
         self.one(f"RATE = [rate('dram', unknown, low=3, {unit})]\n", "rate dram is unknown: low= and high= are expected")
         self.one(f"RATE = [rate('dram', unknown, low=3, high=2, {unit})]\n", "rate dram: low <= value <= high is expected, 3, unknown, 2 found")
+        self.one(f"RATE = [rate('dram', 4800, {unit})]\n", "rate dram: 4800 bytes/s: a number from 1e+10 to 1e+15 is expected")
+        self.one("RATE = [rate('pipe.f64', 64, high=256, unit='lanes/clk/SM', source='x')]\n",
+                 "rate pipe.f64: 256 lanes/clk/SM: a number from 0.5 to 128 is expected")
         self.assertIn("patterns/sm80.py:2: error: no rate is called 'drum'; there are clock, dram,", faults(f"RATE = [rate('drum', 2, {unit})]\n")[0])
 
+    def test_budgets(self) -> None:
+        from gen.lang import abs, add, budget, c64, f32, i32, marks, pow  # noqa: A004
+        for make, wanted in ((lambda: budget(pow, f32, ulp=-5), "0 <= ulp <= xla and approx is expected"),
+                             (lambda: budget(pow, f32, ulp=5, approx=2), "5, 5 and 2 found"), (lambda: budget(pow, i32, ulp=5), "pow.i32 is no function"),
+                             (lambda: budget(abs, f32, ulp=5), "abs.f32 is no function"), (lambda: marks((add, pow), f32), "add.f32 is no function")):
+            with self.assertRaisesRegex(lang.PatternError, wanted):
+                make()
+        self.assertEqual(budget((abs, pow), c64, ulp=2, xla=3).approx, 2)
+
     def test_lists_of_rates(self) -> None:
-        row = "rate('dram', 2, unit='bytes/s', source='x')"
+        row = "rate('dram', 2e12, unit='bytes/s', source='x')"
         self.one(f"RATE = [{row},\n    {row}]\n", "rate dram is stated twice, first at patterns/sm80.py:2", 3)
         self.one("RATE = [2]\n", "RATE holds 2, which is not a rate")
         self.one("RATE = [rate('pipe.redux', 16, unit='lanes/clk/SM', source='x')]\n",

@@ -63,6 +63,8 @@ class Wrong(unittest.TestCase):
         self.refused(rewrite(add.f32(a, a), cheaper(mul.f32(a, 3.0), mul.f32(a, 2.0))), "not equal at f32", "mul.f32(a, 3.0)")
         self.refused(rewrite(add.f32(a, a), cheaper(mul.f32(a, 2.0), fma.f32(a, 2.0, 0.0))), "not equal at f32 long", "-0.0")
         self.assertFalse(proof(rewrite(add[F](a, a), cheaper(mul[F](a, 2.0), fma[F](a, 2.0, -0.0)))).failed)
+        self.refused(rewrite(div.i32(a, 4), cheaper(lang.shra.i32(a, 2), divx.i32(a, 4))), "not equal at i32", "-1")
+        self.refused(rewrite(mul.u32(a, 4), select.u32.rare(lang.eq.u32(a, 0), 0, lang.shl.u32(a, 2))), "the condition is not rare")
 
     def test_a_fold_is_answered_with_a_module(self) -> None:
         from gen.lang import counts, fixed, fold_add, fold_max

@@ -46,7 +46,7 @@ class Rows(unittest.TestCase):
             ({"features": S.values["features"][:7] + S.values["features"][8:]}, "is missing, which every machine from sm_80"), ({"smsx": 3},
                 "no fact is called smsx; 'sms' is"),
             ({"name": "sm_91"}, "the file is that of sm_90")]
-        for changed, wanted in cases:
+        for changed, wanted in [*cases, ({"smem": 228 * 1024}, "takes 1024 bytes for each block")]:
             self.one([replace(S, values={**S.values, **changed})], wanted)
         for k in ("sms", "warp", "ptx", "features", "smem"):
             self.one([replace(S, values={x: v for x, v in S.values.items() if x != k})], f"{k}= is missing")
@@ -105,6 +105,8 @@ class Rows(unittest.TestCase):
             for v in values:
                 self.one(self.tuned(**{name.replace(".", "__"): v}), f"tune('{name}', ..): {v}: ")
         self.one(self.tuned(sort__merged=512), "sort.elements=1024 is more than sort.merged=512")
+        self.one(self.tuned(layout__run__32=99), "layout.run.32=99 is more than layout.run.64=85")
+        self.one(self.tuned(branch__registers=256), "from 0 to 255")
         self.one(self.tuned(rows__least=1 << 15), "rows.least=32768 is more than rows.piece")
         more = lambda t: [replace(S, tunes=[*S.tunes, t])]
         self.one(more(tune("loop.maximum", value=3, because="x")), "no number is called so; 'loop.max_")
@@ -129,6 +131,7 @@ class Rows(unittest.TestCase):
         for ptx in ("bogus.rn.%t", "add.rm.%t", "addd.rn.%t", "sqrt.rn.%t.%o"):
             self.one(of(ptx), f"ptx='{ptx}': patterns/prices.tsv has no form")
         self.assertEqual(rows.faults(of("add.rn.%t"), TABLE), [])
+        self.one(of("mul.rn.%t"), "ptx='mul.rn.%t': patterns/texts.py has add.rn.f16 for 'fadd'")
         self.assertRaises(PatternError, lambda: llvm(add[lang.F](lang.a, lang.b), "fadd", ptx="add.rn.%q"))
 
     def test_what_plans_use(self) -> None:

@@ -349,5 +349,17 @@ TOLERANCE = [                                   # more than the budgets, or else
     rewrite(pow.f32(pow.f32(a, 2.0), 0.5),      a,                      when=approx & nearer & finite(a)),
     rewrite(sqrt.f32(mul.f32(a, a)),            abs.f32(a),             when=approx & nearer & finite(a)),
     rewrite(div.f32(1.0, div.f32(1.0, a)),      a,                      when=approx & nearer & finite(a)),
+    rewrite(pow.f32(pow.f32(a, b), c),          pow.f32(a, mul.f32(b, c)), when=approx & nearer & literal(b) & literal(c)),   # of -1 and 2
+    rewrite(pow.f32(pow.f32(a, b), c),          pow.f32(a, mul.f32(b, c)),                                                    # b*c is 0
+            when=approx & nearer & literal(b) & literal(c) & unit(a) & unit(b) & unit(c)),
+    rewrite(pow.f32(sqrt.f32(a), c),            pow.f32(a, mul.f32(c, 0.5)), when=approx & nearer & literal(c) & unit(c)),    # of -0
+    rewrite(div.f32(1.0, exp.f32(a)),           exp.f32(neg.f32(a)),    when=approx & nearer & unit(a)),
 ]
-VALUES = (NUMBERS + OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64 + TOLERANCE)
+TIES = [                                        # of results that are subnormal, to which a rounded reciprocal does not lead
+    rewrite(div.f32(a, b),                      cvt.f32.f64(mul.f64(cvt.f64.f32(a), div.f64(1.0, cvt.f64.f32(b))))),
+    rewrite(div.f16(a, b),                      cvt.f16.f32(mul.f32(cvt.f32.f16(a), div.f32(1.0, cvt.f32.f16(b))))),
+    rewrite(div.bf16(a, b),                     cvt.bf16.f32(mul.f32(cvt.f32.bf16(a), div.f32(1.0, cvt.f32.bf16(b))))),
+    rewrite(add.f32(mul.f32(a, b), mul.f32(a, c)), mul.f32(a, add.f32(b, c)), when=literal(b) & literal(c)),
+]
+VALUES = (NUMBERS + OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + TIES + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64)
+VALUES += TOLERANCE
