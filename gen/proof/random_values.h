@@ -36,15 +36,24 @@ static uint64_t float_of_units(uint64_t n, int x, int fraction)
     return (uint64_t)(top + x - fraction + 1) << fraction | (n << (fraction - top) & ((UINT64_C(1) << fraction) - 1));
 }
 
+/* Random bits of a number (splitmix64): what is drawn from others leaves the sequence of random64 as it is. */
+static uint64_t mixed(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
 /* Variables v - 1 and v, of one type, get values whose quotient or product is half an odd number of units: where
  * results are subnormal, a division has ties, which a reciprocal that is rounded first misses. */
-static void put_subnormal_tie(int v, int i)
+static void put_subnormal_tie(int v, int i, uint64_t seed)
 {
     const int fraction = fraction_of(type_of[v]);
-    const uint64_t u = random64(), sign = UINT64_C(1) << (bits_of(type_of[v]) - 1);
+    const uint64_t u = mixed(seed + 1), sign = UINT64_C(1) << (bits_of(type_of[v]) - 1);
     const int bits = 2 + (int)(u & 63) % (fraction / 2);
     const int one = (1 << (bits_of(type_of[v]) - 2 - fraction)) - 2 + fraction; /* 1 is 2^one units */
-    const uint64_t m = random64() >> (64 - bits) | 1, odd = random64() >> (64 - (fraction + 1 - bits)) | 1;
+    const uint64_t m = mixed(seed + 2) >> (64 - bits) | 1, odd = mixed(seed + 3) >> (64 - (fraction + 1 - bits)) | 1;
     const int s = 1 + (int)(u >> 6 & 15) % fraction, swapped = (int)(u >> 10 & 1);
     const bool quotient = u >> 11 & 1;
     const uint64_t x = float_of_units(quotient ? m * odd : odd, s - 1, fraction),
@@ -77,8 +86,9 @@ static void set_random(int v, int i)
 {
     if (var[v].mode == SAMPLE && is_float(type_of[v]) && bits_of(type_of[v]) >= 16) {
         put(v, i, (Int)random_float(v, i));
-        if (v > 0 && type_of[v - 1] == type_of[v] && var[v - 1].mode == SAMPLE && random64() % 16 == 0)
-            put_subnormal_tie(v, i);
+        const bool before = v > 0 && type_of[v - 1] == type_of[v] && var[v - 1].mode == SAMPLE;
+        const uint64_t seed = before ? mixed((uint64_t)get(v, i) * 3 + (uint64_t)get(v - 1, i)) : 1;
+        if (seed % 16 == 0) put_subnormal_tie(v, i, seed);
         return;
     }
     const uint64_t how = random64() & 7, u = random64();

@@ -141,7 +141,7 @@ ROWS = [
     ("intr(cvt.i64.f32(a), 'llvm.nvvm.f2i.rz')", "is of 32 and 32 bits"), ("intr(mulhi.i64(a, b), 'llvm.nvvm.mulhi.i')", "is of 32 bits"),
     ("llvm(atomic_add.u32(a), 'atomicrmw xor')", OTHER), ("llvm(ticket.u32(a), 'atomicrmw add')", "is relaxed, but ticket needs acq_rel"),
     ("llvm(lock.u32(a), 'atomicrmw xchg')", "is relaxed, but lock needs acquire"), ("llvm(atomic_min.u32(a), 'atomicrmw min')", ABOUT),
-    ("intr(popcnt[N](a), 'llvm.bitreverse')", "does not know what it computes"),
+    ("intr(popcnt[N](a), 'llvm.ucmp')", "does not know what it computes"),
     ("asm(ticket.u32(a), 'atom.relaxed.gpu.global.inc.u32 %d, [%p], %a;')", "ticket needs acq_rel"),
     ("asm(ticket.u32(a), 'atom.global.inc.u32 %d, [%p], %a;')", "is relaxed, but ticket needs acq_rel"),
     ("asm(ticket.u32(a), 'atom.acq_rel.cta.global.inc.u32 %d, [%p], %a;')", "has the scope cta"),

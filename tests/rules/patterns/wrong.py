@@ -120,7 +120,7 @@ NAN = [
     rewrite(min.f16(a, -INF),                   -INF),
     rewrite(gt.f32(mul.f32(a, a), -1.0),        True),
     rewrite(div.c64(a, b),                      # 0/0 is no infinity
-            complex.c64.f32(select.f32(ne.f32(re.f32.c64(q := div.c64(a, b)), re.f32.c64(q)), INF, re.f32.c64(q)), im.f32.c64(q))),
+            complex.c64.f32(select.f32(ne.f32(re.f32.c64(whole := div.c64(a, b)), re.f32.c64(whole)), INF, re.f32.c64(whole)), im.f32.c64(whole))),
 ]
 ZERO = [                                        # the sign of a zero
     rewrite(add[F](a, 0.0),                     a),
@@ -147,7 +147,7 @@ ZERO = [                                        # the sign of a zero
     rewrite(sub.f16(a, a),                      -0.0,                   when=finite(a)),
     rewrite(add.f32(a, neg.f32(a)),             mul.f32(a, 0.0),        when=finite(a)),
     rewrite(div.c64(a, b),                      # of an infinite b: C11 Annex G
-            complex.c64.f32(re.f32.c64(q := div.c64(a, b)), select.f32(eq.f32(im.f32.c64(q), 0.0), 0.0, im.f32.c64(q)))),
+            complex.c64.f32(re.f32.c64(whole := div.c64(a, b)), select.f32(eq.f32(im.f32.c64(whole), 0.0), 0.0, im.f32.c64(whole)))),
 ]
 ROUNDING = [                                    # twice, or not at all
     rewrite(cvt.bf16.f32(cvt.f32.f64(a)),       cvt.bf16.f64(a)),
