@@ -280,7 +280,9 @@ PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
     b.limits.least = UINT32_MAX;
     if (!any) return b;
     add_ways(rw, k, n, t, &(PipeChoices){0}, &b);
-    const bool shorter = b.values && busy(t, b.quick) < busy(t, b.lengthy);
+    /* Prices that differ by less are equal: then no thread goes another way than its neighbours. */
+    const double tie = 1 + (double)tg_tune(t, "layout.tie", 0)->value / 1000;
+    const bool shorter = b.values && busy(t, b.quick) * tie < busy(t, b.lengthy);
     if (shorter) b.limits = limits_of(k, t, &b);
     b.few = shorter && b.limits.least > b.limits.most;
     const double ratio = shorter ? busy(t, b.quick) / busy(t, b.lengthy) : 1;
