@@ -1,8 +1,8 @@
 /* index.c: index arithmetic.
  *
  * Needs emitted operands; leaves registers of 32 bits, or of 64 where a node carries SC_FLAG_WIDE. A quotient by a
- * constant is the high half of a product and a shift: facts bound the dividend, so that a multiplier of the word's
- * width is always exact. A dividend that may be negative is moved up by a multiple of the divisor first.
+ * constant is a product (division.c): facts bound the dividend, so that a multiplier of the word's width is always
+ * exact. A dividend that may be negative is moved up by a multiple of the divisor first.
  *
  *     x // 14 with x in 0..1000   ->   mul.hi.u32 %r2, %r1, 306783379
  *     x mod 14                    ->   mad.lo.s32 %r3, %r2, -14, %r1
@@ -33,53 +33,6 @@ static PtxValue *sum(PtxBuild *b, IrRef r)
 }
 
 /* --- quotients ---------------------------------------------------------------------------------------------------- */
-/* A multiplier and a shift such that x * m >> (bits + shift) is x / d for all x up to `most`; false: there are none
- * that fit in the word. After Granlund and Montgomery, Division by invariant integers using multiplication, theorem
- * 4.2: m = ceil(2^(bits+shift) / d) will do if its excess times the largest x stays below 2^(bits+shift). */
-static bool multiplier(uint64_t d, uint64_t most, uint32_t bits, uint64_t *m, uint32_t *shift)
-{
-    for (uint32_t k = 0; k < bits; k++) {
-        const WbbU128 power = (WbbU128)1 << (bits + k);
-        const WbbU128 up = (power + d - 1) / d, excess = up * d - power;
-        if (up >> bits) return false;
-        if (excess * most < power) {
-            *m = (uint64_t)up, *shift = k;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* x / k of an x in 0..most. */
-static PtxReg quotient(PtxBuild *b, PtxReg x, uint64_t k, WbbI128 most, bool wide)
-{
-    const PtxKind kind = wide ? PTX_B64 : PTX_B32;
-    const uint32_t bits = wide ? 64 : 32;
-    const uint64_t key[3] = {4 + wide, x.n, k};
-    PtxMade *made = ptx_made(b, key, WBB_LEN(key));
-    uint64_t m;
-    uint32_t shift = 0;
-    if (k == 1) return x;
-    if (made->reg.kind != PTX_NONE) return made->reg;
-    PtxReg d = ptx_new(b, kind);
-    if ((k & (k - 1)) == 0) ptx_line(b, "shr.u%u %R, %R, %u;", bits, d, x, (uint32_t)__builtin_ctzll(k));
-    else if (multiplier(k, (uint64_t)most, bits, &m, &shift)) {
-        ptx_line(b, "mul.hi.u%u %R, %R, %R;", bits, d, x, ptx_number(bits, m));
-        const PtxReg high = d;
-        if (shift) d = ptx_new(b, kind), ptx_line(b, "shr.u%u %R, %R, %u;", bits, d, high, shift);
-    } else ptx_line(b, "div.u%u %R, %R, %l;", bits, d, x, (int64_t)k);
-    *made = (PtxMade){.reg = d, .scope = b->at};
-    return d;
-}
-
-/* x - k * q */
-static PtxReg rest(PtxBuild *b, PtxReg x, uint64_t k, PtxReg q, bool wide)
-{
-    const PtxReg d = ptx_new(b, wide ? PTX_B64 : PTX_B32);
-    ptx_line(b, "mad.lo.%s %R, %R, %l, %R;", wide ? "s64" : "s32", d, q, -(int64_t)k, x);
-    return d;
-}
-
 /* The remainder of y / c by k, of y / (c * k), which mostly is another digit of y; PTX_NONE: x is no such quotient. */
 static PtxReg digit_of_quotient(PtxBuild *b, IrRef x, uint64_t k, PtxReg p, bool wide)
 {
@@ -90,8 +43,8 @@ static PtxReg digit_of_quotient(PtxBuild *b, IrRef x, uint64_t k, PtxReg p, bool
     const uint64_t c = ir_at(b->g, n->a[1])->imm;
     const IrFact f = ir_fact(b->g, n->a[0]);
     if (f.lo < 0 || c * k > INT32_MAX || ir_is_wide(b->g, n->a[0]) != wide) return (PtxReg){0};
-    const PtxReg whole = quotient(b, ptx_index(b, n->a[0], wide), c * k, f.hi, wide);
-    return rest(b, p, k, whole, wide);
+    const PtxReg whole = ptx_quotient(b, ptx_index(b, n->a[0], wide), c * k, f.hi, wide);
+    return ptx_rest(b, p, k, whole, wide);
 }
 
 /* The floor of x / k, or the remainder, for x in the interval of the fact. */
@@ -100,7 +53,7 @@ static PtxReg by_constant(PtxBuild *b, PtxReg x, uint64_t k, IrFact f, bool rema
     const uint32_t bits = wide ? 64 : 32;
     const PtxKind kind = wide ? PTX_B64 : PTX_B32;
     if ((k & (k - 1)) == 0) {
-        if (f.lo >= 0 && !remainder) return quotient(b, x, k, f.hi, wide);
+        if (f.lo >= 0 && !remainder) return ptx_quotient(b, x, k, f.hi, wide);
         const PtxReg d = ptx_new(b, kind);
         if (remainder) ptx_line(b, "and.b%u %R, %R, %R;", bits, d, x, ptx_number(bits, k - 1));
         else ptx_line(b, "shr.s%u %R, %R, %u;", bits, d, x, (uint32_t)__builtin_ctzll(k));
@@ -114,8 +67,8 @@ static PtxReg by_constant(PtxBuild *b, PtxReg x, uint64_t k, IrFact f, bool rema
         y = ptx_new(b, kind);
         ptx_line(b, "add.s%u %R, %R, %R;", bits, y, x, ptx_number(bits, (uint64_t)(up * (WbbI128)k)));
     }
-    const PtxReg q = quotient(b, y, k, most, wide);
-    if (remainder) return rest(b, y, k, q, wide);
+    const PtxReg q = ptx_quotient(b, y, k, most, wide);
+    if (remainder) return ptx_rest(b, y, k, q, wide);
     if (!up) return q;
     const PtxReg d = ptx_new(b, kind);
     ptx_line(b, "sub.s%u %R, %R, %R;", bits, d, q, ptx_number(bits, (uint64_t)up));

@@ -1,7 +1,7 @@
 /* inner.h: the declarations that the files of ptx/ share, private to the module.
  *
- * Calls go one way: compile.c -> statement.c -> stores.c -> node.c -> row.c, memory.c, index.c -> address.c -> width.c
- * -> value.c -> known.c, line.c. */
+ * Calls go one way: compile.c -> statement.c -> stores.c -> node.c -> row.c, memory.c, index.c -> division.c, address.c
+ * -> width.c -> value.c -> known.c, line.c. */
 #ifndef PTX_INNER_H
 #define PTX_INNER_H
 
@@ -166,6 +166,12 @@ void ptx_move(PtxBuild *b, PtxReg to, PtxReg from);
 /* width.c ---------------------------------------------------------------------------------------------------------- */
 PtxReg ptx_index(PtxBuild *b, IrRef r, bool wide);   /* the value of an emitted index node, in 64 or 32 bits */
 PtxReg ptx_resize(PtxBuild *b, PtxReg x, bool wide, bool negative); /* negative: it may be */
+
+/* division.c ------------------------------------------------------------------------------------------------------- */
+PtxReg ptx_quotient(PtxBuild *b, PtxReg x, uint64_t k, WbbI128 most, bool wide); /* x / k of an x in 0..most */
+PtxReg ptx_rest(PtxBuild *b, PtxReg x, uint64_t k, PtxReg q, bool wide);         /* x - k * q */
+/* What a row of LLVM's name does to an element and a constant; false: it is no division, or none of 32 bits. */
+bool ptx_division(PtxBuild *b, const char *row, ScType type, PtxReg x, uint64_t divisor, PtxReg *out);
 
 /* index.c ---------------------------------------------------------------------------------------------------------- */
 PtxValue *ptx_index_node(PtxBuild *b, IrRef r);      /* emits sum, floordiv, mod, max, min; NULL: another */

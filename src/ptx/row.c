@@ -102,6 +102,10 @@ static PtxReg element(PtxBuild *b, const IrNode *n, const RwInstr *row, const Rw
         of[k + 1] = single(k == 1 && t->constant == 1 ? r : operand(b, t, r), number);
     }
     if (!t->ptx[0]) return of[1].r[0];
+    PtxReg quotient;
+    const bool constant = count == 2 && ir_is_const(b->g, n->a[1]);
+    if (constant && ptx_division(b, row->text, IR_SC(n->type), of[1].r[0], ir_at(b->g, n->a[1])->imm, &quotient))
+        return quotient;
     const PtxReg d = ptx_new(b, ptx_kind(n->type));
     of[0] = single(d, false);
     write(b, row, t->ptx, n->imm, of, at);

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import collections
 import math
+import shutil
 import statistics
 import sys
 import tempfile
@@ -68,6 +69,7 @@ def fault_of(cli: Cli, p: Pair, folder: Path) -> Optional[str]:
         if not v.ok:
             return None if backend == "llvm" or "out of memory" in v.why else f"case {CASE}: {v.why}"
         outputs[backend] = {f.name: f.read_bytes() for f in to.glob("*.npy")}
+        shutil.rmtree(to)
     if " scatter(" in Path(p.file).read_text(encoding="utf-8"):
         return None
     different = sorted(n for n, data in outputs["llvm"].items() if outputs["ptx"].get(n) != data)
