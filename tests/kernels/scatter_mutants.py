@@ -160,7 +160,7 @@ EQUAL: Dict[Key, str] = {
     **{("below", "the block's scope", k): ALONE for k in range(3)},
     **{("below", "the condition inverted", k): "what is there at first is below every update" for k in range(3)},
     **{("below", kind, k): "no update is positive or a nan" for kind, k in
-       (("no atomic operation", 1), ("no atomic operation", 2), ("strong loads and stores", 1))},
+       (("the condition inverted", 6), ("no atomic operation", 1), ("no atomic operation", 2), ("strong loads and stores", 1))},
     ("nans", "the block's scope", 0): ALONE,
     ("nans", "the block's scope", 1): ALONE,
     ("nans", "the block's scope", 2): ALONE,
@@ -168,7 +168,7 @@ EQUAL: Dict[Key, str] = {
     ("largest", "the block's scope", 2): "no nan of the other sign is in memory",
     ("largest", "no atomic operation", 2): "no nan of the other sign is in memory",
     ("largest", "strong loads and stores", 1): "of negative updates none is the largest",
-    ("largest in cells", "the condition inverted", 3): "another of the lanes that have read the cells does the same",
+    ("largest in cells", "the condition inverted", 9): "of negative updates none is the largest",
     ("largest in cells", "the branch inverted", 3): "another of the lanes that have read the cells does the same",
     ("largest in cells", "the condition inverted", 7): "the same, and only they are then left out",
     **{(kernel, "the condition inverted", k): "the same, and only they are then left out" for kernel, k in (("largest", 2), ("nans", 5))},

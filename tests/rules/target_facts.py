@@ -35,7 +35,7 @@ from gen.proof import sass, simulate  # noqa: E402
 from gen.features import FEATURES  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 
-SECTIONS = ("TARGET", "PACKED", "FREE", "TUNE", "RATE", "SIMPLIFY", "LOWER", "INSTR")  # in this order in every file
+SECTIONS = ("TARGET", "PACKED", "FREE", "TUNE", "STRATEGIES", "RATE", "SIMPLIFY", "LOWER", "INSTR")  # in this order in every file
 JOBS = 2
 
 
