@@ -108,7 +108,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("scatter_mutants", "tests/kernels/scatter_mutants.py {wb}", "--every 3"),
         Row("compile_growth", "tests/kernels/compile_growth.py {wb}"),
         Row("compile_depth", "tests/kernels/compile_depth.py {wb}", "", "--all"),
-        Row("backends", "tests/kernels/backends.py {wb} --shared {shared}", "--count 100", "--every 1 --targets all"),
+        Row("backends", "tests/kernels/backends.py {wb} --shared {shared}", "--count 80 --random 60", "--every 1 --targets all --random 10000"),
         Row("no_llvm", "tests/kernels/no_llvm.py {build}"),
         Row("element_types", "tests/kernels/element_types.py {wb}", "", "--all"),
         Row("ml_dtypes_values", "tests/kernels/ml_dtypes_values.py {wb}"),

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Both back ends make the same kernels: what `--backend ptx` writes is assembled, runs under --check, and stores the bits that LLVM's stores.
 
-    backends.py WARPBURG --shared SHARED [--count N] [--every N] [--targets sm_90,..] [--folder DIR] [--figures] [-j N]
+    backends.py WARPBURG --shared SHARED [--count N] [--every N] [--random N] [--seed S] [--targets sm_90,..] [--folder DIR] [--figures] [-j N]
 
 The first N kernels of common/kernel_sample.py, which takes turns between kinds and types, or with --every one in N of all; with --folder the files
-below it instead. Each is compiled for one target by both back ends, and assembled where ptxas is found. What the ptx back end declines must name what it
-has no text for, or be declined by LLVM's too. Each is run by both on case w (as much as 8 blocks of it, where blocks share nothing), the ptx one under
---check, and the outputs are compared byte for byte, but those of scatters, whose updates meet in any order. --figures: what the two became, in sums and
-for the worst, and how long both took.
+below it instead; with --random so many random ones besides: loops, reductions, transposes, windows and scatters of the generators of tests/fuzz, from
+seed S on. Each is compiled for one target by both back ends, and assembled where ptxas is found. What the ptx back end declines must name what it has
+no text for, or be declined by LLVM's too. Each is run by both on case w (as much as 8 blocks of it, where blocks share nothing), the ptx one under
+--check, and the outputs are compared byte for byte, but those of scatters, whose updates meet in any order. --figures: what the two became, in sums
+and for the worst, and how long both took.
 Ends with `N passed, M failed`.
 """
 from __future__ import annotations
@@ -20,15 +21,25 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("common", "fuzz")]
+import random_fusions  # noqa: E402
+import random_pooling_text  # noqa: E402
+import random_reduction_text  # noqa: E402
+import random_scatter_text  # noqa: E402
+import random_transpose_text  # noqa: E402
 from kernel_sample import kernels  # noqa: E402
 from warpburg_cli import MAIN, TARGETS, Cli, Compiled, llvm_ms  # noqa: E402
 
 NAMED = "the ptx back end has no"
 CASE, BLOCKS = "w", 8
 STEPS = ("hlo", "partition", "emit", "rewrite", "build", "link", "optimise", "codegen")  # HLO to PTX
+
+
+RANDOM: Tuple[Callable[[int], str], ...] = (
+    random_fusions.generate, lambda seed: random_reduction_text.generate(seed).text, random_transpose_text.generate, random_fusions.generate,
+    random_pooling_text.generate_pooling, random_scatter_text.generate)
 
 
 class Pair(NamedTuple):
@@ -65,7 +76,7 @@ def fault_of(cli: Cli, p: Pair, folder: Path) -> Optional[str]:
         run = lambda blocks: cli.run(p.file, p.target, CASE, to=str(to), blocks=blocks, check=backend == "ptx",
                                      options=["--backend", backend, "--no-cache", "--jobs", "1"])
         v = run(BLOCKS)
-        v = run(0) if not v.ok and "without --blocks" in v.why else v
+        v = run(0) if not v.ok and ("without --blocks" in v.why or "no element was compared" in v.why) else v
         if not v.ok:
             return None if backend == "llvm" or "out of memory" in v.why else f"case {CASE}: {v.why}"
         outputs[backend] = {f.name: f.read_bytes() for f in to.glob("*.npy")}
@@ -110,6 +121,8 @@ def main() -> int:
     parser.add_argument("--shared", type=Path, required=True)
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--random", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--targets", default=MAIN)
     parser.add_argument("--folder", type=Path, action="append")
     parser.add_argument("--figures", action="store_true")
@@ -126,6 +139,10 @@ def main() -> int:
                 path.write_text(k.text, encoding="utf-8")
                 files.append((k.name, str(path)))
         files = files[::args.every][:args.count or None]
+        for seed in range(args.seed, args.seed + args.random):
+            path = Path(made) / f"random{seed}.hlo"
+            path.write_text(RANDOM[seed % len(RANDOM)](seed), encoding="utf-8")
+            files.append((f"random {seed}", str(path)))
         targets = TARGETS if args.targets == "all" else args.targets.split(",")
         pairs = [p for i, t in enumerate(targets) for p in compiled(cli, files[i::len(targets)], t)]
         if args.figures:
