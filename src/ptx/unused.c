@@ -80,7 +80,7 @@ static void remove_unused(const Reads *r, PtxLines *lines)
         else lines->items[--kept] = lines->items[i];
     }
     lines->n -= kept;
-    memmove(lines->items, lines->items + kept, lines->n * sizeof *lines->items);
+    if (lines->n) memmove(lines->items, lines->items + kept, lines->n * sizeof *lines->items);
 }
 
 /* A register that one line writes and one reads has this and 1. */
