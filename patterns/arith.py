@@ -71,6 +71,8 @@ SIMPLIFY = [
     rewrite(op[I](idx[I](n), k),             op.index(n, k)) for op in (eq, ne, lt, le, gt, ge)
 ] + [
     rewrite(op[I](idx[I](n), idx[I](i)),     op.index(n, i)) for op in (eq, ne, lt, le, gt, ge)
+] + [
+    rewrite(op[I](idx[I](n), idx[I](i)),     idx[I](op.index(n, i))) for op in (max, min)
 ] + [                                        # identities: what a thread combines where it has no element
     rewrite(max[F](a, -INF),                 a),
     rewrite(min[F](a, INF),                  a),

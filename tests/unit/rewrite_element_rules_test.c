@@ -249,6 +249,9 @@ static void element_body(WbbCx *cx, void *arg)
         for (int k = 0; k < 2 && cls == 'F' && bits >= 16; k++)
             element_trial(cx, e, wbb_format(a, "%s.i%u(%s, %s)", k ? "gt" : "lt", bits, in_order(a, t, bits, 0),
                                             in_order(a, t, bits, 1)), SC_PRED, exact);
+        for (int k = 0; k < 2 && cls == 'I' && bits >= 8; k++)
+            element_trial(cx, e, wbb_format(a, "%s.%s(idx.%s(3*tid - 7), idx.%s(tid))", k ? "max" : "min", t, t, t),
+                          types[i], exact);
         for (ScOp op = OP_EQ; op <= OP_GE && cls == 'I' && sc_type_info[types[i]].bits >= 8; op++) {
             element_trial(cx, e, wbb_format(a, "%s.%s(idx.%s(3*tid - 7), 11)", sc_op_info[op].name, t, t), SC_PRED,
                           exact);
