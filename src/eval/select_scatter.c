@@ -173,7 +173,7 @@ void *ev_select_and_scatter(Ev *e, EvTask *t)
     *type = i->shape->type;
     EvAccumulator *acc = ev_acc_new(e, i->called[1], 1, type, t->set->n);
     ev_acc_init(e, acc, 0, ev_as(e, *type, i->operands[2]->shape->type, 1, init), 1);
-    const bool shuffle = ev_acc_begin(e, acc, NULL);
+    const bool any_order = ev_acc_any_order(acc), shuffle = ev_acc_begin(e, acc, NULL);
     Windows w = find_windows(e, i, t->set);
     int64_t elements = 1;
     for (uint32_t d = 0; d < i->n_windows; d++) elements *= i->windows[d].size;
@@ -190,7 +190,7 @@ void *ev_select_and_scatter(Ev *e, EvTask *t)
     ev_part_end(e);
     if (unknown) return ev_bound_unknown(e, i->shape->type, t->set->n);
     void *lanes = ev_acc_end(e, acc)[0];
-    if (e->mode == EV_BOUNDS && !ev_acc_any_order(acc) && ev_order_shows(e, i->called[1], 1))
+    if (e->mode == EV_BOUNDS && !any_order && ev_order_shows(e, i->called[1], 1))
         forget_collisions(e, t, &w, lanes);
     return lanes;
 }
