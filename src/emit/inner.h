@@ -251,10 +251,8 @@ bool emit_is_available(EmitValues *e, IrRef value); /* may it be used here? */
 uint32_t emit_scope_of(EmitValues *e, IrRef value); /* from which it may be used */
 /* The index itself where facts put it in lo..hi, else a variable that does. */
 IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
-/* A variable wherever its index is known to be. */
-IrRef emit_variable(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi);
-/* An integer element that is known to be in lo..hi, as an index. */
-IrRef emit_number(EmitValues *e, const char *stem, IrRef integer, int64_t lo, int64_t hi);
+/* An index, or an integer element as one, that is known to be in lo..hi: a variable, one in a scope. */
+IrRef emit_variable(EmitValues *e, const char *stem, IrRef x, int64_t lo, int64_t hi);
 IrRef emit_nearest(EmitValues *e, IrRef x, int64_t n); /* x, or the nearest number of 0 .. n - 1 */
 /* x, or bound - 1 where x is more, as a variable in 0 .. bound; *below: x < bound, 0: that always holds. */
 IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef *below);

@@ -386,7 +386,7 @@ static void locked(const Scatter *m)
     EmitIf c = emit_if(m->e, compare(m, OP_EQ, was, none));
     plainly(m);
     end_if(m, &c);
-    const IrRef half = emit_number(m->e, "h", was, 0, 1);
+    const IrRef half = emit_variable(m->e, "h", was, 0, 1);
     const int64_t size = hlo_elements(part_shape(m->i, m->s->first));
     const IrRef at = rw_add(m->rw, lock, rw_scale(m->rw, half, size));
     const IrRef had = emit_scatter_effect(m, "had", m->s->lock, at, node(m, OP_UNLOCK, SC_U32, none, 0));
@@ -416,7 +416,7 @@ static IrRef start_of(const Scatter *m, IrRef start, int64_t hi)
     if (hi == 0) return ir_index(m->g, 0);
     if (n.op == OP_CONST) return ir_index(m->g, (int64_t)sc_to_i128(IR_SC(n.type), n.imm));
     if (n.op == OP_IDX && ir_within(m->g, n.a[0], 0, (WbbI128)hi + 1)) return n.a[0];
-    return emit_number(m->e, "s", start, 0, hi);
+    return emit_variable(m->e, "s", start, 0, hi);
 }
 
 void emit_scatter_combine(const Scatter *m)

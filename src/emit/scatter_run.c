@@ -25,7 +25,7 @@ static ScType counter_of(const HloShape *updates) { return updates->dims[0] < IN
 /* A number of updates as an index: one that is known to be inside. */
 static IrRef place_of(const Scatter *m, const HloShape *updates, IrRef counter)
 {
-    return emit_number(m->e, "r", counter, 0, updates->dims[0] - 1);
+    return emit_variable(m->e, "r", counter, 0, updates->dims[0] - 1);
 }
 
 static IrRef row_at(const Scatter *m, IrRef place)
@@ -77,7 +77,6 @@ static IrRef follows(const Scatter *m, IrRef counter, IrRef *at)
     const IrRef row = row_at(m, place_of(m, updates, *at));
     return node(m, OP_BAND, SC_PRED, compare(m, OP_LE, counter, last), compare(m, OP_EQ, row, row_at(m, m->update[0])));
 }
-
 
 /* The next ones, from acc[m->n] on, of which there is one: all loads before the first sum, which are made in order. In
  * place of those that are not there the first one is loaded again, so that no branch parts the loads. */

@@ -117,21 +117,13 @@ IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t
     return emit_variable(e, stem, index, lo, hi);
 }
 
-IrRef emit_variable(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t hi)
+IrRef emit_variable(EmitValues *e, const char *stem, IrRef x, int64_t lo, int64_t hi)
 {
-    WbbEntry *known = let_of(e, index, lo, hi);
+    WbbEntry *known = let_of(e, x, lo, hi);
     if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
-    const IrRef var = ir_let(e->g, emit_block(e), emit_name(e, stem), index, lo, hi);
-    emit_bound(e, var);
-    known->value = var;
-    return var;
-}
-
-IrRef emit_number(EmitValues *e, const char *stem, IrRef integer, int64_t lo, int64_t hi)
-{
-    WbbEntry *known = let_of(e, integer, lo, hi);
-    if (known->value && emit_is_available(e, (IrRef)known->value)) return (IrRef)known->value;
-    const IrRef var = ir_let_value(e->g, emit_block(e), emit_name(e, stem), integer, lo, hi);
+    IrRef (*const bind)(IrGraph *, IrBlock *, const char *, IrRef, int64_t, int64_t) =
+        ir_is_index(e->g, x) ? ir_let : ir_let_value;
+    const IrRef var = bind(e->g, emit_block(e), emit_name(e, stem), x, lo, hi);
     emit_bound(e, var);
     known->value = var;
     return var;
@@ -159,7 +151,7 @@ IrRef emit_start(EmitValues *e, IrRef integer, int64_t lo, int64_t hi)
     IrRef value;
     const IrRef index = gr_start(e->rw, integer, lo, hi, &value);
     if (index) return index;
-    return emit_number(e, "s", value, lo, hi);
+    return emit_variable(e, "s", value, lo, hi);
 }
 
 /* if ---------------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 IrRef emit_sort_index_of(const Sort *s, IrRef integer, int64_t bound)
 {
     if (bound == 1) return ir_index(s->m.g, 0);
-    return emit_number(s->m.e, "i", integer, 0, bound - 1);
+    return emit_variable(s->m.e, "i", integer, 0, bound - 1);
 }
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */

@@ -17,9 +17,7 @@ enum { COLUMN = 64 };
 
 static const RwRule *rule_of(const LlBuild *b, const LlMaker *m)
 {
-    const uint32_t number = m->rule & ~IR_INDEX_RULE;
-    const RwTables *t = m->rule & IR_INDEX_RULE ? b->o->index_tables : b->t->tables;
-    return number && t && number <= t->n_rules ? &t->rules[number - 1] : NULL;
+    return rw_rule_of(b->o->index_tables, b->t->tables, m->rule);
 }
 
 static const IrOrigin *origin_of(const LlBuild *b, const LlMaker *m)

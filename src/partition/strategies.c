@@ -104,11 +104,16 @@ static const PartRange *shared_range(const PartPlan *p, const PartOptions *optio
     return reduces && p->reduced && r->choice ? r : NULL;
 }
 
-static PartOutcome *add(PartPlan *log, const TgStrategy *row)
+/* Tries a row: its plan, or NULL. The outcome is the last of the log. */
+static PartPlan *tried(PartTry *x, PartPlan *log, const TgStrategy *row, Declined *declined)
 {
     PartOutcome *t = &log->tried[log->n_tried++];
+    PartPlan *p = WBB_NEW(x->a, PartPlan);
     *t = (PartOutcome){.row = row, .us = -1};
-    return t;
+    if (row->off) t->why = "left out";
+    else if (!is_made(x, row, p, declined)) t->why = x->why_not;
+    else t->plan = p;
+    return t->plan ? p : NULL;
 }
 
 /* Makes the first plan that is possible; NULL: none is. */
@@ -117,14 +122,10 @@ static const PartPlan *first_of(PartTry *x, PartPlan *log, Declined *declined)
     for (uint32_t k = 0; k < x->t->n_strategies; k++) {
         const TgStrategy *row = &x->t->strategies[k];
         if (row->at != TG_AT_FUSION || row->taken != TG_FIRST || x->options->without >> k & 1) continue;
-        PartOutcome *t = add(log, row);
-        PartPlan *p = WBB_NEW(x->a, PartPlan);
-        if (row->off) t->why = "left out";
-        else if (!is_made(x, row, p, declined)) t->why = x->why_not;
-        else {
-            t->plan = p, t->taken = true;
-            return p;
-        }
+        const PartPlan *p = tried(x, log, row, declined);
+        if (!p) continue;
+        log->tried[log->n_tried - 1].taken = true;
+        return p;
     }
     return NULL;
 }
@@ -140,13 +141,9 @@ static const PartPlan *cheapest_of(PartTry *x, PartPlan *log, Declined *declined
         const bool tests = row->taken == TG_TESTED;
         if (row->at != TG_AT_FUSION || row->taken == TG_FIRST || x->options->without >> k & 1) continue;
         if (tests && best != x->found) continue;
-        PartOutcome *t = add(log, row);
-        PartPlan *p = WBB_NEW(x->a, PartPlan);
-        if (row->off || !is_made(x, row, p, declined)) {
-            t->why = row->off ? "left out" : x->why_not;
-            continue;
-        }
-        t->plan = p;
+        const PartPlan *p = tried(x, log, row, declined);
+        PartOutcome *t = &log->tried[log->n_tried - 1];
+        if (!p) continue;
         if (!tests) {
             if (found_us < 0) best_us = found_us = part_plan_us(x->a, x->found, x->t);
             t->us = part_plan_us(x->a, p, x->t);

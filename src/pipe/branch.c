@@ -50,11 +50,18 @@ static bool is_choice(const IrGraph *g, IrRef r)
     return is_rare(n) && of->op == OP_CONST && of->imm == 0;
 }
 
-/* The operand that a choice is, as its rule has been decided so far. */
-static IrRef chosen(const IrGraph *g, const PipeChoices *choices, IrRef r)
+/* The number of a node's choice; choices->n: it is not among them yet. */
+static uint32_t choice_of(const IrGraph *g, const PipeChoices *choices, IrRef r)
 {
     uint32_t i = 0;
     while (i < choices->n && choices->items[i].rule != g->rule[r]) i++;
+    return i;
+}
+
+/* The operand that a choice is, as its rule has been decided so far. */
+static IrRef chosen(const IrGraph *g, const PipeChoices *choices, IrRef r)
+{
+    const uint32_t i = choice_of(g, choices, r);
     assert(i < choices->n);
     return ir_at(g, r)->a[choices->items[i].second ? 1 : 2];
 }
@@ -281,7 +288,7 @@ PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
     if (!any) return b;
     add_ways(rw, k, n, t, &(PipeChoices){0}, &b);
     /* Prices that differ by less are equal: then no thread goes another way than its neighbours. */
-    const double tie = 1 + (double)tg_tune(t, "layout.tie", 0)->value / 1000;
+    const double tie = 1 + (double)tg_tuned(t, "layout.tie") / 1000;
     const bool shorter = b.values && busy(t, b.quick) * tie < busy(t, b.lengthy);
     if (shorter) b.limits = limits_of(k, t, &b);
     b.few = shorter && b.limits.least > b.limits.most;
@@ -343,8 +350,7 @@ PipeChoices pipe_choose(RwCx *rw, IrKernel *k, const TgTarget *t)
     const uint32_t n = k->g->n;
     for (IrRef r = 1; r < n; r++) {
         if (!is_choice(k->g, r)) continue;
-        uint32_t i = 0;
-        while (i < choices.n && choices.items[i].rule != k->g->rule[r]) i++;
+        const uint32_t i = choice_of(k->g, &choices, r);
         if (i == choices.n) WBB_PUSH(k->g->arena, &choices, ((PipeChoice){.rule = k->g->rule[r]}));
         choices.items[i].values++;
     }

@@ -100,10 +100,11 @@ static PtxReg of_signed(PtxBuild *b, PtxReg x, int32_t k)
 bool ptx_division(PtxBuild *b, const char *row, ScType type, PtxReg x, uint64_t divisor, PtxReg *out)
 {
     static const char *const rows[] = {"udiv", "urem", "sdiv", "srem"};
+    const uint32_t k = (uint32_t)divisor;
+    if (!sc_is_int(type) || sc_type_info[type].bits != 32 || x.kind != PTX_B32 || k == 0) return false;
     uint32_t i = 0;
     while (i < WBB_LEN(rows) && strcmp(row, rows[i]) != 0) i++;
-    const uint32_t k = (uint32_t)divisor;
-    if (i == WBB_LEN(rows) || sc_type_info[type].bits != 32 || x.kind != PTX_B32 || k == 0) return false;
+    if (i == WBB_LEN(rows)) return false;
     const PtxReg q = i < 2 ? of_any(b, x, k, UINT32_MAX) : of_signed(b, x, (int32_t)k);
     *out = i % 2 ? ptx_rest(b, x, i < 2 ? k : (uint64_t)(int64_t)(int32_t)k, q, false) : q;
     return true;

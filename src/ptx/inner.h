@@ -18,6 +18,8 @@ typedef struct {
     uint64_t n;    /* which register of its kind; the number's bits */
 } PtxReg;
 
+enum { BYTES = 4 }; /* of a word */
+
 /* Of four bytes that are 0 or 1: is any of some of them 1, or are all? */
 typedef struct {
     PtxReg word;    /* PTX_NONE: no test */

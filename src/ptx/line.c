@@ -102,9 +102,7 @@ static const RwRule *rule_of(const PtxBuild *b, const PtxMaker *m)
 {
     const IrNode *n = m->node ? ir_at(b->g, m->node) : NULL;
     if (!n || m->what == PTX_BY_LOAD || m->what == PTX_BY_STORE) return NULL;
-    const uint32_t said = b->g->rule[m->node], number = said & ~IR_INDEX_RULE;
-    const RwTables *t = said & IR_INDEX_RULE ? b->o->index_tables : n->op == OP_INSTR ? b->t->tables : NULL;
-    return number && t && number <= t->n_rules ? &t->rules[number - 1] : NULL;
+    return rw_rule_of(b->o->index_tables, n->op == OP_INSTR ? b->t->tables : NULL, b->g->rule[m->node]);
 }
 
 const char *ptx_comment(PtxBuild *b, const PtxMaker *m)

@@ -62,8 +62,6 @@ static PtxValue *two_predicates(PtxBuild *b, IrRef r, const IrNode *n)
     return v ? v : ptx_joined_tests(b, b->values[n->a[0]], b->values[n->a[1]], n->type, both);
 }
 
-enum { BYTES = 4 }; /* of a word */
-
 /* Bytes of two words, once for those that need the same. */
 static PtxReg permuted(PtxBuild *b, PtxReg x, PtxReg y, uint32_t selector)
 {

@@ -8,8 +8,6 @@
  */
 #include "ptx/inner.h"
 
-enum { BYTES = 4 }; /* of a word */
-
 static bool is_one(PtxTest t) { return (t.bytes & (t.bytes - 1)) == 0; }
 
 PtxValue *ptx_joined_tests(PtxBuild *b, const PtxValue *x, const PtxValue *y, IrType type, bool all)

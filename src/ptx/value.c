@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { WORD = 32, BYTES = 4, FULL = 15 }; /* bits of a word, its bytes, a bit for each of those */
+enum { WORD = 32, FULL = 15 }; /* bits of a word, a bit for each of its bytes */
 static const uint64_t CUT = UINT64_MAX; /* beside numbers in their map: what a byte was cut out of */
 
 /* Is what was written in the scope there for what is written in b->at? Open scopes are around each other. */
@@ -219,9 +219,10 @@ PtxReg *ptx_words(PtxBuild *b, PtxValue *v)
 {
     if (v->words) return v->words;
     const uint32_t n = ptx_n_words(v->type), at = b->at, bits = ptx_bits(v->type);
-    v->words = WBB_NEW_N(b->arena, PtxReg, n);
+    const bool bytes = is_packed(v);
     b->at = v->scope;
-    for (uint32_t i = 0; i < n && !is_packed(v); i++) {
+    v->words = bytes ? predicates(b, v) : WBB_NEW_N(b->arena, PtxReg, n);
+    for (uint32_t i = 0; i < n && !bytes; i++) {
         if (v->pairs && i % 2 == 0) {
             v->words[i] = ptx_new(b, PTX_B32), v->words[i + 1] = ptx_new(b, PTX_B32);
             ptx_line(b, "mov.b64 {%R, %R}, %R;", v->words[i], v->words[i + 1], v->pairs[i / 2]);
@@ -230,7 +231,6 @@ PtxReg *ptx_words(PtxBuild *b, PtxValue *v)
             v->words[i] = joined(b, v->elements + i * each, each, bits);
         } else if (!v->pairs) v->words[i] = v->elements[i];
     }
-    if (is_packed(v)) v->words = predicates(b, v);
     b->at = at;
     return v->words;
 }
@@ -276,6 +276,7 @@ PtxReg ptx_pair(PtxBuild *b, PtxValue *v, uint32_t i)
     return v->pairs[i];
 }
 
+/* --- lanes -------------------------------------------------------------------------------------------------------- */
 static PtxValue *part_of_bytes(PtxBuild *b, PtxValue *v, IrType type, uint32_t first)
 {
     PtxValue *d = ptx_value(b, type);
@@ -285,7 +286,6 @@ static PtxValue *part_of_bytes(PtxBuild *b, PtxValue *v, IrType type, uint32_t f
     return d;
 }
 
-/* --- lanes -------------------------------------------------------------------------------------------------------- */
 PtxValue *ptx_part(PtxBuild *b, PtxValue *v, IrType type, uint32_t first)
 {
     const uint32_t n = ptx_n_elements(type), bits = ptx_bits(type);

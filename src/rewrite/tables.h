@@ -104,6 +104,8 @@ typedef struct {
     const RwFree *free;
     uint32_t n_free;
 } RwTables;
+/* The rule that IrGraph.rule names, of the target's tables or, with IR_INDEX_RULE, of those of indices; NULL: none. */
+const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, uint32_t said);
 
 /* The rules of index nodes, of patterns/indexing.py: for rw_new. tg_use_tables may put others here. */
 extern RwTables ix_tables;

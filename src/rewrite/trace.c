@@ -143,6 +143,13 @@ void rw_disable(RwCx *rw, const char *rule)
         wbb_fail(rw->cx, (WbbLoc){0}, "--disable %s: no rule has that name; `warpburg rules list` prints all", rule);
 }
 
+const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, uint32_t said)
+{
+    const uint32_t number = said & ~IR_INDEX_RULE;
+    const RwTables *t = said & IR_INDEX_RULE ? index : target;
+    return number && t && number <= t->n_rules ? &t->rules[number - 1] : NULL;
+}
+
 void rw_put_root(WbbBuf *out, const RwRule *rule, ScType type, uint32_t lanes)
 {
     const size_t n = strcspn(rule->text, "(");

@@ -24,6 +24,11 @@ def other_way(line: str) -> str:
     return re.sub("@!?", lambda m: "@" if m[0] == "@!" else "@!", line)
 
 
+def rewritten(line: str, pattern: str, to: str) -> str:
+    """The line with `to` for what the pattern matches; "invert" and "branch": with the opposite condition, with the other way."""
+    return inverted(line) if to == "invert" else other_way(line) if to == "branch" else re.sub(pattern, to, line)
+
+
 def changed_lines(kernel: str, text: str, kinds: Dict[str, Tuple[str, str]], change: Callable[[str, str], str], first: int = 0) -> Iterator[Tuple[Key, str]]:
     """Each line from number `first` on that a kind's pattern matches, changed in the way of that kind: (key, text of the whole mutant)."""
     lines = text.splitlines()

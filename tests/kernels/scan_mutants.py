@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, other_way, summed_up, write_mutant  # noqa: E402
+from mutant_runs import AS_IT_IS, Key, changed_lines, fault, rewritten, summed_up, write_mutant  # noqa: E402
 from warpburg_cli import Cli  # noqa: E402
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -70,17 +70,13 @@ EQUAL: Dict[Key, str] = {}
 
 def change(kind: str, line: str) -> str:
     pattern, to = KINDS[kind]
-    if to == "invert":
-        return inverted(line)
-    if to == "branch":
-        return other_way(line)
     if to == "half":
         return re.sub(pattern, lambda m: f"{m[1]}, {int(m[2]) // 2 or 2}", line)
     if to == "another":
         return re.sub(pattern, lambda m: f"{m[1]}, {int(m[2]) ^ 1}", line)
     if to == "turn":
         return re.sub(pattern, lambda m: f"shfl.sync.{'down' if m[1] == 'up' else 'up'}.b32 {m[2]}, {31 if m[1] == 'up' else 0}", line)
-    return re.sub(pattern, to, line)
+    return rewritten(line, pattern, to)
 
 
 def main() -> int:

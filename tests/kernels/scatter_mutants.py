@@ -18,7 +18,7 @@ from typing import Dict, Iterator, List, Tuple
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1] / "common")]
 from gen import load  # noqa: E402
-from mutant_runs import AS_IT_IS, Key, changed_lines, fault, inverted, other_way, summed_up, write_mutant  # noqa: E402
+from mutant_runs import AS_IT_IS, Key, changed_lines, fault, rewritten, summed_up, write_mutant  # noqa: E402
 from warpburg_cli import MAIN, Cli  # noqa: E402
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -177,11 +177,7 @@ EQUAL: Dict[Key, str] = {
 
 def change(kind: str, line: str) -> str:
     pattern, to = KINDS[kind]
-    if to == "invert":
-        return inverted(line)
-    if to == "branch":
-        return other_way(line)
-    return re.sub(pattern, to, line).replace("exch.b32 add", "exch.b32")
+    return rewritten(line, pattern, to).replace("exch.b32 add", "exch.b32")
 
 
 def mutants(kernel: str, text: str) -> Iterator[Tuple[Key, str]]:
