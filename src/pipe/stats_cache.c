@@ -99,9 +99,12 @@ static void find_tools(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const char *libdevice = ll_find_libdevice(cx, j->arena, NULL);
+    const TgAssembler with = tg_find_assembler(cx, j->arena);
+    const char *assembler = with.kind == TG_PTXAS ? tg_version_of(cx, j->arena, &with)
+                                                  : tg_assembler_identity(cx, j->arena, &with);
     wbb_make_dir(cx, j->cache->folder);
     j->cache->tools = wbb_format(j->arena, "warpburg " WBB_VERSION "\ncode %s\nptxas %s\nlibdevice %016" PRIx64 "\n",
-                                 tg_code_identity(j->arena), tg_assembler_version(cx, j->arena),
+                                 tg_code_identity(j->arena), assembler,
                                  libdevice ? hash_file(cx, libdevice, 0) : 0);
 }
 

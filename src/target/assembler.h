@@ -25,6 +25,7 @@ const char *tg_on_path(WbbArena *a, const char *name); /* the first file of that
 TgAssembly tg_run_assembler(WbbCx *cx, WbbArena *a, const TgText *text);
 /* inside.c: by a library in this process. */
 TgAssembly tg_assemble_inside(WbbCx *cx, WbbArena *a, const TgAssembler *with, const TgText *text);
-const char *tg_library_version(WbbArena *a, const TgAssembler *x); /* "13.0"; NULL: it cannot be loaded */
+/* "13.0"; NULL: it cannot be loaded, and *why says what the loader says, where `why` is not NULL. */
+const char *tg_library_version(WbbArena *a, const TgAssembler *x, const char **why);
 
 #endif

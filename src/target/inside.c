@@ -164,9 +164,12 @@ TgAssembly tg_assemble_inside(WbbCx *cx, WbbArena *a, const TgAssembler *with, c
     return out;
 }
 
-const char *tg_library_version(WbbArena *a, const TgAssembler *x)
+const char *tg_library_version(WbbArena *a, const TgAssembler *x, const char **why)
 {
     Library l;
     unsigned major, minor;
-    return open_library(x, &l) && l.version(&major, &minor) == 0 ? wbb_format(a, "%u.%u", major, minor) : NULL;
+    if (open_library(x, &l) && l.version(&major, &minor) == 0) return wbb_format(a, "%u.%u", major, minor);
+    const char *said = dlerror();
+    if (why) *why = wbb_format(a, "%s", said ? said : "it does not say its version");
+    return NULL;
 }

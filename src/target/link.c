@@ -3,7 +3,7 @@
  * Needs the archive and a C compiler; leaves a library in the folder of the cache, which assembler.c finds. Only what
  * the functions that inside.c calls need is linked, and only they are exported: half the archive, loaded in 2 ms.
  *
- *     cc -shared -o DRAFT -Wl,--version-script=MAP -Wl,--gc-sections -u nvPTXCompilerCreate .. ARCHIVE
+ *     cc -shared -o DRAFT -Wl,--version-script=MAP -Wl,--gc-sections -u nvPTXCompilerCreate .. ARCHIVE -lstdc++
  */
 #include "target/assembler.h"
 
@@ -17,32 +17,69 @@ static const char *const functions[] = {"Create", "Compile", "Destroy", "GetVers
                                         "GetCompiledProgram", "GetErrorLogSize", "GetErrorLog", "GetInfoLogSize",
                                         "GetInfoLog", "SetFlowCallback"};
 
+/* Archives since 13.5 have C++ inside. A machine without a C++ compiler may still have the library itself, and older
+ * archives need neither. */
+static const char *const libraries_of_c_plus_plus[] = {"-lstdc++", "-l:libstdc++.so.6", NULL};
+
 typedef struct {
     WbbArena *arena;
     const char *folder, *archive, *out;
 } Job;
 
+typedef struct {
+    const char *items[56];
+    uint32_t n;
+} Arguments;
+
+static void add(Arguments *to, const char *word)
+{
+    assert(to->n + 1 < WBB_LEN(to->items)); /* the last one stays NULL */
+    to->items[to->n++] = word;
+}
+
+/* $CC may be several words: "ccache gcc". */
+static void add_compiler(WbbArena *a, Arguments *to)
+{
+    enum { MOST = 16 /* words */ };
+    const char *own = getenv("CC");
+    for (const char *p = own ? own : ""; *(p += strspn(p, " \t")) && to->n < MOST;) {
+        const size_t n = strcspn(p, " \t");
+        add(to, wbb_format(a, "%.*s", (int)n, p));
+        p += n;
+    }
+    if (!to->n) add(to, "cc");
+}
+
 static void link_it(WbbCx *cx, void *arg)
 {
     const Job *j = arg;
     WbbArena *a = j->arena;
-    const char *own = getenv("CC"), *compiler = own && *own ? own : "cc";
     const char *map = wbb_format(a, "%s/map", j->folder), *draft = wbb_format(a, "%s/libnvptxcompiler.so", j->folder);
     wbb_write_file(cx, map, exports, strlen(exports));
-    const char *argv[40] = {compiler, "-shared", "-o", draft, wbb_format(a, "-Wl,--version-script=%s", map),
-                            "-Wl,--gc-sections"};
-    uint32_t n = 6;
+    Arguments argv = {0};
+    add_compiler(a, &argv);
+    const char *const fixed[] = {"-shared", "-o", draft, wbb_format(a, "-Wl,--version-script=%s", map),
+                                 "-Wl,--gc-sections"};
+    for (size_t k = 0; k < WBB_LEN(fixed); k++) add(&argv, fixed[k]);
     for (size_t k = 0; k < WBB_LEN(functions); k++) {
-        argv[n++] = "-u";
-        argv[n++] = wbb_format(a, "nvPTXCompiler%s", functions[k]);
+        add(&argv, "-u");
+        add(&argv, wbb_format(a, "nvPTXCompiler%s", functions[k]));
     }
-    argv[n++] = j->archive, argv[n++] = "-lpthread", argv[n++] = "-lm", argv[n++] = "-ldl";
-    char *output;
-    const WbbExit e = wbb_run_process(cx, a, argv, SECONDS, &output);
-    if (e.status) wbb_fail(cx, (WbbLoc){.file = j->archive}, "%s cannot link it: it %s: %s", compiler, e.what, output);
+    add(&argv, j->archive), add(&argv, "-lpthread"), add(&argv, "-lm"), add(&argv, "-ldl");
+    add(&argv, "-Wl,--as-needed");
+    WbbExit e = {.status = 1};
+    char *output = NULL;
+    for (size_t k = 0; e.status && e.status != 127 && k < WBB_LEN(libraries_of_c_plus_plus); k++) {
+        argv.items[argv.n] = libraries_of_c_plus_plus[k];
+        e = wbb_run_process(cx, a, argv.items, SECONDS, &output);
+    }
+    const WbbLoc at = {.file = j->archive};
+    const char *compiler = argv.items[0];
+    if (e.status == 127) wbb_fail(cx, at, "cannot be linked: %s cannot be started; CC names a C compiler", compiler);
+    if (e.status) wbb_fail(cx, at, "%s cannot link it: it %s: %s", compiler, e.what, output);
     const TgAssembler made = {.kind = TG_NVPTXCOMPILER, .path = draft};
-    if (!tg_library_version(a, &made))
-        wbb_fail(cx, (WbbLoc){.file = j->archive}, "what is linked of it cannot be loaded");
+    const char *why;
+    if (!tg_library_version(a, &made, &why)) wbb_fail(cx, at, "what is linked of it cannot be loaded: %s", why);
     if (rename(draft, j->out) != 0) wbb_fail(cx, (WbbLoc){.file = j->out}, "cannot be written");
 }
 

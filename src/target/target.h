@@ -202,8 +202,8 @@ TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, 
 /* The same code, with the lines of the PTX. */
 TgCubin tg_assemble_lines(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name);
 
-/* "release 13.0, V13.0.88" of ptxas, "nvptxcompiler 13.0"; "none" without an assembler */
-const char *tg_assembler_version(WbbCx *cx, WbbArena *a); /* of the one that is found */
+/* "release 13.0, V13.0.88" of ptxas; of a library without the last number, "nvptxcompiler 13.0", or "cannot be loaded:
+ * .."; "none" without an assembler */
 const char *tg_version_of(WbbCx *cx, WbbArena *a, const TgAssembler *x);
 
 /* batch.c: assembles many modules of one target in one run of ptxas. A unit that ptxas refuses has ptxas's message and

@@ -13,20 +13,15 @@ const char *tg_version_of(WbbCx *cx, WbbArena *a, const TgAssembler *x)
 {
     if (x->kind == TG_NO_ASSEMBLER) return "none";
     if (x->kind != TG_PTXAS) {
-        const char *version = tg_library_version(a, x);
-        return version ? wbb_format(a, "%s %s", tg_assembler_name(x->kind), version) : "none";
+        const char *why, *version = tg_library_version(a, x, &why);
+        return version ? wbb_format(a, "%s %s", tg_assembler_name(x->kind), version)
+                       : wbb_format(a, "cannot be loaded: %s", why);
     }
     const char *const argv[] = {x->path, "--version", NULL};
     char *output = NULL;
     if (wbb_run_process(cx, a, argv, 20, &output).status != 0) return "none";
     const char *at = strstr(output, "release ");
     return wbb_format(a, "%.*s", (int)strcspn(at ? at : output, "\n"), at ? at : output);
-}
-
-const char *tg_assembler_version(WbbCx *cx, WbbArena *a)
-{
-    const TgAssembler x = tg_find_assembler(cx, a);
-    return tg_version_of(cx, a, &x);
 }
 
 const char *tg_assembler_identity(WbbCx *cx, WbbArena *a, const TgAssembler *x)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -190,11 +191,38 @@ class Suite:
         p = self.call("compile", self.file("s.hlo", EXP.replace("SIZE", "5")), "-o", self.folder / "s", "--no-cache", WARPBURG_PTXAS="nvptxcompiler")
         self.check("a library that is asked for has no fallback", "WARPBURG_PTXAS is nvptxcompiler" in p.stderr, p.stderr)
 
+    def linking(self) -> None:
+        """A library of NVIDIA's archive: of C alone and with C++ inside; by a compiler of two words, and without one."""
+        cc = shutil.which("cc")
+        if not (cc and shutil.which("ar")):
+            print("skipped: linking of an archive, as there is no cc or ar")
+            return
+        for name, options in (("c", []), ("c++", ["-DNEEDS_CXX"])):
+            lib, cache = self.folder / name / "nvidia/cu13/lib", self.folder / name / "cache"
+            lib.mkdir(parents=True)
+            made = [["cc", "-fPIC", *options, "-c", str(ROOT / "tests/gpu/fake_nvptxcompiler.c"), "-o", f"{lib}/fake.o"],
+                    ["ar", "rcs", f"{lib}/libnvptxcompiler_static.a", f"{lib}/fake.o"]]
+            for words in made:
+                subprocess.run(words, check=True)
+            env = {"WARPBURG_NVIDIA": str(lib.parents[1]), "VIRTUAL_ENV": "", "CONDA_PREFIX": "", "WARPBURG_PTXAS": "",
+                   "PATH": f"{Path(cc).parent}:/usr/bin:/bin"}
+            p = self.call("assembler", "--link", cache=cache, **env, CC="no-such-compiler at all")
+            self.check(f"{name}: no compiler", p.returncode == 1 and "no-such-compiler cannot be started; CC names a C compiler" in p.stderr, p.stderr)
+            p = self.call("assembler", "--link", cache=cache, **env, CC="env cc")
+            self.check(f"{name}: linked", p.returncode == 0 and "nvptxcompiler 13.7, assembles" in p.stdout, p.stdout + p.stderr)
+
+            def assembled() -> str:
+                return self.call("compile", self.file("l.hlo", EXP.replace("SIZE", "7")), "--emit", "cubin", "-o", self.folder / name / "o", cache=cache,
+                                 **env).stderr
+
+            said = assembled()
+            self.check(f"{name}: it assembles", b"-arch=sm_90" in (self.folder / name / "o/kernel.sm_90.cubin").read_bytes()[:20], said)
+
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         s = Suite(sys.argv[1], Path(folder))
-        for part in (s.same, s.keys, s.damage, s.writers, s.no_room, s.bounded, s.assembler):
+        for part in (s.same, s.keys, s.damage, s.writers, s.no_room, s.bounded, s.assembler, s.linking):
             part()
     print(f"{s.passed} passed, {s.failed} failed")
     return s.failed > 0

@@ -9,6 +9,11 @@
 #include <string.h>
 
 #define API __attribute__((visibility("default")))
+#ifdef NEEDS_CXX /* as archives from 13.5 on: something of the C++ library */
+extern char object_of_cxx[] __asm__("_ZSt4cerr");
+#else
+static char object_of_cxx[1];
+#endif
 
 typedef struct {
     char *text, *code, *log;
@@ -16,7 +21,11 @@ typedef struct {
     void *payload;
 } Compiler;
 
-API int nvPTXCompilerGetVersion(unsigned *major, unsigned *minor) { return *major = 13, *minor = 7, 0; }
+API int nvPTXCompilerGetVersion(unsigned *major, unsigned *minor)
+{
+    char *volatile object = object_of_cxx; /* volatile: no compiler can leave it out */
+    return *major = 13, *minor = 7, object ? 0 : 1;
+}
 
 API int nvPTXCompilerCreate(Compiler **c, size_t n, const char *text)
 {

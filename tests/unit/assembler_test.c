@@ -34,7 +34,8 @@ static void test_library(void **state)
     assert_non_null(j.out.cubin.bytes);
     assert_int_equal(j.out.cubin.n, strlen("-arch=sm_80 // hello"));
     assert_memory_equal(j.out.cubin.bytes, "-arch=sm_80 // hello", j.out.cubin.n);
-    assert_string_equal(tg_assembler_version(cx, j.arena), "nvptxcompiler 13.7");
+    const TgAssembler x = tg_find_assembler(cx, j.arena);
+    assert_string_equal(tg_version_of(cx, j.arena, &x), "nvptxcompiler 13.7");
 }
 
 static void test_refused(void **state)
