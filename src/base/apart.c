@@ -67,7 +67,7 @@ bool wbb_apart_late(WbbApart *x) { return atomic_load(&x->late); }
 
 /* glibc gives the top of a heap back to the system when more than 128 KiB of it are free, and the pages of the next
  * call are then zeroed one by one: 11 MiB for a small kernel of ptxas, a third of its time. A freed block that glibc
- * had mapped raises that limit to twice the block's size, unless the host has set it. No page of this one is touched. */
+ * had mapped raises that limit to twice its size, unless the host has set one. No page of this block is touched. */
 static void keep_memory(void)
 {
     enum { BLOCK = 16 << 20 };
