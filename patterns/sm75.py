@@ -35,7 +35,7 @@ LOWER = [                                    # of the rules for an operation the
     arith.BF16_FROM_INTEGER,
     arith.LOWER,
     small.SOFTWARE,
-    small.LOWER, complex_div.VIA_F32, complex.LOWER,
+    small.LOWER, small.BYTES, complex_div.VIA_F32, complex.LOWER,
 ]
 
 INSTR = [                                    # call and asm match the lanes that are written; llvm and intr any number
