@@ -152,12 +152,17 @@ static uint64_t add(const SimOp *op, uint64_t x, uint64_t y, bool global)
     }
 }
 
+static bool less16(u32 x, u32 y, u32 infinity)
+{
+    return nan16(y, infinity) || (!nan16(x, infinity) && order16(x) < order16(y));
+}
+
 static bool less(const SimOp *op, uint64_t x, uint64_t y)
 {
     switch (op->mode >> 4) {
     case TYPE_SIGNED: return op->bytes == 8 ? (int64_t)x < (int64_t)y : (int32_t)x < (int32_t)y;
-    case TYPE_F16: return of_h((u32)x) < of_h((u32)y) || nan16((u32)y) || (of_h((u32)x) == of_h((u32)y) && x > y);
-    case TYPE_BF16: return of_bf((u32)x) < of_bf((u32)y) || nanbf((u32)y) || (of_bf((u32)x) == of_bf((u32)y) && x > y);
+    case TYPE_F16: return less16((u32)x, (u32)y, INF_F16);
+    case TYPE_BF16: return less16((u32)x, (u32)y, INF_BF16);
     default: return x < y;
     }
 }

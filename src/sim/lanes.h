@@ -3,7 +3,8 @@
  * OP(id, names, types, D, A, B, C, expr) makes the function op_id, which computes `expr` of a, b and c for each
  * lane; the tables in ops_*.c list it once more to make the rows of the instruction table. Columns hold bits; floats
  * are read and made by as_f32, bits_f32 and the like. Destinations and sources are the same column or apart, never
- * overlapping.
+ * overlapping. SIM_PARTS is the same for what is done to each part of a register by itself: a column of 32 bits is
+ * 64 halves or 128 bytes, one of 64 bits is 64 words, the low part of lane 0 first.
  */
 #ifndef SIM_LANES_H
 #define SIM_LANES_H
@@ -26,12 +27,13 @@ typedef int64_t i64;
 #define SIM_INLINE static inline
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
-#define SIM_EACH _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
+#define SIM_EACH_OF(count) _Pragma("GCC ivdep") for (int l = 0; l < (count); l++)
 #else
-#define SIM_EACH for (int l = 0; l < LANES; l++)
+#define SIM_EACH_OF(count) for (int l = 0; l < (count); l++)
 #endif
+#define SIM_EACH SIM_EACH_OF(LANES)
 
-#define SIM_OP(id, names, types, D, A, B, C, expr)                                                                       \
+#define SIM_LOOP(id, count, D, A, B, C, expr)                                                                            \
     WBB_CLONES static void op_##id(uint8_t *d, const uint8_t *regs, const SimOp *op)                                     \
     {                                                                                                                    \
         D *to = (D *)(void *)d;                                                                                          \
@@ -40,7 +42,7 @@ typedef int64_t i64;
         const C *from_c = (const C *)(const void *)(regs + op->c);                                                       \
         const uint64_t imm = (uint64_t)op->imm, seed = *(const uint64_t *)(const void *)regs;                            \
         (void)imm, (void)seed;                                                                                           \
-        SIM_EACH                                                                                                         \
+        SIM_EACH_OF(count)                                                                                               \
         {                                                                                                                \
             const A a = from_a[l];                                                                                       \
             const B b = from_b[l];                                                                                       \
@@ -49,6 +51,9 @@ typedef int64_t i64;
             to[l] = (D)(expr);                                                                                           \
         }                                                                                                                \
     }
+#define SIM_OP(id, names, types, D, A, B, C, expr) SIM_LOOP(id, LANES, D, A, B, C, expr)
+#define SIM_PARTS(id, names, types, D, A, B, C, expr)                                                                    \
+    SIM_LOOP(id, LANES * (int)((sizeof(D) < 4 ? 4 : 8) / sizeof(D)), D, A, B, C, expr)
 #define SIM_ROW(id, names, types, D, A, B, C, expr) {names, types, op_##id},
 
 SIM_INLINE float as_f32(u32 u)
@@ -86,8 +91,15 @@ SIM_INLINE u64 bits_f64(double d) { return raw_f64(d); }
 
 SIM_INLINE bool nan32(u32 a) { return (a & 0x7fffffffu) > 0x7f800000u; }
 SIM_INLINE bool nan64(u64 a) { return (a & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000); }
-SIM_INLINE bool nan16(u32 a) { return (a & 0x7fffu) > 0x7c00u; }
-SIM_INLINE bool nanbf(u32 a) { return (a & 0x7fffu) > 0x7f80u; }
+/* f16 and bf16 differ in their infinity; the order of their bits is the same. */
+#define INF_F16 0x7c00u
+#define INF_BF16 0x7f80u
+SIM_INLINE bool nan16(u32 a, u32 infinity) { return (a & 0x7fffu) > infinity; }
+
+/* The number that bits stand for, among those of its type; zeros of both signs are one. */
+SIM_INLINE i16 number16(u32 a) { return (i16)(a & 0x8000u ? 0u - (a & 0x7fffu) : a); }
+/* The same with -0 below +0. */
+SIM_INLINE i16 order16(u32 a) { return (i16)(a & 0x8000u ? a ^ 0x7fffu : a); }
 
 /* A choice without a branch: with one the loop over lanes is not vectorised. */
 SIM_INLINE u32 selected(bool c, u32 yes, u32 no)
@@ -226,9 +238,7 @@ SIM_INLINE u64 min64(u64 a, u64 b)
     return nan64(a) ? (nan64(b) ? UINT64_C(0x7fffffffffffffff) : b) : nan64(b) ? a : r;
 }
 
-/* Sixteen bits of a pair. */
-#define LO(x) ((x) & 0xffffu)
-#define HI(x) ((x) >> 16)
+/* Of two halves, the first in the low bits. */
 #define PAIR(lo, hi) ((u32)(lo) | (u32)(hi) << 16)
 
 /* exp(r) - 1 for |r| <= ln 2 / 2: the Taylor sum, whose rest is below r^13 / 13! = 2^-51 r. Its terms are joined in

@@ -242,7 +242,7 @@ SIM_INLINE u32 dot4(u32 a, u32 b, u32 c, bool sa, bool sb)
     OP(pack_32, "%pack.b32", "whh", u32, u16, u16, u16, PAIR(a, b))                                                      \
     OP(pack_64, "%pack.b64", "dww", u64, u32, u32, u32, a | (u64)b << 32)                                                \
     OP(lo_32, "%lo.b32", "hw", u16, u32, u32, u32, a)                                                                    \
-    OP(hi_32, "%hi.b32", "hw", u16, u32, u32, u32, HI(a))                                                                \
+    OP(hi_32, "%hi.b32", "hw", u16, u32, u32, u32, a >> 16)                                                                \
     OP(lo_64, "%lo.b64", "wd", u32, u64, u64, u64, a)                                                                    \
     OP(hi_64, "%hi.b64", "wd", u32, u64, u64, u64, a >> 32)                                                              \
     OP(trunc_16_64, "%trunc.b16.b64", "hd", u16, u64, u64, u64, a)                                                       \

@@ -7,50 +7,27 @@
  */
 #include "sim/lanes.h"
 
-/* Part k of a register, as a number. */
-SIM_INLINE i32 u8_of(u32 v, int k) { return (i32)(v >> (8 * k) & 255); }
-SIM_INLINE i32 s8_of(u32 v, int k) { return (i8)(v >> (8 * k)); }
-SIM_INLINE i32 u16_of(u32 v, int k) { return (i32)(v >> (16 * k) & 65535); }
-SIM_INLINE i32 s16_of(u32 v, int k) { return (i16)(v >> (16 * k)); }
-
-SIM_INLINE i32 sum(i32 x, i32 y) { return x + y; }
-SIM_INLINE i32 difference(i32 x, i32 y) { return x - y; }
 SIM_INLINE i32 smaller(i32 x, i32 y) { return x < y ? x : y; }
 SIM_INLINE i32 larger(i32 x, i32 y) { return x > y ? x : y; }
 
-/* What a type can hold. */
-SIM_INLINE i32 u8_held(i32 x) { return smaller(larger(x, 0), 255); }
-SIM_INLINE i32 s8_held(i32 x) { return smaller(larger(x, -128), 127); }
-SIM_INLINE i32 u16_held(i32 x) { return smaller(larger(x, 0), 65535); }
-SIM_INLINE i32 s16_held(i32 x) { return smaller(larger(x, -32768), 32767); }
-SIM_INLINE i32 wrapped(i32 x) { return x; }
-
-#define BYTE(t, f, held, k) ((u32)(u8)held(f(t##_of(a, k), t##_of(b, k))) << (8 * (k)))
-#define QUAD(t, f, held) (BYTE(t, f, held, 0) | BYTE(t, f, held, 1) | BYTE(t, f, held, 2) | BYTE(t, f, held, 3))
-#define TWO(t, f, held) PAIR((u16)held(f(t##_of(a, 0), t##_of(b, 0))), (u16)held(f(t##_of(a, 1), t##_of(b, 1))))
-
-#define BYTES(OP, t)                                                                                                     \
-    OP(add_sat_##t##x4, "add.sat." #t "x4", "www", u32, u32, u32, u32, QUAD(t, sum, t##_held))                           \
-    OP(sub_sat_##t##x4, "sub.sat." #t "x4", "www", u32, u32, u32, u32, QUAD(t, difference, t##_held))                    \
-    OP(min_##t##x4, "min." #t "x4", "www", u32, u32, u32, u32, QUAD(t, smaller, wrapped))                                \
-    OP(max_##t##x4, "max." #t "x4", "www", u32, u32, u32, u32, QUAD(t, larger, wrapped))
-
-#define HALVES(OP, t)                                                                                                    \
-    OP(add_sat_##t##x2, "add.sat." #t "x2", "www", u32, u32, u32, u32, TWO(t, sum, t##_held))                            \
-    OP(min_##t##x2, "min." #t "x2", "www", u32, u32, u32, u32, TWO(t, smaller, wrapped))                                 \
-    OP(max_##t##x2, "max." #t "x2", "www", u32, u32, u32, u32, TWO(t, larger, wrapped))
-
-SIM_INLINE u32 differences(u32 a, u32 b) { return QUAD(u8, difference, wrapped); }
-SIM_INLINE u32 larger_bytes(u32 a, u32 b) { return QUAD(s8, larger, wrapped); }
+/* Parts of type T, which holds `least` to `most`. */
+#define BOUNDED(PARTS, t, T, least, most)                                                                                \
+    PARTS(add_sat_##t, "add.sat." #t, "www", T, T, T, T, smaller(larger(a + b, least), most))                            \
+    PARTS(min_##t, "min." #t, "www", T, T, T, T, smaller(a, b))                                                          \
+    PARTS(max_##t, "max." #t, "www", T, T, T, T, larger(a, b))
+#define BYTES(PARTS, t, T, least, most)                                                                                  \
+    BOUNDED(PARTS, t, T, least, most)                                                                                    \
+    PARTS(sub_sat_##t, "sub.sat." #t, "www", T, T, T, T, smaller(larger(a - b, least), most))
 
 /* Sums and differences that wrap have the same bits signed or not. */
-#define ROWS(OP)                                                                                                         \
-    OP(add_8x4, "add.s8x4 add.u8x4", "www", u32, u32, u32, u32, QUAD(u8, sum, wrapped))                                  \
-    OP(sub_8x4, "sub.s8x4 sub.u8x4", "www", u32, u32, u32, u32, differences(a, b))                                       \
-    OP(neg_s8x4, "neg.s8x4", "ww", u32, u32, u32, u32, differences(0, a))                                                \
-    OP(relu_s8x4, "%relu.s8x4", "ww", u32, u32, u32, u32, larger_bytes(a, 0))                                            \
-    OP(add_16x2, "add.s16x2 add.u16x2", "www", u32, u32, u32, u32, TWO(u16, sum, wrapped))                               \
-    BYTES(OP, u8) BYTES(OP, s8) HALVES(OP, u16) HALVES(OP, s16)
-ROWS(SIM_OP)
+#define ROWS(PARTS)                                                                                                      \
+    PARTS(add_8x4, "add.s8x4 add.u8x4", "www", u8, u8, u8, u8, a + b)                                                    \
+    PARTS(sub_8x4, "sub.s8x4 sub.u8x4", "www", u8, u8, u8, u8, a - b)                                                    \
+    PARTS(neg_s8x4, "neg.s8x4", "ww", u8, u8, u8, u8, 0 - a)                                                             \
+    PARTS(relu_s8x4, "%relu.s8x4", "ww", i8, i8, i8, i8, larger(a, 0))                                                   \
+    PARTS(add_16x2, "add.s16x2 add.u16x2", "www", u16, u16, u16, u16, a + b)                                             \
+    BYTES(PARTS, u8x4, u8, 0, UINT8_MAX) BYTES(PARTS, s8x4, i8, INT8_MIN, INT8_MAX)                                      \
+    BOUNDED(PARTS, u16x2, u16, 0, UINT16_MAX) BOUNDED(PARTS, s16x2, i16, INT16_MIN, INT16_MAX)
+ROWS(SIM_PARTS)
 
 const SimRow sim_rows_packed[] = {ROWS(SIM_ROW){NULL, NULL, NULL}};

@@ -60,9 +60,6 @@ SIM_INLINE u32 by_mode(u32 a, u32 b, u32 c, u64 table) { return chosen(a, b, (u3
 #define ECR UINT64_C(0x3210221011100000)
 #define RC16 UINT64_C(0x3232101032321010)
 
-/* Two f32 in a register of 64 bits. */
-#define HALVES(f) ((u64)(f((u32)a, (u32)b)) | (u64)(f((u32)(a >> 32), (u32)(b >> 32))) << 32)
-#define HALVES3(f) ((u64)(f((u32)a, (u32)b, (u32)c)) | (u64)(f((u32)(a >> 32), (u32)(b >> 32), (u32)(c >> 32))) << 32)
 SIM_INLINE u32 sum(u32 a, u32 b) { return bits_f32(as_f32(a) + as_f32(b)); }
 SIM_INLINE u32 difference(u32 a, u32 b) { return bits_f32(as_f32(a) - as_f32(b)); }
 SIM_INLINE u32 product(u32 a, u32 b) { return bits_f32(as_f32(a) * as_f32(b)); }
@@ -98,9 +95,6 @@ SIM_INLINE u32 xorsign16(u32 a, u32 b, u32 infinity, bool larger, bool nan)
     return r | ((a ^ b) & 0x8000u);
 }
 
-SIM_INLINE u32 relu_pair(u32 a) { return PAIR(LO(a) & 0x8000u ? 0 : LO(a), HI(a) & 0x8000u ? 0 : HI(a)); }
-SIM_INLINE u32 flush_two(u64 a, int half) { return flush32((u32)(a >> (32 * half))); }
-
 /* A value held between the ends of a type of `bits`, as cvt.pack does. */
 SIM_INLINE u32 packed(i32 a, int bits, bool is_signed)
 {
@@ -115,25 +109,24 @@ SIM_INLINE u32 packed(i32 a, int bits, bool is_signed)
     OP(dp2a_lo_##id, "dp2a.lo." types, "wwww", u32, u32, u32, u32, dot2(a, b, c, sa, sb))                                \
     OP(dp2a_hi_##id, "dp2a.hi." types, "wwww", u32, u32, u32, u32, dot2(a, b >> 16, c, sa, sb))
 
-#define XORSIGN(OP, id, name, larger, nan)                                                                               \
+#define XORSIGN_16(OP, PARTS, id, name, F, infinity, larger, nan)                                                        \
+    OP(id##_##F, name "." #F, "hhh", u16, u16, u16, u16, xorsign16(a, b, infinity, larger, nan))                         \
+    PARTS(id##_##F##x2, name "." #F "x2", "www", u16, u16, u16, u16, xorsign16(a, b, infinity, larger, nan))
+#define XORSIGN(OP, PARTS, id, name, larger, nan)                                                                        \
     OP(id##_f32, name ".f32", "fff", u32, u32, u32, u32, xorsign32(a, b, larger, nan))                                   \
-    OP(id##_f16, name ".f16", "hhh", u16, u16, u16, u16, xorsign16(a, b, 0x7c00, larger, nan))                           \
-    OP(id##_bf16, name ".bf16", "hhh", u16, u16, u16, u16, xorsign16(a, b, 0x7f80, larger, nan))                         \
-    OP(id##_f16x2, name ".f16x2", "www", u32, u32, u32, u32,                                                             \
-       PAIR(xorsign16(LO(a), LO(b), 0x7c00, larger, nan), xorsign16(HI(a), HI(b), 0x7c00, larger, nan)))                 \
-    OP(id##_bf16x2, name ".bf16x2", "www", u32, u32, u32, u32,                                                           \
-       PAIR(xorsign16(LO(a), LO(b), 0x7f80, larger, nan), xorsign16(HI(a), HI(b), 0x7f80, larger, nan)))
+    XORSIGN_16(OP, PARTS, id, name, f16, INF_F16, larger, nan)                                                           \
+    XORSIGN_16(OP, PARTS, id, name, bf16, INF_BF16, larger, nan)
 
-#define MODES(OP, mode, MODE)                                                                                            \
+#define MODES(OP, PARTS, mode, MODE)                                                                                     \
     OP(div64_##mode, "div." #mode ".f64", "ggg", u64, u64, u64, u64, sim_div64(a, b, MODE))                              \
     OP(rcp64_##mode, "rcp." #mode ".f64", "gg", u64, u64, u64, u64, sim_div64(UINT64_C(0x3ff0000000000000), a, MODE))    \
     OP(sqrt64_##mode, "sqrt." #mode ".f64", "gg", u64, u64, u64, u64, sim_sqrt64(a, MODE))                               \
-    OP(add_two_##mode, "add." #mode ".f32x2", "ddd", u64, u64, u64, u64, HALVES(sum_##mode))                             \
-    OP(sub_two_##mode, "sub." #mode ".f32x2", "ddd", u64, u64, u64, u64, HALVES(difference_##mode))                      \
-    OP(mul_two_##mode, "mul." #mode ".f32x2", "ddd", u64, u64, u64, u64, HALVES(product_##mode))                         \
-    OP(fma_two_##mode, "fma." #mode ".f32x2", "dddd", u64, u64, u64, u64, HALVES3(fused_##mode))
+    PARTS(add_two_##mode, "add." #mode ".f32x2", "ddd", u32, u32, u32, u32, sum_##mode(a, b))                            \
+    PARTS(sub_two_##mode, "sub." #mode ".f32x2", "ddd", u32, u32, u32, u32, difference_##mode(a, b))                     \
+    PARTS(mul_two_##mode, "mul." #mode ".f32x2", "ddd", u32, u32, u32, u32, product_##mode(a, b))                        \
+    PARTS(fma_two_##mode, "fma." #mode ".f32x2", "dddd", u32, u32, u32, u32, fused_##mode(a, b, c))
 
-#define INTEGERS(OP)                                                                                                     \
+#define INTEGERS(OP, PARTS)                                                                                              \
     OP(mad24_sat, "mad24.hi.sat.s32", "wwww", u32, u32, u32, i32, clamped(((low24s(a) * low24s(b)) >> 16) + c))          \
     OP(mad_sat, "mad.hi.sat.s32", "wwww", u32, i32, i32, i32, clamped(((i64)a * b >> 32) + c))                           \
     OP(mad_hi_s16, "mad.hi.s16", "hhhh", u16, i16, i16, u16, ((i32)a * b >> 16) + c)                                     \
@@ -143,7 +136,7 @@ SIM_INLINE u32 packed(i32 a, int bits, bool is_signed)
     OP(sad_s64, "sad.s64", "dddd", u64, i64, i64, u64, c + (a < b ? (u64)b - (u64)a : (u64)a - (u64)b))                  \
     OP(sad_u64, "sad.u64", "dddd", u64, u64, u64, u64, c + (a < b ? b - a : a - b))                                      \
     OP(relu_s32, "%relu.s32", "ww", u32, i32, i32, i32, a > 0 ? a : 0)                                                   \
-    OP(relu_s16x2, "%relu.s16x2", "ww", u32, u32, u32, u32, relu_pair(a))                                                \
+    PARTS(relu_s16x2, "%relu.s16x2", "ww", i16, i16, i16, i16, a > 0 ? a : 0)                                            \
     OP(amount_u32, "bfind.shiftamt.u32", "ww", u32, u32, u32, u32, shift_amount(a))                                      \
     OP(amount_s32, "bfind.shiftamt.s32", "ww", u32, u32, u32, u32, shift_amount(a >> 31 ? ~a : a))                       \
     OP(amount_u64, "bfind.shiftamt.u64", "wd", u32, u64, u64, u64, shift_amount64(a))                                    \
@@ -179,17 +172,17 @@ SIM_INLINE u32 packed(i32 a, int bits, bool is_signed)
     OP(rank_32, "%rank.u32", "www", u32, u32, u32, u32, a >> RANK_SHIFT ? (a >> RANK_SHIFT) - 1 : b)                     \
     OP(rank_64, "%rank.u64", "wdw", u32, u64, u32, u32, (a >> RANK_SHIFT & 255) ? (a >> RANK_SHIFT & 255) - 1 : b)
 
-#define FLOATS(OP)                                                                                                       \
-    OP(add_two, "add.f32x2 add.rn.f32x2", "ddd", u64, u64, u64, u64, HALVES(sum))                                        \
-    OP(sub_two, "sub.f32x2 sub.rn.f32x2", "ddd", u64, u64, u64, u64, HALVES(difference))                                 \
-    OP(mul_two, "mul.f32x2 mul.rn.f32x2", "ddd", u64, u64, u64, u64, HALVES(product))                                    \
-    OP(fma_two, "fma.rn.f32x2", "dddd", u64, u64, u64, u64, HALVES3(fused))                                              \
-    OP(ftz_two, "%ftz.f32x2", "dd", u64, u64, u64, u64, flush_two(a, 0) | (u64)flush_two(a, 1) << 32)                    \
-    XORSIGN(OP, min_x, "min.xorsign.abs", false, false) XORSIGN(OP, max_x, "max.xorsign.abs", true, false)               \
-    XORSIGN(OP, min_nx, "min.NaN.xorsign.abs", false, true) XORSIGN(OP, max_nx, "max.NaN.xorsign.abs", true, true)       \
-    MODES(OP, rz, RZ) MODES(OP, rm, RM) MODES(OP, rp, RP)
+#define FLOATS(OP, PARTS)                                                                                                \
+    PARTS(add_two, "add.f32x2 add.rn.f32x2", "ddd", u32, u32, u32, u32, sum(a, b))                                       \
+    PARTS(sub_two, "sub.f32x2 sub.rn.f32x2", "ddd", u32, u32, u32, u32, difference(a, b))                                \
+    PARTS(mul_two, "mul.f32x2 mul.rn.f32x2", "ddd", u32, u32, u32, u32, product(a, b))                                   \
+    PARTS(fma_two, "fma.rn.f32x2", "dddd", u32, u32, u32, u32, fused(a, b, c))                                           \
+    PARTS(ftz_two, "%ftz.f32x2", "dd", u32, u32, u32, u32, flush32(a))                                                   \
+    XORSIGN(OP, PARTS, min_x, "min.xorsign.abs", false, false) XORSIGN(OP, PARTS, max_x, "max.xorsign.abs", true, false) \
+    XORSIGN(OP, PARTS, min_nx, "min.NaN.xorsign.abs", false, true) XORSIGN(OP, PARTS, max_nx, "max.NaN.xorsign.abs", true, true) \
+    MODES(OP, PARTS, rz, RZ) MODES(OP, PARTS, rm, RM) MODES(OP, PARTS, rp, RP)
 
-#define ROWS(OP) INTEGERS(OP) FLOATS(OP)
-ROWS(SIM_OP)
+#define ROWS(OP, PARTS) INTEGERS(OP, PARTS) FLOATS(OP, PARTS)
+ROWS(SIM_OP, SIM_PARTS)
 
-const SimRow sim_rows_rare[] = {ROWS(SIM_ROW){NULL, NULL, NULL}};
+const SimRow sim_rows_rare[] = {ROWS(SIM_ROW, SIM_ROW){NULL, NULL, NULL}};
