@@ -115,6 +115,33 @@ LOOPS = """
         (void)pb, (void)pc;                                                                       \\
         if (n) memmove(result, pa, n * sizeof(T));                                                \\
     }
+/* What is done to narrow floats by way of double, which holds all of them: a part at a time, so that the loops of double
+ * serve every type. `loop` is null for a conversion, `narrow` where the result is a truth. */
+typedef struct {
+    ScLoop widen, loop, narrow;
+    unsigned operands, from, to; /* how many; bytes of an operand and of a result */
+} Way;
+
+__attribute__((noinline)) static void through_double(const Way *way, size_t n, void *result, const void *pa, const void *pb, const void *pc)
+{
+    enum { PART = 256 };
+    double x[3][PART], y[PART];
+    const char *operand[3] = {pa, pb, pc};
+    for (size_t at = 0, some; at < n; at += some) {
+        some = n - at < PART ? n - at : PART;
+        for (unsigned k = 0; k < way->operands; k++) way->widen(some, x[k], operand[k] + at * way->from, NULL, NULL);
+        char *to = (char *)result + at * way->to;
+        if (way->loop) way->loop(some, way->narrow ? (void *)y : to, x[0], x[1], x[2]);
+        if (way->narrow) way->narrow(some, to, way->loop ? y : x[0], NULL, NULL);
+    }
+}
+
+#define THROUGH(name, operands, A, R, widen, loop, narrow)                                        \\
+    static void name(size_t n, void *result, const void *pa, const void *pb, const void *pc)     \\
+    {                                                                                             \\
+        static const Way way = {widen, loop, narrow, operands, sizeof(A), sizeof(R)};             \\
+        through_double(&way, n, result, pa, pb, pc);                                              \\
+    }
 #define AS_IS(x) (x)
 #define AS_PRED(x) ((uint8_t)(x))
 #define AS_F32(x) ((float)(x))
@@ -173,11 +200,45 @@ def small_types() -> str:
     return "".join(lines) + "\n"
 
 
+NARROW_FLOATS = ops.SMALL_FLOATS + ["f16", "bf16"]
+
+
+def goes_through_double(to: str, source: str) -> bool:
+    """Of conversions: those of floats of 8 bits and below, and of f16 and bf16 with integers of 8 bits and below, which are seldom met. A 64-bit
+    integer is rounded to odd first, so it goes straight."""
+    to_width, source_width = semantics.NATIVE[to].width, semantics.NATIVE[source].width
+    if source in ops.SMALL_FLOATS or to in ops.SMALL_FLOATS:
+        return source_width < 64
+    return (to in NARROW_FLOATS and source_width <= 8) or (source in NARROW_FLOATS and to_width <= 8)
+
+
+def conversions_c() -> tuple[list[str], list[str]]:
+    """The conversions between each two types, and the rows of their table."""
+    straight: list[str] = []
+    through: list[str] = []
+    rows: list[str] = []
+    for to in ops.COMPUTE:
+        for source in ops.COMPUTE:
+            s, n = semantics.NATIVE[source], semantics.NATIVE[to]
+            name = f"copy_{max(n.width, 8)}" if to == source else f"cvt_{to}_{source}"
+            rows.append(f"    [{enum('SC_', to)}][{enum('SC_', source)}] = {name},\n")
+            if to == source:
+                continue
+            if "f64" not in (to, source) and goes_through_double(to, source):
+                through.append(f"THROUGH({name}, 1, {s.store}, {n.store}, cvt_f64_{source}, NULL, cvt_{to}_f64)\n")
+                continue
+            operand, expr = semantics.conversion(to, source)
+            load, store = load_store(source, False)[0], "AS_PRED" if to == "pred" else f"STORE_{to}" if to in ops.SMALL_INTS else "AS_IS"
+            straight.append(f"LOOP1({name}, {n.store}, {s.store}, {store}, {load}, {operand}, {expr})\n")
+    return straight + through, rows
+
+
 def functions_c() -> str:
-    body: list[str] = []
+    body, conversions = conversions_c()
     loops: list[str] = []
+    doubles: dict[tuple[str, str], str] = {}  # the loop on doubles for an expression and a store
     for width in (8, 16, 32, 64):
-        body.append(f"SELECT(select_{width}, uint{width}_t)\nCOPY(copy_{width}, uint{width}_t)\n")
+        body.insert(0, f"SELECT(select_{width}, uint{width}_t)\nCOPY(copy_{width}, uint{width}_t)\n")
     for o in ops.OPS:
         for t in ops.COMPUTE + ["index"]:
             entry = f"    [{enum('OP_', o.name)}][{enum('SC_', t)}] = "
@@ -194,26 +255,23 @@ def functions_c() -> str:
             m = semantics.meaning(o.name, t)
             if m is None:
                 continue
+            loops.append(f"{entry}{o.name}_{t},\n")
             load, store = load_store(t, m.wide)
             result = native.store
-            if o.sig in ("compare", "test"):
+            truth = o.sig in ("compare", "test")
+            if truth:
                 store, result = "AS_PRED", "uint8_t"
             elif t == "pred":
                 store = "AS_PRED"
-            body.append(f"LOOP{o.arity}({o.name}_{t}, {result}, {native.store}, {store}, {load}, {m.operand}, {m.expr})\n")
-            loops.append(f"{entry}{o.name}_{t},\n")
-    conversions: list[str] = []
-    for to in ops.COMPUTE:
-        for source in ops.COMPUTE:
-            entry = f"    [{enum('SC_', to)}][{enum('SC_', source)}] = "
-            s, n = semantics.NATIVE[source], semantics.NATIVE[to]
-            if to == source:
-                conversions.append(f"{entry}copy_{max(n.width, 8)},\n")
-                continue
-            operand, expr = semantics.conversion(to, source)
-            load, store = load_store(source, False)[0], "AS_PRED" if to == "pred" else f"STORE_{to}" if to in ops.SMALL_INTS else "AS_IS"
-            body.append(f"LOOP1(cvt_{to}_{source}, {n.store}, {s.store}, {store}, {load}, {operand}, {expr})\n")
-            conversions.append(f"{entry}cvt_{to}_{source},\n")
+            if m.operand == "double" and t in NARROW_FLOATS:
+                key = (m.expr, "AS_PRED" if truth else "AS_IS")
+                if key not in doubles:
+                    doubles[key] = f"double_{len(doubles)}_{o.name}"
+                    body.append(f"LOOP{o.arity}({doubles[key]}, {'uint8_t' if truth else 'double'}, double, {key[1]}, AS_IS, double, {m.expr})\n")
+                narrow = "NULL" if truth else f"cvt_{t}_f64"
+                body.append(f"THROUGH({o.name}_{t}, {o.arity}, {native.store}, {result}, cvt_f64_{t}, {doubles[key]}, {narrow})\n")
+            else:
+                body.append(f"LOOP{o.arity}({o.name}_{t}, {result}, {native.store}, {store}, {load}, {m.operand}, {m.expr})\n")
     saturating: list[str] = []
     for to, largest in semantics.SATURATING.items():
         value = f"(uint8_t)sc_small_from_f64(SC_{to.upper()}, a > {largest} ? {largest} : a < -{largest} ? -{largest} : (double)a)"
