@@ -33,8 +33,11 @@ typedef int64_t i64;
 #endif
 #define SIM_EACH SIM_EACH_OF(LANES)
 
+#ifndef SIM_CLONES
+#define SIM_CLONES WBB_CLONES
+#endif
 #define SIM_LOOP(id, count, D, A, B, C, expr)                                                                            \
-    WBB_CLONES static void op_##id(uint8_t *d, const uint8_t *regs, const SimOp *op)                                     \
+    SIM_CLONES static void op_##id(uint8_t *d, const uint8_t *regs, const SimOp *op)                                     \
     {                                                                                                                    \
         D *to = (D *)(void *)d;                                                                                          \
         const A *from_a = (const A *)(const void *)(regs + op->a);                                                       \

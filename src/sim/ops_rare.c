@@ -6,6 +6,8 @@
  *
  *     prmt.b32.rc16 %r3, %r1, %r2, %r4   ->   bytes 1,0,1,0 of %r1 where the lowest bit of %r4 is 0, else bytes 3,2,3,2
  */
+/* What is rare does not pay for a version for each kind of host. */
+#define SIM_CLONES
 #include "sim/lanes.h"
 
 SIM_INLINE i64 low24s(u32 a) { return (i32)(a << 8) >> 8; }
