@@ -29,13 +29,9 @@ void ir_demand_operands(IrDemand *d, const IrStmt *s);
 /* Calls of one function with the same arguments have one entry. */
 WbbEntry *ir_call_entry(WbbMap *called, const IrGraph *g, IrRef call);
 
-/* early.c: is the statement an exchange or another effect, an `if` with results and nothing else, or one around updates
- * of a scatter? */
-bool ir_waits(const IrKernel *k, const IrPlacement *p, const IrStmt *s);
-/* early.c: emits what the statements of a block from number `from` on load, as far as it can be emitted now. Returns
- * what the first of them, which waits, does not need itself. bound: is a variable or value there? */
-typedef bool IrBound(const void *of, IrRef r);
-IrRefs ir_loads_first(IrDemand *d, const IrKernel *k, const IrBlock *block, uint32_t from, uint32_t scope,
-                      IrBound *bound);
+/* early.c: before statement `from` of the block of a scope: if this is the first of them that loads stand before, emits
+ * what the statements from it on load, as far as that can be emitted now. Returns what is loaded so for later ones
+ * alone. */
+IrRefs ir_loads_first(IrDemand *d, const IrKernel *k, const IrBlock *block, uint32_t from, uint32_t scope);
 
 #endif

@@ -35,30 +35,48 @@ static bool has_update(const IrKernel *k, const IrBlock *b)
     return false;
 }
 
-bool ir_waits(const IrKernel *k, const IrPlacement *p, const IrStmt *s)
+/* Is it an exchange or another effect, an `if` with results and nothing else, or one around updates of a scatter? */
+static bool waits(const IrKernel *k, const IrPlacement *p, const IrStmt *s)
 {
     if (s->kind != IR_IF) return s->kind == IR_DO;
     return ir_only_chooses(s) || (p->updates && (has_update(k, &s->body) || has_update(k, &s->otherwise)));
 }
 
-IrRefs ir_loads_first(IrDemand *d, const IrKernel *k, const IrBlock *block, uint32_t from, uint32_t scope,
-                      IrBound *bound)
+/* Do loads stand before it? */
+static bool is_behind_loads(const IrKernel *k, const IrPlacement *p, const IrStmt *s, uint32_t scope)
+{
+    return waits(k, p, s) || (s->kind == IR_IF && p->items[scope].loop);
+}
+
+/* Is a variable or value bound before this place? */
+static bool is_bound(const IrDemand *d, IrRef r, IrPlace place)
+{
+    const IrNode *n = ir_at(d->g, r);
+    const IrScopes *t = &d->places->tree;
+    return (n->op != OP_VAR && n->op != OP_VALUE) ||
+           ir_is_visible(t, n->op == OP_VAR ? t->variables[n->imm] : t->values[n->imm], place);
+}
+
+IrRefs ir_loads_first(IrDemand *d, const IrKernel *k, const IrBlock *block, uint32_t from, uint32_t scope)
 {
     const IrGraph *g = d->g;
     const IrStmt *of = d->places->items[scope].of, *s = block->items[from];
-    const bool waits = ir_waits(k, d->places, s), branches = waits && s->kind == IR_IF && !ir_only_chooses(s);
+    IrRefs later = {0};
+    if (!is_behind_loads(k, d->places, s, scope)) return later;
+    for (uint32_t i = 0; i < from; i++)
+        if (is_behind_loads(k, d->places, block->items[i], scope)) return later;
+    const bool effect = waits(k, d->places, s), branches = effect && s->kind == IR_IF && !ir_only_chooses(s);
     bool *ready = WBB_NEW_N(d->arena, bool, g->n + 1), *now = WBB_NEW_N(d->arena, bool, g->n + 1); /* by ref */
     const IrRefs first = below(d, block->items + from, 1, NULL);
     const IrRefs refs = below(d, block->items + from, block->n - from, of && ir_is_loop(of) ? of : NULL);
-    IrRefs later = {0};
     for (uint32_t i = 0; i < first.n; i++) now[first.items[i]] = true;
     for (uint32_t i = 0; i < refs.n; i++) {
         const IrRef r = refs.items[i];
-        ready[r] = bound(d->of, r);
+        ready[r] = is_bound(d, r, (IrPlace){scope, from});
         for (uint32_t o = 0; o < ir_arity(g, r); o++) ready[r] = ready[r] && ready[ir_operand(g, r, o)];
         if (!ready[r] || ir_at(g, r)->op != OP_LOAD || !ir_is_placed_in(d->places, r, scope)) continue;
         ir_demand(d, r, false);
-        if (waits && (!now[r] || branches)) WBB_PUSH(d->arena, &later, r);
+        if (effect && (!now[r] || branches)) WBB_PUSH(d->arena, &later, r);
     }
     return later;
 }

@@ -90,7 +90,7 @@ static void walk_kernel(Assignment *x)
 static bool is_costly(const Assignment *x, const IrNode *n)
 {
     if (n->op == OP_LOAD || n->op == OP_CALL) return true;
-    return n->op == OP_INSTR ? x->costly(x->arg, n) : sc_op_info[n->op].costly;
+    return n->op == OP_INSTR ? x->costly(x->arg, n->imm) : sc_op_info[n->op].costly;
 }
 
 static bool is_in_buffer(const Assignment *x, const IrNode *load)
@@ -236,7 +236,7 @@ IrPlacement ir_place(WbbArena *a, const IrKernel *k, IrCostly *costly, const voi
             for (uint32_t o = 0; o < ir_arity(x.g, r); o++) add_use(&x, ir_operand(x.g, r, o), x.set.items[i]);
         }
     }
-    x.out.items = x.tree.scopes.items;
+    x.out.tree = x.tree, x.out.items = x.tree.scopes.items;
     x.out.n = x.tree.scopes.n, x.out.updates = x.updates;
     return x.out;
 }

@@ -9,15 +9,16 @@ typedef struct IrScopeList {
     struct IrScopeList *next; /* in ascending order; no scope of a list encloses another */
 } IrScopeList;
 typedef struct {
-    IrScope *items; /* those of scopes.h */
+    IrScope *items; /* those of `tree` */
     uint32_t n;
+    IrScopes tree;
     IrScopeList **emitted; /* by ref: the scopes in which a node is emitted; NULL: no statement needs it */
     uint32_t *bound_in;    /* by ref: the innermost scope that binds a variable or value the node depends on */
     bool updates;          /* the kernel has an operation of a scatter */
 } IrPlacement;
 
-/* Is it worth a branch not to evaluate this selected instruction? */
-typedef bool IrCostly(const void *arg, const IrNode *instr);
+/* Is it worth a branch not to evaluate the selected instruction of which this is the `imm`? */
+typedef bool IrCostly(const void *arg, uint64_t imm);
 /* alone: no SM has a second block. */
 IrPlacement ir_place(WbbArena *a, const IrKernel *k, IrCostly *costly, const void *arg, bool alone);
 bool ir_is_placed_in(const IrPlacement *p, IrRef r, uint32_t scope);

@@ -193,27 +193,10 @@ static void note_effects(LlBuild *b, const IrBlock *block, bool repeated)
     }
 }
 
-/* A row whose instruction LLVM makes no cheap one of; of assembly and calls that is not known. */
-static bool is_costly(const void *arg, const IrNode *n)
-{
-    const RwTables *t = arg;
-    const RwInstr *row = &t->instrs[RW_ROW(n->imm)];
-    const size_t length = strcspn(row->text, "(");
-    if (row->kind == RW_LLVM) {
-        const LlOpcode *o = ll_opcode(row->text, length);
-        return o && o->costly;
-    }
-    if (row->kind == RW_INTR) {
-        const LlIntrinsic *in = ll_intrinsic(row->text, length);
-        return in && in->costly;
-    }
-    return true;
-}
-
 static void allocate(LlBuild *b)
 {
     const IrKernel *k = b->k;
-    b->scopes = ir_place(b->arena, k, is_costly, b->t->tables, k->grid <= b->t->sms);
+    b->scopes = ir_place(b->arena, k, rw_is_costly, b->t->tables, k->grid <= b->t->sms);
     b->points = WBB_NEW_N(b->arena, LlInsertPoint, b->scopes.n);
     b->open = WBB_NEW_N(b->arena, bool, b->scopes.n);
     b->next_scope = 1;

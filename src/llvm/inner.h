@@ -28,12 +28,10 @@ typedef struct {
     const char *name; /* "icmp slt" */
     uint8_t form;
     uint16_t code; /* LLVMOpcode, or predicate */
-    bool costly;
 } LlOpcode;
 typedef struct {
     const char *name;
     const char *overloads; /* the overloaded types, in order: r result, a b c operands; "" if not overloaded */
-    bool costly;
 } LlIntrinsic;
 const LlOpcode *ll_opcode(const char *name, size_t n); /* NULL: not in the table */
 const LlIntrinsic *ll_intrinsic(const char *name, size_t n);
@@ -211,16 +209,13 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index);
 void ll_relaxed(const LlBuild *b, LLVMValueRef access, IrType type);
 uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */
 void ll_find_groups(LlBuild *b); /* after the scopes are assigned */
-/* What early.c keeps in its block so that it keeps the load r there: the value, or the vector that it is an element of;
+/* What is kept in its block so that the load r stays there: the value, or the vector that it is an element of;
  * NULL: that was asked for already. */
 LLVMValueRef ll_to_keep(LlBuild *b, IrRef r);
 
 /* node.c */
 void ll_emit(void *build, IrRef r, uint32_t scope); /* an IrEmit */
 void ll_at_scope(LlBuild *b, uint32_t scope);      /* moves the builder to the insert point of the scope */
-
-/* early.c: makes what the statements of a block from number `from` on load, as far as it can be made now. */
-void ll_loads_first(LlBuild *b, const IrBlock *block, uint32_t from, uint32_t scope);
 
 /* statement.c */
 typedef struct {

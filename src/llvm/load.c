@@ -64,7 +64,7 @@ struct LlGroup {
     IrRef at[MOST_LANES];           /* by lane: the load; 0: none */
     LLVMValueRef wide[MOST_LANES];  /* by first lane: the last access made */
     uint32_t scope[MOST_LANES];     /* .. and the scope that it was made in */
-    bool kept[MOST_LANES];          /* .. is it kept in its block (early.c)? */
+    bool kept[MOST_LANES];          /* .. is it kept in its block? */
 };
 
 static uint32_t most_lanes(const LlBuild *b, ScType type)

@@ -11,6 +11,7 @@
 #include "llvm/inner.h"
 
 #include <llvm-c/DebugInfo.h> /* LLVMTemporaryMDNode */
+#include <string.h>
 
 static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope);
 
@@ -254,14 +255,24 @@ static void emit_let(LlBuild *b, const IrStmt *s, uint32_t scope)
     b->vars[s->var] = s->value ? as_index(b, s) : ll_index(b, is, ir_is_wide(b->g, is));
 }
 
+/* LLVM moves a load on to the block that needs it unless something else uses it before: this makes no code. */
+static void keep_all(LlBuild *b, IrRefs loads, uint32_t scope)
+{
+    static const char name[] = "llvm.fake.use";
+    if (!loads.n) return;
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(b->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
+    ll_at_scope(b, scope);
+    for (uint32_t i = 0; i < loads.n; i++) {
+        LLVMValueRef v = ll_to_keep(b, loads.items[i]);
+        if (v) LLVMBuildCall2(b->builder, LLVMGlobalGetValueType(f), f, &v, 1, "");
+    }
+}
+
 static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope)
 {
-    bool loaded = false;
     for (uint32_t i = 0; i < block->n; i++) {
         const IrStmt *s = block->items[i];
-        const bool separates = ir_waits(b->k, &b->scopes, s) || (s->kind == IR_IF && b->scopes.items[scope].loop);
-        if (separates && !loaded) ll_loads_first(b, block, i, scope);
-        loaded = loaded || separates;
+        keep_all(b, ir_loads_first(&b->demand, b->k, block, i, scope), scope);
         switch (s->kind) {
         case IR_STORE: emit_store(b, s, scope); break;
         case IR_IF: emit_if(b, s, scope); break;

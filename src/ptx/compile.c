@@ -130,7 +130,7 @@ static void write_function(PtxBuild *b, uint32_t number, const char *text[2])
 static void allocate(PtxBuild *b)
 {
     const IrKernel *k = b->k;
-    b->places = ir_place(b->arena, k, ptx_is_costly, b->t->tables, k->grid <= b->t->sms);
+    b->places = ir_place(b->arena, k, rw_is_costly, b->t->tables, k->grid <= b->t->sms);
     b->open = WBB_NEW_N(b->arena, bool, b->places.n);
     b->lines = WBB_NEW_N(b->arena, PtxLines, b->places.n);
     b->next_scope = 1;

@@ -15,12 +15,6 @@ enum { MAX_WORDS = 256 };
 
 static const RwInstr *row_of(const RwTables *t, const IrNode *n) { return &t->instrs[RW_ROW(n->imm)]; }
 
-bool ptx_is_costly(const void *tables, const IrNode *instr)
-{
-    const RwInstr *row = row_of(tables, instr);
-    return row->n_texts ? row->texts[0].costly : row->kind != RW_LLVM && row->kind != RW_INTR;
-}
-
 /* What stands for a letter of a text: one register or number, or the registers of a vector in braces. */
 typedef struct {
     PtxReg r[4];

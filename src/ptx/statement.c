@@ -350,25 +350,11 @@ static void emit_do(PtxBuild *b, const IrStmt *s)
     if (s->n_results) b->results[s->results[0].value] = v;
 }
 
-/* Is a variable or value there? */
-static bool is_bound(const void *of, IrRef r)
-{
-    const PtxBuild *b = of;
-    const IrNode *n = ir_at(b->g, r);
-    if (n->op == OP_VALUE) return b->results[n->imm];
-    if (n->op != OP_VAR) return true;
-    const IrVarKind kind = b->g->vars[n->imm].kind;
-    return kind == IR_BID || kind == IR_TID || b->vars[n->imm].kind != PTX_NONE;
-}
-
 static void emit_statements(PtxBuild *b, const IrBlock *block, uint32_t n)
 {
-    bool loaded = false;
     for (uint32_t i = 0; i < n; i++) {
         const IrStmt *s = block->items[i];
-        const bool separates = ir_waits(b->k, &b->places, s) || (s->kind == IR_IF && b->places.items[b->at].loop);
-        if (separates && !loaded) ir_loads_first(&b->demand, b->k, block, i, b->at, is_bound);
-        loaded = loaded || separates;
+        ir_loads_first(&b->demand, b->k, block, i, b->at);
         switch (s->kind) {
         case IR_STORE: i += ptx_stores(b, block, i) - 1; break;
         case IR_IF: emit_if(b, s, NULL); break;

@@ -107,6 +107,10 @@ typedef struct {
 /* The rule that IrGraph.rule names, of the target's tables or, with IR_INDEX_RULE, of those of indices; NULL: none. */
 const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, uint32_t said);
 
+/* Is it worth a branch not to evaluate an instr node with this `imm`? So are assembly and calls, of which that is not
+ * known. tables: an RwTables. An IrCostly of ir/placement.h. */
+bool rw_is_costly(const void *tables, uint64_t imm);
+
 /* The rules of index nodes, of patterns/indexing.py: for rw_new. tg_use_tables may put others here. */
 extern RwTables ix_tables;
 

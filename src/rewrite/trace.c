@@ -143,6 +143,13 @@ void rw_disable(RwCx *rw, const char *rule)
         wbb_fail(rw->cx, (WbbLoc){0}, "--disable %s: no rule has that name; `warpburg rules list` prints all", rule);
 }
 
+bool rw_is_costly(const void *tables, uint64_t imm)
+{
+    const RwTables *t = tables;
+    const RwInstr *row = &t->instrs[RW_ROW(imm)];
+    return row->n_texts ? row->texts[0].costly : row->kind != RW_LLVM && row->kind != RW_INTR;
+}
+
 const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, uint32_t said)
 {
     const uint32_t number = said & ~IR_INDEX_RULE;
