@@ -33,5 +33,7 @@ WbbEntry *ir_call_entry(WbbMap *called, const IrGraph *g, IrRef call);
  * what the statements from it on load, as far as that can be emitted now. Returns what is loaded so for later ones
  * alone. */
 IrRefs ir_loads_first(IrDemand *d, const IrKernel *k, const IrBlock *block, uint32_t from, uint32_t scope);
+/* early.c: emits the values of a store, and of those behind it to the same buffer: no load waits behind one of them. */
+void ir_values_first(IrDemand *d, const IrBlock *block, uint32_t from);
 
 #endif

@@ -80,3 +80,12 @@ IrRefs ir_loads_first(IrDemand *d, const IrKernel *k, const IrBlock *block, uint
     }
     return later;
 }
+
+void ir_values_first(IrDemand *d, const IrBlock *block, uint32_t from)
+{
+    for (uint32_t i = from; i < block->n; i++) {
+        const IrStmt *s = block->items[i];
+        if (s->kind != IR_STORE || s->buffer != block->items[from]->buffer) break;
+        ir_demand(d, s->value, false);
+    }
+}

@@ -58,3 +58,16 @@ uint32_t ir_word_align(const IrBuffer *b)
     while (align > 1 && b->elements > 1 && size % align) align /= 2;
     return align;
 }
+
+uint32_t ir_align_of(IrGraph *g, const IrBuffer *b, ScType type, IrRef index, bool rounded)
+{
+    uint32_t align = sc_bytes(type);
+    const uint32_t most = rounded ? ir_word_align(b) : b->align;
+    const WbbI128 last = ir_fact(g, index).hi;
+    WbbI128 elements = ir_is_packed(type) ? 8 / sc_type_info[type].bits : 1; /* in `align` bytes */
+    while (align < most && ir_multiple(g, index, 2 * elements) && (!rounded || last + 2 * elements <= b->elements)) {
+        elements *= 2;
+        align *= 2;
+    }
+    return align;
+}

@@ -13,6 +13,10 @@ bool *ir_constant_buffers(WbbArena *a, const IrKernel *k); /* by buffer: nothing
 /* The largest power of two up to the buffer's alignment that divides its size, both in bytes: an access that reads
  * whole aligned words where it needs parts of them stays inside. One element alone has no other part. */
 uint32_t ir_word_align(const IrBuffer *b);
+/* The alignment in bytes that facts prove of the address of an element, at most the buffer's own; packed elements:
+ * whole bytes. rounded: of an access that may be made wider, over elements that nobody asked for: one that large still
+ * ends inside the buffer. */
+uint32_t ir_align_of(IrGraph *g, const IrBuffer *b, ScType type, IrRef index, bool rounded);
 
 /* lines.c: `.loc` directives in the text of a module, and the tables behind it that they refer to. */
 typedef struct {

@@ -6,7 +6,7 @@
  * branches. A node that both branches of one `if` need is emitted before the `if`. Each function emits its own nodes. A
  * node that more than MAX_COPIES branches need is emitted once, around them all, if it cannot fault (facts prove that
  * every load below it is inside its buffer): the size of the code then does not grow with the number of branches. So is
- * a load of several elements that two branches need: each would load those of the other.
+ * a load of which two branches need different elements: each would load those of the other.
  *
  * Where threads exchange values, a load that cannot fault leaves its branch, up to the loop around it, if it reads one
  * element for all threads, or no SM has a second block: nothing else would hide its latency behind an exchange. So does
@@ -25,6 +25,7 @@ enum { MAX_COPIES = 4 };
 /* A list of the scopes that use a node. */
 typedef struct Use {
     uint32_t scope;
+    uint32_t lanes; /* of a load of up to 32 elements: a bit for each that is used */
     struct Use *next;
 } Use;
 
@@ -45,12 +46,22 @@ typedef struct {
     uint32_t *mark;                    /* by scope: the last node whose set the scope is in */
 } Assignment;
 
-static void add_use(Assignment *x, IrRef r, uint32_t scope)
+static void add_lanes(Assignment *x, IrRef r, uint32_t scope, uint32_t lanes)
 {
+    if (r && x->uses[r] && x->uses[r]->scope == scope) x->uses[r]->lanes |= lanes;
     if (r == 0 || (x->uses[r] && x->uses[r]->scope == scope)) return;
     Use *u = WBB_NEW(x->arena, Use);
-    *u = (Use){scope, x->uses[r]};
+    *u = (Use){scope, lanes, x->uses[r]};
     x->uses[r] = u;
+}
+
+static void add_use(Assignment *x, IrRef r, uint32_t scope) { add_lanes(x, r, scope, UINT32_MAX); }
+
+/* The elements of its operand that a node uses. */
+static uint32_t lanes_of(const IrNode *user)
+{
+    const uint32_t n = IR_LANES(user->type);
+    return user->op != OP_PART || n >= 32 || user->imm >= 32 ? UINT32_MAX : ((1u << n) - 1) << user->imm;
 }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
@@ -176,6 +187,20 @@ static int by_number(const void *x, const void *y)
     return p < q ? -1 : p > q;
 }
 
+/* A load of several elements: does each of the scopes in which it would be emitted need the same of them? */
+static bool uses_alike(const Assignment *x, const Use *uses, uint32_t n)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t lanes = 0;
+        for (const Use *u = uses; u; u = u->next)
+            if (ir_common_scope(&x->tree, u->scope, x->set.items[i]) == x->set.items[i]) lanes |= u->lanes;
+        if (i && lanes != first) return false;
+        first = lanes;
+    }
+    return true;
+}
+
 /* Choose the scopes in which r is emitted: x->set, in ascending order. */
 static void choose_scopes(Assignment *x, IrRef r)
 {
@@ -199,8 +224,9 @@ static void choose_scopes(Assignment *x, IrRef r)
         for (; uses; uses = uses->next) WBB_PUSH(x->arena, &x->set, uses->scope);
     }
     if (x->set.n) qsort(x->set.items, x->set.n, sizeof *x->set.items, by_number);
-    const bool wide = ir_at(x->g, r)->op == OP_LOAD && IR_LANES(ir_at(x->g, r)->type) > 1;
-    if (x->anchored[r] && (n <= (wide ? 1 : MAX_COPIES) || x->may_fault[r])) return;
+    const bool load = ir_at(x->g, r)->op == OP_LOAD;
+    const bool copied = n <= MAX_COPIES && (n <= 1 || !load || uses_alike(x, x->uses[r], n));
+    if (x->anchored[r] && (copied || x->may_fault[r])) return;
     n = 0;
     for (uint32_t i = 0; i < x->set.n; i++) {
         const uint32_t scope = x->set.items[i];
@@ -233,7 +259,9 @@ IrPlacement ir_place(WbbArena *a, const IrKernel *k, IrCostly *costly, const voi
             *next = WBB_NEW(a, IrScopeList);
             **next = (IrScopeList){x.set.items[i], NULL};
             next = &(*next)->next;
-            for (uint32_t o = 0; o < ir_arity(x.g, r); o++) add_use(&x, ir_operand(x.g, r, o), x.set.items[i]);
+            const uint32_t lanes = lanes_of(ir_at(x.g, r));
+            for (uint32_t o = 0; o < ir_arity(x.g, r); o++)
+                add_lanes(&x, ir_operand(x.g, r, o), x.set.items[i], lanes);
         }
     }
     x.out.tree = x.tree, x.out.items = x.tree.scopes.items;

@@ -41,6 +41,65 @@ IrBounds ir_bounds_of(IrGraph *g, const IrSplit *s)
     return x;
 }
 
+/* Replaces a variable that is defined as a multiple of one index and a constant by that, and adds the constant to the
+ * sum's: false where it is none. */
+static bool expand(const IrGraph *g, IrTerm *term, int64_t *constant)
+{
+    const IrNode *n = ir_at(g, term->ref);
+    IrSplit d;
+    int64_t moved, coefficient;
+    if (n->op != OP_VAR || !g->vars[n->imm].definition) return false;
+    ir_split(&d, g, g->vars[n->imm].definition);
+    if (d.n != 1 || __builtin_mul_overflow(d.terms->coefficient, term->coefficient, &coefficient)) return false;
+    if (__builtin_mul_overflow(d.constant, term->coefficient, &moved)) return false;
+    if (__builtin_add_overflow(*constant, moved, constant)) return false;
+    *term = (IrTerm){coefficient, d.terms->ref};
+    return true;
+}
+
+static bool fits(IrGraph *g, const IrSplit *s)
+{
+    const IrBounds x = ir_bounds_of(g, s);
+    return x.narrow_factors && ir_is_i32(x.first) && ir_is_i32(x.last);
+}
+
+/* The terms of the sum that the only term, a variable, is defined as. */
+static IrSplit of_sum(WbbArena *a, IrGraph *g, IrSplit s, IrIsThere *is_there, const void *of)
+{
+    const IrTerm whole = s.terms[0];
+    const IrNode *n = ir_at(g, whole.ref);
+    IrSplit d;
+    int64_t moved;
+    if (n->op != OP_VAR || !g->vars[n->imm].definition) return s;
+    ir_split(&d, g, g->vars[n->imm].definition);
+    if (__builtin_mul_overflow(d.constant, whole.coefficient, &moved) ||
+        __builtin_add_overflow(s.constant, moved, &moved))
+        return s;
+    IrTerm *terms = WBB_NEW_N(a, IrTerm, d.n + 1);
+    for (uint32_t i = 0; i < d.n; i++) {
+        terms[i] = d.terms[i];
+        if (__builtin_mul_overflow(terms[i].coefficient, whole.coefficient, &terms[i].coefficient)) return s;
+        if (is_there && !is_there(of, terms[i].ref)) return s;
+    }
+    const IrSplit all = {.terms = terms, .n = d.n, .constant = moved};
+    return fits(g, &all) || !fits(g, &s) ? all : s;
+}
+
+IrSplit ir_expanded(WbbArena *a, IrGraph *g, IrRef index, IrIsThere *is_there, const void *of)
+{
+    IrSplit s;
+    ir_split(&s, g, index);
+    IrTerm *terms = WBB_NEW_N(a, IrTerm, s.n + 1);
+    for (uint32_t i = 0; i < s.n; i++) {
+        IrTerm next = terms[i] = s.terms[i];
+        int64_t constant = s.constant;
+        while (expand(g, &next, &constant))
+            if (!is_there || is_there(of, next.ref)) terms[i] = next, s.constant = constant;
+    }
+    s.terms = terms;
+    return s.n == 1 ? of_sum(a, g, s, is_there, of) : s;
+}
+
 uint32_t ir_next_term(const IrPlacement *p, const IrSplit *s, const bool *done)
 {
     uint32_t best = s->n;

@@ -21,6 +21,10 @@ typedef struct {
     bool narrow_factors; /* every coefficient fits 32 bits */
 } IrBounds;
 IrBounds ir_bounds_of(IrGraph *g, const IrSplit *s);
+/* Of an index, with variables that are defined as a multiple of one index and a constant replaced by that: accesses
+ * whose addresses differ by a constant then have the same terms. is_there: may a node be used? NULL: any may. */
+typedef bool IrIsThere(const void *of, IrRef r);
+IrSplit ir_expanded(WbbArena *a, IrGraph *g, IrRef index, IrIsThere *is_there, const void *of);
 /* The term to add next: of those that are left, one of the outermost scope, of these a positive one if there is one. */
 uint32_t ir_next_term(const IrPlacement *p, const IrSplit *s, const bool *done);
 /* The greatest common factor of the coefficients; 1 where there is none that fits 32 bits. */

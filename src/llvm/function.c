@@ -211,7 +211,6 @@ static void allocate(LlBuild *b)
     b->turned = WBB_NEW_N(b->arena, bool, k->n_buffers + 1);
     note_effects(b, &k->body, false);
     b->callees = WBB_NEW_N(b->arena, LlCallee, k->n_functions + 1);
-    ll_find_groups(b);
 }
 
 void ll_build(LlBuild *b)

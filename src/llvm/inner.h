@@ -104,8 +104,6 @@ typedef struct {
     } args[4];
 } LlRow;
 
-typedef struct LlGroup LlGroup; /* load.c */
-
 /* One compile. */
 typedef struct {
     WbbCx *cx;
@@ -131,7 +129,6 @@ typedef struct {
     LlCallee *callees;      /* by function of the kernel */
     WbbMap called;          /* by function and arguments, an LlCalled for calls of several results */
     WbbMap offsets;         /* by block and terms, the sums and addresses that were made of them */
-    LlGroup **groups;       /* by ref: of a load, its neighbours; NULL: none */
     IrDemand demand;
     LlRow **rows; /* by number in the instruction table */
     uint32_t libdevice_capacity;
@@ -205,13 +202,9 @@ LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emits a call */
 /* load.c */
 /* the value in memory at an index, of any type; both are emitted already */
 LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index);
+uint32_t ll_align(LlBuild *b, uint32_t buffer, IrType type, IrRef index); /* of an access, in bytes */
 /* Makes a load or a store one that may meet others of the kind, and atomics. */
 void ll_relaxed(const LlBuild *b, LLVMValueRef access, IrType type);
-uint32_t ll_access_align(LlBuild *b, const IrBuffer *buffer, IrType type, IrRef index); /* bytes */
-void ll_find_groups(LlBuild *b); /* after the scopes are assigned */
-/* What is kept in its block so that the load r stays there: the value, or the vector that it is an element of;
- * NULL: that was asked for already. */
-LLVMValueRef ll_to_keep(LlBuild *b, IrRef r);
 
 /* node.c */
 void ll_emit(void *build, IrRef r, uint32_t scope); /* an IrEmit */

@@ -49,6 +49,10 @@ static LLVMValueRef part(LlBuild *b, const IrNode *n)
     const uint32_t parts = ll_parts(n->type);
     assert(n->imm + count <= from);
     if (count == from) return x;
+    if (count == 1 && IR_SC(n->type) == SC_PRED && LLVMIsATruncInst(x)) { /* of a load: one of its bytes */
+        x = LLVMBuildExtractElement(b->builder, LLVMGetOperand(x, 0), LLVMConstInt(b->i32, n->imm, false), "");
+        return LLVMBuildTrunc(b->builder, x, b->i1, "");
+    }
     if (parts == 2) return lanes(b, x, LLVMGetPoison(LLVMTypeOf(x)), 2 * (uint32_t)n->imm, 2 * count);
     if (count == 1) return LLVMBuildExtractElement(b->builder, x, LLVMConstInt(b->i32, n->imm, false), "");
     return lanes(b, x, LLVMGetPoison(LLVMTypeOf(x)), (uint32_t)n->imm, count);

@@ -18,7 +18,7 @@ static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope);
 static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
     const IrType type = ir_at(b->g, s->value)->type;
-    const uint32_t align = ll_access_align(b, &b->k->buffers[s->buffer], type, s->index);
+    const uint32_t align = ll_align(b, s->buffer, type, s->index);
     const bool packed = ir_is_packed(IR_SC(type));
     ir_demand(&b->demand, s->value, false);
     if (!packed || !ir_is_const(b->g, s->index)) ir_demand(&b->demand, s->index, !packed);
@@ -262,10 +262,8 @@ static void keep_all(LlBuild *b, IrRefs loads, uint32_t scope)
     if (!loads.n) return;
     LLVMValueRef f = LLVMGetIntrinsicDeclaration(b->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
     ll_at_scope(b, scope);
-    for (uint32_t i = 0; i < loads.n; i++) {
-        LLVMValueRef v = ll_to_keep(b, loads.items[i]);
-        if (v) LLVMBuildCall2(b->builder, LLVMGlobalGetValueType(f), f, &v, 1, "");
-    }
+    for (uint32_t i = 0; i < loads.n; i++)
+        LLVMBuildCall2(b->builder, LLVMGlobalGetValueType(f), f, &b->values[loads.items[i]], 1, "");
 }
 
 static void emit_block(LlBuild *b, const IrBlock *block, uint32_t scope)

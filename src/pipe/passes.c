@@ -25,6 +25,7 @@ enum {
     CUBIN = 1 << 10,   /* machine code, where ptxas was asked for and found */
     BUNDLE = 1 << 11,
     BRANCHED = 1 << 12, /* no select is marked `rare` */
+    ACCESSES = 1 << 14, /* loads of neighbours in one scope are one */
     ORDERED = 1 << 13, /* launches read what is there, and overwrite what nothing needs any more */
 };
 
@@ -53,6 +54,10 @@ static void width(const Ir *p)
     vec_width(p->kernel);
 }
 static void isel(const Ir *p) { rw_run(p->rw, p->kernel, RW_ISEL); }
+static void accesses(const Ir *p)
+{
+    vec_accesses(p->kernel, rw_target(p->rw), p->target->vector_bytes, p->target->sms);
+}
 
 typedef struct {
     const char *name;
@@ -84,15 +89,17 @@ static const Pass passes[] = {
      "no later pass makes index nodes: each copy of a loop over lanes has its own"},
     {"isel", LOWERED | WIDTHS, INSTRS, LOWERED, isel,
      "no other pass can read instructions, and width copies what it reads"},
-    {"llvm", INSTRS | STRAIGHT | WIDTHS, PTX, 0, NULL,
-     "each instruction is one of LLVM IR, each index node is of known width"},
+    {"accesses", INSTRS | STRAIGHT | WIDTHS, ACCESSES, 0, accesses,
+     "in which scopes an element is loaded depends on which selected instructions are worth a branch"},
+    {"llvm", INSTRS | STRAIGHT | WIDTHS | ACCESSES, PTX, 0, NULL,
+     "each instruction is a row that has its text, each access as wide as it can be"},
     {"assemble", PTX, CUBIN, 0, NULL,
      "ptxas reads PTX"},
     {"bundle", PLAN | PTX, BUNDLE, 0, NULL,
      "it holds the machine code beside the PTX"},
 };
 
-const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "branch", "width", "isel", NULL};
+const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "branch", "width", "isel", "accesses", NULL};
 
 static const Pass *find(const char *name)
 {

@@ -15,63 +15,11 @@
 
 static uint32_t depth_of(const PtxBuild *b, uint32_t scope) { return b->places.items[scope].depth; }
 
-/* Replaces a variable that is defined as a multiple of one index and a constant by that, and adds the constant to the
- * sum's: false where it is none. */
-static bool expand(const IrGraph *g, IrTerm *term, int64_t *constant)
-{
-    const IrNode *n = ir_at(g, term->ref);
-    IrSplit d;
-    int64_t moved, coefficient;
-    if (n->op != OP_VAR || !g->vars[n->imm].definition) return false;
-    ir_split(&d, g, g->vars[n->imm].definition);
-    if (d.n != 1 || __builtin_mul_overflow(d.terms->coefficient, term->coefficient, &coefficient)) return false;
-    if (__builtin_mul_overflow(d.constant, term->coefficient, &moved)) return false;
-    if (__builtin_add_overflow(*constant, moved, constant)) return false;
-    *term = (IrTerm){coefficient, d.terms->ref};
-    return true;
-}
+static bool is_there(const void *of, IrRef r) { return ptx_has(of, r); }
 
-static bool fits(const PtxBuild *b, const IrSplit *s)
+IrSplit ptx_expanded(PtxBuild *b, IrRef index)
 {
-    const IrBounds x = ir_bounds_of(b->g, s);
-    return x.narrow_factors && ir_is_i32(x.first) && ir_is_i32(x.last);
-}
-
-/* The terms of the sum that the only term, a variable, is defined as. */
-static IrSplit of_sum(PtxBuild *b, IrSplit s, bool only_here)
-{
-    const IrTerm whole = s.terms[0];
-    const IrNode *n = ir_at(b->g, whole.ref);
-    IrSplit d;
-    int64_t moved;
-    if (n->op != OP_VAR || !b->g->vars[n->imm].definition) return s;
-    ir_split(&d, b->g, b->g->vars[n->imm].definition);
-    if (__builtin_mul_overflow(d.constant, whole.coefficient, &moved) ||
-        __builtin_add_overflow(s.constant, moved, &moved))
-        return s;
-    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, d.n + 1);
-    for (uint32_t i = 0; i < d.n; i++) {
-        terms[i] = d.terms[i];
-        if (__builtin_mul_overflow(terms[i].coefficient, whole.coefficient, &terms[i].coefficient)) return s;
-        if (only_here && !ptx_has(b, terms[i].ref)) return s;
-    }
-    const IrSplit all = {.terms = terms, .n = d.n, .constant = moved};
-    return fits(b, &all) || !fits(b, &s) ? all : s;
-}
-
-IrSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here)
-{
-    IrSplit s;
-    ir_split(&s, b->g, index);
-    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s.n + 1);
-    for (uint32_t i = 0; i < s.n; i++) {
-        IrTerm next = terms[i] = s.terms[i];
-        int64_t constant = s.constant;
-        while (expand(b->g, &next, &constant))
-            if (!only_here || ptx_has(b, next.ref)) terms[i] = next, s.constant = constant;
-    }
-    s.terms = terms;
-    return s.n == 1 ? of_sum(b, s, only_here) : s;
+    return ir_expanded(b->arena, b->g, index, is_there, b);
 }
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */
@@ -334,12 +282,12 @@ static PtxAddress address_of(PtxBuild *b, uint32_t buffer, IrSplit s)
 
 PtxAddress ptx_address(PtxBuild *b, uint32_t buffer, IrRef index)
 {
-    return address_of(b, buffer, ptx_expanded(b, index, true));
+    return address_of(b, buffer, ptx_expanded(b, index));
 }
 
 bool ptx_byte_address(PtxBuild *b, uint32_t buffer, IrRef index, uint32_t down, PtxAddress *out)
 {
-    IrSplit s = ptx_expanded(b, index, true);
+    IrSplit s = ptx_expanded(b, index);
     IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s.n + 1);
     for (uint32_t i = 0; i < s.n; i++) {
         if (s.terms[i].coefficient % (1 << down)) return false;

@@ -145,7 +145,6 @@ static void allocate(PtxBuild *b)
     b->bases = WBB_NEW_N(b->arena, PtxReg, k->n_buffers + 1);
     b->callees = WBB_NEW_N(b->arena, PtxCallee, k->n_functions + 1);
     b->constant = ir_constant_buffers(b->arena, k);
-    ptx_find_groups(b);
     ptx_find_digits(b);
 }
 

@@ -1,6 +1,6 @@
 /* inner.h: the declarations that the files of ptx/ share, private to the module.
  *
- * Calls go one way: compile.c -> statement.c -> stores.c -> node.c -> row.c, memory.c, index.c -> division.c, address.c
+ * Calls go one way: compile.c -> statement.c -> node.c -> row.c, memory.c, index.c -> division.c, address.c
  * -> width.c -> value.c -> known.c, line.c. */
 #ifndef PTX_INNER_H
 #define PTX_INNER_H
@@ -73,8 +73,6 @@ typedef struct {
     uint32_t left, right, mask;
 } PtxDigit;
 
-typedef struct PtxGroup PtxGroup; /* memory.c */
-
 /* A function of the kernel, and a call whose results are there while its scope is open. */
 typedef struct {
     const char *name;
@@ -105,9 +103,7 @@ typedef struct {
     PtxReg *tests;        /* by number of IrVar: a predicate of a loop's body, another iteration follows; or PTX_NONE */
     PtxReg *bases;        /* by buffer: its address; PTX_NONE: not read yet */
     bool *constant;       /* by buffer: nothing changes it */
-    PtxGroup **groups;    /* by ref: of a load, its neighbours; NULL: none */
     int64_t *factors;     /* by ref: of a term, its factor in all sums; 0: it is none, -1: several, or another use */
-    IrRef *alike;         /* by ref: of a load in a group, another one of the same element; 0: none */
     uint32_t function;    /* the one that is being written; the kernel's number is n_functions */
     PtxCallee *callees;   /* by function */
     WbbMap called;        /* by function and arguments, a PtxCalled */
@@ -184,9 +180,7 @@ PtxValue *ptx_index_range(PtxBuild *b, IrRef both);
 
 /* address.c: sums of terms, and what they address ------------------------------------------------------------------ */
 PtxMade *ptx_made(PtxBuild *b, const uint64_t *key, size_t n); /* of a key: PTX_NONE where none is here */
-/* Of an index, with variables that are defined as a multiple of one index and a constant replaced by that: accesses
- * whose addresses differ by a constant then share a register. only_here: by what is there already. */
-IrSplit ptx_expanded(PtxBuild *b, IrRef index, bool only_here);
+IrSplit ptx_expanded(PtxBuild *b, IrRef index); /* of an index, by what is there already */
 PtxReg ptx_terms(PtxBuild *b, const IrSplit *s, bool wide); /* their sum without the constant */
 typedef struct {
     PtxReg base;        /* PTX_NONE: `name` */
@@ -207,16 +201,8 @@ bool ptx_digit(PtxBuild *b, IrTerm term, bool joins, PtxDigit *out);
 uint32_t ptx_zero_of_term(PtxBuild *b, IrTerm t);        /* bits that it never has, of 32 */
 
 /* memory.c --------------------------------------------------------------------------------------------------------- */
-void ptx_find_groups(PtxBuild *b); /* after the scopes are assigned */
 PtxValue *ptx_load(PtxBuild *b, IrRef r, uint32_t buffer, IrRef index); /* of any type, also what a `do` reads */
 void ptx_store(PtxBuild *b, PtxValue *v, uint32_t buffer, IrRef index, const char *order);
-/* The alignment in bytes that facts prove of an element's address; may_round_up: of an access that reads beyond it. */
-uint32_t ptx_align(PtxBuild *b, const IrBuffer *buffer, ScType type, IrRef index, bool may_round_up);
-
-/* stores.c --------------------------------------------------------------------------------------------------------- */
-/* Writes statement `from` of a block, a store, and those behind it that are one access with it or stand between them.
- * Returns the number of statements written. */
-uint32_t ptx_stores(PtxBuild *b, const IrBlock *block, uint32_t from);
 
 /* known.c ---------------------------------------------------------------------------------------------------------- */
 /* Bits that are never set in the result of a row in registers of so many bits, whose operands are extended as told. */

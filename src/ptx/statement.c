@@ -319,6 +319,15 @@ static void cluster_barrier(PtxBuild *b)
     ptx_line(b, "barrier.cluster.wait.aligned;");
 }
 
+static void emit_store(PtxBuild *b, const IrStmt *s)
+{
+    const bool packed = ir_is_packed(IR_SC(ir_at(b->g, s->value)->type));
+    ir_demand(&b->demand, s->value, false);
+    if (!packed || !ir_is_const(b->g, s->index)) ir_demand(&b->demand, s->index, !packed);
+    b->maker = (PtxMaker){PTX_BY_STORE, s->value, s->buffer};
+    ptx_store(b, b->values[s->value], s->buffer, s->index, "");
+}
+
 /* The operation is written at the statement's place, not where a scope of it would be. */
 static void emit_do(PtxBuild *b, const IrStmt *s)
 {
@@ -356,7 +365,10 @@ static void emit_statements(PtxBuild *b, const IrBlock *block, uint32_t n)
         const IrStmt *s = block->items[i];
         ir_loads_first(&b->demand, b->k, block, i, b->at);
         switch (s->kind) {
-        case IR_STORE: i += ptx_stores(b, block, i) - 1; break;
+        case IR_STORE:
+            ir_values_first(&b->demand, block, i);
+            emit_store(b, s);
+            break;
         case IR_IF: emit_if(b, s, NULL); break;
         case IR_DO: emit_do(b, s); break;
         case IR_FOR: emit_for(b, s); break;

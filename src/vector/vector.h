@@ -7,6 +7,8 @@
  *     vec_rare(kernel, limits);
  *     vec_balance(kernel);
  *     vec_width(kernel);
+ *     (instruction selection)
+ *     vec_accesses(kernel, tables, target->vector_bytes, target->sms);
  */
 #ifndef VEC_VECTOR_H
 #define VEC_VECTOR_H
@@ -40,5 +42,7 @@ IrRef vec_long_way(const IrGraph *g, IrRef r);
 void vec_balance(IrKernel *k);
 /* width.c: marks the index nodes that need 64 bits. */
 void vec_width(IrKernel *k);
+/* accesses.c: joins loads of neighbours; of a selected kernel for a target with so many SMs. */
+void vec_accesses(IrKernel *k, const RwTables *t, uint32_t vector_bytes, uint32_t sms);
 
 #endif

@@ -1,0 +1,288 @@
+/* accesses.c: neighbouring elements that one scope loads are one access, and those that statements in a row store.
+ *
+ * Needs a selected kernel, whose placement says in which scopes each element is loaded; leaves loads of several
+ * elements and their parts, and stores of several values, as wide as facts prove an aligned address: ptxas joins no
+ * accesses. Of three neighbours four are loaded, where the buffer has them. Elements that only some of the scopes load
+ * stay alone.
+ *
+ *     store %y[2*t], load %x[4*t]; store %y[2*t + 1], load %x[4*t + 1]
+ *     =>  x = load.f32x2 %x[4*t]; store %y[2*t], pack(part<0>(x), part<1>(x))
+ */
+#include "ir/module.h"
+#include "ir/sums.h"
+#include "rewrite/tables.h"
+#include "vector/vector.h"
+
+#include <stdlib.h>
+
+enum { MOST_LANES = 32, MOST_STORES = 64 };
+
+/* Loads whose elements are the same: a list by ref. */
+typedef struct Alike {
+    IrRef load;
+    struct Alike *next;
+} Alike;
+
+/* The loads of as many elements of one buffer, in the same scopes, whose indices have the same terms, and constants
+ * between two multiples of the number of elements in the widest access. */
+typedef struct {
+    IrType type;
+    uint32_t buffer, most; /* most: loads in the widest access */
+    Alike *at[MOST_LANES];
+} Group;
+
+/* What becomes of a load: elements of another one. */
+typedef struct {
+    IrRef index; /* 0: it stays */
+    uint32_t first;
+    IrType all;
+} Joined;
+
+typedef struct {
+    IrStmt *s;
+    IrSplit split;
+    uint32_t lanes;
+} Store;
+
+typedef struct {
+    IrKernel *k;
+    IrGraph *g;
+    WbbArena *arena;
+    IrPlacement places;
+    const bool *constant; /* by buffer */
+    uint32_t vector_bytes;
+    IrPlace *bound;       /* by ref: where the last of what an index depends on is bound */
+    WbbMap groups;
+    Joined *joined;       /* by ref */
+    bool any;             /* one of them is */
+    Store *stores;        /* [MOST_STORES], of the run that is looked at */
+} Accesses;
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+static uint32_t most_loads(const Accesses *x, IrType type)
+{
+    return WBB_MIN(x->vector_bytes / sc_bytes(IR_SC(type)), MOST_LANES) / IR_LANES(type);
+}
+
+static bool is_candidate(const Accesses *x, IrRef r)
+{
+    const IrNode *n = ir_at(x->g, r);
+    if (n->op != OP_LOAD || !x->places.emitted[r]) return false;
+    const uint32_t buffer = (uint32_t)ir_at(x->g, n->a[0])->imm;
+    return x->constant[buffer] && ir_is_parameter(&x->k->buffers[buffer]) && !ir_is_packed(IR_SC(n->type)) &&
+           most_loads(x, n->type) > 1;
+}
+
+/* What a group has in common, besides its type: the buffer, where the widest access begins, scopes, terms. */
+static WbbEntry *group_entry(Accesses *x, const IrNode *n, const IrSplit *s, int64_t first, const IrScopeList *scopes)
+{
+    uint32_t count = 4 + 2 * s->n, at = 0;
+    for (const IrScopeList *l = scopes; l; l = l->next) count++;
+    uint64_t *key = WBB_NEW_N(x->arena, uint64_t, count);
+    key[at++] = ir_at(x->g, n->a[0])->imm, key[at++] = n->type, key[at++] = (uint64_t)first, key[at++] = s->n;
+    for (uint32_t i = 0; i < s->n; i++)
+        key[at++] = (uint64_t)s->terms[i].coefficient, key[at++] = s->terms[i].ref;
+    for (const IrScopeList *l = scopes; l; l = l->next) key[at++] = l->scope;
+    return wbb_map_put_bytes(&x->groups, key, count * sizeof *key);
+}
+
+static void add_load(Accesses *x, IrRef r)
+{
+    const IrNode *n = ir_at(x->g, r);
+    const IrSplit s = ir_expanded(x->arena, x->g, n->a[1], NULL, NULL);
+    const uint32_t most = most_loads(x, n->type);
+    const int64_t each = IR_LANES(n->type);
+    if (s.constant % each) return;
+    const uint32_t lane = (uint32_t)((uint64_t)(s.constant / each) % most); /* a power of two */
+    WbbEntry *e = group_entry(x, n, &s, s.constant / each - lane, x->places.emitted[r]);
+    if (!e->pointer) e->pointer = WBB_NEW(x->arena, Group);
+    Group *group = e->pointer;
+    group->type = n->type, group->buffer = (uint32_t)ir_at(x->g, n->a[0])->imm, group->most = most;
+    Alike *one = WBB_NEW(x->arena, Alike);
+    *one = (Alike){r, group->at[lane]};
+    group->at[lane] = one;
+}
+
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
+static void find_bound(Accesses *x)
+{
+    const IrScopes *t = &x->places.tree;
+    x->bound = WBB_NEW_N(x->arena, IrPlace, x->g->n);
+    for (IrRef r = 1; r < x->g->n; r++) {
+        const IrNode *n = ir_at(x->g, r);
+        IrPlace last = n->op == OP_VAR ? t->variables[n->imm] : n->op == OP_VALUE ? t->values[n->imm] : (IrPlace){0};
+        for (uint32_t i = 0; i < ir_arity(x->g, r); i++) {
+            const IrPlace o = x->bound[ir_operand(x->g, r, i)];
+            if (!ir_is_visible(t, o, last)) last = o;
+        }
+        x->bound[r] = last;
+    }
+}
+
+/* The index of a load, by what its variables are defined as; 0: that needs 64 bits. */
+static IrRef expanded(Accesses *x, IrRef load)
+{
+    const IrSplit s = ir_expanded(x->arena, x->g, ir_at(x->g, load)->a[1], NULL, NULL);
+    bool overflow = false;
+    const IrRef sum = ir_sum(x->g, s.constant, s.terms, s.n, &overflow);
+    return sum && ir_fits_i32(x->g, sum) ? sum : 0; /* as src/vector/width.c would have it */
+}
+
+/* An index of the first of some loads that is known wherever the index of one of them is. */
+static IrRef first_index(Accesses *x, const Group *group, uint32_t first, uint32_t loads)
+{
+    for (const Alike *f = group->at[first]; f; f = f->next) {
+        const IrRef index = ir_at(x->g, f->load)->a[1];
+        bool known = true;
+        for (uint32_t k = first; k < first + loads; k++)
+            for (const Alike *o = group->at[k]; o && known; o = o->next)
+                known = ir_is_visible(&x->places.tree, x->bound[index], x->bound[ir_at(x->g, o->load)->a[1]]);
+        if (known) return index;
+    }
+    return expanded(x, group->at[first]->load);
+}
+
+/* Joins loads first .. first + loads - 1 of a group, if they can be one access. */
+static void join(Accesses *x, const Group *group, uint32_t first, uint32_t loads)
+{
+    const uint32_t each = IR_LANES(group->type), size = sc_bytes(IR_SC(group->type)) * each;
+    uint32_t n = 0;
+    for (uint32_t k = first; k < first + loads; k++) {
+        if (group->at[k] && x->joined[group->at[k]->load].index) return;
+        n += group->at[k] != NULL;
+    }
+    const bool rounded = n == 3 && loads == 4 && each == 1;
+    const IrRef index = n == loads || rounded ? first_index(x, group, first, loads) : 0;
+    if (!index) return;
+    const IrBuffer *buffer = &x->k->buffers[group->buffer];
+    const IrRef stated = ir_at(x->g, group->at[first]->load)->a[1]; /* an index of which more may be known */
+    if (ir_align_of(x->g, buffer, IR_SC(group->type), stated, rounded) < loads * size) return;
+    const IrType all = IR_TYPE(IR_SC(group->type), __builtin_ctz(loads * each));
+    for (uint32_t k = first; k < first + loads; k++)
+        for (const Alike *o = group->at[k]; o; o = o->next)
+            x->joined[o->load] = (Joined){index, (k - first) * each, all};
+    x->any = true;
+}
+
+static IrRef remake(void *arg, IrRef old, const IrRef *made, const uint8_t *need)
+{
+    const Accesses *x = arg;
+    (void)need;
+    const IrNode n = *ir_at(x->g, old);
+    const Joined *j = &x->joined[old];
+    if (!j->index) return ir_copy(x->g, old, made, n.flags);
+    const IrRef all = ir_node(x->g, OP_LOAD, j->all, n.flags, n.a[0], j->index, 0, 0);
+    return ir_node(x->g, OP_PART, n.type, 0, all, 0, 0, j->first);
+}
+
+/* --- stores ------------------------------------------------------------------------------------------------------- */
+static int by_constant(const void *x, const void *y)
+{
+    const Store *p = x, *q = y;
+    return p->split.constant < q->split.constant ? -1 : p->split.constant > q->split.constant;
+}
+
+static bool same_terms(const IrSplit *x, const IrSplit *y)
+{
+    if (x->n != y->n) return false;
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->terms[i].ref != y->terms[i].ref || x->terms[i].coefficient != y->terms[i].coefficient) return false;
+    return true;
+}
+
+/* The unbroken run of stores from `from` on to one buffer in its type, elements of the same terms; variables may be
+ * bound between them. 0: one of them has other terms, or two store one element. *end: behind the last of them. */
+static uint32_t find_stores(Accesses *x, const IrBlock *block, uint32_t from, Store *out, uint32_t *end)
+{
+    const IrStmt *first = block->items[from];
+    const IrType type = ir_at(x->g, first->value)->type;
+    uint32_t n = 0;
+    if (ir_is_packed(IR_SC(type))) return 0;
+    for (uint32_t i = from; i < block->n && n < MOST_STORES; i++) {
+        IrStmt *s = block->items[i];
+        if (s->kind == IR_BIND) continue;
+        if (s->kind != IR_STORE || s->buffer != first->buffer) break;
+        *end = i + 1;
+        Store *o = &out[n++];
+        *o = (Store){s, ir_expanded(x->arena, x->g, s->index, NULL, NULL), IR_LANES(ir_at(x->g, s->value)->type)};
+        if (ir_at(x->g, s->value)->type != type || !same_terms(&o->split, &out[0].split)) return 0;
+    }
+    qsort(out, n, sizeof *out, by_constant);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (out[i].split.constant + out[i].lanes > out[i + 1].split.constant) return 0;
+    return n;
+}
+
+/* The number of stores from s[i] on that are one access. */
+static uint32_t joinable(Accesses *x, const Store *s, uint32_t i, uint32_t n)
+{
+    const ScType type = IR_SC(ir_at(x->g, s[i].s->value)->type);
+    const IrBuffer *buffer = &x->k->buffers[s[i].s->buffer];
+    const uint32_t size = sc_bytes(type) * s[i].lanes;
+    for (uint32_t count = x->vector_bytes / size; count > 1; count /= 2) {
+        bool row = i + count <= n;
+        for (uint32_t k = 1; row && k < count; k++)
+            row = s[i + k].split.constant == s[i].split.constant + (int64_t)k * s[i].lanes;
+        if (row && ir_align_of(x->g, buffer, type, s[i].s->index, false) >= count * size) return count;
+    }
+    return 1;
+}
+
+static IrRef packed(Accesses *x, const Store *s, uint32_t n)
+{
+    if (n == 1) return s->s->value;
+    const IrRef low = packed(x, s, n / 2), high = packed(x, s + n / 2, n / 2);
+    x->g->making_origin = x->g->origin[s->s->value];
+    return ir_node(x->g, OP_PACK, ir_at(x->g, low)->type + IR_TYPE(0, 1), 0, low, high, 0, 0);
+}
+
+/* Puts what is bound in a run of stores before it, then the accesses. Returns how many statements are left. */
+static uint32_t write_run(Accesses *x, IrBlock *block, uint32_t from, uint32_t end, const Store *s, uint32_t n)
+{
+    uint32_t at = from;
+    for (uint32_t i = from; i < end; i++)
+        if (block->items[i]->kind == IR_BIND) block->items[at++] = block->items[i];
+    for (uint32_t i = 0, count; i < n; i += count) {
+        count = joinable(x, s, i, n);
+        s[i].s->value = packed(x, s + i, count);
+        block->items[at++] = s[i].s;
+    }
+    const uint32_t left = at - from;
+    for (; end < block->n; end++) block->items[at++] = block->items[end];
+    block->n = at;
+    return left;
+}
+
+static void join_stores(Accesses *x, IrBlock *block)
+{
+    for (uint32_t i = 0, left = 1, end = 0; i < block->n; i += left, left = 1) {
+        IrStmt *s = block->items[i];
+        join_stores(x, &s->body);
+        join_stores(x, &s->otherwise);
+        const uint32_t n = s->kind == IR_STORE ? find_stores(x, block, i, x->stores, &end) : 0;
+        if (n > 1) left = write_run(x, block, i, end, x->stores, n);
+    }
+    x->g->making_origin = 0;
+}
+
+void vec_accesses(IrKernel *k, const RwTables *t, uint32_t vector_bytes, uint32_t sms)
+{
+    WbbArena *a = wbb_arena_new(k->g->cx);
+    Accesses x = {.k = k, .g = k->g, .arena = a, .vector_bytes = vector_bytes, .groups = {.arena = a}};
+    x.places = ir_place(a, k, rw_is_costly, t, k->grid <= sms);
+    x.constant = ir_constant_buffers(a, k);
+    x.joined = WBB_NEW_N(a, Joined, k->g->n);
+    for (IrRef r = 1; r < k->g->n; r++)
+        if (is_candidate(&x, r)) add_load(&x, r);
+    if (x.groups.n) find_bound(&x);
+    for (uint32_t i = 0; i < x.groups.n; i++) {
+        const Group *group = x.groups.entries[i].pointer;
+        for (uint32_t loads = group->most; loads > 1; loads /= 2)
+            for (uint32_t first = 0; first < group->most; first += loads)
+                if (group->at[first]) join(&x, group, first, loads);
+    }
+    if (x.any) ir_remake(k, remake, &x);
+    x.stores = WBB_NEW_N(a, Store, MOST_STORES);
+    join_stores(&x, &k->body);
+    wbb_arena_free(a);
+}
