@@ -19,12 +19,14 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
+from gen import prices
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 TARGETS = sorted(int(p.stem[2:]) for p in (ROOT / "patterns").glob("sm*.py") if p.stem[2:].isdigit())
 # type: bits of a register, first target that has products and sums of it
 TYPES = {"f32": (32, 75), "f64": (64, 75), "f16": (16, 75), "f16x2": (32, 75), "bf16": (16, 90), "bf16x2": (32, 90), "f32x2": (64, 100)}
-# FMUL FADD FFMA DMUL DADD DFMA HADD2 HFMA2 HMUL2, and those of pairs of f32
-FLOATS = {0x020, 0x021, 0x023, 0x028, 0x029, 0x02b, 0x030, 0x031, 0x032, 0x035, 0x049, 0x04a, 0x04b, 0x13e}
+FLOATS = {"FMUL", "FADD", "FFMA", "FMUL2", "FADD2", "FFMA2", "DMUL", "DADD", "DFMA", "HMUL2", "HADD2", "HFMA2", "HFMA2.MMA"}
+NOBITS = 8   # a section without bytes in the file: shared memory
 Version = Tuple[int, int]
 Row = Tuple[Version, Version, str, str]      # first and last version, target, text
 
@@ -49,20 +51,25 @@ def faults_of(at: Version, target: str) -> Set[str]:
     return {text for first, last, of, text in listed() if first <= at <= last and of == target}
 
 
-def sections(cubin: bytes) -> Iterator[Tuple[str, bytes]]:
-    """The code of each kernel."""
+def sections(cubin: bytes, prefix: str = ".text.") -> Iterator[Tuple[str, bytes]]:
+    """The sections whose names begin so, without that: the code of each kernel."""
     start, = struct.unpack_from("<Q", cubin, 0x28)
     size, n, names = struct.unpack_from("<HHH", cubin, 0x3a)
     header = [struct.unpack_from("<IIQQQQ", cubin, start + k * size) for k in range(n)]
-    for name, _, _, _, at, length in header:
+    for name, kind, _, _, at, length in header:
         begin = header[names][4] + name
         text = cubin[begin:cubin.index(b"\0", begin)].decode()
-        if text.startswith(".text."):
-            yield text[len(".text."):], cubin[at:at + length]
+        if text.startswith(prefix):
+            yield text[len(prefix):], bytes(length) if kind == NOBITS else cubin[at:at + length]
 
 
 def operations(code: bytes) -> List[int]:
     return [struct.unpack_from("<Q", code, k)[0] & 0x1ff for k in range(0, len(code), 16)]
+
+
+def floats(target: int) -> Set[int]:
+    """The operations of FLOATS; a number may be another operation on another target: 0x035 adds integers on sm_100 and sm_120."""
+    return {key & 0x1ff for key, op in prices.load_sass().of(f"sm_{target}").items() if op.name in FLOATS}
 
 
 def instruction(op: str, kind: str, result: str, x: str, y: str) -> str:
@@ -101,7 +108,8 @@ def fused(ptxas: str, target: int, *more: str) -> Set[str]:
         Path(folder, "k.ptx").write_text(text)
         subprocess.run([ptxas, f"-arch=sm_{target}", *more, "-o", f"{folder}/k.cubin", f"{folder}/k.ptx"], check=True)
         cubin = Path(folder, "k.cubin").read_bytes()
-    count = {name: sum(op in FLOATS for op in operations(code)) for name, code in sections(cubin)}
+    counted = floats(target)
+    count = {name: sum(op in counted for op in operations(code)) for name, code in sections(cubin)}
     assert all(count[one] for _, one, _ in pairs.values()), "a kernel of one instruction has no operation of floats"
     return {what for name, (what, first, second) in pairs.items() if count[name] < count[first] + count[second]}
 
