@@ -40,6 +40,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("rewrite_matcher", "tests/rules/rewrite_matcher.py {build}", "", "--terms 1000000"),
         Row("target_facts", "tests/rules/target_facts.py {wb}", "", "--all"),
         Row("ptxas_faults", "tests/rules/ptxas_faults.py {wb}"),
+        Row("assemblers", "tests/rules/assemblers.py {wb} --folder {build}/assemblers --shared {shared}", "", "--install"),
         Row("roundings", "-m gen.proof.roundings", "--target sm_100 --target sm_120"),
         Row("prices", "tests/rules/prices.py {wb}", "--every 20", "--every 1"),
         Row("random_terms", "tests/fuzz/random_terms.py {wb}", "60", "2000"),

@@ -2,7 +2,8 @@
 
 usage: assemble.py BASE NEW --shared DIR [--every 8] [--fusions 500] [--assembler libnvptxcompiler.so]
 
-1. Of every Nth of the corpus's programs: milliseconds from text to cubin in one process, each build in turn, the least of three times; the medians.
+1. Of every Nth of the corpus's programs: milliseconds from text to cubin in one process, each build in turn, the least of three times; the medians,
+   and the processor time of all times together.
 2. `compile FOLDER -o DIR` of many fusions: seconds, and of NEW a second time, with the cache that the first left.
 Both without a cache but for the last. BASE assembles by the ptxas that it finds; NEW by --assembler where it is given. Other processes disturb this
 less than it seems: the builds take turns file by file. `cpu` is processor time of the process and its children.
@@ -41,13 +42,18 @@ def each(program: str, files: List[str], env: Dict[str, str], folder: str) -> Li
     return found
 
 
+def children() -> float:
+    """Seconds of the processor of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def whole(program: str, folder: str, out: str, env: Dict[str, str]) -> Tuple[float, float]:
     """Seconds of the clock and of the processor."""
     shutil.rmtree(out, ignore_errors=True)
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    before, start = children(), time.monotonic()
     subprocess.run([program, "compile", folder, "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.monotonic() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.monotonic() - start, children() - before
 
 
 def main() -> int:
@@ -65,17 +71,20 @@ def main() -> int:
     new = {**old, **({"WARPBURG_PTXAS": o.assembler} if o.assembler else {})}
     with tempfile.TemporaryDirectory() as folder:
         rows: List[Tuple[float, float]] = []
+        cpu = [0.0, 0.0]
         files = corpus[::o.every]
         for k in range(0, len(files), BLOCK):
             part, best = files[k:k + BLOCK], {}
             for _ in range(o.times):
                 for n, (program, env) in enumerate(((o.base, old), (o.new, new))):
+                    before = children()
                     best[n] = [min(x, y) for x, y in zip(each(program, part, env, folder), best.get(n, [1e9] * len(part)))]
+                    cpu[n] += children() - before
             rows += [(x, y) for x, y in zip(best[0], best[1]) if x and y]
         if rows:
             a, b = (statistics.median(r[k] for r in rows) for k in (0, 1))
             print(f"HLO to cubin, {len(rows)} fusions: medians {a:.1f} and {b:.1f} ms, {b / a:.3f}; median of ratios "
-                  f"{statistics.median(y / x for x, y in rows):.3f}", flush=True)
+                  f"{statistics.median(y / x for x, y in rows):.3f}; cpu {cpu[0]:.1f} and {cpu[1]:.1f} s, {cpu[1] / cpu[0]:.3f}", flush=True)
         many = Path(folder, "many")
         many.mkdir()
         for f in corpus[1::max(1, len(corpus) // o.fusions)][:o.fusions]:
