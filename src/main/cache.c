@@ -84,7 +84,7 @@ static WbbStatus assembler(const Call *call)
     WbbArena *a = call->arena;
     const AssemblerOptions *o = call->options;
     if (o->link) tg_link_library(cx, a);
-    const TgAssembler used = tg_find_assembler(cx, a);
+    const TgAssembler used = tg_loadable_assembler(cx, a);
     WbbBuf b = wbb_buf(a);
     if (o->json) wbb_json_open(&b, NULL, '{');
     for (int k = TG_NVPTXCOMPILER; k <= TG_NVJITLINK; k++) {
@@ -93,10 +93,13 @@ static WbbStatus assembler(const Call *call)
         const TgAssembler *of = same ? &used : &x;
         put_found(&b, o->json, tg_assembler_name(x.kind), of->path, of->path ? tg_version_of(cx, a, of) : NULL, same);
     }
-    put_found(&b, o->json, "archive", tg_find_archive(cx, a), NULL, false);
+    const char *archive = tg_find_archive(cx, a);
+    put_found(&b, o->json, "archive", archive, NULL, false);
     put_found(&b, o->json, "libdevice", ll_find_libdevice(cx, a, NULL), NULL, false);
     if (o->json) wbb_json_close(&b, '}');
     else if (used.kind == TG_NO_ASSEMBLER) wbb_putf(&b, "%s\n", used.missing);
+    else if (archive && !tg_find_kind(cx, a, TG_NVPTXCOMPILER))
+        wbb_put(&b, "`warpburg assembler --link` makes a library of the archive, which assembles without a process\n");
     if (o->json) wbb_put(&b, "\n");
     fputs(b.text, stdout);
     return WBB_OK;

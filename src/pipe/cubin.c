@@ -6,18 +6,22 @@
  */
 #include "pipe/pipe.h"
 
+#include <string.h>
+
 TgCubin pipe_cubin(WbbCx *cx, WbbArena *a, WbbStore *store, const TgTarget *t, const char *ptx, const char *name)
 {
     const char *key = NULL;
     char *bytes;
     size_t n;
+    TgAssembler with = {0};
     if (store) {
-        const TgAssembler with = tg_find_assembler(cx, a);
+        with = tg_find_assembler(cx, a);
         key = wbb_format(a, "cubin 1\n%s\n%s\n%s", tg_assembler_identity(cx, a, &with), t->name, ptx);
         if (with.kind != TG_NO_ASSEMBLER && wbb_store_find(cx, a, store, key, &bytes, &n))
             return (TgCubin){.bytes = (const uint8_t *)bytes, .n = n};
     }
     const TgCubin c = tg_assemble(cx, a, t, ptx, name);
-    if (key && c.bytes) wbb_store_keep(cx, a, store, key, c.bytes, c.n);
+    const bool by_another = c.by && with.path && strcmp(c.by, with.path) != 0; /* `with` cannot be loaded */
+    if (key && c.bytes && !by_another) wbb_store_keep(cx, a, store, key, c.bytes, c.n);
     return c;
 }

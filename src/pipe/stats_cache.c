@@ -99,7 +99,7 @@ static void find_tools(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const char *libdevice = ll_find_libdevice(cx, j->arena, NULL);
-    const TgAssembler with = tg_find_assembler(cx, j->arena);
+    const TgAssembler with = tg_loadable_assembler(cx, j->arena);
     const char *assembler = with.kind == TG_PTXAS ? tg_version_of(cx, j->arena, &with)
                                                   : tg_assembler_identity(cx, j->arena, &with);
     wbb_make_dir(cx, j->cache->folder);

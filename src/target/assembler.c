@@ -189,28 +189,59 @@ static TgAssembler named(WbbCx *cx, WbbArena *a, const char *own)
                          .path = own};
 }
 
-TgAssembler tg_find_assembler(WbbCx *cx, WbbArena *a)
+/* What to do where nothing was found. */
+static const char *advice(WbbCx *cx, WbbArena *a, const char *own)
+{
+    if (own) return wbb_format(a, "ptxas was not found: WARPBURG_PTXAS is %s", own);
+    if (tg_find_archive(cx, a))
+        return "ptxas was not found; `warpburg assembler --link` makes an assembler of the archive of nvPTXCompiler "
+               "that is there";
+    return "ptxas was not found; `pip install nvidia-cuda-nvcc` has it, or set WARPBURG_PTXAS or PATH";
+}
+
+/* $WARPBURG_PTXAS; NULL: it is not set. What it asks for has no fallback. */
+static const char *asked_for(void)
 {
     const char *own = getenv("WARPBURG_PTXAS");
-    TgAssembler found = {0};
-    if (own && *own) found = named(cx, a, own); /* what is asked for has no fallback */
-    for (int k = TG_NVPTXCOMPILER; !(own && *own) && !found.path && k <= TG_NVJITLINK; k++) {
-        found.path = tg_find_kind(cx, a, (TgAssemblerKind)k);
-        if (found.path) found.kind = (TgAssemblerKind)k;
+    return own && *own ? own : NULL;
+}
+
+/* The first assembler of kind `from` or a later one. */
+static TgAssembler first_from(WbbCx *cx, WbbArena *a, int from)
+{
+    for (int k = from; k <= TG_NVJITLINK; k++) {
+        const char *path = tg_find_kind(cx, a, (TgAssemblerKind)k);
+        if (path) return (TgAssembler){.kind = (TgAssemblerKind)k, .path = path};
     }
-    if (!found.path)
-        found.missing = own && *own ? wbb_format(a, "ptxas was not found: WARPBURG_PTXAS is %s", own)
-                                    : "ptxas was not found; `pip install nvidia-cuda-nvcc` has it, or set "
-                                      "WARPBURG_PTXAS or PATH";
+    return (TgAssembler){0};
+}
+
+TgAssembler tg_find_assembler(WbbCx *cx, WbbArena *a)
+{
+    const char *own = asked_for();
+    TgAssembler found = own ? named(cx, a, own) : first_from(cx, a, TG_NVPTXCOMPILER);
+    if (!found.path) found.missing = advice(cx, a, own);
     return found;
+}
+
+TgAssembler tg_loadable_assembler(WbbCx *cx, WbbArena *a)
+{
+    TgAssembler x = tg_find_assembler(cx, a);
+    const char *missing = NULL, *why;
+    while (x.path && x.kind != TG_PTXAS && !tg_library_version(a, &x, &why)) {
+        if (!missing) missing = wbb_format(a, "%s cannot be loaded: %s", x.path, why);
+        x = asked_for() ? (TgAssembler){0} : first_from(cx, a, (int)x.kind + 1);
+    }
+    if (!x.path && missing) x.missing = missing;
+    return x;
 }
 
 const char *tg_assembler_name(TgAssemblerKind kind) { return kind_name[kind]; }
 
 const char *tg_find_ptxas(WbbCx *cx, WbbArena *a)
 {
-    const char *own = getenv("WARPBURG_PTXAS");
-    if (!own || !*own || !strcmp(own, kind_name[TG_PTXAS])) return find_ptxas(cx, a);
+    const char *own = asked_for();
+    if (!own || !strcmp(own, kind_name[TG_PTXAS])) return find_ptxas(cx, a);
     const TgAssembler x = named(cx, a, own);
     return x.kind == TG_PTXAS ? x.path : x.path ? find_ptxas(cx, a) : NULL;
 }

@@ -134,10 +134,10 @@ static void assemble(WbbApart *x, const char *given, size_t n)
 
 TgAssembly tg_assemble_inside(WbbCx *cx, WbbArena *a, const TgAssembler *with, const TgText *text)
 {
-    TgAssembly out = {.log = "", .by = tg_assembler_name(with->kind)};
+    TgAssembly out = {.log = ""};
     Request r = {.links = with->kind == TG_NVJITLINK, .lines = text->lines, .verbose = text->verbose};
-    if (!open_library(with, &r.library)) {
-        out.cubin.missing = wbb_format(a, "%s cannot be loaded: %s", with->path, dlerror());
+    if (!open_library(with, &r.library)) { /* it could be loaded a moment ago */
+        out.cubin.missing = wbb_format(a, "%s cannot be loaded", with->path);
         return out;
     }
     const char *arch = wbb_format(a, "-arch=%s", text->arch);
@@ -170,6 +170,8 @@ const char *tg_library_version(WbbArena *a, const TgAssembler *x, const char **w
     unsigned major, minor;
     if (open_library(x, &l) && l.version(&major, &minor) == 0) return wbb_format(a, "%u.%u", major, minor);
     const char *said = dlerror();
+    const size_t n = strlen(x->path);
+    if (said && !strncmp(said, x->path, n) && !strncmp(said + n, ": ", 2)) said += n + 2; /* most begin so */
     if (why) *why = wbb_format(a, "%s", said ? said : "it does not say its version");
     return NULL;
 }

@@ -38,17 +38,25 @@ static void run_process(WbbCx *cx, void *arg)
     else if (e.status == 0) j->out.cubin.bytes = (const uint8_t *)wbb_read_file(cx, j->arena, object, &j->out.cubin.n);
 }
 
-TgAssembly tg_run_assembler(WbbCx *cx, WbbArena *a, const TgText *text)
+static TgAssembly assemble_apart(WbbCx *cx, WbbArena *a, const TgAssembler *with, const TgText *text)
 {
-    const TgAssembler with = tg_find_assembler(cx, a);
-    if (with.kind == TG_NO_ASSEMBLER) return (TgAssembly){.cubin.missing = with.missing, .log = ""};
-    if (with.kind != TG_PTXAS) return tg_assemble_inside(cx, a, &with, text);
-    Job j = {.arena = a, .ptxas = with.path, .text = text, .out = {.by = "ptxas", .log = ""}};
+    Job j = {.arena = a, .ptxas = with->path, .text = text, .out = {.log = ""}};
     j.directory = wbb_temp_dir(cx, a);
     const WbbStatus status = wbb_guard(cx, run_process, &j);
     wbb_remove_dir(j.directory);
     if (status != WBB_OK) wbb_rethrow(cx, status);
     return j.out;
+}
+
+TgAssembly tg_run_assembler(WbbCx *cx, WbbArena *a, const TgText *text)
+{
+    const TgAssembler with = tg_loadable_assembler(cx, a);
+    if (with.kind == TG_NO_ASSEMBLER) return (TgAssembly){.cubin.missing = with.missing, .log = ""};
+    TgAssembly out =
+        with.kind == TG_PTXAS ? assemble_apart(cx, a, &with, text) : tg_assemble_inside(cx, a, &with, text);
+    out.by = tg_assembler_name(with.kind);
+    out.cubin.by = with.path;
+    return out;
 }
 
 static TgCubin assemble_with(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name, bool lines)

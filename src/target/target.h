@@ -176,6 +176,9 @@ typedef struct {
 } TgAssembler;
 /* That $WARPBURG_PTXAS names, a file or a kind, which has no fallback; else the first one that is found. */
 TgAssembler tg_find_assembler(WbbCx *cx, WbbArena *a);
+/* That which assembles: the same, or, where that is a library that cannot be loaded, as one of another machine with the
+ * same home, the next one, unless it was asked for. It loads the library, which a key of a cache does not need. */
+TgAssembler tg_loadable_assembler(WbbCx *cx, WbbArena *a);
 const char *tg_assembler_name(TgAssemblerKind kind); /* "nvptxcompiler" */
 const char *tg_find_kind(WbbCx *cx, WbbArena *a, TgAssemblerKind kind); /* whatever WARPBURG_PTXAS says */
 /* For keys of caches: path, size and time of the file. Only for a script, whose file says nothing of what it starts, a
@@ -196,6 +199,7 @@ typedef struct {
     const uint8_t *bytes; /* NULL: no cubin, `missing` says why */
     size_t n;
     const char *missing;
+    const char *by; /* path of the assembler that made it; NULL: it is not from one */
 } TgCubin;
 /* Fails with the assembler's message if it refuses the PTX of kernel `name`. */
 TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name);

@@ -188,12 +188,12 @@ static void test_damaged(void **state)
         WbbArena *a = wbb_arena_new(cx);
         uint8_t *copy = wbb_alloc(a, n + 1);
         memcpy(copy, whole.bytes, n);
-        j.cubin = (TgCubin){copy, n, NULL};
+        j.cubin = (TgCubin){.bytes = copy, .n = n};
         (void)wbb_guard(cx, read_it, &j);
         wbb_arena_free(a);
         wbb_cx_clear(cx);
     }
-    j.cubin = (TgCubin){(const uint8_t *)ptx, sizeof ptx, NULL};
+    j.cubin = (TgCubin){.bytes = (const uint8_t *)ptx, .n = sizeof ptx};
     assert_int_equal(wbb_guard(cx, read_it, &j), WBB_FAILED);
     assert_non_null(strstr(cx->messages, "not a cubin"));
     wbb_arena_free(j.arena);
