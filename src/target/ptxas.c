@@ -1,8 +1,8 @@
 /* ptxas.c: assembles PTX with NVIDIA's assembler: as a library of this process where assembler.c finds one, else as a
  * child process.
  *
- * Needs PTX text; leaves the cubin's bytes. Without an assembler there is no failure: TgCubin.missing says what is
- * missing, and how to get it.
+ * Needs PTX text; leaves the cubin's bytes. Without an assembler, or with one that is too old, there is no failure:
+ * TgCubin.missing says what is missing, and how to get it.
  *
  *     ptxas -arch=sm_90 -o DIR/gelu.cubin DIR/gelu.ptx
  */
@@ -48,6 +48,15 @@ static TgAssembly assemble_apart(WbbCx *cx, WbbArena *a, const TgAssembler *with
     return j.out;
 }
 
+/* What an assembler says of a text with a newer `.version` than it knows; NULL: nothing. */
+static const char *too_old(WbbArena *a, const char *path, const char *log)
+{
+    const char *at = strstr(log, "Unsupported .version");
+    if (!at) return NULL;
+    return wbb_format(a, "%s is too old: %.*s; `pip install nvidia-cuda-nvcc` has a newer one, for WARPBURG_PTXAS",
+                      path, (int)strcspn(at, "\n"), at);
+}
+
 TgAssembly tg_run_assembler(WbbCx *cx, WbbArena *a, const TgText *text)
 {
     const TgAssembler with = tg_loadable_assembler(cx, a);
@@ -56,16 +65,16 @@ TgAssembly tg_run_assembler(WbbCx *cx, WbbArena *a, const TgText *text)
         with.kind == TG_PTXAS ? assemble_apart(cx, a, &with, text) : tg_assemble_inside(cx, a, &with, text);
     out.by = tg_assembler_name(with.kind);
     out.cubin.by = with.path;
+    if (!out.cubin.bytes && !out.cubin.missing) out.cubin.missing = too_old(a, with.path, out.log);
     return out;
 }
 
 static TgCubin assemble_with(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name, bool lines)
 {
     const TgAssembly x = tg_run_assembler(cx, a, &(TgText){.ptx = ptx, .arch = t->name, .lines = lines});
+    if (x.cubin.bytes || x.cubin.missing) return x.cubin;
     if (x.ended) wbb_fail(cx, (WbbLoc){0}, "%s %s on %s for %s: %s", x.by, x.ended, name, t->name, x.log);
-    if (!x.cubin.bytes && !x.cubin.missing)
-        wbb_fail(cx, (WbbLoc){0}, "%s refuses %s for %s: %s", x.by, name, t->name, x.log);
-    return x.cubin;
+    wbb_fail(cx, (WbbLoc){0}, "%s refuses %s for %s: %s", x.by, name, t->name, x.log);
 }
 
 TgCubin tg_assemble(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *ptx, const char *name)

@@ -191,6 +191,20 @@ class Suite:
         p = self.call("compile", self.file("s.hlo", EXP.replace("SIZE", "5")), "-o", self.folder / "s", "--no-cache", WARPBURG_PTXAS="nvptxcompiler")
         self.check("a library that is asked for has no fallback", "WARPBURG_PTXAS is nvptxcompiler" in p.stderr, p.stderr)
 
+    def too_old(self) -> None:
+        """An assembler that refuses the version of PTX, by a status or by a signal after the message, is as good as none."""
+        for end in ("exit 255", "kill -11 $$"):
+            old = self.folder / "old-ptxas"
+            old.write_text(f"#!/bin/sh\necho \"ptxas k.ptx, line 5; fatal   : Unsupported .version 8.8; current version is '8.4'\"\n{end}\n")
+            old.chmod(0o755)
+            out = self.folder / "by-old"
+            shutil.rmtree(out, ignore_errors=True)
+            p = self.call("compile", self.file("o.hlo", EXP.replace("SIZE", "9")), "-o", out, "--no-cache", WARPBURG_PTXAS=str(old))
+            self.check(f"{end}: PTX alone", p.returncode == 0 and (out / "kernel.ptx").exists() and not list(out.glob("*.cubin")), p.stderr)
+            self.check(f"{end}: it says why", "old-ptxas is too old: Unsupported .version 8.8; current version is '8.4'" in p.stderr, p.stderr)
+            p = self.call("stats", self.folder / "o.hlo", WARPBURG_PTXAS=str(old))
+            self.check(f"{end}: statistics", p.returncode == 0 and '"status": "ok"' in p.stdout and '"sass"' not in p.stdout, p.stdout + p.stderr)
+
     def linking(self) -> None:
         """A library of NVIDIA's archive: of C alone and with C++ inside; by a compiler of two words, and without one."""
         cc = shutil.which("cc")
@@ -244,7 +258,7 @@ class Suite:
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         s = Suite(sys.argv[1], Path(folder))
-        for part in (s.same, s.keys, s.damage, s.writers, s.no_room, s.bounded, s.assembler, s.linking):
+        for part in (s.same, s.keys, s.damage, s.writers, s.no_room, s.bounded, s.assembler, s.too_old, s.linking):
             part()
     print(f"{s.passed} passed, {s.failed} failed")
     return s.failed > 0
