@@ -77,6 +77,11 @@ void ir_demand(IrDemand *d, IrRef r, bool address)
     emit_stack(d, n);
 }
 
+bool ir_is_made(const IrDemand *d, IrRef r)
+{
+    return d->made[r] && d->places->emitted[r] && d->open[d->places->emitted[r]->scope];
+}
+
 void ir_demand_operands(IrDemand *d, const IrStmt *s)
 {
     const bool packed = s->index && ir_is_packed(IR_SC(ir_at(d->g, s->value)->type));

@@ -24,6 +24,7 @@ IrDemand ir_demands(WbbArena *a, IrGraph *g, IrPlacement *places, const bool *op
 /* Emits r and its operands where they are not available. address: r is the index of an access, whose sum is computed by
  * the address: the terms are emitted, not the sum. */
 void ir_demand(IrDemand *d, IrRef r, bool address);
+bool ir_is_made(const IrDemand *d, IrRef r); /* is its value there, in a scope that is open? */
 /* What a `do` needs: the operands of its operation, and its indices. */
 void ir_demand_operands(IrDemand *d, const IrStmt *s);
 /* Calls of one function with the same arguments have one entry. */

@@ -1,4 +1,4 @@
-/* lines.c: `.loc` directives: what made the instructions behind them.
+/* lines.c: what made a line: comments, and `.loc` directives before it.
  *
  * Needs the file and line of a rule, and the HLO instruction that a value came from; leaves directives in the text of a
  * module of one kernel, whose debug locations are of the rule, inlined at the instruction. Files have the names under
@@ -10,6 +10,32 @@
 
 #include <string.h>
 
+/* --- makers ------------------------------------------------------------------------------------------------------ */
+IrMaker ir_made_by(const IrGraph *g, IrRef r)
+{
+    const IrNode *n = ir_at(g, r);
+    const bool lanes = n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT;
+    const bool index = n->op != OP_INSTR && !ir_has_effects(n);
+    return (IrMaker){.what = (uint8_t)(lanes ? IR_BY_LANES : index ? IR_BY_INDEX : IR_BY_NODE), .node = r};
+}
+
+void ir_put_maker(WbbBuf *out, const IrKernel *k, IrMaker m, const char *rule, const IrOrigin *origins,
+                  uint32_t n_origins)
+{
+    static const char *const kinds[] = {
+        [IR_BY_INDEX] = "index", [IR_BY_LANES] = "lanes", [IR_BY_FOR] = "for", [IR_BY_IF] = "if",
+        [IR_BY_END] = "end",     [IR_BY_LABEL] = "label", [IR_BY_LLVM] = "LLVM",
+    };
+    const uint32_t origin = m.node ? k->g->origin[m.node] : 0;
+    if (rule) wbb_put(out, rule);
+    if (m.what == IR_BY_LOAD || m.what == IR_BY_STORE)
+        wbb_putf(out, "%s %%%s", m.what == IR_BY_LOAD ? "load" : "store", k->buffers[m.buffer].name);
+    else if (m.what != IR_BY_NODE) wbb_putf(out, "%s%s", rule ? " " : "", kinds[m.what]);
+    else if (!rule) wbb_put(out, m.node ? sc_op_info[ir_at(k->g, m.node)->op].name : "kernel");
+    if (origin && origin <= n_origins) wbb_putf(out, " <- %%%s", origins[origin - 1].name);
+}
+
+/* --- directives -------------------------------------------------------------------------------------------------- */
 static uint32_t file_number(IrLines *l, const char *file)
 {
     for (uint32_t i = 0; i < l->n_files; i++)
@@ -34,8 +60,12 @@ static uint32_t name_number(IrLines *l, WbbBuf *out, uint32_t hlo_file, uint32_t
     return l->n_names - 1;
 }
 
+void ir_begin_lines(IrLines *l) { l->last_file = NULL, l->last_line = l->last_origin = 0; }
+
 void ir_put_loc(IrLines *l, WbbBuf *out, const char *rule_file, uint32_t rule_line, uint32_t origin)
 {
+    if (l->last_file == rule_file && l->last_line == rule_line && l->last_origin == origin) return;
+    l->last_file = rule_file, l->last_line = rule_line, l->last_origin = origin;
     const IrOrigin *o = origin && origin <= l->n_origins ? &l->origins[origin - 1] : NULL;
     const uint32_t hlo = o && l->hlo_file ? file_number(l, l->hlo_file) : 0;
     const uint32_t file = rule_file ? file_number(l, rule_file) : 0;

@@ -1,4 +1,4 @@
-/* module.c: what the text of a kernel has besides statements: names, tables, buffers.
+/* module.c: what modules that write a kernel need to know besides its statements: names, tables, buffers, bytes.
  *
  * Needs a selected kernel; leaves parts of a module for the modules that write it.
  *
@@ -70,4 +70,21 @@ uint32_t ir_align_of(IrGraph *g, const IrBuffer *b, ScType type, IrRef index, bo
         align *= 2;
     }
     return align;
+}
+
+bool ir_transposed_row(const IrGraph *g, IrRef r, IrWordOfBytes from[4], uint32_t *byte)
+{
+    enum { BYTES = 4 };
+    const IrNode *n = ir_at(g, r);
+    if (n->op != OP_PACK || sc_type_info[IR_SC(n->type)].bits != 8 || IR_SC(n->type) == SC_PRED ||
+        IR_LANES(n->type) != BYTES)
+        return false;
+    for (uint32_t k = 0; k < BYTES; k++) {
+        const IrNode *half = ir_at(g, n->a[k / 2]), *x = ir_at(g, half->a[k % 2]);
+        if (half->op != OP_PACK || x->op != OP_PART || IR_LANES(ir_at(g, x->a[0])->type) % BYTES) return false;
+        if (k && x->imm % BYTES != *byte) return false;
+        *byte = (uint32_t)x->imm % BYTES;
+        from[k] = (IrWordOfBytes){x->a[0], (uint32_t)x->imm / BYTES};
+    }
+    return true;
 }

@@ -18,7 +18,29 @@ uint32_t ir_word_align(const IrBuffer *b);
  * ends inside the buffer. */
 uint32_t ir_align_of(IrGraph *g, const IrBuffer *b, ScType type, IrRef index, bool rounded);
 
-/* lines.c: `.loc` directives in the text of a module, and the tables behind it that they refer to. */
+/* Is a word of bytes made of the same byte of four others: pack(pack(part<i>(w), part<i>(x)), pack(part<i>(y),
+ * part<i>(z)))? from: the nodes of which they are words; byte: its number in a word. */
+typedef struct {
+    IrRef of;
+    uint32_t word;
+} IrWordOfBytes;
+bool ir_transposed_row(const IrGraph *g, IrRef r, IrWordOfBytes from[4], uint32_t *byte);
+
+/* lines.c: what made a line of code: for comments, and for `.loc` directives and the tables behind them */
+typedef enum {
+    IR_BY_NODE, IR_BY_INDEX, IR_BY_LANES, IR_BY_LOAD, IR_BY_STORE, IR_BY_FOR, IR_BY_IF, IR_BY_END,
+    IR_BY_LABEL, IR_BY_LLVM
+} IrWhat;
+typedef struct {
+    uint8_t what;    /* IrWhat */
+    IrRef node;      /* whose rule and origin it has; 0: none */
+    uint32_t buffer; /* of a load or store */
+} IrMaker;
+IrMaker ir_made_by(const IrGraph *g, IrRef r);
+/* "patterns/tiles.py:9 add.f32 <- %add.3"; rule: what it says of the rule, or NULL */
+void ir_put_maker(WbbBuf *out, const IrKernel *k, IrMaker m, const char *rule, const IrOrigin *origins,
+                  uint32_t n_origins);
+
 typedef struct {
     WbbArena *arena;
     const char *hlo_file;    /* NULL: HLO instructions are not named */
@@ -28,8 +50,12 @@ typedef struct {
     uint32_t n_files, n_names;
     WbbBuf names;
     uint32_t *name_of;       /* by origin: number of its label + 1; 0: none yet */
+    const char *last_file;   /* what the last `.loc` said; a function begins without one */
+    uint32_t last_line, last_origin;
 } IrLines;
-/* The rule, inlined at the HLO instruction; without a rule (NULL) that alone; without both line 0. origin: 0: none. */
+void ir_begin_lines(IrLines *l); /* of a function */
+/* The rule, inlined at the HLO instruction; without a rule (NULL) that alone; without both line 0. origin: 0: none.
+ * Nothing where the last `.loc` said the same. */
 void ir_put_loc(IrLines *l, WbbBuf *out, const char *rule_file, uint32_t rule_line, uint32_t origin);
 void ir_put_line_tables(const IrLines *l, WbbBuf *out);
 

@@ -132,3 +132,13 @@ bool ir_is_wide(const IrGraph *g, IrRef r)
     const IrNode *n = ir_at(g, r);
     return (n->flags & SC_FLAG_WIDE) || (n->op == OP_CONST && !ir_is_i32((int64_t)n->imm));
 }
+
+IrRef ir_digit_of_quotient(IrGraph *g, IrRef x, uint64_t k, bool wide, uint64_t *divisor)
+{
+    const IrNode *n = ir_at(g, x);
+    if (n->op == OP_VAR && g->vars[n->imm].definition) n = ir_at(g, g->vars[n->imm].definition);
+    if (!k || !(k & (k - 1)) || n->op != OP_FLOORDIV || !ir_is_const(g, n->a[1])) return 0;
+    const IrRef y = n->a[0];
+    *divisor = ir_at(g, n->a[1])->imm * k;
+    return ir_fact(g, y).lo >= 0 && *divisor <= INT32_MAX && ir_is_wide(g, y) == wide ? y : 0;
+}

@@ -30,6 +30,10 @@ uint32_t ir_next_term(const IrPlacement *p, const IrSplit *s, const bool *done);
 /* The greatest common factor of the coefficients; 1 where there is none that fits 32 bits. */
 int64_t ir_common_factor(const IrSplit *s);
 
+/* The remainder of x = y / c by k is x - k * (y / (c * k)), whose quotient mostly is another digit of y. Returns y, and
+ * c * k; 0: x is no such quotient, or k is a power of two. */
+IrRef ir_digit_of_quotient(IrGraph *g, IrRef x, uint64_t k, bool wide, uint64_t *divisor);
+
 static inline bool ir_is_i32(WbbI128 x) { return x >= INT32_MIN && x <= INT32_MAX; }
 bool ir_is_wide(const IrGraph *g, IrRef r); /* an index that is computed in 64 bits */
 static inline bool ir_is_wide_var(const IrVar *v) { return v->lo < INT32_MIN || v->hi > INT32_MAX; }

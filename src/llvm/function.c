@@ -162,7 +162,7 @@ static void build_function(LlBuild *b, const IrFunction *f, LlCallee *c)
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(b->llvm, b->function, "entry");
     const LlScopeEnd end = ll_scope(b, &f->body, entry, f->yields, f->n_yields);
     LLVMPositionBuilderAtEnd(b->builder, end.block);
-    ll_lines_control(b, LL_BY_RETURN);
+    ll_lines_control(b, IR_BY_END);
     LLVMValueRef v = end.values[0];
     if (f->n_yields > 1) v = LLVMGetPoison(c->result);
     for (uint32_t i = 0; f->n_yields > 1 && i < f->n_yields; i++)
@@ -177,7 +177,7 @@ static void build_kernel(LlBuild *b)
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(b->llvm, b->function, "entry");
     const LlScopeEnd end = ll_scope(b, &b->k->body, entry, NULL, 0);
     LLVMPositionBuilderAtEnd(b->builder, end.block);
-    ll_lines_control(b, LL_BY_RETURN);
+    ll_lines_control(b, IR_BY_END);
     LLVMBuildRetVoid(b->builder);
 }
 

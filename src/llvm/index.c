@@ -31,30 +31,6 @@ LLVMValueRef ll_index(LlBuild *b, IrRef r, bool wide)
     return resize(b, b->values[r], wide, ir_fact(b->g, r).lo);
 }
 
-/* Replace each variable that is defined as an index plus a constant by that index, and add the constant to the sum's:
- * accesses whose addresses differ by a constant then share one register. */
-static void expand_variables(LlBuild *b, IrSplit *s)
-{
-    const IrGraph *g = b->g;
-    IrTerm *terms = WBB_NEW_N(b->arena, IrTerm, s->n);
-    for (uint32_t i = 0; i < s->n; i++) {
-        terms[i] = s->terms[i];
-        for (;;) {
-            const IrNode *n = ir_at(g, terms[i].ref);
-            IrSplit d;
-            int64_t moved;
-            if (n->op != OP_VAR || !g->vars[n->imm].definition) break;
-            ir_split(&d, g, g->vars[n->imm].definition);
-            if (d.n != 1 || d.terms->coefficient != 1) break;
-            if (__builtin_mul_overflow(d.constant, terms[i].coefficient, &moved)) break;
-            if (__builtin_add_overflow(s->constant, moved, &moved)) break;
-            s->constant = moved;
-            terms[i].ref = d.terms->ref;
-        }
-    }
-    s->terms = terms;
-}
-
 /* The sum of the terms, in the order of ir_next_term. */
 static LLVMValueRef add_terms(LlBuild *b, const IrSplit *s, const IrBounds *x, bool wide)
 {
@@ -104,18 +80,15 @@ static LLVMValueRef sum(LlBuild *b, IrRef r)
     return resize(b, v, result_wide, 0);
 }
 
-/* The remainder of x = y / c by k, as x - k * (y / (c * k)): LLVM makes one division of x / k, too, which mostly is
- * another digit of y, and would not see that the remainder has the same one. NULL: x is no quotient, or k a power of
- * two. */
+/* The remainder of a quotient by k, of another quotient: LLVM makes one division of x / k, too, and would not see that
+ * the remainder has the same one. NULL: x is no quotient (ir_digit_of_quotient). */
 static LLVMValueRef digit_of_quotient(LlBuild *b, IrRef x, uint64_t k, LLVMValueRef p, bool wide)
 {
-    const IrNode *n = ir_at(b->g, x);
-    if (n->op == OP_VAR && b->g->vars[n->imm].definition) n = ir_at(b->g, b->g->vars[n->imm].definition);
-    if (!k || !(k & (k - 1)) || n->op != OP_FLOORDIV || !ir_is_const(b->g, n->a[1])) return NULL;
-    const uint64_t c = ir_at(b->g, n->a[1])->imm;
-    if (ir_fact(b->g, n->a[0]).lo < 0 || c * k > INT32_MAX || ir_is_wide(b->g, n->a[0]) != wide) return NULL;
+    uint64_t divisor;
+    const IrRef y = ir_digit_of_quotient(b->g, x, k, wide, &divisor);
+    if (!y) return NULL;
     LLVMTypeRef type = LLVMTypeOf(p);
-    LLVMValueRef whole = LLVMBuildUDiv(b->builder, ll_index(b, n->a[0], wide), LLVMConstInt(type, c * k, false), "");
+    LLVMValueRef whole = LLVMBuildUDiv(b->builder, ll_index(b, y, wide), LLVMConstInt(type, divisor, false), "");
     LLVMValueRef v = LLVMBuildMul(b->builder, whole, LLVMConstInt(type, k, false), "");
     return LLVMBuildSub(b->builder, p, v, "");
 }
@@ -254,14 +227,14 @@ static LLVMValueRef offset_terms(LlBuild *b, LLVMTypeRef element, LLVMValueRef b
     return *made;
 }
 
+static bool is_there(const void *of, IrRef r) { return ir_is_made(&((const LlBuild *)of)->demand, r); }
+
 LLVMValueRef ll_address(LlBuild *b, uint32_t buffer, IrRef index)
 {
     LLVMTypeRef element = ll_memory_type(b, IR_TYPE(b->k->buffers[buffer].type, 0));
     LLVMValueRef p = b->pointers[buffer];
-    IrSplit s;
+    const IrSplit s = ir_expanded(b->arena, b->g, index, is_there, b);
     bool inside = true; /* p points into the buffer or to its end */
-    ir_split(&s, b->g, index);
-    expand_variables(b, &s);
     if (s.n > 0) {
         const IrBounds x = ir_bounds_of(b->g, &s);
         inside = x.first >= 0 && x.last <= b->k->buffers[buffer].elements;

@@ -60,14 +60,8 @@ void ll_forget_machine(LlCache *s, const TgTarget *t);
 /* fatal errors of this thread go to f; returns the previous one */
 LlFatal *ll_catch(LlFatal *f);
 
-/* What made an instruction: a rule (as in IrGraph.rule), a kind of work, an HLO instruction (as in IrGraph.origin). */
-typedef enum {
-    LL_BY_LLVM, LL_BY_INSTR, LL_BY_INDEX, LL_BY_LOAD, LL_BY_STORE, LL_BY_LANES, LL_BY_LOOP, LL_BY_BRANCH, LL_BY_EFFECT,
-    LL_BY_RETURN
-} LlWhat;
 typedef struct {
-    uint32_t what, rule, origin;
-    uint32_t detail;          /* load, store: buffer; instr: type; effect: operation */
+    IrMaker made;
     LLVMMetadataRef location; /* debug location whose line is the maker's number */
     LLVMMetadataRef function; /* the function of `location` */
     const char *text;         /* its comment; NULL: not made yet */
@@ -232,8 +226,8 @@ void ll_lines_begin(LlBuild *b);
 void ll_lines_function(LlBuild *b, const char *name); /* b->function is the function that is built from here on */
 /* Instructions built from here on belong to the node r, to an access, to a loop or a branch. */
 void ll_lines_at(LlBuild *b, IrRef r);
-void ll_lines_access(LlBuild *b, LlWhat what, IrRef value, uint32_t buffer);
-void ll_lines_control(LlBuild *b, LlWhat what);
+void ll_lines_access(LlBuild *b, IrWhat what, IrRef value, uint32_t buffer);
+void ll_lines_control(LlBuild *b, IrWhat what);
 void ll_lines_end(LlBuild *b);
 
 /* provenance.c */

@@ -35,7 +35,7 @@ void ll_lines_begin(LlBuild *b)
     LLVMDIBuilderCreateCompileUnit(b->lines, LLVMDWARFSourceLanguageC, file, "warpburg", 8, true, "", 0, 0, "", 0,
                                    (LLVMDWARFEmissionKind)DIRECTIVES_ONLY, 0, false, false, "", 0, "", 0);
     b->lines_file = file;
-    const LlMaker nobody = {0};
+    const LlMaker nobody = {.made.what = IR_BY_LLVM};
     WBB_PUSH(b->arena, &b->makers, nobody); /* number 0: LLVM */
 }
 
@@ -48,20 +48,22 @@ void ll_lines_function(LlBuild *b, const char *name)
     LLVMSetSubprogram(b->function, b->program);
 }
 
-static uint32_t number_of(LlBuild *b, const LlMaker *m)
+static uint32_t number_of(LlBuild *b, IrMaker m)
 {
-    const uint32_t key[4] = {m->what, m->rule, m->origin, m->detail};
+    const uint32_t key[3] = {m.what, m.node, m.buffer};
     WbbEntry *e = wbb_map_put_bytes(&b->maker_numbers, key, sizeof key);
+    const LlMaker maker = {.made = m};
     if (e->value == 0) {
         e->value = b->makers.n;
-        WBB_PUSH(b->arena, &b->makers, *m);
+        WBB_PUSH(b->arena, &b->makers, maker);
     }
     return (uint32_t)e->value;
 }
 
-static void set(LlBuild *b, LlMaker m)
+static void set(LlBuild *b, IrMaker m)
 {
-    const uint32_t n = number_of(b, &m);
+    if (!b->lines) return;
+    const uint32_t n = number_of(b, m);
     LlMaker *maker = &b->makers.items[n];
     if (!maker->location || maker->function != b->program) {
         maker->function = b->program;
@@ -70,28 +72,14 @@ static void set(LlBuild *b, LlMaker m)
     LLVMSetCurrentDebugLocation2(b->builder, maker->location);
 }
 
-void ll_lines_at(LlBuild *b, IrRef r)
+void ll_lines_at(LlBuild *b, IrRef r) { set(b, ir_made_by(b->g, r)); }
+
+void ll_lines_access(LlBuild *b, IrWhat what, IrRef value, uint32_t buffer)
 {
-    if (!b->lines) return;
-    const IrNode *n = ir_at(b->g, r);
-    LlMaker m = {.what = LL_BY_INDEX, .rule = b->g->rule[r], .origin = b->g->origin[r]};
-    const bool lanes = n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT;
-    if (ir_has_effects(n)) m = (LlMaker){.what = LL_BY_EFFECT, .origin = m.origin, .detail = n->op};
-    else if (lanes) m = (LlMaker){.what = LL_BY_LANES, .origin = m.origin};
-    else if (n->op == OP_INSTR) m.what = LL_BY_INSTR, m.detail = n->type;
-    else if (!(m.rule & IR_INDEX_RULE)) m.rule = 0;
-    set(b, m);
+    set(b, (IrMaker){(uint8_t)what, value, buffer});
 }
 
-void ll_lines_access(LlBuild *b, LlWhat what, IrRef value, uint32_t buffer)
-{
-    if (b->lines) set(b, (LlMaker){.what = what, .origin = b->g->origin[value], .detail = buffer});
-}
-
-void ll_lines_control(LlBuild *b, LlWhat what)
-{
-    if (b->lines) set(b, (LlMaker){.what = what});
-}
+void ll_lines_control(LlBuild *b, IrWhat what) { set(b, (IrMaker){.what = (uint8_t)what}); }
 
 void ll_lines_end(LlBuild *b)
 {

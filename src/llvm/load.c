@@ -42,7 +42,7 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
     const uint32_t align = own ? sc_bytes(IR_SC(n->type)) * IR_LANES(n->type) : ll_align(b, buffer, n->type, index);
     LLVMValueRef v;
     if (ir_is_packed(IR_SC(n->type)) && !peer) {
-        ll_lines_access(b, LL_BY_LOAD, r, buffer);
+        ll_lines_access(b, IR_BY_LOAD, r, buffer);
         LLVMValueRef at = ll_index(b, index, ir_is_wide(b->g, index)), load;
         v = ll_load_packed(b, b->pointers[buffer], at, n->type, align, &load);
         mark_constant(b, load, buffer);
@@ -50,7 +50,7 @@ LLVMValueRef ll_load(LlBuild *b, IrRef r, uint32_t buffer, IrRef index)
     }
     ll_lines_at(b, index);
     LLVMValueRef at = ll_address(b, buffer, index);
-    ll_lines_access(b, LL_BY_LOAD, r, buffer);
+    ll_lines_access(b, IR_BY_LOAD, r, buffer);
     if (peer) at = ll_peer(b, at, n->imm);
     v = LLVMBuildLoad2(b->builder, ll_memory_type(b, n->type), at, "");
     LLVMSetAlignment(v, align);

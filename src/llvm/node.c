@@ -68,32 +68,29 @@ static LLVMValueRef shuffled(LlBuild *b, LLVMValueRef x, LLVMValueRef y, const u
     return LLVMBuildShuffleVector(b->builder, x, y, LLVMConstVector(mask, BYTES), "");
 }
 
-/* pack(pack(part<i>(w), part<i>(x)), pack(part<i>(y), part<i>(z))) of four words of bytes, a row of a block of 4 x 4
- * bytes transposed: the words of a pair first, which two rows share, so that four rows are eight permutes and not
- * twelve. NULL: it is something else. */
-static LLVMValueRef transposed_row(LlBuild *b, const IrNode *n)
+/* A row of a block of 4 x 4 bytes transposed (ir_transposed_row): the words of a pair first, which two rows share, so
+ * that four rows are eight permutes and not twelve. NULL: it is something else. */
+static LLVMValueRef transposed_row(LlBuild *b, IrRef r)
 {
     static const uint8_t pairs[2][BYTES] = {{0, 4, 1, 5}, {2, 6, 3, 7}}, rows[2][BYTES] = {{0, 1, 4, 5}, {2, 3, 6, 7}};
+    IrWordOfBytes from[BYTES];
     LLVMValueRef word[BYTES];
-    uint32_t byte = 0;
-    if (sc_type_info[IR_SC(n->type)].bits != 8 || IR_LANES(n->type) != BYTES) return NULL;
+    uint32_t byte;
+    if (!ir_transposed_row(b->g, r, from, &byte)) return NULL;
     for (uint32_t k = 0; k < BYTES; k++) {
-        const IrNode *half = ir_at(b->g, n->a[k / 2]), *x = ir_at(b->g, half->a[k % 2]);
-        if (half->op != OP_PACK || x->op != OP_PART || IR_LANES(ir_at(b->g, x->a[0])->type) % BYTES) return NULL;
-        const uint32_t at = (uint32_t)x->imm, count = IR_LANES(ir_at(b->g, x->a[0])->type);
-        LLVMValueRef all = b->values[x->a[0]];
-        if (!all || (k && at % BYTES != byte)) return NULL;
-        byte = at % BYTES;
-        word[k] = count == BYTES ? all : lanes(b, all, LLVMGetPoison(LLVMTypeOf(all)), at - byte, BYTES);
+        LLVMValueRef all = b->values[from[k].of];
+        const bool whole = IR_LANES(ir_at(b->g, from[k].of)->type) == BYTES;
+        word[k] = whole ? all : lanes(b, all, LLVMGetPoison(LLVMTypeOf(all)), from[k].word * BYTES, BYTES);
     }
     LLVMValueRef low = shuffled(b, word[0], word[1], pairs[byte / 2]);
     LLVMValueRef high = shuffled(b, word[2], word[3], pairs[byte / 2]);
     return shuffled(b, low, high, rows[byte % 2]);
 }
 
-static LLVMValueRef pack(LlBuild *b, const IrNode *n)
+static LLVMValueRef pack(LlBuild *b, IrRef r)
 {
-    LLVMValueRef x = b->values[n->a[0]], y = b->values[n->a[1]], row = transposed_row(b, n);
+    const IrNode *n = ir_at(b->g, r);
+    LLVMValueRef x = b->values[n->a[0]], y = b->values[n->a[1]], row = transposed_row(b, r);
     const uint32_t count = IR_LANES(n->type) * ll_parts(n->type);
     if (row) return row;
     if (count > 2) return lanes(b, x, y, 0, count);
@@ -114,7 +111,7 @@ static LLVMValueRef emit_node(LlBuild *b, IrRef r)
     case OP_CALL: return ll_call(b, r);
     case OP_LOAD: return ll_load(b, r, (uint32_t)ir_at(b->g, n->a[0])->imm, n->a[1]);
     case OP_IDX: return ll_index_cast(b, r);
-    case OP_PACK: return pack(b, n);
+    case OP_PACK: return pack(b, r);
     case OP_PART: return part(b, n);
     case OP_SPLAT:
         if (ll_parts(n->type) == 2) return ll_splat_pairs(b, b->values[n->a[0]], IR_LANES(n->type));

@@ -15,42 +15,21 @@
 
 enum { COLUMN = 64 };
 
-static const RwRule *rule_of(const LlBuild *b, const LlMaker *m)
+static const RwRule *rule_of(const LlBuild *b, IrMaker m)
 {
-    return rw_rule_of(b->o->index_tables, b->t->tables, m->rule);
+    if (!m.node || m.what == IR_BY_LOAD || m.what == IR_BY_STORE) return NULL;
+    const bool instr = ir_at(b->g, m.node)->op == OP_INSTR;
+    return rw_rule_of(b->o->index_tables, instr ? b->t->tables : NULL, b->g->rule[m.node]);
 }
-
-static const IrOrigin *origin_of(const LlBuild *b, const LlMaker *m)
-{
-    return m->origin && m->origin <= b->o->n_origins ? &b->o->origins[m->origin - 1] : NULL;
-}
-
-static const char *buffer_name(const LlBuild *b, const LlMaker *m) { return b->k->buffers[m->detail].name; }
 
 static const char *comment_of(LlBuild *b, LlMaker *m)
 {
-    if (m->text) return m->text;
+    const IrType type = m->made.node ? ir_at(b->g, m->made.node)->type : 0;
     WbbBuf out = wbb_buf(b->arena);
-    const RwRule *rule = rule_of(b, m);
-    const IrOrigin *origin = origin_of(b, m);
-    if (rule) wbb_putf(&out, "%s:%u%s ", rule->file, rule->line, rule->instance);
-    switch ((LlWhat)m->what) {
-    case LL_BY_LLVM: wbb_put(&out, "LLVM"); break;
-    case LL_BY_INSTR:
-        if (rule && !rule->instance[0]) rw_put_root(&out, rule, IR_SC(m->detail), IR_LANES(m->detail));
-        else if (rule) out.text[--out.n] = 0; /* the instance names the operation; drop the blank */
-        else wbb_put(&out, "instr");
-        break;
-    case LL_BY_INDEX: wbb_put(&out, "index"); break;
-    case LL_BY_LOAD: wbb_putf(&out, "load %%%s", buffer_name(b, m)); break;
-    case LL_BY_STORE: wbb_putf(&out, "store %%%s", buffer_name(b, m)); break;
-    case LL_BY_LANES: wbb_put(&out, "lanes"); break;
-    case LL_BY_LOOP: wbb_put(&out, "for"); break;
-    case LL_BY_BRANCH: wbb_put(&out, "if"); break;
-    case LL_BY_EFFECT: wbb_put(&out, sc_op_info[m->detail].name); break;
-    case LL_BY_RETURN: wbb_put(&out, "end"); break;
-    }
-    if (origin) wbb_putf(&out, " <- %%%s", origin->name);
+    if (m->text) return m->text;
+    const bool instr = m->made.what == IR_BY_NODE;
+    const char *rule = rw_rule_text(b->arena, rule_of(b, m->made), instr, IR_SC(type), IR_LANES(type));
+    ir_put_maker(&out, b->k, m->made, rule, b->o->origins, b->o->n_origins);
     return m->text = out.text;
 }
 
@@ -68,7 +47,7 @@ typedef struct {
     LlBuild *b;
     WbbBuf out;
     bool comments;        /* write comments; else `.loc` */
-    uint32_t now, last;   /* the maker of the next instruction, and of the last `.loc` */
+    uint32_t now;         /* the maker of the next instruction */
     bool library;         /* in a libdevice function that was not inlined */
     IrLines lines;
 } Ptx;
@@ -93,14 +72,13 @@ static bool is_instruction(const char *line, size_t n)
     return memchr(line, ';', n) != NULL;
 }
 
-/* `.loc` of what made the next instruction, where that is not what made the last one. */
+/* `.loc` of what made the next instruction. */
 static void put_loc(Ptx *p)
 {
-    const LlMaker *m = &p->b->makers.items[p->now];
-    if (p->now == p->last) return;
-    p->last = p->now;
+    const IrMaker m = p->b->makers.items[p->now].made;
     const RwRule *rule = rule_of(p->b, m);
-    ir_put_loc(&p->lines, &p->out, rule ? rule->file : NULL, rule ? rule->line : 0, m->origin);
+    const uint32_t origin = m.node ? p->b->g->origin[m.node] : 0;
+    ir_put_loc(&p->lines, &p->out, rule ? rule->file : NULL, rule ? rule->line : 0, origin);
 }
 
 static const char *ptx_comment(Ptx *p, const char *line)
@@ -140,7 +118,8 @@ static const char *ptx_text(LlBuild *b, const char *text, bool comments, size_t 
         const bool entry = starts(line, ".visible .entry");
         if (entry || starts(line, ".func") || starts(line, ".weak .func") || starts(line, ".visible .func")) {
             p.library = !entry && !is_kernel_function(b, line, n);
-            p.now = p.last = 0;
+            p.now = 0;
+            ir_begin_lines(&p.lines);
         }
         if (!is_instruction(line, n) || memchr(line, '[', n) == line + 1) {
             wbb_put_n(&p.out, line, (size_t)(next - line));

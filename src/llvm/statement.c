@@ -26,12 +26,12 @@ static void emit_store(LlBuild *b, const IrStmt *s, uint32_t scope)
     ll_lines_at(b, s->index);
     if (packed) {
         LLVMValueRef index = ll_index(b, s->index, ir_is_wide(b->g, s->index));
-        ll_lines_access(b, LL_BY_STORE, s->value, s->buffer);
+        ll_lines_access(b, IR_BY_STORE, s->value, s->buffer);
         ll_store_packed(b, b->values[s->value], b->pointers[s->buffer], index, type, align);
         return;
     }
     LLVMValueRef address = ll_address(b, s->buffer, s->index);
-    ll_lines_access(b, LL_BY_STORE, s->value, s->buffer);
+    ll_lines_access(b, IR_BY_STORE, s->value, s->buffer);
     LLVMValueRef v = b->values[s->value];
     if (IR_SC(type) == SC_PRED) v = LLVMBuildZExt(b->builder, v, ll_memory_type(b, type), "");
     LLVMValueRef at = LLVMBuildStore(b->builder, v, address);
@@ -44,7 +44,7 @@ static void write_relaxed(LlBuild *b, const IrStmt *s)
     const IrType type = ir_at(b->g, x)->type;
     ll_lines_at(b, s->index);
     LLVMValueRef address = ll_address(b, s->buffer, s->index), v = b->values[x];
-    ll_lines_access(b, LL_BY_STORE, s->value, s->buffer);
+    ll_lines_access(b, IR_BY_STORE, s->value, s->buffer);
     if (IR_SC(type) == SC_PRED) v = LLVMBuildZExt(b->builder, v, ll_memory_type(b, type), "");
     ll_relaxed(b, LLVMBuildStore(b->builder, v, address), type);
 }
@@ -64,7 +64,7 @@ static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
         ll_lines_at(b, s->index);
         LLVMValueRef from = ll_address(b, s->from, s->from_index);
         address = ll_address(b, s->buffer, s->index);
-        ll_lines_access(b, LL_BY_LOAD, s->value, s->from);
+        ll_lines_access(b, IR_BY_LOAD, s->value, s->from);
         ll_copy_async(b, n, address, from);
     } else if (n->op == OP_COPY_COMMIT || n->op == OP_COPY_WAIT) {
         ll_lines_at(b, s->value);
@@ -105,7 +105,7 @@ static LlScopeEnd branch(LlBuild *b, const IrStmt *s, bool otherwise, LLVMBasicB
     for (uint32_t i = 0; i < s->n_results; i++) yields[i] = otherwise ? s->results[i].otherwise : s->results[i].yield;
     const LlScopeEnd end = ll_scope(b, otherwise ? &s->otherwise : &s->body, block, yields, s->n_results);
     LLVMPositionBuilderAtEnd(b->builder, end.block);
-    ll_lines_control(b, LL_BY_BRANCH);
+    ll_lines_control(b, IR_BY_IF);
     LLVMBuildBr(b->builder, join);
     return end;
 }
@@ -114,7 +114,7 @@ static void emit_if(LlBuild *b, const IrStmt *s, uint32_t scope)
 {
     ir_demand(&b->demand, s->condition, false);
     ll_at_scope(b, scope);
-    ll_lines_control(b, LL_BY_BRANCH);
+    ll_lines_control(b, IR_BY_IF);
     const bool both = s->otherwise.n > 0 || s->n_results > 0;
     LLVMBasicBlockRef then = new_block(b, "then"), otherwise = both ? new_block(b, "else") : NULL;
     LLVMBasicBlockRef join = new_block(b, "join");
@@ -125,7 +125,7 @@ static void emit_if(LlBuild *b, const IrStmt *s, uint32_t scope)
     else b->next_scope++; /* skip the scope of the empty else */
     b->points[scope] = (LlInsertPoint){join, NULL};
     if (s->n_results) LLVMPositionBuilderAtEnd(b->builder, join);
-    if (s->n_results) ll_lines_control(b, LL_BY_BRANCH);
+    if (s->n_results) ll_lines_control(b, IR_BY_IF);
     for (uint32_t i = 0; i < s->n_results; i++) {
         LLVMValueRef phi = LLVMBuildPhi(b->builder, LLVMTypeOf(yes.values[i]), "");
         LLVMValueRef values[2] = {yes.values[i], no.values[i]};
@@ -153,7 +153,7 @@ static Loop begin_loop(LlBuild *b, const IrStmt *s, uint32_t scope, LLVMTypeRef 
 {
     Loop l = {.before = b->points[scope].block, .body = new_block(b, "loop"), .after = new_block(b, "after")};
     ll_at_scope(b, scope);
-    ll_lines_control(b, LL_BY_LOOP);
+    ll_lines_control(b, IR_BY_FOR);
     b->points[scope].before = LLVMBuildBr(b->builder, l.body);
     LLVMPositionBuilderAtEnd(b->builder, l.body);
     if (type) l.counter = LLVMBuildPhi(b->builder, type, "");
@@ -173,7 +173,7 @@ static LlScopeEnd loop_body(LlBuild *b, const IrStmt *s, const Loop *l, IrRef ex
     yields[s->n_results] = extra;
     const LlScopeEnd end = ll_scope(b, &s->body, l->body, yields, s->n_results + (extra != 0));
     LLVMPositionBuilderAtEnd(b->builder, end.block);
-    ll_lines_control(b, LL_BY_LOOP);
+    ll_lines_control(b, IR_BY_FOR);
     return end;
 }
 

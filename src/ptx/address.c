@@ -162,9 +162,9 @@ PtxReg ptx_base(PtxBuild *b, uint32_t buffer)
     const IrBuffer *x = &b->k->buffers[buffer];
     if (b->bases[buffer].kind != PTX_NONE) return b->bases[buffer];
     const uint32_t at = b->at;
-    const PtxMaker maker = b->maker;
+    const IrMaker maker = b->maker;
     b->at = b->places.items[at].root;
-    b->maker = (PtxMaker){.what = PTX_BY_NODE};
+    b->maker = (IrMaker){.what = IR_BY_NODE};
     const PtxReg d = ptx_new(b, x->space == IR_SHARED ? PTX_B32 : PTX_B64);
     const bool inside = b->function < b->k->n_functions;
     const char *name = inside ? b->callees[b->function].name : b->k->name;

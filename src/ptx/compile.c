@@ -52,16 +52,16 @@ static void put_registers(const PtxBuild *b, WbbBuf *out)
 static void put_line(PtxBuild *b, WbbBuf *out, const PtxLine *line, bool comments)
 {
     enum { COLUMN = 64 };
-    if (line->maker.what == PTX_BY_LABEL) {
+    if (line->maker.what == IR_BY_LABEL) {
         wbb_putf(out, "%s\n", line->text);
         return;
     }
-    if (b->o->lines && !comments) ptx_put_loc(b, out, &line->maker);
+    if (b->o->lines && !comments) ptx_put_loc(b, out, line->maker);
     wbb_put(out, "\t");
     wbb_put(out, line->text);
     if (comments) {
         const size_t n = strlen(line->text) + 8;
-        wbb_putf(out, "%*s // %s", n < COLUMN ? (int)(COLUMN - n) : 0, "", ptx_comment(b, &line->maker));
+        wbb_putf(out, "%*s // %s", n < COLUMN ? (int)(COLUMN - n) : 0, "", ptx_comment(b, line->maker));
     }
     wbb_put(out, "\n");
 }
@@ -81,7 +81,7 @@ static const char *whole(PtxBuild *b, const char *functions, uint32_t scope, boo
     wbb_putf(&out, ")\n.maxntid %u\n{\n", k->block);
     put_registers(b, &out);
     wbb_put(&out, "\n");
-    b->line_rule = NULL, b->line_origin = 0;
+    ir_begin_lines(&b->locations);
     for (uint32_t i = 0; i < b->lines[scope].n; i++) put_line(b, &out, &b->lines[scope].items[i], comments);
     wbb_put(&out, "\tret;\n\n}\n");
     if (!comments) ir_put_line_tables(&b->locations, &out);
@@ -101,7 +101,7 @@ static const char *function_text(PtxBuild *b, const IrFunction *f, uint32_t scop
     wbb_put(&out, "\n)\n{\n");
     put_registers(b, &out);
     wbb_put(&out, "\n");
-    b->line_rule = NULL, b->line_origin = 0;
+    ir_begin_lines(&b->locations);
     for (uint32_t i = 0; i < b->lines[scope].n; i++) put_line(b, &out, &b->lines[scope].items[i], comments);
     wbb_put(&out, "\tret;\n\n}\n");
     return out.text;
@@ -118,7 +118,7 @@ static void write_function(PtxBuild *b, uint32_t number, const char *text[2])
     memset(b->used, 0, sizeof b->used);
     const uint32_t scope = ptx_scope(b, &f->body, f->yields, f->n_yields, values);
     b->at = scope;
-    b->maker = (PtxMaker){.what = PTX_BY_CONTROL};
+    b->maker = (IrMaker){.what = IR_BY_END};
     ptx_return(b, f, values);
     b->at = 0;
     b->open[scope] = false;

@@ -33,17 +33,13 @@ static PtxValue *sum(PtxBuild *b, IrRef r)
 }
 
 /* --- quotients ---------------------------------------------------------------------------------------------------- */
-/* The remainder of y / c by k, of y / (c * k), which mostly is another digit of y; PTX_NONE: x is no such quotient. */
+/* The remainder of a quotient by k, of another quotient (ir_digit_of_quotient); PTX_NONE: it is none. */
 static PtxReg digit_of_quotient(PtxBuild *b, IrRef x, uint64_t k, PtxReg p, bool wide)
 {
-    const IrNode *n = ir_at(b->g, x);
-    if (n->op == OP_VAR && b->g->vars[n->imm].definition) n = ir_at(b->g, b->g->vars[n->imm].definition);
-    const bool digits = (k & (k - 1)) && n->op == OP_FLOORDIV && ir_is_const(b->g, n->a[1]) && ptx_has(b, n->a[0]);
-    if (!digits) return (PtxReg){0};
-    const uint64_t c = ir_at(b->g, n->a[1])->imm;
-    const IrFact f = ir_fact(b->g, n->a[0]);
-    if (f.lo < 0 || c * k > INT32_MAX || ir_is_wide(b->g, n->a[0]) != wide) return (PtxReg){0};
-    const PtxReg whole = ptx_quotient(b, ptx_index(b, n->a[0], wide), c * k, f.hi, wide);
+    uint64_t divisor;
+    const IrRef y = ir_digit_of_quotient(b->g, x, k, wide, &divisor);
+    if (!y || !ptx_has(b, y)) return (PtxReg){0};
+    const PtxReg whole = ptx_quotient(b, ptx_index(b, y, wide), divisor, ir_fact(b->g, y).hi, wide);
     return ptx_rest(b, p, k, whole, wide);
 }
 

@@ -44,18 +44,9 @@ typedef struct {
     PtxTest test;      /* of one pred, which is a predicate where one is needed first */
 } PtxValue;
 
-/* What made a line. */
-typedef enum {
-    PTX_BY_NODE, PTX_BY_INDEX, PTX_BY_LOAD, PTX_BY_STORE, PTX_BY_LANES, PTX_BY_CONTROL, PTX_BY_LABEL
-} PtxWhat;
-typedef struct {
-    uint8_t what;
-    IrRef node;      /* whose rule and origin it has; 0: none */
-    uint32_t buffer; /* of a load or store */
-} PtxMaker;
 typedef struct {
     const char *text;
-    PtxMaker maker;
+    IrMaker maker;
 } PtxLine;
 typedef struct { PtxLine *items; uint32_t n, capacity; } PtxLines;
 
@@ -110,13 +101,11 @@ typedef struct {
     WbbMap made;          /* by terms, a PtxMade */
     WbbMap numbers;       /* by width and bits: a register of the function that holds the number */
     IrDemand demand;
-    PtxMaker maker;       /* of the lines that are added now */
+    IrMaker maker;       /* of the lines that are added now */
     uint32_t used[PTX_KINDS], labels;
     WbbBuf globals;       /* tables in memory, before the kernel */
     WbbMap tables;        /* by name: those that are in `globals` */
     IrLines locations;    /* of lines, where they are asked for */
-    const RwRule *line_rule; /* of the last `.loc` */
-    uint32_t line_origin;
 } PtxBuild;
 
 /* line.c: text ----------------------------------------------------------------------------------------------------- */
@@ -124,11 +113,10 @@ typedef struct {
  * %l an int64_t. */
 void ptx_line(PtxBuild *b, const char *format, ...);
 void ptx_add_line(PtxBuild *b, const char *text);
-void ptx_made_by(PtxBuild *b, IrRef r); /* the lines from here on */
 void ptx_label(PtxBuild *b, uint32_t label);
 void ptx_put_reg(WbbBuf *out, PtxReg r, bool is_float);
-const char *ptx_comment(PtxBuild *b, const PtxMaker *m);
-void ptx_put_loc(PtxBuild *b, WbbBuf *out, const PtxMaker *m); /* `.loc`, where the line before has another */
+const char *ptx_comment(PtxBuild *b, IrMaker m);
+void ptx_put_loc(PtxBuild *b, WbbBuf *out, IrMaker m); /* `.loc`, where the line before has another */
 void ptx_decline(const PtxBuild *b, const char *what, const char *name) WBB_NORETURN;
 
 /* preds.c: preds that were loaded ---------------------------------------------------------------------------------- */

@@ -46,14 +46,6 @@ void ptx_put_reg(WbbBuf *out, PtxReg r, bool is_float)
     put_unsigned(out, r.n);
 }
 
-void ptx_made_by(PtxBuild *b, IrRef r)
-{
-    const IrNode *n = ir_at(b->g, r);
-    const bool lanes = n->op == OP_PACK || n->op == OP_PART || n->op == OP_SPLAT;
-    const bool index = n->op != OP_INSTR && !ir_has_effects(n);
-    b->maker = (PtxMaker){.what = (uint8_t)(lanes ? PTX_BY_LANES : index ? PTX_BY_INDEX : PTX_BY_NODE), .node = r};
-}
-
 void ptx_add_line(PtxBuild *b, const char *text)
 {
     const PtxLine line = {text, b->maker};
@@ -86,8 +78,8 @@ void ptx_line(PtxBuild *b, const char *format, ...)
 
 void ptx_label(PtxBuild *b, uint32_t label)
 {
-    const PtxMaker maker = b->maker;
-    b->maker = (PtxMaker){.what = PTX_BY_LABEL};
+    const IrMaker maker = b->maker;
+    b->maker = (IrMaker){.what = IR_BY_LABEL};
     ptx_line(b, "$L__BB0_%u:", label);
     b->maker = maker;
 }
@@ -98,35 +90,24 @@ void ptx_decline(const PtxBuild *b, const char *what, const char *name)
 }
 
 /* --- what made a line --------------------------------------------------------------------------------------------- */
-static const RwRule *rule_of(const PtxBuild *b, const PtxMaker *m)
+static const RwRule *rule_of(const PtxBuild *b, IrMaker m)
 {
-    const IrNode *n = m->node ? ir_at(b->g, m->node) : NULL;
-    if (!n || m->what == PTX_BY_LOAD || m->what == PTX_BY_STORE) return NULL;
-    return rw_rule_of(b->o->index_tables, n->op == OP_INSTR ? b->t->tables : NULL, b->g->rule[m->node]);
+    if (!m.node || m.what == IR_BY_LOAD || m.what == IR_BY_STORE) return NULL;
+    const bool instr = ir_at(b->g, m.node)->op == OP_INSTR;
+    return rw_rule_of(b->o->index_tables, instr ? b->t->tables : NULL, b->g->rule[m.node]);
 }
 
-const char *ptx_comment(PtxBuild *b, const PtxMaker *m)
+const char *ptx_comment(PtxBuild *b, IrMaker m)
 {
-    static const char *const kinds[] = {[PTX_BY_INDEX] = "index", [PTX_BY_LANES] = "lanes", [PTX_BY_CONTROL] = "control"};
     WbbBuf out = wbb_buf(b->arena);
-    const IrNode *n = m->node ? ir_at(b->g, m->node) : NULL;
-    const RwRule *rule = rule_of(b, m);
-    if (rule) wbb_putf(&out, "%s:%u%s", rule->file, rule->line, rule->instance);
-    if (m->what == PTX_BY_LOAD || m->what == PTX_BY_STORE)
-        wbb_putf(&out, "%s %%%s", m->what == PTX_BY_LOAD ? "load" : "store", b->k->buffers[m->buffer].name);
-    else if (m->what != PTX_BY_NODE) wbb_putf(&out, "%s%s", rule ? " " : "", kinds[m->what]);
-    else if (rule && !rule->instance[0]) wbb_put(&out, " "), rw_put_root(&out, rule, IR_SC(n->type), IR_LANES(n->type));
-    else if (!rule) wbb_put(&out, n ? sc_op_info[n->op].name : "kernel");
-    const uint32_t origin = n ? b->g->origin[m->node] : 0;
-    if (origin && origin <= b->o->n_origins) wbb_putf(&out, " <- %%%s", b->o->origins[origin - 1].name);
+    const IrType type = m.node ? ir_at(b->g, m.node)->type : 0;
+    const char *rule = rw_rule_text(b->arena, rule_of(b, m), m.what == IR_BY_NODE, IR_SC(type), IR_LANES(type));
+    ir_put_maker(&out, b->k, m, rule, b->o->origins, b->o->n_origins);
     return out.text;
 }
 
-void ptx_put_loc(PtxBuild *b, WbbBuf *out, const PtxMaker *m)
+void ptx_put_loc(PtxBuild *b, WbbBuf *out, IrMaker m)
 {
     const RwRule *rule = rule_of(b, m);
-    const uint32_t origin = m->node ? b->g->origin[m->node] : 0;
-    if (b->line_rule == rule && b->line_origin == origin) return;
-    b->line_rule = rule, b->line_origin = origin;
-    ir_put_loc(&b->locations, out, rule ? rule->file : NULL, rule ? rule->line : 0, origin);
+    ir_put_loc(&b->locations, out, rule ? rule->file : NULL, rule ? rule->line : 0, m.node ? b->g->origin[m.node] : 0);
 }

@@ -57,7 +57,7 @@ static PtxAddress byte_address(PtxBuild *b, uint32_t buffer, IrRef index, uint32
 
 static PtxAddress address_of(PtxBuild *b, uint32_t buffer, IrRef index, ScType type)
 {
-    ptx_made_by(b, index);
+    b->maker = ir_made_by(b->g, index);
     if (ir_is_packed(type)) return byte_address(b, buffer, index, sc_type_info[type].bits);
     return ptx_address(b, buffer, index);
 }
@@ -116,7 +116,7 @@ static PtxValue *packed_element(PtxBuild *b, IrType type, PtxAddress a, IrRef in
 PtxValue *ptx_load(PtxBuild *b, IrRef r, uint32_t buffer, IrRef index)
 {
     const IrNode *n = ir_at(b->g, r);
-    PtxMaker maker = {PTX_BY_LOAD, r, buffer};
+    IrMaker maker = {IR_BY_LOAD, r, buffer};
     PtxAddress a = address_of(b, buffer, index, IR_SC(n->type));
     b->maker = maker;
     if (n->op == OP_READ_PEER) {
@@ -134,7 +134,7 @@ PtxValue *ptx_load(PtxBuild *b, IrRef r, uint32_t buffer, IrRef index)
 
 void ptx_store(PtxBuild *b, PtxValue *v, uint32_t buffer, IrRef index, const char *order)
 {
-    const PtxMaker maker = b->maker;
+    const IrMaker maker = b->maker;
     const PtxAddress a = address_of(b, buffer, index, IR_SC(v->type));
     b->maker = maker;
     write(b, v, a, order);

@@ -73,20 +73,17 @@ static PtxReg permuted(PtxBuild *b, PtxReg x, PtxReg y, uint32_t selector)
     return made->reg;
 }
 
-/* pack(pack(part<i>(w), part<i>(x)), pack(part<i>(y), part<i>(z))) of four words of bytes, a row of a block of 4 x 4
- * bytes transposed: the words of a pair first, which two rows share, so that four rows are eight permutes and not
- * twelve. NULL: it is something else. */
-static PtxValue *transposed_row(PtxBuild *b, const IrNode *n)
+/* A row of a block of 4 x 4 bytes transposed (ir_transposed_row): the words of a pair first, which two rows share, so
+ * that four rows are eight permutes and not twelve. NULL: it is something else. */
+static PtxValue *transposed_row(PtxBuild *b, IrRef r, const IrNode *n)
 {
+    IrWordOfBytes from[BYTES];
     PtxReg word[BYTES];
-    uint32_t byte = 0;
-    if (sc_type_info[IR_SC(n->type)].bits != 8 || IR_SC(n->type) == SC_PRED || IR_LANES(n->type) != BYTES) return NULL;
+    uint32_t byte;
+    if (!ir_transposed_row(b->g, r, from, &byte)) return NULL;
     for (uint32_t k = 0; k < BYTES; k++) {
-        const IrNode *half = ir_at(b->g, n->a[k / 2]), *x = ir_at(b->g, half->a[k % 2]);
-        if (half->op != OP_PACK || x->op != OP_PART || IR_LANES(ir_at(b->g, x->a[0])->type) % BYTES) return NULL;
-        if (!ptx_has(b, x->a[0]) || (k && x->imm % BYTES != byte)) return NULL;
-        byte = (uint32_t)x->imm % BYTES;
-        word[k] = ptx_register(b, ptx_words(b, b->values[x->a[0]])[x->imm / BYTES]);
+        if (!ptx_has(b, from[k].of)) return NULL;
+        word[k] = ptx_register(b, ptx_words(b, b->values[from[k].of])[from[k].word]);
     }
     const uint32_t pairs = byte < 2 ? 0x5140 : 0x7362;
     const PtxReg low = permuted(b, word[0], word[1], pairs), high = permuted(b, word[2], word[3], pairs);
@@ -107,7 +104,7 @@ static PtxValue *emit_node(PtxBuild *b, IrRef r)
     case OP_LOAD: return ptx_load(b, r, (uint32_t)ir_at(b->g, n->a[0])->imm, n->a[1]);
     case OP_IDX: return ptx_index_cast(b, r);
     case OP_PACK:
-        v = transposed_row(b, n);
+        v = transposed_row(b, r, n);
         return v ? v : ptx_pack(b, b->values[n->a[0]], b->values[n->a[1]], n->type);
     case OP_PART: return ptx_part(b, b->values[n->a[0]], n->type, (uint32_t)n->imm);
     case OP_SPLAT: return ptx_splat(b, b->values[n->a[0]], n->type);
@@ -133,7 +130,7 @@ void ptx_emit(void *of, IrRef r, uint32_t scope)
     PtxBuild *b = of;
     const uint32_t at = b->at;
     b->at = scope;
-    ptx_made_by(b, r);
+    b->maker = ir_made_by(b->g, r);
     b->values[r] = emit_node(b, r);
     b->at = at;
 }
@@ -158,6 +155,6 @@ void ptx_let(PtxBuild *b, const IrStmt *s)
     if (!b->needed[s->var]) return;
     const IrRef is = s->value ? s->value : b->g->vars[s->var].definition;
     ir_demand(&b->demand, is, false);
-    if (s->value) ptx_made_by(b, is);
+    if (s->value) b->maker = ir_made_by(b->g, is);
     b->vars[s->var] = s->value ? as_index(b, s) : ptx_register(b, ptx_index(b, is, ir_is_wide(b->g, is)));
 }

@@ -9,7 +9,7 @@
  */
 #include "ptx/inner.h"
 
-static void control(PtxBuild *b) { b->maker = (PtxMaker){.what = PTX_BY_CONTROL}; }
+static void control(PtxBuild *b, IrWhat what) { b->maker = (IrMaker){.what = (uint8_t)what}; }
 
 void ptx_append(PtxBuild *b, uint32_t to, uint32_t from)
 {
@@ -131,7 +131,7 @@ static void end_with(PtxBuild *b, const IrStmt *last, const IrRef *yields, uint3
             add_moves(b, &before, to->results[i], b->values[yields[i]]);
         }
     }
-    control(b);
+    control(b, IR_BY_IF);
     do_moves(b, &before);
     emit_if(b, last, &inner);
 }
@@ -173,7 +173,7 @@ static void do_branch(PtxBuild *b, Branch *x)
 {
     const uint32_t at = b->at;
     b->at = x->scope;
-    control(b);
+    control(b, IR_BY_IF);
     do_moves(b, &x->moves);
     b->at = at;
     ptx_append(b, at, x->scope);
@@ -191,7 +191,7 @@ static void emit_if(PtxBuild *b, const IrStmt *s, const Join *to)
     }
     Branch yes = branch(b, s, false, &own), no = branch(b, s, true, &own);
     const bool has_yes = b->lines[yes.scope].n > 0, has_no = b->lines[no.scope].n > 0;
-    control(b);
+    control(b, IR_BY_IF);
     p = ptx_register(b, p);
     if (!has_yes && !has_no) choose(b, p, &yes.moves, &no.moves);
     else if (!has_yes || !has_no) {
@@ -202,7 +202,7 @@ static void emit_if(PtxBuild *b, const IrStmt *s, const Join *to)
         const uint32_t otherwise = ++b->labels;
         ptx_line(b, "@!%R bra $L__BB0_%u;", p, otherwise);
         do_branch(b, &yes);
-        control(b);
+        control(b, IR_BY_IF);
         ptx_line(b, "bra $L__BB0_%u;", own.join);
         ptx_label(b, otherwise);
         do_branch(b, &no);
@@ -217,7 +217,7 @@ static PtxValue **carry_in(PtxBuild *b, const IrStmt *s)
     PtxValue **carried = WBB_NEW_N(b->arena, PtxValue *, s->n_results + 1);
     Moves m = {0};
     for (uint32_t i = 0; i < s->n_results; i++) ir_demand(&b->demand, s->results[i].init, false);
-    control(b);
+    control(b, IR_BY_FOR);
     for (uint32_t i = 0; i < s->n_results; i++) {
         carried[i] = fresh(b, b->g->values[s->results[i].value].type);
         add_moves(b, &m, carried[i], b->values[s->results[i].init]);
@@ -241,7 +241,7 @@ static uint32_t loop_body(PtxBuild *b, const IrStmt *s, PtxValue **carried, IrRe
     const uint32_t scope = ptx_scope(b, &s->body, yields, s->n_results + (extra != 0), values);
     Moves m = {0};
     b->at = scope;
-    control(b);
+    control(b, IR_BY_FOR);
     if (condition) {
         *condition = ptx_new(b, PTX_PRED);
         ptx_move(b, *condition, ptx_words(b, values[s->n_results])[0]);
@@ -259,7 +259,7 @@ static void end_loop(PtxBuild *b, const IrStmt *s, uint32_t scope, PtxReg more, 
     ptx_label(b, label);
     if (s->rolled) ptx_line(b, ".pragma \"nounroll\";");
     ptx_append(b, b->at, scope);
-    control(b);
+    control(b, IR_BY_FOR);
     ptx_line(b, "@%R bra $L__BB0_%u;", more, label);
     for (uint32_t i = 0; i < s->n_results; i++) b->results[s->results[i].value] = again(b, carried[i]);
 }
@@ -305,7 +305,7 @@ static void copy_async(PtxBuild *b, const IrStmt *s, const IrNode *n)
     else {
         const uint32_t bytes = sc_bytes(IR_SC(n->type)) * IR_LANES(n->type);
         const PtxAddress from = ptx_address(b, s->from, s->from_index), to = ptx_address(b, s->buffer, s->index);
-        b->maker = (PtxMaker){PTX_BY_LOAD, s->value, s->from};
+        b->maker = (IrMaker){IR_BY_LOAD, s->value, s->from};
         ptx_line(b, "cp.async.%s.shared.global [%s], [%s], %u;", bytes == 16 ? "cg" : "ca", ptx_address_text(b, to),
                  ptx_address_text(b, from), bytes);
     }
@@ -324,7 +324,7 @@ static void emit_store(PtxBuild *b, const IrStmt *s)
     const bool packed = ir_is_packed(IR_SC(ir_at(b->g, s->value)->type));
     ir_demand(&b->demand, s->value, false);
     if (!packed || !ir_is_const(b->g, s->index)) ir_demand(&b->demand, s->index, !packed);
-    b->maker = (PtxMaker){PTX_BY_STORE, s->value, s->buffer};
+    b->maker = (IrMaker){IR_BY_STORE, s->value, s->buffer};
     ptx_store(b, b->values[s->value], s->buffer, s->index, "");
 }
 
@@ -334,13 +334,13 @@ static void emit_do(PtxBuild *b, const IrStmt *s)
     const IrNode *n = ir_at(b->g, s->value);
     ir_demand_operands(&b->demand, s);
     PtxValue *v = NULL;
-    ptx_made_by(b, s->value);
+    b->maker = ir_made_by(b->g, s->value);
     switch ((ScOp)n->op) {
     case OP_READ:
     case OP_READ_RELAXED:
     case OP_READ_PEER: v = ptx_load(b, s->value, s->buffer, s->index); break;
     case OP_WRITE_RELAXED:
-        b->maker = (PtxMaker){PTX_BY_STORE, s->value, s->buffer};
+        b->maker = (IrMaker){IR_BY_STORE, s->value, s->buffer};
         ptx_store(b, b->values[n->a[0]], s->buffer, s->index, ".relaxed.gpu");
         break;
     case OP_COPY_ASYNC:
@@ -349,8 +349,8 @@ static void emit_do(PtxBuild *b, const IrStmt *s)
     case OP_CLUSTER_BARRIER: cluster_barrier(b); break;
     case OP_BARRIER: ptx_line(b, "bar.sync 0;"); break;
     default: {
-        const PtxMaker maker = b->maker;
-        if (s->index) ptx_made_by(b, s->index);
+        const IrMaker maker = b->maker;
+        if (s->index) b->maker = ir_made_by(b->g, s->index);
         const PtxAddress at = s->index ? ptx_address(b, s->buffer, s->index) : (PtxAddress){0};
         b->maker = maker;
         v = ptx_row(b, s->value, s->index ? &at : NULL);

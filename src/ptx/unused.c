@@ -90,7 +90,7 @@ enum { WRITTEN = 1 << 20 };
 /* Does the line go elsewhere, or may another come here? */
 static bool ends_run(const PtxLine *line)
 {
-    return line->maker.what == PTX_BY_LABEL || line->text[0] == '@' || line->text[0] == '.' ||
+    return line->maker.what == IR_BY_LABEL || line->text[0] == '@' || line->text[0] == '.' ||
            !strncmp(line->text, "bra", 3) || !strncmp(line->text, "call", 4);
 }
 
@@ -149,7 +149,7 @@ static void join_moves(PtxBuild *b, const Reads *r, PtxLines *lines)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < lines->n; i++)
-        if (join_move(b, r, lines, i)) lines->items[i] = (PtxLine){.text = "", .maker = {.what = PTX_BY_CONTROL}};
+        if (join_move(b, r, lines, i)) lines->items[i] = (PtxLine){.text = "", .maker = {.what = IR_BY_END}};
     for (uint32_t i = 0; i < lines->n; i++)
         if (lines->items[i].text[0]) lines->items[kept++] = lines->items[i];
     lines->n = kept;

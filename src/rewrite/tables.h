@@ -107,6 +107,8 @@ typedef struct {
 /* The rule that IrGraph.rule names, of the target's tables or, with IR_INDEX_RULE, of those of indices; NULL: none. */
 const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, uint32_t said);
 
+/* For a comment: its file, line and instance; of an instruction that has none also what its root is. NULL: no rule. */
+const char *rw_rule_text(WbbArena *a, const RwRule *rule, bool is_instr, ScType type, uint32_t lanes);
 /* Is it worth a branch not to evaluate an instr node with this `imm`? So are assembly and calls, of which that is not
  * known. tables: an RwTables. An IrCostly of ir/placement.h. */
 bool rw_is_costly(const void *tables, uint64_t imm);

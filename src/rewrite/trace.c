@@ -171,3 +171,12 @@ void rw_put_root(WbbBuf *out, const RwRule *rule, ScType type, uint32_t lanes)
         if (lanes > 1) wbb_putf(out, "x%u", lanes);
     }
 }
+
+const char *rw_rule_text(WbbArena *a, const RwRule *rule, bool is_instr, ScType type, uint32_t lanes)
+{
+    WbbBuf out = wbb_buf(a);
+    if (!rule) return NULL;
+    wbb_putf(&out, "%s:%u%s", rule->file, rule->line, rule->instance);
+    if (is_instr && !rule->instance[0]) wbb_put(&out, " "), rw_put_root(&out, rule, type, lanes);
+    return out.text;
+}
