@@ -109,6 +109,7 @@ static void optimise(LlBuild *b)
     run_passes(b, b->out.n_libdevice ? passes_with_library : passes_alone);
     ll_plain_addresses(b);
     ll_keep_zeros(b);
+    ll_keep_maxima(b);
     if (is_huge(b)) {
         b->machine = ll_machine(b->cache, b->t, true);
         run_passes(b, passes_huge);

@@ -218,6 +218,9 @@ void ll_plain_addresses(LlBuild *b); /* addresses in units of elements */
 /* zeros.c */
 void ll_keep_zeros(LlBuild *b); /* no select between zeros of two signs becomes a minimum or maximum */
 
+/* maxima.c */
+void ll_keep_maxima(LlBuild *b); /* no maximum of three operands where it is no cheaper than two of two */
+
 /* function.c */
 void ll_build(LlBuild *b); /* the kernel and its functions */
 
