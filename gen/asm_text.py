@@ -227,6 +227,7 @@ class Text(Fields):
         base = base.replace(".ftz", "")
         converted = re.fullmatch(r"cvt(\.rn)?\.(b?f\d\d)", base)
         whole = re.fullmatch(r"(cvt\.r[nzmp]i)\.([us])32", base)
+        mixed = re.fullmatch(r"(add|sub|fma)(\.rn)?\.f32", base)
         if base.startswith("testp.") and f in ("f32", "f64"):
             self.put(words[0], self.kind_of(base[6:], f, self.real(words[1], f)), "pred")
         elif base.startswith("setp."):
@@ -237,6 +238,9 @@ class Text(Fields):
             to = converted.group(2)
             v = of("cvt", to, f)(self.operand_of(words[1], f, flush))
             self.put(words[0], recast(self.flushed(v, to) if flush else v, FLOATS.get(to, ""), to), FLOATS.get(to, ""))
+        elif mixed and f in ("f16", "bf16"):  # from sm_100: all operands but the last are narrow
+            x = [of("cvt", "f32", f)(self.real(w, f)) for w in words[1:-1]] + [self.real(words[-1], "f32")]
+            self.put(words[0], recast(self.arithmetic(mixed.group(1), "f32", x), "u32", "f32"), "u32")
         elif whole and f == "f32":  # of wider types the machine takes nan elsewhere
             to = f"{'i' if whole.group(2) == 's' else 'u'}32"
             x = self.real(words[1], f)

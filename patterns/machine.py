@@ -21,6 +21,13 @@ WIDEN_BF16 = [                                  # two at a time by a shift and a
 PAIRS = [
     asm (mul.f32x2(a, b),                    '{ .reg .b64 p; mul.rn.f32x2 p, %a, %b; xor.b64 %d, p, 0; }'),
 ]
+MIXED = [                                       # from sm_100: narrow operands of f32 need no conversion; the last one is wide
+    asm (add.f32(cvt.f32[t](a), b),          f'add.rn.f32.{t} %d, %{{a}}, %{{b}};') for t in (bf16, f16)
+] + [
+    asm (sub.f32(cvt.f32[t](a), b),          f'sub.rn.f32.{t} %d, %{{a}}, %{{b}};') for t in (bf16, f16)
+] + [
+    asm (fma.f32(cvt.f32[t](a), cvt.f32[t](b), c), f'fma.rn.f32.{t} %d, %a, %b, %c;') for t in (bf16, f16)
+]
 SHIFT = [                                       # a shift by 32 or more gives 0 or the sign, as in HLO
     asm (op[t](a, b),                        f'{name} %d, %a, %b;')
     for t in (i32, u32) for op, name in ((shl, 'shl.b32'), (shrl, 'shr.u32'), (shra, 'shr.s32'))

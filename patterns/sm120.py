@@ -44,7 +44,7 @@ LOWER = [                                    # of the rules for an operation the
 ]
 
 INSTR = [                                    # call and asm match the lanes that are written; llvm and intr any number
-    machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
+    machine.APPROXIMATE, machine.WIDEN_BF16, machine.MIXED, machine.SHIFT,
     machine.F8,
     machine.BF16_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
