@@ -374,8 +374,8 @@ static void explain_choices(WbbBuf *out, const PipeChoices *choices, const RwTab
         const PipeChoice *c = &choices->items[i];
         const bool of_rule = c->rule && !(c->rule & IR_INDEX_RULE);
         wbb_put(out, of_rule ? rw_rule_name(out->arena, tables, c->rule - 1) : "the text");
-        wbb_putf(out, ": %u values are computed in the %s of two ways, which takes %.3g clocks of a warp for all there"
-                 " is; the other one %.3g\n", c->values, c->second ? "second" : "first", c->clocks[c->second],
+        wbb_putf(out, ": values in the %s of two ways: %u; with all there is that takes a warp %.3g clocks, the other"
+                 " way %.3g\n", c->second ? "second" : "first", c->values, c->clocks[c->second],
                  c->clocks[!c->second]);
     }
 }
