@@ -35,7 +35,7 @@ class Rate:
     where: Tuple[str, int] = ("?", 0)
 
 
-BYTES, LANES, CLOCKS = "bytes/clk/SM", "lanes/clk/SM", "clk"
+BYTES, LANES, CLOCKS, PRODUCTS = "bytes/clk/SM", "lanes/clk/SM", "clk", "products/clk/SM"
 
 # name: (unit, what it is, feature that a target needs to have it)
 NAMES: Dict[str, Tuple[str, str, str]] = {
@@ -66,6 +66,9 @@ NAMES: Dict[str, Tuple[str, str, str]] = {
     "pipe.redux": (LANES, "reductions of a warp", "redux"),
     "pipe.uniform": (LANES, "instructions of the uniform datapath, which count as those of a warp", ""),
     "pipe.control": (LANES, "branches, barriers", ""),
+    "product.half": (PRODUCTS, "multiply-adds of f16 or bf16 by tensor cores, summed in f32", ""),
+    "product.f64": (PRODUCTS, "multiply-adds of f64, by tensor cores where they have them", ""),
+    "product.reached": ("of the peak", "what a library's products of large matrices reach of these and of pipe.fma", ""),
     "latency.alu": (CLOCKS, "integer add to its user", ""),
     "latency.fma": (CLOCKS, "f32 fma to its user", ""),
     "latency.half": (CLOCKS, "f16x2 fma to its user", ""),
@@ -87,7 +90,7 @@ NAMES: Dict[str, Tuple[str, str, str]] = {
 
 LIMITS: Dict[str, Tuple[float, float]] = {  # of a unit: beyond these a number was meant in another unit
     "Hz": (1e8, 1e10), "bytes/s": (1e10, 1e15), "bytes": (1e5, 1e10), "s": (1e-8, 1e-3), BYTES: (1, 1024), LANES: (0.5, 128), CLOCKS: (0.5, 1e5),
-    "warps/clk/SM": (1, 4),
+    "warps/clk/SM": (1, 4), PRODUCTS: (1, 65536), "of the peak": (0.05, 1),
 }
 
 

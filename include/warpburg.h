@@ -391,10 +391,12 @@ WB_API wb_status wb_program_check(const wb_program *p, const void *const *inputs
                                   wb_program_verdict *verdict, wb_result **result);
 
 typedef struct {
-    double seconds, launch;     /* of all kernels and copies; of it to launch them */
-    uint64_t launches;          /* that run: the body of a loop counts as often as it is known to run */
+    double seconds;             /* of all kernels, copies and library calls */
+    double library_seconds;     /* of it library calls, by the roofline */
+    double launch;              /* of it to launch kernels and copies */
+    uint64_t launches;          /* of these, that run: the body of a loop counts as often as it is known to run */
     uint32_t kernels, copies;   /* steps */
-    uint32_t library, loops;    /* library calls have no time here */
+    uint32_t library, loops;
     uint32_t open_loops;        /* how often these run is not known: their bodies count once */
     uint32_t refused;           /* kernels that were left out */
 } wb_program_time;

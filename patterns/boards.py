@@ -166,6 +166,21 @@ BOARDS = [
         **dict.fromkeys(('sm_80', 'sm_86', 'sm_89', 'sm_90'), rate('pipe.redux', 16, unit='lanes/clk/SM', source=rates.GUIDE)),
         **dict.fromkeys(('sm_100', 'sm_120'), rate('pipe.redux', unknown, unit='lanes/clk/SM', low=8, high=32, source='not stated; 16 on sm_80 to sm_90')),
     },
+    {                                                # product.half: multiply-adds of f16 or bf16 by tensor cores, summed in f32
+        'sm_75':  rate('product.half', 512, unit='products/clk/SM', source=rates.DATA_SHEET + ': 65e12 operations/s'),
+        'sm_80':  rate('product.half', 1024, unit='products/clk/SM', source=rates.DATA_SHEET + ': 312e12 operations/s'),
+        'sm_86':  rate('product.half', 512, unit='products/clk/SM', source=rates.DATA_SHEET + ': 125e12 operations/s'),
+        'sm_89':  rate('product.half', 512, unit='products/clk/SM', low=256, source=rates.DATA_SHEET + ': 362e12 operations/s; low: L40'),
+        'sm_90':  rate('product.half', 2048, unit='products/clk/SM', source=rates.DATA_SHEET + ': 989e12 operations/s at 1.83 GHz'),
+        'sm_100': rate('product.half', 4096, unit='products/clk/SM', source=rates.DATA_SHEET + ': 2.25e15 operations/s'),
+        'sm_120': rate('product.half', 512, unit='products/clk/SM', low=256, source=rates.DATA_SHEET + ': 504e12 operations/s; low: RTX 5090'),
+    },
+    {                                                # product.f64: multiply-adds of f64, by tensor cores where they have them
+        **dict.fromkeys(('sm_75', 'sm_86', 'sm_89', 'sm_120'), rate('product.f64', 2, unit='products/clk/SM', source='no tensor cores: as pipe.f64')),
+        'sm_80':  rate('product.f64', 64, unit='products/clk/SM', source=rates.DATA_SHEET + ': 19.5e12 operations/s'),
+        'sm_90':  rate('product.f64', 128, unit='products/clk/SM', source=rates.DATA_SHEET + ': 67e12 operations/s'),
+        'sm_100': rate('product.f64', 64, unit='products/clk/SM', source=rates.DATA_SHEET + ': 37e12 operations/s'),
+    },
     {                                                # latency.f64: f64 fma to its user
         'sm_75':  rate('latency.f64', 48, unit='clk', low=40, source=rates.PROFILER),
         'sm_80':  rate('latency.f64', 8, unit='clk', low=4, source=rates.PROFILER + ' on sm_90; low: ' + rates.ABDELKHALIK),

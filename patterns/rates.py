@@ -26,6 +26,7 @@ EVERY = [
     rate('pipe.shuffle',    32,      unit='lanes/clk/SM', source=GUIDE),
     rate('pipe.uniform',    64,      unit='lanes/clk/SM', high=128,       source=H200 + '; not known of others'),
     rate('pipe.control',    32,      unit='lanes/clk/SM', low=23, high=128, source=H200 + ': from 23 for branches to 34 with BSSY and BSYNC'),
+    rate('product.reached', unknown, unit='of the peak', low=0.5, high=0.9, source='not measured here; a large product at the clocks that its power allows'),
     rate('latency.alu',     4,       unit='clk', high=6,          source=H200 + '; ' + JIA + '; the same since Volta'),
     rate('latency.fma',     4,       unit='clk',                  source=H200 + '; ' + JIA + '; the same since Volta'),
     rate('latency.half',    5,       unit='clk', low=4, high=8,   source=JIA + '; low, high: ' + H200 + ', HFMA2 alone, and with HFMA2.MMA in turn'),

@@ -108,8 +108,8 @@ class ProgramVerdict(Structure):
 
 
 class ProgramTime(Structure):
-    _fields_ = [("seconds", c_double), ("launch", c_double), ("launches", c_uint64), ("kernels", c_uint32), ("copies", c_uint32),
-                ("library", c_uint32), ("loops", c_uint32), ("open_loops", c_uint32), ("refused", c_uint32)]
+    _fields_ = [("seconds", c_double), ("library_seconds", c_double), ("launch", c_double), ("launches", c_uint64), ("kernels", c_uint32),
+                ("copies", c_uint32), ("library", c_uint32), ("loops", c_uint32), ("open_loops", c_uint32), ("refused", c_uint32)]
 
 
 POINTERS = POINTER(c_void_p)  # const void *const *

@@ -64,12 +64,12 @@ class ProgramVerdict(NamedTuple):
 
 
 class ProgramProfile:
-    """The modelled time of a program's kernels and copies: `seconds` of all steps, `launch` of it to launch them; `launches` that run; the number
-    of steps that are `kernels`, `copies`, `library` calls (which have no time here), `loops`, of these `open_loops` (how often they run is not
-    known, and their bodies count once), and `refused` kernels. `data` has every kernel."""
+    """The modelled time of a program: `seconds` of all steps, `library_seconds` of it library calls, by the roofline; `launch` of it to launch
+    kernels and copies, of which `launches` run; the number of steps that are `kernels`, `copies`, `library` calls, `loops`, of these `open_loops`
+    (how often they run is not known, and their bodies count once), and `refused` kernels. `data` has every kernel and call."""
 
     def __init__(self, t: _library.ProgramTime, result: _library.Result) -> None:
-        self.seconds, self.launch = t.seconds, t.launch
+        self.seconds, self.library_seconds, self.launch = t.seconds, t.library_seconds, t.launch
         self.launches, self.kernels, self.copies, self.library = t.launches, t.kernels, t.copies, t.library
         self.loops, self.open_loops, self.refused = t.loops, t.open_loops, t.refused
         self.text = result.text
@@ -85,7 +85,7 @@ class ProgramProfile:
         rows = "".join(f"<tr><td>{html.escape(c['file'])}</td><td>{c['times']}</td><td>{1e6 * c['seconds']:.2f}</td>"
                        f"<td>{100 * c['seconds'] * c['times'] / (self.seconds or 1):.1f} %</td><td>{html.escape(c['refused'] or c['binds'] or '')}</td></tr>"
                        for c in self.data["costs"])
-        head = "<tr><th>kernel</th><th>times</th><th>us</th><th>share</th><th>bound by</th></tr>"
+        head = "<tr><th>step</th><th>times</th><th>us</th><th>share</th><th>bound by</th></tr>"
         return f"<p>{html.escape(self.text.splitlines()[0])}</p><table>{head}{rows}</table>"
 
 

@@ -135,7 +135,8 @@ static void profile(WbbCx *cx, void *arg)
     Job *j = arg;
     const wb_program *p = j->p;
     const PipeSteps steps = {profile_step, j};
-    const ProgCosts c = pipe_program_costs(cx, cx->arena, p->p, &steps);
+    const TgTarget *t = tg_find(p->options.target);
+    const ProgCosts c = pipe_program_costs(cx, cx->arena, t, p->p, &steps);
     WbbBuf text = wbb_buf(cx->arena), json = wbb_buf(cx->arena);
     if (c.status == WBB_FAILED || c.status == WBB_CHECK) wbb_rethrow(cx, c.status);
     prog_put_costs(&text, p->file, p->options.target, &c);
@@ -143,12 +144,12 @@ static void profile(WbbCx *cx, void *arg)
     j->base.r->text = text.text, j->base.r->json = json.text;
     if (j->page) {
         WbbBuf page = wbb_buf(cx->arena);
-        pipe_put_program_page(cx, &page, p->file, tg_find(p->options.target), p->p, &c,
-                              &steps);
+        pipe_put_program_page(cx, &page, p->file, t, p->p, &c, &steps);
         j->base.r->html = page.text;
     }
     if (j->time)
-        *j->time = (wb_program_time){.seconds = c.seconds, .launch = c.launch, .kernels = c.kernels,
+        *j->time = (wb_program_time){.seconds = c.seconds, .library_seconds = c.library_seconds, .launch = c.launch,
+                                     .kernels = c.kernels,
                                      .copies = c.copies, .launches = c.launches, .library = c.library,
                                      .loops = c.loops, .open_loops = c.open, .refused = c.refused};
 }

@@ -42,7 +42,7 @@ WbbStatus main_profile_program(const Call *call)
     const ProgModule *p = main_program_of(cx, a, o->file, o->cut, o->target, NULL);
     Job j = {.o = o, .cache = ll_cache_new(cx)};
     const PipeSteps steps = {profile, &j};
-    const ProgCosts c = pipe_program_costs(cx, a, p, &steps);
+    const ProgCosts c = pipe_program_costs(cx, a, tg_find(o->target), p, &steps);
     WbbBuf b = wbb_buf(a), page = wbb_buf(a);
     if (o->html) {
         pipe_put_program_page(cx, &page, o->file, tg_find(o->target), p, &c, &steps);

@@ -67,13 +67,16 @@ void pipe_put_kernel_html(WbbBuf *b, const char *hlo, const PipeProfile *p);
 void pipe_close_page(WbbBuf *b);
 void pipe_put_html(WbbBuf *b, const char *text); /* as HTML spells it */
 
-/* program_page.c: what a program costs, and that as a page. `time` profiles the text of a step. */
+/* library.c: the time of a library call by the roofline; what binds it is "dram" or "products". */
+PipeTextTime pipe_library_time(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgText *x);
+
+/* program_page.c: what a program costs, and that as a page. `time` profiles the text of a kernel or copy. */
 typedef PipeTextTime PipeStepTime(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page);
 typedef struct {
     PipeStepTime *time;
     void *arg;
 } PipeSteps;
-ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, const PipeSteps *steps);
+ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgModule *p, const PipeSteps *steps);
 void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
                            const ProgCosts *c, const PipeSteps *steps);
 

@@ -1,8 +1,8 @@
 /* program_page.c: `run PROGRAM --profile --html PAGE`: the cost of a program, and that as one self-contained page.
  *
- * Needs a program, and a function that profiles a step of it. Leaves the costs of its kernels, and a page that loads
- * nothing: kernels by their share of the time, each with the lines of the user's program that its instructions name,
- * library calls with what their bytes take at least, memory; and for the costliest kernels the page that
+ * Needs a program, and a function that profiles a step of it. Leaves the costs of its steps, and a page that loads
+ * nothing: kernels and library calls by their share of the time, each with the lines of the user's program that its
+ * instructions name, memory; and for the costliest kernels the page that
  * `run --profile --html` makes of each.
  *
  *     warpburg run model.hlo --profile --blocks 12 --html model.html
@@ -34,42 +34,65 @@ static void put_sources(WbbBuf *b, const PipeSourceLines *l, const ProgStep *s)
 }
 
 /* --- costs -------------------------------------------------------------------------------------------------------- */
+typedef struct {
+    const PipeSteps *steps;
+    const TgTarget *target;
+} Pricing;
+
 static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
 {
-    const PipeSteps *steps = arg;
-    const PipeTextTime t = steps->time(cx, a, steps->arg, c->text.s, NULL);
+    const Pricing *p = arg;
+    const PipeTextTime t = c->text.s->kind == PROG_LIBRARY
+                               ? pipe_library_time(cx, a, p->target, &c->text)
+                               : p->steps->time(cx, a, p->steps->arg, c->text.s, NULL);
     c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;
 }
 
-ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, const PipeSteps *steps)
+ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgModule *p, const PipeSteps *steps)
 {
-    PipeSteps own = *steps;
+    Pricing own = {steps, t};
     return prog_costs(cx, a, p, price_one, &own);
 }
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 static double whole(const ProgCost *c) { return c->seconds * (double)c->text.times; }
 
-static bool has_section(const ProgCosts *c, uint32_t k) { return k < SECTIONS && !c->items[k].refused; }
+static bool is_library(const ProgCost *c) { return c->text.s->kind == PROG_LIBRARY; }
+
+/* Which of the sections a step has, costliest first; SECTIONS: none. */
+static uint32_t section(const ProgCosts *c, uint32_t k)
+{
+    uint32_t n = 0;
+    if (c->items[k].refused || is_library(&c->items[k])) return SECTIONS;
+    for (uint32_t i = 0; i < k && n < SECTIONS; i++) n += !c->items[i].refused && !is_library(&c->items[i]);
+    return n;
+}
+
+static bool has_section(const ProgCosts *c, uint32_t k) { return section(c, k) < SECTIONS; }
+
+static void put_times(WbbBuf *b, const ProgCosts *c, const ProgCost *x)
+{
+    const double share = c->seconds > 0 ? 100 * whole(x) / c->seconds : 0;
+    wbb_putf(b, "</td><td class=\"share\" style=\"--s:%.2f%%\">%.1f %%</td><td>%.3f</td><td>%llu</td>"
+                "<td>%.3f</td><td>%s</td><td>", share, share, whole(x) * 1e6, (unsigned long long)x->text.times,
+             x->seconds * 1e6, x->binds);
+}
+
+#define TIMES "<th>share</th><th>µs in all</th><th>times</th><th>µs</th><th>bound by</th>"
 
 static void put_kernels(WbbBuf *b, const ProgCosts *c, const PipeSourceLines *l)
 {
-    wbb_put(b, "<h2>Kernels</h2>\n<div class=\"wide\"><table><tr><th>kernel</th><th>share</th><th>µs in all</th>"
-               "<th>times</th><th>µs</th><th>launches</th><th>bound by</th><th>lines of the program</th></tr>\n");
+    wbb_put(b, "<h2>Kernels</h2>\n<div class=\"wide\"><table><tr><th>kernel</th>" TIMES
+               "<th>launches</th><th>lines of the program</th></tr>\n");
     for (uint32_t k = 0; k < c->n; k++) {
         const ProgCost *x = &c->items[k];
-        const double share = c->seconds > 0 ? 100 * whole(x) / c->seconds : 0;
+        if (is_library(x)) continue;
         wbb_put(b, "<tr><td>");
         if (has_section(c, k)) wbb_putf(b, "<a href=\"#k%u\">", k);
         pipe_put_html(b, x->text.s->name);
         if (has_section(c, k)) wbb_put(b, "</a>");
-        if (x->refused) {
-            wbb_putf(b, "</td><td colspan=\"6\">not compiled: %s</td><td>", x->refused);
-        } else {
-            wbb_putf(b, "</td><td class=\"share\" style=\"--s:%.2f%%\">%.1f %%</td><td>%.3f</td><td>%llu</td>"
-                        "<td>%.3f</td><td>%u</td><td>%s</td><td>", share, share, whole(x) * 1e6,
-                     (unsigned long long)x->text.times, x->seconds * 1e6, x->launches, x->binds);
-        }
+        if (x->refused) wbb_putf(b, "</td><td colspan=\"6\">not compiled: %s</td><td>", x->refused);
+        else put_times(b, c, x), wbb_putf(b, "%u</td><td>", x->launches);
         put_sources(b, l, x->text.s);
         wbb_put(b, "</td></tr>\n");
     }
@@ -86,27 +109,25 @@ static void put_values(WbbBuf *b, const ProgComputation *c, const uint32_t *valu
     }
 }
 
-static void put_library(WbbBuf *b, const ProgModule *p, const TgTarget *t, const PipeSourceLines *l)
+static void put_library(WbbBuf *b, const ProgCosts *c, const TgTarget *t, const PipeSourceLines *l)
 {
-    uint32_t n;
-    const ProgText *calls = prog_texts(b->arena, p, PROG_OF_LIBRARY, &n);
-    if (!n) return;
-    const double rate = tg_rate(t, "dram")->value;
-    double sum = 0;
-    for (uint32_t k = 0; k < n; k++) sum += prog_step_bytes(&calls[k]) / rate * (double)calls[k].times;
-    wbb_putf(b, "<h2>Library calls</h2>\n<p>Not in the sum. To read and write their arrays once takes %.3f µs.</p>\n"
-                "<div class=\"wide\"><table><tr><th>call</th><th>operation</th><th>times</th><th>arrays</th>"
-                "<th>bytes</th><th>µs at least</th><th>lines of the program</th></tr>\n", sum * 1e6);
-    for (uint32_t k = 0; k < n; k++) {
-        const ProgStep *s = calls[k].s;
-        const double bytes = prog_step_bytes(&calls[k]);
+    if (!c->library) return;
+    wbb_putf(b, "<h2>Library calls</h2>\n<p>By the roofline: the longer of reading and writing their arrays once, and "
+                "multiplying at %.0f %% of the machine's peak.</p>\n"
+                "<div class=\"wide\"><table><tr><th>call</th>" TIMES "<th>operation</th><th>arrays</th><th>bytes</th>"
+                "<th>lines of the program</th></tr>\n", 100 * tg_rate(t, "product.reached")->value);
+    for (uint32_t k = 0; k < c->n; k++) {
+        const ProgCost *x = &c->items[k];
+        const ProgStep *s = x->text.s;
+        if (!is_library(x)) continue;
         wbb_put(b, "<tr><td>");
         pipe_put_html(b, s->name);
-        wbb_putf(b, "</td><td>%s</td><td>%llu</td><td>", s->operation, (unsigned long long)calls[k].times);
-        put_values(b, calls[k].in, s->reads, s->n_reads);
+        put_times(b, c, x);
+        wbb_putf(b, "%s</td><td>", s->operation);
+        put_values(b, x->text.in, s->reads, s->n_reads);
         wbb_put(b, " → ");
-        put_values(b, calls[k].in, s->makes, s->n_makes);
-        wbb_putf(b, "</td><td>%.0f</td><td>%.3f</td><td>", bytes, bytes / rate * 1e6);
+        put_values(b, x->text.in, s->makes, s->n_makes);
+        wbb_putf(b, "</td><td>%.0f</td><td>", prog_step_bytes(&x->text));
         put_sources(b, l, s);
         wbb_put(b, "</td></tr>\n");
     }
@@ -130,12 +151,12 @@ void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarge
     prog_put_sum(b, c);
     wbb_put(b, ".</p>\n");
     put_kernels(b, c, l);
-    put_library(b, p, t, l);
+    put_library(b, c, t, l);
     put_memory(b, p);
     for (uint32_t k = 0; k < c->n; k++) {
         const ProgCost *x = &c->items[k];
         if (!has_section(c, k)) continue;
-        wbb_putf(b, "<details id=\"k%u\"%s><summary>", k, k ? "" : " open");
+        wbb_putf(b, "<details id=\"k%u\"%s><summary>", k, section(c, k) ? "" : " open");
         pipe_put_html(b, x->text.s->name);
         wbb_putf(b, ", %.3f µs</summary>\n", x->seconds * 1e6);
         (void)steps->time(cx, b->arena, steps->arg, x->text.s, b);

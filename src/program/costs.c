@@ -1,6 +1,6 @@
-/* costs.c: the modelled time of a program, as a sum over its kernels.
+/* costs.c: the modelled time of a program, as a sum over its kernels and library calls.
  *
- * Needs a program, and a function that times one text of a kernel. Leaves the sum over all steps and what is printed
+ * Needs a program, and a function that times the text of a step. Leaves the sum over all steps and what is printed
  * of it. A copy is timed as the kernel that would do it.
  *
  *     model.hlo: 153.20 us on sm_90: 9 kernels in 12 launches, 15.30 us of it to launch them; ..
@@ -63,6 +63,11 @@ double prog_step_bytes(const ProgText *t)
     return bytes;
 }
 
+static bool takes_time(const ProgComputation *c, const ProgStep *s)
+{
+    return s->kind == PROG_KERNEL || s->kind == PROG_LIBRARY || (s->kind == PROG_COPY && c->values[s->makes[0]].bytes);
+}
+
 ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t *n)
 {
     struct { ProgText *items; uint32_t n, capacity; } list = {0};
@@ -72,9 +77,8 @@ ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t
         for (uint32_t s = 0; s < p->computations[i].n_steps; s++) {
             const ProgComputation *c = &p->computations[i];
             const ProgStep *x = &c->steps[s];
-            if (which == PROG_OF_KERNELS_AND_COPIES && x->kind == PROG_COPY && c->values[x->makes[0]].bytes)
-                x = copy_kernel(a, c, x);
-            else if (x->kind != (which == PROG_OF_LIBRARY ? PROG_LIBRARY : PROG_KERNEL)) continue;
+            if (which == PROG_OF_KERNELS ? x->kind != PROG_KERNEL : !takes_time(c, x)) continue;
+            if (x->kind == PROG_COPY) x = copy_kernel(a, c, x);
             WbbEntry *e = wbb_map_put_bytes(&had, x->file, strlen(x->file));
             if (!e->value) {
                 WBB_PUSH(a, &list, ((ProgText){.s = x, .in = c}));
@@ -115,8 +119,12 @@ static void add_up(ProgCosts *sum, const ProgModule *p)
     for (uint32_t k = 0; k < sum->n; k++) {
         const ProgCost *c = &sum->items[k];
         sum->seconds += total(c);
-        sum->launch += c->launch * (double)c->text.times;
-        sum->launches += c->launches * c->text.times;
+        if (c->text.s->kind == PROG_LIBRARY) {
+            sum->library_seconds += total(c);
+        } else {
+            sum->launch += c->launch * (double)c->text.times;
+            sum->launches += c->launches * c->text.times;
+        }
         sum->refused += c->refused ? c->text.steps : 0;
     }
     for (uint32_t i = 0; i < p->n; i++)
@@ -134,7 +142,7 @@ static void add_up(ProgCosts *sum, const ProgModule *p)
 ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *price, void *arg)
 {
     ProgCosts sum = {0};
-    const ProgText *texts = prog_texts(a, p, PROG_OF_KERNELS_AND_COPIES, &sum.n);
+    const ProgText *texts = prog_texts(a, p, PROG_OF_ALL_THAT_TAKE_TIME, &sum.n);
     sum.items = WBB_NEW_N(a, ProgCost, sum.n + 1);
     for (uint32_t k = 0; k < sum.n; k++) {
         ProgCost *c = &sum.items[k];
@@ -157,7 +165,9 @@ void prog_put_sum(WbbBuf *b, const ProgCosts *s)
     if (s->copies) wbb_putf(b, " and %u cop%s", s->copies, s->copies == 1 ? "y" : "ies");
     wbb_putf(b, " in %llu launch%s, %.2f us of it to launch them", (unsigned long long)s->launches,
              s->launches == 1 ? "" : "es", s->launch * 1e6);
-    if (s->library) wbb_putf(b, "; %u library call%s not in it", s->library, s->library == 1 ? " is" : "s are");
+    if (s->library)
+        wbb_putf(b, "; %u library call%s, %.2f us of it by the roofline", s->library, s->library == 1 ? "" : "s",
+                 s->library_seconds * 1e6);
     const uint32_t known = s->loops - s->open;
     if (known) wbb_putf(b, "; the body of %u loop%s counts each time it runs", known, known == 1 ? "" : "s");
     if (s->open)
@@ -171,7 +181,7 @@ void prog_put_costs(WbbBuf *b, const char *name, const char *target, const ProgC
 {
     wbb_putf(b, "%s: %.2f us on %s: ", name, s->seconds * 1e6, target);
     prog_put_sum(b, s);
-    wbb_putf(b, "\n%8s %10s %6s  %-40s %s\n", "share", "us", "times", "kernel", "bound by");
+    wbb_putf(b, "\n%8s %10s %6s  %-40s %s\n", "share", "us", "times", "step", "bound by");
     for (uint32_t k = 0; k < s->n && k < COSTLIEST && !s->items[k].refused; k++) {
         const ProgCost *c = &s->items[k];
         wbb_putf(b, "%7.1f%% %10.2f %6llu  %-40s %s\n", s->seconds > 0 ? 100 * total(c) / s->seconds : 0,
@@ -185,6 +195,7 @@ void prog_put_costs_json(WbbBuf *b, const char *name, const char *target, const 
     wbb_json_text(b, "file", name);
     wbb_json_text(b, "target", target);
     wbb_json_putf(b, "seconds", "%.9g", s->seconds);
+    wbb_json_putf(b, "library_seconds", "%.9g", s->library_seconds);
     wbb_json_putf(b, "launch", "%.9g", s->launch);
     wbb_json_uint(b, "kernels", s->kernels);
     wbb_json_uint(b, "launches", s->launches);
@@ -199,6 +210,7 @@ void prog_put_costs_json(WbbBuf *b, const char *name, const char *target, const 
         wbb_json_open(b, NULL, '{');
         wbb_json_text(b, "file", c->text.s->file);
         wbb_json_text(b, "name", c->text.s->name);
+        wbb_json_text(b, "kind", prog_step_name[c->text.s->kind]);
         wbb_json_uint(b, "steps", c->text.steps);
         wbb_json_uint(b, "times", c->text.times);
         wbb_json_uint(b, "launches", c->launches);

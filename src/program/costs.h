@@ -1,7 +1,8 @@
-/* costs.h: the modelled time of a program: the sum over its kernels and copies, each text of which is timed by itself.
+/* costs.h: the modelled time of a program: the sum over its kernels, copies and library calls, each text of which is
+ * timed by itself.
  *
- * Needs a program and a function that times one text. Leaves the sum, launches included. Library calls have no time
- * here. The body of a loop counts as often as it runs where the program says that, else once; each branch counts once.
+ * Needs a program and a function that times one text. Leaves the sum, launches included. The body of a loop counts as
+ * often as it runs where the program says that, else once; each branch counts once.
  *
  *     ProgCosts c = prog_costs(cx, arena, p, time_one, &how);
  *     prog_put_costs(&text, "model.hlo", "sm_90", &c);
@@ -30,17 +31,19 @@ typedef struct {
 typedef struct {
     ProgCost *items; /* [n] costliest first */
     uint32_t n;
-    double seconds, launch; /* of all steps */
-    uint64_t launches;      /* that run */
+    double seconds;         /* of all steps */
+    double library_seconds; /* of it library calls */
+    double launch;          /* of it to launch kernels and copies */
+    uint64_t launches;      /* of these, that run */
     uint32_t kernels, copies, library, loops, refused; /* steps */
     uint32_t open;          /* of the loops, those whose iterations are not known: their bodies count once */
     uint32_t branches;      /* each of whose computations counts once */
     WbbStatus status; /* WBB_OK, or the worst of the texts that have no time */
 } ProgCosts;
 
-/* costs.c: the texts of the kernels, of these and of copies as kernels, or of library calls, in the order in which they
+/* costs.c: the texts of the kernels, or of these, of copies as kernels and of library calls, in the order in which they
  * come first. Steps that copy nothing have none. */
-typedef enum { PROG_OF_KERNELS, PROG_OF_KERNELS_AND_COPIES, PROG_OF_LIBRARY } ProgTexts;
+typedef enum { PROG_OF_KERNELS, PROG_OF_ALL_THAT_TAKE_TIME } ProgTexts;
 ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t *n);
 /* Bytes of what a step reads and makes. */
 double prog_step_bytes(const ProgText *t);

@@ -210,13 +210,14 @@ static void test_profile(void **state)
     assert_int_equal(wb_program_profile(g->mlp, NULL, &t, &r), WB_OK);
     assert_int_equal(t.kernels, 2);
     assert_int_equal(t.library, 1);
-    assert_true(t.seconds > t.launch && t.launch > 1e-7 && t.seconds < 1e-3);
-    assert_non_null(strstr(wb_result_text(r), "1 library call is not in it"));
+    assert_true(t.seconds - t.library_seconds > t.launch && t.launch > 1e-7 && t.seconds < 1e-3);
+    assert_true(t.library_seconds > 1e-7);
+    assert_non_null(strstr(wb_result_text(r), "1 library call, "));
     assert_string_equal(wb_result_html(r), "");
     wb_result_free(r);
     assert_int_equal(wb_program_page(g->mlp, NULL, &r), WB_OK);
     assert_non_null(strstr(wb_result_html(r), "<h2>Library calls</h2>"));
-    assert_non_null(strstr(wb_result_html(r), "<details id=\"k1\">"));
+    assert_non_null(strstr(wb_result_html(r), "<details id=\"k"));
     wb_result_free(r);
 }
 

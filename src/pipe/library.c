@@ -1,0 +1,60 @@
+/* library.c: the time of a library call of a program, by the roofline.
+ *
+ * Needs a step's text and a target. Leaves the longer of two times, and a launch: to read and write its arrays once at
+ * the rate of device memory, and to multiply at the share of the machine's peak that libraries reach. Operations other
+ * than dots and convolutions have the first alone.
+ *
+ *     f16[4096,4096] dot(f16[4096,4096], f16[4096,4096])   ->   2^36 products at 0.7 of 5.4e14 a second: 182 us
+ */
+#include "pipe/profile.h"
+
+#include "hlo/hlo.h"
+
+#include <string.h>
+
+static double elements(const HloShape *s) { return (double)hlo_elements(s); }
+
+/* Products that an instruction sums. */
+static double products(WbbArena *a, const HloInstruction *i)
+{
+    if (i->opcode == HLO_DOT) {
+        const HloShape *x = i->operands[0]->shape;
+        const HloInts summed = hlo_dot_dims(a, i).lhs_contracting;
+        double n = elements(i->shape);
+        for (uint32_t k = 0; k < summed.n; k++) n *= (double)x->dims[summed.items[k]];
+        return n;
+    }
+    if (i->opcode != HLO_CONVOLUTION) return 0;
+    const HloShape *kernel = i->operands[1]->shape;
+    const double features = (double)kernel->dims[hlo_conv_dims(a, i).rhs_output];
+    return features > 0 ? elements(i->shape) * elements(kernel) / features : 0;
+}
+
+/* Products a second on all SMs; a complex one is four. */
+static double rate(const TgTarget *t, ScType type)
+{
+    const double clocks = (double)t->sms * tg_rate(t, "clock")->value;
+    const double reached = tg_rate(t, "product.reached")->value * clocks;
+    switch (type) {
+    case SC_F16:
+    case SC_BF16: return tg_rate(t, "product.half")->value * reached;
+    case SC_F64: return tg_rate(t, "product.f64")->value * reached;
+    case SC_C128: return tg_rate(t, "product.f64")->value * reached / 4;
+    case SC_C64: return tg_rate(t, "pipe.fma")->value * reached / 4;
+    default: return tg_rate(t, "pipe.fma")->value * reached;
+    }
+}
+
+PipeTextTime pipe_library_time(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgText *x)
+{
+    const HloModule *m = hlo_parse(cx, a, x->s->file, x->s->text, strlen(x->s->text));
+    double work = 0;
+    for (uint32_t k = 0; k < m->entry->n_instructions; k++) {
+        const HloInstruction *i = m->entry->instructions[k];
+        const double n = products(a, i);
+        if (n > 0) work += n / rate(t, i->operands[0]->shape->type);
+    }
+    const double memory = prog_step_bytes(x) / tg_rate(t, "dram")->value, launch = tg_rate(t, "launch")->value;
+    return (PipeTextTime){.seconds = launch + WBB_MAX(work, memory), .launch = launch, .launches = 1,
+                          .binds = work > memory ? "products" : "dram"};
+}
