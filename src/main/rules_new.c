@@ -169,7 +169,8 @@ static WbbStatus new_target(const Call *call)
     if (c->json) return main_rules_end(c, WBB_OK);
     wbb_put(c->out, "\nThen:\n");
     wbb_putf(c->out, "  meson.build                      name sm%s beside sm%s\n", to + 3, from + 3);
-    wbb_putf(c->out, "  %s/sass.tsv                %s in the rows of %s whose pipes and rates it shares\n", folder, to, from);
+    wbb_putf(c->out, "  %s/sass.tsv                %s in the rows of %s whose pipes and rates it shares\n",
+             folder, to, from);
     wbb_putf(c->out, "  ./dev prices --target %s     writes its forms into %s/prices.tsv\n", to, folder);
     wbb_putf(c->out, "  src/llvm/cache.c                 the PTX version that LLVM needs for %s\n", to);
     wbb_put(c->out, "  ./dev build                      reports operations that no rule selects an instruction for\n");

@@ -300,7 +300,7 @@ INDEX_64 = [                                    # what is divided or compared ha
     rewrite(min.index(n, i),                    min.index(n + 1, i + 1) - 1),
     rewrite(n // k,                             (n*2) // (k*2)),
 ]
-TEXTS = [                                       # instructions on integers and bits
+TEXTS = [                                       # instructions on integers and bits, and sums with a narrow operand
     asm(div.u32(a, 145249),                     '{ .reg .b32 h; mul.hi.u32 h, %a, 3875757861; shr.u32 %d, h, 17; }'),
     asm(add.u32(a, 1),                          '{ .reg .pred p; setp.eq.u32 p, %a, 0x12345678; add.u32 %d, %a, 1; @p mov.u32 %d, 7; }'),
     asm(bxor.u32(bxor.u32(a, b), c),            'lop3.b32 %d, %a, %b, %c, 0x97;'),
@@ -322,6 +322,10 @@ TEXTS = [                                       # instructions on integers and b
     asm(band.u32(shrl.u32(a, 8), 255),          '{ .reg .b32 h; shr.u32 h, %a, 8; and.b32 %d, h, 127; }'),
     asm(cvt.u32.u64(shrl.u64(a, 32)),           '{ .reg .b32 h; mov.b64 {%d, h}, %a; }'),
     asm(add.u64(cvt.u64.u32(a), b),             '{ .reg .b64 h; cvt.s64.s32 h, %a; add.u64 %d, h, %b; }'),
+    asm(add.f32(cvt.f32.f16(a), b), 'add.rn.f32.bf16 %d, %{a}, %{b};'),
+    asm(sub.f32(a, cvt.f32.bf16(b)), 'sub.rn.f32.bf16 %d, %{b}, %{a};'),
+    asm(fma.f32(cvt.f32.bf16(a), cvt.f32.bf16(b), c), '{ .reg .b32 p; fma.rn.f32.bf16 p, %{a}, %{b}, 0f80000000; add.rn.f32 %d, p, %{c}; }'),
+    asm(add.f32(mul.f32(cvt.f32.bf16(a), cvt.f32.bf16(b)), c), 'fma.rn.f32.bf16 %d, %{a}, %{b}, %{c};'),
 ]
 NUMBERS = [                                     # of the text; a power of two scales exactly only where nothing overflows or is subnormal
     rewrite(div[F](a, b),                       mul[F](a, div[F](1.0, b)), when=literal(b)),
