@@ -192,6 +192,9 @@ NUMBERS = [                                     # of the text
     rewrite(sub[N](add[N](a, b), c),            add[N](a, sub[N](b, c)), when=literal(b) & literal(c)),
     rewrite(eq[N](add[N](a, b), c),             eq[N](a, sub[N](c, b)), when=literal(b) & literal(c)),
     rewrite(lt[F](neg[F](a), b),                gt[F](a, neg[F](b)),    when=literal(b)),
+    rewrite(min[F](max[F](min[F](max[F](a, b), c), x), y), min[F](max[F](a, max[F](b, x)), min[F](max[F](c, x), y)),    # a clamp of a clamp
+            when=literal(b) & literal(c) & literal(x) & literal(y)),
+    rewrite(lt[F](max[F](a, b), c),             band.pred(lt[F](a, c), lt[F](b, c)), when=literal(b) & literal(c)),
     rewrite(div.f16(neg.f16(a), b),             mul.f16(a, neg.f16(div.f16(1.0, b))), when=power_of_two(b)),
 ]
 TOLERANCE = [                                   # what budgets leave, added up

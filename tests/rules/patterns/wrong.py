@@ -338,6 +338,10 @@ NUMBERS = [                                     # of the text; a power of two sc
     rewrite(lt[F](mul[F](a, b), c),             lt[F](a, div[F](c, b)), when=power_of_two(b) & literal(c)),
     rewrite(max[F](min[F](a, b), c),            min[F](max[F](a, c), b), when=literal(b) & literal(c)),
     rewrite(pow.f32(a, b),                      mul.f32(a, a),          when=literal(b)),
+    rewrite(lt[F](min[F](a, b), c),             bor.pred(lt[F](a, c), lt[F](b, c)), when=literal(b) & literal(c)),
+    rewrite(max[F](add[F](a, b), add[F](c, b)), add[F](max[F](a, c), b), when=literal(b)),
+    rewrite(min[F](max[F](min[F](max[F](a, b), c), x), y), min[F](max[F](a, max[F](b, x)), min[F](c, y)),                  # x above c
+            when=literal(b) & literal(c) & literal(x) & literal(y)),
     rewrite(band[N](bor[N](a, b), c),           bor[N](a, band[N](b, c)), when=literal(b) & literal(c)),
     rewrite(shlx.u32(shlx.u32(a, b), c),        shlx.u32(a, add.u32(b, c)), when=literal(b) & literal(c)),
 ]
