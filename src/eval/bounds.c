@@ -142,7 +142,7 @@ static EvBound special(const HloInstruction *i, const EvBound *x)
 }
 
 /* A comparison or operation of a value with itself; false: no better bound than for two different operands. */
-static bool same(ScOp op, ScType t, const EvBound *x, ScAccuracy accuracy, EvBound *r)
+static bool of_one_value(ScOp op, ScType t, const EvBound *x, ScAccuracy accuracy, EvBound *r)
 {
     if (sc_op_info[op].signature == SC_COMPARE) {
         bool holds = op == OP_EQ || op == OP_LE || op == OP_GE, nan = x->flags != 0;
@@ -167,7 +167,7 @@ void ev_bounds(const HloInstruction *i, ScOp op, ScAccuracy accuracy, int64_t n,
         EvBound operands[3];
         uint64_t bits;
         for (uint32_t p = 0; p < i->n_operands && p < 3; p++) operands[p] = ((const EvBound *)x[p])[k];
-        if (twice && !value_of(t, &operands[0], &bits) && same(op, t, operands, accuracy, &r[k])) continue;
+        if (twice && !value_of(t, &operands[0], &bits) && of_one_value(op, t, operands, accuracy, &r[k])) continue;
         r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands, accuracy);
     }
 }

@@ -283,7 +283,7 @@ static void store(const Ev *e, const EvSerial *serial, Kind kind, const HloInstr
 }
 
 /* All elements of the operand, widened and kept. */
-static char *whole(Ev *e, EvTask *t, Kind kind, uint32_t operand)
+static char *widened_operand(Ev *e, EvTask *t, Kind kind, uint32_t operand)
 {
     EvRef r = ev_operand(e, t, operand);
     uint32_t leaf = r.leaf | widened | (uint32_t)kind << KIND_SHIFT;
@@ -409,7 +409,7 @@ void *ev_products(Ev *e, EvTask *t, const EvProducts *p)
         void *const all[2] = {ev_all(e, ev_operand(e, t, 0)), ev_all(e, ev_operand(e, t, 1))};
         if (ev_matrix(e, i, p, kind == FLOATS || (kind == BOUNDS && floats), all, lanes)) return lanes;
     }
-    Results r = {t, p, serial, kind, {whole(e, t, kind, 0), whole(e, t, kind, 1)}, terms, lanes};
+    Results r = {t, p, serial, kind, {widened_operand(e, t, kind, 0), widened_operand(e, t, kind, 1)}, terms, lanes};
     ev_spread(e, NULL, 0, (n + RESULTS - 1) / RESULTS, compute_results, &r);
     return lanes;
 }

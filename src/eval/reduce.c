@@ -211,7 +211,7 @@ static void **reduce(Ev *e, EvTask *t, EvAccumulator *acc, uint32_t from, uint32
 
 /* An accumulator for each array, where results are single operations on their own ones, as if they were written apart;
  * NULL: one for all. */
-static EvAccumulator **apart(Ev *e, const EvTask *t)
+static EvAccumulator **one_each(Ev *e, const EvTask *t)
 {
     const HloInstruction *i = t->ref.i;
     const uint32_t n = i->n_operands / 2;
@@ -230,7 +230,7 @@ void *ev_reduce(Ev *e, EvTask *t)
     const EvTree *tree = ev_tree(e, i);
     const uint32_t n = i->n_operands / 2;
     if (tree) return ev_reduce_tree(e, t, tree);
-    EvAccumulator *acc = ev_acc_of_operands(e, t), **each = acc ? apart(e, t) : NULL;
+    EvAccumulator *acc = ev_acc_of_operands(e, t), **each = acc ? one_each(e, t) : NULL;
     if (!acc) return NULL;
     if (!each) return ev_leaf_result(e, t, reduce(e, t, acc, 0, n), n);
     void **lanes = WBB_NEW_N(e->block, void *, n);

@@ -51,7 +51,7 @@ static bool is_anywhere(const HloShape *s, const Place *p)
 }
 
 /* All elements, if those are few. */
-static Place whole(const HloShape *s) { return (Place){.kind = hlo_elements(s) <= FEW ? WHOLE : NOWHERE}; }
+static Place all_elements(const HloShape *s) { return (Place){.kind = hlo_elements(s) <= FEW ? WHOLE : NOWHERE}; }
 
 /* Where both are. */
 static Place meet(const HloShape *s, const Place *p, const Place *q)
@@ -87,7 +87,7 @@ static Place broadcast(const HloInstruction *i, const Place *p)
 {
     Place out = anywhere(i->shape);
     if (is_anywhere(i->operands[0]->shape, p)) return out;
-    if (p->kind != AT) return whole(i->shape);
+    if (p->kind != AT) return all_elements(i->shape);
     for (uint32_t k = 0; k < i->operands[0]->shape->rank; k++)
         if (i->shape->dims[i->dimensions[k]] == i->operands[0]->shape->dims[k]) out.dim[i->dimensions[k]] = p->dim[k];
     return out;
@@ -105,7 +105,7 @@ static Place part_of(const HloInstruction *i, const Place *p)
 {
     const HloShape *from = i->operands[0]->shape;
     Place out = anywhere(i->shape);
-    if (p->kind != AT) return is_single(i->shape) ? out : whole(i->shape);
+    if (p->kind != AT) return is_single(i->shape) ? out : all_elements(i->shape);
     for (uint32_t d = 0; d < from->rank; d++) {
         if (p->dim[d] < 0) continue;
         if (i->shape->dims[d] != from->dims[d]) return (Place){NOWHERE};
@@ -121,7 +121,7 @@ static Place concatenated(const HloInstruction *i, const Place *places)
     Place out = anywhere(i->shape);
     for (uint32_t k = 0; k < i->n_operands; k++) {
         Place p = places[k];
-        if (p.kind == WHOLE) return whole(i->shape);
+        if (p.kind == WHOLE) return all_elements(i->shape);
         if (p.kind == AT && p.dim[along] >= 0) return (Place){NOWHERE};
         p.dim[along] = out.dim[along];
         out = meet(i->shape, &out, &p);
@@ -296,7 +296,7 @@ static Place state_place(const HloShape *s, const HloShape *of)
         fits = s->dims[d] == 1 || s->dims[d] == of->dims[d];
     }
     if (fits) return p;
-    return is_single(s) ? anywhere(s) : whole(s);
+    return is_single(s) ? anywhere(s) : all_elements(s);
 }
 
 static bool is_at_home(Search *s, const HloInstruction *loop, const Place *state)

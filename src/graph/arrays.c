@@ -125,7 +125,7 @@ static IrRef opened(WbbArena *a, GrGraph *x, IrRef r, IrRef at)
 
 /* The definition as one term; 0: no rule is about it, or what a start of it depends on is not seen in the term. value,
  * condition: those of its terms. */
-static IrRef whole(RwCx *rw, const GrDef *d, IrRef value, IrRef condition)
+static IrRef as_term(RwCx *rw, const GrDef *d, IrRef value, IrRef condition)
 {
     IrGraph *g = rw_graph(rw);
     const ScType t = d->type;
@@ -165,7 +165,7 @@ static IrRef at_index(WbbArena *a, GrGraph *x, const GrDef *d, const GrDef *f)
     if (!f->condition || elements(g, d->at, d->i->shape->rank) >= elements(g, f->at, f->i->shape->rank)) return 0;
     const IrRef condition = element_at(a, x, f, f->condition, d->value);
     if (!ir_is_const(g, condition) || !ir_at(g, condition)->imm) return 0;
-    return whole(x->rw, f, element_at(a, x, f, f->value, d->value), 0);
+    return as_term(x->rw, f, element_at(a, x, f, f->value, d->value), 0);
 }
 
 /* --- elements that a rule takes ----------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ static bool is_repeated(WbbArena *a, const GrGraph *x, const GrDef *d, IrRef val
 /* A fold, its constants folded. */
 static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
 {
-    const IrRef r = opened(a, x, whole(x->rw, d, d->value, d->condition), 0);
+    const IrRef r = opened(a, x, as_term(x->rw, d, d->value, d->condition), 0);
     return r ? replaced(a, x, r, NULL, NULL, 0) : 0;
 }
 

@@ -18,7 +18,7 @@ static bool same_constant(const HloInstruction *x, const HloInstruction *y)
 }
 
 /* Is x of the first element what y is of the second? */
-static bool same(Pair *p, const HloInstruction *x, const HloInstruction *y)
+static bool is_twin(Pair *p, const HloInstruction *x, const HloInstruction *y)
 {
     if (++p->steps > MOST_STEPS || x->opcode != y->opcode || x->shape->rank > 0 ||
         x->shape->type != y->shape->type || x->n_operands != y->n_operands)
@@ -34,7 +34,7 @@ static bool same(Pair *p, const HloInstruction *x, const HloInstruction *y)
         if (hlo_scalar(x->opcode) == OP_NONE) return false;
     }
     for (uint32_t k = 0; k < x->n_operands; k++)
-        if (!same(p, x->operands[k], y->operands[k])) return false;
+        if (!is_twin(p, x->operands[k], y->operands[k])) return false;
     return true;
 }
 
@@ -65,7 +65,7 @@ bool hlo_comparator_order(const HloInstruction *sort, HloSortOrder *order)
     if (first < 0) return false;
     const bool swapped = first % 2;
     p = (Pair){.x = first, .y = swapped ? first - 1 : first + 1};
-    if (!same(&p, root->operands[0], root->operands[1])) return false;
+    if (!is_twin(&p, root->operands[0], root->operands[1])) return false;
     order->operand = (uint32_t)first / 2, order->number = root->operands[swapped];
     order->falls = (root->direction == HLO_GT) != swapped;
     return true;

@@ -99,14 +99,14 @@ void hlo_remember_equal(WbbMap *pairs, const HloShape *x, const HloShape *y)
 }
 
 /* Like hlo_same_shape, but does not walk a pair of tuples again that is known to be equal. */
-static bool same(HloVerifier *v, const HloShape *x, const HloShape *y)
+static bool equal_shapes(HloVerifier *v, const HloShape *x, const HloShape *y)
 {
     if (x == y) return true;
     if (x->type != SC_TUPLE || y->type != SC_TUPLE) return hlo_same_shape(x, y);
     if (x->n_elements != y->n_elements) return false;
     if (hlo_known_equal(&v->same, x, y)) return true;
     for (uint32_t k = 0; k < x->n_elements; k++)
-        if (!same(v, x->elements[k], y->elements[k])) return false;
+        if (!equal_shapes(v, x->elements[k], y->elements[k])) return false;
     hlo_remember_equal(&v->same, x, y);
     return true;
 }
@@ -114,7 +114,7 @@ static bool same(HloVerifier *v, const HloShape *x, const HloShape *y)
 void hlo_require_shape(HloVerifier *v, const HloInstruction *i, const char *what, const HloShape *s,
                        const HloShape *expected)
 {
-    if (same(v, s, expected)) return;
+    if (equal_shapes(v, s, expected)) return;
     hlo_invalid(v, i, "%s has shape %s, %s expected", what, hlo_short_shape(v, s), hlo_short_shape(v, expected));
 }
 

@@ -370,7 +370,7 @@ static void merge(Round *r)
             snap_bounds(r, &m->constraints.items[i], &m->constraints.items[k]);
 }
 
-static bool same(const IxMap *x, const IxMap *y)
+static bool equal_maps(const IxMap *x, const IxMap *y)
 {
     if (x->constraints.n != y->constraints.n || x->state != y->state) return false;
     for (uint32_t i = 0; i < x->vars.n; i++)
@@ -418,7 +418,7 @@ static IxMap *solve(RwCx *rw, WbbArena *a, const IxMap *m, bool points, bool nar
         for (uint32_t k = 0; k < now->constraints.n && r.next->state != IX_EMPTY; k++)
             learn(&r, now->constraints.items[k].expression, now->constraints.items[k].lo, now->constraints.items[k].hi);
         if (r.next->state != IX_EMPTY) merge(&r);
-        if (r.next->state == IX_EMPTY || same(now, r.next)) return r.next;
+        if (r.next->state == IX_EMPTY || equal_maps(now, r.next)) return r.next;
         now = fresh(rw, a, r.next, points);
     }
     return NULL;

@@ -55,7 +55,7 @@ ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const TgTarget *t, const Pr
 }
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
-static double whole(const ProgCost *c) { return c->seconds * (double)c->text.times; }
+static double in_all(const ProgCost *c) { return c->seconds * (double)c->text.times; }
 
 static bool is_library(const ProgCost *c) { return c->text.s->kind == PROG_LIBRARY; }
 
@@ -72,9 +72,9 @@ static bool has_section(const ProgCosts *c, uint32_t k) { return section(c, k) <
 
 static void put_times(WbbBuf *b, const ProgCosts *c, const ProgCost *x)
 {
-    const double share = c->seconds > 0 ? 100 * whole(x) / c->seconds : 0;
+    const double share = c->seconds > 0 ? 100 * in_all(x) / c->seconds : 0;
     wbb_putf(b, "</td><td class=\"share\" style=\"--s:%.2f%%\">%.1f %%</td><td>%.3f</td><td>%llu</td>"
-                "<td>%.3f</td><td>%s</td><td>", share, share, whole(x) * 1e6, (unsigned long long)x->text.times,
+                "<td>%.3f</td><td>%s</td><td>", share, share, in_all(x) * 1e6, (unsigned long long)x->text.times,
              x->seconds * 1e6, x->binds);
 }
 

@@ -92,7 +92,7 @@ static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     return false;
 }
 
-static bool apart(RwCx *rw, IrRef x, IrRef y, WbbI128 k)
+static bool differ_by(RwCx *rw, IrRef x, IrRef y, WbbI128 k)
 {
     bool overflow = false;
     const IrRef difference = ir_sum(rw->g, 0, (IrTerm[]){{1, y}, {-1, x}}, 2, &overflow);
@@ -146,7 +146,7 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
         if (fact(rw, (Guard)(asked & 255), rw_rest(rw, m, a), m->konst[b], m->konst[c]) == !(asked >> 8)) return true;
         return rw->assumed && rw->phase == RW_ISEL && !(asked >> 8) ? (m->assumed = true) : false;
     }
-    case W_CAPART: return apart(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
+    case W_CAPART: return differ_by(rw, rw_rest(rw, m, a), rw_rest(rw, m, b), m->konst[c]) == !*(*pc)++;
     case W_CPERIOD: return period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
     case W_CFIXED: return fixed(rw, rw_rest(rw, m, a), rw_rest(rw, m, b)) == !c;
     case W_CCOUNTS: return counts(rw, rw_rest(rw, m, b), &m->konst[a]);

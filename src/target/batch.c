@@ -51,7 +51,7 @@ static Word word_at(const char *p)
     return w;
 }
 
-static bool same(Word w, const char *z) { return strlen(z) == w.n && memcmp(w.p, z, w.n) == 0; }
+static bool spells(Word w, const char *z) { return strlen(z) == w.n && memcmp(w.p, z, w.n) == 0; }
 
 static bool listed(const Words *list, Word w)
 {
@@ -64,7 +64,7 @@ static bool declares(Word w)
 {
     static const char *const directives[] = {".entry", ".func", ".global", ".const", ".shared", ".alias"};
     for (size_t i = 0; i < WBB_LEN(directives); i++)
-        if (same(w, directives[i])) return true;
+        if (spells(w, directives[i])) return true;
     return false;
 }
 
