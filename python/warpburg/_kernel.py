@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import html
 import json
+import re
 import weakref
 from ctypes import byref, c_void_p
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -106,6 +107,10 @@ class Context:
             raise error_of(status, text(lib.wb_messages(self.pointer)), lib.wb_declined(self.pointer), HloError)
 
 
+# Of a plan's text: "    18.91 us, DRAM 15.04: columns: vector 4, lane 32"
+_PRICED = re.compile(r"(?m)^    [0-9.]+ us, [^:\n]*: (.+)$")
+
+
 def c_options(options: Dict[str, Any]) -> _library.Options:
     return _library.Options(target=options["target"].encode(), accuracy=_library.ACCURACIES.index(options["accuracy"]), align=options["align"],
                             lines=options["lines"], cubin=options["cubin"], layout=(options["layout"] or "").encode() or None,
@@ -150,6 +155,7 @@ class Kernel:
 
     def _take(self, pointer: c_void_p, file: str, options: Dict[str, Any], context: Context) -> None:
         self._pointer, self._options, self._file, self._context, self._loaded = pointer, options, file, context, None
+        self.tried: Dict[str, float] = {}
         self.name, self.target, self.accuracy = text(lib.wb_kernel_name(self._pointer)), text(lib.wb_kernel_target(self._pointer)), options["accuracy"]
         self.inputs = specs_of(self._pointer, lib.wb_kernel_input)
         self.outputs = specs_of(self._pointer, lib.wb_kernel_output)
@@ -191,6 +197,22 @@ class Kernel:
         """What the compile is at a stage: hlo, maps, graph, plan (the layout among it), ir, llvm, ptx with comments; or trace, the rules that
         fired. It is compiled once more."""
         return called(lib.wb_kernel_emit, self._pointer, stage.encode()).text
+
+    @property
+    def layouts(self) -> List[str]:
+        """The texts of the layouts that were about as cheap by price, the chosen one first; each may be compile's `layout`."""
+        return _PRICED.findall(self.emit("plan"))
+
+    def tuned(self, *, case: str = "w", seed: int = 0, blocks: int = 12) -> "Kernel":
+        """This kernel, or that of another of its `layouts` if it takes less time in the profile of a sample of blocks, which counts what a price
+        estimates. The order of sums follows from the layout. The kernel has `tried`: seconds for each layout."""
+        kernels: Dict[str, Kernel] = {}
+        for layout in self.layouts:
+            kernels[layout] = Kernel(self.hlo, self._file, {**self._options, "layout": layout}) if kernels else self
+        tried = {layout: k.profile(case=case, seed=seed, blocks=blocks).seconds for layout, k in kernels.items()}
+        best = kernels[min(tried, key=tried.__getitem__)] if tried else self
+        best.tried = tried
+        return best
 
     @property
     def buffers(self) -> List[Buffer]:

@@ -256,7 +256,7 @@ def row_major(hlo: str) -> str:
 
 def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
             layout: Optional[str] = None, lines: bool = False, file: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced",
-            partial: bool = False, deterministic: bool = False) -> Any:
+            partial: bool = False, deterministic: bool = False, tune: Optional[str] = None) -> Any:
     """Compiles a module: a Kernel if it is one fusion, or operations that one kernel computes without library calls among them; else a Program.
 
     hlo: its HLO text; a path of a file with it; or what jax.jit(f).lower(..) returns (see warpburg.jax.compile).
@@ -265,6 +265,7 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
     program: True: a Program in any case; False: a Kernel, or Declined. cut: how an unfused module is cut, priced or plain.
     partial: kernels of a program that are declined are left out, instead of declining it.
     deterministic: updates of scatters are combined in their order: the same bits in every run.
+    tune: "profile": of a kernel's layouts that are about as cheap by price, the one whose profile is the shortest (see Kernel.tuned).
     Raises HloError with file, line and column, or Declined with a reason.
     """
     if isinstance(hlo, os.PathLike):
@@ -275,9 +276,15 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
         raise TypeError(f"HLO text, a path, or what jax.jit(f).lower(..) returns expected, found {type(hlo).__name__}")
     elif "\n" not in hlo and hlo.strip() and len(hlo) < 4096 and "\0" not in hlo and os.path.exists(hlo):
         raise ValueError(f"{hlo!r} is the name of a file: pathlib.Path({hlo!r}) compiles what is in it")
+    if tune not in (None, "profile"):
+        raise ValueError(f"tune={tune!r}: None or 'profile' expected")
     options = _options(target, accuracy, align, layout, lines, cut, deterministic)
-    name = file or "<text>"
-    if program is None and not layout:
+    made = _compiled(hlo, file or "<text>", options, program, cut, partial)
+    return made.tuned() if tune and not layout and isinstance(made, Kernel) else made
+
+
+def _compiled(hlo: str, name: str, options: Dict[str, Any], program: Optional[bool], cut: str, partial: bool) -> Union[Kernel, "Program"]:
+    if program is None and not options["layout"]:
         data = hlo.encode()
         kind = _library.KINDS[lib.wb_kind_of(data, len(data))]
         if kind in ("one_step", "several_steps"):  # one kernel may be able to compute them, and as fast

@@ -30,6 +30,18 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path("build")
 
 
+ROWS = """HloModule rows
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+ENTRY e {
+  x = f32[4096,1000] parameter(0)
+  zero = f32[] constant(0)
+  s = f32[4096] reduce(x, zero), dimensions={1}, to_apply=add
+  wide = f32[4096,1000] broadcast(s), dimensions={0}
+  ROOT d = f32[4096,1000] divide(x, wide)
+}
+"""
+
+
 class Declarations(unittest.TestCase):
     """_library.py declares what the header declares."""
     header = re.sub(r"/\*.*?\*/", "", (ROOT / "include" / "warpburg.h").read_text(), flags=re.S)
@@ -118,6 +130,20 @@ class Compiling(unittest.TestCase):
             self.assertIn(has, k.emit(stage), stage)
         with self.assertRaisesRegex(warpburg.Error, "stage 'sass': hlo, maps"):
             k.emit("sass")
+
+    def test_tuned(self) -> None:
+        """The kernel that `tuned` gives is that of the listed layouts whose profile is the shortest, and is right."""
+        k = warpburg.compile(ROWS)
+        self.assertGreater(len(k.layouts), 2)
+        self.assertIn("  layout " + k.layouts[0] + "\n", k.emit("plan"))
+        t = k.tuned(blocks=4)
+        self.assertEqual(sorted(t.tried), sorted(k.layouts))
+        self.assertEqual(t.profile(blocks=4).seconds, min(t.tried.values()))
+        self.assertTrue(t.check(blocks=4))
+        self.assertEqual(warpburg.compile(ROWS, tune="profile").ptx, k.tuned().ptx)
+        self.assertEqual(warpburg.compile(ROWS, tune="profile", layout=k.layouts[1]).tried, {})
+        with self.assertRaisesRegex(ValueError, "tune='gpu'"):
+            warpburg.compile(ROWS, tune="gpu")
 
     def test_files_and_options(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
