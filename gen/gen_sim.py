@@ -20,7 +20,8 @@ from gen.instructions import ROWS, Instruction
 HEAD = """/* Made by gen/gen_sim.py from gen/instructions.py: the rows of the instruction table whose meaning is a term. */
 #include "sim/lanes.h"
 """
-LETTERS = {"u16": "h", "u32": "w", "u64": "d", "pred": "p", "f32": "f", "f64": "g"}
+LETTERS = {"u16": "h", "u32": "w", "u64": "d", "pred": "p", "f32": "f", "f64": "g", "f16": "h", "bf16": "h"}
+HALVES = {"f16": ("of_h", "to_h"), "bf16": ("of_bf", "to_bf")}  # bits here, of which a term makes f32 before it computes
 COLUMN = {"pred": "u8", "f32": "u32", "f64": "u64"}  # what a register of the simulator holds, where that is not the type
 CASTS = {("f32", "u32"): "as_f32", ("u32", "f32"): "raw_f32", ("f64", "u64"): "as_f64", ("u64", "f64"): "raw_f64"}
 
@@ -62,7 +63,13 @@ class Function:
     @staticmethod
     def formula(e: Node) -> str:
         """Of an operation, over its operands a, b and c."""
-        t = e.types[0].name
+        t, frm = e.types[0].name, e.types[-1].name
+        if t in HALVES or frm in HALVES:
+            other = {"cvt": {("f32", frm): f"{HALVES[frm][0]}(a)" if frm in HALVES else "", (t, "f32"): f"(u16){HALVES[t][1]}(a)" if t in HALVES else ""},
+                     "bits": {("u16", frm): "a", (t, "u16"): "a"}}.get(e.op.name, {}).get((t, frm), "")
+            if not other:
+                raise ValueError(f"gen/instructions.py: no C for {e.name}: halves are converted to f32 and from it")
+            return other
         if e.op.name == "select":
             return "a ? b : c"
         if e.op.name == "bits":

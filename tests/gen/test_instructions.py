@@ -55,6 +55,11 @@ class Rows(unittest.TestCase):
         self.assertIn('"fff", uint32_t, uint32_t, uint32_t, uint32_t, bits_f32(add_half_f32(as_f32(a), as_f32(b))))', gen_sim.row(half))
         self.assertIn("const uint32_t t0 = raw_f32(a);", gen_sim.Function(upper).text)
         self.assertIn("0x1.0000000000000p-1f", gen_sim.Function(half).text)
+        wide = instructions.row("mul.wide.f32.bf16", "bf16 f16", "f32", lambda x, y: of("mul", "f32")(of("cvt", "f32", "bf16")(x), of("cvt", "f32", "f16")(y)))
+        self.assertIn('"fhh", uint32_t, uint16_t, uint16_t, uint32_t, bits_f32(mul_wide_f32_bf16(a, b)))', gen_sim.row(wide))
+        self.assertIn("const float t0 = of_bf(a);", gen_sim.Function(wide).text)
+        with self.assertRaisesRegex(ValueError, "no C for add.bf16: halves are converted to f32 and from it"):
+            gen_sim.Function(instructions.row("x", "bf16 bf16", "bf16", lambda x, y: of("add", "bf16")(x, y)))
         rules = [asm(add.f32(mul.f32(a, 0.5), b), "add.half.f32 %d, %a, %b;"), asm(add.f32(mul.f32(a, 0.5), b), "add.half.f32 %d, %b, %a;"),
                  asm(shrl.u32(bits.u32.f32(a), 16), "cvt.upper.u32.f32 %d, %a, 16;")]
         load.identify(rules)
