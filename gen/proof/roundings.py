@@ -1,6 +1,6 @@
 """Looks for products and sums that an assembler rounds once where PTX says twice: `.rn` on both, so that no contraction is allowed.
 
-usage: roundings.py [--target SM].. [PTXAS ..]
+usage: roundings.py [--target SM].. [PTXAS ..]      without PTXAS: those at hand
 
 For each pair of arithmetic instructions of one type, the first one's result an operand of the second, three kernels are assembled: with the first, with
 the second, with both. Where the third has fewer operations of floats than the other two together, the assembler has fused them. What is found must be
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
 from gen import prices
+from gen.proof import simulate
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TARGETS = sorted(int(p.stem[2:]) for p in (ROOT / "patterns").glob("sm*.py") if p.stem[2:].isdigit())
@@ -125,13 +125,18 @@ def check(ptxas: str, targets: List[int]) -> List[str]:
     return out
 
 
+def at_hand() -> List[str]:
+    """The ptxas that is found, and those that tests/rules/assemblers.py has installed."""
+    installed = map(str, sorted(ROOT.glob("build/assemblers/*/nvidia/*/bin/ptxas")))
+    return [p for p in (simulate.ptxas_of(), *installed) if p and os.access(p, os.X_OK)]
+
+
 def main() -> int:
     p = argparse.ArgumentParser()
     p.add_argument("ptxas", nargs="*")
     p.add_argument("--target", action="append", type=lambda t: int(t[3:]), default=[])
     o = p.parse_args()
-    usual = os.environ.get("WARPBURG_PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
-    tools = o.ptxas or ([usual] if os.path.exists(usual) else [])
+    tools = o.ptxas or at_hand()
     targets = o.target or TARGETS
     faults = [fault for tool in tools for fault in check(tool, targets)]
     print("\n".join(faults if tools else ["skipped: there is no ptxas"]))

@@ -78,7 +78,10 @@ def judge(k: Kernel, answer: Dict[str, Any], result: Result) -> None:
 
 
 def ptxas_of() -> Optional[str]:
-    own = os.environ.get("WARPBURG_PTXAS")
+    """The program that WARPBURG_PTXAS names; where it names a library, or a kind by a word, the one that is found."""
+    own = os.environ.get("WARPBURG_PTXAS", "")
+    if own in ("nvptxcompiler", "ptxas", "nvjitlink") or ".so" in Path(own).name:
+        own = ""
     usual = "/usr/local/cuda/bin/ptxas"
     return own or shutil.which("ptxas") or (usual if os.path.exists(usual) else None)
 

@@ -1,16 +1,14 @@
 """What ptxas is known to get wrong, and that our kernels are not of that kind: products and sums of pairs of f32 that become one FFMA2, which rounds once.
 
-usage: ptxas_faults.py WARPBURG [PTXAS ..]
+usage: ptxas_faults.py WARPBURG [PTXAS ..]      without PTXAS: those at hand (gen/proof/roundings.py)
 
-Of each ptxas (given, or the one that warpburg finds) the machine code of kernels whose PTX has mul.rn.f32x2 beside add.rn or sub.rn.f32x2, and no fma, must
+Of each ptxas the machine code of kernels whose PTX has mul.rn.f32x2 beside add.rn or sub.rn.f32x2, and no fma, must
 have no FFMA2 and FFMA. To see that the test notices, the same PTX without the operation that keeps them apart (patterns/machine.py, PAIRS) is
 assembled as well: versions of patterns/assemblers.tsv must fuse it, others not. The operations are read from the cubin, so that no disassembler is needed.
 """
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from warpburg_cli import Cli  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from gen.proof.roundings import faults_of, sections, version  # noqa: E402
+from gen.proof.roundings import at_hand, faults_of, sections, version  # noqa: E402
 
 FUSED = {0x49: "FFMA2", 0x23: "FFMA"}       # the low 8 bits of an operation's code; patterns/sass.tsv
 BARRIER = re.compile(r"\{ \.reg \.b64 p; (mul\.rn\.f32x2) p, (%rd\d+), (%rd\d+); xor\.b64 (%rd\d+), p, 0; \}")
@@ -56,8 +54,7 @@ def fused(ptxas: str, ptx: str, folder: str, *more: str) -> List[str]:
 
 def main() -> int:
     cli = Cli(sys.argv[1], 2)
-    usual = os.environ.get("WARPBURG_PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
-    tools = sys.argv[2:] or ([usual] if os.path.exists(usual) else [])
+    tools = sys.argv[2:] or at_hand()
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for name, body in BODIES.items():
