@@ -1,7 +1,7 @@
 /* compile.c: HLO text to a bundle: the passes, called in their order.
  *
- *     parse, normalise, plan, order, emit, simplify, lower, vectorize, branch, width, isel, accesses, llvm, assemble,
- *     bundle
+ *     parse, normalise, plan, order, emit, choices, simplify, lower, vectorize, branch, width, isel, accesses, llvm,
+ *     assemble, bundle
  *
  * Needs the text of one fusion; leaves PTX, machine code if it is asked for, and the bundle. passes.c says what each
  * pass needs and leaves, and why it follows the one before it; pipe_begin_pass checks that here, as the calls are made.

@@ -16,6 +16,7 @@ enum {
     NORMAL = 1 << 1,   /* the module in normal form, and its fusion */
     PLAN = 1 << 2,     /* grid, block and the elements of each thread */
     KERNEL = 1 << 3,   /* a kernel of IR whose index nodes are in normal form */
+    CHOSEN = 1 << 15,  /* no select asks what one around it has asked */
     SIMPLE = 1 << 4,   /* no rule of phase simplify applies to an element node */
     LOWERED = 1 << 5,  /* every element operation is one that the target has */
     STRAIGHT = 1 << 6, /* no loop over lanes */
@@ -38,6 +39,7 @@ typedef struct {
     PipeBranch *branch;
 } Ir;
 
+static void choices(const Ir *p) { rw_choices(p->kernel); }
 static void simplify(const Ir *p) { rw_run(p->rw, p->kernel, RW_SIMPLIFY); }
 static void lower(const Ir *p) { rw_run(p->rw, p->kernel, RW_LOWER); }
 static void vectorize(const Ir *p) { *p->accesses = vec_vectorize(p->rw, p->kernel, p->target->vector_bytes); }
@@ -77,8 +79,10 @@ static const Pass passes[] = {
      "the plan says what each launch reads and writes"},
     {"emit", PLAN | NORMAL | ORDERED, KERNEL, 0, NULL,
      "of a plan that is wrong about memory no kernel is made"},
-    {"simplify", KERNEL, SIMPLE, 0, simplify,
-     "emit translates instruction by instruction, and leaves redundant operations"},
+    {"choices", KERNEL, CHOSEN, 0, choices,
+     "emit translates instruction by instruction, and makes a select of each"},
+    {"simplify", KERNEL | CHOSEN, SIMPLE, 0, simplify,
+     "what is left of a decided select may be redundant, as much of what emit makes is"},
     {"lower", SIMPLE, LOWERED, SIMPLE, lower,
      "algebra matches HLO's operations, not the many nodes that lowering makes of one"},
     {"vectorize", LOWERED, STRAIGHT, 0, vectorize,
@@ -99,7 +103,7 @@ static const Pass passes[] = {
      "it holds the machine code beside the PTX"},
 };
 
-const char *const pipe_passes[] = {"simplify", "lower", "vectorize", "branch", "width", "isel", "accesses", NULL};
+const char *const pipe_passes[] = {"choices", "simplify", "lower", "vectorize", "branch", "width", "isel", "accesses", NULL};
 
 static const Pass *find(const char *name)
 {

@@ -34,6 +34,7 @@ RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const Rw
 void rw_few_warps(RwCx *rw); /* the condition `few_warps` of rules holds of the kernel */
 void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that the builder has not made (a parsed one) */
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase); /* RW_SIMPLIFY, RW_LOWER or RW_ISEL */
+void rw_choices(IrKernel *k); /* choices.c: a select that another one has decided is an operand of its own */
 /* Rules about folds: each root becomes its normal form; 0 stays. */
 void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n);
 uint8_t *rw_marks(RwCx *rw); /* by ref, for ir_gather: all 0, and so again; good until nodes are made */
