@@ -88,12 +88,13 @@ class Comparison:
     bytes_before: "Counter[str]" = field(default_factory=Counter)   # that declined kernels must move, by reason
     bytes_after: "Counter[str]" = field(default_factory=Counter)
     groups: Groups = field(default_factory=Groups)
+    strategies: Dict[Tuple[str, str], List[Key]] = field(default_factory=dict)  # (before, after): kernels whose plans took others
     changed: Dict[Key, Tuple[Record, Record]] = field(default_factory=dict)
 
     @property
     def moved(self) -> bool:
         """Did anything but compile times change?"""
-        return bool(self.changed or self.reshaped or self.lost or self.gained or self.only_before or self.only_after or
+        return bool(self.changed or self.reshaped or self.strategies or self.lost or self.gained or self.only_before or self.only_after or
                     self.reasons_before != self.reasons_after)
 
 
@@ -155,6 +156,9 @@ def _compare_kernels(c: Comparison, b: Record, a: Record) -> None:
         c.ms_before[step] = c.ms_before.get(step, 0.0) + ms
     for step, ms in a.ms.items():
         c.ms_after[step] = c.ms_after.get(step, 0.0) + ms
+    took = ", ".join(b.raw.get("strategies", [])), ", ".join(a.raw.get("strategies", []))
+    if took[0] != took[1] and all(took):
+        c.strategies.setdefault(took, []).append(a.key)
     reshaped = next((n for n in SHAPE if n in b.values and n in a.values and b.values[n] != a.values[n]), None)
     if reshaped:
         c.reshaped.append(Change(a.key, b.values[reshaped], a.values[reshaped], a.count))

@@ -117,6 +117,15 @@ def put_lists(out: List[str], c: Comparison, limit: int) -> None:
     out.append(f"LOST: {len(c.lost)}, GAINED: {len(c.gained)}")
 
 
+def put_strategies(out: List[str], c: Comparison, limit: int) -> None:
+    """Which strategies of patterns/strategies.py plans took before and after, where these differ."""
+    for (before, after), keys in sorted(c.strategies.items(), key=lambda x: (-len(x[1]), x[0])):
+        out.append(f"strategies: {before} -> {after}: {len(keys)} kernel{'s' * (len(keys) != 1)}")
+        out += [f"    {name(key)}" for key in keys[:limit]]
+        if len(keys) > limit:
+            out.append(f"    .. and {len(keys) - limit} more (--all)")
+
+
 def put_declined(out: List[str], c: Comparison) -> None:
     for why in sorted(set(c.reasons_before) | set(c.reasons_after)):
         b, a = c.reasons_before[why], c.reasons_after[why]
@@ -192,6 +201,7 @@ def text(c: Comparison, metrics: List[str], limit: int, names: Tuple[str, str] =
         if not metrics or m.name in metrics:
             put_metric(out, c.totals[m.name], limit)
     put_programs(out, c, limit)
+    put_strategies(out, c, limit)
     put_lists(out, c, limit)
     put_declined(out, c)
     put_times(out, c)

@@ -37,27 +37,25 @@ typedef struct {
     PipeResult result;
 } One;
 
-/* Counts the strategies that a plan and its parts have taken. */
-static void count_taken(const Cover *v, const PartOutcome *tried, uint32_t n, uint32_t *counts)
+typedef struct {
+    const TgTarget *t;
+    uint32_t *counts; /* by strategy */
+} Taken;
+
+static void count(void *arg, const TgStrategy *row)
 {
-    const TgTarget *t = v->c->target;
-    for (uint32_t k = 0; k < n; k++) {
-        const PartOutcome *x = &tried[k];
-        if (!x->taken) continue;
-        for (uint32_t i = 0; x->row && i < t->n_strategies; i++) counts[i] += t->strategies[i].line == x->row->line;
-        for (int part = 0; x->row && x->row->at == TG_AT_FUSION && x->plan->parts && part < 2; part++)
-            count_taken(v, x->plan->parts[part].tried, x->plan->parts[part].n_tried, counts);
-    }
+    const Taken *x = arg;
+    for (uint32_t i = 0; i < x->t->n_strategies; i++) x->counts[i] += x->t->strategies[i].line == row->line;
 }
 
 static void add_strategies(Cover *v, WbbArena *a, const PipeResult *r)
 {
-    uint32_t *counts = WBB_NEW_N(a, uint32_t, v->c->target->n_strategies + 1);
-    count_taken(v, r->plan.tried, r->plan.n_tried, counts);
-    count_taken(v, r->texts, r->n_texts, counts);
-    for (uint32_t i = 0; i < v->c->target->n_strategies; i++) {
-        v->taken[i] += counts[i];
-        v->taken_in[i] += counts[i] != 0;
+    Taken x = {v->c->target, WBB_NEW_N(a, uint32_t, v->c->target->n_strategies + 1)};
+    part_visit_taken(r->plan.tried, r->plan.n_tried, count, &x);
+    part_visit_taken(r->texts, r->n_texts, count, &x);
+    for (uint32_t i = 0; i < x.t->n_strategies; i++) {
+        v->taken[i] += x.counts[i];
+        v->taken_in[i] += x.counts[i] != 0;
     }
 }
 

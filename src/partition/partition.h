@@ -534,6 +534,9 @@ void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const
 int64_t part_stored(const PartPlan *plan, const PartKernel *kernel, uint32_t buffer);
 PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options);
 void part_print(WbbBuf *out, const PartPlan *plan); /* for --emit plan and --explain */
+/* strategies_text.c: the rows that were taken, those of a plan's parts behind its own. */
+typedef void PartVisitTaken(void *arg, const TgStrategy *row);
+void part_visit_taken(const PartOutcome *tried, uint32_t n, PartVisitTaken *visit, void *arg);
 /* strategies_text.c: what became of each strategy: of the plan, of its parts where it is cut, and of those that wrote
  * its text anew: texts [n]. */
 void part_print_strategies(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, const TgTarget *t);

@@ -74,6 +74,17 @@ static void print_plan(WbbBuf *out, const PartPlan *p, const TgTarget *t, bool a
     }
 }
 
+void part_visit_taken(const PartOutcome *tried, uint32_t n, PartVisitTaken *visit, void *arg)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        const PartOutcome *x = &tried[k];
+        if (!x->taken || !x->row) continue;
+        visit(arg, x->row);
+        for (int part = 0; x->row->at == TG_AT_FUSION && x->plan->parts && part < 2; part++)
+            part_visit_taken(x->plan->parts[part].tried, x->plan->parts[part].n_tried, visit, arg);
+    }
+}
+
 void part_print_strategies(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, const TgTarget *t)
 {
     wbb_put(out, "strategies of patterns/strategies.py, the first that is possible, and rivals of it:\n");

@@ -146,6 +146,17 @@ static void put_layouts(WbbBuf *out, const PartPlan *p)
     if (any) wbb_json_close(out, ']');
 }
 
+static void put_name(void *arg, const TgStrategy *row) { wbb_json_text(arg, NULL, row->name); }
+
+/* The strategies that the plan took: those that wrote the text anew, then its own and those of its parts. */
+static void put_strategies(WbbBuf *out, const PipeResult *r)
+{
+    wbb_json_open(out, "strategies", '[');
+    part_visit_taken(r->texts, r->n_texts, put_name, out);
+    part_visit_taken(r->plan.tried, r->plan.n_tried, put_name, out);
+    wbb_json_close(out, ']');
+}
+
 static void describe_launches(Job *j)
 {
     const Bundle *b = j->r.bundle;
@@ -174,6 +185,7 @@ static void describe_launches(Job *j)
     wbb_json_uint(&out, "warps", s->launched);
     wbb_json_uint(&out, "loops", f.loops);
     wbb_json_uint(&out, "launches", s->n_launches);
+    put_strategies(&out, &j->r);
     put_layouts(&out, &j->r.plan);
     if (j->r.again) wbb_json_text(&out, "note", j->r.again);
     wbb_json_uint(&out, "bytes_min", pipe_bytes_min(&j->r.fusion));

@@ -88,6 +88,15 @@ class Report(unittest.TestCase):
                      "declined: reduction: 1", "LOST: 1, GAINED: 1"):
             self.assertIn(line, text)
 
+    def test_strategies(self) -> None:
+        """Kernels whose plans took other strategies, by the pair; a side that has none, of another compiler, is no change."""
+        both = (["loop"], ["short", "loop"])
+        took = {"a": both, "b": both, "c": (["share"], ["share"]), "d": (["share"], ["order"]), "e": ([], ["loop"])}
+        write_records(self.before, [record(f, strategies=x) for f, (x, _) in took.items()])
+        write_records(self.after, [record(f, strategies=y) for f, (_, y) in took.items()])
+        self.assertIn("strategies: loop -> short, loop: 2 kernels\n    a k sm_90\n    b k sm_90\n"
+                      "strategies: share -> order: 1 kernel\n    d k sm_90\nLOST", self.report())
+
     def test_summary(self) -> None:
         """It stands first: what made both sides, the sums of the main metrics, and of each target."""
         def both(value: int, made: str) -> List[Dict[str, Any]]:
