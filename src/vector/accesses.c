@@ -3,7 +3,7 @@
  * Needs a selected kernel, whose placement says in which scopes each element is loaded; leaves loads of several
  * elements and their parts, and stores of several values, as wide as facts prove an aligned address: ptxas joins no
  * accesses. Of three neighbours four are loaded, where the buffer has them. Elements that only some of the scopes load
- * stay alone.
+ * stay alone. Where several outputs are stored to in turn, each is stored to by itself first.
  *
  *     store %y[2*t], load %x[4*t]; store %y[2*t + 1], load %x[4*t + 1]
  *     =>  x = load.f32x2 %x[4*t]; store %y[2*t], pack(part<0>(x), part<1>(x))
@@ -190,8 +190,53 @@ static bool same_terms(const IrSplit *x, const IrSplit *y)
     return true;
 }
 
+/* A statement that others like it may change places with, if they store to another buffer: no thread reads outputs of
+ * memory of their own. */
+static bool is_free(const Accesses *x, const IrStmt *s)
+{
+    return s->kind == IR_BIND || (s->kind == IR_STORE && x->k->buffers[s->buffer].space == IR_OUT);
+}
+
+/* Puts the stores of a run of free statements in the order of their buffers, each where its first store was, and what is
+ * bound before them. */
+static void sort_by_buffer(Accesses *x, IrStmt **items, uint32_t n)
+{
+    IrStmt **stores = WBB_NEW_N(x->arena, IrStmt *, n + 1);
+    uint32_t n_stores = 0, at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (items[i]->kind == IR_BIND) items[at++] = items[i];
+        else stores[n_stores++] = items[i];
+    }
+    for (uint32_t i = 0; i < n_stores; i++) {
+        if (!stores[i]) continue;
+        const uint32_t buffer = stores[i]->buffer;
+        for (uint32_t k = i; k < n_stores; k++) {
+            if (!stores[k] || stores[k]->buffer != buffer) continue;
+            items[at++] = stores[k];
+            stores[k] = NULL;
+        }
+    }
+}
+
+/* Sorts the runs in which a buffer is stored to again after another one. */
+static void sort_stores(Accesses *x, IrBlock *block)
+{
+    uint32_t *run_of = WBB_NEW_N(x->arena, uint32_t, x->k->n_buffers + 1); /* the last run with a store to a buffer */
+    for (uint32_t from = 0, end, run = 1; from < block->n; from = end + 1, run++) {
+        bool again = false;
+        uint32_t last = UINT32_MAX;
+        for (end = from; end < block->n && is_free(x, block->items[end]); end++) {
+            const IrStmt *s = block->items[end];
+            if (s->kind == IR_BIND || s->buffer == last) continue;
+            again |= run_of[s->buffer] == run;
+            run_of[s->buffer] = run, last = s->buffer;
+        }
+        if (again) sort_by_buffer(x, block->items + from, end - from);
+    }
+}
+
 /* The unbroken run of stores from `from` on to one buffer in its type, elements of the same terms; variables may be
- * bound between them. 0: one of them has other terms, or two store one element. *end: behind the last of them. */
+ * bound between them. 0: two of them store one element. *end: behind the last of them. */
 static uint32_t find_stores(Accesses *x, const IrBlock *block, uint32_t from, Store *out, uint32_t *end)
 {
     const IrStmt *first = block->items[from];
@@ -201,11 +246,11 @@ static uint32_t find_stores(Accesses *x, const IrBlock *block, uint32_t from, St
     for (uint32_t i = from; i < block->n && n < MOST_STORES; i++) {
         IrStmt *s = block->items[i];
         if (s->kind == IR_BIND) continue;
-        if (s->kind != IR_STORE || s->buffer != first->buffer) break;
+        if (s->kind != IR_STORE || s->buffer != first->buffer || ir_at(x->g, s->value)->type != type) break;
+        const Store o = {s, ir_expanded(x->arena, x->g, s->index, NULL, NULL), IR_LANES(type)};
+        if (n && !same_terms(&o.split, &out[0].split)) break;
+        out[n++] = o;
         *end = i + 1;
-        Store *o = &out[n++];
-        *o = (Store){s, ir_expanded(x->arena, x->g, s->index, NULL, NULL), IR_LANES(ir_at(x->g, s->value)->type)};
-        if (ir_at(x->g, s->value)->type != type || !same_terms(&o->split, &out[0].split)) return 0;
     }
     qsort(out, n, sizeof *out, by_constant);
     for (uint32_t i = 0; i + 1 < n; i++)
@@ -255,6 +300,7 @@ static uint32_t write_run(Accesses *x, IrBlock *block, uint32_t from, uint32_t e
 
 static void join_stores(Accesses *x, IrBlock *block)
 {
+    sort_stores(x, block);
     for (uint32_t i = 0, left = 1, end = 0; i < block->n; i += left, left = 1) {
         IrStmt *s = block->items[i];
         join_stores(x, &s->body);
