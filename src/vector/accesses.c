@@ -197,7 +197,7 @@ static bool is_free(const Accesses *x, const IrStmt *s)
     return s->kind == IR_BIND || (s->kind == IR_STORE && x->k->buffers[s->buffer].space == IR_OUT);
 }
 
-/* Puts the stores of a run of free statements in the order of their buffers, each where its first store was, and what is
+/* Puts the stores of a run of free statements in the order of their buffers, each where its first was, and what is
  * bound before them. */
 static void sort_by_buffer(Accesses *x, IrStmt **items, uint32_t n)
 {

@@ -45,7 +45,8 @@ def main() -> int:
             continue
         build = f"build-{name}"
         if not os.path.exists(f"{build}/build.ninja"):
-            subprocess.run(["meson", "setup", build, f"-Db_sanitize={kind.sanitizers}", "-Db_lundef=false", "-Ddebug=true"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(["meson", "setup", build, f"-Db_sanitize={kind.sanitizers}", "-Db_lundef=false", "-Ddebug=true"], check=True,
+                           stdout=subprocess.DEVNULL)
         subprocess.run(["ninja", "-C", build, "--quiet"], check=True)
         os.environ.update(kind.environment)
         runner = run.Runner(argparse.Namespace(build=build, jobs=1))
