@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Optional, Tuple
 
 
-def profiled(args: argparse.Namespace, file: Path, backend: str) -> Optional[Tuple[float, float]]:
+def profiled(warpburg: str, file: str, backend: str, target: str, blocks: int) -> Optional[Tuple[float, float]]:
     """(warps' instructions, microseconds) of all launches; None: it has no profile."""
-    words = [args.warpburg, "run", str(file), "--backend", backend, "--target", args.target, "--profile", "--json", "--blocks", str(args.blocks)]
+    words = [warpburg, "run", file, "--backend", backend, "--target", target, "--profile", "--json", "--no-cache", "--blocks", str(blocks)]
     p = subprocess.run(["timeout", "20", *words], capture_output=True, text=True, check=False)
     if p.returncode:
         return None
@@ -39,7 +39,7 @@ def main() -> int:
     args = parser.parse_args()
     files = sorted((args.shared / "corpus/programs").glob("*.hlo"))[::args.every]
     with ThreadPoolExecutor() as pool:
-        both = list(pool.map(lambda f: (f, profiled(args, f, "ptx"), profiled(args, f, "llvm")), files))
+        both = list(pool.map(lambda f: (f, *(profiled(args.warpburg, str(f), b, args.target, args.blocks) for b in ("ptx", "llvm"))), files))
     rows = [(x[1] / y[1], x[0] / y[0], x[1], y[1], f.name) for f, x, y in both if x and y]
     if not rows:
         print("no kernel has a profile by both back ends")

@@ -4,23 +4,30 @@
 usage: llvm_passes.py FOLDER.. [--every N] [--targets sm_80,sm_90,sm_120] [-j JOBS]
 
 Builds the tree of HEAD in a temporary folder, and again with each pass of FUNCTION_PASSES left out, and with none. All compile the same fusions by
-`--backend llvm` and assemble them. Prints a row a build: machine instructions and registers over those of the whole list, in sum; how many kernels have
-more than 1.02 of the instructions, and the worst; the milliseconds of LLVM. The last row is what the tables write of the same kernels (src/ptx).
+`--backend llvm`, assemble and profile them. Prints a row a build: machine instructions and registers over those of the whole list, in sum; how many
+kernels have more than 1.02 of the instructions, and the worst; executed instructions and modelled time of a sample of blocks, in the geometric mean; the
+milliseconds of LLVM. The last row is what the tables write of the same kernels (src/ptx).
 """
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Dict, List, Tuple
 
+from back_ends import profiled
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "src/llvm/compile.c"
+BLOCKS = 12     # of a profile
 LIST = re.compile(r'(#define FUNCTION_PASSES\s*\\\n)((?:\s*".*\n)+)')
 PASSES = ("sroa", "early-cse", "instcombine<no-verify-fixpoint>", "simplifycfg", "loop-rotate", "licm", "early-cse<memssa>", "dce")
 
@@ -58,7 +65,16 @@ def compiled(program: Path, backend: str, files: List[str], targets: List[str], 
                     if said.get("status") == "ok" and "sass" in said:
                         llvm = sum(said["ms"][x] for x in ("build", "link", "optimise", "codegen"))
                         out[said["file"], target] = {"sass": said["sass"], "regs": said["regs"], "ms": llvm}
+    with ThreadPoolExecutor(jobs) as pool:
+        times = pool.map(lambda k: profiled(str(program), k[0], backend, k[1], BLOCKS), out)
+        for facts, found in zip(out.values(), times):
+            facts.update(zip(("executed", "us"), found or ()))
     return out
+
+
+def mean(whole: Kernels, other: Kernels, what: str) -> float:
+    """The geometric mean of the ratios of those that both have."""
+    return math.exp(statistics.mean(math.log(other[k][what] / whole[k][what]) for k in whole if what in whole[k] and what in other.get(k, {})))
 
 
 def row(name: str, whole: Kernels, other: Kernels) -> str:
@@ -67,7 +83,8 @@ def row(name: str, whole: Kernels, other: Kernels) -> str:
     worse = {k: other[k]["sass"] / whole[k]["sass"] for k in both if other[k]["sass"] > 1.02 * whole[k]["sass"]}
     worst = max(worse, key=lambda k: worse[k]) if worse else ("", "")
     return (f"| {name} | {len(both)} | {ratio['sass']:.3f} | {ratio['regs']:.3f} | {len(worse)} | "
-            f"{worse.get(worst, 1):.2f} {Path(worst[0]).stem} {worst[1]} | {ratio['ms']:.2f} |")
+            f"{worse.get(worst, 1):.2f} {Path(worst[0]).stem} {worst[1]} | {mean(whole, other, 'executed'):.3f} | {mean(whole, other, 'us'):.3f} | "
+            f"{ratio['ms']:.2f} |")
 
 
 def main() -> int:
@@ -88,7 +105,8 @@ def main() -> int:
             if not LIST.search(text):
                 sys.exit(f"{SOURCE}: no FUNCTION_PASSES")
             whole = compiled(build(tree, without(" ".join(PASSES)), text), "llvm", files, targets, args.j)
-            print("| without | kernels | instructions | registers | above 1.02 | worst | time of LLVM |\n|---|---|---|---|---|---|---|")
+            print("| without | kernels | instructions | registers | above 1.02 | worst | executed | modelled time | time of LLVM |")
+            print("|---" * 9 + "|")
             for left in (*((p,) for p in PASSES), PASSES):
                 program = build(tree, without(" ".join(p for p in PASSES if p not in left)), text)
                 print(row("all" if left == PASSES else f"`{left[0]}`", whole, compiled(program, "llvm", files, targets, args.j)), flush=True)
