@@ -1,5 +1,5 @@
-"""The names of `strategy(..)`: src/partition/strategies.c, src/pipe/pieces.c and src/pipe/apart.c have a C function for each. The order of the rows is the
-order of trying, and belongs to the pattern file.
+"""The names of `strategy(..)`: src/partition/strategies.c, src/pipe/pieces.c and src/pipe/better_apart.c have a C function for each. The order of the
+rows is the order of trying, and belongs to the pattern file.
 
     fault([strategy("sort", because="..")])      ("patterns/strategies.py", 7), "strategy('sort', ..): needed= is missing: .."
 """

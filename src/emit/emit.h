@@ -26,8 +26,8 @@ enum { EMIT_MAX_NODES = 4000000 };
 IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, const PartKernel *kernel);
 /* order.c: the order in which a stage combines the terms of one of its reductions, for kernel.json. */
 const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce);
-/* .. of i, whose terms are those of parts (share_across.c), combined under the first layout, and then of these, under
- * the second one; NULL: it has no such text. */
+/* .. of i, whose terms are those of parts (share_rows_columns.c), combined under the first layout, and then of these,
+ * under the second one; NULL: it has no such text. */
 const char *emit_order_across(WbbArena *a, const HloInstruction *i, const PartLayout *rows, const PartLayout *parts);
 const char *emit_scan_order(WbbArena *a, const PartStage *s, const PartReduce *reduce);
 /* names.c */

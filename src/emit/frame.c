@@ -181,7 +181,7 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
         }
         if (needs_function(e, info)) step = e->function_step;
     }
-    if (env && !is_leaf(v.i) && emit_is_whole(e, env, v, index)) step = e->whole_step;
+    if (env && !is_leaf(v.i) && emit_is_whole(e, env, v, index)) step = e->held_step;
     push(e, step, v, env, index);
 }
 

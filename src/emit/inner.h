@@ -15,7 +15,8 @@
  *     scope.c                             blocks, variables, `if`, `for`, `repeat`
  *     state.c                             which value a parameter of a called computation is
  *     address.c  frame.c                  offsets in memory; values on demand
- *     choose.c  bits.c  function.c  whole.c    steps of some operations
+ *     choose.c  bits.c                    steps of some operations
+ *     function.c  held_array.c            of functions; of arrays that a thread holds
  *     steps.c                             what loops store whose steps are stored one by one
  *     control.c  loop.c  random.c         those of calls and branches; of loops; of random bits
  *     reduce.c                            those of reductions, which test conditions with choose.c
@@ -141,7 +142,7 @@ struct EmitValues {
     const PartKernel *kernel; /* NULL: one that reads no value that an earlier launch has left */
     EmitStep (*step_of)(const HloInstruction *i); /* value.c */
     EmitStep function_step;                       /* function.c */
-    EmitStep whole_step;                          /* whole.c */
+    EmitStep held_step;                          /* held_array.c */
     EmitFrame *top, *spare;
     IrRef result;          /* of the bottom frame */
     WbbMap memo;           /* values, by instruction and index */
@@ -340,8 +341,8 @@ void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 /* sort.c: a launch of a sort. */
 void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
-/* choose.c, bits.c, function.c, whole.c, reduce.c: the steps of each kind ------------------------------------ */
-void emit_step_whole(EmitValues *e, EmitFrame *f);
+/* choose.c, bits.c, function.c, held_array.c, reduce.c: the steps of each kind ------------------------------------ */
+void emit_step_held_array(EmitValues *e, EmitFrame *f);
 void emit_step_pad(EmitValues *e, EmitFrame *f);      /* pad, dynamic-update-slice */
 void emit_step_concat(EmitValues *e, EmitFrame *f);
 void emit_step_reduce(EmitValues *e, EmitFrame *f);   /* reduce, reduce-window, dot, convolution */

@@ -4,7 +4,7 @@
  *     share_exchange.c  lanes, warps, blocks
  *     share_scan.c      scans
  *     share_reduce.c    before the terms of a stage, and after them
- *     share_across.c    sums across the rows of a block
+ *     share_rows_columns.c  sums across the rows of a block
  *     share.c           the stages of a range
  */
 #ifndef EMIT_SHARE_H
@@ -180,7 +180,7 @@ void emit_share_find_iterations(Share *m);
 void emit_share_begin(Share *m);
 void emit_share_finish(Share *m, Partials p);
 void emit_share_results(const Share *m);
-/* share_across.c: all stages of a range whose last one is of sums across rows; `stages` makes the others. */
+/* share_rows_columns.c: all stages of a range whose last one is of sums across rows; `stages` makes the others. */
 void emit_share_across(Share *rows, void (*stages)(Share *rows));
 /* share_scan.c: the stage m->s, of scans. */
 void emit_share_scan(Share *m);

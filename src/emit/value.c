@@ -164,7 +164,7 @@ EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Par
     EmitValues *e = WBB_NEW(a, EmitValues);
     e->cx = cx, e->arena = a, e->rw = rw, e->g = rw_graph(rw), e->k = k;
     e->plan = plan, e->kernel = kernel;
-    e->step_of = step_of, e->function_step = emit_step_function, e->whole_step = emit_step_whole;
+    e->step_of = step_of, e->function_step = emit_step_function, e->held_step = emit_step_held_array;
     e->memo.arena = e->lets.arena = e->calls.arena = e->asked.arena = a;
     e->info = WBB_NEW_N(a, EmitInfo, plan->fusion->body->n_instructions + 1);
     e->scopes.arena = a;

@@ -302,7 +302,7 @@ typedef struct PartPlan {
     const char *why_kind, *why_inline;
 } PartPlan;
 
-/* across.c: by id, marks what needs an instruction that is marked. */
+/* rows_columns.c: by id, marks what needs an instruction that is marked. */
 void part_mark_users(const HloComputation *body, bool *marks);
 /* make_kernels.c: has a scheduler so many warps of the kernel at most? */
 bool part_has_few_warps(const PartKernel *k, const TgTarget *t, int64_t warps);
@@ -423,8 +423,8 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
  * says which they are, in their order, before those that are parameters. */
 void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second, const bool *direct);
 
-/* across.c: rows that are reduced and columns of the same array that are, too, in one kernel. Into how many parts sums
- * over rows may be split (pass `columns`): by id of the body's instructions, about `blocks` of each SM; whether
+/* rows_columns.c: rows that are reduced and columns of the same array that are, too, in one kernel. Into how many parts
+ * sums over rows may be split (pass `columns`): by id of the body's instructions, about `blocks` of each SM; whether
  * there are any. */
 bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts);
 /* Sums of parts that are summed up in turn, of an array whose rows are reduced, too. Returns their number. */

@@ -1,4 +1,4 @@
-/* apart.c: is a module that one kernel may compute better several?
+/* better_apart.c: is a module that one kernel may compute better several?
  *
  * Needs: the HLO text of a module without library calls. Leaves: why launches of their own are better. One kernel may
  * compute again and again what they compute once; or the cut by price has kernels that take less time together, as

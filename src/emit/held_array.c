@@ -1,4 +1,4 @@
-/* whole.c: an array all of whose elements a thread computes, because its loop holds arrays so.
+/* held_array.c: an array all of whose elements a thread computes, because its loop holds arrays so.
  *
  * Needs an array of the body of a loop that state.c says is whole; leaves a value at each of its indices, and selects
  * among them. Each element is computed once, at an index that is known, however many places read the array.
@@ -8,7 +8,7 @@
 #include "emit/inner.h"
 
 /* Asks for all elements, then chooses one. */
-void emit_step_whole(EmitValues *e, EmitFrame *f)
+void emit_step_held_array(EmitValues *e, EmitFrame *f)
 {
     const HloShape *shape = part_shape(f->i, f->part);
     const int64_t n = hlo_elements(shape);

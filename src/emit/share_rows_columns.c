@@ -1,4 +1,4 @@
-/* share_across.c: a loop over the rows of a block around all stages of a range, and sums of these rows, column by
+/* share_rows_columns.c: a loop over the rows of a block around all stages of a range, and sums of these rows, column by
  * column, of values that have the terms' shape: what a thread has of a column it adds up from iteration to iteration;
  * then lanes and warps that have other rows combine.
  *

@@ -1,7 +1,7 @@
-/* across.c: rows of an array that are reduced, and sums over these rows, element by element: the gradient of a norm,
- * which needs sums along its rows, and those of scale and offset, which are sums of columns. A kernel that has whole
- * rows in registers adds up those of a block as it goes, and leaves one row of sums for each block; another one adds
- * these. So the array is read once.
+/* rows_columns.c: rows of an array that are reduced, and sums over these rows, element by element: the gradient of a
+ * norm, which needs sums along its rows, and those of scale and offset, which are sums of columns. A kernel that has
+ * whole rows in registers adds up those of a block as it goes, and leaves one row of sums for each block; another one
+ * adds these. So the array is read once.
  *
  * Needs a plan, for the number of parts of the text (hlo/normalise_columns.c); and the fusion of such a text. Leaves
  * the sums of parts, which share.c makes a stage of the kernel that reduces rows.
