@@ -207,6 +207,8 @@ def goes_through_double(to: str, source: str) -> bool:
     """Of conversions: those of floats of 8 bits and below, and of f16 and bf16 with integers of 8 bits and below, which are seldom met. A 64-bit
     integer is rounded to odd first, so it goes straight."""
     to_width, source_width = semantics.NATIVE[to].width, semantics.NATIVE[source].width
+    if "f64" in (to, source):
+        return False
     if source in ops.SMALL_FLOATS or to in ops.SMALL_FLOATS:
         return source_width < 64
     return (to in NARROW_FLOATS and source_width <= 8) or (source in NARROW_FLOATS and to_width <= 8)
@@ -224,7 +226,7 @@ def conversions_c() -> tuple[list[str], list[str]]:
             rows.append(f"    [{enum('SC_', to)}][{enum('SC_', source)}] = {name},\n")
             if to == source:
                 continue
-            if "f64" not in (to, source) and goes_through_double(to, source):
+            if goes_through_double(to, source):
                 through.append(f"THROUGH({name}, 1, {s.store}, {n.store}, cvt_f64_{source}, NULL, cvt_{to}_f64)\n")
                 continue
             operand, expr = semantics.conversion(to, source)
@@ -263,8 +265,8 @@ def functions_c() -> str:
                 store, result = "AS_PRED", "uint8_t"
             elif t == "pred":
                 store = "AS_PRED"
+            key = (m.expr, "AS_PRED" if truth else "AS_IS")
             if m.operand == "double" and t in NARROW_FLOATS:
-                key = (m.expr, "AS_PRED" if truth else "AS_IS")
                 if key not in doubles:
                     doubles[key] = f"double_{len(doubles)}_{o.name}"
                     body.append(f"LOOP{o.arity}({doubles[key]}, {'uint8_t' if truth else 'double'}, double, {key[1]}, AS_IS, double, {m.expr})\n")
@@ -272,6 +274,8 @@ def functions_c() -> str:
                 body.append(f"THROUGH({o.name}_{t}, {o.arity}, {native.store}, {result}, cvt_f64_{t}, {doubles[key]}, {narrow})\n")
             else:
                 body.append(f"LOOP{o.arity}({o.name}_{t}, {result}, {native.store}, {store}, {load}, {m.operand}, {m.expr})\n")
+                if t == "f64" and m.operand == "double":
+                    doubles.setdefault(key, f"{o.name}_{t}")
     saturating: list[str] = []
     for to, largest in semantics.SATURATING.items():
         value = f"(uint8_t)sc_small_from_f64(SC_{to.upper()}, a > {largest} ? {largest} : a < -{largest} ? -{largest} : (double)a)"
