@@ -17,19 +17,14 @@ enum { COLUMN = 64 };
 
 static const RwRule *rule_of(const LlBuild *b, IrMaker m)
 {
-    if (!m.node || m.what == IR_BY_LOAD || m.what == IR_BY_STORE) return NULL;
-    const bool instr = ir_at(b->g, m.node)->op == OP_INSTR;
-    return rw_rule_of(b->o->index_tables, instr ? b->t->tables : NULL, b->g->rule[m.node]);
+    return rw_rule_of(b->o->index_tables, b->t->tables, b->g, m);
 }
 
 static const char *comment_of(LlBuild *b, LlMaker *m)
 {
-    const IrType type = m->made.node ? ir_at(b->g, m->made.node)->type : 0;
-    WbbBuf out = wbb_buf(b->arena);
     if (m->text) return m->text;
-    const bool instr = m->made.what == IR_BY_NODE;
-    const char *rule = rw_rule_text(b->arena, rule_of(b, m->made), instr, IR_SC(type), IR_LANES(type));
-    ir_put_maker(&out, b->k, m->made, rule, b->o->origins, b->o->n_origins);
+    WbbBuf out = wbb_buf(b->arena);
+    rw_put_maker(&out, b->k, m->made, rule_of(b, m->made), b->o->origins, b->o->n_origins);
     return m->text = out.text;
 }
 

@@ -92,17 +92,13 @@ void ptx_decline(const PtxBuild *b, const char *what, const char *name)
 /* --- what made a line --------------------------------------------------------------------------------------------- */
 static const RwRule *rule_of(const PtxBuild *b, IrMaker m)
 {
-    if (!m.node || m.what == IR_BY_LOAD || m.what == IR_BY_STORE) return NULL;
-    const bool instr = ir_at(b->g, m.node)->op == OP_INSTR;
-    return rw_rule_of(b->o->index_tables, instr ? b->t->tables : NULL, b->g->rule[m.node]);
+    return rw_rule_of(b->o->index_tables, b->t->tables, b->g, m);
 }
 
 const char *ptx_comment(PtxBuild *b, IrMaker m)
 {
     WbbBuf out = wbb_buf(b->arena);
-    const IrType type = m.node ? ir_at(b->g, m.node)->type : 0;
-    const char *rule = rw_rule_text(b->arena, rule_of(b, m), m.what == IR_BY_NODE, IR_SC(type), IR_LANES(type));
-    ir_put_maker(&out, b->k, m, rule, b->o->origins, b->o->n_origins);
+    rw_put_maker(&out, b->k, m, rule_of(b, m), b->o->origins, b->o->n_origins);
     return out.text;
 }
 

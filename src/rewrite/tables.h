@@ -8,6 +8,7 @@
 #define RW_TABLES_H
 
 #include "base/base.h"
+#include "ir/module.h"
 #include "scalar/scalar.h"
 
 typedef enum { RW_INDEX, RW_ARRAYS, RW_SIMPLIFY, RW_LOWER, RW_ISEL, RW_PHASE_COUNT } RwPhase;
@@ -104,11 +105,12 @@ typedef struct {
     const RwFree *free;
     uint32_t n_free;
 } RwTables;
-/* The rule that IrGraph.rule names, of the target's tables or, with IR_INDEX_RULE, of those of indices; NULL: none. */
-const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, uint32_t said);
-
-/* For a comment: its file, line and instance; of an instruction that has none also what its root is. NULL: no rule. */
-const char *rw_rule_text(WbbArena *a, const RwRule *rule, bool is_instr, ScType type, uint32_t lanes);
+/* The rule behind what made a line, of the target's tables or of those of indices; NULL: none. */
+const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, const IrGraph *g, IrMaker m);
+/* What ir_put_maker puts, with the rule's file, line and instance; of an instruction that has none also what its root
+ * is. rule: NULL: none. */
+void rw_put_maker(WbbBuf *out, const IrKernel *k, IrMaker m, const RwRule *rule, const IrOrigin *origins,
+                  uint32_t n_origins);
 /* Is it worth a branch not to evaluate an instr node with this `imm`? So are assembly and calls, of which that is not
  * known. tables: an RwTables. An IrCostly of ir/placement.h. */
 bool rw_is_costly(const void *tables, uint64_t imm);

@@ -150,10 +150,11 @@ bool rw_is_costly(const void *tables, uint64_t imm)
     return row->n_texts ? row->texts[0].costly : row->kind != RW_LLVM && row->kind != RW_INTR;
 }
 
-const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, uint32_t said)
+const RwRule *rw_rule_of(const RwTables *index, const RwTables *target, const IrGraph *g, IrMaker m)
 {
-    const uint32_t number = said & ~IR_INDEX_RULE;
-    const RwTables *t = said & IR_INDEX_RULE ? index : target;
+    if (!m.node || m.what == IR_BY_LOAD || m.what == IR_BY_STORE) return NULL;
+    const uint32_t said = g->rule[m.node], number = said & ~IR_INDEX_RULE;
+    const RwTables *t = said & IR_INDEX_RULE ? index : ir_at(g, m.node)->op == OP_INSTR ? target : NULL;
     return number && t && number <= t->n_rules ? &t->rules[number - 1] : NULL;
 }
 
@@ -172,11 +173,15 @@ void rw_put_root(WbbBuf *out, const RwRule *rule, ScType type, uint32_t lanes)
     }
 }
 
-const char *rw_rule_text(WbbArena *a, const RwRule *rule, bool is_instr, ScType type, uint32_t lanes)
+void rw_put_maker(WbbBuf *out, const IrKernel *k, IrMaker m, const RwRule *rule, const IrOrigin *origins,
+                  uint32_t n_origins)
 {
-    WbbBuf out = wbb_buf(a);
-    if (!rule) return NULL;
-    wbb_putf(&out, "%s:%u%s", rule->file, rule->line, rule->instance);
-    if (is_instr && !rule->instance[0]) wbb_put(&out, " "), rw_put_root(&out, rule, type, lanes);
-    return out.text;
+    const IrType type = m.node ? ir_at(k->g, m.node)->type : 0;
+    WbbBuf text = wbb_buf(out->arena);
+    if (rule) wbb_putf(&text, "%s:%u%s", rule->file, rule->line, rule->instance);
+    if (rule && m.what == IR_BY_NODE && !rule->instance[0]) {
+        wbb_put(&text, " ");
+        rw_put_root(&text, rule, IR_SC(type), IR_LANES(type));
+    }
+    ir_put_maker(out, k, m, rule ? text.text : NULL, origins, n_origins);
 }
