@@ -103,7 +103,8 @@ static const Pass passes[] = {
      "it holds the machine code beside the PTX"},
 };
 
-const char *const pipe_passes[] = {"choices", "simplify", "lower", "vectorize", "branch", "width", "isel", "accesses", NULL};
+const char *const pipe_passes[] = {"choices", "simplify", "lower", "vectorize", "branch", "width", "isel", "accesses",
+                                   NULL};
 
 static const Pass *find(const char *name)
 {

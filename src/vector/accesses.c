@@ -41,7 +41,6 @@ typedef struct {
 typedef struct {
     IrStmt *s;
     IrSplit split;
-    uint32_t lanes;
 } Store;
 
 typedef struct {
@@ -56,6 +55,8 @@ typedef struct {
     Joined *joined;       /* by ref */
     bool any;             /* one of them is */
     Store *stores;        /* [MOST_STORES], of the run that is looked at */
+    uint32_t *run_of;     /* by buffer: the last run of free statements that stores to it */
+    uint32_t runs;
 } Accesses;
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
@@ -221,15 +222,15 @@ static void sort_by_buffer(Accesses *x, IrStmt **items, uint32_t n)
 /* Sorts the runs in which a buffer is stored to again after another one. */
 static void sort_stores(Accesses *x, IrBlock *block)
 {
-    uint32_t *run_of = WBB_NEW_N(x->arena, uint32_t, x->k->n_buffers + 1); /* the last run with a store to a buffer */
-    for (uint32_t from = 0, end, run = 1; from < block->n; from = end + 1, run++) {
+    for (uint32_t from = 0, end; from < block->n; from = end + 1) {
+        const uint32_t run = ++x->runs;
         bool again = false;
         uint32_t last = UINT32_MAX;
         for (end = from; end < block->n && is_free(x, block->items[end]); end++) {
             const IrStmt *s = block->items[end];
             if (s->kind == IR_BIND || s->buffer == last) continue;
-            again |= run_of[s->buffer] == run;
-            run_of[s->buffer] = run, last = s->buffer;
+            again |= x->run_of[s->buffer] == run;
+            x->run_of[s->buffer] = run, last = s->buffer;
         }
         if (again) sort_by_buffer(x, block->items + from, end - from);
     }
@@ -247,27 +248,28 @@ static uint32_t find_stores(Accesses *x, const IrBlock *block, uint32_t from, St
         IrStmt *s = block->items[i];
         if (s->kind == IR_BIND) continue;
         if (s->kind != IR_STORE || s->buffer != first->buffer || ir_at(x->g, s->value)->type != type) break;
-        const Store o = {s, ir_expanded(x->arena, x->g, s->index, NULL, NULL), IR_LANES(type)};
+        const Store o = {s, ir_expanded(x->arena, x->g, s->index, NULL, NULL)};
         if (n && !same_terms(&o.split, &out[0].split)) break;
         out[n++] = o;
         *end = i + 1;
     }
     qsort(out, n, sizeof *out, by_constant);
     for (uint32_t i = 0; i + 1 < n; i++)
-        if (out[i].split.constant + out[i].lanes > out[i + 1].split.constant) return 0;
+        if (out[i].split.constant + IR_LANES(type) > out[i + 1].split.constant) return 0;
     return n;
 }
 
 /* The number of stores from s[i] on that are one access. */
 static uint32_t joinable(Accesses *x, const Store *s, uint32_t i, uint32_t n)
 {
-    const ScType type = IR_SC(ir_at(x->g, s[i].s->value)->type);
+    const IrType of = ir_at(x->g, s[i].s->value)->type; /* of each store of the run */
+    const ScType type = IR_SC(of);
     const IrBuffer *buffer = &x->k->buffers[s[i].s->buffer];
-    const uint32_t size = sc_bytes(type) * s[i].lanes;
+    const uint32_t size = sc_bytes(type) * IR_LANES(of);
     for (uint32_t count = x->vector_bytes / size; count > 1; count /= 2) {
         bool row = i + count <= n;
         for (uint32_t k = 1; row && k < count; k++)
-            row = s[i + k].split.constant == s[i].split.constant + (int64_t)k * s[i].lanes;
+            row = s[i + k].split.constant == s[i].split.constant + (int64_t)k * IR_LANES(of);
         if (row && ir_align_of(x->g, buffer, type, s[i].s->index, false) >= count * size) return count;
     }
     return 1;
@@ -329,6 +331,7 @@ void vec_accesses(IrKernel *k, const RwTables *t, uint32_t vector_bytes, uint32_
     }
     if (x.any) ir_remake(k, remake, &x);
     x.stores = WBB_NEW_N(a, Store, MOST_STORES);
+    x.run_of = WBB_NEW_N(a, uint32_t, k->n_buffers + 1);
     join_stores(&x, &k->body);
     wbb_arena_free(a);
 }
