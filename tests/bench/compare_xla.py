@@ -38,6 +38,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "shaderdb")]
 
+from back_ends import profiled  # noqa: E402
 from gen.proof.sass import sections  # noqa: E402
 from tools import cache_folder, environment, find_warpburg  # noqa: E402
 
@@ -162,12 +163,8 @@ def group_of(text: str, theirs: Dict[str, str]) -> str:
 
 def issued(warpburg: str, words: List[str]) -> float:
     """Machine instructions of the warps of a launch, extrapolated from a sample of its blocks; 0 where the simulator does not finish."""
-    command = ["timeout", "60", warpburg, "run", *words, "--profile", "--json", "--blocks", str(SAMPLED)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    try:
-        return sum(launch["terms"]["issue"]["amount"] for k in json.loads(run.stdout)["kernels"] for launch in k["launches"])
-    except (ValueError, KeyError):
-        return 0
+    found = profiled(60, warpburg, *words, "--blocks", str(SAMPLED))
+    return found[0] if found else 0
 
 
 def executed(warpburg: str, p: Pair, hlo: Path, ptx: Path, kept: Kept, accuracy: str) -> Optional[Tuple[float, float]]:

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Dict, List, Tuple
 
-from back_ends import profiled
+from back_ends import by
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "src/llvm/compile.c"
@@ -66,7 +66,7 @@ def compiled(program: Path, backend: str, files: List[str], targets: List[str], 
                         llvm = sum(said["ms"][x] for x in ("build", "link", "optimise", "codegen"))
                         out[said["file"], target] = {"sass": said["sass"], "regs": said["regs"], "ms": llvm}
     with ThreadPoolExecutor(jobs) as pool:
-        times = pool.map(lambda k: profiled(str(program), k[0], backend, k[1], BLOCKS), out)
+        times = pool.map(lambda k: by(str(program), backend, k[0], k[1], BLOCKS), out)
         for facts, found in zip(out.values(), times):
             facts.update(zip(("executed", "us"), found or ()))
     return out
