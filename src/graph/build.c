@@ -301,11 +301,11 @@ static Array folded(Build *m, const IrNode *n, ScType t)
 }
 
 /* The read of the instruction that the node stands for, if that is at variables of the node; else 0. What is the same
- * at all values of a range may stand outside of it. */
+ * at all values of a range may stand outside of it; of equal nodes one may stand for an instruction that comes later. */
 static IrRef own_read(const Build *m, IrRef r)
 {
     const IrRef read = gr_place_of(m->graph, r);
-    if (!read) return 0;
+    if (!read || !hlo_mapped(m->b, m->graph->c->instructions[IR_CALLEE(ir_at(m->g, read)->imm)])) return 0;
     const IrRefs of_node = ir_variables(m->g, m->b->arena, r, rw_marks(m->graph->rw));
     const IrRefs of_read = ir_variables(m->g, m->b->arena, read, rw_marks(m->graph->rw));
     uint32_t k = 0;
