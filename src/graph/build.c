@@ -301,7 +301,7 @@ static Array folded(Build *m, const IrNode *n, ScType t)
 }
 
 /* The read of the instruction that the node stands for, if that is at variables of the node; else 0. What is the same
- * at all values of a range may stand outside of it; of equal nodes one may stand for an instruction that comes later. */
+ * at all values of a range may stand outside of it; an equal node may stand for an instruction that comes later. */
 static IrRef own_read(const Build *m, IrRef r)
 {
     const IrRef read = gr_place_of(m->graph, r);

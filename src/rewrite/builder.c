@@ -113,7 +113,7 @@ static IrRef apply_rules(RwCx *rw, IrRef r)
     const int phase = ir_is_index(rw->g, r) ? RW_INDEX : rw->phase;
     if (phase < 0 || phase == RW_ISEL) return 0;
     const RwTables *t = tables_of(rw, phase);
-    while (rw->matches.n < rw->depth) WBB_PUSH(rw->arena, &rw->matches, WBB_NEW(rw->arena, Match)); /* folds nest, too */
+    while (rw->matches.n < rw->depth) WBB_PUSH(rw->arena, &rw->matches, WBB_NEW(rw->arena, Match)); /* folds nest */
     Match *m = rw->matches.items[rw->depth - 1];
     const uint32_t *build;
     rw->visits++;
