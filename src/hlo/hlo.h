@@ -139,6 +139,12 @@ HloModule *hlo_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text,
 /* All HLO modules of the text (`HloModule` or `// -----` begins the next one). Returns their number, at least 1. */
 uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, HloModule ***modules);
 
+/* proto.c, proto_*.c: the text of what a file holds: that itself, or of a module as a protocol buffer
+ * (--xla_dump_hlo_as_proto) the text of that; *n becomes its length. Ends with a NUL if `bytes` does. A wbb_fail with
+ * the file's byte if it is damaged. */
+const char *hlo_text(WbbCx *cx, WbbArena *a, const char *file, const char *bytes, size_t *n);
+const char *hlo_read_file(WbbCx *cx, WbbArena *a, const char *file, size_t *n); /* hlo_text of it */
+
 /* verify.c, verify_*.c: called by hlo_parse. Shapes, types, operand counts and called computations of every instruction
  * fit, or a wbb_fail at i->loc. */
 void hlo_verify(WbbCx *cx, const HloModule *m);

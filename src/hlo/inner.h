@@ -196,7 +196,11 @@ const char *hlo_read_raw_attributes(HloReader *r, bool header); /* of a header o
 void hlo_note_aliases(HloReader *r, const char *name, const HloInstruction *i);
 void hlo_check_aliases(HloReader *r);
 
+/* proto_wire.c: bytes that no text has */
+bool hlo_is_proto(const char *bytes, size_t n);
+
 /* parse.c */
+bool hlo_set_opcode(WbbCx *cx, HloInstruction *i, const char *text, size_t n);
 HloComputation *hlo_read_body(HloReader *r, const char *name, WbbLoc loc);
 
 /* normalise_broadcast.c: pass `broadcast` in place, on an HLO module that is not verified yet. */

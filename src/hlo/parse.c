@@ -38,7 +38,20 @@ static bool can_start(HloOpcode op)
     }
 }
 
-/* An opcode X, or X-start, X-update, X-done. */
+/* An opcode X, or X-start, X-update, X-done; false: there is none such. */
+bool hlo_set_opcode(WbbCx *cx, HloInstruction *i, const char *text, size_t n)
+{
+    i->opcode = hlo_opcode_named(text, n);
+    if (i->opcode != HLO_OPCODE_COUNT) return true;
+    size_t head = 0;
+    if (ends_with(text, n, "-start", &head)) i->opcode = HLO_ASYNC_START;
+    else if (ends_with(text, n, "-update", &head)) i->opcode = HLO_ASYNC_UPDATE;
+    else if (ends_with(text, n, "-done", &head)) i->opcode = HLO_ASYNC_DONE;
+    if (head == 0 || !can_start(hlo_opcode_named(text, head))) return false;
+    i->spelling = wbb_intern(cx, text, n);
+    return true;
+}
+
 static void read_opcode(HloReader *r, HloInstruction *i)
 {
     const char *text = NULL;
@@ -47,16 +60,9 @@ static void read_opcode(HloReader *r, HloInstruction *i)
     size_t n = hlo_word(r, &text);
     if (n == 0) hlo_fail_expected(r, "an operation");
     i->loc = loc;
-    i->opcode = hlo_opcode_named(text, n);
-    if (i->opcode != HLO_OPCODE_COUNT) return;
-    size_t head = 0;
-    if (ends_with(text, n, "-start", &head)) i->opcode = HLO_ASYNC_START;
-    else if (ends_with(text, n, "-update", &head)) i->opcode = HLO_ASYNC_UPDATE;
-    else if (ends_with(text, n, "-done", &head)) i->opcode = HLO_ASYNC_DONE;
-    if (head == 0 || !can_start(hlo_opcode_named(text, head)))
+    if (!hlo_set_opcode(r->cx, i, text, n))
         wbb_fail(r->cx, loc, "unknown operation '%.*s'%s", (int)WBB_MIN(n, 60), text,
                  hlo_suggest_opcode(r->cx->arena, text, n));
-    i->spelling = wbb_intern(r->cx, text, n);
 }
 
 static void check_count(HloReader *r, const HloInstruction *i)
@@ -333,8 +339,7 @@ static void refuse_mlir(HloReader *r)
     }
 }
 
-/* A module as a protocol buffer, whose first field is a text, so that it begins with a line break and a length; and
- * MLIR's bytecode. Both hold bytes that no text has. */
+/* MLIR's bytecode; and a module as a protocol buffer, which hlo_text makes the text of. */
 static void refuse_binary(HloReader *r)
 {
     static const char bytecode[] = "ML\xef\x52";
@@ -342,14 +347,8 @@ static void refuse_binary(HloReader *r)
     if (n >= 4 && !memcmp(r->p, bytecode, 4))
         wbb_fail(r->cx, hlo_here(r),
                  "this is MLIR's bytecode, HLO text expected: convert it first (as_text(dialect='hlo') of JAX)");
-    bool control = false;
-    for (size_t i = 0; i < n && i < 256; i++) {
-        const unsigned char c = (unsigned char)r->p[i];
-        control = control || (c < ' ' && !memchr("\t\n\v\f\r", c, 5));
-    }
-    if (n && r->p[0] == '\n' && control)
-        wbb_fail(r->cx, hlo_here(r), "this is a module as a protocol buffer, HLO text expected: convert it first "
-                 "(XlaComputation(bytes).as_hlo_text() of jaxlib's xla_client, or XLA's hlo-translate)");
+    if (hlo_is_proto(r->p, n))
+        wbb_fail(r->cx, hlo_here(r), "this is a module as a protocol buffer, HLO text expected");
 }
 
 /* Parts of the text become C strings, which a NUL would cut short. */

@@ -1,5 +1,5 @@
-/* hlo_fuzz: any bytes are read as HLO text or refused at a place. What is read prints to a text that reads and prints
- * the same, and so does its normal form.
+/* hlo_fuzz: any bytes are read as HLO text, or as a module as a protocol buffer, or refused at a place. What is read
+ * prints to a text that reads and prints the same, and so does its normal form.
  *
  * Needs libFuzzer (clang -fsanitize=fuzzer,address,undefined) and the modules base, scalar and hlo. With -DFUZZ_FILES
  * any compiler makes a program that reads the given files (files.h). Crashes where the property does not hold.
@@ -26,6 +26,7 @@ typedef struct {
 static void parse(WbbCx *cx, void *arg)
 {
     Job *j = arg;
+    j->text = hlo_text(cx, j->arena, "fuzz.hlo", j->text, &j->n);
     j->n_modules = hlo_parse_all(cx, j->arena, "fuzz.hlo", j->text, j->n, &j->modules);
 }
 
