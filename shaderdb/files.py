@@ -1,4 +1,4 @@
-"""Finds .hlo files, sorted by name as bytes, in bounded memory.
+"""Finds .hlo files and the modules that XLA dumped, sorted by name as bytes, in bounded memory.
 
     for root, names in batches(find(["corpus"]), 64): ...      # names relative to root
 """
@@ -19,18 +19,39 @@ class Root(NamedTuple):
     prefix: str     # prefix of the names in records: "" if there is only one root
 
 
+_BEFORE = (".before_optimizations.txt", ".before_optimizations.hlo.pb")
+_AFTER = ("after_optimizations.txt", "after_optimizations.hlo.pb")
+
+
+def _modules(names: Sequence[str]) -> Iterator[str]:
+    """Those of a folder that are modules: of XLA's dumps those before its passes, or else those after them, as a text where it is there (the same
+    as of `warpburg compile FOLDER`, src/main/files.c)."""
+    there = set(names)
+    before = tuple(sorted({n.split(_BEFORE[0][:-len("txt")])[0] + "." for n in names if n.endswith(_BEFORE)}))
+    for n in names:
+        if n.endswith(".hlo.pb") and n[:-len("hlo.pb")] + "txt" in there:
+            continue
+        if n.endswith(".hlo") or n.endswith(_BEFORE):
+            yield n
+        elif n.endswith(_AFTER) and not n.startswith(before):
+            yield n
+
+
 def _walk(folder: str) -> Iterator[str]:
     stack = [folder]
     while stack:
         here = stack.pop()
+        names = []
         with os.scandir(here) as entries:
             for e in entries:
                 if e.name.startswith("."):
                     continue
                 if e.is_dir():
                     stack.append(e.path)
-                elif e.name.endswith(".hlo"):
-                    yield os.path.relpath(e.path, folder)
+                else:
+                    names.append(e.name)
+        for name in _modules(names):
+            yield os.path.relpath(os.path.join(here, name), folder)
 
 
 def _spill(names: List[str]) -> IO[bytes]:

@@ -48,6 +48,7 @@ SUITES: Dict[str, List[Row]] = {
     ],
     "hlo": [
         Row("hlo_round_trip", "tests/hlo/hlo_round_trip.py {wb} --shared {shared}", "", "--all"),
+        Row("proto_modules", "tests/hlo/proto_modules.py {wb} {build}", "", "--flips 20000"),
         Row("hlo_features", "tests/hlo/hlo_features.py {wb}"),
         Row("hlo_normalise", "tests/hlo/hlo_normalise.py {wb} --shared {shared}", "", "--all"),
         Row("degenerate_shapes", "tests/hlo/degenerate_shapes.py {wb}", "", "--targets sm_75,sm_80,sm_90,sm_100,sm_120"),

@@ -149,7 +149,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
     const CompileOptions *o = f->o;
     const char *file = f->file, *output = f->output;
     size_t n;
-    const char *text = wbb_read_file(cx, a, file, &n);
+    const char *text = hlo_read_file(cx, a, file, &n);
     PipeOptions p = pipe_options(o);
     p.cache = f->tools->cache;
     p.store = f->tools->store;
@@ -225,19 +225,36 @@ static const char *why_apart(const CompileOptions *o, ProgKind kind, const char 
     return pipe_better_apart(&p, file, text, n);
 }
 
-/* PROG_SINGLE as well of what options about a single kernel ask for; and whether it is better a program. */
+/* What a file is, and why it is better a program. */
+typedef struct {
+    const CompileOptions *o;
+    const char *file;
+    ProgKind kind;
+    const char *apart;
+} Kind;
+
+static void find_kind(WbbCx *cx, void *arg)
+{
+    Kind *k = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *text = hlo_read_file(cx, a, k->file, &n);
+    k->kind = prog_kind(k->file, text, n);
+    k->apart = why_apart(k->o, k->kind, k->file, text, n);
+    wbb_arena_free(a);
+}
+
+/* PROG_SINGLE as well of what options about a single kernel ask for, and of what cannot be read, which its compile
+ * says. */
 static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file, const char **apart)
 {
+    Kind k = {.o = o, .file = file, .kind = PROG_SINGLE};
     *apart = NULL;
     if (prog_is_folder(file)) return PROG_FUSIONS;
     if (o->emit || o->json || !wbb_file_exists(file) || wbb_is_dir(file)) return PROG_SINGLE;
-    WbbArena *a = wbb_arena_new(cx);
-    size_t n;
-    const char *text = wbb_read_file(cx, a, file, &n);
-    const ProgKind kind = prog_kind(file, text, n);
-    *apart = why_apart(o, kind, file, text, n);
-    wbb_arena_free(a);
-    return kind;
+    if (!wbb_quietly(cx, find_kind, &k)) return PROG_SINGLE;
+    *apart = k.apart;
+    return k.kind;
 }
 
 /* What a text is, and why it is better a program, is kept as well: to find out takes as long as to compile. */
@@ -258,7 +275,7 @@ static void find_kept(WbbCx *cx, void *arg)
     if (!store || o->emit || o->json || prog_is_folder(k->f->file) || wbb_is_dir(k->f->file)) return;
     size_t n;
     char *bytes;
-    const char *text = wbb_read_file(cx, k->f->out->arena, k->f->file, &n);
+    const char *text = hlo_read_file(cx, k->f->out->arena, k->f->file, &n);
     PipeOptions p = pipe_options(o);
     p.store = store;
     const char *key = pipe_make_key(cx, k->f->out->arena, &p, k->f->file, text, n);
@@ -357,7 +374,7 @@ static WbbStatus run_file(const Call *call)
     if (o->ptx || wbb_is_dir(o->file))
         return o->profile ? profile_without_compiling(call) : main_run_without_compiling(call);
     size_t n;
-    const char *text = wbb_read_file(cx, a, o->file, &n);
+    const char *text = hlo_read_file(cx, a, o->file, &n);
     const CompileOptions c = {
         .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .align = o->align, .layout = o->layout,
         .plan = o->plan,        .deterministic = o->deterministic, .backend = o->backend,

@@ -147,8 +147,8 @@ static const char *printed_passes(WbbArena *a) { return wbb_format(a, "emit %s a
 
 static const Positional compile_positionals[] = {
     {SEVERAL("FILE.hlo|PROGRAM", CompileOptions, files,
-             "HLO text of a fusion or a module (- for standard input), a folder of such files, of XLA's dumps, or one that "
-             "`fuse -o` wrote"),
+             "HLO text of a fusion or a module, or its protocol buffer (- for standard input), a folder of such files, of "
+             "XLA's dumps, or one that `fuse -o` wrote"),
      .value = VALUE_FILE},
     {0}};
 static const Option compile_table[] = {

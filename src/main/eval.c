@@ -148,7 +148,7 @@ static WbbStatus eval(const Call *call)
         return main_usage(call, "--perturb, --accuracy and --approx go with --bounds");
     size_t n;
     wbb_use_threads(cx, wbb_pool_threads(o->jobs, MAIN_THREADS));
-    const char *text = wbb_read_file(cx, a, o->file, &n);
+    const char *text = hlo_read_file(cx, a, o->file, &n);
     const HloModule *m = hlo_parse(cx, a, o->file, text, n);
     const PipeSpikes *spikes;
     const PipeRun plain = {.seed = (uint64_t)o->seed, .which = o->which[0],

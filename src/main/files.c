@@ -2,7 +2,8 @@
  *
  * Needs words of the command line; leaves names of files, those of a folder sorted, its folders included. A folder
  * that holds a program stays one word. In a folder that XLA's --xla_dump_to filled the modules are those before XLA's
- * passes, or where these are not there, those after them; what else it dumps is left out.
+ * passes, or where these are not there, those after them, each as text (.txt) or as a protocol buffer (.hlo.pb); what
+ * else it dumps is left out.
  *
  *     compile corpus gelu.hlo   ->   corpus/bias_relu.hlo, .., corpus/generated/add.hlo, .., gelu.hlo
  *     compile dump              ->   dump/module_0001.jit_f.before_optimizations.txt, ..
@@ -21,23 +22,45 @@ static bool ends_in(const char *name, const char *end)
     return n > k && !strcmp(name + n - k, end);
 }
 
-static const char before_passes[] = ".before_optimizations.txt", after_passes[] = "after_optimizations.txt";
+static const char before_passes[] = ".before_optimizations", after_passes[] = "after_optimizations";
+static const char text[] = ".txt", proto[] = ".hlo.pb";
+
+/* The length of a name without such an ending and `form`, as in NAME.before_optimizations.txt; 0: it ends otherwise. */
+static size_t stem_of(const char *name, const char *end, const char *form)
+{
+    const size_t n = strlen(name), k = strlen(end) + strlen(form);
+    if (n <= k || strncmp(name + n - k, end, strlen(end)) != 0 || !ends_in(name, form)) return 0;
+    return n - k;
+}
 
 /* Is there the same module as it was before XLA's passes: module_0001.jit_f.before_optimizations.txt? The platform,
  * which may have dots in it, stands behind the name of the module. */
 static bool has_before(const char *const *names, uint32_t n, const char *after)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const size_t stem = strlen(names[i]) - (ends_in(names[i], before_passes) ? strlen(before_passes) : 0);
-        if (names[i][stem] && !strncmp(names[i], after, stem) && after[stem] == '.') return true;
+        size_t stem = stem_of(names[i], before_passes, text);
+        if (!stem) stem = stem_of(names[i], before_passes, proto);
+        if (stem && !strncmp(names[i], after, stem) && after[stem] == '.') return true;
     }
+    return false;
+}
+
+static bool has_text(const char *const *names, uint32_t n, const char *name)
+{
+    const size_t stem = strlen(name) - strlen(proto);
+    for (uint32_t i = 0; i < n; i++)
+        if (!strncmp(names[i], name, stem) && !strcmp(names[i] + stem, text)) return true;
     return false;
 }
 
 static bool is_module(const char *const *names, uint32_t n, const char *name)
 {
-    if (ends_in(name, ".hlo") || ends_in(name, before_passes)) return true;
-    return ends_in(name, after_passes) && !has_before(names, n, name);
+    if (ends_in(name, ".hlo")) return true;
+    const bool packed = ends_in(name, proto);
+    const char *form = packed ? proto : text;
+    if (packed && has_text(names, n, name)) return false; /* with --xla_dump_hlo_as_text as well */
+    if (stem_of(name, before_passes, form)) return true;
+    return stem_of(name, after_passes, form) && !has_before(names, n, name);
 }
 
 static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }

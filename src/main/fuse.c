@@ -72,7 +72,7 @@ static WbbStatus fuse_file(const Call *call, const char *file, const char *outpu
     WbbArena *a = call->arena;
     const FuseOptions *o = call->options;
     size_t n;
-    const char *text = wbb_read_file(cx, a, file, &n);
+    const char *text = hlo_read_file(cx, a, file, &n);
     const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n));
     const char *cut = o->cut ? o->cut : output ? "priced" : "plain";
     const FuseHow plain = {.mode = o->like ? FUSE_GIVEN : FUSE_PLAIN};

@@ -49,7 +49,7 @@ static WbbStatus hlo(const Call *call)
     if (o->files.n > 1) return main_usage(call, "'%s' is one word too many", o->files.items[1]);
     if (o->pass && o->normalise) return main_usage(call, "--pass or --normalise, not both");
     size_t n;
-    const char *file = o->files.items[0], *text = wbb_read_file(cx, a, file, &n);
+    const char *file = o->files.items[0], *text = hlo_read_file(cx, a, file, &n);
     HloModule **modules;
     const clock_t since = clock();
     const size_t before = wbb_arena_bytes(a) + wbb_arena_bytes(cx->arena);

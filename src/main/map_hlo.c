@@ -42,7 +42,7 @@ WbbStatus main_map_hlo(const Call *call)
     HloModule **modules;
     if (o->texts.n) return main_usage(call, "the text of a map or --hlo FILE, not both");
     if (!o->from != !o->to) return main_usage(call, "--from and --to go together");
-    const char *text = wbb_read_file(cx, a, o->hlo, &n);
+    const char *text = hlo_read_file(cx, a, o->hlo, &n);
     const uint32_t count = hlo_parse_all(cx, a, o->hlo, text, n, &modules);
     for (uint32_t k = 0; k < count; k++) put_module(cx, a, modules[k], o);
     return WBB_OK;

@@ -43,7 +43,7 @@ ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char
 {
     if (prog_is_folder(file)) return prog_read(cx, a, file);
     size_t n;
-    const char *text = wbb_read_file(cx, a, file, &n);
+    const char *text = hlo_read_file(cx, a, file, &n);
     const FuseHow plain = {.mode = FUSE_PLAIN};
     PipeFuse *priced = !strcmp(cut, "plain") ? NULL : pipe_fuse(cx, a, tg_find(target));
     const FuseHow *how = priced ? &priced->how : &plain;

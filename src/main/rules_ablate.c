@@ -75,7 +75,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
         if (b->cache_cx[worker]) b->caches[worker] = ll_cache_new(b->cache_cx[worker]);
     }
     size_t n;
-    const char *file = b->files->items[x->file], *text = wbb_read_file(cx, a, file, &n);
+    const char *file = b->files->items[x->file], *text = hlo_read_file(cx, a, file, &n);
     PipeOptions p = {.target = o->target,
                      .accuracy = main_accuracy(o->accuracy, o->approx),
                      .stage = PIPE_AT_PTX,

@@ -79,7 +79,7 @@ static void compile(WbbCx *cx, void *arg)
     const CoverOptions *o = one->cover->o;
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
-    const char *text = wbb_read_file(cx, a, one->file, &n);
+    const char *text = hlo_read_file(cx, a, one->file, &n);
     const PipeOptions p = {.target = o->target,
                            .accuracy = main_accuracy(o->accuracy, o->approx),
                            .rules_only = true,

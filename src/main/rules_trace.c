@@ -18,7 +18,7 @@ void main_firings(WbbCx *cx, void *firings)
 {
     Firings *f = firings;
     size_t n;
-    const char *text = wbb_read_file(cx, f->c->arena, f->file, &n);
+    const char *text = hlo_read_file(cx, f->c->arena, f->file, &n);
     const PipeOptions p = {.target = f->c->target->name, .accuracy = f->accuracy, .rules_only = true,
                            .disable = f->disable->items, .n_disable = f->disable->n,
                            .stage = PIPE_AT_PTX, .watch = watch, .watch_arg = f, .watch_steps = f->steps};

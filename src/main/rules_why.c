@@ -173,7 +173,7 @@ static void plan_of(WbbCx *cx, void *arg)
 {
     Planned *x = arg;
     size_t n;
-    const char *text = wbb_read_file(cx, cx->arena, x->o->file, &n);
+    const char *text = hlo_read_file(cx, cx->arena, x->o->file, &n);
     const PipeOptions p = {.target = x->o->target,
                            .accuracy = main_accuracy(x->o->accuracy, x->o->approx),
                            .stage = PIPE_AT_PLAN,

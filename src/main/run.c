@@ -160,7 +160,7 @@ const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, co
 {
     size_t n;
     if (o->ptx) {
-        *hlo = wbb_read_file(cx, a, o->file, &n);
+        *hlo = hlo_read_file(cx, a, o->file, &n);
         *m = hlo_parse(cx, a, o->file, *hlo, n);
         return foreign(cx, a, o, *m);
     }
