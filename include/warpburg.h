@@ -182,6 +182,10 @@ WB_API const char *wb_result_html(const wb_result *r);     /* of a profile: a pa
 WB_API wb_reason wb_result_declined(const wb_result *r);   /* WB_WHY_NONE: it is not declined */
 WB_API void wb_result_free(wb_result *r);                  /* NULL: does nothing */
 
+/* The HLO text of what a file holds, in wb_result_text: of a module that XLA dumped as a protocol buffer
+ * (--xla_dump_hlo_as_proto, as_serialized_hlo_module_proto() of jaxlib), and of a text that itself. */
+WB_API wb_status wb_hlo_text(const char *file, const void *bytes, size_t n, wb_result **result);
+
 /* Long work calls it in the calling thread, twenty times a second at most: `done` of `total` of what `what` names.
  * Nonzero: stop; the call ends with WB_FAILED. */
 typedef int wb_progress(void *arg, const char *what, int64_t done, int64_t total);

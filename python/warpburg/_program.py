@@ -254,12 +254,21 @@ def row_major(hlo: str) -> str:
     return _LAYOUT.sub(lambda found: found[1] or found[2], hlo)
 
 
-def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
+def text_of(data: bytes, file: str) -> str:
+    """The HLO text of what a file holds: itself, or that of a module as a protocol buffer."""
+    r = _library.Result()
+    if r.take(lib.wb_hlo_text(file.encode(), data, len(data), byref(r.pointer)), ()).status:
+        raise _library.HloError(r.messages)
+    return r.text
+
+
+def compile(hlo: Union[str, bytes, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
             layout: Optional[str] = None, lines: bool = False, file: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced",
             partial: bool = False, deterministic: bool = False, tune: Optional[str] = None) -> Any:
     """Compiles a module: a Kernel if it is one fusion, or operations that one kernel computes without library calls among them; else a Program.
 
-    hlo: its HLO text; a path of a file with it; or what jax.jit(f).lower(..) returns (see warpburg.jax.compile).
+    hlo: its HLO text; the bytes of a module that XLA dumped as a protocol buffer (.hlo.pb); a path of a file with either; or what
+    jax.jit(f).lower(..) returns (see warpburg.jax.compile).
     target: as in targets(). accuracy: exact, xla or approx, the errors that functions may have. align: of every buffer, bytes.
     layout: text of the layout that the kernel must have (None: the cheapest). lines: the PTX has .loc lines. file: a name for messages.
     program: True: a Program in any case; False: a Kernel, or Declined. cut: how an unfused module is cut, priced or plain.
@@ -269,7 +278,10 @@ def compile(hlo: Union[str, "os.PathLike[str]", Any], *, target: str = "sm_90", 
     Raises HloError with file, line and column, or Declined with a reason.
     """
     if isinstance(hlo, os.PathLike):
-        file, hlo = file or os.fspath(hlo), Path(hlo).read_bytes().decode("utf-8", "replace")
+        file = file or os.fspath(hlo)
+        hlo = text_of(Path(hlo).read_bytes(), file)
+    elif isinstance(hlo, bytes):
+        hlo = text_of(hlo, file or "<bytes>")
     elif hasattr(hlo, "as_text"):
         hlo = row_major(hlo.as_text(dialect="hlo"))
     elif not isinstance(hlo, str):

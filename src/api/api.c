@@ -148,6 +148,28 @@ wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n
     return s;
 }
 
+typedef struct {
+    WbRun base;
+    const char *file, *bytes;
+    size_t n;
+} Dumped;
+
+static void read_text(WbbCx *cx, void *arg)
+{
+    Dumped *d = arg;
+    char *copy = wbb_alloc(cx->arena, d->n + 1); /* which ends with a NUL */
+    if (d->n) memcpy(copy, d->bytes, d->n);
+    const char *text = hlo_text(cx, cx->arena, d->file, copy, &d->n);
+    if (memchr(text, 0, d->n)) wbb_fail(cx, (WbbLoc){.file = d->file}, "the text holds a NUL byte");
+    d->base.r->text = text;
+}
+
+wb_status wb_hlo_text(const char *file, const void *bytes, size_t n, wb_result **result)
+{
+    Dumped d = {.file = file ? file : "<text>", .bytes = bytes, .n = n};
+    return wb_result_of(NULL, read_text, &d.base, result);
+}
+
 void wb_kernel_free(wb_kernel *k)
 {
     if (k) wbb_arena_free(k->arena);
