@@ -63,13 +63,14 @@ def engine_values(s: RuleSet, compiled: Compiled, written: Written) -> Dict[str,
 
 
 def target_values(s: RuleSet, lowerings: List[structs.Values], priced: prices.Priced) -> Dict[str, Any]:
-    """TgTarget of a target, by field, without its `tables`."""
+    """TgTarget of a target, by field, without its `tables`. Numbers and rates are looked up by name, and stand in the order of these."""
     facts = {k: " ".join(v) if isinstance(v, tuple) else v for k, v in s.values.items()}
     return {
         **facts,
-        "tunes": [[t.name, t.bits, t.value, t.because, *t.where, t.off is not None, t.off or 0] for t in s.tunes],
+        "tunes": [[t.name, t.bits, t.value, t.because, *t.where, t.off is not None, t.off or 0]
+                  for t in sorted(s.tunes, key=lambda t: (t.name, t.bits))],
         "strategies": [r.values(s.strategies) for r in s.strategies],
-        "rates": [[r.name, r.unit, float(r.value), float(r.low), float(r.high), r.source, r.stated] for r in s.rates],
+        "rates": [[r.name, r.unit, float(r.value), float(r.low), float(r.high), r.source, r.stated] for r in sorted(s.rates, key=lambda r: r.name)],
         "prices": priced.rows, "price_of": priced.numbers, "forms": priced.forms, "sass_prices": priced.machine, "lowerings": lowerings,
     }
 

@@ -82,14 +82,17 @@ bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type, uint32_t lanes)
     return false;
 }
 
+/* Plans ask for some hundred numbers each: rows of TgTune and TgRate are in the order of their names, of equal ones the
+ * number for any bits first. */
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
 {
+    const TgTune *low = t->tunes, *end = low + t->n_tunes;
+    for (size_t n = t->n_tunes; n; n /= 2)
+        if (strcmp(low[n / 2].name, name) < 0) low += n / 2 + 1, n--;
     const TgTune *any = NULL;
-    for (uint32_t i = 0; i < t->n_tunes; i++) {
-        const TgTune *tune = &t->tunes[i];
-        if (strcmp(tune->name, name) != 0) continue;
-        if (tune->bits == bits) return tune;
-        if (tune->bits == 0) any = tune;
+    for (; low < end && !strcmp(low->name, name); low++) {
+        if (low->bits == bits) return low;
+        if (low->bits == 0) any = low;
     }
     assert(any && "a tuning number that the target's file lacks");
     return any;
@@ -173,8 +176,12 @@ const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char
 
 const TgRate *tg_find_rate(const TgTarget *t, const char *name)
 {
-    for (uint32_t i = 0; i < t->n_rates; i++)
-        if (strcmp(t->rates[i].name, name) == 0) return &t->rates[i];
+    const TgRate *low = t->rates;
+    for (size_t n = t->n_rates; n; n /= 2) {
+        const int order = strcmp(low[n / 2].name, name);
+        if (!order) return &low[n / 2];
+        if (order < 0) low += n / 2 + 1, n--;
+    }
     return NULL;
 }
 

@@ -92,11 +92,11 @@ typedef struct {
     const char *ptx;          /* "8.8" */
     uint32_t warp, sms, smem, regs, vector_bytes; /* smem: bytes of one block; regs: of one thread */
     const RwTables *tables;
-    const TgTune *tunes;
+    const TgTune *tunes; /* in the order of names, of equal ones of bits */
     uint32_t n_tunes;
     const TgStrategy *strategies; /* in the order of trying */
     uint32_t n_strategies;
-    const TgRate *rates;
+    const TgRate *rates; /* in the order of names */
     uint32_t n_rates;
     const TgPrice *prices;
     uint32_t n_prices;

@@ -269,28 +269,26 @@ static void do_job(WbbCx *cx, void *arg)
     }
 }
 
-/* A target that is fully occupied by one thread, so that small shapes are unrolled, too. */
+/* A target that is fully occupied by one thread, so that small shapes are unrolled, too; in the order of names. */
 #define TUNE(n, b, v) {.name = n, .bits = b, .value = v, .because = "test"}
 static const TgTune small_tunes[] = {
-    TUNE("loop.unroll", 64, 2), TUNE("loop.unroll", 32, 4), TUNE("loop.unroll", 16, 8),
-    TUNE("loop.unroll", 8, 16), TUNE("loop.block", 0, 32), TUNE("loop.min_threads", 0, 1),
-    TUNE("loop.max_body", 0, 64), TUNE("loop.max_bytes", 0, 128), TUNE("loop.block_factor", 0, 2),
-    TUNE("loop.rows", 0, 8), TUNE("loop.rows_over", 0, 20),
-    TUNE("loop.registers", 0, 50), TUNE("loop.few_blocks", 0, 8),
-    TUNE("loop.max_accesses", 0, 2), TUNE("loop.max_row", 0, 16),
-    TUNE("work.function", 0, 12), TUNE("work.chain", 0, 40), TUNE("call.nodes", 0, 4),
-    TUNE("constant.selects", 0, 64), TUNE("select.max_nodes", 0, 12), TUNE("select.few_warps", 0, 12),
-    TUNE("loop.coarsening", 0, 2), TUNE("loop.coarse_work", 0, 64), TUNE("loop.coarse_bytes", 0, 128),
-    TUNE("loop.max_iterations", 0, 64),
-    TUNE("call.min_nodes", 0, 64), TUNE("call.budget", 0, 64), TUNE("range.max_count", 0, 8),
-    TUNE("range.min_elements", 0, 16), TUNE("range.max_parts", 0, 2), TUNE("reduce.max_per_output", 0, 64),
-    TUNE("reduce.max_total", 0, 1 << 20), TUNE("cut.times", 0, 8), TUNE("cut.terms", 0, 1 << 20),
-    TUNE("layout.rows_read", 0, 4), TUNE("layout.rows_of_lanes", 0, 1 << 14),
-    TUNE("cut.longest", 0, 1 << 20), TUNE("cut.term", 0, 1), TUNE("product.max_per_output", 0, 64),
-    TUNE("product.max_total", 0, 4096),
-    TUNE("reduce.max_nodes", 0, 64), TUNE("reduce.straight", 0, 16), TUNE("reduce.unroll", 0, 4),
-    TUNE("while.straight", 0, 512), TUNE("while.state", 0, 48), TUNE("while.most", 0, 8192), TUNE("called.most", 0, 32768), TUNE("called.branches", 0, 512),
-    TUNE("range.min_bytes", 0, 8), TUNE("cut.windows", 0, 2), TUNE("share.kernels", 0, 8),
+    TUNE("call.budget", 0, 64), TUNE("call.min_nodes", 0, 64), TUNE("call.nodes", 0, 4),
+    TUNE("called.branches", 0, 512), TUNE("called.most", 0, 32768), TUNE("constant.selects", 0, 64),
+    TUNE("cut.longest", 0, 1 << 20), TUNE("cut.term", 0, 1), TUNE("cut.terms", 0, 1 << 20), TUNE("cut.times", 0, 8),
+    TUNE("cut.windows", 0, 2), TUNE("layout.rows_of_lanes", 0, 1 << 14), TUNE("layout.rows_read", 0, 4),
+    TUNE("loop.block", 0, 32), TUNE("loop.block_factor", 0, 2), TUNE("loop.coarse_bytes", 0, 128),
+    TUNE("loop.coarse_work", 0, 64), TUNE("loop.coarsening", 0, 2), TUNE("loop.few_blocks", 0, 8),
+    TUNE("loop.max_accesses", 0, 2), TUNE("loop.max_body", 0, 64), TUNE("loop.max_bytes", 0, 128),
+    TUNE("loop.max_iterations", 0, 64), TUNE("loop.max_row", 0, 16), TUNE("loop.min_threads", 0, 1),
+    TUNE("loop.registers", 0, 50), TUNE("loop.rows", 0, 8), TUNE("loop.rows_over", 0, 20), TUNE("loop.unroll", 8, 16),
+    TUNE("loop.unroll", 16, 8), TUNE("loop.unroll", 32, 4), TUNE("loop.unroll", 64, 2),
+    TUNE("product.max_per_output", 0, 64), TUNE("product.max_total", 0, 4096), TUNE("range.max_count", 0, 8),
+    TUNE("range.max_parts", 0, 2), TUNE("range.min_bytes", 0, 8), TUNE("range.min_elements", 0, 16),
+    TUNE("reduce.max_nodes", 0, 64), TUNE("reduce.max_per_output", 0, 64), TUNE("reduce.max_total", 0, 1 << 20),
+    TUNE("reduce.straight", 0, 16), TUNE("reduce.unroll", 0, 4), TUNE("select.few_warps", 0, 12),
+    TUNE("select.max_nodes", 0, 12), TUNE("share.kernels", 0, 8), TUNE("while.most", 0, 8192),
+    TUNE("while.state", 0, 48), TUNE("while.straight", 0, 512), TUNE("work.chain", 0, 40),
+    TUNE("work.function", 0, 12),
 };
 static const RwTables no_tables = {.name = "none"};
 static const TgRate small_rates[] = {{.name = "issue", .value = 4}};

@@ -56,7 +56,8 @@ static void test_numbers(void **state)
     assert_int_equal(tg_tune(t, "loop.block", 16)->bits, 0); /* for all widths */
 }
 
-/* Rates of every target: bounds hold the value, and the numbers agree with those of TARGET and with each other. */
+/* Numbers and rates of every target: each is found by its name; bounds of rates hold the value, and the numbers agree
+ * with those of TARGET and with each other. */
 static void test_rates(void **state)
 {
     (void)state;
@@ -64,6 +65,8 @@ static void test_rates(void **state)
     const TgTarget *const *all = tg_all(&n);
     for (uint32_t i = 0; i < n; i++) {
         const TgTarget *t = all[i];
+        for (uint32_t k = 0; k < t->n_tunes; k++)
+            assert_ptr_equal(tg_tune(t, t->tunes[k].name, t->tunes[k].bits), &t->tunes[k]);
         for (uint32_t k = 0; k < t->n_rates; k++) {
             const TgRate *r = &t->rates[k];
             assert_ptr_equal(tg_rate(t, r->name), r);
