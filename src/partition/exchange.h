@@ -5,7 +5,7 @@
  *     exchange_find.c  exchange_layout.c   values that go through the tile; layouts
  *     exchange_sides.c                     outputs that the first stage stores
  *     exchange.c                           the kernel
- *     loop_price.c                         what a loop in its place costs
+ *     loop_work.c      loop_price.c        what a loop in its place accesses and costs
  */
 #ifndef PART_EXCHANGE_H
 #define PART_EXCHANGE_H
@@ -30,7 +30,9 @@ typedef struct {
     bool always;                    /* whatever a loop costs */
     double below;                   /* microseconds that it must not take; 0: any */
     const HloShape *space;          /* the slowest dimension first */
-    const PartRange *parts;         /* a loop over operands of a concatenate, each at its start; else NULL */
+    const PartRange *range;         /* of a loop: its own; NULL: of an exchange */
+    const PartMade *made;           /* [n_made] what earlier launches have left in memory */
+    uint32_t n_made;
     /* The same, in the memory order of an array that is read as read[] says: outputs of the first stage are so. */
     const HloShape *read_space;
     uint32_t read[PART_EXCHANGE_DIMS]; /* its dimensions in the order in which values are read, the fastest first */
@@ -97,6 +99,11 @@ uint32_t part_exchange_output(const PartExchange *x, PartWalk *w, const HloShape
 /* What a stage, or a loop over elements where kind is PART_ELEMENTS, loads, stores and computes for an
  * element of the space; over groups of its dimensions. */
 PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGroup *groups, uint32_t n);
+/* A walk that is to begin, and the dimensions of its space. */
+PartWalk part_exchange_walk(const PartExchange *x, const PartGroup *groups, uint32_t n);
+PartDim *part_group_dims(WbbArena *a, const PartGroup *groups, uint32_t n);
+/* A position, the slowest dimension first, as an index of a range's space. */
+void part_own_index(const HloShape *own, const IrRef *at, IrRef *index);
 
 /* exchange_tile.c. order: the dimensions along which the tile is stored, the fastest first */
 void part_tile_strides(const PartExchange *x, PartExchanged *k, const uint32_t *order);
@@ -125,15 +132,18 @@ uint32_t part_exchange_group(const PartExchange *x, int side);
 bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartStage stages[2], PartTile *tile,
                            PartChoice *choice);
 
-/* loop_price.c. Of a range that loops over elements: its space, the slowest dimension first; what it accesses and
- * computes; its price under a layout. False: it has no space. */
-bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t, PartExchange *x);
+/* loop_work.c. Of a range of a kernel that loops over elements: its space, the slowest dimension first; what it
+ * accesses and computes. False: it has no space. */
+bool part_loop_space(WbbArena *a, const PartPlan *p, const PartKernel *k, const PartRange *r, const TgTarget *t,
+                     PartExchange *x);
 PartWork part_loop_work(const PartExchange *x);
+/* loop_price.c. Its price under a layout. */
 PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w, const PartLayout *loop);
 /* The same in two steps. sizes: [dimensions * PART_LEVELS], of the levels along each of them. */
 void part_loop_sizes(WbbArena *a, const PartWork *w, const PartLayout *loop, int64_t *sizes);
 PartPrice part_loop_price_of(const PartRates *rates, const PartWork *w, const PartLayout *loop, const int64_t *sizes,
                              const PartNeeds *needs);
 /* Under the layout that it has; us 0: there is no price. */
-PartPrice part_loop_range_price(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t);
+PartPrice part_loop_range_price(WbbArena *a, const PartPlan *p, const PartKernel *k, const PartRange *r,
+                                const TgTarget *t);
 #endif

@@ -21,15 +21,26 @@ PartGroup *part_exchange_groups(WbbArena *a, const HloShape *space)
     return groups;
 }
 
+void part_own_index(const HloShape *own, const IrRef *at, IrRef *index)
+{
+    for (uint32_t d = 0; d < own->rank; d++) index[own->minor_to_major[own->rank - 1 - d]] = at[d];
+}
+
+/* A loop over operands of a concatenate, each at its start; else NULL. */
+static const PartStage *parts_of(const PartExchange *x)
+{
+    const PartStage *s = x->range ? &x->range->stages[0] : NULL;
+    return s && s->kind == PART_CONCATENATE ? s : NULL;
+}
+
 /* part: of those at starts of a concatenate. */
 static void root_index(const PartExchange *x, RwCx *rw, const HloShape *space, uint32_t output, const IrRef *at,
                        uint32_t part, IrRef *index)
 {
     const PartValue root = x->p->roots[output];
-    if (x->parts) {
-        const HloShape *own = x->parts->space;
-        const PartStage *s = &x->parts->stages[0];
-        for (uint32_t d = 0; d < own->rank; d++) index[own->minor_to_major[own->rank - 1 - d]] = at[d];
+    if (parts_of(x)) {
+        const PartStage *s = parts_of(x);
+        part_own_index(x->range->space, at, index);
         index[s->dim] = rw_add(rw, index[s->dim], ir_index(rw_graph(rw), s->starts[part]));
         return;
     }
@@ -77,16 +88,28 @@ void part_exchange_values(const PartExchange *x, PartWalk *w)
     }
 }
 
+PartWalk part_exchange_walk(const PartExchange *x, const PartGroup *groups, uint32_t n)
+{
+    return (PartWalk){.a = x->a, .p = x->p, .rw = x->p->rw, .t = x->t, .space = groups, .n_space = n,
+                      .shape = x->space, .made = x->made, .n_made = x->n_made};
+}
+
+PartDim *part_group_dims(WbbArena *a, const PartGroup *groups, uint32_t n)
+{
+    PartDim *dims = WBB_NEW_N(a, PartDim, n + 1u);
+    for (uint32_t d = 0; d < n; d++) dims[d] = groups[d].dim;
+    return dims;
+}
+
 PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGroup *groups, uint32_t n)
 {
     bool *stop = WBB_NEW_N(x->a, bool, x->p->fusion->body->n_instructions + 1u);
-    PartWalk w = {.a = x->a, .p = x->p, .rw = x->p->rw, .t = x->t, .space = groups, .n_space = n, .shape = x->space,
-                  .stop = stop};
-    PartDim *dims = WBB_NEW_N(x->a, PartDim, n + 1u);
-    const uint32_t n_parts = x->parts ? x->parts->stages[0].n_starts : 1;
+    PartWalk w = part_exchange_walk(x, groups, n);
+    const uint32_t n_parts = parts_of(x) ? parts_of(x)->n_starts : 1;
     PartAccess *stores = WBB_NEW_N(x->a, PartAccess, x->n_outputs * n_parts + 1u);
-    for (uint32_t d = 0; d < n; d++) dims[d] = groups[d].dim;
-    PartWork work = {.dims = dims, .n_dims = n, .commutes = true, .passes = 1, .stores = stores, .placed = true};
+    PartWork work = {.dims = part_group_dims(x->a, groups, n), .n_dims = n, .commutes = true, .passes = 1,
+                     .stores = stores, .placed = true};
+    w.stop = stop;
     part_walk_begin(&w);
     for (uint32_t k = 0; kind == PART_GET && k < x->n_values; k++) stop[x->values[k].value.i->id] = true;
     if (kind == PART_PUT) part_exchange_values(x, &w);
@@ -98,11 +121,8 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
     for (uint32_t k = 0; k < n_outputs * n_parts; k++)
         stores[work.n_stores++] = store_of(x, &w, order, outputs[k / n_parts], k % n_parts);
     part_walk_run(&w);
-    work.loads = w.loads.items, work.n_loads = w.loads.n;
-    work.term_slots = w.slots, work.along = w.along.items, work.n_along = w.along.n;
-    work.term_clocks = WBB_MAX(WBB_MAX(w.clocks, w.f64_clocks), w.special_clocks);
-    work.term_latency = WBB_MIN(w.slots, (double)tg_tuned(x->t, "work.chain")) *
-                        tg_rate(x->t, "latency.alu")->value;
+    part_walk_work(&w, &work);
+    work.along = w.along.items, work.n_along = w.along.n;
     return work;
 }
 

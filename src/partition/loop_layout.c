@@ -266,7 +266,7 @@ void part_choose_loop(PartChoosing *c, PartLoopChoice *x)
     const uint32_t widest = x->vector;
     const bool apart = part_may_have_registers(c, x) && !x->spread;
     if (!x->r->elements || !tg_find_rate(t, "clock")) return;
-    if (part_loop_space(c->arena, c->p, x->r, t, &l.space)) {
+    if (part_loop_space(c->arena, c->p, c->k, x->r, t, &l.space)) {
         l.work = part_loop_work(&l.space);
         l.k = part_chooser(c->arena, t, &program, &l);
         x->varies = varies(&l);

@@ -106,7 +106,7 @@ static void limit_vector(PartChoosing *c, PartLoopChoice *x, uint32_t narrow, ui
     x->s->why_vector = tune->because;
     while (x->vector > 1 && c->elements < x->vector * min_threads)
         halve_once(c->arena, x, "more a thread would leave under %lld threads", min_threads);
-    if (x->s->kind == PART_UPDATE) /* which has no price, and L2 does not merge what is stored in parts of sectors */
+    if (x->s->kind == PART_UPDATE) /* L2 does not merge what is stored in parts of sectors */
         halve(c->arena, x, WBB_MIN(t->vector_bytes, c->p->align), stored_bytes(c, x->s),
               "an element that is stored has %lld bytes: one access");
     while (x->vector > 1 && x->vector * wide > accesses * t->vector_bytes) {

@@ -8,11 +8,6 @@
  */
 #include "partition/exchange.h"
 
-PartWork part_loop_work(const PartExchange *x)
-{
-    return part_exchange_work(x, PART_ELEMENTS, part_exchange_groups(x->a, x->space), x->space->rank);
-}
-
 /* Gives the digits of a factor to the fastest dimensions that are left, or to the slowest ones. */
 static void deal(const PartWork *w, const PartFactor *f, bool slowest, int64_t *rest, int64_t *sizes)
 {
@@ -65,38 +60,11 @@ PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w
     return part_loop_price_of(rates, w, loop, sizes, &needs);
 }
 
-/* Does a kernel of scatters store temporaries, or read what others have left? */
-static bool has_scatter(const HloComputation *body)
-{
-    for (uint32_t k = 0; k < body->n_instructions; k++)
-        if (body->instructions[k]->opcode == HLO_SCATTER) return true;
-    return false;
-}
-
-bool part_loop_space(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t, PartExchange *x)
-{
-    const PartStage *s = &r->stages[0];
-    const uint32_t rank = r->space->rank;
-    HloShape *space = WBB_NEW(a, HloShape);
-    int64_t *dims = WBB_NEW_N(a, int64_t, rank + 1u);
-    uint8_t *order = WBB_NEW_N(a, uint8_t, rank + 1u);
-    const bool parts = s->kind == PART_CONCATENATE;
-    if ((s->kind != PART_ELEMENTS && !parts) || !rank || rank > PART_EXCHANGE_DIMS) return false;
-    if (s->values || has_scatter(p->fusion->body)) return false;
-    for (uint32_t d = 0; d < rank; d++) { /* the slowest first */
-        order[d] = (uint8_t)(rank - 1 - d);
-        dims[d] = r->space->dims[r->space->minor_to_major[order[d]]];
-    }
-    *space = (HloShape){.type = r->space->type, .rank = r->space->rank, .dims = dims, .minor_to_major = order};
-    *x = (PartExchange){.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = space,
-                        .parts = parts ? r : NULL};
-    return true;
-}
-
-PartPrice part_loop_range_price(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+PartPrice part_loop_range_price(WbbArena *a, const PartPlan *p, const PartKernel *k, const PartRange *r,
+                                const TgTarget *t)
 {
     PartExchange x;
-    if (!part_loop_space(a, p, r, t, &x)) return (PartPrice){.us = 0};
+    if (!part_loop_space(a, p, k, r, t, &x)) return (PartPrice){.us = 0};
     const PartWork work = part_loop_work(&x);
     return part_loop_price(a, part_rates(a, t), &work, &r->stages[0].layout);
 }

@@ -29,11 +29,13 @@ static PartPrice price_of_bytes(const PartPlan *p, const TgTarget *t)
 }
 
 /* The time of a launch range, as if it were alone. */
-static PartPrice price_of_range(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+static PartPrice price_of_range(WbbArena *a, const PartPlan *p, const PartKernel *k, const PartRange *r,
+                                const TgTarget *t)
 {
     if (r->choice) return r->choice->best[0].price;
+    if (r->given) return *r->given;
     if (r->price) return *r->price;
-    const PartPrice x = part_loop_range_price(a, p, r, t);
+    const PartPrice x = part_loop_range_price(a, p, k, r, t);
     return x.us > 0 ? x : price_of_bytes(p, t);
 }
 
@@ -56,7 +58,7 @@ PartPrice part_plan_price(WbbArena *a, const PartPlan *p, const TgTarget *t)
             add(&sum, &x, false, t);
         }
         for (uint32_t n = 0; n < kernel->n_ranges; n++) {
-            const PartPrice x = price_of_range(a, of, &kernel->ranges[n], t);
+            const PartPrice x = price_of_range(a, of, kernel, &kernel->ranges[n], t);
             add(&sum, &x, n > 0, t);
         }
     }

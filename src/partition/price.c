@@ -464,6 +464,14 @@ static double waits(const PartWork *w, double loop, double batch)
     return deep * (part_shares(w) && loop > 1 ? 1 + part_ceiling((loop - 1) / batch) : loop);
 }
 
+/* L2 moves sectors and updates them at the same time. */
+static void add_turns(PartPrice *p, const PartRates *r, const PartTurns *x)
+{
+    if (x->sectors <= 0) return;
+    const double terms[] = {p->term[PART_L2], x->sectors / (r->atomics * r->clock), x->clocks / r->clock};
+    p->term[PART_L2] = price_together(terms, WBB_LEN(terms), r->norm_apart);
+}
+
 PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes, const PartNeeds *needs)
 {
     const PartCounts c = needs->counts;
@@ -503,8 +511,10 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     x.chain += alone;
     x.covered = WBB_MIN(alone, code);
     p.term[PART_CODE] = code / r->clock;
+    x.chain += c.kept * w->turns.latency;
     add_split(&p, r, w, &c, n.waves);
     add_warps(&p, r, &x, &n);
+    add_turns(&p, r, &w->turns);
     part_price_blocks(r, &p, c.blocks);
     return p;
 }

@@ -64,6 +64,13 @@ typedef struct {
     double slots, clocks[3];
 } PartSlots;
 
+/* What updates do at addresses that others may have at the same time. */
+typedef struct {
+    double sectors; /* that atomic operations update, of all */
+    double clocks;  /* for which the line that most of them update is busy */
+    double latency; /* clocks that a thread waits for each of its elements, one after the other */
+} PartTurns;
+
 /* What a reduction computes. Issue slots are instructions of a warp; clocks are those that the busiest pipe of an SM
  * takes for an instruction of a warp. */
 typedef struct {
@@ -103,6 +110,7 @@ typedef struct {
     int64_t across_blocks;
     double across_bytes;
     bool placed;                      /* rows begin as row_align says, not as align does */
+    PartTurns turns;
 } PartWork;
 
 /* What a price is made of; the first PART_PARALLEL overlap. */

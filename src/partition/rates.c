@@ -58,6 +58,7 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .base_regs = number(t, "layout.regs.base"), .transient = number(t, "layout.regs.once"),
         .fence = number(t, "layout.fence"), .l1_bytes = number(t, "layout.l1_bytes"),
         .code = code_of(t), .timed = timed_of(t), .blocks = rate(t, "blocks"),
+        .atomics = rate(t, "atomics"),
         .parts = price_parts(t),
         .cluster = number(t, "layout.cluster.wave") * 1e-3, .few_warps = number(t, "layout.few_warps") / 100,
         .norm = (int)number(t, "price.norm"), .norm_together = (int)number(t, "price.norm.together"),

@@ -37,6 +37,7 @@ struct PartRates {
     PartCode code;
     PartTimed timed;
     double blocks;               /* that begin in a clock, over all SMs */
+    double atomics;              /* sectors that L2 updates in a clock */
     PriceParts parts;
     int norm, norm_together, norm_apart; /* in which terms add up: price.norm */
     double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */

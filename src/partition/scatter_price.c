@@ -82,7 +82,7 @@ static PartPrice price_of(const Runs *x, double run)
     const double waves = WBB_MAX(1, threads / all), block = (double)tg_tuned(x->t, "loop.block");
     const double memory[] = {
         (x->rows * x->window * x->bytes + sectors * x->operations * TG_SECTOR) / x->r->l2,
-        sectors * x->operations / (tg_rate(x->t, "atomics")->value * x->r->clock),
+        sectors * x->operations / (x->r->atomics * x->r->clock),
         contended(x, of_element) / x->r->clock,
     };
     const double wait = x->combine == PART_ATOMIC ? 1 : 2;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define DIMENSIONS_KNOWN (UINT64_C(1) << 63)
+enum { NOWHERE = UINT32_MAX };
 enum { PLACES = PART_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_SETS = 64, MAX_ALIGN = 64 };
 
 static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
@@ -273,12 +274,19 @@ static void find_near(PartWalk *w)
         w->loads.items[first[set]].align = align_of_set(w, first[set], set_of, set);
 }
 
-static void add_load(PartWalk *w, PartNeed *x)
+/* The buffer of a parameter, or of what an earlier launch has left there; NOWHERE: it is computed. */
+static uint32_t buffer_of(const PartWalk *w, PartValue v)
 {
-    const HloInstruction *i = x->value.i;
-    const HloShape *s = part_shape(i, x->value.part);
+    if (v.i->opcode == HLO_PARAMETER) return w->p->first_leaf[v.i->number] + v.part;
+    for (uint32_t k = 0; k < w->n_made; k++)
+        if (w->made[k].value.i == v.i && w->made[k].value.part == v.part) return w->made[k].buffer;
+    return NOWHERE;
+}
+
+static void add_load(PartWalk *w, PartNeed *x, uint32_t leaf)
+{
+    const HloShape *s = part_shape(x->value.i, x->value.part);
     const IrRef node = ix_linear(w->rw, s, x->index);
-    const uint32_t leaf = w->p->first_leaf[i->number] + x->value.part;
     const uint64_t key = (uint64_t)leaf << 32 | node;
     WbbEntry *e = wbb_map_put(&w->load_of, key);
     if (!e->value) {
@@ -313,6 +321,7 @@ static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
     const PartCost c = part_cost_of(w->t, i);
     const bool f64 = part_shape(i, 0)->type == SC_F64;
     const double times = x->times * share;
+    if (buffer_of(w, x->value) != NOWHERE) return;
     if (c.slots > 0 && !again) {
         uint64_t along = x->far;
         for (uint32_t d = 0; d < part_shape(i, x->value.part)->rank; d++) along |= dimensions_of(w, x->index[d]);
@@ -440,8 +449,9 @@ void part_walk_run(PartWalk *w)
             w->complete = false;
             continue;
         }
-        if (i->opcode == HLO_PARAMETER) {
-            add_load(w, &w->needs.items[user]);
+        const uint32_t buffer = buffer_of(w, x.value);
+        if (buffer != NOWHERE) {
+            add_load(w, &w->needs.items[user], buffer);
             continue;
         }
         for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -457,4 +467,12 @@ void part_walk_run(PartWalk *w)
         }
     }
     find_near(w);
+}
+
+void part_walk_work(const PartWalk *w, PartWork *work)
+{
+    work->loads = w->loads.items, work->n_loads = w->loads.n;
+    work->term_slots = w->slots;
+    work->term_clocks = WBB_MAX(WBB_MAX(w->clocks, w->f64_clocks), w->special_clocks);
+    work->term_latency = WBB_MIN(w->slots, (double)tg_tuned(w->t, "work.chain")) * rate(w, "latency.alu");
 }

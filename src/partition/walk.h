@@ -22,7 +22,7 @@ typedef struct {
     bool anywhere;      /* values from memory decide where its rows begin */
     uint64_t passes;    /* a bit for each pass that needs it */
     struct PartShare share; /* of the elements of the space that need it */
-    uint32_t load;      /* of a parameter: number of its access, from 1 on */
+    uint32_t load;      /* of what is in memory: number of its access, from 1 on */
 } PartNeed;
 
 /* Need `user` reads operand `operand`, which is need `of`. */
@@ -50,6 +50,8 @@ typedef struct {
     uint32_t n_space;
     const HloShape *shape; /* whose index a position is */
     const bool *stop;      /* by id: values that need nothing; NULL: none */
+    const PartMade *made;  /* [n_made] values that earlier launches left in memory */
+    uint32_t n_made;
     /* found */
     IxMap *map;      /* its variables are positions in the dimensions of the space */
     IrRef *at;       /* such a position as an index of `shape` */
@@ -73,6 +75,7 @@ typedef struct {
 void part_walk_begin(PartWalk *w);
 uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index); /* its number in needs */
 void part_walk_run(PartWalk *w);
+void part_walk_work(const PartWalk *w, PartWork *work); /* what it found: loads, slots, clocks */
 /* `node`: the number of the element in memory. by: the need of which values from memory decide where it is; NULL: none
  * do. */
 PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, const PartNeed *by);

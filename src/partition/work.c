@@ -157,10 +157,8 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
     work.redux = work.redux && !work.scan;
     if (!work.scan && part_in_order(r)) find_sequence(&w, &work);
     work.partials = partials, work.stores = stores;
-    work.loads = w.loads.items, work.n_loads = w.loads.n;
-    work.term_slots = w.slots + work.across, work.again_slots = w.again_slots;
-    work.term_clocks = WBB_MAX(WBB_MAX(w.clocks, w.f64_clocks), w.special_clocks);
-    work.term_latency = WBB_MIN(w.slots, (double)tg_tuned(t, "work.chain")) * rate(&w, "latency.alu");
+    part_walk_work(&w, &work);
+    work.term_slots += work.across, work.again_slots = w.again_slots;
     return work;
 }
 
