@@ -240,6 +240,13 @@ WB_API wb_status wb_kernel_emit(const wb_kernel *k, const char *stage, wb_result
  * code is counted as well. */
 WB_API wb_status wb_kernel_statistics(const wb_kernel *k, wb_result **result);
 
+/* Writes the kernel to a folder, which `warpburg run` takes, too: PTX, kernel.json and the HLO text, machine code where
+ * an assembler is found, and saved.json: options, plan and hashes. The other one takes it from there without compiling:
+ * WB_FAILED, with a message that names the file, where one is damaged or missing, or where another version of the
+ * library has written it. */
+WB_API wb_status wb_kernel_write(const wb_kernel *k, const char *folder, wb_result **result);
+WB_API wb_status wb_kernel_read(wb_context *cx, const char *folder, wb_kernel **kernel);
+
 /* --- whole programs --------------------------------------------------------------------------------------------- */
 
 /* An HLO module that is more than one fusion: kernels, library calls, copies, loops and branches in order, and the
@@ -270,8 +277,9 @@ WB_API int wb_better_apart(wb_context *cx, const char *text, size_t n, const wb_
  * wb_compile has them. `options` NULL: the defaults. */
 WB_API wb_status wb_program_compile(wb_context *cx, const char *file, const char *text, size_t n,
                                     const wb_program_options *options, wb_program **program);
-/* The program of a folder that wb_program_write, or `warpburg compile -o`, left; kernels are compiled anew, as
- * `options` say, and the folder is not needed afterwards. */
+/* The program of a folder that wb_program_write, or `warpburg compile -o`, left, which is not needed afterwards;
+ * kernels are compiled anew, as `options` say. NULL, of a folder that wb_program_write left: none is compiled, and the
+ * kernels are those in it, as wb_kernel_read takes them. */
 WB_API wb_status wb_program_read(wb_context *cx, const char *folder, const wb_program_options *options,
                                  wb_program **program);
 /* Writes the folder, kernels included: new, empty, or with an earlier program and nothing else. */

@@ -14,8 +14,8 @@ warpburg.jax makes JAX operations of kernels.
 from ._elementwise import elementwise, reduce
 from ._kernel import Buffer, DeviceArray, Kernel, Launch, Page, Profile, Spec, Verdict, targets
 from ._library import Declined, Error, Fault, HloError, lib as _lib
-from ._program import Program, ProgramProfile, ProgramVerdict, Step, compile, read
+from ._program import Program, ProgramProfile, ProgramVerdict, Step, compile, load, read
 
 __version__: str = _lib.wb_version().decode()
 __all__ = ["Buffer", "Declined", "DeviceArray", "Error", "Fault", "HloError", "Kernel", "Launch", "Page", "Profile", "Program", "ProgramProfile",
-           "ProgramVerdict", "Spec", "Step", "Verdict", "compile", "elementwise", "read", "reduce", "targets"]
+           "ProgramVerdict", "Spec", "Step", "Verdict", "compile", "elementwise", "load", "read", "reduce", "targets"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 import ctypes
 import html
 import json
+import os
 import re
 import weakref
 from ctypes import byref, c_void_p
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -86,6 +87,13 @@ class Page(str):
         return f'<iframe srcdoc="{html.escape(self)}" style="width:100%;height:40em;border:0"></iframe>'
 
 
+def folder_name(folder: Union[str, "os.PathLike[str]"]) -> str:
+    name = os.fspath(folder)
+    if "\0" in name:
+        raise ValueError("the name of a folder has a NUL byte")
+    return name
+
+
 def specs_of(kernel: c_void_p, function: Any) -> Tuple[Spec, ...]:
     a, out = _library.Array(), []
     while function(kernel, len(out), byref(a)):
@@ -102,9 +110,9 @@ class Context:
             raise MemoryError
         weakref.finalize(self, lib.wb_context_free, self.pointer)
 
-    def expect(self, status: int) -> None:
+    def expect(self, status: int, failed: Callable[[str], Error] = HloError) -> None:
         if status:
-            raise error_of(status, text(lib.wb_messages(self.pointer)), lib.wb_declined(self.pointer), HloError)
+            raise error_of(status, text(lib.wb_messages(self.pointer)), lib.wb_declined(self.pointer), failed)
 
 
 # Of a plan's text: "    18.91 us, DRAM 15.04: columns: vector 4, lane 32"
@@ -188,6 +196,11 @@ class Kernel:
         if not at:
             raise Error(f"no machine code: {text(missing.value)}")
         return ctypes.string_at(at, n.value)
+
+    def save(self, folder: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes a folder from which warpburg.load takes the kernel without compiling: PTX, launches and plan, machine code where there is ptxas,
+        the text, the options, and hashes of all. `warpburg run FOLDER` takes it, too."""
+        called(lib.wb_kernel_write, self._pointer, folder_name(folder).encode())
 
     def explain(self) -> str:
         """Why the kernel is as it is: its layout, the widths of accesses, the functions that are linked."""

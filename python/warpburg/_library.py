@@ -150,6 +150,8 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_kernel_check", c_int, [OPAQUE, POINTERS, POINTER(RunOptions), POINTER(Verdict), POINTER(OPAQUE)]),
     ("wb_kernel_profile", c_int, [OPAQUE, POINTERS, POINTER(RunOptions), POINTER(Time), POINTER(OPAQUE)]),
     ("wb_kernel_emit", c_int, [OPAQUE, c_char_p, POINTER(OPAQUE)]),
+    ("wb_kernel_write", c_int, [OPAQUE, c_char_p, POINTER(OPAQUE)]),
+    ("wb_kernel_read", c_int, [OPAQUE, c_char_p, POINTER(OPAQUE)]),
     ("wb_kernel_statistics", c_int, [OPAQUE, POINTER(OPAQUE)]),
     ("wb_kind_of", c_int, [c_char_p, c_size_t]),
     ("wb_better_apart", c_int, [OPAQUE, c_char_p, c_size_t, POINTER(Options)]),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library
-from ._kernel import Context, Kernel, Page, addresses_of, c_options, memory_for, one_or_all, outputs_of, specs_of
+from ._kernel import Context, Kernel, Page, addresses_of, c_options, folder_name, memory_for, one_or_all, outputs_of, specs_of
 from ._library import Declined, called, lib, text
 
 _KINDS = tuple(s[len("step_"):] for s in _library.STEPS)
@@ -93,13 +93,13 @@ class Program:
     """A module compiled: kernels, library calls, copies, loops and branches in order, and the memory between them. Threads may run one at
     once. `inputs` and `outputs` are the arrays of the entry; `kernels` has one for each text (None: left out, see compile's `partial`)."""
 
-    def __init__(self, hlo: Optional[str], file: str, options: Dict[str, Any], cut: str, partial: bool) -> None:
-        """hlo None: `file` is a folder."""
+    def __init__(self, hlo: Optional[str], file: str, options: Dict[str, Any], cut: str, partial: bool, saved: bool = False) -> None:
+        """hlo None: `file` is a folder; saved: with its kernels."""
         context, self._pointer = Context(), c_void_p()
         self._context = context
         o = _library.ProgramOptions(c_options(options), _library.CUTS.index(cut), partial)
         if hlo is None:
-            context.expect(lib.wb_program_read(context.pointer, file.encode(), byref(o), byref(self._pointer)))
+            context.expect(lib.wb_program_read(context.pointer, file.encode(), None if saved else byref(o), byref(self._pointer)), _library.Error)
         else:
             data = hlo.encode()
             context.expect(lib.wb_program_compile(context.pointer, file.encode(), data, len(data), byref(o), byref(self._pointer)))
@@ -169,7 +169,7 @@ class Program:
 
     def write(self, folder: Union[str, "os.PathLike[str]"]) -> None:
         """Writes a folder that `warpburg run` and warpburg.read take: new, empty, or with an earlier program and nothing else."""
-        called(lib.wb_program_write, self._pointer, os.fsencode(_path(folder)))
+        called(lib.wb_program_write, self._pointer, os.fsencode(folder_name(folder)))
 
     # --- running it ---
     def run(self, *arrays: Any, on: str = "sim", threads: int = 1) -> Any:
@@ -222,13 +222,6 @@ class Program:
             parts.append(f"<details open><summary>{html.escape(name)}</summary><table><tr><th>step</th><th>name</th><th>operation</th><th>reads</th>"
                          f"<th>makes</th></tr>{rows}</table></details>")
         return f"<p>{html.escape(repr(self)[1:-1])}; {self.memory.peak:,} bytes at the peak</p>{''.join(reversed(parts))}"
-
-
-def _path(folder: Union[str, "os.PathLike[str]"]) -> str:
-    name = os.fspath(folder)
-    if "\0" in name:
-        raise ValueError("the name of a folder has a NUL byte")
-    return name
 
 
 def _options(target: str, accuracy: str, align: int, layout: Optional[str], lines: bool, cut: str, deterministic: bool) -> Dict[str, Any]:
@@ -316,7 +309,26 @@ def _compiled(hlo: str, name: str, options: Dict[str, Any], program: Optional[bo
 def read(folder: Union[str, "os.PathLike[str]"], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16, lines: bool = False,
          partial: bool = False, deterministic: bool = False) -> Program:
     """The program of a folder that Program.write, or `warpburg compile -o`, left. Its kernels are compiled anew, as the options say."""
-    return Program(None, _path(folder), _options(target, accuracy, align, None, lines, "priced", deterministic), "priced", partial)
+    return Program(None, folder_name(folder), _options(target, accuracy, align, None, lines, "priced", deterministic), "priced", partial)
 
 
-__all__ = ["Memory", "Program", "ProgramProfile", "ProgramVerdict", "Step", "compile", "read"]
+def load(folder: Union[str, "os.PathLike[str]"]) -> Union[Kernel, Program]:
+    """What Kernel.save or Program.write left in a folder, without compiling, and with the options that it was compiled with. Raises an Error that
+    names the file where one is damaged or missing, or the folder where another version of warpburg has written it: `read` compiles a program
+    anew, and compile(Path(folder) / "fusion.hlo") a kernel."""
+    name = folder_name(folder)
+    try:
+        saved = json.loads((Path(name) / "saved.json").read_bytes())
+        whole = saved["saved"] == "program"
+        options = {"target": saved["target"], "accuracy": saved["accuracy"], "align": saved["align"], "layout": saved["layout"],
+                   "lines": saved["lines"], "cubin": False, "deterministic": saved["deterministic"]}
+    except (OSError, ValueError, LookupError, TypeError):  # the library says which file it is, and what is wrong with it
+        whole, options = os.path.exists(os.path.join(name, "program.json")), _options("sm_90", "exact", 16, None, False, "priced", False)
+    if whole:
+        return Program(None, name, options, "priced", True, saved=True)
+    context, pointer = Context(), c_void_p()
+    context.expect(lib.wb_kernel_read(context.pointer, name.encode(), byref(pointer)), _library.Error)
+    return Kernel._of(pointer, name, options, context)
+
+
+__all__ = ["Memory", "Program", "ProgramProfile", "ProgramVerdict", "Step", "compile", "load", "read"]

@@ -94,7 +94,7 @@ static void describe(WbbCx *cx, wb_kernel *k, const HloModule *m)
 
 static const char *copied(WbbArena *a, const char *z) { return z ? wbb_format(a, "%s", z) : NULL; }
 
-wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *given, size_t n)
+wb_kernel *wb_kernel_of(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const PipeMade *made)
 {
     wb_kernel *k = WBB_NEW(a, wb_kernel);
     k->arena = a;
@@ -102,12 +102,19 @@ wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ch
     k->options = *o;
     k->options.target = copied(a, o->target);
     k->options.layout = copied(a, o->layout);
+    k->made = *made;
+    k->json = bd_kernel_json(a, made->bundle);
+    const char *hlo = made->bundle->hlo;
+    describe(cx, k, made->module ? made->module : hlo_parse(cx, a, k->file, hlo, strlen(hlo)));
+    return k;
+}
+
+wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *given, size_t n)
+{
     char *text = wbb_alloc(a, n + 1); /* the kernel refers to it, and the caller may free its own */
     if (n) memcpy(text, given, n);
-    k->made = pipe_make(cx, a, &k->options, k->file, text, n);
-    k->json = bd_kernel_json(k->arena, k->made.bundle);
-    describe(cx, k, k->made.module ? k->made.module : hlo_parse(cx, a, k->file, text, n));
-    return k;
+    const PipeMade made = pipe_make(cx, a, o, copied(a, file), text, n);
+    return wb_kernel_of(cx, a, o, file, &made);
 }
 
 static void compile(WbbCx *cx, void *arg)

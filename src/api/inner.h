@@ -18,7 +18,7 @@ struct wb_kernel {
     const char *file;
     PipeOptions options; /* that it was compiled with; texts are in the arena */
     PipeMade made;
-    const char *json;
+    const char *json, *plan; /* plan: as it was saved; NULL: it is made when it is asked for */
     const PipeLeaf *operands; /* [n_operands] */
     uint32_t n_operands;
     const wb_array *inputs, *outputs;
@@ -45,6 +45,8 @@ void wb_result_faults(WbRun *job, const PipeVerdict *v);
 
 /* api.c: the kernel of a text, in an arena of its own, which also has a copy of the text. */
 wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n);
+/* The kernel that was made of a text before. */
+wb_kernel *wb_kernel_of(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const PipeMade *made);
 PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o);
 /* A call that leaves messages, and the reason of a decline, in the context. */
 wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg);

@@ -4,7 +4,7 @@
  *
  *     wb_program_compile(cx, "model.hlo", text, n, NULL, &p)   ->   wb_program_kernels(p) == 9
  */
-#include "api/program.h"
+#include "api/saved.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ typedef struct {
     size_t n;
     PipeOptions options;
     wb_cut cut;
-    bool partial;
+    bool partial, saved; /* saved: kernels are those of the folder */
     wb_program *p;
 } Call;
 
@@ -31,7 +31,14 @@ typedef struct {
 typedef struct {
     const wb_program *p;
     WbStepKernel *k;
+    const char *folder; /* that has the kernel; NULL: it is compiled */
 } Job;
+
+/* The folder of a kernel: steps/NAME of steps/NAME.hlo. */
+static const char *bundle_of(WbbArena *a, const char *folder, const char *file)
+{
+    return wbb_format(a, "%s/%.*s", folder, (int)(strlen(file) - strlen(".hlo")), file);
+}
 
 static void make_kernel(WbbCx *cx, void *arg)
 {
@@ -39,7 +46,8 @@ static void make_kernel(WbbCx *cx, void *arg)
     const ProgStep *s = j->k->text.s;
     wbb_come_from(cx, &s->from);
     j->k->arena = wbb_arena_new(cx);
-    j->k->kernel = wb_kernel_made(cx, j->k->arena, &j->p->options, s->file, s->text, strlen(s->text));
+    if (j->folder) j->k->kernel = wb_saved_read(cx, j->k->arena, &j->p->options, j->folder);
+    else j->k->kernel = wb_kernel_made(cx, j->k->arena, &j->p->options, s->file, s->text, strlen(s->text));
 }
 
 static void make_kernels(WbbCx *cx, const Call *c)
@@ -52,7 +60,11 @@ static void make_kernels(WbbCx *cx, const Call *c)
         wbb_map_put_bytes(&p->files, texts[k].s->file, strlen(texts[k].s->file))->value = k + 1;
     }
     for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const char *file = texts[k].s->file;
         Job j = {.p = p, .k = &p->kernels[k]};
+        if (c->saved) p->kernels[k].why = wb_saved_left_out(cx, p->arena, c->folder, file);
+        if (p->kernels[k].why != WHY_NONE) continue;
+        if (c->saved) j.folder = bundle_of(p->arena, c->folder, file);
         const WbbStatus s = wbb_guard(cx, make_kernel, &j);
         if (s == WBB_OK) continue;
         if (s != WBB_DECLINED || !c->partial) wbb_rethrow(cx, s);
@@ -109,7 +121,8 @@ static void make(WbbCx *cx, void *arg)
     p->arena = a;
     p->file = wbb_format(a, "%s", c->file);
     p->options = c->options;
-    p->options.target = wbb_format(a, "%s", c->options.target);
+    if (c->saved) p->options = wb_saved_open_program(cx, a, &c->options, p->file);
+    p->options.target = wbb_format(a, "%s", p->options.target);
     p->files = (WbbMap){.arena = a};
     if (c->options.layout) wbb_fail(cx, (WbbLoc){.file = p->file}, "a layout is of one kernel, and this is a program");
     if (!tg_find(p->options.target)) wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target", p->options.target);
@@ -128,6 +141,7 @@ static wb_status made(wb_context *cx, Call *c, const wb_program_options *o, wb_p
     c->options = wb_pipe_options(cx, o ? &o->kernels : NULL);
     c->cut = o ? o->cut : WB_PRICED;
     c->partial = o && o->partial;
+    c->saved = c->folder && !o;
     const wb_status s = wb_guarded(cx, make, c);
     if (s != WB_OK) wb_program_free(c->p);
     *program = s == WB_OK ? c->p : NULL;
@@ -182,11 +196,9 @@ static void write(WbbCx *cx, void *arg)
     prog_write(cx, &copy, w->folder);
     for (uint32_t k = 0; k < w->p->n_kernels; k++) {
         const WbStepKernel *x = &w->p->kernels[k];
-        const int stem = (int)(strlen(x->text.s->file) - strlen(".hlo"));
-        if (x->kernel)
-            bd_write(cx, x->kernel->made.bundle,
-                     wbb_format(cx->arena, "%s/%.*s", w->folder, stem, x->text.s->file));
+        if (x->kernel) wb_saved_write(cx, x->kernel, bundle_of(cx->arena, w->folder, x->text.s->file));
     }
+    wb_saved_write_program(cx, w->p, w->folder);
 }
 
 wb_status wb_program_write(const wb_program *p, const char *folder, wb_result **result)

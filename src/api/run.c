@@ -174,6 +174,10 @@ static void emit(WbbCx *cx, void *arg)
     Emit *j = arg;
     const wb_kernel *k = j->base.k;
     const bool trace = !strcmp(j->stage, "trace");
+    if (k->plan && !strcmp(j->stage, "plan")) {
+        j->base.r->text = wbb_format(cx->arena, "%s", k->plan);
+        return;
+    }
     WbbBuf text = wbb_buf(cx->arena);
     PipeOptions o = k->options;
     PipeResult r;

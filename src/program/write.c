@@ -165,7 +165,7 @@ bool prog_has_bundle(const char *folder) { return has(folder, "kernel.json"); }
 /* Is the file one that a program or its bundles consist of? */
 static bool is_part(const char *file)
 {
-    static const char *const whole[] = {"program.json", "source.hlo", "steps", "constants"};
+    static const char *const whole[] = {"program.json", "source.hlo", "steps", "constants", "saved.json"};
     for (size_t k = 0; k < WBB_LEN(whole); k++)
         if (!strcmp(file, whole[k])) return true;
     return false;

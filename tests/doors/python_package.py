@@ -375,7 +375,8 @@ def main() -> int:
     import python_elements
     import python_on_gpu
     import python_programs
-    modules = (sys.modules[__name__], python_elements, python_on_gpu, python_programs)
+    import python_saved
+    modules = (sys.modules[__name__], python_elements, python_on_gpu, python_programs, python_saved)
     tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in modules)
     result = unittest.TextTestRunner(verbosity=1).run(tests)
     bad = len(result.failures) + len(result.errors)

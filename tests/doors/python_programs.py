@@ -124,10 +124,12 @@ ENTRY e { p = f32[8] parameter(0)  o = s32[] constant(0)  t = (s32[], f32[8]) tu
         self.assertEqual(p.check().outside, 0)
         self.assertIsInstance(warpburg.compile(text, program=False), warpburg.Kernel)
 
+    two = ("HloModule d\na { x = f32[8] parameter(0)  ROOT y = f32[8] negate(x) }\nb { x = f32[8] parameter(0)  z = f32[] constant(0)\n"
+           "  r = f32[8] rng(z, z), distribution=rng_uniform  ROOT y = f32[8] add(x, r) }\nENTRY e { p = f32[8] parameter(0)\n"
+           "  f = f32[8] fusion(p), kind=kLoop, calls=a  ROOT g = f32[8] fusion(f), kind=kLoop, calls=b }\n")
+
     def test_declined(self) -> None:
-        two = ("HloModule d\na { x = f32[8] parameter(0)  ROOT y = f32[8] negate(x) }\nb { x = f32[8] parameter(0)  z = f32[] constant(0)\n"
-               "  r = f32[8] rng(z, z), distribution=rng_uniform  ROOT y = f32[8] add(x, r) }\nENTRY e { p = f32[8] parameter(0)\n"
-               "  f = f32[8] fusion(p), kind=kLoop, calls=a  ROOT g = f32[8] fusion(f), kind=kLoop, calls=b }\n")
+        two = self.two
         with self.assertRaises(warpburg.Declined) as e:
             warpburg.compile(two)
         self.assertEqual(e.exception.reason, "random")
