@@ -159,6 +159,8 @@ TUNE = [                                        # every heuristic is data
     tune('fuse.wait',         value=160,     because='clocks of an operation that others wait for, in long code: a load, a call'),
     tune('fuse.leaves',       value=8,      because='values in memory that a kernel reads to compute another again: each load takes a register and time'),
     tune('fuse.cone',         value=256,    because='operations that are looked at to say what computing a value again costs: more are never cheap'),
+    tune('fuse.window',       value=2,      because='instructions of a term of a window: the operation, and a step to its place'),
+    tune('fuse.again',        value=2,      because='times that terms may take, which few blocks read: another launch reads them as often'),
     tune('range.min_bytes',   value=128,    because='shorter contiguous stretches of an operand would fill cache lines in pieces'),
     tune('loop.narrow',       value=8,        because='bytes of an access of a thread that has rows of windows in place of a wide vector'),
     tune('loop.windows',      value=1 << 17, off=0, because='bytes of rows that blocks of an SM have at once: L1 still has what is beside a vector'),

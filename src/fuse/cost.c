@@ -35,7 +35,7 @@ static double one(WbbArena *a, const FuseRates *r, const HloInstruction *i)
     case HLO_CONCATENATE: return r->slots(r->of, i) + r->move;
     case HLO_PAD: /* windows share what a border selects */
         return r->slots(r->of, i) + (hlo_is_border(i) && i->n_users > 1 ? 0 : r->move);
-    case HLO_REDUCE_WINDOW: return 2 * fuse_terms(a, i);
+    case HLO_REDUCE_WINDOW: return r->window * fuse_terms(a, i);
     case HLO_REDUCE: return fuse_terms(a, i);
     case HLO_WHILE: return r->loop;
     default: return r->slots(r->of, i);
@@ -66,6 +66,6 @@ bool fuse_row_fits(const FuseRates *r, const FuseAtoms *s, const FusePos *space)
      * the machine's bandwidth, which must not cost more than to read the terms once more in another launch. Rows that
      * do not fit in registers are read again either way. */
     const double blocks = kept / inner * WBB_MIN(r->cluster, WBB_MAX(reduced * inner / r->block, 1));
-    const double once = 4 * reduced * kept * r->byte;
-    return once * r->sms / WBB_MIN(blocks, r->sms) <= 2 * once + r->launch;
+    const double once = sizeof(float) * reduced * kept * r->byte;
+    return once * r->sms / WBB_MIN(blocks, r->sms) <= r->again * once + r->launch;
 }

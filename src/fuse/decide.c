@@ -8,8 +8,6 @@
 #include "fuse/fuse.h"
 #include "hlo/normalise.h"
 
-enum { KERNEL_LIMIT = 200 }; /* instructions of one kernel */
-enum { SMALL = 64 }; /* elements of a constant that is written into the kernel, at most */
 enum { NO_KERNEL = -1, SEVERAL = -2 };
 
 typedef struct {
@@ -61,7 +59,8 @@ static bool is_cheap(const HloInstruction *i)
 
 bool fuse_is_small_constant(const HloInstruction *i)
 {
-    return i->opcode == HLO_CONSTANT && i->shape->type != SC_TUPLE && hlo_elements(i->shape) <= SMALL && i->literal;
+    return i->opcode == HLO_CONSTANT && i->shape->type != SC_TUPLE && i->literal &&
+           hlo_elements(i->shape) <= HLO_LIMIT_CUT_CONSTANT;
 }
 
 bool fuse_is_view(const HloInstruction *i)
@@ -101,7 +100,7 @@ static Uses uses_of(const Decision *d, uint32_t id)
 static bool is_inlined(const Decision *d, const HloInstruction *i, const Uses *u)
 {
     if (u->kernel == SEVERAL) return is_cheap(i);
-    if (d->members[u->kernel] >= KERNEL_LIMIT) return false;
+    if (d->members[u->kernel] >= HLO_LIMIT_CUT_MEMBERS) return false;
     if (!is_hero(i->opcode)) return true;
     /* an epilogue */
     return i->opcode == HLO_REDUCE && i->shape->type != SC_TUPLE && u->pointwise && !d->hero[u->kernel];

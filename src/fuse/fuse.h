@@ -75,7 +75,8 @@ typedef enum {
 typedef struct {
     double byte, slot, launch;      /* a byte of DRAM, an instruction of one thread, a kernel */
     double sector;                  /* bytes that DRAM moves at least */
-    double place, move;             /* instructions of an element that an index in memory decides; of a pad's */
+    /* instructions of an element that an index in memory decides; of a pad's; of a term of a window */
+    double place, move, window;
     double f64;                     /* times as long as f32 */
     /* Instructions of an operation for one element, by the prices of the target `of`. */
     double (*slots)(const void *of, const HloInstruction *i);
@@ -86,6 +87,7 @@ typedef struct {
     double block, side;             /* terms of a block; columns side by side of those that it has */
     double straight;                /* elements of a reduction that each thread computes by itself, at most */
     double tie;                     /* of a launch: what computing a value again must save where a kernel leaves it */
+    double again;                   /* times that terms may take which few blocks read, before a launch is better */
     double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */
     uint32_t members, roots, leaves, cone; /* limits: TUNE rows fuse.* */
 } FuseRates;

@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-enum { FEW = 64 };              /* elements of an array that each thread has as a whole */
 enum { ROUNDS = 4, DEPTH = 8 }; /* of a loop in a loop */
 enum { ONE = -1, ANY = -2 };    /* of a dimension: it has size 1; each element is as good as another */
 enum { NOWHERE, AT, WHOLE };    /* of a place: no thread has what it needs; at dim[..]; all elements */
@@ -51,7 +50,10 @@ static bool is_anywhere(const HloShape *s, const Place *p)
 }
 
 /* All elements, if those are few. */
-static Place all_elements(const HloShape *s) { return (Place){.kind = hlo_elements(s) <= FEW ? WHOLE : NOWHERE}; }
+static Place all_elements(const HloShape *s)
+{
+    return (Place){.kind = hlo_elements(s) <= HLO_LIMIT_CUT_WHOLE ? WHOLE : NOWHERE};
+}
 
 /* Where both are. */
 static Place meet(const HloShape *s, const Place *p, const Place *q)
@@ -379,7 +381,7 @@ static bool find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const 
             state[k] = state_place(x, shape);
             const bool any = is_kept(body, k) && (kept || state[k].kind != AT);
             found->part[k] = state[k].kind == AT && !any ? FUSE_LOOP_AT
-                             : hlo_elements(x) <= FEW    ? FUSE_LOOP_FEW
+                             : hlo_elements(x) <= HLO_LIMIT_CUT_WHOLE ? FUSE_LOOP_FEW
                                                          : FUSE_LOOP_ANYWHERE;
             if (any) state[k] = anywhere(x);
             fits = state[k].kind != NOWHERE;

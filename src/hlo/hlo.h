@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "scalar/scalar.h" /* element types and the rounding of literals */
 
+#include "hlo_limits.h" /* generated from patterns/limits.py: HLO_LIMIT_SORT_SHORT, .. */
 #include "hlo_ops.h" /* generated from gen/hlo_ops.py: HloOpcode, HloKind, HloIdentity */
 
 /* What an operation is, by its number. `X-start`, `X-update` and `X-done` that have no line in the table are

@@ -61,7 +61,8 @@ static bool is_worth(const Hoist *h, bool *cone, const HloInstruction *i)
         if (hlo_elements(x->shape) > 1) most = WBB_MAX(most, work_of(x));
     }
     if (hlo_elements(i->shape) <= 1 && most == FREE) return false;
-    return most == COSTLY ? bytes_of(i->shape) <= 2 * read : most == CHEAP && bytes_of(i->shape) < read;
+    const double bytes = bytes_of(i->shape);
+    return most == COSTLY ? bytes <= HLO_LIMIT_HOIST_BYTES * read : most == CHEAP && bytes < read;
 }
 
 static void find_same(Hoist *h)

@@ -10,12 +10,7 @@
  */
 #include "hlo/normalise.h"
 
-enum {
-    MOST = 8, /* elements; beyond FEW a thread may compute the exchanges of a row again for each of its elements: */
-    FEW = 4,
-    FEW_OPERANDS = 2,
-    FEW_STEPS = 24 /* instructions of the comparator */
-};
+enum { MOST = WBB_MAX(HLO_LIMIT_SORT_SHORT, HLO_LIMIT_SORT_LIGHT) }; /* elements */
 
 /* Is there no pair of elements to compare? */
 static bool is_sorted(const HloInstruction *i)
@@ -29,8 +24,9 @@ static bool is_short(const HloInstruction *i)
     if (!hlo_is_sort(i)) return false;
     if (is_sorted(i)) return true;
     const int64_t n = i->operands[0]->shape->dims[i->dimensions[0]];
-    const bool light = i->n_operands <= FEW_OPERANDS && i->called[0]->n_instructions <= FEW_STEPS;
-    return n <= (light ? MOST : FEW);
+    const bool light = i->n_operands <= HLO_LIMIT_SORT_LIGHT_OPERANDS &&
+                       i->called[0]->n_instructions <= HLO_LIMIT_SORT_LIGHT_STEPS;
+    return n <= (light ? MOST : HLO_LIMIT_SORT_SHORT);
 }
 
 /* Exchanges x[.][k] with x[.][k + 1] where the latter comes first; false: the comparator is not elementwise. */

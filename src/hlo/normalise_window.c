@@ -85,9 +85,6 @@ static bool is_select_and_scatter(const HloInstruction *i)
            computation_of(i, "scatter");
 }
 
-/* The combination has a copy for each window that may hold an element: beyond these, a scatter is shorter. */
-enum { MOST_COVERS = 64 };
-
 /* Windows that may hold one element; 0: too many, or they are no gather. */
 static int64_t covers(const HloInstruction *i)
 {
@@ -96,9 +93,9 @@ static int64_t covers(const HloInstruction *i)
     if (!hlo_elements(i->shape) || !hlo_elements(i->operands[1]->shape)) return 0;
     for (uint32_t d = 0; d < i->n_windows; d++) {
         const HloWindow *w = &i->windows[d];
-        if (w->size > MOST_COVERS * w->stride) return 0;
+        if (w->size > HLO_LIMIT_WINDOW_COVERS * w->stride) return 0;
         n *= (w->size - 1) / w->stride + 1;
-        if (n > MOST_COVERS) return 0;
+        if (n > HLO_LIMIT_WINDOW_COVERS) return 0;
     }
     return n;
 }

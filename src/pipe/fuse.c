@@ -28,6 +28,8 @@ static FuseRates rates_of(const TgTarget *t)
                        .sector = TG_SECTOR,
                        .place = tuned(t, "fuse.place"),
                        .move = tuned(t, "fuse.move"),
+                       .window = tuned(t, "fuse.window"),
+                       .again = tuned(t, "fuse.again"),
                        .slots = slots, .together = together, .of = t,
                        .f64 = 128 / rate(t, "pipe.f64"),
                        .wait = tuned(t, "fuse.wait") / rate(t, "clock"),

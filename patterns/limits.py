@@ -1,0 +1,14 @@
+"""Limits of what is decided before a target is known: how HLO is rewritten, and how a module is cut plainly. gen/limits.py makes an enumerator of each."""
+from gen.lang import *
+
+LIMITS = [
+    tune('sort.short',          value=4,   because='places of a row that rounds of exchanges sort: a thread may compute all of them for each of its elements'),
+    tune('sort.light',          value=8,   because='the same of a light sort, whose eight rounds are few instructions'),
+    tune('sort.light.operands', value=2,   because='operands of such a sort: each exchange selects both places of each'),
+    tune('sort.light.steps',    value=24,  because='instructions of its comparator, which each exchange computes'),
+    tune('window.covers',       value=64,  because='windows that may hold an element: the combination has a copy for each; beyond these a scatter is shorter'),
+    tune('hoist.bytes',         value=2,   because='bytes that a loop may read, for one of what a fold, gather or function makes them of in each iteration'),
+    tune('cut.members',         value=200, because='instructions of a kernel of the plain cut, which asks for no price'),
+    tune('cut.constant',        value=64,  because='elements of a constant that is written into kernels: six selects find one (constant.selects)'),
+    tune('cut.whole',           value=64,  because='elements of an array of which each thread of a loop may have all'),
+]
