@@ -147,6 +147,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("first_hour", "tests/tree/first_hour.py {build}"),
         Row("command_line", "tests/tree/command_line.py {wb} {run}"),
         Row("graph_page", "tests/tree/graph_page.py {wb}"),
+        Row("json_schemas", "tests/tree/json_schemas.py {wb}"),
         Row("terminal", "tests/tree/terminal.py {wb}"),
     ],
     "shaderdb": [

@@ -49,7 +49,7 @@ static void run(WbbCx *cx, void *arg)
     pipe_put_verdict(&text, k->file, &v);
     wbb_json_open(&json, NULL, '{');
     pipe_put_verdict_json(&json, &v);
-    wbb_json_close(&json, '}');
+    wbb_json_end(&json, "run.1");
     j->base.r->text = text.text, j->base.r->json = json.text;
     wb_result_faults(&j->base, &v);
     if (v.exact && v.differ) {

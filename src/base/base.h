@@ -180,6 +180,9 @@ static inline uint64_t wbb_mix(uint64_t x)
  * One value a call, after a comma where one is due; `key` is NULL but in an object. Brackets: '{' '}' or '[' ']'. */
 void wbb_json_open(WbbBuf *b, const char *key, char bracket);
 void wbb_json_close(WbbBuf *b, char bracket);
+/* The end of an object that a program prints for others: its last member names the file of docs/schemas that says what
+ * is in it, and that file's version, "stats.1". */
+void wbb_json_end(WbbBuf *b, const char *schema);
 void wbb_json_text(WbbBuf *b, const char *key, const char *z); /* quoted and escaped; NULL: null */
 void wbb_json_int(WbbBuf *b, const char *key, int64_t value);
 void wbb_json_uint(WbbBuf *b, const char *key, uint64_t value);

@@ -79,6 +79,12 @@ void wbb_json_uint(WbbBuf *b, const char *key, uint64_t value)
     wbb_put_i128(b, value);
 }
 
+void wbb_json_end(WbbBuf *b, const char *schema)
+{
+    wbb_json_text(b, "schema", schema);
+    wbb_json_close(b, '}');
+}
+
 void wbb_json_bool(WbbBuf *b, const char *key, bool value)
 {
     begin(b, key);

@@ -287,5 +287,6 @@ void ix_map_json(WbbBuf *out, const char *key, IrGraph *g, const IxMap *m)
     wbb_json_uint(out, "compare", k.compare);
     wbb_json_uint(out, "provable", k.provable);
     wbb_json_close(out, '}');
-    wbb_json_close(out, '}');
+    if (key) wbb_json_close(out, '}');
+    else wbb_json_end(out, "map.1");
 }

@@ -48,7 +48,7 @@ static void put_json(WbbBuf *out, RwCx *rw, WbbArena *a, const char *what, const
         wbb_json_close(out, '}');
     }
     wbb_json_close(out, ']');
-    wbb_json_close(out, '}');
+    wbb_json_end(out, "map.1");
     wbb_put(out, "\n");
 }
 

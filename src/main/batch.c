@@ -4,7 +4,7 @@
  * spaces. Leaves what each prints, and behind it a line of JSON with its number and exit status on stdout.
  *
  *     run<tab>bundles/a<tab>--json   ->   {"file":"bundles/a", ..}
- *                                         {"line":1,"status":0}
+ *                                         {"line":1,"status":0,"schema":"batch.1"}
  */
 #include "main/main.h"
 #include "gpu/context.h"
@@ -41,7 +41,7 @@ static void run_line(const Call *call, char *line, long number, WbbStatus *worst
         char **argv = WBB_NEW_N(a, char *, w.n);
         for (uint32_t i = 0; i + 1 < w.n; i++) argv[i] = wbb_format(a, "%s", w.items[i]);
         const int status = main_command_line(call->program, (int)w.n - 1, argv);
-        printf("{\"line\":%ld,\"status\":%d}\n", number, status);
+        printf("{\"line\":%ld,\"status\":%d,\"schema\":\"batch.1\"}\n", number, status);
         fflush(stdout);
         if (status) *worst = WBB_FAILED;
     }

@@ -32,7 +32,7 @@ static WbbStatus cache(const Call *call)
         wbb_json_uint(&b, "entries", size.entries);
         wbb_json_uint(&b, "bytes", size.bytes);
         wbb_json_uint(&b, "limit", limit);
-        wbb_json_close(&b, '}');
+        wbb_json_end(&b, "cache.1");
     } else if (!s) wbb_put(&b, "there is no cache: WARPBURG_CACHE turns it off, or there is no home folder");
     else
         wbb_putf(&b, "%s: %llu entries, %.1f MiB of %.0f MiB", folder, (unsigned long long)size.entries,
@@ -96,7 +96,7 @@ static WbbStatus assembler(const Call *call)
     const char *archive = tg_find_archive(cx, a);
     put_found(&b, o->json, "archive", archive, NULL, false);
     put_found(&b, o->json, "libdevice", ll_find_libdevice(cx, a, NULL), NULL, false);
-    if (o->json) wbb_json_close(&b, '}');
+    if (o->json) wbb_json_end(&b, "assembler.1");
     else if (used.kind == TG_NO_ASSEMBLER) wbb_putf(&b, "%s\n", used.missing);
     else if (archive && !tg_find_kind(cx, a, TG_NVPTXCOMPILER))
         wbb_put(&b, "`warpburg assembler --link` makes a library of the archive, which assembles without a process\n");

@@ -120,7 +120,7 @@ static void put_json(WbbCx *cx, WbbArena *a, WbbBuf *b, const char *file, const 
     wbb_json_close(b, '}');
     if (with_stores) wbb_json_text(b, "stores", r->thread_map_fault ? r->thread_map_fault : "");
     if (with_stores) wbb_json_bool(b, "scatters", r->scatters);
-    wbb_json_close(b, '}');
+    wbb_json_end(b, "compile.1");
     wbb_put(b, "\n");
 }
 

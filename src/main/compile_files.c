@@ -20,7 +20,7 @@ static void put_refusal(const WbbCx *cx, const CompileOptions *o, const char *fi
     wbb_json_text(b, "status", s == WBB_DECLINED ? "declined" : "failed");
     wbb_json_text(b, "reason", s == WBB_DECLINED ? wbb_why_name(cx->why) : "");
     wbb_json_text(b, "message", cx->messages);
-    wbb_json_close(b, '}');
+    wbb_json_end(b, "compile.1");
     wbb_put(b, "\n");
 }
 

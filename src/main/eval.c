@@ -104,7 +104,7 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
         wbb_json_int(&b, "floats", s.floats);
         wbb_json_int(&b, "open", s.open);
         wbb_json_putf(&b, "median_ulp", "%.17g", s.median > 1e300 ? -1 : s.median);
-        wbb_json_close(&b, '}');
+        wbb_json_end(&b, "eval.1");
         puts(b.text);
     } else {
         printf("%lld of %lld outside the bounds; half of %lld intervals are at most %.3g ulp wide, %lld hold infinity "

@@ -142,7 +142,7 @@ static void put_json(WbbArena *a, const Job *j, const char *kernel, const PipeIr
     for (uint32_t i = 0; i < rules->n; i++) wbb_json_text(&b, NULL, rules->items[i]);
     wbb_json_close(&b, ']');
     if (c->first || c->report.n_faults) wbb_json_text(&b, "first", c->report.n_faults ? c->report.faults[0] : c->first);
-    wbb_json_close(&b, '}');
+    wbb_json_end(&b, "ir.1");
     puts(b.text);
 }
 
@@ -237,7 +237,7 @@ static void print_refusal(WbbCx *cx, const Job *j, WbbStatus s, size_t before)
     wbb_json_text(&b, "target", j->t->name);
     wbb_json_text(&b, "status", s == WBB_DECLINED ? "declined" : "failed");
     wbb_json_text(&b, "message", cx->messages + before);
-    wbb_json_close(&b, '}');
+    wbb_json_end(&b, "ir.1");
     puts(b.text);
 }
 

@@ -37,7 +37,7 @@ static void put_point(WbbArena *a, const char *point, const char *values, bool j
         wbb_json_open(&b, NULL, '{');
         wbb_json_text(&b, "point", point);
         wbb_json_text(&b, "values", values);
-        wbb_json_close(&b, '}');
+        wbb_json_end(&b, "map.1");
     } else {
         wbb_putf(&b, "%s -> %s", point, values);
     }
@@ -79,7 +79,7 @@ static WbbStatus check(WbbArena *a, IrGraph *g, const IxMap *written, const IxMa
         wbb_json_uint(&b, "compared", compared);
         wbb_json_bool(&b, "all", ix_map_box(written) <= most);
         if (differ) wbb_json_text(&b, "first", differ);
-        wbb_json_close(&b, '}');
+        wbb_json_end(&b, "map.1");
         puts(b.text);
     } else {
         put_map(a, g, simplified, false);
@@ -149,7 +149,7 @@ static void put_answer(WbbArena *a, const char *key, const char *answer, const c
     wbb_json_open(&b, NULL, '{');
     wbb_json_text(&b, key, answer);
     wbb_json_text(&b, "why", why);
-    wbb_json_close(&b, '}');
+    wbb_json_end(&b, "map.1");
     puts(b.text);
 }
 

@@ -1,7 +1,8 @@
 /* rules.c: what a call of a tool of `warpburg rules` begins and ends with.
  *
  *     RulesCall *c = main_rules_call(call, o->target, o->json);
- *     if (c->json) wbb_json_text(main_json_begin(c), "rule", name), main_json_end(c);     // {"rule": "arith.py:25"}
+ *     if (c->json) wbb_json_text(main_json_begin(c), "rule", name), main_json_end(c, "rules-list.1");
+ *         // {"rule": "arith.py:25", "schema": "rules-list.1"}
  *     return main_rules_end(c, WBB_OK);
  */
 #include "main/rules.h"
@@ -30,8 +31,8 @@ WbbBuf *main_json_begin(const RulesCall *c)
     return c->out;
 }
 
-void main_json_end(const RulesCall *c)
+void main_json_end(const RulesCall *c, const char *schema)
 {
-    wbb_json_close(c->out, '}');
+    wbb_json_end(c->out, schema);
     wbb_put(c->out, "\n");
 }

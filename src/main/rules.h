@@ -24,7 +24,7 @@ RulesCall *main_rules_call(const Call *call, const char *target, bool json);
 WbbStatus main_rules_end(const RulesCall *c, WbbStatus status);
 /* With --json: begin and end an object, which is a line of `out`; the first returns `out`. */
 WbbBuf *main_json_begin(const RulesCall *c);
-void main_json_end(const RulesCall *c);
+void main_json_end(const RulesCall *c, const char *schema); /* wbb_json_end, and a line's end */
 
 /* rules_list.c; the file of the name for the others, rules_new.c for new-target */
 extern const Command main_rules_list, main_rules_size, main_rules_budget;

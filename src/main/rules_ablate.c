@@ -159,7 +159,7 @@ static void put_worth_json(RulesCall *c, const Worth *w, int measures)
     wbb_json_uint(b, "files", w->files);
     wbb_json_text(b, "needed", w->needed ? w->needed : "");
     for (int m = 0; m < measures && !w->needed; m++) wbb_json_int(b, measure_name[m], w->delta[m]);
-    main_json_end(c);
+    main_json_end(c, "rules-ablate.1");
 }
 
 static void put_worth(RulesCall *c, const Worth *w, int measures)

@@ -116,7 +116,7 @@ static void put_json(RulesCall *c, const Cover *v, int which, uint32_t rule)
         n++;
     }
     wbb_json_close(b, ']');
-    main_json_end(c);
+    main_json_end(c, "rules-cover.1");
 }
 
 static void put_strategies(RulesCall *c, const Cover *v)
@@ -136,7 +136,7 @@ static void put_strategies(RulesCall *c, const Cover *v)
         wbb_json_text(b, "place", wbb_format(c->arena, "%s:%u", s->file, s->line));
         wbb_json_uint(b, "plans", v->taken[i]);
         wbb_json_uint(b, "files", v->taken_in[i]);
-        main_json_end(c);
+        main_json_end(c, "rules-cover.1");
     }
 }
 

@@ -267,7 +267,7 @@ static void put_row(RulesCall *c, const char *section, const char *name, const c
         wbb_json_text(b, "name", name);
         wbb_json_text(b, d->target[0]->name, x);
         wbb_json_text(b, d->target[1]->name, y);
-        main_json_end(c);
+        main_json_end(c, "rules-diff.1");
         return;
     }
     wbb_putf(c->out, "%-8s %-28s %-12s %s\n", section, name, x, y);
@@ -426,7 +426,7 @@ static void put_difference_json(RulesCall *c, const Diff *d, const Difference *x
         wbb_json_close(b, ']');
         wbb_json_close(b, '}');
     }
-    main_json_end(c);
+    main_json_end(c, "rules-diff.1");
 }
 
 static void put_difference(RulesCall *c, const Diff *d, const Difference *x)

@@ -32,7 +32,7 @@ static void put_flat(RulesCall *c, const RwTables *t, uint32_t i)
     wbb_json_text(b, "name", name);
     wbb_json_text(b, "text", r->text);
     wbb_json_text(b, "ledger", r->ledger);
-    main_json_end(c);
+    main_json_end(c, "rules-list.1");
 }
 
 static void put_with_ledger(RulesCall *c, const RwTables *t, uint32_t i)
@@ -71,7 +71,7 @@ static void put_strategy(RulesCall *c, const TgStrategy *s)
         wbb_json_int(b, "save", s->save);
         wbb_json_text(b, "needed", s->needed);
         wbb_json_text(b, "because", s->because);
-        main_json_end(c);
+        main_json_end(c, "rules-list.1");
         return;
     }
     wbb_putf(c->out, "%-6s %s: %s: %s", place[s->at], name, s->name, s->because);
@@ -148,7 +148,7 @@ static void put_size_json(RulesCall *c, const RwTables *t, const Part *parts, si
     wbb_json_uint(b, "rules", t->n_rules);
     for (int i = 0; i < PARTS; i++) wbb_json_uint(b, parts[i].name, parts[i].bytes);
     wbb_json_uint(b, "hot", hot);
-    main_json_end(c);
+    main_json_end(c, "rules-size.1");
 }
 
 static void put_size(RulesCall *c, const RwTables *t)
@@ -252,7 +252,7 @@ static void put_budget(RulesCall *c, ScOp op, ScType t)
     }
     if (!c->json) return;
     wbb_json_close(c->out, ']');
-    main_json_end(c);
+    main_json_end(c, "rules-budget.1");
 }
 
 static WbbStatus budget(const Call *call)

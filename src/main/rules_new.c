@@ -101,7 +101,7 @@ static void put_item(RulesCall *c, const char *file, const Line *l, const char *
         wbb_json_uint(b, "line", l->number);
         wbb_json_text(b, "section", section);
         wbb_json_text(b, "text", wbb_format(c->arena, "%.*s", (int)(end - p), p));
-        main_json_end(c);
+        main_json_end(c, "rules-new-target.1");
         return;
     }
     wbb_putf(c->out, "  %s:%u: %.*s\n", file, l->number, (int)(end - p), p);

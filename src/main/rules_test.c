@@ -27,7 +27,7 @@ static void put_step(RulesCall *c, Term *t, const TermStep *s, const char *headi
     wbb_json_text(b, "rule", rule);
     wbb_json_text(b, "before", before);
     wbb_json_text(b, "after", after);
-    main_json_end(c);
+    main_json_end(c, "rules-test.1");
 }
 
 /* Steps from `first` on; the first of each phase has its name in front. */
@@ -69,7 +69,7 @@ static void put_result(RulesCall *c, Term *t, IrRef r)
     WbbBuf *b = main_json_begin(c);
     wbb_json_text(b, "result", text);
     wbb_json_uint(b, "steps", t->steps.n);
-    main_json_end(c);
+    main_json_end(c, "rules-test.1");
 }
 
 typedef struct {

@@ -40,7 +40,7 @@ static void put_step(RulesCall *c, const PipeResult *r, const RwEvent *e)
     wbb_json_text(b, "function", e->step->name);
     wbb_json_text(b, "rule", rw_rule_name(c->arena, e->tables, e->rule));
     wbb_json_text(b, "made", made);
-    main_json_end(c);
+    main_json_end(c, "rules-trace.1");
 }
 
 /* With --rule: the steps of the rules that are named, or those that are named themselves. */
@@ -72,7 +72,7 @@ static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
     wbb_json_text(b, "before", before);
     wbb_json_text(b, "after", after);
     wbb_json_text(b, "hlo", origin);
-    main_json_end(c);
+    main_json_end(c, "rules-trace.1");
 }
 
 typedef struct {

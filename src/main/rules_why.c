@@ -42,7 +42,7 @@ static uint32_t put_firings(const Firings *x, const char *name)
             wbb_json_bool(b, "fired", true);
             wbb_json_text(b, "node", text_of(x, e->root));
             wbb_json_text(b, "hlo", origin);
-            main_json_end(c);
+            main_json_end(c, "rules-why.1");
         } else if (n <= SHOWN) {
             wbb_putf(c->out, "fired: %s: %s%s%s\n", rule, text_of(x, e->root), *origin ? "  <- " : "", origin);
         }
@@ -135,7 +135,7 @@ static void put_nearest_json(const Firings *x, const Nearest *n, const char *wha
     wbb_json_uint(b, "passed", n->why.passed);
     wbb_json_uint(b, "of", n->why.total);
     wbb_json_text(b, "why", what);
-    main_json_end(c);
+    main_json_end(c, "rules-why.1");
 }
 
 static void put_nearest(const Firings *x, const Nearest *n)
@@ -221,7 +221,7 @@ static WbbStatus why_choice(RulesCall *c, const WhyOptions *o, const TgTune *t, 
         wbb_json_bool(out, "decides", decides);
         wbb_json_text(out, "with", a);
         wbb_json_text(out, "without", b);
-        main_json_end(c);
+        main_json_end(c, "rules-why.1");
         return main_rules_end(c, WBB_OK);
     }
     if (t) wbb_putf(c->out, "%s:%u: %s = %lld: %s\n", t->file, t->line, t->name, (long long)t->value, t->because);
@@ -263,7 +263,7 @@ static bool put_array_rules(const Firings *x, const char *name)
             wbb_json_text(b, "rule", rule);
             wbb_json_bool(b, "fired", n > 0);
             wbb_json_int(b, "times", n);
-            main_json_end(c);
+            main_json_end(c, "rules-why.1");
         } else if (n) {
             wbb_putf(c->out, "fired: %s: %u time%s; `warpburg hlo %s --pass arrays` shows what it left\n", rule, n,
                      n == 1 ? "" : "s", x->file);

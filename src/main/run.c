@@ -88,7 +88,7 @@ static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const Pip
     if (o->seeds > 1) wbb_json_uint(b, "seed", v->seed);
     pipe_put_verdict_json(b, v);
     if (o->counts) main_put_counts_json(b, "counts", &v->counts);
-    wbb_json_close(b, '}');
+    wbb_json_end(b, "run.1");
     wbb_put(b, "\n");
 }
 

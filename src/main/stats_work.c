@@ -62,7 +62,7 @@ static void put_record(Worker *k, const Row *r, const PipeStat *s)
     wbb_json_putf(b, NULL, "%s", s->body);
     if (r->key) wbb_json_text(b, "key", wbb_store_name(k->arena, r->key));
     if (k->w->call->o->listing && s->listing && s->listing[0]) wbb_json_text(b, "listing", s->listing);
-    wbb_json_close(b, '}');
+    wbb_json_end(b, "stats.1");
     wbb_put(b, "\n");
 }
 

@@ -173,6 +173,6 @@ void pipe_put_profiles_json(WbbBuf *b, const PipeProfile *p, uint32_t n)
         wbb_json_close(b, '}');
     }
     wbb_json_close(b, ']');
-    wbb_json_close(b, '}');
+    wbb_json_end(b, "profile.1");
     wbb_put(b, "\n");
 }

@@ -220,5 +220,5 @@ void prog_put_costs_json(WbbBuf *b, const char *name, const char *target, const 
         wbb_json_close(b, '}');
     }
     wbb_json_close(b, ']');
-    wbb_json_close(b, '}');
+    wbb_json_end(b, "profile-program.1");
 }

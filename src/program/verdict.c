@@ -63,5 +63,5 @@ void prog_put_verdict_json(WbbBuf *b, const char *name, const ProgModule *p, con
     wbb_json_putf(b, "ms_run", "%.3f", v->ms_run);
     wbb_json_putf(b, "ms_library", "%.3f", v->ms_library);
     wbb_json_putf(b, "ms_judge", "%.3f", v->ms_judge);
-    wbb_json_close(b, '}');
+    wbb_json_end(b, "run-program.1");
 }

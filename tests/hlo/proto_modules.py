@@ -76,7 +76,7 @@ class Suite:
             lines.append(f"hlo\t{path}")
         (self.folder / "lines").write_text("\n".join(lines))
         p = self.call("batch", str(self.folder / "lines"))
-        ends = [int(n) for n in re.findall(r'^\{"line":\d+,"status":(\d+)\}$', p.stdout.decode(errors="replace"), re.M)]
+        ends = [int(n) for n in re.findall(r'^\{"line":\d+,"status":(\d+),"schema":"batch.1"\}$', p.stdout.decode(errors="replace"), re.M)]
         said = [line for line in p.stderr.decode(errors="replace").splitlines() if ".hlo.pb" in line]
         self.judge(len(ends) == len(cut) and set(ends) <= set(ENDED_WELL),
                    f"damaged files end with {sorted(set(ends))}, {len(ends)} of {len(cut)}: {p.stderr[-500:]!r}")
