@@ -1,6 +1,6 @@
 """Functions: how far a result may be off (BUDGETS), and the lowerings of each, best first."""
 from gen.lang import *
-from patterns import angles, doubles, fixed, halves, polynomials
+from patterns import angles, arcs, doubles, fixed, halves, hyperbolic, polynomials
 
 LOG2_E, LN_2 = 1.4426950408889634, 0.6931471805599453
 
@@ -34,7 +34,7 @@ BUDGETS = [
     budget((sinh, asinh, atanh),     f32, ulp=3, approx=32),          # CUDA, as all below
     budget(cosh,                     f32, ulp=2.5, approx=32),         # CUDA 2, counted from the rounded result
     budget((asin, acos, atan),       f32, ulp=2, approx=8),
-    budget(atan2,                    f32, ulp=3, approx=8),
+    budget(atan2,                    f32, ulp=3),
     budget(acosh,                    f32, ulp=4, approx=32),
     budget(pow,                      f32, ulp=5),                     # PTX's ex2 alone 4 at the most (CUDA 4)
     budget(erf,                      f32, ulp=2),
@@ -79,7 +79,7 @@ APPROX = [
     rewrite(exp.f32.approx(a),       exp2.f32.approx(mul.f32(a, LOG2_E))),
     rewrite(log.f32.approx(a),       mul.f32(log2.f32.approx(a), LN_2)),
 ]
-LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + polynomials.F32
+LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + polynomials.F32 + hyperbolic.F32 + arcs.F32
 
 # --- isel: libdevice, linked late ---------------------------------------------------------------------------------------------------------
 # Functions for which we tried a formula and kept libdevice, or have no list:

@@ -141,12 +141,17 @@ def log_of(a):
     return select.f32(is_positive(scaled), fma.f32(k, LN_2, log_of_1_and(f)), log2z.f32(scaled))
 
 
-def log1p_of(a):
-    """f = 2^-k a + (2^-k - 1), rounded once; 2^-k a by its exponent. Special results have the sign of a: -0, and -1 times inf."""
+def log_of_sum(a):
+    """log(1 + a), and the sum: f = 2^-k a + (2^-k - 1), rounded once; 2^-k a by its exponent."""
     above = add.f32(a, 1.0)
     k = exponent_of(bits.i32.f32(above))
     f = add.f32(bits.f32.i32(sub.i32(bits.i32.f32(a), k)), fma.f32(bits.f32.i32(sub.i32(0x40800000, k)), 0.25, -1.0))
-    log = fma.f32(cvt.f32.i32(k), LN_2 * 2.0**-23, log_of_1_and(f))
+    return fma.f32(cvt.f32.i32(k), LN_2 * 2.0**-23, log_of_1_and(f)), above
+
+
+def log1p_of(a):
+    """Special results have the sign of a: -0, and -1 times inf."""
+    log, above = log_of_sum(a)
     return select.f32(band.pred(is_positive(above), ne.f32(a, 0.0)), log, mul.f32(a, abs.f32(log2z.f32(above))))
 
 

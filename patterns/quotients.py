@@ -16,7 +16,6 @@ result is q, with the right sign.
 """
 from gen.lang import *
 
-INF = float('inf')
 LARGER = 2.5 * 2.0**-20  # share added to the divisor, so that the estimate is below 1 / y: the upper word of y and the estimate are off by 2^-20
 NEAR_3_8, NEAR_7_3 = float.fromhex('0x1.7fffdp-2'), float.fromhex('0x1.2aaacp+1')  # NEAR_3_8 (NEAR_7_3 - 1) is 1/2; low words 0, so both are immediates
 
@@ -145,13 +144,6 @@ def rarely(of, long):
     return select.f32.rare(bad, long, quick)
 
 
-def length():
-    """hypot(a, b) in f32. In f64 no square overflows or underflows; the result is infinite if one operand is, even if the other is nan."""
-    x, y = cvt.f64.f32(a), cvt.f64.f32(b)
-    infinite = bor.pred(eq.f32(abs.f32(a), INF), eq.f32(abs.f32(b), INF))
-    return select.f32(infinite, INF, cvt.f32.f64(root(fma.f64(x, x, mul.f64(y, y)))))
-
-
 HALVES = [
     rewrite(div.bf16(1.0, b),    cvt.bf16.f32(half_reciprocal()),                                                           when=~approx),
     rewrite(div.bf16(a, b),      cvt.bf16.f32(rarely(quick_half(), cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False)))), when=~approx),
@@ -166,9 +158,8 @@ QUICK = HALVES + RECIPROCAL + [
     rewrite(sqrt.f32(a),         rarely(quick_root_of_zeros(), cvt.f32.f64(root(cvt.f64.f32(a)))),                          when=~approx & ~few_warps),
 ]
 # For such machines with f64 at half the speed of f32. Issue slots of a lane, of 16 that share a branch: 10, 5, 9; 6 for each further quotient by the same
-# divisor. A length takes 17 instructions, libdevice's 51
+# divisor
 VIA_F64 = HALVES + RECIPROCAL + [
     rewrite(div.f32(a, b),       rarely(quick_quotient(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))),     when=~approx & ~few_warps),
     rewrite(sqrt.f32(a),         rarely(quick_root(), cvt.f32.f64(root(cvt.f64.f32(a)))),                                   when=~approx & ~few_warps),
-    rewrite(hypot.f32(a, b),     length()),
 ]

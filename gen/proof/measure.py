@@ -39,7 +39,8 @@ from gen.measured import Lowering, Row  # noqa: E402
 from gen.proof.sass import instructions  # noqa: E402
 
 THREADS, WORKERS = 65536, 2
-EVERY = ("erf", "cbrt", "rsqrt", "sqrt", "exp", "log", "log1p", "tanh", "expm1", "logistic", "sin", "cos", "tan")  # measured at every f32 by --every
+EVERY = ("erf", "cbrt", "rsqrt", "sqrt", "exp", "log", "log1p", "tanh", "expm1", "logistic", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "asinh",
+         "acosh", "atanh")  # measured at every f32 by --every
 STEP, SAMPLE_STEP, DRAWN, DRAWN_F32, SAMPLE = 257, 16381, 1 << 22, 1 << 24, 1 << 17
 FAR = 100 * math.pi  # the PTX manual states no error of sin.approx and cos.approx beyond
 Job = Tuple[str, str]  # entry, line for tests/measure
