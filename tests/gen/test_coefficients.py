@@ -1,5 +1,5 @@
-"""The coefficients in patterns/polynomials.py, angles.py, arcs.py, hyperbolic.py and doubles.py are those of sollya's output, patterns/coefficients/f32.txt and f64.txt; those in
-fixed.py are in fixed.txt."""
+"""The coefficients in patterns/polynomials.py, angles.py, arcs.py, hyperbolic.py and doubles.py are those of sollya's output,
+patterns/coefficients/f32.txt and f64.txt; those in fixed.py are in fixed.txt."""
 from __future__ import annotations
 
 import re
@@ -14,11 +14,12 @@ sys.path.insert(0, str(ROOT))
 from patterns import angles, arcs, doubles, fixed, hyperbolic, polynomials  # noqa: E402
 
 LISTS = {"expm1": "EXPM1", "log": "LOG", "pow": "POW", "tanh": "TANH", "erf": "ERF", "erfc": "ERFC", "sin": "SIN", "cos": "COS",
-         "cos, short": "COS_SHORT", "tan": "TAN", "sinh": "SINH", "twice exp": "TWICE_EXP", "asin": "ASIN", "asin of half": "ASIN_OF_HALF", "atan": "ATAN",
+         "cos, short": "COS_SHORT", "tan": "TAN",
+         "sinh": "SINH", "twice exp": "TWICE_EXP", "asin": "ASIN", "asin of half": "ASIN_OF_HALF", "atan": "ATAN",
          "sin of quarters": "SIN_OF_QUARTERS", "cos of quarters": "COS_OF_QUARTERS",
          "sin of f16": "SIN_OF_F16", "cos of f16": "COS_OF_F16", "log of f16": "LOG_OF_F16"}
-ERRORS = {"tanh": -24, "log": -27, "pow": -34, "erfc": -29, "cos": -30, "cos, short": -24, "tan": -25, "sinh": -25, "twice exp": -28, "asin of half": -27, "atan": -25,
-          "sin of f16": -18, "cos of f16": -18, "log of f16": -19}
+ERRORS = {"tanh": -24, "log": -27, "pow": -34, "erfc": -29, "cos": -30, "cos, short": -24, "tan": -25, "sinh": -25, "twice exp": -28,
+          "asin of half": -27, "atan": -25, "sin of f16": -18, "cos of f16": -18, "log of f16": -19}
 DOUBLES = {"exp": (doubles.EXP[2:], -56), "log": (doubles.LOG, -59), "exp2": (doubles.EXP2[1:], -57), "pow": (doubles.POW, -73),
            "log2 for f32": (polynomials.POW_BY_F64, -36), "exp2 for f32": (polynomials.EXP2_BY_F64[1:], -28)}
 
