@@ -110,7 +110,7 @@ TUNE = [                                        # every heuristic is data
     tune('scan.straight',     value=3,       because='shorter prefixes are added up again for each element; longer ones load and add with 4 terms as many'),
     tune('scatter.run',       value=16, off=1, because='updates of a thread, each with code of its own'),
     tune('scatter.bytes',     value=128, off=0, because='of those updates, all of which are loaded before the first is combined: 32 registers'),
-    tune('scatter.gain',      value=940, off=100000, because='per mille of the work that runs twice as long may have; without it the longest are taken'),
+    tune('scatter.gain',      value=1000, off=100000, because='per mille of the work that runs twice as long may have; without it the longest are taken'),
     tune('scatter.flush',     value=120,      because='clocks of tests around an operation on memory whose result is looked at, else half of it'),
     tune('scatter.code',      value=50,       because='clocks until the code of an operation has come to an SM, twice if its result is looked at'),
     tune('scatter.at_once',   value=8, off=1,  because='updates in their order that a thread waits for together: what follows in the loop waits for their sum'),
