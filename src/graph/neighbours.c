@@ -227,7 +227,7 @@ static Sample sample_of(WbbArena *a, const GrGraph *x, bool runs)
 static bool is_given(const HloInstruction *i)
 {
     for (; i->n_operands == 1; i = i->operands[0]) {
-        const bool same = hlo_is_move(i->opcode) || i->opcode == HLO_CONVERT || i->opcode == HLO_COPY;
+        const bool same = hlo_is_move(i->opcode) || i->opcode == HLO_CONVERT;
         if (!same || hlo_elements(i->operands[0]->shape) < hlo_elements(i->shape)) return false;
     }
     return i->opcode == HLO_PARAMETER;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { WORD = 4, BANKS = 32 };
+enum { WORD = 4, LANES = TG_BANKS /* of a warp: one to each bank */ };
 
 /* Positions of a dimension that threads of a side have in a tile: all of it, or more. */
 static int64_t covered(const PartSide *s, const int64_t *tile, uint32_t d)
@@ -109,7 +109,7 @@ static int64_t aligned(const PartExchanged *k, int side)
 {
     int64_t all = part_tile_unit(k, side);
     Thread t = {0};
-    for (t.lane = 1; t.lane < 32; t.lane *= 2) all |= place_of(k, side, &t);
+    for (t.lane = 1; t.lane < LANES; t.lane *= 2) all |= place_of(k, side, &t);
     t.lane = 0;
     for (t.warp = 1; t.warp < k->wish.warps; t.warp *= 2) all |= place_of(k, side, &t);
     t.warp = 0;
@@ -161,7 +161,7 @@ static int64_t joined(const PartExchanged *k, int side)
 {
     int64_t places[MOST_PLACES], all = MOST_JOINED;
     Thread t = {0};
-    for (t.lane = 1; t.lane < 32; t.lane *= 2) all |= place_of(k, side, &t);
+    for (t.lane = 1; t.lane < LANES; t.lane *= 2) all |= place_of(k, side, &t);
     t.lane = 0;
     for (t.warp = 1; t.warp < k->wish.warps; t.warp *= 2) all |= place_of(k, side, &t);
     int64_t w = all & -all;
@@ -192,7 +192,7 @@ void part_tile_strides(const PartExchange *x, PartExchanged *k, const uint32_t *
 static void lanes_at(const PartExchanged *k, int side, const Thread *of, int64_t *places)
 {
     Thread t = *of;
-    for (t.lane = 0; t.lane < 32; t.lane++) places[t.lane] = place_of(k, side, &t);
+    for (t.lane = 0; t.lane < LANES; t.lane++) places[t.lane] = place_of(k, side, &t);
 }
 
 /* The first access of the first warp, the last of the last, and some between. */
@@ -219,7 +219,7 @@ static int64_t padded(const PartExchanged *k, int64_t place)
 }
 
 /* Lanes that are served at once when so many bytes are accessed by each. */
-static int64_t lanes_of(int64_t size) { return size <= 4 ? 32 : size == 8 ? 16 : 8; }
+static int64_t lanes_of(int64_t size) { return size <= 4 ? LANES : size == 8 ? 16 : 8; }
 
 /* Wavefronts of one access of so many bytes a lane: of the lanes that are served at once, as many as a bank has
  * different words. */
@@ -227,13 +227,13 @@ static uint32_t wavefronts_of(const PartExchanged *k, const int64_t *place, int6
 {
     const uint32_t together = (uint32_t)lanes_of(size), words_each = (uint32_t)part_up(size, WORD);
     uint32_t all = 0;
-    for (uint32_t first = 0; first < 32; first += together) {
-        int64_t words[BANKS][BANKS];
-        uint32_t in_bank[BANKS] = {0}, most = 0;
+    for (uint32_t first = 0; first < LANES; first += together) {
+        int64_t words[TG_BANKS][TG_BANKS];
+        uint32_t in_bank[TG_BANKS] = {0}, most = 0;
         for (uint32_t lane = first; lane < first + together; lane++) {
             const int64_t word = padded(k, place[lane] - place[lane] % (size / bytes)) * bytes / WORD;
             for (int64_t w = word; w < word + words_each; w++) {
-                const uint32_t bank = (uint32_t)(w % BANKS);
+                const uint32_t bank = (uint32_t)(w % TG_BANKS);
                 uint32_t j = 0;
                 while (j < in_bank[bank] && words[bank][j] != w) j++;
                 if (j == in_bank[bank]) words[bank][in_bank[bank]++] = w;
@@ -249,11 +249,11 @@ static uint32_t wavefronts_of(const PartExchanged *k, const int64_t *place, int6
  * number in a unit, and those that have the same one share a part of the banks. */
 static double fewest_of(const PartExchanged *k, int side, int64_t width, int64_t bytes)
 {
-    const int64_t size = width * bytes, ideal = part_up(32 * size, 128), together = lanes_of(size);
+    const int64_t size = width * bytes, ideal = part_up(LANES * size, TG_LINE), together = lanes_of(size);
     const int64_t unit = part_tile_step(k) * bytes / WORD;
-    int64_t words[BANKS], n = 0, most = 0;
-    uint8_t met[BANKS] = {0};
-    if (unit <= WBB_MAX(size / WORD, 1) || unit > BANKS) return (double)ideal;
+    int64_t words[TG_BANKS], n = 0, most = 0;
+    uint8_t met[TG_BANKS] = {0};
+    if (unit <= WBB_MAX(size / WORD, 1) || unit > TG_BANKS) return (double)ideal;
     Thread t = {0};
     for (t.lane = 0; t.lane < together; t.lane++) {
         const int64_t word = place_of(k, side, &t) * bytes / WORD;
@@ -264,7 +264,7 @@ static double fewest_of(const PartExchanged *k, int side, int64_t width, int64_t
         met[word % unit]++;
         most = WBB_MAX(most, met[word % unit]);
     }
-    return (double)(32 / together * part_up(most, BANKS / unit));
+    return (double)(LANES / together * part_up(most, TG_BANKS / unit));
 }
 
 /* Of so many accesses of a thread, those whose places are no other one plus a constant: a run of several dimensions is
@@ -303,7 +303,7 @@ PartTileWork part_tile_work(const PartExchange *x, const PartExchanged *k, int s
             each += wavefronts_of(k, sample->place[j], size, bytes) / (double)PART_SAMPLES;
         w.accesses += accesses;
         w.addresses = WBB_MAX(w.addresses, addresses_of(k, side, elements / (double)width));
-        w.least += accesses * (double)(32 * size) / 128;
+        w.least += accesses * (double)(LANES * size) / TG_LINE;
         w.wavefronts += accesses * (sample ? each : ideal);
     }
     return w;
@@ -320,7 +320,7 @@ static int64_t threads_along(const PartSide *s, uint32_t g)
 double part_tile_beyond(const PartExchange *x, const PartExchanged *k, int side)
 {
     const PartSide *s = &k->side[side];
-    int64_t together = 32, all = 0, positions[PART_EXCHANGE_DIMS], left[PART_EXCHANGE_DIMS];
+    int64_t together = LANES, all = 0, positions[PART_EXCHANGE_DIMS], left[PART_EXCHANGE_DIMS];
     double beyond = 0, grid[PART_EXCHANGE_DIMS];
     bool any = false; /* threads beyond the end */
     for (uint32_t n = 0; n < x->n_values; n++) {
@@ -338,7 +338,7 @@ double part_tile_beyond(const PartExchange *x, const PartExchanged *k, int side)
     if (!any) return 0;
     Thread t = {0};
     for (; t.warp < k->wish.warps; t.warp++)
-        for (int64_t first = 0; first < 32; first += together, all++) {
+        for (int64_t first = 0; first < LANES; first += together, all++) {
             bool inside[PART_EXCHANGE_DIMS] = {0};
             for (t.lane = first; t.lane < first + together; t.lane++) {
                 positions_of(s, &t, positions);
@@ -359,7 +359,7 @@ double part_tile_enumerate(const PartExchange *x, const PartExchanged *k, int si
         Thread t = {0};
         for (; t.warp < k->wish.warps; t.warp++) {
             for (uint32_t g = 0; g < s->n;) {
-                int64_t places[32];
+                int64_t places[LANES];
                 Thread first = {.at = {0}};
                 memcpy(first.at, t.at, sizeof t.at);
                 if (place_of(k, side, &first) % width == 0) { /* an access begins here, in all lanes and warps */

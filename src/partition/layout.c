@@ -60,7 +60,7 @@ PartReads part_reads(const TgTarget *t)
 
 PartHanding part_handing(const PartHanded *x, const PartReads *limits)
 {
-    enum { WARP = 32, BANKS = 32 };
+    enum { WARP = TG_BANKS }; /* a lane to each bank */
     const int64_t slots = x->kept * x->kept_lanes * x->kept_warps;
     const int64_t threads = x->lanes * x->kept_lanes * x->warps * x->kept_warps;
     PartHanding h = {.readers = 1, .rows = x->warps};
@@ -82,7 +82,7 @@ PartHanding part_handing(const PartHanded *x, const PartReads *limits)
     }
     h.parted = true;
     h.readers = readers, h.rows = rows / readers;
-    h.pad = (BANKS / readers + BANKS - h.rows * slots % BANKS) % BANKS;
+    h.pad = (TG_BANKS / readers + TG_BANKS - h.rows * slots % TG_BANKS) % TG_BANKS;
     return h;
 }
 

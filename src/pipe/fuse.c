@@ -23,7 +23,7 @@ static double together(const void *of, const double *terms, size_t n)
 static FuseRates rates_of(const TgTarget *t)
 {
     return (FuseRates){.byte = 1 / rate(t, "dram"),
-                       .slot = 1 / (rate(t, "issue") * 32 * rate(t, "clock") * t->sms),
+                       .slot = 1 / (rate(t, "issue") * t->warp * rate(t, "clock") * t->sms),
                        .launch = rate(t, "launch"),
                        .sector = TG_SECTOR,
                        .place = tuned(t, "fuse.place"),
@@ -31,7 +31,7 @@ static FuseRates rates_of(const TgTarget *t)
                        .window = tuned(t, "fuse.window"),
                        .again = tuned(t, "fuse.again"),
                        .slots = slots, .together = together, .of = t,
-                       .f64 = 128 / rate(t, "pipe.f64"),
+                       .f64 = rate(t, "pipe.fma") / rate(t, "pipe.f64"),
                        .wait = tuned(t, "fuse.wait") / rate(t, "clock"),
                        .loop = tuned(t, "fuse.loop"),
                        .block = tuned(t, "fuse.block"),

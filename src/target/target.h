@@ -84,6 +84,7 @@ enum {
     TG_SECTOR = 32,       /* bytes that DRAM and L2 move at least */
     TG_LINE = 128,        /* bytes that L1 keeps together: a wavefront of most, and what atomics meet in */
     TG_CODE = 16,         /* bytes of a machine instruction */
+    TG_BANKS = 32,        /* of shared memory, each a word wide: what lanes of a warp access at a time */
     TG_MAX_THREADS = 1024 /* of a block */
 };
 
