@@ -21,6 +21,7 @@ CANDIDATES = [
     tune('layout.registers',        value=1 + 2 + 4 + 8 + 16, off=1, because='unrolled terms: 16 loads in flight cover the latency of memory'),
     tune('layout.registers.whole',  value=32, off=1,     because='unrolled terms that leave no loop: one latency of memory instead of several'),
     tune('layout.kept_registers',   value=1 + 2 + 4, off=1, because='results of a thread, where a result has few terms'),
+    tune('layout.repeated_registers', value=8, off=1,    because='results of a thread for which it loads the larger factor of their products once'),
     tune('layout.rows_read',        value=4, off=0,      because='rows of partial results that a thread reads: neighbours share more, and shuffle'),
     tune('layout.rows_of_lanes',    value=16 * KiB, off=0, because='bytes that lanes of a block put without shuffles: a third of its shared memory'),
     tune('layout.few_terms',        value=16, off=0,     because='of a thread; with more it has enough loads in flight for one result'),

@@ -117,6 +117,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),
         Row("random_loops", "tests/fuzz/random_loops.py {wb}", "60", "3000"),
         Row("random_windows", "tests/fuzz/random_windows.py {wb}", "40", "2000"),
+        Row("random_products", "tests/fuzz/random_products.py {wb}", "60", "2000"),
         Row("corpus_loops", "tests/kernels/corpus_loops.py {wb} --shared {shared}", "", "--all"),
         Row("chain_mutants", "tests/kernels/chain_mutants.py {wb}", "", "--all"),
         Row("corpus_outcomes", "tests/kernels/corpus_outcomes.py {wb} --shared {shared}",

@@ -9,6 +9,8 @@
  *     m[d0 < 8] := fold_max.f32(x[d0], -inf, k0)                                =>   max.f32(-inf, x[d0])
  *     c[d0 < 8] := add.f32[k0 < 8] x[k0 + d0 - 7] where ..   y[] := c[7]        =>   y[] := add.f32[k0 < 8] x[k0]
  */
+#include "hlo/normalise.h"
+
 #include "graph/inner.h"
 
 #include <math.h>
@@ -207,11 +209,37 @@ static IrRef without_takes(WbbArena *a, GrGraph *x, IrRef root)
  * product. Reductions stay: they are planned beside others of the same array. */
 static bool is_repeated(WbbArena *a, const GrGraph *x, const GrDef *d, IrRef value)
 {
-    if (!value || d->i->opcode == HLO_REDUCE || d->i->opcode == HLO_REDUCE_WINDOW) return false;
+    if (d->i->opcode == HLO_REDUCE || d->i->opcode == HLO_REDUCE_WINDOW) return false;
     const IrGraph *g = rw_graph(x->rw);
     const IrRefs variables = ir_variables(g, a, value, rw_marks(x->rw));
     for (uint32_t k = 0; k < d->i->shape->rank; k++)
         if (ir_at(g, d->at[k])->op == OP_VAR && !ir_among(&variables, d->at[k])) return true;
+    return false;
+}
+
+static bool is_product(const GrGraph *x, const GrDef *d)
+{
+    const uint32_t op = ir_at(rw_graph(x->rw), d->value)->op; /* of preds it is `and` */
+    return d->i->opcode == HLO_DOT && (op == OP_MUL || op == OP_BAND);
+}
+
+/* Does each element of the larger factor of a product count in so few results that threads which multiply and add for
+ * all of them read it at the rate of memory? Then the product is a sum that they share, fused with what is around it;
+ * a library fills tiles that are empty. In a fusion all products are sums: no library computes them. */
+static bool is_thin(WbbArena *a, const GrGraph *x, const GrDef *d)
+{
+    enum { BITS = 8 }; /* of an element in memory for each result: two results of bf16, four of f32 */
+    const IrGraph *g = rw_graph(x->rw);
+    const IrNode *term = ir_at(g, d->value);
+    double own[] = {1, 1}; /* results along variables that the other factor lacks */
+    for (uint32_t f = 0; f < 2; f++) {
+        const IrRefs variables = ir_variables(g, a, term->a[f], rw_marks(x->rw));
+        const IrRefs others = ir_variables(g, a, term->a[1 - f], rw_marks(x->rw));
+        for (uint32_t k = 0; k < d->i->shape->rank; k++)
+            if (ir_among(&variables, d->at[k]) && !ir_among(&others, d->at[k]))
+                own[f] *= (double)g->vars[ir_at(g, d->at[k])->imm].hi + 1;
+        if (own[f] * BITS <= sc_type_info[d->i->operands[1 - f]->shape->type].bits) return true;
+    }
     return false;
 }
 
@@ -223,7 +251,7 @@ static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
 }
 
 /* --- a module ----------------------------------------------------------------------------------------------------- */
-static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, RwCx *with)
+static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool fused, RwCx *with)
 {
     GrGraph *x = gr_make(cx, a, c);
     if (with) rw_disable_as(x->rw, with);
@@ -239,7 +267,10 @@ static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, RwCx *
     rw_arrays(x->rw, a, out.value, c->n_instructions);
     if (with) rw_count_too(with, x->rw);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
-        if (out.value[k] == before[k] && !is_repeated(a, x, &x->defs[k], before[k])) out.value[k] = 0;
+        const GrDef *d = &x->defs[k];
+        const bool sum = before[k] && is_product(x, d) && (fused || is_thin(a, x, d));
+        const bool again = sum || (before[k] && is_repeated(a, x, d, before[k]));
+        if (out.value[k] == before[k] && !again) out.value[k] = 0;
         if (out.value[k]) out.value[k] = without_takes(a, x, out.value[k]);
         out.n += out.value[k] != 0;
     }
@@ -256,9 +287,10 @@ static bool has_folds(const HloComputation *c)
 const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
     GrChanged *of = WBB_NEW_N(a, GrChanged, m->n_computations);
+    const bool *fused = hlo_find_fused(a, m);
     uint32_t n = 0;
     for (uint32_t k = 0; k < m->n_computations; k++) {
-        if (has_folds(m->computations[k])) of[k] = changed(cx, a, m->computations[k], with);
+        if (has_folds(m->computations[k])) of[k] = changed(cx, a, m->computations[k], fused[k], with);
         n += of[k].n;
     }
     return n ? gr_built(cx, a, m, of) : m;

@@ -27,6 +27,7 @@ typedef struct {
     IrGraph *g;
     WbbMap made; /* by node: 1 + number of an array */
     struct { Array *items; uint32_t n, capacity; } arrays;
+    const Array *order; /* of the variables of terms; NULL: as they are read */
 } Build;
 
 static const Array nothing;
@@ -49,6 +50,19 @@ static bool join(Array *x, const Array *y)
         x->var[x->n++] = y->var[k];
     }
     return true;
+}
+
+static int64_t place_of(const Build *m, uint32_t var) { return m->order ? place(m->order, var) : -1; }
+
+/* Those that the order has, in the places that they have together. */
+static void put_in_order(const Build *m, Array *x)
+{
+    for (uint32_t k = 1; k < x->n && m->order; k++) {
+        const uint32_t var = x->var[k];
+        uint32_t at = k;
+        for (; at > 0 && place_of(m, var) < place_of(m, x->var[at - 1]); at--) x->var[at] = x->var[at - 1];
+        x->var[at] = var;
+    }
 }
 
 static void dims_of(const Build *m, const Array *x, int64_t *dims)
@@ -264,6 +278,7 @@ static Array operation(Build *m, const IrNode *n, ScType t)
         operands[k] = index ? integers(m, n->a[k], wide) : array_of(m, n->a[k]);
         if (!operands[k].x || !join(&out, &operands[k])) return nothing;
     }
+    put_in_order(m, &out);
     for (uint32_t k = 0; k < arity; k++) x[k] = over(m, operands[k], &out);
     const HloShape *s = hlo_make_array(m->b->arena, t, x[0]->shape->rank, x[0]->shape->dims);
     const HloOpcode opcode = n->op == OP_MODULUS ? HLO_ABS : n->op == OP_RE ? HLO_REAL : n->op == OP_IM ? HLO_IMAG
@@ -340,12 +355,60 @@ static Array array_of(Build *m, IrRef r)
     return x;
 }
 
+/* --- products ----------------------------------------------------------------------------------------------------- */
+/* The read of the array with most elements that a term needs; 0: there is none. */
+static IrRef largest_read(const Build *m, IrRef term)
+{
+    IrRefs nodes = {0};
+    WBB_PUSH(m->b->arena, &nodes, term);
+    ir_gather(m->g, m->b->arena, &nodes, rw_marks(m->graph->rw));
+    IrRef most = 0;
+    int64_t elements = 0;
+    for (uint32_t k = 0; k < nodes.n; k++) {
+        const IrNode *n = ir_at(m->g, nodes.items[k]);
+        if (n->op != OP_CALL) continue;
+        const int64_t of = hlo_elements(m->graph->c->instructions[IR_CALLEE(n->imm)]->shape);
+        if (of > elements) elements = of, most = nodes.items[k];
+    }
+    return most;
+}
+
+/* The variables of a product's terms in the order in which its larger factor lies in memory. Those of its results that
+ * this factor lacks stand before the first range: a thread has several of them, and what it loads for one it has for
+ * all. */
+static const Array *order_of(const Build *m, const GrDef *d)
+{
+    const IrRef read = largest_read(m, d->value);
+    Array *own = WBB_NEW(m->b->arena, Array), *all = WBB_NEW(m->b->arena, Array);
+    if (!read) return NULL;
+    const IrNode *n = ir_at(m->g, read);
+    const HloShape *s = m->graph->c->instructions[IR_CALLEE(n->imm)]->shape;
+    for (uint32_t p = s->rank; p-- > 0;) {
+        const IrNode *index = ir_at(m->g, m->g->terms[n->a[0] + s->minor_to_major[p]].ref);
+        if (index->op == OP_VAR) own->var[own->n++] = (uint32_t)index->imm;
+        else if (index->op != OP_CONST) return NULL;
+    }
+    const IrRefs ranges = {.items = d->ranges, .n = d->n_ranges};
+    bool before = false;
+    for (uint32_t k = 0; k <= own->n; k++) {
+        const bool range = k < own->n && ir_among(&ranges, ir_var(m->g, own->var[k]));
+        for (uint32_t j = 0; (range || k == own->n) && !before && j < d->i->shape->rank; j++) {
+            const IrNode *v = ir_at(m->g, d->at[j]);
+            if (v->op == OP_VAR && place(own, (uint32_t)v->imm) < 0) all->var[all->n++] = (uint32_t)v->imm;
+        }
+        before = before || range;
+        if (k < own->n) all->var[all->n++] = own->var[k];
+    }
+    return all;
+}
+
 static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     const GrChanged *of = &((const GrChanged *)b->arg)[b->source->id];
     if (!of->graph || !of->value[i->id]) return NULL;
     Build m = {.b = b, .graph = of->graph, .g = rw_graph(of->graph->rw), .made = {.arena = b->arena}};
     const GrDef *d = &of->graph->defs[i->id];
+    if (i->opcode == HLO_DOT && d->form == GR_FOLD) m.order = order_of(&m, d);
     Array at = {0};
     const Array x = array_of(&m, of->value[i->id]);
     for (uint32_t k = 0; k < i->shape->rank; k++)

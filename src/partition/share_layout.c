@@ -34,6 +34,7 @@ typedef struct {
     int64_t warps, reduced_warps;         /* of a block; of those, that share a result */
     int64_t registers, whole_registers;   /* unrolled terms of a thread; those that leave no loop */
     int64_t kept_registers;               /* results of a thread whose results have few terms */
+    int64_t repeated_registers;           /* results of a thread, at most, for which it loads once */
     int64_t blocks;                       /* of an SM, at which a split of the reduced dimensions aims */
     /* what is tried */
     int64_t vectors;                      /* widths of a vector */
@@ -356,9 +357,22 @@ static void consider_lanes(Choosing *c, Wish *x)
     }
 }
 
-/* A kept dimension that is so short that a thread has all of it: the innermost one; NONE: there is none. */
+/* Is an array that matters the same along a kept dimension? What a thread loads of it serves all its results there. */
+static bool is_repeated(const Choosing *c, uint32_t d)
+{
+    for (uint32_t k = 0; k < c->w->n_loads && !c->w->dims[d].reduced; k++)
+        if (load_bits(&c->w->loads[k]) >= c->min_bits && !c->w->loads[k].step[d]) return true;
+    return false;
+}
+
+/* A kept dimension that is so short that a thread has all of it: one along which it loads once, or the innermost one;
+ * NONE: there is none. */
 static uint32_t short_dim(const Choosing *c, const Wish *x)
 {
+    for (uint32_t d = c->w->n_dims; d-- > 0;) {
+        const int64_t left = after_lanes(c, x, d);
+        if (left > 1 && left <= c->repeated_registers && is_repeated(c, d)) return d;
+    }
     for (uint32_t d = c->w->n_dims; d-- > 0;)
         if (!c->w->dims[d].reduced && after_lanes(c, x, d) > 1)
             return next_power(c->kept_registers, ABOVE_ALL) >= after_lanes(c, x, d) ? d : NONE;
@@ -509,6 +523,7 @@ static void read_numbers(Choosing *c)
     c->warps = tg_tuned(t, "layout.warps"), c->reduced_warps = tg_tuned(t, "layout.reduced_warps");
     c->registers = tg_tuned(t, "layout.registers"), c->whole_registers = tg_tuned(t, "layout.registers.whole");
     c->kept_registers = tg_tuned(t, "layout.kept_registers");
+    c->repeated_registers = tg_tuned(t, "layout.repeated_registers");
     c->clusters = tg_has(t, "cluster") && !c->w->scan ? tg_tuned(t, "layout.cluster") : 1;
     c->few_terms = tg_tuned(t, "layout.few_terms"), c->blocks = tg_tuned(t, "layout.blocks");
     c->start_warps = tg_tuned(t, "layout.start.warps"), c->start_registers = tg_tuned(t, "layout.start.registers");

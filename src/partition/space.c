@@ -1,6 +1,7 @@
 /* space.c: the space of a reduction's terms, and which layouts of it a shared kernel may have.
  *
- * Neighbouring dimensions that are all kept or all reduced are one dimension of the space, the slowest in memory first.
+ * Neighbouring dimensions that are all kept or all reduced are one dimension of the space, the slowest in memory first;
+ * of a sum of products, those that the same factors have.
  *
  *     reduce(f32[8,128,64]), dimensions={1,2}     =>   rows: 8, kept; columns: 8192, reduced
  *     reduce(f32[4096,1024]), dimensions={0}      =>   rows: 4096, reduced; columns: 1024, kept
@@ -54,6 +55,25 @@ static bool is_between(const HloInstruction *reduce, uint32_t outer, uint32_t in
     return false;
 }
 
+/* Has a factor of a product that is summed up elements along one of two dimensions, and not along the other? A thread
+ * then has several positions of the latter for an element that it loads once. */
+static bool is_factored(const HloInstruction *reduce, uint32_t d, uint32_t e)
+{
+    const HloInstruction *terms = reduce->opcode == HLO_REDUCE ? reduce->operands[0] : NULL;
+    if (!terms || terms->opcode != HLO_MULTIPLY) return false;
+    for (uint32_t k = 0; k < 2; k++)
+        if (terms->operands[k]->opcode != HLO_BROADCAST) return false;
+    for (uint32_t k = 0; k < 2; k++) {
+        bool has_d = false, has_e = false;
+        for (uint32_t n = 0; n < terms->operands[k]->n_dimensions; n++) {
+            has_d = has_d || terms->operands[k]->dimensions[n] == (int64_t)d;
+            has_e = has_e || terms->operands[k]->dimensions[n] == (int64_t)e;
+        }
+        if (has_d != has_e) return true;
+    }
+    return false;
+}
+
 uint32_t part_space(WbbArena *a, const HloInstruction *reduce, bool in_order, PartGroup **space)
 {
     const HloShape *x = part_space_shape(reduce);
@@ -65,7 +85,8 @@ uint32_t part_space(WbbArena *a, const HloInstruction *reduce, bool in_order, Pa
         if (x->dims[d] == 1) continue;
         const PartGroup *last = n ? &groups[n - 1] : NULL;
         const uint32_t slower = last ? last->of[last->n - 1] : 0;
-        const bool apart = in_order && reduced && last && (slower > d || is_between(reduce, slower, d));
+        const bool ordered = in_order && reduced && last && (slower > d || is_between(reduce, slower, d));
+        const bool apart = ordered || (last && is_factored(reduce, slower, d));
         if (!last || last->dim.reduced != reduced || apart) {
             PartGroup *g = &groups[n++];
             g->dim = (PartDim){.size = 1, .reduced = reduced};

@@ -120,6 +120,22 @@ static void find_sequence(const PartWalk *w, PartWork *work)
     if (n > 1) work->sequence = s, work->n_sequence = n;
 }
 
+/* Where the larger factor of products is the same along a kept dimension, a thread has several results for what it
+ * loads of it, and as many loads of the other one: those are one access where the terms of a thread are neighbours,
+ * along a reduced dimension in which the other factor has neighbours, and the larger one rows. */
+static void find_near(PartWork *w)
+{
+    const PartAccess *most = NULL;
+    bool repeated = false;
+    for (uint32_t k = 0; k < w->n_loads; k++)
+        if (!most || w->loads[k].elements * w->loads[k].bits > most->elements * most->bits) most = &w->loads[k];
+    for (uint32_t d = 0; d < w->n_dims && most; d++) repeated = repeated || (!w->dims[d].reduced && !most->step[d]);
+    if (!repeated || !w->commutes || w->scan || w->across) return;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        for (uint32_t k = 0; k < w->n_loads && w->dims[d].reduced; k++)
+            if (w->loads[k].step[d] == 1 && most->step[d] > 1 && most->step[d] != PART_FAR) w->near |= UINT64_C(1) << d;
+}
+
 PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
 {
     const PartStage *first = &r->stages[0];
@@ -158,6 +174,7 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
     if (!work.scan && part_in_order(r)) find_sequence(&w, &work);
     work.partials = partials, work.stores = stores;
     part_walk_work(&w, &work);
+    find_near(&work);
     work.term_slots += work.across, work.again_slots = w.again_slots;
     return work;
 }

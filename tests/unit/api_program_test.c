@@ -33,10 +33,10 @@ static const char loop[] =
     "  ROOT r = f32[64] get-tuple-element(w), index=2\n}\n";
 /* The library call reads a constant, which no kernel has in its text. */
 static const char with_constant[] =
-    "HloModule c\n\nENTRY e {\n  x = f32[2,2]{1,0} parameter(0)\n"
-    "  c = f32[2,2]{1,0} constant({{1,2},{3,4}})\n"
-    "  d = f32[2,2]{1,0} dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-    "  ROOT r = f32[2,2]{1,0} negate(d)\n}\n";
+    "HloModule c\n\nENTRY e {\n  x = f32[8,2]{1,0} parameter(0)\n"
+    "  c = f32[2,5]{1,0} constant({{1,2,3,4,5},{6,7,8,9,10}})\n"
+    "  d = f32[8,5]{1,0} dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+    "  ROOT r = f32[8,5]{1,0} negate(d)\n}\n";
 /* Two fusions, one of which has random numbers. */
 static const char declined[] =
     "HloModule d\n\na {\n  x = f32[64]{0} parameter(0)\n  ROOT y = f32[64]{0} negate(x)\n}\n\n"
@@ -318,13 +318,13 @@ static void test_folder(void **state)
             assert_int_equal(wb_program_run(q, in, out, NULL, NULL), WB_OK);
             assert_true(y[1] == 8 && y[0] == 0);
         } else if (k == 2) {
-            const float one[4] = {1, 0, 0, 1};
+            const float one[16] = {1, 0, 0, 1};
             const void *matrix[] = {one};
             wb_memory m;
             wb_program_memory(q, &m);
-            assert_int_equal(m.constants, 16);
+            assert_int_equal(m.constants, 40);
             assert_int_equal(wb_program_run(q, matrix, out, NULL, NULL), WB_OK);
-            assert_true(y[0] == -1 && y[1] == -2 && y[2] == -3 && y[3] == -4);
+            assert_true(y[0] == -1 && y[4] == -5 && y[5] == -6 && y[9] == -10);
         } else {
             assert_int_equal(wb_program_check(q, NULL, NULL, NULL, NULL), WB_OK);
         }
