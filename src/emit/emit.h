@@ -24,6 +24,8 @@
  * bound on memory and time. */
 enum { EMIT_MAX_NODES = 4000000 };
 IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, const PartKernel *kernel);
+/* share_terms.c: does a sum take products before they are rounded? Those of a thread are added one after the other. */
+bool emit_contracts(const HloInstruction *reduce);
 /* order.c: the order in which a stage combines the terms of one of its reductions, for kernel.json. */
 const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce);
 /* .. of i, whose terms are those of parts (share_rows_columns.c), combined under the first layout, and then of these,

@@ -14,6 +14,7 @@
 typedef struct {
     WbbBuf *b;
     const char *dim, *stem;
+    bool chains; /* terms of a thread are added one after the other */
 } Text;
 
 /* Threads that share a result, or blocks. */
@@ -62,7 +63,7 @@ static void put_terms(Text *t, const PartLayout *l)
     const int64_t n = count_of(l, PART_VECTOR) * count_of(l, PART_REGISTER);
     const char *before = " of";
     if (n == 1) return;
-    wbb_putf(t->b, "; fold %lld", (long long)n);
+    wbb_putf(t->b, "; %s %lld", t->chains ? "chain" : "fold", (long long)n);
     for (uint32_t d = 0; d < l->n_dims; d++) put_digit(t, &l->dims[d], PART_VECTOR, &before);
     for (uint32_t d = l->n_dims; d-- > 0;) put_digit(t, &l->dims[d], PART_REGISTER, &before);
 }
@@ -117,7 +118,7 @@ const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce
     wbb_putf(&b, "%s: tree", reduce->i->name);
     if (sc_is_float(reduce->sum)) wbb_putf(&b, " in %s", sc_type_info[reduce->sum].hlo);
     put_dims(&b, s);
-    Text t = {&b, NULL, ""};
+    Text t = {&b, NULL, "", emit_contracts(reduce->i)};
     put_steps(&t, l);
     put_blocks(&t, l);
     return b.text;
@@ -150,7 +151,7 @@ const char *emit_order_across(WbbArena *a, const HloInstruction *i, const PartLa
             wbb_putf(&b, "%s %s %lld", before, part_level_name[x->factors[k].level], (long long)x->factors[k].size);
     for (uint32_t k = 0; k < y->n_factors; k++)
         wbb_putf(&b, ", part_%s %lld", part_level_name[y->factors[k].level], (long long)y->factors[k].size);
-    Text t = {&b, x->name, ""};
+    Text t = {&b, x->name, "", false};
     put_steps(&t, rows);
     t.stem = "part_";
     put_steps(&t, parts);

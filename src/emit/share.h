@@ -35,6 +35,7 @@ typedef struct {
     uint32_t n;        /* arrays */
     ScType *type;      /* [n] of partial results */
     IrRef *identity;   /* [n] what combines with any value to that value, by rules; NULL: none is known */
+    bool contracts;    /* terms are products that need not be rounded before they are added */
     bool absent, stretch_absent; /* a thread may have no term; so may its stretch of the blocks' results */
     uint32_t buffer[SHARE_PLACES]; /* the first of those of the parts of each array, then, if `absent`, of preds */
 } Reduction;

@@ -205,6 +205,28 @@ void emit_share_mask(const Share *m, const Reduction *r, IrRef condition, Partia
         p->x[k] = ir_node(m->g, OP_SELECT, IR_TYPE(r->type[k], 0), 0, condition, p->x[k], r->identity[k], 0);
 }
 
+bool emit_contracts(const HloInstruction *reduce)
+{
+    return reduce->n_operands == 2 && hlo_combiner(reduce->called[0]) == OP_ADD && hlo_contracts(reduce->operands[0]);
+}
+
+/* The sum of x and a product, rounded once; 0: y is none. */
+static IrRef fused(const Share *m, const Reduction *r, IrRef x, IrRef y)
+{
+    const IrNode n = *ir_at(m->g, y);
+    return n.op == OP_MUL ? ir_node(m->g, OP_FMA, IR_TYPE(r->type[0], 0), 0, n.a[0], n.a[1], x, 0) : 0;
+}
+
+/* Products one after the other: half of the instructions of a tree. */
+static void fold_products(const Share *m, const Reduction *r, Partial *p, uint32_t n)
+{
+    for (uint32_t k = 1; k < n; k++) {
+        const IrRef x = fused(m, r, p[0].x[0], p[k].x[0]);
+        if (x) p[0].x[0] = x;
+        else p[0] = combine(m, r, &p[0], &p[k], false);
+    }
+}
+
 static void fold(const Share *m, const Reduction *r, Partial *p, uint32_t n, bool follow)
 {
     for (; n > 1; n = (n + 1) / 2) {
@@ -262,6 +284,7 @@ void emit_share_find_reductions(Share *m)
         for (uint32_t x = 0; x < r->n; x++)
             r->type[x] = r->of->sum != SC_NONE ? r->of->sum : part_shape(r->i, x)->type;
         emit_share_find_identity(m, r);
+        r->contracts = r->identity && emit_contracts(r->i);
     }
 }
 
@@ -361,7 +384,8 @@ void emit_share_terms(const Share *m, IrRef loop, Partials p)
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {
             Partial *of = all[r] + (size_t)c * m->terms;
-            fold(m, &m->r[r], of, m->terms, m->ascends);
+            if (m->r[r].contracts) fold_products(m, &m->r[r], of, m->terms);
+            else fold(m, &m->r[r], of, m->terms, m->ascends);
             p[r][c] = of[0];
         }
 }

@@ -28,6 +28,7 @@ typedef struct {
     WbbMap made; /* by node: 1 + number of an array */
     struct { Array *items; uint32_t n, capacity; } arrays;
     const Array *order; /* of the variables of terms; NULL: as they are read */
+    bool products;      /* terms are those of a dot */
 } Build;
 
 static const Array nothing;
@@ -308,6 +309,8 @@ static Array folded(Build *m, const IrNode *n, ScType t)
         else out.var[out.n++] = all.var[k];
     }
     const HloShape *scalar = hlo_make_array(b->arena, t, 0, NULL);
+    if (m->products && term.x->opcode == HLO_MULTIPLY && sc_is_float(t) && !hlo_contracts(term.x))
+        hlo_set_attributes(b, term.x, wbb_format(b->arena, "%s%s", term.x->attributes, hlo_contract_attribute));
     HloInstruction *x = over(m, term, &all);
     const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
     HloComputation *c = hlo_new_combiner(b, opcode_of(op), scalar, name);
@@ -408,7 +411,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     if (!of->graph || !of->value[i->id]) return NULL;
     Build m = {.b = b, .graph = of->graph, .g = rw_graph(of->graph->rw), .made = {.arena = b->arena}};
     const GrDef *d = &of->graph->defs[i->id];
-    if (i->opcode == HLO_DOT && d->form == GR_FOLD) m.order = order_of(&m, d);
+    if (i->opcode == HLO_DOT && d->form == GR_FOLD) m.order = order_of(&m, d), m.products = true;
     Array at = {0};
     const Array x = array_of(&m, of->value[i->id]);
     for (uint32_t k = 0; k < i->shape->rank; k++)

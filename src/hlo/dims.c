@@ -154,6 +154,13 @@ const char *hlo_neighbours_attribute(WbbArena *a, int64_t n)
     return n ? wbb_format(a, ", frontend_attributes={equal_neighbours=\"%s\"}", text) : "";
 }
 
+const char hlo_contract_attribute[] = ", frontend_attributes={contract=\"true\"}";
+
+bool hlo_contracts(const HloInstruction *i)
+{
+    return i->opcode == HLO_MULTIPLY && *i->attributes && strstr(i->attributes, "contract=\"true\"");
+}
+
 int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i)
 {
     static const char name[] = "equal_neighbours=\"";

@@ -141,7 +141,8 @@ static bool make(void *of, const void *wish, void *what, uint64_t *hash)
     memcpy(lanes, x->lanes, n * sizeof *lanes), memcpy(warps, x->warps, n * sizeof *warps);
     s->wish = *x;
     s->wish.lanes = lanes, s->wish.warps = warps;
-    const int64_t room = c->k->max_terms / (x->vector * x->registers * x->kept_registers);
+    const int64_t kept_registers = x->kept_registers * WBB_MAX(x->side_registers, 1);
+    const int64_t room = c->k->max_terms / (x->vector * x->registers * kept_registers);
     if (!part_complete(c->w, x, room, s->sizes)) return false;
     if (x->whole && all_of_level(c->w, s->sizes, PART_LOOP) > 1) return false;
     if (c->w->across && !loop_rows(c, s->sizes)) return false;
@@ -258,6 +259,29 @@ static void vary_splits(Choosing *c, Wish *x, int64_t kept)
     x->split_dim = NONE, x->splits = 1;
 }
 
+static double load_bits(const PartAccess *x) { return (double)x->elements * x->bits; }
+
+/* Is an array that matters the same along a kept dimension? What a thread loads of it serves all its results there. */
+static bool is_repeated(const Choosing *c, uint32_t d)
+{
+    for (uint32_t k = 0; k < c->w->n_loads && !c->w->dims[d].reduced; k++)
+        if (load_bits(&c->w->loads[k]) >= c->min_bits && !c->w->loads[k].step[d]) return true;
+    return false;
+}
+
+/* Results of a thread along two dimensions of each of which a factor of the products has nothing. */
+static void vary_sides(Choosing *c, const Wish *of)
+{
+    Wish x = *of;
+    for (x.kept_dim = 1; x.kept_dim < c->w->n_dims; x.kept_dim++)
+        for (x.side_dim = 0; x.side_dim < x.kept_dim; x.side_dim++) {
+            if (!is_repeated(c, x.kept_dim) || !is_repeated(c, x.side_dim)) continue;
+            for (x.kept_registers = c->repeated_registers; x.kept_registers; x.kept_registers /= 2)
+                for (x.side_registers = c->repeated_registers; x.side_registers; x.side_registers /= 2)
+                    for (x.registers = c->start_registers; x.registers; x.registers /= 4) part_try(c->k, &x);
+        }
+}
+
 static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
 {
     const int64_t kept = of_level(c->w, sizes, PART_GRID, false);
@@ -274,6 +298,7 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
         vary_splits(c, &x, kept);
         x.whole = false;
     }
+    vary_sides(c, of);
     int64_t terms = 1;
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
         const int64_t *s = sizes + (size_t)d * PART_LEVELS;
@@ -299,8 +324,6 @@ static int64_t tried_vectors(const Choosing *c, uint32_t d, int64_t widest)
     for (int64_t k = 1; k < c->vectors; k++, widest /= 2) all |= widest;
     return all;
 }
-
-static double load_bits(const PartAccess *x) { return (double)x->elements * x->bits; }
 
 /* Do the lanes read enough side by side, of an array that matters? */
 static bool is_coalesced(const Choosing *c, const Wish *x)
@@ -355,14 +378,6 @@ static void consider_lanes(Choosing *c, Wish *x)
         x->split_dim = reduced, x->splits = part_up(2 * (int64_t)c->t->sms, kept);
         part_try(c->k, x);
     }
-}
-
-/* Is an array that matters the same along a kept dimension? What a thread loads of it serves all its results there. */
-static bool is_repeated(const Choosing *c, uint32_t d)
-{
-    for (uint32_t k = 0; k < c->w->n_loads && !c->w->dims[d].reduced; k++)
-        if (load_bits(&c->w->loads[k]) >= c->min_bits && !c->w->loads[k].step[d]) return true;
-    return false;
 }
 
 /* A kept dimension that is so short that a thread has all of it: one along which it loads once, or the innermost one;

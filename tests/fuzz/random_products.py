@@ -18,6 +18,7 @@ TARGETS = ("sm_90", "sm_75", "sm_80", "sm_86", "sm_100", "sm_120")
 SHARED = "threads share its terms"
 LEAST_SHARED = 0.3
 MOST = 2000000
+LONGEST = 1024  # of a module that is one product, and no thin one: a thread sums it, or a library
 TYPES = ("bf16", "bf16", "f16", "f32", "f32", "f64", "s8", "s32", "u8", "f8e4m3fn", "pred")
 
 
@@ -57,8 +58,8 @@ class Text:
         return x
 
 
-def product(t: Text) -> Tuple[str, str, List[int]]:
-    """Its name, type and dimensions."""
+def product(t: Text) -> Tuple[str, str, List[int], int]:
+    """Its name, type and dimensions, and how many products are summed."""
     r, kind = t.r, t.r.choice(TYPES)
     batch = [r.choice((2, 3, 8)) for _ in range(r.choice((0, 0, 0, 1, 2)))]
     summed = [r.choice((1, 7, 32, 64, 100, 256, 1000))] + [r.choice((3, 8))] * (r.random() < 0.2 and kind != "pred")
@@ -83,13 +84,13 @@ def product(t: Text) -> Tuple[str, str, List[int]]:
     out = {"s8": "s32", "u8": "s32", "f8e4m3fn": "f32"}.get(kind, r.choice((kind, "f32")) if kind in ("bf16", "f16") else kind)
     attributes = "".join(f", {side}_{what}_dims={{{','.join(map(str, numbers[s][w]))}}}" for w, what in enumerate(("batch", "contracting"))
                          for s, side in enumerate(("lhs", "rhs")) if numbers[s][w] or what == "contracting")
-    return t.put(t.shape(out, dims), f"dot({', '.join(names)}){attributes}"), out, dims
+    return t.put(t.shape(out, dims), f"dot({', '.join(names)}){attributes}"), out, dims, math.prod(summed)
 
 
 def text_of(seed: int) -> str:
     r = random.Random(seed)
     t = Text(r)
-    name, kind, dims = product(t)
+    name, kind, dims, summed = product(t)
     shape = t.shape(kind, dims)
     if kind != "pred" and r.random() < 0.5:
         bias = t.parameter(f"{kind}[{dims[-1]}]{{0}}")
@@ -106,7 +107,7 @@ def text_of(seed: int) -> str:
     lines = list(t.lines)
     lines[-1] = f"ROOT {lines[-1]}"
     body = "\n".join(f"  {line}" for line in lines)
-    if r.random() < 0.5:
+    if r.random() < 0.5 and summed <= LONGEST:
         return f"HloModule m\nENTRY e {{\n{body}\n}}\n"
     outer = "\n".join(f"  p{k} = {s} parameter({k})" for k, s in enumerate(t.parameters))
     operands = ", ".join(f"p{k}" for k in range(len(t.parameters)))
