@@ -158,15 +158,20 @@ static bool of_one_value(ScOp op, ScType t, const EvBound *x, ScAccuracy accurac
     return true;
 }
 
-/* What a product may have been before it was rounded: within a unit, as the ends of bounds are values of the type. */
+/* What a product may have been before it was rounded: within a unit, as the ends of bounds are values of the type;
+ * beyond the largest one where it became infinite. */
 static EvBound unrounded(ScType t, const EvBound *of, EvBound x)
 {
-    const bool numbers = of[0].lo.f == of[0].hi.f && of[1].lo.f == of[1].hi.f;
-    if (x.flags || !isfinite(x.lo.f) || !isfinite(x.hi.f)) return x;
-    if (numbers && fma(of[0].lo.f, of[1].lo.f, -x.lo.f) == 0 && x.lo.f != 0) return x; /* it is exact */
-    if (numbers && (of[0].lo.f == 0 || of[1].lo.f == 0)) return x;
+    const EvBound *p = &of[0], *q = &of[1];
+    const double most = sc_to_f64(t, sc_from_f64(t, INFINITY) - 1);
+    const bool finite = isfinite(p->lo.f) && isfinite(p->hi.f) && isfinite(q->lo.f) && isfinite(q->hi.f);
+    const bool numbers = p->lo.f == p->hi.f && q->lo.f == q->hi.f;
+    if (x.flags || !finite) return x;
+    if (numbers && (p->lo.f == 0 || q->lo.f == 0)) return x;
+    if (numbers && x.lo.f != 0 && fma(p->lo.f, q->lo.f, -x.lo.f) == 0) return x; /* it is exact */
     const ScBudget unit = {.ulp = 1, .absolute = ev_ulp(t, 0)};
-    x.lo = ev_bound_allowed(OP_MUL, t, unit, x.lo.f).lo, x.hi = ev_bound_allowed(OP_MUL, t, unit, x.hi.f).hi;
+    x.lo.f = isinf(x.lo.f) ? fmin(x.lo.f, most) : ev_bound_allowed(OP_MUL, t, unit, x.lo.f).lo.f;
+    x.hi.f = isinf(x.hi.f) ? fmax(x.hi.f, -most) : ev_bound_allowed(OP_MUL, t, unit, x.hi.f).hi.f;
     return x;
 }
 
@@ -175,12 +180,12 @@ void ev_bounds(const HloInstruction *i, ScOp op, ScAccuracy accuracy, int64_t n,
     ScType t = i->shape->type, from = i->operands[0]->shape->type;
     if (op != OP_NONE && (sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST)) t = from;
     const bool contracts = op == OP_MUL && sc_is_float(t) && hlo_contracts(i);
-    bool twice = op != OP_NONE && i->n_operands == 2 && x[0] == x[1];
+    bool twice = op != OP_NONE && i->n_operands == 2 && x[0] == x[1] && !contracts;
     for (int64_t k = 0; k < n; k++) {
         EvBound operands[3];
         uint64_t bits;
         for (uint32_t p = 0; p < i->n_operands && p < 3; p++) operands[p] = ((const EvBound *)x[p])[k];
-        if (twice && !contracts && !value_of(t, &operands[0], &bits) && of_one_value(op, t, operands, accuracy, &r[k])) continue;
+        if (twice && !value_of(t, &operands[0], &bits) && of_one_value(op, t, operands, accuracy, &r[k])) continue;
         r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands, accuracy);
         if (contracts) r[k] = unrounded(t, operands, r[k]);
     }
