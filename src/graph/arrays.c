@@ -228,7 +228,6 @@ static bool is_product(const GrGraph *x, const GrDef *d)
  * a library fills tiles that are empty. In a fusion all products are sums: no library computes them. */
 static bool is_thin(WbbArena *a, const GrGraph *x, const GrDef *d)
 {
-    enum { BITS = 8 }; /* of an element in memory for each result: two results of bf16, four of f32 */
     const IrGraph *g = rw_graph(x->rw);
     const IrNode *term = ir_at(g, d->value);
     double own[] = {1, 1}; /* results along variables that the other factor lacks */
@@ -238,7 +237,8 @@ static bool is_thin(WbbArena *a, const GrGraph *x, const GrDef *d)
         for (uint32_t k = 0; k < d->i->shape->rank; k++)
             if (ir_among(&variables, d->at[k]) && !ir_among(&others, d->at[k]))
                 own[f] *= (double)g->vars[ir_at(g, d->at[k])->imm].hi + 1;
-        if (own[f] * BITS <= sc_type_info[d->i->operands[1 - f]->shape->type].bits) return true;
+        const uint32_t bits = sc_type_info[d->i->operands[1 - f]->shape->type].bits;
+        if (own[f] * HLO_LIMIT_PRODUCT_BITS <= bits) return true; /* two results of bf16, four of f32 */
     }
     return false;
 }

@@ -29,7 +29,7 @@ def write_corpus(folder: Path, n: int = 5) -> None:
     """Writes a corpus: n fusions that compile, one that is declined, and one file that is no module."""
     for k in range(n):
         (folder / f"f{k:02}.hlo").write_text(FUSION.format(n=1024 + k, op="negate", name=f"k{k}"))
-    (folder / "declined.hlo").write_text("HloModule d\nENTRY e {\n  p = f32[4,4] parameter(0)\n  ROOT q = f32[4,4] dot(p, p), lhs_contracting_dims={1}, "
+    (folder / "declined.hlo").write_text("HloModule d\nENTRY e {\n  p = f32[8,8] parameter(0)\n  ROOT q = f32[8,8] dot(p, p), lhs_contracting_dims={1}, "
                                          "rhs_contracting_dims={0}\n}\n")
     (folder / "bad.hlo").write_text("this is no module\n")
 
