@@ -87,7 +87,7 @@ class Run(unittest.TestCase):
         """What a declined kernel must move: a product of two 4x4 f32 reads one operand twice and writes as much."""
         write_corpus(self.folder, 0)
         run(self.folder, self.out, "--no-cache", "--target", "sm_90")
-        self.assertEqual({r["file"]: r.get("bytes_min") for r in records(self.out)}, {"bad.hlo": None, "declined.hlo": 128})
+        self.assertEqual({r["file"]: r.get("bytes_min") for r in records(self.out)}, {"bad.hlo": None, "declined.hlo": 512})
 
     def test_occupancy(self) -> None:
         write_corpus(self.folder, 1)
