@@ -1,12 +1,14 @@
-"""asin, acos, atan2 and hypot of f32: the machine's estimates of roots and reciprocals, made more accurate by their remainders, and polynomials.
+"""asin, acos, atan2 and hypot: the machine's estimates of roots and reciprocals, made more accurate by their remainders, and polynomials.
 
-Needs the machine's fma and its functions with z; leaves a list that functions.py takes. The coefficients are from coefficients/f32.txt. The comment at
-each rule is its number of SASS instructions (sm_80, sm_90, sm_120), then libdevice's.
+Needs the machine's fma and its functions with z; leaves lists that functions.py takes. The coefficients are from coefficients/f32.txt and f64.txt. The
+comment at each rule is its number of SASS instructions (sm_80, as a rule on all), then libdevice's.
 
     asin(a)     s = |a|, below 0.54; beyond, s = sqrt((1 - |a|) / 2), and pi/2 - 2 asin(s)
     atan2(a, b) q = the smaller size over the larger one, atan(q); pi/2 and pi less it by the octant
 """
 from gen.lang import *
+from patterns import doubles
+from patterns.doubles import high
 from patterns.polynomials import INF, hexadecimal, horner, sign_of, with_sign
 
 ASIN = hexadecimal('0x1.555678p-3 0x1.32c97cp-4 0x1.7a084cp-5 0x1.55f83cp-6 0x1.86ad46p-5')
@@ -88,4 +90,101 @@ F32 = [
     rewrite(acos.f32(a),                     acos_of(a)),             # 25, 26
     rewrite(atan2.f32(a, b),                 atan2_of(a, b)),         # 30, 42
     rewrite(hypot.f32(a, b),                 hypot_of(a, b)),         # 18, 25; by way of f64, whose conversions are slow, as many
+]
+
+
+# --- f64 -----------------------------------------------------------------------------------------------------------------------------------
+PI_2_F64, PI_2_LOW_F64 = float.fromhex('0x1.921fb54442d18p+0'), float.fromhex('0x1.1a62633145c07p-54')
+PI_2_F64_BY, BY_F64 = float.fromhex('0x1.817d0947b2611p+0'), float.fromhex('0x1.0b0c27p+0')     # their product is pi/2 to 75 bits
+ASIN_F64 = [float.fromhex(x) for x in (
+    '0x1.55555555556cdp-3', '0x1.333333330293p-4', '0x1.6db6db90e3002p-5', '0x1.f1c70fa6efcf6p-6', '0x1.6e8d014991f78p-6',
+    '0x1.1c36c4abd7e3dp-6', '0x1.cbcf447e3db47p-7', '0x1.6892d1a06a5eep-7', '0x1.a55096ad3eebdp-7', '-0x1.defdef7530d9p-9',
+    '0x1.3b853d8daaf26p-5', '-0x1.6304aef7e527ap-5', '0x1.76db37ec84874p-5')]
+ATAN_F64 = [float.fromhex(x) for x in (
+    '-0x1.5555555555526p-2', '0x1.99999999955b4p-3', '-0x1.249249237f57dp-3', '0x1.c71c717fcf76dp-4', '-0x1.745d11ae74c7ap-4',
+    '0x1.3b13669a2a047p-4', '-0x1.110e5126fd02dp-4', '0x1.e1bba66c1a4b8p-5', '-0x1.ae5e72c0e6984p-5', '0x1.82dad79d1736p-5',
+    '-0x1.59a3ff2ac6667p-5', '0x1.2c2e5ccfd4e26p-5', '-0x1.e9fa0da6643e9p-6', '0x1.683cc98472e13p-6', '-0x1.c78fcd542af16p-7',
+    '0x1.d7b927bbdceedp-8', '-0x1.7a399ad4364a2p-9', '0x1.b3facbcd7bb8ap-11', '-0x1.3f364d4b9695cp-13', '0x1.bbed9f7b04237p-17')]
+
+
+def root_of(x, r):
+    """The root of x by r = 1 / sqrt(x), or nearly: off by its last rounding."""
+    s = mul.f64(x, r)
+    e = fma.f64(neg.f64(s), r, 1.0)
+    return fma.f64(s, mul.f64(e, fma.f64(e, 0.375, 0.5)), s)
+
+
+def half_angle_f64(a):
+    size = abs.f64(a)
+    far = gt.f64(size, 0.5)
+    z = select.f64(far, fma.f64(size, -0.5, 0.5), mul.f64(a, a))
+    r = rsqrtz.f64(add.f64(z, 2.0**-1000))
+    return far, size, z, root_of(z, r), r
+
+
+def asin_of_f64(a):
+    far, size, z, root, r = half_angle_f64(a)
+    s = select.f64(far, root, size)
+    more = select.f64(far, fma.f64(fma.f64(neg.f64(root), root, z), mul.f64(r, 0.5), -0.5 * PI_2_LOW_F64), 0.0)
+    arc = add.f64(s, fma.f64(mul.f64(s, z), doubles.horner(z, ASIN_F64), more))
+    return copysign.f64(select.f64(far, fma.f64(arc, -2.0, PI_2_F64), arc), a)
+
+
+def acos_of_f64(a):
+    far, size, z, root, _ = half_angle_f64(a)
+    s = select.f64(far, root, size)
+    arc = copysign.f64(fma.f64(mul.f64(s, z), doubles.horner(z, ASIN_F64), s), a)
+    start = select.f64(far, select.f64(gt.f64(a, 0.0), 0.0, 2 * PI_2_F64), PI_2_F64)
+    return fma.f64(arc, select.f64(far, 2.0, -1.0), start)
+
+
+def in_range_f64(a, b):
+    """As in_range, by the bits of the sizes: a nan is the larger one."""
+    first, second = (band.u64(bits.u64.f64(x), 2**63 - 1) for x in (a, b))
+    swapped = gt.u64(first, second)
+    larger, smaller = select.u64(swapped, first, second), select.u64(swapped, second, first)
+    return larger, smaller, band.u32(high(bits.f64.u64(larger)), 0x7fc00000), swapped
+
+
+def is_infinite(size):
+    return eq.u64(size, 0x7ff << 52)
+
+
+def of_high(word):
+    """The number whose low word is 0."""
+    return bits.f64.u64(shlx.u64(cvt.u64.u32(word), 32))
+
+
+def hypot_of_f64(a, b):
+    larger, smaller, exponent, _ = in_range_f64(a, b)
+    scale = of_high(sub.u32(0x7fd00000, exponent))
+    x, y = mul.f64(bits.f64.u64(larger), scale), mul.f64(bits.f64.u64(smaller), scale)
+    sum = fma.f64(x, x, fma.f64(y, y, 2.0**-1000))
+    root = mul.f64(root_of(sum, rsqrtz.f64(sum)), of_high(add.u32(exponent, 0x00100000)))
+    return select.f64(bor.pred(is_infinite(larger), is_infinite(smaller)), doubles.INF, root)
+
+
+def atan2_of_f64(a, b):
+    """Of an infinite size the quotient is 1 or 0."""
+    larger, smaller, exponent, swapped = in_range_f64(a, b)
+    scale = of_high(sub.u32(0x7fe00000, exponent))
+    x, y = fma.f64(bits.f64.u64(larger), scale, 2.0**-900), mul.f64(bits.f64.u64(smaller), scale)
+    r = rcpz.f64(x)
+    e = fma.f64(neg.f64(x), r, 1.0)
+    r = fma.f64(r, fma.f64(e, e, e), r)
+    first = mul.f64(y, r)
+    q = fma.f64(fma.f64(neg.f64(first), x, y), r, first)
+    q = select.f64(is_infinite(larger), select.f64(is_infinite(smaller), 1.0, 0.0), q)
+    square = mul.f64(q, q)
+    t = fma.f64(mul.f64(doubles.horner(square, ATAN_F64), square), q, q)
+    t = select.f64(swapped, fma.f64(PI_2_F64_BY, BY_F64, neg.f64(t)), t)
+    t = select.f64(lt.i32(bits.i32.u32(high(b)), 0), fma.f64(2 * PI_2_F64_BY, BY_F64, neg.f64(t)), t)
+    return copysign.f64(t, a)
+
+
+F64 = [
+    rewrite(asin.f64(a),                     asin_of_f64(a)),         # 48, 65 (sm_90: 76, 117; sm_120: 170, 248)
+    rewrite(acos.f64(a),                     acos_of_f64(a)),         # 46, 70 (70, 124; 153, 248)
+    rewrite(atan2.f64(a, b),                 atan2_of_f64(a, b)),     # 62, 74 (104, 114; 201, 236)
+    rewrite(hypot.f64(a, b),                 hypot_of_f64(a, b)),     # 33, 40 (33, 44; 65, 92)
 ]

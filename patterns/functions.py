@@ -79,7 +79,7 @@ APPROX = [
     rewrite(exp.f32.approx(a),       exp2.f32.approx(mul.f32(a, LOG2_E))),
     rewrite(log.f32.approx(a),       mul.f32(log2.f32.approx(a), LN_2)),
 ]
-LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + polynomials.F32 + hyperbolic.F32 + hyperbolic.F64 + arcs.F32
+LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + polynomials.F32 + hyperbolic.F32 + hyperbolic.F64 + arcs.F32 + arcs.F64
 
 # --- isel: libdevice, linked late ---------------------------------------------------------------------------------------------------------
 # Functions for which we tried a formula and kept libdevice, or have no list:
@@ -91,7 +91,6 @@ LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + pol
 #                          polynomial of expm1 instead, exp has 16 instructions and more for its range; libdevice's exp has 10
 #   expm1, tanh, cbrt of f64 on sm_120     see doubles.LONG
 #   sinh, cosh of f64 but on sm_90, sm_100  see hyperbolic.FAST
-#   asin, acos, atan2, hypot of f64        no formula of ours was tried
 #   remainders of f32 and f64              libdevice's loop subtracts as many bits at a time as the quotient has; a term has no loop
 # err: stated where it is below the budget and a lowering needs that. CUDA states 1 for exp; 2 covers the whole error of ex2.approx
 LIBDEVICE = doubles.INSTR + polynomials.INSTR + angles.INSTR + fixed.INSTR + [

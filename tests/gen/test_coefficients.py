@@ -21,6 +21,7 @@ LISTS = {"expm1": "EXPM1", "log": "LOG", "pow": "POW", "tanh": "TANH", "erf": "E
 ERRORS = {"tanh": -24, "log": -27, "pow": -34, "erfc": -29, "cos": -30, "cos, short": -24, "tan": -25, "sinh": -25, "twice exp": -28,
           "asin of half": -27, "atan": -25, "sin of f16": -18, "cos of f16": -18, "log of f16": -19}
 DOUBLES = {"exp": (doubles.EXP[2:], -56), "log": (doubles.LOG, -59), "exp2": (doubles.EXP2[1:], -57), "pow": (doubles.POW, -73),
+           "asin": (arcs.ASIN_F64, -56), "atan": (arcs.ATAN_F64, -57),
            "log2 for f32": (polynomials.POW_BY_F64, -36), "exp2 for f32": (polynomials.EXP2_BY_F64[1:], -28)}
 
 

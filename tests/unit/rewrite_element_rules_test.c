@@ -263,6 +263,7 @@ static void element_body(WbbCx *cx, void *arg)
     element_trial(cx, e, "cvt.f8e5m2.f32(min.f32(max.f32(load %f32[0], -57344.0), 57344.0))", SC_F8E5M2, exact);
     element_trial(cx, e, "bnot.pred(bnot.pred(load %pred[0]))", SC_PRED, exact);
     element_trial(cx, e, "hypot.f32(load %f32[0], load %f32[1])", SC_F32, sc_budget(OP_HYPOT, SC_F32, e->accuracy));
+    element_trial(cx, e, "hypot.f64(load %f64[0], load %f64[1])", SC_F64, sc_budget(OP_HYPOT, SC_F64, e->accuracy));
     element_trial(cx, e, "div.f32(1.0, sqrt.f32(load %f32[0]))", SC_F32, sc_budget(OP_DIV, SC_F32, e->accuracy));
     element_trial(cx, e, "fma.bf16(load %bf16[0], load %bf16[1], load %bf16[2])", SC_BF16, exact);
     for (size_t i = 0; i < WBB_LEN(types) && !e->accuracy; i++) /* every conversion, and every pair of conversions */
