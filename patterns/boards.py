@@ -1,7 +1,7 @@
 """How fast the board of each generation is: a block a number, a line a generation. What all have alike is in rates.py, and the sources.
 
-sm_80: of the board with 80 GB. sm_90: of H200; H100 SXM has 3.352e12 bytes/s of DRAM and the same clock. A new generation adds a line to each block;
-`tests/gpu/rates.py` measures most of them on a board.
+sm_80: of the board with 80 GB. sm_90: of H200; H100 SXM has 3.352e12 bytes/s of DRAM and the same clock. A new generation adds a line to
+the blocks in which it differs from one that it is `like`; `tests/gpu/rates.py` measures most of them on a board.
 """
 from gen.lang import *
 from patterns import rates
@@ -248,5 +248,6 @@ BOARDS = [
 ]
 
 
-def of(target):
-    return [row[target] for row in BOARDS if target in row]
+def of(target, like=None):
+    """The rates of a target. What its blocks do not state of it is that of `like`, a target that it resembles."""
+    return [row.get(target, row.get(like)) for row in BOARDS if target in row or like in row]

@@ -1,8 +1,8 @@
 /* rules_new.c: `rules new-target sm_XX --from sm_YY`: the pattern file of a new GPU generation, and what to review
  * in it.
  *
- * Needs the pattern file of the old target; leaves a copy under the new name, in which TARGET has the new name and
- * nothing else is changed: the old facts stand until somebody has looked at each. The list that is printed is that
+ * Needs the pattern file of the old target; leaves a copy under the new name, in which TARGET and RATE have the new name
+ * and nothing else is changed: the old facts stand until somebody has looked at each. The list that is printed is that
  * work, line by line.
  *
  *     patterns/sm100.py:5: TARGET sms=132
@@ -55,7 +55,8 @@ static bool contains(const Line *l, const char *word)
     return false;
 }
 
-/* The copy: the docstring on line 1 says where it is from, TARGET has the new name. */
+/* The copy: the docstring on line 1 says where it is from, TARGET has the new name, and a rate that boards.py does not
+ * state of the new machine is the old one's. */
 static char *renamed(RulesCall *c, const char *text, const char *file, const char *from, const char *to)
 {
     const char *old = wbb_format(c->arena, "target('%s'", from), *found = strstr(text, old);
@@ -68,7 +69,14 @@ static char *renamed(RulesCall *c, const char *text, const char *file, const cha
     }
     wbb_put_n(&b, body, (size_t)(found - body));
     wbb_putf(&b, "target('%s'", to);
-    wbb_put(&b, found + strlen(old));
+    found += strlen(old);
+    const char *rates = wbb_format(c->arena, "boards.of('%s')", from), *of = strstr(found, rates);
+    if (of) {
+        wbb_put_n(&b, found, (size_t)(of - found));
+        wbb_putf(&b, "boards.of('%s', like='%s')", to, from);
+        found = of + strlen(rates);
+    }
+    wbb_put(&b, found);
     return b.text;
 }
 
@@ -82,8 +90,8 @@ static const Section sections[] = {
     {"FREE", "which modifiers cost nothing: look at the machine code"},
     {"PACKED", "which operations there are on pairs: PTX manual, each instruction's `Target ISA Notes`"},
     {"TUNE", "numbers that decide: measure them, or derive them again as `because` says"},
-    {"RATE", "how fast it is: add a line to each block of boards.py, from the throughput table of the CUDA Programming Guide, "
-             "the board's data sheet, measurements"},
+    {"RATE", "how fast it is: add a line to the blocks of boards.py in which it differs, from the throughput table of the CUDA "
+             "Programming Guide, the board's data sheet, measurements; `like` has the others"},
     {"SIMPLIFY", "mathematics, which no machine changes"},
     {"LOWER", "operations that the machine lacks: remove those that it has now, add those that it no longer has"},
     {"INSTR",

@@ -7,6 +7,7 @@ import unittest
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
@@ -14,6 +15,7 @@ sys.dont_write_bytecode = True
 from gen import lang, load, prices, rows, strategies, tunes  # noqa: E402
 from gen.lang import (PatternError, add, bf16, cvt, div, f16, f32, f64, fma, free, i32, llvm, max, min, mul, neg, packed, sub, target, tune)  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
+from patterns import boards  # noqa: E402
 
 S: RuleSet = load.load_target("sm90")
 TABLE = prices.load_table(prices.load_sass())
@@ -27,6 +29,15 @@ class Rows(unittest.TestCase):
 
     def test_the_rows_of_the_tree(self) -> None:
         self.assertEqual(rows.faults([load.load_target(t) for t in load.targets()]), [])
+
+    def test_rates_of_a_target_that_is_like_another(self) -> None:
+        like, old = boards.of("sm_103", like="sm_100"), boards.of("sm_100")
+        self.assertEqual([r.name for r in like], [r.name for r in old])
+        own = next(r for r in boards.of("sm_90") if r.name == "clock")
+        with patch.object(boards, "BOARDS", [dict(row, sm_103=own) if "sm_90" in row and row["sm_90"] is own else row for row in boards.BOARDS]):
+            differ = [r.name for r, s in zip(boards.of("sm_103", like="sm_100"), old) if r is not s]
+        self.assertEqual(differ, ["clock"])
+        self.assertEqual(boards.of("sm_103"), [])
 
     def test_target(self) -> None:
         cases: List[Any] = [
