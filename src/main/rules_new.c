@@ -2,8 +2,8 @@
  * in it.
  *
  * Needs the pattern file of the old target; leaves a copy under the new name, in which TARGET and RATE have the new
- * name and nothing else is changed: the old facts stand until somebody has looked at each. The list that is printed is that
- * work, line by line.
+ * name and nothing else is changed: the old facts stand until somebody has looked at each. The list that is printed
+ * is that work, line by line.
  *
  *     patterns/sm100.py:5: TARGET sms=132
  */
