@@ -133,6 +133,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("cache", "tests/doors/cache.py {wb}"),
         Row("library", "tests/doors/library.py {build}", "", "--compiles 1000"),
         Row("python_package", "tests/doors/python_package.py {build}", "", "--wheel"),
+        Row("python_types", "tests/doors/python_types.py"),
         Row("float_environment", "tests/doors/float_environment.py {build}"),
         Row("jax_door", "tests/doors/jax_door.py {build}", "", "--ends"),
         Row("jax_harnesses", "tests/doors/jax_harnesses.py {wb} {build}", "", "--every 1"),

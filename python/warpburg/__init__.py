@@ -11,8 +11,9 @@
 
 warpburg.jax makes JAX operations of kernels.
 """
+from ._arrays import DeviceArray, Spec
 from ._elementwise import elementwise, reduce
-from ._kernel import Buffer, DeviceArray, Kernel, Launch, Page, Profile, Spec, Verdict, targets
+from ._kernel import Buffer, Kernel, Launch, Page, Profile, Verdict, targets
 from ._library import Declined, Error, Fault, HloError, lib as _lib
 from ._program import Program, ProgramProfile, ProgramVerdict, Step, compile, load, read
 

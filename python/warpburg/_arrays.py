@@ -129,7 +129,7 @@ def _of_torch(what: str, x: Any, spec: Spec) -> Tuple[Any, Spec]:
     """A tensor of PyTorch of a type that numpy lacks, as one of integers: neither numpy nor every version of PyTorch's DLPack and
     __cuda_array_interface__ takes it. Others are returned as they are."""
     torch = sys.modules.get("torch")
-    kind = str(x.dtype).rpartition(".")[2] if isinstance(x, getattr(torch, "Tensor", ())) else ""
+    kind = str(getattr(x, "dtype")).rpartition(".")[2] if isinstance(x, getattr(torch, "Tensor", ())) else ""
     if not kind.startswith(("bfloat", "float8_", "float4_")):
         return x, spec
     if (kind, tuple(x.shape)) != (_ML.get(spec.type), spec.shape) or x.requires_grad:
@@ -193,7 +193,7 @@ class DeviceArray:
 
     def __init__(self, loaded: Any, spec: Spec, stream: int, of: "Optional[DeviceArray]" = None) -> None:
         self._loaded, self._spec, self.stream, self._of = loaded, spec, stream, of
-        self.address = of.address if of else loaded.allocate(spec.bytes)
+        self.address: int = of.address if of else loaded.allocate(spec.bytes)
 
     shape = property(lambda self: self._spec.shape)
     dtype = property(lambda self: self._spec.dtype)

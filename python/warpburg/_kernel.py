@@ -95,7 +95,8 @@ def folder_name(folder: Union[str, "os.PathLike[str]"]) -> str:
 
 
 def specs_of(kernel: c_void_p, function: Any) -> Tuple[Spec, ...]:
-    a, out = _library.Array(), []
+    a = _library.Array()
+    out: List[Spec] = []
     while function(kernel, len(out), byref(a)):
         out.append(Spec(text(a.type), tuple(a.dims[i] for i in range(a.rank)), a.bytes))
     return tuple(out)
@@ -162,7 +163,8 @@ class Kernel:
         return k
 
     def _take(self, pointer: c_void_p, file: str, options: Dict[str, Any], context: Context) -> None:
-        self._pointer, self._options, self._file, self._context, self._loaded = pointer, options, file, context, None
+        self._pointer, self._options, self._file, self._context = pointer, options, file, context
+        self._loaded: Optional[Loaded] = None
         self.tried: Dict[str, float] = {}
         self.name, self.target, self.accuracy = text(lib.wb_kernel_name(self._pointer)), text(lib.wb_kernel_target(self._pointer)), options["accuracy"]
         self.inputs = specs_of(self._pointer, lib.wb_kernel_input)
@@ -229,7 +231,8 @@ class Kernel:
 
     @property
     def buffers(self) -> List[Buffer]:
-        b, out = _library.Buffer(), []
+        b = _library.Buffer()
+        out: List[Buffer] = []
         while lib.wb_kernel_buffer(self._pointer, len(out), byref(b)):
             shape, kind = tuple(b.dims[i] for i in range(b.rank)), text(b.type)
             constant = None
@@ -244,7 +247,8 @@ class Kernel:
 
     @property
     def launches(self) -> List[Launch]:
-        x, out = _library.Launch(), []
+        x = _library.Launch()
+        out: List[Launch] = []
         while lib.wb_kernel_launch(self._pointer, len(out), byref(x)):
             out.append(Launch(text(x.entry), tuple(x.grid), tuple(x.block), tuple(x.cluster), x.shared_bytes,
                               tuple(x.arguments[i] for i in range(x.n_arguments))))
@@ -304,19 +308,19 @@ class Kernel:
         return memory_for(self.name, self.inputs, arrays, stream)
 
     def _enqueue(self, memory: Sequence[Memory], stream: int) -> List[DeviceArray]:
-        self._loaded = self._loaded or Loaded(self._pointer)
+        loaded = self._loaded = self._loaded or Loaded(self._pointer)
         for m in memory:
             if m.busy and m.address:
-                self._loaded.wait(m.address)
+                loaded.wait(m.address)
                 break
-        outputs = [DeviceArray(self._loaded, s, stream) for s in self.outputs]
-        addresses = []
+        outputs = [DeviceArray(loaded, s, stream) for s in self.outputs]
+        addresses: List[int] = []
         for b in self.buffers:
             if tuple(b.minor_to_major) != tuple(reversed(range(len(b.shape)))) or (b.role != "temporary" and b.bits < 8):
                 raise ValueError(f"buffer {len(addresses)} has an order of elements of its own: only arrays of the host are converted")
             at = memory[b.input].address if b.role == "operand" and b.input >= 0 else outputs[b.number].address if b.role == "output" else 0
             addresses.append(at)
-        self._loaded.enqueue(stream, (ctypes.c_uint64 * max(len(addresses), 1))(*addresses))
+        loaded.enqueue(stream, (ctypes.c_uint64 * max(len(addresses), 1))(*addresses))
         return outputs
 
     # --- shown ---

@@ -227,13 +227,13 @@ class DefaultFloats:
     functions see to that themselves. On Linux alone, where the default environment of floats is known as address -1."""
 
     def __enter__(self) -> None:
-        self.host = ctypes.create_string_buffer(64) if sys.platform == "linux" else None  # a fenv_t has 32 bytes at most
-        if self.host:
+        self.host = ctypes.create_string_buffer(64) if _process else None  # a fenv_t has 32 bytes at most
+        if self.host and _process:
             _process.fegetenv(self.host)
             _process.fesetenv(c_void_p(-1))
 
     def __exit__(self, *_: Any) -> None:
-        if self.host:
+        if self.host and _process:
             _process.fesetenv(self.host)
 
 

@@ -39,7 +39,7 @@ def jaxpr_of(of: Any, invars: Sequence[Any], outvars: Sequence[Any], eqns: Seque
     info = getattr(of, "debug_info", None)
     if info is not None and hasattr(info, "_replace"):
         more["debug_info"] = info._replace(arg_names=("",) * len(invars), **{k: ("",) * len(outvars) for k in ("result_paths",) if hasattr(info, k)})
-    if hasattr(info, "with_unknown_names"):
+    if info is not None and hasattr(info, "with_unknown_names"):
         more["debug_info"] = info.with_unknown_names()
     effects = frozenset().union(*(e.effects for e in eqns)) if len(eqns) == 1 else of.effects
     return of.replace(constvars=[], invars=list(invars), outvars=list(outvars), eqns=list(eqns), effects=effects, **more)

@@ -142,7 +142,8 @@ class Program:
     @property
     def computations(self) -> Dict[str, List[Step]]:
         """The steps of each computation by its name, those of bodies and branches before those that call them; the entry is the last."""
-        c, names = _library.Computation(), []
+        c = _library.Computation()
+        names: List[str] = []
         while lib.wb_program_computation(self._pointer, len(names), byref(c)):
             names.append(text(c.name))
         return {name: self._steps(i, names) for i, name in enumerate(names)}
@@ -153,7 +154,8 @@ class Program:
         return list(self.computations.values())[lib.wb_program_entry(self._pointer)]
 
     def _steps(self, computation: int, names: List[str]) -> List[Step]:
-        s, v, out = _library.Step(), _library.Value(), []
+        s, v = _library.Step(), _library.Value()
+        out: List[Step] = []
 
         def named(at: Any, n: int) -> Tuple[str, ...]:
             words = []

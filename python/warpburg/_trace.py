@@ -18,6 +18,7 @@ from ._arrays import Spec, dtype_of, hlo_type
 
 _HERE = (os.path.dirname(__file__), os.path.dirname(numpy.__file__))
 Number = Union[bool, int, float, complex]
+_of_values: Any = numpy  # its functions call Value.__array_ufunc__, and return what that makes
 
 # numpy's functions that are one operation of HLO.
 _ONE = {"absolute": "abs", "add": "add", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan2": "atan2", "arctanh": "atanh",
@@ -237,19 +238,19 @@ class Trace:
     def _reciprocal(self, x: Value) -> Value: return self.element("divide", x.type, self.constant(1, x.type), x)
     def _arctan(self, x: Value) -> Value: return self.element("atan2", x.type, x, self.constant(1, x.type))
     def _exp2(self, x: Value) -> Value: return self.element("power", x.type, self.constant(2, x.type), x)
-    def _log2(self, x: Value) -> Value: return numpy.log(x) * (1 / numpy.log(2.0).item())
-    def _log10(self, x: Value) -> Value: return numpy.log(x) * (1 / numpy.log(10.0).item())
+    def _log2(self, x: Value) -> Value: return _of_values.log(x) * (1 / _of_values.log(2.0).item())
+    def _log10(self, x: Value) -> Value: return _of_values.log(x) * (1 / _of_values.log(10.0).item())
     def _erfc(self, x: Value) -> Value: return 1 - self.element("erf", x.type, x)
     def _isnan(self, x: Value) -> Value: return self.compare("NE", x, x)
     def _isfinite(self, x: Value) -> Value: return self.element("is-finite", "pred", x)
     def _isinf(self, x: Value) -> Value: return abs(x) == float("inf")
     def _signbit(self, x: Value) -> Value: return self.bits(x) < 0
-    def _trunc(self, x: Value) -> Value: return self.select(x < 0, numpy.ceil(x), numpy.floor(x))
+    def _trunc(self, x: Value) -> Value: return self.select(x < 0, _of_values.ceil(x), _of_values.floor(x))
     def _fabs(self, x: Value) -> Value: return abs(x)
     def _deg2rad(self, x: Value) -> Value: return x * (numpy.pi / 180)
     def _rad2deg(self, x: Value) -> Value: return x * (180 / numpy.pi)
-    def _fmax(self, x: Value, y: Value) -> Value: return self.select(x != x, y, self.select(y != y, x, numpy.maximum(x, y)))
-    def _fmin(self, x: Value, y: Value) -> Value: return self.select(x != x, y, self.select(y != y, x, numpy.minimum(x, y)))
+    def _fmax(self, x: Value, y: Value) -> Value: return self.select(x != x, y, self.select(y != y, x, _of_values.maximum(x, y)))
+    def _fmin(self, x: Value, y: Value) -> Value: return self.select(x != x, y, self.select(y != y, x, _of_values.minimum(x, y)))
     def _hypot(self, x: Value, y: Value) -> Value: return abs(self.element("complex", {"f32": "c64", "f64": "c128"}[x.type], x, y))
     def _true_divide(self, x: Value, y: Value) -> Value: return self.element("divide", x.type, x, y)
 
@@ -265,8 +266,8 @@ class Trace:
 
     def _logaddexp(self, x: Value, y: Value) -> Value:
         """Where both are the same infinity, that."""
-        most, apart = numpy.maximum(x, y), abs(x - y)
-        return self.select(self.compare("EQ", x, y), x + numpy.log(2.0).item(), most + numpy.log1p(numpy.exp(-apart)))
+        most, apart = _of_values.maximum(x, y), abs(x - y)
+        return self.select(self.compare("EQ", x, y), x + _of_values.log(2.0).item(), most + numpy.log1p(numpy.exp(-apart)))
 
     def _sign(self, x: Value) -> Value:
         """Of -0, too, it is 0."""
@@ -295,7 +296,7 @@ class Trace:
             return self.select(y == zero, self.broadcast(zero, quotient.shape), self.select(other, quotient - 1, quotient))
         near = (x - rest) / y  # nearly whole
         near = self.select(other, near - 1, near)
-        down = numpy.floor(near)
+        down = _of_values.floor(near)
         down = self.select(near - down > 0.5, down + 1, down)
         down = self.select(near == zero, self._copysign(self.broadcast(zero, near.shape), x / y), down)
         return self.select(y == zero, x / y, down)

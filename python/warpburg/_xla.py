@@ -44,7 +44,7 @@ def operation(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "l
     if not handle:
         raise MemoryError
     _kept.append((kernel, handle))
-    temporaries = [] if whole else [b.bytes for b in kernel.buffers if b.role == "temporary"]
+    temporaries = [] if isinstance(kernel, _program.Program) else [b.bytes for b in kernel.buffers if b.role == "temporary"]
     results = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in kernel.outputs] + [jax.ShapeDtypeStruct((n,), numpy.uint8) for n in temporaries]
     call = jax.ffi.ffi_call(_PROGRAM if whole else _TARGET, results, vmap_method=methods[vmap], input_output_aliases=in_place or None)
     process = numpy.int64(lib.wb_xla_process())

@@ -156,9 +156,10 @@ def main() -> int:
     import python_on_gpu
     import python_package
     import python_programs
+    import python_saved
     python_package.numpy, python_package.warpburg, python_package.BUILD = numpy, warpburg, build
     tests = unittest.TestSuite()
-    for module in (sys.modules[__name__], python_package, python_on_gpu, python_programs):
+    for module in (sys.modules[__name__], python_package, python_on_gpu, python_programs, python_saved):
         for case in vars(module).values():
             if isinstance(case, type) and issubclass(case, unittest.TestCase) and case not in (Entries, python_package.Declarations):
                 if module.__name__ != __name__:

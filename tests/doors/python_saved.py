@@ -14,7 +14,7 @@ import numpy
 import warpburg
 from warpburg._library import lib
 
-from python_programs import Programs
+import python_programs
 from python_texts import SUM
 
 OTHERS = "import sys, warpburg; k = warpburg.load(sys.argv[1]); print(k, k.accuracy); sys.stdout.write((k.ptx if hasattr(k, 'ptx') else k.json))"
@@ -107,7 +107,7 @@ class Saved(unittest.TestCase):
             warpburg.load(self.at)
 
     def test_program(self) -> None:
-        p = warpburg.compile(Programs.layer, target="sm_80", accuracy="xla")
+        p = warpburg.compile(python_programs.Programs.layer, target="sm_80", accuracy="xla")
         p.write(self.at)
         q = warpburg.load(self.at)
         self.assertEqual((q.json, q.target, q.accuracy, q.hlo), (p.json, "sm_80", "xla", p.hlo))
@@ -130,7 +130,7 @@ class Saved(unittest.TestCase):
 
     def test_left_out(self) -> None:
         """A kernel that was declined stays left out."""
-        p = warpburg.compile(Programs.two, partial=True)
+        p = warpburg.compile(python_programs.Programs.two, partial=True)
         p.write(self.at)
         q = warpburg.load(self.at)
         self.assertEqual([k is None for k in q.kernels], [False, True])
