@@ -28,7 +28,7 @@ const Option main_run_table[] = {
     {NUMBER("--seeds", RunOptions, seeds, "N", "run on the values of N seeds from --seed on, until one fails"),
      .standard = "1", .most = 1000000},
     MAIN_OPTION_CASE(RunOptions),
-    {NUMBER("--blocks", RunOptions, blocks, "N", "run a sample of N blocks and judge what they wrote")},
+    {NUMBER("--blocks", RunOptions, blocks, "N", "run a sample of N blocks and judge what they wrote; a profile takes all where it needs them")},
     {WORD("--order", RunOptions, order, "ORDER",
           "run blocks and warps by their numbers (forward, reverse), or in turns that a seed decides (shuffle:SEED)"),
      .standard = "forward", .choices = {.words = "forward reverse shuffle:1", .open = true}},

@@ -502,13 +502,15 @@ static void hand_over(const Runs *s, const PipeMemory *r)
     if (s->run->output_dir) pipe_write_outputs(s->cx, s->arena, s->run->output_dir, r->n_leaves, got);
 }
 
-/* A sample can be taken where blocks do not wait for each other's results. */
+bool pipe_may_sample(const Bundle *b) { return b->n_launches <= 1 && !pipe_has_tickets(b); }
+
 static void check_sample(WbbCx *cx, const Bundle *b)
 {
-    if (b->n_launches > 1 || pipe_has_tickets(b))
+    if (!pipe_may_sample(b))
         wbb_fail(cx, (WbbLoc){0},
-                 "--blocks: a sample of blocks can be run of one launch without tickets, this bundle has %d launches%s",
-                 b->n_launches, pipe_has_tickets(b) ? " and tickets" : "");
+                 "a sample of blocks can be run of one launch whose blocks share no tickets; this kernel has %s, and "
+                 "all of its blocks are needed",
+                 pipe_has_tickets(b) ? "tickets" : wbb_format(cx->arena, "%d launches", b->n_launches));
 }
 
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)

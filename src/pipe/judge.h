@@ -116,6 +116,8 @@ void pipe_check_bundle(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b
 /* judge.c */
 /* Writes output leaf k as DIR/outK.npy. */
 void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs);
+/* May some of its blocks run without the others, which is where none waits for another's result? */
+bool pipe_may_sample(const Bundle *b);
 /* Declines where a check of a sample of blocks compared no element: nothing says then that the kernel is right. */
 void pipe_need_judged(WbbCx *cx, const char *name, const PipeVerdict *v);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);

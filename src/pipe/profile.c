@@ -7,6 +7,7 @@
  *     ->  20.3 us = launch 1.1 + latency 0.34 + code 0.11 + work 18.6 + tail 0.18, bound by dram
  */
 #include "pipe/profile.h"
+#include "pipe/judge.h"
 
 #include <string.h>
 
@@ -71,6 +72,7 @@ void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *opt
     PipeRun run = *options;
     run.profiles = p->profiles;
     run.ptx_name = p->name;
+    if (!b->n_launches || !pipe_may_sample(b) || run.blocks >= b->launches[0].grid[0]) run.blocks = 0;
     p->verdict = pipe_run(cx, a, b, m, &run);
     for (int i = 0; i < b->n_launches && p->verdict.report.n_faults == 0; i++) {
         p->reports[i] = price_report(a, &kernels[i], &p->profiles[i]);
@@ -98,9 +100,6 @@ PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, con
     pipe_compile(cx, own, &with_comments, file, text, strlen(text), &r);
     PipeRun run = *asked;
     run.output_dir = NULL, run.check = false;
-    bool whole = r.bundle->n_launches != 1;
-    for (int i = 0; i < r.bundle->n_buffers; i++) whole |= r.bundle->buffers[i].init == BD_INIT_TICKET;
-    if (whole || run.blocks >= r.bundle->launches[0].grid[0]) run.blocks = 0;
     Bundle b = *r.bundle;
     if (page) b.ptx = r.emitted;
     PipeProfile p = {.name = file, .bundle = &b, .ir = page ? pipe_kernels_text(own, &r) : NULL};

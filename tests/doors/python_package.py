@@ -142,6 +142,9 @@ class Compiling(unittest.TestCase):
         self.assertEqual(sorted(t.tried), sorted(k.layouts))
         self.assertEqual(t.profile(blocks=4).seconds, min(t.tried.values()))
         self.assertTrue(t.check(blocks=4))
+        total = warpburg.compile(SUM)  # its blocks share tickets: all of them are profiled
+        self.assertEqual(sorted(total.tuned().tried), sorted(total.layouts))
+        self.assertEqual(total.profile(blocks=2).seconds, total.profile().seconds)
         self.assertEqual(warpburg.compile(ROWS, tune="profile").ptx, k.tuned().ptx)
         self.assertEqual(warpburg.compile(ROWS, tune="profile", layout=k.layouts[1]).tried, {})
         with self.assertRaisesRegex(ValueError, "tune='gpu'"):

@@ -97,7 +97,7 @@ class Suite:
                 self.expect(good, f"{name} {' '.join(way)}", said)
         for name in ("partial_sums", "ticket"):
             rc, said = self.call(str(HERE / name), "--blocks", "2")
-            self.expect(rc == 1 and "--blocks: a sample of blocks can be run of one launch without tickets" in said, f"{name} --blocks", said)
+            self.expect(rc == 1 and "a sample of blocks can be run of one launch whose blocks share no tickets" in said, f"{name} --blocks", said)
 
     def wrong(self, folder: Path) -> None:
         for k, f in enumerate(FAULTS):

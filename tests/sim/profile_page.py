@@ -77,9 +77,11 @@ def seen(browser: str, page: Path, width: int, height: int, dark: bool, picture:
     words = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={width},{height}",
              *(["--blink-settings=preferredColorScheme=0"] if dark else [])]
     subprocess.run([*words, f"--screenshot={picture}", page.as_uri()], capture_output=True, check=True, timeout=120)
-    dom = subprocess.run([*words, "--dump-dom", page.as_uri()], capture_output=True, text=True, check=True, timeout=120).stdout
-    title = re.search(r"<title>(\{.*?\})</title>", dom)
-    return json.loads(title[1].replace("&quot;", '"')) if title else {"faults": ["the script did not end"]}
+    p = subprocess.run([*words, "--enable-logging=stderr", "--dump-dom", page.as_uri()], capture_output=True, text=True, check=True, timeout=120)
+    title = re.search(r"<title>(\{.*?\})</title>", p.stdout)
+    facts = json.loads(title[1].replace("&quot;", '"')) if title else {"faults": ["the script did not end"]}
+    facts["faults"] += re.findall(r":CONSOLE.*?\] (.*)", p.stderr)
+    return dict(facts)
 
 
 def looked_at(page: Path, folder: Path) -> Iterator[Tuple[str, bool, Dict[str, Any]]]:
