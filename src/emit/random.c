@@ -66,7 +66,8 @@ static IrRef integer(const Generator *r, IrRef index)
 
 static IrRef rotated(const Generator *r, IrRef x, uint32_t by)
 {
-    return op(r, OP_BOR, op(r, OP_SHL, x, number(r, by)), op(r, OP_SHRL, x, number(r, 32 - by)));
+    const IrRef right = op(r, OP_SHRL, x, number(r, 32 - by)); /* first, with every compiler */
+    return op(r, OP_BOR, op(r, OP_SHL, x, number(r, by)), right);
 }
 
 /* Threefry-2x32 with 20 rounds. */

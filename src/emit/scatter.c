@@ -295,10 +295,11 @@ static void add_f32(const Scatter *m, uint32_t buffer, IrRef at, IrRef x)
     }
     const IrRef was = emit_scatter_effect(m, "was", buffer, at, node(m, OP_ATOMIC_ADD, SC_F32, x, 0));
     const IrRef sum = node(m, OP_ADD, SC_F32, was, x);
-    const IrRef before = node(m, OP_BOR, SC_PRED, is_tiny(m, was), is_tiny(m, x));
+    const IrRef tiny = is_tiny(m, x), before = node(m, OP_BOR, SC_PRED, is_tiny(m, was), tiny);
     EmitIf c = emit_if(m->e, node(m, OP_BOR, SC_PRED, before, is_tiny(m, sum)));
     if (c.s || c.known) {
-        const IrRef left = without_tiny(m, node(m, OP_ADD, SC_F32, without_tiny(m, was), without_tiny(m, x)));
+        const IrRef rest = without_tiny(m, x), kept = without_tiny(m, was); /* in this order with every compiler */
+        const IrRef left = without_tiny(m, node(m, OP_ADD, SC_F32, kept, rest));
         const IrRef apart = node(m, OP_SUB, SC_F32, sum, left), finite = compare(m, OP_EQ, apart, apart);
         const IrRef none = number(m, SC_F32, 0x80000000);
         const IrRef lost = ir_node(m->g, OP_SELECT, IR_TYPE(SC_F32, 0), 0, finite, apart, none, 0);
