@@ -9,7 +9,7 @@ from ctypes import byref, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from . import _library
+from . import _library, _stablehlo
 from ._kernel import Context, Kernel, Page, addresses_of, c_options, folder_name, memory_for, one_or_all, outputs_of, specs_of
 from ._library import Declined, called, lib, text
 
@@ -250,7 +250,9 @@ def row_major(hlo: str) -> str:
 
 
 def text_of(data: bytes, file: str) -> str:
-    """The HLO text of what a file holds: itself, or that of a module as a protocol buffer."""
+    """The HLO text of what a file holds: itself, or that of a module as a protocol buffer or of StableHLO."""
+    if _stablehlo.is_stablehlo(data):
+        return row_major(text_of(_stablehlo.hlo_of(data, file), file))
     r = _library.Result()
     if r.take(lib.wb_hlo_text(file.encode(), data, len(data), byref(r.pointer)), ()).status:
         raise _library.HloError(r.messages)
@@ -262,8 +264,8 @@ def compile(hlo: Union[str, bytes, "os.PathLike[str]", Any], *, target: str = "s
             partial: bool = False, deterministic: bool = False, tune: Optional[str] = None) -> Any:
     """Compiles a module: a Kernel if it is one fusion, or operations that one kernel computes without library calls among them; else a Program.
 
-    hlo: its HLO text; the bytes of a module that XLA dumped as a protocol buffer (.hlo.pb); a path of a file with either; or what
-    jax.jit(f).lower(..) returns (see warpburg.jax.compile).
+    hlo: its HLO text; the bytes of a module that XLA dumped as a protocol buffer (.hlo.pb); StableHLO as text or bytecode, where jaxlib is
+    installed; a path of a file with one of these; or what jax.jit(f).lower(..) or jax.export.export(..)(..) returns (see warpburg.jax.compile).
     target: as in targets(). accuracy: exact, xla or approx, the errors that functions may have. align: of every buffer, bytes.
     layout: text of the layout that the kernel must have (None: the cheapest). lines: the PTX has .loc lines. file: a name for messages.
     program: True: a Program in any case; False: a Kernel, or Declined. cut: how an unfused module is cut, priced or plain.
@@ -277,6 +279,10 @@ def compile(hlo: Union[str, bytes, "os.PathLike[str]", Any], *, target: str = "s
         hlo = text_of(Path(hlo).read_bytes(), file)
     elif isinstance(hlo, bytes):
         hlo = text_of(hlo, file or "<bytes>")
+    elif isinstance(hlo, str) and _stablehlo.is_stablehlo(hlo[:4096].encode()):
+        hlo = text_of(hlo.encode(), file or "<text>")
+    elif hasattr(hlo, "mlir_module_serialized"):
+        hlo = text_of(hlo.mlir_module_serialized, file or str(getattr(hlo, "fun_name", "<exported>")))
     elif hasattr(hlo, "as_text"):
         hlo = row_major(hlo.as_text(dialect="hlo"))
     elif not isinstance(hlo, str):

@@ -125,6 +125,21 @@ class Operations(unittest.TestCase):
             self.assertEqual(ran.returncode, 0, ran.stderr)
             self.assertTrue(agrees(z, numpy.load(f"{folder}/out/out0.npy")))
 
+    def test_stablehlo(self) -> None:
+        """As text, as bytecode, in a file and as jax.export has it, it is the kernel of the lowered function."""
+        from jax import export
+        x = jax.ShapeDtypeStruct((64, 32), jnp.float32)
+        lowered, exported = jax.jit(lambda x: jnp.tanh(x.T) * 2).lower(x), export.export(jax.jit(lambda x: jnp.tanh(x.T) * 2))(x)
+        wanted = warpburg.compile(lowered)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "f.mlir").write_text(lowered.as_text(dialect="stablehlo"))
+            for what in (lowered.as_text(dialect="stablehlo"), exported, exported.mlir_module_serialized, Path(folder) / "f.mlir"):
+                self.assertEqual(warpburg.compile(what).ptx, wanted.ptx)
+        sized = export.export(jax.jit(lambda x: x + 1))(jax.ShapeDtypeStruct(export.symbolic_shape("b, 4"), jnp.float32))
+        for bad, name in ((sized, "<lambda>"), (b"ML\xefR\x01", "<bytes>"), ("module @x { bad }", "<text>")):
+            with self.assertRaisesRegex(warpburg.HloError, f"{name}: error: jaxlib makes no HLO of this StableHLO: "):
+                warpburg.compile(bad)
+
     def test_layouts(self) -> None:
         """JAX infers {0,1} for what a transpose leaves; the arrays of its executables are in row-major order, and so are those of the kernel."""
         def f(x: Any) -> Any:

@@ -24,8 +24,6 @@ from ctypes import c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint3
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "hlo"))
-import proto_by_hand
 from python_texts import SCALE, SCATTER, SUM, unary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,18 +158,6 @@ class Compiling(unittest.TestCase):
         self.assertNotIn("div.full", warpburg.compile(SCALE.replace("multiply", "divide")).ptx)
         with self.assertRaisesRegex(ValueError, "accuracy='best'"):
             warpburg.compile(SCALE, accuracy="best")
-
-    def test_dumped(self) -> None:
-        """A module as a protocol buffer: bytes, or a file of them."""
-        data, text = next(m[1:] for m in proto_by_hand.all_modules() if m[0] == "scheduled")
-        k = warpburg.compile(data)
-        self.assertEqual(k.ptx, warpburg.compile(text).ptx)
-        self.assertTrue(k.hlo.startswith("HloModule m, is_scheduled=true"))
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "f.hlo.pb").write_bytes(data)
-            self.assertEqual(warpburg.compile(Path(folder) / "f.hlo.pb").ptx, k.ptx)
-        with self.assertRaisesRegex(warpburg.HloError, "<bytes>: error: byte 242: field 3 has"):
-            warpburg.compile(data[:-9])
 
     def test_machine_code(self) -> None:
         k = warpburg.compile(SCALE)
@@ -376,10 +362,11 @@ def main() -> int:
         return 0
     import warpburg
     import python_elements
+    import python_inputs
     import python_on_gpu
     import python_programs
     import python_saved
-    modules = (sys.modules[__name__], python_elements, python_on_gpu, python_programs, python_saved)
+    modules = (sys.modules[__name__], python_elements, python_on_gpu, python_programs, python_inputs, python_saved)
     tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in modules)
     result = unittest.TextTestRunner(verbosity=1).run(tests)
     bad = len(result.failures) + len(result.errors)
