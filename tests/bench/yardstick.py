@@ -4,7 +4,7 @@
     yardstick.py OLD NEW [--shared DIR] [--every N] [--from K] [--plans] [--layouts N] [--accuracy LEVEL] [--blocks N] [-j N] [--out ROWS.tsv]
     yardstick.py --make              builds the yardstick alone, and prints where it is and how long it took
 
-OLD and NEW are executables of warpburg. Kernels: every Nth fusion of programs/, blocks/, emitter-tests/ and fusions/ of the corpus, for sm_90. A kernel whose
+OLD and NEW are executables of warpburg, or `c3e75855`. Kernels: every Nth fusion of programs/, blocks/, emitter-tests/ and fusions/ of the corpus, for sm_90. A kernel whose
 PTX both builds agree on counts as 1 and is profiled once; with --plans one whose plan is the same counts as 1 without being made, so that the whole corpus
 (--every 1) takes two minutes.  The profile errs by 12 to 15 % on single kernels, so that 3 % is a tie: the report has the geometric
 mean, the worst decile and those above 1.10, by the yardstick and by NEW's own profile.
@@ -278,7 +278,7 @@ def main() -> int:
     if o.make:
         print(yard)
         return 0
-    t = Tools(yard, *(str(Path(b).resolve()) for b in o.builds), o.accuracy, o.blocks)
+    t = Tools(yard, *(str(yard if b == COMMIT else Path(b).resolve()) for b in o.builds), o.accuracy, o.blocks)
     print(f"prices by {COMMIT}; accuracy {o.accuracy}, {o.blocks} blocks of a grid; every {o.every}th fusion, layouts of every {o.layouts}th timed kernel")
     table: List[Tuple[object, ...]] = []
     with ThreadPoolExecutor(o.jobs) as pool:
