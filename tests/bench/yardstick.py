@@ -4,7 +4,7 @@
     yardstick.py OLD NEW [--shared DIR] [--every N] [--from K] [--plans] [--layouts N] [--accuracy LEVEL] [--blocks N] [-j N] [--out ROWS.tsv]
     yardstick.py --make              builds the yardstick alone, and prints where it is and how long it took
 
-OLD and NEW are executables of warpburg, or `c3e75855`. Kernels: every Nth fusion of programs/, blocks/, emitter-tests/ and fusions/ of the corpus, for sm_90. A kernel whose
+OLD and NEW: executables, or c3e75855. Kernels: every Nth fusion of programs/, blocks/, emitter-tests/ and fusions/ of the corpus, for sm_90. A kernel whose
 PTX both builds agree on counts as 1 and is profiled once; with --plans one whose plan is the same counts as 1 without being made, so that the whole corpus
 (--every 1) takes two minutes.  The profile errs by 12 to 15 % on single kernels, so that 3 % is a tie: the report has the geometric
 mean, the worst decile and those above 1.10, by the yardstick and by NEW's own profile.
