@@ -17,7 +17,7 @@ static const Command rules = {
 
 static const Command *const commands[] = {&main_compile, &main_run, &main_eval, &main_hlo,   &main_fuse,
                                           &main_map,     &main_ir,  &rules,     &main_stats, &main_batch,
-                                          &main_cache, &main_assembler, NULL};
+                                          &main_cache, &main_assembler, &main_explore, NULL};
 
 static const Example variables[] = {
     {"WARPBURG_PTXAS", "what assembles PTX, instead of what is found: a ptxas, a libnvptxcompiler.so or libnvJitLink.so, "
