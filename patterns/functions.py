@@ -90,7 +90,7 @@ LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + pol
 #   exp, logistic of f32   use ex2, whose error is 2 to 4 ulp by the PTX manual, and 2 by CUDA's figure for expf, the same formula: with the
 #                          polynomial of expm1 instead, exp has 16 instructions and more for its range; libdevice's exp has 10
 #   expm1, tanh, cbrt of f64 on sm_120     see doubles.LONG
-#   sinh, cosh of f64 but on sm_90, sm_100  see hyperbolic.FAST
+#   sinh of f64 but on sm_90, sm_100       see hyperbolic.FAST
 #   remainders of f32 and f64              libdevice's loop subtracts as many bits at a time as the quotient has; a term has no loop
 # err: stated where it is below the budget and a lowering needs that. CUDA states 1 for exp; 2 covers the whole error of ex2.approx
 LIBDEVICE = doubles.INSTR + polynomials.INSTR + angles.INSTR + fixed.INSTR + [
