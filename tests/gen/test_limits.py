@@ -22,7 +22,7 @@ class Limits(unittest.TestCase):
             self.assertIn(f"{limits.symbol(t.name)} = {t.value}, /* {t.because} (patterns/limits.py:", text)
 
     def test_each_is_used_and_no_other(self) -> None:
-        sources = "".join(p.read_text(encoding="utf-8") for folder in ("hlo", "fuse") for p in (ROOT / "src" / folder).glob("*.c"))
+        sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "src").rglob("*.c"))
         self.assertEqual(set(re.findall(r"\bHLO_LIMIT_\w+", sources)), {limits.symbol(t.name) for t in limits.rows()})
 
     def test_refused(self) -> None:
