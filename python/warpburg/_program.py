@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library, _stablehlo
-from ._kernel import Context, Kernel, Page, addresses_of, c_options, folder_name, memory_for, one_or_all, outputs_of, specs_of
+from ._kernel import Context, Kernel, Page, addresses_of, c_options, folder_name, memory_for, one_or_all, outputs_of, specs_of, targets
 from ._library import Declined, called, lib, text
 
 _KINDS = tuple(s[len("step_"):] for s in _library.STEPS)
@@ -233,6 +233,8 @@ def _options(target: str, accuracy: str, align: int, layout: Optional[str], line
         raise ValueError(f"cut={cut!r}: one of {', '.join(_library.CUTS)} expected")
     if not isinstance(target, str):
         raise TypeError(f"target={target!r}: a name expected, as targets() has them")
+    if target not in targets():
+        raise ValueError(f"target={target!r}: one of {', '.join(targets())} expected")
     if not 0 <= align <= 4096:
         raise ValueError(f"align={align}: a power of two, 4096 at most, expected")
     return {"target": target, "accuracy": accuracy, "align": align, "layout": layout, "lines": bool(lines), "cubin": False,
@@ -289,6 +291,8 @@ def compile(hlo: Union[str, bytes, "os.PathLike[str]", Any], *, target: str = "s
         raise TypeError(f"HLO text, a path, or what jax.jit(f).lower(..) returns expected, found {type(hlo).__name__}")
     elif "\n" not in hlo and hlo.strip() and len(hlo) < 4096 and "\0" not in hlo and os.path.exists(hlo):
         raise ValueError(f"{hlo!r} is the name of a file: pathlib.Path({hlo!r}) compiles what is in it")
+    elif "\n" not in hlo and hlo.endswith((".hlo", ".txt", ".pb", ".mlir")):
+        raise FileNotFoundError(f"{hlo!r}: HLO text expected, and there is no such file, which pathlib.Path({hlo!r}) would be")
     if tune not in (None, "profile"):
         raise ValueError(f"tune={tune!r}: None or 'profile' expected")
     options = _options(target, accuracy, align, layout, lines, cut, deterministic)

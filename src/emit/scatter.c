@@ -227,7 +227,8 @@ static IrRef is_beyond(const Scatter *m, ScType t, bool max, IrRef now, IrRef x)
 static IrRef either(const Scatter *m, IrRef c, IrRef then, IrRef other)
 {
     const IrRef not_c = node(m, OP_BXOR, SC_PRED, c, number(m, SC_PRED, 1));
-    return node(m, OP_BOR, SC_PRED, node(m, OP_BAND, SC_PRED, c, then), node(m, OP_BAND, SC_PRED, not_c, other));
+    const IrRef second = node(m, OP_BAND, SC_PRED, not_c, other); /* first, with every compiler */
+    return node(m, OP_BOR, SC_PRED, node(m, OP_BAND, SC_PRED, c, then), second);
 }
 
 /* Floats without their sign bit are in the order of integers; those with it in the other order of unsigned ones. So a

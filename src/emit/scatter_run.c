@@ -75,7 +75,8 @@ static IrRef follows(const Scatter *m, IrRef counter, IrRef *at)
     const IrRef last = number(m, t, (uint64_t)updates->dims[0] - 1);
     *at = node(m, OP_MIN, t, counter, last);
     const IrRef row = row_at(m, place_of(m, updates, *at));
-    return node(m, OP_BAND, SC_PRED, compare(m, OP_LE, counter, last), compare(m, OP_EQ, row, row_at(m, m->update[0])));
+    const IrRef same = compare(m, OP_EQ, row, row_at(m, m->update[0])); /* first, with every compiler */
+    return node(m, OP_BAND, SC_PRED, compare(m, OP_LE, counter, last), same);
 }
 
 /* The next ones, from acc[m->n] on, of which there is one: all loads before the first sum, which are made in order. In

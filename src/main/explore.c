@@ -3,7 +3,7 @@
  * Needs a fusion, a module, a bundle or a program. Leaves its page, which `run --profile --html` writes, and starts
  * what opens pages on this machine; where there is none, as on a server, a line says where the page is.
  *
- *     warpburg explore model.hlo     ->   /tmp/warpburg-model.html, in a browser
+ *     warpburg explore model.hlo     ->   /tmp/warpburg-model.hlo.html, in a browser
  */
 #include "main/main.h"
 
@@ -18,13 +18,11 @@ typedef struct {
     bool no_browser;
 } ExploreOptions;
 
-/* A page of the folder for temporary files: model.html of dump/model.hlo. */
+/* A page of the folder for temporary files: warpburg-model.hlo.html of dump/model.hlo. */
 static const char *page_of(WbbArena *a, const char *file)
 {
     const char *parent = getenv("TMPDIR"), *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
-    const size_t n = strcspn(name, ".");
-    return wbb_format(a, "%s/warpburg-%.*s.html", parent && *parent ? parent : "/tmp", n ? (int)n : 4,
-                      n ? name : "page");
+    return wbb_format(a, "%s/warpburg-%s.html", parent && *parent ? parent : "/tmp", *name ? name : "page");
 }
 
 static WbbStatus explore(const Call *call)

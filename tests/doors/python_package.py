@@ -176,7 +176,9 @@ class Compiling(unittest.TestCase):
             warpburg.compile("HloModule f\nENTRY e {\n  z = f32[] constant(0)\n  ROOT r = f32[8] rng(z, z), distribution=rng_uniform\n}\n")
         self.assertEqual((d.exception.reason, d.exception.line), ("random", 4))
         self.assertIn("random numbers", d.exception.explanation)
-        with self.assertRaisesRegex(warpburg.HloError, "sm_1"):
+        with self.assertRaisesRegex(FileNotFoundError, "'gelu.hlo': HLO text expected, and there is no such file"):
+            warpburg.compile("gelu.hlo")
+        with self.assertRaisesRegex(ValueError, "target='sm_1': one of sm_75, .*sm_120 expected"):
             warpburg.compile(SCALE, target="sm_1")
 
     def test_threads(self) -> None:
