@@ -25,7 +25,7 @@ MODULES: Dict[str, Tuple[str, ...]] = {
 
 SUITES: Dict[str, List[Row]] = {
     "gen": [
-        Row("rule_mutants", "-m gen.mutation.mutate", "--sample 24"),
+        Row("rule_mutants", "-m gen.mutation.mutate", "--sample 40"),
         Row("rule_mutants_record", "-m gen.mutation.mutate", "--again 100003", "--again 997"),
         Row("rule_corpus", "tests/gen/rule_corpus.py", "--sample 10"),
         Row("tile_rules", "tests/gen/tile_rules.py {build}"),
