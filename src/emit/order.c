@@ -14,7 +14,7 @@
 typedef struct {
     WbbBuf *b;
     const char *dim, *stem;
-    bool chains; /* terms of a thread are added one after the other */
+    bool chains; /* terms of a thread are added one after the other, those of an iteration after those before */
 } Text;
 
 /* Threads that share a result, or blocks. */
@@ -52,7 +52,7 @@ static void put_level(Text *t, const PartLayout *l, PartLevel level)
 
 static void put_loop(Text *t, const PartLayout *l)
 {
-    if (count_of(l, PART_LOOP) == 1) return;
+    if (count_of(l, PART_LOOP) == 1 || t->chains) return;
     wbb_putf(t->b, "; chain %lld", (long long)count_of(l, PART_LOOP));
     put_level(t, l, PART_LOOP);
 }
@@ -60,12 +60,13 @@ static void put_loop(Text *t, const PartLayout *l)
 /* What a thread has in one iteration: vectors are the lowest digit, then registers, the last dimension's first. */
 static void put_terms(Text *t, const PartLayout *l)
 {
-    const int64_t n = count_of(l, PART_VECTOR) * count_of(l, PART_REGISTER);
+    const int64_t n = count_of(l, PART_VECTOR) * count_of(l, PART_REGISTER) * (t->chains ? count_of(l, PART_LOOP) : 1);
     const char *before = " of";
     if (n == 1) return;
     wbb_putf(t->b, "; %s %lld", t->chains ? "chain" : "fold", (long long)n);
     for (uint32_t d = 0; d < l->n_dims; d++) put_digit(t, &l->dims[d], PART_VECTOR, &before);
     for (uint32_t d = l->n_dims; d-- > 0;) put_digit(t, &l->dims[d], PART_REGISTER, &before);
+    for (uint32_t k = 0; k < l->n_dims && t->chains; k++) put_digit(t, &l->dims[part_nth(l, k)], PART_LOOP, &before);
 }
 
 static void put_fold(Text *t, const PartLayout *l, PartLevel level)

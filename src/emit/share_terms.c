@@ -217,14 +217,20 @@ static IrRef fused(const Share *m, const Reduction *r, IrRef x, IrRef y)
     return n.op == OP_MUL ? ir_node(m->g, OP_FMA, IR_TYPE(r->type[0], 0), 0, n.a[0], n.a[1], x, 0) : 0;
 }
 
-/* Products one after the other: half of the instructions of a tree. */
-static void fold_products(const Share *m, const Reduction *r, Partial *p, uint32_t n)
+/* Products one after the other, after what is there (NULL: nothing): half of the instructions of a tree. */
+static Partial chain(const Share *m, const Reduction *r, const Partial *before, const Partial *p, uint32_t n)
 {
-    for (uint32_t k = 1; k < n; k++) {
-        const IrRef x = fused(m, r, p[0].x[0], p[k].x[0]);
-        if (x) p[0].x[0] = x;
-        else p[0] = combine(m, r, &p[0], &p[k], false);
+    Partial sum = before ? *before : p[0];
+    for (uint32_t k = before ? 0 : 1; k < n; k++) {
+        const IrRef x = fused(m, r, sum.x[0], p[k].x[0]);
+        if (!x) {
+            sum = combine(m, r, &sum, &p[k], false);
+            continue;
+        }
+        sum = new_partial(m, r);
+        sum.x[0] = x;
     }
+    return sum;
 }
 
 static void fold(const Share *m, const Reduction *r, Partial *p, uint32_t n, bool follow)
@@ -364,7 +370,7 @@ static uint32_t stored_together(const Share *m)
     return (uint32_t)WBB_MIN(f->size, 16);
 }
 
-/* Elements of a vector follow each other, so that what accesses them does. */
+/* Elements of a vector follow each other, so that what accesses them does. Chains of products begin with what p has. */
 void emit_share_terms(const Share *m, IrRef loop, Partials p)
 {
     Partial **all = WBB_NEW_N(m->a, Partial *, m->n + 1u); /* [kept, terms] of each reduction */
@@ -384,8 +390,11 @@ void emit_share_terms(const Share *m, IrRef loop, Partials p)
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {
             Partial *of = all[r] + (size_t)c * m->terms;
-            if (m->r[r].contracts) fold_products(m, &m->r[r], of, m->terms);
-            else fold(m, &m->r[r], of, m->terms, m->ascends);
+            if (m->r[r].contracts) {
+                p[r][c] = chain(m, &m->r[r], p[r][c].x ? &p[r][c] : NULL, of, m->terms);
+                continue;
+            }
+            fold(m, &m->r[r], of, m->terms, m->ascends);
             p[r][c] = of[0];
         }
 }
@@ -419,10 +428,16 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, bool fo
     EmitLoop l = emit_for(m->e, "k", all ? count : count - 1, n_acc, acc, &var);
     emit_share_roll(m, &l);
     emit_share_unpack(m, p, n_of, acc);
+    for (uint32_t r = 0; r < m->n && one == emit_share_terms; r++)
+        for (uint32_t k = 0; k < n_of[r] && m->r[r].contracts; k++) next[r][k] = p[r][k];
     one(m, all ? var : rw_add(m->rw, var, ir_index(m->g, 1)), next);
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t k = 0; k < n_of[r]; k++) {
             const bool carried = p[r][k].present;
+            if (one == emit_share_terms && m->r[r].contracts) {
+                p[r][k] = next[r][k];
+                continue;
+            }
             p[r][k] = combine(m, &m->r[r], &p[r][k], &next[r][k], follow);
             if (carried && !p[r][k].present) p[r][k].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 1);
         }
