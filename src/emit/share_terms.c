@@ -414,6 +414,9 @@ void emit_share_roll(const Share *m, const EmitLoop *l)
     if (l->s) l->s->rolled = m->range->rolled;
 }
 
+/* Do terms go on from the partial result that is there? Then nothing is left to combine. */
+static bool goes_on(ShareIterate one, const Reduction *r) { return one == emit_share_terms && r->contracts; }
+
 void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, bool follow, const uint32_t *n_of, Partials p)
 {
     Partials next = WBB_NEW_N(m->a, Partial *, m->n + 1u);
@@ -428,13 +431,13 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, bool fo
     EmitLoop l = emit_for(m->e, "k", all ? count : count - 1, n_acc, acc, &var);
     emit_share_roll(m, &l);
     emit_share_unpack(m, p, n_of, acc);
-    for (uint32_t r = 0; r < m->n && one == emit_share_terms; r++)
-        for (uint32_t k = 0; k < n_of[r] && m->r[r].contracts; k++) next[r][k] = p[r][k];
+    for (uint32_t r = 0; r < m->n; r++)
+        for (uint32_t k = 0; k < n_of[r] && goes_on(one, &m->r[r]); k++) next[r][k] = p[r][k];
     one(m, all ? var : rw_add(m->rw, var, ir_index(m->g, 1)), next);
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t k = 0; k < n_of[r]; k++) {
             const bool carried = p[r][k].present;
-            if (one == emit_share_terms && m->r[r].contracts) {
+            if (goes_on(one, &m->r[r])) {
                 p[r][k] = next[r][k];
                 continue;
             }

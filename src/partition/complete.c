@@ -107,8 +107,7 @@ static void complete_dim(const PartWork *w, const PartWanted *x, uint32_t d, int
         s[PART_LANE] = take_lanes(&rest, x->lanes[d], dim->reduced);
         s[PART_WARP] = take(&rest, x->warps[d]);
         if (dim->reduced) share_terms(x, d, part_up(rest, splits), room, s);
-        else if (d == x->kept_dim) s[PART_REGISTER] = WBB_MIN(x->kept_registers, rest);
-        else if (d == x->side_dim && x->side_registers) s[PART_REGISTER] = WBB_MIN(x->side_registers, rest);
+        else s[PART_REGISTER] = WBB_MIN(x->kept[d], rest);
         rest = part_up(rest, s[PART_REGISTER] * s[PART_LOOP]);
     }
     s[x->cluster && d == x->split_dim ? PART_CLUSTER : PART_GRID] = rest;

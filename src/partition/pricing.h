@@ -173,11 +173,9 @@ typedef struct PartChoice {
 
 /* complete.c: what a candidate wishes of its levels, and sizes of these that cover the space. */
 typedef struct {
-    int64_t *lanes, *warps; /* [n_dims] */
-    uint32_t vector_dim, loop_dim, split_dim, kept_dim; /* kept_dim: has kept_registers; PART_NO_DIM: no dimension */
-    int64_t vector, registers, splits, kept_registers;
-    uint32_t side_dim;      /* another kept dimension, which has side_registers, where these are not 0 */
-    int64_t side_registers;
+    int64_t *lanes, *warps, *kept; /* [n_dims]; kept: registers of a kept dimension */
+    uint32_t vector_dim, loop_dim, split_dim; /* PART_NO_DIM: no dimension */
+    int64_t vector, registers, splits;
     bool cluster; /* the blocks that share a result are a cluster */
     bool whole;   /* of no use with a loop */
 } PartWanted;

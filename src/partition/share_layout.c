@@ -134,15 +134,17 @@ static bool make(void *of, const void *wish, void *what, uint64_t *hash)
     const uint32_t n = c->w->n_dims;
     Shared *s = what;
     if (!s->sizes) {
-        s->sizes = WBB_NEW_N(c->a, int64_t, (size_t)n * (PART_LEVELS + 2) + 1u);
+        s->sizes = WBB_NEW_N(c->a, int64_t, (size_t)n * (PART_LEVELS + 3) + 1u);
         s->wish.lanes = s->sizes + (size_t)n * PART_LEVELS, s->wish.warps = s->wish.lanes + n;
+        s->wish.kept = s->wish.warps + n;
     }
-    int64_t *lanes = s->wish.lanes, *warps = s->wish.warps;
+    int64_t *lanes = s->wish.lanes, *warps = s->wish.warps, *kept = s->wish.kept, room = c->k->max_terms;
     memcpy(lanes, x->lanes, n * sizeof *lanes), memcpy(warps, x->warps, n * sizeof *warps);
+    memcpy(kept, x->kept, n * sizeof *kept);
     s->wish = *x;
-    s->wish.lanes = lanes, s->wish.warps = warps;
-    const int64_t kept_registers = x->kept_registers * WBB_MAX(x->side_registers, 1);
-    const int64_t room = c->k->max_terms / (x->vector * x->registers * kept_registers);
+    s->wish.lanes = lanes, s->wish.warps = warps, s->wish.kept = kept;
+    room /= x->vector * x->registers;
+    for (uint32_t d = 0; d < n; d++) room /= kept[d];
     if (!part_complete(c->w, x, room, s->sizes)) return false;
     if (x->whole && all_of_level(c->w, s->sizes, PART_LOOP) > 1) return false;
     if (c->w->across && !loop_rows(c, s->sizes)) return false;
@@ -269,16 +271,21 @@ static bool is_repeated(const Choosing *c, uint32_t d)
     return false;
 }
 
-/* Results of a thread along two dimensions of each of which a factor of the products has nothing. */
-static void vary_sides(Choosing *c, const Wish *of)
+static void set_ones(const Choosing *c, int64_t *to)
 {
-    Wish x = *of;
-    for (x.kept_dim = 1; x.kept_dim < c->w->n_dims; x.kept_dim++)
-        for (x.side_dim = 0; x.side_dim < x.kept_dim; x.side_dim++) {
-            if (!is_repeated(c, x.kept_dim) || !is_repeated(c, x.side_dim)) continue;
-            for (x.kept_registers = c->repeated_registers; x.kept_registers; x.kept_registers /= 2)
-                for (x.side_registers = c->repeated_registers; x.side_registers; x.side_registers /= 2)
-                    for (x.registers = c->start_registers; x.registers; x.registers /= 4) part_try(c->k, &x);
+    for (uint32_t d = 0; d < c->w->n_dims; d++) to[d] = 1;
+}
+
+/* Results of a thread along two dimensions of each of which a factor of the products has nothing. */
+static void vary_sides(Choosing *c, Wish *x)
+{
+    for (uint32_t d = 1; d < c->w->n_dims; d++)
+        for (uint32_t e = 0; e < d; e++) {
+            if (!is_repeated(c, d) || !is_repeated(c, e)) continue;
+            set_ones(c, x->kept);
+            for (x->kept[d] = c->repeated_registers; x->kept[d]; x->kept[d] /= 2)
+                for (x->kept[e] = c->repeated_registers; x->kept[e]; x->kept[e] /= 2)
+                    for (x->registers = c->start_registers; x->registers; x->registers /= 4) part_try(c->k, x);
         }
 }
 
@@ -298,18 +305,21 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
         vary_splits(c, &x, kept);
         x.whole = false;
     }
-    vary_sides(c, of);
+    x = *of;
+    x.kept = WBB_NEW_N(c->a, int64_t, c->w->n_dims + 1u);
+    vary_sides(c, &x);
     int64_t terms = 1;
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
         const int64_t *s = sizes + (size_t)d * PART_LEVELS;
         if (c->w->dims[d].reduced) terms *= s[PART_VECTOR] * s[PART_REGISTER] * s[PART_LOOP];
     }
     if (terms > c->few_terms) return;
-    x = *of;
-    for (x.kept_dim = c->w->n_dims; x.kept_dim-- > 0;) {
-        if (c->w->dims[x.kept_dim].reduced) continue;
+    x.registers = of->registers;
+    for (uint32_t d = c->w->n_dims; d-- > 0;) {
+        if (c->w->dims[d].reduced) continue;
+        set_ones(c, x.kept);
         for (int64_t p = next_power(c->kept_registers, ABOVE_ALL); p > 1; p = next_power(c->kept_registers, p)) {
-            x.kept_registers = p;
+            x.kept[d] = p;
             part_try(c->k, &x);
         }
     }
@@ -394,23 +404,31 @@ static uint32_t short_dim(const Choosing *c, const Wish *x)
     return NONE;
 }
 
+static Wish new_wish(const Choosing *c, uint32_t vector_dim, int64_t vector)
+{
+    const uint32_t n = c->w->n_dims;
+    Wish x = {.vector_dim = vector_dim, .vector = vector, .loop_dim = NONE, .split_dim = NONE, .splits = 1};
+    x.lanes = WBB_NEW_N(c->a, int64_t, 3 * n + 1u), x.warps = x.lanes + n, x.kept = x.warps + n;
+    set_ones(c, x.lanes), set_ones(c, x.warps), set_ones(c, x.kept);
+    return x;
+}
+
 /* All ways to give the lanes to one or two dimensions. */
 static void vary_lanes(Choosing *c, uint32_t vector_dim, int64_t vector)
 {
     const uint32_t n = c->w->n_dims;
-    Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
-              .vector_dim = vector_dim, .vector = vector, .kept_dim = NONE, .kept_registers = 1};
+    Wish x = new_wish(c, vector_dim, vector);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j <= i; j++)
             for (int64_t lanes = i == j ? c->t->warp : 2; lanes < (i == j ? 2 : 1) * (int64_t)c->t->warp; lanes *= 2) {
-                for (uint32_t d = 0; d < n; d++) x.lanes[d] = 1;
+                set_ones(c, x.lanes), set_ones(c, x.kept);
                 x.lanes[i] = lanes;
                 if (j != i) x.lanes[j] = c->t->warp / lanes;
-                x.kept_dim = short_dim(c, &x);
-                x.kept_registers = x.kept_dim == NONE ? 1 : after_lanes(c, &x, x.kept_dim);
+                const uint32_t whole = short_dim(c, &x);
+                if (whole != NONE) x.kept[whole] = after_lanes(c, &x, whole);
                 consider_lanes(c, &x);
-                if (x.kept_dim == NONE || elements(c->w, true, false) >= c->t->sms) continue;
-                x.kept_dim = NONE, x.kept_registers = 1; /* a block each: an SM alone gets few bytes in a time */
+                if (whole == NONE || elements(c->w, true, false) >= c->t->sms) continue;
+                x.kept[whole] = 1; /* a block each: an SM alone gets few bytes in a time */
                 consider_lanes(c, &x);
             }
 }
@@ -430,13 +448,11 @@ static bool is_within_lines(const Choosing *c)
 static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
 {
     const uint32_t n = c->w->n_dims;
-    Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
-              .vector_dim = vector_dim, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .split_dim = NONE,
-              .splits = 1, .registers = c->k->max_terms, .whole = true};
+    Wish x = new_wish(c, vector_dim, vector);
+    x.registers = c->k->max_terms, x.whole = true;
     if (c->w->scan || (elements(c->w, true, true) > (double)c->small && !is_within_lines(c))) return;
     if (elements(c->w, false, true) > (double)c->k->max_terms) return;
     int64_t lanes = c->t->warp;
-    for (uint32_t d = 0; d < n; d++) x.lanes[d] = 1;
     for (uint32_t d = n; d-- > 0;) { /* lanes along the inner dimensions alone: fewer digits to a number */
         const int64_t room = c->w->dims[d].size / (d == vector_dim ? vector : 1);
         if (!c->w->dims[d].reduced) x.lanes[d] = WBB_MIN(lanes, room);
@@ -454,11 +470,8 @@ static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
  * of `along`, another reduced one, which warps and blocks have. */
 static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side, int64_t lanes, int64_t vector)
 {
-    const uint32_t n = c->w->n_dims;
-    Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u),
-              .vector_dim = side, .vector = vector, .kept_dim = NONE, .kept_registers = 1, .loop_dim = along,
-              .split_dim = along, .registers = along == d ? c->whole_registers : 1, .whole = true};
-    for (uint32_t k = 0; k < n; k++) x.lanes[k] = 1;
+    Wish x = new_wish(c, side, vector);
+    x.loop_dim = x.split_dim = along, x.registers = along == d ? c->whole_registers : 1, x.whole = true;
     x.lanes[side != d ? side : along] = lanes;
     x.lanes[d] = c->t->warp / lanes;
     const int64_t side_by_side = side == d ? 1 : lanes * vector;
@@ -516,11 +529,9 @@ static void make_lanes(Choosing *c)
 /* A thread a result: whatever the space is, this is a layout of it. */
 static void make_last_resort(Choosing *c)
 {
-    const uint32_t n = c->w->n_dims;
-    Wish x = {.lanes = WBB_NEW_N(c->a, int64_t, n + 1u), .warps = WBB_NEW_N(c->a, int64_t, n + 1u), .vector_dim = NONE,
-              .vector = 1, .kept_dim = NONE, .kept_registers = 1, .split_dim = NONE, .splits = 1, .registers = 1};
-    for (uint32_t d = 0; d < n; d++) x.lanes[d] = x.warps[d] = 1;
-    if (c->w->packed_group > 1) x.vector_dim = n - 1, x.vector = c->w->packed_group;
+    Wish x = new_wish(c, NONE, 1);
+    x.registers = 1;
+    if (c->w->packed_group > 1) x.vector_dim = c->w->n_dims - 1, x.vector = c->w->packed_group;
     x.loop_dim = longest(c, &x, NONE);
     const bool padded = c->padded;
     c->padded = true, c->k->seen = (WbbMap){.arena = c->a};
