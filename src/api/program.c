@@ -23,6 +23,7 @@ typedef struct {
     PipeOptions options;
     wb_cut cut;
     bool partial, saved; /* saved: kernels are those of the folder */
+    WbSavedProgram from; /* .. which has these */
     wb_program *p;
 } Call;
 
@@ -62,7 +63,7 @@ static void make_kernels(WbbCx *cx, const Call *c)
     for (uint32_t k = 0; k < p->n_kernels; k++) {
         const char *file = texts[k].s->file;
         Job j = {.p = p, .k = &p->kernels[k]};
-        if (c->saved) p->kernels[k].why = wb_saved_left_out(cx, p->arena, c->folder, file);
+        if (c->saved) p->kernels[k].why = wb_saved_left_out(&c->from, file);
         if (p->kernels[k].why != WHY_NONE) continue;
         if (c->saved) j.folder = bundle_of(p->arena, c->folder, file);
         const WbbStatus s = wbb_guard(cx, make_kernel, &j);
@@ -121,7 +122,10 @@ static void make(WbbCx *cx, void *arg)
     p->arena = a;
     p->file = wbb_format(a, "%s", c->file);
     p->options = c->options;
-    if (c->saved) p->options = wb_saved_open_program(cx, a, &c->options, p->file);
+    if (c->saved) {
+        c->from = wb_saved_open_program(cx, a, &c->options, p->file);
+        p->options = c->from.options;
+    }
     p->options.target = wbb_format(a, "%s", p->options.target);
     p->files = (WbbMap){.arena = a};
     if (c->options.layout) wbb_fail(cx, (WbbLoc){.file = p->file}, "a layout is of one kernel, and this is a program");

@@ -234,17 +234,16 @@ wb_kernel *wb_saved_read(WbbCx *cx, WbbArena *a, const PipeOptions *tools, const
     return k;
 }
 
-PipeOptions wb_saved_open_program(WbbCx *cx, WbbArena *a, const PipeOptions *tools, const char *folder)
+WbSavedProgram wb_saved_open_program(WbbCx *cx, WbbArena *a, const PipeOptions *tools, const char *folder)
 {
     const Saved s = open_saved(cx, a, folder, "program");
     check_files(&s);
-    return options_of(&s, tools);
+    return (WbSavedProgram){.options = options_of(&s, tools), .left_out = bd_json_get(s.json, "left_out")};
 }
 
-WbbWhy wb_saved_left_out(WbbCx *cx, WbbArena *a, const char *folder, const char *file)
+WbbWhy wb_saved_left_out(const WbSavedProgram *p, const char *file)
 {
-    const Saved s = open_saved(cx, a, folder, "program");
-    const BdJson *list = bd_json_get(s.json, "left_out"), *why = list ? bd_json_get(list, file) : NULL;
+    const BdJson *why = p->left_out ? bd_json_get(p->left_out, file) : NULL;
     for (int k = 0; why && why->kind == BD_STRING && k < WHY_COUNT; k++)
         if (!strcmp(wbb_why_name((WbbWhy)k), why->text)) return (WbbWhy)k;
     return WHY_NONE;
