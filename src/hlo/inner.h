@@ -129,6 +129,7 @@ void hlo_fail_expected(HloReader *r, const char *what) WBB_NORETURN; /* "expecte
 void hlo_enter_level(HloReader *r); /* counts a nesting level; a wbb_fail beyond HLO_NESTING_LIMIT */
 bool hlo_at_word(HloReader *r, const char *word); /* this whole word is next; the cursor stays before it */
 /* length of the letters, digits, '_', '.', '-' that were read; may be 0 */
+bool hlo_is_word(char c); /* a letter, a digit, '_', '.', '-' */
 size_t hlo_word(HloReader *r, const char **text);
 const char *hlo_read_name(HloReader *r, const char *what); /* interned, without its '%' */
 int64_t hlo_read_int(HloReader *r);
@@ -289,6 +290,8 @@ bool hlo_verify_control(HloVerifier *v, HloInstruction *i); /* verify_control.c 
 bool hlo_verify_remote(HloVerifier *v, HloInstruction *i);  /* verify_remote.c */
 
 /* print.c, print_literal.c */
+extern const char *const hlo_direction_names[HLO_GE + 1]; /* "EQ" */
+void hlo_put_ints(WbbBuf *out, const int64_t *values, uint32_t n); /* 1,2,3 */
 void hlo_put_literal(WbbBuf *out, const HloInstruction *i);
 
 #endif

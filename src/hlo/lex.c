@@ -30,7 +30,7 @@ static int class_of(char c)
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static bool is_word(char c)
+bool hlo_is_word(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' || c == '-';
 }
@@ -113,10 +113,10 @@ void hlo_fail_expected(HloReader *r, const char *what)
     if (r->p == r->end) wbb_fail(r->cx, loc, "expected %s, found the end of the text", what);
     char seen[40];
     size_t n = 0;
-    bool word = is_word(*r->p) || *r->p == '%';
+    bool word = hlo_is_word(*r->p) || *r->p == '%';
     while (r->p < r->end && n + 1 < sizeof seen) {
         char c = *r->p++;
-        if (n && !(word && is_word(c))) break;
+        if (n && !(word && hlo_is_word(c))) break;
         seen[n++] = c >= ' ' && c < 127 ? c : '?';
     }
     seen[n] = 0;
@@ -140,7 +140,7 @@ size_t hlo_word(HloReader *r, const char **text)
 {
     hlo_skip(r);
     const char *p = r->p;
-    while (p < r->end && is_word(*p) && !(*p == '-' && p + 1 < r->end && p[1] == '>')) p++;
+    while (p < r->end && hlo_is_word(*p) && !(*p == '-' && p + 1 < r->end && p[1] == '>')) p++;
     *text = r->p;
     size_t n = (size_t)(p - r->p);
     r->p = p;
@@ -152,7 +152,7 @@ bool hlo_at_word(HloReader *r, const char *word)
     hlo_skip(r);
     size_t n = strlen(word);
     if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n) != 0) return false;
-    return r->p + n == r->end || !is_word(r->p[n]);
+    return r->p + n == r->end || !hlo_is_word(r->p[n]);
 }
 
 const char *hlo_read_name(HloReader *r, const char *what)
@@ -163,7 +163,7 @@ const char *hlo_read_name(HloReader *r, const char *what)
     if (percent) r->p++;
     const char *text = r->p;
     const char *p = text;
-    while (p < r->end && is_word(*p) && !(*p == '-' && p + 1 < r->end && p[1] == '>')) p++;
+    while (p < r->end && hlo_is_word(*p) && !(*p == '-' && p + 1 < r->end && p[1] == '>')) p++;
     if (p == text || (!percent && (is_digit(*text) || *text == '-' || *text == '.'))) {
         hlo_rewind(r, start);
         hlo_fail_expected(r, what);

@@ -243,7 +243,7 @@ const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list)
 {
     WbbBuf text = wbb_buf(b->arena);
     wbb_putf(&text, ", %s={", name);
-    for (uint32_t k = 0; k < list.n; k++) wbb_putf(&text, k ? ",%lld" : "%lld", (long long)list.items[k]);
+    hlo_put_ints(&text, list.items, list.n);
     wbb_put(&text, "}");
     return text.text;
 }

@@ -79,9 +79,8 @@ static int find(const HloInstruction *i, const char *name)
 
 static void read_direction(HloReader *r, HloInstruction *i)
 {
-    static const char *const names[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
-    for (size_t k = 0; k < WBB_LEN(names); k++) {
-        if (!hlo_at_word(r, names[k])) continue;
+    for (size_t k = 0; k < WBB_LEN(hlo_direction_names); k++) {
+        if (!hlo_at_word(r, hlo_direction_names[k])) continue;
         r->p += 2;
         i->direction = (HloDirection)k;
         return;

@@ -158,13 +158,19 @@ static void put_operands(WbbBuf *out, const HloInstruction *i)
     wbb_put(out, ")");
 }
 
+const char *const hlo_direction_names[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+
+void hlo_put_ints(WbbBuf *out, const int64_t *values, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)values[k]);
+}
+
 static void put_attributes(WbbBuf *out, const HloInstruction *i)
 {
-    static const char *const directions[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
     const HloOpcode op = hlo_started_opcode(i);
     if (i->dimensions) {
         wbb_put(out, ", dimensions={");
-        for (uint32_t k = 0; k < i->n_dimensions; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)i->dimensions[k]);
+        hlo_put_ints(out, i->dimensions, i->n_dimensions);
         wbb_put(out, "}");
     }
     if (i->slices) put_slices(out, i);
@@ -174,7 +180,7 @@ static void put_attributes(WbbBuf *out, const HloInstruction *i)
     if (op == HLO_GET_TUPLE_ELEMENT) wbb_putf(out, ", index=%lld", (long long)i->number);
     if (op == HLO_REDUCE_PRECISION)
         wbb_putf(out, ", exponent_bits=%lld, mantissa_bits=%lld", (long long)i->number, (long long)i->number2);
-    if (op == HLO_COMPARE) wbb_putf(out, ", direction=%s", directions[i->direction]);
+    if (op == HLO_COMPARE) wbb_putf(out, ", direction=%s", hlo_direction_names[i->direction]);
     if (op == HLO_COMPARE && i->total_order) wbb_put(out, ", type=TOTALORDER");
     if (i->kind) wbb_putf(out, ", kind=%s", i->kind);
     if (i->target) {

@@ -24,10 +24,15 @@ typedef struct {
 } Writer;
 
 /* What has this id; newer files have the computation's in the upper half. */
-static void *of_id(const WbbMap *map, int64_t id)
+static const WbbEntry *entry_of(const WbbMap *map, int64_t id)
 {
     const WbbEntry *e = wbb_map_get(map, (uint64_t)id);
-    if (!e) e = wbb_map_get(map, (uint64_t)id & UINT32_MAX);
+    return e ? e : wbb_map_get(map, (uint64_t)id & UINT32_MAX);
+}
+
+static void *of_id(const WbbMap *map, int64_t id)
+{
+    const WbbEntry *e = entry_of(map, id);
     return e ? e->pointer : NULL;
 }
 
@@ -130,8 +135,7 @@ static void put_computation(const Writer *w, const HloPb *m, bool entry)
     for (uint32_t k = 0; k < lines.n; k++) {
         uint32_t line = k;
         if (order) {
-            const WbbEntry *e = wbb_map_get(&lines_by_id, (uint64_t)ids[k]);
-            if (!e) e = wbb_map_get(&lines_by_id, (uint64_t)ids[k] & UINT32_MAX);
+            const WbbEntry *e = entry_of(&lines_by_id, ids[k]);
             if (!e) hlo_pb_fail(m->file, order->at, "a schedule of no instruction %lld", (long long)ids[k]);
             line = (uint32_t)e->value - 1;
         }
@@ -147,15 +151,6 @@ static void put_computation(const Writer *w, const HloPb *m, bool entry)
 }
 
 /* Entries of input_output_alias and of buffer_donor: { {0}: (1, {}, may-alias), .. } and { (1, {}), .. }. */
-static void put_index(WbbBuf *out, const HloPb *entry, uint32_t field)
-{
-    uint32_t n;
-    const int64_t *index = hlo_pb_ints(entry, field, &n);
-    wbb_put(out, "{");
-    for (uint32_t k = 0; k < n; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)index[k]);
-    wbb_put(out, "}");
-}
-
 static void put_sharing(WbbBuf *out, const HloPb *m)
 {
     uint32_t at = 0, n = 0;
@@ -163,9 +158,9 @@ static void put_sharing(WbbBuf *out, const HloPb *m)
     for (const HloPbField *x; (x = hlo_pb_next(&aliases, 1, &at)); n++) {
         const HloPb e = hlo_pb_of(&aliases, x);
         wbb_put(out, n ? ", " : ", input_output_alias={ ");
-        put_index(out, &e, 1);
+        hlo_pb_put_list(out, "{", &e, 1, "}", 0);
         wbb_putf(out, ": (%lld, ", (long long)hlo_pb_int(&e, 2));
-        put_index(out, &e, 3);
+        hlo_pb_put_list(out, "{", &e, 3, "}", 0);
         wbb_putf(out, ", %s)", hlo_pb_int(&e, 4) == 2 ? "must-alias" : "may-alias");
     }
     wbb_put(out, n ? " }" : "");
@@ -173,8 +168,7 @@ static void put_sharing(WbbBuf *out, const HloPb *m)
     for (const HloPbField *x; (x = hlo_pb_next(&donors, 1, &at)); n++) {
         const HloPb e = hlo_pb_of(&donors, x);
         wbb_putf(out, "%s(%lld, ", n ? ", " : ", buffer_donor={ ", (long long)hlo_pb_int(&e, 1));
-        put_index(out, &e, 2);
-        wbb_put(out, ")");
+        hlo_pb_put_list(out, "{", &e, 2, "})", 0);
     }
     wbb_put(out, n ? " }" : "");
 }

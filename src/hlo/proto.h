@@ -58,6 +58,9 @@ void hlo_pb_check_known(const HloPb *m, const uint16_t *known, const char *what)
 const char *hlo_pb_name(const HloPb *m, uint32_t number, const char *what);
 void hlo_pb_put_quoted(WbbBuf *out, const char *text, size_t n);     /* in quotes, escaped as XLA does */
 void hlo_pb_put_value(WbbBuf *out, const char *text, size_t n); /* that, or JSON as it is, as in the text of XLA */
+/* A repeated number as a list, if it has as many as `least`: "[1,2]" */
+void hlo_pb_put_list(WbbBuf *out, const char *before, const HloPb *m, uint32_t number, const char *after,
+                     uint32_t least);
 void hlo_pb_put_ints(WbbBuf *out, const char *name, const HloPb *m, uint32_t number); /* ", name={1,2}" */
 
 /* proto_shape.c -------------------------------------------------------------------------------------------------- */

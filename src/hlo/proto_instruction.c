@@ -108,12 +108,12 @@ static void read_dimensions(Reader *r)
 
 static void read_comparison(Reader *r)
 {
-    static const char *const names[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
     if (r->i->opcode != HLO_COMPARE) return;
     const char *direction = hlo_pb_text(r->m, 63), *type = hlo_pb_text(r->m, 72);
     size_t k = 0;
-    while (k < WBB_LEN(names) && strcmp(names[k], direction) != 0) k++;
-    if (k == WBB_LEN(names)) hlo_pb_fail(r->m->file, r->m->at, "'%.20s' is no direction of a comparison", direction);
+    while (k < WBB_LEN(hlo_direction_names) && strcmp(hlo_direction_names[k], direction) != 0) k++;
+    if (k == WBB_LEN(hlo_direction_names))
+        hlo_pb_fail(r->m->file, r->m->at, "'%.20s' is no direction of a comparison", direction);
     r->i->direction = (HloDirection)k;
     r->i->total_order = !strcmp(type, "TOTALORDER");
     if (*type && !r->i->total_order && strcmp(type, "FLOAT") && strcmp(type, "SIGNED") && strcmp(type, "UNSIGNED"))
@@ -302,23 +302,14 @@ static void put_groups(Reader *r)
     if (iota.n) {
         wbb_putf(&r->text, ", replica_groups=[%lld,%lld]", (long long)hlo_pb_int(&iota, 1),
                  (long long)hlo_pb_int(&iota, 2));
-        uint32_t dims;
-        const int64_t *d = hlo_pb_ints(&iota, 3, &dims);
-        for (uint32_t k = 0; k < dims; k++) wbb_putf(&r->text, k ? ",%lld" : "<=[%lld", (long long)d[k]);
-        wbb_put(&r->text, dims ? "]" : "");
-        d = hlo_pb_ints(&iota, 4, &dims);
-        for (uint32_t k = 0; dims > 1 && k < dims; k++) wbb_putf(&r->text, k ? ",%lld" : "T(%lld", (long long)d[k]);
-        wbb_put(&r->text, dims > 1 ? ")" : "");
+        hlo_pb_put_list(&r->text, "<=[", &iota, 3, "]", 1);
+        hlo_pb_put_list(&r->text, "T(", &iota, 4, ")", 2);
         return;
     }
     if (inner.n) from = &inner, field = 1;
     for (const HloPbField *x; (x = hlo_pb_next(from, field, &at)); n++) {
         const HloPb group = hlo_pb_of(from, x);
-        uint32_t ids;
-        const int64_t *id = hlo_pb_ints(&group, 1, &ids);
-        wbb_put(&r->text, n ? ",{" : ", replica_groups={{");
-        for (uint32_t k = 0; k < ids; k++) wbb_putf(&r->text, k ? ",%lld" : "%lld", (long long)id[k]);
-        wbb_put(&r->text, "}");
+        hlo_pb_put_list(&r->text, n ? ",{" : ", replica_groups={{", &group, 1, "}", 0);
     }
     const HloOpcode op = r->i->opcode;
     const bool always = op == HLO_ALL_REDUCE || op == HLO_ALL_GATHER || op == HLO_ALL_TO_ALL ||
@@ -343,13 +334,9 @@ static void put_aliases(Reader *r)
     uint32_t at = 0, n = 0;
     for (const HloPbField *x; (x = hlo_pb_next(r->m, 74, &at)); n++) {
         const HloPb alias = hlo_pb_of(r->m, x);
-        uint32_t from, to;
-        const int64_t *f = hlo_pb_ints(&alias, 1, &from), *t = hlo_pb_ints(&alias, 3, &to);
-        wbb_put(&r->text, n ? ", {" : ", output_to_operand_aliasing={{");
-        for (uint32_t k = 0; k < from; k++) wbb_putf(&r->text, k ? ",%lld" : "%lld", (long long)f[k]);
-        wbb_putf(&r->text, "}: (%lld, {", (long long)hlo_pb_int(&alias, 2));
-        for (uint32_t k = 0; k < to; k++) wbb_putf(&r->text, k ? ",%lld" : "%lld", (long long)t[k]);
-        wbb_put(&r->text, "})");
+        hlo_pb_put_list(&r->text, n ? ", {" : ", output_to_operand_aliasing={{", &alias, 1, "}", 0);
+        wbb_putf(&r->text, ": (%lld, ", (long long)hlo_pb_int(&alias, 2));
+        hlo_pb_put_list(&r->text, "{", &alias, 3, "})", 0);
     }
     if (n) wbb_put(&r->text, "}");
 }

@@ -30,19 +30,10 @@ void hlo_pb_put_metadata(WbbBuf *out, const HloPb *m)
 /* devices=[2,4]<=[8]T(..) or devices=[2,4]0,1,.. ; a sharding by names of axes counts its devices alone. */
 static void put_tiles(WbbBuf *out, const HloPb *m)
 {
-    uint32_t n, k;
-    const int64_t *dims = hlo_pb_ints(m, 3, &n);
-    wbb_put(out, "devices=[");
-    for (k = 0; k < n; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)dims[k]);
-    wbb_put(out, "]");
-    const int64_t *list = hlo_pb_ints(m, 4, &n);
-    for (k = 0; k < n; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)list[k]);
-    list = hlo_pb_ints(m, 9, &n);
-    for (k = 0; k < n; k++) wbb_putf(out, k ? ",%lld" : "<=[%lld", (long long)list[k]);
-    wbb_put(out, n ? "]" : "");
-    list = hlo_pb_ints(m, 10, &n);
-    for (k = 0; n > 1 && k < n; k++) wbb_putf(out, k ? ",%lld" : "T(%lld", (long long)list[k]);
-    wbb_put(out, n > 1 ? ")" : "");
+    hlo_pb_put_list(out, "devices=[", m, 3, "]", 0);
+    hlo_pb_put_list(out, "", m, 4, "", 0);
+    hlo_pb_put_list(out, "<=[", m, 9, "]", 1);
+    hlo_pb_put_list(out, "T(", m, 10, ")", 2);
     if (hlo_pb_has(m, 6)) wbb_put(out, " last_tile_dim_replicate");
 }
 

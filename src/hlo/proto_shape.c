@@ -66,10 +66,7 @@ static const char *tiling_of(const HloPb *layout)
     uint32_t at = 0, tiles = 0;
     for (const HloPbField *x; (x = hlo_pb_next(layout, 6, &at)); tiles++) {
         const HloPb tile = hlo_pb_of(layout, x);
-        const int64_t *dims = hlo_pb_ints(&tile, 1, &n);
-        wbb_put(&out, tiles ? "(" : "T(");
-        for (uint32_t k = 0; k < n; k++) wbb_putf(&out, k ? ",%lld" : "%lld", (long long)dims[k]);
-        wbb_put(&out, ")");
+        hlo_pb_put_list(&out, tiles ? "(" : "T(", &tile, 1, ")", 0);
     }
     put_field(&out, "L", layout, 16, 1);
     put_field(&out, "E", layout, 7, 0);

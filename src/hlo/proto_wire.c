@@ -198,11 +198,8 @@ void hlo_pb_check_known(const HloPb *m, const uint16_t *known, const char *what)
 const char *hlo_pb_name(const HloPb *m, uint32_t number, const char *what)
 {
     const char *name = hlo_pb_text(m, number);
-    for (const char *p = name; *p; p++) {
-        const bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
-        if (!letter && !strchr("_.-", *p))
-            hlo_pb_fail(m->file, m->at, "%s has the character 0x%02x", what, (unsigned char)*p);
-    }
+    for (const char *p = name; *p; p++)
+        if (!hlo_is_word(*p)) hlo_pb_fail(m->file, m->at, "%s has the character 0x%02x", what, (unsigned char)*p);
     if (!*name) hlo_pb_fail(m->file, m->at, "%s is missing", what);
     return name;
 }
@@ -236,11 +233,19 @@ void hlo_pb_put_value(WbbBuf *out, const char *text, size_t n)
     else hlo_pb_put_quoted(out, text, n);
 }
 
-void hlo_pb_put_ints(WbbBuf *out, const char *name, const HloPb *m, uint32_t number)
+void hlo_pb_put_list(WbbBuf *out, const char *before, const HloPb *m, uint32_t number, const char *after,
+                     uint32_t least)
 {
     uint32_t n;
     const int64_t *values = hlo_pb_ints(m, number, &n);
-    wbb_putf(out, ", %s={", name);
-    for (uint32_t k = 0; k < n; k++) wbb_putf(out, k ? ",%lld" : "%lld", (long long)values[k]);
-    wbb_put(out, "}");
+    if (n < least) return;
+    wbb_put(out, before);
+    hlo_put_ints(out, values, n);
+    wbb_put(out, after);
+}
+
+void hlo_pb_put_ints(WbbBuf *out, const char *name, const HloPb *m, uint32_t number)
+{
+    wbb_putf(out, ", %s=", name);
+    hlo_pb_put_list(out, "{", m, number, "}", 0);
 }
