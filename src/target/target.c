@@ -82,17 +82,28 @@ bool tg_has_instruction(const TgTarget *t, ScOp op, ScType type, uint32_t lanes)
     return false;
 }
 
-/* Plans ask for some hundred numbers each: rows of TgTune and TgRate are in the order of their names, of equal ones the
- * number for any bits first. */
+/* Of n rows in the order of their names, which are their first members: how many stand before a name. Plans ask for
+ * some hundred numbers each. */
+static uint32_t rows_before(const void *rows, uint32_t n, size_t size, const char *name)
+{
+    uint32_t low = 0;
+    while (n) {
+        const char *middle;
+        memcpy(&middle, (const char *)rows + (low + n / 2) * size, sizeof middle);
+        if (strcmp(middle, name) < 0) low += n / 2 + 1, n--;
+        n /= 2;
+    }
+    return low;
+}
+
 const TgTune *tg_tune(const TgTarget *t, const char *name, uint32_t bits)
 {
-    const TgTune *low = t->tunes, *end = low + t->n_tunes;
-    for (size_t n = t->n_tunes; n; n /= 2)
-        if (strcmp(low[n / 2].name, name) < 0) low += n / 2 + 1, n--;
     const TgTune *any = NULL;
-    for (; low < end && !strcmp(low->name, name); low++) {
-        if (low->bits == bits) return low;
-        if (low->bits == 0) any = low;
+    for (uint32_t k = rows_before(t->tunes, t->n_tunes, sizeof *t->tunes, name); k < t->n_tunes; k++) {
+        const TgTune *tune = &t->tunes[k];
+        if (strcmp(tune->name, name) != 0) break;
+        if (tune->bits == bits) return tune;
+        if (tune->bits == 0) any = tune;
     }
     assert(any && "a tuning number that the target's file lacks");
     return any;
@@ -176,13 +187,8 @@ const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char
 
 const TgRate *tg_find_rate(const TgTarget *t, const char *name)
 {
-    const TgRate *low = t->rates;
-    for (size_t n = t->n_rates; n; n /= 2) {
-        const int order = strcmp(low[n / 2].name, name);
-        if (!order) return &low[n / 2];
-        if (order < 0) low += n / 2 + 1, n--;
-    }
-    return NULL;
+    const uint32_t k = rows_before(t->rates, t->n_rates, sizeof *t->rates, name);
+    return k < t->n_rates && !strcmp(t->rates[k].name, name) ? &t->rates[k] : NULL;
 }
 
 const TgRate *tg_rate(const TgTarget *t, const char *name)
