@@ -294,7 +294,10 @@ static Array folded(Build *m, const IrNode *n, ScType t)
 {
     HloBuilder *b = m->b;
     const ScOp op = sc_op_info[n->op].combiner;
-    const Array term = array_of(m, n->a[0]), init = array_of(m, n->a[1]);
+    const uint32_t before = b->list.n;
+    const Array term = array_of(m, n->a[0]);
+    const bool own = b->list.n > before && term.x == b->list.items[b->list.n - 1]; /* and not the text's */
+    const Array init = array_of(m, n->a[1]);
     const IrNode number = *ir_at(m->g, n->a[2]);
     Array ranges = {0}, out = {0}, all = term;
     if (!term.x || !init.x || init.n) return nothing;
@@ -309,8 +312,8 @@ static Array folded(Build *m, const IrNode *n, ScType t)
         else out.var[out.n++] = all.var[k];
     }
     const HloShape *scalar = hlo_make_array(b->arena, t, 0, NULL);
-    if (m->products && term.x->opcode == HLO_MULTIPLY && sc_is_float(t) && !hlo_contracts(term.x))
-        hlo_set_attributes(b, term.x, wbb_format(b->arena, "%s%s", term.x->attributes, hlo_contract_attribute));
+    if (m->products && own && term.x->opcode == HLO_MULTIPLY && sc_is_float(t))
+        hlo_set_attributes(b, term.x, hlo_contract_attribute);
     HloInstruction *x = over(m, term, &all);
     const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
     HloComputation *c = hlo_new_combiner(b, opcode_of(op), scalar, name);
