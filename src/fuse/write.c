@@ -44,12 +44,8 @@ static HloInstruction *renamed(Writer *w, const HloInstruction *i, const char *n
     *copy = *i;
     copy->name = name;
     copy->n_predecessors = 0;
-    copy->attributes = hlo_attributes_without(w->arena, i, unneeded);
-    if (i->opcode == HLO_SCATTER && !hlo_scatter_dims(w->arena, i).sorted)
-        copy->attributes = wbb_format(w->arena, "%s%s", copy->attributes,
-                                      hlo_neighbours_attribute(w->arena, hlo_noted_neighbours(w->arena, i)));
-    if (hlo_contracts(i) && !hlo_contracts(copy))
-        copy->attributes = wbb_format(w->arena, "%s%s", copy->attributes, hlo_contract_attribute);
+    copy->attributes =
+        wbb_format(w->arena, "%s%s", hlo_attributes_without(w->arena, i, unneeded), hlo_notes(w->arena, i));
     HloInstruction **operands = WBB_NEW_N(w->arena, HloInstruction *, i->n_operands + 1);
     for (uint32_t k = 0; k < i->n_operands; k++) operands[k] = map[i->operands[k]->id];
     copy->operands = operands;

@@ -392,12 +392,13 @@ HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i); /* dot, ragged-do
 HloGatherDims hlo_gather_dims(WbbArena *a, const HloInstruction *i);
 HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i);
 /* HloScatterDims.neighbours, as a scatter notes (graph/neighbours.c) or states them; the note, ", name=..", of 0 "" */
-/* A product of floats that a sum may take before it is rounded, as those of a dot: a note of it,
- * frontend_attributes={contract="true"}. */
-extern const char hlo_contract_attribute[];
-bool hlo_contracts(const HloInstruction *i);
 int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i);
 const char *hlo_neighbours_attribute(WbbArena *a, int64_t n);
+/* Is it a product of floats that a sum may take before it is rounded, as those of a dot? The note of that. */
+bool hlo_contracts(const HloInstruction *i);
+extern const char hlo_contract_attribute[];
+/* Whichever of these notes it has: a text that leaves out frontend attributes keeps it. */
+const char *hlo_notes(WbbArena *a, const HloInstruction *i);
 HloConvDims hlo_conv_dims(WbbArena *a, const HloInstruction *i);
 
 #endif

@@ -16,7 +16,7 @@ const PartLevel *part_level_order(const PartWork *w, const PartDim *d)
                                                     PART_WARP, PART_CLUSTER, PART_GRID};
     static const PartLevel near[PART_LEVELS] = {PART_VECTOR, PART_REGISTER, PART_LANE, PART_WARP,
                                                    PART_LOOP, PART_CLUSTER, PART_GRID};
-    if (d->reduced && (w->scan || w->near >> (d - w->dims) & 1)) return near;
+    if (d->reduced && (w->scan || w->neighbours >> (d - w->dims) & 1)) return near;
     if (w->orders) return w->orders[d - w->dims];
     return d->reduced && !w->commutes ? in_order : apart;
 }
@@ -97,7 +97,7 @@ static void complete_dim(const PartWork *w, const PartWanted *x, uint32_t d, int
         rest = part_up(rest, s[PART_REGISTER] * s[PART_LOOP]);
         s[PART_LANE] = take_lanes(&rest, x->lanes[d], true);
         s[PART_WARP] = take(&rest, x->warps[d]);
-    } else if (w->near >> d & 1) {
+    } else if (w->neighbours >> d & 1) {
         share_terms(x, d, part_up(part_up(rest, x->lanes[d] * x->warps[d]), splits), room, s);
         rest = part_up(rest, s[PART_REGISTER]);
         s[PART_LANE] = take_lanes(&rest, x->lanes[d], true);

@@ -77,7 +77,7 @@ typedef struct {
     const PartDim *dims; /* [n_dims] of the space, the slowest in memory first, without factors */
     uint32_t n_dims;
     const PartLevel (*orders)[PART_LEVELS]; /* [n_dims] its levels from the inside out; NULL: part_level_order says */
-    uint64_t near; /* reduced dimensions, a bit each, along which the terms of a thread are neighbours */
+    uint64_t neighbours; /* reduced dimensions, a bit each, along which the terms of a thread are neighbours */
     bool commutes; /* terms may be taken in any order; else levels keep theirs */
     /* [n_sequence] reduced dimensions along which such terms follow each other, the fastest first; if there are several
      * of them */

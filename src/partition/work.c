@@ -123,7 +123,7 @@ static void find_sequence(const PartWalk *w, PartWork *work)
 /* Where the larger factor of products is the same along a kept dimension, a thread has several results for what it
  * loads of it, and as many loads of the other one: those are one access where the terms of a thread are neighbours,
  * along a reduced dimension in which the other factor has neighbours, and the larger one rows. */
-static void find_near(PartWork *w)
+static void find_neighbours(PartWork *w)
 {
     const PartAccess *most = NULL;
     bool repeated = false;
@@ -133,7 +133,8 @@ static void find_near(PartWork *w)
     if (!repeated || !w->commutes || w->scan || w->across) return;
     for (uint32_t d = 0; d < w->n_dims; d++)
         for (uint32_t k = 0; k < w->n_loads && w->dims[d].reduced; k++)
-            if (w->loads[k].step[d] == 1 && most->step[d] > 1 && most->step[d] != PART_FAR) w->near |= UINT64_C(1) << d;
+            if (w->loads[k].step[d] == 1 && most->step[d] > 1 && most->step[d] != PART_FAR)
+                w->neighbours |= UINT64_C(1) << d;
 }
 
 PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
@@ -174,7 +175,7 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
     if (!work.scan && part_in_order(r)) find_sequence(&w, &work);
     work.partials = partials, work.stores = stores;
     part_walk_work(&w, &work);
-    find_near(&work);
+    find_neighbours(&work);
     work.term_slots += work.across, work.again_slots = w.again_slots;
     return work;
 }
