@@ -238,7 +238,8 @@ void wbb_make_dir(WbbCx *cx, const char *path); /* with its parents; existing is
 bool wbb_file_exists(const char *path);
 bool wbb_is_dir(const char *path);
 const char **wbb_list_dir(WbbCx *cx, WbbArena *a, const char *path, uint32_t *n); /* names of what is in it, sorted */
-char *wbb_temp_dir(WbbCx *cx, WbbArena *a);             /* a new empty directory */
+const char *wbb_temp_folder(void);                      /* $TMPDIR, or the machine's */
+char *wbb_temp_dir(WbbCx *cx, WbbArena *a);             /* a new empty directory in it */
 void wbb_remove_dir(const char *path);                  /* it and the files in it */
 /* The user's folder of what is kept from run to run: $WARPBURG_CACHE, else warpburg in $XDG_CACHE_HOME or ~/.cache;
  * NULL: there is none, or WARPBURG_CACHE is empty or `off`. It may not exist yet. */

@@ -100,11 +100,16 @@ void wbb_make_dir(WbbCx *cx, const char *path)
     }
 }
 
+const char *wbb_temp_folder(void)
+{
+    const char *said = getenv("TMPDIR");
+    return said && *said ? said : P_tmpdir;
+}
+
 char *wbb_temp_dir(WbbCx *cx, WbbArena *a)
 {
-    const char *parent = getenv("TMPDIR");
     /* the process's number: process.c removes what an ended process leaves */
-    char *path = wbb_format(a, "%s/warpburg.%ld.XXXXXX", parent && *parent ? parent : P_tmpdir, (long)getpid());
+    char *path = wbb_format(a, "%s/warpburg.%ld.XXXXXX", wbb_temp_folder(), (long)getpid());
     if (!mkdtemp(path)) wbb_fail(cx, (WbbLoc){0}, "cannot make a temporary directory %s: %s", path, strerror(errno));
     return path;
 }

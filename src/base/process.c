@@ -117,8 +117,7 @@ WbbExit wbb_run_process(WbbCx *cx, WbbArena *a, const char *const *argv, uint32_
 void wbb_remove_temporary(long process)
 {
     char mine[64], path[4096];
-    const char *parent = getenv("TMPDIR");
-    if (!parent || !*parent) parent = P_tmpdir;
+    const char *parent = wbb_temp_folder();
     snprintf(mine, sizeof mine, "warpburg.%ld.", process);
     DIR *dir = opendir(parent);
     for (struct dirent *e; dir && (e = readdir(dir));)

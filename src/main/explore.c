@@ -8,7 +8,6 @@
 #include "main/main.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OPENED /* seconds until then */ = 10 };
@@ -21,8 +20,8 @@ typedef struct {
 /* A page of the folder for temporary files: warpburg-model.hlo.html of dump/model.hlo. */
 static const char *page_of(WbbArena *a, const char *file)
 {
-    const char *parent = getenv("TMPDIR"), *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
-    return wbb_format(a, "%s/warpburg-%s.html", parent && *parent ? parent : "/tmp", *name ? name : "page");
+    const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+    return wbb_format(a, "%s/warpburg-%s.html", wbb_temp_folder(), *name ? name : "page");
 }
 
 static WbbStatus explore(const Call *call)
