@@ -12,7 +12,7 @@ import random
 import sys
 from typing import List, Tuple
 
-from seeds import Seeds, ended
+from seeds import Seeds, judged
 
 TARGETS = ("sm_90", "sm_75", "sm_80", "sm_86", "sm_100", "sm_120")
 SHARED = "threads share its terms"
@@ -114,26 +114,5 @@ def text_of(seed: int) -> str:
     return f"HloModule m\nf {{\n{body}\n}}\nENTRY e {{\n{outer}\n  ROOT y = {shape} fusion({operands}), kind=kCustom, calls=f\n}}\n"
 
 
-def main() -> int:
-    o = Seeds(__doc__, "random_products", 40)
-    passed = failed = shared = 0
-    for seed in o.numbers:
-        file, target = o.folder / f"product_{seed}.hlo", TARGETS[seed % len(TARGETS)]
-        file.write_text(text_of(seed))
-        shared += SHARED in ended([o.warpburg, "compile", str(file), "--target", target, "--emit", "plan"])[1]
-        status, said = ended([o.warpburg, "run", str(file), "--check", "--target", target, "--case", "pnse"[seed // 6 % 4], "-j", "1"])
-        if status:
-            failed += 1
-            print(f"{file} {target}: {said[-400:]}")
-            continue
-        passed += 1
-        file.unlink()
-    print(f"{shared} of {len(o.numbers)} have threads that share the terms")
-    if shared < LEAST_SHARED * len(o.numbers):
-        failed += 1
-        print(f"less than {LEAST_SHARED:.0%}")
-    return o.summed_up(passed, failed)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(judged(Seeds(__doc__, "random_products", 40), "product", text_of, TARGETS, "pnse", SHARED, LEAST_SHARED, "threads that share the terms"))

@@ -11,7 +11,7 @@ import random
 import sys
 from typing import List
 
-from seeds import Seeds, ended
+from seeds import Seeds, judged
 
 TARGETS = ("sm_75", "sm_86", "sm_80", "sm_90")
 WINDOWS = "neighbouring rows share"
@@ -49,26 +49,5 @@ def text_of(seed: int) -> str:
             f"  ROOT y = {shape} fusion(x, w), kind=kLoop, calls=f\n}}\n")
 
 
-def main() -> int:
-    o = Seeds(__doc__, "random_windows", 40)
-    passed = failed = windows = 0
-    for seed in o.numbers:
-        file, target = o.folder / f"windows_{seed}.hlo", TARGETS[seed % len(TARGETS)]
-        file.write_text(text_of(seed))
-        windows += WINDOWS in ended([o.warpburg, "compile", str(file), "--target", target, "--emit", "plan"])[1]
-        status, said = ended([o.warpburg, "run", str(file), "--check", "--target", target, "--case", "pse"[seed // 4 % 3], "-j", "1"])
-        if status:
-            failed += 1
-            print(f"{file}: {said[-400:]}")
-            continue
-        passed += 1
-        file.unlink()
-    print(f"{windows} of {len(o.numbers)} have neighbouring rows")
-    if windows < LEAST_WINDOWS * len(o.numbers):
-        failed += 1
-        print(f"less than {LEAST_WINDOWS:.0%}")
-    return o.summed_up(passed, failed)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(judged(Seeds(__doc__, "random_windows", 40), "windows", text_of, TARGETS, "pse", WINDOWS, LEAST_WINDOWS, "neighbouring rows"))

@@ -1,9 +1,10 @@
-"""Shared by the suites whose texts follow from seeds: random_folds.py, random_loops.py, random_chains.py, random_programs.py and random_windows.py."""
+"""Shared by the suites whose texts follow from seeds: random_folds.py, random_loops.py, random_chains.py, random_programs.py, random_windows.py and
+random_products.py."""
 import argparse
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import List, Tuple
+from typing import Callable, List, Sequence, Tuple
 
 
 class Seeds:
@@ -37,3 +38,24 @@ def ended(command: List[str]) -> Tuple[int, str]:
     except subprocess.TimeoutExpired:
         return -1, "not done after 300 seconds"
     return done.returncode, (done.stdout + done.stderr).strip()
+
+
+def judged(o: Seeds, name: str, text_of: Callable[[int], str], targets: Sequence[str], cases: str, mark: str, least: float, what: str) -> int:
+    """The exit status. The text of each seed runs with --check on a target and a case in turn; of at least so many texts, `what`, the plan has the mark."""
+    passed = failed = marked = 0
+    for seed in o.numbers:
+        file, target, case = o.folder / f"{name}_{seed}.hlo", targets[seed % len(targets)], cases[seed // len(targets) % len(cases)]
+        file.write_text(text_of(seed))
+        marked += mark in ended([o.warpburg, "compile", str(file), "--target", target, "--emit", "plan"])[1]
+        status, said = ended([o.warpburg, "run", str(file), "--check", "--target", target, "--case", case, "-j", "1"])
+        if status:
+            failed += 1
+            print(f"{file} {target}: {said[-400:]}")
+            continue
+        passed += 1
+        file.unlink()
+    print(f"{marked} of {len(o.numbers)} have {what}")
+    if marked < least * len(o.numbers):
+        failed += 1
+        print(f"less than {least:.0%}")
+    return o.summed_up(passed, failed)
