@@ -254,18 +254,19 @@ static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
 static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool fused, RwCx *with)
 {
     GrGraph *x = gr_make(cx, a, c);
-    if (with) rw_disable_as(x->rw, with);
+    if (with) rw_join(x->rw, with, gr_names(a, x));
     GrChanged out = {x, WBB_NEW_N(a, IrRef, c->n_instructions + 1u), 0};
     IrRef *before = WBB_NEW_N(a, IrRef, c->n_instructions + 1u);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const GrDef *d = &x->defs[k], *f = read_fold(x, d);
         IrRef all = 0;
+        rw_graph(x->rw)->making_origin = k + 1;
         if (d->form == GR_FOLD) before[k] = all = folded(a, x, d);
         else if (f) all = at_index(a, x, d, f);
         out.value[k] = all;
     }
+    rw_graph(x->rw)->making_origin = 0;
     rw_arrays(x->rw, a, out.value, c->n_instructions);
-    if (with) rw_count_too(with, x->rw);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const GrDef *d = &x->defs[k];
         const bool sum = before[k] && is_product(x, d) && (fused || is_thin(a, x, d));

@@ -227,7 +227,7 @@ static void fold(Make *m, GrDef *d)
 static void define(Make *m, GrDef *d)
 {
     const HloInstruction *i = d->i;
-    m->def = d;
+    m->def = d, m->g->making_origin = i->id + 1;
     d->form = i->opcode == HLO_PARAMETER ? GR_INPUT : is_term(i) ? GR_TERM : is_fold(m->a, i) ? GR_FOLD : GR_WHOLE;
     if (d->form == GR_INPUT || d->form == GR_WHOLE) {
         for (uint32_t k = 0; k < i->n_operands; k++) m->wanted[i->operands[k]->id] = true;
@@ -307,5 +307,6 @@ GrGraph *gr_make(WbbCx *cx, WbbArena *a, const HloComputation *c)
         out->defs[k].i = c->instructions[k];
         if (m.wanted[k]) define(&m, &out->defs[k]);
     }
+    m.g->making_origin = 0;
     return out;
 }

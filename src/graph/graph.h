@@ -96,6 +96,7 @@ const char *gr_noted(WbbArena *a, const HloInstruction *scatter, int64_t neighbo
 const HloModule *gr_note_neighbours(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* print.c */
 void gr_print(WbbBuf *out, const GrGraph *g);
+const char *const *gr_names(WbbArena *a, const GrGraph *g); /* by callee of a read */
 
 /* element.c */
 IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *operands); /* one elementwise operation, or a move */

@@ -22,13 +22,13 @@ static void put_fold(WbbBuf *b, const IrGraph *g, const GrDef *d, const char *co
     wbb_putf(b, "%s.%s", sc_op_info[d->op].name, sc_type_info[d->type].name);
     put_variables(b, g, d->ranges, d->n_ranges);
     wbb_put(b, " ");
-    ir_print_reads(b, g, d->value, names);
+    ir_print_reads(b, g, d->value, names, -1);
     if (d->condition) {
         wbb_put(b, " where ");
-        ir_print_reads(b, g, d->condition, names);
+        ir_print_reads(b, g, d->condition, names, -1);
     }
     wbb_put(b, " from ");
-    ir_print_reads(b, g, d->init, names);
+    ir_print_reads(b, g, d->init, names, -1);
 }
 
 static void put_starts(WbbBuf *b, const GrGraph *x, const GrDef *d, const char *const *names)
@@ -38,7 +38,7 @@ static void put_starts(WbbBuf *b, const GrGraph *x, const GrDef *d, const char *
         const GrStart *s = gr_start_of(x, d->starts[k]);
         const IrVar *v = &g->vars[ir_at(g, s->variable)->imm];
         wbb_putf(b, "%s%s = ", k ? ", " : " let ", v->name);
-        ir_print_reads(b, g, s->value, names);
+        ir_print_reads(b, g, s->value, names, -1);
         wbb_putf(b, " in %lld..%lld", (long long)v->lo, (long long)v->hi + 1);
     }
 }
@@ -52,12 +52,18 @@ static void put_whole(WbbBuf *b, const HloInstruction *i)
     for (uint32_t k = 0; k < i->n_operands; k++) wbb_putf(b, "%s %s", k ? "," : " of", i->operands[k]->name);
 }
 
+const char *const *gr_names(WbbArena *a, const GrGraph *x)
+{
+    const char **names = WBB_NEW_N(a, const char *, x->c->n_instructions + 1u);
+    for (uint32_t k = 0; k < x->c->n_instructions; k++) names[k] = x->c->instructions[k]->name;
+    return names;
+}
+
 void gr_print(WbbBuf *out, const GrGraph *x)
 {
     const IrGraph *g = rw_graph(x->rw);
     WbbArena *scratch = wbb_arena_new(g->cx);
-    const char **names = WBB_NEW_N(scratch, const char *, x->c->n_instructions + 1u);
-    for (uint32_t k = 0; k < x->c->n_instructions; k++) names[k] = x->c->instructions[k]->name;
+    const char *const *names = gr_names(scratch, x);
     for (uint32_t k = 0; k < x->c->n_instructions; k++) {
         const GrDef *d = &x->defs[k];
         if (d->form == GR_VANISHED) continue;
@@ -68,7 +74,7 @@ void gr_print(WbbBuf *out, const GrGraph *x)
             put_variables(out, g, d->at, d->i->shape->rank);
             wbb_putf(out, ": %s := ", sc_type_info[d->i->shape->type].name);
             if (d->form == GR_FOLD) put_fold(out, g, d, names);
-            else ir_print_reads(out, g, d->value, names);
+            else ir_print_reads(out, g, d->value, names, -1);
             put_starts(out, x, d, names);
         }
         wbb_put(out, "\n");

@@ -327,9 +327,9 @@ uint32_t ir_float_may(IrGraph *g, IrRef x, uint32_t depth);
 /* print.c, print_kernel.c ------------------------------------------------------------------------------------------ */
 void ir_print(WbbBuf *out, const IrKernel *k);
 void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r);
-/* The same, whole, with calls written as reads: by number of the callee, name[i, j]. */
-void ir_print_reads(WbbBuf *out, const IrGraph *g, IrRef r, const char *const *names);
 void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth); /* prints "..." below `depth` operations */
+/* The same (a negative depth: whole), with calls as reads: by number of the callee, name[i, j]; NULL: as calls. */
+void ir_print_reads(WbbBuf *out, const IrGraph *g, IrRef r, const char *const *names, int depth);
 
 /* parse.c, term.c: fail with file:line:col ------------------------------------------------------------------------- */
 IrKernel *ir_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n);

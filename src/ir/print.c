@@ -298,20 +298,13 @@ IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g)
 
 void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r) { ir_print_shallow(out, g, r, NODE_DEPTH); }
 
-void ir_print_reads(WbbBuf *out, const IrGraph *g, IrRef r, const char *const *names)
+void ir_print_reads(WbbBuf *out, const IrGraph *g, IrRef r, const char *const *names, int depth)
 {
     WbbArena *scratch = wbb_arena_new(g->cx);
     IrPrinter p = ir_printer(out, scratch, g);
-    p.reads = names;
+    p.reads = names, p.depth_left = depth;
     ir_put_node(&p, r, 0);
     wbb_arena_free(scratch);
 }
 
-void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth)
-{
-    WbbArena *scratch = wbb_arena_new(g->cx);
-    IrPrinter p = ir_printer(out, scratch, g);
-    p.depth_left = depth;
-    ir_put_node(&p, r, 0);
-    wbb_arena_free(scratch);
-}
+void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth) { ir_print_reads(out, g, r, NULL, depth); }

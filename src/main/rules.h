@@ -45,12 +45,15 @@ bool main_rule_is_one_of(WbbArena *a, const RwTables *t, uint32_t rule, const Wo
 /* A node as text, with "..." for what is nested deeper than `depth`; MAIN_DEEP stands for main_depth. */
 enum { MAIN_DEEP = 40, MAIN_SHALLOW = 3 };
 const char *main_node_text(WbbArena *a, const IrGraph *g, IrRef r, int depth);
+/* The same, with names of what its calls read (RwEvent.names; NULL: calls). */
+const char *main_reads_text(WbbArena *a, const IrGraph *g, const char *const *names, IrRef r, int depth);
 /* MAIN_DEEP, or less for a node whose parts are shared so often that its text would fill pages. */
 int main_depth(WbbArena *a, const IrGraph *g, IrRef r);
 /* Text of nodes with names of buffers: %p[..] for %0[..]. */
 const char *main_kernel_text(WbbArena *a, const IrKernel *k, const char *text);
-/* The HLO instruction, "%name", that the node was made for; "" if it is not known. */
-const char *main_origin(WbbArena *a, const PipeResult *r, IrRef node);
+/* The HLO instruction, "%name", that the node was made for; "" if it is not known. names: NULL, or those of a graph of
+ * arrays, of which g is. */
+const char *main_origin(WbbArena *a, const PipeResult *r, const IrGraph *g, const char *const *names, IrRef node);
 /* The result of a rule as text; of an instruction rule the instruction: "llvm 'fadd'". */
 const char *main_result_text(WbbArena *a, const IrGraph *g, const RwTables *t, IrRef result, int depth);
 

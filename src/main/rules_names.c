@@ -85,13 +85,18 @@ int main_depth(WbbArena *a, const IrGraph *g, IrRef r)
     return size[r] <= 120 ? MAIN_DEEP : MAIN_SHALLOW + 1;
 }
 
-const char *main_node_text(WbbArena *a, const IrGraph *g, IrRef r, int depth)
+const char *main_reads_text(WbbArena *a, const IrGraph *g, const char *const *names, IrRef r, int depth)
 {
     WbbBuf b = wbb_buf(a);
     const IrNode *n = ir_at(g, r);
     if (n->op == OP_CONST && n->type == IR_TYPE(SC_INDEX, 0)) wbb_put_i128(&b, (int64_t)n->imm); /* without ":index" */
-    else ir_print_shallow(&b, g, r, depth == MAIN_DEEP ? main_depth(a, g, r) : depth);
+    else ir_print_reads(&b, g, r, names, depth == MAIN_DEEP ? main_depth(a, g, r) : depth);
     return b.text;
+}
+
+const char *main_node_text(WbbArena *a, const IrGraph *g, IrRef r, int depth)
+{
+    return main_reads_text(a, g, NULL, r, depth);
 }
 
 const char *main_kernel_text(WbbArena *a, const IrKernel *k, const char *text)
@@ -111,9 +116,10 @@ const char *main_kernel_text(WbbArena *a, const IrKernel *k, const char *text)
     return b.text;
 }
 
-const char *main_origin(WbbArena *a, const PipeResult *r, IrRef node)
+const char *main_origin(WbbArena *a, const PipeResult *r, const IrGraph *g, const char *const *names, IrRef node)
 {
-    const uint32_t id = r->kernel ? r->kernel->g->origin[node] : 0;
+    const uint32_t id = names || r->kernel ? g->origin[node] : 0;
+    if (id && names) return wbb_format(a, "%%%s", names[id - 1]);
     if (!id || !r->fusion.body || id > r->fusion.body->n_instructions) return "";
     return wbb_format(a, "%%%s", r->fusion.body->instructions[id - 1]->name);
 }

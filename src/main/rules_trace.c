@@ -28,8 +28,8 @@ void main_firings(WbbCx *cx, void *firings)
 /* A step of a right side, before the firing: the line that makes it, the function, and the value. */
 static void put_step(RulesCall *c, const PipeResult *r, const RwEvent *e)
 {
-    const char *made = main_node_text(c->arena, r->kernel->g, e->result, MAIN_SHALLOW);
-    made = main_kernel_text(c->arena, r->kernel, made);
+    const char *made = main_reads_text(c->arena, e->g, e->names, e->result, MAIN_SHALLOW);
+    if (!e->names) made = main_kernel_text(c->arena, r->kernel, made);
     const char *line = wbb_format(c->arena, "%s:%u", e->step->file, e->step->line);
     if (!c->json) {
         wbb_putf(c->out, "%-9s %s: %s = %s\n", "  step", line, e->step->name, made);
@@ -54,14 +54,14 @@ static bool is_wanted(WbbArena *a, const RwEvent *e, const Words *rules)
 
 static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
 {
-    const IrGraph *g = r->kernel->g;
     const char *phase = main_phase_name[e->tables->rules[e->rule].phase],
                *name = rw_rule_name(c->arena, e->tables, e->rule);
-    const char *before = main_node_text(c->arena, g, e->root, MAIN_SHALLOW),
-               *after = main_result_text(c->arena, g, e->tables, e->result, MAIN_SHALLOW);
-    before = main_kernel_text(c->arena, r->kernel, before);
-    after = main_kernel_text(c->arena, r->kernel, after);
-    const char *origin = main_origin(c->arena, r, e->root);
+    const char *before = main_reads_text(c->arena, e->g, e->names, e->root, MAIN_SHALLOW),
+               *after = e->names ? main_reads_text(c->arena, e->g, e->names, e->result, MAIN_SHALLOW)
+                                 : main_result_text(c->arena, e->g, e->tables, e->result, MAIN_SHALLOW);
+    if (!e->names) before = main_kernel_text(c->arena, r->kernel, before);
+    if (!e->names) after = main_kernel_text(c->arena, r->kernel, after);
+    const char *origin = main_origin(c->arena, r, e->g, e->names, e->root);
     if (!c->json) {
         wbb_putf(c->out, "%-9s %s: %s -> %s%s%s\n", phase, name, before, after, *origin ? "  <- " : "", origin);
         return;

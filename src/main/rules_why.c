@@ -18,10 +18,10 @@ typedef struct {
     bool approx, json;
 } WhyOptions;
 
-static const char *text_of(const Firings *x, IrRef r)
+static const char *text_of(const Firings *x, const IrGraph *g, const char *const *names, IrRef r)
 {
-    const char *text = main_node_text(x->c->arena, rw_graph(x->result.rw), r, MAIN_SHALLOW + 1);
-    return x->result.kernel ? main_kernel_text(x->c->arena, x->result.kernel, text) : text;
+    const char *text = main_reads_text(x->c->arena, g, names, r, MAIN_SHALLOW + 1);
+    return x->result.kernel && !names ? main_kernel_text(x->c->arena, x->result.kernel, text) : text;
 }
 
 /* --- a rule that fired ------------------------------------------------------------------------ */
@@ -33,18 +33,19 @@ static uint32_t put_firings(const Firings *x, const char *name)
     for (uint32_t i = 0; i < x->events.n; i++) {
         const RwEvent *e = &x->events.items[i];
         if (!rw_rule_is(c->arena, e->tables, e->rule, name)) continue;
-        const char *origin = main_origin(c->arena, &x->result, e->root),
+        const char *origin = main_origin(c->arena, &x->result, e->g, e->names, e->root),
                    *rule = rw_rule_name(c->arena, e->tables, e->rule);
         n++;
         if (c->json) {
             WbbBuf *b = main_json_begin(c);
             wbb_json_text(b, "rule", rule);
             wbb_json_bool(b, "fired", true);
-            wbb_json_text(b, "node", text_of(x, e->root));
+            wbb_json_text(b, "node", text_of(x, e->g, e->names, e->root));
             wbb_json_text(b, "hlo", origin);
             main_json_end(c, "rules-why.1");
         } else if (n <= SHOWN) {
-            wbb_putf(c->out, "fired: %s: %s%s%s\n", rule, text_of(x, e->root), *origin ? "  <- " : "", origin);
+            wbb_putf(c->out, "fired: %s: %s%s%s\n", rule, text_of(x, e->g, e->names, e->root),
+                     *origin ? "  <- " : "", origin);
         }
     }
     if (n > SHOWN && !c->json)
@@ -57,6 +58,7 @@ static uint32_t put_firings(const Firings *x, const char *name)
 typedef struct {
     const RwTables *tables;
     uint32_t rule;
+    RwCx *rw;   /* whose graph has .. */
     IrRef node; /* 0: none */
     RwWhy why;
     uint32_t n_roots; /* nodes at which the rule begins to match */
@@ -73,11 +75,11 @@ static bool nearer(const Nearest *x, const Nearest *y)
 }
 
 /* The firing of a rule of a phase at a node; NULL: none. */
-static const RwEvent *firing_at(const Firings *x, IrRef node, RwPhase phase)
+static const RwEvent *firing_at(const Firings *x, const IrGraph *g, IrRef node, RwPhase phase)
 {
     for (uint32_t i = 0; i < x->events.n; i++) {
         const RwEvent *e = &x->events.items[i];
-        if (e->root == node && e->tables->rules[e->rule].phase == phase) return e;
+        if (e->g == g && e->root == node && e->tables->rules[e->rule].phase == phase) return e;
     }
     return NULL;
 }
@@ -85,29 +87,38 @@ static const RwEvent *firing_at(const Firings *x, IrRef node, RwPhase phase)
 /* The operation at the root of a rule, from its text; OP_NONE for index arithmetic, which has operators. */
 static ScOp root_of(const RwRule *r) { return sc_op_named(r->text, strcspn(r->text, ".(")); }
 
-/* The node, of all that the compile made, at which most of the rule matches. */
-static Nearest nearest_of(const Firings *x, const RwTables *t, uint32_t rule)
+/* The node, of all of a graph, at which most of the rule matches, or the best so far. */
+static void look(const Firings *x, RwCx *rw, Nearest *best)
 {
-    const IrGraph *g = rw_graph(x->result.rw);
-    const ScOp op = root_of(&t->rules[rule]);
-    Nearest best = {.tables = t, .rule = rule, .why = {.total = 1}};
+    const IrGraph *g = rw_graph(rw);
+    const RwRule *rule = &best->tables->rules[best->rule];
+    const ScOp op = root_of(rule);
     const IrRef n = g->n; /* rw_why makes nodes, too */
-    uint32_t roots = 0;
+    uint32_t roots = best->n_roots;
     for (IrRef r = 1; r < n; r++) {
         if (op != OP_NONE && ir_at(g, r)->op != op) continue;
         WbbArena *scratch = wbb_arena_new(x->c->cx);
-        Nearest now = {.tables = t, .rule = rule, .node = r};
-        now.matches = rw_why(x->result.rw, t, rule, r, scratch, &now.why);
+        Nearest now = {.tables = best->tables, .rule = best->rule, .rw = rw, .node = r};
+        now.matches = rw_why(rw, now.tables, now.rule, r, scratch, &now.why);
         const bool begins = now.matches || now.why.passed > 0;
         roots += begins;
-        now.taken = begins && firing_at(x, r, (RwPhase)t->rules[rule].phase) != NULL;
-        if (begins && (!best.node || nearer(&now, &best))) {
-            best = now;
-            best.why.text = wbb_format(x->c->arena, "%s", now.why.text ? now.why.text : "");
+        now.taken = begins && firing_at(x, g, r, (RwPhase)rule->phase) != NULL;
+        if (begins && (!best->node || nearer(&now, best))) {
+            *best = now;
+            best->why.text = wbb_format(x->c->arena, "%s", now.why.text ? now.why.text : "");
         }
         wbb_arena_free(scratch);
     }
-    best.n_roots = roots;
+    best->n_roots = roots;
+}
+
+/* The same of all that the compile made: a rule about arrays is about terms of no kernel. */
+static Nearest nearest_of(const Firings *x, const RwTables *t, uint32_t rule)
+{
+    Nearest best = {.tables = t, .rule = rule, .rw = x->result.rw, .why = {.total = 1}};
+    if (t->rules[rule].phase != RW_ARRAYS) look(x, x->result.rw, &best);
+    else
+        for (RwCx *rw = rw_joined(x->result.rw); rw; rw = rw_joined(rw)) look(x, rw, &best);
     return best;
 }
 
@@ -115,7 +126,7 @@ static Nearest nearest_of(const Firings *x, const RwTables *t, uint32_t rule)
 static const char *instead(const Firings *x, const Nearest *b)
 {
     WbbArena *a = x->c->arena;
-    const RwEvent *e = firing_at(x, b->node, (RwPhase)b->tables->rules[b->rule].phase);
+    const RwEvent *e = firing_at(x, rw_graph(b->rw), b->node, (RwPhase)b->tables->rules[b->rule].phase);
     if (e)
         return wbb_format(a, "the whole rule matches, but %s: %s, which is tried first, fired",
                           rw_rule_name(a, e->tables, e->rule), e->tables->rules[e->rule].text);
@@ -129,7 +140,7 @@ static void put_nearest_json(const Firings *x, const Nearest *n, const char *wha
     WbbBuf *b = main_json_begin(c);
     wbb_json_text(b, "rule", rw_rule_name(c->arena, n->tables, n->rule));
     wbb_json_bool(b, "fired", false);
-    wbb_json_text(b, "node", n->node ? text_of(x, n->node) : "");
+    wbb_json_text(b, "node", n->node ? text_of(x, rw_graph(n->rw), rw_names(n->rw), n->node) : "");
     wbb_json_text(b, "hlo", origin);
     wbb_json_uint(b, "roots", n->n_roots);
     wbb_json_uint(b, "passed", n->why.passed);
@@ -143,8 +154,8 @@ static void put_nearest(const Firings *x, const Nearest *n)
     RulesCall *c = x->c;
     const RwRule *rule = &n->tables->rules[n->rule];
     const char *what = n->matches ? instead(x, n) : n->node ? n->why.text : "";
-    const char *origin = n->node ? main_origin(c->arena, &x->result, n->node) : "";
-    if (x->result.kernel) what = main_kernel_text(c->arena, x->result.kernel, what);
+    const char *origin = n->node ? main_origin(c->arena, &x->result, rw_graph(n->rw), rw_names(n->rw), n->node) : "";
+    if (x->result.kernel && !rw_names(n->rw)) what = main_kernel_text(c->arena, x->result.kernel, what);
     if (c->json) {
         put_nearest_json(x, n, what, origin);
         return;
@@ -155,9 +166,10 @@ static void put_nearest(const Firings *x, const Nearest *n)
         return;
     }
     wbb_putf(c->out, "did not fire. Nearest of %u node%s with its root:\n", n->n_roots, n->n_roots == 1 ? "" : "s");
-    wbb_putf(c->out, "  %s%s%s\n  %s", text_of(x, n->node), *origin ? "  <- " : "", origin, what);
+    wbb_putf(c->out, "  %s%s%s\n  %s", text_of(x, rw_graph(n->rw), rw_names(n->rw), n->node), *origin ? "  <- " : "",
+             origin, what);
     if (!n->matches) wbb_putf(c->out, " (%u of %u steps hold)", n->why.passed, n->why.total);
-    const RwEvent *e = n->taken && !n->matches ? firing_at(x, n->node, (RwPhase)rule->phase) : NULL;
+    const RwEvent *e = n->taken && !n->matches ? firing_at(x, rw_graph(n->rw), n->node, (RwPhase)rule->phase) : NULL;
     if (e) wbb_putf(c->out, "\n  %s fired at that node", rw_rule_name(c->arena, e->tables, e->rule));
     wbb_put(c->out, "\n");
 }
@@ -247,35 +259,6 @@ static void put_step(RulesCall *c, const char *name)
     }
 }
 
-/* --- a rule about arrays, which is applied to terms of no kernel -------------------------------- */
-static bool put_array_rules(const Firings *x, const char *name)
-{
-    RulesCall *c = x->c;
-    const RwTables *t = main_tables(c->target, 0);
-    bool any = false;
-    for (uint32_t i = 0; i < t->n_rules; i++) {
-        if (t->rules[i].phase != RW_ARRAYS || !rw_rule_is(c->arena, t, i, name)) continue;
-        const uint32_t n = rw_counts(x->result.rw, true)[i];
-        const char *rule = rw_rule_name(c->arena, t, i);
-        any = true;
-        if (c->json) {
-            WbbBuf *b = main_json_begin(c);
-            wbb_json_text(b, "rule", rule);
-            wbb_json_bool(b, "fired", n > 0);
-            wbb_json_int(b, "times", n);
-            main_json_end(c, "rules-why.1");
-        } else if (n) {
-            wbb_putf(c->out, "fired: %s: %u time%s; `warpburg hlo %s --pass arrays` shows what it left\n", rule, n,
-                     n == 1 ? "" : "s", x->file);
-        } else {
-            wbb_putf(c->out, "%s: %s\ndid not fire: no reduction, window or product is such a fold; ", rule,
-                     t->rules[i].text);
-            wbb_putf(c->out, "`warpburg compile %s --emit graph` shows what they are\n", x->file);
-        }
-    }
-    return any;
-}
-
 static WbbStatus why(const Call *call)
 {
     const WhyOptions *o = call->options;
@@ -288,7 +271,7 @@ static WbbStatus why(const Call *call)
     const WbbStatus s = wbb_guard(c->cx, main_firings, &x);
     if (s == WBB_FAILED || !x.result.rw) wbb_rethrow(c->cx, s);
     put_step(c, name);
-    if (put_array_rules(&x, name) || put_firings(&x, name)) return main_rules_end(c, s);
+    if (put_firings(&x, name)) return main_rules_end(c, s);
     Nearest best = {.why = {.total = 1}};
     for (int which = 0; which < 2; which++) {
         const RwTables *t = main_tables(c->target, which);

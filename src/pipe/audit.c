@@ -45,6 +45,7 @@ bool pipe_audit(RwCx *rw, WbbArena *a, char **message)
     const RwEvent *events;
     const uint32_t n = rw_trace(rw, &events);
     for (uint32_t i = 0; i < n; i++) {
+        if (events[i].g != g) continue; /* of arrays */
         const ScType t = IR_SC(ir_at(g, events[i].root)->type);
         for (Sampling s = {0}; s.sample < SAMPLES; s.sample++) {
             uint64_t x, y;

@@ -105,6 +105,8 @@ struct RwCx {
     RwWatch watch; /* called at every firing; NULL: nothing */
     void *watch_arg;
     bool watch_steps; /* at every step of a right side too */
+    RwCx *of, *joined; /* rw_join: what it joined; the last one that joined that, then the one before */
+    const char *const *names;
 };
 
 /* match.c: the first rule of `phase` whose left side matches `root`; then, each call, the next way to match, of that

@@ -22,8 +22,10 @@ typedef struct RwCx RwCx;
 typedef struct {
     const RwTables *tables;
     uint32_t rule;
+    const IrGraph *g; /* of the nodes */
     IrRef root, result;
     const RwStep *step; /* NULL: the firing itself */
+    const char *const *names; /* of what its graph's calls read, by callee; NULL: it is that of a kernel */
 } RwEvent;
 
 typedef void (*RwWatch)(void *arg, const RwEvent *e);
@@ -57,10 +59,13 @@ void rw_know_digits(RwCx *rw, const IrRef *digits, const int64_t *sizes, uint32_
 uint32_t rw_known_digits(const RwCx *rw, const IrRef *digits, const int64_t *sizes, uint32_t n, IrRef *number);
 /* By identity "functions.py:17[tanh.bf16]", or all rules of the line "functions.py:17"; fails if there is none. */
 void rw_disable(RwCx *rw, const char *rule);
-/* For terms of another graph: the general rules that are disabled in `of` are in rw; those that fired in rw count in
- * `of`. */
-void rw_disable_as(RwCx *rw, const RwCx *of);
-void rw_count_too(RwCx *of, const RwCx *rw);
+/* rw is for terms of another graph than of's, whose calls read what has these names. The general rules that are
+ * disabled in `of` are in rw. What fired in rw counts in `of`, and what fires from now on there and is about arrays is
+ * of its trace. */
+void rw_join(RwCx *rw, RwCx *of, const char *const *names);
+/* The last one that joined the engine, or, of one that did, the one before; NULL: none. */
+RwCx *rw_joined(const RwCx *rw);
+const char *const *rw_names(const RwCx *rw); /* NULL: it joined none */
 /* The facts that these instruction rules ask for hold, whatever is known: for kernels that are compared only where they
  * do. */
 void rw_assume(RwCx *rw, const char *rule);

@@ -8,22 +8,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result)
+static void keep(RwCx *rw, RwEvent e)
 {
-    rw->counts[t == rw->index][rule]++;
-    const RwEvent e = {.tables = t, .rule = rule, .root = root, .result = result};
     if (rw->trace.n < TRACE_EVENTS) WBB_PUSH(rw->arena, &rw->trace, e);
     else rw->trace.items[rw->n_events % TRACE_EVENTS] = e;
     rw->n_events++;
     if (rw->watch) rw->watch(rw->watch_arg, &e);
 }
 
+void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef result)
+{
+    const RwEvent e = {.tables = t, .rule = rule, .g = rw->g, .root = root, .result = result, .names = rw->names};
+    rw->counts[t == rw->index][rule]++;
+    keep(rw, e);
+    if (!rw->of) return;
+    rw->of->counts[t == rw->index][rule]++;
+    if (t->rules[rule].phase == RW_ARRAYS) keep(rw->of, e);
+}
+
 void rw_record_step(RwCx *rw, const RwTables *t, uint32_t rule, uint32_t n, IrRef root, IrRef made)
 {
     const RwRule *r = &t->rules[rule];
     if (n >= r->n_made || !r->made[n] || (n + 1 < r->n_made && r->made[n + 1] == r->made[n])) return;
-    const RwEvent e = {.tables = t, .rule = rule, .root = root, .result = made, .step = &t->steps[r->made[n] - 1]};
-    if (rw->watch) rw->watch(rw->watch_arg, &e);
+    const RwEvent e = {.tables = t, .rule = rule, .g = rw->g, .root = root, .result = made, .names = rw->names,
+                       .step = &t->steps[r->made[n] - 1]};
+    const RwCx *told = rw->of ? rw->of : rw;
+    if (told->watch) told->watch(told->watch_arg, &e);
 }
 
 void rw_out_of_fuel(RwCx *rw, IrRef r)
@@ -127,15 +137,19 @@ void rw_assume(RwCx *rw, const char *rule)
         if (rw_rule_is(rw->arena, rw->target, i, rule)) rw->assumed[i] = 1;
 }
 
-void rw_disable_as(RwCx *rw, const RwCx *of)
+void rw_join(RwCx *rw, RwCx *of, const char *const *names)
 {
-    for (uint32_t i = 0; i < rw->index->n_rules; i++) rw->disabled[1][i] = of->disabled[1][i];
+    for (uint32_t i = 0; i < rw->index->n_rules; i++) {
+        rw->disabled[1][i] = of->disabled[1][i];
+        of->counts[1][i] += rw->counts[1][i];
+    }
+    rw->of = of, rw->names = names, rw->watch_steps = of->watch_steps;
+    rw->joined = of->joined, of->joined = rw;
 }
 
-void rw_count_too(RwCx *of, const RwCx *rw)
-{
-    for (uint32_t i = 0; i < rw->index->n_rules; i++) of->counts[1][i] += rw->counts[1][i];
-}
+RwCx *rw_joined(const RwCx *rw) { return rw->joined; }
+
+const char *const *rw_names(const RwCx *rw) { return rw->names; }
 
 void rw_disable(RwCx *rw, const char *rule)
 {

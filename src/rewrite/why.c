@@ -44,7 +44,7 @@ static bool decides(uint32_t w)
 static bool is_condition(uint32_t w)
 {
     return (w & 63) == W_CREL || (w & 63) == W_CFACT || (w & 63) == W_CAPART || (w & 63) == W_CPERIOD ||
-           (w & 63) == W_CFLAG;
+           (w & 63) == W_CFIXED || (w & 63) == W_CCOUNTS || (w & 63) == W_CFLAG;
 }
 
 static uint32_t count_lines(const char *text)
@@ -54,6 +54,12 @@ static uint32_t count_lines(const char *text)
     return n;
 }
 
+static void put_node(const Why *y, WbbBuf *b, IrRef r)
+{
+    enum { DEPTH = 6 };
+    ir_print_reads(b, y->rw->g, r, y->rw->names, DEPTH);
+}
+
 /* --- texts --------------------------------------------------------------------------------------------------- */
 static const char *node_name(Why *y, IrRef r)
 {
@@ -61,7 +67,7 @@ static const char *node_name(Why *y, IrRef r)
     const IrNode *n = ir_at(y->rw->g, r);
     if (n->op == OP_CONST || n->op == OP_VAR) {
         WbbBuf b = wbb_buf(y->arena);
-        ir_print_node(&b, y->rw->g, r);
+        put_node(y, &b, r);
         return b.text;
     }
     const uint32_t lanes = IR_LANES(n->type);
@@ -82,7 +88,7 @@ static void put_value(Why *y, WbbBuf *b, const char *name, size_t length, const 
     }
     const IrRef r = rw_rest(y->rw, &y->failed.m, s);
     wbb_put(b, " is ");
-    ir_print_node(b, y->rw->g, r);
+    put_node(y, b, r);
     if (IR_SC(ir_at(y->rw->g, r)->type) != SC_INDEX || ir_is_const(y->rw->g, r)) return;
     const IrFact f = ir_fact(y->rw->g, r);
     wbb_put(b, ", in [");

@@ -79,7 +79,7 @@ RARE = {  # members that no command here prints, and when they are there
     "assembler.nvptxcompiler.version": "where there is that library", "compile.accesses[].kernel": "of several kernels", "ir.first": "of a wrong kernel",
     "map.first": "of a wrong map", "profile.kernels[].launches[].instructions[].passed": "of some branches", "run.order": "of a wrong kernel",
     "profile.kernels[].launches[].instructions[].local": "where registers are spilled", "run.unjudged": "of some orders", "stats.note": "of bad fusions",
-    "rules-why.times": "of rules about arrays", "profile.kernels[].launches[].instructions[].shared": "of kernels with shared memory"}
+    "profile.kernels[].launches[].instructions[].shared": "of kernels with shared memory"}
 KNOWN = {"$schema", "$id", "title", "description", "type", "properties", "required", "additionalProperties", "patternProperties", "items", "enum", "const",
          "anyOf", "$ref", "$defs", "minimum"}
 
