@@ -285,7 +285,8 @@ static bool has_folds(const HloComputation *c)
     return false;
 }
 
-const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
+/* A module whose folds have changed; the one given, where none has. */
+static const HloModule *once(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
     GrChanged *of = WBB_NEW_N(a, GrChanged, m->n_computations);
     const bool *fused = hlo_find_fused(a, m);
@@ -295,6 +296,13 @@ const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *wit
         n += of[k].n;
     }
     return n ? gr_built(cx, a, m, of) : m;
+}
+
+/* A fold that is one value, or a product that is a sum, can be what another fold needs to be one. */
+const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
+{
+    for (const HloModule *before = NULL; m != before;) before = m, m = once(cx, a, m, with);
+    return m;
 }
 
 const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)

@@ -408,9 +408,15 @@ static const Array *order_of(const Build *m, const GrDef *d)
     return all;
 }
 
+typedef struct Changes {
+    const GrChanged *of; /* by computation */
+    uint32_t *made;      /* definitions for which instructions are known */
+} Changes;
+
 static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
-    const GrChanged *of = &((const GrChanged *)b->arg)[b->source->id];
+    const Changes *changes = b->arg;
+    const GrChanged *of = &changes->of[b->source->id];
     if (!of->graph || !of->value[i->id]) return NULL;
     Build m = {.b = b, .graph = of->graph, .g = rw_graph(of->graph->rw), .made = {.arena = b->arena}};
     const GrDef *d = &of->graph->defs[i->id];
@@ -420,10 +426,14 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     for (uint32_t k = 0; k < i->shape->rank; k++)
         if (ir_at(m.g, d->at[k])->op == OP_VAR) at.var[at.n++] = (uint32_t)ir_at(m.g, d->at[k])->imm;
     for (uint32_t k = 0; k < x.n; k++) assert(place(&at, x.var[k]) >= 0);
+    *changes->made += x.x != NULL;
     return x.x ? hlo_new_reshape(b, over(&m, x, &at), i->shape->rank, i->shape->dims) : NULL;
 }
 
 const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of)
 {
-    return hlo_cleaned(cx, a, hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .arg = of}), m);
+    uint32_t n = 0;
+    const Changes changes = {of, &n};
+    const HloModule *made = hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .arg = &changes});
+    return n ? hlo_cleaned(cx, a, made, m) : m;
 }

@@ -6,7 +6,8 @@
 The modules are the texts of tests/lit/normalise/ whose first line begins neither with `// RUN: not` nor with `// UNEVALUATED`, and the fusions
 of DIR/corpus (every tenth; with --all each). Each goes through `warpburg hlo --normalise`, and each text of tests/lit also through the --pass
 of its RUN lines. If that changes the module, `warpburg eval` must give the same outputs for both on cases e, n and p, and the printed
-text must stay the same when it is printed or normalised again.
+text must stay the same when it is printed or normalised again. So must that of 60 random modules (with --all 2000), whose values other suites judge;
+made values depend on what uses a parameter, dead instructions too.
 
 Outputs of batch-norms may differ by TOLERANCE of the largest element (with numpy): their definition leaves the order of roundings open.
 So may sums whose reducer calls another computation, and products that become sums, in finite elements: the evaluator adds a plain sum with less
@@ -28,6 +29,9 @@ except ImportError:
     np = None
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
+from random_program_text import text_of  # noqa: E402
+
 CASES = "enp"
 TIMEOUT = 20        # seconds an evaluation
 TOLERANCE = 2e-5
@@ -77,7 +81,7 @@ class Judge:
                 return f"case {case}: {x.name} differs"
         return ""
 
-    def judge(self, file: Path, words: Sequence[str]) -> Optional[str]:
+    def judge(self, file: Path, words: Sequence[str], cases: str = CASES) -> Optional[str]:
         """None if the pass changes nothing; else "" if the result is right, UNJUDGED, or why it is wrong."""
         try:
             text = self.rewritten(file, words)
@@ -91,7 +95,7 @@ class Judge:
             after = Path(folder, "after.hlo")
             after.write_text(text, encoding="utf-8")
             why = self.repeats(after, words)
-            for case in CASES:
+            for case in cases:
                 why = why or self.differs(file, after, case, Path(folder), loose, products)
         return why
 
@@ -144,6 +148,15 @@ def own_jobs() -> List[List[object]]:
     return jobs
 
 
+def random_jobs(folder: Path, count: int) -> List[List[object]]:
+    jobs: List[List[object]] = []
+    for seed in range(1, count + 1):
+        file = folder / f"random_{seed}.hlo"
+        file.write_text(text_of(seed), encoding="utf-8")
+        jobs.append([file, ["--normalise"], ""])
+    return jobs
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
@@ -158,8 +171,9 @@ def main() -> int:
         print(f"skipped: fusions of the corpus: {args.shared / 'corpus'} is not there")
     jobs += [[f, ["--normalise"]] for f in corpus[:: 1 if args.all else 10]]
     passed = failed = unjudged = same = 0
-    with ThreadPoolExecutor(max_workers=max(args.j, 1)) as pool:
-        for (file, words), why in zip(jobs, pool.map(lambda job: judge.judge(*job), jobs)):
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=max(args.j, 1)) as pool:
+        jobs += random_jobs(Path(folder), 2000 if args.all else 60)
+        for (file, words, *_), why in zip(jobs, pool.map(lambda job: judge.judge(*job), jobs)):
             same += why is None
             unjudged += why == UNJUDGED
             passed += why == ""
