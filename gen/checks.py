@@ -86,15 +86,6 @@ def unknown_to_machine(targets: List[RuleSet]) -> List[str]:
     return [f for s in targets for f in machine.faults(s, table)]
 
 
-def idle(rules: Iterable[Rule]) -> List[str]:
-    """Notes on rules that ask for a flag which nothing sets."""
-    def flags(r: Rule) -> List[str]:
-        written = {f for e in walk(r.left) if isinstance(e, Node) for f in e.flags}
-        return [f for f in ops.PERMISSIONS if f in written or any(isinstance(c, Guard) and c.name == f for c in parts(r.when))]
-    return list(dict.fromkeys(f"{r.where[0]}:{r.where[1]}: note: never fires: no option and no HLO sets {' or '.join(flags(r))}, only a text of the IR"
-                              for r in rules if flags(r)))
-
-
 def normal_form(index: RuleSet, s: RuleSet, phase: str) -> reach.Normal:
     """What no term of this phase of a target holds."""
     of = lambda own, name: (name, reach.by_root(own.phases[name]), lambda r: comp.shared(own, name, r))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional
 
+from gen import permits
 from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Step as Line, Total, Type, Var, parts
 from gen.forms import is_const, is_index, operand_variables, root_op, swappable, terms_of
 from gen.load import walk as inside
@@ -27,6 +28,7 @@ class Compiler(Slots):
     choices: Dict[int, Node] = field(default_factory=dict)          # nodes below the root whose operands are tried in both orders, by id
     divisor: int = NONE                                             # k slot of the divisor of the sum that is matched next
     swapping: List[int] = field(default_factory=list)               # slots of the nodes of `choices`
+    carried: Dict[int, int] = field(default_factory=dict)           # permissions of nodes of the right side, by id
     made: List[Optional[Line]] = field(default_factory=list)        # the step of a pattern file that makes each BNODE
 
     # --- left side -----------------------------------------------------------------------------------------------------
@@ -180,6 +182,7 @@ class Compiler(Slots):
             d = self.value[id(e)] = self.slot()
             mode, number = self.type_code(e.result)
             flags = sum(FLAGBIT[f] for f in e.flags)
+            mode |= self.carried.get(id(e), 0)  # permissions have the bits above the mode's
             self.made.append(e.step)
             out.append(("BNODE", d, flags, mode, OPNUM[e.op.name] | number << 16, pack(args)))
             return d
@@ -259,6 +262,7 @@ def compile_rule(rule: Rule, row: int, phase: str = "") -> List[Program]:
             c.tile(row, build)
         else:
             t = rule.left.result if isinstance(rule.left, Node) else Type("index")
+            c.carried = permits.carried(rule, phase)
             build.append(("BROOT", c.build(rule.right, t, build), 0, 0))
             rule.made = c.made
         out.append(Program(rule, root_op(rule.left) or "", c.steps, build, c.names, 2 ** len(nodes)))

@@ -27,6 +27,7 @@ def tables_h() -> str:
     lines += [f"    {enum('OP_', o.name)},\n" for o in ops.OPS]
     lines += ["    OP_COUNT\n} ScOp;\n\nenum {\n"]
     lines += [f"    {enum('SC_FLAG_', f)} = 1 << {i},\n" for i, f in enumerate(ops.FLAGS)]
+    lines += [f"    SC_PERMISSIONS = {' | '.join(enum('SC_FLAG_', f) for f in ops.PERMISSIONS)}, /* other results are right, too */\n"]
     lines += [f"    SC_FLAG_COUNT = {len(ops.FLAGS)}\n}};\n\n/* Effects of an operation; 0: it is pure. */\nenum {{\n"]
     lines += [f"    {enum('SC_', e)} = 1 << {i},\n" for i, e in enumerate(ops.EFFECTS)]
     lines += ["};\n\n#endif\n"]

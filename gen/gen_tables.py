@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops, prices, structs, texts
+from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops, permits, prices, structs, texts
 from gen.expr import PatternError, Step, parts
 from gen.lang import Rule
 from gen.load import PHASES, RuleSet
@@ -52,6 +52,7 @@ def engine_values(s: RuleSet, compiled: Compiled, written: Written) -> Dict[str,
         "name": s.values.get("name", "index"), "code": tables.code, "n_build": tables.n_build, "n_filter": tables.n_filter, "imm": tables.imm or [0],
         "n_rows": sum(map(len, tables.rows)),
         "entry": [entries[phase].get(op, 0) for phase in PHASES for op in structs.OP],
+        "late": permits.asked_late(s),
         "rules": [[r.where[0], r.where[1], r.instance, r.text, structs.PHASE[phase_of[id(r)]], r.names, conditions(r), r.ledger, made[n]]
                   for n, r in enumerate(s.rules)],
         "steps": [[x.file, x.name, x.line, x.head] for x in steps],
@@ -237,7 +238,7 @@ def main(argv: List[str]) -> int:
     except PatternError as e:
         print(e, file=sys.stderr)
         return 1
-    for note in checks.idle(r for s in [m.index, *m.targets] for r in s.rules):
+    for note in permits.idle([m.index, *m.targets]):
         print(note, file=sys.stderr)
     for s in [m.index, *m.targets]:
         print(size_of(s, m.compiled[s.name][0], owners[s.name][0]))

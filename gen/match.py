@@ -11,7 +11,7 @@ import operator
 from functools import lru_cache
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from gen import guards, ops, sums
+from gen import guards, ops, permits, sums
 from gen.known import Facts
 from gen.opcodes import ARITH, NONE, OPNUM, REL, Program, Step
 from gen.terms import CONST, INDEX, INT64, Term, constant, float_of, index, integer, literal, made, node, total
@@ -290,7 +290,8 @@ def build(m: Match, steps: List[Step]) -> Optional[Term]:
         word, d = s[0], s[1]
         if word == "BNODE":
             _, _, flags, mode, what, operands = s
-            m.value[d] = node(what & 0xffff, type_of(mode, what >> 16), flags | m.flags, slots(operands))
+            carried = m.flags & (~permits.ALL | mode & permits.ALL)
+            m.value[d] = node(what & 0xffff, type_of(mode & 1, what >> 16), flags | carried, slots(operands))
         elif word == "BLIT":
             _, _, is_float, mode, number, bits = s
             t = type_of(mode, number)

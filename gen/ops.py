@@ -200,7 +200,7 @@ EFFECTS = ["convergent", "reads", "writes", "address"]  # address: of memory, at
 FLAGS = ["approx", "contract", "nnan", "nsz", "wide", "rare"]  # wide: an index expression that needs 64 bits; rare: a select whose second operand
 # is seldom taken and costs much, which src/vector/rare.c makes a branch of
 
-PERMISSIONS = ("contract", "nnan", "nsz")  # flags that permit other results; no option sets them and HLO has none of them: texts of the IR alone have
+PERMISSIONS = ("contract", "nnan", "nsz")  # flags that permit other results: of --assume, and of frontend attributes of the text
 
 
 def check() -> None:

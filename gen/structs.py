@@ -26,7 +26,7 @@ STRUCTS: Dict[str, Tuple[str, ...]] = {
     "RwInstr": ("kind u8", "n_operands u8", "rule u32", "text text", "n_immediates u8", "ptx text", "texts [RwText]"),
     "RwPacked": ("op u16", "type u8", "from u8", "lanes u8"),
     "RwFree": ("op u16", "modifier u16", "type u8"),
-    "RwTables": ("name text", "code [u32]", "n_build u32", "n_filter u32", "imm [u64]", "n_rows u32", "entry entry", "rules [RwRule]", "steps [RwStep]",
+    "RwTables": ("name text", "code [u32]", "n_build u32", "n_filter u32", "imm [u64]", "n_rows u32", "entry entry", "late u32", "rules [RwRule]", "steps [RwStep]",
                  "instrs [RwInstr]", "packed [RwPacked]", "free [RwFree]"),
     "TgTune": ("name text", "bits u32", "value i64", "because text", "file text", "line u32", "optional bool", "off i64"),
     "TgStrategy": ("name text", "at u8", "taken u8", "save i64", "full_rates bool", "first u32", "parts u32", "tested text", "needed text", "because text",

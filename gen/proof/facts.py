@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING, List, Optional, Tuple
+from typing import TYPE_CHECKING, List, Optional, Set, Tuple
 
 from gen import guards, ops
-from gen.lang import Expr, Guard, Node, Not, PatternError, Rule, parts
+from gen.lang import Expr, Guard, Node, Not, PatternError, Rule, Var, parts
 from gen.load import walk
 from gen.proof.code import EXACT, Ins, cls, width
 
@@ -110,11 +110,21 @@ def fused(rule: Rule) -> List[Rule]:
     return out
 
 
-def float_contract(b: "Builder", result: str) -> None:
-    """nsz: the sides may differ in the sign of a zero. nnan: no value is a nan."""
+def always_used(e: Expr) -> Set[str]:
+    """Variables that the value of e needs whatever a select in it chooses."""
+    if isinstance(e, Var):
+        return {e.name}
+    needed = e.args[:1] if isinstance(e, Node) and e.op.name == "select" else e.args if isinstance(e, Node) else []
+    return set().union(*map(always_used, needed))
+
+
+def float_contract(b: "Builder", left: int, result: str) -> None:
+    """left: register of the left side. nsz: the sides may differ in the sign of a zero. nnan: no value is a nan, but for one that a
+    select does not choose."""
     if cls(result) == "F" and flagged(b.rule, "nsz"):
         b.t.contract = "zeros"
     if flagged(b.rule, "nnan"):
-        values = [r for r, t in enumerate(b.t.types) if t != "side" and cls(t) == "F"] + ([b.t.left] if cls(result) == "F" else [])
-        b.t.pre += [b.scalar("eq", b.t.type_of(r), r, r) for r in values]
+        used = always_used(b.rule.left)
+        values = [r for r, t in enumerate(b.t.types) if t != "side" and cls(t) == "F" and b.t.names[r] in used]
+        b.t.pre += [b.scalar("eq", b.t.type_of(r), r, r) for r in values + ([left] if cls(result) == "F" else [])]
 

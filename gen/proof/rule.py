@@ -26,7 +26,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gen import asm_rule, checks, gen_tables, imports, ledger, load, measured  # noqa: E402
+from gen import asm_rule, checks, gen_tables, imports, ledger, load, measured, permits  # noqa: E402
 from gen.proof import after_proof, driver, measure, prove, report, tables, z3_formula  # noqa: E402
 from gen.lang import Expr, Node, PatternError, Rule  # noqa: E402
 from gen.proof.code import Errors  # noqa: E402
@@ -310,7 +310,7 @@ def main(argv: Sequence[str]) -> int:
         for r in (r for r in (wanted if args.what else ()) if ledger.key(r, errors) in done):
             print(f"{r.name}: {done[ledger.key(r, errors)][0]}")
         print(f"patterns/ledger.txt: {difference(before, lines)}")
-        print("".join(f"{note}\n" for note in checks.idle(wanted if args.what else [])), end="")
+        print("".join(f"{note}\n" for note in permits.idle(sets, {id(r) for r in wanted} if args.what else set())), end="")
     if tiles and not args.build:
         print(f"{len(tiles)} instruction rules were not simulated: --build FOLDER expected")
     if not messages and not args.check and args.build:

@@ -291,10 +291,11 @@ def build(rule: Rule, bind: Dict[str, str], errors: Errors, approx: bool = False
     if budget is not None and isinstance(left, Node) and not nearer.asked(rule):
         args = tuple(b.value(a, b.element(left.operand_type(n))) for n, a in enumerate(left.args))
         b.t.left = b.add(Ins("function", t, args, left.op.name))
+        facts.float_contract(b, b.value(left, t) if facts.flagged(rule, "nnan") else b.t.left, t)
         b.t.contract, b.t.budget = "ulp", budget
     else:
         b.t.left = b.value(left, t)
-        facts.float_contract(b, t)
+        facts.float_contract(b, b.t.left, t)
     for c in parts(rule.when):
         r = b.condition(c)
         if r is not None:

@@ -166,13 +166,28 @@ static EvBound unrounded(ScType t, const EvBound *of, EvBound x)
     const double most = sc_to_f64(t, sc_from_f64(t, INFINITY) - 1);
     const bool finite = isfinite(p->lo.f) && isfinite(p->hi.f) && isfinite(q->lo.f) && isfinite(q->hi.f);
     const bool numbers = p->lo.f == p->hi.f && q->lo.f == q->hi.f;
-    if (x.flags || !finite) return x;
+    if (x.flags & EV_MUST_NAN || (numbers && !finite)) return x;
     if (numbers && (p->lo.f == 0 || q->lo.f == 0)) return x;
-    if (numbers && x.lo.f != 0 && fma(p->lo.f, q->lo.f, -x.lo.f) == 0) return x; /* it is exact */
+    const double smallest = 0x1p-960; /* below, what a product of f64 lost may be less than any number */
+    if (numbers && fabs(x.lo.f) > smallest && fma(p->lo.f, q->lo.f, -x.lo.f) == 0) return x; /* it is exact */
     const ScBudget unit = {.ulp = 1, .absolute = ev_ulp(t, 0)};
     x.lo.f = isinf(x.lo.f) ? fmin(x.lo.f, most) : ev_bound_allowed(OP_MUL, t, unit, x.lo.f).lo.f;
     x.hi.f = isinf(x.hi.f) ? fmax(x.hi.f, -most) : ev_bound_allowed(OP_MUL, t, unit, x.hi.f).hi.f;
     return x;
+}
+
+/* What its flags permit besides r: anything, where nnan promises that it has no nan and it has one (of a select, as
+ * its result); under nsz zeros of either sign. x: bounds of its operands. */
+static EvBound permitted(const HloInstruction *i, ScOp op, ScType from, const EvBound *x, EvBound r)
+{
+    const ScType t = i->shape->type;
+    bool nan = sc_is_float(t) && r.flags;
+    for (uint32_t k = 0; op != OP_SELECT && k < i->n_operands && sc_is_float(from); k++) nan = nan || x[k].flags;
+    if (i->permits & SC_FLAG_NNAN && nan) return ev_bound_any(t);
+    if (!(i->permits & SC_FLAG_NSZ) || !sc_is_float(t) || r.flags & EV_MUST_NAN) return r;
+    if (r.lo.f == 0) r.lo.f = -0.0;
+    if (r.hi.f == 0) r.hi.f = 0.0;
+    return r;
 }
 
 void ev_bounds(const HloInstruction *i, ScOp op, ScAccuracy accuracy, int64_t n, EvBound *r, void *const *x)
@@ -180,13 +195,16 @@ void ev_bounds(const HloInstruction *i, ScOp op, ScAccuracy accuracy, int64_t n,
     ScType t = i->shape->type, from = i->operands[0]->shape->type;
     if (op != OP_NONE && (sc_op_info[op].signature == SC_COMPARE || sc_op_info[op].signature == SC_TEST)) t = from;
     const bool contracts = op == OP_MUL && sc_is_float(t) && hlo_contracts(i);
-    bool twice = op != OP_NONE && i->n_operands == 2 && x[0] == x[1] && !contracts;
+    /* a sum of a product and itself may take it rounded and unrounded */
+    const bool apart = contracts || (i->permits & SC_FLAG_CONTRACT && (op == OP_ADD || op == OP_SUB));
+    bool twice = op != OP_NONE && i->n_operands == 2 && x[0] == x[1] && !apart;
     for (int64_t k = 0; k < n; k++) {
         EvBound operands[3];
         uint64_t bits;
         for (uint32_t p = 0; p < i->n_operands && p < 3; p++) operands[p] = ((const EvBound *)x[p])[k];
-        if (twice && !value_of(t, &operands[0], &bits) && of_one_value(op, t, operands, accuracy, &r[k])) continue;
-        r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands, accuracy);
+        if (!twice || value_of(t, &operands[0], &bits) || !of_one_value(op, t, operands, accuracy, &r[k]))
+            r[k] = op == OP_NONE ? special(i, operands) : ev_bound_op(op, t, from, operands, accuracy);
         if (contracts) r[k] = unrounded(t, operands, r[k]);
+        if (i->permits) r[k] = permitted(i, op, from, operands, r[k]);
     }
 }

@@ -287,6 +287,7 @@ static Array operation(Build *m, const IrNode *n, ScType t)
     for (HloDirection d = HLO_EQ; d <= HLO_GE && t == SC_PRED; d++)
         if (hlo_comparison(d) == n->op) out.x = hlo_new_compare(m->b, d, x[0], x[1]);
     if (!out.x && opcode != HLO_OPCODE_COUNT) out.x = hlo_new(m->b, opcode, s, arity, x);
+    if (out.x && n->flags & SC_PERMISSIONS) hlo_set_permits(m->b, out.x, n->flags & SC_PERMISSIONS);
     return out.x ? out : nothing;
 }
 
@@ -313,7 +314,7 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     }
     const HloShape *scalar = hlo_make_array(b->arena, t, 0, NULL);
     if (m->products && own && term.x->opcode == HLO_MULTIPLY && sc_is_float(t))
-        hlo_set_attributes(b, term.x, hlo_contract_attribute);
+        hlo_set_permits(b, term.x, SC_FLAG_CONTRACT);
     HloInstruction *x = over(m, term, &all);
     const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
     HloComputation *c = hlo_new_combiner(b, opcode_of(op), scalar, name);

@@ -15,6 +15,12 @@ static IrRef node(IrGraph *g, ScOp op, ScType t, IrRef x, IrRef y)
     return ir_node(g, op, IR_TYPE(t, 0), 0, x, y, 0, 0);
 }
 
+/* The same for an instruction, whose flags it carries. */
+static IrRef permitted(IrGraph *g, const HloInstruction *i, ScOp op, ScType t, IrRef x, IrRef y)
+{
+    return ir_node(g, op, IR_TYPE(t, 0), i->permits, x, y, 0, 0);
+}
+
 ScType gr_part_type(ScType t) { return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : t; }
 static bool is_complex(ScType t) { return gr_part_type(t) != t; }
 static IrRef re(IrGraph *g, ScType t, IrRef z) { return node(g, OP_RE, gr_part_type(t), z, 0); }
@@ -55,7 +61,7 @@ static IrRef compare(IrGraph *g, const HloInstruction *i, IrRef x, IrRef y)
         ScType of_x = t, of_y = t;
         x = gr_order_key(g, &of_x, x), y = gr_order_key(g, &of_y, y);
     }
-    return node(g, hlo_comparison(i->direction), SC_PRED, x, y);
+    return permitted(g, i, hlo_comparison(i->direction), SC_PRED, x, y);
 }
 
 IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
@@ -64,8 +70,8 @@ IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     const ScType t = i->shape->type, from = i->n_operands ? i->operands[0]->shape->type : t;
     switch (i->opcode) {
     case HLO_COMPARE: return compare(g, i, x[0], x[1]);
-    case HLO_CLAMP: return node(g, OP_MIN, t, node(g, OP_MAX, t, x[1], x[0]), x[2]);
-    case HLO_CONVERT: return gr_convert(g, t, from, x[0]);
+    case HLO_CLAMP: return permitted(g, i, OP_MIN, t, permitted(g, i, OP_MAX, t, x[1], x[0]), x[2]);
+    case HLO_CONVERT: return i->permits && t != from ? permitted(g, i, OP_CVT, t, x[0], 0) : gr_convert(g, t, from, x[0]);
     case HLO_COMPLEX: return node(g, OP_COMPLEX, t, x[0], x[1]);
     case HLO_REAL: return is_complex(from) ? re(g, from, x[0]) : x[0];
     case HLO_IMAG: return is_complex(from) ? im(g, from, x[0]) : ir_const(g, IR_TYPE(t, 0), 0);
@@ -84,7 +90,7 @@ IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     }
     const ScOp op = hlo_scalar(i->opcode);
     assert(op != OP_NONE && i->n_operands == sc_op_info[op].arity);
-    return ir_node(g, op, IR_TYPE(t, 0), 0, x[0], i->n_operands > 1 ? x[1] : 0, i->n_operands > 2 ? x[2] : 0, 0);
+    return ir_node(g, op, IR_TYPE(t, 0), i->permits, x[0], i->n_operands > 1 ? x[1] : 0, i->n_operands > 2 ? x[2] : 0, 0);
 }
 
 ScType gr_product_type(const HloInstruction *i)

@@ -154,12 +154,7 @@ const char *hlo_neighbours_attribute(WbbArena *a, int64_t n)
     return n ? wbb_format(a, ", frontend_attributes={equal_neighbours=\"%s\"}", text) : "";
 }
 
-const char hlo_contract_attribute[] = ", frontend_attributes={contract=\"true\"}";
-
-bool hlo_contracts(const HloInstruction *i)
-{
-    return i->opcode == HLO_MULTIPLY && *i->attributes && strstr(i->attributes, "contract=\"true\"");
-}
+bool hlo_contracts(const HloInstruction *i) { return i->opcode == HLO_MULTIPLY && i->permits & SC_FLAG_CONTRACT; }
 
 int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i)
 {
@@ -175,7 +170,7 @@ int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i)
 
 const char *hlo_notes(WbbArena *a, const HloInstruction *i)
 {
-    if (hlo_contracts(i)) return hlo_contract_attribute;
+    if (i->permits) return hlo_permits_attribute(a, i->permits);
     const bool may = i->opcode == HLO_SCATTER && !hlo_attribute_true(a, i, "indices_are_sorted");
     return may ? hlo_neighbours_attribute(a, hlo_noted_neighbours(a, i)) : "";
 }

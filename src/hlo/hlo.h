@@ -78,6 +78,7 @@ struct HloInstruction {
     uint32_t id;               /* index in HloComputation.instructions */
     uint32_t n_users;          /* operands in its computation that are this instruction */
     WbbLoc loc;
+    uint32_t permits;          /* permits.c: SC_FLAG_CONTRACT, SC_FLAG_NNAN, SC_FLAG_NSZ that hold of it */
     bool alone;                /* collective.c: a collective, or a start of one, that one device takes part in, or the
                                   number of the only device */
     /* Attributes; the opcode decides which are set. */
@@ -123,6 +124,7 @@ typedef struct HloModule_ {
     const char *attributes; /* header, printable; never NULL */
     const char *tables;     /* FileNames .. StackFrames, as in the text; never NULL */
     bool header;            /* the text has an HloModule line */
+    uint32_t permits;       /* flags that its header gives to every instruction */
     /* entry_computation_layout: the shapes of the entry's parameters and of its result; NULL: not in the header */
     const HloShape *const *layouts, *result_layout;
 } HloModule;
@@ -145,6 +147,17 @@ uint32_t hlo_parse_all(WbbCx *cx, WbbArena *a, const char *file, const char *tex
  * the file's byte if it is damaged. */
 const char *hlo_text(WbbCx *cx, WbbArena *a, const char *file, const char *bytes, size_t *n);
 const char *hlo_read_file(WbbCx *cx, WbbArena *a, const char *file, size_t *n); /* hlo_text of it */
+
+/* permits.c: the list "contract,nnan" of n bytes as flags. False: it has another word. */
+bool hlo_read_permits(const char *list, size_t n, uint32_t *permits);
+const char *hlo_permits_text(WbbArena *a, uint32_t permits); /* the list again; "" of none */
+const char *hlo_permits_attribute(WbbArena *a, uint32_t permits); /* as an instruction notes them; "" of none */
+uint32_t hlo_permits_anywhere(const HloModule *m); /* flags of some instruction; of contract, of a sum */
+/* Does it compute on floats, so that flags mean something? */
+bool hlo_may_permit(const HloInstruction *i);
+void hlo_permit(WbbCx *cx, WbbArena *a, HloModule *m); /* called by hlo_parse */
+/* The text with these flags in the header of each of its modules; *n becomes its length. Lines keep their numbers. */
+const char *hlo_assume(WbbArena *a, const char *text, size_t *n, uint32_t permits);
 
 /* verify.c, verify_*.c: called by hlo_parse. Shapes, types, operand counts and called computations of every instruction
  * fit, or a wbb_fail at i->loc. */
@@ -394,10 +407,9 @@ HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i);
 /* HloScatterDims.neighbours, as a scatter notes (graph/neighbours.c) or states them; the note, ", name=..", of 0 "" */
 int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i);
 const char *hlo_neighbours_attribute(WbbArena *a, int64_t n);
-/* Is it a product of floats that a sum may take before it is rounded, as those of a dot? The note of that. */
+/* Is it a product of floats that a sum may take before it is rounded, as those of a dot? */
 bool hlo_contracts(const HloInstruction *i);
-extern const char hlo_contract_attribute[];
-/* Whichever of these notes it has: a text that leaves out frontend attributes keeps it. */
+/* Whichever of these notes it has, and its permissions: a text that leaves out frontend attributes keeps them. */
 const char *hlo_notes(WbbArena *a, const HloInstruction *i);
 HloConvDims hlo_conv_dims(WbbArena *a, const HloInstruction *i);
 

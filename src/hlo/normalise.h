@@ -134,6 +134,7 @@ void hlo_set_computation(HloBuilder *b, HloInstruction *i, const char *attribute
 const char *hlo_ints_attribute(HloBuilder *b, const char *name, HloInts list);
 /* The attributes of i are `text`, which begins with ", ", then the metadata of the instruction being replaced. */
 void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text);
+void hlo_set_permits(HloBuilder *b, HloInstruction *i, uint32_t permits); /* of a new one, which has no attributes */
 /* one operation on two scalars of this shape */
 HloComputation *hlo_new_combiner(HloBuilder *b, HloOpcode op, const HloShape *s, const char *name);
 

@@ -48,6 +48,12 @@ void hlo_set_attributes(HloBuilder *b, HloInstruction *i, const char *text)
     i->attributes = metadata ? wbb_format(b->arena, "%s, metadata=%s", text, metadata) : text;
 }
 
+void hlo_set_permits(HloBuilder *b, HloInstruction *i, uint32_t permits)
+{
+    i->permits = permits;
+    hlo_set_attributes(b, i, hlo_permits_attribute(b->arena, permits));
+}
+
 HloInstruction *hlo_new(HloBuilder *b, HloOpcode op, const HloShape *s, uint32_t n, HloInstruction *const *operands)
 {
     HloInstruction *i = WBB_NEW(b->arena, HloInstruction);

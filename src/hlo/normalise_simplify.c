@@ -182,7 +182,7 @@ static void put_value(Equal *e, WbbBuf *out, const HloComputation *c, const HloI
     }
     copy.name = "v", copy.operands = operands, copy.called = called, copy.n_predecessors = 0;
     copy.attributes = hlo_attributes_without(out->arena, i, unneeded);
-    if (hlo_contracts(i)) wbb_putf(out, "contract ");
+    if (i->permits) wbb_putf(out, "%s ", hlo_permits_text(out->arena, i->permits));
     if (i->opcode == HLO_PARAMETER || i == c->root) wbb_putf(out, "%u ", i == c->root);
     hlo_print_instruction(out, &copy);
     wbb_put(out, "\n");

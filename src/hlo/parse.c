@@ -319,6 +319,7 @@ static HloModule *read_module(HloReader *r)
     check_signatures(r);
     hlo_expand_broadcasts(r->cx, r->arena, m);
     hlo_verify(r->cx, m);
+    hlo_permit(r->cx, r->arena, m);
     hlo_check_aliases(r);
     return m;
 }

@@ -189,7 +189,9 @@ int ir_compare(const IrGraph *g, IrRef x, IrRef y)
     const IrNode *p = ir_at(g, x), *q = ir_at(g, y);
     if (p->op != q->op) return strcmp(sc_op_info[p->op].name, sc_op_info[q->op].name);
     if (p->type != q->type) return p->type < q->type ? -1 : 1;
-    if (p->flags != q->flags) return p->flags < q->flags ? -1 : 1;
+    /* permissions last: a kernel that does not use one is the same with it */
+    const uint32_t own = ~(uint32_t)SC_PERMISSIONS;
+    if ((p->flags & own) != (q->flags & own)) return (p->flags & own) < (q->flags & own) ? -1 : 1;
     if (p->op == OP_SUM) {
         if (p->a[1] != q->a[1]) return p->a[1] < q->a[1] ? -1 : 1;
         for (uint32_t i = 0; i < p->a[1]; i++) {
@@ -202,7 +204,8 @@ int ir_compare(const IrGraph *g, IrRef x, IrRef y)
         for (uint32_t i = 0; i < 3; i++)
             if (p->a[i] != q->a[i]) return !p->a[i] ? -1 : !q->a[i] ? 1 : ir_compare(g, p->a[i], q->a[i]);
     }
-    return p->imm < q->imm ? -1 : p->imm > q->imm;
+    if (p->imm != q->imm) return p->imm < q->imm ? -1 : 1;
+    return p->flags < q->flags ? -1 : p->flags > q->flags;
 }
 
 /* A sum under construction. Coefficients have 128 bits until it is finished. */

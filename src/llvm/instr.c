@@ -342,13 +342,10 @@ static LLVMValueRef lookup(LlBuild *b, const RwInstr *row, LLVMValueRef at)
     return v;
 }
 
+/* Rules have used what contract, nnan and nsz permit: LLVM would use it otherwise than the tables. */
 static void set_flags(LLVMValueRef v, uint32_t flags)
 {
-    LLVMFastMathFlags f = LLVMFastMathNone;
-    if (flags & SC_FLAG_CONTRACT) f |= LLVMFastMathAllowContract;
-    if (flags & SC_FLAG_NNAN) f |= LLVMFastMathNoNaNs;
-    if (flags & SC_FLAG_NSZ) f |= LLVMFastMathNoSignedZeros;
-    if (flags & SC_FLAG_APPROX) f |= LLVMFastMathApproxFunc;
+    const LLVMFastMathFlags f = flags & SC_FLAG_APPROX ? LLVMFastMathApproxFunc : LLVMFastMathNone;
     if (f != LLVMFastMathNone && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v)) LLVMSetFastMathFlags(v, f);
 }
 

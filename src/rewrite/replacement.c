@@ -2,7 +2,8 @@
  *
  * A build program fills slots in order: constants (KIMM, KWIDTH, KARITH), BNODE (an operation), BLIT and BKONST (a
  * constant of a type), BSUM (a sum of slots with coefficients), and ends with BROOT (the result) or BINSTR (a tile, its
- * operands and immediates). Nodes carry the flags that the rule writes and those that all matched nodes share.
+ * operands and immediates). Nodes carry the flags that the rule writes and those that all matched nodes share; of
+ * contract, nnan and nsz those that gen/permits.py lets them have.
  */
 #include "rewrite/inner.h"
 
@@ -91,10 +92,11 @@ IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t
         case W_BNODE: {
             const uint32_t what = pc[0], slots = pc[1];
             pc += 2;
-            const IrType type = type_of(m, c, what >> 16);
+            const IrType type = type_of(m, c & 1, what >> 16);
+            const uint32_t flags = b | (m->flags & (~(uint32_t)SC_PERMISSIONS | c)); /* c: which permissions it carries */
             const IrRef x = operand(rw, m, slots, 0), y = operand(rw, m, slots, 1), z = operand(rw, m, slots, 2);
-            m->value[a] = is_root(*pc) ? ir_node(rw->g, (ScOp)(what & 0xffff), type, b | m->flags, x, y, z, 0)
-                                       : rw_make(rw, (ScOp)(what & 0xffff), type, b | m->flags, x, y, z, 0);
+            m->value[a] = is_root(*pc) ? ir_node(rw->g, (ScOp)(what & 0xffff), type, flags, x, y, z, 0)
+                                       : rw_make(rw, (ScOp)(what & 0xffff), type, flags, x, y, z, 0);
             if (rw->watch_steps) rw_record_step(rw, t, m->rule, n_made++, root, m->value[a]);
             break;
         }

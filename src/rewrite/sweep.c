@@ -19,9 +19,11 @@ static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
 {
     const IrNode n = *ir_at(rw->g, r);
     const bool function = rw->phase == RW_SIMPLIFY && sc_is_marked((ScOp)n.op, IR_SC(n.type), rw->accuracy);
-    const uint32_t flags = n.flags | (function ? (uint32_t)SC_FLAG_APPROX : 0);
+    const uint32_t unused = rw->phase == RW_LOWER ? SC_PERMISSIONS & ~rw->target->late : 0;
+    const uint32_t flags = (n.flags & ~unused) | (function ? (uint32_t)SC_FLAG_APPROX : 0);
     if (flags == n.flags && is_unchanged(rw->g, &n, made)) return rw_normalize(rw, r);
-    if (n.op == OP_CALL) return rw_normalize(rw, ir_copy(rw->g, r, made, flags));
+    /* a node that loses flags keeps the order of its operands: it is that of nodes which had none */
+    if (n.op == OP_CALL || n.flags & unused) return rw_normalize(rw, ir_copy(rw->g, r, made, flags));
     if (n.op == OP_SUM) {
         IrTerm *terms = WBB_NEW_N(rw->arena, IrTerm, n.a[1]);
         for (uint32_t i = 0; i < n.a[1]; i++) {

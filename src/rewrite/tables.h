@@ -94,6 +94,7 @@ typedef struct {
     const uint64_t *imm;
     uint32_t n_imm, n_rows; /* of those, n_rows are rows of FILTERs */
     const uint32_t (*entry)[OP_COUNT]; /* [RW_PHASE_COUNT]: where an operation's match program starts; 0: no rules */
+    uint32_t late; /* permissions that rules of RW_LOWER and RW_ISEL ask for */
     const RwRule *rules;
     uint32_t n_rules;
     const RwStep *steps;
