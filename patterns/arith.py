@@ -269,3 +269,29 @@ LOWER = PRED + DIVIDE + SHIFT + SIGN + MULHI + POWER + CONVERT + HALF_VIA_F32
 SIMPLIFY += [
     rewrite(div.f32(1.0, sqrt.f32(a)),       rsqrt.f32(a),                 when=approx & nearer),   # at --accuracy xla, too
 ]
+
+# --- simplify: what --assume permits: contract, nnan, nsz -----------------------------------------------------------------------
+SIMPLIFY += [
+    rewrite(sub[F](a, a),                    0.0,                          when=nnan),          # of an infinity it is nan
+    rewrite(div[F](a, a),                    1.0,                          when=nnan),
+    rewrite(mul[F](a, 0.0),                  0.0,                          when=nnan & nsz),
+    rewrite(add[F](a, 0.0),                  a,                            when=nsz),
+    rewrite(sub[F](0.0, a),                  neg[F](a),                    when=nsz),
+    rewrite(neg[F](sub[F](a, b)),            sub[F](b, a),                 when=nsz),
+] + [                                        # tests for nan
+    rewrite(op[F](a, a),                     True,                         when=nnan) for op in (eq, le, ge)
+] + [
+    rewrite(ne[F](a, a),                     False,                        when=nnan),
+] + [                                        # a comparison and a choice
+    rewrite(select[F](op[F](a, b), a, b),    least[F](a, b),               when=nnan & nsz) for op, least in ((lt, min), (le, min), (gt, max), (ge, max))
+] + [                                        # one rounding for two
+    rewrite(add[t](mul[t](a, b), c),         fma[t](a, b, c),              when=contract) for t in (f16, f32, f64)
+] + [
+    rewrite(sub[t](mul[t](a, b), c),         fma[t](a, b, neg[t](c)),      when=contract) for t in (f16, f32, f64)
+] + [
+    rewrite(sub[t](c, mul[t](a, b)),         fma[t](neg[t](a), b, c),      when=contract) for t in (f16, f32, f64)
+] + [
+    rewrite(add.bf16(mul.bf16(a, b), c),     fma.bf16(a, b, c),            when=contract & has('bf16.fma')),
+    rewrite(sub.bf16(mul.bf16(a, b), c),     fma.bf16(a, b, neg.bf16(c)),  when=contract & has('bf16.fma')),
+    rewrite(sub.bf16(c, mul.bf16(a, b)),     fma.bf16(neg.bf16(a), b, c),  when=contract & has('bf16.fma')),
+]
