@@ -186,6 +186,11 @@ WB_API void wb_result_free(wb_result *r);                  /* NULL: does nothing
  * (--xla_dump_hlo_as_proto, as_serialized_hlo_module_proto() of jaxlib), and of a text that itself. */
 WB_API wb_status wb_hlo_text(const char *file, const void *bytes, size_t n, wb_result **result);
 
+/* HLO text that assumes of every operation on floats what `list` names, some of "contract,nnan,nsz": a sum may take a
+ * product unrounded, no value is a nan, the sign of a zero does not matter. Its header says so, and what is compiled of
+ * it is judged by it. WB_FAILED: the list has another word. */
+WB_API wb_status wb_hlo_assume(const char *text, size_t n, const char *list, wb_result **result);
+
 /* Long work calls it in the calling thread, twenty times a second at most: `done` of `total` of what `what` names.
  * Nonzero: stop; the call ends with WB_FAILED. */
 typedef int wb_progress(void *arg, const char *what, int64_t done, int64_t total);

@@ -148,15 +148,17 @@ class Jit:
 
 
 def jit(f: Optional[Callable[..., Any]] = None, *, target: str = "sm_90", accuracy: str = "exact", cut: str = "priced", deterministic: bool = False,
-        threads: int = 1, **more: Any) -> Any:
+        threads: int = 1, assume: str = "", **more: Any) -> Any:
     """jax.jit, with kernels of warpburg: all of its arguments are taken, static_argnums and donate_argnums among them, and what it returns can be
     differentiated, batched and lowered as that can. Products, fft, solvers, collectives, callbacks and arrays that are sharded are left to XLA, and
     so is a part that warpburg declines; one line on the log `warpburg` says so when the function is compiled.
 
-    f.parts(*args) has the kernels and programs; `target`, `accuracy`, `cut` and `deterministic` are as warpburg.compile has them, `threads` those of
-    the simulator, in which kernels run where jax has no GPU.
+    f.parts(*args) has the kernels and programs; `target`, `accuracy`, `cut`, `deterministic` and `assume` are as warpburg.compile has them,
+    `threads` those of the simulator, in which kernels run where jax has no GPU.
     """
-    options = Options(target, accuracy, cut, deterministic, threads)
+    options = Options(target, accuracy, cut, deterministic, threads, assume)
+    if assume:
+        _program.assumed("", assume)  # which refuses another word
     _program._options(target, accuracy, 16, None, False, cut, deterministic)
     if target not in _kernel.targets():
         raise ValueError(f"target={target!r}: one of {', '.join(_kernel.targets())} expected")

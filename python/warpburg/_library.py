@@ -123,6 +123,7 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_context_free", None, [OPAQUE]),
     ("wb_target_name", c_char_p, [c_uint32]),
     ("wb_hlo_text", c_int, [c_char_p, c_void_p, c_size_t, POINTER(OPAQUE)]),
+    ("wb_hlo_assume", c_int, [c_char_p, c_size_t, c_char_p, POINTER(OPAQUE)]),
     ("wb_compile", c_int, [OPAQUE, c_char_p, c_char_p, c_size_t, POINTER(Options), POINTER(OPAQUE)]),
     ("wb_messages", c_char_p, [OPAQUE]),
     ("wb_declined", c_int, [OPAQUE]),

@@ -31,6 +31,7 @@ class Options(NamedTuple):
     cut: str = "priced"
     deterministic: bool = False
     threads: int = 1
+    assume: str = ""
 
 
 def jaxpr_of(of: Any, invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any]) -> Any:

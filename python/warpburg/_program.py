@@ -261,9 +261,17 @@ def text_of(data: bytes, file: str) -> str:
     return r.text
 
 
+def assumed(hlo: str, assume: str) -> str:
+    """The text with flags in its header, which every operation on floats then has."""
+    r, data = _library.Result(), hlo.encode()
+    if r.take(lib.wb_hlo_assume(data, len(data), assume.encode(), byref(r.pointer)), ()).status:
+        raise ValueError(f"assume={assume!r}: some of contract, nnan and nsz expected, as in 'contract,nnan'")
+    return r.text
+
+
 def compile(hlo: Union[str, bytes, "os.PathLike[str]", Any], *, target: str = "sm_90", accuracy: str = "exact", align: int = 16,
             layout: Optional[str] = None, lines: bool = False, file: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced",
-            partial: bool = False, deterministic: bool = False, tune: Optional[str] = None) -> Any:
+            partial: bool = False, deterministic: bool = False, tune: Optional[str] = None, assume: str = "") -> Any:
     """Compiles a module: a Kernel if it is one fusion, or operations that one kernel computes without library calls among them; else a Program.
 
     hlo: its HLO text; the bytes of a module that XLA dumped as a protocol buffer (.hlo.pb); StableHLO as text or bytecode, where jaxlib is
@@ -273,6 +281,8 @@ def compile(hlo: Union[str, bytes, "os.PathLike[str]", Any], *, target: str = "s
     program: True: a Program in any case; False: a Kernel, or Declined. cut: how an unfused module is cut, priced or plain.
     partial: kernels of a program that are declined are left out, instead of declining it.
     deterministic: updates of scatters are combined in their order: the same bits in every run.
+    assume: what holds of every operation on floats, some of contract,nnan,nsz: a sum may take a product unrounded, no value is a nan, the sign
+    of a zero does not matter (docs/assume.md). The text that is compiled says so, and `check` judges by it.
     tune: "profile": of a kernel's layouts that are about as cheap by price, the one whose profile is the shortest (see Kernel.tuned).
     Raises HloError with file, line and column, or Declined with a reason.
     """
@@ -296,6 +306,7 @@ def compile(hlo: Union[str, bytes, "os.PathLike[str]", Any], *, target: str = "s
     if tune not in (None, "profile"):
         raise ValueError(f"tune={tune!r}: None or 'profile' expected")
     options = _options(target, accuracy, align, layout, lines, cut, deterministic)
+    hlo = assumed(hlo, assume) if assume else hlo
     made = _compiled(hlo, file or "<text>", options, program, cut, partial)
     return made.tuned() if tune and not layout and isinstance(made, Kernel) else made
 

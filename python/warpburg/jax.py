@@ -56,7 +56,8 @@ def lower(f: Callable[..., Any], *args: Any) -> str:
 
 
 def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: str = "exact", vmap: str = "loop", threads: int = 1,
-            layout: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced", deterministic: bool = False) -> Callable[..., Any]:
+            layout: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced", deterministic: bool = False,
+            assume: str = "") -> Callable[..., Any]:
     """Compiles a function at the types and shapes of `args`, and returns an operation of the same arguments and result. Its attribute `kernel`
     is the Kernel where the function is one fusion, else `program` is the Program: kernels, library calls, loops. program=True: a Program in
     any case; False: a Kernel. Other options are those of warpburg.compile. Raises warpburg.Declined with a reason. Large arrays of the function's own
@@ -64,7 +65,7 @@ def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: 
     tree = jax.tree_util.tree_structure(args)
     text, own, shape = _operation.with_own_arrays(f, *args)
     compiled = _program.compile(text, target=target, accuracy=accuracy, layout=layout, file=getattr(f, "__name__", "function"),
-                                program=program, cut=cut, deterministic=deterministic)
+                                program=program, cut=cut, deterministic=deterministic, assume=assume)
     operation = call(compiled, vmap=vmap, threads=threads)
     if shape.num_leaves != len(compiled.outputs):
         raise TypeError(f"the function returns {shape.num_leaves} arrays, what was compiled of it {len(compiled.outputs)}")

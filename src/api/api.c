@@ -177,6 +177,23 @@ wb_status wb_hlo_text(const char *file, const void *bytes, size_t n, wb_result *
     return wb_result_of(NULL, read_text, &d.base, result);
 }
 
+static void assume(WbbCx *cx, void *arg)
+{
+    Dumped *d = arg;
+    uint32_t permits;
+    if (!hlo_read_permits(d->file, strlen(d->file), &permits))
+        wbb_fail(cx, (WbbLoc){0}, "assume \"%s\": some of contract, nnan and nsz expected, as in contract,nnan", d->file);
+    char *copy = wbb_alloc(cx->arena, d->n + 1);
+    if (d->n) memcpy(copy, d->bytes, d->n);
+    d->base.r->text = hlo_assume(cx->arena, copy, &d->n, permits);
+}
+
+wb_status wb_hlo_assume(const char *text, size_t n, const char *list, wb_result **result)
+{
+    Dumped d = {.file = list, .bytes = text, .n = n};
+    return wb_result_of(NULL, assume, &d.base, result);
+}
+
 void wb_kernel_free(wb_kernel *k)
 {
     if (k) wbb_arena_free(k->arena);

@@ -54,6 +54,7 @@ typedef struct {
     const char *compiler, *target, *hash;
     bool deterministic;   /* the results have the same bits whatever the order of blocks and warps */
     const char *accuracy; /* of functions: "xla" or "approx"; NULL: exact */
+    const char *assume;   /* flags that operations on floats have, as fusion.hlo says: "contract,nsz"; NULL: none */
     int n_buffers, n_launches;
     BdBuffer *buffers;
     BdLaunch *launches;

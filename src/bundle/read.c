@@ -302,7 +302,7 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     Bundle *b = WBB_NEW(a, Bundle);
     in.version = (int)integer_of(&in, o, "version", 1, BD_VERSION);
     check_members(&in, o, "a bundle",
-                  "version compiler target hash accuracy deterministic buffers launches order files text");
+                  "version compiler target hash accuracy assume deterministic buffers launches order files text");
     b->compiler = text_of(&in, o, "compiler");
     b->target = text_of(&in, o, "target");
     if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || strlen(b->target) > 32 ||
@@ -314,6 +314,7 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
         if (strcmp(b->accuracy, "xla") && strcmp(b->accuracy, "approx"))
             wbb_fail(cx, at(&in, member(&in, o, "accuracy")), "\"%s\" is not xla or approx", b->accuracy);
     }
+    if (bd_json_get(o, "assume")) b->assume = text_of(&in, o, "assume");
     const BdJson *deterministic = bd_json_get(o, "deterministic");
     b->deterministic = deterministic && deterministic->kind == BD_TRUE;
     if (deterministic && !b->deterministic && deterministic->kind != BD_FALSE)

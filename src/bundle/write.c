@@ -90,6 +90,7 @@ char *bd_kernel_json(WbbArena *a, const Bundle *b)
     wbb_json_text(&t, "target", b->target);
     wbb_json_text(&t, "hash", b->hash);
     if (b->accuracy) wbb_json_text(&t, "accuracy", b->accuracy);
+    if (b->assume) wbb_json_text(&t, "assume", b->assume);
     if (b->deterministic) wbb_json_bool(&t, "deterministic", true);
     wbb_json_line(&t, 2);
     wbb_json_open(&t, "buffers", '[');

@@ -149,7 +149,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
     const CompileOptions *o = f->o;
     const char *file = f->file, *output = f->output;
     size_t n;
-    const char *text = hlo_read_file(cx, a, file, &n);
+    const char *text = main_read_hlo(cx, a, file, o->assume, &n);
     PipeOptions p = pipe_options(o);
     p.cache = f->tools->cache;
     p.store = f->tools->store;
@@ -211,7 +211,7 @@ static void guarded_program(WbbCx *cx, void *arg)
     p.cache = f->tools->cache;
     p.store = f->tools->store;
     p.assemble = f->output || prog_is_folder(f->file);
-    ProgModule *program = main_program_of(cx, a, f->file, o->cut, o->target, p.store);
+    ProgModule *program = main_program_of(cx, a, f->file, o->cut, o->target, o->assume, p.store);
     f->status = main_compile_program(cx, program, f->file, &p, f->output, f->out);
     wbb_arena_free(a);
 }
@@ -238,7 +238,7 @@ static void find_kind(WbbCx *cx, void *arg)
     Kind *k = arg;
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
-    const char *text = hlo_read_file(cx, a, k->file, &n);
+    const char *text = main_read_hlo(cx, a, k->file, k->o->assume, &n);
     k->kind = prog_kind(k->file, text, n);
     k->apart = why_apart(k->o, k->kind, k->file, text, n);
     wbb_arena_free(a);
@@ -275,7 +275,7 @@ static void find_kept(WbbCx *cx, void *arg)
     if (!store || o->emit || o->json || prog_is_folder(k->f->file) || wbb_is_dir(k->f->file)) return;
     size_t n;
     char *bytes;
-    const char *text = hlo_read_file(cx, k->f->out->arena, k->f->file, &n);
+    const char *text = main_read_hlo(cx, k->f->out->arena, k->f->file, o->assume, &n);
     PipeOptions p = pipe_options(o);
     p.store = store;
     const char *key = pipe_make_key(cx, k->f->out->arena, &p, k->f->file, text, n);
@@ -374,9 +374,9 @@ static WbbStatus run_file(const Call *call)
     if (o->ptx || wbb_is_dir(o->file))
         return o->profile ? profile_without_compiling(call) : main_run_without_compiling(call);
     size_t n;
-    const char *text = hlo_read_file(cx, a, o->file, &n);
+    const char *text = main_read_hlo(cx, a, o->file, o->assume, &n);
     const CompileOptions c = {
-        .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .align = o->align, .layout = o->layout,
+        .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .assume = o->assume, .align = o->align, .layout = o->layout,
         .plan = o->plan,        .deterministic = o->deterministic, .backend = o->backend,
         .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);

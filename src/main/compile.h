@@ -6,7 +6,7 @@
 
 typedef struct {
     Words files, disable;
-    const char *target, *emit, *output, *print_after, *layout, *plan, *accuracy, *cut, *backend;
+    const char *target, *emit, *output, *print_after, *layout, *plan, *accuracy, *assume, *cut, *backend;
     int64_t align, jobs;
     bool approx, deterministic, lines, trace, explain, bijection, time, json, no_cache;
 } CompileOptions;

@@ -160,6 +160,7 @@ static const Option compile_table[] = {
           "program with its bundles; of several files to DIR/NAME each"),
      .letter = 'o', .value = VALUE_FOLDER},
     MAIN_OPTION_ACCURACY(CompileOptions),
+    MAIN_OPTION_ASSUME(CompileOptions),
     MAIN_OPTION_DETERMINISTIC(CompileOptions),
     MAIN_OPTION_BACKEND(CompileOptions),
     MAIN_OPTION_ALIGN(CompileOptions),

@@ -16,7 +16,7 @@ typedef struct {
     const char *file, *output, *which, *at;
     Words inputs;
     int64_t seed, perturb, jobs;
-    const char *accuracy;
+    const char *accuracy, *assume;
     bool f64, bounds, approx, json;
 } EvalOptions;
 
@@ -148,7 +148,7 @@ static WbbStatus eval(const Call *call)
         return main_usage(call, "--perturb, --accuracy and --approx go with --bounds");
     size_t n;
     wbb_use_threads(cx, wbb_pool_threads(o->jobs, MAIN_THREADS));
-    const char *text = hlo_read_file(cx, a, o->file, &n);
+    const char *text = main_read_hlo(cx, a, o->file, o->assume, &n);
     const HloModule *m = hlo_parse(cx, a, o->file, text, n);
     const PipeSpikes *spikes;
     const PipeRun plain = {.seed = (uint64_t)o->seed, .which = o->which[0],
@@ -178,6 +178,7 @@ static const Option options[] = {
     {FLAG("--f64", EvalOptions, f64, "compute every float as f64, without rounding to its type")},
     {FLAG("--bounds", EvalOptions, bounds, "compute the interval that each element must lie in")},
     MAIN_OPTION_ACCURACY(EvalOptions),
+    MAIN_OPTION_ASSUME(EvalOptions),
     {NUMBER("--perturb", EvalOptions, perturb, "N",
             "with --bounds: check them by N evaluations in which chance decides what HLO leaves open"),
      .most = UINT32_MAX},

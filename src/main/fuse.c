@@ -15,7 +15,7 @@
 
 typedef struct {
     Words files;
-    const char *output, *parts, *cut, *like, *target;
+    const char *assume, *output, *parts, *cut, *like, *target;
     bool explain;
 } FuseOptions;
 
@@ -72,7 +72,7 @@ static WbbStatus fuse_file(const Call *call, const char *file, const char *outpu
     WbbArena *a = call->arena;
     const FuseOptions *o = call->options;
     size_t n;
-    const char *text = hlo_read_file(cx, a, file, &n);
+    const char *text = main_read_hlo(cx, a, file, o->assume, &n);
     const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n));
     const char *cut = o->cut ? o->cut : output ? "priced" : "plain";
     const FuseHow plain = {.mode = o->like ? FUSE_GIVEN : FUSE_PLAIN};
@@ -124,6 +124,7 @@ static const Option options[] = {
           "xla: keep the fusions of a module that XLA has optimised; what is in none is a kernel of its own"),
      .choices = {.words = "xla"}},
     MAIN_OPTION_TARGET(FuseOptions),
+    MAIN_OPTION_ASSUME(FuseOptions),
     {FLAG("--explain", FuseOptions, explain, "with --cut priced: print why operations are or are not in one kernel")},
     {WORD("--output", FuseOptions, output, "DIR", "write a program to DIR: program.json, and the text of each kernel; of several files to DIR/NAME each"),
      .letter = 'o', .value = VALUE_FOLDER},

@@ -10,7 +10,7 @@
 
 typedef struct {
     Words files;
-    const char *pass;
+    const char *pass, *assume;
     bool normalise, time, passes;
     uint64_t row_pieces;
 } HloOptions;
@@ -49,7 +49,7 @@ static WbbStatus hlo(const Call *call)
     if (o->files.n > 1) return main_usage(call, "'%s' is one word too many", o->files.items[1]);
     if (o->pass && o->normalise) return main_usage(call, "--pass or --normalise, not both");
     size_t n;
-    const char *file = o->files.items[0], *text = hlo_read_file(cx, a, file, &n);
+    const char *file = o->files.items[0], *text = main_read_hlo(cx, a, file, o->assume, &n);
     HloModule **modules;
     const clock_t since = clock();
     const size_t before = wbb_arena_bytes(a) + wbb_arena_bytes(cx->arena);
@@ -91,6 +91,7 @@ static const Option options[] = {
     {NUMBER("--row-pieces", HloOptions, row_pieces, "N",
             "after all passes, reduce rows that are read again in N pieces, as plans of long ones do"),
      .most = UINT32_MAX},
+    MAIN_OPTION_ASSUME(HloOptions),
     {FLAG("--time", HloOptions, time, "print what parsing and verifying cost instead of the text")},
     {0}};
 static const Example examples[] = {{"hlo gelu.hlo --normalise", "the module as the compiler sees it"}, {0}};

@@ -28,6 +28,11 @@ extern const Command main_cache, main_assembler, main_explore;
           "how far functions may be off, as `rules budget` says: little; as much as XLA's own; as the machine's "      \
           "approximations"), .choices = {.words = "exact xla approx"}},                               \
     {FLAG("--approx", T, approx, "the same as --accuracy approx")}
+/* Field `const char *assume`; main_read_hlo takes it. */
+#define MAIN_OPTION_ASSUME(T)                                                                                          \
+    {WORD("--assume", T, assume, "LIST",                                                                               \
+          "what holds of every operation on floats, some of contract,nnan,nsz: a sum may take a product unrounded; "   \
+          "no value is a nan; the sign of a zero does not matter (docs/assume.md)")}
 #define MAIN_OPTION_DETERMINISTIC(T)                                                                                   \
     {FLAG("--deterministic", T, deterministic,                                                                         \
           "combine the updates of a scatter in their order: the same bits in every run, at the price of a sort")}
@@ -71,6 +76,9 @@ enum { MAIN_THREADS = 16 }; /* of the simulator and the evaluator, at most */
 
 /* run.c: what --accuracy and --approx say; SC_EXACT if they are not given. */
 ScAccuracy main_accuracy(const char *accuracy, bool approx);
+
+/* run.c: the text of a file, with --assume LIST in its header; LIST NULL: as it is. */
+const char *main_read_hlo(WbbCx *cx, WbbArena *a, const char *file, const char *assume, size_t *n);
 
 /* files.c: names of files, where a folder stands for the modules in it, and in its folders: names that end in .hlo,
  * and the texts of modules that XLA dumps. `bundles`: a folder that holds a bundle stays one word. */

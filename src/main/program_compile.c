@@ -39,11 +39,11 @@ void main_note_optimised(WbbCx *cx, const HloModule *m, const char *file, const 
 }
 
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target,
-                            WbbStore *store)
+                            const char *assume, WbbStore *store)
 {
     if (prog_is_folder(file)) return prog_read(cx, a, file);
     size_t n;
-    const char *text = hlo_read_file(cx, a, file, &n);
+    const char *text = main_read_hlo(cx, a, file, assume, &n);
     const FuseHow plain = {.mode = FUSE_PLAIN};
     PipeFuse *priced = !strcmp(cut, "plain") ? NULL : pipe_fuse(cx, a, tg_find(target));
     const FuseHow *how = priced ? &priced->how : &plain;
@@ -134,7 +134,7 @@ WbbStatus main_run_whole(const Call *call)
 {
     const RunOptions *o = call->options;
     Compiler c = {.o = o, .store = main_store(call->cx, o->no_cache)};
-    c.p = main_program_of(call->cx, call->arena, o->file, o->cut, o->target, c.store);
+    c.p = main_program_of(call->cx, call->arena, o->file, o->cut, o->target, o->assume, c.store);
     c.cache = ll_cache_new(call->cx);
     const WbbStatus s = main_run_program(call, c.p, o->file, compiled, &c);
     wbb_store_close(call->cx, c.store);

@@ -68,6 +68,7 @@ typedef struct {
     RulesCall *c;
     const char *file;
     ScAccuracy accuracy;
+    const char *assume; /* main_read_hlo */
     const Words *disable;
     bool steps; /* of right sides, too */
     PipeResult result;

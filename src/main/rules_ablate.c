@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct {
     Words paths, rules;
-    const char *target, *accuracy;
+    const char *target, *accuracy, *assume;
     int64_t jobs;
     bool sass, approx, json;
 } AblateOptions;
@@ -75,7 +75,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
         if (b->cache_cx[worker]) b->caches[worker] = ll_cache_new(b->cache_cx[worker]);
     }
     size_t n;
-    const char *file = b->files->items[x->file], *text = hlo_read_file(cx, a, file, &n);
+    const char *file = b->files->items[x->file], *text = main_read_hlo(cx, a, file, o->assume, &n);
     PipeOptions p = {.target = o->target,
                      .accuracy = main_accuracy(o->accuracy, o->approx),
                      .stage = PIPE_AT_PTX,
@@ -259,6 +259,7 @@ static const Option options[] = {
     MAIN_OPTION_RULE(AblateOptions, "only what this rule is worth"),
     {FLAG("--sass", AblateOptions, sass, "count machine instructions too; needs ptxas")},
     MAIN_OPTION_ACCURACY(AblateOptions),
+    MAIN_OPTION_ASSUME(AblateOptions),
     MAIN_OPTION_JOBS(AblateOptions, "threads", "64"),
     MAIN_OPTION_JSON(AblateOptions),
     {0}};

@@ -15,7 +15,7 @@ typedef struct {
     Words paths, disable;
     const char *target;
     int64_t jobs;
-    const char *accuracy;
+    const char *accuracy, *assume;
     bool approx, json;
 } CoverOptions;
 
@@ -79,7 +79,7 @@ static void compile(WbbCx *cx, void *arg)
     const CoverOptions *o = one->cover->o;
     WbbArena *a = wbb_arena_new(cx);
     size_t n;
-    const char *text = hlo_read_file(cx, a, one->file, &n);
+    const char *text = main_read_hlo(cx, a, one->file, o->assume, &n);
     const PipeOptions p = {.target = o->target,
                            .accuracy = main_accuracy(o->accuracy, o->approx),
                            .rules_only = true,
@@ -203,6 +203,7 @@ static const Positional positionals[] = {
 static const Option options[] = {
     MAIN_OPTION_TARGET(CoverOptions),
     MAIN_OPTION_ACCURACY(CoverOptions),
+    MAIN_OPTION_ASSUME(CoverOptions),
     MAIN_OPTION_DISABLE(CoverOptions),
     MAIN_OPTION_JOBS(CoverOptions, "threads", "64"),
     MAIN_OPTION_JSON(CoverOptions),

@@ -18,7 +18,7 @@ void main_firings(WbbCx *cx, void *firings)
 {
     Firings *f = firings;
     size_t n;
-    const char *text = hlo_read_file(cx, f->c->arena, f->file, &n);
+    const char *text = main_read_hlo(cx, f->c->arena, f->file, f->assume, &n);
     const PipeOptions p = {.target = f->c->target->name, .accuracy = f->accuracy, .rules_only = true,
                            .disable = f->disable->items, .n_disable = f->disable->n,
                            .stage = PIPE_AT_PTX, .watch = watch, .watch_arg = f, .watch_steps = f->steps};
@@ -78,7 +78,7 @@ static void put_event(RulesCall *c, const PipeResult *r, const RwEvent *e)
 typedef struct {
     const char *file, *target;
     Words rules, disable;
-    const char *accuracy;
+    const char *accuracy, *assume;
     bool approx, steps, json;
 } TraceOptions;
 
@@ -87,7 +87,7 @@ static WbbStatus trace(const Call *call)
     const TraceOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     main_rules_must_exist(c, &o->rules);
-    Firings f = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable,
+    Firings f = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .assume = o->assume, .disable = &o->disable,
                  .steps = o->steps};
     main_firings(c->cx, &f);
     uint32_t shown = 0, distinct = 0;
@@ -121,6 +121,7 @@ static const Option options[] = {
     MAIN_OPTION_RULE(TraceOptions, "only the firings of this rule"),
     {FLAG("--steps", TraceOptions, steps, "before each firing the lines of functions that made its right side, with their values")},
     MAIN_OPTION_ACCURACY(TraceOptions),
+    MAIN_OPTION_ASSUME(TraceOptions),
     MAIN_OPTION_DISABLE(TraceOptions),
     MAIN_OPTION_JSON(TraceOptions),
     {0}};

@@ -14,7 +14,7 @@
 typedef struct {
     const char *rule, *file, *target;
     Words disable;
-    const char *accuracy;
+    const char *accuracy, *assume;
     bool approx, json;
 } WhyOptions;
 
@@ -185,7 +185,7 @@ static void plan_of(WbbCx *cx, void *arg)
 {
     Planned *x = arg;
     size_t n;
-    const char *text = hlo_read_file(cx, cx->arena, x->o->file, &n);
+    const char *text = main_read_hlo(cx, cx->arena, x->o->file, x->o->assume, &n);
     const PipeOptions p = {.target = x->o->target,
                            .accuracy = main_accuracy(x->o->accuracy, x->o->approx),
                            .stage = PIPE_AT_PLAN,
@@ -267,7 +267,8 @@ static WbbStatus why(const Call *call)
     if (tg_is_choice(c->target, name))
         return why_choice(c, o, tg_tune_at(c->target, name), tg_strategy_at(c->target, name));
     main_rule_must_exist(c, name);
-    Firings x = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .disable = &o->disable};
+    Firings x = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .assume = o->assume,
+                 .disable = &o->disable};
     const WbbStatus s = wbb_guard(c->cx, main_firings, &x);
     if (s == WBB_FAILED || !x.result.rw) wbb_rethrow(c->cx, s);
     put_step(c, name);
@@ -291,6 +292,7 @@ static const Positional positionals[] = {
     {0}};
 static const Option options[] = {MAIN_OPTION_TARGET(WhyOptions),
                                  MAIN_OPTION_ACCURACY(WhyOptions),
+                                 MAIN_OPTION_ASSUME(WhyOptions),
                                  MAIN_OPTION_DISABLE(WhyOptions),
                                  MAIN_OPTION_JSON(WhyOptions),
                                  {0}};

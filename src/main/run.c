@@ -21,6 +21,7 @@ const Option main_run_table[] = {
     {FLAG("--check", RunOptions, check,
           "check every access to memory, and every element of the outputs by the bounds of `eval --bounds`")},
     MAIN_OPTION_ACCURACY(RunOptions),
+    MAIN_OPTION_ASSUME(RunOptions),
     MAIN_OPTION_INPUTS(RunOptions),
     {WORD("--output", RunOptions, output, "DIR", "write the outputs to DIR/out0.npy and so on"), .letter = 'o',
      .value = VALUE_FOLDER},
@@ -52,6 +53,14 @@ const Option main_run_table[] = {
 ScAccuracy main_accuracy(const char *accuracy, bool approx)
 {
     return accuracy ? sc_accuracy_named(accuracy) : approx ? SC_APPROX : SC_EXACT;
+}
+
+const char *main_read_hlo(WbbCx *cx, WbbArena *a, const char *file, const char *assume, size_t *n)
+{
+    uint32_t permits = 0;
+    if (assume && !hlo_read_permits(assume, strlen(assume), &permits))
+        wbb_fail(cx, (WbbLoc){0}, "--assume %s: some of contract, nnan and nsz expected, as in contract,nnan", assume);
+    return hlo_assume(a, hlo_read_file(cx, a, file, n), n, permits);
 }
 
 /* forward, reverse, or shuffle:SEED */
@@ -160,7 +169,7 @@ const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, co
 {
     size_t n;
     if (o->ptx) {
-        *hlo = hlo_read_file(cx, a, o->file, &n);
+        *hlo = main_read_hlo(cx, a, o->file, o->assume, &n);
         *m = hlo_parse(cx, a, o->file, *hlo, n);
         return foreign(cx, a, o, *m);
     }

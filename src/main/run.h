@@ -13,7 +13,7 @@ typedef struct {
     Words files;
     const char *file; /* HLO text or a bundle: that of this run */
     /* a run */
-    const char *on, *output, *which, *order, *accuracy, *backend;
+    const char *on, *output, *which, *order, *accuracy, *assume, *backend;
     Words inputs;
     int64_t repeat, seed, seeds, blocks, jobs;
     bool alone, check, approx, ulp_noise, counts, time, json;

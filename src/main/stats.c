@@ -145,6 +145,7 @@ static const Option options[] = {
     {NUMBER("--profile", StatsOptions, profile, "BLOCKS",
             "run so many blocks of each kernel, and add its modelled time: us, work, binds"), .most = 1 << 20},
     MAIN_OPTION_ACCURACY(StatsOptions),
+    MAIN_OPTION_ASSUME(StatsOptions),
     MAIN_OPTION_ALIGN(StatsOptions),
     MAIN_OPTION_DISABLE(StatsOptions),
     {0}};

@@ -10,7 +10,7 @@ enum { STATS_MAX_JOBS = 64, STATS_MAX_TARGETS = 16 };
 
 typedef struct {
     Words files, targets, disable;
-    const char *files_from, *output, *cache, *accuracy;
+    const char *files_from, *output, *cache, *accuracy, *assume;
     int64_t cache_limit, align, jobs, profile;
     bool listing, approx;
 } StatsOptions;

@@ -234,7 +234,7 @@ static void read_modules(WbbCx *cx, void *arg)
 {
     File *f = arg;
     size_t n;
-    const char *text = hlo_read_file(cx, f->k->lines_arena, f->path, &n);
+    const char *text = main_read_hlo(cx, f->k->lines_arena, f->path, f->k->w->call->o->assume, &n);
     f->n_modules = hlo_parse_all(cx, f->k->lines_arena, f->path, text, n, &f->modules);
 }
 

@@ -217,6 +217,8 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
                   .n_buffers = described + temps, .buffers = buffers, .ptx = r->ptx, .hlo = text,
                   .cubin = r->cubin.bytes, .cubin_bytes = r->cubin.n};
     b->deterministic = o->deterministic;
+    const uint32_t permits = hlo_permits_anywhere(r->module);
+    b->assume = permits ? hlo_permits_text(a, permits) : NULL;
     b->accuracy = o->accuracy == SC_EXACT ? NULL : sc_accuracy_name[o->accuracy];
     b->hash = wbb_format(a, "%016llx", (unsigned long long)wbb_hash(text, n, wbb_hash(r->ptx, strlen(r->ptx), 0)));
     b->launches = WBB_NEW_N(a, BdLaunch, r->n_kernels + 1);

@@ -33,7 +33,9 @@ static bool any_wide(const IrGraph *g)
 
 void pipe_explain(WbbBuf *out, const PipeResult *r)
 {
+    const uint32_t permits = hlo_permits_anywhere(r->module);
     part_print(out, &r->plan);
+    if (permits) wbb_putf(out, "assumed: %s\n", hlo_permits_text(out->arena, permits));
     for (const PipeKernel *k = r->kernels; k < r->kernels + r->n_kernels; k++) {
         if (r->n_kernels > 1) wbb_putf(out, "kernel @%s\n", k->ir->name);
         wbb_put(out, "accesses of a thread:\n");
