@@ -115,6 +115,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("element_types", "tests/kernels/element_types.py {wb}", "", "--all"),
         Row("ml_dtypes_values", "tests/kernels/ml_dtypes_values.py {wb}"),
         Row("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),
+        Row("random_assumed", "tests/fuzz/random_assumed.py {wb}", "120", "10000"),
         Row("random_loops", "tests/fuzz/random_loops.py {wb}", "60", "3000"),
         Row("random_windows", "tests/fuzz/random_windows.py {wb}", "40", "2000"),
         Row("random_products", "tests/fuzz/random_products.py {wb}", "60", "2000"),

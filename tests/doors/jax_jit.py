@@ -109,6 +109,12 @@ class Jit(unittest.TestCase):
         self.assertTrue(near(batch(self.x, self.x[0]), jax.nn.softmax(self.x * self.x[0])))
         self.assertEqual(warpburg.jax.parts(jax.jit(batch), self.x, self.x[0])[0].outputs, ("f32[16,32]",))
 
+    def test_assume(self) -> None:
+        f = lambda x: x * self.x + x
+        self.assertTrue(near(jit(f, assume="contract")(self.x), f(self.x)))
+        with self.assertRaisesRegex(ValueError, "assume='fast'"):
+            jit(f, assume="fast")
+
     def test_closed_over(self) -> None:
         """A large array of the function's own is an argument: its elements are in no text."""
         large = jnp.ones((2000, 2000))

@@ -134,6 +134,14 @@ class Elements(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "op='sum'"):
             warpburg.reduce(lambda x: x, "sum")
 
+    def test_assume(self) -> None:
+        x, y = numpy.arange(1, 9, dtype="f4") / 3, numpy.arange(1, 9, dtype="f4") / 7
+        fused, apart = (warpburg.elementwise(lambda x, y: x * y + 0.1, assume=flags) for flags in ("contract", ""))
+        exact = (x.astype("f8") * y + numpy.float32(0.1)).astype("f4")
+        self.assertTrue((fused(x, y) == exact).all())
+        self.assertTrue((apart(x, y) == x * y + numpy.float32(0.1)).all())
+        self.assertTrue((x * y + numpy.float32(0.1) != exact).any())
+
     def test_what_is_refused(self) -> None:
         x = numpy.ones(4, "f4")
         for f, says in ((lambda x: x if x > 0 else -x, "numpy.where"), (lambda x: x + numpy.ones(4), "only its arguments"),

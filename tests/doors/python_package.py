@@ -158,6 +158,14 @@ class Compiling(unittest.TestCase):
         self.assertNotIn("div.full", warpburg.compile(SCALE.replace("multiply", "divide")).ptx)
         with self.assertRaisesRegex(ValueError, "accuracy='best'"):
             warpburg.compile(SCALE, accuracy="best")
+        summed = SCALE.replace("ROOT y = f32[4,8] multiply(x, r)", "m = f32[4,8] multiply(x, r)\n  ROOT y = f32[4,8] add(m, x)")
+        k = warpburg.compile(summed, assume="contract,nsz")
+        self.assertIn("fma.rn", k.ptx)
+        self.assertNotIn("fma.rn", warpburg.compile(summed).ptx)
+        self.assertIn('"assume": "contract,nsz"', k.json)
+        self.assertEqual(pickle.loads(pickle.dumps(k)).ptx, k.ptx)
+        with self.assertRaisesRegex(ValueError, "assume='fast': some of contract, nnan and nsz"):
+            warpburg.compile(SCALE, assume="fast")
 
     def test_machine_code(self) -> None:
         k = warpburg.compile(SCALE)

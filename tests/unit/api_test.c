@@ -71,6 +71,28 @@ static void test_accuracy(void **state)
     wb_context_free(cx);
 }
 
+/* Flags are the text's: a kernel that is compiled of it has and says them. */
+static void test_assume(void **state)
+{
+    (void)state;
+    static const char sum[] = "HloModule f\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  q = f32[1024]{0} parameter(1)\n"
+                              "  m = f32[1024]{0} multiply(p, q)\n  ROOT r = f32[1024]{0} add(m, p)\n}\n";
+    wb_context *cx = wb_context_new();
+    wb_result *r = NULL;
+    for (int contract = 0; contract < 2; contract++) {
+        wb_kernel *k = NULL;
+        assert_int_equal(wb_hlo_assume(sum, strlen(sum), contract ? "contract,nsz" : "nsz", &r), WB_OK);
+        const char *text = wb_result_text(r);
+        assert_int_equal(wb_compile(cx, "f.hlo", text, strlen(text), NULL, &k), WB_OK);
+        assert_int_equal(strstr(wb_kernel_ptx(k), "fma.rn.f32") != NULL, contract);
+        assert_non_null(strstr(wb_kernel_json(k), contract ? "\"assume\": \"contract,nsz\"" : "\"assume\": \"nsz\""));
+        wb_result_free(r);
+    }
+    assert_int_equal(wb_hlo_assume(sum, strlen(sum), "fast", &r), WB_FAILED);
+    wb_result_free(r);
+    wb_context_free(cx);
+}
+
 static void test_alignments(void **state)
 {
     (void)state;
@@ -195,7 +217,7 @@ static void test_kernel_free(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compile), cmocka_unit_test(test_accuracy),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compile), cmocka_unit_test(test_accuracy), cmocka_unit_test(test_assume),
                                        cmocka_unit_test(test_alignments),
                                        cmocka_unit_test(test_errors_leave_the_context_usable),
                                        cmocka_unit_test(test_nothing_to_launch), cmocka_unit_test(test_in_place),
