@@ -287,7 +287,6 @@ static Array operation(Build *m, const IrNode *n, ScType t)
     for (HloDirection d = HLO_EQ; d <= HLO_GE && t == SC_PRED; d++)
         if (hlo_comparison(d) == n->op) out.x = hlo_new_compare(m->b, d, x[0], x[1]);
     if (!out.x && opcode != HLO_OPCODE_COUNT) out.x = hlo_new(m->b, opcode, s, arity, x);
-    if (out.x && n->flags & SC_PERMISSIONS) hlo_set_permits(m->b, out.x, n->flags & SC_PERMISSIONS);
     return out.x ? out : nothing;
 }
 

@@ -71,7 +71,8 @@ IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     switch (i->opcode) {
     case HLO_COMPARE: return compare(g, i, x[0], x[1]);
     case HLO_CLAMP: return permitted(g, i, OP_MIN, t, permitted(g, i, OP_MAX, t, x[1], x[0]), x[2]);
-    case HLO_CONVERT: return i->permits && t != from ? permitted(g, i, OP_CVT, t, x[0], 0) : gr_convert(g, t, from, x[0]);
+    case HLO_CONVERT:
+        return i->permits && t != from ? permitted(g, i, OP_CVT, t, x[0], 0) : gr_convert(g, t, from, x[0]);
     case HLO_COMPLEX: return node(g, OP_COMPLEX, t, x[0], x[1]);
     case HLO_REAL: return is_complex(from) ? re(g, from, x[0]) : x[0];
     case HLO_IMAG: return is_complex(from) ? im(g, from, x[0]) : ir_const(g, IR_TYPE(t, 0), 0);
@@ -90,7 +91,8 @@ IrRef gr_element(RwCx *rw, const HloInstruction *i, const IrRef *x)
     }
     const ScOp op = hlo_scalar(i->opcode);
     assert(op != OP_NONE && i->n_operands == sc_op_info[op].arity);
-    return ir_node(g, op, IR_TYPE(t, 0), i->permits, x[0], i->n_operands > 1 ? x[1] : 0, i->n_operands > 2 ? x[2] : 0, 0);
+    const IrRef y = i->n_operands > 1 ? x[1] : 0, z = i->n_operands > 2 ? x[2] : 0;
+    return ir_node(g, op, IR_TYPE(t, 0), i->permits, x[0], y, z, 0);
 }
 
 ScType gr_product_type(const HloInstruction *i)

@@ -188,7 +188,9 @@ static IrRef element(Make *m, const HloInstruction *i, const IrRef *index, uint3
         ix_access(m->rw, m->a, i, k, index, NULL, starts, &x);
         operands[k] = read(m, i->operands[k], x.index, depth);
     }
-    return gr_element(m->rw, i, operands);
+    HloInstruction plain = *i; /* equal terms are one node, whatever their flags: what is made of them has none */
+    plain.permits = 0;
+    return gr_element(m->rw, &plain, operands);
 }
 
 /* --- definitions -------------------------------------------------------------------------------------------------- */

@@ -168,13 +168,6 @@ int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i)
     return n > 1 ? n : 0;
 }
 
-const char *hlo_notes(WbbArena *a, const HloInstruction *i)
-{
-    if (i->permits) return hlo_permits_attribute(a, i->permits);
-    const bool may = i->opcode == HLO_SCATTER && !hlo_attribute_true(a, i, "indices_are_sorted");
-    return may ? hlo_neighbours_attribute(a, hlo_noted_neighbours(a, i)) : "";
-}
-
 HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i)
 {
     return (HloScatterDims){

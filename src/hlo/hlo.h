@@ -152,6 +152,8 @@ const char *hlo_read_file(WbbCx *cx, WbbArena *a, const char *file, size_t *n); 
 bool hlo_read_permits(const char *list, size_t n, uint32_t *permits);
 const char *hlo_permits_text(WbbArena *a, uint32_t permits); /* the list again; "" of none */
 const char *hlo_permits_attribute(WbbArena *a, uint32_t permits); /* as an instruction notes them; "" of none */
+/* Frontend attributes that a text keeps where it leaves out others: its flags, or of a scatter its neighbours. */
+const char *hlo_notes(WbbArena *a, const HloInstruction *i);
 uint32_t hlo_permits_anywhere(const HloModule *m); /* flags of some instruction; of contract, of a sum */
 /* Does it compute on floats, so that flags mean something? */
 bool hlo_may_permit(const HloInstruction *i);
@@ -409,8 +411,6 @@ int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i);
 const char *hlo_neighbours_attribute(WbbArena *a, int64_t n);
 /* Is it a product of floats that a sum may take before it is rounded, as those of a dot? */
 bool hlo_contracts(const HloInstruction *i);
-/* Whichever of these notes it has, and its permissions: a text that leaves out frontend attributes keeps them. */
-const char *hlo_notes(WbbArena *a, const HloInstruction *i);
 HloConvDims hlo_conv_dims(WbbArena *a, const HloInstruction *i);
 
 #endif

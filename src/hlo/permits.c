@@ -25,10 +25,12 @@ bool hlo_read_permits(const char *list, size_t n, uint32_t *permits)
     for (const char *p = list; p <= end;) {
         const char *comma = memchr(p, ',', (size_t)(end - p));
         const size_t length = (size_t)((comma ? comma : end) - p);
-        uint32_t k = 0;
-        while (k < PERMISSIONS && (strlen(permissions[k].name) != length || memcmp(permissions[k].name, p, length))) k++;
-        if (k == PERMISSIONS) return false;
-        *permits |= permissions[k].flag;
+        uint32_t found = 0;
+        for (uint32_t k = 0; k < PERMISSIONS; k++)
+            if (strlen(permissions[k].name) == length && !memcmp(permissions[k].name, p, length))
+                found = permissions[k].flag;
+        if (!found) return false;
+        *permits |= found;
         p += length + 1;
     }
     return true;
@@ -48,6 +50,13 @@ const char *hlo_permits_attribute(WbbArena *a, uint32_t permits)
     for (uint32_t k = 0; k < PERMISSIONS; k++)
         if (permits & permissions[k].flag) wbb_putf(&b, "%s%s=\"true\"", b.n ? "," : "", permissions[k].name);
     return b.n ? wbb_format(a, ", frontend_attributes={%s}", b.text) : "";
+}
+
+const char *hlo_notes(WbbArena *a, const HloInstruction *i)
+{
+    if (i->permits) return hlo_permits_attribute(a, i->permits);
+    const bool may = i->opcode == HLO_SCATTER && !hlo_attribute_true(a, i, "indices_are_sorted");
+    return may ? hlo_neighbours_attribute(a, hlo_noted_neighbours(a, i)) : "";
 }
 
 /* The value of a string among frontend attributes, {name="value",..}; NULL: there is none. */
@@ -114,8 +123,8 @@ void hlo_permit(WbbCx *cx, WbbArena *a, HloModule *m)
     size_t n;
     const char *at = strstr(m->attributes, frontend), *list = at ? string_of(at, "assume", &n) : NULL;
     if (list && !hlo_read_permits(list, n, &m->permits))
-        wbb_fail(cx, m->entry->loc, "%s: assume=\"%.*s\" in its header: some of contract, nnan and nsz expected", m->name,
-                 (int)n, list);
+        wbb_fail(cx, m->entry->loc, "%s: assume=\"%.*s\" in its header: some of contract, nnan and nsz expected",
+                 m->name, (int)n, list);
     const uint32_t *of = permits_within(a, m);
     for (uint32_t c = 0; c < m->n_computations; c++)
         for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) {

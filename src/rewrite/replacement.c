@@ -93,7 +93,8 @@ IrRef rw_build(RwCx *rw, const RwTables *t, IrRef root, Match *m, const uint32_t
             const uint32_t what = pc[0], slots = pc[1];
             pc += 2;
             const IrType type = type_of(m, c & 1, what >> 16);
-            const uint32_t flags = b | (m->flags & (~(uint32_t)SC_PERMISSIONS | c)); /* c: which permissions it carries */
+            const uint32_t carried = ~(uint32_t)SC_PERMISSIONS | c; /* c: which permissions */
+            const uint32_t flags = b | (m->flags & carried);
             const IrRef x = operand(rw, m, slots, 0), y = operand(rw, m, slots, 1), z = operand(rw, m, slots, 2);
             m->value[a] = is_root(*pc) ? ir_node(rw->g, (ScOp)(what & 0xffff), type, flags, x, y, z, 0)
                                        : rw_make(rw, (ScOp)(what & 0xffff), type, flags, x, y, z, 0);

@@ -19,7 +19,9 @@ static IrRef rebuild(RwCx *rw, IrRef r, const IrRef *made)
 {
     const IrNode n = *ir_at(rw->g, r);
     const bool function = rw->phase == RW_SIMPLIFY && sc_is_marked((ScOp)n.op, IR_SC(n.type), rw->accuracy);
-    const uint32_t unused = rw->phase == RW_LOWER ? SC_PERMISSIONS & ~rw->target->late : 0;
+    /* products of a dot are noted in every text, and stay the nodes that they are */
+    const bool noted = n.op == OP_MUL && (n.flags & SC_PERMISSIONS) == SC_FLAG_CONTRACT;
+    const uint32_t unused = rw->phase == RW_LOWER && !noted ? SC_PERMISSIONS & ~rw->target->late : 0;
     const uint32_t flags = (n.flags & ~unused) | (function ? (uint32_t)SC_FLAG_APPROX : 0);
     if (flags == n.flags && is_unchanged(rw->g, &n, made)) return rw_normalize(rw, r);
     /* a node that loses flags keeps the order of its operands: it is that of nodes which had none */

@@ -78,6 +78,7 @@ static const Field RwTables_fields[] = {
     PLAIN(RwTables, name), SEVERAL(RwTables, code, uint32_t), PLAIN(RwTables, n_build), PLAIN(RwTables, n_filter),
     SEVERAL(RwTables, imm, uint64_t), PLAIN(RwTables, n_rows),
     {"entry", ARRAY, offsetof(RwTables, entry), sizeof(void *), &of_uint32_t, 0, 0},
+    PLAIN(RwTables, late),
     SEVERAL(RwTables, rules, RwRule), SEVERAL(RwTables, steps, RwStep), SEVERAL(RwTables, instrs, RwInstr),
     SEVERAL(RwTables, packed, RwPacked), SEVERAL(RwTables, free, RwFree)};
 STRUCT(RwTables);
