@@ -270,8 +270,8 @@ SIMPLIFY += [
     rewrite(div.f32(1.0, sqrt.f32(a)),       rsqrt.f32(a),                 when=approx & nearer),   # at --accuracy xla, too
 ]
 
-# --- simplify: what --assume permits: contract, nnan, nsz -----------------------------------------------------------------------
-SIMPLIFY += [
+# --- simplify: what --assume permits, before what needs no permission
+SIMPLIFY = [
     rewrite(sub[F](a, a),                    0.0,                          when=nnan),          # of an infinity it is nan
     rewrite(div[F](a, a),                    1.0,                          when=nnan),
     rewrite(mul[F](a, 0.0),                  0.0,                          when=nnan & nsz),
@@ -294,4 +294,4 @@ SIMPLIFY += [
     rewrite(add.bf16(mul.bf16(a, b), c),     fma.bf16(a, b, c),            when=contract & has('bf16.fma')),
     rewrite(sub.bf16(mul.bf16(a, b), c),     fma.bf16(a, b, neg.bf16(c)),  when=contract & has('bf16.fma')),
     rewrite(sub.bf16(c, mul.bf16(a, b)),     fma.bf16(neg.bf16(a), b, c),  when=contract & has('bf16.fma')),
-]
+] + SIMPLIFY

@@ -182,7 +182,7 @@ static void assume(WbbCx *cx, void *arg)
     Dumped *d = arg;
     uint32_t permits;
     if (!hlo_read_permits(d->file, strlen(d->file), &permits))
-        wbb_fail(cx, (WbbLoc){0}, "assume \"%s\": some of contract, nnan and nsz expected, as in contract,nnan", d->file);
+        wbb_fail(cx, (WbbLoc){0}, "assume \"%s\": some of contract, nnan and nsz expected", d->file);
     char *copy = wbb_alloc(cx->arena, d->n + 1);
     if (d->n) memcpy(copy, d->bytes, d->n);
     d->base.r->text = hlo_assume(cx->arena, copy, &d->n, permits);

@@ -376,7 +376,8 @@ static WbbStatus run_file(const Call *call)
     size_t n;
     const char *text = main_read_hlo(cx, a, o->file, o->assume, &n);
     const CompileOptions c = {
-        .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .assume = o->assume, .align = o->align, .layout = o->layout,
+        .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .assume = o->assume, .align = o->align,
+        .layout = o->layout,
         .plan = o->plan,        .deterministic = o->deterministic, .backend = o->backend,
         .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);

@@ -87,7 +87,8 @@ static WbbStatus trace(const Call *call)
     const TraceOptions *o = call->options;
     RulesCall *c = main_rules_call(call, o->target, o->json);
     main_rules_must_exist(c, &o->rules);
-    Firings f = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .assume = o->assume, .disable = &o->disable,
+    Firings f = {.c = c, .file = o->file, .accuracy = main_accuracy(o->accuracy, o->approx), .assume = o->assume,
+                 .disable = &o->disable,
                  .steps = o->steps};
     main_firings(c->cx, &f);
     uint32_t shown = 0, distinct = 0;

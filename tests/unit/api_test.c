@@ -75,7 +75,8 @@ static void test_accuracy(void **state)
 static void test_assume(void **state)
 {
     (void)state;
-    static const char sum[] = "HloModule f\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  q = f32[1024]{0} parameter(1)\n"
+    static const char sum[] = "HloModule f\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n"
+                              "  q = f32[1024]{0} parameter(1)\n"
                               "  m = f32[1024]{0} multiply(p, q)\n  ROOT r = f32[1024]{0} add(m, p)\n}\n";
     wb_context *cx = wb_context_new();
     wb_result *r = NULL;
