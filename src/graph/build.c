@@ -244,6 +244,18 @@ static Array gathered(Build *m, HloInstruction *x, const IrRef *index)
     return out;
 }
 
+/* x at an index whose digits make one number: x[k // 64, k % 64] is a reshape's element k. */
+static Array renumbered(Build *m, HloInstruction *x, const IrRef *index)
+{
+    const HloShape *s = x->shape;
+    IrTerm *terms = WBB_NEW_N(m->b->arena, IrTerm, s->rank + 1u);
+    int64_t step = 1;
+    Dimension d;
+    for (uint32_t k = s->rank; k-- > 0; step *= s->dims[k]) terms[k] = (IrTerm){.coefficient = step, .ref = index[k]};
+    if (!dimension_of(m, rw_sum(m->graph->rw, 0, terms, s->rank), &d)) return nothing;
+    return sliced(m, hlo_new_reshape(m->b, x, 1, &step), &d);
+}
+
 /* only_moves: no gather */
 static Array read_of(Build *m, const IrNode *n, bool only_moves)
 {
@@ -255,8 +267,8 @@ static Array read_of(Build *m, const IrNode *n, bool only_moves)
         index[k] = m->g->terms[n->a[0] + k].ref;
         affine = affine && dimension_of(m, index[k], &d[k]);
     }
-    if (affine) return sliced(m, x, d);
-    return only_moves ? nothing : gathered(m, x, index);
+    const Array there = affine ? sliced(m, x, d) : renumbered(m, x, index);
+    return affine || there.x || only_moves ? there : gathered(m, x, index);
 }
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
