@@ -274,6 +274,9 @@ typedef struct {
  * compute slowly. WB_SEVERAL_FUSIONS: a fused module. */
 typedef enum { WB_ONE_STEP, WB_SEVERAL_STEPS, WB_WITH_CALLS, WB_SEVERAL_FUSIONS } wb_kind;
 WB_API wb_kind wb_kind_of(const char *text, size_t n);
+/* Library calls of a program of an unfused text, those of loops and branches among them. A product is none where few
+ * results need each element of its larger factor: that is a sum, and part of a kernel. -1: the text has an error. */
+WB_API int wb_library_calls(const char *text, size_t n);
 /* Of a text of operations, one step or several: does a program of it take less time than one kernel, by the model of
  * docs/profile.md, or compute once what that would compute again and again? 0: one kernel is as good, it is a fusion,
  * or it has an error. `options` NULL: the defaults. */

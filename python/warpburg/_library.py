@@ -154,7 +154,7 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_kernel_write", c_int, [OPAQUE, c_char_p, POINTER(OPAQUE)]),
     ("wb_kernel_read", c_int, [OPAQUE, c_char_p, POINTER(OPAQUE)]),
     ("wb_kernel_statistics", c_int, [OPAQUE, POINTER(OPAQUE)]),
-    ("wb_kind_of", c_int, [c_char_p, c_size_t]),
+    ("wb_kind_of", c_int, [c_char_p, c_size_t]), ("wb_library_calls", c_int, [c_char_p, c_size_t]),
     ("wb_better_apart", c_int, [OPAQUE, c_char_p, c_size_t, POINTER(Options)]),
     ("wb_program_compile", c_int, [OPAQUE, c_char_p, c_char_p, c_size_t, POINTER(ProgramOptions), POINTER(OPAQUE)]),
     ("wb_program_read", c_int, [OPAQUE, c_char_p, POINTER(ProgramOptions), POINTER(OPAQUE)]),

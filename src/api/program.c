@@ -178,6 +178,8 @@ _Static_assert((int)WB_ONE_STEP == (int)PROG_SINGLE && (int)WB_SEVERAL_STEPS == 
 
 wb_kind wb_kind_of(const char *text, size_t n) { return (wb_kind)prog_kind("<text>", text, n); }
 
+int wb_library_calls(const char *text, size_t n) { return prog_library_calls(text, n); }
+
 int wb_better_apart(wb_context *cx, const char *text, size_t n, const wb_options *o)
 {
     PipeOptions p = wb_pipe_options(cx, o);

@@ -493,7 +493,8 @@ typedef struct {
     WbbArena *arena;
     WbbMap seen;             /* computations whose steps were counted */
     uint32_t fusions, steps; /* of the entry; steps of loops and branches as well */
-    bool library;            /* a step is a library call */
+    uint32_t calls;          /* steps that are library calls */
+    bool fine;               /* the text has no error; else nothing of this is known */
     bool shares;             /* results must have the memory of parameters, which a program sees to */
 } Question;
 
@@ -508,7 +509,7 @@ static void count_steps(Question *q, const HloComputation *c, uint32_t depth)
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
         q->steps += fuse_is_step(roles[k]);
-        q->library |= roles[k] == FUSE_LIBRARY;
+        q->calls += roles[k] == FUSE_LIBRARY;
         for (uint32_t j = 0; roles[k] == FUSE_CONTROL && depth < MOST_NESTED && j < i->n_called; j++)
             count_steps(q, i->called[j], depth + 1);
     }
@@ -524,16 +525,29 @@ static void ask(WbbCx *cx, void *arg)
     if (!q->fusions) count_steps(q, gr_normalise(cx, q->arena, m)->entry, 0);
 }
 
-ProgKind prog_kind(const char *file, const char *text, size_t n)
+/* What is wrong with a text is said elsewhere. */
+static Question answered(const char *file, const char *text, size_t n)
 {
-    WbbCx *own = wbb_cx_new(); /* what is wrong with the text is said elsewhere */
+    WbbCx *own = wbb_cx_new();
     Question q = {.file = file, .text = text, .n = n};
     if (own) q.seen.arena = q.arena = wbb_arena_new(own);
-    const bool fine = own && wbb_guard(own, ask, &q) == WBB_OK;
-    const bool calls = q.library && (q.steps > 1 || q.fusions), several = q.steps > 1 || q.shares;
+    q.fine = own && wbb_guard(own, ask, &q) == WBB_OK;
     if (own) wbb_cx_free(own);
-    if (!fine) return PROG_SINGLE;
+    return q;
+}
+
+ProgKind prog_kind(const char *file, const char *text, size_t n)
+{
+    const Question q = answered(file, text, n);
+    const bool calls = q.calls && (q.steps > 1 || q.fusions), several = q.steps > 1 || q.shares;
+    if (!q.fine) return PROG_SINGLE;
     return q.fusions > 1 ? PROG_FUSIONS : calls ? PROG_CALLS : several ? PROG_SEVERAL : PROG_SINGLE;
+}
+
+int prog_library_calls(const char *text, size_t n)
+{
+    const Question q = answered("<text>", text, n);
+    return q.fine ? (int)q.calls : -1;
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */

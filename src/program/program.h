@@ -114,6 +114,8 @@ typedef enum {
     PROG_FUSIONS, /* several fusions */
 } ProgKind;
 ProgKind prog_kind(const char *file, const char *text, size_t n);
+/* How many of these steps are library calls, those of loops and branches among them; -1: the text has an error. */
+int prog_library_calls(const char *text, size_t n);
 ProgMemory prog_memory(const ProgModule *p);
 /* The value as an operand of a bundle: its type, shape, order of dimensions. */
 BdBuffer prog_describe(const ProgValue *v);

@@ -110,6 +110,11 @@ static void test_kinds(void **state)
     assert_int_equal(kind_of(loop), WB_SEVERAL_STEPS);
     assert_int_equal(kind_of(mlp), WB_WITH_CALLS);
     assert_int_equal(kind_of(declined), WB_SEVERAL_FUSIONS);
+    static const char thin[] = "HloModule m\nENTRY e {\n  x = f32[64,64] parameter(0)\n  v = f32[64] parameter(1)\n  "
+                               "ROOT y = f32[64] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n";
+    assert_int_equal(wb_library_calls(mlp, strlen(mlp)), 1);
+    assert_int_equal(wb_library_calls(thin, sizeof thin - 1), 0);
+    assert_int_equal(wb_library_calls("?", 1), -1);
     wb_context *cx = wb_context_new();
     assert_false(wb_better_apart(cx, loop, strlen(loop), NULL));
     assert_false(wb_better_apart(cx, "?", 1, NULL));
