@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import jax
 
 from . import _kernel, _program
 from ._library import Declined
 from ._operation import Options, compiled, primitive
-from ._split import Split, inner_jaxprs
+from ._rules import without_products
+from ._split import Split, has_products, inner_jaxprs
 
 
 class Part(NamedTuple):
@@ -49,22 +50,41 @@ def _find(jaxpr: Any) -> Iterator[Any]:
                 yield from _find(inner)
 
 
-def parts(f: Any, *args: Any, **kwargs: Any) -> Parts:
-    """What a jitted function becomes at the types and shapes of these arguments: kernels and programs, each compiled, and why what is left is not.
-    f: by warpburg.jax.jit, or by jax.jit of a function that uses one: parts(jax.jit(jax.grad(f)), x)."""
+def _parts(jaxpr: Any) -> Iterator[Part]:
     def shown(aval: Any, name: str = "") -> str:
         return f"{name} {aval.str_short(short_dtypes=True)}".strip()
 
-    out = []
-    for eqn in _find(f.trace(*args, **kwargs).jaxpr.jaxpr):
+    for eqn in _find(jaxpr):
         p = eqn.params
-        made, why = None, ""
+        made, why, part = None, "", p["part"]
         try:
-            made = compiled(p["part"], p["name"], p["names"], p["options"])
+            made = compiled(part, p["name"], p["names"], p["options"])
         except Declined as e:
             why = f"{e.reason}: {e.message}"
-        out.append(Part(p["name"], made, why, tuple(map(shown, p["part"].in_avals, p["names"])), tuple(map(shown, p["part"].out_avals))))
-    return Parts(out)
+            if has_products(part.jaxpr):
+                again = without_products(part, p["name"], p["names"], p["options"], why)
+                yield from _parts(jax.make_jaxpr(again)(*part.in_avals).jaxpr)
+                continue
+        yield Part(p["name"], made, why, tuple(map(shown, part.in_avals, p["names"])), tuple(map(shown, part.out_avals)))
+
+
+def parts(f: Any, *args: Any, **kwargs: Any) -> Parts:
+    """What a jitted function becomes at the types and shapes of these arguments: kernels and programs, each compiled, and why what is left is not.
+    f: by warpburg.jax.jit, or by jax.jit of a function that uses one: parts(jax.jit(jax.grad(f)), x)."""
+    return Parts(_parts(f.trace(*args, **kwargs).jaxpr.jaxpr))
+
+
+def _closed_over(f: Any, arrays: Sequence[Any]) -> List[str]:
+    """What a function calls arrays that are no arguments of it, params['w'] of a variable around it; "": not known."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    if not arrays or code is None:
+        return []
+    around = inspect.getclosurevars(inspect.unwrap(f))
+    wanted = {id(x) for x in arrays}
+    called = {id(leaf): word + jax.tree_util.keystr(path)
+              for word, value in {**around.globals, **around.nonlocals}.items() if not inspect.ismodule(value) and not callable(value)
+              for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0] if id(leaf) in wanted}
+    return [called.get(id(x), "") for x in arrays]
 
 
 class Jit:
@@ -115,7 +135,8 @@ class Jit:
 
         xs = [paths[i][1] for i in at]
         closed, shape = jax.make_jaxpr(flat, return_shape=True)(*xs)
-        outs = Split(closed, self._name, names, donated, self._options, []).run(*xs)
+        own = _closed_over(self._f, closed.consts)
+        outs = Split(closed, self._name, names, donated, self._options, [], own).run(*xs)
         return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(shape), outs)
 
     def _named(self, path: Any) -> Tuple[str, bool]:

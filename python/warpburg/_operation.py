@@ -1,14 +1,13 @@
-"""The primitive `warpburg`: a part of a function of JAX, with a jaxpr of its own, which lowering compiles to a custom call.
+"""The primitive `warpburg`: a part of a function of JAX, with a jaxpr of its own, which compiled() makes a kernel or program.
 
-Needs a function of arrays, which bind() traces. Leaves one operation of the primitive. Its rules for vmap and derivatives make the batched, the linear and
-the transposed function by jax's own functions, and bind them again; its lowering compiles the jaxpr to a kernel or program, or where that is declined to
-XLA's operations, with a line on the log `warpburg`.
+Needs a function of arrays, which bind() traces. Leaves one operation of the primitive; what jax does with it is in _rules.py.
 
     bind(lambda x: [jnp.exp(x) * 2], [x], "f", ["x"], Options())    ->    a:f32[8] = warpburg[part={ lambda ; b:f32[8]. let c = exp b; .. }] x
 """
 from __future__ import annotations
 
 import inspect
+import itertools
 import logging
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple, Union
@@ -16,12 +15,12 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple, 
 import jax
 import numpy
 from jax.extend import core
-from jax.interpreters import ad, batching, mlir
 
-from . import _kernel, _program, _xla
-from ._library import Declined, Error
+from . import _kernel, _program
+from ._library import Declined
 
 log = logging.getLogger("warpburg")
+_WHY_LIBRARY = 3  # of wb_reason
 
 
 class Options(NamedTuple):
@@ -58,7 +57,7 @@ class _Passed(NamedTuple):
     back: Callable[[Any], Any]
 
 
-def _aval(x: Any) -> Any:
+def aval_of(x: Any) -> Any:
     return jax.typeof(x) if hasattr(jax, "typeof") else jax.core.get_aval(x)  # before jax 0.6
 
 
@@ -74,13 +73,13 @@ def _passing(aval: Any) -> _Passed:
 
 def bind(f: Callable[..., Sequence[Any]], args: Sequence[Any], name: str, names: Sequence[str], options: Options, donated: Sequence[bool] = ()) -> List[Any]:
     """f(*args), as one operation: what it only hands on is no result of it, and what it does not read no argument."""
-    ways = [_passing(_aval(x)) for x in args]
+    ways = [_passing(aval_of(x)) for x in args]
     raw = [w.there(x) for w, x in zip(ways, args)]
     wrapped: List[_Passed] = []
 
     def inner(*xs: Any) -> List[Any]:
         outs = list(f(*(w.back(x) for w, x in zip(ways, xs))))
-        wrapped[:] = [_passing(_aval(o)) for o in outs]
+        wrapped[:] = [_passing(aval_of(o)) for o in outs]
         return [w.there(o) for w, o in zip(wrapped, outs)]
 
     closed = jax.make_jaxpr(inner)(*raw)
@@ -106,60 +105,6 @@ def _impl(*args: Any, part: Any, **_: Any) -> Any:
 @primitive.def_abstract_eval
 def _abstract(*_: Any, part: Any, **__: Any) -> Any:
     return list(part.out_avals)
-
-
-def _batch(args: Any, dims: Any, *, part: Any, name: str, names: Any, options: Options, donated: Any) -> Any:
-    outs = bind(jax.vmap(core.jaxpr_as_fun(part), in_axes=tuple(dims), out_axes=0), args, name, names, options)
-    return outs, [0] * len(outs)
-
-
-def _jvp(primals: Any, tangents: Any, *, part: Any, name: str, names: Any, options: Options, donated: Any) -> Any:
-    """Two operations: the results with what the linear function needs of them, and the linear function, which may be transposed."""
-    f = core.jaxpr_as_fun(part)
-    active = [type(t) is not ad.Zero and t.dtype != jax.dtypes.float0 for t in tangents]
-    smooth = [jax.dtypes.issubdtype(a.dtype, numpy.inexact) for a in part.out_avals]
-    linear: List[Any] = []
-
-    def forward(*xs: Any) -> List[Any]:
-        def of_active(*ys: Any) -> List[Any]:
-            given = iter(ys)
-            return list(f(*(next(given) if a else x for a, x in zip(active, xs))))
-
-        outs, push = jax.linearize(of_active, *(x for a, x in zip(active, xs) if a))
-        leaves, tree = jax.tree_util.tree_flatten(push)
-        linear[:] = [tree]
-        return [*outs, *leaves]
-
-    outs = bind(forward, primals, name, names, options)
-    kept, given = outs[len(smooth):], [t for a, t in zip(active, tangents) if a]
-
-    def pushed(*xs: Any) -> List[Any]:
-        found = jax.tree_util.tree_unflatten(linear[0], xs[:len(kept)])(*xs[len(kept):])
-        return [t for t, s in zip(found, smooth) if s]
-
-    named = [n for a, n in zip(active, names) if a]
-    pushes = iter(bind(pushed, [*kept, *given], f"{name}.tangent", [*[""] * len(kept), *(n and f"d {n}" for n in named)], options))
-    return outs[:len(smooth)], [next(pushes) if s else ad.Zero(_aval(o).to_tangent_aval()) for s, o in zip(smooth, outs)]
-
-
-def _transpose(cotangents: Any, *args: Any, part: Any, name: str, names: Any, options: Options, donated: Any) -> Any:
-    f = core.jaxpr_as_fun(part)
-    linear = [ad.is_undefined_primal(a) for a in args]
-    known = [a for a, is_linear in zip(args, linear) if not is_linear]
-    there = [i for i, c in enumerate(cotangents) if type(c) is not ad.Zero]
-    avals = [jax.ShapeDtypeStruct(a.aval.shape, a.aval.dtype) for a, is_linear in zip(args, linear) if is_linear]
-
-    def back(*xs: Any) -> List[Any]:
-        def of_linear(*ys: Any) -> List[Any]:
-            given, fixed = iter(ys), iter(xs)
-            outs = f(*(next(given) if is_linear else next(fixed) for is_linear in linear))
-            return [outs[i] for i in there]
-
-        return list(jax.linear_transpose(of_linear, *avals)(list(xs[len(known):])))
-
-    called = [n for n, is_linear in zip(names, linear) if not is_linear] + [""] * len(there)
-    found = iter(bind(back, [*known, *(cotangents[i] for i in there)], name.replace(".tangent", "") + ".gradient", called, options))
-    return [next(found) if is_linear else None for is_linear in linear]
 
 
 # --- compiling a part -------------------------------------------------------------------------------------------------
@@ -222,56 +167,9 @@ def compiled(part: Any, name: str, names: Sequence[str], options: Options) -> Un
         more = options._asdict()
         more.pop("threads")
         _compiled[key] = _program.compile(text, file=name, **more)
-    return _compiled[key]
-
-
-def _in_place(kernel: Any, donated: Sequence[bool]) -> Dict[int, int]:
-    """Donated inputs, each with the output that takes its memory: where a kernel updates an array, it then does so in place."""
-    out: Dict[int, int] = {}
-    taken: Set[int] = set()
-    if not isinstance(kernel, _kernel.Kernel):
-        return out
-    buffers = kernel.buffers
-    for b in buffers:
-        if b.role != "output":
-            continue
-        for i in b.may_alias:
-            n = buffers[i].input
-            if n >= 0 and donated[n] and n not in out and b.number not in taken and kernel.inputs[n] == kernel.outputs[b.number]:
-                out[n] = b.number
-                taken.add(b.number)
-    return out
-
-
-def _elsewhere(context: Any) -> str:
-    """Why a custom call cannot be where it would be lowered to; "": it can."""
-    for platform in context.platforms:
-        if platform not in ("cpu", "cuda", "gpu"):
-            return f"it is compiled for {platform}"
-    axes = context.axis_context
-    if hasattr(axes, "manual_axes"):
-        free = set(axes.mesh.axis_names) - set(axes.manual_axes)
-        return f"its arrays are sharded over {', '.join(map(str, sorted(free, key=str)))}" if free and axes.mesh.size > 1 else ""
-    return f"its arrays are sharded over {axes.num_devices} devices" if getattr(axes, "num_devices", 1) not in (None, 1) else ""
-
-
-def _lowered(context: Any, *args: Any, part: Any, name: str, names: Any, options: Options, donated: Any) -> Any:
-    f = core.jaxpr_as_fun(part)
-    why = _elsewhere(context.module_context)
-    if not why:
-        try:
-            kernel = compiled(part, name, names, options)
-            f = _xla.operation(kernel, threads=options.threads, in_place=_in_place(kernel, donated))
-        except Declined as e:
-            why = f"{e.reason}: {e.message}"
-        except (Error, TypeError) as e:
-            why = str(e).splitlines()[0]
-    if why:
-        log.warning("warpburg: %s: left to XLA: %s", name, why)
-    return mlir.lower_fun(f, multiple_results=True)(context, *args)
-
-
-batching.primitive_batchers[primitive] = _batch
-ad.primitive_jvps[primitive] = _jvp
-ad.primitive_transposes[primitive] = _transpose
-mlir.register_lowering(primitive, _lowered)
+    made = _compiled[key]
+    if isinstance(made, _program.Program):
+        for step in itertools.chain(*made.computations.values()):
+            if step.kind == "library" and step.operation == "dot":
+                raise Declined(f"{name}: declined: library: {step.name} is a product that a library computes", _WHY_LIBRARY)
+    return made

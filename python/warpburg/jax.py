@@ -21,7 +21,7 @@ OLDEST = (0, 5)  # before it jax.ffi does not exist
 if jax.__version_info__ < OLDEST:
     raise ImportError(f"warpburg.jax needs jax {'.'.join(map(str, OLDEST))} or newer, and this is jax {jax.__version__}; warpburg alone needs none")
 
-from . import _operation, _xla  # noqa: E402
+from . import _operation, _rules, _xla  # noqa: E402,F401
 from ._jit import Part, Parts, jit, parts  # noqa: E402
 
 

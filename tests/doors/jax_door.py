@@ -336,7 +336,8 @@ def with_ends() -> List[Tuple[int, int]]:
     for requirement in ("jax==0.5.0", "jax"):
         with tempfile.TemporaryDirectory() as folder:
             python = Path(folder, "bin", "python")
-            for command in ([sys.executable, "-m", "venv", folder], [str(python), "-m", "pip", "-q", "--disable-pip-version-check", "install", requirement]):
+            pip = [str(python), "-m", "pip", "-q", "--disable-pip-version-check", "install", requirement, "absl-py"]
+            for command in ([sys.executable, "-m", "venv", folder], pip):
                 made = subprocess.run(command, capture_output=True, text=True, timeout=1500)
             if made.returncode:
                 print(f"skipped: {requirement} cannot be installed: {made.stderr.strip().splitlines()[-1:]}")

@@ -115,6 +115,70 @@ class Jit(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "assume='fast'"):
             jit(f, assume="fast")
 
+    def test_products(self) -> None:
+        """Of matrices and few vectors: sums, fused with what is around them; a batch of such, or more rows, is XLA's."""
+        w, v, batch = self.w, self.x[0], self.x
+
+        def f(v: Any, w: Any) -> Any:
+            return jax.nn.gelu(v @ w) + 1
+
+        def of_bf16(v: Any, w: Any) -> Any:
+            return f(v.astype(jnp.bfloat16), w.astype(jnp.bfloat16))
+
+        for name, g, args in (("gelu", f, (v, w)), ("rows", f, (batch[:2], w)), ("types", of_bf16, (v, w)),
+                              ("ints", lambda a: a @ a[0] * 2, (jnp.arange(64).reshape(8, 8),)), ("columns", lambda v, w: jnp.sin(w.T @ v), (v, w)),
+                              ("softmax", lambda q, k, u: jax.nn.softmax(jnp.einsum("hd,hkd->hk", q, k)) @ u, (batch[:4], jnp.stack([batch] * 4), batch)),
+                              ("scan", lambda c, w: jax.lax.scan(lambda c, y: (jnp.tanh(w @ (c @ w) + y), c.sum()), c, batch[:4]), (v, w)),
+                              ("gradient", jax.grad(lambda v, w: f(v, w).sum()), (v, w))):
+            with self.subTest(name), self.assertNoLogs("warpburg") if hasattr(self, "assertNoLogs") else self.subTest():
+                self.assertTrue(near(jit(g)(*args), g(*args)))
+                self.assertEqual(len(jit(g).parts(*args)), 1)
+        for g, args in ((f, (batch, w)), (jax.vmap(jit(f), (0, None)), (batch, w)), (lambda a: a @ a[0], (w.astype(jnp.complex64),))):
+            self.assertRegex(self.lines(jit(g), *args)[0], r"XLA computes 1 dot_general \(products\)")
+            self.assertTrue(near(jit(g)(*args), g(*args)))
+        for g, args in ((jax.grad(lambda *a: jit(f)(*a).sum(), (0, 1)), (v, w)), (jax.hessian(lambda v: jit(f)(v, w[:, :4]).sum()), (v,))):
+            plain = jax.grad(lambda *a: f(*a).sum(), (0, 1)) if len(args) == 2 else jax.hessian(lambda v: f(v, w[:, :4]).sum())
+            self.assertTrue(near(g(*args), plain(*args)))
+
+    @unittest.skipIf(jax.__version_info__ < (0, 6), "XLA of jax 0.5.0 ends the process where a vector of a custom call is multiplied with a matrix")
+    def test_products_declined(self) -> None:
+        """A part that is declined with its products is one without them."""
+        made, tried = warpburg._operation._program.compile, []
+
+        def compile(text: str, **options: Any) -> Any:
+            tried.append(text)
+            if " dot(" in text:
+                raise warpburg.Declined("f:1:2: declined: size: too large", 1)
+            return made(text, **options)
+
+        with unittest.mock.patch("warpburg._operation._program.compile", side_effect=compile):
+            f = jit(lambda v, w: jnp.exp(jnp.sin(v) @ w) * 3.5)
+            self.assertRegex(self.lines(f, self.x[0], self.w)[0], r"1 dot_general \(products, with which it is declined: .*too large\); the rest is 2 parts")
+            self.assertTrue(near(f(self.x[0], self.w), jnp.exp(jnp.sin(self.x[0]) @ self.w) * 3.5))
+            self.assertEqual([p.declined for p in f.parts(self.x[0], self.w)], ["", ""])
+        self.assertEqual(sum(" dot(" in text for text in tried), 2)
+
+    def test_parts(self) -> None:
+        """What only moves elements is where it is read, other work as late as it can be; names of arguments come along."""
+        net = {"scale": [self.x, self.x[0]]}
+
+        def layer(params: Any, x: Any) -> Any:
+            h = jax.nn.gelu(x @ params["w 1"] + params["b"])
+            return jax.nn.softmax(h @ params["w 1"].T * jnp.exp(net["scale"][1])) + x
+
+        params = {"w 1": self.w, "b": self.x[0, :16]}
+        parts = jit(layer).parts(params, self.x)
+        self.assertEqual([p.inputs for p in parts], [("params['b'] f32[16]", "x @ params['w 1'] f32[16,16]"),
+                                                    ("net['scale'][1] f32[32]", "layer.0 @ params['w 1'] f32[16,32]", "x f32[16,32]")])
+        self.assertTrue(near(jit(layer)(params, self.x), layer(params, self.x)))
+
+        def steps(p: Any, h: Any, rows: Any) -> Any:
+            return jax.lax.scan(lambda h, y: (jnp.tanh(h @ p["w"] * y), h.sum()), h, rows)
+
+        args = {"w": self.w[:16]}, self.x[:, :16], self.x[:4, :16]
+        self.assertEqual([set(p.inputs) for p in jit(steps).parts(*args)], [{"h @ p['w'] f32[16,16]", "rows[i] f32[16]", "h f32[16,16]"}])
+        self.assertTrue(near(jit(steps)(*args), steps(*args)))
+
     def test_closed_over(self) -> None:
         """A large array of the function's own is an argument: its elements are in no text."""
         large = jnp.ones((2000, 2000))
