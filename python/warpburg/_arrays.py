@@ -126,14 +126,19 @@ def _of_cuda(what: str, array: Any, spec: Spec, stream: int) -> Memory:
 
 
 def _of_torch(what: str, x: Any, spec: Spec) -> Tuple[Any, Spec]:
-    """A tensor of PyTorch of a type that numpy lacks, as one of integers: neither numpy nor every version of PyTorch's DLPack and
-    __cuda_array_interface__ takes it. Others are returned as they are."""
+    """A tensor of PyTorch as numpy and DLPack take it: of its elements, where a view conjugates or negates them; without a gradient, where none is recorded;
+    of integers, where its type is one that numpy lacks: neither it nor every version of PyTorch's DLPack and __cuda_array_interface__ takes it."""
     torch = sys.modules.get("torch")
-    kind = str(getattr(x, "dtype")).rpartition(".")[2] if isinstance(x, getattr(torch, "Tensor", ())) else ""
+    if torch is None or not isinstance(x, torch.Tensor):
+        return x, spec
+    if x.requires_grad and torch.is_grad_enabled():
+        raise TypeError(f"{what} requires a gradient, and none is computed here: under torch.no_grad(), or x.detach(), it is taken")
+    x = x.detach().resolve_conj().resolve_neg()
+    kind = str(x.dtype).rpartition(".")[2]
     if not kind.startswith(("bfloat", "float8_", "float4_")):
         return x, spec
-    if (kind, tuple(x.shape)) != (_ML.get(spec.type), spec.shape) or x.requires_grad:
-        raise TypeError(f"{what} is torch.{kind}{list(x.shape)}{', which requires a gradient' * bool(x.requires_grad)}; {spec} expected")
+    if (kind, tuple(x.shape)) != (_ML.get(spec.type), spec.shape):
+        raise TypeError(f"{what} is torch.{kind}{list(x.shape)}; {spec} expected")
     size = spec.dtype.itemsize
     return x.view(getattr(torch, {1: "uint8", 2: "int16"}[size])), spec._replace(type={1: "u8", 2: "s16"}[size])
 

@@ -169,6 +169,20 @@ class Elements(unittest.TestCase):
             out = warpburg.elementwise(lambda x, y: torch.sigmoid(x) * y + x.relu())(x, y)
             self.assertEqual(out.dtype, kind)
             torch.testing.assert_close(out, torch.sigmoid(x) * y + x.relu())
+        twice, same = warpburg.elementwise(lambda x: x + x), warpburg.elementwise(lambda x: x)
+        for kind in (torch.uint16, torch.uint64, torch.complex64, torch.float8_e5m2, torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e8m0fnu):
+            x = torch.arange(1, 7, dtype=torch.float32).to(kind).reshape(2, 3)
+            self.assertEqual((same(x).dtype, same(x.T).tolist()), (kind, x.T.tolist()))
+        x, z = torch.arange(24, dtype=torch.float32).reshape(4, 6), torch.tensor([1 + 2j])
+        for view in (x.T, x[::2, 1::2], x[1:], x[:1].expand(4, 6), x[0, 1], x[:0], z.conj(), z.conj().imag):
+            for kind in (view.dtype,) if view.is_complex() else (view.dtype, torch.bfloat16):
+                self.assertTrue(torch.equal(twice(view.to(kind)), (view + view).to(kind)))
+        for kind in (torch.float32, torch.bfloat16):
+            leaf = x.to(kind, copy=True).requires_grad_()
+            with self.assertRaisesRegex(TypeError, "input 0 requires a gradient.*no_grad"):
+                twice(leaf)
+            with torch.no_grad():
+                self.assertTrue(torch.equal(twice(leaf), leaf + leaf))
 
     def test_gpu(self) -> None:
         """Arrays of a GPU stay there; those of the host go there if the call says so."""
