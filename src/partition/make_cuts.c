@@ -9,13 +9,16 @@
 #include "partition/sort.h"
 #include "partition/strategies.h"
 
-static const char not_here[] = "its layout is given, or an output must have the memory of an operand";
+static const char not_here[] = "its layout is given, an output must have the memory of an operand, or no result has elements";
 static const char all_are_results[] = "it would be the same again: all results are among them";
 
 static bool may_cut(const PartTry *x)
 {
     const HloInstruction *of = x->base->fusion->fusion;
-    return !x->options->layout && !(of && hlo_attribute(x->a, of, "output_to_operand_aliasing"));
+    bool empty = true; /* what another launch would compute is of no use */
+    for (uint32_t o = 0; o < x->base->n_outputs && empty; o++)
+        empty = !hlo_elements(part_shape(x->base->roots[o].i, x->base->roots[o].part));
+    return !x->options->layout && !empty && !(of && hlo_attribute(x->a, of, "output_to_operand_aliasing"));
 }
 
 /* What part number `part` of the cut is planned with. */
