@@ -80,6 +80,15 @@ static bool is_covered(const PartDim *d)
     return n == d->size;
 }
 
+/* Are the numbers of the kernel those of the layout? A last warp may have fewer lanes. */
+static bool agrees(const PartChoosing *c, const PartLoopChoice *x)
+{
+    const PartLayout *l = &x->s->layout;
+    const int64_t warp = c->t->warp, threads = part_layout_size(l, PART_LANE) * part_layout_size(l, PART_WARP);
+    const bool all = threads == c->k->block || threads == (c->k->block + warp - 1) / warp * warp;
+    return all && part_layout_size(l, PART_GRID) == WBB_MAX(x->r->blocks, 1u);
+}
+
 static void choose_layouts(PartChoosing *c)
 {
     PartKernel *k = c->k;
@@ -103,6 +112,7 @@ static void choose_layouts(PartChoosing *c)
         x->r->blocks = (uint32_t)blocks;
         x->s->layout = part_loop_layout(c, x);
         if (k->n_ranges == 1) part_choose_loop(c, x);
+        assert(agrees(c, x));
         exact = exact && x->tail == 0 && is_covered(&x->s->layout.dims[0]);
         grid += x->r->blocks;
     }
