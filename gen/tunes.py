@@ -32,7 +32,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     ("", 1, 100, "layout.most_registers layout.run.32 layout.run.64 layout.run.128 layout.warp_run.32 layout.warp_run.64 layout.warp_run.128 "
                  "layout.warp_run.256 layout.warp_run.512"),
     ("", 0, 100, "across.busy layout.min_share layout.parts layout.few_warps layout.few_blocks exchange.issue layout.again "
-                 "fuse.tie branch.large"),
+                 "fuse.tie fuse.save branch.large"),
     ("", 1, 1000, "layout.part.l2 layout.part.issue layout.part.pipe layout.part.code layout.part.tail"),
     ("", 0, 1000, "loop.rows_over loop.registers layout.tie layout.tie.plain exchange.guard"),
     ("", 100, 10000, "layout.padding layout.padding.small parts.times"),
@@ -44,7 +44,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "cut.term scan.straight scan.cut scan.piece across.blocks rows.long scatter.gain scatter.flush scatter.code scatter.many cells.gain "
                   "cells.code cells.update sort.exchange sort.word64 sort.word32 sort.round sort.merge sort.merge_warp product.max_per_output "
                   "product.max_total range.max_count range.max_parts range.min_elements range.min_bytes while.straight while.most while.apart while.state "
-                  "called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side fuse.wait fuse.leaves "
+                  "called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side fuse.wait fuse.tries fuse.leaves "
                   "fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps "
                   "layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks sort.place sort.banks "
                   "cells.own cells.loop fuse.window fuse.again"),

@@ -277,13 +277,19 @@ static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping 
 static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
 {
     enum { ROUNDS = 4 };
-    bool *alone = WBB_NEW_N(a, bool, c->n_instructions + 1), *apart = WBB_NEW_N(a, bool, c->n_instructions + 1);
+    const uint32_t n = c->n_instructions + 1;
+    FuseGiven given = {WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n * FUSE_CHOICES)};
     WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
-    FuseGrouping g = fuse_group(cx, a, c, &how->rates, alone, apart, explain);
+    FuseGrouping g = fuse_group(cx, a, c, &how->rates, &given, explain);
     for (int k = 1; k < ROUNDS; k++) {
-        if (!mark_apart(cx, c, &g, how, apart) && !mark_refused(cx, c, &g, how, alone)) break;
+        if (!mark_apart(cx, c, &g, how, given.apart) && !mark_refused(cx, c, &g, how, given.alone)) break;
         text = wbb_buf(a);
-        g = fuse_group(cx, a, c, &how->rates, alone, apart, explain);
+        g = fuse_group(cx, a, c, &how->rates, &given, explain);
+    }
+    if (how->seconds && fuse_search(cx, c, how, &given, &g)) {
+        text = wbb_buf(a);
+        g = fuse_group(cx, a, c, &how->rates, &given, explain);
+        if (explain) wbb_put(explain, "  choices near these take less time than the walk's (search.c)\n");
     }
     if (explain) wbb_putf(how->explain, "%s:\n%s", c->name, text.text);
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);

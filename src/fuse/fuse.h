@@ -89,6 +89,8 @@ typedef struct {
     double tie;                     /* of a launch: what computing a value again must save where a kernel leaves it */
     double again;                   /* times that terms may take which few blocks read, before a launch is better */
     double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */
+    double save;                    /* of kernels' time: what choices must save that are not the walk's */
+    uint32_t tries;                 /* kernels that are priced in a row without one that takes less */
     uint32_t members, roots, leaves, cone; /* limits: TUNE rows fuse.* */
 } FuseRates;
 
@@ -99,6 +101,8 @@ typedef struct {
     bool (*compiles)(void *arg, const char *text);
     /* Takes this kernel, which reduces rows and sums up columns, less time than two would? */
     bool (*across)(void *arg, const char *text);
+    /* Seconds of a kernel; 0: they are not known. NULL: the walk's choices stand. */
+    double (*seconds)(void *arg, const char *text);
     void *arg;
     WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */
 } FuseHow;

@@ -227,6 +227,24 @@ static Cone cone_of(FuseWork *w, const HloInstruction *of)
     return c;
 }
 
+static bool is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what)
+{
+    return w->other[i->id * FUSE_CHOICES + what];
+}
+
+static void put_point(FuseWork *w, const HloInstruction *i, FuseChoice what)
+{
+    const FusePoint x = {i->id, what};
+    WBB_PUSH(w->arena, &w->points, x);
+}
+
+/* A choice that may be made either way. */
+static bool choose(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes)
+{
+    put_point(w, i, what);
+    return yes != is_other(w, i, what);
+}
+
 /* May several kernels compute it: is that no more than writing and reading it? `joins`: one of them can leave it in
  * memory. */
 static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUses *kernels, bool joins)
@@ -250,7 +268,7 @@ static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUse
     }
     const double joined = fuse_time(r, c.work, c.bytes + bytes, chain) + (n - 1) * bytes * r->byte;
     const double once = fuse_time(r, c.work, c.bytes + bytes, chain) + n * bytes * r->byte + r->launch;
-    const bool cheaper = joins ? again + r->tie * r->launch <= joined : again <= once;
+    const bool cheaper = choose(w, i, FUSE_AGAIN, joins ? again + r->tie * r->launch <= joined : again <= once);
     say(w, i, "computed %s: %.2f us in all %u kernels, %.2f us once and through memory", cheaper ? "again" : "once",
         again * 1e6, kernels->n, (joins ? joined : once) * 1e6);
     return cheaper;
@@ -331,7 +349,7 @@ static void merge_siblings(FuseWork *w, const HloInstruction *i, const FuseNeeds
     FuseNeeds wide = {0};
     for (uint32_t k = 0; k < n->uses.n; k++)
         if (is_wide(w, &n->uses.items[k])) WBB_PUSH(w->arena, &wide.uses, n->uses.items[k]);
-    if (wide.uses.n > 1) merge_all(w, i, &wide);
+    if (wide.uses.n > 1 && choose(w, i, FUSE_JOIN, true)) merge_all(w, i, &wide);
 }
 
 static void leave_in(FuseWork *w, const HloInstruction *i, uint32_t kernel, const FuseNeeds *n)
@@ -406,6 +424,7 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
         say(w, i, "not in the kernel of %s: an update that waits for it would not be in place", name_of(w, u->kernel));
         return false;
     }
+    if (i->opcode == HLO_REDUCE && !choose(w, i, FUSE_INTO, true)) return false;
     if (i->opcode == HLO_REDUCE) {
         const char *why = n->uses.n > 1 ? "that needs its results at several positions"
                                         : fuse_share(w, fuse_find(w, u->kernel), i, &u->pos);
@@ -425,7 +444,8 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
     const double more = fuse_time(w->rates, work, 0, chain);
     double memory = 2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
     if (n->uses.items[0].pos.known && n->uses.n == 1) memory += rows_again(w, i, k);
-    if (is_free(i) || more <= memory) return true;
+    const bool yes = is_free(i) || more <= memory;
+    if (i->opcode == HLO_REDUCE ? yes : choose(w, i, FUSE_INTO, yes)) return true;
     say(w, i, "not in the kernel of %s: elements that %s would compute again take %.2f us, memory %.2f us",
         name_of(w, u->kernel), work * w->rates->slot < chain ? "one thread" : "it", more * 1e6, memory * 1e6);
     return false;
@@ -463,7 +483,9 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
             return;
         }
     }
-    const uint32_t joins = kernel_that_leaves(w, i, &n, true);
+    const bool alone = is_other(w, i, FUSE_LEAVE);
+    const uint32_t joins = alone ? UINT32_MAX : kernel_that_leaves(w, i, &n, true);
+    if (alone || joins != UINT32_MAX) put_point(w, i, FUSE_LEAVE);
     w->roles[i->id] = FUSE_ROOT;
     if (joins != UINT32_MAX) {
         say(w, i, "left in memory by the kernel of %s", name_of(w, joins));
@@ -551,13 +573,13 @@ static FuseGroup group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
     return g;
 }
 
-FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone,
-                        const bool *apart, WbbBuf *explain)
+FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const FuseGiven *given,
+                        WbbBuf *explain)
 {
     WbbArena *scratch = wbb_arena_new(cx);
     const uint32_t n = c->n_instructions;
-    FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = alone, .apart = apart,
-                  .decided = n, .explain = explain};
+    FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = given->alone, .apart = given->apart,
+                  .other = given->other, .decided = n, .explain = explain};
     w.roles = WBB_NEW_N(a, FuseRole, n + 1);
     w.loop = WBB_NEW_N(scratch, const FuseLoop *, n + 1);
     w.uses = WBB_NEW_N(scratch, FuseUses, n + 1);
@@ -572,7 +594,9 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     const uint32_t beside = fuse_merge_beside(&w);
     if (beside && explain)
         wbb_putf(explain, "  small kernels that became parts of others, which they do not need: %u\n", beside);
-    FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1)};
+    FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1),
+                        .points = WBB_NEW_N(a, FusePoint, w.points.n + 1), .n_points = w.points.n};
+    for (uint32_t k = 0; k < w.points.n; k++) out.points[k] = w.points.items[k];
     for (uint32_t k = 0; k < w.kernels.n; k++)
         if (!w.kernels.items[k].into) out.groups[out.n_groups++] = group_of(&w, a, &w.kernels.items[k]);
     wbb_arena_free(scratch);

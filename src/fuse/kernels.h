@@ -36,8 +36,8 @@ typedef struct {
     WbbArena *arena;
     const HloComputation *c;
     const FuseRates *rates;
-    const bool *alone;       /* [id] of reductions whose results go through memory */
-    const bool *apart;       /* [id] of those of rows and of columns that have kernels of their own */
+    const bool *alone, *apart, *other; /* of FuseGiven */
+    struct { FusePoint *items; uint32_t n, capacity; } points;
     FuseRole *roles;
     uint32_t *first, *users; /* of instruction i: users[first[i]] .. users[first[i + 1] - 1] */
     const FuseLoop **loop;   /* [id] of a loop that threads run, its state and its elements; else NULL */

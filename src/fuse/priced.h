@@ -83,15 +83,36 @@ typedef struct {
 } FuseLoop;
 
 /* grouping.c ------------------------------------------------------------------------------------------------------- */
+/* What the walk chooses for a value. Each is right either way. */
+typedef enum {
+    FUSE_JOIN,  /* the kernels that need the same elements of it become one */
+    FUSE_INTO,  /* the one kernel that needs it computes it */
+    FUSE_AGAIN, /* each kernel that needs it computes it */
+    FUSE_LEAVE, /* a kernel that computes it leaves it in memory for the others */
+    FUSE_CHOICES
+} FuseChoice;
+typedef struct { uint32_t id; FuseChoice what; } FusePoint;
+
 typedef struct {
     FuseRole *roles; /* [id] */
     FuseGroup *groups;
     uint32_t n_groups;
+    FusePoint *points; /* [n_points] choices that there were, from the last instruction to the first */
+    uint32_t n_points;
 } FuseGrouping;
-/* alone: by id, reductions whose results go through memory, and loops that no thread runs. apart: those of rows and of
- * columns of an array that are not in one kernel. explain: takes a line for
- * each decision; may be NULL. */
-FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const bool *alone,
-                        const bool *apart, WbbBuf *explain);
+
+/* What is known before the walk. */
+typedef struct {
+    bool *alone; /* [id] reductions whose results go through memory, and loops that no thread runs */
+    bool *apart; /* [id] those of rows and of columns of an array that are not in one kernel */
+    bool *other; /* [id * FUSE_CHOICES + choice] choices that are made the other way than the walk would */
+} FuseGiven;
+/* explain: takes a line for each decision; may be NULL. */
+FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const FuseGiven *given,
+                        WbbBuf *explain);
+
+/* search.c: sets given->other where a grouping near g, which is that of `given`, takes less time. Returns whether it
+ * did. */
+bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g);
 
 #endif

@@ -8,6 +8,8 @@
 #include "pipe/pipe.h"
 #include "price/time.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
@@ -38,6 +40,8 @@ static FuseRates rates_of(const TgTarget *t)
                        .side = tuned(t, "fuse.side"),
                        .straight = tuned(t, "reduce.straight"),
                        .tie = tuned(t, "fuse.tie") / 100,
+                       .save = tuned(t, "fuse.save") / 100,
+                       .tries = (uint32_t)tuned(t, "fuse.tries"),
                        .sms = t->sms,
                        .cluster = tg_has(t, "cluster") ? tuned(t, "layout.cluster") : 1,
                        .members = (uint32_t)tuned(t, "fuse.members"),
@@ -50,7 +54,19 @@ typedef struct {
     const char *text;
     const TgTarget *target;
     bool pays;
+    double us; /* 0: not known */
 } Planned;
+
+static void has_test(void *arg, const TgStrategy *row) { *(bool *)arg |= row->taken == TG_TESTED; }
+
+/* The time of a plan; 0: a test of its own, and no time, has chosen it. */
+static double time_of(WbbArena *a, const PipePlanned *x, const TgTarget *t)
+{
+    bool tested = false;
+    part_visit_taken(x->plan.tried, x->plan.n_tried, has_test, &tested);
+    part_visit_taken(x->tried, x->n_tried, has_test, &tested);
+    return tested ? 0 : part_plan_us(a, &x->plan, t);
+}
 
 /* Whether a thread can hold what a loop changes is known when the loop is emitted, and how much a thread evaluates that
  * computes values at each index at which they are read, in functions that call functions. */
@@ -59,15 +75,13 @@ static void try(WbbCx *cx, void *arg)
     Planned *p = arg;
     WbbArena *a = wbb_arena_new(cx);
     const size_t n = strlen(p->text);
-    bool emitted = strstr(p->text, " while(");
-    if (!emitted) {
-        const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
-        hlo_decline_features(cx, m);
-        const HloFusion f = hlo_fusion(cx, gr_normalise(cx, a, m));
-        part_plan(cx, a, &f, p->target, (PartOptions){0});
-        emitted = gr_operations(cx, a, f.body) > tuned(p->target, "work.look");
-    }
-    if (emitted) {
+    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
+    hlo_decline_features(cx, m);
+    m = gr_normalise(cx, a, m);
+    const PartOptions options = {0};
+    const PipePlanned x = pipe_plan(cx, a, m, p->target, &options);
+    p->us = time_of(a, &x, p->target);
+    if (strstr(p->text, " while(") || gr_operations(cx, a, hlo_fusion(cx, m).body) > tuned(p->target, "work.look")) {
         PipeResult r;
         const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR};
         pipe_compile(cx, a, &o, "kernel.hlo", p->text, n, &r);
@@ -110,12 +124,18 @@ static void try_across(WbbCx *cx, void *arg)
 
 /* --- answers that are kept ---------------------------------------------------------------------------------------- */
 
-/* An answer's name: of the text and the question. A line of an entry is its answer and its name. */
-enum { ANSWER = 34 /* bytes of a line: "2", 32 digits, "\n" */ };
+/* An answer: 1 is no, 2 yes; what is more are picoseconds. Its name is that of the text and the question. A line of an
+ * entry is both. */
+enum { NO = 1, YES = 2, DIGITS = 16, NAME = 32, ANSWER = DIGITS + NAME + 1 /* bytes of a line */ };
 
 static const char *name_of(const PipeFuse *f, const WbbMap *question, const char *text)
 {
     return wbb_store_name(question->arena, wbb_format(question->arena, "%d %s", question == &f->across, text));
+}
+
+static void put_answer(PipeFuse *f, uint64_t answer, const char *name)
+{
+    wbb_putf(&f->answers, "%0*" PRIx64 "%s\n", DIGITS, answer, name);
 }
 
 void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *text)
@@ -124,11 +144,11 @@ void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *tex
     size_t n;
     f->store = store;
     if (!store) return;
-    f->key = wbb_format(a, "cut 1\n%s\n%s\n%s", tg_code_identity(a), f->target->name, text);
+    f->key = wbb_format(a, "cut 2\n%s\n%s\n%s", tg_code_identity(a), f->target->name, text);
     f->answers = wbb_buf(a);
     if (!wbb_store_find(f->cx, a, store, f->key, &lines, &n)) return;
     for (; n >= ANSWER; n -= ANSWER, lines += ANSWER)
-        wbb_map_put_bytes(&f->known, lines + 1, ANSWER - 2)->value = (uint64_t)(lines[0] - '0');
+        wbb_map_put_bytes(&f->known, lines + DIGITS, NAME)->value = strtoull(lines, NULL, 16);
 }
 
 void pipe_fuse_keep(PipeFuse *f, WbbArena *a)
@@ -136,39 +156,47 @@ void pipe_fuse_keep(PipeFuse *f, WbbArena *a)
     if (f->store && f->news) wbb_store_keep(f->cx, a, f->store, f->key, f->answers.text, f->answers.n);
 }
 
-/* Is it tried without a failure, and does not say that it takes no less time? Each text is tried once. */
-static bool tried(PipeFuse *f, WbbMap *known, void (*how)(WbbCx *, void *), const char *text)
+/* The answer for a text: is it tried without a failure, and does not say that it takes no less time? Each is tried once.
+ */
+static uint64_t tried(PipeFuse *f, WbbMap *known, void (*how)(WbbCx *, void *), const char *text)
 {
     WbbEntry *e = wbb_map_put(known, wbb_key(wbb_intern_z(f->cx, text)));
-    if (e->value) return e->value == 2;
+    if (e->value) return e->value;
     const char *name = f->store ? name_of(f, known, text) : NULL;
-    const WbbEntry *before = name ? wbb_map_get_bytes(&f->known, name, ANSWER - 2) : NULL;
-    if (before) {
-        e->value = before->value == 2 ? 2 : 1;
-        wbb_putf(&f->answers, "%d%s\n", (int)e->value, name);
-        return e->value == 2;
+    const WbbEntry *before = name ? wbb_map_get_bytes(&f->known, name, NAME) : NULL;
+    if (before && before->value) {
+        put_answer(f, e->value = before->value, name);
+        return e->value;
     }
     Planned p = {.text = text, .target = f->target, .pays = true};
     WbbCx *cx = wbb_cx_new(); /* of its own: a kernel that is declined leaves no message */
-    e->value = cx && wbb_guard(cx, how, &p) == WBB_OK && p.pays ? 2 : 1;
+    const bool yes = cx && wbb_guard(cx, how, &p) == WBB_OK && p.pays;
+    e->value = yes ? YES + (uint64_t)(p.us * 1e6) : NO;
     if (cx) wbb_cx_free(cx);
     if (name && cx) {
-        wbb_putf(&f->answers, "%d%s\n", (int)e->value, name);
+        put_answer(f, e->value, name);
         f->news = true;
     }
-    return e->value == 2;
+    return e->value;
 }
 
 static bool compiles(void *arg, const char *text)
 {
     PipeFuse *f = arg;
-    return tried(f, &f->texts, try, text);
+    return tried(f, &f->texts, try, text) >= YES;
 }
 
 static bool across(void *arg, const char *text)
 {
     PipeFuse *f = arg;
-    return tried(f, &f->across, try_across, text);
+    return tried(f, &f->across, try_across, text) >= YES;
+}
+
+static double seconds(void *arg, const char *text)
+{
+    PipeFuse *f = arg;
+    const uint64_t answer = tried(f, &f->texts, try, text);
+    return answer > YES ? 1e-12 * (double)(answer - YES) : 0;
 }
 
 const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)
@@ -181,6 +209,7 @@ PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)
     PipeFuse *f = WBB_NEW(a, PipeFuse);
     *f = (PipeFuse){.cx = cx, .target = t, .texts = {.arena = a}, .across = {.arena = a},
                     .known = {.arena = a}};
-    f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f};
+    f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f,
+                       .seconds = tuned(t, "fuse.save") < 100 ? seconds : NULL};
     return f;
 }

@@ -203,7 +203,7 @@ typedef struct {
     FuseHow how;
     WbbCx *cx;
     const TgTarget *target;
-    /* By interned text: 1: it does not compile, takes no less time than two kernels; 2: it does. */
+    /* By interned text: 1: it does not compile, takes no less time than two kernels; else it does (fuse.c). */
     WbbMap texts, across;
     WbbStore *store; /* of the answers for the module; NULL: none */
     const char *key;

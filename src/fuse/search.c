@@ -1,0 +1,168 @@
+/* search: choices of the walk that are better made the other way.
+ *
+ * Needs: the walk's grouping, and what kernels take. Leaves: a grouping near it that takes less time. Of a kernel that
+ * takes much longer than its bytes do, each choice is tried the other way, one after the other, and stays so where the
+ * kernels take less. All of them are given up where that does not save `save` percent: prices err.
+ *
+ *     y = concatenate(sine(a), cosine(a), sine(2 a), ..)     each thread computes one of these, by a long way there;
+ *                                                            two kernels, of which the second one has less of it
+ */
+#include "fuse/priced.h"
+
+enum { ROUNDS = 2 }; /* what is stored decides which choices there are */
+
+/* What a kernel takes, found once. */
+typedef struct {
+    double seconds; /* 0: not known */
+    double least;   /* a launch, and the bytes that it reads and leaves */
+    uint32_t seen;  /* the last grouping that has it */
+    bool was, stays; /* the grouping before a kernel's choices has it; the best one does */
+} Timed;
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const HloComputation *c;
+    const FuseHow *how;
+    FuseGiven *given;
+    WbbMap numbers; /* of a kernel, from 1 on, by its roots and members */
+    struct { Timed *items; uint32_t n, capacity; } kernels;
+    uint32_t stamp;
+} Search;
+
+static Timed *timed(Search *s, const FuseGroup *g)
+{
+    WbbArena *scratch = wbb_arena_new(s->cx);
+    uint32_t *key = WBB_NEW_N(scratch, uint32_t, g->n_roots + g->n_members + 1), n = 0;
+    key[n++] = g->n_roots;
+    for (uint32_t k = 0; k < g->n_roots; k++) key[n++] = g->roots[k]->id;
+    for (uint32_t k = 0; k < g->n_members; k++) key[n++] = g->members[k]->id;
+    WbbEntry *known = wbb_map_put_bytes(&s->numbers, key, n * sizeof *key);
+    if (!known->value) {
+        const FuseText t = fuse_write(scratch, s->c, g);
+        Timed x = {.seconds = s->how->seconds(s->how->arg, t.text), .least = s->how->rates.launch};
+        for (uint32_t k = 0; k < t.n_reads; k++) x.least += fuse_bytes(t.reads[k]->shape) * s->how->rates.byte;
+        for (uint32_t k = 0; k < g->n_roots; k++) x.least += fuse_bytes(g->roots[k]->shape) * s->how->rates.byte;
+        WBB_PUSH(s->arena, &s->kernels, x);
+        known->value = s->kernels.n;
+    }
+    wbb_arena_free(scratch);
+    return &s->kernels.items[known->value - 1];
+}
+
+/* Do kernels of a grouping that the best one lacks take less than those of the best one that it lacks? Then it is the
+ * best from now on. Kernels without a price are the same in both. */
+static bool is_better(Search *s, const FuseGrouping *g)
+{
+    double new = 0, old = 0;
+    bool known = true;
+    s->stamp++;
+    for (uint32_t k = 0; k < g->n_groups && known; k++) {
+        Timed *x = timed(s, &g->groups[k]);
+        x->seen = s->stamp;
+        if (!x->stays) new += x->seconds, known = x->seconds > 0;
+    }
+    for (uint32_t k = 0; k < s->kernels.n && known; k++) {
+        const Timed *x = &s->kernels.items[k];
+        if (x->stays && x->seen != s->stamp) old += x->seconds, known = x->seconds > 0;
+    }
+    if (!known || new >= old) return false;
+    for (uint32_t k = 0; k < s->kernels.n; k++) s->kernels.items[k].stays = s->kernels.items[k].seen == s->stamp;
+    return true;
+}
+
+/* Is the best grouping so much better than the one before? If not, that one is the best again. */
+static bool pays(Search *s)
+{
+    double new = 0, old = 0;
+    for (uint32_t k = 0; k < s->kernels.n; k++) {
+        const Timed *x = &s->kernels.items[k];
+        if (x->stays && !x->was) new += x->seconds;
+        if (x->was && !x->stays) old += x->seconds;
+    }
+    const bool enough = new < old * (1 - s->how->rates.save);
+    for (uint32_t k = 0; k < s->kernels.n; k++) {
+        Timed *x = &s->kernels.items[k];
+        if (enough) x->was = x->stays;
+        else x->stays = x->was;
+    }
+    return enough;
+}
+
+static FuseGrouping group(Search *s, WbbArena *a)
+{
+    return fuse_group(s->cx, a, s->c, &s->how->rates, s->given, NULL);
+}
+
+/* Tries the choices for values that are marked. Returns whether some are made the other way now. */
+static bool try_all(Search *s, const bool *marked)
+{
+    WbbArena *a = wbb_arena_new(s->cx);
+    struct { uint32_t *items; uint32_t n, capacity; } changed = {0};
+    uint32_t since = s->kernels.n; /* kernels that had been priced when one was better */
+    bool any = true;
+    for (int round = 0; round < ROUNDS && any; round++) {
+        const FuseGrouping now = group(s, a);
+        any = false;
+        for (uint32_t k = 0; k < now.n_points && s->kernels.n <= since + s->how->rates.tries; k++) {
+            const uint32_t at = now.points[k].id * FUSE_CHOICES + now.points[k].what;
+            if (!marked[now.points[k].id]) continue;
+            WbbArena *scratch = wbb_arena_new(s->cx);
+            s->given->other[at] = !s->given->other[at];
+            const FuseGrouping other = group(s, scratch);
+            if (is_better(s, &other)) {
+                WBB_PUSH(a, &changed, at);
+                any = true;
+                since = s->kernels.n;
+            } else {
+                s->given->other[at] = !s->given->other[at];
+            }
+            wbb_arena_free(scratch);
+        }
+    }
+    const bool stay = changed.n && pays(s);
+    for (uint32_t k = 0; k < changed.n && !stay; k++)
+        s->given->other[changed.items[k]] = !s->given->other[changed.items[k]];
+    wbb_arena_free(a);
+    return stay;
+}
+
+/* Threads that share the terms of reductions have many layouts, and a price takes as long as a compile: the walk knows
+ * what they do. */
+static bool has_terms(Search *s, const FuseGroup *g)
+{
+    const FuseRates *r = &s->how->rates;
+    for (uint32_t k = 0; k < g->n_members; k++)
+        if (g->members[k]->opcode == HLO_REDUCE && fuse_work(s->arena, r, g->members[k]) > r->straight) return true;
+    return false;
+}
+
+/* Would a kernel that takes little more than its bytes gain by being another? */
+static bool is_slow(Search *s, const FuseGroup *g)
+{
+    const Timed *t = timed(s, g);
+    return t->stays && t->seconds * (1 - s->how->rates.save) > t->least;
+}
+
+bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g)
+{
+    Search s = {.cx = cx, .arena = wbb_arena_new(cx), .c = c, .how = how, .given = given};
+    s.numbers.arena = s.arena;
+    bool any = false;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        Timed *t = timed(&s, &g->groups[k]);
+        t->was = t->stays = true;
+    }
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const FuseGroup *x = &g->groups[k];
+        if (has_terms(&s, x) || !is_slow(&s, x)) continue;
+        bool *marked = WBB_NEW_N(s.arena, bool, c->n_instructions + 1);
+        for (uint32_t j = 0; j < x->n_members; j++) {
+            marked[x->members[j]->id] = true;
+            for (uint32_t o = 0; o < x->members[j]->n_operands; o++) marked[x->members[j]->operands[o]->id] = true;
+        }
+        any = try_all(&s, marked) || any;
+    }
+    wbb_arena_free(s.arena);
+    return any;
+}
