@@ -44,7 +44,7 @@ class Case:
     approx: bool
     terms: Terms
     bind: Dict[str, str] = field(default_factory=dict)
-    terms_of: int = -1  # of a rule about folds: the extent of their ranges
+    terms_of: Tuple[int, ...] = ()  # of a rule about folds: the extents of their ranges
 
 
 @dataclass
@@ -338,6 +338,7 @@ def prove_each(rules: Sequence[Rule], errors: Errors, solver: bool, samples: int
         if not (r.ok and r.cases == 0 and c.label[1:] in map(str, driver.NARROW)):  # no constant of the rule has so few bits
             o = judged(c, r)
             proofs[n].outcomes.append(retried(rules[n], o, samples) if o.state == "empty" else o)
+    for p in proofs: p.outcomes = folds.decided(p.outcomes)
     if solver and z3_formula.present():
         wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and o.state == "tested"]
         for o, answer in zip(wanted, z3_formula.decide([o.case.terms for o in wanted])):

@@ -76,6 +76,16 @@ class Wrong(unittest.TestCase):
         with self.assertRaisesRegex(lang.PatternError, "no fold of up to 16 terms"):
             proof(rewrite(fold_add.i32(a, b, i), b, when=fixed(a, i) & counts(i, k) & (k > 100)))
 
+    def test_a_fold_of_folds(self) -> None:
+        """Each range has each extent; widths of which there are too many values to try are left out, and the proof is one of the others."""
+        from gen.lang import counts, fixed, fold_add, j
+        right = rewrite(fold_add[N](fold_add[N](a, 0, j), 0, i), fold_add[N](a, 0, j), when=fixed(a, i) & counts(i, 1))
+        self.assertRegex(proof(right).state, r"^proved\(.*i64.*\) exhausted\(w=1")
+        self.refused(rewrite(fold_add.i32(fold_add.i32(a, 0, j), 0, i), fold_add.i32(a, 0, j), when=fixed(a, i)), "not equal at i32 of", " by ")
+        with self.assertRaisesRegex(lang.PatternError, "a0 stands in fewer folds on the right side"):
+            proof(rewrite(fold_add.i32(fold_add.i32(a, 0, j), 0, i), fold_add.i32(a, 0, j), when=counts(i, 1)))
+        self.refused(rewrite(fold_add.f32(fold_add.f32(a, -0.0, j), 0.0, i), fold_add.f32(a, -0.0, j), when=fixed(a, i) & counts(i, 1)), "-0.0")
+
     def test_integers_by_floats(self) -> None:
         """Multiples of a rule's numbers are among the samples; a single value that samples miss is found where every value is run."""
         by_f64 = lambda c: lang.cvt.u32.f64(mul.f64(lang.cvt.f64.u32(a), c))
