@@ -8,9 +8,15 @@ of a sum of floats -0.
 from gen.lang import *
 
 # --- folds of one value --------------------------------------------------------------------------------------------------------
-EQUAL = [rewrite(fold[t](a, b, i), op[t](b, a), when=fixed(a, i)) for fold, op in ((fold_max, max), (fold_min, min)) for t in (N, F)]
-EQUAL += [rewrite(fold[N](a, b, i), op[N](b, a), when=fixed(a, i)) for fold, op in ((fold_band, band), (fold_bor, bor))]
+# A sum from 0 is never -0, so that 0 and it are it again; one that is rounded to 16 bits may be -0.
+ONCE = [rewrite(fold_add[N](fold_add[N](a, 0, j), 0, i),        fold_add[N](a, 0, j),       when=fixed(a, i) & counts(i, 1)),
+        rewrite(fold_add.f32(fold_add.f32(a, 0.0, j), 0.0, i),  fold_add.f32(a, 0.0, j),    when=fixed(a, i) & counts(i, 1)),
+        rewrite(fold_add.f64(fold_add.f64(a, 0.0, j), 0.0, i),  fold_add.f64(a, 0.0, j),    when=fixed(a, i) & counts(i, 1))]
+EQUAL = [rewrite(fold[t](a, b, i), op[t](b, a), when=fixed(a, i)) for fold, op in ((fold_max, max), (fold_min, min)) for t in (P, N, F)]
+EQUAL += [rewrite(fold[t](a, b, i), op[t](b, a), when=fixed(a, i)) for fold, op in ((fold_band, band), (fold_bor, bor)) for t in (P, N)]
 EQUAL += [rewrite(fold_add[N](a, b, i), add[N](b, mul[N](a, k)), when=fixed(a, i) & counts(i, k))]
+EQUAL += [rewrite(fold[t](a, b, i), op[t](b, a), when=fixed(a, i) & counts(i, 1)) for fold, op, some in
+          ((fold_add, add, (P, F)), (fold_mul, mul, (P, N, F)), (fold_bxor, bxor, (P, N))) for t in some]
 
 
 # --- folds of which one term counts ----------------------------------------------------------------------------------------
@@ -27,4 +33,4 @@ PICK = [rewrite(fold_add[F](select[F](eq.i32(idx.i32(i), a), b, 0.0), 0.0, i), p
         rewrite(fold_add[F](select[F](eq.u32(idx.u32(i), a), b, 0.0), 0.0, i), picked(lt.u32(a, k), take[F].u32(b, i, a)),
                 when=fixed(a, i) & counts(i, k) & (k < 2**32))]
 
-ALL = EQUAL + PICK
+ALL = ONCE + EQUAL + PICK

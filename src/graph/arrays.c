@@ -243,10 +243,23 @@ static bool is_thin(WbbArena *a, const GrGraph *x, const GrDef *d)
     return false;
 }
 
+/* Where a fold has one term, and that is an element of another fold: that fold in its place. */
+static IrRef with_fold(WbbArena *a, GrGraph *x, const GrDef *d)
+{
+    const IrNode *read = ir_at(rw_graph(x->rw), d->value);
+    if (gr_terms(x, d) != 1 || read->op != OP_CALL) return d->value;
+    const GrDef *f = &x->defs[IR_CALLEE(read->imm)];
+    const IrRef inner = f->form == GR_FOLD ? as_term(x->rw, f, f->value, f->condition) : 0;
+    if (!inner) return d->value;
+    const IrRef at = element_at(a, x, f, inner, d->value);
+    gr_put_place(x, at, d->value);
+    return at;
+}
+
 /* A fold, its constants folded. */
 static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
 {
-    const IrRef r = opened(a, x, as_term(x->rw, d, d->value, d->condition), 0);
+    const IrRef r = opened(a, x, as_term(x->rw, d, with_fold(a, x, d), d->condition), 0);
     return r ? replaced(a, x, r, NULL, NULL, 0) : 0;
 }
 

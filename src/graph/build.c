@@ -333,16 +333,15 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     return out;
 }
 
-/* The read of the instruction that the node stands for, if that is at variables of the node; else 0. What is the same
- * at all values of a range may stand outside of it; an equal node may stand for an instruction that comes later. */
-static IrRef own_read(const Build *m, IrRef r)
+/* The read of the instruction that the node stands for, if that is at these variables; else 0. An equal node may stand
+ * for an instruction that comes later. */
+static IrRef own_read(const Build *m, IrRef r, const IrRefs *variables)
 {
     const IrRef read = gr_place_of(m->graph, r);
     if (!read || !hlo_mapped(m->b, m->graph->c->instructions[IR_CALLEE(ir_at(m->g, read)->imm)])) return 0;
-    const IrRefs of_node = ir_variables(m->g, m->b->arena, r, rw_marks(m->graph->rw));
     const IrRefs of_read = ir_variables(m->g, m->b->arena, read, rw_marks(m->graph->rw));
     uint32_t k = 0;
-    while (k < of_read.n && ir_among(&of_node, of_read.items[k])) k++;
+    while (k < of_read.n && ir_among(variables, of_read.items[k])) k++;
     return k == of_read.n ? read : 0;
 }
 
@@ -352,9 +351,12 @@ static Array make(Build *m, IrRef r)
     const ScType t = IR_SC(n.type);
     if (sc_type_info[t].bits > 64) return nothing;
     if (n.op == OP_CONST) return (Array){.x = hlo_new_bits(m->b, t, n.imm)};
-    const IrRef read = own_read(m, r);
-    const Array there = read ? read_of(m, ir_at(m->g, read), true) : nothing;
-    if (there.x) return there;
+    if (gr_place_of(m->graph, r)) { /* what is the same at all values of a range may stand outside of it */
+        const IrRefs variables = ir_variables(m->g, m->b->arena, r, rw_marks(m->graph->rw));
+        const IrRef read = own_read(m, r, &variables);
+        const Array there = read ? read_of(m, ir_at(m->g, read), true) : nothing;
+        if (there.x) return there;
+    }
     if (n.op == OP_CALL) return read_of(m, &n, false);
     if (n.op == OP_IDX) return integers(m, n.a[0], t);
     if (sc_op_info[n.op].combiner != OP_NONE) return folded(m, &n, t);
@@ -434,7 +436,10 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     const GrDef *d = &of->graph->defs[i->id];
     if (i->opcode == HLO_DOT && d->form == GR_FOLD) m.order = order_of(&m, d), m.products = true;
     Array at = {0};
-    const Array x = array_of(&m, of->value[i->id]);
+    const IrRefs own = {.items = d->at, .n = i->shape->rank};
+    const IrRef read = own_read(&m, of->value[i->id], &own);
+    Array x = read ? read_of(&m, ir_at(m.g, read), true) : nothing;
+    if (!x.x) x = array_of(&m, of->value[i->id]);
     for (uint32_t k = 0; k < i->shape->rank; k++)
         if (ir_at(m.g, d->at[k])->op == OP_VAR) at.var[at.n++] = (uint32_t)ir_at(m.g, d->at[k])->imm;
     for (uint32_t k = 0; k < x.n; k++) assert(place(&at, x.var[k]) >= 0);
