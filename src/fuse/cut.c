@@ -6,6 +6,7 @@
  *     a = sine(p)  d = dot(a, p)  y = add(d, a)        kernel a: reads p; library d: reads a, p; kernel y: reads d, a
  */
 #include "fuse/priced.h"
+#include "graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -297,7 +298,7 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 
 const HloModule *fuse_prepare(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how)
 {
-    return how->mode == FUSE_PRICED ? hlo_simplify(cx, a, m) : m;
+    return how->mode == FUSE_PRICED ? gr_simplify(cx, a, m) : m;
 }
 
 FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)

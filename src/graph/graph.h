@@ -85,6 +85,11 @@ uint32_t gr_numbered(WbbCx *cx, WbbArena *a, const HloInstruction *reduce);
 const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
 /* The normal form of a module: hlo_normalise, then the rules. */
 const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* moves.c: the passes for a module that is cut into kernels, of a normalised one: what they leave of a value depends on
+ * all of its computation. */
+const HloModule *gr_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* hlo_run_pass, of any pass but those of every compile on terms */
+const HloModule *gr_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name);
 /* neighbours.c */
 /* How many updates of a scatter of c that follow each other have equal indices, in the mean; 0: none are known;
  * HLO_SOME. A note of it (hlo_noted_neighbours) is believed. *x: the graph of c, made where it is asked and is NULL. */

@@ -176,7 +176,7 @@ void hlo_print_instruction(WbbBuf *out, const HloInstruction *i);
 typedef enum {
     HLO_FOR_ALL,    /* of hlo_normalise */
     HLO_FOR_TERMS,  /* of gr_normalise, after these */
-    HLO_FOR_MODULE, /* of hlo_simplify */
+    HLO_FOR_MODULE, /* of gr_simplify */
     HLO_FOR_FUSION, /* a plan asks for it by name */
 } HloScope;
 
@@ -184,7 +184,7 @@ typedef struct {
     const char *name;
     HloScope scope;
     uint32_t needs, makes, ends; /* forms of the module: what it must have, what it has and what not after it */
-    const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m);
+    const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m); /* NULL, without `split`: src/graph does it */
     /* HLO_FOR_FUSION, in place of `run`: numbers: [computation][instruction], 0: it stays what it is */
     const HloModule *(*split)(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *numbers);
     const char *what, *because; /* a sentence each; because: why it stands there */
@@ -200,9 +200,6 @@ const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const 
 const HloModule *hlo_run_split(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name,
                                const uint32_t *const *numbers);
 const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m); /* runs all passes that are for all */
-/* Those for a module that is cut into kernels, of a normalised one: what they leave of a value depends on all of its
- * computation. */
-const HloModule *hlo_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
 
 /* normalise_rows.c: of s, whose terms are relative to a number of their row, exp(x - c) or (x - c)^2: the reduction of
  * x that pieces of s start from, in the same computation; NULL: s has other terms. Pass `rows` splits both into the

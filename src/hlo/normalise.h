@@ -168,8 +168,7 @@ const HloModule *hlo_pass_independent(WbbCx *cx, WbbArena *a, const HloModule *m
 const HloModule *hlo_pass_labels(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_labels.c */
 const HloModule *hlo_pass_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_hoist.c */
 const HloModule *hlo_pass_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_stacked.c */
-const HloModule *hlo_pass_moves(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_simplify.c */
-const HloModule *hlo_pass_equal(WbbCx *cx, WbbArena *a, const HloModule *m);
+const HloModule *hlo_pass_equal(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_equal.c */
 const HloModule *hlo_pass_results(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_ordered(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_ordered.c */
 const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m,           /* normalise_pieces.c */

@@ -65,7 +65,7 @@ static WbbStatus hlo(const Call *call)
         const HloScope scope = o->pass ? hlo_find_pass(o->pass)->scope : HLO_FOR_ALL;
         if (scope == HLO_FOR_TERMS || o->normalise || o->row_pieces) m = gr_normalise(cx, a, m);
         else if (scope != HLO_FOR_ALL) m = hlo_normalise(cx, a, m);
-        if (o->pass && scope != HLO_FOR_TERMS) m = hlo_run_pass(cx, a, m, o->pass);
+        if (o->pass && scope != HLO_FOR_TERMS) m = gr_run_pass(cx, a, m, o->pass);
         if (o->row_pieces > 1) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
         if (k) wbb_put(&b, "\n// -----\n\n");
         hlo_print(&b, m);

@@ -32,7 +32,7 @@ ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or singl
     "target": {"base", "scalar", "ir", TABLES},
     "hlo": {"base", "scalar"},
     "eval": {"base", "scalar", "hlo"},
-    "fuse": {"base", "scalar", "hlo"},
+    "fuse": {"base", "scalar", "hlo", "graph"},
     "index": {"base", "scalar", "ir", "rewrite", "hlo"},
     "graph": {"base", "scalar", "ir", "rewrite", "hlo", "index"},
     "partition": {"base", "scalar", "ir", "hlo", "index", "graph", "target", "price/time.h"},
