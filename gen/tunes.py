@@ -44,8 +44,8 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "cut.term scan.straight scan.cut scan.piece across.blocks rows.long scatter.gain scatter.flush scatter.code scatter.many cells.gain "
                   "cells.code cells.update sort.exchange sort.word64 sort.word32 sort.round sort.merge sort.merge_warp product.max_per_output "
                   "product.max_total range.max_count range.max_parts range.min_elements range.min_bytes while.straight while.most while.apart while.state "
-                  "called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side fuse.wait fuse.tries fuse.leaves "
-                  "fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps "
+                  "called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side fuse.wait fuse.tries "
+                  "fuse.leaves fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps "
                   "layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks sort.place sort.banks "
                   "cells.own cells.loop fuse.window fuse.again"),
     ("", 0, MANY, "branch.most branch.costs rules.few_warps scatter.bytes loop.windows layout.min_bytes layout.small "

@@ -9,7 +9,8 @@
 #include "partition/sort.h"
 #include "partition/strategies.h"
 
-static const char not_here[] = "its layout is given, an output must have the memory of an operand, or no result has elements";
+static const char not_here[] =
+    "its layout is given, an output must have the memory of an operand, or no result has elements";
 static const char all_are_results[] = "it would be the same again: all results are among them";
 
 static bool may_cut(const PartTry *x)

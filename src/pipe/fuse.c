@@ -156,8 +156,8 @@ void pipe_fuse_keep(PipeFuse *f, WbbArena *a)
     if (f->store && f->news) wbb_store_keep(f->cx, a, f->store, f->key, f->answers.text, f->answers.n);
 }
 
-/* The answer for a text: is it tried without a failure, and does not say that it takes no less time? Each is tried once.
- */
+/* The answer for a text: it is tried without a failure, and does not say that it takes no less time. Each is tried
+ * once. */
 static uint64_t tried(PipeFuse *f, WbbMap *known, void (*how)(WbbCx *, void *), const char *text)
 {
     WbbEntry *e = wbb_map_put(known, wbb_key(wbb_intern_z(f->cx, text)));
