@@ -27,6 +27,8 @@ from warpburg_cli import MAIN, TOO_LARGE, Cli, Compiled  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 KNOWN = Path(__file__).with_name("corpus_outcomes_known.tsv")
 PARTS = ("emitter-tests", "fusions", "blocks", "programs")
+UNJUDGED = "no element was compared"
+OUT_OF_MEMORY = "out of memory: "  # of one process
 WHOLE = 1 << 15     # threads up to which a kernel is run whole
 BLOCKS = 12         # blocks that are run of a larger kernel
 SECONDS = 600       # for a run
@@ -84,10 +86,13 @@ class Outcomes:
         word = self.known.get((part, file), ("", ""))[0]
         seed = stored.seed(file, case) if stored else None
         whole = c.facts["grid"] * c.facts["block"] <= WHOLE
-        self.count("run whole" if whole else "run by a sample of blocks")
         with tempfile.TemporaryDirectory() as to:
             v = self.cli.run(c.file, c.target, case, seed or 1, (), to if whole and seed is not None else None, blocks=0 if whole else BLOCKS)
-            if not v.ok and TOO_LARGE in v.why:
+            if not v.ok and UNJUDGED in v.why:  # what a sample of a scatter's blocks leaves, others change
+                whole = True
+                v = self.cli.run(c.file, c.target, case, seed or 1, (), to if seed is not None else None)
+            self.count("run whole" if whole else "run by a sample of blocks")
+            if not v.ok and (TOO_LARGE in v.why or OUT_OF_MEMORY in v.why):
                 print(f"skipped: {part}/{file}, {c.target}: compiled and its stores enumerated, not run: {v.why}", flush=True)
                 self.count("not run: too large for this machine")
                 return ""
