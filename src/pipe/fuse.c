@@ -147,8 +147,11 @@ void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *tex
     f->key = wbb_format(a, "cut 2\n%s\n%s\n%s", tg_code_identity(a), f->target->name, text);
     f->answers = wbb_buf(a);
     if (!wbb_store_find(f->cx, a, store, f->key, &lines, &n)) return;
-    for (; n >= ANSWER; n -= ANSWER, lines += ANSWER)
-        wbb_map_put_bytes(&f->known, lines + DIGITS, NAME)->value = strtoull(lines, NULL, 16);
+    for (; n >= ANSWER; n -= ANSWER, lines += ANSWER) {
+        char digits[DIGITS + 1] = {0}; /* the name is of hexadecimal digits, too */
+        memcpy(digits, lines, DIGITS);
+        wbb_map_put_bytes(&f->known, lines + DIGITS, NAME)->value = strtoull(digits, NULL, 16);
+    }
 }
 
 void pipe_fuse_keep(PipeFuse *f, WbbArena *a)

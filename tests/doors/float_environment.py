@@ -113,6 +113,7 @@ class Entries(unittest.TestCase):
         warpburg._library.called(lib.wb_gpu_load_program, p._pointer, ctypes.byref(pointer))
         lib.wb_gpu_unload(pointer)
         own, hlo = warpburg._kernel.Context(), text("f32", 4).encode()
+        self.assertEqual(lib.wb_library_calls(hlo, len(hlo)), plain.wb_library_calls(hlo, len(hlo)))
         own.expect(lib.wb_compile(own.pointer, None, hlo, len(hlo), None, ctypes.byref(pointer)))
         lib.wb_kernel_free(pointer)
         own.expect(lib.wb_program_compile(own.pointer, None, hlo, len(hlo), None, ctypes.byref(pointer)))
