@@ -264,8 +264,8 @@ void part_choose_loop(PartChoosing *c, PartLoopChoice *x)
     const TgTarget *t = c->t;
     Loops l = {.c = c, .x = x};
     const PartLoopChoice before = *x;
-    const PartKernel of_block = *c->k;
-    const uint32_t widest = x->vector, blocks = x->r->blocks;
+    const uint32_t widest = x->vector, blocks = x->r->blocks, block = c->k->block;
+    const char *why_block = c->k->why_block;
     const bool apart = part_may_have_registers(c, x) && !x->spread;
     if (!x->r->elements || !tg_find_rate(t, "clock")) return;
     if (part_loop_space(c->arena, c->p, c->k, x->r, t, &l.space)) {
@@ -277,7 +277,7 @@ void part_choose_loop(PartChoosing *c, PartLoopChoice *x)
     }
     if (!x->r->choice) { /* none has a price, as of a walk that has no end: what was tried is forgotten */
         *x = before, x->r->blocks = blocks;
-        c->k->block = of_block.block, c->k->why_block = of_block.why_block;
+        c->k->block = block, c->k->why_block = why_block;
     }
     if (!apart || !l.k || !l.k->all.n) return;
     l.near = x->s->layout;

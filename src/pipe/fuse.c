@@ -59,13 +59,13 @@ typedef struct {
 
 static void has_test(void *arg, const TgStrategy *row) { *(bool *)arg |= row->taken == TG_TESTED; }
 
-/* The time of a plan; 0: a test of its own, and no time, has chosen it. */
-static double time_of(WbbArena *a, const PipePlanned *x, const TgTarget *t)
+/* The time of a plan and of the texts that were tried for it; 0: a test of its own, and no time, has chosen it. */
+static double time_of(WbbArena *a, const PartPlan *p, const PartOutcome *texts, uint32_t n, const TgTarget *t)
 {
     bool tested = false;
-    part_visit_taken(x->plan.tried, x->plan.n_tried, has_test, &tested);
-    part_visit_taken(x->tried, x->n_tried, has_test, &tested);
-    return tested ? 0 : part_plan_us(a, &x->plan, t);
+    part_visit_taken(p->tried, p->n_tried, has_test, &tested);
+    part_visit_taken(texts, n, has_test, &tested);
+    return tested ? 0 : part_plan_us(a, p, t);
 }
 
 /* Whether a thread can hold what a loop changes is known when the loop is emitted, and how much a thread evaluates that
@@ -75,16 +75,20 @@ static void try(WbbCx *cx, void *arg)
     Planned *p = arg;
     WbbArena *a = wbb_arena_new(cx);
     const size_t n = strlen(p->text);
-    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
-    hlo_decline_features(cx, m);
-    m = gr_normalise(cx, a, m);
-    const PartOptions options = {0};
-    const PipePlanned x = pipe_plan(cx, a, m, p->target, &options);
-    p->us = time_of(a, &x, p->target);
-    if (strstr(p->text, " while(") || gr_operations(cx, a, hlo_fusion(cx, m).body) > tuned(p->target, "work.look")) {
+    bool emitted = strstr(p->text, " while(");
+    if (!emitted) {
+        const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
+        hlo_decline_features(cx, m);
+        m = gr_normalise(cx, a, m);
+        const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0});
+        p->us = time_of(a, &x.plan, x.tried, x.n_tried, p->target);
+        emitted = gr_operations(cx, a, hlo_fusion(cx, m).body) > tuned(p->target, "work.look");
+    }
+    if (emitted) {
         PipeResult r;
         const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR};
         pipe_compile(cx, a, &o, "kernel.hlo", p->text, n, &r);
+        p->us = time_of(a, &r.plan, r.texts, r.n_texts, p->target);
         p->pays = r.work <= tuned(p->target, "work.apart");
     }
 }
