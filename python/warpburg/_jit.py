@@ -16,7 +16,7 @@ import jax
 
 from . import _kernel, _program
 from ._library import Declined
-from ._operation import Options, compiled, primitive
+from ._operation import Options, called_as, compiled, primitive
 from ._rules import without_products
 from ._split import Split, has_products, inner_jaxprs
 
@@ -116,7 +116,7 @@ class Jit:
             return self._traced(args, kwargs)
 
         traced.__name__ = getattr(f, "__name__", type(f).__name__)
-        self._name = traced.__name__.strip("<>")
+        self._name = called_as(traced)
         self._jit = jax.jit(traced, **more)
 
     def _traced(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:

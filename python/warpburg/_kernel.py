@@ -116,6 +116,7 @@ class Context:
             raise error_of(status, text(lib.wb_messages(self.pointer)), lib.wb_declined(self.pointer), failed)
 
 
+_STAGES = ("hlo", "maps", "graph", "plan", "ir", "llvm", "ptx", "json", "trace")
 # Of a plan's text: "    18.91 us, DRAM 15.04: columns: vector 4, lane 32"
 _PRICED = re.compile(r"(?m)^    [0-9.]+ us, [^:\n]*: (.+)$")
 
@@ -211,12 +212,27 @@ class Kernel:
     def emit(self, stage: str) -> str:
         """What the compile is at a stage: hlo, maps, graph, plan (the layout among it), ir, llvm, ptx with comments; or trace, the rules that
         fired. It is compiled once more."""
+        if stage not in _STAGES:
+            raise ValueError(f"stage={stage!r}: one of {', '.join(_STAGES)} expected")
         return called(lib.wb_kernel_emit, self._pointer, stage.encode()).text
+
+    @property
+    def plan(self) -> str:
+        return self.emit("plan")
+
+    @property
+    def ir(self) -> str:
+        return self.emit("ir")
+
+    @property
+    def trace(self) -> str:
+        """The rules that fired, each with its file and line, and what it made of what."""
+        return self.emit("trace")
 
     @property
     def layouts(self) -> List[str]:
         """The texts of the layouts that were about as cheap by price, the chosen one first; each may be compile's `layout`."""
-        return _PRICED.findall(self.emit("plan"))
+        return _PRICED.findall(self.plan)
 
     def tuned(self, *, case: str = "w", seed: int = 0, blocks: int = 12) -> "Kernel":
         """This kernel, or that of another of its `layouts` if it takes less time in the profile of a sample of blocks, which counts what a price

@@ -27,6 +27,7 @@ CONTENTS = ("anything", "zeros", "copy", "ticket")       # wb_contents
 CUTS = ("priced", "plain")                               # wb_cut
 KINDS = ("one_step", "several_steps", "with_calls", "several_fusions")  # wb_kind
 PLACES = ("of_parameter", "of_result", "of_constant", "of_frame")  # wb_place
+CASES = "wnepdtusc"                                      # of inputs that are made, wb_run_options
 STEPS = ("step_kernel", "step_library", "step_copy", "step_loop", "step_branch", "step_call")  # wb_step_kind
 
 
@@ -249,7 +250,7 @@ class Error(Exception):
     """What the library refuses. `file`, `line` and `column` say where, counted from 1 (None: not known); `message` says what."""
 
     def __init__(self, said: str) -> None:
-        super().__init__(said.rstrip("\n"))
+        super().__init__(said.rstrip("\n").removeprefix("error: "))
         lines = said.splitlines()
         m = next((m for m in (re.match(r"(?:(.+?):)?(?:(\d+):)?(?:(\d+):)? ?(?:error|declined: \w+): (.*)", x) for x in lines) if m), None)
         self.file: Optional[str] = m[1] if m else None
@@ -328,14 +329,16 @@ class Watched:
     whose callback says whether it goes on; in other threads it is made as it is. `keep`: what the call uses, which must live as long as it.
     """
 
-    def __init__(self, *keep: Any, threads: int = 1, case: str = "w", seed: int = 0, blocks: int = 0, on: str = "sim") -> None:
+    def __init__(self, *keep: Any, threads: int = 1, case: str = "w", seed: int = 0, blocks: int = 0, on: str = "sim",
+                 cases: str = CASES) -> None:
         if on not in ("sim", "gpu"):
             raise ValueError(f'on={on!r}: "sim" or "gpu" expected')
+        seed = operator.index(seed)
         for name, value in (("threads", threads), ("blocks", blocks)):
             if operator.index(value) < 0:
                 raise ValueError(f"{name}={value}: 0 or more expected")
-        if len(case) != 1 or not case.isascii():
-            raise ValueError(f"case={case!r}: one of w, n, e, p, d, t, u, s and c expected")
+        if case not in tuple(cases):
+            raise ValueError(f"case={case!r}: one of {', '.join(cases)} expected")
         self.at: Optional[Tuple[bytes, int, int]] = None
         self.stop = 0
         self.status: Optional[int] = None

@@ -115,6 +115,18 @@ def text_of(f: Callable[..., Any], *args: Any) -> str:
     return _program.row_major(lowered.compiler_ir("hlo").as_hlo_text(print_large_constants=True))
 
 
+def called_as(f: Callable[..., Any]) -> str:
+    """What a function is called in messages and texts: lambda of <lambda>."""
+    return str(getattr(f, "__name__", "") or type(f).__name__).strip("<>")
+
+
+def entry_called(text: str, name: str) -> str:
+    """A text of jax, whose entry main, after which a kernel is called, has the name of the function instead."""
+    inner, _, entry = text.rpartition("\nENTRY main")
+    word = re.sub(r"\W+", "_", name)
+    return f"{inner}\nENTRY {word} {entry.partition(' ')[2]}" if inner and f"\n{word} " not in inner else text
+
+
 _INLINE = 4096  # elements of an array that a text may have: larger ones take seconds to print and to parse
 
 
@@ -158,10 +170,9 @@ def compiled(part: Any, name: str, names: Sequence[str], options: Options) -> Un
     named.__name__ = re.sub(r"\W+", "_", name)
     named.__signature__ = inspect.Signature([inspect.Parameter(w, inspect.Parameter.POSITIONAL_ONLY) for w in words])  # type: ignore[attr-defined]
     text = text_of(named, *(jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=getattr(a, "weak_type", False)) for a in part.in_avals))
-    inner, _, entry = text.rpartition("\nENTRY main")
+    inner, main, entry = text.rpartition("\nENTRY main")
     entry = re.sub(r"\bArg_(\d+)(?=\.\d+\b)", lambda m: words[int(m[1])], entry)  # before jax 0.7 their names are numbers
-    if inner and f"\n{named.__name__} " not in inner:
-        text = f"{inner}\nENTRY {named.__name__} {entry.partition(' ')[2]}"
+    text = entry_called(inner + main + entry, name)
     key = (text, options)
     if key not in _compiled:
         more = options._asdict()

@@ -100,6 +100,8 @@ def _in_place(kernel: Any, donated: Sequence[bool]) -> Dict[int, int]:
 
 def _elsewhere(context: Any) -> str:
     """Why a custom call cannot be where it would be lowered to; "": it can."""
+    if getattr(context.lowering_parameters, "for_export", False):
+        return "an exported function is for any process, and a kernel is of this one"
     for platform in context.platforms:
         if platform not in ("cpu", "cuda", "gpu"):
             return f"it is compiled for {platform}"

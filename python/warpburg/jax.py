@@ -25,7 +25,21 @@ from . import _operation, _rules, _xla  # noqa: E402,F401
 from ._jit import Part, Parts, jit, parts  # noqa: E402
 
 
-def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop", threads: int = 1) -> Callable[..., Any]:
+class Operation:
+    """A kernel or program as a function of JAX: `kernel`, or `program`, is what it runs."""
+
+    def __init__(self, compiled: Union[_kernel.Kernel, _program.Program], run: Callable[..., Any]) -> None:
+        self._run, self.__name__, self.__doc__ = run, compiled.name, repr(compiled)
+        setattr(self, "program" if isinstance(compiled, _program.Program) else "kernel", compiled)
+
+    def __call__(self, *arrays: Any) -> Any:
+        return self._run(*arrays)
+
+    def __repr__(self) -> str:
+        return f"<warpburg.jax.Operation of {self.__doc__}>"
+
+
+def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop", threads: int = 1) -> Operation:
     """The kernel or program as a function of JAX arrays, of the types and shapes of its `inputs`; it returns one array, or a tuple. In
     jax.shard_map it runs on each device's part, whose shape `inputs` must have.
 
@@ -44,10 +58,7 @@ def call(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "loop",
                 raise TypeError(f"input {i} of {kernel.name} is {x.dtype}{list(x.shape)}; {s} expected")
         return _kernel.one_or_all(operation(*arrays))
 
-    run.__name__ = kernel.name
-    run.__doc__ = repr(kernel)
-    setattr(run, "program" if isinstance(kernel, _program.Program) else "kernel", kernel)
-    return run
+    return Operation(kernel, run)
 
 
 def lower(f: Callable[..., Any], *args: Any) -> str:
@@ -57,14 +68,15 @@ def lower(f: Callable[..., Any], *args: Any) -> str:
 
 def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: str = "exact", vmap: str = "loop", threads: int = 1,
             layout: Optional[str] = None, program: Optional[bool] = None, cut: str = "priced", deterministic: bool = False,
-            assume: str = "") -> Callable[..., Any]:
+            assume: str = "") -> Operation:
     """Compiles a function at the types and shapes of `args`, and returns an operation of the same arguments and result. Its attribute `kernel`
     is the Kernel where the function is one fusion, else `program` is the Program: kernels, library calls, loops. program=True: a Program in
     any case; False: a Kernel. Other options are those of warpburg.compile. Raises warpburg.Declined with a reason. Large arrays of the function's own
     are further inputs of the kernel or program."""
     tree = jax.tree_util.tree_structure(args)
     text, own, shape = _operation.with_own_arrays(f, *args)
-    compiled = _program.compile(text, target=target, accuracy=accuracy, layout=layout, file=getattr(f, "__name__", "function"),
+    name = _operation.called_as(f)
+    compiled = _program.compile(_operation.entry_called(text, name), target=target, accuracy=accuracy, layout=layout, file=name,
                                 program=program, cut=cut, deterministic=deterministic, assume=assume)
     operation = call(compiled, vmap=vmap, threads=threads)
     if shape.num_leaves != len(compiled.outputs):
@@ -73,13 +85,11 @@ def compile(f: Callable[..., Any], *args: Any, target: str = "sm_90", accuracy: 
     def run(*given: Any) -> Any:
         leaves, found = jax.tree_util.tree_flatten(given)
         if found != tree:
-            raise TypeError(f"{compiled.name} takes arguments of the tree {tree}, and {found} was given")
+            raise TypeError(f"{name} takes arguments of the tree {tree}, and {found} was given")
         out = operation(*leaves, *own)
         return jax.tree_util.tree_unflatten(shape, [out] if len(compiled.outputs) == 1 else out)
 
-    run.__name__, run.__doc__ = compiled.name, repr(compiled)
-    setattr(run, "program" if isinstance(compiled, _program.Program) else "kernel", compiled)
-    return run
+    return Operation(compiled, run)
 
 
 class Comparison(NamedTuple):
@@ -121,7 +131,7 @@ def compare(f: Callable[..., Any], *args: Any, xla: Union[str, "os.PathLike[str]
             raise ValueError("jax has no GPU here, and XLA:CPU's fusions are not those of a GPU: xla= the text that XLA:GPU's passes leave")
         xla = jax.jit(f, keep_unused=True).lower(*args).compile().as_text()
     more: Dict[str, Any] = {"target": target, "accuracy": accuracy, "program": True}
-    ours = _program.compile(lower(f, *args), file=getattr(f, "__name__", "function"), **more)
+    ours = _program.compile(lower(f, *args), file=_operation.called_as(f), **more)
     theirs = _program.compile(xla, file=None if isinstance(xla, os.PathLike) else "XLA's text", partial=True, **more)
     for what, a, b in (("arguments", ours.inputs, theirs.inputs), ("results", ours.outputs, theirs.outputs)):
         if a != b:
@@ -129,4 +139,4 @@ def compare(f: Callable[..., Any], *args: Any, xla: Union[str, "os.PathLike[str]
     return Comparison(ours.profile(blocks=blocks), theirs.profile(blocks=blocks), ours, theirs)
 
 
-__all__ = ["Comparison", "Part", "Parts", "call", "compare", "compile", "jit", "lower", "parts"]
+__all__ = ["Comparison", "Operation", "Part", "Parts", "call", "compare", "compile", "jit", "lower", "parts"]

@@ -88,6 +88,8 @@ class Operations(unittest.TestCase):
         for f in (op, jax.jit(op), jax.jit(lambda a, c: op(a, c))):
             b, d = f(self.a, self.c)
             self.assertTrue(same(b, -self.a) and same(d, self.c + self.c))
+        self.assertEqual(str(op), "<warpburg.jax.Operation of <warpburg.Kernel pair for sm_90: (bf16[4,8], f32[8]) -> (bf16[4,8], f32[8]), 1 launch>>")
+        self.assertIs(op.kernel, warpburg.jax.call(op.kernel).kernel)
         twice = jax.jit(lambda a, c: op(op(a, c)[0], op(a, c)[1] + 1))  # among operations of XLA
         self.assertTrue(same(twice(self.a, self.c)[0], self.a) and same(twice(self.a, self.c)[1], 4 * self.c + 2))
 
@@ -113,6 +115,9 @@ class Operations(unittest.TestCase):
         self.assertTrue(agrees(z, op.kernel.run(*map(numpy.asarray, jax.tree_util.tree_leaves(args)))))
         self.assertLess(float(jnp.abs(z - f(args)["out"]).max()), 1e-6)
         self.assertTrue(op.kernel.check(*map(numpy.asarray, jax.tree_util.tree_leaves(args))))
+        self.assertIn("<warpburg.Kernel f for sm_90", repr(op))
+        with self.assertRaisesRegex(TypeError, "f takes arguments of the tree .*'unused'.*, and .* was given"):
+            op({"x": self.x, "y": self.y})
         if not (BUILD / "warpburg").exists():
             return
         with tempfile.TemporaryDirectory() as folder:

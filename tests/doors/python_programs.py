@@ -84,7 +84,7 @@ ENTRY e { p = f32[8] parameter(0)  o = s32[] constant(0)  t = (s32[], f32[8]) tu
         self.assertTrue(v)
         self.assertEqual((v.judged, v.outside, v.whole_compared, v.whole_outside, v.faults), (2, 0, 2 * 64 * 128, 0, ()))
         self.assertIn("2 kernels judged", str(p.check(self.x, self.w)))
-        with self.assertRaisesRegex(warpburg.Error, "one of the cases"):
+        with self.assertRaisesRegex(ValueError, "case=.c.: one of w, n, e, p, t, u expected"):
             p.check(case="c")
         t = p.profile()
         self.assertIn("<h2>Kernels</h2>", p.page(blocks=4))
