@@ -110,6 +110,7 @@ void wbb_note(WbbCx *cx, WbbLoc loc, const char *format, ...) WBB_PRINTF(3, 4); 
  * decides whether that is shown, and whether the work goes on: once its report returned true, so do all calls, and the
  * work ends with wbb_stop where it can. Without a report nothing happens. */
 bool wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total);
+bool wbb_progress_again(WbbCx *cx); /* says once more what was said last, from the middle of a step */
 void wbb_stop(WbbCx *cx) WBB_NORETURN; /* a wbb_fail */
 typedef bool WbbReport(void *arg, const char *what, int64_t done, int64_t total);
 void wbb_on_progress(WbbCx *cx, WbbReport *report, void *arg);

@@ -221,8 +221,15 @@ void wbb_use_threads(WbbCx *cx, uint32_t n) { cx->threads = WBB_MAX(n, 1u); }
 bool wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total)
 {
     struct WbbCxInner *x = cx->inner;
+    x->what = what, x->done = done, x->total = total;
     if (x->report && !x->stop) x->stop = x->report(x->report_arg, what, done, total);
     return x->stop;
+}
+
+bool wbb_progress_again(WbbCx *cx)
+{
+    const struct WbbCxInner *x = cx->inner;
+    return x->what && wbb_progress(cx, x->what, x->done, x->total);
 }
 
 void wbb_stop(WbbCx *cx) { wbb_fail(cx, (WbbLoc){0}, "stopped, as the caller asked"); }

@@ -21,6 +21,8 @@ struct WbbCxInner {
     WbbReport *report;      /* of progress; NULL: none */
     void *report_arg;
     bool stop;              /* a report asked for it */
+    const char *what;       /* that was said last; NULL: nothing */
+    int64_t done, total;
 };
 
 WbbArena *wbb_arena_try_new(WbbCx *cx); /* NULL if memory is exhausted */

@@ -99,7 +99,7 @@ static void start_warp(Block *b, Warp *w, int index, const uint32_t *table, uint
     w->at_barrier = 0;
     w->wait = NULL;
     w->done = false;
-    w->executed = 0;
+    w->executed = w->look = 0;
     w->slice = b->slice;
     w->polls = 0, w->poll = NULL;
     memset(w->polled, 0, sizeof w->polled);

@@ -15,6 +15,8 @@
  */
 #include "sim/inner.h"
 
+#include <stdatomic.h>
+
 enum { PARTS = 16 /* of a thread's blocks, taken at once */, LEAST = 64 /* warps that are worth a thread */ };
 
 typedef struct {
@@ -22,6 +24,7 @@ typedef struct {
     const SimPlan *plan;
     WbbPool *pool;
     WbbCx *cx;
+    atomic_bool *stop; /* of all workers: who started the run wants it to end */
     bool first; /* it is the thread of the caller */
     bool alone; /* the launch must run on one thread */
     SimOptions options;
@@ -47,6 +50,14 @@ static void own_segments(Block *b)
     b->buffers = buffers, b->vars = vars;
 }
 
+/* A WbbReport of a worker's context: the first one asks who started the run, the others see what it was told. */
+static bool is_stopped(void *arg, const char *what, int64_t done, int64_t total)
+{
+    const Worker *w = arg;
+    if (w->first && wbb_progress(w->model->cx, what, done, total)) atomic_store(w->stop, true);
+    return atomic_load(w->stop);
+}
+
 static void run_blocks(WbbCx *cx, void *arg)
 {
     Worker *w = arg;
@@ -62,11 +73,12 @@ static void run_blocks(WbbCx *cx, void *arg)
     sim_count_open(b);
     Cluster c = {.n = 0};
     sim_plan_open(b, plan, &c);
+    wbb_on_progress(cx, is_stopped, w);
     for (uint64_t at, end; wbb_pool_take(w->pool, &at, &end);)
         for (; at < end && !w->alone; at++) {
+            if (wbb_progress(cx, "blocks", (int64_t)at, (int64_t)plan->n)) wbb_stop(cx);
             sim_turns_alone(&c, plan, at);
             w->alone = sim_cluster_stopped(&c);
-            if (w->first) w->alone |= wbb_progress(w->model->cx, "blocks", (int64_t)at, (int64_t)plan->n);
             if (w->alone) wbb_pool_stop(w->pool);
         }
     sim_plan_report(&c, &w->report);
@@ -151,7 +163,8 @@ bool sim_spread(Block *model, const SimPlan *plan, SimReport *report)
     uint8_t **kept = WBB_NEW_N(model->arena, uint8_t *, model->n_buffers + 1);
     keep(model, kept, false);
     Worker *workers = WBB_NEW_N(model->arena, Worker, n);
-    for (uint32_t t = 0; t < n; t++) workers[t].model = model, workers[t].plan = plan;
+    atomic_bool stop = false;
+    for (uint32_t t = 0; t < n; t++) workers[t].model = model, workers[t].plan = plan, workers[t].stop = &stop;
     const uint32_t ran = wbb_pool_run(n, plan->n, WBB_MAX(1, plan->n / (n * PARTS)), work, workers);
     const bool good = join(workers, ran, model);
     for (uint32_t t = 0; t < ran; t++) {

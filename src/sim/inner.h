@@ -36,6 +36,7 @@ typedef struct Warp {
     uint32_t copy_group[LANES]; /* groups of asynchronous copies that were committed */
     bool done;
     uint64_t executed, slice; /* instructions of a lane, roughly; for the budget; when a loop gives way */
+    uint64_t look; /* of `executed`: when it asks whether the run goes on */
     uint32_t first_thread;
     uint64_t polled[POLLS];   /* what the last reads that may wait for a change have seen, by operation */
     uint64_t polls;           /* number of such reads */

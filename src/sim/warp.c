@@ -252,6 +252,8 @@ static bool run_one(Block *b, Warp *w, const SimOp *op, uint32_t mask)
     return false;
 }
 
+enum { LOOK = 1 << 20 /* instructions of a warp, some 30 ms, after which it asks whether the run goes on */ };
+
 void sim_run_warp(Block *b, Warp *w)
 {
     const SimOp *ops = b->m->ops.items;
@@ -273,7 +275,10 @@ void sim_run_warp(Block *b, Warp *w)
         }
         const SimOp *op = &ops[w->pc];
         uint32_t mask = w->mask;
-        w->executed++;
+        if (w->executed++ >= w->look) {
+            w->look = w->executed + LOOK;
+            if (wbb_progress_again(b->cx)) wbb_stop(b->cx);
+        }
         if (op->tracked && w->undefined) sim_undefined(b, w, op);
         if (op->pred) {
             const uint32_t p = sim_predicates(w->regs + op->pred);
