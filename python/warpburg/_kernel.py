@@ -15,6 +15,7 @@ import numpy
 from . import _library
 from ._arrays import DeviceArray, Loaded, Memory, Spec, dtype_of, memory_of
 from ._library import Error, HloError, called, error_of, lib, text
+from ._watched import Watched
 
 
 class Buffer(NamedTuple):
@@ -295,7 +296,7 @@ class Kernel:
         if on == "gpu":
             called(lib.wb_gpu_run, self._pointer, addresses_of(memory), into, 0)
         else:
-            w = _library.Watched(self, memory, outputs, threads=threads)
+            w = Watched(self, memory, outputs, threads=threads)
             w.called(lib.wb_kernel_run, self._pointer, addresses_of(memory), into, byref(w.options))
         return one_or_all(outputs)
 
@@ -305,14 +306,14 @@ class Kernel:
         """Runs the kernel in the simulator, checks every access to memory, and compares each element with the bounds of what the HLO text
         allows. Without arrays inputs are made: `case` w, n, e, p, d, t, u, s or c (warpburg.h), by `seed`. `blocks`: only a sample of so many."""
         memory, v = self._memory(arrays) if arrays else [], _library.Verdict()
-        w = _library.Watched(self, memory, threads=threads, case=case, seed=seed, blocks=blocks)
+        w = Watched(self, memory, threads=threads, case=case, seed=seed, blocks=blocks)
         wrong, report = w.checked(lib.wb_kernel_check, self._pointer, addresses_of(memory) if arrays else None, byref(w.options), byref(v))
         return Verdict(not wrong, v.compared, v.outside, v.max_ulp, wrong, report)
 
     def profile(self, *arrays: Any, case: str = "w", seed: int = 0, blocks: int = 0) -> Profile:
         """Models the kernel's time on its GPU, from a run in the simulator (of a sample of so many blocks, if `blocks` is not 0)."""
         memory, t = self._memory(arrays) if arrays else [], _library.Time()
-        w = _library.Watched(self, memory, threads=1, case=case, seed=seed, blocks=blocks)
+        w = Watched(self, memory, threads=1, case=case, seed=seed, blocks=blocks)
         given = addresses_of(memory) if arrays else None
         return Profile(t, w.called(lib.wb_kernel_profile, self._pointer, given, byref(w.options), byref(t)))
 

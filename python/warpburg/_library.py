@@ -6,15 +6,11 @@ interpreter's lock, so kernels compile and run in parallel on Python's threads.
 """
 from __future__ import annotations
 
-import _thread
 import ctypes
 import importlib.util
-import operator
 import os
 import re
 import sys
-import threading
-import time
 import weakref
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
@@ -27,7 +23,6 @@ CONTENTS = ("anything", "zeros", "copy", "ticket")       # wb_contents
 CUTS = ("priced", "plain")                               # wb_cut
 KINDS = ("one_step", "several_steps", "with_calls", "several_fusions")  # wb_kind
 PLACES = ("of_parameter", "of_result", "of_constant", "of_frame")  # wb_place
-CASES = "wnepdtusc"                                      # of inputs that are made, wb_run_options
 STEPS = ("step_kernel", "step_library", "step_copy", "step_loop", "step_branch", "step_call")  # wb_step_kind
 
 
@@ -317,87 +312,3 @@ def called(function: Any, *arguments: Any) -> Result:
     """function(*arguments, &result); raises unless it succeeds."""
     r = Result()
     return r.take(function(*arguments, byref(r.pointer)))
-
-
-_Progress = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_int64, c_int64)  # wb_progress
-
-
-class Watched:
-    """A long call that Ctrl-C stops, and that says on a terminal how far it is: after two seconds, on one line that is cleared at the end.
-
-    A signal reaches Python in the main thread, and only between two of its instructions. So there the call is made by another thread,
-    whose callback says whether it goes on; in other threads it is made as it is. `keep`: what the call uses, which must live as long as it.
-    """
-
-    def __init__(self, *keep: Any, threads: int = 1, case: str = "w", seed: int = 0, blocks: int = 0, on: str = "sim",
-                 cases: str = CASES) -> None:
-        if on not in ("sim", "gpu"):
-            raise ValueError(f'on={on!r}: "sim" or "gpu" expected')
-        seed = operator.index(seed)
-        for name, value in (("threads", threads), ("blocks", blocks)):
-            if operator.index(value) < 0:
-                raise ValueError(f"{name}={value}: 0 or more expected")
-        if case not in tuple(cases):
-            raise ValueError(f"case={case!r}: one of {', '.join(cases)} expected")
-        self.at: Optional[Tuple[bytes, int, int]] = None
-        self.stop = 0
-        self.status: Optional[int] = None
-        self._keep = keep
-        self._callback = _Progress(self._report)
-        self.options = RunOptions(threads=min(threads, 1 << 16), inputs=case.encode(), seed=seed % (1 << 64), blocks=min(blocks, (1 << 64) - 1),
-                                  progress=ctypes.cast(self._callback, c_void_p), on_gpu=on == "gpu")
-
-    def _report(self, _: Any, what: bytes, done: int, total: int) -> int:
-        self.at = (what, done, total)
-        return self.stop
-
-    def _show(self, seconds: float) -> bool:
-        """Says how far the call is; false: there is nobody to read it, or it is too early."""
-        at = self.at
-        if not at or seconds < 2 or sys.stderr is None or not sys.stderr.isatty():
-            return False
-        what, done, total = at
-        left = f", {done / seconds:.3g} a second, {(total - done) * seconds / done:.0f} s left" if done else ""
-        print(f"\r{what.decode(errors='replace')}: {done} of {total}{left}\x1b[K", end="", file=sys.stderr, flush=True)
-        return True
-
-    def call(self, function: Any, *arguments: Any) -> int:
-        """The status that the call returns; raises KeyboardInterrupt if that is why it was stopped."""
-        if threading.current_thread() is not threading.main_thread():
-            return int(function(*arguments))
-        failed: List[BaseException] = []
-        running = threading.Lock()  # Thread.join forgets a thread that runs on when it is interrupted
-        running.acquire()
-
-        def run() -> None:
-            try:
-                self.status = int(function(*arguments))
-            except BaseException as e:
-                failed.append(e)
-            running.release()
-
-        _thread.start_new_thread(run, ())
-        since, shown, interrupted = time.monotonic(), False, False
-        while self.status is None and not failed:
-            try:
-                while self.status is None and not failed and not running.acquire(timeout=0.2):
-                    shown = self._show(time.monotonic() - since) or shown
-            except KeyboardInterrupt:
-                interrupted, self.stop = True, 1
-        if shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        if interrupted:
-            raise KeyboardInterrupt
-        if failed:
-            raise failed[0]
-        return int(self.status or 0)
-
-    def called(self, function: Any, *arguments: Any) -> Result:
-        r = Result()
-        return r.take(self.call(function, *arguments, byref(r.pointer)))
-
-    def checked(self, function: Any, *arguments: Any) -> Tuple[Tuple[str, ...], str]:
-        """What a check found wrong, a message each, and its report."""
-        r = Result()
-        r.take(self.call(function, *arguments, byref(r.pointer)), (FAILED, DECLINED))
-        return tuple(r.messages.splitlines()) if r.status == CHECK else (), r.text.rstrip("\n")

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 from . import _library, _stablehlo
 from ._kernel import Context, Kernel, Page, addresses_of, c_options, folder_name, memory_for, one_or_all, outputs_of, specs_of, targets
 from ._library import Declined, called, lib, text
+from ._watched import Watched
 
 _CASES = "wneptu"  # of inputs that are made: the others are made for one fusion
 _KINDS = tuple(s[len("step_"):] for s in _library.STEPS)
@@ -180,7 +181,7 @@ class Program:
         `inputs`; returns the output, or a tuple of them, as numpy arrays. A fault of a kernel raises Fault."""
         memory = self._memory(arrays)
         outputs, into = outputs_of(self.outputs)
-        w = _library.Watched(self, memory, outputs, threads=threads, on=on)
+        w = Watched(self, memory, outputs, threads=threads, on=on)
         w.called(lib.wb_program_run, self._pointer, addresses_of(memory), into, byref(w.options))
         return one_or_all(outputs)
 
@@ -190,20 +191,20 @@ class Program:
         """Runs the program as `run` does, checks every access of its kernels in the simulator, and compares the outputs of each kernel, and
         the results, with the bounds of what their HLO text allows. Without arrays inputs are made: `case` w, n, e, p, t or u (warpburg.h), by `seed`."""
         memory, v = self._memory(arrays) if arrays else [], _library.ProgramVerdict()
-        w = _library.Watched(self, memory, threads=threads, case=case, seed=seed, on=on, cases=_CASES)
+        w = Watched(self, memory, threads=threads, case=case, seed=seed, on=on, cases=_CASES)
         wrong, report = w.checked(lib.wb_program_check, self._pointer, addresses_of(memory) if arrays else None, byref(w.options), byref(v))
         return ProgramVerdict(not wrong, v.judged, v.compared, v.outside, v.max_ulp, v.whole_compared, v.whole_outside, v.whole_max_ulp, wrong, report)
 
     def profile(self, *, case: str = "w", seed: int = 0, blocks: int = 0) -> ProgramProfile:
         """Models the time of the kernels on the GPU, each by itself on made inputs (on a sample of so many blocks, if `blocks` is not 0)."""
         t = _library.ProgramTime()
-        w = _library.Watched(self, threads=1, case=case, seed=seed, blocks=blocks, cases=_CASES)
+        w = Watched(self, threads=1, case=case, seed=seed, blocks=blocks, cases=_CASES)
         return ProgramProfile(t, w.called(lib.wb_program_profile, self._pointer, byref(w.options), byref(t)))
 
     def page(self, *, case: str = "w", seed: int = 0, blocks: int = 0) -> Page:
         """What the program costs, as a page: kernels by their share of the time, with the lines of the user's program that the module names, library
         calls, memory; and for the costliest kernels HLO, IR, PTX and machine code with the share of each line. Arguments are those of profile."""
-        w = _library.Watched(self, threads=1, case=case, seed=seed, blocks=blocks, cases=_CASES)
+        w = Watched(self, threads=1, case=case, seed=seed, blocks=blocks, cases=_CASES)
         return Page(w.called(lib.wb_program_page, self._pointer, byref(w.options)).html)
 
     def _memory(self, arrays: Any) -> Any:

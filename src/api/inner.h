@@ -43,6 +43,12 @@ wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun 
 /* Faults of a run, a message each, and elements outside their bounds: WB_CHECK if there are any. */
 void wb_result_faults(WbRun *job, const PipeVerdict *v);
 
+/* interrupt.c: Ctrl-C is counted from wb_interrupts_begin to wb_interrupts_end; the first gives the count so far. */
+unsigned wb_interrupts_begin(void);
+void wb_interrupts_end(void);
+/* A wb_progress: stops once there is one more than *since, an unsigned. */
+int wb_interrupted(void *since, const char *what, int64_t done, int64_t total);
+
 /* api.c: the kernel of a text, in an arena of its own, which also has a copy of the text. */
 wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n);
 /* The kernel that was made of a text before. */

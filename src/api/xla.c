@@ -108,6 +108,7 @@ typedef struct {
     wb_xla *x;
     int64_t batch;
     int code; /* of the error */
+    unsigned interrupts; /* that came before it */
 } Call;
 
 static XlaError *failed(const XlaFrame *f, int code, const char *message)
@@ -193,7 +194,7 @@ static void on_host(WbbCx *cx, void *arg)
 {
     Call *c = arg;
     const wb_xla *x = c->x;
-    const wb_run_options o = {.threads = x->threads};
+    const wb_run_options o = {.threads = x->threads, .progress = wb_interrupted, .progress_arg = &c->interrupts};
     check_frame(cx, c);
     const void **in = WBB_NEW_N(cx->arena, const void *, x->n_inputs + 1);
     void **out = WBB_NEW_N(cx->arena, void *, x->n_outputs + 1);
@@ -204,6 +205,7 @@ static void on_host(WbbCx *cx, void *arg)
         const wb_status s = x->k ? wb_kernel_run(x->k, in, out, &o, &r) : wb_program_run(x->p, in, out, &o, &r);
         const char *said = s == WB_OK ? NULL : wbb_format(cx->arena, "%s", r ? wb_result_messages(r) : "no memory");
         wb_result_free(r);
+        if (said && wb_interrupted(&c->interrupts, "", 0, 0)) wbb_fail(cx, (WbbLoc){0}, "Ctrl-C stopped %s", x->name);
         if (said) wbb_fail(cx, (WbbLoc){0}, "%s", said);
     }
 }
@@ -294,9 +296,10 @@ static void *call(void *call_frame, void (*body)(WbbCx *, void *), uint32_t trai
     if (!attribute(f, "process", &process) || !attribute(f, "kernel", &kernel) || process != wb_xla_process())
         return failed(f, XLA_FAILED_PRECONDITION,
                       "the call is of a warpburg kernel that another process compiled: make it anew here");
-    Call c = {.frame = f, .x = (wb_xla *)(uintptr_t)kernel, .code = XLA_INTERNAL};
+    Call c = {.frame = f, .x = (wb_xla *)(uintptr_t)kernel, .code = XLA_INTERNAL, .interrupts = wb_interrupts_begin()};
     wb_result *r = NULL;
     const wb_status s = wb_result_of(c.x->k, body, &c.base, &r);
+    wb_interrupts_end();
     XlaError *e = s == WB_OK ? NULL : failed(f, c.code, r ? wb_result_messages(r) : "out of memory");
     wb_result_free(r);
     return e;

@@ -81,14 +81,14 @@ class Kernels(unittest.TestCase):
         """What the host is called back with is its own environment."""
         use(hostile)
         found: List[int] = []
-        report = warpburg._library.Watched._report
+        report = warpburg._watched.Watched._report
 
         def watched(self: Any, *arguments: Any) -> int:
             found.append(hostile_floats.control())
             return report(self, *arguments)
 
-        warpburg._library.Watched._report = watched
-        self.addCleanup(setattr, warpburg._library.Watched, "_report", report)
+        warpburg._watched.Watched._report = watched
+        self.addCleanup(setattr, warpburg._watched.Watched, "_report", report)
         k = warpburg.compile("HloModule m\nENTRY e { x = f32[262144] parameter(0)  ROOT r = f32[262144] exponential(x) }\n")
         t = threading.Thread(target=lambda: k.check())  # in the main thread another one makes the call
         t.start()
@@ -158,9 +158,10 @@ def main() -> int:
     import python_package
     import python_programs
     import python_saved
+    import python_watched
     python_package.numpy, python_package.warpburg, python_package.BUILD = numpy, warpburg, build
     tests = unittest.TestSuite()
-    for module in (sys.modules[__name__], python_package, python_on_gpu, python_programs, python_saved):
+    for module in (sys.modules[__name__], python_package, python_on_gpu, python_programs, python_saved, python_watched):
         for case in vars(module).values():
             if isinstance(case, type) and issubclass(case, unittest.TestCase) and case not in (Entries, python_package.Declarations):
                 if module.__name__ != __name__:

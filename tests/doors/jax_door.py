@@ -1,5 +1,5 @@
 """warpburg.jax with the real JAX on the CPU: operations under jit, vmap and shard_map, results bit-equal to `warpburg run`, functions that are one
-fusion and programs, what is refused; and the declarations of src/api/xla.h against the header of the installed jaxlib.
+fusion and programs, what is refused, with jax_jit.py and jax_header.py.
 
 usage: jax_door.py BUILD [--ends]   needs BUILD/jax-venv, an environment with jax of PyPI, which ./dev test --all makes; --ends: also with the oldest jax
                                     that python/README.md names and the newest, in environments that it makes and removes
@@ -11,9 +11,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -25,42 +28,6 @@ GPU = os.environ.get("WARPBURG_TEST_GPU") == "real"
 PAIR = """HloModule m
 ENTRY pair { a = bf16[4,8] parameter(0)  b = bf16[4,8] negate(a)  c = f32[8] parameter(1)  d = f32[8] add(c, c)
   ROOT t = (bf16[4,8], f32[8]) tuple(b, d) }
-"""
-ABI = """#include "api/xla.h"
-#include "xla/ffi/api/c_api.h"
-#define AT(OURS, FIELD, THEIRS, THEIR_FIELD) _Static_assert(offsetof(OURS, FIELD) == offsetof(THEIRS, THEIR_FIELD), #THEIRS "." #THEIR_FIELD)
-#define SAME(OURS, THEIRS) _Static_assert(sizeof(OURS) == sizeof(THEIRS), #THEIRS)
-SAME(XlaExtension, XLA_FFI_Extension_Base); AT(XlaExtension, type, XLA_FFI_Extension_Base, type);
-SAME(XlaVersion, XLA_FFI_Api_Version); AT(XlaVersion, minor_version, XLA_FFI_Api_Version, minor_version);
-AT(XlaMetadata, api_version, XLA_FFI_Metadata, api_version); AT(XlaMetadata, traits, XLA_FFI_Metadata, traits);
-AT(XlaMetadataExtension, metadata, XLA_FFI_Metadata_Extension, metadata);
-AT(XlaErrorCreate, message, XLA_FFI_Error_Create_Args, message); AT(XlaErrorCreate, errc, XLA_FFI_Error_Create_Args, errc);
-AT(XlaStreamGet, ctx, XLA_FFI_Stream_Get_Args, ctx); AT(XlaStreamGet, stream, XLA_FFI_Stream_Get_Args, stream);
-AT(XlaApi, api_version, XLA_FFI_Api, api_version); AT(XlaApi, error_create, XLA_FFI_Api, XLA_FFI_Error_Create);
-AT(XlaApi, stream_get, XLA_FFI_Api, XLA_FFI_Stream_Get);
-AT(XlaBuffer, dtype, XLA_FFI_Buffer, dtype); AT(XlaBuffer, data, XLA_FFI_Buffer, data); AT(XlaBuffer, rank, XLA_FFI_Buffer, rank);
-AT(XlaBuffer, dims, XLA_FFI_Buffer, dims); AT(XlaText, len, XLA_FFI_ByteSpan, len); AT(XlaScalar, value, XLA_FFI_Scalar, value);
-SAME(XlaBuffers, XLA_FFI_Args); AT(XlaBuffers, items, XLA_FFI_Args, args); AT(XlaBuffers, items, XLA_FFI_Rets, rets);
-SAME(XlaAttributes, XLA_FFI_Attrs); AT(XlaAttributes, types, XLA_FFI_Attrs, types); AT(XlaAttributes, names, XLA_FFI_Attrs, names);
-AT(XlaAttributes, items, XLA_FFI_Attrs, attrs);
-AT(XlaFrame, api, XLA_FFI_CallFrame, api); AT(XlaFrame, ctx, XLA_FFI_CallFrame, ctx); AT(XlaFrame, stage, XLA_FFI_CallFrame, stage);
-AT(XlaFrame, args, XLA_FFI_CallFrame, args); AT(XlaFrame, rets, XLA_FFI_CallFrame, rets); AT(XlaFrame, attrs, XLA_FFI_CallFrame, attrs);
-_Static_assert(XLA_API_MAJOR == XLA_FFI_API_MAJOR && XLA_EXTENSION_METADATA == XLA_FFI_Extension_Metadata, "versions");
-_Static_assert(XLA_ATTRIBUTE_SCALAR == XLA_FFI_AttrType_SCALAR && XLA_STAGE_EXECUTE == XLA_FFI_ExecutionStage_EXECUTE, "kinds");
-_Static_assert(XLA_COMMAND_BUFFER == XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, "traits");
-_Static_assert(XLA_INVALID_ARGUMENT == XLA_FFI_Error_Code_INVALID_ARGUMENT && XLA_FAILED_PRECONDITION == XLA_FFI_Error_Code_FAILED_PRECONDITION
-               && XLA_UNIMPLEMENTED == XLA_FFI_Error_Code_UNIMPLEMENTED && XLA_INTERNAL == XLA_FFI_Error_Code_INTERNAL, "errors");
-int main(void)
-{
-    return !(xla_type("pred") == XLA_FFI_DataType_PRED && xla_type("bf16") == XLA_FFI_DataType_BF16 && xla_type("c128") == XLA_FFI_DataType_C128
-             && xla_type("u64") == XLA_FFI_DataType_U64 && xla_type("s64") == XLA_FFI_DataType_S64 && xla_type("f32") == XLA_FFI_DataType_F32
-             && xla_type("f64") == XLA_FFI_DataType_F64 && xla_type("c64") == XLA_FFI_DataType_C64 && xla_type("f16") == XLA_FFI_DataType_F16
-             && xla_type("f8e5m2") == XLA_FFI_DataType_F8E5M2 && xla_type("f8e4m3fn") == XLA_FFI_DataType_F8E4M3FN
-             && xla_type("f8e4m3b11fnuz") == XLA_FFI_DataType_F8E4M3B11FNUZ && xla_type("f8e5m2fnuz") == XLA_FFI_DataType_F8E5M2FNUZ
-             && xla_type("f8e4m3fnuz") == XLA_FFI_DataType_F8E4M3FNUZ && xla_type("f8e4m3") == XLA_FFI_DataType_F8E4M3
-             && xla_type("f8e3m4") == XLA_FFI_DataType_F8E3M4 && xla_type("f8e8m0fnu") == XLA_FFI_DataType_F8E8M0FNU
-             && xla_type("u8") == XLA_FFI_DataType_U8 && xla_type("s32") == XLA_FFI_DataType_S32 && !xla_type("s4") && !xla_type(""));
-}
 """
 
 
@@ -252,6 +219,28 @@ ENTRY main { p = f32[64,128]{1,0} parameter(0)  e = f32[64,128]{1,0} fusion(p), 
         total = jax.jit(shard_map(lambda x, y: jax.lax.psum(op(x, y).sum(), "i"), mesh=mesh, in_specs=(spec("i"), spec()), out_specs=spec()))
         self.assertAlmostEqual(float(total(self.x / 16, self.y)), float(sharded.sum()), delta=1e-2 * abs(float(sharded.sum())))
 
+    @unittest.skipIf(GPU, "what a GPU has begun nobody stops")
+    def test_interrupt(self) -> None:
+        """Ctrl-C stops a call in which the main thread waits for XLA, and the operation can be called again."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))  # a shell's background ignores it
+        x = jnp.ones((1024, 1024))
+        f = jax.jit(warpburg.jax.compile(lambda x, n: jax.lax.fori_loop(0, n, lambda _, y: jnp.tanh(jnp.exp(y)), x), x, jnp.int32(1)))
+        self.assertEqual(f(x, jnp.int32(1)).shape, x.shape)
+        sent: List[float] = []
+
+        def interrupt() -> None:
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Timer(1, interrupt).start()
+        with self.assertRaises(KeyboardInterrupt):
+            try:
+                f(x, jnp.int32(1 << 20)).block_until_ready()
+            finally:
+                time.sleep(0.01)  # XLA raises an error first, on which what Python raises at its next instruction follows
+        self.assertLess(time.monotonic() - sent[0], 3)  # on a machine that does nothing else, 0.05
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+        self.assertTrue(same(f(x, jnp.int32(1)), f(x, jnp.int32(1))))
+
     def test_arrays_of_jax(self) -> None:
         k = warpburg.compile(PAIR)
         self.assertTrue(same(k.run(self.a, self.c, on="gpu" if GPU else "sim")[0], -self.a))
@@ -313,16 +302,6 @@ ENTRY main { p = f32[64,128]{1,0} parameter(0)  e = f32[64,128]{1,0} fusion(p), 
         with self.assertRaisesRegex(Exception, "another process"):
             wrong(self.c, kernel=numpy.int64(4096), process=numpy.int64(1))[0].block_until_ready()
 
-    def test_abi(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text()
-            old = "XLA_FFI_Extension_Base" in header  # before jaxlib 0.11
-            Path(folder, "abi.c").write_text(ABI if old else ABI.replace("XLA_FFI_Extension_Base", "XLA_FFI_InternalExtension"))
-            made = subprocess.run(["cc", "-std=gnu11", "-w", f"-I{ROOT}/src", "-isystem", jax.ffi.include_dir(), f"{folder}/abi.c", "-o", f"{folder}/abi"],
-                                  capture_output=True, text=True)
-            self.assertEqual(made.returncode, 0, made.stderr)
-            self.assertEqual(subprocess.run([f"{folder}/abi"]).returncode, 0)
-
 
 def run_by(python: Path) -> "subprocess.CompletedProcess[str]":
     """This program once more, by a Python that has jax."""
@@ -372,9 +351,10 @@ def main() -> int:
 
     import warpburg.jax
     print(f"jax {jax.__version__} on {jax.default_backend()}", flush=True)
+    import jax_header
     import jax_jit
     load = unittest.defaultTestLoader.loadTestsFromModule
-    result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite([load(sys.modules[__name__]), load(jax_jit)]))
+    result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite([load(sys.modules[__name__]), load(jax_jit), load(jax_header)]))
     bad = len(result.failures) + len(result.errors)
     print(f"{result.testsRun - bad} passed, {bad} failed")
     return bad > 0
