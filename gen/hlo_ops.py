@@ -8,11 +8,11 @@ Adding an operation: one line here; its meaning in src/eval; its shape in src/hl
 in ops.py, a move with `reads` and a combiner with an identity are then compiled, fused and priced like the others.
 
     Op("add", 2, "element", "add", identity="0")     HLO_ADD, two operands, OP_ADD; what 0 is added to stays what it is
-    Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]")
+    Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]", needs="dimensions")
 
 `reads` says for each dimension d of the operand which index it reads for index i of the result: a linear term of one of i's, and its remainder
 by a size if the text says `%`. n is the operand's size in d; `dimensions`, `start` and `stride` are the attributes, place(d) is the k of which
-dimensions[k] is d.
+dimensions[k] is d. `needs` has at most two attributes.
 """
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class Op:
     classes: str = ""  # letters of Type.cls in ops.py that all operands and the result may have; "": those of `scalar`, or verify_*.c says
     facts: str = ""  # words of FACTS
     reads: Optional[str] = None  # of a move, see above; None: elements stay in their order, in memory (bitcast) or by index
+    needs: str = ""  # attributes without which its text is refused; what others it must have its verifier says
 
     @property
     def name(self) -> str:
@@ -73,7 +74,7 @@ OPS = [
     Op("asin", 1, "element", "asin"), Op("asinh", 1, "element", "asinh"), Op("atan2", 2, "element", "atan2", classes="FC"), Op("atanh", 1, "element", "atanh"),
     Op("bitcast-convert", 1, "element", "bits", facts="exact free again"), Op("cbrt", 1, "element", "cbrt"), Op("ceil", 1, "element", "ceil", facts="exact"),
     Op("clamp", 3, "element", facts="exact"),
-    Op("compare", 2, "element", facts="exact again"), Op("complex", 2, "element", facts="exact"),
+    Op("compare", 2, "element", facts="exact again", needs="direction"), Op("complex", 2, "element", facts="exact"),
     Op("convert", 1, "element", "cvt", facts="free again"), Op("copy", 1, "element", classes="PIUFC-", facts="exact"),
     Op("cosh", 1, "element", "cosh"), Op("cosine", 1, "element", "cos"), Op("count-leading-zeros", 1, "element", "clz"),
     Op("divide", 2, "element", "div"), Op("erf", 1, "element", "erf"), Op("exponential", 1, "element", "exp"),
@@ -87,7 +88,7 @@ OPS = [
     Op("negate", 1, "element", "neg", facts="exact again"), Op("not", 1, "element", "bnot", facts="again"),
     Op("or", 2, "element", "bor", identity="0", idempotent=True, facts="widens"),
     Op("popcnt", 1, "element", "popcnt"), Op("power", 2, "element", "pow"), Op("real", 1, "element", facts="exact"),
-    Op("reduce-precision", 1, "element", classes="F"),
+    Op("reduce-precision", 1, "element", classes="F", needs="exponent_bits mantissa_bits"),
     Op("remainder", 2, "element", "rem"), Op("round-nearest-afz", 1, "element", "round_afz", facts="exact"),
     Op("round-nearest-even", 1, "element", "round_even", facts="exact"),
     Op("rsqrt", 1, "element", "rsqrt"), Op("select", 3, "element", "select", facts="exact"), Op("shift-left", 2, "element", "shl"),
@@ -98,20 +99,22 @@ OPS = [
     Op("bitcast", 1, "move", facts="renames free again"),
     Op("broadcast", 1, "move", facts="free again", reads="i[dimensions[d]]"),
     Op("reshape", 1, "move", facts="free again"),
-    Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]"),
-    Op("slice", 1, "move", facts="again", reads="start + stride * i[d]"),
-    Op("transpose", 1, "move", facts="free", reads="i[place(d)]"),
-    Op("concatenate", -1, "choose"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose", facts="hero"),
-    Op("gather", 2, "choose"), Op("pad", 2, "choose"),
-    Op("convolution", 2, "fold"), Op("dot", -1, "fold"), Op("reduce", -1, "fold", facts="hero"), Op("reduce-window", -1, "fold", facts="hero"),
-    Op("constant", 0, "leaf"), Op("iota", 0, "leaf", facts="free again"), Op("parameter", 0, "leaf"),
-    Op("get-tuple-element", 1, "group", facts="free"), Op("tuple", -1, "group", facts="free"),
+    Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]", needs="dimensions"),
+    Op("slice", 1, "move", facts="again", reads="start + stride * i[d]", needs="slice"),
+    Op("transpose", 1, "move", facts="free", reads="i[place(d)]", needs="dimensions"),
+    Op("concatenate", -1, "choose", needs="dimensions"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose", facts="hero"),
+    Op("gather", 2, "choose"), Op("pad", 2, "choose", needs="padding"),
+    Op("convolution", 2, "fold"), Op("dot", -1, "fold"), Op("reduce", -1, "fold", facts="hero", needs="dimensions to_apply"),
+    Op("reduce-window", -1, "fold", facts="hero", needs="to_apply"),
+    Op("constant", 0, "leaf"), Op("iota", 0, "leaf", facts="free again", needs="iota_dimension"), Op("parameter", 0, "leaf"),
+    Op("get-tuple-element", 1, "group", facts="free", needs="index"), Op("tuple", -1, "group", facts="free"),
     Op("add-dependency", 2, "forward"), Op("after-all", -1, "forward"), Op("domain", 1, "forward"), Op("opt-barrier", 1, "forward"),
-    Op("call", -1, "control"), Op("conditional", -1, "control"), Op("fusion", -1, "control"), Op("map", -1, "control"), Op("while", 1, "control", facts="free"),
-    Op("scatter", -1, "whole", facts="hero"), Op("select-and-scatter", 3, "whole", facts="hero"), Op("sort", -1, "whole"),
+    Op("call", -1, "control", needs="to_apply"), Op("conditional", -1, "control", needs="branch_computations"), Op("fusion", -1, "control", needs="calls"),
+    Op("map", -1, "control", needs="to_apply"), Op("while", 1, "control", facts="free", needs="body"),
+    Op("scatter", -1, "whole", facts="hero", needs="to_apply"), Op("select-and-scatter", 3, "whole", facts="hero"), Op("sort", -1, "whole", needs="to_apply"),
     Op("async-done", 1, "library"), Op("async-start", -1, "library"), Op("async-update", 1, "library"), Op("batch-norm-grad", 5, "library"),
     Op("batch-norm-inference", 5, "library"), Op("batch-norm-training", 3, "library"), Op("cholesky", 1, "library"), Op("copy-done", 1, "library"),
-    Op("copy-start", 1, "library"), Op("custom-call", -1, "library"), Op("dynamic-reshape", -1, "library"), Op("fft", 1, "library"),
+    Op("copy-start", 1, "library"), Op("custom-call", -1, "library", needs="custom_call_target"), Op("dynamic-reshape", -1, "library"), Op("fft", 1, "library"),
     Op("get-dimension-size", 1, "library"), Op("partition-id", 0, "library"), Op("ragged-dot", -1, "library"), Op("replica-id", 0, "library"),
     Op("rng", -1, "library"), Op("rng-bit-generator", 1, "library"), Op("scaled-dot", -1, "library"), Op("scan", -1, "library"),
     Op("set-dimension-size", 2, "library"), Op("topk", -1, "library"), Op("triangular-solve", 2, "library"),
@@ -138,5 +141,7 @@ def check() -> None:
             raise ValueError(f"gen/hlo_ops.py: {o.text} is not {o.scalar} on elements")
         if o.identity and not (o.scalar and "comm" in ops.OP_BY_NAME[o.scalar].props):
             raise ValueError(f"gen/hlo_ops.py: {o.text} has an identity on both sides, and does not commute")
+        if len(o.needs.split()) > 2:
+            raise ValueError(f"gen/hlo_ops.py: {o.text}: more than two attributes")
         if not set(o.facts.split()) <= set(FACTS) or not set(o.takes) <= {t.cls for t in ops.TYPES} or (o.reads and o.kind != "move"):
             raise ValueError(f"gen/hlo_ops.py: {o.text}: unknown fact or class, or reads of what is no move")

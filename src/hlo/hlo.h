@@ -27,6 +27,7 @@ typedef struct {
     bool idempotent; /* op(x, x) is x */
     const char *classes; /* of the types that all operands and the result may have; "": its verifier says */
     uint32_t facts;      /* of HloFact */
+    const char *needs[2]; /* attributes without which its text is refused; NULL: none */
 } HloOpInfo;
 extern const HloOpInfo hlo_op_info[HLO_OPCODE_COUNT];
 

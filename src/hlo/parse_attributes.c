@@ -367,21 +367,13 @@ static void read_known(HloReader *r, HloDraft *d, HloInstruction *i, Attribute a
 /* Fails unless `seen`, a set of Attribute, has those that the operation requires. */
 static void require_attributes(HloReader *r, const HloInstruction *i, uint32_t seen)
 {
-    static const struct { HloOpcode opcode; Attribute attribute; const char *name; } needs[] = {
-        {HLO_IOTA, A_IOTA, "iota_dimension"}, {HLO_GET_TUPLE_ELEMENT, A_INDEX, "index"},
-        {HLO_REDUCE_PRECISION, A_EXPONENT, "exponent_bits"}, {HLO_REDUCE_PRECISION, A_MANTISSA, "mantissa_bits"},
-        {HLO_COMPARE, A_DIRECTION, "direction"}, {HLO_SLICE, A_SLICE, "slice"}, {HLO_PAD, A_PADDING, "padding"},
-        {HLO_TRANSPOSE, A_DIMENSIONS, "dimensions"}, {HLO_REVERSE, A_DIMENSIONS, "dimensions"},
-        {HLO_CONCATENATE, A_DIMENSIONS, "dimensions"}, {HLO_REDUCE, A_DIMENSIONS, "dimensions"},
-        {HLO_REDUCE, A_CALLS, "to_apply"}, {HLO_FUSION, A_CALLS, "calls"}, {HLO_CALL, A_CALLS, "to_apply"},
-        {HLO_MAP, A_CALLS, "to_apply"}, {HLO_WHILE, A_CALLS, "body"}, {HLO_CONDITIONAL, A_CALLS, "branch_computations"},
-        {HLO_SCATTER, A_CALLS, "to_apply"}, {HLO_REDUCE_WINDOW, A_CALLS, "to_apply"},
-        {HLO_SORT, A_CALLS, "to_apply"}, {HLO_CUSTOM_CALL, A_TARGET, "custom_call_target"},
-    };
-    const HloOpcode op = hlo_started_opcode(i);
-    for (size_t k = 0; k < WBB_LEN(needs); k++)
-        if (needs[k].opcode == op && !(seen >> needs[k].attribute & 1))
-            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing", hlo_opcode_text(i), needs[k].name);
+    const char *const *needs = hlo_op_info[hlo_started_opcode(i)].needs;
+    for (size_t n = 0; n < WBB_LEN(hlo_op_info[0].needs) && needs[n]; n++) {
+        const int k = find(i, needs[n]);
+        assert(k >= 0);
+        if (!(seen >> table[k].attribute & 1))
+            wbb_fail(r->cx, i->loc, "%s: the attribute %s= is missing", hlo_opcode_text(i), needs[n]);
+    }
 }
 
 void hlo_set_no_attributes(HloReader *r, HloInstruction *i)

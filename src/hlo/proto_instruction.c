@@ -99,8 +99,9 @@ static void read_dimensions(Reader *r)
     HloInstruction *i = r->i;
     if (i->opcode == HLO_IOTA) i->number = n ? dims[0] : 0;
     if (i->opcode == HLO_IOTA || i->opcode == HLO_RESHAPE || i->opcode == HLO_DYNAMIC_RESHAPE) return;
-    const bool always = i->opcode == HLO_BROADCAST || i->opcode == HLO_TRANSPOSE || i->opcode == HLO_REVERSE ||
-                        i->opcode == HLO_CONCATENATE || i->opcode == HLO_REDUCE || i->opcode == HLO_MAP;
+    const char *first = hlo_op_info[i->opcode].needs[0];
+    const bool needed = first && !strcmp(first, "dimensions");
+    const bool always = needed || i->opcode == HLO_BROADCAST || i->opcode == HLO_MAP;
     if (!n && !always) return;
     i->dimensions = n ? dims : WBB_NEW(r->m->file->arena, int64_t);
     i->n_dimensions = n;
