@@ -186,20 +186,20 @@ double fuse_needed(WbbArena *a, const HloInstruction *i, uint32_t k, double n)
     return share < 0 ? n : share > 0 ? n * share : 1;
 }
 
-/* Does every element of the result need operand 0, or operand k of a concatenate, at its own index in dimension d? */
-static bool is_same_dim(const HloInstruction *i, uint32_t k, uint32_t d)
+/* The dimension of the result whose index all elements need operand 0 at in its dimension d, or operand k of a
+ * concatenate; -1: there is none. */
+static int64_t same_dim(const HloInstruction *i, uint32_t k, uint32_t d)
 {
     const HloShape *x = i->operands[k]->shape;
-    if (x->dims[d] != i->shape->dims[d]) return false;
+    HloRead r = {d, 1, 0, 0};
+    if (!hlo_reads(i, d, &r) && x->rank != i->shape->rank) return -1;
+    if (r.dim < 0 || r.scale != 1 || r.offset || r.modulus || x->dims[d] != i->shape->dims[r.dim]) return -1;
     switch (i->opcode) {
-    case HLO_CONCATENATE: return i->dimensions[0] != d;
-    case HLO_PAD: return !i->paddings[d].low && !i->paddings[d].high && !i->paddings[d].interior;
-    case HLO_REDUCE_WINDOW: return i->windows[d].size == 1 && !i->windows[d].low;
-    case HLO_REVERSE:
-        for (uint32_t n = 0; n < i->n_dimensions; n++)
-            if (i->dimensions[n] == d) return false;
-        return true;
-    default: return true; /* all of it */
+    case HLO_CONCATENATE: return i->dimensions[0] != d ? r.dim : -1;
+    case HLO_PAD:
+        return !i->paddings[d].low && !i->paddings[d].high && !i->paddings[d].interior ? r.dim : -1;
+    case HLO_REDUCE_WINDOW: return i->windows[d].size == 1 && !i->windows[d].low ? r.dim : -1;
+    default: return r.dim; /* all of it */
     }
 }
 
@@ -208,13 +208,18 @@ static bool is_same_dim(const HloInstruction *i, uint32_t k, uint32_t d)
 static FusePos moved(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at, const FusePos *other)
 {
     const HloShape *x = i->operands[k]->shape;
-    uint32_t first[FUSE_ATOMS + 1];
+    uint32_t first[FUSE_ATOMS + 1], kept = 0;
     FusePos p = *at, out = {.known = true};
-    if (x->rank != i->shape->rank || !by_dims(s, &p, i->shape, first)) return *other;
+    if (!by_dims(s, &p, i->shape, first)) return *other;
     for (uint32_t d = 0; d < x->rank; d++) {
-        if (out.n + first[d + 1] - first[d] >= FUSE_ATOMS) return *other;
-        if (is_same_dim(i, k, d)) append(&out, &p, first, d);
+        const int64_t from = same_dim(i, k, d);
+        if (out.n + (from < 0 ? 1 : first[from + 1] - first[from]) > FUSE_ATOMS) return *other;
+        if (from >= 0) append(&out, &p, first, (uint32_t)from), kept++;
         else if (x->dims[d] != 1) out.atoms[out.n++] = fuse_atom(s, x->dims[d], false);
+    }
+    if (kept == x->rank) { /* a broadcast leaves dimensions out, a transpose none */
+        out.count = x->rank == i->shape->rank ? p.count : 0;
+        return out;
     }
     const double all = fuse_count(s, &out);
     out.count = all > 0 ? other->count / all : 0;
@@ -280,9 +285,8 @@ FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, cons
 {
     const HloShape *x = i->operands[k]->shape;
     const FusePos other = {.count = fuse_needed(s->arena, i, k, fuse_count(s, at))};
-    FusePos p = *at, out = {.known = true};
-    uint32_t first[FUSE_ATOMS + 1];
-    if (x->type != SC_TUPLE && hlo_elements(x) == 1 && at->known) return out;
+    const FusePos p = *at;
+    if (x->type != SC_TUPLE && hlo_elements(x) == 1 && at->known) return (FusePos){.known = true};
     if (!at->known) return other;
     switch (i->opcode) {
     case HLO_RESHAPE: return p;
@@ -291,24 +295,12 @@ FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, cons
     case HLO_BITCAST_CONVERT: return elements(x) == elements(i->shape) ? p : other;
     case HLO_GET_TUPLE_ELEMENT: case HLO_WHILE: return p;
     case HLO_REDUCE: return k < i->n_operands / 2 && elements(x) == elements(i->shape) ? p : other;
-    case HLO_BROADCAST:
-        if (!by_dims(s, &p, i->shape, first)) return other;
-        for (uint32_t d = 0; d < x->rank; d++) append(&out, &p, first, (uint32_t)i->dimensions[d]);
-        out.count = x->rank == i->shape->rank ? p.count : 0;
-        return out;
-    case HLO_TRANSPOSE:
-        if (!by_dims(s, &p, i->shape, first)) return other;
-        for (uint32_t d = 0; d < x->rank; d++)
-            for (uint32_t r = 0; r < i->shape->rank; r++)
-                if (i->dimensions[r] == d) append(&out, &p, first, r);
-        out.count = p.count;
-        return out;
     case HLO_CONCATENATE: return moved(s, i, k, at, &other);
-    case HLO_DYNAMIC_SLICE: case HLO_PAD: case HLO_REDUCE_WINDOW: case HLO_REVERSE: case HLO_SLICE:
-        return k == 0 ? moved(s, i, k, at, &other) : other;
+    case HLO_DYNAMIC_SLICE: case HLO_PAD: case HLO_REDUCE_WINDOW: return k == 0 ? moved(s, i, k, at, &other) : other;
     case HLO_GATHER: return k == 0 ? gathered(s, i, at, &other) : other;
     default: break;
     }
+    if (hlo_kind(i->opcode) == HLO_IS_MOVE) return moved(s, i, k, at, &other);
     return hlo_is_elementwise(i->opcode) && elements(x) == elements(i->shape) ? p : other;
 }
 

@@ -115,11 +115,11 @@ static bool moved(const HloInstruction *i, uint32_t depth, Affine *r)
     }
     r->a = x.a;
     for (uint32_t d = 0; d < from->rank; d++) {
-        switch (i->opcode) {
-        case HLO_BROADCAST: r->b[i->dimensions[d]] = x.b[d]; break;
-        case HLO_SLICE: r->a += x.b[d] * i->slices[d].start, r->b[d] = x.b[d] * i->slices[d].stride; break;
-        default: r->b[d] = x.b[d];
-        }
+        HloRead read = {d, 1, 0, 0};
+        (void)hlo_reads(i, d, &read); /* a copy and a conversion read at their own index */
+        if (read.modulus) return false;
+        r->a += x.b[d] * read.offset;
+        if (read.dim >= 0) r->b[read.dim] += x.b[d] * read.scale;
     }
     return true;
 }
@@ -136,10 +136,8 @@ static bool affine_of(const HloInstruction *i, uint32_t depth, Affine *r)
         break;
     case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: known = arithmetic(i, depth - 1, r); break;
     case HLO_SELECT: known = selected(i, depth - 1, r); break;
-    case HLO_COPY: case HLO_CONVERT: case HLO_BROADCAST: case HLO_RESHAPE: case HLO_BITCAST: case HLO_SLICE:
-        known = moved(i, depth - 1, r);
-        break;
-    default: break;
+    case HLO_COPY: case HLO_CONVERT: known = moved(i, depth - 1, r); break;
+    default: known = hlo_kind(i->opcode) == HLO_IS_MOVE && moved(i, depth - 1, r); break;
     }
     return known && fits(i->shape, r);
 }

@@ -105,13 +105,12 @@ static void through_concatenate(Trace *t, const Item *it)
 static void through_move(Trace *t, const Item *it)
 {
     const HloInstruction *i = it->i, *from = i->operands[0];
-    int d = axis_of(i->shape, &it->x), first = 0, step = 1, to = -1;
-    if (d >= 0 && i->opcode == HLO_TRANSPOSE) to = (int)i->dimensions[d];
-    for (uint32_t k = 0; i->opcode == HLO_BROADCAST && k < i->n_dimensions; k++)
-        if (d >= 0 && i->dimensions[k] == d) to = (int)k;
-    if (i->opcode == HLO_SLICE) to = d;
-    if (d >= 0 && i->opcode == HLO_SLICE) first = (int)i->slices[d].start, step = (int)i->slices[d].stride;
-    push(t, it->c, from, -1, moved(t, from->shape, to, &it->x, first, step));
+    const int d = axis_of(i->shape, &it->x);
+    HloRead read = {-1, 1, 0, 0}, x;
+    int to = -1;
+    for (uint32_t k = 0; d >= 0 && k < from->shape->rank; k++)
+        if (hlo_reads(i, k, &x) && x.dim == d && !x.modulus) read = x, to = (int)k;
+    push(t, it->c, from, -1, moved(t, from->shape, to, &it->x, read.offset, read.scale));
 }
 
 static void to_callers(Trace *t, const Item *it)
@@ -164,7 +163,6 @@ static void step(Trace *t, const Item *it)
         return;
     case HLO_SORT: push(t, it->c, i->operands[tuple ? it->element : 0], -1, it->x); return;
     case HLO_CONCATENATE: through_concatenate(t, it); return;
-    case HLO_BROADCAST: case HLO_TRANSPOSE: case HLO_SLICE: through_move(t, it); return;
     case HLO_SELECT: case HLO_CLAMP: case HLO_ADD: case HLO_SUBTRACT: case HLO_MAXIMUM: case HLO_MINIMUM:
     case HLO_CONVERT: case HLO_COPY: case HLO_RESHAPE: case HLO_BITCAST:
         for (uint32_t k = 0; k < i->n_operands; k++)
@@ -173,7 +171,9 @@ static void step(Trace *t, const Item *it)
     case HLO_GATHER: case HLO_DYNAMIC_SLICE: /* indices that are looked up in a table */
         push(t, it->c, i->operands[0], -1, moved(t, i->operands[0]->shape, -1, &it->x, 0, 1));
         return;
-    default: return;
+    default:
+        if (hlo_kind(i->opcode) == HLO_IS_MOVE) through_move(t, it);
+        return;
     }
 }
 
