@@ -101,6 +101,7 @@ OPS = [
     Op("broadcast", 1, "move", facts="free again", reads="i[dimensions[d]]"),
     Op("reshape", 1, "move", facts="free again"),
     Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]", needs="dimensions"),
+    Op("rotate", 1, "move", reads="(i[d] + 1) % n if d in dimensions else i[d]", needs="dimensions"),
     Op("slice", 1, "move", facts="again", reads="start + stride * i[d]", needs="slice"),
     Op("transpose", 1, "move", facts="free", reads="i[place(d)]", needs="dimensions"),
     Op("concatenate", -1, "choose", needs="dimensions"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose", facts="hero"),
