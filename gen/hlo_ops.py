@@ -79,6 +79,7 @@ OPS = [
     Op("cosh", 1, "element", "cosh"), Op("cosine", 1, "element", "cos"), Op("count-leading-zeros", 1, "element", "clz"),
     Op("divide", 2, "element", "div"), Op("erf", 1, "element", "erf"), Op("exponential", 1, "element", "exp"),
     Op("exponential-minus-one", 1, "element", "expm1"), Op("floor", 1, "element", "floor", facts="exact"), Op("imag", 1, "element", facts="exact"),
+    Op("iff", 2, "element", "eq", identity="ones", classes="P"),
     Op("implies", 2, "element", "le", classes="P"),
     Op("is-finite", 1, "element", "is_finite"), Op("log", 1, "element", "log"), Op("log-plus-one", 1, "element", "log1p"),
     Op("logistic", 1, "element", "logistic"),
