@@ -174,24 +174,6 @@ static const int64_t *by_strides(Ev *e, const HloInstruction *i, const HloShape 
     return affine(e, set, i->shape, offset, factor);
 }
 
-/* rotate: of a dimension that is listed the element after, and the first at the end. */
-static const int64_t *rotated(Ev *e, const HloInstruction *i, const HloShape *from, const EvSet *set)
-{
-    int64_t strides[HLO_RANK_LIMIT], *list = ev_list(e, set->n);
-    ev_strides(from, strides);
-    EvWalk walk = ev_walk(i->shape);
-    for (int64_t k = 0; k < set->n; k++) {
-        const int64_t *at = ev_walk_to(&walk, ev_position(set, k));
-        list[k] = 0;
-        for (uint32_t d = 0; d < from->rank; d++) list[k] += strides[d] * at[d];
-        for (uint32_t n = 0; n < i->n_dimensions; n++) {
-            const int64_t d = i->dimensions[n];
-            list[k] += at[d] + 1 == from->dims[d] ? -strides[d] * at[d] : strides[d];
-        }
-    }
-    return list;
-}
-
 static bool row_major(const HloShape *s)
 {
     for (uint32_t d = 0; s->minor_to_major && d < s->rank; d++)
@@ -231,7 +213,7 @@ static EvMove *one_source(Ev *e, EvTask *t)
     EvMove *m = ev_move_new(e, t->set->n, 1);
     bool same = i->opcode == HLO_RESHAPE ||
                 (i->opcode != HLO_BROADCAST && i->opcode != HLO_TRANSPOSE && i->opcode != HLO_SLICE &&
-                 i->opcode != HLO_REVERSE && i->opcode != HLO_ROTATE && row_major(from) && row_major(i->shape));
+                 i->opcode != HLO_REVERSE && row_major(from) && row_major(i->shape));
     if (same) {
         m->sources[m->n_sources++] = (Source){.ref = ev_operand(e, t, 0), .set = t->set, .n = t->set->n};
         return m;
@@ -240,7 +222,6 @@ static EvMove *one_source(Ev *e, EvTask *t)
     bool one = hlo_elements(from) == 1;
     const int64_t *positions = one         ? NULL
                                : by_layout ? ev_by_layout(e, i->shape, from, t->set)
-                               : i->opcode == HLO_ROTATE ? rotated(e, i, from, t->set)
                                            : by_strides(e, i, from, t->set);
     ev_move_source(e, m, ev_operand(e, t, 0), positions, NULL, t->set->n);
     return m;
@@ -390,7 +371,6 @@ bool ev_moves(HloOpcode op)
     switch (op) {
     case HLO_BROADCAST: case HLO_RESHAPE: case HLO_BITCAST: case HLO_SLICE: case HLO_REVERSE: case HLO_TRANSPOSE:
     case HLO_CONCATENATE: case HLO_PAD: case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_IOTA:
-    case HLO_ROTATE:
         return true;
     default: return false;
     }

@@ -206,7 +206,7 @@ bool hlo_verify_move(HloVerifier *v, HloInstruction *i)
     case HLO_DYNAMIC_RESHAPE: verify_dynamic_reshape(v, i); return true;
     case HLO_BITCAST: verify_bitcast(v, i); return true;
     case HLO_SLICE: verify_slice(v, i); return true;
-    case HLO_REVERSE: case HLO_ROTATE: verify_reverse(v, i); return true;
+    case HLO_REVERSE: verify_reverse(v, i); return true;
     case HLO_TRANSPOSE: verify_transpose(v, i); return true;
     case HLO_CONCATENATE: verify_concatenate(v, i); return true;
     case HLO_PAD: verify_pad(v, i); return true;
