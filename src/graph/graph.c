@@ -226,6 +226,25 @@ static void fold(Make *m, GrDef *d)
     d->init = read_as(m, d->type, i->operands[1], NULL, 0);
 }
 
+/* Without starts that the element does not depend on, as those of a slice of one number. Values of starts may need
+ * starts that stand before them. */
+static void drop_starts(Make *m, GrDef *d)
+{
+    IrRefs needed = {0};
+    const IrRef roots[] = {d->value, d->condition, d->init};
+    for (uint32_t k = 0; k < WBB_LEN(roots); k++)
+        if (roots[k]) WBB_PUSH(m->a, &needed, roots[k]);
+    ir_gather(m->g, m->a, &needed, rw_marks(m->rw));
+    uint32_t kept = d->n_starts;
+    for (uint32_t k = d->n_starts; k-- > 0;) {
+        if (!ir_among(&needed, d->starts[k])) continue;
+        d->starts[--kept] = d->starts[k];
+        WBB_PUSH(m->a, &needed, gr_start_of(m->out, d->starts[kept])->value);
+        ir_gather(m->g, m->a, &needed, rw_marks(m->rw));
+    }
+    d->starts += kept, d->n_starts -= kept;
+}
+
 static void define(Make *m, GrDef *d)
 {
     const HloInstruction *i = d->i;
@@ -239,6 +258,7 @@ static void define(Make *m, GrDef *d)
     for (uint32_t k = 0; k < i->shape->rank; k++) d->at[k] = variable(m, 'd', k, i->shape->dims[k]);
     if (d->form == GR_FOLD) fold(m, d);
     else d->value = element(m, i, d->at, 0);
+    if (d->n_starts) drop_starts(m, d);
 }
 
 enum { MANY = 2 };
