@@ -7,6 +7,7 @@ LIMITS = [
     tune('sort.light.operands', value=2,   because='operands of such a sort: each exchange selects both places of each'),
     tune('sort.light.steps',    value=24,  because='instructions of its comparator, which each exchange computes'),
     tune('window.covers',       value=64,  because='windows that may hold an element: the combination has a copy for each; beyond these a scatter is shorter'),
+    tune('window.apart',        value=8,   because='terms of windows that share none, from which on threads share a window: they read it side by side'),
     tune('product.bits',        value=8,   because='bits of an element of a matrix for each result it counts in: threads sum them at the rate of memory'),
     tune('hoist.bytes',         value=2,   because='bytes that a loop may read, for one of what a fold, gather or function makes them of in each iteration'),
     tune('cut.members',         value=200, because='instructions of a kernel of the plain cut, which asks for no price'),

@@ -217,6 +217,21 @@ static bool is_repeated(WbbArena *a, const GrGraph *x, const GrDef *d, IrRef val
     return false;
 }
 
+/* Has each element of a reduction of windows many terms that no other one has, all of them elements? Then it is a
+ * reduction of an array of windows, whose terms threads may share: a thread that reads a window alone reads far from
+ * its neighbours. */
+static bool is_apart(const GrGraph *x, const GrDef *d)
+{
+    const HloInstruction *i = d->i;
+    if (i->opcode != HLO_REDUCE_WINDOW || d->condition || gr_terms(x, d) < HLO_LIMIT_WINDOW_APART) return false;
+    for (uint32_t k = 0; k < i->shape->rank; k++) {
+        const HloWindow *w = &i->windows[k];
+        if (w->lhs_dilate != 1 || w->rhs_dilate != 1) return false;
+        if (w->size > 1 && i->shape->dims[k] > 1 && w->stride != w->size) return false;
+    }
+    return true;
+}
+
 static bool is_product(const GrGraph *x, const GrDef *d)
 {
     const uint32_t op = ir_at(rw_graph(x->rw), d->value)->op; /* of preds it is `and` */
@@ -283,7 +298,7 @@ static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool f
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const GrDef *d = &x->defs[k];
         const bool sum = before[k] && is_product(x, d) && (fused || is_thin(a, x, d));
-        const bool again = sum || (before[k] && is_repeated(a, x, d, before[k]));
+        const bool again = sum || (before[k] && (is_repeated(a, x, d, before[k]) || is_apart(x, d)));
         if (out.value[k] == before[k] && !again) out.value[k] = 0;
         if (out.value[k]) out.value[k] = without_takes(a, x, out.value[k]);
         out.n += out.value[k] != 0;
