@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What --json prints is what docs/schemas says, of every command.
+"""What --json prints, and what bundles and programs have in JSON files, is what docs/schemas says.
 
 usage: json_schemas.py WARPBURG [--draft NAME]     --draft: a schema made of what the commands print today, for a file of docs/schemas
 
-1. Each object that the commands below print names its schema, NAME.VERSION, and is valid by docs/schemas/NAME.json, which has that version.
+1. Each object that the commands below print names its schema, NAME.VERSION, and is valid by docs/schemas/NAME.json, which has that version. So is
+   each NAME.json of the folders that they write, and Python's save and write; there the version is the member `version`.
 2. Each schema is met by some object, describes each of its members, and has no keyword that the validator below does not know.
 3. Each command whose --help lists --json is among them.
 
@@ -12,6 +13,7 @@ Where Python has the package jsonschema, that validates them as well. Ends with 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -73,6 +75,11 @@ COMMANDS: List[List[str]] = [  # in a folder that has FILES
     ["rules", "why", "patterns/arith.py:25", GELU, "--json"], ["rules", "test", "mul.bf16(a, b)", "--target", "sm_80", "--json"],
     ["rules", "test", "(i*8 + j) // 8", "--let", "j in 0..8", "--json"],
     ["rules", "new-target", "sm_103", "--from", "sm_100", "--patterns", "patterns", "--json"],
+]
+WRITTEN: List[List[str]] = [  # to a folder behind them
+    *(["fuse", str(LIT / "program" / f"{name}.hlo"), "-o"] for name in ("loop", "turns", "trips", "layouts", "unique")), ["compile", "layer.hlo", "-o"],
+    ["compile", GELU, "--accuracy", "xla", "--assume", "nsz", "-o"],
+    *(["compile", str(LIT / name), "-o"] for name in ("emit/share_ticket.hlo", "emit/alias.hlo")), ["compile", "sum.hlo", "--deterministic", "-o"],
 ]
 SIMPLE = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 RARE = {  # members that no command here prints, and when they are there
@@ -167,7 +174,7 @@ class Suite:
         self.environment = {**os.environ, "WARPBURG_CACHE": str(folder / "cache"),
                             "WARPBURG_LIBCUDA": str(Path(warpburg).parent / "tests/libfake_cuda_driver.so")}
         self.schemas = {p.stem: Schema(json.loads(p.read_text(encoding="utf-8"))) for p in sorted(SCHEMAS.glob("*.json"))}
-        self.objects: List[Tuple[str, Any]] = []  # what printed it, and it
+        self.objects: List[Tuple[str, str, str, Any]] = []  # what printed it, its schema and version, and it
 
     def judge(self, good: bool, what: str) -> None:
         self.passed, self.failed = self.passed + good, self.failed + (not good)
@@ -185,13 +192,33 @@ class Suite:
         for words in COMMANDS:
             p = self.call(*words)
             lines = [line for line in p.stdout.splitlines() if line.startswith("{")]
-            self.objects += [(" ".join(words), json.loads(line)) for line in lines]
+            for value in map(json.loads, lines):
+                name, _, version = str(value.get("schema", "")).rpartition(".")
+                self.objects.append((" ".join(words), name, version, value))
             self.judge(bool(lines), f"{' '.join(words)} prints no object: {p.stderr[:300]}")
+
+    def write_all(self) -> None:
+        for k, words in enumerate(WRITTEN):
+            p = self.call(*words, f"written{k}")
+            self.judge((self.folder / f"written{k}").is_dir(), f"{' '.join(words)} writes no folder: {p.stderr[:300]}")
+        library = Path(self.warpburg).parent / "libwarpburg.so"
+        if importlib.util.find_spec("numpy") and importlib.util.find_spec("ml_dtypes") and library.exists():
+            os.environ.update(self.environment, WARPBURG_LIBRARY=str(library))
+            sys.path.insert(0, str(ROOT / "python"))
+            import warpburg
+            warpburg.compile(SUM, layout=warpburg.compile(SUM).layouts[-1]).save(self.folder / "saved_kernel")
+            warpburg.compile(LIT / "program/left_out.hlo", program=True, partial=True).write(self.folder / "saved_program")
+        else:
+            print("skipped: saved.json, which Python's save writes: it needs numpy, ml_dtypes and libwarpburg.so")
+            self.schemas.pop("saved")
+        for path in sorted(self.folder.rglob("*.json")):
+            value = json.loads(path.read_text(encoding="utf-8"))
+            self.objects.append((str(path.relative_to(self.folder)), path.stem, str(value.get("version")), value))
+
     def validate(self) -> None:
         wrong: Dict[str, str] = {}
         count: Dict[str, int] = {}
-        for printed, value in self.objects:
-            name, _, version = str(value.get("schema", "")).rpartition(".")
+        for printed, name, version, value in self.objects:
             schema = self.schemas.get(name)
             count[printed] = count.get(printed, 0) + 1
             faults = [f"no file of docs/schemas for {name!r}"] if schema is None else list(schema.faults(value))
@@ -214,8 +241,7 @@ class Suite:
     def check_refusals(self) -> None:
         """Of an object of each schema: without a member that is required, with one more, and with one of another type, it is no such object."""
         seen: Set[str] = set()
-        for printed, value in self.objects:
-            name = str(value.get("schema", "")).rpartition(".")[0]
+        for printed, name, _, value in self.objects:
             if name in seen or name not in self.schemas:
                 continue
             seen.add(name)
@@ -238,8 +264,7 @@ class Suite:
         except ImportError:
             print("skipped: validation by jsonschema, which this Python does not have")
             return
-        for printed, value in self.objects:
-            name = str(value.get("schema", "")).rpartition(".")[0]
+        for printed, name, _, value in self.objects:
             found = [e.message for e in jsonschema.Draft202012Validator(self.schemas[name].whole).iter_errors(value)] if name in self.schemas else ["no schema"]
             if found:
                 self.judge(False, f"{printed}: jsonschema: {found[0]}")
@@ -271,8 +296,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         s = Suite(os.path.abspath(o.warpburg), Path(folder))
         s.print_all()
+        s.write_all()
         if o.draft:
-            found = [v for printed, v in s.objects if str(v.get("schema", "")).rpartition(".")[0] == o.draft]
+            found = [v for _, name, _, v in s.objects if name == o.draft]
             print(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"warpburg/{o.draft}.1", **draft(found)}, indent=1))
             return 0
         s.validate()
