@@ -287,6 +287,19 @@ static void find_kept(WbbCx *cx, void *arg)
     k->apart = n > 1 ? bytes + 1 : NULL;
 }
 
+/* Of a module of several kernels, for which an option about one was given: where each of them is to be had. */
+static void note_parts(WbbCx *cx, void *arg)
+{
+    const CompileFile *f = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *text = main_read_hlo(cx, a, f->file, f->o->assume, &n);
+    const bool optimised = main_is_optimised(hlo_parse(cx, a, f->file, text, n));
+    wbb_note(cx, (WbbLoc){.file = f->file}, "%s`fuse%s --parts DIR` writes a file for each kernel, which compile takes",
+             optimised ? "XLA's passes have optimised this module: " : "", optimised ? " --like xla" : "");
+    wbb_arena_free(a);
+}
+
 WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
 {
     WbbStatus s = WBB_DECLINED;
@@ -316,6 +329,7 @@ WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
         }
     }
     if (program) s = wbb_guard(cx, guarded_program, f);
+    else if (s == WBB_DECLINED && cx->why == WHY_MANY_FUSIONS) (void)wbb_guard(cx, note_parts, f);
     return s == WBB_OK ? f->status : s;
 }
 

@@ -2,8 +2,8 @@
  *
  * Needs words of the command line; leaves names of files, those of a folder sorted, its folders included. A folder
  * that holds a program stays one word. In a folder that XLA's --xla_dump_to filled the modules are those before XLA's
- * passes, or where these are not there, those after them, each as text (.txt) or as a protocol buffer (.hlo.pb); what
- * else it dumps is left out.
+ * passes, or where these are not there, those after them, each as text (.txt) or as a protocol buffer (.hlo.pb). What
+ * else it dumps is left out, where a list of files names it as well.
  *
  *     compile corpus gelu.hlo   ->   corpus/bias_relu.hlo, .., corpus/generated/add.hlo, .., gelu.hlo
  *     compile dump              ->   dump/module_0001.jit_f.before_optimizations.txt, ..
@@ -63,6 +63,17 @@ static bool is_module(const char *const *names, uint32_t n, const char *name)
     return stem_of(name, after_passes, form) && !has_before(names, n, name);
 }
 
+/* Whether a name is that of what XLA dumps beside a module: module_0001.jit_f.debug_options,
+ * module_0001.jit_f.sm_9.0_gpu_after_optimizations-buffer-assignment.txt. */
+static bool is_beside(const char *word)
+{
+    static const char module[] = "module_";
+    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word, *number = name + sizeof module - 1;
+    if (strncmp(name, module, sizeof module - 1) != 0 || !strspn(number, "0123456789")) return false;
+    if (ends_in(name, ".hlo") || ends_in(name, proto)) return false;
+    return !ends_in(name, text) || strstr(name, "_optimizations-") || strstr(name, "thunk_sequence");
+}
+
 static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
 
 static bool stays(const char *word, bool bundles)
@@ -86,14 +97,22 @@ static void search(WbbCx *cx, WbbArena *a, Words *files, const char *folder, int
 Words main_files(WbbCx *cx, WbbArena *a, const Words *words, bool bundles)
 {
     Words files = {0};
+    uint32_t left_out = 0;
     for (uint32_t i = 0; i < words->n; i++) {
         const char *word = words->items[i];
+        const bool alone = stays(word, bundles), beside = !alone && is_beside(word), folder = wbb_is_dir(word);
         const uint32_t before = files.n;
-        if (wbb_is_dir(word) && !stays(word, bundles)) search(cx, a, &files, word, 0, bundles);
-        else WBB_PUSH(a, &files, word);
-        if (files.n == before) wbb_fail(cx, (WbbLoc){0}, "%s: no .hlo file in this folder, and no dump of XLA", word);
+        if (folder && !alone) search(cx, a, &files, word, 0, bundles);
+        else if (!beside) WBB_PUSH(a, &files, word);
+        if (files.n == before && !beside)
+            wbb_fail(cx, (WbbLoc){0}, "%s: no .hlo file in this folder, and no dump of XLA", word);
+        left_out += files.n == before;
         qsort(files.items + before, files.n - before, sizeof *files.items, by_name);
     }
+    if (!files.n && left_out)
+        wbb_fail(cx, (WbbLoc){.file = words->items[0]},
+                 "no module: XLA dumps this beside one, which ends in _optimizations.txt or _optimizations.hlo.pb");
+    if (left_out) wbb_note(cx, (WbbLoc){0}, "%u names of what XLA dumps beside modules are left out", left_out);
     return files;
 }
 
@@ -104,7 +123,8 @@ const char *main_stem(WbbArena *a, const Words *words, const char *file)
     const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
     for (uint32_t i = 0; i < words->n; i++) {
         const size_t n = strlen(words->items[i]);
-        if (strlen(file) > n && !strncmp(file, words->items[i], n) && wbb_is_dir(words->items[i]))
+        const bool inside = n && strlen(file) > n && (file[n] == '/' || file[n - 1] == '/');
+        if (inside && !strncmp(file, words->items[i], n) && wbb_is_dir(words->items[i]))
             name = file + n + strspn(file + n, "/");
     }
     const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
