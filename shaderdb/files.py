@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import heapq
 import os
+import re
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,6 +36,14 @@ def _modules(names: Sequence[str]) -> Iterator[str]:
             yield n
         elif n.endswith(_AFTER) and not n.startswith(before):
             yield n
+
+
+def is_beside(word: str) -> bool:
+    """Whether XLA dumped it beside a module, as module_0001.jit_f.debug_options; such a name of a list is left out (src/main/files.c)."""
+    name = os.path.basename(word)
+    if not re.match(r"module_\d", name) or name.endswith((".hlo", ".hlo.pb")):
+        return False
+    return not name.endswith(".txt") or "_optimizations-" in name or "thunk_sequence" in name
 
 
 def _walk(folder: str) -> Iterator[str]:
@@ -85,6 +94,7 @@ def in_order(names: Iterator[str]) -> Iterator[str]:
 def roots_of(words: Sequence[str]) -> List[Tuple[Root, List[str]]]:
     """A folder is a root with all files below it; single files have their folder as root. Names in records are relative to their root; if
     there are several roots, each name begins with the name of its root."""
+    words = [w for w in words if not is_beside(w)]
     folders = [w for w in words if os.path.isdir(w)]
     singles = [w for w in words if not os.path.isdir(w)]
     groups: List[Tuple[str, List[str]]] = [(f, []) for f in folders]

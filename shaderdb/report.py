@@ -272,3 +272,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except BrokenPipeError:  # stdout was closed, as by `| head`
         sys.stderr.close()
+    except OSError as e:
+        sys.exit(f"{e.filename}: error: {e.strerror}")

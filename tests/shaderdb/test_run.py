@@ -131,6 +131,28 @@ class Run(unittest.TestCase):
         call(sys.executable, SHADERDB / "run", self.folder / "missing", "-o", self.out, rc=1)
         self.assertFalse(self.out.exists())
 
+    def test_unwritable(self) -> None:
+        """What cannot be written is said in a line, and what is no file is not replaced by one."""
+        write_corpus(self.folder, 1)
+        link = self.top / "link"
+        link.symlink_to("/dev/full")
+        for out, why in ((self.top / "missing" / "o", "cannot write it: No such file"), (self.folder, "no file"), (link, "no file")):
+            said = call(sys.executable, SHADERDB / "run", self.folder, "-o", out, "--warpburg", WARPBURG, rc=1).stderr
+            self.assertRegex(said, f"^{out}: error: {why}.*\n$")
+        self.assertTrue(link.is_symlink())
+        run(self.folder, self.out)
+        for options in (["--html"], ["--markdown"]):
+            said = call(sys.executable, SHADERDB / "report.py", self.out, self.out, *options, self.top / "missing" / "o", rc=1).stderr
+            self.assertRegex(said, r"^\S+/missing/o: error: No such file or directory\n$")
+
+    def test_dump(self) -> None:
+        """Of a list of names that XLA dumped those are left out that are no modules."""
+        names = ["module_0001.jit_f.before_optimizations.txt", "module_0001.jit_f.cpu_after_optimizations-live-range.txt", "module_0001.jit_f.debug_options"]
+        for name in names:
+            (self.folder / name).write_text(FUSION.format(n=8, op="abs", name="k"))
+        call(sys.executable, SHADERDB / "run", *(self.folder / n for n in names), "-o", self.out, "--warpburg", WARPBURG, "--target", "sm_90")
+        self.assertEqual([r["file"] for r in records(self.out)], names[:1])
+
 
 class Files(unittest.TestCase):
     def test_order_spilled(self) -> None:
