@@ -1,10 +1,10 @@
 /* permits.c: what a text permits of its results: the flags contract, nnan and nsz of instructions on floats.
  *
  * Needs a parsed HLO module; leaves HloInstruction.permits, for the compiler and for the judge alike. The header gives
- * flags to every instruction, an instruction's own frontend attributes to that one:
+ * flags to every instruction, an instruction's own frontend attributes to that one, where contract="true" is as good:
  *
  *     HloModule m, frontend_attributes={assume="contract,nnan"}
- *     ROOT y = f32[8] multiply(a, b), frontend_attributes={contract="true"}
+ *     ROOT y = f32[8] multiply(a, b), frontend_attributes={assume="contract"}
  *
  * What a pass writes anew has none of them, for its values are not the text's: of these nothing is permitted.
  */
@@ -17,6 +17,8 @@ static const struct {
     const char *name;
     uint32_t flag;
 } permissions[PERMISSIONS] = {{"contract", SC_FLAG_CONTRACT}, {"nnan", SC_FLAG_NNAN}, {"nsz", SC_FLAG_NSZ}};
+
+static const char frontend[] = "frontend_attributes={";
 
 bool hlo_read_permits(const char *list, size_t n, uint32_t *permits)
 {
@@ -84,10 +86,21 @@ bool hlo_may_permit(const HloInstruction *i)
     return !parts && (is_real_float(i->shape) || is_real_float(from));
 }
 
-static uint32_t own_permits(const HloInstruction *i)
+/* The flags of the list assume="..", which `where` names, among frontend attributes. */
+static uint32_t assumed(WbbCx *cx, WbbLoc loc, const char *where, const char *attributes)
 {
-    const char *at = *i->attributes ? strstr(i->attributes, "frontend_attributes={") : NULL;
+    size_t n;
     uint32_t permits = 0;
+    const char *at = strstr(attributes, frontend), *list = at ? string_of(at, "assume", &n) : NULL;
+    if (list && !hlo_read_permits(list, n, &permits))
+        wbb_fail(cx, loc, "%s: assume=\"%.*s\": some of contract, nnan and nsz expected", where, (int)n, list);
+    return permits;
+}
+
+static uint32_t own_permits(WbbCx *cx, const HloInstruction *i)
+{
+    uint32_t permits = assumed(cx, i->loc, i->name, i->attributes);
+    const char *at = strstr(i->attributes, frontend);
     for (uint32_t k = 0; at && k < PERMISSIONS; k++) {
         size_t n;
         const char *value = string_of(at, permissions[k].name, &n);
@@ -119,17 +132,12 @@ static const uint32_t *permits_within(WbbArena *a, const HloModule *m)
 
 void hlo_permit(WbbCx *cx, WbbArena *a, HloModule *m)
 {
-    static const char frontend[] = "frontend_attributes={";
-    size_t n;
-    const char *at = strstr(m->attributes, frontend), *list = at ? string_of(at, "assume", &n) : NULL;
-    if (list && !hlo_read_permits(list, n, &m->permits))
-        wbb_fail(cx, m->entry->loc, "%s: assume=\"%.*s\" in its header: some of contract, nnan and nsz expected",
-                 m->name, (int)n, list);
+    m->permits = assumed(cx, m->entry->loc, m->name, m->attributes);
     const uint32_t *of = permits_within(a, m);
     for (uint32_t c = 0; c < m->n_computations; c++)
         for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++) {
             HloInstruction *i = m->computations[c]->instructions[k];
-            const uint32_t permits = of[c] & (m->permits | (*i->attributes ? own_permits(i) : 0));
+            const uint32_t permits = of[c] & (m->permits | (*i->attributes ? own_permits(cx, i) : 0));
             if (permits && hlo_may_permit(i)) i->permits = permits;
         }
 }
@@ -162,7 +170,6 @@ static const char *behind_name(const char *line, const char *end)
 
 const char *hlo_assume(WbbArena *a, const char *text, size_t *n, uint32_t permits)
 {
-    static const char frontend[] = "frontend_attributes={";
     if (!permits) return text;
     const char *end = text + *n, *from = text;
     const char *note = wbb_format(a, "assume=\"%s\"", hlo_permits_text(a, permits));

@@ -115,6 +115,16 @@ class Jit(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "assume='fast'"):
             jit(f, assume="fast")
 
+        from jax.experimental.xla_metadata import set_xla_metadata
+
+        def g(x: Any, contract: bool) -> Any:
+            with set_xla_metadata(**({"assume": "contract"} if contract else {})):
+                return x * self.x + x
+
+        for contract in (False, True):
+            part, = jit(g, static_argnums=1).parts(self.x, contract)
+            self.assertEqual("fma.rn.f32" in part.compiled.ptx, contract)
+
     def test_products(self) -> None:
         """Of matrices and few vectors: sums, fused with what is around them; a batch of such, or more rows, is XLA's."""
         w, v, batch = self.w, self.x[0], self.x
