@@ -6,7 +6,7 @@
  */
 #include "pipe/judge.h"
 
-/* More units say only that the result is near 0, or the sum long: the share of the bounds says how good it is. */
+/* More units say only that the result is near 0, or the sum long: the way to the bound says how good it is. */
 enum { MOST_ULP = 1000 };
 
 static void put_gpu(WbbBuf *b, const char *name, const PipeVerdict *v)
@@ -101,8 +101,11 @@ void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
     if (v->checked && !v->outside && !v->report.n_faults && !is_vacuous(v)) {
         wbb_putf(b, "%s: %lld elements inside the bounds, ", name, (long long)v->compared);
         if (v->max_ulp < MOST_ULP) wbb_putf(b, "%.3g ulp from f64 at most, ", v->max_ulp);
-        if (v->share > 0 && v->share < 1e-4) wbb_put(b, "no fault; under 0.01 % of the allowed error used\n");
-        else wbb_putf(b, "no fault; %.3g %% of the allowed error used\n", 100 * v->share);
+        wbb_put(b, "no fault");
+        if (v->share >= 1) wbb_put(b, "; the farthest is on its bound");
+        else if (v->share >= 1e-4) wbb_putf(b, "; the farthest is %.3g %% of the way to its bound", 100 * v->share);
+        else if (v->share > 0) wbb_put(b, "; the farthest is under 0.01 % of the way to its bound");
+        wbb_put(b, "\n");
     }
     if (v->spikes && v->spikes->n)
         wbb_putf(b, "%s: %u of %u reductions have one possible result each on these inputs%s%s\n", name,
