@@ -103,6 +103,33 @@ class Jit(unittest.TestCase):
         ints = jit(lambda v, i: (v * i, i + 1))
         self.assertTrue(near(jax.grad(lambda v: ints(v, jnp.arange(32))[0].sum())(self.x), jnp.broadcast_to(jnp.arange(32.0), (16, 32))))
 
+    def test_errors_of_gradients(self) -> None:
+        """A gradient through four steps of tanh is as near to that of f64 as XLA's. Where tanh is near 1, 1 - y * y has few digits left, and either may be
+        nearer by several times: of 40 networks the geometric means are 1.8e-6 and XLA's 2.3e-6."""
+        def net(v: Any, w: Any) -> Any:
+            for _ in range(4):
+                v = jnp.tanh(v @ w)
+            return v.sum()
+
+        def exact(v: Any, w: Any) -> Any:
+            rows = [v.astype(numpy.float64)]
+            for _ in range(4):
+                rows.append(numpy.tanh(rows[-1] @ w))
+            g = numpy.ones_like(rows[0])
+            for y in rows[:0:-1]:
+                g = w.astype(numpy.float64) @ (g * (1 - y * y))
+            return g
+
+        gradient, errors = jax.grad(net), []
+        ours, xlas = jit(gradient), jax.jit(gradient)
+        for seed in range(40):
+            random = numpy.random.default_rng(seed)
+            v, w = random.standard_normal(32).astype(numpy.float32), random.standard_normal((32, 32)).astype(numpy.float32)
+            wanted = exact(v, w)
+            errors.append([abs(numpy.asarray(f(v, w)) - wanted).max() / abs(wanted).max() for f in (ours, xlas)])
+        own, theirs = numpy.exp(numpy.log(errors).mean(0))
+        self.assertLess(own, 1.2 * theirs)
+
     def test_batch(self) -> None:
         f = jit(lambda x, w: jax.nn.softmax(x * w))
         batch = jax.vmap(f, in_axes=(0, None))
