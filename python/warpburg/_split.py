@@ -158,12 +158,11 @@ def _called(node: _Node, names: Dict[int, str]) -> str:
 
 
 def _given(node: _Node, names: Dict[int, str]) -> List[str]:
-    """What the body of a loop or branch calls its inputs: the last of the equation's."""
-    read = _names_of(node, names)
-    if node.eqn.primitive.name != "scan":
+    """What the body of a loop or branch calls its inputs: the last of the equation's. That of a scan gets rows of some, with a dimension less."""
+    read, eqn = _names_of(node, names), node.eqn
+    if eqn.primitive.name != "scan":
         return read
-    rows = node.eqn.params["num_consts"] + node.eqn.params["num_carry"]
-    return read[:rows] + [n and f"{n}[i]" for n in read[rows:]]
+    return [n and n + "[i]" * (len(of.aval.shape) < len(a.aval.shape)) for n, a, of in zip(read, eqn.invars, next(inner_jaxprs(eqn)).invars)]
 
 
 def _evaluate(node: _Node, values: Sequence[Any], body: Optional[Callable[[Any], Any]] = None) -> List[Any]:

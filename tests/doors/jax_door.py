@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -314,14 +315,23 @@ def run_by(python: Path) -> "subprocess.CompletedProcess[str]":
     return ran
 
 
+def newest_python() -> str:
+    """The newest one that is here: each jax leaves older ones behind."""
+    for minor in range(30, 8, -1):
+        found = shutil.which(f"python3.{minor}")
+        if found and subprocess.run([found, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
+            return found
+    return sys.executable
+
+
 def with_ends() -> List[Tuple[int, int]]:
-    """What passed and failed with the oldest and the newest jax that this Python can install. Nothing, where PyPI has none for it."""
+    """What passed and failed with the oldest jax, by this Python, and with the newest, by the newest one. Nothing, where PyPI has none for it."""
     counts = []
-    for requirement in ("jax==0.5.0", "jax"):
+    for requirement, of in (("jax==0.5.0", sys.executable), ("jax", newest_python())):
         with tempfile.TemporaryDirectory() as folder:
             python = Path(folder, "bin", "python")
             pip = [str(python), "-m", "pip", "-q", "--disable-pip-version-check", "install", requirement, "absl-py"]
-            for command in ([sys.executable, "-m", "venv", folder], pip):
+            for command in ([of, "-m", "venv", folder], pip):
                 made = subprocess.run(command, capture_output=True, text=True, timeout=1500)
             if made.returncode:
                 print(f"skipped: {requirement} cannot be installed: {made.stderr.strip().splitlines()[-1:]}")
