@@ -136,6 +136,9 @@ PipeVerdict pipe_run_there(WbbCx *cx, WbbArena *a, const Bundle *b, const SimMod
                            const PipeRun *run, void *const *memory, bool judged, bool *copied);
 
 /* verdict.c: as lines that begin with the name; as members of a JSON object. */
+/* Of elements that are right: ", 2 ulp from f64 at most", the text `fault`, "; the farthest is 3 % of the way to its
+ * bound". */
+void pipe_put_distance(WbbBuf *b, double max_ulp, double share, const char *fault);
 void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v);
 void pipe_put_verdict_json(WbbBuf *b, const PipeVerdict *v);
 

@@ -89,6 +89,15 @@ void pipe_need_judged(WbbCx *cx, const char *name, const PipeVerdict *v)
     if (is_vacuous(v)) wbb_decline(cx, (WbbLoc){.file = name}, WHY_FEATURE, "no element was compared: %s", v->unjudged);
 }
 
+void pipe_put_distance(WbbBuf *b, double max_ulp, double share, const char *fault)
+{
+    if (max_ulp < MOST_ULP) wbb_putf(b, ", %.3g ulp from f64 at most", max_ulp);
+    wbb_put(b, fault);
+    if (share >= 1) wbb_put(b, "; the farthest is on its bound");
+    else if (share >= 1e-4) wbb_putf(b, "; the farthest is %.3g %% of the way to its bound", 100 * share);
+    else if (share > 0) wbb_put(b, "; the farthest is under 0.01 % of the way to its bound");
+}
+
 void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
 {
     for (int i = 0; i < v->report.n_faults; i++) wbb_putf(b, "%s: fault: %s\n", name, v->report.faults[i]);
@@ -99,12 +108,8 @@ void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
                  (long long)v->compared, v->first);
     if (v->checked && v->unjudged && !is_vacuous(v)) wbb_putf(b, "%s: %s\n", name, v->unjudged);
     if (v->checked && !v->outside && !v->report.n_faults && !is_vacuous(v)) {
-        wbb_putf(b, "%s: %lld elements inside the bounds, ", name, (long long)v->compared);
-        if (v->max_ulp < MOST_ULP) wbb_putf(b, "%.3g ulp from f64 at most, ", v->max_ulp);
-        wbb_put(b, "no fault");
-        if (v->share >= 1) wbb_put(b, "; the farthest is on its bound");
-        else if (v->share >= 1e-4) wbb_putf(b, "; the farthest is %.3g %% of the way to its bound", 100 * v->share);
-        else if (v->share > 0) wbb_put(b, "; the farthest is under 0.01 % of the way to its bound");
+        wbb_putf(b, "%s: %lld elements inside the bounds", name, (long long)v->compared);
+        pipe_put_distance(b, v->max_ulp, v->share, ", no fault");
         wbb_put(b, "\n");
     }
     if (v->spikes && v->spikes->n)

@@ -207,6 +207,7 @@ static void run_kernel(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, u
     r->v.judged++;
     r->v.compared += v.compared, r->v.outside += v.outside;
     r->v.max_ulp = WBB_MAX(r->v.max_ulp, v.max_ulp);
+    r->v.share = WBB_MAX(r->v.share, v.share);
 }
 
 /* A dot on a GPU by cuBLAS; false: it is none, or cuBLAS is not there. */

@@ -32,7 +32,7 @@ typedef struct {
     uint64_t blas;             /* library calls that cuBLAS computed on a GPU; the others are computed on the host */
     uint64_t judged;           /* kernels whose outputs were compared with the bounds */
     int64_t compared, outside; /* their elements */
-    double max_ulp;            /* largest distance of their outputs from the evaluation in f64 on their inputs */
+    double max_ulp, share;     /* of PipeVerdict, the largest of their outputs on their inputs */
     uint64_t moved;            /* kernels that could not run in place, and were copied */
     const char *first;         /* the first fault or element outside the bounds, with the step; NULL: none */
     PipeVerdict whole;         /* with check: the results, by the bounds of the module */

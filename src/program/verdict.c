@@ -20,17 +20,23 @@ void prog_put_verdict(WbbBuf *b, const char *name, const ProgVerdict *v)
     if (v->moved) wbb_putf(b, "; %" PRIu64 " kernels were run out of place and copied", v->moved);
     wbb_put(b, "\n");
     if (v->first) wbb_putf(b, "%s: fault: %s\n", name, v->first);
-    else if (v->checked)
-        wbb_putf(b, "%s: %" PRIu64 " kernels judged: %lld elements inside the bounds, %.3g ulp from f64 at most, no "
-                 "fault\n", name, v->judged, (long long)v->compared, v->max_ulp);
+    else if (v->checked) {
+        wbb_putf(b, "%s: %" PRIu64 " kernels judged: %lld elements inside the bounds", name, v->judged,
+                 (long long)v->compared);
+        pipe_put_distance(b, v->max_ulp, v->share, ", no fault");
+        wbb_put(b, "\n");
+    }
     if (v->whole.outside)
         wbb_putf(b, "%s: %lld of %lld elements of the results outside the bounds of the module; first: %s\n", name,
                  (long long)v->whole.outside, (long long)v->whole.compared, v->whole.first);
     else if (v->checked && v->whole_skipped)
         wbb_putf(b, "%s: the results were not compared: %s\n", name, v->whole_skipped);
-    else if (v->checked)
-        wbb_putf(b, "%s: %lld elements of the results inside the bounds of the module, %.3g ulp from f64 at most\n",
-                 name, (long long)v->whole.compared, v->whole.max_ulp);
+    else if (v->checked) {
+        wbb_putf(b, "%s: %lld elements of the results inside the bounds of the module", name,
+                 (long long)v->whole.compared);
+        pipe_put_distance(b, v->whole.max_ulp, v->whole.share, "");
+        wbb_put(b, "\n");
+    }
     if (v->checked && v->whole_open)
         wbb_putf(b, "%s: their bounds are open where they depend on %s, whose order in the kernels is not that of the "
                  "module; each kernel was held to its own\n", name, v->whole_open);
