@@ -1,9 +1,9 @@
-"""A rule about folds as HLO: its left side, or its right one, at an extent of its range, as the smallest module that has it.
+"""A rule about folds as HLO: its left side, or its right one, at an extent of each of its ranges, as the smallest module that has it.
 
-A value that the range may change is an array of one dimension, one that is fixed is a scalar. Proofs that fail show the module with the values at
-which the sides differ; tests compile it with its values as parameters.
+A value that a range may change is an array with a dimension for it, one that is fixed is a scalar. Proofs that fail show the module with the values
+at which the sides differ; tests compile it with its values as parameters.
 
-    module(rule fold_max.f32(a, b, i) -> max.f32(b, a), 3, "f32")
+    module(rule fold_max.f32(a, b, i) -> max.f32(b, a), (3,), "f32")
 
     ENTRY left {
       a = f32[] parameter(0)
@@ -14,44 +14,63 @@ which the sides differ; tests compile it with its values as parameters.
 """
 from __future__ import annotations
 
+import itertools
 from typing import Any, Dict, List, Optional, Tuple
 
-from gen import hlo_ops, ops
-from gen.expr import Guard, Lit, Node, PatternError, Type, Var, parts
+from gen import hlo_ops, instances, ops
+from gen.expr import Arith, Guard, Lit, Node, PatternError, Type, Var, parts
 from gen.forms import is_fold
 from gen.lang import Rule
 from gen.load import walk
+from gen.proof import folds
 
 HLO_TYPE = {t.name: t.hlo for t in ops.TYPES}
-Value = Tuple[str, bool]  # name of an instruction; is it one of the range: [n]
+Ranges = Tuple[int, ...]        # numbers of ranges of the rule, ascending: a dimension each
+Value = Tuple[str, Ranges]      # name of an instruction; what it has a dimension for
 
 
 class Module:
     """One side of a rule."""
 
-    def __init__(self, rule: Rule, n: int, bind: Dict[str, str]) -> None:
-        self.rule, self.n, self.bind = rule, n, bind
+    def __init__(self, rule: Rule, extents: Tuple[int, ...], bind: Dict[str, str]) -> None:
+        self.rule, self.extents, self.bind = rule, extents, bind
         self.lines: List[str] = []
-        self.parameters: Dict[str, Tuple[str, bool]] = {}  # type, and is it an array
+        self.parameters: Dict[str, Tuple[str, Ranges]] = {}
         self.combiners: Dict[str, str] = {}
         self.memo: Dict[Tuple[int, str], Value] = {}
+        self.number = {id(v): n for n, v in enumerate(folds.ranges_of(rule))}
         guards = [c for c in parts(rule.when) if isinstance(c, Guard)]
-        self.fixed = {id(c.args[0]) for c in guards if c.name == "fixed"}
-        self.counted = {id(c.args[1]) for c in guards if c.name == "counts"}
+        fixed = {(id(c.args[0]), self.number[id(c.args[1])]) for c in guards if c.name == "fixed"}
+        self.counted = {id(c.args[1]): extents[self.number[id(c.args[0])]] for c in guards if c.name == "counts"}
+        self.over: Dict[int, Ranges] = {}  # by id of a value of the left side
+        for fold in (e for e in walk(rule.left) if is_fold(e)):
+            n = self.number[id(fold.args[2])]  # type: ignore[attr-defined]
+            for x in walk(fold.args[0]):  # type: ignore[attr-defined]
+                if isinstance(x, Var) and (id(x), n) not in fixed:
+                    self.over[id(x)] = tuple(sorted({*self.over.get(id(x), ()), n}))
 
     def type(self, t: Type) -> str: return self.bind.get(t.name, t.name)
 
-    def put(self, t: str, array: bool, text: str, stem: str = "r") -> Value:
-        name = f"{stem}.{len(self.lines)}"
-        self.lines.append(f"{name} = {HLO_TYPE[t]}[{self.n if array else ''}] {text}")
-        return name, array
+    def shape(self, t: str, over: Ranges) -> str: return f"{HLO_TYPE[t]}[{','.join(str(self.extents[n]) for n in over)}]"
 
-    def wide(self, x: Value, t: str) -> str:
-        return x[0] if x[1] else self.put(t, True, f"broadcast({x[0]}), dimensions={{}}", x[0].split(".")[0])[0]
+    def put(self, t: str, over: Ranges, text: str, stem: str = "r", shape: Optional[str] = None) -> Value:
+        name = f"{stem}.{len(self.lines)}"
+        self.lines.append(f"{name} = {shape or self.shape(t, over)} {text}")
+        return name, over
+
+    def wide(self, x: Value, t: str, over: Ranges) -> str:
+        dimensions = ",".join(str(over.index(n)) for n in x[1])
+        return x[0] if x[1] == over else self.put(t, over, f"broadcast({x[0]}), dimensions={{{dimensions}}}", x[0].split(".")[0])[0]
 
     def constant(self, value: Any, t: str) -> Value:
-        said = str(value).lower() if isinstance(value, bool) else repr(float(value)) if ops.TYPE_BY_NAME[t].cls == "F" else str(int(value))
-        return self.put(t, False, f"constant({said})", "c")
+        of = ops.TYPE_BY_NAME[t]
+        if isinstance(value, bool):
+            said = str(value).lower()
+        elif of.cls == "F":
+            said = repr(float(value))
+        else:
+            said = str(int(value) % (1 << of.bits) if of.cls == "U" else int(value))  # -1 of u32 has all bits
+        return self.put(t, (), f"constant({said})", "c")
 
     def term(self, e: Any, t: str) -> Value:
         """t: the type of its operand position."""
@@ -61,65 +80,86 @@ class Module:
 
     def _term(self, e: Any, t: str) -> Value:
         if isinstance(e, Var) and id(e) in self.counted:
-            return self.constant(self.n, t)
+            return self.constant(self.counted[id(e)], t)
+        if isinstance(e, Arith) and e.constant:
+            return self.constant(instances.evaluate(e, instances.Env(dict(self.counted), {}, None, 1, 0)), t)
         if isinstance(e, Lit):
             return self.constant(e.value, t)
         if isinstance(e, Var):
-            array = id(e) not in self.fixed and id(e) in self.inside
-            self.parameters.setdefault(e.name, (t, array))
-            return e.name, array
+            over = self.over.get(id(e), ())
+            self.parameters.setdefault(e.name, (t, over))
+            return e.name, over
         if not isinstance(e, Node):
             raise PatternError(self.rule.where, f"{e}: no operation of HLO")
         own = self.type(e.result)
         if is_fold(e):
-            combiner = e.op.combiner
-            self.combiners[f"{combiner}.{own}"] = hlo_ops.HLO_OF[combiner]
-            x, init = self.wide(self.term(e.args[0], own), own), self.term(e.args[1], own)
-            return self.put(own, False, f"reduce({x}, {init[0]}), dimensions={{0}}, to_apply={combiner}.{own}")
+            return self.fold(e, own)
         if e.op.name == "take":
-            x, at = self.wide(self.term(e.args[0], own), own), self.term(e.args[2], self.type(e.types[1]))
-            one = self.put(own, True, f"dynamic-slice({x}, {at[0]}), dynamic_slice_sizes={{1}}")[0]
-            self.lines[-1] = self.lines[-1].replace(f"[{self.n}]", "[1]", 1)
-            return self.put(own, False, f"reshape({one})")
+            return self.take(e, own)
         if e.op.name == "idx":
-            return self.put(own, True, "iota(), iota_dimension=0")
+            return self.put(own, (self.number[id(e.args[0])],), "iota(), iota_dimension=0")
         types = [self.type(e.operand_type(k)) for k in range(len(e.args))]
         values = [self.term(x, types[k]) for k, x in enumerate(e.args)]
-        array = any(a for _, a in values)
-        names = ", ".join(self.wide(v, types[k]) if array else v[0] for k, v in enumerate(values))
+        over = tuple(sorted({n for _, own in values for n in own}))
+        names = ", ".join(self.wide(v, types[k], over) for k, v in enumerate(values))
         opcode = ("compare" if e.op.sig == "compare" else "convert" if e.op.name == "cvt" else "bitcast-convert" if e.op.name == "bits"
                   else hlo_ops.HLO_OF.get(e.op.name))
         if opcode is None:
             raise PatternError(self.rule.where, f"{e.op.name}: HLO has no such operation")
-        return self.put(own, array, f"{opcode}({names})" + (f", direction={e.op.name.upper()}" if opcode == "compare" else ""))
+        return self.put(own, over, f"{opcode}({names})" + (f", direction={e.op.name.upper()}" if opcode == "compare" else ""))
+
+    def fold(self, e: Node, t: str) -> Value:
+        combiner, n = e.op.combiner, self.number[id(e.args[2])]
+        self.combiners[f"{combiner}.{t}"] = hlo_ops.HLO_OF[combiner]
+        x, init = self.term(e.args[0], t), self.term(e.args[1], t)
+        over = tuple(sorted({*x[1], n}))
+        if init[1]:
+            raise PatternError(self.rule.where, f"{e}: a reduction of HLO begins with one value")
+        text = f"reduce({self.wide(x, t, over)}, {init[0]}), dimensions={{{over.index(n)}}}, to_apply={combiner}.{t}"
+        return self.put(t, tuple(k for k in over if k != n), text)
+
+    def take(self, e: Node, t: str) -> Value:
+        x, at = self.term(e.args[0], t), self.term(e.args[2], self.type(e.types[1]))
+        n = self.number[id(e.args[1])]
+        if at[1] or not set(x[1]) <= {n}:
+            raise PatternError(self.rule.where, f"{e}: a slice begins at one place")
+        text = f"dynamic-slice({self.wide(x, t, (n,))}, {at[0]}), dynamic_slice_sizes={{1}}"
+        one = self.put(t, (n,), text, shape=f"{HLO_TYPE[t]}[1]")[0]
+        return self.put(t, (), f"reshape({one})")
 
     def side(self, e: Any) -> str:
-        """The text of the module. Values of the range are those that stand in a fold of the left side."""
-        self.inside = {id(x) for f in walk(self.rule.left) if is_fold(f) for x in walk(f.args[0])}  # type: ignore[attr-defined]
+        """The text of the module."""
         root = self.term(e, self.type(self.rule.left.result))  # type: ignore[attr-defined]
         if not root[0].startswith("r."):
             t = self.type(self.rule.left.result)  # type: ignore[attr-defined]
-            root = self.put(t, False, f"copy({root[0]})")
+            root = self.put(t, root[1], f"copy({root[0]})")
         text = ["HloModule rule", ""]
         for name, opcode in self.combiners.items():
             t = HLO_TYPE[name.split(".")[1]]
             text += [f"{name} {{", f"  p = {t}[] parameter(0)", f"  q = {t}[] parameter(1)", f"  ROOT s = {t}[] {opcode}(p, q)", "}", ""]
         text += ["ENTRY rule {"]
-        for k, (name, (t, array)) in enumerate(self.parameters.items()):
-            text.append(f"  {name} = {HLO_TYPE[t]}[{self.n if array else ''}] {{{name}}} parameter({k})".replace(f" {{{name}}}", ""))
+        text += [f"  {name} = {self.shape(t, over)} parameter({k})" for k, (name, (t, over)) in enumerate(self.parameters.items())]
         text += [f"  {'ROOT ' if line.startswith(root[0] + ' ') else ''}{line}" for line in self.lines]
         return "\n".join([*text, "}", ""])
 
 
-def module(rule: Rule, n: int, bind: Dict[str, str], right: bool = False, values: Optional[Dict[str, str]] = None) -> str:
-    """values: texts of numbers by name of a variable, b0, b1, .. of one that the range changes; without them they are parameters."""
-    m = Module(rule, n, bind)
+def nested(items: List[str], dims: List[int]) -> str:
+    """A literal of an array."""
+    if not dims:
+        return items[0]
+    step = len(items) // dims[0]
+    return "{" + ", ".join(nested(items[k * step:(k + 1) * step], dims[1:]) for k in range(dims[0])) + "}"
+
+
+def module(rule: Rule, extents: Tuple[int, ...], bind: Dict[str, str], right: bool = False, values: Optional[Dict[str, str]] = None) -> str:
+    """values: texts of numbers by name of a variable, b0, b1, .. of one that a range changes; without them they are parameters."""
+    m = Module(rule, extents, bind)
     text = m.side(rule.right if right else rule.left)
-    for k, (name, (t, array)) in enumerate(m.parameters.items() if values is not None else ()):
-        shape = f"{HLO_TYPE[t]}[{n if array else ''}]"
-        some = [values.get(f"{name}{at}", "0") for at in range(n)] if array else [values.get(name, "0")]  # type: ignore[union-attr]
-        said = ", ".join(some)
-        text = text.replace(f"  {name} = {shape} parameter({k})\n", f"  {name} = {shape} constant({'{' + said + '}' if array else said})\n")
+    for k, (name, (t, over)) in enumerate(m.parameters.items() if values is not None else ()):
+        dims = [extents[n] for n in over]
+        places = itertools.product(*map(range, dims))
+        said = nested([values.get(name + "".join(map(str, at)), "0") for at in places], dims)  # type: ignore[union-attr]
+        text = text.replace(f"  {name} = {m.shape(t, over)} parameter({k})\n", f"  {name} = {m.shape(t, over)} constant({said})\n")
     return text
 
 

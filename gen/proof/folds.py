@@ -42,14 +42,14 @@ class Written:
         self.counted = {id(k): n for k, n in self.counts if isinstance(k, Var)}
 
     def varies(self, v: Var, at: Dict[int, int]) -> Dict[int, int]:
-        """The ranges that a value may differ over, with where they are."""
-        return {i: n for i, n in at.items() if (id(v), i) not in self.fixed}
+        """The ranges that a value may differ over, with where they are, in the order of the rule's."""
+        return {i: at[i] for i in self.extents if i in at and (id(v), i) not in self.fixed}
 
     def value(self, v: Var, at: Dict[int, int]) -> Var:
         own = self.varies(v, at)
-        key = (id(v), *sorted(own.items()))
+        key = (id(v), *own.items())
         if key not in self.made:
-            self.made[key] = Var(v.name + "".join(str(n) for _, n in sorted(own.items())), v.kind) if own else v
+            self.made[key] = Var(v.name + "".join(map(str, own.values())), v.kind) if own else v
         return self.made[key]
 
     def term(self, e: Any, at: Dict[int, int]) -> Any:

@@ -96,7 +96,7 @@ def explain(p: Proof, o: Outcome) -> str:
         if isinstance(e, Node) and reg not in (left, t.right) and len(t.note) <= 16:
             table.append((f"  {load.text(e)}", shown(r.values[reg], t.type_of(reg))))
     wide = min(max(len(n) for n, _ in table), 60)
-    modules = counterexample(p, o) if len(o.case.terms_of) == 1 else []
+    modules = counterexample(p, o) if o.case.terms_of else []
     return "\n".join([f"{where}: error: {what} at {at}: {rule.text}", *(f"    {n:{wide}} = {v}" for n, v in table), *modules])
 
 
@@ -110,7 +110,7 @@ def counterexample(p: Proof, o: Outcome) -> List[str]:
     if any(x not in ops.TYPE_BY_NAME for x in o.case.bind.values()):
         return []
     try:
-        sides = [fold_modules.module(p.rule, o.case.terms_of[0], o.case.bind, right, values) for right in (False, True)]
+        sides = [fold_modules.module(p.rule, o.case.terms_of, o.case.bind, right, values) for right in (False, True)]
     except PatternError:
         return []
     out = ["    the smallest module:", *(f"        {line}" for line in sides[0].splitlines())]

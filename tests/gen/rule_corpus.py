@@ -3,13 +3,15 @@
 usage: rule_corpus.py [--sample N] [--verbose]        --sample: every N-th rule of values; those of structure are always run all
 
 A wrong rule of rules/patterns/wrong.py, hostile.py and folds.py must fail its proof with a counterexample (one of EMPTY: since no value satisfies its
-conditions), one of rules/structure.py must be refused with a message that says why. A right one of rules/patterns/sm90.py, indexing.py and arrays.py must
-pass every check of a build (but for completeness of selection, which a few rules never have) and have a proof that the ledger takes.
+conditions), one of folds.py with the smallest module that shows it and what the evaluator makes of both sides, one of rules/structure.py must be
+refused with a message that says why. A right one of rules/patterns/sm90.py, indexing.py and arrays.py must pass every check of a build (but for
+completeness of selection, which a few rules never have) and have a proof that the ledger takes.
 """
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 import sys
 import time
 from pathlib import Path
@@ -26,6 +28,7 @@ from gen.proof import prove, report, rule, z3_formula  # noqa: E402
 from small import faults  # noqa: E402
 
 RULES = ROOT / "tests" / "rules"
+EVALUATED = re.compile(r"evaluated, (left|right): (output 0: .*)")
 OF_Z3 = ("exhausted", "proved")  # without z3 most proofs are samples
 
 
@@ -59,7 +62,13 @@ def wrong_values(every: int, verbose: bool) -> Tuple[int, List[str]]:
     rules, bad = some(rules, every), []
     for r in rules:
         checks.check_types(r)
+    run = ROOT / "build" / "warpburg-run"
+    report.evaluator = run if run.exists() else None
     for r, state, message in proved(rules):
+        if r.where[0].endswith("folds.py") and z3_formula.present():
+            said = dict(EVALUATED.findall(message))
+            if "the smallest module:" not in message or (run.exists() and (len(said) != 2 or said["left"] == said["right"])):
+                bad.append(f"wrong, and no module shows it: {r.name}: {r.text}: {message}")
         if "no value satisfies" in message if r in files[1].EMPTY else "\n" in message and "=" in message:
             if verbose:
                 print(message)

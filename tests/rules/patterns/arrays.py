@@ -1,6 +1,8 @@
 """Right rules about folds, as an algebraic simplifier has them. tests/gen/rule_corpus.py checks that each is accepted."""
 from gen.lang import *
 
+INF = float('inf')
+
 ALL = [
     rewrite(fold_add.i32(neg.i32(a), 0, i),                   neg.i32(fold_add.i32(a, 0, i))),
     rewrite(fold_add.u32(mul.u32(a, b), 0, i),                mul.u32(fold_add.u32(a, 0, i), b),               when=fixed(b, i)),
@@ -24,4 +26,26 @@ ALL = [
     rewrite(fold_bor.u32(band.u32(a, b), c, i),               bor.u32(c, band.u32(fold_bor.u32(a, 0, i), b)),  when=fixed(b, i)),
     rewrite(fold_add.i32(idx.i32(i), b, i),                   add.i32(b, k*(k - 1)//2),                        when=counts(i, k) & (k < 2**15)),
     rewrite(fold_max.i32(idx.i32(i), b, i),                   max.i32(b, k - 1),                               when=counts(i, k) & (k < 2**31)),
+    rewrite(fold_min.i32(idx.i32(i), b, i),                   min.i32(b, 0)),
+    rewrite(fold_band.pred(lt.i32(idx.i32(i), a), True, i),   ge.i32(a, k),                                    when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_bor.pred(lt.i32(idx.i32(i), a), False, i),   gt.i32(a, 0),                                    when=fixed(a, i)),
+    rewrite(fold_bor.pred(eq.i32(idx.i32(i), a), False, i),   band.pred(ge.i32(a, 0), lt.i32(a, k)),           when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_add.i32(select.i32(lt.i32(idx.i32(i), a), 1, 0), 0, i), max.i32(min.i32(a, k), 0),            when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_max.f32(select.f32(eq.i32(idx.i32(i), a), b, -INF), -INF, i),
+            select.f32(band.pred(ge.i32(a, 0), lt.i32(a, k)), take.f32.i32(b, i, a), -INF),                    when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_add.u8(cvt.u8.u32(a), 0, i),                 cvt.u8.u32(fold_add.u32(a, 0, i))),
+    rewrite(fold_max.u32(bnot.u32(a), bnot.u32(b), i),        bnot.u32(fold_min.u32(a, b, i))),
+    rewrite(fold_min.f16(neg.f16(a), neg.f16(b), i),          neg.f16(fold_max.f16(a, b, i))),
+    rewrite(fold_max.f32(fold_max.f32(a, b, j), b, i),        fold_max.f32(a, b, j),                           when=fixed(a, i) & fixed(b, i)),
+    rewrite(fold_min.u16(fold_min.u16(a, c, j), b, i),        min.u16(b, fold_min.u16(a, c, j)),               when=fixed(a, i) & fixed(c, i)),
+    rewrite(fold_add.i32(fold_add.i32(a, 0, j), 0, i),        mul.i32(fold_add.i32(a, 0, j), k),               when=fixed(a, i) & counts(i, k)),
+    rewrite(fold_bxor.u32(bnot.u32(a), b, i),                 bnot.u32(fold_bxor.u32(a, b, i)),                when=counts(i, k) & (k % 2 == 1)),
+    rewrite(fold_mul.f32(neg.f32(a), b, i),                   fold_mul.f32(a, b, i),                           when=counts(i, k) & (k % 2 == 0)),
+    rewrite(fold_band.u32(bor.u32(a, b), -1, i),              bor.u32(fold_band.u32(a, -1, i), b),             when=fixed(b, i)),
+    rewrite(fold_max.i32(max.i32(a, b), c, i),                max.i32(fold_max.i32(a, c, i), b),               when=fixed(b, i)),
+    rewrite(fold_add.i32(sub.i32(a, b), c, i),                sub.i32(fold_add.i32(a, c, i), mul.i32(b, k)),   when=fixed(b, i) & counts(i, k)),
+    rewrite(fold_bor.pred(band.pred(a, x), b, i),             bor.pred(b, band.pred(fold_bor.pred(a, False, i), x)), when=fixed(x, i)),
+    rewrite(fold_add.u32(select.u32(x, a, 0), b, i),          select.u32(x, fold_add.u32(a, b, i), b),         when=fixed(x, i)),
+    rewrite(fold_band.u32(band.u32(a, b), c, i),              band.u32(fold_band.u32(a, c, i), b),             when=fixed(b, i)),
+    rewrite(fold_max.u16(cvt.u16.u8(a), cvt.u16.u8(b), i),    cvt.u16.u8(fold_max.u8(a, b, i))),
 ]

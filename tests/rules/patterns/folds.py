@@ -10,6 +10,18 @@ COUNTS = [                                        # the extent, its ends, an ext
     rewrite(fold_mul.f32(a, b, i),                            mul.f32(b, mul.f32(a, a)),                       when=fixed(a, i) & counts(i, k) & (k > 1)),
     rewrite(fold_add.i32(idx.i32(i), b, i),                   add.i32(b, k*(k + 1)//2),                        when=counts(i, k) & (k < 2**15)),
     rewrite(fold_max.i32(idx.i32(i), b, i),                   max.i32(b, k),                                   when=counts(i, k) & (k < 2**31)),
+    rewrite(fold_mul.u8(a, b, i),                             mul.u8(b, a),                                    when=fixed(a, i)),
+    rewrite(fold_add.i32(a, b, i),                            add.i32(b, mul.i32(a, k//2*2)),                  when=fixed(a, i) & counts(i, k)),
+    rewrite(fold_add.i64(idx.i64(i), b, i),                   add.i64(b, k*k//2),                              when=counts(i, k) & (k < 2**31)),
+    rewrite(fold_min.i32(idx.i32(i), b, i),                   min.i32(b, 1)),
+    rewrite(fold_max.u32(idx.u32(i), b, i),                   max.u32(b, k - 2),                               when=counts(i, k) & (k > 1) & (k < 2**31)),
+    rewrite(fold_bxor.u32(a, b, i),                           bxor.u32(b, a),                                  when=fixed(a, i) & counts(i, k) & (k % 2 == 0)),
+    rewrite(fold_bxor.u32(bnot.u32(a), b, i),                 bnot.u32(fold_bxor.u32(a, b, i))),
+    rewrite(fold_mul.f32(neg.f32(a), b, i),                   fold_mul.f32(a, b, i),                           when=counts(i, k) & (k % 2 == 1)),
+    rewrite(fold_add.i32(fold_add.i32(a, 0, j), 0, i),        fold_add.i32(a, 0, j),                           when=fixed(a, i) & counts(i, 2)),
+    rewrite(fold_add.i32(fold_add.i32(a, 0, j), 0, i),        mul.i32(fold_add.i32(a, 0, j), m),               when=fixed(a, i) & counts(i, k) & counts(j, m)),
+    rewrite(fold_band.pred(lt.i32(idx.i32(i), a), True, i),   lt.i32(k, a),                                    when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_bor.pred(lt.i32(idx.i32(i), a), False, i),   lt.i32(k - 1, a),                                when=fixed(a, i) & counts(i, k) & (k < 2**31)),
 ]
 INIT = [                                          # dropped, or taken twice
     rewrite(fold_max.f32(a, b, i),                            a,                                               when=fixed(a, i)),
@@ -18,6 +30,12 @@ INIT = [                                          # dropped, or taken twice
     rewrite(fold_add.u32(mul.u32(a, b), c, i),                mul.u32(fold_add.u32(a, c, i), b),               when=fixed(b, i)),
     rewrite(fold_bor.u32(band.u32(a, b), c, i),               band.u32(fold_bor.u32(a, c, i), b),              when=fixed(b, i)),
     rewrite(fold_band.u32(bnot.u32(a), -1, i),                bnot.u32(fold_bor.u32(a, -1, i))),
+    rewrite(fold_max.f32(fold_max.f32(a, c, j), b, i),        fold_max.f32(a, b, j),                           when=fixed(a, i) & fixed(c, i)),
+    rewrite(fold_add.f32(fold_add.f32(a, 0.0, j), b, i),      fold_add.f32(a, 0.0, j),                         when=fixed(a, i) & counts(i, 1)),
+    rewrite(fold_add.i32(a, b, i),                            mul.i32(add.i32(a, b), k),                       when=fixed(a, i) & counts(i, k)),
+    rewrite(fold_bor.u32(a, b, i),                            a,                                               when=fixed(a, i)),
+    rewrite(fold_min.f32(neg.f32(a), INF, i),                 neg.f32(fold_max.f32(a, INF, i))),
+    rewrite(fold_max.u32(bnot.u32(a), b, i),                  bnot.u32(fold_min.u32(a, b, i))),
 ]
 ZERO = [                                          # the sign of a zero
     rewrite(fold_add.f32(neg.f32(a), 0.0, i),                 neg.f32(fold_add.f32(a, 0.0, i))),
@@ -25,11 +43,21 @@ ZERO = [                                          # the sign of a zero
             select.f32(band.pred(ge.i32(a, 0), lt.i32(a, k)), take.f32.i32(b, i, a), 0.0),                     when=fixed(a, i) & counts(i, k) & (k < 2**31)),
     rewrite(fold_add.f32(select.f32(x, a, 0.0), -0.0, i),     select.f32(x, fold_add.f32(a, -0.0, i), -0.0),   when=fixed(x, i)),
     rewrite(fold_max.f32(neg.f32(a), b, i),                   neg.f32(fold_min.f32(a, b, i))),
+    rewrite(fold_add.f32(fold_add.f32(a, -0.0, j), 0.0, i),   fold_add.f32(a, -0.0, j),                        when=fixed(a, i) & counts(i, 1)),
+    rewrite(fold_add.f32(neg.f32(a), -0.0, i),                neg.f32(fold_add.f32(a, 0.0, i))),
+    rewrite(fold_add.f32(select.f32(x, a, 0.0), b, i),        select.f32(x, fold_add.f32(a, b, i), b),         when=fixed(x, i)),
+    rewrite(fold_add.f32(a, 0.0, i),                          a,                                               when=fixed(a, i) & counts(i, 1)),
 ]
 NAN = [                                           # and infinities
     rewrite(fold_max.f32(add.f32(a, b), -INF, i),             add.f32(fold_max.f32(a, -INF, i), b),            when=fixed(b, i)),
     rewrite(fold_add.f32(mul.f32(a, 0.0), 0.0, i),            0.0),
     rewrite(fold_add.f32(mul.f32(a, 2.0), 0.0, i),            mul.f32(fold_add.f32(a, 0.0, i), 2.0)),          # 2**127 - 2**127
+    rewrite(fold_mul.f32(a, 0.0, i),                          0.0),
+    rewrite(fold_add.f32(sub.f32(a, a), 0.0, i),              0.0),
+    rewrite(fold_max.f32(a, 0.0, i),                          select.f32(gt.f32(a, 0.0), a, 0.0),              when=fixed(a, i)),
+    rewrite(fold_min.f32(abs.f32(a), 0.0, i),                 0.0),
+    rewrite(fold_max.f32(mul.f32(a, b), -INF, i),             mul.f32(fold_max.f32(a, -INF, i), b),            when=fixed(b, i)),
+    rewrite(fold_max.f32(abs.f32(a), 0.0, i),                 abs.f32(fold_max.f32(a, 0.0, i))),
 ]
 PLACES = [                                        # clamped against out of bounds, other signs, a value that the range changes
     rewrite(fold_add.i32(select.i32(eq.i32(idx.i32(i), a), b, 0), 0, i), take.i32.i32(b, i, a),                when=fixed(a, i)),
@@ -53,6 +81,20 @@ PLACES = [                                        # clamped against out of bound
     rewrite(fold_max.i32(cvt.i32.i64(a), cvt.i32.i64(b), i),  cvt.i32.i64(fold_max.i64(a, b, i))),
     rewrite(fold_max.u32(bits.u32.i32(a), bits.u32.i32(b), i), bits.u32.i32(fold_max.i32(a, b, i))),
     rewrite(fold_max.f16(cvt.f16.f32(a), cvt.f16.f32(b), i),  cvt.f16.f32(fold_add.f32(a, b, i))),
+    rewrite(fold_max.f32(select.f32(eq.i32(idx.i32(i), a), b, -INF), -INF, i), take.f32.i32(b, i, a),          when=fixed(a, i)),
+    rewrite(fold_add.u32(select.u32(eq.u32(idx.u32(i), a), b, 0), 0, i), take.u32.u32(b, i, a),                when=fixed(a, i)),
+    rewrite(fold_add.i32(select.i32(eq.i32(idx.i32(i), a), b, 1), 0, i),
+            select.i32(band.pred(ge.i32(a, 0), lt.i32(a, k)), take.i32.i32(b, i, a), 0),                       when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_add.i32(select.i32(eq.i32(idx.i32(i), a), b, 0), c, i),
+            select.i32(band.pred(ge.i32(a, 0), lt.i32(a, k)), take.i32.i32(b, i, a), c),                       when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_mul.i32(select.i32(eq.i32(idx.i32(i), a), b, 0), 1, i), 0,                                    when=fixed(a, i)),
+    rewrite(fold_bor.pred(eq.i32(idx.i32(i), a), False, i),   band.pred(ge.i32(a, 0), le.i32(a, k)),           when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_add.i32(select.i32(lt.i32(idx.i32(i), a), 1, 0), 0, i), a,                                    when=fixed(a, i)),
+    rewrite(fold_add.i32(select.i32(lt.i32(idx.i32(i), a), 1, 0), 0, i), min.i32(a, k),                        when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_max.i32(abs.i32(a), 0, i),                   abs.i32(fold_max.i32(a, 0, i))),
+    rewrite(fold_add.u32(cvt.u32.u8(a), 0, i),                cvt.u32.u8(fold_add.u8(a, 0, i))),               # 255 + 1
+    rewrite(fold_max.i32(add.i32(a, b), c, i),                add.i32(fold_max.i32(a, sub.i32(c, b), i), b),   when=fixed(b, i)),
+    rewrite(fold_max.u32(bits.u32.i32(a), bits.u32.i32(b), i), bits.u32.i32(fold_min.i32(a, b, i))),
 ]
 
 VALUES = [COUNTS, INIT, ZERO, NAN, PLACES]
