@@ -41,6 +41,17 @@ static void write_bounds(WbbCx *cx, WbbArena *a, const char *dir, uint32_t k, co
     bd_write_npy(cx, wbb_format(a, "%s/nan%u.npy", dir, k), "u8", v->dims, v->rank, flags);
 }
 
+/* With the digits that tell it from its neighbours, six at least. */
+static void put_float(WbbBuf *b, ScType type, uint64_t bits)
+{
+    char text[40];
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, sc_to_f64(type, bits));
+        if (sc_parse_float(type, text) == bits) break;
+    }
+    wbb_put(b, text);
+}
+
 static void put_part(WbbBuf *b, const EvValue *v, bool bounds, int64_t i)
 {
     const ScType type = ev_part_type(v->type);
@@ -50,7 +61,7 @@ static void put_part(WbbBuf *b, const EvValue *v, bool bounds, int64_t i)
         return;
     }
     memcpy(&bits, (const char *)v->data + (size_t)i * sc_bytes(type), sc_bytes(type));
-    if (sc_is_float(type)) wbb_putf(b, "%g", sc_to_f64(type, bits));
+    if (sc_is_float(type)) put_float(b, type, bits);
     else if (sc_is_signed(type)) wbb_putf(b, "%lld", (long long)sc_to_i128(type, bits));
     else wbb_putf(b, "%llu", (unsigned long long)(bits & sc_mask(type)));
 }
