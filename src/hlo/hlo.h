@@ -181,6 +181,9 @@ typedef enum {
     HLO_FOR_FUSION, /* a plan asks for it by name */
 } HloScope;
 
+/* What keeps a pass from being rules about terms of src/graph; normalise.c has a sentence for each. */
+typedef enum { HLO_UNSAID, HLO_IS_RULES, HLO_NO_ELEMENT, HLO_OF_TEXT, HLO_OF_WHOLES, HLO_OF_PLAN } HloPassKind;
+
 typedef struct {
     const char *name;
     HloScope scope;
@@ -189,6 +192,7 @@ typedef struct {
     /* HLO_FOR_FUSION, in place of `run`: numbers: [computation][instruction], 0: it stays what it is */
     const HloModule *(*split)(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *numbers);
     const char *what, *because; /* a sentence each; because: why it stands there */
+    HloPassKind kind;
 } HloPass;
 /* The one list of passes, in order; name NULL after the last. Where two have one name, --pass is the first. */
 extern const HloPass hlo_passes[];

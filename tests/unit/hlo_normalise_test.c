@@ -161,6 +161,11 @@ static void test_order(void **state)
     for (uint32_t j = 0; j < n; j++)
         if (!strcmp(changed[j].name, "labels")) changed[j].needs = 0;
     assert_string_equal(hlo_check_passes(cx->arena, changed), "after pass dead the module is not in normal form");
+    for (uint32_t j = 0; j <= n; j++) changed[j] = hlo_passes[j];
+    changed[1].kind = HLO_UNSAID;
+    assert_string_equal(hlo_check_passes(cx->arena, changed), "pass nested does not say why it is C");
+    changed[1].kind = HLO_IS_RULES;
+    assert_string_equal(hlo_check_passes(cx->arena, changed), "pass nested does not say why it is C");
 }
 
 /* An instruction made by a pass has the location of the one that it was made from. */
