@@ -84,6 +84,8 @@ static void add_product(EvBound *sum, EvTerms *terms, const EvBound *a, const Ev
     }
     double low = negative ? -largest : least, high = negative ? -least : largest;
     ev_add_term(terms, low, high);
+    if ((isinf(low) || isinf(high)) && isfinite(a->lo.f) && isfinite(a->hi.f) && isfinite(b->lo.f) && isfinite(b->hi.f))
+        terms->magnitude = (double)INFINITY; /* unrounded it is a number, and other terms may bring the sum back */
     if (low == high && fma(a->lo.f, b->lo.f, negative ? low : -low) != 0) terms->unit = 0; /* rounded to a double */
     if ((a->flags | b->flags) & EV_MAYBE_NAN) terms->unit = 0;
     if ((sum->hi.f == (double)INFINITY && low == -(double)INFINITY) ||
