@@ -2,11 +2,14 @@
  *
  * Needs a selected kernel, whose placement says in which scopes each element is loaded; leaves loads of several
  * elements and their parts, and stores of several values, as wide as facts prove an aligned address: ptxas joins no
- * accesses. Of three neighbours four are loaded, where the buffer has them. Elements that only some of the scopes load
- * stay alone. Where several outputs are stored to in turn, each is stored to by itself first.
+ * accesses. Of three neighbours four are loaded, where the buffer has them; what a wider load has is not loaded again.
+ * Elements that only some of the scopes load stay alone. Where several outputs are stored to in turn, each is stored to
+ * by itself first.
  *
  *     store %y[2*t], load %x[4*t]; store %y[2*t + 1], load %x[4*t + 1]
  *     =>  x = load.f32x2 %x[4*t]; store %y[2*t], pack(part<0>(x), part<1>(x))
+ *
+ *     load.u8x16 %x[16*t], load.u8x8 %x[16*t + 8]    =>   x = load.u8x16 %x[16*t], part.u8x8<8>(x)
  */
 #include "ir/module.h"
 #include "ir/sums.h"
@@ -31,9 +34,18 @@ typedef struct {
     Alike *at[MOST_LANES];
 } Group;
 
+/* Loads of any number of elements, between two multiples of the widest access, with what the loads of a group have in
+ * common: a list by ref. */
+typedef struct Within {
+    IrRef load;
+    uint32_t first; /* element, from the lower multiple on */
+    struct Within *next;
+} Within;
+
 /* What becomes of a load: elements of another one. */
 typedef struct {
-    IrRef index; /* 0: it stays */
+    IrRef index; /* 0: it stays, or .. */
+    IrRef within; /* .. are elements of this load, whatever becomes of it; 0: of none */
     uint32_t first;
     IrType all;
 } Joined;
@@ -51,7 +63,7 @@ typedef struct {
     const bool *constant; /* by buffer */
     uint32_t vector_bytes;
     IrPlace *bound;       /* by ref: where the last of what an index depends on is bound */
-    WbbMap groups;
+    WbbMap groups, windows; /* of Group, of Within */
     Joined *joined;       /* by ref */
     bool any;             /* one of them is */
     Store *stores;        /* [MOST_STORES], of the run that is looked at */
@@ -65,26 +77,27 @@ static uint32_t most_loads(const Accesses *x, IrType type)
     return WBB_MIN(x->vector_bytes / sc_bytes(IR_SC(type)), MOST_LANES) / IR_LANES(type);
 }
 
-static bool is_candidate(const Accesses *x, IrRef r)
+static bool is_constant_load(const Accesses *x, IrRef r)
 {
     const IrNode *n = ir_at(x->g, r);
     if (n->op != OP_LOAD || !x->places.emitted[r]) return false;
     const uint32_t buffer = (uint32_t)ir_at(x->g, n->a[0])->imm;
     return x->constant[buffer] && ir_is_parameter(&x->k->buffers[buffer]) && !ir_is_packed(IR_SC(n->type)) &&
-           most_loads(x, n->type) > 1;
+           most_loads(x, n->type) > 0;
 }
 
-/* What a group has in common, besides its type: the buffer, where the widest access begins, scopes, terms. */
-static WbbEntry *group_entry(Accesses *x, const IrNode *n, const IrSplit *s, int64_t first, const IrScopeList *scopes)
+/* What some loads have in common, besides their type: the buffer, where the widest access begins, scopes, terms. */
+static WbbEntry *entry_of(Accesses *x, WbbMap *map, const IrNode *n, IrType type, const IrSplit *s, int64_t first,
+                          const IrScopeList *scopes)
 {
     uint32_t count = 4 + 2 * s->n, at = 0;
     for (const IrScopeList *l = scopes; l; l = l->next) count++;
     uint64_t *key = WBB_NEW_N(x->arena, uint64_t, count);
-    key[at++] = ir_at(x->g, n->a[0])->imm, key[at++] = n->type, key[at++] = (uint64_t)first, key[at++] = s->n;
+    key[at++] = ir_at(x->g, n->a[0])->imm, key[at++] = type, key[at++] = (uint64_t)first, key[at++] = s->n;
     for (uint32_t i = 0; i < s->n; i++)
         key[at++] = (uint64_t)s->terms[i].coefficient, key[at++] = s->terms[i].ref;
     for (const IrScopeList *l = scopes; l; l = l->next) key[at++] = l->scope;
-    return wbb_map_put_bytes(&x->groups, key, count * sizeof *key);
+    return wbb_map_put_bytes(map, key, count * sizeof *key);
 }
 
 static void add_load(Accesses *x, IrRef r)
@@ -95,13 +108,40 @@ static void add_load(Accesses *x, IrRef r)
     const int64_t each = IR_LANES(n->type);
     if (s.constant % each) return;
     const uint32_t lane = (uint32_t)((uint64_t)(s.constant / each) % most); /* a power of two */
-    WbbEntry *e = group_entry(x, n, &s, s.constant / each - lane, x->places.emitted[r]);
+    WbbEntry *e = entry_of(x, &x->groups, n, n->type, &s, s.constant / each - lane, x->places.emitted[r]);
     if (!e->pointer) e->pointer = WBB_NEW(x->arena, Group);
     Group *group = e->pointer;
     group->type = n->type, group->buffer = (uint32_t)ir_at(x->g, n->a[0])->imm, group->most = most;
     Alike *one = WBB_NEW(x->arena, Alike);
     *one = (Alike){r, group->at[lane]};
     group->at[lane] = one;
+}
+
+static void add_to_window(Accesses *x, IrRef r)
+{
+    const IrNode *n = ir_at(x->g, r);
+    const IrSplit s = ir_expanded(x->arena, x->g, n->a[1], NULL, NULL);
+    const IrType one = IR_TYPE(IR_SC(n->type), 0);
+    const uint32_t first = (uint32_t)((uint64_t)s.constant % most_loads(x, one));
+    WbbEntry *e = entry_of(x, &x->windows, n, one, &s, s.constant - first, x->places.emitted[r]);
+    Within *w = WBB_NEW(x->arena, Within);
+    *w = (Within){r, first, e->pointer};
+    e->pointer = w;
+}
+
+/* Loads of a window that a wider one has. */
+static void find_within(Accesses *x, const Within *window)
+{
+    for (const Within *w = window; w; w = w->next)
+        for (const Within *o = window; o; o = o->next) {
+            const IrNode *n = ir_at(x->g, w->load), *wide = ir_at(x->g, o->load);
+            Joined *j = &x->joined[w->load];
+            if (IR_LANES(wide->type) <= IR_LANES(j->within ? ir_at(x->g, j->within)->type : n->type)) continue;
+            if (w->first < o->first || w->first + IR_LANES(n->type) > o->first + IR_LANES(wide->type)) continue;
+            if (!ir_is_visible(&x->places.tree, x->bound[wide->a[1]], x->bound[n->a[1]])) continue;
+            j->within = o->load, j->first = w->first - o->first;
+            x->any = true;
+        }
 }
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
@@ -161,8 +201,19 @@ static void join(Accesses *x, const Group *group, uint32_t first, uint32_t loads
     const IrType all = IR_TYPE(IR_SC(group->type), __builtin_ctz(loads * each));
     for (uint32_t k = first; k < first + loads; k++)
         for (const Alike *o = group->at[k]; o; o = o->next)
-            x->joined[o->load] = (Joined){index, (k - first) * each, all};
+            x->joined[o->load] = (Joined){.index = index, .first = (k - first) * each, .all = all};
     x->any = true;
+}
+
+/* The access that has the elements of a load which is within another one. */
+static Joined joined(const Accesses *x, IrRef load)
+{
+    const Joined *j = &x->joined[load];
+    if (!j->within) return *j;
+    const Joined *o = &x->joined[j->within];
+    if (o->index) return (Joined){.index = o->index, .first = o->first + j->first, .all = o->all};
+    const IrNode *wide = ir_at(x->g, j->within);
+    return (Joined){.index = wide->a[1], .first = j->first, .all = wide->type};
 }
 
 static IrRef remake(void *arg, IrRef old, const IrRef *made, const uint8_t *need)
@@ -170,10 +221,10 @@ static IrRef remake(void *arg, IrRef old, const IrRef *made, const uint8_t *need
     const Accesses *x = arg;
     (void)need;
     const IrNode n = *ir_at(x->g, old);
-    const Joined *j = &x->joined[old];
-    if (!j->index) return ir_copy(x->g, old, made, n.flags);
-    const IrRef all = ir_node(x->g, OP_LOAD, j->all, n.flags, n.a[0], j->index, 0, 0);
-    return ir_node(x->g, OP_PART, n.type, 0, all, 0, 0, j->first);
+    const Joined j = joined(x, old);
+    if (!j.index) return ir_copy(x->g, old, made, n.flags);
+    const IrRef all = ir_node(x->g, OP_LOAD, j.all, n.flags, n.a[0], j.index, 0, 0);
+    return ir_node(x->g, OP_PART, n.type, 0, all, 0, 0, j.first);
 }
 
 /* --- stores ------------------------------------------------------------------------------------------------------- */
@@ -316,13 +367,17 @@ static void join_stores(Accesses *x, IrBlock *block)
 void vec_accesses(IrKernel *k, const RwTables *t, uint32_t vector_bytes, uint32_t sms)
 {
     WbbArena *a = wbb_arena_new(k->g->cx);
-    Accesses x = {.k = k, .g = k->g, .arena = a, .vector_bytes = vector_bytes, .groups = {.arena = a}};
+    Accesses x = {.k = k, .g = k->g, .arena = a, .vector_bytes = vector_bytes, .groups = {.arena = a},
+                  .windows = {.arena = a}};
     x.places = ir_place(a, k, rw_is_costly, t, k->grid <= sms);
     x.constant = ir_constant_buffers(a, k);
     x.joined = WBB_NEW_N(a, Joined, k->g->n);
     for (IrRef r = 1; r < k->g->n; r++)
-        if (is_candidate(&x, r)) add_load(&x, r);
-    if (x.groups.n) find_bound(&x);
+        if (is_constant_load(&x, r)) add_to_window(&x, r);
+    if (x.windows.n) find_bound(&x);
+    for (uint32_t i = 0; i < x.windows.n; i++) find_within(&x, x.windows.entries[i].pointer);
+    for (IrRef r = 1; r < k->g->n; r++)
+        if (is_constant_load(&x, r) && !x.joined[r].within && most_loads(&x, ir_at(x.g, r)->type) > 1) add_load(&x, r);
     for (uint32_t i = 0; i < x.groups.n; i++) {
         const Group *group = x.groups.entries[i].pointer;
         for (uint32_t loads = group->most; loads > 1; loads /= 2)
