@@ -39,14 +39,14 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     ("", 0, 255, "branch.registers layout.regs.base"),  # of a thread
     # amounts: of work, code, memory, clocks
     ("", 1, MANY, "loop.coarse_work loop.coarse_bytes loop.few_blocks loop.max_body loop.max_bytes loop.max_iterations loop.min_threads work.function "
-                  "work.chain work.look work.apart call.min_nodes call.budget call.nodes constant.selects branch.spilled branch.apart select.max_nodes "
-                  "select.few_warps reduce.max_per_output reduce.max_total reduce.max_nodes reduce.straight reduce.unroll cut.times cut.terms cut.longest "
-                  "cut.term scan.straight scan.cut scan.piece across.blocks rows.long scatter.gain scatter.flush scatter.code scatter.many cells.gain "
-                  "cells.code cells.update sort.exchange sort.word64 sort.word32 sort.round sort.merge sort.merge_warp product.max_per_output "
-                  "product.max_total range.max_count range.max_parts range.min_elements range.min_bytes while.straight while.most while.apart while.state "
-                  "called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side fuse.wait fuse.tries "
-                  "fuse.leaves fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight layout.busy_warps "
-                  "layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks sort.place sort.banks "
+                  "work.by_constant work.chain work.look work.apart call.min_nodes call.budget call.nodes constant.selects branch.spilled branch.apart "
+                  "select.max_nodes select.few_warps reduce.max_per_output reduce.max_total reduce.max_nodes reduce.straight reduce.unroll cut.times "
+                  "cut.terms cut.longest cut.term scan.straight scan.cut scan.piece across.blocks rows.long scatter.gain scatter.flush scatter.code "
+                  "scatter.many cells.gain cells.code cells.update sort.exchange sort.word64 sort.word32 sort.round sort.merge sort.merge_warp "
+                  "product.max_per_output product.max_total range.max_count range.max_parts range.min_elements range.min_bytes while.straight while.most "
+                  "while.apart while.state called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side "
+                  "fuse.wait fuse.tries fuse.leaves fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight "
+                  "layout.busy_warps layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks sort.place sort.banks "
                   "cells.own cells.loop fuse.window fuse.again"),
     ("", 0, MANY, "branch.most branch.costs rules.few_warps scatter.bytes loop.windows layout.min_bytes layout.small "
                   "layout.rows_of_lanes layout.few_terms layout.slots.access layout.slots.thread layout.slots.iteration layout.slots.mask layout.special "

@@ -65,8 +65,19 @@ int64_t part_function_work(const TgTarget *t, const HloInstruction *i)
     return slots ? slots : tg_tuned(t, "work.function");
 }
 
+/* A quotient or remainder of integers by a constant: products and shifts. */
+static bool is_by_constant(const HloInstruction *i)
+{
+    if (i->opcode != HLO_DIVIDE && i->opcode != HLO_REMAINDER) return false;
+    const char cls = sc_type_info[i->shape->type].cls;
+    const HloInstruction *by = i->operands[1];
+    while (by->opcode == HLO_BROADCAST || by->opcode == HLO_CONVERT || by->opcode == HLO_RESHAPE) by = by->operands[0];
+    return by->opcode == HLO_CONSTANT && cls != 'F' && cls != 'C';
+}
+
 PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
 {
+    if (is_by_constant(i)) return (PartCost){(double)tg_tuned(t, "work.by_constant"), 0};
     const double function = (double)part_function_work(t, i);
     /* no instruction: tests for nan and zeros, and selects of both words */
     if (hlo_orders(i->opcode) && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
@@ -76,6 +87,26 @@ PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
     case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: return (PartCost){0, 0};
     default: return (PartCost){1, 0};
     }
+}
+
+double part_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t)
+{
+    const HloModule *m = i->called[0]->module;
+    double *of = WBB_NEW_N(a, double, m->n_computations + 1);
+    for (uint32_t k = 0; k < m->n_computations; k++) { /* callees first */
+        const HloComputation *c = m->computations[k];
+        for (uint32_t n = 0; n < c->n_instructions; n++) {
+            const HloInstruction *x = c->instructions[n];
+            double own = part_cost_of(t, x).slots, called = 0;
+            for (uint32_t j = 0; j < x->n_called; j++) called += of[x->called[j]->id];
+            if (x->opcode == HLO_WHILE) called *= (double)WBB_MAX(hlo_count_of(x).trips, 1);
+            if (x->opcode == HLO_REDUCE || x->opcode == HLO_REDUCE_WINDOW) called = 0, own *= hlo_terms(a, x);
+            of[c->id] += own + called;
+        }
+    }
+    double sum = 0;
+    for (uint32_t j = 0; j < i->n_called; j++) sum += of[i->called[j]->id];
+    return sum;
 }
 
 const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t)

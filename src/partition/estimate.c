@@ -93,12 +93,10 @@ PartCounts part_counts(const PartWork *w, const int64_t *sizes)
 }
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
-/* Of a vector, the elements that the load which x is near has not read; all of them if x is not near in it. */
+/* Of a vector, the elements that no load which is ahead of x has read. */
 static int64_t own_of_vector(const PartAccess *x, uint32_t d, int64_t vector)
 {
-    if (!x->near || x->step[d] == 0 || x->step[d] == PART_FAR || x->shift % x->step[d]) return vector;
-    const int64_t by = x->shift / x->step[d];
-    return WBB_MIN(by < 0 ? -by : by, vector);
+    return x->gap && x->gap[d] ? WBB_MIN(x->gap[d], vector) : vector;
 }
 
 /* Of the registers along a dimension, those in which x has elements that no register has of another load: neighbouring
@@ -154,7 +152,7 @@ double part_width(const PartWork *w, const PartAccess *x, const int64_t *sizes, 
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const int64_t vector = sizes[d * PART_LEVELS + PART_VECTOR];
         if (vector == 1) continue;
-        if (x->step[d] != 1 || own_of_vector(x, d, vector) < vector) return 1;
+        if (x->step[d] != 1 || x->straight % vector || own_of_vector(x, d, vector) < vector) return 1;
         const int64_t most = WBB_MIN(WBB_MAX(8 * (int64_t)t->vector_bytes / x->bits, 1), x->align);
         return (double)WBB_MIN(vector, most);
     }
@@ -184,7 +182,7 @@ double part_seen(const PartWork *w, const PartAccess *x, const int64_t *sizes, b
         if (sharing && !of_block && order[k] == PART_LANE) break;
     }
     const double of_all = x->share.step * span;
-    const bool parted = sharing && is_whole(x->share.part / of_all) && is_whole(1 / of_all);
+    const bool parted = (sharing || w->linear) && is_whole(x->share.part / of_all) && is_whole(1 / of_all);
     if (parted) return x->share.part; /* all lanes need it or none */
     return WBB_MIN(1.0, x->share.part + x->share.step * (span - 1));
 }

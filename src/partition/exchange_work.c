@@ -108,8 +108,8 @@ PartWork part_exchange_work(const PartExchange *x, PartKind kind, const PartGrou
     const uint32_t n_parts = parts_of(x) ? parts_of(x)->n_starts : 1;
     PartAccess *stores = WBB_NEW_N(x->a, PartAccess, x->n_outputs * n_parts + 1u);
     PartWork work = {.dims = part_group_dims(x->a, groups, n), .n_dims = n, .commutes = true, .passes = 1,
-                     .stores = stores, .placed = true};
-    w.stop = stop;
+                     .stores = stores, .placed = true, .linear = kind == PART_ELEMENTS};
+    w.stop = stop, w.linear = work.linear;
     part_walk_begin(&w);
     for (uint32_t k = 0; kind == PART_GET && k < x->n_values; k++) stop[x->values[k].value.i->id] = true;
     if (kind == PART_PUT) part_exchange_values(x, &w);

@@ -40,16 +40,13 @@ void part_loop_sizes(WbbArena *a, const PartWork *w, const PartLayout *loop, int
 PartPrice part_loop_price_of(const PartRates *rates, const PartWork *w, const PartLayout *loop, const int64_t *sizes,
                              const PartNeeds *needs)
 {
-    PartPrice p = part_price(rates, w, sizes, needs);
     const PartDim *l = &loop->dims[0];
-    double of_block = 1, dealt = 1; /* of_block: elements; the dimensions may be no multiples of the factors */
+    PartNeeds of_loop = *needs;
+    double of_block = 1; /* elements; the dimensions may be no multiples of the factors that are dealt out to them */
     for (uint32_t k = 0; k < l->n_factors; k++)
         if (l->factors[k].level != PART_GRID) of_block *= (double)l->factors[k].size;
-    for (uint32_t d = 0; d < w->n_dims; d++) dealt *= (double)sizes[d * PART_LEVELS + PART_GRID];
-    const double blocks = (double)l->size / of_block;
-    part_price_blocks(rates, &p, blocks);
-    p.issue *= WBB_MIN(blocks / dealt, 1.0);
-    return p;
+    of_loop.counts.blocks = (double)l->size / of_block;
+    return part_price(rates, w, sizes, &of_loop);
 }
 
 PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w, const PartLayout *loop)

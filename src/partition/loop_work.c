@@ -13,6 +13,7 @@
  *     bf16[8,2048,128] dynamic-update-slice(x, u bf16[8,1,128], 0, i, 0)    =>   u: 2048 bytes loaded, as many stored
  */
 #include "partition/exchange.h"
+#include "partition/loop_choice.h"
 #include "partition/scatter.h"
 
 #include "index/access.h"
@@ -158,7 +159,66 @@ static void take_work(Sites *m)
     m->work.loads = loads;
 }
 
-PartWork part_loop_work(const PartExchange *x)
+/* --- rows that follow each other ---------------------------------------------------------------------------------- */
+/* Is dimension d + 1 of the access, and what is beside it, as if d were more of it? */
+static bool is_one(const PartWork *w, const PartAccess *x, uint32_t d)
+{
+    const bool repeats = x->repeat && (x->repeat[d] > 1 || x->repeat[d + 1] > 1);
+    if (x->share.dim == d + 1 || x->share.dim == d + 2 || repeats || x->step[d] == PART_FAR) return false;
+    return x->step[d + 1] != PART_FAR && x->step[d] == x->step[d + 1] * w->dims[d + 1].size;
+}
+
+static bool may_join(const PartWork *w, uint32_t d)
+{
+    bool one = true;
+    for (uint32_t k = 0; one && k < w->n_loads; k++) one = is_one(w, &w->loads[k], d);
+    for (uint32_t k = 0; one && k < w->n_stores; k++) one = is_one(w, &w->stores[k], d);
+    for (uint32_t k = 0; one && k < w->n_along; k++)
+        one = (w->along[k].along >> d & 1) == (w->along[k].along >> (d + 1) & 1);
+    return one;
+}
+
+static const int64_t *without(WbbArena *a, const int64_t *of, uint32_t n, uint32_t d)
+{
+    int64_t *to = WBB_NEW_N(a, int64_t, n + 1u);
+    for (uint32_t k = 0; of && k + 1 < n; k++) to[k] = of[k < d ? k : k + 1];
+    return of ? to : NULL;
+}
+
+static const PartAccess *joined(WbbArena *a, const PartAccess *of, uint32_t n, uint32_t n_dims, uint32_t d)
+{
+    PartAccess *to = WBB_NEW_N(a, PartAccess, n + 1u);
+    for (uint32_t k = 0; k < n; k++) {
+        to[k] = of[k];
+        to[k].step = without(a, of[k].step, n_dims, d), to[k].repeat = without(a, of[k].repeat, n_dims, d);
+        to[k].gap = without(a, of[k].gap, n_dims, d);
+        if (of[k].share.dim > d + 1) to[k].share.dim--;
+    }
+    return to;
+}
+
+/* Joins dimensions that all accesses have one after the other: a thread's neighbours are over the ends of their rows,
+ * f32[262144,3] is as f32[786432]. Windows are of rows. */
+static void join_dims(WbbArena *a, PartWork *w)
+{
+    for (uint32_t d = w->n_dims; d-- > 1 && !part_has_windows(w);) {
+        if (!may_join(w, d - 1)) continue;
+        PartDim *dims = WBB_NEW_N(a, PartDim, w->n_dims);
+        PartSlots *along = WBB_NEW_N(a, PartSlots, w->n_along + 1u);
+        w->loads = joined(a, w->loads, w->n_loads, w->n_dims, d - 1);
+        w->stores = joined(a, w->stores, w->n_stores, w->n_dims, d - 1);
+        for (uint32_t k = 0; k + 1 < w->n_dims; k++) dims[k] = w->dims[k < d ? k : k + 1];
+        dims[d - 1].size *= w->dims[d].size;
+        const uint64_t low = (UINT64_C(1) << d) - 1;
+        for (uint32_t k = 0; k < w->n_along; k++) {
+            along[k] = w->along[k];
+            along[k].along = (along[k].along & low) | (along[k].along >> 1 & ~low);
+        }
+        w->dims = dims, w->along = along, w->n_dims--;
+    }
+}
+
+static PartWork work_of(const PartExchange *x)
 {
     const PartGroup *groups = part_exchange_groups(x->a, x->space);
     const uint32_t n = x->space->rank;
@@ -167,7 +227,8 @@ PartWork part_loop_work(const PartExchange *x)
     m.stores = WBB_NEW_N(x->a, PartAccess, m.s->n_outputs + 1u); /* and of a lock */
     m.reads = WBB_NEW_N(x->a, PartAccess, m.s->n_outputs + 1u);
     m.work = (PartWork){.dims = part_group_dims(x->a, groups, n), .n_dims = n, .commutes = true, .passes = 1,
-                        .stores = m.stores, .placed = true};
+                        .stores = m.stores, .placed = true, .linear = true};
+    m.w.linear = true;
     part_walk_begin(&m.w);
     part_own_index(x->range->space, m.w.at, m.at);
     if (m.s->kind == PART_UPDATE) add_update(&m);
@@ -175,6 +236,13 @@ PartWork part_loop_work(const PartExchange *x)
     else add_values(&m);
     take_work(&m);
     return m.work;
+}
+
+PartWork part_loop_work(const PartExchange *x)
+{
+    PartWork w = work_of(x);
+    join_dims(x->a, &w);
+    return w;
 }
 
 /* Updates that instructions combine have a price of their own, which knows of runs (scatter_price.c). */

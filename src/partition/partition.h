@@ -370,6 +370,8 @@ typedef struct {
     double slots, special;
 } PartCost;
 PartCost part_cost_of(const TgTarget *t, const HloInstruction *i);
+/* Of the computations that it calls, each once, with all iterations of loops in them; unknown ones are one. */
+double part_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t);
 /* By id, operations that one element of each instruction takes with all that it needs, if these are operations of
  * elements, windows and views; else INT64_MAX. */
 const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t);

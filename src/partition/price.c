@@ -16,6 +16,8 @@
 #include "partition/counts.h"
 
 #include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 const char *const part_term_name[PART_TERMS] = {"DRAM", "L2",     "issue", "pipe", "L1",      "fill",
                                                  "chain", "blocks", "split", "tail", "latency", "code", "launch"};
@@ -176,6 +178,7 @@ bool part_is_placed(const PartWork *w)
 /* Of one warp. */
 typedef struct {
     double slots, clocks, wavefronts, chain;
+    double trips;   /* issue slots of iterations after the first, whose code is there */
     double first;   /* issue slots that the first warp of a block has beyond those of the mean */
     double covered; /* of the chain, what passes while its code comes */
 } Warp;
@@ -272,6 +275,23 @@ static double touched(const PartWork *w, const PartAccess *a, const int64_t *siz
     return WBB_MAX(WBB_MIN(all, (double)a->memory * bytes), (double)a->elements * bytes);
 }
 
+/* The same of an access that reads `fresh` elements at each position: these fill the holes of sectors. */
+static double with_fresh(const PartAccess *a, double fresh, double all)
+{
+    const double bytes = a->bits / 8.0;
+    return WBB_MAX(all, WBB_MIN(fresh * (double)a->elements, (double)a->memory) * bytes);
+}
+
+/* By how many bytes an access of a block, whose runs have so many, reaches beyond what another has. Where a run has
+ * all of a dimension, what is needed in a part of it stays inside for as long as the other parts are. */
+static double beside(const PartAccess *a, double run)
+{
+    if (a->beside == PART_FAR) return 1e18;
+    const int64_t step = a->share.dim ? a->step[a->share.dim - 1] : 0;
+    const double bytes = a->bits / 8.0, row = step && step != PART_FAR ? (double)step / a->share.step * bytes : 0;
+    return WBB_MAX((double)a->beside * bytes - (row <= run ? (1 - a->share.part) * row : 0), 0.0);
+}
+
 /* Traffic of an access, added to terms of the price; wavefronts and slots to those of a warp. */
 static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork *w, const PartAccess *a,
                        const int64_t *sizes, const PartCounts *c, double blocks_an_sm, bool store)
@@ -284,26 +304,30 @@ static void add_access(PartPrice *p, Warp *x, const PartRates *r, const PartWork
     const Region of_warp = region_of(w, a, sizes, OF_ACCESS), of_block = region_of(w, a, sizes, OF_BLOCK);
     const Region of_one = region_with(w, a, sizes, is_parted(w, a, sizes) ? 1 << PART_LANE : OF_ACCESS,
                                       part_shares(w) ? r->wavefront : 0);
-    const double lines = wavefronts_of(r, w, a, sizes, c, &of_one, width); /* of each instruction */
+    const bool some = a->share.dim && w->linear; /* lanes that need it */
+    const double lanes = some ? a->share.part / part_seen(w, a, sizes, false) : 1;
+    const double all_lines = wavefronts_of(r, w, a, sizes, c, &of_one, width); /* of each instruction */
+    const double lines = WBB_MAX(all_lines * lanes, 1.0);
     const bool by_few = store && !part_of_each_element(w, a); /* the first thread of those that share a result */
     const double part = by_few ? 1 / c->reduced_warps : 1;
     x->slots += accesses * r->access_slots * part;
     x->clocks += accesses * r->lsu * part;
     x->wavefronts += accesses * lines * part;
-    const double behind = (double)(a->shift < 0 ? -a->shift : a->shift) * a->bits / 8.0;
-    if (a->near && behind < of_block.run) return; /* the block reads the same sectors for the other load */
+    const double behind = beside(a, of_block.run);
+    const double own = store ? 1 : WBB_MIN(behind / of_block.run, 1.0); /* not the other load's */
     const double tiles = (by_few ? c->blocks / c->splits : c->blocks) * part_seen(w, a, sizes, true);
     const double block = units_of(&of_block, a, TG_SECTOR) * TG_SECTOR * present(w, a, sizes);
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
     const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
     /* other blocks have read the same sectors for that, unless both are parts of rows */
-    const bool others = a->near && behind <= r->l2_bytes / 2 && 2 * a->elements > a->memory;
+    const bool others = !store && behind <= r->l2_bytes / 2 && 2 * a->elements > a->memory;
     const double parts =
         !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(r, w, a, sizes, &of_warp);
     const bool in_parts = store && price_in_parts(&r->parts, parts, units_of(&of_warp, a, TG_SECTOR));
     const double stored = in_parts ? 1 + r->parts.more : 1; /* the rest comes late */
-    const double all = touched(w, a, sizes, block), bytes = others ? 0 : stored * from_dram * fresh * all;
-    double asked = reads * fresh * tiles * block * parts; /* of L2 */
+    const double all = touched(w, a, sizes, block), with = with_fresh(a, fresh, all);
+    const double bytes = others ? 0 : stored * from_dram * with * own;
+    double asked = reads * with / all * tiles * block * parts * own; /* of L2 */
     if (!store && part_shares(w) && all <= r->timed.stay) asked = WBB_MIN(asked, all * r->target->sms);
     p->term[PART_L2] += asked / r->l2;
     const double again = part_shares(w) ? WBB_MAX(asked - bytes, 0.0) * (1 - r->timed.again) : 0;
@@ -396,7 +420,7 @@ static void add_warps(PartPrice *p, const PartRates *r, const Warp *x, const Wav
     p->term[PART_LATENCY] = latency;
     p->term[PART_LAUNCH] = r->launch;
     if (n->cluster > 1) p->term[PART_SPLIT] += n->waves * r->cluster;
-    if (!n->shares) p->term[PART_CODE] = TG_CODE * x->slots / (r->code.rate * r->clock); /* straight code */
+    if (!n->shares) p->term[PART_CODE] = TG_CODE * (x->slots - x->trips) / (r->code.rate * r->clock);
     if (!n->shares) return;
     p->together = 1 / WBB_MAX(n->blocks * n->rows / (sms * n->at_once), 1.0);
     p->term[PART_TAIL] *= r->timed.tail, p->full_tail *= r->timed.tail;
@@ -493,7 +517,8 @@ PartPrice part_price(const PartRates *r, const PartWork *w, const int64_t *sizes
     const double combine = c.loop > 1 ? w->combine_slots : w->within_slots;
     const PartTerms terms = part_terms(w, &c, sizes);
     const double ways = part_shares(w) ? part_divergence(w, sizes) : 1;
-    x.slots += c.loop * (ways * terms.slots + each * combine + accesses * masked * r->mask_slots);
+    x.trips = each * w->trip_slots;
+    x.slots += x.trips + c.loop * (ways * terms.slots + each * combine + accesses * masked * r->mask_slots);
     if (c.masked > masked) x.slots += r->mask_slots; /* of the position, and of results */
     x.slots += c.loop * each * (c.loop > 1 ? w->again_slots : 0);
     if (c.loop > 1) x.slots += w->passes * c.loop * r->iteration_slots;

@@ -36,6 +36,7 @@ typedef struct {
     int64_t memory;      /* that the array has */
     int64_t align;       /* every index that is 0 in the dimension of step 1 is a multiple of this; a power of two */
     int64_t row_align;   /* the same, of arrays that begin where allocators put them: for prices, not for accesses */
+    int64_t straight;    /* of a loop: neighbours of the space have neighbours in so many, then elsewhere; 0: in all */
     int64_t apart;       /* these indices are so far from each other, or a multiple of it; a power of two */
     /* [n_dims] elements of memory from one element of the space to the next one along a dimension. 0: the same element;
      * PART_FAR: elsewhere */
@@ -43,15 +44,16 @@ typedef struct {
     const int64_t *repeat; /* [n_dims] so many have the same element, `step` is the mean; else 1; NULL: nowhere */
     uint32_t passes; /* over the terms, in so many of which it is read */
     double times;    /* elements for each element of the space, of a reduction of its own; 0 and 1: one */
-    /* Read where an operand of a concatenate is the one, which the position in a dimension of the space decides. */
+    /* Read where an operand of a concatenate or pad is the one, which the position in a dimension decides. */
     struct PartShare {
         uint32_t dim;      /* number of the dimension, + 1; 0: it is read everywhere */
         double part, step; /* of the concatenate's size: the operand's; what one step in the dimension is */
     } share;
     bool near;       /* another load reads the same array, `shift` elements before, everywhere */
     int64_t shift;
-    /* [n_dims] the least number of steps along a dimension to another load of the array that is less far behind; 0:
-     * there is none. NULL: of no load */
+    int64_t beside;  /* so many elements at most from one that another load has, which reads as much; PART_FAR: none */
+    /* [n_dims] the least number of steps along a dimension to a load of the array that has elements for both (walk.c);
+     * 0: there is none. NULL: of no load, and where there are too many */
     const int64_t *gap;
     uint32_t buffer; /* number in the plan */
 } PartAccess;
@@ -101,6 +103,7 @@ typedef struct {
     const PartSlots *along; /* [n_along] of loops and exchanges: the same by dimensions; 0: term_slots says all */
     uint32_t n_along;
     double term_slots, combine_slots; /* of the terms of one element, accesses apart; of combining two results */
+    double trip_slots;                /* .. that iterations of loops in them take after the first: no more code */
     double within_slots;              /* .. of one thread, where that has no loop */
     double again_slots;               /* of what passes compute of an element that others have computed */
     double term_clocks, combine_clocks;
@@ -110,6 +113,7 @@ typedef struct {
     uint32_t across;
     int64_t across_blocks;
     double across_bytes;
+    bool linear;                      /* neighbours of a thread are those of the space, over the ends of rows: loops */
     bool placed;                      /* rows begin as row_align says, not as align does */
     PartTurns turns;
 } PartWork;

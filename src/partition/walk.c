@@ -30,6 +30,7 @@ void part_walk_begin(PartWalk *w)
     w->map = ix_map_new(w->a);
     w->at = WBB_NEW_N(w->a, IrRef, x->rank + 1u);
     w->point = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
+    w->called = WBB_NEW_N(w->a, bool, w->p->fusion->body->n_instructions + 1u);
     for (uint32_t d = 0; d < x->rank; d++) w->at[d] = ir_index(rw_graph(w->rw), 0);
     for (uint32_t k = 0; k < w->n_space; k++) {
         const PartGroup *g = &w->space[k];
@@ -154,6 +155,20 @@ static int64_t apart_of(const HloShape *s, const PartNeed *by)
     return by->apart;
 }
 
+/* Fastest dimensions along which the array goes on from the end of a row as the space does, where neighbours of a
+ * thread do so too; `row`: the elements of these. */
+static uint32_t goes_on(const PartWalk *w, const int64_t *step, int64_t *row)
+{
+    uint32_t n = 0;
+    *row = 1;
+    for (; w->linear && n < w->n_space; n++) {
+        const uint32_t d = w->n_space - 1 - n;
+        if (w->space[d].dim.size > 1 && step[d] != *row) break;
+        *row *= w->space[d].dim.size;
+    }
+    return n;
+}
+
 PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, const PartNeed *by)
 {
     const uint64_t far = by ? by->far : 0;
@@ -161,7 +176,7 @@ PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, cons
     int64_t *step = WBB_NEW_N(w->a, int64_t, w->n_space + 1u), *repeat = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
     const uint32_t bits = sc_type_info[s->type].bits;
     PartAccess x = {.bits = bits < 8 && !ir_is_packed(s->type) ? 8 : bits, .elements = 1, .step = step, .passes = 1,
-                    .memory = hlo_elements(s), .repeat = repeat};
+                    .memory = hlo_elements(s), .repeat = repeat, .beside = PART_FAR};
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     anywhere = anywhere || !is_small(w, node);
     const int64_t origin = anywhere ? 1 : value_at(w, node);
@@ -173,8 +188,14 @@ PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, cons
         if (repeat[d] > 1) step[d] = ahead / repeat[d];
         const int64_t different = part_up(w->space[d].dim.size, repeat[d]);
         if (step[d] && x.elements < INT64_MAX / different) x.elements *= different;
+        if (repeat[d] > 1 && ahead != 1) offsets |= ahead;
+    }
+    int64_t row; /* where it does not go on, a thread's neighbours begin anywhere in it */
+    const uint32_t first = w->n_space - goes_on(w, step, &row);
+    if (first && first < w->n_space && row > 1) offsets |= x.straight = row;
+    for (uint32_t d = 0; d < first; d++) {
         if (far >> WBB_MIN(d, 63u) & 1) offsets |= apart_of(s, by);
-        else if (step[d] && ahead != 1) offsets |= ahead;
+        else if (step[d] && step[d] != 1 && repeat[d] == 1) offsets |= step[d];
     }
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     bool down = false;
@@ -235,14 +256,22 @@ static int64_t align_of_set(const PartWalk *w, uint32_t first, const uint32_t *s
     return WBB_MAX(align, x->align);
 }
 
-/* Steps of load k along each dimension to the nearest of loads of its set that are less far from the first one. */
+/* Of two loads of a set, is it j that has its elements for both? The one that is aligned better, then the one that is
+ * less far from the first. */
+static bool is_ahead(const PartAccess *j, const PartAccess *k, int64_t of_j)
+{
+    if (j->align != k->align) return j->align > k->align;
+    return llabs(of_j) < llabs(k->shift) || (llabs(of_j) == llabs(k->shift) && j < k);
+}
+
+/* Steps of load k along each dimension to the nearest of loads of its set that are ahead of it. */
 static const int64_t *gaps_of(const PartWalk *w, uint32_t k, uint32_t first, const uint32_t *set_of)
 {
     const PartAccess *x = &w->loads.items[k];
     int64_t *gap = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
     for (uint32_t j = 0; j < w->loads.n; j++) {
         const int64_t of_j = j != k && set_of[j] == set_of[k] ? shift_of(w, j, first) : PART_FAR;
-        if (of_j == PART_FAR || llabs(of_j) >= llabs(x->shift)) continue;
+        if (of_j == PART_FAR || (j != first && !is_ahead(&w->loads.items[j], x, of_j))) continue;
         for (uint32_t d = 0; d < w->n_space; d++) {
             const int64_t step = x->step[d], by = llabs(x->shift - of_j);
             if (step == 0 || step == PART_FAR || by % step != 0) continue;
@@ -272,6 +301,30 @@ static void find_near(PartWalk *w)
         if (w->loads.items[k].near) w->loads.items[k].gap = gaps_of(w, k, first[set_of[k]], set_of);
     for (uint32_t set = 0; set < n; set++)
         w->loads.items[first[set]].align = align_of_set(w, first[set], set_of, set);
+}
+
+/* The most elements by which load k is from load j, at any place; PART_FAR: that is not known. */
+static int64_t farthest_of(const PartWalk *w, uint32_t k, uint32_t j)
+{
+    const PartPlaced *x = &w->places.items[k], *y = &w->places.items[j];
+    int64_t most = 0;
+    if (x->leaf != y->leaf || x->anywhere || y->anywhere) return PART_FAR;
+    for (uint32_t place = 0; place < PLACES; place++) most = WBB_MAX(most, llabs(x->at[place] - y->at[place]));
+    return most;
+}
+
+/* Of loads of an array that stay near each other, others have the sectors of those that read less. */
+static void find_beside(PartWalk *w)
+{
+    for (uint32_t k = 0; k < w->loads.n && w->loads.n <= MAX_SETS; k++) {
+        PartAccess *x = &w->loads.items[k];
+        for (uint32_t j = 0; j < w->loads.n; j++) {
+            const PartAccess *y = &w->loads.items[j];
+            const double of_x = (double)x->elements * x->times, of_y = (double)y->elements * y->times;
+            const bool more = of_y > of_x || (of_y == of_x && j < k);
+            if (more && j != k) x->beside = WBB_MIN(x->beside, farthest_of(w, k, j));
+        }
+    }
 }
 
 /* The buffer of a parameter, or of what an earlier launch has left there; NOWHERE: it is computed. */
@@ -318,7 +371,12 @@ static PartSlots *slots_along(PartWalk *w, uint64_t along)
 static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
 {
     const HloInstruction *i = x->value.i;
-    const PartCost c = part_cost_of(w->t, i);
+    PartCost c = part_cost_of(w->t, i);
+    if ((i->opcode == HLO_WHILE || i->opcode == HLO_CONDITIONAL) && w->linear && !w->called[i->id]) {
+        const double once = part_called_slots(w->a, i, w->t);
+        c.slots += once, w->called[i->id] = true;
+        if (i->opcode == HLO_WHILE) w->trip_slots += once * (double)(WBB_MAX(hlo_count_of(i).trips, 1) - 1);
+    }
     const bool f64 = part_shape(i, 0)->type == SC_F64;
     const double times = x->times * share;
     if (buffer_of(w, x->value) != NOWHERE) return;
@@ -377,11 +435,24 @@ uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index)
     return need(w, part_value(v.i, v.part), index, NULL, (PartEdge){0});
 }
 
-/* Which positions need operand k of a concatenate that need x is: one dimension of the space alone may decide. */
-static struct PartShare share_of(const PartWalk *w, const PartNeed *x, uint32_t k)
+/* The dimension of a concatenate, or of a pad that pads only one; -1: it is no such. */
+static int64_t parted_of(const PartWalk *w, const HloInstruction *i)
+{
+    int64_t dim = -1;
+    if (i->opcode == HLO_CONCATENATE) return i->dimensions[0];
+    if (i->opcode != HLO_PAD || !w->linear) return -1; /* parts of shared terms are those of concatenates */
+    for (uint32_t d = 0; d < i->shape->rank; d++) {
+        if (i->shape->dims[d] == i->operands[0]->shape->dims[d]) continue;
+        if (dim >= 0 || i->paddings[d].interior || i->shape->dims[d] < i->operands[0]->shape->dims[d]) return -1;
+        dim = d;
+    }
+    return dim;
+}
+
+/* Which positions need operand k of what need x is, along dimension `dim` of that: one of the space may decide. */
+static struct PartShare share_of(const PartWalk *w, const PartNeed *x, uint32_t k, int64_t dim)
 {
     const HloInstruction *i = x->value.i;
-    const int64_t dim = i->dimensions[0];
     const double size = (double)i->shape->dims[dim];
     struct PartShare s = {0};
     for (uint32_t d = 0; d < w->n_space; d++) {
@@ -411,7 +482,8 @@ static void need_access(PartWalk *w, uint32_t user, uint32_t k)
     const PartEdge edge = {.user = user + 1, .operand = k};
     if (!needs.known) return;
     PartNeed by = x;
-    if (i->opcode == HLO_CONCATENATE) by.share = share_of(w, &x, k);
+    const int64_t parted = k == 0 || i->opcode == HLO_CONCATENATE ? parted_of(w, i) : -1;
+    if (parted >= 0) by.share = share_of(w, &x, k, parted);
     IrRef *ranges = WBB_NEW_N(w->a, IrRef, needs.n_ranges + 1u), *starts = WBB_NEW_N(w->a, IrRef, needs.n_starts + 1u);
     for (uint32_t r = 0; r < needs.n_ranges; r++) {
         ranges[r] = ir_index(rw_graph(w->rw), 0);
@@ -467,12 +539,13 @@ void part_walk_run(PartWalk *w)
         }
     }
     find_near(w);
+    find_beside(w);
 }
 
 void part_walk_work(const PartWalk *w, PartWork *work)
 {
     work->loads = w->loads.items, work->n_loads = w->loads.n;
-    work->term_slots = w->slots;
+    work->term_slots = w->slots, work->trip_slots = w->trip_slots;
     work->term_clocks = WBB_MAX(WBB_MAX(w->clocks, w->f64_clocks), w->special_clocks);
     work->term_latency = WBB_MIN(w->slots, (double)tg_tuned(w->t, "work.chain")) * rate(w, "latency.alu");
 }

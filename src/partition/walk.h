@@ -49,6 +49,7 @@ typedef struct {
     const PartGroup *space;
     uint32_t n_space;
     const HloShape *shape; /* whose index a position is */
+    bool linear;           /* neighbours of a thread follow each other in the shape, over the ends of its rows */
     const bool *stop;      /* by id: values that need nothing; NULL: none */
     const PartMade *made;  /* [n_made] values that earlier launches left in memory */
     uint32_t n_made;
@@ -64,10 +65,11 @@ typedef struct {
     struct { uint64_t *items; uint32_t n, capacity; } in_pass; /* of each load: a bit for each pass */
     WbbMap seen, load_of; /* by hash of a need: its number, from 1 on; by buffer and index: the same of a load */
     uint32_t pass;
+    bool *called;    /* by id: a loop or branches whose computations are counted, for all of its results */
     IrRef *vars;     /* [n_space] the positions */
     WbbMap along_of; /* by node of an index: a bit for each dimension that it depends on, and one above */
     struct { PartSlots *items; uint32_t n, capacity; } along; /* no two of the same dimensions */
-    double slots, again_slots, clocks, f64_clocks, special_clocks;
+    double slots, again_slots, trip_slots, clocks, f64_clocks, special_clocks;
     uint32_t steps;
     bool complete; /* no limit was met */
 } PartWalk;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The closed form's price of plans beside the profile of their kernels, for kinds of launches that layouts alone do not describe.
 
-    closed_form.py BUILD.. [--kind NAME] [--all]
+    closed_form.py BUILD.. [--kind NAME] [--files LIST] [--all]
 
 BUILD: executables of warpburg; several are held against each other, as before and after a change. A kernel's price is that of `compile --explain`, its profile
 `run --profile` of the same build, for sm_90. Says of each kind the geometric mean of price over profile, its standard deviation, and the kernels that are
@@ -12,6 +12,7 @@ furthest off on both sides; with --all each one. The kinds, whose texts are made
     plain    updates of which no two meet
     set      updates that replace what was there, at indices that are random
     lock     updates of several results that depend on each other, at such indices
+    file     instead of these, the fusions whose files LIST names, a line each, that become a loop or exchange
 """
 from __future__ import annotations
 
@@ -205,10 +206,12 @@ def main() -> int:
     p = argparse.ArgumentParser(description="prices of the closed form beside profiles")
     p.add_argument("builds", nargs="+", metavar="BUILD")
     p.add_argument("--kind", default="", help="only this kind")
+    p.add_argument("--files", type=Path, metavar="LIST", help="the kind `file`: fusions that LIST names")
     p.add_argument("--all", action="store_true", help="a line for each kernel")
     o = p.parse_args()
     for build in o.builds:
-        made = [(name, row(build, kind, name, text)) for kind, name, text in texts() if o.kind in ("", kind)]
+        of_files = ((("file", f, Path(f).read_text(encoding="utf-8")) for f in o.files.read_text(encoding="utf-8").split()) if o.files else texts())
+        made = [(name, row(build, kind, name, text)) for kind, name, text in of_files if o.kind in ("", kind)]
         say(build, [r for _, r in made if r], o.all)
         for name in (n for n, r in made if not r):
             print(f"  no price or no profile: {name}")
