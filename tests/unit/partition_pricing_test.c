@@ -31,8 +31,10 @@ static void describe(Case *c, uint32_t n, const int64_t *sizes, const char *kind
         if (!c->dims[d].reduced) kept *= sizes[d];
     }
     c->bits = bits;
-    c->load = (PartAccess){.bits = bits, .elements = all, .memory = all, .align = align, .step = c->load_step};
-    c->store = (PartAccess){.bits = bits, .elements = kept, .memory = kept, .align = 1, .step = c->store_step};
+    c->load = (PartAccess){.bits = bits, .elements = all, .memory = all, .align = align, .beside = PART_FAR,
+                            .step = c->load_step};
+    c->store = (PartAccess){.bits = bits, .elements = kept, .memory = kept, .align = 1, .beside = PART_FAR,
+                            .step = c->store_step};
     c->work = (PartWork){.dims = c->dims, .n_dims = n, .commutes = true, .presence = true, .splits = true};
     c->work.reductions = c->work.passes = 1;
     c->work.loads = &c->load, c->work.n_loads = 1;
