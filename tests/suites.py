@@ -113,6 +113,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("compile_depth", "tests/kernels/compile_depth.py {wb}", "", "--all"),
         Row("backends", "tests/kernels/backends.py {wb} --shared {shared}", "--count 80 --random 60", "--every 1 --targets all --random 10000"),
         Row("no_llvm", "tests/kernels/no_llvm.py {build}"),
+        Row("two_compilers", "tests/kernels/two_compilers.py {wb} --shared {shared}", "", "--make --every 2"),
         Row("element_types", "tests/kernels/element_types.py {wb}", "", "--all"),
         Row("ml_dtypes_values", "tests/kernels/ml_dtypes_values.py {wb}"),
         Row("random_fusions", "tests/fuzz/random_fusions.py {wb}", "60", "10000"),
