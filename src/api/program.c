@@ -102,7 +102,7 @@ static ProgModule *build(WbbCx *cx, WbbArena *a, const Call *c)
     const FuseHow plain = {.mode = FUSE_PLAIN};
     char *text = wbb_alloc(a, c->n + 1);
     if (c->n) memcpy(text, c->text, c->n);
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, c->p->file, text, c->n));
+    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, c->p->file, text, c->n), NULL);
     const TgTarget *t = tg_find(c->p->options.target);
     PipeFuse *priced = c->cut == WB_PLAIN ? NULL : pipe_fuse(cx, a, t);
     if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, c->n) ? NULL : c->p->options.store, text);

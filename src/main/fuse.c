@@ -73,7 +73,7 @@ static WbbStatus fuse_file(const Call *call, const char *file, const char *outpu
     const FuseOptions *o = call->options;
     size_t n;
     const char *text = main_read_hlo(cx, a, file, o->assume, &n);
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n));
+    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), NULL);
     const char *cut = o->cut ? o->cut : output ? "priced" : "plain";
     const FuseHow plain = {.mode = o->like ? FUSE_GIVEN : FUSE_PLAIN};
     const bool priced = !o->like && strcmp(cut, "plain") != 0;

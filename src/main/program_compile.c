@@ -48,7 +48,7 @@ ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char
     PipeFuse *priced = !strcmp(cut, "plain") ? NULL : pipe_fuse(cx, a, tg_find(target));
     const FuseHow *how = priced ? &priced->how : &plain;
     if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, n) ? NULL : store, text);
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n));
+    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), NULL);
     main_note_optimised(cx, m, file, "fuse ");
     ProgModule *p = prog_build(cx, a, m, how);
     if (priced) pipe_fuse_keep(priced, a);

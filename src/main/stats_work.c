@@ -19,6 +19,7 @@ enum { BATCH = 48, PART_SECONDS = 120, BATCH_SECONDS = 600 };
 /* What is known of a record before its kernel is assembled. */
 typedef struct {
     const char *file, *kernel, *key;
+    const char *before_cut; /* a JSON object: rules that fired in the module that it is cut from; NULL: none is said */
     uint64_t count;
     StatsPosition position;
 } Row;
@@ -60,6 +61,7 @@ static void put_record(Worker *k, const Row *r, const PipeStat *s)
     wbb_json_text(b, "target", s->target->name);
     wbb_json_uint(b, "count", r->count);
     wbb_json_putf(b, NULL, "%s", s->body);
+    if (r->before_cut) wbb_json_putf(b, "before_cut", "%s", r->before_cut);
     if (r->key) wbb_json_text(b, "key", wbb_store_name(k->arena, r->key));
     if (k->w->call->o->listing && s->listing && s->listing[0]) wbb_json_text(b, "listing", s->listing);
     wbb_json_end(b, "stats.1");
@@ -200,6 +202,31 @@ static void find_fusion(WbbCx *cx, void *arg)
     f->row.kernel = wbb_format(f->k->lines_arena, "%s", fusion.name);
 }
 
+/* An engine without the rules that are disabled. Those about arrays are the same on all targets. */
+static RwCx *engine(Worker *k, WbbArena *a)
+{
+    const PipeStatOptions *o = &k->options;
+    const TgTarget *t = k->w->call->targets[0];
+    RwCx *rw = rw_new(k->cx, a, ir_graph_new(k->cx, a), &ix_tables, t->tables, o->accuracy);
+    for (uint32_t i = 0; i < o->n_disable; i++)
+        if (!tg_is_choice(t, o->disable[i])) rw_disable(rw, o->disable[i]);
+    return rw;
+}
+
+/* The rules about arrays that fired, as the member of a record; NULL: none did. */
+static const char *fired(WbbArena *a, const RwCx *rw)
+{
+    WbbBuf b = wbb_buf(a);
+    uint32_t any = 0;
+    wbb_json_open(&b, NULL, '{');
+    for (uint32_t k = 0; k < ix_tables.n_rules; k++) {
+        const uint32_t n = ix_tables.rules[k].phase == RW_ARRAYS ? rw_counts(rw, true)[k] : 0;
+        if (n) wbb_json_uint(&b, rw_rule_name(a, &ix_tables, k), n), any++;
+    }
+    wbb_json_close(&b, '}');
+    return any ? b.text : NULL;
+}
+
 /* A module with a single fusion is a kernel; any other is cut into parts. */
 static void one_module(WbbCx *cx, void *arg)
 {
@@ -215,13 +242,16 @@ static void one_module(WbbCx *cx, void *arg)
         one_kernel(k, f->row, text.text, text.n);
         return;
     }
-    const FuseParts parts = fuse_parts(cx, lasting, pipe_normalise(cx, lasting, m), &(FuseHow){.mode = FUSE_PLAIN});
+    RwCx *rw = engine(k, lasting);
+    const HloModule *normal = pipe_normalise(cx, lasting, m, rw);
+    const FuseParts parts = fuse_parts(cx, lasting, normal, &(FuseHow){.mode = FUSE_PLAIN});
     const bool is_one = parts.n == 1 && parts.items[0].text && parts.items[0].count == 1;
     for (uint32_t p = 0; p < parts.n; p++) {
         const FusePart *part = &parts.items[p];
         f->row.position.part++;
         f->row.count = part->count;
         f->row.kernel = is_one ? m->entry->name : part->name;
+        f->row.before_cut = is_one || p ? NULL : fired(lasting, rw);
         if (!is_one && f->n_modules > 1) f->row.kernel = wbb_format(lasting, "%s.%u", part->name, f->module);
         f->library = part->at;
         if (is_one) one_kernel(k, f->row, text.text, text.n);

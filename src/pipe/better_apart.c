@@ -24,7 +24,7 @@ typedef struct {
 static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *t)
 {
     const FuseHow *how = &pipe_fuse(cx, a, t)->how;
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, q->file, q->text, q->n));
+    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, q->file, q->text, q->n), NULL);
     const FuseCut cut = fuse_cut(cx, a, fuse_prepare(cx, a, m, how)->entry, how);
     const PartOptions options = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
                                  .deterministic = q->o->deterministic};

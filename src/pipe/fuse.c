@@ -206,9 +206,9 @@ static double seconds(void *arg, const char *text)
     return answer > YES ? 1e-12 * (double)(answer - YES) : 0;
 }
 
-const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
-    return gr_note_neighbours(cx, a, gr_normalise(cx, a, m));
+    return gr_note_neighbours(cx, a, gr_arrays(cx, a, hlo_normalise(cx, a, m), with));
 }
 
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)

@@ -211,8 +211,9 @@ typedef struct {
     WbbBuf answers;  /* those that were asked for now */
     bool news;       /* one of them was not known */
 } PipeFuse;
-/* A module that is to be cut: normalised, with notes of what a kernel does not see that has indices from another. */
-const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* A module that is to be cut: normalised, with notes of what a kernel does not see that has indices from another. with:
+ * as in gr_arrays. */
+const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t);
 /* Answers that an earlier cut of this module's text got, so that none is planned again; and, after the cut, keeps those
  * that this one got. The store may be NULL. */

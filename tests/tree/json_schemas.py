@@ -54,6 +54,7 @@ COMMANDS: List[List[str]] = [  # in a folder that has FILES
     ["compile", GELU, "--json"], ["compile", "sum.hlo", "bad.hlo", "declined.hlo", "--json"], ["compile", GELU, "--json", "--bijection"],
     ["compile", GELU, "--json", "--accuracy", "xla", "--trace"],
     ["stats", GELU, "sum.hlo", "layer.hlo", "bad.hlo", "declined.hlo"], ["stats", GELU, "--target", "sm_80", "--target", "sm_100"],
+    ["stats", str(LIT / "rules/arrays.hlo")],
     ["stats", "sum.hlo", "--profile", "4", "--listing", "--cache", "records"],
     ["run", "sum.hlo", "--json"], ["run", GELU, "--on", "gpu", "--check", "--json"],
     ["run", GELU, "--check", "--json", "--blocks", "4", "--counts"], ["run", "sum.hlo", "--check", "--json", "--case", "s"],
