@@ -82,11 +82,13 @@ def meanings(r: Rule) -> List[Meaning]:
 
 
 def register(t: str, lanes: int) -> str:
-    """The type of the register that holds so many values."""
-    found = {32: "u32", 64: "u64"}.get(bits_of(t) * lanes, "") if lanes > 1 else bits_name(t)
-    if not found or (lanes > 1 and bits_name(t) == "pred"):
+    """The type of the register that holds so many values; of one byte, with zeros above it, one of 16 bits."""
+    whole = bits_of(bits_name(t)) * lanes
+    if t == "pred" and lanes == 1:
+        return t
+    if whole not in (8, 16, 32, 64) or t == "pred":
         raise NoTerm(f"{t}x{lanes}")
-    return found
+    return f"u{max(whole, 16)}"
 
 
 def read(r: Rule, left: Node) -> List[Meaning]:

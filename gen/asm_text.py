@@ -26,6 +26,11 @@ JOIN = {"and": "band", "or": "bor", "xor": "bxor"}
 COUNT = {"popc": "popcnt", "clz": "clz"}  # results of 32 bits
 
 
+def integer(kind: str) -> str:
+    """The type of s8 to u64 as rules name it."""
+    return f"i{kind[1:]}" if kind[0] == "s" else kind
+
+
 def part(v: Expr, t: str, to: str, n: int) -> Expr:
     """The n-th part of type `to` of a value of unsigned type t, from the low bits on."""
     return v if t == to else of("cvt", to, t)(of("shrl", t)(v, Lit(n * bits_of(to))) if n else v)
@@ -110,13 +115,13 @@ class Text(Fields):
         if re.fullmatch(r"[us](16x2|8x4)", kind):
             return self.lanes_of_integers(".".join(name), kind, words)
         base, t = ".".join(name), UNSIGNED.get(kind[1:] if kind[0] in "bus" else kind, "")
+        if base.startswith("cvt"):
+            return self.convert(base, words, kind)
         if not t:
             raise NoTerm(opcode)
         sign = kind[0] == "s"
         if base == "mov" and any(w.startswith("{") for w in words):
             self.move_parts(words, t)
-        elif base.startswith("cvt"):
-            self.convert(base, words, kind)
         elif base.startswith("setp.") and base.split(".")[1] in COMPARE and not (sign and base.split(".")[1] in ("lo", "ls", "hi", "hs")):
             at = f"i{t[1:]}" if sign else t
             self.set(words, base, of(COMPARE[base.split(".")[1]], at)(*(recast(self.operand(w, t), at, t) for w in words[1:3])))
@@ -328,24 +333,32 @@ class Text(Fields):
         product = recast(of("mul", result)(x, y), to, result)
         self.put(words[0], of("add", to)(product, self.operand(words[3], to)) if words[3:] else product, to)
 
+    def low(self, word: str, kind: str) -> Expr:
+        """An operand of a conversion at its integer type; of a wider register the low bits."""
+        t = f"u{kind[1:]}"
+        own = self.values[word][1] if word in self.values else t
+        if own == "pred" or bits_of(own) < bits_of(t):
+            raise NoTerm(f"{word} has {own} where {t} is taken")
+        v = self.operand(word, own)
+        return recast(v if own == t else of("cvt", t, own)(v), integer(kind), t)
+
     def convert(self, base: str, words: List[str], kind: str) -> None:
-        real = re.fullmatch(r"cvt\.rn\.(f\d\d)", base)
-        if real and kind[0] in "us":
-            own, at = UNSIGNED[kind[1:]], f"{'i' if kind[0] == 's' else 'u'}{kind[1:]}"
-            v = of("cvt", real.group(1), at)(recast(self.operand(words[1], own), at, own))
-            return self.put(words[0], recast(v, FLOATS[real.group(1)], real.group(1)), FLOATS[real.group(1)])
-        m = re.fullmatch(r"cvt(?:\.sat)?\.([us])(16|32|64)", base)
-        if not m or kind[0] not in "us":
-            raise NoTerm(base)
-        to, frm = UNSIGNED[m.group(2)], UNSIGNED[kind[1:]]
-        at = f"{'i' if kind[0] == 's' else 'u'}{kind[1:]}"
-        v = recast(self.operand(words[1], frm), at, frm)
+        m = re.fullmatch(r"cvt(?:\.rn\.(f\d\d)|(?:\.sat)?\.([us]\d+))", base)
+        if not m or any(not re.fullmatch("[us](8|16|32|64)", k) for k in (kind, m[2] or kind)):
+            raise NoTerm(f"{base}.{kind}")
+        v, frm = self.low(words[1], kind), integer(kind)
+        if m[1]:
+            return self.put(words[0], recast(of("cvt", m[1], frm)(v), FLOATS[m[1]], m[1]), FLOATS[m[1]])
         if ".sat" in base:
-            (low, high), (least, most) = (((-1 << int(n) - 1, (1 << int(n) - 1) - 1) if s == "s" else (0, (1 << int(n)) - 1)
-                                           for s, n in (m.groups(), (kind[0], kind[1:]))))
-            v = of("max", at)(v, Lit(low)) if low > least else v
-            v = of("min", at)(v, Lit(high)) if high < most else v
-        self.put(words[0], recast(v, to, at) if bits_of(to) == bits_of(frm) else of("cvt", to, at)(v), to)
+            (low, high), (least, most) = (((-1 << int(k[1:]) - 1, (1 << int(k[1:]) - 1) - 1) if k[0] == "s" else (0, (1 << int(k[1:])) - 1)
+                                           for k in (m[2], kind)))
+            v = of("max", frm)(v, Lit(low)) if low > least else v
+            v = of("min", frm)(v, Lit(high)) if high < most else v
+        to, whole = integer(m[2]), self.widths.get(words[0], "")
+        v = recast(v, to, frm) if bits_of(to) == bits_of(frm) else of("cvt", to, frm)(v)
+        if whole in UNSIGNED.values() and whole != "pred" and bits_of(whole) > bits_of(to):  # a wider register, into which it is extended
+            v, to = of("cvt", whole, to)(v), whole
+        self.put(words[0], recast(v, f"u{bits_of(to)}", to), f"u{bits_of(to)}")
 
     def move_parts(self, words: List[str], t: str) -> None:
         half = {"u64": "u32", "u32": "u16"}.get(t)
@@ -362,14 +375,14 @@ class Text(Fields):
 
 
 def bits_name(t: str) -> str:
-    """The register type that holds values of t."""
+    """The unsigned type with the bits of t, of which registers have one value or several."""
     if t == "pred":
         return t
     if t in FLOATS:
         return FLOATS[t]
-    if ops.TYPE_BY_NAME[t].cls not in "IU" or bits_of(t) < 16:
+    if ops.TYPE_BY_NAME[t].cls not in "IU" or bits_of(t) < 8:
         raise NoTerm(t)
-    return UNSIGNED[str(bits_of(t))]
+    return f"u{bits_of(t)}"
 
 
 __all__ = ["NoTerm", "Text", "bits_name", "bits_of", "joined", "part", "recast"]

@@ -165,7 +165,7 @@ static PtxValue *spelled(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue **x,
 
 /* --- assembly ----------------------------------------------------------------------------------------------------- */
 /* The registers that hold a value in assembly: one, of 16 bits at least; of vectors of more than `widest` bits one for
- * each 32, or each element of 64. */
+ * each 32, or each element of 64. An operand of one byte has zeros above it, a result anything. */
 typedef enum { ONE, HALF, PAIR, SEVERAL } Form;
 static Form form_of(PtxBuild *b, IrType type, uint32_t widest)
 {
@@ -218,9 +218,9 @@ static PtxValue *assembly(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue **x
     else for (uint32_t i = 0; i < of[0].n; i++) v->words[i] = of[0].r[i] = ptx_new(b, ptx_word_kind(n->type));
     write(b, row, row->text, n->imm, of, at);
     if (form == HALF) {
-        v->half = of[0].r[0];
         v->words[0] = ptx_new(b, PTX_B32);
-        ptx_line(b, "cvt.u32.u16 %R, %R;", v->words[0], v->half);
+        ptx_line(b, "cvt.u32.u16 %R, %R;", v->words[0], of[0].r[0]);
+        if (ptx_n_elements(n->type) > 1) v->half = of[0].r[0];
     } else if (form == PAIR) {
         v->pairs = WBB_NEW(b->arena, PtxReg);
         v->pairs[0] = of[0].r[0];

@@ -4,11 +4,12 @@ usage: tile_rules.py BUILD [--target sm80] [--verbose]        BUILD: a build fol
 
 The rules are put first into INSTR of a copy of patterns/, one list at a time; gen/ compiles the copy, the compiler is linked with its table, and each
 rule goes the way of `./dev rule`: its text is proved as a term where it is one, its kernels run in the simulator, and ptxas assembles them. A wrong
-rule must fail one of these.
+rule must fail one of these. A kernel of two right ones is right by both back ends.
 """
 from __future__ import annotations
 
 import argparse
+import runpy
 import sys
 import tempfile
 from pathlib import Path
@@ -63,6 +64,17 @@ def judged(program: Path, target: str, n: int) -> List[Tuple[Rule, List[str]]]:
     return [(r, against[r.name] + [x for x in notes if len(first) == 1]) for r in first] + [(r, [x]) for r in first[:1] for x in notes if len(first) > 1]
 
 
+def together(program: Path, target: str, folder: Path) -> List[str]:
+    """What is wrong with the kernel TOGETHER, by both back ends."""
+    file, out = folder / "together.ir", []
+    file.write_text(runpy.run_path(str(ROOT / "tests" / "rules" / "patterns" / "tiles.py"))["TOGETHER"])
+    for backend in ("llvm", "ptx"):
+        answer, = simulate.check(str(program), target.replace("sm", "sm_"), folder, [file], "", backend)
+        if answer["status"] != "ok" or len(answer["rules"]) != 2:
+            out.append(f"{backend}: {answer}")
+    return out
+
+
 def main() -> int:
     p = argparse.ArgumentParser()
     p.add_argument("build")
@@ -86,6 +98,7 @@ def main() -> int:
                 program = built((ROOT / o.build).resolve(), o.target, rules, Path(tmp))
                 load.use(Path(tmp))
                 found = judged(program, o.target, len(rules))
+                bad += together(program, o.target, Path(tmp)) if names == "RIGHT" else []
             finally:
                 load.use(ROOT)
         for r, why in found:

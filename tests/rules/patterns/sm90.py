@@ -259,6 +259,16 @@ TEXTS = [
     asm(bor.u32(shlx.u32(band.u32(a, 1), 31), shrlx.u32(a, 31)), '{ .reg .b32 h; and.b32 h, %{a}, 0x80000001; brev.b32 %d, h; }'),
     asm(add.i16x2(a, b), 'add.s16x2 %d, %{a}, %{b};'),
     asm(min.u16x2(a, b), 'min.u16x2 %d, %{a}, %{b};'),
+    asm(bxor.u8x4(a, b), 'xor.b32 %d, %{a}, %{b};'),                      # bytes: of one the register has 16 bits, with zeros above it
+    asm(add.u8x4(a, b), '{ .reg .b32 h, l, s; and.b32 h, %{a}, 0x7f7f7f7f; and.b32 l, %{b}, 0x7f7f7f7f; add.u32 s, h, l; xor.b32 h, %{a}, %{b}; '
+        'and.b32 h, h, 0x80808080; xor.b32 %d, s, h; }'),
+    asm(add.u8x2(a, b), '{ .reg .b16 h, l; add.u16 l, %{a}, %{b}; and.b16 h, %{a}, 0xff00; add.u16 h, h, %{b}; and.b16 l, l, 0xff; '
+        'and.b16 h, h, 0xff00; or.b16 %d, h, l; }'),
+    asm(max.u8(a, b), 'max.u16 %d, %{a}, %{b};'),
+    asm(max.i8(a, b), '{ .reg .b16 h, l; cvt.s16.s8 h, %{a}; cvt.s16.s8 l, %{b}; max.s16 %d, h, l; }'),
+    asm(cvt.i32.i8(a), 'cvt.s32.s8 %d, %{a};'),
+    asm(cvt.f32.u8(a), 'cvt.rn.f32.u8 %d, %{a};'),
+    asm(cvt.u8.i32(max.i32(min.i32(a, 255), 0)), 'cvt.sat.u8.s32 %d, %{a};'),
     asm(neg.f16x2(a), 'xor.b32 %d, %{a}, 0x80008000;'),
     asm(abs.bf16x2(a), 'and.b32 %d, %{a}, 0x7fff7fff;'),
     asm(copysign.f16x2(a, b), 'lop3.b32 %d, %{a}, %{b}, 0x7fff7fff, 0xe4;'),

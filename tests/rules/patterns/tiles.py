@@ -35,6 +35,9 @@ RIGHT = [
     asm(max.f32(a, 0.0),                        'max.f32 %d, %{a}, 0f00000000;',              when=never_nan(a)),
     asm(add.f32(a, 0.0),                        'mov.f32 %d, %{a};',                          when=never_negzero(a)),
     asm(neg.f16x2(a),                           'xor.b32 %d, %{a}, 0x80008000;'),
+    asm(sub.u8(a, b),                           'sub.u16 %d, %{a}, %{b};'),
+    asm(lt.u8(a, b),                            'setp.lt.u16 %d, %{a}, %{b};'),
+    asm(bxor.u8x4(a, b),                        'xor.b32 %d, %{a}, %{b};'),
     llvm(bnot.u32(a),                           'xor(%a, -1)'),
     intr(sub.u32(max.u32(a, b), b),             'llvm.usub.sat'),
 ]
@@ -65,3 +68,9 @@ WRONG = [
     asm(cvt.f16.f32(a),                         'cvt.rz.f16.f32 %d, %{a};'),
     asm(mul.u32(a, k),                          'shl.b32 %d, %{a}, %{k};',                    when=(k > 1) & (k < 32)),
 ]
+# a kernel of two of the right ones: what the first leaves above a byte is nothing that the second one reads
+TOGETHER = """kernel @k(%a: u8[1024], %b: u8[1024], %out: out pred[1024]) block 128 grid 8 {
+  let t = 128*bid + tid in 0..1024
+  store %out[t], lt.u8(sub.u8(load %a[t], load %b[t]), load %b[t])
+}
+"""

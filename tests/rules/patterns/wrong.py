@@ -327,6 +327,17 @@ TEXTS = [                                       # instructions on integers and b
     asm(fma.f32(cvt.f32.bf16(a), cvt.f32.bf16(b), c), '{ .reg .b32 p; fma.rn.f32.bf16 p, %{a}, %{b}, 0f80000000; add.rn.f32 %d, p, %{c}; }'),
     asm(add.f32(mul.f32(cvt.f32.bf16(a), cvt.f32.bf16(b)), c), 'fma.rn.f32.bf16 %d, %{a}, %{b}, %{c};'),
 ]
+TEXTS += [                                      # on bytes: a register of 16 bits has zeros above one
+    asm(max.i8(a, b),                           'max.s16 %d, %{a}, %{b};'),
+    asm(lt.i8(a, b),                            'setp.lt.s16 %d, %{a}, %{b};'),
+    asm(add.u8x4(a, b),                         'add.u32 %d, %{a}, %{b};'),
+    asm(add.u8x2(a, b),                         'add.u16 %d, %{a}, %{b};'),
+    asm(max.u8x4(a, b),                         'max.s8x4 %d, %{a}, %{b};'),
+    asm(cvt.i32.i8(a),                          'cvt.u32.u8 %d, %{a};'),
+    asm(cvt.f32.i8(a),                          'cvt.rn.f32.s16 %d, %{a};'),
+    asm(cvt.i8.i32(max.i32(min.i32(a, 127), -127)), 'cvt.sat.s8.s32 %d, %{a};'),
+    asm(cvt.u32.u8(sub.u8(a, b)),               '{ .reg .b16 h; sub.u16 h, %{a}, %{b}; cvt.u32.u16 %d, h; }'),
+]
 NUMBERS = [                                     # of the text; a power of two scales exactly only where nothing overflows or is subnormal
     rewrite(div[F](a, b),                       mul[F](a, div[F](1.0, b)), when=literal(b)),
     rewrite(mul[F](mul[F](a, b), c),            mul[F](a, mul[F](b, c)), when=literal(b) & literal(c)),
