@@ -14,6 +14,7 @@ from gen.expr import Expr, Lit, Node, Var
 
 Error = Tuple[float, float, float]  # share of the value, units in the last place, absolute
 Key = Tuple[str, str, bool]  # operation, type, approx
+FRACTION = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}  # bits of the types' fractions: a value is 2**n to 2**(n + 1) of its unit
 
 
 class Table(Dict[Key, Error]):
@@ -48,10 +49,17 @@ def forms_of(errors: Dict[Key, Error], e: Node) -> List[Tuple[Key, Error]]:
             for form, error in some if all(map(may_match, form.args, e.args))]
 
 
+def covers(x: Error, y: Error, t: str) -> bool:
+    """Whether what is within y is within x at every value: a share is twice as many units at one end of an octave as at the other."""
+    units = y[0] * 2 ** (FRACTION[t] + 1) if t in FRACTION else 0 if y[0] == 0 else float("inf")
+    return all(p >= q for p, q in zip(x, y)) or (x[1] >= y[1] + units and x[2] >= y[2])
+
+
 def error_of(errors: Dict[Key, Error], e: Node, t: str, approx: bool) -> Error:
     """The error of a made node at type t: the largest of what may compute it."""
-    found = [errors.get((e.op.name, t, approx), (0, 0, 0)), *(error for k, error in forms_of(errors, e) if k[1:] == (t, approx))]
-    return max(x[0] for x in found), max(x[1] for x in found), max(x[2] for x in found)
+    found = {errors.get((e.op.name, t, approx), (0.0, 0.0, 0.0)), *(error for k, error in forms_of(errors, e) if k[1:] == (t, approx))}
+    some = [x for x in found if not any(covers(y, x, t) and (y > x or not covers(x, y, t)) for y in found)]
+    return max(x[0] for x in some), max(x[1] for x in some), max(x[2] for x in some)
 
 
 __all__ = ["Error", "Table", "error_of", "forms_of", "may_match"]

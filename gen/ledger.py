@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from gen import asm_rule, load, ops, semantics
-from gen.errors import Error, Table, forms_of
+from gen.errors import FRACTION, Error, Table, forms_of
 from gen.forms import is_fold, is_general
 from gen.lang import Expr, Guard, Lit, Node, Not, Rule, Ulp, Var, Width, children, parts
 from gen.load import RuleSet, walk
@@ -24,7 +24,6 @@ Errors = Dict[Tuple[str, str, bool], Error]  # by operation, type, approx
 Budgets = Dict[Tuple[str, str], Tuple[float, float, float]]
 Lines = Dict[str, Tuple[str, str]]  # key -> (state, text)
 UNSIMULATED = "WARPBURG_UNSIMULATED"  # set by `./dev rule` while it builds the program that simulates instruction rules: these need no line yet
-FRACTION = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}  # bits of the types' fractions: a value is at least so many powers of two of its unit
 ERROR_MARGIN = 0.03  # an error may exceed the ledger's by this share and this many units
 HEAD = """# The state of each rule's proof: `./dev rule FILE:LINE` writes a rule's line, `./dev rule --all` all of them. The key is a hash of what the
 # rule means. exhausted: every value (w: bits of integers; index: a box). proved: by z3. tested: so many corner values and random bits.

@@ -101,8 +101,19 @@ def proved(rules: Sequence[Rule], errors: Errors, whole: bool) -> Tuple[List[pro
 def states_of(rules: Sequence[Rule], errors: Errors, fresh: bool) -> Tuple[Dict[str, Tuple[str, str]], List[str], int]:
     """(key -> (state, text), messages, number proved now)"""
     found, messages, new = cached(rules, errors, fresh)
-    done = {ledger.key(r, errors): (found[id(r)], load.text(r.left) + " -> " + r.text.split(" -> ", 1)[1]) for r in rules if id(r) in found}
-    return done, messages, new
+    return {ledger.key(r, errors): (found[id(r)], line_of(r)) for r in rules if id(r) in found}, messages, new
+
+
+def line_of(r: Rule) -> str:
+    """What its line of the ledger says of a rule."""
+    return r.text if r.kind != "rewrite" else load.text(r.left) + " -> " + r.text.split(" -> ", 1)[1]
+
+
+def leaning(rules: Sequence[Rule], some: Sequence[Rule], errors: Errors) -> List[Rule]:
+    """Rules that the ledger has, but not with the errors that `some` state of operations which they make."""
+    lines = ledger.read() if any(r.err is not None for r in some) else {}
+    texts = {text for _, text in lines.values()}
+    return [r for r in rules if line_of(r) in texts and ledger.key(r, errors) not in lines and not any(r is x for x in some)]
 
 
 def strength(state: str) -> Tuple[Set[str], int, str]:
@@ -282,6 +293,7 @@ def main(argv: Sequence[str]) -> int:
         if args.what:
             rules, tiles = ([r for r in every if any(r is x for x in some)] for every, some in
                             zip((rules, tiles), ([r for pair in found.values() for r in pair[n]] for n in (0, 1))))
+            rules += leaning(proved_rules(sets), rules + tiles, errors)
         every = rules + tiles
         if args.check and args.every > 1 and ledger.prover_of() == prover_version():
             rules, tiles = ([r for r in some if int(ledger.key(r, errors), 16) % args.every == 0] for some in (rules, tiles))

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import List, Tuple
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
@@ -153,7 +154,20 @@ class Errors(unittest.TestCase):
         budget = lambda r: prove.prove([r], ledger.errors_of(sets(r)))[0].outcomes[0].case.terms.budget[0]
         self.assertEqual([budget(form(None)), budget(form(ulp(4))), budget(form(ulp(9)))], [2.0, 4.0, 5.0])
         other = rewrite(tanh.f32.approx(a), div.f32.approx(a, b))
-        self.assertNotEqual(ledger.key(other, ledger.errors_of(sets(form(ulp(4))))), ledger.key(other, ledger.errors_of(sets(form(None)))))
+        of = {n: ledger.errors_of(sets(form(n and ulp(n)))) for n in (None, 3, 4)}
+        self.assertNotEqual(ledger.key(other, of[4]), ledger.key(other, of[None]))
+        # 2**-22 of a value is two to four of its units: four units are no more than this and four units, three may be less
+        self.assertEqual([error_of(of[n], other.right, "f32", True) for n in of], [(2**-22, 0, 0), (2**-22, 3, 0), (0, 4, 0)])
+
+    def test_rules_that_lean_on_an_error(self) -> None:
+        """Who states one proves again what was proved without it."""
+        form = rewrite(div.f32.approx(a, sqrt.f32.approx(b)), mul.f32(a, rsqrt.f32(b)), err=ulp(4))
+        other, new = rewrite(tanh.f32.approx(a), div.f32.approx(a, b)), rewrite(neg.f32(neg.f32(a)), a)
+        load.identify([form, other, new])
+        before, now = ledger.errors_of([]), ledger.errors_of([RuleSet("sm80", {"lower": [form], "isel": []})])
+        with patch.object(ledger, "read", lambda: {ledger.key(other, before): ("tested(f32: 9)", rule_command.line_of(other))}):
+            self.assertEqual(rule_command.leaning([form, other, new], [form], now), [other])
+            self.assertEqual(rule_command.leaning([form, other, new], [new], now), [])
 
     def test_texts_of_llvm_are_terms(self) -> None:
         """A text that is the left side's own operation needs no proof; another one is proved to be the left side."""
