@@ -79,10 +79,23 @@ static uint32_t classes_of(const char *left, size_t n, Class *out)
     return count;
 }
 
-/* A left side with types for classes and small numbers for the constants k, m, p and q. Of once(..) only the term
- * in brackets stays. */
+/* The permissions that a rule's condition asks for, as a name has them: ".contract.nsz". */
+static const char *permissions(WbbArena *a, const char *text)
+{
+    const char *when = strstr(text, "  when ");
+    WbbBuf b = wbb_buf(a);
+    for (uint32_t f = 0; when && f < SC_FLAG_COUNT; f++) {
+        const char *name = sc_flag_name[f], *at = strstr(when, name);
+        const bool asked = at && !is_word(at[-1]) && at[-1] != '~' && !is_word(at[strlen(name)]);
+        if (SC_PERMISSIONS >> f & asked) wbb_putf(&b, ".%s", name);
+    }
+    return b.text ? b.text : "";
+}
+
+/* A left side with types for classes and small numbers for the constants k, m, p and q, whose operations have `flags`.
+ * Of once(..) only the term in brackets stays. */
 static const char *instance(WbbArena *a, const char *left, size_t n, const Class *classes, const ScType *types,
-                            uint32_t n_classes)
+                            uint32_t n_classes, const char *flags)
 {
     static const char *const small[] = {"k", "4", "m", "8", "p", "2", "q", "3"};
     WbbBuf b = wbb_buf(a);
@@ -101,6 +114,8 @@ static const char *instance(WbbArena *a, const char *left, size_t n, const Class
         const char *number = NULL;
         for (size_t i = 0; i < WBB_LEN(small); i += 2)
             if (word == 1 && *p == *small[i] && p[1] != '.') number = small[i + 1];
+        const bool named = *p == '(' && p > left && is_word(p[-1]) && (p - left < 4 || strncmp(p - 4, "once", 4));
+        if (named) wbb_put(&b, flags);
         if (number) wbb_put(&b, number);
         else if (word == 4 && !strncmp(p, "once(", 5)) wbb_put(&b, "");
         else wbb_put_n(&b, p, word ? word : 1);
@@ -245,6 +260,7 @@ static void terms_of(Diff *d, const char *text)
         compare(d, wbb_format(d->c->arena, "%.*s", (int)n, text), fate_of_effect);
         return;
     }
+    const char *flags = permissions(d->c->arena, text);
     const uint32_t count = classes_of(text, n, classes);
     ScType types[MAX_CLASSES] = {SC_F32, SC_F32};
     for (int i = 0; i < (count > 0 ? SC_TYPE_COUNT : 1); i++)
@@ -254,7 +270,7 @@ static void terms_of(Diff *d, const char *text)
             if ((count > 0 && !sc_type_info[i].compute) || (count > 1 && !sc_type_info[k].compute) ||
                 types[0] == SC_INDEX || types[1] == SC_INDEX)
                 continue;
-            compare(d, instance(d->c->arena, text, n, classes, types, count), fate_of);
+            compare(d, instance(d->c->arena, text, n, classes, types, count, flags), fate_of);
         }
 }
 
