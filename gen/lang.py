@@ -369,11 +369,11 @@ def ramp(t: Any, n: int, base: Any, step: Any) -> Expr:
 
 
 def _condition(g: _guards.Guard) -> Any:
-    """The function that makes a condition of guards.py."""
     def make(*args: Any) -> Cond:
         if len(args) != len(g.parameters):
             fail(f"{g.name}({', '.join(g.parameters)}): {len(g.parameters)} argument{'s' if len(g.parameters) > 1 else ''} expected, {len(args)} found")
-        return Guard(g.name, *map(lift, args))
+        bits = lambda x, p: x - (1 << 64) if p == "mask" and isinstance(x, int) and x >> 63 == 1 else x  # the highest of 64 is a sign elsewhere
+        return Guard(g.name, *map(lift, map(bits, args, g.parameters)))
     return make
 
 
