@@ -28,7 +28,7 @@ from tools import cache_folder, environment, find_warpburg, ptxas_version  # noq
 BASELINE = HERE / "baseline.json"
 TARGETS = ",".join(f"sm_{n}" for n in sorted(int(f.stem[2:]) for f in HERE.parent.glob("patterns/sm*.py") if f.stem[2:].isdigit()))
 WITHOUT_PTXAS = ("ptx", "warps", "loops", "bytes_code")     # the metrics that need no machine code
-COLUMNS = [m.name for m in METRICS if m.name not in ("issued", "access_bytes", "occupancy")]
+COLUMNS = [m.name for m in METRICS if m.name not in ("issued", "access_bytes", "occupancy", "executed")]
 
 
 def measure(warpburg: str, out: str, cache: str, jobs: int) -> None:

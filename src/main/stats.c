@@ -143,7 +143,7 @@ static const Option options[] = {
     {NUMBER("--cache-limit", StatsOptions, cache_limit, "MIB", "how large DIR may grow"), .standard = "1024"},
     {FLAG("--listing", StatsOptions, listing, "add the PTX of each kernel, with what made each instruction")},
     {NUMBER("--profile", StatsOptions, profile, "BLOCKS",
-            "run so many blocks of each kernel, and add its modelled time: us, work, binds"), .most = 1 << 20},
+            "run so many blocks of each kernel, and add its modelled time, and what it executes: us, work, executed, binds"), .most = 1 << 20},
     MAIN_OPTION_ACCURACY(StatsOptions),
     MAIN_OPTION_ASSUME(StatsOptions),
     MAIN_OPTION_ALIGN(StatsOptions),

@@ -5,7 +5,7 @@
  * or with tickets, have no sample: they run whole if they are small, else the record has no time. Issue slots and pipes
  * are by the prices of PTX.
  *
- *     "us": 12.755, "work": 10.692, "binds": "dram"
+ *     "us": 12.755, "work": 10.692, "executed": 2.94912e+06, "binds": "dram"
  */
 #include "pipe/judge.h"
 #include "pipe/stats.h"
@@ -96,12 +96,12 @@ PipeStatTime *pipe_stat_run(WbbCx *cx, WbbArena *a, const TgTarget *t, const Bun
 
 void pipe_stat_put_time(WbbBuf *out, PipeStatTime *t, uint32_t regs)
 {
-    double seconds = 0, work = 0, longest = -1, occupancy = 0;
+    double seconds = 0, work = 0, executed = 0, longest = -1, occupancy = 0;
     const char *binds = "";
     for (int i = 0; i < t->n; i++) {
         t->kernels[i].regs = regs;
         const PriceReport r = price_report(out->arena, &t->kernels[i], &t->profiles[i]);
-        seconds += r.seconds, work += r.work;
+        seconds += r.seconds, work += r.work, executed += r.term[PRICE_ISSUE].amount;
         if (r.seconds <= longest) continue;
         longest = r.seconds;
         binds = r.term[r.binds].name;
@@ -109,6 +109,7 @@ void pipe_stat_put_time(WbbBuf *out, PipeStatTime *t, uint32_t regs)
     }
     wbb_json_putf(out, "us", "%.4f", 1e6 * seconds);
     wbb_json_putf(out, "work", "%.4f", 1e6 * work);
+    wbb_json_putf(out, "executed", "%.6g", executed);
     wbb_json_text(out, "binds", binds);
     wbb_json_putf(out, "occupancy", "%.3f", occupancy);
 }
