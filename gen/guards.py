@@ -48,7 +48,8 @@ FACTS = [
 ]
 USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in isel, where users are counted")]
 KERNELS = [Guard("few_warps", "kernel", (), "", "1",
-                 "the kernel has so few warps that they wait for results and for code, and threads share no terms (rules.few_warps)")]
+                 "the kernel has so few warps that they wait for results and for code, and threads share no terms (rules.few_warps)"),
+           Guard("no_llvm", "kernel", (), "", "1", "the tables alone write the PTX, by --backend ptx or in a build without LLVM: nothing calls libdevice")]
 FEATURES = [Guard("has", "feature", (), "", "1", "the target's features= names it")]
 FLAGS = [Guard(f, "flag", (), "", "1", f"every matched {'function' if f == 'approx' else 'node'} carries {f}") for f in ops.FLAGS if f not in ("wide", "rare")]
 PERMITS = [Guard("nearer", "permit", (), "", "1",

@@ -68,7 +68,7 @@ class Lowering:
 # --- lists ------------------------------------------------------------------------------------------------------------------------
 def is_function(rule: Rule) -> bool:
     """Whether the left side is one operation on distinct variables, and conditions are only on `approx`, and on the
-    kernel, whatever of which holds."""
+    kernel, whatever of which holds. What a kernel has only without LLVM stands before libdevice in no list: other targets measure the same formula."""
     left = rule.left
     return isinstance(left, Node) and all(isinstance(a, Var) and a.kind == "value" for a in left.args) and \
         len({id(a) for a in left.args}) == len(left.args) and all(isinstance(flag_of(c), Guard) for c in parts(rule.when))
@@ -76,7 +76,8 @@ def is_function(rule: Rule) -> bool:
 
 def flag_of(c: Any) -> Any:
     inside = c.x if isinstance(c, Not) else c
-    return inside if isinstance(inside, Guard) and (inside.name == "approx" or guards.BY_NAME[inside.name].kind == "kernel") else None
+    usual = isinstance(inside, Guard) and inside.name != "no_llvm"
+    return inside if usual and (inside.name == "approx" or guards.BY_NAME[inside.name].kind == "kernel") else None
 
 
 def matches(rule: Rule, op: str, t: str, approx: bool) -> bool:

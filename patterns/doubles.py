@@ -268,7 +268,9 @@ def cbrt_of(a):
 
 SHORT = [rewrite(op.f64(a), of(a)) for op, of in ((log, log_of), (log1p, log1p_of), (logistic, logistic_of), (rsqrt, rsqrt_of))] + [
     rewrite(pow.f64(a, b),                   pow_of(a, b))]
-LONG = [rewrite(op.f64(a), of(a)) for op, of in ((expm1, expm1_of), (tanh, tanh_of), (cbrt, cbrt_of))]  # sm_120 does without: libdevice's are shorter there
+OF_LONG = ((expm1, expm1_of), (tanh, tanh_of), (cbrt, cbrt_of))
+LONG = [rewrite(op.f64(a), of(a)) for op, of in OF_LONG]  # sm_120 does without: libdevice's are shorter there
+WITHOUT_LLVM = [rewrite(op.f64(a), of(a), when=no_llvm) for op, of in OF_LONG]
 ALL = [rewrite(exp.f64(a), exp_of(a))] + SHORT + LONG   # the exponential where f64 is fast: elsewhere fixed.py has it
 INSTR = [
     asm (rcpz.f64(a),                        'rcp.approx.ftz.f64 %d, %a;',     err=rel(2**-20)),

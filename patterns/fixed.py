@@ -224,6 +224,10 @@ ALL = [
     rewrite(erf.f64(a),                      erf_of(a)),
     rewrite(exp.f64(a),                      exp_of(a)),
 ]
+WITHOUT_LLVM = [                                # where f64 is fast: libdevice's take less time
+    rewrite(op.f64(a),                       of(a),                          when=no_llvm)
+    for op, of in ((sin, sin_of), (cos, cos_of), (tan, tan_of), (erf, erf_of))
+]
 
 # --- isel -----------------------------------------------------------------------------------------------------------------------------------
 BITS_OF_2_OVER_PI = bytes(12) + bytes.fromhex(

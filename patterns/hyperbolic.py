@@ -186,6 +186,9 @@ def atanh_of_f64(a):
 FAST = [
     rewrite(sinh.f64(a),                     sinh_of_f64(a)),         # 92, 117
 ]
+WITHOUT_LLVM = [
+    rewrite(sinh.f64(a),                     sinh_of_f64(a),                 when=no_llvm),
+]
 F64 = [
     rewrite(cosh.f64(a),                     cosh_of_f64(a)),         # 36, 35 (58, 57; 117, 115), in 0.97 to 1.00 of the time
     rewrite(asinh.f64(a),                    asinh_of_f64(a)),        # 75, 116 (91, 153; sm_120: 268, 359)

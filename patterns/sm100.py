@@ -1,7 +1,7 @@
 """Blackwell: B200."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, functions, hyperbolic, layouts, literals, machine, order, polynomials,
-                      powers, quotients, rates, sharing, small, strategies, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+                      polynomials, powers, quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_100', ptx='8.8', board='B200',
     sms=148, warps=64, blocks=32,
@@ -36,7 +36,7 @@ RATE = rates.EVERY + boards.of('sm_100')
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.VIA_F64,
-    doubles.ALL, hyperbolic.FAST,
+    doubles.ALL, hyperbolic.FAST, fixed.WITHOUT_LLVM,
     angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,
     arith.LOWER,

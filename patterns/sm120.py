@@ -1,7 +1,7 @@
 """Blackwell: RTX PRO 6000."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, literals, machine, order, polynomials, powers,
-                      quotients, rates, sharing, small, strategies, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+                      polynomials, powers, quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_120', ptx='8.8', board='RTX PRO 6000',
     sms=188, warps=48, blocks=24,
@@ -35,7 +35,7 @@ RATE = rates.EVERY + boards.of('sm_120')
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.QUICK,
-    fixed.ALL, doubles.SHORT,
+    fixed.ALL, doubles.SHORT, doubles.WITHOUT_LLVM, hyperbolic.WITHOUT_LLVM,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.LOWER,

@@ -1,7 +1,7 @@
 """Turing: T4."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, literals, machine, order, polynomials, powers,
-                      rates, sharing, small, strategies, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+                      polynomials, powers, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_75', ptx='8.8', board='T4',
     sms=40, warps=32, blocks=16,
@@ -27,7 +27,7 @@ RATE = rates.EVERY + boards.of('sm_75')
 
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    powers.ALL, fixed.ALL, doubles.SHORT, doubles.LONG,
+    powers.ALL, fixed.ALL, doubles.SHORT, doubles.LONG, hyperbolic.WITHOUT_LLVM,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_F32,

@@ -1,7 +1,7 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, functions, layouts, literals, machine, order, polynomials, powers,
-                      quotients, rates, sharing, small, strategies, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+                      polynomials, powers, quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
     sms=108, warps=64, blocks=32,
@@ -31,7 +31,7 @@ RATE = rates.EVERY + boards.of('sm_80')
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.VIA_F64,
-    doubles.ALL,
+    doubles.ALL, fixed.WITHOUT_LLVM, hyperbolic.WITHOUT_LLVM,
     angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,
     arith.BF16_VIA_FMA,

@@ -1,7 +1,7 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, layouts, literals, machine, order, polynomials, powers,
-                      quotients, rates, sharing, small, strategies, tiles)
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+                      polynomials, powers, quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
     sms=72, warps=48, blocks=16,
@@ -31,7 +31,7 @@ RATE = rates.EVERY + boards.of('sm_86')
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.QUICK,
-    fixed.ALL, doubles.SHORT, doubles.LONG,
+    fixed.ALL, doubles.SHORT, doubles.LONG, hyperbolic.WITHOUT_LLVM,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_FMA,

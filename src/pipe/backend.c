@@ -2,7 +2,7 @@
  *
  * Needs a kernel after `isel`; leaves its PTX, or says that LLVM has to write it.
  *
- *     --backend either, a kernel with sin of f64    ->   false: the tables have no function of libdevice
+ *     --backend either, a kernel with sin of f64 on sm_90    ->   false: the tables have no function of libdevice
  */
 #include "llvm/llvm.h"
 #include "pipe/pipe.h"

@@ -356,6 +356,7 @@ static RwCx *new_engine(const Compile *c)
     RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->accuracy);
     for (uint32_t i = 0; i < o->n_disable; i++)
         if (!tg_is_choice(c->r->target, o->disable[i])) rw_disable(rw, o->disable[i]);
+    if (pipe_backend(o->backend) == PIPE_BY_PTX) rw_no_llvm(rw);
     rw_watch(rw, o->watch, o->watch_arg);
     if (o->watch_steps) rw_watch_steps(rw);
     return rw;

@@ -29,6 +29,7 @@ RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const Rw
 }
 
 void rw_few_warps(RwCx *rw) { rw->few_warps = true; }
+void rw_no_llvm(RwCx *rw) { rw->no_llvm = true; }
 IrGraph *rw_graph(RwCx *rw) { return rw->g; }
 const RwTables *rw_target(const RwCx *rw) { return rw->target; }
 

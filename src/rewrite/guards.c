@@ -86,6 +86,7 @@ static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     case GUARD_power_of_two: return ir_is_const(rw->g, x) && is_power_of_two(t, ir_at(rw->g, x)->imm);
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
     case GUARD_few_warps: return rw->few_warps;
+    case GUARD_no_llvm: return rw->no_llvm;
     case GUARD_apart: case GUARD_period: case GUARD_fixed: case GUARD_counts: /* have steps of their own */
     case GUARD_COUNT: break;
     }

@@ -83,7 +83,7 @@ struct RwCx {
     IrGraph *g;
     const RwTables *index, *target;
     ScAccuracy accuracy;
-    bool few_warps; /* rw_few_warps */
+    bool few_warps, no_llvm; /* rw_few_warps, rw_no_llvm */
     int phase; /* of the running pass; -1: none */
     IrRef *normal; /* by ref: what a node becomes in this pass (index nodes: for ever); 0: not yet */
     uint32_t normal_capacity;

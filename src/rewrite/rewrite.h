@@ -34,6 +34,7 @@ typedef void (*RwWatch)(void *arg, const RwEvent *e);
 RwCx *rw_new(WbbCx *cx, WbbArena *a, IrGraph *g, const RwTables *index, const RwTables *target,
              ScAccuracy accuracy);
 void rw_few_warps(RwCx *rw); /* the condition `few_warps` of rules holds of the kernel */
+void rw_no_llvm(RwCx *rw);   /* so does `no_llvm` */
 void rw_index(RwCx *rw, IrKernel *k); /* index nodes of a kernel that the builder has not made (a parsed one) */
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase); /* RW_SIMPLIFY, RW_LOWER or RW_ISEL */
 void rw_choices(IrKernel *k); /* choices.c: a select that another one has decided is an operand of its own */
