@@ -7,6 +7,7 @@ last rounding; no argument needs a branch.
              1 - t d(t), tan r a quotient of f64 of two such.
     exp(a)   |a| log2(e) with 128 bits is n + f, and 2^-f a polynomial.
     erf(a)   below 1 a polynomial of a^2, times a; beyond, 1 less e^(-a^2) times a polynomial of a - 1, and 1 from 6 on.
+    rem(a,b) |a| = m 2^d of a unit that b has, and m 2^d modulo an integer by the squares of 2, exactly.
 
 The coefficients are from coefficients/fixed.py."""
 from gen.lang import *
@@ -223,6 +224,46 @@ ALL = [
     rewrite(tan.f64(a),                      tan_of(a)),
     rewrite(erf.f64(a),                      erf_of(a)),
     rewrite(exp.f64(a),                      exp_of(a)),
+]
+
+
+# --- remainders: m 2^d modulo n, of integers below 2^53 ---------------------------------------------------------------------------------------
+def parted(a):
+    """|a| = m 2^(e - 1075)."""
+    size = band.u64(bits.u64.f64(a), 2**63 - 1)
+    e = cvt.i32.u64(shrlx.u64(size, 52))
+    return size, select.u64(gt.i32(e, 0), bor.u64(band.u64(size, 2**52 - 1), 2**52), size), max.i32(e, 1)
+
+
+def product_of(x, y, n, inverse):
+    """x y modulo n, for x y below 2^55 n. The quotient by f64 is off by less than 16, so that what it leaves has a word."""
+    q = cvt.u64.f64(mul.f64(mul.f64(cvt.f64.u64(x), cvt.f64.u64(y)), inverse))
+    return remx.u64(add.u64(sub.u64(mul.u64(x, y), mul.u64(q, n)), shlx.u64(n, 4)), n)
+
+
+def power_of_two(e):
+    return bits.f64.u64(shlx.u64(cvt.u64.i32(add.i32(e, 1023)), 52))
+
+
+def rem_of(a, b):
+    """2^d by squares, a bit of d after the other, doubled where the bit is one. The result is an integer below 2^53 times a power that b has."""
+    (first, m, e), (second, n, f) = parted(a), parted(b)
+    n, d = max.u64(n, 1), max.i32(sub.i32(e, f), 0)
+    inverse, power = div.f64(1.0, cvt.f64.u64(n)), cvt.u64.i32(shrlx.i32(d, 10))
+    power = shlx.u64(1, power)
+    for k in reversed(range(10)):
+        power = shlx.u64(product_of(power, power, n, inverse), cvt.u64.i32(band.i32(shrlx.i32(d, k), 1)))
+    scale = sub.i32(f, 1075)
+    half = shrax.i32(scale, 1)
+    out = mul.f64(mul.f64(cvt.f64.u64(product_of(remx.u64(m, n), power, n, inverse)), power_of_two(half)), power_of_two(sub.i32(scale, half)))
+    inf = 0x7ff0000000000000
+    bad = bor.pred(bor.pred(ge.u64(first, inf), gt.u64(second, inf)), eq.u64(second, 0))
+    return select.f64(bad, NAN, select.f64(lt.u64(first, second), a, copysign.f64(out, a)))
+
+
+REMAINDERS = [                                  # libdevice's loops take less time
+    rewrite(rem.f64(a, b),                   rem_of(a, b),                   when=no_llvm),
+    rewrite(rem.f32(a, b),                   cvt.f32.f64(rem.f64(cvt.f64.f32(a), cvt.f64.f32(b))),   when=no_llvm),
 ]
 WITHOUT_LLVM = [                                # where f64 is fast: libdevice's take less time
     rewrite(op.f64(a),                       of(a),                          when=no_llvm)

@@ -92,7 +92,7 @@ LOWER = halves.HALVES + TANH + EXP + LOG + RSQRT + WIDEN + WIDEN2 + APPROX + pol
 #   expm1, tanh, cbrt of f64 on sm_120     see doubles.LONG
 #   sinh of f64 but on sm_90, sm_100       see hyperbolic.FAST
 #   remainders of f32 and f64              libdevice's loop subtracts as many bits at a time as the quotient has; a term has no loop
-# Where nothing links libdevice (no_llvm) the lists WITHOUT_LLVM of fixed.py, hyperbolic.py and doubles.py have all of these but remainders.
+# Where nothing links libdevice (no_llvm) the lists WITHOUT_LLVM of fixed.py, hyperbolic.py and doubles.py and fixed.REMAINDERS have all of these.
 # err: stated where it is below the budget and a lowering needs that. CUDA states 1 for exp; 2 covers the whole error of ex2.approx
 LIBDEVICE = doubles.INSTR + polynomials.INSTR + angles.INSTR + fixed.INSTR + [
     call(exp.f32(a),                 '__nv_expf', err=ulp(2)),

@@ -36,7 +36,7 @@ RATE = rates.EVERY + boards.of('sm_100')
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.VIA_F64,
-    doubles.ALL, hyperbolic.FAST, fixed.WITHOUT_LLVM,
+    doubles.ALL, hyperbolic.FAST, fixed.WITHOUT_LLVM, fixed.REMAINDERS,
     angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,
     arith.LOWER,

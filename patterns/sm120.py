@@ -35,7 +35,7 @@ RATE = rates.EVERY + boards.of('sm_120')
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.QUICK,
-    fixed.ALL, doubles.SHORT, doubles.WITHOUT_LLVM, hyperbolic.WITHOUT_LLVM,
+    fixed.ALL, doubles.SHORT, doubles.WITHOUT_LLVM, hyperbolic.WITHOUT_LLVM, fixed.REMAINDERS,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.LOWER,

@@ -27,7 +27,7 @@ RATE = rates.EVERY + boards.of('sm_75')
 
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
-    powers.ALL, fixed.ALL, doubles.SHORT, doubles.LONG, hyperbolic.WITHOUT_LLVM,
+    powers.ALL, fixed.ALL, doubles.SHORT, doubles.LONG, hyperbolic.WITHOUT_LLVM, fixed.REMAINDERS,
     angles.VIA_F32, polynomials.VIA_F32,
     functions.LOWER,
     arith.BF16_VIA_F32,

@@ -31,7 +31,7 @@ RATE = rates.EVERY + boards.of('sm_80')
 SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.VIA_F64,
-    doubles.ALL, fixed.WITHOUT_LLVM, hyperbolic.WITHOUT_LLVM,
+    doubles.ALL, fixed.WITHOUT_LLVM, hyperbolic.WITHOUT_LLVM, fixed.REMAINDERS,
     angles.VIA_F64, polynomials.VIA_F64,
     functions.LOWER,
     arith.BF16_VIA_FMA,

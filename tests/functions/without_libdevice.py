@@ -2,9 +2,9 @@
 
 usage: without_libdevice.py WARPBURG [--targets sm_80,sm_90] [--all]
 
-Without libdevice, a function that only libdevice computes must be declined with a message that names the libdevice function. The lists of lowerings
-(gen/measured.py) tell which functions these are. All with and without --approx. Without --all only one type of 8 bits is tried, and every fourth
-of the functions that must be declined. Ends with `N passed, M failed`.
+Without libdevice, a function that only libdevice computes must be declined with a message that names the libdevice function; but none by --backend ptx,
+where rules compute every function. The lists of lowerings (gen/measured.py) tell which functions these are. All with and without --approx. Without --all
+only one type of 8 bits is tried, and every fourth of the functions that must be declined. Ends with `N passed, M failed`.
 """
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def names_of(t: str) -> List[str]:
     return [h for h, o in functions().items() if ("C" if t in COMPLEX else "F") in o.classes and (t not in COMPLEX or h not in ("abs",))]
 
 
-def compiled(warpburg: str, file: Path, target: str, approx: bool, there: bool) -> Tuple[int, str]:
+def compiled(warpburg: str, file: Path, target: str, approx: bool, there: bool, backend: str = "either") -> Tuple[int, str]:
     environment = dict(os.environ) if there else {**os.environ, "WARPBURG_LIBDEVICE": NOWHERE}
-    command = [warpburg, "compile", str(file), "--target", target, "--emit", "ptx", *(["--approx"] if approx else [])]
+    command = [warpburg, "compile", str(file), "--target", target, "--backend", backend, "--emit", "ptx", *(["--approx"] if approx else [])]
     p = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     return p.returncode, p.stderr.strip()[:200]
 
@@ -100,13 +100,14 @@ def tries(warpburg: str, target: str, every: bool, folder: Path) -> Iterator[str
         for t in (*(ops.SMALL_FLOATS if every else ["f8e4m3fn"]), "f16", "bf16", "f32", "f64", *COMPLEX):
             all_of, table = names_of(t), functions()
             own = [n for n in all_of if (table[n].name, t) not in needs]
-            for names, there in ((all_of, True), (own, False)):
+            for names, there, backend in ((all_of, True, "either"), (own, False, "either"), (all_of, False, "ptx")):
                 if not names:
                     continue
                 file = folder / "all.hlo"
                 file.write_text(module(t, names))
-                rc, said = compiled(warpburg, file, target, approx, there)
-                yield "" if rc == 0 else f"{target} {t}{' --approx' if approx else ''}{'' if there else ' without libdevice'}: status {rc}: {said}"
+                rc, said = compiled(warpburg, file, target, approx, there, backend)
+                how = f"{' --approx' if approx else ''}{'' if there else ' without libdevice'}, --backend {backend}"
+                yield "" if rc == 0 else f"{target} {t}{how}: status {rc}: {said}"
             for n in (n for n in all_of if n not in own):
                 declined += 1
                 if not every and declined % 4:
