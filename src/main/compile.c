@@ -332,7 +332,8 @@ WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
     else if (s == WBB_DECLINED && cx->why == WHY_MANY_FUSIONS) (void)wbb_guard(cx, note_parts, f);
     if (program && s == WBB_DECLINED && cx->why == WHY_LIBRARY)
         wbb_note(cx, (WbbLoc){.file = f->file},
-                 "`fuse -o DIR` writes its program, with the call for others to make, and `compile DIR` the kernels of it");
+                 "`fuse -o DIR` writes its program, with the call for others to make, and `compile DIR` the kernels of "
+                 "it");
     return s == WBB_OK ? f->status : s;
 }
 
