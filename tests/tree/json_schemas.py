@@ -4,7 +4,7 @@
 usage: json_schemas.py WARPBURG [--draft NAME]     --draft: a schema made of what the commands print today, for a file of docs/schemas
 
 1. Each object that the commands below print names its schema, NAME.VERSION, and is valid by docs/schemas/NAME.json, which has that version. So is
-   each NAME.json of the folders that they write, and Python's save and write; there the version is the member `version`.
+   each NAME.json of the folders that they write, and Python's save and write (there the version is the member `version`), and the lines of shaderdb/run.
 2. Each schema is met by some object, describes each of its members, and has no keyword that the validator below does not know.
 3. Each command whose --help lists --json is among them.
 
@@ -202,6 +202,12 @@ class Suite:
         for k, words in enumerate(WRITTEN):
             p = self.call(*words, f"written{k}")
             self.judge((self.folder / f"written{k}").is_dir(), f"{' '.join(words)} writes no folder: {p.stderr[:300]}")
+        out = self.folder / "records.jsonl"
+        subprocess.run([sys.executable, str(ROOT / "shaderdb" / "run"), str(self.folder / "sum.hlo"), "-o", str(out), "--warpburg", self.warpburg, "--no-cache"],
+                       check=True, stderr=subprocess.DEVNULL, env=self.environment)
+        for value in map(json.loads, out.read_text(encoding="utf-8").splitlines()):
+            name, _, version = str(value.get("schema", "")).rpartition(".")
+            self.objects.append(("shaderdb/run", name, version, value))
         library = Path(self.warpburg).parent / "libwarpburg.so"
         if importlib.util.find_spec("numpy") and importlib.util.find_spec("ml_dtypes") and library.exists():
             os.environ.update(self.environment, WARPBURG_LIBRARY=str(library))
