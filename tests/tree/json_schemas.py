@@ -203,8 +203,8 @@ class Suite:
             p = self.call(*words, f"written{k}")
             self.judge((self.folder / f"written{k}").is_dir(), f"{' '.join(words)} writes no folder: {p.stderr[:300]}")
         out = self.folder / "records.jsonl"
-        subprocess.run([sys.executable, str(ROOT / "shaderdb" / "run"), str(self.folder / "sum.hlo"), "-o", str(out), "--warpburg", self.warpburg, "--no-cache"],
-                       check=True, stderr=subprocess.DEVNULL, env=self.environment)
+        words = [str(ROOT / "shaderdb" / "run"), str(self.folder / "sum.hlo"), "-o", str(out), "--warpburg", self.warpburg, "--no-cache"]
+        subprocess.run([sys.executable, *words], check=True, stderr=subprocess.DEVNULL, env=self.environment)
         for value in map(json.loads, out.read_text(encoding="utf-8").splitlines()):
             name, _, version = str(value.get("schema", "")).rpartition(".")
             self.objects.append(("shaderdb/run", name, version, value))
