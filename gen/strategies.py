@@ -1,5 +1,5 @@
-"""The names of `strategy(..)`: src/partition/strategies.c, src/pipe/pieces.c and src/pipe/better_apart.c have a C function for each. The order of the
-rows is the order of trying, and belongs to the pattern file.
+"""The names of `strategy(..)`: src/partition/strategies.c, src/pipe/pieces.c and src/pipe/better_apart.c have a C function for each, src/fuse/grouping.c a
+choice for those of an edge. The order of the rows is the order of trying, and belongs to the pattern file.
 
     fault([strategy("sort", because="..")])      ("patterns/strategies.py", 7), "strategy('sort', ..): needed= is missing: .."
 """
@@ -15,6 +15,7 @@ PLACES: Dict[str, str] = {  # where it is tried, and the names
               "loop.few short rows sides exchange",
     "text": "scans windows pieces columns",
     "module": "again apart",
+    "edge": "edge.join edge.into edge.again edge.leave",
 }
 NAMES: Dict[str, str] = {name: place for place, some in PLACES.items() for name in some.split()}
 NEEDED = ("loop", "order", "scatter", "sort")  # without which some fusion has no kernel

@@ -46,7 +46,13 @@ MODULES = [
     strategy('again', at='module', tested='how often values are computed', because='launches of their own compute once what one kernel would again and again'),
     strategy('apart', at='module', save=10, because='the kernels of the cut by price take less time than the one kernel'),
 ]
-STRATEGIES = PLANS + RIVALS + TEXTS + MODULES
+EDGES = [                                       # of a module that is cut: where a value lives that others need; tried the other way near slow kernels, too
+    strategy('edge.join',  at='edge', tested='the same elements', because='kernels that need the same elements of a value are one, and read it once'),
+    strategy('edge.into',  at='edge', tested='its work against memory', because='the one kernel that needs a value computes it: it goes through registers'),
+    strategy('edge.again', at='edge', tested='their work against memory', because='each kernel that needs a value computes it: that takes less than memory'),
+    strategy('edge.leave', at='edge', tested='bytes', because='a kernel that computes a value leaves it in memory for others: no kernel of its own'),
+]
+STRATEGIES = PLANS + RIVALS + TEXTS + MODULES + EDGES
 
 TUNE = [                                        # numbers by which they find out whether they are possible
     tune('cut.times',       value=8,       because='times the least work, of which more is no detail any more'),

@@ -287,12 +287,12 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         text = wbb_buf(a);
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }
-    if (how->seconds && fuse_search(cx, c, how, &given, &g)) {
+    WbbBuf found = wbb_buf(a);
+    if (how->seconds && fuse_search(cx, c, how, &given, &g, explain ? &found : NULL)) {
         text = wbb_buf(a);
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
-        if (explain) wbb_put(explain, "  choices near these take less time than the walk's (search.c)\n");
     }
-    if (explain) wbb_putf(how->explain, "%s:\n%s", c->name, text.text);
+    if (explain) wbb_putf(how->explain, "%s:\n%s%s", c->name, text.text, found.n ? found.text : "");
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
 }
 

@@ -71,6 +71,15 @@ typedef enum {
     FUSE_GIVEN,  /* decide.c: another compiler's: fusions are kernels, and so is what is in none */
 } FuseMode;
 
+/* What the walk chooses for a value. Each is right either way. */
+typedef enum {
+    FUSE_JOIN,  /* the kernels that need the same elements of it become one */
+    FUSE_INTO,  /* the one kernel that needs it computes it */
+    FUSE_AGAIN, /* each kernel that needs it computes it */
+    FUSE_LEAVE, /* a kernel that computes it leaves it in memory for the others */
+    FUSE_CHOICES
+} FuseChoice;
+
 /* What a kernel costs on a target; times are seconds of the whole machine. */
 typedef struct {
     double byte, slot, launch;      /* a byte of DRAM, an instruction of one thread, a kernel */
@@ -89,6 +98,7 @@ typedef struct {
     double tie;                     /* of a launch: what computing a value again must save where a kernel leaves it */
     double again;                   /* times that terms may take which few blocks read, before a launch is better */
     double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */
+    bool without[FUSE_CHOICES];     /* choices that are left out: none is made so */
     double save;                    /* of kernels' time: what choices must save that are not the walk's */
     uint32_t tries;                 /* kernels that are priced in a row without one that takes less */
     uint32_t members, roots, leaves, cone; /* limits: TUNE rows fuse.* */
@@ -104,6 +114,7 @@ typedef struct {
     /* Seconds of a kernel; 0: they are not known. NULL: the walk's choices stand. */
     double (*seconds)(void *arg, const char *text);
     void *arg;
+    uint32_t combinations; /* 0: choices near slow kernels; else all combinations of choices, at most so many */
     WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */
 } FuseHow;
 

@@ -241,6 +241,7 @@ static void put_point(FuseWork *w, const HloInstruction *i, FuseChoice what)
 /* A choice that may be made either way. */
 static bool choose(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes)
 {
+    if (w->rates->without[what]) return false;
     put_point(w, i, what);
     return yes != is_other(w, i, what);
 }
@@ -483,9 +484,9 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
             return;
         }
     }
-    const bool alone = is_other(w, i, FUSE_LEAVE);
+    const bool may = !w->rates->without[FUSE_LEAVE], alone = !may || is_other(w, i, FUSE_LEAVE);
     const uint32_t joins = alone ? UINT32_MAX : kernel_that_leaves(w, i, &n, true);
-    if (alone || joins != UINT32_MAX) put_point(w, i, FUSE_LEAVE);
+    if (may && (alone || joins != UINT32_MAX)) put_point(w, i, FUSE_LEAVE);
     w->roles[i->id] = FUSE_ROOT;
     if (joins != UINT32_MAX) {
         say(w, i, "left in memory by the kernel of %s", name_of(w, joins));

@@ -83,14 +83,6 @@ typedef struct {
 } FuseLoop;
 
 /* grouping.c ------------------------------------------------------------------------------------------------------- */
-/* What the walk chooses for a value. Each is right either way. */
-typedef enum {
-    FUSE_JOIN,  /* the kernels that need the same elements of it become one */
-    FUSE_INTO,  /* the one kernel that needs it computes it */
-    FUSE_AGAIN, /* each kernel that needs it computes it */
-    FUSE_LEAVE, /* a kernel that computes it leaves it in memory for the others */
-    FUSE_CHOICES
-} FuseChoice;
 typedef struct { uint32_t id; FuseChoice what; } FusePoint;
 
 typedef struct {
@@ -112,7 +104,8 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
                         WbbBuf *explain);
 
 /* search.c: sets given->other where a grouping near g, which is that of `given`, takes less time. Returns whether it
- * did. */
-bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g);
+ * did. explain: takes the choices that are made the other way, and what the kernels take; may be NULL. */
+bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,
+                 WbbBuf *explain);
 
 #endif

@@ -9,6 +9,8 @@
  */
 #include "fuse/priced.h"
 
+#include <string.h>
+
 enum { ROUNDS = 2 }; /* what is stored decides which choices there are */
 
 /* What a kernel takes, found once. */
@@ -144,16 +146,88 @@ static bool is_slow(Search *s, const FuseGroup *g)
     return t->stays && t->seconds * (1 - s->how->rates.save) > t->least;
 }
 
-bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g)
+/* Choices that are made the other way than the walk would. */
+static void put_others(const Search *s, const FuseGrouping *g, WbbBuf *b)
+{
+    static const char *const name[FUSE_CHOICES] = {"edge.join", "edge.into", "edge.again", "edge.leave"};
+    for (uint32_t k = 0; k < g->n_points; k++)
+        if (s->given->other[g->points[k].id * FUSE_CHOICES + g->points[k].what])
+            wbb_putf(b, "  %s, %s: the other way takes less time\n", s->c->instructions[g->points[k].id]->name,
+                     name[g->points[k].what]);
+}
+
+/* What all kernels take; 0: that is not known. */
+static double sum_of(Search *s, const FuseGrouping *g)
+{
+    double sum = 0;
+    bool known = true;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const double seconds = timed(s, &g->groups[k])->seconds;
+        sum += seconds, known = known && seconds > 0;
+    }
+    return known ? sum : 0;
+}
+
+/* --- all combinations --------------------------------------------------------------------------------------------- */
+typedef struct {
+    Search *s;
+    bool *fixed, *best; /* [id * FUSE_CHOICES + choice] */
+    double seconds;     /* of the best one; 0: there is none yet */
+    uint32_t left;      /* combinations that may still be tried */
+} All;
+
+/* Both ways of the first choice that is not fixed: which ones there are depends on those before. */
+static void try_both(All *x)
+{
+    Search *s = x->s;
+    WbbArena *a = wbb_arena_new(s->cx);
+    const FuseGrouping g = group(s, a);
+    uint32_t k = 0;
+    while (k < g.n_points && x->fixed[g.points[k].id * FUSE_CHOICES + g.points[k].what]) k++;
+    if (k == g.n_points) {
+        const double seconds = sum_of(s, &g);
+        if (x->left-- == 0)
+            wbb_decline(s->cx, s->c->root->loc, WHY_SIZE, "%s has more than %u combinations of choices", s->c->name,
+                        s->how->combinations);
+        if (seconds > 0 && (x->seconds <= 0 || seconds < x->seconds)) {
+            x->seconds = seconds;
+            memcpy(x->best, s->given->other, (s->c->n_instructions + 1) * FUSE_CHOICES * sizeof(bool));
+        }
+    } else {
+        const uint32_t at = g.points[k].id * FUSE_CHOICES + g.points[k].what;
+        wbb_arena_free(a);
+        a = NULL;
+        x->fixed[at] = true;
+        for (int other = 0; other < 2; other++) {
+            s->given->other[at] = other;
+            try_both(x);
+        }
+        x->fixed[at] = s->given->other[at] = false;
+    }
+    if (a) wbb_arena_free(a);
+}
+
+static bool search_all(Search *s, WbbBuf *explain)
+{
+    const uint32_t n = (s->c->n_instructions + 1) * FUSE_CHOICES;
+    All x = {s, WBB_NEW_N(s->arena, bool, n), WBB_NEW_N(s->arena, bool, n), 0, s->how->combinations};
+    try_both(&x);
+    if (x.seconds > 0) memcpy(s->given->other, x.best, n * sizeof(bool));
+    if (explain) wbb_putf(explain, "  all %u combinations of its choices were priced\n", s->how->combinations - x.left);
+    return x.seconds > 0;
+}
+
+bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,
+                 WbbBuf *explain)
 {
     Search s = {.cx = cx, .arena = wbb_arena_new(cx), .c = c, .how = how, .given = given};
     s.numbers.arena = s.arena;
-    bool any = false;
+    bool any = how->combinations && search_all(&s, explain);
     for (uint32_t k = 0; k < g->n_groups; k++) {
         Timed *t = timed(&s, &g->groups[k]);
         t->was = t->stays = true;
     }
-    for (uint32_t k = 0; k < g->n_groups; k++) {
+    for (uint32_t k = 0; k < g->n_groups && !how->combinations; k++) {
         const FuseGroup *x = &g->groups[k];
         if (has_terms(&s, x) || !is_slow(&s, x)) continue;
         bool *marked = WBB_NEW_N(s.arena, bool, c->n_instructions + 1);
@@ -162,6 +236,12 @@ bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiv
             for (uint32_t o = 0; o < x->members[j]->n_operands; o++) marked[x->members[j]->operands[o]->id] = true;
         }
         any = try_all(&s, marked) || any;
+    }
+    if (explain) {
+        const FuseGrouping now = group(&s, s.arena);
+        put_others(&s, &now, explain);
+        const double seconds = sum_of(&s, &now);
+        if (seconds > 0) wbb_putf(explain, "  its kernels take %.3f us\n", seconds * 1e6);
     }
     wbb_arena_free(s.arena);
     return any;

@@ -211,7 +211,8 @@ static void guarded_program(WbbCx *cx, void *arg)
     p.cache = f->tools->cache;
     p.store = f->tools->store;
     p.assemble = f->output || prog_is_folder(f->file);
-    ProgModule *program = main_program_of(cx, a, f->file, o->cut, o->target, o->assume, p.store);
+    const ProgramCut cut = MAIN_PROGRAM_CUT(o);
+    ProgModule *program = main_program_of(cx, a, f->file, &cut, p.store);
     f->status = main_compile_program(cx, program, f->file, &p, f->output, f->out);
     wbb_arena_free(a);
 }

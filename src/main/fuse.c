@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct {
-    Words files;
+    Words files, disable;
     const char *assume, *output, *parts, *cut, *like, *target;
     bool explain;
 } FuseOptions;
@@ -66,6 +66,8 @@ static void check_optimised(WbbCx *cx, const HloModule *m, const char *file)
                  "--like xla takes a module that XLA's passes have optimised, whose header has is_scheduled=true");
 }
 
+enum { COMBINATIONS = 4096 }; /* seconds of a small module */
+
 static WbbStatus fuse_file(const Call *call, const char *file, const char *output)
 {
     WbbCx *cx = call->cx;
@@ -81,7 +83,10 @@ static WbbStatus fuse_file(const Call *call, const char *file, const char *outpu
     if (o->like) check_optimised(cx, m, file);
     else main_note_optimised(cx, m, file, "");
     if (o->explain && !priced) return main_usage(call, "--explain needs --cut priced");
-    FuseHow how = priced ? pipe_fuse(cx, a, tg_find(o->target))->how : plain;
+    if (o->disable.n && !priced) return main_usage(call, "--disable needs --cut priced");
+    const TgTarget *t = tg_without(cx, a, tg_find(o->target), o->disable.items, o->disable.n);
+    FuseHow how = priced ? pipe_fuse(cx, a, t)->how : plain;
+    if (!strcmp(cut, "exhaustive")) how.combinations = COMBINATIONS;
     WbbBuf explain = wbb_buf(a);
     if (o->explain) how.explain = &explain;
     if (output) write_program(cx, a, m, text, &how, output);
@@ -118,13 +123,15 @@ static const Positional positionals[] = {
     {0}};
 static const Option options[] = {
     {WORD("--cut", FuseOptions, cut, "HOW",
-          "plain: the same kernels on every target; priced: by modelled time (default: priced with -o, else plain)"),
-     .choices = {.words = "plain priced"}},
+          "plain: the same kernels on every target; priced: by modelled time; exhaustive: the best of all combinations of "
+          "choices, of small modules (default: priced with -o, else plain)"),
+     .choices = {.words = "plain priced exhaustive"}},
     {WORD("--like", FuseOptions, like, "WHOM",
           "xla: keep the fusions of a module that XLA has optimised; what is in none is a kernel of its own"),
      .choices = {.words = "xla"}},
     MAIN_OPTION_TARGET(FuseOptions),
     MAIN_OPTION_ASSUME(FuseOptions),
+    MAIN_OPTION_DISABLE(FuseOptions),
     {FLAG("--explain", FuseOptions, explain, "with --cut priced: print why operations are or are not in one kernel")},
     {WORD("--output", FuseOptions, output, "DIR", "write a program to DIR: program.json, and the text of each kernel; of several files to DIR/NAME each"),
      .letter = 'o', .value = VALUE_FOLDER},

@@ -38,16 +38,16 @@ void main_note_optimised(WbbCx *cx, const HloModule *m, const char *file, const 
                  command);
 }
 
-ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target,
-                            const char *assume, WbbStore *store)
+ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const ProgramCut *cut, WbbStore *store)
 {
     if (prog_is_folder(file)) return prog_read(cx, a, file);
     size_t n;
-    const char *text = main_read_hlo(cx, a, file, assume, &n);
+    const char *text = main_read_hlo(cx, a, file, cut->assume, &n);
     const FuseHow plain = {.mode = FUSE_PLAIN};
-    PipeFuse *priced = !strcmp(cut, "plain") ? NULL : pipe_fuse(cx, a, tg_find(target));
+    const TgTarget *t = tg_without(cx, a, tg_find(cut->target), cut->disable.items, cut->disable.n);
+    PipeFuse *priced = !strcmp(cut->how, "plain") ? NULL : pipe_fuse(cx, a, t);
     const FuseHow *how = priced ? &priced->how : &plain;
-    if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, n) ? NULL : store, text);
+    if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, n) || cut->disable.n ? NULL : store, text);
     const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), NULL);
     main_note_optimised(cx, m, file, "fuse ");
     ProgModule *p = prog_build(cx, a, m, how);
@@ -134,7 +134,8 @@ WbbStatus main_run_whole(const Call *call)
 {
     const RunOptions *o = call->options;
     Compiler c = {.o = o, .store = main_store(call->cx, o->no_cache)};
-    c.p = main_program_of(call->cx, call->arena, o->file, o->cut, o->target, o->assume, c.store);
+    const ProgramCut cut = MAIN_PROGRAM_CUT(o);
+    c.p = main_program_of(call->cx, call->arena, o->file, &cut, c.store);
     c.cache = ll_cache_new(call->cx);
     const WbbStatus s = main_run_program(call, c.p, o->file, compiled, &c);
     wbb_store_close(call->cx, c.store);

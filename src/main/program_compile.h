@@ -11,9 +11,14 @@
 /* program_compile.c */
 int main_backend(const char *name); /* a PipeBackend; NULL: the default */
 WbbStore *main_store(WbbCx *cx, bool no_cache); /* of the context's cache; NULL: none */
-/* The program of a folder, or of a module's text, cut as `cut` says, "plain" or "priced". */
-ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const char *cut, const char *target,
-                            const char *assume, WbbStore *store);
+/* How a module's text is cut: `how` is "plain" or "priced"; disable: strategies that are left out. */
+typedef struct {
+    const char *how, *target, *assume;
+    Words disable;
+} ProgramCut;
+#define MAIN_PROGRAM_CUT(o) {(o)->cut, (o)->target, (o)->assume, (o)->disable}
+/* The program of a folder, or of a module's text. */
+ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const ProgramCut *cut, WbbStore *store);
 bool main_is_optimised(const HloModule *m); /* by XLA's passes: its header says so */
 /* A note of a module that XLA has cut and that is cut anew; `command`: "fuse ", whose option keeps XLA's cut. */
 void main_note_optimised(WbbCx *cx, const HloModule *m, const char *file, const char *command);

@@ -39,7 +39,8 @@ WbbStatus main_profile_program(const Call *call)
     if (o->against.n)
         wbb_fail(cx, (WbbLoc){.file = o->file}, "--against is about one kernel, and this is a program");
     wbb_arena_limit(a, MAIN_MEMORY);
-    const ProgModule *p = main_program_of(cx, a, o->file, o->cut, o->target, o->assume, NULL);
+    const ProgramCut cut = MAIN_PROGRAM_CUT(o);
+    const ProgModule *p = main_program_of(cx, a, o->file, &cut, NULL);
     Job j = {.o = o, .cache = ll_cache_new(cx)};
     const PipeSteps steps = {profile, &j};
     const ProgCosts c = pipe_program_costs(cx, a, tg_find(o->target), p, &steps);

@@ -125,7 +125,7 @@ static void put_strategies(RulesCall *c, const Cover *v)
     if (!c->json) wbb_put(c->out, "     plans  files  strategy\n");
     for (uint32_t i = 0; i < t->n_strategies; i++) {
         const TgStrategy *s = &t->strategies[i];
-        if (s->at == TG_AT_MODULE) continue; /* of a module, before there is a fusion */
+        if (s->at == TG_AT_MODULE || s->at == TG_AT_EDGE) continue; /* of a module, before there is a fusion */
         if (!c->json) {
             wbb_putf(c->out, "%10llu %6u  %s:%u: %s: %s\n", (unsigned long long)v->taken[i], v->taken_in[i], s->file,
                      s->line, s->name, s->because);

@@ -60,7 +60,7 @@ static void put_made(RulesCall *c, const RwTables *t, uint32_t rule)
 /* The rows of patterns/strategies.py, in the order of trying. */
 static void put_strategy(RulesCall *c, const TgStrategy *s)
 {
-    static const char *const place[] = {"fusion", "text", "module"}, *const taken[] = {"first", "cheaper", "tested"};
+    static const char *const place[] = {"fusion", "text", "module", "edge"}, *const taken[] = {"first", "cheaper", "tested"};
     const char *name = wbb_format(c->arena, "%s:%u", s->file, s->line);
     if (c->json) {
         WbbBuf *b = main_json_begin(c);

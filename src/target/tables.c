@@ -295,7 +295,7 @@ static void check_target(const Reader *r, const TgTarget *t)
 {
     bool good = t->n_price_of == t->n_forms && t->warp > 0 && t->n_strategies <= 32;
     for (uint32_t i = 0; good && i < t->n_strategies; i++)
-        good = t->strategies[i].at <= TG_AT_MODULE && t->strategies[i].taken <= TG_TESTED;
+        good = t->strategies[i].at <= TG_AT_EDGE && t->strategies[i].taken <= TG_TESTED;
     check_engine(r, t->tables);
     for (uint32_t i = 0; good && i < t->n_price_of; i++) good = t->price_of[i] <= t->n_prices;
     for (uint32_t i = 0; good && i < t->n_sass_prices; i++) good = t->sass_prices[i].class < TG_CLASSES;

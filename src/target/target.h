@@ -22,7 +22,7 @@ typedef struct {
 } TgTune;
 
 /* A way in which a fusion may become kernels (patterns/strategies.py, which says what is tried when). */
-typedef enum { TG_AT_FUSION, TG_AT_TEXT, TG_AT_MODULE } TgPlace;
+typedef enum { TG_AT_FUSION, TG_AT_TEXT, TG_AT_MODULE, TG_AT_EDGE } TgPlace;
 typedef enum {
     TG_FIRST,   /* the first that is possible makes the plan */
     TG_CHEAPER, /* it takes the place of that if it saves `save` percent of its time */
