@@ -16,6 +16,7 @@
 typedef struct {
     const char *target;
     ScAccuracy accuracy;
+    bool no_llvm; /* as where the tables alone write the PTX */
     uint32_t trials;
     uint32_t *counts;
 } Elements;
@@ -153,6 +154,7 @@ static void element_trial(WbbCx *cx, Elements *e, const char *value, ScType t, S
     wbb_putf(&b, "%%out: out %s[1]) block 32 grid 1 {\n  store %%out[0], %s\n}\n", name_of(t), value);
     IrKernel *k = ir_parse(cx, a, "random.ir", b.text, strlen(b.text));
     RwCx *rw = rw_new(cx, a, k->g, &ix_tables, tg_find(e->target)->tables, e->accuracy);
+    if (e->no_llvm) rw_no_llvm(rw);
     const IrRef before = root_of(k);
     rw_index(rw, k);
     rw_run(rw, k, RW_SIMPLIFY);
@@ -288,6 +290,7 @@ static void elements(const char *target)
     seed = 2;
     succeed_alone(element_body, &(Elements){.target = target, .trials = 12000, .counts = counts});
     succeed_alone(element_body, &(Elements){.target = target, .accuracy = SC_APPROX, .counts = counts});
+    succeed_alone(element_body, &(Elements){.target = target, .no_llvm = true, .counts = counts});
     const RwTables *t = tg_find(target)->tables;
     uint32_t silent = 0;
     for (uint32_t i = 0; i < t->n_rules; i++) {
