@@ -15,7 +15,7 @@
 
 #define DIMENSIONS_KNOWN (UINT64_C(1) << 63)
 enum { NOWHERE = UINT32_MAX };
-enum { PLACES = PART_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_SETS = 64, MAX_ALIGN = 64 };
+enum { PLACES = PART_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_ALIGN = PART_MAX_ALIGN };
 
 static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
 
@@ -88,7 +88,7 @@ static void go_to_place(const PartWalk *w, uint32_t place)
 }
 
 /* The number that most of those of all places are; PART_FAR: there is none. */
-static int64_t usual_of(const int64_t *numbers)
+int64_t part_usual_of(const int64_t *numbers)
 {
     for (uint32_t k = 0; k < PLACES; k++) {
         uint32_t equal = 0;
@@ -112,7 +112,7 @@ static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
         const int64_t next = value_at(w, node);
         steps[place] = next < here ? here - next : next - here;
     }
-    return usual_of(steps);
+    return part_usual_of(steps);
 }
 
 /* Where most positions along dimension d have the element of the one before: how many have the same, and how far ahead
@@ -224,107 +224,6 @@ static PartPlaced placed(const PartWalk *w, IrRef node, const PartAccess *x, uin
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] -= w->point[d] % MAX_ALIGN;
     if (!p.anywhere) p.origin = value_at(w, node);
     return p;
-}
-
-/* By how many elements load k is behind load j, at all positions alike; PART_FAR: it is not. */
-static int64_t shift_of(const PartWalk *w, uint32_t k, uint32_t j)
-{
-    const PartPlaced *x = &w->places.items[k], *y = &w->places.items[j];
-    int64_t by[PLACES];
-    if (x->leaf != y->leaf || x->anywhere || y->anywhere) return PART_FAR;
-    if (memcmp(w->loads.items[k].step, w->loads.items[j].step, w->n_space * sizeof(int64_t)) != 0) return PART_FAR;
-    for (uint32_t place = 0; place < PLACES; place++) by[place] = x->at[place] - y->at[place];
-    return usual_of(by);
-}
-
-/* A vector of one load may have elements of another one: an access of both is aligned where some element from the
- * first load's to the last one's is. */
-static int64_t align_of_set(const PartWalk *w, uint32_t first, const uint32_t *set_of, uint32_t set)
-{
-    const PartAccess *x = &w->loads.items[first];
-    int64_t low = 0, high = 0, rows = MAX_ALIGN;
-    for (uint32_t k = 0; k < w->loads.n; k++) {
-        const int64_t by = set_of[k] == set ? shift_of(w, k, first) : 0;
-        low = WBB_MIN(low, by), high = WBB_MAX(high, by);
-    }
-    for (uint32_t d = 0; d < w->n_space; d++)
-        if (x->step[d] != 1) rows = WBB_MIN(rows, x->step[d] ? x->step[d] & -x->step[d] : MAX_ALIGN);
-    const int64_t from = w->places.items[first].origin + low, to = from - low + high;
-    const int64_t widest = 8 * (int64_t)w->p->align / WBB_MAX(x->bits, 1u);
-    int64_t align = WBB_MIN(rows, widest);
-    while (align > x->align && (to - (to % align + align) % align) < from) align /= 2;
-    return WBB_MAX(align, x->align);
-}
-
-/* Of two loads of a set, is it j that has its elements for both? The one that is aligned better, then the one that is
- * less far from the first. */
-static bool is_ahead(const PartAccess *j, const PartAccess *k, int64_t of_j)
-{
-    if (j->align != k->align) return j->align > k->align;
-    return llabs(of_j) < llabs(k->shift) || (llabs(of_j) == llabs(k->shift) && j < k);
-}
-
-/* Steps of load k along each dimension to the nearest of loads of its set that are ahead of it. */
-static const int64_t *gaps_of(const PartWalk *w, uint32_t k, uint32_t first, const uint32_t *set_of)
-{
-    const PartAccess *x = &w->loads.items[k];
-    int64_t *gap = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
-    for (uint32_t j = 0; j < w->loads.n; j++) {
-        const int64_t of_j = j != k && set_of[j] == set_of[k] ? shift_of(w, j, first) : PART_FAR;
-        if (of_j == PART_FAR || (j != first && !is_ahead(&w->loads.items[j], x, of_j))) continue;
-        for (uint32_t d = 0; d < w->n_space; d++) {
-            const int64_t step = x->step[d], by = llabs(x->shift - of_j);
-            if (step == 0 || step == PART_FAR || by % step != 0) continue;
-            gap[d] = gap[d] ? WBB_MIN(gap[d], by / step) : by / step;
-        }
-    }
-    return gap;
-}
-
-/* Of loads that are shifted against each other the others are near the one that is aligned best. */
-static void find_near(PartWalk *w)
-{
-    uint32_t first[MAX_SETS], *set_of = WBB_NEW_N(w->a, uint32_t, w->loads.n + 1u), n = 0;
-    for (uint32_t k = 0; k < w->loads.n; k++) {
-        uint32_t set = 0;
-        while (set < n && shift_of(w, k, first[set]) == PART_FAR) set++;
-        set_of[k] = set;
-        if (set == n && n < MAX_SETS) first[n++] = k;
-        else if (set < n && w->loads.items[k].align > w->loads.items[first[set]].align) first[set] = k;
-    }
-    for (uint32_t k = 0; k < w->loads.n; k++) {
-        PartAccess *x = &w->loads.items[k];
-        x->near = set_of[k] < n && first[set_of[k]] != k;
-        x->shift = x->near ? shift_of(w, k, first[set_of[k]]) : 0;
-    }
-    for (uint32_t k = 0; k < w->loads.n && w->loads.n <= MAX_SETS; k++)
-        if (w->loads.items[k].near) w->loads.items[k].gap = gaps_of(w, k, first[set_of[k]], set_of);
-    for (uint32_t set = 0; set < n; set++)
-        w->loads.items[first[set]].align = align_of_set(w, first[set], set_of, set);
-}
-
-/* The most elements by which load k is from load j, at any place; PART_FAR: that is not known. */
-static int64_t farthest_of(const PartWalk *w, uint32_t k, uint32_t j)
-{
-    const PartPlaced *x = &w->places.items[k], *y = &w->places.items[j];
-    int64_t most = 0;
-    if (x->leaf != y->leaf || x->anywhere || y->anywhere) return PART_FAR;
-    for (uint32_t place = 0; place < PLACES; place++) most = WBB_MAX(most, llabs(x->at[place] - y->at[place]));
-    return most;
-}
-
-/* Of loads of an array that stay near each other, others have the sectors of those that read less. */
-static void find_beside(PartWalk *w)
-{
-    for (uint32_t k = 0; k < w->loads.n && w->loads.n <= MAX_SETS; k++) {
-        PartAccess *x = &w->loads.items[k];
-        for (uint32_t j = 0; j < w->loads.n; j++) {
-            const PartAccess *y = &w->loads.items[j];
-            const double of_x = (double)x->elements * x->times, of_y = (double)y->elements * y->times;
-            const bool more = of_y > of_x || (of_y == of_x && j < k);
-            if (more && j != k) x->beside = WBB_MIN(x->beside, farthest_of(w, k, j));
-        }
-    }
 }
 
 /* The buffer of a parameter, or of what an earlier launch has left there; NOWHERE: it is computed. */
@@ -538,8 +437,7 @@ void part_walk_run(PartWalk *w)
             need(w, of, in, &x, (PartEdge){.user = user + 1, .operand = k, .mapped = true});
         }
     }
-    find_near(w);
-    find_beside(w);
+    part_walk_near(w);
 }
 
 void part_walk_work(const PartWalk *w, PartWork *work)
