@@ -87,17 +87,6 @@ static void go_to_place(const PartWalk *w, uint32_t place)
         w->point[k] = (int64_t)(place * wbb_mix(place + 8 * k) % (uint64_t)WBB_MAX(w->space[k].dim.size - 1, 1));
 }
 
-/* The number that most of those of all places are; PART_FAR: there is none. */
-int64_t part_usual_of(const int64_t *numbers)
-{
-    for (uint32_t k = 0; k < PLACES; k++) {
-        uint32_t equal = 0;
-        for (uint32_t j = 0; j < PLACES; j++) equal += numbers[j] == numbers[k];
-        if (equal > PLACES / 2) return numbers[k];
-    }
-    return PART_FAR;
-}
-
 /* What a node gains from one position to the next along dimension d, if that is the same at most places: a dimension
  * of the space may be several of the operand, so that a few steps lead to its next row. */
 static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)

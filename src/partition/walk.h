@@ -81,8 +81,8 @@ void part_walk_work(const PartWalk *w, PartWork *work); /* what it found: loads,
 /* `node`: the number of the element in memory. by: the need of which values from memory decide where it is; NULL: none
  * do. */
 PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, const PartNeed *by);
-/* The number that most of those of all places are; PART_FAR: there is none. */
-int64_t part_usual_of(const int64_t *numbers); /* [PART_PLACES] */
 /* walk_near.c: of the loads, what is said of `near`, `shift`, `gap`, `beside` and `align`. */
 void part_walk_near(PartWalk *w);
+/* The number that most of those of all places are; PART_FAR: there is none. */
+int64_t part_usual_of(const int64_t *numbers); /* [PART_PLACES] */
 #endif

@@ -13,6 +13,16 @@
 
 enum { PLACES = PART_PLACES, MAX_SETS = 64, MAX_ALIGN = PART_MAX_ALIGN };
 
+int64_t part_usual_of(const int64_t *numbers)
+{
+    for (uint32_t k = 0; k < PLACES; k++) {
+        uint32_t equal = 0;
+        for (uint32_t j = 0; j < PLACES; j++) equal += numbers[j] == numbers[k];
+        if (equal > PLACES / 2) return numbers[k];
+    }
+    return PART_FAR;
+}
+
 /* By how many elements load k is behind load j, at all positions alike; PART_FAR: it is not. */
 static int64_t shift_of(const PartWalk *w, uint32_t k, uint32_t j)
 {
