@@ -26,21 +26,23 @@ typedef struct Alike {
     struct Alike *next;
 } Alike;
 
-/* The loads of as many elements of one buffer, in the same scopes, whose indices have the same terms, and constants
- * between two multiples of the number of elements in the widest access. */
-typedef struct {
-    IrType type;
-    uint32_t buffer, most; /* most: loads in the widest access */
-    Alike *at[MOST_LANES];
-} Group;
-
-/* Loads of any number of elements, between two multiples of the widest access, with what the loads of a group have in
- * common: a list by ref. */
+/* Loads of one buffer in the same scopes, whose indices have the same terms, and constants between two multiples of the
+ * number of elements in the widest access: a list by ref. */
 typedef struct Within {
     IrRef load;
     uint32_t first; /* element, from the lower multiple on */
     struct Within *next;
 } Within;
+typedef struct {
+    Within *loads, **end;
+} Window;
+
+/* Of a window the loads of as many elements. */
+typedef struct {
+    IrType type;
+    uint32_t buffer, most; /* most: loads in the widest access */
+    Alike *at[MOST_LANES];
+} Group;
 
 /* What becomes of a load: elements of another one. */
 typedef struct {
@@ -63,7 +65,7 @@ typedef struct {
     const bool *constant; /* by buffer */
     uint32_t vector_bytes;
     IrPlace *bound;       /* by ref: where the last of what an index depends on is bound */
-    WbbMap groups, windows; /* of Group, of Within */
+    WbbMap windows;
     Joined *joined;       /* by ref */
     bool any;             /* one of them is */
     Store *stores;        /* [MOST_STORES], of the run that is looked at */
@@ -86,54 +88,42 @@ static bool is_constant_load(const Accesses *x, IrRef r)
            most_loads(x, n->type) > 0;
 }
 
-/* What some loads have in common, besides their type: the buffer, where the widest access begins, scopes, terms. */
-static WbbEntry *entry_of(Accesses *x, WbbMap *map, const IrNode *n, IrType type, const IrSplit *s, int64_t first,
-                          const IrScopeList *scopes)
+/* What the loads of a window have in common: the buffer, their type, where the widest access begins, scopes, terms. */
+static WbbEntry *window_entry(Accesses *x, const IrNode *n, const IrSplit *s, int64_t first, const IrScopeList *scopes)
 {
     uint32_t count = 4 + 2 * s->n, at = 0;
     for (const IrScopeList *l = scopes; l; l = l->next) count++;
     uint64_t *key = WBB_NEW_N(x->arena, uint64_t, count);
-    key[at++] = ir_at(x->g, n->a[0])->imm, key[at++] = type, key[at++] = (uint64_t)first, key[at++] = s->n;
+    key[at++] = ir_at(x->g, n->a[0])->imm, key[at++] = IR_SC(n->type), key[at++] = (uint64_t)first, key[at++] = s->n;
     for (uint32_t i = 0; i < s->n; i++)
         key[at++] = (uint64_t)s->terms[i].coefficient, key[at++] = s->terms[i].ref;
     for (const IrScopeList *l = scopes; l; l = l->next) key[at++] = l->scope;
-    return wbb_map_put_bytes(map, key, count * sizeof *key);
+    return wbb_map_put_bytes(&x->windows, key, count * sizeof *key);
 }
 
 static void add_load(Accesses *x, IrRef r)
 {
     const IrNode *n = ir_at(x->g, r);
     const IrSplit s = ir_expanded(x->arena, x->g, n->a[1], NULL, NULL);
-    const uint32_t most = most_loads(x, n->type);
-    const int64_t each = IR_LANES(n->type);
-    if (s.constant % each) return;
-    const uint32_t lane = (uint32_t)((uint64_t)(s.constant / each) % most); /* a power of two */
-    WbbEntry *e = entry_of(x, &x->groups, n, n->type, &s, s.constant / each - lane, x->places.emitted[r]);
-    if (!e->pointer) e->pointer = WBB_NEW(x->arena, Group);
-    Group *group = e->pointer;
-    group->type = n->type, group->buffer = (uint32_t)ir_at(x->g, n->a[0])->imm, group->most = most;
-    Alike *one = WBB_NEW(x->arena, Alike);
-    *one = (Alike){r, group->at[lane]};
-    group->at[lane] = one;
-}
-
-static void add_to_window(Accesses *x, IrRef r)
-{
-    const IrNode *n = ir_at(x->g, r);
-    const IrSplit s = ir_expanded(x->arena, x->g, n->a[1], NULL, NULL);
-    const IrType one = IR_TYPE(IR_SC(n->type), 0);
-    const uint32_t first = (uint32_t)((uint64_t)s.constant % most_loads(x, one));
-    WbbEntry *e = entry_of(x, &x->windows, n, one, &s, s.constant - first, x->places.emitted[r]);
-    Within *w = WBB_NEW(x->arena, Within);
-    *w = (Within){r, first, e->pointer};
-    e->pointer = w;
+    const uint32_t most = most_loads(x, IR_TYPE(IR_SC(n->type), 0)); /* a power of two */
+    const uint32_t first = (uint32_t)((uint64_t)s.constant % most);
+    WbbEntry *e = window_entry(x, n, &s, s.constant - first, x->places.emitted[r]);
+    if (!e->pointer) {
+        Window *new = WBB_NEW(x->arena, Window);
+        new->end = &new->loads;
+        e->pointer = new;
+    }
+    Window *window = e->pointer;
+    *window->end = WBB_NEW(x->arena, Within);
+    **window->end = (Within){.load = r, .first = first};
+    window->end = &(*window->end)->next;
 }
 
 /* Loads of a window that a wider one has. */
-static void find_within(Accesses *x, const Within *window)
+static void find_within(Accesses *x, const Window *window)
 {
-    for (const Within *w = window; w; w = w->next)
-        for (const Within *o = window; o; o = o->next) {
+    for (const Within *w = window->loads; w; w = w->next)
+        for (const Within *o = window->loads; o; o = o->next) {
             const IrNode *n = ir_at(x->g, w->load), *wide = ir_at(x->g, o->load);
             Joined *j = &x->joined[w->load];
             if (IR_LANES(wide->type) <= IR_LANES(j->within ? ir_at(x->g, j->within)->type : n->type)) continue;
@@ -203,6 +193,23 @@ static void join(Accesses *x, const Group *group, uint32_t first, uint32_t loads
         for (const Alike *o = group->at[k]; o; o = o->next)
             x->joined[o->load] = (Joined){.index = index, .first = (k - first) * each, .all = all};
     x->any = true;
+}
+
+/* Joins loads of so many elements that no wider one has. */
+static void join_loads(Accesses *x, const Window *window, uint32_t lanes)
+{
+    Group group = {.most = 0};
+    for (const Within *w = window->loads; w; w = w->next) {
+        const IrNode *n = ir_at(x->g, w->load);
+        if (x->joined[w->load].within || IR_LANES(n->type) != lanes || w->first % lanes) continue;
+        Alike *one = WBB_NEW(x->arena, Alike);
+        *one = (Alike){w->load, group.at[w->first / lanes]};
+        group.at[w->first / lanes] = one;
+        group.type = n->type, group.buffer = (uint32_t)ir_at(x->g, n->a[0])->imm, group.most = most_loads(x, n->type);
+    }
+    for (uint32_t loads = group.most; loads > 1; loads /= 2)
+        for (uint32_t first = 0; first < group.most; first += loads)
+            if (group.at[first]) join(x, &group, first, loads);
 }
 
 /* The access that has the elements of a load which is within another one. */
@@ -367,23 +374,16 @@ static void join_stores(Accesses *x, IrBlock *block)
 void vec_accesses(IrKernel *k, const RwTables *t, uint32_t vector_bytes, uint32_t sms)
 {
     WbbArena *a = wbb_arena_new(k->g->cx);
-    Accesses x = {.k = k, .g = k->g, .arena = a, .vector_bytes = vector_bytes, .groups = {.arena = a},
-                  .windows = {.arena = a}};
+    Accesses x = {.k = k, .g = k->g, .arena = a, .vector_bytes = vector_bytes, .windows = {.arena = a}};
     x.places = ir_place(a, k, rw_is_costly, t, k->grid <= sms);
     x.constant = ir_constant_buffers(a, k);
     x.joined = WBB_NEW_N(a, Joined, k->g->n);
     for (IrRef r = 1; r < k->g->n; r++)
-        if (is_constant_load(&x, r)) add_to_window(&x, r);
+        if (is_constant_load(&x, r)) add_load(&x, r);
     if (x.windows.n) find_bound(&x);
     for (uint32_t i = 0; i < x.windows.n; i++) find_within(&x, x.windows.entries[i].pointer);
-    for (IrRef r = 1; r < k->g->n; r++)
-        if (is_constant_load(&x, r) && !x.joined[r].within && most_loads(&x, ir_at(x.g, r)->type) > 1) add_load(&x, r);
-    for (uint32_t i = 0; i < x.groups.n; i++) {
-        const Group *group = x.groups.entries[i].pointer;
-        for (uint32_t loads = group->most; loads > 1; loads /= 2)
-            for (uint32_t first = 0; first < group->most; first += loads)
-                if (group->at[first]) join(&x, group, first, loads);
-    }
+    for (uint32_t i = 0; i < x.windows.n; i++)
+        for (uint32_t lanes = 1; lanes < MOST_LANES; lanes *= 2) join_loads(&x, x.windows.entries[i].pointer, lanes);
     if (x.any) ir_remake(k, remake, &x);
     x.stores = WBB_NEW_N(a, Store, MOST_STORES);
     x.run_of = WBB_NEW_N(a, uint32_t, k->n_buffers + 1);
