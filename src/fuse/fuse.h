@@ -79,6 +79,8 @@ typedef enum {
     FUSE_LEAVE, /* a kernel that computes it leaves it in memory for the others */
     FUSE_CHOICES
 } FuseChoice;
+typedef struct { const char *name; FuseChoice choice; } FuseEdge;
+extern const FuseEdge fuse_edges[FUSE_CHOICES]; /* the rows of patterns/strategies.py that have the choices */
 
 /* What a kernel costs on a target; times are seconds of the whole machine. */
 typedef struct {

@@ -227,6 +227,9 @@ static Cone cone_of(FuseWork *w, const HloInstruction *of)
     return c;
 }
 
+const FuseEdge fuse_edges[FUSE_CHOICES] = {
+    {"edge.join", FUSE_JOIN}, {"edge.into", FUSE_INTO}, {"edge.again", FUSE_AGAIN}, {"edge.leave", FUSE_LEAVE}};
+
 static bool is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what)
 {
     return w->other[i->id * FUSE_CHOICES + what];

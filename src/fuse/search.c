@@ -32,6 +32,9 @@ typedef struct {
     uint32_t stamp;
 } Search;
 
+/* Where FuseGiven has a choice. */
+static uint32_t at_of(const FusePoint *p) { return p->id * FUSE_CHOICES + p->what; }
+
 static Timed *timed(Search *s, const FuseGroup *g)
 {
     WbbArena *scratch = wbb_arena_new(s->cx);
@@ -107,7 +110,7 @@ static bool try_all(Search *s, const bool *marked)
         const FuseGrouping now = group(s, a);
         any = false;
         for (uint32_t k = 0; k < now.n_points && s->kernels.n <= since + s->how->rates.tries; k++) {
-            const uint32_t at = now.points[k].id * FUSE_CHOICES + now.points[k].what;
+            const uint32_t at = at_of(&now.points[k]);
             if (!marked[now.points[k].id]) continue;
             WbbArena *scratch = wbb_arena_new(s->cx);
             s->given->other[at] = !s->given->other[at];
@@ -149,11 +152,11 @@ static bool is_slow(Search *s, const FuseGroup *g)
 /* Choices that are made the other way than the walk would. */
 static void put_others(const Search *s, const FuseGrouping *g, WbbBuf *b)
 {
-    static const char *const name[FUSE_CHOICES] = {"edge.join", "edge.into", "edge.again", "edge.leave"};
     for (uint32_t k = 0; k < g->n_points; k++)
-        if (s->given->other[g->points[k].id * FUSE_CHOICES + g->points[k].what])
-            wbb_putf(b, "  %s, %s: the other way takes less time\n", s->c->instructions[g->points[k].id]->name,
-                     name[g->points[k].what]);
+        for (uint32_t e = 0; e < FUSE_CHOICES; e++)
+            if (fuse_edges[e].choice == g->points[k].what && s->given->other[at_of(&g->points[k])])
+                wbb_putf(b, "  %s, %s: the other way takes less time\n", s->c->instructions[g->points[k].id]->name,
+                         fuse_edges[e].name);
 }
 
 /* What all kernels take; 0: that is not known. */
@@ -183,7 +186,7 @@ static void try_both(All *x)
     WbbArena *a = wbb_arena_new(s->cx);
     const FuseGrouping g = group(s, a);
     uint32_t k = 0;
-    while (k < g.n_points && x->fixed[g.points[k].id * FUSE_CHOICES + g.points[k].what]) k++;
+    while (k < g.n_points && x->fixed[at_of(&g.points[k])]) k++;
     if (k == g.n_points) {
         const double seconds = sum_of(s, &g);
         if (x->left-- == 0)
@@ -194,7 +197,7 @@ static void try_both(All *x)
             memcpy(x->best, s->given->other, (s->c->n_instructions + 1) * FUSE_CHOICES * sizeof(bool));
         }
     } else {
-        const uint32_t at = g.points[k].id * FUSE_CHOICES + g.points[k].what;
+        const uint32_t at = at_of(&g.points[k]);
         wbb_arena_free(a);
         a = NULL;
         x->fixed[at] = true;

@@ -49,8 +49,7 @@ static RwCx *engine(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k)
 {
     RwCx *rw = rw_new(cx, a, k->g, &ix_tables, j->t->tables,
                       main_accuracy(j->o->accuracy, j->o->approx));
-    for (uint32_t i = 0; i < j->o->disable.n; i++)
-        if (!tg_is_choice(j->t, j->o->disable.items[i])) rw_disable(rw, j->o->disable.items[i]);
+    pipe_disable(rw, j->t, j->o->disable.items, j->o->disable.n);
     for (uint32_t i = 0; i < j->o->assume.n; i++) rw_assume(rw, j->o->assume.items[i]);
     return rw;
 }

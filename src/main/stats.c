@@ -114,8 +114,7 @@ static WbbStatus stats(const Call *call)
     for (uint32_t k = 0; k < work.n_targets; k++) {
         RwCx *rw = rw_new(cx, a, ir_graph_new(cx, a), &ix_tables, work.targets[k]->tables, o->approx);
         tg_without(cx, a, work.targets[k], o->disable.items, o->disable.n);
-        for (uint32_t i = 0; i < o->disable.n; i++)
-            if (!tg_is_choice(work.targets[k], o->disable.items[i])) rw_disable(rw, o->disable.items[i]);
+        pipe_disable(rw, work.targets[k], o->disable.items, o->disable.n);
     }
     find_files(cx, a, &work);
     for (uint32_t k = 0; k < work.n_files; k++)

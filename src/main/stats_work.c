@@ -208,8 +208,7 @@ static RwCx *engine(Worker *k, WbbArena *a)
     const PipeStatOptions *o = &k->options;
     const TgTarget *t = k->w->call->targets[0];
     RwCx *rw = rw_new(k->cx, a, ir_graph_new(k->cx, a), &ix_tables, t->tables, o->accuracy);
-    for (uint32_t i = 0; i < o->n_disable; i++)
-        if (!tg_is_choice(t, o->disable[i])) rw_disable(rw, o->disable[i]);
+    pipe_disable(rw, t, o->disable, o->n_disable);
     return rw;
 }
 

@@ -350,12 +350,17 @@ static void note_again(Compile *c)
     r->again = r->again ? wbb_format(c->arena, "%s; %s", r->again, apart) : apart;
 }
 
+void pipe_disable(RwCx *rw, const TgTarget *t, const char *const *places, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!tg_is_choice(t, places[i])) rw_disable(rw, places[i]);
+}
+
 static RwCx *new_engine(const Compile *c)
 {
     const PipeOptions *o = c->o;
     RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->accuracy);
-    for (uint32_t i = 0; i < o->n_disable; i++)
-        if (!tg_is_choice(c->r->target, o->disable[i])) rw_disable(rw, o->disable[i]);
+    pipe_disable(rw, c->r->target, o->disable, o->n_disable);
     if (pipe_backend(o->backend) == PIPE_BY_PTX) rw_no_llvm(rw);
     rw_watch(rw, o->watch, o->watch_arg);
     if (o->watch_steps) rw_watch_steps(rw);

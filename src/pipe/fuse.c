@@ -22,10 +22,6 @@ static double together(const void *of, const double *terms, size_t n)
     return price_together(terms, n, (int)tg_tuned(of, "price.norm"));
 }
 
-/* Rows of patterns/strategies.py, by choice. */
-static const struct { const char *name; FuseChoice choice; } edges[] = {
-    {"edge.join", FUSE_JOIN}, {"edge.into", FUSE_INTO}, {"edge.again", FUSE_AGAIN}, {"edge.leave", FUSE_LEAVE}};
-
 static FuseRates rates_of(const TgTarget *t)
 {
     FuseRates r = {.byte = 1 / rate(t, "dram"),
@@ -52,7 +48,8 @@ static FuseRates rates_of(const TgTarget *t)
                        .roots = (uint32_t)tuned(t, "fuse.roots"),
                        .leaves = (uint32_t)tuned(t, "fuse.leaves"),
                        .cone = (uint32_t)tuned(t, "fuse.cone")};
-    for (size_t k = 0; k < WBB_LEN(edges); k++) r.without[edges[k].choice] = tg_strategy(t, edges[k].name)->off;
+    for (uint32_t k = 0; k < FUSE_CHOICES; k++)
+        r.without[fuse_edges[k].choice] = tg_strategy(t, fuse_edges[k].name)->off;
     return r;
 }
 

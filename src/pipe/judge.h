@@ -135,10 +135,10 @@ void pipe_judge_outputs(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule
 PipeVerdict pipe_run_there(WbbCx *cx, WbbArena *a, const Bundle *b, const SimModule *ptx, const HloModule *m,
                            const PipeRun *run, void *const *memory, bool judged, bool *copied);
 
-/* verdict.c: as lines that begin with the name; as members of a JSON object. */
-/* Of elements that are right: ", 2 ulp from f64 at most", the text `fault`, "; the farthest is 3 % of the way to its
- * bound". */
+/* verdict.c: of elements that are right: ", 2 ulp from f64 at most", the text `fault`, "; the farthest is 3 % of the
+ * way to its bound". */
 void pipe_put_distance(WbbBuf *b, double max_ulp, double share, const char *fault);
+/* As lines that begin with the name; as members of a JSON object. */
 void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v);
 void pipe_put_verdict_json(WbbBuf *b, const PipeVerdict *v);
 

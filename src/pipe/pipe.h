@@ -198,6 +198,9 @@ uint32_t pipe_begin_pass(const char *name, uint32_t forms);
 const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *plan, const PartKernel *of,
                             int64_t *stored);
 
+/* compile.c: leaves out the rules that some places name; what tg_without leaves out are choices of the target. */
+void pipe_disable(RwCx *rw, const TgTarget *t, const char *const *places, uint32_t n);
+
 /* fuse.c: how a module is cut for a target, by price: `how` is for fuse_cut. Lives as long as the arena. */
 typedef struct {
     FuseHow how;
