@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import operator
 import os
 import re
 import sys
@@ -235,6 +236,14 @@ class DefaultFloats:
 
 
 _process = ctypes.CDLL("libm.so.6") if sys.platform == "linux" else None
+
+
+def whole(name: str, value: Any) -> int:
+    """The argument of this name as a whole number."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: a whole number expected") from None
 
 
 def text(b: Optional[bytes]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library, _stablehlo
 from ._kernel import Context, Kernel, Page, addresses_of, c_options, folder_name, memory_for, one_or_all, outputs_of, specs_of, targets
-from ._library import Declined, called, lib, text
+from ._library import Declined, called, lib, text, whole
 from ._watched import Watched
 
 _CASES = "wneptu"  # of inputs that are made: the others are made for one fusion
@@ -228,6 +228,11 @@ class Program:
         return f"<p>{html.escape(repr(self)[1:-1])}; {self.memory.peak:,} bytes at the peak</p>{''.join(reversed(parts))}"
 
 
+def _string(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name}={value!r}: a string expected")
+
+
 def _options(target: str, accuracy: str, align: int, layout: Optional[str], lines: bool, cut: str, deterministic: bool) -> Dict[str, Any]:
     if accuracy not in _library.ACCURACIES:
         raise ValueError(f"accuracy={accuracy!r}: one of {', '.join(_library.ACCURACIES)} expected")
@@ -237,8 +242,10 @@ def _options(target: str, accuracy: str, align: int, layout: Optional[str], line
         raise TypeError(f"target={target!r}: a name expected, as targets() has them")
     if target not in targets():
         raise ValueError(f"target={target!r}: one of {', '.join(targets())} expected")
-    if not 0 <= align <= 4096:
+    align = whole("align", align)
+    if not 0 <= align <= 4096 or align & (align - 1):
         raise ValueError(f"align={align}: a power of two, 4096 at most, expected")
+    _string("layout", layout)
     return {"target": target, "accuracy": accuracy, "align": align, "layout": layout, "lines": bool(lines), "cubin": False,
             "deterministic": bool(deterministic)}
 
@@ -288,6 +295,8 @@ def compile(hlo: Union[str, bytes, "os.PathLike[str]", Any], *, target: str = "s
     tune: "profile": of a kernel's layouts that are about as cheap by price, the one whose profile is the shortest (see Kernel.tuned).
     Raises HloError with file, line and column, or Declined with a reason.
     """
+    _string("file", file)
+    _string("assume", assume)
     if isinstance(hlo, os.PathLike):
         file = file or os.fspath(hlo)
         hlo = text_of(Path(hlo).read_bytes(), file)

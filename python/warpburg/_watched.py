@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import _thread
 import ctypes
-import operator
 import sys
 import threading
 import time
 from ctypes import byref, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, List, Optional, Tuple
 
-from ._library import CHECK, DECLINED, FAILED, Result, RunOptions
+from ._library import CHECK, DECLINED, FAILED, Result, RunOptions, whole
 
 _SOON = 2  # seconds in which nobody needs to be told
 CASES = "wnepdtusc"  # of inputs that are made, wb_run_options
@@ -33,9 +32,9 @@ class Watched:
                  cases: str = CASES) -> None:
         if on not in ("sim", "gpu"):
             raise ValueError(f'on={on!r}: "sim" or "gpu" expected')
-        seed = operator.index(seed)
+        seed = whole("seed", seed)
         for name, value in (("threads", threads), ("blocks", blocks)):
-            if operator.index(value) < 0:
+            if whole(name, value) < 0:
                 raise ValueError(f"{name}={value}: 0 or more expected")
         if case not in tuple(cases):
             raise ValueError(f"case={case!r}: one of {', '.join(cases)} expected")

@@ -129,7 +129,7 @@ static void make(WbbCx *cx, void *arg)
     p->options.target = wbb_format(a, "%s", p->options.target);
     p->files = (WbbMap){.arena = a};
     if (c->options.layout) wbb_fail(cx, (WbbLoc){.file = p->file}, "a layout is of one kernel, and this is a program");
-    if (!tg_find(p->options.target)) wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target", p->options.target);
+    (void)tg_named(cx, (WbbLoc){0}, p->options.target);
     if (c->folder) {
         p->p = prog_read(cx, a, p->file);
         prog_detach(cx, a, p->p);

@@ -209,7 +209,7 @@ static PipeOptions options_of(const Saved *s, const PipeOptions *tools)
     PipeOptions o = *tools;
     const BdJson *layout = bd_json_get(s->json, "layout");
     o.target = text_of(s, "target");
-    if (!tg_find(o.target)) wbb_fail(s->cx, (WbbLoc){.file = s->path}, "%s is no target", o.target);
+    (void)tg_named(s->cx, (WbbLoc){.file = s->path}, o.target);
     o.accuracy = accuracy_of(s);
     o.align = (uint32_t)int_of(s, "align", 4096);
     o.layout = layout && layout->kind == BD_STRING ? layout->text : NULL;

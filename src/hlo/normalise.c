@@ -142,7 +142,7 @@ const HloPass hlo_passes[] = {
      "all passes leave what they replace", HLO_NO_ELEMENT},
     {"ordered", HLO_FOR_FUSION, NORMAL, 0, 0, hlo_pass_ordered, NULL,
      "sorts the updates of scatters whose result depends on their order",
-     "with --deterministic; it knows scatters of rows alone", HLO_OF_WHOLES},
+     "where the bits must be the same in every run; it knows scatters of rows alone", HLO_OF_WHOLES},
     {"scans", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_scans,
      "makes long cumulative sums, products, maxima scans of pieces",
      "where a scan has too few rows for all SMs", HLO_OF_PLAN},

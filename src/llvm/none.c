@@ -2,7 +2,7 @@
  *
  * Needs nothing. Whoever asks for LLVM all the same gets a message.
  *
- *     compile gelu.hlo --backend llvm    ->    error: this build has no LLVM: --backend ptx writes PTX without it
+ *     compile gelu.hlo --backend llvm    ->    error: this build has no LLVM; the tables of rules write PTX without it
  */
 #include "llvm/llvm.h"
 
@@ -11,7 +11,7 @@ bool ll_is_there(void) { return false; }
 LlOutput ll_compile(WbbCx *cx, WbbArena *a, const IrKernel *k, const TgTarget *t, const LlOptions *o)
 {
     (void)a, (void)k, (void)t, (void)o;
-    wbb_fail(cx, (WbbLoc){0}, "this build has no LLVM: --backend ptx writes PTX without it");
+    wbb_fail(cx, (WbbLoc){0}, "this build has no LLVM; the tables of rules write PTX without it");
 }
 
 LlCache *ll_cache_new(WbbCx *cx) { return (void)cx, NULL; }

@@ -87,7 +87,8 @@ static LlOutput compile(WbbCx *cx, WbbArena *a, const Job *j, IrKernel *k, RwCx 
     const bool by_ptx = pipe_by_ptx(asked, ll.keep_llvm);
     const PtxOptions o = {.index_tables = &ix_tables, .lines = ll.lines, .comments = ll.comments};
     PtxOutput out;
-    if (by_ptx && ll.keep_llvm) wbb_fail(cx, (WbbLoc){.file = j->file}, "--backend ptx has no LLVM IR");
+    if (by_ptx && ll.keep_llvm)
+        wbb_fail(cx, (WbbLoc){.file = j->file}, "the tables of rules write PTX without LLVM IR");
     if (by_ptx && pipe_write_ptx(cx, a, asked, k, j->t, &o, &out))
         return (LlOutput){.ptx = out.ptx, .n_ptx = strlen(out.ptx), .ptx_commented = out.ptx_commented};
     return ll_compile(cx, a, k, j->t, &ll);

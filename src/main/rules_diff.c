@@ -458,8 +458,7 @@ static const TgTarget *target_named(RulesCall *c, const char *word)
     const TgTarget *t = tg_find(word);
     if (!t && !strncmp(word, "sm", 2) && word[2] != '_')
         t = tg_find(wbb_format(c->arena, "sm_%s", word + 2)); /* the name of its file */
-    if (!t) wbb_fail(c->cx, (WbbLoc){0}, "%s: no such target; patterns/ has one file for each", word);
-    return t;
+    return t ? t : tg_named(c->cx, (WbbLoc){0}, word);
 }
 
 /* Terms of operations that programs have before those that only rules make (.approx); else in order of discovery. */

@@ -147,16 +147,6 @@ static void review(RulesCall *c, const char *file, const char *text)
     }
 }
 
-static bool has_target(RulesCall *c, const char *name)
-{
-    if (tg_find(name)) return true;
-    WbbBuf known = wbb_buf(c->arena);
-    uint32_t n;
-    const TgTarget *const *all = tg_all(&n);
-    for (uint32_t i = 0; i < n; i++) wbb_putf(&known, " %s", all[i]->name);
-    wbb_fail(c->cx, (WbbLoc){0}, "--from %s: no such target; there are%s", name, known.text);
-}
-
 static WbbStatus new_target(const Call *call)
 {
     const NewTargetOptions *o = call->options;
@@ -166,7 +156,7 @@ static WbbStatus new_target(const Call *call)
     const char *new_file = file_of(c, folder, to), *old_file = file_of(c, folder, from);
     if (!wbb_is_dir(folder))
         wbb_fail(c->cx, (WbbLoc){0}, "%s: no such folder; --patterns DIR names where the pattern files lie", folder);
-    if (!wbb_file_exists(old_file)) has_target(c, from);
+    if (!wbb_file_exists(old_file)) (void)tg_named(c->cx, (WbbLoc){0}, from);
     if (wbb_file_exists(new_file)) wbb_fail(c->cx, (WbbLoc){.file = new_file}, "exists already");
     size_t n;
     const char *text = renamed(c, wbb_read_file(c->cx, c->arena, old_file, &n), old_file, from, to);

@@ -86,7 +86,7 @@ static const TgStrategy *row_of(const Reader *r, const char *name, size_t n, boo
         const TgStrategy *row = &r->t->strategies[k];
         const bool fits = row->at == (text ? TG_AT_TEXT : TG_AT_FUSION);
         if (!fits || strlen(row->name) != n || strncmp(row->name, name, n)) continue;
-        if (row->off) wbb_fail(r->cx, at, "%s is left out: --disable", row->name);
+        if (row->off) wbb_fail(r->cx, at, "%s is one of the strategies that are left out", row->name);
         return row;
     }
     wbb_fail(r->cx, at, "no strategy of a %s is called '%.*s'; `rules list --strategies` lists them",
@@ -162,7 +162,8 @@ const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, 
         if (begun && *r->line) read_line(r, indent);
         begun = begun || !strcmp(line, "choices");
     }
-    if (!begun) wbb_fail(cx, (WbbLoc){.file = file}, "a line 'choices' is expected, as --emit plan prints it");
+    if (!begun)
+        wbb_fail(cx, (WbbLoc){.file = file}, "a line 'choices' is expected, as `compile --emit plan` prints it");
     if (!r->plan.plan) wbb_fail(cx, r->at, "the strategy of the fusion is expected below 'choices'");
     r->plan.texts = r->texts.items, r->plan.n_texts = r->texts.n;
     return &r->plan;

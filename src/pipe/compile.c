@@ -370,7 +370,7 @@ static RwCx *new_engine(const Compile *c)
 static PipePlanned plan_given(Compile *c, const PartOptions *options)
 {
     size_t n;
-    if (c->o->layout) wbb_fail(c->cx, (WbbLoc){0}, "--layout and --plan: a plan has the layouts of its kernels");
+    if (c->o->layout) wbb_fail(c->cx, (WbbLoc){0}, "a layout beside a plan: a plan has the layouts of its kernels");
     const char *text = wbb_read_file(c->cx, c->arena, c->o->plan, &n);
     const PartGivenPlan *given = part_read_given(c->cx, c->arena, c->r->target, c->o->plan, text, n);
     return pipe_plan_given(c->cx, c->arena, c->r->normal, c->r->target, options, given);
@@ -520,7 +520,7 @@ static LlOutput to_ptx(Compile *c)
 {
     const PipeOptions *o = c->o;
     const bool only_llvm = o->stage == PIPE_AT_LLVM, by_ptx = pipe_by_ptx(o->backend, only_llvm);
-    if (by_ptx && only_llvm) wbb_fail(c->cx, (WbbLoc){0}, "--backend ptx has no LLVM IR");
+    if (by_ptx && only_llvm) wbb_fail(c->cx, (WbbLoc){0}, "the tables of rules write PTX without LLVM IR");
     begin(c, "llvm");
     LlOutput all;
     if (!write_all(c, by_ptx, &all)) write_all(c, false, &all);
@@ -577,10 +577,7 @@ void pipe_compile(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file
     Compile c = {.cx = cx, .arena = a, .o = o, .file = file, .text = text, .n = n, .r = r, .since = wbb_cpu_ms()};
     assert(!pipe_check_passes(a));
     *r = (PipeResult){.emitted = "", .printed = "", .ptx = ""};
-    r->target = tg_find(o->target);
-    if (!r->target)
-        wbb_fail(cx, (WbbLoc){0}, "--target %s: no such target; patterns/ has one file for each", o->target);
-    r->target = tg_without(cx, a, r->target, o->disable, o->n_disable);
+    r->target = tg_without(cx, a, tg_named(cx, (WbbLoc){0}, o->target), o->disable, o->n_disable);
     if (o->align & (o->align - 1) || o->align > 4096)
         wbb_fail(cx, (WbbLoc){0}, "an alignment of %u bytes: a power of two, 4096 at most, expected", o->align);
     if (front(&c)) {

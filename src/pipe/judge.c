@@ -281,7 +281,7 @@ static uint64_t unfinished(const PipeMemory *r, const PipeRun *run, uint32_t k)
 static void note_unfinished(WbbArena *a, PipeVerdict *v, uint32_t leaf, uint64_t blocks)
 {
     v->unjudged = wbb_format(a, "%soutput %u is not judged: other blocks may change what these have written; it is "
-                                "with all %llu blocks, without --blocks",
+                                "where all %llu blocks run",
                              v->unjudged ? wbb_format(a, "%s; ", v->unjudged) : "", leaf, (unsigned long long)blocks);
 }
 

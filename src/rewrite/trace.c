@@ -154,7 +154,7 @@ const char *const *rw_names(const RwCx *rw) { return rw->names; }
 void rw_disable(RwCx *rw, const char *rule)
 {
     if (!disable_in(rw, rw->target, rule) && !disable_in(rw, rw->index, rule))
-        wbb_fail(rw->cx, (WbbLoc){0}, "--disable %s: no rule has that name; `warpburg rules list` prints all", rule);
+        wbb_fail(rw->cx, (WbbLoc){0}, "%s: no rule has that name; `warpburg rules list` prints all", rule);
 }
 
 bool rw_is_costly(const void *tables, uint64_t imm)

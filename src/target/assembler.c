@@ -195,7 +195,7 @@ static const char *advice(WbbCx *cx, WbbArena *a, const char *own)
     if (own) return wbb_format(a, "ptxas was not found: WARPBURG_PTXAS is %s", own);
     if (tg_find_archive(cx, a))
         return "ptxas was not found; `warpburg assembler --link` makes an assembler of the archive of nvPTXCompiler "
-               "that is there";
+               "that is there, and `pip install nvidia-cuda-nvcc` has it";
     return "ptxas was not found; `pip install nvidia-cuda-nvcc` has it, or set WARPBURG_PTXAS or PATH";
 }
 

@@ -56,6 +56,15 @@ const TgTarget *tg_find(const char *name)
     return NULL;
 }
 
+const TgTarget *tg_named(WbbCx *cx, WbbLoc at, const char *name)
+{
+    const TgTarget *t = tg_find(name);
+    if (t) return t;
+    WbbBuf known = wbb_buf(cx->arena);
+    for (uint32_t i = 0; i < used->n_targets; i++) wbb_putf(&known, "%s %s", i ? "," : "", used->targets[i]->name);
+    wbb_fail(cx, at, "no target is called '%s'; there are%s", name, known.text);
+}
+
 bool tg_has(const TgTarget *t, const char *feature)
 {
     const size_t n = strlen(feature);
@@ -156,7 +165,7 @@ bool tg_leaves_out(const TgTarget *t)
 static void may_go(WbbCx *cx, const char *place, const char *name, const char *because, bool may, const char *why)
 {
     if (!may)
-        wbb_fail(cx, (WbbLoc){0}, "--disable %s: %s, %s, cannot be left out: %s", place, name, because, why);
+        wbb_fail(cx, (WbbLoc){0}, "%s at %s, %s, cannot be left out: %s", name, place, because, why);
 }
 
 const TgTarget *tg_without(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n)

@@ -131,6 +131,8 @@ const char *tg_code_identity(WbbArena *a); /* for keys of caches: the program, a
 
 /* target.c */
 const TgTarget *tg_find(const char *name); /* NULL if unknown */
+/* Fails at `at` where there is no such target, and names those that there are. */
+const TgTarget *tg_named(WbbCx *cx, WbbLoc at, const char *name);
 const TgTarget *const *tg_all(uint32_t *n);
 bool tg_has(const TgTarget *t, const char *feature); /* a word of its features */
 /* Has the target an instruction for the operation alone, at this many elements of the type? */

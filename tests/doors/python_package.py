@@ -189,6 +189,11 @@ class Compiling(unittest.TestCase):
             warpburg.compile("gelu.hlo")
         with self.assertRaisesRegex(ValueError, "target='sm_1': one of sm_75, .*sm_120 expected"):
             warpburg.compile(SCALE, target="sm_1")
+        for name, value in (("target", 90), ("layout", 5), ("assume", 1), ("file", 5), ("align", 1.5), ("align", "16")):
+            with self.assertRaisesRegex(TypeError, f"^{name}={value!r}: a (name|string|whole number) expected"):
+                warpburg.compile(SCALE, **{name: value})
+        with self.assertRaisesRegex(TypeError, "^seed='1': a whole number expected"):
+            warpburg.compile(SCALE).check(seed="1")
 
     def test_threads(self) -> None:
         """8 threads compile at once, and free kernels that others have made."""

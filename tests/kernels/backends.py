@@ -100,7 +100,7 @@ def fault_of(cli: Cli, p: Pair, folder: Path) -> Optional[str]:
         run = lambda blocks: cli.run(p.file, p.target, CASE, to=str(to), blocks=blocks, check=backend == "ptx",
                                      options=["--backend", backend, "--no-cache", "--jobs", "1"])
         v = run(BLOCKS)
-        v = run(0) if not v.ok and ("without --blocks" in v.why or "no element was compared" in v.why) else v
+        v = run(0) if not v.ok and ("blocks run" in v.why or "no element was compared" in v.why) else v
         if not v.ok:
             if backend == "ptx" and "out of memory" not in v.why and run_by_llvm(cli, p, to):
                 return f"case {CASE}: {v.why}"

@@ -1,6 +1,6 @@
 """The structure of the source: which module may include which, prefixes of symbols, who may print or end the process, what macros evaluate
 twice, which files of a module call each other in circles, lengths of files and lines, imports of gen/, what the build's tables depend on, functions of
-warpburg.h that compute in their caller's floating-point environment, and tests/README.md.
+warpburg.h that compute in their caller's floating-point environment, messages of the library in words of the command line, and tests/README.md.
 
 usage: layers.py [BUILD] [--columns]
     BUILD       a build folder; its objects are checked for prefixes and circles
@@ -110,6 +110,14 @@ def check_calls(path: Path, text: str) -> List[str]:
         return []
     return [f"src/{name}:{n}: error: {m[1]} outside base/ and main/" for n, line in enumerate(without_comments(text).splitlines(), 1)
             for m in CALLS.finditer(line) if m[1] not in allowed]
+
+
+def check_words(path: Path, text: str, options: Set[str]) -> List[str]:
+    """Below main no message names an option of the command line, which callers of the library have not: only commands that are quoted whole do."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
+    return [f"src/{path.relative_to(SRC)}:{n}: error: {option} is a word of the command line" for n, line in enumerate(code.splitlines(), 1)
+            for m in re.finditer(r'"((?:\\.|[^"\\\n])*)"', line) if m[1] not in options
+            for option in re.findall(r"(?<![\w,-])--[a-z][\w-]*", re.sub(r"`[a-z][^`]*`", "", m[1])) if option in options]
 
 
 def check_macros(path: Path, text: str) -> List[str]:
@@ -336,8 +344,10 @@ def main(argv: List[str]) -> int:
     words = [w for w in argv[1:] if w != "--columns"]
     faults: List[str] = check_architecture() + check_build() + check_sizes("--columns" in argv) + check_imports() + check_tests() + check_entries()
     files = sorted([*SRC.rglob("*.c"), *SRC.rglob("*.h")])
+    options = set(re.findall(r'"(--[a-z][\w-]*)"', "".join(f.read_text() for f in (SRC / "main").glob("*.c"))))
     for path in files:
         text = path.read_text()
+        faults += check_words(path, text, options) if path.parent.name != "main" else []
         faults += check_includes(path, text) + check_calls(path, text) + check_macros(path, text)
     if words:
         symbols = symbols_of(Path(words[0]))

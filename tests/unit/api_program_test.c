@@ -286,6 +286,7 @@ static void test_errors(void **state)
     assert_int_equal(wb_program_compile(g->cx, NULL, "", 0, NULL, &p), WB_FAILED);
     const wb_program_options sm_1 = {.kernels = {.target = "sm_1"}}, layout = {.kernels = {.layout = "lane 32"}};
     assert_int_equal(wb_program_compile(g->cx, NULL, mlp, strlen(mlp), &sm_1, &p), WB_FAILED);
+    assert_non_null(strstr(wb_messages(g->cx), "no target is called 'sm_1'; there are sm_75, sm_80"));
     assert_int_equal(wb_program_compile(g->cx, NULL, mlp, strlen(mlp), &layout, &p), WB_FAILED);
     assert_int_equal(wb_program_read(g->cx, "/nowhere/at/all", NULL, &p), WB_FAILED);
     assert_null(p);
