@@ -2,7 +2,7 @@
 fusion and programs, what is refused, with jax_jit.py and jax_header.py.
 
 usage: jax_door.py BUILD [--ends]   needs BUILD/jax-venv, an environment with jax of PyPI, which ./dev test --all makes; --ends: also with the oldest jax
-                                    that python/README.md names and the newest, in environments that it makes and removes
+                                    that python/README.md names by this Python and the newest by the newest, in environments that it makes and removes
        WARPBURG_TEST_GPU=real python3 tests/doors/jax_door.py BUILD       on a GPU, with the jax of this Python: operations run on XLA's stream, and
                                                                     results are held to tolerances where the GPU's bits may be others
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +23,10 @@ from pathlib import Path
 from typing import Any, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "common"))
+
+from interpreters import Interpreter, interpreters  # noqa: E402
+
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 GPU = os.environ.get("WARPBURG_TEST_GPU") == "real"
 PAIR = """HloModule m
@@ -315,27 +318,21 @@ def run_by(python: Path) -> "subprocess.CompletedProcess[str]":
     return ran
 
 
-def newest_python() -> str:
-    """The newest one that is here: each jax leaves older ones behind."""
-    for minor in range(30, 8, -1):
-        found = shutil.which(f"python3.{minor}")
-        if found and subprocess.run([found, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
-            return found
-    return sys.executable
-
-
 def with_ends() -> List[Tuple[int, int]]:
-    """What passed and failed with the oldest jax, by this Python, and with the newest, by the newest one. Nothing, where PyPI has none for it."""
+    """What passed and failed with the oldest jax, by this Python, and with the newest, by the newest one: each jax leaves older ones behind. Nothing,
+    where PyPI has none for it."""
     counts = []
-    for requirement, of in (("jax==0.5.0", sys.executable), ("jax", newest_python())):
+    this = Interpreter(sys.version_info[:2], sys.executable)
+    for requirement, of in (("jax==0.5.0", this), ("jax", max([this, *interpreters()]))):
         with tempfile.TemporaryDirectory() as folder:
             python = Path(folder, "bin", "python")
             pip = [str(python), "-m", "pip", "-q", "--disable-pip-version-check", "install", requirement, "absl-py"]
-            for command in ([of, "-m", "venv", folder], pip):
+            for command in ([of.path, "-m", "venv", folder], pip):
                 made = subprocess.run(command, capture_output=True, text=True, timeout=1500)
             if made.returncode:
                 print(f"skipped: {requirement} cannot be installed: {made.stderr.strip().splitlines()[-1:]}")
                 continue
+            print(f"{requirement}, by {of}")
             m = re.search(r"^(\d+) passed, (\d+) failed", run_by(python).stdout, re.M)
             counts.append((int(m[1]), int(m[2])) if m else (0, 1))
     return counts

@@ -12,17 +12,14 @@ import ctypes
 import os
 import pickle
 import shutil
-import signal
 import re
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 from ctypes import c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, List, Tuple
 
 from python_texts import SCALE, SCATTER, SUM, unary
 
@@ -316,38 +313,6 @@ class Running(unittest.TestCase):
         self.assertIn("srcdoc", p._repr_html_())
 
 
-TEN_LINES = """
-import numpy, warpburg
-k = warpburg.compile({scale!r}, target="sm_90")
-x = numpy.arange(32, dtype=numpy.float32).reshape(4, 8)
-row = numpy.arange(8, dtype=numpy.float32)
-assert (k.run(x, row) == x * row).all()
-assert k.check(case="e")
-print(k, k.profile().binds)
-"""
-
-
-def wheel() -> bool:
-    """Builds the wheel and installs it into an environment that has nothing else."""
-    with tempfile.TemporaryDirectory() as folder:
-        python = f"{folder}/venv/bin/python"
-        pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
-        clean: Dict[str, str] = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "WARPBURG_LIBRARY")}
-        since = time.monotonic()
-        for command in ([sys.executable, "-m", "venv", f"{folder}/venv"],
-                        [*pip, "wheel", "--no-deps", str(ROOT), "-w", f"{folder}/wheels", "-Ccompile-args=-j2"],
-                        [*pip, "install", "--find-links", f"{folder}/wheels", "warpburg"]):
-            ran = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=1500)
-            if ran.returncode:
-                print(f"{' '.join(command[2:5])}: {ran.stdout[-2000:]}{ran.stderr[-2000:]}")
-                return False
-        file = next(Path(f"{folder}/wheels").glob("warpburg-*.whl"))
-        print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB, built and installed in {time.monotonic() - since:.0f} s")
-        ran = subprocess.run([python, "-c", TEN_LINES.format(scale=SCALE)], cwd=folder, env=clean, capture_output=True, text=True)
-        print(ran.stdout, ran.stderr, sep="", end="")
-        return "-py3-none-" in file.name and ran.returncode == 0 and "warpburg.Kernel scale" in ran.stdout
-
-
 def main() -> int:
     global BUILD, numpy, warpburg
     parser = argparse.ArgumentParser()
@@ -372,13 +337,14 @@ def main() -> int:
     import python_programs
     import python_saved
     import python_watched
+    import python_wheel
     modules = (sys.modules[__name__], python_elements, python_on_gpu, python_programs, python_inputs, python_saved, python_watched)
     tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in modules)
     result = unittest.TextTestRunner(verbosity=1).run(tests)
     bad = len(result.failures) + len(result.errors)
     good = result.testsRun - bad
     if args.wheel:
-        built = wheel()
+        built = python_wheel.installs()
         good, bad = good + built, bad + (not built)
     print(f"{good} passed, {bad} failed")
     return bad > 0

@@ -29,8 +29,8 @@ from door_texts import LAYOUTS, TEXTS  # noqa: E402
 from tools import environment  # noqa: E402
 
 TREE = ("include/warpburg.h", "src/api/xla.h", "shaderdb/corpus/gelu.hlo", "examples/scale.c", "examples/program.c", "examples/softmax.cpp",
-        "tests/doors/python_package.py", "tests/doors/python_elements.py", "tests/doors/python_programs.py", "tests/doors/python_on_gpu.py",
-        "tests/doors/python_texts.py", "tests/doors/jax_door.py", "tests/lit/control/while_chain.hlo")
+        "tests/lit/control/while_chain.hlo")
+FOLDERS = ("python", "tests/doors", "tests/common")
 READ_BY_PARTS = ("softmax_512x2048", "softmax_64x32768", "sum_all")  # texts that parts/ compiles on the GPU's machine
 OF_TESTS = ("in_place", "partial_sums", "ticket")  # bundles of tests/programs/bundles
 MODULES: Dict[str, List[str]] = {  # programs of shared/corpus/modules: options
@@ -100,7 +100,8 @@ class Maker:
             (self.package / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.package / "tree" / name)
         no_caches = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "python", self.package / "tree/python", ignore=no_caches)
+        for name in FOLDERS:
+            shutil.copytree(ROOT / name, self.package / "tree" / name, ignore=no_caches)
         shutil.copytree(HERE / "doors/parts", self.package / "parts", ignore=no_caches)
         shutil.copy(HERE / "doors/try_doors.py", self.package / "try_doors.py")
         for name, text in TEXTS.items():

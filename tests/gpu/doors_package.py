@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,10 @@ def main() -> int:
         missing = [name for name in ("build/libwarpburg.so", "build/warpburg-run", "parts/trials.py", "tree/python/warpburg/__init__.py",
                                      "hlo/sum_all.hlo", f"bundles/{BUNDLE}/kernel.ptx") if not (package / name).exists()]
         expect(not missing, "files of the package", str(missing))
+        tests = {f.stem: f.read_text() for f in package.glob("tree/tests/*/*.py")}
+        known = {f.stem for d in ("doors", "common", "programs") for f in (ROOT / "tests" / d).glob("*.py")}
+        needed = {m for text in tests.values() for m in re.findall(r"(?m)^\s*(?:import|from) (\w+)", text) if m in known}
+        expect({"python_package", "jax_door"} <= tests.keys() and needed <= tests.keys(), "what its tests import", str(needed - tests.keys()))
         rc, said = call(doors)
         expect(rc == 3 and said.startswith("no GPU: ") and not results.exists(), "without a GPU", said)
         fake = [*doors, "--fake", str(build / "tests"), "--only", "nothing,bundle/"]
