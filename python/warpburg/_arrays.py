@@ -6,9 +6,10 @@ by numpy, which knows no bf16 and no float of 8 bits.
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
-from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy
 
@@ -40,10 +41,26 @@ _HLO = {numpys: hlo for hlo, numpys in (*_NUMPY.items(), *_ML.items())}
 
 def hlo_type(dtype: Any) -> str:
     """The HLO type of a type of numpy, ml_dtypes or torch: hlo_type(torch.bfloat16) is "bf16". Raises TypeError where there is none."""
-    name = str(dtype).rpartition(".")[2] if type(dtype).__module__ == "torch" else numpy.dtype(dtype).name
+    try:
+        name = str(dtype).rpartition(".")[2] if type(dtype).__module__ == "torch" else numpy.dtype(dtype).name
+    except (TypeError, ValueError):
+        name = repr(dtype)
     if name not in _HLO:
         raise TypeError(f"{name} is no type of HLO")
     return _HLO[name]
+
+
+def category(dtype: Any) -> int:
+    """0: bool, 1: integers, 2: floats, 3: complex; the kinds of numpy, to which all types of ml_dtypes are one."""
+    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}.get(dtype.kind, 1 if "int" in dtype.name else 2)
+
+
+def wider(a: Any, b: Any) -> "numpy.dtype[Any]":
+    """The type that has the values of two types, as numpy has it; of two floats of which neither has the other's, f16 and bf16, f32."""
+    try:
+        return numpy.result_type(a, b)
+    except TypeError:
+        return numpy.dtype("float32")
 
 
 class Spec(NamedTuple):
@@ -64,6 +81,7 @@ def spec_of(what: str, array: Any) -> Spec:
     """The type and shape of an array of any library that tells them as numpy's do."""
     if not hasattr(array, "dtype") or not hasattr(array, "shape"):
         raise TypeError(f"{what} is {type(array).__name__}: an array expected")
+    _check_torch(what, array)
     kind, shape = hlo_type(array.dtype), tuple(map(int, array.shape))
     return Spec(kind, shape, int(numpy.prod(shape, dtype=numpy.int64)) * dtype_of(kind).itemsize)
 
@@ -125,14 +143,50 @@ def _of_cuda(what: str, array: Any, spec: Spec, stream: int) -> Memory:
     return Memory(int(about["data"][0]), True, array, filled_on is not None and filled_on != (stream or 1))
 
 
+def is_torch(x: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _check_torch(what: str, x: Any) -> None:
+    """Refuses a tensor of PyTorch without elements in memory one after the other, or whose gradient would be lost."""
+    if not is_torch(x):
+        return
+    torch = sys.modules["torch"]
+    if x.requires_grad and torch.is_grad_enabled():
+        raise TypeError(f"{what} requires a gradient, and none is computed here: under torch.no_grad(), or x.detach(), it is taken")
+    if x.layout != torch.strided:
+        raise TypeError(f"{what} is a tensor of {x.layout}: x.to_dense() is taken")
+    if x.device.type not in ("cpu", "cuda"):
+        raise TypeError(f"{what} is on PyTorch's device {x.device}, neither the host nor a CUDA GPU")
+    try:
+        x.data_ptr()
+    except RuntimeError:
+        raise TypeError(f"{what} has no elements in memory: a kernel is not part of torch.func.vmap, nor of what torch traces") from None
+
+
+def untraced(method: Any) -> Any:
+    """The method, which torch.compile calls as it is, between two graphs, instead of tracing what it calls."""
+    disabled: List[Any] = []
+
+    @functools.wraps(method)
+    def called(*args: Any, **options: Any) -> Any:
+        if "torch._dynamo" not in sys.modules:  # which takes seconds to import, and is where torch.compile is used
+            return method(*args, **options)
+        if not disabled:
+            disabled.append(sys.modules["torch"].compiler.disable(method))
+        return disabled[0](*args, **options)
+
+    return called
+
+
 def _of_torch(what: str, x: Any, spec: Spec) -> Tuple[Any, Spec]:
     """A tensor of PyTorch as numpy and DLPack take it: of its elements, where a view conjugates or negates them; without a gradient, where none is recorded;
     of integers, where its type is one that numpy lacks: neither it nor every version of PyTorch's DLPack and __cuda_array_interface__ takes it."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(x, torch.Tensor):
+    if not is_torch(x):
         return x, spec
-    if x.requires_grad and torch.is_grad_enabled():
-        raise TypeError(f"{what} requires a gradient, and none is computed here: under torch.no_grad(), or x.detach(), it is taken")
+    _check_torch(what, x)
+    torch = sys.modules["torch"]
     x = x.detach().resolve_conj().resolve_neg()
     kind = str(x.dtype).rpartition(".")[2]
     if not kind.startswith(("bfloat", "float8_", "float4_")):
@@ -146,7 +200,7 @@ def _of_torch(what: str, x: Any, spec: Spec) -> Tuple[Any, Spec]:
 def memory_of(what: str, array: Any, spec: Spec, stream: int) -> Memory:
     """The elements of an array of any library, which must have the type and shape of `spec`, for a run on this stream of the GPU (0: the default one)."""
     array, spec = _of_torch(what, array, spec)
-    if hasattr(array, "__cuda_array_interface__") and not isinstance(array, numpy.ndarray):
+    if _has_cuda_interface(array):
         return _of_cuda(what, array, spec, stream)
     if not isinstance(array, numpy.ndarray) and hasattr(array, "__dlpack__") and spec.type in _DLPACK and not hasattr(array, "__array__"):
         return _of_dlpack(what, array, spec, stream)
@@ -169,16 +223,22 @@ def _of_numpy(what: str, array: Any, spec: Spec) -> Tuple[int, bool, Any]:
     return x.ctypes.data, False, x
 
 
+def _has_cuda_interface(array: Any) -> bool:
+    """torch's tensors have the property everywhere, and fail where it is asked for on the host: where torch.compile traces, hasattr does not see that."""
+    return not isinstance(array, numpy.ndarray) and hasattr(array, "__cuda_array_interface__") and not (is_torch(array) and array.device.type != "cuda")
+
+
 def on_gpu(array: Any) -> bool:
-    if hasattr(array, "__cuda_array_interface__"):
+    if _has_cuda_interface(array):
         return True
     return hasattr(array, "__dlpack_device__") and not isinstance(array, numpy.ndarray) and array.__dlpack_device__()[0] == CUDA
 
 
 def like(arrays: Any, out: Any) -> Any:
     """An output as an array of the library whose arrays these are: PyTorch, CuPy; else numpy's, or a DeviceArray."""
-    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
-    if torch is not None and any(isinstance(a, torch.Tensor) for a in arrays):
+    cupy = sys.modules.get("cupy")
+    if any(map(is_torch, arrays)):
+        torch = sys.modules["torch"]
         name = numpy.dtype(out.dtype).name
         if name not in _ML.values():
             return torch.from_dlpack(out) if isinstance(out, DeviceArray) else torch.from_numpy(out)

@@ -6,6 +6,7 @@
 """
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
@@ -13,8 +14,9 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 import numpy
 
 from . import _program
-from ._arrays import Spec, dtype_of, hlo_type, like, on_gpu, spec_of
+from ._arrays import Spec, dtype_of, hlo_type, is_torch, like, on_gpu, spec_of, untraced
 from ._kernel import one_or_all
+from ._torch import joined
 from ._trace import Trace, Value, number_type, spelled
 
 LIMIT = 128  # kernels that a function keeps
@@ -28,7 +30,8 @@ class Elements:
 
     def __init__(self, function: Callable[..., Any], options: Dict[str, Any]) -> None:
         self.function, self.options = function, options
-        self.__name__ = self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in getattr(function, "__name__", "function")).strip("_") or "elements"
+        called = getattr(function, "__name__", type(function).__name__)
+        self.__name__ = self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in called).strip("_") or "elements"
         self.__doc__ = function.__doc__
         self._kernels: "OrderedDict[Tuple[Any, ...], Any]" = OrderedDict()
         self._lock = threading.Lock()
@@ -40,53 +43,54 @@ class Elements:
 
     def hlo(self, *arrays: Any) -> str:
         """The HLO text for arrays of these types and shapes."""
-        return self._text(self._specs(arrays))
+        return self._text(*self._signature(arrays))
 
     def kernel(self, *arrays: Any) -> Any:
         """The kernel for arrays of these types and shapes: a Kernel, with its PTX, check and profile; or a Program of several."""
-        return self._kernel(self._specs(arrays))
+        return self._kernel(*self._signature(arrays))
 
-    def _specs(self, arrays: Sequence[Any]) -> Tuple[Spec, ...]:
-        """Types and shapes; a Python number has the type of the arrays, if that holds numbers of its kind."""
+    def _signature(self, arrays: Sequence[Any]) -> Tuple[Tuple[Spec, ...], str]:
+        """Types and shapes; a Python number has the type of the arrays, if that holds numbers of its kind. And Trace's `floats`."""
         if not arrays:
             raise TypeError(f"{self.name} takes an array at least")
         numbers = (bool, int, float, complex)
         plain = lambda a: isinstance(a, numbers) and not isinstance(a, numpy.generic)
         specs = [None if plain(a) else spec_of(f"input {n}", a) for n, a in enumerate(arrays)]
-        types = [s.dtype for s in specs if s is not None]
+        floats = str(sys.modules["torch"].get_default_dtype()).rpartition(".")[2] if any(map(is_torch, arrays)) else ""
+        given = [s for s in specs if s is not None]
         for n, a in enumerate(arrays):
             if specs[n] is None:
-                kind = hlo_type(number_type(a, types))
+                kind = hlo_type(joined([*given, a], floats) if floats else number_type(a, [s.dtype for s in given]))
                 specs[n] = Spec(kind, (), dtype_of(kind).itemsize)
-        return tuple(s for s in specs if s is not None)
+        return tuple(s for s in specs if s is not None), floats
 
-    def _text(self, specs: Sequence[Spec]) -> str:
+    def _text(self, specs: Sequence[Spec], floats: str) -> str:
         shape = numpy.broadcast_shapes(*(s.shape for s in specs))
-        return Trace(self.name).run(self.function, specs, lambda trace, results: self.finish(trace, results, shape))
+        return Trace(self.name, floats).run(self.function, specs, lambda trace, results: self.finish(trace, results, shape))
 
-    def _kernel(self, specs: Tuple[Spec, ...]) -> Any:
+    def _kernel(self, *signature: Any) -> Any:
         with self._lock:
-            if specs in self._kernels:
-                self._kernels.move_to_end(specs)
-                return self._kernels[specs]
-        made = _program.compile(self._text(specs), file=f"<{self.name}>", **self.options)
+            if signature in self._kernels:
+                self._kernels.move_to_end(signature)
+                return self._kernels[signature]
+        made = _program.compile(self._text(*signature), file=f"<{self.name}>", **self.options)
         with self._lock:
-            self._kernels[specs] = made
+            self._kernels[signature] = made
             while len(self._kernels) > LIMIT:
                 self._kernels.popitem(last=False)
         return made
 
+    @untraced
     def __call__(self, *arrays: Any, on: Optional[str] = None, threads: int = 1, stream: Any = None) -> Any:
         """Runs on these arrays. on: "sim" or "gpu" (None: on a GPU if the arrays are there). The result is an array of PyTorch or CuPy
         where an argument is, else of numpy, or a DeviceArray."""
-        specs = self._specs(arrays)
-        kernel = self._kernel(specs)
+        specs, floats = self._signature(arrays)
+        kernel = self._kernel(specs, floats)
         arrays = tuple(numpy.asarray(a, dtype=s.dtype) if isinstance(a, (bool, int, float, complex)) else a for a, s in zip(arrays, specs))
         there = on == "gpu" or (on is None and any(on_gpu(a) for a in arrays))
         options = {"stream": stream} if stream is not None else {}
         out = kernel.run(*arrays, on="gpu" if there else "sim", threads=threads, **options)
         return one_or_all([like(arrays, o) for o in (out if isinstance(out, tuple) else (out,))])
-
     def __repr__(self) -> str:
         return f"<warpburg.{type(self).__name__.lower()} {self.name}, {len(self._kernels)} compiled>"
 
@@ -111,7 +115,8 @@ class Reduction(Elements):
         if op in ("and", "or"):
             x = trace.convert(x, "pred")
         elif op in ("add", "multiply"):
-            x = trace.convert(x, _WIDER.get(given, "s64" if given in ("s8", "s16", "s32") else "u64" if given in ("u8", "u16", "u32") else given))
+            whole = "s64" if trace.floats or given[0] == "s" else "u64"
+            x = trace.convert(x, _WIDER.get(given, whole if given in ("s8", "s16", "s32", "u8", "u16", "u32") else given))
         if op in ("maximum", "minimum"):
             op, init = _extreme(op, x.type)
         one = f"{x.type}[]"
@@ -153,8 +158,9 @@ def _normal(axes: Any, rank: int) -> Tuple[int, ...]:
 def elementwise(function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
     """A function of elements as kernels: elementwise(lambda x, y: numpy.exp(x) * y), or @elementwise above a def.
 
-    The function is called with Values, which take Python's operators and numpy's functions (where, clip, maximum ..), and returns one or a tuple.
-    Arguments broadcast as numpy's do. options: target, accuracy .. of compile. Raises Declined, HloError as compile does, and TypeError.
+    The function is called with Values, which take Python's operators and functions of numpy (where, clip, maximum ..) or torch, and returns one or
+    a tuple. Arguments broadcast as numpy's do; types are numpy's, or torch's where an argument is one of its tensors. options: target,
+    accuracy .. of compile. Raises Declined, HloError as compile does, and TypeError.
     """
     if function is None:
         return lambda f: Elements(f, options)

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import numpy
 
 from . import _library
-from ._arrays import DeviceArray, Loaded, Memory, Spec, dtype_of, memory_of
+from ._arrays import DeviceArray, Loaded, Memory, Spec, dtype_of, memory_of, untraced
 from ._library import Error, HloError, called, error_of, lib, text
 from ._watched import Watched
 
@@ -276,6 +276,7 @@ class Kernel:
         return dict(json.loads(called(lib.wb_kernel_statistics, self._pointer).json))
 
     # --- running it ---
+    @untraced
     def run(self, *arrays: Any, on: str = "sim", threads: int = 1, stream: Any = None) -> Any:
         """Runs the kernel: an array for each of `inputs`, of its type and shape; returns the output, or a tuple of them.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library, _stablehlo
+from ._arrays import untraced
 from ._kernel import Context, Kernel, Page, addresses_of, c_options, folder_name, memory_for, one_or_all, outputs_of, specs_of, targets
 from ._library import Declined, called, lib, text, whole
 from ._watched import Watched
@@ -176,6 +177,7 @@ class Program:
         called(lib.wb_program_write, self._pointer, os.fsencode(folder_name(folder)))
 
     # --- running it ---
+    @untraced
     def run(self, *arrays: Any, on: str = "sim", threads: int = 1) -> Any:
         """Runs the program in the simulator, or its kernels on="gpu"; library calls in an evaluator. Takes an array of the host for each of
         `inputs`; returns the output, or a tuple of them, as numpy arrays. A fault of a kernel raises Fault."""

@@ -3,7 +3,8 @@
     Trace("f").run(lambda x, y: numpy.exp(-x) * y, [Spec("f32", (8, 1), 32), Spec("f32", (16,), 64)])
 
 Types and shapes of results are numpy's. A Python number has the type of what it is combined with, if that holds numbers of its kind (1.5 with
-bf16 is bf16), else numpy's own. Functions of scipy.special and of torch that have a counterpart in HLO are known by their names.
+bf16 is bf16), else numpy's own; in functions that are called with tensors of torch, types are torch's. Functions of scipy.special that have a
+counterpart in HLO are known by their names, and those of torch.
 """
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple, Union
 
 import numpy
 
-from ._arrays import Spec, dtype_of, hlo_type
+from . import _torch
+from ._arrays import Spec, category, dtype_of, hlo_type, wider
 
 _HERE = (os.path.dirname(__file__), os.path.dirname(numpy.__file__))
 Number = Union[bool, int, float, complex]
@@ -32,23 +34,21 @@ _COMPARES = {"equal": "EQ", "not_equal": "NE", "less": "LT", "less_equal": "LE",
 _LOGIC = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor"}
 _WHOLE_ALREADY = ("ceil", "floor", "rint", "trunc")
 _TORCH = {"abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
-          "atanh": "arctanh", "clamp": "clip", "div": "divide", "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal",
-          "lt": "less", "mul": "multiply", "ne": "not_equal", "neg": "negative", "pow": "power", "round": "rint", "sigmoid": "expit", "sub": "subtract",
-          "bitwise_not": "invert", "special_expit": "expit", "special_erf": "erf", "true_divide": "divide"}
+          "atanh": "arctanh", "clamp": "clip", "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal",
+          "lt": "less", "mul": "multiply", "ne": "not_equal", "neg": "negative", "pow": "power", "round": "rint", "sigmoid": "expit",
+          "bitwise_not": "invert", "special_expit": "expit", "special_erf": "erf"}
+_ROUNDS_OFTEN = ("deg2rad", "erfc", "floor_divide", "hypot", "log10", "log2", "logaddexp", "rad2deg")  # made in f32 of smaller floats, and rounded once
 _NO_UFUNC = {"rsqrt": numpy.sqrt, "erf": numpy.sqrt, "expit": numpy.sqrt}  # numpy lacks them: the type is that of a root
 
 
 def _fits(number: Number, dtype: "numpy.dtype[Any]") -> bool:
     """Whether a type has numbers of the kind of a Python number."""
-    order = "biufc"
-    kind = dtype.kind if dtype.kind in order else "i" if "int" in dtype.name else "f"
-    least = "b" if isinstance(number, bool) else "i" if isinstance(number, int) else "f" if isinstance(number, float) else "c"
-    return order.index(kind) >= order.index(least)
+    return category(dtype) >= category(numpy.dtype(type(number)))
 
 
 def number_type(number: Number, others: Sequence["numpy.dtype[Any]"]) -> "numpy.dtype[Any]":
     """The type of a Python number among values of other types: theirs if it fits, else numpy's of the number."""
-    joined = numpy.result_type(*others) if others else numpy.dtype(type(number))
+    joined = functools.reduce(wider, others) if others else numpy.dtype(type(number))
     return joined if _fits(number, joined) else numpy.result_type(joined, number)
 
 
@@ -91,16 +91,16 @@ class Value(numpy.lib.mixins.NDArrayOperatorsMixin):
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = function.__name__
-        value = next(a for a in args if isinstance(a, Value))
-        return value._trace.by_name(_TORCH.get(name, name), *args, **(kwargs or {}))
+        value = next(a for a in (*args, *(kwargs or {}).values()) if isinstance(a, Value))
+        return value._trace.by_torch(function.__name__, *args, **(kwargs or {}))
 
     def __getattr__(self, name: str) -> Any:
         """Functions as methods, as torch has them: x.exp()."""
         known = _TORCH.get(name, name)
-        if name.startswith("_") or not (known in ("clip", "relu") or known in _NO_UFUNC or isinstance(getattr(numpy, known, None), numpy.ufunc)):
+        if name.startswith("_") or not (name in _torch.FUNCTIONS or known == "clip" or known in _NO_UFUNC
+                                        or isinstance(getattr(numpy, known, None), numpy.ufunc)):
             raise AttributeError(f"{name} is no operation on elements that warpburg knows")
-        return functools.partial(self._trace.by_name, known, self)
+        return functools.partial(self._trace.by_torch, name, self)
 
     def __bool__(self) -> bool:
         raise TypeError("a function of elements is traced before it has values: numpy.where(condition, a, b) chooses by element")
@@ -112,8 +112,9 @@ class Value(numpy.lib.mixins.NDArrayOperatorsMixin):
 class Trace:
     """The lines of one computation. Equal operations are one line."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, floats: str = "") -> None:
+        """floats: torch's own type of floats, where types of results are torch's; "": they are numpy's."""
+        self.name, self.floats = name, floats
         self.lines: List[str] = []
         self.computations: List[str] = []
         self.known: Dict[Any, Value] = {}
@@ -180,14 +181,23 @@ class Trace:
         for a in args:
             if not isinstance(a, (Value, bool, int, float, complex, numpy.generic)):
                 raise TypeError(f"{type(a).__name__} in {self.name}: only its arguments, and numbers, can be operands")
+        if self.floats:
+            into = [_torch.operand_type(ufunc, args, self.floats)] * len(args)
+            return [self.convert(a, hlo_type(t)) if isinstance(a, Value) else self.constant(a, hlo_type(t)) for a, t in zip(args, into)]
         known = [a.dtype for a in args if isinstance(a, (Value, numpy.generic))]
         likes = [a.dtype if isinstance(a, (Value, numpy.generic)) else number_type(a, known) for a in args]
         into = ufunc.resolve_dtypes((*likes, *([None] * ufunc.nout)))
         return [self.convert(a, hlo_type(t)) if isinstance(a, Value) else self.constant(a, hlo_type(t)) for a, t in zip(args, into)]
 
     # --- functions ---
+    def by_torch(self, name: str, *args: Any, **options: Any) -> Any:
+        """A function of torch, or a method of its tensors."""
+        if name in _torch.FUNCTIONS:
+            return _torch.FUNCTIONS[name](*args, **options)
+        return self.by_name(_TORCH.get(name, name), *args, **options)
+
     def by_name(self, name: str, *args: Any, **options: Any) -> Any:
-        """A function of numpy or torch that is no ufunc, or is known by its name alone."""
+        """A function of numpy that is no ufunc, or is known by its name alone."""
         if name == "where" and len(args) == 3 and not options:
             p = args[0] if isinstance(args[0], Value) else self.constant(bool(args[0]), "pred")
             x, y = self.typed(numpy.maximum, args[1:])
@@ -202,8 +212,6 @@ class Trace:
                 return x
         if name in ("real", "imag") and not options:
             return self.part(name, args[0])
-        if name == "relu":
-            return self.call("maximum", numpy.maximum, args[0], 0)
         ufunc = getattr(numpy, name, None) or _NO_UFUNC.get(name)
         if options or not (name in _NO_UFUNC or isinstance(ufunc, numpy.ufunc)):
             raise TypeError(f"{name}{' with ' * bool(options)}{', '.join(options)} is no operation on elements that warpburg knows")
@@ -214,8 +222,7 @@ class Trace:
             p = [self.convert(a, "pred") if isinstance(a, Value) else self.constant(bool(a), "pred") for a in args]
             return self.element(_LOGIC.get(name, "not"), "pred", *p)
         x = self.typed(ufunc, args)
-        kind = x[0].dtype.kind
-        whole = kind in "biu" or "int" in x[0].dtype.name
+        kind, whole = x[0].dtype.kind, category(x[0].dtype) < 2
         if name in _COMPARES:
             return self.compare(_COMPARES[name], *x)
         if name in _WHOLE_ALREADY and whole:
@@ -230,7 +237,9 @@ class Trace:
         made = getattr(self, f"_{name}", None)
         if made is None:
             raise TypeError(f"{name} is no operation on elements that warpburg knows")
-        return made(*x)
+        if name not in _ROUNDS_OFTEN or category(x[0].dtype) != 2 or x[0].dtype.itemsize >= 4:
+            return made(*x)
+        return self.convert(made(*(self.convert(a, "f32") for a in x)), x[0].type)
 
     # --- functions that are several operations ---
     def _positive(self, x: Value) -> Value: return x
@@ -282,7 +291,7 @@ class Trace:
         """Of the sign of y; of integers by 0 it is 0."""
         zero, rest, other = self.rest_of(x, y)
         moved = self.select(other, rest + y, rest)
-        if x.dtype.kind == "f":
+        if category(x.dtype) == 2:
             return self.select(moved == zero, self._copysign(self.broadcast(zero, moved.shape), y), moved)
         return self.select(y == zero, self.broadcast(zero, moved.shape), moved)
 
@@ -291,7 +300,7 @@ class Trace:
     def _floor_divide(self, x: Value, y: Value) -> Value:
         """Of integers by 0 it is 0."""
         zero, rest, other = self.rest_of(x, y)
-        if x.dtype.kind != "f":
+        if category(x.dtype) < 2:
             quotient = self.element("divide", x.type, x, y)
             return self.select(y == zero, self.broadcast(zero, quotient.shape), self.select(other, quotient - 1, quotient))
         near = (x - rest) / y  # nearly whole
@@ -302,7 +311,7 @@ class Trace:
         return self.select(y == zero, x / y, down)
 
     def _divmod(self, x: Value, y: Value) -> Tuple[Value, Value]:
-        return self._floor_divide(x, y), self._remainder(x, y)
+        return self.call("floor_divide", numpy.floor_divide, x, y), self._remainder(x, y)
 
     # --- the whole ---
     def run(self, function: Callable[..., Any], inputs: Sequence[Spec], finish: Callable[["Trace", Any], Sequence[Value]]) -> str:

@@ -97,6 +97,10 @@ class OnGpu(unittest.TestCase):
 
             def __init__(self, of: Any, dtype: str) -> None:
                 self.of, self.dtype, self.shape = of, dtype, of.shape
+                self.layout, self.device = "torch.strided", types.SimpleNamespace(type="cuda" if isinstance(of, warpburg.DeviceArray) else "cpu")
+
+            def data_ptr(self) -> int:
+                return 1
 
             def detach(self) -> "Tensor":
                 return self
@@ -114,7 +118,7 @@ class OnGpu(unittest.TestCase):
                     return {"torch.uint8": self.of, "torch.int16": self.of}[self.dtype].__array__
                 raise AttributeError(name)
 
-        torch = types.SimpleNamespace(Tensor=Tensor, uint8="torch.uint8", int16="torch.int16", is_grad_enabled=lambda: True)
+        torch = types.SimpleNamespace(Tensor=Tensor, uint8="torch.uint8", int16="torch.int16", strided="torch.strided", is_grad_enabled=lambda: True)
         with unittest.mock.patch.dict(sys.modules, torch=torch):
             for kind, name, operation in (("f8e4m3fn", "float8_e4m3fn", "copy"), ("f8e5m2", "float8_e5m2", "copy"), ("bf16", "bfloat16", "negate")):
                 k = warpburg.compile(unary(kind, 64, operation))

@@ -336,9 +336,10 @@ def main() -> int:
     import python_on_gpu
     import python_programs
     import python_saved
+    import python_torch
     import python_watched
     import python_wheel
-    modules = (sys.modules[__name__], python_elements, python_on_gpu, python_programs, python_inputs, python_saved, python_watched)
+    modules = (sys.modules[__name__], python_elements, python_on_gpu, python_programs, python_inputs, python_saved, python_torch, python_watched)
     tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromModule(m) for m in modules)
     result = unittest.TextTestRunner(verbosity=1).run(tests)
     bad = len(result.failures) + len(result.errors)
