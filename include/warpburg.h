@@ -473,17 +473,18 @@ typedef struct wb_xla wb_xla;
 WB_API wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads); /* of the simulator; NULL: out of memory */
 WB_API wb_xla *wb_xla_new_program(const wb_program *p, uint32_t threads);
 WB_API void wb_xla_free(wb_xla *x);                              /* NULL: does nothing */
+/* What calls name it by. It follows from what is run and how, and is the same in every process: one that has made a
+ * wb_xla of the same kernel or program may load an executable that another one has stored. */
+WB_API int64_t wb_xla_number(const wb_xla *x);
 
 /* Handlers of XLA's typed foreign function interface, for the platforms "cpu" and "CUDA": XLA_FFI_Handler. On the CPU
  * the simulator runs on the buffers, on a GPU the launches are enqueued on XLA's stream: those of kernels by
- * wb_xla_call_on_gpu, which XLA may record; those of programs by wb_xla_call_program_on_gpu. Neither has run on
- * hardware. Attributes, of type s64: `kernel`, the address of a wb_xla; `process`, wb_xla_process() of that process.
- * Arguments are the inputs, row-major; results the outputs, and after them the temporaries of a kernel, each as
- * u8[bytes]. Further dimensions in front of all inputs and outputs are a batch. */
+ * wb_xla_call_on_gpu, which XLA may record; those of programs by wb_xla_call_program_on_gpu. The attribute `kernel`, of
+ * type s64, is a wb_xla_number. Arguments are the inputs, row-major; results the outputs, and after them the
+ * temporaries of a kernel, each as u8[bytes]. Further dimensions in front of all inputs and outputs are a batch. */
 WB_API void *wb_xla_call_on_host(void *call_frame);
 WB_API void *wb_xla_call_on_gpu(void *call_frame);
 WB_API void *wb_xla_call_program_on_gpu(void *call_frame);
-WB_API int64_t wb_xla_process(void);
 
 #ifdef __cplusplus
 }

@@ -191,7 +191,7 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_xla_call_on_host", c_void_p, [c_void_p]),
     ("wb_xla_call_on_gpu", c_void_p, [c_void_p]),
     ("wb_xla_call_program_on_gpu", c_void_p, [c_void_p]),
-    ("wb_xla_process", c_int64, []),
+    ("wb_xla_number", c_int64, [OPAQUE]),
 ]
 
 

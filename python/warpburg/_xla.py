@@ -47,5 +47,5 @@ def operation(kernel: Union[_kernel.Kernel, _program.Program], *, vmap: str = "l
     temporaries = [] if isinstance(kernel, _program.Program) else [b.bytes for b in kernel.buffers if b.role == "temporary"]
     results = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in kernel.outputs] + [jax.ShapeDtypeStruct((n,), numpy.uint8) for n in temporaries]
     call = jax.ffi.ffi_call(_PROGRAM if whole else _TARGET, results, vmap_method=methods[vmap], input_output_aliases=in_place or None)
-    process = numpy.int64(lib.wb_xla_process())
-    return lambda *arrays: list(call(*arrays, kernel=numpy.int64(handle), process=process)[:len(kernel.outputs)])
+    number = numpy.int64(lib.wb_xla_number(handle))  # the same in every process: jax's cache on disk has executables with it
+    return lambda *arrays: list(call(*arrays, kernel=number)[:len(kernel.outputs)])

@@ -1,9 +1,10 @@
 /* xla.c: a kernel or program as a custom call of XLA: on the CPU in the simulator, on a GPU on XLA's stream.
  *
- * Needs a call frame of XLA's typed interface. Its attribute `kernel` is a wb_xla of this process, which `process`
- * proves: a frame that was stored and loaded elsewhere is refused. Leaves the results, or an error that XLA raises.
- * Arguments are the kernel's inputs, results its outputs and then its temporaries, as bytes. More dimensions in front
- * are a batch: one run for each.
+ * Needs a call frame of XLA's typed interface. Its attribute `kernel` is the number of a wb_xla of this process, which
+ * follows from what it runs: so the text of a call is the same in every process, and XLA's executables may be stored
+ * and loaded where the same kernel was compiled. Leaves the results, or an error that XLA raises. Arguments are the
+ * kernel's inputs, results its outputs and then its temporaries, as bytes. More dimensions in front are a batch: one
+ * run for each.
  *
  *     args f32[8,4,16], kernel with input f32[4,16]:  8 runs, 256 bytes apart
  */
@@ -13,7 +14,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_DEVICES = 64 };
 
@@ -28,7 +28,50 @@ struct wb_xla {
     pthread_mutex_t lock;
     wb_loaded *loaded[MOST_DEVICES]; /* for each CUDA context that it ran in */
     uint32_t n_loaded;
+    int64_t number;
+    wb_xla *next; /* of those whose numbers have the same place */
 };
+
+enum { PLACES = 1 << 8 };
+/* What calls may name, since XLA hands a handler nothing but numbers and buffers. Two may have one number: the same. */
+static struct {
+    pthread_mutex_t lock;
+    wb_xla *first[PLACES];
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static wb_xla *named(int64_t number)
+{
+    pthread_mutex_lock(&known.lock);
+    wb_xla *x = known.first[number & (PLACES - 1)];
+    while (x && x->number != number) x = x->next;
+    pthread_mutex_unlock(&known.lock);
+    return x;
+}
+
+static void enter(wb_xla *x, uint64_t hash)
+{
+    x->number = (int64_t)(wbb_mix(hash ^ x->threads) >> 1);
+    pthread_mutex_lock(&known.lock);
+    wb_xla **at = &known.first[x->number & (PLACES - 1)];
+    x->next = *at, *at = x;
+    pthread_mutex_unlock(&known.lock);
+}
+
+static void leave(const wb_xla *x)
+{
+    pthread_mutex_lock(&known.lock);
+    wb_xla **at = &known.first[x->number & (PLACES - 1)];
+    while (*at != x) at = &(*at)->next;
+    *at = x->next;
+    pthread_mutex_unlock(&known.lock);
+}
+
+static uint64_t hash_of(const wb_kernel *k, uint64_t seed)
+{
+    const char *const texts[] = {wb_kernel_target(k), wb_kernel_json(k), wb_kernel_ptx(k)};
+    for (size_t i = 0; i < WBB_LEN(texts); i++) seed = wbb_hash(texts[i], strlen(texts[i]), seed);
+    return seed;
+}
 
 static int is_portable(const wb_kernel *k)
 {
@@ -61,6 +104,7 @@ wb_xla *wb_xla_new(const wb_kernel *k, uint32_t threads)
     if (!x) return NULL;
     x->k = k, x->threads = threads, x->portable = is_portable(k), x->name = k->made.name;
     x->inputs = k->inputs, x->outputs = k->outputs, x->n_inputs = k->n_inputs, x->n_outputs = k->n_outputs;
+    enter(x, hash_of(k, 0));
     return x;
 }
 
@@ -83,22 +127,24 @@ wb_xla *wb_xla_new_program(const wb_program *p, uint32_t threads)
     x->inputs = p->inputs, x->outputs = p->outputs, x->n_inputs = p->n_inputs, x->n_outputs = p->n_outputs;
     const ProgComputation *c = &p->p->computations[p->p->entry];
     x->portable = is_default(c, c->parameters, c->n_parameters) && is_default(c, c->results, c->n_results);
+    const char *json = wb_program_json(p);
+    uint64_t hash = wbb_hash(json, strlen(json), 1);
+    for (uint32_t i = 0; i < wb_program_kernels(p); i++)
+        if (wb_program_kernel(p, i)) hash = hash_of(wb_program_kernel(p, i), hash);
+    enter(x, hash);
     return x;
 }
 
 void wb_xla_free(wb_xla *x)
 {
     if (!x) return;
+    leave(x);
     for (uint32_t i = 0; i < x->n_loaded; i++) wb_gpu_unload(x->loaded[i]);
     pthread_mutex_destroy(&x->lock);
     wbb_cx_free(x->cx);
 }
 
-/* Where this copy of the library lies in this process: another process has another number. */
-int64_t wb_xla_process(void)
-{
-    return (int64_t)(wbb_mix((uint64_t)getpid() ^ wbb_mix((uint64_t)(uintptr_t)&wb_xla_process)) >> 1);
-}
+int64_t wb_xla_number(const wb_xla *x) { return x->number; }
 
 /* --- a call ------------------------------------------------------------------------------------------------------- */
 
@@ -290,13 +336,14 @@ static void on_gpu(WbbCx *cx, void *arg)
 static void *call(void *call_frame, void (*body)(WbbCx *, void *), uint32_t traits)
 {
     const XlaFrame *f = call_frame;
-    int64_t process = 0, kernel = 0;
+    int64_t kernel = 0;
     if (answers_metadata(f, traits)) return NULL;
     if (f->stage != XLA_STAGE_EXECUTE) return NULL;
-    if (!attribute(f, "process", &process) || !attribute(f, "kernel", &kernel) || process != wb_xla_process())
+    wb_xla *x = attribute(f, "kernel", &kernel) ? named(kernel) : NULL;
+    if (!x)
         return failed(f, XLA_FAILED_PRECONDITION,
                       "the call is of a warpburg kernel that another process compiled: make it anew here");
-    Call c = {.frame = f, .x = (wb_xla *)(uintptr_t)kernel, .code = XLA_INTERNAL, .interrupts = wb_interrupts_begin()};
+    Call c = {.frame = f, .x = x, .code = XLA_INTERNAL, .interrupts = wb_interrupts_begin()};
     wb_result *r = NULL;
     const wb_status s = wb_result_of(c.x->k, body, &c.base, &r);
     wb_interrupts_end();

@@ -107,8 +107,9 @@ class Entries(unittest.TestCase):
         self.assertGreater(sum(lib.wb_kernel_ms(k._pointer, i, ctypes.byref(name)) for i in range(lib.wb_kernel_steps(k._pointer))), 0)
         self.assertIn(b"HloModule", lib.wb_program_hlo(p._pointer))
         self.assertEqual(lib.wb_program_region(p._pointer, 0, 0, ctypes.byref(warpburg._library.Region())), 1)
-        self.assertEqual(lib.wb_xla_process(), plain.wb_xla_process())
-        for handle in (lib.wb_xla_new(k._pointer, 1), lib.wb_xla_new_program(p._pointer, 1)):
+        for new, of in ((lib.wb_xla_new, k), (lib.wb_xla_new_program, p)):
+            handle = new(of._pointer, 1)
+            self.assertEqual(lib.wb_xla_number(handle), plain.wb_xla_number(handle))
             lib.wb_xla_free(handle)
         warpburg._library.called(lib.wb_gpu_load_program, p._pointer, ctypes.byref(pointer))
         lib.wb_gpu_unload(pointer)

@@ -304,7 +304,7 @@ ENTRY main { p = f32[64,128]{1,0} parameter(0)  e = f32[64,128]{1,0} fusion(p), 
         # a call that another process made
         wrong = jax.ffi.ffi_call("warpburg", [jax.ShapeDtypeStruct((8,), jnp.float32)])
         with self.assertRaisesRegex(Exception, "another process"):
-            wrong(self.c, kernel=numpy.int64(4096), process=numpy.int64(1))[0].block_until_ready()
+            wrong(self.c, kernel=numpy.int64(4096))[0].block_until_ready()
 
 
 def run_by(python: Path) -> "subprocess.CompletedProcess[str]":

@@ -2,10 +2,15 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
+import subprocess
+import sys
+import tempfile
 import time
 import unittest
 import unittest.mock
+from pathlib import Path
 from typing import Any, Callable, List
 
 import jax
@@ -14,6 +19,19 @@ import numpy
 
 import warpburg.jax
 from warpburg.jax import jit
+
+
+CACHED = """
+import jax, jax.numpy as jnp, warpburg.jax
+
+@warpburg.jax.jit
+def f(x, w):
+    return jnp.tanh(x @ w) * 2 + 1
+
+x = jnp.ones((64, 64))
+g = jax.jit(warpburg.jax.compile(lambda x: x.sum(0) / 64 + 5, x, program=True))
+print(float(f(x, x)[0, 0]), float(g(x)[0]))
+"""
 
 
 def near(a: Any, b: Any) -> bool:
@@ -282,6 +300,19 @@ class Jit(unittest.TestCase):
         self.assertNotIn("custom_call", exported.mlir_module())
         self.assertTrue(near(exported.call(self.x), jnp.tanh(self.x) * 2 + 1))
         self.assertIn("custom_call", f.lower(self.x).as_text())
+
+    def test_cache_of_jax(self) -> None:
+        """What one process compiled, a second one takes from jax's cache on disk, and runs by a kernel of its own."""
+        with tempfile.TemporaryDirectory() as folder:
+            more = {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1", "JAX_RAISE_PERSISTENT_CACHE_ERRORS": "1"}
+            kept = []
+            for _ in range(2):
+                ran = subprocess.run([sys.executable, "-c", CACHED], env={**os.environ, **more}, capture_output=True, text=True)
+                self.assertEqual((ran.stdout, ran.returncode), ("3.0 6.0\n", 0), ran.stderr[-800:])
+                kept.append(sorted(f.name for f in Path(folder).rglob("jit_*-cache")))
+        self.assertTrue(any("jit_f" in name for name in kept[0]), kept)
+        self.assertEqual(*kept)
 
     @unittest.skipIf(len(jax.devices()) < 2, "needs two devices")
     def test_sharded(self) -> None:

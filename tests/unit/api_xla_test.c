@@ -70,17 +70,17 @@ typedef struct {
     wb_context *cx;
     wb_kernel *k;
     wb_xla *x;
-    int64_t kernel, process;
+    int64_t kernel;
     int64_t dims[4];
     int64_t rank; /* of all buffers */
 } Given;
 
 static Given given(const char *text)
 {
-    Given g = {.cx = wb_context_new(), .process = wb_xla_process(), .dims = {N}, .rank = 1};
+    Given g = {.cx = wb_context_new(), .dims = {N}, .rank = 1};
     if (wb_compile(g.cx, "f.hlo", text, strlen(text), NULL, &g.k) != WB_OK) fail_msg("%s", wb_messages(g.cx));
     g.x = wb_xla_new(g.k, 1);
-    g.kernel = (int64_t)(uintptr_t)g.x;
+    g.kernel = wb_xla_number(g.x);
     return g;
 }
 
@@ -96,19 +96,18 @@ static const char *call(Given *g, Handler *h, void *const *data, int n_in, int n
     const XlaApi api = {.struct_size = sizeof api, .api_version = {.minor_version = 3}, .error_create = error_create,
                         .stream_get = stream_get};
     XlaBuffer b[8];
-    void *items[8], *values[2];
-    XlaText names[] = {{"kernel", 6}, {"process", 7}}, *name[] = {&names[0], &names[1]};
-    XlaScalar scalars[] = {{S64, &g->kernel}, {S64, &g->process}};
-    int types[] = {1, 1, 1, 1, 1, 1, 1, 1}, kinds[] = {XLA_ATTRIBUTE_SCALAR, XLA_ATTRIBUTE_SCALAR};
+    XlaText text = {"kernel", 6}, *name[] = {&text};
+    XlaScalar scalar = {S64, &g->kernel};
+    void *items[8], *value = &scalar;
+    int types[] = {1, 1, 1, 1, 1, 1, 1, 1}, kind = XLA_ATTRIBUTE_SCALAR;
     for (int i = 0; i < n_in + n_out; i++) {
         b[i] = (XlaBuffer){.struct_size = sizeof b[i], .dtype = F32, .data = data[i], .rank = g->rank, .dims = g->dims};
         items[i] = &b[i];
     }
-    values[0] = &scalars[0], values[1] = &scalars[1];
     XlaFrame f = {.struct_size = sizeof f, .api = &api, .stage = XLA_STAGE_EXECUTE,
                   .args = {.size = n_in, .types = types, .items = items},
                   .rets = {.size = n_out, .types = types, .items = items + n_in},
-                  .attrs = {.size = 2, .types = kinds, .names = name, .items = values}};
+                  .attrs = {.size = 1, .types = &kind, .names = name, .items = &value}};
     return h(&f) ? said.message : NULL;
 }
 
@@ -139,10 +138,31 @@ static void test_refused(void **state)
     has(said.message, "expected f32[8]");
     g.dims[0] = N;
     has(call(&g, wb_xla_call_on_host, (void *[]){x, x, x}, 1, 2), "scale has 2 inputs, 1 outputs and 0 temporaries");
-    g.process++;
+    g.kernel++;
     has(call(&g, wb_xla_call_on_host, (void *[]){x, x, x}, 2, 1), "another process");
     assert_int_equal(said.code, XLA_FAILED_PRECONDITION);
     end(&g);
+}
+
+/* The same of what is the same, in any context; a call finds the one that is still there. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    float x[N], y[N] = {0}, s[N] = {0};
+    for (int i = 0; i < N; i++) x[i] = (float)i;
+    Given g = given(scale), same = given(scale), other = given(sum);
+    wb_xla *threads = wb_xla_new(g.k, 2);
+    assert_true(g.kernel >= 0 && g.kernel == same.kernel);
+    assert_true(g.kernel != other.kernel && g.kernel != wb_xla_number(threads));
+    end(&g);
+    assert_null(call(&same, wb_xla_call_on_host, (void *[]){x, x, y}, 2, 1));
+    for (int i = 0; i < N; i++) assert_true(y[i] == x[i] * x[i]);
+    wb_xla_free(threads);
+    const int64_t gone = same.kernel;
+    end(&same);
+    other.kernel = gone;
+    has(call(&other, wb_xla_call_on_host, (void *[]){x, x, s}, 2, 1), "another process");
+    end(&other);
 }
 
 static void test_metadata(void **state)
@@ -277,8 +297,8 @@ static void test_program_on_gpu(void **state)
         assert_int_equal(wb_gpu_read(l, z, at[4], sizeof z, NULL), WB_OK);
         for (int i = 0; i < N * N; i++) assert_true(z[i] == n[i] - 3);
     }
-    Given g = {.cx = cx, .x = wb_xla_new_program(p, 1), .process = wb_xla_process(), .dims = {N, N}, .rank = 2};
-    g.kernel = (int64_t)(uintptr_t)g.x;
+    Given g = {.cx = cx, .x = wb_xla_new_program(p, 1), .dims = {N, N}, .rank = 2};
+    g.kernel = wb_xla_number(g.x);
     void *data[5];
     for (int i = 0; i < 5; i++) data[i] = (void *)(uintptr_t)at[i];
     const float zeros[N * N] = {0};
@@ -339,7 +359,7 @@ static void test_temporaries(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_refused),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_refused), cmocka_unit_test(test_numbers),
                                        cmocka_unit_test(test_metadata), cmocka_unit_test(test_gpu),
                                        cmocka_unit_test(test_recorded), cmocka_unit_test(test_stream_of_its_own),
                                        cmocka_unit_test(test_program_on_gpu),
