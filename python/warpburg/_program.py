@@ -82,13 +82,14 @@ class ProgramProfile:
         return self.text
 
     def __repr__(self) -> str:
-        return f"<warpburg.ProgramProfile {1e6 * self.seconds:.2f} us in {self.launches} launch{'es' * (self.launches != 1)}>"
+        calls = f", and {self.library} library call{'s' * (self.library != 1)}" * bool(self.library)
+        return f"<warpburg.ProgramProfile {1e6 * self.seconds:.2f} us in {self.launches} launch{'es' * (self.launches != 1)}{calls}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{html.escape(c['file'])}</td><td>{c['times']}</td><td>{1e6 * c['seconds']:.2f}</td>"
+        rows = "".join(f"<tr><td>{html.escape(c['kind'])}</td><td>{html.escape(c['name'])}</td><td>{c['times']}</td><td>{1e6 * c['seconds']:.2f}</td>"
                        f"<td>{100 * c['seconds'] * c['times'] / (self.seconds or 1):.1f} %</td><td>{html.escape(c['refused'] or c['binds'] or '')}</td></tr>"
                        for c in self.data["costs"])
-        head = "<tr><th>step</th><th>times</th><th>us</th><th>share</th><th>bound by</th></tr>"
+        head = "<tr><th>kind</th><th>step</th><th>times</th><th>us</th><th>share</th><th>bound by</th></tr>"
         return f"<p>{html.escape(self.text.splitlines()[0])}</p><table>{head}{rows}</table>"
 
 

@@ -177,16 +177,30 @@ void prog_put_sum(WbbBuf *b, const ProgCosts *s)
     if (s->refused) wbb_putf(b, "; %u kernels are not compiled, and not in it", s->refused);
 }
 
+static double share(const ProgCosts *s, double seconds) { return s->seconds > 0 ? 100 * seconds / s->seconds : 0; }
+
+/* What a step is to a reader: a library call by its operation. */
+static const char *kind_of(const ProgStep *s)
+{
+    return s->kind == PROG_LIBRARY ? s->operation : prog_step_name[s->kind];
+}
+
 void prog_put_costs(WbbBuf *b, const char *name, const char *target, const ProgCosts *s)
 {
     wbb_putf(b, "%s: %.2f us on %s: ", name, s->seconds * 1e6, target);
     prog_put_sum(b, s);
-    wbb_putf(b, "\n%8s %10s %6s  %-40s %s\n", "share", "us", "times", "step", "bound by");
-    for (uint32_t k = 0; k < s->n && k < COSTLIEST && !s->items[k].refused; k++) {
+    wbb_putf(b, "\n%8s %10s %6s  %-12s %-40s %s\n", "share", "us", "times", "kind", "step", "bound by");
+    double rest = s->seconds;
+    uint32_t k = 0;
+    for (; k < s->n && k < COSTLIEST && !s->items[k].refused; k++) {
         const ProgCost *c = &s->items[k];
-        wbb_putf(b, "%7.1f%% %10.2f %6llu  %-40s %s\n", s->seconds > 0 ? 100 * total(c) / s->seconds : 0,
-                 c->seconds * 1e6, (unsigned long long)c->text.times, c->text.s->file, c->binds);
+        rest -= total(c);
+        wbb_putf(b, "%7.1f%% %10.2f %6llu  %-12s %-40s %s\n", share(s, total(c)), c->seconds * 1e6,
+                 (unsigned long long)c->text.times, kind_of(c->text.s), c->text.s->name, c->binds);
     }
+    uint32_t more = 0;
+    for (; k < s->n; k++) more += !s->items[k].refused;
+    if (more) wbb_putf(b, "%7.1f%% %10.2f         of %u more\n", share(s, rest), rest * 1e6, more);
 }
 
 void prog_put_costs_json(WbbBuf *b, const char *name, const char *target, const ProgCosts *s)

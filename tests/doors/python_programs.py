@@ -93,6 +93,8 @@ ENTRY e { p = f32[8] parameter(0)  o = s32[] constant(0)  t = (s32[], f32[8]) tu
         self.assertTrue(0 < t.launch < t.seconds - t.library_seconds < t.seconds < 1e-3)
         self.assertEqual(sorted(c["kind"] for c in t.data["costs"]), ["kernel", "kernel", "library"])
         self.assertIn("us</th>", t._repr_html_())
+        self.assertRegex(str(t), rf"^.*: {1e6 * t.seconds:.2f} us on sm_90: 2 kernels .*1 library call.*\n.*kind.*\n(.*\n)*.*  dot  .*products\n")
+        self.assertEqual(repr(t), f"<warpburg.ProgramProfile {1e6 * t.seconds:.2f} us in 2 launches, and 1 library call>")
 
     def test_loop_and_folder(self) -> None:
         """`program`: a loop that one kernel can run is a program where that is asked for; what is written is read, by the command line, too."""
