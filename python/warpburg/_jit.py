@@ -16,7 +16,7 @@ import jax
 
 from . import _kernel, _program
 from ._library import Declined
-from ._operation import Options, called_as, compiled, primitive
+from ._operation import Options, called_as, compiled, function_of, identifiers, primitive
 from ._rules import without_products
 from ._split import Split, has_products, inner_jaxprs
 
@@ -115,7 +115,7 @@ class Jit:
         def traced(*args: Any, **kwargs: Any) -> Any:
             return self._traced(args, kwargs)
 
-        traced.__name__ = getattr(f, "__name__", type(f).__name__)
+        traced.__name__ = f"<{called_as(f)}>" if called_as(f) == "lambda" else called_as(f)
         self._name = called_as(traced)
         self._jit = jax.jit(traced, **more)
 
@@ -133,6 +133,8 @@ class Jit:
             a, k = jax.tree_util.tree_unflatten(tree, leaves)
             return self._f(*a, **k)
 
+        flat.__signature__ = inspect.Signature([inspect.Parameter(w, inspect.Parameter.POSITIONAL_ONLY) for w in identifiers(names)])  # type: ignore
+        flat.__wrapped__ = function_of(self._f)  # type: ignore[attr-defined]  # jax's errors then name the function, and its arguments
         xs = [paths[i][1] for i in at]
         closed, shape = jax.make_jaxpr(flat, return_shape=True)(*xs)
         own = _closed_over(self._f, closed.consts)

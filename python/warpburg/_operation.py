@@ -6,10 +6,12 @@ Needs a function of arrays, which bind() traces. Leaves one operation of the pri
 """
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import logging
 import re
+import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Set, Tuple, Union
 
 import jax
@@ -109,14 +111,34 @@ def _abstract(*_: Any, part: Any, **__: Any) -> Any:
 
 # --- compiling a part -------------------------------------------------------------------------------------------------
 
+_making = threading.local()
+
+
+def makes_text() -> bool:
+    """Whether this thread lowers a function for its text, in which parts inside it are operations, too, and no calls."""
+    return getattr(_making, "text", False)
+
+
 def text_of(f: Callable[..., Any], *args: Any) -> str:
     """The HLO text of a function of arrays, all in row-major order, and with all elements of constants."""
-    lowered = jax.jit(f, keep_unused=True).lower(*args)
+    before, _making.text = makes_text(), True
+    try:
+        lowered = jax.jit(f, keep_unused=True).lower(*args)
+    finally:
+        _making.text = before
     return _program.row_major(lowered.compiler_ir("hlo").as_hlo_text(print_large_constants=True))
+
+
+def function_of(f: Callable[..., Any]) -> Callable[..., Any]:
+    """What functools.partial has been given."""
+    while isinstance(f, functools.partial):
+        f = f.func
+    return f
 
 
 def called_as(f: Callable[..., Any]) -> str:
     """What a function is called in messages and texts: lambda of <lambda>."""
+    f = function_of(f)
     return str(getattr(f, "__name__", "") or type(f).__name__).strip("<>")
 
 
@@ -155,6 +177,12 @@ def _identifier(name: str, i: int, taken: Set[str]) -> str:
     return word
 
 
+def identifiers(names: Sequence[str]) -> List[str]:
+    """Names of arguments, params['w'] or "", each as an identifier of its own."""
+    taken: Set[str] = set()
+    return [_identifier(n, i, taken) for i, n in enumerate(names)]
+
+
 _compiled: Dict[Any, Union[_kernel.Kernel, _program.Program]] = {}
 
 
@@ -165,8 +193,7 @@ def compiled(part: Any, name: str, names: Sequence[str], options: Options) -> Un
     def named(*xs: Any) -> Any:
         return f(*xs)
 
-    taken: Set[str] = set()
-    words = [_identifier(n, i, taken) for i, n in enumerate(names)]
+    words = identifiers(names)
     named.__name__ = re.sub(r"\W+", "_", name)
     named.__signature__ = inspect.Signature([inspect.Parameter(w, inspect.Parameter.POSITIONAL_ONLY) for w in words])  # type: ignore[attr-defined]
     text = text_of(named, *(jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=getattr(a, "weak_type", False)) for a in part.in_avals))

@@ -18,7 +18,7 @@ from jax.interpreters import ad, batching, mlir
 
 from . import _kernel, _xla
 from ._library import Declined, Error
-from ._operation import Options, aval_of, compiled, log, primitive
+from ._operation import Options, aval_of, compiled, log, makes_text, primitive
 from ._split import divided, has_products
 
 
@@ -122,8 +122,8 @@ def without_products(part: Any, name: str, names: Sequence[str], options: Option
 
 def _lowered(context: Any, *args: Any, part: Any, name: str, names: Any, options: Options, donated: Any) -> Any:
     f = core.jaxpr_as_fun(part)
-    why = _elsewhere(context.module_context)
-    if not why:
+    why = "" if makes_text() else _elsewhere(context.module_context)
+    if not why and not makes_text():
         try:
             kernel = compiled(part, name, names, options)
             f = _xla.operation(kernel, threads=options.threads, in_place=_in_place(kernel, donated))

@@ -278,6 +278,28 @@ class Jit(unittest.TestCase):
         jax.effects_barrier()
         self.assertEqual(shown, [float(self.x[0, 0])])
 
+    def test_nested(self) -> None:
+        """A function of jit inside another, under jax.jit, in bodies of loops, in what compile takes, is part of its kernels."""
+        inner = jit(lambda y: jnp.cos(y) * 2)
+        for f in (lambda x: jax.jit(lambda y: y * 2 + inner(y))(x), lambda x: jax.lax.scan(lambda c, y: (inner(c) + y, c.sum()), x[0], x),
+                  lambda x: jax.lax.cond(x[0, 0] > 0, inner, lambda y: y * 3, x), jax.grad(lambda x: jax.checkpoint(inner)(x).sum())):
+            with self.assertNoLogs("warpburg") if hasattr(self, "assertNoLogs") else self.subTest():
+                self.assertTrue(near(jit(f)(self.x), jax.jit(f)(self.x)))
+            self.assertTrue(all(p.compiled for p in jit(f).parts(self.x)))
+        op = warpburg.jax.compile(lambda x: inner(x) + 1, self.x)
+        self.assertTrue(near(op(self.x), inner(self.x) + 1))
+        self.assertIn("cosine", warpburg.jax.lower(inner, self.x))
+
+    def test_errors_name_the_function(self) -> None:
+        """As jax's do: not what jit makes of it."""
+        def chosen(params: Any, x: Any) -> Any:
+            return x if params["w"].sum() > 0 else -x
+
+        for f, name in ((chosen, "chosen"), (functools.partial(chosen), "chosen")):
+            self.assertEqual(repr(jit(f)), f"<warpburg.jax.jit {name} for sm_90>")
+            with self.assertRaisesRegex(jax.errors.TracerBoolConversionError, rf"the function {name} at .*jax_jit.py:\d+ for jit.*the argument params_w"):
+                jit(f)({"w": self.x}, self.x)
+
     def test_declined(self) -> None:
         """A part that warpburg declines is XLA's, with its reason."""
         def f(x: Any) -> Any:
