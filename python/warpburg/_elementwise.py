@@ -39,6 +39,9 @@ class Elements:
     def finish(self, trace: Trace, results: Any, shape: Tuple[int, ...]) -> Sequence[Value]:
         """The results of the module, of what the function returns."""
         out = results if isinstance(results, (tuple, list)) else [results]
+        for r in out:
+            if not isinstance(r, (Value, bool, int, float, complex, numpy.generic)):
+                raise TypeError(f"{self.name} returns {type(r).__name__}: an element expected, or a tuple of some")
         return [trace.broadcast(r if isinstance(r, Value) else trace.constant(r, hlo_type(numpy.asarray(r).dtype)), shape) for r in out]
 
     def hlo(self, *arrays: Any) -> str:

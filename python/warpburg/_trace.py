@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple, Union
 
 import numpy
 
-from . import _torch
+from . import _numpy, _torch
 from ._arrays import Spec, category, dtype_of, hlo_type, wider
 
 _HERE = (os.path.dirname(__file__), os.path.dirname(numpy.__file__))
@@ -37,7 +37,8 @@ _TORCH = {"abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcs
           "atanh": "arctanh", "clamp": "clip", "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal",
           "lt": "less", "mul": "multiply", "ne": "not_equal", "neg": "negative", "pow": "power", "round": "rint", "sigmoid": "expit",
           "bitwise_not": "invert", "special_expit": "expit", "special_erf": "erf"}
-_ROUNDS_OFTEN = ("deg2rad", "erfc", "floor_divide", "hypot", "log10", "log2", "logaddexp", "rad2deg")  # made in f32 of smaller floats, and rounded once
+_ROUNDS_OFTEN = ("deg2rad", "degrees", "erfc", "floor_divide", "hypot", "log10", "log2", "logaddexp", "logaddexp2", "rad2deg",
+                 "radians")  # made in f32 of smaller floats, and rounded once
 _NO_UFUNC = {"rsqrt": numpy.sqrt, "erf": numpy.sqrt, "expit": numpy.sqrt}  # numpy lacks them: the type is that of a root
 
 
@@ -59,6 +60,19 @@ def spelled(value: Any, kind: str) -> str:
     if kind in ("c64", "c128"):
         return f"({complex(value).real!r}, {complex(value).imag!r})"
     return str(int(value)) if kind[0] in "su" else repr(float(value))
+
+
+def _beyond(x: Any, number: Any) -> int:
+    """-1, 1: a whole number of Python is below, or above, all values of the type of x, which are whole; 0: it is neither."""
+    if not isinstance(x, Value) or not isinstance(number, int) or isinstance(number, bool) or category(x.dtype) != 1 or x.dtype.kind not in "iu":
+        return 0
+    info = numpy.iinfo(x.dtype)
+    return -1 if number < info.min else int(number > info.max)
+
+
+def _unknown(name: str) -> str:
+    combines = name in ("sum", "mean", "max", "min", "prod", "any", "all", "amax", "amin", "var", "std", "average", "median", "argmax", "argmin", "cumsum")
+    return f"{name} is no operation on elements" + (": warpburg.reduce combines them" if combines else " that warpburg knows")
 
 
 class Value(numpy.lib.mixins.NDArrayOperatorsMixin):
@@ -99,14 +113,36 @@ class Value(numpy.lib.mixins.NDArrayOperatorsMixin):
         known = _TORCH.get(name, name)
         if name.startswith("_") or not (name in _torch.FUNCTIONS or known == "clip" or known in _NO_UFUNC
                                         or isinstance(getattr(numpy, known, None), numpy.ufunc)):
-            raise AttributeError(f"{name} is no operation on elements that warpburg knows")
+            raise AttributeError(_unknown(name))
         return functools.partial(self._trace.by_torch, name, self)
 
     def __bool__(self) -> bool:
         raise TypeError("a function of elements is traced before it has values: numpy.where(condition, a, b) chooses by element")
 
+    def __float__(self) -> float:
+        raise TypeError("a function of elements is traced before it has values: numpy has the functions of math, and astype those of float and int")
+
+    __int__ = __complex__ = __index__ = __float__  # type: ignore[assignment]
+
+    def __getitem__(self, _: Any) -> Any:
+        raise TypeError("a function of elements sees one of them: it has neither the others nor an order")
+
+    def __len__(self) -> int:
+        return int(self[:])
+
+    def __iter__(self) -> Any:
+        return self[:]
+
+    def __round__(self, digits: int = 0) -> "Value":
+        return numpy.round(self, digits)
+
+
     def __repr__(self) -> str:
         return f"<{self.name}: {self.type}[{','.join(map(str, self.shape))}]>"
+
+
+for _name in "add sub mul truediv floordiv mod pow lshift rshift and xor or".split():
+    setattr(Value, f"__i{_name}__", getattr(Value, f"__{_name}__"))  # y += 1 gives the name y another value
 
 
 class Trace:
@@ -147,8 +183,10 @@ class Trace:
         return self.line("convert", type, x.shape, [x])
 
     def constant(self, number: Any, type: str) -> Value:
-        dtype_of(type).type(number)  # raises where an integer is out of range
-        return self.line("constant", type, (), inside=spelled(number, type))
+        with numpy.errstate(all="ignore"):
+            value = dtype_of(type).type(number)  # raises where an integer is out of range; a float is then infinite, or nan
+        large = category(dtype_of(type)) == 2 and not numpy.isfinite(value)
+        return self.line("constant", type, (), inside=spelled(value if large else number, type))
 
     def broadcast(self, x: Value, shape: Tuple[int, ...]) -> Value:
         """x in a larger shape, as numpy broadcasts: dimensions are added in front, and those of 1 are stretched."""
@@ -206,21 +244,29 @@ class Trace:
             x, least, most = (*args, None, None)[:3]
             least, most = (options.pop(k, v) for k, v in (("min", least), ("max", most)))
             least, most = (options.pop(k, v) for k, v in (("a_min", least), ("a_max", most)))
+            least, most = (None if _beyond(x, bound) == side else bound for bound, side in ((least, -1), (most, 1)))
             x = x if least is None else self.call("maximum", numpy.maximum, x, least)
             x = x if most is None else self.call("minimum", numpy.minimum, x, most)
             if not options:
                 return x
         if name in ("real", "imag") and not options:
             return self.part(name, args[0])
+        if name in _numpy.FUNCTIONS:
+            return _numpy.FUNCTIONS[name](*args, **options)
         ufunc = getattr(numpy, name, None) or _NO_UFUNC.get(name)
         if options or not (name in _NO_UFUNC or isinstance(ufunc, numpy.ufunc)):
-            raise TypeError(f"{name}{' with ' * bool(options)}{', '.join(options)} is no operation on elements that warpburg knows")
+            raise TypeError(_unknown(name + " with " * bool(options) + ", ".join(options)))
         return self.call(name, ufunc, *args)
 
     def call(self, name: str, ufunc: Any, *args: Any) -> Any:
         if name in _LOGIC or name == "logical_not":
             p = [self.convert(a, "pred") if isinstance(a, Value) else self.constant(bool(a), "pred") for a in args]
             return self.element(_LOGIC.get(name, "not"), "pred", *p)
+        if name in _COMPARES and len(args) == 2 and any(map(_beyond, args, reversed(args))):
+            return self._compared_beyond(name, *args)
+        if name == "power" and category(args[0].dtype if isinstance(args[0], Value) else numpy.dtype(type(args[0]))) < 2 and \
+                isinstance(args[1], (int, numpy.integer)) and args[1] < 0:
+            raise ValueError("Integers to negative integer powers are not allowed.")
         x = self.typed(ufunc, args)
         kind, whole = x[0].dtype.kind, category(x[0].dtype) < 2
         if name in _COMPARES:
@@ -236,10 +282,19 @@ class Trace:
             return self.element(op, {"c64": "f32", "c128": "f64"}.get(x[0].type, x[0].type) if name == "absolute" else x[0].type, *x)
         made = getattr(self, f"_{name}", None)
         if made is None:
-            raise TypeError(f"{name} is no operation on elements that warpburg knows")
+            raise TypeError(_unknown(name))
         if name not in _ROUNDS_OFTEN or category(x[0].dtype) != 2 or x[0].dtype.itemsize >= 4:
             return made(*x)
         return self.convert(made(*(self.convert(a, "f32") for a in x)), x[0].type)
+
+    def _compared_beyond(self, name: str, x: Any, y: Any) -> Value:
+        """An array of integers against a number that its type does not have, which is above or below all of them."""
+        of, holds = (x, y), {"equal": False, "not_equal": True}.get(name)
+        if holds is None:
+            below = _beyond(x, y) == 1 if isinstance(x, Value) else _beyond(y, x) == -1  # x is below y
+            holds = below == name.startswith("less")
+        value = next(v for v in of if isinstance(v, Value))
+        return self.broadcast(self.constant(holds, "pred"), value.shape)
 
     # --- functions that are several operations ---
     def _positive(self, x: Value) -> Value: return x
@@ -256,8 +311,18 @@ class Trace:
     def _signbit(self, x: Value) -> Value: return self.bits(x) < 0
     def _trunc(self, x: Value) -> Value: return self.select(x < 0, _of_values.ceil(x), _of_values.floor(x))
     def _fabs(self, x: Value) -> Value: return abs(x)
+    def _bitwise_count(self, x: Value) -> Value: return self.convert(self.element("popcnt", x.type, self.call("absolute", numpy.absolute, x)), "u8")
+    def _heaviside(self, x: Value, y: Value) -> Value: return self.select(x == 0, y, self.select(x != x, x, self.convert(x > 0, x.type)))
+    def _logaddexp2(self, x: Value, y: Value) -> Value: return self._logaddexp(x * numpy.log(2).item(), y * numpy.log(2).item()) * (1 / numpy.log(2).item())
+
+    def _modf(self, x: Value) -> Tuple[Value, Value]:
+        """The rest of an infinity is 0."""
+        rest = self.select(abs(x) == float("inf"), self.broadcast(self.constant(0, x.type), x.shape), x - self._trunc(x))
+        return self._copysign(rest, x), self._trunc(x)
+
     def _deg2rad(self, x: Value) -> Value: return x * (numpy.pi / 180)
     def _rad2deg(self, x: Value) -> Value: return x * (180 / numpy.pi)
+    _radians, _degrees = _deg2rad, _rad2deg
     def _fmax(self, x: Value, y: Value) -> Value: return self.select(x != x, y, self.select(y != y, x, _of_values.maximum(x, y)))
     def _fmin(self, x: Value, y: Value) -> Value: return self.select(x != x, y, self.select(y != y, x, _of_values.minimum(x, y)))
     def _hypot(self, x: Value, y: Value) -> Value: return abs(self.element("complex", {"f32": "c64", "f64": "c128"}[x.type], x, y))

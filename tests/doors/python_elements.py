@@ -57,6 +57,34 @@ class Elements(unittest.TestCase):
             for f, ulp in TWO:
                 self.same(f, ulp, a, b)
 
+    def test_functions_of_arrays(self) -> None:
+        """Functions of numpy that are no ufuncs; statements that give a name another value; numbers that a type does not have."""
+        def steps(x: Any) -> Any:
+            y = x * 2
+            y += 1
+            z = y + 0
+            y **= 2
+            return y - z
+
+        for kind in ("f4", "f8"):
+            x = numpy.array([-3.75, -0.5, -0.0, 0.0, 0.125, 1.5, 2.5, 3.149, 1e4, numpy.inf, -numpy.inf, numpy.nan], kind)
+            for f in (numpy.round, lambda v: numpy.round(v, 1), lambda v: numpy.around(v, -1), numpy.fix, numpy.nan_to_num,
+                      lambda v: numpy.nan_to_num(v, nan=7, posinf=1), lambda v: numpy.select([v < -1, v < 1], [v * 0, v], v * 2),
+                      lambda v: numpy.isclose(v, 2.5, atol=0.7), lambda v: numpy.heaviside(v, 0.5),
+                      lambda v: numpy.isclose(v, v, equal_nan=True), lambda v: v * 1e300, steps):
+                self.same(f, 0, x)
+            for f, ulp in ((numpy.degrees, 1), (numpy.radians, 1), (lambda v: numpy.logaddexp2(v, 1), 8),
+                           (lambda v: numpy.polyval([1.0, 2.0, 3.0], v).astype(v.dtype), 8)):
+                self.same(f, ulp, x)
+            self.same(numpy.sinc, 8, x[2:6])
+            for got, want in zip(warpburg.elementwise(numpy.modf)(x), numpy.modf(x)):
+                numpy.testing.assert_array_equal(got, want)
+        for kind in ("u1", "i2"):
+            x = numpy.array([0, 1, 3, 200], kind)
+            for f in (lambda v: v > -9, lambda v: -9 < v, lambda v: v == 10**6, lambda v: v != -70000, lambda v: v <= 10**6, lambda v: 10**6 <= v,
+                      lambda v: numpy.clip(v, -70000, 3), lambda v: numpy.clip(v, 1, 10**6), numpy.bitwise_count, numpy.round):
+                self.same(f, 0, x)
+
     def test_small_floats(self) -> None:
         """What is made of several operations is made in f32, and rounded once: within one unit of what ml_dtypes has."""
         for kind in (numpy.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
@@ -158,12 +186,17 @@ class Elements(unittest.TestCase):
         x = numpy.ones(4, "f4")
         for f, says in ((lambda x: x if x > 0 else -x, "numpy.where"), (lambda x: x + numpy.ones(4), "only its arguments"),
                         (lambda x: numpy.add.reduce(x), "no operation on elements"), (lambda x: numpy.sort(x), "no operation on elements"),
-                        (lambda x: numpy.gcd(x.astype("i4"), 3), "no operation on elements that warpburg knows"), (math.exp, "real number"),
-                        (lambda x: (x * 1j).astype("f4"), "complex"), (lambda x: "text", "no type of HLO")):
+                        (lambda x: numpy.gcd(x.astype("i4"), 3), "no operation on elements that warpburg knows"), (math.exp, "before it has values"),
+                        (lambda x: (x * 1j).astype("f4"), "complex"), (lambda x: "text", "returns str: an element expected"),
+                        (lambda x: {"a": x}, "returns dict"), (lambda x: ((x, x), x), "returns tuple"), (lambda x: None, "returns NoneType"),
+                        (lambda x: math.sqrt(x), "numpy has the functions of math"), (lambda x: x[0], "sees one of them"), (len, "sees one of them"),
+                        (lambda x: numpy.mean(x), "warpburg.reduce combines them"), (lambda x: numpy.add(x, 1, out=x), "with out")):
             with self.assertRaisesRegex(TypeError, says):
                 warpburg.elementwise(f)(x)
         with self.assertRaisesRegex(TypeError, "datetime"):
             warpburg.elementwise(lambda x: x)(numpy.zeros(2, "datetime64[s]"))
+        with self.assertRaisesRegex(ValueError, "negative integer powers"):
+            warpburg.elementwise(lambda x: x**-1)(numpy.ones(4, "i4"))
         with self.assertRaises(OverflowError):
             warpburg.elementwise(lambda x: x + 300)(numpy.ones(4, "u1"))
 
