@@ -176,21 +176,22 @@ static bool *find_shared(Ev *e, const HloComputation *c, const bool *live)
 /* Costly operations that are computed whole and kept: those of one block whatever is wanted, or all. */
 typedef enum { NO_COSTLY, COSTLY_AT_ONCE, ALL_COSTLY } Costly;
 
-/* Computes and keeps what the root of the frame needs: values that several moves read, as an associative scan has on
+/* Computes and keeps what a value of the frame needs: values that several moves read, as an associative scan has on
  * each of its levels, of `most` elements at most: on demand each is computed anew for each way of moves that leads to
  * it, of which there are twice as many from level to level. And costly operations. */
-static void keep(Ev *e, EvFrame *f, int64_t most, Costly costly)
+static void keep(Ev *e, EvFrame *f, const HloInstruction *of, int64_t most, Costly costly)
 {
     bool *live = WBB_NEW_N(e->arena, bool, f->c->n_instructions);
-    live[f->c->root->id] = true;
+    live[of->id] = true;
     hlo_mark_operands(f->c, live);
     const bool *shared = find_shared(e, f->c, live);
     for (uint32_t k = 0; k < f->c->n_instructions; k++) {
         const HloInstruction *i = f->c->instructions[k];
         if (!live[k]) continue;
-        if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i))
-            keep(e, ev_callee(e, f, i, 0), most, costly);
-        else if (is_costly(i->opcode)) {
+        if (i->opcode == HLO_FUSION || i->opcode == HLO_CALL || ev_is_expanded(i)) {
+            EvFrame *callee = ev_callee(e, f, i, 0);
+            keep(e, callee, callee->c->root, most, costly);
+        } else if (is_costly(i->opcode)) {
             const bool kept = costly == ALL_COSTLY || (costly == COSTLY_AT_ONCE && at_once(e, i));
             for (uint32_t leaf = 0; kept && leaf < i->shape->n_leaves; leaf++) ev_all(e, (EvRef){f, i, leaf});
         } else if (shared[k] && ev_resolve_leaf(e, f, i, 0).i == i && hlo_elements(i->shape) <= most)
@@ -198,7 +199,7 @@ static void keep(Ev *e, EvFrame *f, int64_t most, Costly costly)
     }
 }
 
-void ev_keep_costly(Ev *e, EvFrame *f) { keep(e, f, EV_MANY, ALL_COSTLY); }
+void ev_keep_costly(Ev *e, EvFrame *f) { keep(e, f, f->c->root, EV_MANY, ALL_COSTLY); }
 
 /* The dims are copied: a leaf may belong to an expansion, which ends with the evaluation. */
 static EvValue new_value(Ev *e, WbbArena *arena, EvRef r, const int64_t *dims, uint8_t rank, int64_t n)
@@ -266,7 +267,8 @@ static void run_body(WbbCx *cx, void *arg)
     const bool whole = (many && !few) || count_costly(e->root->c->module) >= EV_DEPTH;
     /* a source may have no more than what the wanted elements need */
     const int64_t most = e->source ? 0 : many ? 4 * wanted : EV_MANY / 4;
-    keep(e, e->root, most, whole ? ALL_COSTLY : few ? COSTLY_AT_ONCE : NO_COSTLY);
+    const HloInstruction *of = q->call ? q->call : q->inside ? q->inside : e->root->c->root;
+    keep(e, e->root, of, most, whole ? ALL_COSTLY : few ? COSTLY_AT_ONCE : NO_COSTLY);
     for (uint32_t k = 0; k < leaves.n; k++) {
         EvRef r = leaves.items[k];
         const HloShape *s = ev_ref_shape(r);
