@@ -194,6 +194,8 @@ WB_API wb_status wb_hlo_assume(const char *text, size_t n, const char *list, wb_
 /* Long work calls it in the calling thread, twenty times a second at most: `done` of `total` of what `what` names.
  * Nonzero: stop; the call ends with WB_FAILED. */
 typedef int wb_progress(void *arg, const char *what, int64_t done, int64_t total);
+/* Compiles of the context call it, too, from now on; NULL: no more. */
+WB_API void wb_context_on_progress(wb_context *cx, wb_progress *progress, void *arg);
 
 /* Host threads, and values of inputs that are not given: they follow from the case and the seed. Case 'w' has usual
  * values, and indices in and out of the bounds of what they index, 'n' the same with indices 0 to 7, 'e' edge values,

@@ -112,7 +112,14 @@ class Context:
             raise MemoryError
         weakref.finalize(self, lib.wb_context_free, self.pointer)
 
-    def expect(self, status: int, failed: Callable[[str], Error] = HloError) -> None:
+    def expect(self, failed: Callable[[str], Error], function: Any, *arguments: Any) -> None:
+        """Calls a function that compiles in this context."""
+        w = Watched(self)
+        lib.wb_context_on_progress(self.pointer, w.options.progress, None)
+        try:
+            status = w.call(function, self.pointer, *arguments)
+        finally:
+            lib.wb_context_on_progress(self.pointer, None, None)
         if status:
             raise error_of(status, text(lib.wb_messages(self.pointer)), lib.wb_declined(self.pointer), failed)
 
@@ -154,7 +161,7 @@ class Kernel:
 
     def __init__(self, hlo: str, file: str, options: Dict[str, Any]) -> None:
         context, data, pointer = Context(), hlo.encode(), c_void_p()
-        context.expect(lib.wb_compile(context.pointer, file.encode(), data, len(data), byref(c_options(options)), byref(pointer)))
+        context.expect(HloError, lib.wb_compile, file.encode(), data, len(data), byref(c_options(options)), byref(pointer))
         self._take(pointer, file, options, context)
 
     @classmethod

@@ -118,6 +118,7 @@ FUNCTIONS: List[Tuple[str, Any, Sequence[Any]]] = [  # name, result, parameters
     ("wb_reason_text", c_char_p, [c_int]),
     ("wb_context_new", OPAQUE, []),
     ("wb_context_free", None, [OPAQUE]),
+    ("wb_context_on_progress", None, [OPAQUE, c_void_p, c_void_p]),
     ("wb_target_name", c_char_p, [c_uint32]),
     ("wb_hlo_text", c_int, [c_char_p, c_void_p, c_size_t, POINTER(OPAQUE)]),
     ("wb_hlo_assume", c_int, [c_char_p, c_size_t, c_char_p, POINTER(OPAQUE)]),

@@ -103,10 +103,10 @@ class Program:
         self._context = context
         o = _library.ProgramOptions(c_options(options), _library.CUTS.index(cut), partial)
         if hlo is None:
-            context.expect(lib.wb_program_read(context.pointer, file.encode(), None if saved else byref(o), byref(self._pointer)), _library.Error)
+            context.expect(_library.Error, lib.wb_program_read, file.encode(), None if saved else byref(o), byref(self._pointer))
         else:
             data = hlo.encode()
-            context.expect(lib.wb_program_compile(context.pointer, file.encode(), data, len(data), byref(o), byref(self._pointer)))
+            context.expect(_library.HloError, lib.wb_program_compile, file.encode(), data, len(data), byref(o), byref(self._pointer))
         self._made_of = None if hlo is None else (hlo, file, options, cut, partial)
         self.messages = text(lib.wb_messages(context.pointer))  # which kernels were left out
         self.name, self.target = text(lib.wb_program_name(self._pointer)), text(lib.wb_program_target(self._pointer))
@@ -364,7 +364,7 @@ def load(folder: Union[str, "os.PathLike[str]"]) -> Union[Kernel, Program]:
     if whole:
         return Program(None, name, options, "priced", True, saved=True)
     context, pointer = Context(), c_void_p()
-    context.expect(lib.wb_kernel_read(context.pointer, name.encode(), byref(pointer)), _library.Error)
+    context.expect(_library.Error, lib.wb_kernel_read, name.encode(), byref(pointer))
     return Kernel._of(pointer, name, options, context)
 
 

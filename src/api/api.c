@@ -18,6 +18,7 @@ _Static_assert((int)WHY_COUNT == (int)WB_WHY_FEATURE + 1, "wb_reason is why.def"
 typedef struct {
     const char *file, *text;
     size_t n;
+    const wb_options *given;
     PipeOptions options;
     WbbArena *arena;
     wb_kernel *kernel;
@@ -117,9 +118,19 @@ wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ch
     return wb_kernel_of(cx, a, o, file, &made);
 }
 
+void wb_check_options(WbbCx *cx, const wb_options *o)
+{
+    if (o && (unsigned)o->accuracy > WB_XLA)
+        wbb_fail(cx, (WbbLoc){0}, "accuracy %d: WB_EXACT, WB_APPROX or WB_XLA expected", (int)o->accuracy);
+    if (o && (unsigned)o->backend > WB_PTX_OR_LLVM)
+        wbb_fail(cx, (WbbLoc){0}, "backend %d: WB_ANY_BACKEND, WB_LLVM, WB_PTX or WB_PTX_OR_LLVM expected",
+                 (int)o->backend);
+}
+
 static void compile(WbbCx *cx, void *arg)
 {
     Call *c = arg;
+    wb_check_options(cx, c->given);
     c->arena = wbb_arena_new(cx);
     c->kernel = wb_kernel_made(cx, c->arena, &c->options, c->file, c->text, c->n);
 }
@@ -140,15 +151,23 @@ PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o)
 wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg)
 {
     wbb_cx_clear(c->cx);
+    if (c->listener.progress) wbb_on_progress(c->cx, wb_report, &c->listener);
     const WbbStatus s = wbb_guard(c->cx, body, arg);
+    wbb_on_progress(c->cx, NULL, NULL);
     c->declined = s == WBB_DECLINED ? (wb_reason)c->cx->why : WB_WHY_NONE;
     return wb_status_of(s);
+}
+
+void wb_context_on_progress(wb_context *c, wb_progress *progress, void *arg)
+{
+    c->listener = (WbListener){.progress = progress, .arg = arg, .cx = c->cx};
 }
 
 wb_status wb_compile(wb_context *c, const char *file, const char *text, size_t n, const wb_options *o,
                      wb_kernel **kernel)
 {
-    Call call = {.file = file ? file : "<text>", .text = text, .n = n, .options = wb_pipe_options(c, o)};
+    Call call = {.file = file ? file : "<text>", .text = text, .n = n, .given = o,
+                 .options = wb_pipe_options(c, o)};
     const wb_status s = wb_guarded(c, compile, &call);
     *kernel = s == WB_OK ? call.kernel : NULL;
     if (s != WB_OK) wbb_arena_free(call.arena);

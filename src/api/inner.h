@@ -6,8 +6,17 @@
 #include "pipe/pipe.h"
 #include "warpburg.h"
 
+/* Whom long work tells how far it is. */
+typedef struct {
+    wb_progress *progress; /* NULL: nobody */
+    void *arg;
+    WbbCx *cx;   /* that works */
+    double said; /* when, in ms */
+} WbListener;
+
 struct wb_context {
     WbbCx *cx;
+    WbListener listener; /* of compiles */
     struct LlCache *cache;
     WbbStore *store;
     wb_reason declined; /* of the last compile */
@@ -37,8 +46,8 @@ typedef struct {
     wb_result *r;
     wb_status status; /* that the call ends with, where the body succeeds */
     const wb_run_options *shown; /* whose progress is called; NULL: none */
-    double said;      /* when, in ms */
 } WbRun;
+bool wb_report(void *report, const char *what, int64_t done, int64_t total); /* a WbbReport of a WbListener */
 wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun *job, wb_result **result);
 /* Faults of a run, a message each, and elements outside their bounds: WB_CHECK if there are any. */
 void wb_result_faults(WbRun *job, const PipeVerdict *v);
@@ -54,6 +63,7 @@ wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ch
 /* The kernel that was made of a text before. */
 wb_kernel *wb_kernel_of(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const PipeMade *made);
 PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o);
+void wb_check_options(WbbCx *cx, const wb_options *o); /* numbers that are none of their enumerations' fail */
 /* A call that leaves messages, and the reason of a decline, in the context. */
 wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg);
 /* kernel.c: the elements of operand i as an array on the host, where it is a constant; else NULL. */

@@ -20,6 +20,7 @@ _Static_assert(PROG_NONE == -1, "as in wb_computation.in_place and wb_step.frame
 typedef struct {
     const char *file, *folder, *text;
     size_t n;
+    const wb_program_options *given;
     PipeOptions options;
     wb_cut cut;
     bool partial, saved; /* saved: kernels are those of the folder */
@@ -63,6 +64,7 @@ static void make_kernels(WbbCx *cx, const Call *c)
     for (uint32_t k = 0; k < p->n_kernels; k++) {
         const char *file = texts[k].s->file;
         Job j = {.p = p, .k = &p->kernels[k]};
+        if (wbb_progress(cx, "kernels", k, p->n_kernels)) wbb_stop(cx);
         if (c->saved) p->kernels[k].why = wb_saved_left_out(&c->from, file);
         if (p->kernels[k].why != WHY_NONE) continue;
         if (c->saved) j.folder = bundle_of(p->arena, c->folder, file);
@@ -116,6 +118,8 @@ static ProgModule *build(WbbCx *cx, WbbArena *a, const Call *c)
 static void make(WbbCx *cx, void *arg)
 {
     Call *c = arg;
+    if (c->given) wb_check_options(cx, &c->given->kernels);
+    if ((unsigned)c->cut > WB_PLAIN) wbb_fail(cx, (WbbLoc){0}, "cut %d: WB_PRICED or WB_PLAIN expected", (int)c->cut);
     WbbArena *a = wbb_arena_new(cx);
     wb_program *p = WBB_NEW(a, wb_program);
     c->p = p;
@@ -142,6 +146,7 @@ static void make(WbbCx *cx, void *arg)
 
 static wb_status made(wb_context *cx, Call *c, const wb_program_options *o, wb_program **program)
 {
+    c->given = o;
     c->options = wb_pipe_options(cx, o ? &o->kernels : NULL);
     c->cut = o ? o->cut : WB_PRICED;
     c->partial = o && o->partial;

@@ -28,14 +28,14 @@ wb_status wb_status_of(WbbStatus s)
 
 enum { EVERY = 50 /* ms */ };
 
-static bool report(void *arg, const char *what, int64_t done, int64_t total)
+bool wb_report(void *arg, const char *what, int64_t done, int64_t total)
 {
-    WbRun *job = arg;
+    WbListener *r = arg;
     const double now = wbb_now_ms();
-    if (now - job->said < EVERY && done < total) return false;
-    job->said = now;
-    wbb_float_of_host(job->r->cx);
-    const bool stop = job->shown->progress(job->shown->progress_arg, what, done, total) != 0;
+    if (now - r->said < EVERY && done < total) return false;
+    r->said = now;
+    wbb_float_of_host(r->cx);
+    const bool stop = r->progress(r->arg, what, done, total) != 0;
     wbb_float_default();
     return stop;
 }
@@ -46,7 +46,9 @@ wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun 
     if (result) *result = r;
     if (!r) return WB_FAILED;
     job->k = k, job->r = r, job->status = WB_OK;
-    if (job->shown && job->shown->progress) wbb_on_progress(r->cx, report, job);
+    WbListener listener = {.cx = r->cx};
+    if (job->shown) listener.progress = job->shown->progress, listener.arg = job->shown->progress_arg;
+    if (listener.progress) wbb_on_progress(r->cx, wb_report, &listener);
     const WbbStatus s = wbb_guard(r->cx, body, job);
     wbb_on_progress(r->cx, NULL, NULL); /* the job ends here, and the result's context does not */
     const wb_status status = s == WBB_OK ? job->status : wb_status_of(s);

@@ -214,6 +214,7 @@ void wbb_on_progress(WbbCx *cx, WbbReport *report, void *arg)
 {
     cx->inner->report = report;
     cx->inner->report_arg = arg;
+    cx->inner->stop = false;
 }
 
 void wbb_use_threads(WbbCx *cx, uint32_t n) { cx->threads = WBB_MAX(n, 1u); }

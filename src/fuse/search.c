@@ -227,11 +227,13 @@ bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiv
     s.numbers.arena = s.arena;
     bool any = how->combinations && search_all(&s, explain);
     for (uint32_t k = 0; k < g->n_groups; k++) {
+        if (wbb_progress(cx, "prices of kernels", k, g->n_groups)) wbb_stop(cx);
         Timed *t = timed(&s, &g->groups[k]);
         t->was = t->stays = true;
     }
     for (uint32_t k = 0; k < g->n_groups && !how->combinations; k++) {
         const FuseGroup *x = &g->groups[k];
+        if (wbb_progress(cx, "other cuts of kernels", k, g->n_groups)) wbb_stop(cx);
         if (has_terms(&s, x) || !is_slow(&s, x)) continue;
         bool *marked = WBB_NEW_N(s.arena, bool, c->n_instructions + 1);
         for (uint32_t j = 0; j < x->n_members; j++) {

@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 import unittest.mock
+from typing import Any, List
 
 import numpy
 
@@ -33,6 +34,25 @@ class Watched(unittest.TestCase):
                 long()
             self.assertLess(time.monotonic() - since, 20)
         self.assertEqual(warpburg.compile(unary("f32", 4)).run(x[:4]).tolist(), [0] * 4)
+
+    def test_compile(self) -> None:
+        """Ctrl-C stops a compile where it says how far it is."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        told: List[bytes] = []
+
+        def report(watched: Any, _: Any, what: bytes, done: int, total: int) -> int:
+            told.append(what)
+            os.kill(os.getpid(), signal.SIGINT)
+            while not watched.stop:
+                time.sleep(0.01)
+            return watched.stop
+
+        layer = "HloModule layer\nENTRY e { x = f32[64,64] parameter(0)  p = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}" \
+                "  ROOT y = f32[64,64] exponential(p) }"
+        with unittest.mock.patch("warpburg._watched.Watched._report", report), self.assertRaises(KeyboardInterrupt):
+            warpburg.compile(layer)
+        self.assertEqual(told, [b"prices of kernels"])
+        self.assertEqual(warpburg.compile(layer).summary.partition(";")[0], "1 kernel, 1 library call")
 
     def test_progress(self) -> None:
         """In a notebook too there is one line, which the next one covers, and which is gone at the end; elsewhere nothing."""

@@ -288,9 +288,37 @@ static void test_errors(void **state)
     assert_int_equal(wb_program_compile(g->cx, NULL, mlp, strlen(mlp), &sm_1, &p), WB_FAILED);
     assert_non_null(strstr(wb_messages(g->cx), "no target is called 'sm_1'; there are sm_75, sm_80"));
     assert_int_equal(wb_program_compile(g->cx, NULL, mlp, strlen(mlp), &layout, &p), WB_FAILED);
+    const wb_program_options cut = {.cut = (wb_cut)9}, accuracy = {.kernels = {.accuracy = (wb_accuracy)7}};
+    assert_int_equal(wb_program_compile(g->cx, NULL, mlp, strlen(mlp), &cut, &p), WB_FAILED);
+    assert_non_null(strstr(wb_messages(g->cx), "cut 9: WB_PRICED or WB_PLAIN expected"));
+    assert_int_equal(wb_program_compile(g->cx, NULL, mlp, strlen(mlp), &accuracy, &p), WB_FAILED);
     assert_int_equal(wb_program_read(g->cx, "/nowhere/at/all", NULL, &p), WB_FAILED);
     assert_null(p);
     wb_program_free(NULL);
+}
+
+static int counted(void *arg, const char *what, int64_t done, int64_t total)
+{
+    assert_true(*what && done <= total);
+    return --*(int *)arg == 0;
+}
+
+/* A compile says how far it is, and ends where it is told to; the next one does not. */
+static void test_stopped(void **state)
+{
+    const Given *g = *state;
+    wb_program *p;
+    int left = 1;
+    wb_context_on_progress(g->cx, counted, &left);
+    assert_int_equal(wb_program_compile(g->cx, NULL, mlp, strlen(mlp), NULL, &p), WB_FAILED);
+    assert_null(p);
+    assert_non_null(strstr(wb_messages(g->cx), "stopped"));
+    left = 1 << 20;
+    wb_context_on_progress(g->cx, counted, &left); /* which may be told again at once */
+    assert_int_equal(wb_program_compile(g->cx, NULL, mlp, strlen(mlp), NULL, &p), WB_OK);
+    assert_true(left < 1 << 20);
+    wb_program_free(p);
+    wb_context_on_progress(g->cx, NULL, NULL);
 }
 
 /* What is written is read as the same program, without its folder. */
@@ -372,7 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds), cmocka_unit_test(test_listed), cmocka_unit_test(test_run),
         cmocka_unit_test(test_check), cmocka_unit_test(test_profile), cmocka_unit_test(test_loop),
-        cmocka_unit_test(test_declined), cmocka_unit_test(test_errors), cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_threads)};
+        cmocka_unit_test(test_declined), cmocka_unit_test(test_errors), cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_folder), cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, open_given, close_given);
 }

@@ -118,6 +118,11 @@ static void test_errors_leave_the_context_usable(void **state)
     assert_int_equal(wb_compile(cx, "f.hlo", good, strlen(good), &(wb_options){.target = "sm_1"}, &k), WB_FAILED);
     assert_non_null(strstr(wb_messages(cx), "no target is called 'sm_1'; there are sm_75, sm_80, sm_86, sm_89"));
     assert_null(strstr(wb_messages(cx), "frobnicate"));
+    const wb_options odd[] = {{.accuracy = (wb_accuracy)7}, {.backend = (wb_backend)99}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(wb_compile(cx, "f.hlo", good, strlen(good), &odd[i], &k), WB_FAILED);
+        assert_non_null(strstr(wb_messages(cx), i ? "backend 99: WB_ANY" : "accuracy 7: WB_EXACT, WB_APPROX or "));
+    }
     assert_int_equal(wb_compile(cx, "f.hlo", good, strlen(good), NULL, &k), WB_OK);
     wb_context_free(cx);
 }
