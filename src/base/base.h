@@ -219,6 +219,9 @@ WbbEntry *wbb_map_put_bytes(WbbMap *m, const void *bytes, size_t n);
 const char *wbb_map_text(const WbbEntry *e); /* the map's copy of a byte string, NUL-terminated; it never moves */
 void wbb_map_reserve(WbbMap *m, uint32_t n); /* so that n keys fit without growing */
 void wbb_map_clear(WbbMap *m);               /* forgets all keys and keeps the memory */
+/* The interned name stem + ending, or stem.N + ending with the least N from `first` on: what `names`, a map by interned
+ * name, lacks; now it has it. Each name remembers the next N, so that n names of one stem take n steps. */
+const char *wbb_unique_name(WbbCx *cx, WbbMap *names, const char *stem, const char *ending, uint32_t first);
 
 /* pool.c --------------------------------------------------------------------------------------------------------------
  * Tasks 0 .. n-1 on several threads. */

@@ -146,3 +146,17 @@ void wbb_map_clear(WbbMap *m)
         for (uint32_t k = hash_entry(m, &m->entries[i]) & low; m->slots[k]; k = (k + 1) & low) m->slots[k] = 0;
     m->n = 0;
 }
+
+const char *wbb_unique_name(WbbCx *cx, WbbMap *names, const char *stem, const char *ending, uint32_t first)
+{
+    const char *wish = wbb_intern_z(cx, wbb_format(names->arena, "%s%s", stem, ending)), *name = wish;
+    const uint32_t before = names->n;
+    const WbbEntry *e = wbb_map_put(names, wbb_key(wish));
+    uint64_t next = WBB_MAX(e->value, first);
+    while (names->n == before) {
+        name = wbb_intern_z(cx, wbb_format(names->arena, "%s.%llu%s", stem, (unsigned long long)next++, ending));
+        wbb_map_put(names, wbb_key(name));
+    }
+    if (name != wish) wbb_map_get(names, wbb_key(wish))->value = next;
+    return name;
+}

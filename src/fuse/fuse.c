@@ -26,11 +26,7 @@ static const char *unique_name(Cut *u, const char *name)
                           *p == '_' || *p == '.' || *p == '-';
         if (!fine) *p = '_';
     }
-    const char *wish = wbb_intern_z(u->cx, clean);
-    for (uint32_t n = 2; wbb_map_get(&u->names, wbb_key(wish)); n++)
-        wish = wbb_intern_z(u->cx, wbb_format(u->arena, "%s.%u", clean, n));
-    wbb_map_put(&u->names, wbb_key(wish));
-    return wish;
+    return wbb_unique_name(u->cx, &u->names, clean, "", 2);
 }
 
 static void add(Cut *u, const HloInstruction *i, const char *text, bool library, uint64_t times)

@@ -17,28 +17,28 @@ static void put_variables(WbbBuf *b, const IrGraph *g, const IrRef *at, uint32_t
     wbb_put(b, "]");
 }
 
-static void put_fold(WbbBuf *b, const IrGraph *g, const GrDef *d, const char *const *names)
+static void put_fold(WbbBuf *b, IrPrinter *p, const IrGraph *g, const GrDef *d)
 {
     wbb_putf(b, "%s.%s", sc_op_info[d->op].name, sc_type_info[d->type].name);
     put_variables(b, g, d->ranges, d->n_ranges);
     wbb_put(b, " ");
-    ir_print_reads(b, g, d->value, names, -1);
+    ir_print_next(p, d->value);
     if (d->condition) {
         wbb_put(b, " where ");
-        ir_print_reads(b, g, d->condition, names, -1);
+        ir_print_next(p, d->condition);
     }
     wbb_put(b, " from ");
-    ir_print_reads(b, g, d->init, names, -1);
+    ir_print_next(p, d->init);
 }
 
-static void put_starts(WbbBuf *b, const GrGraph *x, const GrDef *d, const char *const *names)
+static void put_starts(WbbBuf *b, IrPrinter *p, const GrGraph *x, const GrDef *d)
 {
     const IrGraph *g = rw_graph(x->rw);
     for (uint32_t k = 0; k < d->n_starts; k++) {
         const GrStart *s = gr_start_of(x, d->starts[k]);
         const IrVar *v = &g->vars[ir_at(g, s->variable)->imm];
         wbb_putf(b, "%s%s = ", k ? ", " : " let ", v->name);
-        ir_print_reads(b, g, s->value, names, -1);
+        ir_print_next(p, s->value);
         wbb_putf(b, " in %lld..%lld", (long long)v->lo, (long long)v->hi + 1);
     }
 }
@@ -63,7 +63,7 @@ void gr_print(WbbBuf *out, const GrGraph *x)
 {
     const IrGraph *g = rw_graph(x->rw);
     WbbArena *scratch = wbb_arena_new(g->cx);
-    const char *const *names = gr_names(scratch, x);
+    IrPrinter *p = ir_reads_printer(out, scratch, g, gr_names(scratch, x));
     for (uint32_t k = 0; k < x->c->n_instructions; k++) {
         const GrDef *d = &x->defs[k];
         if (d->form == GR_VANISHED) continue;
@@ -73,9 +73,9 @@ void gr_print(WbbBuf *out, const GrGraph *x)
             wbb_put(out, d->i->name);
             put_variables(out, g, d->at, d->i->shape->rank);
             wbb_putf(out, ": %s := ", sc_type_info[d->i->shape->type].name);
-            if (d->form == GR_FOLD) put_fold(out, g, d, names);
-            else ir_print_reads(out, g, d->value, names, -1);
-            put_starts(out, x, d, names);
+            if (d->form == GR_FOLD) put_fold(out, p, g, d);
+            else ir_print_next(p, d->value);
+            put_starts(out, p, x, d);
         }
         wbb_put(out, "\n");
     }

@@ -18,20 +18,7 @@ HloInstruction *const hlo_dropped = &dropped;
 
 /* names ------------------------------------------------------------------------------------------------------------ */
 
-/* False if the name is taken. */
-static bool take_name(HloBuilder *b, const char *name)
-{
-    const uint32_t before = b->names.n;
-    wbb_map_put(&b->names, wbb_key(name));
-    return b->names.n > before;
-}
-
-const char *hlo_unique_name(HloBuilder *b, const char *stem)
-{
-    const char *name = wbb_intern_z(b->cx, stem);
-    for (uint32_t k = 1; !take_name(b, name); k++) name = wbb_intern_z(b->cx, wbb_format(b->arena, "%s.%u", stem, k));
-    return name;
-}
+const char *hlo_unique_name(HloBuilder *b, const char *stem) { return wbb_unique_name(b->cx, &b->names, stem, "", 1); }
 
 /* instructions ----------------------------------------------------------------------------------------------------- */
 
@@ -257,7 +244,8 @@ static HloComputation *copy_computation(HloBuilder *b, const HloRewriter *w, con
     b->list = (HloInstructions){0};
     wbb_map_clear(&b->names);
     b->map = WBB_NEW_N(b->arena, HloInstruction *, source->n_instructions);
-    for (uint32_t k = 0; k < source->n_instructions; k++) take_name(b, source->instructions[k]->name);
+    for (uint32_t k = 0; k < source->n_instructions; k++)
+        wbb_map_put(&b->names, wbb_key(source->instructions[k]->name));
     for (uint32_t k = 0; k < source->n_instructions; k++) b->map[k] = replace(b, w, source->instructions[k]);
     return close_computation(b, c, b->map[source->root->id]);
 }

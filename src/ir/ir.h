@@ -330,6 +330,10 @@ void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r);
 void ir_print_shallow(WbbBuf *out, const IrGraph *g, IrRef r, int depth); /* prints "..." below `depth` operations */
 /* The same (a negative depth: whole), with calls as reads: by number of the callee, name[i, j]; NULL: as calls. */
 void ir_print_reads(WbbBuf *out, const IrGraph *g, IrRef r, const char *const *names, int depth);
+/* The same of many nodes of a graph, whole, one after the other: making a printer takes time linear in the graph. */
+typedef struct IrPrinter IrPrinter;
+IrPrinter *ir_reads_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g, const char *const *names);
+void ir_print_next(IrPrinter *p, IrRef r);
 
 /* parse.c, term.c: fail with file:line:col ------------------------------------------------------------------------- */
 IrKernel *ir_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n);

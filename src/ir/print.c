@@ -298,12 +298,22 @@ IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g)
 
 void ir_print_node(WbbBuf *out, const IrGraph *g, IrRef r) { ir_print_shallow(out, g, r, NODE_DEPTH); }
 
+IrPrinter *ir_reads_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g, const char *const *names)
+{
+    IrPrinter *p = WBB_NEW(scratch, IrPrinter);
+    *p = ir_printer(out, scratch, g);
+    p->reads = names;
+    return p;
+}
+
+void ir_print_next(IrPrinter *p, IrRef r) { ir_put_node(p, r, 0); }
+
 void ir_print_reads(WbbBuf *out, const IrGraph *g, IrRef r, const char *const *names, int depth)
 {
     WbbArena *scratch = wbb_arena_new(g->cx);
-    IrPrinter p = ir_printer(out, scratch, g);
-    p.reads = names, p.depth_left = depth;
-    ir_put_node(&p, r, 0);
+    IrPrinter *p = ir_reads_printer(out, scratch, g, names);
+    p->depth_left = depth;
+    ir_print_next(p, r);
     wbb_arena_free(scratch);
 }
 

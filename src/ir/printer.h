@@ -12,7 +12,7 @@ typedef struct {
     uint32_t others; /* names made from it so far: name_2, .. */
 } IrWord;
 
-typedef struct {
+struct IrPrinter {
     WbbBuf *out;
     const IrKernel *k; /* NULL when one node is printed */
     const char *const *reads; /* by callee: a call is written as a read of this array, name[i, j]; NULL: as a call */
@@ -35,7 +35,7 @@ typedef struct {
     const char **vars, **values; /* by number: the names that are written; NULL: those of the graph */
     WbbMap words;                /* of all names, an IrWord each */
     int depth_left; /* operations that may still be printed below this one; negative: no limit */
-} IrPrinter;
+};
 
 /* print.c */
 IrPrinter ir_printer(WbbBuf *out, WbbArena *scratch, const IrGraph *g);

@@ -57,11 +57,7 @@ static const char *file_name(Build *b, const char *folder, const char *name, con
         if (!fine) *p = '_';
     }
     if (strlen(clean) > 100) clean[100] = 0;
-    const char *wish = wbb_intern_z(b->cx, wbb_format(b->arena, "%s/%s%s", folder, clean, ending));
-    for (uint32_t n = 2; wbb_map_get(&b->names, wbb_key(wish)); n++)
-        wish = wbb_intern_z(b->cx, wbb_format(b->arena, "%s/%s.%u%s", folder, clean, n, ending));
-    wbb_map_put(&b->names, wbb_key(wish));
-    return wish;
+    return wbb_unique_name(b->cx, &b->names, wbb_format(b->arena, "%s/%s", folder, clean), ending, 2);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */

@@ -156,11 +156,31 @@ static void test_limit(void **state)
     wbb_cx_free(cx);
 }
 
+/* Names of one stem are numbered from `first` on, past those that are taken. */
+static void test_names(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    WbbMap m = {.arena = cx->arena};
+    wbb_map_put(&m, wbb_key(wbb_intern_z(cx, "a.3")));
+    assert_string_equal(wbb_unique_name(cx, &m, "a", "", 1), "a");
+    assert_string_equal(wbb_unique_name(cx, &m, "a", "", 1), "a.1");
+    assert_string_equal(wbb_unique_name(cx, &m, "a", "", 1), "a.2");
+    assert_string_equal(wbb_unique_name(cx, &m, "a", "", 1), "a.4");
+    assert_string_equal(wbb_unique_name(cx, &m, "a.4", "", 1), "a.4.1");
+    assert_string_equal(wbb_unique_name(cx, &m, "d/x", ".npy", 2), "d/x.npy");
+    assert_string_equal(wbb_unique_name(cx, &m, "d/x", ".npy", 2), "d/x.2.npy");
+    for (int k = 0; k < 200000; k++) wbb_unique_name(cx, &m, "b", "", 1);
+    assert_string_equal(wbb_unique_name(cx, &m, "b", "", 1), "b.200000");
+    wbb_cx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers), cmocka_unit_test(test_strides), cmocka_unit_test(test_random),
         cmocka_unit_test(test_bytes),   cmocka_unit_test(test_reserve), cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
