@@ -7,11 +7,11 @@ operation for which no instruction is selected.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Callable, Dict, List, Optional, Set, Tuple
 
-from gen import asm_rule, compile as comp, cycles, hlo_ops, ledger, llvm_text, load, machine, ops, prices, reach, rows
+from gen import asm_rule, check_folds, compile as comp, cycles, hlo_ops, ledger, llvm_text, load, machine, ops, prices, reach, rows
 from gen.expr import Arith, Expr, Guard, Lit, Node, Not, PatternError, Type, Var, children, parts
-from gen.forms import is_const, is_fold, is_general, is_index, is_number, literals_of, root_op
+from gen.forms import is_const, is_general, is_index, is_number, literals_of, root_op
 from gen.lang import Rule, Ulp
 from gen.load import RuleSet, of_feature, walk
 from gen.ways import is_choice
@@ -116,46 +116,8 @@ def newness(sets: List[RuleSet]) -> Callable[[Rule], bool]:
     return is_new
 
 
-def folds(e: Expr) -> Tuple[int, int, int]:
-    """What rules about folds decrease, in lexicographic order: folds, operations that each term of one has, all operations."""
-    over = [x for x in walk(e) if is_fold(x)]
-    inside = {id(y): y for f in over for y in walk(f.args[0]) if isinstance(y, Node)}
-    return len(over), len(inside), sum(isinstance(x, Node) for x in walk(e))
-
-
-def check_scopes(r: Rule, right: Expr) -> None:
-    """A value that a range may change stands in a fold or a take of the right side, too: elsewhere the range has no value."""
-    def outside(e: Expr) -> Iterable[Expr]:
-        over = is_fold(e) or (isinstance(e, Node) and e.op.name == "take")
-        return [e, *(y for x in children(e)[1 if over else 0:] for y in outside(x))]
-
-    fixed = {id(c.args[0]) for c in parts(r.when) if isinstance(c, Guard) and c.name == "fixed"}
-    free = {id(x) for x in outside(r.left)}
-    for x in outside(right):
-        if isinstance(x, Var) and x.kind == "value" and id(x) not in free | fixed:
-            raise PatternError(r.where, f"{x} stands in no fold on the right side, and may differ from term to term: fixed({x}, i) says that it does not")
-        if isinstance(x, Node) and x.op.name == "idx":
-            raise PatternError(r.where, f"{x} stands in no fold on the right side, where the index has no value")
-
-
-def check_folds(r: Rule, phase: str) -> None:
-    """Rules about arrays, and they alone, have folds, which get fewer or smaller."""
-    about = any(map(is_fold, walk(r.left)))
-    if about != (phase == "arrays"):
-        what = f"{'about' if about else 'without'} folds in the {phase} phase"
-        raise PatternError(r.where, f"{r.left}: a rule {what}; ALL of arrays.py has rules about folds")
-    if not about or not isinstance(r.right, Expr):
-        return
-    check_scopes(r, r.right)
-    left, right = folds(r.left), folds(r.right)
-    if right >= left:
-        grown = next((f"{x} {what} on the left, {y} on the right" for what, x, y in
-                      zip(("folds", "operations in their terms", "operations"), left, right) if x != y), "nothing decreases")
-        raise PatternError(r.where, f"does not shrink: {grown}")
-
-
 def check_phase(r: Rule, phase: str) -> None:
-    check_folds(r, phase)
+    check_folds.check(r, phase)
     index_root = is_index(r.left) or (isinstance(r.left, Node) and r.left.types[0].name == "index")
     if index_root != (phase == "index"):
         raise PatternError(r.where, f"{r.left}: an {'index' if index_root else 'element'} rule in the {phase} phase")

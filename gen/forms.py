@@ -24,6 +24,16 @@ def is_const(e: Expr) -> bool:
 def is_fold(e: Expr) -> bool: return isinstance(e, Node) and bool(e.op.combiner)
 
 
+def digits(e: Expr) -> Optional[List[Tuple[Var, Optional[Expr]]]]:
+    """The ranges that an index of a fold counts, the slowest first, each with how many values it must have: none of i, of i*k + j i and j with k."""
+    if isinstance(e, Var):
+        return [(e, None)] if e.kind == "index" else None
+    if not (isinstance(e, Arith) and e.op == "+" and isinstance(e.y, Var) and e.y.kind == "index" and isinstance(e.x, Arith) and e.x.op == "*"):
+        return None
+    above = digits(e.x.x)
+    return [*above, (e.y, e.x.y)] if above else None
+
+
 def is_general(e: Expr) -> bool:
     """An operation on distinct variables: it matches every node of the operation at its types."""
     return isinstance(e, Node) and all(isinstance(a, Var) and a.kind in ("value", "index") for a in e.args) and len({id(a) for a in e.args}) == len(e.args)

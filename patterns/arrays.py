@@ -33,4 +33,11 @@ PICK = [rewrite(fold_add[F](select[F](eq.i32(idx.i32(i), a), b, 0.0), 0.0, i), p
         rewrite(fold_add[F](select[F](eq.u32(idx.u32(i), a), b, 0.0), 0.0, i), picked(lt.u32(a, k), take[F].u32(b, i, a)),
                 when=fixed(a, i) & counts(i, k) & (k < 2**32))]
 
-ALL = ONCE + EQUAL + PICK
+
+# --- folds of folds --------------------------------------------------------------------------------------------------------
+# i*k + j counts all terms of both. Not sums and products of floats: each of theirs may miss by the roundings of its own terms alone.
+JOIN = [rewrite(fold[t](fold[t](a, 0, j), b, i), fold[t](a, b, i*k + j), when=counts(j, k)) for fold, t in ((fold_add, N), (fold_bxor, N))]
+JOIN += [rewrite(fold[t](fold[t](a, c, j), b, i), fold[t](a, op[t](b, c), i*k + j), when=counts(j, k) & fixed(c, i)) for fold, op, some in
+         ((fold_max, max, (P, N, F)), (fold_min, min, (P, N, F)), (fold_band, band, (P, N)), (fold_bor, bor, (P, N))) for t in some]
+
+ALL = ONCE + EQUAL + PICK + JOIN

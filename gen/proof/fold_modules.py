@@ -19,7 +19,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from gen import hlo_ops, instances, ops
 from gen.expr import Arith, Guard, Lit, Node, PatternError, Type, Var, parts
-from gen.forms import is_fold
+from gen.forms import digits, is_fold
 from gen.lang import Rule
 from gen.load import walk
 from gen.proof import folds
@@ -109,14 +109,14 @@ class Module:
         return self.put(own, over, f"{opcode}({names})" + (f", direction={e.op.name.upper()}" if opcode == "compare" else ""))
 
     def fold(self, e: Node, t: str) -> Value:
-        combiner, n = e.op.combiner, self.number[id(e.args[2])]
+        combiner, reduced = e.op.combiner, [self.number[id(i)] for i, _ in digits(e.args[2]) or ()]
         self.combiners[f"{combiner}.{t}"] = hlo_ops.HLO_OF[combiner]
         x, init = self.term(e.args[0], t), self.term(e.args[1], t)
-        over = tuple(sorted({*x[1], n}))
+        over = tuple(sorted({*x[1], *reduced}))
         if init[1]:
             raise PatternError(self.rule.where, f"{e}: a reduction of HLO begins with one value")
-        text = f"reduce({self.wide(x, t, over)}, {init[0]}), dimensions={{{over.index(n)}}}, to_apply={combiner}.{t}"
-        return self.put(t, tuple(k for k in over if k != n), text)
+        text = f"reduce({self.wide(x, t, over)}, {init[0]}), dimensions={{{','.join(map(str, sorted(map(over.index, reduced))))}}}"
+        return self.put(t, tuple(k for k in over if k not in reduced), f"{text}, to_apply={combiner}.{t}")
 
     def take(self, e: Node, t: str) -> Value:
         x, at = self.term(e.args[0], t), self.term(e.args[2], self.type(e.types[1]))

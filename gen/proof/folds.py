@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Tuple
 
 from gen import instances, ops
 from gen.expr import All, Arith, Guard, Lit, Node, Not, PatternError, Relation, Var, parts
-from gen.forms import is_fold
+from gen.forms import digits, is_fold
 from gen.lang import Rule
 from gen.load import walk
 from gen.match import RELATE
@@ -69,8 +69,9 @@ class Written:
         if is_fold(e):
             x, init, over = e.args
             out = self.term(init, at)
-            for n in range(self.extents[id(over)]):
-                out = Node(ops.OP_BY_NAME[e.op.combiner], e.types, e.flags, [out, self.term(x, {**at, id(over): n})])
+            ranges = [id(i) for i, _ in digits(over) or ()]
+            for some in itertools.product(*(range(self.extents[i]) for i in ranges)):
+                out = Node(ops.OP_BY_NAME[e.op.combiner], e.types, e.flags, [out, self.term(x, {**at, **dict(zip(ranges, some))})])
             return out
         if e.op.name == "take":
             return self.taken(e, at)

@@ -10,12 +10,20 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Tuple
 
 from gen import ops, semantics
-from gen.proof.code import Ins, cls
+from gen.proof.code import Ins, Terms, cls
 
 try:
     import z3
 except ImportError:
     z3 = None  # type: ignore[assignment]
+
+HARD = ("mul", "div", "rem", "divx", "remx", "pow", "pow16", "fma", "sqrt")
+
+
+def hard(t: Terms) -> int:
+    """How many operations of both sides are hard: of numbers they are numbers."""
+    numbers = {len(t.types) + n for n, i in enumerate(t.code) if i.kind == "literal"}
+    return sum(i.op in HARD and not numbers.issuperset(i.args) for i in t.code)
 
 
 @dataclass

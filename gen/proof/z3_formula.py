@@ -21,8 +21,7 @@ except ImportError:
 
 SIZED_LIMIT = 20_000_000  # for pieces that are known to be easy, so that the limit does not decide
 WORKERS = 2
-HARD = ("mul", "div", "rem", "divx", "remx", "pow", "pow16", "fma", "sqrt")
-MOST_HARD = 6  # of these operations in one formula; more take too long
+MOST_HARD = 6  # hard operations in one formula; more take too long
 WIDE = 136  # bits of an exact integer in a formula of bit vectors: a product of two constants of 64 bits fits
 INDEX = 64  # bits of an index
 
@@ -284,7 +283,7 @@ def decide_one(t: Terms) -> Answer:
         answer = by_integers(t)
         if answer.state != "unknown":
             return answer
-        if sum(i.op in HARD for i in t.code) > MOST_HARD:
+        if z3_bits.hard(t) > MOST_HARD:
             return Answer("unknown")
         f = Formula(t)
     except z3_floats.Unsupported:

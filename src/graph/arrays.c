@@ -258,15 +258,44 @@ static bool is_thin(WbbArena *a, const GrGraph *x, const GrDef *d)
     return false;
 }
 
-/* Where a fold has one term, and that is an element of another fold: that fold in its place. */
+/* A term over ranges of their own names, which *ranges become: it may be one of several folds, whose ranges have the
+ * same. */
+static IrRef renamed(WbbArena *a, GrGraph *x, IrRef value, IrRef **ranges, uint32_t n, char letter)
+{
+    IrGraph *g = rw_graph(x->rw);
+    IrRef *own = WBB_NEW_N(a, IrRef, n + 1u);
+    for (uint32_t k = 0; k < n; k++) {
+        const IrNode *v = ir_at(g, (*ranges)[k]);
+        const char *name = wbb_format(g->arena, "%c%u", letter, k);
+        own[k] = (*ranges)[k];
+        if (v->op == OP_VAR) own[k] = ir_var(g, ir_var_new(g, name, IR_LOOP, 0, g->vars[v->imm].hi, 0));
+    }
+    value = replaced(a, x, value, *ranges, own, n);
+    *ranges = own;
+    return value;
+}
+
+/* Is each element of a reduction read at most once, and by these terms alone? Then it is computed where it is read, and
+ * nothing is computed twice. Windows overlap: a term of one is a term of others. */
+static bool is_read_once(const GrGraph *x, const GrDef *d, const GrDef *f)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    if (f->i->opcode != HLO_REDUCE || f->i->n_users != 1 || f->i == x->c->root) return false;
+    return gr_terms(x, d) * elements(g, d->at, d->i->shape->rank) <= elements(g, f->at, f->i->shape->rank);
+}
+
+/* Where each term of a fold is an element of another one, and there is one term or nothing else reads that: the other
+ * fold in its place. Rules say what a fold of folds is; where none does, both stay. */
 static IrRef with_fold(WbbArena *a, GrGraph *x, const GrDef *d)
 {
     const IrNode *read = ir_at(rw_graph(x->rw), d->value);
-    if (gr_terms(x, d) != 1 || read->op != OP_CALL) return d->value;
+    if (read->op != OP_CALL) return d->value;
     const GrDef *f = &x->defs[IR_CALLEE(read->imm)];
-    const IrRef inner = f->form == GR_FOLD ? as_term(x->rw, f, f->value, f->condition) : 0;
+    if (f->form != GR_FOLD || (gr_terms(x, d) != 1 && !is_read_once(x, d, f))) return d->value;
+    const IrRef inner = as_term(x->rw, f, f->value, f->condition);
     if (!inner) return d->value;
-    const IrRef at = element_at(a, x, f, inner, d->value);
+    IrRef *ranges = f->ranges;
+    const IrRef at = renamed(a, x, element_at(a, x, f, inner, d->value), &ranges, f->n_ranges, 'j');
     gr_put_place(x, at, d->value);
     return at;
 }

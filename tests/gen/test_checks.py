@@ -20,13 +20,19 @@ class Checks(unittest.TestCase):
     def test_folds(self) -> None:
         """Rules about arrays have folds, which get fewer or smaller, and values of a range stand in them."""
         from gen import checks, lang
-        from gen.lang import a, b, counts, fixed, fold_add, i, k, mul, neg
+        from gen.lang import a, b, counts, fixed, fold_add, i, j, k, m, mul, neg
+        twice = fold_add.i32(fold_add.i32(a, 0, j), b, i)
         for phase, rule, wanted in (
                 ("arrays", lang.rewrite(neg.f32(neg.f32(a)), a), "without folds in the arrays phase"),
                 ("simplify", lang.rewrite(fold_add.f32(a, b, i), lang.add.f32(b, a), when=fixed(a, i)), "about folds in the simplify phase"),
                 ("arrays", lang.rewrite(fold_add.f32(a, b, i), lang.add.f32(b, a)), "a stands in no fold on the right side"),
                 ("arrays", lang.rewrite(fold_add.i32(lang.idx.i32(i), b, i), lang.idx.i32(i)), "the index has no value"),
-                ("arrays", lang.rewrite(fold_add.i32(neg.i32(a), b, i), fold_add.i32(mul.i32(a, -1), b, i)), "does not shrink")):
+                ("arrays", lang.rewrite(fold_add.i32(neg.i32(a), b, i), fold_add.i32(mul.i32(a, -1), b, i)), "does not shrink"),
+                ("arrays", lang.rewrite(twice, fold_add.i32(a, b, i*k + j), when=counts(i, k)), "counts each term once where j has k values"),
+                ("arrays", lang.rewrite(twice, fold_add.i32(a, b, i*m + j), when=counts(j, k) & (m > 1)), "where j has m values"),
+                ("arrays", lang.rewrite(twice, fold_add.i32(a, b, j*k + j), when=counts(j, k)), "counts some terms twice"),
+                ("arrays", lang.rewrite(twice, fold_add.i32(a, b, i + j)), "a fold goes over an index"),
+                ("arrays", lang.rewrite(fold_add.i32(neg.i32(a), b, i*k + j), fold_add.i32(a, b, i), when=counts(j, k)), "a fold goes over an index")):
             with self.assertRaisesRegex(lang.PatternError, wanted):
                 checks.check_phase(rule, phase)
         checks.check_phase(lang.rewrite(fold_add.i32(a, b, i), lang.add.i32(b, mul.i32(a, k)), when=fixed(a, i) & counts(i, k)), "arrays")

@@ -97,6 +97,41 @@ PLACES = [                                        # clamped against out of bound
     rewrite(fold_max.u32(bits.u32.i32(a), bits.u32.i32(b), i), bits.u32.i32(fold_min.i32(a, b, i))),
 ]
 
-VALUES = [COUNTS, INIT, ZERO, NAN, PLACES]
+JOINS = [                                         # folds of folds: an init of each inner one, roundings, repeated terms
+    rewrite(fold_max.i32(fold_max.i32(a, c, j), b, i),        fold_max.i32(a, c, i*k + j),                     when=counts(j, k) & fixed(c, i)),
+    rewrite(fold_add.i32(fold_add.i32(a, c, j), b, i),        fold_add.i32(a, add.i32(b, c), i*k + j),         when=counts(j, k) & fixed(c, i)),
+    rewrite(fold_bxor.u32(fold_bxor.u32(a, c, j), b, i),      fold_bxor.u32(a, b, i*k + j),                    when=counts(j, k) & fixed(c, i)),
+    rewrite(fold_bxor.u32(fold_bxor.u32(a, c, j), b, i),      fold_bxor.u32(a, bxor.u32(b, c), i*k + j),       when=counts(j, k) & fixed(c, i)),
+    rewrite(fold_add.f32(fold_add.f32(a, 0.0, j), 0.0, i),    fold_add.f32(a, 0.0, i*k + j),                   when=counts(j, k)),
+    rewrite(fold_add.f64(fold_add.f64(a, -0.0, j), b, i),     fold_add.f64(a, b, i*k + j),                     when=counts(j, k)),
+    rewrite(fold_mul.f32(fold_mul.f32(a, 1.0, j), 1.0, i),    fold_mul.f32(a, 1.0, i*k + j),                   when=counts(j, k)),
+    rewrite(fold_max.i32(fold_min.i32(a, c, j), b, i),        fold_max.i32(a, b, i*k + j),                     when=counts(j, k) & fixed(c, i)),
+    rewrite(fold_min.f32(fold_max.f32(a, -INF, j), INF, i),   fold_min.f32(a, INF, i*k + j),                   when=counts(j, k)),
+    rewrite(fold_band.pred(fold_bor.pred(a, False, j), True, i), fold_band.pred(a, True, i*k + j),             when=counts(j, k)),
+    rewrite(fold_bor.u32(fold_bor.u32(a, c, j), b, i),        bor.u32(b, fold_bor.u32(a, 0, i*k + j)),         when=counts(j, k) & fixed(c, i)),
+    rewrite(fold_add.i32(neg.i32(fold_add.i32(a, 0, j)), b, i), fold_add.i32(a, b, i*k + j),                   when=counts(j, k)),
+    rewrite(fold_add.i64(cvt.i64.i32(fold_add.i32(a, 0, j)), b, i), fold_add.i64(cvt.i64.i32(a), b, i*k + j),  when=counts(j, k)),
+    rewrite(fold_add.i32(fold_add.i32(a, 0, j), b, i),        fold_add.i32(mul.i32(a, k), b, i),               when=fixed(a, j) & counts(i, k) & fixed(a, i)),
+    rewrite(fold_max.f32(mul.f32(fold_max.f32(a, -INF, j), b), c, i), fold_max.f32(mul.f32(a, b), c, i*k + j), when=counts(j, k) & fixed(b, i) & fixed(b, j)),
+]
+EVERYDAY = [                                      # what looks like its right neighbour in arrays.py
+    rewrite(fold_bor.pred(ne.i32(idx.i32(i), a), False, i),   True,                                            when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_band.pred(ge.i32(idx.i32(i), a), True, i),   lt.i32(a, 0),                                    when=fixed(a, i)),
+    rewrite(fold_band.pred(gt.i32(idx.i32(i), a), True, i),   le.i32(a, 0),                                    when=fixed(a, i)),
+    rewrite(fold_add.i32(select.i32(x, 1, 0), 0, i),          select.i32(x, 1, 0),                             when=fixed(x, i)),
+    rewrite(fold_band.u32(cvt.u32.u8(a), b, i),               cvt.u32.u8(fold_band.u8(a, -1, i))),
+    rewrite(fold_mul.f32(select.f32(eq.i32(idx.i32(i), a), b, 1.0), 1.0, i), take.f32.i32(b, i, a),            when=fixed(a, i)),
+    rewrite(fold_mul.f32(select.f32(eq.i32(idx.i32(i), a), b, 0.0), 1.0, i), 0.0,                              when=fixed(a, i) & counts(i, k) & (k > 1)),
+    rewrite(fold_bor.u32(select.u32(eq.i32(idx.i32(i), a), b, 1), 0, i),
+            select.u32(band.pred(ge.i32(a, 0), lt.i32(a, k)), take.u32.i32(b, i, a), 1),                       when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_add.i32(mul.i32(idx.i32(i), 2), b, i),       add.i32(b, k*(k + 1)),                           when=counts(i, k) & (k < 2**15)),
+    rewrite(fold_add.i32(shl.i32(a, 3), b, i),                shl.i32(fold_add.i32(a, b, i), 3)),
+    rewrite(fold_bxor.u32(bxor.u32(a, b), c, i),              fold_bxor.u32(a, c, i),                          when=fixed(b, i)),
+    rewrite(fold_min.i32(max.i32(a, b), c, i),                max.i32(fold_min.i32(a, c, i), b),               when=fixed(b, i)),
+    rewrite(fold_max.f32(min.f32(a, b), c, i),                min.f32(fold_max.f32(a, c, i), b),               when=fixed(b, i)),
+    rewrite(fold_max.u32(select.u32(x, a, b), b, i),          select.u32(x, fold_max.u32(a, 0, i), b),         when=fixed(x, i) & fixed(b, i)),
+]
+
+VALUES = [COUNTS, INIT, ZERO, NAN, PLACES, JOINS, EVERYDAY]
 TEXTS = []
 EMPTY = []

@@ -1,0 +1,66 @@
+"""Structure of rules about folds: they get fewer or smaller, their values keep to the ranges that may change them, and a fold of the right side counts
+each term once.
+
+    fold_add.N(fold_add.N(a, 0, j), b, i) -> fold_add.N(a, b, i*k + j)                      refused without counts(j, k)
+"""
+from __future__ import annotations
+
+from typing import Iterable, Tuple
+
+from gen.expr import Expr, Guard, Node, PatternError, Var, children, parts
+from gen.forms import digits, is_fold
+from gen.lang import Rule
+from gen.load import walk
+
+
+def folds(e: Expr) -> Tuple[int, int, int]:
+    """What rules about folds decrease, in lexicographic order: folds, operations that each term of one has, all operations."""
+    over = [x for x in walk(e) if is_fold(x)]
+    inside = {id(y): y for f in over for y in walk(f.args[0]) if isinstance(y, Node)}
+    return len(over), len(inside), sum(isinstance(x, Node) for x in walk(e))
+
+
+def check_scopes(r: Rule, right: Expr) -> None:
+    """A value that a range may change stands in a fold or a take of the right side, too: elsewhere the range has no value."""
+    def outside(e: Expr) -> Iterable[Expr]:
+        over = is_fold(e) or (isinstance(e, Node) and e.op.name == "take")
+        return [e, *(y for x in children(e)[1 if over else 0:] for y in outside(x))]
+
+    fixed = {id(c.args[0]) for c in parts(r.when) if isinstance(c, Guard) and c.name == "fixed"}
+    free = {id(x) for x in outside(r.left)}
+    for x in outside(right):
+        if isinstance(x, Var) and x.kind == "value" and id(x) not in free | fixed:
+            raise PatternError(r.where, f"{x} stands in no fold on the right side, and may differ from term to term: fixed({x}, i) says that it does not")
+        if isinstance(x, Node) and x.op.name == "idx":
+            raise PatternError(r.where, f"{x} stands in no fold on the right side, where the index has no value")
+
+
+def check_ranges(r: Rule) -> None:
+    """A fold of the left side has one index, one of the right side may have several as digits of a number: i*k + j, where j has k values."""
+    counted = {(id(c.args[0]), id(c.args[1])) for c in parts(r.when) if isinstance(c, Guard) and c.name == "counts"}
+    for f, most in [(f, n) for side, n in ((r.left, 1), (r.right, 2)) for f in walk(side) if is_fold(f)]:  # type: ignore[arg-type]
+        over = digits(f.args[2])  # type: ignore[attr-defined]
+        if not over or min(len(over), 2) > most:
+            raise PatternError(r.where, f"{f}: a fold goes over an index, i; one of the right side may go over i*k + j")
+        if len({id(i) for i, _ in over}) < len(over):
+            raise PatternError(r.where, f"{f}: counts some terms twice, and others never")
+        for i, k in over:
+            if k is not None and (id(i), id(k)) not in counted:
+                raise PatternError(r.where, f"{f}: {f.args[2]} counts each term once where {i} has {k} values: counts({i}, {k})")  # type: ignore[attr-defined]
+
+
+def check(r: Rule, phase: str) -> None:
+    """Rules about arrays, and they alone, have folds, which get fewer or smaller."""
+    about = any(map(is_fold, walk(r.left)))
+    if about != (phase == "arrays"):
+        what = f"{'about' if about else 'without'} folds in the {phase} phase"
+        raise PatternError(r.where, f"{r.left}: a rule {what}; ALL of arrays.py has rules about folds")
+    if not about or not isinstance(r.right, Expr):
+        return
+    check_scopes(r, r.right)
+    check_ranges(r)
+    left, right = folds(r.left), folds(r.right)
+    if right >= left:
+        grown = next((f"{x} {what} on the left, {y} on the right" for what, x, y in
+                      zip(("folds", "operations in their terms", "operations"), left, right) if x != y), "nothing decreases")
+        raise PatternError(r.where, f"does not shrink: {grown}")
