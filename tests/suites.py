@@ -59,6 +59,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("graph_values", "tests/index/graph_values.py {build} --shared {shared}", "--every 12", "--every 1"),
         Row("simplifier_rewrites", "tests/index/simplifier_rewrites.py {wb}"),
         Row("graph_size", "tests/index/graph_size.py {wb}"),
+        Row("graph_text", "tests/index/graph_text.py {wb} --shared {shared}", "--every 40", "--damages 3000"),
         Row("index_map_op_counts", "tests/index/index_map_op_counts.py {wb} --shared {shared}", "--every 40", "--all"),
     ],
     "eval": [

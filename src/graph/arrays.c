@@ -307,23 +307,92 @@ static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
     return r ? replaced(a, x, r, NULL, NULL, 0) : 0;
 }
 
+/* --- a graph ------------------------------------------------------------------------------------------------------ */
+/* By id, what the rules make of each fold; *before: what each was, 0: it is none that rules are about. */
+static IrRef *after_rules(WbbArena *a, GrGraph *x, IrRef **before)
+{
+    const uint32_t n = x->c->n_instructions;
+    IrRef *value = WBB_NEW_N(a, IrRef, n + 1u);
+    *before = WBB_NEW_N(a, IrRef, n + 1u);
+    for (uint32_t k = 0; k < n; k++) {
+        const GrDef *d = &x->defs[k], *f = read_fold(x, d);
+        rw_graph(x->rw)->making_origin = k + 1;
+        if (d->form == GR_FOLD) (*before)[k] = value[k] = folded(a, x, d);
+        else if (f) value[k] = at_index(a, x, d, f);
+    }
+    rw_graph(x->rw)->making_origin = 0;
+    rw_arrays(x->rw, a, value, n);
+    return value;
+}
+
+/* A definition as a term, or as a fold where the term is one; with folds inside of it there is no text for it. */
+static void redefine(WbbArena *a, GrGraph *x, GrDef *d, IrRef value)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    const IrNode n = *ir_at(g, value);
+    const ScOp op = sc_op_info[n.op].combiner;
+    GrDef made = {.i = d->i, .at = d->at, .form = op ? GR_FOLD : GR_TERM, .value = op ? n.a[0] : value};
+    if (op) {
+        const IrNode number = *ir_at(g, n.a[2]);
+        made.op = op, made.type = IR_SC(n.type), made.init = n.a[1];
+        made.ranges = WBB_NEW_N(a, IrRef, number.a[1] + 1u);
+        if (number.op == OP_VAR) made.ranges[made.n_ranges++] = n.a[2];
+        for (uint32_t k = 0; number.op == OP_SUM && k < number.a[1]; k++)
+            made.ranges[made.n_ranges++] = g->terms[number.a[0] + k].ref;
+        made.value = renamed(a, x, made.value, &made.ranges, made.n_ranges, 'k');
+    }
+    IrRefs nodes = {0};
+    WBB_PUSH(a, &nodes, made.value);
+    if (op) WBB_PUSH(a, &nodes, made.init);
+    ir_gather(g, a, &nodes, rw_marks(x->rw));
+    for (uint32_t k = 0; k < nodes.n; k++)
+        if (sc_op_info[ir_at(g, nodes.items[k])->op].combiner) return;
+    made.n_starts = x->starts.n, made.starts = WBB_NEW_N(a, IrRef, made.n_starts + 1u);
+    for (uint32_t k = 0; k < made.n_starts; k++) made.starts[k] = x->starts.items[k].variable;
+    gr_drop_starts(a, x, &made);
+    *d = made;
+}
+
+/* What no definition that the root needs reads has no definition any more; parameters stay. */
+static void drop_unread(WbbArena *a, GrGraph *x)
+{
+    const HloComputation *c = x->c;
+    const IrGraph *g = rw_graph(x->rw);
+    bool *wanted = WBB_NEW_N(a, bool, c->n_instructions + 1u);
+    uint8_t *mark = WBB_NEW_N(a, uint8_t, g->n);
+    wanted[c->root->id] = true;
+    for (uint32_t k = c->n_instructions; k-- > 0;) {
+        GrDef *d = &x->defs[k];
+        if (!wanted[k] && d->form != GR_INPUT) d->form = GR_VANISHED;
+        if (d->form == GR_VANISHED || d->form == GR_INPUT) continue;
+        for (uint32_t o = 0; d->form == GR_WHOLE && o < d->i->n_operands; o++) wanted[d->i->operands[o]->id] = true;
+        IrRefs nodes = {0};
+        if (d->form != GR_WHOLE) gr_nodes(a, x, d, mark, &nodes);
+        for (uint32_t j = 0; j < nodes.n; j++) {
+            const IrNode *read = ir_at(g, nodes.items[j]);
+            if (read->op == OP_CALL) wanted[IR_CALLEE(read->imm)] = true;
+        }
+    }
+}
+
+void gr_apply(WbbArena *a, GrGraph *x)
+{
+    IrRef *before;
+    const IrRef *value = after_rules(a, x, &before);
+    for (uint32_t k = 0; k < x->c->n_instructions; k++) {
+        const IrRef made = value[k] && value[k] != before[k] ? without_takes(a, x, value[k]) : 0;
+        if (made) redefine(a, x, &x->defs[k], made);
+    }
+    drop_unread(a, x);
+}
+
 /* --- a module ----------------------------------------------------------------------------------------------------- */
 static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool fused, RwCx *with)
 {
     GrGraph *x = gr_make(cx, a, c);
     if (with) rw_join(x->rw, with, gr_names(a, x));
-    GrChanged out = {x, WBB_NEW_N(a, IrRef, c->n_instructions + 1u), 0};
-    IrRef *before = WBB_NEW_N(a, IrRef, c->n_instructions + 1u);
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const GrDef *d = &x->defs[k], *f = read_fold(x, d);
-        IrRef all = 0;
-        rw_graph(x->rw)->making_origin = k + 1;
-        if (d->form == GR_FOLD) before[k] = all = folded(a, x, d);
-        else if (f) all = at_index(a, x, d, f);
-        out.value[k] = all;
-    }
-    rw_graph(x->rw)->making_origin = 0;
-    rw_arrays(x->rw, a, out.value, c->n_instructions);
+    IrRef *before;
+    GrChanged out = {x, after_rules(a, x, &before), 0};
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const GrDef *d = &x->defs[k];
         const bool sum = before[k] && is_product(x, d) && (fused || is_thin(a, x, d));

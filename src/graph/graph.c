@@ -20,7 +20,7 @@ typedef struct {
     IrGraph *g;
     GrGraph *out;
     GrDef *def; /* the one that is made */
-    WbbMap starts;   /* by value and interval: 1 + number */
+    WbbMap starts;   /* by value, interval and definition: 1 + number */
     uint32_t *reads; /* by id: terms that need it, through moves */
     bool *wanted;    /* by id: it has a definition */
 } Make;
@@ -106,7 +106,7 @@ static IrRef read_as(Make *m, ScType t, const HloInstruction *x, const IrRef *in
 /* The variable of an integer in lo .. hi that is part of an index. */
 static IrRef start_variable(Make *m, IrRef value, int64_t lo, int64_t hi)
 {
-    const int64_t key[3] = {value, lo, hi};
+    const int64_t key[] = {value, lo, hi, m->def->i->id};
     WbbEntry *known = wbb_map_put_bytes(&m->starts, key, sizeof key);
     if (!known->value) {
         const uint32_t v = ir_var_new(m->g, wbb_format(m->a, "s%u", m->out->starts.n), IR_LET, lo, hi, 0);
@@ -169,16 +169,24 @@ static IrRef choice(Make *m, const HloInstruction *i, const IrRef *index, uint32
         ix_access(m->rw, m->a, i, k, index, NULL, starts, &x);
         if (x.never && value) continue;
         const IrRef own = read_as(m, i->shape->type, i->operands[k], x.index, depth);
-        const IrRef here = value ? condition_of(m, &x) : 0;
+        const IrRef here = value && own != value ? condition_of(m, &x) : 0; /* of equal values there is no choice */
         value = here ? ir_node(m->g, OP_SELECT, IR_TYPE(i->shape->type, 0), 0, here, own, value, 0) : own;
     }
     return value;
 }
 
+/* An iota where a start stands is the integer that the start stands for. */
+static IrRef leaf(Make *m, const HloInstruction *i, const IrRef *index)
+{
+    const GrStart *s = i->opcode == HLO_IOTA ? gr_start_of(m->out, index[i->number]) : NULL;
+    if (!s) return gr_leaf(m->rw, i, index);
+    return gr_convert(m->g, i->shape->type, IR_SC(ir_at(m->g, s->value)->type), s->value);
+}
+
 /* The element of a term at an index. Recurses at most MOST_NESTED levels. */
 static IrRef element(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
 {
-    if (is_leaf(i)) return gr_leaf(m->rw, i, index);
+    if (is_leaf(i)) return leaf(m, i, index);
     if (i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE || i->opcode == HLO_DYNAMIC_UPDATE_SLICE)
         return choice(m, i, index, depth);
     const IrRef *starts = starts_of(m, i, index, depth);
@@ -228,19 +236,20 @@ static void fold(Make *m, GrDef *d)
 
 /* Without starts that the element does not depend on, as those of a slice of one number. Values of starts may need
  * starts that stand before them. */
-static void drop_starts(Make *m, GrDef *d)
+void gr_drop_starts(WbbArena *a, const GrGraph *x, GrDef *d)
 {
+    const IrGraph *g = rw_graph(x->rw);
     IrRefs needed = {0};
     const IrRef roots[] = {d->value, d->condition, d->init};
     for (uint32_t k = 0; k < WBB_LEN(roots); k++)
-        if (roots[k]) WBB_PUSH(m->a, &needed, roots[k]);
-    ir_gather(m->g, m->a, &needed, rw_marks(m->rw));
+        if (roots[k]) WBB_PUSH(a, &needed, roots[k]);
+    ir_gather(g, a, &needed, rw_marks(x->rw));
     uint32_t kept = d->n_starts;
     for (uint32_t k = d->n_starts; k-- > 0;) {
         if (!ir_among(&needed, d->starts[k])) continue;
         d->starts[--kept] = d->starts[k];
-        WBB_PUSH(m->a, &needed, gr_start_of(m->out, d->starts[kept])->value);
-        ir_gather(m->g, m->a, &needed, rw_marks(m->rw));
+        WBB_PUSH(a, &needed, gr_start_of(x, d->starts[kept])->value);
+        ir_gather(g, a, &needed, rw_marks(x->rw));
     }
     d->starts += kept, d->n_starts -= kept;
 }
@@ -258,7 +267,7 @@ static void define(Make *m, GrDef *d)
     for (uint32_t k = 0; k < i->shape->rank; k++) d->at[k] = variable(m, 'd', k, i->shape->dims[k]);
     if (d->form == GR_FOLD) fold(m, d);
     else d->value = element(m, i, d->at, 0);
-    if (d->n_starts) drop_starts(m, d);
+    if (d->n_starts) gr_drop_starts(m->a, m->out, d);
 }
 
 enum { MANY = 2 };

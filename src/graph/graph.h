@@ -83,6 +83,8 @@ uint32_t gr_numbered(WbbCx *cx, WbbArena *a, const HloInstruction *reduce);
 /* A normalised module in which the rules of patterns/arrays.py have fired, but those that are disabled in `with`, which
  * counts them (NULL: none is); m itself if none does. */
 const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
+/* The same for one graph, whose definitions change: those that are not needed any more are gone. */
+void gr_apply(WbbArena *a, GrGraph *x);
 /* The normal form of a module: hlo_normalise, then the rules. */
 const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* moves.c: the passes for a module that is cut into kernels, of a normalised one: what they leave of a value depends on
@@ -99,6 +101,9 @@ int64_t gr_neighbours(WbbCx *cx, WbbArena *a, const HloComputation *c, const Hlo
 const char *gr_noted(WbbArena *a, const HloInstruction *scatter, int64_t neighbours);
 /* A module in which each scatter has the note. */
 const HloModule *gr_note_neighbours(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* parse.c: the text that gr_print writes. A definition is an instruction of which the graph alone is known. Bad text is
+ * a wbb_fail with its place. */
+GrGraph *gr_parse(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n);
 /* print.c */
 void gr_print(WbbBuf *out, const GrGraph *g);
 const char *const *gr_names(WbbArena *a, const GrGraph *g); /* by callee of a read */

@@ -318,10 +318,35 @@ static Value constant(IrParser *p, const char *text, WbbLoc loc, IrType expected
     return v;
 }
 
+/* x[i, 3]: the element of an array; 0: no name and bracket stand here. */
+static IrRef read(IrParser *p, WbbLoc loc)
+{
+    const char *e = p->p;
+    if (e == p->end || !ir_is_letter(*e)) return 0;
+    while (e < p->end && (ir_is_letter(*e) || ir_is_digit(*e) || *e == '.' || *e == '-')) e++;
+    if (e == p->end || *e != '[') return 0;
+    const char *z = ir_array_word(p, "an array");
+    const WbbEntry *known = wbb_map_get(&p->arrays->numbers, wbb_key(z));
+    if (!known || !known->value) wbb_fail(p->cx, loc, "nothing above is called '%s'", z);
+    const IrArray *x = &p->arrays->items[known->value - 1];
+    if (x->whole) wbb_fail(p->cx, loc, "'%s' is a tuple: it has no elements", z);
+    IrRef *index = WBB_NEW_N(p->arena, IrRef, x->rank + 1);
+    ir_expect(p, "[");
+    for (uint32_t k = 0; k < x->rank; k++) {
+        if (ir_peek(p) == ']') wbb_fail(p->cx, ir_here(p), "'%s' has %u dimensions, %u are given", z, x->rank, k);
+        if (k) ir_expect(p, ",");
+        index[k] = ir_read_expression(p, INDEX);
+    }
+    if (ir_peek(p) == ',') wbb_fail(p->cx, ir_here(p), "'%s' has %u dimensions, more are given", z, x->rank);
+    ir_expect(p, "]");
+    return ir_call(p->g, (uint32_t)known->value - 1, 0, x->type, index, x->rank);
+}
+
 static Value primary(IrParser *p, IrType expected)
 {
     ir_skip_space(p);
     Value v = {.loc = ir_here(p)};
+    if (p->arrays && (v.node = read(p, v.loc))) return v;
     const char *text = constant_text(p);
     if (text) return constant(p, text, v.loc, expected);
     if (ir_take(p, "(")) {

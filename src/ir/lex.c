@@ -92,6 +92,14 @@ const char *ir_word(IrParser *p, const char *what)
     return wbb_intern(p->cx, start, (size_t)(p->p - start));
 }
 
+const char *ir_array_word(IrParser *p, const char *what)
+{
+    const char *start = (ir_peek(p), p->p);
+    if (p->p == p->end || !ir_is_letter(*p->p)) wbb_fail(p->cx, ir_here(p), "expected %s, found %s", what, ir_found(p));
+    while (p->p < p->end && (ir_is_letter(*p->p) || ir_is_digit(*p->p) || *p->p == '.' || *p->p == '-')) p->p++;
+    return wbb_intern(p->cx, start, (size_t)(p->p - start));
+}
+
 /* The name after a sigil. */
 const char *ir_sigil_name(IrParser *p, const char *sigil, const char *what)
 {

@@ -1,4 +1,4 @@
-/* parser.h: what the files of the parser share; only src/ir includes it.
+/* parser.h: what the files of the parser share; src/ir includes it, and graph/parse.c, whose terms are expressions.
  *
  * lex.c reads words, names.c knows what names mean, expression.c, statement.c and parse.c read what they are called
  * after, each with the files before it; term.c reads one expression by itself. */
@@ -15,10 +15,24 @@ typedef struct {
     IrRef node;
 } IrName;
 
+/* Arrays that an expression may read, x[i, 3]: the callee of the call that a read is. */
+typedef struct {
+    IrType type;
+    uint32_t rank;
+    bool whole; /* a tuple: it has no elements */
+} IrArray;
+
+typedef struct {
+    IrArray *items;
+    uint32_t n, capacity;
+    WbbMap numbers; /* by interned name: 1 + number */
+} IrArrays;
+
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     IrGraph *g;
+    const IrArrays *arrays; /* NULL: there are none to read */
     const char *file, *p, *end, *line_start;
     int line;
     uint32_t nesting;
@@ -43,6 +57,7 @@ bool ir_take_word(IrParser *p, const char *z);
 void ir_expect_word(IrParser *p, const char *z);
 const char *ir_word(IrParser *p, const char *what);
 const char *ir_sigil_name(IrParser *p, const char *sigil, const char *what);
+const char *ir_array_word(IrParser *p, const char *what); /* a name of HLO, which may have dots and dashes */
 int64_t ir_integer(IrParser *p, int64_t lo, int64_t hi, const char *what);
 bool ir_type_named(const char *z, size_t n, IrType *type);
 IrType ir_read_type(IrParser *p);

@@ -16,7 +16,7 @@ static const Command rules = {
 };
 
 static const Command *const commands[] = {&main_compile, &main_run, &main_eval, &main_hlo,   &main_fuse,
-                                          &main_map,     &main_ir,  &rules,     &main_stats, &main_batch,
+                                          &main_map,     &main_graph, &main_ir,  &rules,     &main_stats, &main_batch,
                                           &main_cache, &main_assembler, &main_explore, NULL};
 
 static const Example variables[] = {

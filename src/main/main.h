@@ -13,7 +13,7 @@
 /* Without a compiler: run.c, eval.c. */
 extern const Command main_run_bundle, main_eval, main_batch;
 /* With a compiler: main_compile and main_run are in compile.c, each other in the file of its name. */
-extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_ir, main_stats;
+extern const Command main_compile, main_run, main_hlo, main_fuse, main_map, main_graph, main_ir, main_stats;
 extern const Command main_cache, main_assembler, main_explore;
 
 /* Rows of options. */

@@ -39,7 +39,8 @@ N = "n = s32[4,6] parameter(0) "
 CASES: List[Case] = [
     # moves of moves
     Case("pad of pad by one value", X + Z, "a = f32[5,8] pad(x, z), padding=1_0x1_1 ROOT r = f32[7,8] pad(a, z), padding=0_2x0_0",
-         "ROOT r = f32[7,8] pad(x, z), padding=1_2x1_1", "a choice within a choice is two selects: no rule of indices joins their ranges"),
+         "ROOT r = f32[7,8] pad(x, z), padding=1_2x1_1",
+         "a choice within a choice is two selects: conjuncts of two ranges have no order that both texts give them"),
     Case("a pad that cuts off", X + Z, "ROOT r = f32[2,4] pad(x, z), padding=-1_-1x-2_0", "ROOT r = f32[2,4] slice(x), slice={[1:3], [2:6]}"),
     Case("slice of a pad, all of it inside", X + Z, "a = f32[6,8] pad(x, z), padding=1_1x1_1 ROOT r = f32[4,5] slice(a), slice={[1:5], [2:7]}",
          "ROOT r = f32[4,5] slice(x), slice={[0:4], [1:6]}"),
@@ -51,8 +52,7 @@ CASES: List[Case] = [
     Case("slice of a slice", X, "a = f32[4,5] slice(x), slice={[0:4], [1:6]} ROOT r = f32[2,2] slice(a), slice={[1:3], [0:4:2]}",
          "ROOT r = f32[2,2] slice(x), slice={[1:3], [1:5:2]}"),
     Case("concatenate of neighbours", X, "a = f32[4,2] slice(x), slice={[0:4], [0:2]} b = f32[4,4] slice(x), slice={[0:4], [2:6]}\n"
-         " c = f32[4,6] concatenate(a, b), dimensions={1} ROOT r = f32[4,6] negate(c)", "ROOT r = f32[4,6] negate(x)",
-         "a choice of one array at one index, whichever part has it, is a select of equal reads only once indices are compared"),
+         " c = f32[4,6] concatenate(a, b), dimensions={1} ROOT r = f32[4,6] negate(c)", "ROOT r = f32[4,6] negate(x)"),
     Case("transpose of a transpose", X, "a = f32[6,4] transpose(x), dimensions={1,0} b = f32[4,6] transpose(a), dimensions={1,0} ROOT r = f32[4,6] negate(b)",
          "ROOT r = f32[4,6] negate(x)"),
     Case("reshape of a reshape", X, "a = f32[24] reshape(x) b = f32[2,12] reshape(a) ROOT r = f32[2,12] negate(b)",
@@ -86,7 +86,7 @@ CASES: List[Case] = [
          "b = s32[5] reshape(a) ROOT r = s32[5] negate(b)",
          "a = s32[5] reshape(i) z = s32[] constant(0) n = s32[] constant(7) zz = s32[5] broadcast(z), dimensions={} nn = s32[5] broadcast(n), dimensions={}\n"
          " b = s32[5] maximum(a, zz) c = s32[5] minimum(b, nn) ROOT "
-         "r = s32[5] negate(c)", "an index of a variable that stands for an integer is not that integer again"),
+         "r = s32[5] negate(c)"),
     Case("gather at an iota", X, "n = s32[3,1] iota(), iota_dimension=0\n"
          " a = f32[3,1,6] gather(x, n), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,6} "
          "b = f32[3,6] reshape(a) ROOT r = f32[3,6] negate(b)",
