@@ -57,25 +57,6 @@ static IrRef number_of(RwCx *rw, const GrDef *d)
     return rw_sum(rw, 0, terms, n);
 }
 
-/* root with nodes replaced, from[k] by to[k]. What stands in it for an instruction stands in the result, too. */
-static IrRef replaced(WbbArena *a, GrGraph *x, IrRef root, const IrRef *from, const IrRef *to, uint32_t n)
-{
-    const IrGraph *g = rw_graph(x->rw);
-    IrRefs nodes = {0}, all = {0};
-    WBB_PUSH(a, &nodes, root);
-    ir_gather(g, a, &nodes, rw_marks(x->rw));
-    WBB_PUSH(a, &all, root);
-    for (uint32_t k = 0; k < nodes.n; k++) {
-        const IrRef read = gr_place_of(x, nodes.items[k]);
-        if (!read) continue;
-        WBB_PUSH(a, &all, nodes.items[k]);
-        WBB_PUSH(a, &all, read);
-    }
-    rw_replace(x->rw, a, all.items, all.n, from, to, n);
-    for (uint32_t k = 1; k < all.n; k += 2) gr_put_place(x, all.items[k], all.items[k + 1]);
-    return all.items[0];
-}
-
 /* The element of a definition at the index of a read. */
 static IrRef element_at(WbbArena *a, GrGraph *x, const GrDef *d, IrRef value, IrRef read)
 {
@@ -86,7 +67,7 @@ static IrRef element_at(WbbArena *a, GrGraph *x, const GrDef *d, IrRef value, Ir
         if (ir_at(g, d->at[k])->op != OP_VAR) continue;
         from[n] = d->at[k], to[n++] = g->terms[ir_at(g, read)->a[0] + k].ref;
     }
-    return replaced(a, x, value, from, to, n);
+    return gr_replaced(a, x, value, from, to, n);
 }
 
 /* Is the read at a place that this index, a variable, names? */
@@ -120,7 +101,7 @@ static IrRef opened(WbbArena *a, GrGraph *x, IrRef r, IrRef at)
             n++;
         }
         if (!n) return r;
-        r = replaced(a, x, r, from, to, n);
+        r = gr_replaced(a, x, r, from, to, n);
     }
     return r;
 }
@@ -186,7 +167,7 @@ static IrRef taken(WbbArena *a, GrGraph *x, IrRef take)
         const GrStart s = {at, value};
         WBB_PUSH(g->arena, &x->starts, s);
     }
-    return opened(a, x, replaced(a, x, n.a[0], &n.a[1], &at, 1), at);
+    return opened(a, x, gr_replaced(a, x, n.a[0], &n.a[1], &at, 1), at);
 }
 
 static IrRef without_takes(WbbArena *a, GrGraph *x, IrRef root)
@@ -201,7 +182,7 @@ static IrRef without_takes(WbbArena *a, GrGraph *x, IrRef root)
         if (k == nodes.n) return root;
         const IrRef made = taken(a, x, nodes.items[k]);
         if (!made) return 0;
-        root = replaced(a, x, root, &nodes.items[k], &made, 1);
+        root = gr_replaced(a, x, root, &nodes.items[k], &made, 1);
     }
 }
 
@@ -270,7 +251,7 @@ static IrRef renamed(WbbArena *a, GrGraph *x, IrRef value, IrRef **ranges, uint3
         own[k] = (*ranges)[k];
         if (v->op == OP_VAR) own[k] = ir_var(g, ir_var_new(g, name, IR_LOOP, 0, g->vars[v->imm].hi, 0));
     }
-    value = replaced(a, x, value, *ranges, own, n);
+    value = gr_replaced(a, x, value, *ranges, own, n);
     *ranges = own;
     return value;
 }
@@ -304,7 +285,7 @@ static IrRef with_fold(WbbArena *a, GrGraph *x, const GrDef *d)
 static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
 {
     const IrRef r = opened(a, x, as_term(x->rw, d, with_fold(a, x, d), d->condition), 0);
-    return r ? replaced(a, x, r, NULL, NULL, 0) : 0;
+    return r ? gr_replaced(a, x, r, NULL, NULL, 0) : 0;
 }
 
 /* --- a graph ------------------------------------------------------------------------------------------------------ */

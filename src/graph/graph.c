@@ -211,6 +211,62 @@ static IrRef variable(Make *m, char letter, uint32_t number, int64_t size)
     return ir_node(m->g, OP_VAR, IR_TYPE(SC_INDEX, 0), 0, 0, 0, 0, v);
 }
 
+/* The number by which all that reads a range divides it, or a divisor of theirs: they take its quotient and its
+ * remainder. 0: something takes the range itself, or numbers that do not divide each other. */
+static int64_t divisor_of(const Make *m, const GrDef *d, IrRef range)
+{
+    const int64_t size = m->g->vars[ir_at(m->g, range)->imm].hi + 1;
+    IrRefs nodes = {0};
+    WBB_PUSH(m->a, &nodes, d->value);
+    if (d->condition) WBB_PUSH(m->a, &nodes, d->condition);
+    for (uint32_t k = 0; k < d->n_starts; k++) WBB_PUSH(m->a, &nodes, gr_start_of(m->out, d->starts[k])->value);
+    ir_gather(m->g, m->a, &nodes, rw_marks(m->rw));
+    int64_t least = 0;
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t k = 0; k < nodes.n; k++) {
+            const IrNode *n = ir_at(m->g, nodes.items[k]);
+            for (uint32_t o = 0; o < ir_arity(m->g, nodes.items[k]); o++) {
+                if (ir_operand(m->g, nodes.items[k], o) != range) continue;
+                if ((n->op != OP_FLOORDIV && n->op != OP_MOD) || o || !ir_is_const(m->g, n->a[1])) return 0;
+                const int64_t by = (int64_t)ir_at(m->g, n->a[1])->imm;
+                if (size % by || (pass && by % least)) return 0;
+                least = pass || (least && least < by) ? least : by;
+            }
+        }
+    return least;
+}
+
+/* A range of which terms read digits alone, as those of an array that a reshape made of one of more dimensions, is a
+ * range for each digit: k < 24 with x[k // 6, k % 6] is k0 < 4, k1 < 6 with x[k0, k1]. */
+static void split_ranges(Make *m, GrDef *d)
+{
+    for (uint32_t k = 0; k < d->n_ranges; k++) {
+        const IrRef range = d->ranges[k];
+        const int64_t by = ir_at(m->g, range)->op == OP_VAR ? divisor_of(m, d, range) : 0;
+        if (!by || d->n_ranges == HLO_RANK_LIMIT) continue;
+        const IrRef above = variable(m, 'k', k, (m->g->vars[ir_at(m->g, range)->imm].hi + 1) / by);
+        const IrRef below = variable(m, 'k', k + 1, by);
+        const IrTerm terms[] = {{.coefficient = by, .ref = above}, {.coefficient = 1, .ref = below}};
+        const IrRef sum = rw_sum(m->rw, 0, terms, 2);
+        d->value = gr_replaced(m->a, m->out, d->value, &range, &sum, 1);
+        if (d->condition) d->condition = gr_replaced(m->a, m->out, d->condition, &range, &sum, 1);
+        for (uint32_t s = 0; s < m->out->starts.n; s++) {
+            GrStart *start = &m->out->starts.items[s];
+            for (uint32_t j = 0; j < d->n_starts; j++)
+                if (d->starts[j] == start->variable)
+                    start->value = gr_replaced(m->a, m->out, start->value, &range, &sum, 1);
+        }
+        IrRef *ranges = WBB_NEW_N(m->a, IrRef, d->n_ranges + 1u);
+        for (uint32_t j = 0; j < d->n_ranges; j++) ranges[j + (j > k)] = d->ranges[j];
+        ranges[k] = above, ranges[k + 1] = below;
+        d->ranges = ranges, d->n_ranges++, k--; /* its parts may have digits, too */
+    }
+    for (uint32_t k = 0; k < d->n_ranges; k++) {
+        const IrNode *v = ir_at(m->g, d->ranges[k]);
+        if (v->op == OP_VAR) m->g->vars[v->imm].name = wbb_format(m->g->arena, "k%u", k);
+    }
+}
+
 static void fold(Make *m, GrDef *d)
 {
     const HloInstruction *i = d->i;
@@ -265,7 +321,7 @@ static void define(Make *m, GrDef *d)
     }
     d->at = WBB_NEW_N(m->a, IrRef, i->shape->rank + 1u);
     for (uint32_t k = 0; k < i->shape->rank; k++) d->at[k] = variable(m, 'd', k, i->shape->dims[k]);
-    if (d->form == GR_FOLD) fold(m, d);
+    if (d->form == GR_FOLD) fold(m, d), split_ranges(m, d);
     else d->value = element(m, i, d->at, 0);
     if (d->n_starts) gr_drop_starts(m->a, m->out, d);
 }
@@ -309,6 +365,24 @@ IrRef gr_place_of(const GrGraph *x, IrRef node)
 {
     const WbbEntry *e = wbb_map_get_bytes(&x->places, &node, sizeof node);
     return e ? (IrRef)e->value : 0;
+}
+
+IrRef gr_replaced(WbbArena *a, GrGraph *x, IrRef root, const IrRef *from, const IrRef *to, uint32_t n)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    IrRefs nodes = {0}, all = {0};
+    WBB_PUSH(a, &nodes, root);
+    ir_gather(g, a, &nodes, rw_marks(x->rw));
+    WBB_PUSH(a, &all, root);
+    for (uint32_t k = 0; k < nodes.n; k++) {
+        const IrRef read = gr_place_of(x, nodes.items[k]);
+        if (!read) continue;
+        WBB_PUSH(a, &all, nodes.items[k]);
+        WBB_PUSH(a, &all, read);
+    }
+    rw_replace(x->rw, a, all.items, all.n, from, to, n);
+    for (uint32_t k = 1; k < all.n; k += 2) gr_put_place(x, all.items[k], all.items[k + 1]);
+    return all.items[0];
 }
 
 const GrStart *gr_start_of(const GrGraph *x, IrRef variable)

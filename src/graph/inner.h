@@ -14,6 +14,8 @@ typedef struct {
 /* graph.c: GrGraph.places */
 void gr_put_place(GrGraph *x, IrRef node, IrRef read);
 IrRef gr_place_of(const GrGraph *x, IrRef node); /* 0: it has none */
+/* root with nodes replaced, from[k] by to[k]. What stands in it for an instruction stands in the result, too. */
+IrRef gr_replaced(WbbArena *a, GrGraph *x, IrRef root, const IrRef *from, const IrRef *to, uint32_t n);
 void gr_drop_starts(WbbArena *a, const GrGraph *x, GrDef *d); /* those that it does not need; they stand in order */
 /* build.c: the module with these definitions, by computation; m itself if no instructions are known for any. */
 const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of);
