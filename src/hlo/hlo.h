@@ -271,6 +271,8 @@ HloOpcode hlo_priced_as(const HloInstruction *i);
 ScOp hlo_function(const HloInstruction *i); /* a quotient, a root, a sine, ..: `costly` in gen/ops.py; else OP_NONE */
 /* Is each element one of operand 0's as it is, somewhere else? No instruction makes it: indices and names change. */
 bool hlo_is_move(HloOpcode op);
+/* Whose elements i has, through moves that keep the type: i itself where it is none. */
+const HloInstruction *hlo_source(const HloInstruction *i);
 /* Does it reduce f32 by one operation, from its identity on? */
 bool hlo_reduces(const HloInstruction *i, HloOpcode op);
 bool hlo_is_reduced(const HloInstruction *reduction, int64_t d); /* is dimension d of its operands reduced? */

@@ -185,14 +185,20 @@ bool hlo_is_number(const HloInstruction *i, double value)
     return (double)x == value;
 }
 
+const HloInstruction *hlo_source(const HloInstruction *i)
+{
+    while (hlo_is_move(i->opcode) && i->n_operands == 1 && i->operands[0]->shape->type == i->shape->type)
+        i = i->operands[0];
+    return i;
+}
+
 HloOpcode hlo_priced_as(const HloInstruction *i)
 {
     static const struct { double exponent; HloOpcode op; } powers[] = {
         {1, HLO_MULTIPLY}, {2, HLO_MULTIPLY}, {3, HLO_MULTIPLY}, {4, HLO_MULTIPLY}, {-1, HLO_DIVIDE}, {0.5, HLO_SQRT},
         {1.5, HLO_SQRT}, {-0.5, HLO_RSQRT}};
     if (i->opcode != HLO_POWER) return i->opcode;
-    const HloInstruction *x = i->operands[1];
-    while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE || x->opcode == HLO_BITCAST) x = x->operands[0];
+    const HloInstruction *x = hlo_source(i->operands[1]);
     const bool is_one = x->opcode == HLO_CONSTANT && x->literal && hlo_elements(x->shape) == 1;
     if (!is_one || !sc_is_float(x->shape->type)) return i->opcode;
     const double exponent = sc_to_f64(x->shape->type, hlo_literal_bits(x, 0));

@@ -70,8 +70,8 @@ static bool is_by_constant(const HloInstruction *i)
 {
     if (i->opcode != HLO_DIVIDE && i->opcode != HLO_REMAINDER) return false;
     const char cls = sc_type_info[i->shape->type].cls;
-    const HloInstruction *by = i->operands[1];
-    while (by->opcode == HLO_BROADCAST || by->opcode == HLO_CONVERT || by->opcode == HLO_RESHAPE) by = by->operands[0];
+    const HloInstruction *by = hlo_source(i->operands[1]);
+    while (by->opcode == HLO_CONVERT) by = hlo_source(by->operands[0]);
     return by->opcode == HLO_CONSTANT && cls != 'F' && cls != 'C';
 }
 

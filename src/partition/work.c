@@ -13,13 +13,6 @@ enum { MAX_PASSES = 63 };
 static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
 
 /* --- the stages --------------------------------------------------------------------------------------------------- */
-/* Is the value the number of an element along a dimension? */
-static bool is_number(const HloInstruction *i)
-{
-    while (i->opcode == HLO_BROADCAST || i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE) i = i->operands[0];
-    return i->opcode == HLO_IOTA;
-}
-
 /* Does it join what comparisons say? The machine does so as it compares. */
 static bool is_logic(const HloInstruction *i)
 {
@@ -42,7 +35,7 @@ static void add_combining(PartWalk *w, PartWork *work, const PartReduce *r)
         bool numbers = i->opcode == HLO_COMPARE;
         for (uint32_t k = 0; k < i->n_operands && numbers; k++) {
             const HloInstruction *x = i->operands[k];
-            numbers = x->opcode == HLO_PARAMETER && is_number(r->i->operands[x->number % arrays]);
+            numbers = x->opcode == HLO_PARAMETER && hlo_source(r->i->operands[x->number % arrays])->opcode == HLO_IOTA;
         }
         slots += own;
         work->within_slots += numbers ? 0 : own;
