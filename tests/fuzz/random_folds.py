@@ -3,9 +3,9 @@
 
     random_folds.py WARPBURG [COUNT] [--seed S] [--folder DIR]
 
-A module has up to three folds: a reduction, a product or the end of a prefix sum, of terms that a range may or may not change. A term is a parameter
-that is broadcast, moved, padded, gathered or sliced, a comparison of indices with labels in and out of the row, a choice by one, arithmetic of these; some
-have a second user. How many modules the rules change is printed, and must be a quarter. Ends with `N passed, M failed`.
+A module has up to three folds: a reduction, one of reductions, a product or the end of a prefix sum, of terms that a range may or may not change. A term
+is a parameter that is broadcast, moved, padded, gathered or sliced, a comparison of indices with labels in and out of the row, a choice by one, arithmetic
+of these; some have a second user. How many modules the rules change is printed, and must be a quarter. Ends with `N passed, M failed`.
 """
 import random
 import subprocess
@@ -145,9 +145,20 @@ class Module:
             self.results.append((self.put(t, dims, f"slice({w}), slice={{{slices}}}"), f"{t}[{','.join(map(str, dims))}]"))
             return
         reduced = sorted(self.r.sample(range(len(self.dims)), self.r.randint(1, len(self.dims))))
-        dims = [n for k, n in enumerate(self.dims) if k not in reduced]
+        made, dims = self.reduce(t, x, self.dims, reduced, op)
+        while dims and self.r.random() < 0.6:  # a fold of folds
+            if self.r.random() < 0.2:
+                self.results.append((made, f"{t}[{','.join(map(str, dims))}]"))
+            if self.r.random() < 0.3 and len(dims) == 1 and dims[0] % 4 == 0:  # of a reshape
+                made, dims = self.put(t, [dims[0] // 4, 4], f"reshape({made})"), [dims[0] // 4, 4]
+            again = sorted(self.r.sample(range(len(dims)), self.r.randint(1, len(dims))))
+            made, dims = self.reduce(t, made, dims, again, op if self.r.random() < 0.7 else self.r.choice(COMBINERS[t]))
+        self.results.append((made, f"{t}[{','.join(map(str, dims))}]"))
+
+    def reduce(self, t: str, x: str, of: List[int], reduced: List[int], op: str) -> Tuple[str, List[int]]:
+        dims = [n for k, n in enumerate(of) if k not in reduced]
         text = f"reduce({x}, {self.init(t, op)}), dimensions={{{','.join(map(str, reduced))}}}, to_apply={self.combiner(t, op)}"
-        self.results.append((self.put(t, dims, text), f"{t}[{','.join(map(str, dims))}]"))
+        return self.put(t, dims, text), dims
 
     def text(self) -> str:
         for _ in range(self.r.randint(1, 3)):
