@@ -12,7 +12,7 @@ import itertools
 from dataclasses import replace
 from typing import Any, Dict, List, Tuple
 
-from gen import instances, ops
+from gen import check_folds, instances, ops
 from gen.expr import All, Arith, Guard, Lit, Node, Not, PatternError, Relation, Var, parts
 from gen.forms import digits, is_fold
 from gen.lang import Rule
@@ -131,6 +131,7 @@ def extents_of(r: Rule) -> List[int]:
 
 def written(r: Rule) -> List[Tuple[Tuple[int, ...], Rule]]:
     """The rule at each extent; of several ranges, at all that each of them has with each of the others."""
+    check_folds.check_ranges(r)
     ranges, out = ranges_of(r), []
     for some in itertools.product(*(extents_of(r) if len(ranges) == 1 else EXTENTS for _ in ranges)):
         w = Written(r, {id(v): n for v, n in zip(ranges, some)})
