@@ -80,6 +80,18 @@ def check_examples(build: Path, folder: Path) -> None:
         expect(source, ran.returncode == 0 and all(w in ran.stdout for w in wanted), f"exit status {ran.returncode}: {ran.stdout}")
 
 
+def check_subproject(folder: Path) -> None:
+    """A project of meson that has this one as a subproject finds the library as a dependency; to build it takes as long as to build this one."""
+    (folder / "subprojects").mkdir(parents=True)
+    (folder / "subprojects" / "warpburg").symlink_to(ROOT)
+    (folder / "meson.build").write_text("project('embedder', 'c')\nexecutable('scale', 'scale.c', dependencies: dependency('warpburg', version: '>=0.2',\n"
+                                        "           fallback: 'warpburg', default_options: ['llvm=disabled']), override_options: ['c_std=c11'])\n")
+    shutil.copy(ROOT / "examples" / "scale.c", folder)
+    made = call(["meson", "setup", "--wrap-mode=forcefallback", str(folder / "build"), str(folder)])
+    said = re.sub(r"\x1b\[[0-9;]*m", "", made.stdout)
+    expect("a subproject", made.returncode == 0 and re.search("Dependency warpburg .*found: YES", said) is not None, said[-600:])
+
+
 def check_threads(build: Path, compiles: int) -> None:
     files = sorted(str(f) for f in (ROOT / "shaderdb" / "corpus").rglob("*.hlo"))
     if compiles < len(files):
@@ -97,6 +109,7 @@ def main() -> int:
     check_symbols(args.build / "libwarpburg.so")
     with tempfile.TemporaryDirectory() as folder:
         check_examples(args.build, Path(folder))
+        check_subproject(Path(folder) / "embedder")
     check_threads(args.build, args.compiles)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
