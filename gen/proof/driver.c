@@ -368,33 +368,37 @@ static void open_conditions(void)
         if (type_of[r] == SC_PRED && code[r].kind == SCALAR) unmet[n_unmet++] = r;
 }
 
-static void meet_conditions(int i)
+static void meet_conditions(const unsigned char *holds, int count)
 {
-    for (int k = n_unmet - 1; k >= 0; k--)
-        if ((met[unmet[k]] |= reg[unmet[k]][i] ? 1 : 2) == 3) unmet[k] = unmet[--n_unmet];
+    for (int k = n_unmet - 1; k >= 0; k--) {
+        const int r = unmet[k];
+        unsigned char known = met[r];
+        for (int i = 0; i < count; i++) known |= (unsigned char)((reg[r][i] ? 1 : 2) & -holds[i]);
+        if ((met[r] = known) == 3) unmet[k] = unmet[--n_unmet];
+    }
 }
 
-/* Whether all results are the same bits, each where the rule fires: no more to ask once each condition is known. */
-static bool same_bits(int count, int l, int r, int contract)
+/* Whether all results are the same bits where the rule fires, and no operation there is outside its domain. */
+static bool same_bits(const unsigned char *holds, int count, int l, int r, int contract)
 {
-    if (contract != EQUAL || n_pre || n_unmet || memchr(excluded, 1, (size_t)count)) return false;
+    if (contract != EQUAL || memcmp(reg[l], reg[r], (size_t)count * bytes_of(type_of[l]))) return false;
+    unsigned char wrong = 0;
     for (int b = 0; b < n_bad; b++)
-        if (memchr(reg[bad[b]], 1, (size_t)count)) return false;
-    return !memcmp(reg[l], reg[r], (size_t)count * bytes_of(type_of[l]));
+        for (int i = 0; i < count; i++) wrong |= (unsigned char)((reg[bad[b]][i] != 0) & holds[i]);
+    return !wrong;
 }
 
 static void judge(int count, int l, int r, int contract, double ulp, double absolute)
 {
-    if (same_bits(count, l, r, contract)) {
-        verdict.cases += count;
-        return;
-    }
+    static unsigned char holds[N]; /* where the rule fires */
+    for (int i = 0; i < count; i++) holds[i] = !excluded[i];
+    for (int p = 0; p < n_pre; p++)
+        for (int i = 0; i < count; i++) holds[i] &= reg[pre[p]][i] != 0;
+    for (int i = 0; i < count; i++) verdict.cases += holds[i];
+    meet_conditions(holds, count);
+    if (same_bits(holds, count, l, r, contract)) return;
     for (int i = 0; i < count; i++) {
-        bool holds = !excluded[i];
-        for (int p = 0; p < n_pre && holds; p++) holds = reg[pre[p]][i] != 0;
-        if (!holds) continue;
-        verdict.cases++;
-        meet_conditions(i);
+        if (!holds[i]) continue;
         int why = -2;
         for (int b = 0; b < n_bad && why == -2; b++)
             if (reg[bad[b]][i]) why = b;
@@ -437,7 +441,7 @@ static bool try_values(int n, const Contract *c) /* the first n values of all va
     return verdict.why == -2 || !c->first;
 }
 
-/* All values of the one variable that has many of 32 bits or fewer; the others have their only value in all places. */
+/* All values of a variable of 16 or 32 bits; the others have one value in all places. */
 static bool run_counted(int v, const Contract *c)
 {
     const uint64_t total = count_of(&var[v]);
@@ -446,8 +450,11 @@ static bool run_counted(int v, const Contract *c)
     for (uint64_t done = 0; done < total; done += N) {
         const int n = (int)WBB_MIN((uint64_t)N, total - done);
         uint32_t *words = (uint32_t *)(void *)reg[v];
+        uint16_t *halves = (uint16_t *)(void *)reg[v];
         if (bytes == 4)
             for (int i = 0; i < n; i++) words[i] = from + (uint32_t)done + (uint32_t)i;
+        else if (bytes == 2)
+            for (int i = 0; i < n; i++) halves[i] = (uint16_t)(from + (uint32_t)done + (uint32_t)i);
         else
             for (int i = 0; i < n; i++) set_nth(v, i, done + (uint64_t)i);
         if (!try_values(n, c)) return false;
@@ -455,27 +462,44 @@ static bool run_counted(int v, const Contract *c)
     return true;
 }
 
-/* All combinations of the listed values, the last variable fastest. */
+/* The variable that has most values, all of its type or a range, at least a block of them; -1: none has so many. */
+static int counted(void)
+{
+    int most = -1;
+    for (int v = 0; v < n_vars; v++)
+        if ((var[v].mode == ALL || var[v].mode == RANGE) && count_of(&var[v]) >= (most < 0 ? N : count_of(&var[most])))
+            most = v;
+    return most;
+}
+
+/* The next combination of all variables but one, the last variable fastest. */
+static void advance(uint64_t *at, int but)
+{
+    for (int v = n_vars - 1; v >= 0; v--) {
+        if (v == but) continue;
+        if (++at[v] < count_of(&var[v])) return;
+        at[v] = 0;
+    }
+}
+
+/* All combinations of the listed values. A variable of many values is counted, in blocks that have one value of each
+ * other one. */
 static bool run_product(uint64_t total, const Contract *c)
 {
-    int open = 0, many = 0;
-    for (int v = 0; v < n_vars; v++) {
-        const bool counted = var[v].mode == ALL || var[v].mode == RANGE;
-        if (counted) open = v, many++;
-        else if (count_of(&var[v]) != 1) many = 2;
-    }
-    if (many == 1) {
-        for (int v = 0; v < n_vars; v++)
-            for (int i = 0; v != open && i < N; i++) set_nth(v, i, 0);
-        return run_counted(open, c);
-    }
     uint64_t at[MAX_VARS] = {0};
+    const int inner = counted();
+    if (inner >= 0) {
+        for (total /= count_of(&var[inner]); total--; advance(at, inner)) {
+            for (int v = 0; v < n_vars; v++)
+                for (int i = 0; v != inner && i < N; i++) set_nth(v, i, at[v]);
+            if (!run_counted(inner, c)) return false;
+        }
+        return true;
+    }
     for (uint64_t done = 0; done < total;) {
         int n = 0;
-        for (; n < N && done < total; n++, done++) {
+        for (; n < N && done < total; n++, done++, advance(at, -1))
             for (int v = 0; v < n_vars; v++) set_nth(v, n, at[v]);
-            for (int v = n_vars - 1; v >= 0 && ++at[v] == count_of(&var[v]); v--) at[v] = 0;
-        }
         if (!try_values(n, c)) return false;
     }
     return true;

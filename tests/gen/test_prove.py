@@ -100,6 +100,19 @@ class Wrong(unittest.TestCase):
         self.assertTrue({70061 * n + d for n in (1, 2, 61302) for d in (-1, 0, 1)} <=
                         set(integers.multiples(prove.cases_of(rewrite(lang.div.u32(a, 70061), by_f64(0.5)), {})[0].terms, "u32")))
 
+    def test_every_pair(self) -> None:
+        """Of two variables that are run at every value the one with more is counted, in blocks, whichever it is; cases are those that the conditions leave."""
+        odd = lambda b: lang.band.pred(lang.eq.u16(a, 54321), lang.eq.u8(b, 201))
+        for t, when in ((lang.u8, None), (lang.i8, None), (lang.u8, known_zero(a, 1))):
+            both = lang.add.f32(lang.cvt.f32.u16(a), lang.cvt.f32[t](b))
+            same = prove.cases_of(rewrite(both, lang.add.f32(lang.cvt.f32[t](b), lang.cvt.f32.u16(a)), when=when), {})[0].terms
+            r = integers.run_every(same, prove.domains_of(same))
+            self.assertEqual((r.ok, r.cases), (True, 2**24 if when is None else 2**23))
+        both = lambda x, y: lang.add.f32(lang.cvt.f32.u16(a), lang.cvt.f32.u8(b)) if x else select.f32(odd(b), -1.0, lang.add.f32(y, lang.cvt.f32.u8(b)))
+        wrong = prove.cases_of(rewrite(both(True, None), both(False, lang.cvt.f32.u16(a))), {})[0].terms
+        r = integers.run_every(wrong, prove.domains_of(wrong))
+        self.assertEqual((r.ok, [int(v.split(":")[1], 16) for v in r.values[:2]]), (False, [54321, 201]))
+
     def test_a_conversion_to_8_bits_by_steps(self) -> None:
         of = lambda via: rewrite(lang.cvt.f8e5m2.i64(a), lang.cvt.f8e5m2[via](lang.cvt[via].i64(a)))
         self.assertEqual(proof(of(lang.f32)).state, "proved(i64)")
