@@ -263,7 +263,7 @@ def free(*modifiers: Any, on: Any) -> List[Free]:
     """free(neg, abs, on=(add.f32, mul.f32)): modifiers of operands that the machine applies at no cost."""
     for m in modifiers:
         if not isinstance(m, OpName) or m._op.name not in ("neg", "abs") or m._types:
-            fail(f"free({m}, ..): neg or abs is expected")
+            fail(f"free({getattr(m, '__name__', m)}, ..): neg or abs is expected")
     out = []
     for o in on if isinstance(on, tuple) else (on,):
         if not isinstance(o, OpName) or len(o._types) != 1:

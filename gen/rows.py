@@ -121,7 +121,7 @@ def of_packed(s: RuleSet, table: Any) -> Iterator[str]:
     words = s.values.get("features", ())
     for p in s.packed:
         if not isinstance(p, lang.Packed):
-            yield at(s.target_where, f"PACKED holds {p!r}, which is no packed(..)")
+            yield at(getattr(p, "where", s.target_where), f"PACKED holds {p!r}, which is no packed(..)")
             continue
         name = f"{p.op}.{p.to}x{p.lanes}" + (f".{p.frm}x{p.lanes}" if p.frm != p.to else "")
         key = (p.op, p.to, p.frm, p.lanes)
@@ -155,7 +155,7 @@ def of_free(s: RuleSet) -> Iterator[str]:
     seen: Dict[Tuple[str, str, str], Tuple[str, int]] = {}
     for f in s.free:
         if not isinstance(f, lang.Free):
-            yield at(s.target_where, f"FREE holds {f!r}, which is no free(..)")
+            yield at(getattr(f, "where", s.target_where), f"FREE holds {f!r}, which is no free(..)")
             continue
         if ops.TYPE_BY_NAME[f.type].cls != "F" or f.op not in ("add", "mul", "fma", "max", "min", "sub"):
             yield at(f.where, f"free({', '.join(f.modifiers)}, on={f.op}.{f.type}): sums, products, fma, max and min of floats have modifiers of operands")
@@ -211,11 +211,17 @@ def forms(r: Rule, to: str, frm: str, lanes: int = 1) -> List[str]:
     return [re.sub("%[tobw]", lambda m: letters[m[0]], word) for word in r.ptx.split()]
 
 
+def stem(form: str) -> str:
+    """`mul.hi` of mul.hi.u32: an instruction without its types, which may be wider where the machine has no narrow ones. A comparison that is true of nan
+    costs what the other one does."""
+    return ".".join(w for w in form.split(".") if not re.fullmatch(r"(bf|[bsufe])\d\w*", w)).replace("setp.neu", "setp.ne")
+
+
 def unlike_its_text(r: Rule, lines: Any, features: Tuple[str, ...]) -> str:
-    """A form of `ptx=` that begins otherwise than the one instruction which patterns/texts.py has for the row; empty if there is none."""
+    """A form of `ptx=` of another instruction than the one which patterns/texts.py has for the row; empty if there is none."""
     for x in (x for x in texts.of_row(r, lines, features) if not x.word and not x.pair and not x.constant and x.ptx.count(";") == 1):
-        base = x.ptx.split(".")[0]
-        if base not in ("mov", "cvt") and base not in {form.split(".")[0] for form in forms(r, x.to, x.frm)}:
+        own = stem(x.ptx.split()[0])
+        if own != "mov" and own not in map(stem, forms(r, x.to, x.frm)):
             return f"ptx='{r.ptx}': patterns/texts.py has {x.ptx.split()[0]} for '{r.right}' of {x.frm}"
     return ""
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
 from gen import lang, load, prices, rows, strategies, tunes  # noqa: E402
-from gen.lang import (PatternError, add, bf16, cvt, div, f16, f32, f64, fma, free, i32, llvm, max, min, mul, neg, packed, sub, target, tune)  # noqa: E402
+from gen.lang import (PatternError, add, bf16, cvt, div, f16, f32, f64, fma, free, i32, intr, llvm, max, min, mul, neg, packed, sub, target, tune)  # noqa: E402
 from gen.load import RuleSet  # noqa: E402
 from patterns import boards  # noqa: E402
 
@@ -74,6 +74,7 @@ class Rows(unittest.TestCase):
             self.one([replace(S, packed=made)], wanted)
         self.one([replace(load.load_target("sm80"), packed=packed(bf16, 2, add))], "lacks the feature 'bf16.add'")
         self.one([replace(S, packed=[7])], "PACKED holds 7")
+        self.one([replace(S, packed=[replace(free(neg, on=add.f32)[0], where=("patterns/sm90.py", 17))])], "patterns/sm90.py:17: error: PACKED holds Free")
         for bad in (lambda: packed(f16, 2, add.f16), lambda: packed(cvt, 2, f16), lambda: packed(lang.F, 2, add), lambda: packed(cvt, 2, (f16, f32, f32))):
             self.assertRaises(PatternError, bad)
 
@@ -83,7 +84,9 @@ class Rows(unittest.TestCase):
         for made, wanted in cases:
             self.one([replace(S, free=made)], wanted)
         self.one([replace(load.load_target("sm75"), free=free(neg, on=(fma.bf16,)))], "no INSTR rule takes fma.bf16")
+        self.one([replace(S, free=[replace(packed(f16, 2, add)[0], where=("patterns/sm90.py", 24))])], "patterns/sm90.py:24: error: FREE holds Packed")
         self.assertRaises(PatternError, lambda: free(max, on=(add.f32,)))
+        self.assertRaisesRegex(PatternError, r"free\(relu, \.\.\): neg or abs", lambda: free(lang.relu, on=(add.f32,)))
 
     def tuned(self, **changed: Any) -> List[RuleSet]:
         """sm_90 with other values of numbers, dots in their names written as underscores twice."""
@@ -143,6 +146,10 @@ class Rows(unittest.TestCase):
             self.one(of(ptx), f"ptx='{ptx}': patterns/prices.tsv has no form")
         self.assertEqual(rows.faults(of("add.rn.%t"), TABLE), [])
         self.one(of("mul.rn.%t"), "ptx='mul.rn.%t': patterns/texts.py has add.rn.f16 for 'fadd'")
+        low = intr(lang.mulhi.u32(lang.a, lang.b), "llvm.nvvm.mulhi.ui", ptx="mul.lo.%t")
+        self.one([replace(S, phases={**S.phases, "isel": [*S.phases["isel"], low]})], "ptx='mul.lo.%t': patterns/texts.py has mul.hi.u32")
+        narrow = intr(lang.cvt.i32.f32(lang.a), "llvm.nvvm.f2i.rz", ptx="cvt.rni.%t.%o")
+        self.one([replace(S, phases={**S.phases, "isel": [*S.phases["isel"], narrow]})], "ptx='cvt.rni.%t.%o': patterns/texts.py has cvt.rzi.s32.f32")
         self.assertRaises(PatternError, lambda: llvm(add[lang.F](lang.a, lang.b), "fadd", ptx="add.rn.%q"))
 
     def test_what_plans_use(self) -> None:
