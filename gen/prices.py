@@ -187,7 +187,7 @@ def load_table(sass: Sass, path: Optional[Path] = None) -> Table:
                 raise PatternError(where, f"{form} has a price for {t} already, at line {out.lines[form, t]}")
             for name, _ in counted(where, ops):
                 if sass.names[name] not in sass.by_target[t]:
-                    raise PatternError(where, f"patterns/sass.tsv has no operation {name!r} of {t}")
+                    raise PatternError(where, f"patterns/sass.tsv has no operation {name!r} of {t}: a row names its targets")
             out.forms[form][t] = Price({sass.names[name]: n for name, n in counted(where, ops)}, path_of, int(off))
             out.lines[form, t] = where[1]
     return out

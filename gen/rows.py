@@ -30,7 +30,7 @@ RANGES: Dict[str, Tuple[int, int, int, str]] = {  # of TARGET: least, most, what
 }
 TEXTS = ("ptx", "board", "features", "name")
 VERSIONS = ("6.3", "6.4", "6.5", *(f"7.{n}" for n in range(9)), *(f"8.{n}" for n in range(9)), "9.0")  # of PTX, that LLVM writes
-FIRST = {75: "6.3", 80: "7.0", 86: "7.1", 89: "7.8", 90: "7.8", 100: "8.6", 120: "8.7"}  # version that knows a generation; in between the one before
+FIRST = {75: "6.3", 80: "7.0", 86: "7.1", 87: "7.4", 88: "9.0", 89: "7.8", 90: "7.8", 100: "8.6", 103: "8.8", 110: "9.0", 120: "8.7", 121: "8.8"}  # has it
 TEXT = "8.0"  # the least that the texts of sharing.py and cp.async need together
 # operations that plans use without asking a rule, at these types; of machines with the feature
 NEEDED: Dict[str, List[Tuple[str, str, int]]] = {
@@ -50,6 +50,11 @@ MOST_BYTES = 16  # of lanes that one instruction takes
 
 
 def at(where: Tuple[str, int], what: str) -> str: return f"{where[0]}:{where[1]}: error: {what}"
+
+
+def first_version(generation: int) -> str:
+    """The first version of PTX that knows a generation; of one that is not listed, the one before it."""
+    return FIRST[max((g for g in FIRST if g <= generation), default=min(FIRST))]
 
 
 def like(name: str, known: Any) -> str:
@@ -79,7 +84,7 @@ def of_target(s: RuleSet) -> Iterator[str]:
 
 def related(v: Dict[str, Any], generation: int) -> Iterator[str]:
     ptx, words = v.get("ptx"), v.get("features", ())
-    least = max((VERSIONS.index(x) for g, x in FIRST.items() if g <= generation), default=0)
+    least = VERSIONS.index(first_version(generation))
     if ptx not in VERSIONS:
         yield f"ptx={ptx!r}: a version of PTX that LLVM writes is expected, {VERSIONS[0]} to {VERSIONS[-1]}"
     elif VERSIONS.index(ptx) < max(least, VERSIONS.index(TEXT)):
@@ -118,7 +123,8 @@ def takes(s: RuleSet, op: str, to: str, frm: str, lanes: int) -> List[Rule]:
 
 def of_packed(s: RuleSet, table: Any) -> Iterator[str]:
     seen: Dict[Tuple[str, str, str, int], Tuple[str, int]] = {}
-    words = s.values.get("features", ())
+    words, target = s.values.get("features", ()), str(s.values["name"])
+    unpriced: List[Tuple[Tuple[str, int], str]] = []
     for p in s.packed:
         if not isinstance(p, lang.Packed):
             yield at(getattr(p, "where", s.target_where), f"PACKED holds {p!r}, which is no packed(..)")
@@ -141,14 +147,16 @@ def of_packed(s: RuleSet, table: Any) -> Iterator[str]:
             continue
         word = need.get(p.op, need[""])
         if word and word not in words:
-            yield at(p.where, f"{name}: {s.values['name']} lacks the feature '{word}' that pairs need: they would be computed lane by lane, at twice the price")
+            yield at(p.where, f"{name}: {target} lacks the feature '{word}' that pairs need: they would be computed lane by lane, at twice the price")
             continue
         rules = takes(s, p.op, p.to, p.frm, p.lanes)
         if not rules:
             yield at(p.where, f"{name}: no INSTR rule takes it")
         spelled = [f for r in rules for f in forms(r, p.to, p.frm, p.lanes)]
-        if table and spelled and not any(str(s.values["name"]) in table.forms.get(f, {}) for f in spelled):
-            yield at(p.where, f"{name}: {prices.FILE} has no form {spelled[0]} of {s.values['name']}")
+        if table and spelled and not any(target in table.forms.get(f, {}) for f in spelled):
+            unpriced.append((p.where, f"{name}: {prices.FILE} has no form {spelled[0]} of {target}"))
+    for where, what in unpriced[:1]:
+        yield at(where, what + (f", nor those of {len(unpriced) - 1} more rows: `./dev prices --target {target}` writes them" if unpriced[1:] else ""))
 
 
 def of_free(s: RuleSet) -> Iterator[str]:
@@ -268,4 +276,4 @@ def faults(targets: List[RuleSet], table: Optional[prices.Table] = None) -> List
     return list(dict.fromkeys(out))
 
 
-__all__ = ["faults", "forms"]
+__all__ = ["faults", "first_version", "forms"]

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
 
-from gen import prices
+from gen import prices, rows
 from gen.proof import simulate
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,7 +28,7 @@ TYPES = {"f32": (32, 75), "f64": (64, 75), "f16": (16, 75), "f16x2": (32, 75), "
 FLOATS = {"FMUL", "FADD", "FFMA", "FMUL2", "FADD2", "FFMA2", "DMUL", "DADD", "DFMA", "HMUL2", "HADD2", "HFMA2", "HFMA2.MMA"}
 NOBITS = 8   # a section without bytes in the file: shared memory
 Version = Tuple[int, int]
-Row = Tuple[Version, Version, str, str]      # first and last version, target, text
+Row = Tuple[Version, Version, str, str]      # first and last version, targets, text
 
 
 def listed() -> List[Row]:
@@ -48,7 +48,7 @@ def version(ptxas: str) -> Version:
 
 
 def faults_of(at: Version, target: str) -> Set[str]:
-    return {text for first, last, of, text in listed() if first <= at <= last and of == target}
+    return {text for first, last, of, text in listed() if first <= at <= last and target in of.split()}
 
 
 def sections(cubin: bytes, prefix: str = ".text.") -> Iterator[Tuple[str, bytes]]:
@@ -97,7 +97,7 @@ def kernels(target: int) -> Tuple[str, Dict[str, Tuple[str, str, str]]]:
                     name = f"both_{op}_{then}_{side}_{kind}"
                     out[name] = kernel(name, kind, [instruction(op, kind, "%x4", "%x0", "%x1"), instruction(then, kind, "%x5", *words)])
                     pairs[name] = (f"{op}.rn.{kind} {then}.rn.{kind}", f"one_{op}_{kind}", f"one_{then}_{kind}")
-    ptx = "8.8" if target >= 100 else "7.8"
+    ptx = max(rows.first_version(target), "8.8" if target >= 100 else "7.8")
     return f".version {ptx}\n.target sm_{target}\n.address_size 64\n" + "".join(out.values()), pairs
 
 
@@ -106,7 +106,9 @@ def fused(ptxas: str, target: int, *more: str) -> Set[str]:
     text, pairs = kernels(target)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "k.ptx").write_text(text)
-        subprocess.run([ptxas, f"-arch=sm_{target}", *more, "-o", f"{folder}/k.cubin", f"{folder}/k.ptx"], check=True)
+        done = subprocess.run([ptxas, f"-arch=sm_{target}", *more, "-o", f"{folder}/k.cubin", f"{folder}/k.ptx"], capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"error: {ptxas} assembles nothing for sm_{target}: {(done.stderr or done.stdout).strip()[:500]}")
         cubin = Path(folder, "k.cubin").read_bytes()
     counted = floats(target)
     count = {name: sum(op in counted for op in operations(code)) for name, code in sections(cubin)}

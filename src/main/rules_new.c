@@ -3,7 +3,8 @@
  *
  * Needs the pattern file of the old target; leaves a copy under the new name, in which TARGET and RATE have the new
  * name and nothing else is changed: the old facts stand until somebody has looked at each. The list that is printed
- * is that work, line by line.
+ * is that work, line by line. Where the old target is named beside the pattern files, in sass.tsv, assemblers.tsv and
+ * meson.build, the new one stands after it, so that what is next is measuring.
  *
  *     patterns/sm100.py:5: TARGET sms=132
  */
@@ -78,6 +79,25 @@ static char *renamed(RulesCall *c, const char *text, const char *file, const cha
     }
     wbb_put(&b, found);
     return b.text;
+}
+
+/* Puts `added` after each `word` of a file that no letter or digit goes on. 0: there is no such file or word. */
+static uint32_t put_beside(RulesCall *c, const char *file, const char *word, const char *added)
+{
+    if (!wbb_file_exists(file)) return 0;
+    size_t n;
+    const char *rest = wbb_read_file(c->cx, c->arena, file, &n);
+    WbbBuf b = wbb_buf(c->arena);
+    uint32_t found = 0;
+    for (const char *at; (at = strstr(rest, word));) {
+        const char *end = at + strlen(word);
+        wbb_put_n(&b, rest, (size_t)(end - rest));
+        if (!isalnum((unsigned char)*end)) wbb_put(&b, added), found++;
+        rest = end;
+    }
+    wbb_put(&b, rest);
+    if (found) wbb_write_file(c->cx, file, b.text, strlen(b.text));
+    return found;
 }
 
 /* --- what to review --------------------------------------------------------------------------- */
@@ -161,18 +181,25 @@ static WbbStatus new_target(const Call *call)
     size_t n;
     const char *text = renamed(c, wbb_read_file(c->cx, c->arena, old_file, &n), old_file, from, to);
     wbb_write_file(c->cx, new_file, text, strlen(text));
+    const char *slash = strrchr(folder, '/'), *sass = wbb_format(c->arena, "%s/sass.tsv", folder);
+    const char *meson = wbb_format(c->arena, "%.*smeson.build", slash ? (int)(slash + 1 - folder) : 0, folder);
+    const char *beside = wbb_format(c->arena, " %s", to);
+    const uint32_t named = put_beside(c, sass, from, beside);
+    put_beside(c, wbb_format(c->arena, "%s/assemblers.tsv", folder), from, beside); /* `./dev prices` checks each */
+    const uint32_t built = put_beside(c, meson, wbb_format(c->arena, "'sm%s'", from + 3),
+                                      wbb_format(c->arena, ", 'sm%s'", to + 3));
     if (!c->json)
         wbb_putf(c->out, "%s is written, a copy of %s. To review, line by line:\n\n", new_file, old_file);
     review(c, new_file, text);
     if (c->json) return main_rules_end(c, WBB_OK);
+    if (named)
+        wbb_putf(c->out, "\n%s names %s in the %u rows of %s: take it out where it uses other pipes, or another rate\n",
+                 sass, to, named, from);
+    if (built) wbb_putf(c->out, "%s builds it\n", meson);
     wbb_put(c->out, "\nThen:\n");
-    wbb_putf(c->out, "  meson.build                      name sm%s beside sm%s\n", to + 3, from + 3);
-    wbb_putf(c->out, "  %s/sass.tsv                %s in the rows of %s whose pipes and rates it shares\n",
-             folder, to, from);
-    wbb_putf(c->out, "  ./dev prices --target %s     writes its forms into %s/prices.tsv\n", to, folder);
-    wbb_putf(c->out, "  src/llvm/cache.c                 the PTX version that LLVM needs for %s\n", to);
-    wbb_put(c->out, "  ./dev build                      reports operations that no rule selects an instruction for\n");
-    wbb_putf(c->out, "  ./dev rule %-21s proves new rules\n", new_file);
+    wbb_putf(c->out, "  ./dev prices --target %-10s measures its instructions, which a build asks for\n", to);
+    wbb_put(c->out, "  ./dev build                      names operations that no rule selects an instruction for\n");
+    wbb_putf(c->out, "  ./dev rule %-21s runs its instructions, and has ptxas assemble each\n", new_file);
     wbb_putf(c->out, "  warpburg rules diff %-5s %-5s  says what differs in meaning\n", from, to);
     wbb_put(c->out, "  python -m gen.targets_page       writes docs/targets.md\n");
     return main_rules_end(c, WBB_OK);
@@ -190,8 +217,9 @@ static const Example examples[] = {
 const Command main_rules_new_target = {
     .name = "new-target",
     .summary = "make a pattern file for a new target from an old one, and list what to review in it",
-    .details = "Copies DIR/smYY.py to DIR/smXX.py under the new name, and prints every line that states a fact of the "
-               "old machine.",
+    .details = "Copies DIR/smYY.py to DIR/smXX.py under the new name, names it beside the old one in DIR/sass.tsv, "
+               "DIR/assemblers.tsv and the meson.build above DIR, and prints every line that states a fact of the old "
+               "machine.",
     .positionals = positionals,
     .options = options,
     .examples = examples,

@@ -59,6 +59,10 @@ class Rows(unittest.TestCase):
             ({"name": "sm_91"}, "the file is that of sm_90")]
         for changed, wanted in [*cases, ({"smem": 228 * 1024}, "takes 1024 bytes for each block")]:
             self.one([replace(S, values={**S.values, **changed})], wanted)
+        for k, wanted in ((75, "6.3"), (89, "7.8"), (103, "8.8"), (107, "8.8"), (110, "9.0"), (120, "8.7")):
+            self.assertEqual(rows.first_version(k), wanted)
+        thor = {**load.load_target("sm100").values, "name": "sm_110"}
+        self.one([replace(load.load_target("sm100"), name="sm110", values=thor)], "ptx='8.8': 9.0 is the first that has this machine")
         for k in ("sms", "warp", "ptx", "features", "smem"):
             self.one([replace(S, values={x: v for x, v in S.values.items() if x != k})], f"{k}= is missing")
 
