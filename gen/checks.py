@@ -184,9 +184,9 @@ NUMBER = Var("number", "value")
 
 
 def folded(e: Expr, literal: Set[str]) -> Expr:
-    """With one variable for each operation on numbers alone."""
+    """With one variable for each operation on numbers alone, and for what is computed of constants."""
     if not isinstance(e, Node):
-        return e
+        return NUMBER if isinstance(e, Arith) and is_const(e) else e
     args = [folded(x, literal) for x in e.args]
     made = e if all(x is y for x, y in zip(args, e.args)) else Node(e.op, e.types, e.flags, args)
     return NUMBER if is_number(e, literal) else made
@@ -215,8 +215,8 @@ def uses(e: Expr) -> Dict[str, int]:
 def check_shrinks(r: Rule) -> None:
     assert isinstance(r.right, Expr)
     literal = literals_of(r.when)
-    made = folded(r.right, literal) if literal else r.right
-    left, right, uses_left, uses_right = size(r.left), size(made), uses(r.left), uses(made)
+    made = folded(r.right, literal)
+    left, right, uses_left, uses_right = size(folded(r.left, set())), size(made), uses(r.left), uses(made)
     if right >= left:
         raise PatternError(r.where, f"does not shrink: (nodes, variable uses, rank, constants) go from {left} to {right}")
     for v in (v for v in uses_right if v not in literal and v != str(NUMBER)):

@@ -12,8 +12,8 @@ from typing import Dict, Iterator, List, Optional, Sequence
 from gen.expr import Arith, Cond, Expr, Lit, Not, Relation, Var, Width, parts
 from gen.forms import inside
 from gen.lang import Rule
-from gen.match import CALCULATE, RELATE
-from gen.opcodes import ARITH, REL
+from gen.match import RELATE, arithmetic
+from gen.opcodes import REL
 
 Bound = Dict[str, int]
 MOST = 16        # assignments a rule
@@ -30,9 +30,7 @@ def value(e: Expr, at: Bound, w: int) -> Optional[int]:
         return at.get(e.name)
     assert isinstance(e, Arith)
     x, y = value(e.x, at, w), value(e.y, at, w)
-    if x is None or y is None or (e.op in ("//", "%") and y <= 0):
-        return None
-    return int(CALCULATE[ARITH[e.op]](x, y))
+    return None if x is None or y is None else arithmetic(e.op, x, y)
 
 
 def compared(c: Cond) -> List[Expr]:

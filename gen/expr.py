@@ -144,14 +144,16 @@ class Expr:
     def __neg__(self) -> "Expr": return Arith("-", Lit(0), self)
     def __pow__(self, o: Any) -> "Expr": return self.unknown("**")
     def __rpow__(self, o: Any) -> "Expr": return self.unknown("**")
-    def __lshift__(self, o: Any) -> "Expr": return self.unknown("<<")
-    def __rlshift__(self, o: Any) -> "Expr": return self.unknown("<<")
+    def __lshift__(self, o: Any) -> "Expr": return self.shifted(self, lift(o))
+    def __rlshift__(self, o: Any) -> "Expr": return self.shifted(lift(o), self)
     def __rshift__(self, o: Any) -> "Expr": return self.unknown(">>")
     def __truediv__(self, o: Any) -> "Expr": return self.unknown("/")
     def __rtruediv__(self, o: Any) -> "Expr": return self.unknown("/")
 
+    def shifted(self, x: "Expr", y: "Expr") -> "Expr": return Arith("<<", x, y) if x.constant and y.constant else self.unknown("<<")
+
     def unknown(self, op: str) -> "Expr":
-        fail(f"{self}: {op} is not among the arithmetic of constants, which is + - * // %; for element values write the operation, as in shl.i32(a, b)")
+        fail(f"{self}: {op} is not among the arithmetic of constants, which is + - * // % <<; for element values write the operation, as in shl.i32(a, b)")
         return self
 
     def __eq__(self, o: Any) -> "Cond": return Relation("==", self, lift(o))  # type: ignore[override]
@@ -194,7 +196,7 @@ class Lit(Expr):
 
 
 class Arith(Expr):
-    """`+ - * // %` of index expressions, or exact arithmetic of constants."""
+    """`+ - * // %` of index expressions, or exact arithmetic of constants, which have `<<` too."""
 
     def __init__(self, op: str, x: Expr, y: Expr) -> None:
         super().__init__()

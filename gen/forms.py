@@ -1,13 +1,13 @@
 """Questions about a pattern expression: is it constant, an index, a sum of which terms; which operation must its match have; where must
-both operand orders be tried."""
+both operand orders be tried; what is inside it, and itself with other parts."""
 from __future__ import annotations
 
 import copy
 from functools import lru_cache
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from gen import ops
-from gen.expr import Arith, Cond, Expr, Guard, Lit, Node, Not, Total, Var, children, parts
+from gen.expr import All, Arith, Cond, Expr, Guard, Lit, Node, Not, Relation, Total, Var, children, parts
 
 
 @lru_cache(maxsize=None)
@@ -155,3 +155,42 @@ def is_number(e: Expr, literal: Set[str]) -> bool:
     if isinstance(e, Node) and e.args and e.op.sig not in ("leaf", "frame"):
         return all(is_number(x, literal) for x in e.args)
     return isinstance(e, Lit) or (isinstance(e, Var) and str(e) in literal)
+
+
+def copied(e: Any, memo: Dict[int, Any]) -> Any:
+    """e with the parts in memo replaced. Shared parts stay shared; a node without replaced parts stays the same object."""
+    if id(e) in memo:
+        return memo[id(e)]
+    out = e
+    if isinstance(e, Node):
+        args = [copied(x, memo) for x in e.args]
+        out = Node(e.op, e.types, e.flags, args) if any(x is not y for x, y in zip(args, e.args)) else e
+    elif isinstance(e, Arith):
+        out = Arith(e.op, copied(e.x, memo), copied(e.y, memo))
+    elif isinstance(e, Relation):
+        out = Relation(e.rel, copied(e.x, memo), copied(e.y, memo))
+    elif isinstance(e, Guard):
+        out = Guard(e.name, *(copied(x, memo) for x in e.args), word=e.word)
+    elif isinstance(e, Not):
+        out = Not(copied(e.x, memo))
+    elif isinstance(e, All):
+        out = All([copied(x, memo) for x in e.items])
+    memo[id(e)] = out
+    return out
+
+
+def everything(e: Any) -> List[Any]:
+    """e and everything inside it, including conditions; shared parts once, in a fixed order."""
+    out: Dict[int, Any] = {}
+
+    def visit(x: Any) -> None:
+        if id(x) in out or x is None:
+            return
+        out[id(x)] = x
+        inside = x.args if isinstance(x, (Node, Guard)) else (x.x, x.y) if isinstance(x, (Arith, Relation)) else (x.x,) if isinstance(x, Not) else \
+            x.items if isinstance(x, All) else ()
+        for y in inside:
+            visit(y)
+
+    visit(e)
+    return list(out.values())

@@ -16,8 +16,8 @@ from gen.expr import Arith, Expr, Guard, Lit, Node, Not, Relation, Type, Var, Wi
 from gen.forms import inside, is_const, is_index, terms_of
 from gen.known import EXCLUDES, INF, NAN, NEGZERO, Facts
 from gen.lang import Rule
-from gen.match import CALCULATE, RELATE
-from gen.opcodes import ARITH, FLAGBIT, OPNUM, REL
+from gen.match import RELATE, arithmetic
+from gen.opcodes import FLAGBIT, OPNUM, REL
 from gen.terms import CONST, INDEX, SUM, Term, constant, index, leaf, node, total, type_code
 
 FIRST = {"k": 4, "m": 8, "p": 2, "q": 3}
@@ -56,10 +56,16 @@ def evaluate(e: Expr, env: Env) -> int:
             raise Undefined
         return env.konst[id(e)]
     assert isinstance(e, Arith)
-    x, y = evaluate(e.x, env), evaluate(e.y, env)
-    if e.op in ("//", "%") and y <= 0:
+    found = arithmetic(e.op, evaluate(e.x, env), evaluate(e.y, env))
+    if found is None:
         raise Undefined
-    return int(CALCULATE[ARITH[e.op]](x, y))
+    return found
+
+
+def values_of(t: str) -> range:
+    """The numbers of an integer type."""
+    o = ops.TYPE_BY_NAME[t]
+    return range(1 << o.bits) if o.cls == "U" else range(-1 << o.bits - 1, 1 << o.bits - 1)
 
 
 def total_of(c: int, terms: List[Tuple[int, Term]]) -> Term:
@@ -78,6 +84,8 @@ def build(e: Expr, t: Type, env: Env) -> Term:
         return env.value[id(e)]
     if is_const(e):
         n = e.value if isinstance(e, Lit) else evaluate(e, env)
+        if isinstance(e, Arith) and int(n) not in values_of(t.name if t.name == "index" else env.types.get(t.name, t.name)):
+            raise Undefined
         return index(int(n)) if t.name == "index" else constant(env.type(t), n)
     if isinstance(e, Node):
         args = tuple(build(a, e.operand_type(i), env) for i, a in enumerate(e.args))

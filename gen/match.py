@@ -18,10 +18,21 @@ from gen.terms import CONST, INDEX, INT64, Term, constant, float_of, index, inte
 
 MOST_PICKS = 16
 INT128 = range(-1 << 127, 1 << 127)
-CALCULATE = {ARITH[k]: f for k, f in (("+", operator.add), ("-", operator.sub), ("*", operator.mul), ("//", operator.floordiv), ("%", operator.mod))}
+NAMED = {n: op for op, n in ARITH.items()}
 RELATE = {REL[k]: f for k, f in (("==", operator.eq), ("!=", operator.ne), ("<", operator.lt), ("<=", operator.le), (">", operator.gt), (">=", operator.ge))}
 GUARD = list(guards.NUMBER)
 NEG, ABS, INSTR = OPNUM["neg"], OPNUM["abs"], OPNUM["instr"]
+
+
+def arithmetic(op: str, x: int, y: int) -> Optional[int]:
+    """What the engine computes of constants; None where it has no result, and the match fails."""
+    if op in ("//", "%"):
+        return None if y <= 0 else x // y if op == "//" else x % y
+    if op == "log2":
+        return x.bit_length() - 1 if x > 0 and x & x - 1 == 0 else None
+    if op == "<<":
+        return x << y if 0 <= y < 64 else None
+    return x + y if op == "+" else x - y if op == "-" else x * y
 
 
 class Match:
@@ -42,10 +53,11 @@ class Match:
 
 def calculate(m: Match, s: Step) -> bool:
     _, d, x, y, fn = s
-    if m.konst[y] <= 0 and fn >= ARITH["//"]:
+    found = arithmetic(NAMED[fn], m.konst[x], m.konst[y])
+    if found is None or found not in INT128:
         return False
-    m.konst[d] = CALCULATE[fn](m.konst[x], m.konst[y])
-    return m.konst[d] in INT128
+    m.konst[d] = found
+    return True
 
 
 def _take(m: Match, s: Step) -> bool:

@@ -24,7 +24,7 @@ WORDS = ("TRY FILTER SWAP OP OPX ANY ANYX TYPE CLASS TEQ FLAGS SAME LIT KONST SP
          "ADDENDS ADDEND ADDREST KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFIXED CCOUNTS CFLAG ACCEPT "
          "BNODE BLIT BKONST BSUM BINSTR BROOT").split()
 WORD = {name: i for i, name in enumerate(WORDS)}
-ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4}
+ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4, "<<": 5, "log2": 6}  # log2 x, of a power of two; its second operand is no other
 REL = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
 Step = Tuple  # (word, a, b, c, extra..): extras are ("imm", value) or numbers, one word each

@@ -134,6 +134,9 @@ class Slots:
             y = self.constant(e.y, self.steps)
             self.equate(e.x, self.arithmetic("-", k, y, self.steps) if e.op == "+" else self.arithmetic("+", k, y, self.steps)
                         if e.op == "-" else self.divide(k, y))
+        elif isinstance(e, Arith) and e.op == "<<" and self.bound(e.x):
+            of = k if isinstance(e.x, Lit) and e.x.value == 1 else self.divide(k, self.constant(e.x, self.steps))
+            self.equate(e.y, self.arithmetic("log2", of, of, self.steps))
         else:
             self.fail(f"{e}: more than one of its constants is unbound where it is matched")
 

@@ -78,6 +78,19 @@ SIMPLIFY = [
     rewrite(min[F](a, INF),                  a),
     rewrite(band[N](a, -1),                  a),
     rewrite(bxor.pred(a, False),             a),
+    rewrite(ne.pred(a, False),               a),
+    rewrite(eq.pred(a, True),                a),
+] + [                                        # as jnp.floor_divide and jnp.remainder ask: the sign of a, and whether a quotient is exact
+    rewrite(ne[I](sign[I](a), 1),            le[I](a, 0)),
+    rewrite(eq[I](sign[I](a), 1),            gt[I](a, 0)),
+] + [
+    rewrite(op[I](rem[I](a, 1 << m), 0),     op[I](band[I](a, (1 << m) - 1), 0)) for op in (eq, ne)
+] + [                                        # by 2**m: they round down, and so do a shift and the low bits
+    rewrite(select[I](band.pred(le[I](a, 0), ne[I](band[I](a, (1 << m) - 1), 0)), less[I](div[I](a, 1 << m), one), div[I](a, 1 << m)), shra[I](a, m))
+    for less, one in ((sub, 1), (add, -1))
+] + [
+    rewrite(select[I](band.pred(lt[I](rem[I](a, 1 << m), 0), ne[I](band[I](a, (1 << m) - 1), 0)), add[I](rem[I](a, 1 << m), 1 << m), rem[I](a, 1 << m)),
+            band[I](a, (1 << m) - 1)),
 ] + [                                        # the sign of a remainder, as jnp.remainder asks
     rewrite(lt[t](a, 0),                     False,                       when=known_zero(a, LOW[t.name])) for t in SIGNED
 ] + [
@@ -108,7 +121,23 @@ PRED = [
 ]
 
 # --- lower: HLO's integers, where x / 0 is all ones, x % 0 is x, MIN / -1 is MIN, and a shift by the width or more is 0 or the sign ---------
-DIVIDE = [
+def quotient(t, power):
+    """a / 2**power towards zero, of type t with a sign: a negative a needs 2**power - 1 more before its low bits are cut off."""
+    return shrax[t](add[t](a, shrlx[t](shrax[t](a, WIDTH[t] - 1), WIDTH[t] - power)), power)
+
+
+DIVIDE = [                                   # by 2**m: a shift, or the low bits. A quotient of 16 bits with a sign takes no longer than the shifts
+    rewrite(div[U](a, 1 << m),               shrlx[U](a, m),              when=m > 0),
+    rewrite(rem[U](a, 1 << m),               band[U](a, (1 << m) - 1)),
+] + [
+    rewrite(div[t](a, 1 << m),               shrlx[t](a, m),              when=(m > 0) & known_zero(a, LOW[t.name])) for t in SIGNED
+] + [
+    rewrite(rem[t](a, 1 << m),               band[t](a, (1 << m) - 1),    when=known_zero(a, LOW[t.name])) for t in SIGNED
+] + [
+    rewrite(div[t](a, 1 << m),               quotient(t, m),              when=m > 0) for t in (i8, i32, i64)
+] + [
+    rewrite(rem[t](a, 1 << m),               sub[t](a, shlx[t](quotient(t, m), m)), when=m > 0) for t in (i8, i32, i64)
+] + [
     rewrite(div[N](a, k),                    divx[N](a, k),               when=k > 0),
     rewrite(rem[N](a, k),                    remx[N](a, k),               when=k > 0),
     rewrite(div[U](a, b),                    select[U](eq[U](b, 0), -1, divx[U](a, max[U](b, 1)))),

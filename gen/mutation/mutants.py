@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from gen import ops
+from gen.forms import copied, everything
 from gen.proof import breakpoints, complex_parts, prove
 from gen.lang import All, Arith, Cond, Guard, Lit, Node, Not, Relation, Rule, parts
 from gen.ledger import Errors, modes_of
@@ -44,7 +45,7 @@ SYMMETRIC = ("hypot", "mulhi")  # their operands may change places
 MASKING = ("band", "bor", "bxor")
 RANGE = 32
 FRACTION = {32: 23, 64: 52}  # bits of floats of that width
-ARITH = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//"}
+ARITH = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//", "<<": "*"}
 RELATION = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 Change = Tuple[str, List[Any]]  # description; the replacements, two if killing either is enough
 
@@ -65,45 +66,6 @@ class Mutant:
 
 
 # --- the parts of a rule ------------------------------------------------------------------------------------------------------------
-def copied(e: Any, memo: Dict[int, Any]) -> Any:
-    """e with the parts in memo replaced. Shared parts stay shared; a node without replaced parts stays the same object."""
-    if id(e) in memo:
-        return memo[id(e)]
-    out = e
-    if isinstance(e, Node):
-        args = [copied(x, memo) for x in e.args]
-        out = Node(e.op, e.types, e.flags, args) if any(x is not y for x, y in zip(args, e.args)) else e
-    elif isinstance(e, Arith):
-        out = Arith(e.op, copied(e.x, memo), copied(e.y, memo))
-    elif isinstance(e, Relation):
-        out = Relation(e.rel, copied(e.x, memo), copied(e.y, memo))
-    elif isinstance(e, Guard):
-        out = Guard(e.name, *(copied(x, memo) for x in e.args), word=e.word)
-    elif isinstance(e, Not):
-        out = Not(copied(e.x, memo))
-    elif isinstance(e, All):
-        out = All([copied(x, memo) for x in e.items])
-    memo[id(e)] = out
-    return out
-
-
-def everything(e: Any) -> List[Any]:
-    """e and everything inside it, including conditions; shared parts once, in a fixed order."""
-    out: Dict[int, Any] = {}
-
-    def visit(x: Any) -> None:
-        if id(x) in out or x is None:
-            return
-        out[id(x)] = x
-        inside = x.args if isinstance(x, (Node, Guard)) else (x.x, x.y) if isinstance(x, (Arith, Relation)) else (x.x,) if isinstance(x, Not) else \
-            x.items if isinstance(x, All) else ()
-        for y in inside:
-            visit(y)
-
-    visit(e)
-    return list(out.values())
-
-
 class Users:
     """The users of each part of a rule, and how they use it."""
 

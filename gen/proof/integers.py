@@ -57,6 +57,14 @@ def multiples(t: Terms, x: str) -> Tuple[int, ...]:
     return tuple(out)
 
 
+def ties(t: str) -> Tuple[int, ...]:
+    """Integers at and next to the midpoints between values of 1 to 5 significant bits: where conversions to narrow floats round."""
+    w = width(t)
+    odd = [(kept, digits) for digits in range(2, 7) for kept in range((1 << digits - 1) + 1, 1 << digits, 2)]
+    near = [(kept << n) + d for kept, digits in odd for n in range(w - digits + 1) for d in (-1, 0, 1)]
+    return tuple(dict.fromkeys(s * x & (1 << w) - 1 for x in near for s in ((1, -1) if cls(t) == "I" else (1,))))
+
+
 # --- every value ---------------------------------------------------------------------------------------------------------------------
 def countable(t: Terms) -> bool:
     """Whether every value can be run: an integer among at most EVERY_BITS of operands."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gen import constants, lang, load, ops
-from gen.proof import complex_parts, conditions, driver, facts, fold_laws, folds, integers
+from gen.proof import complex_parts, conditions, driver, exponents, facts, fold_laws, folds, integers
 from gen.proof.breakpoints import FORMATS, breakpoints, is_alone, operands
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import assumed, modes_of
@@ -45,6 +45,7 @@ class Case:
     terms: Terms
     bind: Dict[str, str] = field(default_factory=dict)
     terms_of: Tuple[int, ...] = ()  # of a rule about folds: the extents of their ranges
+    exponents: str = ""  # of a rule with powers of two: "m = 3"
 
 
 @dataclass
@@ -105,6 +106,7 @@ def classes_of(rule: Rule) -> List[str]:
 
 def cases_of(rule: Rule, errors: Errors) -> List[Case]:
     if folds.has_folds(rule): return [replace(c, terms_of=n) for n, r in fold_laws.needed(rule) for c in cases_of(r, errors)]
+    if exponents.exponents(rule): return [replace(c, exponents=said) for said, r in exponents.written(rule) for c in cases_of(r, errors)]
     effects = [e for side in (rule.left, rule.right) if isinstance(side, lang.Expr) for e in load.walk(side)
                if isinstance(e, Node) and {"address", "convergent"} & set(e.op.props.split())]
     if effects:
@@ -122,7 +124,10 @@ def cases_of(rule: Rule, errors: Errors) -> List[Case]:
             t = bind.get(written[0].types[0].name, written[0].types[0].name) if written else "index"
             of, budget = ({}, None) if same_function(rule) else (errors, allowed(rule, errors, t, approx))
             for r, way in ways:
-                terms = build(r, bind, of, approx, budget, SIDES)
+                try:
+                    terms = build(r, bind, of, approx, budget, SIDES)
+                except NotNarrow:  # of a number that is no exponent
+                    continue
                 out.append(Case(("/".join(choice) or label_of(terms)) + way, approx, terms, bind))
         if len(names) == 1 and not pinned and choice[0] in ("i8", "u8"):
             out += narrow_cases(rule, names[0], choice[0][0], errors)
@@ -199,14 +204,6 @@ def ties(t: str) -> Tuple[int, ...]:
     return tuple(dict.fromkeys(x | s for x in out for s in (0, 1 << width(t) - 1)))
 
 
-def integer_ties(t: str) -> Tuple[int, ...]:
-    """Integers at and next to the midpoints between values of 1 to 5 significant bits: where conversions to narrow floats round."""
-    w = width(t)
-    odd = [(kept, digits) for digits in range(2, 7) for kept in range((1 << digits - 1) + 1, 1 << digits, 2)]
-    near = [(kept << n) + d for kept, digits in odd for n in range(w - digits + 1) for d in (-1, 0, 1)]
-    return tuple(dict.fromkeys(s * x & (1 << w) - 1 for x in near for s in ((1, -1) if cls(t) == "I" else (1,))))
-
-
 def exponential_limits(t: str) -> Tuple[int, ...]:
     """Bits of multiples of ln 2 / 4 near the arguments where exponentials overflow, underflow, or cross a power of two."""
     powers = ((-151, -149, -127, -126, -125, -24, -1, 0, 1, 24, 126, 127, 128) if t == "f32" else
@@ -235,7 +232,7 @@ def domains_of(t: Terms) -> List[Domain]:
         elif n in t.listed:
             out.append(Domain("list", t.listed[n]))
         else:
-            more = () if not narrow else ties(x) if x in ("f32", "f64") else integer_ties(x) if cls(x) in "IU" else ()
+            more = () if not narrow else ties(x) if x in ("f32", "f64") else integers.ties(x) if cls(x) in "IU" else ()
             if is_alone(t) and cls(x) in "IU":
                 more += integers.step_ends(x) if integers.by_steps(t) else integers.multiples(t, x) if integers.with_floats(t) else ()
             at_constants = breakpoints(t, x) if x in FORMATS else ()
@@ -334,10 +331,12 @@ def prove_each(rules: Sequence[Rule], errors: Errors, solver: bool, samples: int
     cases = [(n, c) for n, r in enumerate(rules) for c in cases_of(r, errors)]
     results = driver.run([job_of(c, samples) for _, c in cases])
     proofs = [Proof(r) for r in rules]
+    found = {(n, c.label) for (n, c), r in zip(cases, results) if r.cases or not r.ok}
     for (n, c), r in zip(cases, results):
-        if not (r.ok and r.cases == 0 and c.label[1:] in map(str, driver.NARROW)):  # no constant of the rule has so few bits
+        narrow = c.label[1:] in map(str, driver.NARROW)  # no constant of the rule has so few bits
+        if r.cases or not r.ok or not (narrow or (c.exponents and (n, c.label) in found)):
             o = judged(c, r)
-            proofs[n].outcomes.append(retried(rules[n], o, samples) if o.state == "empty" else o)
+            proofs[n].outcomes.append(retried(rules[n], o, samples) if o.state == "empty" and not c.exponents else o)
     for p in proofs: p.outcomes = folds.decided(p.outcomes)
     if solver and z3_formula.present():
         wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and o.state == "tested"]

@@ -74,7 +74,8 @@ def explain(p: Proof, o: Outcome) -> str:
     """The message about one failed case."""
     t, r, rule = o.case.terms, o.result, p.rule
     where = f"{rule.where[0]}:{rule.where[1]}"
-    at = o.case.label + (" under approx" if o.case.approx else "") + (f" of {' by '.join(map(str, o.case.terms_of))} terms" if o.case.terms_of else "")
+    at = o.case.label + (f" at {o.case.exponents}" if o.case.exponents else "")
+    at += (" under approx" if o.case.approx else "") + (f" of {' by '.join(map(str, o.case.terms_of))} terms" if o.case.terms_of else "")
     if o.state == "empty":
         return f"{where}: error: nothing proved at {at}: no value satisfies the conditions of {rule.text}"
     assert r is not None

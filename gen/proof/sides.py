@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Set, Tuple
 
-from gen import ops
+from gen import constants, ops
 from gen.errors import error_of
 from gen.proof import facts, nearer
 from gen.proof.breakpoints import FORMATS
@@ -96,7 +96,15 @@ class Builder:
             r = self.var[id(e)]
             return r if self.t.types[r] == EXACT else self.add(Ins("of", EXACT, (r,)))
         assert isinstance(e, Arith)
+        if e.op == "<<":  # exponents.py has made its second operand a number
+            return self.add(Ins("mul", EXACT, (self.constant(e.x), self.integer(1 << self.number(e.y)))))
         return self.add(Ins(INT_OPS[e.op], EXACT, (self.constant(e.x), self.constant(e.y))))
+
+    def number(self, e: Expr) -> int:
+        found = constants.value(e, {}, width(next(iter(self.bind.values()), "pred")))
+        if found is None or not 0 <= found < 64:
+            raise NotNarrow  # the rule does not match
+        return found
 
     def value(self, e: Expr, t: str) -> int:
         """Register of e in an operand position of type t."""
@@ -120,7 +128,12 @@ class Builder:
 
     def convert_constant(self, e: Expr, t: str) -> int:
         r = self.constant(e)
-        return r if t == EXACT else self.add(Ins("to", t, (r,)))
+        if t == EXACT:
+            return r
+        made = self.add(Ins("to", t, (r,)))
+        if isinstance(e, Arith) and not self.right_side:  # a literal of the text is a value of its type
+            self.t.pre.append(self.add(Ins("eq", EXACT, (self.add(Ins("of", EXACT, (made,))), r))))
+        return made
 
     def compound(self, e: Expr, t: str) -> int:
         if is_const(e):

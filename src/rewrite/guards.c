@@ -1,8 +1,8 @@
 /* guards.c: constants and conditions of a match: `when=`.
  *
- * Needs what the match has bound; decides one step. Constants are exact in 128 bits; an overflow, or a divisor that is
- * not positive, fails the match. Each fact of gen/guards.py has one case in fact; it holds only if it is proved for
- * every value of the node.
+ * Needs what the match has bound; decides one step. Constants are exact in 128 bits; an overflow, a divisor that is
+ * not positive, and the logarithm of what is no power of two fail the match. Each fact of gen/guards.py has one case
+ * in fact; it holds only if it is proved for every value of the node.
  *
  *   KIMM d, imm             k[d] = a number
  *   KWIDTH d t              k[d] = width in bits of the class bound in t
@@ -32,9 +32,14 @@ bool rw_konst(WbbI128 x, WbbI128 y, uint32_t fn, WbbI128 *r)
         if (y <= 0) return false;
         *r = x / y - (x % y < 0);
         return true;
-    default:
+    case 4:
         if (y <= 0) return false;
         *r = x % y + (x % y < 0 ? y : 0);
+        return true;
+    case 5: return y >= 0 && y < 64 && !__builtin_mul_overflow(x, (WbbI128)1 << y, r);
+    default: /* log2 */
+        if (x <= 0 || (x & (x - 1)) != 0) return false;
+        for (*r = 0; x > 1; x >>= 1) ++*r;
         return true;
     }
 }

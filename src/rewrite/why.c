@@ -202,7 +202,7 @@ static const char *failure(Why *y)
     case W_ADDENDS: return wbb_format(y->arena, "%s is %s, no sum of several terms", place, node_name(y, r));
     case W_ADDEND: return wbb_format(y->arena, "the sum has no such term with %s", sc_op_info[c].name);
     case W_ADDREST: return "the terms left over are not one value of the kernel";
-    case W_KARITH: return "arithmetic of constants fails: too large, or a divisor that is not positive";
+    case W_KARITH: return "arithmetic of constants fails: too large, a divisor not positive, or no power of two";
     case W_CREL:
         return wbb_format(y->arena, "a constant is %lld where %lld is expected", (long long)y->failed.m.konst[a],
                           (long long)y->failed.m.konst[b]);

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.dont_write_bytecode = True
 
 from gen import guards, lang, ledger, load, ops  # noqa: E402
-from gen.proof import driver, integers, prove, report, rule as rule_command, z3_formula  # noqa: E402
+from gen.proof import driver, exponents, integers, prove, report, rule as rule_command, z3_formula  # noqa: E402
 from gen.lang import (F, F16, I, N, a, add, b, div, finite, i, k, known_zero, lt, m, min, mul, n, never_nan, never_negzero, divx, p, q, rest,  # noqa: E402
                       neg, rewrite, select, shl, shlx, sub, tanh, within)
 from gen.proof.code import SMALL, Ins, Terms, cls, literal_bits, width  # noqa: E402
@@ -56,6 +56,22 @@ class Wrong(unittest.TestCase):
         endless = mul.f32(a, float("inf"))
         self.refused(rewrite(add.f32(a, a), select.f32.rare(large, endless, mul.f32(a, 2.0))), "not equal at f32 long")
         self.assertFalse(proof(rewrite(add.f32(a, a), select.f32.rare(large, select.f32(large, endless, add.f32(a, a)), mul.f32(a, 2.0)))).failed)
+
+    def test_powers_of_two(self) -> None:
+        """A case for each exponent; a constant of the left side is a value of its type."""
+        part = lang.rem.u32(a, 1 << m)
+        self.assertEqual(proof(rewrite(part, lang.band.u32(a, (1 << m) - 1))).state, "proved(u32)")
+        self.assertEqual([c.exponents for c in prove.cases_of(rewrite(part, 0), {})][:2], ["m = 0", "m = 1"])
+        self.refused(rewrite(part, lang.band.u32(a, (1 << m) + 1)), "not equal at u32 at m = 0")
+        self.refused(rewrite(lang.div[I](a, 1 << m), lang.shra[I](a, m)), "at m = 1", "0xff  -1")
+        self.refused(rewrite(lang.div.u8(a, 1 << m), lang.shrlx.u8(a, m - 1)), "outside its domain, shrlx.u8: shifts by the width or more")
+        of = lambda y: {r.left.args[1].value for _, r in exponents.written(rewrite(add[I](a, k), add[I](a, 1 << y)))}  # type: ignore[union-attr]
+        self.assertEqual((of(k), of(k + 3), of(lang.w - k)), (set(range(64)), set(range(-3, 61)), set(range(-62, 65))))
+        self.refused(rewrite(add[I](a, k), add[I](a, k + (1 << (k + 9)) // 512)), "not equal at", "at k = ")
+        self.assertEqual(proof(rewrite(sub.u32(a, k), sub.u32(a, k - (1 << (k + 9)) * 0))).state, "proved(u32)")
+        with self.assertRaisesRegex(lang.PatternError, "an exponent is a constant of the left side, or its sum or difference with a number"):
+            proof(rewrite(add[I](a, k), add[I](a, 1 << (k * 2))))
+        self.refused(rewrite(part, 0, when=m > 40), "nothing proved at u32 at m = 0: no value satisfies the conditions")
 
     def test_either_way_is_right(self) -> None:
         """Of cheaper(one, other) the kernel decides, so both are proved."""

@@ -201,6 +201,16 @@ WIDTH = [
     rewrite(popcnt.i64(cvt.i64.i32(a)),         cvt.i64.i32(popcnt.i32(a))),
     rewrite(max.i16(cvt.i16.i32(a), cvt.i16.i32(b)), cvt.i16.i32(max.i32(a, b))),
 ]
+POWERS = [                               # of two: one bit, one place, or the sign
+    rewrite(rem[U](a, 1 << m),                  band[U](a, 1 << m)),
+    rewrite(rem.i32(a, 1 << m),                 band.i32(a, (1 << m) - 1)),
+    rewrite(div.i64(a, 1 << m),                 shra.i64(a, m)),
+    rewrite(div[U](a, 1 << m),                  shrl[U](a, m + 1)),
+    rewrite(div.i32(a, 1 << m),                 shrax.i32(add.i32(a, shrlx.i32(shrax.i32(a, 31), 31 - m)), m), when=(m > 0) & (m < 31)),
+    rewrite(mul.u32(a, 3 << m),                 add.u32(shl.u32(a, m + 2), shl.u32(a, m))),
+    rewrite(eq.i32(rem.i32(a, 1 << m), 1),      eq.i32(band.i32(a, (1 << m) - 1), 1), when=m > 0),
+    rewrite(select.i32(lt.i32(rem.i32(a, 1 << m), 0), add.i32(rem.i32(a, 1 << m), 1 << m), rem.i32(a, 1 << m)), band.i32(a, (1 << m) + 1)),
+]
 SHIFT = [
     rewrite(shl[N](a, b),                       shlx[N](a, b)),
     rewrite(shl.u32(a, b),                      shlx.u32(a, band.u32(b, 31))),
@@ -380,5 +390,5 @@ TIES = [                                        # of results that are subnormal,
     rewrite(div.bf16(a, b),                     cvt.bf16.f32(mul.f32(cvt.f32.bf16(a), div.f32(1.0, cvt.f32.bf16(b))))),
     rewrite(add.f32(mul.f32(a, b), mul.f32(a, c)), mul.f32(a, add.f32(b, c)), when=literal(b) & literal(c)),
 ]
-VALUES = (NUMBERS + OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + TIES + WIDTH + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64)
+VALUES = (NUMBERS + OVERFLOW_32 + OVERFLOW_64 + ONE_VALUE + FLUSHED + NAN + ZERO + ROUNDING + TIES + WIDTH + POWERS + SHIFT + SIGN + ALGEBRA + INDEX + INDEX_64)
 VALUES += TOLERANCE
