@@ -84,7 +84,7 @@ def same_part(m: Mutant, x: Node, y: Node, depth: int, case: prove.Case) -> bool
         terms = build(Rule("rewrite", copied(x, dict(leaves)), copied(y, dict(leaves)), None, m.rule.where), case.bind, {}, case.approx)
         if not hides_nans(m.before.right, x, t):  # type: ignore[union-attr, arg-type]
             return same_bits(terms)
-        return z3_formula.same(terms) or (not any(i.op in z3_formula.HARD for i in terms.code) and z3_formula.decide_one(terms).state == "proved")
+        return z3_formula.same(terms) or (not z3_bits.hard(terms) and z3_formula.decide_one(terms).state == "proved")
     except (PatternError, NotNarrow, KeyError, z3_floats.Unsupported):
         return False
 
