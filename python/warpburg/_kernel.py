@@ -112,14 +112,17 @@ class Context:
             raise MemoryError
         weakref.finalize(self, lib.wb_context_free, self.pointer)
 
-    def expect(self, failed: Callable[[str], Error], function: Any, *arguments: Any) -> None:
-        """Calls a function that compiles in this context."""
+    def call(self, function: Any, *arguments: Any) -> int:
+        """Calls a function that compiles in this context, or asks how."""
         w = Watched(self)
         lib.wb_context_on_progress(self.pointer, w.options.progress, None)
         try:
-            status = w.call(function, self.pointer, *arguments)
+            return w.call(function, self.pointer, *arguments)
         finally:
             lib.wb_context_on_progress(self.pointer, None, None)
+
+    def expect(self, failed: Callable[[str], Error], function: Any, *arguments: Any) -> None:
+        status = self.call(function, *arguments)
         if status:
             raise error_of(status, text(lib.wb_messages(self.pointer)), lib.wb_declined(self.pointer), failed)
 

@@ -331,7 +331,7 @@ def _compiled(hlo: str, name: str, options: Dict[str, Any], program: Optional[bo
         kind = _library.KINDS[lib.wb_kind_of(data, len(data))]
         if kind in ("one_step", "several_steps"):  # one kernel may be able to compute them, and as fast
             context = Context()
-            apart = lib.wb_better_apart(context.pointer, data, len(data), byref(c_options(options)))
+            apart = context.call(lib.wb_better_apart, data, len(data), byref(c_options(options)))
             for several in (True, False) if apart else (False,):
                 try:
                     return Program(hlo, name, options, cut, partial) if several else Kernel(hlo, name, options)

@@ -148,12 +148,18 @@ PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o)
                          .assemble = o && o->cubin, .stage = PIPE_AT_PTX, .cache = c->cache, .store = c->store};
 }
 
-wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg)
+WbbStatus wb_watched(wb_context *c, void (*body)(WbbCx *, void *), void *arg)
 {
-    wbb_cx_clear(c->cx);
     if (c->listener.progress) wbb_on_progress(c->cx, wb_report, &c->listener);
     const WbbStatus s = wbb_guard(c->cx, body, arg);
     wbb_on_progress(c->cx, NULL, NULL);
+    return s;
+}
+
+wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg)
+{
+    wbb_cx_clear(c->cx);
+    const WbbStatus s = wb_watched(c, body, arg);
     c->declined = s == WBB_DECLINED ? (wb_reason)c->cx->why : WB_WHY_NONE;
     return wb_status_of(s);
 }

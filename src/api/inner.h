@@ -64,7 +64,9 @@ wb_kernel *wb_kernel_made(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ch
 wb_kernel *wb_kernel_of(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const PipeMade *made);
 PipeOptions wb_pipe_options(const wb_context *c, const wb_options *o);
 void wb_check_options(WbbCx *cx, const wb_options *o); /* numbers that are none of their enumerations' fail */
-/* A call that leaves messages, and the reason of a decline, in the context. */
+/* A call whose progress the context's listener is told. */
+WbbStatus wb_watched(wb_context *c, void (*body)(WbbCx *, void *), void *arg);
+/* The same that leaves messages, and the reason of a decline, in the context. */
 wb_status wb_guarded(wb_context *c, void (*body)(WbbCx *, void *), void *arg);
 /* kernel.c: the elements of operand i as an array on the host, where it is a constant; else NULL. */
 const void *wb_kernel_constant(const wb_kernel *k, uint32_t i);

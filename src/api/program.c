@@ -74,6 +74,7 @@ static void make_kernels(WbbCx *cx, const Call *c)
         wbb_arena_free(j.k->arena);
         *j.k = (WbStepKernel){.text = texts[k], .why = cx->why};
     }
+    (void)wbb_progress(cx, "kernels", p->n_kernels, p->n_kernels);
 }
 
 static wb_array array_of(const ProgComputation *c, uint32_t value)
@@ -185,11 +186,23 @@ wb_kind wb_kind_of(const char *text, size_t n) { return (wb_kind)prog_kind("<tex
 
 int wb_library_calls(const char *text, size_t n) { return prog_library_calls(text, n); }
 
+typedef struct {
+    PipeOptions options;
+    const char *text;
+    size_t n;
+    bool apart;
+} Apart;
+
+static void better_apart(WbbCx *cx, void *arg)
+{
+    Apart *a = arg;
+    a->apart = pipe_better_apart(cx, &a->options, "<text>", a->text, a->n) != NULL;
+}
+
 int wb_better_apart(wb_context *cx, const char *text, size_t n, const wb_options *o)
 {
-    PipeOptions p = wb_pipe_options(cx, o);
-    if (!tg_find(p.target)) return 0;
-    return pipe_better_apart(&p, "<text>", text, n) != NULL;
+    Apart a = {.options = wb_pipe_options(cx, o), .text = text, .n = n};
+    return tg_find(a.options.target) && wb_watched(cx, better_apart, &a) == WBB_OK && a.apart;
 }
 
 /* --- writing it --------------------------------------------------------------------------------------------------- */

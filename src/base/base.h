@@ -114,6 +114,7 @@ bool wbb_progress_again(WbbCx *cx); /* says once more what was said last, from t
 void wbb_stop(WbbCx *cx) WBB_NORETURN; /* a wbb_fail */
 typedef bool WbbReport(void *arg, const char *what, int64_t done, int64_t total);
 void wbb_on_progress(WbbCx *cx, WbbReport *report, void *arg);
+void wbb_progress_of(WbbCx *cx, const WbbCx *of); /* tells whom that context tells */
 void wbb_use_threads(WbbCx *cx, uint32_t n); /* long work may be spread over n threads; 1 in a new context */
 const char *wbb_why_name(WbbWhy why);                                            /* "reduction" */
 const char *wbb_why_text(WbbWhy why);                                            /* one sentence */

@@ -219,6 +219,8 @@ void wbb_on_progress(WbbCx *cx, WbbReport *report, void *arg)
 
 void wbb_use_threads(WbbCx *cx, uint32_t n) { cx->threads = WBB_MAX(n, 1u); }
 
+void wbb_progress_of(WbbCx *cx, const WbbCx *of) { wbb_on_progress(cx, of->inner->report, of->inner->report_arg); }
+
 bool wbb_progress(WbbCx *cx, const char *what, int64_t done, int64_t total)
 {
     struct WbbCxInner *x = cx->inner;

@@ -231,6 +231,7 @@ bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiv
         Timed *t = timed(&s, &g->groups[k]);
         t->was = t->stays = true;
     }
+    (void)wbb_progress(cx, "prices of kernels", g->n_groups, g->n_groups);
     for (uint32_t k = 0; k < g->n_groups && !how->combinations; k++) {
         const FuseGroup *x = &g->groups[k];
         if (wbb_progress(cx, "other cuts of kernels", k, g->n_groups)) wbb_stop(cx);
@@ -242,6 +243,7 @@ bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiv
         }
         any = try_all(&s, marked) || any;
     }
+    (void)wbb_progress(cx, "other cuts of kernels", g->n_groups, g->n_groups);
     if (explain) {
         const FuseGrouping now = group(&s, s.arena);
         put_others(&s, &now, explain);

@@ -218,12 +218,13 @@ static void guarded_program(WbbCx *cx, void *arg)
 }
 
 /* Why a module that one kernel may compute is better a program; NULL: it is not, or may not be one. */
-static const char *why_apart(const CompileOptions *o, ProgKind kind, const char *file, const char *text, size_t n)
+static const char *why_apart(const WbbCx *cx, const CompileOptions *o, ProgKind kind, const char *file,
+                             const char *text, size_t n)
 {
     if (kind == PROG_FUSIONS) return NULL;
     if (o->layout || o->plan || o->explain || o->trace || o->print_after || o->bijection) return NULL;
     const PipeOptions p = pipe_options(o);
-    return pipe_better_apart(&p, file, text, n);
+    return pipe_better_apart(cx, &p, file, text, n);
 }
 
 /* What a file is, and why it is better a program. */
@@ -241,7 +242,7 @@ static void find_kind(WbbCx *cx, void *arg)
     size_t n;
     const char *text = main_read_hlo(cx, a, k->file, k->o->assume, &n);
     k->kind = prog_kind(k->file, text, n);
-    k->apart = why_apart(k->o, k->kind, k->file, text, n);
+    k->apart = why_apart(cx, k->o, k->kind, k->file, text, n);
     wbb_arena_free(a);
 }
 
@@ -408,7 +409,7 @@ static WbbStatus run_file(const Call *call)
         return run_program(call);
     Text t = {.o = &p, .file = o->file, .text = text, .n = n, .arena = a, .r = &r};
     const size_t before = strlen(cx->messages);
-    const char *apart = why_apart(&c, kind, o->file, text, n);
+    const char *apart = why_apart(cx, &c, kind, o->file, text, n);
     if (apart && main_is_about_kernel(o)) {
         wbb_note(cx, (WbbLoc){.file = o->file}, "%s: an option asks for one kernel all the same", apart);
         apart = NULL;
