@@ -97,7 +97,7 @@ class Compiler(Slots):
         if swaps.get(id(e)):
             places[0], places[1] = 1, 0
         for n, (arg, place) in enumerate(zip(e.args, places)):
-            self.operand(arg, e, slot, place, swaps, e.operand_type(n), n == 0 and e.op.sig in ("compare", "test", "convert"))
+            self.operand(arg, e, slot, place, swaps, e.operand_type(n), n == 0 and e.op.sig in ("compare", "test", "convert", "product"))
 
     def match_total(self, e: Total, slot: int, swaps: Dict[int, bool]) -> None:
         if self.phase != "isel":

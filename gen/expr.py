@@ -228,6 +228,8 @@ class Node(Expr):
             return self.types[1 if i else 0]
         if self.op.name == "pack":
             return Type(self.types[0].name, self.types[0].lanes // 2)
+        if self.op.sig == "product" and i:
+            return self.types[0] if i == 2 else Type(self.types[1].name, self.types[1].lanes // 2)
         if self.op.name == "splat":
             return Type(self.types[0].name)
         return self.types[-1]
@@ -365,7 +367,7 @@ class OpName:
         if self._op.name in ("const", "var", "arg", "load", "part", "instr", "sum", "read", "barrier", "copy_async", "copy_commit", "copy_wait",
                              "cluster_barrier", "read_peer"):
             fail(f"{self}: only passes make this operation; a pattern matches it with a variable")
-        o, want = self._op, 2 if self._op.sig == "convert" else 1
+        o, want = self._op, 2 if self._op.sig in ("convert", "product") else 1
         if len(self._types) != want:
             fail(f"{self}: {want} type{'s' if want > 1 else ''} expected in the name, {len(self._types)} found")
         if len(args) != o.arity:

@@ -65,9 +65,10 @@ CLASSES = {
 # Signatures. T is the type in an operation's name.
 #   same    (T, ..) -> T          compare (T, T) -> pred        test   (T) -> pred
 #   select  (pred, T, T) -> T     convert (S, ..) -> T, name is op.T.S
+#   product (S, S of half the lanes, T) -> T, name is op.T.S
 #   leaf    no operands, an immediate; llvm/ and the passes know it
 #   frame   structure that the passes make: load, pack, part, ...
-SIGNATURES = ("same", "compare", "test", "select", "convert", "leaf", "frame")
+SIGNATURES = ("same", "compare", "test", "select", "convert", "product", "leaf", "frame")
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,10 @@ OPS = [
     Op("redux_add", 1, "same", "IU", 0, "convergent"), Op("redux_min", 1, "same", "IU", 0, "convergent"),
     Op("redux_max", 1, "same", "IU", 0, "convergent"), Op("redux_and", 1, "same", "U", 0, "convergent"),
     Op("redux_or", 1, "same", "U", 0, "convergent"), Op("redux_xor", 1, "same", "U", 0, "convergent"),
+    # from sm_80: a product of matrices, 16 x 16 by 16 x 8, and a third one added, whose elements the lanes of a warp hold: with g = lane // 4 and
+    # c = 2 * (lane % 4), of the first operand (g, c), (g, c+1), (g+8, c), (g+8, c+1), (g, c+8), (g, c+9), (g+8, c+8), (g+8, c+9); of the second one
+    # (c, g), (c+1, g), (c+8, g), (c+9, g); of the third and the result (g, c), (g, c+1), (g+8, c), (g+8, c+1)
+    Op("mma", 3, "product", "F", 0, "convergent"),
     # from sm_80: an element, or several, of 4, 8 or 16 bytes, goes to shared memory while the thread goes on; a commit makes a group of the
     # copies since the last one, and a wait ends when no more than so many groups, the immediate, are under way
     Op("copy_async", 0, "frame", "PIUFC", 0, "address reads writes"), Op("copy_commit", 0, "frame", "", 0, "reads writes"),

@@ -168,7 +168,7 @@ def show(t: Term) -> str:
     if t.op in (FLOORDIV, MOD):
         return f"({show(t.args[0])} {'//' if t.op == FLOORDIV else '%'} {show(t.args[1])})"
     o = ops.OPS[t.op]
-    types = [t.args[0].type] if o.sig in ("compare", "test") else [t.type, t.args[0].type] if o.sig == "convert" else [t.type]
+    types = [t.args[0].type] if o.sig in ("compare", "test") else [t.type, t.args[0].type] if o.sig in ("convert", "product") else [t.type]
     number = f"<{t.imm}>" if o.name in ("instr", "part") else ""
     return f"{'.'.join([o.name, *map(show_type, types), *(f for f in ops.FLAGS if FLAGBIT[f] & t.flags)])}{number}({', '.join(map(show, t.args))})"
 

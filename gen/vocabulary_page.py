@@ -54,7 +54,7 @@ def callable_ops() -> List[ops.Op]:
     out = []
     for name, o in lang.OPERATIONS.items():
         made = o
-        for t in (["f32", "f64"] if ops.OP_BY_NAME[name].sig == "convert" else ["f32"]):
+        for t in (["f32", "f64"] if ops.OP_BY_NAME[name].sig in ("convert", "product") else ["f32"]):
             made = OpName(made._op, (*made._types, lang.Type(t)), made._flags)
         try:
             made(*[lang.VARIABLES["a"]] * ops.OP_BY_NAME[name].arity)
@@ -66,7 +66,7 @@ def callable_ops() -> List[ops.Op]:
 
 
 def form(o: ops.Op) -> str:
-    types = ".T.S" if o.sig == "convert" else ".T"
+    types = ".T.S" if o.sig in ("convert", "product") else ".T"
     operands = ", ".join("abc"[:o.arity])
     return f"`{o.name}{types}({operands})`" + (" → pred" if o.sig in ("compare", "test") else "")
 

@@ -18,6 +18,10 @@ REDUX = [                                       # from sm_80
     intr(op.u32(a),                          f'llvm.nvvm.redux.sync.{name}(%a, i32 -1)')
     for op, name in ((redux_and, 'and'), (redux_or, 'or'), (redux_xor, 'xor'))
 ]
+MMA = [                                         # from sm_80: tensor cores
+    asm (mma.f32x4.f16x8(a, b, c),           'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 %d, %a, %b, %c;'),
+    asm (mma.f32x4.bf16x8(a, b, c),          'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 %d, %a, %b, %c;'),
+]
 ATOMICS = [
     llvm(atomic_add[t](a),                   'atomicrmw add') for t in (i32, u32, i64, u64)
 ] + [

@@ -273,8 +273,8 @@ def effect_text(op: ops.Op, w: Writer, result: Type, left: str) -> str:
     buffers = [f"%{n}: {t.name}[{THREADS * t.lanes}]" for n, t in w.operands.items()]
     name, t, load_t = left.split("(")[0], "t" if result.lanes == 1 else f"{result.lanes}*t", "" if result.lanes == 1 else f".{result}"
     if "address" not in op.props:
-        return (f"kernel @NAME({', '.join(buffers)}, %out: out {result.name}[{THREADS}]) block 128 grid {THREADS // 128} {{\n"
-                f"  let t = 128*bid + tid in 0..{THREADS}\n  y = do {left}\n  store %out[t], y\n}}\n")
+        return (f"kernel @NAME({', '.join(buffers)}, %out: out {result.name}[{size}]) block 128 grid {THREADS // 128} {{\n"
+                f"  let t = 128*bid + tid in 0..{THREADS}\n  y = do {left}\n  store %out[{t}], y\n}}\n")
     start = "0:u32" if op.name == "ticket" else f"load{load_t} %start[{t}]"
     buffers += [f"%start: {result.name}[{size}]", f"%out: out {result.name}[{size}]", f"%sum: out {result.name}[{size}]",
                 f"%cells: temp {result.name}[{size}]"]

@@ -362,7 +362,7 @@ void **ev_acc_end(Ev *e, EvAccumulator *a)
 {
     for (int64_t k = 0; a->terms && k < a->n * a->parts; k++) {
         EvBound *b = &((EvBound *)a->lanes[0])[k];
-        ev_close_sum(a->type, b, a->terms[k], a->terms[k].n, 0);
+        ev_close_sum(a->type, b, a->terms[k], a->terms[k].n, 1, 0);
         if (a->flushed && a->flushed[k]) lose_subnormals(b, a->terms[k]);
     }
     if (a->products) close_products(a);

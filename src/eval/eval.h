@@ -85,6 +85,10 @@ EvValue ev_value_at(WbbCx *cx, WbbArena *arena, const HloComputation *c, const H
 EvResult *ev_run_in_order(WbbCx *cx, WbbArena *arena, const HloComputation *c, const void *const *inputs,
                           const EvSource *source, EvMode mode, const EvPositions *at, const EvOrder *order);
 
+/* What a tensor core rounds by, of a product, in half units of the last place of f32 of the sum of magnitudes: sums of
+ * eight products and a ninth term, each cut off below 24 bits of the largest, and once more (sim/mma.c has the source).
+ */
+#define EV_MMA_ROUNDINGS 2.5
 /* order.c: the meaning of n texts, "reduce.3: serial" or "dot.4: serial fma f32". A wbb_fail on any other text; `where`
  * names it. */
 const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n);

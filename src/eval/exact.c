@@ -54,16 +54,16 @@ static bool is_exact(ScType t, EvTerms terms)
            terms.magnitude <= ev_largest(t);
 }
 
-void ev_close_products(ScType t, EvBound *a, EvTerms terms, int64_t products)
+void ev_close_products(ScType t, EvBound *a, EvTerms terms, int64_t products, double roundings)
 {
-    ev_close_sum(t, a, terms, products + 1, ev_ulp(t, 0) / 2);
+    ev_close_sum(t, a, terms, products + 1, roundings, ev_ulp(t, 0) / 2);
     if (a->lo.f == 0) a->lo.f = -0.0; /* the sum may begin with 0 or a product, and have zeros from padding */
     if (a->hi.f == 0) a->hi.f = 0.0;
 }
 
-void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double absolute)
+void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double roundings, double absolute)
 {
-    const double unit = ev_ulp(t, 1.0) / 2 + 0x1p-53;
+    const double unit = roundings * (ev_ulp(t, 1.0) / 2 + 0x1p-53);
     if (a->flags & EV_MUST_NAN) return;
     if (is_exact(t, terms)) return; /* a sum that is 0 is -0 if all terms are, as that of the ends is */
     if (a->lo.f == 0) a->lo.f = -0.0; /* terms that vanish in f64 have a sign */

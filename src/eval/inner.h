@@ -241,10 +241,11 @@ typedef struct {
 #define EV_NO_TERMS ((EvTerms){0, (double)INFINITY, 0})
 void ev_add_term(EvTerms *terms, double lo, double hi); /* a term in [lo, hi], neither nan */
 /* [a->lo, a->hi] holds the exact sums of the terms, in double; it becomes the interval of what any order of that many
- * additions, each rounded to type t or wider, may give. Each term may also be off by `absolute`. */
-void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double absolute);
-/* The same for a sum of products; each may underflow. */
-void ev_close_products(ScType t, EvBound *a, EvTerms terms, int64_t products);
+ * additions, each rounded to type t or wider, may give: by so many half units of the last place. Each term may also be
+ * off by `absolute`. */
+void ev_close_sum(ScType t, EvBound *a, EvTerms terms, int64_t additions, double roundings, double absolute);
+/* The same for a sum of products; each may underflow. roundings: of an addition, 1 or EV_MMA_ROUNDINGS. */
+void ev_close_products(ScType t, EvBound *a, EvTerms terms, int64_t products, double roundings);
 /* The largest power of two that divides x; infinity for 0, 0 where x is not finite. */
 double ev_unit(double x);
 /* Bits from the first to the last that is 1 in a finite x; 0 of 0. */
@@ -256,7 +257,8 @@ typedef struct {
     ScType type;    /* else that of the steps; SC_NONE: those of the computation */
     bool from_last; /* suffixes: window_scan.c */
 } EvSerial;
-const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order, or a tree */
+const EvSerial *ev_serial(const Ev *e, const HloInstruction *i); /* NULL: any order, a tree, or tensor cores */
+double ev_roundings(const Ev *e, const HloInstruction *i); /* of an addition of a product: ev_close_products */
 
 /* .. or a tree of them. In each reduced dimension of its space the position of a term has digits, the first the
  * lowest; each step combines the partial results that differ in its digits alone, and these are a number, cut into

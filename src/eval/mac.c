@@ -248,12 +248,12 @@ static Terms *new_terms(Ev *e, Kind kind, const EvProducts *p)
 }
 
 /* An exact number as the result's type; integers wrap. */
-static EvBound narrowed(ScType t, const Sum *s, int part, bool serial)
+static EvBound narrowed(ScType t, const Sum *s, int part, bool serial, double roundings)
 {
     EvBound b = s->b[part];
     if (serial) return ev_bound_narrow(t, b);
     if (!sc_is_float(t)) return ev_bound_any(t);
-    ev_close_products(t, &b, s->terms[part], s->additions);
+    ev_close_products(t, &b, s->terms[part], s->additions, roundings);
     return b;
 }
 
@@ -271,14 +271,14 @@ static void store(const Ev *e, const EvSerial *serial, Kind kind, const HloInstr
         ev_set(part, lanes, 2 * k + 1, sc_from_f64(part, s->f[1]));
         break;
     case BOUNDS:
-        if (!ints) bounds[k] = narrowed(own, s, 0, serial != NULL);
+        if (!ints) bounds[k] = narrowed(own, s, 0, serial != NULL, ev_roundings(e, i));
         else bounds[k] = s->unknown ? ev_bound_any(own) : ev_bound_exact(own, sc_from_i128(own, (int64_t)s->i));
         break;
     case COMPLEX_BOUNDS:
         for (int p = 0; p < 2; p++) {
             Sum twice = *s;
             twice.additions *= 2;
-            bounds[2 * k + p] = narrowed(ev_part_type(own), &twice, p, false);
+            bounds[2 * k + p] = narrowed(ev_part_type(own), &twice, p, false, 1);
         }
         break;
     }

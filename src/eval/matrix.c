@@ -39,6 +39,7 @@ typedef struct {
     int64_t width[2];     /* rows and columns of a panel */
     int64_t factors, sums; /* numbers of an element, and of a sum */
     int64_t depth;        /* products of a result */
+    double roundings;     /* ev_roundings */
     int64_t stride[HLO_RANK_LIMIT];
     int64_t rows, columns, batches, row_step;   /* results; rows of a block */
     int64_t row_blocks, column_blocks, group_blocks; /* in a batch; of a group of columns */
@@ -236,7 +237,7 @@ static EvBound interval(const Matrix *m, const Number *s)
 {
     EvBound r = {{.f = s[LO * BLOCK].f}, {.f = s[HI * BLOCK].f}, 0};
     const EvTerms terms = {s[MAGNITUDE * BLOCK].f, s[UNIT * BLOCK].f, (int64_t)s[COUNT * BLOCK].f};
-    ev_close_products(m->to, &r, terms, m->depth);
+    ev_close_products(m->to, &r, terms, m->depth, m->roundings);
     return r;
 }
 
@@ -378,7 +379,8 @@ bool ev_matrix_fits(const Ev *e, const HloInstruction *i)
 
 bool ev_matrix(Ev *e, const HloInstruction *i, const EvProducts *p, bool float_products, void *const *x, void *lanes)
 {
-    Matrix m = {.result = i->shape, .p = p, .depth = p->segments * p->count, .float_products = float_products,
+    Matrix m = {.result = i->shape, .p = p, .depth = p->segments * p->count, .roundings = ev_roundings(e, i),
+                .float_products = float_products,
                 .bounds = e->mode == EV_BOUNDS, .to = ev_lane_type(e->mode, i->shape->type), .lanes = lanes};
     if (p->segments > MOST_SEGMENTS || !take_operands(e, i, &m, x)) return false;
     ev_strides(i->shape, m.stride);

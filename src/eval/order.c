@@ -2,7 +2,7 @@
  *
  * Needs: texts, one for each reduction that the kernel documents. Leaves: their meaning, by name of the instruction.
  *
- *     text  = NAME ": " ("serial" ["fma" TYPE | "in" TYPE | "from the last"] | "tree" ..)
+ *     text  = NAME ": " ("serial" ["fma" TYPE | "in" TYPE | "from the last"] | "mma f32" | "tree" ..)
  *
  *     reduce.3: serial           the terms of a result one after the other, in row-major order of the reduced
  *                                dimensions, from the initial value on; each step rounds to the computation's types
@@ -11,6 +11,8 @@
  *     window.2: serial from the last     suffixes: each term, from the last on, left of what is combined behind it
  *     dot.4: serial fma f32      products in the order of the contracted dimensions, from 0 on, each added by a fused
  *                                multiply-add of f32; the sum is converted to the result's type
+ *     dot.4: mma f32             products of tensor cores: sums of f32 in an order that they choose, and rounded as
+ *                                they do (EV_MMA_ROUNDINGS); the sum is converted to the result's type
  *     reduce.5: tree; columns {1}: vector 4, lane 32; fold 4 of columns.vector; fold 32 of columns.lane
  *                                partial results of threads: tree_text.c
  *     window.6: scan; thread 4; lane 32; loop 8      prefixes, of threads: scan_order.c
@@ -25,6 +27,7 @@ typedef struct {
     const char *name;         /* of the instruction */
     const HloInstruction *of; /* it; NULL: whatever has the name */
     bool open;                /* it may have any value */
+    bool mma;                 /* tensor cores add its products */
     EvSerial serial;
     const EvTree *tree; /* NULL, as is `scan`: serial */
     const EvScan *scan;
@@ -50,6 +53,8 @@ const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const cha
             continue;
         }
         if (rest && (d->scan = ev_scan_parse(arena, rest))) continue;
+        d->mma = rest && strcmp(rest, "mma f32") == 0;
+        if (d->mma) continue;
         if (rest && strncmp(rest, "serial fma ", 11) == 0)
             *s = (EvSerial){.fused = true, .type = sc_type_named(rest + 11, strlen(rest + 11))};
         if (rest && strncmp(rest, "serial in ", 10) == 0)
@@ -60,7 +65,7 @@ const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const cha
         if (!plain && !wide)
             wbb_fail(cx, (WbbLoc){.file = where},
                      "order \"%s\": NAME: serial, NAME: serial in f32, NAME: serial fma f32, NAME: serial from the "
-                     "last, or NAME: tree .. expected", texts[k]);
+                     "last, NAME: mma f32, or NAME: tree .. expected", texts[k]);
     }
     return order;
 }
@@ -116,9 +121,16 @@ static const Documented *other_order(const EvOrder *order, const HloInstruction 
 {
     for (uint32_t k = 0; order && k < order->n; k++) {
         const Documented *d = &order->items[k];
-        if ((d->tree || d->scan || d->serial.from_last) && !strcmp(d->name, i->name)) return d;
+        if ((d->tree || d->scan || d->serial.from_last || d->mma) && !strcmp(d->name, i->name)) return d;
     }
     return NULL;
+}
+
+/* Do the bounds of any order hold what the documented one gives? */
+static bool bounds_hold(const EvOrder *order, const HloInstruction *i)
+{
+    const Documented *d = other_order(order, i);
+    return in_any_order(i) && !(d && d->mma);
 }
 
 const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloComputation *c)
@@ -127,7 +139,7 @@ const EvOrder *ev_order_needed(WbbArena *arena, const EvOrder *order, const HloC
     *needed = (EvOrder){WBB_NEW_N(arena, Documented, order->n + 1), 0, order->where};
     for (uint32_t n = 0; n < c->n_instructions; n++) {
         const HloInstruction *i = c->instructions[n];
-        const Documented *d = in_any_order(i) ? NULL : other_order(order, i);
+        const Documented *d = bounds_hold(order, i) ? NULL : other_order(order, i);
         if (d) needed->items[needed->n++] = *d;
     }
     return needed->n ? needed : NULL;
@@ -153,6 +165,18 @@ static bool same_order(const Documented *x, const Documented *y)
     if (!x || !y || !x->tree != !y->tree || !x->scan != !y->scan) return x == y;
     return x->serial.from_last == y->serial.from_last && (!x->tree || !strcmp(x->tree->text, y->tree->text)) &&
            (!x->scan || !strcmp(x->scan->text, y->scan->text));
+}
+
+/* Do tensor cores add the products of dot i, in a kernel that has one like it? Then they round the most. */
+static const Documented *in_matrices(const EvPart *parts, uint32_t n_parts, const HloInstruction *i)
+{
+    for (uint32_t p = 0; p < n_parts && i->opcode == HLO_DOT; p++)
+        for (uint32_t k = 0; k < parts[p].c->n_instructions; k++) {
+            const HloInstruction *x = parts[p].c->instructions[k];
+            const Documented *d = alike(i, x) ? other_order(parts[p].order, x) : NULL;
+            if (d && d->mma) return d;
+        }
+    return NULL;
 }
 
 /* The order of reduction i, by the kernels' reductions that are like it. False: they differ, or there is none. */
@@ -181,9 +205,9 @@ const EvOrder *ev_order_of_module(WbbArena *arena, const HloModule *m, const EvP
     for (uint32_t c = 0; c < m->n_computations; c++)
         for (uint32_t n = 0; n < m->computations[c]->n_instructions; n++) {
             const HloInstruction *i = m->computations[c]->instructions[n];
-            const Documented *d;
-            if (in_any_order(i)) continue;
-            Documented own = {.open = !order_of(parts, n_parts, i, &d)};
+            const Documented *d = in_matrices(parts, n_parts, i);
+            if (in_any_order(i) && !d) continue;
+            Documented own = {.open = !d && !order_of(parts, n_parts, i, &d)};
             if (!own.open && !d) continue;
             if (d && !own.open) own = *d;
             own.name = i->name, own.of = i;
@@ -208,13 +232,19 @@ const EvSerial *ev_serial(const Ev *e, const HloInstruction *i)
     if (d && d->tree && i->opcode != HLO_REDUCE)
         wbb_fail(e->cx, (WbbLoc){.file = e->order->where}, "order \"%s: %s\": only a reduce has a tree", i->name,
                  d->tree->text);
-    const EvSerial *s = d && !d->tree ? &d->serial : NULL;
+    const EvSerial *s = d && !d->tree && !d->mma ? &d->serial : NULL;
     const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW;
     if (s && s->type != SC_NONE && !s->fused && (!reduces || !commutes(i) || !sc_is_float(i->shape->type)))
         wbb_fail(e->cx, (WbbLoc){.file = e->order->where},
                  "order \"%s: serial in %s\": only a reduction by one operation on floats is taken in a type", i->name,
                  sc_type_info[s->type].hlo);
     return s;
+}
+
+double ev_roundings(const Ev *e, const HloInstruction *i)
+{
+    const Documented *d = documented(e, i);
+    return d && d->mma ? EV_MMA_ROUNDINGS : 1;
 }
 
 const EvTree *ev_tree(const Ev *e, const HloInstruction *i)

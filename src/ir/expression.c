@@ -137,7 +137,7 @@ static IrOperator operator_named(IrParser *p, const char *name, WbbLoc loc)
         else h.from = t;
     }
     const bool unnamed = h.op == OP_FLOORDIV || h.op == OP_MOD || h.op == OP_SUM,
-               converts = sc_op_info[h.op].signature == SC_CONVERT;
+               converts = sc_op_info[h.op].signature == SC_CONVERT || sc_op_info[h.op].signature == SC_PRODUCT;
     if (unnamed && types == 0) h.type = INDEX, types = 1;
     const bool reads = h.op == OP_READ || h.op == OP_READ_RELAXED || h.op == OP_READ_PEER;
     const bool may_lack = h.op == OP_LOAD || reads || !*sc_op_info[h.op].classes;
@@ -178,6 +178,7 @@ static IrType operand_type(const IrOperator *h, uint32_t i)
     case SC_TEST: return h->type;
     case SC_CONVERT: return h->from;
     case SC_SELECT: return i == 0 ? (IrType)SC_PRED | (h->type & ~63u) : h->type;
+    case SC_PRODUCT: return i == 2 ? h->type : i && IR_LANES(h->from) > 1 ? h->from - (1u << 6) : h->from;
     default: break;
     }
     if (h->op == OP_IDX || h->op == OP_SUM) return INDEX;

@@ -147,6 +147,7 @@ struct IrStmt {
     uint32_t var;    /* FOR, BIND: number */
     uint32_t lanes;  /* FOR lo..hi: hi - lo where the loop is to be vectorised, else 0 */
     bool rolled;     /* FOR: the assembler is told to leave the loop as it is */
+    bool ahead;      /* FOR: loads of what it yields stand at its beginning: the next iteration needs them first */
     IrBlock body, otherwise;
     IrResult *results; /* IF, FOR, REPEAT; DO: at most one */
     uint32_t n_results;

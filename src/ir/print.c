@@ -69,6 +69,7 @@ static IrType expected_type(const IrGraph *g, const IrNode *n, uint32_t i)
     case SC_TEST:
     case SC_CONVERT: return first;
     case SC_SELECT: return i == 0 ? (IrType)SC_PRED | lanes : n->type;
+    case SC_PRODUCT: return i == 2 ? n->type : i ? first - (1u << 6) : first;
     default: break;
     }
     if (n->op == OP_IDX || (n->op == OP_LOAD && i == 1)) return IR_TYPE(SC_INDEX, 0);
@@ -139,7 +140,7 @@ static void put_operator(IrPrinter *p, const IrNode *n)
     if (n->op != OP_FLOORDIV && n->op != OP_MOD && n->type) {
         wbb_put(p->out, ".");
         ir_put_type(p->out, signature == SC_COMPARE || signature == SC_TEST ? first : n->type);
-        if (signature == SC_CONVERT) {
+        if (signature == SC_CONVERT || signature == SC_PRODUCT) {
             wbb_put(p->out, ".");
             ir_put_type(p->out, first);
         }

@@ -208,6 +208,7 @@ static void put_for(IrPrinter *p, const IrStmt *s)
     put_interval(p, v);
     if (s->lanes) wbb_putf(p->out, " lanes %u", s->lanes);
     if (s->rolled) wbb_put(p->out, " rolled");
+    if (s->ahead) wbb_put(p->out, " ahead");
     put_loop_body(p, s);
     unbind(p, name);
 }

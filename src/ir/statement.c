@@ -93,6 +93,7 @@ static void for_statement(IrParser *p, IrBlock *b, const Results *r)
             wbb_fail(p->cx, at, "the interval of %u lanes is 0..%u", s->lanes, s->lanes);
     }
     s->rolled = ir_take_word(p, "rolled");
+    s->ahead = ir_take_word(p, "ahead");
     const uint32_t visible = p->names.n;
     read_carried(p, s, r);
     ir_name(p, loc, z, ir_var(p->g, s->var));

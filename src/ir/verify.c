@@ -100,6 +100,8 @@ static void check_operands(const Verify *v, IrRef r)
             broken(v, r, "operands of select");
         if (op->signature == SC_CONVERT && n->op == OP_CVT && (t & ~63u) != lanes)
             broken(v, r, "lanes of a conversion");
+        if (op->signature == SC_PRODUCT && t != (i == 2 ? n->type : i ? first - (1u << 6) : first))
+            broken(v, r, "operands of a product of matrices");
     }
     if (op->commutative && count == 2) {
         const bool c0 = ir_is_const(v->g, n->a[0]), c1 = ir_is_const(v->g, n->a[1]);

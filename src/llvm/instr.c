@@ -264,7 +264,7 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMT
                              uint32_t n, bool effect, LLVMValueRef address)
 {
     enum { MOST = 3 * 4 + 1 };
-    const uint32_t widest = address ? 32 : 64;
+    const uint32_t widest = effect ? 32 : 64;
     Registers of[5] = {{0, 0}};
     LLVMTypeRef parameters[MOST], results[4];
     LLVMValueRef args[MOST];

@@ -8,6 +8,7 @@
  */
 #include "pipe/ir_nodes.h"
 
+#include "eval/bounds.h"
 #include "ir/uses.h"
 
 #include <math.h>
@@ -274,6 +275,42 @@ static PipeExpected in_warp(PipeInterpreter *x, const IrStmt *s, const Threads *
     return n.op == OP_BALLOT ? pipe_exactly(ballot, false) : all;
 }
 
+/* Element `lane` that lane `holder` of the warp has of an operand of an mma; any, where that thread is not there. */
+static const PipeExpected *held_by(const PipeInterpreter *x, const Threads *set, IrRef operand, uint32_t first,
+                                   uint32_t holder, uint32_t lane)
+{
+    static const PipeExpected any = {.known = PIPE_ANY};
+    const uint32_t t = first + holder;
+    return t < x->n_threads && has_thread(set, t) ? &x->threads[t].values[x->slot[operand] + lane] : &any;
+}
+
+/* Element `lane` of thread t's part of a product of matrices, as gen/ops.py says who has which: within the rounding of
+ * tensor cores. */
+static PipeExpected in_product(PipeInterpreter *x, const IrStmt *s, const Threads *set, uint32_t t, uint32_t lane)
+{
+    const IrNode n = *ir_at(x->g, s->value);
+    const uint32_t of_warp = t % x->r.k->block % WARP, first = t - of_warp;
+    const uint32_t row = of_warp / 4 + lane / 2 * 8, column = 2 * (of_warp % 4) + lane % 2;
+    const ScType type = IR_SC(ir_at(x->g, n.a[0])->type);
+    const PipeExpected *c = &x->threads[t].values[x->slot[n.a[2]] + lane];
+    if (c->known != PIPE_EXACT) return (PipeExpected){.known = PIPE_ANY};
+    double sum = sc_to_f64(SC_F32, c->bits), size = isfinite(sum) ? fabs(sum) : 0;
+    for (uint32_t k = 0; k < 16; k++) {
+        const uint32_t pair = k % 8 / 2, half = k / 8;
+        const PipeExpected *a = held_by(x, set, n.a[0], first, row % 8 * 4 + pair, 4 * half + row / 8 * 2 + k % 2),
+                           *b = held_by(x, set, n.a[1], first, column * 4 + pair, 2 * half + k % 2);
+        if (a->known != PIPE_EXACT || b->known != PIPE_EXACT) return (PipeExpected){.known = PIPE_ANY};
+        const double product = sc_to_f64(type, a->bits) * sc_to_f64(type, b->bits);
+        sum += product, size += isfinite(product) ? fabs(product) : 0;
+    }
+    if (size > 0x1p127) return (PipeExpected){.known = PIPE_ANY}; /* a part of the sum may overflow */
+    PipeExpected r = {.known = PIPE_BOUND};
+    const double error = size * 17 * EV_MMA_ROUNDINGS * 0x1p-24;
+    r.bound = isnan(sum) ? (EvBound){.flags = EV_MUST_NAN}
+                         : ev_bound_narrow(SC_F32, (EvBound){{.f = sum - error}, {.f = sum + error}, 0});
+    return r;
+}
+
 static void copy(PipeInterpreter *x, const IrStmt *s, uint32_t t, uint32_t lanes)
 {
     const int64_t to = (int64_t)pipe_lanes_of(x, s->index)->bits, from = (int64_t)pipe_lanes_of(x, s->from_index)->bits;
@@ -293,13 +330,15 @@ static void run_do(PipeInterpreter *x, const IrStmt *s, const Threads *set)
         for (EACH_THREAD(x, set, t)) copy(x, s, t, IR_LANES(n->type));
         return;
     }
-    const uint32_t lanes = s->index ? IR_LANES(n->type) : 1;
+    const uint32_t lanes = s->index || n->op == OP_MMA ? IR_LANES(n->type) : 1;
     for (EACH_THREAD(x, set, t)) {
         for (uint32_t first = 0; first < lanes; first += (uint32_t)WBB_LEN(out)) {
             const uint32_t count = WBB_MIN(lanes - first, (uint32_t)WBB_LEN(out));
             if (n->op == OP_ATOMIC_CAS && lanes > 1) swap_lanes(x, s, t, out);
             for (uint32_t i = 0; (n->op != OP_ATOMIC_CAS || lanes == 1) && i < count; i++)
-                out[i] = s->index ? access(x, s, t, first + i) : in_warp(x, s, set, t);
+                out[i] = s->index          ? access(x, s, t, first + i)
+                         : n->op == OP_MMA ? in_product(x, s, set, t, first + i)
+                                           : in_warp(x, s, set, t);
             if (s->n_results)
                 memcpy(&x->results[x->first_lane[s->results[0].value] + first], out, count * sizeof *out);
         }

@@ -199,7 +199,7 @@ uint64_t ptx_zero_of_row(const char *name, const char *extend, PtxValue **x, uin
 
 /* row.c ------------------------------------------------------------------------------------------------------------ */
 /* address: of the memory that it accesses, or NULL */
-PtxValue *ptx_row(PtxBuild *b, IrRef r, const PtxAddress *address);
+PtxValue *ptx_row(PtxBuild *b, IrRef r, bool effect, const PtxAddress *address);
 
 /* call.c ----------------------------------------------------------------------------------------------------------- */
 PtxValue *ptx_call(PtxBuild *b, IrRef r);

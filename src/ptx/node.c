@@ -113,7 +113,7 @@ static PtxValue *emit_node(PtxBuild *b, IrRef r)
     case OP_IM: return complex_node(b, n);
     case OP_INSTR:
         v = two_predicates(b, r, n);
-        return v ? v : ptx_row(b, r, NULL);
+        return v ? v : ptx_row(b, r, false, NULL);
     case OP_CALL: return ptx_call(b, r);
     default: break;
     }

@@ -202,10 +202,12 @@ static Operand taken(PtxBuild *b, PtxValue *v, uint32_t widest)
     return o;
 }
 
-static PtxValue *assembly(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue **x, uint32_t count, const PtxAddress *at)
+/* effect: a `do` evaluates it, whose vectors of 64 bits are two registers. */
+static PtxValue *assembly(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue **x, uint32_t count, bool effect,
+                          const PtxAddress *at)
 {
     const IrNode *n = ir_at(b->g, r);
-    const uint32_t widest = at ? 32 : 64;
+    const uint32_t widest = effect ? 32 : 64;
     Operand of[4] = {{{{0}}, 0, false}};
     PtxValue *v = ptx_value(b, n->type);
     const Form form = form_of(b, n->type, widest);
@@ -292,7 +294,7 @@ static PtxValue *lookup(PtxBuild *b, IrRef r, const RwInstr *row)
     return v;
 }
 
-PtxValue *ptx_row(PtxBuild *b, IrRef r, const PtxAddress *address)
+PtxValue *ptx_row(PtxBuild *b, IrRef r, bool effect, const PtxAddress *address)
 {
     const IrNode *n = ir_at(b->g, r);
     const RwInstr *row = row_of(b->t->tables, n);
@@ -304,7 +306,7 @@ PtxValue *ptx_row(PtxBuild *b, IrRef r, const PtxAddress *address)
     switch ((RwInstrKind)row->kind) {
     case RW_LLVM:
     case RW_INTR: return spelled(b, r, row, x, count, address);
-    case RW_ASM: return assembly(b, r, row, x, count, address);
+    case RW_ASM: return assembly(b, r, row, x, count, effect, address);
     case RW_LOOKUP: return lookup(b, r, row);
     case RW_CALL: ptx_decline(b, "text for the function of libdevice", row->text);
     }

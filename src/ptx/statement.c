@@ -18,16 +18,43 @@ void ptx_append(PtxBuild *b, uint32_t to, uint32_t from)
 
 static void emit_block(PtxBuild *b, const IrBlock *block);
 
-uint32_t ptx_scope(PtxBuild *b, const IrBlock *statements, const IrRef *yields, uint32_t n, PtxValue **values)
+/* Loads that yields need, as far as what says where they are is there. */
+static void load_ahead(PtxBuild *b, const IrStmt *s)
+{
+    uint8_t *mark = WBB_NEW_N(b->arena, uint8_t, b->g->n), *of_index = WBB_NEW_N(b->arena, uint8_t, b->g->n);
+    IrRefs nodes = {0};
+    for (uint32_t i = 0; i < s->n_results; i++) WBB_PUSH(b->arena, &nodes, s->results[i].yield);
+    ir_gather(b->g, b->arena, &nodes, mark);
+    for (uint32_t k = 0; k < nodes.n; k++) {
+        const IrNode *n = ir_at(b->g, nodes.items[k]);
+        if (n->op != OP_LOAD) continue;
+        const IrRefs vars = ir_variables(b->g, b->arena, n->a[1], of_index);
+        bool known = true;
+        for (uint32_t i = 0; i < vars.n; i++) {
+            const IrVar *v = &b->g->vars[ir_at(b->g, vars.items[i])->imm];
+            known = known && (v->kind != IR_LET || v->definition || b->vars[ir_at(b->g, vars.items[i])->imm].kind);
+        }
+        if (known) ir_demand(&b->demand, nodes.items[k], false);
+    }
+}
+
+static uint32_t scope_of(PtxBuild *b, const IrBlock *statements, const IrStmt *ahead, const IrRef *yields, uint32_t n,
+                         PtxValue **values)
 {
     const uint32_t scope = b->next_scope++, at = b->at;
     b->open[scope] = true;
     b->at = scope;
+    if (ahead) load_ahead(b, ahead);
     emit_block(b, statements);
     for (uint32_t i = 0; i < n; i++) ir_demand(&b->demand, yields[i], false);
     for (uint32_t i = 0; i < n; i++) values[i] = b->values[yields[i]];
     b->at = at;
     return scope; /* the caller closes it */
+}
+
+uint32_t ptx_scope(PtxBuild *b, const IrBlock *statements, const IrRef *yields, uint32_t n, PtxValue **values)
+{
+    return scope_of(b, statements, NULL, yields, n, values);
 }
 
 /* --- moves between values ----------------------------------------------------------------------------------------- */
@@ -238,7 +265,8 @@ static uint32_t loop_body(PtxBuild *b, const IrStmt *s, PtxValue **carried, IrRe
     b->at = outside;
     for (uint32_t i = 0; i < s->n_results; i++) yields[i] = s->results[i].yield;
     yields[s->n_results] = extra;
-    const uint32_t scope = ptx_scope(b, &s->body, yields, s->n_results + (extra != 0), values);
+    const uint32_t scope =
+        scope_of(b, &s->body, s->ahead ? s : NULL, yields, s->n_results + (extra != 0), values);
     Moves m = {0};
     b->at = scope;
     control(b, IR_BY_FOR);
@@ -353,7 +381,7 @@ static void emit_do(PtxBuild *b, const IrStmt *s)
         if (s->index) b->maker = ir_made_by(b->g, s->index);
         const PtxAddress at = s->index ? ptx_address(b, s->buffer, s->index) : (PtxAddress){0};
         b->maker = maker;
-        v = ptx_row(b, s->value, s->index ? &at : NULL);
+        v = ptx_row(b, s->value, true, s->index ? &at : NULL);
     }
     }
     if (s->n_results) b->results[s->results[0].value] = v;

@@ -25,7 +25,7 @@ typedef struct {
     bool compute;     /* has scalar functions */
 } ScTypeInfo;
 
-typedef enum { SC_SAME, SC_COMPARE, SC_TEST, SC_SELECT, SC_CONVERT, SC_LEAF, SC_FRAME } ScSignature;
+typedef enum { SC_SAME, SC_COMPARE, SC_TEST, SC_SELECT, SC_CONVERT, SC_PRODUCT, SC_LEAF, SC_FRAME } ScSignature;
 
 typedef struct {
     const char *name; /* "add" */

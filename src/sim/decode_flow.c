@@ -287,6 +287,7 @@ void sim_decode_warp(Parser *p, const Inst *inst)
         p->m->barrier = true;
     } else if (strcmp(op, "atom") == 0 || strcmp(op, "red") == 0) sim_decode_atomic(p, inst);
     else if (strcmp(op, "ldmatrix") == 0 || strcmp(op, "stmatrix") == 0) sim_decode_matrix(p, inst);
+    else if (strcmp(op, "mma") == 0) sim_decode_mma(p, inst);
     else if (strcmp(op, "bar") == 0 || strcmp(op, "barrier") == 0) sim_decode_barrier(p, inst);
     else if (!sim_decode_lanes(p, inst) && !sim_decode_copy(p, inst) && !carry(p, inst))
         sim_unknown(p, inst, "unknown instruction");

@@ -37,7 +37,7 @@ static uint32_t ready(Block *b, Warp *w, const SimOp *op, uint32_t mask)
 {
     if (op->kind == OP_MBARRIER_WAIT) return sim_mbarrier_ready(b, w, op, mask);
     const uint32_t missing = needed(w, op, mask) & ~mask;
-    if (op->kind == OP_BARRIER || op->kind == OP_MATRIX) return missing ? 0 : mask;
+    if (op->kind == OP_BARRIER || op->kind == OP_MATRIX || op->kind == OP_MMA) return missing ? 0 : mask;
     const uint32_t first = sim_lane32(w->regs + op->e, __builtin_ctz(mask));
     uint32_t same = 0, r = 0;
     for (int l = 0; l < LANES; l++) same |= (uint32_t)(sim_lane32(w->regs + op->e, l) == first) << l;

@@ -387,6 +387,7 @@ void sim_order_at(Block *b, Warp *w, const SimOp *op, int lane, uint64_t address
 /* atomic.c, matrix.c, system.c, lanes_op.c: what one warp does at one operation */
 void sim_atomic(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_matrix(Block *b, Warp *w, const SimOp *op, uint32_t mask);
+void sim_mma(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 void sim_system(Block *b, Warp *w, const SimOp *op, uint32_t mask);
 int sim_system_number(const char *name); /* -1: it is none of the runtime's */
 void sim_warp_op(Block *b, Warp *w, const SimOp *op, uint32_t mask);

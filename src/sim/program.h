@@ -49,7 +49,7 @@ typedef void SimFn(uint8_t *d, const uint8_t *regs, const SimOp *op);
 typedef enum {
     OP_ALU, OP_LOAD, OP_STORE, OP_BRANCH, OP_BRANCH_TABLE, OP_CALL, OP_RET, OP_EXIT, OP_BARRIER, OP_SHUFFLE, OP_VOTE,
     OP_REDUX, OP_ACTIVE, OP_CARRY, OP_PARAM_LOAD, OP_PARAM_STORE, OP_PARAM_COPY, OP_WARP_SYNC, OP_TRAP, OP_ATOMIC,
-    OP_MATRIX, OP_MATCH, OP_ELECT, OP_YIELD, OP_CLOCK, OP_SYSTEM, OP_COPY, OP_COPY_GROUP, OP_MBARRIER,
+    OP_MATRIX, OP_MMA, OP_MATCH, OP_ELECT, OP_YIELD, OP_CLOCK, OP_SYSTEM, OP_COPY, OP_COPY_GROUP, OP_MBARRIER,
     OP_MBARRIER_WAIT, OP_FENCE, OP_KINDS
 } OpKind;
 
@@ -321,6 +321,7 @@ void sim_decode_memory(Parser *p, const Inst *inst, bool store);
 void sim_decode_warp(Parser *p, const Inst *inst);
 void sim_decode_atomic(Parser *p, const Inst *inst);
 void sim_decode_matrix(Parser *p, const Inst *inst);
+void sim_decode_mma(Parser *p, const Inst *inst);
 bool sim_decode_rare(Parser *p, const Inst *inst);
 bool sim_decode_lanes(Parser *p, const Inst *inst);
 void sim_decode_barrier(Parser *p, const Inst *inst);

@@ -52,6 +52,10 @@ Operands sim_operands(const SimModule *m, const SimOp *op)
     case OP_STORE:
     case OP_ATOMIC:
     case OP_MATRIX: memory_operands(m, op, &o); break;
+    case OP_MMA: /* four registers, two, four, and four of the result */
+        for (uint32_t i = 0; i < 10; i++) use(&o, m->cols.items[op->target + i].col);
+        for (uint32_t i = 10; i < 14; i++) def(&o, m->cols.items[op->target + i].col);
+        break;
     case OP_BRANCH_TABLE: use(&o, op->a); break;
     case OP_SHUFFLE:
         use(&o, op->b), use(&o, op->c), use(&o, op->e), flow(&o, op->a), def(&o, op->d), def(&o, op->target);

@@ -202,6 +202,7 @@ static const struct {
     [OP_FENCE] = {.act = sim_fence},
     [OP_ATOMIC] = {.act = sim_atomic, .memory = true},
     [OP_MATRIX] = {.act = sim_matrix, .together = true},
+    [OP_MMA] = {.act = sim_mma, .together = true},
     [OP_YIELD] = {.step = yield},
     [OP_CLOCK] = {.act = read_clock},
     [OP_SYSTEM] = {.act = sim_system},

@@ -233,6 +233,10 @@ static void element_body(WbbCx *cx, void *arg)
             element_trial(cx, e, wbb_format(a, "%s.%s(select.%s(%s, %s, %s), select.%s(%s, %s, %s))", folds[k], t, t, c,
                                             x, rest, t, c, y, rest), types[i], exact);
         }
+        if (strchr("IU", cls) && bits >= 8)
+            element_trial(cx, e, wbb_format(a, "bxor.%s(%s, bxor.%s(%s, %s))", t, x, t, x, y), types[i], exact);
+        if (cls == 'F' && bits >= 16)
+            element_trial(cx, e, wbb_format(a, "add.%s(abs.%s(%s), 0.0)", t, t, x), types[i], exact);
         static const char *const signs[] = {"lt", "ge", "max"};
         for (size_t k = 0; k < WBB_LEN(signs) && cls == 'I' && bits >= 8; k++)
             element_trial(cx, e, wbb_format(a, "%s.%s(band.%s(%s, 1), 0)", signs[k], t, t, x),
