@@ -21,10 +21,10 @@ from gen import load, rates, structs
 from gen.expr import PatternError
 from gen.load import RuleSet
 
-UNITS = ("fma", "alu", "imad", "half", "f64", "xu", "lsu", "redux", "uniform", "control")  # TgPipe of src/target/target.h
+UNITS = ("fma", "alu", "imad", "half", "f64", "xu", "lsu", "redux", "tensor", "uniform", "control")  # TgPipe of src/target/target.h
 CLASSES = ("integer", "f16", "f32", "f64", "conversion", "special", "move", "load", "store", "atomic", "control", "barrier", "lanes")  # TgClass there
 FILE, SASS = "patterns/prices.tsv", "patterns/sass.tsv"  # under load.root
-WEIGHTS = {"alu": 4.0, "fma": 4.0, "half": 5.0, "f64": 8.0, "xu": 18.0, "branch": 14.0, "l1": 34.0, "atomic": 400.0, "cluster": 200.0}
+WEIGHTS = {"alu": 4.0, "fma": 4.0, "half": 5.0, "f64": 8.0, "xu": 18.0, "tensor": 30.0, "branch": 14.0, "l1": 34.0, "atomic": 400.0, "cluster": 200.0}
 HEAD = "form\ttargets\tsass\tchain\toff\n"
 NAMES = [f"sm_{t[2:]}" for t in load.targets()]
 

@@ -17,7 +17,7 @@ from gen.load import PHASES
 
 Values = List[Any]  # the values of a struct, in the order of its fields; of an array field a list
 
-# A field is "NAME KIND": text, u8 u16 u32 u64 i64 bool f32 f64 char, f32*10 for ten of them, [T] for an array, whose number is the field n_NAME behind
+# A field is "NAME KIND": text, u8 u16 u32 u64 i64 bool f32 f64 char, f32*11 for eleven of them, [T] for an array, whose number is the field n_NAME behind
 # it in C, =T for another struct that the field points to. `entry` is the array of RwTables whose size is known.
 STRUCTS: Dict[str, Tuple[str, ...]] = {
     "RwStep": ("file text", "name text", "line u32", "head u32"),
@@ -32,8 +32,8 @@ STRUCTS: Dict[str, Tuple[str, ...]] = {
     "TgStrategy": ("name text", "at u8", "taken u8", "save i64", "full_rates bool", "first u32", "parts u32", "tested text", "needed text", "because text",
                    "file text", "line u32", "off bool"),
     "TgRate": ("name text", "unit text", "value f64", "low f64", "high f64", "source text", "stated bool"),
-    "TgPrice": ("issue f32", "cycles f32*10", "low f32", "high f32", "latency f32", "off u16"),
-    "TgSassPrice": ("operation u16", "class u8", "cycles f32*10"),
+    "TgPrice": ("issue f32", "cycles f32*11", "low f32", "high f32", "latency f32", "off u16"),
+    "TgSassPrice": ("operation u16", "class u8", "cycles f32*11"),
     "TgLowering": ("op u16", "type u16", "approx bool", "rule u32", "sass u32", "ulp f64", "noise f64"),
     "TgTarget": ("name text", "ptx text", "warp u32", "sms u32", "smem u32", "regs u32", "vector_bytes u32", "board text", "features text", "warps u32",
                  "blocks u32", "sm_smem u32", "sm_regs u32", "tables =RwTables", "tunes [TgTune]", "strategies [TgStrategy]", "rates [TgRate]",

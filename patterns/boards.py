@@ -166,6 +166,18 @@ BOARDS = [
         **dict.fromkeys(('sm_80', 'sm_86', 'sm_89', 'sm_90'), rate('pipe.redux', 16, unit='lanes/clk/SM', source=rates.GUIDE)),
         **dict.fromkeys(('sm_100', 'sm_120'), rate('pipe.redux', unknown, unit='lanes/clk/SM', low=8, high=32, source='not stated; 16 on sm_80 to sm_90')),
     },
+    {                                                # pipe.tensor: 16 x 16 by 16 x 8 products a warp, 64 of them a lane
+        'sm_80':  rate('pipe.tensor', 16, unit='lanes/clk/SM', source=rates.DATA_SHEET + ': as product.half'),
+        'sm_86':  rate('pipe.tensor', 8, unit='lanes/clk/SM', source=rates.DATA_SHEET + ': as product.half'),
+        'sm_89':  rate('pipe.tensor', 8, unit='lanes/clk/SM', low=4, source=rates.DATA_SHEET + ': as product.half; low: L40'),
+        'sm_90':  rate('pipe.tensor', 20, unit='lanes/clk/SM', high=32, source=rates.LUO + ': mma.sync has 0.63 of the peak, which is high'),
+        'sm_100': rate('pipe.tensor', unknown, unit='lanes/clk/SM', low=16, high=32, source='not stated; as sm_90 or faster'),
+        'sm_120': rate('pipe.tensor', 8, unit='lanes/clk/SM', low=4, source=rates.DATA_SHEET + ': as product.half; low: RTX 5090'),
+    },
+    {                                                # latency.tensor: product of matrices to its user
+        **dict.fromkeys(('sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100', 'sm_120'),
+                        rate('latency.tensor', unknown, unit='clk', low=24, high=36, source='not stated')),
+    },
     {                                                # product.half: multiply-adds of f16 or bf16 by tensor cores, summed in f32
         'sm_75':  rate('product.half', 512, unit='products/clk/SM', source=rates.DATA_SHEET + ': 65e12 operations/s'),
         'sm_80':  rate('product.half', 1024, unit='products/clk/SM', source=rates.DATA_SHEET + ': 312e12 operations/s'),

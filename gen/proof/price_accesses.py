@@ -97,6 +97,9 @@ def add_copy(text: Text, form: str, copy: int) -> bool:
         line = atomic(text, opcode, copy)
     elif words[0] == "ldmatrix":
         line = f"{opcode} {{{results(text, opcode, 'b32', count_of(opcode), copy).strip('{}')}}}, {address(text, opcode, copy)};"
+    elif words[0] == "mma":
+        have = ", ".join("{" + values(text, "b32", n, copy).strip("{}") + "}" for n in (4, 2, 4))
+        line = f"{opcode} {{{results(text, opcode, 'b32', 4, copy).strip('{}')}}}, {have};"
     elif words[0] == "stmatrix":
         line = f"{opcode} {address(text, opcode, copy)}, {{{values(text, 'b32', count_of(opcode), copy).strip('{}')}}};"
     elif opcode.startswith("cp.async.c") and "shared" in opcode:

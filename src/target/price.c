@@ -12,7 +12,7 @@
 
 #include "tg_forms.h"
 
-const char *const tg_pipe_name[TG_PIPES] = {"fma", "alu", "imad", "half", "f64", "xu", "lsu", "redux", "uniform", "control"};
+const char *const tg_pipe_name[TG_PIPES] = {"fma", "alu", "imad", "half", "f64", "xu", "lsu", "redux", "tensor", "uniform", "control"};
 
 /* The order of `forms`, which is that of bytes. */
 static int compare(const char *form, const char *text, size_t n)

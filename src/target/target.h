@@ -57,7 +57,7 @@ typedef struct {
  * lies beside the usual one (div.rn.f32 of subnormals) the usual one is counted. */
 typedef enum {
     TG_PIPE_FMA, TG_PIPE_ALU, TG_PIPE_IMAD, TG_PIPE_HALF, TG_PIPE_F64, TG_PIPE_XU, TG_PIPE_LSU, TG_PIPE_REDUX,
-    TG_PIPE_UNIFORM, TG_PIPE_CONTROL, TG_PIPES
+    TG_PIPE_TENSOR, TG_PIPE_UNIFORM, TG_PIPE_CONTROL, TG_PIPES
 } TgPipe; /* in the order of UNITS of gen/prices.py */
 extern const char *const tg_pipe_name[TG_PIPES];
 
