@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from gen.expr import here
 
 PLACES: Dict[str, str] = {  # where it is tried, and the names
-    "fusion": "steps.before steps.after across sums order scatter.apart share window reductions share.alone scatter sort scan steps loop tile.results "
+    "fusion": "steps.before steps.after across sums order scatter.apart product share window reductions share.alone scatter sort scan steps loop tile.results "
               "loop.few short rows sides exchange",
     "text": "scans windows pieces columns",
     "module": "again apart",

@@ -21,7 +21,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     ("power", 1, 8, "layout.cluster"),
     ("power", 1, 4096, "layout.base"),
     ("power", 64, 8192, "sort.elements sort.merged"),
-    ("power", 1, 1024, "rows.side"),
+    ("power", 1, 1024, "rows.side product.threads"),
     ("power", 32, 1 << 24, "rows.piece rows.least"),
     ("set", 1, 63, "layout.warps layout.reduced_warps layout.registers layout.kept_registers layout.blocks layout.vectors exchange.warps exchange.pads"),
     ("set", 8, 1023, "exchange.runs"), ("set", 0, 1023, "exchange.runs.bytes"),

@@ -18,6 +18,7 @@ PLANS = [                                       # the first that is possible
     strategy('sums',         because='the part of such a plan that reduces rows: across alone asks for it'),
     strategy('order',        needed='beside a sort no kernel computes what other threads need of it', because='a sort or scan that is needed elsewhere'),
     strategy('scatter.apart', because='a scatter whose result is folded by more terms than a thread takes: beside it threads share none'),
+    strategy('product',      because='tensor cores add the products of a dot of f16 or bf16, with what comes before and after it'),
     strategy('share',        because='threads share the terms of reductions, in a kernel or several: each term is read once'),
     strategy('window',       because='windows that hold an element of many outputs: a loop over these would reduce each again'),
     strategy('reductions',   first=('reductions', 'short', 'sides'), because='no kernel shares them: in memory, where a loop takes longer than a launch'),
@@ -70,5 +71,6 @@ TUNE = [                                        # numbers by which they find out
     tune('rows.least',      value=1 << 11, because='elements of a piece, each of which has results of its own in memory'),
     tune('rows.long',       value=1 << 12, because='terms of a row, of which the bounds of a sum in any order are far wider than what pieces round'),
     tune('rows.launches',   value=2, off=0, because='times a launch that rows must take, of which another launch is a part'),
+    tune('product.threads', value=256,     because='threads of a block: its warps meet in L1, and more of them leave at the same time'),
     tune('rows.side',       value=32,      because='columns side by side in a piece: runs of 128 bytes of f32'),
 ]

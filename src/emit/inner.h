@@ -25,6 +25,7 @@
  *     scatter.c  scatter_run.c  scatter_cells.c    updates of scatters
  *     share_terms.c  share_exchange.c  share_scan.c  share.c    stages whose threads share terms
  *     sort.c                              sorts
+ *     product.c                           products of matrices
  *     tile.c                              stages that exchange layouts
  *     kernel.c                            threads and stores
  */
@@ -337,6 +338,9 @@ void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef 
 
 /* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */
 void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+
+/* product.c: a dot whose products tensor cores add. */
+void emit_product(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* sort.c: a launch of a sort. */
 void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);

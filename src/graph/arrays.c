@@ -221,7 +221,8 @@ static bool is_product(const GrGraph *x, const GrDef *d)
 
 /* Does each element of the larger factor of a product count in so few results that threads which multiply and add for
  * all of them read it at the rate of memory? Then the product is a sum that they share, fused with what is around it;
- * a library fills tiles that are empty. In a fusion all products are sums: no library computes them. */
+ * a library fills tiles that are empty. In a fusion all products are sums, as no library computes them, but those that
+ * fill tiles of tensor cores. */
 static bool is_thin(WbbArena *a, const GrGraph *x, const GrDef *d)
 {
     const IrGraph *g = rw_graph(x->rw);
@@ -368,7 +369,8 @@ void gr_apply(WbbArena *a, GrGraph *x)
 }
 
 /* --- a module ----------------------------------------------------------------------------------------------------- */
-static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool fused, RwCx *with)
+/* all_sums: products of matrices are sums, too. */
+static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool fused, bool all_sums, RwCx *with)
 {
     GrGraph *x = gr_make(cx, a, c);
     if (with) rw_join(x->rw, with, gr_names(a, x));
@@ -376,7 +378,8 @@ static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool f
     GrChanged out = {x, after_rules(a, x, &before), 0};
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const GrDef *d = &x->defs[k];
-        const bool sum = before[k] && is_product(x, d) && (fused || is_thin(a, x, d));
+        const bool fills = !all_sums && hlo_is_matrix_product(a, d->i); /* tensor cores, with what is around it */
+        const bool sum = before[k] && is_product(x, d) && ((fused && !fills) || is_thin(a, x, d));
         const bool again = sum || (before[k] && (is_repeated(a, x, d, before[k]) || is_apart(x, d)));
         if (out.value[k] == before[k] && !again) out.value[k] = 0;
         if (out.value[k]) out.value[k] = without_takes(a, x, out.value[k]);
@@ -393,13 +396,13 @@ static bool has_folds(const HloComputation *c)
 }
 
 /* A module whose folds have changed; the one given, where none has. */
-static const HloModule *once(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
+static const HloModule *once(WbbCx *cx, WbbArena *a, const HloModule *m, bool all_sums, RwCx *with)
 {
     GrChanged *of = WBB_NEW_N(a, GrChanged, m->n_computations);
     const bool *fused = hlo_find_fused(a, m);
     uint32_t n = 0;
     for (uint32_t k = 0; k < m->n_computations; k++) {
-        if (has_folds(m->computations[k])) of[k] = changed(cx, a, m->computations[k], fused[k], with);
+        if (has_folds(m->computations[k])) of[k] = changed(cx, a, m->computations[k], fused[k], all_sums, with);
         n += of[k].n;
     }
     return n ? gr_built(cx, a, m, of) : m;
@@ -408,7 +411,19 @@ static const HloModule *once(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *w
 /* A fold that is one value, or a product that is a sum, can be what another fold needs to be one. */
 const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
-    for (const HloModule *before = NULL; m != before;) before = m, m = once(cx, a, m, with);
+    for (const HloModule *before = NULL; m != before;) before = m, m = once(cx, a, m, false, with);
+    return m;
+}
+
+const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    bool any = false;
+    const bool *fused = hlo_find_fused(a, m);
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; fused[c] && k < m->computations[c]->n_instructions; k++)
+            any = any || hlo_is_matrix_product(a, m->computations[c]->instructions[k]);
+    if (!any) return m;
+    for (const HloModule *before = NULL; m != before;) before = m, m = once(cx, a, m, true, NULL);
     return m;
 }
 

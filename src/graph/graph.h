@@ -85,6 +85,9 @@ uint32_t gr_numbered(WbbCx *cx, WbbArena *a, const HloInstruction *reduce);
 const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
 /* The same for one graph, whose definitions change: those that are not needed any more are gone. */
 void gr_apply(WbbArena *a, GrGraph *x);
+/* The same module where products of matrices in fusions are sums, too: of a fusion whose kernel is not for tensor
+ * cores. */
+const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* The normal form of a module: hlo_normalise, then the rules. */
 const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* moves.c: the passes for a module that is cut into kernels, of a normalised one: what they leave of a value depends on

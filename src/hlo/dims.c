@@ -134,6 +134,37 @@ HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i)
     };
 }
 
+static int64_t size_of(const HloShape *s, uint32_t first, uint32_t n)
+{
+    int64_t size = 1;
+    for (uint32_t d = first; d < first + n; d++) size *= s->dims[d];
+    return size;
+}
+
+HloProduct hlo_product(WbbArena *a, const HloInstruction *dot)
+{
+    const HloDotDims d = hlo_dot_dims(a, dot);
+    const HloShape *lhs = dot->operands[0]->shape;
+    HloProduct p = {.n_batch = d.lhs_batch.n, .n_rows = lhs->rank - d.lhs_batch.n - d.lhs_contracting.n, .depth = 1};
+    p.n_columns = dot->shape->rank - p.n_batch - p.n_rows;
+    for (uint32_t k = 0; k < d.lhs_contracting.n; k++) p.depth *= lhs->dims[d.lhs_contracting.items[k]];
+    p.batches = size_of(dot->shape, 0, p.n_batch);
+    p.rows = size_of(dot->shape, p.n_batch, p.n_rows);
+    p.columns = size_of(dot->shape, p.n_batch + p.n_rows, p.n_columns);
+    return p;
+}
+
+bool hlo_is_matrix_product(WbbArena *a, const HloInstruction *i)
+{
+    if (i->opcode != HLO_DOT || i->n_operands != 2) return false;
+    const ScType x = i->operands[0]->shape->type, to = i->shape->type;
+    const bool halves = (x == SC_F16 || x == SC_BF16) && i->operands[1]->shape->type == x;
+    if (!halves || (to != SC_F32 && to != x)) return false;
+    const HloProduct p = hlo_product(a, i);
+    return p.batches && p.rows >= HLO_LIMIT_MATRIX_LEAST && p.columns >= HLO_LIMIT_MATRIX_LEAST &&
+           p.depth >= HLO_LIMIT_MATRIX_DEPTH;
+}
+
 HloGatherDims hlo_gather_dims(WbbArena *a, const HloInstruction *i)
 {
     return (HloGatherDims){

@@ -408,6 +408,15 @@ typedef struct {
 } HloConvDims;
 
 HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i); /* dot, ragged-dot, scaled-dot */
+/* The result of a dot: batches of rows x columns, sums of so many products. Its dimensions are, in this order, so many
+ * of batches, of rows and of columns. */
+typedef struct {
+    uint32_t n_batch, n_rows, n_columns;
+    int64_t batches, rows, columns, depth;
+} HloProduct;
+HloProduct hlo_product(WbbArena *a, const HloInstruction *dot);
+/* Is it a product of matrices that tensor cores may have: of f16 or bf16, summed in f32, large enough for a tile? */
+bool hlo_is_matrix_product(WbbArena *a, const HloInstruction *i);
 HloGatherDims hlo_gather_dims(WbbArena *a, const HloInstruction *i);
 HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i);
 /* HloScatterDims.neighbours, as a scatter notes (graph/neighbours.c) or states them; the note, ", name=..", of 0 "" */

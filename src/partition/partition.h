@@ -58,6 +58,7 @@ typedef enum {
      * way round. Its layout has the kept dimension as the reduced one, and its space is that of these sums */
     PART_ACROSS,
     PART_SORT,        /* results of a sort; and elements of outputs of their shape */
+    PART_PRODUCT,     /* results of a dot that tensor cores compute; and elements of outputs, each from one of them */
     PART_SCAN,        /* results of scans, each at its own position; and elements of outputs of full shape */
     /* stages of a kernel that exchanges layouts through a tile of shared memory: */
     PART_PUT,         /* values go to the tile, in the order in which memory has what they need */
@@ -217,8 +218,9 @@ typedef struct {
     bool *reduced;
     const struct PartChoice *choice; /* of their layout, with prices: pricing.h; NULL: it was given */
     const struct PartPrice *given; /* of the layout, if it was given; else NULL */
-    const struct PartPrice *price; /* of a sort, or updates of a scatter, which no layout says; else NULL */
+    const struct PartPrice *price; /* of a sort, a product, or updates of a scatter, which no layout says; else NULL */
     bool rolled; /* a block has enough on its way in one iteration of loops over terms: none needs to be repeated */
+    const struct PartProduct *product; /* of a dot that tensor cores compute: product.h; else NULL */
     const PartTile *tile; /* of stages that exchange layouts; their space is a group or more of its dimensions each */
     /* Of a sort: outputs have the shape `kept`, a stretch of each row of the space that begins at `first`. */
     const HloShape *kept;
@@ -531,6 +533,8 @@ const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int6
  * NULL: chosen. */
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);
 
+/* product.c: has it a kernel for tensor cores? */
+bool part_has_product(const PartPlan *p);
 /* plan.c: fusion and target live as long as the plan. */
 /* elements of an output that a kernel of the plan stores */
 int64_t part_stored(const PartPlan *plan, const PartKernel *kernel, uint32_t buffer);

@@ -4,6 +4,7 @@
  *       layout columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
 #include "partition/exchange.h"
+#include "partition/product.h"
 #include "partition/scatter.h"
 #include "partition/sort.h"
 
@@ -86,6 +87,7 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
                  (long long)d->size, k + 1 < s->n_space ? "" : "\n");
     }
     if (s->sort) part_print_sort(out, s->sort);
+    else if (r->product) part_print_product(out, r->product);
     else print_stage(out, p->rw, s);
 }
 

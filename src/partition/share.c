@@ -60,7 +60,7 @@ bool part_same_space(const HloInstruction *x, const HloInstruction *y)
     const HloShape *s = part_space_shape(x);
     HloScan of_x = {0}, of_y = {0};
     if (x->opcode != y->opcode || !hlo_same_dims(s, part_space_shape(y))) return false;
-    if (x->opcode == HLO_SORT) return x == y;
+    if (x->opcode == HLO_SORT || x->opcode == HLO_DOT) return x == y;
     if (x->opcode == HLO_REDUCE_WINDOW)
         return hlo_is_scan(x, &of_x) && hlo_is_scan(y, &of_y) && of_x.dim == of_y.dim && of_x.reverse == of_y.reverse;
     for (uint32_t d = 0; d < s->rank; d++)
@@ -86,6 +86,9 @@ static const HloInstruction *next_hero(const HloComputation *body, bool *tried)
     return most;
 }
 
+/* Has it a computation? A sort and a product of matrices are the only one of their kernel. */
+static bool combines(const HloInstruction *i) { return i->opcode != HLO_SORT && i->opcode != HLO_DOT; }
+
 static void find_reduces(Sharing *s)
 {
     const HloComputation *body = s->body;
@@ -99,7 +102,7 @@ static void find_reduces(Sharing *s)
         s->of_stage[s->n_reduces] = ++s->stage[i->id];
         PartReduce *r = &s->reduces[s->n_reduces++];
         *r = (PartReduce){.i = i};
-        if (i->opcode != HLO_SORT) r->commutes = hlo_combiner(i->called[0]) != OP_NONE, r->sum = sum_type(i);
+        if (combines(i)) r->commutes = hlo_combiner(i->called[0]) != OP_NONE, r->sum = sum_type(i);
         if (!r->commutes && i->opcode == HLO_REDUCE) r->number = gr_numbered(rw_graph(s->rw)->cx, s->a, i);
         if (r->number) r->commutes = true;
         if (i->opcode == HLO_REDUCE_WINDOW) hlo_is_scan(i, &r->scan);
@@ -185,7 +188,7 @@ static bool needs_kept_alone(Sharing *s, const HloInstruction *of, const IrRef *
 static bool checks_terms(Sharing *s, const PartReduce *r)
 {
     const HloInstruction *i = r->i;
-    const uint32_t n = i->opcode == HLO_SORT ? 0 : i->n_operands / 2; /* a sort is the only one */
+    const uint32_t n = combines(i) ? i->n_operands / 2 : 0;
     for (uint32_t k = 0; k < n; k++) {
         if (r->scan.shift && s->stage[i->operands[k]->id]) return false; /* of another position */
         if (!needs_kept_alone(s, i->operands[k], s->at) || s->stage[i->operands[n + k]->id]) return false;
@@ -257,7 +260,8 @@ static void mark_operands(Sharing *s, const HloInstruction *i, uint32_t n)
 static void mark_terms(Sharing *s)
 {
     const HloComputation *body = s->body;
-    for (uint32_t r = 0; r < s->n_reduces; r++) mark_operands(s, s->reduces[r].i, s->reduces[r].i->n_operands / 2);
+    for (uint32_t r = 0; r < s->n_reduces && s->hero->opcode != HLO_DOT; r++)
+        mark_operands(s, s->reduces[r].i, s->reduces[r].i->n_operands / 2);
     for (uint32_t n = body->n_instructions; n-- > 0;) {
         const HloInstruction *i = body->instructions[n];
         if (s->of_terms[n] && hlo_is_elementwise(i->opcode)) mark_operands(s, i, i->n_operands);
@@ -445,6 +449,7 @@ static void add_scans(Sharing *s, PartRange *r)
                      .paths = s->paths, .n_outputs = s->p->n_outputs, .n_reduces = s->n_reduces,
                      .reduces = s->reduces};
     if (s->hero->opcode == HLO_SORT) x->kind = PART_SORT;
+    if (s->hero->opcode == HLO_DOT) x->kind = PART_PRODUCT;
     for (uint32_t o = 0; o < s->p->n_outputs; o++) x->outputs[o] = o;
 }
 
@@ -470,13 +475,14 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     mark_terms(&s);
     if (!find_outputs(&s)) return NULL;
     PartRange *r = WBB_NEW(a, PartRange);
-    PartGroup *space;
+    PartGroup *space = NULL;
     const HloShape *of = part_space_shape(hero);
     *r = (PartRange){.space = of, .elements = hlo_elements(of), .hero = hero, .reduced = s.reduced,
                      .kept = s.positions, .first = s.first};
     if (hero->opcode != HLO_REDUCE) add_scans(&s, r);
     else add_stages(&s, r);
-    const uint32_t n = part_space(a, hero, hero->opcode == HLO_REDUCE && part_in_order(r), &space);
+    const bool of_dot = hero->opcode == HLO_DOT; /* whose threads have tiles: product.h */
+    const uint32_t n = of_dot ? 0 : part_space(a, hero, hero->opcode == HLO_REDUCE && part_in_order(r), &space);
     for (uint32_t k = 0; k < r->n_stages; k++) r->stages[k].space = space, r->stages[k].n_space = n;
     if (across && (n != 2 || space[0].dim.reduced || !r->n_stages || !r->stages[0].n_reduces)) return NULL;
     if (across) add_across(&s, r, space);

@@ -43,7 +43,7 @@ void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef
 void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept)
 {
     const bool scan = reduce->opcode != HLO_REDUCE; /* or a sort: each position has a result */
-    for (uint32_t d = 0; d < reduce->operands[0]->shape->rank; d++)
+    for (uint32_t d = 0; d < part_space_shape(reduce)->rank; d++)
         if (scan || !part_is_reduced(reduce, d)) *kept++ = index[d];
 }
 

@@ -63,12 +63,23 @@ typedef struct {
     const EvOrder *needed;        /* the part of it without which the bounds are too narrow; NULL: none */
 } Judged;
 
+const HloModule *pipe_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, const Bundle *b)
+{
+    const HloModule *normal = gr_normalise(cx, a, m);
+    const char *const matrix = ": mma f32";
+    for (int k = 0; k < (int)b->n_order; k++) {
+        const size_t n = strlen(b->order[k]), of = strlen(matrix);
+        if (n > of && !strcmp(b->order[k] + n - of, matrix)) return normal;
+    }
+    return gr_sums(cx, a, normal);
+}
+
 static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
                      const Bundle *b)
 {
     Judged j = {.fusion = *f, .operands = operands};
     if (!b->n_order) return j;
-    j.normal = hlo_fusion(cx, gr_normalise(cx, a, m)).body;
+    j.normal = hlo_fusion(cx, pipe_normal_of(cx, a, m, b)).body;
     j.order = ev_order(cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
     ev_order_check(cx, j.order, j.normal);
     j.needed = ev_order_needed(a, j.order, j.normal);

@@ -120,6 +120,8 @@ void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, con
 bool pipe_may_sample(const Bundle *b);
 /* Declines where a check of a sample of blocks compared no element: nothing says then that the kernel is right. */
 void pipe_need_judged(WbbCx *cx, const char *name, const PipeVerdict *v);
+/* The normal form of a kernel's module whose instructions the bundle's order names. */
+const HloModule *pipe_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, const Bundle *b);
 PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *run);
 /* n values against the bounds of computation c, in an order where one is not NULL; adds to the verdict. */
 void pipe_judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,

@@ -6,6 +6,7 @@
  *
  *     softmax f32[1,1048576]     in 8 pieces: x is read once for the maximum and the sum
  */
+#include "graph/graph.h"
 #include "pipe/pipe.h"
 
 #include <string.h>
@@ -49,12 +50,55 @@ static const uint32_t **numbers_of(const Pieces *c, uint32_t (*of)(const HloInst
     return any ? for_body(c, c->best, list) : NULL;
 }
 
-static PipePlanned planned(const Pieces *c, const HloModule *m)
+static PipePlanned as_written(const Pieces *c, const HloModule *m)
 {
     PipePlanned x = {.module = m, .fusion = WBB_NEW(c->arena, HloFusion)};
     *x.fusion = hlo_fusion(c->cx, m);
     x.plan = part_plan(c->cx, c->arena, x.fusion, c->target, *c->options);
     return x;
+}
+
+typedef struct {
+    const Pieces *c;
+    const HloModule *m;
+    PipePlanned made;
+    bool any;
+} Trial;
+
+static void try_plan(WbbCx *cx, void *arg)
+{
+    Trial *t = arg;
+    (void)cx;
+    t->made = as_written(t->c, t->m);
+    t->any = t->made.plan.n_kernels > 0;
+}
+
+/* Its plan, where it has one; what it is declined with is forgotten. */
+static bool has_plan(Trial *t)
+{
+    WbbCx *cx = t->c->cx;
+    const size_t before = strlen(cx->messages);
+    const WbbWhy why = cx->why;
+    const WbbStatus s = wbb_guard(cx, try_plan, t);
+    if (s == WBB_FAILED) wbb_rethrow(cx, s);
+    wbb_forget_since(cx, before);
+    cx->why = why;
+    return s == WBB_OK && t->any;
+}
+
+/* A product of matrices is one for tensor cores where these have a kernel that takes less time, else a sum. */
+static PipePlanned planned(const Pieces *c, const HloModule *m)
+{
+    const HloModule *sums = gr_sums(c->cx, c->arena, m);
+    if (sums == m) return as_written(c, m);
+    const PartGiven *given = c->options->given;
+    if (given) return as_written(c, strcmp(given->row->name, "product") ? sums : m);
+    Trial matrix = {.c = c, .m = m}, sum = {.c = c, .m = sums};
+    if (!has_plan(&matrix) || !part_has_product(&matrix.made.plan)) return as_written(c, sums);
+    if (!has_plan(&sum)) return matrix.made;
+    const bool faster = part_plan_us(c->arena, &matrix.made.plan, c->target) <
+                        part_plan_us(c->arena, &sum.made.plan, c->target);
+    return faster ? matrix.made : sum.made;
 }
 
 static PipePlanned split(const Pieces *c, const PipePlanned *of, const char *pass, const uint32_t *const *numbers)

@@ -381,7 +381,7 @@ static const EvOrder *whole_order(const Run *r, WbbArena *a, const HloModule *m)
         const Loaded *l = r->loaded.entries[k].pointer;
         const Bundle *b = l ? l->kernel.bundle : NULL;
         if (!b) continue;
-        parts[n].c = hlo_fusion(r->cx, gr_normalise(r->cx, a, l->kernel.module)).body;
+        parts[n].c = hlo_fusion(r->cx, pipe_normal_of(r->cx, a, l->kernel.module, b)).body;
         if (b->n_order) parts[n].order = ev_order(r->cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
         n++;
     }

@@ -223,12 +223,23 @@ static Joined joined(const Accesses *x, IrRef load)
     return (Joined){.index = wide->a[1], .first = j->first, .all = wide->type};
 }
 
+/* Lanes that a value has side by side are a part of it. */
+static IrRef side_by_side(IrGraph *g, IrRef pack)
+{
+    const IrNode n = *ir_at(g, pack), x = *ir_at(g, n.a[0]), y = *ir_at(g, n.a[1]);
+    const uint64_t half = IR_LANES(x.type);
+    if (x.op != OP_PART || y.op != OP_PART || x.a[0] != y.a[0] || y.imm != x.imm + half || x.imm % (2 * half))
+        return pack;
+    return ir_at(g, x.a[0])->type == n.type ? x.a[0] : ir_node(g, OP_PART, n.type, 0, x.a[0], 0, 0, x.imm);
+}
+
 static IrRef remake(void *arg, IrRef old, const IrRef *made, const uint8_t *need)
 {
     const Accesses *x = arg;
     (void)need;
     const IrNode n = *ir_at(x->g, old);
     const Joined j = joined(x, old);
+    if (!j.index && n.op == OP_PACK) return side_by_side(x->g, ir_copy(x->g, old, made, n.flags));
     if (!j.index) return ir_copy(x->g, old, made, n.flags);
     const IrRef all = ir_node(x->g, OP_LOAD, j.all, n.flags, n.a[0], j.index, 0, 0);
     return ir_node(x->g, OP_PART, n.type, 0, all, 0, 0, j.first);

@@ -10,7 +10,7 @@ for each target in turn. A part must have threads that share the terms. Texts of
 import math
 import random
 import sys
-from typing import List, Tuple
+from typing import List, Sequence, Tuple
 
 from seeds import Seeds, judged
 
@@ -58,12 +58,16 @@ class Text:
         return x
 
 
-def product(t: Text) -> Tuple[str, str, List[int], int]:
-    """Its name, type and dimensions, and how many products are summed."""
-    r, kind = t.r, t.r.choice(TYPES)
+Sizes = Sequence[int]
+
+
+def product(t: Text, kinds: Sequence[str] = TYPES, some: Sizes = (1, 1, 2, 2, 3, 4, 8, 9), others: Sizes = (1, 5, 33, 64, 128, 515)) \
+        -> Tuple[str, str, List[int], int]:
+    """Its name, type and dimensions, and how many products are summed: one factor has so many rows, the other one has others."""
+    r, kind = t.r, t.r.choice(kinds)
     batch = [r.choice((2, 3, 8)) for _ in range(r.choice((0, 0, 0, 1, 2)))]
     summed = [r.choice((1, 7, 32, 64, 100, 256, 1000))] + [r.choice((3, 8))] * (r.random() < 0.2 and kind != "pred")
-    few, many = [r.choice((1, 1, 2, 2, 3, 4, 8, 9))], [r.choice((1, 5, 33, 64, 128, 515))]
+    few, many = [r.choice(some)], [r.choice(others)]
     while math.prod(batch + summed + few + many) > MOST:  # the judge sums each
         summed[0] = max(summed[0] // 2, 1)
     sides, dims = [few, many], []
@@ -88,9 +92,13 @@ def product(t: Text) -> Tuple[str, str, List[int], int]:
 
 
 def text_of(seed: int) -> str:
-    r = random.Random(seed)
-    t = Text(r)
-    name, kind, dims, summed = product(t)
+    t = Text(random.Random(seed))
+    return around(t, *product(t), LONGEST)
+
+
+def around(t: Text, name: str, kind: str, dims: List[int], summed: int, longest: int) -> str:
+    """What follows from a product; a module where no more than so many are summed."""
+    r = t.r
     shape = t.shape(kind, dims)
     if kind != "pred" and r.random() < 0.5:
         bias = t.parameter(f"{kind}[{dims[-1]}]{{0}}")
@@ -107,7 +115,7 @@ def text_of(seed: int) -> str:
     lines = list(t.lines)
     lines[-1] = f"ROOT {lines[-1]}"
     body = "\n".join(f"  {line}" for line in lines)
-    if r.random() < 0.5 and summed <= LONGEST:
+    if r.random() < 0.5 and summed <= longest:
         return f"HloModule m\nENTRY e {{\n{body}\n}}\n"
     outer = "\n".join(f"  p{k} = {s} parameter({k})" for k, s in enumerate(t.parameters))
     operands = ", ".join(f"p{k}" for k in range(len(t.parameters)))

@@ -1,0 +1,78 @@
+/* product.c: a kernel whose tensor cores add the products of a dot, with elementwise work before and after it.
+ *
+ * Needs a fusion whose outputs follow element by element from one dot of f16 or bf16; leaves a kernel of one stage. Its
+ * tiles are chosen by price (product_price.c), and emit/product.c makes the code.
+ *
+ *     relu(dot(bf16[512,1024], bf16[1024,256]) + bias)   =>   64 rows x 32 columns a warp, 4 warps; 32 blocks
+ */
+#include "partition/product.h"
+
+#include "partition/sort.h"
+#include "partition/strategies.h"
+
+/* The one dot that is a product of matrices. */
+static bool find_product(PartTry *x, PartProduct *p)
+{
+    const HloComputation *body = x->base->fusion->body;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        if (!hlo_is_matrix_product(x->a, body->instructions[k])) continue;
+        if (p->i) return part_not(x, "it has several products of matrices");
+        p->i = body->instructions[k];
+    }
+    if (!p->i) return part_not(x, "it has no product of matrices of f16 or bf16");
+    if (p->i->shape->rank > HLO_RANK_LIMIT) return part_not(x, "it has too many dimensions");
+    if (!tg_has(x->t, "mma.bf16")) return part_not(x, "the target has no tensor cores for it");
+    p->of = hlo_product(x->a, p->i);
+    return true;
+}
+
+bool part_make_product(PartTry *x, PartPlan *p)
+{
+    PartProduct *product = WBB_NEW(x->a, PartProduct);
+    part_know_order(x);
+    if (x->scatters || x->hero) return part_not(x, "beside a scatter, sort or scan there is no product");
+    if (!find_product(x, product)) return false;
+    PartRange *r = part_scanned(x->a, p, product->i);
+    if (!r) return part_not(x, "an output does not follow from results of the product one by one");
+    part_check(x->cx, x->a, p, x->t, false);
+    part_check(x->cx, x->a, p, x->t, true);
+    part_begin_kernels(x, p);
+    for (uint32_t o = 0; o < p->n_outputs; o++)
+        if (p->buffers[p->n_operands + o].alias >= 0) return part_not(x, "an output has the memory of an operand");
+    if (x->options->layout) part_layout_fail(x->cx, 1, "a product of matrices takes no layout");
+    PartPrice *price = WBB_NEW(x->a, PartPrice);
+    part_product_choose(x->a, p, x->t, product, price);
+    r->product = product, r->price = price;
+    const int64_t blocks = product->of.batches * product->row_blocks * product->column_blocks;
+    if (blocks > INT32_MAX)
+        wbb_decline(x->cx, product->i->loc, WHY_SIZE, "%lld blocks and more", (long long)INT32_MAX);
+    r->blocks = (uint32_t)blocks;
+    p->kernels[0] = (PartKernel){.n_ranges = 1, .ranges = r, .grid = r->blocks,
+                                 .block = part_tile_warps(product) * product->depth_warps * x->t->warp,
+                                 .why_block = "the tiles that take the least time",
+                                 .why_grid = "a block for each of its rows and columns of the result"};
+    p->kind = "product";
+    p->why_kind = "tensor cores add its products";
+    return true;
+}
+
+bool part_has_product(const PartPlan *p)
+{
+    for (uint32_t k = 0; k < p->n_kernels; k++)
+        for (uint32_t n = 0; n < p->kernels[k].n_ranges; n++)
+            if (p->kernels[k].ranges[n].product) return true;
+    return false;
+}
+
+void part_print_product(WbbBuf *out, const PartProduct *p)
+{
+    wbb_putf(out, "  product %%%s: ", p->i->name);
+    if (p->of.batches > 1) wbb_putf(out, "%lld of ", (long long)p->of.batches);
+    wbb_putf(out, "%lld x %lld, each of %lld products; a warp has %lld x %lld, and %lld products an iteration%s",
+             (long long)p->of.rows, (long long)p->of.columns, (long long)p->of.depth, (long long)part_warp_rows(p),
+             (long long)part_warp_columns(p), (long long)part_iteration(p),
+             p->ahead ? ", which it has loaded before" : "");
+    wbb_putf(out, "; %u x %u", p->row_warps, p->column_warps);
+    if (p->depth_warps > 1) wbb_putf(out, " warps, and %u for each result\n", p->depth_warps);
+    else wbb_put(out, " warps\n");
+}

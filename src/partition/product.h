@@ -1,0 +1,42 @@
+/* product.h: a dot whose products tensor cores add, with what comes before it and after it.
+ *
+ * The result has batches of rows x columns, and a result sums `depth` products. A warp has 16 * row_tiles rows and
+ * 8 * column_tiles columns of one batch, and takes 16 * steps products of each in an iteration; a block is row_warps x
+ * column_warps of these, and of each depth_warps, whose sums are added through shared memory. So that a lane has
+ * neighbours in memory, whatever the order of the dimensions, it has of the warp's, with g = lane / 4 and t = lane % 4,
+ *
+ *     rows      2 * row_tiles * g ..         half h of tile n is row 2 * n + h of these
+ *     columns   c * run .., of each 8 * run columns: tile n is column n % run of these, of columns number n / run; c is
+ *               4 * (g % 2) + g / 2 for the right operand, and t and 4 + t for the two elements of the result
+ *     products  4 * steps * t ..             of both operands: step s has 4 * s .. 4 * s + 3 of these
+ *
+ * which is one way to number what PTX ISA 9.7.14.5.8 says a lane has of each tile.
+ */
+#ifndef PART_PRODUCT_H
+#define PART_PRODUCT_H
+
+#include "partition/pricing.h"
+
+enum { PART_TILE_ROWS = 16, PART_TILE_COLUMNS = 8, PART_TILE_DEPTH = 16 };
+
+typedef struct PartProduct {
+    const HloInstruction *i;
+    HloProduct of;
+    uint32_t row_tiles, column_tiles, steps, row_warps, column_warps;
+    uint32_t column_run;  /* neighbours along the columns */
+    uint32_t depth_warps; /* that share a result: each has every so many iterations; more than 1: these divide all */
+    bool ahead;           /* an iteration loads what the next one multiplies */
+    int64_t row_blocks, column_blocks;
+} PartProduct;
+
+static inline int64_t part_warp_rows(const PartProduct *p) { return (int64_t)PART_TILE_ROWS * p->row_tiles; }
+static inline int64_t part_warp_columns(const PartProduct *p) { return (int64_t)PART_TILE_COLUMNS * p->column_tiles; }
+static inline uint32_t part_tile_warps(const PartProduct *p) { return p->row_warps * p->column_warps; }
+static inline uint32_t part_sums(const PartProduct *p) { return p->row_tiles * p->column_tiles; } /* of a warp: tiles */
+static inline int64_t part_iteration(const PartProduct *p) { return (int64_t)PART_TILE_DEPTH * p->steps; }
+
+/* product_price.c: chooses tiles, warps and blocks, and leaves the price. */
+void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price);
+void part_print_product(WbbBuf *out, const PartProduct *p);
+
+#endif

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+"""Random products of matrices of f16 and bf16, alone and between other operations: compiled, run in the simulator, compared with the bounds.
+
+    random_dots.py WARPBURG [COUNT] [--seed S] [--folder DIR]
+
+As random_products.py, but both factors have several rows, so that tensor cores add the products of a part: sizes that tiles divide and sizes that they do
+not, dimensions in any order in memory. Texts of those that fail stay in DIR. Ends with `N passed, M failed`.
+"""
+import random
+import sys
+
+from random_products import Text, around, product
+from seeds import Seeds, judged
+
+TARGETS = ("sm_90", "sm_80", "sm_86", "sm_89", "sm_100", "sm_120")
+MADE = "tensor cores add its products"
+LEAST_MADE = 0.4
+SIZES = (3, 8, 16, 17, 30, 64, 96, 128, 130)
+
+
+def text_of(seed: int) -> str:
+    t = Text(random.Random(seed))
+    return around(t, *product(t, ("bf16", "f16"), SIZES, SIZES), 1 << 30)
+
+
+if __name__ == "__main__":
+    sys.exit(judged(Seeds(__doc__, "random_dots", 40), "product", text_of, TARGETS, "pnse", MADE, LEAST_MADE, "tensor cores add products"))

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Kernels whose tensor cores add products, with one thing wrong each: `run --check` finds every one in some order of execution.
+
+    product_mutants.py WARPBURG [--every N]
+
+A mutant changes one instruction of the PTX, as ptx_mutants.py does, or takes out a barrier, or an mma, or exchanges two registers of one operand of an mma.
+What is not found must be listed in EQUAL with its reason, and each row there must excuse a mutant. --every N tries each Nth mutant of ptx_mutants.py. Ends
+with `N passed, M failed`.
+"""
+import argparse
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+import ptx_mutants  # noqa: E402
+from exchange_mutants import RUNS, matches  # noqa: E402
+from mutant_runs import AS_IT_IS, fault, table, write_mutant  # noqa: E402
+from warpburg_cli import Cli  # noqa: E402
+
+TEXT = """HloModule m
+f {{
+  a = {left} parameter(0)
+  b = {right} parameter(1)
+  c = f32[{columns}] parameter(2)
+  d = f32[{result}] dot(a, b), {how}
+  e = f32[{result}] broadcast(c), dimensions={{{last}}}
+  ROOT r = f32[{result}] add(d, e)
+}}
+ENTRY e {{
+  a = {left} parameter(0)
+  b = {right} parameter(1)
+  c = f32[{columns}] parameter(2)
+  ROOT y = f32[{result}] fusion(a, b, c), kind=kCustom, calls=f
+}}
+"""
+
+
+def text(left: str, right: str, result: str, how: str) -> str:
+    sizes = result.split(",")
+    return TEXT.format(left=left, right=right, result=result, columns=sizes[-1], last=len(sizes) - 1, how=how)
+
+
+KERNELS: Dict[str, str] = {
+    "whole": text("bf16[64,96]", "bf16[96,64]", "64,64", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+    "rows": text("f16[96,64]", "f16[64,96]", "64,64", "lhs_contracting_dims={0}, rhs_contracting_dims={1}"),
+    "depth": text("bf16[16,2048]", "bf16[24,2048]", "16,24", "lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
+    "partial": text("bf16[2,37,50]", "bf16[2,50,29]", "2,37,29", "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"),
+}
+
+# kernel, kind, the changed instruction as ptx_mutants.py writes it without numbers of registers, as patterns: why the kernel is right all the same
+EQUAL: Dict[Tuple[str, str, str], str] = {
+    ("*", "*", "mov.b32 %r, 0 -> mov.b32 %r, 1"): "the least subnormal in place of 0",
+}
+OPERAND = re.compile(r"\{[^}]*\}")
+
+
+def mutants(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
+    """Kind, what is changed, the PTX."""
+    lines = ptx.splitlines()
+    for k, line in enumerate(lines):
+        if "bar.sync" in line:
+            yield "no barrier", "", "\n".join([*lines[:k], *lines[k + 1:]])
+        if "mma.sync" not in line:
+            continue
+        operands = list(OPERAND.finditer(line))
+        to, own = (re.findall(r"%r\d+|\b0\b", operands[n][0]) for n in (0, 3))
+        yield "no mma", "", "\n".join([*lines[:k], *(f"\tmov.b32 {x}, {y};" for x, y in zip(to, own) if x != y), *lines[k + 1:]])
+        for n, name in ((1, "left"), (2, "right"), (3, "sum")):
+            found = operands[n][0].strip("{}").split(", ")
+            for i in range(len(found) - 1):
+                if found[i] == found[i + 1]:
+                    continue
+                other = [*found[:i], found[i + 1], found[i], *found[i + 2:]]
+                yield f"two of {name} exchanged", str(i), "\n".join([*lines[:k], line[:operands[n].start()] + "{" + ", ".join(other) + "}" +
+                                                                 line[operands[n].end():], *lines[k + 1:]])
+    for n, m in enumerate(ptx_mutants.mutants(ptx)):
+        if n % every == 0:
+            yield m.kind, re.sub(r"%([a-z]+)\d+", r"%\1", m.what), m.text(ptx)
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description="kernels whose tensor cores add products, with one thing wrong each")
+    p.add_argument("warpburg")
+    p.add_argument("--every", type=int, default=1)
+    p.add_argument("--only", default="")
+    o = p.parse_args()
+    cli = Cli(os.path.abspath(o.warpburg), timeout=60)
+    jobs: List[Tuple[str, str, str, Path]] = []
+    met = set()
+    with tempfile.TemporaryDirectory() as name:
+        for kernel, hlo in KERNELS.items():
+            if o.only not in kernel:
+                continue
+            file, plan, first = Path(name, f"{kernel}.hlo"), Path(name, "plan.txt"), Path(name, kernel)
+            file.write_text(hlo, encoding="utf-8")
+            plan.write_text("choices\n  strategy product\n", encoding="utf-8")
+            compiled = cli.call("compile", str(file), "--plan", str(plan), "-o", str(first))
+            if compiled.returncode:
+                print(f"failed: {kernel}: {compiled.stderr}")
+                return 1
+            ptx = (first / "kernel.ptx").read_text(encoding="utf-8")
+            for kind, what, changed in [(AS_IT_IS, "", ptx), *mutants(ptx, o.every)]:
+                jobs.append((kernel, kind, what, write_mutant(first, Path(name, f"{kernel}.{len(jobs)}"), changed)))
+
+        def judge(job: Tuple[str, str, str, Path]) -> str:
+            _, kind, _, folder = job
+            return fault(cli, folder, kind == AS_IT_IS, RUNS, (0, 1, 4, 124), ("-j", "1"))
+
+        failed, survived = 0, []
+        for (kernel, kind, what, _), why in zip(jobs, cli.each(judge, jobs)):
+            survived += [kind] if why else []
+            excuses = [key for key in EQUAL if matches(key, (kernel, kind, what))] if why == "not found" else []
+            met.update(excuses)
+            if why and not excuses:
+                failed += 1
+                print(f"failed: {(kernel, kind, what)}: {why}", flush=True)
+    unknown = [key for key in EQUAL if o.every == 1 and not o.only and key not in met]
+    for key in unknown:
+        print(f"failed: {key}: no mutant that is not found")
+    print(table((kind for _, kind, _, _ in jobs if kind != AS_IT_IS), survived))
+    print(f"{len(jobs)} kernels\n{len(jobs) - failed} passed, {failed + len(unknown)} failed")
+    return int(failed + len(unknown) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
