@@ -115,6 +115,8 @@ typedef struct {
     bool (*across)(void *arg, const char *text);
     /* Seconds of a kernel; 0: they are not known. NULL: the walk's choices stand. */
     double (*seconds)(void *arg, const char *text);
+    /* Seconds of a library call. NULL: those of the text stay calls. */
+    double (*library)(void *arg, const HloInstruction *call);
     void *arg;
     uint32_t combinations; /* 0: choices near slow kernels; else all combinations of choices, at most so many */
     WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */

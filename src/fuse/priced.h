@@ -103,6 +103,11 @@ typedef struct {
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const FuseGiven *given,
                         WbbBuf *explain);
 
+/* products.c: puts products of matrices that are library calls into kernels of g, where how->library says that this
+ * takes less time. explain: takes a line for each; may be NULL. */
+bool fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
+                   WbbBuf *explain);
+
 /* search.c: sets given->other where a grouping near g, which is that of `given`, takes less time. Returns whether it
  * did. explain: takes the choices that are made the other way, and what the kernels take; may be NULL. */
 bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,

@@ -1,7 +1,7 @@
 /* better_apart.c: is a module that one kernel may compute better several?
  *
- * Needs: the HLO text of a module without library calls. Leaves: why launches of their own are better. One kernel may
- * compute again and again what they compute once; or the cut by price has kernels that take less time together, as
+ * Needs: the HLO text of a module that one kernel may compute. Leaves: why launches of their own are better. One kernel
+ * may compute again and again what they compute once; or the cut by price has kernels that take less time together, as
  * where all elements of an array need a number that is a sum of all of it, and a cluster of blocks would have it alone,
  * or where a thread would evaluate many operations one after the other, for values that it needs at several indices.
  *
@@ -19,8 +19,10 @@ typedef struct {
     const char *why; /* NULL: it is not */
 } Question;
 
-/* The time of the kernels of the cut by price, and of a launch more for each, as a program is more to hold; 0: it is
- * one kernel, or has other steps. */
+static bool is_product(const HloInstruction *i) { return i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION; }
+
+/* The time of the kernels and library calls of the cut by price, and of a launch more for each, as a program is more to
+ * hold; 0: it is one kernel, or has other steps. */
 static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *t)
 {
     const FuseHow *how = &pipe_fuse(cx, a, t)->how;
@@ -30,8 +32,12 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
                                  .deterministic = q->o->deterministic};
     double us = 0;
     for (uint32_t k = 0; k < cut.n; k++)
-        if (cut.n < 2 || cut.steps[k].kind != FUSE_STEP_KERNEL) return 0;
+        if (cut.n < 2 || (cut.steps[k].kind != FUSE_STEP_KERNEL && !is_product(cut.steps[k].at))) return 0;
     for (uint32_t k = 0; k < cut.n; k++) {
+        if (cut.steps[k].kind != FUSE_STEP_KERNEL) {
+            us += 1e6 * pipe_call_seconds(a, t, cut.steps[k].at) + part_least_us(t);
+            continue;
+        }
         const char *text = cut.steps[k].text;
         const HloModule *kernel = gr_normalise(cx, a, hlo_parse(cx, a, "kernel.hlo", text, strlen(text)));
         const PipePlanned x = pipe_plan(cx, a, kernel, t, &options);
@@ -40,13 +46,15 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
     return us;
 }
 
-/* Loops and reductions alone have prices that are alike enough. */
-static bool has_price(const HloComputation *body)
+/* Loops, reductions and products of matrices alone have prices that are alike enough. */
+static bool has_price(const HloComputation *body, bool product)
 {
     for (uint32_t k = 0; k < body->n_instructions; k++)
         switch (body->instructions[k]->opcode) {
-        case HLO_SCATTER: case HLO_SORT: case HLO_REDUCE_WINDOW: case HLO_WHILE: case HLO_DOT: case HLO_CONVOLUTION:
-            return false;
+        case HLO_SCATTER: case HLO_SORT: case HLO_REDUCE_WINDOW: case HLO_WHILE: case HLO_CONVOLUTION: return false;
+        case HLO_DOT:
+            if (!product) return false;
+            break;
         default: break;
         }
     return true;
@@ -84,7 +92,8 @@ static void ask(WbbCx *cx, void *arg)
         chain_us = made.work * wait_us;
         if (asks && made.work > (double)tg_tuned(r.target, "work.apart")) q->why = again;
     }
-    if (q->why || !tg_find_rate(r.target, "clock") || !has_price(r.plan.fusion->body)) return;
+    if (q->why || !tg_find_rate(r.target, "clock") || !has_price(r.plan.fusion->body, part_has_product(&r.plan)))
+        return;
     const double us = apart->off ? 0 : cut_us(cx, a, q, r.target);
     if (us > 0 && us < part_to_beat(apart, NULL, WBB_MAX(part_plan_us(a, &r.plan, r.target), chain_us)))
         q->why = "several kernels take less time than the one that could compute it";

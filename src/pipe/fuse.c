@@ -209,6 +209,15 @@ static double seconds(void *arg, const char *text)
     return answer > YES ? 1e-12 * (double)(answer - YES) : 0;
 }
 
+static double library(void *arg, const HloInstruction *i)
+{
+    const PipeFuse *f = arg;
+    WbbArena *a = wbb_arena_new(f->cx);
+    const double s = pipe_call_seconds(a, f->target, i);
+    wbb_arena_free(a);
+    return s;
+}
+
 const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
     return gr_note_neighbours(cx, a, gr_arrays(cx, a, hlo_normalise(cx, a, m), with));
@@ -220,6 +229,7 @@ PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)
     *f = (PipeFuse){.cx = cx, .target = t, .texts = {.arena = a}, .across = {.arena = a},
                     .known = {.arena = a}};
     f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f,
-                       .seconds = tuned(t, "fuse.save") < 100 ? seconds : NULL};
+                       .seconds = tuned(t, "fuse.save") < 100 ? seconds : NULL,
+                       .library = tg_strategy(t, "product")->off ? NULL : library};
     return f;
 }

@@ -13,17 +13,12 @@
 #include <string.h>
 
 static double elements(const HloShape *s) { return (double)hlo_elements(s); }
+static double bytes_of(const HloShape *s) { return elements(s) * sc_type_info[s->type].bits / 8; }
 
 /* Products that an instruction sums. */
 static double products(WbbArena *a, const HloInstruction *i)
 {
-    if (i->opcode == HLO_DOT) {
-        const HloShape *x = i->operands[0]->shape;
-        const HloInts summed = hlo_dot_dims(a, i).lhs_contracting;
-        double n = elements(i->shape);
-        for (uint32_t k = 0; k < summed.n; k++) n *= (double)x->dims[summed.items[k]];
-        return n;
-    }
+    if (i->opcode == HLO_DOT) return elements(i->shape) * (double)hlo_product(a, i).depth;
     if (i->opcode != HLO_CONVOLUTION) return 0;
     const HloShape *kernel = i->operands[1]->shape;
     const double features = (double)kernel->dims[hlo_conv_dims(a, i).rhs_output];
@@ -43,6 +38,15 @@ static double rate(const TgTarget *t, ScType type)
     case SC_C64: return tg_rate(t, "pipe.fma")->value * reached / 4;
     default: return tg_rate(t, "pipe.fma")->value * reached;
     }
+}
+
+double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i)
+{
+    double bytes = bytes_of(i->shape);
+    for (uint32_t k = 0; k < i->n_operands; k++) bytes += bytes_of(i->operands[k]->shape);
+    const double work = products(a, i) / rate(t, i->operands[0]->shape->type);
+    const double memory = bytes / tg_rate(t, "dram")->value;
+    return tg_rate(t, "launch")->value + WBB_MAX(work, memory);
 }
 
 PipeTextTime pipe_library_time(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgText *x)

@@ -175,6 +175,8 @@ PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget
 PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
                             const PartGivenPlan *given);
 
+/* library.c: seconds of a library call by the roofline, of a dot or a convolution. */
+double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i);
 /* better_apart.c: why several kernels are better than the one that a module may become; NULL: they are not. `cx` is
  * told how far that is, and has no messages. */
 const char *pipe_better_apart(const WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n);

@@ -1,0 +1,206 @@
+/* products: products of matrices that a kernel computes, with what is around them.
+ *
+ * Needs: the groups of a cut in which each product is a library call, and what kernels and calls take. Leaves: groups
+ * of which some have products, where one kernel takes less time than the call and the kernels in whose place it is.
+ *
+ * A product whose results one kernel alone reads, as they are or through views, may be computed in it, and a kernel
+ * whose one result that product alone reads may go into it, too. A library multiplies faster than tiles in registers
+ * do; but what only elementwise work follows then goes to memory and back.
+ *
+ *     s = dot(q, k)  ROOT y = multiply(s, scale)     f16[16,2048,2048] of 64 products each: 33 + 61 us, and 61 in one
+ */
+#include "fuse/priced.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Tiles in registers take about twice as long as a library where products bind both: a call that takes so many times
+ * what follows stays one, and no kernel is priced. */
+enum { MOST = 2 };
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const HloComputation *c;
+    const FuseHow *how;
+    FuseGrouping *g;
+    uint32_t *first, *users; /* of instruction i: users[first[i]] .. users[first[i + 1] - 1] */
+    uint32_t *group;         /* [id] 1 + number of the group of which it is a root; 0: none */
+} Products;
+
+typedef struct { const HloInstruction **items; uint32_t n, capacity; } List;
+
+static void find_users(Products *p)
+{
+    const uint32_t n = p->c->n_instructions;
+    p->first = WBB_NEW_N(p->arena, uint32_t, n + 2);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < p->c->instructions[i]->n_operands; k++)
+            p->first[p->c->instructions[i]->operands[k]->id + 2]++;
+    for (uint32_t i = 2; i < n + 2; i++) p->first[i] += p->first[i - 1];
+    p->users = WBB_NEW_N(p->arena, uint32_t, p->first[n + 1] + 1);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < p->c->instructions[i]->n_operands; k++)
+            p->users[p->first[p->c->instructions[i]->operands[k]->id + 1]++] = i;
+}
+
+static void find_groups(Products *p)
+{
+    memset(p->group, 0, (p->c->n_instructions + 1) * sizeof *p->group);
+    for (uint32_t k = 0; k < p->g->n_groups; k++)
+        for (uint32_t r = 0; r < p->g->groups[k].n_roots; r++) p->group[p->g->groups[k].roots[r]->id] = k + 1;
+}
+
+static bool has(const FuseGroup *g, const HloInstruction *i)
+{
+    for (uint32_t k = 0; k < g->n_members; k++)
+        if (g->members[k] == i) return true;
+    return false;
+}
+
+/* --- what is around a product ------------------------------------------------------------------------------------- */
+/* The one group that reads the values of `all`: a product, to which views of it are added; NULL: other things do. */
+static FuseGroup *reader_of(Products *p, List *all)
+{
+    FuseGroup *reader = NULL;
+    for (uint32_t at = 0; at < all->n; at++) {
+        const HloInstruction *i = all->items[at];
+        if (i == p->c->root || i->n_predecessors) return NULL;
+        for (uint32_t k = p->first[i->id]; k < p->first[i->id + 1]; k++) {
+            const HloInstruction *user = p->c->instructions[p->users[k]];
+            if (p->g->roles[user->id] == FUSE_NOTHING && !p->first[user->id + 1]) continue;
+            if (p->g->roles[user->id] == FUSE_ALIAS) {
+                WBB_PUSH(p->arena, all, user);
+                continue;
+            }
+            FuseGroup *one = NULL;
+            for (uint32_t n = 0; n < p->g->n_groups; n++) {
+                if (!has(&p->g->groups[n], user)) continue;
+                if (one) return NULL;
+                one = &p->g->groups[n];
+            }
+            if (!one || (reader && one != reader)) return NULL;
+            reader = one;
+        }
+    }
+    return reader;
+}
+
+/* The group whose one result the instruction `by` alone reads as its operand x; adds the views between them. NULL:
+ * there is none. */
+static FuseGroup *maker_of(Products *p, const HloInstruction *by, const HloInstruction *x, List *views)
+{
+    for (;; by = x, x = x->operands[0]) {
+        if (x == p->c->root || x->n_predecessors) return NULL;
+        for (uint32_t k = p->first[x->id]; k < p->first[x->id + 1]; k++)
+            if (p->users[k] != by->id) return NULL;
+        if (p->g->roles[x->id] != FUSE_ALIAS) break;
+        WBB_PUSH(p->arena, views, x);
+    }
+    if (p->g->roles[x->id] != FUSE_ROOT || !p->group[x->id]) return NULL;
+    FuseGroup *maker = &p->g->groups[p->group[x->id] - 1];
+    return maker->n_roots == 1 ? maker : NULL;
+}
+
+/* --- prices ------------------------------------------------------------------------------------------------------- */
+static double seconds_of(const Products *p, const FuseGroup *g)
+{
+    WbbArena *scratch = wbb_arena_new(p->cx);
+    const double s = p->how->seconds(p->how->arg, fuse_write(scratch, p->c, g).text);
+    wbb_arena_free(scratch);
+    return s;
+}
+
+static int by_id(const void *x, const void *y)
+{
+    const uint32_t a = (*(const HloInstruction *const *)x)->id, b = (*(const HloInstruction *const *)y)->id;
+    return a < b ? -1 : a > b;
+}
+
+/* A group with the roots of `of` and these members, too. */
+static FuseGroup with(const Products *p, const FuseGroup *of, const HloInstruction *const *more, uint32_t n)
+{
+    FuseGroup g = *of;
+    g.members = WBB_NEW_N(p->arena, const HloInstruction *, of->n_members + n + 1);
+    memcpy(g.members, of->members, of->n_members * sizeof *g.members);
+    for (uint32_t k = 0; k < n; k++)
+        if (!has(of, more[k])) g.members[g.n_members++] = more[k];
+    qsort(g.members, g.n_members, sizeof *g.members, by_id);
+    return g;
+}
+
+static void be_inline(const Products *p, const List *all)
+{
+    for (uint32_t k = 0; k < all->n; k++) p->g->roles[all->items[k]->id] = FUSE_INLINE;
+}
+
+/* Takes the group out of the list; `kept`, which stays, may move. */
+static FuseGroup *without(Products *p, FuseGroup *gone, FuseGroup *kept)
+{
+    FuseGroup *last = &p->g->groups[--p->g->n_groups];
+    if (gone != last) *gone = *last;
+    return kept == last ? gone : kept;
+}
+
+/* Kernels that make the product's operands and nothing else become part of its own, while that takes less time. */
+static double take_makers(Products *p, const HloInstruction *product, FuseGroup **own, double seconds)
+{
+    for (uint32_t k = 0; k < product->n_operands; k++) {
+        List more = {0};
+        find_groups(p);
+        FuseGroup *maker = maker_of(p, product, product->operands[k], &more);
+        if (!maker || maker == *own) continue;
+        List views = more;
+        for (uint32_t n = 0; n < maker->n_members; n++) WBB_PUSH(p->arena, &more, maker->members[n]);
+        const FuseGroup all = with(p, *own, more.items, more.n);
+        const double before = seconds_of(p, maker), now = before > 0 ? seconds_of(p, &all) : 0;
+        if (now <= 0 || now >= seconds + before) continue;
+        const List roots = {.items = maker->roots, .n = 1};
+        be_inline(p, &views), be_inline(p, &roots);
+        **own = all;
+        *own = without(p, maker, *own);
+        seconds = now;
+    }
+    return seconds;
+}
+
+/* --- one product -------------------------------------------------------------------------------------------------- */
+static bool take(Products *p, const HloInstruction *i, WbbBuf *explain)
+{
+    List all = {0};
+    WBB_PUSH(p->arena, &all, i);
+    FuseGroup *reader = reader_of(p, &all);
+    if (!reader || reader->n_members + all.n > p->how->rates.members) return false;
+    const double call = p->how->library(p->how->arg, i), after = seconds_of(p, reader);
+    if (call - p->how->rates.launch > MOST * after) return false;
+    const FuseGroup one = with(p, reader, all.items, all.n);
+    const double now = after > 0 ? seconds_of(p, &one) : 0;
+    if (now <= 0 || now >= (call + after) * (1 - p->how->rates.save)) {
+        if (explain && now > 0)
+            wbb_putf(explain, "  %s: a library call, %.3f us with what reads it; %.3f in one kernel\n", i->name,
+                     (call + after) * 1e6, now * 1e6);
+        return false;
+    }
+    be_inline(p, &all);
+    *reader = one;
+    const double last = take_makers(p, i, &reader, now);
+    if (explain)
+        wbb_putf(explain, "  %s: in the kernel of %s, %.3f us; a library call and what reads it take %.3f\n", i->name,
+                 reader->roots[0]->name, last * 1e6, (call + after) * 1e6);
+    return true;
+}
+
+bool fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
+                   WbbBuf *explain)
+{
+    Products p = {.cx = cx, .arena = a, .c = c, .how = how, .g = g,
+                  .group = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
+    bool any = false;
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (g->roles[k] != FUSE_LIBRARY || !hlo_is_matrix_product(a, i)) continue;
+        if (!p.first) find_users(&p);
+        any = take(&p, i, explain) || any;
+    }
+    return any;
+}
