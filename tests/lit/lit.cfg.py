@@ -7,6 +7,7 @@ import lit.formats
 config.name = "warpburg"
 config.test_format = lit.formats.ShTest(execute_external=True)
 config.suffixes = [".hlo", ".ir", ".ptx", ".test"]
+config.excludes = ["Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(os.path.dirname(os.path.abspath(lit_config.params["warpburg"])), "lit")
 
