@@ -177,6 +177,30 @@ static const char *in_order(WbbArena *a, const char *t, uint32_t bits, int k)
                       (1ull << (bits - 1)) - 1, y);
 }
 
+/* Signs, quotients and remainders by powers of two of a signed x, as floor_divide and remainder ask for them. */
+static void by_powers(WbbCx *cx, Elements *e, WbbArena *a, ScType type, const char *x)
+{
+    static const char *const preds[] = {
+        "ne.I(sign.I(X), 1)", "eq.I(sign.I(X), 1)", "eq.I(rem.I(X, 8), 0)", "ne.I(rem.I(X, 8), 0)",
+    };
+    static const char *const values[] = {
+        "select.I(band.pred(le.I(X, 0), ne.I(band.I(X, 7), 0)), sub.I(div.I(X, 8), 1), div.I(X, 8))",
+        "select.I(band.pred(le.I(X, 0), ne.I(band.I(X, 7), 0)), add.I(div.I(X, 8), -1), div.I(X, 8))",
+        "select.I(band.pred(lt.I(rem.I(X, 8), 0), ne.I(band.I(X, 7), 0)), add.I(rem.I(X, 8), 8), rem.I(X, 8))",
+        "div.I(band.I(X, 127), 8)", "rem.I(band.I(X, 127), 8)", "rem.I(X, 8)",
+    };
+    for (size_t k = 0; k < WBB_LEN(preds) + WBB_LEN(values); k++) {
+        const bool pred = k < WBB_LEN(preds);
+        WbbBuf text = wbb_buf(a);
+        for (const char *p = pred ? preds[k] : values[k - WBB_LEN(preds)]; *p; p++) {
+            if (*p == 'X') wbb_put(&text, x);
+            else if (*p == 'I') wbb_put(&text, name_of(type));
+            else wbb_put_n(&text, p, 1);
+        }
+        element_trial(cx, e, text.text, pred ? SC_PRED : type, (ScBudget){0});
+    }
+}
+
 static void element_body(WbbCx *cx, void *arg)
 {
     Elements *e = arg;
@@ -241,6 +265,7 @@ static void element_body(WbbCx *cx, void *arg)
         for (size_t k = 0; k < WBB_LEN(signs) && cls == 'I' && bits >= 8; k++)
             element_trial(cx, e, wbb_format(a, "%s.%s(band.%s(%s, 1), 0)", signs[k], t, t, x),
                           k < 2 ? SC_PRED : types[i], exact);
+        if (cls == 'I' && bits >= 8) by_powers(cx, e, a, types[i], x);
         if (cls == 'U' && bits >= 8)
             element_trial(cx, e, wbb_format(a, "le.%s(band.%s(%s, 15), 15)", t, t, x), SC_PRED, exact);
         if (types[i] == SC_F16 || types[i] == SC_BF16)
