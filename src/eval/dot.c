@@ -43,7 +43,7 @@ void *ev_dot(Ev *e, EvTask *t)
         ev_strides(s, stride);
         for (uint32_t k = 0; k < batch[p].n; k++) d.factor[p][k] = stride[batch[p].items[k]];
         for (uint32_t k = 0; k < s->rank; k++)
-            if (!ev_holds(batch[p], k) && !ev_holds(contracting[p], k)) {
+            if (!hlo_holds(batch[p], k) && !hlo_holds(contracting[p], k)) {
                 *(p ? &products.right : &products.left) |= UINT32_C(1) << next;
                 d.factor[p][next++] = stride[k];
             }

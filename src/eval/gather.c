@@ -50,7 +50,7 @@ static void index_coordinates(const HloInstruction *i, const Dims *d, const int6
 {
     uint32_t rank = i->operands[1]->shape->rank, next = 0;
     for (uint32_t k = 0; k < i->shape->rank; k++) {
-        if (ev_holds(d->offset_dims, k)) continue;
+        if (hlo_holds(d->offset_dims, k)) continue;
         if (next == d->vector_dim) next++;
         if (next < rank) at[next++] = out[k];
     }
@@ -96,7 +96,7 @@ static EvMove *want_elements(Ev *e, EvTask *t, const Dims *d, const void *indice
         for (uint32_t p = 0; p < d->operand_batch.n; p++)
             at[d->operand_batch.items[p]] = batch[d->index_batch.items[p]];
         for (uint32_t dim = 0, next = 0; dim < in->rank; dim++)
-            if (!ev_holds(d->collapsed, dim) && !ev_holds(d->operand_batch, dim) && next < d->offset_dims.n)
+            if (!hlo_holds(d->collapsed, dim) && !hlo_holds(d->operand_batch, dim) && next < d->offset_dims.n)
                 at[dim] += out[d->offset_dims.items[next++]];
         list[k] = ev_linear(in, at);
     }

@@ -197,7 +197,6 @@ const int64_t *ev_walk_to(EvWalk *w, int64_t position); /* its coordinates, unti
 int64_t ev_linear(const HloShape *s, const int64_t *at);
 int64_t ev_position(const EvSet *s, int64_t k);
 int64_t ev_strides(const HloShape *s, int64_t *stride); /* row-major strides; returns the number of elements */
-bool ev_holds(HloInts list, int64_t d);                 /* is d in the list? */
 
 /* compute.c */
 /* Mixed precision: an operand of another float type than the operation's is converted to `to`. Other lanes are returned

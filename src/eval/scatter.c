@@ -89,9 +89,9 @@ static Parts parts_of(const State *s)
 {
     Parts p = {0, 0, {0}, {0}, {0}};
     for (uint32_t d = 0; d < s->updates->rank; d++)
-        if (!ev_holds(s->d.update_window, d)) p.outer[p.n_outer++] = d;
+        if (!hlo_holds(s->d.update_window, d)) p.outer[p.n_outer++] = d;
     for (uint32_t d = 0; d < s->in->rank; d++) {
-        if (ev_holds(s->d.inserted_window, d) || ev_holds(s->d.input_batching, d)) continue;
+        if (hlo_holds(s->d.inserted_window, d) || hlo_holds(s->d.input_batching, d)) continue;
         p.window[p.n_window] = (uint32_t)s->d.update_window.items[p.n_window];
         p.operand[p.n_window++] = d;
     }

@@ -200,7 +200,7 @@ static void find_results(Ev *e, Tree *m)
     for (int64_t k = 0; k < m->n; k++) {
         const int64_t *at = ev_walk_to(&walk, ev_position(t->set, k));
         for (uint32_t d = 0, kept = 0; d < m->in->rank; d++)
-            if (!ev_holds(reduced, d)) m->base[k] += at[kept++] * m->stride[d];
+            if (!hlo_holds(reduced, d)) m->base[k] += at[kept++] * m->stride[d];
     }
     m->present = WBB_NEW_N(e->block, bool, m->high);
     for (uint32_t a = 0; a < m->arrays; a++)

@@ -215,14 +215,14 @@ void ev_tree_check(WbbCx *cx, const EvTree *t, const HloInstruction *i)
         int64_t size = 1;
         for (uint32_t k = 0; k < t->dims[d].n; k++) {
             const uint32_t of = t->dims[d].of[k];
-            if (of >= s->rank || !ev_holds(reduced, of)) refuse(cx, t, i, of, "is not reduced");
+            if (of >= s->rank || !hlo_holds(reduced, of)) refuse(cx, t, i, of, "is not reduced");
             if (had[of]++) refuse(cx, t, i, of, "stands there twice");
             if (s->dims[of]) size *= s->dims[of];
         }
         if (t->dims[d].covered < size) refuse(cx, t, i, t->dims[d].of[0], "is not covered by its levels");
     }
     for (uint32_t d = 0; d < s->rank; d++)
-        if (s->dims[d] > 1 && !had[d] && ev_holds(reduced, d)) refuse(cx, t, i, d, "is reduced too");
+        if (s->dims[d] > 1 && !had[d] && hlo_holds(reduced, d)) refuse(cx, t, i, d, "is reduced too");
     if (t->type != SC_NONE && (i->n_operands != 2 || !hlo_is_operation(i->called[0])))
         wbb_fail(cx, i->loc, "order \"%s: %s\": only one operation is taken in a type", i->name, t->text);
 }
@@ -233,7 +233,7 @@ bool ev_tree_keeps_order(const EvTree *t, const HloInstruction *i)
     const HloInts reduced = {i->dimensions, i->n_dimensions};
     uint32_t place[HLO_RANK_LIMIT] = {0}, of_dim[HLO_RANK_LIMIT] = {0}, n = 1; /* from 1 on, the fastest first */
     for (uint32_t d = s->rank; d-- > 0;)
-        if (s->dims[d] > 1 && ev_holds(reduced, d)) place[d] = n++;
+        if (s->dims[d] > 1 && hlo_holds(reduced, d)) place[d] = n++;
     for (uint32_t d = 0; d < t->n_dims; d++)
         for (uint32_t k = t->dims[d].n, last = 0; k-- > 0;) {
             const uint32_t at = place[t->dims[d].of[k]];

@@ -18,13 +18,6 @@ int64_t ev_strides(const HloShape *s, int64_t *stride)
     return n;
 }
 
-bool ev_holds(HloInts list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
-
 EvWalk ev_walk(const HloShape *s)
 {
     EvWalk w = {.shape = s, .position = -1};

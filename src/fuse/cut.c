@@ -8,7 +8,6 @@
 #include "fuse/priced.h"
 #include "graph/graph.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { WAITS, OPEN, DONE };
@@ -22,12 +21,6 @@ typedef struct {
     uint32_t *step;  /* [id] the step that makes the value + 1; 0: none */
     struct { const HloInstruction **items; uint32_t n, capacity; } *after; /* [step] control predecessors */
 } Cut;
-
-static int by_id(const void *x, const void *y)
-{
-    const uint32_t a = (*(const HloInstruction *const *)x)->id, b = (*(const HloInstruction *const *)y)->id;
-    return a < b ? -1 : a > b;
-}
 
 FuseGroup fuse_reach(WbbArena *a, const FuseRole *roles, const HloInstruction *root)
 {
@@ -45,7 +38,7 @@ FuseGroup fuse_reach(WbbArena *a, const FuseRole *roles, const HloInstruction *r
             WBB_PUSH(a, &members, x);
         }
     }
-    qsort(members.items, members.n, sizeof *members.items, by_id);
+    fuse_sort(members.items, members.n);
     const HloInstruction **roots = WBB_NEW_N(a, const HloInstruction *, 1);
     roots[0] = root;
     return (FuseGroup){.roots = roots, .members = members.items, .n_roots = 1, .n_members = members.n};

@@ -5,7 +5,7 @@
  *
  *     r = rsqrt(v)  b = broadcast(r)  ROOT y = multiply(x, b)      y is a ROOT, b and r are INLINE: only y uses them
  */
-#include "fuse/fuse.h"
+#include "fuse/priced.h"
 #include "hlo/normalise.h"
 
 enum { NO_KERNEL = -1, SEVERAL = -2 };
@@ -19,20 +19,6 @@ typedef struct {
     bool *pointwise;   /* [id] elementwise, and so are all users up to the root */
     uint32_t *members; /* [root] instructions of its kernel */
 } Decision;
-
-static void find_users(WbbArena *a, Decision *d)
-{
-    const uint32_t n = d->c->n_instructions;
-    d->first = WBB_NEW_N(a, uint32_t, n + 2);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < d->c->instructions[i]->n_operands; k++)
-            d->first[d->c->instructions[i]->operands[k]->id + 2]++;
-    for (uint32_t i = 2; i < n + 2; i++) d->first[i] += d->first[i - 1];
-    d->users = WBB_NEW_N(a, uint32_t, d->first[n + 1] + 1);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < d->c->instructions[i]->n_operands; k++)
-            d->users[d->first[d->c->instructions[i]->operands[k]->id + 1]++] = i;
-}
 
 static bool is_hero(HloOpcode op) { return hlo_has(op, HLO_HERO); }
 
@@ -142,7 +128,7 @@ FuseRole *fuse_decide(WbbArena *a, const HloComputation *c)
                   .hero = WBB_NEW_N(a, bool, n + 1),
                   .pointwise = WBB_NEW_N(a, bool, n + 1),
                   .members = WBB_NEW_N(a, uint32_t, n + 1)};
-    find_users(a, &d);
+    fuse_find_users(a, d.c, &d.first, &d.users);
     for (uint32_t id = n; id-- > 0;) decide_one(&d, id);
     return d.roles;
 }

@@ -10,24 +10,9 @@
  */
 #include "fuse/kernels.h"
 
-#include <stdlib.h>
 
 enum { POSITIONS = 4 }; /* of one value in a kernel */
 enum { MANY = 64 }; /* kernels of which siblings are looked for among those that read a value */
-
-static void find_users(FuseWork *w)
-{
-    const uint32_t n = w->c->n_instructions;
-    w->first = WBB_NEW_N(w->arena, uint32_t, n + 2);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < w->c->instructions[i]->n_operands; k++)
-            w->first[w->c->instructions[i]->operands[k]->id + 2]++;
-    for (uint32_t i = 2; i < n + 2; i++) w->first[i] += w->first[i - 1];
-    w->users = WBB_NEW_N(w->arena, uint32_t, w->first[n + 1] + 1);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < w->c->instructions[i]->n_operands; k++)
-            w->users[w->first[w->c->instructions[i]->operands[k]->id + 1]++] = i;
-}
 
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
 /* A kernel's name: that of its first output. */
@@ -547,12 +532,6 @@ static void decide(FuseWork *w, uint32_t id)
 }
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
-static int by_id(const void *x, const void *y)
-{
-    const uint32_t a = (*(const HloInstruction *const *)x)->id, b = (*(const HloInstruction *const *)y)->id;
-    return a < b ? -1 : a > b;
-}
-
 static FuseGroup group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
 {
     FuseGroup g = {.roots = WBB_NEW_N(a, const HloInstruction *, k->roots.n), .n_roots = k->roots.n};
@@ -571,8 +550,8 @@ static FuseGroup group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
             WBB_PUSH(a, &members, o);
         }
     }
-    qsort(members.items, members.n, sizeof *members.items, by_id);
-    qsort(g.roots, g.n_roots, sizeof *g.roots, by_id);
+    fuse_sort(members.items, members.n);
+    fuse_sort(g.roots, g.n_roots);
     g.members = members.items, g.n_members = members.n, g.across = k->across;
     return g;
 }
@@ -592,7 +571,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     w.seen_kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
     w.most = WBB_NEW_N(scratch, double, n + 1), w.sum = WBB_NEW_N(scratch, double, n + 1);
     w.atoms.arena = scratch;
-    find_users(&w);
+    fuse_find_users(w.arena, w.c, &w.first, &w.users);
     fuse_find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);
     const uint32_t beside = fuse_merge_beside(&w);

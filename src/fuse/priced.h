@@ -82,6 +82,11 @@ typedef struct {
     bool steps; /* it keeps a result of each iteration, and `shape` is that of one */
 } FuseLoop;
 
+/* users.c ---------------------------------------------------------------------------------------------------------- */
+/* The users of instruction i of c: users[first[i]] .. users[first[i + 1] - 1]. */
+void fuse_find_users(WbbArena *a, const HloComputation *c, uint32_t **first, uint32_t **users);
+void fuse_sort(const HloInstruction **list, uint32_t n); /* in the order of the computation */
+
 /* grouping.c ------------------------------------------------------------------------------------------------------- */
 typedef struct { uint32_t id; FuseChoice what; } FusePoint;
 

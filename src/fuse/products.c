@@ -11,7 +11,6 @@
  */
 #include "fuse/priced.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Tiles in registers take about twice as long as a library where products bind both: a call that takes so many times
@@ -29,20 +28,6 @@ typedef struct {
 } Products;
 
 typedef struct { const HloInstruction **items; uint32_t n, capacity; } List;
-
-static void find_users(Products *p)
-{
-    const uint32_t n = p->c->n_instructions;
-    p->first = WBB_NEW_N(p->arena, uint32_t, n + 2);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < p->c->instructions[i]->n_operands; k++)
-            p->first[p->c->instructions[i]->operands[k]->id + 2]++;
-    for (uint32_t i = 2; i < n + 2; i++) p->first[i] += p->first[i - 1];
-    p->users = WBB_NEW_N(p->arena, uint32_t, p->first[n + 1] + 1);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < p->c->instructions[i]->n_operands; k++)
-            p->users[p->first[p->c->instructions[i]->operands[k]->id + 1]++] = i;
-}
 
 static void find_groups(Products *p)
 {
@@ -111,12 +96,6 @@ static double seconds_of(const Products *p, const FuseGroup *g)
     return s;
 }
 
-static int by_id(const void *x, const void *y)
-{
-    const uint32_t a = (*(const HloInstruction *const *)x)->id, b = (*(const HloInstruction *const *)y)->id;
-    return a < b ? -1 : a > b;
-}
-
 /* A group with the roots of `of` and these members, too. */
 static FuseGroup with(const Products *p, const FuseGroup *of, const HloInstruction *const *more, uint32_t n)
 {
@@ -125,7 +104,7 @@ static FuseGroup with(const Products *p, const FuseGroup *of, const HloInstructi
     memcpy(g.members, of->members, of->n_members * sizeof *g.members);
     for (uint32_t k = 0; k < n; k++)
         if (!has(of, more[k])) g.members[g.n_members++] = more[k];
-    qsort(g.members, g.n_members, sizeof *g.members, by_id);
+    fuse_sort(g.members, g.n_members);
     return g;
 }
 
@@ -199,7 +178,7 @@ bool fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHo
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
         if (g->roles[k] != FUSE_LIBRARY || !hlo_is_matrix_product(a, i)) continue;
-        if (!p.first) find_users(&p);
+        if (!p.first) fuse_find_users(a, c, &p.first, &p.users);
         any = take(&p, i, explain) || any;
     }
     return any;

@@ -124,6 +124,13 @@ static HloInts ints(WbbArena *a, const HloInstruction *i, const char *name)
     return list;
 }
 
+bool hlo_holds(HloInts list, int64_t n)
+{
+    for (uint32_t k = 0; k < list.n; k++)
+        if (list.items[k] == n) return true;
+    return false;
+}
+
 HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i)
 {
     return (HloDotDims){

@@ -407,6 +407,7 @@ typedef struct {
     bool known;                    /* false: dim_labels are missing or contain '?' */
 } HloConvDims;
 
+bool hlo_holds(HloInts list, int64_t n); /* is n in the list? */
 HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i); /* dot, ragged-dot, scaled-dot */
 /* The result of a dot: batches of rows x columns, sums of so many products. Its dimensions are, in this order, so many
  * of batches, of rows and of columns. */

@@ -45,13 +45,6 @@ static HloInts count_up(HloBuilder *b, int64_t from, uint32_t n)
     return (HloInts){items, n};
 }
 
-static bool contains(HloInts list, int64_t value)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == value) return true;
-    return false;
-}
-
 /* The indices as a matrix: index_vector_dim last, all other dimensions flattened. */
 static Indices make_matrix(HloBuilder *b, HloInstruction *x, const Starts *s)
 {
@@ -132,8 +125,8 @@ static HloInstruction *original_result(HloBuilder *b, const HloInstruction *i, H
     uint32_t n = 0, batch = 0, window = r->n_batch;
     for (; n < r->n_batch; n++) dims[n] = r->batch[n];
     for (uint32_t k = 0; k < d->slice_sizes.n; k++)
-        if (!contains(d->collapsed, k) && !contains(d->operand_batching, k)) dims[n++] = d->slice_sizes.items[k];
-    for (uint32_t k = 0; k < n; k++) order[k] = contains(d->offset, k) ? window++ : batch++;
+        if (!hlo_holds(d->collapsed, k) && !hlo_holds(d->operand_batching, k)) dims[n++] = d->slice_sizes.items[k];
+    for (uint32_t k = 0; k < n; k++) order[k] = hlo_holds(d->offset, k) ? window++ : batch++;
     assert(n == i->shape->rank);
     (void)i;
     return hlo_new_transpose(b, hlo_new_reshape(b, g, n, dims), order);
@@ -147,7 +140,7 @@ static HloInstruction *rewrite_gather(HloBuilder *b, const HloInstruction *i)
     if (gather_is_canonical(i, &d) || s->rank == HLO_RANK_LIMIT) return NULL;
     int64_t dims[HLO_RANK_LIMIT];
     for (uint32_t k = 0; k < s->rank; k++) {
-        const bool gone = contains(d.collapsed, k) || contains(d.operand_batching, k);
+        const bool gone = hlo_holds(d.collapsed, k) || hlo_holds(d.operand_batching, k);
         if (gone && d.slice_sizes.items[k] != 1) return NULL; /* slice size 0 of an empty operand */
         dims[k + 1] = d.slice_sizes.items[k];
     }
@@ -205,14 +198,14 @@ static HloInstruction *window_rows(HloBuilder *b, HloInstruction *updates, const
     uint32_t n = 0, at = 0;
     dims[0] = 1;
     for (uint32_t k = 0; k < s->rank; k++) {
-        if (contains(d->update_window, k)) continue;
+        if (hlo_holds(d->update_window, k)) continue;
         order[n++] = k;
         dims[0] *= s->dims[k];
     }
     for (uint32_t k = 0; k < s->rank; k++)
-        if (contains(d->update_window, k)) order[n++] = k;
+        if (hlo_holds(d->update_window, k)) order[n++] = k;
     for (uint32_t k = 0; k < rank; k++) {
-        const bool one = contains(d->inserted_window, k) || contains(d->input_batching, k);
+        const bool one = hlo_holds(d->inserted_window, k) || hlo_holds(d->input_batching, k);
         dims[k + 1] = one ? 1 : s->dims[d->update_window.items[at++]];
     }
     return hlo_new_reshape(b, hlo_new_transpose(b, updates, order), rank + 1, dims);

@@ -68,7 +68,6 @@ IrRef ix_minus(IxQuery *q, IrRef x, int64_t by); /* x - by, also of the least in
 int64_t ix_pad_step(const HloPadding *p);
 /* The exact quotient x / k, required to be one and to be in 0 .. n-1. */
 IrRef ix_quotient(IxQuery *q, IrRef x, int64_t k, int64_t n);
-bool ix_contains(HloInts list, int64_t d);
 const HloShape *ix_leaf(WbbArena *a, const HloShape *s, uint32_t leaf); /* leaf of a tuple; an array is its own leaf */
 
 /* access_move.c */

@@ -74,7 +74,7 @@ static void vector_at(IxQuery *q, const HloGatherDims *d, IrRef component, IrRef
             at[p] = component;
             continue;
         }
-        while (ix_contains(d->offset, out)) out++;
+        while (hlo_holds(d->offset, out)) out++;
         at[p] = q->from[out++];
     }
 }
@@ -98,7 +98,7 @@ static void gather(IxQuery *q)
     for (uint32_t k = 0; k < d.operand_batching.n; k++)
         q->index[d.operand_batching.items[k]] = batch[d.indices_batching.items[k]];
     for (uint32_t p = 0, next = 0; p < s->rank; p++)
-        if (!ix_contains(d.collapsed, p) && !ix_contains(d.operand_batching, p) && next < d.offset.n)
+        if (!hlo_holds(d.collapsed, p) && !hlo_holds(d.operand_batching, p) && next < d.offset.n)
             q->index[p] = rw_add(q->rw, q->index[p], q->from[d.offset.items[next++]]);
 }
 
@@ -115,7 +115,7 @@ static Windows windows_of(const HloInstruction *i, const HloScatterDims *d)
     const HloShape *s = i->operands[0]->shape, *updates = i->operands[i->n_operands - 1]->shape;
     Windows w;
     for (uint32_t p = 0, next = 0; p < s->rank; p++) {
-        const bool none = ix_contains(d->inserted_window, p) || ix_contains(d->input_batching, p);
+        const bool none = hlo_holds(d->inserted_window, p) || hlo_holds(d->input_batching, p);
         w.window[p] = none ? -1 : (int)d->update_window.items[next++];
         w.size[p] = none ? 1 : updates->dims[w.window[p]];
     }
@@ -166,7 +166,7 @@ static void scatter(IxQuery *q)
         return;
     }
     assert(q->operand > indices_of(q->i));
-    for (uint32_t p = 0; p < s->rank; p++) start[p] = ix_contains(d.input_batching, p) ? q->from[p] : ix_index(q, 0);
+    for (uint32_t p = 0; p < s->rank; p++) start[p] = hlo_holds(d.input_batching, p) ? q->from[p] : ix_index(q, 0);
     for (uint32_t k = 0; k < d.operand_map.n; k++) start[d.operand_map.items[k]] = q->starts[k];
     for (uint32_t p = 0; p < s->rank; p++) ix_require(q, start[p], 0, s->dims[p] - w.size[p]);
     for (uint32_t p = 0; p < s->rank; p++) {
@@ -175,7 +175,7 @@ static void scatter(IxQuery *q)
     }
     scatter_start(q, 0, ix_index(q, 0), vector);
     for (uint32_t p = 0, outer = 0; p < updates->rank; p++) {
-        if (ix_contains(d.update_window, p)) continue;
+        if (hlo_holds(d.update_window, p)) continue;
         if (outer == d.index_vector_dim) outer++;
         q->index[p] = vector[outer++];
     }
@@ -230,15 +230,15 @@ static void to_gather(IxQuery *q)
     for (uint32_t p = 0; p < s->rank; p++) start[p] = ix_index(q, 0);
     for (uint32_t k = 0; k < d.start_map.n; k++) start[d.start_map.items[k]] = q->starts[k];
     for (uint32_t p = 0, next = 0; p < s->rank; p++) {
-        if (ix_contains(d.operand_batching, p)) continue;
-        const bool collapsed = ix_contains(d.collapsed, p);
+        if (hlo_holds(d.operand_batching, p)) continue;
+        const bool collapsed = hlo_holds(d.collapsed, p);
         const IrRef within =
             ix_quotient(q, rw_sub(q->rw, q->from[p], start[p]), 1, collapsed ? 1 : d.slice_sizes.items[p]);
         if (!collapsed) q->index[d.offset.items[next++]] = within;
     }
     to_gather_start(q, 0, ix_index(q, 0), vector);
     for (uint32_t out = 0, p = 0; out < to->rank; out++) {
-        if (ix_contains(d.offset, out)) continue;
+        if (hlo_holds(d.offset, out)) continue;
         if (p == d.index_vector_dim) p++;
         q->index[out] = vector[p++];
     }
@@ -255,7 +255,7 @@ static void to_gathered_by(IxQuery *q)
 {
     const HloGatherDims d = hlo_gather_dims(q->a, q->i);
     for (uint32_t out = 0, p = 0, loop = 0; out < q->i->shape->rank; out++) {
-        if (ix_contains(d.offset, out)) {
+        if (hlo_holds(d.offset, out)) {
             q->index[out] = q->loops[loop++];
             continue;
         }
@@ -281,7 +281,7 @@ static void to_scatter_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
             at[p] = component;
             continue;
         }
-        while (ix_contains(d.update_window, from)) from++;
+        while (hlo_holds(d.update_window, from)) from++;
         at[p] = q->from[from++];
     }
 }
@@ -298,7 +298,7 @@ static void to_scatter(IxQuery *q)
         q->index[d.input_batching.items[k]] = vector[d.indices_batching.items[k]];
     for (uint32_t k = 0; k < d.operand_map.n; k++) q->index[d.operand_map.items[k]] = q->starts[k];
     for (uint32_t p = 0; p < s->rank; p++) {
-        if (!ix_contains(d.input_batching, p)) ix_require(q, q->index[p], 0, s->dims[p] - w.size[p]);
+        if (!hlo_holds(d.input_batching, p)) ix_require(q, q->index[p], 0, s->dims[p] - w.size[p]);
         if (w.window[p] >= 0) q->index[p] = rw_add(q->rw, q->index[p], q->from[w.window[p]]);
     }
 }

@@ -18,7 +18,7 @@ static void list_reduce(IxList *l)
 {
     const HloShape *s = l->i->operands[0]->shape;
     for (uint32_t d = 0; d < s->rank; d++)
-        if (ix_contains(reduced(l->i), d)) ix_list_size(l, s->dims[d]);
+        if (hlo_holds(reduced(l->i), d)) ix_list_size(l, s->dims[d]);
 }
 
 static void reduce(IxQuery *q)
@@ -26,7 +26,7 @@ static void reduce(IxQuery *q)
     const HloShape *s = q->i->operands[q->operand]->shape;
     if (q->operand >= q->i->n_operands / 2) return; /* an init value is a scalar */
     for (uint32_t d = 0, loop = 0, out = 0; d < s->rank; d++)
-        q->index[d] = ix_contains(reduced(q->i), d) ? q->loops[loop++] : q->from[out++];
+        q->index[d] = hlo_holds(reduced(q->i), d) ? q->loops[loop++] : q->from[out++];
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
@@ -94,7 +94,7 @@ static void dot(IxQuery *q)
     if (side) next = q->i->operands[0]->shape->rank - d.lhs_contracting.n;
     if (scale->rank != s->rank) return; /* one scale for all elements */
     for (uint32_t p = 0; p < s->rank; p++)
-        if (!ix_contains(batch, p) && !ix_contains(contracting, p)) q->index[p] = q->from[next++];
+        if (!hlo_holds(batch, p) && !hlo_holds(contracting, p)) q->index[p] = q->from[next++];
     for (uint32_t k = 0; k < batch.n; k++) q->index[batch.items[k]] = q->from[k];
     for (uint32_t k = 0; k < contracting.n; k++) q->index[contracting.items[k]] = q->loops[k];
     for (uint32_t p = 0; q->operand > 1 && p < s->rank; p++)

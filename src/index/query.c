@@ -56,13 +56,6 @@ IrRef ix_quotient(IxQuery *q, IrRef x, int64_t k, int64_t n)
     return rw_floordiv(q->rw, x, k);
 }
 
-bool ix_contains(HloInts list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
-
 const HloShape *ix_leaf(WbbArena *a, const HloShape *s, uint32_t leaf)
 {
     const HloShape **leaves;

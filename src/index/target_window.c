@@ -15,7 +15,7 @@ static void to_reduce(IxQuery *q)
     const HloInts reduced = {q->i->dimensions, q->i->n_dimensions};
     const HloShape *s = q->i->operands[0]->shape;
     for (uint32_t d = 0, out = 0; d < s->rank; d++)
-        if (!ix_contains(reduced, d)) q->index[out++] = q->from[d];
+        if (!hlo_holds(reduced, d)) q->index[out++] = q->from[d];
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
@@ -83,11 +83,11 @@ static void list_dot(IxList *l)
     const HloInts own = side ? d.rhs_contracting : d.lhs_contracting;
     const HloShape *other = l->i->operands[!side]->shape, *s = l->i->operands[side]->shape;
     for (uint32_t p = 0; p < other->rank; p++)
-        if (!ix_contains(batch, p) && !ix_contains(contracting, p)) ix_list_size(l, other->dims[p]);
+        if (!hlo_holds(batch, p) && !hlo_holds(contracting, p)) ix_list_size(l, other->dims[p]);
     if (l->operand < 2) return;
     const bool shared = l->i->operands[l->operand]->shape->rank != s->rank;
     for (uint32_t p = 0; p < s->rank; p++)
-        if (!ix_contains(own, p)) ix_list_size(l, shared ? s->dims[p] : factor(l->i, l->operand, p));
+        if (!hlo_holds(own, p)) ix_list_size(l, shared ? s->dims[p] : factor(l->i, l->operand, p));
 }
 
 static void to_dot(IxQuery *q)
@@ -103,7 +103,7 @@ static void to_dot(IxQuery *q)
     const bool shared = q->i->operands[q->operand]->shape->rank != s->rank;
     for (uint32_t k = 0; k < n_other; k++) q->index[other + k] = q->loops[k];
     for (uint32_t p = 0; p < s->rank; p++) {
-        if (ix_contains(contracting, p)) continue;
+        if (hlo_holds(contracting, p)) continue;
         IrRef element = shared ? q->loops[block] : q->from[p];
         if (q->operand > 1 && !shared)
             element = rw_add(q->rw, rw_scale(q->rw, element, factor(q->i, q->operand, p)), q->loops[block]);
@@ -111,7 +111,7 @@ static void to_dot(IxQuery *q)
         uint32_t at = own_free;
         for (uint32_t k = 0; k < batch.n; k++)
             if (batch.items[k] == (int64_t)p) at = k;
-        if (!ix_contains(batch, p)) own_free++;
+        if (!hlo_holds(batch, p)) own_free++;
         q->index[at] = element;
     }
 }

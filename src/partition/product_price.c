@@ -55,13 +55,6 @@ typedef struct {
     double access, wavefronts;
 } Loads;
 
-static bool holds(HloInts list, int64_t d)
-{
-    for (uint32_t k = 0; k < list.n; k++)
-        if (list.items[k] == d) return true;
-    return false;
-}
-
 /* side: neighbours that a lane has along the rows of the left operand, or the columns of the right one. */
 static Loads loads_of(WbbArena *a, const PartProduct *p, uint32_t operand, uint32_t side)
 {
@@ -69,8 +62,8 @@ static Loads loads_of(WbbArena *a, const PartProduct *p, uint32_t operand, uint3
     const HloShape *s = p->i->operands[operand]->shape;
     const int64_t minor = s->minor_to_major[0];
     const double bytes = sc_bytes(s->type);
-    if (holds(operand ? d.rhs_batch : d.lhs_batch, minor)) return (Loads){bytes, APART};
-    if (holds(operand ? d.rhs_contracting : d.lhs_contracting, minor)) {
+    if (hlo_holds(operand ? d.rhs_batch : d.lhs_batch, minor)) return (Loads){bytes, APART};
+    if (hlo_holds(operand ? d.rhs_contracting : d.lhs_contracting, minor)) {
         const double access = WBB_MIN((double)ACCESS, 4 * p->steps * bytes);
         return (Loads){access, IN_DEPTH * ACCESS / access};
     }

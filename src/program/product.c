@@ -17,13 +17,6 @@ typedef struct {
     int64_t size, step; /* of a group, in elements; the step of a group of size 1 says nothing */
 } Group;
 
-static bool holds(HloInts list, int64_t k)
-{
-    for (uint32_t i = 0; i < list.n; i++)
-        if (list.items[i] == k) return true;
-    return false;
-}
-
 static void steps_of(const ProgValue *v, int64_t *step)
 {
     int64_t next = 1;
@@ -53,7 +46,7 @@ static bool operand_groups(WbbArena *a, const ProgValue *v, HloInts batch, HloIn
     uint32_t n = 0;
     steps_of(v, step);
     for (int k = 0; k < v->rank; k++)
-        if (!holds(batch, k) && !holds(contracted, k)) rest[n++] = k;
+        if (!hlo_holds(batch, k) && !hlo_holds(contracted, k)) rest[n++] = k;
     return join(v, step, rest, n, &g[FREE]) && join(v, step, contracted.items, contracted.n, &g[CONTRACTED]);
 }
 
