@@ -18,7 +18,9 @@ static void explain_accesses(WbbBuf *out, const PipeResult *r, const PipeKernel 
     }
     const PartKernel *planned = &r->plan.kernels[k - r->kernels];
     if (!planned->n_ranges) return; /* it computes nothing */
-    if (planned->ranges->stages[0].space)
+    if (planned->ranges->product)
+        wbb_put(out, "  neighbours of a thread that has tiles become wide accesses when PTX is made\n");
+    else if (planned->ranges->stages[0].space)
         wbb_put(out, "  neighbours of a thread that shares terms become wide accesses when PTX is made\n");
     else if (k->accesses.n == 0 && k->ir->grid)
         wbb_put(out, "  every access is of one element: one element a thread\n");
