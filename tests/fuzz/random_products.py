@@ -69,6 +69,8 @@ def product(t: Text, kinds: Sequence[str] = TYPES, some: Sizes = (1, 1, 2, 2, 3,
     summed = [r.choice((1, 7, 32, 64, 100, 256, 1000))] + [r.choice((3, 8))] * (r.random() < 0.2 and kind != "pred")
     few, many = [r.choice(some)], [r.choice(others)]
     while math.prod(batch + summed + few + many) > MOST:  # the judge sums each
+        if summed[0] == 1 and batch:
+            batch.pop()
         summed[0] = max(summed[0] // 2, 1)
     sides, dims = [few, many], []
     r.shuffle(sides)
