@@ -280,6 +280,8 @@ static inline bool emit_never(const EmitIf *c) { return !c->s && !c->known; } /*
 /* values[k] = the value of the taken branch; `then` or `otherwise` of a known condition is not looked at. */
 void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const IrRef *otherwise, IrRef *values);
 
+void emit_close_if(EmitValues *e, EmitIf *c); /* of an `if` without another branch that results in nothing */
+
 /* A `for` that is being made: emit_for takes initial values in acc[k] and leaves what the body has; emit_end_for
  * takes what the body yields and leaves the results. What runs once is no loop, but its body alone. */
 typedef struct {

@@ -145,12 +145,6 @@ static void iterate(const Product *m, int64_t n, IrRef *sums)
     for (uint32_t k = 0; k < n_sums; k++) sums[k] = carried[k];
 }
 
-static void close_if(const Product *m, EmitIf *c)
-{
-    emit_else(m->e, c);
-    emit_end_if(m->e, c, 0, NULL, NULL, NULL);
-}
-
 /* Adds the sums of warps that share results, in their order; opens the `if` of the first one, which has them. */
 static EmitIf add_warps(const Product *m, IrRef tid, IrRef *sums)
 {
@@ -165,7 +159,7 @@ static EmitIf add_warps(const Product *m, IrRef tid, IrRef *sums)
                              rw_scale(m->rw, rw_mod(m->rw, tid, 32), EACH));
     EmitIf others = emit_if(e, rw_compare(m->rw, OP_GE, tid, firsts));
     for (uint32_t k = 0; k < n; k++) emit_store(e, shared, plus(m, own, (int64_t)k * OF_TILE - all), sums[k]);
-    close_if(m, &others);
+    emit_close_if(m->e, &others);
     emit_barrier(e);
     EmitIf c = emit_if(e, rw_compare(m->rw, OP_LT, tid, firsts));
     const IrRef read = ir_node(m->g, OP_READ, four, 0, 0, 0, 0, 0);
@@ -210,10 +204,10 @@ static void store_row(const Product *m, uint32_t r, const IrRef *sums)
             const IrRef column = column_of(m, tile, m->group[1 + half]);
             EmitIf inside = emit_if(m->e, whole ? 0 : rw_compare(m->rw, OP_LT, column, all));
             if (!emit_never(&inside)) store_one(m, o, row, column, sums[r / 2 * p->column_tiles + tile], lane);
-            close_if(m, &inside);
+            emit_close_if(m->e, &inside);
         }
-    close_if(m, &in_all);
-    close_if(m, &in_row);
+    emit_close_if(m->e, &in_all);
+    emit_close_if(m->e, &in_row);
 }
 
 static void find_lane(Product *m, IrRef bid, IrRef tid)
@@ -256,6 +250,6 @@ void emit_product(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     EmitIf c = {.known = true};
     if (p->depth_warps > 1) c = add_warps(&m, tid, sums);
     for (uint32_t r = 0; r < m.rows; r++) store_row(&m, r, sums);
-    close_if(&m, &c);
+    emit_close_if(e, &c);
     e->g->making_origin = origin;
 }

@@ -24,12 +24,6 @@ IrRef emit_scatter_effect(const Scatter *m, const char *stem, uint32_t buffer, I
     return y;
 }
 
-static void end_if(const Scatter *m, EmitIf *c)
-{
-    emit_else(m->e, c);
-    emit_end_if(m->e, c, 0, NULL, NULL, NULL);
-}
-
 /* Results of the computation for elements as they are. */
 void emit_scatter_combined(const Scatter *m, const IrRef *old, IrRef *result)
 {
@@ -261,8 +255,8 @@ static void in_float_order(const Scatter *m)
     const ScType as = max ? u : i;
     EmitIf lost = emit_if(m->e, compare(m, OP_GT, as_bits(m, was, as), number(m, as, inf | (max ? sign : 0))));
     effect(m, buffer, m->at, node(m, OP_ATOMIC_EXCH, u, number(m, u, quiet), 0));
-    end_if(m, &lost);
-    if (first) end_if(m, &changes);
+    emit_close_if(m->e, &lost);
+    if (first) emit_close_if(m->e, &changes);
 }
 
 /* --- other ways --------------------------------------------------------------------------------------------------- */
@@ -308,7 +302,7 @@ static void add_f32(const Scatter *m, uint32_t buffer, IrRef at, IrRef x)
         const IrRef all = as_bits(m, node(m, OP_ADD, SC_F32, as_bits(m, loop.word[0], SC_F32), lost), SC_U32);
         end_swap(m, &loop, &all);
     }
-    end_if(m, &c);
+    emit_close_if(m->e, &c);
 }
 
 /* With the element beside it, to which -0 is added: that changes no number, and an instruction for one element of 16
@@ -341,7 +335,7 @@ static void one_operation(const Scatter *m, IrRef at, IrRef x)
         changes = emit_if(m->e, is_beyond(m, word, m->s->atomic == OP_ATOMIC_MAX, now, x));
     }
     effect(m, buffer, at, node(m, m->s->atomic, word, as_bits(m, x, word), 0));
-    if (first) end_if(m, &changes);
+    if (first) emit_close_if(m->e, &changes);
 }
 
 /* In both parts of a complex element. */
@@ -387,7 +381,7 @@ static void locked(const Scatter *m)
     const IrRef was = emit_scatter_effect(m, "held", m->s->lock, lock, take);
     EmitIf c = emit_if(m->e, compare(m, OP_EQ, was, none));
     plainly(m);
-    end_if(m, &c);
+    emit_close_if(m->e, &c);
     const IrRef half = emit_variable(m->e, "h", was, 0, 1);
     const int64_t size = hlo_elements(part_shape(m->i, m->s->first));
     const IrRef at = rw_add(m->rw, lock, rw_scale(m->rw, half, size));
@@ -475,7 +469,7 @@ bool emit_scatter_open(Scatter *m, EmitIf *c)
     return true;
 }
 
-void emit_scatter_close(const Scatter *m, EmitIf *c) { end_if(m, c); }
+void emit_scatter_close(const Scatter *m, EmitIf *c) { emit_close_if(m->e, c); }
 
 void emit_scatter_element(Scatter *m)
 {

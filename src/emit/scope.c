@@ -274,6 +274,12 @@ void emit_end_if(EmitValues *e, EmitIf *c, uint32_t n, const IrRef *then, const 
     }
 }
 
+void emit_close_if(EmitValues *e, EmitIf *c)
+{
+    emit_else(e, c);
+    emit_end_if(e, c, 0, NULL, NULL, NULL);
+}
+
 /* for --------------------------------------------------------------------------------------------------------- */
 
 static void carry(EmitValues *e, IrStmt *s, uint32_t n_acc, IrRef *acc)

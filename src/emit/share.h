@@ -135,7 +135,6 @@ void emit_share_iterate(const Share *m, ShareIterate one, int64_t count, bool fo
                         Partials p);
 /* Begins an `if` whose body alone uses partial results from now on: they become what they are there. */
 EmitIf emit_share_if_using(const Share *m, IrRef condition, uint32_t n, Partials p);
-void emit_share_end_if(const Share *m, EmitIf *c); /* of an `if` that results in nothing */
 void emit_share_roll(const Share *m, const EmitLoop *l); /* a loop over terms: may the assembler repeat its body? */
 
 /* The values and preds of partial results, one after the other; returns how many. values NULL: counts them. */

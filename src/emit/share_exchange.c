@@ -44,7 +44,7 @@ static void open(Share *m, IrRef condition) { m->open[m->n_open++] = emit_if(m->
 
 void emit_share_close(Share *m)
 {
-    emit_share_end_if(m, &m->open[--m->n_open]);
+    emit_close_if(m->e, &m->open[--m->n_open]);
     m->first_warp = false;
 }
 
@@ -329,7 +329,7 @@ void emit_share_put_kept(const Share *m, Partials p, IrRef condition, SharePlace
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++)
             emit_share_put(m, &m->r[r], place, rw_add(m->rw, index, ir_index(m->g, c * apart)), &mine[r][c]);
-    emit_share_end_if(m, &inside);
+    emit_close_if(m->e, &inside);
 }
 
 /* What n warps, or blocks of a cluster, have put, combined: in tiles, the row of each `next` after the one before or in
@@ -497,7 +497,7 @@ void emit_share_combine_blocks(Share *m, Partials p)
     const IrRef op = ir_node(m->g, OP_TICKET, u32, 0, emit_share_number(m, (uint32_t)m->blocks - 1), 0, 0, 0);
     const IrRef drawn = bound(m, ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), op, u32, m->turn, tile));
     emit_store(m->e, m->last, zero, drawn);
-    emit_share_end_if(m, &one);
+    emit_close_if(m->e, &one);
     emit_share_barrier(m);
     IrRef mine;
     read_row(m, OWN, m->last, SC_U32, zero, 1, &mine);

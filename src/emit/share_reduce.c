@@ -104,7 +104,7 @@ void emit_share_results(const Share *m)
             emit_store(m->e, plan->n_operands + m->s->outputs[k],
                        ix_linear(m->rw, part_shape(root.i, root.part), to), value);
         }
-        emit_share_end_if(m, &inside);
+        emit_close_if(m->e, &inside);
     }
-    emit_share_end_if(m, &owner);
+    emit_close_if(m->e, &owner);
 }

@@ -141,12 +141,6 @@ EmitIf emit_share_if_using(const Share *m, IrRef condition, uint32_t n, Partials
     return c;
 }
 
-void emit_share_end_if(const Share *m, EmitIf *c)
-{
-    emit_else(m->e, c);
-    emit_end_if(m->e, c, 0, NULL, NULL, NULL);
-}
-
 /* --- combining ---------------------------------------------------------------------------------------------------- */
 /* The values that the computation takes as those of x and of y: of the smaller number first, unless x comes first. */
 static IrRef *arguments_of(const Share *m, const Reduction *r, const Partial *x, const Partial *y, bool follows)
@@ -355,7 +349,7 @@ void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const Ir
         for (uint32_t j = 0; j < n; j += each)
             emit_store(m->e, buffer, offsets[k * n + j], emit_packed(m->e, values + k * n + j, t, each, each));
     }
-    emit_share_end_if(m, &inside);
+    emit_close_if(m->e, &inside);
 }
 
 /* Neighbours whose values are computed before the first is stored: conditions that values need would part the stores. A

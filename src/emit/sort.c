@@ -31,7 +31,7 @@ static EmitLoop open_elements(const Sort *s, IrRef *row, IrRef *place, EmitIf *i
 
 static void close_elements(const Sort *s, const EmitLoop *l, EmitIf *inside)
 {
-    emit_share_end_if(&s->m, inside);
+    emit_close_if(s->m.e, inside);
     emit_end_for(s->m.e, l, 0, NULL);
 }
 
@@ -73,7 +73,7 @@ static void load(const Sort *s)
         emit_else(m->e, &there);
         emit_sort_put(s, SHARE_WARPS, emit_sort_place(s, to), emit_sort_absent(s));
     }
-    emit_share_end_if(m, &there);
+    emit_close_if(m->e, &there);
     close_elements(s, &l, &inside);
 }
 
@@ -110,7 +110,7 @@ static void load_heads(const Sort *s)
         emit_else(m->e, &there);
         emit_sort_put(s, SHARE_WARPS, emit_sort_place(s, place), emit_sort_absent(s));
     }
-    emit_share_end_if(m, &there);
+    emit_close_if(m->e, &there);
     close_elements(s, &l, &inside);
 }
 
@@ -134,7 +134,7 @@ static void store_heads(const Sort *s)
         const IrRef to = rw_add(m->rw, rw_scale(m->rw, s->block, s->s->head), h);
         emit_sort_put(s, SHARE_BLOCKS, rw_add(m->rw, rw_scale(m->rw, s->row, s->s->room), to), x);
     }
-    emit_share_end_if(m, &there);
+    emit_close_if(m->e, &there);
     close_elements(s, &l, &inside);
 }
 
@@ -151,8 +151,8 @@ static void store(const Sort *s)
     emit_sort_get(s, SHARE_WARPS, emit_sort_place(s, rw_add(m->rw, rw_scale(m->rw, row, s->places), place)), x);
     if (s->s->passes) emit_sort_put(s, SHARE_BLOCKS, rw_add(m->rw, rw_scale(m->rw, global, s->s->length), at), x);
     else emit_sort_store_results(s, global, at, x);
-    emit_share_end_if(m, &there);
-    emit_share_end_if(m, &of_rows);
+    emit_close_if(m->e, &there);
+    emit_close_if(m->e, &of_rows);
     close_elements(s, &l, &inside);
 }
 

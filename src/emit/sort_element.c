@@ -99,7 +99,7 @@ void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *va
     EmitIf inside = {0};
     const IrRef number = in_stretch(s, &at, &inside);
     if (emit_never(&inside)) {
-        emit_share_end_if(m, &inside);
+        emit_close_if(m->e, &inside);
         return;
     }
     const IrRef *index = emit_sort_index_at(s, row, at);
@@ -119,5 +119,5 @@ void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *va
     const IrRef *outputs_at = to;
     emit_share_outputs(m, 1, &everywhere, &outputs_at);
     if (s->s->stored == 1) wbb_map_clear(&m->e->memo); /* the next place has the same index, but another value */
-    emit_share_end_if(m, &inside);
+    emit_close_if(m->e, &inside);
 }

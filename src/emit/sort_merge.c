@@ -107,7 +107,7 @@ static void minimum_of_block(const Sort *s, const Reduction *two, int64_t at, Ir
     Partial p = {.x = x}, *all = WBB_NEW_N(m->a, Partial, (size_t)warps);
     EmitIf first = emit_if(m->e, rw_compare(m->rw, OP_EQ, lane, ir_index(m->g, 0)));
     emit_share_put(m, two, SHARE_WARPS, rw_add(m->rw, warp, ir_index(m->g, at)), &p);
-    emit_share_end_if(m, &first);
+    emit_close_if(m->e, &first);
     emit_share_barrier(m);
     emit_share_get(m, two, SHARE_WARPS, ir_index(m->g, at), warps, all);
     for (int64_t k = 0; k < warps; k++)
@@ -220,7 +220,7 @@ static void store_one(const Sort *s, IrRef row, IrRef start, IrRef place)
     emit_sort_get(s, SHARE_WARPS, emit_sort_place(s, place), x);
     if (s->s->pass == s->s->passes) emit_sort_store_results(s, row, at, x);
     else emit_sort_put(s, SHARE_BLOCKS, rw_add(m->rw, rw_scale(m->rw, row, n), at), x);
-    emit_share_end_if(m, &inside);
+    emit_close_if(m->e, &inside);
 }
 
 void emit_sort_merge(const Sort *s)

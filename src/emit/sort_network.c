@@ -171,7 +171,7 @@ static SortGroups open_groups(const Sort *s, uint32_t bits)
 
 void emit_sort_close_groups(const Sort *s, SortGroups *g)
 {
-    emit_share_end_if(&s->m, &g->inside);
+    emit_close_if(s->m.e, &g->inside);
     emit_end_for(s->m.e, &g->loop, 0, NULL);
     emit_share_barrier(&s->m);
 }

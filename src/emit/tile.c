@@ -353,8 +353,7 @@ static void store_outputs(const Tiling *m, const Element *x, uint32_t n, const I
             emit_store(m->e, m->e->plan->n_operands + m->s->outputs[k],
                        m->s->kind == PART_PUT ? x[j].side : x[j].number,
                        emit_in_branch(m->e, &inside, true, values[j * outputs + k]));
-        emit_else(m->e, &inside);
-        emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
+        emit_close_if(m->e, &inside);
     }
 }
 
@@ -480,8 +479,7 @@ static void stage(Tiling *m, const PartStage *s)
     visit(m, numbers, 0);
     m->puts = false, m->stores = true;
     if (last) visit(m, numbers, 0);
-    emit_else(m->e, &inside);
-    emit_end_if(m->e, &inside, 0, NULL, NULL, NULL);
+    emit_close_if(m->e, &inside);
 }
 
 void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)

@@ -48,6 +48,13 @@ const PartSharing *part_know_sharing(PartTry *x, bool alone)
     return s;
 }
 
+bool part_is_in_place(const PartPlan *p)
+{
+    for (uint32_t o = 0; o < p->n_outputs; o++)
+        if (p->buffers[p->n_operands + o].alias >= 0) return true;
+    return false;
+}
+
 const HloInstruction **part_begin_kernels(PartTry *x, PartPlan *p)
 {
     const uint32_t n = p->n_operands + p->n_outputs;

@@ -40,9 +40,8 @@ static bool of_ranges(PartTry *x, PartPlan *p, PartRange **ranges, uint32_t n, c
     part_check(x->cx, x->a, p, x->t, false);
     part_check(x->cx, x->a, p, x->t, true);
     part_begin_kernels(x, p);
-    for (uint32_t o = 0; o < p->n_outputs; o++)
-        if (p->buffers[p->n_operands + o].alias >= 0)
-            return part_not(x, "an operand would be read again after an output in its place is written");
+    if (part_is_in_place(p))
+        return part_not(x, "an operand would be read again after an output in its place is written");
     for (uint32_t k = 0; k < n && !x->options->layout; k++)
         if (!part_choose_shared(x->a, p, ranges[k], x->t))
             return part_not(x, "no layout is legal, or a computation is not associative");
@@ -159,8 +158,7 @@ bool part_make_steps(PartTry *x, PartPlan *p)
         return part_not(x, "threads would share its reductions");
     if (!part_fit_steps(x->a, p, steps, false)) return part_not(x, "an output does not follow from steps one by one");
     part_begin_kernels(x, p);
-    for (uint32_t o = 0; o < p->n_outputs; o++)
-        if (p->buffers[p->n_operands + o].alias >= 0) return part_not(x, "an output has the memory of an operand");
+    if (part_is_in_place(p)) return part_not(x, "an output has the memory of an operand");
     p->steps = steps;
     return loop(x, p);
 }

@@ -16,13 +16,18 @@ static double first_bytes_us(const TgTarget *t)
 
 double part_least_us(const TgTarget *t) { return launch_us(t) + first_bytes_us(t); }
 
-/* What the bytes of a kernel take that may read and write each once: of one that has no price. */
-static PartPrice price_of_bytes(const PartPlan *p, const TgTarget *t)
+double part_bytes(const PartPlan *p)
 {
     double bytes = 0;
     for (uint32_t k = 0; k < p->n_operands + p->n_outputs; k++)
         bytes += (double)p->buffers[k].elements * sc_type_info[p->buffers[k].shape->type].bits / 8;
-    PartPrice x = {.term = {[PART_DRAM] = 1e6 * bytes / tg_rate(t, "dram")->value, [PART_LAUNCH] = launch_us(t),
+    return bytes;
+}
+
+/* What the bytes of a kernel take that may read and write each once: of one that has no price. */
+static PartPrice price_of_bytes(const PartPlan *p, const TgTarget *t)
+{
+    PartPrice x = {.term = {[PART_DRAM] = 1e6 * part_bytes(p) / tg_rate(t, "dram")->value, [PART_LAUNCH] = launch_us(t),
                             [PART_LATENCY] = first_bytes_us(t)}};
     x.us = part_least_us(t) + x.term[PART_DRAM];
     return x;

@@ -250,7 +250,9 @@ typedef struct {
 /* Two stages of the same blocks and threads, with a barrier between them. needs: registers and shared bytes. */
 PartPrice part_price_exchange(const PartRates *r, const PartWork *w, const int64_t *const *sizes,
                               const PartTileWork *tile, const PartNeeds *needs);
-/* plan_price.c: us and the terms of all launches of a plan */
+/* plan_price.c: bytes of all operands and outputs, each once */
+double part_bytes(const PartPlan *p);
+/* us and the terms of all launches of a plan */
 PartPrice part_plan_price(WbbArena *a, const PartPlan *p, const TgTarget *t);
 void part_print_choice(WbbBuf *out, const PartChoice *c);
 void part_print_price(WbbBuf *out, const PartPrice *p); /* of a layout that was given */

@@ -37,8 +37,7 @@ bool part_make_product(PartTry *x, PartPlan *p)
     part_check(x->cx, x->a, p, x->t, false);
     part_check(x->cx, x->a, p, x->t, true);
     part_begin_kernels(x, p);
-    for (uint32_t o = 0; o < p->n_outputs; o++)
-        if (p->buffers[p->n_operands + o].alias >= 0) return part_not(x, "an output has the memory of an operand");
+    if (part_is_in_place(p)) return part_not(x, "an output has the memory of an operand");
     if (x->options->layout) part_layout_fail(x->cx, 1, "a product of matrices takes no layout");
     PartPrice *price = WBB_NEW(x->a, PartPrice);
     part_product_choose(x->a, p, x->t, product, price);

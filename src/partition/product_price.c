@@ -32,15 +32,6 @@ static double registers_of(const PartProduct *p)
     return OF_C * part_sums(p) + iteration * (p->ahead ? 2 : 1) + OTHERS;
 }
 
-/* Bytes of all arrays, each once. */
-static double bytes_of_plan(const PartPlan *plan)
-{
-    double bytes = 0;
-    for (uint32_t k = 0; k < plan->n_operands + plan->n_outputs; k++)
-        bytes += (double)plan->buffers[k].elements * sc_type_info[plan->buffers[k].shape->type].bits / 8;
-    return bytes;
-}
-
 /* Bytes of an element of each output. */
 static double bytes_stored(const PartPlan *plan)
 {
@@ -50,20 +41,41 @@ static double bytes_stored(const PartPlan *plan)
     return bytes;
 }
 
+/* What is side by side in memory along the last dimension of an operand. */
+typedef enum { OF_BATCHES, OF_DEPTH, OF_SIDE /* its rows, or columns */ } Along;
+
+/* What all choices of tiles have in common. */
+typedef struct {
+    const PartRates *r;
+    Along along[2];
+    double bytes, stored, after; /* of all arrays; of an element of each output; work on a result behind the sum */
+} Common;
+
+static Common common_of(WbbArena *a, const PartPlan *plan, const TgTarget *t, const PartProduct *p)
+{
+    const HloDotDims d = hlo_dot_dims(a, p->i);
+    const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
+    const int64_t *work = plan->element_work;
+    Common c = {.r = part_rates(a, t), .bytes = part_bytes(plan), .stored = bytes_stored(plan),
+                .after = (double)WBB_MAX(work[plan->fusion->body->root->id] - work[p->i->id], 0)};
+    for (uint32_t o = 0; o < 2; o++) {
+        const int64_t minor = p->i->operands[o]->shape->minor_to_major[0];
+        c.along[o] = hlo_holds(batch[o], minor) ? OF_BATCHES : hlo_holds(contracting[o], minor) ? OF_DEPTH : OF_SIDE;
+    }
+    return c;
+}
+
 /* How an iteration loads an operand: bytes of an access, and wavefronts for each 128 bytes. */
 typedef struct {
     double access, wavefronts;
 } Loads;
 
 /* side: neighbours that a lane has along the rows of the left operand, or the columns of the right one. */
-static Loads loads_of(WbbArena *a, const PartProduct *p, uint32_t operand, uint32_t side)
+static Loads loads_of(const PartProduct *p, Along along, uint32_t side)
 {
-    const HloDotDims d = hlo_dot_dims(a, p->i);
-    const HloShape *s = p->i->operands[operand]->shape;
-    const int64_t minor = s->minor_to_major[0];
-    const double bytes = sc_bytes(s->type);
-    if (hlo_holds(operand ? d.rhs_batch : d.lhs_batch, minor)) return (Loads){bytes, APART};
-    if (hlo_holds(operand ? d.rhs_contracting : d.lhs_contracting, minor)) {
+    const double bytes = sc_bytes(p->i->operands[0]->shape->type); /* of both */
+    if (along == OF_BATCHES) return (Loads){bytes, APART};
+    if (along == OF_DEPTH) {
         const double access = WBB_MIN((double)ACCESS, 4 * p->steps * bytes);
         return (Loads){access, IN_DEPTH * ACCESS / access};
     }
@@ -71,8 +83,9 @@ static Loads loads_of(WbbArena *a, const PartProduct *p, uint32_t operand, uint3
     return (Loads){access, IN_ROWS * WBB_MAX(1, 4 / access)};
 }
 
-static PartPrice price_of(WbbArena *a, const PartPlan *plan, const PartRates *r, const PartProduct *p)
+static PartPrice price_of(const Common *c, const PartProduct *p)
 {
+    const PartRates *r = c->r;
     const TgTarget *t = r->target;
     const double warps = part_tile_warps(p) * p->depth_warps;
     const double blocks = (double)(p->of.batches * p->row_blocks * p->column_blocks), regs = registers_of(p);
@@ -84,7 +97,7 @@ static PartPrice price_of(WbbArena *a, const PartPlan *plan, const PartRates *r,
     const double products = part_sums(p) * p->steps, tensor = products * t->warp / tg_rate(t, "pipe.tensor")->value;
     double all_bytes = 0, accesses = 0, wavefronts = 0;
     for (uint32_t o = 0; o < 2; o++) {
-        const Loads x = loads_of(a, p, o, o ? p->column_run : 2 * p->row_tiles);
+        const Loads x = loads_of(p, c->along[o], o ? p->column_run : 2 * p->row_tiles);
         const double bytes = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
         all_bytes += bytes;
         accesses += bytes / (x.access * t->warp);
@@ -99,16 +112,14 @@ static PartPrice price_of(WbbArena *a, const PartPlan *plan, const PartRates *r,
     const double way = of_sm <= held.blocks ? r->dram_latency : r->l2_latency;
     const double wait = way + wavefronts * 128 / r->wavefront, work = tensor * tg_schedulers(t) + r->alu * 8;
     /* the body, and what follows for each result of a lane */
-    const int64_t *of = plan->element_work;
-    const double after = (double)WBB_MAX(of[plan->fusion->body->root->id] - of[p->i->id], 0);
-    const double code = slots + OF_C * part_sums(p) * (2 + after);
+    const double code = slots + OF_C * part_sums(p) * (2 + c->after);
     PartPrice x = {.registers = regs};
     x.term[PART_CODE] = TG_CODE * code / (r->code.rate * r->clock);
-    x.term[PART_DRAM] = bytes_of_plan(plan) / r->dram;
+    x.term[PART_DRAM] = c->bytes / r->dram;
     x.term[PART_L2] = blocks * 2 * (double)p->of.depth * of_block / r->l2;
     x.term[PART_PIPE] = all * tensor / r->clock;
     const double results = of_sm * part_tile_warps(p) * (double)(part_warp_rows(p) * part_warp_columns(p));
-    const double stored = results * bytes_stored(plan);
+    const double stored = results * c->stored;
     x.term[PART_L1] = (all * wavefronts * 128 + IN_DEPTH * stored) / r->wavefront / r->clock;
     x.term[PART_ISSUE] = all * slots / r->issue / r->clock;
     x.term[PART_CHAIN] = all / at_once * (p->ahead ? WBB_MAX(wait, work) : wait + work) / r->clock;
@@ -146,7 +157,7 @@ void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, P
         ROWS = 3, COLUMNS = 4, STEPS = 2, WARPS = 3, DEPTHS = 4,
         ALL = ROWS * COLUMNS * STEPS * WARPS * WARPS * DEPTHS * 2
     };
-    const PartRates *r = part_rates(a, t);
+    const Common c = common_of(a, plan, t, p);
     const int64_t most_threads = tg_tuned(t, "product.threads"), most_shared = tg_tuned(t, "layout.max_shared");
     /* neighbours that one store takes, so that the lanes of a row fill sectors with it */
     const ScType stored = plan->buffers[plan->n_operands].shape->type;
@@ -164,7 +175,7 @@ void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, P
         one.ahead = rest;
         one.column_run = WBB_MIN(one.column_tiles, most_run);
         if (!divide(&one, t, most_threads, most_shared)) continue;
-        const PartPrice x = price_of(a, plan, r, &one);
+        const PartPrice x = price_of(&c, &one);
         if (x.us < price->us) *price = x, *p = one;
     }
 }

@@ -59,6 +59,7 @@ const PartSteps *part_know_steps(PartTry *x);
 const PartSharing *part_know_sharing(PartTry *x, bool alone);
 /* The base, with outputs in place, to become one kernel or several. */
 const HloInstruction **part_begin_kernels(PartTry *x, PartPlan *p);
+bool part_is_in_place(const PartPlan *p); /* has an output the memory of an operand? */
 
 /* buffers.c */
 void part_find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *root);

@@ -73,18 +73,20 @@ static void try_plan(WbbCx *cx, void *arg)
     t->any = t->made.plan.n_kernels > 0;
 }
 
-/* Its plan, where it has one; what it is declined with is forgotten. */
-static bool has_plan(Trial *t)
+/* Does f end without a decline? What it is declined with is forgotten. */
+static bool is_possible(WbbCx *cx, void (*f)(WbbCx *cx, void *arg), void *arg)
 {
-    WbbCx *cx = t->c->cx;
     const size_t before = strlen(cx->messages);
     const WbbWhy why = cx->why;
-    const WbbStatus s = wbb_guard(cx, try_plan, t);
+    const WbbStatus s = wbb_guard(cx, f, arg);
     if (s == WBB_FAILED) wbb_rethrow(cx, s);
+    if (s == WBB_OK) return true;
     wbb_forget_since(cx, before);
     cx->why = why;
-    return s == WBB_OK && t->any;
+    return false;
 }
+
+static bool has_plan(Trial *t) { return is_possible(t->c->cx, try_plan, t) && t->any; }
 
 /* A product of matrices is one for tensor cores where these have a kernel that takes less time, else a sum. */
 static PipePlanned planned(const Pieces *c, const HloModule *m)
@@ -179,18 +181,11 @@ static void make(WbbCx *cx, void *arg)
 static bool is_made(Pieces *c, const TgStrategy *row)
 {
     Making m = {.c = c};
-    const size_t before = strlen(c->cx->messages);
-    const WbbWhy why = c->cx->why;
     for (size_t k = 0; k < WBB_LEN(makers); k++)
         if (!strcmp(makers[k].name, row->name)) m.make = makers[k].make;
     if (row->off) return not_possible(c, "left out");
     if (!m.make) return not_possible(c, "this program has no such strategy");
-    const WbbStatus s = wbb_guard(c->cx, make, &m);
-    if (s == WBB_FAILED) wbb_rethrow(c->cx, s);
-    if (s == WBB_OK) return m.made;
-    wbb_forget_since(c->cx, before);
-    c->cx->why = why;
-    return not_possible(c, "the text is declined");
+    return is_possible(c->cx, make, &m) ? m.made : not_possible(c, "the text is declined");
 }
 
 /* The plan that is given: texts in its order, then what it says of the last one. */
