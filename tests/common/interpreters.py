@@ -1,6 +1,6 @@
 """The interpreters of Python on this machine that can make an environment, for tests of what other versions do.
 
-    interpreters()    ->    [Interpreter((3, 9), "/root/.pyenv/versions/3.9.18/bin/python3.9"), .., Interpreter((3, 13), ..)], one a version
+    interpreters()    ->    [Interpreter((3, 9), "/usr/bin/python3.9"), .., Interpreter((3, 13), ..)], one a version
 
 A name on PATH may be a stub that pyenv leaves, which ends with a message where its version is not the chosen one: each is run, and pyenv's folder is
 looked into as well.

@@ -17,8 +17,8 @@ from typing import Dict, Iterator, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 import ptx_mutants  # noqa: E402
-from exchange_mutants import RUNS, matches  # noqa: E402
-from mutant_runs import AS_IT_IS, fault, table, write_mutant  # noqa: E402
+from exchange_mutants import RUNS  # noqa: E402
+from mutant_runs import AS_IT_IS, judged_but_equal, write_mutant  # noqa: E402
 from warpburg_cli import Cli  # noqa: E402
 
 TEXT = """HloModule m
@@ -90,7 +90,6 @@ def main() -> int:
     o = p.parse_args()
     cli = Cli(os.path.abspath(o.warpburg), timeout=60)
     jobs: List[Tuple[str, str, str, Path]] = []
-    met = set()
     with tempfile.TemporaryDirectory() as name:
         for kernel, hlo in KERNELS.items():
             if o.only not in kernel:
@@ -106,24 +105,7 @@ def main() -> int:
             for kind, what, changed in [(AS_IT_IS, "", ptx), *mutants(ptx, o.every)]:
                 jobs.append((kernel, kind, what, write_mutant(first, Path(name, f"{kernel}.{len(jobs)}"), changed)))
 
-        def judge(job: Tuple[str, str, str, Path]) -> str:
-            _, kind, _, folder = job
-            return fault(cli, folder, kind == AS_IT_IS, RUNS, (0, 1, 4, 124), ("-j", "1"))
-
-        failed, survived = 0, []
-        for (kernel, kind, what, _), why in zip(jobs, cli.each(judge, jobs)):
-            survived += [kind] if why else []
-            excuses = [key for key in EQUAL if matches(key, (kernel, kind, what))] if why == "not found" else []
-            met.update(excuses)
-            if why and not excuses:
-                failed += 1
-                print(f"failed: {(kernel, kind, what)}: {why}", flush=True)
-    unknown = [key for key in EQUAL if o.every == 1 and not o.only and key not in met]
-    for key in unknown:
-        print(f"failed: {key}: no mutant that is not found")
-    print(table((kind for _, kind, _, _ in jobs if kind != AS_IT_IS), survived))
-    print(f"{len(jobs)} kernels\n{len(jobs) - failed} passed, {failed + len(unknown)} failed")
-    return int(failed + len(unknown) > 0)
+        return judged_but_equal(cli, jobs, RUNS, EQUAL, o.every == 1 and not o.only)
 
 
 if __name__ == "__main__":
