@@ -110,6 +110,19 @@ static Chunk *spare_chunk(WbbCx *cx, size_t capacity)
     return NULL;
 }
 
+void wbb_arena_lend(WbbCx *from, WbbCx *to)
+{
+    for (size_t class = 0; class < WBB_LEN(from->inner->spare); class++) {
+        Chunk **last = &from->inner->spare[class];
+        while (*last) last = &(*last)->next;
+        *last = to->inner->spare[class];
+        to->inner->spare[class] = from->inner->spare[class];
+        from->inner->spare[class] = NULL;
+    }
+    to->inner->spare_bytes += from->inner->spare_bytes;
+    from->inner->spare_bytes = 0;
+}
+
 void wbb_arena_forget(WbbCx *cx)
 {
     for (size_t class = 0; class < WBB_LEN(cx->inner->spare); class++) {

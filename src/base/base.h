@@ -84,6 +84,9 @@ void wbb_forget_since(WbbCx *cx, size_t n); /* forget what stands behind the fir
 WbbStatus wbb_guard(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
 /* The same where failure concerns nobody: what it said is forgotten. True: the body came to its end. */
 bool wbb_quietly(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
+/* The same in a context of its own, of which nothing stays but the memory, which cx keeps for arenas to come. Progress
+ * is told to whom cx tells it. */
+bool wbb_aside(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg);
 /* That environment: round to nearest, keep subnormals, trap nothing. In a thread that is new, and behind a call of the
  * host's code, before which wbb_float_of_host puts back what its thread had outside the outermost guard. */
 void wbb_float_default(void);

@@ -259,11 +259,16 @@ bool wbb_quietly(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
     return false;
 }
 
+static void free_arenas(WbbCx *cx)
+{
+    while (cx->inner->arenas) wbb_arena_free(cx->inner->arenas);
+}
+
 void wbb_cx_free(WbbCx *cx)
 {
     if (!cx) return;
     wbb_arena_forget(cx);
-    while (cx->inner->arenas) wbb_arena_free(cx->inner->arenas);
+    free_arenas(cx);
     free(cx->inner->message_text);
     free(cx->inner);
     free(cx);
@@ -288,4 +293,17 @@ WbbCx *wbb_cx_new(void)
     }
     inner->names.arena = cx->arena;
     return cx;
+}
+
+bool wbb_aside(WbbCx *cx, void (*body)(WbbCx *, void *), void *arg)
+{
+    WbbCx *own = wbb_cx_new();
+    if (!own) return false;
+    wbb_arena_lend(cx, own);
+    wbb_progress_of(own, cx);
+    const bool fine = wbb_guard(own, body, arg) == WBB_OK;
+    free_arenas(own);
+    wbb_arena_lend(own, cx);
+    wbb_cx_free(own);
+    return fine;
 }

@@ -27,6 +27,7 @@ struct WbbCxInner {
 
 WbbArena *wbb_arena_try_new(WbbCx *cx); /* NULL if memory is exhausted */
 WbbCx *wbb_arena_cx(WbbArena *a);
+void wbb_arena_lend(WbbCx *from, WbbCx *to); /* spare chunks of one are the other's */
 void wbb_arena_forget(WbbCx *cx); /* gives spare chunks back to the heap; from now on none is kept */
 
 #endif

@@ -99,14 +99,10 @@ static void ask(WbbCx *cx, void *arg)
         q->why = "several kernels take less time than the one that could compute it";
 }
 
-const char *pipe_better_apart(const WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n)
+const char *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n)
 {
-    WbbCx *own = wbb_cx_new(); /* why it is no kernel is said elsewhere */
     PipeOptions planned = *o;
     planned.stage = PIPE_AT_PLAN;
     Question q = {.o = &planned, .file = file, .text = text, .n = n};
-    if (own) wbb_progress_of(own, cx);
-    const bool fine = own && wbb_guard(own, ask, &q) == WBB_OK;
-    if (own) wbb_cx_free(own);
-    return fine ? q.why : NULL;
+    return wbb_aside(cx, ask, &q) ? q.why : NULL; /* why it is no kernel is said elsewhere */
 }

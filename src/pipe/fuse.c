@@ -78,16 +78,14 @@ static void try(WbbCx *cx, void *arg)
     Planned *p = arg;
     WbbArena *a = wbb_arena_new(cx);
     const size_t n = strlen(p->text);
-    bool emitted = strstr(p->text, " while(");
-    if (!emitted) {
-        const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
-        hlo_decline_features(cx, m);
-        m = gr_normalise(cx, a, m);
+    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
+    hlo_decline_features(cx, m);
+    m = gr_normalise(cx, a, m);
+    if (!strstr(p->text, " while(") &&
+        gr_operations(cx, a, hlo_fusion(cx, m).body) <= tuned(p->target, "work.look")) {
         const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0});
         p->us = time_of(a, &x.plan, x.tried, x.n_tried, p->target);
-        emitted = gr_operations(cx, a, hlo_fusion(cx, m).body) > tuned(p->target, "work.look");
-    }
-    if (emitted) {
+    } else {
         PipeResult r;
         const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR};
         pipe_compile(cx, a, &o, "kernel.hlo", p->text, n, &r);
@@ -179,11 +177,9 @@ static uint64_t tried(PipeFuse *f, WbbMap *known, void (*how)(WbbCx *, void *), 
         return e->value;
     }
     Planned p = {.text = text, .target = f->target, .pays = true};
-    WbbCx *cx = wbb_cx_new(); /* of its own: a kernel that is declined leaves no message */
-    const bool yes = cx && wbb_guard(cx, how, &p) == WBB_OK && p.pays;
+    const bool yes = wbb_aside(f->cx, how, &p) && p.pays;
     e->value = yes ? YES + (uint64_t)(p.us * 1e6) : NO;
-    if (cx) wbb_cx_free(cx);
-    if (name && cx) {
+    if (name) {
         put_answer(f, e->value, name);
         f->news = true;
     }

@@ -179,7 +179,7 @@ PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const Tg
 double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i);
 /* better_apart.c: why several kernels are better than the one that a module may become; NULL: they are not. `cx` is
  * told how far that is, and has no messages. */
-const char *pipe_better_apart(const WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n);
+const char *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n);
 
 /* passes.c: names of the passes over the IR, in order, for --print-after and `ir --pass`; NULL after the last. */
 extern const char *const pipe_passes[];

@@ -65,9 +65,7 @@ void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *opt
     for (int i = 0; i < b->n_launches; i++)
         kernels[i] = (PriceKernel){.target = p->target, .launch = &b->launches[i],
                                    .static_shared = sim_block_needs(ptx, b->launches[i].entry, block)};
-    WbbCx *own = wbb_cx_new(); /* that ptxas refuses a text is a fact of the profile, and no failure */
-    if (!own || wbb_guard(own, assemble, &machine) != WBB_OK) p->no_machine_code = "ptxas refuses the text";
-    if (own) wbb_cx_free(own);
+    if (!wbb_aside(cx, assemble, &machine)) p->no_machine_code = "ptxas refuses the text"; /* a fact, and no failure */
     for (int i = 0; i < b->n_launches; i++) price_ask(a, &kernels[i], &p->profiles[i]);
     PipeRun run = *options;
     run.profiles = p->profiles;

@@ -106,6 +106,33 @@ static void test_arena_again(void **state)
     wbb_cx_free(cx);
 }
 
+static void leaves_much(WbbCx *cx, void *arg)
+{
+    WbbArena *mine = arg, *left = wbb_arena_new(cx);
+    memset(wbb_alloc(left, 300000), 0xaa, 300000); /* not freed: the context's end frees it */
+    memset(wbb_alloc(mine, 100000), 0x55, 100000);
+    wbb_fail(cx, (WbbLoc){0}, "something is wrong");
+}
+
+/* What goes on aside leaves no message, and its memory is the context's, zeroed; an arena from outside goes on. */
+static void test_aside(void **state)
+{
+    (void)state;
+    WbbCx *cx = wbb_cx_new();
+    WbbArena *mine = wbb_arena_new(cx);
+    for (int round = 0; round < 3; round++) {
+        assert_false(wbb_aside(cx, leaves_much, mine));
+        assert_string_equal(cx->messages, "");
+        WbbArena *a = wbb_arena_new(cx);
+        const unsigned char *p = wbb_alloc(a, 250000);
+        for (size_t k = 0; k < 250000; k++)
+            if (p[k]) fail_msg("byte %zu is not 0", k);
+        wbb_arena_free(a);
+    }
+    assert_true(wbb_arena_bytes(mine) >= 300000);
+    wbb_cx_free(cx);
+}
+
 static void reserves(WbbCx *cx, void *arg) { wbb_reserve(cx, *(size_t *)arg, "a test"); }
 
 /* What was refused is not counted, and neither is what was released. */
@@ -204,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_guard),
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_arena_again),
+        cmocka_unit_test(test_aside),
         cmocka_unit_test(test_reserve),
         cmocka_unit_test(test_string),
         cmocka_unit_test(test_file),
