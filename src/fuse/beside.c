@@ -23,7 +23,7 @@ static double memory_time(FuseWork *w, const FuseKernel *k)
         for (uint32_t x = 0; x < i->n_operands; x++) {
             if (w->seen[i->operands[x]->id] == w->stamp) continue;
             w->seen[i->operands[x]->id] = w->stamp;
-            bytes += fuse_bytes_read(w->rates, i, i->operands[x]);
+            bytes += fuse_bytes_read(w->arena, w->rates, i, x);
         }
     }
     return bytes * w->rates->byte;

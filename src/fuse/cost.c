@@ -14,10 +14,15 @@ double fuse_bytes(const HloShape *s)
     return sum;
 }
 
-double fuse_bytes_read(const FuseRates *r, const HloInstruction *i, const HloInstruction *x)
+double fuse_bytes_read(WbbArena *a, const FuseRates *r, const HloInstruction *i, uint32_t operand)
 {
-    const double all = fuse_bytes(x->shape), needed = fuse_bytes(i->shape);
-    if (i->opcode != HLO_SLICE || needed <= 0) return WBB_MIN(all, needed);
+    const HloInstruction *x = i->operands[operand];
+    const double all = fuse_bytes(x->shape);
+    if (x->shape->type == SC_TUPLE || i->shape->type == SC_TUPLE) return all;
+    const double elements = (double)hlo_elements(x->shape);
+    const double share = fuse_needed(a, i, operand, (double)hlo_elements(i->shape)) / WBB_MAX(elements, 1);
+    const double needed = all * WBB_MIN(share, 1);
+    if (i->opcode != HLO_SLICE || needed <= 0) return needed;
     double run = sc_type_info[i->shape->type].bits / 8.0; /* bytes side by side */
     for (uint32_t k = 0; k < i->shape->rank; k++) {
         const uint32_t d = x->shape->minor_to_major[k];

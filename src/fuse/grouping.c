@@ -186,7 +186,7 @@ static uint32_t add_operands(FuseWork *w, Cone *c, const HloInstruction *i, doub
             computed++;
         } else {
             c->leaves++;
-            c->bytes += fuse_bytes_read(w->rates, i, x);
+            c->bytes += fuse_bytes_read(w->arena, w->rates, i, k);
         }
     }
     return computed;

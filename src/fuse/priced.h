@@ -61,8 +61,8 @@ FusePos fuse_new_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at)
 
 /* cost.c ----------------------------------------------------------------------------------------------------------- */
 double fuse_bytes(const HloShape *s); /* of all arrays of it */
-/* Of operand x of i in memory, those of the sectors that i needs, if all of i is needed. */
-double fuse_bytes_read(const FuseRates *r, const HloInstruction *i, const HloInstruction *x);
+/* Of an operand of i in memory, those of the sectors that i needs, if all of i is needed. */
+double fuse_bytes_read(WbbArena *a, const FuseRates *r, const HloInstruction *i, uint32_t operand);
 double fuse_work(WbbArena *a, const FuseRates *r, const HloInstruction *i); /* instructions for an element of i */
 /* Seconds of instructions of threads, bytes of DRAM and a chain that a thread waits for, which overlap. */
 double fuse_time(const FuseRates *r, double work, double bytes, double chain);

@@ -15,7 +15,9 @@ enum { ROUNDS = 2 }; /* what is stored decides which choices there are */
 
 /* What a kernel takes, found once. */
 typedef struct {
+    const char *text;
     double seconds; /* 0: not known */
+    bool asked;     /* for its seconds */
     double least;   /* a launch, and the bytes that it reads and leaves */
     uint32_t seen;  /* the last grouping that has it */
     bool was, stays; /* the grouping before a kernel's choices has it; the best one does */
@@ -35,7 +37,19 @@ typedef struct {
 /* Where FuseGiven has a choice. */
 static uint32_t at_of(const FusePoint *p) { return p->id * FUSE_CHOICES + p->what; }
 
-static Timed *timed(Search *s, const FuseGroup *g)
+/* Of a value in memory that a group reads: what the member that needs most of it needs. */
+static double bytes_read(const Search *s, const FuseGroup *g, const HloInstruction *x)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < g->n_members; k++)
+        for (uint32_t o = 0; o < g->members[k]->n_operands; o++)
+            if (g->members[k]->operands[o] == x)
+                most = WBB_MAX(most, fuse_bytes_read(s->arena, &s->how->rates, g->members[k], o));
+    return most;
+}
+
+/* The kernel of a group, whose seconds may not have been asked for. */
+static Timed *kernel_of(Search *s, const FuseGroup *g)
 {
     WbbArena *scratch = wbb_arena_new(s->cx);
     uint32_t *key = WBB_NEW_N(scratch, uint32_t, g->n_roots + g->n_members + 1), n = 0;
@@ -45,8 +59,8 @@ static Timed *timed(Search *s, const FuseGroup *g)
     WbbEntry *known = wbb_map_put_bytes(&s->numbers, key, n * sizeof *key);
     if (!known->value) {
         const FuseText t = fuse_write(scratch, s->c, g);
-        Timed x = {.seconds = s->how->seconds(s->how->arg, t.text), .least = s->how->rates.launch};
-        for (uint32_t k = 0; k < t.n_reads; k++) x.least += fuse_bytes(t.reads[k]->shape) * s->how->rates.byte;
+        Timed x = {.text = wbb_format(s->arena, "%s", t.text), .least = s->how->rates.launch};
+        for (uint32_t k = 0; k < t.n_reads; k++) x.least += bytes_read(s, g, t.reads[k]) * s->how->rates.byte;
         for (uint32_t k = 0; k < g->n_roots; k++) x.least += fuse_bytes(g->roots[k]->shape) * s->how->rates.byte;
         WBB_PUSH(s->arena, &s->kernels, x);
         known->value = s->kernels.n;
@@ -55,21 +69,40 @@ static Timed *timed(Search *s, const FuseGroup *g)
     return &s->kernels.items[known->value - 1];
 }
 
+static double seconds_of(Search *s, Timed *x)
+{
+    if (!x->asked) x->seconds = s->how->seconds(s->how->arg, x->text);
+    x->asked = true;
+    return x->seconds;
+}
+
+static Timed *timed(Search *s, const FuseGroup *g)
+{
+    Timed *x = kernel_of(s, g);
+    seconds_of(s, x);
+    return x;
+}
+
 /* Do kernels of a grouping that the best one lacks take less than those of the best one that it lacks? Then it is the
- * best from now on. Kernels without a price are the same in both. */
+ * best from now on. Kernels without a price are the same in both. A price takes long: none is asked for once what is
+ * known of the new ones, and the least that the others take, is too much. */
 static bool is_better(Search *s, const FuseGrouping *g)
 {
     double new = 0, old = 0;
     bool known = true;
     s->stamp++;
-    for (uint32_t k = 0; k < g->n_groups && known; k++) {
-        Timed *x = timed(s, &g->groups[k]);
-        x->seen = s->stamp;
-        if (!x->stays) new += x->seconds, known = x->seconds > 0;
-    }
+    for (uint32_t k = 0; k < g->n_groups; k++) kernel_of(s, &g->groups[k])->seen = s->stamp;
     for (uint32_t k = 0; k < s->kernels.n && known; k++) {
         const Timed *x = &s->kernels.items[k];
         if (x->stays && x->seen != s->stamp) old += x->seconds, known = x->seconds > 0;
+        if (!x->stays && x->seen == s->stamp) new += x->asked ? x->seconds : x->least;
+    }
+    for (uint32_t k = 0; k < s->kernels.n && known && new < old; k++) {
+        Timed *x = &s->kernels.items[k];
+        if (x->stays || x->seen != s->stamp) continue;
+        const double so_far = x->asked ? x->seconds : x->least;
+        new += seconds_of(s, x) - so_far;
+        known = x->seconds > 0;
     }
     if (!known || new >= old) return false;
     for (uint32_t k = 0; k < s->kernels.n; k++) s->kernels.items[k].stays = s->kernels.items[k].seen == s->stamp;
