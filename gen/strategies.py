@@ -15,12 +15,12 @@ PLACES: Dict[str, str] = {  # where it is tried, and the names
               "loop.few short rows sides exchange",
     "text": "scans windows pieces columns",
     "module": "again apart",
-    "edge": "edge.join edge.into edge.again edge.leave",
+    "edge": "edge.join edge.into edge.again edge.leave edge.beside",
 }
 NAMES: Dict[str, str] = {name: place for place, some in PLACES.items() for name in some.split()}
 NEEDED = ("loop", "order", "scatter", "sort")  # without which some fusion has no kernel
 TAKEN = ("first", "cheaper", "tested")  # TgTaken of src/target/target.h
-MOST = 32  # the numbers of rows are bits of a word
+MOST = 32  # the numbers of rows at 'fusion' are bits of a word
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def faults(rows: Sequence[Strategy], where: Tuple[str, int]) -> Iterator[Tuple[T
             yield say(f"its parts do not try '{name}', which no fusion does")
     for name in (n for n in NAMES if n not in seen):
         yield where, f"STRATEGIES lacks '{name}'"
-    if len(rows) > MOST:
-        yield where, f"STRATEGIES has {len(rows)} rows: {MOST} at most are expected"
+    for r in (r for n, r in enumerate(rows) if n >= MOST and r.at == "fusion"):
+        yield r.where, f"strategy('{r.name}', ..): rows at 'fusion' are among the first {MOST}"
 
 
 __all__ = ["NAMES", "PLACES", "Strategy", "faults", "strategy"]

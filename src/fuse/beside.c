@@ -1,17 +1,19 @@
-/* beside: small kernels that have nothing to do with each other become one, to save a launch.
+/* beside: kernels that have nothing to do with each other become one, to save a launch.
  *
  * Needs: all kernels of a computation. Leaves: fewer of them. Two become one where their spaces are the same, or one
- * has the space of the other's results, and neither waits for the other, if each would be over before another one could
- * be launched: more than that, and a kernel gains nothing but registers. Those that read a value in common have become
- * one before (grouping.c).
+ * has the space of the other's results, and neither waits for the other. If each would be over before another one
+ * could be launched, they surely gain by it; longer ones, up to some launches, where the prices of kernels say so: the
+ * registers and the order of one may not suit the other. Those that read a value in common have become one before
+ * (grouping.c).
  *
  *     values = slice(v), indices = slice(w)     of the two results of a sort: one kernel with two outputs
+ *     q = transpose(slice(x)), k = transpose(slice(x))     other elements of one array, 17 us each: one launch less
  */
 #include "fuse/kernels.h"
 
 enum { NEIGHBOURS = 8 }; /* later kernels of the same size that are tried, at most */
 
-/* Seconds for what it reads and writes. */
+/* Seconds of what a kernel reads and leaves. */
 static double memory_time(FuseWork *w, const FuseKernel *k)
 {
     double bytes = 0;
@@ -29,16 +31,60 @@ static double memory_time(FuseWork *w, const FuseKernel *k)
     return bytes * w->rates->byte;
 }
 
-static bool is_short(FuseWork *w, const FuseKernel *k)
+static bool is_shorter(FuseWork *w, const FuseKernel *k, double launches)
 {
-    return !k->into && !k->fixed && k->space.known && memory_time(w, k) < w->rates->launch;
+    return !k->into && !k->fixed && k->space.known && memory_time(w, k) < launches * w->rates->launch;
 }
 
-uint32_t fuse_merge_beside(FuseWork *w)
+static double seconds_of(FuseWork *w, const FuseKernel *k)
 {
-    uint32_t merged = 0;
+    WbbArena *scratch = wbb_arena_new(w->cx);
+    const FuseGroup g = fuse_group_of(w, scratch, k);
+    const double s = w->how->seconds(w->how->arg, fuse_write(scratch, w->c, &g).text);
+    wbb_arena_free(scratch);
+    return s;
+}
+
+static FuseIds both(WbbArena *a, const FuseIds *x, const FuseIds *y)
+{
+    FuseIds all = {0};
+    for (uint32_t k = 0; k < x->n; k++) WBB_PUSH(a, &all, x->items[k]);
+    for (uint32_t k = 0; k < y->n; k++) WBB_PUSH(a, &all, y->items[k]);
+    return all;
+}
+
+static const char *name_of(const FuseWork *w, const FuseKernel *k)
+{
+    return w->c->instructions[k->roots.items[0]]->name;
+}
+
+/* Is one kernel sure to take less time than two, or do prices say so? */
+static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
+{
+    const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
+    double two = 0, one = 0;
+    if (!is_shorter(w, a, 1) || !is_shorter(w, b, 1)) {
+        if (!w->how) return false;
+        const FuseKernel all = {.members = both(w->arena, &a->members, &b->members), .across = a->across || b->across,
+                                .roots = both(w->arena, &a->roots, &b->roots)};
+        const double of_a = seconds_of(w, a), of_b = of_a > 0 ? seconds_of(w, b) : 0;
+        two = of_a + of_b, one = of_b > 0 ? seconds_of(w, &all) : 0;
+        if (one <= 0 || one > two * (1 - w->rates->beside_save)) return false;
+    }
+    if (!w->explain) return true;
+    wbb_putf(w->explain, "  the kernels of %s and %s, which do not need each other, become one", name_of(w, a),
+             name_of(w, b));
+    if (two > 0) wbb_putf(w->explain, ": %.2f us for %.2f us", one * 1e6, two * 1e6);
+    wbb_put(w->explain, "\n");
+    return true;
+}
+
+void fuse_merge_beside(FuseWork *w)
+{
+    const double most = w->how ? w->rates->beside : 1;
     bool *is_candidate = WBB_NEW_N(w->arena, bool, w->kernels.n + 1);
-    for (uint32_t k = 0; k < w->kernels.n; k++) is_candidate[k] = is_short(w, &w->kernels.items[k]);
+    for (uint32_t k = 0; k < w->kernels.n; k++) is_candidate[k] = is_shorter(w, &w->kernels.items[k], most);
+    w->agrees = agrees;
     for (uint32_t x = 0; x < w->kernels.n; x++) {
         uint32_t tried = 0;
         for (uint32_t y = x + 1; y < w->kernels.n && is_candidate[x] && tried < NEIGHBOURS; y++) {
@@ -50,9 +96,8 @@ uint32_t fuse_merge_beside(FuseWork *w)
             if (fuse_merge(w, x, y, &p, &q)) continue;
             const uint32_t gone = w->kernels.items[x].into ? x : y, stays = gone == x ? y : x;
             is_candidate[gone] = false;
-            is_candidate[stays] = is_short(w, &w->kernels.items[stays]);
-            merged++;
+            is_candidate[stays] = is_shorter(w, &w->kernels.items[stays], most);
         }
     }
-    return merged;
+    w->agrees = NULL;
 }

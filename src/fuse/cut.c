@@ -268,11 +268,25 @@ static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping 
     return any;
 }
 
+/* Says what all kernels take, if that is known. */
+static void put_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, const FuseGrouping *g, WbbBuf *b)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        WbbArena *scratch = wbb_arena_new(cx);
+        const double seconds = how->seconds(how->arg, fuse_write(scratch, c, &g->groups[k]).text);
+        wbb_arena_free(scratch);
+        if (seconds <= 0) return;
+        sum += seconds;
+    }
+    wbb_putf(b, "  its kernels take %.3f us\n", sum * 1e6);
+}
+
 static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
 {
     enum { ROUNDS = 4 };
     const uint32_t n = c->n_instructions + 1;
-    FuseGiven given = {WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n * FUSE_CHOICES)};
+    FuseGiven given = {WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n * FUSE_CHOICES), NULL};
     WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
     FuseGrouping g = fuse_group(cx, a, c, &how->rates, &given, explain);
     for (int k = 1; k < ROUNDS; k++) {
@@ -281,11 +295,15 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }
     WbbBuf found = wbb_buf(a);
-    if (how->seconds && fuse_search(cx, c, how, &given, &g, explain ? &found : NULL)) {
+    if (how->seconds) {
+        given.beside = how->combinations ? how : NULL;
+        fuse_search(cx, c, how, &given, &g, explain ? &found : NULL);
+        given.beside = how;
         text = wbb_buf(a);
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
+    if (explain && how->seconds) put_seconds(cx, c, how, &g, &found);
     if (explain) wbb_putf(how->explain, "%s:\n%s%s", c->name, text.text, found.n ? found.text : "");
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
 }

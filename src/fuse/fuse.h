@@ -77,6 +77,7 @@ typedef enum {
     FUSE_INTO,  /* the one kernel that needs it computes it */
     FUSE_AGAIN, /* each kernel that needs it computes it */
     FUSE_LEAVE, /* a kernel that computes it leaves it in memory for the others */
+    FUSE_BESIDE, /* the kernel that leaves it becomes a part of one that has nothing to do with it */
     FUSE_CHOICES
 } FuseChoice;
 typedef struct { const char *name; FuseChoice choice; } FuseEdge;
@@ -102,6 +103,7 @@ typedef struct {
     double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */
     bool without[FUSE_CHOICES];     /* choices that are left out: none is made so */
     double save;                    /* of kernels' time: what choices must save that are not the walk's */
+    double beside, beside_save;     /* launches of kernels that become one beside each other; what that must save */
     uint32_t tries;                 /* kernels that are priced in a row without one that takes less */
     uint32_t members, roots, leaves, cone; /* limits: TUNE rows fuse.* */
 } FuseRates;

@@ -213,7 +213,8 @@ static Cone cone_of(FuseWork *w, const HloInstruction *of)
 }
 
 const FuseEdge fuse_edges[FUSE_CHOICES] = {
-    {"edge.join", FUSE_JOIN}, {"edge.into", FUSE_INTO}, {"edge.again", FUSE_AGAIN}, {"edge.leave", FUSE_LEAVE}};
+    {"edge.join", FUSE_JOIN}, {"edge.into", FUSE_INTO}, {"edge.again", FUSE_AGAIN}, {"edge.leave", FUSE_LEAVE},
+    {"edge.beside", FUSE_BESIDE}};
 
 static bool is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what)
 {
@@ -532,37 +533,13 @@ static void decide(FuseWork *w, uint32_t id)
 }
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
-static FuseGroup group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
-{
-    FuseGroup g = {.roots = WBB_NEW_N(a, const HloInstruction *, k->roots.n), .n_roots = k->roots.n};
-    struct { const HloInstruction **items; uint32_t n, capacity; } members = {0};
-    for (uint32_t j = 0; j < k->roots.n; j++) g.roots[j] = w->c->instructions[k->roots.items[j]];
-    w->stamp++;
-    for (uint32_t j = 0; j < k->members.n; j++) {
-        const HloInstruction *i = w->c->instructions[k->members.items[j]];
-        if (w->seen[i->id] == w->stamp) continue;
-        w->seen[i->id] = w->stamp;
-        WBB_PUSH(a, &members, i);
-        for (uint32_t x = 0; x < i->n_operands; x++) {
-            const HloInstruction *o = i->operands[x];
-            if (w->seen[o->id] == w->stamp || !fuse_is_small_constant(o)) continue;
-            w->seen[o->id] = w->stamp;
-            WBB_PUSH(a, &members, o);
-        }
-    }
-    fuse_sort(members.items, members.n);
-    fuse_sort(g.roots, g.n_roots);
-    g.members = members.items, g.n_members = members.n, g.across = k->across;
-    return g;
-}
-
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const FuseGiven *given,
                         WbbBuf *explain)
 {
     WbbArena *scratch = wbb_arena_new(cx);
     const uint32_t n = c->n_instructions;
     FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = given->alone, .apart = given->apart,
-                  .other = given->other, .decided = n, .explain = explain};
+                  .other = given->other, .how = given->beside, .decided = n, .explain = explain};
     w.roles = WBB_NEW_N(a, FuseRole, n + 1);
     w.loop = WBB_NEW_N(scratch, const FuseLoop *, n + 1);
     w.uses = WBB_NEW_N(scratch, FuseUses, n + 1);
@@ -574,14 +551,12 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     fuse_find_users(w.arena, w.c, &w.first, &w.users);
     fuse_find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);
-    const uint32_t beside = fuse_merge_beside(&w);
-    if (beside && explain)
-        wbb_putf(explain, "  small kernels that became parts of others, which they do not need: %u\n", beside);
+    if (!rates->without[FUSE_BESIDE]) fuse_merge_beside(&w);
     FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1),
                         .points = WBB_NEW_N(a, FusePoint, w.points.n + 1), .n_points = w.points.n};
     for (uint32_t k = 0; k < w.points.n; k++) out.points[k] = w.points.items[k];
     for (uint32_t k = 0; k < w.kernels.n; k++)
-        if (!w.kernels.items[k].into) out.groups[out.n_groups++] = group_of(&w, a, &w.kernels.items[k]);
+        if (!w.kernels.items[k].into) out.groups[out.n_groups++] = fuse_group_of(&w, a, &w.kernels.items[k]);
     wbb_arena_free(scratch);
     return out;
 }

@@ -216,6 +216,10 @@ const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, co
         fuse_part(&w->atoms, &undo);
         return "their threads need other elements of it";
     }
+    if (w->agrees && !w->agrees(w, x, y)) {
+        fuse_part(&w->atoms, &undo);
+        return "one kernel takes no less time";
+    }
     append(w, y, x);
     w->kernels.items[x].across |= others;
     return NULL;
@@ -338,4 +342,29 @@ bool fuse_leaves_rows(FuseWork *w, uint32_t kernel, const HloInstruction *i, con
     FusePos at = *own;
     const HloInstruction *rows = rows_below(w, i, k, &at);
     return rows && !fuse_share(w, kernel, rows, &at);
+}
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+FuseGroup fuse_group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
+{
+    FuseGroup g = {.roots = WBB_NEW_N(a, const HloInstruction *, k->roots.n), .n_roots = k->roots.n};
+    struct { const HloInstruction **items; uint32_t n, capacity; } members = {0};
+    for (uint32_t j = 0; j < k->roots.n; j++) g.roots[j] = w->c->instructions[k->roots.items[j]];
+    w->stamp++;
+    for (uint32_t j = 0; j < k->members.n; j++) {
+        const HloInstruction *i = w->c->instructions[k->members.items[j]];
+        if (w->seen[i->id] == w->stamp) continue;
+        w->seen[i->id] = w->stamp;
+        WBB_PUSH(a, &members, i);
+        for (uint32_t x = 0; x < i->n_operands; x++) {
+            const HloInstruction *o = i->operands[x];
+            if (w->seen[o->id] == w->stamp || !fuse_is_small_constant(o)) continue;
+            w->seen[o->id] = w->stamp;
+            WBB_PUSH(a, &members, o);
+        }
+    }
+    fuse_sort(members.items, members.n);
+    fuse_sort(g.roots, g.n_roots);
+    g.members = members.items, g.n_members = members.n, g.across = k->across;
+    return g;
 }

@@ -31,7 +31,7 @@ typedef struct {
     FuseIds readers; /* users that need the value in memory */
 } FuseNeeds;
 
-typedef struct {
+typedef struct FuseWork {
     WbbCx *cx;
     WbbArena *arena;
     const HloComputation *c;
@@ -48,6 +48,8 @@ typedef struct {
     uint32_t decided;        /* instructions from this one on have a role */
     uint32_t *seen, *seen_kernel, stamp; /* of a walk */
     double *most, *sum;      /* [id] of a cone: elements that its users need at their own index, and at others */
+    const FuseHow *how;      /* of FuseGiven */
+    bool (*agrees)(struct FuseWork *w, uint32_t x, uint32_t y); /* that two kernels become one; NULL: it always does */
     WbbBuf *explain;
     struct { const char **items; uint32_t n, capacity; } *why; /* [id] for --explain; NULL: nobody asks */
 } FuseWork;
@@ -73,7 +75,9 @@ bool fuse_leaves_rows(FuseWork *w, uint32_t kernel, const HloInstruction *i, con
 /* loop.c: sets w->loop; needs w->first and w->users. */
 void fuse_find_loops(FuseWork *w);
 
-/* beside.c: makes one of small kernels that do not need each other. Returns how many are gone. */
-uint32_t fuse_merge_beside(FuseWork *w);
+FuseGroup fuse_group_of(FuseWork *w, WbbArena *a, const FuseKernel *k);
+
+/* beside.c: makes one of kernels that do not need each other. */
+void fuse_merge_beside(FuseWork *w);
 
 #endif

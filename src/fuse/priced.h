@@ -103,6 +103,7 @@ typedef struct {
     bool *alone; /* [id] reductions whose results go through memory, and loops that no thread runs */
     bool *apart; /* [id] those of rows and of columns of an array that are not in one kernel */
     bool *other; /* [id * FUSE_CHOICES + choice] choices that are made the other way than the walk would */
+    const FuseHow *beside; /* what kernels take; NULL: those become one beside each other that are sure to gain by it */
 } FuseGiven;
 /* explain: takes a line for each decision; may be NULL. */
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const FuseGiven *given,

@@ -280,8 +280,6 @@ bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiv
     if (explain) {
         const FuseGrouping now = group(&s, s.arena);
         put_others(&s, &now, explain);
-        const double seconds = sum_of(&s, &now);
-        if (seconds > 0) wbb_putf(explain, "  its kernels take %.3f us\n", seconds * 1e6);
     }
     wbb_arena_free(s.arena);
     return any;

@@ -218,7 +218,7 @@ static void guarded_program(WbbCx *cx, void *arg)
 }
 
 /* Why a module that one kernel may compute is better a program; NULL: it is not, or may not be one. */
-static const char *why_apart(const WbbCx *cx, const CompileOptions *o, ProgKind kind, const char *file,
+static const char *why_apart(WbbCx *cx, const CompileOptions *o, ProgKind kind, const char *file,
                              const char *text, size_t n)
 {
     if (kind == PROG_FUSIONS) return NULL;

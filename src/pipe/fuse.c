@@ -41,6 +41,8 @@ static FuseRates rates_of(const TgTarget *t)
                        .straight = tuned(t, "reduce.straight"),
                        .tie = tuned(t, "fuse.tie") / 100,
                        .save = tuned(t, "fuse.save") / 100,
+                       .beside = tuned(t, "fuse.beside"),
+                       .beside_save = (double)tg_strategy(t, "edge.beside")->save / 100,
                        .tries = (uint32_t)tuned(t, "fuse.tries"),
                        .sms = t->sms,
                        .cluster = tg_has(t, "cluster") ? tuned(t, "layout.cluster") : 1,

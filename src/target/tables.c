@@ -293,9 +293,11 @@ static void check_engine(const Reader *r, const RwTables *t)
 
 static void check_target(const Reader *r, const TgTarget *t)
 {
-    bool good = t->n_price_of == t->n_forms && t->warp > 0 && t->n_strategies <= 32;
-    for (uint32_t i = 0; good && i < t->n_strategies; i++)
-        good = t->strategies[i].at <= TG_AT_EDGE && t->strategies[i].taken <= TG_TESTED;
+    bool good = t->n_price_of == t->n_forms && t->warp > 0;
+    for (uint32_t i = 0; good && i < t->n_strategies; i++) {
+        const TgStrategy *s = &t->strategies[i]; /* those of a fusion are bits of TgStrategy.first */
+        good = s->at <= TG_AT_EDGE && s->taken <= TG_TESTED && (s->at != TG_AT_FUSION || i < 8 * sizeof s->first);
+    }
     check_engine(r, t->tables);
     for (uint32_t i = 0; good && i < t->n_price_of; i++) good = t->price_of[i] <= t->n_prices;
     for (uint32_t i = 0; good && i < t->n_sass_prices; i++) good = t->sass_prices[i].class < TG_CLASSES;
