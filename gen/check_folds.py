@@ -1,14 +1,14 @@
 """Structure of rules about folds: they get fewer or smaller, their values keep to the ranges that may change them, and a fold of the right side counts
-each term once.
+each term once. Options are taken once, as a plan asks for it, and need not shrink.
 
     fold_add.N(fold_add.N(a, 0, j), b, i) -> fold_add.N(a, b, i*k + j)                      refused without counts(j, k)
 """
 from __future__ import annotations
 
-from typing import Iterable, Tuple
+from typing import Iterable, List, Tuple
 
-from gen.expr import Expr, Guard, Node, PatternError, Var, children, parts
-from gen.forms import digits, is_fold
+from gen.expr import Expr, Guard, Node, PatternError, Relation, Var, children, parts
+from gen.forms import digits, is_fold, part_of
 from gen.lang import Rule
 from gen.load import walk
 
@@ -36,9 +36,13 @@ def check_scopes(r: Rule, right: Expr) -> None:
 
 
 def check_ranges(r: Rule) -> None:
-    """A fold of the left side has one index, one of the right side may have several as digits of a number: i*k + j, where j has k values."""
+    """A fold of the left side has one index, one of the right side may have several as digits of a number: i*k + j, where j has k values. Two of an
+    option's may have a part of an index each: i // m and i % m."""
     counted = {(id(c.args[0]), id(c.args[1])) for c in parts(r.when) if isinstance(c, Guard) and c.name == "counts"}
+    check_parts(r, [f for f in walk(r.right) if is_fold(f) and part_of(f.args[2])])  # type: ignore[arg-type, attr-defined]
     for f, most in [(f, n) for side, n in ((r.left, 1), (r.right, 2)) for f in walk(side) if is_fold(f)]:  # type: ignore[arg-type]
+        if most == 2 and part_of(f.args[2]):  # type: ignore[attr-defined]
+            continue
         over = digits(f.args[2])  # type: ignore[attr-defined]
         if not over or min(len(over), 2) > most:
             raise PatternError(r.where, f"{f}: a fold goes over an index, i; one of the right side may go over i*k + j")
@@ -49,16 +53,35 @@ def check_ranges(r: Rule) -> None:
                 raise PatternError(r.where, f"{f}: {f.args[2]} counts each term once where {i} has {k} values: counts({i}, {k})")  # type: ignore[attr-defined]
 
 
+def check_parts(r: Rule, folds: List[Node]) -> None:
+    """Folds over parts of an index: all terms, each once, are those of i // m with those of i % m, where m divides the number of values."""
+    counted = {id(c.args[0]): c.args[1] for c in parts(r.when) if isinstance(c, Guard) and c.name == "counts"}
+    divided = {(id(c.x.x), id(c.x.y)) for c in parts(r.when) if isinstance(c, Relation) and c.rel == "==" and getattr(c.x, "op", "") == "%"
+               and str(c.y) == "0"}
+    found = {(op, id(i), id(m)) for f in folds for op, i, m in [part_of(f.args[2])]}  # type: ignore[misc]
+    for f in folds:
+        op, i, m = part_of(f.args[2])  # type: ignore[misc]
+        other = "%" if op == "//" else "//"
+        if (other, id(i), id(m)) not in found:
+            raise PatternError(r.where, f"{f}: counts some terms alone: another fold goes over {i} {other} {m}")
+        if (id(counted.get(id(i))), id(m)) not in divided:
+            raise PatternError(r.where, f"{f}: counts each term once where {m} divides the number of values of {i}: counts({i}, k) & (k % {m} == 0)")
+
+
 def check(r: Rule, phase: str) -> None:
     """Rules about arrays, and they alone, have folds, which get fewer or smaller."""
     about = any(map(is_fold, walk(r.left)))
-    if about != (phase == "arrays"):
+    if about != (phase in ("arrays", "options")):
         what = f"{'about' if about else 'without'} folds in the {phase} phase"
         raise PatternError(r.where, f"{r.left}: a rule {what}; ALL of arrays.py has rules about folds")
     if not about or not isinstance(r.right, Expr):
         return
     check_scopes(r, r.right)
     check_ranges(r)
+    if (phase == "options") != any(isinstance(c, Guard) and c.name == "given" for c in parts(r.when)):
+        raise PatternError(r.where, f"{r.left}: option(.., free=m) is of OPTIONS of arrays.py, and rewrite(..) of ALL")
+    if phase == "options":
+        return
     left, right = folds(r.left), folds(r.right)
     if right >= left:
         grown = next((f"{x} {what} on the left, {y} on the right" for what, x, y in

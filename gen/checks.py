@@ -94,7 +94,7 @@ def normal_form(index: RuleSet, s: RuleSet, phase: str) -> reach.Normal:
         out.below = [of(index, "index")]
         return out
     out.whole = [of(index, "index")]
-    out.below = [of(s, "lower" if phase == "isel" else phase)]  # a call of a library stays for those who disable a lowering
+    out.below = [of(s, "lower" if phase == "isel" else "arrays" if phase == "options" else phase)]  # a call of a library stays for those who disable a lowering
     if phase == "lower":
         out.before = [of(s, "simplify")]
         rewrites = [r for r in s.phases["lower"] if r.kind == "rewrite" and isinstance(r.left, Node) and isinstance(r.right, Expr)]  # others are refused

@@ -34,6 +34,13 @@ def digits(e: Expr) -> Optional[List[Tuple[Var, Optional[Expr]]]]:
     return [*above, (e.y, e.x.y)] if above else None
 
 
+def part_of(e: Any) -> Optional[Tuple[str, Var, Expr]]:
+    """i // m or i % m, of an index i: the operation, i and m."""
+    if isinstance(e, Arith) and e.op in ("//", "%") and isinstance(e.x, Var) and e.x.kind == "index" and is_const(e.y):
+        return e.op, e.x, e.y
+    return None
+
+
 def is_general(e: Expr) -> bool:
     """An operation on distinct variables: it matches every node of the operation at its types."""
     return isinstance(e, Node) and all(isinstance(a, Var) and a.kind in ("value", "index") for a in e.args) and len({id(a) for a in e.args}) == len(e.args)

@@ -4,8 +4,9 @@ The engine decides a *fact* from what it knows about a node, and claims it only 
 (src/rewrite/guards.c has one case for each). A proof assumes the fact's `meaning`, a C expression over the values of its parameters.
 A *flag* is part of a node's identity: all nodes that the rule matched carry it (`~flag`: the root does not). A *use* counts users of a
 node; only isel has counts. A *kernel* condition is about the kernel that a rule is applied to, and the same for all its nodes: both it and its
-negation may hold, so a rule must be right either way. A *feature* is a word of TARGET's `features=`: gen/ decides it, and leaves a rule out of the tables of a
-target that lacks the feature. A *permit* says what the proof lets the sides differ in; it decides nothing when the rule is matched.
+negation may hold, so a rule must be right either way. A *plan* gives the number of an option. A *feature* is a word of TARGET's `features=`:
+gen/ decides it, and leaves a rule out of the tables of a target that lacks the feature. A *permit* says what the proof lets the sides differ in;
+it decides nothing when the rule is matched.
 
     within(n, 0, k)     n is an index, 0 <= n < k wherever n is evaluated
     known_zero(x, 7)    the low three bits of the integer x are never set
@@ -53,8 +54,11 @@ KERNELS = [Guard("few_warps", "kernel", (), "", "1",
 FEATURES = [Guard("has", "feature", (), "", "1", "the target's features= names it")]
 FLAGS = [Guard(f, "flag", (), "", "1", f"every matched {'function' if f == 'approx' else 'node'} carries {f}") for f in ops.FLAGS if f not in ("wide", "rare")]
 PERMITS = [Guard("nearer", "permit", (), "", "1",
-                 "the right side may differ if it is no further from the exact value than the left side may be, its functions off by their budgets")]
+                 "the right side may differ if it is no further from the exact value than the left side may be, its functions off by their budgets"),
+           Guard("regroups", "permit", (), "", "1",
+                 "a sum of floats may have its terms in other brackets, in a type that holds its own, and begin with 0; of options of arrays.py")]
+PLANS = [Guard("given", "plan", ("k",), "", "", "k is the number that a plan gives; binds k; what free=k of an option asks for")]
 
-ALL = [*FACTS, *USES, *KERNELS, *FEATURES, *FLAGS, *PERMITS]
+ALL = [*FACTS, *USES, *KERNELS, *FEATURES, *FLAGS, *PERMITS, *PLANS]
 BY_NAME = {g.name: g for g in ALL}
 NUMBER = {g.name: n for n, g in enumerate([*FACTS, *USES, *KERNELS])}  # conditions that the engine decides, in the order of code.def

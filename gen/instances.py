@@ -105,7 +105,7 @@ def instances(r: Rule, numbers: List[int]) -> Iterator[Tuple[Term, Facts]]:
     """Terms that r matches, with common constants first. numbers: more constants to try, from r and from rules beside it."""
     everything = inside(r.left)
     variables = list({id(v): v for v in everything if isinstance(v, Var)}.values())
-    bound = [c.args[-1] for c in parts(r.when) if isinstance(c, Guard) and c.name in ("period", "counts") and isinstance(c.args[-1], Var)]
+    bound = [c.args[-1] for c in parts(r.when) if isinstance(c, Guard) and c.name in ("period", "counts", "given") and isinstance(c.args[-1], Var)]
     constants = [v for v in [*variables, *bound] if v.kind == "const"]  # type: ignore[attr-defined]
     classes = sorted({t.name for e in everything if isinstance(e, Node) for t in e.types if t.is_class})
     any_lanes = r.kind in ("llvm", "intr") and all(t.lanes == 1 for e in everything if isinstance(e, Node) for t in e.types)
@@ -150,6 +150,8 @@ def assumed(r: Rule, env: Env) -> Facts:
             facts.unknown.append((g.name, (), ()))
         elif kind == "kernel":
             facts.kernel.add(g.name)
+        if kind == "plan":
+            facts.given = evaluate(g.args[0], env)
         if kind not in ("fact", "use"):
             continue
         x = env.value[id(g.args[0])] if id(g.args[0]) in env.value else build(g.args[0], Type("index"), env)

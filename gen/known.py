@@ -186,6 +186,7 @@ class Facts:
     number: Dict[Term, Set[str]] = field(default_factory=dict)          # literals, and powers of two
     fixed: Set[Tuple[Term, Term]] = field(default_factory=set)          # a value that is the same wherever an index is
     counts: Dict[Term, int] = field(default_factory=dict)               # an index that has each of so many values
+    given: int = 0                                                      # the number of an option; 0: there is none
     kernel: Set[str] = field(default_factory=set)                       # what holds of the kernel
     once: Container[Term] = ()                                          # have one user
     unknown: List[Tuple[object, ...]] = field(default_factory=list)     # conditions (name, term, numbers) that are not known to hold

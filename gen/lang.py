@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 from gen import guards as _guards, ops as _ops, rates as _rates
 from gen.expr import *
 from gen.strategies import strategy
+from gen.shorthands import lanes, ramp, relu, sat, satfinite, total
 from gen.forms import inside as _inside, is_function as _is_function, may_be_off as _may_be_off, marked as _marked, operand_variables as _operand_variables
 from gen.ways import cheaper, each_way as _each_way
 
@@ -184,6 +185,13 @@ def rewrite(left: Any, right: Any, when: Optional[Cond] = None, err: Optional[fl
     return [_rule("rewrite", x, y, when, err) for x, y in zip(left, right)]
 
 
+def option(left: Any, right: Any, free: Any, when: Optional[Cond] = None) -> Any:
+    """A rule of OPTIONS: option(fold_add.f32(a, b, i), .., free=m): what a fold may be, with a number m that the plan gives which takes it."""
+    if not isinstance(free, Var) or free.kind != "const":
+        fail(f"option(.., free={free}): a constant is expected, k, m, p or q, for which a plan has a number")
+    return rewrite(left, right, when=given(free) if when is None else given(free) & when)  # type: ignore[name-defined]
+
+
 @_each_way
 def llvm(left: Any, text: str, when: Optional[Cond] = None, ptx: str = "") -> Rule: return _spelled(_rule("llvm", left, text, when), ptx)
 @_each_way
@@ -309,65 +317,6 @@ def budget(functions: Any, types: Any, ulp: float, xla: Optional[float] = None, 
     return Budget(of.ops, of.types, ulp, xla, xla_abs, approx, approx_abs)
 
 
-# --- shorthands ------------------------------------------------------------------------------------------------------
-def total(*terms: Any) -> Total:
-    """total(mul.u32(a, b), c): a sum of integers with these terms, whatever their order and brackets; on left sides of instructions."""
-    return Total([lift(x) for x in terms])
-
-
-def _of_float(e: Any, what: str) -> Node:
-    if not isinstance(e, Node) or any(_ops.TYPE_BY_NAME[m].cls != "F" for m in e.result.members):
-        fail(f"{what}({e}): the operand of a destination modifier must be an operation on floats")
-    return e
-
-
-def _clamp(e: Any, what: str, low: float, high: Optional[float] = None) -> Node:
-    """e clamped. A literal is the same value in each lane."""
-    t = _of_float(e, what).result
-    over = Node(_ops.OP_BY_NAME["max"], (t,), (), [e, Lit(low)])
-    return over if high is None else Node(_ops.OP_BY_NAME["min"], (t,), (), [over, Lit(high)])
-
-
-def relu(e: Any) -> Node: return _clamp(e, "relu", 0.0)
-def sat(e: Any) -> Node: return Node(_ops.OP_BY_NAME["saturate"], (_of_float(e, "sat").result,), (), [e])  # nan is 0, as in the machine
-
-
-def satfinite(e: Any) -> Node:
-    """e clamped to the finite values of its type."""
-    name = _of_float(e, "satfinite").result.name
-    if name not in LARGEST:
-        fail(f"satfinite({e}): the largest value of {name} is not listed; one of {', '.join(LARGEST)} is expected")
-    return _clamp(e, "satfinite", -LARGEST[name], LARGEST[name])
-
-
-LARGEST = {"f16": 65504.0, "bf16": 2.0**127 * (2 - 2.0**-7), "f32": 2.0**127 * (2 - 2.0**-23), "f8e4m3fn": 448.0, "f8e5m2": 57344.0}
-
-
-def lanes(t: Any, *values: Any) -> Expr:
-    """lanes(f32, a, 1.0): two lanes with a value each. As in the IR: pairs of halves; equal literals are one literal."""
-    n = len(values)
-    if not isinstance(t, Type) or t.lanes > 1 or n not in (1, 2, 4, 8, 16):
-        fail(f"lanes({t}, ..): an element type, then 1, 2, 4, 8 or 16 values are expected")
-    items = [lift(v) for v in values]
-    if n == 1 or all(isinstance(i, Lit) and repr(i.value) == repr(items[0].value) for i in items):
-        return items[0]
-    return Node(_ops.OP_BY_NAME["pack"], (Type(t.name, n),), (), [lanes(t, *items[:n // 2]), lanes(t, *items[n // 2:])])
-
-
-def ramp(t: Any, n: int, base: Any, step: Any) -> Expr:
-    """ramp(i32, 4, k, m): lanes k, k + m, k + 2*m, k + 3*m; if the base is a value a: a, add(a, m), add(a, 2*m), .."""
-    start, by = lift(base), lift(step)
-    def at(lane: int) -> Expr:
-        if lane == 0:
-            return start
-        far = by if lane == 1 else Lit(by.value * lane) if isinstance(by, Lit) else Arith("*", by, Lit(lane))
-        constant = isinstance(start, Lit) or (isinstance(start, Var) and start.kind == "const")
-        return Arith("+", start, far) if constant else Node(_ops.OP_BY_NAME["add"], (t,), (), [start, far])
-    if not isinstance(t, Type) or any(_ops.TYPE_BY_NAME[m].cls not in "IU" for m in t.members):
-        fail(f"ramp({t}, ..): an integer type is expected")
-    return lanes(t, *map(at, range(n)))
-
-
 def _condition(g: _guards.Guard) -> Any:
     def make(*args: Any) -> Cond:
         if len(args) != len(g.parameters):
@@ -391,10 +340,10 @@ OPERATIONS = {o.name: OpName(o) for o in _ops.OPS if o.name not in ("none", "cal
 CLASSES = {c: Type(c) for c in _ops.CLASSES}
 TYPES = {t.name: Type(t.name) for t in _ops.TYPES if t.cls not in "-"}
 GUARDS = {g.name: Guard(g.name) for g in [*_guards.FLAGS, *_guards.KERNELS, *_guards.PERMITS]}
-CONDITIONS = {g.name: _condition(g) for g in [*_guards.FACTS, *_guards.USES]}
+CONDITIONS = {g.name: _condition(g) for g in [*_guards.FACTS, *_guards.USES, *_guards.PLANS]}
 w = Width()
 unknown = _rates.unknown  # the value of a rate that no source states
 globals().update({**OPERATIONS, **CLASSES, **TYPES, **GUARDS, **CONDITIONS, **VARIABLES})
 
 __all__ = [*OPERATIONS, *CLASSES, *TYPES, *GUARDS, *CONDITIONS, *VARIABLES, "w", "KiB", "has", "relu", "sat", "satfinite", "lanes", "ramp", "total", "free",
-           *"cheaper rewrite llvm intr call asm lop3 lookup rel ulp packed tune strategy rate unknown target budget marks".split()]
+           *"cheaper rewrite option llvm intr call asm lop3 lookup rel ulp packed tune strategy rate unknown target budget marks".split()]

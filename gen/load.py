@@ -18,7 +18,7 @@ from gen import lang, ops, rates
 from gen.strategies import Strategy
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule
 
-PHASES = ("index", "arrays", "simplify", "lower", "isel")
+PHASES = ("index", "arrays", "options", "simplify", "lower", "isel")
 REWRITES = PHASES[:-1]  # whose rules are proved
 root = Path(__file__).resolve().parent.parent  # the folder that `patterns` is in
 
@@ -151,6 +151,7 @@ def load_index() -> RuleSet:
     s = RuleSet("index", {"index": rules_of(run("indexing"), "ALL")})
     if (root / "patterns/arrays.py").exists():  # folders of tests have none
         s.phases["arrays"] = rules_of(run("arrays"), "ALL")
+        s.phases["options"] = rules_of(run("arrays"), "OPTIONS") if hasattr(run("arrays"), "OPTIONS") else []
     identify(s.rules)
     return s
 

@@ -244,6 +244,9 @@ def _counts(m: Match, s: Step) -> bool:
     return n is not None and bool(_number(m, d, n))
 
 
+def _given(m: Match, s: Step) -> bool: return bool(_number(m, s[1], m.facts.given)) if m.facts.given else False
+
+
 def _flag(m: Match, s: Step) -> bool:
     _, mask, negative, _ = s
     return not m.value[0].flags & mask if negative else m.flags & mask == mask
@@ -259,7 +262,7 @@ STEP: Dict[str, Callable[[Match, Step], object]] = {
     "KWIDTH": lambda m, s: _number(m, s[1], ops.TYPES[m.types[s[2]]].bits),
     "KARITH": calculate,
     "CREL": lambda m, s: RELATE[s[3]](m.konst[s[1]], m.konst[s[2]]),
-    "CFACT": _fact, "CAPART": _apart, "CPERIOD": _period, "CFIXED": _fixed, "CCOUNTS": _counts, "CFLAG": _flag}
+    "CFACT": _fact, "CAPART": _apart, "CPERIOD": _period, "CFIXED": _fixed, "CCOUNTS": _counts, "CGIVEN": _given, "CFLAG": _flag}
 CHOICE: Dict[str, Callable[[Match, Step, int], Optional[int]]] = {"PICK": _pick, "GROUP": _group, "ADDEND": _addend}
 
 

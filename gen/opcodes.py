@@ -21,7 +21,7 @@ NONE = 0xFF
 
 # Opcodes. gen_tables.py writes code.def from this list, which src/rewrite/ includes.
 WORDS = ("TRY FILTER SWAP OP OPX ANY ANYX TYPE CLASS TEQ FLAGS SAME LIT KONST SPLIT GROUP PICK PICKV REST "
-         "ADDENDS ADDEND ADDREST KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFIXED CCOUNTS CFLAG ACCEPT "
+         "ADDENDS ADDEND ADDREST KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFIXED CCOUNTS CGIVEN CFLAG ACCEPT "
          "BNODE BLIT BKONST BSUM BINSTR BROOT").split()
 WORD = {name: i for i, name in enumerate(WORDS)}
 ARITH = {"+": 0, "-": 1, "*": 2, "//": 3, "%": 4, "<<": 5, "log2": 6}  # log2 x, of a power of two; its second operand is no other

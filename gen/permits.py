@@ -101,7 +101,7 @@ def idle(sets: List[RuleSet], among: Optional[Set[int]] = None) -> List[str]:
     out = []
     for r in wanted:
         without = [f"{e.name} with {f}" for e in walk(r.left) if isinstance(e, Node) for f in asked(r) if e.op.name not in having[f] or not some_float(e)]
-        if phase_of[id(r)] in ("index", "arrays"):
+        if phase_of[id(r)] in ("index", "arrays", "options"):
             without = [f"indices and folds with {asked(r)[0]}"]
         if without:
             out.append(f"{r.where[0]}:{r.where[1]}: note: never fires: no option, no HLO and no rule makes {without[0]}, only a text of the IR")

@@ -171,8 +171,15 @@ class Slots:
             if self.phase == "index":
                 self.fail(f"{c}: index rules hold for every target")
             return
+        if known.kind == "plan":
+            if negate or self.phase != "options" or not isinstance(c.args[0], Var):
+                self.fail(f"{c}: is what free= of an option asks for")
+            n = self.kslot()
+            self.steps.append(("CGIVEN", n, 0, 0))
+            self.equate(c.args[0], n)
+            return
         if known.kind == "permit":
-            if negate or self.phase not in ("simplify", "lower"):
+            if negate or self.phase not in (("options",) if c.name == "regroups" else ("simplify", "lower")):
                 self.fail(f"{c}: says what sides of a rewrite may differ in" + ("; it cannot be negated" if negate else ""))
             return
         if known.kind == "flag":
@@ -189,7 +196,7 @@ class Slots:
             self.fail(f"{c}: uses are counted in isel only; a {self.phase} rule fires wherever it matches")
         if c.name in ("literal", "power_of_two") and self.phase == "isel":
             self.fail(f"{c}: is a condition of rewrites; an instruction takes a literal that is written, or the immediate %{{k}} of a constant k")
-        if c.name in ("fixed", "counts") and self.phase != "arrays":
+        if c.name in ("fixed", "counts") and self.phase not in ("arrays", "options"):
             self.fail(f"{c}: of rules about folds, which are in arrays.py")
         v = self.value.get(id(c.args[0]))
         if isinstance(c.args[0], Var) and c.args[0].kind == "const":

@@ -41,7 +41,7 @@ SHORT = {"llvm": "an instruction rule: llvm(add[F](a, b), 'fadd'), an instructio
          "ulp": "err=ulp(1): an error in units in the last place", "target": "the numbers of a machine"}
 KINDS = {"fact": "wherever the engine can prove it of the node", "use": "in instruction rules", "kernel": "of the whole kernel",
          "feature": "of the target", "flag": "of all matched nodes",
-         "permit": "a difference that the proof permits"}
+         "permit": "a difference that the proof permits", "plan": "in options"}
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

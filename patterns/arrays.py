@@ -41,3 +41,12 @@ JOIN += [rewrite(fold[t](fold[t](a, c, j), b, i), fold[t](a, op[t](b, c), i*k + 
          ((fold_max, max, (P, N, F)), (fold_min, min, (P, N, F)), (fold_band, band, (P, N)), (fold_bor, bor, (P, N))) for t in some]
 
 ALL = ONCE + EQUAL + PICK + JOIN
+
+# --- options ---------------------------------------------------------------------------------------------------------------
+# What a fold may be, with a number that a plan gives: `--explain` says which plans take one (strategies.py, at='text').
+# A sum as sums of parts, of m terms each that stand side by side; of floats of less than 32 bits they are of f32.
+PARTS = [option(fold_add.f32(a, b, i), fold_add.f32(fold_add.f32(a, 0.0, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0) & regroups)]
+PARTS += [option(fold_add[t](a, b, i), cvt[t].f32(fold_add.f32(fold_add.f32(cvt.f32[t](a), 0.0, i % m), cvt.f32[t](b), i // m)), free=m,
+                 when=counts(i, k) & (k % m == 0) & regroups) for t in (F16, F8)]
+
+OPTIONS = PARTS

@@ -82,7 +82,7 @@ def making_one(r: Rule) -> Set[Law]:
 def needed(r: Rule) -> List[Tuple[Tuple[int, ...], Rule]]:
     """What is to be proved of a rule about folds: the rule at each extent, with that; of folds of folds, those at which laws do not make its sides one,
     and those laws. Of one fold z3 finds more: of floats it knows that 4 maxima may stand in any order, and not that 3 may."""
-    several = len(folds.ranges_of(r)) > 1
+    several = len(folds.ranges_of(r)) > 1 or folds.is_option(r)
     some = [(n, x, making_one(x) if several else set()) for n, x in folds.written(r)]
     laws = sorted({law for _, _, used in some for law in used}, key=str)
     return [(n, x) for n, x, used in some if not used] + [((), as_rule(r, law)) for law in laws]

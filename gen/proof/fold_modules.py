@@ -19,13 +19,14 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from gen import hlo_ops, instances, ops
 from gen.expr import Arith, Guard, Lit, Node, PatternError, Type, Var, parts
-from gen.forms import digits, is_fold
+from gen.forms import digits, is_fold, part_of
 from gen.lang import Rule
 from gen.load import walk
 from gen.proof import folds
 
 HLO_TYPE = {t.name: t.hlo for t in ops.TYPES}
-Ranges = Tuple[int, ...]        # numbers of ranges of the rule, ascending: a dimension each
+# numbers of ranges of the rule, ascending: a dimension each; of range n those of its parts i // m and i % m are n + 1 and n + 2
+Ranges = Tuple[int, ...]
 Value = Tuple[str, Ranges]      # name of an instruction; what it has a dimension for
 
 
@@ -33,15 +34,17 @@ class Module:
     """One side of a rule."""
 
     def __init__(self, rule: Rule, extents: Tuple[int, ...], bind: Dict[str, str]) -> None:
-        self.rule, self.extents, self.bind = rule, extents, bind
+        self.rule, self.bind = rule, bind
+        self.extents = {3 * n: k for n, k in enumerate(extents)}
         self.lines: List[str] = []
         self.parameters: Dict[str, Tuple[str, Ranges]] = {}
         self.combiners: Dict[str, str] = {}
         self.memo: Dict[Tuple[int, str], Value] = {}
-        self.number = {id(v): n for n, v in enumerate(folds.ranges_of(rule))}
+        self.number = {id(v): 3 * n for n, v in enumerate(folds.ranges_of(rule))}
         guards = [c for c in parts(rule.when) if isinstance(c, Guard)]
         fixed = {(id(c.args[0]), self.number[id(c.args[1])]) for c in guards if c.name == "fixed"}
-        self.counted = {id(c.args[1]): extents[self.number[id(c.args[0])]] for c in guards if c.name == "counts"}
+        self.counted = {id(c.args[1]): self.extents[self.number[id(c.args[0])]] for c in guards if c.name == "counts"}
+        self.counted.update({id(c.args[0]): extents[-1] for c in guards if c.name == "given"})
         self.over: Dict[int, Ranges] = {}  # by id of a value of the left side
         for fold in (e for e in walk(rule.left) if is_fold(e)):
             n = self.number[id(fold.args[2])]  # type: ignore[attr-defined]
@@ -108,10 +111,23 @@ class Module:
             raise PatternError(self.rule.where, f"{e.op.name}: HLO has no such operation")
         return self.put(own, over, f"{opcode}({names})" + (f", direction={e.op.name.upper()}" if opcode == "compare" else ""))
 
+    def parted(self, x: Value, over: Any, t: str) -> Tuple[Value, List[int]]:
+        """x with the range of i // m or i % m as two, and the one that it is."""
+        op, i, m = part_of(over)  # type: ignore[misc]
+        n, size = self.number[id(i)], instances.evaluate(m, instances.Env(dict(self.counted), {}, None, 1, 0))
+        if size < 1 or self.extents[n] % size:
+            raise PatternError(self.rule.where, f"{size} does not divide {self.extents[n]}")
+        self.extents.update({n + 1: self.extents[n] // size, n + 2: size})
+        if n in x[1]:
+            x = self.put(t, tuple(sorted({*x[1], n + 1, n + 2} - {n})), f"reshape({x[0]})")
+        return x, [n + 1 if op == "//" else n + 2]
+
     def fold(self, e: Node, t: str) -> Value:
         combiner, reduced = e.op.combiner, [self.number[id(i)] for i, _ in digits(e.args[2]) or ()]
         self.combiners[f"{combiner}.{t}"] = hlo_ops.HLO_OF[combiner]
         x, init = self.term(e.args[0], t), self.term(e.args[1], t)
+        if part_of(e.args[2]):
+            x, reduced = self.parted(x, e.args[2], t)
         over = tuple(sorted({*x[1], *reduced}))
         if init[1]:
             raise PatternError(self.rule.where, f"{e}: a reduction of HLO begins with one value")
@@ -156,7 +172,7 @@ def module(rule: Rule, extents: Tuple[int, ...], bind: Dict[str, str], right: bo
     m = Module(rule, extents, bind)
     text = m.side(rule.right if right else rule.left)
     for k, (name, (t, over)) in enumerate(m.parameters.items() if values is not None else ()):
-        dims = [extents[n] for n in over]
+        dims = [m.extents[n] for n in over]
         places = itertools.product(*map(range, dims))
         said = nested([values.get(name + "".join(map(str, at)), "0") for at in places], dims)  # type: ignore[union-attr]
         text = text.replace(f"  {name} = {m.shape(t, over)} parameter({k})\n", f"  {name} = {m.shape(t, over)} constant({said})\n")

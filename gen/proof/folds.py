@@ -1,7 +1,7 @@
 """Rules about folds, written out: at each extent of the range from 1 to 4 both sides are terms without folds, which are proved as all others are.
 
 A value that the range may change is one variable a term; an extent at which the rule's conditions do not hold has no case. Of a fold of folds each
-range has each extent with each of the other's.
+range has each extent with each of the other's, and of an option its number is each up to the extent.
 
     fold_max.f32(a, b, i) -> max.f32(b, a)  when fixed(a, i)      at 2
     max.f32(max.f32(b, a), a) -> max.f32(b, a)
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from gen import check_folds, instances, ops
 from gen.expr import All, Arith, Guard, Lit, Node, Not, PatternError, Relation, Var, parts
-from gen.forms import digits, is_fold
+from gen.forms import digits, is_fold, part_of
 from gen.lang import Rule
 from gen.load import walk
 from gen.match import RELATE
@@ -32,7 +32,8 @@ def has_folds(r: Rule) -> bool: return not isinstance(r.right, str) and any(is_f
 class Written:
     """One rule at one extent of each of its ranges."""
 
-    def __init__(self, r: Rule, extents: Dict[int, int]) -> None:
+    def __init__(self, r: Rule, extents: Dict[int, int], given: Tuple[int, ...] = ()) -> None:
+        """given: by a plan, of an option."""
         self.rule, self.extents = r, extents  # by id of an index variable
         self.made: Dict[Tuple[Any, ...], Var] = {}
         self.memo: Dict[Tuple[Any, ...], Any] = {}
@@ -40,6 +41,7 @@ class Written:
         self.fixed = {(id(c.args[0]), id(c.args[1])) for c in guards if c.name == "fixed"}
         self.counts = [(c.args[1], extents[id(c.args[0])]) for c in guards if c.name == "counts"]
         self.counted = {id(k): n for k, n in self.counts if isinstance(k, Var)}
+        self.counted.update(zip((id(c.args[0]) for c in guards if c.name == "given"), given))
 
     def varies(self, v: Var, at: Dict[int, int]) -> Dict[int, int]:
         """The ranges that a value may differ over, with where they are, in the order of the rule's."""
@@ -47,14 +49,33 @@ class Written:
 
     def value(self, v: Var, at: Dict[int, int]) -> Var:
         own = self.varies(v, at)
+        half = [i for i in self.extents if i not in at and (id(v), i) not in self.fixed and any((op, i) in at for op in ("//", "%"))]
+        if half:
+            raise PatternError(self.rule.where, f"{v} stands where a part of its index is known alone, and may differ from term to term")
         key = (id(v), *own.items())
         if key not in self.made:
             self.made[key] = Var(v.name + "".join(map(str, own.values())), v.kind) if own else v
         return self.made[key]
 
-    def term(self, e: Any, at: Dict[int, int]) -> Any:
-        """e without folds. at: by id of an index variable, which of its values it has here."""
-        key = (id(e), *sorted(at.items()))
+    def number(self, k: Any) -> int: return instances.evaluate(k, instances.Env(dict(self.counted), {}, None, 1, 0))
+
+    def places(self, over: Any, at: Dict[Any, int]) -> Iterator[Dict[Any, int]]:
+        """Where the terms of a fold over an index are, in their order."""
+        part = part_of(over)
+        if part is None:
+            ranges = [id(i) for i, _ in digits(over) or ()]
+            for some in itertools.product(*(range(self.extents[i]) for i in ranges)):
+                yield {**at, **dict(zip(ranges, some))}
+            return
+        op, i, m = part[0], id(part[1]), self.number(part[2])
+        for n in range(self.extents[i] // m if op == "//" else m):
+            here = {**at, (op, i): n}
+            known = ("//", i) in here and ("%", i) in here
+            yield {**here, i: here["//", i] * m + here["%", i]} if known else here
+
+    def term(self, e: Any, at: Dict[Any, int]) -> Any:
+        """e without folds. at: by id of an index variable, which of its values it has here; by operation and id, which that of a part of it has."""
+        key = (id(e), *sorted(at.items(), key=str))
         if key not in self.memo:
             self.memo[key] = self._term(e, at)
         return self.memo[key]
@@ -63,15 +84,14 @@ class Written:
         if isinstance(e, Var):
             return Lit(self.counted[id(e)]) if id(e) in self.counted else e if e.kind != "value" else self.value(e, at)
         if isinstance(e, Arith) and e.constant:
-            return Lit(instances.evaluate(e, instances.Env(dict(self.counted), {}, None, 1, 0)))
+            return Lit(self.number(e))
         if not isinstance(e, Node):
             return e
         if is_fold(e):
             x, init, over = e.args
             out = self.term(init, at)
-            ranges = [id(i) for i, _ in digits(over) or ()]
-            for some in itertools.product(*(range(self.extents[i]) for i in ranges)):
-                out = Node(ops.OP_BY_NAME[e.op.combiner], e.types, e.flags, [out, self.term(x, {**at, **dict(zip(ranges, some))})])
+            for place in self.places(over, at):
+                out = Node(ops.OP_BY_NAME[e.op.combiner], e.types, e.flags, [out, self.term(x, place)])
             return out
         if e.op.name == "take":
             return self.taken(e, at)
@@ -92,7 +112,7 @@ class Written:
 
     def condition(self, c: Any) -> List[Any]:
         """What a condition says of the variables that stand for a value. Relations are decided, and what the ranges are is written out."""
-        if isinstance(c, Relation) or (isinstance(c, Not) and isinstance(c.x, Relation)) or (isinstance(c, Guard) and c.name in ("fixed", "counts")):
+        if isinstance(c, Relation) or (isinstance(c, Not) and isinstance(c.x, Relation)) or (isinstance(c, Guard) and c.name in ("fixed", "counts", "given")):
             return []
         if isinstance(c, Guard) and c.args and isinstance(c.args[0], Var) and c.args[0].kind == "value":
             of = [v for key, v in self.made.items() if key[0] == id(c.args[0])]
@@ -126,15 +146,24 @@ def extents_of(r: Rule) -> List[int]:
     floats = any(ops.TYPE_BY_NAME[m].cls == "F" for e in walk(r.left) if isinstance(e, Node) for t in e.types for m in t.members)
     found = sorted({*EXTENTS, *(n for n in numbers if 0 < n <= MOST), *(MORE[:-1] if computes and floats else MORE if computes else ())})
     ranges = ranges_of(r)
-    return [n for n in found if holds(r, Written(r, {id(v): n for v in ranges}))] or list(range(1, MOST + 1))
+    return [n for n in found if any(holds(r, Written(r, {id(v): n for v in ranges}, m)) for m in numbers_of(r, n))] or list(range(1, MOST + 1))
+
+
+def is_option(r: Rule) -> bool: return any(isinstance(c, Guard) and c.name == "given" for c in parts(r.when))
+
+
+def numbers_of(r: Rule, most: int) -> List[Tuple[int, ...]]:
+    """What a plan may give, of an option."""
+    return [(n,) for n in range(1, most + 1)] if is_option(r) else [()]
 
 
 def written(r: Rule) -> List[Tuple[Tuple[int, ...], Rule]]:
-    """The rule at each extent; of several ranges, at all that each of them has with each of the others."""
+    """The rule at each extent; of several ranges, at all that each of them has with each of the others. Of an option with each number, behind these."""
     check_folds.check_ranges(r)
     ranges, out = ranges_of(r), []
-    for some in itertools.product(*(extents_of(r) if len(ranges) == 1 else EXTENTS for _ in ranges)):
-        w = Written(r, {id(v): n for v, n in zip(ranges, some)})
+    every = itertools.product(*(extents_of(r) if len(ranges) == 1 else EXTENTS for _ in ranges))
+    for some in (x + n for x in every for n in numbers_of(r, max(x))):
+        w = Written(r, {id(v): n for v, n in zip(ranges, some)}, some[len(ranges):])
         if not holds(r, w):
             continue
         left = w.term(r.left, {})

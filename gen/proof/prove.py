@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gen import constants, lang, load, ops
-from gen.proof import complex_parts, conditions, driver, exponents, facts, fold_laws, folds, integers
+from gen.proof import complex_parts, conditions, driver, exponents, facts, fold_laws, folds, integers, regroups
 from gen.proof.breakpoints import FORMATS, breakpoints, is_alone, operands
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import assumed, modes_of
@@ -105,6 +105,7 @@ def classes_of(rule: Rule) -> List[str]:
 
 
 def cases_of(rule: Rule, errors: Errors) -> List[Case]:
+    rule = regroups.as_integers(rule)
     if folds.has_folds(rule): return [replace(c, terms_of=n) for n, r in fold_laws.needed(rule) for c in cases_of(r, errors)]
     if exponents.exponents(rule): return [replace(c, exponents=said) for said, r in exponents.written(rule) for c in cases_of(r, errors)]
     effects = [e for side in (rule.left, rule.right) if isinstance(side, lang.Expr) for e in load.walk(side)

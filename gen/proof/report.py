@@ -15,7 +15,7 @@ from typing import List, Optional, Tuple
 
 from gen import load, ops
 from gen.lang import Expr, Node, PatternError
-from gen.proof import fold_modules
+from gen.proof import fold_modules, folds, regroups
 from gen.proof.prove import Outcome, Proof
 from gen.proof.code import EXACT, cls, width
 
@@ -75,7 +75,10 @@ def explain(p: Proof, o: Outcome) -> str:
     t, r, rule = o.case.terms, o.result, p.rule
     where = f"{rule.where[0]}:{rule.where[1]}"
     at = o.case.label + (f" at {o.case.exponents}" if o.case.exponents else "")
-    at += (" under approx" if o.case.approx else "") + (f" of {' by '.join(map(str, o.case.terms_of))} terms" if o.case.terms_of else "")
+    at += " under approx" if o.case.approx else ""
+    sizes = [str(n) for n in o.case.terms_of]
+    given = f" by {sizes.pop()}" if sizes and folds.is_option(p.rule) else ""
+    at += f" of {' by '.join(sizes)} terms{given}" if sizes else ""
     if o.state == "empty":
         return f"{where}: error: nothing proved at {at}: no value satisfies the conditions of {rule.text}"
     assert r is not None
@@ -110,10 +113,13 @@ def counterexample(p: Proof, o: Outcome) -> List[str]:
             values[name] = decimal(int(r.values[n].split(":")[1], 16) & (1 << width(t.types[n])) - 1, t.types[n])
     if any(x not in ops.TYPE_BY_NAME for x in o.case.bind.values()):
         return []
-    try:
-        sides = [fold_modules.module(p.rule, o.case.terms_of, o.case.bind, right, values) for right in (False, True)]
-    except PatternError:
-        return []
+    rule, sides = regroups.as_integers(p.rule), []
+    for right in (False, True):
+        try:
+            sides.append(fold_modules.module(rule, o.case.terms_of, o.case.bind, right, values))
+        except PatternError:
+            if not right:
+                return []
     out = ["    the smallest module:", *(f"        {line}" for line in sides[0].splitlines())]
     if evaluator is not None and evaluator.exists():
         for name, text in zip(("left", "right"), sides):

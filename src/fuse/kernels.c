@@ -153,7 +153,7 @@ static bool are_across(const HloInstruction *x, const HloInstruction *y)
 {
     const HloShape *s = x->operands[0]->shape, *of_y = y->operands[0]->shape;
     double rows = 1, all = 1;
-    if (!hlo_is_row_major(s) || !hlo_may_split_columns(y) || x->n_dimensions >= s->rank) return false;
+    if (!hlo_is_row_major(s) || !hlo_sums_columns(y) || x->n_dimensions >= s->rank) return false;
     for (uint32_t d = 0; d < s->rank; d++) {
         const bool kept = d < s->rank - x->n_dimensions;
         if (hlo_is_reduced(x, d) == kept) return false;

@@ -106,9 +106,7 @@ static IrRef opened(WbbArena *a, GrGraph *x, IrRef r, IrRef at)
     return r;
 }
 
-/* The definition as one term; 0: no rule is about it, or what a start of it depends on is not seen in the term. value,
- * condition: those of its terms. */
-static IrRef as_term(RwCx *rw, const GrDef *d, IrRef value, IrRef condition)
+IrRef gr_as_term(RwCx *rw, const GrDef *d, IrRef value, IrRef condition)
 {
     IrGraph *g = rw_graph(rw);
     const ScType t = d->type;
@@ -148,7 +146,7 @@ static IrRef at_index(WbbArena *a, GrGraph *x, const GrDef *d, const GrDef *f)
     if (!f->condition || elements(g, d->at, d->i->shape->rank) >= elements(g, f->at, f->i->shape->rank)) return 0;
     const IrRef condition = element_at(a, x, f, f->condition, d->value);
     if (!ir_is_const(g, condition) || !ir_at(g, condition)->imm) return 0;
-    return as_term(x->rw, f, element_at(a, x, f, f->value, d->value), 0);
+    return gr_as_term(x->rw, f, element_at(a, x, f, f->value, d->value), 0);
 }
 
 /* --- elements that a rule takes ----------------------------------------------------------------------------------- */
@@ -274,7 +272,7 @@ static IrRef with_fold(WbbArena *a, GrGraph *x, const GrDef *d)
     if (read->op != OP_CALL) return d->value;
     const GrDef *f = &x->defs[IR_CALLEE(read->imm)];
     if (f->form != GR_FOLD || (gr_terms(x, d) != 1 && !is_read_once(x, d, f))) return d->value;
-    const IrRef inner = as_term(x->rw, f, f->value, f->condition);
+    const IrRef inner = gr_as_term(x->rw, f, f->value, f->condition);
     if (!inner) return d->value;
     IrRef *ranges = f->ranges;
     const IrRef at = renamed(a, x, element_at(a, x, f, inner, d->value), &ranges, f->n_ranges, 'j');
@@ -285,7 +283,7 @@ static IrRef with_fold(WbbArena *a, GrGraph *x, const GrDef *d)
 /* A fold, its constants folded. */
 static IrRef folded(WbbArena *a, GrGraph *x, const GrDef *d)
 {
-    const IrRef r = opened(a, x, as_term(x->rw, d, with_fold(a, x, d), d->condition), 0);
+    const IrRef r = opened(a, x, gr_as_term(x->rw, d, with_fold(a, x, d), d->condition), 0);
     return r ? gr_replaced(a, x, r, NULL, NULL, 0) : 0;
 }
 
@@ -375,7 +373,7 @@ static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool f
     GrGraph *x = gr_make(cx, a, c);
     if (with) rw_join(x->rw, with, gr_names(a, x));
     IrRef *before;
-    GrChanged out = {x, after_rules(a, x, &before), 0};
+    GrChanged out = {.graph = x, .value = after_rules(a, x, &before)};
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const GrDef *d = &x->defs[k];
         const bool fills = !all_sums && hlo_is_matrix_product(a, d->i); /* tensor cores, with what is around it */

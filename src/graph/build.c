@@ -29,6 +29,7 @@ typedef struct {
     struct { Array *items; uint32_t n, capacity; } arrays;
     const Array *order; /* of the variables of terms; NULL: as they are read */
     bool products;      /* terms are those of a dot */
+    const Array *whole; /* of an option: the variables of all terms, which its folds have, whatever a term depends on */
 } Build;
 
 static const Array nothing;
@@ -317,6 +318,8 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     for (uint32_t k = 0; number.op == OP_SUM && k < number.a[1]; k++)
         ranges.var[ranges.n++] = (uint32_t)ir_at(m->g, m->g->terms[number.a[0] + k].ref)->imm;
     if (!join(&all, &ranges)) return nothing;
+    const bool inner = m->whole && sc_op_info[ir_at(m->g, n->a[0])->op].combiner == OP_NONE;
+    if (inner && all.n < m->whole->n) all = *m->whole;
     int64_t reduced[HLO_RANK_LIMIT];
     uint32_t n_reduced = 0;
     for (uint32_t k = 0; k < all.n; k++) {
@@ -330,6 +333,8 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
     HloComputation *c = hlo_new_combiner(b, opcode_of(op), scalar, name);
     out.x = hlo_new_reduce(b, x, init.x, reduced, n_reduced, c);
+    if (m->whole) name = wbb_format(b->arena, "%s.%s", b->at->name, inner ? "part" : "whole");
+    if (m->whole) out.x->name = hlo_unique_name(b, name);
     return out;
 }
 
@@ -422,6 +427,24 @@ static const Array *order_of(const Build *m, const GrDef *d)
     return all;
 }
 
+/* The variables of what an option makes: the ranges of its folds, the outer one first, and those of the definition. */
+static const Array *whole_of(const Build *m, const GrDef *d, IrRef value)
+{
+    Array *out = WBB_NEW(m->b->arena, Array);
+    while (value) {
+        const IrNode *n = ir_at(m->g, value);
+        const bool fold = sc_op_info[n->op].combiner != OP_NONE;
+        const IrNode *v = fold ? ir_at(m->g, n->a[2]) : n;
+        if (fold && v->op == OP_VAR) out->var[out->n++] = (uint32_t)v->imm;
+        value = fold || n->op == OP_CVT ? n->a[0] : 0;
+    }
+    for (uint32_t k = 0; k < d->i->shape->rank; k++) {
+        const IrNode *v = ir_at(m->g, d->at[k]);
+        if (v->op == OP_VAR) out->var[out->n++] = (uint32_t)v->imm;
+    }
+    return out;
+}
+
 typedef struct Changes {
     const GrChanged *of; /* by computation */
     uint32_t *made;      /* definitions for which instructions are known */
@@ -435,6 +458,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     Build m = {.b = b, .graph = of->graph, .g = rw_graph(of->graph->rw), .made = {.arena = b->arena}};
     const GrDef *d = &of->graph->defs[i->id];
     if (i->opcode == HLO_DOT && d->form == GR_FOLD) m.order = order_of(&m, d), m.products = true;
+    if (of->of_option) m.whole = whole_of(&m, d, of->value[i->id]);
     Array at = {0};
     const IrRefs own = {.items = d->at, .n = i->shape->rank};
     const IrRef read = own_read(&m, of->value[i->id], &own);
@@ -444,7 +468,9 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
         if (ir_at(m.g, d->at[k])->op == OP_VAR) at.var[at.n++] = (uint32_t)ir_at(m.g, d->at[k])->imm;
     for (uint32_t k = 0; k < x.n; k++) assert(place(&at, x.var[k]) >= 0);
     *changes->made += x.x != NULL;
-    return x.x ? hlo_new_reshape(b, over(&m, x, &at), i->shape->rank, i->shape->dims) : NULL;
+    if (!x.x) return NULL;
+    x.x = hlo_new_reshape(b, over(&m, x, &at), i->shape->rank, i->shape->dims);
+    return of->of_option && x.x->opcode == HLO_REDUCE ? hlo_new_unary(b, HLO_COPY, x.x) : x.x; /* that has the name */
 }
 
 const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of)

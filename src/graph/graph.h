@@ -85,8 +85,12 @@ uint32_t gr_numbered(WbbCx *cx, WbbArena *a, const HloInstruction *reduce);
 const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
 /* The same for one graph, whose definitions change: those that are not needed any more are gone. */
 void gr_apply(WbbArena *a, GrGraph *x);
-/* The same module where products of matrices in fusions are sums, too: of a fusion whose kernel is not for tensor
- * cores. */
+/* options.c: a normalised module where folds are as an option has them with a number of theirs (by computation, NULL:
+ * of none; by id, 0: none). with: as in gr_arrays; counted: it counts what fires, and says not only what is disabled */
+const HloModule *gr_option(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *numbers, RwCx *with,
+                           bool counted);
+/* arrays.c: the same module where products of matrices in fusions are sums, too: of a fusion whose kernel is not for
+ * tensor cores. */
 const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* The normal form of a module: hlo_normalise, then the rules. */
 const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);

@@ -9,6 +9,7 @@ typedef struct {
     GrGraph *graph; /* NULL: none are, and `value` is not there */
     IrRef *value;   /* by id: the element at the definition's index; 0: it is as it was */
     uint32_t n;
+    bool of_option; /* the order of a fold's terms is another, and not the one that its name stands for */
 } GrChanged;
 
 /* graph.c: GrGraph.places */
@@ -17,6 +18,9 @@ IrRef gr_place_of(const GrGraph *x, IrRef node); /* 0: it has none */
 /* root with nodes replaced, from[k] by to[k]. What stands in it for an instruction stands in the result, too. */
 IrRef gr_replaced(WbbArena *a, GrGraph *x, IrRef root, const IrRef *from, const IrRef *to, uint32_t n);
 void gr_drop_starts(WbbArena *a, const GrGraph *x, GrDef *d); /* those that it does not need; they stand in order */
+/* arrays.c: a fold as one term; 0: no rule is about it, or what a start of it depends on is not seen in the term.
+ * value, condition: those of its terms. */
+IrRef gr_as_term(RwCx *rw, const GrDef *d, IrRef value, IrRef condition);
 /* build.c: the module with these definitions, by computation; m itself if no instructions are known for any. */
 const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of);
 

@@ -214,8 +214,6 @@ enum { HLO_ROW_VECTOR = 8 }; /* elements of 16 bits of an access: pieces along n
 int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run);
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s);
 bool hlo_may_split_rows(const HloInstruction *i);
-/* normalise_columns.c: the number of parts divides that of the rows */
-bool hlo_may_split_columns(const HloInstruction *i);
 /* unique.c: is each element of a column, [rows, 1], the number of its row? */
 bool hlo_counts_rows(const HloInstruction *column);
 /* Do the values of the indices, as far as the text has them, keep all updates apart? */
@@ -275,6 +273,8 @@ bool hlo_is_move(HloOpcode op);
 const HloInstruction *hlo_source(const HloInstruction *i);
 /* Does it reduce f32 by one operation, from its identity on? */
 bool hlo_reduces(const HloInstruction *i, HloOpcode op);
+/* A sum over the slowest dimensions of an array of f32 or narrower floats, both in row-major order. */
+bool hlo_sums_columns(const HloInstruction *i);
 bool hlo_is_reduced(const HloInstruction *reduction, int64_t d); /* is dimension d of its operands reduced? */
 /* Is it a broadcast of a number of each result of a reduction, for each of its terms? */
 bool hlo_is_of_results(const HloInstruction *c, const HloInstruction *reduction);

@@ -38,7 +38,7 @@ static const char *const why_c[] = {
     [HLO_NO_ELEMENT] = "it is about computations, tuples, layouts or who needs what, and no term holds these",
     [HLO_OF_TEXT] = "it gives an operation of the text the form of which terms are made",
     [HLO_OF_WHOLES] = "sorts, scatters, loops and reductions of several arrays are no terms: the graph has them whole",
-    [HLO_OF_PLAN] = "a plan gives the number of parts: rules have no free number, and keep the grouping of a sum",
+    [HLO_OF_PLAN] = "it makes several definitions of a plan's number: an option is about one fold, in parts of one size",
 };
 
 const HloPass hlo_passes[] = {
@@ -152,9 +152,9 @@ const HloPass hlo_passes[] = {
     {"rows", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_rows,
      "reduces long rows that are read again in pieces, which are read once",
      "where a block does not hold a row", HLO_OF_PLAN},
-    {"columns", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_columns,
-     "makes sums over rows sums of parts, and of these",
-     "where the kernel that reduces the rows can make the parts: its plan, with pieces, is known", HLO_OF_PLAN},
+    {"options", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, NULL,
+     "takes options of patterns/arrays.py: sums over rows as sums of parts, and of these",
+     "where the kernel that reduces the rows can make the parts: its plan, with pieces, is known", HLO_IS_RULES},
     {NULL, HLO_FOR_ALL, 0, 0, 0, NULL, NULL, NULL, NULL, HLO_UNSAID},
 };
 

@@ -80,8 +80,6 @@ HloComputation *hlo_wider(HloBuilder *b, const HloInstruction *i);
 const char *hlo_unique_name(HloBuilder *b, const char *stem);
 /* [computation] it is called from a fusion or for each element, or by such a computation. */
 const bool *hlo_find_fused(WbbArena *a, const HloModule *m);
-/* A scalar constant, not -0: it adds nothing to a sum that began with it. */
-bool hlo_is_zero(const HloInstruction *i);
 bool hlo_same_layout(const HloShape *x, const HloShape *y); /* x and y have the same types and dimensions */
 /* Begins a new computation that the one of `caller` will call. Returns a builder whose list begins with parameters p0,
  * p1, .. of these shapes; hlo_new_ calls on it add the rest. */
@@ -177,7 +175,5 @@ const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m,  
                                    const uint32_t *const *first);
 const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m,            /* normalise_rows.c */
                                 const uint32_t *const *pieces);
-const HloModule *hlo_split_columns(WbbCx *cx, WbbArena *a, const HloModule *m,         /* normalise_columns.c */
-                                   const uint32_t *const *parts);
 
 #endif

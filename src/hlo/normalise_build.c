@@ -295,10 +295,3 @@ const HloModule *hlo_rewrite(WbbCx *cx, WbbArena *a, const HloModule *m, const H
     made->entry = b.made[m->entry->id];
     return made;
 }
-
-bool hlo_is_zero(const HloInstruction *i)
-{
-    static const char zero[sizeof(double)];
-    const bool scalar = i->opcode == HLO_CONSTANT && i->literal && !i->shape->rank;
-    return scalar && sc_bytes(i->shape->type) <= sizeof zero && !memcmp(i->literal, zero, sc_bytes(i->shape->type));
-}

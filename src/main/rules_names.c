@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const main_phase_name[RW_PHASE_COUNT] = {"index", "arrays", "simplify", "lower", "isel"};
+const char *const main_phase_name[RW_PHASE_COUNT] = {"index", "arrays", "options", "simplify", "lower", "isel"};
 
 int main_phase(const char *name)
 {

@@ -112,11 +112,13 @@ static void look(const Firings *x, RwCx *rw, Nearest *best)
     best->n_roots = roots;
 }
 
+static bool is_about_arrays(RwPhase phase) { return phase == RW_ARRAYS || phase == RW_OPTIONS; }
+
 /* The same of all that the compile made: a rule about arrays is about terms of no kernel. */
 static Nearest nearest_of(const Firings *x, const RwTables *t, uint32_t rule)
 {
     Nearest best = {.tables = t, .rule = rule, .rw = x->result.rw, .why = {.total = 1}};
-    if (t->rules[rule].phase != RW_ARRAYS) look(x, x->result.rw, &best);
+    if (!is_about_arrays((RwPhase)t->rules[rule].phase)) look(x, x->result.rw, &best);
     else
         for (RwCx *rw = rw_joined(x->result.rw); rw; rw = rw_joined(rw)) look(x, rw, &best);
     return best;

@@ -427,9 +427,9 @@ void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *
  * says which they are, in their order, before those that are parameters. */
 void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second, const bool *direct);
 
-/* rows_columns.c: rows that are reduced and columns of the same array that are, too, in one kernel. Into how many parts
- * sums over rows may be split (pass `columns`): by id of the body's instructions, about `blocks` of each SM; whether
- * there are any. */
+/* rows_columns.c: rows that are reduced and columns of the same array that are, too, in one kernel. How many rows a
+ * part may have of sums over rows that are split (an option of patterns/arrays.py): by id of the body's instructions,
+ * of about `blocks` parts for each SM; whether there are any. */
 bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts);
 /* Sums of parts that are summed up in turn, of an array whose rows are reduced, too. Returns their number. */
 uint32_t part_across(const PartPlan *p, const HloInstruction **found);

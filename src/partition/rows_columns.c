@@ -3,7 +3,7 @@
  * whole rows in registers adds up those of a block as it goes, and leaves one row of sums for each block; another one
  * adds these. So the array is read once.
  *
- * Needs a plan, for the number of parts of the text (hlo/normalise_columns.c); and the fusion of such a text. Leaves
+ * Needs a plan, for how many rows a part of the text has (graph/options.c); and the fusion of such a text. Leaves
  * the sums of parts, which share.c makes a stage of the kernel that reduces rows.
  *
  *     dx, s = f32[8192,1024], f32[1024]     rows: warp 2, loop 8, grid 512      part f32[512,1024]      f32[1024]
@@ -63,12 +63,12 @@ bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t bl
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         parts[k] = 0;
-        if (!hlo_may_split_columns(i)) continue;
+        if (!hlo_sums_columns(i)) continue;
         const Matrix m = matrix_of(i->operands[0]->shape, i->n_dimensions);
         if (!has_rows(body, m)) continue;
         const int64_t n = divisor(m.rows, most);
         if (100 * n < busy * most || 2 * n > m.rows) continue; /* SMs would be idle; or a block has but one row */
-        parts[k] = (uint32_t)n;
+        parts[k] = (uint32_t)(m.rows / n);
         any = true;
     }
     return any;
@@ -133,7 +133,7 @@ bool *part_columns(WbbArena *a, const HloComputation *body, double *bytes)
     bool *columns = WBB_NEW_N(a, bool, body->n_instructions + 1);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        columns[k] = hlo_may_split_columns(i) && has_rows(body, matrix_of(i->operands[0]->shape, i->n_dimensions));
+        columns[k] = hlo_sums_columns(i) && has_rows(body, matrix_of(i->operands[0]->shape, i->n_dimensions));
     }
     *bytes = bytes_of(a, body, columns);
     return columns;

@@ -40,7 +40,7 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
         }
         const char *text = cut.steps[k].text;
         const HloModule *kernel = gr_normalise(cx, a, hlo_parse(cx, a, "kernel.hlo", text, strlen(text)));
-        const PipePlanned x = pipe_plan(cx, a, kernel, t, &options);
+        const PipePlanned x = pipe_plan(cx, a, kernel, t, &options, NULL);
         us += part_plan_us(a, &x.plan, t) + part_least_us(t);
     }
     return us;

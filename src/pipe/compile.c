@@ -156,7 +156,7 @@ static const PartLayout *layout_of(const PartPlan *p, PartKind kind, const char 
     return NULL;
 }
 
-/* Sums over rows in parts (normalise_columns.c) have the name of the sum that they are in the text. */
+/* Sums over rows in parts (an option of patterns/arrays.py) have the name of the sum that they are in the text. */
 static void document_across(const PartPlan *p, const HloComputation *text, Orders *o)
 {
     const HloComputation *body = p->fusion->body;
@@ -374,7 +374,7 @@ static PipePlanned plan_given(Compile *c, const PartOptions *options)
     if (c->o->layout) wbb_fail(c->cx, (WbbLoc){0}, "a layout beside a plan: a plan has the layouts of its kernels");
     const char *text = wbb_read_file(c->cx, c->arena, c->o->plan, &n);
     const PartGivenPlan *given = part_read_given(c->cx, c->arena, c->r->target, c->o->plan, text, n);
-    return pipe_plan_given(c->cx, c->arena, c->r->normal, c->r->target, options, given);
+    return pipe_plan_given(c->cx, c->arena, c->r->normal, c->r->target, options, given, c->r->rw);
 }
 
 /* parse .. plan; true if the stage that is asked for is reached. */
@@ -401,7 +401,7 @@ static bool front(Compile *c)
                                  .flush = c->o->accuracy != SC_EXACT,
                                  .deterministic = c->o->deterministic};
     const PipePlanned planned = c->o->plan ? plan_given(c, &options)
-                                           : pipe_plan(c->cx, c->arena, r->normal, r->target, &options);
+                                           : pipe_plan(c->cx, c->arena, r->normal, r->target, &options, r->rw);
     r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
     r->texts = planned.tried, r->n_texts = planned.n_tried;
     part_check_parameters(c->cx, &r->plan, r->target);

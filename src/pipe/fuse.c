@@ -85,7 +85,7 @@ static void try(WbbCx *cx, void *arg)
     m = gr_normalise(cx, a, m);
     if (!strstr(p->text, " while(") &&
         gr_operations(cx, a, hlo_fusion(cx, m).body) <= tuned(p->target, "work.look")) {
-        const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0});
+        const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0}, NULL);
         p->us = time_of(a, &x.plan, x.tried, x.n_tried, p->target);
     } else {
         PipeResult r;
@@ -125,7 +125,7 @@ static void try_across(WbbCx *cx, void *arg)
     m = gr_normalise(cx, a, m);
     const HloFusion f = hlo_fusion(cx, m);
     const PartOptions options = {0};
-    const PipePlanned x = pipe_plan(cx, a, m, p->target, &options);
+    const PipePlanned x = pipe_plan(cx, a, m, p->target, &options, NULL);
     p->pays = part_has_across(&x.plan) && part_plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
 }
 

@@ -19,6 +19,8 @@ typedef struct {
     PipePlanned *best;
     PartOutcome *tried; /* the strategy that is tried */
     PipePlanned made; /* what it made */
+    RwCx *rules;      /* which rules are disabled, and counts the options that are taken; NULL: none is */
+    const uint32_t *const *rows; /* of the option that made it; NULL: none did */
     int64_t number;   /* PartGivenText.number; 0: any */
 } Pieces;
 
@@ -151,10 +153,11 @@ static bool make_columns(Pieces *c)
         if (c->number && blocks != c->number) continue;
         uint32_t *parts = numbers_for(c, c->best);
         if (!part_column_parts(c->best->fusion->body, c->target, blocks, parts)) continue;
-        const PipePlanned x = split(c, c->best, "columns", for_body(c, c->best, parts));
+        const uint32_t *const *rows = for_body(c, c->best, parts);
+        const PipePlanned x = planned(c, gr_option(c->cx, c->arena, c->best->module, rows, c->rules, false));
         if (!part_has_across(&x.plan)) continue;
         const double us = part_plan_us(c->arena, &x.plan, c->target);
-        if (!any || us < least) c->made = x, c->tried->number = blocks, least = us, any = true;
+        if (!any || us < least) c->made = x, c->rows = rows, c->tried->number = blocks, least = us, any = true;
     }
     return any || not_possible(c, "it has no rows that are reduced, and sums over these rows");
 }
@@ -177,10 +180,18 @@ static void make(WbbCx *cx, void *arg)
     m->made = m->make(m->c);
 }
 
+/* The text and the plan of c->made instead of the best so far. */
+static void take(Pieces *c)
+{
+    if (c->rows && c->rules) (void)gr_option(c->cx, c->arena, c->best->module, c->rows, c->rules, true);
+    *c->best = c->made;
+}
+
 /* Makes c->made, or says why not: a text that is declined is not possible. */
 static bool is_made(Pieces *c, const TgStrategy *row)
 {
     Making m = {.c = c};
+    c->rows = NULL;
     for (size_t k = 0; k < WBB_LEN(makers); k++)
         if (!strcmp(makers[k].name, row->name)) m.make = makers[k].make;
     if (row->off) return not_possible(c, "left out");
@@ -206,7 +217,7 @@ static PipePlanned follow(Pieces *c, const HloModule *m, const PartGivenPlan *gi
         PartPlan *plan = WBB_NEW(c->arena, PartPlan);
         *plan = c->made.plan;
         c->tried->plan = plan;
-        *best = c->made;
+        take(c);
     }
     c->options = &options;
     *best = planned(c, given->n_texts ? best->module : m);
@@ -215,17 +226,18 @@ static PipePlanned follow(Pieces *c, const HloModule *m, const PartGivenPlan *gi
 }
 
 PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
-                            const PartGivenPlan *given)
+                            const PartGivenPlan *given, RwCx *rules)
 {
     PipePlanned best = {0};
-    Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best};
+    Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best, .rules = rules};
     return follow(&c, m, given);
 }
 
-PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options)
+PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
+                      RwCx *rules)
 {
     PipePlanned best = {0};
-    Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best};
+    Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best, .rules = rules};
     best = planned(&c, m);
     PartPlan *written = WBB_NEW(a, PartPlan);
     *written = best.plan;
@@ -246,7 +258,7 @@ PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget
         if (!c.tried->taken) continue;
         best.tried[0].taken = false;
         c.made.tried = best.tried, c.made.n_tried = best.n_tried;
-        best = c.made;
+        take(&c);
     }
     return best;
 }

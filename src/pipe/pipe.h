@@ -169,11 +169,13 @@ typedef struct {
     PartOutcome *tried; /* [n_tried] strategies that write the text anew */
     uint32_t n_tried;
 } PipePlanned;
-PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options);
+/* rules: those that it has disabled make no plan, and it counts the options of the one that is taken; NULL: none is. */
+PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
+                      RwCx *rules);
 
 /* The same by a plan that is given; fails at its place where it is not possible. */
 PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
-                            const PartGivenPlan *given);
+                            const PartGivenPlan *given, RwCx *rules);
 
 /* library.c: seconds of a library call by the roofline, of a dot or a convolution. */
 double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i);

@@ -106,7 +106,7 @@ static IrRef fold_frame(RwCx *rw, IrRef r)
 }
 
 /* Those of indices and arrays are for all targets. */
-static const RwTables *tables_of(const RwCx *rw, int phase) { return phase <= RW_ARRAYS ? rw->index : rw->target; }
+static const RwTables *tables_of(const RwCx *rw, int phase) { return phase <= RW_OPTIONS ? rw->index : rw->target; }
 
 /* What the first rule that matches makes of r; 0: none does. */
 static IrRef apply_rules(RwCx *rw, IrRef r)
@@ -193,6 +193,16 @@ IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule)
     }
     rw->single = false;
     return result;
+}
+
+IrRef rw_option(RwCx *rw, IrRef root, int64_t number)
+{
+    uint32_t rule;
+    rw->given = number;
+    const IrRef made = rw_step(rw, RW_OPTIONS, root, &rule);
+    rw->given = 0;
+    if (made) rw_record(rw, rw->index, rule, root, made);
+    return made;
 }
 
 IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm)

@@ -13,6 +13,7 @@
  *   CPERIOD d v x           k[d] = v[v] // k[x], which is one number
  *   CFIXED v u, no          v[v] does not depend on what v[u] depends on
  *   CCOUNTS d v             k[d] = how many values v[v] has, the numbers from 0 on
+ *   CGIVEN d                k[d] = the number that a plan gives
  *   CFLAG mask no           all matched nodes carry the flags; no: the root has none of them
  */
 #include "rewrite/inner.h"
@@ -156,6 +157,7 @@ bool rw_condition(RwCx *rw, Match *m, const uint32_t **pc, uint32_t w, const uin
     case W_CPERIOD: return period(rw, rw_rest(rw, m, b), m->konst[c], &m->konst[a]);
     case W_CFIXED: return fixed(rw, rw_rest(rw, m, a), rw_rest(rw, m, b)) == !c;
     case W_CCOUNTS: return counts(rw, rw_rest(rw, m, b), &m->konst[a]);
+    case W_CGIVEN: m->konst[a] = rw->given; return rw->given > 0;
     case W_CFLAG: return b ? (ir_at(rw->g, m->value[0])->flags & a) == 0 : (m->flags & a) == a;
     default: assert(!"a match program holds a build step"); return false;
     }

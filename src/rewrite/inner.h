@@ -102,6 +102,7 @@ struct RwCx {
     IrRef *made;    /* by ref, for rw_replace; all 0 outside of it */
     uint32_t n_marks;
     bool single;   /* rw_step: rules are not applied to nodes that are made */
+    int64_t given; /* rw_option: its number; 0: none is asked for */
     RwWatch watch; /* called at every firing; NULL: nothing */
     void *watch_arg;
     bool watch_steps; /* at every step of a right side too */

@@ -28,7 +28,7 @@
  *   ADDENDS s               v[s] is an addition of integers, whose terms ADDEND and ADDREST take: addends.c
  *   ADDEND d s op           v[d] = a term of v[s] not yet taken, an `op`; a choice
  *   ADDREST d s             v[d] = what is left of v[s]; d = 255: nothing is
- *   KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFIXED CCOUNTS CFLAG   constants and conditions: guards.c
+ *   KIMM KWIDTH KARITH CREL CFACT CAPART CPERIOD CFIXED CCOUNTS CGIVEN CFLAG   constants and conditions: guards.c
  *   ACCEPT, rule, build     all matched
  *
  * A new step must write only slots of its own path, so that going back to a choice undoes nothing, and must not look at

@@ -40,6 +40,8 @@ void rw_run(RwCx *rw, IrKernel *k, RwPhase phase); /* RW_SIMPLIFY, RW_LOWER or R
 void rw_choices(IrKernel *k); /* choices.c: a select that another one has decided is an operand of its own */
 /* Rules about folds: each root becomes its normal form; 0 stays. */
 void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n);
+/* What the first option makes of a fold with a number that a plan gives, its indices as the rule has them; 0: none. */
+IrRef rw_option(RwCx *rw, IrRef root, int64_t number);
 uint8_t *rw_marks(RwCx *rw); /* by ref, for ir_gather: all 0, and so again; good until nodes are made */
 /* In each root nodes are replaced, from[k] by to[k]; indices are in normal form. */
 void rw_replace(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n_roots, const IrRef *from, const IrRef *to, uint32_t n);
@@ -64,6 +66,7 @@ void rw_disable(RwCx *rw, const char *rule);
  * disabled in `of` are in rw. What fired in rw counts in `of`, and what fires from now on there and is about arrays is
  * of its trace. */
 void rw_join(RwCx *rw, RwCx *of, const char *const *names);
+void rw_leave(RwCx *rw); /* what fires in rw from now on counts there alone */
 /* The last one that joined the engine, or, of one that did, the one before; NULL: none. */
 RwCx *rw_joined(const RwCx *rw);
 const char *const *rw_names(const RwCx *rw); /* NULL: it joined none */

@@ -85,7 +85,7 @@ void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n)
 
 void rw_run(RwCx *rw, IrKernel *k, RwPhase phase)
 {
-    assert(phase > RW_ARRAYS);
+    assert(phase > RW_OPTIONS);
     begin(rw, phase);
     if (phase == RW_ISEL) rw_isel(rw, k);
     else sweep(rw, k, false);

@@ -11,7 +11,7 @@
 #include "ir/module.h"
 #include "scalar/scalar.h"
 
-typedef enum { RW_INDEX, RW_ARRAYS, RW_SIMPLIFY, RW_LOWER, RW_ISEL, RW_PHASE_COUNT } RwPhase;
+typedef enum { RW_INDEX, RW_ARRAYS, RW_OPTIONS, RW_SIMPLIFY, RW_LOWER, RW_ISEL, RW_PHASE_COUNT } RwPhase;
 
 /* A line of a function of a pattern file, which makes nodes of right sides. */
 typedef struct {

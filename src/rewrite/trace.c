@@ -23,7 +23,7 @@ void rw_record(RwCx *rw, const RwTables *t, uint32_t rule, IrRef root, IrRef res
     keep(rw, e);
     if (!rw->of) return;
     rw->of->counts[t == rw->index][rule]++;
-    if (t->rules[rule].phase == RW_ARRAYS) keep(rw->of, e);
+    if (t->rules[rule].phase == RW_ARRAYS || t->rules[rule].phase == RW_OPTIONS) keep(rw->of, e);
 }
 
 void rw_record_step(RwCx *rw, const RwTables *t, uint32_t rule, uint32_t n, IrRef root, IrRef made)
@@ -146,6 +146,8 @@ void rw_join(RwCx *rw, RwCx *of, const char *const *names)
     rw->of = of, rw->names = names, rw->watch_steps = of->watch_steps;
     rw->joined = of->joined, of->joined = rw;
 }
+
+void rw_leave(RwCx *rw) { rw->of = NULL; }
 
 RwCx *rw_joined(const RwCx *rw) { return rw->joined; }
 

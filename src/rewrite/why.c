@@ -44,7 +44,7 @@ static bool decides(uint32_t w)
 static bool is_condition(uint32_t w)
 {
     return (w & 63) == W_CREL || (w & 63) == W_CFACT || (w & 63) == W_CAPART || (w & 63) == W_CPERIOD ||
-           (w & 63) == W_CFIXED || (w & 63) == W_CCOUNTS || (w & 63) == W_CFLAG;
+           (w & 63) == W_CFIXED || (w & 63) == W_CCOUNTS || (w & 63) == W_CGIVEN || (w & 63) == W_CFLAG;
 }
 
 static uint32_t count_lines(const char *text)

@@ -37,6 +37,38 @@ class Checks(unittest.TestCase):
                 checks.check_phase(rule, phase)
         checks.check_phase(lang.rewrite(fold_add.i32(a, b, i), lang.add.i32(b, mul.i32(a, k)), when=fixed(a, i) & counts(i, k)), "arrays")
 
+    def test_options(self) -> None:
+        """A fold of parts counts each term once, in types that lose nothing; only options have a number of a plan, and permission to regroup."""
+        from gen import checks, lang
+        from gen.lang import a, b, counts, cvt, fold_add, fold_mul, i, k, m, option, regroups, rewrite
+        from gen.proof import prove, regroups as contract
+        parts = lambda zero, init, inner, outer: fold_add.f32(fold_add.f32(a, zero, inner), init, outer)
+        even = counts(i, k) & (k % m == 0)
+        for phase, rule, wanted in (
+                ("options", option(fold_add.f32(a, b, i), parts(0.0, b, i % m, i // m), free=m, when=counts(i, k) & regroups), "m divides the number"),
+                ("options", option(fold_add.f32(a, b, i), parts(0.0, b, i % m, i % m), free=m, when=even & regroups), "another fold goes over i // m"),
+                ("options", option(fold_add.f32(a, b, i), fold_add.f32(a, b, i // m), free=m, when=even & regroups), "another fold goes over i % m"),
+                ("options", rewrite(fold_add.i32(a, b, i), fold_add.i32(a, b, i)), r"option\(.., free=m\) is of OPTIONS"),
+                ("arrays", option(fold_add.f32(a, b, i), parts(0.0, b, i % m, i // m), free=m, when=even & regroups), r"rewrite\(..\) of ALL")):
+            with self.assertRaisesRegex(lang.PatternError, wanted):
+                checks.check_phase(rule, phase)
+        half = lambda x: cvt.f32.f16(cvt.f16.f32(x))
+        inner = fold_add.f32(a, 0.0, i % m)
+        for left, right, wanted in (
+                (fold_add.f32(a, b, i), parts(1.0, b, i % m, i // m), "1.0 is a term that the left side lacks"),
+                (fold_add.f32(a, b, i), parts(b, 0.0, i % m, i // m), "a part of its index is known alone"),
+                (fold_add.f32(a, b, i), fold_add.f32(half(inner), b, i // m), "rounds a part of the sum"),
+                (fold_add.f64(a, b, i), cvt.f64.f32(fold_add.f32(fold_add.f32(cvt.f32.f64(a), 0.0, i % m), cvt.f32.f64(b), i // m)), "not hold all values"),
+                (fold_mul.f32(a, b, i), fold_mul.f32(fold_mul.f32(a, 1.0, i % m), b, i // m), "is no sum"),
+                (fold_add.i32(a, b, i), fold_add.i32(fold_add.i32(a, 0, i % m), b, i // m), "is no sum of floats")):
+            with self.assertRaisesRegex(lang.PatternError, wanted):
+                prove.cases_of(option(left, right, free=m, when=even & regroups), {})
+        self.assertIs(type(contract.as_integers(option(fold_add.f32(a, b, i), parts(0.0, b, i % m, i // m), free=m, when=even & regroups))), lang.Rule)
+        with self.assertRaisesRegex(lang.PatternError, "a constant is expected"):
+            option(fold_add.f32(a, b, i), a, free=i)
+        self.one("SIMPLIFY = [rewrite(add.i32(a, b), add.i32(b, m), when=given(m))]\n", "given(m): is what free= of an option asks for")
+        self.one("SIMPLIFY = [rewrite(add.f32(a, neg.f32(b)), sub.f32(a, b), when=regroups)]\n", "regroups: says what sides of a rewrite may differ in")
+
     def test_two_ways(self) -> None:
         """cheaper(..) is of right sides of LOWER; a condition on the kernel of rules of its elements, and shadows as any other."""
         self.one("SIMPLIFY = [rewrite(mul.f32(add.f32(a, a), b), cheaper(mul.f32(a, b), add.f32(a, b)))]\n",

@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum { MOST_STEPS = 300, MOST_LETS = 16, LINE = 1 << 16, DEPTH = 6 };
-static const char *const phases[] = {"index", "arrays", "simplify", "lower", "isel"};
+static const char *const phases[] = {"index", "arrays", "options", "simplify", "lower", "isel"};
 
 typedef struct {
     int phase, rule;

@@ -70,3 +70,12 @@ ALL = [
     rewrite(fold_max.f32(mul.f32(fold_max.f32(a, -INF, j), 2.0), -INF, i), mul.f32(fold_max.f32(a, -INF, i*k + j), 2.0), when=counts(j, k)),
     rewrite(fold_min.u8(min.u8(a, b), c, i),                  min.u8(fold_min.u8(a, c, i), b),                 when=fixed(b, i)),
 ]
+OPTIONS = [
+    option(fold_add.f16(a, b, i),  fold_add.f16(fold_add.f16(a, 0.0, i // m), b, i % m),         free=m, when=counts(i, k) & (k % m == 0) & regroups),
+    option(fold_add.bf16(a, b, i), cvt.bf16.f32(add.f32(cvt.f32.bf16(b), fold_add.f32(fold_add.f32(cvt.f32.bf16(a), 0.0, i % m), 0.0, i // m))), free=m,
+           when=counts(i, k) & (k % m == 0) & regroups),
+    option(fold_add.i32(a, b, i),  fold_add.i32(fold_add.i32(a, 0, i % m), b, i // m),             free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_max.f32(a, b, i),  fold_max.f32(fold_max.f32(a, -INF, i % m), b, i // m),          free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_min.u8(a, b, i),   fold_min.u8(fold_min.u8(a, 255, i // m), b, i % m),             free=m, when=counts(i, k) & (k % m == 0) & (m > 1)),
+    option(fold_bor.u32(a, b, i),  fold_bor.u32(fold_bor.u32(a, b, i % m), b, i // m),             free=m, when=counts(i, k) & (k % m == 0) & fixed(b, i)),
+]

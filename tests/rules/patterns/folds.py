@@ -132,6 +132,17 @@ EVERYDAY = [                                      # what looks like its right ne
     rewrite(fold_max.u32(select.u32(x, a, b), b, i),          select.u32(x, fold_max.u32(a, 0, i), b),         when=fixed(x, i) & fixed(b, i)),
 ]
 
-VALUES = [COUNTS, INIT, ZERO, NAN, PLACES, JOINS, EVERYDAY]
+PARTS = [                                         # the init of parts, or of all; another operation; a strange term
+    option(fold_add.f32(a, b, i),  fold_add.f32(fold_add.f32(a, 0.0, i % m), 0.0, i // m),         free=m, when=counts(i, k) & (k % m == 0) & regroups),
+    option(fold_add.f16(a, b, i),  add.f16(b, fold_add.f16(fold_add.f16(a, 0.0, i % m), b, i // m)), free=m, when=counts(i, k) & (k % m == 0) & regroups),
+    option(fold_add.f32(a, b, i),  fold_add.f32(fold_add.f32(a, 0.0, i % m), b, i // m),           free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_add.u32(a, b, i),  fold_add.u32(fold_add.u32(a, 1, i % m), b, i // m),             free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_add.u32(a, b, i),  fold_add.u32(fold_bor.u32(a, 0, i % m), b, i // m),             free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_max.f32(a, b, i),  fold_max.f32(fold_max.f32(a, 0.0, i % m), b, i // m),           free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_max.i32(a, b, i),  fold_max.i32(fold_max.i32(a, 0, i // m), b, i % m),             free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_band.u32(a, b, i), fold_band.u32(fold_band.u32(a, 1, i % m), b, i // m),           free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_bxor.u32(a, b, i), bxor.u32(b, fold_bxor.u32(fold_bxor.u32(a, m, i % m), 0, i // m)), free=m, when=counts(i, k) & (k % m == 0) & (m < 2**15)),
+]
+VALUES = [COUNTS, INIT, ZERO, NAN, PLACES, JOINS, EVERYDAY, PARTS]
 TEXTS = []
 EMPTY = []
