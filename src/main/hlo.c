@@ -1,5 +1,5 @@
 /* hlo.c: `hlo FILE.hlo`: parsed, verified and printed; with --pass one pass between, with --normalise all of them, with
- * --row-pieces what a plan may then make of rows that are read again. With --time instead what reading costs. */
+ * --row-pieces and --option what plans may then make of it. With --time instead what reading costs. */
 #include "graph/graph.h"
 #include "hlo/hlo.h"
 #include "main/main.h"
@@ -12,7 +12,7 @@ typedef struct {
     Words files;
     const char *pass, *assume;
     bool normalise, time, passes;
-    uint64_t row_pieces;
+    uint64_t row_pieces, option;
 } HloOptions;
 
 /* Into so many pieces what may be split into them (src/partition/cut_rows.c decides that by price). */
@@ -32,6 +32,19 @@ static const HloModule *split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, i
         }
     }
     return hlo_run_split(cx, a, m, "rows", all);
+}
+
+/* Each fold that an option takes with this number (a plan has one for each of those that it asks about). */
+static const HloModule *take_options(WbbCx *cx, WbbArena *a, const HloModule *m, uint32_t number)
+{
+    const uint32_t **all = WBB_NEW_N(a, const uint32_t *, m->n_computations + 1);
+    for (uint32_t c = 0; c < m->n_computations; c++) {
+        const HloComputation *of = m->computations[c];
+        uint32_t *numbers = WBB_NEW_N(a, uint32_t, of->n_instructions + 1);
+        all[c] = numbers;
+        for (uint32_t n = 0; n < of->n_instructions; n++) numbers[n] = number;
+    }
+    return gr_option(cx, a, m, all, NULL, false);
 }
 
 static WbbStatus hlo(const Call *call)
@@ -63,10 +76,12 @@ static WbbStatus hlo(const Call *call)
     for (uint32_t k = 0; k < count; k++) {
         const HloModule *m = modules[k];
         const HloScope scope = o->pass ? hlo_find_pass(o->pass)->scope : HLO_FOR_ALL;
-        if (scope == HLO_FOR_TERMS || o->normalise || o->row_pieces) m = gr_normalise(cx, a, m);
+        if (scope == HLO_FOR_TERMS || o->normalise || o->row_pieces || o->option)
+            m = gr_normalise(cx, a, m);
         else if (scope != HLO_FOR_ALL) m = hlo_normalise(cx, a, m);
         if (o->pass && scope != HLO_FOR_TERMS) m = gr_run_pass(cx, a, m, o->pass);
         if (o->row_pieces > 1) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
+        if (o->option) m = take_options(cx, a, m, (uint32_t)o->option);
         if (k) wbb_put(&b, "\n// -----\n\n");
         hlo_print(&b, m);
     }
@@ -78,7 +93,8 @@ static const char *pass_names(WbbArena *a)
 {
     WbbBuf b = wbb_buf(a);
     for (const HloPass *p = hlo_passes; p->name; p++)
-        if (!p->split && hlo_find_pass(p->name) == p) wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
+        if (!p->split && (p->run || p->scope != HLO_FOR_FUSION) && hlo_find_pass(p->name) == p)
+            wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
     return b.text;
 }
 
@@ -90,6 +106,9 @@ static const Option options[] = {
     {FLAG("--normalise", HloOptions, normalise, "run all passes, as every compile does")},
     {NUMBER("--row-pieces", HloOptions, row_pieces, "N",
             "after all passes, reduce rows that are read again in N pieces, as plans of long ones do"),
+     .most = UINT32_MAX},
+    {NUMBER("--option", HloOptions, option, "N",
+            "after all passes, take options of patterns/arrays.py, with N for their number, of all folds that have one"),
      .most = UINT32_MAX},
     MAIN_OPTION_ASSUME(HloOptions),
     {FLAG("--time", HloOptions, time, "print what parsing and verifying cost instead of the text")},
