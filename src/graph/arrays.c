@@ -57,19 +57,6 @@ static IrRef number_of(RwCx *rw, const GrDef *d)
     return rw_sum(rw, 0, terms, n);
 }
 
-/* The element of a definition at the index of a read. */
-static IrRef element_at(WbbArena *a, GrGraph *x, const GrDef *d, IrRef value, IrRef read)
-{
-    const IrGraph *g = rw_graph(x->rw);
-    IrRef from[HLO_RANK_LIMIT], to[HLO_RANK_LIMIT];
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < d->i->shape->rank; k++) {
-        if (ir_at(g, d->at[k])->op != OP_VAR) continue;
-        from[n] = d->at[k], to[n++] = g->terms[ir_at(g, read)->a[0] + k].ref;
-    }
-    return gr_replaced(a, x, value, from, to, n);
-}
-
 /* Is the read at a place that this index, a variable, names? */
 static bool reads_at(const IrGraph *g, const IrNode *read, IrRef index)
 {
@@ -96,7 +83,7 @@ static IrRef opened(WbbArena *a, GrGraph *x, IrRef r, IrRef at)
             const GrDef *d = &x->defs[IR_CALLEE(ir_at(g, read)->imm)];
             if (d->form != GR_TERM || d->n_starts) continue;
             if (at ? !reads_at(g, ir_at(g, read), at) : !hlo_has(d->i->opcode, HLO_AGAIN)) continue;
-            from[n] = read, to[n] = element_at(a, x, d, d->value, read);
+            from[n] = read, to[n] = gr_element_at(a, x, d, d->value, read);
             if (!at) gr_put_place(x, to[n], read);
             n++;
         }
@@ -144,9 +131,9 @@ static IrRef at_index(WbbArena *a, GrGraph *x, const GrDef *d, const GrDef *f)
 {
     const IrGraph *g = rw_graph(x->rw);
     if (!f->condition || elements(g, d->at, d->i->shape->rank) >= elements(g, f->at, f->i->shape->rank)) return 0;
-    const IrRef condition = element_at(a, x, f, f->condition, d->value);
+    const IrRef condition = gr_element_at(a, x, f, f->condition, d->value);
     if (!ir_is_const(g, condition) || !ir_at(g, condition)->imm) return 0;
-    return gr_as_term(x->rw, f, element_at(a, x, f, f->value, d->value), 0);
+    return gr_as_term(x->rw, f, gr_element_at(a, x, f, f->value, d->value), 0);
 }
 
 /* --- elements that a rule takes ----------------------------------------------------------------------------------- */
@@ -275,7 +262,7 @@ static IrRef with_fold(WbbArena *a, GrGraph *x, const GrDef *d)
     const IrRef inner = gr_as_term(x->rw, f, f->value, f->condition);
     if (!inner) return d->value;
     IrRef *ranges = f->ranges;
-    const IrRef at = renamed(a, x, element_at(a, x, f, inner, d->value), &ranges, f->n_ranges, 'j');
+    const IrRef at = renamed(a, x, gr_element_at(a, x, f, inner, d->value), &ranges, f->n_ranges, 'j');
     gr_put_place(x, at, d->value);
     return at;
 }
@@ -425,7 +412,12 @@ const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m)
     return m;
 }
 
+const HloModule *gr_prepared(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    return gr_labels(cx, a, hlo_normalise(cx, a, m));
+}
+
 const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return gr_arrays(cx, a, hlo_normalise(cx, a, m), NULL);
+    return gr_arrays(cx, a, gr_prepared(cx, a, m), NULL);
 }

@@ -385,6 +385,18 @@ IrRef gr_replaced(WbbArena *a, GrGraph *x, IrRef root, const IrRef *from, const 
     return all.items[0];
 }
 
+IrRef gr_element_at(WbbArena *a, GrGraph *x, const GrDef *d, IrRef value, IrRef read)
+{
+    const IrGraph *g = rw_graph(x->rw);
+    IrRef from[HLO_RANK_LIMIT], to[HLO_RANK_LIMIT];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < d->i->shape->rank; k++) {
+        if (ir_at(g, d->at[k])->op != OP_VAR) continue;
+        from[n] = d->at[k], to[n++] = g->terms[ir_at(g, read)->a[0] + k].ref;
+    }
+    return gr_replaced(a, x, value, from, to, n);
+}
+
 const GrStart *gr_start_of(const GrGraph *x, IrRef variable)
 {
     uint32_t lo = 0, hi = x->starts.n;

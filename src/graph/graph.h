@@ -92,18 +92,29 @@ const HloModule *gr_option(WbbCx *cx, WbbArena *a, const HloModule *m, const uin
 /* arrays.c: the same module where products of matrices in fusions are sums, too: of a fusion whose kernel is not for
  * tensor cores. */
 const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m);
-/* The normal form of a module: hlo_normalise, then the rules. */
+/* hlo_normalise, then what it leaves to terms but for rules. */
+const HloModule *gr_prepared(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* The normal form of a module: gr_prepared, then the rules. */
 const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* moves.c: the passes for a module that is cut into kernels, of a normalised one: what they leave of a value depends on
  * all of its computation. */
 const HloModule *gr_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* hlo_run_pass, of any pass but those of every compile on terms */
 const HloModule *gr_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name);
+/* distinct.c, of scatters in canonical form of computation `of`; *x: as in gr_neighbours */
+/* Does it state unique indices, of which there are any, or have such? Without, all windows are one, whatever the text
+ * states. */
+bool gr_is_unique(WbbCx *cx, WbbArena *a, const HloComputation *of, const HloInstruction *scatter, GrGraph **x);
+/* Does the result of an instruction, a scatter, depend on the order of its updates? */
+bool gr_needs_order(WbbCx *cx, WbbArena *a, const HloComputation *of, const HloInstruction *i, GrGraph **x);
+/* labels.c, ordered.c: passes of hlo_passes */
+const HloModule *gr_labels(WbbCx *cx, WbbArena *a, const HloModule *m);
+const HloModule *gr_ordered(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* neighbours.c */
 /* How many updates of a scatter of c that follow each other have equal indices, in the mean; 0: none are known;
  * HLO_SOME. A note of it (hlo_noted_neighbours) is believed. *x: the graph of c, made where it is asked and is NULL. */
 int64_t gr_neighbours(WbbCx *cx, WbbArena *a, const HloComputation *c, const HloInstruction *scatter,
-                      const GrGraph **x);
+                      GrGraph **x);
 /* The attributes of a scatter with a note of them, for a kernel that has the indices from another one. */
 const char *gr_noted(WbbArena *a, const HloInstruction *scatter, int64_t neighbours);
 /* A module in which each scatter has the note. */

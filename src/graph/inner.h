@@ -17,10 +17,17 @@ void gr_put_place(GrGraph *x, IrRef node, IrRef read);
 IrRef gr_place_of(const GrGraph *x, IrRef node); /* 0: it has none */
 /* root with nodes replaced, from[k] by to[k]. What stands in it for an instruction stands in the result, too. */
 IrRef gr_replaced(WbbArena *a, GrGraph *x, IrRef root, const IrRef *from, const IrRef *to, uint32_t n);
+/* A value of a definition, as its element, at the index of a read. */
+IrRef gr_element_at(WbbArena *a, GrGraph *x, const GrDef *d, IrRef value, IrRef read);
 void gr_drop_starts(WbbArena *a, const GrGraph *x, GrDef *d); /* those that it does not need; they stand in order */
 /* arrays.c: a fold as one term; 0: no rule is about it, or what a start of it depends on is not seen in the term.
  * value, condition: those of its terms. */
 IrRef gr_as_term(RwCx *rw, const GrDef *d, IrRef value, IrRef condition);
+/* start.c: gr_index_of, of a term of any depth. */
+IrRef gr_index_through(RwCx *rw, WbbArena *a, IrRef integer);
+/* distinct.c: column c of an array of rows of integers as the index that it is in row *row, a variable or 0; 0: it is
+ * none that is known. */
+IrRef gr_column(WbbArena *a, GrGraph *x, const HloInstruction *indices, int64_t c, IrRef *row);
 /* build.c: the module with these definitions, by computation; m itself if no instructions are known for any. */
 const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of);
 

@@ -161,8 +161,14 @@ static const HloModule *moves(WbbCx *cx, WbbArena *a, const HloModule *m)
 
 static const HloModule *run(WbbCx *cx, WbbArena *a, const HloModule *m, const HloPass *p)
 {
-    assert(p->run || !strcmp(p->name, "moves"));
-    return p->run ? p->run(cx, a, m) : moves(cx, a, m);
+    static const struct {
+        const char *name;
+        const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m);
+    } own[] = {{"labels", gr_labels}, {"moves", moves}, {"ordered", gr_ordered}};
+    for (size_t k = 0; k < WBB_LEN(own) && !p->run; k++)
+        if (!strcmp(own[k].name, p->name)) return own[k].run(cx, a, m);
+    assert(p->run);
+    return p->run(cx, a, m);
 }
 
 const HloModule *gr_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name)

@@ -233,7 +233,7 @@ static bool is_given(const HloInstruction *i)
     return i->opcode == HLO_PARAMETER;
 }
 
-int64_t gr_neighbours(WbbCx *cx, WbbArena *a, const HloComputation *c, const HloInstruction *s, const GrGraph **x)
+int64_t gr_neighbours(WbbCx *cx, WbbArena *a, const HloComputation *c, const HloInstruction *s, GrGraph **x)
 {
     const HloScatterDims d = hlo_scatter_dims(a, s);
     const HloInstruction *indices = s->operands[s->n_operands / 2];
@@ -273,7 +273,7 @@ const HloModule *gr_note_neighbours(WbbCx *cx, WbbArena *a, const HloModule *m)
     bool any = false;
     for (uint32_t k = 0; k < m->n_computations; k++) {
         const HloComputation *c = m->computations[k];
-        const GrGraph *x = NULL;
+        GrGraph *x = NULL;
         uint32_t *of = NULL;
         for (uint32_t i = 0; i < c->n_instructions; i++) {
             const HloInstruction *s = c->instructions[i];

@@ -214,14 +214,6 @@ enum { HLO_ROW_VECTOR = 8 }; /* elements of 16 bits of an access: pieces along n
 int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run);
 const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s);
 bool hlo_may_split_rows(const HloInstruction *i);
-/* unique.c: is each element of a column, [rows, 1], the number of its row? */
-bool hlo_counts_rows(const HloInstruction *column);
-/* Do the values of the indices, as far as the text has them, keep all updates apart? */
-bool hlo_indices_differ(WbbArena *a, const HloInstruction *canonical);
-/* Does it state unique indices, of which there are any, or have such? Without, all windows are one, whatever the text
- * states. */
-bool hlo_scatter_is_unique(WbbArena *a, const HloInstruction *canonical);
-bool hlo_scatter_needs_order(WbbArena *a, const HloInstruction *i); /* its result depends on the order of its updates */
 
 /* module.c */
 HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines unless there is exactly one */

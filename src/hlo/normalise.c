@@ -104,9 +104,6 @@ const HloPass hlo_passes[] = {
     {"scatter", HLO_FOR_ALL, GATHERED, ROWS, 0, hlo_pass_scatter, NULL,
      "makes scatters take rows of starts and rows of whole windows",
      "after all passes that make scatters", HLO_OF_TEXT},
-    {"labels", HLO_FOR_ALL, ROWS, 0, 0, hlo_pass_labels, NULL,
-     "replaces scatters of one update into each row of one number by selects",
-     "it knows scatters of rows alone", HLO_OF_WHOLES},
     {"copy", HLO_FOR_ALL, TUPLES, 0, 0, hlo_pass_copy, NULL,
      "removes copies to the same layout, except outputs",
      "passes above copy what replaces a value of another layout", HLO_NO_ELEMENT},
@@ -116,6 +113,9 @@ const HloPass hlo_passes[] = {
     {"dead", HLO_FOR_ALL, 0, 0, 0, hlo_pass_dead, NULL,
      "removes instructions and computations that no output needs",
      "all passes leave what they replace", HLO_NO_ELEMENT},
+    {"labels", HLO_FOR_TERMS, NORMAL, 0, 0, NULL, NULL,
+     "replaces scatters of one update into each row of one number by selects",
+     "it knows scatters of rows alone, and terms say which columns count these", HLO_OF_WHOLES},
     {"arrays", HLO_FOR_TERMS, NORMAL, 0, 0, NULL, NULL,
      "applies the rules of patterns/arrays.py to reductions, windows and products, whatever instructions they are made of",
      "what the passes above leave is what terms are made of; it removes what it replaces", HLO_IS_RULES},
@@ -140,7 +140,7 @@ const HloPass hlo_passes[] = {
     {"dead", HLO_FOR_MODULE, 0, 0, 0, hlo_pass_dead, NULL,
      "removes instructions and computations that no output needs",
      "all passes leave what they replace", HLO_NO_ELEMENT},
-    {"ordered", HLO_FOR_FUSION, NORMAL, 0, 0, hlo_pass_ordered, NULL,
+    {"ordered", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, NULL,
      "sorts the updates of scatters whose result depends on their order",
      "where the bits must be the same in every run; it knows scatters of rows alone", HLO_OF_WHOLES},
     {"scans", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_scans,
@@ -173,7 +173,7 @@ const char *hlo_check_passes(WbbArena *a, const HloPass *passes)
         const bool ends = !p[1].name || p[1].scope != p->scope;
         if (p->needs & ~has) return wbb_format(a, "pass %s needs a form that no pass above it leaves", p->name);
         if (!p->what[0] || !p->because[0]) return wbb_format(a, "pass %s has no reason", p->name);
-        if (p->kind == HLO_UNSAID || (p->kind == HLO_IS_RULES) != (!p->run && !p->split))
+        if (p->kind == HLO_UNSAID || (p->kind == HLO_IS_RULES && (p->run || p->split)))
             return wbb_format(a, "pass %s does not say why it is C", p->name);
         if (p->scope == HLO_FOR_TERMS) continue;
         if (p->run && p->split) return wbb_format(a, "pass %s has two functions", p->name);

@@ -163,12 +163,10 @@ const HloModule *hlo_pass_select_and_scatter(WbbCx *cx, WbbArena *a, const HloMo
 const HloModule *hlo_pass_gather(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_gather.c */
 const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_independent(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_independent.c */
-const HloModule *hlo_pass_labels(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_labels.c */
 const HloModule *hlo_pass_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_hoist.c */
 const HloModule *hlo_pass_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_stacked.c */
 const HloModule *hlo_pass_equal(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_equal.c */
 const HloModule *hlo_pass_results(WbbCx *cx, WbbArena *a, const HloModule *m);
-const HloModule *hlo_pass_ordered(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_ordered.c */
 const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m,           /* normalise_pieces.c */
                                  const uint32_t *const *pieces);
 const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m,         /* normalise_windows.c */

@@ -76,10 +76,11 @@ static WbbStatus hlo(const Call *call)
     for (uint32_t k = 0; k < count; k++) {
         const HloModule *m = modules[k];
         const HloScope scope = o->pass ? hlo_find_pass(o->pass)->scope : HLO_FOR_ALL;
-        if (scope == HLO_FOR_TERMS || o->normalise || o->row_pieces || o->option)
+        const bool arrays = o->pass && !strcmp(o->pass, "arrays"); /* the last one of every compile */
+        if (arrays || o->normalise || o->row_pieces || o->option)
             m = gr_normalise(cx, a, m);
         else if (scope != HLO_FOR_ALL) m = hlo_normalise(cx, a, m);
-        if (o->pass && scope != HLO_FOR_TERMS) m = gr_run_pass(cx, a, m, o->pass);
+        if (o->pass && !arrays) m = gr_run_pass(cx, a, m, o->pass);
         if (o->row_pieces > 1) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
         if (o->option) m = take_options(cx, a, m, (uint32_t)o->option);
         if (k) wbb_put(&b, "\n// -----\n\n");
@@ -93,7 +94,7 @@ static const char *pass_names(WbbArena *a)
 {
     WbbBuf b = wbb_buf(a);
     for (const HloPass *p = hlo_passes; p->name; p++)
-        if (!p->split && (p->run || p->scope != HLO_FOR_FUSION) && hlo_find_pass(p->name) == p)
+        if (!p->split && (p->kind != HLO_IS_RULES || p->scope != HLO_FOR_FUSION) && hlo_find_pass(p->name) == p)
             wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
     return b.text;
 }

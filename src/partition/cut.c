@@ -17,7 +17,7 @@ typedef struct {
     WbbCx *cx;
     WbbArena *a;
     const HloFusion *fusion;
-    const GrGraph *graph;   /* of its body; NULL: nobody has asked for it */
+    GrGraph *graph;   /* of its body; NULL: nobody has asked for it */
     bool indices_are_given; /* perhaps: what they are made of stays in the other fusion */
     HloInstruction **made; /* by id: the copy, in the computation that is being made */
     bool *needed;          /* by id */

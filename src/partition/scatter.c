@@ -19,7 +19,7 @@ typedef struct {
     WbbArena *a;
     PartPlan *p;
     const TgTarget *t;
-    const GrGraph *graph; /* of the fusion; NULL: nobody has asked for it */
+    GrGraph *graph; /* of the fusion; NULL: nobody has asked for it */
     struct { PartMade *items; uint32_t n, capacity; } made;
     struct { PartKernel *items; uint32_t n, capacity; } kernels;
 } Scattering;
@@ -151,11 +151,12 @@ static bool by_instructions(const Scattering *x, const HloInstruction *s)
 
 /* Elements that share a byte may be updated by several threads, even where each update has an element of its own. Where
  * the text does not state that indices are unique, but they are, it is what takes less time. */
-static bool stores_plainly(const Scattering *x, const HloInstruction *s)
+static bool stores_plainly(Scattering *x, const HloInstruction *s)
 {
     for (uint32_t k = 0; k < s->n_operands / 2; k++)
         if (ir_is_packed(part_shape(s, k)->type)) return false;
-    return hlo_scatter_is_unique(x->a, s) && (hlo_scatter_dims(x->a, s).unique || !by_instructions(x, s));
+    const bool unique = gr_is_unique(x->cx, x->a, x->p->fusion->body, s, &x->graph);
+    return unique && (hlo_scatter_dims(x->a, s).unique || !by_instructions(x, s));
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
@@ -303,7 +304,9 @@ static void add_scatter(Scattering *x, const HloInstruction *s, const char *layo
 {
     const uint32_t n = s->n_operands / 2;
     uint32_t *buffers = WBB_NEW_N(x->a, uint32_t, n + 1);
-    const bool plain = stores_plainly(x, s), runs = x->p->deterministic && hlo_scatter_needs_order(x->a, s);
+    const HloComputation *body = x->p->fusion->body;
+    const bool plain = stores_plainly(x, s);
+    const bool runs = x->p->deterministic && gr_needs_order(x->cx, x->a, body, s, &x->graph);
     for (uint32_t k = 0; k < n; k++) {
         buffers[k] = buffer_of(x, s, k);
         x->p->scattered[buffers[k]] = true;

@@ -76,7 +76,10 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
 }
 
 typedef struct {
+    WbbCx *cx;
     WbbArena *a;
+    const HloComputation *of;
+    GrGraph *graph;     /* of that; NULL: nobody has asked for it */
     WbbMap names;       /* of instructions; the order of the one that was met first, NULL: two kernels differ in it */
 } Orders;
 
@@ -97,7 +100,8 @@ static void document_serial(const PartPlan *p, const HloInstruction *i, Orders *
     const ScType type = reduces ? part_float_sum(i) : SC_NONE;
     if (type != SC_NONE) document(o, i->name, wbb_format(o->a, "%s: serial in %s", i->name, sc_type_info[type].hlo));
     else if (reduces) document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
-    if (i->opcode == HLO_SCATTER && p->deterministic && hlo_scatter_needs_order(o->a, i))
+    if (i->opcode == HLO_SCATTER && p->deterministic &&
+        gr_needs_order(o->cx, o->a, p->fusion->body, i, &o->graph))
         document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
     if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) return;
     const ScType types[3] = {i->shape->type, i->operands[0]->shape->type, i->operands[1]->shape->type};
@@ -175,10 +179,14 @@ static void document_across(const PartPlan *p, const HloComputation *text, Order
 }
 
 /* text: the fusion as it is judged, nothing in pieces. */
-static void document_order(WbbArena *a, const PartPlan *p, const HloComputation *text, Bundle *b)
+static void document_order(WbbCx *cx, WbbArena *a, const PartPlan *p, const HloComputation *text, Bundle *b)
 {
-    Orders o = {a, {.arena = a}};
-    for (uint32_t k = 0; k < p->n_kernels; k++) document_kernel(part_plan_of(p, &p->kernels[k]), &p->kernels[k], &o);
+    Orders o = {.cx = cx, .a = a, .names = {.arena = a}};
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartPlan *of = part_plan_of(p, &p->kernels[k]);
+        if (of->fusion->body != o.of) o.of = of->fusion->body, o.graph = NULL;
+        document_kernel(of, &p->kernels[k], &o);
+    }
     document_across(p, text, &o);
     const char **texts = WBB_NEW_N(a, const char *, o.names.n + 1);
     for (uint32_t k = 0; k < o.names.n; k++)
@@ -239,7 +247,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
             (BdLaunch){.entry = kernel->name, .grid = {kernel->grid, 1, 1}, .block = {kernel->block, 1, 1},
                        .cluster = {WBB_MAX(kernel->cluster, 1u), 1, 1}, .n_args = n_args, .args = args};
     }
-    document_order(a, p, r->whole.body, b);
+    document_order(rw_graph(r->rw)->cx, a, p, r->whole.body, b);
     return b;
 }
 
@@ -388,10 +396,10 @@ static bool front(Compile *c)
     if (stage == PIPE_AT_HLO) return true;
     hlo_decline_features(c->cx, r->module);
     begin(c, "normalise");
-    r->normal = hlo_normalise(c->cx, c->arena, r->module);
+    r->normal = gr_prepared(c->cx, c->arena, r->module);
     if (!hlo_fusion(c->cx, r->normal).fusion) /* operations that no cut has prepared */
         r->normal = fuse_prepare(c->cx, c->arena, r->normal, &(FuseHow){.mode = FUSE_PRICED});
-    if (c->o->deterministic) r->normal = hlo_run_pass(c->cx, c->arena, r->normal, "ordered");
+    if (c->o->deterministic) r->normal = gr_run_pass(c->cx, c->arena, r->normal, "ordered");
     r->rw = new_engine(c);
     r->normal = gr_arrays(c->cx, c->arena, r->normal, r->rw);
     r->fusion = r->whole = hlo_fusion(c->cx, r->normal);

@@ -218,7 +218,7 @@ static double library(void *arg, const HloInstruction *i)
 
 const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
-    return gr_note_neighbours(cx, a, gr_arrays(cx, a, hlo_normalise(cx, a, m), with));
+    return gr_note_neighbours(cx, a, gr_arrays(cx, a, gr_prepared(cx, a, m), with));
 }
 
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)

@@ -1,4 +1,4 @@
-/* normalise_ordered: scatters whose updates come in the order in which elements take them.
+/* ordered.c: scatters whose updates come in the order in which elements take them.
  *
  * Needs: a normalised HLO module. Leaves: no scatter whose result depends on the order of its updates, but those with a
  * stable sort before them: of the number of the operand's row that each update is for, whole rows where windows are
@@ -11,6 +11,8 @@
  */
 #include "hlo/normalise.h"
 
+#include "graph/inner.h"
+
 /* The operand as rows of elements that windows take or leave as a whole. */
 typedef struct {
     HloScatterDims d;
@@ -20,35 +22,6 @@ typedef struct {
     int64_t n, row, updates;   /* rows; elements of one; updates of a row each */
     ScType type;               /* that holds the numbers of rows, and all starts */
 } Rows;
-
-static bool takes_any_order(const HloInstruction *s, uint32_t k)
-{
-    const uint32_t n = s->n_operands / 2;
-    const HloInstruction *i = s->called[0]->root;
-    if (i->shape->type == SC_TUPLE) i = i->opcode == HLO_TUPLE && i->n_operands == n ? i->operands[k] : i;
-    if (i->n_operands != 2 || i->shape->type != s->operands[k]->shape->type) return false;
-    const HloInstruction *x = i->operands[0], *y = i->operands[1];
-    if (x->opcode != HLO_PARAMETER || y->opcode != HLO_PARAMETER) return false;
-    if (x->number + y->number != 2 * (int64_t)k + n || (x->number != k && y->number != k)) return false;
-    const char class = sc_type_info[i->shape->type].cls;
-    const bool rounds = class == 'F' && !hlo_op_info[i->opcode].idempotent; /* a maximum of floats does not */
-    return hlo_combines(i->opcode) && class != 'C' && !rounds;
-}
-
-bool hlo_scatter_is_unique(WbbArena *a, const HloInstruction *s)
-{
-    const HloShape *indices = s->operands[s->n_operands / 2]->shape;
-    return (hlo_scatter_dims(a, s).unique && (indices->dims[1] > 0 || indices->dims[0] <= 1)) ||
-           hlo_indices_differ(a, s);
-}
-
-bool hlo_scatter_needs_order(WbbArena *a, const HloInstruction *i)
-{
-    if (i->opcode != HLO_SCATTER || hlo_scatter_is_unique(a, i)) return false;
-    for (uint32_t k = 0; k < i->n_operands / 2; k++)
-        if (!takes_any_order(i, k)) return true;
-    return false;
-}
 
 static Rows rows_of(WbbArena *a, const HloInstruction *i)
 {
@@ -155,7 +128,7 @@ static HloInstruction *in_order(HloBuilder *b, const Rows *r, HloInstruction *up
 
 static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
-    if (i->opcode != HLO_SCATTER || !hlo_scatter_needs_order(b->arena, i)) return NULL;
+    if (!b->same || !b->same[i->id]) return NULL;
     const uint32_t n = i->n_operands / 2;
     const Rows r = rows_of(b->arena, i);
     if (!hlo_elements(r.from) || !hlo_elements(r.to)) return NULL;
@@ -186,12 +159,19 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     return hlo_new_tuple(b, n, parts);
 }
 
-const HloModule *hlo_pass_ordered(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *gr_ordered(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
+    const uint32_t **all = WBB_NEW_N(a, const uint32_t *, m->n_computations + 1);
     bool any = false;
-    for (uint32_t k = 0; k < m->n_computations; k++)
-        for (uint32_t j = 0; j < m->computations[k]->n_instructions; j++)
-            any = any || hlo_scatter_needs_order(a, m->computations[k]->instructions[j]);
-    if (!any) return m;
-    return hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
+    for (uint32_t k = 0; k < m->n_computations; k++) {
+        const HloComputation *c = m->computations[k];
+        uint32_t *of = WBB_NEW_N(a, uint32_t, c->n_instructions + 1);
+        GrGraph *x = NULL;
+        for (uint32_t j = 0; j < c->n_instructions; j++) {
+            of[j] = gr_needs_order(cx, a, c, c->instructions[j], &x);
+            any = any || of[j];
+        }
+        all[k] = of;
+    }
+    return any ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite, .same = all}) : m;
 }

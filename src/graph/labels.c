@@ -1,4 +1,4 @@
-/* normalise_labels: scatters of one update into each row of an array of one number as a comparison with an iota.
+/* labels.c: scatters of one update into each row of an array of one number as a comparison with an iota.
  *
  * Needs: scatters in canonical form (normalise_gather.c). Leaves: where the operand is one number everywhere, and the
  * updates are single elements, one for each row, in the order of the rows, a select: the element whose place in the row
@@ -12,6 +12,8 @@
  * The gradient of cross-entropy is that: what else needs g then computes it, in place of two launches that write it.
  */
 #include "hlo/normalise.h"
+
+#include "graph/inner.h"
 
 typedef struct {
     const HloInstruction *label, *updates; /* [rows, 1]; [rows, 1, .., 1] */
@@ -28,21 +30,14 @@ static void find_rows(const HloShape *s, uint32_t dim, Labels *l)
         if (d != dim) l->of[l->n_rows] = d, l->rows[l->n_rows++] = s->dims[d];
 }
 
-/* Is element k of a column the position along number `row` of the rows' dimensions of the k-th row? */
-static bool counts_rows(const HloInstruction *column, const Labels *l, uint32_t row)
+/* Is column c of the indices, in each row, the position along number `which` of the rows' dimensions? */
+static bool counts_rows(WbbArena *a, GrGraph *x, const HloInstruction *indices, const Labels *l, uint32_t which)
 {
-    if (l->n_rows == 1) return hlo_counts_rows(column);
-    while (column->opcode == HLO_RESHAPE) column = column->operands[0];
-    if (column->opcode != HLO_IOTA) return false;
-    const HloShape *s = column->shape;
-    uint32_t at = 0, of = UINT32_MAX; /* number of the dimension that is counted, without those of size 1 */
-    for (uint32_t d = 0; d < s->rank; d++) {
-        if (s->dims[d] == 1) continue;
-        if (at == l->n_rows || s->dims[d] != l->rows[at]) return false;
-        if (d == column->number) of = at;
-        at++;
-    }
-    return at == l->n_rows && of == row;
+    IrRef row;
+    const IrRef index = gr_column(a, x, indices, l->of[which], &row);
+    int64_t stride = 1;
+    for (uint32_t k = which + 1; k < l->n_rows; k++) stride *= l->rows[k];
+    return index && index == rw_mod(x->rw, rw_floordiv(x->rw, row, stride), l->rows[which]);
 }
 
 static bool combines_simply(const HloComputation *c)
@@ -51,7 +46,7 @@ static bool combines_simply(const HloComputation *c)
     return root == c->parameters[1] || (hlo_is_operation(c) && root->shape->type == c->parameters[0]->shape->type);
 }
 
-static bool find_labels(WbbArena *a, const HloInstruction *i, Labels *l)
+static bool find_labels(WbbCx *cx, WbbArena *a, const HloComputation *of, const HloInstruction *i, Labels *l)
 {
     if (i->opcode != HLO_SCATTER || i->n_operands != 3 || i->operands[1]->opcode != HLO_CONCATENATE) return false;
     const HloInstruction *operand = i->operands[0], *indices = i->operands[1];
@@ -66,14 +61,15 @@ static bool find_labels(WbbArena *a, const HloInstruction *i, Labels *l)
         if (d.operand_map.items[k] != (int64_t)k || u->dims[k + 1] != 1 || s->dims[k] < 2 ||
             indices->operands[k]->shape->dims[1] != 1)
             return false;
+    GrGraph *x = gr_make(cx, a, of);
     for (uint32_t dim = s->rank; dim-- > 0;) {
         int64_t rows = 1;
         bool counted = true;
         find_rows(s, dim, l);
         for (uint32_t k = 0; k < l->n_rows; k++) rows *= l->rows[k];
-        for (uint32_t k = 0; k < l->n_rows; k++)
-            counted = counted && counts_rows(indices->operands[l->of[k]], l, k);
-        if (!l->n_rows || !counted || u->dims[0] != rows) continue;
+        if (!l->n_rows || u->dims[0] != rows) continue;
+        for (uint32_t k = 0; k < l->n_rows; k++) counted = counted && counts_rows(a, x, indices, l, k);
+        if (!counted) continue;
         l->label = indices->operands[dim], l->updates = i->operands[2];
         return true;
     }
@@ -83,7 +79,7 @@ static bool find_labels(WbbArena *a, const HloInstruction *i, Labels *l)
 static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     Labels l;
-    if (!find_labels(b->arena, i, &l)) return NULL;
+    if (!find_labels(b->cx, b->arena, b->source, i, &l)) return NULL;
     const HloShape *s = i->operands[0]->shape, *like = hlo_make_array(b->arena, s->type, s->rank, s->dims);
     const ScType type = l.label->shape->type;
     const HloComputation *c = i->called[0];
@@ -102,12 +98,12 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     return hlo_new_select(b, hlo_new_compare(b, HLO_EQ, place, at), ones, others);
 }
 
-const HloModule *hlo_pass_labels(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *gr_labels(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     Labels l;
     for (uint32_t c = 0; c < m->n_computations; c++)
         for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++)
-            if (find_labels(a, m->computations[c]->instructions[k], &l))
-                return hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite});
+            if (find_labels(cx, a, m->computations[c], m->computations[c]->instructions[k], &l))
+                return hlo_cleaned(cx, a, hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite}), m);
     return m;
 }
