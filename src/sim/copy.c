@@ -70,6 +70,7 @@ static void decode_group_copy(Parser *p, const Inst *inst)
     SimOp *op = sim_emit(p, OP_COPY);
     op->a = to, op->b = from, op->c = source;
     op->n = (uint32_t)size;
+    op->mode = sim_has(inst, "cg"); /* its bytes do not go through L1: what it writes alone is a wavefront */
 }
 
 /* cp.async.bulk.DST.SRC.mbarrier::complete_tx::bytes [to], [from], size, [mbarrier]; or to global memory,

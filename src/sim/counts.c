@@ -7,6 +7,9 @@
  * Memory is counted by requests; traffic.c says what one touches. A wavefront in shared memory that is not the first
  * of its part of the lanes is a conflict.
  *
+ * cp.async.cg takes bytes from L2 to shared memory past L1 (PTX ISA, cp.async: .cg caches at L2 alone): its wavefronts
+ * are those of what it writes.
+ *
  * A bulk copy is one request at each end, of as many sectors or wavefronts as its range has.
  *
  *     ld.global.v4.b32 by 32 lanes 16 bytes apart: 1 request, 512 bytes, 16 sectors
@@ -87,11 +90,12 @@ void sim_count_access(Block *b, const SimOp *op, const uint64_t address[LANES], 
     uint64_t parts = 0, iterations = 0;
     const bool updates = kind == SIM_UPDATED && space == SIM_SHARED;
     const bool loops = updates && b->meter && sim_meter_loops(b, op);
-    const Touched t = updates ? sim_updated_banks(address, mask, size, loops, &iterations)
+    Touched t = updates ? sim_updated_banks(address, mask, size, loops, &iterations)
                       : space == SIM_SHARED ? sim_touched_banks(address, mask, size, &parts)
                       : space == SIM_LOCAL  ? sim_touched_local(address, mask, size)
                                             : sim_touched(address, mask, size);
     if (updates) parts = 1;
+    if (op->kind == OP_COPY && op->mode && space == SIM_GLOBAL) t.wavefronts = t.ideal = 0;
     if (b->options->counts && space == SIM_SHARED)
         count_traffic(b, space, kind, bytes, size, 0, t.wavefronts, t.wavefronts - parts);
     else if (b->options->counts) count_traffic(b, space, kind, bytes, size, (uint64_t)t.n, 0, 0);

@@ -11,7 +11,7 @@ typedef struct {
     uint32_t since; /* Warp.yields when it last ran */
 } Group;
 
-enum { POLLS = 4 };
+enum { POLLS = 4, COPY_GROUPS = 8 };
 
 /* The lanes that are undefined in the lower half of a column, and in the upper one. */
 typedef struct {
@@ -43,6 +43,8 @@ typedef struct Warp {
     const struct SimOp *poll; /* the last one */
     uint8_t poll_lane;
     double time, copied;      /* profile.c: clocks; when the last asynchronous copy will be done */
+    double group_done[COPY_GROUPS]; /* when the copies up to the last groups are done, by number modulo COPY_GROUPS */
+    uint32_t commits;               /* groups of asynchronous copies so far */
     double *ready;            /* by column / SIM_COLUMN: when its value can be used */
     uint32_t *maker;          /* by column / SIM_COLUMN: the site that makes it */
     uint32_t waited, barrier_site; /* barrier + 1 that it came to, until its next instruction */

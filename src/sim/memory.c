@@ -526,6 +526,7 @@ bool sim_unwritten(Block *b, Warp *w, const SimOp *op, int lane, uint64_t addres
 {
     const Span p = judge(b, w, op, lane, address, size, size, true);
     const bool shared = address >> SEG_SHIFT == SEG_SHARED;
+    if (p.bytes && shared) touch(b, w, op, lane, &p, size, SIM_TOUCH_STORE, NULL); /* from now on it may write */
     if (p.bytes && p.written && shared) memset(p.written, 0, p.size);
     return p.bytes != NULL;
 }

@@ -255,7 +255,7 @@ void sim_meter_warp(const Block *b, Warp *w)
 {
     if (!b->timed) return;
     w->time = w->copied = w->pending = 0;
-    w->waited = w->in_window = w->loop_site = 0;
+    w->waited = w->in_window = w->loop_site = w->commits = 0;
     w->iterations = 0;
     memset(w->ready, 0, (b->m->file_bytes / SIM_COLUMN + 1) * sizeof *w->ready);
 }
@@ -446,6 +446,16 @@ static double fetched(SimMeter *m, double start)
     return clocks;
 }
 
+/* A group ends with the copies before it. Of more than COPY_GROUPS that are under way the oldest are taken as done. */
+static void copy_group(SimMeter *m, Warp *w, const SimOp *op, uint32_t site)
+{
+    const uint64_t left = (uint64_t)op->imm;
+    if (op->mode == GROUP_COMMIT) w->group_done[w->commits++ % COPY_GROUPS] = w->copied;
+    else if (op->mode == GROUP_ALL || op->mode == BULK_WAIT) stall(m, w, w->copied, site);
+    else if (op->mode == GROUP_WAIT && left < WBB_MIN(w->commits, COPY_GROUPS))
+        stall(m, w, w->group_done[(w->commits - 1 - left) % COPY_GROUPS], site);
+}
+
 /* What follows from the instruction, which was issued at `start`. */
 static void issued(Block *b, Warp *w, const SimOp *op, uint32_t site, double start)
 {
@@ -468,9 +478,7 @@ static void issued(Block *b, Warp *w, const SimOp *op, uint32_t site, double sta
         w->copied = WBB_MAX(w->copied, start + latency);
         b->copied = WBB_MAX(b->copied, w->copied);
         break;
-    case OP_COPY_GROUP:
-        if (op->mode == GROUP_WAIT || op->mode == GROUP_ALL || op->mode == BULK_WAIT) stall(m, w, w->copied, site);
-        break;
+    case OP_COPY_GROUP: copy_group(m, w, op, site); break;
     case OP_MBARRIER_WAIT: stall(m, w, b->copied, site); break;
     case OP_BRANCH:
     case OP_BRANCH_TABLE:

@@ -361,19 +361,31 @@ static void test_sample(void **state)
     end(&r);
 }
 
-/* A copy from global to shared memory has traffic at both ends, and its wait stalls until it is done. */
+/* A copy from global to shared memory has traffic at both ends, but past L1 no wavefronts at its source, and its wait
+ * stalls until it is done: the wait for a group that lets one be under way not for that one. */
 static void test_copies(void **state)
 {
     (void)state;
-    const Run r = run("mul.lo.u32 %r2, %r1, 16;\nmad.wide.u32 %rd3, %r1, 16, %rd1;\n"
+    Run r = run("mul.lo.u32 %r2, %r1, 16;\nmad.wide.u32 %rd3, %r1, 16, %rd1;\n"
         "cp.async.cg.shared.global [%r2], [%rd3], 16;\n"
                       "cp.async.commit_group;\ncp.async.wait_group 0;", 32);
-    expect_global(&r, 2, &(SimFlow){.requests = 1, .bytes = 512, .sectors = 16, .needed = 16, .wavefronts = 4,
-        .ideal = 4, .l2 = 16, .dram = 16});
+    expect_global(&r, 2, &(SimFlow){.requests = 1, .bytes = 512, .sectors = 16, .needed = 16, .l2 = 16, .dram = 16});
     assert_int_equal(site(&r, 2)->flow[SIM_SHARED].wavefronts, 4);
     assert_true(site(&r, 3)->stalls + site(&r, 4)->stalls > 500);
     assert_true(site(&r, 3)->stalls == 0);
     end(&r);
+    static const char two[] = "mul.lo.u32 %%r2, %%r1, 16;\nmad.wide.u32 %%rd3, %%r1, 16, %%rd1;\n"
+        "cp.async.ca.shared.global [%%r2], [%%rd3], 16;\ncp.async.commit_group;\ncp.async.wait_all;\n"
+        "cp.async.ca.shared.global [%%r2+512], [%%rd3+512], 16;\ncp.async.commit_group;\ncp.async.wait_group %d;";
+    for (int left = 0; left < 2; left++) {
+        char text[400];
+        snprintf(text, sizeof text, two, left);
+        r = run(text, 32);
+        expect_global(&r, 2, &(SimFlow){.requests = 1, .bytes = 512, .sectors = 16, .needed = 16, .wavefronts = 4,
+            .ideal = 4, .l2 = 16, .dram = 16});
+        assert_true((site(&r, 7)->stalls > 500) == !left);
+        end(&r);
+    }
 }
 
 /* 64 lanes update one address, or 4 bytes side by side: each lane is a turn of two clocks, or each 16 bytes. Those of a
