@@ -24,8 +24,8 @@ Meaning = Tuple[Expr, Expr, Tuple[Tuple[Var, str], ...]]  # the left side, the t
 CONDITIONS = re.compile(r"@!?\w|\b(setp?|selp|slct|clz|popc|bfind|brev|bmsk|testp|and|or|xor|not|cnot|lop3|sh[lrf]|bf[ei]|prmt|"
                         r"(add|sub|mul|mad|min|max|sad|dp[24]a)[.\w]*\.[usb]\d)\b")
 # form
-OTHERS = ("shfl", "vote", "match", "activemask", "redux", "elect", "mma")  # instructions that threads execute together
-MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "prefetch", "tex", "suld", "sust")
+OTHERS = ("shfl", "vote", "match", "activemask", "redux", "elect", "mma", "ldmatrix")  # instructions that threads execute together
+MEMORY = ("ld", "ldu", "st", "atom", "red", "cp", "prefetch", "tex", "suld", "sust", "ldmatrix")
 CONTROL = ("bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier", "membar", "fence", "nanosleep")
 FUSED = re.compile(r"(add|sub|mul)(\.ftz|\.sat)*\.(b?f16(x2)?|f32(x2)?|f64)")
 STATEMENT = re.compile(r"(?:@!?[%\w]+\s+)?([a-z][\w.:]*)\s*(\{[^}]*\}|[^,]*)(.*)")

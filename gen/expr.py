@@ -364,7 +364,7 @@ class OpName:
     def __call__(self, *args: Any, **named: Any) -> Node:
         if named:
             fail(f"{self}: {', '.join(named)}= belongs to the rule, after the right side: rewrite(left, right, when=..)")
-        if self._op.name in ("const", "var", "arg", "load", "part", "instr", "sum", "read", "barrier", "copy_async", "copy_commit", "copy_wait",
+        if self._op.name in ("const", "var", "arg", "load", "part", "instr", "sum", "read", "barrier", "copy_commit", "copy_wait",
                              "cluster_barrier", "read_peer"):
             fail(f"{self}: only passes make this operation; a pattern matches it with a variable")
         o, want = self._op, 2 if self._op.sig in ("convert", "product") else 1

@@ -137,7 +137,7 @@ def _positions(left: Expr, text: str) -> Tuple[str, Tuple[Expr, ...]]:
             fail(f"'{text}': more than three immediates")
         return "%" + "ijk"[list(found).index(str(e))]
     for letter in _re.findall(r"%([a-z])(?![A-Za-z0-9_])", text):
-        if letter not in "dp" and (letter not in "abc" or "abc".index(letter) >= len(names)):
+        if letter not in "dpq" and (letter not in "abc" or "abc".index(letter) >= len(names)):
             constants = [v.name for v in VARIABLES.values() if v.kind == "const" and _re.search(rf"\b{v.name}\b", str(left))]
             fail(f"'{text}': %{letter} is no operand of {left}, which has {len(names)}: %a is the first; %{{{names[0] if names else 'a'}}} names one"
                  + "".join(f"; {name} is a constant, which %{{{name}}} writes" for name in constants))

@@ -125,6 +125,10 @@ def disorder(r: Rule) -> str:
     """What is wrong with the memory order or scope of a row for an operation that updates memory in one step; empty if nothing."""
     assert isinstance(r.left, Node)
     name = r.left.op.name
+    if name == "copy_async":
+        size = ops.TYPE_BY_NAME[r.left.result.name].bits // 8 * r.left.result.lanes
+        wanted = f"cp.async.{'cg' if size == 16 else 'ca'}.shared.global [%p], [%q], {size};"
+        return "" if str(r.right) == wanted else f"'{r.right}': {r.left} is '{wanted}'"
     orders, why = EFFECTS.get(name, EFFECTS[""])
     if r.kind in ("llvm", "intr"):
         return "" if "relaxed" in orders else f"'{r.right}' is relaxed, but {name} needs {' or '.join(orders)}: {why}"

@@ -120,9 +120,13 @@ OPS = [
     # c = 2 * (lane % 4), of the first operand (g, c), (g, c+1), (g+8, c), (g+8, c+1), (g, c+8), (g, c+9), (g+8, c+8), (g+8, c+9); of the second one
     # (c, g), (c+1, g), (c+8, g), (c+9, g); of the third and the result (g, c), (g, c+1), (g+8, c), (g+8, c+1)
     Op("mma", 3, "product", "F", 0, "convergent"),
-    # from sm_80: an element, or several, of 4, 8 or 16 bytes, goes to shared memory while the thread goes on; a commit makes a group of the
-    # copies since the last one, and a wait ends when no more than so many groups, the immediate, are under way
-    Op("copy_async", 0, "frame", "PIUFC", 0, "address reads writes"), Op("copy_commit", 0, "frame", "", 0, "reads writes"),
+    # four matrices of 8 x 8 elements of 16 bits in shared memory, of which lane 8 * i + r holds the address of row r of matrix i: lane t has of each of
+    # them, one after the other, row t // 4, columns 2 * (t % 4) and the next one; turned: column t // 4, rows 2 * (t % 4) and the next one
+    Op("read_matrix", 0, "same", "F", 0, "convergent address reads"), Op("read_matrix_turned", 0, "same", "F", 0, "convergent address reads"),
+    # from sm_80: an element, or several, of 4, 8 or 16 bytes, at a second address of the statement, goes to shared memory while the thread
+    # goes on; a commit makes a group of the copies since the last one, and a wait ends when no more than so many groups, the immediate, are
+    # under way
+    Op("copy_async", 0, "same", "F", 0, "address reads writes"), Op("copy_commit", 0, "frame", "", 0, "reads writes"),
     Op("copy_wait", 0, "frame", "", 0, "reads writes"),
     # the element at the address becomes op(it, x) in one step; the result is what it was. Nothing else is ordered by it
     Op("atomic_add", 1, "same", "IUF", 0, "address reads writes"), Op("atomic_min", 1, "same", "IUF", 0, "address reads writes"),

@@ -1,5 +1,5 @@
 """Instructions by which the threads of a warp, or all threads, share values. Those with an address take it from their `do` statement; in a text
-of `asm` it is %p. Warps are whole: every mask names all 32 threads."""
+of `asm` it is %p, and that of what a copy reads %q. Warps are whole: every mask names all 32 threads."""
 from gen.lang import *
 
 SHUFFLES = [
@@ -21,6 +21,19 @@ REDUX = [                                       # from sm_80
 MMA = [                                         # from sm_80: tensor cores
     asm (mma.f32x4.f16x8(a, b, c),           'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 %d, %a, %b, %c;'),
     asm (mma.f32x4.bf16x8(a, b, c),          'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 %d, %a, %b, %c;'),
+]
+MATRICES = [                                    # of shared memory, as tensor cores take them
+    asm (read_matrix.f16x8(),                'ldmatrix.sync.aligned.m8n8.x4.shared.b16 %d, [%p];'),
+    asm (read_matrix.bf16x8(),               'ldmatrix.sync.aligned.m8n8.x4.shared.b16 %d, [%p];'),
+    asm (read_matrix_turned.f16x8(),         'ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 %d, [%p];'),
+    asm (read_matrix_turned.bf16x8(),        'ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 %d, [%p];'),
+]
+COPIES = [                                      # from sm_80: to shared memory, at %p, from %q, while the thread goes on
+    asm (copy_async.f16x8(),                 'cp.async.cg.shared.global [%p], [%q], 16;'),
+    asm (copy_async.bf16x8(),                'cp.async.cg.shared.global [%p], [%q], 16;'),
+    asm (copy_async.f32x4(),                 'cp.async.cg.shared.global [%p], [%q], 16;'),
+    asm (copy_async.f32x2(),                 'cp.async.ca.shared.global [%p], [%q], 8;'),
+    asm (copy_async.f32(),                   'cp.async.ca.shared.global [%p], [%q], 4;'),
 ]
 ATOMICS = [
     llvm(atomic_add[t](a),                   'atomicrmw add') for t in (i32, u32, i64, u64)

@@ -48,5 +48,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.F8,
     machine.BF16_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
-    sharing.ATOMICS_90, sharing.ALL, sharing.REDUX, sharing.MMA,
+    sharing.ATOMICS_90, sharing.ALL, sharing.REDUX, sharing.MMA, sharing.MATRICES, sharing.COPIES,
 ]

@@ -46,5 +46,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.APPROXIMATE, machine.WIDEN_BF16, machine.SHIFT,
     machine.F64_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
-    sharing.ALL, sharing.REDUX, sharing.MMA,
+    sharing.ALL, sharing.REDUX, sharing.MMA, sharing.MATRICES, sharing.COPIES,
 ]

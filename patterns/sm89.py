@@ -49,5 +49,5 @@ INSTR = [                                    # call and asm match the lanes that
     machine.F8,
     machine.F64_FROM_INTEGER,
     tiles.ALL, functions.LIBDEVICE,
-    sharing.ALL, sharing.REDUX, sharing.MMA,
+    sharing.ALL, sharing.REDUX, sharing.MMA, sharing.MATRICES, sharing.COPIES,
 ]

@@ -137,5 +137,5 @@ def usual() -> List[str]:
     out += ["cp.async.ca.shared.global", "cp.async.cg.shared.global", "cp.async.commit_group", "cp.async.wait_group", "membar.gl", "fence.acq_rel.gpu"]
     out += ["barrier.cluster.arrive.aligned", "barrier.cluster.wait.aligned", "bra", "bra.uni", "ret", "exit", "call.uni"]
     out += [f"mma.sync.aligned.m16n8k16.row.col.f32.{t}.{t}.f32" for t in ("f16", "bf16")]
-    out += [f"{matrix}.sync.aligned.m8n8.x{n}.shared.b16" for matrix in ("ldmatrix", "stmatrix") for n in (1, 2, 4)]
+    out += [f"{matrix}.sync.aligned.m8n8.x{n}{turned}.shared.b16" for matrix in ("ldmatrix", "stmatrix") for n in (1, 2, 4) for turned in ("", ".trans")]
     return out

@@ -275,6 +275,8 @@ def effect_text(op: ops.Op, w: Writer, result: Type, left: str) -> str:
     if "address" not in op.props:
         return (f"kernel @NAME({', '.join(buffers)}, %out: out {result.name}[{size}]) block 128 grid {THREADS // 128} {{\n"
                 f"  let t = 128*bid + tid in 0..{THREADS}\n  y = do {left}\n  store %out[{t}], y\n}}\n")
+    if op.name == "copy_async" or "convergent" in op.props:
+        return shared_text(op, result, name)
     start = "0:u32" if op.name == "ticket" else f"load{load_t} %start[{t}]"
     buffers += [f"%start: {result.name}[{size}]", f"%out: out {result.name}[{size}]", f"%sum: out {result.name}[{size}]",
                 f"%cells: temp {result.name}[{size}]"]
@@ -285,6 +287,20 @@ def effect_text(op: ops.Op, w: Writer, result: Type, left: str) -> str:
         steps += f"  do barrier()\n  z = do {name}(%cells[128*bid + tid // 4], {operands})\n"
     return (f"kernel @NAME({', '.join(buffers)}) block 128 grid {THREADS // 128} {{\n  let t = 128*bid + tid in 0..{THREADS}\n{steps}"
             f"  do barrier()\n  v = do read.{result}(%cells[{t}])\n  store %sum[{t}], v\n}}\n")
+
+
+def shared_text(op: ops.Op, result: Type, name: str) -> str:
+    """A kernel whose blocks copy to shared memory, or read matrices there: what other threads brought."""
+    n, t = result.lanes, result.name
+    at = lambda i: i if n == 1 else f"{n}*{i if i.isidentifier() else f'({i})'}"
+    load = f"load.{result} %in[{at('t')}]" if n > 1 else "load %in[t]"
+    if op.name == "copy_async":
+        steps = (f"  do {name}(%s[{at('tid')}], %in[{at('t')}])\n  do copy_commit()\n  do copy_wait<0>()\n  do barrier()\n"
+                 f"  y = do read.{result}(%s[{at('127 - tid')}])\n")
+    else:
+        steps = f"  store %s[{at('tid')}], {load}\n  do barrier()\n  y = do {name}(%s[{at('tid')}])\n"
+    return (f"kernel @NAME(%in: {t}[{THREADS * n}], %out: out {t}[{THREADS * n}], %s: shared {t}[{128 * n}]) block 128 grid {THREADS // 128} {{\n"
+            f"  let t = 128*bid + tid in 0..{THREADS}\n{steps}  store %out[{at('t')}], y\n}}\n")
 
 
 def kernels_of_lower() -> Iterator[Kernel]:

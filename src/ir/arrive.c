@@ -100,7 +100,7 @@ static void check_do(Arrival *x, const IrStmt *s, Same around)
                    : together == IN_BLOCK ? "a barrier below a condition that may differ between threads of a block"
                                           : "an operation of all threads of a warp below a condition that may differ "
                                             "between them";
-    const bool reads = n->op == OP_READ || n->op == OP_READ_RELAXED || n->op == OP_READ_PEER;
+    const bool reads = ir_only_reads((ScOp)n->op) && !convergent; /* each thread has the element at its own address */
     for (uint32_t i = 0; i < s->n_results; i++)
         x->values[s->results[i].value] = (uint8_t)(reads ? WBB_MIN(same_in(x, s->index), IN_BLOCK) : IN_THREAD);
 }

@@ -139,7 +139,7 @@ static IrOperator operator_named(IrParser *p, const char *name, WbbLoc loc)
     const bool unnamed = h.op == OP_FLOORDIV || h.op == OP_MOD || h.op == OP_SUM,
                converts = sc_op_info[h.op].signature == SC_CONVERT || sc_op_info[h.op].signature == SC_PRODUCT;
     if (unnamed && types == 0) h.type = INDEX, types = 1;
-    const bool reads = h.op == OP_READ || h.op == OP_READ_RELAXED || h.op == OP_READ_PEER;
+    const bool reads = ir_only_reads(h.op) && sc_op_info[h.op].signature == SC_FRAME;
     const bool may_lack = h.op == OP_LOAD || reads || !*sc_op_info[h.op].classes;
     if (types != (converts ? 2u : 1u) && !(types == 0 && may_lack) && h.op != OP_LOAD)
         wbb_fail(p->cx, loc, converts ? "'%s' needs two types: of the result, of the operand" : "'%s' needs one type",

@@ -237,6 +237,11 @@ static inline bool ir_is_index(const IrGraph *g, IrRef r)
 }
 /* Has the operation effects, so that a `do` evaluates it? A selected instruction is one where a `do` names it. */
 static inline bool ir_has_effects(const IrNode *n) { return sc_op_info[n->op].effects != 0; }
+/* Is it an access to memory that changes nothing there? */
+static inline bool ir_only_reads(ScOp op)
+{
+    return (sc_op_info[op].effects & (SC_ADDRESS | SC_READS | SC_WRITES)) == (SC_ADDRESS | SC_READS);
+}
 static inline bool ir_is_const(const IrGraph *g, IrRef r) { return g->nodes[r].op == OP_CONST; }
 /* The operands of any node but a sum and a call; returns their number. */
 uint32_t ir_operands(const IrGraph *g, IrRef r, IrRef out[3]);

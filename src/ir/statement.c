@@ -178,7 +178,7 @@ static void do_statement(IrParser *p, IrBlock *b, const Results *r)
     uint32_t buffer = 0, from = 0;
     if (ir_peek(p) == '%') {
         if (!selected && !needs_address) wbb_fail(p->cx, ir_here(p), "'%s' has no address", h.name);
-        const bool reads = h.op == OP_READ || h.op == OP_READ_RELAXED || h.op == OP_READ_PEER;
+        const bool reads = ir_only_reads(h.op);
         buffer = address(p, reads, &index);
         if (h.op == OP_READ_PEER && (p->buffers.items[buffer].space != IR_SHARED || h.imm >= p->k->cluster ||
                                      sc_type_info[p->buffers.items[buffer].type].bits < 8))
@@ -187,7 +187,7 @@ static void do_statement(IrParser *p, IrBlock *b, const Results *r)
         if (sc_type_info[IR_SC(h.type)].bits != sc_type_info[p->buffers.items[buffer].type].bits)
             wbb_fail(p->cx, loc, "'%%%s' has a type of another width", p->buffers.items[buffer].name);
         if (ir_peek(p) != ')') ir_expect(p, ",");
-        if (h.op == OP_COPY_ASYNC) from = copied(p, &h, buffer, &from_index);
+        if (h.op == OP_COPY_ASYNC || (selected && ir_peek(p) == '%')) from = copied(p, &h, buffer, &from_index);
     } else if (needs_address) {
         wbb_fail(p->cx, ir_here(p), "'%s' needs an address, %%buffer[index]", h.name);
     }

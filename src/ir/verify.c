@@ -230,11 +230,12 @@ static void check_do(const Verify *v, const IrStmt *s)
     if (v->callees < v->k->n_functions) broken(v, s->value, "a function has an effect");
     if (n->op != OP_INSTR && !(sc_op_info[n->op].effects & SC_ADDRESS) != !s->index)
         broken(v, s->value, "an address where there should be none, or none where there should be one");
-    if (s->index) check_address(v, s, n->op == OP_READ || n->op == OP_READ_RELAXED || n->op == OP_READ_PEER);
+    if (s->index) check_address(v, s, ir_only_reads((ScOp)n->op));
     if (n->op == OP_READ_PEER && (v->k->buffers[s->buffer].space != IR_SHARED || n->imm >= v->k->cluster ||
                                    sc_type_info[IR_SC(n->type)].bits < 8))
         broken(v, s->value, "a read of another block that is not of shared memory, or not of the cluster");
-    if ((n->op == OP_COPY_ASYNC) != (s->from_index != 0)) broken(v, s->value, "a copy without what it copies");
+    if (n->op != OP_INSTR && (n->op == OP_COPY_ASYNC) != (s->from_index != 0))
+        broken(v, s->value, "a copy without what it copies");
     if (s->from_index) {
         const IrBuffer *from = &v->k->buffers[WBB_MIN(s->from, v->k->n_buffers - 1)];
         if (!is_index(v, s->from_index) || from->type != IR_SC(n->type) || from->space == IR_SHARED ||

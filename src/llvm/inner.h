@@ -180,15 +180,14 @@ LLVMValueRef ll_splat_pairs(LlBuild *b, LLVMValueRef x, uint32_t lanes);
 /* instr.c */
 LLVMValueRef ll_instr(LlBuild *b, IrRef r);
 /* The same for a `do`: it stays where it is built. address: of the memory that it accesses, or NULL. */
-LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address);
+LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address, LLVMValueRef from);
 /* one that is not overloaded, by its name in intrinsics.c; args: NULL where it takes none */
 LLVMValueRef ll_call_intrinsic(LlBuild *b, const char *name, LLVMValueRef *args);
 LLVMValueRef ll_barrier(LlBuild *b); /* of the threads of the block */
 void ll_cluster_barrier(LlBuild *b); /* .. of the cluster */
 /* The same address in the shared memory of block number `rank` of the cluster. */
 LLVMValueRef ll_peer(LlBuild *b, LLVMValueRef address, uint64_t rank);
-/* copy_async from one address to another; copy_commit, copy_wait without addresses */
-void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef from);
+void ll_copy_group(LlBuild *b, const IrNode *n); /* copy_commit, copy_wait */
 
 /* call.c */
 LLVMValueRef ll_call(LlBuild *b, IrRef r); /* emits a call */

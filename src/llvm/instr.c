@@ -234,11 +234,11 @@ typedef struct {
     uint32_t first, n;
 } Registers;
 
-/* LLVM's template of an assembly text: %d %a %b %c and %p, the address, not followed by a letter or digit, become $0 $1
- * .., and where several registers hold a value, {$0, $1, $2, $3}; immediates are written out. */
+/* LLVM's template of an assembly text: %d %a %b %c and %p and %q, the addresses, not followed by a letter or digit,
+ * become $0 $1 .., and where several registers hold a value, {$0, $1, $2, $3}; immediates are written out. */
 static const char *template(LlBuild *b, const RwInstr *row, uint64_t imm, const Registers *of)
 {
-    static const char letters[] = "dabcp";
+    static const char letters[] = "dabcpq";
     const char *text = row->text;
     WbbBuf out = wbb_buf(b->arena);
     for (const char *p = text; *p; p++) {
@@ -250,7 +250,7 @@ static const char *template(LlBuild *b, const RwInstr *row, uint64_t imm, const 
         else if (*p != '%' || longer || !strchr(letters, p[1])) wbb_put_n(&out, p, 1);
         else {
             const Registers r = of[strchr(letters, *++p) - letters];
-            if (*p == 'p' && !r.n) bad_row(b, row, "an address is needed");
+            if (*p >= 'p' && !r.n) bad_row(b, row, "an address is needed");
             if (r.n > 1) wbb_put(&out, "{");
             for (uint32_t i = 0; i < r.n; i++) wbb_putf(&out, "%s$%u", i ? ", " : "", r.first + i);
             if (r.n > 1) wbb_put(&out, "}");
@@ -259,17 +259,20 @@ static const char *template(LlBuild *b, const RwInstr *row, uint64_t imm, const 
     return out.text;
 }
 
-/* effect: the text is part of a `do`, so it stays where it is, and memory is different after it. */
+/* effect: the text is part of a `do`, so it stays where it is, and memory is different after it; it may have addresses,
+ * and no result. */
 static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMTypeRef result, LLVMValueRef *x,
-                             uint32_t n, bool effect, LLVMValueRef address)
+                             uint32_t n, bool effect, const LLVMValueRef address[2])
 {
-    enum { MOST = 3 * 4 + 1 };
+    enum { MOST = 3 * 4 + 2 };
+    const bool silent = !strstr(row->text, "%d");
     const uint32_t widest = effect ? 32 : 64;
-    Registers of[5] = {{0, 0}};
+    Registers of[6] = {{0, 0}};
     LLVMTypeRef parameters[MOST], results[4];
     LLVMValueRef args[MOST];
     WbbBuf constraints = wbb_buf(b->arena);
-    const Held out = registers_of(b, row, result, widest);
+    Held out = registers_of(b, row, result, widest);
+    if (silent) out.n = 0;
     of[0].n = out.n;
     for (uint32_t i = 0; i < out.n; i++)
         wbb_putf(&constraints, "%s=%c", i ? "," : "", out.letter), results[i] = out.type;
@@ -282,14 +285,16 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMT
         into_registers(b, x[i], in, args + k);
         for (uint32_t j = 0; j < in.n; j++) wbb_putf(&constraints, ",%c", in.letter), parameters[k++] = in.type;
     }
-    if (address) {
-        of[4] = (Registers){of[0].n + k, 1};
-        parameters[k] = LLVMTypeOf(address), args[k++] = address;
-        wbb_put(&constraints, ",l");
+    for (uint32_t i = 0; i < 2 && address[i]; i++) {
+        of[4 + i] = (Registers){of[0].n + k, 1};
+        wbb_put(&constraints, out.n + k ? ",l" : "l");
+        parameters[k] = LLVMTypeOf(address[i]), args[k++] = address[i];
     }
     if (effect) wbb_put(&constraints, ",~{memory}");
     const char *text = template(b, row, imm, of);
-    LLVMTypeRef returned = out.n > 1 ? LLVMStructTypeInContext(b->llvm, results, out.n, false) : out.type;
+    LLVMTypeRef returned = silent       ? LLVMVoidTypeInContext(b->llvm)
+                           : out.n > 1 ? LLVMStructTypeInContext(b->llvm, results, out.n, false)
+                                       : out.type;
     LLVMTypeRef type = LLVMFunctionType(returned, parameters, k, false);
     LLVMValueRef f = LLVMGetInlineAsm(type, text, strlen(text), constraints.text, strlen(constraints.text), effect,
                                       false, LLVMInlineAsmDialectATT, false);
@@ -298,7 +303,7 @@ static LLVMValueRef assembly(LlBuild *b, const RwInstr *row, uint64_t imm, LLVMT
     static const char *const pinned[] = {"convergent", "nounwind", NULL};
     for (const char *const *name = effect ? pinned : pure; *name; name++)
         LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, ll_attribute(b, *name, 0));
-    return out_of_registers(b, call, out, result);
+    return silent ? NULL : out_of_registers(b, call, out, result);
 }
 
 /* The array of a lookup table: one global in a module, named for what it holds, so that its name stays when rules come
@@ -349,7 +354,7 @@ static void set_flags(LLVMValueRef v, uint32_t flags)
     if (f != LLVMFastMathNone && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v)) LLVMSetFastMathFlags(v, f);
 }
 
-static LLVMValueRef instr(LlBuild *b, IrRef r, bool effect, LLVMValueRef address)
+static LLVMValueRef instr(LlBuild *b, IrRef r, bool effect, const LLVMValueRef address[2])
 {
     const IrNode *node = ir_at(b->g, r);
     const uint32_t number = RW_ROW(node->imm);
@@ -376,19 +381,23 @@ static LLVMValueRef instr(LlBuild *b, IrRef r, bool effect, LLVMValueRef address
         x[i] = o >= 0 ? b->values[operands[o]] : constant_arg(b, like, parsed->args[i].bits, value);
     }
     switch ((RwInstrKind)row->kind) {
-    case RW_LLVM: v = opcode(b, row, parsed->opcode, result, x, n, address); break;
+    case RW_LLVM: v = opcode(b, row, parsed->opcode, result, x, n, address[0]); break;
     case RW_INTR: v = intrinsic(b, row, parsed->intrinsic, result, x, n); break;
     case RW_CALL: v = library(b, row, result, x, n); break;
     case RW_ASM: v = assembly(b, row, node->imm, result, x, n, effect, address); break;
     case RW_LOOKUP: v = lookup(b, row, x[0]); break;
     }
+    if (!v) return NULL;
     if (LLVMTypeOf(v) != result) bad_row(b, row, "the result's type is not the node's");
     set_flags(v, node->flags);
     return v;
 }
 
-LLVMValueRef ll_instr(LlBuild *b, IrRef r) { return instr(b, r, false, NULL); }
-LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address) { return instr(b, r, true, address); }
+LLVMValueRef ll_instr(LlBuild *b, IrRef r) { return instr(b, r, false, (LLVMValueRef[2]){NULL}); }
+LLVMValueRef ll_instr_at(LlBuild *b, IrRef r, LLVMValueRef address, LLVMValueRef from)
+{
+    return instr(b, r, true, (LLVMValueRef[]){address, from});
+}
 
 LLVMValueRef ll_call_intrinsic(LlBuild *b, const char *name, LLVMValueRef *args)
 {
@@ -397,17 +406,13 @@ LLVMValueRef ll_call_intrinsic(LlBuild *b, const char *name, LLVMValueRef *args)
     return LLVMBuildCall2(b->builder, type, f, args, LLVMCountParamTypes(type), "");
 }
 
-void ll_copy_async(LlBuild *b, const IrNode *n, LLVMValueRef to, LLVMValueRef from)
+void ll_copy_group(LlBuild *b, const IrNode *n)
 {
-    static const char *const copies[] = {[4] = "llvm.nvvm.cp.async.ca.shared.global.4",
-                                         [8] = "llvm.nvvm.cp.async.ca.shared.global.8",
-                                         [16] = "llvm.nvvm.cp.async.cg.shared.global.16"};
-    const char *name = n->op == OP_COPY_COMMIT ? "llvm.nvvm.cp.async.commit.group"
-                       : n->op == OP_COPY_WAIT ? "llvm.nvvm.cp.async.wait.group"
-                                               : copies[sc_bytes(IR_SC(n->type)) * IR_LANES(n->type)];
-    if (!strstr(b->t->features, "cp.async"))
+    const bool commit = n->op == OP_COPY_COMMIT;
+    if (!tg_has(b->t, "cp.async"))
         wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "%s has no asynchronous copies", b->t->name);
-    ll_call_intrinsic(b, name, (LLVMValueRef[]){to ? to : LLVMConstInt(b->i32, n->imm, false), from});
+    ll_call_intrinsic(b, commit ? "llvm.nvvm.cp.async.commit.group" : "llvm.nvvm.cp.async.wait.group",
+                      (LLVMValueRef[]){LLVMConstInt(b->i32, n->imm, false)});
 }
 
 static void needs_clusters(const LlBuild *b)

@@ -112,9 +112,6 @@ static const LlIntrinsic intrinsics[] = {
     {"llvm.nvvm.barrier.cluster.wait.aligned", ""},
     {"llvm.nvvm.barrier.cta.sync.aligned.all", ""},
     {"llvm.nvvm.cos.approx.ftz.f", ""},
-    {"llvm.nvvm.cp.async.ca.shared.global.4", ""},
-    {"llvm.nvvm.cp.async.ca.shared.global.8", ""},
-    {"llvm.nvvm.cp.async.cg.shared.global.16", ""},
     {"llvm.nvvm.cp.async.commit.group", ""},
     {"llvm.nvvm.cp.async.wait.group", ""},
     {"llvm.nvvm.d2i.rz", ""},
@@ -212,7 +209,7 @@ bool ll_has_instr(const RwInstr *row)
     case RW_LLVM: return ll_opcode(row->text, n) != NULL;
     case RW_INTR: return ll_intrinsic(row->text, n) != NULL;
     case RW_CALL: return strncmp(row->text, "__nv_", 5) == 0;
-    case RW_ASM: return strstr(row->text, "%d") != NULL;
+    case RW_ASM: return strstr(row->text, "%d") || strstr(row->text, "%p");
     case RW_LOOKUP: return strspn(row->text, "0123456789abcdef ") == strlen(row->text);
     }
     return false;

@@ -55,26 +55,21 @@ static void emit_do(LlBuild *b, const IrStmt *s, uint32_t scope)
     const IrNode *n = ir_at(b->g, s->value);
     ir_demand_operands(&b->demand, s);
     ll_at_scope(b, scope);
-    LLVMValueRef v = NULL, address = NULL;
+    LLVMValueRef v = NULL, address = NULL, from = NULL;
     if (n->op == OP_READ || n->op == OP_READ_RELAXED || n->op == OP_READ_PEER) {
         v = ll_load(b, s->value, s->buffer, s->index);
     } else if (n->op == OP_WRITE_RELAXED) {
         write_relaxed(b, s);
-    } else if (n->op == OP_COPY_ASYNC) {
-        ll_lines_at(b, s->index);
-        LLVMValueRef from = ll_address(b, s->from, s->from_index);
-        address = ll_address(b, s->buffer, s->index);
-        ll_lines_access(b, IR_BY_LOAD, s->value, s->from);
-        ll_copy_async(b, n, address, from);
     } else if (n->op == OP_COPY_COMMIT || n->op == OP_COPY_WAIT) {
         ll_lines_at(b, s->value);
-        ll_copy_async(b, n, NULL, NULL);
+        ll_copy_group(b, n);
     } else {
         if (s->index) ll_lines_at(b, s->index);
         if (s->index) address = ll_address(b, s->buffer, s->index);
+        if (s->from_index) from = ll_address(b, s->from, s->from_index);
         ll_lines_at(b, s->value);
         if (n->op == OP_CLUSTER_BARRIER) ll_cluster_barrier(b);
-        else v = n->op == OP_BARRIER ? ll_barrier(b) : ll_instr_at(b, s->value, address);
+        else v = n->op == OP_BARRIER ? ll_barrier(b) : ll_instr_at(b, s->value, address, from);
     }
     if (s->n_results) b->results[s->results[0].value] = v;
 }

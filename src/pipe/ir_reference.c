@@ -311,6 +311,19 @@ static PipeExpected in_product(PipeInterpreter *x, const IrStmt *s, const Thread
     return r;
 }
 
+/* Element `lane` of thread t's part of the matrices that its warp reads, whose rows lie where gen/ops.py says. */
+static PipeExpected in_matrices(PipeInterpreter *x, const IrStmt *s, const Threads *set, uint32_t t, uint32_t lane)
+{
+    const uint32_t of_warp = t % x->r.k->block % WARP, first = t - of_warp, matrix = lane / 2;
+    const bool turned = ir_at(x->g, s->value)->op == OP_READ_MATRIX_TURNED;
+    const uint32_t major = of_warp / 4, minor = 2 * (of_warp % 4) + lane % 2;
+    const uint32_t holder = first + 8 * matrix + (turned ? minor : major);
+    const PipeExpected any = {.known = PIPE_ANY};
+    if (holder >= x->n_threads || !has_thread(set, holder)) return any;
+    const int64_t at = (int64_t)x->threads[holder].values[x->slot[s->index]].bits + (turned ? major : minor);
+    return at >= 0 && at < x->r.k->buffers[s->buffer].elements ? memory_of(x, s->buffer, t)[at] : any;
+}
+
 static void copy(PipeInterpreter *x, const IrStmt *s, uint32_t t, uint32_t lanes)
 {
     const int64_t to = (int64_t)pipe_lanes_of(x, s->index)->bits, from = (int64_t)pipe_lanes_of(x, s->from_index)->bits;
@@ -330,13 +343,15 @@ static void run_do(PipeInterpreter *x, const IrStmt *s, const Threads *set)
         for (EACH_THREAD(x, set, t)) copy(x, s, t, IR_LANES(n->type));
         return;
     }
+    const bool matrices = n->op == OP_READ_MATRIX || n->op == OP_READ_MATRIX_TURNED;
     const uint32_t lanes = s->index || n->op == OP_MMA ? IR_LANES(n->type) : 1;
     for (EACH_THREAD(x, set, t)) {
         for (uint32_t first = 0; first < lanes; first += (uint32_t)WBB_LEN(out)) {
             const uint32_t count = WBB_MIN(lanes - first, (uint32_t)WBB_LEN(out));
             if (n->op == OP_ATOMIC_CAS && lanes > 1) swap_lanes(x, s, t, out);
             for (uint32_t i = 0; (n->op != OP_ATOMIC_CAS || lanes == 1) && i < count; i++)
-                out[i] = s->index          ? access(x, s, t, first + i)
+                out[i] = matrices          ? in_matrices(x, s, set, t, first + i)
+                         : s->index        ? access(x, s, t, first + i)
                          : n->op == OP_MMA ? in_product(x, s, set, t, first + i)
                                            : in_warp(x, s, set, t);
             if (s->n_results)

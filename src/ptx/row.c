@@ -23,7 +23,8 @@ typedef struct {
 } Operand;
 
 /* Writes a text: %d %a %b %c and %p are operands where no letter or digit follows, %a0 and %a1 the registers of one; %s
- * is the space of the address, %zero a register of 16 bits that are 0; %i %j %k are immediates. */
+ * is the space of the address, %q the address that is copied, %zero a register of 16 bits that are 0; %i %j %k are
+ * immediates. */
 static void write(PtxBuild *b, const RwInstr *row, const char *text, uint64_t imm, const Operand *of,
                   const PtxAddress *at)
 {
@@ -51,7 +52,7 @@ static void write(PtxBuild *b, const RwInstr *row, const char *text, uint64_t im
             if (x->n > 1) wbb_put(&out, "}");
         } else if (letter == 's' && at) wbb_put(&out, at->space);
         else if (letter == 'z') ptx_put_reg(&out, ptx_register(b, ptx_number(16, 0)), false), q += strlen("ero");
-        else if (letter == 'p' && at) wbb_put(&out, ptx_address_text(b, *at));
+        else if ((letter == 'p' || letter == 'q') && at) wbb_put(&out, ptx_address_text(b, at[letter - 'p']));
         else if (letter >= 'i' && letter < 'i' + row->n_immediates && !named && !digit)
             wbb_putf(&out, "%lld", (long long)rw_immediate(row, imm, (uint32_t)(letter - 'i')));
         else if (!letter) break;
@@ -213,6 +214,10 @@ static PtxValue *assembly(PtxBuild *b, IrRef r, const RwInstr *row, PtxValue **x
     const Form form = form_of(b, n->type, widest);
     for (uint32_t k = 0; k < count; k++) of[k + 1] = taken(b, x[k], widest);
     const uint32_t words = ptx_n_words(n->type);
+    if (!strstr(row->text, "%d")) { /* an effect alone */
+        write(b, row, row->text, n->imm, of, at);
+        return NULL;
+    }
     v->words = form == PAIR ? NULL : WBB_NEW_N(b->arena, PtxReg, words);
     of[0].n = form == SEVERAL ? words : 1;
     if (form == HALF) of[0].r[0] = ptx_new(b, PTX_B16);

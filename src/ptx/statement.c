@@ -324,19 +324,12 @@ static void emit_repeat(PtxBuild *b, const IrStmt *s)
 }
 
 /* --- effects ------------------------------------------------------------------------------------------------------ */
-static void copy_async(PtxBuild *b, const IrStmt *s, const IrNode *n)
+static void copy_group(PtxBuild *b, const IrNode *n)
 {
     if (!tg_has(b->t, "cp.async"))
         wbb_decline(b->cx, (WbbLoc){0}, WHY_NO_RULE, "%s has no asynchronous copies", b->t->name);
     if (n->op == OP_COPY_COMMIT) ptx_line(b, "cp.async.commit_group;");
-    else if (n->op == OP_COPY_WAIT) ptx_line(b, "cp.async.wait_group %l;", (int64_t)n->imm);
-    else {
-        const uint32_t bytes = sc_bytes(IR_SC(n->type)) * IR_LANES(n->type);
-        const PtxAddress from = ptx_address(b, s->from, s->from_index), to = ptx_address(b, s->buffer, s->index);
-        b->maker = (IrMaker){IR_BY_LOAD, s->value, s->from};
-        ptx_line(b, "cp.async.%s.shared.global [%s], [%s], %u;", bytes == 16 ? "cg" : "ca", ptx_address_text(b, to),
-                 ptx_address_text(b, from), bytes);
-    }
+    else ptx_line(b, "cp.async.wait_group %l;", (int64_t)n->imm);
 }
 
 static void cluster_barrier(PtxBuild *b)
@@ -371,17 +364,17 @@ static void emit_do(PtxBuild *b, const IrStmt *s)
         b->maker = (IrMaker){IR_BY_STORE, s->value, s->buffer};
         ptx_store(b, b->values[n->a[0]], s->buffer, s->index, ".relaxed.gpu");
         break;
-    case OP_COPY_ASYNC:
     case OP_COPY_COMMIT:
-    case OP_COPY_WAIT: copy_async(b, s, n); break;
+    case OP_COPY_WAIT: copy_group(b, n); break;
     case OP_CLUSTER_BARRIER: cluster_barrier(b); break;
     case OP_BARRIER: ptx_line(b, "bar.sync 0;"); break;
     default: {
         const IrMaker maker = b->maker;
-        if (s->index) b->maker = ir_made_by(b->g, s->index);
-        const PtxAddress at = s->index ? ptx_address(b, s->buffer, s->index) : (PtxAddress){0};
+        PtxAddress at[2] = {0};
+        if (s->index) b->maker = ir_made_by(b->g, s->index), at[0] = ptx_address(b, s->buffer, s->index);
+        if (s->from_index) b->maker = ir_made_by(b->g, s->from_index), at[1] = ptx_address(b, s->from, s->from_index);
         b->maker = maker;
-        v = ptx_row(b, s->value, true, s->index ? &at : NULL);
+        v = ptx_row(b, s->value, true, s->index ? at : NULL);
     }
     }
     if (s->n_results) b->results[s->results[0].value] = v;

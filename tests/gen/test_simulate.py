@@ -111,7 +111,7 @@ class Kept(unittest.TestCase):
                 self.assertEqual((states, len(bad), len(ran)), ({}, 1, 1))
 
     def test_several_rules_by_name(self) -> None:
-        names = ["patterns/machine.py:16", "sharing.py:41"]
+        names = ["patterns/machine.py:16", "sharing.py:54"]
         made = [{k.rule for k in tile_kernels.kernels_on("sm90", *some)[0]} for some in (names[:1], names)]
         self.assertEqual([len(some) for some in made], [1, 2])
 
