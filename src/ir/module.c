@@ -19,6 +19,26 @@ void ir_check_name(WbbCx *cx, const IrKernel *k)
         wbb_fail(cx, (WbbLoc){0}, "@%s: a kernel's name is letters, digits, _ and $", name);
 }
 
+int64_t ir_shared_offset(const IrKernel *k, uint32_t buffer)
+{
+    int64_t at = 0;
+    for (uint32_t i = 0; i < k->n_buffers; i++) {
+        const IrBuffer *x = &k->buffers[i];
+        if (x->space != IR_SHARED) continue;
+        const int64_t align = WBB_MAX(x->align, 1u);
+        at = (at + align - 1) / align * align;
+        if (i == buffer) return at;
+        at += x->elements * sc_bytes(x->type);
+    }
+    return at;
+}
+
+int64_t ir_dynamic_shared(const IrKernel *k)
+{
+    const int64_t bytes = ir_shared_offset(k, k->n_buffers);
+    return bytes > IR_STATIC_SHARED ? bytes : 0;
+}
+
 const char *ir_module_name(WbbArena *a, const IrKernel *k, const char *own)
 {
     char *name = wbb_format(a, "%s_%s", k->name, own);

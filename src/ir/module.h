@@ -9,6 +9,12 @@ void ir_check_name(WbbCx *cx, const IrKernel *k); /* fails where the kernel's is
 const char *ir_module_name(WbbArena *a, const IrKernel *k, const char *own);
 /* The bytes of a table in memory, *n of them: elements narrower than a byte are packed, low bits first. */
 const uint8_t *ir_table_bytes(WbbArena *a, const IrBuffer *table, size_t *n);
+/* Shared arrays of a kernel that are more than a block has statically are one array, whose size the launch says: its
+ * bytes, 0 where there is none, and the first byte of a buffer in it. */
+enum { IR_STATIC_SHARED = 48 << 10 }; /* CUDA C++ Programming Guide, shared memory: more must be dynamic */
+int64_t ir_dynamic_shared(const IrKernel *k);
+int64_t ir_shared_offset(const IrKernel *k, uint32_t buffer);
+#define IR_DYNAMIC "dynamic" /* its name, as of a buffer */
 bool *ir_constant_buffers(WbbArena *a, const IrKernel *k); /* by buffer: nothing changes it while the kernel runs */
 /* The largest power of two up to the buffer's alignment that divides its size, both in bytes: an access that reads
  * whole aligned words where it needs parts of them stays inside. One element alone has no other part. */

@@ -51,10 +51,26 @@ static void make_table(LlBuild *b, uint32_t buffer)
     b->pointers[buffer] = table;
 }
 
+/* The block's shared memory that the launch sizes, from a buffer on. */
+static LLVMValueRef dynamic_shared(LlBuild *b, uint32_t buffer)
+{
+    const char *name = ir_module_name(b->arena, b->k, IR_DYNAMIC);
+    LLVMTypeRef byte = LLVMInt8TypeInContext(b->llvm);
+    LLVMValueRef all = LLVMGetNamedGlobal(b->module, name);
+    if (!all) all = LLVMAddGlobalInAddressSpace(b->module, LLVMArrayType2(byte, 0), name, LL_SHARED);
+    LLVMSetAlignment(all, 16);
+    LLVMValueRef offset = LLVMConstInt(b->i64, (uint64_t)ir_shared_offset(b->k, buffer), false);
+    return LLVMConstInBoundsGEP2(byte, all, &offset, 1);
+}
+
 /* An array in the block's shared memory. */
 static void make_shared(LlBuild *b, uint32_t buffer)
 {
     const IrBuffer *x = &b->k->buffers[buffer];
+    if (ir_dynamic_shared(b->k)) {
+        b->pointers[buffer] = dynamic_shared(b, buffer);
+        return;
+    }
     LLVMTypeRef type = LLVMArrayType2(ll_memory_type(b, IR_TYPE(x->type, 0)), (uint64_t)x->elements);
     const char *name = ir_module_name(b->arena, b->k, x->name);
     LLVMValueRef array = LLVMAddGlobalInAddressSpace(b->module, type, name, LL_SHARED);

@@ -245,7 +245,8 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
         if (!kernel->grid) continue; /* there is no launch without threads */
         b->launches[b->n_launches++] =
             (BdLaunch){.entry = kernel->name, .grid = {kernel->grid, 1, 1}, .block = {kernel->block, 1, 1},
-                       .cluster = {WBB_MAX(kernel->cluster, 1u), 1, 1}, .n_args = n_args, .args = args};
+                       .cluster = {WBB_MAX(kernel->cluster, 1u), 1, 1}, .shared = ir_dynamic_shared(kernel),
+                       .n_args = n_args, .args = args};
     }
     document_order(rw_graph(r->rw)->cx, a, p, r->whole.body, b);
     return b;

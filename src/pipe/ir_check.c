@@ -14,6 +14,8 @@
  */
 #include "pipe/ir_check.h"
 
+#include "ir/module.h"
+
 #include <string.h>
 
 enum { MORE = 4096, MAX_LAUNCHES = 4096, MAX_THREADS = 1 << 18, SHOWN_LOADS = 6 };
@@ -207,7 +209,8 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
         if (b->alias) args[b->alias - 1] = (int)i; /* share memory; the interpreter reads the operand's own copy */
     }
     const BdLaunch l = {.entry = k->name, .grid = {k->grid, 1, 1}, .block = {k->block, 1, 1},
-                        .cluster = {WBB_MAX(k->cluster, 1u), 1, 1}, .n_args = (int)n, .args = args};
+                        .cluster = {WBB_MAX(k->cluster, 1u), 1, 1}, .shared = ir_dynamic_shared(k), .n_args = (int)n,
+                        .args = args};
     const uint64_t threads = (uint64_t)k->grid * k->block;
     const uint64_t blocks = threads > MAX_THREADS ? WBB_MAX(MAX_THREADS / k->block, 1u) : 0; /* 0: all */
     const SimOptions s = {.check = true, .seed = o->seed, .blocks = blocks, .ulp_noise = o->ulp_noise};

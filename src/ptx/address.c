@@ -169,8 +169,13 @@ PtxReg ptx_base(PtxBuild *b, uint32_t buffer)
     const bool inside = b->function < b->k->n_functions;
     const char *name = inside ? b->callees[b->function].name : b->k->name;
     const uint32_t number = inside && ir_is_parameter(x) ? parameter(b, buffer) : buffer;
+    const bool dynamic = x->space == IR_SHARED && ir_dynamic_shared(b->k) > 0;
     if (ir_is_parameter(x)) ptx_line(b, "ld.param.b64 %R, [%s_param_%u];", d, name, number);
-    else ptx_line(b, "mov.b%u %R, %s;", x->space == IR_SHARED ? 32 : 64, d, ir_module_name(b->arena, b->k, x->name));
+    else if (dynamic) {
+        const int64_t offset = ir_shared_offset(b->k, buffer);
+        ptx_line(b, "mov.b32 %R, %s;", d, ir_module_name(b->arena, b->k, IR_DYNAMIC));
+        if (offset) ptx_line(b, "add.s32 %R, %R, %l;", d, d, offset);
+    } else ptx_line(b, "mov.b%u %R, %s;", x->space == IR_SHARED ? 32 : 64, d, ir_module_name(b->arena, b->k, x->name));
     b->at = at;
     b->maker = maker;
     return b->bases[buffer] = d;
