@@ -25,7 +25,7 @@
  *     scatter.c  scatter_run.c  scatter_cells.c    updates of scatters
  *     share_terms.c  share_exchange.c  share_scan.c  share.c    stages whose threads share terms
  *     sort.c                              sorts
- *     product.c                           products of matrices
+ *     product_values.c  product_tiles.c  product.c    products of matrices
  *     tile.c                              stages that exchange layouts
  *     kernel.c                            threads and stores
  */

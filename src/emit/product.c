@@ -7,80 +7,33 @@
  *
  *     let k = ..    x = pack.bf16x8(..)    y = pack.bf16x4(..)    c = do mma.f32x4.bf16x8(x, y, c)
  */
-#include "emit/inner.h"
+#include "emit/product.h"
 
-#include "partition/product.h"
+static IrRef plus(const EmitProduct *m, IrRef x, int64_t n) { return emit_product_plus(m, x, n); }
 
-typedef struct {
-    EmitValues *e;
-    RwCx *rw;
-    IrGraph *g;
-    WbbArena *a;
-    const PartProduct *p;
-    const PartRange *range;
-    IxNeeds needs;
-    IrRef batch, row, column;    /* the first ones of the lane, of the warp's columns */
-    IrRef group[3];              /* numbers of a tile's columns: of the right operand, and two of the result */
-    IrRef pair, depth_warp;      /* lane % 4; which of the warps that share a result */
-    uint32_t rows, depth;        /* of the lane; products of an iteration */
-} Product;
+/* Are columns of a tile neighbours? */
+static bool in_a_row(const PartProduct *p) { return p->stages && p->bring[1].side; }
 
-static IrRef plus(const Product *m, IrRef x, int64_t n) { return rw_add(m->rw, x, ir_index(m->g, n)); }
-
-/* Number n as an index of these dimensions, the last running fastest. */
-static void regroup(const Product *m, IrRef n, int64_t size, const int64_t *dims, uint32_t rank, IrRef *to)
+/* Row number r of the lane. */
+static IrRef row_of(const EmitProduct *m, uint32_t r)
 {
-    ix_regroup(m->rw, 1, &size, &n, rank, dims, to);
+    const bool apart = m->p->stages != 0;
+    return plus(m, m->row, apart ? r / 2 * PART_TILE_ROWS + r % 2 * PART_TILE_ROWS / 2 : r);
 }
 
 /* Column number `group` of tile n of the warp. */
-static IrRef column_of(const Product *m, uint32_t n, IrRef group)
+static IrRef column_of(const EmitProduct *m, uint32_t n, IrRef group)
 {
-    const uint32_t run = m->p->column_run;
+    const uint32_t run = in_a_row(m->p) ? 1 : m->p->column_run;
     const IrRef first = plus(m, m->column, n / run * PART_TILE_COLUMNS * run + n % run);
     return rw_add(m->rw, first, rw_scale(m->rw, group, run));
-}
-
-/* The index of a result; 0 for a row or column: any. */
-static IrRef *result_index(const Product *m, IrRef row, IrRef column)
-{
-    const PartProduct *p = m->p;
-    const int64_t *dims = p->i->shape->dims;
-    IrRef *at = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    regroup(m, m->batch, p->of.batches, dims, p->of.n_batch, at);
-    regroup(m, row ? row : ir_index(m->g, 0), p->of.rows, dims + p->of.n_batch, p->of.n_rows, at + p->of.n_batch);
-    regroup(m, column ? column : ir_index(m->g, 0), p->of.columns, dims + p->of.n_batch + p->of.n_rows, p->of.n_columns,
-            at + p->of.n_batch + p->of.n_rows);
-    return at;
-}
-
-/* The element of an operand in a row or column, for product number k. Rows, columns and products beyond the ends are
- * computed at the nearest ones; such a product is 0. */
-static IrRef element(const Product *m, uint32_t operand, IrRef free, IrRef k)
-{
-    const PartProduct *p = m->p;
-    const HloInstruction *x = p->i->operands[operand];
-    const IrType t = IR_TYPE(x->shape->type, 0);
-    const IrRef below = rw_compare(m->rw, OP_LT, k, ir_index(m->g, p->of.depth));
-    const bool known = ir_is_const(m->g, below);
-    if (known && !ir_at(m->g, below)->imm) return ir_const(m->g, t, 0);
-    free = emit_nearest(m->e, free, operand ? p->of.columns : p->of.rows);
-    IrRef *ranges = WBB_NEW_N(m->a, IrRef, m->needs.n_ranges + 1), *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    regroup(m, emit_nearest(m->e, k, p->of.depth), p->of.depth, m->needs.sizes, m->needs.n_ranges, ranges);
-    IxAccess access;
-    ix_access(m->rw, m->a, p->i, operand, result_index(m, operand ? 0 : free, operand ? free : 0), ranges, NULL,
-              &access);
-    for (uint32_t d = 0; d < x->shape->rank; d++)
-        index[d] = emit_let(m->e, "d", access.index[d], 0, x->shape->dims[d] - 1);
-    const IrRef value = emit_as(m->e, emit_value(m->e, (PartValue){x, 0}, index), x->shape->type);
-    return known ? value : ir_node(m->g, OP_SELECT, t, 0, below, value, ir_const(m->g, t, 0), 0);
 }
 
 static uint32_t fragments(const PartProduct *p) { return (p->row_tiles + p->column_tiles) * p->steps; }
 
 /* The operands of an iteration whose first product is k, as tensor cores take them: of the left one row_tiles for each
  * step, then column_tiles of the right one. */
-static void load(const Product *m, IrRef k, IrRef *to)
+static void load(const EmitProduct *m, IrRef k, IrRef *to)
 {
     const PartProduct *p = m->p;
     const uint32_t each = 4 * p->steps;
@@ -88,10 +41,12 @@ static void load(const Product *m, IrRef k, IrRef *to)
     IrRef *x = WBB_NEW_N(m->a, IrRef, m->rows * each), *y = WBB_NEW_N(m->a, IrRef, p->column_tiles * each);
     k = rw_add(m->rw, k, rw_scale(m->rw, m->pair, each));
     for (uint32_t r = 0; r < m->rows; r++)
-        for (uint32_t j = 0; j < each; j++) x[r * each + j] = element(m, 0, plus(m, m->row, r), plus(m, k, j));
+        for (uint32_t j = 0; j < each; j++)
+            x[r * each + j] = emit_product_element(m, 0, plus(m, m->row, r), plus(m, k, j));
     for (uint32_t c = 0; c < p->column_tiles; c++)
         for (uint32_t j = 0; j < each; j++)
-            y[c * each + j] = element(m, 1, column_of(m, c, m->group[0]), plus(m, k, j));
+            y[c * each + j] =
+                emit_product_element(m, 1, column_of(m, c, m->group[0]), plus(m, k, j));
     for (uint32_t s = 0; s < p->steps; s++) {
         for (uint32_t r = 0; r < p->row_tiles; r++) {
             const IrRef *upper = x + 2 * r * each + 4 * s, *lower = upper + each;
@@ -102,27 +57,20 @@ static void load(const Product *m, IrRef k, IrRef *to)
     }
 }
 
-static void multiply(const Product *m, const IrRef *of, IrRef *sums)
+static void multiply(const EmitProduct *m, const IrRef *of, IrRef *sums)
 {
     const PartProduct *p = m->p;
-    const IrType t = IR_TYPE(SC_F32, 2);
-    for (uint32_t s = 0; s < p->steps; s++, of += p->row_tiles + p->column_tiles)
-        for (uint32_t n = 0; n < part_sums(p); n++) {
-            const IrRef left = of[n / p->column_tiles], right = of[p->row_tiles + n % p->column_tiles];
-            sums[n] = ir_do(m->g, emit_block(m->e), emit_name(m->e, "c"),
-                            ir_node(m->g, OP_MMA, t, 0, left, right, sums[n], 0), t);
-            emit_bound(m->e, sums[n]);
-        }
+    for (uint32_t s = 0; s < p->steps; s++) emit_product_step(m, of + s * (p->row_tiles + p->column_tiles), sums);
 }
 
 /* The first product of iteration n of the warp. */
-static IrRef first_of(const Product *m, IrRef n)
+static IrRef first_of(const EmitProduct *m, IrRef n)
 {
     return rw_scale(m->rw, rw_add(m->rw, rw_scale(m->rw, n, m->p->depth_warps), m->depth_warp), m->depth);
 }
 
 /* Iterations whose products all exist. */
-static void iterate(const Product *m, int64_t n, IrRef *sums)
+static void iterate(const EmitProduct *m, int64_t n, IrRef *sums)
 {
     EmitValues *e = m->e;
     const uint32_t n_sums = part_sums(m->p), n_loaded = m->p->ahead ? fragments(m->p) : 0;
@@ -145,8 +93,20 @@ static void iterate(const Product *m, int64_t n, IrRef *sums)
     for (uint32_t k = 0; k < n_sums; k++) sums[k] = carried[k];
 }
 
+/* All products, whose operands each lane has from memory. */
+static void add_products(const EmitProduct *m, IrRef *sums)
+{
+    const PartProduct *p = m->p;
+    const int64_t whole = p->of.depth / m->depth / p->depth_warps;
+    IrRef *last = WBB_NEW_N(m->a, IrRef, fragments(p));
+    if (whole) iterate(m, whole, sums);
+    if (p->of.depth % m->depth == 0) return;
+    load(m, ir_index(m->g, whole * m->depth), last);
+    multiply(m, last, sums);
+}
+
 /* Adds the sums of warps that share results, in their order; opens the `if` of the first one, which has them. */
-static EmitIf add_warps(const Product *m, IrRef tid, IrRef *sums)
+static EmitIf add_warps(const EmitProduct *m, IrRef tid, IrRef *sums)
 {
     EmitValues *e = m->e;
     enum { EACH = 4, OF_TILE = 32 * EACH /* elements of a lane, of a tile */ };
@@ -174,13 +134,13 @@ static EmitIf add_warps(const Product *m, IrRef tid, IrRef *sums)
 }
 
 /* The element of output number o of the stage at a result, which is a lane of a sum. */
-static void store_one(const Product *m, uint32_t o, IrRef row, IrRef column, IrRef sum, uint32_t lane)
+static void store_one(const EmitProduct *m, uint32_t o, IrRef row, IrRef column, IrRef sum, uint32_t lane)
 {
     const PartProduct *p = m->p;
     const PartStage *s = m->range->stages;
     const PartValue root = m->e->plan->roots[s->outputs[o]];
     const IrRef part = ir_node(m->g, OP_PART, IR_TYPE(SC_F32, 0), 0, sum, 0, 0, lane);
-    IrRef *at = result_index(m, row, column), *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+    IrRef *at = emit_product_result(m, row, column), *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
     emit_give(m->e, (PartValue){p->i, 0}, at, emit_as(m->e, part, p->i->shape->type));
     part_path_index(m->rw, m->a, &s->paths[o], at, to);
     const IrRef value = emit_value(m->e, root, to);
@@ -189,18 +149,19 @@ static void store_one(const Product *m, uint32_t o, IrRef row, IrRef column, IrR
 }
 
 /* Each output at the results of a row of the lane. */
-static void store_row(const Product *m, uint32_t r, const IrRef *sums)
+static void store_row(const EmitProduct *m, uint32_t r, const IrRef *sums)
 {
     const PartProduct *p = m->p;
     const PartStage *s = m->range->stages;
     const uint32_t n = 2 * p->column_tiles;
-    const IrRef row = plus(m, m->row, r), all = ir_index(m->g, p->of.columns);
+    const IrRef row = row_of(m, r), all = ir_index(m->g, p->of.columns);
     const bool whole = p->of.columns % part_warp_columns(p) == 0; /* then the warp has all of its columns, or none */
     EmitIf in_row = emit_if(m->e, rw_compare(m->rw, OP_LT, row, ir_index(m->g, p->of.rows)));
     EmitIf in_all = emit_if(m->e, whole ? rw_compare(m->rw, OP_LT, m->column, all) : 0);
     for (uint32_t o = 0; o < s->n_outputs && !emit_never(&in_row) && !emit_never(&in_all); o++)
         for (uint32_t c = 0; c < n; c++) {
-            const uint32_t tile = c % p->column_tiles, half = c / p->column_tiles, lane = r % 2 * 2 + half;
+            const uint32_t tile = in_a_row(p) ? c / 2 : c % p->column_tiles;
+            const uint32_t half = in_a_row(p) ? c % 2 : c / p->column_tiles, lane = r % 2 * 2 + half;
             const IrRef column = column_of(m, tile, m->group[1 + half]);
             EmitIf inside = emit_if(m->e, whole ? 0 : rw_compare(m->rw, OP_LT, column, all));
             if (!emit_never(&inside)) store_one(m, o, row, column, sums[r / 2 * p->column_tiles + tile], lane);
@@ -210,7 +171,7 @@ static void store_row(const Product *m, uint32_t r, const IrRef *sums)
     emit_close_if(m->e, &in_row);
 }
 
-static void find_lane(Product *m, IrRef bid, IrRef tid)
+static void find_lane(EmitProduct *m, IrRef bid, IrRef tid)
 {
     const PartProduct *p = m->p;
     const uint32_t warps = part_tile_warps(p);
@@ -222,31 +183,34 @@ static void find_lane(Product *m, IrRef bid, IrRef tid)
     const IrRef first_row = rw_add(m->rw, rw_scale(m->rw, row_block, p->row_warps), row_warp);
     const IrRef first_column = rw_add(m->rw, rw_scale(m->rw, column_block, p->column_warps), column_warp);
     const IrRef of_warp = rw_scale(m->rw, first_column, part_warp_columns(p));
+    m->tid = tid, m->lane = lane;
     m->pair = rw_mod(m->rw, lane, 4);
     m->depth_warp = rw_floordiv(m->rw, tid, 32 * (int64_t)warps);
     m->batch = rw_floordiv(m->rw, others, p->row_blocks);
-    m->row = rw_add(m->rw, rw_scale(m->rw, first_row, part_warp_rows(p)), rw_scale(m->rw, group, m->rows));
+    m->row = rw_add(m->rw, rw_scale(m->rw, first_row, part_warp_rows(p)),
+                    rw_scale(m->rw, group, p->stages ? 1 : m->rows));
     m->column = of_warp;
+    m->first[0] = rw_scale(m->rw, row_block, part_side(p, 0));
+    m->first[1] = rw_scale(m->rw, column_block, part_side(p, 1));
+    m->of_warp[0] = rw_scale(m->rw, row_warp, part_warp_rows(p));
+    m->of_warp[1] = rw_scale(m->rw, column_warp, part_warp_columns(p));
     m->group[0] = rw_add(m->rw, rw_scale(m->rw, rw_mod(m->rw, group, 2), 4), rw_floordiv(m->rw, group, 2));
     m->group[1] = m->pair, m->group[2] = plus(m, m->pair, 4);
+    if (in_a_row(p)) m->group[1] = rw_scale(m->rw, m->pair, 2), m->group[2] = plus(m, m->group[1], 1);
 }
 
 void emit_product(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
 {
     const PartProduct *p = range->product;
     const uint32_t origin = e->g->making_origin, n = part_sums(p);
-    Product m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .p = p, .range = range,
+    EmitProduct m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .p = p, .range = range,
                  .needs = ix_needs(e->arena, p->i), .rows = 2 * p->row_tiles, .depth = (uint32_t)part_iteration(p)};
     e->g->making_origin = p->i->id + 1;
     find_lane(&m, bid, tid);
-    IrRef *sums = WBB_NEW_N(e->arena, IrRef, n), *last = WBB_NEW_N(e->arena, IrRef, fragments(p));
+    IrRef *sums = WBB_NEW_N(e->arena, IrRef, n);
     for (uint32_t k = 0; k < n; k++) sums[k] = ir_const(e->g, IR_TYPE(SC_F32, 2), 0);
-    const int64_t whole = p->of.depth / m.depth / p->depth_warps;
-    if (whole) iterate(&m, whole, sums);
-    if (p->of.depth % m.depth) {
-        load(&m, ir_index(e->g, whole * m.depth), last);
-        multiply(&m, last, sums);
-    }
+    if (p->stages) emit_product_tiles(&m, sums);
+    else add_products(&m, sums);
     EmitIf c = {.known = true};
     if (p->depth_warps > 1) c = add_warps(&m, tid, sums);
     for (uint32_t r = 0; r < m.rows; r++) store_row(&m, r, sums);

@@ -26,12 +26,37 @@ static bool find_product(PartTry *x, PartProduct *p)
     return true;
 }
 
+/* May copies of 16 bytes bring it? It is in memory as it is, and what is side by side there are rows (columns) or
+ * products that are neighbours, in whole groups. */
+static bool is_copied(const HloInstruction *x, bool side, const HloInts *contracting, const HloInts *batch)
+{
+    const uint32_t minor = (uint32_t)x->shape->minor_to_major[0];
+    uint32_t last = x->shape->rank;
+    if (x->opcode != HLO_PARAMETER || x->shape->dims[minor] % PART_GROUP) return false;
+    if (!side) return contracting->items[contracting->n - 1] == minor;
+    while (last-- > 0 && (hlo_holds(*contracting, last) || hlo_holds(*batch, last))) continue;
+    return last == minor;
+}
+
+static void find_bring(WbbArena *a, PartProduct *p)
+{
+    const HloDotDims d = hlo_dot_dims(a, p->i);
+    const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
+    for (uint32_t o = 0; o < 2; o++) {
+        const HloInstruction *x = p->i->operands[o];
+        const int64_t minor = x->shape->minor_to_major[0];
+        const bool side = !hlo_holds(contracting[o], minor) && !hlo_holds(batch[o], minor);
+        p->bring[o] = (PartBring){.side = side, .copied = is_copied(x, side, &contracting[o], &batch[o])};
+    }
+}
+
 bool part_make_product(PartTry *x, PartPlan *p)
 {
     PartProduct *product = WBB_NEW(x->a, PartProduct);
     part_know_order(x);
     if (x->scatters || x->hero) return part_not(x, "beside a scatter, sort or scan there is no product");
     if (!find_product(x, product)) return false;
+    find_bring(x->a, product);
     PartRange *r = part_scanned(x->a, p, product->i);
     if (!r) return part_not(x, "an output does not follow from results of the product one by one");
     part_check(x->cx, x->a, p, x->t, false);
@@ -71,6 +96,10 @@ void part_print_product(WbbBuf *out, const PartProduct *p)
              (long long)p->of.rows, (long long)p->of.columns, (long long)p->of.depth, (long long)part_warp_rows(p),
              (long long)part_warp_columns(p), (long long)part_iteration(p),
              p->ahead ? ", which it has loaded before" : "");
+    for (uint32_t o = 0; o < 2 && p->stages; o++)
+        wbb_putf(out, "%s tile of lines of %lld %s%s", o ? ", a" : "; a", (long long)part_line(p, o),
+                 p->bring[o].side ? o ? "columns" : "rows" : "products", p->bring[o].copied ? ", copied" : "");
+    if (p->stages) wbb_putf(out, ", in %u places (%s:%u)", p->stages, p->shared->file, p->shared->line);
     wbb_putf(out, "; %u x %u", p->row_warps, p->column_warps);
     if (p->depth_warps > 1) wbb_putf(out, " warps, and %u for each result\n", p->depth_warps);
     else wbb_put(out, " warps\n");

@@ -11,6 +11,14 @@
  *     products  4 * steps * t ..             of both operands: step s has 4 * s .. 4 * s + 3 of these
  *
  * which is one way to number what PTX ISA 9.7.14.5.8 says a lane has of each tile.
+ *
+ * With `stages` the block brings what an iteration needs to shared memory first, into one of so many places, and lanes
+ * take what they have from there, in the order of PTX: rows 16 * n + g and 8 more, columns 8 * n + 2 * t and 1 more. A
+ * tile has lines of elements that are neighbours in memory. Where those of the right operand lie along the products,
+ * any column may be any line, and columns are numbered as above. Groups of eight elements of a line are turned
+ * (part_skew), so that the same group of eight lines in a row lies in eight different groups of four banks:
+ *
+ *     group c of line l of n groups lies at n * l + (c + l / skew) % n, in groups
  */
 #ifndef PART_PRODUCT_H
 #define PART_PRODUCT_H
@@ -19,6 +27,12 @@
 
 enum { PART_TILE_ROWS = 16, PART_TILE_COLUMNS = 8, PART_TILE_DEPTH = 16 };
 
+/* How a block brings an operand to shared memory. */
+typedef struct {
+    bool side;   /* lines of a tile lie along the rows (columns) of the result, else along the products */
+    bool copied; /* by asynchronous copies of 16 bytes; else its values are computed and stored */
+} PartBring;
+
 typedef struct PartProduct {
     const HloInstruction *i;
     HloProduct of;
@@ -26,6 +40,9 @@ typedef struct PartProduct {
     uint32_t column_run;  /* neighbours along the columns */
     uint32_t depth_warps; /* that share a result: each has every so many iterations; more than 1: these divide all */
     bool ahead;           /* an iteration loads what the next one multiplies */
+    uint32_t stages;      /* iterations whose tiles are in shared memory; 0: lanes have operands from memory */
+    const TgTune *shared; /* the row that lets operands go there */
+    PartBring bring[2];
     int64_t row_blocks, column_blocks;
 } PartProduct;
 
@@ -34,6 +51,25 @@ static inline int64_t part_warp_columns(const PartProduct *p) { return (int64_t)
 static inline uint32_t part_tile_warps(const PartProduct *p) { return p->row_warps * p->column_warps; }
 static inline uint32_t part_sums(const PartProduct *p) { return p->row_tiles * p->column_tiles; } /* of a warp: tiles */
 static inline int64_t part_iteration(const PartProduct *p) { return (int64_t)PART_TILE_DEPTH * p->steps; }
+
+/* Of the tile of an operand: rows, or columns, of the block; elements of a line; lines; lines that are turned alike. */
+enum { PART_GROUP = 8 /* elements, of 16 bytes */ };
+static inline int64_t part_side(const PartProduct *p, uint32_t operand)
+{
+    return operand ? part_warp_columns(p) * p->column_warps : part_warp_rows(p) * p->row_warps;
+}
+static inline int64_t part_line(const PartProduct *p, uint32_t operand)
+{
+    return p->bring[operand].side ? part_side(p, operand) : part_iteration(p);
+}
+static inline int64_t part_tile(const PartProduct *p, uint32_t operand)
+{
+    return part_side(p, operand) * part_iteration(p);
+}
+static inline int64_t part_skew(const PartProduct *p, uint32_t operand)
+{
+    return WBB_MAX(PART_GROUP / (part_line(p, operand) / PART_GROUP), 1);
+}
 
 /* product_price.c: chooses tiles, warps and blocks, and leaves the price. */
 void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price);

@@ -22,14 +22,36 @@ enum {
     /* wavefronts for 128 bytes: lanes of a quarter of a warp have products side by side in two rows, or rows side by
      * side of four products, which are in the same banks; or each element is loaded by itself */
     IN_DEPTH = 2, IN_ROWS = 4, APART = 32,
-    SLOTS = 12                    /* of an iteration, beside loads and products */
+    IN_PARTS = 8,                 /* of stores of two columns each */
+    SLOTS = 12,                   /* of an iteration, beside loads and products; with tiles also: */
+    BARRIER = 8,                  /* of the ring */
+    COPY = 3,                     /* of a copy, with its addresses */
+    LINE = 128, WARP = 32
 };
 
-/* Registers of a thread: sums, an iteration's operands or those of two, indices. */
+static int64_t threads_of(const PartProduct *p) { return (int64_t)32 * part_tile_warps(p) * p->depth_warps; }
+
+/* Groups of an operand that a thread brings to shared memory in an iteration. */
+static double groups_of(const PartProduct *p, uint32_t operand)
+{
+    return (double)part_up(part_tile(p, operand) / PART_GROUP, threads_of(p));
+}
+
+/* Registers of a thread: sums, an iteration's operands or those of two, indices; with tiles the operands of a step, and
+ * the values that go there. */
 static double registers_of(const PartProduct *p)
 {
-    const uint32_t iteration = (OF_A * p->row_tiles + OF_B * p->column_tiles) * p->steps;
-    return OF_C * part_sums(p) + iteration * (p->ahead ? 2 : 1) + OTHERS;
+    double operands = OF_A * p->row_tiles + OF_B * p->column_tiles;
+    if (!p->stages) operands *= p->steps * (p->ahead ? 2 : 1);
+    for (uint32_t o = 0; o < 2 && p->stages; o++)
+        if (!p->bring[o].copied) operands += groups_of(p, o) * ACCESS / 4;
+    return OF_C * part_sums(p) + operands + OTHERS;
+}
+
+static int64_t shared_of(const PartProduct *p)
+{
+    const int64_t sums = 512 * (int64_t)part_sums(p) * part_tile_warps(p) * (p->depth_warps - 1);
+    return sums + 2 * p->stages * (part_tile(p, 0) + part_tile(p, 1));
 }
 
 /* Bytes of an element of each output. */
@@ -83,6 +105,53 @@ static Loads loads_of(const PartProduct *p, Along along, uint32_t side)
     return (Loads){access, IN_ROWS * WBB_MAX(1, 4 / access)};
 }
 
+/* What a warp does in an iteration beside its products: wavefronts of L1 and shared memory, instructions. */
+typedef struct {
+    double wavefronts, slots;
+} Moved;
+
+/* Operands from memory, as each lane has them. */
+static Moved moved_by_lanes(const Common *c, const PartProduct *p)
+{
+    Moved m = {0};
+    for (uint32_t o = 0; o < 2; o++) {
+        const Loads x = loads_of(p, c->along[o], o ? p->column_run : 2 * p->row_tiles);
+        const double bytes = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
+        m.wavefronts += bytes / LINE * x.wavefronts;
+        m.slots += 2 * bytes / (x.access * WARP);
+        if (x.access < ACCESS) m.slots += bytes / LINE; /* halves become words */
+    }
+    return m;
+}
+
+/* Through shared memory: its part of what the block brings, and the fragments. */
+static Moved moved_by_tiles(const Common *c, const PartProduct *p)
+{
+    Moved m = {.slots = BARRIER};
+    for (uint32_t o = 0; o < 2; o++) {
+        const double fragments = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
+        const double brought = 2.0 * (double)part_tile(p, o) / part_tile_warps(p), groups = groups_of(p, o);
+        m.wavefronts += (fragments + brought) / LINE;
+        m.slots += fragments / (ACCESS * WARP) + groups * COPY;
+        if (p->bring[o].copied) continue;
+        const bool apart = c->along[o] == OF_BATCHES; /* each element is loaded by itself */
+        m.wavefronts += brought / LINE * (apart ? APART : 1);
+        m.slots += groups * (apart ? 3 * PART_GROUP : 1);
+    }
+    return m;
+}
+
+/* Clocks of a warp alone for an iteration: it waits for what it has loaded, or copied so many iterations ago, and for
+ * its products. */
+static double chain_of(const Common *c, const PartProduct *p, const Moved *m, double tensor, double way)
+{
+    const PartRates *r = c->r;
+    const double work = tensor * tg_schedulers(r->target) + r->alu * 8;
+    const double wait = way + m->wavefronts * LINE / r->wavefront;
+    if (p->stages) return WBB_MAX(wait / (p->stages - 1), work) + r->barrier + r->shared_latency;
+    return p->ahead ? WBB_MAX(wait, work) : wait + work;
+}
+
 static PartPrice price_of(const Common *c, const PartProduct *p)
 {
     const PartRates *r = c->r;
@@ -90,27 +159,17 @@ static PartPrice price_of(const Common *c, const PartProduct *p)
     const double warps = part_tile_warps(p) * p->depth_warps;
     const double blocks = (double)(p->of.batches * p->row_blocks * p->column_blocks), regs = registers_of(p);
     const double iterations = (double)part_up(p->of.depth, part_iteration(p)) / p->depth_warps;
-    const PriceOccupancy held = price_occupancy(t, (uint64_t)warps * t->warp, (uint64_t)blocks, (uint64_t)regs, 0);
+    const PriceOccupancy held =
+        price_occupancy(t, (uint64_t)threads_of(p), (uint64_t)blocks, (uint64_t)regs, (uint64_t)shared_of(p));
     const double of_sm = (double)part_up((int64_t)blocks, t->sms); /* blocks of the busiest SM */
     const double at_once = WBB_MIN(of_sm, held.blocks) * warps;
-    /* of a warp's iteration: bytes, accesses, wavefronts, clocks of tensor cores, slots */
     const double products = part_sums(p) * p->steps, tensor = products * t->warp / tg_rate(t, "pipe.tensor")->value;
-    double all_bytes = 0, accesses = 0, wavefronts = 0;
-    for (uint32_t o = 0; o < 2; o++) {
-        const Loads x = loads_of(p, c->along[o], o ? p->column_run : 2 * p->row_tiles);
-        const double bytes = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
-        all_bytes += bytes;
-        accesses += bytes / (x.access * t->warp);
-        wavefronts += bytes / 128 * x.wavefronts;
-    }
-    /* halves of other accesses than those side by side in the depth become words */
-    const double packs = accesses * ACCESS * t->warp > all_bytes ? all_bytes / 128 : 0;
-    const double slots = products + 2 * accesses + packs + SLOTS;
+    const Moved moved = p->stages ? moved_by_tiles(c, p) : moved_by_lanes(c, p);
+    const double slots = products + moved.slots + SLOTS;
     const double all = of_sm * warps * iterations; /* iterations of the busiest SM */
-    const double of_block = (double)(p->row_warps * part_warp_rows(p) + p->column_warps * part_warp_columns(p));
+    const double of_block = (double)(part_side(p, 0) + part_side(p, 1));
     /* where all blocks run at once, what an iteration loads comes from DRAM for all of them */
     const double way = of_sm <= held.blocks ? r->dram_latency : r->l2_latency;
-    const double wait = way + wavefronts * 128 / r->wavefront, work = tensor * tg_schedulers(t) + r->alu * 8;
     /* the body, and what follows for each result of a lane */
     const double code = slots + OF_C * part_sums(p) * (2 + c->after);
     PartPrice x = {.registers = regs};
@@ -119,10 +178,10 @@ static PartPrice price_of(const Common *c, const PartProduct *p)
     x.term[PART_L2] = blocks * 2 * (double)p->of.depth * of_block / r->l2;
     x.term[PART_PIPE] = all * tensor / r->clock;
     const double results = of_sm * part_tile_warps(p) * (double)(part_warp_rows(p) * part_warp_columns(p));
-    const double stored = results * c->stored;
-    x.term[PART_L1] = (all * wavefronts * 128 + IN_DEPTH * stored) / r->wavefront / r->clock;
+    const double stored = results * c->stored * (p->stages && p->bring[1].side ? IN_PARTS : IN_DEPTH);
+    x.term[PART_L1] = (all * moved.wavefronts * LINE + stored) / r->wavefront / r->clock;
     x.term[PART_ISSUE] = all * slots / r->issue / r->clock;
-    x.term[PART_CHAIN] = all / at_once * (p->ahead ? WBB_MAX(wait, work) : wait + work) / r->clock;
+    x.term[PART_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
     if (p->depth_warps > 1) /* sums through shared memory */
         x.term[PART_SPLIT] = (r->barrier + 2 * r->shared_latency + p->depth_warps * part_sums(p) * 8) / r->clock;
     x.term[PART_LAUNCH] = r->launch;
@@ -142,40 +201,67 @@ static bool divide(PartProduct *p, const TgTarget *t, int64_t most_threads, int6
     const int64_t warps = part_tile_warps(p) * p->depth_warps, whole = p->of.depth / part_iteration(p);
     if (warps * t->warp > most_threads || registers_of(p) > (double)t->regs - 15) return false;
     if (p->ahead && whole / p->depth_warps < 2) return false;
-    const int64_t shared = 512 * (int64_t)part_sums(p) * part_tile_warps(p) * (p->depth_warps - 1);
-    if (p->depth_warps > 1 && (p->of.depth % part_iteration(p) || whole % p->depth_warps || shared > most_shared))
-        return false;
+    if ((p->depth_warps > 1 || p->stages) && shared_of(p) > most_shared) return false;
+    if (p->depth_warps > 1 && (p->of.depth % part_iteration(p) || whole % p->depth_warps)) return false;
+    if (p->stages && (p->column_tiles < 2 || whole < p->stages)) return false;
     p->row_blocks = part_up(p->of.rows, part_warp_rows(p) * p->row_warps);
     p->column_blocks = part_up(p->of.columns, part_warp_columns(p) * p->column_warps);
     return true;
 }
 
-void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price)
+/* What of the ways to bring operands is tried: loads when they are needed, loads before, warps that share results, and
+ * tiles in shared memory. */
+typedef struct {
+    bool ahead;
+    uint32_t depth_warps, stages, most_steps;
+} Way;
+
+static const Way ways[] = {{false, 1, 0, 2}, {false, 2, 0, 2}, {false, 4, 0, 2}, {false, 8, 0, 2},
+                           {true, 1, 0, 2},  {true, 2, 0, 2},  {true, 4, 0, 2},  {true, 8, 0, 2},
+                           {false, 1, 2, 4}, {false, 1, 3, 4}, {false, 1, 4, 4}};
+
+/* What all ways are held against. */
+typedef struct {
+    Common c;
+    const TgTarget *t;
+    int64_t threads, shared, tiles; /* of a block: threads, bytes of shared memory for sums, and for tiles */
+    uint32_t run; /* neighbours that one store takes, so that the lanes of a row fill sectors with it */
+} Limits;
+
+/* Takes the cheapest of all numbers of tiles and warps, where that is less than what `price` has. */
+static void try_way(const Limits *l, const Way *w, const PartProduct *of, PartProduct *best, PartPrice *price)
 {
     static const uint32_t counts[] = {1, 2, 4, 8};
-    enum {
-        ROWS = 3, COLUMNS = 4, STEPS = 2, WARPS = 3, DEPTHS = 4,
-        ALL = ROWS * COLUMNS * STEPS * WARPS * WARPS * DEPTHS * 2
-    };
-    const Common c = common_of(a, plan, t, p);
-    const int64_t most_threads = tg_tuned(t, "product.threads"), most_shared = tg_tuned(t, "layout.max_shared");
-    /* neighbours that one store takes, so that the lanes of a row fill sectors with it */
-    const ScType stored = plan->buffers[plan->n_operands].shape->type;
-    const uint32_t most_run = (uint32_t)part_power_below(WBB_MAX(ACCESS / sc_bytes(stored), 1));
-    PartProduct one = *p;
-    price->us = INFINITY;
+    enum { ROWS = 3, COLUMNS = 4, STEPS = 3, WARPS = 3, ALL = ROWS * COLUMNS * STEPS * WARPS * WARPS };
     for (uint32_t k = 0; k < ALL; k++) {
+        PartProduct one = *of;
         uint32_t rest = k;
         one.row_tiles = counts[rest % ROWS], rest /= ROWS;
         one.column_tiles = counts[rest % COLUMNS], rest /= COLUMNS;
         one.steps = counts[rest % STEPS], rest /= STEPS;
         one.row_warps = counts[rest % WARPS], rest /= WARPS;
-        one.column_warps = counts[rest % WARPS], rest /= WARPS;
-        one.depth_warps = counts[rest % DEPTHS], rest /= DEPTHS;
-        one.ahead = rest;
-        one.column_run = WBB_MIN(one.column_tiles, most_run);
-        if (!divide(&one, t, most_threads, most_shared)) continue;
-        const PartPrice x = price_of(&c, &one);
-        if (x.us < price->us) *price = x, *p = one;
+        one.column_warps = counts[rest];
+        one.ahead = w->ahead, one.depth_warps = w->depth_warps, one.stages = w->stages;
+        one.column_run = WBB_MIN(one.column_tiles, l->run);
+        const int64_t shared = w->stages ? l->tiles : l->shared;
+        if (one.steps > w->most_steps || !divide(&one, l->t, l->threads, shared)) continue;
+        const PartPrice x = price_of(&l->c, &one);
+        if (x.us < price->us) *price = x, *best = one;
     }
+}
+
+void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price)
+{
+    const ScType stored = plan->buffers[plan->n_operands].shape->type;
+    const uint32_t direct = (uint32_t)tg_tuned(t, "product.direct");
+    const Limits l = {.c = common_of(a, plan, t, p), .t = t, .threads = tg_tuned(t, "product.threads"),
+                      .shared = tg_tuned(t, "layout.max_shared"),
+                      .tiles = tg_has(t, "cp.async") ? tg_tuned(t, "product.shared") : 0,
+                      .run = (uint32_t)part_power_below(WBB_MAX(ACCESS / sc_bytes(stored), 1))};
+    p->shared = tg_tune(t, "product.shared", 0);
+    const PartProduct of = *p;
+    price->us = INFINITY;
+    for (const Way *w = ways; w < ways + WBB_LEN(ways); w++)
+        if (w->stages || w->depth_warps <= direct) try_way(&l, w, &of, p, price);
+    if (price->us == INFINITY) try_way(&l, ways, &of, p, price);
 }

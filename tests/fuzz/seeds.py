@@ -40,14 +40,16 @@ def ended(command: List[str]) -> Tuple[int, str]:
     return done.returncode, (done.stdout + done.stderr).strip()
 
 
-def judged(o: Seeds, name: str, text_of: Callable[[int], str], targets: Sequence[str], cases: str, mark: str, least: float, what: str) -> int:
-    """The exit status. The text of each seed runs with --check on a target and a case in turn; of at least so many texts, `what`, the plan has the mark."""
+def judged(o: Seeds, name: str, text_of: Callable[[int], str], targets: Sequence[str], cases: str, mark: str, least: float, what: str,
+           more: Callable[[int], List[str]] = lambda seed: []) -> int:
+    """The exit status. The text of each seed runs with --check on a target and a case in turn; of at least so many texts, `what`, the plan has the mark.
+    more: options of a seed."""
     passed = failed = marked = 0
     for seed in o.numbers:
         file, target, case = o.folder / f"{name}_{seed}.hlo", targets[seed % len(targets)], cases[seed // len(targets) % len(cases)]
         file.write_text(text_of(seed))
-        marked += mark in ended([o.warpburg, "compile", str(file), "--target", target, "--emit", "plan"])[1]
-        status, said = ended([o.warpburg, "run", str(file), "--check", "--target", target, "--case", case, "-j", "1"])
+        marked += mark in ended([o.warpburg, "compile", str(file), "--target", target, "--emit", "plan", *more(seed)])[1]
+        status, said = ended([o.warpburg, "run", str(file), "--check", "--target", target, "--case", case, "-j", "1", *more(seed)])
         if status:
             failed += 1
             print(f"{file} {target}: {said[-400:]}")

@@ -3,9 +3,10 @@
 
     product_mutants.py WARPBURG [--every N]
 
-A mutant changes one instruction of the PTX, as ptx_mutants.py does, or takes out a barrier, or an mma, or exchanges two registers of one operand of an mma.
-What is not found must be listed in EQUAL with its reason, and each row there must excuse a mutant. --every N tries each Nth mutant of ptx_mutants.py. Ends
-with `N passed, M failed`.
+A mutant changes one instruction of the PTX, as ptx_mutants.py does, or takes out a barrier, an mma, an asynchronous copy, the commit or the wait of a group
+of these, or lets a group more be under way, or exchanges two registers of one operand of an mma, or of what ldmatrix reads, or turns that, or lets copies
+begin before the barrier behind which their place is free. What is not found must be listed in EQUAL with its reason, and each row there must excuse a
+mutant. --every N tries each Nth mutant of ptx_mutants.py. Ends with `N passed, M failed`.
 """
 import argparse
 import os
@@ -50,20 +51,55 @@ KERNELS: Dict[str, str] = {
     "depth": text("bf16[16,2048]", "bf16[24,2048]", "16,24", "lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
     "partial": text("bf16[2,37,50]", "bf16[2,50,29]", "2,37,29", "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"),
 }
+# operands go through shared memory: by copies, in lines along the products and along rows and columns, which fill each place again; and as values, of
+# sizes that no copy takes
+TILES: Dict[str, str] = {
+    "copies": text("bf16[32,384]", "bf16[384,32]", "32,32", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+    "turned": text("f16[380,48]", "f16[380,40]", "48,40", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
+    "values": text("bf16[36,124]", "bf16[124,44]", "36,44", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+}
 
 # kernel, kind, the changed instruction as ptx_mutants.py writes it without numbers of registers, as patterns: why the kernel is right all the same
 EQUAL: Dict[Tuple[str, str, str], str] = {
     ("*", "*", "mov.b32 %r, 0 -> mov.b32 %r, 1"): "the least subnormal in place of 0",
+    ("turned", "term skipped", "min.s32 %r, %r, 4 -> mov.b32 %r, %r"): "columns beyond the end, which are not stored, are those of the next line",
 }
 OPERAND = re.compile(r"\{[^}]*\}")
+STRATEGIES = Path(__file__).resolve().parents[2] / "patterns/strategies.py"
+DIRECT, SHARED = (next(n for n, line in enumerate(STRATEGIES.read_text(encoding="utf-8").split("\n"), 1) if f"'product.{what}'" in line)
+                  for what in ("direct", "shared"))
+
+
+TAKEN_OUT = {"bar.sync": "no barrier", "cp.async.cg": "no copy", "cp.async.commit_group": "no commit", "cp.async.wait_group": "no wait"}
+
+
+def tile_mutants(lines: List[str], k: int) -> Iterator[Tuple[str, str, str]]:
+    """Of a line that brings a tile, or takes a fragment from one."""
+    line = lines[k]
+    group = re.search(r"(cp\.async\.wait_group\s+)(\d+)", line)
+    if group:
+        yield "a shorter wait", "", "\n".join([*lines[:k], line.replace(group[0], f"{group[1]}{int(group[2]) + 1}"), *lines[k + 1:]])
+    if "ldmatrix" in line:
+        other = line.replace(".trans", "") if ".trans" in line else line.replace(".x4.", ".x4.trans.")
+        yield "a matrix turned", "", "\n".join([*lines[:k], other, *lines[k + 1:]])
+        of = OPERAND.search(line)
+        found = of[0].strip("{}").split(", ")  # type: ignore[index]
+        for i in range(3):
+            swapped = "{" + ", ".join([*found[:i], found[i + 1], found[i], *found[i + 2:]]) + "}"
+            yield "two of a read exchanged", str(i), "\n".join([*lines[:k], line.replace(of[0], swapped), *lines[k + 1:]])  # type: ignore[index]
+    first = next((n for n in range(k, len(lines)) if "ldmatrix" in lines[n]), 0)
+    if "bar.sync" in line and any("cp.async.cg" in x for x in lines[k:first]):
+        yield "copies too early", "", "\n".join([*lines[:k], *lines[k + 1:first], line, *lines[first:]])
 
 
 def mutants(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
     """Kind, what is changed, the PTX."""
     lines = ptx.splitlines()
     for k, line in enumerate(lines):
-        if "bar.sync" in line:
-            yield "no barrier", "", "\n".join([*lines[:k], *lines[k + 1:]])
+        for what, kind in TAKEN_OUT.items():
+            if what in line:
+                yield kind, "", "\n".join([*lines[:k], *lines[k + 1:]])
+        yield from tile_mutants(lines, k)
         if "mma.sync" not in line:
             continue
         operands = list(OPERAND.finditer(line))
@@ -91,13 +127,14 @@ def main() -> int:
     cli = Cli(os.path.abspath(o.warpburg), timeout=60)
     jobs: List[Tuple[str, str, str, Path]] = []
     with tempfile.TemporaryDirectory() as name:
-        for kernel, hlo in KERNELS.items():
+        for kernel, hlo in {**KERNELS, **TILES}.items():
             if o.only not in kernel:
                 continue
+            through = ["--disable", f"strategies.py:{DIRECT if kernel in TILES else SHARED}"]
             file, plan, first = Path(name, f"{kernel}.hlo"), Path(name, "plan.txt"), Path(name, kernel)
             file.write_text(hlo, encoding="utf-8")
             plan.write_text("choices\n  strategy product\n", encoding="utf-8")
-            compiled = cli.call("compile", str(file), "--plan", str(plan), "-o", str(first))
+            compiled = cli.call("compile", str(file), "--plan", str(plan), *through, "-o", str(first))
             if compiled.returncode:
                 print(f"failed: {kernel}: {compiled.stderr}")
                 return 1

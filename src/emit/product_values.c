@@ -1,0 +1,67 @@
+/* product_values.c: the elements that a product of matrices takes, and its products.
+ *
+ * Needs rows, columns and products by their numbers; leaves the index of an operand, or of the result, and the element
+ * there, computed as any value is, so that what comes before the dot is part of it.
+ *
+ *     row 5, product 70 of lhs_contracting_dims={0}    =>    load %a[1024*70 + 5]
+ */
+#include "emit/product.h"
+
+IrRef emit_product_plus(const EmitProduct *m, IrRef x, int64_t n) { return rw_add(m->rw, x, ir_index(m->g, n)); }
+
+/* Number n as an index of these dimensions, the last running fastest. */
+static void regroup(const EmitProduct *m, IrRef n, int64_t size, const int64_t *dims, uint32_t rank, IrRef *to)
+{
+    ix_regroup(m->rw, 1, &size, &n, rank, dims, to);
+}
+
+IrRef *emit_product_result(const EmitProduct *m, IrRef row, IrRef column)
+{
+    const PartProduct *p = m->p;
+    const int64_t *dims = p->i->shape->dims;
+    IrRef *at = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+    regroup(m, m->batch, p->of.batches, dims, p->of.n_batch, at);
+    regroup(m, row ? row : ir_index(m->g, 0), p->of.rows, dims + p->of.n_batch, p->of.n_rows, at + p->of.n_batch);
+    regroup(m, column ? column : ir_index(m->g, 0), p->of.columns, dims + p->of.n_batch + p->of.n_rows, p->of.n_columns,
+            at + p->of.n_batch + p->of.n_rows);
+    return at;
+}
+
+IrRef *emit_product_index(const EmitProduct *m, uint32_t operand, IrRef free, IrRef k)
+{
+    const PartProduct *p = m->p;
+    const HloShape *x = p->i->operands[operand]->shape;
+    IrRef *ranges = WBB_NEW_N(m->a, IrRef, m->needs.n_ranges + 1), *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+    regroup(m, k, p->of.depth, m->needs.sizes, m->needs.n_ranges, ranges);
+    IxAccess access;
+    ix_access(m->rw, m->a, p->i, operand, emit_product_result(m, operand ? 0 : free, operand ? free : 0), ranges, NULL,
+              &access);
+    for (uint32_t d = 0; d < x->rank; d++) index[d] = emit_let(m->e, "d", access.index[d], 0, x->dims[d] - 1);
+    return index;
+}
+
+IrRef emit_product_element(const EmitProduct *m, uint32_t operand, IrRef free, IrRef k)
+{
+    const PartProduct *p = m->p;
+    const HloInstruction *x = p->i->operands[operand];
+    const IrType t = IR_TYPE(x->shape->type, 0);
+    const IrRef below = rw_compare(m->rw, OP_LT, k, ir_index(m->g, p->of.depth));
+    const bool known = ir_is_const(m->g, below);
+    if (known && !ir_at(m->g, below)->imm) return ir_const(m->g, t, 0);
+    free = emit_nearest(m->e, free, operand ? p->of.columns : p->of.rows);
+    const IrRef *index = emit_product_index(m, operand, free, emit_nearest(m->e, k, p->of.depth));
+    const IrRef value = emit_as(m->e, emit_value(m->e, (PartValue){x, 0}, index), x->shape->type);
+    return known ? value : ir_node(m->g, OP_SELECT, t, 0, below, value, ir_const(m->g, t, 0), 0);
+}
+
+void emit_product_step(const EmitProduct *m, const IrRef *of, IrRef *sums)
+{
+    const PartProduct *p = m->p;
+    const IrType t = IR_TYPE(SC_F32, 2);
+    for (uint32_t n = 0; n < part_sums(p); n++) {
+        const IrRef left = of[n / p->column_tiles], right = of[p->row_tiles + n % p->column_tiles];
+        sums[n] = ir_do(m->g, emit_block(m->e), emit_name(m->e, "c"),
+                        ir_node(m->g, OP_MMA, t, 0, left, right, sums[n], 0), t);
+        emit_bound(m->e, sums[n]);
+    }
+}
