@@ -74,6 +74,7 @@ TUNE = [                                        # numbers by which they find out
     tune('rows.launches',   value=2, off=0, because='times a launch that rows must take, of which another launch is a part'),
     tune('product.threads', value=256,     because='threads of a block: its warps meet in L1, and more of them leave at the same time'),
     tune('product.shared',  value=96 << 10, off=0, because='bytes of shared memory for tiles of operands, which all warps of a block read; else lanes do'),
+    tune('product.blocks',  value=4, off=0, because='blocks of an SM, at most, where several share results: each has a part of the products'),
     tune('product.direct',  value=8, off=0, because='warps that share results, at most, of lanes that read memory; without it operands are tiles'),
     tune('rows.side',       value=32,      because='columns side by side in a piece: runs of 128 bytes of f32'),
 ]

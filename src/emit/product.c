@@ -66,7 +66,8 @@ static void multiply(const EmitProduct *m, const IrRef *of, IrRef *sums)
 /* The first product of iteration n of the warp. */
 static IrRef first_of(const EmitProduct *m, IrRef n)
 {
-    return rw_scale(m->rw, rw_add(m->rw, rw_scale(m->rw, n, m->p->depth_warps), m->depth_warp), m->depth);
+    const IrRef number = rw_add(m->rw, rw_scale(m->rw, n, m->p->depth_warps), m->depth_warp);
+    return rw_add(m->rw, m->start, rw_scale(m->rw, number, m->depth));
 }
 
 /* Iterations whose products all exist. */
@@ -97,40 +98,128 @@ static void iterate(const EmitProduct *m, int64_t n, IrRef *sums)
 static void add_products(const EmitProduct *m, IrRef *sums)
 {
     const PartProduct *p = m->p;
-    const int64_t whole = p->of.depth / m->depth / p->depth_warps;
+    const int64_t whole = part_depth(p) / m->depth / p->depth_warps;
     IrRef *last = WBB_NEW_N(m->a, IrRef, fragments(p));
     if (whole) iterate(m, whole, sums);
-    if (p->of.depth % m->depth == 0) return;
+    if (part_depth(p) % m->depth == 0) return;
     load(m, ir_index(m->g, whole * m->depth), last);
     multiply(m, last, sums);
 }
 
+enum { EACH = 4, OF_TILE = 32 * EACH /* elements of a lane, of a tile */ };
+static const IrType four = IR_TYPE(SC_F32, 2);
+
+/* Elements of all tiles of the warps that have results. */
+static int64_t of_block(const PartProduct *p) { return (int64_t)part_tile_warps(p) * part_sums(p) * OF_TILE; }
+
+/* Where the thread has tile 0 of its warp, so that lanes have neighbours; first: of one of the first warps. */
+static IrRef own_sums(const EmitProduct *m, bool first)
+{
+    IrRef warp = rw_floordiv(m->rw, m->tid, 32);
+    if (first) warp = rw_mod(m->rw, warp, part_tile_warps(m->p));
+    return rw_add(m->rw, rw_scale(m->rw, warp, (int64_t)part_sums(m->p) * OF_TILE),
+                  rw_scale(m->rw, rw_mod(m->rw, m->tid, 32), EACH));
+}
+
+static IrRef read_sum(const EmitProduct *m, uint32_t buffer, IrRef at)
+{
+    const IrRef read = ir_node(m->g, OP_READ, four, 0, 0, 0, 0, 0);
+    const IrRef x = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "m"), read, four, buffer, at);
+    emit_bound(m->e, x);
+    return x;
+}
+
+/* Opens the `if` of the warps that have results. */
+static EmitIf if_first(const EmitProduct *m)
+{
+    const IrRef firsts = ir_index(m->g, 32 * (int64_t)part_tile_warps(m->p));
+    return emit_if(m->e, m->p->depth_warps > 1 ? rw_compare(m->rw, OP_LT, m->tid, firsts) : 0);
+}
+
 /* Adds the sums of warps that share results, in their order; opens the `if` of the first one, which has them. */
-static EmitIf add_warps(const EmitProduct *m, IrRef tid, IrRef *sums)
+static EmitIf add_warps(const EmitProduct *m, IrRef *sums)
 {
     EmitValues *e = m->e;
-    enum { EACH = 4, OF_TILE = 32 * EACH /* elements of a lane, of a tile */ };
     const uint32_t n = part_sums(m->p);
-    const int64_t all = (int64_t)part_tile_warps(m->p) * n * OF_TILE; /* of the warps that have a part of the depth */
-    const IrType four = IR_TYPE(SC_F32, 2);
+    const int64_t all = of_block(m->p); /* of the warps that have a part of an iteration */
     const uint32_t shared = emit_add_buffer(e, "sums", IR_SHARED, SC_F32, (m->p->depth_warps - 1) * all, false);
-    const IrRef firsts = ir_index(m->g, 32 * (int64_t)part_tile_warps(m->p));
-    const IrRef own = rw_add(m->rw, rw_scale(m->rw, rw_floordiv(m->rw, tid, 32), (int64_t)n * OF_TILE),
-                             rw_scale(m->rw, rw_mod(m->rw, tid, 32), EACH));
-    EmitIf others = emit_if(e, rw_compare(m->rw, OP_GE, tid, firsts));
-    for (uint32_t k = 0; k < n; k++) emit_store(e, shared, plus(m, own, (int64_t)k * OF_TILE - all), sums[k]);
+    const IrRef firsts = ir_index(m->g, 32 * (int64_t)part_tile_warps(m->p)), own = own_sums(m, true);
+    EmitIf others = emit_if(e, rw_compare(m->rw, OP_GE, m->tid, firsts));
+    for (uint32_t k = 0; k < n; k++)
+        emit_store(e, shared, plus(m, own_sums(m, false), (int64_t)k * OF_TILE - all), sums[k]);
     emit_close_if(m->e, &others);
     emit_barrier(e);
-    EmitIf c = emit_if(e, rw_compare(m->rw, OP_LT, tid, firsts));
-    const IrRef read = ir_node(m->g, OP_READ, four, 0, 0, 0, 0, 0);
+    EmitIf c = if_first(m);
     for (uint32_t w = 0; w + 1 < m->p->depth_warps; w++)
         for (uint32_t k = 0; k < n; k++) {
-            const IrRef at = plus(m, own, k * OF_TILE + w * all);
-            const IrRef more = ir_do_at(m->g, emit_block(e), emit_name(e, "m"), read, four, shared, at);
-            emit_bound(e, more);
+            const IrRef more = read_sum(m, shared, plus(m, own, k * OF_TILE + w * all));
             sums[k] = ir_node(m->g, OP_ADD, four, 0, sums[k], more, 0, 0);
         }
     return c;
+}
+
+/* --- blocks that share results ------------------------------------------------------------------------------------ */
+/* The buffers through which they do. */
+typedef struct {
+    uint32_t parts, turn, drawn;
+} Shared;
+
+static Shared add_buffers(const EmitProduct *m)
+{
+    const PartProduct *p = m->p;
+    Shared s = {0};
+    if (p->depth_blocks == 1) return s;
+    const int64_t blocks = part_blocks(p);
+    s.parts = emit_add_buffer(m->e, "part", IR_TEMP, SC_F32, blocks * of_block(p), false);
+    s.turn = emit_add_buffer(m->e, "turn", IR_TEMP, SC_U32, blocks / p->depth_blocks, true);
+    s.drawn = emit_add_buffer(m->e, "drawn", IR_SHARED, SC_U32, 1, false);
+    return s;
+}
+
+/* Where part number n of the thread's sums is. */
+static IrRef part_at(const EmitProduct *m, IrRef n)
+{
+    const IrRef block = rw_add(m->rw, rw_scale(m->rw, m->result, m->p->depth_blocks), n);
+    return rw_add(m->rw, rw_scale(m->rw, block, of_block(m->p)), own_sums(m, true));
+}
+
+/* Leaves the sums of the block, and opens the `if` of the block that is the last to do so. */
+static EmitIf leave_sums(const EmitProduct *m, const Shared *s, EmitIf *firsts, const IrRef *sums)
+{
+    const IrType u32 = IR_TYPE(SC_U32, 0);
+    const IrRef own = part_at(m, m->part), zero = ir_index(m->g, 0), most = ir_const(m->g, u32, m->p->depth_blocks - 1);
+    for (uint32_t k = 0; k < part_sums(m->p); k++) emit_store(m->e, s->parts, plus(m, own, k * OF_TILE), sums[k]);
+    emit_close_if(m->e, firsts);
+    emit_barrier(m->e);
+    EmitIf one = emit_if(m->e, rw_compare(m->rw, OP_EQ, m->tid, zero));
+    const IrRef ticket = ir_node(m->g, OP_TICKET, u32, 0, most, 0, 0, 0);
+    const IrRef drawn = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), ticket, u32, s->turn, m->result);
+    emit_bound(m->e, drawn);
+    emit_store(m->e, s->drawn, zero, drawn);
+    emit_close_if(m->e, &one);
+    emit_barrier(m->e);
+    const IrRef read = ir_node(m->g, OP_READ, u32, 0, 0, 0, 0, 0);
+    const IrRef mine = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), read, u32, s->drawn, zero);
+    emit_bound(m->e, mine);
+    return emit_if(m->e, ir_node(m->g, OP_EQ, IR_TYPE(SC_PRED, 0), 0, mine, most, 0, 0));
+}
+
+/* The sums of all blocks in the order of their parts. */
+static void add_blocks(const EmitProduct *m, const Shared *s, IrRef *sums)
+{
+    const uint32_t n = part_sums(m->p), blocks = m->p->depth_blocks;
+    const uint32_t at_once = WBB_MIN(WBB_MAX(PART_AT_ONCE / n, 1), blocks);
+    IrRef var;
+    for (uint32_t k = 0; k < n; k++) sums[k] = ir_const(m->g, four, 0);
+    const EmitLoop l = emit_for(m->e, "q", blocks / at_once, n, sums, &var);
+    for (uint32_t q = 0; q < at_once; q++) {
+        const IrRef at = part_at(m, plus(m, rw_scale(m->rw, var, at_once), q));
+        for (uint32_t k = 0; k < n; k++) {
+            const IrRef more = read_sum(m, s->parts, plus(m, at, k * OF_TILE));
+            sums[k] = !l.s && !q ? more : ir_node(m->g, OP_ADD, four, 0, sums[k], more, 0, 0);
+        }
+    }
+    emit_end_for(m->e, &l, n, sums);
 }
 
 /* The element of output number o of the stage at a result, which is a lane of a sum. */
@@ -171,10 +260,11 @@ static void store_row(const EmitProduct *m, uint32_t r, const IrRef *sums)
     emit_close_if(m->e, &in_row);
 }
 
-static void find_lane(EmitProduct *m, IrRef bid, IrRef tid)
+static void find_lane(EmitProduct *m, IrRef block, IrRef tid)
 {
     const PartProduct *p = m->p;
     const uint32_t warps = part_tile_warps(p);
+    const IrRef bid = rw_floordiv(m->rw, block, p->depth_blocks);
     const IrRef lane = rw_mod(m->rw, tid, 32), warp = rw_mod(m->rw, rw_floordiv(m->rw, tid, 32), warps);
     const IrRef group = rw_floordiv(m->rw, lane, 4), column_block = rw_mod(m->rw, bid, p->column_blocks);
     const IrRef others = rw_floordiv(m->rw, bid, p->column_blocks);
@@ -184,6 +274,8 @@ static void find_lane(EmitProduct *m, IrRef bid, IrRef tid)
     const IrRef first_column = rw_add(m->rw, rw_scale(m->rw, column_block, p->column_warps), column_warp);
     const IrRef of_warp = rw_scale(m->rw, first_column, part_warp_columns(p));
     m->tid = tid, m->lane = lane;
+    m->part = rw_mod(m->rw, block, p->depth_blocks), m->result = bid;
+    m->start = rw_scale(m->rw, m->part, part_depth(p));
     m->pair = rw_mod(m->rw, lane, 4);
     m->depth_warp = rw_floordiv(m->rw, tid, 32 * (int64_t)warps);
     m->batch = rw_floordiv(m->rw, others, p->row_blocks);
@@ -204,16 +296,24 @@ void emit_product(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     const PartProduct *p = range->product;
     const uint32_t origin = e->g->making_origin, n = part_sums(p);
     EmitProduct m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .p = p, .range = range,
-                 .needs = ix_needs(e->arena, p->i), .rows = 2 * p->row_tiles, .depth = (uint32_t)part_iteration(p)};
+                 .needs = ix_needs(e->arena, p->i), .rows = 2 * p->row_tiles,
+                     .depth = (uint32_t)(p->stages ? part_tile_depth(p) : part_iteration(p))};
     e->g->making_origin = p->i->id + 1;
     find_lane(&m, bid, tid);
+    const Shared between = add_buffers(&m); /* what is in memory comes before what is shared */
     IrRef *sums = WBB_NEW_N(e->arena, IrRef, n);
     for (uint32_t k = 0; k < n; k++) sums[k] = ir_const(e->g, IR_TYPE(SC_F32, 2), 0);
     if (p->stages) emit_product_tiles(&m, sums);
     else add_products(&m, sums);
-    EmitIf c = {.known = true};
-    if (p->depth_warps > 1) c = add_warps(&m, tid, sums);
+    EmitIf c = {.known = true}, last = {.known = true};
+    if (p->depth_warps > 1) c = add_warps(&m, sums);
+    if (p->depth_blocks > 1) {
+        last = leave_sums(&m, &between, &c, sums);
+        c = if_first(&m);
+        add_blocks(&m, &between, sums);
+    }
     for (uint32_t r = 0; r < m.rows; r++) store_row(&m, r, sums);
     emit_close_if(e, &c);
+    if (p->depth_blocks > 1) emit_close_if(e, &last);
     e->g->making_origin = origin;
 }

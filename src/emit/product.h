@@ -15,6 +15,8 @@ typedef struct {
     const PartRange *range;
     IxNeeds needs;
     IrRef tid, lane;
+    IrRef part, result;        /* which of the blocks that share results, and number of these blocks */
+    IrRef start;               /* first product of the block */
     IrRef batch, row, column;  /* the first ones of the lane, of the warp's columns */
     IrRef first[2];            /* row and column of the block .. */
     IrRef of_warp[2];          /* .. and from there of the warp */

@@ -115,7 +115,7 @@ static EmitIf if_in_tile(const Tiles *t, uint32_t operand, uint32_t i)
 /* Starts the copies of an iteration whose products all exist. */
 static void copy(const Tiles *t, IrRef iteration, IrRef stage)
 {
-    const IrRef first = times(t, iteration, t->m->depth);
+    const IrRef first = add(t, t->m->start, times(t, iteration, t->m->depth));
     for (uint32_t o = 0; o < 2; o++) {
         if (!t->m->p->bring[o].copied) continue;
         for (uint32_t i = 0; i < groups_of(t, o); i++) {
@@ -130,7 +130,7 @@ static void copy(const Tiles *t, IrRef iteration, IrRef stage)
  * group computes one, too, and does not store it. */
 static void values(const Tiles *t, IrRef iteration, bool all, IrRef *to)
 {
-    const IrRef first = times(t, iteration, t->m->depth);
+    const IrRef first = add(t, t->m->start, times(t, iteration, t->m->depth));
     for (uint32_t o = 0; o < 2; o++)
         for (uint32_t i = 0; (all || !t->m->p->bring[o].copied) && i < groups_of(t, o); i++)
             *to++ = values_of_group(t, o, place_of(t, o, i), first);
@@ -157,11 +157,12 @@ static Place matrices(const Tiles *t, uint32_t operand, uint32_t tile, uint32_t 
     const IrRef low = modulo(t, m->lane, 8), second = modulo(t, over(t, m->lane, 8), 2), third = over(t, m->lane, 16);
     const IrRef free = operand ? third : second, along = operand ? second : third;
     const IrRef first = plus(t, m->of_warp[operand], tile * of_tile);
+    const IrRef steps = plus(t, times(t, m->depth_warp, m->p->steps), step); /* of the iteration, before this one */
     if (side) /* a row of a matrix has neighbours along the rows, or columns, of one product */
-        return (Place){plus(t, add(t, times(t, along, 8), low), step * PART_TILE_DEPTH),
+        return (Place){add(t, add(t, times(t, along, 8), low), times(t, steps, PART_TILE_DEPTH)),
                        add(t, over(t, first, PART_GROUP), free)};
     return (Place){add(t, first, add(t, times(t, free, 8), low)),
-                   plus(t, along, step * PART_TILE_DEPTH / PART_GROUP)};
+                   add(t, along, times(t, steps, PART_TILE_DEPTH / PART_GROUP))};
 }
 
 static IrRef read(const Tiles *t, uint32_t operand, IrRef stage, uint32_t tile, uint32_t step)
@@ -213,6 +214,7 @@ static void iterate(const Tiles *t, IrRef *sums)
         group_of_copies(t, OP_COPY_COMMIT, 0);
     }
     const EmitLoop l = emit_for(m->e, "k", t->n, n_sums, sums, &var);
+    if (l.s) l.s->rolled = true; /* an iteration is long: its code comes to an SM sooner once than several times */
     const IrRef later = plus(t, var, before), next = modulo(t, later, p->stages);
     values(t, emit_nearest(m->e, later, t->n), false, brought);
     group_of_copies(t, OP_COPY_WAIT, before - 1);
@@ -229,14 +231,14 @@ static void iterate(const Tiles *t, IrRef *sums)
 void emit_product_tiles(const EmitProduct *m, IrRef *sums)
 {
     const PartProduct *p = m->p;
-    Tiles t = {.m = m, .type = p->i->operands[0]->shape->type, .n = p->of.depth / m->depth,
-               .threads = (int64_t)32 * part_tile_warps(p)};
+    Tiles t = {.m = m, .type = p->i->operands[0]->shape->type, .n = part_depth(p) / m->depth,
+               .threads = (int64_t)32 * part_tile_warps(p) * p->depth_warps};
     for (uint32_t o = 0; o < 2; o++) {
         const int64_t elements = p->stages * part_tile(p, o);
         t.buffer[o] = emit_add_buffer(m->e, o ? "right" : "left", IR_SHARED, t.type, elements, false);
     }
     if (t.n) iterate(&t, sums);
-    if (p->of.depth % m->depth == 0) return;
+    if (part_depth(p) % m->depth == 0) return;
     IrRef *rest = WBB_NEW_N(m->a, IrRef, groups_of(&t, 0) + groups_of(&t, 1));
     const IrRef place = ir_index(m->g, t.n % p->stages); /* with which all are done */
     values(&t, ir_index(m->g, t.n), true, rest);

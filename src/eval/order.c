@@ -2,7 +2,7 @@
  *
  * Needs: texts, one for each reduction that the kernel documents. Leaves: their meaning, by name of the instruction.
  *
- *     text  = NAME ": " ("serial" ["fma" TYPE | "in" TYPE | "from the last"] | "mma f32" | "tree" ..)
+ *     text  = NAME ": " ("serial" ["fma" TYPE | "in" TYPE | "from the last"] | "mma f32" ["in" N "parts"] | "tree" ..)
  *
  *     reduce.3: serial           the terms of a result one after the other, in row-major order of the reduced
  *                                dimensions, from the initial value on; each step rounds to the computation's types
@@ -21,6 +21,7 @@
  */
 #include "eval/inner.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -39,6 +40,18 @@ struct EvOrder {
     const char *where;
 };
 
+/* "mma f32", or "mma f32 in 8 parts" */
+static bool is_matrix(const char *text)
+{
+    static const char all[] = "mma f32", in[] = " in ";
+    if (strncmp(text, all, sizeof all - 1)) return false;
+    text += sizeof all - 1;
+    if (!*text) return true;
+    if (strncmp(text, in, sizeof in - 1)) return false;
+    char *end;
+    return strtoul(text + sizeof in - 1, &end, 10) > 1 && strcmp(end, " parts") == 0;
+}
+
 const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n)
 {
     EvOrder *order = WBB_NEW(arena, EvOrder);
@@ -53,7 +66,7 @@ const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const cha
             continue;
         }
         if (rest && (d->scan = ev_scan_parse(arena, rest))) continue;
-        d->mma = rest && strcmp(rest, "mma f32") == 0;
+        d->mma = rest && is_matrix(rest);
         if (d->mma) continue;
         if (rest && strncmp(rest, "serial fma ", 11) == 0)
             *s = (EvSerial){.fused = true, .type = sc_type_named(rest + 11, strlen(rest + 11))};

@@ -533,8 +533,9 @@ const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int6
  * NULL: chosen. */
 void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, const char *layout);
 
-/* product.c: has it a kernel for tensor cores? */
+/* product.c: has it a kernel for tensor cores? And how that combines the terms, for kernel.json. */
 bool part_has_product(const PartPlan *p);
+const char *part_product_order(WbbArena *a, const struct PartProduct *p);
 /* plan.c: fusion and target live as long as the plan. */
 /* elements of an output that a kernel of the plan stores */
 int64_t part_stored(const PartPlan *plan, const PartKernel *kernel, uint32_t buffer);

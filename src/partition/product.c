@@ -67,14 +67,16 @@ bool part_make_product(PartTry *x, PartPlan *p)
     PartPrice *price = WBB_NEW(x->a, PartPrice);
     part_product_choose(x->a, p, x->t, product, price);
     r->product = product, r->price = price;
-    const int64_t blocks = product->of.batches * product->row_blocks * product->column_blocks;
+    const int64_t blocks = part_blocks(product);
     if (blocks > INT32_MAX)
         wbb_decline(x->cx, product->i->loc, WHY_SIZE, "%lld blocks and more", (long long)INT32_MAX);
     r->blocks = (uint32_t)blocks;
     p->kernels[0] = (PartKernel){.n_ranges = 1, .ranges = r, .grid = r->blocks,
                                  .block = part_tile_warps(product) * product->depth_warps * x->t->warp,
                                  .why_block = "the tiles that take the least time",
-                                 .why_grid = "a block for each of its rows and columns of the result"};
+                                 .why_grid = product->depth_blocks > 1
+                                                 ? "a block for its rows, columns and part of the products"
+                                                 : "a block for each of its rows and columns of the result"};
     p->kind = "product";
     p->why_kind = "tensor cores add its products";
     return true;
@@ -101,6 +103,15 @@ void part_print_product(WbbBuf *out, const PartProduct *p)
                  p->bring[o].side ? o ? "columns" : "rows" : "products", p->bring[o].copied ? ", copied" : "");
     if (p->stages) wbb_putf(out, ", in %u places (%s:%u)", p->stages, p->shared->file, p->shared->line);
     wbb_putf(out, "; %u x %u", p->row_warps, p->column_warps);
-    if (p->depth_warps > 1) wbb_putf(out, " warps, and %u for each result\n", p->depth_warps);
-    else wbb_put(out, " warps\n");
+    wbb_put(out, " warps");
+    if (p->depth_warps > 1) wbb_putf(out, ", and %u for each result", p->depth_warps);
+    if (p->depth_blocks > 1)
+        wbb_putf(out, "; %u blocks for each result (%s:%u)", p->depth_blocks, p->split->file, p->split->line);
+    wbb_put(out, "\n");
+}
+
+const char *part_product_order(WbbArena *a, const PartProduct *p)
+{
+    if (p->depth_blocks == 1) return wbb_format(a, "%s: mma f32", p->i->name);
+    return wbb_format(a, "%s: mma f32 in %u parts", p->i->name, p->depth_blocks);
 }

@@ -39,9 +39,12 @@ typedef struct PartProduct {
     uint32_t row_tiles, column_tiles, steps, row_warps, column_warps;
     uint32_t column_run;  /* neighbours along the columns */
     uint32_t depth_warps; /* that share a result: each has every so many iterations; more than 1: these divide all */
+    /* that share a result, each of which has a part of the products, and how many iterations of it divides that; the
+     * last one to end adds their sums */
+    uint32_t depth_blocks;
     bool ahead;           /* an iteration loads what the next one multiplies */
     uint32_t stages;      /* iterations whose tiles are in shared memory; 0: lanes have operands from memory */
-    const TgTune *shared; /* the row that lets operands go there */
+    const TgTune *shared, *split; /* the rows that let operands go there, and parts of the products to several blocks */
     PartBring bring[2];
     int64_t row_blocks, column_blocks;
 } PartProduct;
@@ -51,20 +54,28 @@ static inline int64_t part_warp_columns(const PartProduct *p) { return (int64_t)
 static inline uint32_t part_tile_warps(const PartProduct *p) { return p->row_warps * p->column_warps; }
 static inline uint32_t part_sums(const PartProduct *p) { return p->row_tiles * p->column_tiles; } /* of a warp: tiles */
 static inline int64_t part_iteration(const PartProduct *p) { return (int64_t)PART_TILE_DEPTH * p->steps; }
+static inline int64_t part_depth(const PartProduct *p) { return p->of.depth / p->depth_blocks; } /* of a block */
+/* products of a tile: of an iteration of all warps that share results, side by side */
+static inline int64_t part_tile_depth(const PartProduct *p) { return part_iteration(p) * p->depth_warps; }
+
+static inline int64_t part_blocks(const PartProduct *p)
+{
+    return p->of.batches * p->row_blocks * p->column_blocks * p->depth_blocks;
+}
 
 /* Of the tile of an operand: rows, or columns, of the block; elements of a line; lines; lines that are turned alike. */
-enum { PART_GROUP = 8 /* elements, of 16 bytes */ };
+enum { PART_GROUP = 8 /* elements, of 16 bytes */, PART_AT_ONCE = 8 /* partial sums that a lane reads at once */ };
 static inline int64_t part_side(const PartProduct *p, uint32_t operand)
 {
     return operand ? part_warp_columns(p) * p->column_warps : part_warp_rows(p) * p->row_warps;
 }
 static inline int64_t part_line(const PartProduct *p, uint32_t operand)
 {
-    return p->bring[operand].side ? part_side(p, operand) : part_iteration(p);
+    return p->bring[operand].side ? part_side(p, operand) : part_tile_depth(p);
 }
 static inline int64_t part_tile(const PartProduct *p, uint32_t operand)
 {
-    return part_side(p, operand) * part_iteration(p);
+    return part_side(p, operand) * part_tile_depth(p);
 }
 static inline int64_t part_skew(const PartProduct *p, uint32_t operand)
 {

@@ -11,6 +11,7 @@
  */
 #include "partition/product.h"
 
+#include "partition/counts.h"
 #include "partition/rates.h"
 
 #include <math.h>
@@ -130,7 +131,7 @@ static Moved moved_by_tiles(const Common *c, const PartProduct *p)
     Moved m = {.slots = BARRIER};
     for (uint32_t o = 0; o < 2; o++) {
         const double fragments = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
-        const double brought = 2.0 * (double)part_tile(p, o) / part_tile_warps(p), groups = groups_of(p, o);
+        const double brought = 2.0 * (double)part_tile(p, o) * WARP / (double)threads_of(p), groups = groups_of(p, o);
         m.wavefronts += (fragments + brought) / LINE;
         m.slots += fragments / (ACCESS * WARP) + groups * COPY;
         if (p->bring[o].copied) continue;
@@ -152,13 +153,26 @@ static double chain_of(const Common *c, const PartProduct *p, const Moved *m, do
     return p->ahead ? WBB_MAX(wait, work) : wait + work;
 }
 
+/* Sums through shared memory, and through memory: a ticket each time SMs are filled, then so many parts at once. */
+static double split_of(const PartRates *r, const PartProduct *p, double waves)
+{
+    double clocks = 0, us = 0;
+    if (p->depth_warps > 1) clocks += r->barrier + 2 * r->shared_latency + p->depth_warps * part_sums(p) * 8;
+    if (p->depth_blocks > 1) {
+        const double rounds = part_ceiling((double)p->depth_blocks * part_sums(p) / PART_AT_ONCE);
+        clocks += 2 * r->barrier + r->atomic + r->fence + rounds * r->l2_latency;
+        us = r->timed.ticket * part_ceiling(waves);
+    }
+    return clocks / r->clock + us;
+}
+
 static PartPrice price_of(const Common *c, const PartProduct *p)
 {
     const PartRates *r = c->r;
     const TgTarget *t = r->target;
     const double warps = part_tile_warps(p) * p->depth_warps;
-    const double blocks = (double)(p->of.batches * p->row_blocks * p->column_blocks), regs = registers_of(p);
-    const double iterations = (double)part_up(p->of.depth, part_iteration(p)) / p->depth_warps;
+    const double blocks = (double)part_blocks(p), regs = registers_of(p);
+    const double iterations = (double)part_up(part_depth(p), part_iteration(p)) / p->depth_warps;
     const PriceOccupancy held =
         price_occupancy(t, (uint64_t)threads_of(p), (uint64_t)blocks, (uint64_t)regs, (uint64_t)shared_of(p));
     const double of_sm = (double)part_up((int64_t)blocks, t->sms); /* blocks of the busiest SM */
@@ -170,20 +184,21 @@ static PartPrice price_of(const Common *c, const PartProduct *p)
     const double of_block = (double)(part_side(p, 0) + part_side(p, 1));
     /* where all blocks run at once, what an iteration loads comes from DRAM for all of them */
     const double way = of_sm <= held.blocks ? r->dram_latency : r->l2_latency;
+    const double of_results = (double)(part_side(p, 0) * part_side(p, 1)); /* of a block */
+    const double left = p->depth_blocks > 1 ? OF_C * blocks * of_results : 0; /* bytes, for the last one */
     /* the body, and what follows for each result of a lane */
     const double code = slots + OF_C * part_sums(p) * (2 + c->after);
     PartPrice x = {.registers = regs};
     x.term[PART_CODE] = TG_CODE * code / (r->code.rate * r->clock);
     x.term[PART_DRAM] = c->bytes / r->dram;
-    x.term[PART_L2] = blocks * 2 * (double)p->of.depth * of_block / r->l2;
+    x.term[PART_L2] = (blocks * 2 * (double)part_depth(p) * of_block + 2 * left) / r->l2;
     x.term[PART_PIPE] = all * tensor / r->clock;
-    const double results = of_sm * part_tile_warps(p) * (double)(part_warp_rows(p) * part_warp_columns(p));
-    const double stored = results * c->stored * (p->stages && p->bring[1].side ? IN_PARTS : IN_DEPTH);
+    const double stored = of_sm / p->depth_blocks * of_results * c->stored *
+                          (p->stages && p->bring[1].side ? IN_PARTS : IN_DEPTH);
     x.term[PART_L1] = (all * moved.wavefronts * LINE + stored) / r->wavefront / r->clock;
     x.term[PART_ISSUE] = all * slots / r->issue / r->clock;
     x.term[PART_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
-    if (p->depth_warps > 1) /* sums through shared memory */
-        x.term[PART_SPLIT] = (r->barrier + 2 * r->shared_latency + p->depth_warps * part_sums(p) * 8) / r->clock;
+    x.term[PART_SPLIT] = split_of(r, p, of_sm / held.blocks);
     x.term[PART_LAUNCH] = r->launch;
     x.term[PART_LATENCY] = r->dram_latency / r->clock;
     const PartTerm together[] = {PART_DRAM, PART_L2, PART_PIPE, PART_L1, PART_ISSUE, PART_CHAIN};
@@ -198,11 +213,13 @@ static PartPrice price_of(const Common *c, const PartProduct *p)
 /* Blocks of these tiles; false: no block may have them. */
 static bool divide(PartProduct *p, const TgTarget *t, int64_t most_threads, int64_t most_shared)
 {
-    const int64_t warps = part_tile_warps(p) * p->depth_warps, whole = p->of.depth / part_iteration(p);
+    const int64_t warps = part_tile_warps(p) * p->depth_warps, all = p->stages ? part_tile_depth(p) : part_iteration(p);
+    const int64_t whole = part_depth(p) / all;
+    if (p->of.depth % (p->depth_blocks * (p->depth_blocks > 1 ? part_tile_depth(p) : 1))) return false;
     if (warps * t->warp > most_threads || registers_of(p) > (double)t->regs - 15) return false;
     if (p->ahead && whole / p->depth_warps < 2) return false;
     if ((p->depth_warps > 1 || p->stages) && shared_of(p) > most_shared) return false;
-    if (p->depth_warps > 1 && (p->of.depth % part_iteration(p) || whole % p->depth_warps)) return false;
+    if (p->depth_warps > 1 && !p->stages && (part_depth(p) % all || whole % p->depth_warps)) return false;
     if (p->stages && (p->column_tiles < 2 || whole < p->stages)) return false;
     p->row_blocks = part_up(p->of.rows, part_warp_rows(p) * p->row_warps);
     p->column_blocks = part_up(p->of.columns, part_warp_columns(p) * p->column_warps);
@@ -218,13 +235,15 @@ typedef struct {
 
 static const Way ways[] = {{false, 1, 0, 2}, {false, 2, 0, 2}, {false, 4, 0, 2}, {false, 8, 0, 2},
                            {true, 1, 0, 2},  {true, 2, 0, 2},  {true, 4, 0, 2},  {true, 8, 0, 2},
-                           {false, 1, 2, 4}, {false, 1, 3, 4}, {false, 1, 4, 4}};
+                           {false, 1, 2, 4}, {false, 1, 3, 4}, {false, 1, 4, 4}, {false, 2, 2, 4},
+                           {false, 2, 4, 4}, {false, 4, 2, 4}, {false, 4, 4, 4}, {false, 8, 3, 4}};
 
 /* What all ways are held against. */
 typedef struct {
     Common c;
     const TgTarget *t;
     int64_t threads, shared, tiles; /* of a block: threads, bytes of shared memory for sums, and for tiles */
+    int64_t blocks;                 /* of an SM, of which several may share results */
     uint32_t run; /* neighbours that one store takes, so that the lanes of a row fill sectors with it */
 } Limits;
 
@@ -244,9 +263,12 @@ static void try_way(const Limits *l, const Way *w, const PartProduct *of, PartPr
         one.ahead = w->ahead, one.depth_warps = w->depth_warps, one.stages = w->stages;
         one.column_run = WBB_MIN(one.column_tiles, l->run);
         const int64_t shared = w->stages ? l->tiles : l->shared;
-        if (one.steps > w->most_steps || !divide(&one, l->t, l->threads, shared)) continue;
-        const PartPrice x = price_of(&l->c, &one);
-        if (x.us < price->us) *price = x, *best = one;
+        for (one.depth_blocks = 1; one.steps <= w->most_steps; one.depth_blocks *= 2) {
+            if (!divide(&one, l->t, l->threads, shared)) break;
+            if (one.depth_blocks > 1 && part_blocks(&one) > l->blocks * l->t->sms) break;
+            const PartPrice x = price_of(&l->c, &one);
+            if (x.us < price->us) *price = x, *best = one;
+        }
     }
 }
 
@@ -256,12 +278,13 @@ void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, P
     const uint32_t direct = (uint32_t)tg_tuned(t, "product.direct");
     const Limits l = {.c = common_of(a, plan, t, p), .t = t, .threads = tg_tuned(t, "product.threads"),
                       .shared = tg_tuned(t, "layout.max_shared"),
+                      .blocks = tg_tuned(t, "product.blocks"),
                       .tiles = tg_has(t, "cp.async") ? tg_tuned(t, "product.shared") : 0,
                       .run = (uint32_t)part_power_below(WBB_MAX(ACCESS / sc_bytes(stored), 1))};
-    p->shared = tg_tune(t, "product.shared", 0);
+    p->shared = tg_tune(t, "product.shared", 0), p->split = tg_tune(t, "product.blocks", 0);
     const PartProduct of = *p;
     price->us = INFINITY;
     for (const Way *w = ways; w < ways + WBB_LEN(ways); w++)
-        if (w->stages || w->depth_warps <= direct) try_way(&l, w, &of, p, price);
+        if (w->stages ? l.tiles > 0 : w->depth_warps <= direct) try_way(&l, w, &of, p, price);
     if (price->us == INFINITY) try_way(&l, ways, &of, p, price);
 }

@@ -121,7 +121,7 @@ static void document_kernel(const PartPlan *p, const PartKernel *kernel, Orders 
             const PartStage *s = &shared->stages[n];
             const PartReduce *r = &s->reduces[j];
             if (s->kind == PART_REDUCE) document(o, r->i->name, emit_order(o->a, s, r));
-            if (s->kind == PART_PRODUCT) document(o, r->i->name, wbb_format(o->a, "%s: mma f32", r->i->name));
+            if (s->kind == PART_PRODUCT) document(o, r->i->name, part_product_order(o->a, shared->product));
             if (s->kind == PART_SCAN) document(o, r->i->name, emit_scan_order(o->a, s, r));
         }
     const bool *needed = part_needed(o->a, p, kernel);

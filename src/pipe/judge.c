@@ -66,11 +66,8 @@ typedef struct {
 const HloModule *pipe_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, const Bundle *b)
 {
     const HloModule *normal = gr_normalise(cx, a, m);
-    const char *const matrix = ": mma f32";
-    for (int k = 0; k < (int)b->n_order; k++) {
-        const size_t n = strlen(b->order[k]), of = strlen(matrix);
-        if (n > of && !strcmp(b->order[k] + n - of, matrix)) return normal;
-    }
+    for (int k = 0; k < (int)b->n_order; k++)
+        if (strstr(b->order[k], ": mma f32")) return normal;
     return gr_sums(cx, a, normal);
 }
 

@@ -275,7 +275,10 @@ static PtxAddress address_of(PtxBuild *b, uint32_t buffer, IrSplit s)
             a.base = by_factor(b, buffer, &inside, &base);
         } else a.base = by_factor(b, buffer, &s, NULL);
     } else if (ir_is_parameter(x) || far || x->space == IR_TABLE) a.base = ptx_base(b, buffer);
-    else a.name = ir_module_name(b->arena, b->k, x->name);
+    else if (x->space == IR_SHARED && ir_dynamic_shared(b->k)) {
+        a.name = ir_module_name(b->arena, b->k, IR_DYNAMIC);
+        a.offset += ir_shared_offset(b->k, buffer);
+    } else a.name = ir_module_name(b->arena, b->k, x->name);
     const bool below = x->space == IR_SHARED && s.n > 0 && ir_bounds_of(b->g, &s).first < 0; /* before the array */
     if (far || (below && a.offset)) {
         const PtxReg d = ptx_new(b, x->space == IR_SHARED ? PTX_B32 : PTX_B64);

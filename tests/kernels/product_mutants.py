@@ -54,7 +54,7 @@ KERNELS: Dict[str, str] = {
 # operands go through shared memory: by copies, in lines along the products and along rows and columns, which fill each place again; and as values, of
 # sizes that no copy takes
 TILES: Dict[str, str] = {
-    "copies": text("bf16[32,384]", "bf16[384,32]", "32,32", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+    "copies": text("bf16[32,2048]", "bf16[2048,32]", "32,32", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
     "turned": text("f16[380,48]", "f16[380,40]", "48,40", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
     "values": text("bf16[36,124]", "bf16[124,44]", "36,44", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
 }
@@ -62,6 +62,8 @@ TILES: Dict[str, str] = {
 # kernel, kind, the changed instruction as ptx_mutants.py writes it without numbers of registers, as patterns: why the kernel is right all the same
 EQUAL: Dict[Tuple[str, str, str], str] = {
     ("*", "*", "mov.b32 %r, 0 -> mov.b32 %r, 1"): "the least subnormal in place of 0",
+    ("depth", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
+    ("turned", "combiner", "add.s32 %r, %r, %r -> sub.s32 %r, %r, %r"): "of the two groups of a line of 16 the other one, either way",
     ("turned", "term skipped", "min.s32 %r, %r, 4 -> mov.b32 %r, %r"): "columns beyond the end, which are not stored, are those of the next line",
 }
 OPERAND = re.compile(r"\{[^}]*\}")
