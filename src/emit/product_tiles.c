@@ -74,11 +74,11 @@ static void copy_group(const Tiles *t, uint32_t operand, IrRef stage, Place at, 
     free = times(t, emit_nearest(m->e, over(t, free, unit), size / unit), unit);
     const IrRef *index = emit_product_index(m, operand, free, k);
     const IrRef op = ir_node(m->g, OP_COPY_ASYNC, eight(t), 0, 0, 0, 0, 0);
+    const IrRef from = emit_address(m->e, ix_linear(m->rw, x->shape, index));
     IrBlock *block = emit_block(m->e);
-    const IrRef to = element_of(t, operand, stage, at), from = ix_linear(m->rw, x->shape, index);
-    ir_do_at(m->g, block, NULL, op, 0, t->buffer[operand], to);
+    ir_do_at(m->g, block, NULL, op, 0, t->buffer[operand], element_of(t, operand, stage, at));
     block->items[block->n - 1]->from = m->e->plan->first_leaf[x->number];
-    block->items[block->n - 1]->from_index = emit_address(m->e, from);
+    block->items[block->n - 1]->from_index = from;
 }
 
 static IrRef values_of_group(const Tiles *t, uint32_t operand, Place at, IrRef first)
