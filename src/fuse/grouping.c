@@ -162,8 +162,7 @@ static bool is_computed(const FuseWork *w, const HloInstruction *i);
 /* Elements of operand k that n elements of i need, of a broadcast each element once; `same`: at the same index. */
 static double elements_of_operand(WbbArena *a, const HloInstruction *i, uint32_t k, double n, bool *same)
 {
-    *same = hlo_is_elementwise(i->opcode) || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST;
-    const double needed = fuse_needed(a, i, k, n);
+    const double needed = hlo_needed(i, k, n, fuse_terms(a, i), same);
     return i->opcode == HLO_BROADCAST ? WBB_MIN(needed, (double)hlo_elements(i->operands[k]->shape)) : needed;
 }
 

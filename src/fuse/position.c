@@ -176,14 +176,8 @@ double fuse_terms(WbbArena *a, const HloInstruction *i)
 
 double fuse_needed(WbbArena *a, const HloInstruction *i, uint32_t k, double n)
 {
-    const double terms = fuse_terms(a, i);
-    if (terms > 0) return hlo_is_term(i, k) ? n * terms : n;
-    switch (i->opcode) {
-    case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: return elements(i->operands[k]->shape);
-    default: break;
-    }
-    const double share = hlo_operand_share(i, k);
-    return share < 0 ? n : share > 0 ? n * share : 1;
+    bool same;
+    return hlo_needed(i, k, n, fuse_terms(a, i), &same);
 }
 
 /* The dimension of the result whose index all elements need operand 0 at in its dimension d, or operand k of a

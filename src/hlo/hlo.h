@@ -298,6 +298,8 @@ bool hlo_is_term(const HloInstruction *i, uint32_t k);  /* of a fold: has operan
 /* Elements of operand k, of what is no fold, that one evaluation of each element of i needs, over elements of i; -1:
  * its own, at the same index. 0: some, for all elements together. */
 double hlo_operand_share(const HloInstruction *i, uint32_t k);
+/* Elements of operand k that n elements of i need, each of so many terms; *same: they are at its own place. */
+double hlo_needed(const HloInstruction *i, uint32_t k, double n, double terms, bool *same);
 /* A reduce-window whose windows are prefixes or suffixes along one dimension: each has one more element than the one
  * before it in the order of the scan, unless that lies outside of the operand. The space of a scan is the shape of its
  * result; at position p of the dimension the element p + shift of the operand joins. */

@@ -61,6 +61,16 @@ double hlo_operand_share(const HloInstruction *i, uint32_t k)
     }
 }
 
+double hlo_needed(const HloInstruction *i, uint32_t k, double n, double terms, bool *same)
+{
+    const double share = hlo_operand_share(i, k);
+    *same = !(terms > 0) && (share < 0 || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST);
+    if (terms > 0) return hlo_is_term(i, k) ? n * terms : n;
+    if (i->opcode == HLO_SORT || i->opcode == HLO_SCATTER || i->opcode == HLO_SELECT_AND_SCATTER)
+        return (double)hlo_elements(first_array(i->operands[k]->shape));
+    return *same ? n : share > 0 ? n * share : 1;
+}
+
 /* --- scans -------------------------------------------------------------------------------------------------------- */
 /* Cumulative sums, products, maxima, from either end: along one dimension the windows are prefixes of the operand, or
  * suffixes, and each has at most one element more than the one before; in all others they are of one element. Then each

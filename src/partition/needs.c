@@ -55,16 +55,9 @@ static Wanted wanted_of_all(const Wanted *same, const Wanted *all, double elemen
 /* Elements of operand k that n elements of i need; `same`: at the same index. */
 static double needed_of(const HloInstruction *i, uint32_t k, double n, double terms, bool *same)
 {
-    const double all = (double)hlo_elements(part_shape(i->operands[k], 0));
-    *same = part_is_control(i->opcode);
-    if (*same) return n;
-    if (terms > 0) return hlo_is_term(i, k) ? n * terms : n;
-    if (i->opcode == HLO_SORT || i->opcode == HLO_SCATTER) return all;
-    const double share = hlo_operand_share(i, k);
-    const bool renamed = i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST || i->opcode == HLO_COPY ||
-                         i->opcode == HLO_BITCAST_CONVERT;
-    *same = share < 0 || renamed;
-    return *same ? n : n * share;
+    if (!part_is_control(i->opcode)) return hlo_needed(i, k, n, terms, same);
+    *same = true;
+    return n;
 }
 
 /* Is operand k computed in a branch, where the index lies in it? */
