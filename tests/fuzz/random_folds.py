@@ -5,20 +5,27 @@
 
 A module has up to three folds: a reduction, one of reductions, a product or the end of a prefix sum, of terms that a range may or may not change. A term
 is a parameter that is broadcast, moved, padded, gathered or sliced, a comparison of indices with labels in and out of the row, a choice by one, arithmetic
-of these; some have a second user. How many modules the rules change is printed, and must be a quarter. Ends with `N passed, M failed`.
+of these; some have a second user. How many modules the rules change is printed, and must be a quarter. Sums are taken in parts, too, as options of
+arrays.py have them with a number: what the evaluator makes of that text lies in its bounds of the other. Ends with `N passed, M failed`.
 """
 import random
+import struct
 import subprocess
 import sys
-from typing import List, Set, Tuple
+from pathlib import Path
+from typing import List, Optional, Set, Tuple
 
-from seeds import Seeds, ended
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+import npy  # noqa: E402
+from seeds import Seeds, ended  # noqa: E402
 
 TARGETS = ("sm_90", "sm_75", "sm_120", "sm_80")
 COMBINERS = {"f32": ("add", "maximum", "minimum", "multiply"), "bf16": ("maximum", "add"), "f16": ("minimum", "maximum"),
              "s32": ("add", "maximum", "xor", "and", "or", "minimum", "multiply"), "u8": ("add", "or", "maximum"), "pred": ("and", "or")}
 INIT = {"add": "0", "maximum": "-inf", "minimum": "inf", "multiply": "1", "xor": "0", "and": "-1", "or": "0"}
 CHANGED = 4  # one of so many modules
+PARTED = 12  # the same of modules with a sum in parts
+NUMBERS = (2, 3, 4, 5, 11, 15)  # of terms of a part
 
 
 class Module:
@@ -170,25 +177,67 @@ class Module:
         return "\n".join([*out, "ENTRY e {", *(f"  {x}" for x in self.parameters + self.lines), f"  ROOT all = ({shapes}) tuple({names})", "}", ""])
 
 
+def floats(file: Path, t: str) -> List[float]:
+    data = npy.read(file)
+    if t == "bf16":
+        return [struct.unpack("<f", b"\0\0" + data[k:k + 2])[0] for k in range(0, len(data), 2)]
+    size, letter = {"f16": (2, "e"), "f32": (4, "f"), "f64": (8, "d")}[t]
+    return list(struct.unpack(f"<{len(data) // size}{letter}", data))
+
+
+def regrouped(warpburg: str, file: Path, results: List[Tuple[str, str]], seed: int) -> Optional[str]:
+    """What is wrong with sums in parts, of the first number of terms from the seed's on that a sum has; None: there are none."""
+    parts = file.with_suffix(".parts.hlo")
+    for k in range(len(NUMBERS)):
+        status, text = ended([warpburg, "hlo", str(file), "--option", str(NUMBERS[(seed + k) % len(NUMBERS)])])
+        if status:
+            return text
+        if ".part = " in text:
+            break
+    else:
+        return None
+    parts.write_text(text, encoding="utf-8")
+    made = ["--case", "nw"[seed % 2], "--seed", str(seed), "-j", "1"]
+    folders = [file.with_suffix(f".{x}") for x in ("bounds", "values")]
+    said = [ended([warpburg, "eval", str(x), *made, "-o", str(folder), *more]) for x, folder, more in ((file, folders[0], ["--bounds"]),
+                                                                                                     (parts, folders[1], []))]
+    bad = "".join(text for status, text in said if status)
+    for k, t in enumerate(shape.split("[")[0] for _, shape in results):
+        if t not in ("f32", "bf16", "f16") or bad:
+            continue
+        lo, hi = (floats(folders[0] / f"{end}{k}.npy", "f64") for end in ("lo", "hi"))
+        may = npy.read(folders[0] / f"nan{k}.npy")
+        for n, x in enumerate(floats(folders[1] / f"out{k}.npy", t)):
+            if not lo[n] <= x <= hi[n] and not (x != x and may[n]):
+                bad = f"{parts}: output {k}, element {n}: {x} is not in {lo[n]} .. {hi[n]}"
+    for x in [] if bad else [parts, *(f for folder in folders for f in [*folder.iterdir(), folder])]:
+        x.unlink() if x.is_file() else x.rmdir()
+    return bad
+
+
 def main() -> int:
     o = Seeds(__doc__, "random_folds", 60)
-    passed = failed = changed = 0
+    passed = failed = changed = parted = 0
     for seed in o.numbers:
-        file = o.folder / f"folds_{seed}.hlo"
-        file.write_text(Module(seed).text(), encoding="utf-8")
+        file, module = o.folder / f"folds_{seed}.hlo", Module(seed)
+        file.write_text(module.text(), encoding="utf-8")
         words = [o.warpburg, "run", str(file), "--check", "--target", TARGETS[seed % len(TARGETS)], "--case", "neps"[seed % 4], "--seed", str(seed), "-j", "1"]
         status, said = ended(words)
         forms = [subprocess.run([o.warpburg, "hlo", str(file), "--pass", p], capture_output=True, check=False).stdout for p in ("copy", "arrays")]
         before, after = (f.count(b" reduce(") + f.count(b" dot(") + f.count(b" reduce-window(") * 2 for f in forms)
         changed += before != after
+        bad = regrouped(o.warpburg, file, module.results, seed)
+        parted += bad is not None
+        if bad:
+            print(bad, flush=True)
         if status:
             print(f"{' '.join(words)}: exit {status}: {said[-400:]}", flush=True)
-        else:
+        elif not bad:
             file.unlink()
-        failed += bool(status)
-        passed += not status
-    few = changed * CHANGED < passed + failed
-    print(f"the rules changed {changed} modules" + (f", one of {CHANGED} expected" if few else ""))
+        failed += bool(status or bad)
+        passed += not (status or bad)
+    few = changed * CHANGED < passed + failed or parted * PARTED < passed + failed
+    print(f"the rules changed {changed} modules, options took {parted}" + (f": one of {CHANGED} and of {PARTED} expected" if few else ""))
     return o.summed_up(passed, failed + few)
 
 
