@@ -306,6 +306,57 @@ static void test_neighbours(void **state)
     }
 }
 
+typedef struct { const char *indices; bool unique; } Apart;
+
+static void ask_unique(WbbCx *cx, void *arg)
+{
+    const Apart *j = arg;
+    const char *text = wbb_format(
+        cx->arena,
+        ADD "ENTRY e { x = f32[100,9] parameter(0) u = f32[12,3,1] parameter(1) p = s32[12,1] parameter(2) "
+        "n = s32[12,1] iota(), iota_dimension=0 c3 = s32[] constant(3) c2 = s32[] constant(2) "
+        "threes = s32[12,1] broadcast(c3), dimensions={} twos = s32[12,1] broadcast(c2), dimensions={} "
+        "by3 = s32[12,1] multiply(n, threes) by2 = s32[12,1] multiply(twos, n) %s "
+        "ROOT r = f32[100,9] scatter(x, i, u), update_window_dims={1,2}, inserted_window_dims={}, "
+        "scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=add }", j->indices);
+    const HloModule *m = hlo_parse(cx, cx->arena, "t.hlo", text, strlen(text));
+    GrGraph *x = NULL;
+    assert_int_equal(gr_is_unique(cx, cx->arena, m->entry, m->entry->root, &x), j->unique);
+}
+
+/* A column that moves by a window of three and more, whatever operations made it, and never leaves its type; of single
+ * elements, in the other dimension, by one. */
+static void test_unique(void **state)
+{
+#define BOTH " i = s32[12,2] concatenate(a, b), dimensions={1}"
+    const Apart all[] = {
+        {"a = s32[12,1] copy(by3) b = s32[12,1] copy(p)" BOTH, true},
+        {"a = s32[12,1] copy(by2) b = s32[12,1] copy(p)" BOTH, false},
+        {"a = s32[12,1] copy(p) b = s32[12,1] copy(n)" BOTH, true},
+        {"a = s32[12,1] copy(p) b = s32[12,1] divide(n, twos)" BOTH, false},
+        {"a = s32[12,1] copy(p) b = s32[12,1] maximum(n, twos)" BOTH, false},
+        {"a = s32[12,1] add(by2, n) b = s32[12,1] copy(p)" BOTH, true},
+        {"a = s32[12,1] subtract(by3, n) b = s32[12,1] copy(p)" BOTH, false},
+        {"v = s32[12,1] reverse(by3), dimensions={0} a = s32[12,1] add(v, twos) b = s32[12,1] copy(p)" BOTH, true},
+        {"h = u8[12,1] convert(by3) a = s32[12,1] convert(h) b = s32[12,1] copy(p)" BOTH, true},
+        {"c = s32[] constant(30) cc = s32[12,1] broadcast(c), dimensions={} w = s32[12,1] multiply(n, cc) "
+         "h = s8[12,1] convert(w) a = s32[12,1] convert(h) b = s32[12,1] copy(p)" BOTH, false},
+        {"o = s32[] constant(0) z = s32[12,1] broadcast(o), dimensions={} q = pred[12,1] compare(by3, z), direction=LT "
+         "e = s32[12,1] add(by3, threes) a = s32[12,1] select(q, e, by3) b = s32[12,1] copy(p)" BOTH, true},
+        {"q = pred[12,1] compare(by3, threes), direction=LT e = s32[12,1] add(by3, threes) "
+         "a = s32[12,1] select(q, e, by3) b = s32[12,1] copy(p)" BOTH, false},
+        {"m = s32[3,4] iota(), iota_dimension=0 l = s32[3,4] iota(), iota_dimension=1 k = s32[] constant(12) "
+         "kk = s32[3,4] broadcast(k), dimensions={} s = s32[3,4] broadcast(c3), dimensions={} "
+         "f = s32[3,4] multiply(m, kk) g = s32[3,4] multiply(l, s) t = s32[3,4] add(f, g) a = s32[12,1] reshape(t) "
+         "b = s32[12,1] copy(p)" BOTH, true},
+        {"m = s32[3,4] iota(), iota_dimension=0 a = s32[12,1] reshape(m) b = s32[12,1] copy(p)" BOTH, false},
+    };
+    for (size_t k = 0; k < WBB_LEN(all); k++) {
+        Apart j = all[k];
+        succeed_on(*state, ask_unique, &j, j.indices);
+    }
+}
+
 typedef struct { const char *body; GrAnswer answer; } Law;
 
 static void ask_law(WbbCx *cx, void *arg)
@@ -420,7 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_rows), TEST(test_choices), TEST(test_starts), TEST(test_windows), TEST(test_elements),
         TEST(test_types), TEST(test_products), TEST(test_evaluations),
-        TEST(test_neighbours), TEST(test_laws), TEST(test_depth),
+        TEST(test_neighbours), TEST(test_unique), TEST(test_laws), TEST(test_depth),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
