@@ -13,33 +13,12 @@
 
 #include "graph/inner.h"
 
-#include <math.h>
-
 static ScOp fold_of(ScOp combiner)
 {
     uint32_t op = OP_NONE;
     while (op < OP_COUNT && (sc_op_info[op].combiner != combiner || combiner == OP_NONE)) op++;
     return op < OP_COUNT ? (ScOp)op : OP_NONE;
 }
-
-/* What the combiner leaves any value as it is with: -0 for a sum of floats. */
-static IrRef identity(IrGraph *g, ScOp combiner, ScType t)
-{
-    const IrType type = IR_TYPE(t, 0);
-    const uint64_t sign = sc_mask(t) ^ sc_mask(t) >> 1;
-    const bool is_float = sc_is_float(t);
-    switch (combiner) {
-    case OP_ADD: return ir_const(g, type, is_float ? sign : 0);
-    case OP_MUL: return ir_const(g, type, is_float ? sc_from_f64(t, 1) : 1);
-    case OP_MAX: return ir_const(g, type, is_float ? sc_from_f64(t, -INFINITY) : sc_is_signed(t) ? sign : 0);
-    case OP_MIN:
-        return ir_const(g, type, is_float ? sc_from_f64(t, INFINITY) : sc_mask(t) ^ (sc_is_signed(t) ? sign : 0));
-    case OP_BAND: return ir_const(g, type, sc_mask(t));
-    default: return ir_const(g, type, 0);
-    }
-}
-
-static bool has_infinity(ScType t) { return !sc_is_float(t) || isinf(sc_to_f64(t, sc_from_f64(t, INFINITY))); }
 
 /* The number of a term: its ranges as digits, the last one the lowest. */
 static IrRef number_of(RwCx *rw, const GrDef *d)
@@ -100,8 +79,9 @@ IrRef gr_as_term(RwCx *rw, const GrDef *d, IrRef value, IrRef condition)
     const ScOp op = fold_of(d->op);
     if (op == OP_NONE || sc_type_info[t].cls == 'C' || d->n_starts) return 0;
     if (condition && !(ir_is_const(g, condition) && ir_at(g, condition)->imm)) {
-        if (!has_infinity(t) && (d->op == OP_MAX || d->op == OP_MIN)) return 0;
-        value = ir_node(g, OP_SELECT, IR_TYPE(t, 0), 0, condition, value, identity(g, d->op, t), 0);
+        uint64_t identity;
+        if (!gr_identity(d->op, t, &identity)) return 0;
+        value = ir_node(g, OP_SELECT, IR_TYPE(t, 0), 0, condition, value, ir_const(g, IR_TYPE(t, 0), identity), 0);
     }
     const IrRef fold = ir_node(g, op, IR_TYPE(t, 0), 0, value, d->init, number_of(rw, d), 0);
     return gr_convert(g, d->i->shape->type, t, fold);

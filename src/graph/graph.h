@@ -75,6 +75,8 @@ typedef enum {
     GR_SEEMS, /* no test does, and that is no proof */
     GR_OPEN,  /* there are no tests */
 } GrAnswer;
+/* What the combiner leaves any value of the type as it is with, also -0; false: no value, or the operation is none. */
+bool gr_identity(ScOp combiner, ScType t, uint64_t *bits);
 /* Does the computation of a reduction give the same whichever two of three partial results it combines first? */
 GrAnswer gr_associates(WbbCx *cx, WbbArena *a, const HloComputation *c);
 /* 1 + the array of numbers of terms, if the reduction selects one of them and may do so in any order; else 0. */

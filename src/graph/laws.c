@@ -217,3 +217,28 @@ uint32_t gr_numbered(WbbCx *cx, WbbArena *a, const HloInstruction *reduce)
     }
     return number + 1;
 }
+
+/* --- identities --------------------------------------------------------------------------------------------------- */
+static bool of_floats(ScOp combiner, ScType t, uint64_t *bits)
+{
+    const double wanted = combiner == OP_MUL ? 1 : combiner == OP_MAX ? -INFINITY : combiner == OP_MIN ? INFINITY : 0;
+    if (combiner != OP_ADD && combiner != OP_MUL && combiner != OP_MAX && combiner != OP_MIN) return false;
+    *bits = combiner == OP_ADD ? sc_mask(t) ^ sc_mask(t) >> 1 : sc_from_f64(t, wanted);
+    if (combiner == OP_ADD && sc_to_f64(t, *bits) != 0) *bits = 0; /* a type without -0 */
+    return sc_to_f64(t, *bits) == wanted;
+}
+
+bool gr_identity(ScOp combiner, ScType t, uint64_t *bits)
+{
+    const uint64_t sign = sc_mask(t) ^ sc_mask(t) >> 1;
+    if (sc_is_float(t)) return of_floats(combiner, t, bits);
+    if (t != SC_PRED && !sc_is_int(t)) return false;
+    switch (combiner) {
+    case OP_MUL: *bits = 1; return true;
+    case OP_MAX: *bits = sc_is_signed(t) ? sign : 0; return true;
+    case OP_MIN: *bits = sc_mask(t) ^ (sc_is_signed(t) ? sign : 0); return true;
+    case OP_BAND: *bits = sc_mask(t); return true;
+    case OP_ADD: case OP_BOR: case OP_BXOR: *bits = 0; return true;
+    default: return false;
+    }
+}

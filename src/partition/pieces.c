@@ -6,31 +6,20 @@
  *
  *     cumulative sum of f32[1048576]     256 pieces: launches of 2.9, 2.2 and 3.8 us instead of one of 160 us
  */
+#include "graph/graph.h"
 #include "partition/pricing.h"
 
-#include <math.h>
 #include <string.h>
 
-/* Is it exactly what the operation combines with any value to that value? A sum also takes -0. */
+/* Is it exactly what the operation combines with any value to that value? A sum also takes 0. */
 static bool is_identity(const HloInstruction *init, HloOpcode op)
 {
     const ScType t = init->shape->type;
     if (init->opcode != HLO_CONSTANT || !init->literal || init->shape->rank || sc_bytes(t) > 8) return false;
-    if (sc_type_info[t].cls == 'C' || sc_type_info[t].bits < 8) return false;
-    uint64_t bits = 0;
+    uint64_t bits = 0, known;
     memcpy(&bits, init->literal, sc_bytes(t));
-    const bool is_float = sc_is_float(t), is_signed = sc_is_signed(t);
-    const WbbI128 most = ((WbbI128)1 << (sc_type_info[t].bits - is_signed)) - 1, least = is_signed ? -most - 1 : 0;
-    const WbbI128 integer = is_float ? 0 : sc_to_i128(t, bits);
-    const double real = is_float ? sc_to_f64(t, bits) : 0;
-    switch (hlo_op_info[op].identity) {
-    case HLO_IDENTITY_0: return is_float ? real == 0 : integer == 0;
-    case HLO_IDENTITY_1: return is_float ? real == 1 : integer == 1;
-    case HLO_IDENTITY_LEAST: return is_float ? real == -INFINITY : integer == least;
-    case HLO_IDENTITY_MOST: return is_float ? real == INFINITY : integer == most;
-    case HLO_IDENTITY_ONES: return integer == (is_signed ? -1 : most);
-    default: return false;
-    }
+    if (sc_type_info[t].bits < 8 || !gr_identity(hlo_scalar(op), t, &known)) return false;
+    return bits == known || (op == HLO_ADD && sc_is_float(t) && sc_to_f64(t, bits) == 0);
 }
 
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)

@@ -357,6 +357,30 @@ static void test_unique(void **state)
     }
 }
 
+/* An identity leaves each value as it is, to the bit but for nan, at every type of up to 16 bits. */
+static void test_identities(void **state)
+{
+    static const ScOp combiners[] = {OP_ADD, OP_MUL, OP_MAX, OP_MIN, OP_BAND, OP_BOR, OP_BXOR};
+    uint32_t known = 0;
+    (void)state;
+    for (ScType t = 0; t < SC_TYPE_COUNT; t++)
+        for (size_t k = 0; k < WBB_LEN(combiners); k++) {
+            uint64_t identity, bits;
+            if (sc_type_info[t].bits > 16 || !gr_identity(combiners[k], t, &identity)) continue;
+            known++;
+            for (uint64_t x = 0; x <= sc_mask(t); x++) {
+                if (!sc_eval(combiners[k], t, t, (uint64_t[]){x, identity, 0}, &bits)) break;
+                const bool nan = sc_is_float(t) && sc_to_f64(t, x) != sc_to_f64(t, x);
+                if (!nan && bits != x) fail_msg("%s.%s: %llx", sc_op_info[combiners[k]].name, sc_type_info[t].name,
+                                                (unsigned long long)x);
+            }
+        }
+    assert_true(known > 60);
+    uint64_t bits;
+    assert_true(gr_identity(OP_ADD, SC_F8E4M3FNUZ, &bits) && bits == 0); /* which has no -0 */
+    assert_false(gr_identity(OP_MAX, SC_F8E4M3FN, &bits));               /* and no infinity */
+}
+
 typedef struct { const char *body; GrAnswer answer; } Law;
 
 static void ask_law(WbbCx *cx, void *arg)
@@ -471,7 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_rows), TEST(test_choices), TEST(test_starts), TEST(test_windows), TEST(test_elements),
         TEST(test_types), TEST(test_products), TEST(test_evaluations),
-        TEST(test_neighbours), TEST(test_unique), TEST(test_laws), TEST(test_depth),
+        TEST(test_neighbours), TEST(test_unique), TEST(test_identities), TEST(test_laws), TEST(test_depth),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
