@@ -27,17 +27,17 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "shaderdb")]
+sys.path[:0] = [str(ROOT), str(ROOT / "shaderdb"), str(ROOT / "tests" / "common")]
 
 from patterns.layouts import SUM  # noqa: E402
 from tools import environment, find_warpburg  # noqa: E402
+from warpburg_cli import TARGETS  # noqa: E402
 
 NORM = next(t.value for t in SUM if t.name == "price.norm")  # src/price/time.h, of which profiles are made
 
 TABLE, PAGE = HERE / "function_prices.tsv", ROOT / "docs" / "function-prices.md"
-TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 ELEMENTS = 1 << 24
-THEIR_TARGETS = ("sm_90", "sm_100", "sm_120")  # XLA's PTX is for sm_90
+THEIR_TARGETS = tuple(t for t in TARGETS if int(t[3:]) >= 90)  # XLA's PTX is for sm_90
 BUSIEST, ISSUED = 1.0, 1.7  # of XLA's: what an exact function may have, where memory does not bind
 
 # function -> HLO of its result y, of a and b; the stem of XLA's kernel; what to replace in it

@@ -9,12 +9,13 @@ from warpburg_cli import TARGETS, Cli
 
 CASES = "enps"
 PAIRS = [(t, c) for c, t in itertools.product(CASES, TARGETS)]
-STEP = 9        # from one pair to the next of a file: has no factor in common with 28, and changes target and case
+STEP = next(n for n in range(len(TARGETS) + 2, len(PAIRS)) if math.gcd(n, len(PAIRS)) == 1)  # from one pair to the next of a file: changes target and case
 ORDERS = ("forward", "shuffle:1")  # of blocks and warps: by their numbers, or in turns that a seed decides
 
 
 def pairs_of(file: int, n: int) -> List[Tuple[str, str]]:
-    """n pairs for the file of that number, which rotate from one file to the next."""
+    """n pairs for the file of that number, which rotate from one file to the next; 0: all."""
+    n = min(n or len(PAIRS), len(PAIRS))
     return [PAIRS[(file * n + i) * STEP % len(PAIRS)] for i in range(n)]
 
 

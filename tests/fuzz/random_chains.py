@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import List, Optional
 
 from random_chain_text import Chain, chain_of, smaller, text_of
-from seeds import Seeds, ended
+from seeds import TARGETS, Seeds, ended
 
-TARGETS = ("sm_90", "sm_80", "sm_75", "sm_100", "sm_86", "sm_120", "sm_89")
 CASES = "neps"
 DECLINED = "one thread reduces at most"
 TRIES = 60          # smaller chains of one that fails

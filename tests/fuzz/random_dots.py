@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import List
 
 from random_products import Text, around, product
-from seeds import Seeds, judged
+from seeds import SINCE_80, Seeds, judged
 
-TARGETS = ("sm_90", "sm_80", "sm_86", "sm_89", "sm_100", "sm_120")
 MADE = "tensor cores add its products"
 LEAST_MADE = 0.4
 SIZES = (3, 8, 16, 17, 30, 64, 96, 128, 130)
@@ -33,4 +32,4 @@ def text_of(seed: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(judged(Seeds(__doc__, "random_dots", 40), "product", text_of, TARGETS, "pnse", MADE, LEAST_MADE, "tensor cores add products", through_memory))
+    sys.exit(judged(Seeds(__doc__, "random_dots", 40), "product", text_of, SINCE_80, "pnse", MADE, LEAST_MADE, "tensor cores add products", through_memory))

@@ -17,9 +17,8 @@ from typing import List, Optional, Set, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 import npy  # noqa: E402
-from seeds import Seeds, ended  # noqa: E402
+from seeds import TARGETS, Seeds, ended  # noqa: E402
 
-TARGETS = ("sm_90", "sm_75", "sm_120", "sm_80")
 COMBINERS = {"f32": ("add", "maximum", "minimum", "multiply"), "bf16": ("maximum", "add"), "f16": ("minimum", "maximum"),
              "s32": ("add", "maximum", "xor", "and", "or", "minimum", "multiply"), "u8": ("add", "or", "maximum"), "pred": ("and", "or")}
 INIT = {"add": "0", "maximum": "-inf", "minimum": "inf", "multiply": "1", "xor": "0", "and": "-1", "or": "0"}

@@ -12,9 +12,8 @@ import random
 import sys
 from typing import Dict, List, Tuple
 
-from seeds import Seeds, ended
+from seeds import TARGETS, Seeds, ended
 
-TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 DECLINED = "declined: control_flow: "
 PROGRAM = "it is run as a program"
 MOST_PROGRAMS = 0.4
@@ -168,7 +167,7 @@ def main() -> int:
     for seed in o.numbers:
         file = o.folder / f"loop_{seed}.hlo"
         file.write_text(Program(seed).text())
-        command = [o.warpburg, "run", str(file), "--check", "--target", TARGETS[seed % len(TARGETS)], "--case", "ne"[seed // 7 % 2], "-j", "1"]
+        command = [o.warpburg, "run", str(file), "--check", "--target", TARGETS[seed % len(TARGETS)], "--case", "ne"[seed // len(TARGETS) % 2], "-j", "1"]
         ends = [ended([*command, "--seed", str(k)]) for k in (1, 2)]
         wrong = next((said for rc, said in ends if rc), None)
         if wrong is None and any(PROGRAM in said for _, said in ends):

@@ -12,9 +12,8 @@ import random
 import sys
 from typing import List, Sequence, Tuple
 
-from seeds import Seeds, judged
+from seeds import TARGETS, Seeds, judged
 
-TARGETS = ("sm_90", "sm_75", "sm_80", "sm_86", "sm_100", "sm_120")
 SHARED = "threads share its terms"
 LEAST_SHARED = 0.3
 MOST = 2000000

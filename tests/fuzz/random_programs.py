@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Optional
 
 from random_program_text import text_of
-from seeds import Seeds, ended
+from seeds import TARGETS, Seeds, ended
 
-TARGETS = ("sm_90", "sm_80", "sm_75", "sm_100", "sm_86", "sm_120", "sm_89")
 
 
 def wrong(warpburg: str, file: Path, seed: int, cut: str, target: str) -> Optional[str]:

@@ -11,9 +11,8 @@ import random
 import sys
 from typing import List
 
-from seeds import Seeds, judged
+from seeds import TARGETS, Seeds, judged
 
-TARGETS = ("sm_75", "sm_86", "sm_80", "sm_90")
 WINDOWS = "neighbouring rows share"
 LEAST_WINDOWS = 0.1
 

@@ -2,9 +2,15 @@
 random_products.py."""
 import argparse
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Callable, List, Sequence, Tuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from warpburg_cli import TARGETS  # noqa: E402
+
+SINCE_80 = tuple(t for t in TARGETS if int(t[3:]) >= 80)  # which have tensor cores for bf16
 
 
 class Seeds:

@@ -5,7 +5,7 @@
                          [--seconds N] [-j N]
 
 The files with a reduction of emitter-tests/, fusions/ and programs/, and the kernels with one into which the whole modules of models/ and modules/
-(*.L.hlo) are cut by price. Each is compiled and runs in N of the 28 pairs of a target and a case of inputs: whole, or by a sample of blocks
+(*.L.hlo) are cut by price. Each is compiled and runs in N of the pairs of a target and a case of inputs: whole, or by a sample of blocks
 where it has many threads that share nothing. Where another implementation's outputs are stored for the case, whole runs agree with them, but for
 those of golden_known.tsv, and those that corpus_outcomes_known.tsv calls right and different. What is declined must stand in LIBRARY. A run that
 takes longer than --seconds counts as a failure, and says so. Ends with `N passed, M failed`.
@@ -21,7 +21,7 @@ from typing import Dict, Iterator, List, NamedTuple
 import corpus_outcomes
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 import golden  # noqa: E402
-from row_runs import PAIRS, count_wrong, pairs_of, threads_of  # noqa: E402
+from row_runs import count_wrong, pairs_of, threads_of  # noqa: E402
 from warpburg_cli import TOO_LARGE, Cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +100,7 @@ def jobs_of(cli: Cli, corpus: Path, scratch: Path, o: argparse.Namespace) -> Lis
     files = [(f, part, str(f.relative_to(corpus / part))) for part in PARTS if part in o.parts for f in sorted((corpus / part).rglob("*.hlo")) if reduces(f)]
     files += [(f, "modules", str(f.relative_to(scratch))) for f in (kernels_of(cli, corpus, scratch) if "modules" in o.parts else ())]
     files = [x for x in files if o.only in x[2]]
-    return [Job(*x, *pair) for k, x in enumerate(files) if k >= o.first and k % o.every == 0 for pair in pairs_of(k // o.every, min(o.pairs, len(PAIRS)))]
+    return [Job(*x, *pair) for k, x in enumerate(files) if k >= o.first and k % o.every == 0 for pair in pairs_of(k // o.every, o.pairs)]
 
 
 def main() -> int:

@@ -3,9 +3,9 @@
 
     corpus_rows.py WARPBURG [--shared DIR] [--pairs N] [--every N] [--only TEXT] [--launches]
 
-Every file of corpus/blocks is compiled for each of the seven targets and must be one launch, as must every file of programs/ and fusions/ with a
+Every file of corpus/blocks is compiled for each target and must be one launch, as must every file of programs/ and fusions/ with a
 reduction (--launches: of these all, else every eighth); those of CUT are more, for the reason given there. Files of blocks/ run under
-`run --check` in N of the 28 pairs of a target and a case of inputs, which rotate from one file to the next, whole or by a sample of blocks, and
+`run --check` in N of the pairs of a target and a case of inputs, which rotate from one file to the next, whole or by a sample of blocks, and
 store the same bits whether blocks and warps run by their numbers or in turns that a seed decides. Where another implementation's outputs are
 stored for the case, whole runs agree with them. Ends with `N passed, M failed`.
 """
@@ -19,7 +19,7 @@ from typing import List, NamedTuple, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 import golden  # noqa: E402
-from row_runs import ORDERS, PAIRS, count_wrong, launches, outputs, pairs_of, threads_of, wrong_run  # noqa: E402
+from row_runs import ORDERS, count_wrong, launches, outputs, pairs_of, threads_of, wrong_run  # noqa: E402
 from warpburg_cli import TARGETS, TOO_LARGE, Cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,7 +116,7 @@ def main() -> int:
     cli = Cli(os.path.abspath(o.warpburg), o.jobs)
     with tempfile.TemporaryDirectory() as scratch:
         rows = Rows(cli, o.shared, Path(scratch))
-        jobs = jobs_of(o.shared / "corpus", min(o.pairs, len(PAIRS)), o.every, o.only, o.launches)
+        jobs = jobs_of(o.shared / "corpus", o.pairs, o.every, o.only, o.launches)
         bad = count_wrong(cli, jobs, rows.wrong, lambda job: str(job.file))
     print(f"{rows.whole} runs whole, {rows.sampled} by a sample of blocks, {rows.large} too large for this machine; "
           f"{rows.compared} compared with stored outputs")

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "common"))
+from warpburg_cli import TARGETS  # noqa: E402
+
 PARTS = ("emitter-tests", "fusions", "programs", "blocks")
-TARGETS = "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"
 COMMENT = re.compile(rb"[ \t]*//[^\n]*")
 Key = Tuple[str, str]  # file below corpus/, target
 
@@ -58,7 +60,7 @@ def main() -> int:
     p.add_argument("--save", type=Path)
     p.add_argument("--against", type=Path)
     p.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
-    p.add_argument("--targets", default=TARGETS)
+    p.add_argument("--targets", default=",".join(TARGETS))
     p.add_argument("--every", type=int, default=1)
     p.add_argument("--only", default="", help="files whose path has this in it")
     p.add_argument("-j", type=int, default=2, dest="jobs")
