@@ -75,6 +75,7 @@ class Tune:
     because: str
     off: Optional[int] = None  # the value that lifts a limit, or leaves a term of a price out; None: it cannot be left out
     where: Tuple[str, int] = ("?", 0)
+    per: str = ""  # a number of TARGET, of which it has `value` for each
 
 
 @dataclass(frozen=True)
@@ -280,22 +281,21 @@ def free(*modifiers: Any, on: Any) -> List[Free]:
     return out
 
 
-def tune(name: str, value: int, because: str, bits: int = 0, off: Optional[int] = None) -> Tune:
-    """A number that choices depend on. off: the value that it has under --disable FILE:LINE."""
+def tune(name: str, value: int, because: str, bits: int = 0, off: Optional[int] = None, per: str = "") -> Tune:
+    """A number that choices depend on. off: the value that it has under --disable FILE:LINE. per: 'sms', it is `value` for each SM of the target."""
     for n in (value, bits, 0 if off is None else off):
         if type(n) is not int or n < 0:
             fail(f"tune('{name}', ..): an integer of at least 0 is expected, not {n!r}")
-    return Tune(name, value, bits, because, off, here())
+    return Tune(name, value, bits, because, off, here(), per)
 
 
-def target(name: str, **values: Any) -> Target: return Target(name, values, here())
+def target(name: str, like: Optional[Target] = None, **values: Any) -> Target: return Target(name, {**(like.values if like else {}), **values}, here())
 
 
 def rate(name: str, value: Any, unit: str = "", source: str = "", low: Optional[float] = None, high: Optional[float] = None) -> _rates.Rate:
     """rate('dram', 4.8e12, low=3.9e12, unit='bytes/s', source='..'): how fast the machine is; gen/rates.py lists the names and their units."""
     wrong = _rates.fault(name, value, unit, source, low, high)
-    if wrong:
-        fail(wrong)
+    if wrong: fail(wrong)
     return _rates.made(name, value, unit, source, low, high, here())
 
 

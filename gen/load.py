@@ -8,7 +8,7 @@ import importlib
 import re
 import sys
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -129,11 +129,17 @@ def identify(rules: List[Rule]) -> None:
             r.instance = f"[{roots[n]}]" + (f"#{earlier + 1}" if earlier else "")
 
 
+def line_of(module: ModuleType, name: str) -> int:
+    """The line where a module has `name` from: its last assignment, or the import of another target's file that states it."""
+    lines = Path(module.__file__ or "").read_text().splitlines()
+    return assignment_line(module, name, last=True) or next((n for n, line in enumerate(lines, 1) if re.match(r"from patterns\.sm\d+ import", line)), 0)
+
+
 def rules_of(module: ModuleType, name: str) -> List[Rule]:
     rules = flat(get(module, name), name)
     for r in rules:
         if not isinstance(r, Rule):
-            raise PatternError((file_of(module), assignment_line(module, name, last=True)), f"{name} holds {r!r}, which is not a rule")
+            raise PatternError((file_of(module), line_of(module, name)), f"{name} holds {r!r}, which is not a rule")
     return rules
 
 
@@ -160,15 +166,15 @@ def load_target(name: str) -> RuleSet:
     m = run(name)
     target = get(m, "TARGET")
     if not isinstance(target, lang.Target):
-        raise PatternError((file_of(m), assignment_line(m, "TARGET", last=True)), f"TARGET is {target!r}; target('sm_{name[2:]}', ..) is expected")
+        raise PatternError((file_of(m), line_of(m, "TARGET")), f"TARGET is {target!r}; target('sm_{name[2:]}', ..) is expected")
     values = dict(target.values, name=target.name)
     features = values.get("features", ())
     lists = {"simplify": "SIMPLIFY", "lower": "LOWER", "isel": "INSTR"}
     every = {phase: rules_of(m, of) for phase, of in lists.items()}
     s = RuleSet(name, {phase: [r for r in rules if offered(r, features)] for phase, rules in every.items()},
-                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), tunes_of(m),
+                flat(getattr(m, "PACKED", []), "PACKED"), flat(getattr(m, "FREE", []), "FREE"), tunes_of(m, values),
                 rates_of(m, features), values, [r for rules in every.values() for r in rules if not offered(r, features)],
-                assignment_line(m, "INSTR", last=True), assignment_line(m, "TUNE", last=True), strategies_of(m), target.where)
+                line_of(m, "INSTR"), line_of(m, "TUNE"), strategies_of(m), target.where)
     identify(s.rules)
     return s
 
@@ -179,16 +185,18 @@ def place_of(tune: str, target: str) -> str:
     return f"{Path(path).name}:{line}"
 
 
-def tunes_of(m: ModuleType) -> List[lang.Tune]:
-    """The rows of TUNE, each name once for a number of bits."""
+def tunes_of(m: ModuleType, facts: Dict[str, Any]) -> List[lang.Tune]:
+    """The rows of TUNE, each name once for a number of bits. facts: of TARGET."""
     seen: Dict[Tuple[str, int], lang.Tune] = {}
     for t in flat(getattr(m, "TUNE", []), "TUNE"):
         if not isinstance(t, lang.Tune):
-            raise PatternError((file_of(m), assignment_line(m, "TUNE", last=True)), f"TUNE holds {t!r}, which is no tune(..)")
+            raise PatternError((file_of(m), line_of(m, "TUNE")), f"TUNE holds {t!r}, which is no tune(..)")
         first = seen.setdefault((t.name, t.bits), t)
         if first is not t:
             raise PatternError(t.where, f"tune('{t.name}', ..) is stated twice, first at {':'.join(map(str, first.where))}")
-    return list(seen.values())
+        if t.per and type(facts.get(t.per)) is not int:
+            raise PatternError(t.where, f"tune('{t.name}', ..): per='{t.per}': a number of TARGET is expected")
+    return [replace(t, value=t.value * facts[t.per], because=f"{t.because}, {facts[t.per]} {t.per}") if t.per else t for t in seen.values()]
 
 
 def strategies_of(m: ModuleType) -> List[Strategy]:
@@ -196,7 +204,7 @@ def strategies_of(m: ModuleType) -> List[Strategy]:
     rows = flat(getattr(m, "STRATEGIES", []), "STRATEGIES")
     for r in rows:
         if not isinstance(r, Strategy):
-            raise PatternError((file_of(m), assignment_line(m, "STRATEGIES", last=True)), f"STRATEGIES holds {r!r}, which is no strategy(..)")
+            raise PatternError((file_of(m), line_of(m, "STRATEGIES")), f"STRATEGIES holds {r!r}, which is no strategy(..)")
     return rows
 
 
@@ -204,7 +212,7 @@ def rates_of(m: ModuleType, features: Any) -> List[rates.Rate]:
     """The rows of RATE; none where a file has no such list. Each name once, and all names that a target with these features needs."""
     if not hasattr(m, "RATE"):
         return []
-    rows, line = flat(m.RATE, "RATE"), (file_of(m), assignment_line(m, "RATE", last=True))
+    rows, line = flat(m.RATE, "RATE"), (file_of(m), line_of(m, "RATE"))
     seen: Dict[str, rates.Rate] = {}
     for r in rows:
         if not isinstance(r, rates.Rate):

@@ -30,7 +30,8 @@ RANGES: Dict[str, Tuple[int, int, int, str]] = {  # of TARGET: least, most, what
 }
 TEXTS = ("ptx", "board", "features", "name")
 VERSIONS = ("6.3", "6.4", "6.5", *(f"7.{n}" for n in range(9)), *(f"8.{n}" for n in range(9)), "9.0")  # of PTX, that LLVM writes
-FIRST = {75: "6.3", 80: "7.0", 86: "7.1", 87: "7.4", 88: "9.0", 89: "7.8", 90: "7.8", 100: "8.6", 103: "8.8", 110: "9.0", 120: "8.7", 121: "8.8"}  # has it
+FIRST = {75: "6.3", 80: "7.0", 86: "7.1", 87: "7.4", 88: "9.0", 89: "7.8", 90: "7.8", 100: "8.6", 103: "8.8", 107: "9.4", 110: "9.0", 120: "8.7",
+         121: "8.8"}  # has it
 TEXT = "8.0"  # the least that the texts of sharing.py and cp.async need together
 # operations that plans use without asking a rule, at these types; of machines with the feature
 NEEDED: Dict[str, List[Tuple[str, str, int]]] = {
@@ -84,12 +85,15 @@ def of_target(s: RuleSet) -> Iterator[str]:
 
 def related(v: Dict[str, Any], generation: int) -> Iterator[str]:
     ptx, words = v.get("ptx"), v.get("features", ())
-    least = VERSIONS.index(first_version(generation))
-    if ptx not in VERSIONS:
+    first = first_version(generation)
+    least = VERSIONS.index(first) if first in VERSIONS else len(VERSIONS)
+    if least == len(VERSIONS):
+        yield f"PTX {first} is the first that has this machine, and LLVM writes {VERSIONS[-1]} at most"
+    elif ptx not in VERSIONS:
         yield f"ptx={ptx!r}: a version of PTX that LLVM writes is expected, {VERSIONS[0]} to {VERSIONS[-1]}"
     elif VERSIONS.index(ptx) < max(least, VERSIONS.index(TEXT)):
         yield f"ptx={ptx!r}: {VERSIONS[max(least, VERSIONS.index(TEXT))]} is the first that has this machine and the texts of rules"
-    if not isinstance(v.get("board", ""), str) or not v.get("board", "?").strip():
+    if not isinstance(v.get("board", ""), str) or v.get("board", "-").strip() in ("", "?"):
         yield "board=: the name of a board is expected"
     if not isinstance(words, tuple) or not all(isinstance(w, str) for w in words):
         yield "features=: words in a tuple are expected, as in ('redux',)"

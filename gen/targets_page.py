@@ -27,9 +27,12 @@ NOTES = """
 The numbers are from NVIDIA's CUDA Programming Guide, technical specifications by compute capability. The number of SMs is that of the board
 in the first row; it only decides how many threads are enough. `tests/rules/target_facts.py` checks the features below with ptxas.
 
+sm_107 (Rubin) is no target yet: its PTX is 9.4, which ptxas has from 13.4 on, and LLVM 22 writes 9.0 at most and has no such machine; prices are those
+of ptxas 13.0, which has none either. `warpburg rules new-target sm_107 --from sm_100` makes one when they have. sm_101 is the old name of sm_110.
+
 Instructions that ptxas 13.0 accepts for family targets only are not used: conversions of f4e2m1fn, of six-bit floats and of f8e8m0fnu
 (`cvt.rn.satfinite.e2m1x2.f32`, `cvt.rn.bf16x2.ue8m0x2`; sm_100a, sm_100f, sm_120a, sm_120f), and `redux.sync` of f32 (sm_100a, sm_100f).
-For sm_120 ptxas accepts packed f32 instructions but emits two instructions for each, so only sm_100 uses them.
+For sm_120 ptxas accepts packed f32 instructions but emits two instructions for each, so it does not use them.
 """
 RATES = """
 ## Rates

@@ -1,7 +1,7 @@
 """How fast the board of each generation is: a block a number, a line a generation. What all have alike is in rates.py, and the sources.
 
 sm_80: of the board with 80 GB. sm_90: of H200; H100 SXM has 3.352e12 bytes/s of DRAM and the same clock. A new generation adds a line to
-the blocks in which it differs from one that it is `like`; `tests/gpu/rates.py` measures most of them on a board.
+the blocks in which it differs from one that it is `like`, or a block; `tests/gpu/rates.py` measures most of them on a board.
 """
 from gen.lang import *
 from patterns import rates
@@ -15,6 +15,8 @@ BOARDS = [
         'sm_89':  rate('clock', 2.52e9, unit='Hz', source=rates.DATA_SHEET + ': boost'),
         'sm_90':  rate('clock', 1.98e9, unit='Hz', low=1.755e9, source=rates.H200 + '; low: H100 PCIe'),
         'sm_100': rate('clock', 1.965e9, unit='Hz', source=rates.BOARD),
+        'sm_103': rate('clock', 2.07e9, unit='Hz', source=rates.BOARD),
+        'sm_110': rate('clock', 1.575e9, unit='Hz', source=rates.DATA_SHEET),
         'sm_120': rate('clock', 2.6e9, unit='Hz', source=rates.BOARD),
     },
     {                                                # dram: bandwidth of device memory
@@ -24,6 +26,8 @@ BOARDS = [
         'sm_89':  rate('dram', 864e9, unit='bytes/s', low=770e9, source=rates.DATA_SHEET + '; low: L40, ' + rates.BENCHES),
         'sm_90':  rate('dram', 4.4e12, unit='bytes/s', low=3.8e12, high=4.6e12, source=rates.TIMED + '; low: copies of 64 MiB; high: reads of 512 MiB'),
         'sm_100': rate('dram', 7.67232e12, unit='bytes/s', source=rates.BOARD),
+        'sm_103': rate('dram', 7.928064e12, unit='bytes/s', source=rates.BOARD),
+        'sm_110': rate('dram', 273e9, unit='bytes/s', source=rates.DATA_SHEET),
         'sm_120': rate('dram', 1.792e12, unit='bytes/s', source=rates.BOARD),
     },
     {                                                # l2: bandwidth of L2, over all SMs
@@ -33,6 +37,7 @@ BOARDS = [
         'sm_89':  rate('l2', 5.2e12, unit='bytes/s', low=4.4e12, source='L40, ' + rates.BENCHES),
         'sm_90':  rate('l2', 9.7e12, unit='bytes/s', low=9.4e12, high=1.17e13, source=rates.H200 + ': 8 to 40 MiB by 264 blocks; high: by 132 blocks'),
         'sm_100': rate('l2', unknown, unit='bytes/s', low=9.7e12, high=21e12, source='not stated; low: H200'),
+        'sm_110': rate('l2', unknown, unit='bytes/s', low=5e11, high=2e12, source='not stated; high: 64 bytes a clock of each of 20 SMs'),
         'sm_120': rate('l2', unknown, unit='bytes/s', low=5.2e12, high=10e12, source='not stated; low: L40'),
     },
     {                                                # l2.bytes: capacity of L2
@@ -42,6 +47,8 @@ BOARDS = [
         'sm_89':  rate('l2.bytes', 98304*KiB, unit='bytes', source=rates.DATA_SHEET),
         'sm_90':  rate('l2.bytes', 61440*KiB, unit='bytes', low=51200*KiB, source=rates.H200 + ': an attribute; low: ' + rates.BOARD),
         'sm_100': rate('l2.bytes', 132644864, unit='bytes', source=rates.BOARD),
+        'sm_103': rate('l2.bytes', 135528448, unit='bytes', source=rates.BOARD),
+        'sm_110': rate('l2.bytes', 32768*KiB, unit='bytes', source='an attribute of the device, forums.developer.nvidia.com/t/356355'),
         'sm_120': rate('l2.bytes', 131072*KiB, unit='bytes', source=rates.BOARD),
     },
     {                                                # launch: time of a launch, without what the kernel does
@@ -133,7 +140,11 @@ BOARDS = [
         'sm_89':  rate('pipe.f64', 2, unit='lanes/clk/SM', source=rates.GUIDE),
         'sm_90':  rate('pipe.f64', 64, unit='lanes/clk/SM', low=57, source=rates.H200 + '; low: fma'),
         'sm_100': rate('pipe.f64', 64, unit='lanes/clk/SM', source=rates.BOARD),
+        'sm_103': rate('pipe.f64', 2, unit='lanes/clk/SM', source=rates.GUIDE + ': a 64th of f32'),
         'sm_120': rate('pipe.f64', 2, unit='lanes/clk/SM', source=rates.GUIDE),
+    },
+    {                                                # pipe.xu: reciprocals, roots, exponentials, sines; 16 lanes on others
+        'sm_103': rate('pipe.xu', 16, unit='lanes/clk/SM', high=32, source=rates.GUIDE + '; high: exponentials, ' + rates.DATA_SHEET),
     },
     {                                                # pipe.conv: conversions of 32 and 16 bits outside that unit
         'sm_75':  rate('pipe.conv', 16, unit='lanes/clk/SM', source=rates.GUIDE),
@@ -151,6 +162,7 @@ BOARDS = [
         'sm_89':  rate('pipe.conv64', 2, unit='lanes/clk/SM', source=rates.GUIDE),
         'sm_90':  rate('pipe.conv64', 16, unit='lanes/clk/SM', low=14.2, source=rates.H200),
         'sm_100': rate('pipe.conv64', 16, unit='lanes/clk/SM', source='not stated; as sm_90, which has as many f64'),
+        'sm_103': rate('pipe.conv64', 2, unit='lanes/clk/SM', source='not stated; as many as f64'),
         'sm_120': rate('pipe.conv64', 2, unit='lanes/clk/SM', source='not stated; as many as f64'),
     },
     {                                                # pipe.lsu: addresses of loads, stores, atomics
@@ -188,7 +200,7 @@ BOARDS = [
         'sm_120': rate('product.half', 512, unit='products/clk/SM', low=256, source=rates.DATA_SHEET + ': 504e12 operations/s; low: RTX 5090'),
     },
     {                                                # product.f64: multiply-adds of f64, by tensor cores where they have them
-        **dict.fromkeys(('sm_75', 'sm_86', 'sm_89', 'sm_120'), rate('product.f64', 2, unit='products/clk/SM', source='no tensor cores: as pipe.f64')),
+        **dict.fromkeys(('sm_75', 'sm_86', 'sm_89', 'sm_103', 'sm_120'), rate('product.f64', 2, unit='products/clk/SM', source='no tensor cores: as pipe.f64')),
         'sm_80':  rate('product.f64', 64, unit='products/clk/SM', source=rates.DATA_SHEET + ': 19.5e12 operations/s'),
         'sm_90':  rate('product.f64', 128, unit='products/clk/SM', source=rates.DATA_SHEET + ': 67e12 operations/s'),
         'sm_100': rate('product.f64', 64, unit='products/clk/SM', source=rates.DATA_SHEET + ': 37e12 operations/s'),
@@ -200,6 +212,7 @@ BOARDS = [
         'sm_89':  rate('latency.f64', unknown, unit='clk', low=40, high=64, source='between A10 and Blackwell'),
         'sm_90':  rate('latency.f64', 8, unit='clk', source=rates.H200),
         'sm_100': rate('latency.f64', 8, unit='clk', source=rates.PROFILER),
+        'sm_103': rate('latency.f64', unknown, unit='clk', low=40, high=64, source='not stated; between T4 and RTX 5080'),
         'sm_120': rate('latency.f64', 64, unit='clk', source=rates.JARMUSCH),
     },
     {                                                # latency.shared: load from shared memory
@@ -240,6 +253,7 @@ BOARDS = [
         'sm_89':  rate('latency.dram', 631, unit='clk', low=541, source='L40, ' + rates.BENCHES + '; low: RTX 4090, ' + rates.LUO),
         'sm_90':  rate('latency.dram', 678, unit='clk', low=479, source=rates.H200 + '; low: ' + rates.LUO),
         'sm_100': rate('latency.dram', unknown, unit='clk', low=600, high=900, source='not stated; about H100 and RTX 5080'),
+        'sm_110': rate('latency.dram', unknown, unit='clk', low=600, high=1200, source='not stated; LPDDR5X'),
         'sm_120': rate('latency.dram', 877, unit='clk', low=631, source=rates.JARMUSCH + '; low: L40'),
     },
     {                                                # latency.atomic: atomic on device memory that returns a value; between two cas that succeed at one address
@@ -260,6 +274,7 @@ BOARDS = [
 ]
 
 
-def of(target, like=None):
-    """The rates of a target. What its blocks do not state of it is that of `like`, a target that it resembles."""
-    return [row.get(target, row.get(like)) for row in BOARDS if target in row or like in row]
+def of(target, like=()):
+    """The rates of a target: those that its blocks state of it, and of others that of `like`, the rates of a target that it resembles."""
+    own = [row[target] for row in BOARDS if target in row]
+    return own + [r for r in like if r.name not in {o.name for o in own}]

@@ -72,6 +72,7 @@ UNROLL_32 = [
 TUNE = [                                        # every heuristic is data
     tune('loop.unroll', bits=2,  value=32, because='as many lanes as vectorising takes'),
     tune('loop.block',        value=128,    because='enough warps to a block to hide latency, few enough to fill every SM'),
+    tune('loop.min_threads',  value=512, per='sms', because='threads that an SM has at least: four warps to a scheduler'),
     tune('loop.block_factor', value=2,      because='blocks from half to twice the number do as well'),
     tune('loop.max_accesses', value=2,      because='more accesses of a thread to one buffer would part what neighbouring threads access'),
     tune('loop.max_row',      value=16,     because='code for each element of a row, of which the operand is known'),

@@ -19,9 +19,7 @@ FREE = [                                     # modifiers of operands at no cost:
     free(neg, abs, on=(add.f32, mul.f32, fma.f32, max.f32, min.f32, add.f64, mul.f64, fma.f64, max.f64, min.f64)),
     free(neg, abs, on=(add.f16, mul.f16, fma.f16)),
 ]
-TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE + [
-    tune('loop.min_threads', value=20480, because='40 SMs with 512 threads each, four warps to a scheduler'),
-]
+TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE
 STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_75')
 

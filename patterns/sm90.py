@@ -25,9 +25,7 @@ FREE = [                                     # modifiers of operands at no cost:
     free(neg, abs, on=(add.f16, mul.f16, fma.f16, max.f16, min.f16)),
     free(neg,      on=(add.bf16, mul.bf16, fma.bf16, max.bf16, min.bf16)),
 ]
-TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE + [
-    tune('loop.min_threads', value=67584, because='132 SMs with 512 threads each, four warps to a scheduler'),
-]
+TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE
 STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_90')
 

@@ -1,12 +1,11 @@
-/* rules_new.c: `rules new-target sm_XX --from sm_YY`: the pattern file of a new GPU generation, and what to review
- * in it.
+/* rules_new.c: `rules new-target sm_XX --from sm_YY`: the pattern file of a new GPU generation, and what to review.
  *
- * Needs the pattern file of the old target; leaves a copy under the new name, in which TARGET and RATE have the new
- * name and nothing else is changed: the old facts stand until somebody has looked at each. The list that is printed
- * is that work, line by line. Where the old target is named beside the pattern files, in sass.tsv, assemblers.tsv and
+ * Needs the pattern file of the old target; leaves one that takes all of it, but TARGET and RATE under the new name:
+ * the old facts hold until somebody has looked at each, and states those that differ. The list that is printed is
+ * that work, line by line. Where the old target is named beside the pattern files, in sass.tsv, assemblers.tsv and
  * meson.build, the new one stands after it, so that what is next is measuring.
  *
- *     patterns/sm100.py:5: TARGET sms=132
+ *     patterns/sm100.py:5: TARGET sms=148
  */
 #include "main/rules.h"
 
@@ -56,29 +55,28 @@ static bool contains(const Line *l, const char *word)
     return false;
 }
 
-/* The copy: the docstring on line 1 says where it is from, TARGET has the new name, and a rate that boards.py does not
- * state of the new machine is the old one's. */
-static char *renamed(RulesCall *c, const char *text, const char *file, const char *from, const char *to)
+/* The file of a target that is what another one is, in a tree that has one. */
+static char *file_like(RulesCall *c, const char *from, const char *to)
 {
-    const char *old = wbb_format(c->arena, "target('%s'", from), *found = strstr(text, old);
-    if (!found) wbb_fail(c->cx, (WbbLoc){.file = file}, "no line says %s", old);
     WbbBuf b = wbb_buf(c->arena);
-    const char *body = text;
-    if (!strncmp(text, "\"\"\"", 3) && strchr(text, '\n')) {
-        body = strchr(text, '\n') + 1;
-        wbb_putf(&b, "\"\"\"%s: copied from %s; what this machine is, and what it can do.\"\"\"\n", to, from);
-    }
-    wbb_put_n(&b, body, (size_t)(found - body));
-    wbb_putf(&b, "target('%s'", to);
-    found += strlen(old);
-    const char *rates = wbb_format(c->arena, "boards.of('%s')", from), *of = strstr(found, rates);
-    if (of) {
-        wbb_put_n(&b, found, (size_t)(of - found));
-        wbb_putf(&b, "boards.of('%s', like='%s')", to, from);
-        found = of + strlen(rates);
-    }
-    wbb_put(&b, found);
+    wbb_putf(&b, "\"\"\"%s: what %s is, but for what stands here.\"\"\"\nfrom gen.lang import *\n", to, from);
+    wbb_putf(&b, "from patterns.sm%s import *\n\n", from + 3);
+    wbb_putf(&b, "TARGET = target('%s', like=TARGET, board='?')\n", to);
+    wbb_putf(&b, "RATE = boards.of('%s', like=RATE)\n", to);
     return b.text;
+}
+
+/* The file of patterns/ from whose target this text takes what it does not state; NULL if it states all. */
+static const char *taken_from(RulesCall *c, const char *folder, const char *text)
+{
+    static const char begin[] = "\nfrom patterns.sm", end[] = " import *\n";
+    for (const char *at = text; (at = strstr(at, begin));) {
+        const char *name = at += sizeof begin - 1;
+        while (isdigit((unsigned char)*at)) at++;
+        if (at > name && !strncmp(at, end, sizeof end - 1))
+            return wbb_format(c->arena, "%s/sm%.*s.py", folder, (int)(at - name), name);
+    }
+    return NULL;
 }
 
 /* Puts `added` after each `word` of a file that no letter or digit goes on. 0: there is no such file or word. */
@@ -178,8 +176,7 @@ static WbbStatus new_target(const Call *call)
         wbb_fail(c->cx, (WbbLoc){0}, "%s: no such folder; --patterns DIR names where the pattern files lie", folder);
     if (!wbb_file_exists(old_file)) (void)tg_named(c->cx, (WbbLoc){0}, from);
     if (wbb_file_exists(new_file)) wbb_fail(c->cx, (WbbLoc){.file = new_file}, "exists already");
-    size_t n;
-    const char *text = renamed(c, wbb_read_file(c->cx, c->arena, old_file, &n), old_file, from, to);
+    const char *text = file_like(c, from, to);
     wbb_write_file(c->cx, new_file, text, strlen(text));
     const char *slash = strrchr(folder, '/'), *sass = wbb_format(c->arena, "%s/sass.tsv", folder);
     const char *meson = wbb_format(c->arena, "%.*smeson.build", slash ? (int)(slash + 1 - folder) : 0, folder);
@@ -189,8 +186,13 @@ static WbbStatus new_target(const Call *call)
     const uint32_t built = put_beside(c, meson, wbb_format(c->arena, "'sm%s'", from + 3),
                                       wbb_format(c->arena, ", 'sm%s'", to + 3));
     if (!c->json)
-        wbb_putf(c->out, "%s is written, a copy of %s. To review, line by line:\n\n", new_file, old_file);
-    review(c, new_file, text);
+        wbb_putf(c->out, "%s is written: what %s is. To review, line by line, and to state there:\n\n", new_file,
+                 old_file);
+    size_t n;
+    for (const char *file = old_file; file && wbb_file_exists(file); file = taken_from(c, folder, text)) {
+        text = wbb_read_file(c->cx, c->arena, file, &n);
+        review(c, file, text);
+    }
     if (c->json) return main_rules_end(c, WBB_OK);
     if (named)
         wbb_putf(c->out, "\n%s names %s in the %u rows of %s: take it out where it uses other pipes, or another rate\n",
@@ -206,7 +208,7 @@ static WbbStatus new_target(const Call *call)
 }
 
 static const Positional positionals[] = {{ONE("sm_XX", NewTargetOptions, to, "the new target")}, {0}};
-static const Option options[] = {{WORD("--from", NewTargetOptions, from, "sm_YY", "the target whose file is copied"),
+static const Option options[] = {{WORD("--from", NewTargetOptions, from, "sm_YY", "the target that is nearest"),
                                   .choices = {.list = main_target_names, .open = true}},
                                  {WORD("--patterns", NewTargetOptions, patterns, "DIR", "the folder of pattern files"),
                                   .standard = "patterns", .value = VALUE_FOLDER},
@@ -216,10 +218,10 @@ static const Example examples[] = {
     {"rules new-target sm_103 --from sm_100", "patterns/sm103.py, and what to look at in it"}, {0}};
 const Command main_rules_new_target = {
     .name = "new-target",
-    .summary = "make a pattern file for a new target from an old one, and list what to review in it",
-    .details = "Copies DIR/smYY.py to DIR/smXX.py under the new name, names it beside the old one in DIR/sass.tsv, "
-               "DIR/assemblers.tsv and the meson.build above DIR, and prints every line that states a fact of the old "
-               "machine.",
+    .summary = "make a pattern file for a new target from an old one, and list what to review",
+    .details = "Writes DIR/smXX.py, which takes all that DIR/smYY.py states but what stands in it, names it beside the "
+               "old one in DIR/sass.tsv, DIR/assemblers.tsv and the meson.build above DIR, and prints every line that "
+               "states a fact of the old machine.",
     .positionals = positionals,
     .options = options,
     .examples = examples,

@@ -31,13 +31,25 @@ class Rows(unittest.TestCase):
         self.assertEqual(rows.faults([load.load_target(t) for t in load.targets()]), [])
 
     def test_rates_of_a_target_that_is_like_another(self) -> None:
-        like, old = boards.of("sm_103", like="sm_100"), boards.of("sm_100")
-        self.assertEqual([r.name for r in like], [r.name for r in old])
+        old = boards.of("sm_100")
         own = next(r for r in boards.of("sm_90") if r.name == "clock")
-        with patch.object(boards, "BOARDS", [dict(row, sm_103=own) if "sm_90" in row and row["sm_90"] is own else row for row in boards.BOARDS]):
-            differ = [r.name for r, s in zip(boards.of("sm_103", like="sm_100"), old) if r is not s]
-        self.assertEqual(differ, ["clock"])
-        self.assertEqual(boards.of("sm_103"), [])
+        with patch.object(boards, "BOARDS", [dict(row, sm_104=own) if "sm_90" in row and row["sm_90"] is own else row for row in boards.BOARDS]):
+            like = boards.of("sm_104", like=old)
+            self.assertEqual([r.name for r in boards.of("sm_104")], ["clock"])
+        self.assertEqual(sorted(r.name for r in like), sorted(r.name for r in old))
+        self.assertEqual([r.name for r in like if not any(r is s for s in old)], ["clock"])
+
+    def test_a_target_that_is_like_another(self) -> None:
+        """It has what its file does not state, and each number of TUNE that goes with one of TARGET by its own."""
+        of = {name: load.load_target(name) for name in ("sm100", "sm103", "sm110", "sm120")}
+        for s, changed in ((of["sm103"], {"name", "board", "sms"}), (of["sm110"], {"name", "board", "sms", "ptx", "warps", "blocks"})):
+            self.assertEqual({k for k, v in s.values.items() if of["sm100"].values[k] != v}, changed)
+            self.assertEqual([r.name for r in s.phases["isel"]], [r.name for r in of["sm100"].phases["isel"]])
+            self.assertEqual([r.name for r in s.phases["lower"]], [r.name for r in of["sm120"].phases["lower"]])
+            self.assertEqual({t.value for t in s.tunes if t.name == "loop.min_threads"}, {512 * s.values["sms"]})
+            self.assertGreater(s.line_of_instr, 0)
+        with self.assertRaisesRegex(PatternError, r"patterns/machine.py:\d+: error: tune\('loop.min_threads', ..\): per='sms': a number of TARGET is"):
+            load.tunes_of(load.run("sm90"), {})
 
     def test_target(self) -> None:
         cases: List[Any] = [
@@ -59,10 +71,12 @@ class Rows(unittest.TestCase):
             ({"name": "sm_91"}, "the file is that of sm_90")]
         for changed, wanted in [*cases, ({"smem": 228 * 1024}, "takes 1024 bytes for each block")]:
             self.one([replace(S, values={**S.values, **changed})], wanted)
-        for k, wanted in ((75, "6.3"), (89, "7.8"), (103, "8.8"), (107, "8.8"), (110, "9.0"), (120, "8.7")):
+        for k, wanted in ((75, "6.3"), (89, "7.8"), (103, "8.8"), (107, "9.4"), (110, "9.0"), (120, "8.7")):
             self.assertEqual(rows.first_version(k), wanted)
         thor = {**load.load_target("sm100").values, "name": "sm_110"}
         self.one([replace(load.load_target("sm100"), name="sm110", values=thor)], "ptx='8.8': 9.0 is the first that has this machine")
+        rubin = replace(load.load_target("sm100"), name="sm107", values={**thor, "name": "sm_107"})
+        self.one([rubin], "PTX 9.4 is the first that has this machine, and LLVM writes 9.0 at most")
         for k in ("sms", "warp", "ptx", "features", "smem"):
             self.one([replace(S, values={x: v for x, v in S.values.items() if x != k})], f"{k}= is missing")
 

@@ -19,6 +19,7 @@ import argparse
 import ast
 import difflib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -112,12 +113,20 @@ def modifiers(ptxas: str, s: RuleSet) -> str:
 
 # --- the text of a pattern file -----------------------------------------------------------------------------------------------------------
 def sections(name: str) -> Dict[str, str]:
-    """The text of each section of a pattern file."""
+    """The text of each section of a pattern file, and of those that it takes from other targets' files."""
     text = (load.root / "patterns" / f"{name}.py").read_text()
-    found = [(n.targets[0].id, ast.get_source_segment(text, n) or "") for n in ast.parse(text).body
-             if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
-    assert tuple(s for s, _ in found) == SECTIONS, f"{name}.py: sections {[s for s, _ in found]}, expected in this order: {SECTIONS}"
-    return dict(found)
+    taken: Dict[str, str] = {}
+    for n in ast.parse(text).body:
+        if isinstance(n, ast.ImportFrom) and re.fullmatch(r"patterns\.sm\d+", n.module or ""):
+            theirs, names = sections((n.module or "")[9:]), [a.name for a in n.names]
+            taken.update(theirs if names == ["*"] else {s: theirs[s] for s in names})
+    assigned = [(n, n.targets[0]) for n in ast.parse(text).body if isinstance(n, ast.Assign)]
+    own = {to.id: ast.get_source_segment(text, n) or "" for n, to in assigned if isinstance(to, ast.Name)}
+    expected = tuple(s for s in SECTIONS if s in own or s not in taken)
+    assert tuple(own) == expected, f"{name}.py: sections {list(own)}, expected in this order: {expected}"
+    if "like=TARGET" in own["TARGET"]:
+        own["TARGET"] = own["TARGET"].replace("like=TARGET", f"like={taken['TARGET'].partition('= ')[2]}")
+    return {**taken, **own}
 
 
 def changed(x: str, y: str) -> List[str]:
@@ -128,8 +137,11 @@ def changed(x: str, y: str) -> List[str]:
 
 def keywords(text: str) -> Dict[str, str]:
     """The facts of TARGET as text, by name."""
-    call = ast.parse(text).body[0].value  # type: ignore[attr-defined]
-    return {"name": ast.unparse(call.args[0]), **{k.arg: ast.unparse(k.value) for k in call.keywords}}
+    def of(call: ast.Call) -> Dict[str, str]:
+        like = next((of(k.value) for k in call.keywords if k.arg == "like" and isinstance(k.value, ast.Call)), {})
+        return {**like, "name": ast.unparse(call.args[0]), **{str(k.arg): ast.unparse(k.value) for k in call.keywords if k.arg != "like"}}
+
+    return of(ast.parse(text).body[0].value)  # type: ignore[attr-defined]
 
 
 def words(text: str) -> List[str]:

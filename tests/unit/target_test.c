@@ -120,6 +120,7 @@ static void test_generations(void **state)
     static const struct { const char *name; uint32_t smem, warps, blocks, vector_bytes; bool bf16, f8, pairs; } known[] = {
         {"sm_75", 64, 32, 16, 16, false, false, false}, {"sm_80", 163, 64, 32, 16, true, false, false}, {"sm_86", 99, 48, 16, 16, true, false, false},
         {"sm_89", 99, 48, 24, 16, true, true, false},   {"sm_90", 227, 64, 32, 16, true, true, false},  {"sm_100", 227, 64, 32, 32, true, true, true},
+        {"sm_103", 227, 64, 32, 32, true, true, true},  {"sm_110", 227, 48, 24, 32, true, true, true},
         {"sm_120", 99, 48, 24, 32, true, true, true}};
     for (size_t i = 0; i < WBB_LEN(known); i++) {
         const TgTarget *t = tg_find(known[i].name);
