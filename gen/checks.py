@@ -27,6 +27,7 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
     series: Dict[Tuple[int, ...], int] = {}
     passed: Set[Tuple[int, int, int]] = set()  # of rules: what lower and simplify have, the earlier rules with its root, its programs
     typed: Set[Tuple[int, str]] = set()
+    whole: Set[Tuple[int, ...]] = set()  # lists of rules of targets that can be lowered and selected
     for s in [index, *targets]:
         for phase, rules in s.phases.items():
             of = lambda r, s=s, phase=phase: comp.shared(s, phase, r)
@@ -61,10 +62,12 @@ def check(index: RuleSet, targets: List[RuleSet]) -> List[str]:
                 circles = cycles.undoing([r for same_root in before.values() for r in same_root], of, growing, is_new)
                 at = {c.split(" error:")[0] for c in circles} if phase == "index" else set()
                 faults = [f for f in faults if not ("not shrink" in f and f.split(" error:")[0] in at)] + circles
-        if s is not index and not faults:
+        lists = s.lists()
+        if s is not index and not faults and lists not in whole:
             try:
                 check_acyclic(s.phases["lower"], is_new)
                 check_complete(s)
+                whole.add(lists)
             except PatternError as e:
                 faults.append(str(e))
     return list(dict.fromkeys(faults or unknown_to_machine(targets)))
@@ -82,7 +85,7 @@ def unknown_to_machine(targets: List[RuleSet]) -> List[str]:
     """Instructions that a target does not have, as far as the folder has prices."""
     if not (load.root / prices.FILE).exists():
         return []
-    table = prices.load_table(prices.load_sass())
+    table = prices.known()[1]
     return [f for s in targets for f in machine.faults(s, table)]
 
 

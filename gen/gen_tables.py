@@ -1,5 +1,5 @@
-"""Compiles pattern files to constant C tables: `gen_tables.py OUTDIR` writes tables_index.c, tables_smNN.c, tg_targets.h, smNN.rules
-and code.def; `gen_tables.py OUTDIR DIR` takes the rules of DIR/patterns; `gen_tables.py OUTDIR DIR sm80 sm90` those of some targets.
+"""Compiles pattern files to constant C tables: `gen_tables.py OUTDIR` writes tables_index.c, tables_smNN.c, tg_targets.h, smNN.rules,
+code.def and patterns.made; `gen_tables.py OUTDIR DIR` takes the rules of DIR/patterns; `gen_tables.py OUTDIR DIR sm80 sm90` those of some targets.
 `gen_tables.py FILE.tables ..` writes the same tables as one file instead, which `warpburg --tables FILE.tables` takes.
 
 The output is the same byte for byte for the same input; the first line of each file names its inputs. Faults go to stderr as
@@ -7,6 +7,7 @@ The output is the same byte for byte for the same input; the first line of each 
 """
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from pathlib import Path
@@ -188,15 +189,24 @@ def made(index: RuleSet, targets: Sequence[RuleSet], own: bool, check: bool = Tr
         faults += sorted({x for s in targets for r in s.phases["isel"] for x in texts.lacking(r, written[s.name][id(r)], absent)})
     if faults:
         return None, faults
-    sass = prices.load_sass()
-    table = prices.load_table(sass)
-    compiled = {s.name: compile_set(s) for s in [index, *targets]}
+    sass, table = prices.known()
+    same: Dict[Tuple[int, ...], Compiled] = {}
+    for s in [index, *targets]:
+        if s.lists() not in same:
+            same[s.lists()] = compile_set(s)
+    compiled = {s.name: same[s.lists()] for s in [index, *targets]}
     engines = {"index": engine_values(index, compiled["index"], lambda r: [])}
     machines = {}
     for s in targets:
         engines[s.name] = engine_values(s, compiled[s.name], lambda r, of=written[s.name]: of[id(r)])
         machines[s.name] = target_values(s, measured.table_rows(s, lowerings), prices.of_target(s, table, sass))
     return Made(index, list(targets), compiled, engines, machines, notes), []
+
+
+def sources() -> str:
+    """The files that tables are made of, each with the name that git has for its contents."""
+    files = [p for p in sorted((load.root / "patterns").iterdir()) if p.suffix in (".py", ".tsv")]
+    return "".join(f"{hashlib.sha1(b'blob %d' % len(x) + bytes(1) + x).hexdigest()} {p.name}\n" for p in files for x in [p.read_bytes()])
 
 
 def write_c(out: Path, m: Made) -> Dict[str, List[str]]:
@@ -217,6 +227,7 @@ def write_c(out: Path, m: Made) -> Dict[str, List[str]]:
     (out / "tg_forms.h").write_text("/* Generated from patterns/prices.tsv: the forms of instructions that have prices, in order. */\n"
                                     f"const char *const tg_forms[{len(forms)}] = {{\n{''.join(f'    {structs.text_of(f)},' + chr(10) for f in forms)}}};\n")
     (out / "code.def").write_text(code_def())
+    (out / "patterns.made").write_text(sources())
     return owners
 
 

@@ -48,6 +48,10 @@ class RuleSet:
             self.rows.update({id(r): n for n, r in reversed(list(enumerate(self.phases["isel"])))})
         return self.rows[id(rule)]
 
+    def lists(self) -> Tuple[int, ...]:
+        """The same numbers for two targets that have the same rules in the same order."""
+        return tuple(n for phase in PHASES for n in (*map(id, self.phases.get(phase, [])), 0))
+
     @property
     def rules(self) -> List[Rule]:
         return [r for s in PHASES for r in self.phases.get(s, [])]

@@ -148,9 +148,19 @@ def key(x: Lowering, keys: Dict[int, str]) -> str:
 
 
 def keyed(sets: Sequence[RuleSet]) -> List[Tuple[str, Lowering]]:
-    """Each lowering of each target with its key."""
+    """Each lowering of each target with its key. Computed once for the same sets."""
+    asked = [s for s in sets if s.values]
+    if not (_kept and len(_kept[0]) == len(asked) and all(a is b for a, b in zip(_kept[0], asked))):
+        _kept[:] = [asked, _keyed(asked)]
+    return list(_kept[1])
+
+
+_kept: List[Any] = []  # the sets asked for last, and their lowerings
+
+
+def _keyed(sets: Sequence[RuleSet]) -> List[Tuple[str, Lowering]]:
     errors, table = ledger.errors_of(sets), load.budgets()
-    found = [x for s in sets if s.values for x in lowerings(s, table)]
+    found = [x for s in sets for x in lowerings(s, table)]
     keys = {id(r): ledger.key(r, errors, table) for r in {id(r): r for x in found for r in x.chain}.values()}
     return [(key(x, keys), x) for x in found]
 

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -191,6 +192,17 @@ def load_table(sass: Sass, path: Optional[Path] = None) -> Table:
             out.forms[form][t] = Price({sass.names[name]: n for name, n in counted(where, ops)}, path_of, int(off))
             out.lines[form, t] = where[1]
     return out
+
+
+@lru_cache(maxsize=4)
+def _read(root: Path, stamps: Tuple[int, ...]) -> Tuple[Sass, Table]:
+    sass = load_sass()
+    return sass, load_table(sass)
+
+
+def known() -> Tuple[Sass, Table]:
+    """The files of the folder, read once for all who only ask."""
+    return _read(load.root, tuple(p.stat().st_mtime_ns if p.exists() else 0 for p in (load.root / SASS, load.root / FILE)))
 
 
 # --- clocks ----------------------------------------------------------------------------------------------------------------------------------

@@ -268,7 +268,7 @@ def faults(targets: List[RuleSet], table: Optional[prices.Table] = None) -> List
     """The faults of all rows, each once. table: of prices, if it is read already. Folders without prices are those of tests, whose targets
     state little: there only what is written is asked."""
     whole = (load.root / prices.FILE).exists()
-    table = prices.load_table(prices.load_sass()) if whole and table is None else table
+    table = prices.known()[1] if whole and table is None else table
     out: List[str] = []
     for s in targets:
         if whole:

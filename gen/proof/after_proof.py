@@ -1,9 +1,9 @@
 """What `./dev rule --price` does after the proofs: runs the rule's tests, counts its hits over the corpus, and compares the corpus before and
 after, in machine instructions and modelled time.
 
-The compiler is the build's, with tables of the pattern files as they are (gen/proof/tables.py). "Before" is the same program with the tables that
-this gen/ makes of the last commit's files, which are kept in the build's folder until one of these changes. The corpus is shaderdb/corpus and a
-fixed sample of --shared; only kernels whose PTX changed are assembled and profiled.
+The compiler is the build's, with tables of the pattern files as they are (gen/proof/tables.py). "Before" is the build's own tables, where these are of
+the last commit's files, or else those that this gen/ makes of them, which are kept in the build's folder until one of these changes. The corpus is
+shaderdb/corpus and a fixed sample of --shared; only kernels whose PTX changed are assembled and profiled.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gen.lang import Rule
 from gen.proof import simulate, tables
@@ -34,7 +34,7 @@ def tests(folder: Path, rules: Sequence[Rule], targets: Sequence[str]) -> str:
     lit = shutil.which("lit-22") or shutil.which("lit")
     if lit is None:
         return "tests: lit is not installed (llvm-22-tools)"
-    own = firing(folder, rules, targets) if rules else []
+    own = firing(folder, rules, targets[-1]) if rules else []
     files = sorted({p for name in ("rewrite", "index") for p in ROOT.glob(f"tests/lit/{name}/*") if p.suffix in (".ir", ".hlo", ".test")} | set(own))
     rc, text = call([lit, "-q", "-j", str(WORKERS), "--param", f"warpburg={folder / 'warpburg'}", *map(str, files)])
     if rc:
@@ -43,14 +43,12 @@ def tests(folder: Path, rules: Sequence[Rule], targets: Sequence[str]) -> str:
     return f"tests: {len(files)} text tests pass{where}"
 
 
-def firing(folder: Path, rules: Sequence[Rule], targets: Sequence[str]) -> List[Path]:
-    """The text tests in which one of the rules fires on some target."""
-    names, out = {r.name for r in rules}, set()
+def firing(folder: Path, rules: Sequence[Rule], target: str) -> List[Path]:
+    """The text tests in which one of the rules fires on a target. They name the targets that they are about themselves."""
+    names = {r.name for r in rules}
     inputs = [str(p) for p in sorted(ROOT.glob("tests/lit/*/*.hlo")) if p.parent.name not in ("hlo", "decline")]
-    for t in targets:
-        _, text = call([str(folder / "warpburg"), "rules", "cover", *inputs, "--target", t, "--json", "-j", str(WORKERS)])
-        out |= {Path(f) for row in rows(text) if row.get("rule") in names for f in row["examples"]}
-    return sorted(out)
+    _, text = call([str(folder / "warpburg"), "rules", "cover", *inputs, "--target", target, "--json", "-j", str(WORKERS)])
+    return sorted({Path(f) for row in rows(text) if row.get("rule") in names for f in row["examples"]})
 
 
 def rows(text: str) -> Iterator[Dict[str, Any]]:
@@ -131,9 +129,20 @@ def code(record: Dict[str, Any]) -> str:
 
 
 # --- before -------------------------------------------------------------------------------------------------------------------------
+def built_from_commit(build: Path) -> bool:
+    """Whether the tables in the build's program are those of the last commit's pattern files."""
+    made, program = build / "patterns.made", build / "warpburg"
+    there = (line.split() for line in call(["git", "ls-tree", "HEAD", "patterns/"])[1].splitlines())
+    wanted = sorted(f"{x[2]} {Path(x[3]).name}" for x in there if len(x) == 4 and x[3].endswith((".py", ".tsv")))
+    return (made.exists() and program.exists() and program.stat().st_mtime_ns >= made.stat().st_mtime_ns and bool(wanted)
+            and sorted(made.read_text().splitlines()) == wanted)
+
+
 def committed(build: Path) -> Tuple[Optional[Path], str]:
     """A folder with a compiler that has the last commit's rules; None and the reason if there is none."""
     where = build / "rules-before"
+    if built_from_commit(build):
+        return tables.made(where, build), ""
     stamp, digest = where / "made-from", hashlib.sha256(call(["git", "rev-parse", "HEAD:patterns"])[1].encode())
     for p in sorted(ROOT.glob("gen/*.py")):
         digest.update(p.read_bytes())
@@ -161,20 +170,34 @@ def priced(before: Path, after: Path, files: Sequence[Path], targets: Sequence[s
 def kept_listing(before: Path, files: Sequence[Path], targets: Sequence[str]) -> Dict[Kernel, Dict[str, Any]]:
     """listed(..) of the program before, kept beside it."""
     built = (before.parent / "tests").resolve().parent / "warpburg"
-    asked = hashlib.sha256(repr([targets, built.stat().st_mtime_ns, [(str(f), f.stat().st_mtime_ns) for f in files]]).encode()).hexdigest()[:12]
-    store = before.parent / f"listed-{asked}.json"
+    of = hashlib.sha256(f"{built.stat().st_mtime_ns} {call(['git', 'rev-parse', 'HEAD:patterns'])[1]}".encode()).hexdigest()[:12]
+    asked = hashlib.sha256(repr([targets, [(str(f), f.stat().st_mtime_ns) for f in files]]).encode()).hexdigest()[:12]
+    store = before.parent / f"listed-{of}-{asked}.json"
     if not store.exists():
+        for old in (x for x in before.parent.glob("listed-*") if not x.name.startswith(f"listed-{of}-")):
+            old.unlink()
         store.write_text(json.dumps(list(listed(before, files, targets).items())))
     return {(k[0], k[1], k[2]): r for k, r in json.loads(store.read_text())}
 
 
-def delta(build: Path, folder: Path, now: Dict[Kernel, Dict[str, Any]], files: Sequence[Path], targets: Sequence[str]) -> List[str]:
+class Before(NamedTuple):
+    """The last commit's compiler, and what it makes of the corpus; or why there is none."""
+
+    program: Path
+    listed: Dict[Kernel, Dict[str, Any]]
+    why: str = ""
+
+
+def as_committed(build: Path, files: Sequence[Path], targets: Sequence[str]) -> Before:
+    folder, why = committed(build)
+    return Before(build, {}, why) if folder is None else Before(folder / "warpburg", kept_listing(folder / "warpburg", files, targets))
+
+
+def delta(build: Path, folder: Path, last: Before, now: Dict[Kernel, Dict[str, Any]], files: Sequence[Path], targets: Sequence[str]) -> List[str]:
     """Totals before and after of the kernels whose PTX changed, and those that changed most. now: listed(..) of the compiler in the folder."""
-    committed_rules, why = committed(build)
-    if committed_rules is None:
+    before, was, why = last
+    if why:
         return [f"corpus: {why}"]
-    before = committed_rules / "warpburg"
-    was = kept_listing(before, files, targets)
     fine = lambda records, k: k in records and records[k]["status"] == "ok"
     lost, gained = [k for k in was if fine(was, k) and not fine(now, k)], sum(fine(now, k) and not fine(was, k) for k in now)
     changed = [k for k in was if fine(was, k) and fine(now, k) and code(was[k]) != code(now[k])]

@@ -17,6 +17,7 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 from dataclasses import replace
 from functools import lru_cache
@@ -236,22 +237,40 @@ def few(sets: Sequence[load.RuleSet], rules: Sequence[Rule]) -> List[str]:
     return list(dict.fromkeys([having[0], having[-1]]))
 
 
-def show_effect(args: argparse.Namespace, compiler: Compiler, rules: Sequence[Rule], sets: Sequence[load.RuleSet]) -> List[str]:
+class Effect:
+    """What rules do to the corpus. What it was before is found out while the rules are proved."""
+
+    def __init__(self, args: argparse.Namespace, rules: Sequence[Rule], sets: Sequence[load.RuleSet]) -> None:
+        self.build, self.targets = (ROOT / args.build).resolve(), few(sets, rules)
+        self.files = after_proof.corpus((ROOT / args.shared).resolve())
+        self.found: List[after_proof.Before] = []
+        self.asked = threading.Thread(target=lambda: self.found.append(self.ask()), daemon=True)  # of a refused rule nobody waits for it
+        if not tables.stale(self.build):  # a build would take the program away
+            self.asked.start()
+
+    def ask(self) -> after_proof.Before: return after_proof.as_committed(self.build, self.files, self.targets)
+
+    def before(self) -> after_proof.Before:
+        if self.asked.is_alive():
+            self.asked.join()
+        return self.found[0] if self.found else self.ask()
+
+
+def show_effect(args: argparse.Namespace, effect: Effect, compiler: Compiler, rules: Sequence[Rule]) -> List[str]:
     """Runs tests, and prints hits and costs over the corpus. Returns error messages."""
-    targets = few(sets, rules)
+    targets, files = effect.targets, effect.files
     folder, faults = compiler()
     if folder is None:
         return faults
     said = after_proof.tests(folder, rules if args.what else [], targets)
     print(said, flush=True)
-    files = after_proof.corpus((ROOT / args.shared).resolve())
     now = after_proof.listed(folder / "warpburg", files, targets)
     if args.what:
         counts = after_proof.hits(now, rules)
         for r in rules:
             n, of = counts.get(r.name, (0, 0))
             print(f"{r.name}: " + (f"fires {n} times in {of} of {len(now)} kernels" if n else "never fires in the corpus"))
-    print("\n".join(after_proof.delta((ROOT / args.build).resolve(), folder, now, files, targets)), flush=True)
+    print("\n".join(after_proof.delta(effect.build, folder, effect.before(), now, files, targets)), flush=True)
     return ["a test failed"] if "FAIL" in said else []
 
 
@@ -295,6 +314,7 @@ def main(argv: Sequence[str]) -> int:
                             zip((rules, tiles), ([r for pair in found.values() for r in pair[n]] for n in (0, 1))))
             rules += leaning(proved_rules(sets), rules + tiles, errors)
         every = rules + tiles
+        effect = Effect(args, every, sets) if args.price and args.build and not args.check else None
         if args.check and args.every > 1 and ledger.prover_of() == prover_version():
             rules, tiles = ([r for r in some if int(ledger.key(r, errors), 16) % args.every == 0] for some in (rules, tiles))
         done, messages, fresh = states_of(rules, errors, args.fresh)
@@ -326,7 +346,7 @@ def main(argv: Sequence[str]) -> int:
     if tiles and not args.build:
         print(f"{len(tiles)} instruction rules were not simulated: --build FOLDER expected")
     if not messages and not args.check and args.build:
-        messages = measure_new(compiler, sets) or (show_effect(args, compiler, wanted, sets) if args.price else [])
+        messages = measure_new(compiler, sets) or (show_effect(args, effect, compiler, wanted) if effect else [])
     if messages:
         print("\n".join(messages), file=sys.stderr)
     weak = [] if z3_formula.present() else ["z3 is not installed: what it proves was only tested"]

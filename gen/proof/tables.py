@@ -43,12 +43,13 @@ def build(folder: Path, unsimulated: bool = False) -> Tuple[int, str]:
     return found
 
 
-def made(folder: Path, build_folder: Path, tables: bytes) -> Path:
-    """A folder that serves as a build's: warpburg and tests/measure."""
+def made(folder: Path, build_folder: Path, tables: Optional[bytes] = None) -> Path:
+    """A folder that serves as a build's: warpburg and tests/measure. Without tables: those that the program has."""
     folder.mkdir(parents=True, exist_ok=True)
     program, file, script = build_folder.resolve() / "warpburg", folder.resolve() / "rules.tables", folder / "warpburg"
-    file.write_bytes(tables)
-    text = f"#!/bin/sh\nexec {shlex.quote(str(program))} --tables {shlex.quote(str(file))} \"$@\"\n"
+    if tables is not None:
+        file.write_bytes(tables)
+    text = f"#!/bin/sh\nexec {shlex.quote(str(program))}{'' if tables is None else f' --tables {shlex.quote(str(file))}'} \"$@\"\n"
     if not script.exists() or script.read_text() != text:
         script.write_text(text)
         script.chmod(0o755)

@@ -9,7 +9,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from gen import gen_scalar, lang, load, ops  # noqa: E402
+from gen import gen_tables, gen_scalar, lang, load, ops  # noqa: E402
 from gen.proof import after_proof, simulate, tables, tile_kernels  # noqa: E402
 from gen.lang import Rule, a, add, asm, b, bf16, cvt, fma, intr, k, llvm, packed, rel, shlx, ulp, w  # noqa: E402
 
@@ -131,6 +131,23 @@ class Compilers(unittest.TestCase):
                 said = subprocess.run([str(folder / "warpburg"), "rules", "a b"], stdout=subprocess.PIPE, text=True, check=True).stdout
                 self.assertEqual(said, f"--tables|{(folder / 'rules.tables').resolve()}|rules|a b|")
                 self.assertEqual(((folder / "rules.tables").read_bytes(), (folder / "tests" / "measure").exists()), (contents, True))
+
+    def test_the_program_of_a_build_has_the_rules_of_the_last_commit(self) -> None:
+        """Where these are the files that it was built from, by git's names of their contents, and it is no older than its tables."""
+        made = gen_tables.sources()
+        self.assertIn("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391 __init__.py\n", made)  # git's name of the empty file
+        tree = "".join(f"100644 blob {x.split()[0]}\tpatterns/{x.split()[1]}\n" for x in made.splitlines())
+        with tempfile.TemporaryDirectory() as d:
+            build = Path(d)
+            for name, text in (("patterns.made", made), ("warpburg", "a program")):
+                (build / name).write_text(text)
+            for there, as_built in ((tree + f"100644 blob {'0' * 40}\tpatterns/README.md\n", True), (tree.replace("e69de2", "000000"), False), ("", False)):
+                with mock.patch.object(after_proof, "call", return_value=(0, there)):
+                    self.assertEqual(after_proof.built_from_commit(build), as_built)
+            os.utime(build / "warpburg", ns=(0, 0))
+            with mock.patch.object(after_proof, "call", return_value=(0, tree)):
+                self.assertFalse(after_proof.built_from_commit(build))
+            self.assertEqual((tables.made(build / "before", build) / "warpburg").read_text().count("--tables"), 0)
 
     def test_what_needs_a_build(self) -> None:
         with tempfile.TemporaryDirectory() as d:
