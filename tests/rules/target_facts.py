@@ -75,6 +75,7 @@ def assembled(warpburg: str, ptxas: str, s: RuleSet) -> str:
 
 # --- modifiers that cost nothing ------------------------------------------------------------------------------------------------------------
 OPERATIONS = ("add", "mul", "fma", "max", "min")
+MODIFIERS = ("", "neg", "abs")
 REGISTER = {"f16": "b16", "bf16": "b16", "f32": "f32", "f64": "f64"}
 
 
@@ -88,26 +89,27 @@ def operation(op: str, t: str, modifier: str) -> str:
             f"st.global.{REGISTER[t].replace('f', 'b')} [p], r3; ret;\n}}\n")
 
 
-def assembly(ptxas: str, s: RuleSet, op: str, t: str, modifier: str, folder: Path) -> int:
-    """Machine instructions of a kernel; 0 where the target has no such operation."""
+def assembly(ptxas: str, s: RuleSet, op: str, t: str, folder: Path) -> Dict[str, int]:
+    """Machine instructions of a kernel by modifier; none where the target has no such operation."""
     name = s.values["name"]
-    source, cubin = folder / f"{name}.{op}.{t}.{modifier}.ptx", folder / f"{name}.{op}.{t}.{modifier}.cubin"
-    source.write_text(f".version {s.values['ptx']}\n.target {name}\n.address_size 64\n{operation(op, t, modifier)}")
+    source, cubin = folder / f"{name}.{op}.{t}.ptx", folder / f"{name}.{op}.{t}.cubin"
+    source.write_text(f".version {s.values['ptx']}\n.target {name}\n.address_size 64\n{''.join(operation(op, t, m) for m in MODIFIERS)}")
     done = subprocess.run([ptxas, f"-arch={name}", "-o", str(cubin), str(source)], capture_output=True)
-    return 0 if done.returncode else sass.instructions(cubin.read_bytes())
+    code = {} if done.returncode else sass.sections(cubin.read_bytes())
+    return {m: sass.length(code[f".text.{op}_{t}_{m or 'plain'}"]) for m in MODIFIERS} if code else {}
 
 
 def modifiers(ptxas: str, s: RuleSet) -> str:
     """The modifiers for which FREE and the length of the machine code disagree."""
     out, free = [], {(f.op, f.type, m) for f in s.free for m in f.modifiers}
-    asked = [(op, t, m) for op in OPERATIONS for t in REGISTER for m in ("", "neg", "abs")]
+    asked = [(op, t) for op in OPERATIONS for t in REGISTER]
     with tempfile.TemporaryDirectory() as tmp, ThreadPoolExecutor(JOBS) as pool:
-        length = dict(zip(asked, pool.map(lambda x: assembly(ptxas, s, *x, Path(tmp)), asked)))
-    for op, t, m in asked:
-        plain = length[op, t, ""]
-        costs = length[op, t, m] != plain or not plain
-        if m and costs == ((op, t, m) in free):
-            out.append(f"{op}.{t} takes {plain} instructions, with {m} of an operand {length[op, t, m]}")
+        lengths = list(pool.map(lambda x: assembly(ptxas, s, *x, Path(tmp)), asked))
+    for (op, t), length in zip(asked, lengths):
+        for m in MODIFIERS[1:]:
+            costs = length.get(m) != length.get("") or not length
+            if costs == ((op, t, m) in free):
+                out.append(f"{op}.{t} takes {length.get('', 'no')} instructions, with {m} of an operand {length.get(m, 'none')}")
     return "; ".join(out)
 
 
@@ -226,7 +228,7 @@ def main() -> int:
         print("skipped: comparisons with ptxas: not found (WARPBURG_PTXAS can name it)")
     else:
         results += features(ptxas, sets)
-        results += [(f"free modifiers of {s.values['name']}", modifiers(ptxas, s)) for s in (sets if args.all else (sets[0], sets[-1]))]
+        results += [(f"free modifiers of {s.values['name']}", modifiers(ptxas, s)) for s in sets]
         results += [(f"GELU for {s.values['name']}", assembled(args.warpburg, ptxas, s)) for s in sets]
     results += [(f"{x.values['name']} and {y.values['name']}", disagreement(args.warpburg, x, y)) for x, y in pairs]
     results.append(("docs/targets.md", page()))
