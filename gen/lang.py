@@ -209,8 +209,7 @@ class Ulp(float):
 
 
 def ulp(n: float) -> Ulp:
-    if not n > 0:
-        fail(f"ulp({n}): an error is above 0")
+    if not n > 0: fail(f"ulp({n}): an error is above 0")
     return Ulp(n)
 
 
@@ -284,12 +283,13 @@ def free(*modifiers: Any, on: Any) -> List[Free]:
 def tune(name: str, value: int, because: str, bits: int = 0, off: Optional[int] = None, per: str = "") -> Tune:
     """A number that choices depend on. off: the value that it has under --disable FILE:LINE. per: 'sms', it is `value` for each SM of the target."""
     for n in (value, bits, 0 if off is None else off):
-        if type(n) is not int or n < 0:
-            fail(f"tune('{name}', ..): an integer of at least 0 is expected, not {n!r}")
+        if type(n) is not int or n < 0: fail(f"tune('{name}', ..): an integer of at least 0 is expected, not {n!r}")
     return Tune(name, value, bits, because, off, here(), per)
 
 
-def target(name: str, like: Optional[Target] = None, **values: Any) -> Target: return Target(name, {**(like.values if like else {}), **values}, here())
+def target(name: str, like: Any = None, **values: Any) -> Target:
+    if not isinstance(like, (Target, type(None))): fail(f"like={like!r}: the TARGET of another file is expected, as in like=TARGET")
+    return Target(name, {**getattr(like, "values", {}), **values}, here())
 
 
 def rate(name: str, value: Any, unit: str = "", source: str = "", low: Optional[float] = None, high: Optional[float] = None) -> _rates.Rate:

@@ -50,6 +50,8 @@ class Rows(unittest.TestCase):
             self.assertGreater(s.line_of_instr, 0)
         with self.assertRaisesRegex(PatternError, r"patterns/machine.py:\d+: error: tune\('loop.min_threads', ..\): per='sms': a number of TARGET is"):
             load.tunes_of(load.run("sm90"), {})
+        with self.assertRaisesRegex(PatternError, "like='sm_100': the TARGET of another file is expected"):
+            target("sm_103", like="sm_100")
 
     def test_target(self) -> None:
         cases: List[Any] = [
