@@ -23,11 +23,11 @@ enum {
     /* wavefronts for 128 bytes: lanes of a quarter of a warp have products side by side in two rows, or rows side by
      * side of four products, which are in the same banks; or each element is loaded by itself */
     IN_DEPTH = 2, IN_ROWS = 4, APART = 32,
-    IN_PARTS = 8,                 /* of stores of two columns each */
     SLOTS = 12,                   /* of an iteration, beside loads and products; with tiles also: */
     BARRIER = 8,                  /* of the ring */
     COPY = 3,                     /* of a copy, with its addresses */
-    LINE = 128, WARP = 32
+    LINE = 128, WARP = 32,
+    MOST_WORK = 1 << 10           /* of an element: more is not known */
 };
 
 static int64_t threads_of(const PartProduct *p) { return (int64_t)32 * part_tile_warps(p) * p->depth_warps; }
@@ -72,6 +72,8 @@ typedef struct {
     const PartRates *r;
     Along along[2];
     double bytes, stored, after; /* of all arrays; of an element of each output; work on a result behind the sum */
+    double before[2];            /* work on an element of an operand */
+    double run;                  /* bytes that lanes of a row store side by side, each two columns */
 } Common;
 
 static Common common_of(WbbArena *a, const PartPlan *plan, const TgTarget *t, const PartProduct *p)
@@ -81,8 +83,10 @@ static Common common_of(WbbArena *a, const PartPlan *plan, const TgTarget *t, co
     const int64_t *work = plan->element_work;
     Common c = {.r = part_rates(a, t), .bytes = part_bytes(plan), .stored = bytes_stored(plan),
                 .after = (double)WBB_MAX(work[plan->fusion->body->root->id] - work[p->i->id], 0)};
+    c.run = PART_TILE_COLUMNS * sc_bytes(plan->buffers[plan->n_operands].shape->type);
     for (uint32_t o = 0; o < 2; o++) {
         const int64_t minor = p->i->operands[o]->shape->minor_to_major[0];
+        c.before[o] = (double)WBB_MIN(work[p->i->operands[o]->id], MOST_WORK);
         c.along[o] = hlo_holds(batch[o], minor) ? OF_BATCHES : hlo_holds(contracting[o], minor) ? OF_DEPTH : OF_SIDE;
     }
     return c;
@@ -106,9 +110,11 @@ static Loads loads_of(const PartProduct *p, Along along, uint32_t side)
     return (Loads){access, IN_ROWS * WBB_MAX(1, 4 / access)};
 }
 
-/* What a warp does in an iteration beside its products: wavefronts of L1 and shared memory, instructions. */
+/* What a warp does in an iteration beside its products: wavefronts of L1 and shared memory, instructions; of these to
+ * bring tiles, as are before the loop for each place; and on values that it brings, between their load and their store.
+ */
 typedef struct {
-    double wavefronts, slots;
+    double wavefronts, slots, brings, values;
 } Moved;
 
 /* Operands from memory, as each lane has them. */
@@ -119,7 +125,7 @@ static Moved moved_by_lanes(const Common *c, const PartProduct *p)
         const Loads x = loads_of(p, c->along[o], o ? p->column_run : 2 * p->row_tiles);
         const double bytes = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
         m.wavefronts += bytes / LINE * x.wavefronts;
-        m.slots += 2 * bytes / (x.access * WARP);
+        m.slots += 2 * bytes / (x.access * WARP) + c->before[o] * bytes / (2 * WARP);
         if (x.access < ACCESS) m.slots += bytes / LINE; /* halves become words */
     }
     return m;
@@ -133,12 +139,16 @@ static Moved moved_by_tiles(const Common *c, const PartProduct *p)
         const double fragments = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
         const double brought = 2.0 * (double)part_tile(p, o) * WARP / (double)threads_of(p), groups = groups_of(p, o);
         m.wavefronts += (fragments + brought) / LINE;
-        m.slots += fragments / (ACCESS * WARP) + groups * COPY;
+        m.slots += fragments / (ACCESS * WARP);
+        m.brings += groups * COPY;
         if (p->bring[o].copied) continue;
         const bool apart = c->along[o] == OF_BATCHES; /* each element is loaded by itself */
-        m.wavefronts += brought / LINE * (apart ? APART : 1);
-        m.slots += groups * (apart ? 3 * PART_GROUP : 1);
+        const double lines = WBB_MAX((double)WARP * PART_GROUP / (double)part_line(p, o), ACCESS * WARP / LINE);
+        m.wavefronts += groups * (apart ? PART_GROUP * WARP : lines); /* each line is one of memory at least */
+        m.values += groups * PART_GROUP * (1 + c->before[o]) + groups * (apart ? 3 * PART_GROUP : 1);
     }
+    m.brings += m.values;
+    m.slots += m.brings;
     return m;
 }
 
@@ -149,6 +159,7 @@ static double chain_of(const Common *c, const PartProduct *p, const Moved *m, do
     const PartRates *r = c->r;
     const double work = tensor * tg_schedulers(r->target) + r->alu * 8;
     const double wait = way + m->wavefronts * LINE / r->wavefront;
+    if (p->stages && m->values > 0) return WBB_MAX(wait, work) + m->values + r->barrier + r->shared_latency;
     if (p->stages) return WBB_MAX(wait / (p->stages - 1), work) + r->barrier + r->shared_latency;
     return p->ahead ? WBB_MAX(wait, work) : wait + work;
 }
@@ -187,15 +198,16 @@ static PartPrice price_of(const Common *c, const PartProduct *p)
     const double of_results = (double)(part_side(p, 0) * part_side(p, 1)); /* of a block */
     const double left = p->depth_blocks > 1 ? OF_C * blocks * of_results : 0; /* bytes, for the last one */
     /* the body, and what follows for each result of a lane */
-    const double code = slots + OF_C * part_sums(p) * (2 + c->after);
+    const double code = slots + p->stages * moved.brings + OF_C * part_sums(p) * (2 + c->after);
     PartPrice x = {.registers = regs};
     x.term[PART_CODE] = TG_CODE * code / (r->code.rate * r->clock);
-    x.term[PART_DRAM] = c->bytes / r->dram;
-    x.term[PART_L2] = (blocks * 2 * (double)part_depth(p) * of_block + 2 * left) / r->l2;
     x.term[PART_PIPE] = all * tensor / r->clock;
-    const double stored = of_sm / p->depth_blocks * of_results * c->stored *
-                          (p->stages && p->bring[1].side ? IN_PARTS : IN_DEPTH);
-    x.term[PART_L1] = (all * moved.wavefronts * LINE + stored) / r->wavefront / r->clock;
+    const double stored = of_results * c->stored / p->depth_blocks, all_stored = blocks * stored;
+    const bool runs = p->stages && p->bring[1].side, parts = runs && c->run < TG_SECTOR; /* L2 has each sector twice */
+    x.term[PART_DRAM] = (c->bytes + (parts ? price_parts(t).more * all_stored : 0)) / r->dram;
+    x.term[PART_L2] = (blocks * 2 * (double)part_depth(p) * of_block + 2 * left + (1 + parts) * all_stored) / r->l2;
+    x.term[PART_L1] = (all * moved.wavefronts * LINE + of_sm * stored * (runs ? LINE / c->run : IN_DEPTH)) /
+                      r->wavefront / r->clock;
     x.term[PART_ISSUE] = all * slots / r->issue / r->clock;
     x.term[PART_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
     x.term[PART_SPLIT] = split_of(r, p, of_sm / held.blocks);
