@@ -16,7 +16,7 @@ from random_products import Text, around, product
 from seeds import SINCE_80, Seeds, judged
 
 MADE = "tensor cores add its products"
-LEAST_MADE = 0.4
+LEAST_MADE = 0.3  # small ones are sums where lanes may not read memory
 SIZES = (3, 8, 16, 17, 30, 64, 96, 128, 130)
 STRATEGIES = Path(__file__).resolve().parents[2] / "patterns/strategies.py"
 DIRECT = next(n for n, line in enumerate(STRATEGIES.read_text(encoding="utf-8").split("\n"), 1) if "'product.direct'" in line)
