@@ -63,6 +63,7 @@ TILES: Dict[str, str] = {
 EQUAL: Dict[Tuple[str, str, str], str] = {
     ("*", "*", "mov.b32 %r, 0 -> mov.b32 %r, 1"): "the least subnormal in place of 0",
     ("depth", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
+    ("copies", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("turned", "combiner", "add.s32 %r, %r, %r -> sub.s32 %r, %r, %r"): "of the two groups of a line of 16 the other one, either way",
     ("turned", "term skipped", "min.s32 %r, %r, 4 -> mov.b32 %r, %r"): "columns beyond the end, which are not stored, are those of the next line",
 }
