@@ -160,6 +160,7 @@ TUNE = [                                        # every heuristic is data
     tune('fuse.tie',          value=10,     because='percent of a launch that computing a value again must save, where a kernel can leave it in memory'),
     tune('fuse.beside',       value=10,     because='launches of kernels of which two become one, at most: a launch is less than a twentieth of longer ones'),
     tune('fuse.save',         value=10, off=100, because='percent of the time of kernels that a cut near theirs must save: prices of loops err by as much'),
+    tune('fuse.worth',        value=1,      because='percent of the time of all kernels: near one that could save less no other cut is tried'),
     tune('fuse.tries',        value=96,     because='kernels near a slow one that are priced in a row, none of which takes less: a millisecond each'),
     tune('fuse.wait',         value=160,     because='clocks of an operation that others wait for, in long code: a load, a call'),
     tune('fuse.leaves',       value=8,      because='values in memory that a kernel reads to compute another again: each load takes a register and time'),

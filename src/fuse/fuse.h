@@ -104,6 +104,7 @@ typedef struct {
     bool without[FUSE_CHOICES];     /* choices that are left out: none is made so */
     double save;                    /* of kernels' time: what choices must save that are not the walk's */
     double beside, beside_save;     /* launches of kernels that become one beside each other; what that must save */
+    double worth;                   /* of all kernels' time: what other choices near a kernel could save at most */
     uint32_t tries;                 /* kernels that are priced in a row without one that takes less */
     uint32_t members, roots, leaves, cone; /* limits: TUNE rows fuse.* */
 } FuseRates;

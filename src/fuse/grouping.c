@@ -349,7 +349,7 @@ static void leave_in(FuseWork *w, const HloInstruction *i, uint32_t kernel, cons
     w->roles[i->id] = FUSE_ROOT;
     w->kernel[i->id] = kernel;
     fuse_compute(w, i, &own);
-    w->decided = i->id; /* from here on a reader of it waits for the kernel */
+    fuse_decided(w, i->id); /* from here on a reader of it waits for the kernel */
     WBB_PUSH(w->arena, &w->kernels.items[kernel].roots, i->id);
 }
 
@@ -482,7 +482,7 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
     } else {
         say(w, i, "a kernel of its own%s", n.memory ? ": memory must hold it" : "");
         fuse_new_kernel(w, i);
-        w->decided = i->id;
+        fuse_decided(w, i->id);
     }
     merge_siblings(w, i, &n); /* a library may read it, whose result another one of these needs */
 }
@@ -520,7 +520,7 @@ static void decide(FuseWork *w, uint32_t id)
 {
     const HloInstruction *i = w->c->instructions[id];
     w->roles[id] = role_of(w, i);
-    w->decided = id + 1;
+    fuse_decided(w, id + 1);
     if (is_of_steps(w, i)) {
         decide_step_result(w, i);
     } else if (w->roles[id] == FUSE_ROOT) {

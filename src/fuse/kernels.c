@@ -66,13 +66,22 @@ enum { STEPS = 1 << 15 }; /* instructions of a walk; a longer one says that the 
 typedef struct {
     FuseWork *w;
     FuseIds stack; /* instructions whose operands are to be seen */
-    const FuseUses *kernels;
+    const FuseUses *kernels; /* NULL: all that are met go into `met` */
     const FuseIds *instructions;
+    uint64_t *met;
     uint32_t steps;
 } Walk;
 
+/* Of a kernel: for which others it waits, as a bit for each. */
+struct FuseReach {
+    uint64_t *bits;
+    uint32_t version, words; /* of what waits for what, when this was found; room */
+    bool all; /* the walk was too long: it may wait for any */
+};
+
 static bool is_target(const Walk *x, uint32_t kernel)
 {
+    if (x->met) x->met[kernel / 64] |= UINT64_C(1) << kernel % 64;
     for (uint32_t k = 0; x->kernels && k < x->kernels->n; k++)
         if (fuse_find(x->w, x->kernels->items[k].kernel) == kernel) return true;
     return false;
@@ -108,22 +117,61 @@ static bool meet(Walk *x, const HloInstruction *i)
     return x->steps > STEPS;
 }
 
-bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const FuseIds *instructions)
+/* Walks back from a kernel. Returns whether it met what is looked for, or went too far. */
+static bool walk(Walk *x, uint32_t kernel)
 {
-    Walk x = {.w = w, .kernels = kernels, .instructions = instructions};
+    FuseWork *w = x->w;
     WbbArena *scratch = wbb_arena_new(w->cx), *arena = w->arena;
     bool found = false;
     w->arena = scratch;
     w->stamp++;
-    open_kernel(&x, kernel);
-    while (!found && x.stack.n) {
-        const HloInstruction *i = w->c->instructions[x.stack.items[--x.stack.n]];
-        for (uint32_t k = 0; !found && k < i->n_operands; k++) found = meet(&x, i->operands[k]);
-        for (uint32_t k = 0; !found && k < i->n_predecessors; k++) found = meet(&x, i->predecessors[k]);
+    open_kernel(x, kernel);
+    while (!found && x->stack.n) {
+        const HloInstruction *i = w->c->instructions[x->stack.items[--x->stack.n]];
+        for (uint32_t k = 0; !found && k < i->n_operands; k++) found = meet(x, i->operands[k]);
+        for (uint32_t k = 0; !found && k < i->n_predecessors; k++) found = meet(x, i->predecessors[k]);
     }
     w->arena = arena;
     wbb_arena_free(scratch);
     return found;
+}
+
+void fuse_decided(FuseWork *w, uint32_t id)
+{
+    for (uint32_t k = id; k < w->decided; k++) w->version += w->roles[k] != FUSE_INLINE;
+    w->decided = id;
+}
+
+/* Pairs of many kernels are asked for; each kernel is walked from once. */
+static const struct FuseReach *reach_of(FuseWork *w, uint32_t kernel)
+{
+    if (kernel >= w->n_reach) {
+        const uint32_t n = 2 * w->kernels.n + 1;
+        w->reach = wbb_grow(w->arena, w->reach, w->n_reach * sizeof *w->reach, n * sizeof *w->reach);
+        for (; w->n_reach < n; w->n_reach++) w->reach[w->n_reach] = (struct FuseReach){.version = UINT32_MAX};
+    }
+    struct FuseReach *r = &w->reach[kernel];
+    if (r->version == w->version) return r;
+    const uint32_t words = w->kernels.n / 64 + 1;
+    if (words > r->words) r->bits = WBB_NEW_N(w->arena, uint64_t, words), r->words = words;
+    for (uint32_t k = 0; k < r->words; k++) r->bits[k] = 0;
+    Walk x = {.w = w, .met = r->bits};
+    r->all = walk(&x, kernel);
+    r->version = w->version;
+    return r;
+}
+
+bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const FuseIds *instructions)
+{
+    Walk x = {.w = w, .kernels = kernels, .instructions = instructions};
+    if (instructions && instructions->n) return walk(&x, kernel);
+    const struct FuseReach *r = reach_of(w, kernel);
+    bool waits = r->all;
+    for (uint32_t k = 0; k < kernels->n; k++) {
+        const uint32_t on = fuse_find(w, kernels->items[k].kernel);
+        waits = waits || (r->bits[on / 64] >> on % 64 & 1);
+    }
+    return waits;
 }
 
 /* --- kernels that become one -------------------------------------------------------------------------------------- */
@@ -183,6 +231,16 @@ static void append(FuseWork *w, uint32_t from, uint32_t to)
     for (uint32_t k = 0; k < y->roots.n; k++) WBB_PUSH(w->arena, &x->roots, y->roots.items[k]);
     x->across = x->across || y->across;
     y->into = to + 1;
+    w->version++;
+}
+
+/* Why two kernels of one space do not become one, the quickest question first; NULL: they do. */
+static const char *why_not(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, const FusePos *q)
+{
+    const FuseUses to_x = {.items = &(FuseUse){.kernel = x}, .n = 1}, to_y = {.items = &(FuseUse){.kernel = y}, .n = 1};
+    if (!fuse_same_pos(&w->atoms, p, q)) return "their threads need other elements of it";
+    if (fuse_waits_for(w, y, &to_x, NULL) || fuse_waits_for(w, x, &to_y, NULL)) return "one waits for the other";
+    return !w->agrees || w->agrees(w, x, y) ? NULL : "one kernel takes no less time";
 }
 
 const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, const FusePos *q)
@@ -209,16 +267,11 @@ const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, co
     if (others && (w->apart[a->hero->id] || w->apart[b->hero->id])) return "rows and columns in one take no less time";
     if (!p->known || !q->known) return "their threads need other elements of it";
     if ((a->hero && w->alone[a->hero->id]) || (b->hero && w->alone[b->hero->id])) return "they do not compile together";
-    const FuseUses to_x = {.items = &(FuseUse){.kernel = x}, .n = 1}, to_y = {.items = &(FuseUse){.kernel = y}, .n = 1};
-    if (fuse_waits_for(w, y, &to_x, NULL) || fuse_waits_for(w, x, &to_y, NULL)) return "one waits for the other";
     if (!join_spaces(w, a, b, &undo)) return "their outputs are of other shapes";
-    if (!fuse_same_pos(&w->atoms, p, q)) {
+    const char *why = why_not(w, x, y, p, q);
+    if (why) {
         fuse_part(&w->atoms, &undo);
-        return "their threads need other elements of it";
-    }
-    if (w->agrees && !w->agrees(w, x, y)) {
-        fuse_part(&w->atoms, &undo);
-        return "one kernel takes no less time";
+        return why;
     }
     append(w, y, x);
     w->kernels.items[x].across |= others;

@@ -46,6 +46,9 @@ typedef struct FuseWork {
     FuseAtoms atoms;
     struct { FuseKernel *items; uint32_t n, capacity; } kernels;
     uint32_t decided;        /* instructions from this one on have a role */
+    uint32_t version;        /* of what waits for what: another one since a kernel or its outputs changed */
+    struct FuseReach *reach; /* [n_reach] by kernel: for which it waits */
+    uint32_t n_reach;
     uint32_t *seen, *seen_kernel, stamp; /* of a walk */
     double *most, *sum;      /* [id] of a cone: elements that its users need at their own index, and at others */
     const FuseHow *how;      /* of FuseGiven */
@@ -58,6 +61,8 @@ typedef struct FuseWork {
 uint32_t fuse_find(const FuseWork *w, uint32_t kernel); /* the kernel that it is now */
 uint32_t fuse_new_kernel(FuseWork *w, const HloInstruction *root);
 void fuse_compute(FuseWork *w, const HloInstruction *i, const FuseNeeds *n); /* in every kernel that needs it */
+/* From now on instructions from `id` on have a role. */
+void fuse_decided(FuseWork *w, uint32_t id);
 /* Does a kernel wait for one of these: another kernel, or instructions? */
 bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const FuseIds *instructions);
 FusePos fuse_kept(const FuseWork *w, const FuseKernel *k); /* the space without what is reduced */

@@ -2,7 +2,9 @@
  *
  * Needs: the walk's grouping, and what kernels take. Leaves: a grouping near it that takes less time. Of a kernel that
  * takes much longer than its bytes do, each choice is tried the other way, one after the other, and stays so where the
- * kernels take less. All of them are given up where that does not save `save` percent: prices err.
+ * kernels take less. All of them are given up where that does not save `save` percent: prices err. Kernels that all
+ * together could save less than `worth` percent of the time are left as they are, and so are those whose text another
+ * one had near which nothing was better: each try walks through the whole computation again.
  *
  *     y = concatenate(sine(a), cosine(a), sine(2 a), ..)     each thread computes one of these, by a long way there;
  *                                                            two kernels, of which the second one has less of it
@@ -30,6 +32,7 @@ typedef struct {
     const FuseHow *how;
     FuseGiven *given;
     WbbMap numbers; /* of a kernel, from 1 on, by its roots and members */
+    WbbMap texts;   /* how often the grouping before has each text; 0: nothing is better near it, in no other layer */
     struct { Timed *items; uint32_t n, capacity; } kernels;
     uint32_t stamp;
 } Search;
@@ -182,6 +185,12 @@ static bool is_slow(Search *s, const FuseGroup *g)
     return t->stays && t->seconds * (1 - s->how->rates.save) > t->least;
 }
 
+static WbbEntry *of_text(Search *s, const FuseGroup *g)
+{
+    const char *text = kernel_of(s, g)->text;
+    return wbb_map_put_bytes(&s->texts, text, strlen(text));
+}
+
 /* Choices that are made the other way than the walk would. */
 static void put_others(const Search *s, const FuseGrouping *g, WbbBuf *b)
 {
@@ -257,24 +266,31 @@ bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiv
                  WbbBuf *explain)
 {
     Search s = {.cx = cx, .arena = wbb_arena_new(cx), .c = c, .how = how, .given = given};
-    s.numbers.arena = s.arena;
+    s.numbers.arena = s.texts.arena = s.arena;
     bool any = how->combinations && search_all(&s, explain);
+    double all = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
         if (wbb_progress(cx, "prices of kernels", k, g->n_groups)) wbb_stop(cx);
         Timed *t = timed(&s, &g->groups[k]);
         t->was = t->stays = true;
+        all += t->seconds;
+        of_text(&s, &g->groups[k])->value++;
     }
     (void)wbb_progress(cx, "prices of kernels", g->n_groups, g->n_groups);
     for (uint32_t k = 0; k < g->n_groups && !how->combinations; k++) {
         const FuseGroup *x = &g->groups[k];
         if (wbb_progress(cx, "other cuts of kernels", k, g->n_groups)) wbb_stop(cx);
         if (has_terms(&s, x) || !is_slow(&s, x)) continue;
+        WbbEntry *like = of_text(&s, x);
+        if ((double)like->value * (timed(&s, x)->seconds - timed(&s, x)->least) <= how->rates.worth * all) continue;
         bool *marked = WBB_NEW_N(s.arena, bool, c->n_instructions + 1);
         for (uint32_t j = 0; j < x->n_members; j++) {
             marked[x->members[j]->id] = true;
             for (uint32_t o = 0; o < x->members[j]->n_operands; o++) marked[x->members[j]->operands[o]->id] = true;
         }
-        any = try_all(&s, marked) || any;
+        const bool gains = try_all(&s, marked);
+        if (!gains) like->value = 0;
+        any = any || gains;
     }
     (void)wbb_progress(cx, "other cuts of kernels", g->n_groups, g->n_groups);
     if (explain) {

@@ -43,6 +43,7 @@ static FuseRates rates_of(const TgTarget *t)
                        .save = tuned(t, "fuse.save") / 100,
                        .beside = tuned(t, "fuse.beside"),
                        .beside_save = (double)tg_strategy(t, "edge.beside")->save / 100,
+                       .worth = tuned(t, "fuse.worth") / 100,
                        .tries = (uint32_t)tuned(t, "fuse.tries"),
                        .sms = t->sms,
                        .cluster = tg_has(t, "cluster") ? tuned(t, "layout.cluster") : 1,
