@@ -18,6 +18,8 @@ typedef struct {
     const HloComputation *c;
     FuseStep *steps; /* in the order of their last values */
     uint32_t n;
+    const FuseGroup *groups;
+    uint32_t n_groups;
     uint32_t *step;  /* [id] the step that makes the value + 1; 0: none */
     struct { const HloInstruction **items; uint32_t n, capacity; } *after; /* [step] control predecessors */
 } Cut;
@@ -107,11 +109,20 @@ typedef struct {
     uint32_t n;
 } Order;
 
+/* A value that is waited for to make it. The first steps are the groups. */
+static void fail_circle(const Cut *u, const HloInstruction *i)
+{
+    const uint32_t step = u->step[i->id] - 1;
+    const WbbLoc at = step < u->n_groups && u->groups[step].at.line ? u->groups[step].at : i->loc;
+    wbb_fail(u->cx, at, "the kernel of %s waits for itself: what it reads follows from what it leaves",
+             u->steps[step].makes[0]->name);
+}
+
 static void open_value(Order *o, const HloInstruction *i)
 {
     const uint32_t step = o->u->step[i->id];
     uint8_t *state = step ? &o->of_step[step - 1] : &o->of_value[i->id];
-    assert(!step || *state != OPEN); /* two kernels that need each other are not kernels */
+    if (step && *state == OPEN) fail_circle(o->u, i);
     if (*state != WAITS) return;
     *state = OPEN;
     const Open x = {.step = step, .i = i};
@@ -159,7 +170,8 @@ FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRo
                    uint32_t n)
 {
     const uint32_t most = c->n_instructions + n + 1;
-    Cut u = {.cx = cx, .arena = a, .c = c, .steps = WBB_NEW_N(a, FuseStep, most),
+    fuse_check(cx, c, roles, groups, n);
+    Cut u = {.cx = cx, .arena = a, .c = c, .groups = groups, .n_groups = n, .steps = WBB_NEW_N(a, FuseStep, most),
              .step = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
     u.after = wbb_alloc(a, wbb_mul_size(a, most, sizeof *u.after));
     for (uint32_t k = 0; k < n; k++) add_group(&u, &groups[k]);
@@ -303,18 +315,28 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
+    if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
     if (explain && how->seconds) put_seconds(cx, c, how, &g, &found);
     if (explain) wbb_putf(how->explain, "%s:\n%s%s", c->name, text.text, found.n ? found.text : "");
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
 }
 
+static FuseCut cut_stated(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
+{
+    const FuseGrouping g = fuse_take_plan(cx, a, c, how->stated);
+    const FuseCut cut = fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
+    if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
+    return cut;
+}
+
 const HloModule *fuse_prepare(WbbCx *cx, WbbArena *a, const HloModule *m, const FuseHow *how)
 {
-    return how->mode == FUSE_PRICED ? gr_simplify(cx, a, m) : m;
+    return how->mode == FUSE_PRICED || how->mode == FUSE_STATED ? gr_simplify(cx, a, m) : m;
 }
 
 FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
 {
     if (how->mode == FUSE_PRICED) return cut_priced(cx, a, c, how);
+    if (how->mode == FUSE_STATED) return cut_stated(cx, a, c, how);
     return cut_roots(cx, a, c, how->mode == FUSE_GIVEN ? fuse_decide_given(a, c) : fuse_decide(a, c));
 }

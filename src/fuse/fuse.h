@@ -69,7 +69,12 @@ typedef enum {
     FUSE_PLAIN,  /* decide.c: the same on every target and every day */
     FUSE_PRICED, /* grouping.c: by what kernels cost on a target */
     FUSE_GIVEN,  /* decide.c: another compiler's: fusions are kernels, and so is what is in none */
+    FUSE_STATED, /* plan.c: as the text of a plan says */
 } FuseMode;
+
+/* plan.c: the text of a plan of a prepared module, which `fuse --emit plan` prints; bad text fails at its line. */
+typedef struct FuseStated FuseStated;
+FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const char *file, const char *text, size_t n);
 
 /* What the walk chooses for a value. Each is right either way. */
 typedef enum {
@@ -123,6 +128,8 @@ typedef struct {
     void *arg;
     uint32_t combinations; /* 0: choices near slow kernels; else all combinations of choices, at most so many */
     WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */
+    const FuseStated *stated; /* of FUSE_STATED */
+    WbbBuf *plan; /* of FUSE_PRICED and FUSE_STATED: takes the text of the plan; NULL: nobody asks */
 } FuseHow;
 
 /* The HLO module that is to be cut: for FUSE_PRICED, values that it computes twice are one. */
@@ -137,6 +144,7 @@ typedef struct {
     const HloInstruction **roots, **members;
     uint32_t n_roots, n_members;
     bool across; /* it reduces rows, and sums up columns of the same arrays */
+    WbbLoc at;   /* where the text of a plan states it; .line 0: nowhere */
 } FuseGroup;
 
 /* cut.c: writes the kernels of `groups` and puts them, the library calls and the control flow of `roles` in order: the

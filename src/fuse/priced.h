@@ -109,6 +109,15 @@ typedef struct {
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const FuseGiven *given,
                         WbbBuf *explain);
 
+/* plan.c ----------------------------------------------------------------------------------------------------------- */
+/* Adds the plan of a computation to a text; the times of kernels where they are known. */
+void fuse_put_plan(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g, const FuseHow *how);
+/* What the text says of a computation; what is wrong with it fails at its line. */
+FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseStated *s);
+
+/* legal.c: fails where a cut reads from memory what nobody leaves there, at the line of the plan, or at the value. */
+void fuse_check(WbbCx *cx, const HloComputation *c, const FuseRole *roles, const FuseGroup *groups, uint32_t n);
+
 /* products.c: puts products of matrices that are library calls into kernels of g, where how->library says that this
  * takes less time. explain: takes a line for each; may be NULL. */
 bool fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,

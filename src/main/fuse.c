@@ -15,7 +15,7 @@
 
 typedef struct {
     Words files, disable;
-    const char *assume, *output, *parts, *cut, *like, *target;
+    const char *assume, *output, *parts, *cut, *like, *target, *emit, *plan;
     bool explain;
 } FuseOptions;
 
@@ -66,6 +66,24 @@ static void check_optimised(WbbCx *cx, const HloModule *m, const char *file)
                  "--like xla takes a module that XLA's passes have optimised, whose header has is_scheduled=true");
 }
 
+static void read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const char *file, FuseHow *how)
+{
+    size_t n;
+    const char *text = wbb_read_file(cx, a, file, &n);
+    how->mode = FUSE_STATED;
+    how->stated = fuse_read_plan(cx, a, fuse_prepare(cx, a, m, how), file, text, n);
+}
+
+static WbbStatus print_plan(WbbCx *cx, WbbArena *a, const HloModule *m, FuseHow *how)
+{
+    WbbBuf choices = wbb_buf(a);
+    how->plan = &choices;
+    fuse_parts(cx, a, m, how);
+    if (how->explain) fputs(how->explain->text, stdout);
+    fputs(choices.text, stdout);
+    return WBB_OK;
+}
+
 enum { COMBINATIONS = 4096 }; /* seconds of a small module */
 
 static WbbStatus fuse_file(const Call *call, const char *file, const char *output)
@@ -76,19 +94,24 @@ static WbbStatus fuse_file(const Call *call, const char *file, const char *outpu
     size_t n;
     const char *text = main_read_hlo(cx, a, file, o->assume, &n);
     const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), NULL);
-    const char *cut = o->cut ? o->cut : output ? "priced" : "plain";
+    const char *cut = o->cut ? o->cut : output || o->emit || o->plan ? "priced" : "plain";
     const FuseHow plain = {.mode = o->like ? FUSE_GIVEN : FUSE_PLAIN};
     const bool priced = !o->like && strcmp(cut, "plain") != 0;
+    if (o->plan && (o->cut || o->like))
+        return main_usage(call, "--plan is a cut, and --cut and --like make another one");
+    if (o->emit && !priced) return main_usage(call, "--emit plan needs --cut priced");
     if (o->like && o->cut) return main_usage(call, "--like keeps the cut of the module, and --cut makes another one");
     if (o->like) check_optimised(cx, m, file);
     else main_note_optimised(cx, m, file, "");
-    if (o->explain && !priced) return main_usage(call, "--explain needs --cut priced");
+    if (o->explain && (!priced || o->plan)) return main_usage(call, "--explain needs --cut priced");
     if (o->disable.n && !priced) return main_usage(call, "--disable needs --cut priced");
     const TgTarget *t = tg_without(cx, a, tg_find(o->target), o->disable.items, o->disable.n);
     FuseHow how = priced ? pipe_fuse(cx, a, t)->how : plain;
     if (!strcmp(cut, "exhaustive")) how.combinations = COMBINATIONS;
     WbbBuf explain = wbb_buf(a);
     if (o->explain) how.explain = &explain;
+    if (o->plan) read_plan(cx, a, m, o->plan, &how);
+    if (o->emit) return print_plan(cx, a, m, &how);
     if (output) write_program(cx, a, m, text, &how, output);
     if (output && !o->parts) {
         fputs(explain.text, stdout);
@@ -132,6 +155,10 @@ static const Option options[] = {
     MAIN_OPTION_TARGET(FuseOptions),
     MAIN_OPTION_ASSUME(FuseOptions),
     MAIN_OPTION_DISABLE(FuseOptions),
+    {WORD("--emit", FuseOptions, emit, "WHAT", "plan: print which kernel computes and leaves what, by price, as a text that --plan takes"),
+     .choices = {.words = "plan"}},
+    {WORD("--plan", FuseOptions, plan, "FILE", "cut as this plan says, which --emit plan has printed, or one like it"),
+     .value = VALUE_FILE},
     {FLAG("--explain", FuseOptions, explain, "with --cut priced: print why operations are or are not in one kernel")},
     {WORD("--output", FuseOptions, output, "DIR", "write a program to DIR: program.json, and the text of each kernel; of several files to DIR/NAME each"),
      .letter = 'o', .value = VALUE_FOLDER},
@@ -141,6 +168,7 @@ static const Option options[] = {
 static const Example examples[] = {
     {"fuse model.hlo -o program", "a program, which `run` runs: kernels and library calls in order, and their memory"},
     {"fuse model.gpu.hlo --like xla -o theirs", "the same, with the fusions that XLA chose"},
+    {"fuse model.hlo --emit plan > cut.plan; fuse model.hlo --plan cut.plan -o program", "the same in two steps, with a text between them to change"},
     {"fuse model.hlo --parts parts", "a folder of fusions that `compile` takes one by one"},
     {0}};
 const Command main_fuse = {

@@ -1,0 +1,249 @@
+/* plan: the cut of a computation as text, written and read.
+ *
+ * Needs: the groups of a cut; or the text of a plan, and the computation. Leaves: text; or roles and groups.
+ *
+ * A plan says which values memory holds, and which kernel computes what: a kernel leaves its values in memory, what
+ * else it computes lives in registers or in shared memory, and what several kernels compute is computed again. What it
+ * does not name is what it must be: a library call, a view of memory, nothing at all. Lines before "choices" are not
+ * read, and neither is what stands behind "//".
+ *
+ *     choices
+ *       computation main
+ *         kernel k, q  // 13.40 us
+ *           computes a, b, c, d
+ *         library dot.3
+ */
+#include "fuse/priced.h"
+
+#include <string.h>
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+enum { COLUMNS = 100 }; /* of a line of names; a kernel has one line */
+
+static void put_names(WbbBuf *b, const char *word, const HloInstruction *const *list, uint32_t n, size_t columns)
+{
+    size_t column = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const size_t length = strlen(list[k]->name) + 2;
+        const bool begins = !k || column + length > columns;
+        if (begins) {
+            if (k) wbb_put(b, "\n");
+            wbb_putf(b, "%s ", word);
+            column = strlen(word) + 1;
+        }
+        wbb_putf(b, "%s%s", begins ? "" : ", ", list[k]->name);
+        column += length;
+    }
+}
+
+static bool is_root(const FuseGroup *g, const HloInstruction *i)
+{
+    for (uint32_t k = 0; k < g->n_roots; k++)
+        if (g->roots[k] == i) return true;
+    return false;
+}
+
+static void put_group(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGroup *g, const FuseHow *how)
+{
+    const HloInstruction **others = WBB_NEW_N(a, const HloInstruction *, g->n_members + 1);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->n_members; k++)
+        if (!is_root(g, g->members[k]) && !fuse_is_small_constant(g->members[k])) others[n++] = g->members[k];
+    put_names(b, "    kernel", (const HloInstruction *const *)g->roots, g->n_roots, SIZE_MAX);
+    const double seconds = how->seconds ? how->seconds(how->arg, fuse_write(a, c, g).text) : 0;
+    if (seconds > 0) wbb_putf(b, "  // %.2f us", seconds * 1e6);
+    wbb_put(b, "\n");
+    put_names(b, "      computes", others, n, COLUMNS);
+    if (n) wbb_put(b, "\n");
+}
+
+void fuse_put_plan(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g, const FuseHow *how)
+{
+    if (!b->n) wbb_put(b, "choices\n");
+    wbb_putf(b, "  computation %s\n", c->name);
+    const FuseGroup **by_last = WBB_NEW_N(a, const FuseGroup *, c->n_instructions + 1);
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        by_last[g->groups[k].roots[g->groups[k].n_roots - 1]->id] = &g->groups[k];
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (by_last[k]) put_group(a, b, c, by_last[k], how);
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (g->roles[k] == FUSE_LIBRARY) wbb_putf(b, "    library %s\n", c->instructions[k]->name);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+typedef struct { const char *text; WbbLoc at; } Name;
+typedef struct { Name *items; uint32_t n, capacity; } Names;
+typedef struct { WbbLoc at; bool library; Names roots, members; } Item; /* a kernel; of a library call, one root */
+typedef struct {
+    Name name;
+    struct { Item *items; uint32_t n, capacity; } of;
+} Part;
+
+struct FuseStated {
+    WbbCx *cx;
+    WbbArena *arena;
+    WbbLoc at; /* of what is read next */
+    struct { Part *items; uint32_t n, capacity; } parts;
+};
+
+/* The names of a line, parted by commas. */
+static void read_names(FuseStated *s, const char *p, WbbLoc at, Names *out)
+{
+    for (const char *line = p;; p++) {
+        p += strspn(p, " ");
+        const size_t n = strcspn(p, " ,");
+        const Name name = {wbb_format(s->arena, "%.*s", (int)n, p), {at.file, at.line, at.col + (int)(p - line)}};
+        if (!n) wbb_fail(s->cx, name.at, "expected the name of a value");
+        WBB_PUSH(s->arena, out, name);
+        p += n + strspn(p + n, " ");
+        if (!*p) return;
+        if (*p != ',')
+            wbb_fail(s->cx, (WbbLoc){at.file, at.line, at.col + (int)(p - line)},
+                     "expected ',' or the end of the line");
+    }
+}
+
+static void read_line(FuseStated *s, const char *line)
+{
+    const size_t n = strcspn(line, " ");
+    const char *rest = line + n + strspn(line + n, " ");
+    WbbLoc at = s->at;
+    at.col += (int)(rest - line);
+    Part *part = s->parts.n ? &s->parts.items[s->parts.n - 1] : NULL;
+    Item *last = part && part->of.n ? &part->of.items[part->of.n - 1] : NULL;
+    const bool kernel = n == 6 && !strncmp(line, "kernel", n), library = n == 7 && !strncmp(line, "library", n);
+    if (n == 11 && !strncmp(line, "computation", n)) {
+        const Part x = {.name = {rest, at}};
+        if (!*rest || strchr(rest, ' ')) wbb_fail(s->cx, at, "expected the name of a computation");
+        WBB_PUSH(s->arena, &s->parts, x);
+    } else if (kernel || library) {
+        if (!part) wbb_fail(s->cx, s->at, "a %.*s stands below a computation", (int)n, line);
+        Item x = {.at = s->at, .library = library};
+        read_names(s, rest, at, &x.roots);
+        WBB_PUSH(s->arena, &part->of, x);
+    } else if (n == 8 && !strncmp(line, "computes", n)) {
+        if (!last || last->library) wbb_fail(s->cx, s->at, "what a kernel computes stands below it");
+        read_names(s, rest, at, &last->members);
+    } else {
+        wbb_fail(s->cx, s->at, "expected computation, kernel, computes or library, found '%.40s'", line);
+    }
+}
+
+static void check_name(const FuseStated *s, const HloModule *m, const Name *name)
+{
+    for (uint32_t k = 0; k < m->n_computations; k++)
+        if (!strcmp(m->computations[k]->name, name->text)) return;
+    wbb_fail(s->cx, name->at, "the module has no computation that is called '%s'", name->text);
+}
+
+FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const char *file, const char *text, size_t n)
+{
+    FuseStated *s = WBB_NEW(a, FuseStated);
+    *s = (FuseStated){.cx = cx, .arena = a, .at = {.file = file}};
+    bool begun = false;
+    for (const char *p = text, *end = text + n; p < end;) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        size_t length = (size_t)((stop ? stop : end) - p);
+        char *line = wbb_format(a, "%.*s", (int)WBB_MIN(length, (size_t)1 << 20), p);
+        p += length + 1;
+        char *comment = strstr(line, "//");
+        if (comment) *comment = 0;
+        for (length = strlen(line); length && strchr(" \t\r", line[length - 1]);) line[--length] = 0;
+        const int indent = (int)strspn(line, " ");
+        s->at.line++, s->at.col = indent + 1;
+        if (begun && line[indent]) read_line(s, line + indent);
+        begun = begun || !strcmp(line, "choices");
+    }
+    if (!begun) wbb_fail(cx, (WbbLoc){.file = file}, "a line 'choices' is expected, as `fuse --emit plan` prints it");
+    for (uint32_t k = 0; k < s->parts.n; k++) check_name(s, m, &s->parts.items[k].name);
+    return s;
+}
+
+/* --- what a text says of a computation ---------------------------------------------------------------------------- */
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const HloComputation *c;
+    WbbMap named;     /* number of an instruction + 1 */
+    FuseRole *roles;
+    uint32_t *stamp;  /* [id] the last kernel that has it + 1 */
+} Taken;
+
+static const HloInstruction *find(const Taken *t, const Name *name)
+{
+    const WbbEntry *e = wbb_map_get_bytes(&t->named, name->text, strlen(name->text));
+    if (!e) wbb_fail(t->cx, name->at, "%s has no value called '%s'", t->c->name, name->text);
+    return t->c->instructions[e->value - 1];
+}
+
+static void take_member(Taken *t, FuseGroup *g, const HloInstruction *i, uint32_t number)
+{
+    if (t->stamp[i->id] == number) return;
+    t->stamp[i->id] = number;
+    g->members[g->n_members++] = i;
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        if (fuse_is_small_constant(i->operands[k])) take_member(t, g, i->operands[k], number);
+}
+
+static FuseGroup take_kernel(Taken *t, const Item *x, uint32_t number)
+{
+    const uint32_t most = t->c->n_instructions + 1;
+    FuseGroup g = {.roots = WBB_NEW_N(t->arena, const HloInstruction *, x->roots.n + 1),
+                   .members = WBB_NEW_N(t->arena, const HloInstruction *, most), .at = x->at};
+    for (uint32_t k = 0; k < x->roots.n + x->members.n; k++) {
+        const bool root = k < x->roots.n;
+        const Name *name = root ? &x->roots.items[k] : &x->members.items[k - x->roots.n];
+        const HloInstruction *i = find(t, name);
+        if (fuse_first_role(i) == FUSE_FIXED || hlo_kind(i->opcode) == HLO_IS_LEAF)
+            if (i->opcode != HLO_IOTA && !fuse_is_small_constant(i))
+                wbb_fail(t->cx, name->at, "%s is a %s, which no kernel computes", name->text,
+                         hlo_opcode_name(i->opcode));
+        if (root && t->roles[i->id] == FUSE_ROOT)
+            wbb_fail(t->cx, name->at, "two kernels leave %s in memory", name->text);
+        if (root) t->roles[i->id] = FUSE_ROOT, g.roots[g.n_roots++] = i;
+        else if (t->roles[i->id] != FUSE_ROOT) t->roles[i->id] = FUSE_INLINE;
+        take_member(t, &g, i, number);
+    }
+    fuse_sort(g.roots, g.n_roots);
+    fuse_sort(g.members, g.n_members);
+    return g;
+}
+
+static const Part *part_of(const FuseStated *s, const HloComputation *c)
+{
+    for (uint32_t k = 0; k < s->parts.n; k++)
+        if (!strcmp(s->parts.items[k].name.text, c->name)) return &s->parts.items[k];
+    wbb_fail(s->cx, (WbbLoc){.file = s->at.file}, "the plan has no computation %s, which runs", c->name);
+}
+
+/* What no line names: a library call, a view of a value in memory, or nothing. */
+static FuseRole role_left(const HloInstruction *i)
+{
+    const FuseRole role = fuse_first_role(i);
+    return role != FUSE_ROOT ? role : fuse_is_view(i) ? FUSE_ALIAS : FUSE_NOTHING;
+}
+
+FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseStated *s)
+{
+    const Part *part = part_of(s, c);
+    Taken t = {.cx = cx, .arena = a, .c = c, .named = {.arena = a},
+               .roles = WBB_NEW_N(a, FuseRole, c->n_instructions + 1),
+               .stamp = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
+    FuseGrouping g = {.groups = WBB_NEW_N(a, FuseGroup, part->of.n + 1), .roles = t.roles};
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        wbb_map_put_bytes(&t.named, i->name, strlen(i->name))->value = k + 1;
+        t.roles[k] = role_left(i);
+    }
+    for (uint32_t k = 0; k < part->of.n; k++) {
+        const Item *x = &part->of.items[k];
+        if (!x->library) {
+            g.groups[g.n_groups++] = take_kernel(&t, x, k + 1);
+            continue;
+        }
+        const HloInstruction *i = find(&t, &x->roots.items[0]);
+        if (x->roots.n != 1 || fuse_first_role(i) != FUSE_LIBRARY)
+            wbb_fail(cx, x->roots.items[0].at, "%s is no library call", i->name);
+    }
+    return g;
+}
