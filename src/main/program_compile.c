@@ -45,10 +45,11 @@ ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const Prog
     const char *text = main_read_hlo(cx, a, file, cut->assume, &n);
     const FuseHow plain = {.mode = FUSE_PLAIN};
     const TgTarget *t = tg_without(cx, a, tg_find(cut->target), cut->disable.items, cut->disable.n);
-    PipeFuse *priced = !strcmp(cut->how, "plain") ? NULL : pipe_fuse(cx, a, t);
+    PipeFuse *priced = !strcmp(cut->how, "plain") ? NULL : pipe_fuse(cx, a, t, cut->disable.items, cut->disable.n);
     const FuseHow *how = priced ? &priced->how : &plain;
     if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, n) || cut->disable.n ? NULL : store, text);
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), NULL);
+    RwCx *rules = pipe_engine(cx, a, t, SC_EXACT, cut->disable.items, cut->disable.n);
+    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), rules);
     main_note_optimised(cx, m, file, "fuse ");
     ProgModule *p = prog_build(cx, a, m, how);
     if (priced) pipe_fuse_keep(priced, a);

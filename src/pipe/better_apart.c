@@ -25,8 +25,9 @@ static bool is_product(const HloInstruction *i) { return i->opcode == HLO_DOT ||
  * hold; 0: it is one kernel, or has other steps. */
 static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *t)
 {
-    const FuseHow *how = &pipe_fuse(cx, a, t)->how;
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, q->file, q->text, q->n), NULL);
+    const FuseHow *how = &pipe_fuse(cx, a, t, q->o->disable, q->o->n_disable)->how;
+    RwCx *rules = pipe_engine(cx, a, t, q->o->accuracy, q->o->disable, q->o->n_disable);
+    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, q->file, q->text, q->n), rules);
     const FuseCut cut = fuse_cut(cx, a, fuse_prepare(cx, a, m, how)->entry, how);
     const PartOptions options = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
                                  .deterministic = q->o->deterministic};
@@ -39,8 +40,8 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
             continue;
         }
         const char *text = cut.steps[k].text;
-        const HloModule *kernel = gr_normalise(cx, a, hlo_parse(cx, a, "kernel.hlo", text, strlen(text)));
-        const PipePlanned x = pipe_plan(cx, a, kernel, t, &options, NULL);
+        const HloModule *kernel = hlo_parse(cx, a, "kernel.hlo", text, strlen(text));
+        const PipePlanned x = pipe_plan(cx, a, gr_arrays(cx, a, gr_prepared(cx, a, kernel), rules), t, &options, rules);
         us += part_plan_us(a, &x.plan, t) + part_least_us(t);
     }
     return us;
@@ -83,7 +84,7 @@ static void ask(WbbCx *cx, void *arg)
     if (asks && part_better_apart(a, &r.plan, r.target)) q->why = again;
     /* what a thread takes that evaluates operations one after the other */
     const HloComputation *body = r.plan.fusion->body;
-    const double wait_us = 1e6 * pipe_fuse(cx, a, r.target)->how.rates.wait;
+    const double wait_us = 1e6 * pipe_fuse(cx, a, r.target, NULL, 0)->how.rates.wait;
     const bool few = body->n_instructions < tg_tuned(r.target, "apart.few");
     double chain_us = 0;
     if (!q->why && (!few || gr_operations(cx, a, body) * wait_us > part_least_us(r.target))) {

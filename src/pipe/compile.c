@@ -366,11 +366,18 @@ void pipe_disable(RwCx *rw, const TgTarget *t, const char *const *places, uint32
         if (!tg_is_choice(t, places[i])) rw_disable(rw, places[i]);
 }
 
+RwCx *pipe_engine(WbbCx *cx, WbbArena *a, const TgTarget *t, ScAccuracy accuracy, const char *const *places,
+                  uint32_t n)
+{
+    RwCx *rw = rw_new(cx, a, ir_graph_new(cx, a), &ix_tables, t->tables, accuracy);
+    pipe_disable(rw, t, places, n);
+    return rw;
+}
+
 static RwCx *new_engine(const Compile *c)
 {
     const PipeOptions *o = c->o;
-    RwCx *rw = rw_new(c->cx, c->arena, ir_graph_new(c->cx, c->arena), &ix_tables, c->r->target->tables, o->accuracy);
-    pipe_disable(rw, c->r->target, o->disable, o->n_disable);
+    RwCx *rw = pipe_engine(c->cx, c->arena, c->r->target, o->accuracy, o->disable, o->n_disable);
     if (pipe_backend(o->backend) == PIPE_BY_PTX) rw_no_llvm(rw);
     rw_watch(rw, o->watch, o->watch_arg);
     if (o->watch_steps) rw_watch_steps(rw);

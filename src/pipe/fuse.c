@@ -2,7 +2,7 @@
  *
  * Needs: a target. Leaves: the answers, each text planned once.
  *
- *     PipeFuse f = pipe_fuse(cx, arena, tg_find("sm_90"));     fuse_cut(cx, arena, computation, &f->how)
+ *     PipeFuse f = pipe_fuse(cx, arena, tg_find("sm_90"), NULL, 0);     fuse_cut(cx, arena, computation, &f->how)
  */
 #include "graph/graph.h"
 #include "pipe/pipe.h"
@@ -58,6 +58,7 @@ static FuseRates rates_of(const TgTarget *t)
 
 typedef struct {
     const char *text;
+    const PipeFuse *of;
     const TgTarget *target;
     bool pays;
     double us; /* 0: not known */
@@ -74,24 +75,33 @@ static double time_of(WbbArena *a, const PartPlan *p, const PartOutcome *texts, 
     return tested ? 0 : part_plan_us(a, p, t);
 }
 
+/* The kernel of a text in normal form. rules: as of pipe_plan. */
+static const HloModule *read_kernel(WbbCx *cx, WbbArena *a, const Planned *p, RwCx **rules)
+{
+    const PipeFuse *f = p->of;
+    *rules = f->n_places ? pipe_engine(cx, a, p->target, SC_EXACT, f->places, f->n_places) : NULL;
+    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, strlen(p->text));
+    hlo_decline_features(cx, m);
+    return gr_arrays(cx, a, gr_prepared(cx, a, m), *rules);
+}
+
 /* Whether a thread can hold what a loop changes is known when the loop is emitted, and how much a thread evaluates that
  * computes values at each index at which they are read, in functions that call functions. */
 static void try(WbbCx *cx, void *arg)
 {
     Planned *p = arg;
     WbbArena *a = wbb_arena_new(cx);
-    const size_t n = strlen(p->text);
-    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, n);
-    hlo_decline_features(cx, m);
-    m = gr_normalise(cx, a, m);
+    RwCx *rules;
+    const HloModule *m = read_kernel(cx, a, p, &rules);
     if (!strstr(p->text, " while(") &&
         gr_operations(cx, a, hlo_fusion(cx, m).body) <= tuned(p->target, "work.look")) {
-        const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0}, NULL);
+        const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0}, rules);
         p->us = time_of(a, &x.plan, x.tried, x.n_tried, p->target);
     } else {
         PipeResult r;
-        const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR};
-        pipe_compile(cx, a, &o, "kernel.hlo", p->text, n, &r);
+        const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR, .disable = p->of->places,
+                               .n_disable = p->of->n_places};
+        pipe_compile(cx, a, &o, "kernel.hlo", p->text, strlen(p->text), &r);
         p->us = time_of(a, &r.plan, r.texts, r.n_texts, p->target);
         p->pays = r.work <= tuned(p->target, "work.apart");
     }
@@ -121,12 +131,10 @@ static void try_across(WbbCx *cx, void *arg)
 {
     Planned *p = arg;
     WbbArena *a = wbb_arena_new(cx);
-    const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, strlen(p->text));
-    hlo_decline_features(cx, m);
-    m = gr_normalise(cx, a, m);
+    RwCx *rules;
+    const HloModule *m = read_kernel(cx, a, p, &rules);
     const HloFusion f = hlo_fusion(cx, m);
-    const PartOptions options = {0};
-    const PipePlanned x = pipe_plan(cx, a, m, p->target, &options, NULL);
+    const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0}, rules);
     p->pays = part_has_across(&x.plan) && part_plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
 }
 
@@ -179,7 +187,7 @@ static uint64_t tried(PipeFuse *f, WbbMap *known, void (*how)(WbbCx *, void *), 
         put_answer(f, e->value = before->value, name);
         return e->value;
     }
-    Planned p = {.text = text, .target = f->target, .pays = true};
+    Planned p = {.text = text, .of = f, .target = f->target, .pays = true};
     const bool yes = wbb_aside(f->cx, how, &p) && p.pays;
     e->value = yes ? YES + (uint64_t)(p.us * 1e6) : NO;
     if (name) {
@@ -222,11 +230,11 @@ const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx
     return gr_note_neighbours(cx, a, gr_arrays(cx, a, gr_prepared(cx, a, m), with));
 }
 
-PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t)
+PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n)
 {
     PipeFuse *f = WBB_NEW(a, PipeFuse);
-    *f = (PipeFuse){.cx = cx, .target = t, .texts = {.arena = a}, .across = {.arena = a},
-                    .known = {.arena = a}};
+    *f = (PipeFuse){.cx = cx, .target = t, .places = places, .n_places = n, .texts = {.arena = a},
+                    .across = {.arena = a}, .known = {.arena = a}};
     f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f,
                        .seconds = tuned(t, "fuse.save") < 100 ? seconds : NULL,
                        .library = tg_strategy(t, "product")->off ? NULL : library};

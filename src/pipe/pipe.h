@@ -205,12 +205,17 @@ const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const Par
 
 /* compile.c: leaves out the rules that some places name; what tg_without leaves out are choices of the target. */
 void pipe_disable(RwCx *rw, const TgTarget *t, const char *const *places, uint32_t n);
+/* An engine without these rules. */
+RwCx *pipe_engine(WbbCx *cx, WbbArena *a, const TgTarget *t, ScAccuracy accuracy, const char *const *places,
+                  uint32_t n);
 
 /* fuse.c: how a module is cut for a target, by price: `how` is for fuse_cut. Lives as long as the arena. */
 typedef struct {
     FuseHow how;
     WbbCx *cx;
     const TgTarget *target;
+    const char *const *places; /* [n_places] rules that are left out */
+    uint32_t n_places;
     /* By interned text: 1: it does not compile, takes no less time than two kernels; else it does (fuse.c). */
     WbbMap texts, across;
     WbbStore *store; /* of the answers for the module; NULL: none */
@@ -222,7 +227,8 @@ typedef struct {
 /* A module that is to be cut: normalised, with notes of what a kernel does not see that has indices from another. with:
  * as in gr_arrays. */
 const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
-PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t);
+/* t: without the choices that `places` leave out. */
+PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n);
 /* Answers that an earlier cut of this module's text got, so that none is planned again; and, after the cut, keeps those
  * that this one got. The store may be NULL. */
 void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *text);
