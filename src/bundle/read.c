@@ -284,14 +284,19 @@ static void check_use(const In *in, const BdJson *list, const Bundle *b)
     }
 }
 
-static void read_order(const In *in, const BdJson *texts, Bundle *b)
+/* A list of strings, if there is one. what: "an order" */
+static int read_texts(const In *in, const BdJson *o, const char *name, const char *what, const char *const **out)
 {
+    if (!bd_json_get(o, name)) return 0;
+    const BdJson *texts = array_of(in, o, name, 0, 4096);
     const char **list = WBB_NEW_N(in->arena, const char *, texts->n + 1);
+    int n = 0;
     for (const BdJson *e = texts->items; e; e = e->next) {
-        if (e->kind != BD_STRING) wbb_fail(in->cx, at(in, e), "an order must be a string");
-        list[b->n_order++] = e->text;
+        if (e->kind != BD_STRING) wbb_fail(in->cx, at(in, e), "%s must be a string", what);
+        list[n++] = e->text;
     }
-    b->order = list;
+    *out = list;
+    return n;
 }
 
 Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
@@ -302,7 +307,7 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     Bundle *b = WBB_NEW(a, Bundle);
     in.version = (int)integer_of(&in, o, "version", 1, BD_VERSION);
     check_members(&in, o, "a bundle",
-                  "version compiler target hash accuracy assume deterministic buffers launches order files text");
+                  "version compiler target hash accuracy assume deterministic buffers launches order without files text");
     b->compiler = text_of(&in, o, "compiler");
     b->target = text_of(&in, o, "target");
     if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || strlen(b->target) > 32 ||
@@ -325,7 +330,8 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     b->launches = WBB_NEW_N(a, BdLaunch, launches->n + 1);
     for (const BdJson *e = launches->items; e; e = e->next) read_launch(&in, e, &b->launches[b->n_launches++], b);
     check_use(&in, buffers, b);
-    if (bd_json_get(o, "order")) read_order(&in, array_of(&in, o, "order", 0, 4096), b);
+    b->n_order = read_texts(&in, o, "order", "an order", &b->order);
+    b->n_without = read_texts(&in, o, "without", "the name of a rule", &b->without);
     return b;
 }
 

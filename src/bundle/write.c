@@ -57,6 +57,15 @@ static void put_hash(WbbBuf *t, const char *key, const void *bytes, size_t n)
 }
 
 /* Hashes of the other files, and of the text so far. */
+static void put_texts(WbbBuf *t, const char *name, const char *const *texts, int n)
+{
+    if (!n) return;
+    wbb_json_line(t, 2);
+    wbb_json_open(t, name, '[');
+    for (int i = 0; i < n; i++) wbb_json_text(t, NULL, texts[i]);
+    wbb_json_close(t, ']');
+}
+
 static void put_hashes(WbbBuf *t, const Bundle *b)
 {
     if (!b->ptx) return;
@@ -106,12 +115,8 @@ char *bd_kernel_json(WbbArena *a, const Bundle *b)
         put_launch(&t, &b->launches[i]);
     }
     wbb_json_close(&t, ']');
-    if (b->n_order) {
-        wbb_json_line(&t, 2);
-        wbb_json_open(&t, "order", '[');
-        for (int i = 0; i < b->n_order; i++) wbb_json_text(&t, NULL, b->order[i]);
-        wbb_json_close(&t, ']');
-    }
+    put_texts(&t, "order", b->order, b->n_order);
+    put_texts(&t, "without", b->without, b->n_without);
     put_hashes(&t, b);
     wbb_json_close(&t, '}');
     wbb_put(&t, "\n");

@@ -207,6 +207,18 @@ static BdBuffer describe_temporary(const IrBuffer *from)
                       .init = from->zeroed ? BD_INIT_TICKET : BD_INIT_NONE, .copy_of = -1};
 }
 
+/* Of the rules that are left out those about arrays: what the order names is what they leave. */
+static void document_without(WbbArena *a, const PipeOptions *o, Bundle *b)
+{
+    const char **names = WBB_NEW_N(a, const char *, o->n_disable + 1);
+    for (uint32_t k = 0; k < o->n_disable; k++) {
+        bool found = false;
+        for (uint32_t i = 0; i < ix_tables.n_rules && !found; i++) found = rw_rule_is(a, &ix_tables, i, o->disable[k]);
+        if (found) names[b->n_without++] = o->disable[k];
+    }
+    b->without = names;
+}
+
 /* Buffers of the plan, then the temporaries of each kernel, of which its launch alone knows. */
 static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o, const char *text, size_t n)
 {
@@ -226,6 +238,7 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
                   .n_buffers = described + temps, .buffers = buffers, .ptx = r->ptx, .hlo = text,
                   .cubin = r->cubin.bytes, .cubin_bytes = r->cubin.n};
     b->deterministic = o->deterministic;
+    document_without(a, o, b);
     const uint32_t permits = hlo_permits_anywhere(r->module);
     b->assume = permits ? hlo_permits_text(a, permits) : NULL;
     b->accuracy = o->accuracy == SC_EXACT ? NULL : sc_accuracy_name[o->accuracy];
