@@ -60,7 +60,7 @@ typedef struct {
     BdLaunch *launches;
     const char *const *order; /* [n_order] orders in which reductions combine terms (eval/order.c); NULL: unspecified */
     int n_order;
-    const char *const *without; /* [n_without] rules about arrays that the compile left out: the orders name what is left */
+    const char *const *without; /* [n_without] rules about arrays that the compile left out, and so the orders */
     int n_without;
     const char *ptx, *hlo; /* texts; NUL-terminated */
     const void *cubin;     /* NULL if not assembled */

@@ -307,7 +307,8 @@ Bundle *bd_parse(WbbCx *cx, WbbArena *a, const char *file, const char *json)
     Bundle *b = WBB_NEW(a, Bundle);
     in.version = (int)integer_of(&in, o, "version", 1, BD_VERSION);
     check_members(&in, o, "a bundle",
-                  "version compiler target hash accuracy assume deterministic buffers launches order without files text");
+                  "version compiler target hash accuracy assume deterministic buffers launches order without files "
+                  "text");
     b->compiler = text_of(&in, o, "compiler");
     b->target = text_of(&in, o, "target");
     if (strspn(b->target, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(b->target) || strlen(b->target) > 32 ||
