@@ -91,7 +91,8 @@ def assemble(ptxas: str, target: str, folder: Path, batches: int) -> List[str]:
     head, bodies, jobs = "", [], []
     for f in sorted((folder / "ptx").glob("*.ptx")):
         text = f.read_text()
-        at = text.find(".visible .entry")
+        first = re.search(r"^(\.extern )?\.shared\b|^\.visible \.entry", text, re.M)  # an array of a block stands before its kernel
+        at = first.start() if first else -1
         if re.search(r"^\.(func|global|const|visible \.func)\b|^\.visible \.(global|const)", text[:at] if at >= 0 else text, re.M) or "\n.func" in text:
             jobs.append(f)
             continue

@@ -146,6 +146,8 @@ bool fuse_join(FuseAtoms *s, const FusePos *p, const FusePos *q, FuseJoin *undo)
             if (a == b) continue;
             fits = !holds(&x, a) && !holds(&x, b) && !holds(&y, a) && !holds(&y, b) && note(undo, b);
             if (fits) s->items[b].same = a;
+        } else if (!m || !n) {
+            fits = false;
         } else if (m % n == 0) {
             fits = split_in(s, &x, x.n - 1, n);
         } else if (n % m == 0) {
