@@ -285,9 +285,7 @@ static void put_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, 
 {
     double sum = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        WbbArena *scratch = wbb_arena_new(cx);
-        const double seconds = how->seconds(how->arg, fuse_write(scratch, c, &g->groups[k]).text);
-        wbb_arena_free(scratch);
+        const double seconds = fuse_seconds(cx, c, how, &g->groups[k]);
         if (seconds <= 0) return;
         sum += seconds;
     }
@@ -315,7 +313,7 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
-    if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
+    if (how->plan) fuse_put_plan(cx, a, how->plan, c, &g, how);
     if (explain && how->seconds) put_seconds(cx, c, how, &g, &found);
     if (explain) wbb_putf(how->explain, "%s:\n%s%s", c->name, text.text, found.n ? found.text : "");
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
@@ -325,7 +323,7 @@ static FuseCut cut_stated(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 {
     const FuseGrouping g = fuse_take_plan(cx, a, c, how->stated);
     const FuseCut cut = fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
-    if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
+    if (how->plan) fuse_put_plan(cx, a, how->plan, c, &g, how);
     return cut;
 }
 

@@ -43,21 +43,23 @@ static bool is_root(const FuseGroup *g, const HloInstruction *i)
     return false;
 }
 
-static void put_group(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGroup *g, const FuseHow *how)
+static void put_group(WbbCx *cx, WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGroup *g,
+                      const FuseHow *how)
 {
     const HloInstruction **others = WBB_NEW_N(a, const HloInstruction *, g->n_members + 1);
     uint32_t n = 0;
     for (uint32_t k = 0; k < g->n_members; k++)
         if (!is_root(g, g->members[k]) && !fuse_is_small_constant(g->members[k])) others[n++] = g->members[k];
     put_names(b, "    kernel", (const HloInstruction *const *)g->roots, g->n_roots, SIZE_MAX);
-    const double seconds = how->seconds ? how->seconds(how->arg, fuse_write(a, c, g).text) : 0;
+    const double seconds = fuse_seconds(cx, c, how, g);
     if (seconds > 0) wbb_putf(b, "  // %.2f us", seconds * 1e6);
     wbb_put(b, "\n");
     put_names(b, "      computes", others, n, COLUMNS);
     if (n) wbb_put(b, "\n");
 }
 
-void fuse_put_plan(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g, const FuseHow *how)
+void fuse_put_plan(WbbCx *cx, WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g,
+                   const FuseHow *how)
 {
     if (!b->n) wbb_put(b, "choices\n");
     wbb_putf(b, "  computation %s\n", c->name);
@@ -65,7 +67,7 @@ void fuse_put_plan(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGr
     for (uint32_t k = 0; k < g->n_groups; k++)
         by_last[g->groups[k].roots[g->groups[k].n_roots - 1]->id] = &g->groups[k];
     for (uint32_t k = 0; k < c->n_instructions; k++)
-        if (by_last[k]) put_group(a, b, c, by_last[k], how);
+        if (by_last[k]) put_group(cx, a, b, c, by_last[k], how);
     for (uint32_t k = 0; k < c->n_instructions; k++)
         if (g->roles[k] == FUSE_LIBRARY) wbb_putf(b, "    library %s\n", c->instructions[k]->name);
 }

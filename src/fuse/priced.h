@@ -109,9 +109,13 @@ typedef struct {
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const FuseGiven *given,
                         WbbBuf *explain);
 
+/* write.c: seconds of a kernel; 0: they are not known. */
+double fuse_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, const FuseGroup *g);
+
 /* plan.c ----------------------------------------------------------------------------------------------------------- */
 /* Adds the plan of a computation to a text; the times of kernels where they are known. */
-void fuse_put_plan(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g, const FuseHow *how);
+void fuse_put_plan(WbbCx *cx, WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g,
+                   const FuseHow *how);
 /* What the text says of a computation; what is wrong with it fails at its line. */
 FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseStated *s);
 
@@ -120,12 +124,12 @@ void fuse_check(WbbCx *cx, const HloComputation *c, const FuseRole *roles, const
 
 /* products.c: puts products of matrices that are library calls into kernels of g, where how->library says that this
  * takes less time. explain: takes a line for each; may be NULL. */
-bool fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
+void fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
                    WbbBuf *explain);
 
-/* search.c: sets given->other where a grouping near g, which is that of `given`, takes less time. Returns whether it
- * did. explain: takes the choices that are made the other way, and what the kernels take; may be NULL. */
-bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,
+/* search.c: sets given->other where a grouping near g, which is that of `given`, takes less time. explain:
+ * takes the choices that are made the other way; may be NULL. */
+void fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,
                  WbbBuf *explain);
 
 #endif

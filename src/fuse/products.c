@@ -90,10 +90,7 @@ static FuseGroup *maker_of(Products *p, const HloInstruction *by, const HloInstr
 /* --- prices ------------------------------------------------------------------------------------------------------- */
 static double seconds_of(const Products *p, const FuseGroup *g)
 {
-    WbbArena *scratch = wbb_arena_new(p->cx);
-    const double s = p->how->seconds(p->how->arg, fuse_write(scratch, p->c, g).text);
-    wbb_arena_free(scratch);
-    return s;
+    return fuse_seconds(p->cx, p->c, p->how, g);
 }
 
 /* A group with the roots of `of` and these members, too. */
@@ -144,21 +141,21 @@ static double take_makers(Products *p, const HloInstruction *product, FuseGroup 
 }
 
 /* --- one product -------------------------------------------------------------------------------------------------- */
-static bool take(Products *p, const HloInstruction *i, WbbBuf *explain)
+static void take(Products *p, const HloInstruction *i, WbbBuf *explain)
 {
     List all = {0};
     WBB_PUSH(p->arena, &all, i);
     FuseGroup *reader = reader_of(p, &all);
-    if (!reader || reader->n_members + all.n > p->how->rates.members) return false;
+    if (!reader || reader->n_members + all.n > p->how->rates.members) return;
     const double call = p->how->library(p->how->arg, i), after = seconds_of(p, reader);
-    if (call - p->how->rates.launch > MOST * after) return false;
+    if (call - p->how->rates.launch > MOST * after) return;
     const FuseGroup one = with(p, reader, all.items, all.n);
     const double now = after > 0 ? seconds_of(p, &one) : 0;
     if (now <= 0 || now >= (call + after) * (1 - p->how->rates.save)) {
         if (explain && now > 0)
             wbb_putf(explain, "  %s: a library call, %.3f us with what reads it; %.3f in one kernel\n", i->name,
                      (call + after) * 1e6, now * 1e6);
-        return false;
+        return;
     }
     be_inline(p, &all);
     *reader = one;
@@ -166,20 +163,17 @@ static bool take(Products *p, const HloInstruction *i, WbbBuf *explain)
     if (explain)
         wbb_putf(explain, "  %s: in the kernel of %s, %.3f us; a library call and what reads it take %.3f\n", i->name,
                  reader->roots[0]->name, last * 1e6, (call + after) * 1e6);
-    return true;
 }
 
-bool fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
+void fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
                    WbbBuf *explain)
 {
     Products p = {.cx = cx, .arena = a, .c = c, .how = how, .g = g,
                   .group = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
-    bool any = false;
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
         if (g->roles[k] != FUSE_LIBRARY || !hlo_is_matrix_product(a, i)) continue;
         if (!p.first) fuse_find_users(a, c, &p.first, &p.users);
-        any = take(&p, i, explain) || any;
+        take(&p, i, explain);
     }
-    return any;
 }

@@ -252,22 +252,21 @@ static void try_both(All *x)
     if (a) wbb_arena_free(a);
 }
 
-static bool search_all(Search *s, WbbBuf *explain)
+static void search_all(Search *s, WbbBuf *explain)
 {
     const uint32_t n = (s->c->n_instructions + 1) * FUSE_CHOICES;
     All x = {s, WBB_NEW_N(s->arena, bool, n), WBB_NEW_N(s->arena, bool, n), 0, s->how->combinations};
     try_both(&x);
     if (x.seconds > 0) memcpy(s->given->other, x.best, n * sizeof(bool));
     if (explain) wbb_putf(explain, "  all %u combinations of its choices were priced\n", s->how->combinations - x.left);
-    return x.seconds > 0;
 }
 
-bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,
+void fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,
                  WbbBuf *explain)
 {
     Search s = {.cx = cx, .arena = wbb_arena_new(cx), .c = c, .how = how, .given = given};
     s.numbers.arena = s.texts.arena = s.arena;
-    bool any = how->combinations && search_all(&s, explain);
+    if (how->combinations) search_all(&s, explain);
     double all = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
         if (wbb_progress(cx, "prices of kernels", k, g->n_groups)) wbb_stop(cx);
@@ -288,9 +287,7 @@ bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiv
             marked[x->members[j]->id] = true;
             for (uint32_t o = 0; o < x->members[j]->n_operands; o++) marked[x->members[j]->operands[o]->id] = true;
         }
-        const bool gains = try_all(&s, marked);
-        if (!gains) like->value = 0;
-        any = any || gains;
+        if (!try_all(&s, marked)) like->value = 0;
     }
     (void)wbb_progress(cx, "other cuts of kernels", g->n_groups, g->n_groups);
     if (explain) {
@@ -298,5 +295,4 @@ bool fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiv
         put_others(&s, &now, explain);
     }
     wbb_arena_free(s.arena);
-    return any;
 }

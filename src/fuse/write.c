@@ -7,7 +7,7 @@
  *     body { p0 = f32[8] parameter(0)  v0 = f32[8] negate(p0)  ROOT v1 = f32[8] exponential(v0) }
  *     ENTRY main { p0 = f32[8] parameter(0)  ROOT fusion = f32[8] fusion(p0), kind=kLoop, calls=body }
  */
-#include "fuse/fuse.h"
+#include "fuse/priced.h"
 
 #include <string.h>
 
@@ -217,6 +217,15 @@ FuseText fuse_write(WbbArena *a, const HloComputation *c, const FuseGroup *g)
     put_members(&w, g, c->n_instructions, unneeded_in_kernels, &t);
     put_module(&w, g->n_roots == 1 ? g->roots[0]->shape : result_shape(a, g), kind_of(g), "", &t);
     return t;
+}
+
+double fuse_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, const FuseGroup *g)
+{
+    if (!how->seconds) return 0;
+    WbbArena *scratch = wbb_arena_new(cx);
+    const double s = how->seconds(how->arg, fuse_write(scratch, c, g).text);
+    wbb_arena_free(scratch);
+    return s;
 }
 
 FuseText fuse_write_fusion(WbbArena *a, const HloInstruction *i)

@@ -397,7 +397,7 @@ const HloModule *gr_prepared(WbbCx *cx, WbbArena *a, const HloModule *m)
     return gr_labels(cx, a, hlo_normalise(cx, a, m));
 }
 
-const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
-    return gr_arrays(cx, a, gr_prepared(cx, a, m), NULL);
+    return gr_arrays(cx, a, gr_prepared(cx, a, m), with);
 }

@@ -96,8 +96,8 @@ const HloModule *gr_option(WbbCx *cx, WbbArena *a, const HloModule *m, const uin
 const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* hlo_normalise, then what it leaves to terms but for rules. */
 const HloModule *gr_prepared(WbbCx *cx, WbbArena *a, const HloModule *m);
-/* The normal form of a module: gr_prepared, then the rules. */
-const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* The normal form of a module: gr_prepared, then the rules. with: as in gr_arrays. */
+const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
 /* moves.c: the passes for a module that is cut into kernels, of a normalised one: what they leave of a value depends on
  * all of its computation. */
 const HloModule *gr_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);

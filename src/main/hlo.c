@@ -78,7 +78,7 @@ static WbbStatus hlo(const Call *call)
         const HloScope scope = o->pass ? hlo_find_pass(o->pass)->scope : HLO_FOR_ALL;
         const bool arrays = o->pass && !strcmp(o->pass, "arrays"); /* the last one of every compile */
         if (arrays || o->normalise || o->row_pieces || o->option)
-            m = gr_normalise(cx, a, m);
+            m = gr_normalise(cx, a, m, NULL);
         else if (scope != HLO_FOR_ALL) m = hlo_normalise(cx, a, m);
         if (o->pass && !arrays) m = gr_run_pass(cx, a, m, o->pass);
         if (o->row_pieces > 1) m = split_rows(cx, a, m, (int64_t)o->row_pieces);

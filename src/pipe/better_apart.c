@@ -41,7 +41,7 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
         }
         const char *text = cut.steps[k].text;
         const HloModule *kernel = hlo_parse(cx, a, "kernel.hlo", text, strlen(text));
-        const PipePlanned x = pipe_plan(cx, a, gr_arrays(cx, a, gr_prepared(cx, a, kernel), rules), t, &options, rules);
+        const PipePlanned x = pipe_plan(cx, a, gr_normalise(cx, a, kernel, rules), t, &options, rules);
         us += part_plan_us(a, &x.plan, t) + part_least_us(t);
     }
     return us;

@@ -222,7 +222,7 @@ const EvSource *pipe_corners(WbbCx *cx, WbbArena *a, const HloModule *m, const c
 {
     Corners *c = WBB_NEW(a, Corners);
     EvSource *source = WBB_NEW(a, EvSource);
-    const HloModule *normal = gr_normalise(cx, a, m);
+    const HloModule *normal = gr_normalise(cx, a, m, NULL);
     const BdIndices *ranges = pipe_index_ranges(a, m);
     *c = (Corners){.arena = a, .seed = seed};
     add_ptx(c, ptx);

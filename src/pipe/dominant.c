@@ -126,7 +126,7 @@ const EvSource *pipe_dominant(WbbCx *cx, WbbArena *a, const HloModule *m, uint64
 {
     Dominant *d = WBB_NEW(a, Dominant);
     EvSource *source = WBB_NEW(a, EvSource);
-    *d = (Dominant){.all = pipe_reductions(cx, a, gr_normalise(cx, a, m)), .indices = pipe_index_ranges(a, m),
+    *d = (Dominant){.all = pipe_reductions(cx, a, gr_normalise(cx, a, m, NULL)), .indices = pipe_index_ranges(a, m),
                     .seed = seed};
     struct { Carrier *items; uint32_t n, capacity; } found = {0};
     for (uint32_t k = 0; k < d->all->n; k++)

@@ -82,7 +82,7 @@ static const HloModule *read_kernel(WbbCx *cx, WbbArena *a, const Planned *p, Rw
     *rules = f->n_places ? pipe_engine(cx, a, p->target, SC_EXACT, f->places, f->n_places) : NULL;
     const HloModule *m = hlo_parse(cx, a, "kernel.hlo", p->text, strlen(p->text));
     hlo_decline_features(cx, m);
-    return gr_arrays(cx, a, gr_prepared(cx, a, m), *rules);
+    return gr_normalise(cx, a, m, *rules);
 }
 
 /* Whether a thread can hold what a loop changes is known when the loop is emitted, and how much a thread evaluates that
@@ -227,7 +227,7 @@ static double library(void *arg, const HloInstruction *i)
 
 const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
-    return gr_note_neighbours(cx, a, gr_arrays(cx, a, gr_prepared(cx, a, m), with));
+    return gr_note_neighbours(cx, a, gr_normalise(cx, a, m, with));
 }
 
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n)

@@ -66,16 +66,15 @@ typedef struct {
 /* An engine without the rules that the compile left out. */
 static RwCx *rules_of(WbbCx *cx, WbbArena *a, const Bundle *b)
 {
-    static const RwTables no_tables = {.name = "none"};
     if (!b->n_without) return NULL;
-    RwCx *rw = rw_new(cx, a, ir_graph_new(cx, a), &ix_tables, &no_tables, SC_EXACT);
+    RwCx *rw = ix_engine(cx, a);
     for (int k = 0; k < b->n_without; k++) rw_disable(rw, b->without[k]);
     return rw;
 }
 
 const HloModule *pipe_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, const Bundle *b)
 {
-    const HloModule *normal = gr_arrays(cx, a, gr_prepared(cx, a, m), rules_of(cx, a, b));
+    const HloModule *normal = gr_normalise(cx, a, m, rules_of(cx, a, b));
     for (int k = 0; k < (int)b->n_order; k++)
         if (strstr(b->order[k], ": mma f32")) return normal;
     return gr_sums(cx, a, normal);

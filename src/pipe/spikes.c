@@ -301,7 +301,7 @@ static bool find_assignment(Search *x, const PipeReduction *t, Assignment *out)
 
 PipeSpikes *pipe_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t seed)
 {
-    const HloModule *normal = gr_normalise(cx, a, m);
+    const HloModule *normal = gr_normalise(cx, a, m, NULL);
     Search *x = WBB_NEW(a, Search);
     *x = (Search){.cx = wbb_cx_new(), .arena = a, .seed = seed};
     x->all = pipe_reductions(cx, a, normal);

@@ -518,7 +518,7 @@ static void ask(WbbCx *cx, void *arg)
     q->shares = must_alias(m);
     for (uint32_t k = 0; k < m->entry->n_instructions; k++)
         q->fusions += m->entry->instructions[k]->opcode == HLO_FUSION;
-    if (!q->fusions) count_steps(q, gr_normalise(cx, q->arena, m)->entry, 0);
+    if (!q->fusions) count_steps(q, gr_normalise(cx, q->arena, m, NULL)->entry, 0);
 }
 
 /* What is wrong with a text is said elsewhere. */
