@@ -157,6 +157,9 @@ void wbb_release(size_t bytes);
 const char *wbb_intern(WbbCx *cx, const char *p, size_t n); /* equal texts give equal pointers */
 const char *wbb_intern_z(WbbCx *cx, const char *z);
 char *wbb_format(WbbArena *a, const char *format, ...) WBB_PRINTF(2, 3);
+/* The line at *p of a text that ends at `end`, without blanks at its end, of 1 MiB at most; *p is behind it then.
+ * comment: what begins one; NULL: there are none. */
+const char *wbb_next_line(WbbArena *a, const char **p, const char *end, const char *comment);
 
 /* A text under construction; always NUL-terminated. */
 typedef struct {

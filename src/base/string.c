@@ -105,6 +105,18 @@ char *wbb_format(WbbArena *a, const char *format, ...)
     return b.text;
 }
 
+const char *wbb_next_line(WbbArena *a, const char **p, const char *end, const char *comment)
+{
+    const char *stop = memchr(*p, '\n', (size_t)(end - *p));
+    size_t length = (size_t)((stop ? stop : end) - *p);
+    char *line = wbb_format(a, "%.*s", (int)WBB_MIN(length, (size_t)1 << 20), *p);
+    *p += WBB_MIN(length + 1, (size_t)(end - *p));
+    char *rest = comment ? strstr(line, comment) : NULL;
+    if (rest) *rest = 0;
+    for (length = strlen(line); length && strchr(" \t\r", line[length - 1]);) line[--length] = 0;
+    return line;
+}
+
 void wbb_put_i128(WbbBuf *b, WbbI128 value)
 {
     char digits[48];

@@ -144,13 +144,7 @@ FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const cha
     *s = (FuseStated){.cx = cx, .arena = a, .at = {.file = file}};
     bool begun = false;
     for (const char *p = text, *end = text + n; p < end;) {
-        const char *stop = memchr(p, '\n', (size_t)(end - p));
-        size_t length = (size_t)((stop ? stop : end) - p);
-        char *line = wbb_format(a, "%.*s", (int)WBB_MIN(length, (size_t)1 << 20), p);
-        p += length + 1;
-        char *comment = strstr(line, "//");
-        if (comment) *comment = 0;
-        for (length = strlen(line); length && strchr(" \t\r", line[length - 1]);) line[--length] = 0;
+        const char *line = wbb_next_line(a, &p, end, "//");
         const int indent = (int)strspn(line, " ");
         s->at.line++, s->at.col = indent + 1;
         if (begun && line[indent]) read_line(s, line + indent);

@@ -151,12 +151,7 @@ const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, 
     *r = (Reader){.cx = cx, .a = a, .t = t, .at = {.file = file}};
     bool begun = false;
     for (const char *p = text, *end = text + n; p < end;) {
-        const char *stop = memchr(p, '\n', (size_t)(end - p));
-        size_t length = (size_t)((stop ? stop : end) - p);
-        const char *line = wbb_format(a, "%.*s", (int)WBB_MIN(length, (size_t)1 << 20), p);
-        p += length + 1;
-        for (length = strlen(line); length && strchr(" \t\r", line[length - 1]);) length--;
-        line = wbb_format(a, "%.*s", (int)length, line);
+        const char *line = wbb_next_line(a, &p, end, NULL);
         const int indent = (int)strspn(line, " ");
         r->at.line++, r->at.col = indent + 1, r->line = line + indent;
         if (begun && *r->line) read_line(r, indent);
