@@ -90,7 +90,7 @@ static void describe(WbbCx *cx, wb_kernel *k, const HloModule *m)
     add_leaves(k->arena, &out, f.body->root->shape);
     k->inputs = in.items, k->n_inputs = in.n;
     k->outputs = out.items, k->n_outputs = out.n;
-    k->operands = pipe_leaves(cx, k->arena, &f, &k->n_operands);
+    k->operands = judge_leaves(cx, k->arena, &f, &k->n_operands);
 }
 
 static const char *copied(WbbArena *a, const char *z) { return z ? wbb_format(a, "%s", z) : NULL; }

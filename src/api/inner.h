@@ -2,7 +2,7 @@
 #ifndef API_INNER_H
 #define API_INNER_H
 
-#include "pipe/judge.h"
+#include "judge/judge.h"
 #include "pipe/pipe.h"
 #include "warpburg.h"
 
@@ -28,7 +28,7 @@ struct wb_kernel {
     PipeOptions options; /* that it was compiled with; texts are in the arena */
     PipeMade made;
     const char *json, *plan; /* plan: as it was saved; NULL: it is made when it is asked for */
-    const PipeLeaf *operands; /* [n_operands] */
+    const JudgeLeaf *operands; /* [n_operands] */
     uint32_t n_operands;
     const wb_array *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
@@ -50,7 +50,7 @@ typedef struct {
 bool wb_report(void *report, const char *what, int64_t done, int64_t total); /* a WbbReport of a WbListener */
 wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun *job, wb_result **result);
 /* Faults of a run, a message each, and elements outside their bounds: WB_CHECK if there are any. */
-void wb_result_faults(WbRun *job, const PipeVerdict *v);
+void wb_result_faults(WbRun *job, const JudgeVerdict *v);
 
 /* interrupt.c: Ctrl-C is counted from wb_interrupts_begin to wb_interrupts_end; the first gives the count so far. */
 unsigned wb_interrupts_begin(void);

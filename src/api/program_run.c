@@ -23,12 +23,12 @@ typedef struct {
     wb_program_time *time;
 } Job;
 
-static PipeRun run_of(WbbCx *cx, const Job *j)
+static JudgeRun run_of(WbbCx *cx, const Job *j)
 {
     const char which = j->o.inputs ? j->o.inputs : 'w';
     if (!strchr("neptuw", which))
         wbb_fail(cx, (WbbLoc){0}, "inputs '%c': of a program one of the cases w, n, e, p, t and u expected", which);
-    return (PipeRun){.check = j->check, .seed = j->o.seed, .which = which, .arrays = j->inputs,
+    return (JudgeRun){.check = j->check, .seed = j->o.seed, .which = which, .arrays = j->inputs,
                      .n_inputs = j->p->n_inputs, .accuracy = j->p->options.accuracy, .threads = j->o.threads,
                      .on_gpu = j->o.on_gpu};
 }
@@ -124,7 +124,7 @@ static PipeTextTime profile_step(WbbCx *cx, WbbArena *a, void *arg, const ProgSt
     const Job *j = arg;
     if (s->kind == PROG_KERNEL) compiled(cx, j->p, s);
     PipeOptions o = j->p->options;
-    PipeRun run = run_of(cx, j);
+    JudgeRun run = run_of(cx, j);
     run.arrays = NULL, run.n_inputs = 0, run.blocks = j->o.blocks, run.on_gpu = false;
     o.lines = o.assemble = false, o.cache = NULL;
     return pipe_profile_text(cx, a, &o, s->file, s->text, &run, page);

@@ -57,7 +57,7 @@ wb_status wb_result_of(const wb_kernel *k, void (*body)(WbbCx *, void *), WbRun 
     return status;
 }
 
-void wb_result_faults(WbRun *job, const PipeVerdict *v)
+void wb_result_faults(WbRun *job, const JudgeVerdict *v)
 {
     WbbBuf b = wbb_buf(job->r->cx->arena);
     for (int i = 0; i < v->report.n_faults; i++) wbb_putf(&b, "fault: %s\n", v->report.faults[i]);

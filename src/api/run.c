@@ -22,12 +22,12 @@ typedef struct {
     wb_time *time;
 } Job;
 
-static PipeRun run_of(WbbCx *cx, const Job *j)
+static JudgeRun run_of(WbbCx *cx, const Job *j)
 {
     const char which = j->o.inputs ? j->o.inputs : 'w';
     if (!strchr("nepdtsuwc", which))
         wbb_fail(cx, (WbbLoc){0}, "inputs '%c': one of the cases w, n, e, p, d, t, u, s and c expected", which);
-    return (PipeRun){.check = j->check, .seed = j->o.seed, .which = which, .arrays = j->inputs,
+    return (JudgeRun){.check = j->check, .seed = j->o.seed, .which = which, .arrays = j->inputs,
                      .n_inputs = j->base.k->n_inputs, .outputs = j->outputs, .blocks = j->o.blocks,
                      .accuracy = j->base.k->options.accuracy, .threads = j->o.threads, .on_gpu = j->on_gpu,
                      .repeat = j->repeat};
@@ -43,12 +43,12 @@ static void run(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const wb_kernel *k = j->base.k;
-    const PipeRun options = run_of(cx, j);
-    const PipeVerdict v = pipe_run(cx, cx->arena, k->made.bundle, module_of(cx, k), &options);
+    const JudgeRun options = run_of(cx, j);
+    const JudgeVerdict v = judge_run(cx, cx->arena, k->made.bundle, module_of(cx, k), &options);
     WbbBuf text = wbb_buf(cx->arena), json = wbb_buf(cx->arena);
-    pipe_put_verdict(&text, k->file, &v);
+    judge_put_verdict(&text, k->file, &v);
     wbb_json_open(&json, NULL, '{');
-    pipe_put_verdict_json(&json, &v);
+    judge_put_verdict_json(&json, &v);
     wbb_json_end(&json, "run.1");
     j->base.r->text = text.text, j->base.r->json = json.text;
     wb_result_faults(&j->base, &v);
@@ -59,7 +59,7 @@ static void run(WbbCx *cx, void *arg)
     if (j->verdict)
         *j->verdict = (wb_verdict){.compared = (uint64_t)v.compared, .outside = (uint64_t)v.outside,
                                    .max_ulp = v.max_ulp, .faults = (uint32_t)v.report.n_faults};
-    pipe_need_judged(cx, k->file, &v);
+    judge_need_judged(cx, k->file, &v);
 }
 
 static wb_status shown(const wb_kernel *k, void (*body)(WbbCx *, void *), Job *j, wb_result **result)
@@ -123,7 +123,7 @@ static void profile(WbbCx *cx, void *arg)
     b.ptx = r.emitted;
     WbbBuf text = wbb_buf(a), json = wbb_buf(a), html = wbb_buf(a);
     PipeProfile p = {.name = k->file, .bundle = &b, .ir = pipe_kernels_text(a, &r)};
-    const PipeRun options = run_of(cx, j);
+    const JudgeRun options = run_of(cx, j);
     pipe_profile(cx, a, r.module, &options, true, &p);
     wb_result_faults(&j->base, &p.verdict);
     if (p.verdict.report.n_faults) return;

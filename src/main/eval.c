@@ -7,7 +7,7 @@
  *     output 0: bf16, 12582912 elements: [-0.154296875, -0.154296875] [-0.01519775390625, -0.0101318359375] ..
  */
 #include "main/main.h"
-#include "pipe/judge.h"
+#include "judge/judge.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k)
  * elements, or SAMPLE of each output where outputs and inputs have more than LARGE. */
 enum { SAMPLE = 8, LARGE = 1 << 15 };
 
-static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run)
+static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const JudgeRun *run)
 {
     const HloShape **leaves;
     const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
@@ -103,8 +103,8 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
         at[k].n = bd_sample_positions(n, SAMPLE, list);
         at[k].positions = list;
     }
-    const EvSource made = pipe_made_inputs(cx, a, m, run);
-    const void *const *inputs = run->inputs ? pipe_inputs(cx, a, m, run) : NULL;
+    const EvSource made = judge_made_inputs(cx, a, m, run);
+    const void *const *inputs = run->inputs ? judge_inputs(cx, a, m, run) : NULL;
     const EvSoundness s = ev_soundness(cx, a, m->entry, inputs, &made, main_accuracy(o->accuracy, o->approx),
                                        elements > LARGE ? at : NULL, (uint64_t)o->seed, (uint32_t)o->perturb);
     if (o->json) {
@@ -128,7 +128,7 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
 }
 
 /* --at: evaluate the same positions of each output. Elements of made inputs are made on demand. */
-static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const PipeRun *run,
+static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const JudgeRun *run,
                                 EvMode mode)
 {
     const HloShape **leaves;
@@ -144,8 +144,8 @@ static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, co
                          (long long)positions[i], k, (long long)elements);
         at[k] = (EvPositions){.positions = positions, .n = n};
     }
-    if (run->inputs) return ev_run_at(cx, a, m->entry, pipe_inputs(cx, a, m, run), mode, at);
-    const EvSource made = pipe_made_inputs(cx, a, m, run);
+    if (run->inputs) return ev_run_at(cx, a, m->entry, judge_inputs(cx, a, m, run), mode, at);
+    const EvSource made = judge_made_inputs(cx, a, m, run);
     return ev_run_from(cx, a, m->entry, &made, mode, at);
 }
 
@@ -161,18 +161,18 @@ static WbbStatus eval(const Call *call)
     wbb_use_threads(cx, wbb_pool_threads(o->jobs, MAIN_THREADS));
     const char *text = main_read_hlo(cx, a, o->file, o->assume, &n);
     const HloModule *m = hlo_parse(cx, a, o->file, text, n);
-    const PipeSpikes *spikes;
-    const PipeRun plain = {.seed = (uint64_t)o->seed, .which = o->which[0],
+    const JudgeSpikes *spikes;
+    const JudgeRun plain = {.seed = (uint64_t)o->seed, .which = o->which[0],
                            .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n};
-    const PipeRun run = pipe_with_case(cx, a, m, NULL, plain, &spikes);
+    const JudgeRun run = judge_with_case(cx, a, m, NULL, plain, &spikes);
     const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : ev_bounds_mode(main_accuracy(o->accuracy, o->approx));
     const bool bounds = mode >= EV_BOUNDS;
     if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run);
     const EvResult *r = o->at ? run_some(cx, a, o, m, &run, mode)
-                              : ev_run(cx, a, m->entry, pipe_inputs(cx, a, m, &run), mode);
+                              : ev_run(cx, a, m->entry, judge_inputs(cx, a, m, &run), mode);
     if (o->output) {
         wbb_make_dir(cx, o->output);
-        if (!bounds) pipe_write_outputs(cx, a, o->output, r->n, r->outputs);
+        if (!bounds) judge_write_outputs(cx, a, o->output, r->n, r->outputs);
         for (uint32_t k = 0; bounds && k < r->n; k++) write_bounds(cx, a, o->output, k, &r->outputs[k]);
         return WBB_OK;
     }

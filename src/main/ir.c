@@ -2,7 +2,7 @@
  *
  * Needs IR text. Without options it is parsed, verified and printed; with `--pass NAME` one pass runs before.
  * `--emit llvm|ptx|cubin` compiles the kernel, beginning with the pass that `--from PASS` names. `--check` compiles
- * it, runs it in the simulator and compares the outputs with what the text means (pipe/ir_check.h). Several files
+ * it, runs it in the simulator and compares the outputs with what the text means (judge/ir_check.h). Several files
  * are taken one by one, as `compile` takes them.
  *
  *     warpburg ir add.ir --check --target sm_80
@@ -13,7 +13,7 @@
 #include "llvm/llvm.h"
 #include "main/main.h"
 #include "main/program_compile.h"
-#include "pipe/ir_check.h"
+#include "judge/ir_check.h"
 #include "pipe/pipe.h"
 #include "ptx/ptx.h"
 
@@ -126,7 +126,7 @@ static Words rules_fired(WbbArena *a, const RwCx *rw, const TgTarget *t)
     return names;
 }
 
-static void put_json(WbbArena *a, const Job *j, const char *kernel, const PipeIrCheck *c, const Words *rules)
+static void put_json(WbbArena *a, const Job *j, const char *kernel, const JudgeIrCheck *c, const Words *rules)
 {
     WbbBuf b = wbb_buf(a);
     wbb_json_open(&b, NULL, '{');
@@ -146,7 +146,7 @@ static void put_json(WbbArena *a, const Job *j, const char *kernel, const PipeIr
     puts(b.text);
 }
 
-static void put_text(const Job *j, const char *kernel, const PipeIrCheck *c, const Words *rules)
+static void put_text(const Job *j, const char *kernel, const JudgeIrCheck *c, const Words *rules)
 {
     for (int i = 0; i < c->report.n_faults; i++) printf("%s: fault: %s\n", j->file, c->report.faults[i]);
     if (c->wrong) {
@@ -164,18 +164,18 @@ static void put_text(const Job *j, const char *kernel, const PipeIrCheck *c, con
 }
 
 /* "1e-6", "2ulp" */
-static PipeErr err_of(WbbCx *cx, const char *text)
+static JudgeErr err_of(WbbCx *cx, const char *text)
 {
-    if (!text) return (PipeErr){0};
+    if (!text) return (JudgeErr){0};
     char *end;
     const double x = strtod(text, &end);
     const bool ulp = !strcmp(end, "ulp");
     if (end == text || (*end && !ulp) || !(x >= 0 && x < 1e9))
         wbb_fail(cx, (WbbLoc){0}, "--err %s: a relative error, or as many ulp, expected: 2e-7, 2ulp", text);
-    return ulp ? (PipeErr){.ulp = x} : (PipeErr){.relative = x};
+    return ulp ? (JudgeErr){.ulp = x} : (JudgeErr){.relative = x};
 }
 
-static PipeIrValues values_of(WbbCx *cx, WbbArena *a, const Words *text)
+static JudgeIrValues values_of(WbbCx *cx, WbbArena *a, const Words *text)
 {
     uint64_t *items = WBB_NEW_N(a, uint64_t, text->n + 1);
     for (size_t i = 0; i < text->n; i++) {
@@ -186,18 +186,18 @@ static PipeIrValues values_of(WbbCx *cx, WbbArena *a, const Words *text)
             wbb_fail(cx, (WbbLoc){0}, "--try %s: an integer expected: 145249, -1, 0x3f800000", word);
         items[i] = digits == word ? x : 0 - x;
     }
-    return (PipeIrValues){items, (uint32_t)text->n};
+    return (JudgeIrValues){items, (uint32_t)text->n};
 }
 
 static WbbStatus check(WbbCx *cx, WbbArena *a, const Job *j, const char *text, size_t n, const IrKernel *k,
                        const LlOutput *out, const RwCx *rw)
 {
-    const PipeIrOptions p = {.seed = (uint64_t)j->o->seed,
+    const JudgeIrOptions p = {.seed = (uint64_t)j->o->seed,
                              .samples = j->o->samples,
                              .err = err_of(cx, j->o->err),
                              .values = values_of(cx, a, &j->o->values),
                              .ulp_noise = j->o->ulp_noise};
-    const PipeIrCheck c = pipe_ir_check(cx, a, j->file, text, n, out->ptx, &p);
+    const JudgeIrCheck c = judge_ir_check(cx, a, j->file, text, n, out->ptx, &p);
     const Words rules = rules_fired(a, rw, j->t);
     if (j->o->json) put_json(a, j, k->name, &c, &rules);
     else put_text(j, k->name, &c, &rules);

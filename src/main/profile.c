@@ -38,12 +38,12 @@ static PipeProfile against(WbbCx *cx, WbbArena *a, const RunOptions *o, const Hl
     uint32_t required[3];
     sim_block_needs(module, entry, required);
     if (!part[2] && required[0]) memcpy(launch.block, required, sizeof required);
-    return (PipeProfile){.name = part[0], .bundle = pipe_foreign(cx, a, m, ptx, entry, &launch)};
+    return (PipeProfile){.name = part[0], .bundle = judge_foreign(cx, a, m, ptx, entry, &launch)};
 }
 
 static WbbStatus faults(const PipeProfile *p)
 {
-    const PipeVerdict *v = &p->verdict;
+    const JudgeVerdict *v = &p->verdict;
     for (int i = 0; i < v->report.n_faults; i++) printf("%s: fault: %s\n", p->name, v->report.faults[i]);
     if (v->outside)
         printf("%s: %lld of %lld elements outside the bounds; first: %s\n", p->name, (long long)v->outside,
@@ -59,7 +59,7 @@ WbbStatus main_run_profile(const Call *call, const char *name, const Bundle *b, 
     const RunOptions *o = call->options;
     const uint32_t n = o->against.n + 1;
     PipeProfile *p = WBB_NEW_N(a, PipeProfile, n);
-    PipeRun run = main_run_options(cx, o);
+    JudgeRun run = main_run_options(cx, o);
     run.on_gpu = false;
     p[0] = (PipeProfile){.name = name, .bundle = b, .ir = ir};
     if (!b->n_launches && n > 1) wbb_fail(cx, (WbbLoc){0}, "--against: %s has no kernel to compare with", name);

@@ -45,7 +45,7 @@ WbbStatus main_run_program(const Call *call, const ProgModule *p, const char *na
                    .run = main_run_options(cx, o)};
     run.run.output_dir = NULL;
     const ProgVerdict v = prog_run(cx, call->arena, p, &run);
-    if (o->output && v.n_results) pipe_write_outputs(cx, call->arena, o->output, v.n_results, v.results);
+    if (o->output && v.n_results) judge_write_outputs(cx, call->arena, o->output, v.n_results, v.results);
     WbbBuf b = wbb_buf(call->arena);
     if (o->json) prog_put_verdict_json(&b, name, p, &v), wbb_put(&b, "\n");
     else prog_put_verdict(&b, name, &v);

@@ -26,7 +26,7 @@ static PipeTextTime profile(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s
                            .deterministic = o->deterministic, .backend = (PipeBackend)main_backend(o->backend),
                            .align = (uint32_t)o->align, .disable = o->disable.items, .n_disable = o->disable.n,
                            .stage = PIPE_AT_PTX, .cache = j->cache};
-    PipeRun run = main_run_options(cx, o);
+    JudgeRun run = main_run_options(cx, o);
     run.inputs = NULL, run.n_inputs = 0;
     return pipe_profile_text(cx, a, &p, s->file, s->text, &run, page);
 }

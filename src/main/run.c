@@ -75,11 +75,11 @@ static SimOrder read_order(WbbCx *cx, const char *text, uint64_t *seed)
     return SIM_SHUFFLED;
 }
 
-PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
+JudgeRun main_run_options(WbbCx *cx, const RunOptions *o)
 {
     uint64_t order_seed = 0;
     const SimOrder order = read_order(cx, o->order, &order_seed);
-    return (PipeRun){.order = order, .order_seed = order_seed,
+    return (JudgeRun){.order = order, .order_seed = order_seed,
                      .check = o->check, .seed = (uint64_t)o->seed, .which = o->which[0],
                      .inputs = o->inputs.n ? o->inputs.items : NULL, .n_inputs = o->inputs.n,
                      .blocks = (uint64_t)o->blocks, .ulp_noise = o->ulp_noise,
@@ -90,25 +90,25 @@ PipeRun main_run_options(WbbCx *cx, const RunOptions *o)
                      .threads = wbb_pool_threads(o->jobs, MAIN_THREADS)};
 }
 
-static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
+static void put_json(WbbBuf *b, const RunOptions *o, const char *name, const JudgeVerdict *v)
 {
     wbb_json_open(b, NULL, '{');
     wbb_json_text(b, "file", name);
     if (o->seeds > 1) wbb_json_uint(b, "seed", v->seed);
-    pipe_put_verdict_json(b, v);
+    judge_put_verdict_json(b, v);
     if (o->counts) main_put_counts_json(b, "counts", &v->counts);
     wbb_json_end(b, "run.1");
     wbb_put(b, "\n");
 }
 
-static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const PipeVerdict *v)
+static void put_text(WbbBuf *b, const RunOptions *o, const char *name, const JudgeVerdict *v)
 {
-    pipe_put_verdict(b, name, v);
+    judge_put_verdict(b, name, v);
     if (o->counts) main_put_counts(b, &v->counts);
     if (o->time) wbb_putf(b, "ms: run %.1f, judge %.1f\n", v->ms_run, v->ms_eval);
 }
 
-static void print_verdict(WbbArena *a, const RunOptions *o, const char *name, const PipeVerdict *v)
+static void print_verdict(WbbArena *a, const RunOptions *o, const char *name, const JudgeVerdict *v)
 {
     WbbBuf b = wbb_buf(a);
     if (o->json) put_json(&b, o, name, v);
@@ -122,15 +122,15 @@ WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const
     if (o->alone && strcmp(o->on, "gpu")) wbb_fail(cx, (WbbLoc){0}, "--alone: only with --on gpu");
     if (o->alone && (o->blocks || o->counts))
         wbb_fail(cx, (WbbLoc){0}, "--alone: the simulator counts, and runs samples");
-    PipeRun run = main_run_options(cx, o);
+    JudgeRun run = main_run_options(cx, o);
     if (!o->accuracy && !o->approx && b->accuracy) run.accuracy = sc_accuracy_named(b->accuracy);
     for (int64_t k = 0;; k++, run.seed++) {
         WbbArena *a = wbb_arena_new(cx);
         wbb_arena_limit(a, MAIN_MEMORY);
-        const PipeVerdict v = pipe_run(cx, a, b, m, &run);
+        const JudgeVerdict v = judge_run(cx, a, b, m, &run);
         const bool failed = v.outside || v.report.n_faults || (v.exact && v.differ);
         if (failed || k + 1 >= o->seeds) print_verdict(a, o, name, &v);
-        if (!failed) pipe_need_judged(cx, name, &v);
+        if (!failed) judge_need_judged(cx, name, &v);
         wbb_arena_free(a);
         if (failed) return WBB_CHECK;
         if (k + 1 >= o->seeds) return WBB_OK;
@@ -160,7 +160,7 @@ static const Bundle *foreign(WbbCx *cx, WbbArena *a, const RunOptions *o, const 
     main_read_extent(cx, "--block", o->block, launch.block);
     const char *entry = sim_entry(sim_parse(cx, a, o->ptx, ptx), 0);
     if (!entry) wbb_fail(cx, (WbbLoc){.file = o->ptx, .line = 1, .col = 1}, "no kernel in it");
-    Bundle *b = pipe_foreign(cx, a, m, ptx, entry, &launch);
+    Bundle *b = judge_foreign(cx, a, m, ptx, entry, &launch);
     if (o->cubin) b->cubin = wbb_read_file(cx, a, o->cubin, &b->cubin_bytes);
     return b;
 }
@@ -181,7 +181,7 @@ const Bundle *main_run_bundle_of(WbbCx *cx, WbbArena *a, const RunOptions *o, co
                  "this is not the file whose hash kernel.json states; --edited runs it");
     *hlo = b->hlo;
     *m = hlo_parse(cx, a, wbb_format(a, "%s/fusion.hlo", o->file), *hlo, strlen(*hlo));
-    pipe_check_bundle(cx, a, wbb_format(a, "%s/kernel.json", o->file), b, *m);
+    judge_check_bundle(cx, a, wbb_format(a, "%s/kernel.json", o->file), b, *m);
     return b;
 }
 

@@ -7,7 +7,7 @@
 #define MAIN_RUN_H
 
 #include "main/main.h"
-#include "pipe/judge.h"
+#include "judge/judge.h"
 
 typedef struct {
     Words files;
@@ -44,8 +44,8 @@ WbbStatus main_run_seeds(WbbCx *cx, const RunOptions *o, const char *name, const
 /* Calls `one` for each of the files, with options that name it. */
 WbbStatus main_run_each(const Call *call, WbbStatus (*one)(const Call *call));
 
-/* What the options ask pipe_run for. */
-PipeRun main_run_options(WbbCx *cx, const RunOptions *o);
+/* What the options ask judge_run for. */
+JudgeRun main_run_options(WbbCx *cx, const RunOptions *o);
 /* "128,1,1" or "128" as numbers for x, y and z; a number that is not given is 1. */
 void main_read_extent(WbbCx *cx, const char *option, const char *text, uint32_t extent[3]);
 

@@ -1,7 +1,6 @@
-/* pipe: a fusion compiled by all passes in their order, and judged: in the simulator, by the evaluator, by numbers.
+/* pipe: a fusion compiled by all passes in their order, and priced.
  *
- * Needs HLO text; leaves PTX and a bundle. This header is that of compiling; judge.h runs bundles, ir_check.h checks
- * kernels of IR, stats.h makes the records of shaderdb.
+ * Needs HLO text; leaves PTX and a bundle. profile.h has the time of a bundle, stats.h makes the records of shaderdb.
  *
  *     PipeOptions o = {.target = "sm_90"};
  *     PipeResult r;

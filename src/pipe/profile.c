@@ -7,7 +7,7 @@
  *     ->  20.3 us = launch 1.1 + latency 0.34 + code 0.11 + work 18.6 + tail 0.18, bound by dram
  */
 #include "pipe/profile.h"
-#include "pipe/judge.h"
+#include "judge/judge.h"
 
 #include <string.h>
 
@@ -50,7 +50,7 @@ static void assemble(WbbCx *cx, void *arg)
     if (m->text && cubin.bytes) m->p->sass = tg_sass_text(cx, m->arena, &cubin);
 }
 
-void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *options, bool sass, PipeProfile *p)
+void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *options, bool sass, PipeProfile *p)
 {
     const Bundle *b = p->bundle;
     const char *arch;
@@ -67,11 +67,11 @@ void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *opt
                                    .static_shared = sim_block_needs(ptx, b->launches[i].entry, block)};
     if (!wbb_aside(cx, assemble, &machine)) p->no_machine_code = "ptxas refuses the text"; /* a fact, and no failure */
     for (int i = 0; i < b->n_launches; i++) price_ask(a, &kernels[i], &p->profiles[i]);
-    PipeRun run = *options;
+    JudgeRun run = *options;
     run.profiles = p->profiles;
     run.ptx_name = p->name;
-    if (!b->n_launches || !pipe_may_sample(b) || run.blocks >= b->launches[0].grid[0]) run.blocks = 0;
-    p->verdict = pipe_run(cx, a, b, m, &run);
+    if (!b->n_launches || !judge_may_sample(b) || run.blocks >= b->launches[0].grid[0]) run.blocks = 0;
+    p->verdict = judge_run(cx, a, b, m, &run);
     for (int i = 0; i < b->n_launches && p->verdict.report.n_faults == 0; i++) {
         p->reports[i] = price_report(a, &kernels[i], &p->profiles[i]);
         p->seconds += p->reports[i].seconds;
@@ -88,7 +88,7 @@ const char *pipe_kernels_text(WbbArena *a, const PipeResult *r)
 enum { TEXT_MEMORY = 1 << 4 /* GiB */ };
 
 PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
-                               const PipeRun *asked, WbbBuf *page)
+                               const JudgeRun *asked, WbbBuf *page)
 {
     WbbArena *own = wbb_arena_new(cx);
     wbb_arena_limit(own, (size_t)TEXT_MEMORY << 30);
@@ -96,7 +96,7 @@ PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, con
     PipeOptions with_comments = *o;
     with_comments.comments = page != NULL;
     pipe_compile(cx, own, &with_comments, file, text, strlen(text), &r);
-    PipeRun run = *asked;
+    JudgeRun run = *asked;
     run.output_dir = NULL, run.check = false;
     Bundle b = *r.bundle;
     if (page) b.ptx = r.emitted;

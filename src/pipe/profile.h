@@ -4,13 +4,13 @@
  * src/price. docs/profile.md explains what is printed.
  *
  *     PipeProfile p = {.name = "gelu.hlo", .bundle = bundle};
- *     pipe_profile(cx, arena, module, &(PipeRun){.which = 'n'}, false, &p);
+ *     pipe_profile(cx, arena, module, &(JudgeRun){.which = 'n'}, false, &p);
  *     pipe_put_profiles(&text, &p, 1);
  */
 #ifndef PIPE_PROFILE_H
 #define PIPE_PROFILE_H
 
-#include "pipe/judge.h"
+#include "judge/judge.h"
 #include "pipe/pipe.h"
 #include "price/price.h"
 #include "program/costs.h"
@@ -24,7 +24,7 @@ typedef struct {
     PriceReport *reports;   /* of each launch */
     const PriceKernel *kernels;
     double seconds;         /* of all launches */
-    PipeVerdict verdict;
+    JudgeVerdict verdict;
     const char *no_machine_code; /* why there is none, and with it no registers; NULL: there is */
     const char *ir;         /* text of our kernel after the last pass; NULL: not ours */
     const char *sass;       /* nvdisasm's text of the machine code; NULL: not at hand, or not asked for */
@@ -34,7 +34,7 @@ enum { PIPE_PROFILE_LINES = 12 /* lines and rules that the text has */ };
 
 /* profile.c: fills what is not given: `name`, `bundle` and `ir`. `sass`: also the text of the machine code. The run's
  * faults are in the verdict; then there are no reports. */
-void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *options, bool sass, PipeProfile *p);
+void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *options, bool sass, PipeProfile *p);
 
 /* profile.c: compiles a text and profiles it by itself, on made inputs, in an arena of its own: the time of one run. A
  * sample of blocks, run->blocks, is one of a single launch without tickets; other kernels run whole. */
@@ -45,7 +45,7 @@ typedef struct {
 } PipeTextTime;
 /* page: NULL, or the text of a page, to which the kernel's section is added. */
 PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
-                               const PipeRun *run, WbbBuf *page);
+                               const JudgeRun *run, WbbBuf *page);
 
 /* profile.c: the IR of all kernels after the last pass, as text. */
 const char *pipe_kernels_text(WbbArena *a, const PipeResult *r);

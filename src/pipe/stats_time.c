@@ -7,7 +7,7 @@
  *
  *     "us": 12.755, "work": 10.692, "executed": 2.94912e+06, "binds": "dram"
  */
-#include "pipe/judge.h"
+#include "judge/judge.h"
 #include "pipe/stats.h"
 #include "price/price.h"
 
@@ -76,8 +76,8 @@ static void run_sample(WbbCx *cx, void *arg)
                                       .static_shared = sim_block_needs(ptx, t->launches[i].entry, block)};
         price_ask(j->run, &t->kernels[i], &t->profiles[i]);
     }
-    const PipeRun run = {.which = 'n', .blocks = j->blocks, .profiles = t->profiles, .threads = 1};
-    const PipeVerdict v = pipe_run(cx, j->run, j->b, j->m, &run);
+    const JudgeRun run = {.which = 'n', .blocks = j->blocks, .profiles = t->profiles, .threads = 1};
+    const JudgeVerdict v = judge_run(cx, j->run, j->b, j->m, &run);
     if (v.report.n_faults) return;
     for (int i = 0; i < t->n; i++) keep(j->arena, &t->profiles[i]);
     j->time = t;

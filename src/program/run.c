@@ -136,7 +136,7 @@ static Loaded *load(Run *r, const Frame *f, const ProgStep *s)
         if (r->machine->gpu) l->gpu = prog_load_kernel(r->cx, r->machine, l->kernel.bundle);
         else l->ptx = sim_parse(r->cx, r->arena, s->name, l->kernel.bundle->ptx);
         const HloFusion fusion = hlo_fusion(r->cx, l->kernel.module);
-        pipe_check_bundle(r->cx, r->arena, s->file, l->kernel.bundle, l->kernel.module);
+        judge_check_bundle(r->cx, r->arena, s->file, l->kernel.bundle, l->kernel.module);
         check_text(r, r->arena, f, s, fusion.body);
     } else {
         l->kernel.module = hlo_parse(r->cx, r->arena, s->file, s->text, strlen(s->text));
@@ -154,25 +154,26 @@ static void found(Run *r, const Frame *f, const ProgStep *s, const char *text)
     r->stop = true;
 }
 
-static PipeVerdict run_in_simulator(Run *r, WbbArena *a, const Loaded *l, const uint64_t *memory, bool judged)
+static JudgeVerdict run_in_simulator(Run *r, WbbArena *a, const Loaded *l, const uint64_t *memory, bool judged)
 {
     const Bundle *b = l->kernel.bundle;
     void **pointers = WBB_NEW_N(a, void *, b->n_buffers + 1);
     bool copied;
     for (int i = 0; i < b->n_buffers; i++) pointers[i] = (void *)(uintptr_t)memory[i];
-    const PipeVerdict v = pipe_run_there(r->cx, a, b, l->ptx, l->kernel.module, &r->o->run, pointers, judged, &copied);
+    const JudgeVerdict v = judge_run_there(r->cx, a, b, l->ptx, l->kernel.module, &r->o->run, pointers, judged,
+                                           &copied);
     r->v.moved += copied;
     return v;
 }
 
 /* The outputs are judged by the operands that were there before. */
-static PipeVerdict run_on_gpu(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, const Loaded *l,
-                              const uint64_t *memory, bool judged)
+static JudgeVerdict run_on_gpu(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, const Loaded *l,
+                               const uint64_t *memory, bool judged)
 {
     const HloFusion fusion = hlo_fusion(r->cx, l->kernel.module);
     const void **operands = WBB_NEW_N(a, const void *, s->n_reads + 1);
     EvValue *got = WBB_NEW_N(a, EvValue, s->n_makes + 1);
-    PipeVerdict v = {0};
+    JudgeVerdict v = {0};
     for (uint32_t k = 0; judged && k < s->n_reads; k++) operands[k] = logical_of(r, a, f, s->reads[k]);
     double since = wbb_now_ms();
     r->v.moved += prog_launch(r->cx, r->machine, a, l->gpu, l->kernel.bundle, memory);
@@ -180,8 +181,8 @@ static PipeVerdict run_on_gpu(Run *r, WbbArena *a, const Frame *f, const ProgSte
     if (!judged) return v;
     for (uint32_t k = 0; k < s->n_makes; k++) got[k] = value_of(r, a, f, s->makes[k]);
     since = wbb_now_ms();
-    const PipeOperands before = pipe_given_operands(r->cx, a, fusion.body, operands);
-    pipe_judge_outputs(r->cx, a, l->kernel.bundle, l->kernel.module, &before, &r->o->run, s->n_makes, got, &v);
+    const JudgeOperands before = judge_given_operands(r->cx, a, fusion.body, operands);
+    judge_outputs(r->cx, a, l->kernel.bundle, l->kernel.module, &before, &r->o->run, s->n_makes, got, &v);
     v.ms_eval = wbb_now_ms() - since;
     return v;
 }
@@ -197,7 +198,7 @@ static void run_kernel(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, u
         else if (b->buffers[i].role == BD_OUT) memory[i] = address(r, f, s->makes[out++]);
     }
     const bool judged = r->o->run.check && (time & (time - 1)) == 0;
-    const PipeVerdict v =
+    const JudgeVerdict v =
         l->gpu ? run_on_gpu(r, a, f, s, l, memory, judged) : run_in_simulator(r, a, l, memory, judged);
     r->v.kernels++;
     r->v.ms_run += v.ms_run, r->v.ms_judge += v.ms_eval;
@@ -356,7 +357,7 @@ static void load_constants(Run *r)
             const BdBuffer d = prog_describe(x);
             const void *elements = b->literal;
             if (!b->file) {
-                elements = pipe_left_out(r->arena, x->type, bd_elements(x->dims, x->rank));
+                elements = judge_left_out(r->arena, x->type, bd_elements(x->dims, x->rank));
             } else if (r->p->folder) {
                 elements = prog_read_constant(r->cx, r->arena, r->p, x, b);
             } else if (b->splat) {
@@ -381,7 +382,7 @@ static const EvOrder *whole_order(const Run *r, WbbArena *a, const HloModule *m)
         const Loaded *l = r->loaded.entries[k].pointer;
         const Bundle *b = l ? l->kernel.bundle : NULL;
         if (!b) continue;
-        parts[n].c = hlo_fusion(r->cx, pipe_normal_of(r->cx, a, l->kernel.module, b)).body;
+        parts[n].c = hlo_fusion(r->cx, judge_normal_of(r->cx, a, l->kernel.module, b)).body;
         if (b->n_order) parts[n].order = ev_order(r->cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
         n++;
     }
@@ -398,9 +399,9 @@ static void judge_whole(Run *r, const HloModule *m, const void *const *inputs)
     WbbArena *a = wbb_arena_new(r->cx);
     wbb_arena_limit(a, (size_t)1 << 36);
     const double since = wbb_now_ms();
-    const PipeOperands operands = pipe_given_operands(r->cx, a, m->entry, inputs);
+    const JudgeOperands operands = judge_given_operands(r->cx, a, m->entry, inputs);
     const EvOrder *order = whole_order(r, a, m);
-    pipe_judge_values(r->cx, a, m->entry, &operands, order, &r->o->run, r->v.n_results, r->v.results, &r->v.whole);
+    judge_values(r->cx, a, m->entry, &operands, order, &r->o->run, r->v.n_results, r->v.results, &r->v.whole);
     r->v.ms_judge += wbb_now_ms() - since;
     const char *open = ev_order_open(a, order);
     if (open) r->v.whole_open = wbb_format(r->arena, "%s", open);
@@ -453,7 +454,7 @@ static void check_memory(WbbCx *cx, const ProgModule *p, WbbLoc entry)
     const ProgMemory m = prog_memory(p);
     const char *what = wbb_format(cx->arena, "the program's operands (%.1f GiB), results and temporaries (%.1f GiB)",
                                   (double)m.parameters / (1 << 30), (double)m.temporaries / (1 << 30));
-    pipe_check_memory(cx, entry, what, (double)m.peak + (double)m.parameters);
+    judge_check_memory(cx, entry, what, (double)m.peak + (double)m.parameters);
 }
 
 static void run_all(WbbCx *cx, void *arg)
@@ -468,9 +469,9 @@ static void run_all(WbbCx *cx, void *arg)
     const char *file = p->folder ? wbb_format(a, "%s/source.hlo", p->folder) : o->file ? o->file : "source.hlo";
     const HloModule *m = hlo_parse(cx, a, file, p->source, strlen(p->source));
     if (!r->machine->gpu) check_memory(cx, p, m->entry->loc);
-    if (o->made_constants) pipe_fill_left_out(cx, a, m);
-    const void **inputs = pipe_inputs(cx, a, m, &o->run);
-    pipe_make_as_stated(a, m, &o->run, inputs);
+    if (o->made_constants) judge_fill_left_out(cx, a, m);
+    const void **inputs = judge_inputs(cx, a, m, &o->run);
+    judge_make_as_stated(a, m, &o->run, inputs);
     load_constants(r);
     const uint64_t *results = result_memory(r, c), *parameters = parameter_memory(r, m->entry, inputs);
     run_computation(r, p->entry, parameters, results, prog_allocate(cx, r->machine, (uint64_t)c->frame));

@@ -9,7 +9,7 @@
 #define PROG_RUN_H
 
 #include "gpu/context.h"
-#include "pipe/judge.h"
+#include "judge/judge.h"
 #include "program/program.h"
 
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
     void *arg;
     const char *file; /* of the text in messages; NULL: source.hlo */
     bool made_constants; /* those that the text leaves out have made values; else they are declined */
-    PipeRun run; /* check, threads, inputs; blocks and profiles must be unset; on_gpu: all kernels run there */
+    JudgeRun run; /* check, threads, inputs; blocks and profiles must be unset; on_gpu: all kernels run there */
 } ProgRun;
 
 typedef struct {
@@ -32,10 +32,10 @@ typedef struct {
     uint64_t blas;             /* library calls that cuBLAS computed on a GPU; the others are computed on the host */
     uint64_t judged;           /* kernels whose outputs were compared with the bounds */
     int64_t compared, outside; /* their elements */
-    double max_ulp, share;     /* of PipeVerdict, the largest of their outputs on their inputs */
+    double max_ulp, share;     /* of JudgeVerdict, the largest of their outputs on their inputs */
     uint64_t moved;            /* kernels that could not run in place, and were copied */
     const char *first;         /* the first fault or element outside the bounds, with the step; NULL: none */
-    PipeVerdict whole;         /* with check: the results, by the bounds of the module */
+    JudgeVerdict whole;         /* with check: the results, by the bounds of the module */
     const char *whole_open;    /* reductions of the module that may have any value, as no kernel says their order */
     const char *whole_skipped; /* why the results were not compared; NULL: they were */
     SimCounts counts;

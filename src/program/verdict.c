@@ -23,7 +23,7 @@ void prog_put_verdict(WbbBuf *b, const char *name, const ProgVerdict *v)
     else if (v->checked) {
         wbb_putf(b, "%s: %" PRIu64 " kernels judged: %lld elements inside the bounds", name, v->judged,
                  (long long)v->compared);
-        pipe_put_distance(b, v->max_ulp, v->share, ", no fault");
+        judge_put_distance(b, v->max_ulp, v->share, ", no fault");
         wbb_put(b, "\n");
     }
     if (v->whole.outside)
@@ -34,7 +34,7 @@ void prog_put_verdict(WbbBuf *b, const char *name, const ProgVerdict *v)
     else if (v->checked) {
         wbb_putf(b, "%s: %lld elements of the results inside the bounds of the module", name,
                  (long long)v->whole.compared);
-        pipe_put_distance(b, v->whole.max_ulp, v->whole.share, "");
+        judge_put_distance(b, v->whole.max_ulp, v->whole.share, "");
         wbb_put(b, "\n");
     }
     if (v->checked && v->whole_open)

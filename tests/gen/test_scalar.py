@@ -18,7 +18,7 @@ class ScalarTables(unittest.TestCase):
             if o.sig in ("leaf", "frame", "convert", "select"):
                 continue
             if set(ops.EFFECTS) & set(o.props.split()):
-                # pipe/ir_reference.c has their meaning
+                # judge/ir_reference.c has their meaning
                 others = ("atomic_exch", "atomic_cas", "ticket", "lock", "unlock", "mma", "read_matrix", "read_matrix_turned", "copy_async")
                 self.assertTrue(o.name in semantics.SHUFFLES or o.name in semantics.COMBINERS or o.name in others, o.name)
                 continue

@@ -16,12 +16,12 @@
  *     max(x)          x = 0 but for one spike of 1 or 1000, at another place in each row: what subtracts the maximum
  *                     before it takes exp overflows where the maximum lost the latter
  */
-#include "pipe/spikes.h"
+#include "judge/spikes.h"
 
 #include "bundle/bundle.h"
 #include "graph/graph.h"
-#include "pipe/index_ranges.h"
-#include "pipe/reductions.h"
+#include "judge/index_ranges.h"
+#include "judge/reductions.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,14 +42,14 @@ typedef struct {
 
 typedef struct {
     Recipe *recipes; /* by input */
-    const PipeReduction *target;
+    const JudgeReduction *target;
     const Recipe *carrier;
     bool *covers;    /* by target */
 } Assignment;
 
 /* What results are without spikes, which many ways have in common. */
 typedef struct {
-    const PipeReduction *target;
+    const JudgeReduction *target;
     int64_t first;        /* of the sampled results */
     const double *inputs; /* what each is; nan: it is drawn */
     const EvBound *bounds;
@@ -58,10 +58,10 @@ typedef struct {
 typedef struct {
     WbbCx *cx;       /* of trials alone: what they decline is no message */
     WbbArena *arena;
-    const PipeReductions *all; /* the targets */
+    const JudgeReductions *all; /* the targets */
     const BdIndices *indices; /* by input; NULL: there are none */
     uint64_t seed;
-    struct { PipeReduction *items; uint32_t n, capacity; } targets;
+    struct { JudgeReduction *items; uint32_t n, capacity; } targets;
     struct { Assignment *items; uint32_t n, capacity; } found;
     struct { Flat *items; uint32_t n, capacity; } flats; /* those that were computed */
     const Assignment *at; /* being tried, or chosen */
@@ -80,10 +80,10 @@ static uint64_t mix(uint64_t x, uint64_t y)
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 static double spiked(const Search *x, const Recipe *r, uint32_t input, int64_t position)
 {
-    const PipeReduction *t = x->at->target;
+    const JudgeReduction *t = x->at->target;
     if (x->flat || r->form == CONSTANT) return r->background;
     int64_t result, term;
-    pipe_place_in(t, x->all->inputs[input], position, &result, &term);
+    judge_place_in(t, x->all->inputs[input], position, &result, &term);
     const uint64_t h = mix(x->seed + input, (uint64_t)position), g = mix(x->seed, (uint64_t)result);
     if (r->balanced) {
         const int64_t last = t->terms - 1, first_of_pair = term & ~INT64_C(1);
@@ -119,7 +119,7 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
     }
     memset(out, 0, (size_t)n * sc_bytes(type));
     for (int64_t k = 0; k < n; k++)
-        pipe_put_element(type, spiked(x, r, (uint32_t)number, positions ? positions[k] : start + k), k, out);
+        judge_put_element(type, spiked(x, r, (uint32_t)number, positions ? positions[k] : start + k), k, out);
 }
 
 /* --- the search --------------------------------------------------------------------------------------------------- */
@@ -179,18 +179,18 @@ static bool tells(ScType t, const EvBound *b, const EvBound *flat, const Recipe 
 
 typedef struct {
     Search *x;
-    const PipeReduction *t;
+    const JudgeReduction *t;
     const Recipe *recipe; /* of the input that carries the spikes */
     bool good;
 } Trial;
 
-static const EvBound *bounds_at(WbbCx *cx, WbbArena *a, Search *x, const PipeReduction *t, EvPositions at)
+static const EvBound *bounds_at(WbbCx *cx, WbbArena *a, Search *x, const JudgeReduction *t, EvPositions at)
 {
     const EvSource source = {make, x};
     return ev_value_at(cx, a, x->all->entry, x->all->fusion.fusion, t->i, 0, &source, EV_BOUNDS, at).data;
 }
 
-static const EvBound *flat_bounds_at(WbbCx *cx, Search *x, const PipeReduction *t, EvPositions at)
+static const EvBound *flat_bounds_at(WbbCx *cx, Search *x, const JudgeReduction *t, EvPositions at)
 {
     const uint32_t n = x->all->n_inputs;
     double *inputs = WBB_NEW_N(x->arena, double, n + 1);
@@ -240,7 +240,7 @@ static void try_target(WbbCx *cx, void *arg)
     q->good = telling >= needed;
 }
 
-static bool judges(Search *x, const PipeReduction *t, const Recipe *recipe)
+static bool judges(Search *x, const JudgeReduction *t, const Recipe *recipe)
 {
     Trial q = {.x = x, .t = t, .recipe = recipe};
     x->tries++;
@@ -250,7 +250,7 @@ static bool judges(Search *x, const PipeReduction *t, const Recipe *recipe)
 static bool exhausted(const Search *x) { return x->tries >= TRIES || x->work >= WORK; }
 
 /* The carrier made by one way, the others that the target needs constant: all 1, all 0, then mixed. */
-static bool try_carrier(Search *x, const PipeReduction *t, uint32_t carrier, Recipe way, Assignment *out)
+static bool try_carrier(Search *x, const JudgeReduction *t, uint32_t carrier, Recipe way, Assignment *out)
 {
     uint32_t others[OTHERS], n = 0;
     for (uint32_t k = 0; k < x->all->n_inputs && n < OTHERS; k++)
@@ -272,7 +272,7 @@ static bool try_carrier(Search *x, const PipeReduction *t, uint32_t carrier, Rec
     return false;
 }
 
-static ScType result_type(const PipeReduction *t)
+static ScType result_type(const JudgeReduction *t)
 {
     const HloShape *s = t->i->shape;
     return s->type == SC_TUPLE ? s->elements[0]->type : s->type;
@@ -286,7 +286,7 @@ static bool can_carry(ScType input, const Way *w)
 }
 
 /* The ways for the target's operation first, then all others. */
-static bool find_assignment(Search *x, const PipeReduction *t, Assignment *out)
+static bool find_assignment(Search *x, const JudgeReduction *t, Assignment *out)
 {
     for (int others = 0; others < 2; others++)
         for (size_t w = 0; w < WBB_LEN(ways); w++) {
@@ -299,15 +299,15 @@ static bool find_assignment(Search *x, const PipeReduction *t, Assignment *out)
     return false;
 }
 
-PipeSpikes *pipe_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t seed)
+JudgeSpikes *judge_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t seed)
 {
     const HloModule *normal = gr_normalise(cx, a, m, NULL);
     Search *x = WBB_NEW(a, Search);
     *x = (Search){.cx = wbb_cx_new(), .arena = a, .seed = seed};
-    x->all = pipe_reductions(cx, a, normal);
-    x->indices = pipe_index_ranges(a, m);
-    PipeSpikes *out = WBB_NEW(a, PipeSpikes);
-    *out = (PipeSpikes){.source = {make, x}, .n = x->all->n, .unjudged = ""};
+    x->all = judge_reductions(cx, a, normal);
+    x->indices = judge_index_ranges(a, m);
+    JudgeSpikes *out = WBB_NEW(a, JudgeSpikes);
+    *out = (JudgeSpikes){.source = {make, x}, .n = x->all->n, .unjudged = ""};
     bool *judged = WBB_NEW_N(a, bool, x->all->n + 1);
     WbbBuf names = wbb_buf(a);
     for (uint32_t k = 0; k < x->all->n; k++) {

@@ -7,7 +7,7 @@
  *
  *     tanh.f32(load %in[t])    %in[t] = 1:  0.76159406 .. 0.76159436, 3 ulp each way
  */
-#include "pipe/ir_nodes.h"
+#include "judge/ir_nodes.h"
 
 #include "eval/bounds.h"
 
@@ -15,9 +15,9 @@
 #include <string.h>
 
 /* --- one operation on one lane ------------------------------------------------------------------------------------ */
-PipeExpected pipe_exactly(uint64_t bits, bool moved)
+JudgeExpected judge_exactly(uint64_t bits, bool moved)
 {
-    return (PipeExpected){.known = PIPE_EXACT, .moved = moved, .bits = bits};
+    return (JudgeExpected){.known = JUDGE_EXACT, .moved = moved, .bits = bits};
 }
 
 /* rcp and rsqrt.approx.ftz.f64 read only the upper word, in which a nan may look like an infinity, and flush subnormal
@@ -49,7 +49,7 @@ static bool is_unspecified(const IrNode *n, ScType type, ScType from, const uint
 /* The bounds of a result with the error `err`; false: there is none for it. The exact value is computed in double,
  * which is accurate enough beside the error of an instruction. Half a unit in the last place is added for the rounding
  * of the result. */
-static bool bound_of_err(const PipeErr *err, ScOp op, ScType type, const uint64_t *v, uint32_t n_operands, EvBound *b)
+static bool bound_of_err(const JudgeErr *err, ScOp op, ScType type, const uint64_t *v, uint32_t n_operands, EvBound *b)
 {
     if ((err->relative == 0 && err->ulp == 0) || (type == SC_F64 && err->relative < 0x1p-40)) return false;
     const bool flushes = op == OP_EXP2Z || op == OP_LOG2Z || op == OP_RCPZ || op == OP_RSQRTZ;
@@ -74,8 +74,8 @@ static bool bound_of_err(const PipeErr *err, ScOp op, ScType type, const uint64_
 static bool is_nan(ScType t, uint64_t bits) { return sc_is_float(t) && isnan(sc_to_f64(t, bits)); }
 
 /* The result of an operation; `from`: type of its first operand. */
-PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type, ScType from, const PipeExpected *m,
-                            uint32_t n_operands)
+JudgeExpected judge_operate(const JudgeInterpreter *x, const IrNode *n, ScType type, ScType from,
+                            const JudgeExpected *m, uint32_t n_operands)
 {
     const ScOp op = (ScOp)n->op;
     const ScSignature signature = (ScSignature)sc_op_info[op].signature;
@@ -84,96 +84,97 @@ PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type
     const ScBudget budget = sc_budget(op, named, accuracy);
     bool exact = true, moved = true;
     uint64_t v[3] = {0}, bits;
-    if (n->flags & (SC_FLAG_CONTRACT | SC_FLAG_NSZ)) return (PipeExpected){.known = PIPE_ANY};
+    if (n->flags & (SC_FLAG_CONTRACT | SC_FLAG_NSZ)) return judge_any_value;
     for (uint32_t i = 0; i < n_operands; i++) {
-        if (m[i].known == PIPE_ANY) return (PipeExpected){.known = PIPE_ANY};
-        exact = exact && m[i].known == PIPE_EXACT;
+        if (m[i].known == JUDGE_ANY) return judge_any_value;
+        exact = exact && m[i].known == JUDGE_EXACT;
         moved = moved && m[i].moved;
         v[i] = m[i].bits;
     }
-    if (op == OP_SELECT && m[0].known == PIPE_EXACT) return m[m[0].bits ? 1 : 2];
-    if (exact && is_unspecified(n, type, from, v)) return (PipeExpected){.known = PIPE_ANY};
+    if (op == OP_SELECT && m[0].known == JUDGE_EXACT) return m[m[0].bits ? 1 : 2];
+    if (exact && is_unspecified(n, type, from, v)) return judge_any_value;
     const bool once = exact && budget.ulp == 0 && budget.absolute == 0 && sc_eval(op, named, from, v, &bits);
     if (n->flags & SC_FLAG_NNAN) { /* promised of operands and result, which may be anything where one is a nan */
         bool nan = !once || is_nan(type, bits);
         for (uint32_t i = 0; i < n_operands; i++)
             nan = nan || is_nan(signature == SC_SELECT ? (i ? type : SC_PRED) : from, v[i]);
-        if (nan) return (PipeExpected){.known = PIPE_ANY};
+        if (nan) return judge_any_value;
     }
-    if (once) return pipe_exactly(bits, moved && op == OP_BITS);
-    PipeExpected r = {.known = PIPE_BOUND};
+    if (once) return judge_exactly(bits, moved && op == OP_BITS);
+    JudgeExpected r = {.known = JUDGE_BOUND};
     if (exact && bound_of_err(&x->r.err, op, named, v, n_operands, &r.bound)) return r;
     EvBound b[3];
     for (uint32_t i = 0; i < n_operands; i++) {
         const ScType t = signature == SC_SELECT ? (i ? type : SC_PRED) : from;
-        b[i] = m[i].known == PIPE_EXACT ? ev_bound_exact(t, m[i].bits) : m[i].bound;
+        b[i] = m[i].known == JUDGE_EXACT ? ev_bound_exact(t, m[i].bits) : m[i].bound;
     }
-    if (op == OP_BITS) return (PipeExpected){.known = PIPE_ANY};
+    if (op == OP_BITS) return judge_any_value;
     r.bound = ev_bound_op(op, named, from, b, accuracy);
     return r;
 }
 
 /* --- one node, all lanes ------------------------------------------------------------------------------------------ */
-static uint64_t sum_of(const PipeInterpreter *x, const IrNode *n)
+static uint64_t sum_of(const JudgeInterpreter *x, const IrNode *n)
 {
     uint64_t v = n->imm;
     for (uint32_t i = 0; i < n->a[1]; i++) {
         const IrTerm t = x->g->terms[n->a[0] + i];
-        v += (uint64_t)t.coefficient * pipe_lanes_of(x, t.ref)->bits;
+        v += (uint64_t)t.coefficient * judge_lanes_of(x, t.ref)->bits;
     }
     return v;
 }
 
-static PipeExpected load(const PipeInterpreter *x, const IrNode *n, uint32_t lane)
+static JudgeExpected load(const JudgeInterpreter *x, const IrNode *n, uint32_t lane)
 {
     const uint32_t number = (uint32_t)ir_at(x->g, n->a[0])->imm;
     const IrBuffer *b = &x->r.k->buffers[number];
-    const int64_t at = (int64_t)pipe_lanes_of(x, n->a[1])->bits + lane;
-    if (ir_is_changed(b) || at < 0 || at >= b->elements) return (PipeExpected){.known = PIPE_ANY};
+    const int64_t at = (int64_t)judge_lanes_of(x, n->a[1])->bits + lane;
+    if (ir_is_changed(b) || at < 0 || at >= b->elements) return judge_any_value;
     const uint32_t bytes = sc_bytes(b->type);
     uint64_t bits = 0;
     memcpy(&bits, (const char *)x->r.memory[number] + (size_t)at * bytes, bytes);
-    return pipe_exactly(bits & sc_mask(b->type), true);
+    return judge_exactly(bits & sc_mask(b->type), true);
 }
 
 /* The nodes of a function's body keep one set of values: functions do not call themselves. */
-static PipeExpected call(PipeInterpreter *x, IrRef r)
+static JudgeExpected call(JudgeInterpreter *x, IrRef r)
 {
     const IrNode *n = ir_at(x->g, r);
     const IrFunction *f = x->r.k->functions[IR_CALLEE(n->imm)];
     for (uint32_t i = 0; i < f->n_params; i++)
-        x->vars[f->params[i]] = (int64_t)pipe_lanes_of(x, ir_operand(x->g, r, i))->bits;
+        x->vars[f->params[i]] = (int64_t)judge_lanes_of(x, ir_operand(x->g, r, i))->bits;
     x->run_function(x, &x->functions[IR_CALLEE(n->imm)]);
-    return *pipe_lanes_of(x, f->yields[IR_WHICH(n->imm)]);
+    return *judge_lanes_of(x, f->yields[IR_WHICH(n->imm)]);
 }
 
-void pipe_node(PipeInterpreter *x, IrRef r)
+void judge_node(JudgeInterpreter *x, IrRef r)
 {
     const IrNode *n = ir_at(x->g, r);
     const ScType type = IR_SC(n->type);
     const uint32_t lanes = IR_LANES(n->type);
-    PipeExpected *out = pipe_lanes_of(x, r);
+    JudgeExpected *out = judge_lanes_of(x, r);
     const bool in_pool = ir_in_pool(n);
-    const PipeExpected *a = in_pool ? NULL : pipe_lanes_of(x, n->a[0]), *b = in_pool ? NULL : pipe_lanes_of(x, n->a[1]);
+    const JudgeExpected *a = in_pool ? NULL : judge_lanes_of(x, n->a[0]);
+    const JudgeExpected *b = in_pool ? NULL : judge_lanes_of(x, n->a[1]);
     for (uint32_t lane = 0; lane < lanes; lane++) {
         switch ((ScOp)n->op) {
         case OP_ARG: break;
-        case OP_CONST: out[lane] = pipe_exactly(n->imm, true); break;
+        case OP_CONST: out[lane] = judge_exactly(n->imm, true); break;
         case OP_VALUE: out[lane] = x->results[x->first_lane[n->imm] + lane]; break;
         case OP_CALL: out[lane] = call(x, r); break;
-        case OP_VAR: out[lane] = pipe_exactly((uint64_t)x->vars[n->imm], false); break;
-        case OP_SUM: out[lane] = pipe_exactly(sum_of(x, n), false); break;
+        case OP_VAR: out[lane] = judge_exactly((uint64_t)x->vars[n->imm], false); break;
+        case OP_SUM: out[lane] = judge_exactly(sum_of(x, n), false); break;
         case OP_LOAD: out[lane] = load(x, n, lane); break;
-        case OP_IDX: out[lane] = pipe_exactly(sc_from_i128(type, (int64_t)a->bits), false); break;
+        case OP_IDX: out[lane] = judge_exactly(sc_from_i128(type, (int64_t)a->bits), false); break;
         case OP_PACK: out[lane] = lane < lanes / 2 ? a[lane] : b[lane - lanes / 2]; break;
         case OP_PART: out[lane] = a[n->imm + lane]; break;
         case OP_SPLAT: out[lane] = a[0]; break;
         default: {
             IrRef operands[3];
-            PipeExpected m[3];
+            JudgeExpected m[3];
             const uint32_t count = ir_operands(x->g, r, operands);
-            for (uint32_t i = 0; i < count; i++) m[i] = pipe_lanes_of(x, operands[i])[lane];
-            out[lane] = pipe_operate(x, n, type, count ? IR_SC(ir_at(x->g, operands[0])->type) : type, m, count);
+            for (uint32_t i = 0; i < count; i++) m[i] = judge_lanes_of(x, operands[i])[lane];
+            out[lane] = judge_operate(x, n, type, count ? IR_SC(ir_at(x->g, operands[0])->type) : type, m, count);
         }
         }
     }

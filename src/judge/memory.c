@@ -5,12 +5,12 @@
  *
  *     sums of 8 blocks: launch 0 writes 8 floats of a temporary, launch 1 reads them and writes the output
  */
-#include "pipe/memory.h"
+#include "judge/memory.h"
 
 #include <string.h>
 
 /* Can buffer i use the operand's array as its memory? It is not written, and the array has the memory's layout. */
-static bool can_use_array(const PipeMemory *r, int i, size_t padding)
+static bool can_use_array(const JudgeMemory *r, int i, size_t padding)
 {
     const BdBuffer *d = &r->b->buffers[i];
     bool same = d->role == BD_IN && d->bits >= 8 && padding == 0 && d->bytes > 0 && bd_row_major(d);
@@ -19,7 +19,7 @@ static bool can_use_array(const PipeMemory *r, int i, size_t padding)
     return same;
 }
 
-static SimBuffer buffer_of(WbbCx *cx, WbbArena *a, const PipeMemory *r, int i, const PipeOperands *operands,
+static SimBuffer buffer_of(WbbCx *cx, WbbArena *a, const JudgeMemory *r, int i, const JudgeOperands *operands,
                            size_t padding)
 {
     const BdBuffer *d = &r->b->buffers[i];
@@ -31,17 +31,17 @@ static SimBuffer buffer_of(WbbCx *cx, WbbArena *a, const PipeMemory *r, int i, c
     void *bytes = own ? wbb_alloc(a, (size_t)d->bytes + padding + 16) : (void *)array;
     SimBuffer m = {.bytes = bytes, .size = (size_t)d->bytes, .align = (uint32_t)d->align, .role = d->role,
                    .writes = d->writes, .initialised = d->init == BD_INIT_ZERO || d->init == BD_INIT_TICKET};
-    if (d->role == BD_IN && !array) m.source = pipe_pages(a, operands, d);
+    if (d->role == BD_IN && !array) m.source = judge_pages(a, operands, d);
     else if (d->role == BD_IN && own) bd_to_physical(cx, d, array, bytes);
     else if (d->role == BD_TEMP && !m.initialised) memset(bytes, BD_ANYTHING, m.size);
     return m;
 }
 
-PipeMemory pipe_memory(WbbCx *cx, WbbArena *a, const Bundle *b, const PipeOperands *operands, size_t padding,
-                       const PipeShare *share)
+JudgeMemory judge_memory(WbbCx *cx, WbbArena *a, const Bundle *b, const JudgeOperands *operands, size_t padding,
+                         const JudgeShare *share)
 {
     int *leaf = WBB_NEW_N(a, int, b->n_buffers + 1), *home = WBB_NEW_N(a, int, b->n_buffers + 1);
-    PipeMemory r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1), .home = home, .leaf = leaf};
+    JudgeMemory r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1), .home = home, .leaf = leaf};
     for (int i = 0; i < b->n_buffers; i++) {
         home[i] = b->buffers[i].copy_of >= 0 ? b->buffers[i].copy_of : i;
         if (share && i == share->output) home[i] = share->operand;
@@ -60,13 +60,13 @@ PipeMemory pipe_memory(WbbCx *cx, WbbArena *a, const Bundle *b, const PipeOperan
     return r;
 }
 
-void pipe_keep_temporaries(PipeMemory *to, const PipeMemory *from)
+void judge_keep_temporaries(JudgeMemory *to, const JudgeMemory *from)
 {
     for (int i = 0; i < to->b->n_buffers; i++)
         if (to->b->buffers[i].role == BD_TEMP) to->memory[i].bytes = from->memory[i].bytes;
 }
 
-BdLaunch *pipe_launches(WbbArena *a, const PipeMemory *r)
+BdLaunch *judge_launches(WbbArena *a, const JudgeMemory *r)
 {
     BdLaunch *out = WBB_NEW_N(a, BdLaunch, r->b->n_launches + 1);
     for (int i = 0; i < r->b->n_launches; i++) {
@@ -79,10 +79,10 @@ BdLaunch *pipe_launches(WbbArena *a, const PipeMemory *r)
     return out;
 }
 
-void pipe_launch_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, PipeMemory *r, const SimOptions *o,
-                     SimReport *report)
+void judge_launch_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, JudgeMemory *r, const SimOptions *o,
+                      SimReport *report)
 {
-    const BdLaunch *launches = pipe_launches(a, r);
+    const BdLaunch *launches = judge_launches(a, r);
     const int n = r->b->n_launches;
     bool whole = false; /* launches update what those before them have stored */
     for (int k = 0; k < r->b->n_buffers; k++)
@@ -101,14 +101,14 @@ void pipe_launch_all(WbbCx *cx, WbbArena *a, const SimModule *ptx, PipeMemory *r
     }
 }
 
-bool pipe_has_tickets(const Bundle *b)
+bool judge_has_tickets(const Bundle *b)
 {
     for (int i = 0; i < b->n_buffers; i++)
         if (b->buffers[i].init == BD_INIT_TICKET) return true;
     return false;
 }
 
-const char *pipe_ticket_fault(WbbArena *a, const PipeMemory *r)
+const char *judge_ticket_fault(WbbArena *a, const JudgeMemory *r)
 {
     for (int i = 0; i < r->b->n_buffers; i++) {
         const uint8_t *bytes = r->memory[i].bytes;
@@ -120,7 +120,7 @@ const char *pipe_ticket_fault(WbbArena *a, const PipeMemory *r)
     return NULL;
 }
 
-int64_t pipe_differing(WbbArena *a, const PipeMemory *x, const PipeMemory *y, const char **first)
+int64_t judge_differing(WbbArena *a, const JudgeMemory *x, const JudgeMemory *y, const char **first)
 {
     int64_t n = 0;
     for (uint32_t k = 0; k < x->n_leaves; k++) {

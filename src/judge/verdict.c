@@ -1,15 +1,15 @@
 /* verdict.c: verdicts as text and as JSON.
  *
- * Needs what pipe_run left; prints it.
+ * Needs what judge_run left; prints it.
  *
  *     gelu.hlo: 12582912 elements inside the bounds, 2 ulp from f64 at most, no fault
  */
-#include "pipe/judge.h"
+#include "judge/judge.h"
 
 /* More units say only that the result is near 0, or the sum long: the way to the bound says how good it is. */
 enum { MOST_ULP = 1000 };
 
-static void put_gpu(WbbBuf *b, const char *name, const PipeVerdict *v)
+static void put_gpu(WbbBuf *b, const char *name, const JudgeVerdict *v)
 {
     const GpuReport *g = &v->gpu;
     wbb_putf(b, "%s: ran on %s (%s) from %s\n", name, g->device, g->arch,
@@ -29,7 +29,7 @@ static void put_gpu(WbbBuf *b, const char *name, const PipeVerdict *v)
                  g->copies, g->gb_per_s, g->share, g->copy_gb_per_s);
 }
 
-static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
+static void put_gpu_json(WbbBuf *b, const JudgeVerdict *v)
 {
     const GpuReport *g = &v->gpu;
     wbb_json_open(b, "gpu", '{');
@@ -48,7 +48,7 @@ static void put_gpu_json(WbbBuf *b, const PipeVerdict *v)
     wbb_json_close(b, '}');
 }
 
-static void put_spikes_json(WbbBuf *b, const PipeSpikes *s)
+static void put_spikes_json(WbbBuf *b, const JudgeSpikes *s)
 {
     wbb_json_open(b, "spikes", '{');
     wbb_json_uint(b, "reductions", s->n);
@@ -59,7 +59,7 @@ static void put_spikes_json(WbbBuf *b, const PipeSpikes *s)
     wbb_json_close(b, '}');
 }
 
-void pipe_put_verdict_json(WbbBuf *b, const PipeVerdict *v)
+void judge_put_verdict_json(WbbBuf *b, const JudgeVerdict *v)
 {
     wbb_json_int(b, "compared", v->compared);
     wbb_json_int(b, "outside", v->outside);
@@ -79,17 +79,17 @@ void pipe_put_verdict_json(WbbBuf *b, const PipeVerdict *v)
     if (v->gpu.device) put_gpu_json(b, v);
 }
 
-static bool is_vacuous(const PipeVerdict *v)
+static bool is_vacuous(const JudgeVerdict *v)
 {
     return v->checked && v->unjudged && !v->compared && !v->report.n_faults;
 }
 
-void pipe_need_judged(WbbCx *cx, const char *name, const PipeVerdict *v)
+void judge_need_judged(WbbCx *cx, const char *name, const JudgeVerdict *v)
 {
     if (is_vacuous(v)) wbb_decline(cx, (WbbLoc){.file = name}, WHY_FEATURE, "no element was compared: %s", v->unjudged);
 }
 
-void pipe_put_distance(WbbBuf *b, double max_ulp, double share, const char *fault)
+void judge_put_distance(WbbBuf *b, double max_ulp, double share, const char *fault)
 {
     if (max_ulp < MOST_ULP) wbb_putf(b, ", %.3g ulp from f64 at most", max_ulp);
     wbb_put(b, fault);
@@ -98,7 +98,7 @@ void pipe_put_distance(WbbBuf *b, double max_ulp, double share, const char *faul
     else if (share > 0) wbb_put(b, "; the farthest is under 0.01 % of the way to its bound");
 }
 
-void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
+void judge_put_verdict(WbbBuf *b, const char *name, const JudgeVerdict *v)
 {
     for (int i = 0; i < v->report.n_faults; i++) wbb_putf(b, "%s: fault: %s\n", name, v->report.faults[i]);
     if (v->gpu.device) put_gpu(b, name, v);
@@ -109,7 +109,7 @@ void pipe_put_verdict(WbbBuf *b, const char *name, const PipeVerdict *v)
     if (v->checked && v->unjudged && !is_vacuous(v)) wbb_putf(b, "%s: %s\n", name, v->unjudged);
     if (v->checked && !v->outside && !v->report.n_faults && !is_vacuous(v)) {
         wbb_putf(b, "%s: %lld elements inside the bounds", name, (long long)v->compared);
-        pipe_put_distance(b, v->max_ulp, v->share, ", no fault");
+        judge_put_distance(b, v->max_ulp, v->share, ", no fault");
         wbb_put(b, "\n");
     }
     if (v->spikes && v->spikes->n)

@@ -12,24 +12,24 @@
  *
  *     softmax of f32[4,700], seed 0      x[0] is -inf but for x[0,0] = 0, x[1] but for x[1,699]; x[2] is 0 but for ..
  */
-#include "pipe/dominant.h"
+#include "judge/dominant.h"
 
 #include "bundle/bundle.h"
 #include "graph/graph.h"
-#include "pipe/index_ranges.h"
-#include "pipe/reductions.h"
+#include "judge/index_ranges.h"
+#include "judge/reductions.h"
 
 #include <math.h>
 #include <string.h>
 
 /* An input that carries the terms of a reduction. */
 typedef struct {
-    const PipeReduction *of;
+    const JudgeReduction *of;
     uint32_t input;
 } Carrier;
 
 typedef struct {
-    const PipeReductions *all;
+    const JudgeReductions *all;
     const BdIndices *indices; /* by input; NULL: there are none */
     uint64_t seed, turn;      /* turn: seeds of the same carrier before this one */
     Carrier at;
@@ -69,7 +69,7 @@ static double number(ScType t, uint8_t of)
 static double element(const Dominant *d, ScType type, int64_t position)
 {
     int64_t result, term;
-    pipe_place_in(d->at.of, d->all->inputs[d->at.input], position, &result, &term);
+    judge_place_in(d->at.of, d->all->inputs[d->at.input], position, &result, &term);
     const int64_t terms = d->at.of->terms;
     const uint64_t k = (uint64_t)result + d->turn * (uint64_t)d->results, pair = k / 2;
     const int64_t from = (int64_t)(pair % (uint64_t)terms) * d->stride % terms;
@@ -91,11 +91,11 @@ static void make(void *arg, int64_t input, const int64_t *positions, int64_t sta
     }
     memset(out, 0, (size_t)n * sc_bytes(type));
     for (int64_t k = 0; k < n; k++)
-        pipe_put_element(type, element(d, part, positions ? positions[k] : start + k), k, out);
+        judge_put_element(type, element(d, part, positions ? positions[k] : start + k), k, out);
 }
 
 /* Can an input carry the terms of a reduction: is there one of it for each term, and is it no index? */
-static bool carries(const Dominant *d, const PipeReduction *t, uint32_t input)
+static bool carries(const Dominant *d, const JudgeReduction *t, uint32_t input)
 {
     const HloShape *s = d->all->inputs[input];
     const bool is_index = d->indices && d->indices[input].columns;
@@ -103,7 +103,7 @@ static bool carries(const Dominant *d, const PipeReduction *t, uint32_t input)
     return t->terms > 1 && hlo_elements(s) >= t->terms;
 }
 
-static bool same_terms(const PipeReduction *x, const PipeReduction *y)
+static bool same_terms(const JudgeReduction *x, const JudgeReduction *y)
 {
     bool same = x->terms == y->terms && x->n_operands == y->n_operands;
     for (uint32_t k = 0; same && k < x->n_operands; k++)
@@ -122,11 +122,11 @@ static int64_t stride_of(int64_t n)
     return stride;
 }
 
-const EvSource *pipe_dominant(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t seed)
+const EvSource *judge_dominant(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t seed)
 {
     Dominant *d = WBB_NEW(a, Dominant);
     EvSource *source = WBB_NEW(a, EvSource);
-    *d = (Dominant){.all = pipe_reductions(cx, a, gr_normalise(cx, a, m, NULL)), .indices = pipe_index_ranges(a, m),
+    *d = (Dominant){.all = judge_reductions(cx, a, gr_normalise(cx, a, m, NULL)), .indices = judge_index_ranges(a, m),
                     .seed = seed};
     struct { Carrier *items; uint32_t n, capacity; } found = {0};
     for (uint32_t k = 0; k < d->all->n; k++)

@@ -10,7 +10,7 @@
  *
  *     run gelu.hlo --ptx xla.ptx --grid 12288,1,1 --block 128,1,1 --check
  */
-#include "pipe/judge.h"
+#include "judge/judge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +88,8 @@ static int arguments(const HloFusion *f, uint32_t n_in, int n, int parameters, i
     return count;
 }
 
-Bundle *pipe_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry,
-                     const BdLaunch *launch)
+Bundle *judge_foreign(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, const char *entry,
+                      const BdLaunch *launch)
 {
     hlo_decline_features(cx, m);
     const HloFusion f = hlo_fusion(cx, m);

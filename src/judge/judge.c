@@ -6,9 +6,9 @@
  *
  *     output 0 (f32) element 17 is 0x40000000 (2), evaluated 0x3f800000 (1), allowed 0.99999994 .. 1.0000001
  */
-#include "pipe/judge.h"
+#include "judge/judge.h"
 #include "graph/graph.h"
-#include "pipe/memory.h"
+#include "judge/memory.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 /* SAMPLE: larger outputs are sampled for their error. CHUNK: elements compared at once. */
 enum { SAMPLE = 1 << 20, CHUNK = 64 };
 
-void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs)
+void judge_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, const EvValue *outputs)
 {
     wbb_make_dir(cx, dir);
     for (uint32_t i = 0; i < n; i++)
@@ -25,7 +25,7 @@ void pipe_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, con
                      outputs[i].rank, outputs[i].data);
 }
 
-static EvValue output_value(WbbCx *cx, WbbArena *a, const PipeMemory *r, uint32_t k)
+static EvValue output_value(WbbCx *cx, WbbArena *a, const JudgeMemory *r, uint32_t k)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const ScType type = sc_type_named(d->type, strlen(d->type));
@@ -57,7 +57,7 @@ static bool same_bits(const EvValue *a, int64_t i, const EvValue *b, int64_t k)
 /* What the outputs are judged by. */
 typedef struct {
     HloFusion fusion; /* of the text */
-    const PipeOperands *operands;
+    const JudgeOperands *operands;
     const HloComputation *normal; /* the fusion in normal form, whose instructions the order names */
     const EvOrder *order;         /* that the bundle documents; NULL: none */
     const EvOrder *needed;        /* the part of it without which the bounds are too narrow; NULL: none */
@@ -72,7 +72,7 @@ static RwCx *rules_of(WbbCx *cx, WbbArena *a, const Bundle *b)
     return rw;
 }
 
-const HloModule *pipe_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, const Bundle *b)
+const HloModule *judge_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, const Bundle *b)
 {
     const HloModule *normal = gr_normalise(cx, a, m, rules_of(cx, a, b));
     for (int k = 0; k < (int)b->n_order; k++)
@@ -80,12 +80,12 @@ const HloModule *pipe_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, cons
     return gr_sums(cx, a, normal);
 }
 
-static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
+static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const JudgeOperands *operands,
                      const Bundle *b)
 {
     Judged j = {.fusion = *f, .operands = operands};
     if (!b->n_order) return j;
-    j.normal = hlo_fusion(cx, pipe_normal_of(cx, a, m, b)).body;
+    j.normal = hlo_fusion(cx, judge_normal_of(cx, a, m, b)).body;
     j.order = ev_order(cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
     ev_order_check(cx, j.order, j.normal);
     j.needed = ev_order_needed(a, j.order, j.normal);
@@ -98,7 +98,7 @@ typedef struct { int64_t *items; uint32_t n, capacity; } Offsets;
 /* Offsets in memory of the elements of leaf k that the run wrote. Of a large output a sample of the blocks writes
  * little, so what is untouched is passed over eight bytes at a time, or a page, and nothing is made that is as
  * large. */
-static Offsets written_offsets(WbbArena *a, const PipeMemory *r, const PipeVerdict *v, uint32_t k)
+static Offsets written_offsets(WbbArena *a, const JudgeMemory *r, const JudgeVerdict *v, uint32_t k)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const int64_t elements = bd_elements(d->dims, d->rank);
@@ -125,7 +125,7 @@ static Offsets written_offsets(WbbArena *a, const PipeMemory *r, const PipeVerdi
 }
 
 /* The elements of leaf k at these offsets, in their order. */
-static EvValue output_at(WbbArena *a, const PipeMemory *r, uint32_t k, const Offsets *offsets)
+static EvValue output_at(WbbArena *a, const JudgeMemory *r, uint32_t k, const Offsets *offsets)
 {
     const BdBuffer *d = &r->b->buffers[r->leaf[k]];
     const ScType type = sc_type_named(d->type, strlen(d->type));
@@ -147,7 +147,7 @@ static EvValue output_at(WbbArena *a, const PipeMemory *r, uint32_t k, const Off
     return (EvValue){.type = type, .rank = 1, .dims = dims, .data = out};
 }
 
-static void report_first(WbbArena *a, PipeVerdict *v, uint32_t leaf, int64_t at, int64_t part, const EvValue *got,
+static void report_first(WbbArena *a, JudgeVerdict *v, uint32_t leaf, int64_t at, int64_t part, const EvValue *got,
                          uint64_t bits, uint64_t plain, const EvBound *bound)
 {
     WbbBuf b = wbb_buf(a);
@@ -180,9 +180,9 @@ static double share_of(ScType type, uint64_t bits, uint64_t plain, const EvBound
 }
 
 /* Compare a leaf with the bounds. `got` and `plain` hold the elements at `positions` (NULL: all) in their order. */
-static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
+static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const JudgeOperands *operands,
                          const EvOrder *order, EvMode mode, uint32_t n_leaves, uint32_t leaf, const EvValue *got,
-                         const EvValue *plain, const int64_t *positions, int64_t n, PipeVerdict *v)
+                         const EvValue *plain, const int64_t *positions, int64_t n, JudgeVerdict *v)
 {
     int64_t *suspects = WBB_NEW_N(a, int64_t, n + 1), *indices = WBB_NEW_N(a, int64_t, n + 1), count = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -198,7 +198,7 @@ static void compare_leaf(WbbCx *cx, WbbArena *a, const HloComputation *c, const 
     if (!count) return;
     EvPositions *at = WBB_NEW_N(a, EvPositions, n_leaves);
     at[leaf] = (EvPositions){.positions = suspects, .n = count};
-    const EvResult *bounds = pipe_evaluate(cx, a, c, operands, order, mode, at);
+    const EvResult *bounds = judge_evaluate(cx, a, c, operands, order, mode, at);
     const EvBound *b = bounds->outputs[leaf].data;
     const int64_t parts = parts_of(got);
     const ScType type = ev_part_type(got->type);
@@ -234,15 +234,15 @@ static double of_larger(ScType type, double part, double other)
     return larger > unit ? unit / larger : 1;
 }
 
-static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
-                          uint32_t n_leaves, const EvValue *got, const EvPositions *at, PipeVerdict *v)
+static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const JudgeOperands *operands,
+                          uint32_t n_leaves, const EvValue *got, const EvPositions *at, JudgeVerdict *v)
 {
     EvPositions *some = WBB_NEW_N(a, EvPositions, n_leaves + 1);
     for (uint32_t k = 0; k < n_leaves; k++) {
         if (!sc_is_float(ev_part_type(got[k].type))) continue;
         some[k] = sample(a, at ? at[k].positions : NULL, at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
     }
-    const EvResult *exact = pipe_evaluate(cx, a, c, operands, NULL, EV_F64, some);
+    const EvResult *exact = judge_evaluate(cx, a, c, operands, NULL, EV_F64, some);
     for (uint32_t k = 0; k < n_leaves; k++) {
         const double *x = exact->outputs[k].data;
         const int64_t parts = parts_of(&got[k]), step = step_of(at ? at[k].n : bd_elements(got[k].dims, got[k].rank));
@@ -257,11 +257,11 @@ static void measure_error(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 
 /* All outputs against what computation c allows, in any order of its sums or in that which the kernel documents;
  * returns how many elements there are. */
-static int64_t compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
-                       const EvOrder *order, const PipeRun *run, uint32_t n_leaves, const EvValue *got,
-                       const EvPositions *at, PipeVerdict *v)
+static int64_t compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const JudgeOperands *operands,
+                       const EvOrder *order, const JudgeRun *run, uint32_t n_leaves, const EvValue *got,
+                       const EvPositions *at, JudgeVerdict *v)
 {
-    const EvResult *plain = pipe_evaluate(cx, a, c, operands, order, EV_PLAIN, at);
+    const EvResult *plain = judge_evaluate(cx, a, c, operands, order, EV_PLAIN, at);
     const EvMode mode = ev_bounds_mode(run->accuracy);
     int64_t elements = 0;
     for (uint32_t k = 0; k < n_leaves; k++) {
@@ -275,8 +275,8 @@ static int64_t compare(WbbCx *cx, WbbArena *a, const HloComputation *c, const Pi
 
 /* Against the bounds of the text, and then, in the normalised fusion, against the order that the bundle documents. `at`
  * has the positions of the elements of each leaf; NULL: all. */
-static void judge_values(WbbCx *cx, WbbArena *a, const Judged *j, const PipeRun *run, uint32_t n, const EvValue *got,
-                         const EvPositions *at, PipeVerdict *v)
+static void against_bounds(WbbCx *cx, WbbArena *a, const Judged *j, const JudgeRun *run, uint32_t n, const EvValue *got,
+                           const EvPositions *at, JudgeVerdict *v)
 {
     const HloComputation *text = j->fusion.body;
     v->compared += compare(cx, a, j->needed ? j->normal : text, j->operands, j->needed, run, n, got, at, v);
@@ -288,14 +288,14 @@ static void judge_values(WbbCx *cx, WbbArena *a, const Judged *j, const PipeRun 
 }
 
 /* Of a sample of blocks: all blocks, where those that it leaves out may change what it has written to the output. */
-static uint64_t unfinished(const PipeMemory *r, const PipeRun *run, uint32_t k)
+static uint64_t unfinished(const JudgeMemory *r, const JudgeRun *run, uint32_t k)
 {
     const uint32_t *grid = r->b->launches[0].grid; /* check_sample: there is one launch */
     const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     return r->b->buffers[r->leaf[k]].writes == BD_ATOMIC && run->blocks < blocks ? blocks : 0;
 }
 
-static void note_unfinished(WbbArena *a, PipeVerdict *v, uint32_t leaf, uint64_t blocks)
+static void note_unfinished(WbbArena *a, JudgeVerdict *v, uint32_t leaf, uint64_t blocks)
 {
     v->unjudged = wbb_format(a, "%soutput %u is not judged: other blocks may change what these have written; it is "
                                 "where all %llu blocks run",
@@ -303,7 +303,7 @@ static void note_unfinished(WbbArena *a, PipeVerdict *v, uint32_t leaf, uint64_t
 }
 
 /* What a run left in memory; of a sample of blocks what they wrote. */
-static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, const PipeRun *run, PipeVerdict *v)
+static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const JudgeMemory *r, const JudgeRun *run, JudgeVerdict *v)
 {
     EvPositions *at = run->blocks ? WBB_NEW_N(a, EvPositions, r->n_leaves + 1) : NULL;
     EvValue *got = WBB_NEW_N(a, EvValue, r->n_leaves + 1);
@@ -323,26 +323,26 @@ static void judge(WbbCx *cx, WbbArena *a, const Judged *j, const PipeMemory *r, 
         at[k] = (EvPositions){.positions = positions, .n = offsets.n};
         got[k] = output_at(a, r, k, &offsets);
     }
-    judge_values(cx, a, j, run, r->n_leaves, got, at, v);
+    against_bounds(cx, a, j, run, r->n_leaves, got, at, v);
 }
 
-void pipe_judge(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeOperands *operands,
-                const PipeMemory *r, const PipeRun *run, PipeVerdict *v)
+void judge_fusion(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const JudgeOperands *operands,
+                const JudgeMemory *r, const JudgeRun *run, JudgeVerdict *v)
 {
     const Judged j = judged(cx, a, f, m, operands, r->b);
     judge(cx, a, &j, r, run, v);
 }
 
-void pipe_judge_outputs(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeOperands *operands,
-                        const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v)
+void judge_outputs(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const JudgeOperands *operands,
+                        const JudgeRun *run, uint32_t n, const EvValue *got, JudgeVerdict *v)
 {
     const HloFusion f = hlo_fusion(cx, m);
     const Judged j = judged(cx, a, &f, m, operands, b);
-    judge_values(cx, a, &j, run, n, got, NULL, v);
+    against_bounds(cx, a, &j, run, n, got, NULL, v);
 }
 
-void pipe_judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
-                       const EvOrder *order, const PipeRun *run, uint32_t n, const EvValue *got, PipeVerdict *v)
+void judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const JudgeOperands *operands,
+                       const EvOrder *order, const JudgeRun *run, uint32_t n, const EvValue *got, JudgeVerdict *v)
 {
     v->compared += compare(cx, a, c, operands, order, run, n, got, NULL, v);
     measure_error(cx, a, c, operands, n, got, NULL, v);
@@ -355,73 +355,73 @@ typedef struct {
     WbbArena *arena;
     const Bundle *b;
     const SimModule *ptx;
-    const PipeOperands *operands;
-    const PipeRun *run;
+    const JudgeOperands *operands;
+    const JudgeRun *run;
     SimOptions options;
 } Runs;
 
-static PipeMemory new_memory(const Runs *s, const PipeShare *share)
+static JudgeMemory new_memory(const Runs *s, const JudgeShare *share)
 {
-    return pipe_memory(s->cx, s->arena, s->b, s->operands, s->run->padding, share);
+    return judge_memory(s->cx, s->arena, s->b, s->operands, s->run->padding, share);
 }
 
-static void add_fault(PipeVerdict *v, const char *text)
+static void add_fault(JudgeVerdict *v, const char *text)
 {
     if (v->report.n_faults < SIM_MAX_FAULTS) v->report.faults[v->report.n_faults++] = text;
 }
 
-static const char *name_of(const PipeRun *run) { return run->ptx_name ? run->ptx_name : "kernel.ptx"; }
+static const char *name_of(const JudgeRun *run) { return run->ptx_name ? run->ptx_name : "kernel.ptx"; }
 
 /* Run blocks and warps in another order. If the outputs change, the verdict says so, and they are judged too: atomic
  * sums of floats may change within the bounds. */
-static void run_reordered(const Runs *s, const Judged *j, const PipeMemory *r, PipeVerdict *v)
+static void run_reordered(const Runs *s, const Judged *j, const JudgeMemory *r, JudgeVerdict *v)
 {
-    const PipeRun *run = s->run;
+    const JudgeRun *run = s->run;
     const SimOptions o = {.order = run->order == SIM_FORWARD ? SIM_SHUFFLED : SIM_FORWARD, .order_seed = 1,
                           .padding = run->padding, .threads = run->threads};
-    PipeMemory fresh = new_memory(s, NULL);
+    JudgeMemory fresh = new_memory(s, NULL);
     SimReport report;
-    pipe_launch_all(s->cx, s->arena, s->ptx, &fresh, &o, &report);
+    judge_launch_all(s->cx, s->arena, s->ptx, &fresh, &o, &report);
     const char *first;
-    if (!pipe_differing(s->arena, r, &fresh, &first)) return;
+    if (!judge_differing(s->arena, r, &fresh, &first)) return;
     v->order = wbb_format(s->arena, "the result depends on the order of warps or blocks: %s", first);
     judge(s->cx, s->arena, j, &fresh, run, v);
 }
 
 /* A further run, whose outputs must have the bits of the first; `how` names it in faults. */
-static void run_equal(const Runs *s, PipeMemory *again, const PipeMemory *r, const char *how, PipeVerdict *v)
+static void run_equal(const Runs *s, JudgeMemory *again, const JudgeMemory *r, const char *how, JudgeVerdict *v)
 {
     SimOptions o = s->options;
     SimReport report;
     const char *first;
     o.counts = NULL, o.profile = NULL;
-    pipe_launch_all(s->cx, s->arena, s->ptx, again, &o, &report);
+    judge_launch_all(s->cx, s->arena, s->ptx, again, &o, &report);
     for (int i = 0; i < report.n_faults; i++) add_fault(v, wbb_format(s->arena, "%s: %s", how, report.faults[i]));
-    if (!report.n_faults && pipe_differing(s->arena, r, again, &first))
+    if (!report.n_faults && judge_differing(s->arena, r, again, &first))
         add_fault(v, wbb_format(s->arena, "%s: %s differs from the first run", how, first));
 }
 
 /* Tickets are zero after a run, so that the next one may have the same temporaries. */
-static void run_twice(const Runs *s, const PipeMemory *r, PipeVerdict *v)
+static void run_twice(const Runs *s, const JudgeMemory *r, JudgeVerdict *v)
 {
-    const char *fault = pipe_ticket_fault(s->arena, r);
+    const char *fault = judge_ticket_fault(s->arena, r);
     if (!fault) {
-        PipeMemory again = new_memory(s, NULL);
-        pipe_keep_temporaries(&again, r);
+        JudgeMemory again = new_memory(s, NULL);
+        judge_keep_temporaries(&again, r);
         run_equal(s, &again, r, "in a second run on the same temporaries", v);
-        fault = v->report.n_faults ? NULL : pipe_ticket_fault(s->arena, &again);
+        fault = v->report.n_faults ? NULL : judge_ticket_fault(s->arena, &again);
     }
     if (fault) add_fault(v, fault);
 }
 
 /* Each output in the memory of each operand that it may alias. */
-static void run_in_place(const Runs *s, const PipeMemory *r, PipeVerdict *v)
+static void run_in_place(const Runs *s, const JudgeMemory *r, JudgeVerdict *v)
 {
     for (int i = 0; i < s->b->n_buffers; i++) {
         const BdBuffer *d = &s->b->buffers[i];
         for (int k = 0; k < d->n_may_alias && v->report.n_faults == 0; k++) {
             if (r->home[i] == d->may_alias[k]) continue; /* the first run was it */
-            PipeMemory again = new_memory(s, &(PipeShare){.output = i, .operand = d->may_alias[k]});
+            JudgeMemory again = new_memory(s, &(JudgeShare){.output = i, .operand = d->may_alias[k]});
             run_equal(s, &again, r, wbb_format(s->arena, "with output buffer %d in the memory of buffer %d", i,
                                                d->may_alias[k]), v);
         }
@@ -430,18 +430,18 @@ static void run_in_place(const Runs *s, const PipeMemory *r, PipeVerdict *v)
 
 /* The other ways to read products and sums without a rounding modifier, each on buffers as they were at first: all
  * results must be right. Outputs that a fused multiply-add puts outside the bounds are named as such. */
-static void run_fused(const Runs *s, const Judged *j, PipeVerdict *v)
+static void run_fused(const Runs *s, const Judged *j, JudgeVerdict *v)
 {
     SimOptions o = s->options;
     o.counts = NULL, o.profile = NULL;
     for (uint32_t way = SIM_FUSED_FIRST; way < sim_fusings(s->ptx) && v->outside == 0; way++) {
-        PipeMemory r = new_memory(s, NULL);
+        JudgeMemory r = new_memory(s, NULL);
         const SimModule *fused = sim_parse_fused(s->cx, s->arena, name_of(s->run), s->b->ptx, (SimFusing)way);
         const SimReport report = v->report;
         const int64_t compared = v->compared;
         const char *unjudged = v->unjudged;
         v->report = (SimReport){0};
-        pipe_launch_all(s->cx, s->arena, fused, &r, &o, &v->report);
+        judge_launch_all(s->cx, s->arena, fused, &r, &o, &v->report);
         if (v->report.n_faults) return;
         judge(s->cx, s->arena, j, &r, s->run, v);
         v->report = report, v->compared = compared, v->unjudged = unjudged;
@@ -462,7 +462,7 @@ static bool is_exact(const char *ptx)
 
 /* A number of the GPU's outputs and that of the simulator. */
 static void compare_number(const Runs *s, ScType type, uint32_t leaf, int64_t element, uint64_t got, uint64_t expected,
-                           PipeVerdict *v)
+                           JudgeVerdict *v)
 {
     if (got == expected) return;
     if (sc_is_float(type) && isnan(sc_to_f64(type, got)) && isnan(sc_to_f64(type, expected))) v->nans++;
@@ -471,7 +471,7 @@ static void compare_number(const Runs *s, ScType type, uint32_t leaf, int64_t el
                                      (unsigned long long)got, (unsigned long long)expected);
 }
 
-static void compare_with_simulator(const Runs *s, const PipeMemory *r, const PipeMemory *device, PipeVerdict *v)
+static void compare_with_simulator(const Runs *s, const JudgeMemory *r, const JudgeMemory *device, JudgeVerdict *v)
 {
     for (uint32_t k = 0; k < r->n_leaves; k++) {
         const EvValue x = output_value(s->cx, s->arena, device, k), y = output_value(s->cx, s->arena, r, k);
@@ -486,11 +486,11 @@ static void compare_with_simulator(const Runs *s, const PipeMemory *r, const Pip
 }
 
 /* Leaves the outputs and tickets of the GPU in `device`. */
-static void on_gpu(const Runs *s, const PipeMemory *r, const PipeMemory *device, PipeVerdict *v)
+static void on_gpu(const Runs *s, const JudgeMemory *r, const JudgeMemory *device, JudgeVerdict *v)
 {
     const Bundle *b = s->b;
-    const PipeRun *run = s->run;
-    const bool twice = pipe_has_tickets(b);
+    const JudgeRun *run = s->run;
+    const bool twice = judge_has_tickets(b);
     GpuBuffer *memory = WBB_NEW_N(s->arena, GpuBuffer, b->n_buffers + 1);
     for (int i = 0; i < b->n_buffers; i++) {
         const SimBuffer *m = &device->memory[i];
@@ -499,16 +499,16 @@ static void on_gpu(const Runs *s, const PipeMemory *r, const PipeMemory *device,
                                     .output = m->role == BD_OUT || b->buffers[i].init == BD_INIT_TICKET};
     }
     const GpuOptions o = {.runs = twice ? 2 : 1, .repeat = run->repeat, .padding = run->padding};
-    v->gpu = gpu_run(s->cx, s->arena, b, pipe_launches(s->arena, device), memory, &o);
+    v->gpu = gpu_run(s->cx, s->arena, b, judge_launches(s->arena, device), memory, &o);
     v->beside = !run->alone && !run->blocks;
     v->exact = v->beside && is_exact(b->ptx);
     if (v->beside) compare_with_simulator(s, r, device, v);
-    const char *fault = twice ? pipe_ticket_fault(s->arena, device) : NULL;
+    const char *fault = twice ? judge_ticket_fault(s->arena, device) : NULL;
     if (fault) add_fault(v, wbb_format(s->arena, "on the GPU: %s", fault));
 }
 
 /* The outputs, to files and to the caller's arrays. */
-static void hand_over(const Runs *s, const PipeMemory *r)
+static void hand_over(const Runs *s, const JudgeMemory *r)
 {
     EvValue *got = WBB_NEW_N(s->arena, EvValue, r->n_leaves + 1);
     for (uint32_t k = 0; k < r->n_leaves; k++) {
@@ -516,29 +516,29 @@ static void hand_over(const Runs *s, const PipeMemory *r)
         const size_t n = (size_t)bd_elements(got[k].dims, got[k].rank) * sc_bytes(got[k].type);
         if (s->run->outputs && n) memcpy(s->run->outputs[k], got[k].data, n);
     }
-    if (s->run->output_dir) pipe_write_outputs(s->cx, s->arena, s->run->output_dir, r->n_leaves, got);
+    if (s->run->output_dir) judge_write_outputs(s->cx, s->arena, s->run->output_dir, r->n_leaves, got);
 }
 
-bool pipe_may_sample(const Bundle *b) { return b->n_launches <= 1 && !pipe_has_tickets(b); }
+bool judge_may_sample(const Bundle *b) { return b->n_launches <= 1 && !judge_has_tickets(b); }
 
 static void check_sample(WbbCx *cx, const Bundle *b)
 {
-    if (!pipe_may_sample(b))
+    if (!judge_may_sample(b))
         wbb_fail(cx, (WbbLoc){0},
                  "a sample of blocks can be run of one launch whose blocks share no tickets; this kernel has %s, and "
                  "all of its blocks are needed",
-                 pipe_has_tickets(b) ? "tickets" : wbb_format(cx->arena, "%d launches", b->n_launches));
+                 judge_has_tickets(b) ? "tickets" : wbb_format(cx->arena, "%d launches", b->n_launches));
 }
 
-PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const PipeRun *options)
+JudgeVerdict judge_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const JudgeRun *options)
 {
-    PipeVerdict v = {.checked = options->check, .seed = options->seed};
+    JudgeVerdict v = {.checked = options->check, .seed = options->seed};
     wbb_use_threads(cx, options->threads);
     if (options->blocks) check_sample(cx, b);
-    const PipeRun own = pipe_with_case(cx, a, m, b->ptx, *options, &v.spikes), *run = &own;
+    const JudgeRun own = judge_with_case(cx, a, m, b->ptx, *options, &v.spikes), *run = &own;
     if (run->blocks) wbb_arena_limit(a, (size_t)1 << 40); /* only the pages that a sample reads and writes use memory */
     const HloFusion f = hlo_fusion(cx, m);
-    const PipeOperands operands = pipe_operands(cx, a, &f, m, run);
+    const JudgeOperands operands = judge_operands(cx, a, &f, m, run);
     const Runs s = {.cx = cx, .arena = a, .b = b, .operands = &operands, .run = run,
                     .ptx = sim_parse(cx, a, name_of(run), b->ptx),
                     .options = {.check = run->check, .order = run->order, .order_seed = run->order_seed,
@@ -546,14 +546,14 @@ PipeVerdict pipe_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m
                                 .threads = run->threads, .ulp_noise = run->ulp_noise,
                                 .counts = run->counts ? &v.counts : NULL, .profile = run->profiles}};
     const bool further = run->check && !run->blocks && !run->alone;
-    PipeMemory r = new_memory(&s, NULL);
-    const PipeMemory device = run->on_gpu ? new_memory(&s, NULL) : r;
+    JudgeMemory r = new_memory(&s, NULL);
+    const JudgeMemory device = run->on_gpu ? new_memory(&s, NULL) : r;
     double since = wbb_now_ms();
     const clock_t busy = clock();
-    if (!run->alone) pipe_launch_all(cx, a, s.ptx, &r, &s.options, &v.report);
+    if (!run->alone) judge_launch_all(cx, a, s.ptx, &r, &s.options, &v.report);
     v.ms_run = wbb_now_ms() - since;
     v.ms_cpu = 1e3 * (double)(clock() - busy) / CLOCKS_PER_SEC;
-    if (further && v.report.n_faults == 0 && pipe_has_tickets(b)) run_twice(&s, &r, &v);
+    if (further && v.report.n_faults == 0 && judge_has_tickets(b)) run_twice(&s, &r, &v);
     if (further && v.report.n_faults == 0) run_in_place(&s, &r, &v);
     if (run->on_gpu) on_gpu(&s, &r, &device, &v);
     if (run->output_dir || run->outputs) hand_over(&s, &device);

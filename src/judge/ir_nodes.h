@@ -1,10 +1,10 @@
 /* ir_nodes.h: what the two files of the interpreter of IR kernels share: ir_nodes.c has the values of nodes, and
  * ir_reference.c runs statements.
  */
-#ifndef PIPE_IR_NODES_H
-#define PIPE_IR_NODES_H
+#ifndef JUDGE_IR_NODES_H
+#define JUDGE_IR_NODES_H
 
-#include "pipe/ir_check.h"
+#include "judge/ir_check.h"
 
 /* Statements in order, and the nodes of the values that their block yields. */
 typedef struct {
@@ -27,37 +27,39 @@ typedef struct { uint64_t bits[MAX_THREADS / 64]; } Threads;
 
 /* What differs from thread to thread. */
 typedef struct {
-    PipeExpected *values, *results;
+    JudgeExpected *values, *results;
     int64_t *vars;
 } Thread;
 
-struct PipeInterpreter {
+struct JudgeInterpreter {
     WbbCx *cx;
     WbbArena *arena;
-    PipeReference r;
+    JudgeReference r;
     IrGraph *g;
     Body body, *functions;
-    void (*run_function)(PipeInterpreter *x, const Body *b); /* for the thread at hand */
+    void (*run_function)(JudgeInterpreter *x, const Body *b); /* for the thread at hand */
     uint8_t *mark;
     uint32_t *slot;      /* by ref: index of its first lane in `values` */
     /* of the thread at hand */
-    PipeExpected *values;
-    PipeExpected *results; /* of IrValue v, lane i: results[first_lane[v] + i] */
+    JudgeExpected *values;
+    JudgeExpected *results; /* of IrValue v, lane i: results[first_lane[v] + i] */
     int64_t *vars;         /* by number */
     uint32_t *first_lane;
     Thread *threads;       /* those that do a statement together */
     uint32_t n_threads;
-    PipeExpected **memory; /* by buffer: its elements; NULL: no `do` accesses it */
+    JudgeExpected **memory; /* by buffer: its elements; NULL: no `do` accesses it */
     const Step *current_store;
 };
 
+static const JudgeExpected judge_any_value = {.known = JUDGE_ANY};
+
 /* ir_nodes.c */
-PipeExpected pipe_exactly(uint64_t bits, bool moved);
+JudgeExpected judge_exactly(uint64_t bits, bool moved);
 /* The result of an operation on one lane; `from`: type of its first operand. */
-PipeExpected pipe_operate(const PipeInterpreter *x, const IrNode *n, ScType type, ScType from, const PipeExpected *m,
-                          uint32_t n_operands);
+JudgeExpected judge_operate(const JudgeInterpreter *x, const IrNode *n, ScType type, ScType from,
+                            const JudgeExpected *m, uint32_t n_operands);
 /* Fills the lanes of a node, of the thread at hand; its operands have theirs. */
-void pipe_node(PipeInterpreter *x, IrRef r);
-static inline PipeExpected *pipe_lanes_of(const PipeInterpreter *x, IrRef r) { return &x->values[x->slot[r]]; }
+void judge_node(JudgeInterpreter *x, IrRef r);
+static inline JudgeExpected *judge_lanes_of(const JudgeInterpreter *x, IrRef r) { return &x->values[x->slot[r]]; }
 
 #endif

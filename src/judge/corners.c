@@ -17,11 +17,11 @@
  *
  *     setp.gt.u32 %p1, %r1, 1199570943     f32 inputs 65519.992, 65519.996 and 65520: what f16 rounds to infinity
  */
-#include "pipe/corners.h"
+#include "judge/corners.h"
 
 #include "bundle/bundle.h"
 #include "graph/graph.h"
-#include "pipe/index_ranges.h"
+#include "judge/index_ranges.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -218,12 +218,12 @@ static void make(void *arg, int64_t number, const int64_t *positions, int64_t st
     }
 }
 
-const EvSource *pipe_corners(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, uint64_t seed)
+const EvSource *judge_corners(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, uint64_t seed)
 {
     Corners *c = WBB_NEW(a, Corners);
     EvSource *source = WBB_NEW(a, EvSource);
     const HloModule *normal = gr_normalise(cx, a, m, NULL);
-    const BdIndices *ranges = pipe_index_ranges(a, m);
+    const BdIndices *ranges = judge_index_ranges(a, m);
     *c = (Corners){.arena = a, .seed = seed};
     add_ptx(c, ptx);
     uint32_t n = 0;

@@ -5,7 +5,7 @@
  *
  *     out/kernel.json: error: operand 0 is bf16[64], and fusion.hlo has f32[64]
  */
-#include "pipe/judge.h"
+#include "judge/judge.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ static void check_role(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b
         wbb_fail(cx, (WbbLoc){.file = file}, "%u %ss, and fusion.hlo has %u", found, what, n);
 }
 
-void pipe_check_bundle(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b, const HloModule *m)
+void judge_check_bundle(WbbCx *cx, WbbArena *a, const char *file, const Bundle *b, const HloModule *m)
 {
     hlo_decline_features(cx, m);
     const HloFusion f = hlo_fusion(cx, m);

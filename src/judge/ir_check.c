@@ -12,7 +12,7 @@
  *     @k: %out[17] is 0x3f800000 (1), expected 0x40000000 (2)
  *         %a[17] = 0x3f800000 (1), %b[17] = 0x3f800000 (1)
  */
-#include "pipe/ir_check.h"
+#include "judge/ir_check.h"
 
 #include "ir/module.h"
 
@@ -26,8 +26,8 @@ typedef struct {
     const IrKernel *k;
     void **memory;
     uint8_t **stored; /* by output: 1 where the kernel stores */
-    PipeInterpreter *interpreter;
-    PipeIrCheck out;
+    JudgeInterpreter *interpreter;
+    JudgeIrCheck out;
     uint64_t least; /* complexity of the operands of out.first */
 } Check;
 
@@ -49,9 +49,9 @@ static void put_value(WbbBuf *b, ScType t, uint64_t bits)
     wbb_put(b, ")");
 }
 
-static bool agrees(ScType t, uint64_t bits, const PipeExpected *m)
+static bool agrees(ScType t, uint64_t bits, const JudgeExpected *m)
 {
-    if (m->known == PIPE_BOUND) return ev_bounds_contains(t, bits, &m->bound);
+    if (m->known == JUDGE_BOUND) return ev_bounds_contains(t, bits, &m->bound);
     if (bits == m->bits) return true;
     if (!sc_is_float(t) || m->moved) return false;
     const double x = sc_to_f64(t, bits), y = sc_to_f64(t, m->bits);
@@ -64,15 +64,15 @@ static bool in_range(const Check *c, uint32_t buffer, int64_t element)
 }
 
 /* Count a wrong element, and keep it as out.first if its operands are the simplest so far. */
-static void report(Check *c, uint32_t buffer, int64_t element, uint32_t lane, const PipeExpected *m)
+static void report(Check *c, uint32_t buffer, int64_t element, uint32_t lane, const JudgeExpected *m)
 {
     uint32_t buffers[SHOWN_LOADS];
     int64_t elements[SHOWN_LOADS];
-    const uint32_t n = pipe_loads_of_store(c->interpreter, lane, SHOWN_LOADS, buffers, elements);
+    const uint32_t n = judge_loads_of_store(c->interpreter, lane, SHOWN_LOADS, buffers, elements);
     uint64_t complexity = 0;
     for (uint32_t i = 0; i < n; i++)
         if (in_range(c, buffers[i], elements[i]))
-            complexity += pipe_ir_complexity(c->k->buffers[buffers[i]].type, bits_at(c, buffers[i], elements[i]));
+            complexity += judge_ir_complexity(c->k->buffers[buffers[i]].type, bits_at(c, buffers[i], elements[i]));
     if (c->out.wrong++ && complexity >= c->least) return;
     c->least = complexity;
     const ScType t = c->k->buffers[buffer].type;
@@ -84,7 +84,7 @@ static void report(Check *c, uint32_t buffer, int64_t element, uint32_t lane, co
         wbb_put(&b, "is ");
         put_value(&b, t, bits_at(c, buffer, element));
         wbb_put(&b, ", expected ");
-        if (m->known == PIPE_EXACT) put_value(&b, t, m->bits);
+        if (m->known == JUDGE_EXACT) put_value(&b, t, m->bits);
         else ev_put_bounds(&b, t, &m->bound);
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -96,7 +96,7 @@ static void report(Check *c, uint32_t buffer, int64_t element, uint32_t lane, co
     c->out.first = b.text;
 }
 
-static void on_store(void *arg, uint32_t buffer, int64_t element, uint32_t lane, const PipeExpected *m)
+static void on_store(void *arg, uint32_t buffer, int64_t element, uint32_t lane, const JudgeExpected *m)
 {
     Check *c = arg;
     if (!in_range(c, buffer, element)) {
@@ -104,7 +104,7 @@ static void on_store(void *arg, uint32_t buffer, int64_t element, uint32_t lane,
         return;
     }
     c->stored[buffer][element] = 1;
-    if (m->known == PIPE_ANY) {
+    if (m->known == JUDGE_ANY) {
         c->out.skipped++;
         return;
     }
@@ -195,7 +195,7 @@ static int64_t per_launch(const IrKernel *k)
     return n;
 }
 
-static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
+static void launch(Check *c, const SimModule *m, const JudgeIrOptions *o)
 {
     const IrKernel *k = c->k;
     WbbArena *scratch = wbb_arena_new(c->cx);
@@ -217,31 +217,31 @@ static void launch(Check *c, const SimModule *m, const PipeIrOptions *o)
     sim_run(c->cx, scratch, m, &l, buffers, (int)n, &s, &c->out.report);
     if (c->out.report.n_faults) return; /* keep `scratch`: it holds the texts of the faults */
     for (uint32_t i = 0; i < n; i++) unpack(c, i, &buffers[i]);
-    pipe_interpret_launch(c->interpreter);
+    judge_interpret_launch(c->interpreter);
     for (uint64_t i = 0; i < (blocks ? blocks : k->grid); i++)
-        pipe_interpret_block(c->interpreter, sim_block(&l, &s, i));
-    pipe_interpret_end(c->interpreter);
+        judge_interpret_block(c->interpreter, sim_block(&l, &s, i));
+    judge_interpret_end(c->interpreter);
     if (!blocks) check_untouched(c);
     wbb_arena_free(scratch);
 }
 
-PipeIrCheck pipe_ir_check(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, const char *ptx,
-                          const PipeIrOptions *o)
+JudgeIrCheck judge_ir_check(WbbCx *cx, WbbArena *a, const char *file, const char *text, size_t n, const char *ptx,
+                            const JudgeIrOptions *o)
 {
     Check c = {.cx = cx, .arena = a, .k = ir_parse(cx, a, file, text, n)};
     if (!c.k->grid || !c.k->block) return c.out; /* no threads */
     prepare_memory(&c);
-    const PipeReference reference = {.k = c.k, .memory = c.memory, .err = o->err, .store = on_store, .arg = &c};
-    c.interpreter = pipe_interpreter(cx, a, &reference);
+    const JudgeReference reference = {.k = c.k, .memory = c.memory, .err = o->err, .store = on_store, .arg = &c};
+    c.interpreter = judge_interpreter(cx, a, &reference);
     const SimModule *m = sim_parse(cx, a, "kernel.ptx", ptx);
     bool all;
-    const int64_t combinations = pipe_ir_combinations(c.k, &all), step = per_launch(c.k);
+    const int64_t combinations = judge_ir_combinations(c.k, &all), step = per_launch(c.k);
     const int64_t wanted = o->samples ? o->samples : combinations + (all ? 0 : MORE);
     c.out.all = all && step && wanted >= combinations;
     int64_t launches = step ? (wanted + step - 1) / step : 1;
     if (launches > MAX_LAUNCHES) launches = MAX_LAUNCHES, c.out.all = false;
     for (int64_t i = 0; i < launches && !c.out.report.n_faults; i++) {
-        pipe_ir_inputs(c.k, o->seed, i * step, o->values, c.memory);
+        judge_ir_inputs(c.k, o->seed, i * step, o->values, c.memory);
         reset_outputs(&c);
         launch(&c, m, o);
     }

@@ -6,16 +6,16 @@
  *
  *     max of f32[4,700] along 1      700 terms; element 1403 of an input of the same dimensions is term 3 of result 2
  */
-#include "pipe/reductions.h"
+#include "judge/reductions.h"
 
 #include "eval/eval.h"
 
 #include <string.h>
 
-void pipe_place_in(const PipeReduction *t, const HloShape *s, int64_t position, int64_t *result, int64_t *term)
+void judge_place_in(const JudgeReduction *t, const HloShape *s, int64_t position, int64_t *result, int64_t *term)
 {
     for (uint32_t k = 0; k < t->n_operands; k++) {
-        const PipeReduced *o = &t->operands[k];
+        const JudgeReduced *o = &t->operands[k];
         if (!o->reduced || !hlo_same_dims(o->shape, s)) continue;
         int64_t rest = position, terms = 1, results = 1;
         *result = *term = 0;
@@ -31,7 +31,7 @@ void pipe_place_in(const PipeReduction *t, const HloShape *s, int64_t position, 
     *term = position % t->terms;
 }
 
-void pipe_put_element(ScType type, double value, int64_t k, void *out)
+void judge_put_element(ScType type, double value, int64_t k, void *out)
 {
     const ScType part = ev_part_type(type);
     uint64_t bits = sc_from_f64(part, value);
@@ -61,22 +61,22 @@ static ScOp compared_op(const HloComputation *c)
     return OP_NONE;
 }
 
-static void reduce_of(const HloInstruction *i, PipeReduction *t)
+static void reduce_of(const HloInstruction *i, JudgeReduction *t)
 {
     const HloShape *s = i->operands[0]->shape;
-    t->operands[t->n_operands++] = (PipeReduced){s, 0};
+    t->operands[t->n_operands++] = (JudgeReduced){s, 0};
     for (uint32_t k = 0; k < i->n_dimensions; k++) {
         t->operands[0].reduced |= UINT64_C(1) << i->dimensions[k];
         t->terms *= s->dims[i->dimensions[k]];
     }
 }
 
-static void dot_of(WbbArena *a, const HloInstruction *i, PipeReduction *t)
+static void dot_of(WbbArena *a, const HloInstruction *i, JudgeReduction *t)
 {
     const HloDotDims d = hlo_dot_dims(a, i);
     const HloInts contracting[2] = {d.lhs_contracting, d.rhs_contracting};
     for (uint32_t k = 0; k < 2; k++) {
-        t->operands[t->n_operands++] = (PipeReduced){i->operands[k]->shape, 0};
+        t->operands[t->n_operands++] = (JudgeReduced){i->operands[k]->shape, 0};
         for (uint32_t j = 0; j < contracting[k].n; j++) {
             t->operands[k].reduced |= UINT64_C(1) << contracting[k].items[j];
             if (k == 0) t->terms *= i->operands[0]->shape->dims[contracting[0].items[j]];
@@ -84,9 +84,9 @@ static void dot_of(WbbArena *a, const HloInstruction *i, PipeReduction *t)
     }
 }
 
-static bool is_target(WbbArena *a, const HloInstruction *i, PipeReduction *t)
+static bool is_target(WbbArena *a, const HloInstruction *i, JudgeReduction *t)
 {
-    *t = (PipeReduction){.i = i, .terms = 1, .op = i->n_called ? body_op(i->called[i->n_called - 1]) : OP_ADD};
+    *t = (JudgeReduction){.i = i, .terms = 1, .op = i->n_called ? body_op(i->called[i->n_called - 1]) : OP_ADD};
     if (t->op == OP_NONE && i->opcode == HLO_REDUCE) t->op = compared_op(i->called[i->n_called - 1]);
     switch (i->opcode) {
     case HLO_REDUCE: reduce_of(i, t); break;
@@ -108,7 +108,7 @@ static bool is_target(WbbArena *a, const HloInstruction *i, PipeReduction *t)
 }
 
 /* The leaves of the entry's inputs that an operand of the fusion may be: an input, or a tuple of them. */
-static void mark_inputs(const PipeReductions *x, const HloInstruction *i, bool *needs)
+static void mark_inputs(const JudgeReductions *x, const HloInstruction *i, bool *needs)
 {
     while (i->opcode != HLO_PARAMETER && i->n_operands == 1) i = i->operands[0];
     for (uint32_t k = 0; i->opcode == HLO_TUPLE && k < i->n_operands; k++) mark_inputs(x, i->operands[k], needs);
@@ -118,7 +118,7 @@ static void mark_inputs(const PipeReductions *x, const HloInstruction *i, bool *
     for (uint32_t k = 0; k < i->shape->n_leaves; k++) needs[first + k] = true;
 }
 
-static void find_needs(WbbArena *a, const PipeReductions *x, PipeReduction *t)
+static void find_needs(WbbArena *a, const JudgeReductions *x, JudgeReduction *t)
 {
     const HloComputation *c = x->fusion.body;
     bool *live = WBB_NEW_N(a, bool, c->n_instructions);
@@ -132,21 +132,21 @@ static void find_needs(WbbArena *a, const PipeReductions *x, PipeReduction *t)
     }
 }
 
-static void find_reductions(WbbArena *a, PipeReductions *x)
+static void find_reductions(WbbArena *a, JudgeReductions *x)
 {
     const HloComputation *c = x->fusion.body;
     bool *live = WBB_NEW_N(a, bool, c->n_instructions);
     live[c->root->id] = true;
     hlo_mark_operands(c, live);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
-        PipeReduction t;
+        JudgeReduction t;
         if (!live[k] || !is_target(a, c->instructions[k], &t)) continue;
         find_needs(a, x, &t);
         WBB_PUSH(a, x, t);
     }
 }
 
-static void find_inputs(WbbArena *a, PipeReductions *x)
+static void find_inputs(WbbArena *a, JudgeReductions *x)
 {
     for (uint32_t i = 0; i < x->entry->n_parameters; i++) x->n_inputs += x->entry->parameters[i]->shape->n_leaves;
     x->inputs = WBB_NEW_N(a, const HloShape *, x->n_inputs + 1);
@@ -157,10 +157,10 @@ static void find_inputs(WbbArena *a, PipeReductions *x)
     }
 }
 
-PipeReductions *pipe_reductions(WbbCx *cx, WbbArena *a, const HloModule *normal)
+JudgeReductions *judge_reductions(WbbCx *cx, WbbArena *a, const HloModule *normal)
 {
-    PipeReductions *x = WBB_NEW(a, PipeReductions);
-    *x = (PipeReductions){.entry = normal->entry, .fusion = hlo_fusion(cx, normal)};
+    JudgeReductions *x = WBB_NEW(a, JudgeReductions);
+    *x = (JudgeReductions){.entry = normal->entry, .fusion = hlo_fusion(cx, normal)};
     find_inputs(a, x);
     find_reductions(a, x);
     return x;

@@ -5,7 +5,7 @@
  *
  *     y = x + 1 in place: memory {p, p}; the simulator has one buffer that is read and written
  */
-#include "pipe/memory.h"
+#include "judge/memory.h"
 
 #include <string.h>
 
@@ -53,10 +53,10 @@ static void *output_memory(WbbArena *a, const BdBuffer *d, void *const *memory, 
     return bytes;
 }
 
-static PipeMemory memory_there(WbbArena *a, const Bundle *b, void *const *memory)
+static JudgeMemory memory_there(WbbArena *a, const Bundle *b, void *const *memory)
 {
     int *leaf = WBB_NEW_N(a, int, b->n_buffers + 1), *home = WBB_NEW_N(a, int, b->n_buffers + 1);
-    PipeMemory r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1), .home = home, .leaf = leaf};
+    JudgeMemory r = {.b = b, .memory = WBB_NEW_N(a, SimBuffer, b->n_buffers + 1), .home = home, .leaf = leaf};
     for (int i = 0; i < b->n_buffers; i++) {
         const BdBuffer *d = &b->buffers[i];
         home[i] = i;
@@ -88,20 +88,20 @@ static PipeMemory memory_there(WbbArena *a, const Bundle *b, void *const *memory
     return r;
 }
 
-PipeVerdict pipe_run_there(WbbCx *cx, WbbArena *a, const Bundle *b, const SimModule *ptx, const HloModule *m,
-                           const PipeRun *run, void *const *memory, bool judged, bool *copied)
+JudgeVerdict judge_run_there(WbbCx *cx, WbbArena *a, const Bundle *b, const SimModule *ptx, const HloModule *m,
+                             const JudgeRun *run, void *const *memory, bool judged, bool *copied)
 {
-    PipeVerdict v = {.seed = run->seed};
+    JudgeVerdict v = {.seed = run->seed};
     const HloFusion f = hlo_fusion(cx, m);
     const bool judges = run->check && judged;
-    PipeOperands operands = {0};
-    if (judges) operands = pipe_given_operands(cx, a, f.body, operand_arrays(cx, a, b, memory));
-    PipeMemory r = memory_there(a, b, memory);
+    JudgeOperands operands = {0};
+    if (judges) operands = judge_given_operands(cx, a, f.body, operand_arrays(cx, a, b, memory));
+    JudgeMemory r = memory_there(a, b, memory);
     const SimOptions o = {.check = run->check, .order = run->order, .order_seed = run->order_seed, .seed = run->seed,
                           .threads = run->threads, .ulp_noise = run->ulp_noise,
                           .counts = run->counts ? &v.counts : NULL, .profile = run->profiles};
     const double since = wbb_now_ms();
-    pipe_launch_all(cx, a, ptx, &r, &o, &v.report);
+    judge_launch_all(cx, a, ptx, &r, &o, &v.report);
     v.ms_run = wbb_now_ms() - since;
     *copied = false;
     for (uint32_t k = 0; k < r.n_leaves; k++) {
@@ -111,7 +111,7 @@ PipeVerdict pipe_run_there(WbbCx *cx, WbbArena *a, const Bundle *b, const SimMod
         *copied = true;
     }
     const double judging = wbb_now_ms();
-    if (judges && v.report.n_faults == 0) pipe_judge(cx, a, &f, m, &operands, &r, run, &v);
+    if (judges && v.report.n_faults == 0) judge_fusion(cx, a, &f, m, &operands, &r, run, &v);
     v.ms_eval = wbb_now_ms() - judging;
     return v;
 }

@@ -7,7 +7,7 @@
  *
  *     x = f32[9,200], i = s32[40,2], scatter windows of [1,1]      i: column 0 up to 8, column 1 up to 199
  */
-#include "pipe/index_ranges.h"
+#include "judge/index_ranges.h"
 
 enum { MOST_STEPS = 1 << 14 };
 
@@ -245,7 +245,7 @@ static void find_callers(Trace *t)
         }
 }
 
-const BdIndices *pipe_index_ranges(WbbArena *a, const HloModule *m)
+const BdIndices *judge_index_ranges(WbbArena *a, const HloModule *m)
 {
     Trace t = {.arena = a, .m = m, .had = {.arena = a}, .most = -1};
     uint32_t leaves = 0, n = 0;

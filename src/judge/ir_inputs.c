@@ -7,7 +7,7 @@
  *
  *     bf16: 65,536 values, all there are;   f32, f32: 48 * 48 pairs of edges, twice, then random bits
  */
-#include "pipe/ir_check.h"
+#include "judge/ir_check.h"
 
 #include <string.h>
 
@@ -82,7 +82,7 @@ static int64_t count_of(const IrBuffer *b, bool all)
     return e.n;
 }
 
-int64_t pipe_ir_combinations(const IrKernel *k, bool *all)
+int64_t judge_ir_combinations(const IrKernel *k, bool *all)
 {
     for (int edges = 0; edges < 2; edges++) {
         int64_t n = 1;
@@ -116,17 +116,17 @@ static uint64_t random_bits(ScType t, uint64_t h)
 }
 
 /* Of a value v: itself, a small multiple, its negative, shifted to the left, and the neighbours of each. */
-static uint64_t near_value(ScType t, PipeIrValues values, uint64_t h)
+static uint64_t near_value(ScType t, JudgeIrValues values, uint64_t h)
 {
     const uint64_t v = values.items[h % values.n], how = h >> 32 & 3, by = h >> 36 & 31;
     const uint64_t at = how == 0 ? v : how == 1 ? v * (by + 1) : how == 2 ? 0 - v : v << by;
     return (at + (h >> 44 & 3) % 3 - 1) & sc_mask(t);
 }
 
-void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, PipeIrValues values, void *const *memory)
+void judge_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, JudgeIrValues values, void *const *memory)
 {
     bool all;
-    const int64_t combinations = pipe_ir_combinations(k, &all);
+    const int64_t combinations = judge_ir_combinations(k, &all);
     int64_t before = 1; /* combinations of the operands before this one, which change faster */
     for (uint32_t i = 0; i < k->n_buffers; i++) {
         const IrBuffer *b = &k->buffers[i];
@@ -152,7 +152,7 @@ void pipe_ir_inputs(const IrKernel *k, uint64_t seed, int64_t first, PipeIrValue
     }
 }
 
-uint32_t pipe_ir_complexity(ScType t, uint64_t bits)
+uint32_t judge_ir_complexity(ScType t, uint64_t bits)
 {
     Edges e;
     edges_of(&e, t);

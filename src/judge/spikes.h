@@ -1,10 +1,10 @@
 /* spikes.h: input case `s`: inputs whose sums are exact in every order, and change with every element.
  *
- *     PipeSpikes *s = pipe_spikes(cx, arena, module, seed);       // s->n == 0: the module reduces nothing
+ *     JudgeSpikes *s = judge_spikes(cx, arena, module, seed);       // s->n == 0: the module reduces nothing
  *     run.made = &s->source;                                       // elements of the inputs of the entry
  */
-#ifndef PIPE_SPIKES_H
-#define PIPE_SPIKES_H
+#ifndef JUDGE_SPIKES_H
+#define JUDGE_SPIKES_H
 
 #include "eval/eval.h"
 #include "hlo/hlo.h"
@@ -16,8 +16,8 @@ typedef struct {
     uint32_t here;      /* how many this assignment, chosen by the seed, judges */
     uint32_t assignments; /* that were found: seeds 1 .. assignments give each of them */
     const char *unjudged; /* names of the others, separated by blanks; "" if none */
-} PipeSpikes;
+} JudgeSpikes;
 
-PipeSpikes *pipe_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t seed);
+JudgeSpikes *judge_spikes(WbbCx *cx, WbbArena *a, const HloModule *m, uint64_t seed);
 
 #endif

@@ -6,10 +6,10 @@
  *
  *     x = f32[3000000000] parameter(0), 12 blocks of 128 threads  ->  a few pages of 4 KiB, instead of 12 GB
  */
-#include "pipe/corners.h"
-#include "pipe/dominant.h"
-#include "pipe/index_ranges.h"
-#include "pipe/judge.h"
+#include "judge/corners.h"
+#include "judge/dominant.h"
+#include "judge/index_ranges.h"
+#include "judge/judge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ enum {
     LEFT_OUT = 1 << 20, /* number of the input whose values constants have that the text leaves out */
 };
 
-static bool are_given(const PipeRun *run) { return run->inputs || run->arrays; }
+static bool are_given(const JudgeRun *run) { return run->inputs || run->arrays; }
 
 /* The shapes of all leaves of the parameters: a tuple has several. */
 static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputation *c, uint32_t *n)
@@ -42,19 +42,19 @@ static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputatio
 }
 
 /* The case where none is asked for. */
-static char case_of(const PipeRun *run) { return run->which ? run->which : 'w'; }
+static char case_of(const JudgeRun *run) { return run->which ? run->which : 'w'; }
 
 static size_t bytes_of(const HloShape *s) { return (size_t)bd_npy_bytes(sc_type_info[s->type].hlo); }
 
 /* Is the input made in parts? If it is large, the run is on a sample of blocks, and elements are whole bytes in
  * memory. */
-static bool is_lazy(const HloShape *s, const PipeRun *run)
+static bool is_lazy(const HloShape *s, const JudgeRun *run)
 {
     const bool sampled = run->blocks && !are_given(run) && !run->on_gpu;
     return sampled && bd_type_bits(sc_type_info[s->type].hlo) >= 8 && hlo_elements(s) > LAZY / (int64_t)bytes_of(s);
 }
 
-void pipe_check_memory(WbbCx *cx, WbbLoc loc, const char *what, double bytes)
+void judge_check_memory(WbbCx *cx, WbbLoc loc, const char *what, double bytes)
 {
     const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), gib = 1 << 30;
     if (bytes > 0.75 * machine)
@@ -62,39 +62,39 @@ void pipe_check_memory(WbbCx *cx, WbbLoc loc, const char *what, double bytes)
                  bytes / gib, machine / gib);
 }
 
-static void check_memory(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const PipeRun *run)
+static void check_memory(WbbCx *cx, const HloModule *m, const HloShape *const *shapes, uint32_t n, const JudgeRun *run)
 {
     double bytes = 0;
     for (uint32_t i = 0; i < n; i++)
         if (!is_lazy(shapes[i], run)) bytes += (double)hlo_elements(shapes[i]) * (double)bytes_of(shapes[i]);
     if (run->padding) bytes *= 2; /* they are copied to memory with padding */
-    pipe_check_memory(cx, m->entry->loc, "the inputs", bytes);
+    judge_check_memory(cx, m->entry->loc, "the inputs", bytes);
 }
 
-PipeRun pipe_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, PipeRun run,
-                       const PipeSpikes **spikes)
+JudgeRun judge_with_case(WbbCx *cx, WbbArena *a, const HloModule *m, const char *ptx, JudgeRun run,
+                         const JudgeSpikes **spikes)
 {
     *spikes = NULL;
-    if (run.which == 'c' && !are_given(&run)) run.made = pipe_corners(cx, a, m, ptx, run.seed);
+    if (run.which == 'c' && !are_given(&run)) run.made = judge_corners(cx, a, m, ptx, run.seed);
     if (run.which == 'd' && !are_given(&run)) {
-        run.made = pipe_dominant(cx, a, m, run.seed);
+        run.made = judge_dominant(cx, a, m, run.seed);
         if (!run.made) run.which = 'w';
     }
     if (run.which != 's' || are_given(&run)) return run;
-    *spikes = pipe_spikes(cx, a, m, run.seed);
+    *spikes = judge_spikes(cx, a, m, run.seed);
     if ((*spikes)->here) run.made = &(*spikes)->source;
     else run.which = 'w';
     return run;
 }
 
-const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
+const void **judge_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *run)
 {
     const HloComputation *c = m->entry;
     uint32_t n_inputs;
     const HloShape **shapes = input_shapes(cx, a, c, &n_inputs);
     if (are_given(run) && run->n_inputs != n_inputs)
         wbb_fail(cx, c->loc, "%u inputs given, %s has %u parameters", run->n_inputs, c->name, n_inputs);
-    const BdIndices *indices = pipe_index_ranges(a, m);
+    const BdIndices *indices = judge_index_ranges(a, m);
     const void **inputs = WBB_NEW_N(a, const void *, n_inputs + 1);
     if (!are_given(run)) check_memory(cx, m, shapes, n_inputs, run);
     for (uint32_t i = 0; i < n_inputs; i++) {
@@ -118,7 +118,7 @@ const void **pipe_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeR
 
 typedef struct {
     const HloShape **shapes;
-    const PipeRun *run;
+    const JudgeRun *run;
     const BdIndices *indices;
 } Made;
 
@@ -131,16 +131,16 @@ static void make_some(void *arg, int64_t number, const int64_t *positions, int64
                      case_of(made->run), made->indices ? &made->indices[number] : NULL, out);
 }
 
-EvSource pipe_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const PipeRun *run)
+EvSource judge_made_inputs(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *run)
 {
     uint32_t n;
     if (run->made) return *run->made;
     Made *made = WBB_NEW(a, Made);
-    *made = (Made){input_shapes(cx, a, m->entry, &n), run, pipe_index_ranges(a, m)};
+    *made = (Made){input_shapes(cx, a, m->entry, &n), run, judge_index_ranges(a, m)};
     return (EvSource){make_some, made};
 }
 
-const void *pipe_left_out(WbbArena *a, const char *type, int64_t n)
+const void *judge_left_out(WbbArena *a, const char *type, int64_t n)
 {
     void *data = wbb_alloc(a, wbb_mul_size(a, (size_t)n, (size_t)bd_npy_bytes(type)) + 1);
     int64_t last = 7;
@@ -148,7 +148,7 @@ const void *pipe_left_out(WbbArena *a, const char *type, int64_t n)
     return data;
 }
 
-void pipe_fill_left_out(WbbCx *cx, WbbArena *a, const HloModule *m)
+void judge_fill_left_out(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
     const HloInstruction *first = NULL;
     uint32_t more = 0;
@@ -157,7 +157,7 @@ void pipe_fill_left_out(WbbCx *cx, WbbArena *a, const HloModule *m)
             HloInstruction *i = m->computations[c]->instructions[k];
             const char *type = sc_type_info[i->shape->type].hlo;
             if (i->opcode != HLO_CONSTANT || i->literal || !type || !bd_npy_bytes(type)) continue;
-            i->literal = pipe_left_out(a, type, hlo_elements(i->shape));
+            i->literal = judge_left_out(a, type, hlo_elements(i->shape));
             if (first) more++;
             else first = i;
         }
@@ -216,11 +216,11 @@ static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const vo
     return inputs[*input];
 }
 
-const PipeLeaf *pipe_leaves(WbbCx *cx, WbbArena *a, const HloFusion *f, uint32_t *n)
+const JudgeLeaf *judge_leaves(WbbCx *cx, WbbArena *a, const HloFusion *f, uint32_t *n)
 {
     *n = 0;
     for (uint32_t i = 0; i < f->body->n_parameters; i++) *n += f->body->parameters[i]->shape->n_leaves;
-    PipeLeaf *out = WBB_NEW_N(a, PipeLeaf, *n + 1);
+    JudgeLeaf *out = WBB_NEW_N(a, JudgeLeaf, *n + 1);
     for (uint32_t i = 0, at = 0; i < f->body->n_parameters; i++)
         for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++, at++) {
             uint32_t leaf = k;
@@ -231,7 +231,7 @@ const PipeLeaf *pipe_leaves(WbbCx *cx, WbbArena *a, const HloFusion *f, uint32_t
     return out;
 }
 
-struct PipeOrigin {
+struct JudgeOrigin {
     EvSource made;           /* inputs of the entry, by their number */
     const void **arrays;     /* of each leaf; NULL: made in parts */
     const HloShape **shapes;
@@ -241,7 +241,7 @@ struct PipeOrigin {
 /* EvSource.read: elements of leaf `number`. */
 static void read_leaf(void *arg, int64_t number, const int64_t *positions, int64_t start, int64_t n, void *out)
 {
-    const struct PipeOrigin *o = arg;
+    const struct JudgeOrigin *o = arg;
     const uint8_t *array = o->arrays[number];
     if (!array) {
         o->made.read(o->made.arg, o->input[number], positions, start, n, out);
@@ -371,7 +371,7 @@ static void make_sorted(WbbArena *a, const HloInstruction *i, const HloShape *sh
  * usual one, in which times are modelled. */
 typedef enum { AS_MADE, SORTED, UNIQUE } Stated;
 
-static Stated stated(WbbArena *a, const HloInstruction *i, const PipeRun *run)
+static Stated stated(WbbArena *a, const HloInstruction *i, const JudgeRun *run)
 {
     const bool usual = case_of(run) == 'w';
     if (i->opcode == HLO_GATHER) return usual && hlo_gather_dims(a, i).sorted ? SORTED : AS_MADE;
@@ -383,7 +383,7 @@ static Stated stated(WbbArena *a, const HloInstruction *i, const PipeRun *run)
 /* Starts of windows that do not overlap, some beyond the operand: a number for each row, by a product with an odd
  * number modulo a power of two, whose digits are the starts. In case c the first may stand before the operand, and
  * the last, which a text may mean by that, then stands beyond it. */
-static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, const PipeRun *run,
+static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, const JudgeRun *run,
                         const int64_t *places, void *out)
 {
     const HloScatterDims d = hlo_scatter_dims(a, s);
@@ -422,7 +422,7 @@ static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *sh
     }
 }
 
-static void make_all_as_stated(WbbArena *a, const HloFusion *f, const PipeRun *run, const PipeOperands *operands)
+static void make_all_as_stated(WbbArena *a, const HloFusion *f, const JudgeRun *run, const JudgeOperands *operands)
 {
     for (uint32_t k = 0; k < f->body->n_instructions && !run->inputs; k++) {
         const HloInstruction *s = f->body->instructions[k];
@@ -433,7 +433,7 @@ static void make_all_as_stated(WbbArena *a, const HloFusion *f, const PipeRun *r
         uint32_t leaf = 0;
         for (int64_t j = 0; p && j < p->number; j++) leaf += f->body->parameters[j]->shape->n_leaves;
         if (!p || !operands->arrays[leaf] || operands->origin->input[leaf] < 0) continue;
-        void *out = (void *)operands->arrays[leaf]; /* an array of pipe_inputs */
+        void *out = (void *)operands->arrays[leaf]; /* an array of judge_inputs */
         if (as == UNIQUE) make_unique(a, s, p->shape, run, places, out);
         else make_sorted(a, s, p->shape, places, out);
     }
@@ -464,7 +464,7 @@ static bool is_unique(WbbArena *a, const HloInstruction *s, const HloShape *shap
 
 /* The gathers and scatters of c, which is the entry or what a fusion of it computes. */
 static void make_stated_in(WbbArena *a, const HloComputation *entry, const HloComputation *c, const HloInstruction *at,
-                           const PipeRun *run, const void **inputs)
+                           const JudgeRun *run, const void **inputs)
 {
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *s = c->instructions[k];
@@ -482,20 +482,20 @@ static void make_stated_in(WbbArena *a, const HloComputation *entry, const HloCo
     }
 }
 
-void pipe_make_as_stated(WbbArena *a, const HloModule *m, const PipeRun *run, const void **inputs)
+void judge_make_as_stated(WbbArena *a, const HloModule *m, const JudgeRun *run, const void **inputs)
 {
     if (!run->inputs) make_stated_in(a, m->entry, m->entry, NULL, run, inputs);
 }
 
-PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const PipeRun *run)
+JudgeOperands judge_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const JudgeRun *run)
 {
-    const void *const *inputs = pipe_inputs(cx, a, m, run);
-    struct PipeOrigin *o = WBB_NEW(a, struct PipeOrigin);
-    PipeOperands out = {.origin = o};
+    const void *const *inputs = judge_inputs(cx, a, m, run);
+    struct JudgeOrigin *o = WBB_NEW(a, struct JudgeOrigin);
+    JudgeOperands out = {.origin = o};
     o->shapes = input_shapes(cx, a, f->body, &out.n);
     o->arrays = out.arrays = WBB_NEW_N(a, const void *, out.n + 1);
     o->input = WBB_NEW_N(a, int64_t, out.n + 1);
-    o->made = pipe_made_inputs(cx, a, m, run);
+    o->made = judge_made_inputs(cx, a, m, run);
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->body->n_parameters; i++)
         for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++, n++) {
@@ -507,18 +507,18 @@ PipeOperands pipe_operands(WbbCx *cx, WbbArena *a, const HloFusion *f, const Hlo
     return out;
 }
 
-PipeOperands pipe_given_operands(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *arrays)
+JudgeOperands judge_given_operands(WbbCx *cx, WbbArena *a, const HloComputation *c, const void *const *arrays)
 {
-    struct PipeOrigin *o = WBB_NEW(a, struct PipeOrigin);
-    PipeOperands out = {.origin = o};
+    struct JudgeOrigin *o = WBB_NEW(a, struct JudgeOrigin);
+    JudgeOperands out = {.origin = o};
     o->shapes = input_shapes(cx, a, c, &out.n);
     o->arrays = out.arrays = WBB_NEW_N(a, const void *, out.n + 1);
     for (uint32_t k = 0; k < out.n; k++) out.arrays[k] = arrays[k];
     return out;
 }
 
-EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const PipeOperands *operands,
-                        const EvOrder *order, EvMode mode, const EvPositions *at)
+EvResult *judge_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const JudgeOperands *operands,
+                         const EvOrder *order, EvMode mode, const EvPositions *at)
 {
     const EvSource source = {read_leaf, (void *)operands->origin};
     if (order)
@@ -530,7 +530,7 @@ EvResult *pipe_evaluate(WbbCx *cx, WbbArena *a, const HloComputation *c, const P
 
 /* --- memory that is made page by page ----------------------------------------------------------------------------- */
 typedef struct {
-    const PipeOperands *operands;
+    const JudgeOperands *operands;
     const BdBuffer *buffer;
 } Pages;
 
@@ -546,11 +546,11 @@ static void make_page(void *arg, uint64_t at, size_t n, uint8_t *out)
     read_leaf((void *)p->operands->origin, d->arg, plain ? NULL : positions, first, count, out);
 }
 
-const SimSource *pipe_pages(WbbArena *a, const PipeOperands *operands, const BdBuffer *d)
+const SimSource *judge_pages(WbbArena *a, const JudgeOperands *operands, const BdBuffer *d)
 {
     Pages *p = WBB_NEW(a, Pages);
     SimSource *s = WBB_NEW(a, SimSource);
-    PipeOperands *kept = WBB_NEW(a, PipeOperands);
+    JudgeOperands *kept = WBB_NEW(a, JudgeOperands);
     *kept = *operands;
     *p = (Pages){kept, d};
     *s = (SimSource){make_page, p, WBB_NEW_N(a, uint8_t, (size_t)d->bytes / SIM_PAGE + 1)};
