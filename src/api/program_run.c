@@ -6,7 +6,7 @@
  */
 #include "api/gpu.h"
 #include "api/program.h"
-#include "pipe/profile.h"
+#include "report/profile.h"
 
 #include <string.h>
 
@@ -119,7 +119,7 @@ wb_status wb_gpu_load_program(const wb_program *p, wb_loaded **loaded, wb_result
 
 /* --- profile ------------------------------------------------------------------------------------------------------ */
 
-static PipeTextTime profile_step(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page)
+static ReportTextTime profile_step(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page)
 {
     const Job *j = arg;
     if (s->kind == PROG_KERNEL) compiled(cx, j->p, s);
@@ -127,16 +127,16 @@ static PipeTextTime profile_step(WbbCx *cx, WbbArena *a, void *arg, const ProgSt
     JudgeRun run = run_of(cx, j);
     run.arrays = NULL, run.n_inputs = 0, run.blocks = j->o.blocks, run.on_gpu = false;
     o.lines = o.assemble = false, o.cache = NULL;
-    return pipe_profile_text(cx, a, &o, s->file, s->text, &run, page);
+    return report_profile_text(cx, a, &o, s->file, s->text, &run, page);
 }
 
 static void profile(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const wb_program *p = j->p;
-    const PipeSteps steps = {profile_step, j};
+    const ReportSteps steps = {profile_step, j};
     const TgTarget *t = tg_find(p->options.target);
-    const ProgCosts c = pipe_program_costs(cx, cx->arena, t, p->p, &steps);
+    const ProgCosts c = report_program_costs(cx, cx->arena, t, p->p, &steps);
     WbbBuf text = wbb_buf(cx->arena), json = wbb_buf(cx->arena);
     if (c.status == WBB_FAILED || c.status == WBB_CHECK) wbb_rethrow(cx, c.status);
     prog_put_costs(&text, p->file, p->options.target, &c);
@@ -144,7 +144,7 @@ static void profile(WbbCx *cx, void *arg)
     j->base.r->text = text.text, j->base.r->json = json.text;
     if (j->page) {
         WbbBuf page = wbb_buf(cx->arena);
-        pipe_put_program_page(cx, &page, p->file, t, p->p, &c, &steps);
+        report_put_program_page(cx, &page, p->file, t, p->p, &c, &steps);
         j->base.r->html = page.text;
     }
     if (j->time)

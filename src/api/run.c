@@ -6,8 +6,8 @@
  *     wb_kernel_check(k, NULL, &(wb_run_options){.inputs = 'e'}, &verdict, &result)   ->   verdict.outside == 0
  */
 #include "api/inner.h"
-#include "pipe/profile.h"
-#include "pipe/stats.h"
+#include "report/profile.h"
+#include "report/stats.h"
 
 #include <string.h>
 
@@ -93,7 +93,7 @@ wb_status wb_gpu_run(const wb_kernel *k, const void *const *inputs, void *const 
 
 /* --- profile ------------------------------------------------------------------------------------------------------ */
 
-static wb_time time_of(const PipeProfile *p)
+static wb_time time_of(const ReportProfile *p)
 {
     wb_time t = {.seconds = p->seconds};
     double longest = -1;
@@ -103,7 +103,7 @@ static wb_time time_of(const PipeProfile *p)
         longest = r->seconds;
         t.launch = r->launch, t.latency = r->latency, t.work = r->work, t.tail = r->tail;
     }
-    const char *binds = p->bundle->n_launches ? pipe_profile_binds(p) : "";
+    const char *binds = p->bundle->n_launches ? report_profile_binds(p) : "";
     for (size_t i = 0; binds[i] && i + 1 < sizeof t.binds; i++) t.binds[i] = binds[i];
     return t;
 }
@@ -122,14 +122,14 @@ static void profile(WbbCx *cx, void *arg)
     Bundle b = *r.bundle;
     b.ptx = r.emitted;
     WbbBuf text = wbb_buf(a), json = wbb_buf(a), html = wbb_buf(a);
-    PipeProfile p = {.name = k->file, .bundle = &b, .ir = pipe_kernels_text(a, &r)};
+    ReportProfile p = {.name = k->file, .bundle = &b, .ir = report_kernels_text(a, &r)};
     const JudgeRun options = run_of(cx, j);
-    pipe_profile(cx, a, r.module, &options, true, &p);
+    report_profile(cx, a, r.module, &options, true, &p);
     wb_result_faults(&j->base, &p.verdict);
     if (p.verdict.report.n_faults) return;
-    pipe_put_profiles(&text, &p, 1);
-    pipe_put_profiles_json(&json, &p, 1);
-    pipe_put_profiles_html(&html, hlo, &p, 1);
+    report_put_profiles(&text, &p, 1);
+    report_put_profiles_json(&json, &p, 1);
+    report_put_profiles_html(&html, hlo, &p, 1);
     j->base.r->text = text.text, j->base.r->json = json.text, j->base.r->html = html.text;
     if (j->time) *j->time = time_of(&p);
 }
@@ -149,10 +149,10 @@ static void statistics(WbbCx *cx, void *arg)
     WbRun *job = arg;
     const wb_kernel *k = job->k;
     const char *text = k->made.bundle->hlo;
-    PipeStat s = {.target = tg_find(k->made.bundle->target), .text = text, .n = strlen(text)};
-    const PipeStatOptions o = {.accuracy = k->options.accuracy, .align = k->options.align};
-    pipe_stats_begin(cx, cx->arena, &o, &s);
-    pipe_stats_end(cx, cx->arena, &s, 1);
+    ReportStat s = {.target = tg_find(k->made.bundle->target), .text = text, .n = strlen(text)};
+    const ReportStatOptions o = {.accuracy = k->options.accuracy, .align = k->options.align};
+    report_stats_begin(cx, cx->arena, &o, &s);
+    report_stats_end(cx, cx->arena, &s, 1);
     job->r->json = wbb_format(cx->arena, "{%s}", s.body);
 }
 

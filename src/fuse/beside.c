@@ -19,7 +19,7 @@ static double memory_time(FuseWork *w, const FuseKernel *k)
     double bytes = 0;
     w->stamp++;
     for (uint32_t j = 0; j < k->members.n; j++) w->seen[k->members.items[j]] = w->stamp;
-    for (uint32_t j = 0; j < k->roots.n; j++) bytes += fuse_bytes(w->c->instructions[k->roots.items[j]]->shape);
+    for (uint32_t j = 0; j < k->roots.n; j++) bytes += (double)hlo_bytes(w->c->instructions[k->roots.items[j]]->shape);
     for (uint32_t j = 0; j < k->members.n; j++) {
         const HloInstruction *i = w->c->instructions[k->members.items[j]];
         for (uint32_t x = 0; x < i->n_operands; x++) {

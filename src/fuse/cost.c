@@ -6,18 +6,10 @@
  */
 #include "fuse/priced.h"
 
-double fuse_bytes(const HloShape *s)
-{
-    if (s->type != SC_TUPLE) return (double)hlo_elements(s) * sc_type_info[s->type].bits / 8;
-    double sum = 0;
-    for (uint32_t k = 0; k < s->n_elements; k++) sum += fuse_bytes(s->elements[k]);
-    return sum;
-}
-
 double fuse_bytes_read(WbbArena *a, const FuseRates *r, const HloInstruction *i, uint32_t operand)
 {
     const HloInstruction *x = i->operands[operand];
-    const double all = fuse_bytes(x->shape);
+    const double all = (double)hlo_bytes(x->shape);
     if (x->shape->type == SC_TUPLE || i->shape->type == SC_TUPLE) return all;
     const double elements = (double)hlo_elements(x->shape);
     const double share = fuse_needed(a, i, operand, (double)hlo_elements(i->shape)) / WBB_MAX(elements, 1);

@@ -87,7 +87,7 @@ static double times(WbbArena *a, const HloInstruction *user, uint32_t k, const F
 static bool is_free(const HloInstruction *i)
 {
     const HloShape *of = i->n_operands ? i->operands[0]->shape : NULL;
-    const bool shrinks = of && hlo_is_elementwise(i->opcode) && fuse_bytes(i->shape) < fuse_bytes(of); /* a convert */
+    const bool shrinks = of && hlo_is_elementwise(i->opcode) && hlo_bytes(i->shape) < hlo_bytes(of); /* a convert */
     return hlo_has(i->opcode, HLO_FREE) && !shrinks;
 }
 
@@ -248,7 +248,8 @@ static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUse
         say(w, i, "computed once: below it are %u operations or more, which read %u values or more", c.n, c.leaves);
         return false;
     }
-    const double bytes = fuse_bytes(i->shape), elements = WBB_MAX((double)hlo_elements(i->shape), 1), n = kernels->n;
+    const double bytes = (double)hlo_bytes(i->shape), elements = WBB_MAX((double)hlo_elements(i->shape), 1);
+    const double n = kernels->n;
     const double chain = c.serial * r->wait;
     double again = 0;
     for (uint32_t k = 0; k < kernels->n; k++) {
@@ -391,7 +392,7 @@ static double rows_again(FuseWork *w, const HloInstruction *i, const FuseKernel 
         const HloInstruction *x = stack[--n];
         if (x->opcode == HLO_REDUCE && x->shape->type != SC_TUPLE &&
             (double)hlo_elements(x->operands[0]->shape) == space && !w->alone[x->id])
-            return fuse_bytes(x->operands[0]->shape) * w->rates->byte;
+            return (double)hlo_bytes(x->operands[0]->shape) * w->rates->byte;
         const bool same = hlo_is_elementwise(x->opcode) || x->opcode == HLO_RESHAPE || x->opcode == HLO_BITCAST;
         for (uint32_t o = 0; o < x->n_operands && same && n < STEPS; o++) stack[n++] = x->operands[o];
     }
@@ -431,7 +432,7 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
     const double work = WBB_MAX(again, 0) * fuse_work(w->arena, w->rates, i);
     const double chain = WBB_MAX(serial, 0) * w->rates->wait;
     const double more = fuse_time(w->rates, work, 0, chain);
-    double memory = 2 * fuse_bytes(i->shape) * w->rates->byte + w->rates->launch;
+    double memory = 2 * (double)hlo_bytes(i->shape) * w->rates->byte + w->rates->launch;
     if (n->uses.items[0].pos.known && n->uses.n == 1) memory += rows_again(w, i, k);
     const bool yes = is_free(i) || more <= memory;
     if (i->opcode == HLO_REDUCE ? yes : choose(w, i, FUSE_INTO, yes)) return true;

@@ -60,7 +60,6 @@ bool fuse_fits_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at, c
 FusePos fuse_new_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at);
 
 /* cost.c ----------------------------------------------------------------------------------------------------------- */
-double fuse_bytes(const HloShape *s); /* of all arrays of it */
 /* Of an operand of i in memory, those of the sectors that i needs, if all of i is needed. */
 double fuse_bytes_read(WbbArena *a, const FuseRates *r, const HloInstruction *i, uint32_t operand);
 double fuse_work(WbbArena *a, const FuseRates *r, const HloInstruction *i); /* instructions for an element of i */

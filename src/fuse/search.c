@@ -64,7 +64,7 @@ static Timed *kernel_of(Search *s, const FuseGroup *g)
         const FuseText t = fuse_write(scratch, s->c, g);
         Timed x = {.text = wbb_format(s->arena, "%s", t.text), .least = s->how->rates.launch};
         for (uint32_t k = 0; k < t.n_reads; k++) x.least += bytes_read(s, g, t.reads[k]) * s->how->rates.byte;
-        for (uint32_t k = 0; k < g->n_roots; k++) x.least += fuse_bytes(g->roots[k]->shape) * s->how->rates.byte;
+        for (uint32_t k = 0; k < g->n_roots; k++) x.least += (double)hlo_bytes(g->roots[k]->shape) * s->how->rates.byte;
         WBB_PUSH(s->arena, &s->kernels, x);
         known->value = s->kernels.n;
     }

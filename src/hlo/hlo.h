@@ -340,6 +340,7 @@ int64_t hlo_stepped_along(const HloInstruction *i, int64_t counter, HloLine of_c
 bool hlo_is_stacked(const HloInstruction *loop, const HloCount *count, int64_t k);
 bool hlo_is_border(const HloInstruction *i); /* a pad of little more than its operand, all padding at its sides */
 bool hlo_is_row_major(const HloShape *s);  /* an array: its last dimension is contiguous, then the one before, .. */
+uint64_t hlo_bytes(const HloShape *s); /* in memory, of all arrays of a tuple */
 int64_t hlo_elements(const HloShape *s); /* product of dims; 1 for a scalar; no overflow for shapes that were parsed */
 bool hlo_same_dims(const HloShape *x, const HloShape *y);
 /* same types and dims, in tuples of all elements; layouts may differ */

@@ -40,11 +40,6 @@ static bool may_move(const HloInstruction *i)
     return hlo_is_pure(i->opcode);
 }
 
-static double bytes_of(const HloShape *s)
-{
-    return (double)hlo_elements(s) * sc_type_info[s->type].bits / 8;
-}
-
 /* Is making it more than reading it? */
 static bool is_worth(const Hoist *h, bool *cone, const HloInstruction *i)
 {
@@ -56,12 +51,12 @@ static bool is_worth(const Hoist *h, bool *cone, const HloInstruction *i)
     for (uint32_t k = 0; k < h->body->n_instructions; k++) {
         const HloInstruction *x = h->body->instructions[k];
         if (!cone[k] || x->opcode == HLO_PARAMETER) continue;
-        if (x->opcode == HLO_GET_TUPLE_ELEMENT && x->shape->type != SC_TUPLE) read += bytes_of(x->shape);
-        if (x->opcode == HLO_CONSTANT && hlo_elements(x->shape) > 1) read += bytes_of(x->shape);
+        if (x->opcode == HLO_GET_TUPLE_ELEMENT && x->shape->type != SC_TUPLE) read += (double)hlo_bytes(x->shape);
+        if (x->opcode == HLO_CONSTANT && hlo_elements(x->shape) > 1) read += (double)hlo_bytes(x->shape);
         if (hlo_elements(x->shape) > 1) most = WBB_MAX(most, work_of(x));
     }
     if (hlo_elements(i->shape) <= 1 && most == FREE) return false;
-    const double bytes = bytes_of(i->shape);
+    const double bytes = (double)hlo_bytes(i->shape);
     return most == COSTLY ? bytes <= HLO_LIMIT_HOIST_BYTES * read : most == CHEAP && bytes < read;
 }
 

@@ -76,6 +76,14 @@ int64_t hlo_elements(const HloShape *s)
     return n;
 }
 
+uint64_t hlo_bytes(const HloShape *s)
+{
+    if (s->type != SC_TUPLE) return ((uint64_t)hlo_elements(s) * sc_type_info[s->type].bits + 7) / 8;
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < s->n_elements; k++) sum += hlo_bytes(s->elements[k]); /* as deep as shapes nest */
+    return sum;
+}
+
 bool hlo_same_dims(const HloShape *x, const HloShape *y)
 {
     return x->rank == y->rank && (x->rank == 0 || memcmp(x->dims, y->dims, x->rank * sizeof *x->dims) == 0);

@@ -9,7 +9,7 @@
 #include "llvm/llvm.h"
 #include "main/compile.h"
 #include "pipe/pipe.h"
-#include "pipe/profile.h"
+#include "report/profile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -431,7 +431,7 @@ static WbbStatus run_file(const Call *call)
     if (compiled != WBB_OK) wbb_rethrow(cx, compiled);
     Bundle b = *r.bundle;
     if (p.comments) b.ptx = r.emitted;
-    if (o->profile) return main_run_profile(call, o->file, &b, r.module, text, pipe_kernels_text(a, &r));
+    if (o->profile) return main_run_profile(call, o->file, &b, r.module, text, report_kernels_text(a, &r));
     const WbbStatus s = main_run_seeds(cx, o, o->file, &b, r.module);
     char *culprit;
     for (uint32_t k = 0; s == WBB_CHECK && k < r.n_kernels; k++)

@@ -6,7 +6,7 @@
  *     warpburg run gelu.hlo --profile --against xla.ptx:12288:128
  */
 #include "main/run.h"
-#include "pipe/profile.h"
+#include "report/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { THEIR_PADDING = 256 /* bytes behind buffers that kernels of other compile
 
 /* Another compiler's PTX: FILE, FILE:GRID, FILE:GRID:BLOCK or FILE:GRID:BLOCK:SHARED. What is not said is that of
  * --grid, --block and --shared, a block's threads those of .reqntid. */
-static PipeProfile against(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule *m, const char *word)
+static ReportProfile against(WbbCx *cx, WbbArena *a, const RunOptions *o, const HloModule *m, const char *word)
 {
     const char *part[4] = {word, o->grid, o->block, NULL};
     size_t n = 0;
@@ -38,10 +38,10 @@ static PipeProfile against(WbbCx *cx, WbbArena *a, const RunOptions *o, const Hl
     uint32_t required[3];
     sim_block_needs(module, entry, required);
     if (!part[2] && required[0]) memcpy(launch.block, required, sizeof required);
-    return (PipeProfile){.name = part[0], .bundle = judge_foreign(cx, a, m, ptx, entry, &launch)};
+    return (ReportProfile){.name = part[0], .bundle = judge_foreign(cx, a, m, ptx, entry, &launch)};
 }
 
-static WbbStatus faults(const PipeProfile *p)
+static WbbStatus faults(const ReportProfile *p)
 {
     const JudgeVerdict *v = &p->verdict;
     for (int i = 0; i < v->report.n_faults; i++) printf("%s: fault: %s\n", p->name, v->report.faults[i]);
@@ -58,28 +58,28 @@ WbbStatus main_run_profile(const Call *call, const char *name, const Bundle *b, 
     WbbArena *a = call->arena;
     const RunOptions *o = call->options;
     const uint32_t n = o->against.n + 1;
-    PipeProfile *p = WBB_NEW_N(a, PipeProfile, n);
+    ReportProfile *p = WBB_NEW_N(a, ReportProfile, n);
     JudgeRun run = main_run_options(cx, o);
     run.on_gpu = false;
-    p[0] = (PipeProfile){.name = name, .bundle = b, .ir = ir};
+    p[0] = (ReportProfile){.name = name, .bundle = b, .ir = ir};
     if (!b->n_launches && n > 1) wbb_fail(cx, (WbbLoc){0}, "--against: %s has no kernel to compare with", name);
     for (uint32_t i = 1; i < n; i++) p[i] = against(cx, a, o, m, o->against.items[i - 1]);
     WbbStatus status = WBB_OK;
     for (uint32_t i = 0; i < n; i++) {
         if (i) run.padding = WBB_MAX(run.padding, (size_t)THEIR_PADDING);
-        pipe_profile(cx, a, m, &run, o->html != NULL, &p[i]);
+        report_profile(cx, a, m, &run, o->html != NULL, &p[i]);
         if (faults(&p[i]) != WBB_OK) status = WBB_CHECK;
     }
     if (status != WBB_OK) return status;
     WbbBuf text = wbb_buf(a);
-    if (o->json) pipe_put_profiles_json(&text, p, n);
-    else pipe_put_profiles(&text, p, n);
+    if (o->json) report_put_profiles_json(&text, p, n);
+    else report_put_profiles(&text, p, n);
     if (o->time && !o->json)
         for (uint32_t i = 0; i < n; i++) wbb_putf(&text, "ms: run %.1f (%s)\n", p[i].verdict.ms_cpu, p[i].name);
     fputs(text.text, stdout);
     if (o->html) {
         WbbBuf page = wbb_buf(a);
-        pipe_put_profiles_html(&page, hlo, p, n);
+        report_put_profiles_html(&page, hlo, p, n);
         wbb_write_file(cx, o->html, page.text, page.n);
     }
     return status;

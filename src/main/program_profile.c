@@ -8,7 +8,7 @@
 #include "main/program_compile.h"
 
 #include "llvm/llvm.h"
-#include "pipe/profile.h"
+#include "report/profile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct {
     LlCache *cache;
 } Job;
 
-static PipeTextTime profile(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page)
+static ReportTextTime profile(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page)
 {
     const Job *j = arg;
     const RunOptions *o = j->o;
@@ -28,7 +28,7 @@ static PipeTextTime profile(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s
                            .stage = PIPE_AT_PTX, .cache = j->cache};
     JudgeRun run = main_run_options(cx, o);
     run.inputs = NULL, run.n_inputs = 0;
-    return pipe_profile_text(cx, a, &p, s->file, s->text, &run, page);
+    return report_profile_text(cx, a, &p, s->file, s->text, &run, page);
 }
 
 WbbStatus main_profile_program(const Call *call)
@@ -42,11 +42,11 @@ WbbStatus main_profile_program(const Call *call)
     const ProgramCut cut = MAIN_PROGRAM_CUT(o);
     const ProgModule *p = main_program_of(cx, a, o->file, &cut, NULL);
     Job j = {.o = o, .cache = ll_cache_new(cx)};
-    const PipeSteps steps = {profile, &j};
-    const ProgCosts c = pipe_program_costs(cx, a, tg_find(o->target), p, &steps);
+    const ReportSteps steps = {profile, &j};
+    const ProgCosts c = report_program_costs(cx, a, tg_find(o->target), p, &steps);
     WbbBuf b = wbb_buf(a), page = wbb_buf(a);
     if (o->html) {
-        pipe_put_program_page(cx, &page, o->file, tg_find(o->target), p, &c, &steps);
+        report_put_program_page(cx, &page, o->file, tg_find(o->target), p, &c, &steps);
         wbb_write_file(cx, o->html, page.text, page.n);
     }
     ll_cache_free(j.cache);

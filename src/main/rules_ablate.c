@@ -7,7 +7,7 @@
  */
 #include "llvm/llvm.h"
 #include "main/rules.h"
-#include "pipe/stats.h"
+#include "report/stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
     PipeResult r;
     pipe_compile(cx, a, &p, file, text, n, &r);
     for (uint32_t k = 0; k < r.n_kernels; k++) x->size.size[NODES] += nodes_of(a, r.kernels[k].ir);
-    x->size.size[PTX] = pipe_ptx_facts(a, r.ptx).instructions;
+    x->size.size[PTX] = report_ptx_facts(a, r.ptx).instructions;
     x->code = wbb_hash(r.ptx, strlen(r.ptx), 0);
     if (o->sass && r.cubin.bytes && r.kernel->grid)
         x->size.size[SASS] = tg_sass(cx, r.target, &r.cubin, r.kernel->name).sass;

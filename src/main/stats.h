@@ -4,7 +4,7 @@
 #define MAIN_STATS_H
 
 #include "main/main.h"
-#include "pipe/stats.h"
+#include "report/stats.h"
 
 enum { STATS_MAX_JOBS = 64, STATS_MAX_TARGETS = 16 };
 

@@ -28,10 +28,10 @@ typedef struct {
     const StatsWork *w;
     WbbCx *cx;
     WbbArena *arena; /* of the batch */
-    PipeCache *cache;
-    PipeStatOptions options;
+    ReportCache *cache;
+    ReportStatOptions options;
     struct { Row *items; uint32_t n, capacity; } rows;
-    struct { PipeStat *items; uint32_t n, capacity; } stats;
+    struct { ReportStat *items; uint32_t n, capacity; } stats;
     struct { uint32_t *items; uint32_t n, capacity; } files; /* all their parts are compiled, their lines not written */
     uint32_t waiting;      /* kernels of the batch that ptxas has to assemble */
     WbbArena *lines_arena; /* of `lines` and `files`, and of the texts of the file under way */
@@ -49,7 +49,7 @@ static void put_name(WbbBuf *b, const char *name)
     wbb_put(b, "\t");
 }
 
-static void put_record(Worker *k, const Row *r, const PipeStat *s)
+static void put_record(Worker *k, const Row *r, const ReportStat *s)
 {
     WbbBuf *b = &k->lines;
     put_name(b, r->file);
@@ -93,11 +93,11 @@ static void flush(Worker *k, bool whole)
 {
     alarm(BATCH_SECONDS);
     if (!*k->w->careful) k->w->now->part = STATS_BATCH;
-    pipe_stats_end(k->cx, k->arena, k->stats.items, k->stats.n);
+    report_stats_end(k->cx, k->arena, k->stats.items, k->stats.n);
     for (uint32_t i = 0; i < k->rows.n; i++) {
         const Row *r = &k->rows.items[i];
-        PipeStat *s = &k->stats.items[i];
-        if (r->key && s->facts) pipe_cache_keep(k->cx, k->arena, k->cache, r->key, s);
+        ReportStat *s = &k->stats.items[i];
+        if (r->key && s->facts) report_cache_keep(k->cx, k->arena, k->cache, r->key, s);
         put_record(k, r, s);
     }
     alarm(0);
@@ -126,16 +126,16 @@ static const char *known_bad(const Worker *k, StatsPosition p)
     return NULL;
 }
 
-static void add_row(Worker *k, Row r, PipeStat s)
+static void add_row(Worker *k, Row r, ReportStat s)
 {
     WBB_PUSH(k->arena, &k->rows, r);
     WBB_PUSH(k->arena, &k->stats, s);
 }
 
 /* A record without a kernel. */
-static PipeStat refusal(const TgTarget *t, WbbStatus status, const char *reason, const char *message)
+static ReportStat refusal(const TgTarget *t, WbbStatus status, const char *reason, const char *message)
 {
-    return (PipeStat){.target = t, .status = status, .reason = reason, .message = message, .listing = ""};
+    return (ReportStat){.target = t, .status = status, .reason = reason, .message = message, .listing = ""};
 }
 
 /* A kernel, for each target. */
@@ -146,15 +146,15 @@ static void one_kernel(Worker *k, Row r, const char *text, size_t n)
         r.position.target = t + 1;
         *k->w->now = r.position;
         const char *why = known_bad(k, r.position);
-        PipeStat s = {.target = call->targets[t], .text = text, .n = n};
+        ReportStat s = {.target = call->targets[t], .text = text, .n = n};
         if (why) {
             add_row(k, r, refusal(call->targets[t], WBB_FAILED, "", why));
             continue;
         }
         alarm(PART_SECONDS);
-        r.key = pipe_cache_key(k->cx, k->arena, k->cache, &k->options, s.target, text, n);
-        if (!pipe_cache_find(k->cx, k->arena, k->cache, r.key, &s)) {
-            pipe_stats_begin(k->cx, k->arena, &k->options, &s);
+        r.key = report_cache_key(k->cx, k->arena, k->cache, &k->options, s.target, text, n);
+        if (!report_cache_find(k->cx, k->arena, k->cache, r.key, &s)) {
+            report_stats_begin(k->cx, k->arena, &k->options, &s);
             if (!s.facts) s.facts = "";
             k->waiting += s.status == WBB_OK && s.n_launches;
         }
@@ -188,7 +188,7 @@ static void one_library_call(File *f)
     const char *at = strstr(k->cx->messages, kind), *said = at ? at + strlen(kind) : "";
     const char *message = wbb_format(k->arena, "%.*s", (int)strcspn(said, "\n"), said);
     for (uint32_t t = 0; t < k->w->call->n_targets; t++) {
-        PipeStat s = refusal(k->w->call->targets[t], WBB_DECLINED, reason, message);
+        ReportStat s = refusal(k->w->call->targets[t], WBB_DECLINED, reason, message);
         s.bytes_min = pipe_call_bytes(f->library);
         add_row(k, f->row, s);
     }
@@ -205,7 +205,7 @@ static void find_fusion(WbbCx *cx, void *arg)
 /* An engine without the rules that are disabled. Those about arrays are the same on all targets. */
 static RwCx *engine(Worker *k, WbbArena *a)
 {
-    const PipeStatOptions *o = &k->options;
+    const ReportStatOptions *o = &k->options;
     const TgTarget *t = k->w->call->targets[0];
     RwCx *rw = rw_new(k->cx, a, ir_graph_new(k->cx, a), &ix_tables, t->tables, o->accuracy);
     pipe_disable(rw, t, o->disable, o->n_disable);
@@ -311,19 +311,19 @@ void main_stats_work(WbbCx *cx, const StatsWork *w)
     const StatsOptions *o = w->call->o;
     Worker k = {.w = w, .cx = cx, .arena = wbb_arena_new(cx), .lines_arena = wbb_arena_new(cx)};
     LlCache *shared = ll_cache_new(cx);
-    k.options = (PipeStatOptions){.accuracy = main_accuracy(o->accuracy, o->approx),
+    k.options = (ReportStatOptions){.accuracy = main_accuracy(o->accuracy, o->approx),
                                   .align = (uint32_t)o->align,
                                   .disable = o->disable.items,
                                   .n_disable = o->disable.n,
                                   .profile = (uint32_t)o->profile,
                                   .shared = shared};
-    k.cache = pipe_cache_open(cx, cx->arena, w->call->cache, w->call->cache_limit);
+    k.cache = report_cache_open(cx, cx->arena, w->call->cache, w->call->cache_limit);
     k.lines = wbb_buf(k.lines_arena);
     for (uint32_t file; w->next(w->arg, &file);) {
         one_file(&k, file);
         if (k.waiting >= BATCH || k.rows.n >= 16 * BATCH || *w->careful) flush(&k, true);
     }
     flush(&k, true);
-    pipe_cache_trim(cx, cx->arena, k.cache);
+    report_cache_trim(cx, cx->arena, k.cache);
     ll_cache_free(shared);
 }

@@ -123,7 +123,7 @@ static double bytes_of(WbbArena *a, const HloComputation *body, const bool *colu
         if (!columns[n] && (!needed[n] || reduces_rows(i, &m))) continue;
         for (uint32_t k = 0; k < i->n_operands; k++) needed[i->operands[k]->id] = true;
         if (i->opcode != HLO_PARAMETER || i->shape->type == SC_TUPLE || hlo_elements(i->shape) < all) continue;
-        bytes += (double)hlo_elements(i->shape) * sc_type_info[i->shape->type].bits / 8;
+        bytes += (double)hlo_bytes(i->shape);
     }
     return bytes;
 }

@@ -1,19 +1,14 @@
-/* library.c: the time of a library call of a program, by the roofline.
+/* library.c: the time of a library call, by the roofline.
  *
- * Needs a step's text and a target. Leaves the longer of two times, and a launch: to read and write its arrays once at
- * the rate of device memory, and to multiply at the share of the machine's peak that libraries reach. Operations other
- * than dots and convolutions have the first alone.
+ * Needs a call and a target. Leaves the longer of two times, and a launch: to read and write its arrays once at the
+ * rate of device memory, and to multiply at the share of the machine's peak that libraries reach. Operations other than
+ * dots and convolutions have the first alone.
  *
  *     f16[4096,4096] dot(f16[4096,4096], f16[4096,4096])   ->   2^36 products at 0.7 of 5.4e14 a second: 182 us
  */
-#include "pipe/profile.h"
-
-#include "hlo/hlo.h"
-
-#include <string.h>
+#include "pipe/pipe.h"
 
 static double elements(const HloShape *s) { return (double)hlo_elements(s); }
-static double bytes_of(const HloShape *s) { return elements(s) * sc_type_info[s->type].bits / 8; }
 
 /* Products that an instruction sums. */
 static double products(WbbArena *a, const HloInstruction *i)
@@ -40,25 +35,25 @@ static double rate(const TgTarget *t, ScType type)
     }
 }
 
-double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i)
+double pipe_product_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i)
 {
-    double bytes = bytes_of(i->shape);
-    for (uint32_t k = 0; k < i->n_operands; k++) bytes += bytes_of(i->operands[k]->shape);
-    const double work = products(a, i) / rate(t, i->operands[0]->shape->type);
-    const double memory = bytes / tg_rate(t, "dram")->value;
-    return tg_rate(t, "launch")->value + WBB_MAX(work, memory);
+    const double n = products(a, i);
+    return n > 0 ? n / rate(t, i->operands[0]->shape->type) : 0;
 }
 
-PipeTextTime pipe_library_time(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgText *x)
+uint64_t pipe_call_bytes(const HloInstruction *i)
 {
-    const HloModule *m = hlo_parse(cx, a, x->s->file, x->s->text, strlen(x->s->text));
-    double work = 0;
-    for (uint32_t k = 0; k < m->entry->n_instructions; k++) {
-        const HloInstruction *i = m->entry->instructions[k];
-        const double n = products(a, i);
-        if (n > 0) work += n / rate(t, i->operands[0]->shape->type);
+    uint64_t sum = hlo_bytes(i->shape);
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        bool before = false;
+        for (uint32_t j = 0; j < k; j++) before |= i->operands[j] == i->operands[k];
+        if (!before) sum += hlo_bytes(i->operands[k]->shape);
     }
-    const double memory = prog_step_bytes(x) / tg_rate(t, "dram")->value, launch = tg_rate(t, "launch")->value;
-    return (PipeTextTime){.seconds = launch + WBB_MAX(work, memory), .launch = launch, .launches = 1,
-                          .binds = work > memory ? "products" : "dram"};
+    return sum;
+}
+
+double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i)
+{
+    const double memory = (double)pipe_call_bytes(i) / tg_rate(t, "dram")->value;
+    return tg_rate(t, "launch")->value + WBB_MAX(pipe_product_seconds(a, t, i), memory);
 }

@@ -1,5 +1,5 @@
-/* pipe_stats: facts of PTX, the least bytes that a fusion must move, many kernels in one run of ptxas. */
-#include "pipe/stats.h"
+/* report_stats: facts of PTX, the least bytes that a fusion must move, many kernels in one run of ptxas. */
+#include "report/stats.h"
 
 #include "unit.h"
 
@@ -18,7 +18,7 @@ static void test_ptx_facts(void **state)
     (void)state;
     WbbCx *cx = wbb_cx_new();
     WbbArena *a = wbb_arena_new(cx);
-    const PipePtxFacts f = pipe_ptx_facts(a, looped);
+    const ReportPtxFacts f = report_ptx_facts(a, looped);
     assert_int_equal(f.instructions, 11);
     assert_int_equal(f.loops, 1);
     assert_true(f.known);
@@ -28,10 +28,10 @@ static void test_ptx_facts(void **state)
 
     char *unknown = wbb_format(a, "%s", looped);
     memcpy(strstr(unknown, "mov.b32 \t%r1, -8"), "mov.b32 \t%r1,%r8", 16);
-    const PipePtxFacts g = pipe_ptx_facts(a, unknown);
+    const ReportPtxFacts g = report_ptx_facts(a, unknown);
     assert_false(g.known);
     assert_int_equal(g.loaded, 16);
-    assert_int_equal(pipe_ptx_facts(a, "").instructions, 0);
+    assert_int_equal(report_ptx_facts(a, "").instructions, 0);
     wbb_cx_free(cx);
 }
 
@@ -48,7 +48,7 @@ static void theory(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     const HloFusion f = hlo_fusion(cx, hlo_parse(cx, j->arena, "t.hlo", j->text, strlen(j->text)));
-    j->bytes = pipe_bytes_min(&f);
+    j->bytes = report_bytes_min(&f);
 }
 
 static void check_bytes(const char *text, uint64_t bytes)

@@ -5,7 +5,7 @@
  *
  *     gelu.hlo on sm_90: 20.3 us = launch 1.1 + latency 0.34 + code 0.11 + work 18.6 + tail 0.18, bound by dram
  */
-#include "pipe/profile.h"
+#include "report/profile.h"
 
 #include <string.h>
 
@@ -92,7 +92,7 @@ static void put_shares(WbbBuf *b, const PriceReport *r, PriceKey key, const char
     if (n == 0 || (n == 1 && !strcmp(s[0].name, "-"))) return;
     wbb_putf(b, "  %s\n", title);
     bool *done = WBB_NEW_N(b->arena, bool, n + 1);
-    for (uint32_t k = 0; k < PIPE_PROFILE_LINES && k < n; k++) {
+    for (uint32_t k = 0; k < REPORT_PROFILE_LINES && k < n; k++) {
         uint32_t best = n;
         for (uint32_t i = 0; i < n; i++)
             if (!done[i] && (best == n || by_seconds(&s[i], &s[best]) < 0)) best = i;
@@ -105,19 +105,19 @@ static void put_shares(WbbBuf *b, const PriceReport *r, PriceKey key, const char
     }
 }
 
-void pipe_put_sum(WbbBuf *b, const PriceReport *r)
+void report_put_sum(WbbBuf *b, const PriceReport *r)
 {
     wbb_putf(b, "launch %.3f + latency %.3f + code %.3f + work %.3f + tail %.3f", us(r->launch), us(r->latency),
              us(r->code), us(r->work), us(r->tail));
     if (r->clusters > 0) wbb_putf(b, " + clusters %.3f", us(r->clusters));
 }
 
-static void put_launch(WbbBuf *b, const PipeProfile *p, int i)
+static void put_launch(WbbBuf *b, const ReportProfile *p, int i)
 {
     const PriceReport *r = &p->reports[i];
     wbb_putf(b, "%s, %s on %s (%s): %.3f us = ", p->name, p->bundle->launches[i].entry, p->target->name,
              p->target->board, us(r->seconds));
-    pipe_put_sum(b, r);
+    report_put_sum(b, r);
     wbb_putf(b, ", bound by %s\n", r->term[r->binds].name);
     put_terms(b, r);
     put_facts(b, r, &p->profiles[i], &p->bundle->launches[i]);
@@ -127,7 +127,7 @@ static void put_launch(WbbBuf *b, const PipeProfile *p, int i)
     put_shares(b, r, PRICE_BY_FORM, "by form of instruction");
 }
 
-const char *pipe_profile_binds(const PipeProfile *p)
+const char *report_profile_binds(const ReportProfile *p)
 {
     const PriceReport *longest = &p->reports[0];
     for (int i = 1; i < p->bundle->n_launches; i++)
@@ -153,7 +153,7 @@ static double distinct(const PriceReport *r, int term) { return (void)term, r->d
 static double registers(const PriceReport *r, int term) { return (void)term, r->regs; }
 static double warps(const PriceReport *r, int term) { return (void)term, r->occupancy.warps; }
 
-static void put_row(WbbBuf *b, const PipeProfile *p, uint32_t n, const char *name, Figure *figure, int term,
+static void put_row(WbbBuf *b, const ReportProfile *p, uint32_t n, const char *name, Figure *figure, int term,
                     bool largest)
 {
     double *x = WBB_NEW_N(b->arena, double, n), most = 0;
@@ -173,11 +173,11 @@ static void put_row(WbbBuf *b, const PipeProfile *p, uint32_t n, const char *nam
     wbb_put(b, "\n");
 }
 
-static void put_beside(WbbBuf *b, const PipeProfile *p, uint32_t n)
+static void put_beside(WbbBuf *b, const ReportProfile *p, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++)
         wbb_putf(b, "%s[%u] %s, bound by %s\n", k ? "" : "side by side, us:\n", k, p[k].name,
-                 pipe_profile_binds(&p[k]));
+                 report_profile_binds(&p[k]));
     wbb_putf(b, "  %-20s", "");
     for (uint32_t k = 0; k < n; k++) wbb_putf(b, " %13s%u", "", k);
     for (uint32_t k = 1; k < n; k++) wbb_putf(b, "      0 / %u", k);
@@ -197,7 +197,7 @@ static void put_beside(WbbBuf *b, const PipeProfile *p, uint32_t n)
     put_row(b, p, n, "warps on an SM", warps, 0, true);
 }
 
-void pipe_put_profiles(WbbBuf *b, const PipeProfile *p, uint32_t n)
+void report_put_profiles(WbbBuf *b, const ReportProfile *p, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         for (int i = 0; i < p[k].bundle->n_launches; i++) put_launch(b, &p[k], i);

@@ -5,7 +5,7 @@
  *
  *     {"kernels": [{"file": "gelu.hlo", "target": "sm_90", "us": 20.3, "launches": [{"entry": "gelu", "us": 20.3, ..
  */
-#include "pipe/profile.h"
+#include "report/profile.h"
 
 static void real(WbbBuf *b, const char *key, double x) { wbb_json_putf(b, key, "%.6g", x); }
 
@@ -117,7 +117,7 @@ static void put_buffers(WbbBuf *b, const SimProfile *p)
     wbb_json_close(b, ']');
 }
 
-static void put_launch(WbbBuf *b, const PipeProfile *k, int i)
+static void put_launch(WbbBuf *b, const ReportProfile *k, int i)
 {
     const PriceReport *r = &k->reports[i];
     const SimProfile *p = &k->profiles[i];
@@ -157,7 +157,7 @@ static void put_launch(WbbBuf *b, const PipeProfile *k, int i)
     wbb_json_close(b, '}');
 }
 
-void pipe_put_profiles_json(WbbBuf *b, const PipeProfile *p, uint32_t n)
+void report_put_profiles_json(WbbBuf *b, const ReportProfile *p, uint32_t n)
 {
     wbb_json_open(b, NULL, '{');
     wbb_json_open(b, "kernels", '[');

@@ -6,7 +6,7 @@
  *
  *     warpburg run gelu.hlo --profile --html gelu.html
  */
-#include "pipe/profile.h"
+#include "report/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void put_escaped(WbbBuf *b, const char *p, size_t n)
     }
 }
 
-void pipe_put_html(WbbBuf *b, const char *text) { put_escaped(b, text, strlen(text)); }
+void report_put_html(WbbBuf *b, const char *text) { put_escaped(b, text, strlen(text)); }
 
 /* The last part of a path. */
 static const char *file_of(const char *path) { return strrchr(path, '/') ? strrchr(path, '/') + 1 : path; }
@@ -91,7 +91,7 @@ static void put_bar(WbbBuf *b, const char *name, double seconds, double most, bo
 {
     const char *class = binds ? " class=\"binds\"" : "";
     wbb_putf(b, "<span%s>", class);
-    pipe_put_html(b, name);
+    report_put_html(b, name);
     wbb_putf(b, "</span><i style=\"width:%.2f%%\"></i><span%s>%.3f µs</span>\n", most > 0 ? 100 * seconds / most : 0,
              class, us(seconds));
 }
@@ -128,7 +128,7 @@ static void put_line(WbbBuf *b, const char *text, size_t n, const char *comment,
     wbb_put(b, "<div class=\"l\"");
     if (hlo) {
         wbb_put(b, " data-h=\"");
-        pipe_put_html(b, hlo);
+        report_put_html(b, hlo);
         wbb_put(b, is_hlo ? "\" data-hlo=\"1\"" : "\"");
     }
     if (ptx) wbb_putf(b, " data-p=\"%d\"", ptx);
@@ -139,7 +139,7 @@ static void put_line(WbbBuf *b, const char *text, size_t n, const char *comment,
     put_escaped(b, text, n);
     if (comment && *comment) {
         wbb_put(b, " <em>");
-        pipe_put_html(b, comment);
+        report_put_html(b, comment);
         wbb_put(b, "</em>");
     }
     wbb_put(b, "</span></div>\n");
@@ -270,7 +270,7 @@ static void put_sass(WbbBuf *b, const char *text, const Lines *l)
 
 /* The page ------------------------------------------------------------------------------------------ */
 
-static void put_beside(WbbBuf *b, const PipeProfile *p, uint32_t n)
+static void put_beside(WbbBuf *b, const ReportProfile *p, uint32_t n)
 {
     wbb_put(b, "<div class=\"wide\"><table><tr><th>kernel</th><th>µs</th><th>first / this</th><th>bound by</th>"
                "<th>warp instructions</th><th>registers</th></tr>\n");
@@ -279,23 +279,23 @@ static void put_beside(WbbBuf *b, const PipeProfile *p, uint32_t n)
         double executed = 0;
         for (int i = 0; i < p[k].bundle->n_launches; i++) executed += p[k].reports[i].executed;
         wbb_put(b, "<tr><td>");
-        pipe_put_html(b, file_of(p[k].name));
+        report_put_html(b, file_of(p[k].name));
         wbb_putf(b, "</td><td>%.3f</td><td>%.3f</td><td>%s</td><td>%.0f</td><td>%u</td></tr>\n", us(p[k].seconds),
-                 p[0].seconds / p[k].seconds, pipe_profile_binds(&p[k]), executed, r->regs);
+                 p[0].seconds / p[k].seconds, report_profile_binds(&p[k]), executed, r->regs);
     }
     wbb_put(b, "</table></div>\n");
 }
 
-static void put_launch(WbbBuf *b, const char *hlo, const PipeProfile *p, int i)
+static void put_launch(WbbBuf *b, const char *hlo, const ReportProfile *p, int i)
 {
     const PriceReport *r = &p->reports[i];
     const BdLaunch *launch = &p->bundle->launches[i];
     wbb_put(b, "<section class=\"kernel\"><h2>");
-    pipe_put_html(b, file_of(p->name));
+    report_put_html(b, file_of(p->name));
     wbb_put(b, ": ");
-    pipe_put_html(b, launch->entry);
+    report_put_html(b, launch->entry);
     wbb_putf(b, ", %.3f µs on %s</h2>\n<p>", us(r->seconds), p->target->name);
-    pipe_put_sum(b, r);
+    report_put_sum(b, r);
     wbb_putf(b, " µs; bound by %s</p>\n", r->term[r->binds].name);
     put_terms(b, r);
     put_facts(b, r, &p->profiles[i], launch);
@@ -308,27 +308,27 @@ static void put_launch(WbbBuf *b, const char *hlo, const PipeProfile *p, int i)
     wbb_put(b, "</div></section>\n");
 }
 
-void pipe_open_page(WbbBuf *b, const char *title, const TgTarget *target)
+void report_open_page(WbbBuf *b, const char *title, const TgTarget *target)
 {
     wbb_put(b, head);
     wbb_put(b, "<h1>");
-    pipe_put_html(b, file_of(title));
+    report_put_html(b, file_of(title));
     wbb_put(b, "</h1>\n<p>Modelled time on ");
-    pipe_put_html(b, target->board);
+    report_put_html(b, target->board);
     wbb_put(b, ". Numbers beside lines are shares of the work, in %. Choose a line to mark what belongs to it.</p>\n");
 }
 
-void pipe_put_kernel_html(WbbBuf *b, const char *hlo, const PipeProfile *p)
+void report_put_kernel_html(WbbBuf *b, const char *hlo, const ReportProfile *p)
 {
     for (int i = 0; i < p->bundle->n_launches; i++) put_launch(b, hlo, p, i);
 }
 
-void pipe_close_page(WbbBuf *b) { wbb_put(b, script); }
+void report_close_page(WbbBuf *b) { wbb_put(b, script); }
 
-void pipe_put_profiles_html(WbbBuf *b, const char *hlo, const PipeProfile *p, uint32_t n)
+void report_put_profiles_html(WbbBuf *b, const char *hlo, const ReportProfile *p, uint32_t n)
 {
-    pipe_open_page(b, p[0].name, p[0].target);
+    report_open_page(b, p[0].name, p[0].target);
     if (n > 1) put_beside(b, p, n);
-    for (uint32_t k = 0; k < n; k++) pipe_put_kernel_html(b, hlo, &p[k]);
-    pipe_close_page(b);
+    for (uint32_t k = 0; k < n; k++) report_put_kernel_html(b, hlo, &p[k]);
+    report_close_page(b);
 }

@@ -6,7 +6,7 @@
  *
  *     "status": "ok", .., "sass": 71, "regs": 23, .., "ldg": {"16": 1}, .., "rules": {"patterns/tiles.py:9": 8}
  */
-#include "pipe/stats.h"
+#include "report/stats.h"
 
 #include "index/index.h"
 #include "partition/pricing.h"
@@ -14,14 +14,6 @@
 #include <string.h>
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
-
-static uint64_t bytes_of(const HloShape *s)
-{
-    if (s->type != SC_TUPLE) return ((uint64_t)hlo_elements(s) * sc_type_info[s->type].bits + 7) / 8;
-    uint64_t sum = 0;
-    for (uint32_t k = 0; k < s->n_elements; k++) sum += bytes_of(s->elements[k]); /* recursion as deep as shapes nest */
-    return sum;
-}
 
 /* The operation that computes a result, through bitcasts and reshapes. */
 static const HloInstruction *filler(const HloInstruction *i)
@@ -39,9 +31,9 @@ static uint64_t result_bytes(const HloInstruction *i)
         return sum;
     }
     const HloInstruction *f = filler(i);
-    if (f->opcode == HLO_DYNAMIC_UPDATE_SLICE) return bytes_of(f->operands[1]->shape);
-    if (f->opcode != HLO_SCATTER || f->shape->type == SC_TUPLE) return bytes_of(i->shape);
-    return WBB_MIN(bytes_of(f->shape), bytes_of(f->operands[f->n_operands - 1]->shape));
+    if (f->opcode == HLO_DYNAMIC_UPDATE_SLICE) return hlo_bytes(f->operands[1]->shape);
+    if (f->opcode != HLO_SCATTER || f->shape->type == SC_TUPLE) return hlo_bytes(i->shape);
+    return WBB_MIN(hlo_bytes(f->shape), hlo_bytes(f->operands[f->n_operands - 1]->shape));
 }
 
 static bool is_result(const HloInstruction *root, const HloInstruction *i)
@@ -55,11 +47,11 @@ static bool is_result(const HloInstruction *root, const HloInstruction *i)
 /* Bytes that user `u` reads of its operand k. */
 static uint64_t used_bytes(const HloComputation *body, const HloInstruction *u, uint32_t k)
 {
-    const uint64_t all = bytes_of(u->operands[k]->shape);
+    const uint64_t all = hlo_bytes(u->operands[k]->shape);
     const bool takes = u->opcode == HLO_SLICE || u->opcode == HLO_DYNAMIC_SLICE || u->opcode == HLO_GATHER;
     const bool updates = u->opcode == HLO_DYNAMIC_UPDATE_SLICE || u->opcode == HLO_SCATTER;
     if (k > 0) return all;
-    if (takes) return WBB_MIN(all, bytes_of(u->shape));
+    if (takes) return WBB_MIN(all, hlo_bytes(u->shape));
     return updates && is_result(body->root, u) ? 0 : all;
 }
 
@@ -70,7 +62,7 @@ static bool is_parameter(const HloFusion *f, const HloInstruction *x, uint32_t p
     return f->fusion && x->opcode == HLO_PARAMETER && f->fusion->operands[x->number] == f->fusion->operands[p];
 }
 
-uint64_t pipe_bytes_min(const HloFusion *f)
+uint64_t report_bytes_min(const HloFusion *f)
 {
     const HloComputation *body = f->body;
     uint64_t sum = result_bytes(body->root);
@@ -86,18 +78,7 @@ uint64_t pipe_bytes_min(const HloFusion *f)
                 if (is_parameter(f, x, p) && u->opcode != HLO_TUPLE) used += used_bytes(body, u, k);
             }
         }
-        sum += WBB_MIN(used, bytes_of(body->parameters[p]->shape));
-    }
-    return sum;
-}
-
-uint64_t pipe_call_bytes(const HloInstruction *i)
-{
-    uint64_t sum = bytes_of(i->shape);
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        bool before = false;
-        for (uint32_t j = 0; j < k; j++) before |= i->operands[j] == i->operands[k];
-        if (!before) sum += bytes_of(i->operands[k]->shape);
+        sum += WBB_MIN(used, hlo_bytes(body->parameters[p]->shape));
     }
     return sum;
 }
@@ -106,8 +87,8 @@ uint64_t pipe_call_bytes(const HloInstruction *i)
 
 typedef struct {
     WbbArena *arena;
-    const PipeStatOptions *o;
-    PipeStat *s;
+    const ReportStatOptions *o;
+    ReportStat *s;
     PipeResult r;
 } Job;
 
@@ -160,7 +141,7 @@ static void put_strategies(WbbBuf *out, const PipeResult *r)
 static void describe_launches(Job *j)
 {
     const Bundle *b = j->r.bundle;
-    PipeStat *s = j->s;
+    ReportStat *s = j->s;
     const char **entries = WBB_NEW_N(j->arena, const char *, b->n_launches + 1);
     s->n_launches = (uint32_t)b->n_launches;
     uint64_t threads = 0;
@@ -176,7 +157,7 @@ static void describe_launches(Job *j)
     }
     s->entries = entries;
     const BdLaunch none = {.grid = {0, 0, 0}, .block = {0, 0, 0}}, *first = b->n_launches ? &b->launches[0] : &none;
-    const PipePtxFacts f = pipe_ptx_facts(j->arena, s->ptx);
+    const ReportPtxFacts f = report_ptx_facts(j->arena, s->ptx);
     WbbBuf out = wbb_buf(j->arena);
     wbb_json_uint(&out, "ptx", f.instructions);
     wbb_json_putf(&out, "block", "[%u, %u, %u]", first->block[0], first->block[1], first->block[2]);
@@ -188,7 +169,7 @@ static void describe_launches(Job *j)
     put_strategies(&out, &j->r);
     put_layouts(&out, &j->r.plan);
     if (j->r.again) wbb_json_text(&out, "note", j->r.again);
-    wbb_json_uint(&out, "bytes_min", pipe_bytes_min(&j->r.fusion));
+    wbb_json_uint(&out, "bytes_min", report_bytes_min(&j->r.fusion));
     if (f.known && s->n_launches < 2) wbb_json_uint(&out, "bytes_code", (f.loaded + f.stored + f.updated) * threads);
     s->facts = out.text;
 }
@@ -211,7 +192,7 @@ static void compile(WbbCx *cx, void *arg)
     memcpy(j->s->ms, j->r.ms, sizeof j->s->ms);
     describe_launches(j);
     if (j->o->profile)
-        j->s->time = pipe_stat_run(cx, j->arena, j->s->target, j->r.bundle, j->r.module, j->o->profile);
+        j->s->time = report_stat_run(cx, j->arena, j->s->target, j->r.bundle, j->r.module, j->o->profile);
 }
 
 /* The first message, without its location and kind: "reduce of f32[8]: .." */
@@ -223,7 +204,7 @@ static const char *plain_message(WbbArena *a, const char *messages, const char *
     return wbb_format(a, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-void pipe_stats_begin(WbbCx *cx, WbbArena *a, const PipeStatOptions *o, PipeStat *s)
+void report_stats_begin(WbbCx *cx, WbbArena *a, const ReportStatOptions *o, ReportStat *s)
 {
     Job j = {.arena = a, .o = o, .s = s};
     wbb_cx_clear(cx);
@@ -231,7 +212,7 @@ void pipe_stats_begin(WbbCx *cx, WbbArena *a, const PipeStatOptions *o, PipeStat
     s->status = wbb_guard(cx, compile, &j);
     if (s->status == WBB_OK) return;
     if (s->status == WBB_DECLINED) s->reason = wbb_why_name(cx->why);
-    if (s->status == WBB_DECLINED && j.r.fusion.body) s->bytes_min = pipe_bytes_min(&j.r.fusion);
+    if (s->status == WBB_DECLINED && j.r.fusion.body) s->bytes_min = report_bytes_min(&j.r.fusion);
     s->message = plain_message(a, cx->messages, s->reason);
 }
 
@@ -303,7 +284,7 @@ static void put_sass(WbbBuf *b, const TgSass *s, const TgUnit *u)
     wbb_json_close(b, '}');
 }
 
-static void put_ms(WbbBuf *b, const PipeStat *s)
+static void put_ms(WbbBuf *b, const ReportStat *s)
 {
     double all = 0;
     for (int k = 0; k < PIPE_STEPS; k++) all += s->ms[k];
@@ -313,7 +294,7 @@ static void put_ms(WbbBuf *b, const PipeStat *s)
     wbb_json_close(b, '}');
 }
 
-static void write_body(WbbCx *cx, WbbArena *a, PipeStat *s, const TgUnit *u)
+static void write_body(WbbCx *cx, WbbArena *a, ReportStat *s, const TgUnit *u)
 {
     WbbBuf b = wbb_buf(a);
     Reading r = {.arena = a, .target = s->target, .unit = u};
@@ -334,14 +315,14 @@ static void write_body(WbbCx *cx, WbbArena *a, PipeStat *s, const TgUnit *u)
         s->ms[PIPE_TARGET] += u->ms;
         wbb_json_putf(&b, NULL, "%s", s->facts);
         if (u->cubin.bytes || s->n_launches == 0) put_sass(&b, &r.sum, u);
-        if (s->time) pipe_stat_put_time(&b, s->time, r.sum.regs);
+        if (s->time) report_stat_put_time(&b, s->time, r.sum.regs);
         put_ms(&b, s);
         wbb_json_putf(&b, "rules", "%s", s->rules);
     }
     s->body = b.text;
 }
 
-static void assemble_target(WbbCx *cx, WbbArena *a, PipeStat *stats, uint32_t n, const TgTarget *t)
+static void assemble_target(WbbCx *cx, WbbArena *a, ReportStat *stats, uint32_t n, const TgTarget *t)
 {
     TgUnit *units = WBB_NEW_N(a, TgUnit, n + 1);
     uint32_t *of = WBB_NEW_N(a, uint32_t, n + 1), n_units = 0;
@@ -358,7 +339,7 @@ static void assemble_target(WbbCx *cx, WbbArena *a, PipeStat *stats, uint32_t n,
     for (uint32_t k = 0; k < n_units; k++) write_body(cx, a, &stats[of[k]], &units[k]);
 }
 
-void pipe_stats_end(WbbCx *cx, WbbArena *a, PipeStat *stats, uint32_t n)
+void report_stats_end(WbbCx *cx, WbbArena *a, ReportStat *stats, uint32_t n)
 {
     uint32_t targets = 0;
     const TgTarget *const *all = tg_all(&targets);

@@ -6,7 +6,7 @@
  *     metadata={op_name="jit(f)/tanh" source_file="/home/me/model.py" source_line=12}    ->   "model.py:12"
  *     metadata={op_name="jit(f)/tanh" stack_frame_id=5}                                  ->   "model.py:12"
  */
-#include "pipe/source_lines.h"
+#include "report/source_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ typedef struct {
     uint32_t n, capacity;
 } Table;
 
-struct PipeSourceLines {
+struct ReportSourceLines {
     WbbArena *arena;
     const char *text;
     Table lines; /* of the text, from 0 */
@@ -30,7 +30,7 @@ static const char *next_line(const char *p)
 }
 
 /* Rows `5 {..}` or `2 "model.py"` of the table with this heading. */
-static Table table_of(const PipeSourceLines *s, const char *heading)
+static Table table_of(const ReportSourceLines *s, const char *heading)
 {
     Table t = {0};
     uint32_t k = 0;
@@ -46,10 +46,10 @@ static Table table_of(const PipeSourceLines *s, const char *heading)
     return t;
 }
 
-PipeSourceLines *pipe_source_lines(WbbArena *a, const char *text)
+ReportSourceLines *report_source_lines(WbbArena *a, const char *text)
 {
-    PipeSourceLines *s = WBB_NEW(a, PipeSourceLines);
-    *s = (PipeSourceLines){.arena = a, .text = text};
+    ReportSourceLines *s = WBB_NEW(a, ReportSourceLines);
+    *s = (ReportSourceLines){.arena = a, .text = text};
     for (const char *p = text; p && *p; p = next_line(p)) WBB_PUSH(a, &s->lines, p);
     s->files = table_of(s, "FileNames");
     s->locations = table_of(s, "FileLocations");
@@ -82,7 +82,7 @@ static const char *place(WbbArena *a, const char *path, unsigned long line)
     return n && line ? wbb_format(a, "%.*s:%lu", (int)(path + n - name), name, line) : NULL;
 }
 
-const char *pipe_source_line(const PipeSourceLines *s, int line)
+const char *report_source_line(const ReportSourceLines *s, int line)
 {
     if (line < 1 || (uint32_t)line > s->lines.n) return NULL;
     const char *text = s->lines.items[line - 1], *file = behind(text, "source_file=\"");

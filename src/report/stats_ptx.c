@@ -12,7 +12,7 @@
  *         setp.ne.b32 %p1, %r9, 8;
  *         @%p1 bra   $L__BB0_1;
  */
-#include "pipe/stats.h"
+#include "report/stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,9 +198,9 @@ static bool is_global(const Line *l)
     return false;
 }
 
-PipePtxFacts pipe_ptx_facts(WbbArena *a, const char *ptx)
+ReportPtxFacts report_ptx_facts(WbbArena *a, const char *ptx)
 {
-    PipePtxFacts f = {.known = true};
+    ReportPtxFacts f = {.known = true};
     Text t = split(a, ptx);
     f.instructions = t.lines.n;
     for (uint32_t k = 0; k < t.lines.n; k++) {

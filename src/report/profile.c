@@ -6,7 +6,7 @@
  *     gelu.hlo: 12 blocks of 12,288 run
  *     ->  20.3 us = launch 1.1 + latency 0.34 + code 0.11 + work 18.6 + tail 0.18, bound by dram
  */
-#include "pipe/profile.h"
+#include "report/profile.h"
 #include "judge/judge.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static const TgTarget *target_of(WbbCx *cx, WbbArena *a, const char *file, const
 typedef struct {
     WbbArena *arena;
     const char *arch;
-    PipeProfile *p;
+    ReportProfile *p;
     PriceKernel *kernels;
     bool text; /* as text, too */
 } Machine;
@@ -50,7 +50,7 @@ static void assemble(WbbCx *cx, void *arg)
     if (m->text && cubin.bytes) m->p->sass = tg_sass_text(cx, m->arena, &cubin);
 }
 
-void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *options, bool sass, PipeProfile *p)
+void report_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *options, bool sass, ReportProfile *p)
 {
     const Bundle *b = p->bundle;
     const char *arch;
@@ -78,7 +78,7 @@ void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *op
     }
 }
 
-const char *pipe_kernels_text(WbbArena *a, const PipeResult *r)
+const char *report_kernels_text(WbbArena *a, const PipeResult *r)
 {
     WbbBuf ir = wbb_buf(a);
     for (uint32_t k = 0; k < r->n_kernels; k++) ir_print(&ir, r->kernels[k].ir);
@@ -87,8 +87,8 @@ const char *pipe_kernels_text(WbbArena *a, const PipeResult *r)
 
 enum { TEXT_MEMORY = 1 << 4 /* GiB */ };
 
-PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
-                               const JudgeRun *asked, WbbBuf *page)
+ReportTextTime report_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
+                                   const JudgeRun *asked, WbbBuf *page)
 {
     WbbArena *own = wbb_arena_new(cx);
     wbb_arena_limit(own, (size_t)TEXT_MEMORY << 30);
@@ -100,13 +100,13 @@ PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, con
     run.output_dir = NULL, run.check = false;
     Bundle b = *r.bundle;
     if (page) b.ptx = r.emitted;
-    PipeProfile p = {.name = file, .bundle = &b, .ir = page ? pipe_kernels_text(own, &r) : NULL};
-    pipe_profile(cx, own, r.module, &run, page != NULL, &p);
+    ReportProfile p = {.name = file, .bundle = &b, .ir = page ? report_kernels_text(own, &r) : NULL};
+    report_profile(cx, own, r.module, &run, page != NULL, &p);
     if (p.verdict.report.n_faults) wbb_fail(cx, (WbbLoc){.file = file}, "fault: %s", p.verdict.report.faults[0]);
-    PipeTextTime t = {.seconds = p.seconds, .launches = (uint32_t)r.bundle->n_launches};
+    ReportTextTime t = {.seconds = p.seconds, .launches = (uint32_t)r.bundle->n_launches};
     for (int i = 0; i < r.bundle->n_launches; i++) t.launch += p.reports[i].launch;
-    if (page) pipe_put_kernel_html(page, text, &p);
-    t.binds = t.launches ? wbb_format(a, "%s", pipe_profile_binds(&p)) : "nothing";
+    if (page) report_put_kernel_html(page, text, &p);
+    t.binds = t.launches ? wbb_format(a, "%s", report_profile_binds(&p)) : "nothing";
     wbb_arena_free(own);
     return t;
 }

@@ -3,12 +3,12 @@
  * Needs a bundle and its module. Runs the bundle once in the simulator, on made or given inputs; leaves reports of
  * src/price. docs/profile.md explains what is printed.
  *
- *     PipeProfile p = {.name = "gelu.hlo", .bundle = bundle};
- *     pipe_profile(cx, arena, module, &(JudgeRun){.which = 'n'}, false, &p);
- *     pipe_put_profiles(&text, &p, 1);
+ *     ReportProfile p = {.name = "gelu.hlo", .bundle = bundle};
+ *     report_profile(cx, arena, module, &(JudgeRun){.which = 'n'}, false, &p);
+ *     report_put_profiles(&text, &p, 1);
  */
-#ifndef PIPE_PROFILE_H
-#define PIPE_PROFILE_H
+#ifndef REPORT_PROFILE_H
+#define REPORT_PROFILE_H
 
 #include "judge/judge.h"
 #include "pipe/pipe.h"
@@ -28,13 +28,13 @@ typedef struct {
     const char *no_machine_code; /* why there is none, and with it no registers; NULL: there is */
     const char *ir;         /* text of our kernel after the last pass; NULL: not ours */
     const char *sass;       /* nvdisasm's text of the machine code; NULL: not at hand, or not asked for */
-} PipeProfile;
+} ReportProfile;
 
-enum { PIPE_PROFILE_LINES = 12 /* lines and rules that the text has */ };
+enum { REPORT_PROFILE_LINES = 12 /* lines and rules that the text has */ };
 
 /* profile.c: fills what is not given: `name`, `bundle` and `ir`. `sass`: also the text of the machine code. The run's
  * faults are in the verdict; then there are no reports. */
-void pipe_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *options, bool sass, PipeProfile *p);
+void report_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *options, bool sass, ReportProfile *p);
 
 /* profile.c: compiles a text and profiles it by itself, on made inputs, in an arena of its own: the time of one run. A
  * sample of blocks, run->blocks, is one of a single launch without tickets; other kernels run whole. */
@@ -42,42 +42,40 @@ typedef struct {
     double seconds, launch; /* of all launches; of it to launch them */
     uint32_t launches;
     const char *binds;      /* in arena a */
-} PipeTextTime;
+} ReportTextTime;
 /* page: NULL, or the text of a page, to which the kernel's section is added. */
-PipeTextTime pipe_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
-                               const JudgeRun *run, WbbBuf *page);
+ReportTextTime report_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
+                                   const JudgeRun *run, WbbBuf *page);
 
 /* profile.c: the IR of all kernels after the last pass, as text. */
-const char *pipe_kernels_text(WbbArena *a, const PipeResult *r);
+const char *report_kernels_text(WbbArena *a, const PipeResult *r);
 
 /* profile_text.c: what binds the longest launch; there is one. */
-const char *pipe_profile_binds(const PipeProfile *p);
+const char *report_profile_binds(const ReportProfile *p);
 
 /* profile_text.c: what the time of a launch is the sum of, in microseconds. */
-void pipe_put_sum(WbbBuf *b, const PriceReport *r);
+void report_put_sum(WbbBuf *b, const PriceReport *r);
 
 /* profile_text.c, profile_json.c, profile_html.c: first the kernel asked for, then those against it. */
-void pipe_put_profiles(WbbBuf *b, const PipeProfile *p, uint32_t n);
-void pipe_put_profiles_json(WbbBuf *b, const PipeProfile *p, uint32_t n);
-void pipe_put_profiles_html(WbbBuf *b, const char *hlo, const PipeProfile *p, uint32_t n);
+void report_put_profiles(WbbBuf *b, const ReportProfile *p, uint32_t n);
+void report_put_profiles_json(WbbBuf *b, const ReportProfile *p, uint32_t n);
+void report_put_profiles_html(WbbBuf *b, const char *hlo, const ReportProfile *p, uint32_t n);
 
 /* profile_html.c: the parts of a page of several kernels. */
-void pipe_open_page(WbbBuf *b, const char *title, const TgTarget *target);
-void pipe_put_kernel_html(WbbBuf *b, const char *hlo, const PipeProfile *p);
-void pipe_close_page(WbbBuf *b);
-void pipe_put_html(WbbBuf *b, const char *text); /* as HTML spells it */
-
-/* library.c: the time of a library call by the roofline; what binds it is "dram" or "products". */
-PipeTextTime pipe_library_time(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgText *x);
+void report_open_page(WbbBuf *b, const char *title, const TgTarget *target);
+void report_put_kernel_html(WbbBuf *b, const char *hlo, const ReportProfile *p);
+void report_close_page(WbbBuf *b);
+void report_put_html(WbbBuf *b, const char *text); /* as HTML spells it */
 
 /* program_page.c: what a program costs, and that as a page. `time` profiles the text of a kernel or copy. */
-typedef PipeTextTime PipeStepTime(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page);
+typedef ReportTextTime ReportStepTime(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s, WbbBuf *page);
 typedef struct {
-    PipeStepTime *time;
+    ReportStepTime *time;
     void *arg;
-} PipeSteps;
-ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgModule *p, const PipeSteps *steps);
-void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
-                           const ProgCosts *c, const PipeSteps *steps);
+} ReportSteps;
+ProgCosts report_program_costs(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgModule *p,
+                               const ReportSteps *steps);
+void report_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
+                             const ProgCosts *c, const ReportSteps *steps);
 
 #endif

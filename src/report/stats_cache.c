@@ -9,7 +9,7 @@
  *
  *     DIR/3f/3fa0..e1      "warpburg-stats 2 812 1020 5310 0 HASH\n" key, body, listing, "end\n"; HASH of what follows
  */
-#include "pipe/stats.h"
+#include "report/stats.h"
 
 #include "index/index.h"
 #include "llvm/llvm.h"
@@ -28,7 +28,7 @@ enum { HOUR = 3600, MAX_TARGETS = 64 };
 static const char entry_head[] = "warpburg-stats 2 %zu %zu %zu %d %016" PRIx64 "\n";
 static const char entry_form[] = "warpburg-stats 2 %zu %zu %zu %d %" SCNx64;
 
-struct PipeCache {
+struct ReportCache {
     const char *folder; /* NULL: none */
     uint64_t limit;
     const char *tools;  /* the part that all keys share */
@@ -87,12 +87,12 @@ static uint64_t hash_file(WbbCx *cx, const char *path, uint64_t h)
 
 typedef struct {
     WbbArena *arena;
-    PipeCache *cache;
-    const PipeStatOptions *o;
+    ReportCache *cache;
+    const ReportStatOptions *o;
     const TgTarget *target;
     const char *text, *key;
     size_t n;
-    const PipeStat *stat;
+    const ReportStat *stat;
 } Job;
 
 static void find_tools(WbbCx *cx, void *arg)
@@ -108,17 +108,17 @@ static void find_tools(WbbCx *cx, void *arg)
                                  libdevice ? hash_file(cx, libdevice, 0) : 0);
 }
 
-PipeCache *pipe_cache_open(WbbCx *cx, WbbArena *a, const char *folder, uint64_t limit)
+ReportCache *report_cache_open(WbbCx *cx, WbbArena *a, const char *folder, uint64_t limit)
 {
-    PipeCache *c = WBB_NEW(a, PipeCache);
-    *c = (PipeCache){.folder = folder, .limit = limit};
+    ReportCache *c = WBB_NEW(a, ReportCache);
+    *c = (ReportCache){.folder = folder, .limit = limit};
     Job j = {.arena = a, .cache = c};
     if (folder && wbb_guard(cx, find_tools, &j) != WBB_OK) c->folder = NULL;
     wbb_cx_clear(cx);
     return c;
 }
 
-static uint64_t tables_of(PipeCache *c, const TgTarget *t)
+static uint64_t tables_of(ReportCache *c, const TgTarget *t)
 {
     uint32_t n = 0;
     const TgTarget *const *all = tg_all(&n);
@@ -143,8 +143,8 @@ static void make_key(WbbCx *cx, void *arg)
     j->key = b.text;
 }
 
-const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeStatOptions *o, const TgTarget *t,
-                           const char *text, size_t n)
+const char *report_cache_key(WbbCx *cx, WbbArena *a, ReportCache *cache, const ReportStatOptions *o, const TgTarget *t,
+                             const char *text, size_t n)
 {
     if (!cache->folder) return NULL;
     Job j = {.arena = a, .cache = cache, .o = o, .target = t, .text = text, .n = n};
@@ -153,7 +153,7 @@ const char *pipe_cache_key(WbbCx *cx, WbbArena *a, PipeCache *cache, const PipeS
 
 /* --- entries ------------------------------------------------------------------------------------------------------ */
 
-static const char *path_of(WbbArena *a, const PipeCache *c, const char *key)
+static const char *path_of(WbbArena *a, const ReportCache *c, const char *key)
 {
     const char *name = wbb_store_name(a, key);
     return wbb_format(a, "%s/%.2s/%s", c->folder, name, name);
@@ -164,7 +164,7 @@ typedef struct {
     const char *path, *key, *text;
     size_t n;
     bool found;
-    PipeStat *s;
+    ReportStat *s;
 } Entry;
 
 static void read_entry(WbbCx *cx, void *arg)
@@ -186,7 +186,7 @@ static void read_entry(WbbCx *cx, void *arg)
     e->found = true;
 }
 
-bool pipe_cache_find(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, PipeStat *s)
+bool report_cache_find(WbbCx *cx, WbbArena *a, ReportCache *cache, const char *key, ReportStat *s)
 {
     if (!cache->folder || !key) return false;
     Entry e = {.arena = a, .path = path_of(a, cache, key), .key = key, .s = s};
@@ -202,7 +202,7 @@ bool pipe_cache_find(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, 
 static void write_entry(WbbCx *cx, void *arg)
 {
     const Job *j = arg;
-    const PipeStat *s = j->stat;
+    const ReportStat *s = j->stat;
     const char *path = path_of(j->arena, j->cache, j->key);
     const char *draft = wbb_format(j->arena, "%s.%ld", path, (long)getpid());
     WbbBuf b = wbb_buf(j->arena);
@@ -219,7 +219,7 @@ static void write_entry(WbbCx *cx, void *arg)
     if (rename(draft, path) != 0) (void)unlink(draft);
 }
 
-void pipe_cache_keep(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, const PipeStat *s)
+void report_cache_keep(WbbCx *cx, WbbArena *a, ReportCache *cache, const char *key, const ReportStat *s)
 {
     if (!cache->folder || !key || !s->body) return;
     Job j = {.arena = a, .cache = cache, .key = key, .stat = s};
@@ -227,7 +227,7 @@ void pipe_cache_keep(WbbCx *cx, WbbArena *a, PipeCache *cache, const char *key, 
     if (wbb_guard(cx, write_entry, &j) != WBB_OK) wbb_cx_clear(cx);
 }
 
-void pipe_cache_trim(WbbCx *cx, WbbArena *a, PipeCache *cache)
+void report_cache_trim(WbbCx *cx, WbbArena *a, ReportCache *cache)
 {
     (void)a;
     if (cache->folder && cache->limit && cache->kept) wbb_store_trim(cx, cache->folder, cache->limit);

@@ -7,8 +7,8 @@
  *
  *     warpburg run model.hlo --profile --blocks 12 --html model.html
  */
-#include "pipe/profile.h"
-#include "pipe/source_lines.h"
+#include "report/profile.h"
+#include "report/source_lines.h"
 
 #include <string.h>
 
@@ -17,15 +17,15 @@ enum {
     SOURCES = 6    /* lines of the user's program that a row names */
 };
 
-static void put_source(WbbBuf *b, const PipeSourceLines *l, WbbMap *seen, int line, uint32_t *n)
+static void put_source(WbbBuf *b, const ReportSourceLines *l, WbbMap *seen, int line, uint32_t *n)
 {
-    const char *source = *n < SOURCES ? pipe_source_line(l, line) : NULL;
+    const char *source = *n < SOURCES ? report_source_line(l, line) : NULL;
     if (!source || wbb_map_put_bytes(seen, source, strlen(source))->value++) return;
     if ((*n)++) wbb_put(b, ", ");
-    pipe_put_html(b, source);
+    report_put_html(b, source);
 }
 
-static void put_sources(WbbBuf *b, const PipeSourceLines *l, const ProgStep *s)
+static void put_sources(WbbBuf *b, const ReportSourceLines *l, const ProgStep *s)
 {
     WbbMap seen = {.arena = b->arena};
     uint32_t n = 0;
@@ -35,20 +35,32 @@ static void put_sources(WbbBuf *b, const PipeSourceLines *l, const ProgStep *s)
 
 /* --- costs -------------------------------------------------------------------------------------------------------- */
 typedef struct {
-    const PipeSteps *steps;
+    const ReportSteps *steps;
     const TgTarget *target;
 } Pricing;
+
+/* A library call, by the roofline; what binds it is "dram" or "products". */
+static ReportTextTime library_time(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgText *x)
+{
+    const HloModule *m = hlo_parse(cx, a, x->s->file, x->s->text, strlen(x->s->text));
+    double work = 0;
+    for (uint32_t k = 0; k < m->entry->n_instructions; k++)
+        work += pipe_product_seconds(a, t, m->entry->instructions[k]);
+    const double memory = prog_step_bytes(x) / tg_rate(t, "dram")->value, launch = tg_rate(t, "launch")->value;
+    return (ReportTextTime){.seconds = launch + WBB_MAX(work, memory), .launch = launch, .launches = 1,
+                            .binds = work > memory ? "products" : "dram"};
+}
 
 static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
 {
     const Pricing *p = arg;
-    const PipeTextTime t = c->text.s->kind == PROG_LIBRARY
-                               ? pipe_library_time(cx, a, p->target, &c->text)
+    const ReportTextTime t = c->text.s->kind == PROG_LIBRARY
+                               ? library_time(cx, a, p->target, &c->text)
                                : p->steps->time(cx, a, p->steps->arg, c->text.s, NULL);
     c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;
 }
 
-ProgCosts pipe_program_costs(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgModule *p, const PipeSteps *steps)
+ProgCosts report_program_costs(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgModule *p, const ReportSteps *steps)
 {
     Pricing own = {steps, t};
     return prog_costs(cx, a, p, price_one, &own);
@@ -80,7 +92,7 @@ static void put_times(WbbBuf *b, const ProgCosts *c, const ProgCost *x)
 
 #define TIMES "<th>share</th><th>µs in all</th><th>times</th><th>µs</th><th>bound by</th>"
 
-static void put_kernels(WbbBuf *b, const ProgCosts *c, const PipeSourceLines *l)
+static void put_kernels(WbbBuf *b, const ProgCosts *c, const ReportSourceLines *l)
 {
     wbb_put(b, "<h2>Kernels</h2>\n<div class=\"wide\"><table><tr><th>kernel</th>" TIMES
                "<th>launches</th><th>lines of the program</th></tr>\n");
@@ -89,7 +101,7 @@ static void put_kernels(WbbBuf *b, const ProgCosts *c, const PipeSourceLines *l)
         if (is_library(x)) continue;
         wbb_put(b, "<tr><td>");
         if (has_section(c, k)) wbb_putf(b, "<a href=\"#k%u\">", k);
-        pipe_put_html(b, x->text.s->name);
+        report_put_html(b, x->text.s->name);
         if (has_section(c, k)) wbb_put(b, "</a>");
         if (x->refused) wbb_putf(b, "</td><td colspan=\"6\">not compiled: %s</td><td>", x->refused);
         else put_times(b, c, x), wbb_putf(b, "%u</td><td>", x->launches);
@@ -109,7 +121,7 @@ static void put_values(WbbBuf *b, const ProgComputation *c, const uint32_t *valu
     }
 }
 
-static void put_library(WbbBuf *b, const ProgCosts *c, const TgTarget *t, const PipeSourceLines *l)
+static void put_library(WbbBuf *b, const ProgCosts *c, const TgTarget *t, const ReportSourceLines *l)
 {
     if (!c->library) return;
     wbb_putf(b, "<h2>Library calls</h2>\n<p>By the roofline: the longer of reading and writing their arrays once, and "
@@ -121,7 +133,7 @@ static void put_library(WbbBuf *b, const ProgCosts *c, const TgTarget *t, const 
         const ProgStep *s = x->text.s;
         if (!is_library(x)) continue;
         wbb_put(b, "<tr><td>");
-        pipe_put_html(b, s->name);
+        report_put_html(b, s->name);
         put_times(b, c, x);
         wbb_putf(b, "%s</td><td>", s->operation);
         put_values(b, x->text.in, s->reads, s->n_reads);
@@ -142,11 +154,11 @@ static void put_memory(WbbBuf *b, const ProgModule *p)
              (long long)m.results, (long long)m.constants, (long long)m.temporaries, (long long)m.without_sharing);
 }
 
-void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
-                           const ProgCosts *c, const PipeSteps *steps)
+void report_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarget *t, const ProgModule *p,
+                             const ProgCosts *c, const ReportSteps *steps)
 {
-    const PipeSourceLines *l = pipe_source_lines(b->arena, p->source);
-    pipe_open_page(b, name, t);
+    const ReportSourceLines *l = report_source_lines(b->arena, p->source);
+    report_open_page(b, name, t);
     wbb_putf(b, "<p><strong>%.2f µs</strong>: ", c->seconds * 1e6);
     prog_put_sum(b, c);
     wbb_put(b, ".</p>\n");
@@ -157,12 +169,12 @@ void pipe_put_program_page(WbbCx *cx, WbbBuf *b, const char *name, const TgTarge
         const ProgCost *x = &c->items[k];
         if (!has_section(c, k)) continue;
         wbb_putf(b, "<details id=\"k%u\"%s><summary>", k, section(c, k) ? "" : " open");
-        pipe_put_html(b, x->text.s->name);
+        report_put_html(b, x->text.s->name);
         wbb_putf(b, ", %.3f µs</summary>\n", x->seconds * 1e6);
         (void)steps->time(cx, b->arena, steps->arg, x->text.s, b);
         wbb_put(b, "</details>\n");
     }
     wbb_put(b, "<script>\nfor (const a of document.querySelectorAll(\"a\"))\n  a.addEventListener(\"click\", () => { "
                "document.querySelector(a.getAttribute(\"href\")).open = true; });\n</script>\n");
-    pipe_close_page(b);
+    report_close_page(b);
 }

@@ -8,14 +8,14 @@
  *     "us": 12.755, "work": 10.692, "executed": 2.94912e+06, "binds": "dram"
  */
 #include "judge/judge.h"
-#include "pipe/stats.h"
+#include "report/stats.h"
 #include "price/price.h"
 
 #include <string.h>
 
 enum { WHOLE_THREADS = 1 << 15, WHOLE_BYTES = 1 << 25 };
 
-struct PipeStatTime {
+struct ReportStatTime {
     int n;
     const BdLaunch *launches;
     SimProfile *profiles;
@@ -59,14 +59,14 @@ typedef struct {
     const Bundle *b;
     const HloModule *m;
     uint64_t blocks;
-    PipeStatTime *time;
+    ReportStatTime *time;
 } Job;
 
 static void run_sample(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    PipeStatTime *t = WBB_NEW(j->arena, PipeStatTime);
-    *t = (PipeStatTime){.n = j->b->n_launches, .launches = j->b->launches,
+    ReportStatTime *t = WBB_NEW(j->arena, ReportStatTime);
+    *t = (ReportStatTime){.n = j->b->n_launches, .launches = j->b->launches,
                         .profiles = WBB_NEW_N(j->arena, SimProfile, j->b->n_launches + 1),
                         .kernels = WBB_NEW_N(j->arena, PriceKernel, j->b->n_launches + 1)};
     const SimModule *ptx = sim_parse(cx, j->run, "kernel.ptx", j->b->ptx);
@@ -83,8 +83,8 @@ static void run_sample(WbbCx *cx, void *arg)
     j->time = t;
 }
 
-PipeStatTime *pipe_stat_run(WbbCx *cx, WbbArena *a, const TgTarget *t, const Bundle *b, const HloModule *m,
-                            uint32_t blocks)
+ReportStatTime *report_stat_run(WbbCx *cx, WbbArena *a, const TgTarget *t, const Bundle *b, const HloModule *m,
+                                uint32_t blocks)
 {
     const bool whole = b->n_launches > 1 || has_tickets(b);
     if (!blocks || !b->n_launches || (whole && !is_small(b))) return NULL;
@@ -94,7 +94,7 @@ PipeStatTime *pipe_stat_run(WbbCx *cx, WbbArena *a, const TgTarget *t, const Bun
     return s == WBB_OK ? j.time : NULL;
 }
 
-void pipe_stat_put_time(WbbBuf *out, PipeStatTime *t, uint32_t regs)
+void report_stat_put_time(WbbBuf *out, ReportStatTime *t, uint32_t regs)
 {
     double seconds = 0, work = 0, executed = 0, longest = -1, occupancy = 0;
     const char *binds = "";
