@@ -102,17 +102,14 @@ static void describe(wb_program *p)
 
 static ProgModule *build(WbbCx *cx, WbbArena *a, const Call *c)
 {
-    const FuseHow plain = {.mode = FUSE_PLAIN};
     char *text = wbb_alloc(a, c->n + 1);
     if (c->n) memcpy(text, c->text, c->n);
     const PipeOptions *o = &c->p->options;
-    const TgTarget *t = tg_without(cx, a, tg_find(o->target), o->disable, o->n_disable);
-    RwCx *rules = pipe_engine(cx, a, t, SC_EXACT, o->disable, o->n_disable);
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, c->p->file, text, c->n), rules);
-    PipeFuse *priced = c->cut == WB_PLAIN ? NULL : pipe_fuse(cx, a, t, o->disable, o->n_disable);
-    if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, c->n) || o->n_disable ? NULL : o->store, text);
-    ProgModule *p = prog_build(cx, a, m, priced ? &priced->how : &plain);
-    if (priced) pipe_fuse_keep(priced, a);
+    const PipeModuleOptions how = {.target = o->target, .by = c->cut == WB_PLAIN ? PIPE_CUT_PLAIN : PIPE_CUT_PRICED,
+                                   .disable = o->disable, .n_disable = o->n_disable, .store = o->store};
+    const PipeModule m = pipe_module(cx, a, &how, c->p->file, text, c->n);
+    ProgModule *p = prog_build(cx, a, m.module, &m.how);
+    pipe_module_end(&m, a);
     p->source = text;
     prog_check_calls(cx, p);
     return p;

@@ -66,14 +66,6 @@ static void check_optimised(WbbCx *cx, const HloModule *m, const char *file)
                  "--like xla takes a module that XLA's passes have optimised, whose header has is_scheduled=true");
 }
 
-static void read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const char *file, FuseHow *how)
-{
-    size_t n;
-    const char *text = wbb_read_file(cx, a, file, &n);
-    how->mode = FUSE_STATED;
-    how->stated = fuse_read_plan(cx, a, fuse_prepare(cx, a, m, how), file, text, n);
-}
-
 static WbbStatus print_plan(WbbCx *cx, WbbArena *a, const HloModule *m, FuseHow *how)
 {
     WbbBuf choices = wbb_buf(a);
@@ -84,15 +76,12 @@ static WbbStatus print_plan(WbbCx *cx, WbbArena *a, const HloModule *m, FuseHow 
     return WBB_OK;
 }
 
-enum { COMBINATIONS = 4096 }; /* seconds of a small module */
-
 static WbbStatus fuse_file(const Call *call, const char *file, const char *output)
 {
     WbbCx *cx = call->cx;
     WbbArena *a = call->arena;
     const FuseOptions *o = call->options;
     const char *cut = o->cut ? o->cut : output || o->emit || o->plan ? "priced" : "plain";
-    const FuseHow plain = {.mode = o->like ? FUSE_GIVEN : FUSE_PLAIN};
     const bool priced = !o->like && strcmp(cut, "plain") != 0;
     if (o->plan && (o->cut || o->like))
         return main_usage(call, "--plan is a cut, and --cut and --like make another one");
@@ -102,16 +91,15 @@ static WbbStatus fuse_file(const Call *call, const char *file, const char *outpu
     if (o->disable.n && !priced) return main_usage(call, "--disable needs --cut priced");
     size_t n;
     const char *text = main_read_hlo(cx, a, file, o->assume, &n);
-    const TgTarget *t = tg_without(cx, a, tg_find(o->target), o->disable.items, o->disable.n);
-    RwCx *rules = pipe_engine(cx, a, t, SC_EXACT, o->disable.items, o->disable.n);
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), rules);
+    const PipeModuleOptions by = {.target = o->target, .by = pipe_cut_named(o->like ? "given" : cut), .plan = o->plan,
+                                  .disable = o->disable.items, .n_disable = o->disable.n};
+    const PipeModule module = pipe_module(cx, a, &by, file, text, n);
+    const HloModule *m = module.module;
     if (o->like) check_optimised(cx, m, file);
     else main_note_optimised(cx, m, file, "");
-    FuseHow how = priced ? pipe_fuse(cx, a, t, o->disable.items, o->disable.n)->how : plain;
-    if (!strcmp(cut, "exhaustive")) how.combinations = COMBINATIONS;
+    FuseHow how = module.how;
     WbbBuf explain = wbb_buf(a);
     if (o->explain) how.explain = &explain;
-    if (o->plan) read_plan(cx, a, m, o->plan, &how);
     if (o->emit) return print_plan(cx, a, m, &how);
     if (output) write_program(cx, a, m, text, &how, output);
     if (output && !o->parts) {

@@ -43,16 +43,12 @@ ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const Prog
     if (prog_is_folder(file)) return prog_read(cx, a, file);
     size_t n;
     const char *text = main_read_hlo(cx, a, file, cut->assume, &n);
-    const FuseHow plain = {.mode = FUSE_PLAIN};
-    const TgTarget *t = tg_without(cx, a, tg_find(cut->target), cut->disable.items, cut->disable.n);
-    PipeFuse *priced = !strcmp(cut->how, "plain") ? NULL : pipe_fuse(cx, a, t, cut->disable.items, cut->disable.n);
-    const FuseHow *how = priced ? &priced->how : &plain;
-    if (priced) pipe_fuse_recall(priced, a, memchr(text, 0, n) || cut->disable.n ? NULL : store, text);
-    RwCx *rules = pipe_engine(cx, a, t, SC_EXACT, cut->disable.items, cut->disable.n);
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), rules);
-    main_note_optimised(cx, m, file, "fuse ");
-    ProgModule *p = prog_build(cx, a, m, how);
-    if (priced) pipe_fuse_keep(priced, a);
+    const PipeModuleOptions how = {.target = cut->target, .by = pipe_cut_named(cut->how),
+                                   .disable = cut->disable.items, .n_disable = cut->disable.n, .store = store};
+    const PipeModule m = pipe_module(cx, a, &how, file, text, n);
+    main_note_optimised(cx, m.module, file, "fuse ");
+    ProgModule *p = prog_build(cx, a, m.module, &m.how);
+    pipe_module_end(&m, a);
     p->source = text;
     return p;
 }

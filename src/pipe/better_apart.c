@@ -25,10 +25,10 @@ static bool is_product(const HloInstruction *i) { return i->opcode == HLO_DOT ||
  * hold; 0: it is one kernel, or has other steps. */
 static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *t)
 {
-    const FuseHow *how = &pipe_fuse(cx, a, t, q->o->disable, q->o->n_disable)->how;
-    RwCx *rules = pipe_engine(cx, a, t, q->o->accuracy, q->o->disable, q->o->n_disable);
-    const HloModule *m = pipe_normalise(cx, a, hlo_parse(cx, a, q->file, q->text, q->n), rules);
-    const FuseCut cut = fuse_cut(cx, a, fuse_prepare(cx, a, m, how)->entry, how);
+    const PipeModuleOptions how = {.target = q->o->target, .accuracy = q->o->accuracy, .disable = q->o->disable,
+                                   .n_disable = q->o->n_disable};
+    const PipeModule m = pipe_module(cx, a, &how, q->file, q->text, q->n);
+    const FuseCut cut = fuse_cut(cx, a, fuse_prepare(cx, a, m.module, &m.how)->entry, &m.how);
     const PartOptions options = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
                                  .deterministic = q->o->deterministic};
     double us = 0;
@@ -41,7 +41,8 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
         }
         const char *text = cut.steps[k].text;
         const HloModule *kernel = hlo_parse(cx, a, "kernel.hlo", text, strlen(text));
-        const PipePlanned x = pipe_plan(cx, a, gr_normalise(cx, a, kernel, rules), t, &options, rules);
+        const PipePlanned x = pipe_plan(cx, a, gr_normalise(cx, a, kernel, m.rules), t, &options,
+                                        m.rules);
         us += part_plan_us(a, &x.plan, t) + part_least_us(t);
     }
     return us;

@@ -225,11 +225,6 @@ static double library(void *arg, const HloInstruction *i)
     return s;
 }
 
-const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
-{
-    return gr_note_neighbours(cx, a, gr_normalise(cx, a, m, with));
-}
-
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n)
 {
     PipeFuse *f = WBB_NEW(a, PipeFuse);

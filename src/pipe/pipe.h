@@ -226,15 +226,37 @@ typedef struct {
     WbbBuf answers;  /* those that were asked for now */
     bool news;       /* one of them was not known */
 } PipeFuse;
-/* A module that is to be cut: normalised, with notes of what a kernel does not see that has indices from another. with:
- * as in gr_arrays. */
-const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
 /* t: without the choices that `places` leave out. */
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n);
 /* Answers that an earlier cut of this module's text got, so that none is planned again; and, after the cut, keeps those
  * that this one got. The store may be NULL. */
 void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *text);
 void pipe_fuse_keep(PipeFuse *f, WbbArena *a);
+
+/* module.c: a module that is to be cut: normalised, with notes of what a kernel does not see that has indices from
+ * another. with: as in gr_arrays. */
+const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
+typedef enum { PIPE_CUT_PRICED, PIPE_CUT_PLAIN, PIPE_CUT_EXHAUSTIVE, PIPE_CUT_GIVEN } PipeCutBy;
+PipeCutBy pipe_cut_named(const char *word); /* "plain"; NULL: by price */
+typedef struct {
+    const char *target;
+    PipeCutBy by;
+    const char *plan; /* a file with the plan that a cut by price follows (fuse.h); NULL: one is chosen */
+    ScAccuracy accuracy;
+    const char *const *disable; /* rules and strategies that are left out */
+    uint32_t n_disable;
+    WbbStore *store; /* of what a cut by price found out; NULL: none */
+} PipeModuleOptions;
+typedef struct {
+    const TgTarget *target; /* without the choices that are left out */
+    RwCx *rules;            /* without the rules that are */
+    const HloModule *module;
+    FuseHow how;
+    PipeFuse *fuse;         /* NULL: it is not cut by price */
+} PipeModule;
+PipeModule pipe_module(WbbCx *cx, WbbArena *a, const PipeModuleOptions *o, const char *file, const char *text,
+                       size_t n);
+void pipe_module_end(const PipeModule *m, WbbArena *a); /* after the cut: what it found out is kept */
 
 /* order.c: end the compile where launches of the plan read or write memory in a wrong order; where a kernel that is as
  * emit made it reads or writes what the plan does not say of it. */
