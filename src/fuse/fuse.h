@@ -74,6 +74,7 @@ typedef enum {
 
 /* plan.c: the text of a plan of a prepared module, which `fuse --emit plan` prints; bad text fails at its line. */
 typedef struct FuseStated FuseStated;
+bool fuse_is_plan(WbbArena *a, const char *text, size_t n); /* of a module: else it may be one of a fusion */
 FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const char *file, const char *text, size_t n);
 
 /* What the walk chooses for a value. Each is right either way. */

@@ -131,6 +131,18 @@ static void read_line(FuseStated *s, const char *line)
     }
 }
 
+bool fuse_is_plan(WbbArena *a, const char *text, size_t n)
+{
+    bool begun = false;
+    for (const char *p = text, *end = text + n; p < end;) {
+        const char *line = wbb_next_line(a, &p, end, "//");
+        const char *word = line + strspn(line, " ");
+        if (begun && *word) return !strncmp(word, "computation ", strlen("computation "));
+        begun = begun || !strcmp(line, "choices");
+    }
+    return false;
+}
+
 static void check_name(const FuseStated *s, const HloModule *m, const Name *name)
 {
     for (uint32_t k = 0; k < m->n_computations; k++)

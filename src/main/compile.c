@@ -195,23 +195,37 @@ static void guarded_file(WbbCx *cx, void *arg)
     wbb_arena_free(a);
 }
 
+/* --emit plan: of a module that becomes a program, the plan of that. */
+static bool prints_plan(const CompileOptions *o) { return o->emit && !strcmp(o->emit, pipe_stage_name[PIPE_AT_PLAN]); }
+
+/* Does an option ask for what one kernel alone has? */
+static bool asks_for_kernel(const CompileOptions *o) { return (o->emit && !prints_plan(o)) || o->json; }
+
 /* A program, or a module that is one, under a guard of its own. */
 static void guarded_program(WbbCx *cx, void *arg)
 {
     CompileFile *f = arg;
     const CompileOptions *o = f->o;
     WbbArena *a = wbb_arena_new(cx);
-    if (o->emit || o->json || o->explain || o->trace || o->print_after || o->bijection || o->layout || o->plan)
+    const ProgramCut cut = MAIN_PROGRAM_CUT(o);
+    if (asks_for_kernel(o) || o->explain || o->trace || o->print_after || o->bijection || o->layout ||
+        (o->plan && !main_is_module_plan(cx, o->plan)) || (prints_plan(o) && prog_is_folder(f->file)))
         wbb_fail(cx, (WbbLoc){.file = f->file},
                  "this is a program of several kernels, for which compile takes no option about a single one; "
                  "`fuse --parts` writes each");
     if (f->output && prog_is_folder(f->file))
         wbb_fail(cx, (WbbLoc){.file = f->file}, "--output: the bundles of a program are written to its own folder");
+    if (prints_plan(o)) {
+        main_put_plan_of(cx, a, f->out, f->file, &cut, f->tools->store);
+        f->status = WBB_OK;
+        wbb_arena_free(a);
+        return;
+    }
     PipeOptions p = pipe_options(o);
     p.cache = f->tools->cache;
     p.store = f->tools->store;
+    p.plan = NULL; /* of the cut */
     p.assemble = f->output || prog_is_folder(f->file);
-    const ProgramCut cut = MAIN_PROGRAM_CUT(o);
     ProgModule *program = main_program_of(cx, a, f->file, &cut, p.store);
     f->status = main_compile_program(cx, program, f->file, &p, f->output, f->out);
     wbb_arena_free(a);
@@ -253,7 +267,8 @@ static ProgKind kind_of(WbbCx *cx, const CompileOptions *o, const char *file, co
     Kind k = {.o = o, .file = file, .kind = PROG_SINGLE};
     *apart = NULL;
     if (prog_is_folder(file)) return PROG_FUSIONS;
-    if (o->emit || o->json || !wbb_file_exists(file) || wbb_is_dir(file)) return PROG_SINGLE;
+    if (main_is_module_plan(cx, o->plan)) return PROG_FUSIONS;
+    if (asks_for_kernel(o) || !wbb_file_exists(file) || wbb_is_dir(file)) return PROG_SINGLE;
     if (!wbb_quietly(cx, find_kind, &k)) return PROG_SINGLE;
     *apart = k.apart;
     return k.kind;
@@ -391,14 +406,14 @@ static WbbStatus run_file(const Call *call)
     if (o->profile && (o->seeds > 1 || !strcmp(o->on, "gpu")))
         return main_usage(call, "--profile takes one seed, and runs in the simulator");
     if (!o->ptx && prog_is_folder(o->file)) return run_program(call);
+    if (!o->ptx && main_is_module_plan(cx, o->plan)) return run_program(call);
     if (o->ptx || wbb_is_dir(o->file))
         return o->profile ? profile_without_compiling(call) : main_run_without_compiling(call);
     size_t n;
     const char *text = main_read_hlo(cx, a, o->file, o->assume, &n);
     const CompileOptions c = {
         .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .assume = o->assume, .align = o->align,
-        .layout = o->layout,
-        .plan = o->plan,        .deterministic = o->deterministic, .backend = o->backend,
+        .layout = o->layout, .plan = o->plan, .deterministic = o->deterministic, .backend = o->backend,
         .lines = o->lines, .disable = o->disable};
     PipeOptions p = pipe_options(&c);
     /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */

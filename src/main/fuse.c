@@ -66,12 +66,11 @@ static void check_optimised(WbbCx *cx, const HloModule *m, const char *file)
                  "--like xla takes a module that XLA's passes have optimised, whose header has is_scheduled=true");
 }
 
-static WbbStatus print_plan(WbbCx *cx, WbbArena *a, const HloModule *m, FuseHow *how)
+static WbbStatus print_plan(WbbCx *cx, WbbArena *a, const PipeModule *m)
 {
     WbbBuf choices = wbb_buf(a);
-    how->plan = &choices;
-    fuse_parts(cx, a, m, how);
-    if (how->explain) fputs(how->explain->text, stdout);
+    main_put_plan(cx, a, &choices, m);
+    if (m->how.explain) fputs(m->how.explain->text, stdout);
     fputs(choices.text, stdout);
     return WBB_OK;
 }
@@ -93,21 +92,21 @@ static WbbStatus fuse_file(const Call *call, const char *file, const char *outpu
     const char *text = main_read_hlo(cx, a, file, o->assume, &n);
     const PipeModuleOptions by = {.target = o->target, .by = pipe_cut_named(o->like ? "given" : cut), .plan = o->plan,
                                   .disable = o->disable.items, .n_disable = o->disable.n};
-    const PipeModule module = pipe_module(cx, a, &by, file, text, n);
+    PipeModule module = pipe_module(cx, a, &by, file, text, n);
     const HloModule *m = module.module;
     if (o->like) check_optimised(cx, m, file);
     else main_note_optimised(cx, m, file, "");
-    FuseHow how = module.how;
     WbbBuf explain = wbb_buf(a);
-    if (o->explain) how.explain = &explain;
-    if (o->emit) return print_plan(cx, a, m, &how);
-    if (output) write_program(cx, a, m, text, &how, output);
+    FuseHow *how = &module.how;
+    if (o->explain) how->explain = &explain;
+    if (o->emit) return print_plan(cx, a, &module);
+    if (output) write_program(cx, a, m, text, how, output);
     if (output && !o->parts) {
         fputs(explain.text, stdout);
         return WBB_OK;
     }
-    if (output) how.explain = NULL; /* the program's cut has said it */
-    const FuseParts parts = fuse_parts(cx, a, m, &how);
+    if (output) how->explain = NULL; /* the program's cut has said it */
+    const FuseParts parts = fuse_parts(cx, a, m, how);
     if (o->parts) write_parts(cx, a, &parts, o->parts);
     if (o->parts || o->explain) {
         fputs(explain.text, stdout);

@@ -38,14 +38,62 @@ void main_note_optimised(WbbCx *cx, const HloModule *m, const char *file, const 
                  command);
 }
 
+typedef struct {
+    const char *file;
+    bool is;
+} Look;
+
+static void look(WbbCx *cx, void *arg)
+{
+    Look *l = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *text = wbb_read_file(cx, a, l->file, &n);
+    l->is = fuse_is_plan(a, text, n);
+    wbb_arena_free(a);
+}
+
+bool main_is_module_plan(WbbCx *cx, const char *file)
+{
+    Look l = {.file = file};
+    return file && wbb_quietly(cx, look, &l) && l.is;
+}
+
+static PipeModule module_of(WbbCx *cx, WbbArena *a, const char *file, const ProgramCut *cut, WbbStore *store,
+                            const char **text)
+{
+    size_t n;
+    *text = main_read_hlo(cx, a, file, cut->assume, &n);
+    const PipeModuleOptions how = {.target = cut->target, .by = pipe_cut_named(cut->plan ? NULL : cut->how),
+                                   .plan = cut->plan, .disable = cut->disable.items, .n_disable = cut->disable.n,
+                                   .store = store};
+    return pipe_module(cx, a, &how, file, *text, n);
+}
+
+void main_put_plan(WbbCx *cx, WbbArena *a, WbbBuf *out, const PipeModule *m)
+{
+    FuseHow how = m->how;
+    how.plan = out;
+    fuse_parts(cx, a, m->module, &how);
+    pipe_module_end(m, a);
+}
+
+void main_put_plan_of(WbbCx *cx, WbbArena *a, WbbBuf *out, const char *file, const ProgramCut *cut, WbbStore *store)
+{
+    const char *text;
+    const PipeModule m = module_of(cx, a, file, cut, store, &text);
+    main_put_plan(cx, a, out, &m);
+}
+
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const ProgramCut *cut, WbbStore *store)
 {
-    if (prog_is_folder(file)) return prog_read(cx, a, file);
-    size_t n;
-    const char *text = main_read_hlo(cx, a, file, cut->assume, &n);
-    const PipeModuleOptions how = {.target = cut->target, .by = pipe_cut_named(cut->how),
-                                   .disable = cut->disable.items, .n_disable = cut->disable.n, .store = store};
-    const PipeModule m = pipe_module(cx, a, &how, file, text, n);
+    if (prog_is_folder(file)) {
+        if (cut->plan)
+            wbb_fail(cx, (WbbLoc){.file = cut->plan}, "a plan says how a module is cut, and %s is a program", file);
+        return prog_read(cx, a, file);
+    }
+    const char *text;
+    const PipeModule m = module_of(cx, a, file, cut, store, &text);
     main_note_optimised(cx, m.module, file, "fuse ");
     ProgModule *p = prog_build(cx, a, m.module, &m.how);
     pipe_module_end(&m, a);

@@ -11,12 +11,18 @@
 /* program_compile.c */
 int main_backend(const char *name); /* a PipeBackend; NULL: the default */
 WbbStore *main_store(WbbCx *cx, bool no_cache); /* of the context's cache; NULL: none */
-/* How a module's text is cut: `how` is "plain" or "priced"; disable: strategies that are left out. */
+/* How a module's text is cut: `how` is "plain" or "priced"; plan: a file that says it, NULL: none; disable: strategies
+ * that are left out. */
 typedef struct {
-    const char *how, *target, *assume;
+    const char *how, *target, *assume, *plan;
     Words disable;
 } ProgramCut;
-#define MAIN_PROGRAM_CUT(o) {(o)->cut, (o)->target, (o)->assume, (o)->disable}
+#define MAIN_PROGRAM_CUT(o) {(o)->cut, (o)->target, (o)->assume, (o)->plan, (o)->disable}
+/* Is a file the plan of a module? One that cannot be read is none, and NULL is none. */
+bool main_is_module_plan(WbbCx *cx, const char *file);
+/* The plan by which a module's text becomes a program, as --emit plan prints it. */
+void main_put_plan(WbbCx *cx, WbbArena *a, WbbBuf *out, const PipeModule *m);
+void main_put_plan_of(WbbCx *cx, WbbArena *a, WbbBuf *out, const char *file, const ProgramCut *cut, WbbStore *store);
 /* The program of a folder, or of a module's text. */
 ProgModule *main_program_of(WbbCx *cx, WbbArena *a, const char *file, const ProgramCut *cut, WbbStore *store);
 bool main_is_optimised(const HloModule *m); /* by XLA's passes: its header says so */
