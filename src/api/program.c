@@ -48,8 +48,10 @@ static void make_kernel(WbbCx *cx, void *arg)
     const ProgStep *s = j->k->text.s;
     wbb_come_from(cx, &s->from);
     j->k->arena = wbb_arena_new(cx);
-    if (j->folder) j->k->kernel = wb_saved_read(cx, j->k->arena, &j->p->options, j->folder);
-    else j->k->kernel = wb_kernel_made(cx, j->k->arena, &j->p->options, s->file, s->text, strlen(s->text));
+    PipeOptions o = j->p->options;
+    o.plan = s->plan;
+    if (j->folder) j->k->kernel = wb_saved_read(cx, j->k->arena, &o, j->folder);
+    else j->k->kernel = wb_kernel_made(cx, j->k->arena, &o, s->file, s->text, strlen(s->text));
 }
 
 static void make_kernels(WbbCx *cx, const Call *c)
@@ -106,6 +108,8 @@ static ProgModule *build(WbbCx *cx, WbbArena *a, const Call *c)
     if (c->n) memcpy(text, c->text, c->n);
     const PipeOptions *o = &c->p->options;
     const PipeModuleOptions how = {.target = o->target, .by = c->cut == WB_PLAIN ? PIPE_CUT_PLAIN : PIPE_CUT_PRICED,
+                                   .kernels = {.align = o->align, .flush = o->accuracy != SC_EXACT,
+                                               .deterministic = o->deterministic},
                                    .disable = o->disable, .n_disable = o->n_disable, .store = o->store};
     const PipeModule m = pipe_module(cx, a, &how, c->p->file, text, c->n);
     ProgModule *p = prog_build(cx, a, m.module, &m.how);

@@ -53,6 +53,13 @@ typedef struct {
     int line, col;
 } WbbLoc;
 
+/* Text that a file of the user has, and where it begins there: line 1 of a whole file. NULL: there is none. */
+typedef struct {
+    const char *text;
+    size_t n;
+    WbbLoc at;
+} WbbSource;
+
 /* Also the exit status of the command line. */
 typedef enum { WBB_OK = 0, WBB_FAILED = 1, WBB_USAGE = 2, WBB_DECLINED = 3, WBB_CHECK = 4 } WbbStatus;
 
@@ -244,6 +251,7 @@ uint32_t wbb_pool_threads(int64_t asked, uint64_t n);           /* as asked, or 
 /* file.c --------------------------------------------------------------------------------------------------------------
  * Paths are as the user wrote them. A file that cannot be read or written is a wbb_fail that names it. */
 char *wbb_read_file(WbbCx *cx, WbbArena *a, const char *path, size_t *n); /* NUL-terminated; n without the NUL */
+WbbSource wbb_read_source(WbbCx *cx, WbbArena *a, const char *path);      /* the same; path NULL: there is none */
 void wbb_write_file(WbbCx *cx, const char *path, const void *bytes, size_t n);
 void wbb_make_dir(WbbCx *cx, const char *path); /* with its parents; existing is fine */
 bool wbb_file_exists(const char *path);

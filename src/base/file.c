@@ -55,6 +55,13 @@ char *wbb_read_file(WbbCx *cx, WbbArena *a, const char *path, size_t *n)
     return text;
 }
 
+WbbSource wbb_read_source(WbbCx *cx, WbbArena *a, const char *path)
+{
+    WbbSource s = {.at = {path, 1, 1}};
+    if (path) s.text = wbb_read_file(cx, a, path, &s.n);
+    return s;
+}
+
 void wbb_write_file(WbbCx *cx, const char *path, const void *bytes, size_t n)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

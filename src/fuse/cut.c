@@ -313,7 +313,7 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
-    if (how->plan) fuse_put_plan(cx, a, how->plan, c, &g, how);
+    if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
     if (explain && how->seconds) put_seconds(cx, c, how, &g, &found);
     if (explain) wbb_putf(how->explain, "%s:\n%s%s", c->name, text.text, found.n ? found.text : "");
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
@@ -323,7 +323,8 @@ static FuseCut cut_stated(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 {
     const FuseGrouping g = fuse_take_plan(cx, a, c, how->stated);
     const FuseCut cut = fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
-    if (how->plan) fuse_put_plan(cx, a, how->plan, c, &g, how);
+    fuse_take_choices(how, &cut);
+    if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
     return cut;
 }
 

@@ -55,6 +55,7 @@ typedef struct {
     const char *text; /* kernel: an HLO module whose entry holds one fusion; library: one whose entry holds the call */
     const WbbLoc *lines; /* [n_lines] where in the module each line of `text` comes from; .line 0: from nowhere */
     uint32_t n_lines;
+    WbbSource plan; /* kernel: the choices that the plan of the module states for it; none: they are made */
 } FuseStep;
 
 /* Each value is made before a step reads it. Steps neither make nor read what names or views values in memory:
@@ -75,7 +76,9 @@ typedef enum {
 /* plan.c: the text of a plan of a prepared module, which `fuse --emit plan` prints; bad text fails at its line. */
 typedef struct FuseStated FuseStated;
 bool fuse_is_plan(WbbArena *a, const char *text, size_t n); /* of a module: else it may be one of a fusion */
-FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const char *file, const char *text, size_t n);
+FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const WbbSource *from);
+/* [*n] the choices that it states for kernels; of one that it states none for, .text is NULL. */
+WbbSource *const *fuse_stated_choices(const FuseStated *s, uint32_t *n);
 
 /* What the walk chooses for a value. Each is right either way. */
 typedef enum {
@@ -124,6 +127,9 @@ typedef struct {
     bool (*across)(void *arg, const char *text);
     /* Seconds of a kernel; 0: they are not known. NULL: the walk's choices stand. */
     double (*seconds)(void *arg, const char *text);
+    /* Puts the choices of a kernel as lines with this indentation, those that are stated (.text NULL: none are) or
+     * made, and returns its seconds; 0: they are not known. */
+    double (*choices)(void *arg, WbbBuf *out, const char *text, const WbbSource *stated, int indent);
     /* Seconds of a library call. NULL: those of the text stay calls. */
     double (*library)(void *arg, const HloInstruction *call);
     void *arg;

@@ -11,11 +11,44 @@
  *       computation main
  *         kernel k, q  // 13.40 us
  *           computes a, b, c, d
+ *           strategy share
+ *             layout columns: vector 4, lane 32; rows: warp 8, grid 1024
  *         library dot.3
+ *
+ * Below a kernel, or a fusion of the module, stand the choices of its own plan (partition/given.h), which this file
+ * takes as they are; without them they are made.
  */
 #include "fuse/priced.h"
 
 #include <string.h>
+
+/* --- what a text says --------------------------------------------------------------------------------------------- */
+typedef struct { const char *text; WbbLoc at; } Name;
+typedef struct { Name *items; uint32_t n, capacity; } Names;
+/* A kernel; a library call and a fusion have one root, and nothing that they compute. */
+typedef enum { KERNEL, LIBRARY, FUSION, ITEMS } ItemKind;
+static const char *const item_words[ITEMS] = {"kernel", "library", "fusion"};
+typedef struct {
+    ItemKind kind;
+    WbbLoc at;
+    Names roots, members;
+    WbbSource *choices;
+} Item;
+typedef struct {
+    Name name;
+    struct { Item *items; uint32_t n, capacity; } of;
+} Part;
+
+struct FuseStated {
+    WbbCx *cx;
+    WbbArena *arena;
+    WbbLoc at; /* of what is read next */
+    struct { Part *items; uint32_t n, capacity; } parts;
+    struct { WbbSource **items; uint32_t n, capacity; } choices;
+    WbbMap chosen;    /* choices of a kernel, by the name of its computation and that of each value that it leaves */
+    WbbBuf open;      /* the text of the last choices .. */
+    int line;         /* .. and the line that comes next in it */
+};
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 enum { COLUMNS = 100 }; /* of a line of names; a kernel has one line */
@@ -43,23 +76,39 @@ static bool is_root(const FuseGroup *g, const HloInstruction *i)
     return false;
 }
 
-static void put_group(WbbCx *cx, WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGroup *g,
-                      const FuseHow *how)
+static const WbbSource *stated_for(const FuseHow *how, const HloComputation *c, const HloInstruction *i)
+{
+    static const WbbSource none = {0};
+    const FuseStated *s = how->stated;
+    const char *key = s ? wbb_format(s->arena, "%s\n%s", c->name, i->name) : NULL;
+    const WbbEntry *e = s ? wbb_map_get_bytes(&s->chosen, key, strlen(key)) : NULL;
+    return e ? e->pointer : &none;
+}
+
+/* The line of a kernel or a fusion is begun: its time, what it computes, and its choices. */
+static void put_rest(WbbBuf *b, const FuseHow *how, const HloComputation *c, const HloInstruction *at,
+                     const char *text, const char *computes)
+{
+    WbbBuf choices = wbb_buf(b->arena);
+    const double seconds = how->choices ? how->choices(how->arg, &choices, text, stated_for(how, c, at), 6) : 0;
+    if (seconds > 0) wbb_putf(b, "  // %.2f us", seconds * 1e6);
+    wbb_putf(b, "\n%s%s", computes, choices.text);
+}
+
+static void put_group(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGroup *g, const FuseHow *how)
 {
     const HloInstruction **others = WBB_NEW_N(a, const HloInstruction *, g->n_members + 1);
     uint32_t n = 0;
     for (uint32_t k = 0; k < g->n_members; k++)
         if (!is_root(g, g->members[k]) && !fuse_is_small_constant(g->members[k])) others[n++] = g->members[k];
     put_names(b, "    kernel", (const HloInstruction *const *)g->roots, g->n_roots, SIZE_MAX);
-    const double seconds = fuse_seconds(cx, c, how, g);
-    if (seconds > 0) wbb_putf(b, "  // %.2f us", seconds * 1e6);
-    wbb_put(b, "\n");
-    put_names(b, "      computes", others, n, COLUMNS);
-    if (n) wbb_put(b, "\n");
+    WbbBuf computes = wbb_buf(a);
+    put_names(&computes, "      computes", others, n, COLUMNS);
+    if (n) wbb_put(&computes, "\n");
+    put_rest(b, how, c, g->roots[0], fuse_write(a, c, g).text, computes.text);
 }
 
-void fuse_put_plan(WbbCx *cx, WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g,
-                   const FuseHow *how)
+void fuse_put_plan(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g, const FuseHow *how)
 {
     if (!b->n) wbb_put(b, "choices\n");
     wbb_putf(b, "  computation %s\n", c->name);
@@ -67,27 +116,17 @@ void fuse_put_plan(WbbCx *cx, WbbArena *a, WbbBuf *b, const HloComputation *c, c
     for (uint32_t k = 0; k < g->n_groups; k++)
         by_last[g->groups[k].roots[g->groups[k].n_roots - 1]->id] = &g->groups[k];
     for (uint32_t k = 0; k < c->n_instructions; k++)
-        if (by_last[k]) put_group(cx, a, b, c, by_last[k], how);
-    for (uint32_t k = 0; k < c->n_instructions; k++)
-        if (g->roles[k] == FUSE_LIBRARY) wbb_putf(b, "    library %s\n", c->instructions[k]->name);
+        if (by_last[k]) put_group(a, b, c, by_last[k], how);
+    for (uint32_t k = 0; k < c->n_instructions; k++) {
+        const HloInstruction *i = c->instructions[k];
+        if (g->roles[k] == FUSE_LIBRARY) wbb_putf(b, "    library %s\n", i->name);
+        if (g->roles[k] != FUSE_FIXED) continue;
+        wbb_putf(b, "    fusion %s", i->name);
+        put_rest(b, how, c, i, fuse_write_fusion(a, i).text, "");
+    }
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
-typedef struct { const char *text; WbbLoc at; } Name;
-typedef struct { Name *items; uint32_t n, capacity; } Names;
-typedef struct { WbbLoc at; bool library; Names roots, members; } Item; /* a kernel; of a library call, one root */
-typedef struct {
-    Name name;
-    struct { Item *items; uint32_t n, capacity; } of;
-} Part;
-
-struct FuseStated {
-    WbbCx *cx;
-    WbbArena *arena;
-    WbbLoc at; /* of what is read next */
-    struct { Part *items; uint32_t n, capacity; } parts;
-};
-
 /* The names of a line, parted by commas. */
 static void read_names(FuseStated *s, const char *p, WbbLoc at, Names *out)
 {
@@ -105,6 +144,48 @@ static void read_names(FuseStated *s, const char *p, WbbLoc at, Names *out)
     }
 }
 
+static ItemKind item_of(const char *line, size_t n)
+{
+    ItemKind k = KERNEL;
+    while (k < ITEMS && (strlen(item_words[k]) != n || strncmp(line, item_words[k], n))) k++;
+    return k;
+}
+
+static void read_item(FuseStated *s, Part *part, ItemKind kind, const char *names, WbbLoc at)
+{
+    Item x = {.kind = kind, .at = s->at, .choices = WBB_NEW(s->arena, WbbSource)};
+    read_names(s, names, at, &x.roots);
+    for (uint32_t k = 0; k < x.roots.n; k++) {
+        const char *key = wbb_format(s->arena, "%s\n%s", part->name.text, x.roots.items[k].text);
+        wbb_map_put_bytes(&s->chosen, key, strlen(key))->pointer = x.choices;
+    }
+    WBB_PUSH(s->arena, &part->of, x);
+    WBB_PUSH(s->arena, &s->choices, x.choices);
+}
+
+/* A line of the choices of a kernel, which keeps its number and its column. */
+static void read_choice(FuseStated *s, WbbSource *of, const char *line)
+{
+    if (!of->text) {
+        s->open = wbb_buf(s->arena);
+        s->line = s->at.line;
+        of->at = (WbbLoc){s->at.file, s->at.line - 1, 1};
+        wbb_put(&s->open, "choices\n");
+    }
+    for (; s->line < s->at.line; s->line++) wbb_put(&s->open, "\n");
+    wbb_putf(&s->open, "%*s%s\n", s->at.col - 1, "", line);
+    s->line++;
+    of->text = s->open.text, of->n = s->open.n;
+}
+
+static bool is_choice(const char *line, size_t n)
+{
+    static const char *const words[] = {"text", "strategy", "layout"};
+    for (size_t k = 0; k < WBB_LEN(words); k++)
+        if (strlen(words[k]) == n && !strncmp(line, words[k], n)) return true;
+    return false;
+}
+
 static void read_line(FuseStated *s, const char *line)
 {
     const size_t n = strcspn(line, " ");
@@ -113,21 +194,24 @@ static void read_line(FuseStated *s, const char *line)
     at.col += (int)(rest - line);
     Part *part = s->parts.n ? &s->parts.items[s->parts.n - 1] : NULL;
     Item *last = part && part->of.n ? &part->of.items[part->of.n - 1] : NULL;
-    const bool kernel = n == 6 && !strncmp(line, "kernel", n), library = n == 7 && !strncmp(line, "library", n);
+    const ItemKind kind = item_of(line, n);
     if (n == 11 && !strncmp(line, "computation", n)) {
         const Part x = {.name = {rest, at}};
         if (!*rest || strchr(rest, ' ')) wbb_fail(s->cx, at, "expected the name of a computation");
         WBB_PUSH(s->arena, &s->parts, x);
-    } else if (kernel || library) {
-        if (!part) wbb_fail(s->cx, s->at, "a %.*s stands below a computation", (int)n, line);
-        Item x = {.at = s->at, .library = library};
-        read_names(s, rest, at, &x.roots);
-        WBB_PUSH(s->arena, &part->of, x);
+    } else if (kind < ITEMS) {
+        if (!part) wbb_fail(s->cx, s->at, "a %s stands below a computation", item_words[kind]);
+        read_item(s, part, kind, rest, at);
     } else if (n == 8 && !strncmp(line, "computes", n)) {
-        if (!last || last->library) wbb_fail(s->cx, s->at, "what a kernel computes stands below it");
+        if (!last || last->kind != KERNEL) wbb_fail(s->cx, s->at, "what a kernel computes stands below it");
         read_names(s, rest, at, &last->members);
+    } else if (is_choice(line, n)) {
+        if (!last || last->kind == LIBRARY)
+            wbb_fail(s->cx, s->at, "the choices of a kernel or a fusion stand below it");
+        read_choice(s, last->choices, line);
     } else {
-        wbb_fail(s->cx, s->at, "expected computation, kernel, computes or library, found '%.40s'", line);
+        wbb_fail(s->cx, s->at, "expected computation, kernel, computes, strategy, layout, text, fusion or library, "
+                 "found '%.40s'", line);
     }
 }
 
@@ -150,12 +234,13 @@ static void check_name(const FuseStated *s, const HloModule *m, const Name *name
     wbb_fail(s->cx, name->at, "the module has no computation that is called '%s'", name->text);
 }
 
-FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const char *file, const char *text, size_t n)
+FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const WbbSource *from)
 {
+    const char *file = from->at.file;
     FuseStated *s = WBB_NEW(a, FuseStated);
-    *s = (FuseStated){.cx = cx, .arena = a, .at = {.file = file}};
+    *s = (FuseStated){.cx = cx, .arena = a, .at = {.file = file, .line = from->at.line - 1}, .chosen = {.arena = a}};
     bool begun = false;
-    for (const char *p = text, *end = text + n; p < end;) {
+    for (const char *p = from->text, *end = p + from->n; p < end;) {
         const char *line = wbb_next_line(a, &p, end, "//");
         const int indent = (int)strspn(line, " ");
         s->at.line++, s->at.col = indent + 1;
@@ -165,6 +250,12 @@ FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const cha
     if (!begun) wbb_fail(cx, (WbbLoc){.file = file}, "a line 'choices' is expected, as `fuse --emit plan` prints it");
     for (uint32_t k = 0; k < s->parts.n; k++) check_name(s, m, &s->parts.items[k].name);
     return s;
+}
+
+WbbSource *const *fuse_stated_choices(const FuseStated *s, uint32_t *n)
+{
+    *n = s->choices.n;
+    return s->choices.items;
 }
 
 /* --- what a text says of a computation ---------------------------------------------------------------------------- */
@@ -231,6 +322,12 @@ static FuseRole role_left(const HloInstruction *i)
     return role != FUSE_ROOT ? role : fuse_is_view(i) ? FUSE_ALIAS : FUSE_NOTHING;
 }
 
+void fuse_take_choices(const FuseHow *how, const FuseCut *cut)
+{
+    for (uint32_t k = 0; k < cut->n; k++)
+        if (cut->steps[k].kind == FUSE_STEP_KERNEL) cut->steps[k].plan = *stated_for(how, cut->of, cut->steps[k].at);
+}
+
 FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseStated *s)
 {
     const Part *part = part_of(s, c);
@@ -245,13 +342,14 @@ FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, con
     }
     for (uint32_t k = 0; k < part->of.n; k++) {
         const Item *x = &part->of.items[k];
-        if (!x->library) {
+        if (x->kind == KERNEL) {
             g.groups[g.n_groups++] = take_kernel(&t, x, k + 1);
             continue;
         }
         const HloInstruction *i = find(&t, &x->roots.items[0]);
-        if (x->roots.n != 1 || fuse_first_role(i) != FUSE_LIBRARY)
-            wbb_fail(cx, x->roots.items[0].at, "%s is no library call", i->name);
+        if (x->roots.n != 1 || fuse_first_role(i) != (x->kind == LIBRARY ? FUSE_LIBRARY : FUSE_FIXED))
+            wbb_fail(cx, x->roots.items[0].at, "%s is no %s", i->name,
+                     x->kind == LIBRARY ? "library call" : "fusion of the module");
     }
     return g;
 }

@@ -113,10 +113,11 @@ double fuse_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, cons
 
 /* plan.c ----------------------------------------------------------------------------------------------------------- */
 /* Adds the plan of a computation to a text; the times of kernels where they are known. */
-void fuse_put_plan(WbbCx *cx, WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g,
-                   const FuseHow *how);
+void fuse_put_plan(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g, const FuseHow *how);
 /* What the text says of a computation; what is wrong with it fails at its line. */
 FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseStated *s);
+/* The choices that it states for the kernels of a cut. */
+void fuse_take_choices(const FuseHow *how, const FuseCut *cut);
 
 /* legal.c: fails where a cut reads from memory what nobody leaves there, at the line of the plan, or at the value. */
 void fuse_check(WbbCx *cx, const HloComputation *c, const FuseRole *roles, const FuseGroup *groups, uint32_t n);

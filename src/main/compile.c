@@ -14,14 +14,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static PipeOptions pipe_options(const CompileOptions *o)
+static PipeOptions pipe_options(WbbCx *cx, WbbArena *a, const CompileOptions *o)
 {
     PipeOptions p = {.target = o->target,
                      .accuracy = main_accuracy(o->accuracy, o->approx),
                      .deterministic = o->deterministic,
                      .align = (uint32_t)o->align,
                      .layout = o->layout,
-                     .plan = o->plan,
+                     .plan = wbb_read_source(cx, a, o->plan),
                      .lines = o->lines,
                      .disable = o->disable.items,
                      .n_disable = o->disable.n,
@@ -150,7 +150,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
     const char *file = f->file, *output = f->output;
     size_t n;
     const char *text = main_read_hlo(cx, a, file, o->assume, &n);
-    PipeOptions p = pipe_options(o);
+    PipeOptions p = pipe_options(cx, a, o);
     p.cache = f->tools->cache;
     p.store = f->tools->store;
     p.check_thread_map = o->bijection;
@@ -221,10 +221,9 @@ static void guarded_program(WbbCx *cx, void *arg)
         wbb_arena_free(a);
         return;
     }
-    PipeOptions p = pipe_options(o);
+    PipeOptions p = pipe_options(cx, a, o);
     p.cache = f->tools->cache;
     p.store = f->tools->store;
-    p.plan = NULL; /* of the cut */
     p.assemble = f->output || prog_is_folder(f->file);
     ProgModule *program = main_program_of(cx, a, f->file, &cut, p.store);
     f->status = main_compile_program(cx, program, f->file, &p, f->output, f->out);
@@ -237,7 +236,7 @@ static const char *why_apart(WbbCx *cx, const CompileOptions *o, ProgKind kind, 
 {
     if (kind == PROG_FUSIONS) return NULL;
     if (o->layout || o->plan || o->explain || o->trace || o->print_after || o->bijection) return NULL;
-    const PipeOptions p = pipe_options(o);
+    const PipeOptions p = pipe_options(cx, cx->arena, o);
     return pipe_better_apart(cx, &p, file, text, n);
 }
 
@@ -293,7 +292,7 @@ static void find_kept(WbbCx *cx, void *arg)
     size_t n;
     char *bytes;
     const char *text = main_read_hlo(cx, k->f->out->arena, k->f->file, o->assume, &n);
-    PipeOptions p = pipe_options(o);
+    PipeOptions p = pipe_options(cx, k->f->out->arena, o);
     p.store = store;
     const char *key = pipe_make_key(cx, k->f->out->arena, &p, k->f->file, text, n);
     if (!key) return;
@@ -415,7 +414,7 @@ static WbbStatus run_file(const Call *call)
         .target = o->target, .accuracy = o->accuracy, .approx = o->approx, .assume = o->assume, .align = o->align,
         .layout = o->layout, .plan = o->plan, .deterministic = o->deterministic, .backend = o->backend,
         .lines = o->lines, .disable = o->disable};
-    PipeOptions p = pipe_options(&c);
+    PipeOptions p = pipe_options(cx, a, &c);
     /* a fault prints its line of PTX; the comment names rule and HLO instruction, as those of a profile's lines do */
     p.comments = (o->check || o->profile) && !p.lines;
     PipeResult r;

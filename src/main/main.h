@@ -50,7 +50,7 @@ extern const Command main_cache, main_assembler, main_explore;
           "the layout that the kernel has: which thread has which elements; --emit plan prints one")}
 #define MAIN_OPTION_PLAN(T)                                                                                            \
     {WORD("--plan", T, plan, "FILE",                                                                                   \
-          "follow this plan: the choices that --emit plan prints, strategies and layouts, or some others"),            \
+          "follow this plan: the choices that --emit plan prints, of one kernel or of a program, or some others"),     \
      .value = VALUE_FILE}
 #define MAIN_OPTION_LINES(T)                                                                                           \
     {FLAG("--lines", T, lines, "put the lines of rules and of the HLO text into the PTX, as .loc")}

@@ -65,8 +65,8 @@ static PipeModule module_of(WbbCx *cx, WbbArena *a, const char *file, const Prog
     size_t n;
     *text = main_read_hlo(cx, a, file, cut->assume, &n);
     const PipeModuleOptions how = {.target = cut->target, .by = pipe_cut_named(cut->plan ? NULL : cut->how),
-                                   .plan = cut->plan, .disable = cut->disable.items, .n_disable = cut->disable.n,
-                                   .store = store};
+                                   .plan = cut->plan, .kernels = cut->kernels, .disable = cut->disable.items,
+                                   .n_disable = cut->disable.n, .store = store};
     return pipe_module(cx, a, &how, file, *text, n);
 }
 
@@ -114,7 +114,7 @@ static ProgKernel compiled(WbbCx *cx, WbbArena *a, void *arg, const ProgStep *s)
                            .deterministic = o->deterministic, .backend = (PipeBackend)main_backend(o->backend),
                            .align = (uint32_t)o->align, .lines = o->lines, .disable = o->disable.items,
                            .n_disable = o->disable.n, .stage = PIPE_AT_PTX, .cache = c->cache,
-                           .store = c->store, .comments = o->check && !o->lines};
+                           .store = c->store, .comments = o->check && !o->lines, .plan = s->plan};
     const size_t n = strlen(s->text);
     const PipeMade m = pipe_make(cx, a, &p, s->file, s->text, n);
     Bundle *b = WBB_NEW(a, Bundle);
@@ -148,7 +148,9 @@ static void compile_one(WbbCx *cx, void *arg)
     WbbArena *a = wbb_arena_new(cx);
     wbb_come_from(cx, &k->k->s->from);
     const char *folder = main_bundle_folder(a, k->p, k->k->s);
-    const PipeMade m = pipe_make(cx, a, k->o, k->k->s->file, k->k->s->text, strlen(k->k->s->text));
+    PipeOptions o = *k->o;
+    o.plan = k->k->s->plan;
+    const PipeMade m = pipe_make(cx, a, &o, k->k->s->file, k->k->s->text, strlen(k->k->s->text));
     if (folder) bd_write(cx, m.bundle, folder);
     put_launches(k->out, k->k, m.bundle);
     wbb_arena_free(a);

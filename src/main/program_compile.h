@@ -16,8 +16,12 @@ WbbStore *main_store(WbbCx *cx, bool no_cache); /* of the context's cache; NULL:
 typedef struct {
     const char *how, *target, *assume, *plan;
     Words disable;
+    PartOptions kernels; /* of a plan that is printed */
 } ProgramCut;
-#define MAIN_PROGRAM_CUT(o) {(o)->cut, (o)->target, (o)->assume, (o)->plan, (o)->disable}
+#define MAIN_PROGRAM_CUT(o)                                                                                            \
+    {(o)->cut, (o)->target, (o)->assume, (o)->plan, (o)->disable,                                                      \
+     {.align = (uint32_t)(o)->align, .deterministic = (o)->deterministic,                                              \
+      .flush = main_accuracy((o)->accuracy, (o)->approx) != SC_EXACT}}
 /* Is a file the plan of a module? One that cannot be read is none, and NULL is none. */
 bool main_is_module_plan(WbbCx *cx, const char *file);
 /* The plan by which a module's text becomes a program, as --emit plan prints it. */

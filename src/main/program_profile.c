@@ -25,7 +25,7 @@ static ReportTextTime profile(WbbCx *cx, WbbArena *a, void *arg, const ProgStep 
     const PipeOptions p = {.target = o->target, .accuracy = main_accuracy(o->accuracy, o->approx),
                            .deterministic = o->deterministic, .backend = (PipeBackend)main_backend(o->backend),
                            .align = (uint32_t)o->align, .disable = o->disable.items, .n_disable = o->disable.n,
-                           .stage = PIPE_AT_PTX, .cache = j->cache};
+                           .stage = PIPE_AT_PTX, .cache = j->cache, .plan = s->plan};
     JudgeRun run = main_run_options(cx, o);
     run.inputs = NULL, run.n_inputs = 0;
     return report_profile_text(cx, a, &p, s->file, s->text, &run, page);

@@ -41,16 +41,15 @@ static void print(WbbBuf *out, const PartPlan *p, int indent)
     }
 }
 
-void part_print_given(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n)
+void part_print_given(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, int indent)
 {
-    wbb_put(out, "choices\n");
     for (uint32_t k = 0; k < n; k++) {
         if (!texts[k].row || !texts[k].taken) continue;
-        wbb_putf(out, "  text %s", texts[k].row->name);
+        wbb_putf(out, "%*stext %s", indent, "", texts[k].row->name);
         if (texts[k].number) wbb_putf(out, " %lld", (long long)texts[k].number);
         wbb_put(out, "\n");
     }
-    print(out, p, 2);
+    print(out, p, indent);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -144,13 +143,13 @@ static void read_line(Reader *r, int indent)
     else wbb_fail(r->cx, r->at, "expected text, strategy or layout, found '%.40s'", r->line);
 }
 
-const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *file, const char *text,
-                                     size_t n)
+const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const WbbSource *from)
 {
+    const char *file = from->at.file;
     Reader *r = WBB_NEW(a, Reader);
-    *r = (Reader){.cx = cx, .a = a, .t = t, .at = {.file = file}};
+    *r = (Reader){.cx = cx, .a = a, .t = t, .at = {.file = file, .line = from->at.line - 1}};
     bool begun = false;
-    for (const char *p = text, *end = text + n; p < end;) {
+    for (const char *p = from->text, *end = p + from->n; p < end;) {
         const char *line = wbb_next_line(a, &p, end, NULL);
         const int indent = (int)strspn(line, " ");
         r->at.line++, r->at.col = indent + 1, r->line = line + indent;

@@ -34,9 +34,8 @@ typedef struct {
 } PartGivenPlan;
 
 /* given.c: reads a file; fails at what it does not know. */
-const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *file, const char *text,
-                                     size_t n);
-/* The choices of a plan. */
-void part_print_given(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n);
+const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const WbbSource *from);
+/* The choices of a plan, below the line 'choices'. */
+void part_print_given(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, int indent);
 
 #endif

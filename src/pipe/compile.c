@@ -274,7 +274,8 @@ static const char *stage_text(WbbArena *a, const PipeResult *r, PipeStage stage,
     case PIPE_AT_GRAPH: gr_print(&b, gr_make(rw_graph(r->rw)->cx, a, r->fusion.body)); break;
     case PIPE_AT_PLAN:
         part_print(&b, &r->plan);
-        part_print_given(&b, &r->plan, r->texts, r->n_texts);
+        wbb_put(&b, "choices\n");
+        part_print_given(&b, &r->plan, r->texts, r->n_texts, 2);
         break;
     case PIPE_AT_IR: return ir;
     case PIPE_AT_LLVM: return out->llvm_after;
@@ -399,10 +400,8 @@ static RwCx *new_engine(const Compile *c)
 
 static PipePlanned plan_given(Compile *c, const PartOptions *options)
 {
-    size_t n;
     if (c->o->layout) wbb_fail(c->cx, (WbbLoc){0}, "a layout beside a plan: a plan has the layouts of its kernels");
-    const char *text = wbb_read_file(c->cx, c->arena, c->o->plan, &n);
-    const PartGivenPlan *given = part_read_given(c->cx, c->arena, c->r->target, c->o->plan, text, n);
+    const PartGivenPlan *given = part_read_given(c->cx, c->arena, c->r->target, &c->o->plan);
     return pipe_plan_given(c->cx, c->arena, c->r->normal, c->r->target, options, given, c->r->rw);
 }
 
@@ -429,7 +428,7 @@ static bool front(Compile *c)
     const PartOptions options = {.align = c->o->align, .layout = c->o->layout,
                                  .flush = c->o->accuracy != SC_EXACT,
                                  .deterministic = c->o->deterministic};
-    const PipePlanned planned = c->o->plan ? plan_given(c, &options)
+    const PipePlanned planned = c->o->plan.text ? plan_given(c, &options)
                                            : pipe_plan(c->cx, c->arena, r->normal, r->target, &options, r->rw);
     r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
     r->texts = planned.tried, r->n_texts = planned.n_tried;

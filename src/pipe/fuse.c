@@ -216,6 +216,37 @@ static double seconds(void *arg, const char *text)
     return answer > YES ? 1e-12 * (double)(answer - YES) : 0;
 }
 
+typedef struct {
+    Planned planned;
+    const WbbSource *stated;
+    WbbBuf *out;
+    int indent;
+} Chosen;
+
+static void put_chosen(WbbCx *cx, void *arg)
+{
+    Chosen *c = arg;
+    const PipeFuse *f = c->planned.of;
+    WbbArena *a = c->out->arena;
+    RwCx *rules;
+    const HloModule *m = read_kernel(cx, a, &c->planned, &rules);
+    const PartGivenPlan *given = c->stated->text ? part_read_given(cx, a, f->target, c->stated) : NULL;
+    const PipePlanned x = given ? pipe_plan_given(cx, a, m, f->target, &f->kernels, given, rules)
+                                : pipe_plan(cx, a, m, f->target, &f->kernels, rules);
+    c->planned.us = time_of(a, &x.plan, x.tried, x.n_tried, f->target);
+    part_print_given(c->out, &x.plan, x.tried, x.n_tried, c->indent);
+}
+
+static double choices(void *arg, WbbBuf *out, const char *text, const WbbSource *stated, int indent)
+{
+    const PipeFuse *f = arg;
+    Chosen c = {.planned = {.text = text, .of = f, .target = f->target}, .stated = stated, .out = out,
+                .indent = indent};
+    if (stated->text) put_chosen(f->cx, &c); /* one that is not possible is the user's fault */
+    else if (!wbb_aside(f->cx, put_chosen, &c)) return 0;
+    return 1e-6 * c.planned.us;
+}
+
 static double library(void *arg, const HloInstruction *i)
 {
     const PipeFuse *f = arg;
@@ -231,6 +262,7 @@ PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const
     *f = (PipeFuse){.cx = cx, .target = t, .places = places, .n_places = n, .texts = {.arena = a},
                     .across = {.arena = a}, .known = {.arena = a}};
     f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f,
+                       .choices = choices,
                        .seconds = tuned(t, "fuse.save") < 100 ? seconds : NULL,
                        .library = tg_strategy(t, "product")->off ? NULL : library};
     return f;

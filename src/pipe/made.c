@@ -21,7 +21,7 @@
 static bool is_kept(const PipeOptions *o)
 {
     return o->store && o->stage == PIPE_AT_PTX && !o->print_after && !o->rules_only && !o->check_thread_map &&
-           !o->watch && !o->plan;
+           !o->watch;
 }
 
 static void put_file(WbbBuf *b, const char *path)
@@ -42,6 +42,7 @@ const char *pipe_make_key(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ch
              (int)o->accuracy, o->align, o->deterministic, o->comments, o->lines, (int)pipe_backend(o->backend));
     if (o->lines) wbb_putf(&b, " of %s", file); /* .loc names it */
     if (o->layout) wbb_putf(&b, " layout %s", o->layout);
+    if (o->plan.text) wbb_putf(&b, " plan %s", o->plan.text);
     for (uint32_t k = 0; k < o->n_disable; k++) wbb_putf(&b, " disable %s", o->disable[k]);
     wbb_put(&b, "\n");
     wbb_put_n(&b, text, n);

@@ -30,10 +30,13 @@ const HloModule *pipe_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx
 /* What the text of a plan says of the prepared module. */
 static void follow(WbbCx *cx, WbbArena *a, PipeModule *m, const char *file)
 {
-    size_t n;
-    const char *text = wbb_read_file(cx, a, file, &n);
+    const WbbSource text = wbb_read_source(cx, a, file);
+    uint32_t n;
     m->how.mode = FUSE_STATED;
-    m->how.stated = fuse_read_plan(cx, a, fuse_prepare(cx, a, m->module, &m->how), file, text, n);
+    m->how.stated = fuse_read_plan(cx, a, fuse_prepare(cx, a, m->module, &m->how), &text);
+    WbbSource *const *choices = fuse_stated_choices(m->how.stated, &n);
+    for (uint32_t k = 0; k < n; k++) /* of a kernel, they may still not be possible */
+        if (choices[k]->text) (void)part_read_given(cx, a, m->target, choices[k]);
 }
 
 PipeModule pipe_module(WbbCx *cx, WbbArena *a, const PipeModuleOptions *o, const char *file, const char *text,
@@ -49,6 +52,7 @@ PipeModule pipe_module(WbbCx *cx, WbbArena *a, const PipeModuleOptions *o, const
     }
     m.fuse = pipe_fuse(cx, a, t, o->disable, o->n_disable);
     pipe_fuse_recall(m.fuse, a, memchr(text, 0, n) || o->n_disable ? NULL : o->store, text);
+    m.fuse->kernels = o->kernels;
     m.how = m.fuse->how;
     if (o->by == PIPE_CUT_EXHAUSTIVE) m.how.combinations = COMBINATIONS;
     if (o->plan) follow(cx, a, &m, o->plan);

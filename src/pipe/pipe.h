@@ -52,7 +52,7 @@ typedef struct {
     const char *target; /* "sm_90" */
     ScAccuracy accuracy; /* of functions */
     uint32_t align;     /* of every buffer; 0: 16 */
-    const char *plan;   /* a file with the plan that is followed (given.h); NULL: one is chosen */
+    WbbSource plan;     /* that is followed (given.h); none: one is chosen */
     const char *layout; /* text of the layout that the kernel must have; NULL: chosen */
     bool deterministic; /* updates of scatters are combined in their order, so that a result has the same bits always */
     PipeBackend backend;
@@ -218,6 +218,7 @@ typedef struct {
     const TgTarget *target;
     const char *const *places; /* [n_places] rules that are left out */
     uint32_t n_places;
+    PartOptions kernels; /* with which a kernel's choices are made that a plan prints */
     /* By interned text: 1: it does not compile, takes no less time than two kernels; else it does (fuse.c). */
     WbbMap texts, across;
     WbbStore *store; /* of the answers for the module; NULL: none */
@@ -243,6 +244,7 @@ typedef struct {
     PipeCutBy by;
     const char *plan; /* a file with the plan that a cut by price follows (fuse.h); NULL: one is chosen */
     ScAccuracy accuracy;
+    PartOptions kernels; /* with which a kernel's choices are made that a plan prints */
     const char *const *disable; /* rules and strategies that are left out */
     uint32_t n_disable;
     WbbStore *store; /* of what a cut by price found out; NULL: none */

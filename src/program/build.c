@@ -175,7 +175,8 @@ static uint32_t *arrays_of(Flow *f, const HloInstruction *const *list, uint32_t 
 
 static const char *file_of(Build *b, const FuseStep *s)
 {
-    const char *text = wbb_intern_z(b->cx, s->text);
+    const char *plan = s->plan.text ? s->plan.text : "";
+    const char *text = wbb_intern_z(b->cx, wbb_format(b->arena, "%s%s", plan, s->text));
     WbbEntry *e = wbb_map_put(&b->files, wbb_key(text));
     if (!e->pointer) {
         const char *file = file_name(b, "steps", s->at->name, ".hlo");
@@ -293,6 +294,7 @@ static void add_step(Flow *f, const FuseStep *from)
         add_calls(f, i, &s);
     } else if (s.kind != PROG_COPY) {
         s.text = from->text;
+        s.plan = from->plan;
         s.file = file_of(f->b, from);
         s.from = (WbbOrigin){.file = s.file, .at = i->loc, .lines = from->lines, .n_lines = from->n_lines};
         if (s.kind == PROG_KERNEL) s.shares = prog_shares(f->b->cx, a, &s, &s.n_shares);

@@ -56,6 +56,7 @@ typedef struct {
     const char *operation; /* "dot"; of a kernel, that of its first root */
     const char *file;      /* kernel, library: its text, steps/NAME.hlo; equal steps have one */
     const char *text;      /* that text */
+    WbbSource plan;        /* kernel: the choices that its compile follows; none: they are made */
     WbbOrigin from;        /* kernel, library: where in the module the text comes from; of a program that was read, the
                               line of the instruction alone */
     uint32_t *reads, *makes; /* [n_reads], [n_makes] values. Kernel, library: all arrays of operands, of the result */
@@ -151,6 +152,8 @@ const char *prog_verify(WbbArena *a, const ProgModule *p, int64_t *computation, 
  * earlier program and nothing else, which is removed. */
 const char *prog_json(WbbArena *a, const ProgModule *p);
 void prog_write(WbbCx *cx, ProgModule *p, const char *folder);
+/* The file of the choices that the compile of a step follows, where the folder has it. */
+const char *prog_plan_file(WbbArena *a, const char *folder, const ProgStep *s);
 bool prog_is_folder(const char *folder);  /* has a program.json */
 bool prog_has_bundle(const char *folder); /* has a kernel.json: a bundle of a step */
 

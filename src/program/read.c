@@ -308,6 +308,8 @@ ProgModule *prog_read(WbbCx *cx, WbbArena *a, const char *folder)
                 e->pointer = (void *)text;
             }
             x->text = e->pointer;
+            const char *plan = prog_plan_file(a, folder, x);
+            if (x->kind == PROG_KERNEL && wbb_file_exists(plan)) x->plan = wbb_read_source(cx, a, plan);
         }
     return p;
 }

@@ -216,6 +216,11 @@ static void write_constants(WbbCx *cx, WbbArena *a, const ProgComputation *c, co
     }
 }
 
+const char *prog_plan_file(WbbArena *a, const char *folder, const ProgStep *s)
+{
+    return wbb_format(a, "%s/%.*s.plan", folder, (int)(strlen(s->file) - strlen(".hlo")), s->file);
+}
+
 void prog_write(WbbCx *cx, ProgModule *p, const char *folder)
 {
     WbbArena *a = wbb_arena_new(cx);
@@ -234,6 +239,7 @@ void prog_write(WbbCx *cx, ProgModule *p, const char *folder)
             if (!x->file || wbb_map_get_bytes(&written, x->file, strlen(x->file))) continue;
             wbb_map_put_bytes(&written, x->file, strlen(x->file));
             wbb_write_file(cx, wbb_format(a, "%s/%s", folder, x->file), x->text, strlen(x->text));
+            if (x->plan.text) wbb_write_file(cx, prog_plan_file(a, folder, x), x->plan.text, x->plan.n);
         }
     }
     p->folder = wbb_format(cx->arena, "%s", folder);

@@ -3,7 +3,8 @@
 
     stated_plans.py WARPBURG [COUNT] [--seed S] [--folder DIR]
 
-The random modules of edges.py. The plan that `--emit plan` prints makes the program that no plan makes, and prints itself again. Then it is changed at
+The random modules of edges.py. The plan that `--emit plan` prints makes the program that no plan makes, kernel for kernel, and prints itself again; with
+`compile`, too. Then it is changed at
 random: a kernel no longer computes a value, computes one more, leaves one in memory, is two kernels, or two become one. What `fuse` takes is run in the
 simulator and judged; else there is one message, with the plan's file, or the line too. Both kinds have to occur. Damaged text is taken or has such a
 message. Texts of those that fail stay in DIR. Ends with `N passed, M failed`.
@@ -78,6 +79,17 @@ def refusal(cli: Cli, plan: Path, *words: str) -> str:
     return "" if said.returncode == 1 and message else f"refused with exit status {said.returncode}: {said.stderr[-300:]}"
 
 
+def other_kernels(cli: Cli, file: Path, plan: Path) -> str:
+    """Compares the kernels that `compile` makes by a printed plan with those that it makes without; empty: they are the same, or are declined."""
+    texts = []
+    for words in (("--cut", "priced"), ("--plan", str(plan))):
+        out = file.with_suffix("." + words[0].strip("-"))
+        if cli.call("fuse", str(file), *words, "-o", str(out)).returncode or cli.call("compile", str(out)).returncode:
+            return ""
+        texts.append({k.parent.name: k.read_text() for k in sorted(out.glob("steps/*/kernel.ptx"))})
+    return "" if texts[0] == texts[1] else "a plan that was printed has kernels with other code"
+
+
 def wrong_with(cli: Cli, seed: int, file: Path, refused: List[str]) -> str:
     """What is wrong with the plans of a module; empty: nothing."""
     r = random.Random(seed)
@@ -89,6 +101,9 @@ def wrong_with(cli: Cli, seed: int, file: Path, refused: List[str]) -> str:
         return "a plan is printed in another way than it was read"
     if cli.call("fuse", str(file), "--plan", str(plan)).stdout != cli.call("fuse", str(file), "--cut", "priced").stdout:
         return "a plan that was printed has other kernels"
+    wrong = other_kernels(cli, file, plan)
+    if wrong:
+        return wrong
     for _ in range(DAMAGED):
         plan.write_text(damaged(r, emitted))
         wrong = refusal(cli, plan, str(file))
