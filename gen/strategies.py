@@ -1,4 +1,4 @@
-"""The names of `strategy(..)`: src/partition/strategies.c, src/pipe/pieces.c and src/pipe/better_apart.c have a C function for each, src/fuse/grouping.c a
+"""The names of `strategy(..)`: src/plan/strategies.c, src/pipe/pieces.c and src/pipe/better_apart.c have a C function for each, src/fuse/grouping.c a
 choice for those of an edge. The order of the rows is the order of trying, and belongs to the pattern file.
 
     fault([strategy("sort", because="..")])      ("patterns/strategies.py", 7), "strategy('sort', ..): needed= is missing: .."

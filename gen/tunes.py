@@ -1,5 +1,5 @@
 """The names of `tune(..)`: what plans ask for, and between which values each number is a plan at all. Beyond them kernels race, launches fail, or the
-planner divides by 0. src/partition, src/pipe and src/fuse say how each is used; tests/gen/test_rows.py compares this list with the names that they ask for.
+planner divides by 0. src/plan, src/pipe and src/fuse say how each is used; tests/gen/test_rows.py compares this list with the names that they ask for.
 
     fault("loop.block", 100)      "100: a power of two from 32 to 1024 is expected"
 """

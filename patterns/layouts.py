@@ -1,6 +1,6 @@
 """Layouts of reductions: which candidates are tried, and the constants of their price that are not rates of the machine.
 
-src/partition/chooser.c, share_layout.c and price.c say how each number is used. A set of powers of two is the sum of its members.
+src/layout/chooser.c, share_layout.c and price.c say how each number is used. A set of powers of two is the sum of its members.
 off: what `--disable layouts.py:LINE` makes of a number: a set of one member, a limit that is lifted or lets nothing through, a price without that
 term. `rules why` and `rules ablate --rule` say what it decides. Numbers without one are facts of machines.
 """

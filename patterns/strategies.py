@@ -7,7 +7,7 @@ in the same way; first= and parts= are strategies that its first part, and each 
 what those before it left; rows at 'module' say why a module that one kernel could compute becomes several.
 
 needed= says why a row cannot be left out. `--disable strategies.py:LINE` leaves out any other one, and each fusion still compiles;
-`--explain` lists what was tried. src/partition/strategies.c has a C function for each name.
+`--explain` lists what was tried. src/plan/strategies.c has a C function for each name.
 """
 from gen.lang import *
 

@@ -24,7 +24,7 @@ MODULES: Dict[str, Tuple[str, ...]] = {
     "rewrite": ("rules",), "scalar": ("functions", "eval", "lit/eval"), "target": ("rules",),
     "hlo": ("hlo", "lit/normalise"), "index": ("index", "lit/map"), "graph": ("index", "rules", "tree", "lit/normalise"),
     "eval": ("eval",), "sim": ("sim",), "price": ("sim", "lit/price"), "bundle": ("programs",),
-    "partition": ("kernels",), "emit": ("kernels",), "vector": ("kernels",), "llvm": ("kernels",), "ptx": ("kernels",),
+    "layout": ("kernels", "lit/plan"), "plan": ("kernels",), "emit": ("kernels",), "vector": ("kernels",), "llvm": ("kernels",), "ptx": ("kernels",),
     "judge": ("eval", "sim", "kernels"), "pipe": ("kernels", "lit/main"), "report": ("sim", "shaderdb", "lit/main"),
     "fuse": ("programs",), "program": ("programs",), "gpu": ("gpu",), "api": ("doors",), "main": ("tree",),
     "include": ("doors", "unit/api"), "python": ("doors",), "examples": ("doors",), "shaderdb": ("shaderdb",), "docs": ("tree",),

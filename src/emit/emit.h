@@ -17,7 +17,7 @@
 #include "graph/graph.h"
 #include "index/index.h"
 #include "ir/ir.h"
-#include "partition/partition.h"
+#include "plan/plan.h"
 
 /* kernel.c: a kernel of a plan, in the graph of rw. Parameters are the plan's buffers in their order. A plan without
  * elements gives an empty kernel with grid 0. Declines (size) a body of more than EMIT_MAX_NODES nodes: a

@@ -135,7 +135,7 @@ static bool needs_function(const EmitValues *e, const EmitInfo *info)
 }
 
 /* The result of a shared reduction, at an index that is not the same nodes as that of its kept elements: the plan has
- * shown for a position of variables that values need no others (partition/share.c). */
+ * shown for a position of variables that values need no others (plan/share.c). */
 static IrRef result_at_place(EmitValues *e, PartValue v)
 {
     IrRef kept[HLO_RANK_LIMIT], known = 0;

@@ -34,7 +34,7 @@
 
 #include "emit/emit.h"
 #include "ir/scopes.h"
-#include "partition/steps.h"
+#include "plan/steps.h"
 
 typedef struct EmitFrame EmitFrame;
 typedef void (*EmitStep)(EmitValues *, EmitFrame *);

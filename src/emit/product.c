@@ -1,6 +1,6 @@
 /* product.c: a dot whose products tensor cores add, with elementwise work before it and after it.
  *
- * Needs a range with a product (partition/product.h); leaves its statements. Each lane computes the elements of both
+ * Needs a range with a product (plan/product.h); leaves its statements. Each lane computes the elements of both
  * operands that it has, as any value at an index is computed, so that what comes before the dot is part of it, and
  * accesses.c makes one wide access of neighbours. Sums stay in registers; after the loop they are the dot's values at
  * their indices, from which the outputs follow.

@@ -4,7 +4,7 @@
 #define EMIT_PRODUCT_H
 
 #include "emit/inner.h"
-#include "partition/product.h"
+#include "plan/product.h"
 
 typedef struct {
     EmitValues *e;

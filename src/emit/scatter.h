@@ -8,7 +8,7 @@
 #define EMIT_SCATTER_H
 
 #include "emit/inner.h"
-#include "partition/scatter.h"
+#include "plan/scatter.h"
 
 typedef struct {
     EmitValues *e;

@@ -11,7 +11,7 @@
 #define EMIT_SORT_H
 
 #include "emit/share.h"
-#include "partition/sort.h"
+#include "plan/sort.h"
 
 typedef struct {
     Share m;

@@ -1,6 +1,6 @@
 /* sort_word.c: an element of a sort as one unsigned integer: the number that decides over its order, and its position.
  *
- * Needs a Sort with a word (partition/sort_word.c); leaves nodes. The number is as large as the compared type. It rises
+ * Needs a Sort with a word (plan/sort_word.c); leaves nodes. The number is as large as the compared type. It rises
  * where elements come later: the sign of an integer becomes the opposite, and the bits of a float become an integer.
  *
  *     f32 -2.0, GT, at position 7    bits c0000000, in total order bfffffff, with its sign 3fffffff, falling c0000000;

@@ -1,4 +1,4 @@
-/* steps.c: what a loop stores of each step, whose steps a thread stores one by one (partition/steps.h).
+/* steps.c: what a loop stores of each step, whose steps a thread stores one by one (plan/steps.h).
  *
  * Needs the results of a step; leaves a store in the open block for each output that has an element of each step.
  *

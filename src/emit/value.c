@@ -1,6 +1,6 @@
 /* value.c: how each operation is computed, and the value of any instruction of a fusion at any index.
  *
- * Needs a fusion that partition accepted; leaves nodes, and at the end of the open block the statements that they need.
+ * Needs a fusion that plan accepted; leaves nodes, and at the end of the open block the statements that they need.
  * Elementwise operations, moves and leaves have their steps here, the others in choose.c, bits.c, reduce.c, control.c
  * runs them.
  *

@@ -290,7 +290,7 @@ static void set_reduced(FuseWork *w, const FusePos *space, const FusePos *kept, 
 }
 
 /* Are the terms of a reduction of the kernel relative to a number that follows from i, as squares of x - mean are? Rows
- * in pieces are read once for both, however long they are (src/partition/reductions.md). */
+ * in pieces are read once for both, however long they are (src/plan/reductions.md). */
 static bool is_base(const FuseWork *w, const FuseKernel *k, const HloInstruction *i)
 {
     for (uint32_t j = 0; j < k->members.n; j++) {

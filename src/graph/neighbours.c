@@ -1,7 +1,7 @@
 /* neighbours.c: how many updates of a scatter that follow each other have equal indices?
  *
  * Needs the graph of its computation; leaves a number, which decides about time alone: a thread may combine neighbours
- * of one element before it goes to memory (partition/scatter_price.c). The index vectors of a sample of updates are
+ * of one element before it goes to memory (plan/scatter_price.c). The index vectors of a sample of updates are
  * evaluated by their definitions. What inputs decide is a number of its own for each element that is read, and so is
  * what is computed from it: equal where the same elements are. But the elements of a sort and of running sums and
  * maxima are in runs of unknown length: equal to some of their neighbours, or to none.

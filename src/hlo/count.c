@@ -1,5 +1,5 @@
 /* count.c: what the text says about a `while`: the leaves of its state that it leaves as they are, and how often it
- * runs. Every reader of loops asks here: normalisation, fuse, program and partition.
+ * runs. Every reader of loops asks here: normalisation, fuse, program and plan.
  *
  * Needs a verified instruction; leaves nothing. A leaf is invariant where the body returns it unchanged. The number of
  * iterations is known where the condition compares a leaf with a constant, the body adds a constant to that leaf, and

@@ -121,7 +121,7 @@ static bool frontend_declined(const Judge *j, const char *value)
  * or in f64 if an operand is. */
 static bool algorithm_declined(const Judge *j, const HloInstruction *i, const char *value)
 {
-    if (i->opcode == HLO_RNG_BIT_GENERATOR) return false; /* partition/ and eval/ know both */
+    if (i->opcode == HLO_RNG_BIT_GENERATOR) return false; /* plan/ and eval/ know both */
     if (i->n_operands < 2) return true;
     const ScTypeInfo *x = &sc_type_info[i->operands[0]->shape->type], *y = &sc_type_info[i->operands[1]->shape->type];
     const bool wide = x->bits == 64 || y->bits == 64, small = x->bits == 8 && y->bits == 8;
@@ -170,7 +170,7 @@ static void judge_shape(const Judge *j, const HloInstruction *i)
     for (uint32_t k = 0; k < n; k++) {
         WbbWhy why;
         const char *reason = shape_reason(leaves[k], &why);
-        /* partition/decline.c says more of an operation that makes sizes dynamic */
+        /* plan/decline.c says more of an operation that makes sizes dynamic */
         const bool makes = i->opcode == HLO_SET_DIMENSION_SIZE || i->opcode == HLO_DYNAMIC_RESHAPE;
         if (!reason || (makes && why == WHY_DYNAMIC)) continue;
         WbbBuf text = wbb_buf(j->scratch);

@@ -9,7 +9,7 @@
  *     sum (x - c)^2    = sum (x - k)^2 + (k - c) (2 sum (x - k) + L (k - c))         L elements a piece
  *
  * so that a block that holds a piece reads x once for both. The last piece may be shorter: what it lacks is filled up
- * with the base's identity, of which exp(x - k) is 0, and x - k is masked. What that rounds: src/partition/cuts.md,
+ * with the base's identity, of which exp(x - k) is 0, and x - k is masked. What that rounds: src/plan/cuts.md,
  * Pieces of rows.
  *
  *     m = f32[4] reduce(f32[4,65536] x), max     s = f32[4] reduce(exp(x - m)), add       in 8 pieces

@@ -1,5 +1,5 @@
 /* terms.c: how many elements of its operands an element of an instruction's result needs, and which windows are scans.
- * Every price of computing a value again asks here: fuse, and partition for loops, cuts and what is computed again.
+ * Every price of computing a value again asks here: fuse, and plan for loops, cuts and what is computed again.
  *
  * Needs a verified instruction; leaves nothing. A fold needs each of its terms; others at most an element of an
  * operand, and of an operand that has the part of the result, in the mean that part.

@@ -15,7 +15,7 @@ typedef struct {
     uint64_t row_pieces, option;
 } HloOptions;
 
-/* Into so many pieces what may be split into them (src/partition/cut_rows.c decides that by price). */
+/* Into so many pieces what may be split into them (src/plan/cut_rows.c decides that by price). */
 static const HloModule *split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, int64_t pieces)
 {
     const uint32_t **all = WBB_NEW_N(a, const uint32_t *, m->n_computations + 1);

@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-const char *const pipe_step_name[PIPE_STEPS] = {"hlo",  "partition", "emit",    "rewrite", "build",
-                                                "link", "optimise",  "codegen", "bundle",  "target"};
+const char *const pipe_step_name[PIPE_STEPS] = {"hlo",  "plan",     "emit",    "rewrite", "build",
+                                                "link", "optimise", "codegen", "bundle",  "target"};
 const char *const pipe_stage_name[PIPE_STAGES] = {"hlo", "maps", "graph", "plan", "ir", "llvm", "ptx", "cubin", "json"};
 
 typedef struct {
@@ -433,7 +433,7 @@ static bool front(Compile *c)
     r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
     r->texts = planned.tried, r->n_texts = planned.n_tried;
     part_check_parameters(c->cx, &r->plan, r->target);
-    lap(c, PIPE_PARTITION);
+    lap(c, PIPE_PLAN);
     if (stage == PIPE_AT_PLAN) return true;
     begin(c, "order");
     pipe_check_order(c->cx, &r->plan);

@@ -15,17 +15,17 @@
 #include "emit/emit.h"
 #include "fuse/fuse.h"
 #include "hlo/hlo.h"
-#include "partition/given.h"
+#include "plan/given.h"
 #include "ptx/ptx.h"
 #include "rewrite/rewrite.h"
 #include "target/target.h"
 #include "vector/vector.h"
 
 /* The steps that are timed, in milliseconds: processor time of this thread, but for TARGET, which waits for ptxas and
- * is elapsed time. PARTITION includes normalising, EMIT index arithmetic; REWRITE is all passes over the IR. BUILD
+ * is elapsed time. PLAN includes normalising, EMIT index arithmetic; REWRITE is all passes over the IR. BUILD
  * makes LLVM IR; the three steps after it are LLVM's own. */
 typedef enum {
-    PIPE_HLO, PIPE_PARTITION, PIPE_EMIT, PIPE_REWRITE, PIPE_BUILD, PIPE_LINK, PIPE_OPTIMISE, PIPE_CODEGEN, PIPE_BUNDLE,
+    PIPE_HLO, PIPE_PLAN, PIPE_EMIT, PIPE_REWRITE, PIPE_BUILD, PIPE_LINK, PIPE_OPTIMISE, PIPE_CODEGEN, PIPE_BUNDLE,
     PIPE_TARGET, PIPE_STEPS
 } PipeStep;
 extern const char *const pipe_step_name[PIPE_STEPS];

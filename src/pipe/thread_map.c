@@ -1,6 +1,6 @@
 /* thread_map.c: checks the thread map of a kernel: its threads store every element of an output exactly once, and none
  * outside. It judges the kernel's statements, and knows no layout: that the map of a layout has each element once is
- * proved when the plan is made (partition/layout_map.c).
+ * proved when the plan is made (layout/layout_map.c).
  *
  * Needs a kernel before `isel` and its plan; leaves the first fault. The check enumerates: for each thread of each
  * block it runs the statements that lead to a store, and sets one bit for each element stored. Element values are not

@@ -1,6 +1,6 @@
 /* time: how terms become the time of a kernel, and how many of its blocks an SM holds.
  *
- * The closed form of a layout (partition/price.c) and the profile of a kernel (report.c) count its work differently:
+ * The closed form of a layout (layout/price.c) and the profile of a kernel (report.c) count its work differently:
  * one from maps and estimates before there is code, one from what the simulator and ptxas say. What they do with the
  * work is here, and only here; docs/time.md says it in words.
  *

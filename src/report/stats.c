@@ -9,7 +9,7 @@
 #include "report/stats.h"
 
 #include "index/index.h"
-#include "partition/pricing.h"
+#include "plan/work.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
     choosing.py OLD NEW [--shared DIR] [--every N] [--from K] [--rounds R]
 
 OLD and NEW are executables of warpburg; OLD `c3e75855` is that of yardstick.py, from the cache. Of every Nth fusion of the corpus the milliseconds that
-`compile --emit plan --time` gives to `partition`, the least of R rounds, in which both builds take turns. Says the sum of each and the ratio, the geometric
+`compile --emit plan --time` gives to `plan`, the least of R rounds, in which both builds take turns. Says the sum of each and the ratio, the geometric
 mean of the ratios, and the files that take longest.
 """
 from __future__ import annotations
@@ -24,10 +24,10 @@ sys.path[:0] = [str(HERE), str(ROOT / "shaderdb"), str(ROOT / "tests" / "gpu")]
 
 from yardstick import COMMIT, PARTS, yardstick  # noqa: E402
 
-PART = re.compile(r"^ms: .*\bpartition ([\d.]+)", re.M)
+PART = re.compile(r"^ms: .*\bplan ([\d.]+)", re.M)
 
 
-def partition_ms(program: str, file: Path) -> float:
+def plan_ms(program: str, file: Path) -> float:
     words = [program, "compile", str(file), "--target", "sm_90", "--accuracy", "xla", "--emit", "plan", "--time"]
     p = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False, timeout=240)
     found = PART.search(p.stdout + p.stderr)
@@ -38,7 +38,7 @@ def paired(programs: Tuple[str, str], file: Path, rounds: int) -> Tuple[float, f
     times: List[List[float]] = [[], []]
     for k in range(rounds):
         for side in (0, 1) if k % 2 == 0 else (1, 0):
-            times[side].append(partition_ms(programs[side], file))
+            times[side].append(plan_ms(programs[side], file))
     return min(times[0]), min(times[1])
 
 

@@ -40,7 +40,7 @@ NAMED = "the ptx back end has no"
 CASE, BLOCKS = "w", 8
 IN_ANY_ORDER = (" scatter(", " select-and-scatter(")
 OF_NAN_BITS = ("type=TOTALORDER",)  # which nan an operation makes is left open, and such a comparison sees its sign
-STEPS = ("hlo", "partition", "emit", "rewrite", "build", "link", "optimise", "codegen")  # HLO to PTX
+STEPS = ("hlo", "plan", "emit", "rewrite", "build", "link", "optimise", "codegen")  # HLO to PTX
 
 
 RANDOM: Tuple[Callable[[int], str], ...] = (

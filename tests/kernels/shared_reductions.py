@@ -5,7 +5,7 @@
 
 Every fusion of FUSIONS runs under its own layouts and N random ones, under `run --check`, with a target, a case of inputs and an order of
 execution that rotate. `--every` N leaves out all but each Nth of the runs of a layout. What is legal is worked out here, from the levels' definitions in
-src/partition/reductions.md. Ends with `N passed, M failed`.
+src/plan/reductions.md. Ends with `N passed, M failed`.
 """
 import argparse
 import os

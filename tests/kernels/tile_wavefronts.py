@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = [str(ROOT / name) for name in ("shaderdb/corpus", "tests/lit/emit", "tests/lit/partition")]
+FOLDERS = [str(ROOT / name) for name in ("shaderdb/corpus", "tests/lit/emit", "tests/lit/plan")]
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from warpburg_cli import Cli  # noqa: E402
 

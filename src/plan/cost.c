@@ -1,0 +1,130 @@
+/* cost.c: how many elements one thread takes for one element of an instruction.
+ *
+ * Needs a verified computation; leaves a number for each instruction. Nested loops multiply; of loops beside each other
+ * the longest counts.
+ *
+ *     reduce(f32[128,64], dimensions={1})   =>   64;   of a reduce-window of 3 elements below it   =>   192
+ */
+#include "plan/plan.h"
+
+static int64_t times(int64_t x, int64_t y)
+{
+    const WbbI128 z = (WbbI128)x * y;
+    return z > INT64_MAX ? INT64_MAX : (int64_t)z;
+}
+
+static int64_t plus(int64_t x, int64_t y) { return WBB_MIN(x, INT64_MAX - y) + y; }
+
+/* Without its operands. of_computation: trips of the root of each called computation. */
+static int64_t single_trips(WbbArena *a, const HloInstruction *i, const int64_t *of_computation)
+{
+    int64_t n = (int64_t)WBB_MIN(WBB_MAX(hlo_terms(a, i), 1), (double)(INT64_C(1) << 62));
+    if (i->opcode == HLO_WHILE) n = WBB_MAX(hlo_count_of(i).trips, 1); /* not known: as if it ran once */
+    int64_t called = 1;
+    for (uint32_t k = 0; k < i->n_called; k++) called = WBB_MAX(called, of_computation[i->called[k]->id]);
+    return WBB_MAX(times(n, called), 1);
+}
+
+/* Trips of the root; of all instructions in `trips`, if that is not NULL. */
+static int64_t of_body(WbbArena *a, const HloComputation *c, const int64_t *of_computation, int64_t *trips)
+{
+    if (!trips) trips = WBB_NEW_N(a, int64_t, c->n_instructions + 1);
+    for (uint32_t n = 0; n < c->n_instructions; n++) {
+        const HloInstruction *i = c->instructions[n];
+        int64_t most = 1;
+        for (uint32_t k = 0; k < i->n_operands; k++) most = WBB_MAX(most, trips[i->operands[k]->id]);
+        trips[n] = times(most, single_trips(a, i, of_computation));
+    }
+    return trips[c->root->id];
+}
+
+const int64_t *part_trips(WbbArena *a, const HloComputation *body)
+{
+    const HloModule *m = body->module;
+    int64_t *of_computation = WBB_NEW_N(a, int64_t, m->n_computations + 1);
+    int64_t *trips = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
+    /* callees first */
+    for (uint32_t k = 0; k < body->id; k++) of_computation[k] = of_body(a, m->computations[k], of_computation, NULL);
+    of_body(a, body, of_computation, trips);
+    return trips;
+}
+
+/* The type that a function of another one is computed in. */
+static ScType type_of_parts(ScType t)
+{
+    if (t == SC_C64 || t == SC_C128) return t == SC_C64 ? SC_F32 : SC_F64;
+    return sc_is_float(t) && sc_type_info[t].bits < 32 ? SC_F32 : t;
+}
+
+int64_t part_function_work(const TgTarget *t, const HloInstruction *i)
+{
+    const ScOp op = hlo_function(i);
+    if (!op) return 0;
+    int64_t slots = tg_function_slots(t, op, part_shape(i, 0)->type);
+    if (!slots) slots = tg_function_slots(t, op, type_of_parts(part_shape(i, 0)->type));
+    return slots ? slots : tg_tuned(t, "work.function");
+}
+
+/* A quotient or remainder of integers by a constant: products and shifts. */
+static bool is_by_constant(const HloInstruction *i)
+{
+    if (i->opcode != HLO_DIVIDE && i->opcode != HLO_REMAINDER) return false;
+    const char cls = sc_type_info[i->shape->type].cls;
+    const HloInstruction *by = hlo_source(i->operands[1]);
+    while (by->opcode == HLO_CONVERT) by = hlo_source(by->operands[0]);
+    return by->opcode == HLO_CONSTANT && cls != 'F' && cls != 'C';
+}
+
+PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
+{
+    if (is_by_constant(i)) return (PartCost){(double)tg_tuned(t, "work.by_constant"), 0};
+    const double function = (double)part_function_work(t, i);
+    /* no instruction: tests for nan and zeros, and selects of both words */
+    if (hlo_orders(i->opcode) && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
+    if (function > 0) return (PartCost){function, (double)tg_tuned(t, "layout.special")};
+    if (hlo_is_move(i->opcode)) return (PartCost){0, 0};
+    switch (i->opcode) {
+    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: return (PartCost){0, 0};
+    default: return (PartCost){1, 0};
+    }
+}
+
+double part_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t)
+{
+    const HloModule *m = i->called[0]->module;
+    double *of = WBB_NEW_N(a, double, m->n_computations + 1);
+    for (uint32_t k = 0; k < m->n_computations; k++) { /* callees first */
+        const HloComputation *c = m->computations[k];
+        for (uint32_t n = 0; n < c->n_instructions; n++) {
+            const HloInstruction *x = c->instructions[n];
+            double own = part_cost_of(t, x).slots, called = 0;
+            for (uint32_t j = 0; j < x->n_called; j++) called += of[x->called[j]->id];
+            if (x->opcode == HLO_WHILE) called *= (double)WBB_MAX(hlo_count_of(x).trips, 1);
+            if (x->opcode == HLO_REDUCE || x->opcode == HLO_REDUCE_WINDOW) called = 0, own *= hlo_terms(a, x);
+            of[c->id] += own + called;
+        }
+    }
+    double sum = 0;
+    for (uint32_t j = 0; j < i->n_called; j++) sum += of[i->called[j]->id];
+    return sum;
+}
+
+const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t)
+{
+    int64_t *work = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
+    for (uint32_t n = 0; n < body->n_instructions; n++) {
+        const HloInstruction *i = body->instructions[n];
+        const int64_t own = (int64_t)part_cost_of(t, i).slots;
+        int64_t sum = 0;
+        for (uint32_t k = 0; k < i->n_operands; k++) sum = plus(sum, work[i->operands[k]->id]);
+        switch (i->opcode) {
+        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_IOTA: break;
+        case HLO_REDUCE_WINDOW:
+            for (uint32_t k = 0; k < i->n_windows; k++) sum = times(plus(sum, 1), i->windows[k].size);
+            break;
+        default: if (!hlo_is_elementwise(i->opcode) && !hlo_is_move(i->opcode)) sum = INT64_MAX;
+        }
+        work[n] = plus(sum, own);
+    }
+    return work;
+}

@@ -1,0 +1,41 @@
+/* given.h: plans as text that a compile follows: the strategy of a fusion and of each of its parts, and layouts.
+ *
+ *     choices                               what `--emit plan` prints last, and `--plan FILE` takes
+ *       text pieces                         strategies that write the text anew, in their order
+ *       strategy reductions                 of the fusion; its parts are indented below it, the first part first
+ *         strategy share
+ *           layout columns: vector 4, ..    of a kernel that takes one; without it one is chosen
+ *         strategy loop
+ */
+#ifndef PART_GIVEN_H
+#define PART_GIVEN_H
+
+#include "plan/plan.h"
+
+typedef struct PartGiven {
+    const TgStrategy *row;
+    WbbLoc at;
+    const char *layout; /* NULL: it is chosen */
+    WbbLoc layout_at;
+    const struct PartGiven *parts[2];
+    uint32_t n_parts;
+} PartGiven;
+
+typedef struct {
+    const TgStrategy *row;
+    int64_t number; /* of blocks of an SM that sums over rows are made for; 0: none is stated */
+    WbbLoc at;
+} PartGivenText;
+
+typedef struct {
+    const PartGivenText *texts; /* [n_texts] */
+    uint32_t n_texts;
+    const PartGiven *plan;
+} PartGivenPlan;
+
+/* given.c: reads a file; fails at what it does not know. */
+const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const WbbSource *from);
+/* The choices of a plan, below the line 'choices'. */
+void part_print_given(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, int indent);
+
+#endif

@@ -1,0 +1,60 @@
+/* loop.c: loops and branches in a computation, and how many operations it has.
+ *
+ * Needs a verified computation; leaves nothing. What the text says about a loop itself is in hlo/count.c.
+ *
+ *     while(..), condition: i < n, n a parameter     =>   an open loop
+ */
+#include "plan/plan.h"
+
+#include <string.h>
+
+const HloComputation *part_called(const HloInstruction *i, const char *attribute)
+{
+    for (uint32_t k = 0; k < i->n_called; k++)
+        if (!strcmp(i->called_by[k], attribute)) return i->called[k];
+    return i->called[0];
+}
+
+static bool is_open(const HloInstruction *i) { return i->opcode == HLO_WHILE && hlo_count_of(i).trips < 0; }
+static bool is_branch(const HloInstruction *i) { return i->opcode == HLO_CONDITIONAL || i->opcode == HLO_WHILE; }
+
+/* Computations stand behind those that they call. */
+static bool has(WbbArena *a, const HloComputation *c, const bool *needed, bool (*is)(const HloInstruction *))
+{
+    bool *found = WBB_NEW_N(a, bool, c->id + 1);
+    for (uint32_t of = 0; of <= c->id; of++) {
+        const HloComputation *x = of == c->id ? c : c->module->computations[of];
+        for (uint32_t n = 0; n < x->n_instructions && !found[of]; n++) {
+            if (x == c && needed && !needed[n]) continue;
+            found[of] = is(x->instructions[n]);
+            for (uint32_t k = 0; k < x->instructions[n]->n_called; k++)
+                found[of] = found[of] || found[x->instructions[n]->called[k]->id];
+        }
+    }
+    return found[c->id];
+}
+
+bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed) { return has(a, c, needed, is_open); }
+bool part_has_branch(WbbArena *a, const HloComputation *c) { return has(a, c, NULL, is_branch); }
+
+bool part_is_control(HloOpcode op)
+{
+    return op == HLO_WHILE || op == HLO_CONDITIONAL || op == HLO_CALL || op == HLO_FUSION;
+}
+
+int64_t part_operations(WbbArena *a, const HloComputation *c, const bool *needed)
+{
+    int64_t *sum = WBB_NEW_N(a, int64_t, c->id + 1);
+    for (uint32_t of = 0; of <= c->id; of++) {
+        const HloComputation *x = of == c->id ? c : c->module->computations[of];
+        for (uint32_t n = 0; n < x->n_instructions; n++) {
+            const HloInstruction *i = x->instructions[n];
+            if (x == c && needed && !needed[n]) continue;
+            sum[of] += i->opcode != HLO_PARAMETER && i->opcode != HLO_CONSTANT && i->opcode != HLO_TUPLE &&
+                       i->opcode != HLO_GET_TUPLE_ELEMENT;
+            for (uint32_t k = 0; part_is_control(i->opcode) && k < i->n_called; k++)
+                sum[of] = WBB_MIN(sum[of] + sum[i->called[k]->id], INT64_C(1) << 40);
+        }
+    }
+    return sum[c->id];
+}

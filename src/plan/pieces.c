@@ -1,0 +1,69 @@
+/* pieces.c: long scans of few rows, which a few blocks would take one iteration after the other: into how many pieces
+ * they are split (hlo/normalise_pieces.c), of which the caller takes the plan that has less time. Likewise large
+ * windows (hlo/normalise_windows.c).
+ *
+ * Needs a verified fusion; leaves numbers.
+ *
+ *     cumulative sum of f32[1048576]     256 pieces: launches of 2.9, 2.2 and 3.8 us instead of one of 160 us
+ */
+#include "graph/graph.h"
+#include "plan/work.h"
+
+#include <string.h>
+
+/* Is it exactly what the operation combines with any value to that value? A sum also takes 0. */
+static bool is_identity(const HloInstruction *init, HloOpcode op)
+{
+    const ScType t = init->shape->type;
+    if (init->opcode != HLO_CONSTANT || !init->literal || init->shape->rank || sc_bytes(t) > 8) return false;
+    uint64_t bits = 0, known;
+    memcpy(&bits, init->literal, sc_bytes(t));
+    if (sc_type_info[t].bits < 8 || !gr_identity(hlo_scalar(op), t, &known)) return false;
+    return bits == known || (op == HLO_ADD && sc_is_float(t) && sc_to_f64(t, bits) == 0);
+}
+
+uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
+{
+    HloScan scan;
+    if (!hlo_is_scan(i, &scan) || i->n_operands != 2 || scan.shift) return 0;
+    const HloComputation *c = i->called[0];
+    const HloShape *in = i->operands[0]->shape;
+    const int64_t n = in->dims[scan.dim], all = hlo_elements(in), rows = all / n;
+    if (!hlo_is_operation(c) || !is_identity(i->operands[1], c->root->opcode) || in->type != i->shape->type) return 0;
+    if (i->shape->dims[scan.dim] != n || in->rank >= HLO_RANK_LIMIT || i->windows[scan.dim].size != n) return 0;
+    if (!hlo_is_row_major(in) || !hlo_is_row_major(i->shape)) return 0;
+    /* so that SMs have several blocks each, and what is before a piece comes from memory */
+    const int64_t blocks = tg_tuned(t, "scan.blocks") * t->sms;
+    const int64_t least = WBB_MAX((blocks + rows - 1) / rows, tg_tuned(t, "scan.cut") + 1);
+    if (n < tg_tuned(t, "scan.piece") * least) return 0;
+    for (int64_t pieces = least; pieces < 2 * least; pieces++) /* of equal size, and of whole vectors */
+        if (n % (pieces * 8) == 0) return (uint32_t)pieces;
+    return (uint32_t)least;
+}
+
+/* One window after the other takes cut.times the least work and more, as two windows do not. */
+uint32_t part_window_first(const HloInstruction *i, const TgTarget *t)
+{
+    if (i->opcode != HLO_REDUCE_WINDOW || i->n_operands != 2 || !hlo_is_operation(i->called[0])) return 0;
+    const HloShape *in = i->operands[0]->shape, *out = i->shape;
+    HloScan scan;
+    if (!is_identity(i->operands[1], i->called[0]->root->opcode) || in->type != out->type) return 0;
+    if (part_scan_of(i, t, &scan) || !hlo_is_row_major(in) || !hlo_is_row_major(out)) return 0;
+    double terms = (double)hlo_elements(out);
+    uint32_t several = 0;
+    int64_t size = 1;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        const HloWindow *w = &i->windows[d];
+        if (w->lhs_dilate != 1 || w->reversal) return 0;
+        terms *= (double)w->size, several += w->size > 1;
+        if (w->size > 1) size = w->size;
+    }
+    const double once = (double)(hlo_elements(in) + hlo_elements(out));
+    if (terms <= (double)tg_tuned(t, "cut.times") * once || terms <= (double)tg_tuned(t, "cut.terms"))
+        return 0;
+    if (several > 1) return 1;
+    int64_t first = 1; /* the largest divisor up to the root */
+    for (int64_t k = 2; k * k <= size; k++)
+        if (size % k == 0) first = k;
+    return first > 1 ? (uint32_t)(size / first) : 0;
+}

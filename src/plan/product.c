@@ -1,0 +1,117 @@
+/* product.c: a kernel whose tensor cores add the products of a dot, with elementwise work before and after it.
+ *
+ * Needs a fusion whose outputs follow element by element from one dot of f16 or bf16; leaves a kernel of one stage. Its
+ * tiles are chosen by price (product_price.c), and emit/product.c makes the code.
+ *
+ *     relu(dot(bf16[512,1024], bf16[1024,256]) + bias)   =>   64 rows x 32 columns a warp, 4 warps; 32 blocks
+ */
+#include "plan/product.h"
+
+#include "plan/sort.h"
+#include "plan/strategies.h"
+
+/* The one dot that is a product of matrices. */
+static bool find_product(PartTry *x, PartProduct *p)
+{
+    const HloComputation *body = x->base->fusion->body;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        if (!hlo_is_matrix_product(x->a, body->instructions[k])) continue;
+        if (p->i) return part_not(x, "it has several products of matrices");
+        p->i = body->instructions[k];
+    }
+    if (!p->i) return part_not(x, "it has no product of matrices of f16 or bf16");
+    if (p->i->shape->rank > HLO_RANK_LIMIT) return part_not(x, "it has too many dimensions");
+    if (!tg_has(x->t, "mma.bf16")) return part_not(x, "the target has no tensor cores for it");
+    p->of = hlo_product(x->a, p->i);
+    return true;
+}
+
+/* May copies of 16 bytes bring it? It is in memory as it is, and what is side by side there are rows (columns) or
+ * products that are neighbours, in whole groups. */
+static bool is_copied(const HloInstruction *x, bool side, const HloInts *contracting, const HloInts *batch)
+{
+    const uint32_t minor = (uint32_t)x->shape->minor_to_major[0];
+    uint32_t last = x->shape->rank;
+    if (x->opcode != HLO_PARAMETER || x->shape->dims[minor] % PART_GROUP) return false;
+    if (!side) return contracting->items[contracting->n - 1] == minor;
+    while (last-- > 0 && (hlo_holds(*contracting, last) || hlo_holds(*batch, last))) continue;
+    return last == minor;
+}
+
+static void find_bring(WbbArena *a, PartProduct *p)
+{
+    const HloDotDims d = hlo_dot_dims(a, p->i);
+    const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
+    for (uint32_t o = 0; o < 2; o++) {
+        const HloInstruction *x = p->i->operands[o];
+        const int64_t minor = x->shape->minor_to_major[0];
+        const bool side = !hlo_holds(contracting[o], minor) && !hlo_holds(batch[o], minor);
+        p->bring[o] = (PartBring){.side = side, .copied = is_copied(x, side, &contracting[o], &batch[o])};
+    }
+}
+
+bool part_make_product(PartTry *x, PartPlan *p)
+{
+    PartProduct *product = WBB_NEW(x->a, PartProduct);
+    part_know_order(x);
+    if (x->scatters || x->hero) return part_not(x, "beside a scatter, sort or scan there is no product");
+    if (!find_product(x, product)) return false;
+    find_bring(x->a, product);
+    PartRange *r = part_scanned(x->a, p, product->i);
+    if (!r) return part_not(x, "an output does not follow from results of the product one by one");
+    part_check(x->cx, x->a, p, x->t, false);
+    part_check(x->cx, x->a, p, x->t, true);
+    part_begin_kernels(x, p);
+    if (part_is_in_place(p)) return part_not(x, "an output has the memory of an operand");
+    if (x->options->layout) part_layout_fail(x->cx, 1, "a product of matrices takes no layout");
+    PartPrice *price = WBB_NEW(x->a, PartPrice);
+    part_product_choose(x->a, p, x->t, product, price);
+    r->product = product, r->price = price;
+    const int64_t blocks = part_blocks(product);
+    if (blocks > INT32_MAX)
+        wbb_decline(x->cx, product->i->loc, WHY_SIZE, "%lld blocks and more", (long long)INT32_MAX);
+    r->blocks = (uint32_t)blocks;
+    p->kernels[0] = (PartKernel){.n_ranges = 1, .ranges = r, .grid = r->blocks,
+                                 .block = part_tile_warps(product) * product->depth_warps * x->t->warp,
+                                 .why_block = "the tiles that take the least time",
+                                 .why_grid = product->depth_blocks > 1
+                                                 ? "a block for its rows, columns and part of the products"
+                                                 : "a block for each of its rows and columns of the result"};
+    p->kind = "product";
+    p->why_kind = "tensor cores add its products";
+    return true;
+}
+
+bool part_has_product(const PartPlan *p)
+{
+    for (uint32_t k = 0; k < p->n_kernels; k++)
+        for (uint32_t n = 0; n < p->kernels[k].n_ranges; n++)
+            if (p->kernels[k].ranges[n].product) return true;
+    return false;
+}
+
+void part_print_product(WbbBuf *out, const PartProduct *p)
+{
+    wbb_putf(out, "  product %%%s: ", p->i->name);
+    if (p->of.batches > 1) wbb_putf(out, "%lld of ", (long long)p->of.batches);
+    wbb_putf(out, "%lld x %lld, each of %lld products; a warp has %lld x %lld, and %lld products an iteration%s",
+             (long long)p->of.rows, (long long)p->of.columns, (long long)p->of.depth, (long long)part_warp_rows(p),
+             (long long)part_warp_columns(p), (long long)part_iteration(p),
+             p->ahead ? ", which it has loaded before" : "");
+    for (uint32_t o = 0; o < 2 && p->stages; o++)
+        wbb_putf(out, "%s tile of lines of %lld %s%s", o ? ", a" : "; a", (long long)part_line(p, o),
+                 p->bring[o].side ? o ? "columns" : "rows" : "products", p->bring[o].copied ? ", copied" : "");
+    if (p->stages) wbb_putf(out, ", in %u places (%s:%u)", p->stages, p->shared->file, p->shared->line);
+    wbb_putf(out, "; %u x %u", p->row_warps, p->column_warps);
+    wbb_put(out, " warps");
+    if (p->depth_warps > 1) wbb_putf(out, ", and %u for each result", p->depth_warps);
+    if (p->depth_blocks > 1)
+        wbb_putf(out, "; %u blocks for each result (%s:%u)", p->depth_blocks, p->split->file, p->split->line);
+    wbb_put(out, "\n");
+}
+
+const char *part_product_order(WbbArena *a, const PartProduct *p)
+{
+    if (p->depth_blocks == 1) return wbb_format(a, "%s: mma f32", p->i->name);
+    return wbb_format(a, "%s: mma f32 in %u parts", p->i->name, p->depth_blocks);
+}

@@ -1,0 +1,89 @@
+/* product.h: a dot whose products tensor cores add, with what comes before it and after it.
+ *
+ * The result has batches of rows x columns, and a result sums `depth` products. A warp has 16 * row_tiles rows and
+ * 8 * column_tiles columns of one batch, and takes 16 * steps products of each in an iteration; a block is row_warps x
+ * column_warps of these, and of each depth_warps, whose sums are added through shared memory. So that a lane has
+ * neighbours in memory, whatever the order of the dimensions, it has of the warp's, with g = lane / 4 and t = lane % 4,
+ *
+ *     rows      2 * row_tiles * g ..         half h of tile n is row 2 * n + h of these
+ *     columns   c * run .., of each 8 * run columns: tile n is column n % run of these, of columns number n / run; c is
+ *               4 * (g % 2) + g / 2 for the right operand, and t and 4 + t for the two elements of the result
+ *     products  4 * steps * t ..             of both operands: step s has 4 * s .. 4 * s + 3 of these
+ *
+ * which is one way to number what PTX ISA 9.7.14.5.8 says a lane has of each tile.
+ *
+ * With `stages` the block brings what an iteration needs to shared memory first, into one of so many places, and lanes
+ * take what they have from there, in the order of PTX: rows 16 * n + g and 8 more, columns 8 * n + 2 * t and 1 more. A
+ * tile has lines of elements that are neighbours in memory. Where those of the right operand lie along the products,
+ * any column may be any line, and columns are numbered as above. Groups of eight elements of a line are turned
+ * (part_skew), so that the same group of eight lines in a row lies in eight different groups of four banks:
+ *
+ *     group c of line l of n groups lies at n * l + (c + l / skew) % n, in groups
+ */
+#ifndef PART_PRODUCT_H
+#define PART_PRODUCT_H
+
+#include "plan/work.h"
+
+enum { PART_TILE_ROWS = 16, PART_TILE_COLUMNS = 8, PART_TILE_DEPTH = 16 };
+
+/* How a block brings an operand to shared memory. */
+typedef struct {
+    bool side;   /* lines of a tile lie along the rows (columns) of the result, else along the products */
+    bool copied; /* by asynchronous copies of 16 bytes; else its values are computed and stored */
+} PartBring;
+
+typedef struct PartProduct {
+    const HloInstruction *i;
+    HloProduct of;
+    uint32_t row_tiles, column_tiles, steps, row_warps, column_warps;
+    uint32_t column_run;  /* neighbours along the columns */
+    uint32_t depth_warps; /* that share a result: each has every so many iterations; more than 1: these divide all */
+    /* that share a result, each of which has a part of the products, and how many iterations of it divides that; the
+     * last one to end adds their sums */
+    uint32_t depth_blocks;
+    bool ahead;           /* an iteration loads what the next one multiplies */
+    uint32_t stages;      /* iterations whose tiles are in shared memory; 0: lanes have operands from memory */
+    const TgTune *shared, *split; /* the rows that let operands go there, and parts of the products to several blocks */
+    PartBring bring[2];
+    int64_t row_blocks, column_blocks;
+} PartProduct;
+
+static inline int64_t part_warp_rows(const PartProduct *p) { return (int64_t)PART_TILE_ROWS * p->row_tiles; }
+static inline int64_t part_warp_columns(const PartProduct *p) { return (int64_t)PART_TILE_COLUMNS * p->column_tiles; }
+static inline uint32_t part_tile_warps(const PartProduct *p) { return p->row_warps * p->column_warps; }
+static inline uint32_t part_sums(const PartProduct *p) { return p->row_tiles * p->column_tiles; } /* of a warp: tiles */
+static inline int64_t part_iteration(const PartProduct *p) { return (int64_t)PART_TILE_DEPTH * p->steps; }
+static inline int64_t part_depth(const PartProduct *p) { return p->of.depth / p->depth_blocks; } /* of a block */
+/* products of a tile: of an iteration of all warps that share results, side by side */
+static inline int64_t part_tile_depth(const PartProduct *p) { return part_iteration(p) * p->depth_warps; }
+
+static inline int64_t part_blocks(const PartProduct *p)
+{
+    return p->of.batches * p->row_blocks * p->column_blocks * p->depth_blocks;
+}
+
+/* Of the tile of an operand: rows, or columns, of the block; elements of a line; lines; lines that are turned alike. */
+enum { PART_GROUP = 8 /* elements, of 16 bytes */, PART_AT_ONCE = 8 /* partial sums that a lane reads at once */ };
+static inline int64_t part_side(const PartProduct *p, uint32_t operand)
+{
+    return operand ? part_warp_columns(p) * p->column_warps : part_warp_rows(p) * p->row_warps;
+}
+static inline int64_t part_line(const PartProduct *p, uint32_t operand)
+{
+    return p->bring[operand].side ? part_side(p, operand) : part_tile_depth(p);
+}
+static inline int64_t part_tile(const PartProduct *p, uint32_t operand)
+{
+    return part_side(p, operand) * part_tile_depth(p);
+}
+static inline int64_t part_skew(const PartProduct *p, uint32_t operand)
+{
+    return WBB_MAX(PART_GROUP / (part_line(p, operand) / PART_GROUP), 1);
+}
+
+/* product_price.c: chooses tiles, warps and blocks, and leaves the price. */
+void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price);
+void part_print_product(WbbBuf *out, const PartProduct *p);
+
+#endif

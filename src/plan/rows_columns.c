@@ -1,0 +1,153 @@
+/* rows_columns.c: rows of an array that are reduced, and sums over these rows, element by element: the gradient of a
+ * norm, which needs sums along its rows, and those of scale and offset, which are sums of columns. A kernel that has
+ * whole rows in registers adds up those of a block as it goes, and leaves one row of sums for each block; another one
+ * adds these. So the array is read once.
+ *
+ * Needs a plan, for how many rows a part of the text has (graph/options.c); and the fusion of such a text. Leaves
+ * the sums of parts, which share.c makes a stage of the kernel that reduces rows.
+ *
+ *     dx, s = f32[8192,1024], f32[1024]     rows: warp 2, loop 8, grid 512      part f32[512,1024]      f32[1024]
+ */
+#include "plan/work.h"
+
+/* An array as rows and columns: those of its first dimensions, and of the others. */
+typedef struct {
+    int64_t rows, columns;
+} Matrix;
+
+static Matrix matrix_of(const HloShape *s, uint32_t n)
+{
+    Matrix m = {1, 1};
+    for (uint32_t d = 0; d < s->rank; d++) *(d < n ? &m.rows : &m.columns) *= s->dims[d];
+    return m;
+}
+
+/* Does a reduction take the last dimensions of an array in row-major order? *m: how many rows, how long. */
+static bool reduces_rows(const HloInstruction *i, Matrix *m)
+{
+    if (i->opcode != HLO_REDUCE || !i->n_dimensions) return false;
+    const HloShape *s = i->operands[0]->shape;
+    if (!hlo_is_row_major(s)) return false;
+    const uint32_t kept = s->rank - i->n_dimensions;
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (part_is_reduced(i, d) != (d >= kept)) return false;
+    *m = matrix_of(s, kept);
+    return m->rows > 1 && m->columns > 1;
+}
+
+/* Is there a reduction of the rows of such a matrix? */
+static bool has_rows(const HloComputation *body, Matrix of)
+{
+    Matrix m;
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        if (reduces_rows(body->instructions[k], &m) && m.rows == of.rows && m.columns == of.columns) return true;
+    return false;
+}
+
+/* The largest divisor of n that is at most `most`. */
+static int64_t divisor(int64_t n, int64_t most)
+{
+    int64_t best = 1;
+    for (int64_t k = 1; k <= most && k * k <= n; k++) {
+        if (n % k) continue;
+        best = WBB_MAX(best, k);
+        if (n / k <= most) best = WBB_MAX(best, n / k);
+    }
+    return best;
+}
+
+bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts)
+{
+    const int64_t most = blocks * t->sms, busy = tg_tuned(t, "across.busy");
+    bool any = false;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        parts[k] = 0;
+        if (!hlo_sums_columns(i)) continue;
+        const Matrix m = matrix_of(i->operands[0]->shape, i->n_dimensions);
+        if (!has_rows(body, m)) continue;
+        const int64_t n = divisor(m.rows, most);
+        if (100 * n < busy * most || 2 * n > m.rows) continue; /* SMs would be idle; or a block has but one row */
+        parts[k] = (uint32_t)(m.rows / n);
+        any = true;
+    }
+    return any;
+}
+
+static bool is_sum_of_first(const HloInstruction *i)
+{
+    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->n_dimensions != 1 || i->dimensions[0] != 0) return false;
+    return hlo_is_operation(i->called[0]) && i->called[0]->root->opcode == HLO_ADD;
+}
+
+/* A sum over the second of several dimensions that is summed up over the first one alone, from any initial value. */
+static bool is_part(const HloComputation *body, const HloInstruction *i)
+{
+    if (!hlo_reduces(i, HLO_ADD) || i->n_dimensions != 1 || i->dimensions[0] != 1 || i->n_users != 1) return false;
+    if (!hlo_is_row_major(i->shape)) return false;
+    for (uint32_t k = i->id + 1; k < body->n_instructions; k++) {
+        const HloInstruction *x = body->instructions[k];
+        if (x->n_operands && x->operands[0] == i) return is_sum_of_first(x);
+    }
+    return false;
+}
+
+void part_mark_users(const HloComputation *body, bool *marks)
+{
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        for (uint32_t o = 0; o < body->instructions[k]->n_operands; o++)
+            marks[k] = marks[k] || marks[body->instructions[k]->operands[o]->id];
+}
+
+bool part_has_across(const PartPlan *p)
+{
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const PartKernel *of = &p->kernels[k];
+        for (uint32_t r = 0; r < of->n_ranges; r++)
+            if (of->ranges[r].n_stages && of->ranges[r].stages[of->ranges[r].n_stages - 1].kind == PART_ACROSS)
+                return true;
+    }
+    return false;
+}
+
+/* Bytes of whole arrays that the terms of sums over rows need, results of rows apart, which memory may hold. */
+static double bytes_of(WbbArena *a, const HloComputation *body, const bool *columns)
+{
+    bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    double bytes = 0;
+    int64_t all = 0;
+    Matrix m;
+    for (uint32_t n = body->n_instructions; n-- > 0;) {
+        const HloInstruction *i = body->instructions[n];
+        if (columns[n]) all = WBB_MAX(all, hlo_elements(i->operands[0]->shape));
+        if (!columns[n] && (!needed[n] || reduces_rows(i, &m))) continue;
+        for (uint32_t k = 0; k < i->n_operands; k++) needed[i->operands[k]->id] = true;
+        if (i->opcode != HLO_PARAMETER || i->shape->type == SC_TUPLE || hlo_elements(i->shape) < all) continue;
+        bytes += (double)hlo_bytes(i->shape);
+    }
+    return bytes;
+}
+
+bool *part_columns(WbbArena *a, const HloComputation *body, double *bytes)
+{
+    bool *columns = WBB_NEW_N(a, bool, body->n_instructions + 1);
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        columns[k] = hlo_sums_columns(i) && has_rows(body, matrix_of(i->operands[0]->shape, i->n_dimensions));
+    }
+    *bytes = bytes_of(a, body, columns);
+    return columns;
+}
+
+uint32_t part_across(const PartPlan *p, const HloInstruction **found)
+{
+    const HloComputation *body = p->fusion->body;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        if (!is_part(body, i)) continue;
+        if (n && !hlo_same_dims(i->operands[0]->shape, found[0]->operands[0]->shape)) continue;
+        if (has_rows(body, matrix_of(i->operands[0]->shape, 2))) found[n++] = i;
+    }
+    return n;
+}

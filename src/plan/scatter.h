@@ -1,0 +1,47 @@
+/* scatter.h: what the files of scatters have in common: how updates are combined before they go to memory.
+ *
+ *     scatter.c        the launches, and how updates are combined with their elements
+ *     atomic.c         how many updates one instruction combines
+ *     scatter_price.c  how many one thread does
+ *     scatter_cells.c  and whether a block does
+ */
+#ifndef PART_SCATTER_H
+#define PART_SCATTER_H
+
+#include "plan/plan.h"
+
+/* Of a scatter with many updates for each element: a block combines its own in cells of shared memory, and what these
+ * have with the elements. The result is `rows` of `width` elements side by side, of which each window is one. There are
+ * as many rows of cells, each of `columns` cells: element e of the updates goes to column e % columns. */
+typedef struct PartCells {
+    ScType type;      /* of a cell: wider than the element's where that rounds less */
+    int64_t rows, width, columns;
+    bool own;         /* no two threads have a cell in common; else it is updated by .. */
+    ScOp atomic;
+    const char *why;
+} PartCells;
+
+/* scatter_price.c: how many neighbours of sorted updates a thread combines before it goes to memory; 1: none. *price is
+ * that of the launch then; us 0: the target states no rates. */
+uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,
+                         struct PartPrice *price);
+/* scatter_cells.c: may a block combine the updates of a stage in shared memory first? In less than so many
+ * microseconds: gives the stage cells and the kernel a layout. */
+bool part_cells_may_be(const PartPlan *p, const PartStage *s);
+void part_choose_cells(WbbArena *a, const PartPlan *p, const TgTarget *t, PartKernel *k, double us);
+/* The cells of a layout that was given; NULL: it can have none. */
+const PartCells *part_cells_of(WbbArena *a, const TgTarget *t, const PartStage *s, const PartLayout *l);
+/* atomic.c: what result k of a scatter is; is it one operation on the element and its update? */
+const HloInstruction *part_scatter_root(const HloInstruction *s, uint32_t k);
+bool part_scatter_is_operation(const HloInstruction *s, uint32_t k);
+/* May updates of an element be combined with each other before they are with the element? */
+bool part_may_combine(const PartStage *s);
+/* How many updates of a row one instruction combines with neighbours in memory. */
+uint32_t part_update_lanes(const PartPlan *p, const TgTarget *t, const PartStage *s);
+/* Takes an update of 16 bits fewer instructions with its neighbour, to which -0 is added? */
+bool part_update_in_pair(const PartPlan *p, const TgTarget *t, const PartStage *s);
+
+/* scatter.c: for --explain */
+void part_print_scatter(WbbBuf *out, const PartStage *s);
+
+#endif

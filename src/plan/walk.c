@@ -1,0 +1,438 @@
+/* walk.c: the values that an element of a space needs.
+ *
+ * Needs the plan of a fusion and a space; leaves needs, the accesses of memory among them and the work of the others. A
+ * step along a dimension is the difference of two element numbers, taken at five places; where most of these differ, or
+ * values read from memory decide, the elements are far apart.
+ *
+ *     add(x[rows, columns], bias[columns])    =>    x: steps 1024, 1; bias: steps 0, 1; 1 slot
+ */
+#include "plan/walk.h"
+
+#include "index/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DIMENSIONS_KNOWN (UINT64_C(1) << 63)
+enum { NOWHERE = UINT32_MAX };
+enum { PLACES = PART_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_ALIGN = PART_MAX_ALIGN };
+
+static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
+
+/* --- positions ---------------------------------------------------------------------------------------------------- */
+void part_walk_begin(PartWalk *w)
+{
+    const HloShape *x = w->shape;
+    w->elements = hlo_elements(x);
+    w->complete = true;
+    w->seen.arena = w->load_of.arena = w->along_of.arena = w->a;
+    w->vars = WBB_NEW_N(w->a, IrRef, w->n_space + 1u);
+    w->map = ix_map_new(w->a);
+    w->at = WBB_NEW_N(w->a, IrRef, x->rank + 1u);
+    w->point = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
+    w->called = WBB_NEW_N(w->a, bool, w->p->fusion->body->n_instructions + 1u);
+    for (uint32_t d = 0; d < x->rank; d++) w->at[d] = ir_index(rw_graph(w->rw), 0);
+    for (uint32_t k = 0; k < w->n_space; k++) {
+        const PartGroup *g = &w->space[k];
+        const IrRef position = ix_map_var(w->rw, w->a, w->map, IX_DIMENSION,
+                                          ix_map_name(w->a, w->map, IX_DIMENSION), 0, g->dim.size - 1);
+        part_group_index(w->rw, g, x, position, w->at);
+        w->vars[k] = position;
+    }
+}
+
+/* The dimensions of the space that an index depends on, a bit each. */
+static uint64_t dimensions_of(PartWalk *w, IrRef node)
+{
+    const IrGraph *g = rw_graph(w->rw);
+    const WbbEntry *known = wbb_map_get(&w->along_of, node);
+    if (known) return known->value & ~DIMENSIONS_KNOWN;
+    uint64_t along = 0;
+    for (uint32_t d = 0; d < w->n_space; d++) along |= w->vars[d] == node ? UINT64_C(1) << WBB_MIN(d, 62u) : 0;
+    for (uint32_t k = 0, n = ir_arity(g, node); k < n; k++) along |= dimensions_of(w, ir_operand(g, node, k));
+    wbb_map_put(&w->along_of, node)->value = along | DIMENSIONS_KNOWN;
+    return along;
+}
+
+/* The value of an index node at w->point. */
+static int64_t value_at(const PartWalk *w, IrRef node)
+{
+    IxMap m = *w->map;
+    int64_t value = 0;
+    m.results.items = &node, m.results.n = 1;
+    ix_map_eval(rw_graph(w->rw), &m, w->point, &value);
+    return value;
+}
+
+/* Is an expression one of few nodes, each counted as often as it is an operand? Others are not evaluated. */
+static bool has_few(const IrGraph *g, IrRef node, uint32_t *left)
+{
+    if (!*left) return false;
+    --*left;
+    for (uint32_t k = 0, n = ir_arity(g, node); k < n; k++)
+        if (!has_few(g, ir_operand(g, node, k), left)) return false;
+    return true;
+}
+
+static bool is_small(const PartWalk *w, IrRef node)
+{
+    uint32_t left = MAX_NODES;
+    return has_few(rw_graph(w->rw), node, &left);
+}
+
+/* w->point: any place but the last along each dimension; the first one is the origin. */
+static void go_to_place(const PartWalk *w, uint32_t place)
+{
+    for (uint32_t k = 0; k < w->n_space; k++)
+        w->point[k] = (int64_t)(place * wbb_mix(place + 8 * k) % (uint64_t)WBB_MAX(w->space[k].dim.size - 1, 1));
+}
+
+/* What a node gains from one position to the next along dimension d, if that is the same at most places: a dimension
+ * of the space may be several of the operand, so that a few steps lead to its next row. */
+static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
+{
+    int64_t steps[PLACES];
+    if (w->space[d].dim.size == 1) return 0;
+    if (!is_small(w, node)) return PART_FAR;
+    for (uint32_t place = 0; place < PLACES; place++) {
+        go_to_place(w, place);
+        const int64_t here = value_at(w, node);
+        w->point[d]++;
+        const int64_t next = value_at(w, node);
+        steps[place] = next < here ? here - next : next - here;
+    }
+    return part_usual_of(steps);
+}
+
+/* Where most positions along dimension d have the element of the one before: how many have the same, and how far ahead
+ * the next one is. 1: the node leads elsewhere than ahead, or less far than one element for each position. */
+static int64_t repeats_along(const PartWalk *w, IrRef node, uint32_t d, int64_t *ahead)
+{
+    int64_t below = 0, from = w->space[d].dim.size - 1; /* the first element is at `below`, and not at `from` */
+    if (from < 1) return 1;
+    w->point[d] = below;
+    const int64_t first = value_at(w, node);
+    w->point[d] = from;
+    *ahead = value_at(w, node) - first;
+    while (*ahead > 0 && from - below > 1) {
+        w->point[d] = below + (from - below) / 2;
+        const int64_t value = value_at(w, node);
+        if (value < first) return 1;
+        if (value == first) below = w->point[d];
+        else from = w->point[d], *ahead = value - first;
+    }
+    return *ahead >= from ? from : 1;
+}
+
+/* Do the steps of one element along d lead down, from the last element of a reversed row? Its vectors end where others
+ * begin. w->point is the origin. */
+static bool leads_down(const PartWalk *w, IrRef node, uint32_t d, int64_t origin)
+{
+    w->point[d] = 1;
+    const int64_t next = value_at(w, node);
+    w->point[d] = 0;
+    return next < origin;
+}
+
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
+/* What the places that values from memory decide are multiples of: of gathered rows a row. */
+static int64_t apart_of(const HloShape *s, const PartNeed *by)
+{
+    if (!by->sliced || !hlo_same_dims(s, by->sliced)) return 1;
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (s->minor_to_major[d] != by->sliced->minor_to_major[d]) return 1;
+    return by->apart;
+}
+
+/* Fastest dimensions along which the array goes on from the end of a row as the space does, where neighbours of a
+ * thread do so too; `row`: the elements of these. */
+static uint32_t goes_on(const PartWalk *w, const int64_t *step, int64_t *row)
+{
+    uint32_t n = 0;
+    *row = 1;
+    for (; w->linear && n < w->n_space; n++) {
+        const uint32_t d = w->n_space - 1 - n;
+        if (w->space[d].dim.size > 1 && step[d] != *row) break;
+        *row *= w->space[d].dim.size;
+    }
+    return n;
+}
+
+PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, const PartNeed *by)
+{
+    const uint64_t far = by ? by->far : 0;
+    bool anywhere = by && by->anywhere;
+    int64_t *step = WBB_NEW_N(w->a, int64_t, w->n_space + 1u), *repeat = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
+    const uint32_t bits = sc_type_info[s->type].bits;
+    PartAccess x = {.bits = bits < 8 && !ir_is_packed(s->type) ? 8 : bits, .elements = 1, .step = step, .passes = 1,
+                    .memory = hlo_elements(s), .repeat = repeat, .beside = PART_FAR};
+    for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
+    anywhere = anywhere || !is_small(w, node);
+    const int64_t origin = anywhere ? 1 : value_at(w, node);
+    int64_t offsets = 0; /* whose low bits count */
+    for (uint32_t d = 0; d < w->n_space; d++) {
+        step[d] = far >> WBB_MIN(d, 63u) & 1 ? PART_FAR : step_along(w, node, d);
+        int64_t ahead = step[d];
+        repeat[d] = step[d] || anywhere ? 1 : repeats_along(w, node, d, &ahead);
+        if (repeat[d] > 1) step[d] = ahead / repeat[d];
+        const int64_t different = part_up(w->space[d].dim.size, repeat[d]);
+        if (step[d] && x.elements < INT64_MAX / different) x.elements *= different;
+        if (repeat[d] > 1 && ahead != 1) offsets |= ahead;
+    }
+    int64_t row; /* where it does not go on, a thread's neighbours begin anywhere in it */
+    const uint32_t first = w->n_space - goes_on(w, step, &row);
+    if (first && first < w->n_space && row > 1) offsets |= x.straight = row;
+    for (uint32_t d = 0; d < first; d++) {
+        if (far >> WBB_MIN(d, 63u) & 1) offsets |= apart_of(s, by);
+        else if (step[d] && step[d] != 1 && repeat[d] == 1) offsets |= step[d];
+    }
+    for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
+    bool down = false;
+    for (uint32_t d = 0; d < w->n_space && !anywhere; d++)
+        down = down || (step[d] == 1 && leads_down(w, node, d, origin));
+    const int64_t apart = offsets | 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u);
+    offsets |= origin + down;
+    x.elements = WBB_MIN(x.elements, x.memory);
+    const int64_t known = offsets | 8 * (int64_t)w->p->align / WBB_MAX(x.bits, 1u);
+    offsets |= 8 * tg_tuned(w->t, "layout.base") / WBB_MAX(x.bits, 1u);
+    x.align = known & -known, x.apart = apart & -apart, x.row_align = WBB_MAX(offsets & -offsets, x.align);
+    return x;
+}
+
+/* Where a load is in its array, relative to others of it. */
+static PartPlaced placed(const PartWalk *w, IrRef node, const PartAccess *x, uint32_t leaf)
+{
+    PartPlaced p = {.leaf = leaf};
+    for (uint32_t d = 0; d < w->n_space; d++) p.anywhere = p.anywhere || x->step[d] == PART_FAR;
+    p.anywhere = p.anywhere || !is_small(w, node);
+    for (uint32_t place = 0; place < PLACES && !p.anywhere; place++) {
+        go_to_place(w, place);
+        p.at[place] = value_at(w, node);
+    }
+    go_to_place(w, 1);
+    for (uint32_t d = 0; d < w->n_space; d++) w->point[d] -= w->point[d] % MAX_ALIGN;
+    if (!p.anywhere) p.origin = value_at(w, node);
+    return p;
+}
+
+/* The buffer of a parameter, or of what an earlier launch has left there; NOWHERE: it is computed. */
+static uint32_t buffer_of(const PartWalk *w, PartValue v)
+{
+    if (v.i->opcode == HLO_PARAMETER) return w->p->first_leaf[v.i->number] + v.part;
+    for (uint32_t k = 0; k < w->n_made; k++)
+        if (w->made[k].value.i == v.i && w->made[k].value.part == v.part) return w->made[k].buffer;
+    return NOWHERE;
+}
+
+static void add_load(PartWalk *w, PartNeed *x, uint32_t leaf)
+{
+    const HloShape *s = part_shape(x->value.i, x->value.part);
+    const IrRef node = ix_linear(w->rw, s, x->index);
+    const uint64_t key = (uint64_t)leaf << 32 | node;
+    WbbEntry *e = wbb_map_put(&w->load_of, key);
+    if (!e->value) {
+        PartAccess load = part_access_of(w, s, node, x);
+        load.times = x->times, load.share = x->share, load.buffer = leaf;
+        WBB_PUSH(w->a, &w->loads, load);
+        const PartPlaced place = placed(w, node, &load, leaf);
+        WBB_PUSH(w->a, &w->in_pass, 0);
+        WBB_PUSH(w->a, &w->places, place);
+        e->value = w->loads.n;
+    }
+    x->load = (uint32_t)e->value;
+    if (!x->share.dim) w->loads.items[e->value - 1].share.dim = 0;
+    uint64_t *passes = &w->in_pass.items[e->value - 1];
+    if (!(*passes >> w->pass & 1) && *passes) w->loads.items[e->value - 1].passes++;
+    *passes |= UINT64_C(1) << w->pass;
+}
+
+/* --- operations --------------------------------------------------------------------------------------------------- */
+static PartSlots *slots_along(PartWalk *w, uint64_t along)
+{
+    for (uint32_t k = 0; k < w->along.n; k++)
+        if (w->along.items[k].along == along) return &w->along.items[k];
+    WBB_PUSH(w->a, &w->along, (PartSlots){.along = along});
+    return &w->along.items[w->along.n - 1];
+}
+
+/* share: of the elements of the space those of the value, each of which is computed once if threads share terms. */
+static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
+{
+    const HloInstruction *i = x->value.i;
+    PartCost c = part_cost_of(w->t, i);
+    if ((i->opcode == HLO_WHILE || i->opcode == HLO_CONDITIONAL) && w->linear && !w->called[i->id]) {
+        const double once = part_called_slots(w->a, i, w->t);
+        c.slots += once, w->called[i->id] = true;
+        if (i->opcode == HLO_WHILE) w->trip_slots += once * (double)(WBB_MAX(hlo_count_of(i).trips, 1) - 1);
+    }
+    const bool f64 = part_shape(i, 0)->type == SC_F64;
+    const double times = x->times * share;
+    if (buffer_of(w, x->value) != NOWHERE) return;
+    if (c.slots > 0 && !again) {
+        uint64_t along = x->far;
+        for (uint32_t d = 0; d < part_shape(i, x->value.part)->rank; d++) along |= dimensions_of(w, x->index[d]);
+        PartSlots *to = slots_along(w, along);
+        to->slots += c.slots * x->times;
+        to->clocks[f64] += c.slots * x->times * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
+        to->clocks[2] += c.special * x->times * w->t->warp / rate(w, "pipe.xu");
+    }
+    if (again) {
+        w->again_slots += c.slots * times;
+        return;
+    }
+    w->slots += c.slots * times;
+    *(f64 ? &w->f64_clocks : &w->clocks) += c.slots * times * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
+    w->special_clocks += c.special * times * w->t->warp / rate(w, "pipe.xu");
+}
+
+/* --- the walk ----------------------------------------------------------------------------------------------------- */
+/* edge.user: number of the need that reads it, from 1 on; 0: it is a root. */
+static uint32_t need(PartWalk *w, PartValue v, const IrRef *index, const PartNeed *by, PartEdge edge)
+{
+    const uint32_t rank = part_shape(v.i, v.part)->rank;
+    const uint64_t key = wbb_hash(index, rank * sizeof *index, (uint64_t)v.i->id << 32 | v.part);
+    WbbEntry *e = wbb_map_put(&w->seen, key);
+    const bool again = e->value != 0;
+    if (!again) {
+        IrRef *copy = WBB_NEW_N(w->a, IrRef, rank + 1u);
+        if (rank) memcpy(copy, index, rank * sizeof *copy);
+        const PartNeed new = {.value = v, .index = copy};
+        WBB_PUSH(w->a, &w->needs, new);
+        e->value = w->needs.n;
+    }
+    edge.of = (uint32_t)e->value - 1;
+    if (edge.user) {
+        edge.user--;
+        WBB_PUSH(w->a, &w->edges, edge);
+    }
+    PartNeed *x = &w->needs.items[edge.of];
+    if (x->passes >> w->pass & 1) return edge.of;
+    x->far = by ? by->far : 0, x->anywhere = by && by->anywhere, x->times = by ? by->times : 1;
+    x->apart = by ? by->apart : 1, x->sliced = by ? by->sliced : NULL;
+    if (by) x->share = by->share;
+    const int64_t n = hlo_elements(part_shape(v.i, v.part));
+    const double share = n < w->elements ? (double)n / (double)w->elements : 1; /* of what is computed for results */
+    add_cost(w, x, share, again);
+    x->passes |= UINT64_C(1) << w->pass;
+    WBB_PUSH(w->a, &w->stack, edge.of);
+    return edge.of;
+}
+
+uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index)
+{
+    return need(w, part_value(v.i, v.part), index, NULL, (PartEdge){0});
+}
+
+/* The dimension of a concatenate, or of a pad that pads only one; -1: it is no such. */
+static int64_t parted_of(const PartWalk *w, const HloInstruction *i)
+{
+    int64_t dim = -1;
+    if (i->opcode == HLO_CONCATENATE) return i->dimensions[0];
+    if (i->opcode != HLO_PAD || !w->linear) return -1; /* parts of shared terms are those of concatenates */
+    for (uint32_t d = 0; d < i->shape->rank; d++) {
+        if (i->shape->dims[d] == i->operands[0]->shape->dims[d]) continue;
+        if (dim >= 0 || i->paddings[d].interior || i->shape->dims[d] < i->operands[0]->shape->dims[d]) return -1;
+        dim = d;
+    }
+    return dim;
+}
+
+/* Which positions need operand k of what need x is, along dimension `dim` of that: one of the space may decide. */
+static struct PartShare share_of(const PartWalk *w, const PartNeed *x, uint32_t k, int64_t dim)
+{
+    const HloInstruction *i = x->value.i;
+    const double size = (double)i->shape->dims[dim];
+    struct PartShare s = {0};
+    for (uint32_t d = 0; d < w->n_space; d++) {
+        const int64_t step = step_along(w, x->index[dim], d);
+        if (!step) continue;
+        if (s.dim || step == PART_FAR) return x->share;
+        s = (struct PartShare){d + 1, (double)i->operands[k]->shape->dims[dim] / size, (double)step / size};
+    }
+    return x->share.dim && x->share.part < s.part ? x->share : s;
+}
+
+/* Elements from one position of a dimension to the next, in memory. */
+static int64_t below(const HloShape *s, int64_t dimension)
+{
+    int64_t n = 1;
+    for (uint32_t k = 0; k < s->rank && s->minor_to_major[k] != dimension; k++) n *= s->dims[s->minor_to_major[k]];
+    return n;
+}
+
+/* An operand at an index that values from memory and loops of the operation itself decide, too: as if these were 0. */
+static void need_access(PartWalk *w, uint32_t user, uint32_t k)
+{
+    const PartNeed x = w->needs.items[user];
+    const HloInstruction *i = x.value.i;
+    const IxNeeds needs = ix_needs(w->a, i);
+    const PartValue of = part_value(i->operands[k], 0);
+    const PartEdge edge = {.user = user + 1, .operand = k};
+    if (!needs.known) return;
+    PartNeed by = x;
+    const int64_t parted = k == 0 || i->opcode == HLO_CONCATENATE ? parted_of(w, i) : -1;
+    if (parted >= 0) by.share = share_of(w, &x, k, parted);
+    IrRef *ranges = WBB_NEW_N(w->a, IrRef, needs.n_ranges + 1u), *starts = WBB_NEW_N(w->a, IrRef, needs.n_starts + 1u);
+    for (uint32_t r = 0; r < needs.n_ranges; r++) {
+        ranges[r] = ir_index(rw_graph(w->rw), 0);
+        by.times *= (double)needs.sizes[r];
+    }
+    const HloShape *sliced = i->operands[0]->shape;
+    for (uint32_t s = 0; s < needs.n_starts; s++) {
+        const HloShape *from = i->operands[needs.starts[s].operand]->shape;
+        IrRef *at = WBB_NEW_N(w->a, IrRef, from->rank + 1u);
+        starts[s] = ir_index(rw_graph(w->rw), 0);
+        ix_start(w->rw, w->a, i, s, x.index, ranges, at);
+        if (needs.starts[s].operand == k) need(w, of, at, &x, edge);
+        const IrRef node = ix_linear(w->rw, from, at);
+        for (uint32_t d = 0; d < w->n_space && d < 64; d++)
+            if (step_along(w, node, d)) by.far |= UINT64_C(1) << d;
+        by.anywhere = by.anywhere || (sliced->rank && needs.starts[s].dimension == sliced->minor_to_major[0]);
+        const int64_t apart = below(sliced, needs.starts[s].dimension);
+        by.apart = x.sliced ? 1 : by.sliced ? WBB_MIN(by.apart, apart) : apart;
+        by.sliced = sliced;
+    }
+    if (ix_holds_starts(i, k)) return; /* where it starts, not what it is of: whole slices start at 0 and need none */
+    IxAccess access;
+    ix_access(w->rw, w->a, i, k, x.index, ranges, starts, &access);
+    if (!access.never) need(w, of, access.index, &by, edge);
+}
+
+void part_walk_run(PartWalk *w)
+{
+    while (w->stack.n) {
+        const uint32_t user = w->stack.items[--w->stack.n];
+        const PartNeed x = w->needs.items[user];
+        const HloInstruction *i = x.value.i;
+        if (w->stop && w->stop[i->id]) continue;
+        if (++w->steps > MAX_STEPS) {
+            w->complete = false;
+            continue;
+        }
+        const uint32_t buffer = buffer_of(w, x.value);
+        if (buffer != NOWHERE) {
+            add_load(w, &w->needs.items[user], buffer);
+            continue;
+        }
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            const PartValue of = part_value(i->operands[k], 0);
+            if (of.i->opcode == HLO_CONSTANT || part_shape(of.i, 0)->type == SC_TUPLE) continue;
+            if (!ix_has_map(i, k)) {
+                need_access(w, user, k);
+                continue;
+            }
+            IrRef *in = WBB_NEW_N(w->a, IrRef, i->operands[k]->shape->rank + 1u);
+            ix_operand(w->rw, w->a, i, k, x.index, in);
+            need(w, of, in, &x, (PartEdge){.user = user + 1, .operand = k, .mapped = true});
+        }
+    }
+    part_walk_near(w);
+}
+
+void part_walk_work(const PartWalk *w, PartWork *work)
+{
+    work->loads = w->loads.items, work->n_loads = w->loads.n;
+    work->term_slots = w->slots, work->trip_slots = w->trip_slots;
+    work->term_clocks = WBB_MAX(WBB_MAX(w->clocks, w->f64_clocks), w->special_clocks);
+    work->term_latency = WBB_MIN(w->slots, (double)tg_tuned(w->t, "work.chain")) * rate(w, "latency.alu");
+}
