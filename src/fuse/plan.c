@@ -15,7 +15,7 @@
  *             layout columns: vector 4, lane 32; rows: warp 8, grid 1024
  *         library dot.3
  *
- * Below a kernel, or a fusion of the module, stand the choices of its own plan (partition/given.h), which this file
+ * Below a kernel, or a fusion of the module, stand the choices of its own plan (plan/given.h), which this file
  * takes as they are; without them they are made.
  */
 #include "fuse/priced.h"
