@@ -44,9 +44,14 @@ ALL = ONCE + EQUAL + PICK + JOIN
 
 # --- options ---------------------------------------------------------------------------------------------------------------
 # What a fold may be, with a number that a plan gives: `--explain` says which plans take one (strategies.py, at='text').
-# A sum as sums of parts, of m terms each that stand side by side; of floats of less than 32 bits they are of f32.
-PARTS = [option(fold_add.f32(a, b, i), fold_add.f32(fold_add.f32(a, 0.0, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0) & regroups)]
-PARTS += [option(fold_add[t](a, b, i), cvt[t].f32(fold_add.f32(fold_add.f32(cvt.f32[t](a), 0.0, i % m), cvt.f32[t](b), i // m)), free=m,
-                 when=counts(i, k) & (k % m == 0) & regroups) for t in (F16, F8)]
+# A fold as a fold of parts, of m terms each that stand side by side; sums and products of floats of less than 32 bits are of f32.
+PARTS = [option(fold[t](a, b, i), fold[t](fold[t](a, e, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0) & regroups)
+         for fold, e in ((fold_add, 0.0), (fold_mul, 1.0)) for t in (f32, f64)]
+PARTS += [option(fold[t](a, b, i), cvt[t].f32(fold.f32(fold.f32(cvt.f32[t](a), e, i % m), cvt.f32[t](b), i // m)), free=m,
+                 when=counts(i, k) & (k % m == 0) & regroups) for fold, e in ((fold_add, 0.0), (fold_mul, 1.0)) for t in (F16, F8)]
+PARTS += [option(fold_mul[N](a, b, i), fold_mul[N](fold_mul[N](a, 1, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0) & regroups)]
+PARTS += [option(fold[N](a, b, i), fold[N](fold[N](a, 0, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0)) for fold in (fold_add, fold_bxor)]
+PARTS += [option(fold[t](a, b, i), fold[t](fold[t](a, b, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0) & fixed(b, i)) for fold, some in
+          ((fold_max, (P, N, F)), (fold_min, (P, N, F)), (fold_band, (P, N)), (fold_bor, (P, N))) for t in some]
 
 OPTIONS = PARTS

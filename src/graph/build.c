@@ -23,12 +23,13 @@ typedef struct {
 
 typedef struct {
     HloBuilder *b;
-    const GrGraph *graph;
+    GrGraph *graph;
     IrGraph *g;
     WbbMap made; /* by node: 1 + number of an array */
     struct { Array *items; uint32_t n, capacity; } arrays;
     const Array *order; /* of the variables of terms; NULL: as they are read */
     bool products;      /* terms are those of a dot */
+    bool windows;       /* ranges are those of windows */
     const Array *whole; /* of an option: the variables of all terms, which its folds have, whatever a term depends on */
 } Build;
 
@@ -303,6 +304,205 @@ static Array operation(Build *m, const IrNode *n, ScType t)
     return out.x ? out : nothing;
 }
 
+/* --- folds -------------------------------------------------------------------------------------------------------- */
+static Array ranges_of(const Build *m, const IrNode *fold)
+{
+    const IrNode *number = ir_at(m->g, fold->a[2]);
+    Array out = {0};
+    if (number->op == OP_VAR) out.var[out.n++] = (uint32_t)number->imm;
+    for (uint32_t k = 0; number->op == OP_SUM && k < number->a[1]; k++)
+        out.var[out.n++] = (uint32_t)ir_at(m->g, m->g->terms[number->a[0] + k].ref)->imm;
+    return out;
+}
+
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+/* A range of which terms depend, with a variable of the result, by one number alone: step * variable + dilation *
+ * range. */
+typedef struct {
+    uint32_t range, variable;
+    int64_t step, dilation;
+    IrRef number; /* a new variable, for those that are elements: low, low + 1, .., as conditions say */
+    int64_t low, high;
+} Window;
+
+static int64_t coefficient_of(const IrGraph *g, const IrNode *sum, uint32_t var)
+{
+    for (uint32_t k = 0; k < sum->a[1]; k++) {
+        const IrTerm *t = &g->terms[sum->a[0] + k];
+        if (ir_at(g, t->ref)->op == OP_VAR && ir_at(g, t->ref)->imm == var) return t->coefficient;
+    }
+    return 0;
+}
+
+/* The variable that stands beside a range in all sums, and is of no fold among the nodes; false: there is none. */
+static bool find_variable(const Build *m, const IrRefs *nodes, Window *w)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < nodes->n; k++) {
+        const IrNode *n = ir_at(m->g, nodes->items[k]);
+        if (n->op != OP_SUM || !coefficient_of(m->g, n, w->range)) continue;
+        for (uint32_t t = 0; t < n->a[1]; t++) {
+            const IrNode *v = ir_at(m->g, m->g->terms[n->a[0] + t].ref);
+            bool bound = v->op != OP_VAR || v->imm == w->range;
+            for (uint32_t j = 0; j < nodes->n && !bound; j++) {
+                const IrNode *fold = ir_at(m->g, nodes->items[j]);
+                bound = sc_op_info[fold->op].combiner != OP_NONE && fold->a[2] == m->g->terms[n->a[0] + t].ref;
+            }
+            if (bound) continue;
+            if (any && w->variable != v->imm) return false;
+            w->variable = (uint32_t)v->imm, any = true;
+        }
+    }
+    return any;
+}
+
+static int64_t divisor(int64_t x, int64_t y) { return y ? divisor(y, x % y) : x < 0 ? -x : x; }
+
+/* Finds how terms depend on a range and a variable of the result: what each sum that has them becomes, in from, to. */
+static bool find_window(Build *m, const IrRefs *nodes, Window *w, IrRefs *from, IrRefs *to)
+{
+    w->step = w->dilation = 0;
+    if (!find_variable(m, nodes, w)) return false;
+    const IrRef range = ir_var(m->g, w->range), variable = ir_var(m->g, w->variable);
+    for (uint32_t k = 0; k < nodes->n; k++) {
+        const IrNode n = *ir_at(m->g, nodes->items[k]);
+        for (uint32_t o = 0; n.op != OP_SUM && o < ir_arity(m->g, nodes->items[k]); o++)
+            if (ir_operand(m->g, nodes->items[k], o) == range || ir_operand(m->g, nodes->items[k], o) == variable)
+                return false;
+        const int64_t x = n.op == OP_SUM ? coefficient_of(m->g, &n, w->variable) : 0;
+        const int64_t y = n.op == OP_SUM ? coefficient_of(m->g, &n, w->range) : 0;
+        if (!x && !y) continue;
+        if (!w->dilation) {
+            const int64_t by = y < 0 ? -divisor(x, y) : divisor(x, y);
+            w->step = x / by, w->dilation = y / by;
+            const int64_t most = w->step * (extent(m, w->variable) - 1) + w->dilation * (extent(m, w->range) - 1);
+            if (w->step <= 0) return false;
+            w->low = 0, w->high = most + 1;
+            w->number = ir_var(m->g, ir_var_new(m->g, "z", IR_LOOP, 0, most, 0));
+        }
+        if (x % w->step || y % w->dilation || x / w->step != y / w->dilation) return false;
+        IrTerm *terms = WBB_NEW_N(m->b->arena, IrTerm, n.a[1] + 1u);
+        for (uint32_t t = 0; t < n.a[1]; t++) {
+            terms[t] = m->g->terms[n.a[0] + t];
+            if (terms[t].ref == range) terms[t] = (IrTerm){.coefficient = y / w->dilation, .ref = w->number};
+            else if (terms[t].ref == variable) terms[t].coefficient = 0;
+        }
+        WBB_PUSH(m->b->arena, from, nodes->items[k]);
+        WBB_PUSH(m->b->arena, to, rw_sum(m->graph->rw, (int64_t)n.imm, terms, n.a[1]));
+    }
+    return w->dilation != 0;
+}
+
+/* Takes a condition on one number, -z < 3 or z - 5 < 0, as a bound of it. False: it is another. */
+static bool bound(const Build *m, IrRef c, Window *windows, uint32_t n_windows)
+{
+    const IrNode n = *ir_at(m->g, c);
+    if (n.op == OP_BAND) return bound(m, n.a[0], windows, n_windows) && bound(m, n.a[1], windows, n_windows);
+    if (n.op != OP_LT || !ir_is_const(m->g, n.a[1])) return false;
+    const int64_t than = (int64_t)ir_at(m->g, n.a[1])->imm;
+    const IrNode *sum = ir_at(m->g, n.a[0]);
+    for (uint32_t k = 0; k < n_windows; k++) {
+        Window *w = &windows[k];
+        const uint32_t var = (uint32_t)ir_at(m->g, w->number)->imm;
+        const bool alone = n.a[0] == w->number;
+        const int64_t by = alone ? 1 : sum->op == OP_SUM && sum->a[1] == 1 ? coefficient_of(m->g, sum, var) : 0;
+        const int64_t most = than - (alone ? 0 : (int64_t)sum->imm); /* by * z < most */
+        if (by == 1) w->high = WBB_MIN(w->high, most);
+        else if (by == -1) w->low = WBB_MAX(w->low, 1 - most);
+        else continue;
+        return w->high > w->low;
+    }
+    return false;
+}
+
+/* An array that is read at the number itself is read to its end: rows of it stay whole vectors. */
+static void read_whole(const Build *m, IrRef value, Window *w)
+{
+    IrRefs nodes = {0};
+    WBB_PUSH(m->b->arena, &nodes, value);
+    ir_gather(m->g, m->b->arena, &nodes, rw_marks(m->graph->rw));
+    int64_t end = 0;
+    for (uint32_t k = 0; k < nodes.n; k++) {
+        const IrNode *n = ir_at(m->g, nodes.items[k]);
+        for (uint32_t o = 0; o < ir_arity(m->g, nodes.items[k]); o++) {
+            if (ir_operand(m->g, nodes.items[k], o) != w->number) continue;
+            if (n->op != OP_CALL) return;
+            const int64_t size = m->graph->c->instructions[IR_CALLEE(n->imm)]->shape->dims[o];
+            end = end ? WBB_MIN(end, size) : size;
+        }
+    }
+    w->high = WBB_MAX(w->high, end);
+}
+
+/* May the init of a fold be a term of it, as padding is? */
+static bool is_neutral(const Build *m, ScOp op, ScType t, IrRef init)
+{
+    uint64_t identity;
+    if (op == OP_MAX || op == OP_MIN || op == OP_BAND || op == OP_BOR) return true;
+    if (!ir_is_const(m->g, init) || !gr_identity(op, t, &identity)) return false;
+    const uint64_t bits = ir_at(m->g, init)->imm;
+    return bits == identity || (op == OP_ADD && sc_is_float(t) && sc_to_f64(t, bits) == 0);
+}
+
+/* A fold of which each range is one of a window: terms are those of an array over the numbers that they depend by. */
+static Array windowed(Build *m, const IrNode *n, ScType t)
+{
+    HloBuilder *b = m->b;
+    const Array of = ranges_of(m, n), *ranges = &of;
+    const ScOp op = sc_op_info[n->op].combiner;
+    Window windows[HLO_RANK_LIMIT];
+    IrRef value = n->a[0], condition = 0;
+    if (!ranges->n) return nothing;
+    if (ir_at(m->g, value)->op == OP_SELECT && ir_is_const(m->g, ir_at(m->g, value)->a[2]))
+        condition = ir_at(m->g, value)->a[0], value = ir_at(m->g, value)->a[1];
+    for (uint32_t k = 0; k < ranges->n; k++) {
+        IrRefs nodes = {0}, from = {0}, to = {0};
+        WBB_PUSH(b->arena, &nodes, value);
+        if (condition) WBB_PUSH(b->arena, &nodes, condition);
+        ir_gather(m->g, b->arena, &nodes, rw_marks(m->graph->rw));
+        windows[k].range = ranges->var[k];
+        if (!find_window(m, &nodes, &windows[k], &from, &to)) return nothing;
+        value = gr_replaced(b->arena, m->graph, value, from.items, to.items, from.n);
+        if (condition) condition = gr_replaced(b->arena, m->graph, condition, from.items, to.items, from.n);
+    }
+    if (condition && (!is_neutral(m, op, t, n->a[1]) || !bound(m, condition, windows, ranges->n))) return nothing;
+    for (uint32_t k = 0; k < ranges->n; k++) { /* over the numbers that are elements */
+        Window *w = &windows[k];
+        read_whole(m, value, w);
+        const IrRef own = ir_var(m->g, ir_var_new(m->g, "z", IR_LOOP, 0, w->high - w->low - 1, 0));
+        const IrRef to = rw_sum(m->graph->rw, w->low, (IrTerm[]){{.coefficient = 1, .ref = own}}, 1);
+        value = gr_replaced(b->arena, m->graph, value, &w->number, &to, 1);
+        w->number = own;
+    }
+    const Array x = array_of(m, value), init = array_of(m, n->a[1]);
+    if (!x.x || !init.x || init.n) return nothing;
+    Array out = x;
+    HloWindow *along = WBB_NEW_N(b->arena, HloWindow, x.n + 1u);
+    for (uint32_t k = 0; k < x.n; k++)
+        along[k] = (HloWindow){.size = 1, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
+    int64_t dims[HLO_RANK_LIMIT];
+    for (uint32_t k = 0; k < ranges->n; k++) {
+        const Window *w = &windows[k];
+        const int64_t at = place(&x, (uint32_t)ir_at(m->g, w->number)->imm);
+        const int64_t most = w->step * (extent(m, w->variable) - 1) + w->dilation * (extent(m, w->range) - 1);
+        if (at < 0 || place(&x, w->variable) >= 0) return nothing;
+        along[at] = (HloWindow){.size = extent(m, w->range), .stride = w->step, .lhs_dilate = 1,
+                                .rhs_dilate = w->dilation, .low = w->low, .high = most + 1 - w->high};
+        out.var[at] = w->variable;
+    }
+    dims_of(m, &out, dims);
+    HloInstruction *operands[] = {x.x, init.x};
+    const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
+    const bool inner = sc_op_info[ir_at(m->g, value)->op].combiner == OP_NONE;
+    out.x = hlo_new(b, HLO_REDUCE_WINDOW, hlo_make_array(b->arena, t, out.n, dims), 2, operands);
+    out.x->windows = along, out.x->n_windows = out.n;
+    hlo_set_computation(b, out.x, "to_apply",
+                        hlo_new_combiner(b, opcode_of(op), hlo_make_array(b->arena, t, 0, NULL), name));
+    name = wbb_format(b->arena, "%s.%s", b->at->name, inner ? "part" : "whole");
+    out.x->name = hlo_unique_name(b, name);
+    return out;
+}
+
 static Array folded(Build *m, const IrNode *n, ScType t)
 {
     HloBuilder *b = m->b;
@@ -311,12 +511,9 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     const Array term = array_of(m, n->a[0]);
     const bool own = b->list.n > before && term.x == b->list.items[b->list.n - 1]; /* and not the text's */
     const Array init = array_of(m, n->a[1]);
-    const IrNode number = *ir_at(m->g, n->a[2]);
-    Array ranges = {0}, out = {0}, all = term;
+    const Array ranges = ranges_of(m, n);
+    Array out = {0}, all = term;
     if (!term.x || !init.x || init.n) return nothing;
-    if (number.op == OP_VAR) ranges.var[ranges.n++] = (uint32_t)number.imm;
-    for (uint32_t k = 0; number.op == OP_SUM && k < number.a[1]; k++)
-        ranges.var[ranges.n++] = (uint32_t)ir_at(m->g, m->g->terms[number.a[0] + k].ref)->imm;
     if (!join(&all, &ranges)) return nothing;
     const bool inner = m->whole && sc_op_info[ir_at(m->g, n->a[0])->op].combiner == OP_NONE;
     if (inner && all.n < m->whole->n) all = *m->whole;
@@ -364,7 +561,7 @@ static Array make(Build *m, IrRef r)
     }
     if (n.op == OP_CALL) return read_of(m, &n, false);
     if (n.op == OP_IDX) return integers(m, n.a[0], t);
-    if (sc_op_info[n.op].combiner != OP_NONE) return folded(m, &n, t);
+    if (sc_op_info[n.op].combiner != OP_NONE) return m->windows ? windowed(m, &n, t) : folded(m, &n, t);
     const uint8_t signature = sc_op_info[n.op].signature;
     return signature == SC_FRAME || signature == SC_LEAF ? nothing : operation(m, &n, t);
 }
@@ -458,7 +655,8 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     Build m = {.b = b, .graph = of->graph, .g = rw_graph(of->graph->rw), .made = {.arena = b->arena}};
     const GrDef *d = &of->graph->defs[i->id];
     if (i->opcode == HLO_DOT && d->form == GR_FOLD) m.order = order_of(&m, d), m.products = true;
-    if (of->of_option) m.whole = whole_of(&m, d, of->value[i->id]);
+    m.windows = of->of_option && i->opcode == HLO_REDUCE_WINDOW;
+    if (of->of_option && !m.windows) m.whole = whole_of(&m, d, of->value[i->id]);
     Array at = {0};
     const IrRefs own = {.items = d->at, .n = i->shape->rank};
     const IrRef read = own_read(&m, of->value[i->id], &own);
@@ -470,7 +668,8 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     *changes->made += x.x != NULL;
     if (!x.x) return NULL;
     x.x = hlo_new_reshape(b, over(&m, x, &at), i->shape->rank, i->shape->dims);
-    return of->of_option && x.x->opcode == HLO_REDUCE ? hlo_new_unary(b, HLO_COPY, x.x) : x.x; /* that has the name */
+    const bool fold = x.x->opcode == HLO_REDUCE || x.x->opcode == HLO_REDUCE_WINDOW;
+    return of->of_option && fold ? hlo_new_unary(b, HLO_COPY, x.x) : x.x; /* that has the name */
 }
 
 const HloModule *gr_built(WbbCx *cx, WbbArena *a, const HloModule *m, const GrChanged *of)

@@ -146,15 +146,13 @@ const HloPass hlo_passes[] = {
     {"scans", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_scans,
      "makes long cumulative sums, products, maxima scans of pieces",
      "where a scan has too few rows for all SMs", HLO_OF_PLAN},
-    {"windows", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_windows,
-     "makes large windows windows of windows",
-     "where reducing parts first takes less; pieces of scans are no windows any more", HLO_OF_PLAN},
     {"rows", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_rows,
      "reduces long rows that are read again in pieces, which are read once",
      "where a block does not hold a row", HLO_OF_PLAN},
     {"options", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, NULL,
-     "takes options of patterns/arrays.py: sums over rows as sums of parts, and of these",
-     "where the kernel that reduces the rows can make the parts: its plan, with pieces, is known", HLO_IS_RULES},
+     "takes options of patterns/arrays.py: windows as windows of windows, sums over rows as sums of parts",
+     "pieces of scans are no windows any more, and the plan of the kernel that reduces rows, with pieces, is known",
+     HLO_IS_RULES},
     {NULL, HLO_FOR_ALL, 0, 0, 0, NULL, NULL, NULL, NULL, HLO_UNSAID},
 };
 

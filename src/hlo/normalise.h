@@ -169,8 +169,6 @@ const HloModule *hlo_pass_equal(WbbCx *cx, WbbArena *a, const HloModule *m);    
 const HloModule *hlo_pass_results(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m,           /* normalise_pieces.c */
                                  const uint32_t *const *pieces);
-const HloModule *hlo_split_windows(WbbCx *cx, WbbArena *a, const HloModule *m,         /* normalise_windows.c */
-                                   const uint32_t *const *first);
 const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m,            /* normalise_rows.c */
                                 const uint32_t *const *pieces);
 

@@ -130,7 +130,8 @@ static bool make_windows(Pieces *c)
 {
     const uint32_t **numbers = numbers_of(c, part_window_first);
     if (!numbers) return not_possible(c, "it has no large window");
-    c->made = split(c, c->best, "windows", numbers);
+    c->rows = numbers;
+    c->made = planned(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
     if (c->made.plan.n_kernels > c->best->plan.n_kernels) return true;
     return not_possible(c, "the first windows have no launch of their own");
 }

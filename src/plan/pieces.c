@@ -1,6 +1,6 @@
 /* pieces.c: long scans of few rows, which a few blocks would take one iteration after the other: into how many pieces
  * they are split (hlo/normalise_pieces.c), of which the caller takes the plan that has less time. Likewise large
- * windows (hlo/normalise_windows.c).
+ * windows, of how many neighbours parts of them are made first (PARTS of patterns/arrays.py).
  *
  * Needs a verified fusion; leaves numbers.
  *
@@ -51,17 +51,18 @@ uint32_t part_window_first(const HloInstruction *i, const TgTarget *t)
     if (part_scan_of(i, t, &scan) || !hlo_is_row_major(in) || !hlo_is_row_major(out)) return 0;
     double terms = (double)hlo_elements(out);
     uint32_t several = 0;
-    int64_t size = 1;
+    int64_t size = 1, largest = 1;
     for (uint32_t d = 0; d < in->rank; d++) {
         const HloWindow *w = &i->windows[d];
         if (w->lhs_dilate != 1 || w->reversal) return 0;
         terms *= (double)w->size, several += w->size > 1;
         if (w->size > 1) size = w->size;
+        largest = WBB_MAX(largest, w->size);
     }
     const double once = (double)(hlo_elements(in) + hlo_elements(out));
     if (terms <= (double)tg_tuned(t, "cut.times") * once || terms <= (double)tg_tuned(t, "cut.terms"))
         return 0;
-    if (several > 1) return 1;
+    if (several > 1) return (uint32_t)largest;
     int64_t first = 1; /* the largest divisor up to the root */
     for (int64_t k = 2; k * k <= size; k++)
         if (size % k == 0) first = k;

@@ -142,6 +142,26 @@ PARTS = [                                         # the init of parts, or of all
     option(fold_max.i32(a, b, i),  fold_max.i32(fold_max.i32(a, 0, i // m), b, i % m),             free=m, when=counts(i, k) & (k % m == 0)),
     option(fold_band.u32(a, b, i), fold_band.u32(fold_band.u32(a, 1, i % m), b, i // m),           free=m, when=counts(i, k) & (k % m == 0)),
     option(fold_bxor.u32(a, b, i), bxor.u32(b, fold_bxor.u32(fold_bxor.u32(a, m, i % m), 0, i // m)), free=m, when=counts(i, k) & (k % m == 0) & (m < 2**15)),
+    # products, idempotent ones, what begins with another identity, parts that are no parts
+    option(fold_mul.f32(a, b, i),  fold_mul.f32(fold_mul.f32(a, 1.0, i % m), b, i // m),           free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_mul.f32(a, b, i),  fold_mul.f32(fold_mul.f32(a, 1.0, i % m), 1.0, i // m),         free=m, when=counts(i, k) & (k % m == 0) & regroups),
+    option(fold_mul.f16(a, b, i),  cvt.f16.f32(fold_mul.f32(fold_mul.f32(cvt.f32.f16(a), cvt.f32.f16(b), i % m), cvt.f32.f16(b), i // m)), free=m,
+           when=counts(i, k) & (k % m == 0) & fixed(b, i) & regroups),
+    option(fold_add.f32(a, b, i),  fold_add.f32(fold_add.f32(a, b, i % m), b, i // m),             free=m,
+           when=counts(i, k) & (k % m == 0) & fixed(b, i) & regroups),
+    option(fold_add.f32(a, b, i),  fold_add.f32(fold_add.f32(a, b, i // m), 0.0, i % m),           free=m,
+           when=counts(i, k) & (k % m == 0) & fixed(b, i) & regroups),
+    option(fold_add.i32(a, b, i),  fold_add.i32(fold_add.i32(a, 0, i % m), 0, i // m),             free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_bxor.u32(a, b, i), fold_bxor.u32(fold_bxor.u32(a, b, i % m), b, i // m),           free=m, when=counts(i, k) & (k % m == 0) & fixed(b, i)),
+    option(fold_max.f32(a, b, i),  fold_max.f32(fold_min.f32(a, b, i % m), b, i // m),             free=m, when=counts(i, k) & (k % m == 0) & fixed(b, i)),
+    option(fold_min.f32(a, b, i),  fold_max.f32(fold_min.f32(a, b, i % m), b, i // m),             free=m, when=counts(i, k) & (k % m == 0) & fixed(b, i)),
+    option(fold_max.f32(a, b, i),  max.f32(b, fold_max.f32(fold_max.f32(a, INF, i % m), -INF, i // m)), free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_max.f32(a, b, i),  fold_max.f32(fold_max.f32(a, 0.0, i % m), 0.0, i // m),         free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_min.i8(a, b, i),   fold_min.i8(fold_min.i8(a, 127, i % m), 127, i // m),           free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_bor.pred(a, b, i), fold_bor.pred(fold_band.pred(a, True, i % m), b, i // m),       free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_bor.u32(a, b, i),  fold_bor.u32(fold_bor.u32(a, -1, i % m), b, i // m),            free=m, when=counts(i, k) & (k % m == 0)),
+    option(fold_max.u16(a, b, i),  cvt.u16.u8(fold_max.u8(fold_max.u8(cvt.u8.u16(a), 0, i % m), cvt.u8.u16(b), i // m)), free=m,
+           when=counts(i, k) & (k % m == 0)),
 ]
 VALUES = [COUNTS, INIT, ZERO, NAN, PLACES, JOINS, EVERYDAY, PARTS]
 TEXTS = []
