@@ -10,6 +10,7 @@
  *     =>  x = load.f32x2 %x[4*t]; store %y[2*t], pack(part<0>(x), part<1>(x))
  *
  *     load.u8x16 %x[16*t], load.u8x8 %x[16*t + 8]    =>   x = load.u8x16 %x[16*t], part.u8x8<8>(x)
+ *     load.i4 %x[8*t] .. load.i4 %x[8*t + 7]         =>   x = load.i4x8 %x[8*t], part.i4<0>(x) ..
  */
 #include "ir/module.h"
 #include "ir/sums.h"
@@ -76,7 +77,7 @@ typedef struct {
 /* --- groups ------------------------------------------------------------------------------------------------------- */
 static uint32_t most_loads(const Accesses *x, IrType type)
 {
-    return WBB_MIN(x->vector_bytes / sc_bytes(IR_SC(type)), MOST_LANES) / IR_LANES(type);
+    return WBB_MIN(8 * x->vector_bytes / sc_type_info[IR_SC(type)].bits, MOST_LANES) / IR_LANES(type);
 }
 
 static bool is_constant_load(const Accesses *x, IrRef r)
@@ -84,8 +85,7 @@ static bool is_constant_load(const Accesses *x, IrRef r)
     const IrNode *n = ir_at(x->g, r);
     if (n->op != OP_LOAD || !x->places.emitted[r]) return false;
     const uint32_t buffer = (uint32_t)ir_at(x->g, n->a[0])->imm;
-    return x->constant[buffer] && ir_is_parameter(&x->k->buffers[buffer]) && !ir_is_packed(IR_SC(n->type)) &&
-           most_loads(x, n->type) > 0;
+    return x->constant[buffer] && ir_is_parameter(&x->k->buffers[buffer]) && most_loads(x, n->type) > 0;
 }
 
 /* What the loads of a window have in common: the buffer, their type, where the widest access begins, scopes, terms. */
@@ -173,10 +173,19 @@ static IrRef first_index(Accesses *x, const Group *group, uint32_t first, uint32
     return expanded(x, group->at[first]->load);
 }
 
+/* May elements of so many bits be one access from `index` on? Those that share a byte begin with one. */
+static bool is_aligned(const Accesses *x, const Group *group, IrRef index, uint32_t bits, bool rounded)
+{
+    const ScType type = IR_SC(group->type);
+    const uint32_t own = sc_type_info[type].bits;
+    if (bits % 8 || (own < 8 && !ir_multiple(x->g, index, 8 / own))) return false;
+    return ir_align_of(x->g, &x->k->buffers[group->buffer], type, index, rounded) >= bits / 8;
+}
+
 /* Joins loads first .. first + loads - 1 of a group, if they can be one access. */
 static void join(Accesses *x, const Group *group, uint32_t first, uint32_t loads)
 {
-    const uint32_t each = IR_LANES(group->type), size = sc_bytes(IR_SC(group->type)) * each;
+    const uint32_t each = IR_LANES(group->type), bits = sc_type_info[IR_SC(group->type)].bits * each;
     uint32_t n = 0;
     for (uint32_t k = first; k < first + loads; k++) {
         if (group->at[k] && x->joined[group->at[k]->load].index) return;
@@ -185,9 +194,8 @@ static void join(Accesses *x, const Group *group, uint32_t first, uint32_t loads
     const bool rounded = n == 3 && loads == 4 && each == 1;
     const IrRef index = n == loads || rounded ? first_index(x, group, first, loads) : 0;
     if (!index) return;
-    const IrBuffer *buffer = &x->k->buffers[group->buffer];
     const IrRef stated = ir_at(x->g, group->at[first]->load)->a[1]; /* an index of which more may be known */
-    if (ir_align_of(x->g, buffer, IR_SC(group->type), stated, rounded) < loads * size) return;
+    if (!is_aligned(x, group, stated, loads * bits, rounded)) return;
     const IrType all = IR_TYPE(IR_SC(group->type), __builtin_ctz(loads * each));
     for (uint32_t k = first; k < first + loads; k++)
         for (const Alike *o = group->at[k]; o; o = o->next)
