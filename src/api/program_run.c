@@ -126,8 +126,8 @@ static ReportTextTime profile_step(WbbCx *cx, WbbArena *a, void *arg, const Prog
     PipeOptions o = j->p->options;
     JudgeRun run = run_of(cx, j);
     run.arrays = NULL, run.n_inputs = 0, run.blocks = j->o.blocks, run.on_gpu = false;
-    o.lines = o.assemble = false, o.cache = NULL;
-    return report_profile_text(cx, a, &o, s->file, s->text, &run, page);
+    o.lines = o.assemble = false, o.cache = NULL, o.plan = s->plan;
+    return report_profile_step(cx, a, &o, s, &run, page);
 }
 
 static void profile(WbbCx *cx, void *arg)

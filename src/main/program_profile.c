@@ -28,7 +28,7 @@ static ReportTextTime profile(WbbCx *cx, WbbArena *a, void *arg, const ProgStep 
                            .stage = PIPE_AT_PTX, .cache = j->cache, .plan = s->plan};
     JudgeRun run = main_run_options(cx, o);
     run.inputs = NULL, run.n_inputs = 0;
-    return report_profile_text(cx, a, &p, s->file, s->text, &run, page);
+    return report_profile_step(cx, a, &p, s, &run, page);
 }
 
 WbbStatus main_profile_program(const Call *call)

@@ -31,7 +31,7 @@ static uint64_t *times_of(WbbArena *a, const ProgModule *p)
 }
 
 /* --- texts -------------------------------------------------------------------------------------------------------- */
-static void put_type(WbbBuf *b, const ProgValue *v)
+static void put_type(WbbBuf *b, const BdBuffer *v)
 {
     wbb_putf(b, "%s[", v->type);
     for (int k = 0; k < v->rank; k++) wbb_putf(b, "%s%lld", k ? "," : "", (long long)v->dims[k]);
@@ -40,18 +40,26 @@ static void put_type(WbbBuf *b, const ProgValue *v)
     wbb_put(b, "}");
 }
 
+ProgStep prog_copy_kernel(WbbArena *a, const BdBuffer *from, const BdBuffer *to)
+{
+    WbbBuf x = wbb_buf(a), y = wbb_buf(a);
+    put_type(&x, from), put_type(&y, to);
+    return (ProgStep){
+        .kind = PROG_COPY, .name = "copy", .operation = "copy", .frame = PROG_NONE, .iterations = PROG_NONE,
+        .file = wbb_format(a, "copy of %s to %s", x.text, strchr(y.text, '{')),
+        .text = wbb_format(a, "HloModule copy\n\nbody {\n  p = %s parameter(0)\n  ROOT c = %s copy(p)\n}\n\n"
+                           "ENTRY main {\n  p = %s parameter(0)\n"
+                           "  ROOT copy = %s fusion(p), kind=kLoop, calls=body\n}\n", x.text, y.text, x.text, y.text)};
+}
+
 /* A copy as a kernel that does it. */
 static const ProgStep *copy_kernel(WbbArena *a, const ProgComputation *c, const ProgStep *s)
 {
-    const ProgValue *from = &c->values[s->reads[0]], *to = &c->values[s->makes[0]];
-    WbbBuf x = wbb_buf(a), y = wbb_buf(a);
-    put_type(&x, from), put_type(&y, to);
+    const BdBuffer from = prog_describe(&c->values[s->reads[0]]), to = prog_describe(&c->values[s->makes[0]]);
+    const ProgStep as = prog_copy_kernel(a, &from, &to);
     ProgStep *k = WBB_NEW(a, ProgStep);
     *k = *s;
-    k->file = wbb_format(a, "copy of %s to %s", x.text, strchr(y.text, '{'));
-    k->text = wbb_format(a, "HloModule copy\n\nbody {\n  p = %s parameter(0)\n  ROOT c = %s copy(p)\n}\n\n"
-                         "ENTRY main {\n  p = %s parameter(0)\n  ROOT copy = %s fusion(p), kind=kLoop, calls=body\n}\n",
-                         x.text, y.text, x.text, y.text);
+    k->file = as.file, k->text = as.text;
     return k;
 }
 
@@ -68,6 +76,15 @@ static bool takes_time(const ProgComputation *c, const ProgStep *s)
     return s->kind == PROG_KERNEL || s->kind == PROG_LIBRARY || (s->kind == PROG_COPY && c->values[s->makes[0]].bytes);
 }
 
+/* What a step takes follows from its text, and from which outputs have the memory of operands. */
+static const char *text_and_shares(WbbArena *a, const ProgStep *s)
+{
+    WbbBuf b = wbb_buf(a);
+    wbb_put(&b, s->file);
+    for (uint32_t k = 0; k < s->n_shares; k++) wbb_putf(&b, " %u", s->shares[k].output);
+    return b.text;
+}
+
 ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t *n)
 {
     struct { ProgText *items; uint32_t n, capacity; } list = {0};
@@ -79,7 +96,8 @@ ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t
             const ProgStep *x = &c->steps[s];
             if (which == PROG_OF_KERNELS ? x->kind != PROG_KERNEL : !takes_time(c, x)) continue;
             if (x->kind == PROG_COPY) x = copy_kernel(a, c, x);
-            WbbEntry *e = wbb_map_put_bytes(&had, x->file, strlen(x->file));
+            const char *key = which == PROG_OF_KERNELS ? x->file : text_and_shares(a, x);
+            WbbEntry *e = wbb_map_put_bytes(&had, key, strlen(key));
             if (!e->value) {
                 WBB_PUSH(a, &list, ((ProgText){.s = x, .in = c}));
                 e->value = list.n;

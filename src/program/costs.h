@@ -45,6 +45,8 @@ typedef struct {
  * come first. Steps that copy nothing have none. */
 typedef enum { PROG_OF_KERNELS, PROG_OF_ALL_THAT_TAKE_TIME } ProgTexts;
 ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t *n);
+/* A step that copies an array into memory of another order of dimensions, or the same, with the text of a kernel. */
+ProgStep prog_copy_kernel(WbbArena *a, const BdBuffer *from, const BdBuffer *to);
 /* Bytes of what a step reads and makes. */
 double prog_step_bytes(const ProgText *t);
 /* `price` fills what is not given: all but `text` and `refused`. It may fail or decline; its message stays in `cx`. */

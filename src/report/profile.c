@@ -87,9 +87,34 @@ const char *report_kernels_text(WbbArena *a, const PipeResult *r)
 
 enum { TEXT_MEMORY = 1 << 4 /* GiB */ };
 
-ReportTextTime report_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
+/* Does the step give the output the memory of an operand? */
+static bool shares(const ProgStep *s, int output)
+{
+    for (uint32_t k = 0; k < s->n_shares; k++)
+        if (s->shares[k].output == (uint32_t)output) return true;
+    return false;
+}
+
+static void add_copies(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ProgStep *s, const JudgeRun *asked,
+                       const Bundle *b, ReportTextTime *t)
+{
+    const double own = t->seconds;
+    PipeOptions plain = *o;
+    plain.plan = (WbbSource){0};
+    for (int i = 0; i < b->n_buffers; i++) {
+        const BdBuffer *x = &b->buffers[i];
+        if (x->role != BD_OUT || x->init != BD_INIT_COPY || !x->bytes || shares(s, x->arg)) continue;
+        const ProgStep copy = prog_copy_kernel(a, x, x);
+        const ReportTextTime c = report_profile_step(cx, a, &plain, &copy, asked, NULL);
+        t->seconds += c.seconds, t->launch += c.launch, t->launches += c.launches;
+    }
+    if (t->seconds > 2 * own) t->binds = "a copy before it";
+}
+
+ReportTextTime report_profile_step(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ProgStep *s,
                                    const JudgeRun *asked, WbbBuf *page)
 {
+    const char *file = s->file, *text = s->text;
     WbbArena *own = wbb_arena_new(cx);
     wbb_arena_limit(own, (size_t)TEXT_MEMORY << 30);
     PipeResult r;
@@ -107,6 +132,7 @@ ReportTextTime report_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o,
     for (int i = 0; i < r.bundle->n_launches; i++) t.launch += p.reports[i].launch;
     if (page) report_put_kernel_html(page, text, &p);
     t.binds = t.launches ? wbb_format(a, "%s", report_profile_binds(&p)) : "nothing";
+    add_copies(cx, own, o, s, asked, &b, &t);
     wbb_arena_free(own);
     return t;
 }

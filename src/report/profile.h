@@ -36,15 +36,16 @@ enum { REPORT_PROFILE_LINES = 12 /* lines and rules that the text has */ };
  * faults are in the verdict; then there are no reports. */
 void report_profile(WbbCx *cx, WbbArena *a, const HloModule *m, const JudgeRun *options, bool sass, ReportProfile *p);
 
-/* profile.c: compiles a text and profiles it by itself, on made inputs, in an arena of its own: the time of one run. A
- * sample of blocks, run->blocks, is one of a single launch without tickets; other kernels run whole. */
+/* profile.c: compiles the text of a step and profiles it by itself, on made inputs, in an arena of its own: the time of
+ * one run. A sample of blocks, run->blocks, is one of a single launch without tickets; other kernels run whole. An
+ * output that is updated in place, and has other memory than its operand in the step, takes a copy of it first. */
 typedef struct {
-    double seconds, launch; /* of all launches; of it to launch them */
+    double seconds, launch; /* of all launches, copies among them; of it to launch them */
     uint32_t launches;
     const char *binds;      /* in arena a */
 } ReportTextTime;
 /* page: NULL, or the text of a page, to which the kernel's section is added. */
-ReportTextTime report_profile_text(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text,
+ReportTextTime report_profile_step(WbbCx *cx, WbbArena *a, const PipeOptions *o, const ProgStep *s,
                                    const JudgeRun *run, WbbBuf *page);
 
 /* profile.c: the IR of all kernels after the last pass, as text. */

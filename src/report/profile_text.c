@@ -197,11 +197,23 @@ static void put_beside(WbbBuf *b, const ReportProfile *p, uint32_t n)
     put_row(b, p, n, "warps on an SM", warps, 0, true);
 }
 
+/* Outputs that are updated in place: where they have memory of their own, a run copies their operands first. */
+static void put_copies(WbbBuf *b, const Bundle *of)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < of->n_buffers; i++)
+        if (of->buffers[i].role == BD_OUT && of->buffers[i].init == BD_INIT_COPY) bytes += of->buffers[i].bytes;
+    if (bytes)
+        wbb_putf(b, "  without copies of %lld bytes, which outputs that are updated in place take in other memory than "
+                    "their operands'\n", (long long)bytes);
+}
+
 void report_put_profiles(WbbBuf *b, const ReportProfile *p, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         for (int i = 0; i < p[k].bundle->n_launches; i++) put_launch(b, &p[k], i);
         if (!p[k].bundle->n_launches) wbb_putf(b, "%s: no kernel runs\n", p[k].name);
+        put_copies(b, p[k].bundle);
         if (p[k].no_machine_code)
             wbb_putf(b, "  no machine code, so by prices of PTX alone: %s\n", p[k].no_machine_code);
         if (p[k].bundle->n_launches > 1) wbb_putf(b, "%s: %.3f us, all launches\n", p[k].name, us(p[k].seconds));
