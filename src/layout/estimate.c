@@ -201,12 +201,17 @@ PartTerms part_terms(const PartWork *w, const PartCounts *c, const int64_t *size
 {
     const double each = c->kept * c->terms;
     if (!w->n_along) return (PartTerms){each * w->term_slots, each * w->term_clocks};
-    double slots = 0, clocks[3] = {0};
+    double slots = each * w->of_results.slots, clocks[3];
+    for (int pipe = 0; pipe < 3; pipe++) clocks[pipe] = each * w->of_results.clocks[pipe];
     for (uint32_t k = 0; k < w->n_along; k++) {
         double n = 1;
-        for (uint32_t d = 0; d < w->n_dims; d++)
-            if (w->along[k].along >> d & 1)
-                n *= (double)(sizes[d * PART_LEVELS + PART_VECTOR] * sizes[d * PART_LEVELS + PART_REGISTER]);
+        bool loops = !part_shares(w); /* else it is computed before a loop in which it is the same */
+        for (uint32_t d = 0; d < w->n_dims; d++) {
+            if (!(w->along[k].along >> d & 1)) continue;
+            n *= (double)(sizes[d * PART_LEVELS + PART_VECTOR] * sizes[d * PART_LEVELS + PART_REGISTER]);
+            loops = loops || sizes[d * PART_LEVELS + PART_LOOP] > 1;
+        }
+        if (!loops) n /= c->loop;
         slots += n * w->along[k].slots;
         for (int pipe = 0; pipe < 3; pipe++) clocks[pipe] += n * w->along[k].clocks[pipe];
     }

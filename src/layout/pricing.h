@@ -100,11 +100,12 @@ typedef struct {
     uint32_t n_stores;
     const uint32_t *partials; /* [n_partials] bits of the values of a partial result */
     uint32_t n_partials;
-    const PartSlots *along; /* [n_along] of loops and exchanges: the same by dimensions; 0: term_slots says all */
+    const PartSlots *along; /* [n_along] the same by dimensions; 0: term_slots says all */
     uint32_t n_along;
     double term_slots, combine_slots; /* of the terms of one element, accesses apart; of combining two results */
     double trip_slots;                /* .. that iterations of loops in them take after the first: no more code */
     double within_slots;              /* .. of one thread, where that has no loop */
+    PartSlots of_results; /* of the terms of one element: those of results, and what is added up across rows */
     double again_slots;               /* of what passes compute of an element that others have computed */
     double term_clocks, combine_clocks;
     double term_latency, combine_latency; /* clocks */

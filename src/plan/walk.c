@@ -271,10 +271,11 @@ static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
     if (c.slots > 0 && !again) {
         uint64_t along = x->far;
         for (uint32_t d = 0; d < part_shape(i, x->value.part)->rank; d++) along |= dimensions_of(w, x->index[d]);
-        PartSlots *to = slots_along(w, along);
-        to->slots += c.slots * x->times;
-        to->clocks[f64] += c.slots * x->times * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
-        to->clocks[2] += c.special * x->times * w->t->warp / rate(w, "pipe.xu");
+        PartSlots *to = w->results ? &w->of_results : slots_along(w, along);
+        const double n = w->results ? times : x->times;
+        to->slots += c.slots * n;
+        to->clocks[f64] += c.slots * n * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
+        to->clocks[2] += c.special * n * w->t->warp / rate(w, "pipe.xu");
     }
     if (again) {
         w->again_slots += c.slots * times;

@@ -65,10 +65,12 @@ typedef struct {
     struct { uint64_t *items; uint32_t n, capacity; } in_pass; /* of each load: a bit for each pass */
     WbbMap seen, load_of; /* by hash of a need: its number, from 1 on; by buffer and index: the same of a load */
     uint32_t pass;
+    bool results;    /* what is visited is computed for results alone, by the threads that store them */
     bool *called;    /* by id: a loop or branches whose computations are counted, for all of its results */
     IrRef *vars;     /* [n_space] the positions */
     WbbMap along_of; /* by node of an index: a bit for each dimension that it depends on, and one above */
     struct { PartSlots *items; uint32_t n, capacity; } along; /* no two of the same dimensions */
+    PartSlots of_results; /* for each element of the space */
     double slots, again_slots, trip_slots, clocks, f64_clocks, special_clocks;
     uint32_t steps;
     bool complete; /* no limit was met */

@@ -155,6 +155,7 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
             w.pass = WBB_MIN(work.passes, (uint32_t)MAX_PASSES);
             work.passes++;
         }
+        w.results = s->kind == PART_RESULTS;
         if (s->kind == PART_ACROSS) add_across(&w, &work, s, r->space);
         work.splits = work.splits && (k == 0 || s->kind == PART_RESULTS) && s->kind != PART_SCAN;
         work.reductions += s->n_reduces != 0 && s->kind != PART_ACROSS;
@@ -169,6 +170,8 @@ PartWork part_work_of(WbbArena *a, const PartPlan *p, const PartRange *r, const 
     work.partials = partials, work.stores = stores;
     part_walk_work(&w, &work);
     find_neighbours(&work);
+    work.along = w.along.items, work.n_along = w.along.n;
+    work.of_results = w.of_results, work.of_results.slots += work.across;
     work.term_slots += work.across, work.again_slots = w.again_slots;
     return work;
 }
