@@ -124,7 +124,9 @@ static bool of_pairs(const char *text)
 /* Inline assembly: instructions of all lanes where one of its registers holds two. */
 static void add_assembly(const Ways *w, const IrNode *n, const char *text, double times, double out[TG_PIPES + 1])
 {
-    const double each = of_pairs(text) ? (IR_LANES(n->type) + 0.0) / 2 : IR_LANES(n->type);
+    /* an mma has all lanes of its result at once */
+    const bool whole = (sc_op_info[n->op].effects & SC_CONVERGENT) != 0;
+    const double each = whole ? 1 : of_pairs(text) ? (IR_LANES(n->type) + 0.0) / 2 : IR_LANES(n->type);
     for (const char *p = text; *p; p += *p == ';') {
         p += strspn(p, " {}\t\n");
         const size_t size = strcspn(p, ";");
