@@ -11,8 +11,8 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from gen.expr import here
 
 PLACES: Dict[str, str] = {  # where it is tried, and the names
-    "fusion": "steps.before steps.after across sums order scatter.apart product share window reductions share.alone scatter sort scan steps loop tile.results "
-              "loop.few short rows sides exchange",
+    "fusion": "steps.before steps.after across sums order scatter.apart attention product share window reductions share.alone scatter sort scan steps loop "
+              "tile.results loop.few short rows sides exchange",
     "text": "scans windows pieces columns",
     "module": "again apart",
     "edge": "edge.join edge.into edge.again edge.leave edge.beside",

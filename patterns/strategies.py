@@ -1,13 +1,12 @@
 """Strategies: the ways in which a fusion may become kernels, in the order in which they are tried.
 
-Of the rows at 'fusion' that state no time, the first that is possible makes the plan, which is the base. The others are rivals: each that is possible
-is priced, and the cheapest one that saves `save=` percent of the base's time takes its place; of equal ones the first. tested= says why a rival has no such
-price, and what its own test is: it takes the place of the base where that holds, if no rival before it has. A strategy that cuts a fusion plans its parts
-in the same way; first= and parts= are strategies that its first part, and each part, does not try. Rows at 'text' write a text anew, each on
-what those before it left; rows at 'module' say why a module that one kernel could compute becomes several.
-
-needed= says why a row cannot be left out. `--disable strategies.py:LINE` leaves out any other one, and each fusion still compiles;
-`--explain` lists what was tried. src/plan/strategies.c has a C function for each name.
+Of the rows at 'fusion' that state no time, the first that is possible makes the plan, which is the base. The others are rivals: each that is possible is
+priced, and the cheapest that saves `save=` percent of the base's time takes its place; of equal ones the first. tested= says why a rival has no such price,
+and what its own test is: it takes the place of the base where that holds, if no rival before it has. A strategy that cuts a fusion plans its parts in the
+same way; first= and parts= are strategies that its first part, and each part, does not try. Rows at 'text' write a text anew, each on what those before it
+left; rows at 'module' say why a module that one kernel could compute becomes several. needed= says why a row cannot be left out: `--disable
+strategies.py:LINE` leaves out any other one, and each fusion still compiles; `--explain` lists what was tried. src/plan/strategies.c has a C function
+for each name.
 """
 from gen.lang import *
 
@@ -18,6 +17,7 @@ PLANS = [                                       # the first that is possible
     strategy('sums',         because='the part of such a plan that reduces rows: across alone asks for it'),
     strategy('order',        needed='beside a sort no kernel computes what other threads need of it', because='a sort or scan that is needed elsewhere'),
     strategy('scatter.apart', because='a scatter whose result is folded by more terms than a thread takes: beside it threads share none'),
+    strategy('attention',    because='two products of matrices, and rows that are weighed between them: what lies between stays on chip'),
     strategy('product',      because='tensor cores add the products of a dot of f16 or bf16, with what comes before and after it'),
     strategy('share',        because='threads share the terms of reductions, in a kernel or several: each term is read once'),
     strategy('window',       because='windows that hold an element of many outputs: a loop over these would reduce each again'),
@@ -77,4 +77,5 @@ TUNE = [                                        # numbers by which they find out
     tune('product.blocks',  value=4, off=0, because='blocks of an SM, at most, where several share results: each has a part of the products'),
     tune('product.direct',  value=8, off=0, because='warps that share results, at most, of lanes that read memory; without it operands are tiles'),
     tune('rows.side',       value=32,      because='columns side by side in a piece: runs of 128 bytes of f32'),
+    tune('attention.within', value=128, off=1 << 30, because='columns from which on a row\'s sum of exponentials may have any base: src/plan/products.md'),
 ]

@@ -129,7 +129,7 @@ static bool is_leaf(const HloInstruction *i)
 static bool needs_function(const EmitValues *e, const EmitInfo *info)
 {
     const bool full = e->g->n - e->first_node > e->plan->inline_budget;
-    if (e->steps) return false; /* a function has no steps */
+    if (e->steps || e->inlines) return false; /* a function has no steps, and nothing that is given at an index */
     const bool costly = info->cost > e->plan->inline_limit || (info->cost > e->plan->call_nodes && full);
     return info->computed && !info->in_progress && costly;
 }

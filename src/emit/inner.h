@@ -25,7 +25,7 @@
  *     scatter.c  scatter_run.c  scatter_cells.c    updates of scatters
  *     share_terms.c  share_exchange.c  share_scan.c  share.c    stages whose threads share terms
  *     sort.c                              sorts
- *     product_values.c  product_tiles.c  product.c    products of matrices
+ *     product_values.c  product_operand.c  product_tiles.c  product.c  attention.c    products of matrices
  *     tile.c                              stages that exchange layouts
  *     kernel.c                            threads and stores
  */
@@ -156,6 +156,7 @@ struct EmitValues {
     WbbMap asked;          /* by instruction, environment, leaf: how often at indices that are not constant: state.c */
     WbbMap calls;          /* environments, by instruction, environment around it, and branch */
     EmitSteps *steps;      /* NULL: none are made */
+    bool inlines;          /* no value becomes a function: all need values that are given at indices */
     EmitState *search;     /* the outermost loop whose slots are looked for; NULL: none is */
     /* constants that are buffers of the kernel; shared ones may follow */
     struct { EmitTable *items; uint32_t n, capacity; } tables;
@@ -343,6 +344,9 @@ void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* product.c: a dot whose products tensor cores add. */
 void emit_product(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+
+/* attention.c: two of these, and what stands between them. */
+void emit_attention(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
 
 /* sort.c: a launch of a sort. */
 void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);

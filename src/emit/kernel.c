@@ -287,6 +287,7 @@ static void range(Emitter *m, const PartRange *r)
         emit_let(m->e, "b", rw_sub(m->rw, m->bid, ir_index(m->g, r->first_block)), 0, (int64_t)r->blocks - 1);
     if (r->tile) emit_tiles(m->e, r, block, m->tid);
     else if (r->product) emit_product(m->e, r, block, m->tid);
+    else if (r->attention) emit_attention(m->e, r, block, m->tid);
     else if (r->stages[0].sort) emit_sort(m->e, r, block, m->tid);
     else if (r->stages[0].space) emit_shared(m->e, r, block, m->tid);
     else if (r->stages[0].cells) emit_scatter_cells(m->e, r, block, m->tid);

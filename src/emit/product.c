@@ -223,7 +223,7 @@ static void add_blocks(const EmitProduct *m, const Shared *s, IrRef *sums)
 }
 
 /* The element of output number o of the stage at a result, which is a lane of a sum. */
-static void store_one(const EmitProduct *m, uint32_t o, IrRef row, IrRef column, IrRef sum, uint32_t lane)
+void emit_product_store(const EmitProduct *m, uint32_t o, IrRef row, IrRef column, IrRef sum, uint32_t lane)
 {
     const PartProduct *p = m->p;
     const PartStage *s = m->range->stages;
@@ -253,7 +253,7 @@ static void store_row(const EmitProduct *m, uint32_t r, const IrRef *sums)
             const uint32_t half = in_a_row(p) ? c % 2 : c / p->column_tiles, lane = r % 2 * 2 + half;
             const IrRef column = column_of(m, tile, m->group[1 + half]);
             EmitIf inside = emit_if(m->e, whole ? 0 : rw_compare(m->rw, OP_LT, column, all));
-            if (!emit_never(&inside)) store_one(m, o, row, column, sums[r / 2 * p->column_tiles + tile], lane);
+            if (!emit_never(&inside)) emit_product_store(m, o, row, column, sums[r / 2 * p->column_tiles + tile], lane);
             emit_close_if(m->e, &inside);
         }
     emit_close_if(m->e, &in_all);
@@ -296,7 +296,7 @@ void emit_product(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     const PartProduct *p = range->product;
     const uint32_t origin = e->g->making_origin, n = part_sums(p);
     EmitProduct m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .p = p, .range = range,
-                 .needs = ix_needs(e->arena, p->i), .rows = 2 * p->row_tiles,
+                 .rows = 2 * p->row_tiles,
                      .depth = (uint32_t)(p->stages ? part_tile_depth(p) : part_iteration(p))};
     e->g->making_origin = p->i->id + 1;
     find_lane(&m, bid, tid);

@@ -9,34 +9,19 @@
 
 IrRef emit_product_plus(const EmitProduct *m, IrRef x, int64_t n) { return rw_add(m->rw, x, ir_index(m->g, n)); }
 
-/* Number n as an index of these dimensions, the last running fastest. */
-static void regroup(const EmitProduct *m, IrRef n, int64_t size, const int64_t *dims, uint32_t rank, IrRef *to)
-{
-    ix_regroup(m->rw, 1, &size, &n, rank, dims, to);
-}
-
 IrRef *emit_product_result(const EmitProduct *m, IrRef row, IrRef column)
 {
-    const PartProduct *p = m->p;
-    const int64_t *dims = p->i->shape->dims;
     IrRef *at = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    regroup(m, m->batch, p->of.batches, dims, p->of.n_batch, at);
-    regroup(m, row ? row : ir_index(m->g, 0), p->of.rows, dims + p->of.n_batch, p->of.n_rows, at + p->of.n_batch);
-    regroup(m, column ? column : ir_index(m->g, 0), p->of.columns, dims + p->of.n_batch + p->of.n_rows, p->of.n_columns,
-            at + p->of.n_batch + p->of.n_rows);
+    part_product_result(m->rw, m->p, m->batch, m->turned ? column : row, m->turned ? row : column, at);
     return at;
 }
 
 IrRef *emit_product_index(const EmitProduct *m, uint32_t operand, IrRef free, IrRef k)
 {
-    const PartProduct *p = m->p;
-    const HloShape *x = p->i->operands[operand]->shape;
-    IrRef *ranges = WBB_NEW_N(m->a, IrRef, m->needs.n_ranges + 1), *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    regroup(m, k, p->of.depth, m->needs.sizes, m->needs.n_ranges, ranges);
-    IxAccess access;
-    ix_access(m->rw, m->a, p->i, operand, emit_product_result(m, operand ? 0 : free, operand ? free : 0), ranges, NULL,
-              &access);
-    for (uint32_t d = 0; d < x->rank; d++) index[d] = emit_let(m->e, "d", access.index[d], 0, x->dims[d] - 1);
+    const HloShape *x = m->p->i->operands[operand]->shape;
+    IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
+    part_product_index(m->rw, m->a, m->p, operand, m->batch, free, k, index);
+    for (uint32_t d = 0; d < x->rank; d++) index[d] = emit_let(m->e, "d", index[d], 0, x->dims[d] - 1);
     return index;
 }
 
@@ -52,6 +37,17 @@ IrRef emit_product_element(const EmitProduct *m, uint32_t operand, IrRef free, I
     const IrRef *index = emit_product_index(m, operand, free, emit_nearest(m->e, k, p->of.depth));
     const IrRef value = emit_as(m->e, emit_value(m->e, (PartValue){x, 0}, index), x->shape->type);
     return known ? value : ir_node(m->g, OP_SELECT, t, 0, below, value, ir_const(m->g, t, 0), 0);
+}
+
+IrRef emit_product_half(const EmitProduct *m, IrRef two, uint32_t k)
+{
+    const ScType type = m->p->i->operands[0]->shape->type;
+    return ir_node(m->g, OP_PART, IR_TYPE(type, 2), 0, two, 0, 0, k * PART_GROUP / 2);
+}
+
+void emit_product_copies(const EmitProduct *m, ScOp op, uint64_t left)
+{
+    ir_do(m->g, emit_block(m->e), NULL, ir_node(m->g, op, 0, 0, 0, 0, 0, left), 0);
 }
 
 void emit_product_step(const EmitProduct *m, const IrRef *of, IrRef *sums)

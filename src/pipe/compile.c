@@ -121,7 +121,12 @@ static void document_kernel(const PartPlan *p, const PartKernel *kernel, Orders 
             const PartStage *s = &shared->stages[n];
             const PartReduce *r = &s->reduces[j];
             if (s->kind == PART_REDUCE) document(o, r->i->name, emit_order(o->a, s, r));
-            if (s->kind == PART_PRODUCT) document(o, r->i->name, part_product_order(o->a, shared->product));
+            if (s->kind == PART_PRODUCT && shared->product)
+                document(o, r->i->name, part_product_order(o->a, shared->product));
+            for (uint32_t k = 0; k < 2 && shared->attention; k++) {
+                const HloInstruction *i = part_attention_product(shared->attention, k);
+                document(o, i->name, wbb_format(o->a, "%s: mma f32", i->name));
+            }
             if (s->kind == PART_SCAN) document(o, r->i->name, emit_scan_order(o->a, s, r));
         }
     const bool *needed = part_needed(o->a, p, kernel);

@@ -96,7 +96,7 @@ static PipePlanned planned(const Pieces *c, const HloModule *m)
     const HloModule *sums = gr_sums(c->cx, c->arena, m);
     if (sums == m) return as_written(c, m);
     const PartGiven *given = c->options->given;
-    if (given) return as_written(c, strcmp(given->row->name, "product") ? sums : m);
+    if (given) return as_written(c, part_of_matrices(given->row) ? m : sums);
     Trial matrix = {.c = c, .m = m}, sum = {.c = c, .m = sums};
     if (!has_plan(&matrix) || !part_has_product(&matrix.made.plan)) return as_written(c, sums);
     if (!has_plan(&sum)) return matrix.made;

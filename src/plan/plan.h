@@ -221,6 +221,7 @@ typedef struct {
     const struct PartPrice *price; /* of a sort, a product, or updates of a scatter, which no layout says; else NULL */
     bool rolled; /* a block has enough on its way in one iteration of loops over terms: none needs to be repeated */
     const struct PartProduct *product; /* of a dot that tensor cores compute: product.h; else NULL */
+    const struct PartAttention *attention; /* of two of them, and what is between: attention.h; else NULL */
     const PartTile *tile; /* of stages that exchange layouts; their space is a group or more of its dimensions each */
     /* Of a sort: outputs have the shape `kept`, a stretch of each row of the space that begins at `first`. */
     const HloShape *kept;
@@ -535,6 +536,9 @@ void part_choose(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const
 
 /* product.c: has it a kernel for tensor cores? And how that combines the terms, for kernel.json. */
 bool part_has_product(const PartPlan *p);
+/* attention.c: the scores (0), or the results. */
+const HloInstruction *part_attention_product(const struct PartAttention *t, uint32_t k);
+bool part_of_matrices(const TgStrategy *row); /* does it make such kernels? */
 const char *part_product_order(WbbArena *a, const struct PartProduct *p);
 /* plan.c: fusion and target live as long as the plan. */
 /* elements of an output that a kernel of the plan stores */

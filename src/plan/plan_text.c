@@ -3,6 +3,7 @@
  *     plan @softmax reduction: threads share its terms
  *       layout columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
+#include "plan/attention.h"
 #include "plan/exchange.h"
 #include "plan/product.h"
 #include "plan/scatter.h"
@@ -88,6 +89,7 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
     }
     if (s->sort) part_print_sort(out, s->sort);
     else if (r->product) part_print_product(out, r->product);
+    else if (r->attention) part_print_attention(out, r->attention);
     else print_stage(out, p->rw, s);
 }
 

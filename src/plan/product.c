@@ -10,6 +10,38 @@
 #include "plan/sort.h"
 #include "plan/strategies.h"
 
+#include <string.h>
+
+/* --- indices ------------------------------------------------------------------------------------------------------ */
+/* Number n as an index of these dimensions, the last running fastest. */
+static void regroup(RwCx *rw, IrRef n, int64_t size, const int64_t *dims, uint32_t rank, IrRef *to)
+{
+    ix_regroup(rw, 1, &size, &n, rank, dims, to);
+}
+
+void part_product_result(RwCx *rw, const PartProduct *p, IrRef batch, IrRef row, IrRef column, IrRef *to)
+{
+    const int64_t *dims = p->i->shape->dims;
+    const IrRef any = ir_index(rw_graph(rw), 0);
+    const uint32_t first = p->of.n_batch, second = first + p->of.n_rows;
+    regroup(rw, batch, p->of.batches, dims, first, to);
+    regroup(rw, row ? row : any, p->of.rows, dims + first, p->of.n_rows, to + first);
+    regroup(rw, column ? column : any, p->of.columns, dims + second, p->of.n_columns, to + second);
+}
+
+void part_product_index(RwCx *rw, WbbArena *a, const PartProduct *p, uint32_t operand, IrRef batch, IrRef free, IrRef k,
+                        IrRef *to)
+{
+    const IxNeeds needs = ix_needs(a, p->i);
+    IrRef *ranges = WBB_NEW_N(a, IrRef, needs.n_ranges + 1), result[HLO_RANK_LIMIT];
+    IxAccess access;
+    regroup(rw, k, p->of.depth, needs.sizes, needs.n_ranges, ranges);
+    part_product_result(rw, p, batch, operand ? 0 : free, operand ? free : 0, result);
+    ix_access(rw, a, p->i, operand, result, ranges, NULL, &access);
+    memcpy(to, access.index, p->i->operands[operand]->shape->rank * sizeof *to);
+}
+
+/* --- which fusions ------------------------------------------------------------------------------------------------ */
 /* The one dot that is a product of matrices. */
 static bool find_product(PartTry *x, PartProduct *p)
 {
@@ -38,7 +70,7 @@ static bool is_copied(const HloInstruction *x, bool side, const HloInts *contrac
     return last == minor;
 }
 
-static void find_bring(WbbArena *a, PartProduct *p)
+void part_find_bring(WbbArena *a, PartProduct *p)
 {
     const HloDotDims d = hlo_dot_dims(a, p->i);
     const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
@@ -56,7 +88,7 @@ bool part_make_product(PartTry *x, PartPlan *p)
     part_know_order(x);
     if (x->scatters || x->hero) return part_not(x, "beside a scatter, sort or scan there is no product");
     if (!find_product(x, product)) return false;
-    find_bring(x->a, product);
+    part_find_bring(x->a, product);
     PartRange *r = part_scanned(x->a, p, product->i);
     if (!r) return part_not(x, "an output does not follow from results of the product one by one");
     part_check(x->cx, x->a, p, x->t, false);
@@ -82,11 +114,16 @@ bool part_make_product(PartTry *x, PartPlan *p)
     return true;
 }
 
+bool part_of_matrices(const TgStrategy *row)
+{
+    return !strcmp(row->name, "product") || !strcmp(row->name, "attention");
+}
+
 bool part_has_product(const PartPlan *p)
 {
     for (uint32_t k = 0; k < p->n_kernels; k++)
         for (uint32_t n = 0; n < p->kernels[k].n_ranges; n++)
-            if (p->kernels[k].ranges[n].product) return true;
+            if (p->kernels[k].ranges[n].product || p->kernels[k].ranges[n].attention) return true;
     return false;
 }
 

@@ -16,7 +16,7 @@
  * take what they have from there, in the order of PTX: rows 16 * n + g and 8 more, columns 8 * n + 2 * t and 1 more. A
  * tile has lines of elements that are neighbours in memory. Where those of the right operand lie along the products,
  * any column may be any line, and columns are numbered as above. Groups of eight elements of a line are turned
- * (part_skew), so that the same group of eight lines in a row lies in eight different groups of four banks:
+ * (part_line_skew), so that the same group of eight lines in a row lies in eight different groups of four banks:
  *
  *     group c of line l of n groups lies at n * l + (c + l / skew) % n, in groups
  */
@@ -77,10 +77,14 @@ static inline int64_t part_tile(const PartProduct *p, uint32_t operand)
 {
     return part_side(p, operand) * part_tile_depth(p);
 }
-static inline int64_t part_skew(const PartProduct *p, uint32_t operand)
-{
-    return WBB_MAX(PART_GROUP / (part_line(p, operand) / PART_GROUP), 1);
-}
+static inline int64_t part_line_skew(int64_t line) { return WBB_MAX(PART_GROUP / (line / PART_GROUP), 1); }
+
+/* product.c: the index of a result, 0 for a row or column: any; that at which an operand has its element in a row or
+ * column, for product number k; how tiles bring the operands. */
+void part_product_result(RwCx *rw, const PartProduct *p, IrRef batch, IrRef row, IrRef column, IrRef *to);
+void part_product_index(RwCx *rw, WbbArena *a, const PartProduct *p, uint32_t operand, IrRef batch, IrRef free, IrRef k,
+                        IrRef *to);
+void part_find_bring(WbbArena *a, PartProduct *p);
 
 /* product_price.c: chooses tiles, warps and blocks, and leaves the price. */
 void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price);

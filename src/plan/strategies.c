@@ -24,6 +24,7 @@ static const Maker makers[] = {
     {"sums", part_make_sums},
     {"order", part_make_order},
     {"scatter.apart", part_make_scatter_apart},
+    {"attention", part_make_attention},
     {"product", part_make_product},
     {"share", part_make_share},
     {"window", part_make_window},

@@ -67,7 +67,7 @@ void part_find_buffers(WbbArena *a, PartPlan *p);
 
 /* make_kernels.c */
 PartMake part_make_share, part_make_share_alone, part_make_sums, part_make_scatter, part_make_sort, part_make_scan,
-    part_make_product,
+    part_make_product, part_make_attention,
     part_make_steps, part_make_loop, part_make_tile_results, part_make_few, part_make_exchange;
 /* make_cuts.c */
 PartMake part_make_before_steps, part_make_after_steps, part_make_across, part_make_order, part_make_scatter_apart,

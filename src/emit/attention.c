@@ -1,0 +1,530 @@
+/* attention.c: two products of matrices, and rows of the first one's result that are weighed between them.
+ *
+ * Needs a range with an attention (plan/attention.h); leaves its statements. A warp has the fragments of its rows
+ * of the left matrix in registers. A pass goes through tiles of columns: asynchronous copies bring keys, in the last
+ * pass values, too, as product_tiles.c brings its operands; tensor cores make the scores of a tile; what follows from a
+ * score is computed as any value at an index is (emit_value), the score itself being given. So all that the text rounds
+ * between the products is rounded, and masks, scales and conversions need no code here.
+ *
+ * Statistics: each lane combines the terms of its own columns, in all tiles, and four lanes of a row then combine
+ * theirs.
+ * A sum of exp(x - m) whose m is the maximum of x is found in the pass of m, relative to a number k near it:
+ *
+ *     sum exp(x - m)  =  exp(k - m) sum exp(x - k)    for any finite k
+ *
+ * When the greatest x of a lane has risen more than RISE above its k, it is the new one, and what the lane has is
+ * multiplied by exp(k - k'). What that rounds lies in the bounds of a sum of so many terms in any order, permission
+ * `within` (plan/products.md).
+ *
+ * Weights are packed as they lie: lanes of a tile of results have what tensor cores take as the left matrix.
+ */
+#include "emit/product.h"
+#include "plan/attention.h"
+
+#include <float.h>
+#include <string.h>
+
+typedef struct {
+    EmitValues *e;
+    RwCx *rw;
+    IrGraph *g;
+    WbbArena *a;
+    const PartAttention *of;
+    EmitProduct m[2];
+    EmitOperand brought[2]; /* keys, values */
+    IrRef *left;            /* [steps * row_tiles] fragments of the scores' left matrix */
+    IrRef *row, *near;      /* [rows] of the lane; the nearest ones that exist */
+    IrRef **result;         /* [statistics][rows] what is known of them: f32 */
+    IrRef *reciprocal;      /* [rows] of the divisor of a quotient */
+    uint32_t rows, tiles;   /* of the lane; of 8 columns, of a tile of the scores */
+    int64_t n;              /* iterations whose columns all exist */
+} Attention;
+
+enum { RISE = 8 }; /* exp(RISE) times the number of columns is far from overflow */
+
+static const IrType f32 = IR_TYPE(SC_F32, 0);
+
+static IrRef plus(const Attention *t, IrRef x, int64_t n) { return emit_product_plus(&t->m[0], x, n); }
+static IrRef node(const Attention *t, ScOp op, IrRef x, IrRef y) { return ir_node(t->g, op, f32, 0, x, y, 0, 0); }
+
+/* Column number c of those that a lane has of a tile of the scores. */
+static IrRef column_of(const Attention *t, IrRef first, uint32_t c)
+{
+    const IrRef pair = rw_scale(t->rw, t->m[0].pair, 2);
+    return plus(t, rw_add(t->rw, first, pair), c / 2 * PART_TILE_COLUMNS + c % 2);
+}
+
+/* --- tiles -------------------------------------------------------------------------------------------------------- */
+static EmitCorner corner(const Attention *t, uint32_t product, IrRef iteration)
+{
+    const IrRef column = rw_scale(t->rw, iteration, t->of->keys), zero = ir_index(t->g, 0);
+    return product ? (EmitCorner){zero, column} : (EmitCorner){column, zero};
+}
+
+/* What is brought beside copies, of the first n products; all: of those that are copied, too. */
+static void values(const Attention *t, uint32_t n, IrRef iteration, bool all, IrRef *to)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (!all && t->brought[k].bring.copied) continue;
+        emit_operand_values(&t->brought[k], corner(t, k, iteration), to);
+        to += emit_operand_groups(&t->brought[k]);
+    }
+}
+
+static void store(const Attention *t, uint32_t n, IrRef stage, bool all, const IrRef *of)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (!all && t->brought[k].bring.copied) continue;
+        emit_operand_store(&t->brought[k], stage, of);
+        of += emit_operand_groups(&t->brought[k]);
+    }
+}
+
+static void copy(const Attention *t, uint32_t n, IrRef iteration, IrRef stage)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (t->brought[k].bring.copied) emit_operand_copy(&t->brought[k], corner(t, k, iteration), stage);
+}
+
+static bool any_copied(const Attention *t, uint32_t n)
+{
+    return t->brought[0].bring.copied || (n > 1 && t->brought[1].bring.copied);
+}
+
+/* The left matrix of the scores, whose elements each lane has from where they are. */
+static void load_left(Attention *t)
+{
+    const EmitProduct *m = &t->m[0];
+    const uint32_t operand = t->of->turned[0], row_tiles = m->p->row_tiles;
+    const ScType type = m->p->i->operands[operand]->shape->type;
+    t->left = WBB_NEW_N(t->a, IrRef, m->p->steps * row_tiles);
+    for (uint32_t s = 0; s < m->p->steps; s++)
+        for (uint32_t r = 0; r < row_tiles; r++) {
+            IrRef x[8];
+            for (uint32_t j = 0; j < 8; j++) {
+                const IrRef k = plus(t, rw_scale(t->rw, m->pair, 2),
+                                     s * PART_TILE_DEPTH + j / 4 * PART_TILE_DEPTH / 2 + j % 2);
+                x[j] = emit_product_element(m, operand, t->row[2 * r + j / 2 % 2], k);
+            }
+            t->left[s * row_tiles + r] = emit_packed(t->e, x, type, 8, 8);
+        }
+}
+
+/* Of the tile in this stage: sums[row tile * tiles + tile]. */
+static void find_scores(const Attention *t, IrRef stage, IrRef *sums)
+{
+    const PartProduct *p = t->m[0].p;
+    IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
+    for (uint32_t k = 0; k < part_sums(p); k++) sums[k] = ir_const(t->g, IR_TYPE(SC_F32, 2), 0);
+    for (uint32_t s = 0; s < p->steps; s++) {
+        for (uint32_t r = 0; r < p->row_tiles; r++) of[r] = t->left[s * p->row_tiles + r];
+        for (uint32_t c = 0; c < p->column_tiles; c += 2) {
+            const IrRef first = ir_index(t->g, c * PART_TILE_COLUMNS);
+            const IrRef two = emit_operand_read(&t->brought[0], stage, first, ir_index(t->g, s));
+            for (uint32_t k = 0; k < 2; k++) of[p->row_tiles + c + k] = emit_product_half(&t->m[0], two, k);
+        }
+        emit_product_step(&t->m[0], of, sums);
+    }
+}
+
+/* --- values of a row and column ----------------------------------------------------------------------------------- */
+static IrRef nearest(const Attention *t, IrRef column) { return emit_nearest(t->e, column, part_columns_of(t->of)); }
+
+/* The index of the weight. */
+static IrRef *weight_at(const Attention *t, IrRef row, IrRef column)
+{
+    IrRef *at = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT);
+    part_product_index(t->rw, t->a, t->m[1].p, t->of->weights, t->m[1].batch, row, column, at);
+    return at;
+}
+
+/* The index at the end of a chain, for a row and column. */
+static IrRef *index_of(const Attention *t, const PartChain *c, IrRef row, IrRef column)
+{
+    const PartStage *s = t->m[1].range->stages;
+    IrRef *at = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT), *from = at;
+    if (c->output < 0) from = weight_at(t, row, column);
+    else part_path_index(t->rw, t->a, &s->paths[c->output], emit_product_result(&t->m[1], row, 0), from);
+    IrRef *to = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT);
+    part_chain_index(t->rw, t->a, c, from, column, to);
+    return to;
+}
+
+/* From now on the score of a row and column is known. */
+static void give_score(const Attention *t, IrRef row, IrRef column, IrRef sum, uint32_t lane)
+{
+    const HloInstruction *i = t->m[0].p->i;
+    const IrRef part = ir_node(t->g, OP_PART, f32, 0, sum, 0, 0, lane);
+    emit_give(t->e, (PartValue){i, 0}, index_of(t, &t->of->way, row, column), emit_as(t->e, part, i->shape->type));
+}
+
+/* And so is a statistic of the row, in its own type. */
+static void give_statistic(const Attention *t, const PartStatistic *s, IrRef row, IrRef x)
+{
+    const IrRef *at = index_of(t, &s->way, row, ir_index(t->g, 0));
+    emit_give(t->e, (PartValue){s->i, 0}, at, emit_as(t->e, x, s->i->shape->type));
+}
+
+/* Gives the scores of a tile, and what statistics earlier passes have found; forgets all other values. */
+static void give_all(const Attention *t, IrRef first, const IrRef *sums)
+{
+    t->e->memo = (WbbMap){.arena = t->e->memo.arena};
+    for (uint32_t r = 0; r < t->rows; r++) {
+        for (uint32_t c = 0; c < 2 * t->tiles; c++)
+            give_score(t, t->near[r], nearest(t, column_of(t, first, c)), sums[r / 2 * t->tiles + c / 2],
+                       r % 2 * 2 + c % 2);
+        for (uint32_t s = 0; s < t->of->n_statistics; s++)
+            if (t->result[s]) give_statistic(t, &t->of->statistics[s], t->near[r], t->result[s][r]);
+    }
+}
+
+/* --- statistics --------------------------------------------------------------------------------------------------- */
+static IrRef identity_of(const Attention *t, const PartStatistic *s)
+{
+    IrRef x = 0;
+    const bool known = emit_find_identity(t->e, s->op, SC_F32, &x);
+    assert(known);
+    return x;
+}
+
+/* The term of a statistic at a row and column, in f32; where the column is none, what changes nothing. */
+static IrRef term_of(const Attention *t, const PartStatistic *s, uint32_t r, IrRef column)
+{
+    const HloInstruction *x = s->i->operands[0];
+    PartChain way = s->way;
+    way.path = WBB_NEW_N(t->a, const HloInstruction *, way.n + 1u);
+    memcpy(way.path, s->way.path, way.n * sizeof *way.path);
+    way.path[way.n++] = x;
+    const IrRef *at = index_of(t, &way, t->near[r], nearest(t, column));
+    const IrRef value = emit_as(t->e, emit_value(t->e, (PartValue){x, 0}, at), SC_F32);
+    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, part_columns_of(t->of)));
+    if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
+    return ir_node(t->g, OP_SELECT, f32, 0, below, value, identity_of(t, s), 0);
+}
+
+/* Neighbours, then neighbours of these. */
+static IrRef fold(const Attention *t, ScOp op, IrRef *x, uint32_t n)
+{
+    for (; n > 1; n = (n + 1) / 2) {
+        for (uint32_t k = 0; k < n / 2; k++) x[k] = node(t, op, x[2 * k], x[2 * k + 1]);
+        if (n % 2) x[n / 2] = x[n - 1];
+    }
+    return x[0];
+}
+
+/* The terms of a row in a tile, combined. */
+static IrRef terms_of(const Attention *t, const PartStatistic *s, uint32_t r, IrRef first)
+{
+    IrRef *x = WBB_NEW_N(t->a, IrRef, 2 * t->tiles);
+    for (uint32_t c = 0; c < 2 * t->tiles; c++) x[c] = term_of(t, s, r, column_of(t, first, c));
+    return fold(t, s->op, x, 2 * t->tiles);
+}
+
+/* A number of f32 made finite; a nan stays one. */
+static IrRef finite(const Attention *t, IrRef x)
+{
+    const uint32_t most = 0x7f7fffff, sign = 0x80000000;
+    return node(t, OP_MAX, node(t, OP_MIN, x, ir_const(t->g, f32, most)), ir_const(t->g, f32, most | sign));
+}
+
+static IrRef exponential(const Attention *t, IrRef x, IrRef y)
+{
+    return node(t, OP_EXP, node(t, OP_SUB, x, y), 0);
+}
+
+/* The base of a sum of exponentials: `former`, unless `top` is far above. A comparison with a nan does not hold. */
+static IrRef base_of(const Attention *t, IrRef former, IrRef top)
+{
+    const float rise = RISE;
+    uint32_t bits;
+    memcpy(&bits, &rise, sizeof bits);
+    const IrRef above = node(t, OP_ADD, former, ir_const(t->g, f32, bits));
+    const IrRef rises = ir_node(t->g, OP_GT, IR_TYPE(SC_PRED, 0), 0, top, above, 0, 0);
+    return ir_node(t->g, OP_SELECT, f32, 0, rises, finite(t, top), former, 0);
+}
+
+/* A sum relative to base[r], with the terms of a tile, which are relative to what the base is then. top: the greatest x
+ * so far, with that tile. */
+static void add_exponentials(const Attention *t, const PartStatistic *s, IrRef first, const IrRef *top, IrRef *sum,
+                             IrRef *base)
+{
+    for (uint32_t r = 0; r < t->rows; r++) {
+        const IrRef now = base_of(t, base[r], top[r]);
+        give_statistic(t, &t->of->statistics[s->base], t->near[r], now);
+        sum[r] = node(t, OP_ADD, node(t, OP_MUL, sum[r], exponential(t, base[r], now)), terms_of(t, s, r, first));
+        base[r] = now;
+    }
+}
+
+/* The statistics of a pass, with the terms of a tile: acc[statistic][row], and bases behind them. A maximum comes
+ * before the sum that is relative to it. */
+static void add_terms(const Attention *t, uint32_t pass, IrRef first, IrRef **acc)
+{
+    for (uint32_t n = 0; n < t->of->n_statistics; n++) {
+        const PartStatistic *s = &t->of->statistics[n];
+        if (s->pass != pass) continue;
+        if (s->base >= 0) add_exponentials(t, s, first, acc[s->base], acc[n], acc[t->of->n_statistics + n]);
+        for (uint32_t r = 0; r < t->rows && s->base < 0; r++)
+            acc[n][r] = node(t, s->op, acc[n][r], terms_of(t, s, r, first));
+    }
+}
+
+/* Of the lane that differs in bit `by` of its number. */
+static IrRef shuffled(const Attention *t, IrRef x, uint32_t by)
+{
+    const IrType u32 = IR_TYPE(SC_U32, 0);
+    const IrRef word = ir_node(t->g, OP_BITS, u32, 0, x, 0, 0, 0);
+    const IrRef op = ir_node(t->g, OP_SHUFFLE_XOR, u32, 0, word, ir_const(t->g, u32, by), 0, 0);
+    const IrRef other = ir_do(t->g, emit_block(t->e), emit_name(t->e, "s"), op, u32);
+    emit_bound(t->e, other);
+    return ir_node(t->g, OP_BITS, f32, 0, other, 0, 0, 0);
+}
+
+/* The four lanes of a row combine what they have. */
+static IrRef of_lanes(const Attention *t, ScOp op, IrRef x)
+{
+    for (uint32_t by = 1; by < 4; by *= 2) x = node(t, op, x, shuffled(t, x, by));
+    return x;
+}
+
+static IrRef initial(const Attention *t, const PartStatistic *s)
+{
+    return emit_as(t->e, emit_value(t->e, (PartValue){s->i->operands[1], 0}, NULL), SC_F32);
+}
+
+/* The results of the statistics of a pass, rounded to their types. */
+static void finish(const Attention *t, uint32_t pass, IrRef **acc)
+{
+    for (uint32_t n = 0; n < t->of->n_statistics; n++) {
+        const PartStatistic *s = &t->of->statistics[n];
+        if (s->pass != pass) continue;
+        t->result[n] = WBB_NEW_N(t->a, IrRef, t->rows);
+        for (uint32_t r = 0; r < t->rows; r++) {
+            IrRef x = acc[n][r];
+            if (s->base >= 0)
+                x = node(t, OP_MUL, x, exponential(t, acc[t->of->n_statistics + n][r], t->result[s->base][r]));
+            x = node(t, s->op, initial(t, s), of_lanes(t, s->op, x));
+            t->result[n][r] = emit_as(t->e, emit_as(t->e, x, s->i->shape->type), SC_F32);
+        }
+    }
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+static void find_reciprocals(Attention *t)
+{
+    const IrRef one = ir_const(t->g, f32, 0x3f800000);
+    t->reciprocal = WBB_NEW_N(t->a, IrRef, t->rows);
+    for (uint32_t r = 0; r < t->rows; r++)
+        t->reciprocal[r] = node(t, OP_DIV, one, t->result[t->of->divisor][r]);
+}
+
+/* From now on the quotient of a row and column is known: the product of its dividend and the reciprocal. */
+static void give_quotient(const Attention *t, uint32_t r, IrRef column)
+{
+    const HloInstruction *i = t->of->quotient;
+    const IrRef *at = index_of(t, &t->of->to_quotient, t->near[r], column);
+    const IrRef x = emit_as(t->e, emit_value(t->e, (PartValue){i->operands[0], 0}, at), SC_F32);
+    emit_give(t->e, (PartValue){i, 0}, at, node(t, OP_MUL, x, t->reciprocal[r]));
+}
+
+/* The weight of a row and column; of a column that is none: 0. */
+static IrRef weight_of(const Attention *t, uint32_t r, IrRef column)
+{
+    const HloInstruction *x = t->m[1].p->i->operands[t->of->weights];
+    const ScType type = x->shape->type;
+    const IrRef *at = weight_at(t, t->near[r], nearest(t, column));
+    if (t->reciprocal) give_quotient(t, r, nearest(t, column));
+    const IrRef value = emit_as(t->e, emit_value(t->e, (PartValue){x, 0}, at), type);
+    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, part_columns_of(t->of)));
+    if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
+    return ir_node(t->g, OP_SELECT, IR_TYPE(type, 0), 0, below, value, ir_const(t->g, IR_TYPE(type, 0), 0), 0);
+}
+
+/* Adds the products of a tile's weights and values. */
+static void add_results(const Attention *t, IrRef stage, IrRef first, IrRef *sums)
+{
+    const PartProduct *p = t->m[1].p;
+    const ScType type = p->i->operands[t->of->weights]->shape->type;
+    IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
+    for (uint32_t s = 0; s < p->steps; s++) {
+        for (uint32_t r = 0; r < p->row_tiles; r++) {
+            IrRef x[8];
+            for (uint32_t j = 0; j < 8; j++)
+                x[j] = weight_of(t, 2 * r + j / 2 % 2, column_of(t, first, 4 * s + j / 4 * 2 + j % 2));
+            of[r] = emit_packed(t->e, x, type, 8, 8);
+        }
+        for (uint32_t c = 0; c < p->column_tiles; c += 2) {
+            const IrRef column = ir_index(t->g, c * PART_TILE_COLUMNS);
+            const IrRef two = emit_operand_read(&t->brought[1], stage, column, ir_index(t->g, s));
+            for (uint32_t k = 0; k < 2; k++) of[p->row_tiles + c + k] = emit_product_half(&t->m[1], two, k);
+        }
+        emit_product_step(&t->m[1], of, sums);
+    }
+}
+
+/* --- passes ------------------------------------------------------------------------------------------------------- */
+/* What a pass carries from tile to tile: sums of results, or statistics, each of all rows; behind all of these, of
+ * those that have a base, the base that they are relative to. */
+typedef struct {
+    uint32_t pass;
+    bool last;
+    IrRef *sums;
+    IrRef **acc;
+} Pass;
+
+static uint32_t pack(const Attention *t, const Pass *p, bool back, IrRef *all)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; p->last && k < part_sums(t->m[1].p); k++, n++)
+        if (back) p->sums[k] = all[n];
+        else all[n] = p->sums[k];
+    for (uint32_t s = 0; !p->last && s < 2 * t->of->n_statistics; s++)
+        for (uint32_t r = 0; p->acc[s] && r < t->rows; r++, n++)
+            if (back) p->acc[s][r] = all[n];
+            else all[n] = p->acc[s][r];
+    return n;
+}
+
+static void one_tile(const Attention *t, Pass *p, IrRef iteration, IrRef stage)
+{
+    IrRef *scores = WBB_NEW_N(t->a, IrRef, part_sums(t->m[0].p));
+    const IrRef first = rw_scale(t->rw, iteration, t->of->keys);
+    find_scores(t, stage, scores);
+    give_all(t, first, scores);
+    if (p->last) add_results(t, stage, first, p->sums);
+    else add_terms(t, p->pass, first, p->acc);
+}
+
+/* Iterations whose columns all exist. Each fills the place that is needed stages - 1 later. */
+static void iterate(const Attention *t, Pass *p, IrRef *all, uint32_t n_all)
+{
+    const uint32_t n = p->last ? 2 : 1, before = t->of->stages - 1;
+    const EmitProduct *m = &t->m[0];
+    IrRef *brought = WBB_NEW_N(t->a, IrRef, emit_operand_groups(&t->brought[0]) + emit_operand_groups(&t->brought[1]));
+    IrRef var;
+    for (uint32_t s = 0; s < before; s++) {
+        const IrRef first = ir_index(t->g, s);
+        if (s < t->n) copy(t, n, first, first), values(t, n, first, false, brought), store(t, n, first, false, brought);
+        if (any_copied(t, n)) emit_product_copies(m, OP_COPY_COMMIT, 0);
+    }
+    const EmitLoop l = emit_for(t->e, "k", t->n, n_all, all, &var);
+    if (l.s) l.s->rolled = true;
+    pack(t, p, true, all);
+    const IrRef later = plus(t, var, before), next = rw_mod(t->rw, later, t->of->stages);
+    values(t, n, emit_nearest(t->e, later, t->n), false, brought);
+    if (any_copied(t, n)) emit_product_copies(m, OP_COPY_WAIT, before - 1);
+    emit_barrier(t->e);
+    EmitIf more = emit_if(t->e, rw_compare(t->rw, OP_LT, later, ir_index(t->g, t->n)));
+    if (!emit_never(&more)) copy(t, n, emit_let(t->e, "i", later, 0, t->n - 1), next);
+    emit_close_if(t->e, &more);
+    if (any_copied(t, n)) emit_product_copies(m, OP_COPY_COMMIT, 0);
+    one_tile(t, p, var, rw_mod(t->rw, var, t->of->stages));
+    store(t, n, next, false, brought);
+    pack(t, p, false, all);
+    emit_end_for(t->e, &l, n_all, all);
+    pack(t, p, true, all);
+}
+
+static void go_through(const Attention *t, Pass *p)
+{
+    const uint32_t n = p->last ? 2 : 1;
+    IrRef *all = WBB_NEW_N(t->a, IrRef, part_sums(t->m[1].p) + 2 * t->of->n_statistics * t->rows + 1);
+    const uint32_t n_all = pack(t, p, false, all);
+    if (p->pass) emit_barrier(t->e); /* all warps are done with the places of the pass before */
+    if (t->n) iterate(t, p, all, n_all);
+    if (part_columns_of(t->of) % t->of->keys == 0) return;
+    IrRef *rest = WBB_NEW_N(t->a, IrRef, emit_operand_groups(&t->brought[0]) + emit_operand_groups(&t->brought[1]));
+    const IrRef iteration = ir_index(t->g, t->n), place = ir_index(t->g, t->n % t->of->stages); /* which is free */
+    values(t, n, iteration, true, rest);
+    store(t, n, place, true, rest);
+    emit_barrier(t->e);
+    one_tile(t, p, iteration, place);
+}
+
+static void find_statistics(Attention *t, uint32_t pass)
+{
+    const uint32_t n = t->of->n_statistics;
+    Pass p = {.pass = pass, .acc = WBB_NEW_N(t->a, IrRef *, 2 * n + 1)};
+    for (uint32_t s = 0; s < n; s++) {
+        const PartStatistic *x = &t->of->statistics[s];
+        if (x->pass != pass) continue;
+        p.acc[s] = WBB_NEW_N(t->a, IrRef, t->rows);
+        if (x->base >= 0) p.acc[n + s] = WBB_NEW_N(t->a, IrRef, t->rows);
+        for (uint32_t r = 0; r < t->rows; r++) {
+            p.acc[s][r] = x->base >= 0 ? ir_const(t->g, f32, 0) : identity_of(t, x);
+            if (x->base >= 0) p.acc[n + s][r] = finite(t, identity_of(t, &t->of->statistics[x->base]));
+        }
+    }
+    go_through(t, &p);
+    finish(t, pass, p.acc);
+}
+
+static void store_results(const Attention *t, const IrRef *sums)
+{
+    const EmitProduct *m = &t->m[1];
+    const IrRef rows = ir_index(t->g, part_rows_of(t->of)), width = ir_index(t->g, part_width_of(t->of));
+    t->e->memo = (WbbMap){.arena = t->e->memo.arena};
+    for (uint32_t r = 0; r < t->rows; r++) {
+        EmitIf in_row = emit_if(t->e, rw_compare(t->rw, OP_LT, t->row[r], rows));
+        for (uint32_t s = 0; s < t->of->n_statistics; s++)
+            give_statistic(t, &t->of->statistics[s], t->row[r], t->result[s][r]);
+        for (uint32_t o = 0; o < m->range->stages->n_outputs && !emit_never(&in_row); o++)
+            for (uint32_t c = 0; c < 2 * m->p->column_tiles; c++) {
+                const IrRef column = column_of(t, ir_index(t->g, 0), c);
+                EmitIf inside = emit_if(t->e, rw_compare(t->rw, OP_LT, column, width));
+                if (!emit_never(&inside))
+                    emit_product_store(m, o, t->row[r], column, sums[r / 2 * m->p->column_tiles + c / 2],
+                                       r % 2 * 2 + c % 2);
+                emit_close_if(t->e, &inside);
+            }
+        emit_close_if(t->e, &in_row);
+    }
+}
+
+static void find_lane(Attention *t, const PartRange *range, IrRef bid, IrRef tid)
+{
+    const PartAttention *of = t->of;
+    const IrRef lane = rw_mod(t->rw, tid, 32), warp = rw_floordiv(t->rw, tid, 32), group = rw_floordiv(t->rw, lane, 4);
+    const IrRef block = rw_mod(t->rw, bid, of->row_blocks), batch = rw_floordiv(t->rw, bid, of->row_blocks);
+    const IrRef first = rw_add(t->rw, rw_scale(t->rw, block, part_block_rows(of)),
+                               rw_scale(t->rw, warp, (int64_t)PART_TILE_ROWS * of->row_tiles));
+    t->rows = 2 * of->row_tiles, t->tiles = of->of[0].column_tiles, t->n = part_columns_of(of) / of->keys;
+    for (uint32_t k = 0; k < 2; k++)
+        t->m[k] = (EmitProduct){.e = t->e, .rw = t->rw, .g = t->g, .a = t->a, .p = &of->of[k], .range = range,
+                                .tid = tid, .lane = lane, .batch = batch, .pair = rw_mod(t->rw, lane, 4),
+                                .rows = t->rows, .turned = of->turned[k]};
+    t->row = WBB_NEW_N(t->a, IrRef, t->rows), t->near = WBB_NEW_N(t->a, IrRef, t->rows);
+    for (uint32_t r = 0; r < t->rows; r++) {
+        t->row[r] = rw_add(t->rw, first, plus(t, group, r / 2 * PART_TILE_ROWS + r % 2 * PART_TILE_ROWS / 2));
+        t->near[r] = emit_nearest(t->e, t->row[r], part_rows_of(of));
+    }
+}
+
+void emit_attention(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
+{
+    const PartAttention *of = range->attention;
+    const uint32_t origin = e->g->making_origin;
+    Attention t = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .of = of,
+                   .result = WBB_NEW_N(e->arena, IrRef *, of->n_statistics + 1)};
+    e->g->making_origin = of->of[1].i->id + 1;
+    find_lane(&t, range, bid, tid);
+    for (uint32_t k = 0; k < 2; k++) {
+        const uint32_t operand = part_brought(of, k);
+        const PartProduct *p = &of->of[k];
+        t.brought[k] = (EmitOperand){.m = &t.m[k], .operand = operand, .bring = p->bring[operand],
+                                     .side = k ? part_warp_columns(p) : of->keys,
+                                     .depth = k ? of->keys : part_iteration(p), .stages = of->stages,
+                                     .threads = (int64_t)32 * of->warps};
+        emit_operand_begin(&t.brought[k], k ? "values" : "keys");
+    }
+    load_left(&t);
+    e->reduced = range->reduced, e->inlines = true;
+    for (uint32_t pass = 0; pass < of->passes; pass++) find_statistics(&t, pass);
+    if (of->quotient) find_reciprocals(&t);
+    Pass last = {.pass = of->passes, .last = true, .sums = WBB_NEW_N(e->arena, IrRef, part_sums(&of->of[1]))};
+    for (uint32_t k = 0; k < part_sums(&of->of[1]); k++) last.sums[k] = ir_const(e->g, IR_TYPE(SC_F32, 2), 0);
+    go_through(&t, &last);
+    store_results(&t, last.sums);
+    e->reduced = NULL, e->inlines = false;
+    e->g->making_origin = origin;
+}

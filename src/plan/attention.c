@@ -1,0 +1,356 @@
+/* attention.c: a kernel of two products of matrices, where the rows of the first one's result are weighed between them.
+ *
+ * Needs a fusion whose outputs follow element by element from a product of matrices, of which one operand follows from
+ * another such product and from reductions of its rows; leaves a kernel of one stage. Its tiles are chosen by price
+ * (attention_price.c), and emit/attention.c makes the code.
+ *
+ *     dot(softmax(dot(q, k)), v), f16[128,2048,64]    =>    a pass for maximum and sum, and one for the results
+ */
+#include "plan/attention.h"
+
+#include "plan/sort.h"
+#include "plan/strategies.h"
+
+#include <string.h>
+
+enum { MOST_WIDTH = 256 /* of results, whose sums a warp has in registers */ };
+
+void part_chain_index(RwCx *rw, WbbArena *a, const PartChain *c, const IrRef *from, IrRef column, IrRef *to)
+{
+    IrRef next[HLO_RANK_LIMIT], reduced[HLO_RANK_LIMIT];
+    memcpy(to, from, part_shape(c->path[0], 0)->rank * sizeof *to);
+    for (uint32_t k = 0; k + 1 < c->n; k++) {
+        const HloInstruction *i = c->path[k];
+        const HloShape *x = part_shape(c->path[k + 1], 0);
+        if (i->opcode == HLO_REDUCE) {
+            int64_t sizes[HLO_RANK_LIMIT], all = 1;
+            uint32_t n = 0, kept = 0, at = 0;
+            for (uint32_t d = 0; d < x->rank; d++)
+                if (part_is_reduced(i, d)) sizes[n++] = x->dims[d], all *= x->dims[d];
+            ix_regroup(rw, 1, &all, &column, n, sizes, reduced);
+            for (uint32_t d = 0; d < x->rank; d++) next[d] = part_is_reduced(i, d) ? reduced[at++] : to[kept++];
+        } else {
+            ix_operand(rw, a, i, c->operands[k], to, next);
+        }
+        memcpy(to, next, x->rank * sizeof *to);
+    }
+}
+
+/* --- which fusions ------------------------------------------------------------------------------------------------ */
+typedef struct {
+    PartTry *x;
+    WbbArena *a;
+    RwCx *rw;
+    PartAttention *t;
+    const HloComputation *body;
+    bool *needs;       /* by id: it needs scores */
+    IrRef **seen;      /* by id: the index at which it is needed */
+    uint32_t *from;    /* by id: 1 + the id of what needs it there .. */
+    uint32_t *operand; /* .. as this operand */
+    const PartStage *stage; /* what follows from the results */
+    const PartPlan *plan;   /* with roots */
+    int32_t *output;   /* by id of a root: which output it was taken for */
+    IrRef column;      /* of the scores */
+    IrRef *result;     /* [rank] index of a result */
+} Find;
+
+/* The products: the scores, then the results. */
+static bool find_products(Find *f)
+{
+    PartProduct *of = f->t->of;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < f->body->n_instructions; k++) {
+        const HloInstruction *i = f->body->instructions[k];
+        if (!hlo_is_matrix_product(f->a, i)) continue;
+        if (n == 2) return part_not(f->x, "it has more than two products of matrices");
+        if (i->shape->rank > HLO_RANK_LIMIT) return part_not(f->x, "a product has too many dimensions");
+        of[n++] = (PartProduct){.i = i, .of = hlo_product(f->a, i)};
+    }
+    if (n < 2) return part_not(f->x, "it has no two products of matrices of f16 or bf16");
+    if (!tg_has(f->x->t, "mma.bf16") || !tg_has(f->x->t, "cp.async"))
+        return part_not(f->x, "the target has no tensor cores for it, or no asynchronous copies");
+    return true;
+}
+
+static void find_needs(Find *f)
+{
+    for (uint32_t k = 0; k < f->body->n_instructions; k++) {
+        const HloInstruction *i = f->body->instructions[k];
+        f->needs[k] = i == f->t->of[0].i;
+        for (uint32_t n = 0; n < i->n_operands; n++) f->needs[k] = f->needs[k] || f->needs[i->operands[n]->id];
+    }
+}
+
+/* A reduction of rows of scores. */
+static bool is_statistic(const Find *f, const HloInstruction *i)
+{
+    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || f->needs[i->operands[1]->id]) return false;
+    const ScOp op = hlo_combiner(i->called[0]);
+    const HloShape *x = i->operands[0]->shape;
+    int64_t n = 1;
+    for (uint32_t d = 0; d < x->rank; d++)
+        if (part_is_reduced(i, d)) n *= x->dims[d];
+    return (op == OP_ADD || op == OP_MAX || op == OP_MIN) && sc_is_float(x->type) && sc_type_info[x->type].bits >= 16 &&
+           sc_type_info[x->type].bits <= 32 && n == part_columns_of(f->t) && x->rank <= HLO_RANK_LIMIT;
+}
+
+/* x is needed at this index as an operand of i; false: it was needed at another one. */
+static bool need(Find *f, const HloInstruction *x, const IrRef *index, const HloInstruction *i, uint32_t operand)
+{
+    const uint32_t rank = part_shape(x, 0)->rank;
+    IrRef **seen = &f->seen[x->id];
+    if (*seen) return !rank || !memcmp(*seen, index, rank * sizeof *index);
+    *seen = WBB_NEW_N(f->a, IrRef, rank + 1u);
+    if (rank) memcpy(*seen, index, rank * sizeof *index);
+    f->from[x->id] = i ? i->id + 1 : 0, f->operand[x->id] = operand;
+    return true;
+}
+
+/* What i, at its index, needs of what needs scores. */
+static bool needs_of(Find *f, const HloInstruction *i)
+{
+    IrRef index[HLO_RANK_LIMIT];
+    if (i == f->t->of[1].i) return true;
+    if (i->opcode == HLO_REDUCE) {
+        if (!is_statistic(f, i)) return part_not(f->x, "a reduction between the products is not one of rows of scores");
+        const HloInstruction *path[] = {i, i->operands[0]};
+        uint32_t first = 0;
+        const PartChain one = {.path = path, .operands = &first, .n = 2};
+        part_chain_index(f->rw, f->a, &one, f->seen[i->id], f->column, index);
+        return need(f, i->operands[0], index, i, 0) || part_not(f->x, "a value is needed at several places of a row");
+    }
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        const HloInstruction *x = i->operands[k];
+        if (!f->needs[x->id]) continue;
+        if ((!hlo_is_elementwise(i->opcode) && !hlo_is_move(i->opcode)) || !ix_has_map(i, k) ||
+            part_shape(x, 0)->rank > HLO_RANK_LIMIT)
+            return part_not(f->x, "what stands between the products is not element by element");
+        ix_operand(f->rw, f->a, i, k, f->seen[i->id], index);
+        if (!need(f, x, index, i, k)) return part_not(f->x, "a value is needed at several places of a row");
+    }
+    return true;
+}
+
+static PartChain chain_to(const Find *f, const HloInstruction *x)
+{
+    PartChain c = {.n = 1, .output = -1};
+    const HloInstruction *weights = f->t->of[1].i->operands[f->t->weights];
+    for (const HloInstruction *i = x; f->from[i->id]; i = f->body->instructions[f->from[i->id] - 1]) c.n++;
+    c.path = WBB_NEW_N(f->a, const HloInstruction *, c.n), c.operands = WBB_NEW_N(f->a, uint32_t, c.n);
+    for (uint32_t k = c.n; k-- > 0;) {
+        c.path[k] = x;
+        if (k) c.operands[k - 1] = f->operand[x->id], x = f->body->instructions[f->from[x->id] - 1];
+    }
+    if (x != weights) c.output = f->output[x->id];
+    return c;
+}
+
+static IrRef variable(Find *f, IxMap *variables, int64_t n)
+{
+    if (n == 1) return ir_index(rw_graph(f->rw), 0);
+    return ix_map_var(f->rw, f->a, variables, IX_DIMENSION, ix_map_name(f->a, variables, IX_DIMENSION), 0, n - 1);
+}
+
+/* Begins with the roots of outputs that need scores, at the elements that follow from a result. */
+static bool need_outputs(Find *f)
+{
+    const PartStage *s = f->stage;
+    for (uint32_t o = 0; o < s->n_outputs; o++) {
+        const PartValue root = f->plan->roots[s->outputs[o]];
+        IrRef to[HLO_RANK_LIMIT];
+        part_path_index(f->rw, f->a, &s->paths[o], f->result, to);
+        if (!f->needs[root.i->id] || root.i == f->t->of[1].i) continue;
+        if (!f->seen[root.i->id]) f->output[root.i->id] = (int32_t)o;
+        if (!need(f, root.i, to, NULL, 0)) return part_not(f->x, "a value is needed at several places of a row");
+    }
+    return true;
+}
+
+/* Follows the weights of a batch, row and column, and outputs of a batch and row, down to the scores. */
+static bool find_ways(Find *f)
+{
+    PartAttention *t = f->t;
+    PartProduct *s = &t->of[0], *o = &t->of[1];
+    const HloInstruction *weights = NULL;
+    for (uint32_t k = 0; k < 2; k++) {
+        if (!f->needs[o->i->operands[k]->id]) continue;
+        if (weights) return part_not(f->x, "both operands of the second product need the first one");
+        weights = o->i->operands[k], t->weights = k;
+    }
+    if (!weights) return part_not(f->x, "the second product does not need the first one");
+    const int64_t rows = t->weights ? o->of.columns : o->of.rows;
+    t->turned[1] = t->weights;
+    if (o->of.batches != s->of.batches || weights->shape->rank > HLO_RANK_LIMIT)
+        return part_not(f->x, "the products have different batches");
+    /* of rows and columns of the same number the first try may be the wrong one */
+    for (uint32_t turned = 0; turned < 2; turned++) {
+        t->turned[0] = turned;
+        if (part_rows_of(t) != rows || part_columns_of(t) != o->of.depth) continue;
+        IxMap *variables = ix_map_new(f->a);
+        const IrRef batch = variable(f, variables, s->of.batches), row = variable(f, variables, rows);
+        IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT];
+        f->column = variable(f, variables, o->of.depth);
+        memset(f->seen, 0, (f->body->n_instructions + 1) * sizeof *f->seen);
+        const IrRef of_width = variable(f, variables, part_width_of(t));
+        part_product_index(f->rw, f->a, o, t->weights, batch, row, f->column, index);
+        part_product_result(f->rw, o, batch, t->turned[1] ? of_width : row, t->turned[1] ? row : of_width, f->result);
+        part_product_result(f->rw, s, batch, turned ? f->column : row, turned ? row : f->column, at);
+        if (!need(f, weights, index, NULL, 0)) return false;
+        bool possible = need_outputs(f);
+        for (uint32_t k = f->body->n_instructions; k-- > s->i->id + 1 && possible;)
+            if (f->seen[k]) possible = needs_of(f, f->body->instructions[k]);
+        const IrRef *found = f->seen[s->i->id];
+        if (!possible) return false;
+        if (found && !memcmp(found, at, s->i->shape->rank * sizeof *at)) return true;
+    }
+    return part_not(f->x, "a weight does not need the score of its row and column alone");
+}
+
+/* The maximum to which the terms of a sum are relative that may have any base (products.md); NULL: there is none. */
+static const HloInstruction *exponentials_of(const Find *f, const HloInstruction *i)
+{
+    if (part_columns_of(f->t) < f->t->within->value || i->operands[0]->opcode != HLO_EXPONENTIAL) return NULL;
+    return hlo_base_of_rows(f->body, i);
+}
+
+/* A quotient of f32 on the way to the weights whose divisor is such a sum: a product with its reciprocal. */
+static void find_quotient(Find *f)
+{
+    PartAttention *t = f->t;
+    for (uint32_t k = 0; k < f->body->n_instructions; k++) {
+        const HloInstruction *i = f->body->instructions[k];
+        if (!f->seen[k] || i->opcode != HLO_DIVIDE || i->shape->type != SC_F32) continue;
+        for (uint32_t n = 0; n < t->n_statistics; n++) {
+            const HloInstruction *sum = t->statistics[n].i;
+            const HloInstruction *by = i->operands[1];
+            if (t->statistics[n].base < 0 || !hlo_is_of_results(by, sum) || by->operands[0] != sum) continue;
+            const PartChain way = chain_to(f, i);
+            if (way.output < 0) t->quotient = i, t->divisor = n, t->to_quotient = way;
+        }
+    }
+}
+
+/* The statistics, in the order in which one needs another, each in the first pass that has what its terms need. */
+static void find_statistics(Find *f)
+{
+    PartAttention *t = f->t;
+    /* by id: the first pass that may have it */
+    uint32_t *after = WBB_NEW_N(f->a, uint32_t, f->body->n_instructions + 1);
+    t->statistics = WBB_NEW_N(f->a, PartStatistic, f->body->n_instructions + 1);
+    t->way = chain_to(f, t->of[0].i);
+    for (uint32_t k = 0; k < f->body->n_instructions; k++) {
+        const HloInstruction *i = f->body->instructions[k];
+        for (uint32_t n = 0; n < i->n_operands; n++) after[k] = WBB_MAX(after[k], after[i->operands[n]->id]);
+        if (i->opcode != HLO_REDUCE || !f->seen[k]) continue;
+        PartStatistic *x = &t->statistics[t->n_statistics++];
+        *x = (PartStatistic){.i = i, .op = hlo_combiner(i->called[0]), .pass = after[k], .base = -1,
+                             .way = chain_to(f, i)};
+        const HloInstruction *base = exponentials_of(f, i);
+        for (uint32_t n = 0; base && n + 1 < t->n_statistics; n++)
+            if (t->statistics[n].i == base && t->statistics[n].pass + 1 == x->pass)
+                x->base = (int32_t)n, x->pass = t->statistics[n].pass;
+        after[k] = x->pass + 1;
+        t->passes = WBB_MAX(t->passes, x->pass + 1);
+    }
+}
+
+/* Issue slots of an element in a pass: of what lies between its ends and scores or statistics. */
+static void find_work(Find *f)
+{
+    PartAttention *t = f->t;
+    t->slots = WBB_NEW_N(f->a, double, t->passes + 1), t->special = WBB_NEW_N(f->a, double, t->passes + 1);
+    for (uint32_t pass = 0; pass <= t->passes; pass++) {
+        bool *used = WBB_NEW_N(f->a, bool, f->body->n_instructions + 1);
+        for (uint32_t s = 0; s < t->n_statistics; s++)
+            if (t->statistics[s].pass == pass) used[t->statistics[s].i->operands[0]->id] = true, t->slots[pass]++;
+        if (pass == t->passes) used[t->of[1].i->operands[t->weights]->id] = true, t->slots[pass]++;
+        for (uint32_t k = f->body->n_instructions; k-- > 0;) {
+            const HloInstruction *i = f->body->instructions[k];
+            if (!used[k] || i->opcode == HLO_REDUCE || !f->needs[k] || i == t->of[0].i) continue;
+            for (uint32_t n = 0; n < i->n_operands; n++) used[i->operands[n]->id] = true;
+            if (hlo_elements(i->shape) < hlo_elements(t->of[0].i->shape)) continue; /* of a row */
+            const PartCost cost = i == t->quotient ? (PartCost){1, 0} : part_cost_of(f->x->t, i);
+            t->slots[pass] += cost.slots, t->special[pass] += cost.special > 0;
+        }
+    }
+}
+
+/* How tiles bring the operand of a product that is no matrix of rows. */
+static void find_bring(Find *f, uint32_t product)
+{
+    PartProduct *p = &f->t->of[product];
+    part_find_bring(f->a, p);
+    for (uint32_t o = 0; o < 2; o++)
+        if (o != part_brought(f->t, product)) p->bring[o] = (PartBring){0};
+    if (!product && p->of.depth % PART_TILE_DEPTH) p->bring[part_brought(f->t, 0)].copied = false;
+}
+
+bool part_make_attention(PartTry *x, PartPlan *p)
+{
+    PartAttention *t = WBB_NEW(x->a, PartAttention);
+    const HloComputation *body = x->base->fusion->body;
+    const uint32_t all = body->n_instructions + 1;
+    Find f = {.x = x, .a = x->a, .rw = x->base->rw, .t = t, .body = body, .needs = WBB_NEW_N(x->a, bool, all),
+              .seen = WBB_NEW_N(x->a, IrRef *, all), .from = WBB_NEW_N(x->a, uint32_t, all),
+              .operand = WBB_NEW_N(x->a, uint32_t, all), .plan = p, .output = WBB_NEW_N(x->a, int32_t, all),
+              .result = WBB_NEW_N(x->a, IrRef, HLO_RANK_LIMIT)};
+    if (!find_products(&f)) return false;
+    t->shared = tg_tune(x->t, "product.shared", 0), t->within = tg_tune(x->t, "attention.within", 0);
+    part_know_order(x);
+    if (x->scatters || x->hero) return part_not(x, "beside a scatter, sort or scan there is no product");
+    find_needs(&f);
+    PartRange *r = part_scanned(x->a, p, t->of[1].i);
+    if (!r) return part_not(x, "an output does not follow from results of the second product one by one");
+    f.stage = r->stages;
+    if (!find_ways(&f)) return false;
+    if (part_width_of(t) > MOST_WIDTH) return part_not(x, "the results of a row are too many for registers");
+    find_statistics(&f);
+    find_quotient(&f);
+    find_work(&f);
+    for (uint32_t k = 0; k < 2; k++) find_bring(&f, k);
+    r->reduced[t->of[0].i->id] = p->reduced[t->of[0].i->id] = true;
+    for (uint32_t k = 0; k < t->n_statistics; k++)
+        r->reduced[t->statistics[k].i->id] = p->reduced[t->statistics[k].i->id] = true;
+    part_check(x->cx, x->a, p, x->t, false);
+    part_check(x->cx, x->a, p, x->t, true);
+    part_begin_kernels(x, p);
+    if (part_is_in_place(p)) return part_not(x, "an output has the memory of an operand");
+    if (x->options->layout) part_layout_fail(x->cx, 1, "products of matrices take no layout");
+    PartPrice *price = WBB_NEW(x->a, PartPrice);
+    if (!part_attention_choose(x->a, p, x->t, t, price)) return part_not(x, "a block has no room for its tiles");
+    r->attention = t, r->price = price;
+    const int64_t blocks = part_attention_blocks(t);
+    if (blocks > INT32_MAX)
+        wbb_decline(x->cx, t->of[1].i->loc, WHY_SIZE, "%lld blocks and more", (long long)INT32_MAX);
+    r->blocks = (uint32_t)blocks;
+    p->kernels[0] = (PartKernel){.n_ranges = 1, .ranges = r, .grid = r->blocks, .block = t->warps * x->t->warp,
+                                 .why_block = "the tiles that take the least time",
+                                 .why_grid = "a block for some rows of each batch"};
+    p->kind = "attention";
+    p->why_kind = "scores and weights stay on chip between two products by tensor cores";
+    return true;
+}
+
+void part_print_attention(WbbBuf *out, const PartAttention *t)
+{
+    wbb_putf(out, "  products %%%s and %%%s: %lld of %lld rows, %lld columns of %lld products, %lld results; ",
+             t->of[0].i->name, t->of[1].i->name, (long long)t->of[0].of.batches, (long long)part_rows_of(t),
+             (long long)part_columns_of(t), (long long)t->of[0].of.depth, (long long)part_width_of(t));
+    wbb_putf(out, "%u warps of %d rows; tiles of %lld columns%s, in %u places (%s:%u)\n", t->warps,
+             PART_TILE_ROWS * (int)t->row_tiles, (long long)t->keys,
+             t->of[0].bring[part_brought(t, 0)].copied && t->of[1].bring[part_brought(t, 1)].copied ? ", copied" : "",
+             t->stages, t->shared->file, t->shared->line);
+    for (uint32_t k = 0; k < t->n_statistics; k++) {
+        const PartStatistic *s = &t->statistics[k];
+        wbb_putf(out, "  pass %u: %%%s", s->pass + 1, s->i->name);
+        if (s->base >= 0)
+            wbb_putf(out, ", relative to any %%%s (%s:%u)", t->statistics[s->base].i->name, t->within->file,
+                     t->within->line);
+        wbb_put(out, "\n");
+    }
+    if (t->quotient)
+        wbb_putf(out, "  %%%s: products with the reciprocal of %%%s\n", t->quotient->name,
+                 t->statistics[t->divisor].i->name);
+}
+
+const HloInstruction *part_attention_product(const PartAttention *t, uint32_t k) { return t->of[k].i; }

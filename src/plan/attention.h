@@ -1,0 +1,80 @@
+/* attention.h: two products of matrices in one kernel: the scores, of which each row is weighed, and the results, which
+ * sum so weighted rows of a third matrix.
+ *
+ *     s = q k'    p = rounded(exp(s - max of its row) / sum over its row)    o = p v
+ *
+ * A block has rows of one batch, its warps 16 * row_tiles of these each, with their fragments of q in registers. It
+ * goes several times through tiles of `keys` columns of the scores: in each pass but the last one it combines terms of
+ * statistics, reductions of rows whose terms need scores and results of earlier passes; in the last one it computes the
+ * weights, as the text rounds them, and multiplies. Lane 4 g + t has of a tile of scores rows g and g + 8, columns 2 t
+ * and 2 t + 1: what tensor cores leave there is what they take as the left matrix, so weights stay in registers.
+ */
+#ifndef PART_ATTENTION_H
+#define PART_ATTENTION_H
+
+#include "plan/product.h"
+
+/* From the weights (path[0]), or from an output's root, down: path[k + 1] is operand operands[k] of path[k]; of a
+ * reduction the operand at one of its terms. */
+typedef struct {
+    int32_t output; /* -1: from the weights */
+    const HloInstruction **path;
+    uint32_t *operands, n;
+} PartChain;
+
+/* A reduction of rows of scores: the greatest or least value, or a sum, in f32. */
+typedef struct {
+    const HloInstruction *i;
+    ScOp op;
+    uint32_t pass;
+    int32_t base;  /* of a sum of exp(x - m): the statistic m, found in the same pass; -1: there is none */
+    PartChain way;
+} PartStatistic;
+
+typedef struct PartAttention {
+    PartProduct of[2]; /* the scores, the results */
+    bool turned[2];    /* rows are those of the right operand */
+    uint32_t weights;  /* which operand of the results the weights are */
+    PartChain way;     /* to the scores */
+    /* A quotient by a sum of exponentials on the way to the weights, the number of that sum, and the way to it; NULL:
+     * there is none, or it must be rounded itself. */
+    const HloInstruction *quotient;
+    uint32_t divisor;
+    PartChain to_quotient;
+    PartStatistic *statistics;
+    uint32_t n_statistics, passes; /* passes: for statistics */
+    uint32_t warps, row_tiles, stages;
+    int64_t keys, row_blocks;
+    double *slots, *special; /* [passes + 1] issue slots, and of the unit of exponentials, for an element of a pass */
+    const TgTune *shared, *within; /* the rows that let operands go to shared memory, and sums have any base */
+} PartAttention;
+
+static inline int64_t part_rows_of(const PartAttention *t)
+{
+    return t->turned[0] ? t->of[0].of.columns : t->of[0].of.rows;
+}
+static inline int64_t part_columns_of(const PartAttention *t)
+{
+    return t->turned[0] ? t->of[0].of.rows : t->of[0].of.columns;
+}
+/* Columns of the results. */
+static inline int64_t part_width_of(const PartAttention *t)
+{
+    return t->turned[1] ? t->of[1].of.rows : t->of[1].of.columns;
+}
+static inline int64_t part_block_rows(const PartAttention *t)
+{
+    return (int64_t)PART_TILE_ROWS * t->row_tiles * t->warps;
+}
+static inline int64_t part_attention_blocks(const PartAttention *t) { return t->of[0].of.batches * t->row_blocks; }
+/* The operand of product k that tiles bring: keys, values. */
+static inline uint32_t part_brought(const PartAttention *t, uint32_t k) { return k ? !t->weights : !t->turned[0]; }
+
+/* attention.c: the index at the end of a chain, from that at its beginning; column: of the scores. */
+void part_chain_index(RwCx *rw, WbbArena *a, const PartChain *c, const IrRef *from, IrRef column, IrRef *to);
+void part_print_attention(WbbBuf *out, const PartAttention *t);
+/* attention_price.c: chooses tiles and warps, and leaves the price; false: no block may have them. */
+bool part_attention_choose(WbbArena *a, const PartPlan *plan, const TgTarget *target, PartAttention *t,
+                           PartPrice *price);
+
+#endif
