@@ -100,6 +100,7 @@ IrRef vec_lanes(Lanes *l, IrRef r, uint32_t lane, uint32_t count);
 IrRef vec_scalar(Lanes *l, IrRef r, uint32_t lane); /* r among the statements of one lane alone */
 LaneValue *vec_lane_value(Lanes *l, LaneBinding *b); /* of a binding, made where there is none */
 const char *vec_lane_name(Lanes *l, const char *name, uint32_t lane);
+bool vec_has_pairs(const Lanes *l, const IrNode *n, ScType from); /* is there one of two lanes? from: of operand 0 */
 /* How many lanes, of at most `most`, one instruction of the target takes for the operation of n. */
 uint32_t vec_packed_lanes(const Lanes *l, const IrNode *n, uint32_t most);
 /* How many lanes, from `lane` on, one access of `buffer` takes; *why: what stops it from being twice as wide. */
@@ -121,5 +122,8 @@ void vec_join(Lanes *l, IrBlock *b);
 
 /* bytes.c: the same. */
 void vec_bytes(Lanes *l, IrBlock *b);
+
+/* pairs.c: of the kernel. */
+void vec_pairs(Lanes *l, IrKernel *k);
 
 #endif

@@ -22,8 +22,9 @@ IrType vec_with_lanes(IrType t, uint32_t lanes)
     return IR_TYPE(IR_SC(t), log2);
 }
 
-static bool packs(const RwTables *t, const IrNode *n, ScType from)
+bool vec_has_pairs(const Lanes *l, const IrNode *n, ScType from)
 {
+    const RwTables *t = rw_target(l->rw);
     for (uint32_t i = 0; i < t->n_packed; i++) {
         const RwPacked *p = &t->packed[i];
         if (p->lanes == 2 && p->op == n->op && p->type == IR_SC(n->type) && p->from == from) return true;
@@ -219,7 +220,7 @@ static const LaneValue *leaf_value(Lanes *l, const IrNode *n)
 static bool is_packed(Lanes *l, const IrNode *n, bool index)
 {
     if (l->lanes == 1 || IR_LANES(n->type) > 1 || index || n->op == OP_CALL || n->op == OP_LOAD) return false;
-    return packs(rw_target(l->rw), n, IR_SC(ir_at(l->g, n->a[0])->type));
+    return vec_has_pairs(l, n, IR_SC(ir_at(l->g, n->a[0])->type));
 }
 
 static void make_lanes(Lanes *l, IrRef r)

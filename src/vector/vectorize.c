@@ -10,6 +10,7 @@
  * - a `do` is done once a lane, reads of neighbouring elements at once, and atomic operations on them where the
  *   target has an instruction; a `repeat` stays one where all lanes end with the same iteration, else it becomes one
  *   a lane;
+ * - what is packed is computed in pairs (pairs.c), in loops of lanes or not;
  * - what the loop of lanes itself carries goes from lane to lane in order: statements that depend on it are done lane
  *   after lane, after all others. Functions called vector_.. write statements for all lanes, those called scalar_.. for
  *   one lane.
@@ -563,9 +564,11 @@ VecAccesses vec_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes)
     expand_block(&l, &k->body);
     vec_join(&l, &k->body);
     vec_bytes(&l, &k->body);
-    if (l.replaced_values.n == 0) return l.accesses;
-    l.stack = (IrRefs){0};
-    ir_map_statements(k, replace_all, &l);
-    k->g->making_rule = k->g->making_origin = 0;
+    if (l.replaced_values.n) {
+        l.stack = (IrRefs){0};
+        ir_map_statements(k, replace_all, &l);
+        k->g->making_rule = k->g->making_origin = 0;
+    }
+    vec_pairs(&l, k);
     return l.accesses;
 }
