@@ -5,7 +5,8 @@
  *
  * A product whose results one kernel alone reads, as they are or through views, may be computed in it, and a kernel
  * whose one result that product alone reads may go into it, too. A library multiplies faster than tiles in registers
- * do; but what only elementwise work follows then goes to memory and back.
+ * do; but what only elementwise work follows then goes to memory and back. Two products, of which the second needs
+ * the first, may be one kernel with all that lies between them (attention), and with what follows.
  *
  *     s = dot(q, k)  ROOT y = multiply(s, scale)     f16[16,2048,2048] of 64 products each: 33 + 61 us, and 61 in one
  */
@@ -165,15 +166,154 @@ static void take(Products *p, const HloInstruction *i, WbbBuf *explain)
                  reader->roots[0]->name, last * 1e6, (call + after) * 1e6);
 }
 
+/* --- two products ------------------------------------------------------------------------------------------------- */
+/* What lies between two products. */
+typedef struct {
+    const HloInstruction *first, *second;
+    bool *in;        /* by id: it needs the first, and the second needs it; both are in, too */
+    bool *own;       /* by group: it has some of that */
+    FuseGroup *last; /* the group of what follows the second, which is in the kernel; NULL: there is none */
+    List after;      /* the second, and views of it that the last group reads */
+} Between;
+
+/* Marks what i needs. */
+static void mark_needs(const HloComputation *c, const HloInstruction *i, bool *marks)
+{
+    marks[i->id] = true;
+    for (uint32_t k = i->id + 1; k-- > 0;)
+        for (uint32_t n = 0; marks[k] && n < c->instructions[k]->n_operands; n++)
+            marks[c->instructions[k]->operands[n]->id] = true;
+}
+
+static bool is_call(const Products *p, const HloInstruction *i)
+{
+    return p->g->roles[i->id] == FUSE_LIBRARY && hlo_is_matrix_product(p->arena, i);
+}
+
+/* The last product that the second one needs; false: there is none. */
+static bool find_between(const Products *p, const HloInstruction *second, Between *b)
+{
+    const uint32_t all = p->c->n_instructions + 1;
+    bool *needed = WBB_NEW_N(p->arena, bool, all);
+    *b = (Between){.second = second, .in = WBB_NEW_N(p->arena, bool, all),
+                   .own = WBB_NEW_N(p->arena, bool, p->g->n_groups + 1)};
+    mark_needs(p->c, second, needed);
+    for (uint32_t k = second->id; k-- > 0 && !b->first;)
+        if (needed[k] && is_call(p, p->c->instructions[k])) b->first = p->c->instructions[k];
+    if (!b->first) return false;
+    b->in[b->first->id] = true;
+    for (uint32_t k = b->first->id + 1; k <= second->id; k++)
+        for (uint32_t n = 0; needed[k] && n < p->c->instructions[k]->n_operands; n++)
+            b->in[k] = b->in[k] || b->in[p->c->instructions[k]->operands[n]->id];
+    return true;
+}
+
+/* Is what lies between needed there alone, or in the last group, and nothing but kernels and views? */
+static bool is_closed(const Products *p, const Between *b)
+{
+    for (uint32_t k = b->first->id; k < b->second->id; k++) {
+        const HloInstruction *i = p->c->instructions[k];
+        const FuseRole role = p->g->roles[k];
+        if (!b->in[k]) continue;
+        if (i != b->first && role != FUSE_INLINE && role != FUSE_ALIAS && role != FUSE_ROOT) return false;
+        if (i == p->c->root || i->n_predecessors) return false;
+        for (uint32_t n = p->first[k]; n < p->first[k + 1]; n++) {
+            const HloInstruction *user = p->c->instructions[p->users[n]];
+            const bool dead = p->g->roles[user->id] == FUSE_NOTHING && !p->first[user->id + 1];
+            if (!b->in[user->id] && !dead && (!b->last || !has(b->last, user))) return false;
+        }
+    }
+    return true;
+}
+
+/* The groups that have some of it; their seconds, 0 where those are not known or one leaves other results, too. */
+static double seconds_between(const Products *p, Between *b)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < p->g->n_groups; k++) {
+        const FuseGroup *g = &p->g->groups[k];
+        b->own[k] = false;
+        for (uint32_t n = 0; n < g->n_members && g != b->last; n++) b->own[k] = b->own[k] || b->in[g->members[n]->id];
+        for (uint32_t r = 0; b->own[k] && r < g->n_roots; r++)
+            if (!b->in[g->roots[r]->id]) return 0;
+        const double own = b->own[k] ? seconds_of(p, g) : 0;
+        if (b->own[k] && own <= 0) return 0;
+        sum += own;
+    }
+    return sum + 1e-12; /* a score may be a weight: then nothing is between */
+}
+
+/* The kernel of all of it; its root is that of the last group, or the second product. */
+static FuseGroup group_of(const Products *p, const Between *b)
+{
+    List more = {0};
+    for (uint32_t k = 0; k < p->g->n_groups; k++)
+        for (uint32_t n = 0; b->own[k] && n < p->g->groups[k].n_members; n++)
+            WBB_PUSH(p->arena, &more, p->g->groups[k].members[n]);
+    for (uint32_t k = b->first->id; k <= b->second->id; k++) {
+        const HloInstruction *i = p->c->instructions[k];
+        bool known = false;
+        for (uint32_t n = 0; n < more.n && !known; n++) known = more.items[n] == i;
+        if (b->in[k] && !known) WBB_PUSH(p->arena, &more, i);
+    }
+    for (uint32_t k = 1; k < b->after.n; k++) WBB_PUSH(p->arena, &more, b->after.items[k]);
+    FuseGroup own = {.roots = WBB_NEW(p->arena, const HloInstruction *), .n_roots = 1};
+    own.roots[0] = b->second;
+    return with(p, b->last ? b->last : &own, more.items, more.n);
+}
+
+/* Makes it one kernel, if that takes less time. */
+static bool take_both(Products *p, Between *b, WbbBuf *explain)
+{
+    if (!is_closed(p, b)) return false;
+    const double between = seconds_between(p, b), after = b->last ? seconds_of(p, b->last) : 0;
+    const double calls = p->how->library(p->how->arg, b->first) + p->how->library(p->how->arg, b->second);
+    if (between <= 0 || (b->last && after <= 0)) return false;
+    FuseGroup one = group_of(p, b);
+    if (one.n_members > p->how->rates.members) return false;
+    const double before = calls + between + after, now = seconds_of(p, &one);
+    if (now <= 0 || now >= before * (1 - p->how->rates.save)) return false;
+    uint32_t n = 0;
+    for (uint32_t k = b->first->id; k <= b->second->id; k++)
+        if (b->in[k]) p->g->roles[k] = FUSE_INLINE;
+    be_inline(p, &b->after);
+    if (!b->last) p->g->roles[b->second->id] = FUSE_ROOT;
+    for (uint32_t k = 0; k < p->g->n_groups; k++)
+        if (!b->own[k] && &p->g->groups[k] != b->last) p->g->groups[n++] = p->g->groups[k];
+    p->g->groups[n] = one, p->g->n_groups = n + 1;
+    FuseGroup *own = &p->g->groups[n];
+    double seconds = take_makers(p, b->first, &own, now);
+    seconds = take_makers(p, b->second, &own, seconds);
+    if (explain)
+        wbb_putf(explain,
+                 "  %s and %s: in one kernel with what is between them, %.3f us; library calls and kernels take %.3f\n",
+                 b->first->name, b->second->name, seconds * 1e6, before * 1e6);
+    return true;
+}
+
+/* With the one group that reads its results, as they are or through views; else without. */
+static void take_two(Products *p, const HloInstruction *second, WbbBuf *explain)
+{
+    Between b;
+    if (!find_between(p, second, &b)) return;
+    WBB_PUSH(p->arena, &b.after, second);
+    b.last = reader_of(p, &b.after);
+    if (b.last && take_both(p, &b, explain)) return;
+    b.last = NULL, b.after.n = 1;
+    take_both(p, &b, explain);
+}
+
 void fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
                    WbbBuf *explain)
 {
     Products p = {.cx = cx, .arena = a, .c = c, .how = how, .g = g,
                   .group = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
-    for (uint32_t k = 0; k < c->n_instructions; k++) {
-        const HloInstruction *i = c->instructions[k];
-        if (g->roles[k] != FUSE_LIBRARY || !hlo_is_matrix_product(a, i)) continue;
-        if (!p.first) fuse_find_users(a, c, &p.first, &p.users);
-        take(&p, i, explain);
-    }
+    bool any = false;
+    for (uint32_t k = 0; k < c->n_instructions && !any; k++) any = is_call(&p, c->instructions[k]);
+    if (!any) return;
+    fuse_find_users(a, c, &p.first, &p.users);
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (is_call(&p, c->instructions[k])) take_two(&p, c->instructions[k], explain);
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (is_call(&p, c->instructions[k])) take(&p, c->instructions[k], explain);
 }

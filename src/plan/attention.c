@@ -11,6 +11,7 @@
 #include "plan/sort.h"
 #include "plan/strategies.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_WIDTH = 256 /* of results, whose sums a warp has in registers */ };
@@ -206,11 +207,29 @@ static bool find_ways(Find *f)
     return part_not(f->x, "a weight does not need the score of its row and column alone");
 }
 
-/* The maximum to which the terms of a sum are relative that may have any base (products.md); NULL: there is none. */
-static const HloInstruction *exponentials_of(const Find *f, const HloInstruction *i)
+/* What a value of rows is through moves, and through maxima with -inf. */
+static const HloInstruction *of_row(const HloInstruction *x)
 {
-    if (part_columns_of(f->t) < f->t->within->value || i->operands[0]->opcode != HLO_EXPONENTIAL) return NULL;
-    return hlo_base_of_rows(f->body, i);
+    for (x = hlo_source(x); x->opcode == HLO_MAXIMUM; x = hlo_source(x)) {
+        const HloInstruction *other = hlo_source(x->operands[1]);
+        if (!hlo_is_number(other, -INFINITY)) break;
+        x = x->operands[0];
+    }
+    return x;
+}
+
+/* The maximum to which the terms of a sum are relative that may have any base (products.md), its number among the
+ * statistics; -1: there is none. */
+static int32_t base_of(const Find *f, const HloInstruction *sum)
+{
+    const PartAttention *t = f->t;
+    const HloInstruction *e = sum->operands[0], *d = e->n_operands ? e->operands[0] : NULL;
+    if (part_columns_of(t) < t->within->value || !hlo_reduces(sum, HLO_ADD) || e->opcode != HLO_EXPONENTIAL) return -1;
+    const HloInstruction *m = d->opcode == HLO_SUBTRACT ? of_row(d->operands[1]) : NULL;
+    if (!m || !hlo_reduces(m, HLO_MAXIMUM) || m->operands[0] != d->operands[0]) return -1;
+    for (uint32_t n = 0; n < t->n_statistics; n++)
+        if (t->statistics[n].i == m) return (int32_t)n;
+    return -1;
 }
 
 /* A quotient of f32 on the way to the weights whose divisor is such a sum: a product with its reciprocal. */
@@ -222,8 +241,7 @@ static void find_quotient(Find *f)
         if (!f->seen[k] || i->opcode != HLO_DIVIDE || i->shape->type != SC_F32) continue;
         for (uint32_t n = 0; n < t->n_statistics; n++) {
             const HloInstruction *sum = t->statistics[n].i;
-            const HloInstruction *by = i->operands[1];
-            if (t->statistics[n].base < 0 || !hlo_is_of_results(by, sum) || by->operands[0] != sum) continue;
+            if (t->statistics[n].base < 0 || hlo_source(i->operands[1]) != sum) continue;
             const PartChain way = chain_to(f, i);
             if (way.output < 0) t->quotient = i, t->divisor = n, t->to_quotient = way;
         }
@@ -245,10 +263,8 @@ static void find_statistics(Find *f)
         PartStatistic *x = &t->statistics[t->n_statistics++];
         *x = (PartStatistic){.i = i, .op = hlo_combiner(i->called[0]), .pass = after[k], .base = -1,
                              .way = chain_to(f, i)};
-        const HloInstruction *base = exponentials_of(f, i);
-        for (uint32_t n = 0; base && n + 1 < t->n_statistics; n++)
-            if (t->statistics[n].i == base && t->statistics[n].pass + 1 == x->pass)
-                x->base = (int32_t)n, x->pass = t->statistics[n].pass;
+        const int32_t base = base_of(f, i);
+        if (base >= 0 && t->statistics[base].pass + 1 == x->pass) x->base = base, x->pass--;
         after[k] = x->pass + 1;
         t->passes = WBB_MAX(t->passes, x->pass + 1);
     }
