@@ -36,6 +36,7 @@ KINDS = {
 }
 FACTS = {
     "exact": "of floats, it gives one of them, or a float that needs no rounding",
+    "in_order": "elements stay in their order: row by row (reshape), or in memory (bitcast)",
     "renames": "its value is the operand's bytes as they lie: another name, which depends on layouts",
     "free": "computed again it costs nothing beside reading what it is made of, if that is no larger",
     "again": "where nothing is priced, each of several kernels computes it again (src/fuse/decide.c)",
@@ -55,7 +56,7 @@ class Op:
     idempotent: bool = False  # op(x, x) is x
     classes: str = ""  # letters of Type.cls in ops.py that all operands and the result may have; "": those of `scalar`, or verify_*.c says
     facts: str = ""  # words of FACTS
-    reads: Optional[str] = None  # of a move, see above; None: elements stay in their order, in memory (bitcast) or by index
+    reads: Optional[str] = None  # of a move, see above; None: of one whose elements stay in their order
     needs: str = ""  # attributes without which its text is refused; what others it must have its verifier says
 
     @property
@@ -96,9 +97,9 @@ OPS = [
     Op("sine", 1, "element", "sin"), Op("sinh", 1, "element", "sinh"), Op("sqrt", 1, "element", "sqrt"), Op("stochastic-convert", 2, "element"),
     Op("subtract", 2, "element", "sub", classes="PIUFC"), Op("tan", 1, "element", "tan"), Op("tanh", 1, "element", "tanh"),
     Op("xor", 2, "element", "bxor", identity="0", facts="widens"),
-    Op("bitcast", 1, "move", facts="renames free again"),
+    Op("bitcast", 1, "move", facts="in_order renames free again"),
     Op("broadcast", 1, "move", facts="free again", reads="i[dimensions[d]]"),
-    Op("reshape", 1, "move", facts="free again"),
+    Op("reshape", 1, "move", facts="in_order free again"),
     Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]", needs="dimensions"),
     Op("slice", 1, "move", facts="again", reads="start + stride * i[d]", needs="slice"),
     Op("transpose", 1, "move", facts="free", reads="i[place(d)]", needs="dimensions"),
@@ -145,3 +146,5 @@ def check() -> None:
             raise ValueError(f"gen/hlo_ops.py: {o.text}: more than two attributes")
         if not set(o.facts.split()) <= set(FACTS) or not set(o.takes) <= {t.cls for t in ops.TYPES} or (o.reads and o.kind != "move"):
             raise ValueError(f"gen/hlo_ops.py: {o.text}: unknown fact or class, or reads of what is no move")
+        if (o.kind == "move") != (bool(o.reads) != ("in_order" in o.facts.split())):
+            raise ValueError(f"gen/hlo_ops.py: {o.text}: a move reads by a text, or its elements are in order; nothing else is")

@@ -261,6 +261,8 @@ HloOpcode hlo_priced_as(const HloInstruction *i);
 ScOp hlo_function(const HloInstruction *i); /* a quotient, a root, a sine, ..: `costly` in gen/ops.py; else OP_NONE */
 /* Is each element one of operand 0's as it is, somewhere else? No instruction makes it: indices and names change. */
 bool hlo_is_move(HloOpcode op);
+/* Is it a move that has each element of its operand once? */
+bool hlo_permutes(const HloInstruction *i);
 /* Whose elements i has, through moves that keep the type: i itself where it is none. */
 const HloInstruction *hlo_source(const HloInstruction *i);
 /* Does it reduce f32 by one operation, from its identity on? */

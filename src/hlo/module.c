@@ -218,6 +218,11 @@ bool hlo_is_move(HloOpcode op)
     return hlo_kind(op) == HLO_IS_MOVE || op == HLO_COPY || op == HLO_BITCAST_CONVERT;
 }
 
+bool hlo_permutes(const HloInstruction *i)
+{
+    return hlo_is_move(i->opcode) && hlo_elements(i->shape) == hlo_elements(i->operands[0]->shape);
+}
+
 bool hlo_reduces(const HloInstruction *i, HloOpcode op)
 {
     if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type != SC_F32 || !i->n_dimensions) return false;

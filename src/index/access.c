@@ -10,6 +10,8 @@
  */
 #include "index/access.h"
 
+#include <string.h>
+
 const IxFamily *ix_family(WbbArena *a, const HloInstruction *i)
 {
     switch (i->opcode) {
@@ -173,4 +175,13 @@ void ix_access(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand,
     const HloShape *s = i->operands[operand]->shape;
     ix_family_access(ix_family(a, i), rw, (IxList){.a = a, .i = i, .operand = operand}, s->rank, out, ranges, starts,
                      access);
+}
+
+void ix_result(RwCx *rw, WbbArena *a, const HloInstruction *i, const IrRef *in, IrRef *out)
+{
+    const IxList of = {.a = a, .i = i};
+    IxAccess to;
+    assert(hlo_permutes(i));
+    ix_family_access(ix_target_family(a, i, 0), rw, of, i->shape->rank, in, NULL, NULL, &to);
+    if (i->shape->rank) memcpy(out, to.index, i->shape->rank * sizeof *out);
 }

@@ -20,7 +20,7 @@ typedef struct {
     uint8_t *reads; /* by id: what an element reads of the operand, of one call of reads_only_own */
 } Aliasing;
 
-static bool is_view(const HloInstruction *i) { return i->opcode == HLO_BITCAST && part_same_width(i); }
+static bool is_view(const HloInstruction *i) { return hlo_has(i->opcode, HLO_RENAMES) && part_same_width(i); }
 
 /* The instruction behind bitcasts that keep the order of elements. *once: false if one of them has other users. */
 static const HloInstruction *behind_views(const HloInstruction *i, bool *once)
@@ -43,8 +43,8 @@ static bool keeps_offset(const HloInstruction *i, const HloInstruction *operand)
     if (is_view(i)) return true;
     if (i->opcode == HLO_DYNAMIC_UPDATE_SLICE && operand == i->operands[0])
         return same_layout(i->shape, operand->shape); /* or an element of the update */
-    const bool element = hlo_is_elementwise(i->opcode) || i->opcode == HLO_COPY;
-    return element && operand->shape->rank == i->shape->rank && same_layout(i->shape, operand->shape);
+    return hlo_is_elementwise(i->opcode) && operand->shape->rank == i->shape->rank &&
+           same_layout(i->shape, operand->shape);
 }
 
 /* Is every element of p, a parameter, read only by the thread that writes it? `update`, the dynamic-update-slice at
@@ -116,7 +116,7 @@ static int32_t demanded(Aliasing *x, uint32_t k)
 /* The value of the entry whose memory an operand of the fusion has: a bitcast is another view of it. */
 static const HloInstruction *memory_of(const HloInstruction *operand)
 {
-    while (operand->opcode == HLO_BITCAST || hlo_forwards_operand(operand)) operand = operand->operands[0];
+    while (hlo_has(operand->opcode, HLO_RENAMES) || hlo_forwards_operand(operand)) operand = operand->operands[0];
     return part_value(operand, 0).i;
 }
 

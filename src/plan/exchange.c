@@ -7,6 +7,18 @@
  */
 #include "plan/exchange.h"
 
+/* May a move leave elements in another order than its operand's? */
+static bool may_reorder(const HloInstruction *i)
+{
+    int64_t before = -1;
+    HloRead r;
+    for (uint32_t d = 0; hlo_kind(i->opcode) == HLO_IS_MOVE && d < i->operands[0]->shape->rank; d++) {
+        if (!hlo_reads(i, d, &r) || r.dim < before) return true;
+        before = r.dim;
+    }
+    return false;
+}
+
 /* May an array be read in another order than that of the outputs? */
 static bool may_transpose(const PartPlan *p, const PartStage *s, const TgTarget *t)
 {
@@ -15,10 +27,7 @@ static bool may_transpose(const PartPlan *p, const PartStage *s, const TgTarget 
     if (!tg_find_rate(t, "clock")) return false; /* a target without rates has no prices */
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        moves = moves || i->opcode == HLO_TRANSPOSE || i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE ||
-                i->opcode == HLO_COPY || i->shape->has_layout;
-        for (uint32_t d = 1; i->opcode == HLO_BROADCAST && d < i->n_dimensions; d++)
-            moves = moves || i->dimensions[d] < i->dimensions[d - 1];
+        moves = moves || i->shape->has_layout || may_reorder(i);
     }
     for (uint32_t k = 0; k < s->n_outputs; k++) {
         const PartBuffer *b = &p->buffers[p->n_operands + s->outputs[k]];

@@ -53,12 +53,11 @@ static int64_t contiguous(const HloShape *part, const HloShape *whole, uint32_t 
 static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction *root)
 {
     const HloInstruction *i = root;
-    while (hlo_is_elementwise(i->opcode) || i->opcode == HLO_COPY) {
+    while (hlo_is_elementwise(i->opcode)) {
         const HloInstruction *next = NULL;
         for (uint32_t k = 0; k < i->n_operands; k++) {
             const HloInstruction *x = part_value(i->operands[k], 0).i;
-            const bool leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA ||
-                              x->opcode == HLO_BROADCAST;
+            const bool leaf = hlo_kind(x->opcode) == HLO_IS_LEAF || x->opcode == HLO_BROADCAST;
             if (!leaf && next && next != x) return NULL;
             if (!leaf) next = x;
         }
@@ -146,9 +145,8 @@ static bool only_moves_memory(const PartPlan *p)
 {
     for (uint32_t k = 0; k < p->n_outputs; k++) {
         const HloInstruction *i = p->roots[k].i;
-        const bool moves = i->opcode == HLO_COPY || i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE ||
-                           i->opcode == HLO_TRANSPOSE;
-        if (i->opcode != HLO_PARAMETER && !(moves && i->operands[0]->opcode == HLO_PARAMETER)) return false;
+        const HloInstruction *of = hlo_permutes(i) ? i->operands[0] : i;
+        if (of->opcode != HLO_PARAMETER) return false;
     }
     return true;
 }

@@ -200,10 +200,7 @@ static bool checks_terms(Sharing *s, const PartReduce *r)
 /* Operations of which each element of the result needs one of the operand, and each of the operand is needed once. */
 static bool is_view(const HloInstruction *i, uint32_t operand)
 {
-    const bool moves = i->opcode == HLO_BITCAST || i->opcode == HLO_BITCAST_CONVERT || i->opcode == HLO_RESHAPE ||
-                       i->opcode == HLO_TRANSPOSE || i->opcode == HLO_COPY;
-    return ix_has_map(i, operand) && (moves || hlo_is_elementwise(i->opcode)) &&
-           part_shape(part_value(i->operands[operand], 0).i, 0)->rank <= HLO_RANK_LIMIT &&
+    return ix_has_map(i, operand) && part_shape(part_value(i->operands[operand], 0).i, 0)->rank <= HLO_RANK_LIMIT &&
            hlo_elements(i->shape) == hlo_elements(i->operands[operand]->shape);
 }
 
@@ -217,12 +214,8 @@ void part_path_index(RwCx *rw, WbbArena *a, const PartPath *path, const IrRef *f
     memcpy(to, from, part_shape(path->path[0], 0)->rank * sizeof *to);
     for (uint32_t k = 1; k < path->n; k++) {
         const HloInstruction *i = path->path[k];
-        const HloShape *x = part_shape(path->path[k - 1], 0);
-        if (i->opcode == HLO_BITCAST) ix_bitcast(rw, a, x, i->shape, to, next);
-        else if (i->opcode == HLO_RESHAPE) ix_regroup(rw, x->rank, x->dims, to, i->shape->rank, i->shape->dims, next);
-        else if (i->opcode == HLO_TRANSPOSE)
-            for (uint32_t d = 0; d < i->shape->rank; d++) next[d] = to[i->dimensions[d]];
-        else continue;
+        if (hlo_is_elementwise(i->opcode)) continue;
+        ix_result(rw, a, i, to, next);
         memcpy(to, next, i->shape->rank * sizeof *to);
     }
 }

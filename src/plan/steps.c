@@ -170,22 +170,6 @@ typedef struct {
     IrRef *index; /* STEP: of its own element that goes with the step's */
 } Following;
 
-static bool moves(HloOpcode op)
-{
-    return op == HLO_RESHAPE || op == HLO_TRANSPOSE || op == HLO_COPY || op == HLO_BITCAST;
-}
-
-/* The index of the result of a move. */
-static void move(RwCx *rw, WbbArena *a, const HloInstruction *i, const IrRef *from, IrRef *to)
-{
-    const HloShape *x = part_shape(part_value(i->operands[0], 0).i, part_value(i->operands[0], 0).part);
-    if (i->opcode == HLO_BITCAST) ix_bitcast(rw, a, x, i->shape, from, to);
-    else if (i->opcode == HLO_RESHAPE) ix_regroup(rw, x->rank, x->dims, from, i->shape->rank, i->shape->dims, to);
-    else
-        for (uint32_t d = 0; d < i->shape->rank; d++)
-            to[d] = from[i->opcode == HLO_TRANSPOSE ? (uint32_t)i->dimensions[d] : d];
-}
-
 /* Of a value that the body of the fusion has. */
 static Following following(RwCx *rw, WbbArena *a, const PartSteps *s, const Following *of, PartValue v, const IrRef *at,
                            IrRef iteration)
@@ -218,10 +202,9 @@ static Following follow(RwCx *rw, WbbArena *a, const PartSteps *s, const Followi
             if (!hlo_same_dims(i->operands[o]->shape, i->shape)) return (Following){.need = MORE};
         return x;
     }
-    const bool view = i->opcode == HLO_BITCAST ? part_same_width(i) : moves(i->opcode);
-    if (!view || hlo_elements(i->shape) != hlo_elements(i->operands[0]->shape)) return (Following){.need = MORE};
+    if (!hlo_permutes(i) || (hlo_has(i->opcode, HLO_RENAMES) && !part_same_width(i))) return (Following){.need = MORE};
     IrRef *to = WBB_NEW_N(a, IrRef, HLO_RANK_LIMIT);
-    move(rw, a, i, x.index, to);
+    ix_result(rw, a, i, x.index, to);
     return (Following){.need = STEP, .index = to};
 }
 

@@ -11,7 +11,7 @@ bool part_same_width(const HloInstruction *i)
     const HloShape *from = i->operands[0]->shape;
     return hlo_elements(i->shape) == hlo_elements(from) &&
            sc_type_info[i->shape->type].bits == sc_type_info[from->type].bits &&
-           (i->opcode == HLO_BITCAST || hlo_same_dims(i->shape, from));
+           (hlo_has(i->opcode, HLO_RENAMES) || hlo_same_dims(i->shape, from));
 }
 
 bool part_is_rotation(const HloInstruction *i)

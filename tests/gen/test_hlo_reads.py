@@ -5,6 +5,7 @@ import ast
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -34,6 +35,10 @@ class Reads(unittest.TestCase):
     def test_moves(self) -> None:
         without = [o.text for o in hlo_ops.OPS if o.kind == "move" and not o.reads]
         self.assertEqual(without, ["bitcast", "reshape"])
+        for wrong in (hlo_ops.Op("turn", 1, "move"), hlo_ops.Op("turn", 1, "move", reads="i[d]", facts="in_order"),
+                      hlo_ops.Op("turn", 1, "element", facts="in_order")):
+            with mock.patch.object(hlo_ops, "OPS", [*hlo_ops.OPS, wrong]), self.assertRaisesRegex(ValueError, "turn: a move reads by a text"):
+                hlo_ops.check()
 
 
 if __name__ == "__main__":

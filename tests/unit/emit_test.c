@@ -447,7 +447,7 @@ static void test_choices(void **state)
           "  p = s32[6,17]{1,0} parameter(0)\n  z = s32[] constant(-100)\n  w = s32[6,9]{1,0} reduce-window(p, z), "
           "window={size=1x3 stride=1x2 pad=0_0x1_1}, "
           "to_apply=mx\n  r = s32[6]{0} reduce(w, z), dimensions={1}, to_apply=mx\n"
-          "  ROOT v = s32[6]{0} reverse(r), dimensions={0}\n}\n",
+          "  s = s32[5]{0} slice(r), slice={[1:6]}\n  ROOT v = s32[5]{0} reverse(s), dimensions={0}\n}\n",
           false);
     check(MODULE("  p = s8[6,17]{1,0} parameter(0)\n  q = s8[17,3]{1,0} parameter(1)\n"
                  "  ROOT r = s32[6,3]{1,0} dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"), false);

@@ -71,8 +71,29 @@ static void expected(const HloInstruction *i, uint32_t operand, const int64_t *o
     }
 }
 
-/* Checks every map of the entry at every index, and ix_linear and ix_delinear of every shape. */
-static void check(const char *text)
+/* Of a move that has each element once: back from the index of the operand's element, for each element of it. */
+static int64_t check_result(Fixture *f, const HloInstruction *i)
+{
+    const HloShape *s = i->n_operands ? i->operands[0]->shape : NULL;
+    int64_t values[1000] = {0}, want[MAX_RANK];
+    IrRef in[MAX_RANK], out[MAX_RANK];
+    if (!s || !hlo_permutes(i)) return 0;
+    const uint32_t first = f->g->n_vars;
+    for (uint32_t k = 0; k < s->rank; k++) in[k] = ir_var(f->g, ir_var_new(f->g, "d", IR_LOOP, 0, s->dims[k] - 1, 0));
+    ix_result(f->rw, f->arena, i, in, out);
+    for (int64_t e = 0; e < hlo_elements(i->shape); e++) {
+        int64_t at[MAX_RANK];
+        unravel(i->shape->rank, i->shape->dims, e, at);
+        expected(i, 0, at, want);
+        memcpy(&values[first], want, s->rank * sizeof *want);
+        for (uint32_t k = 0; k < i->shape->rank; k++) assert_int_equal(value(f, out[k], values), at[k]);
+    }
+    return hlo_elements(i->shape);
+}
+
+/* Checks every map of the entry at every index, and ix_linear and ix_delinear of every shape. returned: for so many
+ * elements there is a way back. */
+static void check(const char *text, int64_t returned)
 {
     Fixture f = fixture(text);
     const HloComputation *c = f.module->entry;
@@ -94,6 +115,7 @@ static void check(const char *text)
             assert_int_equal(value(&f, linear, values), values[whole]);
             for (uint32_t k = 0; k < s->rank; k++) assert_int_equal(value(&f, back[k], values), values[first + k]);
         }
+        returned -= check_result(&f, i);
         for (uint32_t o = 0; o < i->n_operands; o++) {
             assert_true(ix_has_map(i, o));
             ix_operand(f.rw, f.arena, i, o, d, in);
@@ -108,6 +130,7 @@ static void check(const char *text)
         }
     }
     assert_true(checked > 0);
+    assert_int_equal(returned, 0);
     close_fixture(&f);
 }
 
@@ -117,13 +140,13 @@ static void test_moves(void **state)
 {
     (void)state;
     check(MODULE(
-        "  p = f32[3,4,5]{0,2,1} parameter(0)\n  ROOT t = f32[5,3,4]{2,0,1} transpose(p), dimensions={2,0,1}\n"));
+        "  p = f32[3,4,5]{0,2,1} parameter(0)\n  ROOT t = f32[5,3,4]{2,0,1} transpose(p), dimensions={2,0,1}\n"), 60);
     check(MODULE("  p = f32[9,7]{1,0} parameter(0)\n  s = f32[3,7]{0,1} slice(p), slice={[1:8:3], [0:7]}\n"
-                 "  ROOT r = f32[3,7]{1,0} reverse(s), dimensions={0,1}\n"));
+                 "  ROOT r = f32[3,7]{1,0} reverse(s), dimensions={0,1}\n"), 21);
     check(MODULE(
         "  p = f32[4,1]{1,0} parameter(0)\n  z = f32[] parameter(1)\n  b = f32[2,4,3,1]{3,2,1,0} broadcast(p), "
         "dimensions={1,3}\n"
-        "  c = f32[2,4,3,1]{3,2,1,0} broadcast(z), dimensions={}\n  ROOT a = f32[2,4,3,1]{3,2,1,0} add(b, c)\n"));
+        "  c = f32[2,4,3,1]{3,2,1,0} broadcast(z), dimensions={}\n  ROOT a = f32[2,4,3,1]{3,2,1,0} add(b, c)\n"), 0);
 }
 
 static void test_reshape(void **state)
@@ -132,18 +155,18 @@ static void test_reshape(void **state)
     check(MODULE("  p = f32[2,3,8,5]{3,2,1,0} parameter(0)\n  a = f32[6,8,5]{2,1,0} reshape(p)\n  b = "
                  "f32[6,2,4,5]{3,2,1,0} reshape(a)\n"
                  "  c = f32[1,12,1,4,5,1]{5,4,3,2,1,0} reshape(b)\n  d = f32[240]{0} reshape(c)\n  ROOT e = "
-                 "f32[16,15]{1,0} reshape(d)\n"));
+                 "f32[16,15]{1,0} reshape(d)\n"), 1200);
     check(MODULE(
-        "  p = f32[6,4]{0,1} parameter(0)\n  a = f32[4,6]{0,1} reshape(p)\n  ROOT b = f32[8,3]{1,0} reshape(a)\n"));
-    check(MODULE("  p = f32[] parameter(0)\n  a = f32[1,1]{1,0} reshape(p)\n  ROOT b = f32[1]{0} reshape(a)\n"));
+        "  p = f32[6,4]{0,1} parameter(0)\n  a = f32[4,6]{0,1} reshape(p)\n  ROOT b = f32[8,3]{1,0} reshape(a)\n"), 48);
+    check(MODULE("  p = f32[] parameter(0)\n  a = f32[1,1]{1,0} reshape(p)\n  ROOT b = f32[1]{0} reshape(a)\n"), 2);
 }
 
 static void test_bitcast(void **state)
 {
     (void)state;
     check(MODULE("  p = f32[4,6]{0,1} parameter(0)\n  a = f32[6,4]{1,0} bitcast(p)\n  b = f32[3,8]{0,1} bitcast(a)\n"
-                 "  c = f32[2,3,4]{0,2,1} bitcast(b)\n  ROOT d = f32[24,1]{0,1} bitcast(c)\n"));
-    check(MODULE("  p = f32[16,17,3]{2,1,0} parameter(0)\n  ROOT a = f32[51,16]{0,1} bitcast(p)\n"));
+                 "  c = f32[2,3,4]{0,2,1} bitcast(b)\n  ROOT d = f32[24,1]{0,1} bitcast(c)\n"), 96);
+    check(MODULE("  p = f32[16,17,3]{2,1,0} parameter(0)\n  ROOT a = f32[51,16]{0,1} bitcast(p)\n"), 816);
 }
 
 static void prints(const char *text, const char *maps)
