@@ -51,8 +51,8 @@ bool fuse_is_small_constant(const HloInstruction *i)
 
 bool fuse_is_view(const HloInstruction *i)
 {
-    if (i->opcode == HLO_BITCAST) return true;
-    return i->opcode == HLO_RESHAPE && hlo_is_row_major(i->shape) && hlo_is_row_major(i->operands[0]->shape);
+    if (!hlo_has(i->opcode, HLO_IN_ORDER)) return false;
+    return hlo_has(i->opcode, HLO_RENAMES) || (hlo_is_row_major(i->shape) && hlo_is_row_major(i->operands[0]->shape));
 }
 
 /* How an instruction's value is used. */

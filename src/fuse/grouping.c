@@ -393,7 +393,7 @@ static double rows_again(FuseWork *w, const HloInstruction *i, const FuseKernel 
         if (x->opcode == HLO_REDUCE && x->shape->type != SC_TUPLE &&
             (double)hlo_elements(x->operands[0]->shape) == space && !w->alone[x->id])
             return (double)hlo_bytes(x->operands[0]->shape) * w->rates->byte;
-        const bool same = hlo_is_elementwise(x->opcode) || x->opcode == HLO_RESHAPE || x->opcode == HLO_BITCAST;
+        const bool same = hlo_is_elementwise(x->opcode) || hlo_has(x->opcode, HLO_IN_ORDER);
         for (uint32_t o = 0; o < x->n_operands && same && n < STEPS; o++) stack[n++] = x->operands[o];
     }
     return 0;

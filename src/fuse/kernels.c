@@ -368,9 +368,7 @@ static const HloInstruction *rows_below(FuseWork *w, const HloInstruction *i, co
             *at = of_x;
             return x;
         }
-        const bool same = hlo_is_elementwise(x->opcode) || x->opcode == HLO_RESHAPE || x->opcode == HLO_BITCAST ||
-                          x->opcode == HLO_BROADCAST;
-        for (uint32_t o = 0; o < x->n_operands && same && n < FEW; o++) {
+        for (uint32_t o = 0; o < x->n_operands && n < FEW; o++) {
             const FusePos of = fuse_operand_pos(&w->atoms, x, o, &of_x);
             if (!of.known || !fuse_same_pos(&w->atoms, &of, &of_x) || x->operands[o]->id >= w->decided) continue;
             stack[n].i = x->operands[o], stack[n++].at = of;

@@ -64,7 +64,7 @@ double hlo_operand_share(const HloInstruction *i, uint32_t k)
 double hlo_needed(const HloInstruction *i, uint32_t k, double n, double terms, bool *same)
 {
     const double share = hlo_operand_share(i, k);
-    *same = !(terms > 0) && (share < 0 || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST);
+    *same = !(terms > 0) && (share < 0 || hlo_has(i->opcode, HLO_IN_ORDER));
     if (terms > 0) return hlo_is_term(i, k) ? n * terms : n;
     if (i->opcode == HLO_SORT || i->opcode == HLO_SCATTER || i->opcode == HLO_SELECT_AND_SCATTER)
         return (double)hlo_elements(first_array(i->operands[k]->shape));

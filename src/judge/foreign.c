@@ -30,22 +30,19 @@ static BdBuffer buffer(const HloShape *s, BdRole role, int arg)
 /* The parameter that a value equals, through bitcasts and copies; -1: none. */
 static int parameter_of(const HloInstruction *x)
 {
-    while (x->opcode == HLO_BITCAST || x->opcode == HLO_COPY) x = x->operands[0];
+    while (hlo_has(x->opcode, HLO_RENAMES) || x->opcode == HLO_COPY) x = x->operands[0];
     return x->opcode == HLO_PARAMETER ? (int)x->number : -1;
 }
 
 /* The operand whose memory leaf k of the root updates; -1: none, it has memory of its own. */
 static int in_place(const HloInstruction *root, uint32_t k)
 {
-    const HloInstruction *x = root;
-    while (x->opcode == HLO_TUPLE || x->opcode == HLO_GET_TUPLE_ELEMENT || x->opcode == HLO_BITCAST) {
-        if (x->opcode == HLO_TUPLE) x = k < x->n_operands ? x->operands[k] : NULL, k = 0;
-        else if (x->opcode == HLO_GET_TUPLE_ELEMENT) k = (uint32_t)x->number, x = x->operands[0];
-        else x = x->operands[0];
-        if (!x) return -1;
-    }
+    HloValue v = hlo_value(root, k);
+    while (hlo_has(v.i->opcode, HLO_RENAMES)) v = hlo_value(v.i->operands[0], 0);
+    const HloInstruction *x = v.i;
     if (x->opcode == HLO_DYNAMIC_UPDATE_SLICE) return parameter_of(x->operands[0]);
-    if ((x->opcode == HLO_SCATTER || x->opcode == HLO_SORT) && k < x->n_operands) return parameter_of(x->operands[k]);
+    if ((x->opcode == HLO_SCATTER || x->opcode == HLO_SORT) && v.part < x->n_operands)
+        return parameter_of(x->operands[v.part]);
     return -1;
 }
 

@@ -181,18 +181,10 @@ static const void *constant(WbbCx *cx, WbbArena *a, const HloInstruction *x)
 static const HloInstruction *origin_of(const HloFusion *f, uint32_t operand, uint32_t *leaf)
 {
     const HloInstruction *x = f->fusion ? f->fusion->operands[operand] : f->body->parameters[operand];
-    for (;;) {
-        uint32_t k = 0;
-        if (x->opcode == HLO_GET_TUPLE_ELEMENT) {
-            for (; k < (uint32_t)x->number; k++) *leaf += x->operands[0]->shape->elements[k]->n_leaves;
-            k = 0;
-        } else if (x->opcode == HLO_TUPLE) {
-            for (; *leaf >= x->operands[k]->shape->n_leaves; k++) *leaf -= x->operands[k]->shape->n_leaves;
-        } else if (x->opcode != HLO_COPY && !hlo_forwards_operand(x)) {
-            return x;
-        }
-        x = x->operands[k];
-    }
+    HloValue v = hlo_value(x, *leaf);
+    while (v.i->opcode == HLO_COPY || hlo_forwards_operand(v.i)) v = hlo_value(v.i->operands[0], v.part);
+    *leaf = v.part;
+    return v.i;
 }
 
 /* The number of the input that leaf `leaf` of a parameter of the entry is. */
@@ -254,16 +246,21 @@ static void read_leaf(void *arg, int64_t number, const int64_t *positions, int64
 }
 
 /* --- indices that a text states to be unique, or sorted ----------------------------------------------------------- */
-/* Positions in a transpose's operand of these n positions in its result. */
-static const int64_t *before_transpose(WbbArena *a, const HloInstruction *i, const int64_t *at, int64_t n)
+/* Positions in a move's operand of these n positions in its result. */
+static const int64_t *before_move(WbbArena *a, const HloInstruction *i, const int64_t *at, int64_t n)
 {
     const HloShape *to = i->shape, *from = i->operands[0]->shape;
-    int64_t stride[HLO_RANK_LIMIT], step = 1, *out = WBB_NEW_N(a, int64_t, n + 1);
-    for (uint32_t d = from->rank; d-- > 0; step *= from->dims[d]) stride[d] = step;
+    int64_t index[HLO_RANK_LIMIT], *out = WBB_NEW_N(a, int64_t, n + 1);
+    if (hlo_has(i->opcode, HLO_IN_ORDER)) return at;
     for (int64_t k = 0; k < n; k++) {
         int64_t rest = at[k];
-        for (uint32_t d = to->rank; d-- > 0; rest /= to->dims[d])
-            out[k] += rest % to->dims[d] * stride[i->dimensions[d]];
+        for (uint32_t d = to->rank; d-- > 0; rest /= to->dims[d]) index[d] = rest % to->dims[d];
+        for (uint32_t d = 0; d < from->rank; d++) {
+            HloRead r = {d, 1, 0, 0};
+            (void)hlo_reads(i, d, &r);
+            const int64_t x = (r.dim < 0 ? 0 : r.scale * index[r.dim]) + r.offset;
+            out[k] = out[k] * from->dims[d] + (r.modulus ? (x % r.modulus + r.modulus) % r.modulus : x);
+        }
     }
     return out;
 }
@@ -286,10 +283,9 @@ static const HloInstruction *indices_below(WbbArena *a, const HloComputation *c,
             if (found) return NULL;
             found = i;
         } else if (i->opcode != HLO_CONSTANT && i->opcode != HLO_BROADCAST) {
-            const bool moves = i->opcode == HLO_TRANSPOSE;
-            const bool keeps = i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE || i->opcode == HLO_COPY;
-            if (!moves && !keeps && !hlo_is_elementwise(i->opcode)) return NULL;
-            const int64_t *before = moves ? before_transpose(a, i, at[i->id], size) : at[i->id];
+            const bool moves = !hlo_is_elementwise(i->opcode);
+            if (moves && !hlo_permutes(i)) return NULL;
+            const int64_t *before = moves ? before_move(a, i, at[i->id], size) : at[i->id];
             for (uint32_t k = 0; k < i->n_operands; k++)
                 if (!at[i->operands[k]->id]) at[i->operands[k]->id] = before, stack[n++] = i->operands[k];
         }

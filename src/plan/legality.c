@@ -39,7 +39,7 @@ static void check_type(WbbCx *cx, WbbArena *a, const HloInstruction *i)
         for (uint32_t k = 0; k < n; k++) check_array_type(cx, i, leaves[k]->type);
     } else if (i->shape->type == SC_TUPLE) {
         const bool several = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || part_is_control(i->opcode);
-        const bool tuple = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT;
+        const bool tuple = hlo_kind(i->opcode) == HLO_IS_GROUP;
         const bool ours = i->opcode == HLO_RNG_BIT_GENERATOR || i->opcode == HLO_SORT || i->opcode == HLO_SCATTER;
         if (several || tuple || ours) return;
         wbb_decline(cx, i->loc, WHY_TYPE, "%s of a tuple", hlo_opcode_name(i->opcode));
@@ -99,9 +99,7 @@ static const bool *heroes(WbbArena *a, const HloComputation *body)
     at[body->root->id] = true;
     for (uint32_t n = body->n_instructions; n-- > 0;) {
         const HloInstruction *i = body->instructions[n];
-        const bool view = i->opcode == HLO_TUPLE || i->opcode == HLO_GET_TUPLE_ELEMENT || i->opcode == HLO_BITCAST ||
-                          i->opcode == HLO_RESHAPE || i->opcode == HLO_TRANSPOSE || i->opcode == HLO_COPY;
-        const bool keeps = view || hlo_is_elementwise(i->opcode);
+        const bool keeps = hlo_kind(i->opcode) == HLO_IS_GROUP || hlo_is_elementwise(i->opcode) || hlo_permutes(i);
         for (uint32_t k = 0; at[n] && keeps && k < i->n_operands; k++) at[i->operands[k]->id] = true;
     }
     return at;

@@ -18,7 +18,7 @@
 /* The operation that computes a result, through bitcasts and reshapes. */
 static const HloInstruction *filler(const HloInstruction *i)
 {
-    while (i->opcode == HLO_BITCAST || i->opcode == HLO_RESHAPE) i = i->operands[0];
+    while (hlo_has(i->opcode, HLO_IN_ORDER)) i = i->operands[0];
     return i;
 }
 
