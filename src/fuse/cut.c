@@ -296,7 +296,8 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 {
     enum { ROUNDS = 4 };
     const uint32_t n = c->n_instructions + 1;
-    FuseGiven given = {WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n * FUSE_CHOICES), NULL};
+    FuseGiven given = {WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n * FUSE_CHOICES),
+                       gr_sight(cx, a), NULL};
     WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
     FuseGrouping g = fuse_group(cx, a, c, &how->rates, &given, explain);
     for (int k = 1; k < ROUNDS; k++) {

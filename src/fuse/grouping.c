@@ -547,7 +547,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     w.seen = WBB_NEW_N(scratch, uint32_t, n + 1);
     w.seen_kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
     w.most = WBB_NEW_N(scratch, double, n + 1), w.sum = WBB_NEW_N(scratch, double, n + 1);
-    w.atoms.arena = scratch;
+    w.atoms.arena = scratch, w.atoms.sight = given->sight;
     fuse_find_users(w.arena, w.c, &w.first, &w.users);
     fuse_find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);

@@ -167,8 +167,6 @@ void fuse_part(FuseAtoms *s, const FuseJoin *undo)
 }
 
 /* --- operands ----------------------------------------------------------------------------------------------------- */
-static double elements(const HloShape *s) { return s->type == SC_TUPLE ? 1 : (double)hlo_elements(s); }
-
 double fuse_terms(WbbArena *a, const HloInstruction *i)
 {
     HloScan scan;
@@ -182,36 +180,26 @@ double fuse_needed(WbbArena *a, const HloInstruction *i, uint32_t k, double n)
     return hlo_needed(i, k, n, fuse_terms(a, i), &same);
 }
 
-/* The dimension of the result whose index all elements need operand 0 at in its dimension d, or operand k of a
- * concatenate; -1: there is none. */
-static int64_t same_dim(const HloInstruction *i, uint32_t k, uint32_t d)
+static const HloShape *result_of(const HloInstruction *i)
 {
-    const HloShape *x = i->operands[k]->shape;
-    HloRead r = {d, 1, 0, 0};
-    if (!hlo_reads(i, d, &r) && x->rank != i->shape->rank) return -1;
-    if (r.dim < 0 || r.scale != 1 || r.offset || r.modulus || x->dims[d] != i->shape->dims[r.dim]) return -1;
-    switch (i->opcode) {
-    case HLO_CONCATENATE: return i->dimensions[0] != d ? r.dim : -1;
-    case HLO_PAD:
-        return !i->paddings[d].low && !i->paddings[d].high && !i->paddings[d].interior ? r.dim : -1;
-    case HLO_REDUCE_WINDOW: return i->windows[d].size == 1 && !i->windows[d].low ? r.dim : -1;
-    default: return r.dim; /* all of it */
-    }
+    return i->shape->type == SC_TUPLE ? i->shape->elements[0] : i->shape;
 }
 
 /* The dimensions that an operation leaves as they are keep their atoms; others have new ones, which nothing else has.
  * `other` has the number of elements. */
-static FusePos moved(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at, const FusePos *other)
+static FusePos moved(FuseAtoms *s, const HloInstruction *i, uint32_t k, const GrAxes *axes, const FusePos *at,
+                     const FusePos *other)
 {
     const HloShape *x = i->operands[k]->shape;
     uint32_t first[FUSE_ATOMS + 1], kept = 0;
     FusePos p = *at, out = {.known = true};
-    if (!by_dims(s, &p, i->shape, first)) return *other;
+    if (!by_dims(s, &p, result_of(i), first)) return *other;
     for (uint32_t d = 0; d < x->rank; d++) {
-        const int64_t from = same_dim(i, k, d);
+        const int16_t from = axes->of[d];
         if (out.n + (from < 0 ? 1 : first[from + 1] - first[from]) > FUSE_ATOMS) return *other;
-        if (from >= 0) append(&out, &p, first, (uint32_t)from), kept++;
-        else if (x->dims[d] != 1) out.atoms[out.n++] = fuse_atom(s, x->dims[d], false);
+        if (from >= 0) append(&out, &p, first, (uint32_t)from);
+        else if (from == GR_OTHER) out.atoms[out.n++] = fuse_atom(s, x->dims[d], false);
+        kept += from != GR_OTHER;
     }
     if (kept == x->rank) { /* a broadcast leaves dimensions out, a transpose none */
         out.count = x->rank == i->shape->rank ? p.count : 0;
@@ -232,72 +220,18 @@ FusePos fuse_narrow_pos(FuseAtoms *s, const HloShape *of, const HloShape *x, con
     return out;
 }
 
-/* The dimension of a gather's indices whose position is component c of each index; -1: there is none. */
-static int64_t numbered_by(const HloInstruction *i, const HloGatherDims *g, int64_t c)
-{
-    const HloInstruction *x = i->operands[1];
-    if (x->opcode == HLO_CONCATENATE && x->dimensions[0] == g->index_vector_dim) {
-        uint32_t k = 0;
-        while (k < x->n_operands && c >= x->operands[k]->shape->dims[g->index_vector_dim])
-            c -= x->operands[k++]->shape->dims[g->index_vector_dim];
-        x = x->operands[k];
-    }
-    const bool one = g->index_vector_dim >= x->shape->rank || x->shape->dims[g->index_vector_dim] == 1;
-    return x->opcode == HLO_IOTA && one && !c ? x->number : -1;
-}
-
-/* A gather of an element of each row has the row's position, whatever it is in the row. */
-static FusePos gathered(FuseAtoms *s, const HloInstruction *i, const FusePos *at, const FusePos *other)
-{
-    const HloShape *x = i->operands[0]->shape;
-    const HloGatherDims g = hlo_gather_dims(s->arena, i);
-    uint32_t first[FUSE_ATOMS + 1], of_batch[HLO_RANK_LIMIT] = {0}, n_batch = 0;
-    int64_t number[HLO_RANK_LIMIT];
-    FusePos p = *at, out = {.known = true};
-    bool any = false;
-    if (g.operand_batching.n || !by_dims(s, &p, i->shape, first)) return *other;
-    for (uint32_t d = 0; d < x->rank; d++) number[d] = -1;
-    for (uint32_t c = 0; c < g.start_map.n; c++) number[g.start_map.items[c]] = numbered_by(i, &g, c);
-    for (uint32_t d = 0; d < i->shape->rank; d++) {
-        bool offset = false;
-        for (uint32_t k = 0; k < g.offset.n; k++) offset = offset || g.offset.items[k] == d;
-        if (!offset) of_batch[n_batch++] = d;
-    }
-    for (uint32_t d = 0; d < x->rank; d++) {
-        const int64_t n = number[d] > g.index_vector_dim ? number[d] - 1 : number[d]; /* of dimensions of the batch */
-        const bool row = n >= 0 && n < n_batch && g.slice_sizes.items[d] == 1 &&
-                         i->shape->dims[of_batch[n]] == x->dims[d];
-        if (out.n + p.n >= FUSE_ATOMS) return *other;
-        if (row) append(&out, &p, first, of_batch[n]);
-        else if (x->dims[d] != 1) out.atoms[out.n++] = fuse_atom(s, x->dims[d], false);
-        any = any || row;
-    }
-    const double all = fuse_count(s, &out);
-    out.count = all > 0 ? other->count / all : 0;
-    return any ? out : *other;
-}
-
 FusePos fuse_operand_pos(FuseAtoms *s, const HloInstruction *i, uint32_t k, const FusePos *at)
 {
     const HloShape *x = i->operands[k]->shape;
     const FusePos other = {.count = fuse_needed(s->arena, i, k, fuse_count(s, at))};
-    const FusePos p = *at;
     if (x->type != SC_TUPLE && hlo_elements(x) == 1 && at->known) return (FusePos){.known = true};
     if (!at->known) return other;
-    switch (i->opcode) {
-    case HLO_RESHAPE: return p;
-    case HLO_BITCAST:
-        return hlo_is_row_major(i->shape) && hlo_is_row_major(x) && elements(x) == elements(i->shape) ? p : other;
-    case HLO_BITCAST_CONVERT: return elements(x) == elements(i->shape) ? p : other;
-    case HLO_GET_TUPLE_ELEMENT: case HLO_WHILE: return p;
-    case HLO_REDUCE: return k < i->n_operands / 2 && elements(x) == elements(i->shape) ? p : other;
-    case HLO_CONCATENATE: return moved(s, i, k, at, &other);
-    case HLO_DYNAMIC_SLICE: case HLO_PAD: case HLO_REDUCE_WINDOW: return k == 0 ? moved(s, i, k, at, &other) : other;
-    case HLO_GATHER: return k == 0 ? gathered(s, i, at, &other) : other;
-    default: break;
-    }
-    if (hlo_kind(i->opcode) == HLO_IS_MOVE) return moved(s, i, k, at, &other);
-    return hlo_is_elementwise(i->opcode) && elements(x) == elements(i->shape) ? p : other;
+    if (x->type == SC_TUPLE || i->shape->type == SC_TUPLE) return *at; /* of a loop */
+    if (hlo_is_elementwise(i->opcode) && hlo_same_dims(x, i->shape)) return *at;
+    const GrAxes axes = gr_axes(s->sight, i, k);
+    const bool folds = hlo_kind(i->opcode) == HLO_IS_FOLD && !i->n_windows; /* a thread has them all, one by one */
+    if (!axes.known || (folds && !axes.in_order)) return other;
+    return axes.in_order ? *at : moved(s, i, k, &axes, at, &other);
 }
 
 static bool is_reduced(const HloInstruction *i, uint32_t d)
@@ -305,11 +239,6 @@ static bool is_reduced(const HloInstruction *i, uint32_t d)
     for (uint32_t k = 0; k < i->n_dimensions; k++)
         if (i->dimensions[k] == d) return true;
     return false;
-}
-
-static const HloShape *result_of(const HloInstruction *i)
-{
-    return i->shape->type == SC_TUPLE ? i->shape->elements[0] : i->shape;
 }
 
 bool fuse_fits_terms(FuseAtoms *s, const HloInstruction *i, const FusePos *at, const FusePos *space)

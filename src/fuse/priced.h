@@ -9,6 +9,7 @@
 #define FUSE_PRICED_H
 
 #include "fuse/fuse.h"
+#include "graph/graph.h"
 
 /* position.c ------------------------------------------------------------------------------------------------------- */
 enum { FUSE_ATOMS = 24 }; /* atoms of a position, at most */
@@ -24,6 +25,7 @@ typedef struct {
     WbbArena *arena;
     FuseAtom *items; /* from 1 on */
     uint32_t n, capacity;
+    GrSight *sight; /* which dimensions of operands are those of results */
 } FuseAtoms;
 
 /* Which element of a value a point of the space needs: the one with these coordinates, the slowest first. Dimensions of
@@ -102,6 +104,7 @@ typedef struct {
     bool *alone; /* [id] reductions whose results go through memory, and loops that no thread runs */
     bool *apart; /* [id] those of rows and of columns of an array that are not in one kernel */
     bool *other; /* [id * FUSE_CHOICES + choice] choices that are made the other way than the walk would */
+    GrSight *sight; /* of the computation, and of loops in it */
     const FuseHow *beside; /* what kernels take; NULL: those become one beside each other that are sure to gain by it */
 } FuseGiven;
 /* explain: takes a line for each decision; may be NULL. */

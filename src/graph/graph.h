@@ -69,6 +69,17 @@ double gr_terms(const GrGraph *x, const GrDef *d); /* FOLD: of an element, those
  * the terms of a fold of which one element is wanted count once, as threads may share them. */
 double gr_evaluations(WbbArena *a, const GrGraph *x, bool shared, double *n);
 double gr_operations(WbbCx *cx, WbbArena *a, const HloComputation *c); /* so for an element of each output */
+/* axes.c: what is known of the operands of instructions, found once for each. */
+typedef struct GrSight GrSight;
+GrSight *gr_sight(WbbCx *cx, WbbArena *a);
+enum { GR_ONE = -1, GR_OTHER = -2 }; /* of a dimension: it has one element; no dimension of the result has its index */
+typedef struct {
+    bool known;    /* indices tell which elements the result needs */
+    bool in_order; /* element n, row by row, of as many as the result has, is what element n of the result needs */
+    const int16_t *of; /* [rank] the dimension of the result with the same index, over all of both; GR_ONE; GR_OTHER */
+} GrAxes;
+/* Of operand k, an array. Of one that holds starts: where these are. */
+GrAxes gr_axes(GrSight *s, const HloInstruction *i, uint32_t k);
 /* laws.c */
 typedef enum {
     GR_NO,    /* a test shows the opposite */
@@ -140,7 +151,7 @@ ScType gr_part_type(ScType t); /* of a complex number's parts; t itself where it
 /* The type in which the products of a dot or a convolution are summed: at least as wide as each factor and result. */
 ScType gr_product_type(const HloInstruction *i);
 IrRef gr_leaf(RwCx *rw, const HloInstruction *i, const IrRef *index); /* constant or iota */
-/* The number of an element of a literal, which is stored row by row, whatever the layout. */
+/* The number of an element row by row, whatever the layout, as literals are stored. */
 IrRef gr_row_major(RwCx *rw, const HloShape *s, const IrRef *index);
 /* start.c */
 /* The index that an integer is, as no operation on the way leaves its type, which facts say; 0: none is known. A select

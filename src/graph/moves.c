@@ -55,14 +55,6 @@ static const HloInstruction *operand_at(const Moves *m, const HloInstruction *i,
     return x;
 }
 
-/* The place of an element, row by row. */
-static IrRef number_of(RwCx *rw, const HloShape *s, const IrRef *index)
-{
-    IrRef all = ir_index(rw_graph(rw), 0);
-    for (uint32_t d = 0; d < s->rank; d++) all = rw_add(rw, rw_scale(rw, all, s->dims[d]), index[d]);
-    return all;
-}
-
 /* Which dimension of the result each one of an operand is; false: one is none, or they are in another order where
  * `ordered`. */
 static bool find_places(const HloShape *of, const IrRef *index, const HloShape *s, const IrRef *at, bool ordered,
@@ -110,7 +102,7 @@ static HloInstruction *as_one(const Moves *m, HloBuilder *b, const HloInstructio
     if (hlo_same_dims(of, s) && !memcmp(index, at, s->rank * sizeof *at))
         return hlo_same_layout(y->shape, s) ? y : NULL;
     if (only_itself) return NULL;
-    if (hlo_elements(of) == hlo_elements(s) && number_of(m->rw, of, index) == number_of(m->rw, s, at))
+    if (hlo_elements(of) == hlo_elements(s) && gr_row_major(m->rw, of, index) == gr_row_major(m->rw, s, at))
         return hlo_new_reshape(b, y, s->rank, s->dims);
     if (of->rank == 0) return hlo_new_splat(b, y, s->rank, s->dims);
     if (of->rank < s->rank)

@@ -110,46 +110,6 @@ static void drop_unused(IxFlow *w, IxMap *m, const IxMap *before)
 
 /* --- starts with known values ------------------------------------------------------------------------------------- */
 
-static bool fits(IxFlow *w, IrRef x, ScType t)
-{
-    const WbbI128 largest = (WbbI128)(sc_is_signed(t) ? sc_mask(t) >> 1 : sc_mask(t));
-    return sc_is_int(t) && ir_within(w->g, x, sc_is_signed(t) ? -largest - 1 : 0, largest + 1);
-}
-
-static IrRef known_constant(IxFlow *w, const HloInstruction *i, const IrRef *at)
-{
-    int64_t element = 0;
-    for (uint32_t d = 0; d < i->shape->rank && !i->literal_splat; d++) {
-        if (!ir_is_const(w->g, at[d])) return 0;
-        element = element * i->shape->dims[d] + (int64_t)ir_at(w->g, at[d])->imm;
-    }
-    if (!i->literal || !sc_is_int(i->shape->type)) return 0;
-    const uint32_t bytes = sc_bytes(i->shape->type);
-    uint64_t bits = 0;
-    memcpy(&bits, (const char *)i->literal + element * bytes, bytes);
-    const WbbI128 value = sc_to_i128(i->shape->type, bits & sc_mask(i->shape->type));
-    return value > INT64_MAX || value < INT64_MIN ? 0 : ir_index(w->g, (int64_t)value);
-}
-
-/* The index node that equals element `at` of i, if that is a constant or computed from indices; else 0. */
-static IrRef known_value(IxFlow *w, const HloInstruction *i, const IrRef *at)
-{
-    for (;;) {
-        IrRef x = 0;
-        if (i->opcode == HLO_CONSTANT) return known_constant(w, i, at);
-        if (i->opcode == HLO_IOTA) return fits(w, at[i->number], i->shape->type) ? at[i->number] : 0;
-        if (i->opcode == HLO_CONVERT) {
-            x = known_value(w, i->operands[0], at);
-            return x && fits(w, x, i->shape->type) ? x : 0;
-        }
-        const bool moves = ix_has_map(i, 0) && (!hlo_is_elementwise(i->opcode) || i->opcode == HLO_COPY);
-        if (!moves || i->operands[0]->shape->type != i->shape->type || hlo_elements(i->shape) == 0) return 0;
-        IrRef *in = WBB_NEW_N(w->a, IrRef, i->operands[0]->shape->rank + 1u);
-        ix_operand(w->rw, w->a, i, 0, at, in);
-        at = in, i = i->operands[0];
-    }
-}
-
 static IrRef clamped(IxFlow *w, IrRef x, int64_t lo, int64_t hi)
 {
     const IrType index = IR_TYPE(SC_INDEX, 0);
@@ -162,7 +122,7 @@ static IrRef clamped(IxFlow *w, IrRef x, int64_t lo, int64_t hi)
 /* The node of a start in m: a known value, a run-time variable that m has already, or a new one. */
 static IrRef start_variable(IxFlow *w, IxMap *m, const HloInstruction *source, const IrRef *at, const IxStart *s)
 {
-    const IrRef known = known_value(w, source, at);
+    const IrRef known = ix_known(w->rw, w->a, source, at);
     if (known) return clamped(w, known, s->lo, s->hi);
     IxVar v = {.kind = IX_RUNTIME, .lo = s->lo, .hi = s->hi, .source = source, .n_at = source->shape->rank,
                .clamp_lo = s->lo, .clamp_hi = s->hi};

@@ -218,6 +218,9 @@ void ix_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t k, const 
 /* out: [rank of the result, or of its first leaf]; ranges and starts: as many as ix_needs says, NULL if none. */
 void ix_access(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t operand, const IrRef *out, const IrRef *ranges,
                const IrRef *starts, IxAccess *access);
+/* The index node that equals element `at` of i, of integers, where that is a constant, an iota, or one of these through
+ * moves, conversions and concatenates; else 0. */
+IrRef ix_known(RwCx *rw, WbbArena *a, const HloInstruction *i, const IrRef *at);
 /* The index `out` in the result of the element `in` of operand 0, of a move that has each once (hlo_permutes). */
 void ix_result(RwCx *rw, WbbArena *a, const HloInstruction *i, const IrRef *in, IrRef *out);
 /* Where operand k of a concatenate begins in its dimension; of k = n_operands, the size of the result. */

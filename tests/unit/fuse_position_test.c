@@ -39,7 +39,7 @@ static const char *sizes(WbbCx *cx, const FuseAtoms *s, const FusePos *p)
 /* The position of operand k of instruction `name` at its own elements. */
 static void check_operand(WbbCx *cx, const Job *j, const char *name, uint32_t k, const char *expected)
 {
-    FuseAtoms s = {.arena = cx->arena};
+    FuseAtoms s = {.arena = cx->arena, .sight = gr_sight(cx, cx->arena)};
     const HloInstruction *i = named(j, name);
     const FusePos at = fuse_new_pos(&s, i->shape), p = fuse_operand_pos(&s, i, k, &at);
     assert_string_equal(sizes(cx, &s, &p), expected);
@@ -77,7 +77,7 @@ static void test_split(void **state)
     WbbCx *cx = *state;
     Job j = {.text = "ENTRY e { x = f32[2,3,8] parameter(0) y = f32[48] reshape(x) ROOT z = f32[6,8] reshape(y) }"};
     succeed(cx, parse, &j);
-    FuseAtoms s = {.arena = cx->arena};
+    FuseAtoms s = {.arena = cx->arena, .sight = gr_sight(cx, cx->arena)};
     const HloInstruction *z = named(&j, "z"), *y = named(&j, "y"), *x = named(&j, "x");
     const FusePos at = fuse_new_pos(&s, z->shape), p = fuse_operand_pos(&s, z, 0, &at);
     const FusePos q = fuse_operand_pos(&s, y, 0, &p), own = fuse_new_pos(&s, x->shape);
@@ -99,7 +99,7 @@ static FusePos of(FuseAtoms *s, uint32_t n, const int64_t *dims)
 static void test_join(void **state)
 {
     WbbCx *cx = *state;
-    FuseAtoms s = {.arena = cx->arena};
+    FuseAtoms s = {.arena = cx->arena, .sight = gr_sight(cx, cx->arena)};
     FuseJoin undo;
     const FusePos a = of(&s, 2, (const int64_t[]){6, 8}), b = of(&s, 2, (const int64_t[]){12, 4});
     const FusePos c = of(&s, 2, (const int64_t[]){6, 7}), d = of(&s, 1, (const int64_t[]){10});
@@ -131,7 +131,7 @@ static void test_terms(void **state)
                      "ENTRY e { x = f32[4,5,1,6] parameter(0) z = f32[] constant(0)\n"
                      "  ROOT r = f32[4,1,6] reduce(x, z), dimensions={1}, to_apply=add }"};
     succeed(cx, parse, &j);
-    FuseAtoms s = {.arena = cx->arena};
+    FuseAtoms s = {.arena = cx->arena, .sight = gr_sight(cx, cx->arena)};
     const HloInstruction *r = named(&j, "r");
     const FusePos at = fuse_new_pos(&s, r->shape), terms = fuse_new_terms(&s, r, &at);
     assert_string_equal(sizes(cx, &s, &terms), "4 5 6");
