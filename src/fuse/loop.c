@@ -26,6 +26,7 @@ typedef struct {
 
 typedef struct {
     WbbArena *arena;
+    GrSight *sight;
     bool tests; /* in a condition: any(..) of elements is each thread's own */
     bool steps; /* updates of a position replace the thread's element of a step */
     uint32_t depth;
@@ -69,101 +70,11 @@ static Place meet(const HloShape *s, const Place *p, const Place *q)
     return out;
 }
 
-static Place reshaped(const HloInstruction *i, const Place *p)
-{
-    const HloShape *to = i->shape, *from = i->operands[0]->shape;
-    Place out = anywhere(to);
-    if (is_anywhere(from, p)) return out;
-    if (p->kind != AT) return *p;
-    uint32_t f = 0;
-    for (uint32_t d = 0; d < to->rank; d++) {
-        if (to->dims[d] == 1) continue;
-        while (f < from->rank && from->dims[f] == 1) f++;
-        if (f == from->rank || from->dims[f] != to->dims[d]) return (Place){NOWHERE};
-        out.dim[d] = p->dim[f++];
-    }
-    return out;
-}
-
-static Place broadcast(const HloInstruction *i, const Place *p)
-{
-    Place out = anywhere(i->shape);
-    if (is_anywhere(i->operands[0]->shape, p)) return out;
-    if (p->kind != AT) return all_elements(i->shape);
-    for (uint32_t k = 0; k < i->operands[0]->shape->rank; k++)
-        if (i->shape->dims[i->dimensions[k]] == i->operands[0]->shape->dims[k]) out.dim[i->dimensions[k]] = p->dim[k];
-    return out;
-}
-
-static Place transposed(const HloInstruction *i, const Place *p)
-{
-    Place out = *p;
-    for (uint32_t d = 0; p->kind == AT && d < i->shape->rank; d++) out.dim[d] = p->dim[i->dimensions[d]];
-    return out;
-}
-
-/* A part of the operand with all of some dimensions; of the others the thread must have any element. */
-static Place part_of(const HloInstruction *i, const Place *p)
-{
-    const HloShape *from = i->operands[0]->shape;
-    Place out = anywhere(i->shape);
-    if (p->kind != AT) return is_single(i->shape) ? out : all_elements(i->shape);
-    for (uint32_t d = 0; d < from->rank; d++) {
-        if (p->dim[d] < 0) continue;
-        if (i->shape->dims[d] != from->dims[d]) return (Place){NOWHERE};
-        out.dim[d] = p->dim[d];
-    }
-    return out;
-}
-
-/* The operands stand side by side in one dimension, of which the thread must have any element. */
-static Place concatenated(const HloInstruction *i, const Place *places)
-{
-    const uint32_t along = (uint32_t)i->dimensions[0];
-    Place out = anywhere(i->shape);
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        Place p = places[k];
-        if (p.kind == WHOLE) return all_elements(i->shape);
-        if (p.kind == AT && p.dim[along] >= 0) return (Place){NOWHERE};
-        p.dim[along] = out.dim[along];
-        out = meet(i->shape, &out, &p);
-    }
-    return out;
-}
-
-/* Elements of what is the same at each index, where the indices are. */
-static Place gathered(Search *s, const HloInstruction *i, const Place *places)
-{
-    const HloGatherDims g = hlo_gather_dims(s->arena, i);
-    const HloShape *indices = i->operands[1]->shape;
-    Place out = anywhere(i->shape), at = places[1];
-    if (!is_anywhere(i->operands[0]->shape, &places[0]) || at.kind != AT) return (Place){NOWHERE};
-    if (g.index_vector_dim < indices->rank && at.dim[g.index_vector_dim] >= 0) return (Place){NOWHERE};
-    uint32_t from = 0;
-    for (uint32_t d = 0; d < i->shape->rank; d++) {
-        bool offset = false;
-        for (uint32_t k = 0; k < g.offset.n; k++) offset = offset || g.offset.items[k] == d;
-        if (offset) continue;
-        if (from == g.index_vector_dim) from++;
-        if (from >= indices->rank) return (Place){NOWHERE};
-        out.dim[d] = at.dim[from++];
-    }
-    return out;
-}
-
-static Place elementwise(const HloInstruction *i, const Place *places)
-{
-    Place out = anywhere(i->shape);
-    for (uint32_t k = 0; k < i->n_operands; k++)
-        if (hlo_same_dims(i->operands[k]->shape, i->shape)) out = meet(i->shape, &out, &places[k]);
-    return out;
-}
-
 /* any(p), where each thread asks for its own element. */
 static bool is_any(const HloInstruction *i)
 {
     return i->opcode == HLO_REDUCE && i->n_operands == 2 && i->shape->rank == 0 && i->shape->type == SC_PRED &&
-           i->called[0]->root->opcode == HLO_OR;
+           hlo_combiner(i->called[0]) == OP_BOR;
 }
 
 /* The dimension along which an update replaces one position; the rank: it is another one. */
@@ -189,6 +100,31 @@ static Place stepped(const HloInstruction *i, const Place *update)
     return anywhere(i->shape);
 }
 
+/* May threads compute its elements one by one, each from elements at indices that they know? */
+static bool is_of_elements(const HloInstruction *i)
+{
+    switch (hlo_kind(i->opcode)) {
+    case HLO_IS_LEAF: case HLO_IS_ELEMENT: case HLO_IS_MOVE: return true;
+    case HLO_IS_CHOOSE: return !hlo_has(i->opcode, HLO_HERO);
+    default: return false;
+    }
+}
+
+/* Adds where an operand is: in each dimension along which a thread has one element, the result must need that one. */
+static bool add_operand(Search *s, const HloInstruction *i, uint32_t k, const Place *of, Place *out)
+{
+    const GrAxes axes = gr_axes(s->sight, i, k);
+    if (!axes.known) return is_anywhere(i->operands[k]->shape, of);
+    for (uint32_t d = 0; d < i->operands[k]->shape->rank; d++) {
+        if (of->dim[d] < 0) continue;
+        if (axes.of[d] < 0) return false;
+        int8_t *to = &out->dim[axes.of[d]];
+        if (*to >= 0 && *to != of->dim[d]) return false;
+        *to = of->dim[d];
+    }
+    return true;
+}
+
 static Place array_place(Search *s, const HloInstruction *i, const Place *places)
 {
     bool few = false; /* of an operand all elements */
@@ -196,21 +132,14 @@ static Place array_place(Search *s, const HloInstruction *i, const Place *places
         if (places[k].kind == NOWHERE) return (Place){NOWHERE};
         few = few || places[k].kind == WHOLE;
     }
-    switch (i->opcode) {
-    case HLO_CONSTANT: case HLO_IOTA: return anywhere(i->shape);
-    case HLO_RESHAPE: return reshaped(i, &places[0]);
-    case HLO_BROADCAST: return broadcast(i, &places[0]);
-    case HLO_TRANSPOSE: return transposed(i, &places[0]);
-    case HLO_SLICE: case HLO_DYNAMIC_SLICE:
-        for (uint32_t k = 1; k < i->n_operands; k++)
-            if (places[k].kind != AT) return (Place){NOWHERE};
-        return part_of(i, &places[0]);
-    case HLO_DYNAMIC_UPDATE_SLICE: return s->steps ? stepped(i, &places[1]) : (Place){NOWHERE};
-    case HLO_CONCATENATE: return concatenated(i, places);
-    case HLO_GATHER: return gathered(s, i, places);
-    case HLO_REDUCE: return s->tests && is_any(i) && !few ? anywhere(i->shape) : (Place){NOWHERE};
-    default: return hlo_is_elementwise(i->opcode) ? elementwise(i, places) : (Place){NOWHERE};
-    }
+    if (s->steps && i->opcode == HLO_DYNAMIC_UPDATE_SLICE) return stepped(i, &places[1]);
+    if (s->tests && is_any(i) && !few) return anywhere(i->shape);
+    Place out = anywhere(i->shape);
+    if (!is_of_elements(i)) return (Place){NOWHERE};
+    for (uint32_t k = 0; k < i->n_operands; k++)
+        if (places[k].kind == AT && !add_operand(s, i, k, &places[k], &out)) return (Place){NOWHERE};
+    if (!few || is_single(i->shape)) return out;
+    return is_anywhere(i->shape, &out) ? all_elements(i->shape) : (Place){NOWHERE};
 }
 
 /* --- places in computations --------------------------------------------------------------------------------------- */
@@ -241,53 +170,45 @@ static bool inner_loop(Search *s, const HloInstruction *i, Place *state)
     return fine;
 }
 
+/* Of arrays of a value, by leaf, seen through tuples; places: by id and leaf. */
+static void leaves_of(Place *const *places, const HloInstruction *i, Place *to)
+{
+    for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
+        const HloValue v = hlo_value(i, l);
+        to[l] = places[v.i->id][v.part];
+    }
+}
+
 /* The places of the root's arrays, from those of the arrays of the one parameter. Returns whether all are known. */
 static bool places_of(Search *s, const HloComputation *c, const Place *parameters, Place *root)
 {
-    Place **of = WBB_NEW_N(s->arena, Place *, c->n_instructions + 1), *operands = NULL;
-    const HloShape **leaves;
+    Place **of = WBB_NEW_N(s->arena, Place *, c->n_instructions + 1);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
-        const uint32_t n = hlo_leaves(s->arena, i->shape, &leaves);
-        of[k] = WBB_NEW_N(s->arena, Place, n + 1);
-        if (!i->n_users && i != c->root) continue;
-        operands = WBB_NEW_N(s->arena, Place, WBB_MAX(n, i->n_operands) + 1);
+        if (hlo_kind(i->opcode) == HLO_IS_GROUP || (!i->n_users && i != c->root)) continue;
+        of[k] = WBB_NEW_N(s->arena, Place, i->shape->n_leaves + 1);
         if (i->opcode == HLO_PARAMETER) {
             if (i->number) return false;
-            memcpy(of[k], parameters, n * sizeof *of[k]);
-        } else if (i->opcode == HLO_GET_TUPLE_ELEMENT) {
-            uint32_t first = 0;
-            for (int64_t e = 0; e < i->number; e++) first += i->operands[0]->shape->elements[e]->n_leaves;
-            memcpy(of[k], of[i->operands[0]->id] + first, n * sizeof *of[k]);
-        } else if (i->opcode == HLO_TUPLE) {
-            for (uint32_t x = 0, at = 0; x < i->n_operands; at += i->operands[x++]->shape->n_leaves)
-                memcpy(of[k] + at, of[i->operands[x]->id], i->operands[x]->shape->n_leaves * sizeof *of[k]);
+            memcpy(of[k], parameters, i->shape->n_leaves * sizeof *of[k]);
         } else if (i->opcode == HLO_WHILE) {
-            memcpy(of[k], of[i->operands[0]->id], n * sizeof *of[k]);
+            leaves_of(of, i->operands[0], of[k]);
             if (!inner_loop(s, i, of[k])) return false;
         } else {
-            bool arrays = is_array(i->shape);
-            for (uint32_t x = 0; x < i->n_operands && arrays; x++) {
-                arrays = is_array(i->operands[x]->shape);
-                if (arrays) operands[x] = of[i->operands[x]->id][0];
+            Place *operands = WBB_NEW_N(s->arena, Place, i->n_operands + 1);
+            if (!is_array(i->shape)) return false;
+            for (uint32_t x = 0; x < i->n_operands; x++) {
+                if (!is_array(i->operands[x]->shape)) return false;
+                leaves_of(of, i->operands[x], &operands[x]);
             }
-            if (!arrays) return false;
             of[k][0] = array_place(s, i, operands);
             if (of[k][0].kind == NOWHERE) return false;
         }
     }
-    memcpy(root, of[c->root->id], hlo_leaves(s->arena, c->root->shape, &leaves) * sizeof *root);
+    leaves_of(of, c->root, root);
     return true;
 }
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */
-/* Does the body return this array of its state as it is? */
-static bool is_kept(const HloComputation *body, uint32_t k)
-{
-    const HloInstruction *x = body->root->operands[k];
-    return x->opcode == HLO_GET_TUPLE_ELEMENT && x->number == k && x->operands[0]->opcode == HLO_PARAMETER;
-}
-
 /* Of an array of the state: where it is in the loop's shape, with some dimensions of size 1. */
 static Place state_place(const HloShape *s, const HloShape *of)
 {
@@ -328,14 +249,14 @@ static bool is_simple(const HloInstruction *loop)
 
 /* A loop that keeps a result of each iteration, as jax.lax.scan makes them: of a leaf of its state each iteration
  * replaces one position along a dimension, and a thread has its element of each step. */
-static bool find_steps(WbbCx *cx, WbbArena *a, const HloInstruction *loop, FuseLoop *found)
+static bool find_steps(FuseWork *w, const HloInstruction *loop, FuseLoop *found)
 {
     HloCount count;
     if (!is_simple(loop) || !hlo_counts(loop, &count) || count.trips < 2) return false;
     const HloComputation *body = hlo_called(loop, "body");
     const uint32_t n = loop->shape->n_elements;
-    WbbArena *scratch = wbb_arena_new(cx);
-    Search s = {.arena = scratch, .steps = true};
+    WbbArena *a = w->arena, *scratch = wbb_arena_new(w->cx);
+    Search s = {.arena = scratch, .sight = w->atoms.sight, .steps = true};
     Place *state = WBB_NEW_N(scratch, Place, n + 1);
     *found = (FuseLoop){.steps = true, .part = WBB_NEW_N(a, FuseLoopPart, n + 1)};
     HloShape *step = WBB_NEW(a, HloShape);
@@ -351,7 +272,7 @@ static bool find_steps(WbbCx *cx, WbbArena *a, const HloInstruction *loop, FuseL
     }
     for (uint32_t k = 0; k < n && fits && found->shape; k++) {
         const HloShape *x = loop->shape->elements[k];
-        const bool stacked = hlo_is_stacked(loop, &count, k), any = stacked || is_kept(body, k);
+        const bool stacked = hlo_is_stacked(loop, &count, k), any = stacked || hlo_loop_keeps(loop, k);
         state[k] = any ? anywhere(x) : state_place(x, found->shape);
         found->part[k] = stacked                      ? FUSE_LOOP_AT
                          : any && hlo_elements(x) > 1 ? FUSE_LOOP_ANYWHERE
@@ -364,14 +285,13 @@ static bool find_steps(WbbCx *cx, WbbArena *a, const HloInstruction *loop, FuseL
 }
 
 /* One of which a thread has its element of each result; all have this shape. */
-static bool find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const HloShape *shape, FuseLoop *found)
+static bool find_loop(FuseWork *w, const HloInstruction *loop, const HloShape *shape, FuseLoop *found)
 {
     if (!is_simple(loop)) return false;
-    const HloComputation *body = hlo_called(loop, "body");
     const uint32_t n = loop->shape->n_elements;
-    *found = (FuseLoop){.shape = shape, .part = WBB_NEW_N(a, FuseLoopPart, n + 1)};
-    WbbArena *scratch = wbb_arena_new(cx);
-    Search s = {.arena = scratch};
+    *found = (FuseLoop){.shape = shape, .part = WBB_NEW_N(w->arena, FuseLoopPart, n + 1)};
+    WbbArena *scratch = wbb_arena_new(w->cx);
+    Search s = {.arena = scratch, .sight = w->atoms.sight};
     Place *state = WBB_NEW_N(scratch, Place, n + 1);
     bool fits = false;
     for (int kept = 0; kept < 2 && !fits; kept++) { /* at first what is kept is where the elements are, if it can be */
@@ -379,7 +299,7 @@ static bool find_loop(WbbCx *cx, WbbArena *a, const HloInstruction *loop, const 
         for (uint32_t k = 0; k < n && fits; k++) {
             const HloShape *x = loop->shape->elements[k];
             state[k] = state_place(x, shape);
-            const bool any = is_kept(body, k) && (kept || state[k].kind != AT);
+            const bool any = hlo_loop_keeps(loop, k) && (kept || state[k].kind != AT);
             found->part[k] = state[k].kind == AT && !any ? FUSE_LOOP_AT
                              : hlo_elements(x) <= HLO_LIMIT_CUT_WHOLE ? FUSE_LOOP_FEW
                                                          : FUSE_LOOP_ANYWHERE;
@@ -422,8 +342,8 @@ void fuse_find_loops(FuseWork *w)
         if (i->opcode != HLO_WHILE || w->alone[k] || i->operands[0]->n_users > 1 || i == w->c->root) continue;
         const HloShape *of = results_of(w, i);
         FuseLoop *found = WBB_NEW(w->arena, FuseLoop);
-        if (!(of && find_loop(w->cx, w->arena, i, of, found)) &&
-            !(only_elements(w, i) && find_steps(w->cx, w->arena, i, found)))
+        if (!(of && find_loop(w, i, of, found)) &&
+            !(only_elements(w, i) && find_steps(w, i, found)))
             continue;
         w->loop[k] = w->loop[i->operands[0]->id] = found;
         for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) w->loop[w->users[u]] = found;
