@@ -24,6 +24,9 @@ def is_const(e: Expr) -> bool:
 def is_fold(e: Expr) -> bool: return isinstance(e, Node) and bool(e.op.combiner)
 
 
+def compares_indices(e: Any) -> bool: return isinstance(e, Node) and e.op.sig == "compare" and e.types[0].name == "index"
+
+
 def digits(e: Expr) -> Optional[List[Tuple[Var, Optional[Expr]]]]:
     """The ranges that an index of a fold counts, the slowest first, each with how many values it must have: none of i, of i*k + j i and j with k."""
     if isinstance(e, Var):

@@ -201,8 +201,9 @@ def takes_integers(rule: Rule) -> bool:
     for e in walk(rule.left):
         if isinstance(e, Node) and any(isinstance(x, Var) and ops.TYPE_BY_NAME[m].cls in "IU" for n, x in enumerate(e.args) for m in operand_members(e, n)):
             return True
-    ranges = {id(e.args[2]) for e in walk(rule.left) if is_fold(e)}  # of which proofs write out the values
-    return any(isinstance(e, Var) and e.kind in ("index", "rest") and id(e) not in ranges for e in walk(rule.left))
+    if any(map(is_fold, walk(rule.left))):  # of which proofs write out the values
+        return False
+    return any(isinstance(e, Var) and e.kind in ("index", "rest") for e in walk(rule.left))
 
 
 def operand_members(e: Node, n: int) -> Sequence[str]:

@@ -15,11 +15,11 @@ at which the sides differ; tests compile it with its values as parameters.
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from gen import hlo_ops, instances, ops
 from gen.expr import Arith, Guard, Lit, Node, PatternError, Type, Var, parts
-from gen.forms import digits, is_fold, part_of
+from gen.forms import compares_indices, digits, is_fold, part_of
 from gen.lang import Rule
 from gen.load import walk
 from gen.proof import folds
@@ -45,6 +45,9 @@ class Module:
         fixed = {(id(c.args[0]), self.number[id(c.args[1])]) for c in guards if c.name == "fixed"}
         self.counted = {id(c.args[1]): self.extents[self.number[id(c.args[0])]] for c in guards if c.name == "counts"}
         self.counted.update({id(c.args[0]): extents[-1] for c in guards if c.name == "given"})
+        points = dict(zip(map(id, folds.points_of(rule)), extents[len(self.number):]))
+        self.written = folds.Written(rule, {i: self.extents[n] for i, n in self.number.items()}, points, extents[-1:])
+        self.split: Set[int] = set()  # ranges that are two here, those of their parts
         self.over: Dict[int, Ranges] = {}  # by id of a value of the left side
         for fold in (e for e in walk(rule.left) if is_fold(e)):
             n = self.number[id(fold.args[2])]  # type: ignore[attr-defined]
@@ -91,7 +94,8 @@ class Module:
         if isinstance(e, Var):
             over = self.over.get(id(e), ())
             self.parameters.setdefault(e.name, (t, over))
-            return e.name, over
+            parts_of = tuple(sorted(x for n in over for x in ((n + 1, n + 2) if n in self.split else (n,))))
+            return (e.name, over) if parts_of == over else self.put(t, parts_of, f"reshape({e.name})")
         if not isinstance(e, Node):
             raise PatternError(self.rule.where, f"{e}: no operation of HLO")
         own = self.type(e.result)
@@ -101,6 +105,11 @@ class Module:
             return self.take(e, own)
         if e.op.name == "idx":
             return self.put(own, (self.number[id(e.args[0])],), "iota(), iota_dimension=0")
+        if compares_indices(e):
+            values = [self.index(x) for x in e.args]
+            over = tuple(sorted({n for _, own in values for n in own}))
+            names = ", ".join(self.wide(v, "i32", over) for v in values)
+            return self.put(own, over, f"compare({names}), direction={e.op.name.upper()}")
         types = [self.type(e.operand_type(k)) for k in range(len(e.args))]
         values = [self.term(x, types[k]) for k, x in enumerate(e.args)]
         over = tuple(sorted({n for _, own in values for n in own}))
@@ -111,23 +120,36 @@ class Module:
             raise PatternError(self.rule.where, f"{e.op.name}: HLO has no such operation")
         return self.put(own, over, f"{opcode}({names})" + (f", direction={e.op.name.upper()}" if opcode == "compare" else ""))
 
-    def parted(self, x: Value, over: Any, t: str) -> Tuple[Value, List[int]]:
-        """x with the range of i // m or i % m as two, and the one that it is."""
-        op, i, m = part_of(over)  # type: ignore[misc]
-        n, size = self.number[id(i)], instances.evaluate(m, instances.Env(dict(self.counted), {}, None, 1, 0))
-        if size < 1 or self.extents[n] % size:
-            raise PatternError(self.rule.where, f"{size} does not divide {self.extents[n]}")
-        self.extents.update({n + 1: self.extents[n] // size, n + 2: size})
-        if n in x[1]:
-            x = self.put(t, tuple(sorted({*x[1], n + 1, n + 2} - {n})), f"reshape({x[0]})")
-        return x, [n + 1 if op == "//" else n + 2]
+    def index(self, e: Any) -> Value:
+        """An index as integers."""
+        part, known = part_of(e), self.written.index(e, {})
+        if known is not None:
+            return self.constant(known, "i32")
+        if part:
+            return self.put("i32", (self.part(part),), "iota(), iota_dimension=0")
+        if isinstance(e, Var) and self.number[id(e)] not in self.split:
+            return self.put("i32", (self.number[id(e)],), "iota(), iota_dimension=0")
+        raise PatternError(self.rule.where, f"{e}: no index whose integers a module has")
+
+    def part(self, part: Any) -> int:
+        op, i, _ = part
+        return self.number[id(i)] + (1 if op == "//" else 2)
+
+    def split_ranges(self, side: Any) -> None:
+        """Ranges of which the folds of a side have parts become two."""
+        for part in (part_of(e.args[2]) for e in walk(side) if is_fold(e)):
+            if part:
+                n, size = self.number[id(part[1])], self.written.number(part[2])
+                if size < 1 or self.extents[n] % size:
+                    raise PatternError(self.rule.where, f"{size} does not divide {self.extents[n]}")
+                self.extents.update({n + 1: self.extents[n] // size, n + 2: size})
+                self.split.add(n)
 
     def fold(self, e: Node, t: str) -> Value:
-        combiner, reduced = e.op.combiner, [self.number[id(i)] for i, _ in digits(e.args[2]) or ()]
+        part = part_of(e.args[2])
+        combiner, reduced = e.op.combiner, [self.part(part)] if part else [self.number[id(i)] for i, _ in digits(e.args[2]) or ()]
         self.combiners[f"{combiner}.{t}"] = hlo_ops.HLO_OF[combiner]
         x, init = self.term(e.args[0], t), self.term(e.args[1], t)
-        if part_of(e.args[2]):
-            x, reduced = self.parted(x, e.args[2], t)
         over = tuple(sorted({*x[1], *reduced}))
         if init[1]:
             raise PatternError(self.rule.where, f"{e}: a reduction of HLO begins with one value")
@@ -145,6 +167,7 @@ class Module:
 
     def side(self, e: Any) -> str:
         """The text of the module."""
+        self.split_ranges(e)
         root = self.term(e, self.type(self.rule.left.result))  # type: ignore[attr-defined]
         if not root[0].startswith("r."):
             t = self.type(self.rule.left.result)  # type: ignore[attr-defined]

@@ -1,7 +1,8 @@
 """Rules about folds, written out: at each extent of the range from 1 to 4 both sides are terms without folds, which are proved as all others are.
 
 A value that the range may change is one variable a term; an extent at which the rule's conditions do not hold has no case. Of a fold of folds each
-range has each extent with each of the other's, and of an option its number is each up to the extent.
+range has each extent with each of the other's, and of an option its number is each up to the extent. An index of the left side that is no range, as where a
+prefix ends, is each number that within(n, 0, k) leaves; so comparisons of indices are decided.
 
     fold_max.f32(a, b, i) -> max.f32(b, a)  when fixed(a, i)      at 2
     max.f32(max.f32(b, a), a) -> max.f32(b, a)
@@ -10,11 +11,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from gen import check_folds, instances, ops
 from gen.expr import All, Arith, Guard, Lit, Node, Not, PatternError, Relation, Var, parts
-from gen.forms import digits, is_fold, part_of
+from gen.forms import compares_indices, digits, is_fold, part_of
 from gen.lang import Rule
 from gen.load import walk
 from gen.match import RELATE
@@ -32,9 +33,9 @@ def has_folds(r: Rule) -> bool: return not isinstance(r.right, str) and any(is_f
 class Written:
     """One rule at one extent of each of its ranges."""
 
-    def __init__(self, r: Rule, extents: Dict[int, int], given: Tuple[int, ...] = ()) -> None:
-        """given: by a plan, of an option."""
-        self.rule, self.extents = r, extents  # by id of an index variable
+    def __init__(self, r: Rule, extents: Dict[int, int], points: Dict[int, int], given: Tuple[int, ...] = ()) -> None:
+        """points: of indices that are no ranges; given: by a plan, of an option."""
+        self.rule, self.extents, self.points = r, extents, points  # by id of an index variable
         self.made: Dict[Tuple[Any, ...], Var] = {}
         self.memo: Dict[Tuple[Any, ...], Any] = {}
         guards = [c for c in parts(r.when) if isinstance(c, Guard)]
@@ -56,6 +57,28 @@ class Written:
         if key not in self.made:
             self.made[key] = Var(v.name + "".join(map(str, own.values())), v.kind) if own else v
         return self.made[key]
+
+    def index(self, e: Any, at: Dict[Any, int]) -> Optional[int]:
+        """The number that an index is; None: it depends on what is no number here."""
+        if isinstance(e, Var) and e.kind == "index":
+            return self.points.get(id(e), at.get(id(e)))
+        if isinstance(e, Lit) or getattr(e, "constant", False):
+            return self.number(e)
+        if not isinstance(e, Arith):
+            return None
+        part = part_of(e)
+        if part and id(part[1]) in self.extents:
+            return at.get((part[0], id(part[1])))
+        x, y = self.index(e.x, at), self.index(e.y, at)
+        if x is None or y is None or (e.op in ("//", "%") and y <= 0):
+            return None
+        return {"+": x + y, "-": x - y, "*": x * y, "//": x // max(y, 1), "%": x % max(y, 1)}.get(e.op)
+
+    def compared(self, e: Node, at: Dict[Any, int]) -> bool:
+        x, y = (self.index(z, at) for z in e.args)
+        if x is None or y is None:
+            raise PatternError(self.rule.where, f"{e}: compares an index that is no number where it stands")
+        return {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[e.op.name]
 
     def number(self, k: Any) -> int: return instances.evaluate(k, instances.Env(dict(self.counted), {}, None, 1, 0))
 
@@ -87,6 +110,11 @@ class Written:
             return Lit(self.number(e))
         if not isinstance(e, Node):
             return e
+        if e.op.name == "select" and compares_indices(e.args[0]):
+            there, elsewhere = self.term(e.args[1], at), self.term(e.args[2], at)  # both, so that all values of the left side are known
+            return there if self.compared(e.args[0], at) else elsewhere
+        if compares_indices(e):
+            return Lit(self.compared(e, at))
         if is_fold(e):
             x, init, over = e.args
             out = self.term(init, at)
@@ -112,7 +140,8 @@ class Written:
 
     def condition(self, c: Any) -> List[Any]:
         """What a condition says of the variables that stand for a value. Relations are decided, and what the ranges are is written out."""
-        if isinstance(c, Relation) or (isinstance(c, Not) and isinstance(c.x, Relation)) or (isinstance(c, Guard) and c.name in ("fixed", "counts", "given")):
+        if isinstance(c, Relation) or (isinstance(c, Not) and isinstance(c.x, Relation)) or (isinstance(c, Guard) and (
+                c.name in ("fixed", "counts", "given") or (c.name == "within" and id(c.args[0]) in self.points))):
             return []
         if isinstance(c, Guard) and c.args and isinstance(c.args[0], Var) and c.args[0].kind == "value":
             of = [v for key, v in self.made.items() if key[0] == id(c.args[0])]
@@ -120,6 +149,25 @@ class Written:
         if isinstance(c, Guard) and not c.args:
             return [c]
         raise PatternError(self.rule.where, f"{c}: conditions of a rule about folds are fixed, counts, relations of constants, flags, and facts of values")
+
+
+def points_of(r: Rule) -> List[Var]:
+    """Indices of the left side that are no ranges."""
+    ranges = {id(v) for v in ranges_of(r)}
+    return list({id(e): e for e in walk(r.left) if isinstance(e, Var) and e.kind == "index" and id(e) not in ranges}.values())
+
+
+def places_of(r: Rule, extents: Dict[int, int]) -> List[Tuple[int, ...]]:
+    """The numbers that these may be: of each those of its within(n, 0, k), where it is the same at all values of the ranges."""
+    w, out = Written(r, extents, {}), []
+    guards = [c for c in parts(r.when) if isinstance(c, Guard)]
+    for v in points_of(r):
+        bounds = [c.args[1:] for c in guards if c.name == "within" and c.args[0] is v]
+        if not bounds or any((id(v), i) not in w.fixed for i in extents):
+            raise PatternError(r.where, f"{v}: which number it is: within({v}, 0, k) & fixed({v}, i) says between which it is, the same in each term")
+        low, high = (max(x) if n == 0 else min(x) for n, x in enumerate(zip(*((w.number(lo), w.number(hi)) for lo, hi in bounds))))
+        out.append(range(low, high))
+    return list(itertools.product(*out))
 
 
 def ranges_of(r: Rule) -> List[Var]:
@@ -146,7 +194,7 @@ def extents_of(r: Rule) -> List[int]:
     floats = any(ops.TYPE_BY_NAME[m].cls == "F" for e in walk(r.left) if isinstance(e, Node) for t in e.types for m in t.members)
     found = sorted({*EXTENTS, *(n for n in numbers if 0 < n <= MOST), *(MORE[:-1] if computes and floats else MORE if computes else ())})
     ranges = ranges_of(r)
-    return [n for n in found if any(holds(r, Written(r, {id(v): n for v in ranges}, m)) for m in numbers_of(r, n))] or list(range(1, MOST + 1))
+    return [n for n in found if any(holds(r, Written(r, {id(v): n for v in ranges}, {}, m)) for m in numbers_of(r, n))] or list(range(1, MOST + 1))
 
 
 def is_option(r: Rule) -> bool: return any(isinstance(c, Guard) and c.name == "given" for c in parts(r.when))
@@ -162,8 +210,11 @@ def written(r: Rule) -> List[Tuple[Tuple[int, ...], Rule]]:
     check_folds.check_ranges(r)
     ranges, out = ranges_of(r), []
     every = itertools.product(*(extents_of(r) if len(ranges) == 1 else EXTENTS for _ in ranges))
-    for some in (x + n for x in every for n in numbers_of(r, max(x))):
-        w = Written(r, {id(v): n for v, n in zip(ranges, some)}, some[len(ranges):])
+    points = points_of(r)
+    of = lambda x: {id(v): n for v, n in zip(ranges, x)}
+    for some in (x + p + n for x in every for n in numbers_of(r, max(x)) for p in places_of(r, of(x))):
+        last = len(ranges) + len(points)
+        w = Written(r, of(some), {id(v): n for v, n in zip(points, some[len(ranges):])}, some[last:])
         if not holds(r, w):
             continue
         left = w.term(r.left, {})
@@ -172,6 +223,9 @@ def written(r: Rule) -> List[Tuple[Tuple[int, ...], Rule]]:
         free = [v for key, v in w.made.items() if len(key) > 1 and key not in bound]
         if free:
             raise PatternError(r.where, f"{free[0]} stands in fewer folds on the right side, and may differ from term to term: fixed says that it does not")
+        known = {id(x) for x in walk(left)}
+        for v in (v for key, v in w.made.items() if key in bound and id(v) not in known and any(x is v for x in walk(right))):
+            left = Node(ops.OP_BY_NAME["select"], (r.left.result,), (), [Lit(True), left, v])  # a term that only the right side has at this place
         rest = [x for c in parts(r.when) for x in w.condition(c)]
         out.append((some, replace(r, left=left, right=right, when=All(rest) if rest else None, programs={})))
     if not out:

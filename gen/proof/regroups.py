@@ -16,6 +16,7 @@ from typing import Any, Dict
 
 from gen import ops
 from gen.expr import All, Guard, Lit, Node, PatternError, Type, Var, parts
+from gen.forms import compares_indices
 from gen.lang import Rule
 from gen.load import walk
 
@@ -54,6 +55,8 @@ class Integers:
         if not isinstance(e, Node):
             return e
         to = e.types[0]
+        if e.op.name == "select" and compares_indices(e.args[0]) and self.holds(to):  # by where a term stands, and no value
+            return Node(e.op, (Type("N"),), (), [e.args[0], self.of(e.args[1], False), self.of(e.args[2], False)])
         if e.op.name == "cvt":
             there, back = isinstance(e.args[0], Var) and self.holds(to), root and to.name == self.own.name and self.holds(e.types[1])
             if not there and not back:

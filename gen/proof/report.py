@@ -77,8 +77,10 @@ def explain(p: Proof, o: Outcome) -> str:
     at = o.case.label + (f" at {o.case.exponents}" if o.case.exponents else "")
     at += " under approx" if o.case.approx else ""
     sizes = [str(n) for n in o.case.terms_of]
-    given = f" by {sizes.pop()}" if sizes and folds.is_option(p.rule) else ""
-    at += f" of {' by '.join(sizes)} terms{given}" if sizes else ""
+    if sizes:
+        ranges, points = len(folds.ranges_of(p.rule)), folds.points_of(p.rule)
+        at += f" of {' by '.join(sizes[:ranges])} terms" + (f" by {sizes[-1]}" if folds.is_option(p.rule) else "")
+        at += "".join(f", {v} = {n}" for v, n in zip(points, sizes[ranges:]))
     if o.state == "empty":
         return f"{where}: error: nothing proved at {at}: no value satisfies the conditions of {rule.text}"
     assert r is not None

@@ -13,7 +13,7 @@
 
 #include "graph/inner.h"
 
-static ScOp fold_of(ScOp combiner)
+ScOp gr_fold_of(ScOp combiner)
 {
     uint32_t op = OP_NONE;
     while (op < OP_COUNT && (sc_op_info[op].combiner != combiner || combiner == OP_NONE)) op++;
@@ -76,7 +76,7 @@ IrRef gr_as_term(RwCx *rw, const GrDef *d, IrRef value, IrRef condition)
 {
     IrGraph *g = rw_graph(rw);
     const ScType t = d->type;
-    const ScOp op = fold_of(d->op);
+    const ScOp op = gr_fold_of(d->op);
     if (op == OP_NONE || sc_type_info[t].cls == 'C' || d->n_starts) return 0;
     if (condition && !(ir_is_const(g, condition) && ir_at(g, condition)->imm)) {
         uint64_t identity;

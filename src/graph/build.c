@@ -29,7 +29,7 @@ typedef struct {
     struct { Array *items; uint32_t n, capacity; } arrays;
     const Array *order; /* of the variables of terms; NULL: as they are read */
     bool products;      /* terms are those of a dot */
-    bool windows;       /* ranges are those of windows */
+    enum { PLAIN, OF_WINDOWS, OF_SCAN } kind; /* which folds are reductions of windows */
     const Array *whole; /* of an option: the variables of all terms, which its folds have, whatever a term depends on */
 } Build;
 
@@ -316,107 +316,8 @@ static Array ranges_of(const Build *m, const IrNode *fold)
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
-/* A range of which terms depend, with a variable of the result, by one number alone: step * variable + dilation *
- * range. */
-typedef struct {
-    uint32_t range, variable;
-    int64_t step, dilation;
-    IrRef number; /* a new variable, for those that are elements: low, low + 1, .., as conditions say */
-    int64_t low, high;
-} Window;
-
-static int64_t coefficient_of(const IrGraph *g, const IrNode *sum, uint32_t var)
-{
-    for (uint32_t k = 0; k < sum->a[1]; k++) {
-        const IrTerm *t = &g->terms[sum->a[0] + k];
-        if (ir_at(g, t->ref)->op == OP_VAR && ir_at(g, t->ref)->imm == var) return t->coefficient;
-    }
-    return 0;
-}
-
-/* The variable that stands beside a range in all sums, and is of no fold among the nodes; false: there is none. */
-static bool find_variable(const Build *m, const IrRefs *nodes, Window *w)
-{
-    bool any = false;
-    for (uint32_t k = 0; k < nodes->n; k++) {
-        const IrNode *n = ir_at(m->g, nodes->items[k]);
-        if (n->op != OP_SUM || !coefficient_of(m->g, n, w->range)) continue;
-        for (uint32_t t = 0; t < n->a[1]; t++) {
-            const IrNode *v = ir_at(m->g, m->g->terms[n->a[0] + t].ref);
-            bool bound = v->op != OP_VAR || v->imm == w->range;
-            for (uint32_t j = 0; j < nodes->n && !bound; j++) {
-                const IrNode *fold = ir_at(m->g, nodes->items[j]);
-                bound = sc_op_info[fold->op].combiner != OP_NONE && fold->a[2] == m->g->terms[n->a[0] + t].ref;
-            }
-            if (bound) continue;
-            if (any && w->variable != v->imm) return false;
-            w->variable = (uint32_t)v->imm, any = true;
-        }
-    }
-    return any;
-}
-
-static int64_t divisor(int64_t x, int64_t y) { return y ? divisor(y, x % y) : x < 0 ? -x : x; }
-
-/* Finds how terms depend on a range and a variable of the result: what each sum that has them becomes, in from, to. */
-static bool find_window(Build *m, const IrRefs *nodes, Window *w, IrRefs *from, IrRefs *to)
-{
-    w->step = w->dilation = 0;
-    if (!find_variable(m, nodes, w)) return false;
-    const IrRef range = ir_var(m->g, w->range), variable = ir_var(m->g, w->variable);
-    for (uint32_t k = 0; k < nodes->n; k++) {
-        const IrNode n = *ir_at(m->g, nodes->items[k]);
-        for (uint32_t o = 0; n.op != OP_SUM && o < ir_arity(m->g, nodes->items[k]); o++)
-            if (ir_operand(m->g, nodes->items[k], o) == range || ir_operand(m->g, nodes->items[k], o) == variable)
-                return false;
-        const int64_t x = n.op == OP_SUM ? coefficient_of(m->g, &n, w->variable) : 0;
-        const int64_t y = n.op == OP_SUM ? coefficient_of(m->g, &n, w->range) : 0;
-        if (!x && !y) continue;
-        if (!w->dilation) {
-            const int64_t by = y < 0 ? -divisor(x, y) : divisor(x, y);
-            w->step = x / by, w->dilation = y / by;
-            const int64_t most = w->step * (extent(m, w->variable) - 1) + w->dilation * (extent(m, w->range) - 1);
-            if (w->step <= 0) return false;
-            w->low = 0, w->high = most + 1;
-            w->number = ir_var(m->g, ir_var_new(m->g, "z", IR_LOOP, 0, most, 0));
-        }
-        if (x % w->step || y % w->dilation || x / w->step != y / w->dilation) return false;
-        IrTerm *terms = WBB_NEW_N(m->b->arena, IrTerm, n.a[1] + 1u);
-        for (uint32_t t = 0; t < n.a[1]; t++) {
-            terms[t] = m->g->terms[n.a[0] + t];
-            if (terms[t].ref == range) terms[t] = (IrTerm){.coefficient = y / w->dilation, .ref = w->number};
-            else if (terms[t].ref == variable) terms[t].coefficient = 0;
-        }
-        WBB_PUSH(m->b->arena, from, nodes->items[k]);
-        WBB_PUSH(m->b->arena, to, rw_sum(m->graph->rw, (int64_t)n.imm, terms, n.a[1]));
-    }
-    return w->dilation != 0;
-}
-
-/* Takes a condition on one number, -z < 3 or z - 5 < 0, as a bound of it. False: it is another. */
-static bool bound(const Build *m, IrRef c, Window *windows, uint32_t n_windows)
-{
-    const IrNode n = *ir_at(m->g, c);
-    if (n.op == OP_BAND) return bound(m, n.a[0], windows, n_windows) && bound(m, n.a[1], windows, n_windows);
-    if (n.op != OP_LT || !ir_is_const(m->g, n.a[1])) return false;
-    const int64_t than = (int64_t)ir_at(m->g, n.a[1])->imm;
-    const IrNode *sum = ir_at(m->g, n.a[0]);
-    for (uint32_t k = 0; k < n_windows; k++) {
-        Window *w = &windows[k];
-        const uint32_t var = (uint32_t)ir_at(m->g, w->number)->imm;
-        const bool alone = n.a[0] == w->number;
-        const int64_t by = alone ? 1 : sum->op == OP_SUM && sum->a[1] == 1 ? coefficient_of(m->g, sum, var) : 0;
-        const int64_t most = than - (alone ? 0 : (int64_t)sum->imm); /* by * z < most */
-        if (by == 1) w->high = WBB_MIN(w->high, most);
-        else if (by == -1) w->low = WBB_MAX(w->low, 1 - most);
-        else continue;
-        return w->high > w->low;
-    }
-    return false;
-}
-
 /* An array that is read at the number itself is read to its end: rows of it stay whole vectors. */
-static void read_whole(const Build *m, IrRef value, Window *w)
+static void read_whole(const Build *m, IrRef value, GrWindow *w)
 {
     IrRefs nodes = {0};
     WBB_PUSH(m->b->arena, &nodes, value);
@@ -434,73 +335,129 @@ static void read_whole(const Build *m, IrRef value, Window *w)
     w->high = WBB_MAX(w->high, end);
 }
 
-/* May the init of a fold be a term of it, as padding is? */
-static bool is_neutral(const Build *m, ScOp op, ScType t, IrRef init)
+/* A reduction of windows of an array, along dimensions that have them. */
+static Array reduced(Build *m, const IrNode *n, Array x, HloInstruction *init, const HloWindow *along, const char *stem)
 {
-    uint64_t identity;
-    if (op == OP_MAX || op == OP_MIN || op == OP_BAND || op == OP_BOR) return true;
-    if (!ir_is_const(m->g, init) || !gr_identity(op, t, &identity)) return false;
-    const uint64_t bits = ir_at(m->g, init)->imm;
-    return bits == identity || (op == OP_ADD && sc_is_float(t) && sc_to_f64(t, bits) == 0);
+    HloBuilder *b = m->b;
+    const ScOp op = sc_op_info[n->op].combiner;
+    const ScType t = IR_SC(n->type);
+    int64_t dims[HLO_RANK_LIMIT];
+    dims_of(m, &x, dims);
+    HloInstruction *operands[] = {x.x, init};
+    const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
+    x.x = hlo_new(b, HLO_REDUCE_WINDOW, hlo_make_array(b->arena, t, x.n, dims), 2, operands);
+    x.x->windows = along, x.x->n_windows = x.n;
+    hlo_set_computation(b, x.x, "to_apply",
+                        hlo_new_combiner(b, opcode_of(op), hlo_make_array(b->arena, t, 0, NULL), name));
+    x.x->name = hlo_unique_name(b, wbb_format(b->arena, "%s.%s", b->at->name, stem));
+    return x;
+}
+
+static HloWindow *windows_of(const Build *m, uint32_t n)
+{
+    HloWindow *along = WBB_NEW_N(m->b->arena, HloWindow, n + 1u);
+    for (uint32_t k = 0; k < n; k++) along[k] = (HloWindow){.size = 1, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
+    return along;
+}
+
+/* The condition under which a term of a fold is not the constant that leaves all as it is, and the term there. */
+static bool part_condition(const Build *m, const IrNode *fold, IrRef *value, IrRef *condition)
+{
+    const IrNode n = *ir_at(m->g, fold->a[0]);
+    const ScOp op = sc_op_info[fold->op].combiner;
+    const IrRef init = fold->a[1];
+    *value = fold->a[0], *condition = 0;
+    if (n.op != OP_SELECT || !gr_is_neutral(m->g, op, IR_SC(fold->type), n.a[2], init)) return true;
+    *condition = n.a[0], *value = n.a[1];
+    return gr_is_neutral(m->g, op, IR_SC(fold->type), init, init); /* which is the padding */
 }
 
 /* A fold of which each range is one of a window: terms are those of an array over the numbers that they depend by. */
-static Array windowed(Build *m, const IrNode *n, ScType t)
+static Array windowed(Build *m, const IrNode *n)
 {
     HloBuilder *b = m->b;
-    const Array of = ranges_of(m, n), *ranges = &of;
-    const ScOp op = sc_op_info[n->op].combiner;
-    Window windows[HLO_RANK_LIMIT];
-    IrRef value = n->a[0], condition = 0;
-    if (!ranges->n) return nothing;
-    if (ir_at(m->g, value)->op == OP_SELECT && ir_is_const(m->g, ir_at(m->g, value)->a[2]))
-        condition = ir_at(m->g, value)->a[0], value = ir_at(m->g, value)->a[1];
-    for (uint32_t k = 0; k < ranges->n; k++) {
-        IrRefs nodes = {0}, from = {0}, to = {0};
-        WBB_PUSH(b->arena, &nodes, value);
-        if (condition) WBB_PUSH(b->arena, &nodes, condition);
-        ir_gather(m->g, b->arena, &nodes, rw_marks(m->graph->rw));
-        windows[k].range = ranges->var[k];
-        if (!find_window(m, &nodes, &windows[k], &from, &to)) return nothing;
-        value = gr_replaced(b->arena, m->graph, value, from.items, to.items, from.n);
-        if (condition) condition = gr_replaced(b->arena, m->graph, condition, from.items, to.items, from.n);
-    }
-    if (condition && (!is_neutral(m, op, t, n->a[1]) || !bound(m, condition, windows, ranges->n))) return nothing;
-    for (uint32_t k = 0; k < ranges->n; k++) { /* over the numbers that are elements */
-        Window *w = &windows[k];
+    const Array ranges = ranges_of(m, n);
+    GrWindow windows[HLO_RANK_LIMIT];
+    IrRef value, condition;
+    if (!ranges.n || !part_condition(m, n, &value, &condition)) return nothing;
+    for (uint32_t k = 0; k < ranges.n; k++)
+        if (!gr_find_window(b->arena, m->graph, ranges.var[k], &value, &condition, &windows[k])) return nothing;
+    if (condition && !gr_bound(m->graph, condition, windows, ranges.n)) return nothing;
+    int64_t all[HLO_RANK_LIMIT]; /* numbers, of which low to high are elements */
+    for (uint32_t k = 0; k < ranges.n; k++) {
+        GrWindow *w = &windows[k];
+        all[k] = extent(m, (uint32_t)ir_at(m->g, w->number)->imm);
         read_whole(m, value, w);
         const IrRef own = ir_var(m->g, ir_var_new(m->g, "z", IR_LOOP, 0, w->high - w->low - 1, 0));
         const IrRef to = rw_sum(m->graph->rw, w->low, (IrTerm[]){{.coefficient = 1, .ref = own}}, 1);
         value = gr_replaced(b->arena, m->graph, value, &w->number, &to, 1);
         w->number = own;
     }
-    const Array x = array_of(m, value), init = array_of(m, n->a[1]);
+    const Array init = array_of(m, n->a[1]);
+    Array x = array_of(m, value);
     if (!x.x || !init.x || init.n) return nothing;
-    Array out = x;
-    HloWindow *along = WBB_NEW_N(b->arena, HloWindow, x.n + 1u);
-    for (uint32_t k = 0; k < x.n; k++)
-        along[k] = (HloWindow){.size = 1, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
-    int64_t dims[HLO_RANK_LIMIT];
-    for (uint32_t k = 0; k < ranges->n; k++) {
-        const Window *w = &windows[k];
+    HloWindow *along = windows_of(m, x.n);
+    for (uint32_t k = 0; k < ranges.n; k++) {
+        const GrWindow *w = &windows[k];
         const int64_t at = place(&x, (uint32_t)ir_at(m->g, w->number)->imm);
-        const int64_t most = w->step * (extent(m, w->variable) - 1) + w->dilation * (extent(m, w->range) - 1);
         if (at < 0 || place(&x, w->variable) >= 0) return nothing;
         along[at] = (HloWindow){.size = extent(m, w->range), .stride = w->step, .lhs_dilate = 1,
-                                .rhs_dilate = w->dilation, .low = w->low, .high = most + 1 - w->high};
-        out.var[at] = w->variable;
+                                .rhs_dilate = w->dilation, .low = w->low, .high = all[k] - w->high};
+        x.var[at] = w->variable;
     }
-    dims_of(m, &out, dims);
-    HloInstruction *operands[] = {x.x, init.x};
-    const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
     const bool inner = sc_op_info[ir_at(m->g, value)->op].combiner == OP_NONE;
-    out.x = hlo_new(b, HLO_REDUCE_WINDOW, hlo_make_array(b->arena, t, out.n, dims), 2, operands);
-    out.x->windows = along, out.x->n_windows = out.n;
-    hlo_set_computation(b, out.x, "to_apply",
-                        hlo_new_combiner(b, opcode_of(op), hlo_make_array(b->arena, t, 0, NULL), name));
-    name = wbb_format(b->arena, "%s.%s", b->at->name, inner ? "part" : "whole");
-    out.x->name = hlo_unique_name(b, name);
-    return out;
+    return reduced(m, n, x, init.x, along, inner ? "part" : "whole");
+}
+
+/* A fold of terms up to a variable, or from it on, of an array that does not depend on it. */
+static Array scanned(Build *m, const IrNode *n)
+{
+    const Array ranges = ranges_of(m, n);
+    IrRef value, condition;
+    GrPrefix p;
+    if (ranges.n != 1 || !part_condition(m, n, &value, &condition) || !condition) return nothing;
+    if (!gr_find_prefix(m->graph, ranges.var[0], condition, &p)) return nothing;
+    const int64_t size = extent(m, ranges.var[0]);
+    Array x = array_of(m, value);
+    const Array init = array_of(m, n->a[1]);
+    const int64_t at = x.x ? place(&x, ranges.var[0]) : -1;
+    if (at < 0 || !init.x || init.n || place(&x, p.variable) >= 0 || extent(m, p.variable) != size) return nothing;
+    HloWindow *along = windows_of(m, x.n);
+    along[at].size = size;
+    along[at].low = p.suffix ? p.offset : size - 1 - p.offset;
+    along[at].high = p.suffix ? size - 1 - p.offset : p.offset;
+    x.var[at] = p.variable;
+    return reduced(m, n, x, init.x, along, p.offset < 0 ? "before" : "piece");
+}
+
+/* An array over digits, whose last number is no element of what is read: the elements, and padding. */
+static Array padded(Build *m, const IrNode *n)
+{
+    HloBuilder *b = m->b;
+    const IrRefs variables = ir_variables(m->g, b->arena, n->a[0], rw_marks(m->graph->rw));
+    if (!ir_is_const(m->g, n->a[2])) return nothing;
+    for (uint32_t k = 0; k < variables.n; k++) {
+        IrRef value = n->a[1], condition = n->a[0];
+        GrWindow w;
+        const uint32_t fast = (uint32_t)ir_at(m->g, variables.items[k])->imm;
+        if (!gr_find_window(b->arena, m->graph, fast, &value, &condition, &w)) continue;
+        if (w.dilation != 1 || w.step != extent(m, fast) || !gr_bound(m->graph, condition, &w, 1) || w.low) continue;
+        const IrRef own = ir_var(m->g, ir_var_new(m->g, "z", IR_LOOP, 0, w.high - 1, 0));
+        const Array x = array_of(m, gr_replaced(b->arena, m->graph, value, &w.number, &own, 1));
+        const Array with = array_of(m, n->a[2]);
+        const int64_t at = x.x ? place(&x, (uint32_t)ir_at(m->g, own)->imm) : -1;
+        if (at < 0 || x.n == HLO_RANK_LIMIT || place(&x, w.variable) >= 0) return nothing;
+        HloPadding *pads = WBB_NEW_N(b->arena, HloPadding, x.n);
+        int64_t dims[HLO_RANK_LIMIT];
+        Array out = {.n = x.n + 1};
+        pads[at].high = extent(m, (uint32_t)ir_at(m->g, w.number)->imm) - w.high;
+        for (uint32_t d = 0; d < x.n; d++) out.var[d + (d > at)] = d == at ? w.variable : x.var[d];
+        out.var[at + 1] = fast;
+        dims_of(m, &out, dims);
+        out.x = hlo_new_reshape(b, hlo_new_pad(b, x.x, with.x, pads), out.n, dims);
+        return out;
+    }
+    return nothing;
 }
 
 static Array folded(Build *m, const IrNode *n, ScType t)
@@ -530,8 +487,9 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     const char *name = wbb_format(b->arena, "%s.%s", b->at->name, sc_op_info[op].name);
     HloComputation *c = hlo_new_combiner(b, opcode_of(op), scalar, name);
     out.x = hlo_new_reduce(b, x, init.x, reduced, n_reduced, c);
-    if (m->whole) name = wbb_format(b->arena, "%s.%s", b->at->name, inner ? "part" : "whole");
-    if (m->whole) out.x->name = hlo_unique_name(b, name);
+    const char *stem = m->kind == OF_SCAN ? "total" : inner ? "part" : "whole";
+    if (m->whole || m->kind == OF_SCAN) name = wbb_format(b->arena, "%s.%s", b->at->name, stem);
+    if (m->whole || m->kind == OF_SCAN) out.x->name = hlo_unique_name(b, name);
     return out;
 }
 
@@ -561,7 +519,14 @@ static Array make(Build *m, IrRef r)
     }
     if (n.op == OP_CALL) return read_of(m, &n, false);
     if (n.op == OP_IDX) return integers(m, n.a[0], t);
-    if (sc_op_info[n.op].combiner != OP_NONE) return m->windows ? windowed(m, &n, t) : folded(m, &n, t);
+    if (m->kind == OF_SCAN && n.op == OP_SELECT) {
+        const Array made = padded(m, &n);
+        if (made.x) return made;
+    }
+    if (sc_op_info[n.op].combiner != OP_NONE) {
+        const Array made = m->kind == OF_WINDOWS ? windowed(m, &n) : m->kind == OF_SCAN ? scanned(m, &n) : nothing;
+        return made.x || m->kind == OF_WINDOWS ? made : folded(m, &n, t);
+    }
     const uint8_t signature = sc_op_info[n.op].signature;
     return signature == SC_FRAME || signature == SC_LEAF ? nothing : operation(m, &n, t);
 }
@@ -642,6 +607,20 @@ static const Array *whole_of(const Build *m, const GrDef *d, IrRef value)
     return out;
 }
 
+/* An array with two digits of a dimension, as one without what is beyond the dimension's end. */
+static HloInstruction *one_dimension(Build *m, HloInstruction *x, const GrDef *d, const GrDigits *digits)
+{
+    const HloShape *s = d->i->shape;
+    const uint32_t slow = (uint32_t)ir_at(m->g, digits->slow)->imm, fast = (uint32_t)ir_at(m->g, digits->fast)->imm;
+    int64_t dims[HLO_RANK_LIMIT];
+    HloSlice *slices = WBB_NEW_N(m->b->arena, HloSlice, s->rank + 1u);
+    for (uint32_t k = 0; k < s->rank; k++) {
+        dims[k] = d->at[k] == digits->variable ? extent(m, slow) * extent(m, fast) : s->dims[k];
+        slices[k] = (HloSlice){0, s->dims[k], 1};
+    }
+    return hlo_new_slice(m->b, hlo_new_reshape(m->b, x, s->rank, dims), slices);
+}
+
 typedef struct Changes {
     const GrChanged *of; /* by computation */
     uint32_t *made;      /* definitions for which instructions are known */
@@ -655,19 +634,27 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     Build m = {.b = b, .graph = of->graph, .g = rw_graph(of->graph->rw), .made = {.arena = b->arena}};
     const GrDef *d = &of->graph->defs[i->id];
     if (i->opcode == HLO_DOT && d->form == GR_FOLD) m.order = order_of(&m, d), m.products = true;
-    m.windows = of->of_option && i->opcode == HLO_REDUCE_WINDOW;
-    if (of->of_option && !m.windows) m.whole = whole_of(&m, d, of->value[i->id]);
+    const GrDigits digits = of->digits ? of->digits[i->id] : (GrDigits){0};
+    if (of->of_option && i->opcode == HLO_REDUCE_WINDOW) m.kind = digits.variable ? OF_SCAN : OF_WINDOWS;
+    if (of->of_option && m.kind == PLAIN) m.whole = whole_of(&m, d, of->value[i->id]);
     Array at = {0};
+    for (uint32_t k = 0; k < i->shape->rank; k++) {
+        if (ir_at(m.g, d->at[k])->op != OP_VAR) continue;
+        const bool two = d->at[k] == digits.variable;
+        if (two) at.var[at.n++] = (uint32_t)ir_at(m.g, digits.slow)->imm;
+        at.var[at.n++] = (uint32_t)ir_at(m.g, two ? digits.fast : d->at[k])->imm;
+    }
+    if (m.kind == OF_SCAN) m.order = &at;
     const IrRefs own = {.items = d->at, .n = i->shape->rank};
     const IrRef read = own_read(&m, of->value[i->id], &own);
     Array x = read ? read_of(&m, ir_at(m.g, read), true) : nothing;
     if (!x.x) x = array_of(&m, of->value[i->id]);
-    for (uint32_t k = 0; k < i->shape->rank; k++)
-        if (ir_at(m.g, d->at[k])->op == OP_VAR) at.var[at.n++] = (uint32_t)ir_at(m.g, d->at[k])->imm;
     for (uint32_t k = 0; k < x.n; k++) assert(place(&at, x.var[k]) >= 0);
     *changes->made += x.x != NULL;
     if (!x.x) return NULL;
-    x.x = hlo_new_reshape(b, over(&m, x, &at), i->shape->rank, i->shape->dims);
+    x.x = over(&m, x, &at);
+    if (digits.variable) x.x = one_dimension(&m, x.x, d, &digits);
+    x.x = hlo_new_reshape(b, x.x, i->shape->rank, i->shape->dims);
     const bool fold = x.x->opcode == HLO_REDUCE || x.x->opcode == HLO_REDUCE_WINDOW;
     return of->of_option && fold ? hlo_new_unary(b, HLO_COPY, x.x) : x.x; /* that has the name */
 }

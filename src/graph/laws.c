@@ -13,7 +13,7 @@
  * terms are paired, the one with the smaller number first, it may take terms in any order once two partial results are
  * put in the order of their numbers: also where the first of several NaNs counts.
  */
-#include "graph/graph.h"
+#include "graph/inner.h"
 
 #include <math.h>
 
@@ -241,4 +241,18 @@ bool gr_identity(ScOp combiner, ScType t, uint64_t *bits)
     case OP_ADD: case OP_BOR: case OP_BXOR: *bits = 0; return true;
     default: return false;
     }
+}
+
+bool gr_is_idempotent(ScOp combiner)
+{
+    return combiner == OP_MAX || combiner == OP_MIN || combiner == OP_BAND || combiner == OP_BOR;
+}
+
+bool gr_is_neutral(const IrGraph *g, ScOp combiner, ScType t, IrRef term, IrRef init)
+{
+    uint64_t identity;
+    if (term == init && gr_is_idempotent(combiner)) return true;
+    if (!ir_is_const(g, term) || !gr_identity(combiner, t, &identity)) return false;
+    const uint64_t bits = ir_at(g, term)->imm;
+    return bits == identity || (combiner == OP_ADD && sc_is_float(t) && sc_to_f64(t, bits) == 0);
 }

@@ -145,11 +145,80 @@ static IrRef pulled_out(WbbArena *a, GrGraph *x, IrRef fold)
     return term == n.a[0] ? fold : ir_node(g, n.op, n.type, n.flags, term, n.a[1], n.a[2], 0);
 }
 
+/* --- scans -------------------------------------------------------------------------------------------------------- */
+/* A window of all terms up to its own, or from its own on: of a range over the terms themselves, of which `outside`
+ * says those that are none of it, and of *j, which counts pieces of m terms: the last one may have none of the array. */
+static IrRef scan_of(WbbArena *a, GrGraph *x, const GrDef *d, int64_t m, IrRef *j, IrRef *variable)
+{
+    IrGraph *g = rw_graph(x->rw);
+    IrRef value = d->value, condition = d->condition;
+    GrWindow w;
+    if (d->i->opcode != HLO_REDUCE_WINDOW || d->n_ranges != 1 || ir_at(g, d->ranges[0])->op != OP_VAR) return 0;
+    if (!condition || !gr_find_window(a, x, (uint32_t)ir_at(g, d->ranges[0])->imm, &value, &condition, &w)) return 0;
+    if (w.step != 1 || w.dilation != 1 || !gr_bound(x, condition, &w, 1)) return 0;
+    const int64_t n = size_of(g, d->ranges[0]), up = (n + m - 1) / m * m;
+    *variable = ir_var(g, w.variable);
+    if (size_of(g, *variable) != n || w.high - w.low != n || (w.low && w.low != n - 1)) return 0;
+    uint64_t bits;
+    if (!gr_identity(d->op, d->type, &bits)) return 0;
+    const IrRef zero = gr_is_idempotent(d->op) ? d->init : ir_const(g, IR_TYPE(d->type, 0), bits);
+    *j = range_of(g, "j", up);
+    const IrRef at = rw_sum(x->rw, w.low, (IrTerm[]){{.coefficient = 1, .ref = *j}}, 1);
+    value = gr_replaced(a, x, value, &w.number, &at, 1);
+    const IrType t = IR_TYPE(d->type, 0), pred = IR_TYPE(SC_PRED, 0);
+    const IrRef fill = gr_is_neutral(g, d->op, d->type, d->init, d->init) ? d->init : zero;
+    if (up > n) value = ir_node(g, OP_SELECT, t, 0, rw_compare(x->rw, OP_LT, *j, ir_index(g, n)), value, fill, 0);
+    const IrRef outside = w.low ? ir_node(g, OP_LT, pred, 0, *variable, *j, 0, 0) /* as rules have it */
+                                : ir_node(g, OP_LT, pred, 0, *j, *variable, 0, 0);
+    value = ir_node(g, OP_SELECT, t, 0, outside, zero, value, 0);
+    const IrRef fold = ir_node(g, gr_fold_of(d->op), t, 0, value, d->init, *j, 0);
+    return gr_convert(g, d->i->shape->type, d->type, fold);
+}
+
+/* Folds of which one term counts, where p = D, are that term. */
+static IrRef picked(WbbArena *a, GrGraph *x, IrRef root, IrRef p, IrRef slow)
+{
+    IrGraph *g = rw_graph(x->rw);
+    IrRefs nodes = {0};
+    const IrRef place = rw_compare(x->rw, OP_EQ, p, slow);
+    WBB_PUSH(a, &nodes, root);
+    ir_gather(g, a, &nodes, rw_marks(x->rw));
+    for (uint32_t k = 0; k < nodes.n; k++) {
+        const IrNode fold = *ir_at(g, nodes.items[k]), term = *ir_at(g, fold.a[0]);
+        if (sc_op_info[fold.op].combiner == OP_NONE || fold.a[2] != p || term.op != OP_SELECT) continue;
+        if (term.a[0] != place) continue;
+        const IrRef there = gr_replaced(a, x, term.a[1], &p, &slow, 1);
+        return gr_replaced(a, x, root, &nodes.items[k], &there, 1);
+    }
+    return root;
+}
+
+static IrRef scan_taken(WbbArena *a, GrGraph *x, const GrDef *d, int64_t m, GrDigits *digits)
+{
+    IrGraph *g = rw_graph(x->rw);
+    IrRef j, variable;
+    const IrRef fold = scan_of(a, x, d, m, &j, &variable), made = fold ? rw_option(x->rw, fold, m) : 0;
+    if (!made) return 0;
+    const int64_t pieces = size_of(g, j) / m;
+    const IrType t = IR_TYPE(SC_INDEX, 0);
+    const IrRef by = ir_index(g, m), p = range_of(g, "p", pieces), q = range_of(g, "q", m);
+    const IrRef slow = range_of(g, "d", pieces), fast = range_of(g, "r", m);
+    const IrTerm terms[] = {{.coefficient = m, .ref = p}, {.coefficient = 1, .ref = q}};
+    const IrRef from[] = {ir_node(g, OP_FLOORDIV, t, 0, j, by, 0, 0), ir_node(g, OP_MOD, t, 0, j, by, 0, 0), j,
+                          ir_node(g, OP_FLOORDIV, t, 0, variable, by, 0, 0),
+                          ir_node(g, OP_MOD, t, 0, variable, by, 0, 0)};
+    const IrRef to[] = {p, q, rw_sum(x->rw, 0, terms, 2), slow, fast};
+    *digits = (GrDigits){.variable = variable, .slow = slow, .fast = fast};
+    return picked(a, x, gr_replaced(a, x, made, from, to, 5), p, slow);
+}
+
 /* What an option makes of a fold; 0: none takes it. */
-static IrRef taken(WbbArena *a, GrGraph *x, const GrDef *d, int64_t number)
+static IrRef taken(WbbArena *a, GrGraph *x, const GrDef *d, int64_t number, GrDigits *digits)
 {
     const double terms = d->form == GR_FOLD ? gr_terms(x, d) : 0;
     if (number <= 1 || (double)number >= terms || terms > (double)INT64_MAX / 2) return 0;
+    const IrRef scan = scan_taken(a, x, d, number, digits);
+    if (scan) return scan;
     const GrDef one = of_one_range(a, x, d);
     const IrRef fold = gr_as_term(x->rw, &one, one.value, one.condition);
     const IrRef made = fold ? rw_option(x->rw, fold, number) : 0;
@@ -168,9 +237,10 @@ const HloModule *gr_option(WbbCx *cx, WbbArena *a, const HloModule *m, const uin
         if (with) rw_join(x->rw, with, gr_names(a, x));
         if (with && !counted) rw_leave(x->rw);
         of[c] = (GrChanged){.graph = x, .value = WBB_NEW_N(a, IrRef, from->n_instructions + 1u), .of_option = true};
+        of[c].digits = WBB_NEW_N(a, GrDigits, from->n_instructions + 1u);
         for (uint32_t k = 0; k < from->n_instructions; k++) {
             rw_graph(x->rw)->making_origin = k + 1;
-            if (numbers[c][k]) of[c].value[k] = taken(a, x, &x->defs[k], numbers[c][k]);
+            if (numbers[c][k]) of[c].value[k] = taken(a, x, &x->defs[k], numbers[c][k], &of[c].digits[k]);
             of[c].n += of[c].value[k] != 0;
         }
         n += of[c].n;

@@ -38,7 +38,7 @@ static const char *const why_c[] = {
     [HLO_NO_ELEMENT] = "it is about computations, tuples, layouts or who needs what, and no term holds these",
     [HLO_OF_TEXT] = "it gives an operation of the text the form of which terms are made",
     [HLO_OF_WHOLES] = "sorts, scatters, loops and reductions of several arrays are no terms: the graph has them whole",
-    [HLO_OF_PLAN] = "it makes several definitions of a plan's number: an option is about one fold, in parts of one size",
+    [HLO_OF_PLAN] = "it makes definitions of several reductions of a row at once: an option is about one fold",
 };
 
 const HloPass hlo_passes[] = {
@@ -143,15 +143,12 @@ const HloPass hlo_passes[] = {
     {"ordered", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, NULL,
      "sorts the updates of scatters whose result depends on their order",
      "where the bits must be the same in every run; it knows scatters of rows alone", HLO_OF_WHOLES},
-    {"scans", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_scans,
-     "makes long cumulative sums, products, maxima scans of pieces",
-     "where a scan has too few rows for all SMs", HLO_OF_PLAN},
     {"rows", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, hlo_split_rows,
      "reduces long rows that are read again in pieces, which are read once",
      "where a block does not hold a row", HLO_OF_PLAN},
     {"options", HLO_FOR_FUSION, NORMAL, 0, 0, NULL, NULL,
-     "takes options of patterns/arrays.py: windows as windows of windows, sums over rows as sums of parts",
-     "pieces of scans are no windows any more, and the plan of the kernel that reduces rows, with pieces, is known",
+     "takes options of patterns/arrays.py: scans of pieces, windows of windows, sums over rows as sums of parts",
+     "the plan of the kernel that reduces rows, with pieces, is known",
      HLO_IS_RULES},
     {NULL, HLO_FOR_ALL, 0, 0, 0, NULL, NULL, NULL, NULL, HLO_UNSAID},
 };

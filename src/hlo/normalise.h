@@ -73,9 +73,6 @@ enum { HLO_INLINE_LIMIT = 1 << 16, HLO_INLINE_TIMES = 8 };
  * of its parameters. NULL: it is not elementwise, or the HLO module would grow beyond that limit. */
 HloInstruction *hlo_map_body(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands,
                              const HloShape *like);
-/* normalise_pieces.c: the computation of i, one operation, on f32, if that of the text rounds sums or products to fewer
- * bits; else NULL. */
-HloComputation *hlo_wider(HloBuilder *b, const HloInstruction *i);
 /* `stem`, or stem.1, .. if it is taken in the computation */
 const char *hlo_unique_name(HloBuilder *b, const char *stem);
 /* [computation] it is called from a fusion or for each element, or by such a computation. */
@@ -167,8 +164,6 @@ const HloModule *hlo_pass_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);    
 const HloModule *hlo_pass_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_stacked.c */
 const HloModule *hlo_pass_equal(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_equal.c */
 const HloModule *hlo_pass_results(WbbCx *cx, WbbArena *a, const HloModule *m);
-const HloModule *hlo_split_scans(WbbCx *cx, WbbArena *a, const HloModule *m,           /* normalise_pieces.c */
-                                 const uint32_t *const *pieces);
 const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m,            /* normalise_rows.c */
                                 const uint32_t *const *pieces);
 

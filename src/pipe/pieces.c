@@ -121,7 +121,8 @@ static bool make_scans(Pieces *c)
 {
     const uint32_t **numbers = numbers_of(c, part_scan_pieces);
     if (!numbers) return not_possible(c, "it has no long scan of few rows");
-    c->made = split(c, c->best, "scans", numbers);
+    c->rows = numbers;
+    c->made = planned(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* pieces.c: long scans of few rows, which a few blocks would take one iteration after the other: into how many pieces
- * they are split (hlo/normalise_pieces.c), of which the caller takes the plan that has less time. Likewise large
+ * they are split (SCANS of patterns/arrays.py), of which the caller takes the plan that has less time. Likewise large
  * windows, of how many neighbours parts of them are made first (PARTS of patterns/arrays.py).
  *
  * Needs a verified fusion; leaves numbers.
@@ -37,8 +37,8 @@ uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
     const int64_t least = WBB_MAX((blocks + rows - 1) / rows, tg_tuned(t, "scan.cut") + 1);
     if (n < tg_tuned(t, "scan.piece") * least) return 0;
     for (int64_t pieces = least; pieces < 2 * least; pieces++) /* of equal size, and of whole vectors */
-        if (n % (pieces * 8) == 0) return (uint32_t)pieces;
-    return (uint32_t)least;
+        if (n % (pieces * 8) == 0) return (uint32_t)(n / pieces);
+    return (uint32_t)((n + least - 1) / least);
 }
 
 /* One window after the other takes cut.times the least work and more, as two windows do not. */

@@ -518,7 +518,7 @@ bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, con
                    double below);
 /* The index of a value that goes through a tile, from that of its output's root: [rank of the value]. */
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to);
-/* pieces.c: into how many pieces a long scan of few rows may be split (pass `scans`); 0: it may not. */
+/* pieces.c: of how many terms the pieces are in which a long scan of few rows may be made; 0: it may not. */
 uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t);
 /* How many neighbours of a large window are reduced first (pass `windows`); 0: it stays whole. */
 uint32_t part_window_first(const HloInstruction *i, const TgTarget *t);

@@ -40,7 +40,7 @@ class Checks(unittest.TestCase):
     def test_options(self) -> None:
         """A fold of parts counts each term once, in types that lose nothing; only options have a number of a plan, and permission to regroup."""
         from gen import checks, lang
-        from gen.lang import a, b, counts, cvt, fold_add, fold_mul, i, k, m, option, regroups, rewrite
+        from gen.lang import a, b, counts, cvt, fold_add, fold_max, fold_mul, i, k, m, option, regroups, rewrite
         from gen.proof import prove, regroups as contract
         parts = lambda zero, init, inner, outer: fold_add.f32(fold_add.f32(a, zero, inner), init, outer)
         even = counts(i, k) & (k % m == 0)
@@ -59,8 +59,10 @@ class Checks(unittest.TestCase):
                 (fold_add.f32(a, b, i), parts(b, 0.0, i % m, i // m), "a part of its index is known alone"),
                 (fold_add.f32(a, b, i), fold_add.f32(half(inner), b, i // m), "rounds a part of the sum"),
                 (fold_add.f64(a, b, i), cvt.f64.f32(fold_add.f32(fold_add.f32(cvt.f32.f64(a), 0.0, i % m), cvt.f32.f64(b), i // m)), "not hold all values"),
-                (fold_mul.f32(a, b, i), fold_mul.f32(fold_mul.f32(a, 1.0, i % m), b, i // m), "is no sum"),
-                (fold_add.i32(a, b, i), fold_add.i32(fold_add.i32(a, 0, i % m), b, i // m), "is no sum of floats")):
+                (fold_mul.f32(a, b, i), fold_mul.f32(fold_mul.f32(a, 0.0, i % m), b, i // m), "0.0 is a term that the left side lacks"),
+                (fold_mul.f32(a, b, i), fold_mul.f32(fold_add.f32(a, 1.0, i % m), b, i // m), "is no product"),
+                (fold_max.f32(a, b, i), fold_max.f32(fold_max.f32(a, b, i % m), b, i // m), "is no sum"),
+                (fold_add.i32(a, b, i), fold_add.i32(fold_add.i32(a, 0, i % m), b, i // m), "is no sum of floats, and no product")):
             with self.assertRaisesRegex(lang.PatternError, wanted):
                 prove.cases_of(option(left, right, free=m, when=even & regroups), {})
         self.assertIs(type(contract.as_integers(option(fold_add.f32(a, b, i), parts(0.0, b, i % m, i // m), free=m, when=even & regroups))), lang.Rule)
@@ -68,6 +70,29 @@ class Checks(unittest.TestCase):
             option(fold_add.f32(a, b, i), a, free=i)
         self.one("SIMPLIFY = [rewrite(add.i32(a, b), add.i32(b, m), when=given(m))]\n", "given(m): is what free= of an option asks for")
         self.one("SIMPLIFY = [rewrite(add.f32(a, neg.f32(b)), sub.f32(a, b), when=regroups)]\n", "regroups: says what sides of a rewrite may differ in")
+
+    def test_scans(self) -> None:
+        """Where a prefix ends is one number, which within bounds; what is not among the terms of a sum or product is nothing to it."""
+        from gen import lang
+        from gen.lang import a, add, b, counts, eq, fixed, fold_add, fold_mul, i, k, le, lt, m, mul, n, option, regroups, select, within
+        from gen.proof import prove
+
+        def scan(fold, op, zero, one, when):  # type: ignore[no-untyped-def]
+            kept = lambda c, x: select.f32(c, x, one)
+            own = fold.f32(kept(eq.index(i // m, n // m), fold.f32(kept(le.index(i % m, n % m), a), one, i % m)), one, i // m)
+            right = op.f32(fold.f32(kept(lt.index(i // m, n // m), fold.f32(a, one, i % m)), b, i // m), own)
+            return option(fold.f32(select.f32(lt.index(n, i), zero, a), b, i), right, free=m, when=counts(i, k) & (k % m == 0) & regroups & when)
+        place = fixed(n, i) & within(n, 0, k)
+        self.assertTrue(prove.cases_of(scan(fold_add, add, -0.0, 0.0, place), {}))
+        for fold, op, zero, one, when, wanted in (
+                (fold_add, add, 1.0, 0.0, place, "1.0 is a term that the left side lacks"),
+                (fold_mul, mul, 1.0, 0.0, place, "0.0 is a term that the left side lacks"),
+                (fold_mul, mul, 0.0, 1.0, place, "0.0 is a term that the left side lacks"),
+                (fold_mul, add, 1.0, 1.0, place, "is no product"),
+                (fold_add, add, -0.0, 0.0, within(n, 0, k), r"within\(n, 0, k\) & fixed\(n, i\)"),
+                (fold_add, add, -0.0, 0.0, fixed(n, i), r"within\(n, 0, k\) & fixed\(n, i\)")):
+            with self.assertRaisesRegex(lang.PatternError, wanted):
+                prove.cases_of(scan(fold, op, zero, one, when), {})
 
     def test_two_ways(self) -> None:
         """cheaper(..) is of right sides of LOWER; a condition on the kernel of rules of its elements, and shadows as any other."""

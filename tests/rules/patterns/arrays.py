@@ -70,7 +70,22 @@ ALL = [
     rewrite(fold_max.f32(mul.f32(fold_max.f32(a, -INF, j), 2.0), -INF, i), mul.f32(fold_max.f32(a, -INF, i*k + j), 2.0), when=counts(j, k)),
     rewrite(fold_min.u8(min.u8(a, b), c, i),                  min.u8(fold_min.u8(a, c, i), b),                 when=fixed(b, i)),
 ]
+
+
+def scan(fold, op, t, zero, e, before=lt.index(i // m, n // m), own=le.index(i % m, n % m), outside=lt.index(n, i), when=None):
+    kept = lambda c, x: select[t](c, x, e)
+    rest = fold[t](kept(before, fold[t](a, e, i % m)), b, i // m)
+    right = op[t](rest, fold[t](kept(eq.index(i // m, n // m), fold[t](kept(own, a), e, i % m)), e, i // m))
+    base = counts(i, k) & (k % m == 0) & fixed(n, i) & within(n, 0, k)
+    return option(fold[t](select[t](outside, zero, a), b, i), right, free=m, when=base if when is None else base & when)
+
+
 OPTIONS = [
+    scan(fold_add, add, f32, -0.0, 0.0, when=regroups),
+    scan(fold_add, add, i32, 0, 0, own=lt.index(i % m, n % m + 1)),
+    scan(fold_bxor, bxor, u32, 0, 0, before=lt.index(i // m * m, n - n % m)),
+    scan(fold_max, max, i32, b, b, when=fixed(b, i)),
+    scan(fold_bor, bor, pred, False, False, before=gt.index(i // m, n // m), own=ge.index(i % m, n % m), outside=lt.index(i, n)),
     option(fold_add.f16(a, b, i),  fold_add.f16(fold_add.f16(a, 0.0, i // m), b, i % m),         free=m, when=counts(i, k) & (k % m == 0) & regroups),
     option(fold_add.bf16(a, b, i), cvt.bf16.f32(add.f32(cvt.f32.bf16(b), fold_add.f32(fold_add.f32(cvt.f32.bf16(a), 0.0, i % m), 0.0, i // m))), free=m,
            when=counts(i, k) & (k % m == 0) & regroups),

@@ -163,6 +163,43 @@ PARTS = [                                         # the init of parts, or of all
     option(fold_max.u16(a, b, i),  cvt.u16.u8(fold_max.u8(fold_max.u8(cvt.u8.u16(a), 0, i % m), cvt.u8.u16(b), i // m)), free=m,
            when=counts(i, k) & (k % m == 0)),
 ]
-VALUES = [COUNTS, INIT, ZERO, NAN, PLACES, JOINS, EVERYDAY, PARTS]
+
+
+def scan(before, own, there=eq.index(i // m, n // m), outside=lt.index(n, i), fold=fold_add, op=add, t=i32, zero=0, e=0, parts=0, first=b, when=None):
+    """A scan in pieces; each wrong rule changes one thing."""
+    kept = lambda c, x: select[t](c, x, e)
+    rest = fold[t](kept(before, fold[t](a, parts, i % m)), first, i // m)
+    right = op[t](rest, fold[t](kept(there, fold[t](kept(own, a), e, i % m)), e, i // m))
+    base = counts(i, k) & (k % m == 0) & fixed(n, i) & within(n, 0, k)
+    return option(fold[t](select[t](outside, zero, a), b, i), right, free=m, when=base if when is None else base & when)
+
+
+UP, OWN = lt.index(i // m, n // m), le.index(i % m, n % m)  # of a prefix
+SCANS = [                                         # a bound off by one, a piece twice or never, an init that is dropped, or taken for each piece
+    scan(le.index(i // m, n // m), OWN),
+    scan(UP, lt.index(i % m, n % m)),
+    scan(UP, le.index(i % m, n // m)),
+    scan(UP, ge.index(i % m, n % m)),
+    scan(gt.index(i // m, n // m), OWN),
+    scan(UP, OWN, there=eq.index(i // m, n % m)),
+    scan(UP, OWN, there=ne.index(i // m, n // m)),
+    scan(UP, OWN, there=le.index(i // m, n // m)),
+    scan(UP, OWN, outside=lt.index(i, n)),
+    scan(UP, OWN, first=0),
+    scan(UP, OWN, parts=b, when=fixed(b, i)),
+    scan(UP, OWN, parts=1),
+    scan(UP, OWN, zero=1),
+    scan(UP, OWN, e=1),
+    scan(ne.index(i // m, n // m), OWN),
+    scan(UP, OWN, fold=fold_max, op=max, t=f32, zero=0.0, e=0.0, parts=0.0),
+    scan(UP, OWN, fold=fold_max, op=max, t=f32, zero=-INF, e=-INF, parts=-INF, first=0.0),
+    scan(UP, OWN, fold=fold_max, op=min, t=f32, zero=b, e=b, parts=b, when=fixed(b, i)),
+    scan(UP, OWN, fold=fold_add, op=add, t=f32, zero=-0.0, e=0.0, parts=0.0),                                  # without regroups
+    scan(UP, lt.index(i % m, n % m), fold=fold_band, op=band, t=u32, zero=-1, e=-1, parts=-1),
+    scan(gt.index(i // m, n // m), gt.index(i % m, n % m), outside=lt.index(i, n)),                            # suffixes
+    scan(ge.index(i // m, n // m), ge.index(i % m, n % m), outside=lt.index(i, n), fold=fold_bxor, op=bxor, t=u32),
+]
+
+VALUES = [COUNTS, INIT, ZERO, NAN, PLACES, JOINS, EVERYDAY, PARTS, SCANS]
 TEXTS = []
 EMPTY = []
