@@ -52,7 +52,7 @@ PARTS += [option(fold[t](a, b, i), cvt[t].f32(fold.f32(fold.f32(cvt.f32[t](a), e
 PARTS += [option(fold_mul[N](a, b, i), fold_mul[N](fold_mul[N](a, 1, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0) & regroups)]
 PARTS += [option(fold[N](a, b, i), fold[N](fold[N](a, 0, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0)) for fold in (fold_add, fold_bxor)]
 PARTS += [option(fold[t](a, b, i), fold[t](fold[t](a, b, i % m), b, i // m), free=m, when=counts(i, k) & (k % m == 0) & fixed(b, i)) for fold, some in
-          ((fold_max, (P, N, F)), (fold_min, (P, N, F)), (fold_band, (P, N)), (fold_bor, (P, N))) for t in some]
+          ((fold_max, (P, N, F, F8)), (fold_min, (P, N, F, F8)), (fold_band, (P, N)), (fold_bor, (P, N))) for t in some]
 
 
 def pieces(fold, op, t, a, b, e, before, own):
@@ -66,17 +66,17 @@ def pieces(fold, op, t, a, b, e, before, own):
 # Which terms are none of the fold where it is of those up to n, or from n on; which pieces are before that of n, and which terms of its own are there.
 PREFIX, SUFFIX = ((lt.index(n, i), lt.index(i // m, n // m), le.index(i % m, n % m)), (lt.index(i, n), gt.index(i // m, n // m), ge.index(i % m, n % m)))
 PLACE = counts(i, k) & (k % m == 0) & fixed(n, i) & within(n, 0, k)
-SCANS = [option(fold[t](select[t](outside, zero, a), b, i), pieces(fold, op, t, a, b, e, *c), free=m, when=PLACE & regroups)
-         for fold, op, zero, e in ((fold_add, add, -0.0, 0.0), (fold_mul, mul, 1.0, 1.0)) for t in (f32, f64) for outside, *c in (PREFIX, SUFFIX)]
-SCANS += [option(fold[t](select[t](outside, zero, a), b, i), cvt[t].f32(pieces(fold, op, f32, cvt.f32[t](a), cvt.f32[t](b), e, *c)), free=m,
-                 when=PLACE & regroups) for fold, op, zero, e in ((fold_add, add, -0.0, 0.0), (fold_mul, mul, 1.0, 1.0)) for t in (F16, F8)
+SCANS = [option(fold[t](select[t](outside, e, a), b, i), pieces(fold, op, t, a, b, e, *c), free=m, when=PLACE & regroups)
+         for fold, op, e in ((fold_add, add, 0.0), (fold_mul, mul, 1.0)) for t in (f32, f64) for outside, *c in (PREFIX, SUFFIX)]
+SCANS += [option(fold[t](select[t](outside, e, a), b, i), cvt[t].f32(pieces(fold, op, f32, cvt.f32[t](a), cvt.f32[t](b), e, *c)), free=m,
+                 when=PLACE & regroups) for fold, op, e in ((fold_add, add, 0.0), (fold_mul, mul, 1.0)) for t in (F16, F8)
           for outside, *c in (PREFIX, SUFFIX)]
 SCANS += [option(fold[N](select[N](outside, e, a), b, i), pieces(fold, op, N, a, b, e, *c), free=m, when=PLACE)
           for fold, op, e in ((fold_add, add, 0), (fold_bxor, bxor, 0)) for outside, *c in (PREFIX, SUFFIX)]
 SCANS += [option(fold_mul[N](select[N](outside, 1, a), b, i), pieces(fold_mul, mul, N, a, b, 1, *c), free=m, when=PLACE & regroups)
           for outside, *c in (PREFIX, SUFFIX)]
 SCANS += [option(fold[t](select[t](outside, b, a), b, i), pieces(fold, op, t, a, b, b, *c), free=m, when=PLACE & fixed(b, i)) for fold, op, some in
-          ((fold_max, max, (P, N, F)), (fold_min, min, (P, N, F)), (fold_band, band, (P, N)), (fold_bor, bor, (P, N))) for t in some
+          ((fold_max, max, (P, N, F, F8)), (fold_min, min, (P, N, F, F8)), (fold_band, band, (P, N)), (fold_bor, bor, (P, N))) for t in some
           for outside, *c in (PREFIX, SUFFIX)]
 
 OPTIONS = SCANS + PARTS

@@ -153,14 +153,15 @@ static IrRef scan_of(WbbArena *a, GrGraph *x, const GrDef *d, int64_t m, IrRef *
     IrGraph *g = rw_graph(x->rw);
     IrRef value = d->value, condition = d->condition;
     GrWindow w;
-    if (d->i->opcode != HLO_REDUCE_WINDOW || d->n_ranges != 1 || ir_at(g, d->ranges[0])->op != OP_VAR) return 0;
+    if (d->i->opcode != HLO_REDUCE_WINDOW || d->n_ranges != 1 || d->n_starts) return 0;
+    if (ir_at(g, d->ranges[0])->op != OP_VAR) return 0;
     if (!condition || !gr_find_window(a, x, (uint32_t)ir_at(g, d->ranges[0])->imm, &value, &condition, &w)) return 0;
     if (w.step != 1 || w.dilation != 1 || !gr_bound(x, condition, &w, 1)) return 0;
     const int64_t n = size_of(g, d->ranges[0]), up = (n + m - 1) / m * m;
     *variable = ir_var(g, w.variable);
     if (size_of(g, *variable) != n || w.high - w.low != n || (w.low && w.low != n - 1)) return 0;
-    uint64_t bits;
-    if (!gr_identity(d->op, d->type, &bits)) return 0;
+    uint64_t bits = 0; /* of a sum, whose sign of zero is not seen */
+    if (d->op != OP_ADD && !gr_identity(d->op, d->type, &bits)) return 0;
     const IrRef zero = gr_is_idempotent(d->op) ? d->init : ir_const(g, IR_TYPE(d->type, 0), bits);
     *j = range_of(g, "j", up);
     const IrRef at = rw_sum(x->rw, w.low, (IrTerm[]){{.coefficient = 1, .ref = *j}}, 1);
@@ -193,12 +194,13 @@ static IrRef picked(WbbArena *a, GrGraph *x, IrRef root, IrRef p, IrRef slow)
     return root;
 }
 
-static IrRef scan_taken(WbbArena *a, GrGraph *x, const GrDef *d, int64_t m, GrDigits *digits)
+/* What an option makes of a scan, of pieces: no fold any more, as it would be by one that knows no scans. */
+static IrRef scan_taken(WbbArena *a, GrGraph *x, const GrDef *d, IrRef fold, IrRef j, IrRef variable, int64_t m,
+                        GrDigits *digits)
 {
     IrGraph *g = rw_graph(x->rw);
-    IrRef j, variable;
-    const IrRef fold = scan_of(a, x, d, m, &j, &variable), made = fold ? rw_option(x->rw, fold, m) : 0;
-    if (!made) return 0;
+    const IrRef made = rw_option(x->rw, fold, m), of = made && ir_at(g, made)->op == OP_CVT ? ir_at(g, made)->a[0] : made;
+    if (!made || ir_at(g, of)->op != d->op) return 0;
     const int64_t pieces = size_of(g, j) / m;
     const IrType t = IR_TYPE(SC_INDEX, 0);
     const IrRef by = ir_index(g, m), p = range_of(g, "p", pieces), q = range_of(g, "q", m);
@@ -217,8 +219,9 @@ static IrRef taken(WbbArena *a, GrGraph *x, const GrDef *d, int64_t number, GrDi
 {
     const double terms = d->form == GR_FOLD ? gr_terms(x, d) : 0;
     if (number <= 1 || (double)number >= terms || terms > (double)INT64_MAX / 2) return 0;
-    const IrRef scan = scan_taken(a, x, d, number, digits);
-    if (scan) return scan;
+    IrRef j, variable;
+    const IrRef scan = scan_of(a, x, d, number, &j, &variable);
+    if (scan) return scan_taken(a, x, d, scan, j, variable, number, digits);
     const GrDef one = of_one_range(a, x, d);
     const IrRef fold = gr_as_term(x->rw, &one, one.value, one.condition);
     const IrRef made = fold ? rw_option(x->rw, fold, number) : 0;
