@@ -417,9 +417,13 @@ static Array scanned(Build *m, const IrNode *n)
     GrPrefix p;
     if (ranges.n != 1 || !part_condition(m, n, &value, &condition) || !condition) return nothing;
     if (!gr_find_prefix(m->graph, ranges.var[0], condition, &p)) return nothing;
-    const int64_t size = extent(m, ranges.var[0]);
+    const int64_t size = extent(m, ranges.var[0]), stands = place(m->order, p.variable);
+    const Array init = array_of(m, n->a[1]), *before = m->order;
+    Array own = *before; /* the range stands where the variable does */
+    if (stands < 0) return nothing;
+    own.var[stands] = ranges.var[0], m->order = &own;
     Array x = array_of(m, value);
-    const Array init = array_of(m, n->a[1]);
+    m->order = before;
     const int64_t at = x.x ? place(&x, ranges.var[0]) : -1;
     if (at < 0 || !init.x || init.n || place(&x, p.variable) >= 0 || extent(m, p.variable) != size) return nothing;
     HloWindow *along = windows_of(m, x.n);
