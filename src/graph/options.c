@@ -146,8 +146,8 @@ static IrRef pulled_out(WbbArena *a, GrGraph *x, IrRef fold)
 }
 
 /* --- scans -------------------------------------------------------------------------------------------------------- */
-/* A window of all terms up to its own, or from its own on: of a range over the terms themselves, of which `outside`
- * says those that are none of it, and of *j, which counts pieces of m terms: the last one may have none of the array. */
+/* A window of all terms up to its own, or from its own on, as a fold over the terms themselves, of which a condition
+ * leaves those out that are none of it. *j counts whole pieces of m terms: the last ones may be beyond the array. */
 static IrRef scan_of(WbbArena *a, GrGraph *x, const GrDef *d, int64_t m, IrRef *j, IrRef *variable)
 {
     IrGraph *g = rw_graph(x->rw);
@@ -199,8 +199,8 @@ static IrRef scan_taken(WbbArena *a, GrGraph *x, const GrDef *d, IrRef fold, IrR
                         GrDigits *digits)
 {
     IrGraph *g = rw_graph(x->rw);
-    const IrRef made = rw_option(x->rw, fold, m), of = made && ir_at(g, made)->op == OP_CVT ? ir_at(g, made)->a[0] : made;
-    if (!made || ir_at(g, of)->op != d->op) return 0;
+    const IrRef made = rw_option(x->rw, fold, m);
+    if (!made || ir_at(g, ir_at(g, made)->op == OP_CVT ? ir_at(g, made)->a[0] : made)->op != d->op) return 0;
     const int64_t pieces = size_of(g, j) / m;
     const IrType t = IR_TYPE(SC_INDEX, 0);
     const IrRef by = ir_index(g, m), p = range_of(g, "p", pieces), q = range_of(g, "q", m);
