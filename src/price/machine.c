@@ -5,7 +5,7 @@
  *
  * A machine instruction is executed as often as its line. If ptxas has unrolled a loop, a line has several copies, each
  * executed a part of the times: lines that follow each other and are executed equally often are one stretch, and its
- * copies are what the machine code has of the busiest of lsu, xu and issue slots for each that the prices of PTX have.
+ * copies are what the machine code has of lsu, else of xu or issue slots, for each that the prices of PTX have.
  * Instructions that come from no executed line, as those that set the kernel up, are executed once by each warp; those
  * on slow paths are not counted. Loads and stores of local memory that are not in the PTX are registers that ptxas has
  * spilled: their wavefronts are added to those of the line, and their bytes to PriceReport.spilled.
@@ -29,11 +29,16 @@ typedef struct {
     double stored, loaded; /* bytes of spilled registers of a warp, for one execution */
 } Line;
 
+static bool is_spilled(const Line *l, const TgSassAt *x)
+{
+    const uint64_t operation = x->first & 0x1ff;
+    return !l->local && (operation == SASS_LDL || operation == SASS_STL);
+}
+
 /* A load or store of a spilled register: its wavefronts' bytes, those of a warp. */
 static void add_spilled(PriceReport *r, const TgTarget *t, Line *l, const TgSassAt *x)
 {
     const uint64_t operation = x->first & 0x1ff, width = x->second >> 9 & 7; /* 4: 32 bits; 5: 64; 6: 128 */
-    if (l->local || (operation != SASS_LDL && operation != SASS_STL)) return;
     const double lane = width == 6 ? 16 : width == 5 ? 8 : 4, bytes = t->warp * lane;
     l->amount[PRICE_WAVEFRONTS] += bytes;
     if (operation == SASS_LDL) l->loaded += bytes;
@@ -56,10 +61,11 @@ static void add_code(PriceReport *r, const TgTarget *t, Line *l, const TgSassAt 
         r->machine_operation = (uint32_t)(x->first & 0x1ff);
     }
     l->amount[PRICE_ISSUE]++;
-    add_spilled(r, t, l, x);
+    const bool spilled = is_spilled(l, x);
+    if (spilled) add_spilled(r, t, l, x);
     l->made[2]++;
     if (!p) return;
-    l->made[0] += p->cycles[TG_PIPE_LSU];
+    l->made[0] += spilled ? 0 : p->cycles[TG_PIPE_LSU];
     l->made[1] += p->cycles[TG_PIPE_XU];
     for (int i = 0; i < TG_PIPES; i++) l->amount[PRICE_PIPE + i] += (double)p->cycles[i] / tg_schedulers(t);
 }

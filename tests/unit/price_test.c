@@ -160,6 +160,16 @@ static void report(WbbCx *cx, void *arg)
     const PriceSpilled few = price_report(cx->arena, &spilled, &p).spilled;
     assert_true(few.thread == 8 && few.stored == 4096 * 256 && few.loaded == 4096 * 128); /* L1 has what is loaded */
     assert_true(few.l2 == few.stored && few.dram == 0);
+    /* Spilled registers are no copies of a loop that ptxas has unrolled: each warp comes twice to LDG, FFMA, STG. */
+    const TgSassAt loop[] = {{.first = 0x981, .second = 5 << 9, .line = 1}, {.first = 0x223, .line = 2},
+                             {.first = 0x983, .second = 4 << 9, .line = 2}, {.first = 0x387, .second = 4 << 9, .line = 2},
+                             {.first = 0x386, .second = 5 << 9, .line = 3}};
+    SimProfile twice = p;
+    SimSite sites_of_loop[3];
+    for (int i = 0; i < 3; i++) sites_of_loop[i] = sites[i], sites_of_loop[i].warps *= 2;
+    twice.sites = sites_of_loop;
+    spilled.code = loop, spilled.n_code = 5;
+    expect(price_report(cx->arena, &spilled, &twice).term[PRICE_ISSUE].amount, 5.0 * 2 * (double)warps);
     /* 32 stores and loads of 16 bytes of 2048 threads are 1 MiB of each SM, 132 MiB of all */
     TgSassAt more[64];
     for (int i = 0; i < 64; i++) more[i] = (TgSassAt){.first = i % 2 ? 0x983 : 0x387, .second = 6 << 9, .line = 2};
