@@ -118,6 +118,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("shared_reduction_mutants", "tests/kernels/shared_reduction_mutants.py {wb}"),
         Row("exchange_mutants", "tests/kernels/exchange_mutants.py {wb}", "--every 24"),
         Row("product_mutants", "tests/kernels/product_mutants.py {wb}", "--every 24"),
+        Row("attention_mutants", "tests/kernels/attention_mutants.py {wb}", "--every 12"),
         Row("scatter_mutants", "tests/kernels/scatter_mutants.py {wb}", "--every 3"),
         Row("compile_growth", "tests/kernels/compile_growth.py {wb}"),
         Row("compile_depth", "tests/kernels/compile_depth.py {wb}", "", "--all"),

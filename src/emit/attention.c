@@ -36,6 +36,7 @@ typedef struct {
     IrRef *row, *near;      /* [rows] of the lane; the nearest ones that exist */
     IrRef **result;         /* [statistics][rows] what is known of them: f32 */
     IrRef *reciprocal;      /* [rows] of the divisor of a quotient */
+    IrRef last, of_block;   /* of a causal mask: the last column that the warp, and the block, have scores of */
     uint32_t rows, tiles;   /* of the lane; of 8 columns, of a tile of the scores */
     int64_t n;              /* iterations whose columns all exist */
 } Attention;
@@ -80,10 +81,10 @@ static void store(const Attention *t, uint32_t n, IrRef stage, bool all, const I
     }
 }
 
-static void copy(const Attention *t, uint32_t n, IrRef iteration, IrRef stage)
+/* Keys (0), or values. */
+static void copy(const Attention *t, uint32_t k, IrRef iteration, IrRef stage)
 {
-    for (uint32_t k = 0; k < n; k++)
-        if (t->brought[k].bring.copied) emit_operand_copy(&t->brought[k], corner(t, k, iteration), stage);
+    if (t->brought[k].bring.copied) emit_operand_copy(&t->brought[k], corner(t, k, iteration), stage);
 }
 
 static bool any_copied(const Attention *t, uint32_t n)
@@ -340,19 +341,27 @@ static IrRef weight_of(const Attention *t, uint32_t r, IrRef column)
     return ir_node(t->g, OP_SELECT, IR_TYPE(type, 0), 0, below, value, ir_const(t->g, IR_TYPE(type, 0), 0), 0);
 }
 
-/* Adds the products of a tile's weights and values. */
-static void add_results(const Attention *t, IrRef stage, IrRef first, IrRef *sums)
+/* The weights of a tile as fragments of the left matrix: of step s and row tile r, [s * row_tiles + r]. */
+static void pack_weights(const Attention *t, IrRef first, IrRef *to)
 {
     const PartProduct *p = t->m[1].p;
     const ScType type = p->i->operands[t->of->weights]->shape->type;
-    IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
-    for (uint32_t s = 0; s < p->steps; s++) {
+    for (uint32_t s = 0; s < p->steps; s++)
         for (uint32_t r = 0; r < p->row_tiles; r++) {
             IrRef x[8];
             for (uint32_t j = 0; j < 8; j++)
                 x[j] = weight_of(t, 2 * r + j / 2 % 2, column_of(t, first, 4 * s + j / 4 * 2 + j % 2));
-            of[r] = emit_packed(t->e, x, type, 8, 8);
+            *to++ = emit_packed(t->e, x, type, 8, 8);
         }
+}
+
+/* Adds the products of a tile's weights and values. */
+static void add_results(const Attention *t, IrRef stage, const IrRef *weights, IrRef *sums)
+{
+    const PartProduct *p = t->m[1].p;
+    IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
+    for (uint32_t s = 0; s < p->steps; s++) {
+        for (uint32_t r = 0; r < p->row_tiles; r++) of[r] = weights[s * p->row_tiles + r];
         for (uint32_t c = 0; c < p->column_tiles; c += 2) {
             const IrRef column = ir_index(t->g, c * PART_TILE_COLUMNS);
             const IrRef two = emit_operand_read(&t->brought[1], stage, column, ir_index(t->g, s));
@@ -385,14 +394,57 @@ static uint32_t pack(const Attention *t, const Pass *p, bool back, IrRef *all)
     return n;
 }
 
-static void one_tile(const Attention *t, Pass *p, IrRef iteration, IrRef stage)
+/* Opens the `if` of tiles of which the warp has a score that no causal mask hides; 0: all. */
+static EmitIf if_seen(const Attention *t, IrRef first)
 {
-    IrRef *scores = WBB_NEW_N(t->a, IrRef, part_sums(t->m[0].p));
-    const IrRef first = rw_scale(t->rw, iteration, t->of->keys);
+    return emit_if(t->e, t->of->causal ? rw_compare(t->rw, OP_LE, first, t->last) : 0);
+}
+
+/* values[k] = what a tile that is seen makes of it; one that is hidden makes nothing of it, or 0. */
+static void end_if_seen(const Attention *t, EmitIf *c, uint32_t n, const IrRef *hidden, IrRef *values)
+{
+    IrRef *then = WBB_NEW_N(t->a, IrRef, n + 1);
+    memcpy(then, values, n * sizeof *then);
+    emit_else(t->e, c);
+    emit_end_if(t->e, c, n, then, hidden, values);
+}
+
+/* Scores of a tile, and the weights that follow; where a mask hides all of them: weights 0, whose products with values
+ * that are no numbers are nan, as in the text. */
+static void weigh_tile(const Attention *t, Pass *p, IrRef first, IrRef stage)
+{
+    const PartProduct *o = t->m[1].p;
+    const uint32_t n = o->steps * o->row_tiles;
+    IrRef *scores = WBB_NEW_N(t->a, IrRef, part_sums(t->m[0].p)), *weights = WBB_NEW_N(t->a, IrRef, n);
+    IrRef *none = WBB_NEW_N(t->a, IrRef, n);
+    for (uint32_t k = 0; k < n; k++)
+        none[k] = ir_const(t->g, IR_TYPE(o->i->operands[t->of->weights]->shape->type, 3), 0);
+    EmitIf seen = if_seen(t, first);
     find_scores(t, stage, scores);
     give_all(t, first, scores);
-    if (p->last) add_results(t, stage, first, p->sums);
-    else add_terms(t, p->pass, first, p->acc);
+    pack_weights(t, first, weights);
+    end_if_seen(t, &seen, n, none, weights);
+    add_results(t, stage, weights, p->sums);
+}
+
+static void one_tile(const Attention *t, Pass *p, IrRef iteration, IrRef stage)
+{
+    const IrRef first = rw_scale(t->rw, iteration, t->of->keys);
+    if (p->last) {
+        weigh_tile(t, p, first, stage);
+        return;
+    }
+    IrRef *scores = WBB_NEW_N(t->a, IrRef, part_sums(t->m[0].p));
+    const uint32_t most = 2 * t->of->n_statistics * t->rows + 1;
+    IrRef *before = WBB_NEW_N(t->a, IrRef, most), *after = WBB_NEW_N(t->a, IrRef, most);
+    const uint32_t n = pack(t, p, false, before);
+    EmitIf seen = if_seen(t, first);
+    find_scores(t, stage, scores);
+    give_all(t, first, scores);
+    add_terms(t, p->pass, first, p->acc);
+    pack(t, p, false, after);
+    end_if_seen(t, &seen, n, before, after);
+    pack(t, p, true, after);
 }
 
 /* Iterations whose columns all exist. Each fills the place that is needed stages - 1 later. */
@@ -404,33 +456,49 @@ static void iterate(const Attention *t, Pass *p, IrRef *all, uint32_t n_all)
     IrRef var;
     for (uint32_t s = 0; s < before; s++) {
         const IrRef first = ir_index(t->g, s);
-        if (s < t->n) copy(t, n, first, first), values(t, n, first, false, brought), store(t, n, first, false, brought);
+        for (uint32_t k = 0; k < n && s < t->n; k++) copy(t, k, first, first);
+        if (s < t->n) values(t, n, first, false, brought), store(t, n, first, false, brought);
         if (any_copied(t, n)) emit_product_copies(m, OP_COPY_COMMIT, 0);
     }
-    const EmitLoop l = emit_for(t->e, "k", t->n, n_all, all, &var);
+    /* Fragments that a branch alone uses would be loaded in it, each time: loops carry them. */
+    const uint32_t n_left = t->of->causal ? t->m[0].p->steps * t->m[0].p->row_tiles : 0;
+    IrRef *left = all + n_all;
+    for (uint32_t k = 0; k < n_left; k++) left[k] = t->left[k];
+    const EmitLoop l = emit_for(t->e, "k", t->n, n_all + n_left, all, &var);
     if (l.s) l.s->rolled = true;
+    for (uint32_t k = 0; k < n_left; k++) t->left[k] = left[k];
     pack(t, p, true, all);
     const IrRef later = plus(t, var, before), next = rw_mod(t->rw, later, t->of->stages);
     values(t, n, emit_nearest(t->e, later, t->n), false, brought);
     if (any_copied(t, n)) emit_product_copies(m, OP_COPY_WAIT, before - 1);
     emit_barrier(t->e);
-    EmitIf more = emit_if(t->e, rw_compare(t->rw, OP_LT, later, ir_index(t->g, t->n)));
-    if (!emit_never(&more)) copy(t, n, emit_let(t->e, "i", later, 0, t->n - 1), next);
-    emit_close_if(t->e, &more);
+    for (uint32_t k = 0; k < n; k++) { /* keys that a mask hides are not needed */
+        EmitIf more = emit_if(t->e, rw_compare(t->rw, OP_LT, later, ir_index(t->g, t->n)));
+        const bool hides = t->of->causal && !k && !emit_never(&more);
+        const IrRef first = rw_scale(t->rw, later, t->of->keys);
+        EmitIf seen = emit_if(t->e, hides ? rw_compare(t->rw, OP_LE, first, t->of_block) : 0);
+        if (!emit_never(&more) && !emit_never(&seen)) copy(t, k, emit_let(t->e, "i", later, 0, t->n - 1), next);
+        emit_close_if(t->e, &seen);
+        emit_close_if(t->e, &more);
+    }
     if (any_copied(t, n)) emit_product_copies(m, OP_COPY_COMMIT, 0);
     one_tile(t, p, var, rw_mod(t->rw, var, t->of->stages));
     store(t, n, next, false, brought);
     pack(t, p, false, all);
-    emit_end_for(t->e, &l, n_all, all);
+    emit_end_for(t->e, &l, n_all + n_left, all);
+    for (uint32_t k = 0; k < n_left; k++) t->left[k] = left[k];
     pack(t, p, true, all);
 }
 
 static void go_through(const Attention *t, Pass *p)
 {
     const uint32_t n = p->last ? 2 : 1;
-    IrRef *all = WBB_NEW_N(t->a, IrRef, part_sums(t->m[1].p) + 2 * t->of->n_statistics * t->rows + 1);
+    const uint32_t n_left = t->m[0].p->steps * t->m[0].p->row_tiles;
+    IrRef *all = WBB_NEW_N(t->a, IrRef, part_sums(t->m[1].p) + 2 * t->of->n_statistics * t->rows + n_left + 1);
     const uint32_t n_all = pack(t, p, false, all);
-    if (p->pass) emit_barrier(t->e); /* all warps are done with the places of the pass before */
+    /* The first copies go to all places but the last one; of the pass before, warps may still read the last tile. */
+    const int64_t tiles = part_up(part_columns_of(t->of), t->of->keys);
+    if (p->pass && tiles % t->of->stages) emit_barrier(t->e);
     if (t->n) iterate(t, p, all, n_all);
     if (part_columns_of(t->of) % t->of->keys == 0) return;
     IrRef *rest = WBB_NEW_N(t->a, IrRef, emit_operand_groups(&t->brought[0]) + emit_operand_groups(&t->brought[1]));
@@ -481,11 +549,25 @@ static void store_results(const Attention *t, const IrRef *sums)
     }
 }
 
+/* The last columns of a causal mask. The number of the warp is a variable: rules leave it what all its lanes have. */
+static void find_reach(Attention *t, IrRef block, IrRef warp)
+{
+    const int64_t rows = (int64_t)PART_TILE_ROWS * t->of->row_tiles, reach = t->of->reach - 1;
+    const IrRef first = rw_scale(t->rw, block, part_block_rows(t->of)), zero = ir_index(t->g, 0);
+    const IrRef own = t->of->warps > 1 ? emit_variable(t->e, "w", warp, 0, t->of->warps - 1) : zero;
+    const IrRef of_warp = plus(t, rw_add(t->rw, first, rw_scale(t->rw, own, rows)), rows + reach);
+    const IrRef of_block = plus(t, first, part_block_rows(t->of) + reach);
+    t->last = rw_make(t->rw, OP_MAX, IR_TYPE(SC_INDEX, 0), 0, of_warp, zero, 0, 0);
+    t->of_block = rw_make(t->rw, OP_MAX, IR_TYPE(SC_INDEX, 0), 0, of_block, zero, 0, 0);
+}
+
 static void find_lane(Attention *t, const PartRange *range, IrRef bid, IrRef tid)
 {
     const PartAttention *of = t->of;
     const IrRef lane = rw_mod(t->rw, tid, 32), warp = rw_floordiv(t->rw, tid, 32), group = rw_floordiv(t->rw, lane, 4);
-    const IrRef block = rw_mod(t->rw, bid, of->row_blocks), batch = rw_floordiv(t->rw, bid, of->row_blocks);
+    IrRef block = rw_mod(t->rw, bid, of->row_blocks);
+    if (of->causal) block = rw_sub(t->rw, ir_index(t->g, of->row_blocks - 1), block); /* the longest ones first */
+    const IrRef batch = rw_floordiv(t->rw, bid, of->row_blocks);
     const IrRef first = rw_add(t->rw, rw_scale(t->rw, block, part_block_rows(of)),
                                rw_scale(t->rw, warp, (int64_t)PART_TILE_ROWS * of->row_tiles));
     t->rows = 2 * of->row_tiles, t->tiles = of->of[0].column_tiles, t->n = part_columns_of(of) / of->keys;
@@ -493,6 +575,7 @@ static void find_lane(Attention *t, const PartRange *range, IrRef bid, IrRef tid
         t->m[k] = (EmitProduct){.e = t->e, .rw = t->rw, .g = t->g, .a = t->a, .p = &of->of[k], .range = range,
                                 .tid = tid, .lane = lane, .batch = batch, .pair = rw_mod(t->rw, lane, 4),
                                 .rows = t->rows, .turned = of->turned[k]};
+    if (of->causal) find_reach(t, block, warp);
     t->row = WBB_NEW_N(t->a, IrRef, t->rows), t->near = WBB_NEW_N(t->a, IrRef, t->rows);
     for (uint32_t r = 0; r < t->rows; r++) {
         t->row[r] = rw_add(t->rw, first, plus(t, group, r / 2 * PART_TILE_ROWS + r % 2 * PART_TILE_ROWS / 2));

@@ -51,7 +51,7 @@ typedef struct {
     const PartStage *stage; /* what follows from the results */
     const PartPlan *plan;   /* with roots */
     int32_t *output;   /* by id of a root: which output it was taken for */
-    IrRef column;      /* of the scores */
+    IrRef row, column; /* of the scores */
     IrRef *result;     /* [rank] index of a result */
 } Find;
 
@@ -189,6 +189,7 @@ static bool find_ways(Find *f)
         if (part_rows_of(t) != rows || part_columns_of(t) != o->of.depth) continue;
         IxMap *variables = ix_map_new(f->a);
         const IrRef batch = variable(f, variables, s->of.batches), row = variable(f, variables, rows);
+        f->row = row;
         IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT];
         f->column = variable(f, variables, o->of.depth);
         memset(f->seen, 0, (f->body->n_instructions + 1) * sizeof *f->seen);
@@ -270,6 +271,125 @@ static void find_statistics(Find *f)
     }
 }
 
+/* --- causal masks ------------------------------------------------------------------------------------------------- */
+/* A row, a column or no variable, and a number that is added. */
+typedef struct {
+    enum { OF_NEITHER, OF_ROW, OF_COLUMN, OF_OTHER } of;
+    int64_t plus;
+} Place;
+
+enum { MOST_PLACE = 1 << 30 /* sums of two are numbers of 32 bits */ };
+
+static Place place_of(const Find *f, const HloInstruction *x, const IrRef *index)
+{
+    const Place other = {OF_OTHER, 0};
+    if (x->shape->type != SC_I32 || x->shape->rank > HLO_RANK_LIMIT) return other;
+    if (x->opcode == HLO_CONSTANT) {
+        if (hlo_elements(x->shape) != 1 || !x->literal) return other;
+        const int32_t n = (int32_t)(uint32_t)hlo_literal_bits(x, 0);
+        return n > -MOST_PLACE && n < MOST_PLACE ? (Place){OF_NEITHER, n} : other;
+    }
+    if (x->opcode == HLO_IOTA) {
+        const IrRef at = index[x->number];
+        return at == f->row ? (Place){OF_ROW, 0} : at == f->column ? (Place){OF_COLUMN, 0} : other;
+    }
+    IrRef next[HLO_RANK_LIMIT];
+    if (hlo_is_move(x->opcode) && x->n_operands == 1 && ix_has_map(x, 0)) {
+        ix_operand(f->rw, f->a, x, 0, index, next);
+        return place_of(f, x->operands[0], next);
+    }
+    if (x->opcode != HLO_ADD) return other;
+    const Place a = place_of(f, x->operands[0], index), b = place_of(f, x->operands[1], index);
+    const int64_t sum = a.plus + b.plus;
+    if ((a.of && b.of) || sum <= -MOST_PLACE || sum >= MOST_PLACE) return other;
+    return (Place){a.of ? a.of : b.of, sum};
+}
+
+/* The reach of a condition that holds for columns up to row + reach alone, or holds for none else but those. */
+static bool reach_of(const Find *f, const HloInstruction *p, const IrRef *index, bool holds, int64_t *reach)
+{
+    IrRef next[HLO_RANK_LIMIT];
+    if (hlo_is_move(p->opcode) && p->n_operands == 1 && ix_has_map(p, 0)) {
+        ix_operand(f->rw, f->a, p, 0, index, next);
+        return reach_of(f, p->operands[0], next, holds, reach);
+    }
+    if (p->opcode == HLO_AND && holds)
+        return reach_of(f, p->operands[0], index, true, reach) || reach_of(f, p->operands[1], index, true, reach);
+    if (p->opcode != HLO_COMPARE || p->direction == HLO_EQ || p->direction == HLO_NE) return false;
+    Place a = place_of(f, p->operands[0], index), b = place_of(f, p->operands[1], index);
+    bool greater = p->direction == HLO_GE || p->direction == HLO_GT;
+    bool equal = p->direction == HLO_GE || p->direction == HLO_LE;
+    if (!holds) greater = !greater, equal = !equal;
+    if (!greater) {
+        const Place c = a;
+        a = b, b = c;
+    }
+    if (a.of != OF_ROW || b.of != OF_COLUMN) return false;
+    *reach = a.plus - b.plus - !equal;
+    return true;
+}
+
+/* Is it a select of scores, operand `kept`, and -inf? */
+static bool is_mask(const Find *f, const HloInstruction *i, uint32_t *kept)
+{
+    if (i->opcode != HLO_SELECT || !sc_is_float(i->shape->type) || f->needs[i->operands[0]->id]) return false;
+    *kept = f->needs[i->operands[1]->id] ? 1 : 2;
+    const HloInstruction *other = hlo_source(i->operands[3 - *kept]);
+    if (other->opcode != HLO_CONSTANT || hlo_elements(other->shape) != 1 || !other->literal) return false;
+    return sc_to_f64(other->shape->type, hlo_literal_bits(other, 0)) == -INFINITY;
+}
+
+/* What a float is, through moves and conversions. */
+static const HloInstruction *unconverted(const HloInstruction *x)
+{
+    while ((hlo_is_move(x->opcode) || x->opcode == HLO_CONVERT) && x->n_operands == 1 &&
+           sc_is_float(x->operands[0]->shape->type))
+        x = x->operands[0];
+    return x;
+}
+
+/* Is it exp(x - m), with x the masked scores and m their maximum? Of a masked score that is 0, unless m is -inf or nan,
+ * where the row has nan anywhere. */
+static bool is_exponential(const Find *f, const HloInstruction *e, const HloInstruction *masked)
+{
+    e = unconverted(e);
+    const HloInstruction *d = e->opcode == HLO_EXPONENTIAL ? e->operands[0] : NULL;
+    if (!d || d->opcode != HLO_SUBTRACT || unconverted(d->operands[0]) != masked) return false;
+    const HloInstruction *m = of_row(d->operands[1]);
+    for (uint32_t n = 0; n < f->t->n_statistics; n++)
+        if (f->t->statistics[n].i == m) return f->t->statistics[n].op == OP_MAX;
+    return false;
+}
+
+/* Are the statistics and weights those of a softmax of these scores? */
+static bool is_softmax(const Find *f, const HloInstruction *masked)
+{
+    const PartAttention *t = f->t;
+    for (uint32_t n = 0; n < t->n_statistics; n++) {
+        const PartStatistic *s = &t->statistics[n];
+        const HloInstruction *x = s->i->operands[0];
+        const bool top = s->op == OP_MAX && unconverted(x) == masked;
+        if (!top && (s->op != OP_ADD || !is_exponential(f, x, masked))) return false;
+    }
+    const HloInstruction *w = unconverted(t->of[1].i->operands[t->weights]);
+    if (w->opcode != HLO_DIVIDE) return is_exponential(f, w, masked);
+    const HloInstruction *by = unconverted(w->operands[1]);
+    for (uint32_t n = 0; n < t->n_statistics; n++)
+        if (t->statistics[n].i == by && t->statistics[n].op == OP_ADD) return is_exponential(f, w->operands[0], masked);
+    return false;
+}
+
+static void find_causal(Find *f)
+{
+    PartAttention *t = f->t;
+    for (uint32_t k = 0; k < f->body->n_instructions && !t->causal; k++) {
+        const HloInstruction *i = f->body->instructions[k];
+        uint32_t kept;
+        if (!f->seen[k] || !is_mask(f, i, &kept)) continue;
+        t->causal = reach_of(f, i->operands[0], f->seen[k], kept == 1, &t->reach) && is_softmax(f, i);
+    }
+}
+
 /* Issue slots of an element in a pass: of what lies between its ends and scores or statistics. */
 static void find_work(Find *f)
 {
@@ -322,6 +442,7 @@ bool part_make_attention(PartTry *x, PartPlan *p)
     if (part_width_of(t) > MOST_WIDTH) return part_not(x, "the results of a row are too many for registers");
     find_statistics(&f);
     find_quotient(&f);
+    find_causal(&f);
     find_work(&f);
     for (uint32_t k = 0; k < 2; k++) find_bring(&f, k);
     r->reduced[t->of[0].i->id] = p->reduced[t->of[0].i->id] = true;
@@ -364,6 +485,9 @@ void part_print_attention(WbbBuf *out, const PartAttention *t)
                      t->within->line);
         wbb_put(out, "\n");
     }
+    if (t->causal)
+        wbb_putf(out, "  columns beyond row %+lld are masked: tiles of these alone are left out\n",
+                 (long long)t->reach);
     if (t->quotient)
         wbb_putf(out, "  %%%s: products with the reciprocal of %%%s\n", t->quotient->name,
                  t->statistics[t->divisor].i->name);

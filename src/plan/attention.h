@@ -43,6 +43,10 @@ typedef struct PartAttention {
     PartChain to_quotient;
     PartStatistic *statistics;
     uint32_t n_statistics, passes; /* passes: for statistics */
+    /* Scores of columns beyond row + reach are -inf, of which no maximum and no sum of exponentials knows: tiles of
+     * these alone are left out, but for the first, where a row without any score shows. */
+    bool causal;
+    int64_t reach;
     uint32_t warps, row_tiles, stages;
     int64_t keys, row_blocks;
     double *slots, *special; /* [passes + 1] issue slots, and of the unit of exponentials, for an element of a pass */

@@ -52,6 +52,17 @@ static double registers_of(const PartAttention *t)
 
 static int64_t shared_of(const PartAttention *t) { return 2 * t->stages * t->keys * (depth_of(t) + width_of(t)); }
 
+/* The part of the tiles of which a warp has scores. */
+static double seen_of(const PartAttention *t)
+{
+    const int64_t rows = (int64_t)PART_TILE_ROWS * t->row_tiles, tiles = part_up(part_columns_of(t), t->keys);
+    const int64_t warps = part_up(part_rows_of(t), rows);
+    double sum = 0;
+    for (int64_t w = 0; w < warps && t->causal; w++)
+        sum += (double)WBB_MIN(WBB_MAX((w + 1) * rows - 1 + t->reach, 0) / t->keys + 1, tiles);
+    return t->causal ? sum / ((double)warps * (double)tiles) : 1;
+}
+
 static PartPrice price_of(const PartPlan *plan, const PartRates *r, const PartAttention *t)
 {
     const TgTarget *target = r->target;
@@ -64,11 +75,12 @@ static PartPrice price_of(const PartPlan *plan, const PartRates *r, const PartAt
     const double of_sm = (double)part_up((int64_t)blocks, target->sms) * t->warps; /* warps of the busiest SM */
     const double at_once = WBB_MIN(of_sm, (double)held.blocks * t->warps);
     /* of a warp, in all tiles of all passes */
-    const double products = t->row_tiles * keys * (passes * depth + width) / (PART_TILE_COLUMNS * PART_TILE_DEPTH);
+    const double seen = seen_of(t), along = seen * passes * depth + width;
+    const double products = t->row_tiles * keys * along / (PART_TILE_COLUMNS * PART_TILE_DEPTH);
     const double tensor = products * target->warp / tg_rate(target, "pipe.tensor")->value;
-    const double fragments = 2 * keys * (passes * depth + width); /* bytes */
+    const double fragments = 2 * keys * along; /* bytes */
     const double brought = fragments / t->warps;
-    const double scores = rows * keys / WARP; /* of a lane */
+    const double scores = seen * rows * keys / WARP; /* of a lane */
     double slots = products + passes * SLOTS + fragments / (ACCESS * WARP), special = 0;
     for (uint32_t k = 0; k < 2; k++)
         slots += (k ? 1 : passes) * groups_of(t, k) * (is_copied(t, k) ? COPY : PART_GROUP * 2);
