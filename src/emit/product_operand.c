@@ -60,12 +60,12 @@ static EmitCorner position_of(const EmitOperand *t, Place at, EmitCorner first, 
 static void copy_group(const EmitOperand *t, IrRef stage, Place at, EmitCorner first)
 {
     const EmitProduct *m = t->m;
-    const HloInstruction *x = m->p->i->operands[t->operand];
     const int64_t size = t->operand ? m->p->of.columns : m->p->of.rows;
     const EmitCorner of = position_of(t, at, first, 0);
     const int64_t unit = t->bring.side ? PART_GROUP : 1; /* whole groups are beyond the end */
     const IrRef free = times(t, emit_nearest(m->e, over(t, of.free, unit), size / unit), unit);
-    const IrRef *index = emit_product_index(m, t->operand, free, of.k);
+    IrRef *index = emit_product_index(m, t->operand, free, of.k);
+    const HloInstruction *x = part_source(m->rw, m->a, m->p->i->operands[t->operand], index);
     const IrRef op = ir_node(m->g, OP_COPY_ASYNC, eight(t), 0, 0, 0, 0, 0);
     const IrRef from = emit_address(m->e, ix_linear(m->rw, x->shape, index));
     IrBlock *block = emit_block(m->e);

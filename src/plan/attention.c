@@ -415,7 +415,7 @@ static void find_work(Find *f)
 static void find_bring(Find *f, uint32_t product)
 {
     PartProduct *p = &f->t->of[product];
-    part_find_bring(f->a, p);
+    part_find_bring(f->rw, f->a, p, f->x->base->align);
     for (uint32_t o = 0; o < 2; o++)
         if (o != part_brought(f->t, product)) p->bring[o] = (PartBring){0};
     if (!product && p->of.depth % PART_TILE_DEPTH) p->bring[part_brought(f->t, 0)].copied = false;

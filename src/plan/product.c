@@ -58,27 +58,57 @@ static bool find_product(PartTry *x, PartProduct *p)
     return true;
 }
 
-/* May copies of 16 bytes bring it? It is in memory as it is, and what is side by side there are rows (columns) or
- * products that are neighbours, in whole groups. */
-static bool is_copied(const HloInstruction *x, bool side, const HloInts *contracting, const HloInts *batch)
+const HloInstruction *part_source(RwCx *rw, WbbArena *a, const HloInstruction *x, IrRef *index)
 {
-    const uint32_t minor = (uint32_t)x->shape->minor_to_major[0];
-    uint32_t last = x->shape->rank;
-    if (x->opcode != HLO_PARAMETER || x->shape->dims[minor] % PART_GROUP) return false;
-    if (!side) return contracting->items[contracting->n - 1] == minor;
-    while (last-- > 0 && (hlo_holds(*contracting, last) || hlo_holds(*batch, last))) continue;
-    return last == minor;
+    IrRef next[HLO_RANK_LIMIT];
+    while (hlo_is_move(x->opcode) && x->n_operands == 1 && ix_has_map(x, 0) && x->shape->rank <= HLO_RANK_LIMIT &&
+           x->operands[0]->shape->type == x->shape->type && x->operands[0]->shape->rank <= HLO_RANK_LIMIT) {
+        ix_operand(rw, a, x, 0, index, next);
+        x = x->operands[0];
+        memcpy(index, next, x->shape->rank * sizeof *next);
+    }
+    return x->opcode == HLO_PARAMETER ? x : NULL;
 }
 
-void part_find_bring(WbbArena *a, PartProduct *p)
+static IrRef variable(RwCx *rw, WbbArena *a, IxMap *variables, int64_t n)
+{
+    if (n <= 1) return ir_index(rw_graph(rw), 0);
+    return ix_map_var(rw, a, variables, IX_DIMENSION, ix_map_name(a, variables, IX_DIMENSION), 0, n - 1);
+}
+
+/* Do copies of 16 bytes bring groups of eight neighbours along the rows (columns), or along the products? They are
+ * in memory as they are, or a parameter has them in another order, side by side from a multiple of eight on. */
+static bool is_copied(RwCx *rw, WbbArena *a, const PartProduct *p, uint32_t operand, bool side)
+{
+    const int64_t size = side ? operand ? p->of.columns : p->of.rows : p->of.depth;
+    const int64_t other = side ? p->of.depth : operand ? p->of.columns : p->of.rows;
+    if (size % PART_GROUP) return false;
+    IxMap *variables = ix_map_new(a);
+    const IrRef batch = variable(rw, a, variables, p->of.batches), across = variable(rw, a, variables, other);
+    const IrRef group = rw_scale(rw, variable(rw, a, variables, size / PART_GROUP), PART_GROUP);
+    IrRef first = 0, index[HLO_RANK_LIMIT];
+    for (int64_t j = 0; j < PART_GROUP; j++) {
+        const IrRef along = rw_add(rw, group, ir_index(rw_graph(rw), j));
+        part_product_index(rw, a, p, operand, batch, side ? along : across, side ? across : along, index);
+        const HloInstruction *x = part_source(rw, a, p->i->operands[operand], index);
+        if (!x) return false;
+        const IrRef at = ix_linear(rw, x->shape, index), far = j ? rw_sub(rw, at, first) : rw_mod(rw, at, PART_GROUP);
+        if (!j) first = at;
+        if (far != ir_index(rw_graph(rw), j)) return false;
+    }
+    return true;
+}
+
+void part_find_bring(RwCx *rw, WbbArena *a, PartProduct *p, uint32_t align)
 {
     const HloDotDims d = hlo_dot_dims(a, p->i);
     const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
     for (uint32_t o = 0; o < 2; o++) {
-        const HloInstruction *x = p->i->operands[o];
-        const int64_t minor = x->shape->minor_to_major[0];
+        const int64_t minor = p->i->operands[o]->shape->minor_to_major[0];
         const bool side = !hlo_holds(contracting[o], minor) && !hlo_holds(batch[o], minor);
-        p->bring[o] = (PartBring){.side = side, .copied = is_copied(x, side, &contracting[o], &batch[o])};
+        p->bring[o].side = side;
+        for (uint32_t k = 0; k < 2 && align >= PART_COPY && !p->bring[o].copied; k++)
+            if (is_copied(rw, a, p, o, k ? !side : side)) p->bring[o] = (PartBring){k ? !side : side, true};
     }
 }
 
@@ -88,7 +118,7 @@ bool part_make_product(PartTry *x, PartPlan *p)
     part_know_order(x);
     if (x->scatters || x->hero) return part_not(x, "beside a scatter, sort or scan there is no product");
     if (!find_product(x, product)) return false;
-    part_find_bring(x->a, product);
+    part_find_bring(x->base->rw, x->a, product, x->base->align);
     PartRange *r = part_scanned(x->a, p, product->i);
     if (!r) return part_not(x, "an output does not follow from results of the product one by one");
     part_check(x->cx, x->a, p, x->t, false);

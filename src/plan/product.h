@@ -64,7 +64,11 @@ static inline int64_t part_blocks(const PartProduct *p)
 }
 
 /* Of the tile of an operand: rows, or columns, of the block; elements of a line; lines; lines that are turned alike. */
-enum { PART_GROUP = 8 /* elements, of 16 bytes */, PART_AT_ONCE = 8 /* partial sums that a lane reads at once */ };
+enum {
+    PART_GROUP = 8,   /* elements, of a copy */
+    PART_COPY = 16,   /* its bytes */
+    PART_AT_ONCE = 8, /* partial sums that a lane reads at once */
+};
 static inline int64_t part_side(const PartProduct *p, uint32_t operand)
 {
     return operand ? part_warp_columns(p) * p->column_warps : part_warp_rows(p) * p->row_warps;
@@ -84,7 +88,9 @@ static inline int64_t part_line_skew(int64_t line) { return WBB_MAX(PART_GROUP /
 void part_product_result(RwCx *rw, const PartProduct *p, IrRef batch, IrRef row, IrRef column, IrRef *to);
 void part_product_index(RwCx *rw, WbbArena *a, const PartProduct *p, uint32_t operand, IrRef batch, IrRef free, IrRef k,
                         IrRef *to);
-void part_find_bring(WbbArena *a, PartProduct *p);
+void part_find_bring(RwCx *rw, WbbArena *a, PartProduct *p, uint32_t align);
+/* The parameter that has the elements of x, as they are, and the index there in place of that in x; NULL: none has. */
+const HloInstruction *part_source(RwCx *rw, WbbArena *a, const HloInstruction *x, IrRef *index);
 
 /* product_price.c: chooses tiles, warps and blocks, and leaves the price. */
 void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price);
