@@ -31,8 +31,9 @@ def table() -> str:
         identity = f"HLO_IDENTITY_{o.identity.upper()}" if o.identity else "HLO_NO_IDENTITY"
         facts = " | ".join(f"HLO_{word.upper()}" for word in hlo_ops.FACTS if word in o.facts.split()) or "0"
         needs = ", ".join(f'"{word}"' for word in o.needs.split()) or "NULL"
+        why, sentence = o.reason
         lines.append(f'    [HLO_{o.name}] = {{"{o.text}", {o.operands}, HLO_IS_{o.kind.upper()}, OP_{(o.scalar or "none").upper()}, '
-                     f'{identity}, {"true" if o.idempotent else "false"}, "{o.takes}", {facts}, {{{needs}}}}},\n')
+                     f'{identity}, {"true" if o.idempotent else "false"}, "{o.takes}", {facts}, {{{needs}}}, WHY_{why.upper()}, "{sentence}"}},\n')
     return "".join([*lines, "};\n\n", *hlo_reads.function(OPS)])
 
 

@@ -28,6 +28,8 @@ typedef struct {
     const char *classes; /* of the types that all operands and the result may have; "": its verifier says */
     uint32_t facts;      /* of HloFact */
     const char *needs[2]; /* attributes without which its text is refused; NULL: none */
+    WbbWhy why;           /* of one that no kernel has: the reason, and .. */
+    const char *sentence; /* .. what is seen */
 } HloOpInfo;
 extern const HloOpInfo hlo_op_info[HLO_OPCODE_COUNT];
 
