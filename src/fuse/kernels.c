@@ -184,32 +184,12 @@ FusePos fuse_kept(const FuseWork *w, const FuseKernel *k)
     return out;
 }
 
-static bool same_reduction(const HloInstruction *x, const HloInstruction *y)
-{
-    const HloShape *s = x->operands[0]->shape;
-    if (!hlo_same_dims(s, y->operands[0]->shape)) return false;
-    bool of_x[HLO_RANK_LIMIT] = {false}, of_y[HLO_RANK_LIMIT] = {false};
-    for (uint32_t k = 0; k < x->n_dimensions; k++) of_x[x->dimensions[k]] = true;
-    for (uint32_t k = 0; k < y->n_dimensions; k++) of_y[y->dimensions[k]] = true;
-    for (uint32_t d = 0; d < s->rank; d++)
-        if (s->dims[d] > 1 && of_x[d] != of_y[d]) return false;
-    return true;
-}
-
 /* Does x reduce the rows of arrays, and y sum up the same arrays' columns? A kernel of rows can do that, too. */
 static bool are_across(const HloInstruction *x, const HloInstruction *y)
 {
-    const HloShape *s = x->operands[0]->shape, *of_y = y->operands[0]->shape;
-    double rows = 1, all = 1;
-    if (!hlo_is_row_major(s) || !hlo_sums_columns(y) || x->n_dimensions >= s->rank) return false;
-    for (uint32_t d = 0; d < s->rank; d++) {
-        const bool kept = d < s->rank - x->n_dimensions;
-        if (hlo_is_reduced(x, d) == kept) return false;
-        all *= (double)s->dims[d];
-        if (kept) rows *= (double)s->dims[d];
-    }
-    for (uint32_t d = 0; d < y->n_dimensions; d++) rows /= (double)of_y->dims[d];
-    return rows == 1 && all == (double)hlo_elements(of_y);
+    GrMatrix rows, columns;
+    return gr_reduces_rows(x, &rows) && gr_sums_columns(y, &columns) && rows.rows == columns.rows &&
+           rows.columns == columns.columns;
 }
 
 /* Makes the spaces one; the kernel without a reduction may have the space of the other one's results. */
@@ -251,7 +231,7 @@ const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, co
         x = y, y = z, p = q, q = r;
     }
     const HloInstruction *of_x = w->kernels.items[x].hero, *of_y = w->kernels.items[y].hero;
-    const bool others = of_x && of_y && !same_reduction(of_x, of_y);
+    const bool others = of_x && of_y && !gr_same_reduced(of_x, of_y);
     if (others && are_across(of_y, of_x)) { /* the rows are those of the first */
         const uint32_t z = x;
         const FusePos *r = p;
@@ -309,7 +289,7 @@ const char *fuse_share(FuseWork *w, uint32_t kernel, const HloInstruction *i, co
     if (!at->known || !k->space.known) return "its results are needed at other positions than their own";
     if (k->hero) {
         const FusePos kept = fuse_kept(w, k);
-        if (!same_reduction(k->hero, i)) return "the kernel reduces other dimensions";
+        if (!gr_same_reduced(k->hero, i)) return "the kernel reduces other dimensions";
         if (!fuse_same_pos(&w->atoms, at, &kept) || !fuse_fits_terms(&w->atoms, i, at, &k->space))
             return "the kernel reduces other elements";
         if (!fuse_row_fits(w->rates, &w->atoms, &k->space) && !is_base(w, k, i))

@@ -80,6 +80,14 @@ typedef struct {
 } GrAxes;
 /* Of operand k, an array. Of one that holds starts: where these are. */
 GrAxes gr_axes(GrSight *s, const HloInstruction *i, uint32_t k);
+/* rows.c */
+/* Have two reductions terms of the same dimensions, of which they reduce the same? */
+bool gr_same_reduced(const HloInstruction *x, const HloInstruction *y);
+/* An array in row-major order as a matrix: its first dimensions are rows, the others columns. */
+typedef struct { int64_t rows, columns; } GrMatrix;
+bool gr_reduces_rows(const HloInstruction *i, GrMatrix *of); /* of several, of several elements each */
+/* Is it a sum of each column, of f32 or narrower floats, in row-major order too? */
+bool gr_sums_columns(const HloInstruction *i, GrMatrix *of);
 /* laws.c */
 typedef enum {
     GR_NO,    /* a test shows the opposite */

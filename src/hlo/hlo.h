@@ -269,8 +269,6 @@ bool hlo_permutes(const HloInstruction *i);
 const HloInstruction *hlo_source(const HloInstruction *i);
 /* Does it reduce f32 by one operation, from its identity on? */
 bool hlo_reduces(const HloInstruction *i, HloOpcode op);
-/* A sum over the slowest dimensions of an array of f32 or narrower floats, both in row-major order. */
-bool hlo_sums_columns(const HloInstruction *i);
 bool hlo_is_reduced(const HloInstruction *reduction, int64_t d); /* is dimension d of its operands reduced? */
 /* Is it a broadcast of a number of each result of a reduction, for each of its terms? */
 bool hlo_is_of_results(const HloInstruction *c, const HloInstruction *reduction);

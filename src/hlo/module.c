@@ -239,20 +239,6 @@ bool hlo_is_reduced(const HloInstruction *i, int64_t d)
     return found;
 }
 
-bool hlo_sums_columns(const HloInstruction *i)
-{
-    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->shape->type == SC_TUPLE) return false;
-    const HloShape *x = i->operands[0]->shape;
-    const ScType t = x->type;
-    if (!sc_is_float(t) || sc_type_info[t].bits > 32 || i->shape->type != t || x->rank + 1u >= HLO_RANK_LIMIT)
-        return false;
-    if (x->dynamic || !hlo_is_row_major(x) || !hlo_is_row_major(i->shape) || !i->n_dimensions) return false;
-    for (uint32_t d = 0; d < x->rank; d++)
-        if (hlo_is_reduced(i, d) != (d < i->n_dimensions)) return false;
-    const HloComputation *c = i->called[0];
-    return hlo_is_operation(c) && c->root->opcode == HLO_ADD;
-}
-
 bool hlo_is_of_results(const HloInstruction *c, const HloInstruction *i)
 {
     if (c->opcode != HLO_BROADCAST || !hlo_same_dims(c->operands[0]->shape, i->shape)) return false;

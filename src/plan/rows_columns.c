@@ -8,39 +8,15 @@
  *
  *     dx, s = f32[8192,1024], f32[1024]     rows: warp 2, loop 8, grid 512      part f32[512,1024]      f32[1024]
  */
+#include "graph/graph.h"
 #include "plan/work.h"
 
-/* An array as rows and columns: those of its first dimensions, and of the others. */
-typedef struct {
-    int64_t rows, columns;
-} Matrix;
-
-static Matrix matrix_of(const HloShape *s, uint32_t n)
-{
-    Matrix m = {1, 1};
-    for (uint32_t d = 0; d < s->rank; d++) *(d < n ? &m.rows : &m.columns) *= s->dims[d];
-    return m;
-}
-
-/* Does a reduction take the last dimensions of an array in row-major order? *m: how many rows, how long. */
-static bool reduces_rows(const HloInstruction *i, Matrix *m)
-{
-    if (i->opcode != HLO_REDUCE || !i->n_dimensions) return false;
-    const HloShape *s = i->operands[0]->shape;
-    if (!hlo_is_row_major(s)) return false;
-    const uint32_t kept = s->rank - i->n_dimensions;
-    for (uint32_t d = 0; d < s->rank; d++)
-        if (part_is_reduced(i, d) != (d >= kept)) return false;
-    *m = matrix_of(s, kept);
-    return m->rows > 1 && m->columns > 1;
-}
-
 /* Is there a reduction of the rows of such a matrix? */
-static bool has_rows(const HloComputation *body, Matrix of)
+static bool has_rows(const HloComputation *body, GrMatrix of)
 {
-    Matrix m;
+    GrMatrix m;
     for (uint32_t k = 0; k < body->n_instructions; k++)
-        if (reduces_rows(body->instructions[k], &m) && m.rows == of.rows && m.columns == of.columns) return true;
+        if (gr_reduces_rows(body->instructions[k], &m) && m.rows == of.rows && m.columns == of.columns) return true;
     return false;
 }
 
@@ -63,9 +39,8 @@ bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t bl
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         parts[k] = 0;
-        if (!hlo_sums_columns(i)) continue;
-        const Matrix m = matrix_of(i->operands[0]->shape, i->n_dimensions);
-        if (!has_rows(body, m)) continue;
+        GrMatrix m;
+        if (!gr_sums_columns(i, &m) || !has_rows(body, m)) continue;
         const int64_t n = divisor(m.rows, most);
         if (100 * n < busy * most || 2 * n > m.rows) continue; /* SMs would be idle; or a block has but one row */
         parts[k] = (uint32_t)(m.rows / n);
@@ -77,7 +52,7 @@ bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t bl
 static bool is_sum_of_first(const HloInstruction *i)
 {
     if (i->opcode != HLO_REDUCE || i->n_operands != 2 || i->n_dimensions != 1 || i->dimensions[0] != 0) return false;
-    return hlo_is_operation(i->called[0]) && i->called[0]->root->opcode == HLO_ADD;
+    return hlo_combiner(i->called[0]) == OP_ADD;
 }
 
 /* A sum over the second of several dimensions that is summed up over the first one alone, from any initial value. */
@@ -116,11 +91,11 @@ static double bytes_of(WbbArena *a, const HloComputation *body, const bool *colu
     bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
     double bytes = 0;
     int64_t all = 0;
-    Matrix m;
+    GrMatrix m;
     for (uint32_t n = body->n_instructions; n-- > 0;) {
         const HloInstruction *i = body->instructions[n];
         if (columns[n]) all = WBB_MAX(all, hlo_elements(i->operands[0]->shape));
-        if (!columns[n] && (!needed[n] || reduces_rows(i, &m))) continue;
+        if (!columns[n] && (!needed[n] || gr_reduces_rows(i, &m))) continue;
         for (uint32_t k = 0; k < i->n_operands; k++) needed[i->operands[k]->id] = true;
         if (i->opcode != HLO_PARAMETER || i->shape->type == SC_TUPLE || hlo_elements(i->shape) < all) continue;
         bytes += (double)hlo_bytes(i->shape);
@@ -133,7 +108,8 @@ bool *part_columns(WbbArena *a, const HloComputation *body, double *bytes)
     bool *columns = WBB_NEW_N(a, bool, body->n_instructions + 1);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        columns[k] = hlo_sums_columns(i) && has_rows(body, matrix_of(i->operands[0]->shape, i->n_dimensions));
+        GrMatrix m;
+        columns[k] = gr_sums_columns(i, &m) && has_rows(body, m);
     }
     *bytes = bytes_of(a, body, columns);
     return columns;
@@ -147,7 +123,9 @@ uint32_t part_across(const PartPlan *p, const HloInstruction **found)
         const HloInstruction *i = body->instructions[k];
         if (!is_part(body, i)) continue;
         if (n && !hlo_same_dims(i->operands[0]->shape, found[0]->operands[0]->shape)) continue;
-        if (has_rows(body, matrix_of(i->operands[0]->shape, 2))) found[n++] = i;
+        const int64_t *dims = i->operands[0]->shape->dims, rows = dims[0] * dims[1];
+        const GrMatrix m = {rows, hlo_elements(i->operands[0]->shape) / WBB_MAX(rows, 1)};
+        if (has_rows(body, m)) found[n++] = i;
     }
     return n;
 }

@@ -57,15 +57,12 @@ ScType part_float_sum(const HloInstruction *i)
 
 bool part_same_space(const HloInstruction *x, const HloInstruction *y)
 {
-    const HloShape *s = part_space_shape(x);
     HloScan of_x = {0}, of_y = {0};
-    if (x->opcode != y->opcode || !hlo_same_dims(s, part_space_shape(y))) return false;
+    if (x->opcode != y->opcode || !hlo_same_dims(part_space_shape(x), part_space_shape(y))) return false;
     if (x->opcode == HLO_SORT || x->opcode == HLO_DOT) return x == y;
     if (x->opcode == HLO_REDUCE_WINDOW)
         return hlo_is_scan(x, &of_x) && hlo_is_scan(y, &of_y) && of_x.dim == of_y.dim && of_x.reverse == of_y.reverse;
-    for (uint32_t d = 0; d < s->rank; d++)
-        if (s->dims[d] > 1 && part_is_reduced(x, d) != part_is_reduced(y, d)) return false;
-    return true;
+    return gr_same_reduced(x, y);
 }
 
 /* Of the reductions that were not tried, the one with the most terms; those of the same dimensions are then tried,

@@ -1,5 +1,5 @@
 /* graph_axes: which dimension of an operand has the index of which dimension of the result: by a table, and against the
- * evaluator, where each element of the operand is its own index. */
+ * evaluator, where each element of the operand is its own index; which reductions take rows or columns. */
 #include "eval/eval.h"
 #include "graph/graph.h"
 
@@ -133,8 +133,59 @@ static void test_axes(void **state)
     }
 }
 
+/* --- rows and columns --------------------------------------------------------------------------------------------- */
+typedef struct {
+    const char *shape, *results, *dimensions, *to_apply;
+    int64_t rows[2], columns[2]; /* 0: it reduces none */
+    bool same;                   /* as the one before it */
+} Reduction;
+
+static const HloInstruction *reduction(WbbCx *cx, const Reduction *x)
+{
+    const char *text = wbb_format(
+        cx->arena, "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
+                   "max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }\n"
+                   "ENTRY e { x = f32%s parameter(0) z = f32[] constant(0) "
+                   "ROOT r = f32%s reduce(x, z), dimensions={%s}, to_apply=%s }",
+        x->shape, x->results, x->dimensions, x->to_apply);
+    return hlo_parse(cx, cx->arena, "t.hlo", text, strlen(text))->entry->root;
+}
+
+static void ask_rows(WbbCx *cx, void *arg)
+{
+    const Reduction *all = arg;
+    const HloInstruction *before = NULL;
+    for (; all->shape; all++) {
+        const HloInstruction *i = reduction(cx, all);
+        GrMatrix rows = {0}, columns = {0};
+        assert_int_equal(gr_reduces_rows(i, &rows), all->rows[0] > 0);
+        assert_int_equal(gr_sums_columns(i, &columns), all->columns[0] > 0);
+        if (all->rows[0]) assert_true(rows.rows == all->rows[0] && rows.columns == all->rows[1]);
+        if (all->columns[0]) assert_true(columns.rows == all->columns[0] && columns.columns == all->columns[1]);
+        if (before) assert_int_equal(gr_same_reduced(before, i), all->same);
+        before = i;
+    }
+}
+
+static void test_rows(void **state)
+{
+    Reduction all[] = {
+        {"[64,8,128]", "[64]", "1,2", "max", {64, 1024}, {0}, false},
+        {"[64,8,128]", "[8,128]", "0", "add", {0}, {64, 1024}, false},
+        {"[64,8,128]", "[8,128]", "0", "max", {0}, {0}, true},
+        {"[64,8,128]", "[64,128]", "1", "add", {0}, {0}, false},
+        {"[64,1,128]", "[64,1]", "2", "add", {64, 128}, {0}, false},
+        {"[64,1,128]", "[64]", "2,1", "add", {64, 128}, {0}, true},
+        {"[1,128]", "[1]", "1", "add", {0}, {0}, false},
+        {"[64,128]{0,1}", "[64]", "1", "add", {0}, {0}, false},
+        {"[64,128]{0,1}", "[128]", "0", "add", {0}, {0}, false},
+        {0},
+    };
+    succeed(*state, ask_rows, all);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axes), TEST(test_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
