@@ -37,6 +37,7 @@ KINDS = {
 FACTS = {
     "exact": "of floats, it gives one of them, or a float that needs no rounding",
     "in_order": "elements stay in their order: row by row (reshape), or in memory (bitcast)",
+    "products": "it sums products of an element of one operand and one of the other",
     "renames": "its value is the operand's bytes as they lie: another name, which depends on layouts",
     "free": "computed again it costs nothing beside reading what it is made of, if that is no larger",
     "again": "where nothing is priced, each of several kernels computes it again (src/fuse/decide.c)",
@@ -139,7 +140,7 @@ OPS = [
     Op("transpose", 1, "move", facts="free", reads="i[place(d)]", needs="dimensions"),
     Op("concatenate", -1, "choose", needs="dimensions"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose", facts="hero"),
     Op("gather", 2, "choose"), Op("pad", 2, "choose", needs="padding"),
-    Op("convolution", 2, "fold", declined="convolution"), Op("dot", -1, "fold", declined="product"),
+    Op("convolution", 2, "fold", facts="products", declined="convolution"), Op("dot", -1, "fold", facts="products", declined="product"),
     Op("reduce", -1, "fold", facts="hero", needs="dimensions to_apply"),
     Op("reduce-window", -1, "fold", facts="hero", needs="to_apply"),
     Op("constant", 0, "leaf"), Op("iota", 0, "leaf", facts="free again", needs="iota_dimension"), Op("parameter", 0, "leaf"),

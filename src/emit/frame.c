@@ -68,7 +68,7 @@ static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const 
 
 bool emit_is_apart(const HloInstruction *i)
 {
-    return i->shape->type == SC_TUPLE && (part_is_control(i->opcode) || i->opcode == HLO_RNG_BIT_GENERATOR);
+    return i->shape->type == SC_TUPLE && (hlo_kind(i->opcode) == HLO_IS_CONTROL || i->opcode == HLO_RNG_BIT_GENERATOR);
 }
 
 EmitInfo *emit_info(EmitValues *e, const HloInstruction *i, uint32_t part)
@@ -120,10 +120,7 @@ void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t pa
 /* asking ------------------------------------------------------------------------------------------------------ */
 
 /* Made at each index: what a parameter, a constant or an iota is costs less than a call. */
-static bool is_leaf(const HloInstruction *i)
-{
-    return i->opcode == HLO_PARAMETER || i->opcode == HLO_CONSTANT || i->opcode == HLO_IOTA;
-}
+static bool is_leaf(const HloInstruction *i) { return hlo_kind(i->opcode) == HLO_IS_LEAF; }
 
 /* Has it been computed, at another index, and took too many nodes for doing so again? */
 static bool needs_function(const EmitValues *e, const EmitInfo *info)

@@ -66,7 +66,7 @@ static Reduce *begin(EmitValues *e, EmitFrame *f)
 {
     Reduce *w = f->data = WBB_NEW(e->arena, Reduce);
     w->needs = emit_needs(e, f);
-    w->products = f->i->opcode == HLO_DOT || f->i->opcode == HLO_CONVOLUTION;
+    w->products = hlo_has(f->i->opcode, HLO_PRODUCTS);
     w->n = w->products ? 1 : f->i->n_operands / 2;
     w->n_inputs = w->products ? 2 : w->n;
     w->acc = WBB_NEW_N(e->arena, IrRef, w->n);

@@ -135,18 +135,16 @@ static void step_made(EmitValues *e, EmitFrame *f)
 
 static EmitStep step_of(const HloInstruction *i)
 {
+    switch (hlo_kind(i->opcode)) {
+    case HLO_IS_LEAF: return step_leaf;
+    case HLO_IS_FOLD: return emit_step_reduce;
+    default: break;
+    }
     switch (i->opcode) {
-    case HLO_CONSTANT:
-    case HLO_IOTA:
-    case HLO_PARAMETER: return step_leaf;
     case HLO_SCATTER: return step_made;
     case HLO_CONCATENATE: return emit_step_concat;
     case HLO_DYNAMIC_UPDATE_SLICE:
     case HLO_PAD: return emit_step_pad;
-    case HLO_CONVOLUTION:
-    case HLO_DOT:
-    case HLO_REDUCE:
-    case HLO_REDUCE_WINDOW: return emit_step_reduce;
     case HLO_MAP: return emit_step_map;
     case HLO_CALL:
     case HLO_FUSION: return emit_step_call;

@@ -22,6 +22,11 @@ typedef struct {
 
 static bool is_hero(HloOpcode op) { return hlo_has(op, HLO_HERO); }
 
+bool fuse_is_whole(const HloInstruction *i)
+{
+    return hlo_kind(i->opcode) == HLO_IS_WHOLE || (hlo_kind(i->opcode) == HLO_IS_CHOOSE && is_hero(i->opcode));
+}
+
 FuseRole fuse_first_role(const HloInstruction *i)
 {
     if (i->opcode == HLO_FUSION) return FUSE_FIXED;

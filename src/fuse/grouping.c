@@ -276,12 +276,8 @@ static bool is_small(const FuseWork *w, const HloInstruction *i)
 static bool is_last(const HloInstruction *i)
 {
     HloScan scan;
-    switch (i->opcode) {
-    case HLO_DYNAMIC_UPDATE_SLICE: case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: return true;
-    case HLO_REDUCE: return i->shape->type == SC_TUPLE;
-    case HLO_REDUCE_WINDOW: return i->shape->type == SC_TUPLE || hlo_is_scan(i, &scan);
-    default: return false;
-    }
+    const bool folds = hlo_kind(i->opcode) == HLO_IS_FOLD;
+    return fuse_is_whole(i) || (folds && i->shape->type == SC_TUPLE) || hlo_is_scan(i, &scan);
 }
 
 /* What only a loop in a kernel needs: the loop, its state and elements. */

@@ -27,16 +27,13 @@ uint32_t fuse_new_kernel(FuseWork *w, const HloInstruction *root)
     const uint32_t n = w->kernels.n;
     FuseKernel k = {.space = fuse_new_pos(&w->atoms, array_of(root->shape))};
     FuseUse use = {.kernel = n, .pos = k.space, .serial = 1};
-    switch (root->opcode) {
-    case HLO_REDUCE:
+    if (root->opcode == HLO_REDUCE) {
         k.space = fuse_new_terms(&w->atoms, root, &k.space);
         k.hero = root;
         use.shares = k.space.known;
-        break;
-    case HLO_DYNAMIC_UPDATE_SLICE: case HLO_SCATTER: case HLO_SELECT_AND_SCATTER: case HLO_SORT: k.fixed = true; break;
-    default: break;
+    } else {
+        k.fixed = fuse_is_whole(root) || root->shape->type == SC_TUPLE;
     }
-    if (root->shape->type == SC_TUPLE && root->opcode != HLO_REDUCE) k.fixed = true;
     WBB_PUSH(w->arena, &w->kernels, k);
     FuseKernel *made = &w->kernels.items[n];
     WBB_PUSH(w->arena, &made->roots, root->id);

@@ -105,7 +105,7 @@ static bool is_of_elements(const HloInstruction *i)
 {
     switch (hlo_kind(i->opcode)) {
     case HLO_IS_LEAF: case HLO_IS_ELEMENT: case HLO_IS_MOVE: return true;
-    case HLO_IS_CHOOSE: return !hlo_has(i->opcode, HLO_HERO);
+    case HLO_IS_CHOOSE: return !fuse_is_whole(i);
     default: return false;
     }
 }

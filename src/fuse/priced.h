@@ -83,6 +83,9 @@ typedef struct {
     bool steps; /* it keeps a result of each iteration, and `shape` is that of one */
 } FuseLoop;
 
+/* decide.c: does it write where operands say, or order elements? Nothing else follows in its kernel. */
+bool fuse_is_whole(const HloInstruction *i);
+
 /* users.c ---------------------------------------------------------------------------------------------------------- */
 /* The users of instruction i of c: users[first[i]] .. users[first[i + 1] - 1]. */
 void fuse_find_users(WbbArena *a, const HloComputation *c, uint32_t **first, uint32_t **users);

@@ -61,7 +61,7 @@ static bool is_term(const HloInstruction *i)
     return hlo_is_elementwise(i->opcode) && i->n_operands <= 3;
 }
 
-static bool is_product(const HloInstruction *i) { return i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION; }
+static bool is_product(const HloInstruction *i) { return hlo_has(i->opcode, HLO_PRODUCTS); }
 
 static bool is_fold(WbbArena *a, const HloInstruction *i)
 {

@@ -114,6 +114,8 @@ HloCount hlo_count_of(const HloInstruction *loop)
     return unknown;
 }
 
+int64_t hlo_repeats(const HloInstruction *i) { return i->opcode == HLO_WHILE ? WBB_MAX(hlo_count_of(i).trips, 1) : 1; }
+
 bool hlo_counts(const HloInstruction *loop, HloCount *count)
 {
     const HloShape *state = loop->shape;

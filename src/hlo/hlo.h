@@ -332,6 +332,7 @@ typedef struct {
     int64_t first, step; /* its value at first, and what an iteration adds */
 } HloCount;
 HloCount hlo_count_of(const HloInstruction *loop);
+int64_t hlo_repeats(const HloInstruction *i); /* iterations of a loop, of which some are known; of others 1 */
 bool hlo_loop_keeps(const HloInstruction *loop, uint32_t leaf); /* the body returns this leaf of the state unchanged */
 /* Does a loop run so often, and at least once, whose state is arrays, begun and left as a tuple instruction? */
 bool hlo_counts(const HloInstruction *loop, HloCount *count);

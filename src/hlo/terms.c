@@ -34,7 +34,7 @@ double hlo_terms(WbbArena *a, const HloInstruction *i)
 
 bool hlo_is_term(const HloInstruction *i, uint32_t k)
 {
-    return k < (i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION ? 2 : i->n_operands / 2);
+    return k < (hlo_has(i->opcode, HLO_PRODUCTS) ? 2 : i->n_operands / 2);
 }
 
 /* Of a tuple its first array. */

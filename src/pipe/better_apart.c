@@ -19,8 +19,6 @@ typedef struct {
     const char *why; /* NULL: it is not */
 } Question;
 
-static bool is_product(const HloInstruction *i) { return i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION; }
-
 /* The time of the kernels and library calls of the cut by price, and of a launch more for each, as a program is more to
  * hold; 0: it is one kernel, or has other steps. */
 static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *t)
@@ -33,7 +31,8 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
                                  .deterministic = q->o->deterministic};
     double us = 0;
     for (uint32_t k = 0; k < cut.n; k++)
-        if (cut.n < 2 || (cut.steps[k].kind != FUSE_STEP_KERNEL && !is_product(cut.steps[k].at))) return 0;
+        if (cut.n < 2 || (cut.steps[k].kind != FUSE_STEP_KERNEL && !hlo_has(cut.steps[k].at->opcode, HLO_PRODUCTS)))
+            return 0;
     for (uint32_t k = 0; k < cut.n; k++) {
         if (cut.steps[k].kind != FUSE_STEP_KERNEL) {
             us += 1e6 * pipe_call_seconds(a, t, cut.steps[k].at) + part_least_us(t);
@@ -51,14 +50,12 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
 /* Loops, reductions and products of matrices alone have prices that are alike enough. */
 static bool has_price(const HloComputation *body, bool product)
 {
-    for (uint32_t k = 0; k < body->n_instructions; k++)
-        switch (body->instructions[k]->opcode) {
-        case HLO_SCATTER: case HLO_SORT: case HLO_REDUCE_WINDOW: case HLO_WHILE: case HLO_CONVOLUTION: return false;
-        case HLO_DOT:
-            if (!product) return false;
-            break;
-        default: break;
-        }
+    for (uint32_t k = 0; k < body->n_instructions; k++) {
+        const HloInstruction *i = body->instructions[k];
+        const bool windows = hlo_kind(i->opcode) == HLO_IS_FOLD && i->windows;
+        if (hlo_kind(i->opcode) == HLO_IS_WHOLE || windows || i->opcode == HLO_WHILE) return false;
+        if (hlo_has(i->opcode, HLO_PRODUCTS) && !product) return false;
+    }
     return true;
 }
 

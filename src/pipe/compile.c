@@ -96,14 +96,14 @@ static void document(Orders *o, const char *name, const char *text)
  * order, and what products of complex elements round to is the rules' business. */
 static void document_serial(const PartPlan *p, const HloInstruction *i, Orders *o)
 {
-    const bool reduces = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW;
+    const bool products = hlo_has(i->opcode, HLO_PRODUCTS), reduces = hlo_kind(i->opcode) == HLO_IS_FOLD && !products;
     const ScType type = reduces ? part_float_sum(i) : SC_NONE;
     if (type != SC_NONE) document(o, i->name, wbb_format(o->a, "%s: serial in %s", i->name, sc_type_info[type].hlo));
     else if (reduces) document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
     if (i->opcode == HLO_SCATTER && p->deterministic &&
         gr_needs_order(o->cx, o->a, p->fusion->body, i, &o->graph))
         document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
-    if (i->opcode != HLO_DOT && i->opcode != HLO_CONVOLUTION) return;
+    if (!products) return;
     const ScType types[3] = {i->shape->type, i->operands[0]->shape->type, i->operands[1]->shape->type};
     bool floats = true, wide = false;
     for (int t = 0; t < 3; t++) floats = floats && sc_is_float(types[t]), wide = wide || types[t] == SC_F64;

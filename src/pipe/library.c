@@ -8,16 +8,10 @@
  */
 #include "pipe/pipe.h"
 
-static double elements(const HloShape *s) { return (double)hlo_elements(s); }
-
 /* Products that an instruction sums. */
 static double products(WbbArena *a, const HloInstruction *i)
 {
-    if (i->opcode == HLO_DOT) return elements(i->shape) * (double)hlo_product(a, i).depth;
-    if (i->opcode != HLO_CONVOLUTION) return 0;
-    const HloShape *kernel = i->operands[1]->shape;
-    const double features = (double)kernel->dims[hlo_conv_dims(a, i).rhs_output];
-    return features > 0 ? elements(i->shape) * elements(kernel) / features : 0;
+    return hlo_has(i->opcode, HLO_PRODUCTS) ? (double)hlo_elements(i->shape) * hlo_terms(a, i) : 0;
 }
 
 /* Products a second on all SMs; a complex one is four. */

@@ -43,7 +43,7 @@ static double launches_of(WbbArena *a, const HloInstruction *i)
     double n = 1;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloOpcode op = body->instructions[k]->opcode;
-        n += hlo_terms(a, body->instructions[k]) > 1 || op == HLO_SORT || op == HLO_SCATTER;
+        n += hlo_terms(a, body->instructions[k]) > 1 || hlo_kind(op) == HLO_IS_WHOLE;
     }
     return n;
 }
@@ -62,7 +62,7 @@ static void add_loop(Counting *c, const HloInstruction *i, double all, double le
 static void count_loop(Counting *c, const HloInstruction *i)
 {
     const bool steps = c->steps && c->steps->loop == i;
-    const double trips = (double)WBB_MAX(hlo_count_of(i).trips, 1);
+    const double trips = (double)hlo_repeats(i);
     const double n = steps ? (double)hlo_elements(c->steps->space) : c->same[i->id] + c->all[i->id];
     const PartWhileWork *work = part_while_work(c->a, i);
     double all = 0, elements = 1;
@@ -166,7 +166,7 @@ static bool has_products_and_steps(const PartPlan *p)
         steps = steps || of->steps;
         for (uint32_t n = 0; n < of->fusion->body->n_instructions; n++) {
             const HloOpcode op = of->fusion->body->instructions[n]->opcode;
-            products = products || op == HLO_DOT || op == HLO_CONVOLUTION;
+            products = products || hlo_has(op, HLO_PRODUCTS);
         }
     }
     return steps && products;

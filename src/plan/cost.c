@@ -19,10 +19,9 @@ static int64_t plus(int64_t x, int64_t y) { return WBB_MIN(x, INT64_MAX - y) + y
 static int64_t single_trips(WbbArena *a, const HloInstruction *i, const int64_t *of_computation)
 {
     int64_t n = (int64_t)WBB_MIN(WBB_MAX(hlo_terms(a, i), 1), (double)(INT64_C(1) << 62));
-    if (i->opcode == HLO_WHILE) n = WBB_MAX(hlo_count_of(i).trips, 1); /* not known: as if it ran once */
     int64_t called = 1;
     for (uint32_t k = 0; k < i->n_called; k++) called = WBB_MAX(called, of_computation[i->called[k]->id]);
-    return WBB_MAX(times(n, called), 1);
+    return WBB_MAX(times(times(n, hlo_repeats(i)), called), 1); /* not known how often: as if it ran once */
 }
 
 /* Trips of the root; of all instructions in `trips`, if that is not NULL. */
@@ -83,10 +82,9 @@ PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
     if (hlo_orders(i->opcode) && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
     if (function > 0) return (PartCost){function, (double)tg_tuned(t, "layout.special")};
     if (hlo_is_move(i->opcode)) return (PartCost){0, 0};
-    switch (i->opcode) {
-    case HLO_PARAMETER: case HLO_CONSTANT: case HLO_TUPLE: case HLO_GET_TUPLE_ELEMENT: return (PartCost){0, 0};
-    default: return (PartCost){1, 0};
-    }
+    const HloKind kind = hlo_kind(i->opcode);
+    const bool there = kind == HLO_IS_GROUP || (kind == HLO_IS_LEAF && i->opcode != HLO_IOTA);
+    return (PartCost){there ? 0 : 1, 0};
 }
 
 double part_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t)
@@ -99,8 +97,8 @@ double part_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t
             const HloInstruction *x = c->instructions[n];
             double own = part_cost_of(t, x).slots, called = 0;
             for (uint32_t j = 0; j < x->n_called; j++) called += of[x->called[j]->id];
-            if (x->opcode == HLO_WHILE) called *= (double)WBB_MAX(hlo_count_of(x).trips, 1);
-            if (x->opcode == HLO_REDUCE || x->opcode == HLO_REDUCE_WINDOW) called = 0, own *= hlo_terms(a, x);
+            called *= (double)hlo_repeats(x);
+            if (hlo_terms(a, x) > 0 && x->n_called) called = 0, own *= hlo_terms(a, x);
             of[c->id] += own + called;
         }
     }
@@ -117,13 +115,10 @@ const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const 
         const int64_t own = (int64_t)part_cost_of(t, i).slots;
         int64_t sum = 0;
         for (uint32_t k = 0; k < i->n_operands; k++) sum = plus(sum, work[i->operands[k]->id]);
-        switch (i->opcode) {
-        case HLO_PARAMETER: case HLO_CONSTANT: case HLO_IOTA: break;
-        case HLO_REDUCE_WINDOW:
-            for (uint32_t k = 0; k < i->n_windows; k++) sum = times(plus(sum, 1), i->windows[k].size);
-            break;
-        default: if (!hlo_is_elementwise(i->opcode) && !hlo_is_move(i->opcode)) sum = INT64_MAX;
-        }
+        const bool passes = hlo_is_elementwise(i->opcode) || hlo_is_move(i->opcode) || !i->n_operands;
+        const bool window = hlo_kind(i->opcode) == HLO_IS_FOLD && i->windows && i->n_called;
+        for (uint32_t k = 0; window && k < i->n_windows; k++) sum = times(plus(sum, 1), i->windows[k].size);
+        if (!passes && !window) sum = INT64_MAX;
         work[n] = plus(sum, own);
     }
     return work;

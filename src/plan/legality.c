@@ -38,10 +38,9 @@ static void check_type(WbbCx *cx, WbbArena *a, const HloInstruction *i)
         const uint32_t n = hlo_leaves(a, i->shape, &leaves);
         for (uint32_t k = 0; k < n; k++) check_array_type(cx, i, leaves[k]->type);
     } else if (i->shape->type == SC_TUPLE) {
-        const bool several = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW || part_is_control(i->opcode);
-        const bool tuple = hlo_kind(i->opcode) == HLO_IS_GROUP;
-        const bool ours = i->opcode == HLO_RNG_BIT_GENERATOR || i->opcode == HLO_SORT || i->opcode == HLO_SCATTER;
-        if (several || tuple || ours) return;
+        const HloKind kind = hlo_kind(i->opcode);
+        const bool several = kind == HLO_IS_FOLD || kind == HLO_IS_WHOLE || kind == HLO_IS_CONTROL;
+        if (several || kind == HLO_IS_GROUP || i->opcode == HLO_RNG_BIT_GENERATOR) return;
         wbb_decline(cx, i->loc, WHY_TYPE, "%s of a tuple", hlo_opcode_name(i->opcode));
     } else {
         check_array_type(cx, i, i->shape->type);
@@ -110,7 +109,7 @@ static void check_per_output(WbbCx *cx, WbbArena *a, const HloInstruction *i, in
                              const TgTarget *t)
 {
     const char *name = hlo_opcode_name(i->opcode);
-    const bool product = i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION;
+    const bool product = hlo_has(i->opcode, HLO_PRODUCTS);
     const TgTune *most = tg_tune(t, product ? "product.max_per_output" : "reduce.max_per_output", 0);
     if (hlo_elements(part_shape(i, 0)) == 0) return; /* no thread takes any */
     if (trips > most->value && product)
@@ -245,8 +244,7 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         check_type(cx, a, i);
-        const bool reduces = limits && (i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW ||
-                                        i->opcode == HLO_DOT || i->opcode == HLO_CONVOLUTION);
+        const bool reduces = limits && hlo_kind(i->opcode) == HLO_IS_FOLD;
         if (reduces && !trips) trips = part_trips(a, body), hero = heroes(a, body);
         if (reduces && !(reduced && reduced[i->id]))
             check_per_output(cx, a, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);

@@ -37,11 +37,6 @@ static bool has(WbbArena *a, const HloComputation *c, const bool *needed, bool (
 bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed) { return has(a, c, needed, is_open); }
 bool part_has_branch(WbbArena *a, const HloComputation *c) { return has(a, c, NULL, is_branch); }
 
-bool part_is_control(HloOpcode op)
-{
-    return op == HLO_WHILE || op == HLO_CONDITIONAL || op == HLO_CALL || op == HLO_FUSION;
-}
-
 int64_t part_operations(WbbArena *a, const HloComputation *c, const bool *needed)
 {
     int64_t *sum = WBB_NEW_N(a, int64_t, c->id + 1);
@@ -50,9 +45,8 @@ int64_t part_operations(WbbArena *a, const HloComputation *c, const bool *needed
         for (uint32_t n = 0; n < x->n_instructions; n++) {
             const HloInstruction *i = x->instructions[n];
             if (x == c && needed && !needed[n]) continue;
-            sum[of] += i->opcode != HLO_PARAMETER && i->opcode != HLO_CONSTANT && i->opcode != HLO_TUPLE &&
-                       i->opcode != HLO_GET_TUPLE_ELEMENT;
-            for (uint32_t k = 0; part_is_control(i->opcode) && k < i->n_called; k++)
+            sum[of] += i->n_operands && hlo_kind(i->opcode) != HLO_IS_GROUP; /* a place costs nothing, either */
+            for (uint32_t k = 0; hlo_kind(i->opcode) == HLO_IS_CONTROL && k < i->n_called; k++)
                 sum[of] = WBB_MIN(sum[of] + sum[i->called[k]->id], INT64_C(1) << 40);
         }
     }

@@ -55,7 +55,7 @@ static Wanted wanted_of_all(const Wanted *same, const Wanted *all, double elemen
 /* Elements of operand k that n elements of i need; `same`: at the same index. */
 static double needed_of(const HloInstruction *i, uint32_t k, double n, double terms, bool *same)
 {
-    if (!part_is_control(i->opcode)) return hlo_needed(i, k, n, terms, same);
+    if (hlo_kind(i->opcode) != HLO_IS_CONTROL) return hlo_needed(i, k, n, terms, same);
     *same = true;
     return n;
 }
@@ -67,14 +67,13 @@ static bool is_in_branch(const HloInstruction *i, uint32_t k)
     case HLO_CONCATENATE: return true;
     case HLO_PAD: return k == 0;
     case HLO_DYNAMIC_UPDATE_SLICE: return k < 2;
-    case HLO_REDUCE_WINDOW: case HLO_CONVOLUTION:
-        for (uint32_t d = 0; d < i->n_windows; d++) {
-            const HloWindow *x = &i->windows[d];
-            if (x->low > 0 || x->high > 0 || x->lhs_dilate > 1) return hlo_is_term(i, k);
-        }
-        return false;
-    default: return false;
+    default: break;
     }
+    for (uint32_t d = 0; i->windows && d < i->n_windows; d++) {
+        const HloWindow *x = &i->windows[d];
+        if (x->low > 0 || x->high > 0 || x->lhs_dilate > 1) return hlo_is_term(i, k);
+    }
+    return false;
 }
 
 /* What n elements of i want of operand k. */
@@ -91,7 +90,7 @@ static Wanted wanted_of(Wanting *w, const HloInstruction *i, uint32_t k, Wanted 
 static double operations_of(Wanting *w, const HloInstruction *i, double n, double terms)
 {
     if (part_is_free(i)) return 0;
-    if (!part_is_control(i->opcode)) return n * WBB_MAX(terms, 1);
+    if (hlo_kind(i->opcode) != HLO_IS_CONTROL) return n * WBB_MAX(terms, 1);
     double sum = 0;
     for (uint32_t k = 0; k < i->n_called; k++) sum += (double)part_operations(w->a, i->called[k], NULL);
     return n * sum;

@@ -359,7 +359,6 @@ const PartWhileWork *part_while_work(WbbArena *a, const HloInstruction *loop);
  * computed. Of more than 64 iterations, branches of the first ones alone. */
 typedef struct { double operations, branches; } PartStraight;
 PartStraight part_while_straight(WbbArena *a, const HloInstruction *loop, uint32_t leaf);
-bool part_is_control(HloOpcode op); /* loops, branches, calls: what they compute is in another computation */
 
 /* cost.c: by id, elements that a thread reduces, one after the other, for one element of each instruction: the
  * product of the ranges of the reductions, windows and products that it needs, one inside the other. Saturates. */

@@ -216,7 +216,7 @@ static Following follow_output(RwCx *rw, WbbArena *a, const PartPlan *p, const P
     Following *of = WBB_NEW_N(a, Following, body->n_instructions + 1);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        if (i != s->loop && i->opcode != HLO_TUPLE && i->opcode != HLO_GET_TUPLE_ELEMENT)
+        if (i != s->loop && hlo_kind(i->opcode) != HLO_IS_GROUP)
             of[k] = follow(rw, a, s, of, i, at, iteration);
     }
     return following(rw, a, s, of, p->roots[output], at, iteration);

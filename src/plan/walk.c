@@ -263,7 +263,7 @@ static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
     if ((i->opcode == HLO_WHILE || i->opcode == HLO_CONDITIONAL) && w->linear && !w->called[i->id]) {
         const double once = part_called_slots(w->a, i, w->t);
         c.slots += once, w->called[i->id] = true;
-        if (i->opcode == HLO_WHILE) w->trip_slots += once * (double)(WBB_MAX(hlo_count_of(i).trips, 1) - 1);
+        w->trip_slots += once * (double)(hlo_repeats(i) - 1);
     }
     const bool f64 = part_shape(i, 0)->type == SC_F64;
     const double times = x->times * share;
