@@ -9,6 +9,7 @@
 #include "judge/reductions.h"
 
 #include "eval/eval.h"
+#include "graph/graph.h"
 
 #include <string.h>
 
@@ -39,16 +40,6 @@ void judge_put_element(ScType type, double value, int64_t k, void *out)
     memcpy((char *)out + (size_t)k * sc_bytes(type), &bits, sc_bytes(part));
 }
 
-/* The operation of a body of two parameters; of a compare-free scatter or window too. */
-static ScOp body_op(const HloComputation *c)
-{
-    const HloInstruction *r = c->root;
-    if (r->n_operands != 2 || c->n_parameters != 2 || r->operands[0]->opcode != HLO_PARAMETER ||
-        r->operands[1]->opcode != HLO_PARAMETER || r->operands[0] == r->operands[1])
-        return OP_NONE;
-    return hlo_scalar(r->opcode);
-}
-
 /* A reduction of several operands that compares keeps the largest or the smallest, as argmax does: the spikes of maxima
  * and minima judge it. */
 static ScOp compared_op(const HloComputation *c)
@@ -61,50 +52,36 @@ static ScOp compared_op(const HloComputation *c)
     return OP_NONE;
 }
 
-static void reduce_of(const HloInstruction *i, JudgeReduction *t)
+/* Of the operands of a fold that is no window: the dimensions whose index is none of the result's are reduced. */
+static void find_reduced(GrSight *sight, const HloInstruction *i, JudgeReduction *t)
 {
-    const HloShape *s = i->operands[0]->shape;
-    t->operands[t->n_operands++] = (JudgeReduced){s, 0};
-    for (uint32_t k = 0; k < i->n_dimensions; k++) {
-        t->operands[0].reduced |= UINT64_C(1) << i->dimensions[k];
-        t->terms *= s->dims[i->dimensions[k]];
+    const uint32_t n = hlo_has(i->opcode, HLO_PRODUCTS) ? 2 : 1; /* arrays beside each other are reduced alike */
+    for (uint32_t k = 0; k < n; k++) {
+        const HloShape *s = i->operands[k]->shape;
+        const GrAxes axes = gr_axes(sight, i, k);
+        JudgeReduced *o = &t->operands[t->n_operands++];
+        *o = (JudgeReduced){s, 0};
+        for (uint32_t d = 0; d < s->rank; d++)
+            if (axes.of[d] == GR_OTHER) o->reduced |= UINT64_C(1) << d;
     }
 }
 
-static void dot_of(WbbArena *a, const HloInstruction *i, JudgeReduction *t)
+static bool is_target(WbbArena *a, GrSight *sight, const HloInstruction *i, JudgeReduction *t)
 {
-    const HloDotDims d = hlo_dot_dims(a, i);
-    const HloInts contracting[2] = {d.lhs_contracting, d.rhs_contracting};
-    for (uint32_t k = 0; k < 2; k++) {
-        t->operands[t->n_operands++] = (JudgeReduced){i->operands[k]->shape, 0};
-        for (uint32_t j = 0; j < contracting[k].n; j++) {
-            t->operands[k].reduced |= UINT64_C(1) << contracting[k].items[j];
-            if (k == 0) t->terms *= i->operands[0]->shape->dims[contracting[0].items[j]];
-        }
-    }
-}
-
-static bool is_target(WbbArena *a, const HloInstruction *i, JudgeReduction *t)
-{
-    *t = (JudgeReduction){.i = i, .terms = 1, .op = i->n_called ? body_op(i->called[i->n_called - 1]) : OP_ADD};
-    if (t->op == OP_NONE && i->opcode == HLO_REDUCE) t->op = compared_op(i->called[i->n_called - 1]);
-    switch (i->opcode) {
-    case HLO_REDUCE: reduce_of(i, t); break;
-    case HLO_DOT: dot_of(a, i, t); break;
-    case HLO_REDUCE_WINDOW:
-    case HLO_SELECT_AND_SCATTER:
-        for (uint32_t k = 0; k < i->n_windows; k++) t->terms *= i->windows[k].size;
-        break;
-    case HLO_CONVOLUTION:
-        t->terms = hlo_elements(i->operands[1]->shape) / WBB_MAX(i->shape->dims[hlo_conv_dims(a, i).out_feature], 1);
-        break;
-    case HLO_SCATTER: t->terms = 4; break;
-    default: return false;
-    }
-    t->terms = WBB_MAX(t->terms, 1);
+    const HloComputation *c = i->n_called ? i->called[i->n_called - 1] : NULL;
+    const ScOp op = !c ? OP_ADD : hlo_is_operation(c) ? hlo_scalar(c->root->opcode) : OP_NONE;
+    *t = (JudgeReduction){.i = i, .terms = 1, .op = op};
     for (uint32_t k = 0; k < i->shape->n_leaves; k++)
         if (hlo_elements(i->shape->type == SC_TUPLE ? i->shape->elements[k] : i->shape) == 0) return false;
-    return true;
+    if (hlo_kind(i->opcode) == HLO_IS_FOLD) {
+        t->terms = WBB_MAX((int64_t)hlo_terms(a, i), 1);
+        if (t->op == OP_NONE && !i->windows) t->op = compared_op(c);
+        if (!i->windows) find_reduced(sight, i, t);
+        return true;
+    }
+    if (i->opcode == HLO_SCATTER) t->terms = 4;
+    for (uint32_t k = 0; i->opcode == HLO_SELECT_AND_SCATTER && k < i->n_windows; k++) t->terms *= i->windows[k].size;
+    return i->opcode == HLO_SCATTER || i->opcode == HLO_SELECT_AND_SCATTER;
 }
 
 /* The leaves of the entry's inputs that an operand of the fusion may be: an input, or a tuple of them. */
@@ -132,15 +109,16 @@ static void find_needs(WbbArena *a, const JudgeReductions *x, JudgeReduction *t)
     }
 }
 
-static void find_reductions(WbbArena *a, JudgeReductions *x)
+static void find_reductions(WbbCx *cx, WbbArena *a, JudgeReductions *x)
 {
+    GrSight *sight = gr_sight(cx, a);
     const HloComputation *c = x->fusion.body;
     bool *live = WBB_NEW_N(a, bool, c->n_instructions);
     live[c->root->id] = true;
     hlo_mark_operands(c, live);
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         JudgeReduction t;
-        if (!live[k] || !is_target(a, c->instructions[k], &t)) continue;
+        if (!live[k] || !is_target(a, sight, c->instructions[k], &t)) continue;
         find_needs(a, x, &t);
         WBB_PUSH(a, x, t);
     }
@@ -162,6 +140,6 @@ JudgeReductions *judge_reductions(WbbCx *cx, WbbArena *a, const HloModule *norma
     JudgeReductions *x = WBB_NEW(a, JudgeReductions);
     *x = (JudgeReductions){.entry = normal->entry, .fusion = hlo_fusion(cx, normal)};
     find_inputs(a, x);
-    find_reductions(a, x);
+    find_reductions(cx, a, x);
     return x;
 }
