@@ -559,6 +559,17 @@ static void read_numbers(Choosing *c)
                           8 * (double)tg_tuned(t, "layout.min_bytes"));
 }
 
+/* Does some layout that was tried have warps of all lanes? Others have a warp a block, as 17 columns in 17 lanes: then
+ * more padding than layout.padding is tried. */
+static bool any_whole_warp(const Choosing *c)
+{
+    for (uint32_t n = 0; n < c->k->all.n; n++) {
+        const Shared *x = c->k->all.items[n].what;
+        if (all_of_level(c->w, x->sizes, PART_LANE) == c->t->warp) return true;
+    }
+    return false;
+}
+
 PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
 {
     Choosing c = {.a = a, .w = w, .t = t};
@@ -566,7 +577,7 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
     read_numbers(&c);
     make_lanes(&c);
     if (!k->all.n) c.min_run = 0, make_lanes(&c);
-    if (!k->all.n) c.padded = true, k->seen = (WbbMap){.arena = a}, make_lanes(&c);
+    if (!any_whole_warp(&c)) c.padded = true, k->all.n = 0, k->seen = (WbbMap){.arena = a}, make_lanes(&c);
     if (!k->all.n) make_last_resort(&c);
     uint32_t *best = WBB_NEW_N(a, uint32_t, k->beam + 1u), taken;
     for (int stage = 0; stage < 2; stage++) {
