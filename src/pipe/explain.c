@@ -2,7 +2,7 @@
  *
  * Needs a compiled kernel; leaves text.
  *
- *     load  %in: 1 x 16 bytes (8 bf16 each), no wider because of the widest access of the target
+ *     load  %in: 1 x 16 bytes (8 bf16 each): the target has no wider access
  */
 #include "pipe/pipe.h"
 
@@ -10,19 +10,17 @@
 
 static void explain_accesses(WbbBuf *out, const PipeResult *r, const PipeKernel *k)
 {
+    const PartKernel *planned = &r->plan.kernels[k - r->kernels];
+    const bool joined = planned->n_ranges && (planned->ranges->product || planned->ranges->stages[0].space);
+    const char *when = joined ? ", before its neighbours are joined in the PTX" : "";
+    wbb_putf(out, "accesses of a thread%s:\n", when);
     for (uint32_t i = 0; i < k->accesses.n; i++) {
         const VecAccess *x = &k->accesses.items[i];
         const IrBuffer *b = &k->ir->buffers[x->buffer];
-        wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each), no wider because of %s\n", x->store ? "store" : "load",
+        wbb_putf(out, "  %-5s %%%s: %u x %u bytes (%u %s each): %s\n", x->store ? "store" : "load",
                  b->name, x->count, x->lanes * sc_bytes(b->type), x->lanes, sc_type_info[b->type].name, x->why);
     }
-    const PartKernel *planned = &r->plan.kernels[k - r->kernels];
-    if (!planned->n_ranges) return; /* it computes nothing */
-    if (planned->ranges->product)
-        wbb_put(out, "  neighbours of a thread that has tiles become wide accesses when PTX is made\n");
-    else if (planned->ranges->stages[0].space)
-        wbb_put(out, "  neighbours of a thread that shares terms become wide accesses when PTX is made\n");
-    else if (k->accesses.n == 0 && k->ir->grid)
+    if (planned->n_ranges && !joined && k->accesses.n == 0 && k->ir->grid)
         wbb_put(out, "  every access is of one element: one element a thread\n");
 }
 
@@ -40,7 +38,6 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
     if (permits) wbb_putf(out, "assumed: %s\n", hlo_permits_text(out->arena, permits));
     for (const PipeKernel *k = r->kernels; k < r->kernels + r->n_kernels; k++) {
         if (r->n_kernels > 1) wbb_putf(out, "kernel @%s\n", k->ir->name);
-        wbb_put(out, "accesses of a thread:\n");
         explain_accesses(out, r, k);
         pipe_explain_branch(out, &k->branch, r->target->tables);
         const char *width = any_wide(k->ir->g) ? "64 bits where 32 are not proved enough" : "32 bits, proved";

@@ -35,6 +35,25 @@ static void print_stage(WbbBuf *out, RwCx *rw, const PartStage *s)
                  s->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
 }
 
+/* What the stages of a kernel whose threads share terms do, and where those are that several need. */
+static void print_stages(WbbBuf *out, const PartPlan *p, const PartRange *r)
+{
+    static const char *const names[] = {[PART_REDUCE] = "reduce", [PART_MAP] = "map", [PART_RESULTS] = "results",
+                                        [PART_ACROSS] = "across"};
+    bool again = false; /* a stage of results alone has no terms */
+    for (uint32_t n = 0; n < r->n_stages; n++) {
+        const PartStage *s = &r->stages[n];
+        wbb_putf(out, "%s%s", n ? "; " : "  stages ", names[s->kind]);
+        for (uint32_t k = 0; k < s->n_reduces; k++) wbb_putf(out, " %%%s", s->reduces[k].i->name);
+        for (uint32_t k = 0; k < s->n_outputs; k++)
+            wbb_putf(out, " %%%s", p->buffers[p->n_operands + s->outputs[k]].name);
+        again = again || (n && s->kind != PART_RESULTS);
+    }
+    const bool across = r->stages[r->n_stages - 1].kind == PART_ACROSS; /* its loop is of rows */
+    const bool held = across || part_layout_size(&r->stages[0].layout, PART_LOOP) == 1;
+    wbb_put(out, !again ? "\n" : held ? ": terms stay in registers\n" : ": each stage computes its terms again\n");
+}
+
 /* The stages of an exchange, and its tile. */
 static void print_exchange(WbbBuf *out, const PartPlan *p, const PartRange *r)
 {
@@ -91,6 +110,7 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
     else if (r->product) part_print_product(out, r->product);
     else if (r->attention) part_print_attention(out, r->attention);
     else print_stage(out, p->rw, s);
+    if (s->kind == PART_REDUCE) print_stages(out, p, r);
 }
 
 static void print_reduce(WbbBuf *out, const HloInstruction *i, ScType sum, const char *by)

@@ -124,13 +124,13 @@ static uint32_t widest(Lanes *l, uint32_t buffer, const IrRef *index, uint32_t l
     const IrBuffer *b = &l->k->buffers[buffer];
     const uint32_t bits = sc_type_info[b->type].bits;
     for (uint32_t w = 1;; w *= 2) {
-        if (2 * w * bits > 8 * l->vector_bytes) return *why = "the widest access of the target", w;
-        if (2 * w * bits > 8 * b->align) return *why = "the alignment of the buffer", w;
-        if (lane + 2 * w > l->lanes) return *why = "all that a thread needs at once", w;
+        if (2 * w * bits > 8 * l->vector_bytes) return *why = "the target has no wider access", w;
+        if (2 * w * bits > 8 * b->align) return *why = "the buffer is not aligned to more", w;
+        if (lane + 2 * w > l->lanes) return *why = "a thread needs no more at once", w;
         if (!ir_multiple(l->g, index[lane], 2 * w))
-            return *why = "the first index is not a multiple of the next width", w;
+            return *why = "the first index is not a multiple of more", w;
         for (uint32_t i = lane; i + 1 < lane + 2 * w; i++)
-            if (!is_next(l, index[i], index[i + 1])) return *why = "neighbouring lanes are not neighbours in memory", w;
+            if (!is_next(l, index[i], index[i + 1])) return *why = "the next elements are not neighbours in memory", w;
     }
 }
 

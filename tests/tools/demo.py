@@ -50,7 +50,7 @@ def report(wb: str, target: str) -> None:
     print(f"\n{FUSION} for {target}")
     print(f"  kernel     {c['kernel']}, {c['grid']} blocks of {c['block']} threads")
     for a in c["accesses"]:
-        print(f"  {a['kind']:<10} %{a['buffer']}: {a['count']} access of {a['bytes']} bytes a thread, no wider because of {a['why']}")
+        print(f"  {a['kind']:<10} %{a['buffer']}: {a['count']} access of {a['bytes']} bytes a thread: {a['why']}")
     if "sass" in c:
         print(f"  machine    {c['sass']} SASS instructions for 8 elements, {c['regs']} registers, {c['stack_bytes']} bytes of stack")
     else:
