@@ -11,6 +11,7 @@ LIMITS = [
     tune('product.bits',        value=8,   because='bits of an element of a matrix for each result it counts in: threads sum them at the rate of memory'),
     tune('matrix.least',        value=3,   because='rows and columns of a product of f16 or bf16 that has tiles: of fewer it is a sum that threads share'),
     tune('matrix.depth',        value=16,  because='products of such a tile: of fewer most are zeros'),
+    tune('matrix.width',        value=256, because='results of a row of a second product in the kernel of the first: a warp has their sums in registers'),
     tune('hoist.bytes',         value=2,   because='bytes that a loop may read, for one of what a fold, gather or function makes them of in each iteration'),
     tune('cut.members',         value=200, because='instructions of a kernel of the plain cut, which asks for no price'),
     tune('cut.constant',        value=64,  because='elements of a constant that is written into kernels: six selects find one (constant.selects)'),

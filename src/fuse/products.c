@@ -190,7 +190,7 @@ static bool is_call(const Products *p, const HloInstruction *i)
     return p->g->roles[i->id] == FUSE_LIBRARY && hlo_is_matrix_product(p->arena, i);
 }
 
-/* The last product that the second one needs; false: there is none. */
+/* The last product that the second one needs; false: there is none, or results of a row are too many for one kernel. */
 static bool find_between(const Products *p, const HloInstruction *second, Between *b)
 {
     const uint32_t all = p->c->n_instructions + 1;
@@ -201,11 +201,13 @@ static bool find_between(const Products *p, const HloInstruction *second, Betwee
     for (uint32_t k = second->id; k-- > 0 && !b->first;)
         if (needed[k] && is_call(p, p->c->instructions[k])) b->first = p->c->instructions[k];
     if (!b->first) return false;
+    const HloProduct of = hlo_product(p->arena, second);
     b->in[b->first->id] = true;
     for (uint32_t k = b->first->id + 1; k <= second->id; k++)
         for (uint32_t n = 0; needed[k] && n < p->c->instructions[k]->n_operands; n++)
             b->in[k] = b->in[k] || b->in[p->c->instructions[k]->operands[n]->id];
-    return true;
+    const bool right = b->in[second->operands[1]->id]; /* the weights are */
+    return (right ? of.rows : of.columns) <= HLO_LIMIT_MATRIX_WIDTH;
 }
 
 /* Is what lies between needed there alone, or in the last group, and nothing but kernels and views? */
@@ -272,7 +274,12 @@ static bool take_both(Products *p, Between *b, WbbBuf *explain)
     FuseGroup one = group_of(p, b);
     if (one.n_members > p->how->rates.members) return false;
     const double before = calls + between + after, now = seconds_of(p, &one);
-    if (now <= 0 || now >= before * (1 - p->how->rates.save)) return false;
+    if (now <= 0 || now >= before * (1 - p->how->rates.save)) {
+        if (explain && now > 0)
+            wbb_putf(explain, "  %s and %s: library calls and kernels, %.3f us; %.3f in one kernel\n", b->first->name,
+                     b->second->name, before * 1e6, now * 1e6);
+        return false;
+    }
     uint32_t n = 0;
     for (uint32_t k = b->first->id; k <= b->second->id; k++)
         if (b->in[k]) p->g->roles[k] = FUSE_INLINE;

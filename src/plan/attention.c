@@ -14,8 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_WIDTH = 256 /* of results, whose sums a warp has in registers */ };
-
 void part_chain_index(RwCx *rw, WbbArena *a, const PartChain *c, const IrRef *from, IrRef column, IrRef *to)
 {
     IrRef next[HLO_RANK_LIMIT], reduced[HLO_RANK_LIMIT];
@@ -439,7 +437,8 @@ bool part_make_attention(PartTry *x, PartPlan *p)
     if (!r) return part_not(x, "an output does not follow from results of the second product one by one");
     f.stage = r->stages;
     if (!find_ways(&f)) return false;
-    if (part_width_of(t) > MOST_WIDTH) return part_not(x, "the results of a row are too many for registers");
+    if (part_width_of(t) > HLO_LIMIT_MATRIX_WIDTH)
+        return part_not(x, "the results of a row are too many for registers");
     find_statistics(&f);
     find_quotient(&f);
     find_causal(&f);
