@@ -56,7 +56,7 @@ FLAGS = [Guard(f, "flag", (), "", "1", f"every matched {'function' if f == 'appr
 PERMITS = [Guard("nearer", "permit", (), "", "1",
                  "the right side may differ if it is no further from the exact value than the left side may be, its functions off by their budgets"),
            Guard("regroups", "permit", (), "", "1",
-                 "a sum of floats may have its terms in other brackets, in a type that holds its own, and begin with 0; of options of arrays.py")]
+                 "a sum or product may have its terms in other brackets, in a type that holds its own, and begin with 0 or 1; of options of arrays.py")]
 PLANS = [Guard("given", "plan", ("k",), "", "", "k is the number that a plan gives; binds k; what free=k of an option asks for")]
 
 ALL = [*FACTS, *USES, *KERNELS, *FEATURES, *FLAGS, *PERMITS, *PLANS]
