@@ -147,6 +147,7 @@ typedef struct PartPrice {
     /* The time at full rates of DRAM and fill, whatever runs and warps are, as in a profile: it decides among equal
      * prices, and is no part of us. */
     double plain, full_dram, full_fill, full_tail;
+    bool bytes_alone; /* of a kernel nothing is known but its bytes, so that it takes at least so long */
     bool rolled; /* a block has enough on its way in one iteration of its loop */
     double effort; /* issue slots, pipes, wavefronts of an SM that has an equal share of those of all; no part of us */
     double issue;  /* of them issue slots */

@@ -6,6 +6,7 @@
  */
 #include "graph/graph.h"
 #include "pipe/pipe.h"
+#include "plan/work.h"
 #include "price/time.h"
 
 #include <inttypes.h>
@@ -64,15 +65,11 @@ typedef struct {
     double us; /* 0: not known */
 } Planned;
 
-static void has_test(void *arg, const TgStrategy *row) { *(bool *)arg |= row->taken == TG_TESTED; }
-
-/* The time of a plan and of the texts that were tried for it; 0: a test of its own, and no time, has chosen it. */
-static double time_of(WbbArena *a, const PartPlan *p, const PartOutcome *texts, uint32_t n, const TgTarget *t)
+/* The time of a plan; 0: it is not known. */
+static double time_of(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
-    bool tested = false;
-    part_visit_taken(p->tried, p->n_tried, has_test, &tested);
-    part_visit_taken(texts, n, has_test, &tested);
-    return tested ? 0 : part_plan_us(a, p, t);
+    const PartPrice x = part_plan_price(a, p, t);
+    return x.bytes_alone ? 0 : x.us;
 }
 
 /* The kernel of a text in normal form. rules: as of pipe_plan. */
@@ -96,13 +93,13 @@ static void try(WbbCx *cx, void *arg)
     if (!strstr(p->text, " while(") &&
         gr_operations(cx, a, hlo_fusion(cx, m).body) <= tuned(p->target, "work.look")) {
         const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0}, rules);
-        p->us = time_of(a, &x.plan, x.tried, x.n_tried, p->target);
+        p->us = time_of(a, &x.plan, p->target);
     } else {
         PipeResult r;
         const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR, .disable = p->of->places,
                                .n_disable = p->of->n_places};
         pipe_compile(cx, a, &o, "kernel.hlo", p->text, strlen(p->text), &r);
-        p->us = time_of(a, &r.plan, r.texts, r.n_texts, p->target);
+        p->us = time_of(a, &r.plan, p->target);
         p->pays = r.work <= tuned(p->target, "work.apart");
     }
 }
@@ -233,7 +230,7 @@ static void put_chosen(WbbCx *cx, void *arg)
     const PartGivenPlan *given = c->stated->text ? part_read_given(cx, a, f->target, c->stated) : NULL;
     const PipePlanned x = given ? pipe_plan_given(cx, a, m, f->target, &f->kernels, given, rules)
                                 : pipe_plan(cx, a, m, f->target, &f->kernels, rules);
-    c->planned.us = time_of(a, &x.plan, x.tried, x.n_tried, f->target);
+    c->planned.us = time_of(a, &x.plan, f->target);
     part_print_given(c->out, &x.plan, x.tried, x.n_tried, c->indent);
 }
 

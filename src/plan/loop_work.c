@@ -256,16 +256,16 @@ bool part_loop_space(WbbArena *a, const PartPlan *p, const PartKernel *k, const 
                      PartExchange *x)
 {
     const PartStage *s = &r->stages[0];
-    const uint32_t rank = r->space->rank;
+    const uint32_t rank = WBB_MAX(r->space->rank, 1u); /* a number is a row of one */
     HloShape *space = WBB_NEW(a, HloShape);
     int64_t *dims = WBB_NEW_N(a, int64_t, rank + 1u);
     uint8_t *order = WBB_NEW_N(a, uint8_t, rank + 1u);
-    if (!is_loop(s) || !rank || rank > PART_EXCHANGE_DIMS) return false;
+    if (!is_loop(s) || rank > PART_EXCHANGE_DIMS) return false;
     for (uint32_t d = 0; d < rank; d++) { /* the slowest first */
         order[d] = (uint8_t)(rank - 1 - d);
-        dims[d] = r->space->dims[r->space->minor_to_major[order[d]]];
+        dims[d] = r->space->rank ? r->space->dims[r->space->minor_to_major[order[d]]] : 1;
     }
-    *space = (HloShape){.type = r->space->type, .rank = r->space->rank, .dims = dims, .minor_to_major = order};
+    *space = (HloShape){.type = r->space->type, .rank = (uint8_t)rank, .dims = dims, .minor_to_major = order};
     *x = (PartExchange){.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = space,
                         .range = r, .made = k->made, .n_made = k->n_made};
     return true;

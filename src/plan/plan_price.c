@@ -30,6 +30,7 @@ static PartPrice price_of_bytes(const PartPlan *p, const TgTarget *t)
     PartPrice x = {.term = {[PART_DRAM] = 1e6 * part_bytes(p) / tg_rate(t, "dram")->value, [PART_LAUNCH] = launch_us(t),
                             [PART_LATENCY] = first_bytes_us(t)}};
     x.us = part_least_us(t) + x.term[PART_DRAM];
+    x.bytes_alone = true;
     return x;
 }
 
@@ -47,6 +48,7 @@ static PartPrice price_of_range(WbbArena *a, const PartPlan *p, const PartKernel
 /* Adds a price; of ranges beside the first the launch is shared. */
 static void add(PartPrice *sum, const PartPrice *x, bool beside, const TgTarget *t)
 {
+    sum->bytes_alone = sum->bytes_alone || x->bytes_alone;
     sum->us += beside ? WBB_MAX(x->us - part_least_us(t), 0) : x->us;
     for (int k = 0; k < PART_TERMS; k++)
         if (!beside || (k != PART_LAUNCH && k != PART_LATENCY)) sum->term[k] += x->term[k];
