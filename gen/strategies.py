@@ -30,6 +30,8 @@ class Strategy:
     because: str
     save: Optional[int]  # percent of the time of the plan whose place it takes; None: it has no time that says so
     full_rates: bool
+    fewer: int     # percent of its issue slots, below which one that takes as long takes its place, too
+    launches: int  # that it has at least
     tested: str
     needed: str
     first: Tuple[str, ...]  # strategies that its first part does not try
@@ -43,14 +45,14 @@ class Strategy:
         """TgStrategy, by field."""
         bits = {r.name: 1 << n for n, r in enumerate(rows)}
         mask = lambda names: sum(bits[n] for n in names)
-        return [self.name, list(PLACES).index(self.at), TAKEN.index(self.taken()), self.save or 0, self.full_rates, mask(self.first), mask(self.parts),
-                self.tested, self.needed, self.because, *self.where, False]
+        return [self.name, list(PLACES).index(self.at), TAKEN.index(self.taken()), self.save or 0, self.full_rates, self.fewer, self.launches,
+                mask(self.first), mask(self.parts), self.tested, self.needed, self.because, *self.where, False]
 
 
-def strategy(name: str, because: str, at: str = "fusion", save: Optional[int] = None, full_rates: bool = False, tested: str = "", needed: str = "",
-             first: Sequence[str] = (), parts: Sequence[str] = ()) -> Strategy:
+def strategy(name: str, because: str, at: str = "fusion", save: Optional[int] = None, full_rates: bool = False, fewer: int = 0, launches: int = 1,
+             tested: str = "", needed: str = "", first: Sequence[str] = (), parts: Sequence[str] = ()) -> Strategy:
     """A way to make kernels; patterns/strategies.py explains the words."""
-    return Strategy(name, at, because, save, full_rates, tested, needed, tuple(first), tuple(parts), here())
+    return Strategy(name, at, because, save, full_rates, fewer, launches, tested, needed, tuple(first), tuple(parts), here())
 
 
 def faults(rows: Sequence[Strategy], where: Tuple[str, int]) -> Iterator[Tuple[Tuple[str, int], str]]:
@@ -71,6 +73,10 @@ def faults(rows: Sequence[Strategy], where: Tuple[str, int]) -> Iterator[Tuple[T
             yield say(f"save={r.save!r}: percent from 0 to 99 are expected")
         if r.save is not None and r.tested:
             yield say("save= and tested=: a time decides or a test of its own, not both")
+        if type(r.fewer) is not int or not 0 <= r.fewer <= 99:
+            yield say(f"fewer={r.fewer!r}: percent from 0 to 99 are expected")
+        if r.launches not in (1, 2) or (r.launches == 2 and r.at != "fusion"):
+            yield say(f"launches={r.launches!r}: 1, or 2 of a strategy that cuts a fusion, are expected")
         if bool(r.needed) != (r.name in NEEDED):
             yield say("needed= is missing: some fusion has no other kernel" if not r.needed else "needed=: every fusion has another kernel")
         for name in (n for n in (*r.first, *r.parts) if NAMES.get(n) != "fusion"):

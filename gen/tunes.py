@@ -32,7 +32,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     # percent and per mille
     ("", 1, 100, "layout.most_registers layout.run.32 layout.run.64 layout.run.128 layout.warp_run.32 layout.warp_run.64 layout.warp_run.128 "
                  "layout.warp_run.256 layout.warp_run.512"),
-    ("", 0, 100, "across.busy layout.min_share layout.parts layout.few_warps layout.few_blocks exchange.issue layout.again "
+    ("", 0, 100, "across.busy layout.min_share layout.parts layout.few_warps layout.few_blocks layout.again "
                  "fuse.tie fuse.save fuse.worth branch.large"),
     ("", 1, 1000, "layout.part.l2 layout.part.issue layout.part.pipe layout.part.code layout.part.tail"),
     ("", 0, 1000, "loop.rows_over loop.registers layout.tie layout.tie.plain exchange.guard"),

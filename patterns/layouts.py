@@ -93,7 +93,6 @@ EXCHANGE = [                                    # through a tile of shared memor
     tune('exchange.odd',            value=8, off=0,      because='registers along a small dimension of odd size: more would leave no room for others'),
     tune('exchange.pixels',         value=16, off=0,     because='elements of a vector of whole pixels: each has code of its own, as of loop.max_row'),
     tune('exchange.max_tile',       value=44 * KiB,      because='what static shared memory holds, but for padding'),
-    tune('exchange.issue',          value=45, off=0,     because='percent of the issue slots of a loop, below which an exchange that takes as long is taken'),
     tune('exchange.mask',           value=7, off=0,      because='issue slots of a mask on a store: comparisons along two dimensions, a branch'),
     tune('exchange.guard',          value=1, off=101,    because='percent of wavefronts put by lanes beyond the end: from there on a branch is less'),
     tune('exchange.address',        value=9, off=0,      because='issue slots of an address in the tile that is no other one plus a constant'),

@@ -1,41 +1,41 @@
 """Strategies: the ways in which a fusion may become kernels, in the order in which they are tried.
 
-Of the rows at 'fusion' that state no time, the first that is possible makes the plan, which is the base. The others are rivals: each that is possible is
-priced, and the cheapest that saves `save=` percent of the base's time takes its place; of equal ones the first. tested= says why a rival has no such price,
-and what its own test is: it takes the place of the base where that holds, if no rival before it has. A strategy that cuts a fusion plans its parts in the
-same way; first= and parts= are strategies that its first part, and each part, does not try. Rows at 'text' write a text anew, each on what those before it
-left; rows at 'module' say why a module that one kernel could compute becomes several. needed= says why a row cannot be left out: `--disable
-strategies.py:LINE` leaves out any other one, and each fusion still compiles; `--explain` lists what was tried. src/plan/strategies.c has a C function
-for each name.
+Of the rows at 'fusion' the first that is possible makes the base. Each further one that is possible, and states save=, is priced; the cheapest takes the place
+of the base if it saves `save=` percent of its time (0: more than a tie), or takes as long with less than `fewer=` percent of its issue slots; of equal ones the
+first. It is not tried where its launches (`launches=` at least) and bytes alone take longer than it may. tested= says why a row has no such price, and what
+its own test is: it takes the place of the base where that holds. A strategy that cuts a fusion plans its parts alike; first= and parts= are strategies that its
+first part, and each part, does not try. Rows at 'text' write a text anew, each on what those before it left; those at 'module' say why one becomes several.
+needed= says why a row cannot be left out: `--disable strategies.py:LINE` leaves out any other one, and each fusion still compiles; `--explain` lists what was
+tried. src/plan/strategies.c has a C function for each name.
 """
 from gen.lang import *
 
-PLANS = [                                       # the first that is possible
-    strategy('steps.before', because='what the few threads of a loop read step by step is in memory before it begins: other threads make it sooner'),
-    strategy('steps.after',  because='the results of a loop\'s iterations are in memory before the rest, which has more threads'),
-    strategy('across',       because='rows and columns of one array: the kernel of the rows sums columns of its own rows, and the array is read once'),
+PLANS = [                                       # the first that is possible; prices of scatters, sorts and steps know too little of folds to be compared
+    strategy('steps.before', launches=2, because='what the few threads of a loop read step by step is in memory before: others make it sooner'),
+    strategy('steps.after',  launches=2, because='the results of a loop\'s iterations are in memory before the rest, which has more threads'),
+    strategy('across',       launches=2, because='rows and columns of one array: the kernel of the rows sums columns of its own rows; one read'),
     strategy('sums',         because='the part of such a plan that reduces rows: across alone asks for it'),
-    strategy('order',        needed='beside a sort no kernel computes what other threads need of it', because='a sort or scan that is needed elsewhere'),
-    strategy('scatter.apart', because='a scatter whose result is folded by more terms than a thread takes: beside it threads share none'),
+    strategy('order',        launches=2, needed='beside a sort no kernel has what other threads need of it', because='a sort or scan needed elsewhere'),
+    strategy('scatter.apart', launches=2, because='a scatter whose result is folded by more terms than a thread takes: beside it threads share none'),
     strategy('attention',    because='two products of matrices, and rows that are weighed between them: what lies between stays on chip'),
     strategy('product',      because='tensor cores add the products of a dot of f16 or bf16, with what comes before and after it'),
     strategy('share',        because='threads share the terms of reductions, in a kernel or several: each term is read once'),
-    strategy('window',       because='windows that hold an element of many outputs: a loop over these would reduce each again'),
-    strategy('reductions',   first=('reductions', 'short', 'sides'), because='no kernel shares them: in memory, where a loop takes longer than a launch'),
-    strategy('share.alone',  because='as share, but each thread folds the long reductions of other shapes by itself'),
+    strategy('window',       save=10, launches=2, because='windows that hold an element of many outputs: a loop over these would reduce each again'),
+    strategy('reductions',   save=10, launches=2, first=('reductions', 'short', 'sides'), because='no kernel shares them: in memory'),
+    strategy('share.alone',  save=10, because='as share, but each thread folds the long reductions of other shapes by itself'),
     strategy('scatter',      needed='nothing else combines updates', because='a thread for each update, or a block with cells'),
     strategy('sort',         needed='nothing else sorts', because='blocks sort tiles, and merge them'),
     strategy('scan',         because='threads share what is before their elements'),
     strategy('steps',        because='a thread stores the results of a loop step by step'),
-    strategy('loop',         needed='what nothing else computes', because='a thread computes all that its elements need'),
+    strategy('loop',         save=10, needed='what nothing else computes', because='a thread computes all that its elements need'),
 ]
 RIVALS = [                                      # where they take less time than that
     strategy('tile.results', save=0, because='results of few terms that are stored in another order than the terms are read: they go through a tile'),
     strategy('loop.few',     tested='its clocks against those of telling', because='few elements of few terms: a thread has them all sooner'),
-    strategy('short',        save=10, first=('reductions',), parts=('short', 'sides'), because='results of few terms in memory, that each term computes again'),
-    strategy('rows',         save=10, because='few long rows: launches that fill the machine, in place of one that does not'),
-    strategy('sides',        save=10, full_rates=True, parts=('short', 'sides'), because='outputs beside a reduction, stored in another order than it reads'),
-    strategy('exchange',     tested='loop against tile, by issue slots too', because='values are read in one order and stored in another: through a tile'),
+    strategy('short',        save=10, launches=2, first=('reductions',), parts=('short', 'sides'), because='results of few terms in memory, not again'),
+    strategy('rows',         save=10, launches=2, because='few long rows: launches that fill the machine, in place of one that does not'),
+    strategy('sides',        save=10, launches=2, full_rates=True, parts=('short', 'sides'), because='outputs stored in another order than terms are read'),
+    strategy('exchange',     save=0, fewer=45, because='values are read in one order and stored in another: through a tile'),
 ]
 TEXTS = [                                       # each on what those before it left
     strategy('scans',   at='text', save=10, because='long scans of few rows, in pieces: a few blocks would take one iteration after the other'),

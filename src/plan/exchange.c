@@ -1,7 +1,7 @@
 /* exchange.c: a kernel that exchanges layouts through shared memory.
  *
- * Needs a kernel that loops over elements, with its layout; leaves two stages and a tile between them in its place, if
- * layouts are found under which that takes less time.
+ * Needs a kernel that loops over elements, with its layout; leaves two stages and a tile between them in its place,
+ * with the layouts under which that takes the least time. Whether a loop takes less is strategies.c's question.
  *
  *     transpose f32[4096,4096]    =>    put %p to the tile along its rows; get it along those of %out
  */
@@ -44,13 +44,11 @@ static void set_layout(WbbCx *cx, const PartExchange *x, PartStage *s)
     s->why_vector = s->why_register = "the cheapest layouts of both stages";
 }
 
-bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, bool always,
-                   double below)
+bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t)
 {
     const PartStage *loop = k->ranges ? k->ranges->stages : NULL;
     if (k->n_ranges != 1 || loop->kind != PART_ELEMENTS || k->grid == 0 || !may_transpose(p, loop, t)) return false;
-    PartExchange x = {.a = a, .p = p, .t = t, .outputs = loop->outputs, .n_outputs = loop->n_outputs,
-                      .always = always, .below = below};
+    PartExchange x = {.a = a, .p = p, .t = t, .outputs = loop->outputs, .n_outputs = loop->n_outputs};
     if (!part_exchange_find(&x)) return false;
     PartTile *tile = WBB_NEW(a, PartTile);
     PartStage *stages = WBB_NEW_N(a, PartStage, 2);

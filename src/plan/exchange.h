@@ -27,8 +27,6 @@ typedef struct {
     uint32_t n_outputs;
     uint32_t *stored[PART_SIDES], n_stored[PART_SIDES]; /* of the outputs those that a stage stores */
     bool *crosses;                  /* [n_outputs] it needs a value of the tile */
-    bool always;                    /* whatever a loop costs */
-    double below;                   /* microseconds that it must not take; 0: any */
     const HloShape *space;          /* the slowest dimension first */
     const PartRange *range;         /* of a loop: its own; NULL: of an exchange */
     const PartMade *made;           /* [n_made] what earlier launches have left in memory */

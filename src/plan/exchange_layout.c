@@ -570,14 +570,6 @@ static const char *reason(const Choosing *c, const PartExchanged *k, const PartP
                       put->wavefronts, put->least, got->wavefronts, got->least);
 }
 
-/* Than a loop, which has no barrier and is taken if it takes as long, unless it does far more. */
-static bool is_cheaper(const Choosing *c, const PartPrice *p, const PartPrice *loop)
-{
-    if (loop->us > part_as_long(c->x->t, p)) return true;
-    return p->us <= part_as_long(c->x->t, loop) &&
-           p->issue * 100 < loop->issue * (double)tg_tuned(c->x->t, "exchange.issue");
-}
-
 static void begin(Choosing *c, const PartExchange *x)
 {
     *c = (Choosing){.x = x, .a = x->a, .n = x->space->rank, .size = x->space->dims,
@@ -600,10 +592,8 @@ bool part_exchange_layouts(const PartExchange *x, const PartLayout *loop, PartSt
     try_vectors(&c, best, part_promising(c.k, best, c.k->beam));
     if (!part_decide(c.k, &taken, choice)) return false;
     const PartPriced *of = &choice->best[0];
-    if (x->below > 0 && x->below <= part_as_long(x->t, &of->price)) return false;
     const PartWork work = part_loop_work(x);
     const PartPrice of_loop = part_loop_price(x->a, c.k->r, &work, loop);
-    if (!x->always && !is_cheaper(&c, &of->price, &of_loop)) return false;
     PartExchanged *k = c.k->all.items[taken].what;
     for (int side = 0; side < PART_SIDES; side++) {
         stages[side].space = k->side[side].groups, stages[side].n_space = k->side[side].n;

@@ -233,7 +233,6 @@ bool part_make_sides(PartTry *x, PartPlan *p)
 {
     if (!x->shared) return part_not(x, "no kernel whose threads share");
     if (!may_cut(x)) return part_not(x, not_here);
-    if (!part_may_be_apart(x->found, x->shared, x->row, x->t)) return part_not(x, "two launches move too much");
     const HloComputation *body = p->fusion->body;
     bool *needs = WBB_NEW_N(x->a, bool, body->n_instructions + 1), *direct = WBB_NEW_N(x->a, bool, p->n_outputs + 1);
     for (uint32_t k = 0; k < body->n_instructions; k++) needs[k] = x->shared->reduced[k];

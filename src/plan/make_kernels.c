@@ -11,6 +11,18 @@
 #include <string.h>
 
 /* --- threads that share ------------------------------------------------------------------------------------------- */
+/* A kernel with a tile in place of one of the loops beside threads that share, where that takes less. */
+static void exchange_rest(PartTry *x, const PartPlan *p, PartKernel *k)
+{
+    const TgStrategy *row = tg_strategy(x->t, "exchange");
+    PartKernel tile = *k;
+    tile.ranges = WBB_NEW_N(x->a, PartRange, k->n_ranges + 1);
+    for (uint32_t n = 0; n < k->n_ranges; n++) tile.ranges[n] = k->ranges[n];
+    if (row->off || !part_exchange(x->cx, x->a, p, &tile, x->t)) return;
+    const PartPrice own = part_kernel_price(x->a, p, &tile, x->t), loop = part_kernel_price(x->a, p, k, x->t);
+    if (part_takes_less(x->t, row, NULL, &own, &loop)) *k = tile;
+}
+
 /* A kernel for each range, and one for the outputs that need no reduction. */
 static void share_kernels(PartTry *x, PartPlan *p, PartRange **shared, uint32_t n, const bool *others)
 {
@@ -24,7 +36,7 @@ static void share_kernels(PartTry *x, PartPlan *p, PartRange **shared, uint32_t 
         PartKernel *k = &p->kernels[n];
         *k = part_ranges(x->a, p, x->t, x->updates, others);
         part_choose(x->cx, x->a, p, k, x->t, NULL);
-        if (!tg_strategy(x->t, "exchange")->off) part_exchange(x->cx, x->a, p, k, x->t, false, 0);
+        exchange_rest(x, p, k);
     }
     for (uint32_t k = 0; k < n; k++) {
         p->kernels[k] = part_share(x->cx, x->a, p, shared[k], x->t, layout);
@@ -138,6 +150,9 @@ static bool asks_for_exchange(const PartTry *x)
 /* How long a thread may take is no question where the strategies are left out that would take less. */
 static bool loop(PartTry *x, PartPlan *p)
 {
+    part_know_order(x);
+    if (x->found && (x->scatters || x->scanned))
+        return part_not(x, "its scan, sort or scatter has a kernel");
     part_check(x->cx, x->a, p, x->t, false);
     if (!tg_leaves_out(x->t)) part_check(x->cx, x->a, p, x->t, true);
     part_begin_kernels(x, p);
@@ -179,9 +194,8 @@ bool part_make_tile_results(PartTry *x, PartPlan *p)
         return part_not(x, "its terms are read again, or stored");
     part_begin_kernels(x, p);
     as_loop(x, p, NULL);
-    const double below = x->shared->choice->best[0].price.us;
-    if (!part_exchange(x->cx, x->a, p, &p->kernels[0], x->t, false, below))
-        return part_not(x, "nothing is stored in another order than it is read, or a tile takes no less time");
+    if (!part_exchange(x->cx, x->a, p, &p->kernels[0], x->t))
+        return part_not(x, "nothing is stored in another order than it is read");
     p->kind = "exchange";
     p->why_kind = "values are read in one order and stored in another, through a tile of shared memory";
     return true;
@@ -243,7 +257,7 @@ bool part_make_exchange(PartTry *x, PartPlan *p)
         p->kernels[0] = *k;
         p->kernels[0].ranges = WBB_NEW(x->a, PartRange);
         p->kernels[0].ranges[0] = k->ranges[0];
-        if (part_exchange(x->cx, x->a, p, &p->kernels[0], x->t, always, 0)) {
+        if (part_exchange(x->cx, x->a, p, &p->kernels[0], x->t)) {
             p->kind = "exchange";
             p->why_kind = "values are read in one order and stored in another, through a tile of shared memory";
             select_where_few(p, x->t);
@@ -251,5 +265,5 @@ bool part_make_exchange(PartTry *x, PartPlan *p)
         }
     }
     if (always) part_layout_fail(x->cx, 1, "exchange: nothing is read in another order, or no layout is legal");
-    return part_not(x, is_loop ? "nothing is read in another order, or the loop takes no more time" : "no loop");
+    return part_not(x, is_loop ? "nothing is read in another order, or no layout is legal" : "no loop");
 }

@@ -411,11 +411,9 @@ uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInst
 /* plan_price.c */
 double part_least_us(const TgTarget *t); /* a launch, and the first bytes from memory */
 double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t); /* the time of a plan's launches */
-/* The time that a rival must stay under, to save what its row says of us microseconds. shared: of the one range of the
- * plan that takes them; NULL: it is another plan. */
+/* The time that a plan of a strategy must stay under, to save what its row says of us microseconds. shared: of the one
+ * range of the plan that takes them; NULL: it is another plan. */
 double part_to_beat(const TgStrategy *row, const PartRange *shared, double us);
-/* Could two launches take less, each of which moves what it must? */
-bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgStrategy *row, const TgTarget *t);
 /* cut_rows.c: into how many pieces the long rows of a plan that reads them again may be split (pass `rows`): by id of
  * the body's instructions. Returns whether there are any. */
 bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces);
@@ -511,10 +509,8 @@ bool part_scan_of(const HloInstruction *i, const TgTarget *t, HloScan *scan);
 const HloShape *part_space_shape(const HloInstruction *hero);
 
 /* exchange.c: a kernel that exchanges layouts in place of a loop over elements, one that has a layout; false: it stays
- * a loop, as that takes less time, unless `always`, or as nothing is read in another order than that of the outputs.
- * below: microseconds of another kernel, which is taken unless the exchange takes less; 0: there is none. */
-bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t, bool always,
-                   double below);
+ * a loop, as nothing is read in another order than that of the outputs, or no layout is legal. */
+bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t);
 /* The index of a value that goes through a tile, from that of its output's root: [rank of the value]. */
 void part_carried_index(RwCx *rw, WbbArena *a, const PartCarried *c, const IrRef *from, IrRef *to);
 /* pieces.c: of how many terms the pieces are in which a long scan of few rows may be made; 0: it may not. */

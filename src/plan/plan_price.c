@@ -5,6 +5,7 @@
  *
  *     softmax f32[1,1048576], rows     2.9 + 2.2 + 7.4 us: launch 6.1, DRAM 2.6, ..
  */
+#include "layout/chooser.h"
 #include "plan/exchange.h"
 
 static double launch_us(const TgTarget *t) { return tg_rate(t, "launch")->value * 1e6; }
@@ -48,26 +49,30 @@ static PartPrice price_of_range(WbbArena *a, const PartPlan *p, const PartKernel
 /* Adds a price; of ranges beside the first the launch is shared. */
 static void add(PartPrice *sum, const PartPrice *x, bool beside, const TgTarget *t)
 {
+    sum->issue += x->issue;
     sum->bytes_alone = sum->bytes_alone || x->bytes_alone;
     sum->us += beside ? WBB_MAX(x->us - part_least_us(t), 0) : x->us;
     for (int k = 0; k < PART_TERMS; k++)
         if (!beside || (k != PART_LAUNCH && k != PART_LATENCY)) sum->term[k] += x->term[k];
 }
 
+PartPrice part_kernel_price(WbbArena *a, const PartPlan *p, const PartKernel *k, const TgTarget *t)
+{
+    PartPrice sum = {.us = 0};
+    if (!k->n_ranges) sum = price_of_bytes(p, t);
+    for (uint32_t n = 0; n < k->n_ranges; n++) {
+        const PartPrice x = price_of_range(a, p, k, &k->ranges[n], t);
+        add(&sum, &x, n > 0, t);
+    }
+    return sum;
+}
+
 PartPrice part_plan_price(WbbArena *a, const PartPlan *p, const TgTarget *t)
 {
     PartPrice sum = {.us = 0};
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartKernel *kernel = &p->kernels[k];
-        const PartPlan *of = part_plan_of(p, kernel);
-        if (!kernel->n_ranges) {
-            const PartPrice x = price_of_bytes(of, t);
-            add(&sum, &x, false, t);
-        }
-        for (uint32_t n = 0; n < kernel->n_ranges; n++) {
-            const PartPrice x = price_of_range(a, of, kernel, &kernel->ranges[n], t);
-            add(&sum, &x, n > 0, t);
-        }
+        const PartPrice x = part_kernel_price(a, part_plan_of(p, &p->kernels[k]), &p->kernels[k], t);
+        add(&sum, &x, false, t);
     }
     return sum;
 }
@@ -78,12 +83,25 @@ double part_plan_us(WbbArena *a, const PartPlan *p, const TgTarget *t) { return 
  * too: the profile has no rates of short runs. */
 double part_to_beat(const TgStrategy *row, const PartRange *shared, double us)
 {
+
     if (row->full_rates && shared) us = WBB_MIN(us, shared->choice->best[0].price.plain);
     return us * (double)(100 - row->save) / 100;
 }
 
-bool part_may_be_apart(const PartPlan *p, const PartRange *shared, const TgStrategy *row, const TgTarget *t)
+bool part_takes_less(const TgTarget *t, const TgStrategy *row, const PartRange *shared, const PartPrice *x,
+                     const PartPrice *of)
 {
-    const double least = price_of_bytes(p, t).us + part_least_us(t);
-    return least < part_to_beat(row, shared, shared->choice->best[0].price.us);
+    if (x->bytes_alone || of->bytes_alone) return false;
+    if (row->save || row->full_rates) {
+        if (x->us < part_to_beat(row, shared, of->us)) return true;
+    } else if (of->us > part_as_long(t, x)) {
+        return true;
+    }
+    return x->us <= part_as_long(t, of) && x->issue * 100 < of->issue * (double)row->fewer;
+}
+
+double part_bound_us(const PartPlan *p, const PartPrice *of, const TgStrategy *row, const TgTarget *t)
+{
+    const PartPrice least = price_of_bytes(p, t);
+    return (double)row->launches * part_least_us(t) + WBB_MIN(least.term[PART_DRAM], of->term[PART_DRAM]);
 }

@@ -2,8 +2,9 @@
  * take that they make, and which one is taken.
  *
  * Needs a fusion with its roots, buffers and limits; leaves its plan, and of each strategy what became of it. The first
- * that is possible makes the plan, the base. Each rival that is possible is priced, and the cheapest of those that
- * save enough takes its place. A strategy whose kernels are declined is not possible.
+ * that is possible makes the base. Each further one that is possible, and could take less by its launches and bytes, is
+ * priced, and the cheapest of those that save enough takes its place. A strategy whose kernels are declined is not
+ * possible.
  *
  *     softmax f32[1,1048576]     share: 30.3 us     rows: 12.5 us, which saves 10 % and more: it is taken
  */
@@ -15,39 +16,46 @@
 typedef struct {
     const char *name;
     PartMake *make;
+    bool rival; /* it is made of a base */
 } Maker;
 
 static const Maker makers[] = {
-    {"steps.before", part_make_before_steps},
-    {"steps.after", part_make_after_steps},
-    {"across", part_make_across},
-    {"sums", part_make_sums},
-    {"order", part_make_order},
-    {"scatter.apart", part_make_scatter_apart},
-    {"attention", part_make_attention},
-    {"product", part_make_product},
-    {"share", part_make_share},
-    {"window", part_make_window},
-    {"reductions", part_make_reductions},
-    {"share.alone", part_make_share_alone},
-    {"scatter", part_make_scatter},
-    {"sort", part_make_sort},
-    {"scan", part_make_scan},
-    {"steps", part_make_steps},
-    {"loop", part_make_loop},
-    {"tile.results", part_make_tile_results},
-    {"loop.few", part_make_few},
-    {"short", part_make_short},
-    {"rows", part_make_rows},
-    {"sides", part_make_sides},
-    {"exchange", part_make_exchange},
+    {"steps.before", part_make_before_steps, false},
+    {"steps.after", part_make_after_steps, false},
+    {"across", part_make_across, false},
+    {"sums", part_make_sums, false},
+    {"order", part_make_order, false},
+    {"scatter.apart", part_make_scatter_apart, false},
+    {"attention", part_make_attention, false},
+    {"product", part_make_product, false},
+    {"share", part_make_share, false},
+    {"window", part_make_window, false},
+    {"reductions", part_make_reductions, false},
+    {"share.alone", part_make_share_alone, false},
+    {"scatter", part_make_scatter, false},
+    {"sort", part_make_sort, false},
+    {"scan", part_make_scan, false},
+    {"steps", part_make_steps, false},
+    {"loop", part_make_loop, false},
+    {"tile.results", part_make_tile_results, true},
+    {"loop.few", part_make_few, true},
+    {"short", part_make_short, true},
+    {"rows", part_make_rows, true},
+    {"sides", part_make_sides, true},
+    {"exchange", part_make_exchange, true},
 };
 
-static PartMake *maker_of(const char *name)
+static const Maker *maker_of(const TgStrategy *row)
 {
     for (size_t k = 0; k < WBB_LEN(makers); k++)
-        if (!strcmp(makers[k].name, name)) return makers[k].make;
+        if (!strcmp(makers[k].name, row->name)) return &makers[k];
     return NULL;
+}
+
+static bool is_rival(const TgStrategy *row)
+{
+    const Maker *m = maker_of(row);
+    return m && m->rival;
 }
 
 /* --- one strategy ------------------------------------------------------------------------------------------------- */
@@ -82,7 +90,8 @@ static const char *sentence_of(const PartTry *x, size_t before)
 
 static bool is_made(PartTry *x, const TgStrategy *row, PartPlan *p, Declined *first)
 {
-    Making m = {.x = x, .make = maker_of(row->name), .plan = *x->base};
+    const Maker *of = maker_of(row);
+    Making m = {.x = x, .make = of ? of->make : NULL, .plan = *x->base};
     const size_t before = strlen(x->cx->messages);
     x->row = row, x->why_not = "";
     if (!m.make) return part_not(x, "this program has no such strategy");
@@ -118,45 +127,73 @@ static PartPlan *tried(PartTry *x, PartPlan *log, const TgStrategy *row, Decline
     return t->plan ? p : NULL;
 }
 
-/* Makes the first plan that is possible; NULL: none is. */
-static const PartPlan *first_of(PartTry *x, PartPlan *log, Declined *declined)
+const char part_why_too_long[] = "not tried: its launches and bytes alone take longer than it may";
+
+/* The best plan so far, and the base, which is the first. */
+typedef struct {
+    PartOutcome *of;
+    PartPrice base, best; /* .us 0: nobody has asked for it */
+} Search;
+
+static void take(Search *s, PartOutcome *x)
 {
-    for (uint32_t k = 0; k < x->t->n_strategies; k++) {
-        const TgStrategy *row = &x->t->strategies[k];
-        if (row->at != TG_AT_FUSION || row->taken != TG_FIRST || x->options->without >> k & 1) continue;
-        const PartPlan *p = tried(x, log, row, declined);
-        if (!p) continue;
-        log->tried[log->n_tried - 1].taken = true;
-        return p;
-    }
-    return NULL;
+    if (s->of) s->of->taken = false;
+    s->of = x, x->taken = true;
 }
 
-/* The rivals of the plan that was found; returns the one that takes its place, or the plan itself. */
-static const PartPlan *cheapest_of(PartTry *x, PartPlan *log, Declined *declined)
+static void find_base_price(PartTry *x, Search *s)
 {
-    const PartPlan *best = x->found;
-    PartOutcome *of_best = &log->tried[log->n_tried - 1];
-    double found_us = -1, best_us = 0;
-    for (uint32_t k = 0; k < x->t->n_strategies; k++) {
+    if (s->base.us > 0) return;
+    s->base = s->best = part_plan_price(x->a, x->found, x->t);
+}
+
+/* Could a plan of this strategy take the place of the best one? */
+static bool may_take_less(PartTry *x, Search *s, const TgStrategy *row)
+{
+    if (row->taken == TG_TESTED) return s->of->plan == x->found;
+    if (x->options->layout) return is_rival(row); /* the base has taken it */
+    find_base_price(x, s);
+    if (s->base.bytes_alone) return false;
+    const double most = WBB_MIN(s->best.us, part_to_beat(row, x->shared, s->base.us));
+    return row->fewer || part_bound_us(x->base, &s->base, row, x->t) < most;
+}
+
+/* Does a plan that was made take the place of the best one? */
+static bool takes_less(PartTry *x, Search *s, PartOutcome *t)
+{
+    if (t->row->taken == TG_TESTED || x->options->layout) return true;
+    find_base_price(x, s);
+    const PartPrice own = part_plan_price(x->a, t->plan, x->t);
+    t->us = own.us;
+    if (!part_takes_less(x->t, t->row, x->shared, &own, &s->base)) return false;
+    if (s->of->plan != x->found && own.us >= s->best.us) return false;
+    s->best = own;
+    return true;
+}
+
+/* The plan of the first row that is possible, and of each further one that takes less; NULL: none is possible.
+ * all: else the first alone. */
+static const PartPlan *search(PartTry *x, PartPlan *log, Declined *declined, bool all)
+{
+    Search s = {0};
+    x->found = NULL, x->shared = NULL;
+    for (uint32_t k = 0; k < x->t->n_strategies && !(x->found && !all); k++) {
         const TgStrategy *row = &x->t->strategies[k];
-        const bool tests = row->taken == TG_TESTED;
-        if (row->at != TG_AT_FUSION || row->taken == TG_FIRST || x->options->without >> k & 1) continue;
-        if (tests && best != x->found) continue;
+        const bool base = !is_rival(row), further = row->taken != TG_FIRST;
+        if (row->at != TG_AT_FUSION || x->options->without >> k & 1 || !(x->found ? further : base)) continue;
+        if (x->found && !row->off && !may_take_less(x, &s, row)) {
+            log->tried[log->n_tried++] = (PartOutcome){.row = row, .us = -1, .why = part_why_too_long};
+            continue;
+        }
         const PartPlan *p = tried(x, log, row, declined);
         PartOutcome *t = &log->tried[log->n_tried - 1];
         if (!p) continue;
-        if (!tests) {
-            if (found_us < 0) best_us = found_us = part_plan_us(x->a, x->found, x->t);
-            t->us = part_plan_us(x->a, p, x->t);
-            if (t->us >= part_to_beat(row, x->shared, found_us) || (best != x->found && t->us >= best_us)) continue;
-            best_us = t->us;
-        }
-        of_best->taken = false, t->taken = true;
-        of_best = t, best = p;
-        if (tests) break;
+        if (x->found && !takes_less(x, &s, t)) continue;
+        take(&s, t);
+        if (row->taken == TG_TESTED) break;
+        if (!x->found) x->found = p, x->shared = shared_range(p, x->options);
     }
-    return best;
+    return s.of ? s.of->plan : NULL;
 }
 
 /* --- a plan that is given ----------------------------------------------------------------------------------------- */
@@ -168,11 +205,10 @@ static void find_base(PartTry *x, Declined *declined)
     const PartOptions *given = x->options;
     free.given = NULL, free.layout = NULL;
     x->options = &free;
-    x->found = first_of(x, &log, declined);
+    (void)search(x, &log, declined, false);
     x->options = given;
     if (!x->found) wbb_fail(x->cx, x->given->at, "%s takes the place of another plan, and there is none",
                             x->given->row->name);
-    x->shared = shared_range(x->found, &free);
 }
 
 /* Makes what is given, or fails at its place. */
@@ -187,7 +223,7 @@ static PartPlan follow(PartTry *x)
     PartPlan *p = WBB_NEW(x->a, PartPlan);
     options.layout = given->layout;
     x->options = &options;
-    if (given->row->taken != TG_FIRST) find_base(x, &declined);
+    if (is_rival(given->row)) find_base(x, &declined);
     const WbbOrigin *former = given->layout ? wbb_come_from(x->cx, &inside) : NULL;
     const bool made = is_made(x, given->row, p, &declined);
     if (given->layout) wbb_come_from(x->cx, former);
@@ -211,17 +247,16 @@ PartPlan part_best(PartTry *x)
     const WbbWhy why = x->cx->why;
     Declined declined = {0};
     PartPlan log = {.tried = WBB_NEW_N(x->a, PartOutcome, x->t->n_strategies + 1)};
-    x->found = first_of(x, &log, &declined);
-    if (!x->found && declined.any) {
+    const PartPlan *found = search(x, &log, &declined, true);
+    if (!found && declined.any) {
         x->cx->why = declined.why;
         wbb_rethrow(x->cx, WBB_DECLINED);
     }
-    if (!x->found) { /* sums that were asked for, and no kernel has */
+    if (!found) { /* sums that were asked for, and no kernel has */
         log.fusion = x->base->fusion;
         return log;
     }
-    x->shared = shared_range(x->found, x->options);
-    PartPlan best = *cheapest_of(x, &log, &declined);
+    PartPlan best = *found;
     if (declined.any) wbb_forget_since(x->cx, declined.before);
     x->cx->why = why;
     best.tried = log.tried, best.n_tried = log.n_tried;

@@ -49,6 +49,7 @@ typedef struct PartTry {
 /* Makes *p, a copy of the base, or says in why_not why it is not possible. A maker may also decline. */
 typedef bool PartMake(PartTry *x, PartPlan *p);
 
+extern const char part_why_too_long[]; /* why a strategy was not tried: of PartOutcome */
 /* strategies.c: the plan by the rows of the target. Declines where no strategy is possible, as the first did. */
 PartPlan part_best(PartTry *x);
 

@@ -4,6 +4,7 @@
  *     rows         not possible: its rows are held, not read again, or take less than launches do
  *     short        lost, 9.91 us, where less than 7.97 is asked: launch 2.90 more
  */
+#include "plan/strategies.h"
 #include "plan/work.h"
 
 #include <string.h>
@@ -24,13 +25,14 @@ static PartTerm more_of(const PartPrice *x, const PartPrice *than)
     return most;
 }
 
-static void print_lost(WbbBuf *out, const PartOutcome *x, const PartOutcome *taken, const TgTarget *t)
+static void print_lost(WbbBuf *out, const PartOutcome *x, const PartOutcome *taken, bool base, const TgTarget *t)
 {
     const PartPrice own = price_of(out, x, t), other = price_of(out, taken, t);
     const PartTerm most = more_of(&own, &other);
     const double more = own.term[most] - other.term[most];
     wbb_putf(out, "lost, %.2f us", own.us);
-    if (x->row && x->row->taken == TG_CHEAPER) wbb_putf(out, ", where it must save %lld %%", (long long)x->row->save);
+    if (!base && x->row && x->row->taken == TG_CHEAPER && x->row->save)
+        wbb_putf(out, ", where it must save %lld %%", (long long)x->row->save);
     if (more >= 0.005) wbb_putf(out, ": %s %.2f more than in %s", part_term_name[most], more, name_of(taken));
     wbb_put(out, "\n");
 }
@@ -50,16 +52,19 @@ static void print_taken(WbbBuf *out, const PartOutcome *x, const TgTarget *t)
 static const PartOutcome *print_tried(WbbBuf *out, const PartOutcome *tried, uint32_t n, const TgTarget *t, bool all,
                                       int indent)
 {
-    const PartOutcome *taken = NULL;
+    const PartOutcome *taken = NULL, *base = NULL;
+    for (uint32_t k = n; k-- > 0;)
+        if (tried[k].plan) base = &tried[k];
     for (uint32_t k = 0; k < n; k++)
         if (tried[k].taken) taken = &tried[k]; /* of texts the last one, which has the others in it */
     for (uint32_t k = 0; k < n; k++) {
         const PartOutcome *x = &tried[k];
         if (!x->plan && !all) continue;
         wbb_putf(out, "%*s%-13s ", indent, "", name_of(x));
-        if (!x->plan) wbb_putf(out, strcmp(x->why, "left out") ? "not possible: %s\n" : "%s\n", x->why);
+        const bool says_all = x->why && (!strcmp(x->why, "left out") || x->why == part_why_too_long);
+        if (!x->plan) wbb_putf(out, says_all ? "%s\n" : "not possible: %s\n", x->why);
         else if (x->taken) print_taken(out, x, t);
-        else if (taken) print_lost(out, x, taken, t);
+        else if (taken) print_lost(out, x, taken, x == base, t);
         else wbb_putf(out, "lost, %.2f us\n", x->us);
     }
     return taken;

@@ -265,6 +265,9 @@ static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
         c.slots += once, w->called[i->id] = true;
         w->trip_slots += once * (double)(hlo_repeats(i) - 1);
     }
+    const bool folds = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW;
+    if (folds && w->linear && !(w->stop && w->stop[i->id])) /* a thread has all of its terms */
+        c.slots = hlo_terms(w->a, i) * part_called_slots(w->a, i, w->t);
     const bool f64 = part_shape(i, 0)->type == SC_F64;
     const double times = x->times * share;
     if (buffer_of(w, x->value) != NOWHERE) return;

@@ -22,5 +22,12 @@ bool part_choose_shared(WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *
 double part_bytes(const PartPlan *p);
 /* us and the terms of all launches of a plan */
 PartPrice part_plan_price(WbbArena *a, const PartPlan *p, const TgTarget *t);
+PartPrice part_kernel_price(WbbArena *a, const PartPlan *p, const PartKernel *k, const TgTarget *t); /* of p itself */
+/* Does a plan of this strategy take the place of another one? shared: as of part_to_beat. */
+bool part_takes_less(const TgTarget *t, const TgStrategy *row, const PartRange *shared, const PartPrice *x,
+                     const PartPrice *of);
+/* What a plan of this strategy takes at least: its launches, and bytes, of which the plan `of` has no more than it
+ * must. */
+double part_bound_us(const PartPlan *p, const PartPrice *of, const TgStrategy *row, const TgTarget *t);
 
 #endif

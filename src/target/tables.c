@@ -88,7 +88,7 @@ static const Field TgTune_fields[] = {PLAIN(TgTune, name), PLAIN(TgTune, bits), 
 STRUCT(TgTune);
 static const Field TgStrategy_fields[] = {
     PLAIN(TgStrategy, name), PLAIN(TgStrategy, at), PLAIN(TgStrategy, taken), PLAIN(TgStrategy, save),
-    PLAIN(TgStrategy, full_rates), PLAIN(TgStrategy, first), PLAIN(TgStrategy, parts), PLAIN(TgStrategy, tested),
+    PLAIN(TgStrategy, full_rates), PLAIN(TgStrategy, fewer), PLAIN(TgStrategy, launches), PLAIN(TgStrategy, first), PLAIN(TgStrategy, parts), PLAIN(TgStrategy, tested),
     PLAIN(TgStrategy, needed), PLAIN(TgStrategy, because), PLAIN(TgStrategy, file), PLAIN(TgStrategy, line),
     PLAIN(TgStrategy, off)};
 STRUCT(TgStrategy);

@@ -24,7 +24,7 @@ typedef struct {
 /* A way in which a fusion may become kernels (patterns/strategies.py, which says what is tried when). */
 typedef enum { TG_AT_FUSION, TG_AT_TEXT, TG_AT_MODULE, TG_AT_EDGE } TgPlace;
 typedef enum {
-    TG_FIRST,   /* the first that is possible makes the plan */
+    TG_FIRST,   /* it makes the plan, if none before it has */
     TG_CHEAPER, /* it takes the place of that if it saves `save` percent of its time */
     TG_TESTED   /* it does if its own test holds */
 } TgTaken;
@@ -33,6 +33,8 @@ typedef struct {
     uint8_t at, taken; /* TgPlace, TgTaken */
     int64_t save;
     bool full_rates; /* at the full rates of memory, too */
+    int64_t fewer;   /* .. or takes as long, with less than so many percent of its issue slots */
+    int64_t launches; /* that it has at least */
     /* strategies, as bits of their numbers: what the first part of a cut plan does not try; what no part does */
     uint32_t first, parts;
     const char *tested, *needed; /* what the test is; why it cannot be left out, "": it can */
