@@ -29,7 +29,7 @@ typedef struct {
     RwCx *rw;
     IrGraph *g;
     WbbArena *a;
-    const PartAttention *of;
+    const PlanAttention *of;
     EmitProduct m[2];
     EmitOperand brought[2]; /* keys, values */
     IrRef *left;            /* [steps * row_tiles] fragments of the scores' left matrix */
@@ -52,7 +52,7 @@ static IrRef node(const Attention *t, ScOp op, IrRef x, IrRef y) { return ir_nod
 static IrRef column_of(const Attention *t, IrRef first, uint32_t c)
 {
     const IrRef pair = rw_scale(t->rw, t->m[0].pair, 2);
-    return plus(t, rw_add(t->rw, first, pair), c / 2 * PART_TILE_COLUMNS + c % 2);
+    return plus(t, rw_add(t->rw, first, pair), c / 2 * PLAN_TILE_COLUMNS + c % 2);
 }
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static void load_left(Attention *t)
             IrRef x[8];
             for (uint32_t j = 0; j < 8; j++) {
                 const IrRef k = plus(t, rw_scale(t->rw, m->pair, 2),
-                                     s * PART_TILE_DEPTH + j / 4 * PART_TILE_DEPTH / 2 + j % 2);
+                                     s * PLAN_TILE_DEPTH + j / 4 * PLAN_TILE_DEPTH / 2 + j % 2);
                 x[j] = emit_product_element(m, operand, t->row[2 * r + j / 2 % 2], k);
             }
             t->left[s * row_tiles + r] = emit_packed(t->e, x, type, 8, 8);
@@ -114,13 +114,13 @@ static void load_left(Attention *t)
 /* Of the tile in this stage: sums[row tile * tiles + tile]. */
 static void find_scores(const Attention *t, IrRef stage, IrRef *sums)
 {
-    const PartProduct *p = t->m[0].p;
+    const PlanProduct *p = t->m[0].p;
     IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
-    for (uint32_t k = 0; k < part_sums(p); k++) sums[k] = ir_const(t->g, IR_TYPE(SC_F32, 2), 0);
+    for (uint32_t k = 0; k < plan_sums(p); k++) sums[k] = ir_const(t->g, IR_TYPE(SC_F32, 2), 0);
     for (uint32_t s = 0; s < p->steps; s++) {
         for (uint32_t r = 0; r < p->row_tiles; r++) of[r] = t->left[s * p->row_tiles + r];
         for (uint32_t c = 0; c < p->column_tiles; c += 2) {
-            const IrRef first = ir_index(t->g, c * PART_TILE_COLUMNS);
+            const IrRef first = ir_index(t->g, c * PLAN_TILE_COLUMNS);
             const IrRef two = emit_operand_read(&t->brought[0], stage, first, ir_index(t->g, s));
             for (uint32_t k = 0; k < 2; k++) of[p->row_tiles + c + k] = emit_product_half(&t->m[0], two, k);
         }
@@ -129,25 +129,25 @@ static void find_scores(const Attention *t, IrRef stage, IrRef *sums)
 }
 
 /* --- values of a row and column ----------------------------------------------------------------------------------- */
-static IrRef nearest(const Attention *t, IrRef column) { return emit_nearest(t->e, column, part_columns_of(t->of)); }
+static IrRef nearest(const Attention *t, IrRef column) { return emit_nearest(t->e, column, plan_columns_of(t->of)); }
 
 /* The index of the weight. */
 static IrRef *weight_at(const Attention *t, IrRef row, IrRef column)
 {
     IrRef *at = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT);
-    part_product_index(t->rw, t->a, t->m[1].p, t->of->weights, t->m[1].batch, row, column, at);
+    plan_product_index(t->rw, t->a, t->m[1].p, t->of->weights, t->m[1].batch, row, column, at);
     return at;
 }
 
 /* The index at the end of a chain, for a row and column. */
-static IrRef *index_of(const Attention *t, const PartChain *c, IrRef row, IrRef column)
+static IrRef *index_of(const Attention *t, const PlanChain *c, IrRef row, IrRef column)
 {
-    const PartStage *s = t->m[1].range->stages;
+    const PlanStage *s = t->m[1].range->stages;
     IrRef *at = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT), *from = at;
     if (c->output < 0) from = weight_at(t, row, column);
-    else part_path_index(t->rw, t->a, &s->paths[c->output], emit_product_result(&t->m[1], row, 0), from);
+    else plan_path_index(t->rw, t->a, &s->paths[c->output], emit_product_result(&t->m[1], row, 0), from);
     IrRef *to = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT);
-    part_chain_index(t->rw, t->a, c, from, column, to);
+    plan_chain_index(t->rw, t->a, c, from, column, to);
     return to;
 }
 
@@ -156,14 +156,14 @@ static void give_score(const Attention *t, IrRef row, IrRef column, IrRef sum, u
 {
     const HloInstruction *i = t->m[0].p->i;
     const IrRef part = ir_node(t->g, OP_PART, f32, 0, sum, 0, 0, lane);
-    emit_give(t->e, (PartValue){i, 0}, index_of(t, &t->of->way, row, column), emit_as(t->e, part, i->shape->type));
+    emit_give(t->e, (PlanValue){i, 0}, index_of(t, &t->of->way, row, column), emit_as(t->e, part, i->shape->type));
 }
 
 /* And so is a statistic of the row, in its own type. */
-static void give_statistic(const Attention *t, const PartStatistic *s, IrRef row, IrRef x)
+static void give_statistic(const Attention *t, const PlanStatistic *s, IrRef row, IrRef x)
 {
     const IrRef *at = index_of(t, &s->way, row, ir_index(t->g, 0));
-    emit_give(t->e, (PartValue){s->i, 0}, at, emit_as(t->e, x, s->i->shape->type));
+    emit_give(t->e, (PlanValue){s->i, 0}, at, emit_as(t->e, x, s->i->shape->type));
 }
 
 /* Gives the scores of a tile, and what statistics earlier passes have found; forgets all other values. */
@@ -180,7 +180,7 @@ static void give_all(const Attention *t, IrRef first, const IrRef *sums)
 }
 
 /* --- statistics --------------------------------------------------------------------------------------------------- */
-static IrRef identity_of(const Attention *t, const PartStatistic *s)
+static IrRef identity_of(const Attention *t, const PlanStatistic *s)
 {
     IrRef x = 0;
     const bool known = emit_find_identity(t->e, s->op, SC_F32, &x);
@@ -189,16 +189,16 @@ static IrRef identity_of(const Attention *t, const PartStatistic *s)
 }
 
 /* The term of a statistic at a row and column, in f32; where the column is none, what changes nothing. */
-static IrRef term_of(const Attention *t, const PartStatistic *s, uint32_t r, IrRef column)
+static IrRef term_of(const Attention *t, const PlanStatistic *s, uint32_t r, IrRef column)
 {
     const HloInstruction *x = s->i->operands[0];
-    PartChain way = s->way;
+    PlanChain way = s->way;
     way.path = WBB_NEW_N(t->a, const HloInstruction *, way.n + 1u);
     memcpy(way.path, s->way.path, way.n * sizeof *way.path);
     way.path[way.n++] = x;
     const IrRef *at = index_of(t, &way, t->near[r], nearest(t, column));
-    const IrRef value = emit_as(t->e, emit_value(t->e, (PartValue){x, 0}, at), SC_F32);
-    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, part_columns_of(t->of)));
+    const IrRef value = emit_as(t->e, emit_value(t->e, (PlanValue){x, 0}, at), SC_F32);
+    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, plan_columns_of(t->of)));
     if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
     return ir_node(t->g, OP_SELECT, f32, 0, below, value, identity_of(t, s), 0);
 }
@@ -214,7 +214,7 @@ static IrRef fold(const Attention *t, ScOp op, IrRef *x, uint32_t n)
 }
 
 /* The terms of a row in a tile, combined. */
-static IrRef terms_of(const Attention *t, const PartStatistic *s, uint32_t r, IrRef first)
+static IrRef terms_of(const Attention *t, const PlanStatistic *s, uint32_t r, IrRef first)
 {
     IrRef *x = WBB_NEW_N(t->a, IrRef, 2 * t->tiles);
     for (uint32_t c = 0; c < 2 * t->tiles; c++) x[c] = term_of(t, s, r, column_of(t, first, c));
@@ -246,7 +246,7 @@ static IrRef base_of(const Attention *t, IrRef former, IrRef top)
 
 /* A sum relative to base[r], with the terms of a tile, which are relative to what the base is then. top: the greatest x
  * so far, with that tile. */
-static void add_exponentials(const Attention *t, const PartStatistic *s, IrRef first, const IrRef *top, IrRef *sum,
+static void add_exponentials(const Attention *t, const PlanStatistic *s, IrRef first, const IrRef *top, IrRef *sum,
                              IrRef *base)
 {
     for (uint32_t r = 0; r < t->rows; r++) {
@@ -262,7 +262,7 @@ static void add_exponentials(const Attention *t, const PartStatistic *s, IrRef f
 static void add_terms(const Attention *t, uint32_t pass, IrRef first, IrRef **acc)
 {
     for (uint32_t n = 0; n < t->of->n_statistics; n++) {
-        const PartStatistic *s = &t->of->statistics[n];
+        const PlanStatistic *s = &t->of->statistics[n];
         if (s->pass != pass) continue;
         if (s->base >= 0) add_exponentials(t, s, first, acc[s->base], acc[n], acc[t->of->n_statistics + n]);
         for (uint32_t r = 0; r < t->rows && s->base < 0; r++)
@@ -288,16 +288,16 @@ static IrRef of_lanes(const Attention *t, ScOp op, IrRef x)
     return x;
 }
 
-static IrRef initial(const Attention *t, const PartStatistic *s)
+static IrRef initial(const Attention *t, const PlanStatistic *s)
 {
-    return emit_as(t->e, emit_value(t->e, (PartValue){s->i->operands[1], 0}, NULL), SC_F32);
+    return emit_as(t->e, emit_value(t->e, (PlanValue){s->i->operands[1], 0}, NULL), SC_F32);
 }
 
 /* The results of the statistics of a pass, rounded to their types. */
 static void finish(const Attention *t, uint32_t pass, IrRef **acc)
 {
     for (uint32_t n = 0; n < t->of->n_statistics; n++) {
-        const PartStatistic *s = &t->of->statistics[n];
+        const PlanStatistic *s = &t->of->statistics[n];
         if (s->pass != pass) continue;
         t->result[n] = WBB_NEW_N(t->a, IrRef, t->rows);
         for (uint32_t r = 0; r < t->rows; r++) {
@@ -324,8 +324,8 @@ static void give_quotient(const Attention *t, uint32_t r, IrRef column)
 {
     const HloInstruction *i = t->of->quotient;
     const IrRef *at = index_of(t, &t->of->to_quotient, t->near[r], column);
-    const IrRef x = emit_as(t->e, emit_value(t->e, (PartValue){i->operands[0], 0}, at), SC_F32);
-    emit_give(t->e, (PartValue){i, 0}, at, node(t, OP_MUL, x, t->reciprocal[r]));
+    const IrRef x = emit_as(t->e, emit_value(t->e, (PlanValue){i->operands[0], 0}, at), SC_F32);
+    emit_give(t->e, (PlanValue){i, 0}, at, node(t, OP_MUL, x, t->reciprocal[r]));
 }
 
 /* The weight of a row and column; of a column that is none: 0. */
@@ -335,8 +335,8 @@ static IrRef weight_of(const Attention *t, uint32_t r, IrRef column)
     const ScType type = x->shape->type;
     const IrRef *at = weight_at(t, t->near[r], nearest(t, column));
     if (t->reciprocal) give_quotient(t, r, nearest(t, column));
-    const IrRef value = emit_as(t->e, emit_value(t->e, (PartValue){x, 0}, at), type);
-    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, part_columns_of(t->of)));
+    const IrRef value = emit_as(t->e, emit_value(t->e, (PlanValue){x, 0}, at), type);
+    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, plan_columns_of(t->of)));
     if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
     return ir_node(t->g, OP_SELECT, IR_TYPE(type, 0), 0, below, value, ir_const(t->g, IR_TYPE(type, 0), 0), 0);
 }
@@ -344,7 +344,7 @@ static IrRef weight_of(const Attention *t, uint32_t r, IrRef column)
 /* The weights of a tile as fragments of the left matrix: of step s and row tile r, [s * row_tiles + r]. */
 static void pack_weights(const Attention *t, IrRef first, IrRef *to)
 {
-    const PartProduct *p = t->m[1].p;
+    const PlanProduct *p = t->m[1].p;
     const ScType type = p->i->operands[t->of->weights]->shape->type;
     for (uint32_t s = 0; s < p->steps; s++)
         for (uint32_t r = 0; r < p->row_tiles; r++) {
@@ -358,12 +358,12 @@ static void pack_weights(const Attention *t, IrRef first, IrRef *to)
 /* Adds the products of a tile's weights and values. */
 static void add_results(const Attention *t, IrRef stage, const IrRef *weights, IrRef *sums)
 {
-    const PartProduct *p = t->m[1].p;
+    const PlanProduct *p = t->m[1].p;
     IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
     for (uint32_t s = 0; s < p->steps; s++) {
         for (uint32_t r = 0; r < p->row_tiles; r++) of[r] = weights[s * p->row_tiles + r];
         for (uint32_t c = 0; c < p->column_tiles; c += 2) {
-            const IrRef column = ir_index(t->g, c * PART_TILE_COLUMNS);
+            const IrRef column = ir_index(t->g, c * PLAN_TILE_COLUMNS);
             const IrRef two = emit_operand_read(&t->brought[1], stage, column, ir_index(t->g, s));
             for (uint32_t k = 0; k < 2; k++) of[p->row_tiles + c + k] = emit_product_half(&t->m[1], two, k);
         }
@@ -384,7 +384,7 @@ typedef struct {
 static uint32_t pack(const Attention *t, const Pass *p, bool back, IrRef *all)
 {
     uint32_t n = 0;
-    for (uint32_t k = 0; p->last && k < part_sums(t->m[1].p); k++, n++)
+    for (uint32_t k = 0; p->last && k < plan_sums(t->m[1].p); k++, n++)
         if (back) p->sums[k] = all[n];
         else all[n] = p->sums[k];
     for (uint32_t s = 0; !p->last && s < 2 * t->of->n_statistics; s++)
@@ -413,9 +413,9 @@ static void end_if_seen(const Attention *t, EmitIf *c, uint32_t n, const IrRef *
  * that are no numbers are nan, as in the text. */
 static void weigh_tile(const Attention *t, Pass *p, IrRef first, IrRef stage)
 {
-    const PartProduct *o = t->m[1].p;
+    const PlanProduct *o = t->m[1].p;
     const uint32_t n = o->steps * o->row_tiles;
-    IrRef *scores = WBB_NEW_N(t->a, IrRef, part_sums(t->m[0].p)), *weights = WBB_NEW_N(t->a, IrRef, n);
+    IrRef *scores = WBB_NEW_N(t->a, IrRef, plan_sums(t->m[0].p)), *weights = WBB_NEW_N(t->a, IrRef, n);
     IrRef *none = WBB_NEW_N(t->a, IrRef, n);
     for (uint32_t k = 0; k < n; k++)
         none[k] = ir_const(t->g, IR_TYPE(o->i->operands[t->of->weights]->shape->type, 3), 0);
@@ -434,7 +434,7 @@ static void one_tile(const Attention *t, Pass *p, IrRef iteration, IrRef stage)
         weigh_tile(t, p, first, stage);
         return;
     }
-    IrRef *scores = WBB_NEW_N(t->a, IrRef, part_sums(t->m[0].p));
+    IrRef *scores = WBB_NEW_N(t->a, IrRef, plan_sums(t->m[0].p));
     const uint32_t most = 2 * t->of->n_statistics * t->rows + 1;
     IrRef *before = WBB_NEW_N(t->a, IrRef, most), *after = WBB_NEW_N(t->a, IrRef, most);
     const uint32_t n = pack(t, p, false, before);
@@ -494,13 +494,13 @@ static void go_through(const Attention *t, Pass *p)
 {
     const uint32_t n = p->last ? 2 : 1;
     const uint32_t n_left = t->m[0].p->steps * t->m[0].p->row_tiles;
-    IrRef *all = WBB_NEW_N(t->a, IrRef, part_sums(t->m[1].p) + 2 * t->of->n_statistics * t->rows + n_left + 1);
+    IrRef *all = WBB_NEW_N(t->a, IrRef, plan_sums(t->m[1].p) + 2 * t->of->n_statistics * t->rows + n_left + 1);
     const uint32_t n_all = pack(t, p, false, all);
     /* The first copies go to all places but the last one; of the pass before, warps may still read the last tile. */
-    const int64_t tiles = part_up(part_columns_of(t->of), t->of->keys);
+    const int64_t tiles = lay_up(plan_columns_of(t->of), t->of->keys);
     if (p->pass && tiles % t->of->stages) emit_barrier(t->e);
     if (t->n) iterate(t, p, all, n_all);
-    if (part_columns_of(t->of) % t->of->keys == 0) return;
+    if (plan_columns_of(t->of) % t->of->keys == 0) return;
     IrRef *rest = WBB_NEW_N(t->a, IrRef, emit_operand_groups(&t->brought[0]) + emit_operand_groups(&t->brought[1]));
     const IrRef iteration = ir_index(t->g, t->n), place = ir_index(t->g, t->n % t->of->stages); /* which is free */
     values(t, n, iteration, true, rest);
@@ -514,7 +514,7 @@ static void find_statistics(Attention *t, uint32_t pass)
     const uint32_t n = t->of->n_statistics;
     Pass p = {.pass = pass, .acc = WBB_NEW_N(t->a, IrRef *, 2 * n + 1)};
     for (uint32_t s = 0; s < n; s++) {
-        const PartStatistic *x = &t->of->statistics[s];
+        const PlanStatistic *x = &t->of->statistics[s];
         if (x->pass != pass) continue;
         p.acc[s] = WBB_NEW_N(t->a, IrRef, t->rows);
         if (x->base >= 0) p.acc[n + s] = WBB_NEW_N(t->a, IrRef, t->rows);
@@ -530,7 +530,7 @@ static void find_statistics(Attention *t, uint32_t pass)
 static void store_results(const Attention *t, const IrRef *sums)
 {
     const EmitProduct *m = &t->m[1];
-    const IrRef rows = ir_index(t->g, part_rows_of(t->of)), width = ir_index(t->g, part_width_of(t->of));
+    const IrRef rows = ir_index(t->g, plan_rows_of(t->of)), width = ir_index(t->g, plan_width_of(t->of));
     t->e->memo = (WbbMap){.arena = t->e->memo.arena};
     for (uint32_t r = 0; r < t->rows; r++) {
         EmitIf in_row = emit_if(t->e, rw_compare(t->rw, OP_LT, t->row[r], rows));
@@ -552,25 +552,25 @@ static void store_results(const Attention *t, const IrRef *sums)
 /* The last columns of a causal mask. The number of the warp is a variable: rules leave it what all its lanes have. */
 static void find_reach(Attention *t, IrRef block, IrRef warp)
 {
-    const int64_t rows = (int64_t)PART_TILE_ROWS * t->of->row_tiles, reach = t->of->reach - 1;
-    const IrRef first = rw_scale(t->rw, block, part_block_rows(t->of)), zero = ir_index(t->g, 0);
+    const int64_t rows = (int64_t)PLAN_TILE_ROWS * t->of->row_tiles, reach = t->of->reach - 1;
+    const IrRef first = rw_scale(t->rw, block, plan_block_rows(t->of)), zero = ir_index(t->g, 0);
     const IrRef own = t->of->warps > 1 ? emit_variable(t->e, "w", warp, 0, t->of->warps - 1) : zero;
     const IrRef of_warp = plus(t, rw_add(t->rw, first, rw_scale(t->rw, own, rows)), rows + reach);
-    const IrRef of_block = plus(t, first, part_block_rows(t->of) + reach);
+    const IrRef of_block = plus(t, first, plan_block_rows(t->of) + reach);
     t->last = rw_make(t->rw, OP_MAX, IR_TYPE(SC_INDEX, 0), 0, of_warp, zero, 0, 0);
     t->of_block = rw_make(t->rw, OP_MAX, IR_TYPE(SC_INDEX, 0), 0, of_block, zero, 0, 0);
 }
 
-static void find_lane(Attention *t, const PartRange *range, IrRef bid, IrRef tid)
+static void find_lane(Attention *t, const PlanRange *range, IrRef bid, IrRef tid)
 {
-    const PartAttention *of = t->of;
+    const PlanAttention *of = t->of;
     const IrRef lane = rw_mod(t->rw, tid, 32), warp = rw_floordiv(t->rw, tid, 32), group = rw_floordiv(t->rw, lane, 4);
     IrRef block = rw_mod(t->rw, bid, of->row_blocks);
     if (of->causal) block = rw_sub(t->rw, ir_index(t->g, of->row_blocks - 1), block); /* the longest ones first */
     const IrRef batch = rw_floordiv(t->rw, bid, of->row_blocks);
-    const IrRef first = rw_add(t->rw, rw_scale(t->rw, block, part_block_rows(of)),
-                               rw_scale(t->rw, warp, (int64_t)PART_TILE_ROWS * of->row_tiles));
-    t->rows = 2 * of->row_tiles, t->tiles = of->of[0].column_tiles, t->n = part_columns_of(of) / of->keys;
+    const IrRef first = rw_add(t->rw, rw_scale(t->rw, block, plan_block_rows(of)),
+                               rw_scale(t->rw, warp, (int64_t)PLAN_TILE_ROWS * of->row_tiles));
+    t->rows = 2 * of->row_tiles, t->tiles = of->of[0].column_tiles, t->n = plan_columns_of(of) / of->keys;
     for (uint32_t k = 0; k < 2; k++)
         t->m[k] = (EmitProduct){.e = t->e, .rw = t->rw, .g = t->g, .a = t->a, .p = &of->of[k], .range = range,
                                 .tid = tid, .lane = lane, .batch = batch, .pair = rw_mod(t->rw, lane, 4),
@@ -578,25 +578,25 @@ static void find_lane(Attention *t, const PartRange *range, IrRef bid, IrRef tid
     if (of->causal) find_reach(t, block, warp);
     t->row = WBB_NEW_N(t->a, IrRef, t->rows), t->near = WBB_NEW_N(t->a, IrRef, t->rows);
     for (uint32_t r = 0; r < t->rows; r++) {
-        t->row[r] = rw_add(t->rw, first, plus(t, group, r / 2 * PART_TILE_ROWS + r % 2 * PART_TILE_ROWS / 2));
-        t->near[r] = emit_nearest(t->e, t->row[r], part_rows_of(of));
+        t->row[r] = rw_add(t->rw, first, plus(t, group, r / 2 * PLAN_TILE_ROWS + r % 2 * PLAN_TILE_ROWS / 2));
+        t->near[r] = emit_nearest(t->e, t->row[r], plan_rows_of(of));
     }
 }
 
-void emit_attention(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
+void emit_attention(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
 {
-    const PartAttention *of = range->attention;
+    const PlanAttention *of = range->attention;
     const uint32_t origin = e->g->making_origin;
     Attention t = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .of = of,
                    .result = WBB_NEW_N(e->arena, IrRef *, of->n_statistics + 1)};
     e->g->making_origin = of->of[1].i->id + 1;
     find_lane(&t, range, bid, tid);
     for (uint32_t k = 0; k < 2; k++) {
-        const uint32_t operand = part_brought(of, k);
-        const PartProduct *p = &of->of[k];
+        const uint32_t operand = plan_brought(of, k);
+        const PlanProduct *p = &of->of[k];
         t.brought[k] = (EmitOperand){.m = &t.m[k], .operand = operand, .bring = p->bring[operand],
-                                     .side = k ? part_warp_columns(p) : of->keys,
-                                     .depth = k ? of->keys : part_iteration(p), .stages = of->stages,
+                                     .side = k ? plan_warp_columns(p) : of->keys,
+                                     .depth = k ? of->keys : plan_iteration(p), .stages = of->stages,
                                      .threads = (int64_t)32 * of->warps};
         emit_operand_begin(&t.brought[k], k ? "values" : "keys");
     }
@@ -604,8 +604,8 @@ void emit_attention(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     e->reduced = range->reduced, e->inlines = true;
     for (uint32_t pass = 0; pass < of->passes; pass++) find_statistics(&t, pass);
     if (of->quotient) find_reciprocals(&t);
-    Pass last = {.pass = of->passes, .last = true, .sums = WBB_NEW_N(e->arena, IrRef, part_sums(&of->of[1]))};
-    for (uint32_t k = 0; k < part_sums(&of->of[1]); k++) last.sums[k] = ir_const(e->g, IR_TYPE(SC_F32, 2), 0);
+    Pass last = {.pass = of->passes, .last = true, .sums = WBB_NEW_N(e->arena, IrRef, plan_sums(&of->of[1]))};
+    for (uint32_t k = 0; k < plan_sums(&of->of[1]); k++) last.sums[k] = ir_const(e->g, IR_TYPE(SC_F32, 2), 0);
     go_through(&t, &last);
     store_results(&t, last.sums);
     e->reduced = NULL, e->inlines = false;

@@ -98,9 +98,9 @@ static IrRef guard_of(const EmitValues *e, const EmitFrame *f, IrRef inside)
 {
     if (!inside || ir_is_const(e->g, inside) || f->env != 0 || f->i->opcode != HLO_PAD) return 0;
     if (!e->kernel || !e->kernel->n_ranges || !e->plan->window_pads[f->i->id]) return 0;
-    const PartStage *s = &e->kernel->ranges[0].stages[0];
-    if (s->kind == PART_ELEMENTS) return part_size(&s->layout.dims[0], PART_REGISTER) > 1 ? inside : 0;
-    return s->kind == PART_REDUCE ? inside : 0;
+    const PlanStage *s = &e->kernel->ranges[0].stages[0];
+    if (s->kind == PLAN_ELEMENTS) return lay_size(&s->layout.dims[0], LAY_REGISTER) > 1 ? inside : 0;
+    return s->kind == PLAN_REDUCE ? inside : 0;
 }
 
 /* Of a condition that is known, only the operand that it selects is asked for. */
@@ -202,7 +202,7 @@ void emit_step_concat(EmitValues *e, EmitFrame *f)
     if (f->state == CONCAT_OPEN) {
         emit_next(f, CONCAT_VALUE);
         Concat *c = f->data = WBB_NEW(e->arena, Concat);
-        if (part_is_rotation(f->i)) {
+        if (plan_is_rotation(f->i)) {
             want_rotated(e, f);
             return;
         }

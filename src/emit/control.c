@@ -13,7 +13,7 @@ enum { CALL_BODY, CALL_DONE };
 void emit_step_call(EmitValues *e, EmitFrame *f)
 {
     if (f->state == CALL_DONE) {
-        emit_done(e, f, emit_as(e, f->result, part_shape(f->i, f->part)->type));
+        emit_done(e, f, emit_as(e, f->result, plan_shape(f->i, f->part)->type));
         return;
     }
     emit_next(f, CALL_DONE);
@@ -76,7 +76,7 @@ void emit_step_conditional(EmitValues *e, EmitFrame *f)
         descend(e, f, b, 0, f->i->n_called);
         return;
     }
-    IrRef value = emit_as(e, f->result, part_shape(f->i, f->part)->type);
+    IrRef value = emit_as(e, f->result, plan_shape(f->i, f->part)->type);
     while (b->levels.n) {
         Level *l = &b->levels.items[b->levels.n - 1];
         if (!l->in_else) {

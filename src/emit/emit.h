@@ -23,15 +23,15 @@
  * elements gives an empty kernel with grid 0. Declines (size) a body of more than EMIT_MAX_NODES nodes: a
  * bound on memory and time. */
 enum { EMIT_MAX_NODES = 4000000 };
-IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, const PartKernel *kernel);
+IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const Plan *plan, const PlanKernel *kernel);
 /* share_terms.c: does a sum take products before they are rounded? Those of a thread are added one after the other. */
 bool emit_contracts(const HloInstruction *reduce);
 /* order.c: the order in which a stage combines the terms of one of its reductions, for kernel.json. */
-const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce);
+const char *emit_order(WbbArena *a, const PlanStage *s, const PlanReduce *reduce);
 /* .. of i, whose terms are those of parts (share_rows_columns.c), combined under the first layout, and then of these,
  * under the second one; NULL: it has no such text. */
-const char *emit_order_across(WbbArena *a, const HloInstruction *i, const PartLayout *rows, const PartLayout *parts);
-const char *emit_scan_order(WbbArena *a, const PartStage *s, const PartReduce *reduce);
+const char *emit_order_across(WbbArena *a, const HloInstruction *i, const Layout *rows, const Layout *parts);
+const char *emit_scan_order(WbbArena *a, const PlanStage *s, const PlanReduce *reduce);
 /* names.c */
 const char *emit_identifier(WbbArena *a, const char *wish); /* letters, digits and '_', no digit first */
 
@@ -39,9 +39,9 @@ const char *emit_identifier(WbbArena *a, const char *wish); /* letters, digits a
  * Statements that it needs go to the end of the open block. */
 typedef struct EmitValues EmitValues;
 /* the kernel's body is open */
-EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan,
-                        const PartKernel *kernel);
-IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index);             /* index: [rank], logical */
+EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Plan *plan,
+                        const PlanKernel *kernel);
+IrRef emit_value(EmitValues *e, PlanValue v, const IrRef *index);             /* index: [rank], logical */
 /* memory.c: an element of a buffer of the kernel */
 IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset);
 /* An element of a constant with too many elements for selects: from buffer number `table` of the kernel, row by row. */

@@ -22,7 +22,7 @@ typedef struct {
 
 static size_t make_key(Key *key, uint32_t env, const HloInstruction *i, uint32_t part, const IrRef *index)
 {
-    const size_t bytes = part_shape(i, part)->rank * sizeof *index;
+    const size_t bytes = plan_shape(i, part)->rank * sizeof *index;
     key->i = i, key->env = env, key->part = part;
     if (bytes) memcpy(key->index, index, bytes);
     return offsetof(Key, index) + bytes;
@@ -42,7 +42,7 @@ void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value
     wbb_map_put_bytes(&e->memo, &key, make_key(&key, f->env, f->i, part, f->index))->value = value;
 }
 
-void emit_give(EmitValues *e, PartValue v, const IrRef *index, IrRef value)
+void emit_give(EmitValues *e, PlanValue v, const IrRef *index, IrRef value)
 {
     Key key;
     wbb_map_put_bytes(&e->memo, &key, make_key(&key, 0, v.i, v.part, index))->value = value;
@@ -50,7 +50,7 @@ void emit_give(EmitValues *e, PartValue v, const IrRef *index, IrRef value)
 
 /* frames ------------------------------------------------------------------------------------------------------ */
 
-static void push(EmitValues *e, EmitStep step, PartValue v, uint32_t env, const IrRef *index)
+static void push(EmitValues *e, EmitStep step, PlanValue v, uint32_t env, const IrRef *index)
 {
     EmitFrame *f = e->spare;
     if (f) e->spare = f->caller;
@@ -109,7 +109,7 @@ const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f)
 
 void emit_call(EmitValues *e, EmitFrame *f, const HloInstruction *x, uint32_t part, const IrRef *index)
 {
-    const HloShape *s = part_shape(x, part);
+    const HloShape *s = plan_shape(x, part);
     const uint32_t origin = e->g->making_origin;
     e->g->making_origin = x->id + 1;
     f->result = ir_call(e->g, emit_info(e, x, part)->function - 1, emit_is_apart(x) ? 0 : part, IR_TYPE(s->type, 0),
@@ -133,11 +133,11 @@ static bool needs_function(const EmitValues *e, const EmitInfo *info)
 
 /* The result of a shared reduction, at an index that is not the same nodes as that of its kept elements: the plan has
  * shown for a position of variables that values need no others (plan/share.c). */
-static IrRef result_at_place(EmitValues *e, PartValue v)
+static IrRef result_at_place(EmitValues *e, PlanValue v)
 {
     IrRef kept[HLO_RANK_LIMIT], known = 0;
     if (e->place) {
-        part_kept_index(v.i, e->place, kept);
+        plan_kept_index(v.i, e->place, kept);
         known = remembered(e, 0, v.i, v.part, kept);
     }
     if (!known || !emit_is_available(e, known))
@@ -150,7 +150,7 @@ void emit_want_in(EmitValues *e, EmitFrame *f, uint32_t env, const HloInstructio
 {
     static const IrRef of_scalar[1] = {0};
     if (!index) index = of_scalar;
-    PartValue v = {x, part};
+    PlanValue v = {x, part};
     const IrRef parameter = emit_resolve(e, &env, &v, &index);
     const IrRef known = parameter ? parameter : remembered(e, env, v.i, v.part, index);
     if (parameter || (known && emit_is_available(e, known))) {

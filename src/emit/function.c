@@ -18,7 +18,7 @@ typedef struct {
 static Function *begin(EmitValues *e, EmitFrame *f)
 {
     Function *w = f->data = WBB_NEW(e->arena, Function);
-    const HloShape *s = part_shape(f->i, f->part);
+    const HloShape *s = plan_shape(f->i, f->part);
     w->f = WBB_NEW(e->arena, IrFunction);
     w->f->name = emit_name(e, wbb_format(e->arena, "%s.", emit_identifier(e->arena, f->i->name)));
     w->outer = e->scope;

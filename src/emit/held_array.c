@@ -10,7 +10,7 @@
 /* Asks for all elements, then chooses one. */
 void emit_step_held_array(EmitValues *e, EmitFrame *f)
 {
-    const HloShape *shape = part_shape(f->i, f->part);
+    const HloShape *shape = plan_shape(f->i, f->part);
     const int64_t n = hlo_elements(shape);
     IrRef *values = f->data ? f->data : (f->data = WBB_NEW_N(e->arena, IrRef, (size_t)n));
     if (f->asked > 0) values[f->asked - 1] = f->result;

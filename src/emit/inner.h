@@ -80,7 +80,7 @@ typedef struct {
 
 /* A value that a loop takes from before it. */
 typedef struct {
-    PartValue v;
+    PlanValue v;
     uint32_t env;
     const IrRef *index;
 } EmitWanted;
@@ -107,7 +107,7 @@ typedef struct {
 
 /* A loop whose steps are stored one by one, while it is made: steps.c. */
 typedef struct {
-    const PartSteps *of;
+    const PlanSteps *of;
     const IrRef *at;     /* [rank of the space] the thread's element of a step */
     bool open;           /* the loop is being made, and `now` has the results of the present step, by leaf */
     IrRef *now;
@@ -139,8 +139,8 @@ struct EmitValues {
     RwCx *rw;
     IrGraph *g;
     IrKernel *k;
-    const PartPlan *plan;
-    const PartKernel *kernel; /* NULL: one that reads no value that an earlier launch has left */
+    const Plan *plan;
+    const PlanKernel *kernel; /* NULL: one that reads no value that an earlier launch has left */
     EmitStep (*step_of)(const HloInstruction *i); /* value.c */
     EmitStep function_step;                       /* function.c */
     EmitStep held_step;                          /* held_array.c */
@@ -173,7 +173,7 @@ struct EmitValues {
     uint32_t vars_capacity, values_capacity;
     uint32_t n_names, letters, first_node;
     uint32_t n_computed;     /* instructions of the fusion whose value was computed */
-    PartStraight straight;   /* all loops that became straight code */
+    PlanStraight straight;   /* all loops that became straight code */
     /* values of loops and branches of the text that were computed, and branches for these */
     uint32_t n_called, n_branches;
     uint32_t function_nodes; /* nodes of functions, which do not count for their callers */
@@ -189,12 +189,12 @@ uint32_t emit_env(EmitValues *e, uint32_t n, const IrRef *args); /* of these val
 uint32_t emit_env_of(EmitValues *e, const HloInstruction *i, uint32_t outer, uint32_t branch,
                      HloInstruction *const *operands);
 /* The value of v, where it is a parameter that has one; else 0, and v, env and index say which value it is. */
-IrRef emit_resolve(EmitValues *e, uint32_t *env, PartValue *v, const IrRef **index);
+IrRef emit_resolve(EmitValues *e, uint32_t *env, PlanValue *v, const IrRef **index);
 /* The slot for an element, a new one if the search may add it; -1: there is none. */
 int32_t emit_add_slot(EmitValues *e, EmitState *s, uint32_t leaf, const IrRef *index);
 /* Is v, in the code of a loop that holds arrays whole, wanted at a second index that only the body knows, and small
  * enough that the thread computes all its elements and chooses? Counts what it is asked of. */
-bool emit_is_whole(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
+bool emit_is_whole(EmitValues *e, uint32_t env, PlanValue v, const IrRef *index);
 /* Elements that a thread has, each at an index that is known: of a leaf of a loop's state (values by slot), or of an
  * array that is computed whole (values by number). */
 typedef struct {
@@ -205,7 +205,7 @@ typedef struct {
 /* Element number `at` among lo .. hi-1: selects, by bisection. 0: there is no slot for one. */
 IrRef emit_choose(EmitValues *e, const EmitHeld *h, IrRef at, int64_t lo, int64_t hi);
 /* While slots are looked for: stands for a value from before the loop. */
-IrRef emit_stand_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
+IrRef emit_stand_in(EmitValues *e, uint32_t env, PlanValue v, const IrRef *index);
 
 /* frame.c: values on demand ----------------------------------------------------------------------------------- */
 /* Ask for leaf `part` of x, an instruction of the computation of f, at index (kept; NULL: of a scalar). It is in
@@ -225,9 +225,9 @@ static inline bool emit_is_called(const EmitValues *e, uint32_t env)
 void emit_done(EmitValues *e, EmitFrame *f, IrRef value); /* f is finished and gone */
 void emit_remember(EmitValues *e, const EmitFrame *f, uint32_t part, IrRef value); /* another leaf at the same index */
 /* From now on v has this value at this index [rank]. */
-void emit_give(EmitValues *e, PartValue v, const IrRef *index, IrRef value);
+void emit_give(EmitValues *e, PlanValue v, const IrRef *index, IrRef value);
 /* emit_value in an environment. */
-IrRef emit_value_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index);
+IrRef emit_value_in(EmitValues *e, uint32_t env, PlanValue v, const IrRef *index);
 const IxNeeds *emit_needs(EmitValues *e, const EmitFrame *f);
 EmitInfo *emit_info(EmitValues *e, const HloInstruction *i, uint32_t part); /* of an instruction of the fusion */
 /* May the leaves of i have several shapes, so that each is computed by itself? */
@@ -331,25 +331,25 @@ void emit_barrier(EmitValues *e); /* of the block's threads */
 uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed);
 
 /* tile.c: the stages of a range that exchange layouts through a tile, which adds buffers to the kernel. */
-void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+void emit_tiles(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid);
 
 /* scatter_run.c: update number `element` of a stage's scatter, or the run of them that has this number in the space. */
-void emit_scatter(EmitValues *e, const PartStage *stage, const HloShape *space, IrRef element);
+void emit_scatter(EmitValues *e, const PlanStage *stage, const HloShape *space, IrRef element);
 
 /* scatter_cells.c: a range of a scatter whose blocks combine their updates in shared memory first. */
-void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+void emit_scatter_cells(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid);
 
 /* share.c: the stages of a range whose threads share the terms of reductions, which add buffers to the kernel. */
-void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+void emit_shared(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid);
 
 /* product.c: a dot whose products tensor cores add. */
-void emit_product(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+void emit_product(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid);
 
 /* attention.c: two of these, and what stands between them. */
-void emit_attention(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+void emit_attention(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid);
 
 /* sort.c: a launch of a sort. */
-void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid);
+void emit_sort(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid);
 
 /* choose.c, bits.c, function.c, held_array.c, reduce.c: the steps of each kind ------------------------------------ */
 void emit_step_held_array(EmitValues *e, EmitFrame *f);

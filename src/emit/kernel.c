@@ -20,10 +20,10 @@ typedef struct {
     RwCx *rw;
     IrGraph *g;
     WbbArena *arena;
-    const PartPlan *plan;
-    const PartKernel *kernel;
-    const PartRange *r;  /* the range .. */
-    const PartStage *s;  /* .. and the stage that is being made */
+    const Plan *plan;
+    const PlanKernel *kernel;
+    const PlanRange *r;  /* the range .. */
+    const PlanStage *s;  /* .. and the stage that is being made */
     IrRef bid, tid;
     IrRef thread; /* its number in the layout */
     IrRef starts[HLO_RANK_LIMIT]; /* of an update, in every dimension; 0: not known yet */
@@ -48,9 +48,9 @@ static IrRef in_type(Emitter *m, IrRef value, ScType t)
 /* What an output of the stage has as its element of this number. */
 static IrRef value_at(Emitter *m, uint32_t k, IrRef element)
 {
-    const PartStage *s = m->s;
-    const PartValue v = s->values ? s->values[k] : m->plan->roots[s->outputs[k]];
-    const HloShape *shape = s->values ? s->shapes[k] : part_shape(v.i, v.part);
+    const PlanStage *s = m->s;
+    const PlanValue v = s->values ? s->values[k] : m->plan->roots[s->outputs[k]];
+    const HloShape *shape = s->values ? s->shapes[k] : plan_shape(v.i, v.part);
     IrRef *index = WBB_NEW_N(m->arena, IrRef, shape->rank + 1u);
     ix_delinear(m->rw, shape, element, index);
     const IrRef value = emit_value(m->e, v, index);
@@ -62,7 +62,7 @@ static IrRef value_at(Emitter *m, uint32_t k, IrRef element)
 /* Compute every value before the first store: an in-place output may alias another value's operand. */
 static void store_elements(Emitter *m, IrRef element)
 {
-    const PartStage *r = m->s;
+    const PlanStage *r = m->s;
     IrRef *values = WBB_NEW_N(m->arena, IrRef, r->n_outputs);
     for (uint32_t k = 0; k < r->n_outputs; k++) values[k] = value_at(m, k, element);
     for (uint32_t k = 0; k < r->n_outputs; k++)
@@ -72,8 +72,8 @@ static void store_elements(Emitter *m, IrRef element)
 /* The same element of each operand. */
 static void store_concatenate(Emitter *m, IrRef element)
 {
-    const PartStage *r = m->s;
-    const PartValue root = m->plan->roots[r->outputs[0]];
+    const PlanStage *r = m->s;
+    const PlanValue root = m->plan->roots[r->outputs[0]];
     const uint32_t rank = m->r->space->rank;
     IrRef *values = WBB_NEW_N(m->arena, IrRef, r->n_starts);
     IrRef *at = WBB_NEW_N(m->arena, IrRef, r->n_starts * (rank + 1u));
@@ -84,7 +84,7 @@ static void store_concatenate(Emitter *m, IrRef element)
         values[k] = emit_value(m->e, root, index);
     }
     for (uint32_t k = 0; k < r->n_starts; k++)
-        store(m, r->outputs[0], part_shape(root.i, root.part), at + k * (rank + 1u), values[k]);
+        store(m, r->outputs[0], plan_shape(root.i, root.part), at + k * (rank + 1u), values[k]);
 }
 
 /* The indices at which an update begins: run-time values, clamped, the same for all elements. */
@@ -95,7 +95,7 @@ static void find_starts(Emitter *m)
     for (uint32_t d = 0; d < u->shape->rank; d++) m->starts[d] = ir_index(m->g, 0);
     for (uint32_t k = 0; k < needs.n_starts; k++) {
         IrRef at[HLO_RANK_LIMIT];
-        const PartValue v = {u->operands[needs.starts[k].operand], 0};
+        const PlanValue v = {u->operands[needs.starts[k].operand], 0};
         ix_start(m->rw, m->arena, u, k, m->starts, NULL, at);
         m->starts[needs.starts[k].dimension] =
             emit_start(m->e, emit_value(m->e, v, at), needs.starts[k].lo, needs.starts[k].hi);
@@ -108,7 +108,7 @@ static void store_update(Emitter *m, IrRef element)
     IrRef *index = WBB_NEW_N(m->arena, IrRef, u->shape->rank + 1u);
     IrRef *at = WBB_NEW_N(m->arena, IrRef, u->shape->rank + 1u);
     ix_delinear(m->rw, m->r->space, element, index);
-    const IrRef value = emit_value(m->e, (PartValue){u->operands[1], 0}, index);
+    const IrRef value = emit_value(m->e, (PlanValue){u->operands[1], 0}, index);
     for (uint32_t d = 0; d < u->shape->rank; d++) at[d] = rw_add(m->rw, index[d], m->starts[d]);
     const uint32_t output = m->s->outputs[0];
     store(m, output, u->shape, at,
@@ -119,8 +119,8 @@ static void store_update(Emitter *m, IrRef element)
 static void store_steps(Emitter *m, IrRef element)
 {
     EmitValues *e = m->e;
-    const PartStage *stage = m->s;
-    const PartSteps *of = stage->steps;
+    const PlanStage *stage = m->s;
+    const PlanSteps *of = stage->steps;
     const uint32_t leaves = of->loop->shape->n_leaves;
     IrRef *at = WBB_NEW_N(m->arena, IrRef, HLO_RANK_LIMIT), *index = WBB_NEW_N(m->arena, IrRef, HLO_RANK_LIMIT);
     ix_delinear(m->rw, m->r->space, element, at);
@@ -133,22 +133,22 @@ static void store_steps(Emitter *m, IrRef element)
     e->steps = &s;
     uint32_t leaf = 0;
     while (!of->stacks[leaf].update) leaf++;
-    part_stack_index(m->rw, of, leaf, at, ir_index(m->g, 0), index);
-    emit_value(e, (PartValue){of->loop, leaf}, index); /* which runs the loop */
+    plan_stack_index(m->rw, of, leaf, at, ir_index(m->g, 0), index);
+    emit_value(e, (PlanValue){of->loop, leaf}, index); /* which runs the loop */
     e->steps = NULL;
     for (uint32_t k = 0; k < stage->n_outputs; k++) {
         const uint32_t output = stage->outputs[k];
-        const PartValue v = m->plan->roots[output];
-        if (!of->stepped[output]) store(m, output, part_shape(v.i, v.part), at, emit_value(e, v, at));
+        const PlanValue v = m->plan->roots[output];
+        if (!of->stepped[output]) store(m, output, plan_shape(v.i, v.part), at, emit_value(e, v, at));
     }
 }
 
 static void store_all(Emitter *m, IrRef element)
 {
-    if (m->s->kind == PART_ELEMENTS) store_elements(m, element);
-    else if (m->s->kind == PART_CONCATENATE) store_concatenate(m, element);
-    else if (m->s->kind == PART_STEPS) store_steps(m, element);
-    else if (m->s->kind == PART_SCATTER) emit_scatter(m->e, m->s, m->r->space, element);
+    if (m->s->kind == PLAN_ELEMENTS) store_elements(m, element);
+    else if (m->s->kind == PLAN_CONCATENATE) store_concatenate(m, element);
+    else if (m->s->kind == PLAN_STEPS) store_steps(m, element);
+    else if (m->s->kind == PLAN_SCATTER) emit_scatter(m->e, m->s, m->r->space, element);
     else store_update(m, element);
 }
 
@@ -196,11 +196,11 @@ static void store_vector(Emitter *m, const IxMap *map, IrRef *point, uint32_t la
 static void store_vectors(Emitter *m, bool exact)
 {
     const IxMap *map = m->s->maps.elements;
-    const PartDim *d = &m->s->layout.dims[0];
-    const PartFactor *vector = part_factor(d, PART_VECTOR), *registers = part_factor(d, PART_REGISTER);
+    const LayDim *d = &m->s->layout.dims[0];
+    const LayFactor *vector = lay_factor(d, LAY_VECTOR), *registers = lay_factor(d, LAY_REGISTER);
     IrRef *point = WBB_NEW_N(m->arena, IrRef, map->vars.n);
     point[0] = number_of_thread(m, exact);
-    if (m->s->kind == PART_UPDATE) find_starts(m);
+    if (m->s->kind == PLAN_UPDATE) find_starts(m);
     for (int64_t k = 0; k < (registers ? registers->size : 1); k++) {
         if (registers) point[1] = ir_index(m->g, k);
         store_vector(m, map, point, vector ? (uint32_t)vector->size : 1);
@@ -215,21 +215,21 @@ static void store_tail(Emitter *m)
     map_at(m, map, &m->thread, &element, NULL);
     const IrFact of_map = ir_fact(rw_graph(m->plan->rw), map->results.items[0]);
     element = emit_let(m->e, "r", element, (int64_t)of_map.lo, (int64_t)of_map.hi);
-    if (m->s->kind == PART_UPDATE) find_starts(m);
+    if (m->s->kind == PLAN_UPDATE) find_starts(m);
     store_all(m, element);
 }
 
 /* The last n elements, which do not fill their bytes. Computes every value before the first store. */
 static void store_partial(Emitter *m, int64_t first, uint32_t n)
 {
-    const PartStage *r = m->s;
+    const PlanStage *r = m->s;
     IrRef *values = WBB_NEW_N(m->arena, IrRef, r->n_outputs * n);
     for (uint32_t k = 0; k < r->n_outputs; k++)
         for (uint32_t j = 0; j < n; j++) values[k * n + j] = value_at(m, k, ir_index(m->g, first + j));
     for (uint32_t k = 0; k < r->n_outputs; k++) {
         const uint32_t buffer = m->plan->n_operands + r->outputs[k];
         const ScType t = m->plan->buffers[buffer].shape->type;
-        const uint32_t each = part_packed_group(t);
+        const uint32_t each = plan_packed_group(t);
         for (uint32_t j = 0; j < n; j += each)
             emit_store(m->e, buffer, ir_index(m->g, first + j),
                        emit_packed(m->e, values + k * n + j, t, each, n - j));
@@ -260,10 +260,10 @@ static void store_packed_tail(Emitter *m)
     store_partial(m, element, (uint32_t)(m->r->elements - element));
 }
 
-static void stage(Emitter *m, IrRef block, const PartStage *s)
+static void stage(Emitter *m, IrRef block, const PlanStage *s)
 {
     const uint32_t outer = m->e->scope;
-    const PartMaps *maps = &s->maps;
+    const LayMaps *maps = &s->maps;
     m->s = s;
     map_at(m, maps->launched, (IrRef[]){block, m->tid}, &m->thread, NULL);
     IrStmt *bounded = maps->elements ? only_below(m, m->thread, maps->elements->vars.items[0].hi + 1) : NULL;
@@ -279,7 +279,7 @@ static void stage(Emitter *m, IrRef block, const PartStage *s)
     emit_switch(m->e, outer);
 }
 
-static void range(Emitter *m, const PartRange *r)
+static void range(Emitter *m, const PlanRange *r)
 {
     const uint32_t outer = m->e->scope;
     m->r = r;
@@ -312,7 +312,7 @@ static void ranges(Emitter *m, uint32_t lo, uint32_t hi)
     emit_switch(m->e, outer);
 }
 
-static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const PartKernel *of)
+static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const Plan *p, const PlanKernel *of)
 {
     IrKernel *k = WBB_NEW(a, IrKernel);
     k->name = emit_identifier(a, p->fusion->name);
@@ -321,9 +321,9 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
     k->n_buffers = p->n_operands + p->n_outputs + p->n_temps;
     k->buffers = WBB_NEW_N(a, IrBuffer, k->n_buffers);
     for (uint32_t i = 0; i < k->n_buffers; i++) {
-        const PartBuffer *from = &p->buffers[i];
+        const PlanBuffer *from = &p->buffers[i];
         const ScType t = from->shape->type, view = i < of->n_views && of->views[i] != SC_NONE ? of->views[i] : t;
-        const int64_t each = part_packed_group(t);
+        const int64_t each = plan_packed_group(t);
         const int64_t whole = (from->elements + each - 1) / each * each;
         const bool temporary = from->temporary || i >= p->n_operands + p->n_outputs;
         k->buffers[i] = (IrBuffer){.name = from->name, .type = view, .align = from->temporary ? 16 : p->align,
@@ -340,9 +340,9 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const PartPlan *p, const Pa
     return k;
 }
 
-IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const PartPlan *plan, const PartKernel *kernel)
+IrKernel *emit_kernel(WbbCx *cx, WbbArena *a, RwCx *rw, const Plan *plan, const PlanKernel *kernel)
 {
-    plan = part_plan_of(plan, kernel);
+    plan = plan_of_kernel(plan, kernel);
     IrGraph *g = rw_graph(rw);
     IrKernel *k = new_kernel(a, g, plan, kernel);
     if (kernel->grid == 0) return k;

@@ -74,7 +74,7 @@ static bool *used_leaves(EmitValues *e, const HloInstruction *i)
     for (uint32_t k = i->id + 1; c && k < c->n_instructions; k++) {
         const HloInstruction *user = c->instructions[k];
         if (user->opcode != HLO_GET_TUPLE_ELEMENT || user->operands[0] != i) continue;
-        const uint32_t first = part_value(user, 0).part;
+        const uint32_t first = plan_value(user, 0).part;
         for (uint32_t l = 0; l < user->shape->n_leaves; l++) used[first + l] = true;
         elements++;
     }
@@ -85,7 +85,7 @@ static bool *used_leaves(EmitValues *e, const HloInstruction *i)
 
 static IrRef counter(EmitValues *e, const Loop *w, IrRef iteration)
 {
-    const ScType t = part_shape(w->s.loop, w->counts.counter)->type;
+    const ScType t = plan_shape(w->s.loop, w->counts.counter)->type;
     const IrRef at = rw_add(e->rw, rw_scale(e->rw, iteration, w->counts.step), ir_index(e->g, w->counts.first));
     return ir_node(e->g, OP_IDX, IR_TYPE(t, 0), 0, at, 0, 0, 0);
 }
@@ -103,7 +103,7 @@ static void set_environments(EmitValues *e, const EmitFrame *f, Loop *w, IrRef *
 static void begin_search(EmitValues *e, EmitFrame *f, Loop *w)
 {
     EmitState *s = &w->s;
-    const HloShape *own = w->stores ? e->steps->of->space : part_shape(f->i, f->part);
+    const HloShape *own = w->stores ? e->steps->of->space : plan_shape(f->i, f->part);
     const bool *used = used_leaves(e, f->i);
     IrRef iteration = 0;
     s->discovering = true;
@@ -128,7 +128,7 @@ static void begin_search(EmitValues *e, EmitFrame *f, Loop *w)
     for (uint32_t l = 0; l < f->i->shape->n_leaves && !(w->attempt & NO_COMPANIONS); l++) {
         const bool counts = w->counts.trips >= 0 && l == w->counts.counter;
         if (used[l] && !counts && l != f->part && !hlo_loop_keeps(f->i, l) &&
-            hlo_same_dims(part_shape(f->i, l), own))
+            hlo_same_dims(plan_shape(f->i, l), own))
             emit_add_slot(e, s, l, w->stores ? e->steps->at : f->index);
     }
     w->n_results = s->n_slots;
@@ -196,7 +196,7 @@ static bool end_search(EmitValues *e, EmitFrame *f, Loop *w)
     if (s->again && !s->failed && rests) return false;
     for (uint32_t l = 0; l < f->i->shape->n_leaves; l++) s->whole[l] = false;
     if (++w->attempt < ATTEMPTS) return false;
-    const HloShape *leaf = part_shape(f->i, s->failed_leaf);
+    const HloShape *leaf = plan_shape(f->i, s->failed_leaf);
     wbb_decline(e->cx, f->i->loc, WHY_CONTROL_FLOW,
                 "%s: an element of its result needs more elements of leaf %u of its state, of %lld, than one thread "
                 "holds; at most %u in all",
@@ -211,7 +211,7 @@ static Loop *begin(EmitValues *e, EmitFrame *f)
     const uint32_t most = e->plan->while_state;
     w->counts = hlo_count_of(f->i);
     w->stores = e->steps && !e->steps->open && f->env == 0 && f->i == e->steps->of->loop;
-    w->body = part_called(f->i, "body"), w->test = part_called(f->i, "condition");
+    w->body = plan_called(f->i, "body"), w->test = plan_called(f->i, "condition");
     w->s = (EmitState){.loop = f->i, .capacity = most};
     w->s.slots = WBB_NEW_N(e->arena, EmitSlot, most + 1u);
     w->s.carried = WBB_NEW_N(e->arena, IrRef, most + 1u);
@@ -227,7 +227,7 @@ static void want_straight(EmitValues *e, EmitFrame *f, const Loop *w)
     uint32_t env = f->env;
     HloInstruction *const *before = f->i->operands;
     for (int64_t k = 0; k < w->counts.trips; k++, before = &w->body->root) {
-        const ScType t = part_shape(f->i, w->counts.counter)->type;
+        const ScType t = plan_shape(f->i, w->counts.counter)->type;
         const IrRef known =
             ir_const(e->g, IR_TYPE(t, 0), sc_from_i128(t, w->counts.first + (WbbI128)w->counts.step * k));
         env = emit_env_of(e, f->i, env, (uint32_t)k, before);
@@ -250,11 +250,11 @@ static bool is_short(EmitValues *e, const EmitFrame *f, const Loop *w)
     const int64_t trips = w->counts.trips;
     if (trips <= 1) return trips >= 0;
     /* what a branch computes is not available in another one, and would be computed again in each after it */
-    if (part_has_branch(e->arena, w->body)) return false;
-    const int64_t operations = part_operations(e->arena, w->body, NULL);
+    if (plan_has_branch(e->arena, w->body)) return false;
+    const int64_t operations = plan_operations(e->arena, w->body, NULL);
     if (trips * WBB_MAX(operations, 1) > e->plan->while_straight) return false;
     const bool inner = is_in_loop(e, f->env);
-    PartStraight all = part_while_straight(e->arena, f->i, f->part);
+    PlanStraight all = plan_while_straight(e->arena, f->i, f->part);
     if (!inner) all.operations += e->straight.operations, all.branches += e->straight.branches;
     if (all.operations > e->plan->while_most || all.branches > e->plan->called_branches / 2) return false;
     if (!inner) e->straight = all;
@@ -271,7 +271,7 @@ static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)
     } else if (hlo_loop_keeps(f->i, f->part)) {
         emit_want(e, f, f->i->operands[0], f->part, f->index);
     } else if (trips >= 0 && f->part == w->counts.counter) {
-        const ScType t = part_shape(f->i, f->part)->type;
+        const ScType t = plan_shape(f->i, f->part)->type;
         f->result = ir_const(e->g, IR_TYPE(t, 0), sc_from_i128(t, w->counts.first + (WbbI128)w->counts.step * trips));
     } else if (is_short(e, f, w)) {
         want_straight(e, f, w);
@@ -283,7 +283,7 @@ static void begin_attempt(EmitValues *e, EmitFrame *f, Loop *w)
 
 static ScType type_of(const EmitFrame *f, const Loop *w, uint32_t slot)
 {
-    return part_shape(f->i, w->s.slots[slot].leaf)->type;
+    return plan_shape(f->i, w->s.slots[slot].leaf)->type;
 }
 
 /* Asks for the next value of each slot in the body's environment; true: all are there. */
@@ -301,8 +301,8 @@ static bool all_yields(EmitValues *e, EmitFrame *f, Loop *w)
 /* Asks for the results of a step, of each leaf that is stacked, in the body's environment; true: all are there. */
 static bool all_results(EmitValues *e, EmitFrame *f, const Loop *w)
 {
-    const PartStack *stacks = e->steps->of->stacks;
-    if (f->asked) e->steps->now[f->asked - 1] = emit_as(e, f->result, part_shape(f->i, f->asked - 1)->type);
+    const PlanStack *stacks = e->steps->of->stacks;
+    if (f->asked) e->steps->now[f->asked - 1] = emit_as(e, f->result, plan_shape(f->i, f->asked - 1)->type);
     while (f->asked < f->i->shape->n_leaves && !stacks[f->asked].update) f->asked++;
     if (f->asked == f->i->shape->n_leaves) return true;
     const uint32_t leaf = f->asked++;
@@ -313,7 +313,7 @@ static bool all_results(EmitValues *e, EmitFrame *f, const Loop *w)
 /* Steps whose loads are in flight at once. */
 static int64_t steps_together(const EmitValues *e, const Loop *w)
 {
-    const int64_t operations = WBB_MAX(part_operations(e->arena, w->body, NULL), 1);
+    const int64_t operations = WBB_MAX(plan_operations(e->arena, w->body, NULL), 1);
     int64_t n = e->plan->reduce_unroll;
     while (n > 1 && n * operations > e->plan->while_straight) n /= 2;
     return WBB_MIN(n, w->counts.trips);
@@ -355,8 +355,8 @@ static void end_step(EmitValues *e, EmitFrame *f, Loop *w)
     }
     e->steps->open = false;
     for (uint32_t k = 0; k < w->n_results; k++)
-        emit_give(e, (PartValue){f->i, w->s.slots[k].leaf}, w->s.slots[k].index, w->yields[k]);
-    emit_done(e, f, ir_const(e->g, IR_TYPE(part_shape(f->i, f->part)->type, 0), 0)); /* which nobody reads */
+        emit_give(e, (PlanValue){f->i, w->s.slots[k].leaf}, w->s.slots[k].index, w->yields[k]);
+    emit_done(e, f, ir_const(e->g, IR_TYPE(plan_shape(f->i, f->part)->type, 0), 0)); /* which nobody reads */
 }
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */
@@ -474,6 +474,6 @@ void emit_step_while(EmitValues *e, EmitFrame *f)
         emit_next(f, LOOP_END);
         return;
     case LOOP_END: close_loop(e, f, w); return;
-    default: emit_done(e, f, emit_as(e, f->result, part_shape(f->i, f->part)->type));
+    default: emit_done(e, f, emit_as(e, f->result, plan_shape(f->i, f->part)->type));
     }
 }

@@ -8,7 +8,7 @@
 
 ScType emit_part_type(ScType t)
 {
-    return part_memory_type(t);
+    return plan_memory_type(t);
 }
 
 IrRef emit_load(RwCx *rw, ScType type, uint32_t buffer, IrRef offset)
@@ -22,7 +22,7 @@ IrRef emit_table_element(RwCx *rw, const HloShape *s, uint32_t table, const IrRe
     return emit_load(rw, s->type, table, gr_row_major(rw, s, index));
 }
 
-uint32_t emit_parts_of(ScType t) { return part_memory_parts(t); }
+uint32_t emit_parts_of(ScType t) { return plan_memory_parts(t); }
 
 static IrRef node(const EmitValues *e, ScOp op, ScType t, IrRef x, IrRef y)
 {

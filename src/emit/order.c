@@ -18,58 +18,58 @@ typedef struct {
 } Text;
 
 /* Threads that share a result, or blocks. */
-static int64_t count_of(const PartLayout *l, PartLevel level) { return part_layout_part(l, level, true); }
+static int64_t count_of(const Layout *l, LayLevel level) { return lay_part(l, level, true); }
 
-static void put_dims(WbbBuf *b, const PartStage *s)
+static void put_dims(WbbBuf *b, const PlanStage *s)
 {
     for (uint32_t d = 0; d < s->layout.n_dims; d++) {
-        const PartDim *x = &s->layout.dims[d];
+        const LayDim *x = &s->layout.dims[d];
         for (uint32_t k = 0; k < s->n_space && x->reduced && x->size > 1; k++) {
-            const PartGroup *g = &s->space[k];
+            const PlanGroup *g = &s->space[k];
             if (g->dim.name != x->name) continue;
             wbb_putf(b, "; %s {", x->name);
             for (uint32_t j = 0; j < g->n; j++) wbb_putf(b, "%s%u", j ? "," : "", g->of[j]);
             for (uint32_t j = 0; j < x->n_factors; j++)
-                wbb_putf(b, "%s %s %lld", j ? "," : "}:", part_level_name[x->factors[j].level],
+                wbb_putf(b, "%s %s %lld", j ? "," : "}:", lay_level_name[x->factors[j].level],
                          (long long)x->factors[j].size);
         }
     }
 }
 
-static void put_digit(Text *t, const PartDim *x, PartLevel level, const char **before)
+static void put_digit(Text *t, const LayDim *x, LayLevel level, const char **before)
 {
-    if (!x->reduced || part_size(x, level) == 1) return;
-    wbb_putf(t->b, "%s %s.%s%s", *before, t->dim ? t->dim : x->name, t->stem, part_level_name[level]);
+    if (!x->reduced || lay_size(x, level) == 1) return;
+    wbb_putf(t->b, "%s %s.%s%s", *before, t->dim ? t->dim : x->name, t->stem, lay_level_name[level]);
     *before = ",";
 }
 
 /* The digits of a level, those of the dimension that stands first, or whose terms follow each other, the lowest. */
-static void put_level(Text *t, const PartLayout *l, PartLevel level)
+static void put_level(Text *t, const Layout *l, LayLevel level)
 {
     const char *before = " of";
-    for (uint32_t k = 0; k < l->n_dims; k++) put_digit(t, &l->dims[part_nth(l, k)], level, &before);
+    for (uint32_t k = 0; k < l->n_dims; k++) put_digit(t, &l->dims[lay_nth(l, k)], level, &before);
 }
 
-static void put_loop(Text *t, const PartLayout *l)
+static void put_loop(Text *t, const Layout *l)
 {
-    if (count_of(l, PART_LOOP) == 1 || t->chains) return;
-    wbb_putf(t->b, "; chain %lld", (long long)count_of(l, PART_LOOP));
-    put_level(t, l, PART_LOOP);
+    if (count_of(l, LAY_LOOP) == 1 || t->chains) return;
+    wbb_putf(t->b, "; chain %lld", (long long)count_of(l, LAY_LOOP));
+    put_level(t, l, LAY_LOOP);
 }
 
 /* What a thread has in one iteration: vectors are the lowest digit, then registers, the last dimension's first. */
-static void put_terms(Text *t, const PartLayout *l)
+static void put_terms(Text *t, const Layout *l)
 {
-    const int64_t n = count_of(l, PART_VECTOR) * count_of(l, PART_REGISTER) * (t->chains ? count_of(l, PART_LOOP) : 1);
+    const int64_t n = count_of(l, LAY_VECTOR) * count_of(l, LAY_REGISTER) * (t->chains ? count_of(l, LAY_LOOP) : 1);
     const char *before = " of";
     if (n == 1) return;
     wbb_putf(t->b, "; %s %lld", t->chains ? "chain" : "fold", (long long)n);
-    for (uint32_t d = 0; d < l->n_dims; d++) put_digit(t, &l->dims[d], PART_VECTOR, &before);
-    for (uint32_t d = l->n_dims; d-- > 0;) put_digit(t, &l->dims[d], PART_REGISTER, &before);
-    for (uint32_t k = 0; k < l->n_dims && t->chains; k++) put_digit(t, &l->dims[part_nth(l, k)], PART_LOOP, &before);
+    for (uint32_t d = 0; d < l->n_dims; d++) put_digit(t, &l->dims[d], LAY_VECTOR, &before);
+    for (uint32_t d = l->n_dims; d-- > 0;) put_digit(t, &l->dims[d], LAY_REGISTER, &before);
+    for (uint32_t k = 0; k < l->n_dims && t->chains; k++) put_digit(t, &l->dims[lay_nth(l, k)], LAY_LOOP, &before);
 }
 
-static void put_fold(Text *t, const PartLayout *l, PartLevel level)
+static void put_fold(Text *t, const Layout *l, LayLevel level)
 {
     if (count_of(l, level) == 1) return;
     wbb_putf(t->b, "; fold %lld", (long long)count_of(l, level));
@@ -77,44 +77,44 @@ static void put_fold(Text *t, const PartLayout *l, PartLevel level)
 }
 
 /* The threads of the last block have a stretch of the blocks' partial results each. */
-static void put_blocks(Text *t, const PartLayout *l)
+static void put_blocks(Text *t, const Layout *l)
 {
-    const int64_t blocks = count_of(l, PART_GRID), lanes = count_of(l, PART_LANE), warps = count_of(l, PART_WARP);
+    const int64_t blocks = count_of(l, LAY_GRID), lanes = count_of(l, LAY_LANE), warps = count_of(l, LAY_WARP);
     if (blocks == 1) return;
     wbb_putf(t->b, "; chain %lld", (long long)((blocks + lanes * warps - 1) / (lanes * warps)));
     if (lanes > 1) wbb_putf(t->b, ", fold %lld", (long long)lanes);
     if (warps > 1) wbb_putf(t->b, ", fold %lld", (long long)warps);
-    put_level(t, l, PART_GRID);
+    put_level(t, l, LAY_GRID);
 }
 
-static void put_steps(Text *t, const PartLayout *l)
+static void put_steps(Text *t, const Layout *l)
 {
     put_terms(t, l);
     put_loop(t, l);
-    put_fold(t, l, PART_LANE);
-    put_fold(t, l, PART_WARP);
-    put_fold(t, l, PART_CLUSTER);
+    put_fold(t, l, LAY_LANE);
+    put_fold(t, l, LAY_WARP);
+    put_fold(t, l, LAY_CLUSTER);
 }
 
 /* Positions of the scanned dimension have these digits, the lowest first (share_scan.c). */
-const char *emit_scan_order(WbbArena *a, const PartStage *s, const PartReduce *reduce)
+const char *emit_scan_order(WbbArena *a, const PlanStage *s, const PlanReduce *reduce)
 {
     WbbBuf b = wbb_buf(a);
-    const PartLayout *l = &s->layout;
+    const Layout *l = &s->layout;
     wbb_putf(&b, "%s: scan", reduce->i->name);
     if (sc_is_float(reduce->sum)) wbb_putf(&b, " in %s", sc_type_info[reduce->sum].hlo);
     if (reduce->scan.reverse) wbb_put(&b, " from the last");
-    wbb_putf(&b, "; thread %lld", (long long)(count_of(l, PART_VECTOR) * count_of(l, PART_REGISTER)));
-    for (PartLevel level = PART_LANE; level <= PART_WARP; level++)
-        if (count_of(l, level) > 1) wbb_putf(&b, "; %s %lld", part_level_name[level], (long long)count_of(l, level));
-    if (count_of(l, PART_LOOP) > 1) wbb_putf(&b, "; loop %lld", (long long)count_of(l, PART_LOOP));
+    wbb_putf(&b, "; thread %lld", (long long)(count_of(l, LAY_VECTOR) * count_of(l, LAY_REGISTER)));
+    for (LayLevel level = LAY_LANE; level <= LAY_WARP; level++)
+        if (count_of(l, level) > 1) wbb_putf(&b, "; %s %lld", lay_level_name[level], (long long)count_of(l, level));
+    if (count_of(l, LAY_LOOP) > 1) wbb_putf(&b, "; loop %lld", (long long)count_of(l, LAY_LOOP));
     return b.text;
 }
 
-const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce)
+const char *emit_order(WbbArena *a, const PlanStage *s, const PlanReduce *reduce)
 {
     WbbBuf b = wbb_buf(a);
-    const PartLayout *l = &s->layout;
+    const Layout *l = &s->layout;
     if (reduce->number) return wbb_format(a, "%s: serial", reduce->i->name); /* it selects what it would select so */
     wbb_putf(&b, "%s: tree", reduce->i->name);
     if (sc_is_float(reduce->sum)) wbb_putf(&b, " in %s", sc_type_info[reduce->sum].hlo);
@@ -126,9 +126,9 @@ const char *emit_order(WbbArena *a, const PartStage *s, const PartReduce *reduce
 }
 
 /* The dimension that a layout reduces; NULL: several. */
-static const PartDim *reduced_of(const PartLayout *l)
+static const LayDim *reduced_of(const Layout *l)
 {
-    const PartDim *found = NULL;
+    const LayDim *found = NULL;
     for (uint32_t d = 0; d < l->n_dims; d++) {
         if (!l->dims[d].reduced || l->dims[d].size == 1) continue;
         if (found) return NULL;
@@ -137,21 +137,21 @@ static const PartDim *reduced_of(const PartLayout *l)
     return found;
 }
 
-const char *emit_order_across(WbbArena *a, const HloInstruction *i, const PartLayout *rows, const PartLayout *parts)
+const char *emit_order_across(WbbArena *a, const HloInstruction *i, const Layout *rows, const Layout *parts)
 {
     WbbBuf b = wbb_buf(a);
-    const PartDim *x = reduced_of(rows), *y = reduced_of(parts);
+    const LayDim *x = reduced_of(rows), *y = reduced_of(parts);
     int64_t own = 1; /* rows of a block */
-    for (uint32_t k = 0; x && k < x->n_factors; k++) own *= x->factors[k].level == PART_GRID ? 1 : x->factors[k].size;
-    if (!x || !y || part_size(x, PART_GRID) != y->size || own * y->size != x->size) return NULL;
+    for (uint32_t k = 0; x && k < x->n_factors; k++) own *= x->factors[k].level == LAY_GRID ? 1 : x->factors[k].size;
+    if (!x || !y || lay_size(x, LAY_GRID) != y->size || own * y->size != x->size) return NULL;
     wbb_putf(&b, "%s: tree%s; %s {", i->name, i->shape->type == SC_F32 ? "" : " in f32", x->name);
     for (uint32_t d = 0; d < i->n_dimensions; d++) wbb_putf(&b, "%s%lld", d ? "," : "", (long long)i->dimensions[d]);
     const char *before = "}:";
     for (uint32_t k = 0; k < x->n_factors; k++, before = ",")
-        if (x->factors[k].level != PART_GRID)
-            wbb_putf(&b, "%s %s %lld", before, part_level_name[x->factors[k].level], (long long)x->factors[k].size);
+        if (x->factors[k].level != LAY_GRID)
+            wbb_putf(&b, "%s %s %lld", before, lay_level_name[x->factors[k].level], (long long)x->factors[k].size);
     for (uint32_t k = 0; k < y->n_factors; k++)
-        wbb_putf(&b, ", part_%s %lld", part_level_name[y->factors[k].level], (long long)y->factors[k].size);
+        wbb_putf(&b, ", part_%s %lld", lay_level_name[y->factors[k].level], (long long)y->factors[k].size);
     Text t = {&b, x->name, "", false};
     put_steps(&t, rows);
     t.stem = "part_";

@@ -12,30 +12,30 @@
 static IrRef plus(const EmitProduct *m, IrRef x, int64_t n) { return emit_product_plus(m, x, n); }
 
 /* Are columns of a tile neighbours? */
-static bool in_a_row(const PartProduct *p) { return p->stages && p->bring[1].side; }
+static bool in_a_row(const PlanProduct *p) { return p->stages && p->bring[1].side; }
 
 /* Row number r of the lane. */
 static IrRef row_of(const EmitProduct *m, uint32_t r)
 {
     const bool apart = m->p->stages != 0;
-    return plus(m, m->row, apart ? r / 2 * PART_TILE_ROWS + r % 2 * PART_TILE_ROWS / 2 : r);
+    return plus(m, m->row, apart ? r / 2 * PLAN_TILE_ROWS + r % 2 * PLAN_TILE_ROWS / 2 : r);
 }
 
 /* Column number `group` of tile n of the warp. */
 static IrRef column_of(const EmitProduct *m, uint32_t n, IrRef group)
 {
     const uint32_t run = in_a_row(m->p) ? 1 : m->p->column_run;
-    const IrRef first = plus(m, m->column, n / run * PART_TILE_COLUMNS * run + n % run);
+    const IrRef first = plus(m, m->column, n / run * PLAN_TILE_COLUMNS * run + n % run);
     return rw_add(m->rw, first, rw_scale(m->rw, group, run));
 }
 
-static uint32_t fragments(const PartProduct *p) { return (p->row_tiles + p->column_tiles) * p->steps; }
+static uint32_t fragments(const PlanProduct *p) { return (p->row_tiles + p->column_tiles) * p->steps; }
 
 /* The operands of an iteration whose first product is k, as tensor cores take them: of the left one row_tiles for each
  * step, then column_tiles of the right one. */
 static void load(const EmitProduct *m, IrRef k, IrRef *to)
 {
-    const PartProduct *p = m->p;
+    const PlanProduct *p = m->p;
     const uint32_t each = 4 * p->steps;
     const ScType type = p->i->operands[0]->shape->type;
     IrRef *x = WBB_NEW_N(m->a, IrRef, m->rows * each), *y = WBB_NEW_N(m->a, IrRef, p->column_tiles * each);
@@ -59,7 +59,7 @@ static void load(const EmitProduct *m, IrRef k, IrRef *to)
 
 static void multiply(const EmitProduct *m, const IrRef *of, IrRef *sums)
 {
-    const PartProduct *p = m->p;
+    const PlanProduct *p = m->p;
     for (uint32_t s = 0; s < p->steps; s++) emit_product_step(m, of + s * (p->row_tiles + p->column_tiles), sums);
 }
 
@@ -74,7 +74,7 @@ static IrRef first_of(const EmitProduct *m, IrRef n)
 static void iterate(const EmitProduct *m, int64_t n, IrRef *sums)
 {
     EmitValues *e = m->e;
-    const uint32_t n_sums = part_sums(m->p), n_loaded = m->p->ahead ? fragments(m->p) : 0;
+    const uint32_t n_sums = plan_sums(m->p), n_loaded = m->p->ahead ? fragments(m->p) : 0;
     IrRef *carried = WBB_NEW_N(m->a, IrRef, n_sums + fragments(m->p)), *of = carried + n_sums, var;
     for (uint32_t k = 0; k < n_sums; k++) carried[k] = sums[k];
     if (n_loaded) load(m, first_of(m, ir_index(m->g, 0)), of);
@@ -97,11 +97,11 @@ static void iterate(const EmitProduct *m, int64_t n, IrRef *sums)
 /* All products, whose operands each lane has from memory. */
 static void add_products(const EmitProduct *m, IrRef *sums)
 {
-    const PartProduct *p = m->p;
-    const int64_t whole = part_depth(p) / m->depth / p->depth_warps;
+    const PlanProduct *p = m->p;
+    const int64_t whole = plan_depth(p) / m->depth / p->depth_warps;
     IrRef *last = WBB_NEW_N(m->a, IrRef, fragments(p));
     if (whole) iterate(m, whole, sums);
-    if (part_depth(p) % m->depth == 0) return;
+    if (plan_depth(p) % m->depth == 0) return;
     load(m, ir_index(m->g, whole * m->depth), last);
     multiply(m, last, sums);
 }
@@ -110,14 +110,14 @@ enum { EACH = 4, OF_TILE = 32 * EACH /* elements of a lane, of a tile */ };
 static const IrType four = IR_TYPE(SC_F32, 2);
 
 /* Elements of all tiles of the warps that have results. */
-static int64_t of_block(const PartProduct *p) { return (int64_t)part_tile_warps(p) * part_sums(p) * OF_TILE; }
+static int64_t of_block(const PlanProduct *p) { return (int64_t)plan_tile_warps(p) * plan_sums(p) * OF_TILE; }
 
 /* Where the thread has tile 0 of its warp, so that lanes have neighbours; first: of one of the first warps. */
 static IrRef own_sums(const EmitProduct *m, bool first)
 {
     IrRef warp = rw_floordiv(m->rw, m->tid, 32);
-    if (first) warp = rw_mod(m->rw, warp, part_tile_warps(m->p));
-    return rw_add(m->rw, rw_scale(m->rw, warp, (int64_t)part_sums(m->p) * OF_TILE),
+    if (first) warp = rw_mod(m->rw, warp, plan_tile_warps(m->p));
+    return rw_add(m->rw, rw_scale(m->rw, warp, (int64_t)plan_sums(m->p) * OF_TILE),
                   rw_scale(m->rw, rw_mod(m->rw, m->tid, 32), EACH));
 }
 
@@ -132,7 +132,7 @@ static IrRef read_sum(const EmitProduct *m, uint32_t buffer, IrRef at)
 /* Opens the `if` of the warps that have results. */
 static EmitIf if_first(const EmitProduct *m)
 {
-    const IrRef firsts = ir_index(m->g, 32 * (int64_t)part_tile_warps(m->p));
+    const IrRef firsts = ir_index(m->g, 32 * (int64_t)plan_tile_warps(m->p));
     return emit_if(m->e, m->p->depth_warps > 1 ? rw_compare(m->rw, OP_LT, m->tid, firsts) : 0);
 }
 
@@ -140,10 +140,10 @@ static EmitIf if_first(const EmitProduct *m)
 static EmitIf add_warps(const EmitProduct *m, IrRef *sums)
 {
     EmitValues *e = m->e;
-    const uint32_t n = part_sums(m->p);
+    const uint32_t n = plan_sums(m->p);
     const int64_t all = of_block(m->p); /* of the warps that have a part of an iteration */
     const uint32_t shared = emit_add_buffer(e, "sums", IR_SHARED, SC_F32, (m->p->depth_warps - 1) * all, false);
-    const IrRef firsts = ir_index(m->g, 32 * (int64_t)part_tile_warps(m->p)), own = own_sums(m, true);
+    const IrRef firsts = ir_index(m->g, 32 * (int64_t)plan_tile_warps(m->p)), own = own_sums(m, true);
     EmitIf others = emit_if(e, rw_compare(m->rw, OP_GE, m->tid, firsts));
     for (uint32_t k = 0; k < n; k++)
         emit_store(e, shared, plus(m, own_sums(m, false), (int64_t)k * OF_TILE - all), sums[k]);
@@ -166,10 +166,10 @@ typedef struct {
 
 static Shared add_buffers(const EmitProduct *m)
 {
-    const PartProduct *p = m->p;
+    const PlanProduct *p = m->p;
     Shared s = {0};
     if (p->depth_blocks == 1) return s;
-    const int64_t blocks = part_blocks(p);
+    const int64_t blocks = plan_blocks(p);
     s.parts = emit_add_buffer(m->e, "part", IR_TEMP, SC_F32, blocks * of_block(p), false);
     s.turn = emit_add_buffer(m->e, "turn", IR_TEMP, SC_U32, blocks / p->depth_blocks, true);
     s.drawn = emit_add_buffer(m->e, "drawn", IR_SHARED, SC_U32, 1, false);
@@ -188,7 +188,7 @@ static EmitIf leave_sums(const EmitProduct *m, const Shared *s, EmitIf *firsts, 
 {
     const IrType u32 = IR_TYPE(SC_U32, 0);
     const IrRef own = part_at(m, m->part), zero = ir_index(m->g, 0), most = ir_const(m->g, u32, m->p->depth_blocks - 1);
-    for (uint32_t k = 0; k < part_sums(m->p); k++) emit_store(m->e, s->parts, plus(m, own, k * OF_TILE), sums[k]);
+    for (uint32_t k = 0; k < plan_sums(m->p); k++) emit_store(m->e, s->parts, plus(m, own, k * OF_TILE), sums[k]);
     emit_close_if(m->e, firsts);
     emit_barrier(m->e);
     EmitIf one = emit_if(m->e, rw_compare(m->rw, OP_EQ, m->tid, zero));
@@ -207,8 +207,8 @@ static EmitIf leave_sums(const EmitProduct *m, const Shared *s, EmitIf *firsts, 
 /* The sums of all blocks in the order of their parts. */
 static void add_blocks(const EmitProduct *m, const Shared *s, IrRef *sums)
 {
-    const uint32_t n = part_sums(m->p), blocks = m->p->depth_blocks;
-    const uint32_t at_once = WBB_MIN(WBB_MAX(PART_AT_ONCE / n, 1), blocks);
+    const uint32_t n = plan_sums(m->p), blocks = m->p->depth_blocks;
+    const uint32_t at_once = WBB_MIN(WBB_MAX(PLAN_AT_ONCE / n, 1), blocks);
     IrRef var;
     for (uint32_t k = 0; k < n; k++) sums[k] = ir_const(m->g, four, 0);
     const EmitLoop l = emit_for(m->e, "q", blocks / at_once, n, sums, &var);
@@ -225,26 +225,26 @@ static void add_blocks(const EmitProduct *m, const Shared *s, IrRef *sums)
 /* The element of output number o of the stage at a result, which is a lane of a sum. */
 void emit_product_store(const EmitProduct *m, uint32_t o, IrRef row, IrRef column, IrRef sum, uint32_t lane)
 {
-    const PartProduct *p = m->p;
-    const PartStage *s = m->range->stages;
-    const PartValue root = m->e->plan->roots[s->outputs[o]];
+    const PlanProduct *p = m->p;
+    const PlanStage *s = m->range->stages;
+    const PlanValue root = m->e->plan->roots[s->outputs[o]];
     const IrRef part = ir_node(m->g, OP_PART, IR_TYPE(SC_F32, 0), 0, sum, 0, 0, lane);
     IrRef *at = emit_product_result(m, row, column), *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    emit_give(m->e, (PartValue){p->i, 0}, at, emit_as(m->e, part, p->i->shape->type));
-    part_path_index(m->rw, m->a, &s->paths[o], at, to);
+    emit_give(m->e, (PlanValue){p->i, 0}, at, emit_as(m->e, part, p->i->shape->type));
+    plan_path_index(m->rw, m->a, &s->paths[o], at, to);
     const IrRef value = emit_value(m->e, root, to);
-    emit_store(m->e, m->e->plan->n_operands + s->outputs[o], ix_linear(m->rw, part_shape(root.i, root.part), to),
+    emit_store(m->e, m->e->plan->n_operands + s->outputs[o], ix_linear(m->rw, plan_shape(root.i, root.part), to),
                value);
 }
 
 /* Each output at the results of a row of the lane. */
 static void store_row(const EmitProduct *m, uint32_t r, const IrRef *sums)
 {
-    const PartProduct *p = m->p;
-    const PartStage *s = m->range->stages;
+    const PlanProduct *p = m->p;
+    const PlanStage *s = m->range->stages;
     const uint32_t n = 2 * p->column_tiles;
     const IrRef row = row_of(m, r), all = ir_index(m->g, p->of.columns);
-    const bool whole = p->of.columns % part_warp_columns(p) == 0; /* then the warp has all of its columns, or none */
+    const bool whole = p->of.columns % plan_warp_columns(p) == 0; /* then the warp has all of its columns, or none */
     EmitIf in_row = emit_if(m->e, rw_compare(m->rw, OP_LT, row, ir_index(m->g, p->of.rows)));
     EmitIf in_all = emit_if(m->e, whole ? rw_compare(m->rw, OP_LT, m->column, all) : 0);
     for (uint32_t o = 0; o < s->n_outputs && !emit_never(&in_row) && !emit_never(&in_all); o++)
@@ -262,8 +262,8 @@ static void store_row(const EmitProduct *m, uint32_t r, const IrRef *sums)
 
 static void find_lane(EmitProduct *m, IrRef block, IrRef tid)
 {
-    const PartProduct *p = m->p;
-    const uint32_t warps = part_tile_warps(p);
+    const PlanProduct *p = m->p;
+    const uint32_t warps = plan_tile_warps(p);
     const IrRef bid = rw_floordiv(m->rw, block, p->depth_blocks);
     const IrRef lane = rw_mod(m->rw, tid, 32), warp = rw_mod(m->rw, rw_floordiv(m->rw, tid, 32), warps);
     const IrRef group = rw_floordiv(m->rw, lane, 4), column_block = rw_mod(m->rw, bid, p->column_blocks);
@@ -272,32 +272,32 @@ static void find_lane(EmitProduct *m, IrRef block, IrRef tid)
                 column_warp = rw_mod(m->rw, warp, p->column_warps), row_block = rw_mod(m->rw, others, p->row_blocks);
     const IrRef first_row = rw_add(m->rw, rw_scale(m->rw, row_block, p->row_warps), row_warp);
     const IrRef first_column = rw_add(m->rw, rw_scale(m->rw, column_block, p->column_warps), column_warp);
-    const IrRef of_warp = rw_scale(m->rw, first_column, part_warp_columns(p));
+    const IrRef of_warp = rw_scale(m->rw, first_column, plan_warp_columns(p));
     m->tid = tid, m->lane = lane;
     m->part = rw_mod(m->rw, block, p->depth_blocks), m->result = bid;
-    m->start = rw_scale(m->rw, m->part, part_depth(p));
+    m->start = rw_scale(m->rw, m->part, plan_depth(p));
     m->pair = rw_mod(m->rw, lane, 4);
     m->depth_warp = rw_floordiv(m->rw, tid, 32 * (int64_t)warps);
     m->batch = rw_floordiv(m->rw, others, p->row_blocks);
-    m->row = rw_add(m->rw, rw_scale(m->rw, first_row, part_warp_rows(p)),
+    m->row = rw_add(m->rw, rw_scale(m->rw, first_row, plan_warp_rows(p)),
                     rw_scale(m->rw, group, p->stages ? 1 : m->rows));
     m->column = of_warp;
-    m->first[0] = rw_scale(m->rw, row_block, part_side(p, 0));
-    m->first[1] = rw_scale(m->rw, column_block, part_side(p, 1));
-    m->of_warp[0] = rw_scale(m->rw, row_warp, part_warp_rows(p));
-    m->of_warp[1] = rw_scale(m->rw, column_warp, part_warp_columns(p));
+    m->first[0] = rw_scale(m->rw, row_block, plan_side(p, 0));
+    m->first[1] = rw_scale(m->rw, column_block, plan_side(p, 1));
+    m->of_warp[0] = rw_scale(m->rw, row_warp, plan_warp_rows(p));
+    m->of_warp[1] = rw_scale(m->rw, column_warp, plan_warp_columns(p));
     m->group[0] = rw_add(m->rw, rw_scale(m->rw, rw_mod(m->rw, group, 2), 4), rw_floordiv(m->rw, group, 2));
     m->group[1] = m->pair, m->group[2] = plus(m, m->pair, 4);
     if (in_a_row(p)) m->group[1] = rw_scale(m->rw, m->pair, 2), m->group[2] = plus(m, m->group[1], 1);
 }
 
-void emit_product(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
+void emit_product(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
 {
-    const PartProduct *p = range->product;
-    const uint32_t origin = e->g->making_origin, n = part_sums(p);
+    const PlanProduct *p = range->product;
+    const uint32_t origin = e->g->making_origin, n = plan_sums(p);
     EmitProduct m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .p = p, .range = range,
                  .rows = 2 * p->row_tiles,
-                     .depth = (uint32_t)(p->stages ? part_tile_depth(p) : part_iteration(p))};
+                     .depth = (uint32_t)(p->stages ? plan_tile_depth(p) : plan_iteration(p))};
     e->g->making_origin = p->i->id + 1;
     find_lane(&m, bid, tid);
     const Shared between = add_buffers(&m); /* what is in memory comes before what is shared */

@@ -11,8 +11,8 @@ typedef struct {
     RwCx *rw;
     IrGraph *g;
     WbbArena *a;
-    const PartProduct *p;
-    const PartRange *range;
+    const PlanProduct *p;
+    const PlanRange *range;
     IrRef tid, lane;
     IrRef part, result;        /* which of the blocks that share results, and number of these blocks */
     IrRef start;               /* first product of the block */
@@ -31,7 +31,7 @@ typedef struct {
     uint32_t operand; /* of the dot */
     bool left;        /* tensor cores take it as the left matrix */
     uint32_t run;     /* lines along the products are columns, of which a lane has so many neighbours; 0: as they are */
-    PartBring bring;
+    PlanBring bring;
     int64_t side, depth, stages, threads; /* rows or columns of a tile, and its products */
     uint32_t buffer;
     ScType type;

@@ -32,9 +32,9 @@ void emit_operand_begin(EmitOperand *t, const char *name)
 static IrRef element_of(const EmitOperand *t, IrRef stage, Place at)
 {
     const int64_t line = line_of(t);
-    const IrRef turned = add(t, at.group, over(t, at.line, part_line_skew(line)));
-    const IrRef group = modulo(t, turned, line / PART_GROUP);
-    const IrRef inside = add(t, times(t, at.line, line), times(t, group, PART_GROUP));
+    const IrRef turned = add(t, at.group, over(t, at.line, plan_line_skew(line)));
+    const IrRef group = modulo(t, turned, line / PLAN_GROUP);
+    const IrRef inside = add(t, times(t, at.line, line), times(t, group, PLAN_GROUP));
     return add(t, times(t, stage, tile_of(t)), inside);
 }
 
@@ -42,8 +42,8 @@ static IrRef element_of(const EmitOperand *t, IrRef stage, Place at)
 /* The column of the block that is line number `line`: product.h. */
 static IrRef column_of_line(const EmitOperand *t, IrRef line)
 {
-    const uint32_t run = t->run, of_run = PART_TILE_COLUMNS * run;
-    const IrRef tile = over(t, modulo(t, line, of_run), PART_TILE_COLUMNS), g = modulo(t, line, PART_TILE_COLUMNS);
+    const uint32_t run = t->run, of_run = PLAN_TILE_COLUMNS * run;
+    const IrRef tile = over(t, modulo(t, line, of_run), PLAN_TILE_COLUMNS), g = modulo(t, line, PLAN_TILE_COLUMNS);
     const IrRef number = add(t, times(t, modulo(t, g, 2), 4), over(t, g, 2));
     return add(t, times(t, over(t, line, of_run), of_run), add(t, times(t, number, run), tile));
 }
@@ -52,7 +52,7 @@ static IrRef column_of_line(const EmitOperand *t, IrRef line)
 static EmitCorner position_of(const EmitOperand *t, Place at, EmitCorner first, uint32_t j)
 {
     const bool side = t->bring.side;
-    const IrRef along = plus(t, times(t, at.group, PART_GROUP), j);
+    const IrRef along = plus(t, times(t, at.group, PLAN_GROUP), j);
     const IrRef line = !side && t->run ? column_of_line(t, at.line) : at.line;
     return (EmitCorner){add(t, first.free, side ? along : line), add(t, first.k, side ? line : along)};
 }
@@ -62,10 +62,10 @@ static void copy_group(const EmitOperand *t, IrRef stage, Place at, EmitCorner f
     const EmitProduct *m = t->m;
     const int64_t size = t->operand ? m->p->of.columns : m->p->of.rows;
     const EmitCorner of = position_of(t, at, first, 0);
-    const int64_t unit = t->bring.side ? PART_GROUP : 1; /* whole groups are beyond the end */
+    const int64_t unit = t->bring.side ? PLAN_GROUP : 1; /* whole groups are beyond the end */
     const IrRef free = times(t, emit_nearest(m->e, over(t, of.free, unit), size / unit), unit);
     IrRef *index = emit_product_index(m, t->operand, free, of.k);
-    const HloInstruction *x = part_source(m->rw, m->a, m->p->i->operands[t->operand], index);
+    const HloInstruction *x = plan_source(m->rw, m->a, m->p->i->operands[t->operand], index);
     const IrRef op = ir_node(m->g, OP_COPY_ASYNC, eight(t), 0, 0, 0, 0, 0);
     const IrRef from = emit_address(m->e, ix_linear(m->rw, x->shape, index));
     IrBlock *block = emit_block(m->e);
@@ -76,27 +76,27 @@ static void copy_group(const EmitOperand *t, IrRef stage, Place at, EmitCorner f
 
 static IrRef values_of_group(const EmitOperand *t, Place at, EmitCorner first)
 {
-    IrRef x[PART_GROUP];
-    for (uint32_t j = 0; j < PART_GROUP; j++) {
+    IrRef x[PLAN_GROUP];
+    for (uint32_t j = 0; j < PLAN_GROUP; j++) {
         const EmitCorner of = position_of(t, at, first, j);
         x[j] = emit_product_element(t->m, t->operand, of.free, of.k);
     }
-    return emit_packed(t->m->e, x, t->type, PART_GROUP, PART_GROUP);
+    return emit_packed(t->m->e, x, t->type, PLAN_GROUP, PLAN_GROUP);
 }
 
-uint32_t emit_operand_groups(const EmitOperand *t) { return (uint32_t)part_up(tile_of(t) / PART_GROUP, t->threads); }
+uint32_t emit_operand_groups(const EmitOperand *t) { return (uint32_t)lay_up(tile_of(t) / PLAN_GROUP, t->threads); }
 
 /* Group number i of the thread. */
 static Place place_of(const EmitOperand *t, uint32_t i)
 {
     const IrRef number = plus(t, t->m->tid, i * t->threads);
-    const int64_t of_line = line_of(t) / PART_GROUP;
+    const int64_t of_line = line_of(t) / PLAN_GROUP;
     return (Place){over(t, number, of_line), modulo(t, number, of_line)};
 }
 
 static EmitIf if_in_tile(const EmitOperand *t, uint32_t i)
 {
-    const int64_t rest = tile_of(t) / PART_GROUP - i * t->threads;
+    const int64_t rest = tile_of(t) / PLAN_GROUP - i * t->threads;
     return emit_if(t->m->e, rest < t->threads ? rw_compare(t->m->rw, OP_LT, t->m->tid, ir_index(t->m->g, rest)) : 0);
 }
 
@@ -132,10 +132,10 @@ static Place matrices(const EmitOperand *t, IrRef first, IrRef steps)
     const IrRef low = modulo(t, m->lane, 8), second = modulo(t, over(t, m->lane, 8), 2), third = over(t, m->lane, 16);
     const IrRef free = t->left ? second : third, along = t->left ? third : second;
     if (t->bring.side) /* a row of a matrix has neighbours along the rows, or columns, of one product */
-        return (Place){add(t, add(t, times(t, along, 8), low), times(t, steps, PART_TILE_DEPTH)),
-                       add(t, over(t, first, PART_GROUP), free)};
+        return (Place){add(t, add(t, times(t, along, 8), low), times(t, steps, PLAN_TILE_DEPTH)),
+                       add(t, over(t, first, PLAN_GROUP), free)};
     return (Place){add(t, first, add(t, times(t, free, 8), low)),
-                   add(t, along, times(t, steps, PART_TILE_DEPTH / PART_GROUP))};
+                   add(t, along, times(t, steps, PLAN_TILE_DEPTH / PLAN_GROUP))};
 }
 
 IrRef emit_operand_read(const EmitOperand *t, IrRef stage, IrRef first, IrRef step)

@@ -55,7 +55,7 @@ static void store(const Tiles *t, IrRef stage, bool all, const IrRef *of)
 static IrRef read(const Tiles *t, uint32_t operand, IrRef stage, uint32_t tile, uint32_t step)
 {
     const EmitProduct *m = t->m;
-    const int64_t of_tile = operand ? PART_TILE_COLUMNS : PART_TILE_ROWS;
+    const int64_t of_tile = operand ? PLAN_TILE_COLUMNS : PLAN_TILE_ROWS;
     const IrRef first = emit_product_plus(m, m->of_warp[operand], tile * of_tile);
     const IrRef steps = emit_product_plus(m, rw_scale(m->rw, m->depth_warp, m->p->steps), step); /* of the iteration */
     return emit_operand_read(&t->of[operand], stage, first, steps);
@@ -63,7 +63,7 @@ static IrRef read(const Tiles *t, uint32_t operand, IrRef stage, uint32_t tile, 
 
 static void multiply(const Tiles *t, IrRef stage, IrRef *sums)
 {
-    const PartProduct *p = t->m->p;
+    const PlanProduct *p = t->m->p;
     IrRef *of = WBB_NEW_N(t->m->a, IrRef, p->row_tiles + p->column_tiles);
     for (uint32_t s = 0; s < p->steps; s++) {
         for (uint32_t r = 0; r < p->row_tiles; r++) of[r] = read(t, 0, stage, r, s);
@@ -86,8 +86,8 @@ static void group_of_copies(const Tiles *t, ScOp op, uint64_t left)
 static void iterate(const Tiles *t, IrRef *sums)
 {
     const EmitProduct *m = t->m;
-    const PartProduct *p = m->p;
-    const uint32_t n_sums = part_sums(p), before = p->stages - 1;
+    const PlanProduct *p = m->p;
+    const uint32_t n_sums = plan_sums(p), before = p->stages - 1;
     const uint32_t n_values = emit_operand_groups(&t->of[0]) + emit_operand_groups(&t->of[1]);
     IrRef *brought = WBB_NEW_N(m->a, IrRef, n_values), var;
     for (uint32_t s = 0; s < before; s++) {
@@ -112,16 +112,16 @@ static void iterate(const Tiles *t, IrRef *sums)
 
 void emit_product_tiles(const EmitProduct *m, IrRef *sums)
 {
-    const PartProduct *p = m->p;
-    Tiles t = {.m = m, .n = part_depth(p) / m->depth};
+    const PlanProduct *p = m->p;
+    Tiles t = {.m = m, .n = plan_depth(p) / m->depth};
     for (uint32_t o = 0; o < 2; o++) {
         t.of[o] = (EmitOperand){.m = m, .operand = o, .left = !o, .run = o ? p->column_run : 0, .bring = p->bring[o],
-                                .side = part_side(p, o), .depth = part_tile_depth(p), .stages = p->stages,
-                                .threads = (int64_t)32 * part_tile_warps(p) * p->depth_warps};
+                                .side = plan_side(p, o), .depth = plan_tile_depth(p), .stages = p->stages,
+                                .threads = (int64_t)32 * plan_tile_warps(p) * p->depth_warps};
         emit_operand_begin(&t.of[o], o ? "right" : "left");
     }
     if (t.n) iterate(&t, sums);
-    if (part_depth(p) % m->depth == 0) return;
+    if (plan_depth(p) % m->depth == 0) return;
     IrRef *rest = WBB_NEW_N(m->a, IrRef, emit_operand_groups(&t.of[0]) + emit_operand_groups(&t.of[1]));
     const IrRef place = ir_index(m->g, t.n % p->stages); /* with which all are done */
     values(&t, ir_index(m->g, t.n), true, rest);

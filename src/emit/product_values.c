@@ -12,7 +12,7 @@ IrRef emit_product_plus(const EmitProduct *m, IrRef x, int64_t n) { return rw_ad
 IrRef *emit_product_result(const EmitProduct *m, IrRef row, IrRef column)
 {
     IrRef *at = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    part_product_result(m->rw, m->p, m->batch, m->turned ? column : row, m->turned ? row : column, at);
+    plan_product_result(m->rw, m->p, m->batch, m->turned ? column : row, m->turned ? row : column, at);
     return at;
 }
 
@@ -20,14 +20,14 @@ IrRef *emit_product_index(const EmitProduct *m, uint32_t operand, IrRef free, Ir
 {
     const HloShape *x = m->p->i->operands[operand]->shape;
     IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    part_product_index(m->rw, m->a, m->p, operand, m->batch, free, k, index);
+    plan_product_index(m->rw, m->a, m->p, operand, m->batch, free, k, index);
     for (uint32_t d = 0; d < x->rank; d++) index[d] = emit_let(m->e, "d", index[d], 0, x->dims[d] - 1);
     return index;
 }
 
 IrRef emit_product_element(const EmitProduct *m, uint32_t operand, IrRef free, IrRef k)
 {
-    const PartProduct *p = m->p;
+    const PlanProduct *p = m->p;
     const HloInstruction *x = p->i->operands[operand];
     const IrType t = IR_TYPE(x->shape->type, 0);
     const IrRef below = rw_compare(m->rw, OP_LT, k, ir_index(m->g, p->of.depth));
@@ -35,14 +35,14 @@ IrRef emit_product_element(const EmitProduct *m, uint32_t operand, IrRef free, I
     if (known && !ir_at(m->g, below)->imm) return ir_const(m->g, t, 0);
     free = emit_nearest(m->e, free, operand ? p->of.columns : p->of.rows);
     const IrRef *index = emit_product_index(m, operand, free, emit_nearest(m->e, k, p->of.depth));
-    const IrRef value = emit_as(m->e, emit_value(m->e, (PartValue){x, 0}, index), x->shape->type);
+    const IrRef value = emit_as(m->e, emit_value(m->e, (PlanValue){x, 0}, index), x->shape->type);
     return known ? value : ir_node(m->g, OP_SELECT, t, 0, below, value, ir_const(m->g, t, 0), 0);
 }
 
 IrRef emit_product_half(const EmitProduct *m, IrRef two, uint32_t k)
 {
     const ScType type = m->p->i->operands[0]->shape->type;
-    return ir_node(m->g, OP_PART, IR_TYPE(type, 2), 0, two, 0, 0, k * PART_GROUP / 2);
+    return ir_node(m->g, OP_PART, IR_TYPE(type, 2), 0, two, 0, 0, k * PLAN_GROUP / 2);
 }
 
 void emit_product_copies(const EmitProduct *m, ScOp op, uint64_t left)
@@ -52,9 +52,9 @@ void emit_product_copies(const EmitProduct *m, ScOp op, uint64_t left)
 
 void emit_product_step(const EmitProduct *m, const IrRef *of, IrRef *sums)
 {
-    const PartProduct *p = m->p;
+    const PlanProduct *p = m->p;
     const IrType t = IR_TYPE(SC_F32, 2);
-    for (uint32_t n = 0; n < part_sums(p); n++) {
+    for (uint32_t n = 0; n < plan_sums(p); n++) {
         const IrRef left = of[n / p->column_tiles], right = of[p->row_tiles + n % p->column_tiles];
         sums[n] = ir_do(m->g, emit_block(m->e), emit_name(m->e, "c"),
                         ir_node(m->g, OP_MMA, t, 0, left, right, sums[n], 0), t);

@@ -193,7 +193,7 @@ static IrRef next_state(const Generator *r, const HloShape *s, const IrRef *inde
 void emit_step_random(EmitValues *e, EmitFrame *f)
 {
     Generator *r = f->data ? f->data : (f->data = WBB_NEW(e->arena, Generator));
-    const HloShape *in = f->i->operands[0]->shape, *s = part_shape(f->i, f->part);
+    const HloShape *in = f->i->operands[0]->shape, *s = plan_shape(f->i, f->part);
     const uint32_t n = (uint32_t)hlo_elements(in), asked = f->asked++;
     r->e = e, r->i = f->i;
     if (asked > 0 && sc_type_info[in->type].bits == 32) {

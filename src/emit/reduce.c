@@ -76,7 +76,7 @@ static Reduce *begin(EmitValues *e, EmitFrame *f)
     w->ranges = WBB_NEW_N(e->arena, IrRef, w->needs->n_ranges + 1);
     w->loops = WBB_NEW_N(e->arena, EmitLoop, w->needs->n_ranges + 1);
     for (uint32_t k = 0; k < w->needs->n_ranges; k++) w->empty = w->empty || w->needs->sizes[k] == 0;
-    w->type = w->products ? SC_NONE : part_float_sum(f->i);
+    w->type = w->products ? SC_NONE : plan_float_sum(f->i);
     if (w->products) {
         w->type = gr_product_type(f->i);
         const ScType part = gr_part_type(w->type);
@@ -174,7 +174,7 @@ static void close_loops(EmitValues *e, EmitFrame *f, Reduce *w)
     for (uint32_t k = w->needs->n_ranges; k-- > 0;)
         emit_end_for(e, &w->loops[k], w->n, w->acc);
     for (uint32_t k = 0; k < w->n; k++) {
-        const IrRef value = emit_as(e, w->acc[k], part_shape(f->i, k)->type);
+        const IrRef value = emit_as(e, w->acc[k], plan_shape(f->i, k)->type);
         if (k != f->part) emit_remember(e, f, k, value);
         w->acc[k] = value;
     }
@@ -183,7 +183,7 @@ static void close_loops(EmitValues *e, EmitFrame *f, Reduce *w)
 
 static ScType type_of(const EmitFrame *f, const Reduce *w, uint32_t accumulator)
 {
-    return w->type != SC_NONE ? w->type : part_shape(f->i, accumulator)->type;
+    return w->type != SC_NONE ? w->type : plan_shape(f->i, accumulator)->type;
 }
 
 /* Combines a term in a type that is wider than the body's. */

@@ -1,7 +1,7 @@
 /* scatter.c: an update of a scatter, combined with the element that its indices name.
  *
  * Needs an update's index; leaves an `if` for the windows that fit into the operand, with starts as variables, and in
- * it what combines the update (PartCombine). Values are computed before the `if`.
+ * it what combines the update (PlanCombine). Values are computed before the `if`.
  *
  *     f32[100] x[k] += u, k in s32
  *         if le.u32(bits.u32(k), 99) {  let s = index(k) in 0..100   do atomic_add.f32(%out[s], u)  }
@@ -37,7 +37,7 @@ void emit_scatter_combined(const Scatter *m, const IrRef *old, IrRef *result)
     }
     const uint32_t env = emit_env(m->e, 2 * n, args);
     for (uint32_t k = 0; k < m->n; k++)
-        result[k] = emit_as(m->e, emit_value_in(m->e, env, (PartValue){c->root, m->s->first + k}, NULL), type_of(m, k));
+        result[k] = emit_as(m->e, emit_value_in(m->e, env, (PlanValue){c->root, m->s->first + k}, NULL), type_of(m, k));
 }
 
 /* Does a result depend on the elements as they are? */
@@ -45,7 +45,7 @@ static bool reads(const Scatter *m)
 {
     const HloComputation *c = m->i->called[0];
     for (uint32_t k = 0; k < m->n; k++) {
-        const HloInstruction *root = part_value(c->root, m->s->first + k).i;
+        const HloInstruction *root = plan_value(c->root, m->s->first + k).i;
         if (root->opcode != HLO_PARAMETER || root->number < m->results) return true;
     }
     return false;
@@ -86,7 +86,7 @@ static IrRef replaced(const Scatter *m, const InWord *w, IrRef word, IrRef x)
 static InWord in_word(const Scatter *m, uint32_t k, ScType word, IrRef *at)
 {
     const ScType t = type_of(m, k);
-    const IrRef number_of = ix_linear(m->rw, part_shape(m->i, m->s->first + k), m->index); /* layouts may differ */
+    const IrRef number_of = ix_linear(m->rw, plan_shape(m->i, m->s->first + k), m->index); /* layouts may differ */
     InWord w = {.t = t, .word = word};
     const int64_t each = sc_type_info[word].bits / sc_type_info[t].bits;
     *at = number_of;
@@ -200,7 +200,7 @@ static void swapping(const Scatter *m)
 /* A complex element of 16 bytes. */
 static void swapping_both(const Scatter *m)
 {
-    const IrRef at = rw_scale(m->rw, ix_linear(m->rw, part_shape(m->i, m->s->first), m->index), 2);
+    const IrRef at = rw_scale(m->rw, ix_linear(m->rw, plan_shape(m->i, m->s->first), m->index), 2);
     const Swap loop = begin_swap(m, buffer_of(m, 0), at, SC_U64, 2);
     const IrRef re = as_bits(m, loop.word[0], SC_F64), im = as_bits(m, loop.word[1], SC_F64);
     const IrRef old = node(m, OP_COMPLEX, SC_C128, re, im);
@@ -323,7 +323,7 @@ static void in_pair(const Scatter *m)
 static void one_operation(const Scatter *m, IrRef at, IrRef x)
 {
     const ScType word = m->s->word;
-    if (m->s->combine == PART_SUM) {
+    if (m->s->combine == PLAN_SUM) {
         add_f32(m, buffer_of(m, 0), at, x);
         return;
     }
@@ -370,9 +370,9 @@ static void locked(const Scatter *m)
     const uint32_t outer = m->e->scope;
     int64_t each = 1; /* elements of a lock: those that share a byte */
     for (uint32_t k = 0; k < m->n; k++) {
-        const HloShape *first = part_shape(m->i, m->s->first), *of = part_shape(m->i, m->s->first + k);
+        const HloShape *first = plan_shape(m->i, m->s->first), *of = plan_shape(m->i, m->s->first + k);
         const bool same = !memcmp(first->minor_to_major, of->minor_to_major, first->rank);
-        if (ir_is_packed(of->type)) each = WBB_MAX(each, same ? part_packed_group(of->type) : hlo_elements(of));
+        if (ir_is_packed(of->type)) each = WBB_MAX(each, same ? plan_packed_group(of->type) : hlo_elements(of));
     }
     const IrRef lock = rw_floordiv(m->rw, m->at, each), none = number(m, SC_U32, 0);
     IrStmt *s = ir_stmt(m->g, emit_block(m->e), IR_REPEAT);
@@ -383,7 +383,7 @@ static void locked(const Scatter *m)
     plainly(m);
     emit_close_if(m->e, &c);
     const IrRef half = emit_variable(m->e, "h", was, 0, 1);
-    const int64_t size = hlo_elements(part_shape(m->i, m->s->first));
+    const int64_t size = hlo_elements(plan_shape(m->i, m->s->first));
     const IrRef at = rw_add(m->rw, lock, rw_scale(m->rw, half, size));
     const IrRef had = emit_scatter_effect(m, "had", m->s->lock, at, node(m, OP_UNLOCK, SC_U32, none, 0));
     s->condition = compare(m, OP_EQ, had, none);
@@ -418,37 +418,37 @@ static IrRef start_of(const Scatter *m, IrRef start, int64_t hi)
 void emit_scatter_combine(const Scatter *m)
 {
     switch (m->s->combine) {
-    case PART_SET: set(m); break;
-    case PART_ATOMIC:
-    case PART_SUM: atomically(m); break;
-    case PART_FLOAT_ORDER: in_float_order(m); break;
-    case PART_CAS:
+    case PLAN_SET: set(m); break;
+    case PLAN_ATOMIC:
+    case PLAN_SUM: atomically(m); break;
+    case PLAN_FLOAT_ORDER: in_float_order(m); break;
+    case PLAN_CAS:
         if (type_of(m, 0) == SC_C128) swapping_both(m);
         else swapping(m);
         break;
-    case PART_PLAIN: plainly(m); break;
-    case PART_RUN: break; /* scatter_run.c */
-    case PART_LOCK: locked(m); break;
+    case PLAN_PLAIN: plainly(m); break;
+    case PLAN_RUN: break; /* scatter_run.c */
+    case PLAN_LOCK: locked(m); break;
     }
 }
 
 void emit_scatter_row(Scatter *m, const IrRef *update)
 {
     EmitValues *e = m->e;
-    const PartStage *stage = m->s;
+    const PlanStage *stage = m->s;
     const HloInstruction *indices = m->i->operands[m->results];
-    const HloShape *to = part_shape(m->i, stage->first), *from = emit_scatter_updates(m);
+    const HloShape *to = plan_shape(m->i, stage->first), *from = emit_scatter_updates(m);
     const uint32_t columns = (uint32_t)indices->shape->dims[1];
     m->x = WBB_NEW_N(e->arena, IrRef, m->n + 1), m->start = WBB_NEW_N(e->arena, IrRef, columns + 1);
     m->update = update, m->fits = 0;
-    for (uint32_t k = 0; k < m->n && stage->combine != PART_RUN; k++) {
+    for (uint32_t k = 0; k < m->n && stage->combine != PLAN_RUN; k++) {
         const HloInstruction *x = m->i->operands[m->results + 1 + stage->first + k];
-        m->x[k] = emit_as(e, emit_value(e, (PartValue){x, 0}, update), type_of(m, k));
+        m->x[k] = emit_as(e, emit_value(e, (PlanValue){x, 0}, update), type_of(m, k));
     }
     for (uint32_t c = 0; c < columns; c++) {
         IrRef *at = WBB_NEW_N(e->arena, IrRef, 2);
         at[0] = update[0], at[1] = ir_index(e->g, c);
-        m->start[c] = emit_value(e, (PartValue){indices, 0}, at);
+        m->start[c] = emit_value(e, (PlanValue){indices, 0}, at);
         const IrRef one = inside(m, m->start[c], to->dims[c] - from->dims[c + 1]);
         if (one) m->fits = m->fits ? node(m, OP_BAND, SC_PRED, m->fits, one) : one;
     }
@@ -456,7 +456,7 @@ void emit_scatter_row(Scatter *m, const IrRef *update)
 
 bool emit_scatter_open(Scatter *m, EmitIf *c)
 {
-    const HloShape *to = part_shape(m->i, m->s->first), *from = emit_scatter_updates(m);
+    const HloShape *to = plan_shape(m->i, m->s->first), *from = emit_scatter_updates(m);
     const uint32_t columns = (uint32_t)m->i->operands[m->results]->shape->dims[1];
     *c = emit_if(m->e, m->fits);
     if (emit_never(c)) return false;

@@ -14,7 +14,7 @@ typedef struct {
     EmitValues *e;
     RwCx *rw;
     IrGraph *g;
-    const PartStage *s;
+    const PlanStage *s;
     const HloInstruction *i;
     uint32_t results, n; /* of the scatter, of the stage */
     const IrRef *index;  /* of the element, in each dimension */
@@ -47,7 +47,7 @@ static inline IrRef number(const Scatter *m, ScType t, uint64_t bits)
 
 static inline IrRef compare(const Scatter *m, ScOp op, IrRef x, IrRef y) { return node(m, op, SC_PRED, x, y); }
 
-static inline ScType type_of(const Scatter *m, uint32_t k) { return part_shape(m->i, m->s->first + k)->type; }
+static inline ScType type_of(const Scatter *m, uint32_t k) { return plan_shape(m->i, m->s->first + k)->type; }
 
 static inline uint32_t buffer_of(const Scatter *m, uint32_t k) { return m->e->plan->n_operands + m->s->outputs[k]; }
 

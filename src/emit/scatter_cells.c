@@ -19,9 +19,9 @@ enum { LANES = 4, UNROLL = 8, /* cells that a thread sets, and reads, side by si
 
 typedef struct {
     Scatter s;
-    const PartCells *c;
-    const PartRange *r;
-    const PartLayout *l;
+    const PlanCells *c;
+    const PlanRange *r;
+    const Layout *l;
     ScOp op;          /* on cells */
     IrRef identity, bid, tid;
     uint32_t buffer;
@@ -102,7 +102,7 @@ static IrRef combine_readers(const Cells *m, IrRef x, int64_t readers)
 static void flush(Cells *m, IrRef at, IrRef x)
 {
     Scatter *s = &m->s;
-    const HloShape *to = part_shape(s->i, s->s->first);
+    const HloShape *to = plan_shape(s->i, s->s->first);
     const ScType bits = gr_unsigned(sc_type_info[m->c->type].bits);
     const IrRef changed = compare(s, OP_NE, as_bits(s, x, bits), number(s, bits, ir_at(s->g, m->identity)->imm));
     EmitIf c = emit_if(s->e, changed);
@@ -170,7 +170,7 @@ static void combine_vector(const Cells *m, Vector *of)
         const IrRef row = rw_floordiv(e->rw, of->s.at, m->c->width);
         const IrRef column = rw_mod(e->rw, rw_scale(e->rw, m->tid, m->vector), m->c->columns);
         const IrRef cell = rw_add(e->rw, rw_scale(e->rw, row, m->c->columns), column);
-        const PartValue updates = {m->s.i->operands[m->s.results + 1 + m->s.s->first], 0};
+        const PlanValue updates = {m->s.i->operands[m->s.results + 1 + m->s.s->first], 0};
         const bool lanes = m->c->own && m->vector > 1; /* in shared memory there is no atomic operation on several */
         for (int64_t k = 0; k < (lanes ? 1 : m->vector); k++) {
             const IrRef v = lanes ? emit_lanes(e, (uint32_t)m->vector) : ir_index(e->g, k);
@@ -187,14 +187,14 @@ static void iteration(const Cells *m, IrRef t, IrRef loop)
 {
     const Scatter *s = &m->s;
     EmitValues *e = s->e;
-    const PartDim *d = &m->l->dims[0];
-    const int64_t registers = part_size(d, PART_REGISTER), vectors = m->r->elements / m->vector;
+    const LayDim *d = &m->l->dims[0];
+    const int64_t registers = lay_size(d, LAY_REGISTER), vectors = m->r->elements / m->vector;
     Vector *all = WBB_NEW_N(e->arena, Vector, registers);
     for (int64_t k = 0; k < registers; k++) {
         IrRef point[4], element, below;
         uint32_t n = 0;
         point[n++] = t, point[n++] = loop;
-        if (part_factor(d, PART_REGISTER)) point[n++] = ir_index(e->g, k); /* a layout may name a factor of 1 */
+        if (lay_factor(d, LAY_REGISTER)) point[n++] = ir_index(e->g, k); /* a layout may name a factor of 1 */
         if (m->vector > 1) point[n++] = ir_index(e->g, 0);
         assert(n == s->s->maps.elements->vars.n);
         ix_map_at(e->rw, e->arena, rw_graph(e->plan->rw), s->s->maps.elements, point, &element, NULL);
@@ -206,14 +206,14 @@ static void iteration(const Cells *m, IrRef t, IrRef loop)
     for (int64_t k = 0; k < registers; k++) combine_vector(m, &all[k]);
 }
 
-void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
+void emit_scatter_cells(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
 {
-    const PartStage *stage = range->stages;
+    const PlanStage *stage = range->stages;
     const HloInstruction *i = stage->update;
     Cells m = {.c = stage->cells, .r = range, .l = &stage->layout, .bid = bid, .tid = tid};
     m.s = (Scatter){.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2, .n = 1};
-    m.op = hlo_scalar(part_scatter_root(i, stage->first)->opcode);
-    m.threads = part_layout_threads(m.l), m.vector = part_size(&m.l->dims[0], PART_VECTOR);
+    m.op = hlo_scalar(plan_scatter_root(i, stage->first)->opcode);
+    m.threads = lay_threads(m.l), m.vector = lay_size(&m.l->dims[0], LAY_VECTOR);
     const bool known = emit_find_identity(e, m.op, m.c->type, &m.identity);
     assert(known), (void)known;
     const uint32_t outer = e->scope, origin = e->g->making_origin;
@@ -223,7 +223,7 @@ void emit_scatter_cells(EmitValues *e, const PartRange *range, IrRef bid, IrRef 
     emit_barrier(e);
     IrRef t, loop;
     ix_map_at(e->rw, e->arena, rw_graph(e->plan->rw), stage->maps.launched, (IrRef[]){bid, tid}, &t, NULL);
-    EmitLoop l = emit_for(e, "k", part_size(&m.l->dims[0], PART_LOOP), 0, NULL, &loop);
+    EmitLoop l = emit_for(e, "k", lay_size(&m.l->dims[0], LAY_LOOP), 0, NULL, &loop);
     e->g->making_origin = origin;
     iteration(&m, t, loop);
     e->g->making_origin = i->id + 1;

@@ -1,13 +1,13 @@
 /* scatter_run.c: the updates of a thread: one, all of an element, or neighbours of which some have the same element.
  *
- * Needs the number of an update in the memory of updates, or of so many as PartStage.run says. For PART_RUN indices are
+ * Needs the number of an update in the memory of updates, or of so many as PlanStage.run says. For PLAN_RUN indices are
  * sorted, so that updates of an element are neighbours: leaves, in the thread of the first of them, a loop to the last
  * one, with a load of the element before it and a store behind it. For runs they need not be, but if they are not, no
  * two are combined: leaves straight code in which a thread keeps in registers what it has combined, as long as the next
  * update has the same indices, and combines it with the element where they differ, and at its end.
  *
  *     f32[100] x[k] += u, k in s32
- *     PART_RUN  if k[t - 1] != k[t] {
+ *     PLAN_RUN  if k[t - 1] != k[t] {
  *                   old = do read(%out[k[t]])   y = old + u[t]
  *                   z = if k[t + 1] == k[t] { yield repeat carry y, t + 1 { .. the next eight .. } } else { yield y }
  *                   store %out[k[t]], z  }
@@ -32,7 +32,7 @@ static IrRef row_at(const Scatter *m, IrRef place)
 {
     IrRef *at = WBB_NEW_N(m->e->arena, IrRef, 2);
     at[0] = place, at[1] = ir_index(m->g, 0);
-    return emit_value(m->e, (PartValue){m->i->operands[m->results], 0}, at);
+    return emit_value(m->e, (PlanValue){m->i->operands[m->results], 0}, at);
 }
 
 /* None fits but the first update of its element. */
@@ -55,7 +55,7 @@ static void load_updates(const Scatter *m, IrRef counter, IrRef *x)
     memcpy(from, m->update, updates->rank * sizeof *from);
     from[0] = place_of(m, updates, counter);
     for (uint32_t k = 0; k < m->n; k++) {
-        const PartValue of = {m->i->operands[m->results + 1 + k], 0};
+        const PlanValue of = {m->i->operands[m->results + 1 + k], 0};
         x[k] = emit_as(m->e, emit_value(m->e, of, from), type_of(m, k));
     }
 }
@@ -113,7 +113,7 @@ static void run(const Scatter *m)
     IrRef *acc = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *at = WBB_NEW_N(m->e->arena, IrRef, m->n + 1);
     IrRef *all = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), *x = WBB_NEW_N(m->e->arena, IrRef, m->n + 1), place;
     for (uint32_t k = 0; k < m->n; k++) {
-        at[k] = ix_linear(m->rw, part_shape(m->i, k), m->index);
+        at[k] = ix_linear(m->rw, plan_shape(m->i, k), m->index);
         const IrRef read = ir_node(m->g, OP_READ, IR_TYPE(type_of(m, k), 0), 0, 0, 0, 0, 0);
         acc[k] = emit_scatter_effect(m, "old", buffer_of(m, k), at[k], read);
     }
@@ -195,7 +195,7 @@ static void neighbours(const Scatter *m, const IrRef *index)
     m->g->making_origin = origin;
 }
 
-void emit_scatter(EmitValues *e, const PartStage *stage, const HloShape *space, IrRef element)
+void emit_scatter(EmitValues *e, const PlanStage *stage, const HloShape *space, IrRef element)
 {
     const HloInstruction *i = stage->update;
     Scatter m = {.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2,
@@ -208,7 +208,7 @@ void emit_scatter(EmitValues *e, const PartStage *stage, const HloShape *space, 
     } else {
         emit_scatter_row(&m, index);
         e->g->making_origin = i->id + 1;
-        if (stage->combine == PART_RUN) element_of_run(&m);
+        if (stage->combine == PLAN_RUN) element_of_run(&m);
         else emit_scatter_element(&m);
     }
     emit_switch(e, outer);

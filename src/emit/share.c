@@ -38,21 +38,21 @@ static void map_stage(Share *m)
 
 static void stages(Share *m)
 {
-    const PartRange *range = m->range;
+    const PlanRange *range = m->range;
     uint32_t left = 0; /* stages of threads that need results */
-    for (uint32_t k = 0; k < range->n_stages; k++) left += range->stages[k].kind != PART_RESULTS;
-    for (uint32_t k = 0; k < range->n_stages && range->stages[k].kind != PART_ACROSS; k++) {
+    for (uint32_t k = 0; k < range->n_stages; k++) left += range->stages[k].kind != PLAN_RESULTS;
+    for (uint32_t k = 0; k < range->n_stages && range->stages[k].kind != PLAN_ACROSS; k++) {
         m->s = &range->stages[k];
-        m->everyone = m->s->kind != PART_RESULTS && --left > 0;
-        if (m->s->kind == PART_REDUCE) reduce_stage(m);
-        else if (m->s->kind == PART_SCAN) emit_share_scan(m);
-        else if (m->s->kind == PART_MAP) map_stage(m);
+        m->everyone = m->s->kind != PLAN_RESULTS && --left > 0;
+        if (m->s->kind == PLAN_REDUCE) reduce_stage(m);
+        else if (m->s->kind == PLAN_SCAN) emit_share_scan(m);
+        else if (m->s->kind == PLAN_MAP) map_stage(m);
         else emit_share_results(m);
     }
     while (m->n_open) emit_share_close(m);
 }
 
-void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
+void emit_shared(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
 {
     Share m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .range = range, .s = range->stages,
                .l = &range->stages[0].layout, .terms_shape = range->space, .bid = bid, .tid = tid,
@@ -60,7 +60,7 @@ void emit_shared(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
     e->reduced = range->reduced;
     emit_share_find_iterations(&m);
     emit_share_find_thread(&m, tid);
-    if (range->stages[range->n_stages - 1].kind == PART_ACROSS) emit_share_across(&m, stages);
+    if (range->stages[range->n_stages - 1].kind == PLAN_ACROSS) emit_share_across(&m, stages);
     else stages(&m);
     emit_share_end_clusters(&m);
     e->reduced = NULL, e->place = NULL;

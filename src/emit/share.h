@@ -21,7 +21,7 @@ typedef struct {
 /* A variable of the map's iterations. */
 typedef struct {
     uint32_t dim;
-    PartLevel level;
+    LayLevel level;
     int64_t size;
 } Iteration;
 
@@ -30,7 +30,7 @@ typedef enum { SHARE_WARPS, SHARE_PEERS, SHARE_BLOCKS, SHARE_PLACES } SharePlace
 
 /* A reduction of the stage that is being made. */
 typedef struct {
-    const PartReduce *of;
+    const PlanReduce *of;
     const HloInstruction *i;
     uint32_t n;        /* arrays */
     ScType *type;      /* [n] of partial results */
@@ -52,9 +52,9 @@ typedef struct Share {
     RwCx *rw;
     IrGraph *g;
     WbbArena *a;
-    const PartRange *range;
-    const PartStage *s;
-    const PartLayout *l;
+    const PlanRange *range;
+    const PlanStage *s;
+    const Layout *l;
     const HloShape *terms_shape;
     IrRef bid, tid, lane, warp;
     IrRef *t;                /* [dims] of the map, within its variables' intervals */
@@ -158,7 +158,7 @@ void emit_share_put_kept(const Share *m, Partials p, IrRef condition, SharePlace
 IrRef emit_share_slot(const Share *m); /* of the thread's first kept element in a tile of them, one of each block */
 int64_t emit_share_slots(const Share *m);
 /* How many there are of a level, of the reduced dimensions or of the kept ones. */
-IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced); /* which one of them the thread is */
+IrRef emit_share_number_of(const Share *m, LayLevel level, bool reduced); /* which one of them the thread is */
 IrRef emit_share_owner(const Share *m); /* is it the first of the threads that share a result? 0: there is one alone */
 void emit_share_add_buffers(Share *m);
 int64_t emit_share_lanes(const Share *m, uint32_t dim); /* how many along a reduced dimension are combined */

@@ -10,16 +10,16 @@
 #include "emit/share.h"
 
 /* --- numbers of threads ------------------------------------------------------------------------------------------- */
-IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced)
+IrRef emit_share_number_of(const Share *m, LayLevel level, bool reduced)
 {
-    const IrRef n = level == PART_LANE ? m->lane : level == PART_WARP ? m->warp : m->bid;
+    const IrRef n = level == LAY_LANE ? m->lane : level == LAY_WARP ? m->warp : m->bid;
     IrRef sum = ir_index(m->g, 0);
     int64_t below = 1;
     for (uint32_t k = 0; k < m->l->n_dims; k++) {
-        const uint32_t d = part_nth(m->l, k);
-        const int64_t size = part_size(&m->l->dims[d], level);
+        const uint32_t d = lay_nth(m->l, k);
+        const int64_t size = lay_size(&m->l->dims[d], level);
         if (m->l->dims[d].reduced != reduced || size == 1) continue;
-        const IrRef digit = rw_mod(m->rw, rw_floordiv(m->rw, n, part_weight(m->l, d, level)), size);
+        const IrRef digit = rw_mod(m->rw, rw_floordiv(m->rw, n, lay_weight(m->l, d, level)), size);
         sum = rw_add(m->rw, sum, rw_scale(m->rw, digit, below));
         below *= size;
     }
@@ -27,17 +27,17 @@ IrRef emit_share_number_of(const Share *m, PartLevel level, bool reduced)
 }
 
 /* Is it, of the threads that share a result, the first one? 0: there is one alone. */
-static IrRef is_first(const Share *m, PartLevel level)
+static IrRef is_first(const Share *m, LayLevel level)
 {
-    if (part_layout_part(m->l, level, true) == 1) return 0;
+    if (lay_part(m->l, level, true) == 1) return 0;
     return rw_compare(m->rw, OP_EQ, emit_share_number_of(m, level, true), ir_index(m->g, 0));
 }
 
 IrRef emit_share_owner(const Share *m)
 {
     if (m->parted) return 0;
-    const IrRef of_block = emit_share_both(m, is_first(m, PART_LANE), m->first_warp ? 0 : is_first(m, PART_WARP));
-    return emit_share_both(m, of_block, m->first_block ? 0 : is_first(m, PART_CLUSTER));
+    const IrRef of_block = emit_share_both(m, is_first(m, LAY_LANE), m->first_warp ? 0 : is_first(m, LAY_WARP));
+    return emit_share_both(m, of_block, m->first_block ? 0 : is_first(m, LAY_CLUSTER));
 }
 
 static void open(Share *m, IrRef condition) { m->open[m->n_open++] = emit_if(m->e, condition); }
@@ -51,31 +51,31 @@ void emit_share_close(Share *m)
 /* Where the first kept element of the thread is in a tile of [kept warps, kept lanes, kept], one of each block. */
 IrRef emit_share_slot(const Share *m)
 {
-    const int64_t lanes = part_layout_part(m->l, PART_LANE, false);
-    const IrRef warp = rw_scale(m->rw, emit_share_number_of(m, PART_WARP, false), lanes);
-    return rw_scale(m->rw, rw_add(m->rw, warp, emit_share_number_of(m, PART_LANE, false)), m->kept);
+    const int64_t lanes = lay_part(m->l, LAY_LANE, false);
+    const IrRef warp = rw_scale(m->rw, emit_share_number_of(m, LAY_WARP, false), lanes);
+    return rw_scale(m->rw, rw_add(m->rw, warp, emit_share_number_of(m, LAY_LANE, false)), m->kept);
 }
 
 int64_t emit_share_slots(const Share *m)
 {
-    return m->kept * part_layout_part(m->l, PART_WARP, false) * part_layout_part(m->l, PART_LANE, false);
+    return m->kept * lay_part(m->l, LAY_WARP, false) * lay_part(m->l, LAY_LANE, false);
 }
 
 /* How warps hand on what they have. */
-static PartHanding handing(const Share *m)
+static LayHanding handing(const Share *m)
 {
-    const PartStage *stages = m->range->stages;
-    PartHanded x = {.kept = m->kept, .kept_lanes = part_layout_part(m->l, PART_LANE, false),
-                    .kept_warps = part_layout_part(m->l, PART_WARP, false),
-                    .lanes = part_layout_part(m->l, PART_LANE, true), .warps = part_layout_part(m->l, PART_WARP, true),
+    const PlanStage *stages = m->range->stages;
+    LayHanded x = {.kept = m->kept, .kept_lanes = lay_part(m->l, LAY_LANE, false),
+                    .kept_warps = lay_part(m->l, LAY_WARP, false),
+                    .lanes = lay_part(m->l, LAY_LANE, true), .warps = lay_part(m->l, LAY_WARP, true),
                     .alone = !m->everyone && m->s == stages && m->blocks == 1,
-                    .first = !m->everyone && m->s->kind == PART_REDUCE && !m->rows};
-    x.alone = x.alone && part_layout_part(m->l, PART_CLUSTER, true) == 1;
+                    .first = !m->everyone && m->s->kind == PLAN_REDUCE && !m->rows};
+    x.alone = x.alone && lay_part(m->l, LAY_CLUSTER, true) == 1;
     for (uint32_t k = 0; k < m->range->n_stages; k++) /* neighbours share a byte: a thread stores them all */
         x.alone = x.alone && stages[k].packed_group <= 1;
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t k = 0; k < m->r[r].n; k++) x.bytes += WBB_MAX(sc_type_info[m->r[r].type[k]].bits, 8) / 8;
-    return part_handing(&x, &m->e->plan->reads);
+    return lay_handing(&x, &m->e->plan->reads);
 }
 
 /* --- lanes -------------------------------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static IrRef first_lane(const Share *m)
 {
     IrRef sum = ir_index(m->g, 0);
     for (uint32_t d = 0; d < m->l->n_dims; d++) {
-        const int64_t size = part_size(&m->l->dims[d], PART_LANE), weight = part_weight(m->l, d, PART_LANE);
+        const int64_t size = lay_size(&m->l->dims[d], LAY_LANE), weight = lay_weight(m->l, d, LAY_LANE);
         if (m->l->dims[d].reduced || size == 1) continue;
         sum = rw_add(m->rw, sum, rw_scale(m->rw, rw_mod(m->rw, rw_floordiv(m->rw, m->lane, weight), size), weight));
     }
@@ -176,11 +176,11 @@ Partial emit_share_shuffle_from(const Share *m, const Reduction *r, const Partia
 /* 16 terms in 32 lanes: what the others have never comes to lane 0, which alone has the result. */
 int64_t emit_share_lanes(const Share *m, uint32_t dim)
 {
-    const PartDim *d = &m->l->dims[dim];
-    const int64_t lanes = part_size(d, PART_LANE);
-    bool all = m->everyone || m->stretches || m->rows || m->s->kind != PART_REDUCE || handing(m).of_lanes;
+    const LayDim *d = &m->l->dims[dim];
+    const int64_t lanes = lay_size(d, LAY_LANE);
+    bool all = m->everyone || m->stretches || m->rows || m->s->kind != PLAN_REDUCE || handing(m).of_lanes;
     for (uint32_t r = 0; r < m->n; r++) all = all || m->r[r].of->redux != OP_NONE;
-    const int64_t each = d->reduced ? part_of_outer_lane(d) : 0;
+    const int64_t each = d->reduced ? lay_of_outer_lane(d) : 0;
     return all || !each ? lanes : WBB_MIN((d->size + each - 1) / each, lanes);
 }
 
@@ -189,14 +189,14 @@ static void combine_lanes(const Share *m, const Reduction *r, Partial *p)
 {
     const bool both_ways = m->everyone && r->of->commutes;
     const ScOp op = both_ways ? OP_SHUFFLE_XOR : OP_SHUFFLE_DOWN;
-    if (r->of->redux != OP_NONE && part_layout_part(m->l, PART_LANE, true) == 32 && !p[0].present) {
+    if (r->of->redux != OP_NONE && lay_part(m->l, LAY_LANE, true) == 32 && !p[0].present) {
         for (uint32_t c = 0; c < m->kept; c++) p[c].x[0] = redux(m, r->of->redux, r->type[0], p[c].x[0]);
         return;
     }
     for (uint32_t j = 0; j < m->l->n_dims; j++) {
-        const uint32_t d = part_nth(m->l, j);
+        const uint32_t d = lay_nth(m->l, j);
         if (!m->l->dims[d].reduced) continue;
-        const int64_t weight = part_weight(m->l, d, PART_LANE);
+        const int64_t weight = lay_weight(m->l, d, LAY_LANE);
         const int64_t lanes = emit_share_lanes(m, d);
         for (int64_t k = 1; k < lanes; k *= 2) {
             const Shuffle s = {op, emit_share_number(m, (uint32_t)(k * weight))};
@@ -206,7 +206,7 @@ static void combine_lanes(const Share *m, const Reduction *r, Partial *p)
             }
         }
     }
-    if (!m->everyone || both_ways || part_layout_part(m->l, PART_LANE, true) == 1) return;
+    if (!m->everyone || both_ways || lay_part(m->l, LAY_LANE, true) == 1) return;
     const Shuffle first = {OP_SHUFFLE_IDX, first_lane(m)};
     for (uint32_t c = 0; c < m->kept; c++) p[c] = shuffled(m, r, &p[c], &first);
 }
@@ -292,8 +292,8 @@ static uint32_t add_parts(const Share *m, const Reduction *r, const char *stem, 
 
 void emit_share_add_buffers(Share *m)
 {
-    const int64_t warps = part_layout_part(m->l, PART_WARP, true), tiles = part_layout_part(m->l, PART_GRID, false);
-    const PartHanding h = handing(m);
+    const int64_t warps = lay_part(m->l, LAY_WARP, true), tiles = lay_part(m->l, LAY_GRID, false);
+    const LayHanding h = handing(m);
     const int64_t elements = emit_share_slots(m) * h.rows * h.readers + h.pad * (h.readers - 1);
     for (uint32_t k = 0; m->blocks > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_BLOCKS] =
@@ -303,7 +303,7 @@ void emit_share_add_buffers(Share *m)
     for (uint32_t k = 0; warps > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_WARPS] =
             add_parts(m, &m->r[k], "shared", IR_SHARED, elements, m->r[k].stretch_absent);
-    for (uint32_t k = 0; part_layout_part(m->l, PART_CLUSTER, true) > 1 && k < m->n; k++)
+    for (uint32_t k = 0; lay_part(m->l, LAY_CLUSTER, true) > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_PEERS] = add_parts(m, &m->r[k], "peer", IR_SHARED, emit_share_slots(m), m->r[k].absent);
 }
 
@@ -312,9 +312,9 @@ static int rank_of(const Share *m, int64_t number)
 {
     int64_t rank = 0;
     for (uint32_t k = 0; k < m->l->n_dims; k++) {
-        const uint32_t d = part_nth(m->l, k);
-        const int64_t size = part_size(&m->l->dims[d], PART_CLUSTER);
-        rank += number % size * part_weight(m->l, d, PART_CLUSTER);
+        const uint32_t d = lay_nth(m->l, k);
+        const int64_t size = lay_size(&m->l->dims[d], LAY_CLUSTER);
+        rank += number % size * lay_weight(m->l, d, LAY_CLUSTER);
         number /= size;
     }
     return (int)rank;
@@ -354,16 +354,16 @@ static void fold_put(const Share *m, Partials p, SharePlace place, IrRef index, 
  * of the thread, and which of them it is. */
 static IrRef part_kept(Share *m, int64_t readers, IrRef *reader)
 {
-    const int64_t lanes = part_layout_part(m->l, PART_LANE, false);
+    const int64_t lanes = lay_part(m->l, LAY_LANE, false);
     IrRef below;
     const IrRef number = emit_clamp(m->e, "s", m->tid, emit_share_slots(m) * readers, &below);
     const IrRef slot = rw_floordiv(m->rw, number, readers);
     *reader = rw_mod(m->rw, number, readers);
     open(m, below);
     IrRef own = rw_mod(m->rw, slot, m->kept), thread = ir_index(m->g, 0);
-    IrRef of[PART_LEVELS] = {0};
+    IrRef of[LAY_LEVELS] = {0};
     const IrRef rest = rw_floordiv(m->rw, slot, m->kept);
-    of[PART_LANE] = rw_mod(m->rw, rest, lanes), of[PART_WARP] = rw_floordiv(m->rw, rest, lanes);
+    of[LAY_LANE] = rw_mod(m->rw, rest, lanes), of[LAY_WARP] = rw_floordiv(m->rw, rest, lanes);
     m->parted = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
     for (uint32_t k = m->n_iterations; k-- > 0;) {
         const Iteration *x = &m->iterations[k];
@@ -371,11 +371,11 @@ static IrRef part_kept(Share *m, int64_t readers, IrRef *reader)
         m->parted[k] = rw_mod(m->rw, own, x->size), own = rw_floordiv(m->rw, own, x->size);
     }
     for (uint32_t k = 0; k < m->l->n_dims; k++) {
-        const uint32_t d = part_nth(m->l, k);
+        const uint32_t d = lay_nth(m->l, k);
         if (m->l->dims[d].reduced) continue;
-        for (PartLevel level = PART_LANE; level <= PART_WARP; level++) {
-            const int64_t size = part_size(&m->l->dims[d], level), weight = part_weight(m->l, d, level);
-            const int64_t threads = level == PART_WARP ? part_layout_size(m->l, PART_LANE) : 1;
+        for (LayLevel level = LAY_LANE; level <= LAY_WARP; level++) {
+            const int64_t size = lay_size(&m->l->dims[d], level), weight = lay_weight(m->l, d, level);
+            const int64_t threads = level == LAY_WARP ? lay_level_size(m->l, LAY_LANE) : 1;
             thread = rw_add(m->rw, thread, rw_scale(m->rw, rw_mod(m->rw, of[level], size), weight * threads));
             of[level] = rw_floordiv(m->rw, of[level], size);
         }
@@ -399,26 +399,26 @@ static void combine_readers(const Share *m, Partials p, int64_t readers)
  * all, read those of all warps that share their own. */
 void emit_share_combine_warps(Share *m, Partials p)
 {
-    const PartHanding h = handing(m);
-    const int64_t warps = part_layout_part(m->l, PART_WARP, true);
+    const LayHanding h = handing(m);
+    const int64_t warps = lay_part(m->l, LAY_WARP, true);
     /* tiles of the warps, so that lanes access neighbours; or of each kept element what the warps have of it */
-    const bool tiles = part_layout_part(m->l, PART_LANE, false) > 1;
+    const bool tiles = lay_part(m->l, LAY_LANE, false) > 1;
     if (warps == 1) return;
-    IrRef row = emit_share_number_of(m, PART_WARP, true);
+    IrRef row = emit_share_number_of(m, LAY_WARP, true);
     if (h.of_lanes)
-        row = rw_add(m->rw, rw_scale(m->rw, row, part_layout_part(m->l, PART_LANE, true)),
-                     emit_share_number_of(m, PART_LANE, true));
+        row = rw_add(m->rw, rw_scale(m->rw, row, lay_part(m->l, LAY_LANE, true)),
+                     emit_share_number_of(m, LAY_LANE, true));
     const int64_t apart = tiles ? 1 : warps, next = tiles ? emit_share_slots(m) : 1; /* of kept elements; of rows */
     IrRef slot = rw_scale(m->rw, emit_share_slot(m), apart), reader = 0;
     IrRef own = rw_add(m->rw, slot, rw_scale(m->rw, row, next));
     if (h.pad) own = rw_add(m->rw, own, rw_scale(m->rw, rw_floordiv(m->rw, row, h.rows), h.pad));
-    emit_share_put_kept(m, p, h.of_lanes ? 0 : is_first(m, PART_LANE), SHARE_WARPS, own, apart);
+    emit_share_put_kept(m, p, h.of_lanes ? 0 : is_first(m, LAY_LANE), SHARE_WARPS, own, apart);
     emit_share_barrier(m);
     if (h.parted) {
         slot = rw_scale(m->rw, part_kept(m, h.readers, &reader), apart);
         slot = rw_add(m->rw, slot, rw_scale(m->rw, reader, h.rows * next + h.pad));
     } else if (!m->everyone) {
-        open(m, is_first(m, PART_WARP));
+        open(m, is_first(m, LAY_WARP));
         m->first_warp = true;
         if (h.readers > 1) /* further lanes read the same again */
             slot = rw_add(m->rw, slot, rw_scale(m->rw, rw_mod(m->rw, m->lane, h.readers), h.rows));
@@ -437,18 +437,18 @@ static void cluster_barrier(const Share *m)
 /* Through the shared memory of the blocks: each stores its parts there, and those of all are read. */
 void emit_share_combine_clusters(Share *m, Partials p)
 {
-    const int64_t blocks = part_layout_part(m->l, PART_CLUSTER, true);
-    const bool warps = part_layout_part(m->l, PART_WARP, true) > 1;
+    const int64_t blocks = lay_part(m->l, LAY_CLUSTER, true);
+    const bool warps = lay_part(m->l, LAY_WARP, true) > 1;
     if (blocks == 1) return;
-    const IrRef slot = emit_share_slot(m), first_warp = m->first_warp ? 0 : is_first(m, PART_WARP);
-    emit_share_put_kept(m, p, emit_share_both(m, is_first(m, PART_LANE), first_warp), SHARE_PEERS, slot, 1);
+    const IrRef slot = emit_share_slot(m), first_warp = m->first_warp ? 0 : is_first(m, LAY_WARP);
+    emit_share_put_kept(m, p, emit_share_both(m, is_first(m, LAY_LANE), first_warp), SHARE_PEERS, slot, 1);
     if (m->first_warp) emit_share_close(m);
     cluster_barrier(m);
     m->clusters = true;
     if (!m->everyone) {
-        open(m, is_first(m, PART_CLUSTER));
+        open(m, is_first(m, LAY_CLUSTER));
         m->first_block = true;
-        if (warps) open(m, is_first(m, PART_WARP));
+        if (warps) open(m, is_first(m, LAY_WARP));
         m->first_warp = warps;
     }
     fold_put(m, p, SHARE_PEERS, slot, blocks, true, 0);
@@ -463,8 +463,8 @@ void emit_share_end_clusters(const Share *m)
 /* Where the part of a block is of the thread's first kept element: [blocks, tiles, kept warps, kept lanes, kept]. */
 static IrRef part_of(const Share *m, IrRef block)
 {
-    const IrRef tile = rw_add(m->rw, rw_scale(m->rw, block, part_layout_part(m->l, PART_GRID, false)),
-                              emit_share_number_of(m, PART_GRID, false));
+    const IrRef tile = rw_add(m->rw, rw_scale(m->rw, block, lay_part(m->l, LAY_GRID, false)),
+                              emit_share_number_of(m, LAY_GRID, false));
     return rw_add(m->rw, rw_scale(m->rw, tile, emit_share_slots(m)), emit_share_slot(m));
 }
 
@@ -472,8 +472,8 @@ static IrRef part_of(const Share *m, IrRef block)
  * of the last one, and has none. */
 static void partial_results(const Share *m, IrRef loop, Partials p)
 {
-    const IrRef lane = emit_share_number_of(m, PART_LANE, true), warp = emit_share_number_of(m, PART_WARP, true);
-    const IrRef thread = rw_add(m->rw, lane, rw_scale(m->rw, warp, part_layout_part(m->l, PART_LANE, true)));
+    const IrRef lane = emit_share_number_of(m, LAY_LANE, true), warp = emit_share_number_of(m, LAY_WARP, true);
+    const IrRef thread = rw_add(m->rw, lane, rw_scale(m->rw, warp, lay_part(m->l, LAY_LANE, true)));
     IrRef drawn;
     const IrRef block =
         emit_clamp(m->e, "q", rw_add(m->rw, rw_scale(m->rw, thread, m->chunk), loop), m->blocks, &drawn);
@@ -485,11 +485,11 @@ static void partial_results(const Share *m, IrRef loop, Partials p)
 
 void emit_share_combine_blocks(Share *m, Partials p)
 {
-    const IrRef tile = emit_share_number_of(m, PART_GRID, false), zero = ir_index(m->g, 0);
+    const IrRef tile = emit_share_number_of(m, LAY_GRID, false), zero = ir_index(m->g, 0);
     const IrType u32 = IR_TYPE(SC_U32, 0);
     uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
     for (uint32_t r = 0; r < m->n; r++) n_of[r] = m->kept;
-    const IrRef own = part_of(m, emit_share_number_of(m, PART_GRID, true));
+    const IrRef own = part_of(m, emit_share_number_of(m, LAY_GRID, true));
     emit_share_put_kept(m, p, emit_share_owner(m), SHARE_BLOCKS, own, 1);
     if (m->first_warp) emit_share_close(m);
     emit_share_barrier(m);

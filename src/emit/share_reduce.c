@@ -11,17 +11,17 @@
 /* In the order of the map's variables: iterations of each dimension, the outermost first, then vectors. */
 void emit_share_find_iterations(Share *m)
 {
-    m->iterations = WBB_NEW_N(m->a, Iteration, m->l->n_dims * PART_LEVELS + 1u);
+    m->iterations = WBB_NEW_N(m->a, Iteration, m->l->n_dims * LAY_LEVELS + 1u);
     m->n_iterations = 0;
     m->kept = m->terms = 1, m->loop = 1;
     for (int vectors = 0; vectors < 2; vectors++)
         for (uint32_t d = 0; d < m->l->n_dims; d++)
             for (uint32_t k = m->l->dims[d].n_factors; k-- > 0;) {
-                const PartFactor *f = &m->l->dims[d].factors[k];
-                if (f->level >= PART_LANE || (f->level == PART_VECTOR) != vectors) continue;
+                const LayFactor *f = &m->l->dims[d].factors[k];
+                if (f->level >= LAY_LANE || (f->level == LAY_VECTOR) != vectors) continue;
                 if (vectors && f->size == 1) continue;
                 m->iterations[m->n_iterations++] = (Iteration){d, f->level, f->size};
-                if (f->level == PART_LOOP) m->loop = m->l->dims[d].reduced ? f->size : m->loop;
+                if (f->level == LAY_LOOP) m->loop = m->l->dims[d].reduced ? f->size : m->loop;
                 else if (m->l->dims[d].reduced) m->terms *= (uint32_t)f->size;
                 else m->kept *= (uint32_t)f->size;
             }
@@ -31,8 +31,8 @@ void emit_share_find_iterations(Share *m)
 void emit_share_begin(Share *m)
 {
     emit_share_find_reductions(m);
-    const int64_t threads = part_layout_part(m->l, PART_LANE, true) * part_layout_part(m->l, PART_WARP, true);
-    m->blocks = part_layout_part(m->l, PART_GRID, true);
+    const int64_t threads = lay_part(m->l, LAY_LANE, true) * lay_part(m->l, LAY_WARP, true);
+    m->blocks = lay_part(m->l, LAY_GRID, true);
     m->chunk = (m->blocks + threads - 1) / threads;
     m->combined = WBB_NEW_N(m->a, int64_t, m->l->n_dims + 1u);
     for (uint32_t d = 0; d < m->l->n_dims; d++) m->combined[d] = emit_share_lanes(m, d);
@@ -58,7 +58,7 @@ static void remember_results(const Share *m, Partials p)
             p[r][c].present = 0; /* there is a term */
             const Partial result = emit_share_follow(m, x, &init, &p[r][c]);
             for (uint32_t k = 0; k < x->n; k++)
-                emit_give(m->e, (PartValue){x->i, k}, kept, emit_as(m->e, result.x[k], part_shape(x->i, k)->type));
+                emit_give(m->e, (PlanValue){x->i, k}, kept, emit_as(m->e, result.x[k], plan_shape(x->i, k)->type));
         }
         m->e->g->making_origin = origin;
     }
@@ -86,7 +86,7 @@ static IrRef has_all(const Share *m)
 /* The element of each output at each kept element, by the thread that owns it: one branch takes less time than two. */
 void emit_share_results(const Share *m)
 {
-    const PartPlan *plan = m->e->plan;
+    const Plan *plan = m->e->plan;
     const IrRef all = has_all(m);
     EmitIf owner = emit_if(m->e, emit_share_both(m, emit_share_owner(m), all));
     for (uint32_t c = 0; c < m->kept; c++) {
@@ -94,15 +94,15 @@ void emit_share_results(const Share *m)
         EmitIf inside = emit_if(m->e, all ? 0 : at.kept);
         const IrRef *terms = emit_share_index(m, &at);
         IrRef kept[HLO_RANK_LIMIT];
-        part_kept_index(m->rows ? m->s->reduces[0].i : m->range->hero, terms, kept);
+        plan_kept_index(m->rows ? m->s->reduces[0].i : m->range->hero, terms, kept);
         for (uint32_t k = 0; k < m->s->n_outputs && !emit_never(&inside); k++) {
-            const PartValue root = plan->roots[m->s->outputs[k]];
+            const PlanValue root = plan->roots[m->s->outputs[k]];
             IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-            part_path_index(m->rw, m->a, &m->s->paths[k], kept, to);
+            plan_path_index(m->rw, m->a, &m->s->paths[k], kept, to);
             m->e->place = terms;
             const IrRef value = emit_value(m->e, root, to);
             emit_store(m->e, plan->n_operands + m->s->outputs[k],
-                       ix_linear(m->rw, part_shape(root.i, root.part), to), value);
+                       ix_linear(m->rw, plan_shape(root.i, root.part), to), value);
         }
         emit_close_if(m->e, &inside);
     }

@@ -37,14 +37,14 @@ static void iterate(const Share *m, IrRef loop, Partials p)
     uint32_t barriers = 0;
     rows->row = loop;
     m->stages(rows);
-    for (uint32_t k = 0; k < m->range->n_stages; k++) barriers += m->range->stages[k].kind == PART_REDUCE;
-    if (part_layout_part(rows->l, PART_WARP, true) > 1 && barriers == 1 && m->loop > 1) emit_share_barrier(m);
+    for (uint32_t k = 0; k < m->range->n_stages; k++) barriers += m->range->stages[k].kind == PLAN_REDUCE;
+    if (lay_part(rows->l, LAY_WARP, true) > 1 && barriers == 1 && m->loop > 1) emit_share_barrier(m);
     add_terms(m, loop, p);
 }
 
 void emit_share_across(Share *rows, void (*stages)(Share *rows))
 {
-    const PartStage *s = &rows->range->stages[rows->range->n_stages - 1];
+    const PlanStage *s = &rows->range->stages[rows->range->n_stages - 1];
     Share m = *rows;
     m.s = s, m.l = &s->layout, m.rows = rows, m.stages = stages;
     m.terms_shape = s->reduces[0].i->operands[0]->shape;

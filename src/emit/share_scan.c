@@ -39,7 +39,7 @@ static uint32_t term_at(const Scan *s, uint32_t k) { return s->reverse ? s->m->t
 /* Elements of a vector follow each other. */
 static void position_of(const Share *m, uint32_t n, uint32_t *kept, uint32_t *term)
 {
-    const uint32_t vector = (uint32_t)part_layout_part(m->l, PART_VECTOR, false), each = m->terms * vector;
+    const uint32_t vector = (uint32_t)lay_part(m->l, LAY_VECTOR, false), each = m->terms * vector;
     *kept = n / each * vector + n % vector, *term = n % each / vector;
 }
 
@@ -71,8 +71,8 @@ static Partial scan_lanes(const Scan *s, const Reduction *r, Partial *total)
 {
     const Share *m = s->m;
     const ScOp op = s->reverse ? OP_SHUFFLE_DOWN : OP_SHUFFLE_UP;
-    const int64_t weight = part_weight(m->l, s->dim, PART_LANE);
-    const IrRef lane = emit_share_number_of(m, PART_LANE, true);
+    const int64_t weight = lay_weight(m->l, s->dim, LAY_LANE);
+    const IrRef lane = emit_share_number_of(m, LAY_LANE, true);
     for (int64_t k = 1; k < s->lanes; k *= 2) {
         Partial other = emit_share_shuffle(m, r, total, op, (uint32_t)(k * weight));
         other.present = emit_share_both(m, other.present, is_after(s, lane, s->lanes, k));
@@ -101,8 +101,8 @@ static Partial *scan_warps(const Scan *s, const Reduction *r, Partial *total)
 {
     Share *m = s->m;
     const int64_t next = emit_share_slots(m);
-    const IrRef slot = emit_share_slot(m), warp = emit_share_number_of(m, PART_WARP, true);
-    const IrRef lane = emit_share_number_of(m, PART_LANE, true);
+    const IrRef slot = emit_share_slot(m), warp = emit_share_number_of(m, LAY_WARP, true);
+    const IrRef lane = emit_share_number_of(m, LAY_LANE, true);
     Partial *before = WBB_NEW_N(m->a, Partial, m->kept), *of = WBB_NEW_N(m->a, Partial, m->kept);
     Share one = *m; /* with this scan alone */
     one.r = WBB_NEW(m->a, Reduction), one.n = 1;
@@ -128,8 +128,8 @@ static Partial *scan_warps(const Scan *s, const Reduction *r, Partial *total)
 static Partial last_lane(const Scan *s, const Reduction *r, const Partial *total)
 {
     const Share *m = s->m;
-    const int64_t weight = part_weight(m->l, s->dim, PART_LANE);
-    IrRef lane = rw_sub(m->rw, m->lane, rw_scale(m->rw, emit_share_number_of(m, PART_LANE, true), weight));
+    const int64_t weight = lay_weight(m->l, s->dim, LAY_LANE);
+    IrRef lane = rw_sub(m->rw, m->lane, rw_scale(m->rw, emit_share_number_of(m, LAY_LANE, true), weight));
     if (!s->reverse) lane = rw_add(m->rw, lane, ir_index(m->g, (s->lanes - 1) * weight));
     return emit_share_shuffle_from(m, r, total, lane);
 }
@@ -160,7 +160,7 @@ static void scan_one(const Scan *s, const Reduction *r, Partial *carry)
         const Position at = emit_share_position(m, c, k, s->loop);
         const IrRef *index = emit_share_index(m, &at);
         for (uint32_t x = 0; x < r->n; x++)
-            emit_give(m->e, (PartValue){r->i, x}, index, emit_as(m->e, v.x[x], part_shape(r->i, x)->type));
+            emit_give(m->e, (PlanValue){r->i, x}, index, emit_as(m->e, v.x[x], plan_shape(r->i, x)->type));
     }
     for (uint32_t c = 0; c < m->kept && m->loop > 1; c++) {
         const bool carried = carry[c].present;
@@ -192,7 +192,7 @@ static void start(Scan *s)
     for (uint32_t r = 0; r < m->n; r++)
         for (uint32_t c = 0; c < m->kept; c++) {
             s->carry[r][c] = emit_share_initial(m, &m->r[r]);
-            const PartReduce *of = m->r[r].of;
+            const PlanReduce *of = m->r[r].of;
             const bool absent = s->reverse && !of->commutes;
             if (absent) s->carry[r][c].present = ir_const(m->g, IR_TYPE(SC_PRED, 0), 0);
         }
@@ -204,7 +204,7 @@ static void find_scan(Scan *s)
     emit_share_find_reductions(m);
     m->masked = emit_share_is_masked(m);
     s->reverse = m->r[0].of->scan.reverse;
-    s->lanes = part_layout_part(m->l, PART_LANE, true), s->warps = part_layout_part(m->l, PART_WARP, true);
+    s->lanes = lay_part(m->l, LAY_LANE, true), s->warps = lay_part(m->l, LAY_WARP, true);
     for (uint32_t d = 0; d < m->l->n_dims; d++)
         if (m->l->dims[d].reduced) s->dim = d;
     for (uint32_t k = 0; k < m->n; k++) {

@@ -14,7 +14,7 @@
 void emit_share_find_thread(Share *m, IrRef tid)
 {
     const IxMap *elements = m->s->maps.elements;
-    const int64_t lanes = part_layout_size(m->l, PART_LANE);
+    const int64_t lanes = lay_level_size(m->l, LAY_LANE);
     m->lane = rw_mod(m->rw, tid, lanes), m->warp = rw_floordiv(m->rw, tid, lanes);
     m->t = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u), m->inside = WBB_NEW_N(m->a, IrRef, m->l->n_dims + 1u);
     ix_map_at(m->rw, m->a, rw_graph(m->e->plan->rw), m->s->maps.launched, (IrRef[]){m->bid, tid}, m->t, NULL);
@@ -27,9 +27,9 @@ void emit_share_find_thread(Share *m, IrRef tid)
 /* Do the lanes that have a term have all that are combined? Then it does not matter what the others have. */
 static bool combines_no_others(const Share *m, uint32_t dim)
 {
-    const PartDim *d = &m->l->dims[dim];
-    const int64_t some = m->combined ? m->combined[dim] : part_size(d, PART_LANE);
-    return some < part_size(d, PART_LANE) && !(some & (some - 1)) && some * part_of_outer_lane(d) == d->size;
+    const LayDim *d = &m->l->dims[dim];
+    const int64_t some = m->combined ? m->combined[dim] : lay_size(d, LAY_LANE);
+    return some < lay_size(d, LAY_LANE) && !(some & (some - 1)) && some * lay_of_outer_lane(d) == d->size;
 }
 
 Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef loop)
@@ -44,18 +44,18 @@ Position emit_share_position(const Share *m, uint32_t kept, uint32_t term, IrRef
         const Iteration *x = &m->iterations[k];
         uint32_t *rest = m->l->dims[x->dim].reduced ? &term : &kept;
         const IrRef own = m->parted && !m->l->dims[x->dim].reduced ? m->parted[k] : ir_index(m->g, *rest % x->size);
-        const bool around = x->level == PART_LOOP && !m->l->dims[x->dim].reduced;
-        point[m->l->n_dims + k] = around ? m->row : x->level == PART_LOOP ? loop : own;
-        if (x->level == PART_VECTOR) {
+        const bool around = x->level == LAY_LOOP && !m->l->dims[x->dim].reduced;
+        point[m->l->n_dims + k] = around ? m->row : x->level == LAY_LOOP ? loop : own;
+        if (x->level == LAY_VECTOR) {
             point[m->l->n_dims + k] = ir_index(m->g, 0);
             vector = own, of_vector = x->dim;
         }
-        if (x->level != PART_LOOP) *rest /= (uint32_t)x->size;
+        if (x->level != LAY_LOOP) *rest /= (uint32_t)x->size;
     }
     ix_map_at(m->rw, m->a, rw_graph(m->e->plan->rw), map, point, p.at, NULL);
     for (uint32_t d = 0; d < m->l->n_dims; d++) {
-        const PartDim *x = &m->l->dims[d];
-        const int64_t size = part_size(x, PART_VECTOR), whole = x->size / size;
+        const LayDim *x = &m->l->dims[d];
+        const int64_t size = lay_size(x, LAY_VECTOR), whole = x->size / size;
         IrRef *condition = x->reduced ? &p.term : &p.kept, below;
         const IrRef n = emit_clamp(m->e, "p", rw_floordiv(m->rw, p.at[d], size), whole, &below); /* of the vector */
         *condition = emit_share_both(m, emit_share_both(m, *condition, m->inside[d]), below);
@@ -82,14 +82,14 @@ IrRef *emit_share_index(const Share *m, const Position *p)
     for (uint32_t d = 0; d < m->l->n_dims; d++)
         for (uint32_t k = 0; k < m->s->n_space; k++)
             if (m->s->space[k].dim.name == m->l->dims[d].name)
-                part_group_index(m->rw, &m->s->space[k], m->terms_shape, p->at[d], index);
+                plan_group_index(m->rw, &m->s->space[k], m->terms_shape, p->at[d], index);
     return index;
 }
 
 IrRef *emit_share_kept_index(const Share *m, const HloInstruction *i, const Position *p)
 {
     IrRef *kept = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    part_kept_index(i, emit_share_index(m, p), kept);
+    plan_kept_index(i, emit_share_index(m, p), kept);
     return kept;
 }
 
@@ -170,7 +170,7 @@ static Partial combine(const Share *m, const Reduction *r, const Partial *x, con
     const uint32_t env = r->of->sum == SC_NONE ? emit_env(m->e, 2 * r->n, arguments_of(m, r, x, y, follows)) : 0;
     for (uint32_t k = 0; k < r->n; k++) {
         const IrType t = IR_TYPE(r->type[k], 0);
-        IrRef v = env ? emit_as(m->e, emit_value_in(m->e, env, (PartValue){c->root, k}, NULL), r->type[k])
+        IrRef v = env ? emit_as(m->e, emit_value_in(m->e, env, (PlanValue){c->root, k}, NULL), r->type[k])
                       : emit_share_node(m, op, r->of->sum, x->x[k], y->x[k]);
         if (apart && y->present) v = ir_node(m->g, OP_SELECT, t, 0, y->present, v, x->x[k], 0);
         if (apart && x->present) v = ir_node(m->g, OP_SELECT, t, 0, x->present, v, y->x[k], 0);
@@ -241,11 +241,11 @@ void emit_share_fold(const Share *m, const Reduction *r, Partial *p, uint32_t n)
 static bool ascends(const Share *m)
 {
     for (uint32_t d = 0; d < m->l->n_dims; d++) {
-        const PartDim *x = &m->l->dims[d];
+        const LayDim *x = &m->l->dims[d];
         int last = -1;
         for (uint32_t k = 0; x->reduced && k < x->n_factors; k++) {
             const int level = (int)x->factors[k].level;
-            if (x->factors[k].size == 1 || level > PART_LOOP) continue;
+            if (x->factors[k].size == 1 || level > LAY_LOOP) continue;
             if (level <= last) return false;
             last = level;
         }
@@ -267,7 +267,7 @@ Partial emit_share_initial(const Share *m, const Reduction *r)
 {
     Partial init = new_partial(m, r);
     for (uint32_t k = 0; k < r->n; k++)
-        init.x[k] = emit_as(m->e, emit_value(m->e, part_value(r->i->operands[r->n + k], 0), NULL), r->type[k]);
+        init.x[k] = emit_as(m->e, emit_value(m->e, plan_value(r->i->operands[r->n + k], 0), NULL), r->type[k]);
     return init;
 }
 
@@ -282,7 +282,7 @@ void emit_share_find_reductions(Share *m)
         r->n = r->i->n_operands / 2;
         r->type = WBB_NEW_N(m->a, ScType, r->n);
         for (uint32_t x = 0; x < r->n; x++)
-            r->type[x] = r->of->sum != SC_NONE ? r->of->sum : part_shape(r->i, x)->type;
+            r->type[x] = r->of->sum != SC_NONE ? r->of->sum : plan_shape(r->i, x)->type;
         emit_share_find_identity(m, r);
         r->contracts = r->identity && emit_contracts(r->i);
     }
@@ -315,7 +315,7 @@ Partial emit_share_term_at(const Share *m, const Reduction *r, const Position *a
     m->e->place = place;
     index = shifted(m, r, index, &present);
     for (uint32_t k = 0; k < r->n; k++)
-        p.x[k] = emit_as(m->e, emit_value(m->e, part_value(r->i->operands[k], 0), index), r->type[k]);
+        p.x[k] = emit_as(m->e, emit_value(m->e, plan_value(r->i->operands[k], 0), index), r->type[k]);
     emit_share_mask(m, r, present, &p);
     return p;
 }
@@ -327,15 +327,15 @@ Partial emit_share_term(const Share *m, const Reduction *r, const Position *at, 
 
 void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const IrRef *const *index)
 {
-    const PartPlan *plan = m->e->plan;
+    const Plan *plan = m->e->plan;
     const uint32_t n_outputs = m->s->n_outputs;
     IrRef *values = WBB_NEW_N(m->a, IrRef, n_outputs * n + 1u), *offsets = WBB_NEW_N(m->a, IrRef, n_outputs * n + 1u);
     for (uint32_t k = 0; k < n_outputs; k++)
         for (uint32_t j = 0; j < n; j++) {
-            const PartValue root = plan->roots[m->s->outputs[k]];
-            const HloShape *shape = part_shape(root.i, root.part);
+            const PlanValue root = plan->roots[m->s->outputs[k]];
+            const HloShape *shape = plan_shape(root.i, root.part);
             IrRef *to = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-            part_path_index(m->rw, m->a, &m->s->paths[k], index[j], to);
+            plan_path_index(m->rw, m->a, &m->s->paths[k], index[j], to);
             m->e->place = m->results_at ? m->results_at : index[j];
             values[k * n + j] = emit_value(m->e, root, to);
             offsets[k * n + j] = ix_linear(m->rw, shape, to);
@@ -356,10 +356,10 @@ void emit_share_outputs(const Share *m, uint32_t n, const Position *at, const Ir
  * vector; of a packed output what one store has: a vector where rows are whole vectors, else a byte. */
 static uint32_t stored_together(const Share *m)
 {
-    const PartDim *d = &m->l->dims[0];
-    const PartFactor *f = part_factor(d, PART_VECTOR);
+    const LayDim *d = &m->l->dims[0];
+    const LayFactor *f = lay_factor(d, LAY_VECTOR);
     const uint32_t group = m->s->packed_group;
-    if (group == 1) return (uint32_t)part_layout_size(m->l, PART_VECTOR);
+    if (group == 1) return (uint32_t)lay_level_size(m->l, LAY_VECTOR);
     if (!f || f->size & (f->size - 1) || d->size % f->size) return group;
     return (uint32_t)WBB_MIN(f->size, 16);
 }
@@ -368,7 +368,7 @@ static uint32_t stored_together(const Share *m)
 void emit_share_terms(const Share *m, IrRef loop, Partials p)
 {
     Partial **all = WBB_NEW_N(m->a, Partial *, m->n + 1u); /* [kept, terms] of each reduction */
-    const uint32_t vector = (uint32_t)part_layout_part(m->l, PART_VECTOR, false), each = m->terms * vector;
+    const uint32_t vector = (uint32_t)lay_part(m->l, LAY_VECTOR, false), each = m->terms * vector;
     const uint32_t group = stored_together(m);
     Position *ats = WBB_NEW_N(m->a, Position, group);
     const IrRef **indices = WBB_NEW_N(m->a, const IrRef *, group);

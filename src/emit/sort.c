@@ -1,6 +1,6 @@
 /* sort.c: a launch of a sort: rows or tiles of rows in the shared memory of a block; or a merge of sorted runs.
  *
- * Needs a stage with a PartSort; leaves its statements. A block loads the keys of its elements and their positions in
+ * Needs a stage with a PlanSort; leaves its statements. A block loads the keys of its elements and their positions in
  * the row, puts them in order (sort_network.c), and stores them, or what is computed from them. Elements that the
  * comparator calls equal come in the order that they had, which makes every sort stable and every two elements
  * different. A comparator that contradicts itself (LT where there are nans) still leaves each element once; in rows
@@ -81,7 +81,7 @@ static void load(const Sort *s)
 static IrRef unless_known(const Sort *s, IrRef condition) { return ir_is_const(s->m.g, condition) ? 0 : condition; }
 
 /* Elements of a row for which a block of launch number `pass` leaves a head. */
-static int64_t covered(const PartSort *s, uint32_t pass)
+static int64_t covered(const PlanSort *s, uint32_t pass)
 {
     int64_t n = s->tile;
     for (uint32_t k = 0; k < pass && n < s->length; k++) n *= s->group;
@@ -169,8 +169,8 @@ static void find_element(Sort *s)
     e->buffer[SHARE_PEERS] = s->s->temps[(s->s->pass + 1) % 2];
     e->buffer[SHARE_WARPS] = m->e->k->n_buffers;
     for (uint32_t k = 0; k < e->n; k++)
-        for (uint32_t part = 0; part < part_memory_parts(e->type[k]); part++)
-            emit_add_buffer(m->e, "shared", IR_SHARED, part_memory_type(e->type[k]), s->all, false);
+        for (uint32_t part = 0; part < plan_memory_parts(e->type[k]); part++)
+            emit_add_buffer(m->e, "shared", IR_SHARED, plan_memory_type(e->type[k]), s->all, false);
 }
 
 static void find_places(Sort *s)
@@ -187,7 +187,7 @@ static void find_places(Sort *s)
     if (blocks > 1) s->start = rw_scale(s->m.rw, s->block, s->s->tile);
 }
 
-void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
+void emit_sort(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
 {
     Sort s = {.m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .range = range, .s = range->stages,
                     .terms_shape = range->space, .bid = bid, .tid = tid},
@@ -203,7 +203,7 @@ void emit_sort(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
         if (!s.s->pass) load(&s);
         else load_heads(&s);
         emit_share_barrier(&s.m);
-        const int64_t kept = part_sort_kept(s.s, s.places);
+        const int64_t kept = plan_sort_kept(s.s, s.places);
         if (kept < s.places) emit_sort_first(&s, kept);
         else emit_sort_rounds(&s, s.places);
         if (s.s->group) store_heads(&s);

@@ -15,7 +15,7 @@
 
 typedef struct {
     Share m;
-    const PartSort *s;
+    const PlanSort *s;
     Reduction element; /* the keys of an element, and its position */
     int64_t tiles;     /* of a row */
     int64_t threads;
@@ -74,10 +74,10 @@ void emit_sort_put(const Sort *s, SharePlace place, IrRef at, IrRef *values);
 /* The results at place `at` of a row, and what is computed from them there. */
 void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *values);
 
-/* sort_word.c: where PartSort has a `word` */
+/* sort_word.c: where PlanSort has a `word` */
 IrRef emit_sort_word(const Sort *s, IrRef x, IrRef at); /* of element `at` of a row; x: that of the word's operand */
 IrRef emit_sort_position(const Sort *s, IrRef word);    /* of an element in its row; 0: words have none */
-/* The operand's element, where the word tells it (part_sort_word_tells). */
+/* The operand's element, where the word tells it (plan_sort_word_tells). */
 IrRef emit_sort_told(const Sort *s, IrRef word);
 
 /* sort_network.c */

@@ -22,13 +22,13 @@ IrRef *emit_sort_index_at(const Sort *s, IrRef row, IrRef at)
     IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
     for (uint32_t d = 0; d < m->terms_shape->rank; d++) index[d] = ir_index(m->g, 0);
     for (uint32_t k = m->s->n_space; k-- > 0;) {
-        const PartGroup *g = &m->s->space[k];
+        const PlanGroup *g = &m->s->space[k];
         if (!g->n) continue;
         if (g->dim.reduced) {
-            part_group_index(m->rw, g, m->terms_shape, at, index);
+            plan_group_index(m->rw, g, m->terms_shape, at, index);
             continue;
         }
-        part_group_index(m->rw, g, m->terms_shape, rw_mod(m->rw, row, g->dim.size), index);
+        plan_group_index(m->rw, g, m->terms_shape, rw_mod(m->rw, row, g->dim.size), index);
         row = rw_floordiv(m->rw, row, g->dim.size);
     }
     return index;
@@ -36,7 +36,7 @@ IrRef *emit_sort_index_at(const Sort *s, IrRef row, IrRef at)
 
 IrRef emit_sort_operand_at(const Sort *s, uint32_t operand, const IrRef *index)
 {
-    return emit_value(s->m.e, part_value(s->s->i->operands[operand], 0), index);
+    return emit_value(s->m.e, plan_value(s->s->i->operands[operand], 0), index);
 }
 
 IrRef *emit_sort_values(const Sort *s) { return WBB_NEW_N(s->m.a, IrRef, s->element.n); }
@@ -53,7 +53,7 @@ IrRef emit_sort_is_before(const Sort *s, const IrRef *x, const IrRef *y)
         args[2 * s->s->keys[k] + 1] = emit_as(s->m.e, y[k], c->parameters[2 * s->s->keys[k] + 1]->shape->type);
     }
     const uint32_t env = emit_env(s->m.e, 2 * i->n_operands, args);
-    const IrRef before = emit_value_in(s->m.e, env, (PartValue){root, 0}, NULL);
+    const IrRef before = emit_value_in(s->m.e, env, (PlanValue){root, 0}, NULL);
     const bool plain = root->opcode == HLO_COMPARE && !root->total_order &&
                        (root->direction == HLO_LT || root->direction == HLO_GT) &&
                        root->operands[0]->opcode == HLO_PARAMETER && root->operands[1]->opcode == HLO_PARAMETER;
@@ -109,11 +109,11 @@ void emit_sort_store_results(const Sort *s, IrRef row, IrRef at, const IrRef *va
     const IrRef position = s->s->word ? emit_sort_position(s, values[0]) : values[s->s->n_keys];
     const IrRef from = position ? emit_start(m->e, position, 0, s->s->length - 1) : 0;
     for (uint32_t k = 0; k < s->s->i->n_operands; k++) {
-        IrRef v = part_sort_word_tells(s->s, k) ? emit_sort_told(s, values[0]) : 0;
+        IrRef v = plan_sort_word_tells(s->s, k) ? emit_sort_told(s, values[0]) : 0;
         for (uint32_t x = 0; x < s->s->n_keys; x++)
             if (s->s->keys[x] == k) v = values[x];
         if (!v) v = emit_sort_operand_at(s, k, emit_sort_index_at(s, row, from));
-        emit_give(m->e, (PartValue){s->s->i, k}, index, emit_as(m->e, v, part_shape(s->s->i, k)->type));
+        emit_give(m->e, (PlanValue){s->s->i, k}, index, emit_as(m->e, v, plan_shape(s->s->i, k)->type));
     }
     const Position everywhere = {0};
     const IrRef *outputs_at = to;

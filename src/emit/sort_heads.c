@@ -21,7 +21,7 @@ static uint32_t log2_of(int64_t power)
 static SortGroups open_groups(const Sort *s, uint32_t bits, IrRef groups)
 {
     const Share *m = &s->m;
-    const int64_t each = part_up(s->all >> bits, s->threads);
+    const int64_t each = lay_up(s->all >> bits, s->threads);
     IrRef number;
     SortGroups g = {0};
     g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
@@ -73,7 +73,7 @@ static void halve(const Sort *s, uint32_t bits, uint32_t kept, IrRef span, IrRef
     SortGroups g = open_groups(s, bits, groups);
     const IrRef run = high_bits(s, g.number, near), one = emit_sort_u32(s, 1);
     const IrRef start = start_of(s, &g, run, emit_sort_op(s, OP_ADD, span, one));
-    IrRef offsets[1 << PART_SORT_BITS], at[1 << PART_SORT_BITS];
+    IrRef offsets[1 << PLAN_SORT_BITS], at[1 << PLAN_SORT_BITS];
     for (uint32_t u = 0; u < n; u++) {
         offsets[u] = emit_sort_u32(s, (u & (half - 1)) << near);
         if (u & half) offsets[u] = emit_sort_op(s, OP_ADD, offsets[u], emit_sort_op(s, OP_SHL, one, span));
@@ -94,7 +94,7 @@ static void finish(const Sort *s, uint32_t bits, uint32_t kept, uint32_t half, I
     const IrRef run = high_bits(s, g.number, in_run), of_run = low_bits(s, g.number, in_run);
     const IrRef low = low_bits(s, of_run, near), high = high_bits(s, of_run, near);
     const IrRef place = emit_sort_op(s, OP_ADD, emit_sort_op(s, OP_SHL, high, emit_sort_u32(s, near + bits)), low);
-    IrRef offsets[1 << PART_SORT_BITS], at[1 << PART_SORT_BITS];
+    IrRef offsets[1 << PLAN_SORT_BITS], at[1 << PLAN_SORT_BITS];
     for (uint32_t u = 0; u < n; u++) offsets[u] = emit_sort_u32(s, u << near);
     indices_of(s, emit_sort_op(s, OP_ADD, start_of(s, &g, run, span), place), offsets, n, at);
     IrRef **x = emit_sort_get_group(s, at, bits);

@@ -24,12 +24,12 @@ static uint64_t turned(const Sort *s, ScType integer)
 /* The number of an element, in the type of the word; x: of the operand. */
 static IrRef number_of(const Sort *s, IrRef x)
 {
-    const PartSort *p = s->s;
+    const PlanSort *p = s->s;
     IrRef *args = emit_sort_no_arguments(s);
     args[2 * p->word_operand] = emit_as(s->m.e, x, p->i->operands[p->word_operand]->shape->type);
     const uint32_t env = emit_env(s->m.e, 2 * p->i->n_operands, args);
     ScType t = p->word->shape->type;
-    IrRef v = emit_as(s->m.e, emit_value_in(s->m.e, env, (PartValue){p->word, 0}, NULL), t);
+    IrRef v = emit_as(s->m.e, emit_value_in(s->m.e, env, (PlanValue){p->word, 0}, NULL), t);
     if (sc_is_float(t)) v = gr_order_key(s->m.g, &t, v);
     v = gr_convert(s->m.g, p->position, t, v);
     if (sc_is_signed(t)) v = op(s, OP_BAND, p->position, v, sc_mask(t));

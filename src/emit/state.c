@@ -60,7 +60,7 @@ static IrRef placeholder(EmitValues *e, ScType t)
 /* The number of the slot; -1: there is none, nor may there be. */
 static int32_t find_slot(EmitValues *e, EmitState *s, uint32_t leaf, const IrRef *index)
 {
-    const HloShape *shape = part_shape(s->loop, leaf);
+    const HloShape *shape = plan_shape(s->loop, leaf);
     const size_t bytes = shape->rank * sizeof *index;
     for (uint32_t k = 0; k < s->n_slots; k++)
         if (s->slots[k].leaf == leaf && (!bytes || !memcmp(s->slots[k].index, index, bytes))) return (int32_t)k;
@@ -81,7 +81,7 @@ static IrRef held_element(EmitValues *e, const EmitHeld *h, int64_t number)
 {
     IrRef index[HLO_RANK_LIMIT];
     if (!h->state) return h->values[number];
-    ix_delinear(e->rw, part_shape(h->state->loop, h->leaf), ir_index(e->g, number), index);
+    ix_delinear(e->rw, plan_shape(h->state->loop, h->leaf), ir_index(e->g, number), index);
     const int32_t k = find_slot(e, h->state, h->leaf, index);
     return k < 0 ? 0 : h->values[k];
 }
@@ -102,7 +102,7 @@ IrRef emit_choose(EmitValues *e, const EmitHeld *h, IrRef at, int64_t lo, int64_
 static IrRef state_element(EmitValues *e, const EmitEnv *env, uint32_t leaf, const IrRef *index)
 {
     EmitState *s = env->state;
-    const HloShape *shape = part_shape(s->loop, leaf);
+    const HloShape *shape = plan_shape(s->loop, leaf);
     const int64_t n = hlo_elements(shape);
     if (!s->whole[leaf]) {
         const int32_t k = find_slot(e, s, leaf, index);
@@ -128,9 +128,9 @@ static bool holds_arrays(const EmitValues *e, uint32_t env)
     return false;
 }
 
-bool emit_is_whole(EmitValues *e, uint32_t env, PartValue v, const IrRef *index)
+bool emit_is_whole(EmitValues *e, uint32_t env, PlanValue v, const IrRef *index)
 {
-    const HloShape *shape = part_shape(v.i, v.part);
+    const HloShape *shape = plan_shape(v.i, v.part);
     const int64_t n = hlo_elements(shape);
     if (n <= 1 || n > e->plan->while_state || v.i->shape->type == SC_TUPLE || !holds_arrays(e, env)) return false;
     if (ir_is_const(e->g, ix_linear(e->rw, shape, index))) return false;
@@ -140,9 +140,9 @@ bool emit_is_whole(EmitValues *e, uint32_t env, PartValue v, const IrRef *index)
 
 /* Values from before the loop, while slots are looked for ------------------------------------------------------- */
 
-IrRef emit_stand_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index)
+IrRef emit_stand_in(EmitValues *e, uint32_t env, PlanValue v, const IrRef *index)
 {
-    const HloShape *shape = part_shape(v.i, v.part);
+    const HloShape *shape = plan_shape(v.i, v.part);
     struct { const HloInstruction *i; uint32_t env, part; IrRef index[HLO_RANK_LIMIT]; } key = {v.i, env, v.part, {0}};
     const size_t bytes = shape->rank * sizeof *index;
     if (bytes) memcpy(key.index, index, bytes);
@@ -171,9 +171,9 @@ static bool is_any(EmitState *s, const HloInstruction *i)
     if (!reduces || root->opcode != HLO_OR || root->operands[0] == root->operands[1] || s->no_any) return false;
     for (uint32_t k = 0; k < 2; k++)
         if (root->operands[k]->opcode != HLO_PARAMETER) return false;
-    const HloInstruction *init = part_value(i->operands[1], 0).i;
+    const HloInstruction *init = plan_value(i->operands[1], 0).i;
     const bool none = init->opcode == HLO_CONSTANT && init->literal && *(const uint8_t *)init->literal == 0;
-    const HloShape *x = i->operands[0]->shape, *own = part_shape(s->loop, s->slots[0].leaf);
+    const HloShape *x = i->operands[0]->shape, *own = plan_shape(s->loop, s->slots[0].leaf);
     if (!none || x->type != SC_PRED || !x->rank || x->rank > own->rank || !s->n_slots) return false;
     for (uint32_t d = 0; d < x->rank; d++)
         if (x->dims[d] != own->dims[d]) return false;
@@ -182,14 +182,14 @@ static bool is_any(EmitState *s, const HloInstruction *i)
     return true;
 }
 
-IrRef emit_resolve(EmitValues *e, uint32_t *env, PartValue *v, const IrRef **index)
+IrRef emit_resolve(EmitValues *e, uint32_t *env, PlanValue *v, const IrRef **index)
 {
     for (;;) {
-        *v = part_value(v->i, v->part);
+        *v = plan_value(v->i, v->part);
         if (!*env) return 0;
         const EmitEnv *n = &e->envs.items[*env];
         if (n->tests && is_any(n->state, v->i)) {
-            *v = (PartValue){v->i->operands[0], 0};
+            *v = (PlanValue){v->i->operands[0], 0};
             *index = n->state->slots[0].index;
             continue;
         }
@@ -198,6 +198,6 @@ IrRef emit_resolve(EmitValues *e, uint32_t *env, PartValue *v, const IrRef **ind
         if (n->known && n->leaf == v->part) return n->known;
         if (n->state && !hlo_loop_keeps(n->state->loop, v->part)) return state_element(e, n, v->part, *index);
         *env = n->outer;
-        *v = (PartValue){n->operands[v->i->number], v->part};
+        *v = (PlanValue){n->operands[v->i->number], v->part};
     }
 }

@@ -8,9 +8,9 @@
 
 const IrRef *emit_step_result(EmitValues *e, uint32_t leaf)
 {
-    const PartSteps *of = e->steps->of;
+    const PlanSteps *of = e->steps->of;
     IrRef *index = WBB_NEW_N(e->arena, IrRef, HLO_RANK_LIMIT);
-    part_stack_index(e->rw, of, leaf, e->steps->at, ir_index(e->g, 0), index);
+    plan_stack_index(e->rw, of, leaf, e->steps->at, ir_index(e->g, 0), index);
     index[of->stacks[leaf].dim] = ir_index(e->g, 0); /* of the one position that it has */
     return index;
 }
@@ -18,10 +18,10 @@ const IrRef *emit_step_result(EmitValues *e, uint32_t leaf)
 void emit_want_stepped(EmitValues *e, EmitFrame *f, uint32_t n, IrRef iteration)
 {
     const EmitSteps *s = e->steps;
-    const PartValue v = e->plan->roots[s->outputs[n]];
+    const PlanValue v = e->plan->roots[s->outputs[n]];
     IrRef *index = WBB_NEW_N(e->arena, IrRef, HLO_RANK_LIMIT);
-    part_step_index(e->rw, e->arena, e->plan, s->of, s->outputs[n], s->at, iteration, index);
-    s->elements[n] = ix_linear(e->rw, part_shape(v.i, v.part), index);
+    plan_step_index(e->rw, e->arena, e->plan, s->of, s->outputs[n], s->at, iteration, index);
+    s->elements[n] = ix_linear(e->rw, plan_shape(v.i, v.part), index);
     emit_want_in(e, f, 0, v.i, v.part, index);
 }
 

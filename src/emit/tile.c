@@ -17,7 +17,7 @@
 /* A variable of the map's iterations. */
 typedef struct {
     uint32_t dim;
-    PartLevel level;
+    LayLevel level;
     int64_t size;
 } Iteration;
 
@@ -28,8 +28,8 @@ typedef struct {
     RwCx *rw;
     IrGraph *g;
     WbbArena *a;
-    const PartTile *tile;
-    const PartStage *s;
+    const PlanTile *tile;
+    const PlanStage *s;
     IrRef bid, tid;
     uint32_t *buffer;      /* [values] the first of its parts */
     Iteration *iterations;
@@ -53,17 +53,17 @@ typedef struct {
 /* --- elements ----------------------------------------------------------------------------------------------------- */
 static void find_iterations(Tiling *m)
 {
-    const PartLayout *l = &m->s->layout;
-    m->iterations = WBB_NEW_N(m->a, Iteration, l->n_dims * PART_LEVELS + 1u);
+    const Layout *l = &m->s->layout;
+    m->iterations = WBB_NEW_N(m->a, Iteration, l->n_dims * LAY_LEVELS + 1u);
     m->n_iterations = 0;
     for (uint32_t d = 0; d < l->n_dims; d++)
         for (uint32_t k = l->dims[d].n_factors; k-- > 0;) {
-            const PartFactor *f = &l->dims[d].factors[k];
-            if (f->level == PART_REGISTER) m->iterations[m->n_iterations++] = (Iteration){d, f->level, f->size};
+            const LayFactor *f = &l->dims[d].factors[k];
+            if (f->level == LAY_REGISTER) m->iterations[m->n_iterations++] = (Iteration){d, f->level, f->size};
         }
     for (uint32_t d = 0; d < l->n_dims; d++) {
-        const PartFactor *f = part_factor(&l->dims[d], PART_VECTOR);
-        if (f && f->size > 1) m->iterations[m->n_iterations++] = (Iteration){d, PART_VECTOR, f->size};
+        const LayFactor *f = lay_factor(&l->dims[d], LAY_VECTOR);
+        if (f && f->size > 1) m->iterations[m->n_iterations++] = (Iteration){d, LAY_VECTOR, f->size};
     }
     assert(l->n_dims + m->n_iterations == m->s->maps.elements->vars.n);
 }
@@ -104,16 +104,16 @@ static void find_inside(Tiling *m)
 }
 
 /* Neighbours that are the innermost iterations of a dimension: they are inside or not together. */
-static int64_t together(const PartDim *d)
+static int64_t together(const LayDim *d)
 {
-    const PartFactor *f = d->n_factors ? &d->factors[0] : NULL;
-    return f && f->level <= PART_REGISTER && d->size % f->size == 0 ? f->size : 1;
+    const LayFactor *f = d->n_factors ? &d->factors[0] : NULL;
+    return f && f->level <= LAY_REGISTER && d->size % f->size == 0 ? f->size : 1;
 }
 
 /* The position in dimension d, the last one where it is beyond the end. */
 static IrRef clamped(const Tiling *m, uint32_t d, IrRef p, IrRef *inside)
 {
-    const PartDim *x = &m->s->layout.dims[d];
+    const LayDim *x = &m->s->layout.dims[d];
     const int64_t each = together(x);
     IrRef below;
     const IrRef n = emit_clamp(m->e, "p", rw_floordiv(m->rw, p, each), x->size / each, &below);
@@ -121,7 +121,7 @@ static IrRef clamped(const Tiling *m, uint32_t d, IrRef p, IrRef *inside)
     return rw_add(m->rw, rw_scale(m->rw, n, each), rw_mod(m->rw, p, each));
 }
 
-static bool is_one_tile(const PartDim *d) { return part_size(d, PART_GRID) == 1; }
+static bool is_one_tile(const LayDim *d) { return lay_size(d, LAY_GRID) == 1; }
 
 /* Positions in each dimension, at these numbers of the thread and of the iterations. */
 static IrRef *positions(const Tiling *m, const IrRef *t, const IrRef *numbers)
@@ -136,7 +136,7 @@ static IrRef *positions(const Tiling *m, const IrRef *t, const IrRef *numbers)
 
 /* Do the dimensions of a group follow each other in the tile as they do in the group? Then they need not be told
  * apart. */
-static bool follow_in_tile(const Tiling *m, const PartGroup *g)
+static bool follow_in_tile(const Tiling *m, const PlanGroup *g)
 {
     const int64_t *stride = m->tile->stride, *size = m->tile->space->dims;
     for (uint32_t k = 1; k < g->n; k++)
@@ -149,18 +149,18 @@ static IrRef place_of(const Tiling *m, const IrRef *p)
     const uint32_t rank = m->tile->space->rank;
     IrRef place = ir_index(m->g, 0), *local = WBB_NEW_N(m->a, IrRef, rank + 1u);
     for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
-        const PartGroup *g = &m->s->space[d];
+        const PlanGroup *g = &m->s->space[d];
         if (follow_in_tile(m, g)) {
             place = rw_add(m->rw, place, rw_scale(m->rw, p[d], m->tile->stride[g->of[g->n - 1]]));
             continue;
         }
-        part_group_index(m->rw, g, m->tile->space, p[d], local);
+        plan_group_index(m->rw, g, m->tile->space, p[d], local);
         for (uint32_t k = 0; k < g->n; k++)
             place = rw_add(m->rw, place, rw_scale(m->rw, local[g->of[k]], m->tile->stride[g->of[k]]));
     }
     const IrRef number = place;
-    for (uint32_t k = 0; k < PART_PADS && m->tile->pads[k].pad; k++) {
-        const PartPad *pad = &m->tile->pads[k];
+    for (uint32_t k = 0; k < PLAN_PADS && m->tile->pads[k].pad; k++) {
+        const PlanPad *pad = &m->tile->pads[k];
         place = rw_add(m->rw, place, rw_scale(m->rw, rw_floordiv(m->rw, number, pad->period), pad->pad));
     }
     return place;
@@ -176,7 +176,7 @@ static int64_t weight_of(const HloShape *space, uint32_t d)
 
 /* What positions in a group of dimensions add to the number of an element. Neighbours that are one dimension need not
  * be told apart. */
-static IrRef number_of(const Tiling *m, const HloShape *space, const PartGroup *g, IrRef position)
+static IrRef number_of(const Tiling *m, const HloShape *space, const PlanGroup *g, IrRef position)
 {
     IrRef *at = WBB_NEW_N(m->a, IrRef, space->rank + 1u), number = ir_index(m->g, 0);
     bool neighbours = true;
@@ -184,7 +184,7 @@ static IrRef number_of(const Tiling *m, const HloShape *space, const PartGroup *
         neighbours = neighbours &&
                      weight_of(space, g->of[k - 1]) == weight_of(space, g->of[k]) * space->dims[g->of[k]];
     if (neighbours) return rw_scale(m->rw, position, weight_of(space, g->of[g->n - 1]));
-    part_group_index(m->rw, g, space, position, at);
+    plan_group_index(m->rw, g, space, position, at);
     for (uint32_t k = 0; k < g->n; k++)
         number = rw_add(m->rw, number, rw_scale(m->rw, at[g->of[k]], weight_of(space, g->of[k])));
     return number;
@@ -201,7 +201,7 @@ static bool digits_join(const Tiling *m, IrRef p, int64_t n)
  * array. each: of all numbers by which it is parted, the largest power of two that divides them. */
 static bool all_digits_join(const Tiling *m, uint32_t d, IrRef p, bool in_tile, int64_t *each)
 {
-    const PartGroup *g = &m->s->space[d];
+    const PlanGroup *g = &m->s->space[d];
     const HloComputation *body = m->e->plan->fusion->body;
     int64_t n = 1, all = 0;
     bool join = true;
@@ -232,8 +232,8 @@ static bool all_digits_join(const Tiling *m, uint32_t d, IrRef p, bool in_tile, 
 static IrRef position(const Tiling *m, uint32_t d, IrRef p, bool in_tile)
 {
     int64_t each;
-    if (m->s->kind != PART_PUT || all_digits_join(m, d, p, in_tile, &each)) return p;
-    each = WBB_MAX(WBB_MIN(each, part_size(&m->s->layout.dims[d], PART_VECTOR)), 1);
+    if (m->s->kind != PLAN_PUT || all_digits_join(m, d, p, in_tile, &each)) return p;
+    each = WBB_MAX(WBB_MIN(each, lay_size(&m->s->layout.dims[d], LAY_VECTOR)), 1);
     const IrRef first = rw_floordiv(m->rw, p, each), rest = rw_mod(m->rw, p, each);
     const IrRef n = emit_variable(m->e, "p", first, 0, (m->s->layout.dims[d].size - 1) / each);
     return rw_add(m->rw, rw_scale(m->rw, n, each), rest);
@@ -243,15 +243,15 @@ static Element element_at(const Tiling *m, const IrRef *numbers)
 {
     Element x = {.number = ir_index(m->g, 0), .side = ir_index(m->g, 0), .inside = m->inside};
     IrRef *p = positions(m, m->t, numbers), *p_tile = positions(m, m->t_tile, numbers);
-    const bool guarded = m->s->kind == PART_GET && m->tile->guarded; /* nothing was put where threads have no element */
+    const bool guarded = m->s->kind == PLAN_GET && m->tile->guarded; /* nothing was put where threads have no element */
     const IrRef *any = guarded ? positions(m, m->t_any, numbers) : p;
     for (uint32_t d = 0; d < m->s->layout.n_dims; d++) {
         p[d] = clamped(m, d, p[d], &x.inside);
-        if (m->s->kind == PART_GET && is_one_tile(&m->s->layout.dims[d])) p_tile[d] = p[d];
+        if (m->s->kind == PLAN_GET && is_one_tile(&m->s->layout.dims[d])) p_tile[d] = p[d];
         else if (guarded) p_tile[d] = rw_add(m->rw, p_tile[d], rw_sub(m->rw, p[d], any[d]));
         p[d] = position(m, d, p[d], false), p_tile[d] = position(m, d, p_tile[d], true);
         x.number = rw_add(m->rw, x.number, number_of(m, m->tile->space, &m->s->space[d], p[d]));
-        if (m->s->kind == PART_PUT && m->s->n_outputs)
+        if (m->s->kind == PLAN_PUT && m->s->n_outputs)
             x.side = rw_add(m->rw, x.side, number_of(m, m->tile->read_space, &m->s->space[d], p[d]));
     }
     x.place = place_of(m, p_tile);
@@ -263,9 +263,9 @@ static bool has_packed(const Tiling *m)
 {
     const HloComputation *body = m->e->plan->fusion->body;
     bool packed = m->s->packed_group > 1;
-    for (uint32_t k = 0; k < body->n_instructions && m->s->kind == PART_PUT; k++)
+    for (uint32_t k = 0; k < body->n_instructions && m->s->kind == PLAN_PUT; k++)
         packed = packed || (body->instructions[k]->opcode == HLO_PARAMETER &&
-                            ir_is_packed(part_shape(body->instructions[k], 0)->type));
+                            ir_is_packed(plan_shape(body->instructions[k], 0)->type));
     return packed;
 }
 
@@ -282,8 +282,8 @@ static void find_lanes(Tiling *m)
         const bool next = rw_sub(m->rw, place_of(m, positions(m, m->t_tile, numbers)), first) == ir_index(m->g, 1);
         numbers[k] = ir_index(m->g, 0);
         if (m->iterations[k].size % 2 || m->iterations[k].size > MAX_LANES) continue;
-        if (packed && m->iterations[k].level != PART_VECTOR) continue;
-        if (next || (m->lanes == m->n_iterations && m->iterations[k].level == PART_VECTOR)) m->lanes = k;
+        if (packed && m->iterations[k].level != LAY_VECTOR) continue;
+        if (next || (m->lanes == m->n_iterations && m->iterations[k].level == LAY_VECTOR)) m->lanes = k;
         if (next) return;
     }
 }
@@ -291,16 +291,16 @@ static void find_lanes(Tiling *m)
 /* --- values ------------------------------------------------------------------------------------------------------- */
 static const IrRef *root_index(const Tiling *m, uint32_t output, IrRef number)
 {
-    const PartValue root = m->e->plan->roots[output];
+    const PlanValue root = m->e->plan->roots[output];
     IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    ix_delinear(m->rw, part_shape(root.i, root.part), number, index);
+    ix_delinear(m->rw, plan_shape(root.i, root.part), number, index);
     return index;
 }
 
-static const IrRef *carried_index(const Tiling *m, const PartCarried *c, const Element *x)
+static const IrRef *carried_index(const Tiling *m, const PlanCarried *c, const Element *x)
 {
     IrRef *index = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);
-    part_carried_index(m->rw, m->a, c, root_index(m, c->output, x->number), index);
+    plan_carried_index(m->rw, m->a, c, root_index(m, c->output, x->number), index);
     return index;
 }
 
@@ -324,8 +324,8 @@ static void add_buffers(Tiling *m)
 {
     m->buffer = WBB_NEW_N(m->a, uint32_t, m->tile->n_values + 1u);
     for (uint32_t k = 0; k < m->tile->n_values; k++) {
-        const PartValue v = m->tile->values[k].value;
-        const ScType t = part_shape(v.i, v.part)->type;
+        const PlanValue v = m->tile->values[k].value;
+        const ScType t = plan_shape(v.i, v.part)->type;
         m->buffer[k] = m->e->k->n_buffers;
         for (uint32_t j = 0; j < parts_of(t); j++)
             emit_add_buffer(m->e, "tile", IR_SHARED, part_type(t), m->tile->elements, false);
@@ -339,7 +339,7 @@ static void find_outputs(const Tiling *m, const Element *x, uint32_t n, IrRef *v
     for (uint32_t j = 0; j < n; j++)
         for (uint32_t k = 0; k < outputs; k++) {
             const uint32_t o = m->s->outputs[k];
-            const IrRef number = m->s->kind == PART_PUT ? x[j].side : x[j].number;
+            const IrRef number = m->s->kind == PLAN_PUT ? x[j].side : x[j].number;
             values[j * outputs + k] = emit_value(m->e, m->e->plan->roots[o], root_index(m, o, number));
         }
 }
@@ -351,7 +351,7 @@ static void store_outputs(const Tiling *m, const Element *x, uint32_t n, const I
         EmitIf inside = emit_if_using(m->e, x[j].inside, outputs, values + j * outputs);
         for (uint32_t k = 0; k < outputs && !emit_never(&inside); k++)
             emit_store(m->e, m->e->plan->n_operands + m->s->outputs[k],
-                       m->s->kind == PART_PUT ? x[j].side : x[j].number,
+                       m->s->kind == PLAN_PUT ? x[j].side : x[j].number,
                        emit_in_branch(m->e, &inside, true, values[j * outputs + k]));
         emit_close_if(m->e, &inside);
     }
@@ -364,13 +364,13 @@ static void put(const Tiling *m, const Element *x, uint32_t n)
     IrRef *values = WBB_NEW_N(m->a, IrRef, n * m->tile->n_values + 1u);
     for (uint32_t k = 0; k < m->tile->n_values; k++)
         for (uint32_t j = 0; j < n; j++) {
-            const PartCarried *c = &m->tile->values[k];
+            const PlanCarried *c = &m->tile->values[k];
             values[k * n + j] = emit_value(m->e, c->value, carried_index(m, c, &x[j]));
         }
     for (uint32_t k = 0; k < m->tile->n_values; k++)
         for (uint32_t j = 0; j < n; j++) {
-            const PartValue v = m->tile->values[k].value;
-            const ScType t = part_shape(v.i, v.part)->type;
+            const PlanValue v = m->tile->values[k].value;
+            const ScType t = plan_shape(v.i, v.part)->type;
             IrRef parts[2];
             split(m, values[k * n + j], t, parts);
             for (uint32_t i = 0; i < parts_of(t); i++) emit_store(m->e, m->buffer[k] + i, x[j].place, parts[i]);
@@ -381,8 +381,8 @@ static void put(const Tiling *m, const Element *x, uint32_t n)
 static void read_values(const Tiling *m, const Element *x)
 {
     for (uint32_t k = 0; k < m->tile->n_values; k++) {
-        const PartCarried *c = &m->tile->values[k];
-        const ScType t = part_shape(c->value.i, c->value.part)->type;
+        const PlanCarried *c = &m->tile->values[k];
+        const ScType t = plan_shape(c->value.i, c->value.part)->type;
         IrRef parts[2];
         for (uint32_t j = 0; j < parts_of(t); j++) {
             const IrType type = IR_TYPE(part_type(t), 0);
@@ -397,7 +397,7 @@ static void read_values(const Tiling *m, const Element *x)
 static void compute(const Tiling *m, const Element *x, uint32_t n)
 {
     IrRef *values = WBB_NEW_N(m->a, IrRef, n * m->s->n_outputs + 1u);
-    const bool first = m->s->kind == PART_PUT;
+    const bool first = m->s->kind == PLAN_PUT;
     for (uint32_t j = 0; j < n && !first; j++) read_values(m, &x[j]);
     if (first && m->puts) put(m, x, n);
     if (first && !m->stores) return;
@@ -409,7 +409,7 @@ static void compute(const Tiling *m, const Element *x, uint32_t n)
 /* Is an iteration over elements that are computed one after the other, before the first of them is stored? */
 static bool is_inner(const Tiling *m, uint32_t k)
 {
-    return k != m->lanes && (m->iterations[k].level == PART_VECTOR || m->at_once);
+    return k != m->lanes && (m->iterations[k].level == LAY_VECTOR || m->at_once);
 }
 
 /* Elements of all inner iterations from k on, at these numbers of the others: added to the n elements of x. */
@@ -464,16 +464,16 @@ static bool has_choice(const HloComputation *body)
     return found;
 }
 
-static void stage(Tiling *m, const PartStage *s)
+static void stage(Tiling *m, const PlanStage *s)
 {
     m->s = s;
-    m->at_once = s->kind == PART_PUT && has_choice(m->e->plan->fusion->body);
+    m->at_once = s->kind == PLAN_PUT && has_choice(m->e->plan->fusion->body);
     find_iterations(m);
     find_thread(m);
     find_lanes(m);
     IrRef *numbers = WBB_NEW_N(m->a, IrRef, m->n_iterations + 1u);
-    const bool last = s->kind == PART_PUT && m->tile->sides_last;
-    EmitIf inside = emit_if(m->e, s->kind == PART_GET || m->tile->guarded ? m->inside : 0);
+    const bool last = s->kind == PLAN_PUT && m->tile->sides_last;
+    EmitIf inside = emit_if(m->e, s->kind == PLAN_GET || m->tile->guarded ? m->inside : 0);
     if (inside.s) find_inside(m);
     m->puts = true, m->stores = !last;
     visit(m, numbers, 0);
@@ -482,7 +482,7 @@ static void stage(Tiling *m, const PartStage *s)
     emit_close_if(m->e, &inside);
 }
 
-void emit_tiles(EmitValues *e, const PartRange *range, IrRef bid, IrRef tid)
+void emit_tiles(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
 {
     Tiling m = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .tile = range->tile, .bid = bid, .tid = tid};
     add_buffers(&m);

@@ -85,7 +85,7 @@ static uint32_t table_of(EmitValues *e, const HloInstruction *i)
     WBB_PUSH(e->arena, &e->tables, table);
     const ScType t = i->shape->type;
     const size_t bytes = sc_bytes(t), n = (size_t)hlo_elements(i->shape);
-    const size_t each = part_packed_group(t);
+    const size_t each = plan_packed_group(t);
     const size_t whole = (n + each - 1) / each * each; /* elements of whole bytes */
     char *data = wbb_alloc(e->arena, wbb_mul_size(e->arena, whole, bytes));
     memset(data, 0, whole * bytes);
@@ -111,7 +111,7 @@ static void step_leaf(EmitValues *e, EmitFrame *f)
     } else if (f->i->opcode != HLO_PARAMETER) {
         value = gr_leaf(e->rw, f->i, f->index);
     } else {
-        const HloShape *s = part_shape(f->i, f->part);
+        const HloShape *s = plan_shape(f->i, f->part);
         const IrRef offset = emit_address(e, ix_linear(e->rw, s, f->index));
         value = emit_load(e->rw, s->type, e->plan->first_leaf[f->i->number] + f->part, offset);
     }
@@ -121,11 +121,11 @@ static void step_leaf(EmitValues *e, EmitFrame *f)
 /* What an earlier launch has left in memory. */
 static void step_made(EmitValues *e, EmitFrame *f)
 {
-    const PartKernel *k = e->kernel;
+    const PlanKernel *k = e->kernel;
     uint32_t n = 0;
     while (n < k->n_made && (k->made[n].value.i != f->i || k->made[n].value.part != f->part)) n++;
     assert(n < k->n_made);
-    const HloShape *s = part_shape(f->i, f->part);
+    const HloShape *s = plan_shape(f->i, f->part);
     const ScType in_memory = e->k->buffers[k->made[n].buffer].type;
     const IrRef value = emit_load(e->rw, in_memory, k->made[n].buffer, emit_address(e, ix_linear(e->rw, s, f->index)));
     emit_done(e, f, in_memory == s->type ? value : ir_node(e->g, OP_BITS, IR_TYPE(s->type, 0), 0, value, 0, 0, 0));
@@ -152,12 +152,12 @@ static EmitStep step_of(const HloInstruction *i)
     case HLO_WHILE: return emit_step_while;
     case HLO_RNG_BIT_GENERATOR: return emit_step_random;
     case HLO_BITCAST:
-    case HLO_BITCAST_CONVERT: return part_same_width(i) ? step_plain : emit_step_bits;
+    case HLO_BITCAST_CONVERT: return plan_same_width(i) ? step_plain : emit_step_bits;
     default: return step_plain;
     }
 }
 
-EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const PartPlan *plan, const PartKernel *kernel)
+EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Plan *plan, const PlanKernel *kernel)
 {
     EmitValues *e = WBB_NEW(a, EmitValues);
     e->cx = cx, e->arena = a, e->rw = rw, e->g = rw_graph(rw), e->k = k;
@@ -174,9 +174,9 @@ EmitValues *emit_values(WbbCx *cx, WbbArena *a, RwCx *rw, IrKernel *k, const Par
     return e;
 }
 
-IrRef emit_value(EmitValues *e, PartValue v, const IrRef *index) { return emit_value_in(e, 0, v, index); }
+IrRef emit_value(EmitValues *e, PlanValue v, const IrRef *index) { return emit_value_in(e, 0, v, index); }
 
-IrRef emit_value_in(EmitValues *e, uint32_t env, PartValue v, const IrRef *index)
+IrRef emit_value_in(EmitValues *e, uint32_t env, PlanValue v, const IrRef *index)
 {
     const uint32_t origin = e->g->making_origin;
     EmitFrame caller = {0};

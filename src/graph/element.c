@@ -108,9 +108,9 @@ ScType gr_product_type(const HloInstruction *i)
 static IrRef literal_part(IrGraph *g, const HloInstruction *i, int64_t element, uint32_t part)
 {
     const ScType t = gr_part_type(i->shape->type);
-    const uint32_t bytes = sc_bytes(i->shape->type), part_bytes = sc_bytes(t);
+    const uint32_t bytes = sc_bytes(i->shape->type), plan_bytes = sc_bytes(t);
     uint64_t bits = 0;
-    memcpy(&bits, (const char *)i->literal + (i->literal_splat ? 0 : element * bytes) + part * part_bytes, part_bytes);
+    memcpy(&bits, (const char *)i->literal + (i->literal_splat ? 0 : element * bytes) + part * plan_bytes, plan_bytes);
     return ir_const(g, IR_TYPE(t, 0), bits & sc_mask(t));
 }
 

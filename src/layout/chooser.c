@@ -13,17 +13,17 @@
 
 #include <string.h>
 
-PartChooser *part_chooser(WbbArena *a, const TgTarget *t, const PartProgram *by, void *of)
+LayChooser *lay_chooser(WbbArena *a, const TgTarget *t, const LayProgram *by, void *of)
 {
-    PartChooser *c = WBB_NEW(a, PartChooser);
-    *c = (PartChooser){.a = a, .t = t, .r = part_rates(a, t), .by = by, .of = of, .seen = {.arena = a},
+    LayChooser *c = WBB_NEW(a, LayChooser);
+    *c = (LayChooser){.a = a, .t = t, .r = lay_rates(a, t), .by = by, .of = of, .seen = {.arena = a},
                        .max_terms = tg_tuned(t, "layout.max_terms"), .max_code = tg_tuned(t, "layout.max_code"),
                        .most_registers = tg_tuned(t, "layout.most_registers"),
                        .max_shared = tg_tuned(t, "layout.max_shared"), .beam = (uint32_t)tg_tuned(t, "layout.beam")};
     return c;
 }
 
-bool part_within(const PartChooser *c, const PartNeeds *needs)
+bool lay_within(const LayChooser *c, const LayNeeds *needs)
 {
     const double threads = needs->counts.threads;
     if (threads > TG_MAX_THREADS || needs->counts.blocks > INT32_MAX) return false;
@@ -35,7 +35,7 @@ bool part_within(const PartChooser *c, const PartNeeds *needs)
            needs->registers <= WBB_MIN((double)c->t->regs, each);
 }
 
-bool part_try(PartChooser *c, const void *wish)
+bool lay_try(LayChooser *c, const void *wish)
 {
     uint64_t hash;
     if (!c->what) c->what = wbb_alloc(c->a, c->by->bytes);
@@ -43,15 +43,15 @@ bool part_try(PartChooser *c, const void *wish)
     WbbEntry *e = wbb_map_put(&c->seen, hash);
     if (e->value) return false;
     e->value = 1;
-    PartNeeds needs;
-    if (!c->by->needs(c->of, c->what, &needs) || !part_within(c, &needs)) return false;
-    const PartTried new = {.what = c->what, .price = c->by->price(c->of, c->what, &needs), .finished = !c->by->finish};
+    LayNeeds needs;
+    if (!c->by->needs(c->of, c->what, &needs) || !lay_within(c, &needs)) return false;
+    const LayTried new = {.what = c->what, .price = c->by->price(c->of, c->what, &needs), .finished = !c->by->finish};
     WBB_PUSH(c->a, &c->all, new);
     c->what = NULL;
     return true;
 }
 
-uint32_t part_cheapest(const PartChooser *c, uint32_t *best, uint32_t n)
+uint32_t lay_cheapest(const LayChooser *c, uint32_t *best, uint32_t n)
 {
     uint32_t found = 0;
     for (uint32_t k = 0; k < c->all.n; k++) {
@@ -65,42 +65,42 @@ uint32_t part_cheapest(const PartChooser *c, uint32_t *best, uint32_t n)
     return found;
 }
 
-static void finish(PartChooser *c, PartTried *x)
+static void finish(LayChooser *c, LayTried *x)
 {
     if (!x->finished) c->by->finish(c->of, x);
     x->finished = true;
 }
 
 /* The cheapest one, finished. */
-static uint32_t least_of(PartChooser *c)
+static uint32_t least_of(LayChooser *c)
 {
     for (;;) {
         uint32_t best;
-        part_cheapest(c, &best, 1);
+        lay_cheapest(c, &best, 1);
         if (c->all.items[best].finished) return best;
         finish(c, &c->all.items[best]);
     }
 }
 
-double part_as_long(const TgTarget *t, const PartPrice *least)
+double lay_as_long(const TgTarget *t, const LayPrice *least)
 {
-    const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY]; /* which every layout takes */
+    const double work = least->us - least->term[LAY_LAUNCH] - least->term[LAY_LATENCY]; /* which every layout takes */
     return least->us + work * (double)tg_tuned(t, "layout.tie") / 1000;
 }
 
 /* Those that take as long as the least. */
 typedef struct {
-    PartTie tie;
+    LayTie tie;
     double most;
     uint32_t n;
 } Equal;
 
-static Equal equal_to(const PartChooser *c, const PartPrice *least)
+static Equal equal_to(const LayChooser *c, const LayPrice *least)
 {
-    const double *term = least->term, memory = WBB_MAX(WBB_MAX(term[PART_DRAM], term[PART_L2]), term[PART_FILL]);
-    const double work = least->us - least->term[PART_LAUNCH] - least->term[PART_LATENCY];
-    Equal e = {.most = part_as_long(c->t, least)};
-    e.tie = (PartTie){.plain = least->plain, .least = least->us, .width = e.most - least->us,
+    const double *term = least->term, memory = WBB_MAX(WBB_MAX(term[LAY_DRAM], term[LAY_L2]), term[LAY_FILL]);
+    const double work = least->us - least->term[LAY_LAUNCH] - least->term[LAY_LATENCY];
+    Equal e = {.most = lay_as_long(c->t, least)};
+    e.tie = (LayTie){.plain = least->plain, .least = least->us, .width = e.most - least->us,
                       .unit = work * (double)tg_tuned(c->t, "layout.tie.plain") / 1000,
                       .chain = tg_tuned(c->t, "layout.chain"), .few_terms = tg_tuned(c->t, "layout.short"),
                       .usual_block = tg_tuned(c->t, "loop.block"), .sms = c->t->sms, .waits = least->effort < memory};
@@ -113,14 +113,14 @@ static Equal equal_to(const PartChooser *c, const PartPrice *least)
 }
 
 typedef struct {
-    int64_t key[PART_KEYS];
+    int64_t key[LAY_KEYS];
     double us;
     uint32_t number;
 } Preference;
 
 static bool is_before(const Preference *x, const Preference *y)
 {
-    for (int p = 0; p < PART_KEYS; p++)
+    for (int p = 0; p < LAY_KEYS; p++)
         if (x->key[p] != y->key[p]) return x->key[p] < y->key[p];
     return x->us < y->us;
 }
@@ -133,12 +133,12 @@ static bool is_among(const uint32_t *numbers, uint32_t n, uint32_t k)
 }
 
 /* Of those that are equal, the n preferred ones that are not among the first `others` numbers, after these. */
-static uint32_t preferred(const PartChooser *c, const Equal *e, uint32_t *numbers, uint32_t others, uint32_t n)
+static uint32_t preferred(const LayChooser *c, const Equal *e, uint32_t *numbers, uint32_t others, uint32_t n)
 {
     Preference *best = WBB_NEW_N(c->a, Preference, n + 1u);
     uint32_t found = 0;
     for (uint32_t k = 0; k < c->all.n; k++) {
-        const PartTried *x = &c->all.items[k];
+        const LayTried *x = &c->all.items[k];
         Preference new = {.us = x->price.us, .number = k};
         if (x->price.us > e->most || is_among(numbers, others, k)) continue;
         c->by->prefer(c->of, &e->tie, x, new.key);
@@ -153,36 +153,36 @@ static uint32_t preferred(const PartChooser *c, const Equal *e, uint32_t *number
     return others + found;
 }
 
-uint32_t part_promising(const PartChooser *c, uint32_t *best, uint32_t n)
+uint32_t lay_promising(const LayChooser *c, uint32_t *best, uint32_t n)
 {
-    const uint32_t cheap = part_cheapest(c, best, n);
+    const uint32_t cheap = lay_cheapest(c, best, n);
     if (!cheap) return 0;
     const Equal e = equal_to(c, &c->all.items[best[0]].price);
     return preferred(c, &e, best, cheap, n);
 }
 
-static PartPriced listed(const PartChooser *c, const PartTried *x)
+static LayPriced listed(const LayChooser *c, const LayTried *x)
 {
-    PartPriced p = {.price = x->price, .decides = PART_DRAM};
-    for (int k = 0; k < PART_LATENCY; k++)
-        if (p.price.term[k] > p.price.term[p.decides]) p.decides = (PartTerm)k;
+    LayPriced p = {.price = x->price, .decides = LAY_DRAM};
+    for (int k = 0; k < LAY_LATENCY; k++)
+        if (p.price.term[k] > p.price.term[p.decides]) p.decides = (LayTerm)k;
     c->by->list(c->of, x, &p);
     return p;
 }
 
-bool part_decide(PartChooser *c, uint32_t *taken, PartChoice *choice)
+bool lay_decide(LayChooser *c, uint32_t *taken, LayChoice *choice)
 {
-    *choice = (PartChoice){.candidates = c->all.n};
+    *choice = (LayChoice){.candidates = c->all.n};
     if (!c->all.n) return false;
-    const PartPrice least = c->all.items[least_of(c)].price;
+    const LayPrice least = c->all.items[least_of(c)].price;
     const Equal e = equal_to(c, &least);
     for (preferred(c, &e, taken, 0, 1); !c->all.items[*taken].finished; preferred(c, &e, taken, 0, 1))
         finish(c, &c->all.items[*taken]);
-    uint32_t best[PART_BEST + 1];
-    const uint32_t n = part_cheapest(c, best, PART_BEST);
+    uint32_t best[LAY_BEST + 1];
+    const uint32_t n = lay_cheapest(c, best, LAY_BEST);
     choice->equal = e.n;
     choice->best[choice->n++] = listed(c, &c->all.items[*taken]);
-    for (uint32_t k = 0; k < n && choice->n < PART_BEST; k++)
+    for (uint32_t k = 0; k < n && choice->n < LAY_BEST; k++)
         if (best[k] != *taken && c->all.items[best[k]].finished)
             choice->best[choice->n++] = listed(c, &c->all.items[best[k]]);
     return true;

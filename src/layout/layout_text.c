@@ -1,7 +1,7 @@
 /* layout_text.c: the text of a layout, README.md: read and printed.
  *
  * Needs text of any kind and the dimensions of a space; leaves a layout of it, or fails at the column of what it cannot
- * read. Whether a kernel may have the layout is for part_layout_check.
+ * read. Whether a kernel may have the layout is for lay_check.
  *
  *     rows: grid 8192; columns: vector 4, lane 32, warp 2, register 4
  */
@@ -13,8 +13,8 @@ typedef struct {
     WbbCx *cx;
     WbbArena *a;
     const char *text, *p;
-    PartLayout l;
-    const PartDim *space; /* the dimensions that the text has not named yet have no factors */
+    Layout l;
+    const LayDim *space; /* the dimensions that the text has not named yet have no factors */
     uint32_t n_space;
 } Reader;
 
@@ -59,14 +59,14 @@ static bool next_is(const Reader *r, const char *word)
     return word_length(r->p) == strlen(word) && !strncmp(r->p, word, strlen(word));
 }
 
-static PartLevel level_here(const Reader *r)
+static LayLevel level_here(const Reader *r)
 {
-    PartLevel level = 0;
-    while (level < PART_LEVELS && !next_is(r, part_level_name[level])) level++;
+    LayLevel level = 0;
+    while (level < LAY_LEVELS && !next_is(r, lay_level_name[level])) level++;
     return level;
 }
 
-static const char *names_of(WbbArena *a, const PartDim *dims, uint32_t n)
+static const char *names_of(WbbArena *a, const LayDim *dims, uint32_t n)
 {
     WbbBuf b = wbb_buf(a);
     for (uint32_t d = 0; d < n; d++) wbb_putf(&b, "%s%s", d ? ", " : "", dims[d].name);
@@ -74,13 +74,13 @@ static const char *names_of(WbbArena *a, const PartDim *dims, uint32_t n)
 }
 
 /* The dimension that is named here, among n. */
-static uint32_t take_dim(Reader *r, const PartDim *dims, uint32_t n)
+static uint32_t take_dim(Reader *r, const LayDim *dims, uint32_t n)
 {
     skip(r);
     uint32_t d = 0;
     while (d < n && !next_is(r, dims[d].name)) d++;
     if (d == n)
-        part_layout_fail(r->cx, column(r), "expected a dimension, of %s; found %s", names_of(r->a, dims, n), found(r));
+        lay_fail(r->cx, column(r), "expected a dimension, of %s; found %s", names_of(r->a, dims, n), found(r));
     r->p += word_length(r->p);
     return d;
 }
@@ -90,34 +90,34 @@ static int64_t take_size(Reader *r)
     skip(r);
     int64_t size = 0;
     const int start = column(r);
-    if (!is_digit(*r->p)) part_layout_fail(r->cx, start, "expected a number, found %s", found(r));
+    if (!is_digit(*r->p)) lay_fail(r->cx, start, "expected a number, found %s", found(r));
     for (; is_digit(*r->p); r->p++) {
         size = size * 10 + (*r->p - '0');
-        if (size > INT32_MAX) part_layout_fail(r->cx, start, "a factor of more than %d", INT32_MAX);
+        if (size > INT32_MAX) lay_fail(r->cx, start, "a factor of more than %d", INT32_MAX);
     }
-    if (size == 0) part_layout_fail(r->cx, start, "a factor of 0");
+    if (size == 0) lay_fail(r->cx, start, "a factor of 0");
     return size;
 }
 
 /* vector 4, lane 32, .. */
-static void read_factors(Reader *r, PartDim *d)
+static void read_factors(Reader *r, LayDim *d)
 {
     do {
         skip(r);
         const int at = column(r);
-        const PartLevel level = level_here(r);
-        if (level == PART_LEVELS)
-            part_layout_fail(r->cx, at, "expected vector, register, loop, lane, warp, cluster or grid; found %s",
-                             found(r));
-        if (part_factor(d, level))
-            part_layout_fail(r->cx, at, "%s: %s has one already", part_level_name[level], d->name);
+        const LayLevel level = level_here(r);
+        if (level == LAY_LEVELS)
+            lay_fail(r->cx, at, "expected vector, register, loop, lane, warp, cluster or grid; found %s",
+                     found(r));
+        if (lay_factor(d, level))
+            lay_fail(r->cx, at, "%s: %s has one already", lay_level_name[level], d->name);
         r->p += word_length(r->p);
-        d->factors[d->n_factors++] = (PartFactor){level, take_size(r), at};
+        d->factors[d->n_factors++] = (LayFactor){level, take_size(r), at};
     } while (take(r, ','));
 }
 
 /* columns, rows: of the dimensions with the level, all, lowest digits first */
-static void read_order(Reader *r, PartLevel level)
+static void read_order(Reader *r, LayLevel level)
 {
     const int at = column(r);
     uint32_t *order = WBB_NEW_N(r->a, uint32_t, r->l.n_dims + 1u), n = 0, wanted = 0;
@@ -125,17 +125,17 @@ static void read_order(Reader *r, PartLevel level)
         skip(r);
         const int here = column(r);
         const uint32_t d = take_dim(r, r->l.dims, r->l.n_dims);
-        if (!part_factor(&r->l.dims[d], level))
-            part_layout_fail(r->cx, here, "%s has no %s", r->l.dims[d].name, part_level_name[level]);
+        if (!lay_factor(&r->l.dims[d], level))
+            lay_fail(r->cx, here, "%s has no %s", r->l.dims[d].name, lay_level_name[level]);
         for (uint32_t k = 0; k < n; k++)
-            if (order[k] == d) part_layout_fail(r->cx, here, "%s is named twice", r->l.dims[d].name);
+            if (order[k] == d) lay_fail(r->cx, here, "%s is named twice", r->l.dims[d].name);
         order[n++] = d;
     } while (take(r, ','));
-    for (uint32_t d = 0; d < r->l.n_dims; d++) wanted += part_factor(&r->l.dims[d], level) != NULL;
+    for (uint32_t d = 0; d < r->l.n_dims; d++) wanted += lay_factor(&r->l.dims[d], level) != NULL;
     if (n < wanted)
-        part_layout_fail(r->cx, at, "%u of the %u dimensions with %s are named", n, wanted, part_level_name[level]);
+        lay_fail(r->cx, at, "%u of the %u dimensions with %s are named", n, wanted, lay_level_name[level]);
     for (uint32_t d = 0; d < r->l.n_dims; d++) /* digits of size 1, wherever */
-        if (!part_factor(&r->l.dims[d], level)) order[n++] = d;
+        if (!lay_factor(&r->l.dims[d], level)) order[n++] = d;
     r->l.order[level] = order;
 }
 
@@ -143,61 +143,61 @@ static void read_clause(Reader *r)
 {
     skip(r);
     const int at = column(r);
-    const PartLevel level = level_here(r);
-    if (level < PART_LANE || (level < PART_LEVELS && r->l.order[level]))
-        part_layout_fail(r->cx, at, level < PART_LANE ? "%s: no dimensions share its digits" : "%s: its order is given",
-                         part_level_name[level]);
-    PartDim *d = NULL;
-    if (level == PART_LEVELS) {
-        const PartDim *named = &r->space[take_dim(r, r->space, r->n_space)];
+    const LayLevel level = level_here(r);
+    if (level < LAY_LANE || (level < LAY_LEVELS && r->l.order[level]))
+        lay_fail(r->cx, at, level < LAY_LANE ? "%s: no dimensions share its digits" : "%s: its order is given",
+                 lay_level_name[level]);
+    LayDim *d = NULL;
+    if (level == LAY_LEVELS) {
+        const LayDim *named = &r->space[take_dim(r, r->space, r->n_space)];
         for (uint32_t k = 0; k < r->l.n_dims; k++)
-            if (r->l.dims[k].name == named->name) part_layout_fail(r->cx, at, "%s is named twice", named->name);
+            if (r->l.dims[k].name == named->name) lay_fail(r->cx, at, "%s is named twice", named->name);
         d = &r->l.dims[r->l.n_dims++];
         *d = *named;
         d->column = at;
     } else {
         r->p += word_length(r->p);
     }
-    if (!take(r, ':')) part_layout_fail(r->cx, column(r), "expected ':', found %s", found(r));
+    if (!take(r, ':')) lay_fail(r->cx, column(r), "expected ':', found %s", found(r));
     if (d) read_factors(r, d);
     else read_order(r, level);
 }
 
-PartLayout part_layout_parse(WbbCx *cx, WbbArena *a, const char *text, const PartDim *space, uint32_t n_dims)
+Layout lay_parse(WbbCx *cx, WbbArena *a, const char *text, const LayDim *space, uint32_t n_dims)
 {
     Reader r = {.cx = cx, .a = a, .text = text, .p = text, .space = space, .n_space = n_dims};
-    r.l.dims = WBB_NEW_N(a, PartDim, n_dims + 1u);
+    r.l.dims = WBB_NEW_N(a, LayDim, n_dims + 1u);
     do read_clause(&r);
     while (take(&r, ';'));
-    if (*r.p) part_layout_fail(cx, column(&r), "expected ',' or ';', found %s", found(&r));
+    if (*r.p) lay_fail(cx, column(&r), "expected ',' or ';', found %s", found(&r));
     for (uint32_t d = 0; d < n_dims; d++) { /* those of one element need no factors */
         bool named = false;
         for (uint32_t k = 0; k < r.l.n_dims; k++) named = named || r.l.dims[k].name == space[d].name;
         if (!named && space[d].size > 1)
-            part_layout_fail(cx, column(&r), "%s has no factors", space[d].name);
+            lay_fail(cx, column(&r), "%s has no factors", space[d].name);
         if (!named) r.l.dims[r.l.n_dims++] = space[d];
     }
     return r.l;
 }
 
-void part_layout_print(WbbBuf *out, const PartLayout *l)
+void lay_print(WbbBuf *out, const Layout *l)
 {
     const char *semicolon = "";
     for (uint32_t d = 0; d < l->n_dims; d++) {
-        const PartDim *x = &l->dims[d];
+        const LayDim *x = &l->dims[d];
         if (!x->n_factors) continue;
         wbb_putf(out, "%s%s:", semicolon, x->name);
         for (uint32_t k = 0; k < x->n_factors; k++)
-            wbb_putf(out, "%s %s %lld", k ? "," : "", part_level_name[x->factors[k].level],
+            wbb_putf(out, "%s %s %lld", k ? "," : "", lay_level_name[x->factors[k].level],
                      (long long)x->factors[k].size);
         semicolon = "; ";
     }
-    for (int level = PART_LANE; level < PART_LEVELS; level++) {
+    for (int level = LAY_LANE; level < LAY_LEVELS; level++) {
         const char *comma = "";
         for (uint32_t k = 0; l->order[level] && k < l->n_dims; k++) {
-            const PartDim *x = &l->dims[l->order[level][k]];
-            if (!part_factor(x, (PartLevel)level)) continue;
-            if (!*comma) wbb_putf(out, "%s%s: %s", semicolon, part_level_name[level], x->name);
+            const LayDim *x = &l->dims[l->order[level][k]];
+            if (!lay_factor(x, (LayLevel)level)) continue;
+            if (!*comma) wbb_putf(out, "%s%s: %s", semicolon, lay_level_name[level], x->name);
             else wbb_putf(out, "%s%s", comma, x->name);
             comma = ", ";
             semicolon = "; ";
@@ -205,28 +205,28 @@ void part_layout_print(WbbBuf *out, const PartLayout *l)
     }
 }
 
-void part_print_choice(WbbBuf *out, const PartChoice *c)
+void lay_print_choice(WbbBuf *out, const LayChoice *c)
 {
     wbb_putf(out, "  layouts: %u priced, %u about as cheap as the chosen one, which stands first\n", c->candidates,
              c->equal);
     for (uint32_t k = 0; k < c->n; k++) {
-        const PartPriced *x = &c->best[k];
-        wbb_putf(out, "    %.2f us, %s %.2f%s", x->price.us, part_term_name[x->decides], x->price.term[x->decides],
+        const LayPriced *x = &c->best[k];
+        wbb_putf(out, "    %.2f us, %s %.2f%s", x->price.us, lay_term_name[x->decides], x->price.term[x->decides],
                  x->get ? " | put " : ": ");
-        part_layout_print(out, &x->layout);
+        lay_print(out, &x->layout);
         if (x->get) wbb_put(out, " | get ");
-        if (x->get) part_layout_print(out, x->get);
+        if (x->get) lay_print(out, x->get);
         wbb_put(out, "\n");
     }
 }
 
-void part_print_price(WbbBuf *out, const PartPrice *p)
+void lay_print_price(WbbBuf *out, const LayPrice *p)
 {
     wbb_putf(out, "  priced at %.2f us, with %.0f registers a thread:", p->us, p->registers);
     const char *comma = "";
-    for (int k = 0; k < PART_TERMS; k++) {
+    for (int k = 0; k < LAY_TERMS; k++) {
         if (p->term[k] < 0.005) continue;
-        wbb_putf(out, "%s %s %.2f", comma, part_term_name[k], p->term[k]);
+        wbb_putf(out, "%s %s %.2f", comma, lay_term_name[k], p->term[k]);
         comma = ",";
     }
     wbb_put(out, "\n");

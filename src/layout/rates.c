@@ -1,20 +1,20 @@
 /* rates.c: reads the rates of a target and the tuned numbers of patterns/layouts.py.
  *
- *     PartRates r = *part_rates(arena, target);   r.dram of sm_90: 4.6e6 bytes a microsecond
+ *     LayRates r = *lay_rates(arena, target);   r.dram of sm_90: 4.6e6 bytes a microsecond
  */
 #include "layout/rates.h"
 
 enum { BLOCK_RUNS = 3 };
 static const char *const run_name[BLOCK_RUNS] = {"layout.run.32", "layout.run.64", "layout.run.128"};
-static const char *const warp_run_name[PART_RUNS] = {"layout.warp_run.32", "layout.warp_run.64", "layout.warp_run.128",
+static const char *const warp_run_name[LAY_RUNS] = {"layout.warp_run.32", "layout.warp_run.64", "layout.warp_run.128",
                                                      "layout.warp_run.256", "layout.warp_run.512"};
 
 static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
 static double number(const TgTarget *t, const char *name) { return (double)tg_tuned(t, name); }
 
-static PartCode code_of(const TgTarget *t)
+static LayCode code_of(const TgTarget *t)
 {
-    return (PartCode){
+    return (LayCode){
         .rate = rate(t, "sm.code"), .access = number(t, "layout.code.access") / 100,
         .mask = number(t, "layout.code.mask") / 100, .term = number(t, "layout.code.term") / 100,
         .combine = number(t, "layout.code.combine") / 100,
@@ -25,9 +25,9 @@ static PartCode code_of(const TgTarget *t)
     };
 }
 
-static PartTimed timed_of(const TgTarget *t)
+static LayTimed timed_of(const TgTarget *t)
 {
-    return (PartTimed){
+    return (LayTimed){
         .stay = number(t, "layout.stay"), .again = number(t, "layout.again") / 100,
         .repeat = number(t, "layout.repeat"), .ticket = number(t, "layout.ticket") * 1e-3,
         .l2 = number(t, "layout.part.l2") / 100,
@@ -36,10 +36,10 @@ static PartTimed timed_of(const TgTarget *t)
     };
 }
 
-const PartRates *part_rates(WbbArena *a, const TgTarget *t)
+const LayRates *lay_rates(WbbArena *a, const TgTarget *t)
 {
-    PartRates *r = WBB_NEW(a, PartRates);
-    *r = (PartRates){
+    LayRates *r = WBB_NEW(a, LayRates);
+    *r = (LayRates){
         .target = t, .clock = rate(t, "clock") * 1e-6, .dram = rate(t, "dram") * 1e-6, .l2 = rate(t, "l2") * 1e-6,
         .l2_bytes = rate(t, "l2.bytes"), .launch = rate(t, "launch") * 1e6, .wavefront = rate(t, "l1.wavefront"),
         .fill = rate(t, "sm.fill"), .in_flight = number(t, "layout.in_flight"), .issue = rate(t, "issue"),
@@ -65,7 +65,7 @@ const PartRates *part_rates(WbbArena *a, const TgTarget *t)
         .norm_apart = (int)number(t, "price.norm.apart"), .busy_warps = number(t, "layout.busy_warps"),
         .few_blocks = number(t, "layout.few_blocks") / 100,
     };
-    for (int k = 0; k < PART_RUNS; k++) r->warp_run[k] = number(t, warp_run_name[k]) / 100;
-    for (int k = 0; k < PART_RUNS; k++) r->run[k] = k < BLOCK_RUNS ? number(t, run_name[k]) / 100 : 1;
+    for (int k = 0; k < LAY_RUNS; k++) r->warp_run[k] = number(t, warp_run_name[k]) / 100;
+    for (int k = 0; k < LAY_RUNS; k++) r->run[k] = k < BLOCK_RUNS ? number(t, run_name[k]) / 100 : 1;
     return r;
 }

@@ -1,11 +1,11 @@
 /* rates.h: the numbers of a target that prices of layouts are made of, read once for many prices. */
-#ifndef PART_RATES_H
-#define PART_RATES_H
+#ifndef LAY_RATES_H
+#define LAY_RATES_H
 
 #include "layout/pricing.h"
 #include "price/time.h"
 
-enum { PART_RUNS = 5 };
+enum { LAY_RUNS = 5 };
 
 /* Machine instructions for each of what there is. */
 typedef struct {
@@ -14,7 +14,7 @@ typedef struct {
     double carried; /* a word that a loop carries */
     double array, digit, warps, split; /* the address of an array; a digit of a number; what sharing adds, .. */
     double repeated; /* instructions up to which the assembler repeats a loop's */
-} PartCode;
+} LayCode;
 
 /* What timed layouts say of the terms of kernels whose threads share terms. */
 typedef struct {
@@ -23,9 +23,9 @@ typedef struct {
     double repeat;          /* iterations of a loop that are one for the assembler */
     double ticket;          /* microseconds, each time SMs are filled */
     double l2, issue, pipe, code, tail; /* parts of these terms */
-} PartTimed;
+} LayTimed;
 
-struct PartRates {
+struct LayRates {
     const TgTarget *target;
     double clock, dram, l2, l2_bytes, launch, wavefront, fill, in_flight, issue, shuffle, lsu; /* clock: of 1 us */
     double alu, l1_latency, l2_latency, dram_latency, shared_latency, shuffle_latency, barrier, atomic, cluster_latency;
@@ -33,9 +33,9 @@ struct PartRates {
     double access_slots, address_slots, thread_slots, iteration_slots, mask_slots, exchange_mask, packed_slots;
     double base_regs, transient, fence;
     double l1_bytes;             /* of an SM that is not shared memory */
-    double run[PART_RUNS], warp_run[PART_RUNS]; /* of the DRAM rate, for runs of 32, 64, .. bytes */
-    PartCode code;
-    PartTimed timed;
+    double run[LAY_RUNS], warp_run[LAY_RUNS]; /* of the DRAM rate, for runs of 32, 64, .. bytes */
+    LayCode code;
+    LayTimed timed;
     double blocks;               /* that begin in a clock, over all SMs */
     double atomics;              /* sectors that L2 updates in a clock */
     PriceParts parts;

@@ -8,7 +8,7 @@
  *     the rest   unrolled terms, the dimension that loops, blocks that share a result, results of a thread
  *
  * What no level takes is the loop's, of one reduced dimension, or the grid's. A candidate is legal by construction or
- * left out: part_layout_check and part_space_check would take each.
+ * left out: lay_check and plan_space_check would take each.
  *
  *     rows f32[8192,1024]   =>   columns: vector 4, lane 32, register 8; rows: warp 8, grid 1024
  */
@@ -18,18 +18,18 @@
 
 enum { NONE = UINT32_MAX };
 
-typedef PartWanted Wish;
+typedef LayWanted Wish;
 
 typedef struct {
     Wish wish;
-    int64_t *sizes;   /* [n_dims * PART_LEVELS] */
+    int64_t *sizes;   /* [n_dims * LAY_LEVELS] */
 } Shared;
 
 typedef struct {
     WbbArena *a;
-    const PartWork *w;
+    const LayWork *w;
     const TgTarget *t;
-    PartChooser *k;
+    LayChooser *k;
     /* Numbers of patterns/layouts.py, with their reasons there. Sets of powers of two, as sums: */
     int64_t warps, reduced_warps;         /* of a block; of those, that share a result */
     int64_t registers, whole_registers;   /* unrolled terms of a thread; those that leave no loop */
@@ -51,31 +51,31 @@ typedef struct {
 static bool is_power(int64_t n) { return !(n & (n - 1)); }
 
 /* --- one candidate ------------------------------------------------------------------------------------------------ */
-static int64_t of_level(const PartWork *w, const int64_t *sizes, PartLevel level, bool reduced)
+static int64_t of_level(const LayWork *w, const int64_t *sizes, LayLevel level, bool reduced)
 {
     int64_t n = 1;
     for (uint32_t d = 0; d < w->n_dims; d++)
         if (w->dims[d].reduced == reduced) {
-            const WbbI128 product = (WbbI128)n * sizes[d * PART_LEVELS + level];
+            const WbbI128 product = (WbbI128)n * sizes[d * LAY_LEVELS + level];
             n = product > INT64_MAX ? INT64_MAX : (int64_t)product;
         }
     return n;
 }
 
 /* Of all dimensions. */
-static int64_t all_of_level(const PartWork *w, const int64_t *sizes, PartLevel level)
+static int64_t all_of_level(const LayWork *w, const int64_t *sizes, LayLevel level)
 {
     const WbbI128 all = (WbbI128)of_level(w, sizes, level, false) * of_level(w, sizes, level, true);
     return all > INT64_MAX ? INT64_MAX : (int64_t)all;
 }
 
 /* Positions that the layout covers, over elements. */
-static double padding(const PartWork *w, const int64_t *sizes)
+static double padding(const LayWork *w, const int64_t *sizes)
 {
     double n = 1;
     for (uint32_t d = 0; d < w->n_dims; d++) {
         double covered = 1;
-        for (int k = 0; k < PART_LEVELS; k++) covered *= (double)sizes[d * PART_LEVELS + (uint32_t)k];
+        for (int k = 0; k < LAY_LEVELS; k++) covered *= (double)sizes[d * LAY_LEVELS + (uint32_t)k];
         n *= covered / (double)w->dims[d].size;
     }
     return n;
@@ -84,24 +84,24 @@ static double padding(const PartWork *w, const int64_t *sizes)
 /* May a kernel have the sizes, and are they worth a price? */
 static bool is_legal(const Choosing *c, const int64_t *sizes)
 {
-    const PartWork *w = c->w;
-    const int64_t lanes = all_of_level(w, sizes, PART_LANE), warps = all_of_level(w, sizes, PART_WARP);
-    const bool shuffles = of_level(w, sizes, PART_LANE, true) > 1;
+    const LayWork *w = c->w;
+    const int64_t lanes = all_of_level(w, sizes, LAY_LANE), warps = all_of_level(w, sizes, LAY_WARP);
+    const bool shuffles = of_level(w, sizes, LAY_LANE, true) > 1;
     if (lanes > c->t->warp || ((shuffles || warps > 1) && lanes != c->t->warp)) return false;
-    if (!w->splits && of_level(w, sizes, PART_GRID, true) > 1) return false;
-    const int64_t vector = sizes[(w->n_dims - 1) * PART_LEVELS + PART_VECTOR];
+    if (!w->splits && of_level(w, sizes, LAY_GRID, true) > 1) return false;
+    const int64_t vector = sizes[(w->n_dims - 1) * LAY_LEVELS + LAY_VECTOR];
     if (w->packed_group > 1 && vector % w->packed_group) return false;
-    if (all_of_level(w, sizes, PART_CLUSTER) > WBB_MAX(c->clusters, 1)) return false;
+    if (all_of_level(w, sizes, LAY_CLUSTER) > WBB_MAX(c->clusters, 1)) return false;
     for (uint32_t d = 0; d < w->n_dims; d++) {
-        const int64_t *s = sizes + (size_t)d * PART_LEVELS;
-        if (w->dims[d].reduced && !is_power(s[PART_LANE])) return false;
-        if (s[PART_REGISTER] > PART_MAX_FACTOR) return false;
+        const int64_t *s = sizes + (size_t)d * LAY_LEVELS;
+        if (w->dims[d].reduced && !is_power(s[LAY_LANE])) return false;
+        if (s[LAY_REGISTER] > LAY_MAX_FACTOR) return false;
     }
     return c->padded || padding(w, sizes) * 100 <= (double)c->most_padding;
 }
 
 /* Of its sizes, those of kept or reduced dimensions alone, if both are not counted. */
-static double elements(const PartWork *w, bool kept, bool reduced)
+static double elements(const LayWork *w, bool kept, bool reduced)
 {
     double n = 1;
     for (uint32_t d = 0; d < w->n_dims; d++)
@@ -114,14 +114,14 @@ static bool loop_rows(const Choosing *c, int64_t *sizes)
 {
     bool whole = false;
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
-        int64_t *s = sizes + (size_t)d * PART_LEVELS, each = 1;
+        int64_t *s = sizes + (size_t)d * LAY_LEVELS, each = 1;
         if (c->w->dims[d].reduced) {
-            if (s[PART_LOOP] > 1 || s[PART_CLUSTER] > 1 || s[PART_GRID] > 1) return false;
+            if (s[LAY_LOOP] > 1 || s[LAY_CLUSTER] > 1 || s[LAY_GRID] > 1) return false;
             continue;
         }
-        for (int k = 0; k < PART_GRID; k++) each *= s[k];
-        whole = c->w->dims[d].size % (each * c->w->across_blocks) == 0 && is_power(s[PART_LANE]);
-        s[PART_GRID] = c->w->across_blocks, s[PART_LOOP] = c->w->dims[d].size / each / s[PART_GRID];
+        for (int k = 0; k < LAY_GRID; k++) each *= s[k];
+        whole = c->w->dims[d].size % (each * c->w->across_blocks) == 0 && is_power(s[LAY_LANE]);
+        s[LAY_GRID] = c->w->across_blocks, s[LAY_LOOP] = c->w->dims[d].size / each / s[LAY_GRID];
     }
     return whole;
 }
@@ -134,8 +134,8 @@ static bool make(void *of, const void *wish, void *what, uint64_t *hash)
     const uint32_t n = c->w->n_dims;
     Shared *s = what;
     if (!s->sizes) {
-        s->sizes = WBB_NEW_N(c->a, int64_t, (size_t)n * (PART_LEVELS + 3) + 1u);
-        s->wish.lanes = s->sizes + (size_t)n * PART_LEVELS, s->wish.warps = s->wish.lanes + n;
+        s->sizes = WBB_NEW_N(c->a, int64_t, (size_t)n * (LAY_LEVELS + 3) + 1u);
+        s->wish.lanes = s->sizes + (size_t)n * LAY_LEVELS, s->wish.warps = s->wish.lanes + n;
         s->wish.kept = s->wish.warps + n;
     }
     int64_t *lanes = s->wish.lanes, *warps = s->wish.warps, *kept = s->wish.kept, room = c->k->max_terms;
@@ -145,46 +145,46 @@ static bool make(void *of, const void *wish, void *what, uint64_t *hash)
     s->wish.lanes = lanes, s->wish.warps = warps, s->wish.kept = kept;
     room /= x->vector * x->registers;
     for (uint32_t d = 0; d < n; d++) room /= kept[d];
-    if (!part_complete(c->w, x, room, s->sizes)) return false;
-    if (x->whole && all_of_level(c->w, s->sizes, PART_LOOP) > 1) return false;
+    if (!lay_complete(c->w, x, room, s->sizes)) return false;
+    if (x->whole && all_of_level(c->w, s->sizes, LAY_LOOP) > 1) return false;
     if (c->w->across && !loop_rows(c, s->sizes)) return false;
-    *hash = part_sizes_hash(c->w, s->sizes);
+    *hash = lay_sizes_hash(c->w, s->sizes);
     return is_legal(c, s->sizes);
 }
 
-static bool needs(void *of, void *what, PartNeeds *to)
+static bool needs(void *of, void *what, LayNeeds *to)
 {
     const Choosing *c = of;
-    *to = part_needs(c->k->r, c->w, ((const Shared *)what)->sizes);
+    *to = lay_needs(c->k->r, c->w, ((const Shared *)what)->sizes);
     return true;
 }
 
-static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
+static LayPrice price(void *of, void *what, const LayNeeds *needs_of)
 {
     const Choosing *c = of;
-    return part_price(c->k->r, c->w, ((const Shared *)what)->sizes, needs_of);
+    return lay_price(c->k->r, c->w, ((const Shared *)what)->sizes, needs_of);
 }
 
-static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
+static void prefer(void *of, const LayTie *tie, const LayTried *x, int64_t *key)
 {
     const Choosing *c = of;
-    part_preferences(tie, c->w, ((const Shared *)x->what)->sizes, &x->price, key);
+    lay_preferences(tie, c->w, ((const Shared *)x->what)->sizes, &x->price, key);
 }
 
-static void list(void *of, const PartTried *x, PartPriced *to)
+static void list(void *of, const LayTried *x, LayPriced *to)
 {
     const Choosing *c = of;
-    to->layout = part_layout_of(c->a, c->w, ((const Shared *)x->what)->sizes);
+    to->layout = lay_of(c->a, c->w, ((const Shared *)x->what)->sizes);
 }
 
-static const PartProgram program = {.bytes = sizeof(Shared), .make = make, .needs = needs, .price = price,
+static const LayProgram program = {.bytes = sizeof(Shared), .make = make, .needs = needs, .price = price,
                                     .prefer = prefer, .list = list};
 
 /* --- warps -------------------------------------------------------------------------------------------------------- */
 /* What the vector and lanes leave of a dimension. */
 static int64_t after_lanes(const Choosing *c, const Wish *x, uint32_t d)
 {
-    return part_up(c->w->dims[d].size / (d == x->vector_dim ? x->vector : 1), x->lanes[d]);
+    return lay_up(c->w->dims[d].size / (d == x->vector_dim ? x->vector : 1), x->lanes[d]);
 }
 
 /* Warps with results of their own go to the innermost kept dimensions that have room; those that share results to one
@@ -233,7 +233,7 @@ static void vary_warps(Choosing *c, const Wish *of)
             for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
                 if (reduced == 1 ? k > 0 : dims[k] == NONE) continue;
                 wish_warps(c, &x, all / reduced, reduced, dims[k]);
-                part_try(c->k, &x);
+                lay_try(c->k, &x);
             }
 }
 
@@ -243,25 +243,25 @@ static void vary_splits(Choosing *c, Wish *x, int64_t kept)
 {
     const int64_t set = c->blocks, sms = c->t->sms;
     x->split_dim = NONE, x->splits = 1;
-    part_try(c->k, x);
+    lay_try(c->k, x);
     const uint32_t dims[] = {x->loop_dim, longest(c, x, x->loop_dim)};
     x->cluster = true; /* where there are few results, or where its blocks hold a row that is read again */
     for (int64_t n = c->clusters; n > 1 && (kept < sms || (x->whole && c->w->passes > 1)); n /= 2)
         for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
             x->split_dim = dims[k], x->splits = n;
-            if (dims[k] != NONE) part_try(c->k, x);
+            if (dims[k] != NONE) lay_try(c->k, x);
         }
     x->split_dim = NONE, x->splits = 1, x->cluster = false;
     if (!c->w->splits) return;
     for (int64_t blocks = next_power(set, ABOVE_ALL); blocks; blocks = next_power(set, blocks))
         for (uint32_t k = 0; k < WBB_LEN(dims); k++) {
-            x->split_dim = dims[k], x->splits = part_up(blocks * sms, kept);
-            if (dims[k] != NONE && x->splits > 1 && kept < blocks * sms) part_try(c->k, x);
+            x->split_dim = dims[k], x->splits = lay_up(blocks * sms, kept);
+            if (dims[k] != NONE && x->splits > 1 && kept < blocks * sms) lay_try(c->k, x);
         }
     x->split_dim = NONE, x->splits = 1;
 }
 
-static double load_bits(const PartAccess *x) { return (double)x->elements * x->bits; }
+static double load_bits(const LayAccess *x) { return (double)x->elements * x->bits; }
 
 /* Is an array that matters the same along a kept dimension? What a thread loads of it serves all its results there. */
 static bool is_repeated(const Choosing *c, uint32_t d)
@@ -285,13 +285,13 @@ static void vary_sides(Choosing *c, Wish *x)
             set_ones(c, x->kept);
             for (x->kept[d] = c->repeated_registers; x->kept[d]; x->kept[d] /= 2)
                 for (x->kept[e] = c->repeated_registers; x->kept[e]; x->kept[e] /= 2)
-                    for (x->registers = c->start_registers; x->registers; x->registers /= 4) part_try(c->k, x);
+                    for (x->registers = c->start_registers; x->registers; x->registers /= 4) lay_try(c->k, x);
         }
 }
 
 static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
 {
-    const int64_t kept = of_level(c->w, sizes, PART_GRID, false);
+    const int64_t kept = of_level(c->w, sizes, LAY_GRID, false);
     const uint32_t loops[] = {of->loop_dim, longest(c, of, of->loop_dim)};
     Wish x = *of;
     for (uint32_t k = 0; k < WBB_LEN(loops); k++) {
@@ -310,8 +310,8 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
     vary_sides(c, &x);
     int64_t terms = 1;
     for (uint32_t d = 0; d < c->w->n_dims; d++) {
-        const int64_t *s = sizes + (size_t)d * PART_LEVELS;
-        if (c->w->dims[d].reduced) terms *= s[PART_VECTOR] * s[PART_REGISTER] * s[PART_LOOP];
+        const int64_t *s = sizes + (size_t)d * LAY_LEVELS;
+        if (c->w->dims[d].reduced) terms *= s[LAY_VECTOR] * s[LAY_REGISTER] * s[LAY_LOOP];
     }
     if (terms > c->few_terms) return;
     x.registers = of->registers;
@@ -320,7 +320,7 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
         set_ones(c, x.kept);
         for (int64_t p = next_power(c->kept_registers, ABOVE_ALL); p > 1; p = next_power(c->kept_registers, p)) {
             x.kept[d] = p;
-            part_try(c->k, &x);
+            lay_try(c->k, &x);
         }
     }
 }
@@ -330,7 +330,7 @@ static void vary_rest(Choosing *c, const Wish *of, const int64_t *sizes)
  * of the array with most of the bytes. */
 static int64_t tried_vectors(const Choosing *c, uint32_t d, int64_t widest)
 {
-    int64_t all = c->vectors > 1 ? part_main_vector(c->w, c->t, d) : 0;
+    int64_t all = c->vectors > 1 ? lay_main_vector(c->w, c->t, d) : 0;
     for (int64_t k = 1; k < c->vectors; k++, widest /= 2) all |= widest;
     return all;
 }
@@ -341,7 +341,7 @@ static bool is_coalesced(const Choosing *c, const Wish *x)
     bool any = false;
     for (uint32_t k = 0; k < c->w->n_loads; k++)
         for (uint32_t d = 0; d < c->w->n_dims; d++) {
-            const PartAccess *load = &c->w->loads[k];
+            const LayAccess *load = &c->w->loads[k];
             if (load_bits(load) < c->min_bits) continue;
             if (!load->step[d] || load->step[d] > 8 * TG_SECTOR / load->bits) continue;
             any = true;
@@ -371,7 +371,7 @@ static void consider_lanes(Choosing *c, Wish *x)
     x->loop_dim = reduced;
     const int64_t across = warps_across(c, x);
     const struct { int64_t own, sharing; } kinds[] = { /* results of their own, or a part of one */
-        {some, 1}, {1, some}, {1, 1}, {across, part_power_below(some / across * 2)}};
+        {some, 1}, {1, some}, {1, 1}, {across, lay_power_below(some / across * 2)}};
     for (uint32_t kind = 0; kind < WBB_LEN(kinds); kind++) {
         if ((kind % 2 && reduced == NONE) || (kind == 3 && across == 1)) continue;
         wish_warps(c, x, kinds[kind].own, kinds[kind].sharing, reduced);
@@ -379,14 +379,14 @@ static void consider_lanes(Choosing *c, Wish *x)
         const bool few = reduced == NONE || after_lanes(c, x, reduced) <= c->few_terms;
         const uint32_t before = c->k->all.n;
         for (x->registers = few ? c->few_terms : c->start_registers; x->registers && c->k->all.n == before;) {
-            part_try(c->k, x); /* long code has room for fewer terms */
+            lay_try(c->k, x); /* long code has room for fewer terms */
             if (c->k->all.n == before) x->registers /= 2;
         }
         if (c->k->all.n == before) continue;
-        const int64_t kept = of_level(c->w, ((const Shared *)c->k->all.items[before].what)->sizes, PART_GRID, false);
+        const int64_t kept = of_level(c->w, ((const Shared *)c->k->all.items[before].what)->sizes, LAY_GRID, false);
         if (kept >= c->t->sms || reduced == NONE || !c->w->splits) continue;
-        x->split_dim = reduced, x->splits = part_up(2 * (int64_t)c->t->sms, kept);
-        part_try(c->k, x);
+        x->split_dim = reduced, x->splits = lay_up(2 * (int64_t)c->t->sms, kept);
+        lay_try(c->k, x);
     }
 }
 
@@ -460,7 +460,7 @@ static void consider_alone(Choosing *c, uint32_t vector_dim, int64_t vector)
         x.loop_dim = longest(c, &x, NONE);
         for (int64_t warps = 1; warps <= c->start_warps && (!d || x.lanes[d] > 1); warps *= c->start_warps) {
             wish_warps(c, &x, warps, 1, NONE);
-            part_try(c->k, &x);
+            lay_try(c->k, &x);
         }
     }
 }
@@ -483,7 +483,7 @@ static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side
         for (x.splits = 1; x.splits <= (is_long ? WBB_MAX(c->clusters, 1) : 1); x.splits *= 2) {
             wish_warps(c, &x, 1, warps, along);
             x.cluster = x.splits > 1;
-            part_try(c->k, &x);
+            lay_try(c->k, &x);
         }
 }
 
@@ -491,7 +491,7 @@ static void consider_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side
 static void vary_held(Choosing *c, uint32_t d, uint32_t along, uint32_t side)
 {
     const int64_t most = side != d ? c->t->warp / 2 : along != d ? c->t->warp / 8 : 1;
-    const int64_t widest = part_widest_vector(c->w, c->t, side), tried = tried_vectors(c, side, widest);
+    const int64_t widest = lay_widest_vector(c->w, c->t, side), tried = tried_vectors(c, side, widest);
     for (int64_t vector = widest; vector > 0; vector /= 2)
         for (int64_t lanes = 1; vector & tried && lanes <= most; lanes *= 2)
             consider_held(c, d, along, side, lanes, vector);
@@ -504,7 +504,7 @@ static void make_held(Choosing *c)
     for (uint32_t d = n; d-- > 0;) {
         if (!c->w->dims[d].reduced) continue;
         if (!c->w->dims[n - 1].reduced) vary_held(c, d, d, n - 1);
-        if (!part_is_contiguous(c->w, d)) continue;
+        if (!lay_is_contiguous(c->w, d)) continue;
         vary_held(c, d, d, d);
         for (uint32_t along = 0; along < n; along++)
             if (along != d && c->w->dims[along].reduced) vary_held(c, d, along, d);
@@ -516,8 +516,8 @@ static void make_lanes(Choosing *c)
     vary_lanes(c, NONE, 1);
     consider_alone(c, NONE, 1);
     for (uint32_t d = c->w->n_dims; d-- > 0;) {
-        if (!part_is_contiguous(c->w, d) && (d != c->w->n_dims - 1 || c->w->packed_group <= 1)) continue;
-        const int64_t widest = part_widest_vector(c->w, c->t, d), tried = tried_vectors(c, d, widest);
+        if (!lay_is_contiguous(c->w, d) && (d != c->w->n_dims - 1 || c->w->packed_group <= 1)) continue;
+        const int64_t widest = lay_widest_vector(c->w, c->t, d), tried = tried_vectors(c, d, widest);
         for (int64_t vector = widest; vector > 1; vector /= 2) {
             if (!(vector & tried)) continue;
             vary_lanes(c, d, vector);
@@ -535,7 +535,7 @@ static void make_last_resort(Choosing *c)
     x.loop_dim = longest(c, &x, NONE);
     const bool padded = c->padded;
     c->padded = true, c->k->seen = (WbbMap){.arena = c->a};
-    part_try(c->k, &x);
+    lay_try(c->k, &x);
     c->padded = padded;
 }
 
@@ -565,15 +565,15 @@ static bool any_whole_warp(const Choosing *c)
 {
     for (uint32_t n = 0; n < c->k->all.n; n++) {
         const Shared *x = c->k->all.items[n].what;
-        if (all_of_level(c->w, x->sizes, PART_LANE) == c->t->warp) return true;
+        if (all_of_level(c->w, x->sizes, LAY_LANE) == c->t->warp) return true;
     }
     return false;
 }
 
-PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
+LayChoice lay_choose_layout(WbbArena *a, const LayWork *w, const TgTarget *t)
 {
     Choosing c = {.a = a, .w = w, .t = t};
-    PartChooser *k = c.k = part_chooser(a, t, &program, &c);
+    LayChooser *k = c.k = lay_chooser(a, t, &program, &c);
     read_numbers(&c);
     make_lanes(&c);
     if (!k->all.n) c.min_run = 0, make_lanes(&c);
@@ -581,7 +581,7 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
     if (!k->all.n) make_last_resort(&c);
     uint32_t *best = WBB_NEW_N(a, uint32_t, k->beam + 1u), taken;
     for (int stage = 0; stage < 2; stage++) {
-        const uint32_t n = part_cheapest(k, best, k->beam);
+        const uint32_t n = lay_cheapest(k, best, k->beam);
         for (uint32_t j = 0; j < n; j++) {
             const Shared *x = k->all.items[best[j]].what;
             if (stage == 0) vary_warps(&c, &x->wish);
@@ -589,7 +589,7 @@ PartChoice part_choose_layout(WbbArena *a, const PartWork *w, const TgTarget *t)
         }
     }
     make_held(&c);
-    PartChoice choice;
-    if (part_decide(k, &taken, &choice)) choice.traffic = part_traffic(a, w, &choice.best[0].layout, k->r);
+    LayChoice choice;
+    if (lay_decide(k, &taken, &choice)) choice.traffic = lay_traffic(a, w, &choice.best[0].layout, k->r);
     return choice;
 }

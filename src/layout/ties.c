@@ -14,24 +14,24 @@
  */
 #include "layout/pricing.h"
 
-void part_preferences(const PartTie *t, const PartWork *w, const int64_t *sizes, const PartPrice *price, int64_t *key)
+void lay_preferences(const LayTie *t, const LayWork *w, const int64_t *sizes, const LayPrice *price, int64_t *key)
 {
     int64_t warps = 1, terms = 1, loop = 1, vector = 1, threads = 1;
     int64_t sets = 1; /* of warps that share results */
     bool splits = false;
     for (uint32_t d = 0; d < w->n_dims; d++) {
-        const int64_t *s = sizes + (size_t)d * PART_LEVELS;
-        const int64_t of_dim = s[PART_GRID] * s[PART_CLUSTER] * (w->dims[d].reduced ? 1 : s[PART_WARP]);
+        const int64_t *s = sizes + (size_t)d * LAY_LEVELS;
+        const int64_t of_dim = s[LAY_GRID] * s[LAY_CLUSTER] * (w->dims[d].reduced ? 1 : s[LAY_WARP]);
         WbbI128 covered = 1;
-        for (int k = 0; k < PART_LEVELS; k++) covered *= s[k];
-        if (w->dims[d].reduced) warps *= s[PART_WARP];
-        splits = splits || (w->dims[d].reduced && s[PART_GRID] * s[PART_CLUSTER] > 1);
-        key[0] |= w->rounds && s[PART_LOOP] > t->chain;
+        for (int k = 0; k < LAY_LEVELS; k++) covered *= s[k];
+        if (w->dims[d].reduced) warps *= s[LAY_WARP];
+        splits = splits || (w->dims[d].reduced && s[LAY_GRID] * s[LAY_CLUSTER] > 1);
+        key[0] |= w->rounds && s[LAY_LOOP] > t->chain;
         key[4] += covered != w->dims[d].size;
-        if (w->dims[d].reduced) loop *= s[PART_LOOP];
-        terms *= s[PART_VECTOR] * s[PART_REGISTER];
-        vector *= s[PART_VECTOR];
-        threads *= s[PART_LANE] * s[PART_WARP];
+        if (w->dims[d].reduced) loop *= s[LAY_LOOP];
+        terms *= s[LAY_VECTOR] * s[LAY_REGISTER];
+        vector *= s[LAY_VECTOR];
+        threads *= s[LAY_LANE] * s[LAY_WARP];
         sets = WBB_MIN(sets, INT64_MAX / of_dim) * of_dim;
     }
     const bool is_short = loop > 1 && terms * loop <= t->few_terms;

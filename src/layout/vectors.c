@@ -9,27 +9,27 @@
  */
 #include "layout/pricing.h"
 
-bool part_is_contiguous(const PartWork *w, uint32_t d)
+bool lay_is_contiguous(const LayWork *w, uint32_t d)
 {
     for (uint32_t k = 0; k < w->n_loads; k++)
         if (w->loads[k].step[d] == 1) return true;
     return false;
 }
 
-static int64_t of_access(const TgTarget *t, const PartAccess *x)
+static int64_t of_access(const TgTarget *t, const LayAccess *x)
 {
     return WBB_MIN(8 * (int64_t)t->vector_bytes / x->bits, x->align);
 }
 
 /* What divides the dimension, and takes packed elements whole. */
-static int64_t fitting(const PartWork *w, uint32_t d, int64_t vector)
+static int64_t fitting(const LayWork *w, uint32_t d, int64_t vector)
 {
     while (vector > 1 && w->dims[d].size % vector) vector /= 2;
-    vector = WBB_MIN(vector, PART_MAX_FACTOR);
+    vector = WBB_MIN(vector, LAY_MAX_FACTOR);
     return d == w->n_dims - 1 ? WBB_MAX(vector, (int64_t)w->packed_group) : vector;
 }
 
-int64_t part_widest_vector(const PartWork *w, const TgTarget *t, uint32_t d)
+int64_t lay_widest_vector(const LayWork *w, const TgTarget *t, uint32_t d)
 {
     int64_t widest = 1;
     for (uint32_t k = 0; k < w->n_loads; k++)
@@ -37,11 +37,11 @@ int64_t part_widest_vector(const PartWork *w, const TgTarget *t, uint32_t d)
     return fitting(w, d, widest);
 }
 
-int64_t part_main_vector(const PartWork *w, const TgTarget *t, uint32_t d)
+int64_t lay_main_vector(const LayWork *w, const TgTarget *t, uint32_t d)
 {
-    const PartAccess *most = NULL;
+    const LayAccess *most = NULL;
     for (uint32_t k = 0; k < w->n_loads; k++) {
-        const PartAccess *x = &w->loads[k];
+        const LayAccess *x = &w->loads[k];
         if (x->step[d] != 1) continue;
         if (!most || (double)x->elements * x->bits > (double)most->elements * most->bits) most = x;
     }

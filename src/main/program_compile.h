@@ -16,7 +16,7 @@ WbbStore *main_store(WbbCx *cx, bool no_cache); /* of the context's cache; NULL:
 typedef struct {
     const char *how, *target, *assume, *plan;
     Words disable;
-    PartOptions kernels; /* of a plan that is printed */
+    PlanOptions kernels; /* of a plan that is printed */
 } ProgramCut;
 #define MAIN_PROGRAM_CUT(o)                                                                                            \
     {(o)->cut, (o)->target, (o)->assume, (o)->plan, (o)->disable,                                                      \

@@ -51,8 +51,8 @@ static void count(void *arg, const TgStrategy *row)
 static void add_strategies(Cover *v, WbbArena *a, const PipeResult *r)
 {
     Taken x = {v->c->target, WBB_NEW_N(a, uint32_t, v->c->target->n_strategies + 1)};
-    part_visit_taken(r->plan.tried, r->plan.n_tried, count, &x);
-    part_visit_taken(r->texts, r->n_texts, count, &x);
+    plan_visit_taken(r->plan.tried, r->plan.n_tried, count, &x);
+    plan_visit_taken(r->texts, r->n_texts, count, &x);
     for (uint32_t i = 0; i < x.t->n_strategies; i++) {
         v->taken[i] += x.counts[i];
         v->taken_in[i] += x.counts[i] != 0;

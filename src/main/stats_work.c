@@ -176,7 +176,7 @@ typedef struct {
 /* Leaves the reason in cx->why and the message in cx->messages. */
 static void decline_library(WbbCx *cx, void *arg)
 {
-    part_decline(cx, ((File *)arg)->library);
+    plan_decline(cx, ((File *)arg)->library);
 }
 
 static void one_library_call(File *f)

@@ -27,7 +27,7 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
                                    .n_disable = q->o->n_disable};
     const PipeModule m = pipe_module(cx, a, &how, q->file, q->text, q->n);
     const FuseCut cut = fuse_cut(cx, a, fuse_prepare(cx, a, m.module, &m.how)->entry, &m.how);
-    const PartOptions options = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
+    const PlanOptions options = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
                                  .deterministic = q->o->deterministic};
     double us = 0;
     for (uint32_t k = 0; k < cut.n; k++)
@@ -35,14 +35,14 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
             return 0;
     for (uint32_t k = 0; k < cut.n; k++) {
         if (cut.steps[k].kind != FUSE_STEP_KERNEL) {
-            us += 1e6 * pipe_call_seconds(a, t, cut.steps[k].at) + part_least_us(t);
+            us += 1e6 * pipe_call_seconds(a, t, cut.steps[k].at) + plan_least_us(t);
             continue;
         }
         const char *text = cut.steps[k].text;
         const HloModule *kernel = hlo_parse(cx, a, "kernel.hlo", text, strlen(text));
         const PipePlanned x = pipe_plan(cx, a, gr_normalise(cx, a, kernel, m.rules), t, &options,
                                         m.rules);
-        us += part_plan_us(a, &x.plan, t) + part_least_us(t);
+        us += plan_us(a, &x.plan, t) + plan_least_us(t);
     }
     return us;
 }
@@ -79,22 +79,22 @@ static void ask(WbbCx *cx, void *arg)
     pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
     const TgStrategy *apart = tg_strategy(r.target, "apart");
     const bool asks = !tg_strategy(r.target, "again")->off;
-    if (asks && part_better_apart(a, &r.plan, r.target)) q->why = again;
+    if (asks && plan_better_apart(a, &r.plan, r.target)) q->why = again;
     /* what a thread takes that evaluates operations one after the other */
     const HloComputation *body = r.plan.fusion->body;
     const double wait_us = 1e6 * pipe_fuse(cx, a, r.target, NULL, 0)->how.rates.wait;
     const bool few = body->n_instructions < tg_tuned(r.target, "apart.few");
     double chain_us = 0;
-    if (!q->why && (!few || gr_operations(cx, a, body) * wait_us > part_least_us(r.target))) {
+    if (!q->why && (!few || gr_operations(cx, a, body) * wait_us > plan_least_us(r.target))) {
         o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
         pipe_compile(cx, a, &o, q->file, q->text, q->n, &made);
         chain_us = made.work * wait_us;
         if (asks && made.work > (double)tg_tuned(r.target, "work.apart")) q->why = again;
     }
-    if (q->why || !tg_find_rate(r.target, "clock") || !has_price(r.plan.fusion->body, part_has_product(&r.plan)))
+    if (q->why || !tg_find_rate(r.target, "clock") || !has_price(r.plan.fusion->body, plan_has_product(&r.plan)))
         return;
     const double us = apart->off ? 0 : cut_us(cx, a, q, r.target);
-    if (us > 0 && us < part_to_beat(apart, NULL, WBB_MAX(part_plan_us(a, &r.plan, r.target), chain_us)))
+    if (us > 0 && us < plan_to_beat(apart, NULL, WBB_MAX(plan_us(a, &r.plan, r.target), chain_us)))
         q->why = "several kernels take less time than the one that could compute it";
 }
 

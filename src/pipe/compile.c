@@ -50,9 +50,9 @@ static void print_ir(WbbBuf *b, const char *pass, const IrKernel *k)
 
 _Static_assert((int)BD_MAX_RANK == (int)HLO_RANK_LIMIT, "a bundle describes every array of a module");
 
-static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t align)
+static BdBuffer describe(WbbArena *a, const Plan *p, uint32_t i, uint32_t align)
 {
-    const PartBuffer *from = &p->buffers[i];
+    const PlanBuffer *from = &p->buffers[i];
     const HloShape *s = from->shape;
     const int number = (int)(from->output ? i - p->n_operands : i);
     BdBuffer b = {.role = from->output ? BD_OUT : BD_IN, .arg = number, .type = sc_type_info[s->type].hlo,
@@ -69,7 +69,7 @@ static BdBuffer describe(WbbArena *a, const PartPlan *p, uint32_t i, uint32_t al
         b.init = BD_INIT_COPY;
         b.may_alias = operand;
         b.n_may_alias = 1;
-        b.writes = part_is_partial(a, p, i) ? BD_SOME : BD_ONCE;
+        b.writes = plan_is_partial(a, p, i) ? BD_SOME : BD_ONCE;
     }
     if (from->many) b.writes = BD_ATOMIC;
     return b;
@@ -94,10 +94,10 @@ static void document(Orders *o, const char *name, const char *text)
 
 /* What one thread takes the terms of, one after the other (emit/reduce.c). Sums of integers have one result in every
  * order, and what products of complex elements round to is the rules' business. */
-static void document_serial(const PartPlan *p, const HloInstruction *i, Orders *o)
+static void document_serial(const Plan *p, const HloInstruction *i, Orders *o)
 {
     const bool products = hlo_has(i->opcode, HLO_PRODUCTS), reduces = hlo_kind(i->opcode) == HLO_IS_FOLD && !products;
-    const ScType type = reduces ? part_float_sum(i) : SC_NONE;
+    const ScType type = reduces ? plan_float_sum(i) : SC_NONE;
     if (type != SC_NONE) document(o, i->name, wbb_format(o->a, "%s: serial in %s", i->name, sc_type_info[type].hlo));
     else if (reduces) document(o, i->name, wbb_format(o->a, "%s: serial", i->name));
     if (i->opcode == HLO_SCATTER && p->deterministic &&
@@ -112,24 +112,24 @@ static void document_serial(const PartPlan *p, const HloInstruction *i, Orders *
 
 /* How a kernel's threads combine the terms of a reduction that they share (emit/order.c), and one thread those of any
  * other that the kernel needs, which may be one that another kernel's threads share. */
-static void document_kernel(const PartPlan *p, const PartKernel *kernel, Orders *o)
+static void document_kernel(const Plan *p, const PlanKernel *kernel, Orders *o)
 {
     const HloComputation *body = p->fusion->body;
-    const PartRange *shared = kernel->n_ranges && kernel->ranges[0].reduced ? kernel->ranges : NULL;
+    const PlanRange *shared = kernel->n_ranges && kernel->ranges[0].reduced ? kernel->ranges : NULL;
     for (uint32_t n = 0; shared && n < shared->n_stages; n++)
         for (uint32_t j = 0; j < shared->stages[n].n_reduces; j++) {
-            const PartStage *s = &shared->stages[n];
-            const PartReduce *r = &s->reduces[j];
-            if (s->kind == PART_REDUCE) document(o, r->i->name, emit_order(o->a, s, r));
-            if (s->kind == PART_PRODUCT && shared->product)
-                document(o, r->i->name, part_product_order(o->a, shared->product));
+            const PlanStage *s = &shared->stages[n];
+            const PlanReduce *r = &s->reduces[j];
+            if (s->kind == PLAN_REDUCE) document(o, r->i->name, emit_order(o->a, s, r));
+            if (s->kind == PLAN_PRODUCT && shared->product)
+                document(o, r->i->name, plan_product_order(o->a, shared->product));
             for (uint32_t k = 0; k < 2 && shared->attention; k++) {
-                const HloInstruction *i = part_attention_product(shared->attention, k);
+                const HloInstruction *i = plan_attention_product(shared->attention, k);
                 document(o, i->name, wbb_format(o->a, "%s: mma f32", i->name));
             }
-            if (s->kind == PART_SCAN) document(o, r->i->name, emit_scan_order(o->a, s, r));
+            if (s->kind == PLAN_SCAN) document(o, r->i->name, emit_scan_order(o->a, s, r));
         }
-    const bool *needed = part_needed(o->a, p, kernel);
+    const bool *needed = plan_needed(o->a, p, kernel);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         if (shared && shared->reduced[k]) continue;
@@ -153,10 +153,10 @@ static const HloInstruction *user_of(const HloComputation *body, const HloInstru
 }
 
 /* The layout of the stage of that kind which has the reduction; NULL: there is none. */
-static const PartLayout *layout_of(const PartPlan *p, PartKind kind, const char *name)
+static const Layout *layout_of(const Plan *p, PlanKind kind, const char *name)
 {
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartRange *shared = p->kernels[k].ranges;
+        const PlanRange *shared = p->kernels[k].ranges;
         if (!p->kernels[k].n_ranges || !shared->reduced) continue;
         for (uint32_t n = 0; n < shared->n_stages; n++)
             for (uint32_t j = 0; j < shared->stages[n].n_reduces && shared->stages[n].kind == kind; j++)
@@ -166,14 +166,14 @@ static const PartLayout *layout_of(const PartPlan *p, PartKind kind, const char 
 }
 
 /* Sums over rows in parts (an option of patterns/arrays.py) have the name of the sum that they are in the text. */
-static void document_across(const PartPlan *p, const HloComputation *text, Orders *o)
+static void document_across(const Plan *p, const HloComputation *text, Orders *o)
 {
     const HloComputation *body = p->fusion->body;
-    for (uint32_t k = 0; k < body->n_instructions && part_has_across(p); k++) {
+    for (uint32_t k = 0; k < body->n_instructions && plan_has_across(p); k++) {
         const HloInstruction *part = body->instructions[k];
-        const PartLayout *rows = part->opcode == HLO_REDUCE ? layout_of(p, PART_ACROSS, part->name) : NULL;
+        const Layout *rows = part->opcode == HLO_REDUCE ? layout_of(p, PLAN_ACROSS, part->name) : NULL;
         const HloInstruction *whole = rows ? user_of(body, part) : NULL;
-        const PartLayout *parts = whole ? layout_of(p, PART_REDUCE, whole->name) : NULL;
+        const Layout *parts = whole ? layout_of(p, PLAN_REDUCE, whole->name) : NULL;
         const HloInstruction *result = parts ? user_of(body, whole) : NULL;
         const HloInstruction *i = result ? named(text, result->name) : NULL;
         const char *order = i && i->opcode == HLO_REDUCE ? emit_order_across(o->a, i, rows, parts) : NULL;
@@ -184,11 +184,11 @@ static void document_across(const PartPlan *p, const HloComputation *text, Order
 }
 
 /* text: the fusion as it is judged, nothing in pieces. */
-static void document_order(WbbCx *cx, WbbArena *a, const PartPlan *p, const HloComputation *text, Bundle *b)
+static void document_order(WbbCx *cx, WbbArena *a, const Plan *p, const HloComputation *text, Bundle *b)
 {
     Orders o = {.cx = cx, .a = a, .names = {.arena = a}};
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartPlan *of = part_plan_of(p, &p->kernels[k]);
+        const Plan *of = plan_of_kernel(p, &p->kernels[k]);
         if (of->fusion->body != o.of) o.of = of->fusion->body, o.graph = NULL;
         document_kernel(of, &p->kernels[k], &o);
     }
@@ -200,7 +200,7 @@ static void document_order(WbbCx *cx, WbbArena *a, const PartPlan *p, const HloC
 }
 
 /* Bytes of an array, in whole elements of memory. */
-static int64_t memory_of(const PartBuffer *b)
+static int64_t memory_of(const PlanBuffer *b)
 {
     return (b->elements * sc_type_info[b->shape->type].bits + 7) / 8;
 }
@@ -227,7 +227,7 @@ static void document_without(WbbArena *a, const PipeOptions *o, Bundle *b)
 /* Buffers of the plan, then the temporaries of each kernel, of which its launch alone knows. */
 static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o, const char *text, size_t n)
 {
-    const PartPlan *p = &r->plan;
+    const Plan *p = &r->plan;
     Bundle *b = WBB_NEW(a, Bundle);
     const int described = (int)(p->n_operands + p->n_outputs);
     int count = described;
@@ -251,8 +251,8 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     b->launches = WBB_NEW_N(a, BdLaunch, r->n_kernels + 1);
     for (uint32_t k = 0; k < r->n_kernels; k++) {
         const IrKernel *kernel = r->kernels[k].ir;
-        const PartKernel *planned = &p->kernels[k];
-        const PartPlan *of = part_plan_of(p, planned);
+        const PlanKernel *planned = &p->kernels[k];
+        const Plan *of = plan_of_kernel(p, planned);
         const uint32_t known = of->n_operands + of->n_outputs + of->n_temps;
         int *args = WBB_NEW_N(a, int, kernel->n_buffers + 1), n_args = (int)known;
         for (uint32_t i = 0; i < known; i++) args[i] = (int)(planned->of ? planned->memory[i] : i);
@@ -278,9 +278,9 @@ static const char *stage_text(WbbArena *a, const PipeResult *r, PipeStage stage,
     case PIPE_AT_MAPS: ix_print_maps(&b, r->rw, a, r->fusion.body, NULL); break;
     case PIPE_AT_GRAPH: gr_print(&b, gr_make(rw_graph(r->rw)->cx, a, r->fusion.body)); break;
     case PIPE_AT_PLAN:
-        part_print(&b, &r->plan);
+        plan_print(&b, &r->plan);
         wbb_put(&b, "choices\n");
-        part_print_given(&b, &r->plan, r->texts, r->n_texts, 2);
+        plan_print_given(&b, &r->plan, r->texts, r->n_texts, 2);
         break;
     case PIPE_AT_IR: return ir;
     case PIPE_AT_LLVM: return out->llvm_after;
@@ -310,13 +310,13 @@ static bool prints_after(const PipeOptions *o, const char *pass)
 static void check_stores(Compile *c, uint32_t n)
 {
     PipeResult *r = c->r;
-    const PartKernel *of = &r->plan.kernels[n];
+    const PlanKernel *of = &r->plan.kernels[n];
     int64_t stored = 0;
-    const bool scatters = part_plan_of(&r->plan, of)->scattered;
+    const bool scatters = plan_of_kernel(&r->plan, of)->scattered;
     r->scatters = r->scatters || scatters;
     if (r->thread_map_fault || scatters) return;
     r->thread_map_fault =
-        pipe_thread_map(c->cx, c->arena, r->kernels[n].ir, part_plan_of(&r->plan, of), of, &stored);
+        pipe_thread_map(c->cx, c->arena, r->kernels[n].ir, plan_of_kernel(&r->plan, of), of, &stored);
     r->stored_elements += stored;
 }
 
@@ -371,9 +371,9 @@ static void note_again(Compile *c)
 {
     PipeResult *r = c->r;
     const HloInstruction *at;
-    r->again = part_again(c->arena, &r->plan, r->target, &at);
+    r->again = plan_again(c->arena, &r->plan, r->target, &at);
     if (r->again) note(c, at->loc, r->again);
-    const char *apart = part_apart(c->arena, &r->plan, r->target, &at);
+    const char *apart = plan_apart(c->arena, &r->plan, r->target, &at);
     if (!apart) return;
     note(c, at->loc, apart);
     r->again = r->again ? wbb_format(c->arena, "%s; %s", r->again, apart) : apart;
@@ -403,10 +403,10 @@ static RwCx *new_engine(const Compile *c)
     return rw;
 }
 
-static PipePlanned plan_given(Compile *c, const PartOptions *options)
+static PipePlanned plan_given(Compile *c, const PlanOptions *options)
 {
     if (c->o->layout) wbb_fail(c->cx, (WbbLoc){0}, "a layout beside a plan: a plan has the layouts of its kernels");
-    const PartGivenPlan *given = part_read_given(c->cx, c->arena, c->r->target, &c->o->plan);
+    const PlanGivenPlan *given = plan_read_given(c->cx, c->arena, c->r->target, &c->o->plan);
     return pipe_plan_given(c->cx, c->arena, c->r->normal, c->r->target, options, given, c->r->rw);
 }
 
@@ -430,14 +430,14 @@ static bool front(Compile *c)
     r->fusion = r->whole = hlo_fusion(c->cx, r->normal);
     if (stage == PIPE_AT_MAPS || stage == PIPE_AT_GRAPH) return true;
     begin(c, "plan");
-    const PartOptions options = {.align = c->o->align, .layout = c->o->layout,
+    const PlanOptions options = {.align = c->o->align, .layout = c->o->layout,
                                  .flush = c->o->accuracy != SC_EXACT,
                                  .deterministic = c->o->deterministic};
     const PipePlanned planned = c->o->plan.text ? plan_given(c, &options)
                                            : pipe_plan(c->cx, c->arena, r->normal, r->target, &options, r->rw);
     r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
     r->texts = planned.tried, r->n_texts = planned.n_tried;
-    part_check_parameters(c->cx, &r->plan, r->target);
+    plan_check_parameters(c->cx, &r->plan, r->target);
     lap(c, PIPE_PLAN);
     if (stage == PIPE_AT_PLAN) return true;
     begin(c, "order");
@@ -532,7 +532,7 @@ static bool write_all(Compile *c, bool by_ptx, LlOutput *all)
                     .comments = o->comments, .keep_llvm = o->stage == PIPE_AT_LLVM, .hlo_file = c->file};
     *all = (LlOutput){0};
     for (uint32_t k = 0; k < r->n_kernels; k++) {
-        const HloComputation *body = part_plan_of(&r->plan, &r->plan.kernels[k])->fusion->body;
+        const HloComputation *body = plan_of_kernel(&r->plan, &r->plan.kernels[k])->fusion->body;
         const IrKernel *kernel = r->kernels[k].ir;
         LlOutput out = {0};
         ll.kernel = k;
@@ -575,9 +575,9 @@ static void assemble(Compile *c)
 
 /* The condition `few_warps`: few warps wait for results and for code, so that short chains are best, and code that is
  * fetched only where it is taken. Where threads share terms, many functions of a thread follow each other instead. */
-static bool has_few_warps(const PartKernel *k, const TgTarget *t)
+static bool has_few_warps(const PlanKernel *k, const TgTarget *t)
 {
-    return k->n_ranges && !k->ranges[0].reduced && part_has_few_warps(k, t, tg_tuned(t, "rules.few_warps"));
+    return k->n_ranges && !k->ranges[0].reduced && plan_has_few_warps(k, t, tg_tuned(t, "rules.few_warps"));
 }
 
 /* emit .. isel of each kernel, which has a graph and an engine of its own. */

@@ -10,7 +10,7 @@
 
 static void explain_accesses(WbbBuf *out, const PipeResult *r, const PipeKernel *k)
 {
-    const PartKernel *planned = &r->plan.kernels[k - r->kernels];
+    const PlanKernel *planned = &r->plan.kernels[k - r->kernels];
     const bool joined = planned->n_ranges && (planned->ranges->product || planned->ranges->stages[0].space);
     const char *when = joined ? ", before its neighbours are joined in the PTX" : "";
     wbb_putf(out, "accesses of a thread%s:\n", when);
@@ -34,7 +34,7 @@ static bool any_wide(const IrGraph *g)
 void pipe_explain(WbbBuf *out, const PipeResult *r)
 {
     const uint32_t permits = hlo_permits_anywhere(r->module);
-    part_print(out, &r->plan);
+    plan_print(out, &r->plan);
     if (permits) wbb_putf(out, "assumed: %s\n", hlo_permits_text(out->arena, permits));
     for (const PipeKernel *k = r->kernels; k < r->kernels + r->n_kernels; k++) {
         if (r->n_kernels > 1) wbb_putf(out, "kernel @%s\n", k->ir->name);
@@ -46,7 +46,7 @@ void pipe_explain(WbbBuf *out, const PipeResult *r)
             wbb_putf(out, "functions: %u; with their calls a thread evaluates up to %.3g operations\n",
                      k->ir->n_functions, r->work);
     }
-    part_print_strategies(out, &r->plan, r->texts, r->n_texts, r->target);
+    plan_print_strategies(out, &r->plan, r->texts, r->n_texts, r->target);
     for (size_t k = 0; r->bundle && k < (size_t)r->bundle->n_order; k++)
         wbb_putf(out, "order of terms: %s\n", r->bundle->order[k]);
     if (r->again) wbb_putf(out, "note: %s\n", r->again);

@@ -16,7 +16,7 @@
 static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
 static double tuned(const TgTarget *t, const char *name) { return (double)tg_tune(t, name, 0)->value; }
 
-static double slots(const void *of, const HloInstruction *i) { return part_cost_of(of, i).slots; }
+static double slots(const void *of, const HloInstruction *i) { return plan_cost_of(of, i).slots; }
 
 static double together(const void *of, const double *terms, size_t n)
 {
@@ -66,9 +66,9 @@ typedef struct {
 } Planned;
 
 /* The time of a plan; 0: it is not known. */
-static double time_of(WbbArena *a, const PartPlan *p, const TgTarget *t)
+static double time_of(WbbArena *a, const Plan *p, const TgTarget *t)
 {
-    const PartPrice x = part_plan_price(a, p, t);
+    const LayPrice x = plan_price(a, p, t);
     return x.bytes_alone ? 0 : x.us;
 }
 
@@ -92,7 +92,7 @@ static void try(WbbCx *cx, void *arg)
     const HloModule *m = read_kernel(cx, a, p, &rules);
     if (!strstr(p->text, " while(") &&
         gr_operations(cx, a, hlo_fusion(cx, m).body) <= tuned(p->target, "work.look")) {
-        const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0}, rules);
+        const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PlanOptions){0}, rules);
         p->us = time_of(a, &x.plan, p->target);
     } else {
         PipeResult r;
@@ -111,16 +111,16 @@ static double apart_us(WbbCx *cx, WbbArena *a, const HloFusion *f, const TgTarge
     const HloComputation *body = f->body;
     const HloInstruction *root = body->root, **rows = WBB_NEW_N(a, const HloInstruction *, root->n_operands + 1);
     double bytes;
-    bool *needs = part_columns(a, body, &bytes); /* by id: it needs a sum of a column */
+    bool *needs = plan_columns(a, body, &bytes); /* by id: it needs a sum of a column */
     uint32_t n = 0;
-    part_mark_users(body, needs);
+    plan_mark_users(body, needs);
     for (uint32_t k = 0; root->opcode == HLO_TUPLE && k < root->n_operands; k++)
         if (!needs[root->operands[k]->id]) rows[n++] = root->operands[k];
-    const double columns = part_least_us(t) + 1e6 * bytes / rate(t, "dram");
+    const double columns = plan_least_us(t) + 1e6 * bytes / rate(t, "dram");
     if (!n) return columns;
-    const PartOptions options = {.no_in_place = true};
-    const PartPlan of_rows = part_plan(cx, a, part_cut_out(cx, a, f, rows, n, NULL, 0), t, options);
-    return columns + part_plan_us(a, &of_rows, t);
+    const PlanOptions options = {.no_in_place = true};
+    const Plan of_rows = plan_fusion(cx, a, plan_cut_out(cx, a, f, rows, n, NULL, 0), t, options);
+    return columns + plan_us(a, &of_rows, t);
 }
 
 /* A kernel that sums up columns of the rows that it reduces. */
@@ -131,8 +131,8 @@ static void try_across(WbbCx *cx, void *arg)
     RwCx *rules;
     const HloModule *m = read_kernel(cx, a, p, &rules);
     const HloFusion f = hlo_fusion(cx, m);
-    const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PartOptions){0}, rules);
-    p->pays = part_has_across(&x.plan) && part_plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
+    const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PlanOptions){0}, rules);
+    p->pays = plan_has_across(&x.plan) && plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
 }
 
 /* --- answers that are kept ---------------------------------------------------------------------------------------- */
@@ -227,11 +227,11 @@ static void put_chosen(WbbCx *cx, void *arg)
     WbbArena *a = c->out->arena;
     RwCx *rules;
     const HloModule *m = read_kernel(cx, a, &c->planned, &rules);
-    const PartGivenPlan *given = c->stated->text ? part_read_given(cx, a, f->target, c->stated) : NULL;
+    const PlanGivenPlan *given = c->stated->text ? plan_read_given(cx, a, f->target, c->stated) : NULL;
     const PipePlanned x = given ? pipe_plan_given(cx, a, m, f->target, &f->kernels, given, rules)
                                 : pipe_plan(cx, a, m, f->target, &f->kernels, rules);
     c->planned.us = time_of(a, &x.plan, f->target);
-    part_print_given(c->out, &x.plan, x.tried, x.n_tried, c->indent);
+    plan_print_given(c->out, &x.plan, x.tried, x.n_tried, c->indent);
 }
 
 static double choices(void *arg, WbbBuf *out, const char *text, const WbbSource *stated, int indent)

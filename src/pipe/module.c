@@ -36,7 +36,7 @@ static void follow(WbbCx *cx, WbbArena *a, PipeModule *m, const char *file)
     m->how.stated = fuse_read_plan(cx, a, fuse_prepare(cx, a, m->module, &m->how), &text);
     WbbSource *const *choices = fuse_stated_choices(m->how.stated, &n);
     for (uint32_t k = 0; k < n; k++) /* of a kernel, they may still not be possible */
-        if (choices[k]->text) (void)part_read_given(cx, a, m->target, choices[k]);
+        if (choices[k]->text) (void)plan_read_given(cx, a, m->target, choices[k]);
 }
 
 PipeModule pipe_module(WbbCx *cx, WbbArena *a, const PipeModuleOptions *o, const char *file, const char *text,

@@ -1,24 +1,24 @@
 /* order.c: no kernel is made of a plan that is wrong about memory, or reads and writes other memory than the plan says.
  *
  * Needs a plan, and the kernels that emit makes of it, before any pass. Leaves nothing: a fault is a bug of warpburg,
- * and ends the compile with a message. part_order_fault follows the launches by what the plan says that each of them
+ * and ends the compile with a message. plan_order_fault follows the launches by what the plan says that each of them
  * does; that this is true is checked on the code.
  *
  *     kernel 0 makes %out over %p, kernel 1 reads %p    "a bug of warpburg: .. kernel 1: it reads p, which step 0 .."
  */
 #include "pipe/pipe.h"
 
-void pipe_check_order(WbbCx *cx, const PartPlan *p)
+void pipe_check_order(WbbCx *cx, const Plan *p)
 {
     WbbArena *a = wbb_arena_new(cx);
-    const char *fault = part_order_fault(a, p);
+    const char *fault = plan_order_fault(a, p);
     if (fault) wbb_fail(cx, p->fusion->body->root->loc, "a bug of warpburg: a plan is wrong: %s", fault);
     wbb_arena_free(a);
 }
 
 typedef struct {
     const IrKernel *k;
-    uint8_t *touches; /* by buffer: PART_READS, PART_WRITES_SOME */
+    uint8_t *touches; /* by buffer: PLAN_READS, PLAN_WRITES_SOME */
 } Found;
 
 static void add_statements(Found *f, const IrBlock *b)
@@ -26,10 +26,10 @@ static void add_statements(Found *f, const IrBlock *b)
     for (uint32_t n = 0; n < b->n; n++) {
         const IrStmt *s = b->items[n];
         const uint8_t effects = s->kind == IR_DO ? sc_op_info[ir_at(f->k->g, s->value)->op].effects : 0;
-        if (s->kind == IR_STORE) f->touches[s->buffer] |= PART_WRITES_SOME;
-        if (s->index && effects & SC_READS) f->touches[s->buffer] |= PART_READS;
-        if (s->index && effects & SC_WRITES) f->touches[s->buffer] |= PART_WRITES_SOME;
-        if (s->kind == IR_DO && s->from_index) f->touches[s->from] |= PART_READS;
+        if (s->kind == IR_STORE) f->touches[s->buffer] |= PLAN_WRITES_SOME;
+        if (s->index && effects & SC_READS) f->touches[s->buffer] |= PLAN_READS;
+        if (s->index && effects & SC_WRITES) f->touches[s->buffer] |= PLAN_WRITES_SOME;
+        if (s->kind == IR_DO && s->from_index) f->touches[s->from] |= PLAN_READS;
         add_statements(f, &s->body);
         add_statements(f, &s->otherwise);
     }
@@ -44,15 +44,15 @@ static void add_loads(Found *f, WbbArena *a, const IrBlock *body, const IrRef *y
     ir_gather(g, a, &list, mark);
     for (uint32_t k = 0; k < list.n; k++) {
         const IrNode *n = ir_at(g, list.items[k]);
-        if (n->op == OP_LOAD) f->touches[ir_at(g, n->a[0])->imm] |= PART_READS;
+        if (n->op == OP_LOAD) f->touches[ir_at(g, n->a[0])->imm] |= PLAN_READS;
     }
 }
 
-void pipe_check_touches(WbbCx *cx, const PartPlan *p, const PartKernel *of, const IrKernel *k)
+void pipe_check_touches(WbbCx *cx, const Plan *p, const PlanKernel *of, const IrKernel *k)
 {
     WbbArena *a = wbb_arena_new(cx);
-    const PartPlan *own = part_plan_of(p, of);
-    const uint8_t *planned = part_touches(a, p, of);
+    const Plan *own = plan_of_kernel(p, of);
+    const uint8_t *planned = plan_touches(a, p, of);
     Found f = {.k = k, .touches = WBB_NEW_N(a, uint8_t, k->n_buffers + 1)};
     uint8_t *mark = WBB_NEW_N(a, uint8_t, k->g->n);
     add_statements(&f, &k->body);
@@ -60,10 +60,10 @@ void pipe_check_touches(WbbCx *cx, const PartPlan *p, const PartKernel *of, cons
     for (uint32_t n = 0; n < k->n_functions; n++)
         add_loads(&f, a, &k->functions[n]->body, k->functions[n]->yields, k->functions[n]->n_yields, mark);
     for (uint32_t b = 0; b < own->n_operands + own->n_outputs + own->n_temps; b++) {
-        const bool writes = planned[b] & (PART_WRITES | PART_WRITES_SOME);
-        const bool reads = planned[b] & (PART_READS | PART_WRITES_SOME);
-        const char *what = f.touches[b] & PART_READS && !reads          ? "reads"
-                           : f.touches[b] & PART_WRITES_SOME && !writes ? "writes"
+        const bool writes = planned[b] & (PLAN_WRITES | PLAN_WRITES_SOME);
+        const bool reads = planned[b] & (PLAN_READS | PLAN_WRITES_SOME);
+        const char *what = f.touches[b] & PLAN_READS && !reads          ? "reads"
+                           : f.touches[b] & PLAN_WRITES_SOME && !writes ? "writes"
                                                                         : NULL;
         if (what)
             wbb_fail(cx, p->fusion->body->root->loc, "a bug of warpburg: kernel %u %s %s, which its plan does not say",

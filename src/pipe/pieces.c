@@ -15,13 +15,13 @@ typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     const TgTarget *target;
-    const PartOptions *options;
+    const PlanOptions *options;
     PipePlanned *best;
-    PartOutcome *tried; /* the strategy that is tried */
+    PlanOutcome *tried; /* the strategy that is tried */
     PipePlanned made; /* what it made */
     RwCx *rules;      /* which rules are disabled, and counts the options that are taken; NULL: none is */
     const uint32_t *const *rows; /* of the option that made it; NULL: none did */
-    int64_t number;   /* PartGivenText.number; 0: any */
+    int64_t number;   /* PlanGivenText.number; 0: any */
 } Pieces;
 
 /* Numbers of the instructions of the fusion's body, by computation. */
@@ -56,7 +56,7 @@ static PipePlanned as_written(const Pieces *c, const HloModule *m)
 {
     PipePlanned x = {.module = m, .fusion = WBB_NEW(c->arena, HloFusion)};
     *x.fusion = hlo_fusion(c->cx, m);
-    x.plan = part_plan(c->cx, c->arena, x.fusion, c->target, *c->options);
+    x.plan = plan_fusion(c->cx, c->arena, x.fusion, c->target, *c->options);
     return x;
 }
 
@@ -95,13 +95,13 @@ static PipePlanned planned(const Pieces *c, const HloModule *m)
 {
     const HloModule *sums = gr_sums(c->cx, c->arena, m);
     if (sums == m) return as_written(c, m);
-    const PartGiven *given = c->options->given;
-    if (given) return as_written(c, part_of_matrices(given->row) ? m : sums);
+    const PlanGiven *given = c->options->given;
+    if (given) return as_written(c, plan_of_matrices(given->row) ? m : sums);
     Trial matrix = {.c = c, .m = m}, sum = {.c = c, .m = sums};
-    if (!has_plan(&matrix) || !part_has_product(&matrix.made.plan)) return as_written(c, sums);
+    if (!has_plan(&matrix) || !plan_has_product(&matrix.made.plan)) return as_written(c, sums);
     if (!has_plan(&sum)) return matrix.made;
-    const bool faster = part_plan_us(c->arena, &matrix.made.plan, c->target) <
-                        part_plan_us(c->arena, &sum.made.plan, c->target);
+    const bool faster = plan_us(c->arena, &matrix.made.plan, c->target) <
+                        plan_us(c->arena, &sum.made.plan, c->target);
     return faster ? matrix.made : sum.made;
 }
 
@@ -119,7 +119,7 @@ static bool not_possible(Pieces *c, const char *why)
 /* --- strategies: of each the text and the plan, in c->made -------------------------------------------------------- */
 static bool make_scans(Pieces *c)
 {
-    const uint32_t **numbers = numbers_of(c, part_scan_pieces);
+    const uint32_t **numbers = numbers_of(c, plan_scan_pieces);
     if (!numbers) return not_possible(c, "it has no long scan of few rows");
     c->rows = numbers;
     c->made = planned(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
@@ -129,7 +129,7 @@ static bool make_scans(Pieces *c)
 /* Where the first ones have a launch of their own. */
 static bool make_windows(Pieces *c)
 {
-    const uint32_t **numbers = numbers_of(c, part_window_first);
+    const uint32_t **numbers = numbers_of(c, plan_window_first);
     if (!numbers) return not_possible(c, "it has no large window");
     c->rows = numbers;
     c->made = planned(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
@@ -140,7 +140,7 @@ static bool make_windows(Pieces *c)
 static bool make_rows(Pieces *c)
 {
     uint32_t *pieces = numbers_for(c, c->best);
-    if (!part_row_pieces(c->arena, &c->best->plan, c->target, pieces))
+    if (!plan_row_pieces(c->arena, &c->best->plan, c->target, pieces))
         return not_possible(c, "it has no long rows that are read again");
     c->made = split(c, c->best, "rows", for_body(c, c->best, pieces));
     return true;
@@ -154,11 +154,11 @@ static bool make_columns(Pieces *c)
     for (int64_t blocks = tg_tuned(c->target, "across.blocks"); blocks >= 1; blocks /= 2) {
         if (c->number && blocks != c->number) continue;
         uint32_t *parts = numbers_for(c, c->best);
-        if (!part_column_parts(c->best->fusion->body, c->target, blocks, parts)) continue;
+        if (!plan_column_parts(c->best->fusion->body, c->target, blocks, parts)) continue;
         const uint32_t *const *rows = for_body(c, c->best, parts);
         const PipePlanned x = planned(c, gr_option(c->cx, c->arena, c->best->module, rows, c->rules, false));
-        if (!part_has_across(&x.plan)) continue;
-        const double us = part_plan_us(c->arena, &x.plan, c->target);
+        if (!plan_has_across(&x.plan)) continue;
+        const double us = plan_us(c->arena, &x.plan, c->target);
         if (!any || us < least) c->made = x, c->rows = rows, c->tried->number = blocks, least = us, any = true;
     }
     return any || not_possible(c, "it has no rows that are reduced, and sums over these rows");
@@ -202,21 +202,21 @@ static bool is_made(Pieces *c, const TgStrategy *row)
 }
 
 /* The plan that is given: texts in its order, then what it says of the last one. */
-static PipePlanned follow(Pieces *c, const HloModule *m, const PartGivenPlan *given)
+static PipePlanned follow(Pieces *c, const HloModule *m, const PlanGivenPlan *given)
 {
-    PartOptions options = *c->options, free = *c->options;
+    PlanOptions options = *c->options, free = *c->options;
     PipePlanned *best = c->best;
-    PartOutcome *tried = WBB_NEW_N(c->arena, PartOutcome, given->n_texts + 1);
+    PlanOutcome *tried = WBB_NEW_N(c->arena, PlanOutcome, given->n_texts + 1);
     options.given = given->plan;
     c->options = &free;
     if (given->n_texts) *best = planned(c, m);
     for (uint32_t k = 0; k < given->n_texts; k++) {
-        const PartGivenText *x = &given->texts[k];
+        const PlanGivenText *x = &given->texts[k];
         c->tried = &tried[k];
-        *c->tried = (PartOutcome){.row = x->row, .us = -1, .taken = true, .number = x->number};
+        *c->tried = (PlanOutcome){.row = x->row, .us = -1, .taken = true, .number = x->number};
         c->number = x->number;
         if (!is_made(c, x->row)) wbb_fail(c->cx, x->at, "%s is not possible: %s", x->row->name, c->tried->why);
-        PartPlan *plan = WBB_NEW(c->arena, PartPlan);
+        Plan *plan = WBB_NEW(c->arena, Plan);
         *plan = c->made.plan;
         c->tried->plan = plan;
         take(c);
@@ -227,36 +227,36 @@ static PipePlanned follow(Pieces *c, const HloModule *m, const PartGivenPlan *gi
     return *best;
 }
 
-PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
-                            const PartGivenPlan *given, RwCx *rules)
+PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PlanOptions *options,
+                            const PlanGivenPlan *given, RwCx *rules)
 {
     PipePlanned best = {0};
     Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best, .rules = rules};
     return follow(&c, m, given);
 }
 
-PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
+PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PlanOptions *options,
                       RwCx *rules)
 {
     PipePlanned best = {0};
     Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best, .rules = rules};
     best = planned(&c, m);
-    PartPlan *written = WBB_NEW(a, PartPlan);
+    Plan *written = WBB_NEW(a, Plan);
     *written = best.plan;
-    best.tried = WBB_NEW_N(a, PartOutcome, t->n_strategies + 1);
-    best.tried[best.n_tried++] = (PartOutcome){.plan = written, .us = -1, .taken = true};
+    best.tried = WBB_NEW_N(a, PlanOutcome, t->n_strategies + 1);
+    best.tried[best.n_tried++] = (PlanOutcome){.plan = written, .us = -1, .taken = true};
     for (uint32_t k = 0; k < t->n_strategies && !options->layout; k++) {
         const TgStrategy *row = &t->strategies[k];
         if (row->at != TG_AT_TEXT) continue;
         c.tried = &best.tried[best.n_tried++];
-        *c.tried = (PartOutcome){.row = row, .us = -1};
+        *c.tried = (PlanOutcome){.row = row, .us = -1};
         if (!is_made(&c, row)) continue;
-        PartPlan *plan = WBB_NEW(a, PartPlan);
+        Plan *plan = WBB_NEW(a, Plan);
         *plan = c.made.plan;
         c.tried->plan = plan;
-        c.tried->us = part_plan_us(a, plan, t);
-        const double us = part_plan_us(a, &best.plan, t);
-        c.tried->taken = row->taken != TG_CHEAPER || c.tried->us < part_to_beat(row, NULL, us);
+        c.tried->us = plan_us(a, plan, t);
+        const double us = plan_us(a, &best.plan, t);
+        c.tried->taken = row->taken != TG_CHEAPER || c.tried->us < plan_to_beat(row, NULL, us);
         if (!c.tried->taken) continue;
         best.tried[0].taken = false;
         c.made.tried = best.tried, c.made.n_tried = best.n_tried;

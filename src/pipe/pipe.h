@@ -116,8 +116,8 @@ typedef struct {
     HloModule *module;       /* as parsed: kernels are judged by it */
     const HloModule *normal; /* normalised: this one is compiled */
     HloFusion fusion, whole; /* whole: the same before pieces.c */
-    PartPlan plan;
-    const PartOutcome *texts; /* [n_texts] of strategies that write the text anew; those of the fusion are the plan's */
+    Plan plan;
+    const PlanOutcome *texts; /* [n_texts] of strategies that write the text anew; those of the fusion are the plan's */
     uint32_t n_texts;
     const TgTarget *target;
     RwCx *rw;         /* of the first kernel; there before the kernel is */
@@ -137,7 +137,7 @@ typedef struct {
     double work; /* pipe_work of the kernels with functions */
     PipeNote notes[3]; /* [n_notes] that were said */
     uint32_t n_notes;
-    const char *again; /* part_again, part_apart; NULL: nothing is computed or asked for far too often */
+    const char *again; /* plan_again, plan_apart; NULL: nothing is computed or asked for far too often */
     double ms[PIPE_STEPS];
 } PipeResult;
 
@@ -164,17 +164,17 @@ TgCubin pipe_cubin(WbbCx *cx, WbbArena *a, WbbStore *store, const TgTarget *t, c
 typedef struct {
     const HloModule *module;
     HloFusion *fusion; /* which the plan keeps */
-    PartPlan plan;
-    PartOutcome *tried; /* [n_tried] strategies that write the text anew */
+    Plan plan;
+    PlanOutcome *tried; /* [n_tried] strategies that write the text anew */
     uint32_t n_tried;
 } PipePlanned;
 /* rules: those that it has disabled make no plan, and it counts the options of the one that is taken; NULL: none is. */
-PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
+PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PlanOptions *options,
                       RwCx *rules);
 
 /* The same by a plan that is given; fails at its place where it is not possible. */
-PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PartOptions *options,
-                            const PartGivenPlan *given, RwCx *rules);
+PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PlanOptions *options,
+                            const PlanGivenPlan *given, RwCx *rules);
 
 /* library.c: seconds of a library call by the roofline, of a dot or a convolution; of it what its products take; the
  * bytes of its operands and its result. */
@@ -202,7 +202,7 @@ uint32_t pipe_begin_pass(const char *name, uint32_t forms);
 /* thread_map.c: the first fault in what all threads of a kernel store, after `width`: an element stored twice, or
  * never, or outside its buffer; NULL: none. *stored: number of elements stored. Of an output that is updated in place
  * the elements of the kernel's launch ranges count, without a plan all of them. `of`: the kernel's plan in `plan`. */
-const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *plan, const PartKernel *of,
+const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const Plan *plan, const PlanKernel *of,
                             int64_t *stored);
 
 /* compile.c: leaves out the rules that some places name; what tg_without leaves out are choices of the target. */
@@ -218,7 +218,7 @@ typedef struct {
     const TgTarget *target;
     const char *const *places; /* [n_places] rules that are left out */
     uint32_t n_places;
-    PartOptions kernels; /* with which a kernel's choices are made that a plan prints */
+    PlanOptions kernels; /* with which a kernel's choices are made that a plan prints */
     /* By interned text: 1: it does not compile, takes no less time than two kernels; else it does (fuse.c). */
     WbbMap texts, across;
     WbbStore *store; /* of the answers for the module; NULL: none */
@@ -244,7 +244,7 @@ typedef struct {
     PipeCutBy by;
     const char *plan; /* a file with the plan that a cut by price follows (fuse.h); NULL: one is chosen */
     ScAccuracy accuracy;
-    PartOptions kernels; /* with which a kernel's choices are made that a plan prints */
+    PlanOptions kernels; /* with which a kernel's choices are made that a plan prints */
     const char *const *disable; /* rules and strategies that are left out */
     uint32_t n_disable;
     WbbStore *store; /* of what a cut by price found out; NULL: none */
@@ -262,8 +262,8 @@ void pipe_module_end(const PipeModule *m, WbbArena *a); /* after the cut: what i
 
 /* order.c: end the compile where launches of the plan read or write memory in a wrong order; where a kernel that is as
  * emit made it reads or writes what the plan does not say of it. */
-void pipe_check_order(WbbCx *cx, const PartPlan *p);
-void pipe_check_touches(WbbCx *cx, const PartPlan *p, const PartKernel *of, const IrKernel *k);
+void pipe_check_order(WbbCx *cx, const Plan *p);
+void pipe_check_touches(WbbCx *cx, const Plan *p, const PlanKernel *of, const IrKernel *k);
 /* work.c: the operations that one thread evaluates at most, if it takes all branches. For a kernel after any pass. */
 double pipe_work(WbbCx *cx, const IrKernel *k);
 

@@ -228,13 +228,13 @@ static void run_grid(ThreadMap *c, const Work *items, uint32_t n)
         }
 }
 
-static void compare(ThreadMap *c, const PartPlan *p, const PartKernel *of)
+static void compare(ThreadMap *c, const Plan *p, const PlanKernel *of)
 {
     for (uint32_t i = 0; i < c->k->n_buffers && !c->fault; i++) {
         if (!ir_is_output(&c->k->buffers[i])) continue;
         const uint32_t bits = sc_type_info[c->k->buffers[i].type].bits;
         const int64_t in_byte = ir_is_packed(c->k->buffers[i].type) ? 8 / bits : 1; /* threads store whole bytes */
-        const int64_t elements = p ? part_stored(p, of, i) : c->k->buffers[i].elements;
+        const int64_t elements = p ? plan_stored(p, of, i) : c->k->buffers[i].elements;
         const int64_t wanted = (elements + in_byte - 1) / in_byte * in_byte;
         if (c->count[i] == wanted) continue;
         c->fault = wbb_format(c->arena, "%%%s: %lld of %lld elements are stored", c->k->buffers[i].name,
@@ -242,7 +242,7 @@ static void compare(ThreadMap *c, const PartPlan *p, const PartKernel *of)
     }
 }
 
-const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const PartPlan *p, const PartKernel *of,
+const char *pipe_thread_map(WbbCx *cx, WbbArena *a, const IrKernel *k, const Plan *p, const PlanKernel *of,
                             int64_t *stored)
 {
     WbbArena *scratch = wbb_arena_new(cx);

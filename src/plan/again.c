@@ -25,21 +25,21 @@ typedef struct {
     const HloInstruction *worst;
     double outputs, serial; /* their elements; operations of a loop for one of them, over those of launches instead */
     bool window;           /* what is beyond are terms of its windows */
-    const PartSteps *steps; /* a loop that runs once for each element of a step; NULL: there is none */
+    const PlanSteps *steps; /* a loop that runs once for each element of a step; NULL: there is none */
 } Counting;
 
 /* Operations for a result where results are kept, of `each` by itself. */
 static double once_of(WbbCx *cx, WbbArena *a, const HloInstruction *i, double each)
 {
     if (i->opcode != HLO_REDUCE_WINDOW || gr_associates(cx, a, i->called[0]) == GR_NO) return each;
-    const double elements = (double)(hlo_elements(i->operands[0]->shape) + hlo_elements(part_shape(i, 0)));
-    return WBB_MIN(each, 3 * elements / (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 1));
+    const double elements = (double)(hlo_elements(i->operands[0]->shape) + hlo_elements(plan_shape(i, 0)));
+    return WBB_MIN(each, 3 * elements / (double)WBB_MAX(hlo_elements(plan_shape(i, 0)), 1));
 }
 
 /* For an iteration of a loop: one for each fold, and one for what is left. */
 static double launches_of(WbbArena *a, const HloInstruction *i)
 {
-    const HloComputation *body = part_called(i, "body");
+    const HloComputation *body = plan_called(i, "body");
     double n = 1;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloOpcode op = body->instructions[k]->opcode;
@@ -64,12 +64,12 @@ static void count_loop(Counting *c, const HloInstruction *i)
     const bool steps = c->steps && c->steps->loop == i;
     const double trips = (double)hlo_repeats(i);
     const double n = steps ? (double)hlo_elements(c->steps->space) : c->same[i->id] + c->all[i->id];
-    const PartWhileWork *work = part_while_work(c->a, i);
+    const PlanWhileWork *work = plan_while_work(c->a, i);
     double all = 0, elements = 1;
     for (uint32_t l = 0; l < i->shape->n_leaves; l++) {
-        elements = WBB_MAX(elements, (double)hlo_elements(part_shape(i, l)));
+        elements = WBB_MAX(elements, (double)hlo_elements(plan_shape(i, l)));
         for (uint32_t k = 0; k < i->shape->n_leaves; k++)
-            c->all[part_value(i->operands[0], k).i->id] += n * work->leaves[l].state[k];
+            c->all[plan_value(i->operands[0], k).i->id] += n * work->leaves[l].state[k];
         all = WBB_MAX(all, n * work->leaves[l].operations);
     }
     if (work->terms <= 1) {
@@ -87,13 +87,13 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
         count_loop(c, i);
         return;
     }
-    const double elements = (double)WBB_MAX(hlo_elements(part_shape(i, 0)), 0), terms = hlo_terms(c->a, i);
+    const double elements = (double)WBB_MAX(hlo_elements(plan_shape(i, 0)), 0), terms = hlo_terms(c->a, i);
     const double n = shared ? elements : c->same[i->id] + c->all[i->id];
     const bool folds = terms > 1 && !shared;
     const double each = WBB_MAX(terms, 1), once = shared ? each : once_of(c->cx, c->a, i, each);
     const double least = WBB_MIN(n, elements) * once, beyond = n * each - least;
     c->least += least;
-    if ((folds || c->under[i->id]) && !part_is_free(i)) {
+    if ((folds || c->under[i->id]) && !plan_is_free(i)) {
         c->more += beyond;
         if (beyond > c->most) {
             c->most = beyond, c->worst = i;
@@ -111,7 +111,7 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
 }
 
 /* Adds what the kernels of one plan compute that has none of other plans. */
-static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
+static void add_plan(WbbArena *a, const Plan *p, Counting *sum)
 {
     const HloComputation *body = p->fusion->body;
     const uint32_t n = body->n_instructions + 1;
@@ -120,8 +120,8 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
                   .window = sum->window, .serial = sum->serial, .outputs = 1, .steps = p->steps};
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const HloInstruction *i = p->roots[o].i;
-        c.outputs = WBB_MAX(c.outputs, (double)hlo_elements(part_shape(i, p->roots[o].part)));
-        c.same[i->id] = WBB_MAX(c.same[i->id], (double)hlo_elements(part_shape(i, p->roots[o].part)));
+        c.outputs = WBB_MAX(c.outputs, (double)hlo_elements(plan_shape(i, p->roots[o].part)));
+        c.same[i->id] = WBB_MAX(c.same[i->id], (double)hlo_elements(plan_shape(i, p->roots[o].part)));
     }
     for (uint32_t k = body->n_instructions; k-- > 0;) {
         const HloInstruction *i = body->instructions[k];
@@ -133,13 +133,13 @@ static void add_plan(WbbArena *a, const PartPlan *p, Counting *sum)
 }
 
 /* What all kernels of a plan compute; false: not so much more than is needed. */
-static bool count_plan(WbbArena *a, const PartPlan *p, const TgTarget *t, Counting *sum)
+static bool count_plan(WbbArena *a, const Plan *p, const TgTarget *t, Counting *sum)
 {
     *sum = (Counting){0};
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartPlan *of = part_plan_of(p, &p->kernels[k]);
+        const Plan *of = plan_of_kernel(p, &p->kernels[k]);
         bool before = false;
-        for (uint32_t j = 0; j < k; j++) before = before || part_plan_of(p, &p->kernels[j]) == of;
+        for (uint32_t j = 0; j < k; j++) before = before || plan_of_kernel(p, &p->kernels[j]) == of;
         if (!before) add_plan(a, of, sum);
     }
     return sum->worst && sum->least + sum->more > (double)tg_tuned(t, "cut.times") * sum->least;
@@ -158,11 +158,11 @@ static bool is_shorter(const Counting *sum, const TgTarget *t)
 }
 
 /* Does a plan whose loop is stored step by step have products of matrices, which are a library's in a program? */
-static bool has_products_and_steps(const PartPlan *p)
+static bool has_products_and_steps(const Plan *p)
 {
     bool steps = false, products = false;
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartPlan *of = part_plan_of(p, &p->kernels[k]);
+        const Plan *of = plan_of_kernel(p, &p->kernels[k]);
         steps = steps || of->steps;
         for (uint32_t n = 0; n < of->fusion->body->n_instructions; n++) {
             const HloOpcode op = of->fusion->body->instructions[n]->opcode;
@@ -172,14 +172,14 @@ static bool has_products_and_steps(const PartPlan *p)
     return steps && products;
 }
 
-bool part_better_apart(WbbArena *a, const PartPlan *p, const TgTarget *t)
+bool plan_better_apart(WbbArena *a, const Plan *p, const TgTarget *t)
 {
     Counting sum;
     const bool again = count_plan(a, p, t, &sum);
     return has_products_and_steps(p) || is_long(&sum, t) || (again && !sum.window && !is_shorter(&sum, t));
 }
 
-const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
+const char *plan_again(WbbArena *a, const Plan *p, const TgTarget *t, const HloInstruction **at)
 {
     Counting sum;
     if (!count_plan(a, p, t, &sum)) return NULL;
@@ -198,27 +198,27 @@ const char *part_again(WbbArena *a, const PartPlan *p, const TgTarget *t, const 
 }
 
 /* Of threads that share terms; NULL: they share none. */
-static const PartTraffic *traffic_of(WbbArena *a, const PartPlan *p, const PartRange *r, const TgTarget *t)
+static const LayTraffic *traffic_of(WbbArena *a, const Plan *p, const PlanRange *r, const TgTarget *t)
 {
-    const PartKind kind = r->stages[0].kind;
+    const PlanKind kind = r->stages[0].kind;
     if (r->choice && r->choice->n) return r->choice->traffic;
-    if (!r->hero || (kind != PART_REDUCE && kind != PART_SCAN)) return NULL;
-    const PartWork work = part_work_of(a, p, r, t);
-    return part_traffic(a, &work, &r->stages[0].layout, part_rates(a, t));
+    if (!r->hero || (kind != PLAN_REDUCE && kind != PLAN_SCAN)) return NULL;
+    const LayWork work = plan_work_of(a, p, r, t);
+    return lay_traffic(a, &work, &r->stages[0].layout, lay_rates(a, t));
 }
 
-const char *part_apart(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction **at)
+const char *plan_apart(WbbArena *a, const Plan *p, const TgTarget *t, const HloInstruction **at)
 {
     const double times = (double)tg_tuned(t, "cut.times");
     const double few = (double)tg_tuned(t, "layout.few_bytes");
-    const PartTraffic *worst = NULL;
+    const LayTraffic *worst = NULL;
     const char *name = NULL, *why = NULL;
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartKernel *kernel = &p->kernels[k];
+        const PlanKernel *kernel = &p->kernels[k];
         if (!kernel->n_ranges) continue;
-        const PartRange *r = &kernel->ranges[0];
-        const PartPlan *of = part_plan_of(p, kernel);
-        const PartTraffic *x = traffic_of(a, of, r, t);
+        const PlanRange *r = &kernel->ranges[0];
+        const Plan *of = plan_of_kernel(p, kernel);
+        const LayTraffic *x = traffic_of(a, of, r, t);
         if (!x || x->l2 < few || x->l2 <= times * x->least || (worst && worst->l2 >= x->l2)) continue;
         worst = x, *at = r->hero, name = of->buffers[x->buffer].name;
         why = r->choice ? "of the layouts that were tried none takes less time" : "the layout was given";

@@ -16,18 +16,18 @@
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
-    PartPlan *p;
+    Plan *p;
     uint8_t *reads; /* by id: what an element reads of the operand, of one call of reads_only_own */
 } Aliasing;
 
-static bool is_view(const HloInstruction *i) { return hlo_has(i->opcode, HLO_RENAMES) && part_same_width(i); }
+static bool is_view(const HloInstruction *i) { return hlo_has(i->opcode, HLO_RENAMES) && plan_same_width(i); }
 
 /* The instruction behind bitcasts that keep the order of elements. *once: false if one of them has other users. */
 static const HloInstruction *behind_views(const HloInstruction *i, bool *once)
 {
     while (is_view(i)) {
         *once = *once && i->n_users <= 1;
-        i = part_value(i->operands[0], 0).i;
+        i = plan_value(i->operands[0], 0).i;
     }
     return i;
 }
@@ -117,12 +117,12 @@ static int32_t demanded(Aliasing *x, uint32_t k)
 static const HloInstruction *memory_of(const HloInstruction *operand)
 {
     while (hlo_has(operand->opcode, HLO_RENAMES) || hlo_forwards_operand(operand)) operand = operand->operands[0];
-    return part_value(operand, 0).i;
+    return plan_value(operand, 0).i;
 }
 
 /* Parameter k shares its memory with nothing: no other operand is the same array, no output has it. Elements of one
  * tuple count as one array. */
-static bool is_free(const PartPlan *p, uint32_t k)
+static bool is_free(const Plan *p, uint32_t k)
 {
     const HloInstruction *f = p->fusion->fusion;
     for (uint32_t o = 0; f && o < f->n_operands; o++)
@@ -132,7 +132,7 @@ static bool is_free(const PartPlan *p, uint32_t k)
     return true;
 }
 
-bool part_operands_are_free(const PartPlan *p)
+bool plan_operands_are_free(const Plan *p)
 {
     for (uint32_t k = 0; k < p->fusion->body->n_parameters; k++)
         if (!is_free(p, k)) return false;
@@ -158,20 +158,20 @@ static const HloInstruction *update_of(const HloInstruction *root, uint32_t *ope
     if (u->opcode != HLO_DYNAMIC_UPDATE_SLICE || !u->shape->rank || !is_whole_bytes(u) || u->n_users > 1 || !once)
         return NULL;
     bool any = true;
-    const HloInstruction *p = behind_views(part_value(u->operands[0], 0).i, &any);
+    const HloInstruction *p = behind_views(plan_value(u->operands[0], 0).i, &any);
     if (p->opcode != HLO_PARAMETER || !same_layout(u->shape, u->operands[0]->shape)) return NULL;
     *operand = (uint32_t)p->number;
     return u;
 }
 
 /* The parameter in whose memory a scatter may leave a result: its operand, which nothing else reads; NULL: none. */
-static const HloInstruction *scattered(const Aliasing *x, PartValue result)
+static const HloInstruction *scattered(const Aliasing *x, PlanValue result)
 {
     const HloInstruction *s = result.i, *o = s->operands[result.part];
     bool any = true;
-    const HloInstruction *p = behind_views(part_value(o, 0).i, &any);
+    const HloInstruction *p = behind_views(plan_value(o, 0).i, &any);
     const HloComputation *body = x->p->fusion->body;
-    const HloShape *to = part_shape(s, result.part);
+    const HloShape *to = plan_shape(s, result.part);
     if (p->opcode != HLO_PARAMETER || p->shape->type == SC_TUPLE || o->shape->type != to->type ||
         !same_layout(o->shape, to))
         return NULL;
@@ -190,17 +190,17 @@ static const HloInstruction *scattered(const Aliasing *x, PartValue result)
     return p;
 }
 
-const HloInstruction **part_updates(WbbCx *cx, WbbArena *a, PartPlan *p)
+const HloInstruction **plan_updates(WbbCx *cx, WbbArena *a, Plan *p)
 {
     const HloComputation *body = p->fusion->body;
     Aliasing x = {cx, a, p, WBB_NEW_N(a, uint8_t, body->n_instructions + 1)};
     const HloInstruction **updates = WBB_NEW_N(a, const HloInstruction *, p->n_outputs + 1);
     for (uint32_t k = 0; k < p->n_outputs; k++) {
         const HloInstruction *root = p->roots[k].i;
-        PartBuffer *out = &p->buffers[p->n_operands + k];
+        PlanBuffer *out = &p->buffers[p->n_operands + k];
         const int32_t want = demanded(&x, k);
         uint32_t operand = 0;
-        const PartValue s = part_scatter_below(p->roots[k]);
+        const PlanValue s = plan_scatter_below(p->roots[k]);
         const HloInstruction *in_place = s.i ? scattered(&x, s) : NULL;
         if (in_place && (want < 0 || want == in_place->number) && is_free(p, (uint32_t)in_place->number)) {
             out->alias = (int32_t)p->first_leaf[in_place->number];

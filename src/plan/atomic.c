@@ -11,9 +11,9 @@
  */
 #include "plan/scatter.h"
 
-const HloInstruction *part_scatter_root(const HloInstruction *s, uint32_t k)
+const HloInstruction *plan_scatter_root(const HloInstruction *s, uint32_t k)
 {
-    return part_value(s->called[0]->root, k).i;
+    return plan_value(s->called[0]->root, k).i;
 }
 
 static bool is_parameter(const HloInstruction *i, uint32_t number)
@@ -22,21 +22,21 @@ static bool is_parameter(const HloInstruction *i, uint32_t number)
 }
 
 /* Is result k one operation on the element and its update? */
-bool part_scatter_is_operation(const HloInstruction *s, uint32_t k)
+bool plan_scatter_is_operation(const HloInstruction *s, uint32_t k)
 {
-    const HloInstruction *i = part_scatter_root(s, k);
+    const HloInstruction *i = plan_scatter_root(s, k);
     const uint32_t n = s->n_operands / 2;
-    if (i->n_operands != 2 || i->shape->type != part_shape(s, k)->type) return false;
+    if (i->n_operands != 2 || i->shape->type != plan_shape(s, k)->type) return false;
     const HloInstruction *x = i->operands[0], *y = i->operands[1];
     return (is_parameter(x, k) && is_parameter(y, n + k)) || (is_parameter(y, k) && is_parameter(x, n + k));
 }
 
-bool part_may_combine(const PartStage *s)
+bool plan_may_combine(const PlanStage *s)
 {
-    const HloOpcode op = part_scatter_root(s->update, s->first)->opcode;
-    const bool way = s->combine == PART_ATOMIC || s->combine == PART_SUM || s->combine == PART_FLOAT_ORDER ||
-                     s->combine == PART_CAS;
-    return way && part_scatter_is_operation(s->update, s->first) && hlo_combines(op);
+    const HloOpcode op = plan_scatter_root(s->update, s->first)->opcode;
+    const bool way = s->combine == PLAN_ATOMIC || s->combine == PLAN_SUM || s->combine == PLAN_FLOAT_ORDER ||
+                     s->combine == PLAN_CAS;
+    return way && plan_scatter_is_operation(s->update, s->first) && hlo_combines(op);
 }
 
 /* The most elements of a type that one instruction combines, of numbers that divide `of`. */
@@ -57,12 +57,12 @@ static uint32_t minor_dimension(const HloShape *s)
     return s->rank ? s->minor_to_major[k] : 0;
 }
 
-uint32_t part_update_lanes(const PartPlan *p, const TgTarget *t, const PartStage *s)
+uint32_t plan_update_lanes(const Plan *p, const TgTarget *t, const PlanStage *s)
 {
-    if (s->kind != PART_SCATTER || (s->combine != PART_ATOMIC && s->combine != PART_SUM)) return 1;
+    if (s->kind != PLAN_SCATTER || (s->combine != PLAN_ATOMIC && s->combine != PLAN_SUM)) return 1;
     const HloInstruction *i = s->update;
     const uint32_t results = i->n_operands / 2;
-    const HloShape *to = part_shape(i, s->first), *from = i->operands[results + 1 + s->first]->shape;
+    const HloShape *to = plan_shape(i, s->first), *from = i->operands[results + 1 + s->first]->shape;
     const int64_t columns = i->operands[results]->shape->dims[1];
     const uint32_t minor = minor_dimension(to), bits = sc_type_info[to->type].bits;
     if (to->type != s->word || !to->rank || minor_dimension(from) != minor + 1) return 1;
@@ -72,10 +72,10 @@ uint32_t part_update_lanes(const PartPlan *p, const TgTarget *t, const PartStage
     return lanes_of(t, s->atomic, s->word, WBB_MIN(near, (int64_t)(8 * p->align / bits)));
 }
 
-bool part_update_in_pair(const PartPlan *p, const TgTarget *t, const PartStage *s)
+bool plan_update_in_pair(const Plan *p, const TgTarget *t, const PlanStage *s)
 {
-    if (s->kind != PART_SCATTER || s->combine != PART_ATOMIC) return false;
-    const HloShape *to = part_shape(s->update, s->first);
+    if (s->kind != PLAN_SCATTER || s->combine != PLAN_ATOMIC) return false;
+    const HloShape *to = plan_shape(s->update, s->first);
     const uint32_t bits = sc_type_info[to->type].bits;
     return to->type == s->word && bits == 16 && hlo_elements(to) % 2 == 0 && p->align >= 4 &&
            lanes_of(t, s->atomic, s->word, 2) == 2;

@@ -14,20 +14,20 @@
 #include <math.h>
 #include <string.h>
 
-void part_chain_index(RwCx *rw, WbbArena *a, const PartChain *c, const IrRef *from, IrRef column, IrRef *to)
+void plan_chain_index(RwCx *rw, WbbArena *a, const PlanChain *c, const IrRef *from, IrRef column, IrRef *to)
 {
     IrRef next[HLO_RANK_LIMIT], reduced[HLO_RANK_LIMIT];
-    memcpy(to, from, part_shape(c->path[0], 0)->rank * sizeof *to);
+    memcpy(to, from, plan_shape(c->path[0], 0)->rank * sizeof *to);
     for (uint32_t k = 0; k + 1 < c->n; k++) {
         const HloInstruction *i = c->path[k];
-        const HloShape *x = part_shape(c->path[k + 1], 0);
+        const HloShape *x = plan_shape(c->path[k + 1], 0);
         if (i->opcode == HLO_REDUCE) {
             int64_t sizes[HLO_RANK_LIMIT], all = 1;
             uint32_t n = 0, kept = 0, at = 0;
             for (uint32_t d = 0; d < x->rank; d++)
-                if (part_is_reduced(i, d)) sizes[n++] = x->dims[d], all *= x->dims[d];
+                if (plan_is_reduced(i, d)) sizes[n++] = x->dims[d], all *= x->dims[d];
             ix_regroup(rw, 1, &all, &column, n, sizes, reduced);
-            for (uint32_t d = 0; d < x->rank; d++) next[d] = part_is_reduced(i, d) ? reduced[at++] : to[kept++];
+            for (uint32_t d = 0; d < x->rank; d++) next[d] = plan_is_reduced(i, d) ? reduced[at++] : to[kept++];
         } else {
             ix_operand(rw, a, i, c->operands[k], to, next);
         }
@@ -37,17 +37,17 @@ void part_chain_index(RwCx *rw, WbbArena *a, const PartChain *c, const IrRef *fr
 
 /* --- which fusions ------------------------------------------------------------------------------------------------ */
 typedef struct {
-    PartTry *x;
+    PlanTry *x;
     WbbArena *a;
     RwCx *rw;
-    PartAttention *t;
+    PlanAttention *t;
     const HloComputation *body;
     bool *needs;       /* by id: it needs scores */
     IrRef **seen;      /* by id: the index at which it is needed */
     uint32_t *from;    /* by id: 1 + the id of what needs it there .. */
     uint32_t *operand; /* .. as this operand */
-    const PartStage *stage; /* what follows from the results */
-    const PartPlan *plan;   /* with roots */
+    const PlanStage *stage; /* what follows from the results */
+    const Plan *plan;   /* with roots */
     int32_t *output;   /* by id of a root: which output it was taken for */
     IrRef row, column; /* of the scores */
     IrRef *result;     /* [rank] index of a result */
@@ -56,18 +56,18 @@ typedef struct {
 /* The products: the scores, then the results. */
 static bool find_products(Find *f)
 {
-    PartProduct *of = f->t->of;
+    PlanProduct *of = f->t->of;
     uint32_t n = 0;
     for (uint32_t k = 0; k < f->body->n_instructions; k++) {
         const HloInstruction *i = f->body->instructions[k];
         if (!hlo_is_matrix_product(f->a, i)) continue;
-        if (n == 2) return part_not(f->x, "it has more than two products of matrices");
-        if (i->shape->rank > HLO_RANK_LIMIT) return part_not(f->x, "a product has too many dimensions");
-        of[n++] = (PartProduct){.i = i, .of = hlo_product(f->a, i)};
+        if (n == 2) return plan_not(f->x, "it has more than two products of matrices");
+        if (i->shape->rank > HLO_RANK_LIMIT) return plan_not(f->x, "a product has too many dimensions");
+        of[n++] = (PlanProduct){.i = i, .of = hlo_product(f->a, i)};
     }
-    if (n < 2) return part_not(f->x, "it has no two products of matrices of f16 or bf16");
+    if (n < 2) return plan_not(f->x, "it has no two products of matrices of f16 or bf16");
     if (!tg_has(f->x->t, "mma.bf16") || !tg_has(f->x->t, "cp.async"))
-        return part_not(f->x, "the target has no tensor cores for it, or no asynchronous copies");
+        return plan_not(f->x, "the target has no tensor cores for it, or no asynchronous copies");
     return true;
 }
 
@@ -88,15 +88,15 @@ static bool is_statistic(const Find *f, const HloInstruction *i)
     const HloShape *x = i->operands[0]->shape;
     int64_t n = 1;
     for (uint32_t d = 0; d < x->rank; d++)
-        if (part_is_reduced(i, d)) n *= x->dims[d];
+        if (plan_is_reduced(i, d)) n *= x->dims[d];
     return (op == OP_ADD || op == OP_MAX || op == OP_MIN) && sc_is_float(x->type) && sc_type_info[x->type].bits >= 16 &&
-           sc_type_info[x->type].bits <= 32 && n == part_columns_of(f->t) && x->rank <= HLO_RANK_LIMIT;
+           sc_type_info[x->type].bits <= 32 && n == plan_columns_of(f->t) && x->rank <= HLO_RANK_LIMIT;
 }
 
 /* x is needed at this index as an operand of i; false: it was needed at another one. */
 static bool need(Find *f, const HloInstruction *x, const IrRef *index, const HloInstruction *i, uint32_t operand)
 {
-    const uint32_t rank = part_shape(x, 0)->rank;
+    const uint32_t rank = plan_shape(x, 0)->rank;
     IrRef **seen = &f->seen[x->id];
     if (*seen) return !rank || !memcmp(*seen, index, rank * sizeof *index);
     *seen = WBB_NEW_N(f->a, IrRef, rank + 1u);
@@ -111,28 +111,28 @@ static bool needs_of(Find *f, const HloInstruction *i)
     IrRef index[HLO_RANK_LIMIT];
     if (i == f->t->of[1].i) return true;
     if (i->opcode == HLO_REDUCE) {
-        if (!is_statistic(f, i)) return part_not(f->x, "a reduction between the products is not one of rows of scores");
+        if (!is_statistic(f, i)) return plan_not(f->x, "a reduction between the products is not one of rows of scores");
         const HloInstruction *path[] = {i, i->operands[0]};
         uint32_t first = 0;
-        const PartChain one = {.path = path, .operands = &first, .n = 2};
-        part_chain_index(f->rw, f->a, &one, f->seen[i->id], f->column, index);
-        return need(f, i->operands[0], index, i, 0) || part_not(f->x, "a value is needed at several places of a row");
+        const PlanChain one = {.path = path, .operands = &first, .n = 2};
+        plan_chain_index(f->rw, f->a, &one, f->seen[i->id], f->column, index);
+        return need(f, i->operands[0], index, i, 0) || plan_not(f->x, "a value is needed at several places of a row");
     }
     for (uint32_t k = 0; k < i->n_operands; k++) {
         const HloInstruction *x = i->operands[k];
         if (!f->needs[x->id]) continue;
         if ((!hlo_is_elementwise(i->opcode) && !hlo_is_move(i->opcode)) || !ix_has_map(i, k) ||
-            part_shape(x, 0)->rank > HLO_RANK_LIMIT)
-            return part_not(f->x, "what stands between the products is not element by element");
+            plan_shape(x, 0)->rank > HLO_RANK_LIMIT)
+            return plan_not(f->x, "what stands between the products is not element by element");
         ix_operand(f->rw, f->a, i, k, f->seen[i->id], index);
-        if (!need(f, x, index, i, k)) return part_not(f->x, "a value is needed at several places of a row");
+        if (!need(f, x, index, i, k)) return plan_not(f->x, "a value is needed at several places of a row");
     }
     return true;
 }
 
-static PartChain chain_to(const Find *f, const HloInstruction *x)
+static PlanChain chain_to(const Find *f, const HloInstruction *x)
 {
-    PartChain c = {.n = 1, .output = -1};
+    PlanChain c = {.n = 1, .output = -1};
     const HloInstruction *weights = f->t->of[1].i->operands[f->t->weights];
     for (const HloInstruction *i = x; f->from[i->id]; i = f->body->instructions[f->from[i->id] - 1]) c.n++;
     c.path = WBB_NEW_N(f->a, const HloInstruction *, c.n), c.operands = WBB_NEW_N(f->a, uint32_t, c.n);
@@ -153,14 +153,14 @@ static IrRef variable(Find *f, IxMap *variables, int64_t n)
 /* Begins with the roots of outputs that need scores, at the elements that follow from a result. */
 static bool need_outputs(Find *f)
 {
-    const PartStage *s = f->stage;
+    const PlanStage *s = f->stage;
     for (uint32_t o = 0; o < s->n_outputs; o++) {
-        const PartValue root = f->plan->roots[s->outputs[o]];
+        const PlanValue root = f->plan->roots[s->outputs[o]];
         IrRef to[HLO_RANK_LIMIT];
-        part_path_index(f->rw, f->a, &s->paths[o], f->result, to);
+        plan_path_index(f->rw, f->a, &s->paths[o], f->result, to);
         if (!f->needs[root.i->id] || root.i == f->t->of[1].i) continue;
         if (!f->seen[root.i->id]) f->output[root.i->id] = (int32_t)o;
-        if (!need(f, root.i, to, NULL, 0)) return part_not(f->x, "a value is needed at several places of a row");
+        if (!need(f, root.i, to, NULL, 0)) return plan_not(f->x, "a value is needed at several places of a row");
     }
     return true;
 }
@@ -168,33 +168,33 @@ static bool need_outputs(Find *f)
 /* Follows the weights of a batch, row and column, and outputs of a batch and row, down to the scores. */
 static bool find_ways(Find *f)
 {
-    PartAttention *t = f->t;
-    PartProduct *s = &t->of[0], *o = &t->of[1];
+    PlanAttention *t = f->t;
+    PlanProduct *s = &t->of[0], *o = &t->of[1];
     const HloInstruction *weights = NULL;
     for (uint32_t k = 0; k < 2; k++) {
         if (!f->needs[o->i->operands[k]->id]) continue;
-        if (weights) return part_not(f->x, "both operands of the second product need the first one");
+        if (weights) return plan_not(f->x, "both operands of the second product need the first one");
         weights = o->i->operands[k], t->weights = k;
     }
-    if (!weights) return part_not(f->x, "the second product does not need the first one");
+    if (!weights) return plan_not(f->x, "the second product does not need the first one");
     const int64_t rows = t->weights ? o->of.columns : o->of.rows;
     t->turned[1] = t->weights;
     if (o->of.batches != s->of.batches || weights->shape->rank > HLO_RANK_LIMIT)
-        return part_not(f->x, "the products have different batches");
+        return plan_not(f->x, "the products have different batches");
     /* of rows and columns of the same number the first try may be the wrong one */
     for (uint32_t turned = 0; turned < 2; turned++) {
         t->turned[0] = turned;
-        if (part_rows_of(t) != rows || part_columns_of(t) != o->of.depth) continue;
+        if (plan_rows_of(t) != rows || plan_columns_of(t) != o->of.depth) continue;
         IxMap *variables = ix_map_new(f->a);
         const IrRef batch = variable(f, variables, s->of.batches), row = variable(f, variables, rows);
         f->row = row;
         IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT];
         f->column = variable(f, variables, o->of.depth);
         memset(f->seen, 0, (f->body->n_instructions + 1) * sizeof *f->seen);
-        const IrRef of_width = variable(f, variables, part_width_of(t));
-        part_product_index(f->rw, f->a, o, t->weights, batch, row, f->column, index);
-        part_product_result(f->rw, o, batch, t->turned[1] ? of_width : row, t->turned[1] ? row : of_width, f->result);
-        part_product_result(f->rw, s, batch, turned ? f->column : row, turned ? row : f->column, at);
+        const IrRef of_width = variable(f, variables, plan_width_of(t));
+        plan_product_index(f->rw, f->a, o, t->weights, batch, row, f->column, index);
+        plan_product_result(f->rw, o, batch, t->turned[1] ? of_width : row, t->turned[1] ? row : of_width, f->result);
+        plan_product_result(f->rw, s, batch, turned ? f->column : row, turned ? row : f->column, at);
         if (!need(f, weights, index, NULL, 0)) return false;
         bool possible = need_outputs(f);
         for (uint32_t k = f->body->n_instructions; k-- > s->i->id + 1 && possible;)
@@ -203,7 +203,7 @@ static bool find_ways(Find *f)
         if (!possible) return false;
         if (found && !memcmp(found, at, s->i->shape->rank * sizeof *at)) return true;
     }
-    return part_not(f->x, "a weight does not need the score of its row and column alone");
+    return plan_not(f->x, "a weight does not need the score of its row and column alone");
 }
 
 /* What a value of rows is through moves, and through maxima with -inf. */
@@ -221,9 +221,9 @@ static const HloInstruction *of_row(const HloInstruction *x)
  * statistics; -1: there is none. */
 static int32_t base_of(const Find *f, const HloInstruction *sum)
 {
-    const PartAttention *t = f->t;
+    const PlanAttention *t = f->t;
     const HloInstruction *e = sum->operands[0], *d = e->n_operands ? e->operands[0] : NULL;
-    if (part_columns_of(t) < t->within->value || !hlo_reduces(sum, HLO_ADD) || e->opcode != HLO_EXPONENTIAL) return -1;
+    if (plan_columns_of(t) < t->within->value || !hlo_reduces(sum, HLO_ADD) || e->opcode != HLO_EXPONENTIAL) return -1;
     const HloInstruction *m = d->opcode == HLO_SUBTRACT ? of_row(d->operands[1]) : NULL;
     if (!m || !hlo_reduces(m, HLO_MAXIMUM) || m->operands[0] != d->operands[0]) return -1;
     for (uint32_t n = 0; n < t->n_statistics; n++)
@@ -234,14 +234,14 @@ static int32_t base_of(const Find *f, const HloInstruction *sum)
 /* A quotient of f32 on the way to the weights whose divisor is such a sum: a product with its reciprocal. */
 static void find_quotient(Find *f)
 {
-    PartAttention *t = f->t;
+    PlanAttention *t = f->t;
     for (uint32_t k = 0; k < f->body->n_instructions; k++) {
         const HloInstruction *i = f->body->instructions[k];
         if (!f->seen[k] || i->opcode != HLO_DIVIDE || i->shape->type != SC_F32) continue;
         for (uint32_t n = 0; n < t->n_statistics; n++) {
             const HloInstruction *sum = t->statistics[n].i;
             if (t->statistics[n].base < 0 || hlo_source(i->operands[1]) != sum) continue;
-            const PartChain way = chain_to(f, i);
+            const PlanChain way = chain_to(f, i);
             if (way.output < 0) t->quotient = i, t->divisor = n, t->to_quotient = way;
         }
     }
@@ -250,17 +250,17 @@ static void find_quotient(Find *f)
 /* The statistics, in the order in which one needs another, each in the first pass that has what its terms need. */
 static void find_statistics(Find *f)
 {
-    PartAttention *t = f->t;
+    PlanAttention *t = f->t;
     /* by id: the first pass that may have it */
     uint32_t *after = WBB_NEW_N(f->a, uint32_t, f->body->n_instructions + 1);
-    t->statistics = WBB_NEW_N(f->a, PartStatistic, f->body->n_instructions + 1);
+    t->statistics = WBB_NEW_N(f->a, PlanStatistic, f->body->n_instructions + 1);
     t->way = chain_to(f, t->of[0].i);
     for (uint32_t k = 0; k < f->body->n_instructions; k++) {
         const HloInstruction *i = f->body->instructions[k];
         for (uint32_t n = 0; n < i->n_operands; n++) after[k] = WBB_MAX(after[k], after[i->operands[n]->id]);
         if (i->opcode != HLO_REDUCE || !f->seen[k]) continue;
-        PartStatistic *x = &t->statistics[t->n_statistics++];
-        *x = (PartStatistic){.i = i, .op = hlo_combiner(i->called[0]), .pass = after[k], .base = -1,
+        PlanStatistic *x = &t->statistics[t->n_statistics++];
+        *x = (PlanStatistic){.i = i, .op = hlo_combiner(i->called[0]), .pass = after[k], .base = -1,
                              .way = chain_to(f, i)};
         const int32_t base = base_of(f, i);
         if (base >= 0 && t->statistics[base].pass + 1 == x->pass) x->base = base, x->pass--;
@@ -362,9 +362,9 @@ static bool is_exponential(const Find *f, const HloInstruction *e, const HloInst
 /* Are the statistics and weights those of a softmax of these scores? */
 static bool is_softmax(const Find *f, const HloInstruction *masked)
 {
-    const PartAttention *t = f->t;
+    const PlanAttention *t = f->t;
     for (uint32_t n = 0; n < t->n_statistics; n++) {
-        const PartStatistic *s = &t->statistics[n];
+        const PlanStatistic *s = &t->statistics[n];
         const HloInstruction *x = s->i->operands[0];
         const bool top = s->op == OP_MAX && unconverted(x) == masked;
         if (!top && (s->op != OP_ADD || !is_exponential(f, x, masked))) return false;
@@ -379,7 +379,7 @@ static bool is_softmax(const Find *f, const HloInstruction *masked)
 
 static void find_causal(Find *f)
 {
-    PartAttention *t = f->t;
+    PlanAttention *t = f->t;
     for (uint32_t k = 0; k < f->body->n_instructions && !t->causal; k++) {
         const HloInstruction *i = f->body->instructions[k];
         uint32_t kept;
@@ -391,7 +391,7 @@ static void find_causal(Find *f)
 /* Issue slots of an element in a pass: of what lies between its ends and scores or statistics. */
 static void find_work(Find *f)
 {
-    PartAttention *t = f->t;
+    PlanAttention *t = f->t;
     t->slots = WBB_NEW_N(f->a, double, t->passes + 1), t->special = WBB_NEW_N(f->a, double, t->passes + 1);
     for (uint32_t pass = 0; pass <= t->passes; pass++) {
         bool *used = WBB_NEW_N(f->a, bool, f->body->n_instructions + 1);
@@ -403,7 +403,7 @@ static void find_work(Find *f)
             if (!used[k] || i->opcode == HLO_REDUCE || !f->needs[k] || i == t->of[0].i) continue;
             for (uint32_t n = 0; n < i->n_operands; n++) used[i->operands[n]->id] = true;
             if (hlo_elements(i->shape) < hlo_elements(t->of[0].i->shape)) continue; /* of a row */
-            const PartCost cost = i == t->quotient ? (PartCost){1, 0} : part_cost_of(f->x->t, i);
+            const PlanCost cost = i == t->quotient ? (PlanCost){1, 0} : plan_cost_of(f->x->t, i);
             t->slots[pass] += cost.slots, t->special[pass] += cost.special > 0;
         }
     }
@@ -412,16 +412,16 @@ static void find_work(Find *f)
 /* How tiles bring the operand of a product that is no matrix of rows. */
 static void find_bring(Find *f, uint32_t product)
 {
-    PartProduct *p = &f->t->of[product];
-    part_find_bring(f->rw, f->a, p, f->x->base->align);
+    PlanProduct *p = &f->t->of[product];
+    plan_find_bring(f->rw, f->a, p, f->x->base->align);
     for (uint32_t o = 0; o < 2; o++)
-        if (o != part_brought(f->t, product)) p->bring[o] = (PartBring){0};
-    if (!product && p->of.depth % PART_TILE_DEPTH) p->bring[part_brought(f->t, 0)].copied = false;
+        if (o != plan_brought(f->t, product)) p->bring[o] = (PlanBring){0};
+    if (!product && p->of.depth % PLAN_TILE_DEPTH) p->bring[plan_brought(f->t, 0)].copied = false;
 }
 
-bool part_make_attention(PartTry *x, PartPlan *p)
+bool plan_make_attention(PlanTry *x, Plan *p)
 {
-    PartAttention *t = WBB_NEW(x->a, PartAttention);
+    PlanAttention *t = WBB_NEW(x->a, PlanAttention);
     const HloComputation *body = x->base->fusion->body;
     const uint32_t all = body->n_instructions + 1;
     Find f = {.x = x, .a = x->a, .rw = x->base->rw, .t = t, .body = body, .needs = WBB_NEW_N(x->a, bool, all),
@@ -430,15 +430,15 @@ bool part_make_attention(PartTry *x, PartPlan *p)
               .result = WBB_NEW_N(x->a, IrRef, HLO_RANK_LIMIT)};
     if (!find_products(&f)) return false;
     t->shared = tg_tune(x->t, "product.shared", 0), t->within = tg_tune(x->t, "attention.within", 0);
-    part_know_order(x);
-    if (x->scatters || x->hero) return part_not(x, "beside a scatter, sort or scan there is no product");
+    plan_know_order(x);
+    if (x->scatters || x->hero) return plan_not(x, "beside a scatter, sort or scan there is no product");
     find_needs(&f);
-    PartRange *r = part_scanned(x->a, p, t->of[1].i);
-    if (!r) return part_not(x, "an output does not follow from results of the second product one by one");
+    PlanRange *r = plan_scanned(x->a, p, t->of[1].i);
+    if (!r) return plan_not(x, "an output does not follow from results of the second product one by one");
     f.stage = r->stages;
     if (!find_ways(&f)) return false;
-    if (part_width_of(t) > HLO_LIMIT_MATRIX_WIDTH)
-        return part_not(x, "the results of a row are too many for registers");
+    if (plan_width_of(t) > HLO_LIMIT_MATRIX_WIDTH)
+        return plan_not(x, "the results of a row are too many for registers");
     find_statistics(&f);
     find_quotient(&f);
     find_causal(&f);
@@ -447,19 +447,19 @@ bool part_make_attention(PartTry *x, PartPlan *p)
     r->reduced[t->of[0].i->id] = p->reduced[t->of[0].i->id] = true;
     for (uint32_t k = 0; k < t->n_statistics; k++)
         r->reduced[t->statistics[k].i->id] = p->reduced[t->statistics[k].i->id] = true;
-    part_check(x->cx, x->a, p, x->t, false);
-    part_check(x->cx, x->a, p, x->t, true);
-    part_begin_kernels(x, p);
-    if (part_is_in_place(p)) return part_not(x, "an output has the memory of an operand");
-    if (x->options->layout) part_layout_fail(x->cx, 1, "products of matrices take no layout");
-    PartPrice *price = WBB_NEW(x->a, PartPrice);
-    if (!part_attention_choose(x->a, p, x->t, t, price)) return part_not(x, "a block has no room for its tiles");
+    plan_check(x->cx, x->a, p, x->t, false);
+    plan_check(x->cx, x->a, p, x->t, true);
+    plan_begin_kernels(x, p);
+    if (plan_is_in_place(p)) return plan_not(x, "an output has the memory of an operand");
+    if (x->options->layout) lay_fail(x->cx, 1, "products of matrices take no layout");
+    LayPrice *price = WBB_NEW(x->a, LayPrice);
+    if (!plan_attention_choose(x->a, p, x->t, t, price)) return plan_not(x, "a block has no room for its tiles");
     r->attention = t, r->price = price;
-    const int64_t blocks = part_attention_blocks(t);
+    const int64_t blocks = plan_attention_blocks(t);
     if (blocks > INT32_MAX)
         wbb_decline(x->cx, t->of[1].i->loc, WHY_SIZE, "%lld blocks and more", (long long)INT32_MAX);
     r->blocks = (uint32_t)blocks;
-    p->kernels[0] = (PartKernel){.n_ranges = 1, .ranges = r, .grid = r->blocks, .block = t->warps * x->t->warp,
+    p->kernels[0] = (PlanKernel){.n_ranges = 1, .ranges = r, .grid = r->blocks, .block = t->warps * x->t->warp,
                                  .why_block = "the tiles that take the least time",
                                  .why_grid = "a block for some rows of each batch"};
     p->kind = "attention";
@@ -467,17 +467,17 @@ bool part_make_attention(PartTry *x, PartPlan *p)
     return true;
 }
 
-void part_print_attention(WbbBuf *out, const PartAttention *t)
+void plan_print_attention(WbbBuf *out, const PlanAttention *t)
 {
     wbb_putf(out, "  products %%%s and %%%s: %lld of %lld rows, %lld columns of %lld products, %lld results; ",
-             t->of[0].i->name, t->of[1].i->name, (long long)t->of[0].of.batches, (long long)part_rows_of(t),
-             (long long)part_columns_of(t), (long long)t->of[0].of.depth, (long long)part_width_of(t));
+             t->of[0].i->name, t->of[1].i->name, (long long)t->of[0].of.batches, (long long)plan_rows_of(t),
+             (long long)plan_columns_of(t), (long long)t->of[0].of.depth, (long long)plan_width_of(t));
     wbb_putf(out, "%u warps of %d rows; tiles of %lld columns%s, in %u places (%s:%u)\n", t->warps,
-             PART_TILE_ROWS * (int)t->row_tiles, (long long)t->keys,
-             t->of[0].bring[part_brought(t, 0)].copied && t->of[1].bring[part_brought(t, 1)].copied ? ", copied" : "",
+             PLAN_TILE_ROWS * (int)t->row_tiles, (long long)t->keys,
+             t->of[0].bring[plan_brought(t, 0)].copied && t->of[1].bring[plan_brought(t, 1)].copied ? ", copied" : "",
              t->stages, t->shared->file, t->shared->line);
     for (uint32_t k = 0; k < t->n_statistics; k++) {
-        const PartStatistic *s = &t->statistics[k];
+        const PlanStatistic *s = &t->statistics[k];
         wbb_putf(out, "  pass %u: %%%s", s->pass + 1, s->i->name);
         if (s->base >= 0)
             wbb_putf(out, ", relative to any %%%s (%s:%u)", t->statistics[s->base].i->name, t->within->file,
@@ -492,4 +492,4 @@ void part_print_attention(WbbBuf *out, const PartAttention *t)
                  t->statistics[t->divisor].i->name);
 }
 
-const HloInstruction *part_attention_product(const PartAttention *t, uint32_t k) { return t->of[k].i; }
+const HloInstruction *plan_attention_product(const PlanAttention *t, uint32_t k) { return t->of[k].i; }

@@ -9,8 +9,8 @@
  * weights, as the text rounds them, and multiplies. Lane 4 g + t has of a tile of scores rows g and g + 8, columns 2 t
  * and 2 t + 1: what tensor cores leave there is what they take as the left matrix, so weights stay in registers.
  */
-#ifndef PART_ATTENTION_H
-#define PART_ATTENTION_H
+#ifndef PLAN_ATTENTION_H
+#define PLAN_ATTENTION_H
 
 #include "plan/product.h"
 
@@ -20,7 +20,7 @@ typedef struct {
     int32_t output; /* -1: from the weights */
     const HloInstruction **path;
     uint32_t *operands, n;
-} PartChain;
+} PlanChain;
 
 /* A reduction of rows of scores: the greatest or least value, or a sum, in f32. */
 typedef struct {
@@ -28,20 +28,20 @@ typedef struct {
     ScOp op;
     uint32_t pass;
     int32_t base;  /* of a sum of exp(x - m): the statistic m, found in the same pass; -1: there is none */
-    PartChain way;
-} PartStatistic;
+    PlanChain way;
+} PlanStatistic;
 
-typedef struct PartAttention {
-    PartProduct of[2]; /* the scores, the results */
+typedef struct PlanAttention {
+    PlanProduct of[2]; /* the scores, the results */
     bool turned[2];    /* rows are those of the right operand */
     uint32_t weights;  /* which operand of the results the weights are */
-    PartChain way;     /* to the scores */
+    PlanChain way;     /* to the scores */
     /* A quotient by a sum of exponentials on the way to the weights, the number of that sum, and the way to it; NULL:
      * there is none, or it must be rounded itself. */
     const HloInstruction *quotient;
     uint32_t divisor;
-    PartChain to_quotient;
-    PartStatistic *statistics;
+    PlanChain to_quotient;
+    PlanStatistic *statistics;
     uint32_t n_statistics, passes; /* passes: for statistics */
     /* Scores of columns beyond row + reach are -inf, of which no maximum and no sum of exponentials knows: tiles of
      * these alone are left out, but for the first, where a row without any score shows. */
@@ -51,34 +51,34 @@ typedef struct PartAttention {
     int64_t keys, row_blocks;
     double *slots, *special; /* [passes + 1] issue slots, and of the unit of exponentials, for an element of a pass */
     const TgTune *shared, *within; /* the rows that let operands go to shared memory, and sums have any base */
-} PartAttention;
+} PlanAttention;
 
-static inline int64_t part_rows_of(const PartAttention *t)
+static inline int64_t plan_rows_of(const PlanAttention *t)
 {
     return t->turned[0] ? t->of[0].of.columns : t->of[0].of.rows;
 }
-static inline int64_t part_columns_of(const PartAttention *t)
+static inline int64_t plan_columns_of(const PlanAttention *t)
 {
     return t->turned[0] ? t->of[0].of.rows : t->of[0].of.columns;
 }
 /* Columns of the results. */
-static inline int64_t part_width_of(const PartAttention *t)
+static inline int64_t plan_width_of(const PlanAttention *t)
 {
     return t->turned[1] ? t->of[1].of.rows : t->of[1].of.columns;
 }
-static inline int64_t part_block_rows(const PartAttention *t)
+static inline int64_t plan_block_rows(const PlanAttention *t)
 {
-    return (int64_t)PART_TILE_ROWS * t->row_tiles * t->warps;
+    return (int64_t)PLAN_TILE_ROWS * t->row_tiles * t->warps;
 }
-static inline int64_t part_attention_blocks(const PartAttention *t) { return t->of[0].of.batches * t->row_blocks; }
+static inline int64_t plan_attention_blocks(const PlanAttention *t) { return t->of[0].of.batches * t->row_blocks; }
 /* The operand of product k that tiles bring: keys, values. */
-static inline uint32_t part_brought(const PartAttention *t, uint32_t k) { return k ? !t->weights : !t->turned[0]; }
+static inline uint32_t plan_brought(const PlanAttention *t, uint32_t k) { return k ? !t->weights : !t->turned[0]; }
 
 /* attention.c: the index at the end of a chain, from that at its beginning; column: of the scores. */
-void part_chain_index(RwCx *rw, WbbArena *a, const PartChain *c, const IrRef *from, IrRef column, IrRef *to);
-void part_print_attention(WbbBuf *out, const PartAttention *t);
+void plan_chain_index(RwCx *rw, WbbArena *a, const PlanChain *c, const IrRef *from, IrRef column, IrRef *to);
+void plan_print_attention(WbbBuf *out, const PlanAttention *t);
 /* attention_price.c: chooses tiles and warps, and leaves the price; false: no block may have them. */
-bool part_attention_choose(WbbArena *a, const PartPlan *plan, const TgTarget *target, PartAttention *t,
-                           PartPrice *price);
+bool plan_attention_choose(WbbArena *a, const Plan *plan, const TgTarget *target, PlanAttention *t,
+                           LayPrice *price);
 
 #endif

@@ -24,119 +24,119 @@ enum {
     RESULT = 12         /* of a result: its place, and the store */
 };
 
-static int64_t up(int64_t n, int64_t to) { return part_up(n, to) * to; }
+static int64_t up(int64_t n, int64_t to) { return lay_up(n, to) * to; }
 /* Products of a score, columns of results, as tiles have them. */
-static int64_t depth_of(const PartAttention *t) { return up(t->of[0].of.depth, PART_TILE_DEPTH); }
-static int64_t width_of(const PartAttention *t) { return up(part_width_of(t), 2 * PART_TILE_COLUMNS); }
+static int64_t depth_of(const PlanAttention *t) { return up(t->of[0].of.depth, PLAN_TILE_DEPTH); }
+static int64_t width_of(const PlanAttention *t) { return up(plan_width_of(t), 2 * PLAN_TILE_COLUMNS); }
 
-static double groups_of(const PartAttention *t, uint32_t product)
+static double groups_of(const PlanAttention *t, uint32_t product)
 {
     const int64_t side = product ? width_of(t) : depth_of(t);
-    return (double)part_up(side * t->keys / PART_GROUP, (int64_t)WARP * t->warps);
+    return (double)lay_up(side * t->keys / PLAN_GROUP, (int64_t)WARP * t->warps);
 }
 
-static bool is_copied(const PartAttention *t, uint32_t product)
+static bool is_copied(const PlanAttention *t, uint32_t product)
 {
-    return t->of[product].bring[part_brought(t, product)].copied;
+    return t->of[product].bring[plan_brought(t, product)].copied;
 }
 
-static double registers_of(const PartAttention *t)
+static double registers_of(const PlanAttention *t)
 {
-    double x = OTHERS + OF_A * t->row_tiles * (double)depth_of(t) / PART_TILE_DEPTH;
-    x += OF_C * t->row_tiles * (double)(t->keys + width_of(t)) / PART_TILE_COLUMNS;
+    double x = OTHERS + OF_A * t->row_tiles * (double)depth_of(t) / PLAN_TILE_DEPTH;
+    x += OF_C * t->row_tiles * (double)(t->keys + width_of(t)) / PLAN_TILE_COLUMNS;
     x += 2 * 2 * t->row_tiles * (double)t->n_statistics;
     for (uint32_t k = 0; k < 2; k++)
         if (!is_copied(t, k)) x += groups_of(t, k) * ACCESS / 4;
     return x;
 }
 
-static int64_t shared_of(const PartAttention *t) { return 2 * t->stages * t->keys * (depth_of(t) + width_of(t)); }
+static int64_t shared_of(const PlanAttention *t) { return 2 * t->stages * t->keys * (depth_of(t) + width_of(t)); }
 
 /* The part of the tiles of which a warp has scores. */
-static double seen_of(const PartAttention *t)
+static double seen_of(const PlanAttention *t)
 {
-    const int64_t rows = (int64_t)PART_TILE_ROWS * t->row_tiles, tiles = part_up(part_columns_of(t), t->keys);
-    const int64_t warps = part_up(part_rows_of(t), rows);
+    const int64_t rows = (int64_t)PLAN_TILE_ROWS * t->row_tiles, tiles = lay_up(plan_columns_of(t), t->keys);
+    const int64_t warps = lay_up(plan_rows_of(t), rows);
     double sum = 0;
     for (int64_t w = 0; w < warps && t->causal; w++)
         sum += (double)WBB_MIN(WBB_MAX((w + 1) * rows - 1 + t->reach, 0) / t->keys + 1, tiles);
     return t->causal ? sum / ((double)warps * (double)tiles) : 1;
 }
 
-static PartPrice price_of(const PartPlan *plan, const PartRates *r, const PartAttention *t)
+static LayPrice price_of(const Plan *plan, const LayRates *r, const PlanAttention *t)
 {
     const TgTarget *target = r->target;
-    const double rows = PART_TILE_ROWS * t->row_tiles, passes = t->passes + 1; /* rows: of a warp */
-    const double blocks = (double)part_attention_blocks(t), regs = registers_of(t);
-    const double tiles = (double)part_up(part_columns_of(t), t->keys), keys = (double)t->keys;
+    const double rows = PLAN_TILE_ROWS * t->row_tiles, passes = t->passes + 1; /* rows: of a warp */
+    const double blocks = (double)plan_attention_blocks(t), regs = registers_of(t);
+    const double tiles = (double)lay_up(plan_columns_of(t), t->keys), keys = (double)t->keys;
     const double depth = (double)depth_of(t), width = (double)width_of(t);
     const PriceOccupancy held = price_occupancy(target, (uint64_t)t->warps * WARP, (uint64_t)blocks, (uint64_t)regs,
                                                 (uint64_t)shared_of(t));
-    const double of_sm = (double)part_up((int64_t)blocks, target->sms) * t->warps; /* warps of the busiest SM */
+    const double of_sm = (double)lay_up((int64_t)blocks, target->sms) * t->warps; /* warps of the busiest SM */
     const double at_once = WBB_MIN(of_sm, (double)held.blocks * t->warps);
     /* of a warp, in all tiles of all passes */
     const double seen = seen_of(t), along = seen * passes * depth + width;
-    const double products = t->row_tiles * keys * along / (PART_TILE_COLUMNS * PART_TILE_DEPTH);
+    const double products = t->row_tiles * keys * along / (PLAN_TILE_COLUMNS * PLAN_TILE_DEPTH);
     const double tensor = products * target->warp / tg_rate(target, "pipe.tensor")->value;
     const double fragments = 2 * keys * along; /* bytes */
     const double brought = fragments / t->warps;
     const double scores = seen * rows * keys / WARP; /* of a lane */
     double slots = products + passes * SLOTS + fragments / (ACCESS * WARP), special = 0;
     for (uint32_t k = 0; k < 2; k++)
-        slots += (k ? 1 : passes) * groups_of(t, k) * (is_copied(t, k) ? COPY : PART_GROUP * 2);
+        slots += (k ? 1 : passes) * groups_of(t, k) * (is_copied(t, k) ? COPY : PLAN_GROUP * 2);
     for (uint32_t k = 0; k <= t->passes; k++) slots += scores * t->slots[k], special += scores * t->special[k];
     const double all = of_sm * tiles; /* of these, on the busiest SM */
     const double results = rows * width / WARP;
     const double chain = tensor * tg_schedulers(target) + slots + passes * (r->barrier + 4 * r->shared_latency) +
                          passes * r->alu * 24;
-    PartPrice x = {.registers = regs};
-    x.term[PART_CODE] = TG_CODE * (slots + results * RESULT) / (r->code.rate * r->clock);
+    LayPrice x = {.registers = regs};
+    x.term[LAY_CODE] = TG_CODE * (slots + results * RESULT) / (r->code.rate * r->clock);
     const double pipe = WBB_MAX(tensor, special * target->warp / tg_rate(target, "pipe.xu")->value);
-    x.term[PART_PIPE] = all * pipe / r->clock;
-    x.term[PART_DRAM] = part_bytes(plan) / r->dram;
-    x.term[PART_L2] = (blocks * tiles * brought * t->warps + part_bytes(plan)) / r->l2;
-    x.term[PART_L1] = all * (fragments + brought) / r->wavefront / r->clock;
-    x.term[PART_ISSUE] = (all * slots + of_sm * results * RESULT) / r->issue / r->clock;
-    x.term[PART_CHAIN] = all / at_once * chain / r->clock;
-    x.term[PART_LAUNCH] = r->launch;
-    x.term[PART_LATENCY] = r->dram_latency / r->clock;
-    const PartTerm together[] = {PART_DRAM, PART_L2, PART_PIPE, PART_L1, PART_ISSUE, PART_CHAIN};
+    x.term[LAY_PIPE] = all * pipe / r->clock;
+    x.term[LAY_DRAM] = plan_bytes(plan) / r->dram;
+    x.term[LAY_L2] = (blocks * tiles * brought * t->warps + plan_bytes(plan)) / r->l2;
+    x.term[LAY_L1] = all * (fragments + brought) / r->wavefront / r->clock;
+    x.term[LAY_ISSUE] = (all * slots + of_sm * results * RESULT) / r->issue / r->clock;
+    x.term[LAY_CHAIN] = all / at_once * chain / r->clock;
+    x.term[LAY_LAUNCH] = r->launch;
+    x.term[LAY_LATENCY] = r->dram_latency / r->clock;
+    const LayTerm together[] = {LAY_DRAM, LAY_L2, LAY_PIPE, LAY_L1, LAY_ISSUE, LAY_CHAIN};
     double terms[WBB_LEN(together)];
     for (size_t k = 0; k < WBB_LEN(together); k++) terms[k] = x.term[together[k]];
-    x.us = x.term[PART_LAUNCH] + x.term[PART_LATENCY] + x.term[PART_CODE] +
+    x.us = x.term[LAY_LAUNCH] + x.term[LAY_LATENCY] + x.term[LAY_CODE] +
            price_together(terms, WBB_LEN(terms), r->norm);
     x.plain = x.us;
     return x;
 }
 
 /* What tiles and warps make of both products. */
-static void divide(PartAttention *t)
+static void divide(PlanAttention *t)
 {
     for (uint32_t k = 0; k < 2; k++) {
-        PartProduct *p = &t->of[k];
+        PlanProduct *p = &t->of[k];
         p->row_tiles = t->row_tiles, p->row_warps = t->warps, p->column_warps = p->depth_warps = p->depth_blocks = 1;
         p->column_run = 1, p->stages = t->stages;
-        p->column_tiles = (uint32_t)((k ? width_of(t) : t->keys) / PART_TILE_COLUMNS);
-        p->steps = (uint32_t)((k ? t->keys : depth_of(t)) / PART_TILE_DEPTH);
+        p->column_tiles = (uint32_t)((k ? width_of(t) : t->keys) / PLAN_TILE_COLUMNS);
+        p->steps = (uint32_t)((k ? t->keys : depth_of(t)) / PLAN_TILE_DEPTH);
     }
-    t->row_blocks = part_up(part_rows_of(t), part_block_rows(t));
+    t->row_blocks = lay_up(plan_rows_of(t), plan_block_rows(t));
 }
 
-bool part_attention_choose(WbbArena *a, const PartPlan *plan, const TgTarget *target, PartAttention *t,
-                           PartPrice *price)
+bool plan_attention_choose(WbbArena *a, const Plan *plan, const TgTarget *target, PlanAttention *t,
+                           LayPrice *price)
 {
-    const PartRates *r = part_rates(a, target);
-    const PartAttention of = *t;
+    const LayRates *r = lay_rates(a, target);
+    const PlanAttention of = *t;
     price->us = INFINITY;
     for (uint32_t k = 0; k < 2 * 4 * 4 * 3; k++) {
-        PartAttention one = of;
-        one.row_tiles = 1 + k % 2, one.warps = 1u << k / 2 % 4, one.keys = PART_TILE_DEPTH << k / 8 % 4;
+        PlanAttention one = of;
+        one.row_tiles = 1 + k % 2, one.warps = 1u << k / 2 % 4, one.keys = PLAN_TILE_DEPTH << k / 8 % 4;
         one.stages = 2 + k / 32;
         divide(&one);
         if (one.warps * WARP > tg_tuned(target, "product.threads") || registers_of(&one) > (double)target->regs - 15 ||
-            shared_of(&one) > one.shared->value || one.keys > part_columns_of(&one))
+            shared_of(&one) > one.shared->value || one.keys > plan_columns_of(&one))
             continue;
-        const PartPrice x = price_of(plan, r, &one);
+        const LayPrice x = price_of(plan, r, &one);
         if (x.us < price->us) *price = x, *t = one;
     }
     return price->us < INFINITY;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct {
-    PartPlan *p;
+    Plan *p;
     WbbMap taken; /* names of the buffers so far, in their order */
 } Names;
 
@@ -25,17 +25,17 @@ static void add_buffer(Names *names, const char *wish, const HloShape *s, bool o
     for (uint32_t k = 1; wbb_map_get_bytes(&names->taken, result, strlen(result)); k++)
         result = wbb_format(names->taken.arena, "%s.%u", name, k);
     wbb_map_put_bytes(&names->taken, result, strlen(result));
-    names->p->buffers[names->taken.n - 1] = (PartBuffer){result, s, hlo_elements(s), output, -1, false, false, false};
+    names->p->buffers[names->taken.n - 1] = (PlanBuffer){result, s, hlo_elements(s), output, -1, false, false, false};
 }
 
 /* A bound on the memory of a plan; a launch takes far fewer parameters. */
 enum { MAX_OUTPUTS = 100000 };
 
 /* The value of each output: the leaves of the root, depth first. */
-void part_find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *root)
+void plan_find_roots(WbbCx *cx, WbbArena *a, Plan *p, const HloInstruction *root)
 {
     struct { const HloInstruction **items; uint32_t n, capacity; } stack = {0};
-    struct { PartValue *items; uint32_t n, capacity; } roots = {0};
+    struct { PlanValue *items; uint32_t n, capacity; } roots = {0};
     WBB_PUSH(a, &stack, root);
     while (stack.n) {
         const HloInstruction *i = stack.items[--stack.n];
@@ -44,11 +44,11 @@ void part_find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *
             for (uint32_t k = i->n_operands; k-- > 0;) WBB_PUSH(a, &stack, i->operands[k]);
         } else if (leaves) { /* a reduction of several arrays, or a get-tuple-element that is a tuple */
             for (uint32_t k = 0; k < leaves; k++) {
-                const PartValue v = part_value(i, k);
+                const PlanValue v = plan_value(i, k);
                 WBB_PUSH(a, &roots, v);
             }
         } else {
-            const PartValue v = part_value(i, 0);
+            const PlanValue v = plan_value(i, 0);
             WBB_PUSH(a, &roots, v);
         }
         if (roots.n + stack.n > MAX_OUTPUTS) wbb_decline(cx, root->loc, WHY_SIZE, "more than %d outputs", MAX_OUTPUTS);
@@ -58,7 +58,7 @@ void part_find_roots(WbbCx *cx, WbbArena *a, PartPlan *p, const HloInstruction *
 }
 
 /* A buffer for each leaf of each operand, then one for each output. */
-void part_find_buffers(WbbArena *a, PartPlan *p)
+void plan_find_buffers(WbbArena *a, Plan *p)
 {
     const HloComputation *body = p->fusion->body;
     p->n_operands = 0;
@@ -68,7 +68,7 @@ void part_find_buffers(WbbArena *a, PartPlan *p)
         p->n_operands += body->parameters[k]->shape->n_leaves;
     }
     Names names = {.p = p, .taken = {.arena = a}};
-    p->buffers = WBB_NEW_N(a, PartBuffer, p->n_operands + p->n_outputs + 1);
+    p->buffers = WBB_NEW_N(a, PlanBuffer, p->n_operands + p->n_outputs + 1);
     for (uint32_t k = 0; k < body->n_parameters; k++) {
         const HloInstruction *x = body->parameters[k];
         const HloShape **leaves;
@@ -78,5 +78,5 @@ void part_find_buffers(WbbArena *a, PartPlan *p)
     }
     for (uint32_t k = 0; k < p->n_outputs; k++)
         add_buffer(&names, p->n_outputs == 1 ? "out" : wbb_format(a, "out%u", k),
-                   part_shape(p->roots[k].i, p->roots[k].part), true);
+                   plan_shape(p->roots[k].i, p->roots[k].part), true);
 }

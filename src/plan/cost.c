@@ -37,7 +37,7 @@ static int64_t of_body(WbbArena *a, const HloComputation *c, const int64_t *of_c
     return trips[c->root->id];
 }
 
-const int64_t *part_trips(WbbArena *a, const HloComputation *body)
+const int64_t *plan_trips(WbbArena *a, const HloComputation *body)
 {
     const HloModule *m = body->module;
     int64_t *of_computation = WBB_NEW_N(a, int64_t, m->n_computations + 1);
@@ -55,12 +55,12 @@ static ScType type_of_parts(ScType t)
     return sc_is_float(t) && sc_type_info[t].bits < 32 ? SC_F32 : t;
 }
 
-int64_t part_function_work(const TgTarget *t, const HloInstruction *i)
+int64_t plan_function_work(const TgTarget *t, const HloInstruction *i)
 {
     const ScOp op = hlo_function(i);
     if (!op) return 0;
-    int64_t slots = tg_function_slots(t, op, part_shape(i, 0)->type);
-    if (!slots) slots = tg_function_slots(t, op, type_of_parts(part_shape(i, 0)->type));
+    int64_t slots = tg_function_slots(t, op, plan_shape(i, 0)->type);
+    if (!slots) slots = tg_function_slots(t, op, type_of_parts(plan_shape(i, 0)->type));
     return slots ? slots : tg_tuned(t, "work.function");
 }
 
@@ -74,20 +74,20 @@ static bool is_by_constant(const HloInstruction *i)
     return by->opcode == HLO_CONSTANT && cls != 'F' && cls != 'C';
 }
 
-PartCost part_cost_of(const TgTarget *t, const HloInstruction *i)
+PlanCost plan_cost_of(const TgTarget *t, const HloInstruction *i)
 {
-    if (is_by_constant(i)) return (PartCost){(double)tg_tuned(t, "work.by_constant"), 0};
-    const double function = (double)part_function_work(t, i);
+    if (is_by_constant(i)) return (PlanCost){(double)tg_tuned(t, "work.by_constant"), 0};
+    const double function = (double)plan_function_work(t, i);
     /* no instruction: tests for nan and zeros, and selects of both words */
-    if (hlo_orders(i->opcode) && i->shape->type == SC_F64) return (PartCost){(double)tg_tuned(t, "work.function"), 0};
-    if (function > 0) return (PartCost){function, (double)tg_tuned(t, "layout.special")};
-    if (hlo_is_move(i->opcode)) return (PartCost){0, 0};
+    if (hlo_orders(i->opcode) && i->shape->type == SC_F64) return (PlanCost){(double)tg_tuned(t, "work.function"), 0};
+    if (function > 0) return (PlanCost){function, (double)tg_tuned(t, "layout.special")};
+    if (hlo_is_move(i->opcode)) return (PlanCost){0, 0};
     const HloKind kind = hlo_kind(i->opcode);
     const bool there = kind == HLO_IS_GROUP || (kind == HLO_IS_LEAF && i->opcode != HLO_IOTA);
-    return (PartCost){there ? 0 : 1, 0};
+    return (PlanCost){there ? 0 : 1, 0};
 }
 
-double part_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t)
+double plan_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t)
 {
     const HloModule *m = i->called[0]->module;
     double *of = WBB_NEW_N(a, double, m->n_computations + 1);
@@ -95,7 +95,7 @@ double part_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t
         const HloComputation *c = m->computations[k];
         for (uint32_t n = 0; n < c->n_instructions; n++) {
             const HloInstruction *x = c->instructions[n];
-            double own = part_cost_of(t, x).slots, called = 0;
+            double own = plan_cost_of(t, x).slots, called = 0;
             for (uint32_t j = 0; j < x->n_called; j++) called += of[x->called[j]->id];
             called *= (double)hlo_repeats(x);
             if (hlo_terms(a, x) > 0 && x->n_called) called = 0, own *= hlo_terms(a, x);
@@ -107,12 +107,12 @@ double part_called_slots(WbbArena *a, const HloInstruction *i, const TgTarget *t
     return sum;
 }
 
-const int64_t *part_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t)
+const int64_t *plan_element_work(WbbArena *a, const HloComputation *body, const TgTarget *t)
 {
     int64_t *work = WBB_NEW_N(a, int64_t, body->n_instructions + 1);
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        const int64_t own = (int64_t)part_cost_of(t, i).slots;
+        const int64_t own = (int64_t)plan_cost_of(t, i).slots;
         int64_t sum = 0;
         for (uint32_t k = 0; k < i->n_operands; k++) sum = plus(sum, work[i->operands[k]->id]);
         const bool passes = hlo_is_elementwise(i->opcode) || hlo_is_move(i->opcode) || !i->n_operands;

@@ -112,7 +112,7 @@ static void mark(Cutting *c, const HloInstruction *const *roots, uint32_t n_root
     }
 }
 
-HloFusion *part_cut_out(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloInstruction *const *roots,
+HloFusion *plan_cut_out(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloInstruction *const *roots,
                         uint32_t n_roots, const HloInstruction *const *given, uint32_t n_given)
 {
     const HloComputation *body = f->body;
@@ -157,13 +157,13 @@ HloFusion *part_cut_out(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloIns
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 /* The kernels of a part of the plan, in the plan's memory: memory[buffer of the part] is a buffer of the plan. What the
  * part has as operands from number `given` on, the kernels before make. */
-static void add_kernels(WbbArena *a, PartPlan *p, const PartPlan *part, const uint32_t *memory, uint32_t given)
+static void add_kernels(WbbArena *a, Plan *p, const Plan *part, const uint32_t *memory, uint32_t given)
 {
     const uint32_t before = p->n_kernels;
     for (uint32_t k = 0; k < part->n_kernels; k++) {
-        PartKernel *to = &p->kernels[p->n_kernels];
+        PlanKernel *to = &p->kernels[p->n_kernels];
         *to = part->kernels[k];
-        const PartPlan *of = to->of ? to->of : part;
+        const Plan *of = to->of ? to->of : part;
         const uint32_t n = of->n_operands + of->n_outputs + of->n_temps;
         uint32_t *own = WBB_NEW_N(a, uint32_t, n + 1), *ready = WBB_NEW_N(a, uint32_t, n + 1);
         for (uint32_t b = 0; b < n; b++) {
@@ -177,7 +177,7 @@ static void add_kernels(WbbArena *a, PartPlan *p, const PartPlan *part, const ui
 }
 
 /* Temporaries of the plan for these arrays; the number of the first. */
-static uint32_t add_temporaries(PartPlan *p, const PartBuffer *from, uint32_t n)
+static uint32_t add_temporaries(Plan *p, const PlanBuffer *from, uint32_t n)
 {
     const uint32_t first = p->n_operands + p->n_outputs + p->n_temps;
     for (uint32_t k = 0; k < n; k++) {
@@ -188,14 +188,14 @@ static uint32_t add_temporaries(PartPlan *p, const PartBuffer *from, uint32_t n)
     return first;
 }
 
-void part_join(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second)
+void plan_join(WbbArena *a, Plan *p, const Plan *first, const Plan *second)
 {
-    part_join_direct(a, p, first, second, WBB_NEW_N(a, bool, p->n_outputs + 1));
+    plan_join_direct(a, p, first, second, WBB_NEW_N(a, bool, p->n_outputs + 1));
 }
 
 /* The output of the plan that the second plan updates in place of the first one's result `given`, which the first one
  * then stores there; -1: there is none. */
-static int32_t updated_in_place(const PartPlan *second, uint32_t given, const bool *direct)
+static int32_t updated_in_place(const Plan *second, uint32_t given, const bool *direct)
 {
     for (uint32_t k = 0, o = 0; k < second->n_outputs; k++, o++) {
         while (direct[o]) o++;
@@ -204,16 +204,16 @@ static int32_t updated_in_place(const PartPlan *second, uint32_t given, const bo
     return -1;
 }
 
-void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const PartPlan *second, const bool *direct)
+void plan_join_direct(WbbArena *a, Plan *p, const Plan *first, const Plan *second, const bool *direct)
 {
     const uint32_t shared = p->n_operands, outputs = p->n_outputs;
     uint32_t n_direct = 0;
     for (uint32_t o = 0; o < outputs; o++) n_direct += direct[o];
     const uint32_t temps = first->n_outputs + first->n_temps + second->n_temps;
-    PartBuffer *buffers = WBB_NEW_N(a, PartBuffer, shared + outputs + temps + 1);
+    PlanBuffer *buffers = WBB_NEW_N(a, PlanBuffer, shared + outputs + temps + 1);
     memcpy(buffers, p->buffers, (shared + outputs) * sizeof *buffers);
     p->buffers = buffers;
-    p->kernels = WBB_NEW_N(a, PartKernel, first->n_kernels + second->n_kernels + 1);
+    p->kernels = WBB_NEW_N(a, PlanKernel, first->n_kernels + second->n_kernels + 1);
     p->n_kernels = 0;
     const uint32_t given = first->n_outputs - n_direct; /* to the second one */
     assert(first->n_operands == shared && second->n_operands == shared + given);
@@ -238,7 +238,7 @@ void part_join_direct(WbbArena *a, PartPlan *p, const PartPlan *first, const Par
     for (uint32_t k = 0, o = 0; k < own; k++, o++) {
         while (direct[o]) o++;
         memory[second->n_operands + k] = shared + o;
-        const PartBuffer *made = &second->buffers[second->n_operands + k];
+        const PlanBuffer *made = &second->buffers[second->n_operands + k];
         p->buffers[shared + o].many = made->many || made->alias >= (int32_t)shared;
         if (made->alias < (int32_t)shared) p->buffers[shared + o].alias = made->alias;
     }

@@ -10,18 +10,18 @@
 /* Is it a sort of elements? */
 static bool is_sort(WbbArena *a, const HloInstruction *i, const TgTarget *t)
 {
-    return hlo_is_sort(i) && hlo_elements(part_shape(i, 0)) && part_shape(i, 0)->rank <= HLO_RANK_LIMIT &&
-           part_sort_fits(a, i, t);
+    return hlo_is_sort(i) && hlo_elements(plan_shape(i, 0)) && plan_shape(i, 0)->rank <= HLO_RANK_LIMIT &&
+           plan_sort_fits(a, i, t);
 }
 
 /* Is it a scan that is worth a kernel of its own? */
 static bool is_long_scan(const HloInstruction *i, const TgTarget *t)
 {
     HloScan scan;
-    return part_scan_of(i, t, &scan) && part_shape(i, 0)->dims[scan.dim] > tg_tuned(t, "scan.cut");
+    return plan_scan_of(i, t, &scan) && plan_shape(i, 0)->dims[scan.dim] > tg_tuned(t, "scan.cut");
 }
 
-const HloInstruction *part_ordered_hero(WbbArena *a, const HloComputation *body, const TgTarget *t, bool *alone)
+const HloInstruction *plan_ordered_hero(WbbArena *a, const HloComputation *body, const TgTarget *t, bool *alone)
 {
     const HloInstruction *most = NULL;
     HloScan scan;
@@ -29,15 +29,15 @@ const HloInstruction *part_ordered_hero(WbbArena *a, const HloComputation *body,
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         if (most && most->opcode == HLO_SORT) break;
-        if (!is_sort(a, i, t) && !part_scan_of(i, t, &scan)) continue;
+        if (!is_sort(a, i, t) && !plan_scan_of(i, t, &scan)) continue;
         if (!most || i->opcode == HLO_SORT ||
-            hlo_elements(part_shape(i, 0)) > hlo_elements(part_shape(most, 0)))
+            hlo_elements(plan_shape(i, 0)) > hlo_elements(plan_shape(most, 0)))
             most = i;
     }
     for (uint32_t k = 0; most && k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         const bool other = is_sort(a, i, t) || is_long_scan(i, t);
-        *alone = *alone && (!other || i == most || part_same_space(most, i));
+        *alone = *alone && (!other || i == most || plan_same_space(most, i));
     }
     return most;
 }
@@ -60,17 +60,17 @@ static bool needs_scatter(WbbArena *a, const HloComputation *body, const HloInst
     return any;
 }
 
-uint32_t part_first_to_cut(WbbArena *a, const HloComputation *body, const TgTarget *t,
+uint32_t plan_first_to_cut(WbbArena *a, const HloComputation *body, const TgTarget *t,
                            const HloInstruction **found)
 {
     const int64_t most = tg_tuned(t, "reduce.straight");
-    const int64_t *trips = part_trips(a, body);
+    const int64_t *trips = plan_trips(a, body);
     uint32_t n = 0;
     const bool *needed = below(a, body, body->root);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         if (!(needed[k] || i == body->root) || !(is_sort(a, i, t) || is_long_scan(i, t))) continue;
-        if (n && !part_same_space(found[0], i)) continue;
+        if (n && !plan_same_space(found[0], i)) continue;
         const bool *terms = below(a, body, i);
         bool other = false;
         for (uint32_t x = 0; x < n; x++) other = other || terms[found[x]->id];
@@ -86,9 +86,9 @@ uint32_t part_first_to_cut(WbbArena *a, const HloComputation *body, const TgTarg
     return n;
 }
 
-const HloInstruction *part_cut_scatter(WbbArena *a, const HloComputation *body, const TgTarget *t)
+const HloInstruction *plan_cut_scatter(WbbArena *a, const HloComputation *body, const TgTarget *t)
 {
-    const int64_t *trips = part_trips(a, body), most = tg_tuned(t, "reduce.straight");
+    const int64_t *trips = plan_trips(a, body), most = tg_tuned(t, "reduce.straight");
     const bool *needed = below(a, body, body->root);
     const HloInstruction *found = NULL;
     for (uint32_t k = 0; k < body->n_instructions; k++) {

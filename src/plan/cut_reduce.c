@@ -15,7 +15,7 @@ static int64_t terms_of(WbbArena *a, const HloInstruction *i)
 {
     if (i->opcode != HLO_REDUCE || i->operands[0]->shape->rank > HLO_RANK_LIMIT) return 0;
     for (uint32_t k = 0; k < i->shape->n_leaves && i->shape->type == SC_TUPLE; k++)
-        if (ir_is_packed(part_shape(i, k)->type)) return 0; /* threads store whole bytes: cut.c widens single ones */
+        if (ir_is_packed(plan_shape(i, k)->type)) return 0; /* threads store whole bytes: cut.c widens single ones */
     return (int64_t)hlo_terms(a, i);
 }
 
@@ -29,7 +29,7 @@ typedef struct {
 
 /* The most terms that a thread takes one after the other, of reductions inside each other: of an inner one it takes
  * as many results as there are for each result of the outer one; of those whose terms threads share, one. */
-static double longest_chain(WbbArena *a, const PartPlan *p, int64_t from)
+static double longest_chain(WbbArena *a, const Plan *p, int64_t from)
 {
     const HloComputation *body = p->fusion->body;
     double *chain = WBB_NEW_N(a, double, body->n_instructions + 1), longest = 0; /* by id */
@@ -42,14 +42,14 @@ static double longest_chain(WbbArena *a, const PartPlan *p, int64_t from)
             if (chain[of] > chain[k]) chain[k] = chain[of], results[k] = results[of];
         }
         if (terms <= 1 || (p->reduced && p->reduced[k])) continue;
-        const double n = (double)hlo_elements(part_shape(i, 0));
+        const double n = (double)hlo_elements(plan_shape(i, 0));
         chain[k] = (double)terms + chain[k] * WBB_MAX(1, results[k] / WBB_MAX(n, 1)), results[k] = n;
         if (terms > from) longest = WBB_MAX(longest, chain[k]);
     }
     return longest;
 }
 
-static Terms terms_of_loop(WbbArena *a, const PartPlan *p, int64_t from)
+static Terms terms_of_loop(WbbArena *a, const Plan *p, int64_t from)
 {
     const HloComputation *body = p->fusion->body;
     double *each = WBB_NEW_N(a, double, body->n_instructions + 1); /* by id: for one element */
@@ -66,7 +66,7 @@ static Terms terms_of_loop(WbbArena *a, const PartPlan *p, int64_t from)
     }
     x.chain = longest_chain(a, p, from);
     for (uint32_t o = 0; o < p->n_outputs; o++) {
-        const double n = (double)hlo_elements(part_shape(p->roots[o].i, p->roots[o].part));
+        const double n = (double)hlo_elements(plan_shape(p->roots[o].i, p->roots[o].part));
         x.least += n, x.loop += n * each[p->roots[o].i->id];
     }
     return x;
@@ -85,7 +85,7 @@ static uint32_t first_of(WbbArena *a, const HloComputation *body, int64_t from, 
         for (uint32_t o = 0; o < i->n_operands; o++) needs[k] |= needs[i->operands[o]->id];
         if (terms_of(a, i) <= from) continue;
         if (!needs[k] || (needs[k] == CHOSEN && !single)) {
-            if (!n || part_same_space(found[0], i)) {
+            if (!n || plan_same_space(found[0], i)) {
                 found[n++] = i, needs[k] |= CHOSEN;
                 continue;
             }
@@ -96,7 +96,7 @@ static uint32_t first_of(WbbArena *a, const HloComputation *body, int64_t from, 
 }
 
 /* Does a thread wait for its terms for longer than another launch takes, with what that reads? */
-static bool waits_longer(const PartPlan *p, const TgTarget *t, const Terms *x)
+static bool waits_longer(const Plan *p, const TgTarget *t, const Terms *x)
 {
     if (!tg_find_rate(t, "clock")) return false;
     double bytes = 0;
@@ -105,11 +105,11 @@ static bool waits_longer(const PartPlan *p, const TgTarget *t, const Terms *x)
         if (i->opcode == HLO_PARAMETER && i->shape->type != SC_TUPLE)
             bytes += (double)hlo_elements(i->shape) * WBB_MAX(sc_type_info[i->shape->type].bits, 8u) / 8;
     }
-    const double launch = part_least_us(t) / 1e6 + bytes / tg_rate(t, "dram")->value;
+    const double launch = plan_least_us(t) / 1e6 + bytes / tg_rate(t, "dram")->value;
     return x->chain * (double)tg_tuned(t, "cut.term") > launch * tg_rate(t, "clock")->value;
 }
 
-uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, bool single, bool few,
+uint32_t plan_cut_reductions(WbbArena *a, const Plan *p, const TgTarget *t, bool single, bool few,
                              const HloInstruction **found)
 {
     const HloComputation *body = p->fusion->body;
@@ -124,18 +124,18 @@ uint32_t part_cut_reductions(WbbArena *a, const PartPlan *p, const TgTarget *t, 
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
-static double *evaluations(WbbCx *cx, WbbArena *a, const PartPlan *p)
+static double *evaluations(WbbCx *cx, WbbArena *a, const Plan *p)
 {
     double *n = WBB_NEW_N(a, double, p->fusion->body->n_instructions + 1);
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const HloInstruction *i = p->roots[o].i;
-        n[i->id] = WBB_MAX(n[i->id], (double)hlo_elements(part_shape(i, p->roots[o].part)));
+        n[i->id] = WBB_MAX(n[i->id], (double)hlo_elements(plan_shape(i, p->roots[o].part)));
     }
     gr_evaluations(a, gr_make(cx, a, p->fusion->body), false, n);
     return n;
 }
 
-static bool is_output(const PartPlan *p, const HloInstruction *i)
+static bool is_output(const Plan *p, const HloInstruction *i)
 {
     for (uint32_t o = 0; o < p->n_outputs; o++)
         if (p->roots[o].i == i) return true;
@@ -143,14 +143,14 @@ static bool is_output(const PartPlan *p, const HloInstruction *i)
 }
 
 /* The reduction of windows that i is a result of, if it may be cut out; else NULL. */
-static const HloInstruction *window_of(const PartPlan *p, const HloInstruction *i)
+static const HloInstruction *window_of(const Plan *p, const HloInstruction *i)
 {
     const HloInstruction *w = i->opcode == HLO_GET_TUPLE_ELEMENT ? i->operands[0] : i;
     if (w->opcode != HLO_REDUCE_WINDOW || i->shape->type == SC_TUPLE || ir_is_packed(i->shape->type)) return NULL;
     return w->operands[0]->shape->rank <= HLO_RANK_LIMIT && !is_output(p, i) && !is_output(p, w) ? w : NULL;
 }
 
-const HloInstruction *part_cut_window(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t)
+const HloInstruction *plan_cut_window(WbbCx *cx, WbbArena *a, const Plan *p, const TgTarget *t)
 {
     const HloComputation *body = p->fusion->body;
     const double times = (double)tg_tuned(t, "cut.times"), least = (double)tg_tuned(t, "cut.terms");
@@ -159,7 +159,7 @@ const HloInstruction *part_cut_window(WbbCx *cx, WbbArena *a, const PartPlan *p,
         const HloInstruction *i = body->instructions[k], *w = window_of(p, i);
         if (!w) continue;
         for (uint32_t o = 0; o < p->n_outputs && !n; o++)
-            stored += (double)hlo_elements(part_shape(p->roots[o].i, p->roots[o].part));
+            stored += (double)hlo_elements(plan_shape(p->roots[o].i, p->roots[o].part));
         if (!n) n = evaluations(cx, a, p);
         const double terms = n[k] * hlo_terms(a, w), once = (double)hlo_elements(w->operands[0]->shape) + stored;
         const bool again = n[k] >= (double)tg_tuned(t, "cut.windows") * (double)hlo_elements(i->shape);

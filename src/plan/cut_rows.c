@@ -11,20 +11,20 @@
  */
 #include "plan/work.h"
 
-uint32_t part_cut_rows(const PartRange *shared, const TgTarget *t, const HloInstruction **found)
+uint32_t plan_cut_rows(const PlanRange *shared, const TgTarget *t, const HloInstruction **found)
 {
-    const PartPriced *best = &shared->choice->best[0];
-    const int64_t blocks = part_layout_size(&best->layout, PART_GRID) * part_layout_size(&best->layout, PART_CLUSTER);
-    const PartStage *first = &shared->stages[0];
+    const LayPriced *best = &shared->choice->best[0];
+    const int64_t blocks = lay_level_size(&best->layout, LAY_GRID) * lay_level_size(&best->layout, LAY_CLUSTER);
+    const PlanStage *first = &shared->stages[0];
     bool again = false; /* a stage of results alone reads no terms */
-    for (uint32_t k = 1; k < shared->n_stages; k++) again = again || shared->stages[k].kind != PART_RESULTS;
-    const bool held = part_layout_size(&best->layout, PART_LOOP) == 1;
-    if (!again || first->kind != PART_REDUCE || (held && blocks >= t->sms)) return 0;
-    if (best->price.us < (double)tg_tuned(t, "rows.launches") * part_least_us(t)) return 0;
+    for (uint32_t k = 1; k < shared->n_stages; k++) again = again || shared->stages[k].kind != PLAN_RESULTS;
+    const bool held = lay_level_size(&best->layout, LAY_LOOP) == 1;
+    if (!again || first->kind != PLAN_REDUCE || (held && blocks >= t->sms)) return 0;
+    if (best->price.us < (double)tg_tuned(t, "rows.launches") * plan_least_us(t)) return 0;
     for (uint32_t k = 0; k < first->n_reduces; k++) {
         const HloInstruction *i = first->reduces[k].i;
         for (uint32_t l = 0; l < i->n_operands / 2; l++)
-            if (ir_is_packed(part_shape(i, l)->type)) return 0;
+            if (ir_is_packed(plan_shape(i, l)->type)) return 0;
         found[k] = i;
     }
     return first->n_reduces;
@@ -50,7 +50,7 @@ static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
     const int64_t each = WBB_MIN(inner / faster, side) * faster; /* elements of a block for each of n */
     const int64_t vector = inner == 1 && n % HLO_ROW_VECTOR == 0 ? HLO_ROW_VECTOR : 1;
     const int64_t least = tg_tuned(t, "rows.least");
-    const int64_t first = WBB_MAX(part_up(n * each, tg_tuned(t, "rows.piece")), 2);
+    const int64_t first = WBB_MAX(lay_up(n * each, tg_tuned(t, "rows.piece")), 2);
     int64_t pieces = first;
     int64_t unequal = 0;
     for (; pieces < n && n / pieces * each >= least; pieces++) {
@@ -76,20 +76,20 @@ static void add_others(WbbArena *a, const HloComputation *body, uint32_t *pieces
     }
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        if (!pieces[n] && needs[n] && part_same_space(first, i)) return;
+        if (!pieces[n] && needs[n] && plan_same_space(first, i)) return;
     }
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        if (!pieces[n] && hlo_may_split_rows(i) && part_same_space(first, i)) pieces[n] = pieces[first->id];
+        if (!pieces[n] && hlo_may_split_rows(i) && plan_same_space(first, i)) pieces[n] = pieces[first->id];
     }
 }
 
-bool part_row_pieces(WbbArena *a, const PartPlan *p, const TgTarget *t, uint32_t *pieces)
+bool plan_row_pieces(WbbArena *a, const Plan *p, const TgTarget *t, uint32_t *pieces)
 {
     const HloComputation *body = p->fusion->body;
-    const PartChoice *choice = p->n_kernels && p->kernels[0].n_ranges ? p->kernels[0].ranges[0].choice : NULL;
+    const LayChoice *choice = p->n_kernels && p->kernels[0].n_ranges ? p->kernels[0].ranges[0].choice : NULL;
     bool any = false;
-    if (p->n_kernels == 1 && (!choice || part_layout_size(&choice->best[0].layout, PART_LOOP) == 1)) return false;
+    if (p->n_kernels == 1 && (!choice || lay_level_size(&choice->best[0].layout, LAY_LOOP) == 1)) return false;
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *s = body->instructions[n], *m = hlo_base_of_rows(body, s);
         const uint32_t k = m && hlo_elements(s->operands[0]->shape) ? pieces_of(s, t) : 0;

@@ -22,16 +22,16 @@ static const char *operands(WbbCx *cx, const HloInstruction *i)
     return b.text;
 }
 
-void part_decline_as(WbbCx *cx, const HloInstruction *i, WbbWhy why, const char *sentence)
+void plan_decline_as(WbbCx *cx, const HloInstruction *i, WbbWhy why, const char *sentence)
 {
     const char *name = i->spelling ? i->spelling : hlo_opcode_name(i->opcode);
     wbb_decline(cx, i->loc, why, "%s%s: %s", name, operands(cx, i), sentence);
 }
 
-void part_decline(WbbCx *cx, const HloInstruction *i)
+void plan_decline(WbbCx *cx, const HloInstruction *i)
 {
     if (i->opcode == HLO_CUSTOM_CALL)
         wbb_decline(cx, i->loc, WHY_LIBRARY, "custom-call of '%s'%s: its code is not in the text",
                     i->target ? i->target : "", operands(cx, i));
-    part_decline_as(cx, i, hlo_op_info[i->opcode].why, hlo_op_info[i->opcode].sentence);
+    plan_decline_as(cx, i, hlo_op_info[i->opcode].why, hlo_op_info[i->opcode].sentence);
 }

@@ -20,7 +20,7 @@ static bool may_reorder(const HloInstruction *i)
 }
 
 /* May an array be read in another order than that of the outputs? */
-static bool may_transpose(const PartPlan *p, const PartStage *s, const TgTarget *t)
+static bool may_transpose(const Plan *p, const PlanStage *s, const TgTarget *t)
 {
     const HloComputation *body = p->fusion->body;
     bool moves = false;
@@ -30,40 +30,40 @@ static bool may_transpose(const PartPlan *p, const PartStage *s, const TgTarget 
         moves = moves || i->shape->has_layout || may_reorder(i);
     }
     for (uint32_t k = 0; k < s->n_outputs; k++) {
-        const PartBuffer *b = &p->buffers[p->n_operands + s->outputs[k]];
+        const PlanBuffer *b = &p->buffers[p->n_operands + s->outputs[k]];
         moves = moves && b->alias < 0;
     }
     return moves;
 }
 
-static void set_layout(WbbCx *cx, const PartExchange *x, PartStage *s)
+static void set_layout(WbbCx *cx, const PlanExchange *x, PlanStage *s)
 {
-    part_layout_check(cx, x->a, &s->layout, x->t);
-    s->maps = part_layout_maps(cx, x->p->rw, x->a, &s->layout);
-    s->packed_group = part_exchange_group(x, s->kind == PART_PUT ? PART_TO : PART_FROM);
+    lay_check(cx, x->a, &s->layout, x->t);
+    s->maps = lay_maps(cx, x->p->rw, x->a, &s->layout);
+    s->packed_group = plan_exchange_group(x, s->kind == PLAN_PUT ? PLAN_TO : PLAN_FROM);
     s->why_vector = s->why_register = "the cheapest layouts of both stages";
 }
 
-bool part_exchange(WbbCx *cx, WbbArena *a, const PartPlan *p, PartKernel *k, const TgTarget *t)
+bool plan_exchange(WbbCx *cx, WbbArena *a, const Plan *p, PlanKernel *k, const TgTarget *t)
 {
-    const PartStage *loop = k->ranges ? k->ranges->stages : NULL;
-    if (k->n_ranges != 1 || loop->kind != PART_ELEMENTS || k->grid == 0 || !may_transpose(p, loop, t)) return false;
-    PartExchange x = {.a = a, .p = p, .t = t, .outputs = loop->outputs, .n_outputs = loop->n_outputs};
-    if (!part_exchange_find(&x)) return false;
-    PartTile *tile = WBB_NEW(a, PartTile);
-    PartStage *stages = WBB_NEW_N(a, PartStage, 2);
-    stages[0] = (PartStage){.kind = PART_PUT}, stages[1] = (PartStage){.kind = PART_GET};
+    const PlanStage *loop = k->ranges ? k->ranges->stages : NULL;
+    if (k->n_ranges != 1 || loop->kind != PLAN_ELEMENTS || k->grid == 0 || !may_transpose(p, loop, t)) return false;
+    PlanExchange x = {.a = a, .p = p, .t = t, .outputs = loop->outputs, .n_outputs = loop->n_outputs};
+    if (!plan_exchange_find(&x)) return false;
+    PlanTile *tile = WBB_NEW(a, PlanTile);
+    PlanStage *stages = WBB_NEW_N(a, PlanStage, 2);
+    stages[0] = (PlanStage){.kind = PLAN_PUT}, stages[1] = (PlanStage){.kind = PLAN_GET};
     for (int n = 0; n < 2; n++) stages[n].outputs = x.stored[n], stages[n].n_outputs = x.n_stored[n];
-    *tile = (PartTile){.space = x.space, .read_space = x.read_space, .values = x.values, .n_values = x.n_values};
-    PartChoice *choice = WBB_NEW(a, PartChoice);
-    if (!part_exchange_layouts(&x, &loop->layout, stages, tile, choice)) return false;
-    PartRange *r = k->ranges;
+    *tile = (PlanTile){.space = x.space, .read_space = x.read_space, .values = x.values, .n_values = x.n_values};
+    LayChoice *choice = WBB_NEW(a, LayChoice);
+    if (!plan_exchange_layouts(&x, &loop->layout, stages, tile, choice)) return false;
+    PlanRange *r = k->ranges;
     r->stages = stages, r->n_stages = 2, r->tile = tile, r->choice = choice;
     for (int n = 0; n < 2; n++) set_layout(cx, &x, &stages[n]);
-    tile->sides_last = part_exchange_sides_last(&x, &stages[0].layout);
-    const PartLayout *l = &stages[0].layout;
-    k->block = (uint32_t)(part_layout_size(l, PART_LANE) * part_layout_size(l, PART_WARP));
-    k->grid = r->blocks = (uint32_t)part_layout_size(&stages[0].layout, PART_GRID);
+    tile->sides_last = plan_exchange_sides_last(&x, &stages[0].layout);
+    const Layout *l = &stages[0].layout;
+    k->block = (uint32_t)(lay_level_size(l, LAY_LANE) * lay_level_size(l, LAY_WARP));
+    k->grid = r->blocks = (uint32_t)lay_level_size(&stages[0].layout, LAY_GRID);
     k->why_block = k->why_grid = "the cheapest layouts of both stages";
     return true;
 }

@@ -14,10 +14,10 @@
 #include <string.h>
 
 typedef struct {
-    PartExchange *x;
-    int64_t size[PART_EXCHANGE_DIMS];
+    PlanExchange *x;
+    int64_t size[PLAN_EXCHANGE_DIMS];
     uint32_t n;
-    PartWalk w;     /* over one group for each dimension */
+    PlanWalk w;     /* over one group for each dimension */
     uint32_t *root; /* [n_stored] its need */
     bool *crosses;  /* by need: a transposed load is below it */
     bool *ordered;  /* by need: a load is below it that is in the order of the outputs */
@@ -42,14 +42,14 @@ static const HloShape *space_of(WbbArena *a, const int64_t *size, uint32_t n, co
 /* What elements need, over the dimensions found so far. */
 static void walk(Finding *f)
 {
-    PartExchange *x = f->x;
+    PlanExchange *x = f->x;
     x->space = space_of(x->a, f->size, f->n, NULL);
-    f->w = (PartWalk){.a = x->a, .p = x->p, .rw = x->p->rw, .t = x->t, .space = part_exchange_groups(x->a, x->space),
+    f->w = (PlanWalk){.a = x->a, .p = x->p, .rw = x->p->rw, .t = x->t, .space = plan_exchange_groups(x->a, x->space),
                       .n_space = f->n, .shape = x->space};
-    part_walk_begin(&f->w);
-    for (uint32_t k = 0; k < x->n_stored[PART_FROM]; k++)
-        f->root[k] = part_exchange_output(x, &f->w, x->space, x->stored[PART_FROM][k]);
-    part_walk_run(&f->w);
+    plan_walk_begin(&f->w);
+    for (uint32_t k = 0; k < x->n_stored[PLAN_FROM]; k++)
+        f->root[k] = plan_exchange_output(x, &f->w, x->space, x->stored[PLAN_FROM][k]);
+    plan_walk_run(&f->w);
 }
 
 /* By how many elements a node parts the positions of a dimension: x // n or x % n of its variable. Recursion: the
@@ -72,18 +72,18 @@ static int64_t split_in(const Finding *f, IrRef node, uint32_t *dim)
     return 0;
 }
 
-static IrRef offset_of(const Finding *f, const PartNeed *x)
+static IrRef offset_of(const Finding *f, const PlanNeed *x)
 {
-    return ix_linear(f->w.rw, part_shape(x->value.i, x->value.part), x->index);
+    return ix_linear(f->w.rw, plan_shape(x->value.i, x->value.part), x->index);
 }
 
 /* Parts a dimension where the index of some load does. */
 static bool split(Finding *f)
 {
-    for (uint32_t k = 0; k < f->w.needs.n && f->n < PART_EXCHANGE_DIMS; k++) {
+    for (uint32_t k = 0; k < f->w.needs.n && f->n < PLAN_EXCHANGE_DIMS; k++) {
         uint32_t dim = 0;
-        const PartNeed *need = &f->w.needs.items[k];
-        if (!need->load || f->w.loads.items[need->load - 1].step[0] == PART_FAR) continue;
+        const PlanNeed *need = &f->w.needs.items[k];
+        if (!need->load || f->w.loads.items[need->load - 1].step[0] == LAY_FAR) continue;
         const int64_t by = split_in(f, offset_of(f, need), &dim);
         if (!by) continue;
         memmove(f->size + dim + 1, f->size + dim, (f->n - dim) * sizeof *f->size);
@@ -99,7 +99,7 @@ static bool are_one(const Finding *f, uint32_t d)
 {
     for (uint32_t k = 0; k < f->w.loads.n; k++) {
         const int64_t *step = f->w.loads.items[k].step;
-        const bool far = step[d] == PART_FAR || step[d + 1] == PART_FAR;
+        const bool far = step[d] == LAY_FAR || step[d + 1] == LAY_FAR;
         if (far ? step[d] != step[d + 1] : step[d] != step[d + 1] * f->size[d + 1]) return false;
     }
     return true;
@@ -120,12 +120,12 @@ static bool merge(Finding *f)
 /* From the dimensions of one output on. */
 static bool find_space(Finding *f, uint32_t output)
 {
-    const PartValue root = f->x->p->roots[output];
-    const HloShape *s = part_shape(root.i, root.part);
+    const PlanValue root = f->x->p->roots[output];
+    const HloShape *s = plan_shape(root.i, root.part);
     for (uint32_t k = s->rank; k-- > 0;) {
         const int64_t size = s->dims[s->minor_to_major[k]];
         if (size == 1) continue;
-        if (f->n == PART_EXCHANGE_DIMS) return false;
+        if (f->n == PLAN_EXCHANGE_DIMS) return false;
         f->size[f->n++] = size;
     }
     if (f->n == 0) return false;
@@ -137,14 +137,14 @@ static bool find_space(Finding *f, uint32_t output)
 
 /* --- orders ------------------------------------------------------------------------------------------------------- */
 /* The dimensions of an array that is read, those of the smallest steps first, then those along which it is the same. */
-static void order_of(const Finding *f, const PartAccess *x, uint32_t *order)
+static void order_of(const Finding *f, const LayAccess *x, uint32_t *order)
 {
     for (uint32_t k = 0; k < f->n; k++) { /* of equal steps the outputs' faster dimension first */
         const uint32_t d = f->n - 1 - k;
-        const int64_t step = x->step[d] ? x->step[d] : PART_FAR;
+        const int64_t step = x->step[d] ? x->step[d] : LAY_FAR;
         uint32_t at = k;
         for (; at > 0; at--) {
-            const int64_t other = x->step[order[at - 1]] ? x->step[order[at - 1]] : PART_FAR;
+            const int64_t other = x->step[order[at - 1]] ? x->step[order[at - 1]] : LAY_FAR;
             if (other <= step) break;
             order[at] = order[at - 1];
         }
@@ -153,7 +153,7 @@ static void order_of(const Finding *f, const PartAccess *x, uint32_t *order)
 }
 
 /* How many of the fastest dimensions of the outputs an array has as its own fastest ones, without gaps. */
-static uint32_t common_of(const Finding *f, const PartAccess *x, const uint32_t *order)
+static uint32_t common_of(const Finding *f, const LayAccess *x, const uint32_t *order)
 {
     int64_t step = 1;
     uint32_t k = 0;
@@ -162,36 +162,36 @@ static uint32_t common_of(const Finding *f, const PartAccess *x, const uint32_t 
 }
 
 /* The fastest dimension of the outputs, but for `common` of them, along which an array is not the same. */
-static uint32_t fastest_of(const Finding *f, const PartAccess *x, uint32_t common)
+static uint32_t fastest_of(const Finding *f, const LayAccess *x, uint32_t common)
 {
     uint32_t d = f->n - 1 - common;
     while (d > 0 && !x->step[d]) d--;
     return d;
 }
 
-static bool is_transposed(const Finding *f, const PartAccess *x)
+static bool is_transposed(const Finding *f, const LayAccess *x)
 {
-    uint32_t order[PART_EXCHANGE_DIMS];
+    uint32_t order[PLAN_EXCHANGE_DIMS];
     order_of(f, x, order);
     const uint32_t k = common_of(f, x, order);
     if (k >= f->n - 1) return false;
     const uint32_t fastest = fastest_of(f, x, k);
     return order[k] != fastest && x->step[order[k]] && x->step[order[k]] < x->step[fastest] &&
-           x->step[order[k]] != PART_FAR;
+           x->step[order[k]] != LAY_FAR;
 }
 
 /* What is read in neither order: blocks that have some elements along its fastest dimension share its sectors. */
 static void find_other(Finding *f)
 {
-    PartExchange *x = f->x;
+    PlanExchange *x = f->x;
     int64_t most = 0;
-    x->other = PART_NO_DIM;
+    x->other = LAY_NO_DIM;
     for (uint32_t k = 0; k < f->w.loads.n; k++) {
-        const PartAccess *l = &f->w.loads.items[k];
-        uint32_t order[PART_EXCHANGE_DIMS];
+        const LayAccess *l = &f->w.loads.items[k];
+        uint32_t order[PLAN_EXCHANGE_DIMS];
         order_of(f, l, order);
         const uint32_t common = common_of(f, l, order);
-        if (common == f->n || !l->step[order[common]] || l->step[order[common]] == PART_FAR) continue;
+        if (common == f->n || !l->step[order[common]] || l->step[order[common]] == LAY_FAR) continue;
         const uint32_t fastest = order[common];
         if (fastest == x->read[x->common] || fastest >= f->n - 1 - x->common) continue;
         if (l->elements * l->bits <= most) continue;
@@ -201,9 +201,9 @@ static void find_other(Finding *f)
 }
 
 /* Lanes in the order of the outputs use whole sectors of it. */
-static bool has_runs(const Finding *f, const PartAccess *x)
+static bool has_runs(const Finding *f, const LayAccess *x)
 {
-    uint32_t order[PART_EXCHANGE_DIMS];
+    uint32_t order[PLAN_EXCHANGE_DIMS];
     int64_t run = 1;
     order_of(f, x, order);
     for (uint32_t k = common_of(f, x, order); k-- > 0;) run *= f->size[order[k]];
@@ -211,7 +211,7 @@ static bool has_runs(const Finding *f, const PartAccess *x)
 }
 
 /* Of transposed loads one that has no such runs comes first, then the larger one. */
-static bool comes_first(const Finding *f, const PartAccess *x, const PartAccess *other)
+static bool comes_first(const Finding *f, const LayAccess *x, const LayAccess *other)
 {
     if (!other || has_runs(f, x) != has_runs(f, other)) return !other || !has_runs(f, x);
     return x->elements * x->bits > other->elements * other->bits;
@@ -220,10 +220,10 @@ static bool comes_first(const Finding *f, const PartAccess *x, const PartAccess 
 /* The order of the first transposed load. */
 static bool find_order(Finding *f)
 {
-    PartExchange *x = f->x;
-    const PartAccess *most = NULL;
+    PlanExchange *x = f->x;
+    const LayAccess *most = NULL;
     for (uint32_t k = 0; k < f->w.loads.n; k++) {
-        const PartAccess *l = &f->w.loads.items[k];
+        const LayAccess *l = &f->w.loads.items[k];
         if (is_transposed(f, l) && comes_first(f, l, most)) most = l;
     }
     if (!most) return false;
@@ -236,7 +236,7 @@ static bool find_order(Finding *f)
 }
 
 /* Is a load nearer in the order of the outputs (of_outputs), or in the one in which values are read? */
-static bool is_nearer(const Finding *f, const PartAccess *l, bool of_outputs)
+static bool is_nearer(const Finding *f, const LayAccess *l, bool of_outputs)
 {
     const uint32_t stored = fastest_of(f, l, f->x->common), read = f->x->read[f->x->common];
     const int64_t s = l->step[stored], r = l->step[read];
@@ -244,16 +244,16 @@ static bool is_nearer(const Finding *f, const PartAccess *l, bool of_outputs)
 }
 
 /* --- values that go through the tile ------------------------------------------------------------------------------ */
-static uint32_t tile_bits(const PartNeed *x)
+static uint32_t tile_bits(const PlanNeed *x)
 {
-    const ScType t = part_shape(x->value.i, x->value.part)->type;
+    const ScType t = plan_shape(x->value.i, x->value.part)->type;
     return WBB_MAX(sc_type_info[t].bits, 8);
 }
 
 static bool may_cross(const Finding *f, uint32_t k)
 {
-    const PartNeed *x = &f->w.needs.items[k];
-    const ScType t = part_shape(x->value.i, x->value.part)->type;
+    const PlanNeed *x = &f->w.needs.items[k];
+    const ScType t = plan_shape(x->value.i, x->value.part)->type;
     return f->mapped[k] && f->crosses[k] && !f->ordered[k] && sc_type_info[t].bits;
 }
 
@@ -303,10 +303,10 @@ static void find_below(Finding *f, const Edges *e, const uint32_t *order)
 
 static void find_mapped(Finding *f, const Edges *e, const uint32_t *order)
 {
-    for (uint32_t k = 0; k < f->x->n_stored[PART_FROM]; k++) f->mapped[f->root[k]] = true;
+    for (uint32_t k = 0; k < f->x->n_stored[PLAN_FROM]; k++) f->mapped[f->root[k]] = true;
     for (uint32_t n = f->w.needs.n; n-- > 0;)
         for (uint32_t j = e->first[order[n]]; f->mapped[order[n]] && j; j = e->next[j - 1]) {
-            const PartEdge *edge = &f->w.edges.items[j - 1];
+            const PlanEdge *edge = &f->w.edges.items[j - 1];
             if (!edge->mapped || f->mapped[edge->of]) continue;
             f->mapped[edge->of] = true;
             f->from[edge->of] = j;
@@ -332,9 +332,9 @@ static void find_bits(Finding *f, const Edges *e, const uint32_t *order)
 
 static void carry(Finding *f, uint32_t k)
 {
-    PartExchange *x = f->x;
-    PartCarried *c = &x->values[x->n_values++];
-    *c = (PartCarried){.value = f->w.needs.items[k].value, .n = 1};
+    PlanExchange *x = f->x;
+    PlanCarried *c = &x->values[x->n_values++];
+    *c = (PlanCarried){.value = f->w.needs.items[k].value, .n = 1};
     for (uint32_t at = k; f->from[at]; at = f->w.edges.items[f->from[at] - 1].user) c->n++;
     c->path = WBB_NEW_N(x->a, const HloInstruction *, c->n);
     c->operands = WBB_NEW_N(x->a, uint32_t, c->n);
@@ -342,12 +342,12 @@ static void carry(Finding *f, uint32_t k)
     for (;;) {
         c->path[--n] = f->w.needs.items[at].value.i;
         if (!f->from[at]) break;
-        const PartEdge *edge = &f->w.edges.items[f->from[at] - 1];
+        const PlanEdge *edge = &f->w.edges.items[f->from[at] - 1];
         c->operands[n - 1] = edge->operand;
         at = edge->user;
     }
     while (f->root[c->output] != at) c->output++;
-    c->output = x->stored[PART_FROM][c->output];
+    c->output = x->stored[PLAN_FROM][c->output];
     const uint32_t bits = tile_bits(&f->w.needs.items[k]);
     x->bits += bits;
     x->in_word = WBB_MAX(x->in_word, 32 / bits);
@@ -356,11 +356,11 @@ static void carry(Finding *f, uint32_t k)
 /* From the outputs down to what is cut. */
 static void find_values(Finding *f, const Edges *e)
 {
-    PartExchange *x = f->x;
+    PlanExchange *x = f->x;
     uint32_t *stack = WBB_NEW_N(x->a, uint32_t, f->w.needs.n + 1u), n = 0;
     bool *met = WBB_NEW_N(x->a, bool, f->w.needs.n + 1u);
-    x->values = WBB_NEW_N(x->a, PartCarried, f->w.needs.n + 1u);
-    for (uint32_t k = 0; k < x->n_stored[PART_FROM]; k++)
+    x->values = WBB_NEW_N(x->a, PlanCarried, f->w.needs.n + 1u);
+    for (uint32_t k = 0; k < x->n_stored[PLAN_FROM]; k++)
         if (!met[f->root[k]]) met[f->root[k]] = true, stack[n++] = f->root[k];
     while (n) {
         const uint32_t k = stack[--n];
@@ -378,12 +378,12 @@ static void find_values(Finding *f, const Edges *e)
 }
 
 /* For what the second stage stores; the space begins with the dimensions of one of its outputs. */
-static bool find_from(PartExchange *x, uint32_t output)
+static bool find_from(PlanExchange *x, uint32_t output)
 {
     WbbArena *a = x->a;
     Finding finding = {.x = x}, *f = &finding;
     x->n_values = x->bits = 0, x->in_word = 1;
-    f->root = WBB_NEW_N(a, uint32_t, x->n_stored[PART_FROM] + 1u);
+    f->root = WBB_NEW_N(a, uint32_t, x->n_stored[PLAN_FROM] + 1u);
     if (!find_space(f, output) || !find_order(f)) return false;
     const uint32_t n = f->w.needs.n + 1;
     f->crosses = WBB_NEW_N(a, bool, n), f->ordered = WBB_NEW_N(a, bool, n), f->mapped = WBB_NEW_N(a, bool, n);
@@ -394,33 +394,33 @@ static bool find_from(PartExchange *x, uint32_t output)
     find_mapped(f, &e, order);
     find_bits(f, &e, order);
     find_values(f, &e);
-    for (uint32_t k = 0, j = 0; k < x->n_outputs && j < x->n_stored[PART_FROM]; k++)
-        if (x->outputs[k] == x->stored[PART_FROM][j]) x->crosses[k] = f->crosses[f->root[j++]];
+    for (uint32_t k = 0, j = 0; k < x->n_outputs && j < x->n_stored[PLAN_FROM]; k++)
+        if (x->outputs[k] == x->stored[PLAN_FROM][j]) x->crosses[k] = f->crosses[f->root[j++]];
     return x->n_values > 0;
 }
 
 /* Of outputs with rows of different sizes those of one may be none of the order of reading. */
-static bool find(PartExchange *x)
+static bool find(PlanExchange *x)
 {
     bool found = false;
     const HloShape *last = NULL;
-    for (uint32_t k = 0; k < x->n_stored[PART_FROM] && !found; k++) {
-        const PartValue root = x->p->roots[x->stored[PART_FROM][k]];
-        const HloShape *s = part_shape(root.i, root.part);
-        if (!last || !hlo_same_dims(s, last)) found = find_from(x, x->stored[PART_FROM][k]);
+    for (uint32_t k = 0; k < x->n_stored[PLAN_FROM] && !found; k++) {
+        const PlanValue root = x->p->roots[x->stored[PLAN_FROM][k]];
+        const HloShape *s = plan_shape(root.i, root.part);
+        if (!last || !hlo_same_dims(s, last)) found = find_from(x, x->stored[PLAN_FROM][k]);
         last = s;
     }
     return found;
 }
 
-bool part_exchange_find(PartExchange *x)
+bool plan_exchange_find(PlanExchange *x)
 {
-    x->stored[PART_FROM] = x->outputs, x->n_stored[PART_FROM] = x->n_outputs;
+    x->stored[PLAN_FROM] = x->outputs, x->n_stored[PLAN_FROM] = x->n_outputs;
     x->crosses = WBB_NEW_N(x->a, bool, x->n_outputs + 1u);
     if (!find(x)) return false;
-    if (x->n_outputs == 1 || !part_exchange_sides(x)) return true;
-    PartExchange without = *x; /* the order of side outputs may part dimensions that are one in all others */
-    if (find(&without) && part_exchange_sides(&without) && without.n_stored[PART_TO] == x->n_stored[PART_TO])
+    if (x->n_outputs == 1 || !plan_exchange_sides(x)) return true;
+    PlanExchange without = *x; /* the order of side outputs may part dimensions that are one in all others */
+    if (find(&without) && plan_exchange_sides(&without) && without.n_stored[PLAN_TO] == x->n_stored[PLAN_TO])
         *x = without;
     return true;
 }

@@ -1,71 +1,71 @@
 /* facts.c: what several strategies ask of a fusion, each found once, when it is first asked for.
  *
- * Needs a fusion with its roots and buffers; leaves facts in PartTry, which no maker changes.
+ * Needs a fusion with its roots and buffers; leaves facts in PlanTry, which no maker changes.
  *
- *     softmax    part_know_sharing: one kernel, whose stages are %max, %sum and the outputs; nothing is ordered
+ *     softmax    plan_know_sharing: one kernel, whose stages are %max, %sum and the outputs; nothing is ordered
  */
 #include "plan/sort.h"
 #include "plan/strategies.h"
 
 #include <string.h>
 
-bool part_not(PartTry *x, const char *why)
+bool plan_not(PlanTry *x, const char *why)
 {
     x->why_not = why;
     return false;
 }
 
 /* A sort or scan has a kernel for itself, where nothing else must have one. */
-void part_know_order(PartTry *x)
+void plan_know_order(PlanTry *x)
 {
     if (x->knows_order) return;
     x->knows_order = true;
-    x->scatters = part_has_scatter(x->base);
-    x->hero = part_ordered_hero(x->a, x->base->fusion->body, x->t, &x->alone);
+    x->scatters = plan_has_scatter(x->base);
+    x->hero = plan_ordered_hero(x->a, x->base->fusion->body, x->t, &x->alone);
     if (!x->hero || !x->alone || x->scatters) return;
-    PartPlan p = *x->base;
-    x->scanned = part_scanned(x->a, &p, x->hero);
+    Plan p = *x->base;
+    x->scanned = plan_scanned(x->a, &p, x->hero);
     x->scanned_reduced = p.reduced;
 }
 
-const PartSteps *part_know_steps(PartTry *x)
+const PlanSteps *plan_know_steps(PlanTry *x)
 {
-    if (!x->knows_steps) x->steps = part_find_steps(x->a, x->base, x->t);
+    if (!x->knows_steps) x->steps = plan_find_steps(x->a, x->base, x->t);
     x->knows_steps = true;
     return x->steps;
 }
 
-const PartSharing *part_know_sharing(PartTry *x, bool alone)
+const PlanSharing *plan_know_sharing(PlanTry *x, bool alone)
 {
-    PartSharing *s = &x->sharing[alone];
-    part_know_order(x);
+    PlanSharing *s = &x->sharing[alone];
+    plan_know_order(x);
     if (s->known) return s;
     s->known = true;
     if (x->scatters || x->scanned) return s;
-    PartPlan p = *x->base;
-    s->n = part_shared(x->a, &p, x->t, alone, &s->ranges, &s->others);
+    Plan p = *x->base;
+    s->n = plan_shared(x->a, &p, x->t, alone, &s->ranges, &s->others);
     s->reduced = p.reduced;
     return s;
 }
 
-bool part_is_in_place(const PartPlan *p)
+bool plan_is_in_place(const Plan *p)
 {
     for (uint32_t o = 0; o < p->n_outputs; o++)
         if (p->buffers[p->n_operands + o].alias >= 0) return true;
     return false;
 }
 
-const HloInstruction **part_begin_kernels(PartTry *x, PartPlan *p)
+const HloInstruction **plan_begin_kernels(PlanTry *x, Plan *p)
 {
     const uint32_t n = p->n_operands + p->n_outputs;
     if (!p->n_outputs) wbb_decline(x->cx, p->fusion->body->root->loc, WHY_SHAPE, "the fusion has no output");
-    part_find_buffers(x->a, p);
+    plan_find_buffers(x->a, p);
     p->n_kernels = 1;
-    p->kernels = WBB_NEW(x->a, PartKernel);
+    p->kernels = WBB_NEW(x->a, PlanKernel);
     if (!x->updates) {
         const HloInstruction **none = WBB_NEW_N(x->a, const HloInstruction *, p->n_outputs + 1);
-        x->updates = x->options->no_in_place ? none : part_updates(x->cx, x->a, p);
-        PartBuffer *placed = WBB_NEW_N(x->a, PartBuffer, n + 1);
+        x->updates = x->options->no_in_place ? none : plan_updates(x->cx, x->a, p);
+        PlanBuffer *placed = WBB_NEW_N(x->a, PlanBuffer, n + 1);
         memcpy(placed, p->buffers, n * sizeof *placed);
         x->placed = placed;
     }

@@ -14,34 +14,34 @@
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 /* The layout of the plan's kernel, if it is one that may be given; else NULL. */
-static const PartLayout *layout_of(const PartPlan *p, const TgStrategy *row)
+static const Layout *layout_of(const Plan *p, const TgStrategy *row)
 {
     static const char *const takes[] = {"share", "share.alone", "scan", "loop"};
     bool any = false;
     for (size_t k = 0; k < WBB_LEN(takes); k++) any = any || !strcmp(row->name, takes[k]);
     if (!any || p->n_kernels != 1 || p->kernels[0].n_ranges != 1 || !p->kernels[0].grid) return NULL;
-    const PartStage *s = p->kernels[0].ranges[0].stages;
-    const bool loops = s->kind == PART_ELEMENTS && !part_layout_tail(&s->layout);
-    return loops || s->kind == PART_REDUCE || s->kind == PART_SCAN ? &s->layout : NULL;
+    const PlanStage *s = p->kernels[0].ranges[0].stages;
+    const bool loops = s->kind == PLAN_ELEMENTS && !lay_tail(&s->layout);
+    return loops || s->kind == PLAN_REDUCE || s->kind == PLAN_SCAN ? &s->layout : NULL;
 }
 
-static void print(WbbBuf *out, const PartPlan *p, int indent)
+static void print(WbbBuf *out, const Plan *p, int indent)
 {
     for (uint32_t k = 0; k < p->n_tried; k++) {
-        const PartOutcome *x = &p->tried[k];
+        const PlanOutcome *x = &p->tried[k];
         if (!x->taken) continue;
         wbb_putf(out, "%*sstrategy %s\n", indent, "", x->row->name);
-        const PartLayout *l = layout_of(x->plan, x->row);
+        const Layout *l = layout_of(x->plan, x->row);
         if (l) {
             wbb_putf(out, "%*slayout ", indent + 2, "");
-            part_layout_print(out, l);
+            lay_print(out, l);
             wbb_put(out, "\n");
         }
         for (int part = 0; x->plan->parts && part < 2; part++) print(out, &x->plan->parts[part], indent + 2);
     }
 }
 
-void part_print_given(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, int indent)
+void plan_print_given(WbbBuf *out, const Plan *p, const PlanOutcome *texts, uint32_t n, int indent)
 {
     for (uint32_t k = 0; k < n; k++) {
         if (!texts[k].row || !texts[k].taken) continue;
@@ -61,11 +61,11 @@ typedef struct {
     const TgTarget *t;
     WbbLoc at; /* of the line, behind its indentation */
     const char *line; /* .. from there on, ended by 0 */
-    PartGiven *above[DEEP + 1]; /* those that the line may be a part of */
+    PlanGiven *above[DEEP + 1]; /* those that the line may be a part of */
     int indent[DEEP + 1];
     uint32_t depth;
-    struct { PartGivenText *items; uint32_t n, capacity; } texts;
-    PartGivenPlan plan;
+    struct { PlanGivenText *items; uint32_t n, capacity; } texts;
+    PlanGivenPlan plan;
 } Reader;
 
 /* What stands behind a word and its spaces; NULL: the line begins with another word. at: its place. */
@@ -95,7 +95,7 @@ static const TgStrategy *row_of(const Reader *r, const char *name, size_t n, boo
 static void read_text(Reader *r, const char *rest, WbbLoc at)
 {
     const size_t n = strcspn(rest, " ");
-    PartGivenText x = {.row = row_of(r, rest, n, true, at), .at = at};
+    PlanGivenText x = {.row = row_of(r, rest, n, true, at), .at = at};
     if (r->plan.plan) wbb_fail(r->cx, r->at, "texts stand before the strategy of the fusion");
     if (rest[n]) {
         char *end;
@@ -109,14 +109,14 @@ static void read_text(Reader *r, const char *rest, WbbLoc at)
 
 static void read_strategy(Reader *r, const char *rest, WbbLoc at, int indent)
 {
-    PartGiven *x = WBB_NEW(r->a, PartGiven);
-    *x = (PartGiven){.row = row_of(r, rest, strlen(rest), false, at), .at = r->at};
+    PlanGiven *x = WBB_NEW(r->a, PlanGiven);
+    *x = (PlanGiven){.row = row_of(r, rest, strlen(rest), false, at), .at = r->at};
     while (r->depth && r->indent[r->depth] >= indent) r->depth--;
     if (!r->depth) {
         if (r->plan.plan) wbb_fail(r->cx, r->at, "a fusion has one strategy; those of its parts are indented below it");
         r->plan.plan = x;
     } else {
-        PartGiven *of = r->above[r->depth];
+        PlanGiven *of = r->above[r->depth];
         if (of->n_parts == 2) wbb_fail(r->cx, r->at, "%s has two parts already", of->row->name);
         of->parts[of->n_parts++] = x;
     }
@@ -127,7 +127,7 @@ static void read_strategy(Reader *r, const char *rest, WbbLoc at, int indent)
 static void read_layout(Reader *r, const char *rest, WbbLoc at, int indent)
 {
     while (r->depth && r->indent[r->depth] >= indent) r->depth--;
-    PartGiven *of = r->depth ? r->above[r->depth] : NULL;
+    PlanGiven *of = r->depth ? r->above[r->depth] : NULL;
     if (!of || of->layout || of->n_parts)
         wbb_fail(r->cx, r->at, "a layout stands once, indented below a strategy that is not cut");
     of->layout = rest, of->layout_at = at;
@@ -143,7 +143,7 @@ static void read_line(Reader *r, int indent)
     else wbb_fail(r->cx, r->at, "expected text, strategy or layout, found '%.40s'", r->line);
 }
 
-const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const WbbSource *from)
+const PlanGivenPlan *plan_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const WbbSource *from)
 {
     const char *file = from->at.file;
     Reader *r = WBB_NEW(a, Reader);

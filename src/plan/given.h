@@ -7,35 +7,35 @@
  *           layout columns: vector 4, ..    of a kernel that takes one; without it one is chosen
  *         strategy loop
  */
-#ifndef PART_GIVEN_H
-#define PART_GIVEN_H
+#ifndef PLAN_GIVEN_H
+#define PLAN_GIVEN_H
 
 #include "plan/plan.h"
 
-typedef struct PartGiven {
+typedef struct PlanGiven {
     const TgStrategy *row;
     WbbLoc at;
     const char *layout; /* NULL: it is chosen */
     WbbLoc layout_at;
-    const struct PartGiven *parts[2];
+    const struct PlanGiven *parts[2];
     uint32_t n_parts;
-} PartGiven;
+} PlanGiven;
 
 typedef struct {
     const TgStrategy *row;
     int64_t number; /* of blocks of an SM that sums over rows are made for; 0: none is stated */
     WbbLoc at;
-} PartGivenText;
+} PlanGivenText;
 
 typedef struct {
-    const PartGivenText *texts; /* [n_texts] */
+    const PlanGivenText *texts; /* [n_texts] */
     uint32_t n_texts;
-    const PartGiven *plan;
-} PartGivenPlan;
+    const PlanGiven *plan;
+} PlanGivenPlan;
 
 /* given.c: reads a file; fails at what it does not know. */
-const PartGivenPlan *part_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const WbbSource *from);
+const PlanGivenPlan *plan_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const WbbSource *from);
 /* The choices of a plan, below the line 'choices'. */
-void part_print_given(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, int indent);
+void plan_print_given(WbbBuf *out, const Plan *p, const PlanOutcome *texts, uint32_t n, int indent);
 
 #endif

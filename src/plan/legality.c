@@ -57,7 +57,7 @@ static void check_constant(WbbCx *cx, const HloInstruction *i)
 static void check_bitcast(WbbCx *cx, const HloInstruction *i)
 {
     const ScTypeInfo *to = &sc_type_info[i->shape->type], *from = &sc_type_info[i->operands[0]->shape->type];
-    if (part_same_width(i)) return;
+    if (plan_same_width(i)) return;
     if (to->bits == from->bits || to->cls == 'C' || from->cls == 'C' || to->cls == 'P' || from->cls == 'P')
         wbb_decline(cx, i->loc, WHY_OPERATION, "%s of %s to %s", hlo_opcode_name(i->opcode), from->hlo, to->hlo);
 }
@@ -81,7 +81,7 @@ static void check_random(WbbCx *cx, WbbArena *a, const HloInstruction *i)
         wbb_decline(cx, i->loc, WHY_RANDOM, "rng-bit-generator: integers of 8 to 64 bits, with the state after them");
 }
 
-/* Elements that i itself takes for one of its own, without what its operands take. `trips`: part_trips. */
+/* Elements that i itself takes for one of its own, without what its operands take. `trips`: plan_trips. */
 static int64_t trips_of(const HloInstruction *i, const int64_t *trips)
 {
     int64_t most = 1;
@@ -111,7 +111,7 @@ static void check_per_output(WbbCx *cx, WbbArena *a, const HloInstruction *i, in
     const char *name = hlo_opcode_name(i->opcode);
     const bool product = hlo_has(i->opcode, HLO_PRODUCTS);
     const TgTune *most = tg_tune(t, product ? "product.max_per_output" : "reduce.max_per_output", 0);
-    if (hlo_elements(part_shape(i, 0)) == 0) return; /* no thread takes any */
+    if (hlo_elements(plan_shape(i, 0)) == 0) return; /* no thread takes any */
     if (trips > most->value && product)
         wbb_decline(cx, i->loc, WHY_LIBRARY, "%s: sums %lld products per output; one thread sums at most %lld: %s",
                     name, (long long)trips, (long long)most->value, most->because);
@@ -209,10 +209,10 @@ static bool is_plain_scatter(WbbCx *cx, const HloInstruction *i)
 static void decline_sort(WbbCx *cx, WbbArena *a, const HloInstruction *i, const TgTarget *t, bool called)
 {
     if (called)
-        part_decline_as(cx, i, WHY_CONTROL_FLOW,
+        plan_decline_as(cx, i, WHY_CONTROL_FLOW,
                         "threads sort together, and each runs a loop, a branch or a function of elements by itself");
-    if (!hlo_is_sort(i) || !part_sort_fits(a, i, t)) part_decline(cx, i);
-    part_decline_as(cx, i, WHY_SHAPE, "a kernel that sorts leaves elements of the results in their order, and nothing "
+    if (!hlo_is_sort(i) || !plan_sort_fits(a, i, t)) plan_decline(cx, i);
+    plan_decline_as(cx, i, WHY_SHAPE, "a kernel that sorts leaves elements of the results in their order, and nothing "
                                       "else that threads compute together");
 }
 
@@ -227,10 +227,10 @@ static void check_operations(WbbCx *cx, WbbArena *a, const HloComputation *body,
         if (handled(i) || (i->opcode == HLO_SORT && reduced && reduced[i->id])) continue;
         if (i->opcode == HLO_SCATTER && !called && is_plain_scatter(cx, i)) continue;
         if (i->opcode == HLO_SORT) decline_sort(cx, a, i, t, called);
-        if (i->opcode != HLO_AFTER_ALL) part_decline(cx, i);
+        if (i->opcode != HLO_AFTER_ALL) plan_decline(cx, i);
         token = i;
     }
-    if (token) part_decline(cx, token);
+    if (token) plan_decline(cx, token);
 }
 
 /* reduced: of the fusion's own computation, the reductions whose terms threads share; NULL: there are none.
@@ -245,7 +245,7 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
         const HloInstruction *i = body->instructions[n];
         check_type(cx, a, i);
         const bool reduces = limits && hlo_kind(i->opcode) == HLO_IS_FOLD;
-        if (reduces && !trips) trips = part_trips(a, body), hero = heroes(a, body);
+        if (reduces && !trips) trips = plan_trips(a, body), hero = heroes(a, body);
         if (reduces && !(reduced && reduced[i->id]))
             check_per_output(cx, a, i, trips_of(i, trips), i->opcode == HLO_REDUCE && hero[n], t);
         if (i->opcode == HLO_CONSTANT) check_constant(cx, i);
@@ -258,7 +258,7 @@ static void check_body(WbbCx *cx, WbbArena *a, const HloComputation *body, const
     else if (trips) check_total(cx, a, body, trips, t);
 }
 
-void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t, bool limits)
+void plan_check(WbbCx *cx, WbbArena *a, const Plan *p, const TgTarget *t, bool limits)
 {
     const HloComputation *body = p->fusion->body;
     bool *wanted = WBB_NEW_N(a, bool, body->id + 1);
@@ -273,12 +273,12 @@ void part_check(WbbCx *cx, WbbArena *a, const PartPlan *p, const TgTarget *t, bo
     }
 }
 
-void part_check_parameters(WbbCx *cx, const PartPlan *p, const TgTarget *t)
+void plan_check_parameters(WbbCx *cx, const Plan *p, const TgTarget *t)
 {
     enum { ADDRESS = 8 };
     const int64_t most = tg_tuned(t, "parameter.bytes") / ADDRESS;
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartPlan *of = part_plan_of(p, &p->kernels[k]);
+        const Plan *of = plan_of_kernel(p, &p->kernels[k]);
         const int64_t n = (int64_t)of->n_operands + of->n_outputs + of->n_temps;
         if (n > most)
             wbb_decline(cx, p->fusion->body->root->loc, WHY_SIZE,

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-const HloComputation *part_called(const HloInstruction *i, const char *attribute)
+const HloComputation *plan_called(const HloInstruction *i, const char *attribute)
 {
     for (uint32_t k = 0; k < i->n_called; k++)
         if (!strcmp(i->called_by[k], attribute)) return i->called[k];
@@ -34,10 +34,10 @@ static bool has(WbbArena *a, const HloComputation *c, const bool *needed, bool (
     return found[c->id];
 }
 
-bool part_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed) { return has(a, c, needed, is_open); }
-bool part_has_branch(WbbArena *a, const HloComputation *c) { return has(a, c, NULL, is_branch); }
+bool plan_has_open_loop(WbbArena *a, const HloComputation *c, const bool *needed) { return has(a, c, needed, is_open); }
+bool plan_has_branch(WbbArena *a, const HloComputation *c) { return has(a, c, NULL, is_branch); }
 
-int64_t part_operations(WbbArena *a, const HloComputation *c, const bool *needed)
+int64_t plan_operations(WbbArena *a, const HloComputation *c, const bool *needed)
 {
     int64_t *sum = WBB_NEW_N(a, int64_t, c->id + 1);
     for (uint32_t of = 0; of <= c->id; of++) {

@@ -10,12 +10,12 @@
  */
 #include "plan/loop_choice.h"
 
-const char part_why_row[] = "a row: its number is the block's";
+const char plan_why_row[] = "a row: its number is the block's";
 
 /* Bytes of buffers that are accessed once for each element: smaller ones are broadcast and stay in a cache. */
-uint32_t part_bytes_an_element(const PartChoosing *c, const PartLoopChoice *x)
+uint32_t plan_bytes_an_element(const PlanChoosing *c, const PlanLoopChoice *x)
 {
-    const PartPlan *p = c->p;
+    const Plan *p = c->p;
     uint32_t sum = 0;
     for (uint32_t k = 0; k < p->n_operands; k++)
         if (c->read[k] && p->buffers[k].elements >= x->r->elements) sum += sc_bytes(p->buffers[k].shape->type);
@@ -25,9 +25,9 @@ uint32_t part_bytes_an_element(const PartChoosing *c, const PartLoopChoice *x)
 }
 
 /* Bits of the narrowest buffer, bytes of the widest. */
-void part_width_of_buffers(const PartChoosing *c, const PartStage *s, uint32_t *narrow, uint32_t *wide)
+void plan_width_of_buffers(const PlanChoosing *c, const PlanStage *s, uint32_t *narrow, uint32_t *wide)
 {
-    const PartPlan *p = c->p;
+    const Plan *p = c->p;
     *narrow = 64, *wide = 1;
     for (uint32_t k = 0; k < p->n_operands + s->n_outputs; k++) {
         if (k < p->n_operands && !c->read[k]) continue;
@@ -37,7 +37,7 @@ void part_width_of_buffers(const PartChoosing *c, const PartStage *s, uint32_t *
 }
 
 /* Of the widest output. */
-static uint32_t stored_bytes(const PartChoosing *c, const PartStage *s)
+static uint32_t stored_bytes(const PlanChoosing *c, const PlanStage *s)
 {
     uint32_t bytes = 1;
     for (uint32_t k = 0; k < s->n_outputs; k++)
@@ -45,13 +45,13 @@ static uint32_t stored_bytes(const PartChoosing *c, const PartStage *s)
     return bytes;
 }
 
-static void halve_once(WbbArena *a, PartLoopChoice *x, const char *why, long long number)
+static void halve_once(WbbArena *a, PlanLoopChoice *x, const char *why, long long number)
 {
     x->vector /= 2;
     x->s->why_vector = wbb_format(a, why, number);
 }
 
-static void halve(WbbArena *a, PartLoopChoice *x, int64_t limit, int64_t each, const char *why)
+static void halve(WbbArena *a, PlanLoopChoice *x, int64_t limit, int64_t each, const char *why)
 {
     while (x->vector > 1 && x->vector * each > limit) halve_once(a, x, why, each);
 }
@@ -66,7 +66,7 @@ static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
         if (i->shape->type == SC_TUPLE || !i->shape->rank || hlo_elements(i->shape) < elements) continue;
         const uint32_t minor = i->shape->minor_to_major[0];
         const int64_t before = all;
-        if (i->opcode == HLO_CONCATENATE && i->dimensions[0] == (int64_t)minor && !part_is_rotation(i)) {
+        if (i->opcode == HLO_CONCATENATE && i->dimensions[0] == (int64_t)minor && !plan_is_rotation(i)) {
             for (uint32_t o = 0; o < i->n_operands; o++) all |= i->operands[o]->shape->dims[minor];
         } else if (i->opcode == HLO_PAD && i->paddings[minor].interior == 0) {
             const HloPadding *p = &i->paddings[minor];
@@ -78,10 +78,10 @@ static int64_t edges(const HloComputation *c, int64_t elements, int64_t *row)
 }
 
 /* Edges at the same offsets of every row: a thread takes whole rows; of each element the operand is known. */
-static bool whole_rows(PartChoosing *c, PartLoopChoice *x, int64_t row, uint32_t narrow)
+static bool whole_rows(PlanChoosing *c, PlanLoopChoice *x, int64_t row, uint32_t narrow)
 {
     const int64_t most = tg_tuned(c->t, "loop.max_row"), min_threads = tg_tuned(c->t, "loop.min_threads");
-    if (x->s->kind != PART_ELEMENTS || row < 2 || row > most || c->elements < row * min_threads) return false;
+    if (x->s->kind != PLAN_ELEMENTS || row < 2 || row > most || c->elements < row * min_threads) return false;
     int64_t rows = 1; /* more until they fill whole accesses of 16 bytes */
     while (2 * rows * row <= most && rows * row * narrow % 128 != 0 && x->r->elements % (2 * rows * row) == 0 &&
            c->elements >= 2 * rows * row * min_threads)
@@ -94,19 +94,19 @@ static bool whole_rows(PartChoosing *c, PartLoopChoice *x, int64_t row, uint32_t
 }
 
 /* As wide as accesses and the machine allow. */
-static void limit_vector(PartChoosing *c, PartLoopChoice *x, uint32_t narrow, uint32_t wide)
+static void limit_vector(PlanChoosing *c, PlanLoopChoice *x, uint32_t narrow, uint32_t wide)
 {
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.unroll", narrow);
-    const uint32_t bytes = part_bytes_an_element(c, x);
-    const int64_t body = part_operations(c->arena, c->p->fusion->body, c->needed);
+    const uint32_t bytes = plan_bytes_an_element(c, x);
+    const int64_t body = plan_operations(c->arena, c->p->fusion->body, c->needed);
     const uint32_t accesses = (uint32_t)tg_tuned(t, "loop.max_accesses");
     const int64_t min_threads = tg_tuned(t, "loop.min_threads");
     x->vector = (uint32_t)WBB_MAX(tune->value, 1);
     x->s->why_vector = tune->because;
     while (x->vector > 1 && c->elements < x->vector * min_threads)
         halve_once(c->arena, x, "more a thread would leave under %lld threads", min_threads);
-    if (x->s->kind == PART_UPDATE) /* L2 does not merge what is stored in parts of sectors */
+    if (x->s->kind == PLAN_UPDATE) /* L2 does not merge what is stored in parts of sectors */
         halve(c->arena, x, WBB_MIN(t->vector_bytes, c->p->align), stored_bytes(c, x->s),
               "an element that is stored has %lld bytes: one access");
     while (x->vector > 1 && x->vector * wide > accesses * t->vector_bytes) {
@@ -117,7 +117,7 @@ static void limit_vector(PartChoosing *c, PartLoopChoice *x, uint32_t narrow, ui
     halve(c->arena, x, tg_tuned(t, "loop.max_bytes"), bytes, "a thread touches %lld bytes an element");
     halve(c->arena, x, tg_tuned(t, "loop.max_body"), body, "the body has %lld operations");
     halve(c->arena, x, tg_tuned(t, "loop.max_iterations"), c->trips, "an element takes %lld iterations of loops");
-    if (x->vector > 1 && part_has_open_loop(c->arena, c->p->fusion->body, c->needed)) {
+    if (x->vector > 1 && plan_has_open_loop(c->arena, c->p->fusion->body, c->needed)) {
         x->vector = 1;
         x->s->why_vector = "elements of a thread would run a loop of unknown length one after the other";
     }
@@ -126,20 +126,20 @@ static void limit_vector(PartChoosing *c, PartLoopChoice *x, uint32_t narrow, ui
 }
 
 /* Elements that share a byte of an output. */
-uint32_t part_group_of_outputs(const PartChoosing *c, const PartLoopChoice *x)
+uint32_t plan_group_of_outputs(const PlanChoosing *c, const PlanLoopChoice *x)
 {
     uint32_t group = 1;
     for (uint32_t k = 0; k < x->s->n_outputs; k++) {
         const ScType of = c->p->buffers[c->p->n_operands + x->s->outputs[k]].shape->type;
-        group = WBB_MAX(group, part_packed_group(of));
+        group = WBB_MAX(group, plan_packed_group(of));
     }
     return group;
 }
 
-void part_choose_vector(PartChoosing *c, PartLoopChoice *x)
+void plan_choose_vector(PlanChoosing *c, PlanLoopChoice *x)
 {
     uint32_t narrow, wide;
-    part_width_of_buffers(c, x->s, &narrow, &wide);
+    plan_width_of_buffers(c, x->s, &narrow, &wide);
     limit_vector(c, x, narrow, wide);
     const int64_t row = x->r->space->rank ? x->r->space->dims[x->r->space->minor_to_major[0]] : 1;
     int64_t same_row = row;
@@ -150,24 +150,24 @@ void part_choose_vector(PartChoosing *c, PartLoopChoice *x)
         x->s->why_vector = "divides the edges of what is padded or concatenated: one test for all elements of a thread";
     }
     if (x->s->run > 1 && row == 1) halve(c->arena, x, 1, 1, "a thread has a run of them, %lld for each");
-    x->s->packed_group = x->s->kind == PART_SCATTER ? 1 : part_group_of_outputs(c, x);
+    x->s->packed_group = x->s->kind == PLAN_SCATTER ? 1 : plan_group_of_outputs(c, x);
     if (x->vector < x->s->packed_group) {
         x->vector = x->s->packed_group;
         x->s->why_vector = "a byte of the output";
     }
     /* its rows are not contiguous in the output */
-    while (x->s->kind != PART_ELEMENTS && x->vector > 1 && row % x->vector != 0 &&
-           (x->s->kind != PART_SCATTER || row > 1))
+    while (x->s->kind != PLAN_ELEMENTS && x->vector > 1 && row % x->vector != 0 &&
+           (x->s->kind != PLAN_SCATTER || row > 1))
         halve_once(c->arena, x, "divides a row of %lld elements", (long long)row);
 }
 
-void part_count_vectors(PartLoopChoice *x)
+void plan_count_vectors(PlanLoopChoice *x)
 {
     x->vectors = x->r->elements / x->vector;
     x->tail = (x->r->elements % x->vector + x->s->packed_group - 1) / x->s->packed_group;
 }
 
-int64_t part_minor_row(const HloShape *space)
+int64_t plan_minor_row(const HloShape *space)
 {
     int64_t row = 1;
     for (uint32_t k = 0; k < space->rank && row == 1; k++) row = space->dims[space->minor_to_major[k]];
@@ -177,10 +177,10 @@ int64_t part_minor_row(const HloShape *space)
 /* threads and blocks ------------------------------------------------------------------------------------------ */
 
 /* Threads for a row of the range's space; 0: it has one row, or a thread may have elements of two. */
-int64_t part_row_threads(const PartLoopChoice *x)
+int64_t plan_row_threads(const PlanLoopChoice *x)
 {
-    const int64_t row = part_minor_row(x->r->space);
-    return x->s->kind == PART_ELEMENTS && row < x->r->elements && row % x->vector == 0 ? row / x->vector : 0;
+    const int64_t row = plan_minor_row(x->r->space);
+    return x->s->kind == PLAN_ELEMENTS && row < x->r->elements && row % x->vector == 0 ? row / x->vector : 0;
 }
 
 /* Bytes that a block moves at least, so that DRAM and not the rate at which blocks begin is what binds; 0: the target
@@ -194,18 +194,18 @@ static double block_bytes(const TgTarget *t)
 /* Threads a block: `times` the target's number, or all if they are fewer; a row of threads where that is near, so that
  * a row's number is the block's; else a multiple of a warp that divides the threads. Blocks of fewer threads would
  * reach more SMs, but a block's warps have a scheduler each: it takes no longer, and more blocks begin later. */
-void part_choose_block(PartChoosing *c, uint32_t times)
+void plan_choose_block(PlanChoosing *c, uint32_t times)
 {
-    PartKernel *p = c->k;
+    PlanKernel *p = c->k;
     const TgTarget *t = c->t;
     const TgTune *tune = tg_tune(t, "loop.block", 0);
     const uint32_t most = times * (uint32_t)tune->value, factor = (uint32_t)tg_tuned(t, "loop.block_factor");
-    const PartLoopChoice *first = &c->choices[0];
+    const PlanLoopChoice *first = &c->choices[0];
     int64_t threads = 0;
     for (uint32_t k = 0; k < p->n_ranges; k++) threads += c->choices[k].vectors + c->choices[k].tail;
     p->block = most;
     p->why_block = tune->because;
-    if (p->n_ranges && first->s->kind == PART_STEPS && threads / most < t->sms) {
+    if (p->n_ranges && first->s->kind == PLAN_STEPS && threads / most < t->sms) {
         while (p->block > t->warp && threads / p->block < t->sms) p->block /= 2;
         p->why_block = "a thread works long: all SMs have some";
         return;
@@ -215,11 +215,11 @@ void part_choose_block(PartChoosing *c, uint32_t times)
         return;
     }
     if (p->n_ranges != 1) return;
-    const double bytes = (double)part_bytes_an_element(c, first) * first->vector, enough = block_bytes(t);
-    const int64_t row = part_row_threads(first);
+    const double bytes = (double)plan_bytes_an_element(c, first) * first->vector, enough = block_bytes(t);
+    const int64_t row = plan_row_threads(first);
     if (row % t->warp == 0 && row >= most / factor && row <= factor * most && threads % row == 0 &&
         threads / row >= t->sms && (row >= most || (double)row * bytes >= enough)) {
-        p->block = (uint32_t)row, p->why_block = part_why_row;
+        p->block = (uint32_t)row, p->why_block = plan_why_row;
         return;
     }
     if (threads % p->block == 0) return;
@@ -235,36 +235,36 @@ void part_choose_block(PartChoosing *c, uint32_t times)
 
 /* Machine instructions of an element, roughly. branch: of what becomes one, in each vector after that of the last; of
  * the concatenate whose operand a range is none does. */
-int64_t part_loop_slots(const PartChoosing *c, const PartLoopChoice *x, int64_t branch)
+int64_t plan_loop_slots(const PlanChoosing *c, const PlanLoopChoice *x, int64_t branch)
 {
     const HloComputation *body = c->p->fusion->body;
-    int64_t sum = x->s->kind == PART_CONCATENATE ? -branch : 0;
+    int64_t sum = x->s->kind == PLAN_CONCATENATE ? -branch : 0;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloOpcode op = body->instructions[k]->opcode;
         if (!c->needed[k]) continue;
         switch (op) {
         case HLO_PAD: sum += c->p->window_pads[k] ? 1 : branch; break;
         case HLO_CONCATENATE: case HLO_DYNAMIC_UPDATE_SLICE: case HLO_WHILE: case HLO_CONDITIONAL: sum += branch; break;
-        default: sum += (int64_t)part_cost_of(c->t, body->instructions[k]).slots;
+        default: sum += (int64_t)plan_cost_of(c->t, body->instructions[k]).slots;
         }
     }
     return sum;
 }
 
-bool part_may_have_registers(const PartChoosing *c, const PartLoopChoice *x)
+bool plan_may_have_registers(const PlanChoosing *c, const PlanLoopChoice *x)
 {
-    const bool moved = x->s->kind == PART_UPDATE || x->s->kind == PART_SCATTER;
+    const bool moved = x->s->kind == PLAN_UPDATE || x->s->kind == PLAN_SCATTER;
     bool in_place = false;
     for (uint32_t k = 0; k < x->s->n_outputs; k++)
         in_place = in_place || c->p->buffers[c->p->n_operands + x->s->outputs[k]].alias >= 0;
     return !moved && !in_place && !x->tail && c->trips <= 1;
 }
 
-bool part_registers_fit(const PartChoosing *c, const PartLoopChoice *x, uint32_t n)
+bool plan_registers_fit(const PlanChoosing *c, const PlanLoopChoice *x, uint32_t n)
 {
     const int64_t branch = tg_tuned(c->t, "loop.coarse_work") + 1; /* too much for any; of a concatenate none */
-    const int64_t slots = part_loop_slots(c, x, branch);
-    const int64_t bytes = (int64_t)part_bytes_an_element(c, x) * x->vector;
+    const int64_t slots = plan_loop_slots(c, x, branch);
+    const int64_t bytes = (int64_t)plan_bytes_an_element(c, x) * x->vector;
     return n == 1 || (x->vectors % ((int64_t)n * c->k->block) == 0 &&
                       x->vectors >= n * tg_tuned(c->t, "loop.min_threads") &&
                       slots * x->vector * n <= tg_tuned(c->t, "loop.coarse_work") &&
@@ -273,40 +273,40 @@ bool part_registers_fit(const PartChoosing *c, const PartLoopChoice *x, uint32_t
 
 /* layouts ----------------------------------------------------------------------------------------------------- */
 
-PartLayout part_loop_layout(const PartChoosing *c, const PartLoopChoice *x)
+Layout plan_loop_layout(const PlanChoosing *c, const PlanLoopChoice *x)
 {
-    PartDim *d = WBB_NEW(c->arena, PartDim);
-    *d = (PartDim){.name = "elements", .size = x->r->elements};
+    LayDim *d = WBB_NEW(c->arena, LayDim);
+    *d = (LayDim){.name = "elements", .size = x->r->elements};
     const int64_t warp = c->t->warp, block = c->k->block;
-    part_add_factor(d, PART_VECTOR, x->vector);
-    part_add_factor(d, PART_LANE, WBB_MIN(block, warp));
-    if (x->spread) part_add_factor(d, PART_REGISTER, x->registers);
-    part_add_factor(d, PART_WARP, (block + warp - 1) / warp);
-    if (!x->spread) part_add_factor(d, PART_REGISTER, x->registers);
-    part_add_factor(d, PART_GRID, x->r->blocks);
-    if (!d->n_factors) d->factors[d->n_factors++] = (PartFactor){.level = PART_LANE, .size = 1};
-    return (PartLayout){.dims = d, .n_dims = 1, .tail = x->s->packed_group};
+    lay_add_factor(d, LAY_VECTOR, x->vector);
+    lay_add_factor(d, LAY_LANE, WBB_MIN(block, warp));
+    if (x->spread) lay_add_factor(d, LAY_REGISTER, x->registers);
+    lay_add_factor(d, LAY_WARP, (block + warp - 1) / warp);
+    if (!x->spread) lay_add_factor(d, LAY_REGISTER, x->registers);
+    lay_add_factor(d, LAY_GRID, x->r->blocks);
+    if (!d->n_factors) d->factors[d->n_factors++] = (LayFactor){.level = LAY_LANE, .size = 1};
+    return (Layout){.dims = d, .n_dims = 1, .tail = x->s->packed_group};
 }
 
-int64_t part_loop_block(const PartLayout *l)
+int64_t plan_loop_block(const Layout *l)
 {
-    const PartDim *d = &l->dims[0];
-    return part_size(d, PART_VECTOR) * part_size(d, PART_LANE) * part_size(d, PART_WARP);
+    const LayDim *d = &l->dims[0];
+    return lay_size(d, LAY_VECTOR) * lay_size(d, LAY_LANE) * lay_size(d, LAY_WARP);
 }
 
-PartLayout part_rows_layout(WbbArena *a, const PartLayout *near, int64_t n, int64_t apart)
+Layout plan_rows_layout(WbbArena *a, const Layout *near, int64_t n, int64_t apart)
 {
-    PartDim *d = WBB_NEW(a, PartDim);
-    const int64_t block = part_loop_block(near);
+    LayDim *d = WBB_NEW(a, LayDim);
+    const int64_t block = plan_loop_block(near);
     *d = near->dims[0];
     d->n_factors = 0;
     for (uint32_t k = 0; k < near->dims[0].n_factors; k++) {
-        const PartFactor *f = &near->dims[0].factors[k];
-        if (f->level != PART_REGISTER && f->level != PART_GRID) d->factors[d->n_factors++] = *f;
+        const LayFactor *f = &near->dims[0].factors[k];
+        if (f->level != LAY_REGISTER && f->level != LAY_GRID) d->factors[d->n_factors++] = *f;
     }
-    part_add_factor(d, PART_GRID, apart / block);
-    d->factors[d->n_factors++] = (PartFactor){.level = PART_REGISTER, .size = n};
-    PartLayout l = *near;
+    lay_add_factor(d, LAY_GRID, apart / block);
+    d->factors[d->n_factors++] = (LayFactor){.level = LAY_REGISTER, .size = n};
+    Layout l = *near;
     l.dims = d;
     return l;
 }

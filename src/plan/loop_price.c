@@ -9,59 +9,59 @@
 #include "plan/exchange.h"
 
 /* Gives the digits of a factor to the fastest dimensions that are left, or to the slowest ones. */
-static void deal(const PartWork *w, const PartFactor *f, bool slowest, int64_t *rest, int64_t *sizes)
+static void deal(const LayWork *w, const LayFactor *f, bool slowest, int64_t *rest, int64_t *sizes)
 {
     int64_t left = f->size;
     for (uint32_t k = 0; left > 1 && k < w->n_dims; k++) {
         const uint32_t d = slowest ? k : w->n_dims - 1 - k;
         const int64_t taken = WBB_MIN(left, rest[d]);
-        sizes[d * PART_LEVELS + f->level] *= taken;
-        rest[d] = part_up(rest[d], taken);
-        left = part_up(left, taken);
+        sizes[d * LAY_LEVELS + f->level] *= taken;
+        rest[d] = lay_up(rest[d], taken);
+        left = lay_up(left, taken);
     }
 }
 
-void part_loop_sizes(WbbArena *a, const PartWork *w, const PartLayout *loop, int64_t *sizes)
+void plan_loop_sizes(WbbArena *a, const LayWork *w, const Layout *loop, int64_t *sizes)
 {
     const uint32_t n = w->n_dims;
     int64_t *rest = WBB_NEW_N(a, int64_t, n + 1u);
     for (uint32_t d = 0; d < n; d++) {
         rest[d] = w->dims[d].size;
-        for (int k = 0; k < PART_LEVELS; k++) sizes[d * PART_LEVELS + (uint32_t)k] = 1;
+        for (int k = 0; k < LAY_LEVELS; k++) sizes[d * LAY_LEVELS + (uint32_t)k] = 1;
     }
     uint32_t fastest = loop->dims[0].n_factors; /* factors whose digits are the fastest */
-    const PartFactor *f = loop->dims[0].factors;
-    if (fastest > 1 && f[fastest - 1].level == PART_REGISTER) deal(w, &f[--fastest], true, rest, sizes);
+    const LayFactor *f = loop->dims[0].factors;
+    if (fastest > 1 && f[fastest - 1].level == LAY_REGISTER) deal(w, &f[--fastest], true, rest, sizes);
     for (uint32_t k = 0; k < fastest; k++)
-        if (f[k].level != PART_GRID) deal(w, &f[k], false, rest, sizes); /* the grid has what is left */
-    for (uint32_t d = 0; d < n; d++) sizes[d * PART_LEVELS + PART_GRID] = rest[d];
+        if (f[k].level != LAY_GRID) deal(w, &f[k], false, rest, sizes); /* the grid has what is left */
+    for (uint32_t d = 0; d < n; d++) sizes[d * LAY_LEVELS + LAY_GRID] = rest[d];
 }
 
-PartPrice part_loop_price_of(const PartRates *rates, const PartWork *w, const PartLayout *loop, const int64_t *sizes,
-                             const PartNeeds *needs)
+LayPrice plan_loop_price_of(const LayRates *rates, const LayWork *w, const Layout *loop, const int64_t *sizes,
+                            const LayNeeds *needs)
 {
-    const PartDim *l = &loop->dims[0];
-    PartNeeds of_loop = *needs;
+    const LayDim *l = &loop->dims[0];
+    LayNeeds of_loop = *needs;
     double of_block = 1; /* elements; the dimensions may be no multiples of the factors that are dealt out to them */
     for (uint32_t k = 0; k < l->n_factors; k++)
-        if (l->factors[k].level != PART_GRID) of_block *= (double)l->factors[k].size;
+        if (l->factors[k].level != LAY_GRID) of_block *= (double)l->factors[k].size;
     of_loop.counts.blocks = (double)l->size / of_block;
-    return part_price(rates, w, sizes, &of_loop);
+    return lay_price(rates, w, sizes, &of_loop);
 }
 
-PartPrice part_loop_price(WbbArena *a, const PartRates *rates, const PartWork *w, const PartLayout *loop)
+LayPrice plan_loop_price(WbbArena *a, const LayRates *rates, const LayWork *w, const Layout *loop)
 {
-    int64_t *sizes = WBB_NEW_N(a, int64_t, (size_t)w->n_dims * PART_LEVELS + 1);
-    part_loop_sizes(a, w, loop, sizes);
-    const PartNeeds needs = part_needs(rates, w, sizes);
-    return part_loop_price_of(rates, w, loop, sizes, &needs);
+    int64_t *sizes = WBB_NEW_N(a, int64_t, (size_t)w->n_dims * LAY_LEVELS + 1);
+    plan_loop_sizes(a, w, loop, sizes);
+    const LayNeeds needs = lay_needs(rates, w, sizes);
+    return plan_loop_price_of(rates, w, loop, sizes, &needs);
 }
 
-PartPrice part_loop_range_price(WbbArena *a, const PartPlan *p, const PartKernel *k, const PartRange *r,
-                                const TgTarget *t)
+LayPrice plan_loop_range_price(WbbArena *a, const Plan *p, const PlanKernel *k, const PlanRange *r,
+                               const TgTarget *t)
 {
-    PartExchange x;
-    if (!part_loop_space(a, p, k, r, t, &x)) return (PartPrice){.us = 0};
-    const PartWork work = part_loop_work(&x);
-    return part_loop_price(a, part_rates(a, t), &work, &r->stages[0].layout);
+    PlanExchange x;
+    if (!plan_loop_space(a, p, k, r, t, &x)) return (LayPrice){.us = 0};
+    const LayWork work = plan_loop_work(&x);
+    return plan_loop_price(a, lay_rates(a, t), &work, &r->stages[0].layout);
 }

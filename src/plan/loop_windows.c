@@ -19,7 +19,7 @@ static const HloInstruction *array_below(const HloInstruction *i, int64_t elemen
     return found;
 }
 
-const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int64_t *work, int64_t light)
+const bool *plan_window_pads(WbbArena *a, const HloComputation *body, const int64_t *work, int64_t light)
 {
     bool *out = WBB_NEW_N(a, bool, body->n_instructions + 1);
     const HloInstruction **of = WBB_NEW_N(a, const HloInstruction *, body->n_instructions + 1);
@@ -34,7 +34,7 @@ const bool *part_window_pads(WbbArena *a, const HloComputation *body, const int6
     return out;
 }
 
-bool part_has_windows(const PartWork *w)
+bool plan_has_windows(const LayWork *w)
 {
     for (uint32_t k = 0; k < w->n_loads; k++)
         for (uint32_t d = 0; w->loads[k].gap && d + 1 < w->n_dims; d++)
@@ -51,44 +51,44 @@ static uint32_t minor_of(const HloShape *space)
 }
 
 /* The vectors of a thread are a row apart, which the threads of a block have. */
-PartLayout part_window_layout(WbbArena *a, const PartLayout *near, const TgTarget *t, const HloShape *space,
-                              int64_t vector, int64_t n)
+Layout plan_window_layout(WbbArena *a, const Layout *near, const TgTarget *t, const HloShape *space,
+                          int64_t vector, int64_t n)
 {
     const int64_t row = space->dims[minor_of(space) - 1];
-    PartDim *d = WBB_NEW(a, PartDim);
-    PartLayout l = *near;
+    LayDim *d = WBB_NEW(a, LayDim);
+    Layout l = *near;
     *d = near->dims[0], d->n_factors = 0, l.dims = d;
-    part_add_factor(d, PART_VECTOR, vector);
-    part_add_factor(d, PART_LANE, t->warp);
-    part_add_factor(d, PART_WARP, row / vector / t->warp);
-    part_add_factor(d, PART_REGISTER, n);
-    part_add_factor(d, PART_GRID, d->size / row / n);
+    lay_add_factor(d, LAY_VECTOR, vector);
+    lay_add_factor(d, LAY_LANE, t->warp);
+    lay_add_factor(d, LAY_WARP, row / vector / t->warp);
+    lay_add_factor(d, LAY_REGISTER, n);
+    lay_add_factor(d, LAY_GRID, d->size / row / n);
     return l;
 }
 
 /* The least bytes of an element that is read or stored, at most so many. */
-static int64_t narrow_of(const PartWork *w, int64_t least)
+static int64_t narrow_of(const LayWork *w, int64_t least)
 {
     for (uint32_t k = 0; k < w->n_loads + w->n_stores; k++) {
-        const PartAccess *x = k < w->n_loads ? &w->loads[k] : &w->stores[k - w->n_loads];
+        const LayAccess *x = k < w->n_loads ? &w->loads[k] : &w->stores[k - w->n_loads];
         least = WBB_MIN(least, WBB_MAX(x->bits / 8, 1));
     }
     return least;
 }
 
 /* Bytes of n rows that a block comes back to, as elements beside a vector are in others' vectors; 0: it does not. */
-static int64_t beside(const PartWork *w, uint32_t minor, int64_t row, int64_t n)
+static int64_t beside(const LayWork *w, uint32_t minor, int64_t row, int64_t n)
 {
     int64_t sum = 0;
     for (uint32_t k = 0; k < w->n_loads; k++) {
-        const PartAccess *x = &w->loads[k];
+        const LayAccess *x = &w->loads[k];
         if (x->gap && x->gap[minor] && x->gap[minor] < row && x->step[minor] == 1)
             sum = WBB_MAX(sum, row * n * x->bits / 8);
     }
     return sum;
 }
 
-bool part_windows_fit(const PartWork *w, const PartExchange *x, const PartLoopChoice *c, uint32_t vector, int64_t n)
+bool plan_windows_fit(const LayWork *w, const PlanExchange *x, const PlanLoopChoice *c, uint32_t vector, int64_t n)
 {
     const TgTarget *t = x->t;
     const uint32_t minor = minor_of(x->space);

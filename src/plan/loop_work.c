@@ -1,6 +1,6 @@
 /* loop_work.c: what a loop over elements loads, stores and computes.
  *
- * Needs a launch range whose one stage computes elements that a thread has alone; leaves a PartWork over the dimensions
+ * Needs a launch range whose one stage computes elements that a thread has alone; leaves a LayWork over the dimensions
  * of its space. Most loops store roots, each element at its own place (exchange_work.c); others
  *
  *     values   what a scatter works on, in the memory of its result
@@ -19,18 +19,18 @@
 #include "index/access.h"
 
 typedef struct {
-    const PartExchange *x;
-    const PartStage *s;
-    PartWalk w;
-    PartWork work;
-    PartAccess *stores, *reads; /* reads: accesses of memory beside the loads of the walk */
+    const PlanExchange *x;
+    const PlanStage *s;
+    PlanWalk w;
+    LayWork work;
+    LayAccess *stores, *reads; /* reads: accesses of memory beside the loads of the walk */
     uint32_t n_reads;
     IrRef at[HLO_RANK_LIMIT]; /* the position as an index of the range's space */
 } Sites;
 
-static void store(Sites *m, const HloShape *s, const IrRef *index, const PartNeed *by)
+static void store(Sites *m, const HloShape *s, const IrRef *index, const PlanNeed *by)
 {
-    m->stores[m->work.n_stores++] = part_access_of(&m->w, s, ix_linear(m->w.rw, s, index), by);
+    m->stores[m->work.n_stores++] = plan_access_of(&m->w, s, ix_linear(m->w.rw, s, index), by);
 }
 
 static void add_values(Sites *m)
@@ -39,7 +39,7 @@ static void add_values(Sites *m)
     for (uint32_t k = 0; k < m->s->n_outputs; k++) {
         IrRef index[HLO_RANK_LIMIT];
         ix_delinear(rw, m->s->shapes[k], ix_linear(rw, m->x->space, m->w.at), index);
-        part_walk_need(&m->w, m->s->values[k], index);
+        plan_walk_need(&m->w, m->s->values[k], index);
         store(m, m->s->shapes[k], index, NULL);
     }
 }
@@ -49,9 +49,9 @@ static void add_update(Sites *m)
     const HloInstruction *u = m->s->update;
     const IxNeeds needs = ix_needs(m->x->a, u);
     IrRef none[HLO_RANK_LIMIT];
-    PartNeed by = {.value = part_value(u, 0), .times = 1};
+    PlanNeed by = {.value = plan_value(u, 0), .times = 1};
     for (uint32_t d = 0; d < u->shape->rank; d++) none[d] = ir_index(rw_graph(m->w.rw), 0);
-    part_walk_need(&m->w, part_value(u->operands[1], 0), m->at);
+    plan_walk_need(&m->w, plan_value(u->operands[1], 0), m->at);
     for (uint32_t k = 0; k < needs.n_starts; k++) {
         const IxStart *s = &needs.starts[k];
         const HloInstruction *start = u->operands[s->operand];
@@ -63,7 +63,7 @@ static void add_update(Sites *m)
             continue;
         }
         ix_start(m->w.rw, m->x->a, u, k, none, NULL, at);
-        part_walk_need(&m->w, part_value(start, 0), at);
+        plan_walk_need(&m->w, plan_value(start, 0), at);
         by.anywhere = by.anywhere || s->dimension == u->shape->minor_to_major[0];
     }
     store(m, u->shape, m->at, &by);
@@ -84,9 +84,9 @@ static double turns_of_warp(double lanes, double elements)
 }
 
 /* A lock for each element: taken, and given back. */
-static void add_lock(Sites *m, const HloShape *to, const PartNeed *by, double updates, double window)
+static void add_lock(Sites *m, const HloShape *to, const PlanNeed *by, double updates, double window)
 {
-    const PartWalk *w = &m->w;
+    const PlanWalk *w = &m->w;
     const double elements = (double)hlo_elements(to), alu = tg_rate(w->t, "latency.alu")->value;
     const double turns = turns_of_warp(WBB_MAX(w->t->warp / window, 1.0), elements / window);
     const double of_line = WBB_MIN(TG_LINE / (double)sizeof(uint32_t), elements);
@@ -95,9 +95,9 @@ static void add_lock(Sites *m, const HloShape *to, const PartNeed *by, double up
     *lock = *to;
     lock->type = SC_U32;
     const IrRef node = ix_linear(w->rw, to, m->at);
-    m->reads[m->n_reads++] = part_access_of(w, lock, node, by);
-    m->stores[m->work.n_stores++] = part_access_of(w, lock, node, by);
-    m->work.turns = (PartTurns){
+    m->reads[m->n_reads++] = plan_access_of(w, lock, node, by);
+    m->stores[m->work.n_stores++] = plan_access_of(w, lock, node, by);
+    m->work.turns = (LayTurns){
         .sectors = 2 * updates / WBB_MIN(window, TG_SECTOR / (double)sizeof(uint32_t)),
         .clocks = 2 * updates / elements * tg_rate(w->t, "atomic.int")->value * of_line / of_turn,
         .latency = turns * (2 * tg_rate(w->t, "latency.atomic")->value + tg_rate(w->t, "latency.l2")->value +
@@ -107,24 +107,24 @@ static void add_lock(Sites *m, const HloShape *to, const PartNeed *by, double up
 /* Is result k the update itself? Then nobody reads the element. */
 static bool replaces(const HloInstruction *scatter, uint32_t k)
 {
-    const HloInstruction *root = part_scatter_root(scatter, k);
+    const HloInstruction *root = plan_scatter_root(scatter, k);
     return root->opcode == HLO_PARAMETER && root->number == (int64_t)(scatter->n_operands / 2 + k);
 }
 
 static void add_updates(Sites *m)
 {
     const HloInstruction *i = m->s->update, *indices = i->operands[i->n_operands / 2];
-    const HloShape *to = part_shape(i, m->s->first), *own = m->x->range->space;
+    const HloShape *to = plan_shape(i, m->s->first), *own = m->x->range->space;
     const uint32_t results = i->n_operands / 2, columns = (uint32_t)indices->shape->dims[1];
     const IrRef row = m->at[0];
-    PartNeed by = {.value = part_value(i, m->s->first), .times = 1, .sliced = to};
+    PlanNeed by = {.value = plan_value(i, m->s->first), .times = 1, .sliced = to};
     double window = 1;
     for (uint32_t k = 0; k < m->s->n_outputs; k++)
-        part_walk_need(&m->w, part_value(i->operands[results + 1 + m->s->first + k], 0), m->at);
+        plan_walk_need(&m->w, plan_value(i->operands[results + 1 + m->s->first + k], 0), m->at);
     for (uint32_t c = 0; c < columns; c++) {
         const IrRef at[] = {row, ir_index(rw_graph(m->w.rw), c)};
         int64_t below = 1;
-        part_walk_need(&m->w, part_value(indices, 0), at);
+        plan_walk_need(&m->w, plan_value(indices, 0), at);
         for (uint32_t d = 0; d < to->rank && to->minor_to_major[d] != c; d++) below *= to->dims[to->minor_to_major[d]];
         by.apart = c ? WBB_MIN(by.apart, below) : below;
         by.anywhere = by.anywhere || (c == to->minor_to_major[0] && to->rank && own->dims[1 + c] < to->dims[c]);
@@ -133,27 +133,27 @@ static void add_updates(Sites *m)
         if (own->minor_to_major[own->rank - 1 - d] == 0) by.far |= UINT64_C(1) << d;
     for (uint32_t d = 0; d < to->rank; d++) m->at[d] = m->at[d + 1], window *= (double)own->dims[d + 1];
     for (uint32_t k = 0; k < m->s->n_outputs; k++) {
-        const HloShape *of = part_shape(i, m->s->first + k);
+        const HloShape *of = plan_shape(i, m->s->first + k);
         store(m, of, m->at, &by);
         if (!replaces(i, m->s->first + k)) m->reads[m->n_reads++] = m->stores[m->work.n_stores - 1];
     }
     const HloComputation *combine = i->called[0];
     for (uint32_t k = 0; k < combine->n_instructions; k++)
-        m->work.term_slots += part_cost_of(m->x->t, combine->instructions[k]).slots;
-    if (m->s->combine == PART_LOCK) add_lock(m, to, &by, (double)hlo_elements(own), window);
+        m->work.term_slots += plan_cost_of(m->x->t, combine->instructions[k]).slots;
+    if (m->s->combine == PLAN_LOCK) add_lock(m, to, &by, (double)hlo_elements(own), window);
 }
 
 /* --- the work ----------------------------------------------------------------------------------------------------- */
-static bool has_own_sites(const PartStage *s) { return s->values || s->kind == PART_UPDATE || s->kind == PART_SCATTER; }
+static bool has_own_sites(const PlanStage *s) { return s->values || s->kind == PLAN_UPDATE || s->kind == PLAN_SCATTER; }
 
 /* The loads of the walk, then those beside them. */
 static void take_work(Sites *m)
 {
-    const PartWork own = m->work;
-    part_walk_run(&m->w);
-    part_walk_work(&m->w, &m->work);
+    const LayWork own = m->work;
+    plan_walk_run(&m->w);
+    plan_walk_work(&m->w, &m->work);
     m->work.term_slots += own.term_slots;
-    PartAccess *loads = WBB_NEW_N(m->x->a, PartAccess, m->work.n_loads + m->n_reads + 1u);
+    LayAccess *loads = WBB_NEW_N(m->x->a, LayAccess, m->work.n_loads + m->n_reads + 1u);
     for (uint32_t k = 0; k < m->work.n_loads; k++) loads[k] = m->work.loads[k];
     for (uint32_t k = 0; k < m->n_reads; k++) loads[m->work.n_loads++] = m->reads[k];
     m->work.loads = loads;
@@ -161,14 +161,14 @@ static void take_work(Sites *m)
 
 /* --- rows that follow each other ---------------------------------------------------------------------------------- */
 /* Is dimension d + 1 of the access, and what is beside it, as if d were more of it? */
-static bool is_one(const PartWork *w, const PartAccess *x, uint32_t d)
+static bool is_one(const LayWork *w, const LayAccess *x, uint32_t d)
 {
     const bool repeats = x->repeat && (x->repeat[d] > 1 || x->repeat[d + 1] > 1);
-    if (x->share.dim == d + 1 || x->share.dim == d + 2 || repeats || x->step[d] == PART_FAR) return false;
-    return x->step[d + 1] != PART_FAR && x->step[d] == x->step[d + 1] * w->dims[d + 1].size;
+    if (x->share.dim == d + 1 || x->share.dim == d + 2 || repeats || x->step[d] == LAY_FAR) return false;
+    return x->step[d + 1] != LAY_FAR && x->step[d] == x->step[d + 1] * w->dims[d + 1].size;
 }
 
-static bool may_join(const PartWork *w, uint32_t d)
+static bool may_join(const LayWork *w, uint32_t d)
 {
     bool one = true;
     for (uint32_t k = 0; one && k < w->n_loads; k++) one = is_one(w, &w->loads[k], d);
@@ -185,9 +185,9 @@ static const int64_t *without(WbbArena *a, const int64_t *of, uint32_t n, uint32
     return of ? to : NULL;
 }
 
-static const PartAccess *joined(WbbArena *a, const PartAccess *of, uint32_t n, uint32_t n_dims, uint32_t d)
+static const LayAccess *joined(WbbArena *a, const LayAccess *of, uint32_t n, uint32_t n_dims, uint32_t d)
 {
-    PartAccess *to = WBB_NEW_N(a, PartAccess, n + 1u);
+    LayAccess *to = WBB_NEW_N(a, LayAccess, n + 1u);
     for (uint32_t k = 0; k < n; k++) {
         to[k] = of[k];
         to[k].step = without(a, of[k].step, n_dims, d), to[k].repeat = without(a, of[k].repeat, n_dims, d);
@@ -199,12 +199,12 @@ static const PartAccess *joined(WbbArena *a, const PartAccess *of, uint32_t n, u
 
 /* Joins dimensions that all accesses have one after the other: a thread's neighbours are over the ends of their rows,
  * f32[262144,3] is as f32[786432]. Windows are of rows. */
-static void join_dims(WbbArena *a, PartWork *w)
+static void join_dims(WbbArena *a, LayWork *w)
 {
-    for (uint32_t d = w->n_dims; d-- > 1 && !part_has_windows(w);) {
+    for (uint32_t d = w->n_dims; d-- > 1 && !plan_has_windows(w);) {
         if (!may_join(w, d - 1)) continue;
-        PartDim *dims = WBB_NEW_N(a, PartDim, w->n_dims);
-        PartSlots *along = WBB_NEW_N(a, PartSlots, w->n_along + 1u);
+        LayDim *dims = WBB_NEW_N(a, LayDim, w->n_dims);
+        LaySlots *along = WBB_NEW_N(a, LaySlots, w->n_along + 1u);
         w->loads = joined(a, w->loads, w->n_loads, w->n_dims, d - 1);
         w->stores = joined(a, w->stores, w->n_stores, w->n_dims, d - 1);
         for (uint32_t k = 0; k + 1 < w->n_dims; k++) dims[k] = w->dims[k < d ? k : k + 1];
@@ -218,55 +218,55 @@ static void join_dims(WbbArena *a, PartWork *w)
     }
 }
 
-static PartWork work_of(const PartExchange *x)
+static LayWork work_of(const PlanExchange *x)
 {
-    const PartGroup *groups = part_exchange_groups(x->a, x->space);
+    const PlanGroup *groups = plan_exchange_groups(x->a, x->space);
     const uint32_t n = x->space->rank;
-    if (!x->range || !has_own_sites(&x->range->stages[0])) return part_exchange_work(x, PART_ELEMENTS, groups, n);
-    Sites m = {.x = x, .s = &x->range->stages[0], .w = part_exchange_walk(x, groups, n)};
-    m.stores = WBB_NEW_N(x->a, PartAccess, m.s->n_outputs + 1u); /* and of a lock */
-    m.reads = WBB_NEW_N(x->a, PartAccess, m.s->n_outputs + 1u);
-    m.work = (PartWork){.dims = part_group_dims(x->a, groups, n), .n_dims = n, .commutes = true, .passes = 1,
+    if (!x->range || !has_own_sites(&x->range->stages[0])) return plan_exchange_work(x, PLAN_ELEMENTS, groups, n);
+    Sites m = {.x = x, .s = &x->range->stages[0], .w = plan_exchange_walk(x, groups, n)};
+    m.stores = WBB_NEW_N(x->a, LayAccess, m.s->n_outputs + 1u); /* and of a lock */
+    m.reads = WBB_NEW_N(x->a, LayAccess, m.s->n_outputs + 1u);
+    m.work = (LayWork){.dims = plan_group_dims(x->a, groups, n), .n_dims = n, .commutes = true, .passes = 1,
                         .stores = m.stores, .placed = true, .linear = true};
     m.w.linear = true;
-    part_walk_begin(&m.w);
-    part_own_index(x->range->space, m.w.at, m.at);
-    if (m.s->kind == PART_UPDATE) add_update(&m);
-    else if (m.s->kind == PART_SCATTER) add_updates(&m);
+    plan_walk_begin(&m.w);
+    plan_own_index(x->range->space, m.w.at, m.at);
+    if (m.s->kind == PLAN_UPDATE) add_update(&m);
+    else if (m.s->kind == PLAN_SCATTER) add_updates(&m);
     else add_values(&m);
     take_work(&m);
     return m.work;
 }
 
-PartWork part_loop_work(const PartExchange *x)
+LayWork plan_loop_work(const PlanExchange *x)
 {
-    PartWork w = work_of(x);
+    LayWork w = work_of(x);
     join_dims(x->a, &w);
     return w;
 }
 
 /* Updates that instructions combine have a price of their own, which knows of runs (scatter_price.c). */
-static bool is_loop(const PartStage *s)
+static bool is_loop(const PlanStage *s)
 {
-    if (s->kind == PART_SCATTER) return !part_may_combine(s);
-    return s->kind == PART_ELEMENTS || s->kind == PART_CONCATENATE || s->kind == PART_UPDATE;
+    if (s->kind == PLAN_SCATTER) return !plan_may_combine(s);
+    return s->kind == PLAN_ELEMENTS || s->kind == PLAN_CONCATENATE || s->kind == PLAN_UPDATE;
 }
 
-bool part_loop_space(WbbArena *a, const PartPlan *p, const PartKernel *k, const PartRange *r, const TgTarget *t,
-                     PartExchange *x)
+bool plan_loop_space(WbbArena *a, const Plan *p, const PlanKernel *k, const PlanRange *r, const TgTarget *t,
+                     PlanExchange *x)
 {
-    const PartStage *s = &r->stages[0];
+    const PlanStage *s = &r->stages[0];
     const uint32_t rank = WBB_MAX(r->space->rank, 1u); /* a number is a row of one */
     HloShape *space = WBB_NEW(a, HloShape);
     int64_t *dims = WBB_NEW_N(a, int64_t, rank + 1u);
     uint8_t *order = WBB_NEW_N(a, uint8_t, rank + 1u);
-    if (!is_loop(s) || rank > PART_EXCHANGE_DIMS) return false;
+    if (!is_loop(s) || rank > PLAN_EXCHANGE_DIMS) return false;
     for (uint32_t d = 0; d < rank; d++) { /* the slowest first */
         order[d] = (uint8_t)(rank - 1 - d);
         dims[d] = r->space->rank ? r->space->dims[r->space->minor_to_major[order[d]]] : 1;
     }
     *space = (HloShape){.type = r->space->type, .rank = (uint8_t)rank, .dims = dims, .minor_to_major = order};
-    *x = (PartExchange){.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = space,
+    *x = (PlanExchange){.a = a, .p = p, .t = t, .outputs = s->outputs, .n_outputs = s->n_outputs, .space = space,
                         .range = r, .made = k->made, .n_made = k->n_made};
     return true;
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-bool part_is_free(const HloInstruction *i)
+bool plan_is_free(const HloInstruction *i)
 {
     const HloKind kind = hlo_kind(i->opcode);
     return kind == HLO_IS_LEAF || kind == HLO_IS_GROUP || hlo_has(i->opcode, HLO_RENAMES);
@@ -29,7 +29,7 @@ typedef struct {
     HloCount counts;
     const HloComputation *body;
     bool straight;       /* all iterations are straight code: branches count */
-    const PartWhileWork **inner; /* by id: of the loops in the body, once one is wanted */
+    const PlanWhileWork **inner; /* by id: of the loops in the body, once one is wanted */
     double terms;        /* of the longest fold */
     double branches;     /* of straight code */
     Wanted *same, *all;  /* by id: elements wanted by users at the user's own index, and at others */
@@ -38,7 +38,7 @@ typedef struct {
 
 static void want(Wanting *w, const HloInstruction *i, uint32_t part, Wanted n, bool same)
 {
-    const PartValue v = part_value(i, part);
+    const PlanValue v = plan_value(i, part);
     const bool state = v.i->opcode == HLO_PARAMETER, counts = w->counts.trips >= 0 && v.part == w->counts.counter;
     Wanted *sums = state ? &w->more[v.part] : &w->all[v.i->id], *most = state ? &w->next[v.part] : &w->same[v.i->id];
     if (state && (counts || hlo_loop_keeps(w->loop, v.part))) return;
@@ -89,21 +89,21 @@ static Wanted wanted_of(Wanting *w, const HloInstruction *i, uint32_t k, Wanted 
 
 static double operations_of(Wanting *w, const HloInstruction *i, double n, double terms)
 {
-    if (part_is_free(i)) return 0;
+    if (plan_is_free(i)) return 0;
     if (hlo_kind(i->opcode) != HLO_IS_CONTROL) return n * WBB_MAX(terms, 1);
     double sum = 0;
-    for (uint32_t k = 0; k < i->n_called; k++) sum += (double)part_operations(w->a, i->called[k], NULL);
+    for (uint32_t k = 0; k < i->n_called; k++) sum += (double)plan_operations(w->a, i->called[k], NULL);
     return n * sum;
 }
 
 /* Adds what n elements of a loop in the loop need, of the leaf that needs most; returns their operations. */
 static double nested(Wanting *w, const HloInstruction *loop, double n)
 {
-    const PartWhileWork **work = &w->inner[loop->id];
+    const PlanWhileWork **work = &w->inner[loop->id];
     double most = 0;
-    if (!*work) *work = part_while_work(w->a, loop);
+    if (!*work) *work = plan_while_work(w->a, loop);
     for (uint32_t l = 0; l < loop->shape->n_leaves; l++) {
-        const PartLeafWork *x = &(*work)->leaves[l];
+        const PlanLeafWork *x = &(*work)->leaves[l];
         most = WBB_MAX(most, x->operations);
         for (uint32_t k = 0; k < loop->shape->n_leaves; k++)
             if (x->state[k] > 0) want(w, loop->operands[0], k, (Wanted){n * x->state[k], 0}, x->state[k] <= 1);
@@ -122,7 +122,7 @@ static double iteration(Wanting *w, const Wanted *of)
         if (of[l].n + of[l].apart > 0) want(w, body->root, l, of[l], true);
     for (uint32_t k = body->n_instructions; k-- > 0;) {
         const HloInstruction *i = body->instructions[k];
-        const Wanted n = wanted_of_all(&w->same[k], &w->all[k], (double)hlo_elements(part_shape(i, 0)));
+        const Wanted n = wanted_of_all(&w->same[k], &w->all[k], (double)hlo_elements(plan_shape(i, 0)));
         const double terms = hlo_terms(w->a, i), both = n.n + n.apart;
         if (both <= 0) continue;
         w->terms = WBB_MAX(w->terms, terms);
@@ -135,16 +135,16 @@ static double iteration(Wanting *w, const Wanted *of)
             }
     }
     for (uint32_t l = 0; l < w->loop->shape->n_leaves; l++)
-        w->next[l] = wanted_of_all(&w->next[l], &w->more[l], (double)hlo_elements(part_shape(w->loop, l)));
+        w->next[l] = wanted_of_all(&w->next[l], &w->more[l], (double)hlo_elements(plan_shape(w->loop, l)));
     return sum;
 }
 
 static Wanting wanting_of(WbbArena *a, const HloInstruction *loop)
 {
-    const HloComputation *body = part_called(loop, "body");
+    const HloComputation *body = plan_called(loop, "body");
     const uint32_t leaves = loop->shape->n_leaves + 1, n = body->n_instructions + 1;
     return (Wanting){.a = a, .loop = loop, .counts = hlo_count_of(loop), .body = body,
-                     .inner = WBB_NEW_N(a, const PartWhileWork *, n), .same = WBB_NEW_N(a, Wanted, n),
+                     .inner = WBB_NEW_N(a, const PlanWhileWork *, n), .same = WBB_NEW_N(a, Wanted, n),
                      .all = WBB_NEW_N(a, Wanted, n), .next = WBB_NEW_N(a, Wanted, leaves),
                      .more = WBB_NEW_N(a, Wanted, leaves)};
 }
@@ -170,32 +170,32 @@ static double operations_of_leaf(Wanting *w, uint32_t leaf, Wanted *of)
     return operations;
 }
 
-PartStraight part_while_straight(WbbArena *a, const HloInstruction *loop, uint32_t leaf)
+PlanStraight plan_while_straight(WbbArena *a, const HloInstruction *loop, uint32_t leaf)
 {
     Wanting w = wanting_of(a, loop);
     w.straight = true;
     const double operations = operations_of_leaf(&w, leaf, WBB_NEW_N(a, Wanted, loop->shape->n_leaves + 1));
-    return (PartStraight){operations, w.branches};
+    return (PlanStraight){operations, w.branches};
 }
 
-static PartLeafWork of_leaf(Wanting *w, uint32_t leaf)
+static PlanLeafWork of_leaf(Wanting *w, uint32_t leaf)
 {
     const uint32_t leaves = w->loop->shape->n_leaves;
     Wanted *of = WBB_NEW_N(w->a, Wanted, leaves + 1);
     double *state = WBB_NEW_N(w->a, double, leaves + 1);
-    const PartLeafWork r = {.operations = operations_of_leaf(w, leaf, of), .state = state};
+    const PlanLeafWork r = {.operations = operations_of_leaf(w, leaf, of), .state = state};
     for (uint32_t l = 0; l < leaves; l++) state[l] = of[l].n;
     return r;
 }
 
-const PartWhileWork *part_while_work(WbbArena *a, const HloInstruction *loop)
+const PlanWhileWork *plan_while_work(WbbArena *a, const HloInstruction *loop)
 {
     const uint32_t leaves = loop->shape->n_leaves;
     Wanting w = wanting_of(a, loop);
-    PartLeafWork *each = WBB_NEW_N(a, PartLeafWork, leaves + 1);
-    PartWhileWork *r = WBB_NEW(a, PartWhileWork);
+    PlanLeafWork *each = WBB_NEW_N(a, PlanLeafWork, leaves + 1);
+    PlanWhileWork *r = WBB_NEW(a, PlanWhileWork);
     Wanted *all = WBB_NEW_N(a, Wanted, leaves + 1);
-    for (uint32_t l = 0; l < leaves; l++) all[l].n = (double)hlo_elements(part_shape(loop, l));
+    for (uint32_t l = 0; l < leaves; l++) all[l].n = (double)hlo_elements(plan_shape(loop, l));
     r->whole = iteration(&w, all);
     for (uint32_t l = 0; l < leaves; l++) each[l] = of_leaf(&w, l);
     r->terms = w.terms, r->leaves = each;

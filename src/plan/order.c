@@ -2,7 +2,7 @@
  *
  * Needs a plan; leaves NULL, or what is wrong with it. What each launch reads and writes is said as facts of
  * base/order.h. An operand has one value, from the start on, or, where a fusion is cut, from the kernels on that make
- * it (PartKernel.ready); whatever lies in other buffers has the value that the kernel before left there. An update in
+ * it (PlanKernel.ready); whatever lies in other buffers has the value that the kernel before left there. An update in
  * place reads what it leaves as it was.
  *
  *     y = scatter(sort(p), ..)     kernel 0 reads p, makes out; kernel 1 reads out, makes out over it
@@ -13,48 +13,48 @@
 
 /* Each launch of a sort but the first reads the set of temporaries that the one before left, and each but the last one
  * writes the other set; all of a set's stand side by side. */
-static void touch_sets(const PartPlan *of, const PartSort *s, uint8_t *touches)
+static void touch_sets(const Plan *of, const PlanSort *s, uint8_t *touches)
 {
     const uint32_t end = of->n_operands + of->n_outputs + of->n_temps;
     const uint32_t ends[2] = {s->passes > 1 ? s->temps[1] : end, end};
     for (uint32_t b = s->temps[(s->pass + 1) % 2]; s->pass && b < ends[(s->pass + 1) % 2]; b++)
-        touches[b] |= PART_READS;
+        touches[b] |= PLAN_READS;
     for (uint32_t b = s->temps[s->pass % 2]; s->pass < s->passes && b < ends[s->pass % 2]; b++)
-        touches[b] |= PART_WRITES;
+        touches[b] |= PLAN_WRITES;
 }
 
-uint8_t *part_touches(WbbArena *a, const PartPlan *p, const PartKernel *k)
+uint8_t *plan_touches(WbbArena *a, const Plan *p, const PlanKernel *k)
 {
-    const PartPlan *of = part_plan_of(p, k);
+    const Plan *of = plan_of_kernel(p, k);
     const HloComputation *body = of->fusion->body;
     const uint32_t outputs = of->n_operands;
     uint8_t *touches = WBB_NEW_N(a, uint8_t, outputs + of->n_outputs + of->n_temps + 1);
     if (!k->grid) return touches;
-    const bool *needed = part_needed(a, of, k);
+    const bool *needed = plan_needed(a, of, k);
     for (uint32_t n = 0; n < body->n_parameters; n++)
         for (uint32_t l = 0; needed[body->parameters[n]->id] && l < body->parameters[n]->shape->n_leaves; l++)
-            touches[of->first_leaf[n] + l] = PART_READS;
+            touches[of->first_leaf[n] + l] = PLAN_READS;
     for (uint32_t n = 0; n < k->n_made; n++)
-        if (needed[k->made[n].value.i->id]) touches[k->made[n].buffer] = PART_READS;
-    for (const PartRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
-        for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++) {
-            const bool some = s->kind == PART_UPDATE || s->kind == PART_SCATTER;
-            const PartSort *sort = s->sort;
-            if (s->kind == PART_SCATTER && s->combine == PART_LOCK) touches[s->lock] |= PART_READS | PART_WRITES_SOME;
+        if (needed[k->made[n].value.i->id]) touches[k->made[n].buffer] = PLAN_READS;
+    for (const PlanRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
+        for (const PlanStage *s = r->stages; s < r->stages + r->n_stages; s++) {
+            const bool some = s->kind == PLAN_UPDATE || s->kind == PLAN_SCATTER;
+            const PlanSort *sort = s->sort;
+            if (s->kind == PLAN_SCATTER && s->combine == PLAN_LOCK) touches[s->lock] |= PLAN_READS | PLAN_WRITES_SOME;
             if (sort) touch_sets(of, sort, touches);
             for (uint32_t o = 0; o < s->n_outputs && !(sort && sort->pass < sort->passes); o++)
-                touches[outputs + s->outputs[o]] |= some ? PART_WRITES_SOME : PART_WRITES;
+                touches[outputs + s->outputs[o]] |= some ? PLAN_WRITES_SOME : PLAN_WRITES;
         }
     return touches;
 }
 
-bool part_is_partial(WbbArena *a, const PartPlan *p, uint32_t buffer)
+bool plan_is_partial(WbbArena *a, const Plan *p, uint32_t buffer)
 {
-    for (const PartKernel *k = p->kernels; k < p->kernels + p->n_kernels; k++) {
-        const PartPlan *of = part_plan_of(p, k);
-        const uint8_t *touches = part_touches(a, p, k);
+    for (const PlanKernel *k = p->kernels; k < p->kernels + p->n_kernels; k++) {
+        const Plan *of = plan_of_kernel(p, k);
+        const uint8_t *touches = plan_touches(a, p, k);
         for (uint32_t b = of->n_operands; b < of->n_operands + of->n_outputs; b++)
-            if (touches[b] & PART_WRITES && (k->of ? k->memory[b] : b) == buffer) return false;
+            if (touches[b] & PLAN_WRITES && (k->of ? k->memory[b] : b) == buffer) return false;
     }
     return true;
 }
@@ -63,21 +63,21 @@ typedef struct { uint32_t kernel, value; } Made; /* the first one of a memory: w
 
 typedef struct {
     WbbArena *a;
-    const PartPlan *p;
+    const Plan *p;
     struct { WbbBytes *items; uint32_t n, capacity; } values;
     struct Values { Made *items; uint32_t n, capacity; } *of; /* by memory */
     struct { WbbTouch *items; uint32_t n, capacity; } touches; /* of the kernel */
 } Order;
 
 /* The buffer whose memory this one has. */
-static uint32_t memory_of(const PartPlan *p, uint32_t buffer)
+static uint32_t memory_of(const Plan *p, uint32_t buffer)
 {
     return p->buffers[buffer].alias >= 0 ? (uint32_t)p->buffers[buffer].alias : buffer;
 }
 
 static uint32_t add_value(Order *o, uint32_t memory, uint32_t buffer, uint32_t kernel)
 {
-    const PartBuffer *b = &o->p->buffers[buffer];
+    const PlanBuffer *b = &o->p->buffers[buffer];
     const int64_t bytes = (b->elements * sc_type_info[b->shape->type].bits + 7) / 8;
     const bool used = !b->zeroed; /* locks are left as they were */
     WBB_PUSH(o->a, &o->values, ((WbbBytes){.name = b->name, .memory = memory, .bytes = bytes, .used = used}));
@@ -105,24 +105,24 @@ static uint32_t reading(Order *o, uint32_t value)
 
 static WbbTouches touches_of(Order *o, uint32_t kernel)
 {
-    const PartPlan *p = o->p;
-    const PartKernel *k = &p->kernels[kernel];
-    const PartPlan *of = part_plan_of(p, k);
+    const Plan *p = o->p;
+    const PlanKernel *k = &p->kernels[kernel];
+    const Plan *of = plan_of_kernel(p, k);
     const uint32_t n = of->n_operands + of->n_outputs + of->n_temps;
-    const uint8_t *touches = part_touches(o->a, p, k);
+    const uint8_t *touches = plan_touches(o->a, p, k);
     o->touches.items = NULL, o->touches.n = o->touches.capacity = 0;
     for (uint32_t b = 0; b < n; b++) {
         const uint32_t memory = memory_of(p, k->of ? k->memory[b] : b);
         const uint32_t from = b >= of->n_operands ? kernel : k->of ? k->ready[b] : 0;
-        if (touches[b] & PART_READS && p->buffers[memory].elements) reading(o, value_at(o, memory, from));
+        if (touches[b] & PLAN_READS && p->buffers[memory].elements) reading(o, value_at(o, memory, from));
     }
     const uint32_t reads = o->touches.n;
     for (uint32_t b = 0; b < n; b++) {
         const uint32_t buffer = k->of ? k->memory[b] : b, memory = memory_of(p, buffer);
-        if (!(touches[b] & (PART_WRITES | PART_WRITES_SOME)) || !p->buffers[memory].elements) continue;
+        if (!(touches[b] & (PLAN_WRITES | PLAN_WRITES_SOME)) || !p->buffers[memory].elements) continue;
         const uint32_t before = value_at(o, memory, kernel);
         uint32_t over = 0;
-        if (!(touches[b] & PART_WRITES)) over = reading(o, before); /* what it leaves as it was */
+        if (!(touches[b] & PLAN_WRITES)) over = reading(o, before); /* what it leaves as it was */
         for (uint32_t j = 0; j < reads && of->buffers[b].alias >= 0; j++)
             if (o->touches.items[j].value == before) over = j + 1;
         WBB_PUSH(o->a, &o->touches, ((WbbTouch){WBB_MAKES, add_value(o, memory, buffer, kernel), over}));
@@ -140,7 +140,7 @@ static void forgive_unread(Order *o, const WbbTouches *steps, uint32_t n_memorie
     for (uint32_t v = 0; v < o->values.n; v++) o->values.items[v].used &= read[o->values.items[v].memory];
 }
 
-const char *part_order_fault(WbbArena *a, const PartPlan *p)
+const char *plan_order_fault(WbbArena *a, const Plan *p)
 {
     const uint32_t n = p->n_operands + p->n_outputs + p->n_temps;
     Order o = {.a = a, .p = p};

@@ -22,7 +22,7 @@ static bool is_identity(const HloInstruction *init, HloOpcode op)
     return bits == known || (op == HLO_ADD && sc_is_float(t) && sc_to_f64(t, bits) == 0);
 }
 
-uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
+uint32_t plan_scan_pieces(const HloInstruction *i, const TgTarget *t)
 {
     HloScan scan;
     if (!hlo_is_scan(i, &scan) || i->n_operands != 2 || scan.shift) return 0;
@@ -42,13 +42,13 @@ uint32_t part_scan_pieces(const HloInstruction *i, const TgTarget *t)
 }
 
 /* One window after the other takes cut.times the least work and more, as two windows do not. */
-uint32_t part_window_first(const HloInstruction *i, const TgTarget *t)
+uint32_t plan_window_first(const HloInstruction *i, const TgTarget *t)
 {
     if (i->opcode != HLO_REDUCE_WINDOW || i->n_operands != 2 || !hlo_is_operation(i->called[0])) return 0;
     const HloShape *in = i->operands[0]->shape, *out = i->shape;
     HloScan scan;
     if (!is_identity(i->operands[1], i->called[0]->root->opcode) || in->type != out->type) return 0;
-    if (part_scan_of(i, t, &scan) || !hlo_is_row_major(in) || !hlo_is_row_major(out)) return 0;
+    if (plan_scan_of(i, t, &scan) || !hlo_is_row_major(in) || !hlo_is_row_major(out)) return 0;
     double terms = (double)hlo_elements(out);
     uint32_t several = 0;
     int64_t size = 1, largest = 1;

@@ -14,7 +14,7 @@ static uint64_t instructions_of(const HloModule *m)
 }
 
 /* Limits of the code of one element. */
-static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
+static void set_limits(WbbArena *a, Plan *p, const TgTarget *t)
 {
     const TgTune *inlined = tg_tune(t, "call.min_nodes", 0);
     const uint32_t instructions = p->fusion->body->n_instructions;
@@ -26,8 +26,8 @@ static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
     p->call_nodes = (uint32_t)tg_tuned(t, "call.nodes");
     p->constant_selects = (uint32_t)tg_tuned(t, "constant.selects");
     p->select_nodes = (uint32_t)tg_tuned(t, "select.max_nodes");
-    p->element_work = part_element_work(a, p->fusion->body, t);
-    p->window_pads = part_window_pads(a, p->fusion->body, p->element_work, p->select_nodes);
+    p->element_work = plan_element_work(a, p->fusion->body, t);
+    p->window_pads = plan_window_pads(a, p->fusion->body, p->element_work, p->select_nodes);
     p->reduce_nodes = (uint32_t)tg_tuned(t, "reduce.max_nodes");
     p->reduce_straight = (uint32_t)tg_tuned(t, "reduce.straight");
     p->reduce_unroll = (uint32_t)tg_tuned(t, "reduce.unroll");
@@ -38,24 +38,24 @@ static void set_limits(WbbArena *a, PartPlan *p, const TgTarget *t)
     p->while_state = (uint32_t)tg_tuned(t, "while.state");
 }
 
-PartPlan part_plan(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PartOptions options)
+Plan plan_fusion(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PlanOptions options)
 {
-    PartPlan base = {.fusion = fusion, .align = options.align ? options.align : 16, .flush = options.flush,
-                     .deterministic = options.deterministic, .reads = part_reads(target), .rw = ix_engine(cx, a)};
-    part_find_roots(cx, a, &base, fusion->body->root);
-    part_find_buffers(a, &base);
+    Plan base = {.fusion = fusion, .align = options.align ? options.align : 16, .flush = options.flush,
+                     .deterministic = options.deterministic, .reads = lay_reads(target), .rw = ix_engine(cx, a)};
+    plan_find_roots(cx, a, &base, fusion->body->root);
+    plan_find_buffers(a, &base);
     set_limits(a, &base, target);
-    PartTry x = {.cx = cx, .a = a, .t = target, .options = &options, .base = &base, .plan = part_plan};
-    return part_best(&x);
+    PlanTry x = {.cx = cx, .a = a, .t = target, .options = &options, .base = &base, .plan = plan_fusion};
+    return plan_best(&x);
 }
 
-int64_t part_stored(const PartPlan *p, const PartKernel *k, uint32_t buffer)
+int64_t plan_stored(const Plan *p, const PlanKernel *k, uint32_t buffer)
 {
-    const PartPlan *of = part_plan_of(p, k);
+    const Plan *of = plan_of_kernel(p, k);
     bool any = false;
     int64_t n = 0;
-    for (const PartRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
-        for (const PartStage *s = r->stages; s < r->stages + r->n_stages; s++)
+    for (const PlanRange *r = k->ranges; r < k->ranges + k->n_ranges; r++)
+        for (const PlanStage *s = r->stages; s < r->stages + r->n_stages; s++)
             for (uint32_t o = 0; o < s->n_outputs && !(s->sort && s->sort->pass < s->sort->passes); o++) {
                 const uint32_t number = of->n_operands + s->outputs[o];
                 if ((of != p ? k->memory[number] : number) != buffer) continue;

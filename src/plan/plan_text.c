@@ -19,51 +19,51 @@ static void print_map(WbbBuf *out, RwCx *rw, const char *name, const IxMap *thre
     wbb_put(out, "\n");
 }
 
-static void print_stage(WbbBuf *out, RwCx *rw, const PartStage *s)
+static void print_stage(WbbBuf *out, RwCx *rw, const PlanStage *s)
 {
-    const PartFactor *vector = part_factor(&s->layout.dims[0], PART_VECTOR);
-    const PartFactor *registers = part_factor(&s->layout.dims[0], PART_REGISTER);
+    const LayFactor *vector = lay_factor(&s->layout.dims[0], LAY_VECTOR);
+    const LayFactor *registers = lay_factor(&s->layout.dims[0], LAY_REGISTER);
     wbb_put(out, "  layout ");
-    part_layout_print(out, &s->layout);
+    lay_print(out, &s->layout);
     wbb_put(out, "\n");
     print_map(out, rw, "map", s->maps.threads, s->maps.elements);
     print_map(out, rw, "map of the tail", s->maps.threads, s->maps.tail);
     wbb_putf(out, "  vector %lld: %s\n", vector ? (long long)vector->size : 1, s->why_vector);
     if (registers) wbb_putf(out, "  register %lld: %s\n", (long long)registers->size, s->why_register);
     if (s->maps.tail)
-        wbb_putf(out, "  tail %lld: %s\n", (long long)part_layout_tail(&s->layout),
+        wbb_putf(out, "  tail %lld: %s\n", (long long)lay_tail(&s->layout),
                  s->packed_group > 1 ? "threads with a byte each" : "threads with one element each");
 }
 
 /* What the stages of a kernel whose threads share terms do, and where those are that several need. */
-static void print_stages(WbbBuf *out, const PartPlan *p, const PartRange *r)
+static void print_stages(WbbBuf *out, const Plan *p, const PlanRange *r)
 {
-    static const char *const names[] = {[PART_REDUCE] = "reduce", [PART_MAP] = "map", [PART_RESULTS] = "results",
-                                        [PART_ACROSS] = "across"};
+    static const char *const names[] = {[PLAN_REDUCE] = "reduce", [PLAN_MAP] = "map", [PLAN_RESULTS] = "results",
+                                        [PLAN_ACROSS] = "across"};
     bool again = false; /* a stage of results alone has no terms */
     for (uint32_t n = 0; n < r->n_stages; n++) {
-        const PartStage *s = &r->stages[n];
+        const PlanStage *s = &r->stages[n];
         wbb_putf(out, "%s%s", n ? "; " : "  stages ", names[s->kind]);
         for (uint32_t k = 0; k < s->n_reduces; k++) wbb_putf(out, " %%%s", s->reduces[k].i->name);
         for (uint32_t k = 0; k < s->n_outputs; k++)
             wbb_putf(out, " %%%s", p->buffers[p->n_operands + s->outputs[k]].name);
-        again = again || (n && s->kind != PART_RESULTS);
+        again = again || (n && s->kind != PLAN_RESULTS);
     }
-    const bool across = r->stages[r->n_stages - 1].kind == PART_ACROSS; /* its loop is of rows */
-    const bool held = across || part_layout_size(&r->stages[0].layout, PART_LOOP) == 1;
+    const bool across = r->stages[r->n_stages - 1].kind == PLAN_ACROSS; /* its loop is of rows */
+    const bool held = across || lay_level_size(&r->stages[0].layout, LAY_LOOP) == 1;
     wbb_put(out, !again ? "\n" : held ? ": terms stay in registers\n" : ": each stage computes its terms again\n");
 }
 
 /* The stages of an exchange, and its tile. */
-static void print_exchange(WbbBuf *out, const PartPlan *p, const PartRange *r)
+static void print_exchange(WbbBuf *out, const Plan *p, const PlanRange *r)
 {
-    const PartTile *tile = r->tile;
+    const PlanTile *tile = r->tile;
     const char *before = "  space";
     for (uint32_t d = 0; d < tile->space->rank; d++, before = ";")
         wbb_putf(out, "%s d%u %lld", before, d, (long long)tile->space->dims[d]);
     for (int n = 0; n < 2; n++) {
         wbb_put(out, n ? "\n  get " : "\n  put ");
-        part_layout_print(out, &r->stages[n].layout);
+        lay_print(out, &r->stages[n].layout);
     }
     for (uint32_t k = 0; k < r->stages[0].n_outputs; k++)
         wbb_putf(out, "%s %%%s", k ? "," : "\n  put stores",
@@ -74,22 +74,22 @@ static void print_exchange(WbbBuf *out, const PartPlan *p, const PartRange *r)
     before = "  tile ";
     for (uint32_t d = 0; d < tile->space->rank; d++, before = " + ")
         wbb_putf(out, "%s%lld * d%u", before, (long long)tile->stride[d], d);
-    for (uint32_t k = 0; k < PART_PADS && tile->pads[k].pad; k++)
+    for (uint32_t k = 0; k < PLAN_PADS && tile->pads[k].pad; k++)
         wbb_putf(out, ", %lld more after every %lld", (long long)tile->pads[k].pad, (long long)tile->pads[k].period);
     wbb_putf(out, ": %lld elements", (long long)tile->elements);
     for (uint32_t k = 0; k < tile->n_values; k++) wbb_putf(out, ", %%%s", tile->values[k].value.i->name);
     wbb_putf(out, "\n  exchange: %s\n", tile->why);
 }
 
-static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel, const PartRange *r)
+static void print_range(WbbBuf *out, const Plan *p, const PlanKernel *kernel, const PlanRange *r)
 {
-    const PartStage *s = &r->stages[0];
+    const PlanStage *s = &r->stages[0];
     wbb_putf(out, "  elements %lld, in the order of ", (long long)r->elements);
     hlo_print_shape(out, r->space);
     for (uint32_t k = 0; k < s->n_starts; k++) wbb_putf(out, "%s %lld", k ? " and" : ", from", (long long)s->starts[k]);
     if (s->n_starts) wbb_putf(out, " on in dimension %u", s->dim);
-    if (s->kind == PART_UPDATE) wbb_putf(out, ", where %%%s puts them", s->update->name);
-    if (s->kind == PART_SCATTER) part_print_scatter(out, s);
+    if (s->kind == PLAN_UPDATE) wbb_putf(out, ", where %%%s puts them", s->update->name);
+    if (s->kind == PLAN_SCATTER) plan_print_scatter(out, s);
     if (kernel->n_ranges > 1) {
         wbb_putf(out, "\n    blocks %u..%u make", r->first_block, r->first_block + r->blocks);
         for (uint32_t k = 0; k < s->n_outputs && k < 8; k++)
@@ -102,54 +102,54 @@ static void print_range(WbbBuf *out, const PartPlan *p, const PartKernel *kernel
         return;
     }
     for (uint32_t k = 0; k < s->n_space; k++) {
-        const PartDim *d = &s->space[k].dim;
+        const LayDim *d = &s->space[k].dim;
         wbb_putf(out, "%s%s %s %lld%s", k ? "; " : "  space ", d->reduced ? "reduced" : "kept", d->name,
                  (long long)d->size, k + 1 < s->n_space ? "" : "\n");
     }
-    if (s->sort) part_print_sort(out, s->sort);
-    else if (r->product) part_print_product(out, r->product);
-    else if (r->attention) part_print_attention(out, r->attention);
+    if (s->sort) plan_print_sort(out, s->sort);
+    else if (r->product) plan_print_product(out, r->product);
+    else if (r->attention) plan_print_attention(out, r->attention);
     else print_stage(out, p->rw, s);
-    if (s->kind == PART_REDUCE) print_stages(out, p, r);
+    if (s->kind == PLAN_REDUCE) print_stages(out, p, r);
 }
 
 static void print_reduce(WbbBuf *out, const HloInstruction *i, ScType sum, const char *by)
 {
-    const char *type = sc_type_info[part_shape(i, 0)->type].hlo;
+    const char *type = sc_type_info[plan_shape(i, 0)->type].hlo;
     wbb_putf(out, "  %%%s is combined%s in ", i->name, by);
     if (sum != SC_NONE) wbb_putf(out, "%s, and converted to %s once\n", sc_type_info[sum].hlo, type);
     else wbb_putf(out, "%s\n", i->n_operands > 2 ? "the types of its computation" : type);
 }
 
-void part_print_reduces(WbbBuf *out, const PartPlan *p, const PartKernel *kernel)
+void plan_print_reduces(WbbBuf *out, const Plan *p, const PlanKernel *kernel)
 {
-    const PartRange *shared = kernel->n_ranges && kernel->ranges[0].reduced ? kernel->ranges : NULL;
+    const PlanRange *shared = kernel->n_ranges && kernel->ranges[0].reduced ? kernel->ranges : NULL;
     for (uint32_t n = 0; shared && n < shared->n_stages; n++)
         for (uint32_t j = 0; j < shared->stages[n].n_reduces; j++) {
-            const PartReduce *x = &shared->stages[n].reduces[j];
+            const PlanReduce *x = &shared->stages[n].reduces[j];
             if (x->i->opcode != HLO_SORT) print_reduce(out, x->i, x->sum, "");
         }
-    const bool *needed = part_needed(out->arena, p, kernel);
+    const bool *needed = plan_needed(out->arena, p, kernel);
     for (uint32_t k = 0; k < p->fusion->body->n_instructions; k++) {
         const HloInstruction *i = p->fusion->body->instructions[k];
         if ((i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW) && needed[k] && !(shared && shared->reduced[k]))
-            print_reduce(out, i, part_float_sum(i), " by each thread for itself");
+            print_reduce(out, i, plan_float_sum(i), " by each thread for itself");
     }
 }
 
-void part_print(WbbBuf *out, const PartPlan *p)
+void plan_print(WbbBuf *out, const Plan *p)
 {
     wbb_putf(out, "plan @%s %s: %s\n", p->fusion->name, p->kind, p->why_kind);
     for (uint32_t n = 0; n < p->n_kernels; n++) {
-        const PartKernel *kernel = &p->kernels[n];
+        const PlanKernel *kernel = &p->kernels[n];
         for (uint32_t k = 0; k < kernel->n_ranges; k++)
-            print_range(out, part_plan_of(p, kernel), kernel, &kernel->ranges[k]);
-        part_print_reduces(out, part_plan_of(p, kernel), kernel);
+            print_range(out, plan_of_kernel(p, kernel), kernel, &kernel->ranges[k]);
+        plan_print_reduces(out, plan_of_kernel(p, kernel), kernel);
         wbb_putf(out, "  block %u: %s\n", kernel->block, kernel->why_block);
         wbb_putf(out, "  grid %u: %s\n", kernel->grid, kernel->why_grid);
         if (kernel->cluster) wbb_putf(out, "  cluster %u: %s\n", kernel->cluster, kernel->why_grid);
-        if (kernel->n_ranges && kernel->ranges->choice) part_print_choice(out, kernel->ranges->choice);
-        if (kernel->n_ranges && kernel->ranges->given) part_print_price(out, kernel->ranges->given);
+        if (kernel->n_ranges && kernel->ranges->choice) lay_print_choice(out, kernel->ranges->choice);
+        if (kernel->n_ranges && kernel->ranges->given) lay_print_price(out, kernel->ranges->given);
     }
     wbb_putf(out, "  values read at several indices become functions from %u nodes on: %s\n", p->inline_limit,
              p->why_inline);

@@ -19,7 +19,7 @@ static void regroup(RwCx *rw, IrRef n, int64_t size, const int64_t *dims, uint32
     ix_regroup(rw, 1, &size, &n, rank, dims, to);
 }
 
-void part_product_result(RwCx *rw, const PartProduct *p, IrRef batch, IrRef row, IrRef column, IrRef *to)
+void plan_product_result(RwCx *rw, const PlanProduct *p, IrRef batch, IrRef row, IrRef column, IrRef *to)
 {
     const int64_t *dims = p->i->shape->dims;
     const IrRef any = ir_index(rw_graph(rw), 0);
@@ -29,36 +29,36 @@ void part_product_result(RwCx *rw, const PartProduct *p, IrRef batch, IrRef row,
     regroup(rw, column ? column : any, p->of.columns, dims + second, p->of.n_columns, to + second);
 }
 
-void part_product_index(RwCx *rw, WbbArena *a, const PartProduct *p, uint32_t operand, IrRef batch, IrRef free, IrRef k,
+void plan_product_index(RwCx *rw, WbbArena *a, const PlanProduct *p, uint32_t operand, IrRef batch, IrRef free, IrRef k,
                         IrRef *to)
 {
     const IxNeeds needs = ix_needs(a, p->i);
     IrRef *ranges = WBB_NEW_N(a, IrRef, needs.n_ranges + 1), result[HLO_RANK_LIMIT];
     IxAccess access;
     regroup(rw, k, p->of.depth, needs.sizes, needs.n_ranges, ranges);
-    part_product_result(rw, p, batch, operand ? 0 : free, operand ? free : 0, result);
+    plan_product_result(rw, p, batch, operand ? 0 : free, operand ? free : 0, result);
     ix_access(rw, a, p->i, operand, result, ranges, NULL, &access);
     memcpy(to, access.index, p->i->operands[operand]->shape->rank * sizeof *to);
 }
 
 /* --- which fusions ------------------------------------------------------------------------------------------------ */
 /* The one dot that is a product of matrices. */
-static bool find_product(PartTry *x, PartProduct *p)
+static bool find_product(PlanTry *x, PlanProduct *p)
 {
     const HloComputation *body = x->base->fusion->body;
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         if (!hlo_is_matrix_product(x->a, body->instructions[k])) continue;
-        if (p->i) return part_not(x, "it has several products of matrices");
+        if (p->i) return plan_not(x, "it has several products of matrices");
         p->i = body->instructions[k];
     }
-    if (!p->i) return part_not(x, "it has no product of matrices of f16 or bf16");
-    if (p->i->shape->rank > HLO_RANK_LIMIT) return part_not(x, "it has too many dimensions");
-    if (!tg_has(x->t, "mma.bf16")) return part_not(x, "the target has no tensor cores for it");
+    if (!p->i) return plan_not(x, "it has no product of matrices of f16 or bf16");
+    if (p->i->shape->rank > HLO_RANK_LIMIT) return plan_not(x, "it has too many dimensions");
+    if (!tg_has(x->t, "mma.bf16")) return plan_not(x, "the target has no tensor cores for it");
     p->of = hlo_product(x->a, p->i);
     return true;
 }
 
-const HloInstruction *part_source(RwCx *rw, WbbArena *a, const HloInstruction *x, IrRef *index)
+const HloInstruction *plan_source(RwCx *rw, WbbArena *a, const HloInstruction *x, IrRef *index)
 {
     IrRef next[HLO_RANK_LIMIT];
     while (hlo_is_move(x->opcode) && x->n_operands == 1 && ix_has_map(x, 0) && x->shape->rank <= HLO_RANK_LIMIT &&
@@ -78,28 +78,28 @@ static IrRef variable(RwCx *rw, WbbArena *a, IxMap *variables, int64_t n)
 
 /* Do copies of 16 bytes bring groups of eight neighbours along the rows (columns), or along the products? They are
  * in memory as they are, or a parameter has them in another order, side by side from a multiple of eight on. */
-static bool is_copied(RwCx *rw, WbbArena *a, const PartProduct *p, uint32_t operand, bool side)
+static bool is_copied(RwCx *rw, WbbArena *a, const PlanProduct *p, uint32_t operand, bool side)
 {
     const int64_t size = side ? operand ? p->of.columns : p->of.rows : p->of.depth;
     const int64_t other = side ? p->of.depth : operand ? p->of.columns : p->of.rows;
-    if (size % PART_GROUP) return false;
+    if (size % PLAN_GROUP) return false;
     IxMap *variables = ix_map_new(a);
     const IrRef batch = variable(rw, a, variables, p->of.batches), across = variable(rw, a, variables, other);
-    const IrRef group = rw_scale(rw, variable(rw, a, variables, size / PART_GROUP), PART_GROUP);
+    const IrRef group = rw_scale(rw, variable(rw, a, variables, size / PLAN_GROUP), PLAN_GROUP);
     IrRef first = 0, index[HLO_RANK_LIMIT];
-    for (int64_t j = 0; j < PART_GROUP; j++) {
+    for (int64_t j = 0; j < PLAN_GROUP; j++) {
         const IrRef along = rw_add(rw, group, ir_index(rw_graph(rw), j));
-        part_product_index(rw, a, p, operand, batch, side ? along : across, side ? across : along, index);
-        const HloInstruction *x = part_source(rw, a, p->i->operands[operand], index);
+        plan_product_index(rw, a, p, operand, batch, side ? along : across, side ? across : along, index);
+        const HloInstruction *x = plan_source(rw, a, p->i->operands[operand], index);
         if (!x) return false;
-        const IrRef at = ix_linear(rw, x->shape, index), far = j ? rw_sub(rw, at, first) : rw_mod(rw, at, PART_GROUP);
+        const IrRef at = ix_linear(rw, x->shape, index), far = j ? rw_sub(rw, at, first) : rw_mod(rw, at, PLAN_GROUP);
         if (!j) first = at;
         if (far != ir_index(rw_graph(rw), j)) return false;
     }
     return true;
 }
 
-void part_find_bring(RwCx *rw, WbbArena *a, PartProduct *p, uint32_t align)
+void plan_find_bring(RwCx *rw, WbbArena *a, PlanProduct *p, uint32_t align)
 {
     const HloDotDims d = hlo_dot_dims(a, p->i);
     const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
@@ -107,34 +107,34 @@ void part_find_bring(RwCx *rw, WbbArena *a, PartProduct *p, uint32_t align)
         const int64_t minor = p->i->operands[o]->shape->minor_to_major[0];
         const bool side = !hlo_holds(contracting[o], minor) && !hlo_holds(batch[o], minor);
         p->bring[o].side = side;
-        for (uint32_t k = 0; k < 2 && align >= PART_COPY && !p->bring[o].copied; k++)
-            if (is_copied(rw, a, p, o, k ? !side : side)) p->bring[o] = (PartBring){k ? !side : side, true};
+        for (uint32_t k = 0; k < 2 && align >= PLAN_COPY && !p->bring[o].copied; k++)
+            if (is_copied(rw, a, p, o, k ? !side : side)) p->bring[o] = (PlanBring){k ? !side : side, true};
     }
 }
 
-bool part_make_product(PartTry *x, PartPlan *p)
+bool plan_make_product(PlanTry *x, Plan *p)
 {
-    PartProduct *product = WBB_NEW(x->a, PartProduct);
-    part_know_order(x);
-    if (x->scatters || x->hero) return part_not(x, "beside a scatter, sort or scan there is no product");
+    PlanProduct *product = WBB_NEW(x->a, PlanProduct);
+    plan_know_order(x);
+    if (x->scatters || x->hero) return plan_not(x, "beside a scatter, sort or scan there is no product");
     if (!find_product(x, product)) return false;
-    part_find_bring(x->base->rw, x->a, product, x->base->align);
-    PartRange *r = part_scanned(x->a, p, product->i);
-    if (!r) return part_not(x, "an output does not follow from results of the product one by one");
-    part_check(x->cx, x->a, p, x->t, false);
-    part_check(x->cx, x->a, p, x->t, true);
-    part_begin_kernels(x, p);
-    if (part_is_in_place(p)) return part_not(x, "an output has the memory of an operand");
-    if (x->options->layout) part_layout_fail(x->cx, 1, "a product of matrices takes no layout");
-    PartPrice *price = WBB_NEW(x->a, PartPrice);
-    part_product_choose(x->a, p, x->t, product, price);
+    plan_find_bring(x->base->rw, x->a, product, x->base->align);
+    PlanRange *r = plan_scanned(x->a, p, product->i);
+    if (!r) return plan_not(x, "an output does not follow from results of the product one by one");
+    plan_check(x->cx, x->a, p, x->t, false);
+    plan_check(x->cx, x->a, p, x->t, true);
+    plan_begin_kernels(x, p);
+    if (plan_is_in_place(p)) return plan_not(x, "an output has the memory of an operand");
+    if (x->options->layout) lay_fail(x->cx, 1, "a product of matrices takes no layout");
+    LayPrice *price = WBB_NEW(x->a, LayPrice);
+    plan_product_choose(x->a, p, x->t, product, price);
     r->product = product, r->price = price;
-    const int64_t blocks = part_blocks(product);
+    const int64_t blocks = plan_blocks(product);
     if (blocks > INT32_MAX)
         wbb_decline(x->cx, product->i->loc, WHY_SIZE, "%lld blocks and more", (long long)INT32_MAX);
     r->blocks = (uint32_t)blocks;
-    p->kernels[0] = (PartKernel){.n_ranges = 1, .ranges = r, .grid = r->blocks,
-                                 .block = part_tile_warps(product) * product->depth_warps * x->t->warp,
+    p->kernels[0] = (PlanKernel){.n_ranges = 1, .ranges = r, .grid = r->blocks,
+                                 .block = plan_tile_warps(product) * product->depth_warps * x->t->warp,
                                  .why_block = "the tiles that take the least time",
                                  .why_grid = product->depth_blocks > 1
                                                  ? "a block for its rows, columns and part of the products"
@@ -144,12 +144,12 @@ bool part_make_product(PartTry *x, PartPlan *p)
     return true;
 }
 
-bool part_of_matrices(const TgStrategy *row)
+bool plan_of_matrices(const TgStrategy *row)
 {
     return !strcmp(row->name, "product") || !strcmp(row->name, "attention");
 }
 
-bool part_has_product(const PartPlan *p)
+bool plan_has_product(const Plan *p)
 {
     for (uint32_t k = 0; k < p->n_kernels; k++)
         for (uint32_t n = 0; n < p->kernels[k].n_ranges; n++)
@@ -157,16 +157,16 @@ bool part_has_product(const PartPlan *p)
     return false;
 }
 
-void part_print_product(WbbBuf *out, const PartProduct *p)
+void plan_print_product(WbbBuf *out, const PlanProduct *p)
 {
     wbb_putf(out, "  product %%%s: ", p->i->name);
     if (p->of.batches > 1) wbb_putf(out, "%lld of ", (long long)p->of.batches);
     wbb_putf(out, "%lld x %lld, each of %lld products; a warp has %lld x %lld, and %lld products an iteration%s",
-             (long long)p->of.rows, (long long)p->of.columns, (long long)p->of.depth, (long long)part_warp_rows(p),
-             (long long)part_warp_columns(p), (long long)part_iteration(p),
+             (long long)p->of.rows, (long long)p->of.columns, (long long)p->of.depth, (long long)plan_warp_rows(p),
+             (long long)plan_warp_columns(p), (long long)plan_iteration(p),
              p->ahead ? ", which it has loaded before" : "");
     for (uint32_t o = 0; o < 2 && p->stages; o++)
-        wbb_putf(out, "%s tile of lines of %lld %s%s", o ? ", a" : "; a", (long long)part_line(p, o),
+        wbb_putf(out, "%s tile of lines of %lld %s%s", o ? ", a" : "; a", (long long)plan_line(p, o),
                  p->bring[o].side ? o ? "columns" : "rows" : "products", p->bring[o].copied ? ", copied" : "");
     if (p->stages) wbb_putf(out, ", in %u places (%s:%u)", p->stages, p->shared->file, p->shared->line);
     wbb_putf(out, "; %u x %u", p->row_warps, p->column_warps);
@@ -177,7 +177,7 @@ void part_print_product(WbbBuf *out, const PartProduct *p)
     wbb_put(out, "\n");
 }
 
-const char *part_product_order(WbbArena *a, const PartProduct *p)
+const char *plan_product_order(WbbArena *a, const PlanProduct *p)
 {
     if (p->depth_blocks == 1) return wbb_format(a, "%s: mma f32", p->i->name);
     return wbb_format(a, "%s: mma f32 in %u parts", p->i->name, p->depth_blocks);

@@ -16,24 +16,24 @@
  * take what they have from there, in the order of PTX: rows 16 * n + g and 8 more, columns 8 * n + 2 * t and 1 more. A
  * tile has lines of elements that are neighbours in memory. Where those of the right operand lie along the products,
  * any column may be any line, and columns are numbered as above. Groups of eight elements of a line are turned
- * (part_line_skew), so that the same group of eight lines in a row lies in eight different groups of four banks:
+ * (plan_line_skew), so that the same group of eight lines in a row lies in eight different groups of four banks:
  *
  *     group c of line l of n groups lies at n * l + (c + l / skew) % n, in groups
  */
-#ifndef PART_PRODUCT_H
-#define PART_PRODUCT_H
+#ifndef PLAN_PRODUCT_H
+#define PLAN_PRODUCT_H
 
 #include "plan/work.h"
 
-enum { PART_TILE_ROWS = 16, PART_TILE_COLUMNS = 8, PART_TILE_DEPTH = 16 };
+enum { PLAN_TILE_ROWS = 16, PLAN_TILE_COLUMNS = 8, PLAN_TILE_DEPTH = 16 };
 
 /* How a block brings an operand to shared memory. */
 typedef struct {
     bool side;   /* lines of a tile lie along the rows (columns) of the result, else along the products */
     bool copied; /* by asynchronous copies of 16 bytes; else its values are computed and stored */
-} PartBring;
+} PlanBring;
 
-typedef struct PartProduct {
+typedef struct PlanProduct {
     const HloInstruction *i;
     HloProduct of;
     uint32_t row_tiles, column_tiles, steps, row_warps, column_warps;
@@ -45,55 +45,55 @@ typedef struct PartProduct {
     bool ahead;           /* an iteration loads what the next one multiplies */
     uint32_t stages;      /* iterations whose tiles are in shared memory; 0: lanes have operands from memory */
     const TgTune *shared, *split; /* the rows that let operands go there, and parts of the products to several blocks */
-    PartBring bring[2];
+    PlanBring bring[2];
     int64_t row_blocks, column_blocks;
-} PartProduct;
+} PlanProduct;
 
-static inline int64_t part_warp_rows(const PartProduct *p) { return (int64_t)PART_TILE_ROWS * p->row_tiles; }
-static inline int64_t part_warp_columns(const PartProduct *p) { return (int64_t)PART_TILE_COLUMNS * p->column_tiles; }
-static inline uint32_t part_tile_warps(const PartProduct *p) { return p->row_warps * p->column_warps; }
-static inline uint32_t part_sums(const PartProduct *p) { return p->row_tiles * p->column_tiles; } /* of a warp: tiles */
-static inline int64_t part_iteration(const PartProduct *p) { return (int64_t)PART_TILE_DEPTH * p->steps; }
-static inline int64_t part_depth(const PartProduct *p) { return p->of.depth / p->depth_blocks; } /* of a block */
+static inline int64_t plan_warp_rows(const PlanProduct *p) { return (int64_t)PLAN_TILE_ROWS * p->row_tiles; }
+static inline int64_t plan_warp_columns(const PlanProduct *p) { return (int64_t)PLAN_TILE_COLUMNS * p->column_tiles; }
+static inline uint32_t plan_tile_warps(const PlanProduct *p) { return p->row_warps * p->column_warps; }
+static inline uint32_t plan_sums(const PlanProduct *p) { return p->row_tiles * p->column_tiles; } /* of a warp: tiles */
+static inline int64_t plan_iteration(const PlanProduct *p) { return (int64_t)PLAN_TILE_DEPTH * p->steps; }
+static inline int64_t plan_depth(const PlanProduct *p) { return p->of.depth / p->depth_blocks; } /* of a block */
 /* products of a tile: of an iteration of all warps that share results, side by side */
-static inline int64_t part_tile_depth(const PartProduct *p) { return part_iteration(p) * p->depth_warps; }
+static inline int64_t plan_tile_depth(const PlanProduct *p) { return plan_iteration(p) * p->depth_warps; }
 
-static inline int64_t part_blocks(const PartProduct *p)
+static inline int64_t plan_blocks(const PlanProduct *p)
 {
     return p->of.batches * p->row_blocks * p->column_blocks * p->depth_blocks;
 }
 
 /* Of the tile of an operand: rows, or columns, of the block; elements of a line; lines; lines that are turned alike. */
 enum {
-    PART_GROUP = 8,   /* elements, of a copy */
-    PART_COPY = 16,   /* its bytes */
-    PART_AT_ONCE = 8, /* partial sums that a lane reads at once */
+    PLAN_GROUP = 8,   /* elements, of a copy */
+    PLAN_COPY = 16,   /* its bytes */
+    PLAN_AT_ONCE = 8, /* partial sums that a lane reads at once */
 };
-static inline int64_t part_side(const PartProduct *p, uint32_t operand)
+static inline int64_t plan_side(const PlanProduct *p, uint32_t operand)
 {
-    return operand ? part_warp_columns(p) * p->column_warps : part_warp_rows(p) * p->row_warps;
+    return operand ? plan_warp_columns(p) * p->column_warps : plan_warp_rows(p) * p->row_warps;
 }
-static inline int64_t part_line(const PartProduct *p, uint32_t operand)
+static inline int64_t plan_line(const PlanProduct *p, uint32_t operand)
 {
-    return p->bring[operand].side ? part_side(p, operand) : part_tile_depth(p);
+    return p->bring[operand].side ? plan_side(p, operand) : plan_tile_depth(p);
 }
-static inline int64_t part_tile(const PartProduct *p, uint32_t operand)
+static inline int64_t plan_tile(const PlanProduct *p, uint32_t operand)
 {
-    return part_side(p, operand) * part_tile_depth(p);
+    return plan_side(p, operand) * plan_tile_depth(p);
 }
-static inline int64_t part_line_skew(int64_t line) { return WBB_MAX(PART_GROUP / (line / PART_GROUP), 1); }
+static inline int64_t plan_line_skew(int64_t line) { return WBB_MAX(PLAN_GROUP / (line / PLAN_GROUP), 1); }
 
 /* product.c: the index of a result, 0 for a row or column: any; that at which an operand has its element in a row or
  * column, for product number k; how tiles bring the operands. */
-void part_product_result(RwCx *rw, const PartProduct *p, IrRef batch, IrRef row, IrRef column, IrRef *to);
-void part_product_index(RwCx *rw, WbbArena *a, const PartProduct *p, uint32_t operand, IrRef batch, IrRef free, IrRef k,
+void plan_product_result(RwCx *rw, const PlanProduct *p, IrRef batch, IrRef row, IrRef column, IrRef *to);
+void plan_product_index(RwCx *rw, WbbArena *a, const PlanProduct *p, uint32_t operand, IrRef batch, IrRef free, IrRef k,
                         IrRef *to);
-void part_find_bring(RwCx *rw, WbbArena *a, PartProduct *p, uint32_t align);
+void plan_find_bring(RwCx *rw, WbbArena *a, PlanProduct *p, uint32_t align);
 /* The parameter that has the elements of x, as they are, and the index there in place of that in x; NULL: none has. */
-const HloInstruction *part_source(RwCx *rw, WbbArena *a, const HloInstruction *x, IrRef *index);
+const HloInstruction *plan_source(RwCx *rw, WbbArena *a, const HloInstruction *x, IrRef *index);
 
 /* product_price.c: chooses tiles, warps and blocks, and leaves the price. */
-void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price);
-void part_print_product(WbbBuf *out, const PartProduct *p);
+void plan_product_choose(WbbArena *a, const Plan *plan, const TgTarget *t, PlanProduct *p, LayPrice *price);
+void plan_print_product(WbbBuf *out, const PlanProduct *p);
 
 #endif

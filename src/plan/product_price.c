@@ -30,33 +30,33 @@ enum {
     MOST_WORK = 1 << 10           /* of an element: more is not known */
 };
 
-static int64_t threads_of(const PartProduct *p) { return (int64_t)32 * part_tile_warps(p) * p->depth_warps; }
+static int64_t threads_of(const PlanProduct *p) { return (int64_t)32 * plan_tile_warps(p) * p->depth_warps; }
 
 /* Groups of an operand that a thread brings to shared memory in an iteration. */
-static double groups_of(const PartProduct *p, uint32_t operand)
+static double groups_of(const PlanProduct *p, uint32_t operand)
 {
-    return (double)part_up(part_tile(p, operand) / PART_GROUP, threads_of(p));
+    return (double)lay_up(plan_tile(p, operand) / PLAN_GROUP, threads_of(p));
 }
 
 /* Registers of a thread: sums, an iteration's operands or those of two, indices; with tiles the operands of a step, and
  * the values that go there. */
-static double registers_of(const PartProduct *p)
+static double registers_of(const PlanProduct *p)
 {
     double operands = OF_A * p->row_tiles + OF_B * p->column_tiles;
     if (!p->stages) operands *= p->steps * (p->ahead ? 2 : 1);
     for (uint32_t o = 0; o < 2 && p->stages; o++)
         if (!p->bring[o].copied) operands += groups_of(p, o) * ACCESS / 4;
-    return OF_C * part_sums(p) + operands + OTHERS;
+    return OF_C * plan_sums(p) + operands + OTHERS;
 }
 
-static int64_t shared_of(const PartProduct *p)
+static int64_t shared_of(const PlanProduct *p)
 {
-    const int64_t sums = 512 * (int64_t)part_sums(p) * part_tile_warps(p) * (p->depth_warps - 1);
-    return sums + 2 * p->stages * (part_tile(p, 0) + part_tile(p, 1));
+    const int64_t sums = 512 * (int64_t)plan_sums(p) * plan_tile_warps(p) * (p->depth_warps - 1);
+    return sums + 2 * p->stages * (plan_tile(p, 0) + plan_tile(p, 1));
 }
 
 /* Bytes of an element of each output. */
-static double bytes_stored(const PartPlan *plan)
+static double bytes_stored(const Plan *plan)
 {
     double bytes = 0;
     for (uint32_t o = 0; o < plan->n_outputs; o++)
@@ -69,21 +69,21 @@ typedef enum { OF_BATCHES, OF_DEPTH, OF_SIDE /* its rows, or columns */ } Along;
 
 /* What all choices of tiles have in common. */
 typedef struct {
-    const PartRates *r;
+    const LayRates *r;
     Along along[2];
     double bytes, stored, after; /* of all arrays; of an element of each output; work on a result behind the sum */
     double before[2];            /* work on an element of an operand */
     double run;                  /* bytes that lanes of a row store side by side, each two columns */
 } Common;
 
-static Common common_of(WbbArena *a, const PartPlan *plan, const TgTarget *t, const PartProduct *p)
+static Common common_of(WbbArena *a, const Plan *plan, const TgTarget *t, const PlanProduct *p)
 {
     const HloDotDims d = hlo_dot_dims(a, p->i);
     const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
     const int64_t *work = plan->element_work;
-    Common c = {.r = part_rates(a, t), .bytes = part_bytes(plan), .stored = bytes_stored(plan),
+    Common c = {.r = lay_rates(a, t), .bytes = plan_bytes(plan), .stored = bytes_stored(plan),
                 .after = (double)WBB_MAX(work[plan->fusion->body->root->id] - work[p->i->id], 0)};
-    c.run = PART_TILE_COLUMNS * sc_bytes(plan->buffers[plan->n_operands].shape->type);
+    c.run = PLAN_TILE_COLUMNS * sc_bytes(plan->buffers[plan->n_operands].shape->type);
     for (uint32_t o = 0; o < 2; o++) {
         const int64_t minor = p->i->operands[o]->shape->minor_to_major[0];
         c.before[o] = (double)WBB_MIN(work[p->i->operands[o]->id], MOST_WORK);
@@ -98,7 +98,7 @@ typedef struct {
 } Loads;
 
 /* side: neighbours that a lane has along the rows of the left operand, or the columns of the right one. */
-static Loads loads_of(const PartProduct *p, Along along, uint32_t side)
+static Loads loads_of(const PlanProduct *p, Along along, uint32_t side)
 {
     const double bytes = sc_bytes(p->i->operands[0]->shape->type); /* of both */
     if (along == OF_BATCHES) return (Loads){bytes, APART};
@@ -118,12 +118,12 @@ typedef struct {
 } Moved;
 
 /* Operands from memory, as each lane has them. */
-static Moved moved_by_lanes(const Common *c, const PartProduct *p)
+static Moved moved_by_lanes(const Common *c, const PlanProduct *p)
 {
     Moved m = {0};
     for (uint32_t o = 0; o < 2; o++) {
         const Loads x = loads_of(p, c->along[o], o ? p->column_run : 2 * p->row_tiles);
-        const double bytes = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
+        const double bytes = 2.0 * (double)(plan_iteration(p) * (o ? plan_warp_columns(p) : plan_warp_rows(p)));
         m.wavefronts += bytes / LINE * x.wavefronts;
         m.slots += 2 * bytes / (x.access * WARP) + c->before[o] * bytes / (2 * WARP);
         if (x.access < ACCESS) m.slots += bytes / LINE; /* halves become words */
@@ -132,20 +132,20 @@ static Moved moved_by_lanes(const Common *c, const PartProduct *p)
 }
 
 /* Through shared memory: its part of what the block brings, and the fragments. */
-static Moved moved_by_tiles(const Common *c, const PartProduct *p)
+static Moved moved_by_tiles(const Common *c, const PlanProduct *p)
 {
     Moved m = {.slots = BARRIER};
     for (uint32_t o = 0; o < 2; o++) {
-        const double fragments = 2.0 * (double)(part_iteration(p) * (o ? part_warp_columns(p) : part_warp_rows(p)));
-        const double brought = 2.0 * (double)part_tile(p, o) * WARP / (double)threads_of(p), groups = groups_of(p, o);
+        const double fragments = 2.0 * (double)(plan_iteration(p) * (o ? plan_warp_columns(p) : plan_warp_rows(p)));
+        const double brought = 2.0 * (double)plan_tile(p, o) * WARP / (double)threads_of(p), groups = groups_of(p, o);
         m.wavefronts += (fragments + brought) / LINE;
         m.slots += fragments / (ACCESS * WARP);
         m.brings += groups * COPY;
         if (p->bring[o].copied) continue;
         const bool apart = c->along[o] == OF_BATCHES; /* each element is loaded by itself */
-        const double lines = WBB_MAX((double)WARP * PART_GROUP / (double)part_line(p, o), ACCESS * WARP / LINE);
-        m.wavefronts += groups * (apart ? PART_GROUP * WARP : lines); /* each line is one of memory at least */
-        m.values += groups * PART_GROUP * (1 + c->before[o]) + groups * (apart ? 3 * PART_GROUP : 1);
+        const double lines = WBB_MAX((double)WARP * PLAN_GROUP / (double)plan_line(p, o), ACCESS * WARP / LINE);
+        m.wavefronts += groups * (apart ? PLAN_GROUP * WARP : lines); /* each line is one of memory at least */
+        m.values += groups * PLAN_GROUP * (1 + c->before[o]) + groups * (apart ? 3 * PLAN_GROUP : 1);
     }
     m.brings += m.values;
     m.slots += m.brings;
@@ -154,9 +154,9 @@ static Moved moved_by_tiles(const Common *c, const PartProduct *p)
 
 /* Clocks of a warp alone for an iteration: it waits for what it has loaded, or copied so many iterations ago, and for
  * its products. */
-static double chain_of(const Common *c, const PartProduct *p, const Moved *m, double tensor, double way)
+static double chain_of(const Common *c, const PlanProduct *p, const Moved *m, double tensor, double way)
 {
-    const PartRates *r = c->r;
+    const LayRates *r = c->r;
     const double work = tensor * tg_schedulers(r->target) + r->alu * 8;
     const double wait = way + m->wavefronts * LINE / r->wavefront;
     if (p->stages && m->values > 0) return WBB_MAX(wait, work) + m->values + r->barrier + r->shared_latency;
@@ -165,76 +165,76 @@ static double chain_of(const Common *c, const PartProduct *p, const Moved *m, do
 }
 
 /* Sums through shared memory, and through memory: a ticket each time SMs are filled, then so many parts at once. */
-static double split_of(const PartRates *r, const PartProduct *p, double waves)
+static double split_of(const LayRates *r, const PlanProduct *p, double waves)
 {
     double clocks = 0, us = 0;
-    if (p->depth_warps > 1) clocks += r->barrier + 2 * r->shared_latency + p->depth_warps * part_sums(p) * 8;
+    if (p->depth_warps > 1) clocks += r->barrier + 2 * r->shared_latency + p->depth_warps * plan_sums(p) * 8;
     if (p->depth_blocks > 1) {
-        const double rounds = part_ceiling((double)p->depth_blocks * part_sums(p) / PART_AT_ONCE);
+        const double rounds = lay_ceiling((double)p->depth_blocks * plan_sums(p) / PLAN_AT_ONCE);
         clocks += 2 * r->barrier + r->atomic + r->fence + rounds * r->l2_latency;
-        us = r->timed.ticket * part_ceiling(waves);
+        us = r->timed.ticket * lay_ceiling(waves);
     }
     return clocks / r->clock + us;
 }
 
-static PartPrice price_of(const Common *c, const PartProduct *p)
+static LayPrice price_of(const Common *c, const PlanProduct *p)
 {
-    const PartRates *r = c->r;
+    const LayRates *r = c->r;
     const TgTarget *t = r->target;
-    const double warps = part_tile_warps(p) * p->depth_warps;
-    const double blocks = (double)part_blocks(p), regs = registers_of(p);
-    const double iterations = (double)part_up(part_depth(p), part_iteration(p)) / p->depth_warps;
+    const double warps = plan_tile_warps(p) * p->depth_warps;
+    const double blocks = (double)plan_blocks(p), regs = registers_of(p);
+    const double iterations = (double)lay_up(plan_depth(p), plan_iteration(p)) / p->depth_warps;
     const PriceOccupancy held =
         price_occupancy(t, (uint64_t)threads_of(p), (uint64_t)blocks, (uint64_t)regs, (uint64_t)shared_of(p));
-    const double of_sm = (double)part_up((int64_t)blocks, t->sms); /* blocks of the busiest SM */
+    const double of_sm = (double)lay_up((int64_t)blocks, t->sms); /* blocks of the busiest SM */
     const double at_once = WBB_MIN(of_sm, held.blocks) * warps;
-    const double products = part_sums(p) * p->steps, tensor = products * t->warp / tg_rate(t, "pipe.tensor")->value;
+    const double products = plan_sums(p) * p->steps, tensor = products * t->warp / tg_rate(t, "pipe.tensor")->value;
     const Moved moved = p->stages ? moved_by_tiles(c, p) : moved_by_lanes(c, p);
     const double slots = products + moved.slots + SLOTS;
     const double all = of_sm * warps * iterations; /* iterations of the busiest SM */
-    const double of_block = (double)(part_side(p, 0) + part_side(p, 1));
+    const double of_block = (double)(plan_side(p, 0) + plan_side(p, 1));
     /* where all blocks run at once, what an iteration loads comes from DRAM for all of them */
     const double way = of_sm <= held.blocks ? r->dram_latency : r->l2_latency;
-    const double of_results = (double)(part_side(p, 0) * part_side(p, 1)); /* of a block */
+    const double of_results = (double)(plan_side(p, 0) * plan_side(p, 1)); /* of a block */
     const double left = p->depth_blocks > 1 ? OF_C * blocks * of_results : 0; /* bytes, for the last one */
     /* the body, and what follows for each result of a lane */
-    const double code = slots + p->stages * moved.brings + OF_C * part_sums(p) * (2 + c->after);
-    PartPrice x = {.registers = regs};
-    x.term[PART_CODE] = TG_CODE * code / (r->code.rate * r->clock);
-    x.term[PART_PIPE] = all * tensor / r->clock;
+    const double code = slots + p->stages * moved.brings + OF_C * plan_sums(p) * (2 + c->after);
+    LayPrice x = {.registers = regs};
+    x.term[LAY_CODE] = TG_CODE * code / (r->code.rate * r->clock);
+    x.term[LAY_PIPE] = all * tensor / r->clock;
     const double stored = of_results * c->stored / p->depth_blocks, all_stored = blocks * stored;
     const bool runs = p->stages && p->bring[1].side, parts = runs && c->run < TG_SECTOR; /* L2 has each sector twice */
-    x.term[PART_DRAM] = (c->bytes + (parts ? price_parts(t).more * all_stored : 0)) / r->dram;
-    x.term[PART_L2] = (blocks * 2 * (double)part_depth(p) * of_block + 2 * left + (1 + parts) * all_stored) / r->l2;
-    x.term[PART_L1] = (all * moved.wavefronts * LINE + of_sm * stored * (runs ? LINE / c->run : IN_DEPTH)) /
+    x.term[LAY_DRAM] = (c->bytes + (parts ? price_parts(t).more * all_stored : 0)) / r->dram;
+    x.term[LAY_L2] = (blocks * 2 * (double)plan_depth(p) * of_block + 2 * left + (1 + parts) * all_stored) / r->l2;
+    x.term[LAY_L1] = (all * moved.wavefronts * LINE + of_sm * stored * (runs ? LINE / c->run : IN_DEPTH)) /
                       r->wavefront / r->clock;
-    x.term[PART_ISSUE] = all * slots / r->issue / r->clock;
-    x.term[PART_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
-    x.term[PART_SPLIT] = split_of(r, p, of_sm / held.blocks);
-    x.term[PART_LAUNCH] = r->launch;
-    x.term[PART_LATENCY] = r->dram_latency / r->clock;
-    const PartTerm together[] = {PART_DRAM, PART_L2, PART_PIPE, PART_L1, PART_ISSUE, PART_CHAIN};
+    x.term[LAY_ISSUE] = all * slots / r->issue / r->clock;
+    x.term[LAY_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
+    x.term[LAY_SPLIT] = split_of(r, p, of_sm / held.blocks);
+    x.term[LAY_LAUNCH] = r->launch;
+    x.term[LAY_LATENCY] = r->dram_latency / r->clock;
+    const LayTerm together[] = {LAY_DRAM, LAY_L2, LAY_PIPE, LAY_L1, LAY_ISSUE, LAY_CHAIN};
     double terms[WBB_LEN(together)];
     for (size_t k = 0; k < WBB_LEN(together); k++) terms[k] = x.term[together[k]];
-    x.us = x.term[PART_LAUNCH] + x.term[PART_LATENCY] + x.term[PART_CODE] + x.term[PART_SPLIT] +
+    x.us = x.term[LAY_LAUNCH] + x.term[LAY_LATENCY] + x.term[LAY_CODE] + x.term[LAY_SPLIT] +
            price_together(terms, WBB_LEN(terms), r->norm);
     x.plain = x.us;
     return x;
 }
 
 /* Blocks of these tiles; false: no block may have them. */
-static bool divide(PartProduct *p, const TgTarget *t, int64_t most_threads, int64_t most_shared)
+static bool divide(PlanProduct *p, const TgTarget *t, int64_t most_threads, int64_t most_shared)
 {
-    const int64_t warps = part_tile_warps(p) * p->depth_warps, all = p->stages ? part_tile_depth(p) : part_iteration(p);
-    const int64_t whole = part_depth(p) / all;
-    if (p->of.depth % (p->depth_blocks * (p->depth_blocks > 1 ? part_tile_depth(p) : 1))) return false;
+    const int64_t warps = plan_tile_warps(p) * p->depth_warps, all = p->stages ? plan_tile_depth(p) : plan_iteration(p);
+    const int64_t whole = plan_depth(p) / all;
+    if (p->of.depth % (p->depth_blocks * (p->depth_blocks > 1 ? plan_tile_depth(p) : 1))) return false;
     if (warps * t->warp > most_threads || registers_of(p) > (double)t->regs - 15) return false;
     if (p->ahead && whole / p->depth_warps < 2) return false;
     if ((p->depth_warps > 1 || p->stages) && shared_of(p) > most_shared) return false;
-    if (p->depth_warps > 1 && !p->stages && (part_depth(p) % all || whole % p->depth_warps)) return false;
+    if (p->depth_warps > 1 && !p->stages && (plan_depth(p) % all || whole % p->depth_warps)) return false;
     if (p->stages && (p->column_tiles < 2 || whole < p->stages)) return false;
-    p->row_blocks = part_up(p->of.rows, part_warp_rows(p) * p->row_warps);
-    p->column_blocks = part_up(p->of.columns, part_warp_columns(p) * p->column_warps);
+    p->row_blocks = lay_up(p->of.rows, plan_warp_rows(p) * p->row_warps);
+    p->column_blocks = lay_up(p->of.columns, plan_warp_columns(p) * p->column_warps);
     return true;
 }
 
@@ -260,12 +260,12 @@ typedef struct {
 } Limits;
 
 /* Takes the cheapest of all numbers of tiles and warps, where that is less than what `price` has. */
-static void try_way(const Limits *l, const Way *w, const PartProduct *of, PartProduct *best, PartPrice *price)
+static void try_way(const Limits *l, const Way *w, const PlanProduct *of, PlanProduct *best, LayPrice *price)
 {
     static const uint32_t counts[] = {1, 2, 4, 8};
     enum { ROWS = 3, COLUMNS = 4, STEPS = 3, WARPS = 3, ALL = ROWS * COLUMNS * STEPS * WARPS * WARPS };
     for (uint32_t k = 0; k < ALL; k++) {
-        PartProduct one = *of;
+        PlanProduct one = *of;
         uint32_t rest = k;
         one.row_tiles = counts[rest % ROWS], rest /= ROWS;
         one.column_tiles = counts[rest % COLUMNS], rest /= COLUMNS;
@@ -277,14 +277,14 @@ static void try_way(const Limits *l, const Way *w, const PartProduct *of, PartPr
         const int64_t shared = w->stages ? l->tiles : l->shared;
         for (one.depth_blocks = 1; one.steps <= w->most_steps; one.depth_blocks *= 2) {
             if (!divide(&one, l->t, l->threads, shared)) break;
-            if (one.depth_blocks > 1 && part_blocks(&one) > l->blocks * l->t->sms) break;
-            const PartPrice x = price_of(&l->c, &one);
+            if (one.depth_blocks > 1 && plan_blocks(&one) > l->blocks * l->t->sms) break;
+            const LayPrice x = price_of(&l->c, &one);
             if (x.us < price->us) *price = x, *best = one;
         }
     }
 }
 
-void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, PartProduct *p, PartPrice *price)
+void plan_product_choose(WbbArena *a, const Plan *plan, const TgTarget *t, PlanProduct *p, LayPrice *price)
 {
     const ScType stored = plan->buffers[plan->n_operands].shape->type;
     const uint32_t direct = (uint32_t)tg_tuned(t, "product.direct");
@@ -292,9 +292,9 @@ void part_product_choose(WbbArena *a, const PartPlan *plan, const TgTarget *t, P
                       .shared = tg_tuned(t, "layout.max_shared"),
                       .blocks = tg_tuned(t, "product.blocks"),
                       .tiles = tg_has(t, "cp.async") ? tg_tuned(t, "product.shared") : 0,
-                      .run = (uint32_t)part_power_below(WBB_MAX(ACCESS / sc_bytes(stored), 1))};
+                      .run = (uint32_t)lay_power_below(WBB_MAX(ACCESS / sc_bytes(stored), 1))};
     p->shared = tg_tune(t, "product.shared", 0), p->split = tg_tune(t, "product.blocks", 0);
-    const PartProduct of = *p;
+    const PlanProduct of = *p;
     price->us = INFINITY;
     for (const Way *w = ways; w < ways + WBB_LEN(ways); w++)
         if (w->stages ? l.tiles > 0 : w->depth_warps <= direct) try_way(&l, w, &of, p, price);

@@ -11,17 +11,17 @@
 
 typedef struct {
     WbbArena *arena;
-    PartPlan *p;
+    Plan *p;
     const TgTarget *t;
-    struct { PartRange *items; uint32_t n, capacity; } ranges;
+    struct { PlanRange *items; uint32_t n, capacity; } ranges;
 } Cutting;
 
 /* Adds a range of one stage. */
-static PartStage *add(Cutting *c, PartKind kind, uint32_t output, const HloShape *space)
+static PlanStage *add(Cutting *c, PlanKind kind, uint32_t output, const HloShape *space)
 {
-    PartRange r = {.space = space, .elements = hlo_elements(space), .n_stages = 1};
-    r.stages = WBB_NEW(c->arena, PartStage);
-    r.stages[0] = (PartStage){.kind = kind, .n_outputs = 1};
+    PlanRange r = {.space = space, .elements = hlo_elements(space), .n_stages = 1};
+    r.stages = WBB_NEW(c->arena, PlanStage);
+    r.stages[0] = (PlanStage){.kind = kind, .n_outputs = 1};
     r.stages[0].outputs = WBB_NEW_N(c->arena, uint32_t, c->p->n_outputs);
     r.stages[0].outputs[0] = output;
     WBB_PUSH(c->arena, &c->ranges, r);
@@ -56,7 +56,7 @@ static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction 
     while (hlo_is_elementwise(i->opcode)) {
         const HloInstruction *next = NULL;
         for (uint32_t k = 0; k < i->n_operands; k++) {
-            const HloInstruction *x = part_value(i->operands[k], 0).i;
+            const HloInstruction *x = plan_value(i->operands[k], 0).i;
             const bool leaf = hlo_kind(x->opcode) == HLO_IS_LEAF || x->opcode == HLO_BROADCAST;
             if (!leaf && next && next != x) return NULL;
             if (!leaf) next = x;
@@ -79,17 +79,17 @@ static const HloInstruction *concatenate_below(Cutting *c, const HloInstruction 
 }
 
 /* The stage for operands of that shape, if it may have one more; else a new one. */
-static PartStage *stage_of(Cutting *c, uint32_t output, const HloShape *space)
+static PlanStage *stage_of(Cutting *c, uint32_t output, const HloShape *space)
 {
     const int64_t most = tg_tuned(c->t, "range.max_parts");
     for (uint32_t k = 0; k < c->ranges.n; k++) {
-        const PartRange *r = &c->ranges.items[k];
-        PartStage *s = r->stages;
-        if (s->kind == PART_CONCATENATE && s->outputs[0] == output && hlo_same_dims(r->space, space) &&
+        const PlanRange *r = &c->ranges.items[k];
+        PlanStage *s = r->stages;
+        if (s->kind == PLAN_CONCATENATE && s->outputs[0] == output && hlo_same_dims(r->space, space) &&
             s->n_starts < most)
             return s;
     }
-    PartStage *s = add(c, PART_CONCATENATE, output, space);
+    PlanStage *s = add(c, PLAN_CONCATENATE, output, space);
     s->starts = WBB_NEW_N(c->arena, int64_t, (size_t)most);
     return s;
 }
@@ -104,7 +104,7 @@ static void add_concatenate(Cutting *c, uint32_t output, const HloInstruction *c
         for (uint32_t d = 0; d < whole->rank; d++) dims[d] = whole->dims[d];
         dims[dim] = concatenate->operands[k]->shape->dims[dim];
         if (hlo_elements(concatenate->operands[k]->shape) > 0) {
-            PartStage *s = stage_of(c, output, part_like(c->arena, whole, dims));
+            PlanStage *s = stage_of(c, output, part_like(c->arena, whole, dims));
             s->dim = dim;
             s->starts[s->n_starts++] = start;
         }
@@ -118,30 +118,30 @@ static void add_concatenate(Cutting *c, uint32_t output, const HloInstruction *c
 static void add_loop(Cutting *c, uint32_t output, const HloShape *shape)
 {
     for (uint32_t k = 0; k < c->ranges.n; k++) {
-        const PartRange *r = &c->ranges.items[k];
-        if (r->stages->kind != PART_ELEMENTS || r->elements != hlo_elements(shape)) continue;
+        const PlanRange *r = &c->ranges.items[k];
+        if (r->stages->kind != PLAN_ELEMENTS || r->elements != hlo_elements(shape)) continue;
         r->stages->outputs[r->stages->n_outputs++] = output;
         return;
     }
-    if (hlo_elements(shape) > 0) add(c, PART_ELEMENTS, output, shape);
+    if (hlo_elements(shape) > 0) add(c, PLAN_ELEMENTS, output, shape);
 }
 
 /* All outputs of the loop whose steps are stored one by one. */
 static void add_steps(Cutting *c, uint32_t output)
 {
-    const PartSteps *steps = c->p->steps;
+    const PlanSteps *steps = c->p->steps;
     for (uint32_t k = 0; k < c->ranges.n; k++) {
-        PartStage *s = c->ranges.items[k].stages;
-        if (s->kind != PART_STEPS) continue;
+        PlanStage *s = c->ranges.items[k].stages;
+        if (s->kind != PLAN_STEPS) continue;
         s->outputs[s->n_outputs++] = output;
         return;
     }
-    add(c, PART_STEPS, output, steps->space)->steps = steps;
+    add(c, PLAN_STEPS, output, steps->space)->steps = steps;
     c->p->kind = "steps";
     c->p->why_kind = "a thread runs the loop for its element of a step, and stores what each iteration leaves";
 }
 
-static bool only_moves_memory(const PartPlan *p)
+static bool only_moves_memory(const Plan *p)
 {
     for (uint32_t k = 0; k < p->n_outputs; k++) {
         const HloInstruction *i = p->roots[k].i;
@@ -153,7 +153,7 @@ static bool only_moves_memory(const PartPlan *p)
 
 static void cut(Cutting *c, const HloInstruction *const *updates, const bool *wanted)
 {
-    PartPlan *p = c->p;
+    Plan *p = c->p;
     p->kind = "loop";
     p->why_kind = "one thread can read all that an element of an output needs";
     if (only_moves_memory(p)) {
@@ -164,14 +164,14 @@ static void cut(Cutting *c, const HloInstruction *const *updates, const bool *wa
         if (wanted && !wanted[k]) continue;
         const HloShape *s = p->buffers[p->n_operands + k].shape;
         const HloInstruction *concatenate = p->n_outputs == 1 ? concatenate_below(c, p->roots[k].i) : NULL;
-        const PartBuffer *out = &p->buffers[p->n_operands + k];
+        const PlanBuffer *out = &p->buffers[p->n_operands + k];
         if (out->alias >= 0 && p->roots[k].i->opcode == HLO_PARAMETER) continue; /* the memory has it already */
         if (p->steps && (p->steps->stepped[k] || p->steps->after[k])) {
             add_steps(c, k);
         } else if (updates[k]) {
             const HloShape *update = updates[k]->operands[1]->shape;
             if (hlo_elements(update) > 0) {
-                PartStage *u = add(c, PART_UPDATE, k, part_like(c->arena, updates[k]->shape, update->dims));
+                PlanStage *u = add(c, PLAN_UPDATE, k, part_like(c->arena, updates[k]->shape, update->dims));
                 u->update = updates[k];
             }
             p->kind = "dynamic-update-slice";
@@ -182,33 +182,33 @@ static void cut(Cutting *c, const HloInstruction *const *updates, const bool *wa
             add_loop(c, k, s);
         }
     }
-    const PartRange *ranges = c->ranges.items;
-    const bool loops = c->ranges.n > 1 && ranges[0].stages->kind == PART_ELEMENTS &&
-                       ranges[c->ranges.n - 1].stages->kind == PART_ELEMENTS;
+    const PlanRange *ranges = c->ranges.items;
+    const bool loops = c->ranges.n > 1 && ranges[0].stages->kind == PLAN_ELEMENTS &&
+                       ranges[c->ranges.n - 1].stages->kind == PLAN_ELEMENTS;
     if (loops) {
         p->kind = "slices";
         p->why_kind = "outputs of different sizes have blocks of their own";
     }
 }
 
-PartKernel part_ranges(WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
+PlanKernel plan_ranges(WbbArena *a, Plan *p, const TgTarget *t, const HloInstruction *const *updates,
                        const bool *wanted)
 {
     Cutting c = {.arena = a, .p = p, .t = t};
     cut(&c, updates, wanted);
-    return (PartKernel){.ranges = c.ranges.items, .n_ranges = c.ranges.n};
+    return (PlanKernel){.ranges = c.ranges.items, .n_ranges = c.ranges.n};
 }
 
-bool *part_needed(WbbArena *a, const PartPlan *p, const PartKernel *k)
+bool *plan_needed(WbbArena *a, const Plan *p, const PlanKernel *k)
 {
     const HloComputation *body = p->fusion->body;
     bool *needed = WBB_NEW_N(a, bool, body->n_instructions + 1);
     for (uint32_t n = 0; n < k->n_ranges; n++)
         for (uint32_t m = 0; m < k->ranges[n].n_stages; m++) {
-            const PartStage *s = &k->ranges[n].stages[m];
-            for (uint32_t o = 0; o < s->n_outputs && s->kind != PART_SCATTER; o++)
+            const PlanStage *s = &k->ranges[n].stages[m];
+            for (uint32_t o = 0; o < s->n_outputs && s->kind != PLAN_SCATTER; o++)
                 needed[(s->values ? s->values[o] : p->roots[s->outputs[o]]).i->id] = true;
-            for (uint32_t o = 0; s->kind == PART_SCATTER && o <= s->n_outputs; o++) { /* indices and updates */
+            for (uint32_t o = 0; s->kind == PLAN_SCATTER && o <= s->n_outputs; o++) { /* indices and updates */
                 const uint32_t indices = s->update->n_operands / 2;
                 needed[s->update->operands[o ? indices + s->first + o : indices]->id] = true;
             }

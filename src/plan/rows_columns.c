@@ -32,7 +32,7 @@ static int64_t divisor(int64_t n, int64_t most)
     return best;
 }
 
-bool part_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts)
+bool plan_column_parts(const HloComputation *body, const TgTarget *t, int64_t blocks, uint32_t *parts)
 {
     const int64_t most = blocks * t->sms, busy = tg_tuned(t, "across.busy");
     bool any = false;
@@ -67,19 +67,19 @@ static bool is_part(const HloComputation *body, const HloInstruction *i)
     return false;
 }
 
-void part_mark_users(const HloComputation *body, bool *marks)
+void plan_mark_users(const HloComputation *body, bool *marks)
 {
     for (uint32_t k = 0; k < body->n_instructions; k++)
         for (uint32_t o = 0; o < body->instructions[k]->n_operands; o++)
             marks[k] = marks[k] || marks[body->instructions[k]->operands[o]->id];
 }
 
-bool part_has_across(const PartPlan *p)
+bool plan_has_across(const Plan *p)
 {
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartKernel *of = &p->kernels[k];
+        const PlanKernel *of = &p->kernels[k];
         for (uint32_t r = 0; r < of->n_ranges; r++)
-            if (of->ranges[r].n_stages && of->ranges[r].stages[of->ranges[r].n_stages - 1].kind == PART_ACROSS)
+            if (of->ranges[r].n_stages && of->ranges[r].stages[of->ranges[r].n_stages - 1].kind == PLAN_ACROSS)
                 return true;
     }
     return false;
@@ -103,7 +103,7 @@ static double bytes_of(WbbArena *a, const HloComputation *body, const bool *colu
     return bytes;
 }
 
-bool *part_columns(WbbArena *a, const HloComputation *body, double *bytes)
+bool *plan_columns(WbbArena *a, const HloComputation *body, double *bytes)
 {
     bool *columns = WBB_NEW_N(a, bool, body->n_instructions + 1);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
@@ -115,7 +115,7 @@ bool *part_columns(WbbArena *a, const HloComputation *body, double *bytes)
     return columns;
 }
 
-uint32_t part_across(const PartPlan *p, const HloInstruction **found)
+uint32_t plan_across(const Plan *p, const HloInstruction **found)
 {
     const HloComputation *body = p->fusion->body;
     uint32_t n = 0;

@@ -17,14 +17,14 @@
 typedef struct {
     WbbCx *cx;
     WbbArena *a;
-    PartPlan *p;
+    Plan *p;
     const TgTarget *t;
     GrGraph *graph; /* of the fusion; NULL: nobody has asked for it */
-    struct { PartMade *items; uint32_t n, capacity; } made;
-    struct { PartKernel *items; uint32_t n, capacity; } kernels;
+    struct { PlanMade *items; uint32_t n, capacity; } made;
+    struct { PlanKernel *items; uint32_t n, capacity; } kernels;
 } Scattering;
 
-static bool *find_live(WbbArena *a, const PartPlan *p)
+static bool *find_live(WbbArena *a, const Plan *p)
 {
     const HloComputation *body = p->fusion->body;
     bool *live = WBB_NEW_N(a, bool, body->n_instructions + 1);
@@ -36,7 +36,7 @@ static bool *find_live(WbbArena *a, const PartPlan *p)
     return live;
 }
 
-bool part_has_scatter(const PartPlan *p)
+bool plan_has_scatter(const Plan *p)
 {
     const HloComputation *body = p->fusion->body;
     for (uint32_t n = 0; n < body->n_instructions; n++)
@@ -44,9 +44,9 @@ bool part_has_scatter(const PartPlan *p)
     return false;
 }
 
-PartValue part_scatter_below(PartValue v)
+PlanValue plan_scatter_below(PlanValue v)
 {
-    while (v.i->opcode == HLO_BITCAST && part_same_width(v.i)) v = part_value(v.i->operands[0], 0);
+    while (v.i->opcode == HLO_BITCAST && plan_same_width(v.i)) v = plan_value(v.i->operands[0], 0);
     if (v.i->opcode != HLO_SCATTER) v.i = NULL;
     return v;
 }
@@ -55,7 +55,7 @@ PartValue part_scatter_below(PartValue v)
 /* Is result k of the computation update k itself? */
 static bool overwrites(const HloInstruction *s, uint32_t k)
 {
-    const HloInstruction *root = part_scatter_root(s, k);
+    const HloInstruction *root = plan_scatter_root(s, k);
     return root->opcode == HLO_PARAMETER && root->number == (int64_t)(s->n_operands / 2 + k);
 }
 
@@ -98,25 +98,25 @@ static ScType word_of(const Scattering *x, const HloShape *s)
 }
 
 /* How result k of a scatter is combined, where it depends on update k and element k alone. */
-static void combine_one(const Scattering *x, const HloInstruction *s, uint32_t k, PartStage *stage)
+static void combine_one(const Scattering *x, const HloInstruction *s, uint32_t k, PlanStage *stage)
 {
-    const HloShape *shape = part_shape(s, k);
+    const HloShape *shape = plan_shape(s, k);
     const ScType t = shape->type;
-    const HloOpcode op = part_scatter_root(s, k)->opcode;
+    const HloOpcode op = plan_scatter_root(s, k)->opcode;
     const uint32_t bits = sc_type_info[t].bits;
     const bool aligned = x->p->align * 8 >= WBB_MIN(bits, 64u);
-    stage->combine = PART_LOCK;
+    stage->combine = PLAN_LOCK;
     if (aligned && overwrites(s, k) && bits >= 8 && bits <= 64) {
-        stage->combine = PART_SET;
+        stage->combine = PLAN_SET;
         if (t == SC_C64) stage->word = SC_U64;
-    } else if (aligned && part_scatter_is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
+    } else if (aligned && plan_scatter_is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
         const bool loses = stage->atomic == OP_ATOMIC_ADD && stage->word == SC_F32;
-        stage->combine = loses && !x->p->flush ? PART_SUM : PART_ATOMIC;
-    } else if (aligned && part_scatter_is_operation(s, k) && in_float_order(x, op, t)) {
-        stage->combine = PART_FLOAT_ORDER;
+        stage->combine = loses && !x->p->flush ? PLAN_SUM : PLAN_ATOMIC;
+    } else if (aligned && plan_scatter_is_operation(s, k) && in_float_order(x, op, t)) {
+        stage->combine = PLAN_FLOAT_ORDER;
         stage->atomic = sc_atomic(hlo_scalar(op));
     } else if ((stage->word = word_of(x, shape)) != SC_NONE) {
-        stage->combine = PART_CAS;
+        stage->combine = PLAN_CAS;
     }
 }
 
@@ -126,7 +126,7 @@ static bool is_apart(WbbArena *a, const HloInstruction *s, uint32_t k)
     const HloComputation *c = s->called[0];
     const uint32_t n = s->n_operands / 2;
     bool *needed = WBB_NEW_N(a, bool, c->n_instructions + 1);
-    needed[part_scatter_root(s, k)->id] = true;
+    needed[plan_scatter_root(s, k)->id] = true;
     for (uint32_t j = c->n_instructions; j-- > 0;) {
         const HloInstruction *i = c->instructions[j];
         if (!needed[i->id]) continue;
@@ -141,10 +141,10 @@ static bool is_apart(WbbArena *a, const HloInstruction *s, uint32_t k)
 static bool by_instructions(const Scattering *x, const HloInstruction *s)
 {
     for (uint32_t k = 0; k < s->n_operands / 2; k++) {
-        PartStage how = {.combine = PART_LOCK};
+        PlanStage how = {.combine = PLAN_LOCK};
         if (!is_apart(x->a, s, k)) return false;
         combine_one(x, s, k, &how);
-        if (how.combine != PART_SET && how.combine != PART_ATOMIC && how.combine != PART_SUM) return false;
+        if (how.combine != PLAN_SET && how.combine != PLAN_ATOMIC && how.combine != PLAN_SUM) return false;
     }
     return true;
 }
@@ -154,7 +154,7 @@ static bool by_instructions(const Scattering *x, const HloInstruction *s)
 static bool stores_plainly(Scattering *x, const HloInstruction *s)
 {
     for (uint32_t k = 0; k < s->n_operands / 2; k++)
-        if (ir_is_packed(part_shape(s, k)->type)) return false;
+        if (ir_is_packed(plan_shape(s, k)->type)) return false;
     const bool unique = gr_is_unique(x->cx, x->a, x->p->fusion->body, s, &x->graph);
     return unique && (hlo_scatter_dims(x->a, s).unique || !by_instructions(x, s));
 }
@@ -162,11 +162,11 @@ static bool stores_plainly(Scattering *x, const HloInstruction *s)
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 static uint32_t add_temporary(Scattering *x, const char *stem, const HloShape *shape, bool zeroed)
 {
-    PartPlan *p = x->p;
+    Plan *p = x->p;
     const uint32_t n = p->n_operands + p->n_outputs + p->n_temps++;
     const char *name = wbb_format(x->a, "%s%u.", stem, p->n_temps);
     p->buffers = wbb_grow(x->a, p->buffers, n * sizeof *p->buffers, (n + 1) * sizeof *p->buffers);
-    p->buffers[n] = (PartBuffer){.name = name, .shape = shape, .elements = hlo_elements(shape), .temporary = true,
+    p->buffers[n] = (PlanBuffer){.name = name, .shape = shape, .elements = hlo_elements(shape), .temporary = true,
                                  .zeroed = zeroed, .alias = -1};
     return n;
 }
@@ -174,36 +174,36 @@ static uint32_t add_temporary(Scattering *x, const char *stem, const HloShape *s
 /* The output that is leaf k of a scatter, as long as no other leaf has it; else a temporary. */
 static uint32_t buffer_of(Scattering *x, const HloInstruction *s, uint32_t k)
 {
-    const PartPlan *p = x->p;
+    const Plan *p = x->p;
     for (uint32_t o = 0; o < p->n_outputs; o++) {
-        const PartValue v = part_scatter_below(p->roots[o]);
+        const PlanValue v = plan_scatter_below(p->roots[o]);
         if (v.i == s && v.part == k) return p->n_operands + o;
     }
-    return add_temporary(x, "scattered", part_shape(s, k), false);
+    return add_temporary(x, "scattered", plan_shape(s, k), false);
 }
 
-static PartKernel *new_kernel(Scattering *x)
+static PlanKernel *new_kernel(Scattering *x)
 {
-    PartKernel k = {.made = x->made.items, .n_made = x->made.n};
+    PlanKernel k = {.made = x->made.items, .n_made = x->made.n};
     WBB_PUSH(x->a, &x->kernels, k);
     return &x->kernels.items[x->kernels.n - 1];
 }
 
-static PartStage *new_stage(Scattering *x, PartKernel *k, PartKind kind, const HloShape *space, uint32_t outputs)
+static PlanStage *new_stage(Scattering *x, PlanKernel *k, PlanKind kind, const HloShape *space, uint32_t outputs)
 {
     k->n_ranges = 1;
-    k->ranges = WBB_NEW(x->a, PartRange);
-    PartStage *s = WBB_NEW(x->a, PartStage);
-    *s = (PartStage){.kind = kind, .n_outputs = outputs, .outputs = WBB_NEW_N(x->a, uint32_t, outputs + 1u)};
-    k->ranges[0] = (PartRange){.space = space, .elements = hlo_elements(space), .n_stages = 1, .stages = s};
+    k->ranges = WBB_NEW(x->a, PlanRange);
+    PlanStage *s = WBB_NEW(x->a, PlanStage);
+    *s = (PlanStage){.kind = kind, .n_outputs = outputs, .outputs = WBB_NEW_N(x->a, uint32_t, outputs + 1u)};
+    k->ranges[0] = (PlanRange){.space = space, .elements = hlo_elements(space), .n_stages = 1, .stages = s};
     return s;
 }
 
-static void finish(Scattering *x, PartKernel *k, const char *layout)
+static void finish(Scattering *x, PlanKernel *k, const char *layout)
 {
-    PartStage *s = k->ranges[0].stages;
-    if (s->cells) s->maps = part_layout_maps(x->cx, x->p->rw, x->a, &s->layout);
-    else part_choose(x->cx, x->a, x->p, k, x->t, layout);
+    PlanStage *s = k->ranges[0].stages;
+    if (s->cells) s->maps = lay_maps(x->cx, x->p->rw, x->a, &s->layout);
+    else plan_choose(x->cx, x->a, x->p, k, x->t, layout);
     if (!k->ranges[0].elements) k->n_ranges = 0;
 }
 
@@ -211,30 +211,30 @@ static void finish(Scattering *x, PartKernel *k, const char *layout)
 static void store_operands(Scattering *x, const HloInstruction *s, const uint32_t *buffers)
 {
     const uint32_t n = s->n_operands / 2;
-    PartValue *values = WBB_NEW_N(x->a, PartValue, n + 1);
+    PlanValue *values = WBB_NEW_N(x->a, PlanValue, n + 1);
     const HloShape **shapes = WBB_NEW_N(x->a, const HloShape *, n + 1);
     uint32_t *outputs = WBB_NEW_N(x->a, uint32_t, n + 1), count = 0;
     for (uint32_t k = 0; k < n; k++) {
         if (x->p->buffers[buffers[k]].alias >= 0) continue;
-        values[count] = part_value(s->operands[k], 0), shapes[count] = part_shape(s, k);
+        values[count] = plan_value(s->operands[k], 0), shapes[count] = plan_shape(s, k);
         outputs[count++] = buffers[k] - x->p->n_operands;
     }
     if (!count || !hlo_elements(shapes[0])) return;
-    PartKernel *k = new_kernel(x);
-    PartStage *stage = new_stage(x, k, PART_ELEMENTS, shapes[0], count);
+    PlanKernel *k = new_kernel(x);
+    PlanStage *stage = new_stage(x, k, PLAN_ELEMENTS, shapes[0], count);
     stage->outputs = outputs, stage->values = values, stage->shapes = shapes;
     finish(x, k, NULL);
 }
 
 /* The type of each buffer's elements in the kernel of a stage; kernels that follow may add further temporaries. */
-static void set_views(const Scattering *x, PartKernel *kernel, const HloInstruction *s, const uint32_t *buffers,
-                      uint32_t first, const PartStage *stage)
+static void set_views(const Scattering *x, PlanKernel *kernel, const HloInstruction *s, const uint32_t *buffers,
+                      uint32_t first, const PlanStage *stage)
 {
-    const PartPlan *p = x->p;
+    const Plan *p = x->p;
     kernel->n_views = p->n_operands + p->n_outputs + p->n_temps;
     ScType *views = WBB_NEW_N(x->a, ScType, kernel->n_views + 1);
     for (uint32_t k = 0; k < stage->n_outputs; k++) {
-        const ScType of = part_shape(s, first + k)->type;
+        const ScType of = plan_shape(s, first + k)->type;
         const ScType t = stage->word != SC_NONE ? stage->word : ir_is_packed(of) ? SC_U8 : of;
         const int32_t alias = p->buffers[buffers[first + k]].alias;
         views[buffers[first + k]] = t;
@@ -245,23 +245,23 @@ static void set_views(const Scattering *x, PartKernel *kernel, const HloInstruct
 
 /* Do so many updates come to an element that most of them change nothing? Then each reads it first, which threads may
  * do at the same time; an element that an update would not change now, it would not change later. */
-static bool reads_first(const Scattering *x, const HloInstruction *s, const PartStage *stage)
+static bool reads_first(const Scattering *x, const HloInstruction *s, const PlanStage *stage)
 {
     const bool ordered = stage->atomic == OP_ATOMIC_MIN || stage->atomic == OP_ATOMIC_MAX;
     const int64_t updates = hlo_elements(s->operands[s->n_operands / 2 + 1]->shape);
-    return ordered && updates >= tg_tuned(x->t, "scatter.many") * hlo_elements(part_shape(s, stage->first));
+    return ordered && updates >= tg_tuned(x->t, "scatter.many") * hlo_elements(plan_shape(s, stage->first));
 }
 
 /* Updates are combined with others of their thread, or of their block, before they go to memory, by price. */
-static void take_runs(Scattering *x, PartKernel *k, PartStage *s, const char *layout)
+static void take_runs(Scattering *x, PlanKernel *k, PlanStage *s, const char *layout)
 {
-    PartRange *r = &k->ranges[0];
-    if (!part_may_combine(s)) return;
-    PartPrice *price = WBB_NEW(x->a, PartPrice);
+    PlanRange *r = &k->ranges[0];
+    if (!plan_may_combine(s)) return;
+    LayPrice *price = WBB_NEW(x->a, LayPrice);
     s->neighbours = gr_neighbours(x->cx, x->a, x->p->fusion->body, s->update, &x->graph);
-    s->run = part_update_run(x->a, x->p, x->t, s, &s->why_run, price);
+    s->run = plan_update_run(x->a, x->p, x->t, s, &s->why_run, price);
     if (price->us > 0) r->price = price;
-    if (r->price && !layout && part_cells_may_be(x->p, s)) part_choose_cells(x->a, x->p, x->t, k, price->us);
+    if (r->price && !layout && plan_cells_may_be(x->p, s)) plan_choose_cells(x->a, x->p, x->t, k, price->us);
     if (s->cells) s->run = 0;
     if (s->run < 2) return;
     HloShape *space = WBB_NEW(x->a, HloShape);
@@ -275,29 +275,29 @@ static void take_runs(Scattering *x, PartKernel *k, PartStage *s, const char *la
 
 /* The updates of results first .. first + n - 1. */
 static void add_updates(Scattering *x, const HloInstruction *s, const uint32_t *buffers, uint32_t first, uint32_t n,
-                        PartStage how, const char *layout)
+                        PlanStage how, const char *layout)
 {
     const uint32_t results = s->n_operands / 2;
-    PartKernel *k = new_kernel(x);
-    PartStage *stage = new_stage(x, k, PART_SCATTER, s->operands[results + 1 + first]->shape, n);
+    PlanKernel *k = new_kernel(x);
+    PlanStage *stage = new_stage(x, k, PLAN_SCATTER, s->operands[results + 1 + first]->shape, n);
     stage->update = s, stage->first = first;
     stage->combine = how.combine, stage->atomic = how.atomic, stage->word = how.word;
     stage->reads_first = reads_first(x, s, stage);
     stage->at_once = (uint32_t)tg_tuned(x->t, "scatter.at_once");
     take_runs(x, k, stage, layout);
     for (uint32_t j = 0; j < n; j++) stage->outputs[j] = buffers[first + j] - x->p->n_operands;
-    if (how.combine == PART_LOCK) {
+    if (how.combine == PLAN_LOCK) {
         static const uint8_t order[1] = {0};
         int64_t *locks = WBB_NEW(x->a, int64_t); /* twice as many: emit/scatter.c says why */
-        *locks = 2 * hlo_elements(part_shape(s, first));
+        *locks = 2 * hlo_elements(plan_shape(s, first));
         HloShape *lock = WBB_NEW(x->a, HloShape);
         *lock = (HloShape){.type = SC_U32, .rank = 1, .dims = locks, .minor_to_major = order, .n_leaves = 1};
         stage->lock = add_temporary(x, "lock", lock, true);
     }
     set_views(x, k, s, buffers, first, stage);
     finish(x, k, layout);
-    const bool single = stage->cells || part_size(&stage->layout.dims[0], PART_VECTOR) == 1;
-    stage->in_pair = single && part_update_in_pair(x->p, x->t, stage);
+    const bool single = stage->cells || lay_size(&stage->layout.dims[0], LAY_VECTOR) == 1;
+    stage->in_pair = single && plan_update_in_pair(x->p, x->t, stage);
 }
 
 static void add_scatter(Scattering *x, const HloInstruction *s, const char *layout)
@@ -318,18 +318,18 @@ static void add_scatter(Scattering *x, const HloInstruction *s, const char *layo
     if (hlo_elements(s->operands[n + 1]->shape) == 0) {
         /* nothing to add */
     } else if (plain || runs) {
-        add_updates(x, s, buffers, 0, n, (PartStage){.combine = runs ? PART_RUN : PART_PLAIN}, layout);
+        add_updates(x, s, buffers, 0, n, (PlanStage){.combine = runs ? PLAN_RUN : PLAN_PLAIN}, layout);
     } else if (apart) {
         for (uint32_t k = 0; k < n; k++) {
-            PartStage how = {.combine = PART_LOCK};
+            PlanStage how = {.combine = PLAN_LOCK};
             combine_one(x, s, k, &how);
             add_updates(x, s, buffers, k, 1, how, layout);
         }
     } else {
-        add_updates(x, s, buffers, 0, n, (PartStage){.combine = PART_LOCK}, layout);
+        add_updates(x, s, buffers, 0, n, (PlanStage){.combine = PLAN_LOCK}, layout);
     }
     for (uint32_t k = 0; k < n; k++) {
-        const PartMade made = {{s, k}, buffers[k]};
+        const PlanMade made = {{s, k}, buffers[k]};
         WBB_PUSH(x->a, &x->made, made);
     }
 }
@@ -337,7 +337,7 @@ static void add_scatter(Scattering *x, const HloInstruction *s, const char *layo
 /* Outputs that no scatter leaves behind. */
 static bool find_rest(Scattering *x, bool *rest)
 {
-    PartPlan *p = x->p;
+    Plan *p = x->p;
     bool any = false;
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         rest[o] = !p->scattered[p->n_operands + o];
@@ -346,7 +346,7 @@ static bool find_rest(Scattering *x, bool *rest)
     return any;
 }
 
-void part_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const HloInstruction *const *updates,
+void plan_scatter(WbbCx *cx, WbbArena *a, Plan *p, const TgTarget *t, const HloInstruction *const *updates,
                   const char *layout)
 {
     enum { MOST = 1000 }; /* temporaries: two for each result of a scatter */
@@ -365,29 +365,29 @@ void part_scatter(WbbCx *cx, WbbArena *a, PartPlan *p, const TgTarget *t, const 
     p->why_kind = "updates go where their indices say, in a launch of their own";
     bool *rest = WBB_NEW_N(a, bool, p->n_outputs + 1);
     if (find_rest(&x, rest)) {
-        PartKernel *k = new_kernel(&x);
-        const PartKernel ranges = part_ranges(a, p, t, updates, rest);
+        PlanKernel *k = new_kernel(&x);
+        const PlanKernel ranges = plan_ranges(a, p, t, updates, rest);
         k->ranges = ranges.ranges, k->n_ranges = ranges.n_ranges;
-        part_choose(cx, a, p, k, t, NULL);
+        plan_choose(cx, a, p, k, t, NULL);
     }
     if (!x.kernels.n) new_kernel(&x);
-    if (layout && x.kernels.n > 1) part_layout_fail(cx, 1, "%u kernels take no given layout", x.kernels.n);
+    if (layout && x.kernels.n > 1) lay_fail(cx, 1, "%u kernels take no given layout", x.kernels.n);
     p->kernels = x.kernels.items, p->n_kernels = x.kernels.n;
     for (uint32_t k = 0; k < p->n_kernels; k++) p->kernels[k].number = k;
 }
 
-void part_print_scatter(WbbBuf *out, const PartStage *s)
+void plan_print_scatter(WbbBuf *out, const PlanStage *s)
 {
     static const char *const how[] = {
-        [PART_SET] = "one of them stays", [PART_ATOMIC] = "combined by one instruction",
-        [PART_SUM] = "combined by one instruction; subnormals, which it takes for 0, are added again",
-        [PART_FLOAT_ORDER] = "combined by instructions on integers", [PART_CAS] = "combined by compare and swap",
-        [PART_PLAIN] = "no two meet", [PART_RUN] = "those of an element combined by one thread, in their order",
-        [PART_LOCK] = "combined under a lock for each element",
+        [PLAN_SET] = "one of them stays", [PLAN_ATOMIC] = "combined by one instruction",
+        [PLAN_SUM] = "combined by one instruction; subnormals, which it takes for 0, are added again",
+        [PLAN_FLOAT_ORDER] = "combined by instructions on integers", [PLAN_CAS] = "combined by compare and swap",
+        [PLAN_PLAIN] = "no two meet", [PLAN_RUN] = "those of an element combined by one thread, in their order",
+        [PLAN_LOCK] = "combined under a lock for each element",
     };
     wbb_putf(out, ", updates of %%%s, %s", s->update->name, how[s->combine]);
     if (s->run > 1) wbb_putf(out, "; before that %u neighbours by one thread, %s", s->run, s->why_run);
-    const PartCells *c = s->cells;
+    const PlanCells *c = s->cells;
     if (!c) return;
     wbb_putf(out, "; before that those of a block in %lld x %lld cells of %s in shared memory, %s: %s",
              (long long)c->rows, (long long)c->columns, sc_type_info[c->type].name,

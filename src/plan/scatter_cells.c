@@ -16,8 +16,8 @@
 
 typedef struct {
     const TgTarget *t;
-    const PartRates *r;
-    PartCells cells;
+    const LayRates *r;
+    PlanCells cells;
     double bytes;       /* of an update and its share of the indices */
     bool neighbours;    /* updates of an element follow each other */
     double again;       /* clocks between two operations at one address of L2 */
@@ -32,18 +32,18 @@ typedef struct {
 typedef struct {
     WbbArena *a;
     Cells of; /* without a layout */
-    PartChooser *k;
+    LayChooser *k;
 } Choosing;
 
-static const HloShape *updates_of(const PartStage *s)
+static const HloShape *updates_of(const PlanStage *s)
 {
     return s->update->operands[s->update->n_operands / 2 + 1 + s->first]->shape;
 }
 
 /* The type in which updates are combined: 32 bits or more. SC_NONE: there is none. */
-static ScType cell_type(const PartStage *s)
+static ScType cell_type(const PlanStage *s)
 {
-    const ScType t = part_shape(s->update, s->first)->type;
+    const ScType t = plan_shape(s->update, s->first)->type;
     const ScTypeInfo *info = &sc_type_info[t];
     if (info->cls == 'I') return info->bits < 32 ? SC_I32 : t;
     if (info->cls == 'U') return info->bits < 32 ? SC_U32 : t;
@@ -53,9 +53,9 @@ static ScType cell_type(const PartStage *s)
 
 /* Elements of the dimensions that windows cover, if these follow each other in the memory of result and updates, and
  * windows have one element in all others; 0: not so. */
-static int64_t window_of(const PartStage *s)
+static int64_t window_of(const PlanStage *s)
 {
-    const HloShape *to = part_shape(s->update, s->first), *from = updates_of(s);
+    const HloShape *to = plan_shape(s->update, s->first), *from = updates_of(s);
     int64_t width = 1;
     bool whole = true;
     uint32_t k = 0;
@@ -72,22 +72,22 @@ static int64_t window_of(const PartStage *s)
     return k >= from->rank || from->minor_to_major[k] == 0 ? width : 0;
 }
 
-bool part_cells_may_be(const PartPlan *p, const PartStage *s)
+bool plan_cells_may_be(const Plan *p, const PlanStage *s)
 {
-    return part_may_combine(s) && !p->deterministic && cell_type(s) != SC_NONE && window_of(s) > 0;
+    return plan_may_combine(s) && !p->deterministic && cell_type(s) != SC_NONE && window_of(s) > 0;
 }
 
-static Cells new_cells(WbbArena *a, const TgTarget *t, const PartStage *s)
+static Cells new_cells(WbbArena *a, const TgTarget *t, const PlanStage *s)
 {
-    const HloShape *to = part_shape(s->update, s->first), *from = updates_of(s);
+    const HloShape *to = plan_shape(s->update, s->first), *from = updates_of(s);
     const HloShape *indices = s->update->operands[s->update->n_operands / 2]->shape;
     const int64_t width = window_of(s), bits = WBB_MAX(sc_type_info[to->type].bits, 8u);
-    Cells x = {.t = t, .r = part_rates(a, t), .elements = hlo_elements(from)};
-    x.cells = (PartCells){.type = cell_type(s), .width = width, .rows = hlo_elements(to) / WBB_MAX(width, 1)};
+    Cells x = {.t = t, .r = lay_rates(a, t), .elements = hlo_elements(from)};
+    x.cells = (PlanCells){.type = cell_type(s), .width = width, .rows = hlo_elements(to) / WBB_MAX(width, 1)};
     x.bytes = (double)bits / 8 + (double)(indices->dims[1] * sc_type_info[indices->type].bits) / 8 / (double)width;
-    const ScOp atomic = sc_atomic(hlo_scalar(part_scatter_root(s->update, s->first)->opcode));
+    const ScOp atomic = sc_atomic(hlo_scalar(plan_scatter_root(s->update, s->first)->opcode));
     if (tg_has_instruction(t, atomic, x.cells.type, 1)) x.cells.atomic = atomic;
-    const bool swaps = s->combine == PART_CAS;
+    const bool swaps = s->combine == PLAN_CAS;
     x.neighbours = s->neighbours != 0;
     x.again = swaps ? x.r->atomic : tg_rate(t, sc_is_float(to->type) ? "atomic.float" : "atomic.int")->value;
     return x;
@@ -129,7 +129,7 @@ static double combine_clocks(const Cells *x, double *wavefronts)
     return meet * (double)x->vector;
 }
 
-static PartPrice price_of(const Cells *x)
+static LayPrice price_of(const Cells *x)
 {
     const double sms = x->t->sms, clock = x->r->clock, threads = (double)x->threads, blocks = (double)x->blocks;
     const double of_sm = ceil(blocks / sms), warp = x->t->warp, all = (double)x->elements;
@@ -143,12 +143,12 @@ static PartPrice price_of(const Cells *x)
                          (double)x->vector * x->r->access_slots * (x->cells.own ? accesses : 1);
     const double sectors = blocks * results * sizeof(uint32_t) / TG_SECTOR / (tg_rate(x->t, "atomics")->value * clock);
     const double waits = blocks / WBB_MAX(1, (double)x->cells.width / (double)x->cells.columns) * x->again / clock;
-    PartPrice p = {.term = {
-        [PART_DRAM] = all * x->bytes / x->r->dram,
-        [PART_L2] = price_together((double[]){sectors, waits}, 2, x->r->norm_apart),
-        [PART_ISSUE] = vectors / warp * slots / (x->r->issue * sms * clock),
-        [PART_L1] = vectors / warp * wavefronts / (sms * clock),
-        [PART_CHAIN] = each * (x->r->dram_latency / (double)x->registers + combine + slots) / clock,
+    LayPrice p = {.term = {
+        [LAY_DRAM] = all * x->bytes / x->r->dram,
+        [LAY_L2] = price_together((double[]){sectors, waits}, 2, x->r->norm_apart),
+        [LAY_ISSUE] = vectors / warp * slots / (x->r->issue * sms * clock),
+        [LAY_L1] = vectors / warp * wavefronts / (sms * clock),
+        [LAY_CHAIN] = each * (x->r->dram_latency / (double)x->registers + combine + slots) / clock,
     }};
     const double words = cell_bytes(x) / sizeof(uint32_t), lines = cell_bytes(x) * of_sm / x->r->wavefront;
     const double stored = lines + words / threads * x->r->access_slots;
@@ -157,23 +157,23 @@ static PartPrice price_of(const Cells *x)
                            (copies / readers * accesses * x->r->access_slots + x->r->shared_latency * accesses +
                             (double)tg_tuned(x->t, "scatter.flush") / 2);
     const double once = stored + flushed + 2 * x->r->barrier + x->r->atomic + (double)tg_tuned(x->t, "cells.code");
-    p.term[PART_CODE] = once / clock;
-    part_price_launch(x->r, &p, blocks);
+    p.term[LAY_CODE] = once / clock;
+    lay_price_launch(x->r, &p, blocks);
     return p;
 }
 
-static PartLayout layout_of(WbbArena *a, const Cells *x)
+static Layout layout_of(WbbArena *a, const Cells *x)
 {
-    PartDim *d = WBB_NEW(a, PartDim);
-    *d = (PartDim){.name = "elements", .size = x->elements};
+    LayDim *d = WBB_NEW(a, LayDim);
+    *d = (LayDim){.name = "elements", .size = x->elements};
     const int64_t step = x->vector * x->threads * x->blocks * x->registers;
-    part_add_factor(d, PART_VECTOR, x->vector);
-    part_add_factor(d, PART_LANE, x->t->warp);
-    part_add_factor(d, PART_WARP, x->threads / x->t->warp);
-    part_add_factor(d, PART_GRID, x->blocks);
-    part_add_factor(d, PART_REGISTER, x->registers);
-    part_add_factor(d, PART_LOOP, part_up(x->elements, step));
-    return (PartLayout){.dims = d, .n_dims = 1, .tail = 1};
+    lay_add_factor(d, LAY_VECTOR, x->vector);
+    lay_add_factor(d, LAY_LANE, x->t->warp);
+    lay_add_factor(d, LAY_WARP, x->threads / x->t->warp);
+    lay_add_factor(d, LAY_GRID, x->blocks);
+    lay_add_factor(d, LAY_REGISTER, x->registers);
+    lay_add_factor(d, LAY_LOOP, lay_up(x->elements, step));
+    return (Layout){.dims = d, .n_dims = 1, .tail = 1};
 }
 
 /* --- what is tried (chooser.h) ------------------------------------------------------------------------------------ */
@@ -193,18 +193,18 @@ static bool make(void *of, const void *wish, void *what, uint64_t *hash)
     return x->cells.own || x->cells.atomic != OP_NONE;
 }
 
-static bool needs(void *of, void *what, PartNeeds *to)
+static bool needs(void *of, void *what, LayNeeds *to)
 {
     const Cells *x = what;
-    const uint64_t bytes = (uint64_t)cell_bytes(x), blocks = (uint64_t)part_up(x->blocks, x->t->sms);
+    const uint64_t bytes = (uint64_t)cell_bytes(x), blocks = (uint64_t)lay_up(x->blocks, x->t->sms);
     (void)of;
-    *to = (PartNeeds){.shared = (double)bytes};
+    *to = (LayNeeds){.shared = (double)bytes};
     to->counts.threads = (double)x->threads, to->counts.blocks = (double)x->blocks;
     to->counts.kept = (double)x->vector, to->counts.terms = (double)x->registers;
     return bytes <= (uint64_t)tg_tuned(x->t, "cells.bytes") && price_fits(x->t, blocks, (uint64_t)x->threads, 0, bytes);
 }
 
-static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
+static LayPrice price(void *of, void *what, const LayNeeds *needs_of)
 {
     (void)of, (void)needs_of;
     return price_of(what);
@@ -212,7 +212,7 @@ static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
 
 /* Updates may meet more often than at random: cells of each thread's own, else, of what takes as long within a third of
  * a tie, more columns. */
-static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
+static void prefer(void *of, const LayTie *tie, const LayTried *x, int64_t *key)
 {
     const Cells *c = x->what;
     (void)of;
@@ -220,12 +220,12 @@ static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *ke
     key[0] = !c->cells.own, key[2] = c->cells.own ? 0 : -c->cells.columns;
 }
 
-static void list(void *of, const PartTried *x, PartPriced *to)
+static void list(void *of, const LayTried *x, LayPriced *to)
 {
     to->layout = layout_of(((const Choosing *)of)->a, x->what);
 }
 
-static const PartProgram program = {.bytes = sizeof(Cells), .make = make, .needs = needs, .price = price,
+static const LayProgram program = {.bytes = sizeof(Cells), .make = make, .needs = needs, .price = price,
                                     .prefer = prefer, .list = list};
 
 /* All elements that a block's threads have at once, a half, a quarter, .. down to a row. */
@@ -233,7 +233,7 @@ static void try_columns(Choosing *c, Wish w)
 {
     const int64_t lanes = w.vector * w.threads, least = WBB_MIN(c->of.cells.width, lanes);
     for (w.columns = lanes; w.columns >= least; w.columns = w.columns % (2 * least) ? least - 1 : w.columns / 2)
-        part_try(c->k, &w);
+        lay_try(c->k, &w);
 }
 
 /* So many blocks, if threads have at least two iterations. */
@@ -243,8 +243,8 @@ static void try_blocks(Choosing *c, int64_t vector, int64_t threads, int64_t blo
     if (c->of.cells.width > lanes) blocks -= blocks % WBB_MAX(c->of.cells.width / lanes, 1);
     if (blocks < 1) return;
     int64_t registers = tg_tuned(c->of.t, "cells.registers");
-    while (registers > 1 && part_up(elements, lanes * blocks * registers) < 2) registers /= 2;
-    if (part_up(elements, lanes * blocks * registers) < 2) return;
+    while (registers > 1 && lay_up(elements, lanes * blocks * registers) < 2) registers /= 2;
+    if (lay_up(elements, lanes * blocks * registers) < 2) return;
     try_columns(c, (Wish){.vector = vector, .threads = threads, .blocks = blocks, .registers = registers});
 }
 
@@ -257,33 +257,33 @@ static void try_threads(Choosing *c, int64_t vector, int64_t threads)
     for (int64_t blocks = t->sms / 2; blocks; blocks /= 2) try_blocks(c, vector, threads, blocks);
 }
 
-static Choosing begin(WbbArena *a, const TgTarget *t, const PartStage *s)
+static Choosing begin(WbbArena *a, const TgTarget *t, const PlanStage *s)
 {
     return (Choosing){.a = a, .of = new_cells(a, t, s)};
 }
 
-void part_choose_cells(WbbArena *a, const PartPlan *p, const TgTarget *t, PartKernel *k, double us)
+void plan_choose_cells(WbbArena *a, const Plan *p, const TgTarget *t, PlanKernel *k, double us)
 {
-    PartRange *r = &k->ranges[0];
-    PartStage *s = r->stages;
+    PlanRange *r = &k->ranges[0];
+    PlanStage *s = r->stages;
     Choosing c = begin(a, t, s);
-    PartChoice choice;
+    LayChoice choice;
     uint32_t taken;
-    c.k = part_chooser(a, t, &program, &c);
+    c.k = lay_chooser(a, t, &program, &c);
     const int64_t widest = WBB_MIN((int64_t)t->vector_bytes, (int64_t)p->align) /
                            (int64_t)sc_bytes(updates_of(s)->type);
     for (int64_t vector = 1; vector <= WBB_MAX(widest, 1); vector *= 2)
         for (int64_t threads = t->warp; threads <= TG_MAX_THREADS; threads *= 2) try_threads(&c, vector, threads);
-    if (!part_decide(c.k, &taken, &choice)) return;
+    if (!lay_decide(c.k, &taken, &choice)) return;
     const Cells *best = c.k->all.items[taken].what;
     const double least = choice.best[0].price.us;
     if (least * 1000 >= us * (double)tg_tuned(t, "cells.gain")) return;
-    PartCells *cells = WBB_NEW(a, PartCells);
+    PlanCells *cells = WBB_NEW(a, PlanCells);
     *cells = best->cells;
     cells->why = wbb_format(a, "%.2f us, one by one in memory %.2f", least, us);
     s->cells = cells;
     s->layout = choice.best[0].layout;
-    PartPrice *by = WBB_NEW(a, PartPrice);
+    LayPrice *by = WBB_NEW(a, LayPrice);
     *by = choice.best[0].price, r->price = by;
     s->why_vector = "elements of a row";
     s->why_register = "loaded before the first is combined";
@@ -291,17 +291,17 @@ void part_choose_cells(WbbArena *a, const PartPlan *p, const TgTarget *t, PartKe
     k->why_block = "by price", k->why_grid = "by price: all of them run at once";
 }
 
-const PartCells *part_cells_of(WbbArena *a, const TgTarget *t, const PartStage *s, const PartLayout *l)
+const PlanCells *plan_cells_of(WbbArena *a, const TgTarget *t, const PlanStage *s, const Layout *l)
 {
-    const PartDim *d = &l->dims[0];
+    const LayDim *d = &l->dims[0];
     Choosing c = begin(a, t, s);
-    PartChoice choice;
+    LayChoice choice;
     uint32_t taken;
-    c.k = part_chooser(a, t, &program, &c);
-    try_columns(&c, (Wish){.vector = part_size(d, PART_VECTOR), .threads = part_layout_threads(l),
-                           .blocks = part_layout_size(l, PART_GRID), .registers = part_size(d, PART_REGISTER)});
-    if (!part_decide(c.k, &taken, &choice)) return NULL;
-    PartCells *cells = WBB_NEW(a, PartCells);
+    c.k = lay_chooser(a, t, &program, &c);
+    try_columns(&c, (Wish){.vector = lay_size(d, LAY_VECTOR), .threads = lay_threads(l),
+                           .blocks = lay_level_size(l, LAY_GRID), .registers = lay_size(d, LAY_REGISTER)});
+    if (!lay_decide(c.k, &taken, &choice)) return NULL;
+    PlanCells *cells = WBB_NEW(a, PlanCells);
     *cells = ((const Cells *)c.k->all.items[taken].what)->cells;
     cells->why = "the layout was given";
     return cells;

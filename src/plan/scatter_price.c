@@ -15,8 +15,8 @@
 
 typedef struct {
     const TgTarget *t;
-    const PartRates *r;
-    PartCombine combine;
+    const LayRates *r;
+    PlanCombine combine;
     double rows, window, bytes; /* updates, elements of each, bytes of an element */
     double mean;                /* updates of an element */
     double same;                /* of these, neighbours */
@@ -32,9 +32,9 @@ static double flush_clocks(const Runs *x)
     const double tests = (double)tg_tuned(x->t, "scatter.flush");
     if (x->reads_first) return tests + x->r->l2_latency; /* most change nothing */
     switch (x->combine) {
-    case PART_CAS: return tests + x->r->dram_latency + x->r->atomic; /* a load, a swap that waits for it */
-    case PART_SUM:
-    case PART_FLOAT_ORDER: return tests + x->r->atomic * x->operations; /* what was there is looked at */
+    case PLAN_CAS: return tests + x->r->dram_latency + x->r->atomic; /* a load, a swap that waits for it */
+    case PLAN_SUM:
+    case PLAN_FLOAT_ORDER: return tests + x->r->atomic * x->operations; /* what was there is looked at */
     default: return tests / 2 * x->operations;
     }
 }
@@ -53,7 +53,7 @@ static double operations_of(const Runs *x, double run, double lanes)
 static double contended(const Runs *x, double of_element)
 {
     const double turn = tg_rate(x->t, x->is_float ? "atomic.float" : "atomic.int")->value;
-    if (x->combine == PART_CAS) return of_element * x->r->atomic;
+    if (x->combine == PLAN_CAS) return of_element * x->r->atomic;
     const double of_line = WBB_MIN(TG_LINE / x->bytes, x->results), of_turn = WBB_MIN(x->window, 16 / x->bytes);
     return of_element * x->operations * turn * of_line / WBB_MAX(of_turn, 1);
 }
@@ -72,7 +72,7 @@ static double dram_bytes(const Runs *x)
     return (updates + updates / x->mean * (x->reads_first ? 1 : 2)) * x->bytes;
 }
 
-static PartPrice price_of(const Runs *x, double run)
+static LayPrice price_of(const Runs *x, double run)
 {
     const double all = (double)x->t->sms * x->t->warps * x->t->warp, elements = x->rows / run * x->window;
     const double vector = fewer(x, elements, run > 1 ? x->lanes : x->vector), lanes = WBB_MIN(vector, x->lanes);
@@ -85,14 +85,14 @@ static PartPrice price_of(const Runs *x, double run)
         sectors * x->operations / (x->r->atomics * x->r->clock),
         contended(x, of_element) / x->r->clock,
     };
-    const double wait = x->combine == PART_ATOMIC ? 1 : 2;
-    PartPrice p = {.term = {
-        [PART_DRAM] = dram_bytes(x) / x->r->dram,
-        [PART_L2] = price_together(memory, WBB_LEN(memory), x->r->norm_apart),
-        [PART_CHAIN] = waves * each * flush_clocks(x) / x->r->clock,
-        [PART_CODE] = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock,
+    const double wait = x->combine == PLAN_ATOMIC ? 1 : 2;
+    LayPrice p = {.term = {
+        [LAY_DRAM] = dram_bytes(x) / x->r->dram,
+        [LAY_L2] = price_together(memory, WBB_LEN(memory), x->r->norm_apart),
+        [LAY_CHAIN] = waves * each * flush_clocks(x) / x->r->clock,
+        [LAY_CODE] = run * wait * (double)tg_tuned(x->t, "scatter.code") / x->r->clock,
     }};
-    part_price_launch(x->r, &p, threads / block);
+    lay_price_launch(x->r, &p, threads / block);
     return p;
 }
 
@@ -106,21 +106,21 @@ static bool make(void *of, const void *wish, void *what, uint64_t *hash)
 }
 
 /* All of a run are loaded before the first is combined. */
-static bool needs(void *of, void *what, PartNeeds *to)
+static bool needs(void *of, void *what, LayNeeds *to)
 {
     const Runs *x = of;
     const int64_t run = *(const int64_t *)what;
-    *to = (PartNeeds){.counts = {.kept = (double)run, .terms = 1}};
+    *to = (LayNeeds){.counts = {.kept = (double)run, .terms = 1}};
     return run == 1 || (double)run * x->lanes * x->bytes <= (double)tg_tuned(x->t, "scatter.bytes");
 }
 
 /* A run twice as long must take so much less. */
-static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
+static LayPrice price(void *of, void *what, const LayNeeds *needs_of)
 {
     const Runs *x = of;
     const int64_t run = *(const int64_t *)what;
-    PartPrice p = price_of(x, (double)run);
-    const double least = p.term[PART_LAUNCH] + p.term[PART_LATENCY];
+    LayPrice p = price_of(x, (double)run);
+    const double least = p.term[LAY_LAUNCH] + p.term[LAY_LATENCY];
     double work = p.us - least;
     (void)needs_of;
     for (int64_t n = 1; n < run; n *= 2) work *= 1000 / (double)tg_tuned(x->t, "scatter.gain");
@@ -128,44 +128,44 @@ static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
     return p;
 }
 
-static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
+static void prefer(void *of, const LayTie *tie, const LayTried *x, int64_t *key)
 {
     (void)of, (void)tie;
     key[0] = *(const int64_t *)x->what;
 }
 
-static void list(void *of, const PartTried *x, PartPriced *to) { (void)of, (void)x, (void)to; }
+static void list(void *of, const LayTried *x, LayPriced *to) { (void)of, (void)x, (void)to; }
 
-static const PartProgram program = {.bytes = sizeof(int64_t), .make = make, .needs = needs, .price = price,
+static const LayProgram program = {.bytes = sizeof(int64_t), .make = make, .needs = needs, .price = price,
                                     .prefer = prefer, .list = list};
 
-uint32_t part_update_run(WbbArena *a, const PartPlan *p, const TgTarget *t, const PartStage *s, const char **why,
-                         PartPrice *price_of_best)
+uint32_t plan_update_run(WbbArena *a, const Plan *p, const TgTarget *t, const PlanStage *s, const char **why,
+                         LayPrice *price_of_best)
 {
     const HloInstruction *i = s->update;
-    const HloShape *to = part_shape(i, s->first), *from = i->operands[i->n_operands / 2 + 1 + s->first]->shape;
+    const HloShape *to = plan_shape(i, s->first), *from = i->operands[i->n_operands / 2 + 1 + s->first]->shape;
     const ScTypeInfo *type = &sc_type_info[to->type];
     const double updates = (double)hlo_elements(from), results = (double)hlo_elements(to);
-    *price_of_best = (PartPrice){.us = 0};
+    *price_of_best = (LayPrice){.us = 0};
     if (!tg_find_rate(t, "clock") || updates < 2 || results < 1) return 1;
-    Runs x = {.t = t, .r = part_rates(a, t), .combine = s->combine, .rows = (double)from->dims[0], .results = results,
+    Runs x = {.t = t, .r = lay_rates(a, t), .combine = s->combine, .rows = (double)from->dims[0], .results = results,
               .bytes = WBB_MAX(type->bits, 8u) / 8.0, .is_float = sc_is_float(s->word), .reads_first = s->reads_first,
-              .mean = WBB_MAX(1, updates / results), .lanes = part_update_lanes(p, t, s), .operations = 1};
+              .mean = WBB_MAX(1, updates / results), .lanes = plan_update_lanes(p, t, s), .operations = 1};
     const int64_t same = s->neighbours; /* 0: not known to be any */
     x.same = same == HLO_SOME ? x.mean : WBB_MAX((double)same, 1);
     x.mean = WBB_MAX(x.mean, x.same);
     x.window = updates / x.rows;
-    if (type->cls == 'C' && s->combine != PART_CAS) x.operations = 2;
-    const bool alone = s->combine == PART_ATOMIC && x.is_float && type->bits == 16 && x.lanes == 1;
-    if (alone && !part_update_in_pair(p, t, s)) x.combine = PART_CAS; /* which ptxas makes of it */
-    const bool lone = x.lanes == 1 && part_update_in_pair(p, t, s); /* then a thread has no vector */
+    if (type->cls == 'C' && s->combine != PLAN_CAS) x.operations = 2;
+    const bool alone = s->combine == PLAN_ATOMIC && x.is_float && type->bits == 16 && x.lanes == 1;
+    if (alone && !plan_update_in_pair(p, t, s)) x.combine = PLAN_CAS; /* which ptxas makes of it */
+    const bool lone = x.lanes == 1 && plan_update_in_pair(p, t, s); /* then a thread has no vector */
     x.vector = lone ? 1 : WBB_MAX((double)tg_tune(t, "loop.unroll", WBB_MIN(type->bits, 64u))->value, x.lanes);
-    PartChooser *k = part_chooser(a, t, &program, &x);
+    LayChooser *k = lay_chooser(a, t, &program, &x);
     const int64_t most = same ? WBB_MIN(tg_tuned(t, "scatter.run"), from->dims[0]) : 1;
-    for (int64_t run = 1; run <= most; run *= 2) part_try(k, &run);
-    PartChoice choice;
+    for (int64_t run = 1; run <= most; run *= 2) lay_try(k, &run);
+    LayChoice choice;
     uint32_t taken;
-    if (!part_decide(k, &taken, &choice)) return 1;
+    if (!lay_decide(k, &taken, &choice)) return 1;
     const uint32_t best = (uint32_t)*(const int64_t *)k->all.items[taken].what;
     *price_of_best = price_of(&x, best);
     if (best > 1) *why = wbb_format(a, "%.2f us, one by one %.2f", price_of_best->us, price_of(&x, 1).us);

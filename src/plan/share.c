@@ -16,11 +16,11 @@
 
 typedef struct {
     WbbArena *a;
-    PartPlan *p;
+    Plan *p;
     RwCx *rw;
     const HloComputation *body;
     const HloInstruction *hero; /* the reduction with the most terms */
-    PartReduce *reduces;        /* [n_reduces], in the order of the body */
+    PlanReduce *reduces;        /* [n_reduces], in the order of the body */
     uint32_t n_reduces, *of_stage; /* the stage of each, from 1 on */
     uint32_t *stage;            /* by id: stages that must be done before the value can be computed */
     const HloShape *positions;  /* the space; of a sort the stretch of it that outputs have, from `first` on */
@@ -29,7 +29,7 @@ typedef struct {
     IrRef **seen;               /* by id: the index at which a check has met the instruction last */
     bool *of_terms;             /* by id: mark_terms */
     bool *reduced;              /* by id: a reduction of the kernel */
-    PartPath *paths;            /* by output */
+    PlanPath *paths;            /* by output */
     bool *done, *taken;         /* by output: another kernel makes it; this kernel does. done NULL: this makes all */
     bool *needed;               /* by id: an output that is taken needs it */
     int64_t limit;              /* terms of a reduction that each thread computes by itself, at most */
@@ -49,16 +49,16 @@ static ScType sum_type(const HloInstruction *i)
     return sc_is_float(t) && (op == HLO_ADD || op == HLO_MULTIPLY) ? SC_F32 : SC_NONE;
 }
 
-ScType part_float_sum(const HloInstruction *i)
+ScType plan_float_sum(const HloInstruction *i)
 {
     const ScType t = sum_type(i);
     return sc_is_float(t) ? t : SC_NONE;
 }
 
-bool part_same_space(const HloInstruction *x, const HloInstruction *y)
+bool plan_same_space(const HloInstruction *x, const HloInstruction *y)
 {
     HloScan of_x = {0}, of_y = {0};
-    if (x->opcode != y->opcode || !hlo_same_dims(part_space_shape(x), part_space_shape(y))) return false;
+    if (x->opcode != y->opcode || !hlo_same_dims(plan_space_shape(x), plan_space_shape(y))) return false;
     if (x->opcode == HLO_SORT || x->opcode == HLO_DOT) return x == y;
     if (x->opcode == HLO_REDUCE_WINDOW)
         return hlo_is_scan(x, &of_x) && hlo_is_scan(y, &of_y) && of_x.dim == of_y.dim && of_x.reverse == of_y.reverse;
@@ -78,7 +78,7 @@ static const HloInstruction *next_hero(const HloComputation *body, bool *tried)
     }
     for (uint32_t k = 0; most && k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
-        if (i->opcode == HLO_REDUCE && part_same_space(i, most)) tried[k] = true;
+        if (i->opcode == HLO_REDUCE && plan_same_space(i, most)) tried[k] = true;
     }
     return most;
 }
@@ -89,16 +89,16 @@ static bool combines(const HloInstruction *i) { return i->opcode != HLO_SORT && 
 static void find_reduces(Sharing *s)
 {
     const HloComputation *body = s->body;
-    s->reduces = WBB_NEW_N(s->a, PartReduce, body->n_instructions);
+    s->reduces = WBB_NEW_N(s->a, PlanReduce, body->n_instructions);
     s->of_stage = WBB_NEW_N(s->a, uint32_t, body->n_instructions);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];
         for (uint32_t x = 0; x < i->n_operands; x++)
             s->stage[i->id] = WBB_MAX(s->stage[i->id], s->stage[i->operands[x]->id]);
-        if (i->opcode != s->hero->opcode || !part_same_space(i, s->hero)) continue;
+        if (i->opcode != s->hero->opcode || !plan_same_space(i, s->hero)) continue;
         s->of_stage[s->n_reduces] = ++s->stage[i->id];
-        PartReduce *r = &s->reduces[s->n_reduces++];
-        *r = (PartReduce){.i = i};
+        PlanReduce *r = &s->reduces[s->n_reduces++];
+        *r = (PlanReduce){.i = i};
         if (combines(i)) r->commutes = hlo_combiner(i->called[0]) != OP_NONE, r->sum = sum_type(i);
         if (!r->commutes && i->opcode == HLO_REDUCE) r->number = gr_numbered(rw_graph(s->rw)->cx, s->a, i);
         if (r->number) r->commutes = true;
@@ -112,10 +112,10 @@ static void find_reduces(Sharing *s)
  */
 static void find_stretch(Sharing *s)
 {
-    const HloShape *all = s->positions = part_space_shape(s->hero);
+    const HloShape *all = s->positions = plan_space_shape(s->hero);
     for (uint32_t k = 0; k < s->body->n_instructions && s->hero->opcode == HLO_SORT; k++) {
         const HloInstruction *i = s->body->instructions[k];
-        if (i->opcode != HLO_SLICE || part_value(i->operands[0], 0).i != s->hero) continue;
+        if (i->opcode != HLO_SLICE || plan_value(i->operands[0], 0).i != s->hero) continue;
         const uint32_t dim = (uint32_t)s->hero->dimensions[0];
         HloShape *stretch = WBB_NEW(s->a, HloShape);
         int64_t *dims = WBB_NEW_N(s->a, int64_t, all->rank);
@@ -137,19 +137,19 @@ static void find_position(Sharing *s)
         s->at[d] = x->dims[d] == 1 ? ir_index(rw_graph(s->rw), 0)
                                    : ix_map_var(s->rw, s->a, variables, IX_DIMENSION,
                                                 ix_map_name(s->a, variables, IX_DIMENSION), 0, x->dims[d] - 1);
-    part_kept_index(s->hero, s->at, s->kept);
-    if (s->positions == part_space_shape(s->hero)) return;
+    plan_kept_index(s->hero, s->at, s->kept);
+    if (s->positions == plan_space_shape(s->hero)) return;
     const uint32_t dim = (uint32_t)s->hero->dimensions[0];
     s->kept[dim] = rw_add(s->rw, s->at[dim], ir_index(rw_graph(s->rw), s->first));
 }
 
 static void push(Sharing *s, const HloInstruction *i, const IrRef *index, const HloInstruction ***stack, uint32_t *n)
 {
-    i = part_value(i, 0).i;
-    const size_t bytes = part_shape(i, 0)->rank * sizeof *index;
+    i = plan_value(i, 0).i;
+    const size_t bytes = plan_shape(i, 0)->rank * sizeof *index;
     IrRef **seen = &s->seen[i->id];
     if (!s->stage[i->id] || (*seen && (!bytes || !memcmp(*seen, index, bytes)))) return;
-    *seen = WBB_NEW_N(s->a, IrRef, part_shape(i, 0)->rank + 1u);
+    *seen = WBB_NEW_N(s->a, IrRef, plan_shape(i, 0)->rank + 1u);
     if (bytes) memcpy(*seen, index, bytes);
     (*stack)[(*n)++] = i;
 }
@@ -164,7 +164,7 @@ static bool needs_kept_alone(Sharing *s, const HloInstruction *of, const IrRef *
         const HloInstruction *i = stack[--n];
         const IrRef *at = s->seen[i->id];
         if (s->reduced[i->id]) {
-            const uint32_t rank = part_shape(i, 0)->rank;
+            const uint32_t rank = plan_shape(i, 0)->rank;
             if (rank && memcmp(at, s->kept, rank * sizeof *at)) return false;
             continue;
         }
@@ -182,7 +182,7 @@ static bool needs_kept_alone(Sharing *s, const HloInstruction *of, const IrRef *
     return true;
 }
 
-static bool checks_terms(Sharing *s, const PartReduce *r)
+static bool checks_terms(Sharing *s, const PlanReduce *r)
 {
     const HloInstruction *i = r->i;
     const uint32_t n = combines(i) ? i->n_operands / 2 : 0;
@@ -197,18 +197,18 @@ static bool checks_terms(Sharing *s, const PartReduce *r)
 /* Operations of which each element of the result needs one of the operand, and each of the operand is needed once. */
 static bool is_view(const HloInstruction *i, uint32_t operand)
 {
-    return ix_has_map(i, operand) && part_shape(part_value(i->operands[operand], 0).i, 0)->rank <= HLO_RANK_LIMIT &&
+    return ix_has_map(i, operand) && plan_shape(plan_value(i->operands[operand], 0).i, 0)->rank <= HLO_RANK_LIMIT &&
            hlo_elements(i->shape) == hlo_elements(i->operands[operand]->shape);
 }
 
-void part_path_index(RwCx *rw, WbbArena *a, const PartPath *path, const IrRef *from, IrRef *to)
+void plan_path_index(RwCx *rw, WbbArena *a, const PlanPath *path, const IrRef *from, IrRef *to)
 {
     IrRef next[HLO_RANK_LIMIT];
     if (path->bitcast) {
         ix_bitcast(rw, a, path->bitcast, path->shape, from, to);
         return;
     }
-    memcpy(to, from, part_shape(path->path[0], 0)->rank * sizeof *to);
+    memcpy(to, from, plan_shape(path->path[0], 0)->rank * sizeof *to);
     for (uint32_t k = 1; k < path->n; k++) {
         const HloInstruction *i = path->path[k];
         if (hlo_is_elementwise(i->opcode)) continue;
@@ -218,19 +218,19 @@ void part_path_index(RwCx *rw, WbbArena *a, const PartPath *path, const IrRef *f
 }
 
 /* The instructions from one of the wanted shape up to the root. */
-static PartPath path_to(Sharing *s, const HloInstruction *const *above, const HloInstruction *from, bool kept)
+static PlanPath path_to(Sharing *s, const HloInstruction *const *above, const HloInstruction *from, bool kept)
 {
-    PartPath p = {.kept = kept};
+    PlanPath p = {.kept = kept};
     for (const HloInstruction *i = from; i; i = above[i->id]) p.n++;
     p.path = WBB_NEW_N(s->a, const HloInstruction *, p.n);
     for (uint32_t k = 0; k < p.n; k++, from = above[from->id]) p.path[k] = from;
     return p;
 }
 
-static bool is_path(Sharing *s, const HloInstruction *root, const IrRef *at, const PartPath *path)
+static bool is_path(Sharing *s, const HloInstruction *root, const IrRef *at, const PlanPath *path)
 {
     IrRef index[HLO_RANK_LIMIT];
-    part_path_index(s->rw, s->a, path, at, index);
+    plan_path_index(s->rw, s->a, path, at, index);
     memset(s->seen, 0, s->body->n_instructions * sizeof *s->seen);
     return needs_kept_alone(s, root, index);
 }
@@ -239,7 +239,7 @@ static bool is_path(Sharing *s, const HloInstruction *root, const IrRef *at, con
 static void mark_operands(Sharing *s, const HloInstruction *i, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
-        const HloInstruction *x = part_value(i->operands[k], 0).i;
+        const HloInstruction *x = plan_value(i->operands[k], 0).i;
         const bool same = x->opcode == HLO_BROADCAST || x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA;
         s->of_terms[x->id] |= !same;
     }
@@ -259,7 +259,7 @@ static void mark_terms(Sharing *s)
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
         for (uint32_t k = 0; hlo_is_elementwise(i->opcode) && k < i->n_operands; k++)
-            s->of_terms[n] |= s->of_terms[part_value(i->operands[k], 0).i->id];
+            s->of_terms[n] |= s->of_terms[plan_value(i->operands[k], 0).i->id];
     }
 }
 
@@ -267,7 +267,7 @@ static void mark_terms(Sharing *s)
  * that threads have, so that of (sum(x), transpose(x)) x is read once, else the first; if there is none, takes the
  * element at the same address as in an array of that shape. */
 static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *shape, const IrRef *at, bool kept,
-                      PartPath *found)
+                      PlanPath *found)
 {
     enum { TRIES = 8 };
     bool any = false;
@@ -278,8 +278,8 @@ static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *sh
     stack[n++] = root, met[root->id] = true;
     while (n && tries < TRIES) {
         const HloInstruction *i = stack[--n];
-        if (hlo_same_dims(part_shape(i, 0), shape)) {
-            const PartPath path = path_to(s, above, i, kept);
+        if (hlo_same_dims(plan_shape(i, 0), shape)) {
+            const PlanPath path = path_to(s, above, i, kept);
             const bool has = kept || s->of_terms[i->id];
             tries++;
             if ((!any || has) && is_path(s, root, at, &path)) {
@@ -288,14 +288,14 @@ static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *sh
             }
         }
         for (uint32_t k = 0; k < i->n_operands; k++) {
-            const HloInstruction *x = part_value(i->operands[k], 0).i;
+            const HloInstruction *x = plan_value(i->operands[k], 0).i;
             if (!is_view(i, k) || met[x->id]) continue;
             met[x->id] = true, above[x->id] = i;
             stack[n++] = x;
         }
     }
     if (any) return true;
-    *found = (PartPath){.kept = kept, .bitcast = shape, .shape = part_shape(root, 0)};
+    *found = (PlanPath){.kept = kept, .bitcast = shape, .shape = plan_shape(root, 0)};
     return is_path(s, root, at, found);
 }
 
@@ -308,23 +308,23 @@ static bool mark_needed(Sharing *s, const HloInstruction *root)
     for (uint32_t k = 0; k < s->body->n_instructions; k++) {
         const HloInstruction *i = s->body->instructions[k];
         if (met[k] && i->opcode == HLO_REDUCE && !s->reduced[k])
-            fits = fits && hlo_elements(i->operands[0]->shape) / WBB_MAX(hlo_elements(part_shape(i, 0)), 1) <= s->limit;
+            fits = fits && hlo_elements(i->operands[0]->shape) / WBB_MAX(hlo_elements(plan_shape(i, 0)), 1) <= s->limit;
     }
     for (uint32_t k = 0; fits && k < s->body->n_instructions; k++) s->needed[k] |= met[k];
     return fits;
 }
 
 /* Can threads have whole bytes of a packed output? It stands in memory as the terms do, and rows end with a byte. */
-static bool fills_bytes(Sharing *s, const HloShape *x, const PartPath *path)
+static bool fills_bytes(Sharing *s, const HloShape *x, const PlanPath *path)
 {
-    const HloShape *terms = part_space_shape(s->hero);
-    PartGroup *space;
+    const HloShape *terms = plan_space_shape(s->hero);
+    PlanGroup *space;
     if (s->hero->opcode != HLO_REDUCE || path->kept || path->n != 1) return false;
     if (ix_linear(s->rw, x, s->at) != ix_linear(s->rw, terms, s->at)) return false;
     bool in_order = false;
     for (uint32_t k = 0; k < s->n_reduces; k++) in_order = in_order || !s->reduces[k].commutes;
-    const uint32_t n = part_space(s->a, s->hero, in_order, &space);
-    return n && space[n - 1].dim.size % part_packed_group(x->type) == 0;
+    const uint32_t n = plan_space(s->a, s->hero, in_order, &space);
+    return n && space[n - 1].dim.size % plan_packed_group(x->type) == 0;
 }
 
 /* A sum across rows: its terms are elements of the space, in the same order of memory. */
@@ -337,19 +337,19 @@ static bool find_across(Sharing *s, uint32_t o)
     memset(s->seen, 0, s->body->n_instructions * sizeof *s->seen);
     const HloInstruction **path = WBB_NEW(s->a, const HloInstruction *);
     path[0] = root;
-    s->paths[o] = (PartPath){.path = path, .n = 1, .kept = true};
+    s->paths[o] = (PlanPath){.path = path, .n = 1, .kept = true};
     return needs_kept_alone(s, terms, index) && mark_needed(s, terms);
 }
 
 static bool find_output(Sharing *s, uint32_t o)
 {
-    const HloShape *terms = s->positions, *result = part_shape(s->hero, 0);
+    const HloShape *terms = s->positions, *result = plan_shape(s->hero, 0);
     const bool kept = s->hero->opcode == HLO_REDUCE;
-    const PartValue v = s->p->roots[o];
-    const HloShape *x = part_shape(v.i, v.part);
-    PartPath *path = &s->paths[o];
+    const PlanValue v = s->p->roots[o];
+    const HloShape *x = plan_shape(v.i, v.part);
+    PlanPath *path = &s->paths[o];
     if (x->rank > HLO_RANK_LIMIT || !sc_type_info[x->type].bits || !hlo_elements(x)) return false;
-    if (!hlo_same_dims(x, part_shape(v.i, 0))) return false; /* a loop's state: paths lead to results of one shape */
+    if (!hlo_same_dims(x, plan_shape(v.i, 0))) return false; /* a loop's state: paths lead to results of one shape */
     if (!(hlo_elements(x) == hlo_elements(terms) && find_path(s, v.i, terms, s->at, false, path)) &&
         !(kept && hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, path)))
         return false;
@@ -372,50 +372,50 @@ static bool find_outputs(Sharing *s)
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 /* Outputs that become known when `stage` stages are done: of full shape, or of the shape of results. */
-static void add_outputs(Sharing *s, PartStage *to, uint32_t stage, bool kept)
+static void add_outputs(Sharing *s, PlanStage *to, uint32_t stage, bool kept)
 {
     to->outputs = WBB_NEW_N(s->a, uint32_t, s->p->n_outputs);
-    to->paths = WBB_NEW_N(s->a, PartPath, s->p->n_outputs);
+    to->paths = WBB_NEW_N(s->a, PlanPath, s->p->n_outputs);
     for (uint32_t o = 0; o < WBB_MIN(s->p->n_outputs, s->first_across); o++) {
         const uint32_t known = s->stage[s->p->roots[o].i->id];
         if (!s->taken[o] || s->paths[o].kept != kept || (kept ? WBB_MAX(known, 1u) : known) != stage) continue;
-        const PartValue root = s->p->roots[o];
-        to->packed_group = WBB_MAX(to->packed_group, part_packed_group(part_shape(root.i, root.part)->type));
+        const PlanValue root = s->p->roots[o];
+        to->packed_group = WBB_MAX(to->packed_group, plan_packed_group(plan_shape(root.i, root.part)->type));
         to->paths[to->n_outputs] = s->paths[o];
         to->outputs[to->n_outputs++] = o;
     }
 }
 
-static void add_stages(Sharing *s, PartRange *r)
+static void add_stages(Sharing *s, PlanRange *r)
 {
     uint32_t stages = 0;
     for (uint32_t k = 0; k < s->n_reduces; k++)
         if (s->needed[s->reduces[k].i->id]) stages = WBB_MAX(stages, s->of_stage[k]);
-    r->stages = WBB_NEW_N(s->a, PartStage, 2 * stages + 2);
+    r->stages = WBB_NEW_N(s->a, PlanStage, 2 * stages + 2);
     for (uint32_t n = 1; n <= stages + 1; n++) {
-        PartStage *x = &r->stages[r->n_stages];
-        *x = (PartStage){.kind = n <= stages ? PART_REDUCE : PART_MAP, .packed_group = 1};
-        x->reduces = WBB_NEW_N(s->a, PartReduce, s->n_reduces);
+        PlanStage *x = &r->stages[r->n_stages];
+        *x = (PlanStage){.kind = n <= stages ? PLAN_REDUCE : PLAN_MAP, .packed_group = 1};
+        x->reduces = WBB_NEW_N(s->a, PlanReduce, s->n_reduces);
         for (uint32_t k = 0; k < s->n_reduces; k++)
             if (s->of_stage[k] == n && s->needed[s->reduces[k].i->id]) x->reduces[x->n_reduces++] = s->reduces[k];
         add_outputs(s, x, n - 1, false);
         r->n_stages += x->n_reduces || x->n_outputs;
         if (n > stages) break;
-        PartStage *results = &r->stages[r->n_stages];
-        *results = (PartStage){.kind = PART_RESULTS, .packed_group = 1};
+        PlanStage *results = &r->stages[r->n_stages];
+        *results = (PlanStage){.kind = PLAN_RESULTS, .packed_group = 1};
         add_outputs(s, results, n, true);
         r->n_stages += results->n_outputs != 0;
     }
 }
 
 /* The last stage, whose space has the rows in parts: as the reductions do that are summed. */
-static void add_across(Sharing *s, PartRange *r, const PartGroup *space)
+static void add_across(Sharing *s, PlanRange *r, const PlanGroup *space)
 {
-    PartStage *x = &r->stages[r->n_stages++];
+    PlanStage *x = &r->stages[r->n_stages++];
     const HloShape *terms = s->p->roots[s->first_across].i->operands[0]->shape;
-    PartGroup *groups = WBB_NEW_N(s->a, PartGroup, 2);
+    PlanGroup *groups = WBB_NEW_N(s->a, PlanGroup, 2);
     const uint32_t n = s->p->n_outputs - s->first_across;
-    *x = (PartStage){.kind = PART_ACROSS, .packed_group = 1, .reduces = WBB_NEW_N(s->a, PartReduce, n),
+    *x = (PlanStage){.kind = PLAN_ACROSS, .packed_group = 1, .reduces = WBB_NEW_N(s->a, PlanReduce, n),
                      .outputs = WBB_NEW_N(s->a, uint32_t, n), .paths = s->paths + s->first_across, .space = groups,
                      .n_space = 2, .n_reduces = n, .n_outputs = n};
     for (uint32_t d = 0; d < 2; d++) {
@@ -425,27 +425,27 @@ static void add_across(Sharing *s, PartRange *r, const PartGroup *space)
     for (uint32_t d = 0; d < terms->rank; d++) groups[d > 1].of[groups[d > 1].n++] = d;
     for (uint32_t k = 0; k < n; k++) {
         x->outputs[k] = s->first_across + k;
-        x->reduces[k] = (PartReduce){.i = s->p->roots[x->outputs[k]].i, .commutes = true};
+        x->reduces[k] = (PlanReduce){.i = s->p->roots[x->outputs[k]].i, .commutes = true};
         s->reduced[x->reduces[k].i->id] = s->needed[x->reduces[k].i->id] = true;
     }
 }
 
 /* One stage: a thread has all results at a position before the next scan needs them there. */
-static void add_scans(Sharing *s, PartRange *r)
+static void add_scans(Sharing *s, PlanRange *r)
 {
-    PartStage *x = r->stages = WBB_NEW(s->a, PartStage);
+    PlanStage *x = r->stages = WBB_NEW(s->a, PlanStage);
     r->n_stages = 1;
-    *x = (PartStage){.kind = PART_SCAN, .packed_group = 1, .outputs = WBB_NEW_N(s->a, uint32_t, s->p->n_outputs),
+    *x = (PlanStage){.kind = PLAN_SCAN, .packed_group = 1, .outputs = WBB_NEW_N(s->a, uint32_t, s->p->n_outputs),
                      .paths = s->paths, .n_outputs = s->p->n_outputs, .n_reduces = s->n_reduces,
                      .reduces = s->reduces};
-    if (s->hero->opcode == HLO_SORT) x->kind = PART_SORT;
-    if (s->hero->opcode == HLO_DOT) x->kind = PART_PRODUCT;
+    if (s->hero->opcode == HLO_SORT) x->kind = PLAN_SORT;
+    if (s->hero->opcode == HLO_DOT) x->kind = PLAN_PRODUCT;
     for (uint32_t o = 0; o < s->p->n_outputs; o++) x->outputs[o] = o;
 }
 
 /* The stages of reductions with the dimensions of one of them, which make all outputs, or, unless done is NULL, as many
  * as they can of those that are not done, and mark them. Other reductions are computed by each thread, in loops. */
-static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero, int64_t limit, bool *done,
+static PlanRange *shared_by(WbbArena *a, Plan *p, const HloInstruction *hero, int64_t limit, bool *done,
                             uint32_t across)
 {
     const HloComputation *body = p->fusion->body;
@@ -455,7 +455,7 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
                  .of_terms = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .reduced = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
-                 .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PartPath, p->n_outputs + 1),
+                 .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PlanPath, p->n_outputs + 1),
                  .limit = limit, .first_across = p->n_outputs - across};
     find_reduces(&s);
     find_stretch(&s);
@@ -464,15 +464,15 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
         if (!checks_terms(&s, &s.reduces[k])) return NULL;
     mark_terms(&s);
     if (!find_outputs(&s)) return NULL;
-    PartRange *r = WBB_NEW(a, PartRange);
-    PartGroup *space = NULL;
-    const HloShape *of = part_space_shape(hero);
-    *r = (PartRange){.space = of, .elements = hlo_elements(of), .hero = hero, .reduced = s.reduced,
+    PlanRange *r = WBB_NEW(a, PlanRange);
+    PlanGroup *space = NULL;
+    const HloShape *of = plan_space_shape(hero);
+    *r = (PlanRange){.space = of, .elements = hlo_elements(of), .hero = hero, .reduced = s.reduced,
                      .kept = s.positions, .first = s.first};
     if (hero->opcode != HLO_REDUCE) add_scans(&s, r);
     else add_stages(&s, r);
     const bool of_dot = hero->opcode == HLO_DOT; /* whose threads have tiles: product.h */
-    const uint32_t n = of_dot ? 0 : part_space(a, hero, hero->opcode == HLO_REDUCE && part_in_order(r), &space);
+    const uint32_t n = of_dot ? 0 : plan_space(a, hero, hero->opcode == HLO_REDUCE && plan_in_order(r), &space);
     for (uint32_t k = 0; k < r->n_stages; k++) r->stages[k].space = space, r->stages[k].n_space = n;
     if (across && (n != 2 || space[0].dim.reduced || !r->n_stages || !r->stages[0].n_reduces)) return NULL;
     if (across) add_across(&s, r, space);
@@ -481,28 +481,28 @@ static PartRange *shared_by(WbbArena *a, PartPlan *p, const HloInstruction *hero
     return r;
 }
 
-PartRange *part_scanned(WbbArena *a, PartPlan *p, const HloInstruction *hero)
+PlanRange *plan_scanned(WbbArena *a, Plan *p, const HloInstruction *hero)
 {
     p->reduced = WBB_NEW_N(a, bool, p->fusion->body->n_instructions + 1);
-    PartRange *r = shared_by(a, p, hero, INT64_MAX, NULL, 0);
+    PlanRange *r = shared_by(a, p, hero, INT64_MAX, NULL, 0);
     if (!r) p->reduced = NULL;
     return r;
 }
 
-PartRange *part_shared_across(WbbArena *a, PartPlan *p, const TgTarget *t, uint32_t across)
+PlanRange *plan_shared_across(WbbArena *a, Plan *p, const TgTarget *t, uint32_t across)
 {
     const HloComputation *body = p->fusion->body;
     bool *tried = WBB_NEW_N(a, bool, body->n_instructions + 1);
     for (uint32_t o = p->n_outputs - across; o < p->n_outputs; o++) tried[p->roots[o].i->id] = true;
     p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
     const HloInstruction *hero = next_hero(body, tried);
-    PartRange *r = hero ? shared_by(a, p, hero, tg_tuned(t, "reduce.straight"), NULL, across) : NULL;
+    PlanRange *r = hero ? shared_by(a, p, hero, tg_tuned(t, "reduce.straight"), NULL, across) : NULL;
     if (!r) p->reduced = NULL;
     return r;
 }
 
 /* Does any output that is not done need a reduction? */
-static bool needs_reduction(WbbArena *a, const PartPlan *p, const bool *done)
+static bool needs_reduction(WbbArena *a, const Plan *p, const bool *done)
 {
     const HloComputation *body = p->fusion->body;
     bool *below = WBB_NEW_N(a, bool, body->n_instructions + 1);
@@ -516,7 +516,7 @@ static bool needs_reduction(WbbArena *a, const PartPlan *p, const bool *done)
     return false;
 }
 
-uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, PartRange ***ranges, bool **others)
+uint32_t plan_shared(WbbArena *a, Plan *p, const TgTarget *t, bool alone, PlanRange ***ranges, bool **others)
 {
     const int64_t most = tg_tuned(t, "share.kernels");
     const HloComputation *body = p->fusion->body;
@@ -525,12 +525,12 @@ uint32_t part_shared(WbbArena *a, PartPlan *p, const TgTarget *t, bool alone, Pa
         const bool several = attempt == 1;
         bool *tried = WBB_NEW_N(a, bool, body->n_instructions + 1), *done = WBB_NEW_N(a, bool, p->n_outputs + 1);
         uint32_t n = 0;
-        *ranges = WBB_NEW_N(a, PartRange *, (size_t)most);
+        *ranges = WBB_NEW_N(a, PlanRange *, (size_t)most);
         p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
         for (int64_t k = 0; k < most; k++) {
             const HloInstruction *hero = next_hero(body, tried);
             const int64_t limit = attempt < 2 ? tg_tuned(t, "reduce.straight") : INT64_MAX;
-            PartRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL, 0) : NULL;
+            PlanRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL, 0) : NULL;
             if (r) (*ranges)[n++] = r;
             if (!hero || (r && !several)) break;
         }
@@ -560,7 +560,7 @@ static ScOp of_bits(ScOp op)
     return OP_NONE;
 }
 
-ScOp part_redux(const PartReduce *r, const TgTarget *t)
+ScOp plan_redux(const PlanReduce *r, const TgTarget *t)
 {
     const ScOp op = hlo_scalar(r->i->called[0]->root->opcode);
     const ScType type = r->sum != SC_NONE ? r->sum : r->i->operands[0]->shape->type;
@@ -569,10 +569,10 @@ ScOp part_redux(const PartReduce *r, const TgTarget *t)
 }
 
 /* The dimensions of a layout, those that the text of the reduction has last first. */
-static const uint32_t *sequence_of(WbbArena *a, const PartStage *s)
+static const uint32_t *sequence_of(WbbArena *a, const PlanStage *s)
 {
-    const PartLayout *l = &s->layout;
-    const uint32_t *of = part_sequence(a, s->space, s->n_space);
+    const Layout *l = &s->layout;
+    const uint32_t *of = plan_sequence(a, s->space, s->n_space);
     uint32_t *to = WBB_NEW_N(a, uint32_t, l->n_dims + 1u), n = 0;
     for (uint32_t k = 0; k < s->n_space; k++)
         for (uint32_t d = 0; d < l->n_dims; d++)
@@ -582,40 +582,40 @@ static const uint32_t *sequence_of(WbbArena *a, const PartStage *s)
 }
 
 /* A layout in which what is kept is reduced, and the other way round. */
-static PartLayout turned(WbbArena *a, const PartLayout *l)
+static Layout turned(WbbArena *a, const Layout *l)
 {
-    PartLayout x = *l;
-    x.dims = WBB_NEW_N(a, PartDim, l->n_dims + 1u);
+    Layout x = *l;
+    x.dims = WBB_NEW_N(a, LayDim, l->n_dims + 1u);
     for (uint32_t d = 0; d < l->n_dims; d++) x.dims[d] = l->dims[d], x.dims[d].reduced = !l->dims[d].reduced;
     return x;
 }
 
-PartKernel part_share(WbbCx *cx, WbbArena *a, PartPlan *p, PartRange *r, const TgTarget *t, const char *layout)
+PlanKernel plan_share(WbbCx *cx, WbbArena *a, Plan *p, PlanRange *r, const TgTarget *t, const char *layout)
 {
-    PartKernel k = {.n_ranges = 1, .ranges = r};
-    PartStage *s = r->stages;
-    PartDim *dims = WBB_NEW_N(a, PartDim, s->n_space + 1u);
+    PlanKernel k = {.n_ranges = 1, .ranges = r};
+    PlanStage *s = r->stages;
+    LayDim *dims = WBB_NEW_N(a, LayDim, s->n_space + 1u);
     for (uint32_t n = 0; n < s->n_space; n++) dims[n] = s->space[n].dim;
-    s->layout = layout ? part_layout_parse(cx, a, layout, dims, s->n_space) : r->choice->best[0].layout;
-    part_layout_check(cx, a, &s->layout, t);
-    if (s->kind == PART_REDUCE && part_in_order(r)) s->layout.sequence = sequence_of(a, s);
-    part_space_check(cx, r, t);
+    s->layout = layout ? lay_parse(cx, a, layout, dims, s->n_space) : r->choice->best[0].layout;
+    lay_check(cx, a, &s->layout, t);
+    if (s->kind == PLAN_REDUCE && plan_in_order(r)) s->layout.sequence = sequence_of(a, s);
+    plan_space_check(cx, r, t);
     for (uint32_t n = 0; n < r->n_stages; n++)
         for (uint32_t j = 0; j < r->stages[n].n_reduces; j++)
-            r->stages[n].reduces[j].redux = part_redux(&r->stages[n].reduces[j], t);
-    s->maps = part_layout_maps(cx, p->rw, a, &s->layout);
+            r->stages[n].reduces[j].redux = plan_redux(&r->stages[n].reduces[j], t);
+    s->maps = lay_maps(cx, p->rw, a, &s->layout);
     s->why_vector = s->why_register = layout ? "the layout was given" : "the cheapest layout";
     k.why_block = k.why_grid = s->why_vector;
     for (uint32_t n = 1; n < r->n_stages; n++) {
-        r->stages[n].layout = r->stages[n].kind == PART_ACROSS ? turned(a, &s->layout) : s->layout;
+        r->stages[n].layout = r->stages[n].kind == PLAN_ACROSS ? turned(a, &s->layout) : s->layout;
         r->stages[n].maps = s->maps;
         r->stages[n].why_vector = s->why_vector, r->stages[n].why_register = s->why_register;
     }
-    k.block = (uint32_t)(part_layout_size(&s->layout, PART_LANE) * part_layout_size(&s->layout, PART_WARP));
-    const uint32_t cluster = (uint32_t)part_layout_size(&s->layout, PART_CLUSTER);
+    k.block = (uint32_t)(lay_level_size(&s->layout, LAY_LANE) * lay_level_size(&s->layout, LAY_WARP));
+    const uint32_t cluster = (uint32_t)lay_level_size(&s->layout, LAY_CLUSTER);
     k.cluster = cluster > 1 ? cluster : 0;
-    k.grid = r->blocks = (uint32_t)part_layout_size(&s->layout, PART_GRID) * cluster;
-    const bool scan = s->kind == PART_SCAN;
+    k.grid = r->blocks = (uint32_t)lay_level_size(&s->layout, LAY_GRID) * cluster;
+    const bool scan = s->kind == PLAN_SCAN;
     p->kind = scan ? "scan" : "reduction";
     p->why_kind = scan ? "threads share what is before their elements" : "threads share its terms";
     return k;

@@ -11,7 +11,7 @@
 #include "plan/sort.h"
 
 /* Operands that the comparator reads. */
-static void find_keys(WbbArena *a, PartSort *s)
+static void find_keys(WbbArena *a, PlanSort *s)
 {
     const bool *reads = hlo_comparator_reads(a, s->i);
     s->keys = WBB_NEW_N(a, uint32_t, s->i->n_operands + 1);
@@ -20,26 +20,26 @@ static void find_keys(WbbArena *a, PartSort *s)
 }
 
 /* Temporaries for the keys and positions of elements, twice: a launch reads one and writes the other. */
-static void add_temporaries(WbbArena *a, PartPlan *p, PartSort *s)
+static void add_temporaries(WbbArena *a, Plan *p, PlanSort *s)
 {
     const uint32_t before = p->n_operands + p->n_outputs;
-    PartBuffer *buffers = WBB_NEW_N(a, PartBuffer, before + 4 * s->n_keys + 3);
+    PlanBuffer *buffers = WBB_NEW_N(a, PlanBuffer, before + 4 * s->n_keys + 3);
     for (uint32_t k = 0; k < before; k++) buffers[k] = p->buffers[k];
     p->buffers = buffers;
     int64_t *dims = WBB_NEW_N(a, int64_t, HLO_RANK_LIMIT);
-    for (uint32_t d = 0; d < part_shape(s->i, 0)->rank; d++) dims[d] = part_shape(s->i, 0)->dims[d];
+    for (uint32_t d = 0; d < plan_shape(s->i, 0)->rank; d++) dims[d] = plan_shape(s->i, 0)->dims[d];
     dims[s->dim] = s->room;
     const uint32_t sets = s->passes > 1 ? 2 : 1; /* one launch that reads what another has written */
     for (uint32_t set = 0; set < sets; set++) {
         s->temps[set] = before + p->n_temps;
         for (uint32_t k = 0; k <= s->n_keys; k++) {
             const ScType t = k < s->n_keys ? s->i->operands[s->keys[k]]->shape->type : s->position;
-            for (uint32_t part = 0; part < part_memory_parts(t); part++) {
+            for (uint32_t part = 0; part < plan_memory_parts(t); part++) {
                 HloShape *shape = WBB_NEW(a, HloShape);
-                *shape = *part_shape(s->i, 0);
-                shape->type = part_memory_type(t), shape->dims = dims;
+                *shape = *plan_shape(s->i, 0);
+                shape->type = plan_memory_type(t), shape->dims = dims;
                 buffers[before + p->n_temps] =
-                    (PartBuffer){.name = wbb_format(a, "sorted%u", p->n_temps), .shape = shape,
+                    (PlanBuffer){.name = wbb_format(a, "sorted%u", p->n_temps), .shape = shape,
                                  .elements = s->rows * s->room, .alias = -1};
                 p->n_temps++;
             }
@@ -47,25 +47,25 @@ static void add_temporaries(WbbArena *a, PartPlan *p, PartSort *s)
     }
 }
 
-bool part_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t)
+bool plan_sort_fits(WbbArena *a, const HloInstruction *i, const TgTarget *t)
 {
-    PartSort s = {.i = i, .position = SC_U32};
+    PlanSort s = {.i = i, .position = SC_U32};
     find_keys(a, &s);
-    return 2 * part_sort_bytes(&s) <= tg_tuned(t, "layout.max_shared") && i->n_operands <= 64;
+    return 2 * plan_sort_bytes(&s) <= tg_tuned(t, "layout.max_shared") && i->n_operands <= 64;
 }
 
-static void add_kernel(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const PartSort *s, const TgTarget *t,
+static void add_kernel(WbbCx *cx, WbbArena *a, Plan *p, const PlanRange *r, const PlanSort *s, const TgTarget *t,
                        int64_t blocks)
 {
-    PartKernel *k = &p->kernels[p->n_kernels];
+    PlanKernel *k = &p->kernels[p->n_kernels];
     if (blocks > INT32_MAX) wbb_decline(cx, s->i->loc, WHY_SIZE, "%lld blocks and more", (long long)INT32_MAX);
-    PartSort *sort = WBB_NEW(a, PartSort);
+    PlanSort *sort = WBB_NEW(a, PlanSort);
     *sort = *s;
-    *k = (PartKernel){.n_ranges = 1, .block = (uint32_t)part_sort_threads(s, t), .grid = (uint32_t)blocks,
+    *k = (PlanKernel){.n_ranges = 1, .block = (uint32_t)plan_sort_threads(s, t), .grid = (uint32_t)blocks,
                       .number = p->n_kernels};
-    k->ranges = WBB_NEW(a, PartRange);
+    k->ranges = WBB_NEW(a, PlanRange);
     *k->ranges = *r;
-    k->ranges->stages = WBB_NEW(a, PartStage);
+    k->ranges->stages = WBB_NEW(a, PlanStage);
     *k->ranges->stages = r->stages[0];
     k->ranges->stages->sort = sort;
     k->ranges->blocks = k->grid;
@@ -76,26 +76,26 @@ static void add_kernel(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, 
     p->n_kernels++;
 }
 
-void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const TgTarget *t)
+void plan_sort(WbbCx *cx, WbbArena *a, Plan *p, const PlanRange *r, const TgTarget *t)
 {
     const HloShape *shape = r->space;
-    PartSort s = {.i = r->hero, .dim = (uint32_t)r->hero->dimensions[0]};
+    PlanSort s = {.i = r->hero, .dim = (uint32_t)r->hero->dimensions[0]};
     s.length = shape->dims[s.dim], s.rows = r->elements / s.length;
     s.first = r->first, s.stored = r->kept->dims[s.dim];
     s.position = s.length <= UINT16_MAX ? SC_U16 : SC_U32;
     find_keys(a, &s);
-    part_sort_word(&s);
-    PartPrice *price = WBB_NEW(a, PartPrice);
-    PartRange priced = *r;
+    plan_sort_word(&s);
+    LayPrice *price = WBB_NEW(a, LayPrice);
+    PlanRange priced = *r;
     priced.price = price;
-    if (!part_sort_choose(a, t, &s, price)) wbb_decline(cx, s.i->loc, WHY_SIZE, "no block holds two elements");
-    const int64_t tiles = part_up(s.length, s.tile), blocks = part_up(s.rows, s.block_rows);
+    if (!plan_sort_choose(a, t, &s, price)) wbb_decline(cx, s.i->loc, WHY_SIZE, "no block holds two elements");
+    const int64_t tiles = lay_up(s.length, s.tile), blocks = lay_up(s.rows, s.block_rows);
     if (s.passes) add_temporaries(a, p, &s);
-    p->kernels = WBB_NEW_N(a, PartKernel, s.passes + 1), p->n_kernels = 0;
+    p->kernels = WBB_NEW_N(a, PlanKernel, s.passes + 1), p->n_kernels = 0;
     add_kernel(cx, a, p, &priced, &s, t, blocks * tiles);
     int64_t heads = tiles;
     for (s.pass = 1; s.pass <= s.passes; s.pass++) {
-        heads = s.group ? part_up(heads, s.group) : part_up(s.length, s.merged);
+        heads = s.group ? lay_up(heads, s.group) : lay_up(s.length, s.merged);
         add_kernel(cx, a, p, &priced, &s, t, s.rows * heads);
     }
     p->kind = "sort";
@@ -104,9 +104,9 @@ void part_sort(WbbCx *cx, WbbArena *a, PartPlan *p, const PartRange *r, const Tg
                             : "blocks sort tiles of rows, and further launches merge them";
 }
 
-void part_print_sort(WbbBuf *out, const PartSort *s)
+void plan_print_sort(WbbBuf *out, const PlanSort *s)
 {
-    const HloShape *x = part_shape(s->i, 0);
+    const HloShape *x = plan_shape(s->i, 0);
     wbb_putf(out, "  sort %%%s: %lld rows of %lld along dimension %u of ", s->i->name, (long long)s->rows,
              (long long)s->length, s->dim);
     hlo_print_shape(out, x);

@@ -25,9 +25,9 @@ typedef struct {
 } Wish;
 
 typedef struct {
-    const PartSort *sort; /* without numbers */
+    const PlanSort *sort; /* without numbers */
     const TgTarget *t;
-    const PartRates *r;
+    const LayRates *r;
     int64_t places;       /* of a block, at most */
     double row_bytes;     /* of an element, in memory */
     double alu;           /* lanes that compare or select in a clock of an SM */
@@ -48,68 +48,68 @@ static int64_t power_up(int64_t n)
     return p;
 }
 
-ScType part_memory_type(ScType t)
+ScType plan_memory_type(ScType t)
 {
     return t == SC_C64 ? SC_F32 : t == SC_C128 ? SC_F64 : ir_is_packed(t) ? SC_U8 : t;
 }
 
-uint32_t part_memory_parts(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1; }
+uint32_t plan_memory_parts(ScType t) { return sc_type_info[t].cls == 'C' ? 2 : 1; }
 
-int64_t part_sort_bytes(const PartSort *s)
+int64_t plan_sort_bytes(const PlanSort *s)
 {
     int64_t bytes = sc_bytes(s->position);
     for (uint32_t k = 0; k < s->n_keys; k++) {
         const ScType t = s->i->operands[s->keys[k]]->shape->type;
-        bytes += (int64_t)part_memory_parts(t) * sc_bytes(part_memory_type(t));
+        bytes += (int64_t)plan_memory_parts(t) * sc_bytes(plan_memory_type(t));
     }
     return bytes;
 }
 
-int64_t part_sort_places(const PartSort *s) { return s->pass ? s->merged : power_up(s->tile) * s->block_rows; }
+int64_t plan_sort_places(const PlanSort *s) { return s->pass ? s->merged : power_up(s->tile) * s->block_rows; }
 
-static int64_t threads_of(const PartSort *s, const TgTarget *t, int64_t places)
+static int64_t threads_of(const PlanSort *s, const TgTarget *t, int64_t places)
 {
     return WBB_MAX(WBB_MIN(places >> s->bits, TG_MAX_THREADS), (int64_t)t->warp);
 }
 
-int64_t part_sort_threads(const PartSort *s, const TgTarget *t) { return threads_of(s, t, part_sort_places(s)); }
+int64_t plan_sort_threads(const PlanSort *s, const TgTarget *t) { return threads_of(s, t, plan_sort_places(s)); }
 
 /* Of so many places the first ones that are kept, if `head` are needed: all, unless few are (emit/sort_heads.c). */
 static int64_t kept_of(int64_t head, int64_t places)
 {
-    const int64_t kept = WBB_MAX(power_up(head), 1ll << PART_SORT_BITS);
+    const int64_t kept = WBB_MAX(power_up(head), 1ll << PLAN_SORT_BITS);
     return 4 * kept <= places ? kept : places;
 }
 
-int64_t part_sort_kept(const PartSort *s, int64_t places)
+int64_t plan_sort_kept(const PlanSort *s, int64_t places)
 {
     return s->passes && !s->group ? places : kept_of(s->first + s->stored, places);
 }
 
 /* --- the price ---------------------------------------------------------------------------------------------------- */
 /* Rounds of a block that puts so many places in order, of s->bits steps each (emit/sort_network.c). */
-static int64_t rounds_of_block(const PartSort *s, int64_t places)
+static int64_t rounds_of_block(const PlanSort *s, int64_t places)
 {
     int64_t rounds = 0, stretch = 0;
-    for (int64_t n = 1; n < places; n *= 2) stretch++, rounds += part_up(stretch, s->bits);
+    for (int64_t n = 1; n < places; n *= 2) stretch++, rounds += lay_up(stretch, s->bits);
     return rounds;
 }
 
 /* Operations of an exchange: of a word, or where a comparator says which of two elements comes first, those of it, and
  * a selection of each word of keys and position for either place, of keys once more for the comparator. */
-static double operations_of(const Sorts *x, const PartSort *s)
+static double operations_of(const Sorts *x, const PlanSort *s)
 {
     if (s->word) return (double)tg_tuned(x->t, s->position == SC_U32 ? "sort.word32" : "sort.word64");
     const HloComputation *by = s->i->called[0];
-    const double key_bytes = (double)(part_sort_bytes(s) - sc_bytes(s->position)), word = sizeof(uint32_t);
+    const double key_bytes = (double)(plan_sort_bytes(s) - sc_bytes(s->position)), word = sizeof(uint32_t);
     double slots = (double)tg_tuned(x->t, "sort.exchange") + 2;
-    for (uint32_t k = 0; k < by->n_instructions; k++) slots += part_cost_of(x->t, by->instructions[k]).slots;
-    return slots + 4 * part_ceiling(key_bytes / word);
+    for (uint32_t k = 0; k < by->n_instructions; k++) slots += plan_cost_of(x->t, by->instructions[k]).slots;
+    return slots + 4 * lay_ceiling(key_bytes / word);
 }
 
 /* Loads of a thread that wait one after the other: of elements, then of operands at places that the sort has found.
  * Where rows fill their places none is in a branch, and all wait at once. */
-static double waits_of(const Sorts *x, const PartSort *s, const Launch *l)
+static double waits_of(const Sorts *x, const PlanSort *s, const Launch *l)
 {
     const double each = (double)l->places / (double)threads_of(s, x->t, l->places);
     return (s->length == l->row || !(s->length % l->row) ? 1 : each) * (x->gathers ? 2 : 1);
@@ -121,25 +121,25 @@ typedef struct {
     double all, worth;
 } Rounds;
 
-static Rounds rounds_of(const PartSort *s, const Launch *l)
+static Rounds rounds_of(const PlanSort *s, const Launch *l)
 {
     Rounds r = {.all = (double)rounds_of_block(s, l->kept)};
     double left = 1 - (double)s->bits;
     for (int64_t n = 1; n < l->kept; n *= 2) left++;
-    const double iteration = 1 + (double)part_up((int64_t)left, s->bits);
+    const double iteration = 1 + (double)lay_up((int64_t)left, s->bits);
     r.worth = r.all + (l->kept < l->row ? 2 * iteration : 0);
     for (int64_t n = l->kept; n < l->row; n *= 2) r.all += iteration;
     return r;
 }
 
-static PriceOccupancy occupancy_of(const Sorts *x, const PartSort *s, int64_t places, double blocks)
+static PriceOccupancy occupancy_of(const Sorts *x, const PlanSort *s, int64_t places, double blocks)
 {
     return price_occupancy(x->t, (uint64_t)threads_of(s, x->t, places), (uint64_t)blocks, 0,
-                           (uint64_t)(places * part_sort_bytes(s)));
+                           (uint64_t)(places * plan_sort_bytes(s)));
 }
 
 /* A launch whose blocks sort. */
-static PartPrice sorting(const Sorts *x, const PartSort *s, const Launch *l, double bytes)
+static LayPrice sorting(const Sorts *x, const PlanSort *s, const Launch *l, double bytes)
 {
     const Rounds rounds = rounds_of(s, l);
     const double operations = operations_of(x, s), steps = (double)s->bits / 2; /* exchanges of an element */
@@ -154,55 +154,55 @@ static PartPrice sorting(const Sorts *x, const PartSort *s, const Launch *l, dou
     const int64_t near = WBB_MIN(s->block_rows, x->side); /* elements of a line, where rows are not contiguous */
     const double lines = x->side > 1 ? of_sm * accesses / (double)near : 0;
     const double alone = rounds.all * round + waits_of(x, s, l) * x->r->dram_latency;
-    PartPrice p = {.together = 1 / o.waves, .term = {
-        [PART_DRAM] = bytes / x->r->dram,
-        [PART_L2] = bytes * (double)(x->side / near) / x->r->l2,
-        [PART_ISSUE] = (slots + moved * accesses / x->t->warp) / (x->r->issue * x->r->clock),
-        [PART_PIPE] = slots * x->t->warp / (x->alu * x->r->clock),
-        [PART_L1] = (lines + moved * accesses * meet * (double)part_sort_bytes(s) / x->r->wavefront) / x->r->clock,
-        [PART_CHAIN] = (o.waves * alone - x->r->dram_latency) / x->r->clock,
+    LayPrice p = {.together = 1 / o.waves, .term = {
+        [LAY_DRAM] = bytes / x->r->dram,
+        [LAY_L2] = bytes * (double)(x->side / near) / x->r->l2,
+        [LAY_ISSUE] = (slots + moved * accesses / x->t->warp) / (x->r->issue * x->r->clock),
+        [LAY_PIPE] = slots * x->t->warp / (x->alu * x->r->clock),
+        [LAY_L1] = (lines + moved * accesses * meet * (double)plan_sort_bytes(s) / x->r->wavefront) / x->r->clock,
+        [LAY_CHAIN] = (o.waves * alone - x->r->dram_latency) / x->r->clock,
     }};
-    part_price_launch(x->r, &p, l->blocks);
+    lay_price_launch(x->r, &p, l->blocks);
     return p;
 }
 
 /* A launch whose blocks merge runs. */
-static PartPrice merging(const Sorts *x, const PartSort *s, double bytes)
+static LayPrice merging(const Sorts *x, const PlanSort *s, double bytes)
 {
-    const double blocks = (double)(s->rows * part_up(s->length, s->merged)), of_all = (double)(s->rows * s->length);
+    const double blocks = (double)(s->rows * lay_up(s->length, s->merged)), of_all = (double)(s->rows * s->length);
     const PriceOccupancy o = occupancy_of(x, s, s->merged, blocks);
-    PartPrice p = {.term = {
-        [PART_DRAM] = bytes / x->r->dram,
-        [PART_L2] = bytes / x->r->l2,
-        [PART_PIPE] = of_all / 64 / (double)x->t->sms * (double)tg_tuned(x->t, "sort.merge_warp") / x->r->clock,
-        [PART_CHAIN] = o.waves * (double)tg_tuned(x->t, "sort.merge") / x->r->clock,
+    LayPrice p = {.term = {
+        [LAY_DRAM] = bytes / x->r->dram,
+        [LAY_L2] = bytes / x->r->l2,
+        [LAY_PIPE] = of_all / 64 / (double)x->t->sms * (double)tg_tuned(x->t, "sort.merge_warp") / x->r->clock,
+        [LAY_CHAIN] = o.waves * (double)tg_tuned(x->t, "sort.merge") / x->r->clock,
     }};
-    part_price_launch(x->r, &p, blocks);
+    lay_price_launch(x->r, &p, blocks);
     return p;
 }
 
-static void add(PartPrice *sum, const PartPrice *p)
+static void add(LayPrice *sum, const LayPrice *p)
 {
-    for (int k = 0; k < PART_TERMS; k++) sum->term[k] += p->term[k];
+    for (int k = 0; k < LAY_TERMS; k++) sum->term[k] += p->term[k];
     sum->us += p->us, sum->plain += p->plain;
 }
 
 /* Of all launches, one after the other. */
-static PartPrice price_of(const Sorts *x, const PartSort *s)
+static LayPrice price_of(const Sorts *x, const PlanSort *s)
 {
-    const double all = (double)(s->rows * s->length), moved = 2 * (double)part_sort_bytes(s);
+    const double all = (double)(s->rows * s->length), moved = 2 * (double)plan_sort_bytes(s);
     const int64_t places = power_up(s->tile), row = WBB_MIN(places, power_up(s->length));
-    int64_t heads = part_up(s->length, s->tile);
+    int64_t heads = lay_up(s->length, s->tile);
     const double left = s->group ? (double)(s->rows * heads * s->head) : all; /* elements of later launches */
     const double stored = (double)(s->rows * s->stored) * x->row_bytes;
-    PartPrice sum = {0};
-    Launch l = {.blocks = (double)(part_up(s->rows, s->block_rows) * heads), .places = places * s->block_rows,
+    LayPrice sum = {0};
+    Launch l = {.blocks = (double)(lay_up(s->rows, s->block_rows) * heads), .places = places * s->block_rows,
                 .row = row, .kept = s->passes && !s->group ? row : kept_of(s->first + s->stored, row)};
-    PartPrice p = sorting(x, s, &l, all * x->row_bytes + (s->passes ? left * moved / 2 : stored));
+    LayPrice p = sorting(x, s, &l, all * x->row_bytes + (s->passes ? left * moved / 2 : stored));
     add(&sum, &p);
     for (uint32_t k = 0; k < s->passes && !s->group; k++) p = merging(x, s, all * moved), add(&sum, &p);
     for (uint32_t k = 0; k < s->passes && s->group; k++) {
-        heads = part_up(heads, s->group);
+        heads = lay_up(heads, s->group);
         l = (Launch){.blocks = (double)(s->rows * heads), .places = s->merged, .row = s->merged,
                      .kept = kept_of(s->head, s->merged)};
         p = sorting(x, s, &l, l.blocks * (double)s->merged * moved / 2);
@@ -214,45 +214,45 @@ static PartPrice price_of(const Sorts *x, const PartSort *s)
 /* --- what is tried (chooser.h) ------------------------------------------------------------------------------------ */
 /* Heads of tiles, or of groups of them, that a block sorts; 0: it has no place for several, tiles are shorter, or one
  * is a row. */
-static int64_t group_of(const Sorts *x, const PartSort *s)
+static int64_t group_of(const Sorts *x, const PlanSort *s)
 {
     const int64_t head = s->first + s->stored, group = x->places / head;
     return group < FEW_HEADS || s->tile < head || s->tile >= s->length ? 0
-                                                                       : WBB_MIN(group, part_up(s->length, s->tile));
+                                                                       : WBB_MIN(group, lay_up(s->length, s->tile));
 }
 
 static bool make(void *of, const void *wish, void *what, uint64_t *hash)
 {
     const Sorts *x = of;
     const Wish *w = wish;
-    PartSort *s = what;
+    PlanSort *s = what;
     *s = *x->sort;
     s->bits = w->bits, s->tile = WBB_MIN(w->tile, s->length), s->block_rows = w->rows;
-    const int64_t tiles = part_up(s->length, s->tile);
+    const int64_t tiles = lay_up(s->length, s->tile);
     s->group = group_of(x, s), s->head = s->group ? s->first + s->stored : 0;
     if (s->group)
-        for (int64_t heads = tiles; heads > 1; heads = part_up(heads, s->group)) s->passes++;
+        for (int64_t heads = tiles; heads > 1; heads = lay_up(heads, s->group)) s->passes++;
     else
         for (int64_t run = s->tile; run < s->length; run *= 2) s->passes++;
     s->room = s->group ? WBB_MIN(tiles * s->head, s->length) : s->length;
-    s->merged = part_power_below((tg_tuned(x->t, "layout.max_shared") - OF_PARTS) / part_sort_bytes(s));
+    s->merged = lay_power_below((tg_tuned(x->t, "layout.max_shared") - OF_PARTS) / plan_sort_bytes(s));
     s->merged = s->group ? power_up(s->group * s->head)
                          : WBB_MIN(s->merged, WBB_MIN(s->tile, tg_tuned(x->t, "sort.merged")));
     *hash = wbb_hash(w, sizeof *w, 0);
     return true;
 }
 
-static bool needs(void *of, void *what, PartNeeds *to)
+static bool needs(void *of, void *what, LayNeeds *to)
 {
-    const PartSort *s = what;
+    const PlanSort *s = what;
     const Sorts *x = of;
     const int64_t places = power_up(s->tile) * s->block_rows;
-    *to = (PartNeeds){.shared = (double)(places * part_sort_bytes(s))};
+    *to = (LayNeeds){.shared = (double)(places * plan_sort_bytes(s))};
     to->counts.threads = (double)threads_of(s, x->t, places);
     return places <= x->places;
 }
 
-static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
+static LayPrice price(void *of, void *what, const LayNeeds *needs_of)
 {
     (void)needs_of;
     return price_of(of, what);
@@ -260,55 +260,55 @@ static PartPrice price(void *of, void *what, const PartNeeds *needs_of)
 
 /* A warp that has no lane without elements; few launches; few rows of a block, but whole lines; few elements of a
  * thread where rounds are waited for, else many, which have fewer rounds. */
-static void prefer(void *of, const PartTie *tie, const PartTried *x, int64_t *key)
+static void prefer(void *of, const LayTie *tie, const LayTried *x, int64_t *key)
 {
-    const PartSort *s = x->what;
+    const PlanSort *s = x->what;
     const Sorts *sorts = of;
     (void)tie;
     key[0] = power_up(s->tile) * s->block_rows < (int64_t)sorts->t->warp << s->bits;
     key[1] = s->passes, key[2] = sorts->side > 1 ? -s->block_rows : s->block_rows;
     const int64_t bits = s->bits;
-    key[3] = x->price.term[PART_CHAIN] > x->price.term[PART_PIPE] ? bits : -bits;
+    key[3] = x->price.term[LAY_CHAIN] > x->price.term[LAY_PIPE] ? bits : -bits;
 }
 
-static void list(void *of, const PartTried *x, PartPriced *to) { (void)of, (void)x, (void)to; }
+static void list(void *of, const LayTried *x, LayPriced *to) { (void)of, (void)x, (void)to; }
 
-static const PartProgram program = {.bytes = sizeof(PartSort), .make = make, .needs = needs, .price = price,
+static const LayProgram program = {.bytes = sizeof(PlanSort), .make = make, .needs = needs, .price = price,
                                     .prefer = prefer, .list = list};
 
 /* Tiles from a row, or what a block has place for, down; of whole rows several, neighbours in memory where rows are
  * not, so many that a block has work. */
-static void try_all(PartChooser *k, const Sorts *x, uint32_t bits)
+static void try_all(LayChooser *k, const Sorts *x, uint32_t bits)
 {
-    const PartSort *s = x->sort;
+    const PlanSort *s = x->sort;
     const int64_t row = power_up(s->length), least = tg_tuned(x->t, "sort.elements");
     const int64_t wanted = WBB_MAX(least / row, x->side);
     int64_t tile = WBB_MIN(row, x->places);
     for (int64_t rows = 1; tile == row && rows <= wanted && rows < 2 * s->rows; rows *= 2)
-        part_try(k, &(Wish){.bits = bits, .tile = tile, .rows = rows});
+        lay_try(k, &(Wish){.bits = bits, .tile = tile, .rows = rows});
     for (tile = tile == row ? tile / 2 : tile; tile >= least; tile /= 2)
-        part_try(k, &(Wish){.bits = bits, .tile = tile, .rows = 1});
+        lay_try(k, &(Wish){.bits = bits, .tile = tile, .rows = 1});
 }
 
-bool part_sort_choose(WbbArena *a, const TgTarget *t, PartSort *s, PartPrice *price_of_launch)
+bool plan_sort_choose(WbbArena *a, const TgTarget *t, PlanSort *s, LayPrice *price_of_launch)
 {
-    Sorts x = {.sort = s, .t = t, .r = part_rates(a, t), .side = 1, .alu = tg_rate(t, "pipe.alu")->value};
+    Sorts x = {.sort = s, .t = t, .r = lay_rates(a, t), .side = 1, .alu = tg_rate(t, "pipe.alu")->value};
     x.gathers = s->i->n_operands > s->n_keys && (!s->word || s->i->n_operands > 1);
-    if (part_shape(s->i, 0)->minor_to_major[0] != s->dim) x.side = tg_tuned(t, "sort.rows");
-    x.places = part_power_below(tg_tuned(t, "layout.max_shared") / part_sort_bytes(s));
+    if (plan_shape(s->i, 0)->minor_to_major[0] != s->dim) x.side = tg_tuned(t, "sort.rows");
+    x.places = lay_power_below(tg_tuned(t, "layout.max_shared") / plan_sort_bytes(s));
     for (uint32_t k = 0; k < s->i->n_operands; k++) x.row_bytes += (double)sc_bytes(s->i->operands[k]->shape->type);
-    PartChooser *k = part_chooser(a, t, &program, &x);
+    LayChooser *k = lay_chooser(a, t, &program, &x);
     uint32_t most = 1; /* elements that the registers of a thread hold */
     while (most < GROUP_BITS && (s->n_keys + 1) << (most + 1) <= tg_tuned(t, "sort.values")) most++;
     const uint32_t fewest = WBB_MIN(most, FEW_BITS);
-    for (uint32_t bits = fewest; bits <= (s->word ? PART_SORT_BITS : most); bits++) try_all(k, &x, bits);
-    PartChoice choice;
+    for (uint32_t bits = fewest; bits <= (s->word ? PLAN_SORT_BITS : most); bits++) try_all(k, &x, bits);
+    LayChoice choice;
     uint32_t taken;
-    if (!part_decide(k, &taken, &choice)) return false;
-    *s = *(const PartSort *)k->all.items[taken].what;
+    if (!lay_decide(k, &taken, &choice)) return false;
+    *s = *(const PlanSort *)k->all.items[taken].what;
     const double launches = s->passes + 1.0;
     *price_of_launch = k->all.items[taken].price;
-    for (int term = 0; term < PART_TERMS; term++) price_of_launch->term[term] /= launches;
+    for (int term = 0; term < LAY_TERMS; term++) price_of_launch->term[term] /= launches;
     price_of_launch->us /= launches, price_of_launch->plain /= launches;
     return true;
 }

@@ -14,7 +14,7 @@
 
 enum { KEY_BITS = 32, SHORT = 16 };
 
-void part_sort_word(PartSort *s)
+void plan_sort_word(PlanSort *s)
 {
     HloSortOrder order;
     if (!hlo_comparator_order(s->i, &order)) return;
@@ -26,7 +26,7 @@ void part_sort_word(PartSort *s)
     s->word_operand = order.operand, s->word = order.number, s->falls = order.falls;
 }
 
-bool part_sort_word_tells(const PartSort *s, uint32_t operand)
+bool plan_sort_word_tells(const PlanSort *s, uint32_t operand)
 {
     return s->word && s->word_operand == operand && s->word->opcode == HLO_PARAMETER;
 }

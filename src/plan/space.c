@@ -8,18 +8,18 @@
  */
 #include "plan/plan.h"
 
-bool part_scan_of(const HloInstruction *i, const TgTarget *t, HloScan *scan)
+bool plan_scan_of(const HloInstruction *i, const TgTarget *t, HloScan *scan)
 {
-    return hlo_is_scan(i, scan) && part_shape(i, 0)->rank <= HLO_RANK_LIMIT &&
-           part_shape(i, 0)->dims[scan->dim] > tg_tuned(t, "scan.straight");
+    return hlo_is_scan(i, scan) && plan_shape(i, 0)->rank <= HLO_RANK_LIMIT &&
+           plan_shape(i, 0)->dims[scan->dim] > tg_tuned(t, "scan.straight");
 }
 
-const HloShape *part_space_shape(const HloInstruction *hero)
+const HloShape *plan_space_shape(const HloInstruction *hero)
 {
-    return hero->opcode == HLO_REDUCE ? hero->operands[0]->shape : part_shape(hero, 0);
+    return hero->opcode == HLO_REDUCE ? hero->operands[0]->shape : plan_shape(hero, 0);
 }
 
-bool part_is_reduced(const HloInstruction *i, uint32_t d)
+bool plan_is_reduced(const HloInstruction *i, uint32_t d)
 {
     HloScan scan;
     if (i->opcode == HLO_SORT) return i->dimensions[0] == (int64_t)d;
@@ -27,7 +27,7 @@ bool part_is_reduced(const HloInstruction *i, uint32_t d)
     return hlo_is_reduced(i, d);
 }
 
-void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef position, IrRef *index)
+void plan_group_index(RwCx *rw, const PlanGroup *g, const HloShape *terms, IrRef position, IrRef *index)
 {
     IrRef digits[HLO_RANK_LIMIT], rest[HLO_RANK_LIMIT];
     int64_t sizes[HLO_RANK_LIMIT];
@@ -40,18 +40,18 @@ void part_group_index(RwCx *rw, const PartGroup *g, const HloShape *terms, IrRef
     for (uint32_t k = 0; k + 1 < g->n; k++) rw_know_digits(rw, digits + k, sizes + k, g->n - k, rest[k]);
 }
 
-void part_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept)
+void plan_kept_index(const HloInstruction *reduce, const IrRef *index, IrRef *kept)
 {
     const bool scan = reduce->opcode != HLO_REDUCE; /* or a sort: each position has a result */
-    for (uint32_t d = 0; d < part_space_shape(reduce)->rank; d++)
-        if (scan || !part_is_reduced(reduce, d)) *kept++ = index[d];
+    for (uint32_t d = 0; d < plan_space_shape(reduce)->rank; d++)
+        if (scan || !plan_is_reduced(reduce, d)) *kept++ = index[d];
 }
 
 /* Are there elements along a reduced dimension between two others, in the order of the text? */
 static bool is_between(const HloInstruction *reduce, uint32_t outer, uint32_t inner)
 {
     for (uint32_t d = outer + 1; d < inner; d++)
-        if (part_is_reduced(reduce, d) && part_space_shape(reduce)->dims[d] > 1) return true;
+        if (plan_is_reduced(reduce, d) && plan_space_shape(reduce)->dims[d] > 1) return true;
     return false;
 }
 
@@ -74,35 +74,35 @@ static bool is_factored(const HloInstruction *reduce, uint32_t d, uint32_t e)
     return false;
 }
 
-uint32_t part_space(WbbArena *a, const HloInstruction *reduce, bool in_order, PartGroup **space)
+uint32_t plan_space(WbbArena *a, const HloInstruction *reduce, bool in_order, PlanGroup **space)
 {
-    const HloShape *x = part_space_shape(reduce);
-    PartGroup *groups = *space = WBB_NEW_N(a, PartGroup, x->rank + 1u);
+    const HloShape *x = plan_space_shape(reduce);
+    PlanGroup *groups = *space = WBB_NEW_N(a, PlanGroup, x->rank + 1u);
     uint32_t n = 0;
     for (uint32_t p = x->rank; p-- > 0;) {
         const uint32_t d = x->minor_to_major[p];
-        const bool reduced = part_is_reduced(reduce, d);
+        const bool reduced = plan_is_reduced(reduce, d);
         if (x->dims[d] == 1) continue;
-        const PartGroup *last = n ? &groups[n - 1] : NULL;
+        const PlanGroup *last = n ? &groups[n - 1] : NULL;
         const uint32_t slower = last ? last->of[last->n - 1] : 0;
         const bool ordered = in_order && reduced && last && (slower > d || is_between(reduce, slower, d));
         const bool apart = ordered || (last && is_factored(reduce, slower, d));
         if (!last || last->dim.reduced != reduced || apart) {
-            PartGroup *g = &groups[n++];
-            g->dim = (PartDim){.size = 1, .reduced = reduced};
+            PlanGroup *g = &groups[n++];
+            g->dim = (LayDim){.size = 1, .reduced = reduced};
             g->of = WBB_NEW_N(a, uint32_t, x->rank);
         }
-        PartGroup *g = &groups[n - 1];
+        PlanGroup *g = &groups[n - 1];
         g->of[g->n++] = d;
         g->dim.size *= x->dims[d];
     }
-    if (!n) groups[n++].dim = (PartDim){.size = 1, .reduced = true};
+    if (!n) groups[n++].dim = (LayDim){.size = 1, .reduced = true};
     for (uint32_t k = 0; k < n; k++)
         groups[k].dim.name = n == 1 ? "elements" : n == 2 ? (k ? "columns" : "rows") : wbb_format(a, "d%u", k);
     return n;
 }
 
-bool part_in_order(const PartRange *r)
+bool plan_in_order(const PlanRange *r)
 {
     for (uint32_t k = 0; k < r->n_stages; k++)
         for (uint32_t j = 0; j < r->stages[k].n_reduces; j++)
@@ -110,7 +110,7 @@ bool part_in_order(const PartRange *r)
     return false;
 }
 
-uint32_t *part_sequence(WbbArena *a, const PartGroup *space, uint32_t n)
+uint32_t *plan_sequence(WbbArena *a, const PlanGroup *space, uint32_t n)
 {
     uint32_t *s = WBB_NEW_N(a, uint32_t, n + 1u), at;
     for (uint32_t k = 0; k < n; k++) {
@@ -122,18 +122,18 @@ uint32_t *part_sequence(WbbArena *a, const PartGroup *space, uint32_t n)
 
 /* A computation that is only associative combines neighbours: what a thread has lies side by side, then what a warp
  * has, and so on. A further dimension has a level that another one has, too, where its digits are those of threads. */
-static void check_order(WbbCx *cx, const PartLayout *l)
+static void check_order(WbbCx *cx, const Layout *l)
 {
     int last = -1;
     for (uint32_t n = 0; n < l->n_dims; n++) {
-        const PartDim *x = &l->dims[part_nth(l, n)];
+        const LayDim *x = &l->dims[lay_nth(l, n)];
         for (uint32_t k = 0; x->reduced && k < x->n_factors; k++) {
             const int level = (int)x->factors[k].level;
             if (x->factors[k].size == 1) continue;
-            if (level < last || (level == last && level < PART_LANE))
-                part_layout_fail(cx, x->factors[k].column,
-                                 "%s: the computation is not known to commute, so the levels stand in their order",
-                                 part_level_name[level]);
+            if (level < last || (level == last && level < LAY_LANE))
+                lay_fail(cx, x->factors[k].column,
+                         "%s: the computation is not known to commute, so the levels stand in their order",
+                         lay_level_name[level]);
             last = level;
         }
     }
@@ -141,74 +141,74 @@ static void check_order(WbbCx *cx, const PartLayout *l)
 
 /* A scan's levels, from the inside out: elements of a thread lie side by side, then those of a warp, of a block, of an
  * iteration. */
-static void check_scan(WbbCx *cx, const PartLayout *l)
+static void check_scan(WbbCx *cx, const Layout *l)
 {
-    static const int order[PART_LEVELS] = {[PART_VECTOR] = 0, [PART_REGISTER] = 1, [PART_LANE] = 2, [PART_WARP] = 3,
-                                           [PART_LOOP] = 4, [PART_CLUSTER] = 5, [PART_GRID] = 6};
+    static const int order[LAY_LEVELS] = {[LAY_VECTOR] = 0, [LAY_REGISTER] = 1, [LAY_LANE] = 2, [LAY_WARP] = 3,
+                                           [LAY_LOOP] = 4, [LAY_CLUSTER] = 5, [LAY_GRID] = 6};
     for (uint32_t d = 0; d < l->n_dims; d++) {
-        const PartDim *x = &l->dims[d];
+        const LayDim *x = &l->dims[d];
         for (uint32_t k = 0; x->reduced && k < x->n_factors; k++) {
-            const PartFactor *f = &x->factors[k];
+            const LayFactor *f = &x->factors[k];
             if (k > 0 && order[f->level] < order[f[-1].level])
-                part_layout_fail(cx, f->column, "%s: a scan has vector, register, lane, warp, loop, in this order",
-                                 part_level_name[f->level]);
-            if (f->level >= PART_CLUSTER && f->size > 1)
-                part_layout_fail(cx, f->column, "%s: blocks do not share a scan", part_level_name[f->level]);
+                lay_fail(cx, f->column, "%s: a scan has vector, register, lane, warp, loop, in this order",
+                         lay_level_name[f->level]);
+            if (f->level >= LAY_CLUSTER && f->size > 1)
+                lay_fail(cx, f->column, "%s: blocks do not share a scan", lay_level_name[f->level]);
         }
     }
 }
 
-void part_check_packed(WbbCx *cx, const PartDim *innermost, uint32_t group)
+void plan_check_packed(WbbCx *cx, const LayDim *innermost, uint32_t group)
 {
-    const PartFactor *f = part_factor(innermost, PART_VECTOR);
+    const LayFactor *f = lay_factor(innermost, LAY_VECTOR);
     const int64_t vector = f ? f->size : 1;
     if (vector % group)
-        part_layout_fail(cx, f ? f->column : innermost->column, "vector %lld: %u elements share a byte of the output",
-                         (long long)vector, group);
+        lay_fail(cx, f ? f->column : innermost->column, "vector %lld: %u elements share a byte of the output",
+                 (long long)vector, group);
 }
 
-static void check_cluster(WbbCx *cx, const PartDim *d, const PartFactor *f, const TgTarget *t)
+static void check_cluster(WbbCx *cx, const LayDim *d, const LayFactor *f, const TgTarget *t)
 {
-    if (!tg_has(t, "cluster")) part_layout_fail(cx, f->column, "cluster: %s has no clusters of blocks", t->name);
-    if (!d->reduced) part_layout_fail(cx, f->column, "cluster: of reduced dimensions");
+    if (!tg_has(t, "cluster")) lay_fail(cx, f->column, "cluster: %s has no clusters of blocks", t->name);
+    if (!d->reduced) lay_fail(cx, f->column, "cluster: of reduced dimensions");
     if (f->size > IR_CLUSTER)
-        part_layout_fail(cx, f->column, "cluster %lld: at most %d blocks", (long long)f->size, IR_CLUSTER);
+        lay_fail(cx, f->column, "cluster %lld: at most %d blocks", (long long)f->size, IR_CLUSTER);
 }
 
-void part_space_check(WbbCx *cx, const PartRange *r, const TgTarget *t)
+void plan_space_check(WbbCx *cx, const PlanRange *r, const TgTarget *t)
 {
-    const PartLayout *l = &r->stages[0].layout;
+    const Layout *l = &r->stages[0].layout;
     uint32_t loops = 0, lanes = 1;
     int lane = 0; /* the column of a reduced one */
     bool commutes = true, alone = true; /* alone: nothing but results follows the first reductions */
     for (uint32_t k = 0; k < r->n_stages; k++) {
-        const PartStage *s = &r->stages[k];
+        const PlanStage *s = &r->stages[k];
         for (uint32_t j = 0; j < s->n_reduces; j++) commutes = commutes && s->reduces[j].commutes;
-        alone = alone && (k == 0 || s->kind == PART_RESULTS);
+        alone = alone && (k == 0 || s->kind == PLAN_RESULTS);
     }
-    const bool across = r->stages[r->n_stages - 1].kind == PART_ACROSS; /* the loop is of rows */
+    const bool across = r->stages[r->n_stages - 1].kind == PLAN_ACROSS; /* the loop is of rows */
     for (uint32_t d = 0; d < l->n_dims; d++) {
-        const PartDim *x = &l->dims[d];
+        const LayDim *x = &l->dims[d];
         for (uint32_t k = 0; k < x->n_factors; k++) {
-            const PartFactor *f = &x->factors[k];
-            const char *name = part_level_name[f->level];
-            if (f->level == PART_CLUSTER && f->size > 1) check_cluster(cx, x, f, t);
-            if (f->level == PART_GRID && x->reduced && f->size > 1 && !alone)
-                part_layout_fail(cx, f->column, "%s: blocks share the results of one stage, which nothing reads", name);
-            if (f->level == PART_LOOP && (x->reduced == across || loops++))
-                part_layout_fail(cx, f->column, "%s: of one reduced dimension", name);
-            if (f->level == PART_LANE && x->reduced) lanes *= (uint32_t)f->size, lane = f->column;
-            if (f->level <= PART_REGISTER && f->size > 64)
-                part_layout_fail(cx, f->column, "%s %lld: at most 64", name, (long long)f->size);
+            const LayFactor *f = &x->factors[k];
+            const char *name = lay_level_name[f->level];
+            if (f->level == LAY_CLUSTER && f->size > 1) check_cluster(cx, x, f, t);
+            if (f->level == LAY_GRID && x->reduced && f->size > 1 && !alone)
+                lay_fail(cx, f->column, "%s: blocks share the results of one stage, which nothing reads", name);
+            if (f->level == LAY_LOOP && (x->reduced == across || loops++))
+                lay_fail(cx, f->column, "%s: of one reduced dimension", name);
+            if (f->level == LAY_LANE && x->reduced) lanes *= (uint32_t)f->size, lane = f->column;
+            if (f->level <= LAY_REGISTER && f->size > 64)
+                lay_fail(cx, f->column, "%s %lld: at most 64", name, (long long)f->size);
         }
     }
-    if (part_layout_size(l, PART_CLUSTER) > IR_CLUSTER)
-        part_layout_fail(cx, 0, "clusters of %lld blocks: at most %d", (long long)part_layout_size(l, PART_CLUSTER),
-                         IR_CLUSTER);
-    if (lanes > 1 && part_layout_size(l, PART_LANE) != t->warp)
-        part_layout_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
-                         (long long)part_layout_size(l, PART_LANE), t->warp);
-    for (uint32_t k = 0; k < r->n_stages; k++) part_check_packed(cx, &l->dims[0], r->stages[k].packed_group);
-    if (r->stages[0].kind == PART_SCAN) check_scan(cx, l);
+    if (lay_level_size(l, LAY_CLUSTER) > IR_CLUSTER)
+        lay_fail(cx, 0, "clusters of %lld blocks: at most %d", (long long)lay_level_size(l, LAY_CLUSTER),
+                 IR_CLUSTER);
+    if (lanes > 1 && lay_level_size(l, LAY_LANE) != t->warp)
+        lay_fail(cx, lane, "%lld lanes: what lanes combine takes all %u of a warp",
+                 (long long)lay_level_size(l, LAY_LANE), t->warp);
+    for (uint32_t k = 0; k < r->n_stages; k++) plan_check_packed(cx, &l->dims[0], r->stages[k].packed_group);
+    if (r->stages[0].kind == PLAN_SCAN) check_scan(cx, l);
     else if (!commutes) check_order(cx, l);
 }

@@ -19,7 +19,7 @@ static bool only_updated(const HloComputation *c, uint32_t leaf, const HloInstru
         if (i->opcode == HLO_GET_TUPLE_ELEMENT || (i->opcode == HLO_TUPLE && i != c->root)) continue;
         for (uint32_t o = 0; o < i->n_operands; o++)
             for (uint32_t l = 0; l < i->operands[o]->shape->n_leaves; l++) {
-                const PartValue v = part_value(i->operands[o], l);
+                const PlanValue v = plan_value(i->operands[o], l);
                 const bool reads = v.i->opcode == HLO_PARAMETER && v.part == leaf;
                 if (reads && !(i == update && o == 0)) return false;
             }
@@ -27,19 +27,19 @@ static bool only_updated(const HloComputation *c, uint32_t leaf, const HloInstru
     return true;
 }
 
-static bool find_stack(PartSteps *s, const HloCount *counts, uint32_t leaf, PartStack *stack)
+static bool find_stack(PlanSteps *s, const HloCount *counts, uint32_t leaf, PlanStack *stack)
 {
     const HloLine counter = {counts->first, counts->step};
-    const HloComputation *body = part_called(s->loop, "body");
-    const PartValue v = part_value(body->root, leaf);
+    const HloComputation *body = plan_called(s->loop, "body");
+    const PlanValue v = plan_value(body->root, leaf);
     if (v.i->opcode != HLO_DYNAMIC_UPDATE_SLICE) return false;
-    const PartValue whole = part_value(v.i->operands[0], 0);
+    const PlanValue whole = plan_value(v.i->operands[0], 0);
     if (whole.i->opcode != HLO_PARAMETER || whole.part != leaf || ir_is_packed(v.i->shape->type)) return false;
     bool down;
     const int64_t along = hlo_stepped_along(v.i, counts->counter, counter, s->trips, &down);
     if (along < 0 || !only_updated(body, leaf, v.i)) return false;
-    if (!only_updated(part_called(s->loop, "condition"), leaf, NULL)) return false;
-    *stack = (PartStack){.update = v.i, .dim = (uint32_t)along, .first = down ? s->trips - 1 : 0,
+    if (!only_updated(plan_called(s->loop, "condition"), leaf, NULL)) return false;
+    *stack = (PlanStack){.update = v.i, .dim = (uint32_t)along, .first = down ? s->trips - 1 : 0,
                          .step = down ? -1 : 1};
     return true;
 }
@@ -63,43 +63,43 @@ static const HloShape *step_shape(WbbArena *a, const HloShape *leaf, uint32_t di
 }
 
 /* Does the body take from its state something that it changes, other than the counter and what it stacks? */
-static bool carries(const PartSteps *s, const HloCount *counts)
+static bool carries(const PlanSteps *s, const HloCount *counts)
 {
     for (uint32_t l = 0; l < s->loop->shape->n_leaves; l++)
         if (l != counts->counter && !s->stacks[l].update && !hlo_loop_keeps(s->loop, l)) return true;
     return false;
 }
 
-static bool is_stepped(WbbArena *a, const PartPlan *p, const TgTarget *t, const HloInstruction *loop, PartSteps *s)
+static bool is_stepped(WbbArena *a, const Plan *p, const TgTarget *t, const HloInstruction *loop, PlanSteps *s)
 {
     const HloCount counts = hlo_count_of(loop);
-    const HloComputation *body = part_called(loop, "body");
+    const HloComputation *body = plan_called(loop, "body");
     const int64_t straight = tg_tuned(t, "while.straight");
-    if (counts.trips < 2 || part_operations(a, body, NULL) * counts.trips <= straight) return false;
+    if (counts.trips < 2 || plan_operations(a, body, NULL) * counts.trips <= straight) return false;
     const uint32_t leaves = loop->shape->n_leaves;
     if (leaves != loop->shape->n_elements) return false; /* the state has tuples in it */
-    *s = (PartSteps){.loop = loop, .trips = counts.trips, .stacks = WBB_NEW_N(a, PartStack, leaves + 1),
+    *s = (PlanSteps){.loop = loop, .trips = counts.trips, .stacks = WBB_NEW_N(a, PlanStack, leaves + 1),
                      .stepped = WBB_NEW_N(a, bool, p->n_outputs + 1), .after = WBB_NEW_N(a, bool, p->n_outputs + 1)};
     for (uint32_t l = 0; l < leaves; l++) {
-        PartStack *x = &s->stacks[l];
+        PlanStack *x = &s->stacks[l];
         if (l == counts.counter || !find_stack(s, &counts, l, x)) continue;
-        const HloShape *step = step_shape(a, part_shape(loop, l), x->dim);
+        const HloShape *step = step_shape(a, plan_shape(loop, l), x->dim);
         if (!s->space) s->space = step;
         if (!hlo_same_dims(s->space, step)) x->update = NULL;
     }
     return s->space && hlo_elements(s->space) > 0 && carries(s, &counts);
 }
 
-PartSteps *part_find_steps(WbbArena *a, const PartPlan *p, const TgTarget *t)
+PlanSteps *plan_find_steps(WbbArena *a, const Plan *p, const TgTarget *t)
 {
-    PartSteps *s = WBB_NEW(a, PartSteps);
+    PlanSteps *s = WBB_NEW(a, PlanSteps);
     const HloComputation *body = p->fusion->body;
     for (uint32_t k = 0; k < body->n_instructions; k++)
         if (body->instructions[k]->opcode == HLO_WHILE && is_stepped(a, p, t, body->instructions[k], s)) return s;
     return NULL;
 }
 
-uint32_t part_step_results(const PartPlan *p, const PartSteps *s, const HloInstruction **found)
+uint32_t plan_step_results(const Plan *p, const PlanSteps *s, const HloInstruction **found)
 {
     const HloComputation *body = p->fusion->body;
     uint32_t n = 0;
@@ -121,12 +121,12 @@ static double work_of(WbbArena *a, const HloComputation *body, const HloInstruct
     hlo_mark_operands(body, needed);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *x = body->instructions[k];
-        if (needed[k]) sum += WBB_MAX(hlo_terms(a, x), 1) * part_cost_of(t, x).slots;
+        if (needed[k]) sum += WBB_MAX(hlo_terms(a, x), 1) * plan_cost_of(t, x).slots;
     }
     return sum;
 }
 
-uint32_t part_step_operands(WbbArena *a, const PartPlan *p, const PartSteps *s, const TgTarget *t,
+uint32_t plan_step_operands(WbbArena *a, const Plan *p, const PlanSteps *s, const TgTarget *t,
                             const HloInstruction **found)
 {
     uint32_t n = 0;
@@ -135,11 +135,11 @@ uint32_t part_step_operands(WbbArena *a, const PartPlan *p, const PartSteps *s, 
     const double clock = tg_rate(t, "clock")->value * 1e-6, dram = tg_rate(t, "dram")->value * 1e-6;
     const double each = (double)tg_tuned(t, "steps.operation") * WBB_MAX(threads / together, 1);
     for (uint32_t l = 0; l < s->loop->shape->n_leaves; l++) {
-        const HloInstruction *i = part_value(s->loop->operands[0], l).i;
+        const HloInstruction *i = plan_value(s->loop->operands[0], l).i;
         if (i->shape->type == SC_TUPLE || s->stacks[l].update) continue;
         if (hlo_elements(i->shape) <= hlo_elements(s->space)) continue;
         const double bytes = (double)hlo_elements(i->shape) * sc_bytes(i->shape->type);
-        const double apart = part_least_us(t) + 2 * bytes / dram;
+        const double apart = plan_least_us(t) + 2 * bytes / dram;
         bool known = ir_is_packed(i->shape->type);
         for (uint32_t k = 0; k < n; k++) known = known || found[k] == i;
         if (!known && (double)s->trips * work_of(a, p->fusion->body, i, t) * each / clock > apart) found[n++] = i;
@@ -148,10 +148,10 @@ uint32_t part_step_operands(WbbArena *a, const PartPlan *p, const PartSteps *s, 
 }
 
 /* --- outputs ------------------------------------------------------------------------------------------------------ */
-void part_stack_index(RwCx *rw, const PartSteps *s, uint32_t leaf, const IrRef *at, IrRef iteration, IrRef *index)
+void plan_stack_index(RwCx *rw, const PlanSteps *s, uint32_t leaf, const IrRef *at, IrRef iteration, IrRef *index)
 {
-    const PartStack *x = &s->stacks[leaf];
-    const uint32_t rank = part_shape(s->loop, leaf)->rank;
+    const PlanStack *x = &s->stacks[leaf];
+    const uint32_t rank = plan_shape(s->loop, leaf)->rank;
     for (uint32_t d = 0, n = 0; d < rank; d++)
         index[d] = d == x->dim ? rw_add(rw, rw_scale(rw, iteration, x->step), ir_index(rw_graph(rw), x->first))
                                : at[n++];
@@ -171,25 +171,25 @@ typedef struct {
 } Following;
 
 /* Of a value that the body of the fusion has. */
-static Following following(RwCx *rw, WbbArena *a, const PartSteps *s, const Following *of, PartValue v, const IrRef *at,
+static Following following(RwCx *rw, WbbArena *a, const PlanSteps *s, const Following *of, PlanValue v, const IrRef *at,
                            IrRef iteration)
 {
     if (v.i != s->loop) return of[v.i->id];
     if (!s->stacks[v.part].update) return (Following){.need = LAST};
     Following x = {.need = STEP, .index = WBB_NEW_N(a, IrRef, HLO_RANK_LIMIT)};
-    part_stack_index(rw, s, v.part, at, iteration, x.index);
+    plan_stack_index(rw, s, v.part, at, iteration, x.index);
     return x;
 }
 
-static Following follow(RwCx *rw, WbbArena *a, const PartSteps *s, const Following *of, const HloInstruction *i,
+static Following follow(RwCx *rw, WbbArena *a, const PlanSteps *s, const Following *of, const HloInstruction *i,
                         const IrRef *at, IrRef iteration)
 {
     Following x = {.need = NOTHING};
     for (uint32_t o = 0; o < i->n_operands; o++)
         for (uint32_t l = 0; l < i->operands[o]->shape->n_leaves; l++) {
-            const PartValue v = part_value(i->operands[o], l);
+            const PlanValue v = plan_value(i->operands[o], l);
             const Following y = following(rw, a, s, of, v, at, iteration);
-            const uint32_t rank = part_shape(v.i, v.part)->rank;
+            const uint32_t rank = plan_shape(v.i, v.part)->rank;
             if (y.need == NOTHING) continue;
             const bool same = x.need == STEP && y.need == STEP && !memcmp(x.index, y.index, rank * sizeof *x.index);
             if (x.need == NOTHING) x = y;
@@ -202,14 +202,14 @@ static Following follow(RwCx *rw, WbbArena *a, const PartSteps *s, const Followi
             if (!hlo_same_dims(i->operands[o]->shape, i->shape)) return (Following){.need = MORE};
         return x;
     }
-    if (!hlo_permutes(i) || (hlo_has(i->opcode, HLO_RENAMES) && !part_same_width(i))) return (Following){.need = MORE};
+    if (!hlo_permutes(i) || (hlo_has(i->opcode, HLO_RENAMES) && !plan_same_width(i))) return (Following){.need = MORE};
     IrRef *to = WBB_NEW_N(a, IrRef, HLO_RANK_LIMIT);
     ix_result(rw, a, i, x.index, to);
     return (Following){.need = STEP, .index = to};
 }
 
 /* What an output needs. */
-static Following follow_output(RwCx *rw, WbbArena *a, const PartPlan *p, const PartSteps *s, uint32_t output,
+static Following follow_output(RwCx *rw, WbbArena *a, const Plan *p, const PlanSteps *s, uint32_t output,
                                const IrRef *at, IrRef iteration)
 {
     const HloComputation *body = p->fusion->body;
@@ -222,27 +222,27 @@ static Following follow_output(RwCx *rw, WbbArena *a, const PartPlan *p, const P
     return following(rw, a, s, of, p->roots[output], at, iteration);
 }
 
-bool part_step_index(RwCx *rw, WbbArena *a, const PartPlan *p, const PartSteps *s, uint32_t output, const IrRef *at,
+bool plan_step_index(RwCx *rw, WbbArena *a, const Plan *p, const PlanSteps *s, uint32_t output, const IrRef *at,
                      IrRef iteration, IrRef *index)
 {
     const Following x = follow_output(rw, a, p, s, output, at, iteration);
-    const HloShape *shape = part_shape(p->roots[output].i, p->roots[output].part);
+    const HloShape *shape = plan_shape(p->roots[output].i, p->roots[output].part);
     if (x.need == STEP && shape->rank) memcpy(index, x.index, shape->rank * sizeof *index);
     return x.need == STEP;
 }
 
 /* How far apart in memory an output has the elements of a step that are neighbours along each dimension of the space;
  * false: it is not seen. */
-static bool find_strides(WbbArena *a, const PartPlan *p, const PartSteps *s, uint32_t output, int64_t *strides)
+static bool find_strides(WbbArena *a, const Plan *p, const PlanSteps *s, uint32_t output, int64_t *strides)
 {
     IrGraph *g = rw_graph(p->rw);
-    const HloShape *shape = part_shape(p->roots[output].i, p->roots[output].part);
+    const HloShape *shape = plan_shape(p->roots[output].i, p->roots[output].part);
     IrRef at[HLO_RANK_LIMIT], index[HLO_RANK_LIMIT];
     int64_t first = 0;
     for (uint32_t k = 0; k <= s->space->rank; k++) { /* dimension k - 1 */
         for (uint32_t d = 0; d < s->space->rank; d++)
             at[d] = ir_index(g, d + 1 == k && s->space->dims[d] > 1 ? 1 : 0);
-        if (!part_step_index(p->rw, a, p, s, output, at, ir_index(g, 0), index)) return false;
+        if (!plan_step_index(p->rw, a, p, s, output, at, ir_index(g, 0), index)) return false;
         const IrRef element = ix_linear(p->rw, shape, index);
         if (ir_at(g, element)->op != OP_CONST) return false;
         if (k) strides[k - 1] = (int64_t)ir_at(g, element)->imm - first;
@@ -252,7 +252,7 @@ static bool find_strides(WbbArena *a, const PartPlan *p, const PartSteps *s, uin
 }
 
 /* Gives the space the order of an output's memory. beside: false where its elements are not side by side there. */
-static bool order_as(WbbArena *a, const PartPlan *p, PartSteps *s, uint32_t output, bool beside)
+static bool order_as(WbbArena *a, const Plan *p, PlanSteps *s, uint32_t output, bool beside)
 {
     int64_t strides[HLO_RANK_LIMIT];
     if (!find_strides(a, p, s, output, strides)) return false;
@@ -271,7 +271,7 @@ static bool order_as(WbbArena *a, const PartPlan *p, PartSteps *s, uint32_t outp
     return true;
 }
 
-bool part_fit_steps(WbbArena *a, const PartPlan *p, PartSteps *s, bool beside)
+bool plan_fit_steps(WbbArena *a, const Plan *p, PlanSteps *s, bool beside)
 {
     IrRef at[HLO_RANK_LIMIT];
     IrGraph *g = rw_graph(p->rw);
@@ -281,7 +281,7 @@ bool part_fit_steps(WbbArena *a, const PartPlan *p, PartSteps *s, bool beside)
     const IrRef iteration = ir_var(g, ir_var_new(g, "k", IR_LOOP, 0, s->trips - 1, 0));
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const Following x = follow_output(p->rw, a, p, s, o, at, iteration);
-        const HloShape *shape = part_shape(p->roots[o].i, p->roots[o].part);
+        const HloShape *shape = plan_shape(p->roots[o].i, p->roots[o].part);
         s->stepped[o] = x.need == STEP, s->after[o] = x.need == LAST && hlo_same_dims(shape, s->space);
         if (x.need == MORE || ((s->stepped[o] || s->after[o]) && ir_is_packed(shape->type))) return false;
         if (x.need == STEP && !ordered && !order_as(a, p, s, o, beside)) return false;

@@ -15,34 +15,34 @@
 
 typedef struct {
     const char *name;
-    PartMake *make;
+    PlanMake *make;
     bool rival; /* it is made of a base */
 } Maker;
 
 static const Maker makers[] = {
-    {"steps.before", part_make_before_steps, false},
-    {"steps.after", part_make_after_steps, false},
-    {"across", part_make_across, false},
-    {"sums", part_make_sums, false},
-    {"order", part_make_order, false},
-    {"scatter.apart", part_make_scatter_apart, false},
-    {"attention", part_make_attention, false},
-    {"product", part_make_product, false},
-    {"share", part_make_share, false},
-    {"window", part_make_window, false},
-    {"reductions", part_make_reductions, false},
-    {"share.alone", part_make_share_alone, false},
-    {"scatter", part_make_scatter, false},
-    {"sort", part_make_sort, false},
-    {"scan", part_make_scan, false},
-    {"steps", part_make_steps, false},
-    {"loop", part_make_loop, false},
-    {"tile.results", part_make_tile_results, true},
-    {"loop.few", part_make_few, true},
-    {"short", part_make_short, true},
-    {"rows", part_make_rows, true},
-    {"sides", part_make_sides, true},
-    {"exchange", part_make_exchange, true},
+    {"steps.before", plan_make_before_steps, false},
+    {"steps.after", plan_make_after_steps, false},
+    {"across", plan_make_across, false},
+    {"sums", plan_make_sums, false},
+    {"order", plan_make_order, false},
+    {"scatter.apart", plan_make_scatter_apart, false},
+    {"attention", plan_make_attention, false},
+    {"product", plan_make_product, false},
+    {"share", plan_make_share, false},
+    {"window", plan_make_window, false},
+    {"reductions", plan_make_reductions, false},
+    {"share.alone", plan_make_share_alone, false},
+    {"scatter", plan_make_scatter, false},
+    {"sort", plan_make_sort, false},
+    {"scan", plan_make_scan, false},
+    {"steps", plan_make_steps, false},
+    {"loop", plan_make_loop, false},
+    {"tile.results", plan_make_tile_results, true},
+    {"loop.few", plan_make_few, true},
+    {"short", plan_make_short, true},
+    {"rows", plan_make_rows, true},
+    {"sides", plan_make_sides, true},
+    {"exchange", plan_make_exchange, true},
 };
 
 static const Maker *maker_of(const TgStrategy *row)
@@ -60,9 +60,9 @@ static bool is_rival(const TgStrategy *row)
 
 /* --- one strategy ------------------------------------------------------------------------------------------------- */
 typedef struct {
-    PartTry *x;
-    PartMake *make;
-    PartPlan plan;
+    PlanTry *x;
+    PlanMake *make;
+    Plan plan;
     bool made;
 } Making;
 
@@ -81,20 +81,20 @@ typedef struct {
 } Declined;
 
 /* The text of a message behind "FILE:LINE:COLUMN: declined: ". */
-static const char *sentence_of(const PartTry *x, size_t before)
+static const char *sentence_of(const PlanTry *x, size_t before)
 {
     const char *text = x->cx->messages + before, *at = strstr(text, "declined: ");
     text = at ? at + strlen("declined: ") : text;
     return wbb_format(x->a, "declined: %.*s", (int)strcspn(text, "\n"), text);
 }
 
-static bool is_made(PartTry *x, const TgStrategy *row, PartPlan *p, Declined *first)
+static bool is_made(PlanTry *x, const TgStrategy *row, Plan *p, Declined *first)
 {
     const Maker *of = maker_of(row);
     Making m = {.x = x, .make = of ? of->make : NULL, .plan = *x->base};
     const size_t before = strlen(x->cx->messages);
     x->row = row, x->why_not = "";
-    if (!m.make) return part_not(x, "this program has no such strategy");
+    if (!m.make) return plan_not(x, "this program has no such strategy");
     const WbbStatus s = wbb_guard(x->cx, make, &m);
     *p = m.plan;
     if (s == WBB_FAILED) wbb_rethrow(x->cx, s);
@@ -107,65 +107,65 @@ static bool is_made(PartTry *x, const TgStrategy *row, PartPlan *p, Declined *fi
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */
 /* The range of a plan whose one kernel has threads that share, and a layout that was chosen; else NULL. */
-static const PartRange *shared_range(const PartPlan *p, const PartOptions *options)
+static const PlanRange *shared_range(const Plan *p, const PlanOptions *options)
 {
     if (p->n_kernels != 1 || p->kernels[0].of || p->kernels[0].n_ranges != 1 || options->layout) return NULL;
-    const PartRange *r = p->kernels[0].ranges;
+    const PlanRange *r = p->kernels[0].ranges;
     const bool reduces = r->hero && r->hero->opcode == HLO_REDUCE;
     return reduces && p->reduced && r->choice ? r : NULL;
 }
 
 /* Tries a row: its plan, or NULL. The outcome is the last of the log. */
-static PartPlan *tried(PartTry *x, PartPlan *log, const TgStrategy *row, Declined *declined)
+static Plan *tried(PlanTry *x, Plan *log, const TgStrategy *row, Declined *declined)
 {
-    PartOutcome *t = &log->tried[log->n_tried++];
-    PartPlan *p = WBB_NEW(x->a, PartPlan);
-    *t = (PartOutcome){.row = row, .us = -1};
+    PlanOutcome *t = &log->tried[log->n_tried++];
+    Plan *p = WBB_NEW(x->a, Plan);
+    *t = (PlanOutcome){.row = row, .us = -1};
     if (row->off) t->why = "left out";
     else if (!is_made(x, row, p, declined)) t->why = x->why_not;
     else t->plan = p;
     return t->plan ? p : NULL;
 }
 
-const char part_why_too_long[] = "not tried: its launches and bytes alone take longer than it may";
+const char plan_why_too_long[] = "not tried: its launches and bytes alone take longer than it may";
 
 /* The best plan so far, and the base, which is the first. */
 typedef struct {
-    PartOutcome *of;
-    PartPrice base, best; /* .us 0: nobody has asked for it */
+    PlanOutcome *of;
+    LayPrice base, best; /* .us 0: nobody has asked for it */
 } Search;
 
-static void take(Search *s, PartOutcome *x)
+static void take(Search *s, PlanOutcome *x)
 {
     if (s->of) s->of->taken = false;
     s->of = x, x->taken = true;
 }
 
-static void find_base_price(PartTry *x, Search *s)
+static void find_base_price(PlanTry *x, Search *s)
 {
     if (s->base.us > 0) return;
-    s->base = s->best = part_plan_price(x->a, x->found, x->t);
+    s->base = s->best = plan_price(x->a, x->found, x->t);
 }
 
 /* Could a plan of this strategy take the place of the best one? */
-static bool may_take_less(PartTry *x, Search *s, const TgStrategy *row)
+static bool may_take_less(PlanTry *x, Search *s, const TgStrategy *row)
 {
     if (row->taken == TG_TESTED) return s->of->plan == x->found;
     if (x->options->layout) return is_rival(row); /* the base has taken it */
     find_base_price(x, s);
     if (s->base.bytes_alone) return false;
-    const double most = WBB_MIN(s->best.us, part_to_beat(row, x->shared, s->base.us));
-    return row->fewer || part_bound_us(x->base, &s->base, row, x->t) < most;
+    const double most = WBB_MIN(s->best.us, plan_to_beat(row, x->shared, s->base.us));
+    return row->fewer || plan_bound_us(x->base, &s->base, row, x->t) < most;
 }
 
 /* Does a plan that was made take the place of the best one? */
-static bool takes_less(PartTry *x, Search *s, PartOutcome *t)
+static bool takes_less(PlanTry *x, Search *s, PlanOutcome *t)
 {
     if (t->row->taken == TG_TESTED || x->options->layout) return true;
     find_base_price(x, s);
-    const PartPrice own = part_plan_price(x->a, t->plan, x->t);
+    const LayPrice own = plan_price(x->a, t->plan, x->t);
     t->us = own.us;
-    if (!part_takes_less(x->t, t->row, x->shared, &own, &s->base)) return false;
+    if (!plan_takes_less(x->t, t->row, x->shared, &own, &s->base)) return false;
     if (s->of->plan != x->found && own.us >= s->best.us) return false;
     s->best = own;
     return true;
@@ -173,7 +173,7 @@ static bool takes_less(PartTry *x, Search *s, PartOutcome *t)
 
 /* The plan of the first row that is possible, and of each further one that takes less; NULL: none is possible.
  * all: else the first alone. */
-static const PartPlan *search(PartTry *x, PartPlan *log, Declined *declined, bool all)
+static const Plan *search(PlanTry *x, Plan *log, Declined *declined, bool all)
 {
     Search s = {0};
     x->found = NULL, x->shared = NULL;
@@ -182,11 +182,11 @@ static const PartPlan *search(PartTry *x, PartPlan *log, Declined *declined, boo
         const bool base = !is_rival(row), further = row->taken != TG_FIRST;
         if (row->at != TG_AT_FUSION || x->options->without >> k & 1 || !(x->found ? further : base)) continue;
         if (x->found && !row->off && !may_take_less(x, &s, row)) {
-            log->tried[log->n_tried++] = (PartOutcome){.row = row, .us = -1, .why = part_why_too_long};
+            log->tried[log->n_tried++] = (PlanOutcome){.row = row, .us = -1, .why = plan_why_too_long};
             continue;
         }
-        const PartPlan *p = tried(x, log, row, declined);
-        PartOutcome *t = &log->tried[log->n_tried - 1];
+        const Plan *p = tried(x, log, row, declined);
+        PlanOutcome *t = &log->tried[log->n_tried - 1];
         if (!p) continue;
         if (x->found && !takes_less(x, &s, t)) continue;
         take(&s, t);
@@ -198,11 +198,11 @@ static const PartPlan *search(PartTry *x, PartPlan *log, Declined *declined, boo
 
 /* --- a plan that is given ----------------------------------------------------------------------------------------- */
 /* The base whose place a rival takes, which is chosen as if nothing were given. */
-static void find_base(PartTry *x, Declined *declined)
+static void find_base(PlanTry *x, Declined *declined)
 {
-    PartOptions free = *x->options;
-    PartPlan log = {.tried = WBB_NEW_N(x->a, PartOutcome, x->t->n_strategies + 1)};
-    const PartOptions *given = x->options;
+    PlanOptions free = *x->options;
+    Plan log = {.tried = WBB_NEW_N(x->a, PlanOutcome, x->t->n_strategies + 1)};
+    const PlanOptions *given = x->options;
     free.given = NULL, free.layout = NULL;
     x->options = &free;
     (void)search(x, &log, declined, false);
@@ -212,15 +212,15 @@ static void find_base(PartTry *x, Declined *declined)
 }
 
 /* Makes what is given, or fails at its place. */
-static PartPlan follow(PartTry *x)
+static Plan follow(PlanTry *x)
 {
-    const PartGiven *given = x->given;
+    const PlanGiven *given = x->given;
     const size_t before = strlen(x->cx->messages);
     const WbbWhy why = x->cx->why;
     const WbbOrigin inside = {.file = "layout", .at = given->layout_at, .inside = true};
-    PartOptions options = *x->options;
+    PlanOptions options = *x->options;
     Declined declined = {0};
-    PartPlan *p = WBB_NEW(x->a, PartPlan);
+    Plan *p = WBB_NEW(x->a, Plan);
     options.layout = given->layout;
     x->options = &options;
     if (is_rival(given->row)) find_base(x, &declined);
@@ -232,22 +232,22 @@ static PartPlan follow(PartTry *x)
     if (!made) wbb_fail(x->cx, given->at, "%s is not possible: %s", given->row->name, x->why_not);
     if (!p->parts && given->n_parts)
         wbb_fail(x->cx, given->parts[0]->at, "%s does not cut the fusion, and has no parts", given->row->name);
-    p->tried = WBB_NEW(x->a, PartOutcome);
-    PartPlan *kept = WBB_NEW(x->a, PartPlan);
+    p->tried = WBB_NEW(x->a, PlanOutcome);
+    Plan *kept = WBB_NEW(x->a, Plan);
     *kept = *p;
-    p->tried[0] = (PartOutcome){.row = given->row, .plan = kept, .us = -1, .taken = true};
+    p->tried[0] = (PlanOutcome){.row = given->row, .plan = kept, .us = -1, .taken = true};
     p->n_tried = 1;
     return *p;
 }
 
-PartPlan part_best(PartTry *x)
+Plan plan_best(PlanTry *x)
 {
     x->given = x->options->given;
     if (x->given) return follow(x);
     const WbbWhy why = x->cx->why;
     Declined declined = {0};
-    PartPlan log = {.tried = WBB_NEW_N(x->a, PartOutcome, x->t->n_strategies + 1)};
-    const PartPlan *found = search(x, &log, &declined, true);
+    Plan log = {.tried = WBB_NEW_N(x->a, PlanOutcome, x->t->n_strategies + 1)};
+    const Plan *found = search(x, &log, &declined, true);
     if (!found && declined.any) {
         x->cx->why = declined.why;
         wbb_rethrow(x->cx, WBB_DECLINED);
@@ -256,7 +256,7 @@ PartPlan part_best(PartTry *x)
         log.fusion = x->base->fusion;
         return log;
     }
-    PartPlan best = *found;
+    Plan best = *found;
     if (declined.any) wbb_forget_since(x->cx, declined.before);
     x->cx->why = why;
     best.tried = log.tried, best.n_tried = log.n_tried;

@@ -9,59 +9,59 @@
 
 #include <string.h>
 
-static const char *name_of(const PartOutcome *x) { return x->row ? x->row->name : "as written"; }
+static const char *name_of(const PlanOutcome *x) { return x->row ? x->row->name : "as written"; }
 
-static PartPrice price_of(WbbBuf *out, const PartOutcome *x, const TgTarget *t)
+static LayPrice price_of(WbbBuf *out, const PlanOutcome *x, const TgTarget *t)
 {
-    return part_plan_price(out->arena, x->plan, t);
+    return plan_price(out->arena, x->plan, t);
 }
 
 /* The term by which one plan takes longer than another one. */
-static PartTerm more_of(const PartPrice *x, const PartPrice *than)
+static LayTerm more_of(const LayPrice *x, const LayPrice *than)
 {
-    PartTerm most = PART_DRAM;
-    for (int k = 0; k < PART_TERMS; k++)
-        if (x->term[k] - than->term[k] > x->term[most] - than->term[most]) most = (PartTerm)k;
+    LayTerm most = LAY_DRAM;
+    for (int k = 0; k < LAY_TERMS; k++)
+        if (x->term[k] - than->term[k] > x->term[most] - than->term[most]) most = (LayTerm)k;
     return most;
 }
 
-static void print_lost(WbbBuf *out, const PartOutcome *x, const PartOutcome *taken, bool base, const TgTarget *t)
+static void print_lost(WbbBuf *out, const PlanOutcome *x, const PlanOutcome *taken, bool base, const TgTarget *t)
 {
-    const PartPrice own = price_of(out, x, t), other = price_of(out, taken, t);
-    const PartTerm most = more_of(&own, &other);
+    const LayPrice own = price_of(out, x, t), other = price_of(out, taken, t);
+    const LayTerm most = more_of(&own, &other);
     const double more = own.term[most] - other.term[most];
     wbb_putf(out, "lost, %.2f us", own.us);
     if (!base && x->row && x->row->taken == TG_CHEAPER && x->row->save)
         wbb_putf(out, ", where it must save %lld %%", (long long)x->row->save);
-    if (more >= 0.005) wbb_putf(out, ": %s %.2f more than in %s", part_term_name[most], more, name_of(taken));
+    if (more >= 0.005) wbb_putf(out, ": %s %.2f more than in %s", lay_term_name[most], more, name_of(taken));
     wbb_put(out, "\n");
 }
 
-static void print_taken(WbbBuf *out, const PartOutcome *x, const TgTarget *t)
+static void print_taken(WbbBuf *out, const PlanOutcome *x, const TgTarget *t)
 {
-    const PartPrice price = price_of(out, x, t);
-    PartTerm most = PART_DRAM;
-    for (int k = 0; k < PART_LATENCY; k++)
-        if (price.term[k] > price.term[most]) most = (PartTerm)k;
-    wbb_putf(out, "taken, %.2f us, %s %.2f", price.us, part_term_name[most], price.term[most]);
+    const LayPrice price = price_of(out, x, t);
+    LayTerm most = LAY_DRAM;
+    for (int k = 0; k < LAY_LATENCY; k++)
+        if (price.term[k] > price.term[most]) most = (LayTerm)k;
+    wbb_putf(out, "taken, %.2f us, %s %.2f", price.us, lay_term_name[most], price.term[most]);
     if (x->row && x->row->taken == TG_TESTED) wbb_putf(out, ", by its own test: %s", x->row->tested);
     wbb_put(out, "\n");
 }
 
 /* The outcomes, those that are not possible only where `all`. Returns the one that was taken. */
-static const PartOutcome *print_tried(WbbBuf *out, const PartOutcome *tried, uint32_t n, const TgTarget *t, bool all,
+static const PlanOutcome *print_tried(WbbBuf *out, const PlanOutcome *tried, uint32_t n, const TgTarget *t, bool all,
                                       int indent)
 {
-    const PartOutcome *taken = NULL, *base = NULL;
+    const PlanOutcome *taken = NULL, *base = NULL;
     for (uint32_t k = n; k-- > 0;)
         if (tried[k].plan) base = &tried[k];
     for (uint32_t k = 0; k < n; k++)
         if (tried[k].taken) taken = &tried[k]; /* of texts the last one, which has the others in it */
     for (uint32_t k = 0; k < n; k++) {
-        const PartOutcome *x = &tried[k];
+        const PlanOutcome *x = &tried[k];
         if (!x->plan && !all) continue;
         wbb_putf(out, "%*s%-13s ", indent, "", name_of(x));
-        const bool says_all = x->why && (!strcmp(x->why, "left out") || x->why == part_why_too_long);
+        const bool says_all = x->why && (!strcmp(x->why, "left out") || x->why == plan_why_too_long);
         if (!x->plan) wbb_putf(out, says_all ? "%s\n" : "not possible: %s\n", x->why);
         else if (x->taken) print_taken(out, x, t);
         else if (taken) print_lost(out, x, taken, x == base, t);
@@ -70,27 +70,27 @@ static const PartOutcome *print_tried(WbbBuf *out, const PartOutcome *tried, uin
     return taken;
 }
 
-static void print_plan(WbbBuf *out, const PartPlan *p, const TgTarget *t, bool all, int indent)
+static void print_plan(WbbBuf *out, const Plan *p, const TgTarget *t, bool all, int indent)
 {
-    const PartOutcome *taken = print_tried(out, p->tried, p->n_tried, t, all, indent);
+    const PlanOutcome *taken = print_tried(out, p->tried, p->n_tried, t, all, indent);
     for (int part = 0; taken && taken->plan->parts && part < 2; part++) {
         wbb_putf(out, "%*spart %d of %s:\n", indent, "", part + 1, taken->row->name);
         print_plan(out, &taken->plan->parts[part], t, false, indent + 2);
     }
 }
 
-void part_visit_taken(const PartOutcome *tried, uint32_t n, PartVisitTaken *visit, void *arg)
+void plan_visit_taken(const PlanOutcome *tried, uint32_t n, PlanVisitTaken *visit, void *arg)
 {
     for (uint32_t k = 0; k < n; k++) {
-        const PartOutcome *x = &tried[k];
+        const PlanOutcome *x = &tried[k];
         if (!x->taken || !x->row) continue;
         visit(arg, x->row);
         for (int part = 0; x->row->at == TG_AT_FUSION && x->plan->parts && part < 2; part++)
-            part_visit_taken(x->plan->parts[part].tried, x->plan->parts[part].n_tried, visit, arg);
+            plan_visit_taken(x->plan->parts[part].tried, x->plan->parts[part].n_tried, visit, arg);
     }
 }
 
-void part_print_strategies(WbbBuf *out, const PartPlan *p, const PartOutcome *texts, uint32_t n, const TgTarget *t)
+void plan_print_strategies(WbbBuf *out, const Plan *p, const PlanOutcome *texts, uint32_t n, const TgTarget *t)
 {
     wbb_put(out, "strategies of patterns/strategies.py, the first that is possible, and rivals of it:\n");
     print_plan(out, p, t, true, 2);

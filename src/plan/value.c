@@ -6,7 +6,7 @@
  */
 #include "plan/plan.h"
 
-bool part_same_width(const HloInstruction *i)
+bool plan_same_width(const HloInstruction *i)
 {
     const HloShape *from = i->operands[0]->shape;
     return hlo_elements(i->shape) == hlo_elements(from) &&
@@ -14,7 +14,7 @@ bool part_same_width(const HloInstruction *i)
            (hlo_has(i->opcode, HLO_RENAMES) || hlo_same_dims(i->shape, from));
 }
 
-bool part_is_rotation(const HloInstruction *i)
+bool plan_is_rotation(const HloInstruction *i)
 {
     const bool slices = i->opcode == HLO_CONCATENATE && i->n_operands && i->operands[0]->opcode == HLO_SLICE;
     const HloInstruction *whole = slices ? i->operands[0]->operands[0] : NULL;
@@ -33,9 +33,9 @@ bool part_is_rotation(const HloInstruction *i)
 }
 
 
-uint32_t part_packed_group(ScType t) { return ir_is_packed(t) ? 8u / sc_type_info[t].bits : 1; }
+uint32_t plan_packed_group(ScType t) { return ir_is_packed(t) ? 8u / sc_type_info[t].bits : 1; }
 
-const HloShape *part_shape(const HloInstruction *i, uint32_t part)
+const HloShape *plan_shape(const HloInstruction *i, uint32_t part)
 {
     const HloShape *s = i->shape;
     while (s->type == SC_TUPLE && s->n_leaves) {

@@ -15,12 +15,12 @@
 
 #define DIMENSIONS_KNOWN (UINT64_C(1) << 63)
 enum { NOWHERE = UINT32_MAX };
-enum { PLACES = PART_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_ALIGN = PART_MAX_ALIGN };
+enum { PLACES = PLAN_PLACES, MAX_STEPS = 4096, MAX_NODES = 1000, MAX_ALIGN = PLAN_MAX_ALIGN };
 
-static double rate(const PartWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
+static double rate(const PlanWalk *w, const char *name) { return tg_rate(w->t, name)->value; }
 
 /* --- positions ---------------------------------------------------------------------------------------------------- */
-void part_walk_begin(PartWalk *w)
+void plan_walk_begin(PlanWalk *w)
 {
     const HloShape *x = w->shape;
     w->elements = hlo_elements(x);
@@ -33,16 +33,16 @@ void part_walk_begin(PartWalk *w)
     w->called = WBB_NEW_N(w->a, bool, w->p->fusion->body->n_instructions + 1u);
     for (uint32_t d = 0; d < x->rank; d++) w->at[d] = ir_index(rw_graph(w->rw), 0);
     for (uint32_t k = 0; k < w->n_space; k++) {
-        const PartGroup *g = &w->space[k];
+        const PlanGroup *g = &w->space[k];
         const IrRef position = ix_map_var(w->rw, w->a, w->map, IX_DIMENSION,
                                           ix_map_name(w->a, w->map, IX_DIMENSION), 0, g->dim.size - 1);
-        part_group_index(w->rw, g, x, position, w->at);
+        plan_group_index(w->rw, g, x, position, w->at);
         w->vars[k] = position;
     }
 }
 
 /* The dimensions of the space that an index depends on, a bit each. */
-static uint64_t dimensions_of(PartWalk *w, IrRef node)
+static uint64_t dimensions_of(PlanWalk *w, IrRef node)
 {
     const IrGraph *g = rw_graph(w->rw);
     const WbbEntry *known = wbb_map_get(&w->along_of, node);
@@ -55,7 +55,7 @@ static uint64_t dimensions_of(PartWalk *w, IrRef node)
 }
 
 /* The value of an index node at w->point. */
-static int64_t value_at(const PartWalk *w, IrRef node)
+static int64_t value_at(const PlanWalk *w, IrRef node)
 {
     IxMap m = *w->map;
     int64_t value = 0;
@@ -74,14 +74,14 @@ static bool has_few(const IrGraph *g, IrRef node, uint32_t *left)
     return true;
 }
 
-static bool is_small(const PartWalk *w, IrRef node)
+static bool is_small(const PlanWalk *w, IrRef node)
 {
     uint32_t left = MAX_NODES;
     return has_few(rw_graph(w->rw), node, &left);
 }
 
 /* w->point: any place but the last along each dimension; the first one is the origin. */
-static void go_to_place(const PartWalk *w, uint32_t place)
+static void go_to_place(const PlanWalk *w, uint32_t place)
 {
     for (uint32_t k = 0; k < w->n_space; k++)
         w->point[k] = (int64_t)(place * wbb_mix(place + 8 * k) % (uint64_t)WBB_MAX(w->space[k].dim.size - 1, 1));
@@ -89,11 +89,11 @@ static void go_to_place(const PartWalk *w, uint32_t place)
 
 /* What a node gains from one position to the next along dimension d, if that is the same at most places: a dimension
  * of the space may be several of the operand, so that a few steps lead to its next row. */
-static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
+static int64_t step_along(const PlanWalk *w, IrRef node, uint32_t d)
 {
     int64_t steps[PLACES];
     if (w->space[d].dim.size == 1) return 0;
-    if (!is_small(w, node)) return PART_FAR;
+    if (!is_small(w, node)) return LAY_FAR;
     for (uint32_t place = 0; place < PLACES; place++) {
         go_to_place(w, place);
         const int64_t here = value_at(w, node);
@@ -101,12 +101,12 @@ static int64_t step_along(const PartWalk *w, IrRef node, uint32_t d)
         const int64_t next = value_at(w, node);
         steps[place] = next < here ? here - next : next - here;
     }
-    return part_usual_of(steps);
+    return plan_usual_of(steps);
 }
 
 /* Where most positions along dimension d have the element of the one before: how many have the same, and how far ahead
  * the next one is. 1: the node leads elsewhere than ahead, or less far than one element for each position. */
-static int64_t repeats_along(const PartWalk *w, IrRef node, uint32_t d, int64_t *ahead)
+static int64_t repeats_along(const PlanWalk *w, IrRef node, uint32_t d, int64_t *ahead)
 {
     int64_t below = 0, from = w->space[d].dim.size - 1; /* the first element is at `below`, and not at `from` */
     if (from < 1) return 1;
@@ -126,7 +126,7 @@ static int64_t repeats_along(const PartWalk *w, IrRef node, uint32_t d, int64_t 
 
 /* Do the steps of one element along d lead down, from the last element of a reversed row? Its vectors end where others
  * begin. w->point is the origin. */
-static bool leads_down(const PartWalk *w, IrRef node, uint32_t d, int64_t origin)
+static bool leads_down(const PlanWalk *w, IrRef node, uint32_t d, int64_t origin)
 {
     w->point[d] = 1;
     const int64_t next = value_at(w, node);
@@ -136,7 +136,7 @@ static bool leads_down(const PartWalk *w, IrRef node, uint32_t d, int64_t origin
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
 /* What the places that values from memory decide are multiples of: of gathered rows a row. */
-static int64_t apart_of(const HloShape *s, const PartNeed *by)
+static int64_t apart_of(const HloShape *s, const PlanNeed *by)
 {
     if (!by->sliced || !hlo_same_dims(s, by->sliced)) return 1;
     for (uint32_t d = 0; d < s->rank; d++)
@@ -146,7 +146,7 @@ static int64_t apart_of(const HloShape *s, const PartNeed *by)
 
 /* Fastest dimensions along which the array goes on from the end of a row as the space does, where neighbours of a
  * thread do so too; `row`: the elements of these. */
-static uint32_t goes_on(const PartWalk *w, const int64_t *step, int64_t *row)
+static uint32_t goes_on(const PlanWalk *w, const int64_t *step, int64_t *row)
 {
     uint32_t n = 0;
     *row = 1;
@@ -158,24 +158,24 @@ static uint32_t goes_on(const PartWalk *w, const int64_t *step, int64_t *row)
     return n;
 }
 
-PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, const PartNeed *by)
+LayAccess plan_access_of(const PlanWalk *w, const HloShape *s, IrRef node, const PlanNeed *by)
 {
     const uint64_t far = by ? by->far : 0;
     bool anywhere = by && by->anywhere;
     int64_t *step = WBB_NEW_N(w->a, int64_t, w->n_space + 1u), *repeat = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
     const uint32_t bits = sc_type_info[s->type].bits;
-    PartAccess x = {.bits = bits < 8 && !ir_is_packed(s->type) ? 8 : bits, .elements = 1, .step = step, .passes = 1,
-                    .memory = hlo_elements(s), .repeat = repeat, .beside = PART_FAR};
+    LayAccess x = {.bits = bits < 8 && !ir_is_packed(s->type) ? 8 : bits, .elements = 1, .step = step, .passes = 1,
+                    .memory = hlo_elements(s), .repeat = repeat, .beside = LAY_FAR};
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     anywhere = anywhere || !is_small(w, node);
     const int64_t origin = anywhere ? 1 : value_at(w, node);
     int64_t offsets = 0; /* whose low bits count */
     for (uint32_t d = 0; d < w->n_space; d++) {
-        step[d] = far >> WBB_MIN(d, 63u) & 1 ? PART_FAR : step_along(w, node, d);
+        step[d] = far >> WBB_MIN(d, 63u) & 1 ? LAY_FAR : step_along(w, node, d);
         int64_t ahead = step[d];
         repeat[d] = step[d] || anywhere ? 1 : repeats_along(w, node, d, &ahead);
         if (repeat[d] > 1) step[d] = ahead / repeat[d];
-        const int64_t different = part_up(w->space[d].dim.size, repeat[d]);
+        const int64_t different = lay_up(w->space[d].dim.size, repeat[d]);
         if (step[d] && x.elements < INT64_MAX / different) x.elements *= different;
         if (repeat[d] > 1 && ahead != 1) offsets |= ahead;
     }
@@ -200,10 +200,10 @@ PartAccess part_access_of(const PartWalk *w, const HloShape *s, IrRef node, cons
 }
 
 /* Where a load is in its array, relative to others of it. */
-static PartPlaced placed(const PartWalk *w, IrRef node, const PartAccess *x, uint32_t leaf)
+static PlanPlaced placed(const PlanWalk *w, IrRef node, const LayAccess *x, uint32_t leaf)
 {
-    PartPlaced p = {.leaf = leaf};
-    for (uint32_t d = 0; d < w->n_space; d++) p.anywhere = p.anywhere || x->step[d] == PART_FAR;
+    PlanPlaced p = {.leaf = leaf};
+    for (uint32_t d = 0; d < w->n_space; d++) p.anywhere = p.anywhere || x->step[d] == LAY_FAR;
     p.anywhere = p.anywhere || !is_small(w, node);
     for (uint32_t place = 0; place < PLACES && !p.anywhere; place++) {
         go_to_place(w, place);
@@ -216,7 +216,7 @@ static PartPlaced placed(const PartWalk *w, IrRef node, const PartAccess *x, uin
 }
 
 /* The buffer of a parameter, or of what an earlier launch has left there; NOWHERE: it is computed. */
-static uint32_t buffer_of(const PartWalk *w, PartValue v)
+static uint32_t buffer_of(const PlanWalk *w, PlanValue v)
 {
     if (v.i->opcode == HLO_PARAMETER) return w->p->first_leaf[v.i->number] + v.part;
     for (uint32_t k = 0; k < w->n_made; k++)
@@ -224,17 +224,17 @@ static uint32_t buffer_of(const PartWalk *w, PartValue v)
     return NOWHERE;
 }
 
-static void add_load(PartWalk *w, PartNeed *x, uint32_t leaf)
+static void add_load(PlanWalk *w, PlanNeed *x, uint32_t leaf)
 {
-    const HloShape *s = part_shape(x->value.i, x->value.part);
+    const HloShape *s = plan_shape(x->value.i, x->value.part);
     const IrRef node = ix_linear(w->rw, s, x->index);
     const uint64_t key = (uint64_t)leaf << 32 | node;
     WbbEntry *e = wbb_map_put(&w->load_of, key);
     if (!e->value) {
-        PartAccess load = part_access_of(w, s, node, x);
+        LayAccess load = plan_access_of(w, s, node, x);
         load.times = x->times, load.share = x->share, load.buffer = leaf;
         WBB_PUSH(w->a, &w->loads, load);
-        const PartPlaced place = placed(w, node, &load, leaf);
+        const PlanPlaced place = placed(w, node, &load, leaf);
         WBB_PUSH(w->a, &w->in_pass, 0);
         WBB_PUSH(w->a, &w->places, place);
         e->value = w->loads.n;
@@ -247,34 +247,34 @@ static void add_load(PartWalk *w, PartNeed *x, uint32_t leaf)
 }
 
 /* --- operations --------------------------------------------------------------------------------------------------- */
-static PartSlots *slots_along(PartWalk *w, uint64_t along)
+static LaySlots *slots_along(PlanWalk *w, uint64_t along)
 {
     for (uint32_t k = 0; k < w->along.n; k++)
         if (w->along.items[k].along == along) return &w->along.items[k];
-    WBB_PUSH(w->a, &w->along, (PartSlots){.along = along});
+    WBB_PUSH(w->a, &w->along, (LaySlots){.along = along});
     return &w->along.items[w->along.n - 1];
 }
 
 /* share: of the elements of the space those of the value, each of which is computed once if threads share terms. */
-static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
+static void add_cost(PlanWalk *w, const PlanNeed *x, double share, bool again)
 {
     const HloInstruction *i = x->value.i;
-    PartCost c = part_cost_of(w->t, i);
+    PlanCost c = plan_cost_of(w->t, i);
     if ((i->opcode == HLO_WHILE || i->opcode == HLO_CONDITIONAL) && w->linear && !w->called[i->id]) {
-        const double once = part_called_slots(w->a, i, w->t);
+        const double once = plan_called_slots(w->a, i, w->t);
         c.slots += once, w->called[i->id] = true;
         w->trip_slots += once * (double)(hlo_repeats(i) - 1);
     }
     const bool folds = i->opcode == HLO_REDUCE || i->opcode == HLO_REDUCE_WINDOW;
     if (folds && w->linear && !(w->stop && w->stop[i->id])) /* a thread has all of its terms */
-        c.slots = hlo_terms(w->a, i) * part_called_slots(w->a, i, w->t);
-    const bool f64 = part_shape(i, 0)->type == SC_F64;
+        c.slots = hlo_terms(w->a, i) * plan_called_slots(w->a, i, w->t);
+    const bool f64 = plan_shape(i, 0)->type == SC_F64;
     const double times = x->times * share;
     if (buffer_of(w, x->value) != NOWHERE) return;
     if (c.slots > 0 && !again) {
         uint64_t along = x->far;
-        for (uint32_t d = 0; d < part_shape(i, x->value.part)->rank; d++) along |= dimensions_of(w, x->index[d]);
-        PartSlots *to = w->results ? &w->of_results : slots_along(w, along);
+        for (uint32_t d = 0; d < plan_shape(i, x->value.part)->rank; d++) along |= dimensions_of(w, x->index[d]);
+        LaySlots *to = w->results ? &w->of_results : slots_along(w, along);
         const double n = w->results ? times : x->times;
         to->slots += c.slots * n;
         to->clocks[f64] += c.slots * n * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
@@ -291,16 +291,16 @@ static void add_cost(PartWalk *w, const PartNeed *x, double share, bool again)
 
 /* --- the walk ----------------------------------------------------------------------------------------------------- */
 /* edge.user: number of the need that reads it, from 1 on; 0: it is a root. */
-static uint32_t need(PartWalk *w, PartValue v, const IrRef *index, const PartNeed *by, PartEdge edge)
+static uint32_t need(PlanWalk *w, PlanValue v, const IrRef *index, const PlanNeed *by, PlanEdge edge)
 {
-    const uint32_t rank = part_shape(v.i, v.part)->rank;
+    const uint32_t rank = plan_shape(v.i, v.part)->rank;
     const uint64_t key = wbb_hash(index, rank * sizeof *index, (uint64_t)v.i->id << 32 | v.part);
     WbbEntry *e = wbb_map_put(&w->seen, key);
     const bool again = e->value != 0;
     if (!again) {
         IrRef *copy = WBB_NEW_N(w->a, IrRef, rank + 1u);
         if (rank) memcpy(copy, index, rank * sizeof *copy);
-        const PartNeed new = {.value = v, .index = copy};
+        const PlanNeed new = {.value = v, .index = copy};
         WBB_PUSH(w->a, &w->needs, new);
         e->value = w->needs.n;
     }
@@ -309,12 +309,12 @@ static uint32_t need(PartWalk *w, PartValue v, const IrRef *index, const PartNee
         edge.user--;
         WBB_PUSH(w->a, &w->edges, edge);
     }
-    PartNeed *x = &w->needs.items[edge.of];
+    PlanNeed *x = &w->needs.items[edge.of];
     if (x->passes >> w->pass & 1) return edge.of;
     x->far = by ? by->far : 0, x->anywhere = by && by->anywhere, x->times = by ? by->times : 1;
     x->apart = by ? by->apart : 1, x->sliced = by ? by->sliced : NULL;
     if (by) x->share = by->share;
-    const int64_t n = hlo_elements(part_shape(v.i, v.part));
+    const int64_t n = hlo_elements(plan_shape(v.i, v.part));
     const double share = n < w->elements ? (double)n / (double)w->elements : 1; /* of what is computed for results */
     add_cost(w, x, share, again);
     x->passes |= UINT64_C(1) << w->pass;
@@ -322,13 +322,13 @@ static uint32_t need(PartWalk *w, PartValue v, const IrRef *index, const PartNee
     return edge.of;
 }
 
-uint32_t part_walk_need(PartWalk *w, PartValue v, const IrRef *index)
+uint32_t plan_walk_need(PlanWalk *w, PlanValue v, const IrRef *index)
 {
-    return need(w, part_value(v.i, v.part), index, NULL, (PartEdge){0});
+    return need(w, plan_value(v.i, v.part), index, NULL, (PlanEdge){0});
 }
 
 /* The dimension of a concatenate, or of a pad that pads only one; -1: it is no such. */
-static int64_t parted_of(const PartWalk *w, const HloInstruction *i)
+static int64_t parted_of(const PlanWalk *w, const HloInstruction *i)
 {
     int64_t dim = -1;
     if (i->opcode == HLO_CONCATENATE) return i->dimensions[0];
@@ -342,16 +342,16 @@ static int64_t parted_of(const PartWalk *w, const HloInstruction *i)
 }
 
 /* Which positions need operand k of what need x is, along dimension `dim` of that: one of the space may decide. */
-static struct PartShare share_of(const PartWalk *w, const PartNeed *x, uint32_t k, int64_t dim)
+static struct LayShare share_of(const PlanWalk *w, const PlanNeed *x, uint32_t k, int64_t dim)
 {
     const HloInstruction *i = x->value.i;
     const double size = (double)i->shape->dims[dim];
-    struct PartShare s = {0};
+    struct LayShare s = {0};
     for (uint32_t d = 0; d < w->n_space; d++) {
         const int64_t step = step_along(w, x->index[dim], d);
         if (!step) continue;
-        if (s.dim || step == PART_FAR) return x->share;
-        s = (struct PartShare){d + 1, (double)i->operands[k]->shape->dims[dim] / size, (double)step / size};
+        if (s.dim || step == LAY_FAR) return x->share;
+        s = (struct LayShare){d + 1, (double)i->operands[k]->shape->dims[dim] / size, (double)step / size};
     }
     return x->share.dim && x->share.part < s.part ? x->share : s;
 }
@@ -365,15 +365,15 @@ static int64_t below(const HloShape *s, int64_t dimension)
 }
 
 /* An operand at an index that values from memory and loops of the operation itself decide, too: as if these were 0. */
-static void need_access(PartWalk *w, uint32_t user, uint32_t k)
+static void need_access(PlanWalk *w, uint32_t user, uint32_t k)
 {
-    const PartNeed x = w->needs.items[user];
+    const PlanNeed x = w->needs.items[user];
     const HloInstruction *i = x.value.i;
     const IxNeeds needs = ix_needs(w->a, i);
-    const PartValue of = part_value(i->operands[k], 0);
-    const PartEdge edge = {.user = user + 1, .operand = k};
+    const PlanValue of = plan_value(i->operands[k], 0);
+    const PlanEdge edge = {.user = user + 1, .operand = k};
     if (!needs.known) return;
-    PartNeed by = x;
+    PlanNeed by = x;
     const int64_t parted = k == 0 || i->opcode == HLO_CONCATENATE ? parted_of(w, i) : -1;
     if (parted >= 0) by.share = share_of(w, &x, k, parted);
     IrRef *ranges = WBB_NEW_N(w->a, IrRef, needs.n_ranges + 1u), *starts = WBB_NEW_N(w->a, IrRef, needs.n_starts + 1u);
@@ -402,11 +402,11 @@ static void need_access(PartWalk *w, uint32_t user, uint32_t k)
     if (!access.never) need(w, of, access.index, &by, edge);
 }
 
-void part_walk_run(PartWalk *w)
+void plan_walk_run(PlanWalk *w)
 {
     while (w->stack.n) {
         const uint32_t user = w->stack.items[--w->stack.n];
-        const PartNeed x = w->needs.items[user];
+        const PlanNeed x = w->needs.items[user];
         const HloInstruction *i = x.value.i;
         if (w->stop && w->stop[i->id]) continue;
         if (++w->steps > MAX_STEPS) {
@@ -419,21 +419,21 @@ void part_walk_run(PartWalk *w)
             continue;
         }
         for (uint32_t k = 0; k < i->n_operands; k++) {
-            const PartValue of = part_value(i->operands[k], 0);
-            if (of.i->opcode == HLO_CONSTANT || part_shape(of.i, 0)->type == SC_TUPLE) continue;
+            const PlanValue of = plan_value(i->operands[k], 0);
+            if (of.i->opcode == HLO_CONSTANT || plan_shape(of.i, 0)->type == SC_TUPLE) continue;
             if (!ix_has_map(i, k)) {
                 need_access(w, user, k);
                 continue;
             }
             IrRef *in = WBB_NEW_N(w->a, IrRef, i->operands[k]->shape->rank + 1u);
             ix_operand(w->rw, w->a, i, k, x.index, in);
-            need(w, of, in, &x, (PartEdge){.user = user + 1, .operand = k, .mapped = true});
+            need(w, of, in, &x, (PlanEdge){.user = user + 1, .operand = k, .mapped = true});
         }
     }
-    part_walk_near(w);
+    plan_walk_near(w);
 }
 
-void part_walk_work(const PartWalk *w, PartWork *work)
+void plan_walk_work(const PlanWalk *w, LayWork *work)
 {
     work->loads = w->loads.items, work->n_loads = w->loads.n;
     work->term_slots = w->slots, work->trip_slots = w->trip_slots;

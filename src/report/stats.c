@@ -108,17 +108,17 @@ static const char *rules_of(WbbArena *a, const PipeResult *r)
 }
 
 /* The layouts that were chosen by price, of kernels whose threads share terms. */
-static void put_layouts(WbbBuf *out, const PartPlan *p)
+static void put_layouts(WbbBuf *out, const Plan *p)
 {
     bool any = false;
     for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const PartKernel *kernel = &p->kernels[k];
-        const PartChoice *choice = kernel->n_ranges ? kernel->ranges[0].choice : NULL;
+        const PlanKernel *kernel = &p->kernels[k];
+        const LayChoice *choice = kernel->n_ranges ? kernel->ranges[0].choice : NULL;
         if (!choice || !choice->n || !kernel->ranges[0].hero) continue;
         if (!any) wbb_json_open(out, "layouts", '[');
         any = true;
         WbbBuf text = wbb_buf(out->arena);
-        part_layout_print(&text, &choice->best[0].layout);
+        lay_print(&text, &choice->best[0].layout);
         wbb_json_open(out, NULL, '{');
         wbb_json_text(out, "layout", text.text);
         wbb_json_putf(out, "us", "%.4f", choice->best[0].price.us);
@@ -133,8 +133,8 @@ static void put_name(void *arg, const TgStrategy *row) { wbb_json_text(arg, NULL
 static void put_strategies(WbbBuf *out, const PipeResult *r)
 {
     wbb_json_open(out, "strategies", '[');
-    part_visit_taken(r->texts, r->n_texts, put_name, out);
-    part_visit_taken(r->plan.tried, r->plan.n_tried, put_name, out);
+    plan_visit_taken(r->texts, r->n_texts, put_name, out);
+    plan_visit_taken(r->plan.tried, r->plan.n_tried, put_name, out);
     wbb_json_close(out, ']');
 }
 

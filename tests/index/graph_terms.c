@@ -16,7 +16,7 @@ typedef struct {
     WbbCx *cx;
     WbbArena *a;
     const GrGraph *x;
-    const PartPlan *plan;
+    const Plan *plan;
     RwCx *rw; /* of the kernel */
     IrGraph *g;
     const IrKernel *kernel;
@@ -129,7 +129,7 @@ static IrRef composed(Check *k, const GrDef *d, const IrRef *at)
 static void check_store(Check *k, const IrStmt *s)
 {
     if (s->buffer < k->plan->n_operands || s->buffer >= k->plan->n_operands + k->plan->n_outputs) return;
-    const PartValue root = k->plan->roots[s->buffer - k->plan->n_operands];
+    const PlanValue root = k->plan->roots[s->buffer - k->plan->n_operands];
     const HloShape *shape = root.i->shape;
     if (shape->type == SC_TUPLE || IR_SC(ir_at(k->g, s->value)->type) != shape->type) return;
     if (is_of_statements(k, s->value)) return;
@@ -166,7 +166,7 @@ static void check_file(WbbCx *cx, void *arg)
     const HloModule *m = hlo_normalise(cx, cx->arena, hlo_parse(cx, cx->arena, file, text, n));
     const HloFusion f = hlo_fusion(cx, m);
     const TgTarget *t = tg_find("sm_90");
-    const PartPlan p = part_plan(cx, cx->arena, &f, t, (PartOptions){.align = 16});
+    const Plan p = plan_fusion(cx, cx->arena, &f, t, (PlanOptions){.align = 16});
     Check k = {.cx = cx, .a = cx->arena, .plan = &p, .x = gr_make(cx, cx->arena, f.body)};
     for (uint32_t n_kernel = 0; n_kernel < p.n_kernels && p.n_kernels == 1; n_kernel++) {
         k.g = ir_graph_new(cx, cx->arena);

@@ -57,7 +57,7 @@ WITHOUT_LLVM_FILES = {f"main/{name}" for name in "command.c command.h complete.c
                                                   "program.c program.h run.c run.h run_main.c terminal.c".split()}
 
 PREFIX = {"base": "wbb_", "scalar": "sc_", "ir": "ir_", "rewrite": "rw_", "target": "tg_", "hlo": "hlo_", "eval": "ev_", "fuse": "fuse_", "index": "ix_",
-          "graph": "gr_", "layout": "part_", "plan": "part_", "emit": "emit_", "vector": "vec_", "ptx": "ptx_", "llvm": "ll_", "bundle": "bd_",
+          "graph": "gr_", "layout": "lay_", "plan": "plan_", "emit": "emit_", "vector": "vec_", "ptx": "ptx_", "llvm": "ll_", "bundle": "bd_",
           "sim": "sim_", "gpu": "gpu_",
           "price": "price_", "judge": "judge_", "pipe": "pipe_", "report": "report_", "program": "prog_",
           "api": "wb_", "main": "main"}

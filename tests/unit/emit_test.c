@@ -201,11 +201,11 @@ typedef struct {
     const char *wrong;
 } Job;
 
-static void compile(Job *j, WbbCx *cx, const HloFusion *f, PartPlan *plan, IrKernel **kernel)
+static void compile(Job *j, WbbCx *cx, const HloFusion *f, Plan *plan, IrKernel **kernel)
 {
     IrGraph *g = ir_graph_new(cx, j->arena);
     RwCx *rw = rw_new(cx, j->arena, g, &ix_tables, j->target->tables, false);
-    *plan = part_plan(cx, j->arena, f, j->target, (PartOptions){0});
+    *plan = plan_fusion(cx, j->arena, f, j->target, (PlanOptions){0});
     *kernel = emit_kernel(cx, j->arena, rw, plan, &plan->kernels[0]);
     ir_verify(*kernel);
     WbbBuf b = wbb_buf(j->arena);
@@ -220,7 +220,7 @@ static void compile(Job *j, WbbCx *cx, const HloFusion *f, PartPlan *plan, IrKer
 static void do_job(WbbCx *cx, void *arg)
 {
     Job *j = arg;
-    PartPlan plan;
+    Plan plan;
     IrKernel *k;
     const HloModule *m = hlo_normalise(cx, j->arena, hlo_parse(cx, j->arena, j->name, j->text, strlen(j->text)));
     const HloFusion f = hlo_fusion(cx, m);
@@ -228,7 +228,7 @@ static void do_job(WbbCx *cx, void *arg)
     j->blocks = k->grid;
     j->vector = 1;
     if (k->grid) {
-        const PartFactor *v = part_factor(&plan.kernels[0].ranges[0].stages[0].layout.dims[0], PART_VECTOR);
+        const LayFactor *v = lay_factor(&plan.kernels[0].ranges[0].stages[0].layout.dims[0], LAY_VECTOR);
         j->vector = v ? (uint32_t)v->size : 1;
     }
     if (j->compile_only || j->wrong) return;

@@ -13,31 +13,31 @@ enum { MAX_TEXT = 400 };
 /* A layout of a space, read, checked and mapped. */
 typedef struct {
     const char *text;
-    PartDim space[3];
+    LayDim space[3];
     uint32_t n_dims, tail;
     bool no_map;
-    PartLayout layout;
+    Layout layout;
     RwCx *rw;
-    PartMaps maps;
+    LayMaps maps;
 } Job;
 
 static void make(WbbCx *cx, void *arg)
 {
     Job *j = arg;
     WbbArena *a = cx->arena;
-    j->layout = part_layout_parse(cx, a, j->text, j->space, j->n_dims);
+    j->layout = lay_parse(cx, a, j->text, j->space, j->n_dims);
     j->layout.tail = j->tail;
-    part_layout_check(cx, a, &j->layout, tg_find("sm_90"));
+    lay_check(cx, a, &j->layout, tg_find("sm_90"));
     j->rw = ix_engine(cx, a);
-    if (!j->no_map) j->maps = part_layout_maps(cx, j->rw, a, &j->layout);
+    if (!j->no_map) j->maps = lay_maps(cx, j->rw, a, &j->layout);
 }
 
 /* rows are kept, columns reduced */
 static Job rows_of(const char *text, int64_t rows, int64_t columns)
 {
     Job j = {.text = text, .n_dims = 2};
-    j.space[0] = (PartDim){.name = "rows", .size = rows};
-    j.space[1] = (PartDim){.name = "columns", .size = columns, .reduced = true};
+    j.space[0] = (LayDim){.name = "rows", .size = rows};
+    j.space[1] = (LayDim){.name = "columns", .size = columns, .reduced = true};
     return j;
 }
 
@@ -56,21 +56,21 @@ static int64_t value_of(const IxMap *m, const int64_t *point, const char *name)
 }
 
 /* The digit of factor f of dimension d where the variables of the map have these values. */
-static int64_t digit_of(const PartLayout *l, uint32_t d, const PartFactor *f, const IxMap *m, const int64_t *point)
+static int64_t digit_of(const Layout *l, uint32_t d, const LayFactor *f, const IxMap *m, const int64_t *point)
 {
     char name[64];
-    snprintf(name, sizeof name, l->n_dims == 1 ? "%s" : "%s_%s", part_level_name[f->level], l->dims[d].name);
-    if (f->level == PART_VECTOR && f->size == 1) return 0;
-    if (f->level < PART_LANE) return value_of(m, point, name);
-    int64_t number = value_of(m, point, f->level == PART_LANE ? "lane" : f->level == PART_WARP ? "warp" : "block");
-    if (f->level == PART_GRID)
+    snprintf(name, sizeof name, l->n_dims == 1 ? "%s" : "%s_%s", lay_level_name[f->level], l->dims[d].name);
+    if (f->level == LAY_VECTOR && f->size == 1) return 0;
+    if (f->level < LAY_LANE) return value_of(m, point, name);
+    int64_t number = value_of(m, point, f->level == LAY_LANE ? "lane" : f->level == LAY_WARP ? "warp" : "block");
+    if (f->level == LAY_GRID)
         for (uint32_t k = 0; k < l->n_dims; k++) {
-            const PartFactor *cluster = part_factor(&l->dims[k], PART_CLUSTER);
+            const LayFactor *cluster = lay_factor(&l->dims[k], LAY_CLUSTER);
             if (cluster) number /= cluster->size;
         }
     for (uint32_t k = 0; k < l->n_dims; k++) {
         const uint32_t at = l->order[f->level] ? l->order[f->level][k] : k;
-        const PartFactor *lower = part_factor(&l->dims[at], f->level);
+        const LayFactor *lower = lay_factor(&l->dims[at], f->level);
         if (at == d) break;
         if (lower) number /= lower->size;
     }
@@ -78,12 +78,12 @@ static int64_t digit_of(const PartLayout *l, uint32_t d, const PartFactor *f, co
 }
 
 /* Threads that share an element of the kept dimensions, and elements that a point may have. */
-static int64_t product(const PartLayout *l, bool reduced, bool threads)
+static int64_t product(const Layout *l, bool reduced, bool threads)
 {
     int64_t n = 1;
     for (uint32_t d = 0; d < l->n_dims; d++)
         for (uint32_t k = 0; k < l->dims[d].n_factors; k++)
-            if (l->dims[d].reduced == reduced && (l->dims[d].factors[k].level >= PART_LANE) == threads)
+            if (l->dims[d].reduced == reduced && (l->dims[d].factors[k].level >= LAY_LANE) == threads)
                 n *= l->dims[d].factors[k].size;
     return n;
 }
@@ -99,7 +99,7 @@ static int by_all(const void *x, const void *y) { return memcmp(x, y, sizeof(Sha
 static void judge(WbbCx *cx, const Job *j)
 {
     WbbArena *a = cx->arena;
-    const PartLayout *l = &j->layout;
+    const Layout *l = &j->layout;
     const IxMap *m = ix_map_compose(j->rw, a, j->maps.threads, j->maps.elements);
     int64_t elements = 1, kept_elements = 1, got[3] = {0}, covered = 1;
     for (uint32_t d = 0; d < l->n_dims; d++) {
@@ -161,7 +161,7 @@ static void test_maps(void **state)
         Job j = rows_of(layouts[k].text, layouts[k].rows, layouts[k].columns);
         succeed_on(cx, make, &j, j.text);
         WbbBuf b = wbb_buf(cx->arena);
-        part_layout_print(&b, &j.layout);
+        lay_print(&b, &j.layout);
         assert_string_equal(b.text, j.text);
         judge(cx, &j);
     }
@@ -206,8 +206,8 @@ static void test_tail(void **state)
             continue;
         }
         succeed_on(cx, make, &j, j.text);
-        assert_int_equal(part_layout_threads(&j.layout), cases[k].threads);
-        assert_int_equal(part_layout_tail(&j.layout), cases[k].tail_threads);
+        assert_int_equal(lay_threads(&j.layout), cases[k].threads);
+        assert_int_equal(lay_tail(&j.layout), cases[k].tail_threads);
         uint8_t *count = WBB_NEW_N(cx->arena, uint8_t, cases[k].n);
         const IxMap *parts[] = {j.maps.elements, j.maps.tail};
         for (int p = 0; p < 2; p++) {
@@ -269,13 +269,13 @@ static void test_refused(void **state)
 /* Random factors in any order; the outermost covers what is left, often more than that. */
 static void random_text(char *text, Job *j)
 {
-    static const PartLevel levels[] = {PART_REGISTER, PART_LOOP, PART_LANE, PART_LANE, PART_WARP, PART_CLUSTER, PART_GRID};
+    static const LayLevel levels[] = {LAY_REGISTER, LAY_LOOP, LAY_LANE, LAY_LANE, LAY_WARP, LAY_CLUSTER, LAY_GRID};
     size_t n = 0;
     const bool turned = below(2);
     for (uint32_t d = 0; d < j->n_dims; d++) {
-        const PartDim *x = &j->space[turned ? j->n_dims - 1 - d : d];
+        const LayDim *x = &j->space[turned ? j->n_dims - 1 - d : d];
         int64_t left = x->size;
-        bool taken[PART_LEVELS] = {false};
+        bool taken[LAY_LEVELS] = {false};
         const char *separator = ":";
         n += (size_t)snprintf(text + n, MAX_TEXT - n, "%s%s", d ? "; " : "", x->name);
         if (below(4) == 0 && left % 2 == 0) {
@@ -283,11 +283,11 @@ static void random_text(char *text, Job *j)
             left /= 2, separator = ",";
         }
         for (uint32_t k = 0; k < 20 && (k < 1 + below(4) || left > 1); k++) {
-            const PartLevel level = k < 8 ? levels[below(WBB_LEN(levels))] : (PartLevel)(PART_REGISTER + k % 6);
+            const LayLevel level = k < 8 ? levels[below(WBB_LEN(levels))] : (LayLevel)(LAY_REGISTER + k % 6);
             if (taken[level]) continue;
             taken[level] = true;
             const int64_t size = k >= 8 || below(4) == 0 ? left : 1 << below(4);
-            n += (size_t)snprintf(text + n, MAX_TEXT - n, "%s %s %lld", separator, part_level_name[level],
+            n += (size_t)snprintf(text + n, MAX_TEXT - n, "%s %s %lld", separator, lay_level_name[level],
                                   (long long)size);
             left = (left + size - 1) / size, separator = ",";
         }
@@ -304,7 +304,7 @@ static void test_random(void **state)
         char text[MAX_TEXT];
         Job j = {.text = text, .n_dims = 1 + below(2), .no_map = true};
         for (uint32_t d = 0; d < j.n_dims; d++)
-            j.space[d] = (PartDim){.name = d ? "b" : "a", .size = 1 + below(d ? 40 : 70), .reduced = below(2)};
+            j.space[d] = (LayDim){.name = d ? "b" : "a", .size = 1 + below(d ? 40 : 70), .reduced = below(2)};
         random_text(text, &j);
         if (wbb_guard(cx, make, &j) != WBB_OK) continue;
         j.no_map = false;

@@ -9,13 +9,13 @@ enum { MAX_DIMS = 6 };
 
 /* A reduction of one array in memory order, whose result is in memory order. */
 typedef struct {
-    PartDim dims[MAX_DIMS];
+    LayDim dims[MAX_DIMS];
     int64_t load_step[MAX_DIMS], store_step[MAX_DIMS];
-    PartAccess load, store;
+    LayAccess load, store;
     uint32_t bits;
-    PartWork work;
+    LayWork work;
     const TgTarget *target;
-    PartChoice choice;
+    LayChoice choice;
 } Case;
 
 static void describe(Case *c, uint32_t n, const int64_t *sizes, const char *kinds, uint32_t bits)
@@ -23,7 +23,7 @@ static void describe(Case *c, uint32_t n, const int64_t *sizes, const char *kind
     static const char *const names[MAX_DIMS] = {"a", "b", "c", "d", "e", "f"};
     int64_t all = 1, kept = 1, align = 1 << 20;
     for (uint32_t d = n; d-- > 0;) {
-        c->dims[d] = (PartDim){.name = names[d], .size = sizes[d], .reduced = kinds[d] == 'r'};
+        c->dims[d] = (LayDim){.name = names[d], .size = sizes[d], .reduced = kinds[d] == 'r'};
         c->load_step[d] = all;
         c->store_step[d] = c->dims[d].reduced ? 0 : kept;
         while (all > 1 && all % align) align /= 2;
@@ -31,11 +31,11 @@ static void describe(Case *c, uint32_t n, const int64_t *sizes, const char *kind
         if (!c->dims[d].reduced) kept *= sizes[d];
     }
     c->bits = bits;
-    c->load = (PartAccess){.bits = bits, .elements = all, .memory = all, .align = align, .beside = PART_FAR,
+    c->load = (LayAccess){.bits = bits, .elements = all, .memory = all, .align = align, .beside = LAY_FAR,
                             .step = c->load_step};
-    c->store = (PartAccess){.bits = bits, .elements = kept, .memory = kept, .align = 1, .beside = PART_FAR,
+    c->store = (LayAccess){.bits = bits, .elements = kept, .memory = kept, .align = 1, .beside = LAY_FAR,
                             .step = c->store_step};
-    c->work = (PartWork){.dims = c->dims, .n_dims = n, .commutes = true, .presence = true, .splits = true};
+    c->work = (LayWork){.dims = c->dims, .n_dims = n, .commutes = true, .presence = true, .splits = true};
     c->work.reductions = c->work.passes = 1;
     c->work.loads = &c->load, c->work.n_loads = 1;
     c->work.stores = &c->store, c->work.n_stores = 1;
@@ -46,58 +46,58 @@ static void describe(Case *c, uint32_t n, const int64_t *sizes, const char *kind
 static void choose(WbbCx *cx, void *arg)
 {
     Case *c = arg;
-    c->choice = part_choose_layout(cx->arena, &c->work, c->target);
+    c->choice = lay_choose_layout(cx->arena, &c->work, c->target);
 }
 
 /* --- what a kernel may have --------------------------------------------------------------------------------------- */
 typedef struct {
     const Case *of;
-    const PartLayout *layout;
+    const Layout *layout;
     bool maps;
 } Check;
 
 static void check(WbbCx *cx, void *arg)
 {
     const Check *c = arg;
-    part_layout_check(cx, cx->arena, c->layout, c->of->target);
-    if (c->maps) part_layout_maps(cx, ix_engine(cx, cx->arena), cx->arena, c->layout);
+    lay_check(cx, cx->arena, c->layout, c->of->target);
+    if (c->maps) lay_maps(cx, ix_engine(cx, cx->arena), cx->arena, c->layout);
 }
 
 static void read_back(WbbCx *cx, void *arg)
 {
     const Check *c = arg;
     WbbBuf b = wbb_buf(cx->arena), again = wbb_buf(cx->arena);
-    part_layout_print(&b, c->layout);
-    PartDim space[MAX_DIMS];
+    lay_print(&b, c->layout);
+    LayDim space[MAX_DIMS];
     for (uint32_t d = 0; d < c->of->work.n_dims; d++) space[d] = c->of->dims[d];
-    const PartLayout l = part_layout_parse(cx, cx->arena, b.text, space, c->of->work.n_dims);
-    part_layout_print(&again, &l);
+    const Layout l = lay_parse(cx, cx->arena, b.text, space, c->of->work.n_dims);
+    lay_print(&again, &l);
     assert_string_equal(b.text, again.text);
 }
 
-/* What src/plan/reductions.md says of reductions, beyond part_layout_check. */
-static void check_reduction(const Case *c, const PartLayout *l, const char *text)
+/* What src/plan/reductions.md says of reductions, beyond lay_check. */
+static void check_reduction(const Case *c, const Layout *l, const char *text)
 {
     int64_t reduced_lanes = 1, warps = 1, terms = 1;
     uint32_t loops = 0, reduced = 0;
     for (uint32_t d = 0; d < l->n_dims; d++) {
-        const PartDim *x = &l->dims[d];
+        const LayDim *x = &l->dims[d];
         reduced += x->reduced;
         for (uint32_t k = 0; k < x->n_factors; k++) {
-            const PartFactor *f = &x->factors[k];
+            const LayFactor *f = &x->factors[k];
             const bool clusters = x->reduced && tg_has(c->target, "cluster") && f->size <= 8;
-            if (f->level == PART_CLUSTER && !clusters) fail_msg("%s: cluster on %s", text, c->target->name);
-            if (f->level == PART_LOOP && (!x->reduced || loops++)) fail_msg("%s: loop", text);
-            if (f->level == PART_LANE && x->reduced) reduced_lanes *= f->size;
-            if (f->level == PART_WARP) warps *= f->size;
-            if (f->level <= PART_REGISTER) terms *= f->size;
-            if (f->level <= PART_REGISTER && f->size > 64) fail_msg("%s: %lld terms", text, (long long)f->size);
+            if (f->level == LAY_CLUSTER && !clusters) fail_msg("%s: cluster on %s", text, c->target->name);
+            if (f->level == LAY_LOOP && (!x->reduced || loops++)) fail_msg("%s: loop", text);
+            if (f->level == LAY_LANE && x->reduced) reduced_lanes *= f->size;
+            if (f->level == LAY_WARP) warps *= f->size;
+            if (f->level <= LAY_REGISTER) terms *= f->size;
+            if (f->level <= LAY_REGISTER && f->size > 64) fail_msg("%s: %lld terms", text, (long long)f->size);
             if (!c->work.commutes && x->reduced && k && f->level < x->factors[k - 1].level) fail_msg("%s: order", text);
         }
     }
     if (!c->work.commutes && reduced > 1) fail_msg("%s: reduces %u dimensions in order", text, reduced);
-    if (reduced_lanes > 1 && part_layout_size(l, PART_LANE) != 32) fail_msg("%s: lanes of part of a warp", text);
-    if (warps > 1 && part_layout_size(l, PART_LANE) != 32) fail_msg("%s: warps of few lanes", text);
+    if (reduced_lanes > 1 && lay_level_size(l, LAY_LANE) != 32) fail_msg("%s: lanes of part of a warp", text);
+    if (warps > 1 && lay_level_size(l, LAY_LANE) != 32) fail_msg("%s: warps of few lanes", text);
     if (terms > tg_tune(c->target, "layout.max_terms", 0)->value) fail_msg("%s: %lld terms", text, (long long)terms);
 }
 
@@ -110,17 +110,17 @@ static void judge(WbbCx *cx, const Case *c, bool maps)
         fail_msg("no layout of%s", b.text);
     }
     for (uint32_t k = 0; k < c->choice.n; k++) {
-        const PartPriced *x = &c->choice.best[k];
+        const LayPriced *x = &c->choice.best[k];
         WbbBuf b = wbb_buf(cx->arena);
-        part_layout_print(&b, &x->layout);
+        lay_print(&b, &x->layout);
         Check job = {.of = c, .layout = &x->layout, .maps = maps && k == 0};
         succeed_on(cx, check, &job, b.text);
         succeed_on(cx, read_back, &job, b.text);
         check_reduction(c, &x->layout, b.text);
         if (k > 1 && x->price.us < c->choice.best[k - 1].price.us) fail_msg("%s: cheaper than the one before", b.text);
-        for (int t = 0; t < PART_TERMS; t++)
+        for (int t = 0; t < LAY_TERMS; t++)
             if (!(x->price.term[t] >= 0) || x->price.term[t] > x->price.us)
-                fail_msg("%s: %s is %g of %g us", b.text, part_term_name[t], x->price.term[t], x->price.us);
+                fail_msg("%s: %s is %g of %g us", b.text, lay_term_name[t], x->price.term[t], x->price.us);
         const double tie = 1 + (double)tg_tune(c->target, "layout.tie", 0)->value / 1000;
         if (x->price.us > tie * c->choice.best[1].price.us && k == 0 && c->choice.n > 1)
             fail_msg("%s: dearer than the cheapest by more than a tie", b.text);
@@ -143,7 +143,7 @@ static void test_random(void **state)
 {
     (void)state;
     static const uint32_t widths[] = {8, 16, 32, 64};
-    uint32_t n_targets, of_level[PART_LEVELS] = {0};
+    uint32_t n_targets, of_level[LAY_LEVELS] = {0};
     const TgTarget *const *targets = tg_all(&n_targets);
     for (int k = 0; k < 3000; k++) {
         WbbCx *cx = wbb_cx_new();
@@ -171,16 +171,16 @@ static void test_random(void **state)
         succeed(cx, choose, &again);
         assert_int_equal(c.choice.n, again.choice.n);
         for (uint32_t x = 0; x < c.choice.n; x++) {
-            const PartPriced *one = &c.choice.best[x], *two = &again.choice.best[x];
+            const LayPriced *one = &c.choice.best[x], *two = &again.choice.best[x];
             assert_memory_equal(&one->price, &two->price, sizeof one->price);
         }
-        for (int level = 0; level < PART_LEVELS; level++)
-            of_level[level] += part_layout_size(&c.choice.best[0].layout, (PartLevel)level) > 1;
+        for (int level = 0; level < LAY_LEVELS; level++)
+            of_level[level] += lay_level_size(&c.choice.best[0].layout, (LayLevel)level) > 1;
         wbb_cx_free(cx);
     }
-    for (int level = 0; level < PART_LEVELS; level++)
-        if (of_level[level] < (level == PART_CLUSTER ? 5 : 100)) /* clusters lose a microsecond each time they start */
-            fail_msg("%s: chosen %u times", part_level_name[level], of_level[level]);
+    for (int level = 0; level < LAY_LEVELS; level++)
+        if (of_level[level] < (level == LAY_CLUSTER ? 5 : 100)) /* clusters lose a microsecond each time they start */
+            fail_msg("%s: chosen %u times", lay_level_name[level], of_level[level]);
 }
 
 /* Spaces, the times that the cheapest layouts had when prices were fitted to measured ones, and `part` of the chosen
@@ -202,14 +202,14 @@ static void test_known(void **state)
         describe(&c, (uint32_t)strlen(cases[k].kinds), cases[k].sizes, cases[k].kinds, cases[k].bits);
         succeed(cx, choose, &c);
         WbbBuf b = wbb_buf(cx->arena);
-        part_print_choice(&b, &c.choice);
+        lay_print_choice(&b, &c.choice);
         double us = c.choice.best[0].price.us; /* the chosen one is the cheapest, or about as cheap: `judge` */
         for (uint32_t x = 1; x < c.choice.n; x++) us = WBB_MIN(us, c.choice.best[x].price.us);
         judge(cx, &c, false);
         if (us > 1.05 * cases[k].us || us < 0.8 * cases[k].us)
             fail_msg("%g us expected\n%s", cases[k].us, b.text);
         b = wbb_buf(cx->arena);
-        part_layout_print(&b, &c.choice.best[0].layout);
+        lay_print(&b, &c.choice.best[0].layout);
         has(b.text, cases[k].part);
     }
 }
@@ -228,7 +228,7 @@ static void test_monotone(void **state)
         c.load.align = 1;
         succeed(cx, choose, &c);
         assert_true(c.choice.best[0].price.us >= 0.99 * before);
-        assert_int_equal(part_layout_size(&c.choice.best[0].layout, PART_VECTOR), 1);
+        assert_int_equal(lay_level_size(&c.choice.best[0].layout, LAY_VECTOR), 1);
     }
 }
 
@@ -244,9 +244,9 @@ static void check_redux(WbbCx *cx, void *arg)
                                   "ROOT r = %s[] reduce(x, z), dimensions={0}, to_apply=f }\n",
                                   c->type, c->type, c->type, c->op, c->type, c->type, c->type);
     const HloModule *m = hlo_parse(cx, cx->arena, "t.hlo", text, strlen(text));
-    const PartReduce r = {.i = m->entry->root, .commutes = true};
-    assert_int_equal(part_redux(&r, tg_find("sm_90")), c->redux);
-    assert_int_equal(part_redux(&r, tg_find("sm_75")), OP_NONE);
+    const PlanReduce r = {.i = m->entry->root, .commutes = true};
+    assert_int_equal(plan_redux(&r, tg_find("sm_90")), c->redux);
+    assert_int_equal(plan_redux(&r, tg_find("sm_75")), OP_NONE);
 }
 
 static void test_redux(void **state)

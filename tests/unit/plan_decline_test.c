@@ -7,7 +7,7 @@
 
 static void decline(WbbCx *cx, void *arg)
 {
-    part_decline(cx, arg);
+    plan_decline(cx, arg);
 }
 
 /* Does the emitter take it, by its kind? */

@@ -14,7 +14,7 @@ typedef struct {
 
 typedef struct {
     const Case *c;
-    PartPlan plan;
+    Plan plan;
 } Job;
 
 #define TRANSPOSED "t = f32[600,400] transpose(x), dimensions={1,0} "
@@ -54,7 +54,7 @@ static void plan_of(WbbCx *cx, void *arg)
         "ROOT r = %s fusion(x, y, z), kind=kLoop, calls=f }\n", c->body, c->results);
     const HloModule *m = hlo_normalise(cx, cx->arena, hlo_parse(cx, cx->arena, "t.hlo", text, strlen(text)));
     const HloFusion f = hlo_fusion(cx, m);
-    j->plan = part_plan(cx, cx->arena, &f, tg_find("sm_90"), (PartOptions){0});
+    j->plan = plan_fusion(cx, cx->arena, &f, tg_find("sm_90"), (PlanOptions){0});
 }
 
 static void test_sides(void **state)
@@ -65,7 +65,7 @@ static void test_sides(void **state)
         Job j = {.c = c};
         WbbCx *cx = wbb_cx_new();
         assert_int_equal(wbb_guard(cx, plan_of, &j), WBB_OK);
-        const PartRange *r = &j.plan.kernels[0].ranges[0];
+        const PlanRange *r = &j.plan.kernels[0].ranges[0];
         print_message("%s\n", c->name);
         if (c->rank) {
             assert_non_null(r->tile);

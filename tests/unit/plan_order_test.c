@@ -13,7 +13,7 @@
 
 typedef struct {
     const char *text;
-    PartPlan plan;
+    Plan plan;
 } Case;
 
 static void plan(WbbCx *cx, void *arg)
@@ -22,21 +22,21 @@ static void plan(WbbCx *cx, void *arg)
     const HloModule *m = hlo_normalise(cx, cx->arena, hlo_parse(cx, cx->arena, "t.hlo", c->text, strlen(c->text)));
     HloFusion *f = WBB_NEW(cx->arena, HloFusion);
     *f = hlo_fusion(cx, m);
-    c->plan = part_plan(cx, cx->arena, f, tg_find("sm_90"), (PartOptions){.align = 16});
+    c->plan = plan_fusion(cx, cx->arena, f, tg_find("sm_90"), (PlanOptions){.align = 16});
 }
 
 /* NULL: the order is right; "": it is wrong. */
-static void expect(WbbCx *cx, const PartPlan *p, const char *fault)
+static void expect(WbbCx *cx, const Plan *p, const char *fault)
 {
-    const char *found = part_order_fault(cx->arena, p);
+    const char *found = plan_order_fault(cx->arena, p);
     if (!fault && found) fail_msg("%s", found);
     if (fault) assert_non_null(found);
     if (fault && !strstr(found, fault)) fail_msg("%s, not: %s", found, fault);
 }
 
-static void swap(PartPlan *p, uint32_t k)
+static void swap(Plan *p, uint32_t k)
 {
-    const PartKernel x = p->kernels[k];
+    const PlanKernel x = p->kernels[k];
     p->kernels[k] = p->kernels[k + 1], p->kernels[k + 1] = x;
 }
 
@@ -49,14 +49,14 @@ static void test_orders(void **state)
                       "i = s32[] parameter(2) s = s32[100000] sort(x), dimensions={0}, to_apply=less "
                       "ROOT u = s32[100000] dynamic-update-slice(s, n, i) }\n"};
     succeed(cx, plan, &c);
-    PartPlan *p = &c.plan;
+    Plan *p = &c.plan;
     assert_true(p->n_kernels > 3);
     expect(cx, p, NULL);
     for (uint32_t k = 0; k + 1 < p->n_kernels; k++) {
         swap(p, k);
         expect(cx, p, "");
         swap(p, k);
-        const PartKernel x = p->kernels[k];
+        const PlanKernel x = p->kernels[k];
         p->kernels[k] = p->kernels[k + 1];
         expect(cx, p, "");
         p->kernels[k].grid = 0;
@@ -74,7 +74,7 @@ static void test_memory(void **state)
                       "u = s32[4] parameter(2) n = s32[30] negate(p) s = s32[30] " SCATTER("p")
                       "ROOT t = (s32[30], s32[30]) tuple(n, s) }\n"};
     succeed(cx, plan, &c);
-    PartPlan *p = &c.plan;
+    Plan *p = &c.plan;
     expect(cx, p, NULL);
     assert_int_equal(p->buffers[p->n_operands + 1].alias, -1);
     p->buffers[p->n_operands + 1].alias = 0;
