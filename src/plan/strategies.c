@@ -176,8 +176,9 @@ static bool takes_less(PlanTry *x, Search *s, PlanOutcome *t)
 static const Plan *search(PlanTry *x, Plan *log, Declined *declined, bool all)
 {
     Search s = {0};
+    const bool prices = tg_find_rate(x->t, "clock"); /* a target without rates has none, and the first plan is taken */
     x->found = NULL, x->shared = NULL;
-    for (uint32_t k = 0; k < x->t->n_strategies && !(x->found && !all); k++) {
+    for (uint32_t k = 0; k < x->t->n_strategies && !(x->found && !(all && prices)); k++) {
         const TgStrategy *row = &x->t->strategies[k];
         const bool base = !is_rival(row), further = row->taken != TG_FIRST;
         if (row->at != TG_AT_FUSION || x->options->without >> k & 1 || !(x->found ? further : base)) continue;
