@@ -66,10 +66,10 @@ static LayHanding handing(const Share *m)
 {
     const PlanStage *stages = m->range->stages;
     LayHanded x = {.kept = m->kept, .kept_lanes = lay_part(m->l, LAY_LANE, false),
-                    .kept_warps = lay_part(m->l, LAY_WARP, false),
-                    .lanes = lay_part(m->l, LAY_LANE, true), .warps = lay_part(m->l, LAY_WARP, true),
-                    .alone = !m->everyone && m->s == stages && m->blocks == 1,
-                    .first = !m->everyone && m->s->kind == PLAN_REDUCE && !m->rows};
+                   .kept_warps = lay_part(m->l, LAY_WARP, false),
+                   .lanes = lay_part(m->l, LAY_LANE, true), .warps = lay_part(m->l, LAY_WARP, true),
+                   .alone = !m->everyone && m->s == stages && m->blocks == 1,
+                   .first = !m->everyone && m->s->kind == PLAN_REDUCE && !m->rows};
     x.alone = x.alone && lay_part(m->l, LAY_CLUSTER, true) == 1;
     for (uint32_t k = 0; k < m->range->n_stages; k++) /* neighbours share a byte: a thread stores them all */
         x.alone = x.alone && stages[k].packed_group <= 1;

@@ -17,9 +17,9 @@ LayChooser *lay_chooser(WbbArena *a, const TgTarget *t, const LayProgram *by, vo
 {
     LayChooser *c = WBB_NEW(a, LayChooser);
     *c = (LayChooser){.a = a, .t = t, .r = lay_rates(a, t), .by = by, .of = of, .seen = {.arena = a},
-                       .max_terms = tg_tuned(t, "layout.max_terms"), .max_code = tg_tuned(t, "layout.max_code"),
-                       .most_registers = tg_tuned(t, "layout.most_registers"),
-                       .max_shared = tg_tuned(t, "layout.max_shared"), .beam = (uint32_t)tg_tuned(t, "layout.beam")};
+                      .max_terms = tg_tuned(t, "layout.max_terms"), .max_code = tg_tuned(t, "layout.max_code"),
+                      .most_registers = tg_tuned(t, "layout.most_registers"),
+                      .max_shared = tg_tuned(t, "layout.max_shared"), .beam = (uint32_t)tg_tuned(t, "layout.beam")};
     return c;
 }
 
@@ -101,9 +101,9 @@ static Equal equal_to(const LayChooser *c, const LayPrice *least)
     const double work = least->us - least->term[LAY_LAUNCH] - least->term[LAY_LATENCY];
     Equal e = {.most = lay_as_long(c->t, least)};
     e.tie = (LayTie){.plain = least->plain, .least = least->us, .width = e.most - least->us,
-                      .unit = work * (double)tg_tuned(c->t, "layout.tie.plain") / 1000,
-                      .chain = tg_tuned(c->t, "layout.chain"), .few_terms = tg_tuned(c->t, "layout.short"),
-                      .usual_block = tg_tuned(c->t, "loop.block"), .sms = c->t->sms, .waits = least->effort < memory};
+                     .unit = work * (double)tg_tuned(c->t, "layout.tie.plain") / 1000,
+                     .chain = tg_tuned(c->t, "layout.chain"), .few_terms = tg_tuned(c->t, "layout.short"),
+                     .usual_block = tg_tuned(c->t, "loop.block"), .sms = c->t->sms, .waits = least->effort < memory};
     for (uint32_t k = 0; k < c->all.n; k++) {
         if (c->all.items[k].price.us > e.most) continue;
         e.tie.plain = WBB_MIN(e.tie.plain, c->all.items[k].price.plain);

@@ -11,9 +11,9 @@
 const LayLevel *lay_level_order(const LayWork *w, const LayDim *d)
 {
     static const LayLevel apart[LAY_LEVELS] = {LAY_VECTOR, LAY_LANE, LAY_WARP, LAY_REGISTER,
-                                                 LAY_LOOP, LAY_CLUSTER, LAY_GRID};
+                                               LAY_LOOP, LAY_CLUSTER, LAY_GRID};
     static const LayLevel in_order[LAY_LEVELS] = {LAY_VECTOR, LAY_REGISTER, LAY_LOOP, LAY_LANE,
-                                                    LAY_WARP, LAY_CLUSTER, LAY_GRID};
+                                                  LAY_WARP, LAY_CLUSTER, LAY_GRID};
     static const LayLevel near[LAY_LEVELS] = {LAY_VECTOR, LAY_REGISTER, LAY_LANE, LAY_WARP,
                                                    LAY_LOOP, LAY_CLUSTER, LAY_GRID};
     if (d->reduced && (w->scan || w->neighbours >> (d - w->dims) & 1)) return near;

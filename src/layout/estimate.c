@@ -85,9 +85,9 @@ LayCounts lay_counts(const LayWork *w, const int64_t *sizes)
     double bytes = 0;
     for (uint32_t k = 0; k < w->n_partials; k++) bytes += w->partials[k] / 8.0;
     const LayHanded x = {(int64_t)c.kept, (int64_t)c.kept_lanes, (int64_t)c.kept_warps, (int64_t)c.lanes,
-                          (int64_t)c.reduced_warps, (int64_t)bytes,
-                          c.splits == 1 && w->passes == 1 && !w->scan && w->packed_group <= 1,
-                          w->passes == 1 && !w->scan};
+                         (int64_t)c.reduced_warps, (int64_t)bytes,
+                         c.splits == 1 && w->passes == 1 && !w->scan && w->packed_group <= 1,
+                         w->passes == 1 && !w->scan};
     c.hand = lay_handing(&x, &w->reads);
     return c;
 }
@@ -355,7 +355,7 @@ LayNeeds lay_needs(const LayRates *r, const LayWork *w, const int64_t *sizes)
     const LayCounts c = lay_counts(w, sizes);
     const bool rolled = is_rolled(r, w, sizes);
     LayNeeds n = {.registers = registers_of(r, w, sizes, &c), .shared = shared_of(w, &c), .code = code_of(r, w, &c),
-                   .rolled = rolled, .counts = c};
+                  .rolled = rolled, .counts = c};
     n.instructions = instructions_of(r, w, sizes, &c, rolled, &n.batch);
     return n;
 }

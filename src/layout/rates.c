@@ -7,7 +7,7 @@
 enum { BLOCK_RUNS = 3 };
 static const char *const run_name[BLOCK_RUNS] = {"layout.run.32", "layout.run.64", "layout.run.128"};
 static const char *const warp_run_name[LAY_RUNS] = {"layout.warp_run.32", "layout.warp_run.64", "layout.warp_run.128",
-                                                     "layout.warp_run.256", "layout.warp_run.512"};
+                                                    "layout.warp_run.256", "layout.warp_run.512"};
 
 static double rate(const TgTarget *t, const char *name) { return tg_rate(t, name)->value; }
 static double number(const TgTarget *t, const char *name) { return (double)tg_tuned(t, name); }

@@ -178,7 +178,7 @@ static void list(void *of, const LayTried *x, LayPriced *to)
 }
 
 static const LayProgram program = {.bytes = sizeof(Shared), .make = make, .needs = needs, .price = price,
-                                    .prefer = prefer, .list = list};
+                                   .prefer = prefer, .list = list};
 
 /* --- warps -------------------------------------------------------------------------------------------------------- */
 /* What the vector and lanes leave of a dimension. */

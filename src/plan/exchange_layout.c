@@ -128,9 +128,9 @@ static int64_t grid_of(const Choosing *c, const PlanSide *s, uint32_t g, const i
 static void set_order(PlanSide *s, uint32_t g, bool neighbours)
 {
     static const LayLevel usual[LAY_LEVELS] = {LAY_VECTOR, LAY_LANE, LAY_WARP, LAY_REGISTER,
-                                                 LAY_LOOP, LAY_CLUSTER, LAY_GRID};
+                                               LAY_LOOP, LAY_CLUSTER, LAY_GRID};
     static const LayLevel inner[LAY_LEVELS] = {LAY_VECTOR, LAY_REGISTER, LAY_LANE, LAY_WARP,
-                                                 LAY_LOOP, LAY_CLUSTER, LAY_GRID};
+                                               LAY_LOOP, LAY_CLUSTER, LAY_GRID};
     memcpy(s->orders[g], neighbours ? inner : usual, sizeof usual);
 }
 
@@ -555,7 +555,7 @@ static void list(void *of, const LayTried *x, LayPriced *to)
 }
 
 static const LayProgram program = {.bytes = sizeof(PlanExchanged), .make = make, .needs = needs, .price = price,
-                                    .finish = finish, .prefer = prefer, .list = list};
+                                   .finish = finish, .prefer = prefer, .list = list};
 
 static const char *reason(const Choosing *c, const PlanExchanged *k, const LayPriced *p, const LayPrice *loop)
 {

@@ -108,7 +108,7 @@ LayWork plan_exchange_work(const PlanExchange *x, PlanKind kind, const PlanGroup
     const uint32_t n_parts = parts_of(x) ? parts_of(x)->n_starts : 1;
     LayAccess *stores = WBB_NEW_N(x->a, LayAccess, x->n_outputs * n_parts + 1u);
     LayWork work = {.dims = plan_group_dims(x->a, groups, n), .n_dims = n, .commutes = true, .passes = 1,
-                     .stores = stores, .placed = true, .linear = kind == PLAN_ELEMENTS};
+                    .stores = stores, .placed = true, .linear = kind == PLAN_ELEMENTS};
     w.stop = stop, w.linear = work.linear;
     plan_walk_begin(&w);
     for (uint32_t k = 0; kind == PLAN_GET && k < x->n_values; k++) stop[x->values[k].value.i->id] = true;

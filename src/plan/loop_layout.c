@@ -178,7 +178,7 @@ static void list(void *of, const LayTried *x, LayPriced *to)
 }
 
 static const LayProgram program = {.bytes = sizeof(Loop), .make = make, .needs = needs, .price = price,
-                                    .prefer = prefer, .list = list};
+                                   .prefer = prefer, .list = list};
 
 /* --- what is tried ------------------------------------------------------------------------------------------------ */
 static void try_near(Loops *l)

@@ -227,7 +227,7 @@ static LayWork work_of(const PlanExchange *x)
     m.stores = WBB_NEW_N(x->a, LayAccess, m.s->n_outputs + 1u); /* and of a lock */
     m.reads = WBB_NEW_N(x->a, LayAccess, m.s->n_outputs + 1u);
     m.work = (LayWork){.dims = plan_group_dims(x->a, groups, n), .n_dims = n, .commutes = true, .passes = 1,
-                        .stores = m.stores, .placed = true, .linear = true};
+                       .stores = m.stores, .placed = true, .linear = true};
     m.w.linear = true;
     plan_walk_begin(&m.w);
     plan_own_index(x->range->space, m.w.at, m.at);

@@ -29,7 +29,7 @@ double plan_bytes(const Plan *p)
 static LayPrice price_of_bytes(const Plan *p, const TgTarget *t)
 {
     LayPrice x = {.term = {[LAY_DRAM] = 1e6 * plan_bytes(p) / tg_rate(t, "dram")->value, [LAY_LAUNCH] = launch_us(t),
-                            [LAY_LATENCY] = first_bytes_us(t)}};
+                           [LAY_LATENCY] = first_bytes_us(t)}};
     x.us = plan_least_us(t) + x.term[LAY_DRAM];
     x.bytes_alone = true;
     return x;

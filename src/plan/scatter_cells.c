@@ -226,7 +226,7 @@ static void list(void *of, const LayTried *x, LayPriced *to)
 }
 
 static const LayProgram program = {.bytes = sizeof(Cells), .make = make, .needs = needs, .price = price,
-                                    .prefer = prefer, .list = list};
+                                   .prefer = prefer, .list = list};
 
 /* All elements that a block's threads have at once, a half, a quarter, .. down to a row. */
 static void try_columns(Choosing *c, Wish w)

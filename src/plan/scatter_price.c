@@ -137,7 +137,7 @@ static void prefer(void *of, const LayTie *tie, const LayTried *x, int64_t *key)
 static void list(void *of, const LayTried *x, LayPriced *to) { (void)of, (void)x, (void)to; }
 
 static const LayProgram program = {.bytes = sizeof(int64_t), .make = make, .needs = needs, .price = price,
-                                    .prefer = prefer, .list = list};
+                                   .prefer = prefer, .list = list};
 
 uint32_t plan_update_run(WbbArena *a, const Plan *p, const TgTarget *t, const PlanStage *s, const char **why,
                          LayPrice *price_of_best)

@@ -274,7 +274,7 @@ static void prefer(void *of, const LayTie *tie, const LayTried *x, int64_t *key)
 static void list(void *of, const LayTried *x, LayPriced *to) { (void)of, (void)x, (void)to; }
 
 static const LayProgram program = {.bytes = sizeof(PlanSort), .make = make, .needs = needs, .price = price,
-                                    .prefer = prefer, .list = list};
+                                   .prefer = prefer, .list = list};
 
 /* Tiles from a row, or what a block has place for, down; of whole rows several, neighbours in memory where rows are
  * not, so many that a block has work. */

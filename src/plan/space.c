@@ -144,7 +144,7 @@ static void check_order(WbbCx *cx, const Layout *l)
 static void check_scan(WbbCx *cx, const Layout *l)
 {
     static const int order[LAY_LEVELS] = {[LAY_VECTOR] = 0, [LAY_REGISTER] = 1, [LAY_LANE] = 2, [LAY_WARP] = 3,
-                                           [LAY_LOOP] = 4, [LAY_CLUSTER] = 5, [LAY_GRID] = 6};
+                                          [LAY_LOOP] = 4, [LAY_CLUSTER] = 5, [LAY_GRID] = 6};
     for (uint32_t d = 0; d < l->n_dims; d++) {
         const LayDim *x = &l->dims[d];
         for (uint32_t k = 0; x->reduced && k < x->n_factors; k++) {

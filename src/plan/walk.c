@@ -165,7 +165,7 @@ LayAccess plan_access_of(const PlanWalk *w, const HloShape *s, IrRef node, const
     int64_t *step = WBB_NEW_N(w->a, int64_t, w->n_space + 1u), *repeat = WBB_NEW_N(w->a, int64_t, w->n_space + 1u);
     const uint32_t bits = sc_type_info[s->type].bits;
     LayAccess x = {.bits = bits < 8 && !ir_is_packed(s->type) ? 8 : bits, .elements = 1, .step = step, .passes = 1,
-                    .memory = hlo_elements(s), .repeat = repeat, .beside = LAY_FAR};
+                   .memory = hlo_elements(s), .repeat = repeat, .beside = LAY_FAR};
     for (uint32_t d = 0; d < w->n_space; d++) w->point[d] = 0;
     anywhere = anywhere || !is_small(w, node);
     const int64_t origin = anywhere ? 1 : value_at(w, node);

@@ -138,7 +138,7 @@ LayWork plan_work_of(WbbArena *a, const Plan *p, const PlanRange *r, const TgTar
     LayDim *dims = WBB_NEW_N(a, LayDim, w.n_space + 1u);
     for (uint32_t d = 0; d < w.n_space; d++) dims[d] = w.space[d].dim;
     LayWork work = {.dims = dims, .n_dims = w.n_space, .commutes = true, .splits = true,
-                     .redux = true, .reads = lay_reads(t)};
+                    .redux = true, .reads = lay_reads(t)};
     uint32_t arrays = 0, outputs = 0;
     for (uint32_t k = 0; k < r->n_stages; k++) {
         for (uint32_t j = 0; j < r->stages[k].n_reduces; j++) arrays += r->stages[k].reduces[j].i->n_operands / 2;

@@ -34,7 +34,7 @@ static void describe(Case *c, uint32_t n, const int64_t *sizes, const char *kind
     c->load = (LayAccess){.bits = bits, .elements = all, .memory = all, .align = align, .beside = LAY_FAR,
                             .step = c->load_step};
     c->store = (LayAccess){.bits = bits, .elements = kept, .memory = kept, .align = 1, .beside = LAY_FAR,
-                            .step = c->store_step};
+                           .step = c->store_step};
     c->work = (LayWork){.dims = c->dims, .n_dims = n, .commutes = true, .presence = true, .splits = true};
     c->work.reductions = c->work.passes = 1;
     c->work.loads = &c->load, c->work.n_loads = 1;
