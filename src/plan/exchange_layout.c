@@ -593,7 +593,8 @@ bool plan_exchange_layouts(const PlanExchange *x, const Layout *loop, PlanStage 
     if (!lay_decide(c.k, &taken, choice)) return false;
     const LayPriced *of = &choice->best[0];
     const LayWork work = plan_loop_work(x);
-    const LayPrice of_loop = plan_loop_price(x->a, c.k->r, &work, loop);
+    LayPrice *of_loop = WBB_NEW(x->a, LayPrice);
+    *of_loop = plan_loop_price(x->a, c.k->r, &work, loop);
     PlanExchanged *k = c.k->all.items[taken].what;
     for (int side = 0; side < PLAN_SIDES; side++) {
         stages[side].space = k->side[side].groups, stages[side].n_space = k->side[side].n;
@@ -604,6 +605,6 @@ bool plan_exchange_layouts(const PlanExchange *x, const Layout *loop, PlanStage 
     tile->guarded = k->beyond[PLAN_TO] > 0;
     for (int side = 0; side < PLAN_SIDES; side++)
         k->access[side].wavefronts = plan_tile_enumerate(x, k, side);
-    tile->why = reason(&c, k, of, &of_loop);
+    tile->why = reason(&c, k, of, of_loop), tile->loop = of_loop;
     return true;
 }

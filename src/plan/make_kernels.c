@@ -19,8 +19,8 @@ static void exchange_rest(PlanTry *x, const Plan *p, PlanKernel *k)
     tile.ranges = WBB_NEW_N(x->a, PlanRange, k->n_ranges + 1);
     for (uint32_t n = 0; n < k->n_ranges; n++) tile.ranges[n] = k->ranges[n];
     if (row->off || !plan_exchange(x->cx, x->a, p, &tile, x->t)) return;
-    const LayPrice own = plan_kernel_price(x->a, p, &tile, x->t), loop = plan_kernel_price(x->a, p, k, x->t);
-    if (plan_takes_less(x->t, row, NULL, &own, &loop)) *k = tile;
+    const LayPrice own = plan_kernel_price(x->a, p, &tile, x->t);
+    if (plan_takes_less(x->t, row, NULL, &own, tile.ranges[0].tile->loop)) *k = tile;
 }
 
 /* A kernel for each range, and one for the outputs that need no reduction. */

@@ -206,6 +206,7 @@ typedef struct {
     uint32_t n_values;
     PlanCarried *values;   /* each has a tile */
     const char *why;       /* what it takes, and a loop would */
+    const struct LayPrice *loop; /* of a loop in its place, by the same dimensions: finer than the loop's own */
 } PlanTile;
 
 /* Blocks first_block .. first_block + blocks - 1 of a launch run these stages. */

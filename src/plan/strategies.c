@@ -158,6 +158,15 @@ static bool may_take_less(PlanTry *x, Search *s, const TgStrategy *row)
     return row->fewer || plan_bound_us(x->base, &s->base, row, x->t) < most;
 }
 
+/* The price of the base that a plan is held against: of a loop in whose place a tile is, the one that counts accesses
+ * by the dimensions of the tile, as the tile's does. */
+static const LayPrice *price_of_base(const PlanTry *x, const Search *s, const Plan *p)
+{
+    const PlanRange *of = p->n_kernels == 1 ? p->kernels[0].ranges : NULL;
+    const PlanRange *base = x->found->n_kernels ? x->found->kernels[0].ranges : NULL;
+    return of && of->tile && base && base->stages->kind == PLAN_ELEMENTS ? of->tile->loop : &s->base;
+}
+
 /* Does a plan that was made take the place of the best one? */
 static bool takes_less(PlanTry *x, Search *s, PlanOutcome *t)
 {
@@ -165,7 +174,7 @@ static bool takes_less(PlanTry *x, Search *s, PlanOutcome *t)
     find_base_price(x, s);
     const LayPrice own = plan_price(x->a, t->plan, x->t);
     t->us = own.us;
-    if (!plan_takes_less(x->t, t->row, x->shared, &own, &s->base)) return false;
+    if (!plan_takes_less(x->t, t->row, x->shared, &own, price_of_base(x, s, t->plan))) return false;
     if (s->of->plan != x->found && own.us >= s->best.us) return false;
     s->best = own;
     return true;
