@@ -99,7 +99,7 @@ static FuseGroup with(const Products *p, const FuseGroup *of, const HloInstructi
 {
     FuseGroup g = *of;
     g.members = WBB_NEW_N(p->arena, const HloInstruction *, of->n_members + n + 1);
-    memcpy(g.members, of->members, of->n_members * sizeof *g.members);
+    for (uint32_t k = 0; k < of->n_members; k++) g.members[k] = of->members[k];
     for (uint32_t k = 0; k < n; k++)
         if (!has(of, more[k])) g.members[g.n_members++] = more[k];
     fuse_sort(g.members, g.n_members);
