@@ -65,20 +65,13 @@ static EmitCorner corner(const Attention *t, uint32_t product, IrRef iteration)
 /* What is brought beside copies, of the first n products; all: of those that are copied, too. */
 static void values(const Attention *t, uint32_t n, IrRef iteration, bool all, IrRef *to)
 {
-    for (uint32_t k = 0; k < n; k++) {
-        if (!all && t->brought[k].bring.copied) continue;
-        emit_operand_values(&t->brought[k], corner(t, k, iteration), to);
-        to += emit_operand_groups(&t->brought[k]);
-    }
+    const EmitCorner first[] = {corner(t, 0, iteration), corner(t, 1, iteration)};
+    emit_operands_values(t->brought, first, n, all, to);
 }
 
 static void store(const Attention *t, uint32_t n, IrRef stage, bool all, const IrRef *of)
 {
-    for (uint32_t k = 0; k < n; k++) {
-        if (!all && t->brought[k].bring.copied) continue;
-        emit_operand_store(&t->brought[k], stage, of);
-        of += emit_operand_groups(&t->brought[k]);
-    }
+    emit_operands_store(t->brought, n, stage, all, of);
 }
 
 /* Keys (0), or values. */
@@ -111,25 +104,39 @@ static void load_left(Attention *t)
         }
 }
 
+/* Adds products of the fragments of a left matrix, [steps * row_tiles], and of what tiles bring of product k. */
+static void multiply(const Attention *t, uint32_t k, IrRef stage, const IrRef *left, IrRef *sums)
+{
+    const PlanProduct *p = t->m[k].p;
+    IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
+    for (uint32_t s = 0; s < p->steps; s++) {
+        for (uint32_t r = 0; r < p->row_tiles; r++) of[r] = left[s * p->row_tiles + r];
+        for (uint32_t c = 0; c < p->column_tiles; c += 2) {
+            const IrRef first = ir_index(t->g, c * PLAN_TILE_COLUMNS);
+            const IrRef two = emit_operand_read(&t->brought[k], stage, first, ir_index(t->g, s));
+            for (uint32_t h = 0; h < 2; h++) of[p->row_tiles + c + h] = emit_product_half(&t->m[k], two, h);
+        }
+        emit_product_step(&t->m[k], of, sums);
+    }
+}
+
 /* Of the tile in this stage: sums[row tile * tiles + tile]. */
 static void find_scores(const Attention *t, IrRef stage, IrRef *sums)
 {
-    const PlanProduct *p = t->m[0].p;
-    IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
-    for (uint32_t k = 0; k < plan_sums(p); k++) sums[k] = ir_const(t->g, IR_TYPE(SC_F32, 2), 0);
-    for (uint32_t s = 0; s < p->steps; s++) {
-        for (uint32_t r = 0; r < p->row_tiles; r++) of[r] = t->left[s * p->row_tiles + r];
-        for (uint32_t c = 0; c < p->column_tiles; c += 2) {
-            const IrRef first = ir_index(t->g, c * PLAN_TILE_COLUMNS);
-            const IrRef two = emit_operand_read(&t->brought[0], stage, first, ir_index(t->g, s));
-            for (uint32_t k = 0; k < 2; k++) of[p->row_tiles + c + k] = emit_product_half(&t->m[0], two, k);
-        }
-        emit_product_step(&t->m[0], of, sums);
-    }
+    for (uint32_t k = 0; k < plan_sums(t->m[0].p); k++) sums[k] = ir_const(t->g, IR_TYPE(SC_F32, 2), 0);
+    multiply(t, 0, stage, t->left, sums);
 }
 
 /* --- values of a row and column ----------------------------------------------------------------------------------- */
 static IrRef nearest(const Attention *t, IrRef column) { return emit_nearest(t->e, column, plan_columns_of(t->of)); }
+
+/* The value of a column, or the other one where the column is none. */
+static IrRef if_column(const Attention *t, IrRef column, IrRef value, IrRef other)
+{
+    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, plan_columns_of(t->of)));
+    if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
+    return ir_node(t->g, OP_SELECT, ir_at(t->g, value)->type, 0, below, value, other, 0);
+}
 
 /* The index of the weight. */
 static IrRef *weight_at(const Attention *t, IrRef row, IrRef column)
@@ -198,9 +205,7 @@ static IrRef term_of(const Attention *t, const PlanStatistic *s, uint32_t r, IrR
     way.path[way.n++] = x;
     const IrRef *at = index_of(t, &way, t->near[r], nearest(t, column));
     const IrRef value = emit_as(t->e, emit_value(t->e, (PlanValue){x, 0}, at), SC_F32);
-    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, plan_columns_of(t->of)));
-    if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
-    return ir_node(t->g, OP_SELECT, f32, 0, below, value, identity_of(t, s), 0);
+    return if_column(t, column, value, identity_of(t, s));
 }
 
 /* Neighbours, then neighbours of these. */
@@ -336,9 +341,7 @@ static IrRef weight_of(const Attention *t, uint32_t r, IrRef column)
     const IrRef *at = weight_at(t, t->near[r], nearest(t, column));
     if (t->reciprocal) give_quotient(t, r, nearest(t, column));
     const IrRef value = emit_as(t->e, emit_value(t->e, (PlanValue){x, 0}, at), type);
-    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, plan_columns_of(t->of)));
-    if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
-    return ir_node(t->g, OP_SELECT, IR_TYPE(type, 0), 0, below, value, ir_const(t->g, IR_TYPE(type, 0), 0), 0);
+    return if_column(t, column, value, ir_const(t->g, IR_TYPE(type, 0), 0));
 }
 
 /* The weights of a tile as fragments of the left matrix: of step s and row tile r, [s * row_tiles + r]. */
@@ -353,22 +356,6 @@ static void pack_weights(const Attention *t, IrRef first, IrRef *to)
                 x[j] = weight_of(t, 2 * r + j / 2 % 2, column_of(t, first, 4 * s + j / 4 * 2 + j % 2));
             *to++ = emit_packed(t->e, x, type, 8, 8);
         }
-}
-
-/* Adds the products of a tile's weights and values. */
-static void add_results(const Attention *t, IrRef stage, const IrRef *weights, IrRef *sums)
-{
-    const PlanProduct *p = t->m[1].p;
-    IrRef *of = WBB_NEW_N(t->a, IrRef, p->row_tiles + p->column_tiles);
-    for (uint32_t s = 0; s < p->steps; s++) {
-        for (uint32_t r = 0; r < p->row_tiles; r++) of[r] = weights[s * p->row_tiles + r];
-        for (uint32_t c = 0; c < p->column_tiles; c += 2) {
-            const IrRef column = ir_index(t->g, c * PLAN_TILE_COLUMNS);
-            const IrRef two = emit_operand_read(&t->brought[1], stage, column, ir_index(t->g, s));
-            for (uint32_t k = 0; k < 2; k++) of[p->row_tiles + c + k] = emit_product_half(&t->m[1], two, k);
-        }
-        emit_product_step(&t->m[1], of, sums);
-    }
 }
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
@@ -424,7 +411,7 @@ static void weigh_tile(const Attention *t, Pass *p, IrRef first, IrRef stage)
     give_all(t, first, scores);
     pack_weights(t, first, weights);
     end_if_seen(t, &seen, n, none, weights);
-    add_results(t, stage, weights, p->sums);
+    multiply(t, 1, stage, weights, p->sums);
 }
 
 static void one_tile(const Attention *t, Pass *p, IrRef iteration, IrRef stage)

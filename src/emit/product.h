@@ -65,6 +65,9 @@ void emit_operand_copy(const EmitOperand *t, EmitCorner first, IrRef stage); /* 
 /* The values of a tile that the thread brings, [groups]; and their way there. */
 void emit_operand_values(const EmitOperand *t, EmitCorner first, IrRef *to);
 void emit_operand_store(const EmitOperand *t, IrRef stage, const IrRef *of);
+/* The same of n operands, one behind the other; all: of those that are copied, too. */
+void emit_operands_values(const EmitOperand *of, const EmitCorner *first, uint32_t n, bool all, IrRef *to);
+void emit_operands_store(const EmitOperand *of, uint32_t n, IrRef stage, bool all, const IrRef *values);
 /* A fragment of the left matrix, 16 rows from the first one on, or two of the right one, 16 columns; step: which 16
  * products of the tile. */
 IrRef emit_operand_read(const EmitOperand *t, IrRef stage, IrRef first, IrRef step);

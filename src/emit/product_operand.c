@@ -123,6 +123,24 @@ void emit_operand_store(const EmitOperand *t, IrRef stage, const IrRef *of)
     }
 }
 
+void emit_operands_values(const EmitOperand *of, const EmitCorner *first, uint32_t n, bool all, IrRef *to)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (!all && of[k].bring.copied) continue;
+        emit_operand_values(&of[k], first[k], to);
+        to += emit_operand_groups(&of[k]);
+    }
+}
+
+void emit_operands_store(const EmitOperand *of, uint32_t n, IrRef stage, bool all, const IrRef *values)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (!all && of[k].bring.copied) continue;
+        emit_operand_store(&of[k], stage, values);
+        values += emit_operand_groups(&of[k]);
+    }
+}
+
 /* --- taking ------------------------------------------------------------------------------------------------------- */
 /* Where the lane's row of the four matrices of a read begins. The matrices lie side by side along the products second
  * for the left matrix, and first for the right one. */

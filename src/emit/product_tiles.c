@@ -35,20 +35,8 @@ static void copy(const Tiles *t, IrRef iteration, IrRef stage)
  * group computes one, too, and does not store it. */
 static void values(const Tiles *t, IrRef iteration, bool all, IrRef *to)
 {
-    for (uint32_t o = 0; o < 2; o++) {
-        if (!all && t->of[o].bring.copied) continue;
-        emit_operand_values(&t->of[o], corner(t, o, iteration), to);
-        to += emit_operand_groups(&t->of[o]);
-    }
-}
-
-static void store(const Tiles *t, IrRef stage, bool all, const IrRef *of)
-{
-    for (uint32_t o = 0; o < 2; o++) {
-        if (!all && t->of[o].bring.copied) continue;
-        emit_operand_store(&t->of[o], stage, of);
-        of += emit_operand_groups(&t->of[o]);
-    }
+    const EmitCorner first[] = {corner(t, 0, iteration), corner(t, 1, iteration)};
+    emit_operands_values(t->of, first, 2, all, to);
 }
 
 /* A row tile, or two column tiles, at a step. */
@@ -92,7 +80,11 @@ static void iterate(const Tiles *t, IrRef *sums)
     IrRef *brought = WBB_NEW_N(m->a, IrRef, n_values), var;
     for (uint32_t s = 0; s < before; s++) {
         const IrRef first = ir_index(m->g, s);
-        if (s < t->n) copy(t, first, first), values(t, first, false, brought), store(t, first, false, brought);
+        if (s < t->n) {
+            copy(t, first, first);
+            values(t, first, false, brought);
+            emit_operands_store(t->of, 2, first, false, brought);
+        }
         group_of_copies(t, OP_COPY_COMMIT, 0);
     }
     const EmitLoop l = emit_for(m->e, "k", t->n, n_sums, sums, &var);
@@ -106,7 +98,7 @@ static void iterate(const Tiles *t, IrRef *sums)
     emit_close_if(m->e, &more);
     group_of_copies(t, OP_COPY_COMMIT, 0);
     multiply(t, rw_mod(m->rw, var, p->stages), sums);
-    store(t, next, false, brought);
+    emit_operands_store(t->of, 2, next, false, brought);
     emit_end_for(m->e, &l, n_sums, sums);
 }
 
@@ -125,7 +117,7 @@ void emit_product_tiles(const EmitProduct *m, IrRef *sums)
     IrRef *rest = WBB_NEW_N(m->a, IrRef, emit_operand_groups(&t.of[0]) + emit_operand_groups(&t.of[1]));
     const IrRef place = ir_index(m->g, t.n % p->stages); /* with which all are done */
     values(&t, ir_index(m->g, t.n), true, rest);
-    store(&t, place, true, rest);
+    emit_operands_store(t.of, 2, place, true, rest);
     emit_barrier(m->e);
     multiply(&t, place, sums);
 }
