@@ -86,11 +86,9 @@ static bool is_statistic(const Find *f, const HloInstruction *i)
     if (i->opcode != HLO_REDUCE || i->n_operands != 2 || f->needs[i->operands[1]->id]) return false;
     const ScOp op = hlo_combiner(i->called[0]);
     const HloShape *x = i->operands[0]->shape;
-    int64_t n = 1;
-    for (uint32_t d = 0; d < x->rank; d++)
-        if (plan_is_reduced(i, d)) n *= x->dims[d];
-    return (op == OP_ADD || op == OP_MAX || op == OP_MIN) && sc_is_float(x->type) && sc_type_info[x->type].bits >= 16 &&
-           sc_type_info[x->type].bits <= 32 && n == plan_columns_of(f->t) && x->rank <= HLO_RANK_LIMIT;
+    const uint32_t bits = sc_type_info[x->type].bits;
+    if ((op != OP_ADD && op != OP_MAX && op != OP_MIN) || x->rank > HLO_RANK_LIMIT) return false;
+    return sc_is_float(x->type) && bits >= 16 && bits <= 32 && hlo_terms(f->a, i) == (double)plan_columns_of(f->t);
 }
 
 /* x is needed at this index as an operand of i; false: it was needed at another one. */

@@ -98,14 +98,7 @@ static LayPrice price_of(const Plan *plan, const LayRates *r, const PlanAttentio
     x.term[LAY_L1] = all * (fragments + brought) / r->wavefront / r->clock;
     x.term[LAY_ISSUE] = (all * slots + of_sm * results * RESULT) / r->issue / r->clock;
     x.term[LAY_CHAIN] = all / at_once * chain / r->clock;
-    x.term[LAY_LAUNCH] = r->launch;
-    x.term[LAY_LATENCY] = r->dram_latency / r->clock;
-    const LayTerm together[] = {LAY_DRAM, LAY_L2, LAY_PIPE, LAY_L1, LAY_ISSUE, LAY_CHAIN};
-    double terms[WBB_LEN(together)];
-    for (size_t k = 0; k < WBB_LEN(together); k++) terms[k] = x.term[together[k]];
-    x.us = x.term[LAY_LAUNCH] + x.term[LAY_LATENCY] + x.term[LAY_CODE] +
-           price_together(terms, WBB_LEN(terms), r->norm);
-    x.plain = x.us;
+    plan_add_up_product(r, &x);
     return x;
 }
 

@@ -59,7 +59,6 @@ static void add(LayPrice *sum, const LayPrice *x, bool beside, const TgTarget *t
 LayPrice plan_kernel_price(WbbArena *a, const Plan *p, const PlanKernel *k, const TgTarget *t)
 {
     LayPrice sum = {.us = 0};
-    if (!tg_find_rate(t, "clock")) return sum; /* a target without rates has no prices */
     if (!k->n_ranges) sum = price_of_bytes(p, t);
     for (uint32_t n = 0; n < k->n_ranges; n++) {
         const LayPrice x = price_of_range(a, p, k, &k->ranges[n], t);

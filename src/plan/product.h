@@ -92,7 +92,9 @@ void plan_find_bring(RwCx *rw, WbbArena *a, PlanProduct *p, uint32_t align);
 /* The parameter that has the elements of x, as they are, and the index there in place of that in x; NULL: none has. */
 const HloInstruction *plan_source(RwCx *rw, WbbArena *a, const HloInstruction *x, IrRef *index);
 
-/* product_price.c: chooses tiles, warps and blocks, and leaves the price. */
+/* product_price.c: launch, latency, and the time, of a price whose other terms are known. */
+void plan_add_up_product(const LayRates *r, LayPrice *x);
+/* chooses tiles, warps and blocks, and leaves the price. */
 void plan_product_choose(WbbArena *a, const Plan *plan, const TgTarget *t, PlanProduct *p, LayPrice *price);
 void plan_print_product(WbbBuf *out, const PlanProduct *p);
 

@@ -177,6 +177,18 @@ static double split_of(const LayRates *r, const PlanProduct *p, double waves)
     return clocks / r->clock + us;
 }
 
+void plan_add_up_product(const LayRates *r, LayPrice *x)
+{
+    const LayTerm together[] = {LAY_DRAM, LAY_L2, LAY_PIPE, LAY_L1, LAY_ISSUE, LAY_CHAIN};
+    double terms[WBB_LEN(together)];
+    x->term[LAY_LAUNCH] = r->launch;
+    x->term[LAY_LATENCY] = r->dram_latency / r->clock;
+    for (size_t k = 0; k < WBB_LEN(together); k++) terms[k] = x->term[together[k]];
+    x->us = x->term[LAY_LAUNCH] + x->term[LAY_LATENCY] + x->term[LAY_CODE] + x->term[LAY_SPLIT] +
+            price_together(terms, WBB_LEN(terms), r->norm);
+    x->plain = x->us;
+}
+
 static LayPrice price_of(const Common *c, const PlanProduct *p)
 {
     const LayRates *r = c->r;
@@ -211,14 +223,7 @@ static LayPrice price_of(const Common *c, const PlanProduct *p)
     x.term[LAY_ISSUE] = all * slots / r->issue / r->clock;
     x.term[LAY_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
     x.term[LAY_SPLIT] = split_of(r, p, of_sm / held.blocks);
-    x.term[LAY_LAUNCH] = r->launch;
-    x.term[LAY_LATENCY] = r->dram_latency / r->clock;
-    const LayTerm together[] = {LAY_DRAM, LAY_L2, LAY_PIPE, LAY_L1, LAY_ISSUE, LAY_CHAIN};
-    double terms[WBB_LEN(together)];
-    for (size_t k = 0; k < WBB_LEN(together); k++) terms[k] = x.term[together[k]];
-    x.us = x.term[LAY_LAUNCH] + x.term[LAY_LATENCY] + x.term[LAY_CODE] + x.term[LAY_SPLIT] +
-           price_together(terms, WBB_LEN(terms), r->norm);
-    x.plain = x.us;
+    plan_add_up_product(r, &x);
     return x;
 }
 
