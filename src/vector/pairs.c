@@ -137,15 +137,28 @@ static const uint32_t *count_uses(const IrKernel *k, WbbArena *a)
     return uses;
 }
 
+static bool is_narrow_pack(const IrNode *n)
+{
+    return n->op == OP_PACK && IR_LANES(n->type) == 2 && sc_type_info[IR_SC(n->type)].bits < REGISTER;
+}
+
+/* Is it a pack of one operation on two elements, or of one value? */
+static bool may_gain(const Pairs *p, IrRef r)
+{
+    const IrNode *n = ir_at(p->g, r);
+    return is_narrow_pack(n) && (n->a[0] == n->a[1] || is_pair(p, n->a[0], n->a[1]));
+}
+
 void vec_pairs(Lanes *l, IrKernel *k)
 {
+    const uint32_t n = k->g->n;
     bool any = false;
-    for (IrRef r = 1; r < k->g->n && !any; r++)
-        any = ir_at(k->g, r)->op == OP_PACK && IR_LANES(ir_at(k->g, r)->type) == 2 &&
-              sc_type_info[IR_SC(ir_at(k->g, r)->type)].bits < REGISTER;
+    for (IrRef r = 1; r < n && !any; r++) any = is_narrow_pack(ir_at(k->g, r));
     if (!any) return;
     WbbArena *a = wbb_arena_new(k->g->cx);
     Pairs p = {.l = l, .g = k->g, .uses = count_uses(k, a)};
-    ir_remake(k, remake, &p);
+    any = false;
+    for (IrRef r = 1; r < n && !any; r++) any = may_gain(&p, r);
+    if (any) ir_remake(k, remake, &p);
     wbb_arena_free(a);
 }
