@@ -1,10 +1,14 @@
 """Shared by the suites of kernels with one thing wrong each: a mutant is a bundle whose PTX, or document, is not that of its kernel."""
+import argparse
 import fnmatch
+import os
 import re
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
+import ptx_mutants
 from warpburg_cli import Cli
 
 AS_IT_IS = "as it is"             # the kind of the kernel itself, which every run must find right
@@ -92,6 +96,41 @@ def judged_but_equal(cli: Cli, jobs: Sequence[Job], runs: Sequence[Run], equal: 
     print(table((kind for _, kind, _, _ in jobs if kind != AS_IT_IS), survived))
     print(f"{len(jobs)} kernels\n{len(jobs) - failed} passed, {failed + len(unknown)} failed")
     return int(failed + len(unknown) > 0)
+
+
+def of_instructions(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
+    """Each Nth mutant of ptx_mutants.py: kind, what is changed without numbers of registers, the PTX."""
+    for n, m in enumerate(ptx_mutants.mutants(ptx)):
+        if n % every == 0:
+            yield m.kind, re.sub(r"%([a-z]+)\d+", r"%\1", m.what), m.text(ptx)
+
+
+def run_mutants(about: str, kernels: Dict[str, Tuple[str, Sequence[str]]], mutants: Callable[[str, int], Iterable[Tuple[str, str, str]]],
+                runs: Sequence[Run], equal: Dict[Pattern, str], plan: str = "") -> int:
+    """A suite: each kernel, its HLO and options of compile, with `plan` if there is one, as it is and with one thing wrong each; the exit status."""
+    p = argparse.ArgumentParser(description=about)
+    p.add_argument("warpburg")
+    p.add_argument("--every", type=int, default=1)
+    p.add_argument("--only", default="")
+    o = p.parse_args()
+    cli = Cli(os.path.abspath(o.warpburg), timeout=60)
+    jobs: List[Job] = []
+    with tempfile.TemporaryDirectory() as name:
+        choices = Path(name, "plan.txt")
+        choices.write_text(plan, encoding="utf-8")
+        for kernel, (hlo, options) in kernels.items():
+            if o.only not in kernel:
+                continue
+            file, first = Path(name, f"{kernel}.hlo"), Path(name, kernel)
+            file.write_text(hlo, encoding="utf-8")
+            compiled = cli.call("compile", str(file), *(("--plan", str(choices)) if plan else ()), *options, "-o", str(first))
+            if compiled.returncode:
+                print(f"failed: {kernel}: {compiled.stderr}")
+                return 1
+            ptx = (first / "kernel.ptx").read_text(encoding="utf-8")
+            for kind, what, changed in [(AS_IT_IS, "", ptx), *mutants(ptx, o.every)]:
+                jobs.append((kernel, kind, what, write_mutant(first, Path(name, f"{kernel}.{len(jobs)}"), changed)))
+        return judged_but_equal(cli, jobs, runs, equal, o.every == 1 and not o.only)
 
 
 def summed_up(keys: Sequence[Key], faults: Sequence[str], equal: Dict[Key, str], kernels: int) -> int:

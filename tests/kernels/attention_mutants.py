@@ -8,19 +8,15 @@ matrix turned), or a loop over tiles that ends one tile too soon, or a sum of ex
 one tile more. What is not found must be listed in EQUAL with its reason, and each row there must excuse a mutant. --every N tries each Nth mutant. Ends with
 `N passed, M failed`.
 """
-import argparse
-import os
 import re
 import sys
-import tempfile
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from exchange_mutants import ORDERS  # noqa: E402
-from mutant_runs import AS_IT_IS, judged_but_equal, write_mutant  # noqa: E402
+from mutant_runs import run_mutants  # noqa: E402
 from product_mutants import mutants as of_products  # noqa: E402
-from warpburg_cli import Cli  # noqa: E402
 
 TEXT = """HloModule m
 max {{ a = f32[] parameter(0)
@@ -98,29 +94,9 @@ def mutants(ptx: str) -> Iterator[Tuple[str, str, str]]:
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="kernels of two products, with one thing wrong each")
-    p.add_argument("warpburg")
-    p.add_argument("--every", type=int, default=1)
-    p.add_argument("--only", default="")
-    o = p.parse_args()
-    cli = Cli(os.path.abspath(o.warpburg), timeout=60)
-    jobs: List[Tuple[str, str, str, Path]] = []
-    with tempfile.TemporaryDirectory() as name:
-        for kernel, hlo in KERNELS.items():
-            if o.only not in kernel:
-                continue
-            file, plan, first = Path(name, f"{kernel}.hlo"), Path(name, "plan.txt"), Path(name, kernel)
-            file.write_text(hlo, encoding="utf-8")
-            plan.write_text("choices\n  strategy attention\n", encoding="utf-8")
-            compiled = cli.call("compile", str(file), "--plan", str(plan), "--backend", "ptx", "-o", str(first))
-            if compiled.returncode:
-                print(f"failed: {kernel}: {compiled.stderr}")
-                return 1
-            ptx = (first / "kernel.ptx").read_text(encoding="utf-8")
-            made = [(AS_IT_IS, "", ptx), *list(mutants(ptx))[::o.every]]
-            for kind, what, changed in made:
-                jobs.append((kernel, kind, what, write_mutant(first, Path(name, f"{kernel}.{len(jobs)}"), changed)))
-        return judged_but_equal(cli, jobs, RUNS, EQUAL, o.every == 1 and not o.only)
+    kernels = {kernel: (hlo, ("--backend", "ptx")) for kernel, hlo in KERNELS.items()}
+    return run_mutants("kernels of two products, with one thing wrong each", kernels, lambda ptx, every: list(mutants(ptx))[::every], RUNS, EQUAL,
+                       "choices\n  strategy attention\n")
 
 
 if __name__ == "__main__":

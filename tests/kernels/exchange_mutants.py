@@ -7,19 +7,14 @@ A mutant changes one instruction of the PTX, as ptx_mutants.py does (addresses, 
 or takes out a barrier, or moves all rows of the tile but the first (a padding that one stage has and the other has not). What is not found must be
 listed in EQUAL with its reason, and each row there must excuse a mutant. --every N tries each Nth mutant of ptx_mutants.py. Ends with `N passed, M failed`.
 """
-import argparse
-import os
 import re
 import sys
-import tempfile
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-import ptx_mutants  # noqa: E402
-from mutant_runs import AS_IT_IS, judged_but_equal, write_mutant  # noqa: E402
+from mutant_runs import of_instructions, run_mutants  # noqa: E402
 from shared_reductions import ORDERS  # noqa: E402
-from warpburg_cli import Cli  # noqa: E402
 
 RUNS = [(case, seed, order) for case, seed in (("n", 0), ("e", 1)) for order in (ORDERS[0], ORDERS[1], ORDERS[2])]
 
@@ -127,34 +122,12 @@ def mutants(text: str, every: int) -> Iterator[Tuple[str, str, str]]:
                      for k, line in enumerate(lines)]
             if len(some) > 1 and moved != lines:
                 yield "another padding", head, "\n".join(moved)
-    for n, m in enumerate(ptx_mutants.mutants(text)):
-        if n % every == 0:
-            yield m.kind, re.sub(r"%([a-z]+)\d+", r"%\1", m.what), m.text(text)
+    yield from of_instructions(text, every)
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="kernels that exchange layouts, with one thing wrong each")
-    p.add_argument("warpburg")
-    p.add_argument("--every", type=int, default=1)
-    p.add_argument("--only", default="")
-    o = p.parse_args()
-    cli = Cli(os.path.abspath(o.warpburg), timeout=60)
-    jobs: List[Tuple[str, str, str, Path]] = []
-    with tempfile.TemporaryDirectory() as name:
-        for kernel, (hlo, layout) in KERNELS.items():
-            if o.only not in kernel:
-                continue
-            file, first = Path(name, f"{kernel}.hlo"), Path(name, kernel)
-            file.write_text(hlo, encoding="utf-8")
-            compiled = cli.call("compile", str(file), "--layout", layout, "-o", str(first))
-            if compiled.returncode:
-                print(f"failed: {kernel}: {compiled.stderr}")
-                return 1
-            text = (first / "kernel.ptx").read_text(encoding="utf-8")
-            for kind, what, changed in [(AS_IT_IS, "", text), *mutants(text, o.every)]:
-                jobs.append((kernel, kind, what, write_mutant(first, Path(name, f"{kernel}.{len(jobs)}"), changed)))
-
-        return judged_but_equal(cli, jobs, RUNS, EQUAL, o.every == 1 and not o.only)
+    kernels = {kernel: (hlo, ("--layout", layout)) for kernel, (hlo, layout) in KERNELS.items()}
+    return run_mutants("kernels that exchange layouts, with one thing wrong each", kernels, mutants, RUNS, EQUAL)
 
 
 if __name__ == "__main__":

@@ -8,19 +8,14 @@ of these, or lets a group more be under way, or exchanges two registers of one o
 begin before the barrier behind which their place is free. What is not found must be listed in EQUAL with its reason, and each row there must excuse a
 mutant. --every N tries each Nth mutant of ptx_mutants.py. Ends with `N passed, M failed`.
 """
-import argparse
-import os
 import re
 import sys
-import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-import ptx_mutants  # noqa: E402
 from exchange_mutants import RUNS  # noqa: E402
-from mutant_runs import AS_IT_IS, judged_but_equal, write_mutant  # noqa: E402
-from warpburg_cli import Cli  # noqa: E402
+from mutant_runs import of_instructions, run_mutants  # noqa: E402
 
 TEXT = """HloModule m
 f {{
@@ -116,36 +111,12 @@ def mutants(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
                 other = [*found[:i], found[i + 1], found[i], *found[i + 2:]]
                 yield f"two of {name} exchanged", str(i), "\n".join([*lines[:k], line[:operands[n].start()] + "{" + ", ".join(other) + "}" +
                                                                  line[operands[n].end():], *lines[k + 1:]])
-    for n, m in enumerate(ptx_mutants.mutants(ptx)):
-        if n % every == 0:
-            yield m.kind, re.sub(r"%([a-z]+)\d+", r"%\1", m.what), m.text(ptx)
+    yield from of_instructions(ptx, every)
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description="kernels whose tensor cores add products, with one thing wrong each")
-    p.add_argument("warpburg")
-    p.add_argument("--every", type=int, default=1)
-    p.add_argument("--only", default="")
-    o = p.parse_args()
-    cli = Cli(os.path.abspath(o.warpburg), timeout=60)
-    jobs: List[Tuple[str, str, str, Path]] = []
-    with tempfile.TemporaryDirectory() as name:
-        for kernel, hlo in {**KERNELS, **TILES}.items():
-            if o.only not in kernel:
-                continue
-            through = ["--disable", f"strategies.py:{DIRECT if kernel in TILES else SHARED}"]
-            file, plan, first = Path(name, f"{kernel}.hlo"), Path(name, "plan.txt"), Path(name, kernel)
-            file.write_text(hlo, encoding="utf-8")
-            plan.write_text("choices\n  strategy product\n", encoding="utf-8")
-            compiled = cli.call("compile", str(file), "--plan", str(plan), *through, "-o", str(first))
-            if compiled.returncode:
-                print(f"failed: {kernel}: {compiled.stderr}")
-                return 1
-            ptx = (first / "kernel.ptx").read_text(encoding="utf-8")
-            for kind, what, changed in [(AS_IT_IS, "", ptx), *mutants(ptx, o.every)]:
-                jobs.append((kernel, kind, what, write_mutant(first, Path(name, f"{kernel}.{len(jobs)}"), changed)))
-
-        return judged_but_equal(cli, jobs, RUNS, EQUAL, o.every == 1 and not o.only)
+    kernels = {kernel: (hlo, ("--disable", f"strategies.py:{DIRECT if kernel in TILES else SHARED}")) for kernel, hlo in {**KERNELS, **TILES}.items()}
+    return run_mutants("kernels whose tensor cores add products, with one thing wrong each", kernels, mutants, RUNS, EQUAL, "choices\n  strategy product\n")
 
 
 if __name__ == "__main__":
