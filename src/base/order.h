@@ -1,11 +1,13 @@
 /* order.h: who writes each byte before whom.
  *
  * Whoever plans several launches, or steps, says in this form what each of them reads and writes, and asks whether
- * that is right. Values lie in memory; steps run one after the other; what one step does, its threads do in any order.
+ * that is right: the cut of a module (fuse/legal.c), the launches of a fusion (plan/order.c), the steps of a program
+ * and their buffers (program/verify.c). Values lie in memory; steps run one after the other; what one step does, its
+ * threads do in any order.
  *
- *     values: p (fixed, given), s, y (wanted); steps: sort reads p makes s; scatter reads p, s makes y    NULL
+ *     values: p (fixed, given), s, y (wanted); steps: sort reads p makes s; scatter reads p, s makes y    no fault
  *     the same where y lies in the memory of p                      "it makes y over p, which it reads"
- *     the same where nothing makes s                                "it reads s, which no step before it makes"
+ *     the same where nothing makes s                                "it reads s, which no step makes"
  */
 #ifndef WBB_ORDER_H
 #define WBB_ORDER_H
@@ -49,9 +51,23 @@ typedef struct {
     uint32_t n_values, n_memories, n_steps;
 } WbbOrder;
 
-/* NULL, or the first fault, of step *step; n_steps: of the end. A fault is: a step reads what no step before it made,
- * or what another one overwrote; it writes what it reads, twice the same bytes, or where a fixed value lies; a wanted
- * value is not there at the end; one that must be used is overwritten, or there at the end, and no step has read it. */
-const char *wbb_order_fault(WbbArena *a, const WbbOrder *o, uint32_t *step);
+typedef enum {
+    WBB_FAULT_NONE,
+    WBB_FAULT_ABSENT, /* it reads what no step makes .. */
+    WBB_FAULT_LATER,  /* .. what a later step makes, or itself .. */
+    WBB_FAULT_GONE,   /* .. what a step before it overwrote; the last two of what is wanted, at the end, too */
+    WBB_FAULT_PLACE,  /* it writes what it reads, twice the same bytes, or where a fixed value lies */
+    WBB_FAULT_UNREAD, /* what must be used is overwritten, or there at the end, and no step has read it */
+} WbbFaultKind;
+
+typedef struct {
+    WbbFaultKind kind;
+    uint32_t step;    /* whose it is; n_steps: of the end */
+    uint32_t value;   /* that it reads or makes, or that must be there or used */
+    const char *text; /* "it .." */
+} WbbFault;
+
+/* The first fault; .kind is WBB_FAULT_NONE where all is right. */
+WbbFault wbb_order_fault(WbbArena *a, const WbbOrder *o);
 
 #endif

@@ -18,10 +18,8 @@ typedef struct {
     const HloComputation *c;
     FuseStep *steps; /* in the order of their last values */
     uint32_t n;
-    const FuseGroup *groups;
-    uint32_t n_groups;
     uint32_t *step;  /* [id] the step that makes the value + 1; 0: none */
-    struct { const HloInstruction **items; uint32_t n, capacity; } *after; /* [step] control predecessors */
+    FuseList *after; /* [step] control predecessors */
 } Cut;
 
 FuseGroup fuse_reach(WbbArena *a, const FuseRole *roles, const HloInstruction *root)
@@ -105,25 +103,14 @@ typedef struct {
     Cut *u;
     uint8_t *of_step, *of_value;
     struct { Open *items; uint32_t n, capacity; } stack;
-    FuseStep *out;
-    uint32_t n;
+    FusePlacing *to;
 } Order;
-
-/* A value that is waited for to make it. The first steps are the groups. */
-static void fail_circle(const Cut *u, const HloInstruction *i)
-{
-    const uint32_t step = u->step[i->id] - 1;
-    const WbbLoc at = step < u->n_groups && u->groups[step].at.line ? u->groups[step].at : i->loc;
-    wbb_fail(u->cx, at, "the kernel of %s waits for itself: what it reads follows from what it leaves",
-             u->steps[step].makes[0]->name);
-}
 
 static void open_value(Order *o, const HloInstruction *i)
 {
     const uint32_t step = o->u->step[i->id];
     uint8_t *state = step ? &o->of_step[step - 1] : &o->of_value[i->id];
-    if (step && *state == OPEN) fail_circle(o->u, i);
-    if (*state != WAITS) return;
+    if (*state != WAITS) return; /* where it is open, it waits for itself, which fuse_check sees */
     *state = OPEN;
     const Open x = {.step = step, .i = i};
     WBB_PUSH(o->u->arena, &o->stack, x);
@@ -132,30 +119,46 @@ static void open_value(Order *o, const HloInstruction *i)
 /* Dependence number `k` of what is open, or NULL. */
 static const HloInstruction *dependence(const Order *o, const Open *x, uint32_t k)
 {
-    if (!x->step) {
-        if (k < x->i->n_operands) return x->i->operands[k];
-        k -= x->i->n_operands;
-        return k < x->i->n_predecessors ? x->i->predecessors[k] : NULL;
-    }
+    if (!x->step) return k < x->i->n_operands ? x->i->operands[k] : NULL;
     const FuseStep *s = &o->u->steps[x->step - 1];
     if (k < s->n_reads) return s->reads[k];
     k -= s->n_reads;
     return k < o->u->after[x->step - 1].n ? o->u->after[x->step - 1].items[k] : NULL;
 }
 
-static void place(Order *o, uint32_t step)
+static void place(Order *o, const HloInstruction *i)
 {
-    open_value(o, o->u->steps[step].makes[0]);
+    open_value(o, i);
     while (o->stack.n) {
         Open *x = &o->stack.items[o->stack.n - 1];
         const HloInstruction *on = dependence(o, x, x->next++);
         if (on && (!x->step || o->u->step[on->id] != x->step)) {
             open_value(o, on);
         } else if (!on) {
-            if (x->step) o->of_step[x->step - 1] = DONE, o->out[o->n++] = o->u->steps[x->step - 1];
-            else o->of_value[x->i->id] = DONE;
+            const FusePlaced done = {x->step ? o->u->steps[x->step - 1].at : x->i, x->step};
+            *(x->step ? &o->of_step[x->step - 1] : &o->of_value[x->i->id]) = DONE;
+            WBB_PUSH(o->u->arena, &o->to->placed, done);
             o->stack.n--;
         }
+    }
+}
+
+/* Instead of control predecessors that only name what steps make, or that kernels compute on their way, the values that
+ * steps make: there is no order but among steps. */
+static void find_after(Cut *u, const FuseRole *roles)
+{
+    uint32_t *seen = WBB_NEW_N(u->arena, uint32_t, u->c->n_instructions + 1);
+    for (uint32_t s = 0; s < u->n; s++) {
+        FuseList open = u->after[s], made = {0};
+        for (uint32_t k = 0; k < open.n; k++) {
+            const HloInstruction *i = open.items[k];
+            if (seen[i->id] == s + 1 || u->step[i->id] == s + 1) continue;
+            seen[i->id] = s + 1;
+            if (u->step[i->id]) WBB_PUSH(u->arena, &made, i);
+            for (uint32_t o = 0; !u->step[i->id] && fuse_is_name(i, roles[i->id]) && o < i->n_operands; o++)
+                WBB_PUSH(u->arena, &open, i->operands[o]);
+        }
+        u->after[s] = made;
     }
 }
 
@@ -170,25 +173,37 @@ FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRo
                    uint32_t n)
 {
     const uint32_t most = c->n_instructions + n + 1;
-    fuse_check(cx, c, roles, groups, n);
-    Cut u = {.cx = cx, .arena = a, .c = c, .groups = groups, .n_groups = n, .steps = WBB_NEW_N(a, FuseStep, most),
-             .step = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
-    u.after = wbb_alloc(a, wbb_mul_size(a, most, sizeof *u.after));
+    Cut u = {.cx = cx, .arena = a, .c = c, .steps = WBB_NEW_N(a, FuseStep, most),
+             .step = WBB_NEW_N(a, uint32_t, c->n_instructions + 1), .after = WBB_NEW_N(a, FuseList, most)};
     for (uint32_t k = 0; k < n; k++) add_group(&u, &groups[k]);
     for (uint32_t k = 0; k < c->n_instructions; k++)
         if (roles[k] != FUSE_ROOT && fuse_is_step(roles[k]))
             add_single(&u, c->instructions[k], roles[k]);
     uint32_t *at = WBB_NEW_N(a, uint32_t, c->n_instructions + 1); /* [id] the step whose last value it is, + 1 */
     for (uint32_t s = 0; s < u.n; s++) {
-        for (uint32_t k = 0; k < u.steps[s].n_makes; k++) u.step[u.steps[s].makes[k]->id] = s + 1;
-        at[last_of(&u.steps[s])] = s + 1;
+        uint32_t *last = &at[last_of(&u.steps[s])];
+        for (uint32_t k = 0; k < u.steps[s].n_makes; k++) {
+            uint32_t *made = &u.step[u.steps[s].makes[k]->id];
+            *made = *made ? *made : s + 1; /* a second one is a fault, which fuse_check sees */
+        }
+        *last = *last ? *last : s + 1;
     }
-    Order o = {.u = &u, .of_step = WBB_NEW_N(a, uint8_t, u.n + 1), .of_value = WBB_NEW_N(a, uint8_t, most),
-               .out = WBB_NEW_N(a, FuseStep, u.n + 1)};
+    find_after(&u, roles);
+    FusePlacing to = {.c = c, .roles = roles, .groups = groups, .n_groups = n, .steps = u.steps, .after = u.after,
+                      .step = u.step};
+    Order o = {.u = &u, .of_step = WBB_NEW_N(a, uint8_t, u.n + 1), .of_value = WBB_NEW_N(a, uint8_t, most), .to = &to};
     for (uint32_t k = 0; k < c->n_instructions; k++)
-        if (at[k] && o.of_step[at[k] - 1] == WAITS) place(&o, at[k] - 1);
-    assert(o.n == u.n);
-    return (FuseCut){.of = c, .steps = o.out, .n = o.n};
+        if (at[k]) place(&o, u.steps[at[k] - 1].makes[0]);
+    for (uint32_t s = 0; s < u.n; s++) /* it makes what another one makes */
+        if (o.of_step[s] == WAITS) WBB_PUSH(a, &to.placed, ((FusePlaced){u.steps[s].at, s + 1}));
+    to.n_before = to.placed.n;
+    place(&o, c->root);
+    fuse_check(cx, &to);
+    FuseCut cut = {.of = c, .steps = WBB_NEW_N(a, FuseStep, u.n + 1)};
+    for (uint32_t k = 0; k < to.placed.n; k++)
+        if (to.placed.items[k].step) cut.steps[cut.n++] = u.steps[to.placed.items[k].step - 1];
+    assert(cut.n == u.n);
+    return cut;
 }
 
 /* A kernel for each root of these roles. */

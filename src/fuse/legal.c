@@ -1,63 +1,83 @@
 /* legal: what must hold of a cut.
  *
- * Needs: roles and groups. Leaves: nothing, or the first fault of the cut. Memory holds what a kernel, a library call
- * or a computation that is called reads, and the result; a kernel leaves what it computes. That no step waits for
- * itself is seen when they are put in order (cut.c).
+ * Needs: steps in their order, and between them what names or views values in memory. Leaves: nothing, or fails with
+ * the first fault. The facts are those of base/order.h: memory holds what a kernel, a library call or a computation
+ * that is called reads, and the result; each value is left there once. Where a step waits for itself no order is right.
  *
  *     kernel y computes exp    where exp reads m, which no kernel leaves: "the kernel of y reads m, which .."
  */
+#include "base/order.h"
 #include "fuse/priced.h"
 
-/* Has memory the value, as far as what it is made of is there? */
-static bool is_held(const HloInstruction *i, FuseRole role, const bool *held)
+bool fuse_is_name(const HloInstruction *i, FuseRole role)
 {
-    switch (role) {
-    case FUSE_ROOT: case FUSE_FIXED: case FUSE_LIBRARY: case FUSE_COPY: case FUSE_CONTROL: return true;
-    case FUSE_INLINE: return false;
-    default: break;
+    return role == FUSE_ALIAS || (role == FUSE_NOTHING && fuse_first_role(i) != FUSE_ROOT);
+}
+
+typedef struct { WbbTouch *items; uint32_t n, capacity; } Touches;
+
+static void touch(WbbArena *a, Touches *t, WbbTouchKind kind, const HloInstruction *const *list, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) WBB_PUSH(a, t, ((WbbTouch){.kind = kind, .value = list[k]->id}));
+}
+
+/* A name of memory keeps what it reads; what is no name, and no step leaves, is never there. */
+static WbbTouches touches_of(WbbArena *a, const FusePlacing *x, const FusePlaced *p)
+{
+    Touches t = {0};
+    const HloInstruction *i = p->i;
+    if (p->step) {
+        const FuseStep *s = &x->steps[p->step - 1];
+        const FuseList *after = &x->after[p->step - 1];
+        touch(a, &t, WBB_READS, s->reads, s->n_reads);
+        touch(a, &t, WBB_MAKES, s->makes, s->n_makes);
+        touch(a, &t, WBB_READS, (const HloInstruction *const *)after->items, after->n);
+    } else if (fuse_is_name(i, x->roles[i->id])) {
+        touch(a, &t, WBB_READS, (const HloInstruction *const *)i->operands, i->n_operands);
+        touch(a, &t, WBB_KEEPS, &i, 1);
     }
-    if (role == FUSE_NOTHING && fuse_first_role(i) == FUSE_ROOT) return false; /* nobody computes it */
-    for (uint32_t k = 0; k < i->n_operands; k++)
-        if (!held[i->operands[k]->id]) return false;
-    return true;
+    return (WbbTouches){t.items, t.n};
 }
 
-static WbbLoc place_of(const FuseGroup *g) { return g->at.line ? g->at : g->roots[0]->loc; }
-
-static void check_group(WbbCx *cx, const FuseGroup *g, const bool *held, uint32_t *stamp, uint32_t number)
+/* Where the text of a plan states a step, or, where there is none, that of an instruction. */
+static WbbLoc place_of(const FusePlacing *x, uint32_t step, const HloInstruction *i)
 {
-    for (uint32_t k = 0; k < g->n_members; k++) stamp[g->members[k]->id] = number;
-    for (uint32_t k = 0; k < g->n_roots; k++)
-        if (stamp[g->roots[k]->id] != number)
-            wbb_fail(cx, place_of(g), "a kernel leaves %s, which it does not compute", g->roots[k]->name);
-    for (uint32_t k = 0; k < g->n_members; k++)
-        for (uint32_t o = 0; o < g->members[k]->n_operands; o++) {
-            const HloInstruction *x = g->members[k]->operands[o];
-            if (stamp[x->id] != number && !held[x->id])
-                wbb_fail(cx, place_of(g), "the kernel of %s reads %s, which it does not compute, and no kernel leaves "
-                         "it in memory", g->roots[0]->name, x->name);
-        }
+    const WbbLoc stated = x->n_groups ? x->groups[0].at : (WbbLoc){0};
+    if (!stated.line) return i->loc;
+    return step && step <= x->n_groups ? x->groups[step - 1].at : (WbbLoc){.file = stated.file};
 }
 
-void fuse_check(WbbCx *cx, const HloComputation *c, const FuseRole *roles, const FuseGroup *groups, uint32_t n)
+static void say(WbbCx *cx, const FusePlacing *x, const WbbFault *f)
+{
+    const bool result = f->step >= x->n_before;
+    const FusePlaced p = result ? (FusePlaced){.i = x->c->root} : x->placed.items[f->step];
+    const HloInstruction *of = x->c->instructions[f->value];
+    const uint32_t waits = x->step[of->id] ? x->step[of->id] : p.step;
+    if (f->kind == WBB_FAULT_LATER && waits)
+        wbb_fail(cx, place_of(x, waits, of), "the kernel of %s waits for itself: what it reads follows from what it "
+                 "leaves", x->steps[waits - 1].at->name);
+    if (f->kind == WBB_FAULT_PLACE) wbb_fail(cx, place_of(x, p.step, of), "two kernels leave %s in memory", of->name);
+    if (result)
+        wbb_fail(cx, place_of(x, 0, p.i), "no kernel leaves the result of %s, or a part of it, in memory",
+                 x->c->name);
+    if (p.step && p.step <= x->n_groups)
+        wbb_fail(cx, place_of(x, p.step, p.i), "the kernel of %s reads %s, which it does not compute, and no kernel "
+                 "leaves it in memory", p.i->name, of->name);
+    wbb_fail(cx, place_of(x, 0, p.i), "%s reads %s, which no kernel leaves in memory", p.i->name, of->name);
+}
+
+void fuse_check(WbbCx *cx, const FusePlacing *x)
 {
     WbbArena *a = wbb_arena_new(cx);
-    bool *held = WBB_NEW_N(a, bool, c->n_instructions + 1);
-    uint32_t *stamp = WBB_NEW_N(a, uint32_t, c->n_instructions + 1);
-    const WbbLoc at = n ? groups[0].at : (WbbLoc){0};
-    for (uint32_t id = 0; id < c->n_instructions; id++)
-        held[id] = is_held(c->instructions[id], roles[id], held);
-    for (uint32_t k = 0; k < n; k++) check_group(cx, &groups[k], held, stamp, k + 1);
-    for (uint32_t id = 0; id < c->n_instructions; id++) {
-        const HloInstruction *i = c->instructions[id];
-        const bool reads = fuse_is_step(roles[id]) && roles[id] != FUSE_ROOT;
-        for (uint32_t k = 0; k < i->n_operands && reads; k++)
-            if (!held[i->operands[k]->id])
-                wbb_fail(cx, at.line ? (WbbLoc){.file = at.file} : i->loc,
-                         "%s reads %s, which no kernel leaves in memory", i->name, i->operands[k]->name);
-    }
-    if (!held[c->root->id])
-        wbb_fail(cx, at.line ? (WbbLoc){.file = at.file} : c->root->loc,
-                 "no kernel leaves the result of %s, or a part of it, in memory", c->name);
+    const uint32_t n = x->c->n_instructions;
+    WbbBytes *values = WBB_NEW_N(a, WbbBytes, n + 1);
+    WbbTouches *steps = WBB_NEW_N(a, WbbTouches, x->placed.n + 1);
+    for (uint32_t id = 0; id < n; id++)
+        values[id] = (WbbBytes){.name = x->c->instructions[id]->name, .memory = id, .bytes = 1, .fixed = true};
+    values[x->c->root->id].wanted = true;
+    for (uint32_t k = 0; k < x->placed.n; k++) steps[k] = touches_of(a, x, &x->placed.items[k]);
+    const WbbOrder order = {.values = values, .steps = steps, .n_values = n, .n_memories = n, .n_steps = x->placed.n};
+    const WbbFault fault = wbb_order_fault(a, &order);
+    if (fault.kind) say(cx, x, &fault);
     wbb_arena_free(a);
 }

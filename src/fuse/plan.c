@@ -297,8 +297,6 @@ static FuseGroup take_kernel(Taken *t, const Item *x, uint32_t number)
             if (i->opcode != HLO_IOTA && !fuse_is_small_constant(i))
                 wbb_fail(t->cx, name->at, "%s is a %s, which no kernel computes", name->text,
                          hlo_opcode_name(i->opcode));
-        if (root && t->roles[i->id] == FUSE_ROOT)
-            wbb_fail(t->cx, name->at, "two kernels leave %s in memory", name->text);
         if (root) t->roles[i->id] = FUSE_ROOT, g.roots[g.n_roots++] = i;
         else if (t->roles[i->id] != FUSE_ROOT) t->roles[i->id] = FUSE_INLINE;
         take_member(t, &g, i, number);

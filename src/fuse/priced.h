@@ -125,8 +125,32 @@ FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, con
 /* The choices that it states for the kernels of a cut. */
 void fuse_take_choices(const FuseHow *how, const FuseCut *cut);
 
-/* legal.c: fails where a cut reads from memory what nobody leaves there, at the line of the plan, or at the value. */
-void fuse_check(WbbCx *cx, const HloComputation *c, const FuseRole *roles, const FuseGroup *groups, uint32_t n);
+/* legal.c ---------------------------------------------------------------------------------------------------------- */
+/* Steps of a cut in their order, before they are given away: what comes before it is what each of them needs. */
+typedef struct {
+    const HloInstruction *i; /* that names the step; or one that no step makes */
+    uint32_t step;           /* + 1; 0: none */
+} FusePlaced;
+
+typedef struct { const HloInstruction **items; uint32_t n, capacity; } FuseList;
+
+typedef struct {
+    const HloComputation *c;
+    const FuseRole *roles;
+    const FuseGroup *groups; /* of the first steps */
+    uint32_t n_groups;
+    const FuseStep *steps;
+    const FuseList *after;   /* [step] values that other steps have to make before it, though it reads none of them */
+    const uint32_t *step;    /* [id] the step that makes the value + 1; 0: none */
+    struct { FusePlaced *items; uint32_t n, capacity; } placed;
+    uint32_t n_before;       /* placed for steps; the others for the result alone */
+} FusePlacing;
+
+/* Has memory the value as soon as what it is made of is there? Of others nobody leaves a value, if no step does. */
+bool fuse_is_name(const HloInstruction *i, FuseRole role);
+/* Fails where a cut reads from memory what nobody leaves there, leaves a value twice, or a step waits for itself: at
+ * the line of the plan, or at the value. */
+void fuse_check(WbbCx *cx, const FusePlacing *x);
 
 /* products.c: puts products of matrices that are library calls into kernels of g, where how->library says that this
  * takes less time. explain: takes a line for each; may be NULL. */

@@ -27,7 +27,6 @@ enum {
     BUNDLE = 1 << 11,
     BRANCHED = 1 << 12, /* no select is marked `rare` */
     ACCESSES = 1 << 14, /* loads of neighbours in one scope are one */
-    ORDERED = 1 << 13, /* launches read what is there, and overwrite what nothing needs any more */
 };
 
 /* The arguments of a pass over the IR. */
@@ -75,10 +74,8 @@ static const Pass passes[] = {
      "it rewrites instructions, whose types and shapes parsing has verified"},
     {"plan", NORMAL, PLAN, 0, NULL,
      "it knows the few instructions of normal form, and no others"},
-    {"order", PLAN, ORDERED, 0, NULL,
-     "the plan says what each launch reads and writes"},
-    {"emit", PLAN | NORMAL | ORDERED, KERNEL, 0, NULL,
-     "of a plan that is wrong about memory no kernel is made"},
+    {"emit", PLAN | NORMAL, KERNEL, 0, NULL,
+     "of a plan that is wrong about memory no kernel is made, and plan makes none"},
     {"choices", KERNEL, CHOSEN, 0, choices,
      "emit translates instruction by instruction, and makes a select of each"},
     {"simplify", KERNEL | CHOSEN, SIMPLE, 0, simplify,

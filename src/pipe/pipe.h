@@ -260,9 +260,8 @@ PipeModule pipe_module(WbbCx *cx, WbbArena *a, const PipeModuleOptions *o, const
                        size_t n);
 void pipe_module_end(const PipeModule *m, WbbArena *a); /* after the cut: what it found out is kept */
 
-/* order.c: end the compile where launches of the plan read or write memory in a wrong order; where a kernel that is as
- * emit made it reads or writes what the plan does not say of it. */
-void pipe_check_order(WbbCx *cx, const Plan *p);
+/* touches.c: ends the compile where a kernel that is as emit made it reads or writes what the plan does not say of it.
+ */
 void pipe_check_touches(WbbCx *cx, const Plan *p, const PlanKernel *of, const IrKernel *k);
 /* work.c: the operations that one thread evaluates at most, if it takes all branches. For a kernel after any pass. */
 double pipe_work(WbbCx *cx, const IrKernel *k);

@@ -272,17 +272,3 @@ void plan_check(WbbCx *cx, WbbArena *a, const Plan *p, const TgTarget *t, bool l
                 wanted[c->instructions[n]->called[j]->id] = true;
     }
 }
-
-void plan_check_parameters(WbbCx *cx, const Plan *p, const TgTarget *t)
-{
-    enum { ADDRESS = 8 };
-    const int64_t most = tg_tuned(t, "parameter.bytes") / ADDRESS;
-    for (uint32_t k = 0; k < p->n_kernels; k++) {
-        const Plan *of = plan_of_kernel(p, &p->kernels[k]);
-        const int64_t n = (int64_t)of->n_operands + of->n_outputs + of->n_temps;
-        if (n > most)
-            wbb_decline(cx, p->fusion->body->root->loc, WHY_SIZE,
-                        "a kernel would have %lld arrays: %s takes the addresses of %lld as parameters", (long long)n,
-                        t->name, (long long)most);
-    }
-}

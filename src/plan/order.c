@@ -1,6 +1,6 @@
-/* order.c: who writes each byte before whom, of the launches of a plan.
+/* order.c: is a plan legal? Who writes each byte before whom, of its launches, and how many arrays each of them has.
  *
- * Needs a plan; leaves NULL, or what is wrong with it. What each launch reads and writes is said as facts of
+ * Needs a plan; leaves nothing where it is legal. What each launch reads and writes is said as facts of
  * base/order.h. An operand has one value, from the start on, or, where a fusion is cut, from the kernels on that make
  * it (PlanKernel.ready); whatever lies in other buffers has the value that the kernel before left there. An update in
  * place reads what it leaves as it was.
@@ -164,8 +164,31 @@ const char *plan_order_fault(WbbArena *a, const Plan *p)
     }
     const WbbOrder order = {.values = o.values.items, .steps = steps, .n_values = o.values.n, .n_memories = n,
                             .n_steps = p->n_kernels};
-    uint32_t at;
-    const char *fault = wbb_order_fault(a, &order, &at);
-    if (!fault) return NULL;
-    return at < p->n_kernels ? wbb_format(a, "kernel %u: %s", at, fault) : wbb_format(a, "at the end %s", fault);
+    const WbbFault fault = wbb_order_fault(a, &order);
+    if (!fault.kind) return NULL;
+    return fault.step < p->n_kernels ? wbb_format(a, "kernel %u: %s", fault.step, fault.text)
+                                     : wbb_format(a, "at the end %s", fault.text);
+}
+
+static void check_parameters(WbbCx *cx, const Plan *p, const TgTarget *t)
+{
+    enum { ADDRESS = 8 };
+    const int64_t most = tg_tuned(t, "parameter.bytes") / ADDRESS;
+    for (uint32_t k = 0; k < p->n_kernels; k++) {
+        const Plan *of = plan_of_kernel(p, &p->kernels[k]);
+        const int64_t n = (int64_t)of->n_operands + of->n_outputs + of->n_temps;
+        if (n > most)
+            wbb_decline(cx, p->fusion->body->root->loc, WHY_SIZE,
+                        "a kernel would have %lld arrays: %s takes the addresses of %lld as parameters", (long long)n,
+                        t->name, (long long)most);
+    }
+}
+
+void plan_legal(WbbCx *cx, const Plan *p, const TgTarget *t)
+{
+    check_parameters(cx, p, t);
+    WbbArena *a = wbb_arena_new(cx);
+    const char *fault = plan_order_fault(a, p);
+    if (fault) wbb_fail(cx, p->fusion->body->root->loc, "a bug of warpburg: a plan is wrong: %s", fault);
+    wbb_arena_free(a);
 }

@@ -319,13 +319,14 @@ uint8_t *plan_touches(WbbArena *a, const Plan *p, const PlanKernel *k);
 bool plan_is_partial(WbbArena *a, const Plan *p, uint32_t buffer); /* an output of which no kernel writes all */
 /* NULL, or what is wrong with the order in which kernels read and write memory. */
 const char *plan_order_fault(WbbArena *a, const Plan *p);
+/* Each plan that a strategy makes: declines one with a kernel of more arrays than the target takes parameters; one in
+ * which kernels read and write memory in a wrong order is a bug, and ends the compile. */
+void plan_legal(WbbCx *cx, const Plan *p, const TgTarget *t);
 
 /* legality.c: may the fusion be compiled? Declines it at the instruction that is at fault. Reductions whose terms
  * threads share, or that depend on the order of their terms, may be of any length. limits: check how much threads
  * reduce, and not only operations and types. */
 void plan_check(WbbCx *cx, WbbArena *a, const Plan *p, const TgTarget *t, bool limits);
-/* Declines a plan with a kernel of more arrays than the target takes parameters. */
-void plan_check_parameters(WbbCx *cx, const Plan *p, const TgTarget *t);
 /* value.c */
 static inline PlanValue plan_value(const HloInstruction *i, uint32_t part) { return hlo_value(i, part); }
 uint32_t plan_packed_group(ScType t); /* elements of a byte; 1 for types of 8 bits and more */

@@ -275,10 +275,9 @@ static void check_order(Check *c, int64_t *step)
     }
     const WbbOrder order = {.values = values, .steps = steps, .n_values = x->n_values + x->n_buffers,
                             .n_memories = 1 + x->n_parameters + x->n_results + x->n_buffers, .n_steps = x->n_steps};
-    uint32_t at;
-    const char *fault = wbb_order_fault(c->arena, &order, &at);
-    *step = fault && at < x->n_steps ? (int64_t)at : -1;
-    if (fault) refuse(c, at < x->n_steps ? fault : wbb_format(c->arena, "at the end %s", fault));
+    const WbbFault fault = wbb_order_fault(c->arena, &order);
+    *step = fault.kind && fault.step < x->n_steps ? (int64_t)fault.step : -1;
+    if (fault.kind) refuse(c, *step < 0 ? wbb_format(c->arena, "at the end %s", fault.text) : fault.text);
 }
 
 /* Shapes, views, buffers. */

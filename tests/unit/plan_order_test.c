@@ -89,7 +89,7 @@ static void test_memory(void **state)
     assert_int_equal(p->n_temps, 0);
     expect(cx, p, NULL);
     swap(p, 0);
-    expect(cx, p, "kernel 0: it reads out, which no step before it makes");
+    expect(cx, p, "kernel 0: it reads out, which no step makes");
 }
 
 int main(void)

@@ -1,20 +1,12 @@
-/* order.c: no kernel is made of a plan that is wrong about memory, or reads and writes other memory than the plan says.
+/* touches.c: no kernel reads or writes other memory than its plan says.
  *
  * Needs a plan, and the kernels that emit makes of it, before any pass. Leaves nothing: a fault is a bug of warpburg,
- * and ends the compile with a message. plan_order_fault follows the launches by what the plan says that each of them
- * does; that this is true is checked on the code.
+ * and ends the compile with a message. That the launches of a plan are right by what it says that each of them does, is
+ * checked when it is made (plan/order.c); that this is true is checked here, on the code.
  *
- *     kernel 0 makes %out over %p, kernel 1 reads %p    "a bug of warpburg: .. kernel 1: it reads p, which step 0 .."
+ *     kernel 0 loads %p, and its plan does not say so    "a bug of warpburg: kernel 0 reads p, which its plan .."
  */
 #include "pipe/pipe.h"
-
-void pipe_check_order(WbbCx *cx, const Plan *p)
-{
-    WbbArena *a = wbb_arena_new(cx);
-    const char *fault = plan_order_fault(a, p);
-    if (fault) wbb_fail(cx, p->fusion->body->root->loc, "a bug of warpburg: a plan is wrong: %s", fault);
-    wbb_arena_free(a);
-}
 
 typedef struct {
     const IrKernel *k;
