@@ -144,6 +144,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("random_programs", "tests/fuzz/random_programs.py {wb}", "40", "2000"),
         Row("edges", "tests/programs/edges.py {wb}", "8", "200"),
         Row("stated_plans", "tests/programs/stated_plans.py {wb}", "24", "1000"),
+        Row("legality_mutants", "tests/programs/legality_mutants.py {build}", "--every 4", "--every 1"),
         Row("step_order", "tests/programs/step_order.py {wb}", "--every 40", "--all"),
         Row("programs", "tests/programs/programs.py {wb} {run} {build}/tests/program_fuzz --shared {shared}", "--every 20 --every-variant 20"),
     ],
