@@ -11,8 +11,6 @@
  */
 #include "fuse/kernels.h"
 
-enum { NEIGHBOURS = 8 }; /* later kernels of the same size that are tried, at most */
-
 /* Seconds of what a kernel reads and leaves. */
 static double memory_time(FuseWork *w, const FuseKernel *k)
 {
@@ -87,7 +85,7 @@ void fuse_merge_beside(FuseWork *w)
     w->agrees = agrees;
     for (uint32_t x = 0; x < w->kernels.n; x++) {
         uint32_t tried = 0;
-        for (uint32_t y = x + 1; y < w->kernels.n && is_candidate[x] && tried < NEIGHBOURS; y++) {
+        for (uint32_t y = x + 1; y < w->kernels.n && is_candidate[x] && tried < w->rates->neighbours; y++) {
             const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
             if (!is_candidate[y]) continue;
             const FusePos p = b->hero ? a->space : fuse_kept(w, a), q = a->hero ? b->space : fuse_kept(w, b);

@@ -242,20 +242,30 @@ static bool loop_compiles(WbbCx *cx, const HloComputation *c, const FuseGroup *g
     return compiles;
 }
 
+/* Marks an instruction. Returns whether that is new. */
+static bool mark(bool *marks, const HloInstruction *i)
+{
+    const bool had = marks[i->id];
+    marks[i->id] = true;
+    return !had;
+}
+
 /* Of a kernel that does not compile, the loops that do not either go without it; or all; or, without any, reductions.
- */
-static void set_alone(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const FuseHow *how, bool *alone)
+ * Returns whether one is new. */
+static bool set_alone(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const FuseHow *how, bool *alone)
 {
     uint32_t loops = 0, refused = 0;
+    bool any = false;
     for (uint32_t j = 0; j < g->n_members; j++) {
         if (g->members[j]->opcode != HLO_WHILE) continue;
         loops++;
         if (loop_compiles(cx, c, g, g->members[j], how)) continue;
-        alone[g->members[j]->id] = true;
+        any |= mark(alone, g->members[j]);
         refused++;
     }
     for (uint32_t j = 0; j < g->n_members && !refused; j++)
-        alone[g->members[j]->id] |= g->members[j]->opcode == (loops ? HLO_WHILE : HLO_REDUCE);
+        if (g->members[j]->opcode == (loops ? HLO_WHILE : HLO_REDUCE)) any |= mark(alone, g->members[j]);
+    return any;
 }
 
 /* Marks reductions of kernels of rows and columns that take no less time than kernels of their own. Returns whether one
@@ -270,8 +280,7 @@ static bool mark_apart(WbbCx *cx, const HloComputation *c, const FuseGrouping *g
         const bool pays = how->across(how->arg, fuse_write(scratch, c, x).text);
         wbb_arena_free(scratch);
         for (uint32_t j = 0; j < x->n_members && !pays; j++)
-            apart[x->members[j]->id] |= x->members[j]->opcode == HLO_REDUCE;
-        any = any || !pays;
+            if (x->members[j]->opcode == HLO_REDUCE) any |= mark(apart, x->members[j]);
     }
     return any;
 }
@@ -288,9 +297,7 @@ static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping 
             may = may || (apart && !alone[i->id] && g->groups[k].n_members > 1);
         }
         if (!may) continue;
-        const bool compiles = group_compiles(cx, c, &g->groups[k], how);
-        if (!compiles) set_alone(cx, c, &g->groups[k], how, alone);
-        any = any || !compiles;
+        if (!group_compiles(cx, c, &g->groups[k], how)) any |= set_alone(cx, c, &g->groups[k], how, alone);
     }
     return any;
 }
@@ -309,14 +316,12 @@ static void put_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, 
 
 static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
 {
-    enum { ROUNDS = 4 };
     const uint32_t n = c->n_instructions + 1;
     FuseGiven given = {WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n * FUSE_CHOICES),
                        gr_sight(cx, a), NULL};
     WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
     FuseGrouping g = fuse_group(cx, a, c, &how->rates, &given, explain);
-    for (int k = 1; k < ROUNDS; k++) {
-        if (!mark_apart(cx, c, &g, how, given.apart) && !mark_refused(cx, c, &g, how, given.alone)) break;
+    while (mark_apart(cx, c, &g, how, given.apart) || mark_refused(cx, c, &g, how, given.alone)) {
         text = wbb_buf(a);
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }

@@ -114,8 +114,10 @@ typedef struct {
     double save;                    /* of kernels' time: what choices must save that are not the walk's */
     double beside, beside_save;     /* launches of kernels that become one beside each other; what that must save */
     double worth;                   /* of all kernels' time: what other choices near a kernel could save at most */
+    double vector, products;        /* neighbours of a thread; times what follows that a library call may take */
     uint32_t tries;                 /* kernels that are priced in a row without one that takes less */
-    uint32_t members, roots, leaves, cone; /* limits: TUNE rows fuse.* */
+    /* limits: TUNE rows fuse.* */
+    uint32_t members, roots, leaves, cone, rounds, neighbours, positions, readers, look, walk;
 } FuseRates;
 
 typedef struct {

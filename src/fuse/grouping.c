@@ -11,8 +11,6 @@
 #include "fuse/kernels.h"
 
 
-enum { POSITIONS = 4 }; /* of one value in a kernel */
-enum { MANY = 64 }; /* kernels of which siblings are looked for among those that read a value */
 
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
 /* A kernel's name: that of its first output. */
@@ -51,7 +49,7 @@ static void add_use(FuseWork *w, FuseNeeds *n, FuseUse u)
         if (!x->pos.known) unknown = x;
         of_kernel++;
     }
-    if (of_kernel >= POSITIONS) u.pos = (FusePos){.count = fuse_count(&w->atoms, &u.pos)}, u.shares = false;
+    if (of_kernel >= w->rates->positions) u.pos = (FusePos){.count = fuse_count(&w->atoms, &u.pos)}, u.shares = false;
     if (unknown && !u.pos.known) unknown->pos.count += u.pos.count, unknown->serial += u.serial;
     else WBB_PUSH(w->arena, &n->uses, u);
 }
@@ -140,13 +138,13 @@ static FuseUses kernels_of(FuseWork *w, const FuseNeeds *n)
 
 /* --- prices ------------------------------------------------------------------------------------------------------- */
 /* Elements of a value that a kernel computes at a position. Threads share no values: each of those that need an element
- * computes it, eight neighbours of one thread once. */
+ * computes it, neighbours of one thread once. */
 static double computed(const FuseWork *w, const FuseUse *u)
 {
     const double n = fuse_count(&w->atoms, &u->pos);
     if (!u->pos.known) return n;
     const FuseKernel *k = &w->kernels.items[fuse_find(w, u->kernel)];
-    return WBB_MAX(n, fuse_count(&w->atoms, &k->space) / 8);
+    return WBB_MAX(n, fuse_count(&w->atoms, &k->space) / w->rates->vector);
 }
 
 /* Everything that would be computed below a value if memory held nothing of it: instructions for all elements of each,
@@ -305,7 +303,7 @@ static bool is_computed(const FuseWork *w, const HloInstruction *i)
 static void merge_all(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
 {
     FuseUses kernels = kernels_of(w, n), out = {0};
-    for (uint32_t k = 0; k < kernels.n && k < MANY; k++) {
+    for (uint32_t k = 0; k < kernels.n && k < w->rates->readers; k++) {
         const FuseUse *y = &kernels.items[k];
         bool merged = false;
         for (uint32_t j = 0; j < out.n && !merged; j++) {
@@ -380,17 +378,18 @@ static uint32_t kernel_that_leaves(FuseWork *w, const HloInstruction *i, const F
  * kernel's own, another kernel would have to read these rows. 0: it is not. */
 static double rows_again(FuseWork *w, const HloInstruction *i, const FuseKernel *k)
 {
-    enum { STEPS = 32 };
-    const HloInstruction *stack[STEPS + 1] = {i};
+    const uint32_t most = w->rates->look;
+    const HloInstruction **stack = WBB_NEW_N(w->arena, const HloInstruction *, most + 1);
     const double space = fuse_count(&w->atoms, &k->space);
     uint32_t n = 1, steps = 0;
-    while (n && steps++ < STEPS) {
+    stack[0] = i;
+    while (n && steps++ < most) {
         const HloInstruction *x = stack[--n];
         if (x->opcode == HLO_REDUCE && x->shape->type != SC_TUPLE &&
             (double)hlo_elements(x->operands[0]->shape) == space && !w->alone[x->id])
             return (double)hlo_bytes(x->operands[0]->shape) * w->rates->byte;
         const bool same = hlo_is_elementwise(x->opcode) || hlo_has(x->opcode, HLO_IN_ORDER);
-        for (uint32_t o = 0; o < x->n_operands && same && n < STEPS; o++) stack[n++] = x->operands[o];
+        for (uint32_t o = 0; o < x->n_operands && same && n < most; o++) stack[n++] = x->operands[o];
     }
     return 0;
 }

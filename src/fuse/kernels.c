@@ -58,8 +58,6 @@ void fuse_compute(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
 }
 
 /* --- what a kernel waits for -------------------------------------------------------------------------------------- */
-enum { STEPS = 1 << 15 }; /* instructions of a walk; a longer one says that the kernel waits */
-
 typedef struct {
     FuseWork *w;
     FuseIds stack; /* instructions whose operands are to be seen */
@@ -111,7 +109,7 @@ static bool meet(Walk *x, const HloInstruction *i)
         WBB_PUSH(w->arena, &x->stack, i->id);
         x->steps++;
     }
-    return x->steps > STEPS;
+    return x->steps > x->w->rates->walk; /* then it is as if the kernel waited */
 }
 
 /* Walks back from a kernel. Returns whether it met what is looked for, or went too far. */
@@ -333,11 +331,12 @@ const char *fuse_leaves(FuseWork *w, uint32_t kernel, const FuseNeeds *n)
  * i is. NULL: there is none. */
 static const HloInstruction *rows_below(FuseWork *w, const HloInstruction *i, const FuseKernel *k, FusePos *at)
 {
-    enum { FEW = 32 };
-    struct { const HloInstruction *i; FusePos at; } stack[FEW + 1];
+    typedef struct { const HloInstruction *i; FusePos at; } Open;
+    const uint32_t few = w->rates->look;
+    Open *stack = WBB_NEW_N(w->arena, Open, few + 1);
     uint32_t n = 1, steps = 0;
     stack[0].i = i, stack[0].at = *at;
-    while (n && steps++ < FEW) {
+    while (n && steps++ < few) {
         const HloInstruction *x = stack[--n].i;
         const FusePos of_x = stack[n].at;
         if (x->opcode == HLO_REDUCE && x->shape->type != SC_TUPLE && !w->alone[x->id] &&
@@ -345,7 +344,7 @@ static const HloInstruction *rows_below(FuseWork *w, const HloInstruction *i, co
             *at = of_x;
             return x;
         }
-        for (uint32_t o = 0; o < x->n_operands && n < FEW; o++) {
+        for (uint32_t o = 0; o < x->n_operands && n < few; o++) {
             const FusePos of = fuse_operand_pos(&w->atoms, x, o, &of_x);
             if (!of.known || !fuse_same_pos(&w->atoms, &of, &of_x) || x->operands[o]->id >= w->decided) continue;
             stack[n].i = x->operands[o], stack[n++].at = of;

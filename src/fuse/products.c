@@ -14,10 +14,6 @@
 
 #include <string.h>
 
-/* Tiles in registers take about twice as long as a library where products bind both: a call that takes so many times
- * what follows stays one, and no kernel is priced. */
-enum { MOST = 2 };
-
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
@@ -149,7 +145,7 @@ static void take(Products *p, const HloInstruction *i, WbbBuf *explain)
     FuseGroup *reader = reader_of(p, &all);
     if (!reader || reader->n_members + all.n > p->how->rates.members) return;
     const double call = p->how->library(p->how->arg, i), after = seconds_of(p, reader);
-    if (call - p->how->rates.launch > MOST * after) return;
+    if (call - p->how->rates.launch > p->how->rates.products * after) return;
     const FuseGroup one = with(p, reader, all.items, all.n);
     const double now = after > 0 ? seconds_of(p, &one) : 0;
     if (now <= 0 || now >= (call + after) * (1 - p->how->rates.save)) {

@@ -13,7 +13,6 @@
 
 #include <string.h>
 
-enum { ROUNDS = 2 }; /* what is stored decides which choices there are */
 
 /* What a kernel takes, found once. */
 typedef struct {
@@ -142,7 +141,7 @@ static bool try_all(Search *s, const bool *marked)
     struct { uint32_t *items; uint32_t n, capacity; } changed = {0};
     uint32_t since = s->kernels.n; /* kernels that had been priced when one was better */
     bool any = true;
-    for (int round = 0; round < ROUNDS && any; round++) {
+    for (uint32_t round = 0; round < s->how->rates.rounds && any; round++) {
         const FuseGrouping now = group(s, a);
         any = false;
         for (uint32_t k = 0; k < now.n_points && s->kernels.n <= since + s->how->rates.tries; k++) {

@@ -51,7 +51,15 @@ static FuseRates rates_of(const TgTarget *t)
                        .members = (uint32_t)tuned(t, "fuse.members"),
                        .roots = (uint32_t)tuned(t, "fuse.roots"),
                        .leaves = (uint32_t)tuned(t, "fuse.leaves"),
-                       .cone = (uint32_t)tuned(t, "fuse.cone")};
+                       .cone = (uint32_t)tuned(t, "fuse.cone"),
+                       .rounds = (uint32_t)tuned(t, "fuse.rounds"),
+                       .neighbours = (uint32_t)tuned(t, "fuse.neighbours"),
+                       .positions = (uint32_t)tuned(t, "fuse.positions"),
+                       .readers = (uint32_t)tuned(t, "fuse.readers"),
+                       .look = (uint32_t)tuned(t, "fuse.look"),
+                       .walk = (uint32_t)tuned(t, "fuse.walk"),
+                       .vector = tuned(t, "fuse.vector"),
+                       .products = tuned(t, "fuse.products")};
     for (uint32_t k = 0; k < FUSE_CHOICES; k++)
         r.without[fuse_edges[k].choice] = tg_strategy(t, fuse_edges[k].name)->off;
     return r;
