@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops, permits, prices, structs, texts
+from gen import checks, compile as comp, encode, guards, ledger, load, measured, opcodes, ops, permits, prices, strategies, structs, texts
 from gen.expr import PatternError, Step, parts
 from gen.lang import Rule
 from gen.load import PHASES, RuleSet
@@ -228,6 +228,7 @@ def write_c(out: Path, m: Made) -> Dict[str, List[str]]:
     (out / "tg_forms.h").write_text("/* Generated from patterns/prices.tsv: the forms of instructions that have prices, in order. */\n"
                                     f"const char *const tg_forms[{len(forms)}] = {{\n{''.join(f'    {structs.text_of(f)},' + chr(10) for f in forms)}}};\n")
     (out / "code.def").write_text(code_def())
+    (out / "strategies.def").write_text(strategies.definitions(r for t in m.targets for r in t.strategies))
     (out / "patterns.made").write_text(sources())
     return owners
 

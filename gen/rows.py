@@ -273,7 +273,7 @@ def faults(targets: List[RuleSet], table: Optional[prices.Table] = None) -> List
     for s in targets:
         if whole:
             out += [*of_target(s), *of_tunes(s), *of_plans(s)]
-            out += [at(*x) for x in strategies.faults(s.strategies, (f"patterns/{s.name}.py", s.line_of_tune))]
+            out += [at(*x) for x in strategies.faults(s.strategies)]
         out += [*of_packed(s, table), *of_free(s)]
     if table:
         out += of_forms(targets, table)

@@ -1,25 +1,20 @@
-"""The names of `strategy(..)`: src/plan/strategies.c, src/pipe/pieces.c and src/pipe/better_apart.c have a C function for each, src/fuse/grouping.c a
-choice for those of an edge. The order of the rows is the order of trying, and belongs to the pattern file.
+"""`strategy(..)`: its words, and what is wrong with a row. A name is that of the function that makes such a plan, with dots as underscores: plan_make_NAME
+of src/plan for a row at 'fusion', make_NAME of src/pipe/pieces.c for one at 'text'. `definitions` lists both for C, which declares and calls them by it;
+src/pipe/better_apart.c asks for those at 'module', src/fuse/grouping.c has a choice for each at 'edge'. The order of the rows is the order of trying.
 
-    fault([strategy("sort", because="..")])      ("patterns/strategies.py", 7), "strategy('sort', ..): needed= is missing: .."
+    fault([strategy("sort", because=" ")])      ("patterns/strategies.py", 7), "strategy('sort', ..): because= is empty; .."
 """
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from gen.expr import here
 
-PLACES: Dict[str, str] = {  # where it is tried, and the names
-    "fusion": "steps.before steps.after across sums order scatter.apart attention product share window reductions share.alone scatter sort scan steps loop "
-              "tile.results loop.few short rows sides exchange",
-    "text": "scans windows pieces columns",
-    "module": "again apart",
-    "edge": "edge.join edge.into edge.again edge.leave edge.beside",
-}
-NAMES: Dict[str, str] = {name: place for place, some in PLACES.items() for name in some.split()}
-NEEDED = ("loop", "order", "scatter", "sort")  # without which some fusion has no kernel
+PLACES = ("fusion", "text", "module", "edge")  # where it is tried; TgPlace of src/target/target.h
 TAKEN = ("first", "cheaper", "tested")  # TgTaken of src/target/target.h
+NAME = re.compile(r"[a-z]+(\.[a-z]+)*")
 MOST = 32  # the numbers of rows at 'fusion' are bits of a word
 
 
@@ -36,6 +31,7 @@ class Strategy:
     needed: str
     first: Tuple[str, ...]  # strategies that its first part does not try
     parts: Tuple[str, ...]  # that no part of it tries
+    rival: bool    # it is made of the plan whose place it takes
     where: Tuple[str, int] = ("?", 0)
 
     def taken(self) -> str:
@@ -45,28 +41,27 @@ class Strategy:
         """TgStrategy, by field."""
         bits = {r.name: 1 << n for n, r in enumerate(rows)}
         mask = lambda names: sum(bits[n] for n in names)
-        return [self.name, list(PLACES).index(self.at), TAKEN.index(self.taken()), self.save or 0, self.full_rates, self.fewer, self.launches,
+        return [self.name, PLACES.index(self.at), TAKEN.index(self.taken()), self.rival, self.save or 0, self.full_rates, self.fewer, self.launches,
                 mask(self.first), mask(self.parts), self.tested, self.needed, self.because, *self.where, False]
 
 
 def strategy(name: str, because: str, at: str = "fusion", save: Optional[int] = None, full_rates: bool = False, fewer: int = 0, launches: int = 1,
-             tested: str = "", needed: str = "", first: Sequence[str] = (), parts: Sequence[str] = ()) -> Strategy:
+             tested: str = "", needed: str = "", first: Sequence[str] = (), parts: Sequence[str] = (), rival: bool = False) -> Strategy:
     """A way to make kernels; patterns/strategies.py explains the words."""
-    return Strategy(name, at, because, save, full_rates, fewer, launches, tested, needed, tuple(first), tuple(parts), here())
+    return Strategy(name, at, because, save, full_rates, fewer, launches, tested, needed, tuple(first), tuple(parts), rival, here())
 
 
-def faults(rows: Sequence[Strategy], where: Tuple[str, int]) -> Iterator[Tuple[Tuple[str, int], str]]:
-    """What is wrong with the rows of a target. where: of its list."""
+def faults(rows: Sequence[Strategy]) -> Iterator[Tuple[Tuple[str, int], str]]:
+    """What is wrong with the rows of a target."""
     seen: Dict[str, Strategy] = {}
     for r in rows:
         say = lambda what, r=r: (r.where, f"strategy('{r.name}', ..): {what}")
-        if r.name not in NAMES:
-            yield say("no strategy is called so; gen/strategies.py has the names")
-            continue
+        if not NAME.fullmatch(r.name):
+            yield say("lower-case words, joined by dots, are expected, which name a C function")
         if seen.setdefault(r.name, r) is not r:
             yield say(f"it is stated twice, first at {':'.join(map(str, seen[r.name].where))}")
-        if r.at != NAMES[r.name]:
-            yield say(f"at='{r.at}': '{NAMES[r.name]}' is expected")
+        if r.at not in PLACES:
+            yield say(f"at='{r.at}': one of {', '.join(PLACES)} is expected")
         if not r.because.strip():
             yield say("because= is empty; a strategy without a reason is a guess")
         if r.save is not None and (type(r.save) is not int or not 0 <= r.save <= 99):
@@ -77,14 +72,19 @@ def faults(rows: Sequence[Strategy], where: Tuple[str, int]) -> Iterator[Tuple[T
             yield say(f"fewer={r.fewer!r}: percent from 0 to 99 are expected")
         if r.launches not in (1, 2) or (r.launches == 2 and r.at != "fusion"):
             yield say(f"launches={r.launches!r}: 1, or 2 of a strategy that cuts a fusion, are expected")
-        if bool(r.needed) != (r.name in NEEDED):
-            yield say("needed= is missing: some fusion has no other kernel" if not r.needed else "needed=: every fusion has another kernel")
-        for name in (n for n in (*r.first, *r.parts) if NAMES.get(n) != "fusion"):
+        if r.rival and (r.at != "fusion" or (r.save is None and not r.tested)):
+            yield say("rival: of a fusion, with save= or tested=, is expected")
+        for name in (n for n in (*r.first, *r.parts) if not any(x.name == n and x.at == "fusion" for x in rows)):
             yield say(f"its parts do not try '{name}', which no fusion does")
-    for name in (n for n in NAMES if n not in seen):
-        yield where, f"STRATEGIES lacks '{name}'"
     for r in (r for n, r in enumerate(rows) if n >= MOST and r.at == "fusion"):
         yield r.where, f"strategy('{r.name}', ..): rows at 'fusion' are among the first {MOST}"
 
 
-__all__ = ["NAMES", "PLACES", "Strategy", "faults", "strategy"]
+def definitions(rows: Iterable[Strategy]) -> str:
+    """strategies.def: the functions of all rows for C, each once."""
+    made = {r.name: r for r in rows if r.at in ("fusion", "text")}
+    return ("/* Generated from patterns/strategies.py: a C function for each row. */\n" +
+            "".join(f'STRATEGY_{r.at}({r.name.replace(".", "_")}, "{r.name}")\n' for r in made.values()))
+
+
+__all__ = ["PLACES", "Strategy", "definitions", "faults", "strategy"]

@@ -29,7 +29,7 @@ STRUCTS: Dict[str, Tuple[str, ...]] = {
     "RwTables": ("name text", "code [u32]", "n_build u32", "n_filter u32", "imm [u64]", "n_rows u32", "entry entry", "late u32", "rules [RwRule]",
                  "steps [RwStep]", "instrs [RwInstr]", "packed [RwPacked]", "free [RwFree]"),
     "TgTune": ("name text", "bits u32", "value i64", "because text", "file text", "line u32", "optional bool", "off i64"),
-    "TgStrategy": ("name text", "at u8", "taken u8", "save i64", "full_rates bool", "fewer i64", "launches i64", "first u32", "parts u32",
+    "TgStrategy": ("name text", "at u8", "taken u8", "rival bool", "save i64", "full_rates bool", "fewer i64", "launches i64", "first u32", "parts u32",
                    "tested text", "needed text", "because text", "file text", "line u32", "off bool"),
     "TgRate": ("name text", "unit text", "value f64", "low f64", "high f64", "source text", "stated bool"),
     "TgPrice": ("issue f32", "cycles f32*11", "low f32", "high f32", "latency f32", "off u16"),

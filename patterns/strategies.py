@@ -6,7 +6,7 @@ first. It is not tried where its launches (`launches=` at least) and bytes alone
 its own test is: it takes the place of the base where that holds. A strategy that cuts a fusion plans its parts alike; first= and parts= are strategies that its
 first part, and each part, does not try. Rows at 'text' write a text anew, each on what those before it left; those at 'module' say why one becomes several.
 needed= says why a row cannot be left out: `--disable strategies.py:LINE` leaves out any other one, and each fusion still compiles; `--explain` lists what was
-tried. src/plan/strategies.c has a C function for each name.
+tried. rival=True: it is made of the base, and is none. The row's name is that of its C function: plan_make_NAME of src/plan, make_NAME of src/pipe/pieces.c.
 """
 from gen.lang import *
 
@@ -30,12 +30,12 @@ PLANS = [                                       # the first that is possible; pr
     strategy('loop',         save=10, needed='what nothing else computes', because='a thread computes all that its elements need'),
 ]
 RIVALS = [                                      # where they take less time than that
-    strategy('tile.results', save=0, because='results of few terms that are stored in another order than the terms are read: they go through a tile'),
-    strategy('loop.few',     tested='its clocks against those of telling', because='few elements of few terms: a thread has them all sooner'),
-    strategy('short',        save=10, launches=2, first=('reductions',), parts=('short', 'sides'), because='results of few terms in memory, not again'),
-    strategy('rows',         save=10, launches=2, because='few long rows: launches that fill the machine, in place of one that does not'),
-    strategy('sides',        save=10, launches=2, full_rates=True, parts=('short', 'sides'), because='outputs stored in another order than terms are read'),
-    strategy('exchange',     save=0, fewer=45, because='values are read in one order and stored in another: through a tile'),
+    strategy('tile.results', save=0, rival=True, because='results of few terms, stored in another order than these are read: they go through a tile'),
+    strategy('loop.few',     tested='its clocks against those of telling', rival=True, because='few elements of few terms: a thread has them all sooner'),
+    strategy('short',        save=10, launches=2, first=('reductions',), parts=('short', 'sides'), rival=True, because='results of few terms in memory'),
+    strategy('rows',         save=10, launches=2, rival=True, because='few long rows: launches that fill the machine, in place of one that does not'),
+    strategy('sides',        save=10, launches=2, full_rates=True, parts=('short', 'sides'), rival=True, because='outputs in another order than terms'),
+    strategy('exchange',     save=0, fewer=45, rival=True, because='values are read in one order and stored in another: through a tile'),
 ]
 TEXTS = [                                       # each on what those before it left
     strategy('scans',   at='text', save=10, because='long scans of few rows, in pieces: a few blocks would take one iteration after the other'),

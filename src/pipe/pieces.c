@@ -137,7 +137,7 @@ static bool make_windows(Pieces *c)
     return not_possible(c, "the first windows have no launch of their own");
 }
 
-static bool make_rows(Pieces *c)
+static bool make_pieces(Pieces *c)
 {
     uint32_t *pieces = numbers_for(c, c->best);
     if (!plan_row_pieces(c->arena, &c->best->plan, c->target, pieces))
@@ -167,7 +167,11 @@ static bool make_columns(Pieces *c)
 static const struct {
     const char *name;
     bool (*make)(Pieces *c);
-} makers[] = {{"scans", make_scans}, {"windows", make_windows}, {"pieces", make_rows}, {"columns", make_columns}};
+} makers[] = { /* make_NAME of each row at 'text' */
+#define STRATEGY_fusion(function, name)
+#define STRATEGY_text(function, name) {name, make_##function},
+#include "strategies.def"
+};
 
 typedef struct {
     Pieces *c;

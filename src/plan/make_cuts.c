@@ -76,7 +76,7 @@ static bool all_found(const Plan *p, const HloInstruction *const *found, uint32_
 }
 
 /* --- loops that store their steps --------------------------------------------------------------------------------- */
-bool plan_make_before_steps(PlanTry *x, Plan *p)
+bool plan_make_steps_before(PlanTry *x, Plan *p)
 {
     const PlanSteps *steps = plan_know_steps(x);
     if (!steps) return plan_not(x, "it has no loop that keeps a result of each iteration");
@@ -87,7 +87,7 @@ bool plan_make_before_steps(PlanTry *x, Plan *p)
     return cut_at(x, p, found, n, "what the few threads of a loop read step by step is in memory before it begins");
 }
 
-bool plan_make_after_steps(PlanTry *x, Plan *p)
+bool plan_make_steps_after(PlanTry *x, Plan *p)
 {
     plan_know_order(x);
     PlanSteps *steps = plan_know_steps(x) ? x->steps : NULL;

@@ -222,7 +222,7 @@ static bool is_sooner(PlanTry *x, int64_t terms)
 }
 
 /* A few elements whose reductions have a few terms, as the parameters of a small model in an optimiser's step. */
-bool plan_make_few(PlanTry *x, Plan *p)
+bool plan_make_loop_few(PlanTry *x, Plan *p)
 {
     if (!x->shared) return plan_not(x, "no kernel whose threads share");
     const HloComputation *body = p->fusion->body;

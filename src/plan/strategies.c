@@ -13,49 +13,21 @@
 
 #include <string.h>
 
-typedef struct {
+static const struct {
     const char *name;
     PlanMake *make;
-    bool rival; /* it is made of a base */
-} Maker;
-
-static const Maker makers[] = {
-    {"steps.before", plan_make_before_steps, false},
-    {"steps.after", plan_make_after_steps, false},
-    {"across", plan_make_across, false},
-    {"sums", plan_make_sums, false},
-    {"order", plan_make_order, false},
-    {"scatter.apart", plan_make_scatter_apart, false},
-    {"attention", plan_make_attention, false},
-    {"product", plan_make_product, false},
-    {"share", plan_make_share, false},
-    {"window", plan_make_window, false},
-    {"reductions", plan_make_reductions, false},
-    {"share.alone", plan_make_share_alone, false},
-    {"scatter", plan_make_scatter, false},
-    {"sort", plan_make_sort, false},
-    {"scan", plan_make_scan, false},
-    {"steps", plan_make_steps, false},
-    {"loop", plan_make_loop, false},
-    {"tile.results", plan_make_tile_results, true},
-    {"loop.few", plan_make_few, true},
-    {"short", plan_make_short, true},
-    {"rows", plan_make_rows, true},
-    {"sides", plan_make_sides, true},
-    {"exchange", plan_make_exchange, true},
+} makers[] = {
+#define STRATEGY_fusion(function, name) {name, plan_make_##function},
+#define STRATEGY_text(function, name)
+#include "strategies.def"
 };
 
-static const Maker *maker_of(const TgStrategy *row)
+/* NULL: the rows of another program, which this one was given, have one more. */
+static PlanMake *maker_of(const TgStrategy *row)
 {
     for (size_t k = 0; k < WBB_LEN(makers); k++)
-        if (!strcmp(makers[k].name, row->name)) return &makers[k];
+        if (!strcmp(makers[k].name, row->name)) return makers[k].make;
     return NULL;
-}
-
-static bool is_rival(const TgStrategy *row)
-{
-    const Maker *m = maker_of(row);
-    return m && m->rival;
 }
 
 /* --- one strategy ------------------------------------------------------------------------------------------------- */
@@ -90,8 +62,7 @@ static const char *sentence_of(const PlanTry *x, size_t before)
 
 static bool is_made(PlanTry *x, const TgStrategy *row, Plan *p, Declined *first)
 {
-    const Maker *of = maker_of(row);
-    Making m = {.x = x, .make = of ? of->make : NULL, .plan = *x->base};
+    Making m = {.x = x, .make = maker_of(row), .plan = *x->base};
     const size_t before = strlen(x->cx->messages);
     x->row = row, x->why_not = "";
     if (!m.make) return plan_not(x, "this program has no such strategy");
@@ -151,7 +122,7 @@ static void find_base_price(PlanTry *x, Search *s)
 static bool may_take_less(PlanTry *x, Search *s, const TgStrategy *row)
 {
     if (row->taken == TG_TESTED) return s->of->plan == x->found;
-    if (x->options->layout) return is_rival(row); /* the base has taken it */
+    if (x->options->layout) return row->rival; /* the base has taken it */
     find_base_price(x, s);
     if (s->base.bytes_alone) return false;
     const double most = WBB_MIN(s->best.us, plan_to_beat(row, x->shared, s->base.us));
@@ -189,7 +160,7 @@ static const Plan *search(PlanTry *x, Plan *log, Declined *declined, bool all)
     x->found = NULL, x->shared = NULL;
     for (uint32_t k = 0; k < x->t->n_strategies && !(x->found && !(all && prices)); k++) {
         const TgStrategy *row = &x->t->strategies[k];
-        const bool base = !is_rival(row), further = row->taken != TG_FIRST;
+        const bool base = !row->rival, further = row->taken != TG_FIRST;
         if (row->at != TG_AT_FUSION || x->options->without >> k & 1 || !(x->found ? further : base)) continue;
         if (x->found && !row->off && !may_take_less(x, &s, row)) {
             log->tried[log->n_tried++] = (PlanOutcome){.row = row, .us = -1, .why = plan_why_too_long};
@@ -233,7 +204,7 @@ static Plan follow(PlanTry *x)
     Plan *p = WBB_NEW(x->a, Plan);
     options.layout = given->layout;
     x->options = &options;
-    if (is_rival(given->row)) find_base(x, &declined);
+    if (given->row->rival) find_base(x, &declined);
     const WbbOrigin *former = given->layout ? wbb_come_from(x->cx, &inside) : NULL;
     const bool made = is_made(x, given->row, p, &declined);
     if (given->layout) wbb_come_from(x->cx, former);

@@ -66,12 +66,12 @@ bool plan_is_in_place(const Plan *p); /* has an output the memory of an operand?
 void plan_find_roots(WbbCx *cx, WbbArena *a, Plan *p, const HloInstruction *root);
 void plan_find_buffers(WbbArena *a, Plan *p);
 
-/* make_kernels.c */
-PlanMake plan_make_share, plan_make_share_alone, plan_make_sums, plan_make_scatter, plan_make_sort, plan_make_scan,
-    plan_make_product, plan_make_attention,
-    plan_make_steps, plan_make_loop, plan_make_tile_results, plan_make_few, plan_make_exchange;
-/* make_cuts.c */
-PlanMake plan_make_before_steps, plan_make_after_steps, plan_make_across, plan_make_order, plan_make_scatter_apart,
-    plan_make_window, plan_make_reductions, plan_make_short, plan_make_rows, plan_make_sides;
+/* plan_make_NAME of each row at 'fusion', dots as underscores: make_kernels.c, make_cuts.c, product.c, attention.c. Who
+ * adds a row writes its function, and nothing else. */
+#define STRATEGY_fusion(function, name) extern PlanMake plan_make_##function;
+#define STRATEGY_text(function, name)
+#include "strategies.def"
+#undef STRATEGY_fusion
+#undef STRATEGY_text
 
 #endif

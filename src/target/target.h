@@ -31,6 +31,7 @@ typedef enum {
 typedef struct {
     const char *name; /* "share" */
     uint8_t at, taken; /* TgPlace, TgTaken */
+    bool rival;        /* it is made of the plan whose place it takes */
     int64_t save;
     bool full_rates; /* at the full rates of memory, too */
     int64_t fewer;   /* .. or takes as long, with less than so many percent of its issue slots */

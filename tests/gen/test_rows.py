@@ -115,18 +115,23 @@ class Rows(unittest.TestCase):
 
     def test_strategies(self) -> None:
         of = lambda which, **changed: [replace(S, strategies=[replace(r, **changed) if r.name == which else r for r in S.strategies])]
-        self.one(of("rows", name="row"), "no strategy is called so")
+        self.one(of("rows", name="Rows"), "which name a C function")
         self.one(of("rows", name="short"), "it is stated twice")
-        self.one(of("rows", at="text"), "'fusion' is expected")
+        self.one(of("rows", at="texts"), "one of fusion, text, module, edge is expected")
+        self.one(of("scans", rival=True), "rival: of a fusion")
+        self.one(of("scan", rival=True), "rival: of a fusion, with save= or tested=")
         self.one(of("rows", because=" "), "because= is empty")
         self.one(of("rows", save=100), "percent from 0 to 99")
         self.one(of("rows", tested="so"), "save= and tested=")
-        self.one(of("rows", needed="so"), "every fusion has another kernel")
-        self.one(of("sort", needed=""), "needed= is missing")
         self.one(of("short", parts=("pieces",)), "its parts do not try 'pieces'")
-        self.one([replace(S, strategies=[r for r in S.strategies if r.name != "scan"])], "STRATEGIES lacks 'scan'")
-        texts = [f.read_text() for f in (load.root / "src").rglob("*.c")]
-        self.assertEqual({n for n in strategies.NAMES if not any(f'{{"{n}", ' in t or f'tg_strategy(r.target, "{n}")' in t for t in texts)}, set())
+        texts = "".join(f.read_text() for f in (load.root / "src").rglob("*.c"))
+        asked = set(re.findall(r'tg_strategy\([^()]*, "([^"]*)"\)', texts)) | set(re.findall(r'\{"(edge\.\w+)", FUSE_', texts))
+        self.assertEqual({r.name for r in S.strategies if r.at in ("module", "edge")} - asked, set())
+        for t in map(load.load_target, load.targets()):
+            self.assertEqual(asked - {r.name for r in t.strategies}, set(), t.name)
+        made = strategies.definitions(S.strategies)
+        self.assertIn('STRATEGY_fusion(scatter_apart, "scatter.apart")\n', made)
+        self.assertEqual(made.count("\n"), 1 + sum(r.at in ("fusion", "text") for r in S.strategies))
 
     def test_tunes(self) -> None:
         cases: Dict[str, List[int]] = {
