@@ -18,7 +18,7 @@
  *
  * Weights are packed as they lie: lanes of a tile of results have what tensor cores take as the left matrix.
  */
-#include "emit/product.h"
+#include "emit/row_statistics.h"
 #include "plan/attention.h"
 
 #include <float.h>
@@ -34,7 +34,7 @@ typedef struct {
     EmitOperand brought[2]; /* keys, values */
     IrRef *left;            /* [steps * row_tiles] fragments of the scores' left matrix */
     IrRef *row, *near;      /* [rows] of the lane; the nearest ones that exist */
-    IrRef **result;         /* [statistics][rows] what is known of them: f32 */
+    EmitRows of_rows;       /* what follows from scores */
     IrRef *reciprocal;      /* [rows] of the divisor of a quotient */
     IrRef last, of_block;   /* of a causal mask: the last column that the warp, and the block, have scores of */
     uint32_t rows, tiles;   /* of the lane; of 8 columns, of a tile of the scores */
@@ -46,7 +46,7 @@ enum { RISE = 8 }; /* exp(RISE) times the number of columns is far from overflow
 static const IrType f32 = IR_TYPE(SC_F32, 0);
 
 static IrRef plus(const Attention *t, IrRef x, int64_t n) { return emit_product_plus(&t->m[0], x, n); }
-static IrRef node(const Attention *t, ScOp op, IrRef x, IrRef y) { return ir_node(t->g, op, f32, 0, x, y, 0, 0); }
+static IrRef node(const Attention *t, ScOp op, IrRef x, IrRef y) { return emit_rows_node(&t->of_rows, op, x, y); }
 
 /* Column number c of those that a lane has of a tile of the scores. */
 static IrRef column_of(const Attention *t, IrRef first, uint32_t c)
@@ -128,102 +128,24 @@ static void find_scores(const Attention *t, IrRef stage, IrRef *sums)
 }
 
 /* --- values of a row and column ----------------------------------------------------------------------------------- */
-static IrRef nearest(const Attention *t, IrRef column) { return emit_nearest(t->e, column, plan_columns_of(t->of)); }
-
-/* The value of a column, or the other one where the column is none. */
-static IrRef if_column(const Attention *t, IrRef column, IrRef value, IrRef other)
-{
-    const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, plan_columns_of(t->of)));
-    if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
-    return ir_node(t->g, OP_SELECT, ir_at(t->g, value)->type, 0, below, value, other, 0);
-}
-
-/* The index of the weight. */
-static IrRef *weight_at(const Attention *t, IrRef row, IrRef column)
-{
-    IrRef *at = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT);
-    plan_product_index(t->rw, t->a, t->m[1].p, t->of->weights, t->m[1].batch, row, column, at);
-    return at;
-}
-
-/* The index at the end of a chain, for a row and column. */
-static IrRef *index_of(const Attention *t, const PlanChain *c, IrRef row, IrRef column)
-{
-    const PlanStage *s = t->m[1].range->stages;
-    IrRef *at = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT), *from = at;
-    if (c->output < 0) from = weight_at(t, row, column);
-    else plan_path_index(t->rw, t->a, &s->paths[c->output], emit_product_result(&t->m[1], row, 0), from);
-    IrRef *to = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT);
-    plan_chain_index(t->rw, t->a, c, from, column, to);
-    return to;
-}
-
-/* From now on the score of a row and column is known. */
-static void give_score(const Attention *t, IrRef row, IrRef column, IrRef sum, uint32_t lane)
-{
-    const HloInstruction *i = t->m[0].p->i;
-    const IrRef part = ir_node(t->g, OP_PART, f32, 0, sum, 0, 0, lane);
-    emit_give(t->e, (PlanValue){i, 0}, index_of(t, &t->of->way, row, column), emit_as(t->e, part, i->shape->type));
-}
-
-/* And so is a statistic of the row, in its own type. */
-static void give_statistic(const Attention *t, const PlanStatistic *s, IrRef row, IrRef x)
-{
-    const IrRef *at = index_of(t, &s->way, row, ir_index(t->g, 0));
-    emit_give(t->e, (PlanValue){s->i, 0}, at, emit_as(t->e, x, s->i->shape->type));
-}
-
 /* Gives the scores of a tile, and what statistics earlier passes have found; forgets all other values. */
 static void give_all(const Attention *t, IrRef first, const IrRef *sums)
 {
     t->e->memo = (WbbMap){.arena = t->e->memo.arena};
     for (uint32_t r = 0; r < t->rows; r++) {
         for (uint32_t c = 0; c < 2 * t->tiles; c++)
-            give_score(t, t->near[r], nearest(t, column_of(t, first, c)), sums[r / 2 * t->tiles + c / 2],
-                       r % 2 * 2 + c % 2);
-        for (uint32_t s = 0; s < t->of->n_statistics; s++)
-            if (t->result[s]) give_statistic(t, &t->of->statistics[s], t->near[r], t->result[s][r]);
+            emit_rows_give(&t->of_rows, r, column_of(t, first, c), sums[r / 2 * t->tiles + c / 2], r % 2 * 2 + c % 2);
+        emit_rows_give_known(&t->of_rows, r, t->near[r]);
     }
 }
 
 /* --- statistics --------------------------------------------------------------------------------------------------- */
-static IrRef identity_of(const Attention *t, const PlanStatistic *s)
-{
-    IrRef x = 0;
-    const bool known = emit_find_identity(t->e, s->op, SC_F32, &x);
-    assert(known);
-    return x;
-}
-
-/* The term of a statistic at a row and column, in f32; where the column is none, what changes nothing. */
-static IrRef term_of(const Attention *t, const PlanStatistic *s, uint32_t r, IrRef column)
-{
-    const HloInstruction *x = s->i->operands[0];
-    PlanChain way = s->way;
-    way.path = WBB_NEW_N(t->a, const HloInstruction *, way.n + 1u);
-    memcpy(way.path, s->way.path, way.n * sizeof *way.path);
-    way.path[way.n++] = x;
-    const IrRef *at = index_of(t, &way, t->near[r], nearest(t, column));
-    const IrRef value = emit_as(t->e, emit_value(t->e, (PlanValue){x, 0}, at), SC_F32);
-    return if_column(t, column, value, identity_of(t, s));
-}
-
-/* Neighbours, then neighbours of these. */
-static IrRef fold(const Attention *t, ScOp op, IrRef *x, uint32_t n)
-{
-    for (; n > 1; n = (n + 1) / 2) {
-        for (uint32_t k = 0; k < n / 2; k++) x[k] = node(t, op, x[2 * k], x[2 * k + 1]);
-        if (n % 2) x[n / 2] = x[n - 1];
-    }
-    return x[0];
-}
-
 /* The terms of a row in a tile, combined. */
 static IrRef terms_of(const Attention *t, const PlanStatistic *s, uint32_t r, IrRef first)
 {
-    IrRef *x = WBB_NEW_N(t->a, IrRef, 2 * t->tiles);
-    for (uint32_t c = 0; c < 2 * t->tiles; c++) x[c] = term_of(t, s, r, column_of(t, first, c));
-    return fold(t, s->op, x, 2 * t->tiles);
+    IrRef *columns = WBB_NEW_N(t->a, IrRef, 2 * t->tiles);
+    for (uint32_t c = 0; c < 2 * t->tiles; c++) columns[c] = column_of(t, first, c);
+    return emit_rows_terms(&t->of_rows, s, r, columns, 2 * t->tiles);
 }
 
 /* A number of f32 made finite; a nan stays one. */
@@ -256,7 +178,7 @@ static void add_exponentials(const Attention *t, const PlanStatistic *s, IrRef f
 {
     for (uint32_t r = 0; r < t->rows; r++) {
         const IrRef now = base_of(t, base[r], top[r]);
-        give_statistic(t, &t->of->statistics[s->base], t->near[r], now);
+        emit_rows_give_one(&t->of_rows, &t->of->rows.all[s->base], t->near[r], now);
         sum[r] = node(t, OP_ADD, node(t, OP_MUL, sum[r], exponential(t, base[r], now)), terms_of(t, s, r, first));
         base[r] = now;
     }
@@ -266,51 +188,27 @@ static void add_exponentials(const Attention *t, const PlanStatistic *s, IrRef f
  * before the sum that is relative to it. */
 static void add_terms(const Attention *t, uint32_t pass, IrRef first, IrRef **acc)
 {
-    for (uint32_t n = 0; n < t->of->n_statistics; n++) {
-        const PlanStatistic *s = &t->of->statistics[n];
+    for (uint32_t n = 0; n < t->of->rows.n; n++) {
+        const PlanStatistic *s = &t->of->rows.all[n];
         if (s->pass != pass) continue;
-        if (s->base >= 0) add_exponentials(t, s, first, acc[s->base], acc[n], acc[t->of->n_statistics + n]);
+        if (s->base >= 0) add_exponentials(t, s, first, acc[s->base], acc[n], acc[t->of->rows.n + n]);
         for (uint32_t r = 0; r < t->rows && s->base < 0; r++)
             acc[n][r] = node(t, s->op, acc[n][r], terms_of(t, s, r, first));
     }
 }
 
-/* Of the lane that differs in bit `by` of its number. */
-static IrRef shuffled(const Attention *t, IrRef x, uint32_t by)
-{
-    const IrType u32 = IR_TYPE(SC_U32, 0);
-    const IrRef word = ir_node(t->g, OP_BITS, u32, 0, x, 0, 0, 0);
-    const IrRef op = ir_node(t->g, OP_SHUFFLE_XOR, u32, 0, word, ir_const(t->g, u32, by), 0, 0);
-    const IrRef other = ir_do(t->g, emit_block(t->e), emit_name(t->e, "s"), op, u32);
-    emit_bound(t->e, other);
-    return ir_node(t->g, OP_BITS, f32, 0, other, 0, 0, 0);
-}
-
-/* The four lanes of a row combine what they have. */
-static IrRef of_lanes(const Attention *t, ScOp op, IrRef x)
-{
-    for (uint32_t by = 1; by < 4; by *= 2) x = node(t, op, x, shuffled(t, x, by));
-    return x;
-}
-
-static IrRef initial(const Attention *t, const PlanStatistic *s)
-{
-    return emit_as(t->e, emit_value(t->e, (PlanValue){s->i->operands[1], 0}, NULL), SC_F32);
-}
-
 /* The results of the statistics of a pass, rounded to their types. */
 static void finish(const Attention *t, uint32_t pass, IrRef **acc)
 {
-    for (uint32_t n = 0; n < t->of->n_statistics; n++) {
-        const PlanStatistic *s = &t->of->statistics[n];
+    for (uint32_t n = 0; n < t->of->rows.n; n++) {
+        const PlanStatistic *s = &t->of->rows.all[n];
         if (s->pass != pass) continue;
-        t->result[n] = WBB_NEW_N(t->a, IrRef, t->rows);
+        t->of_rows.result[n] = WBB_NEW_N(t->a, IrRef, t->rows);
         for (uint32_t r = 0; r < t->rows; r++) {
             IrRef x = acc[n][r];
             if (s->base >= 0)
-                x = node(t, OP_MUL, x, exponential(t, acc[t->of->n_statistics + n][r], t->result[s->base][r]));
-            x = node(t, s->op, initial(t, s), of_lanes(t, s->op, x));
-            t->result[n][r] = emit_as(t->e, emit_as(t->e, x, s->i->shape->type), SC_F32);
+                x = node(t, OP_MUL, x, exponential(t, acc[t->of->rows.n + n][r], t->of_rows.result[s->base][r]));
+            t->of_rows.result[n][r] = emit_rows_result(&t->of_rows, s, emit_rows_of_lanes(&t->of_rows, s->op, x));
         }
     }
 }
@@ -321,14 +219,14 @@ static void find_reciprocals(Attention *t)
     const IrRef one = ir_const(t->g, f32, 0x3f800000);
     t->reciprocal = WBB_NEW_N(t->a, IrRef, t->rows);
     for (uint32_t r = 0; r < t->rows; r++)
-        t->reciprocal[r] = node(t, OP_DIV, one, t->result[t->of->divisor][r]);
+        t->reciprocal[r] = node(t, OP_DIV, one, t->of_rows.result[t->of->divisor][r]);
 }
 
 /* From now on the quotient of a row and column is known: the product of its dividend and the reciprocal. */
 static void give_quotient(const Attention *t, uint32_t r, IrRef column)
 {
     const HloInstruction *i = t->of->quotient;
-    const IrRef *at = index_of(t, &t->of->to_quotient, t->near[r], column);
+    const IrRef *at = emit_rows_index(&t->of_rows, &t->of->to_quotient, t->near[r], column);
     const IrRef x = emit_as(t->e, emit_value(t->e, (PlanValue){i->operands[0], 0}, at), SC_F32);
     emit_give(t->e, (PlanValue){i, 0}, at, node(t, OP_MUL, x, t->reciprocal[r]));
 }
@@ -338,10 +236,10 @@ static IrRef weight_of(const Attention *t, uint32_t r, IrRef column)
 {
     const HloInstruction *x = t->m[1].p->i->operands[t->of->weights];
     const ScType type = x->shape->type;
-    const IrRef *at = weight_at(t, t->near[r], nearest(t, column));
-    if (t->reciprocal) give_quotient(t, r, nearest(t, column));
+    const IrRef *at = emit_rows_weight(&t->of_rows, t->near[r], emit_rows_nearest(&t->of_rows, column));
+    if (t->reciprocal) give_quotient(t, r, emit_rows_nearest(&t->of_rows, column));
     const IrRef value = emit_as(t->e, emit_value(t->e, (PlanValue){x, 0}, at), type);
-    return if_column(t, column, value, ir_const(t->g, IR_TYPE(type, 0), 0));
+    return emit_rows_if_column(&t->of_rows, column, value, ir_const(t->g, IR_TYPE(type, 0), 0));
 }
 
 /* The weights of a tile as fragments of the left matrix: of step s and row tile r, [s * row_tiles + r]. */
@@ -374,7 +272,7 @@ static uint32_t pack(const Attention *t, const Pass *p, bool back, IrRef *all)
     for (uint32_t k = 0; p->last && k < plan_sums(t->m[1].p); k++, n++)
         if (back) p->sums[k] = all[n];
         else all[n] = p->sums[k];
-    for (uint32_t s = 0; !p->last && s < 2 * t->of->n_statistics; s++)
+    for (uint32_t s = 0; !p->last && s < 2 * t->of->rows.n; s++)
         for (uint32_t r = 0; p->acc[s] && r < t->rows; r++, n++)
             if (back) p->acc[s][r] = all[n];
             else all[n] = p->acc[s][r];
@@ -422,7 +320,7 @@ static void one_tile(const Attention *t, Pass *p, IrRef iteration, IrRef stage)
         return;
     }
     IrRef *scores = WBB_NEW_N(t->a, IrRef, plan_sums(t->m[0].p));
-    const uint32_t most = 2 * t->of->n_statistics * t->rows + 1;
+    const uint32_t most = 2 * t->of->rows.n * t->rows + 1;
     IrRef *before = WBB_NEW_N(t->a, IrRef, most), *after = WBB_NEW_N(t->a, IrRef, most);
     const uint32_t n = pack(t, p, false, before);
     EmitIf seen = if_seen(t, first);
@@ -481,7 +379,7 @@ static void go_through(const Attention *t, Pass *p)
 {
     const uint32_t n = p->last ? 2 : 1;
     const uint32_t n_left = t->m[0].p->steps * t->m[0].p->row_tiles;
-    IrRef *all = WBB_NEW_N(t->a, IrRef, plan_sums(t->m[1].p) + 2 * t->of->n_statistics * t->rows + n_left + 1);
+    IrRef *all = WBB_NEW_N(t->a, IrRef, plan_sums(t->m[1].p) + 2 * t->of->rows.n * t->rows + n_left + 1);
     const uint32_t n_all = pack(t, p, false, all);
     /* The first copies go to all places but the last one; of the pass before, warps may still read the last tile. */
     const int64_t tiles = lay_up(plan_columns_of(t->of), t->of->keys);
@@ -498,16 +396,16 @@ static void go_through(const Attention *t, Pass *p)
 
 static void find_statistics(Attention *t, uint32_t pass)
 {
-    const uint32_t n = t->of->n_statistics;
+    const uint32_t n = t->of->rows.n;
     Pass p = {.pass = pass, .acc = WBB_NEW_N(t->a, IrRef *, 2 * n + 1)};
     for (uint32_t s = 0; s < n; s++) {
-        const PlanStatistic *x = &t->of->statistics[s];
+        const PlanStatistic *x = &t->of->rows.all[s];
         if (x->pass != pass) continue;
         p.acc[s] = WBB_NEW_N(t->a, IrRef, t->rows);
         if (x->base >= 0) p.acc[n + s] = WBB_NEW_N(t->a, IrRef, t->rows);
         for (uint32_t r = 0; r < t->rows; r++) {
-            p.acc[s][r] = x->base >= 0 ? ir_const(t->g, f32, 0) : identity_of(t, x);
-            if (x->base >= 0) p.acc[n + s][r] = finite(t, identity_of(t, &t->of->statistics[x->base]));
+            p.acc[s][r] = x->base >= 0 ? ir_const(t->g, f32, 0) : emit_rows_identity(&t->of_rows, x);
+            if (x->base >= 0) p.acc[n + s][r] = finite(t, emit_rows_identity(&t->of_rows, &t->of->rows.all[x->base]));
         }
     }
     go_through(t, &p);
@@ -521,8 +419,7 @@ static void store_results(const Attention *t, const IrRef *sums)
     t->e->memo = (WbbMap){.arena = t->e->memo.arena};
     for (uint32_t r = 0; r < t->rows; r++) {
         EmitIf in_row = emit_if(t->e, rw_compare(t->rw, OP_LT, t->row[r], rows));
-        for (uint32_t s = 0; s < t->of->n_statistics; s++)
-            give_statistic(t, &t->of->statistics[s], t->row[r], t->result[s][r]);
+        emit_rows_give_known(&t->of_rows, r, t->row[r]);
         for (uint32_t o = 0; o < m->range->stages->n_outputs && !emit_never(&in_row); o++)
             for (uint32_t c = 0; c < 2 * m->p->column_tiles; c++) {
                 const IrRef column = column_of(t, ir_index(t->g, 0), c);
@@ -574,10 +471,12 @@ void emit_attention(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
 {
     const PlanAttention *of = range->attention;
     const uint32_t origin = e->g->making_origin;
-    Attention t = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .of = of,
-                   .result = WBB_NEW_N(e->arena, IrRef *, of->n_statistics + 1)};
+    Attention t = {.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .of = of};
     e->g->making_origin = of->of[1].i->id + 1;
     find_lane(&t, range, bid, tid);
+    t.of_rows = (EmitRows){.e = e, .rw = e->rw, .g = e->g, .a = e->arena, .of = &of->rows, .scores = &t.m[0],
+                           .results = &t.m[1], .weights = of->weights, .columns = plan_columns_of(of), .rows = t.rows,
+                           .near = t.near, .result = WBB_NEW_N(e->arena, IrRef *, of->rows.n + 1)};
     for (uint32_t k = 0; k < 2; k++) {
         const uint32_t operand = plan_brought(of, k);
         const PlanProduct *p = &of->of[k];
@@ -589,9 +488,9 @@ void emit_attention(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
     }
     load_left(&t);
     e->reduced = range->reduced, e->inlines = true;
-    for (uint32_t pass = 0; pass < of->passes; pass++) find_statistics(&t, pass);
+    for (uint32_t pass = 0; pass < of->rows.passes; pass++) find_statistics(&t, pass);
     if (of->quotient) find_reciprocals(&t);
-    Pass last = {.pass = of->passes, .last = true, .sums = WBB_NEW_N(e->arena, IrRef, plan_sums(&of->of[1]))};
+    Pass last = {.pass = of->rows.passes, .last = true, .sums = WBB_NEW_N(e->arena, IrRef, plan_sums(&of->of[1]))};
     for (uint32_t k = 0; k < plan_sums(&of->of[1]); k++) last.sums[k] = ir_const(e->g, IR_TYPE(SC_F32, 2), 0);
     go_through(&t, &last);
     store_results(&t, last.sums);

@@ -14,27 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-void plan_chain_index(RwCx *rw, WbbArena *a, const PlanChain *c, const IrRef *from, IrRef column, IrRef *to)
-{
-    IrRef next[HLO_RANK_LIMIT], reduced[HLO_RANK_LIMIT];
-    memcpy(to, from, plan_shape(c->path[0], 0)->rank * sizeof *to);
-    for (uint32_t k = 0; k + 1 < c->n; k++) {
-        const HloInstruction *i = c->path[k];
-        const HloShape *x = plan_shape(c->path[k + 1], 0);
-        if (i->opcode == HLO_REDUCE) {
-            int64_t sizes[HLO_RANK_LIMIT], all = 1;
-            uint32_t n = 0, kept = 0, at = 0;
-            for (uint32_t d = 0; d < x->rank; d++)
-                if (plan_is_reduced(i, d)) sizes[n++] = x->dims[d], all *= x->dims[d];
-            ix_regroup(rw, 1, &all, &column, n, sizes, reduced);
-            for (uint32_t d = 0; d < x->rank; d++) next[d] = plan_is_reduced(i, d) ? reduced[at++] : to[kept++];
-        } else {
-            ix_operand(rw, a, i, c->operands[k], to, next);
-        }
-        memcpy(to, next, x->rank * sizeof *to);
-    }
-}
-
 /* --- which fusions ------------------------------------------------------------------------------------------------ */
 typedef struct {
     PlanTry *x;
@@ -42,15 +21,9 @@ typedef struct {
     RwCx *rw;
     PlanAttention *t;
     const HloComputation *body;
-    bool *needs;       /* by id: it needs scores */
-    IrRef **seen;      /* by id: the index at which it is needed */
-    uint32_t *from;    /* by id: 1 + the id of what needs it there .. */
-    uint32_t *operand; /* .. as this operand */
     const PlanStage *stage; /* what follows from the results */
-    const Plan *plan;   /* with roots */
-    int32_t *output;   /* by id of a root: which output it was taken for */
-    IrRef row, column; /* of the scores */
-    IrRef *result;     /* [rank] index of a result */
+    const Plan *plan;       /* with roots */
+    PlanRows w;             /* of scores */
 } Find;
 
 /* The products: the scores, then the results. */
@@ -71,162 +44,43 @@ static bool find_products(Find *f)
     return true;
 }
 
-static void find_needs(Find *f)
-{
-    for (uint32_t k = 0; k < f->body->n_instructions; k++) {
-        const HloInstruction *i = f->body->instructions[k];
-        f->needs[k] = i == f->t->of[0].i;
-        for (uint32_t n = 0; n < i->n_operands; n++) f->needs[k] = f->needs[k] || f->needs[i->operands[n]->id];
-    }
-}
-
-/* A reduction of rows of scores. */
-static bool is_statistic(const Find *f, const HloInstruction *i)
-{
-    if (i->opcode != HLO_REDUCE || i->n_operands != 2 || f->needs[i->operands[1]->id]) return false;
-    const ScOp op = hlo_combiner(i->called[0]);
-    const HloShape *x = i->operands[0]->shape;
-    const uint32_t bits = sc_type_info[x->type].bits;
-    if ((op != OP_ADD && op != OP_MAX && op != OP_MIN) || x->rank > HLO_RANK_LIMIT) return false;
-    return sc_is_float(x->type) && bits >= 16 && bits <= 32 && hlo_terms(f->a, i) == (double)plan_columns_of(f->t);
-}
-
-/* x is needed at this index as an operand of i; false: it was needed at another one. */
-static bool need(Find *f, const HloInstruction *x, const IrRef *index, const HloInstruction *i, uint32_t operand)
-{
-    const uint32_t rank = plan_shape(x, 0)->rank;
-    IrRef **seen = &f->seen[x->id];
-    if (*seen) return !rank || !memcmp(*seen, index, rank * sizeof *index);
-    *seen = WBB_NEW_N(f->a, IrRef, rank + 1u);
-    if (rank) memcpy(*seen, index, rank * sizeof *index);
-    f->from[x->id] = i ? i->id + 1 : 0, f->operand[x->id] = operand;
-    return true;
-}
-
-/* What i, at its index, needs of what needs scores. */
-static bool needs_of(Find *f, const HloInstruction *i)
-{
-    IrRef index[HLO_RANK_LIMIT];
-    if (i == f->t->of[1].i) return true;
-    if (i->opcode == HLO_REDUCE) {
-        if (!is_statistic(f, i)) return plan_not(f->x, "a reduction between the products is not one of rows of scores");
-        const HloInstruction *path[] = {i, i->operands[0]};
-        uint32_t first = 0;
-        const PlanChain one = {.path = path, .operands = &first, .n = 2};
-        plan_chain_index(f->rw, f->a, &one, f->seen[i->id], f->column, index);
-        return need(f, i->operands[0], index, i, 0) || plan_not(f->x, "a value is needed at several places of a row");
-    }
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        const HloInstruction *x = i->operands[k];
-        if (!f->needs[x->id]) continue;
-        if ((!hlo_is_elementwise(i->opcode) && !hlo_is_move(i->opcode)) || !ix_has_map(i, k) ||
-            plan_shape(x, 0)->rank > HLO_RANK_LIMIT)
-            return plan_not(f->x, "what stands between the products is not element by element");
-        ix_operand(f->rw, f->a, i, k, f->seen[i->id], index);
-        if (!need(f, x, index, i, k)) return plan_not(f->x, "a value is needed at several places of a row");
-    }
-    return true;
-}
-
-static PlanChain chain_to(const Find *f, const HloInstruction *x)
-{
-    PlanChain c = {.n = 1, .output = -1};
-    const HloInstruction *weights = f->t->of[1].i->operands[f->t->weights];
-    for (const HloInstruction *i = x; f->from[i->id]; i = f->body->instructions[f->from[i->id] - 1]) c.n++;
-    c.path = WBB_NEW_N(f->a, const HloInstruction *, c.n), c.operands = WBB_NEW_N(f->a, uint32_t, c.n);
-    for (uint32_t k = c.n; k-- > 0;) {
-        c.path[k] = x;
-        if (k) c.operands[k - 1] = f->operand[x->id], x = f->body->instructions[f->from[x->id] - 1];
-    }
-    if (x != weights) c.output = f->output[x->id];
-    return c;
-}
-
-static IrRef variable(Find *f, IxMap *variables, int64_t n)
-{
-    if (n == 1) return ir_index(rw_graph(f->rw), 0);
-    return ix_map_var(f->rw, f->a, variables, IX_DIMENSION, ix_map_name(f->a, variables, IX_DIMENSION), 0, n - 1);
-}
-
-/* Begins with the roots of outputs that need scores, at the elements that follow from a result. */
-static bool need_outputs(Find *f)
-{
-    const PlanStage *s = f->stage;
-    for (uint32_t o = 0; o < s->n_outputs; o++) {
-        const PlanValue root = f->plan->roots[s->outputs[o]];
-        IrRef to[HLO_RANK_LIMIT];
-        plan_path_index(f->rw, f->a, &s->paths[o], f->result, to);
-        if (!f->needs[root.i->id] || root.i == f->t->of[1].i) continue;
-        if (!f->seen[root.i->id]) f->output[root.i->id] = (int32_t)o;
-        if (!need(f, root.i, to, NULL, 0)) return plan_not(f->x, "a value is needed at several places of a row");
-    }
-    return true;
-}
-
 /* Follows the weights of a batch, row and column, and outputs of a batch and row, down to the scores. */
 static bool find_ways(Find *f)
 {
     PlanAttention *t = f->t;
     PlanProduct *s = &t->of[0], *o = &t->of[1];
-    const HloInstruction *weights = NULL;
+    PlanRows *w = &f->w;
     for (uint32_t k = 0; k < 2; k++) {
-        if (!f->needs[o->i->operands[k]->id]) continue;
-        if (weights) return plan_not(f->x, "both operands of the second product need the first one");
-        weights = o->i->operands[k], t->weights = k;
+        if (!w->needs[o->i->operands[k]->id]) continue;
+        if (w->value) return plan_not(f->x, "both operands of the second product need the first one");
+        w->value = o->i->operands[k], t->weights = k;
     }
-    if (!weights) return plan_not(f->x, "the second product does not need the first one");
+    if (!w->value) return plan_not(f->x, "the second product does not need the first one");
     const int64_t rows = t->weights ? o->of.columns : o->of.rows;
-    t->turned[1] = t->weights;
-    if (o->of.batches != s->of.batches || weights->shape->rank > HLO_RANK_LIMIT)
+    t->turned[1] = t->weights, w->columns = o->of.depth;
+    if (o->of.batches != s->of.batches || w->value->shape->rank > HLO_RANK_LIMIT)
         return plan_not(f->x, "the products have different batches");
     /* of rows and columns of the same number the first try may be the wrong one */
     for (uint32_t turned = 0; turned < 2; turned++) {
         t->turned[0] = turned;
         if (plan_rows_of(t) != rows || plan_columns_of(t) != o->of.depth) continue;
         IxMap *variables = ix_map_new(f->a);
-        const IrRef batch = variable(f, variables, s->of.batches), row = variable(f, variables, rows);
-        f->row = row;
-        IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT];
-        f->column = variable(f, variables, o->of.depth);
-        memset(f->seen, 0, (f->body->n_instructions + 1) * sizeof *f->seen);
-        const IrRef of_width = variable(f, variables, plan_width_of(t));
-        plan_product_index(f->rw, f->a, o, t->weights, batch, row, f->column, index);
-        plan_product_result(f->rw, o, batch, t->turned[1] ? of_width : row, t->turned[1] ? row : of_width, f->result);
-        plan_product_result(f->rw, s, batch, turned ? f->column : row, turned ? row : f->column, at);
-        if (!need(f, weights, index, NULL, 0)) return false;
-        bool possible = need_outputs(f);
-        for (uint32_t k = f->body->n_instructions; k-- > s->i->id + 1 && possible;)
-            if (f->seen[k]) possible = needs_of(f, f->body->instructions[k]);
-        const IrRef *found = f->seen[s->i->id];
-        if (!possible) return false;
-        if (found && !memcmp(found, at, s->i->shape->rank * sizeof *at)) return true;
+        IrRef index[HLO_RANK_LIMIT], at[HLO_RANK_LIMIT], result[HLO_RANK_LIMIT];
+        const IrRef batch = plan_rows_variable(w, variables, s->of.batches);
+        const IrRef row = w->row = plan_rows_variable(w, variables, rows);
+        const IrRef column = w->column = plan_rows_variable(w, variables, o->of.depth);
+        memset(w->seen, 0, (f->body->n_instructions + 1) * sizeof *w->seen);
+        const IrRef of_width = plan_rows_variable(w, variables, plan_width_of(t));
+        plan_product_index(f->rw, f->a, o, t->weights, batch, row, column, index);
+        plan_product_result(f->rw, o, batch, t->turned[1] ? of_width : row, t->turned[1] ? row : of_width, result);
+        plan_product_result(f->rw, s, batch, turned ? column : row, turned ? row : column, at);
+        bool found;
+        if (!plan_rows_need(w, w->value, index, NULL, 0) ||
+            !plan_rows_need_outputs(w, f->plan, f->stage, result, NULL) || !plan_rows_follow(w, at, &found))
+            return false;
+        if (found) return true;
     }
     return plan_not(f->x, "a weight does not need the score of its row and column alone");
-}
-
-/* What a value of rows is through moves, and through maxima with -inf. */
-static const HloInstruction *of_row(const HloInstruction *x)
-{
-    for (x = hlo_source(x); x->opcode == HLO_MAXIMUM; x = hlo_source(x)) {
-        const HloInstruction *other = hlo_source(x->operands[1]);
-        if (!hlo_is_number(other, -INFINITY)) break;
-        x = x->operands[0];
-    }
-    return x;
-}
-
-/* The maximum to which the terms of a sum are relative that may have any base (products.md), its number among the
- * statistics; -1: there is none. */
-static int32_t base_of(const Find *f, const HloInstruction *sum)
-{
-    const PlanAttention *t = f->t;
-    const HloInstruction *e = sum->operands[0], *d = e->n_operands ? e->operands[0] : NULL;
-    if (plan_columns_of(t) < t->within->value || !hlo_reduces(sum, HLO_ADD) || e->opcode != HLO_EXPONENTIAL) return -1;
-    const HloInstruction *m = d->opcode == HLO_SUBTRACT ? of_row(d->operands[1]) : NULL;
-    if (!m || !hlo_reduces(m, HLO_MAXIMUM) || m->operands[0] != d->operands[0]) return -1;
-    for (uint32_t n = 0; n < t->n_statistics; n++)
-        if (t->statistics[n].i == m) return (int32_t)n;
-    return -1;
 }
 
 /* A quotient of f32 on the way to the weights whose divisor is such a sum: a product with its reciprocal. */
@@ -235,35 +89,13 @@ static void find_quotient(Find *f)
     PlanAttention *t = f->t;
     for (uint32_t k = 0; k < f->body->n_instructions; k++) {
         const HloInstruction *i = f->body->instructions[k];
-        if (!f->seen[k] || i->opcode != HLO_DIVIDE || i->shape->type != SC_F32) continue;
-        for (uint32_t n = 0; n < t->n_statistics; n++) {
-            const HloInstruction *sum = t->statistics[n].i;
-            if (t->statistics[n].base < 0 || hlo_source(i->operands[1]) != sum) continue;
-            const PlanChain way = chain_to(f, i);
+        if (!f->w.seen[k] || i->opcode != HLO_DIVIDE || i->shape->type != SC_F32) continue;
+        for (uint32_t n = 0; n < t->rows.n; n++) {
+            const HloInstruction *sum = t->rows.all[n].i;
+            if (t->rows.all[n].base < 0 || hlo_source(i->operands[1]) != sum) continue;
+            const PlanChain way = plan_rows_way(&f->w, i);
             if (way.output < 0) t->quotient = i, t->divisor = n, t->to_quotient = way;
         }
-    }
-}
-
-/* The statistics, in the order in which one needs another, each in the first pass that has what its terms need. */
-static void find_statistics(Find *f)
-{
-    PlanAttention *t = f->t;
-    /* by id: the first pass that may have it */
-    uint32_t *after = WBB_NEW_N(f->a, uint32_t, f->body->n_instructions + 1);
-    t->statistics = WBB_NEW_N(f->a, PlanStatistic, f->body->n_instructions + 1);
-    t->way = chain_to(f, t->of[0].i);
-    for (uint32_t k = 0; k < f->body->n_instructions; k++) {
-        const HloInstruction *i = f->body->instructions[k];
-        for (uint32_t n = 0; n < i->n_operands; n++) after[k] = WBB_MAX(after[k], after[i->operands[n]->id]);
-        if (i->opcode != HLO_REDUCE || !f->seen[k]) continue;
-        PlanStatistic *x = &t->statistics[t->n_statistics++];
-        *x = (PlanStatistic){.i = i, .op = hlo_combiner(i->called[0]), .pass = after[k], .base = -1,
-                             .way = chain_to(f, i)};
-        const int32_t base = base_of(f, i);
-        if (base >= 0 && t->statistics[base].pass + 1 == x->pass) x->base = base, x->pass--;
-        after[k] = x->pass + 1;
-        t->passes = WBB_MAX(t->passes, x->pass + 1);
     }
 }
 
@@ -287,7 +119,7 @@ static Place place_of(const Find *f, const HloInstruction *x, const IrRef *index
     }
     if (x->opcode == HLO_IOTA) {
         const IrRef at = index[x->number];
-        return at == f->row ? (Place){OF_ROW, 0} : at == f->column ? (Place){OF_COLUMN, 0} : other;
+        return at == f->w.row ? (Place){OF_ROW, 0} : at == f->w.column ? (Place){OF_COLUMN, 0} : other;
     }
     IrRef next[HLO_RANK_LIMIT];
     if (hlo_is_move(x->opcode) && x->n_operands == 1 && ix_has_map(x, 0)) {
@@ -328,8 +160,8 @@ static bool reach_of(const Find *f, const HloInstruction *p, const IrRef *index,
 /* Is it a select of scores, operand `kept`, and -inf? */
 static bool is_mask(const Find *f, const HloInstruction *i, uint32_t *kept)
 {
-    if (i->opcode != HLO_SELECT || !sc_is_float(i->shape->type) || f->needs[i->operands[0]->id]) return false;
-    *kept = f->needs[i->operands[1]->id] ? 1 : 2;
+    if (i->opcode != HLO_SELECT || !sc_is_float(i->shape->type) || f->w.needs[i->operands[0]->id]) return false;
+    *kept = f->w.needs[i->operands[1]->id] ? 1 : 2;
     const HloInstruction *other = hlo_source(i->operands[3 - *kept]);
     if (other->opcode != HLO_CONSTANT || hlo_elements(other->shape) != 1 || !other->literal) return false;
     return sc_to_f64(other->shape->type, hlo_literal_bits(other, 0)) == -INFINITY;
@@ -351,9 +183,9 @@ static bool is_exponential(const Find *f, const HloInstruction *e, const HloInst
     e = unconverted(e);
     const HloInstruction *d = e->opcode == HLO_EXPONENTIAL ? e->operands[0] : NULL;
     if (!d || d->opcode != HLO_SUBTRACT || unconverted(d->operands[0]) != masked) return false;
-    const HloInstruction *m = of_row(d->operands[1]);
-    for (uint32_t n = 0; n < f->t->n_statistics; n++)
-        if (f->t->statistics[n].i == m) return f->t->statistics[n].op == OP_MAX;
+    const HloInstruction *m = plan_row_source(d->operands[1]);
+    for (uint32_t n = 0; n < f->t->rows.n; n++)
+        if (f->t->rows.all[n].i == m) return f->t->rows.all[n].op == OP_MAX;
     return false;
 }
 
@@ -361,8 +193,8 @@ static bool is_exponential(const Find *f, const HloInstruction *e, const HloInst
 static bool is_softmax(const Find *f, const HloInstruction *masked)
 {
     const PlanAttention *t = f->t;
-    for (uint32_t n = 0; n < t->n_statistics; n++) {
-        const PlanStatistic *s = &t->statistics[n];
+    for (uint32_t n = 0; n < t->rows.n; n++) {
+        const PlanStatistic *s = &t->rows.all[n];
         const HloInstruction *x = s->i->operands[0];
         const bool top = s->op == OP_MAX && unconverted(x) == masked;
         if (!top && (s->op != OP_ADD || !is_exponential(f, x, masked))) return false;
@@ -370,8 +202,8 @@ static bool is_softmax(const Find *f, const HloInstruction *masked)
     const HloInstruction *w = unconverted(t->of[1].i->operands[t->weights]);
     if (w->opcode != HLO_DIVIDE) return is_exponential(f, w, masked);
     const HloInstruction *by = unconverted(w->operands[1]);
-    for (uint32_t n = 0; n < t->n_statistics; n++)
-        if (t->statistics[n].i == by && t->statistics[n].op == OP_ADD) return is_exponential(f, w->operands[0], masked);
+    for (uint32_t n = 0; n < t->rows.n; n++)
+        if (t->rows.all[n].i == by && t->rows.all[n].op == OP_ADD) return is_exponential(f, w->operands[0], masked);
     return false;
 }
 
@@ -381,8 +213,8 @@ static void find_causal(Find *f)
     for (uint32_t k = 0; k < f->body->n_instructions && !t->causal; k++) {
         const HloInstruction *i = f->body->instructions[k];
         uint32_t kept;
-        if (!f->seen[k] || !is_mask(f, i, &kept)) continue;
-        t->causal = reach_of(f, i->operands[0], f->seen[k], kept == 1, &t->reach) && is_softmax(f, i);
+        if (!f->w.seen[k] || !is_mask(f, i, &kept)) continue;
+        t->causal = reach_of(f, i->operands[0], f->w.seen[k], kept == 1, &t->reach) && is_softmax(f, i);
     }
 }
 
@@ -390,20 +222,13 @@ static void find_causal(Find *f)
 static void find_work(Find *f)
 {
     PlanAttention *t = f->t;
-    t->slots = WBB_NEW_N(f->a, double, t->passes + 1), t->special = WBB_NEW_N(f->a, double, t->passes + 1);
-    for (uint32_t pass = 0; pass <= t->passes; pass++) {
+    t->work = WBB_NEW_N(f->a, PlanCost, t->rows.passes + 1);
+    for (uint32_t pass = 0; pass <= t->rows.passes; pass++) {
+        const bool last = pass == t->rows.passes;
         bool *used = WBB_NEW_N(f->a, bool, f->body->n_instructions + 1);
-        for (uint32_t s = 0; s < t->n_statistics; s++)
-            if (t->statistics[s].pass == pass) used[t->statistics[s].i->operands[0]->id] = true, t->slots[pass]++;
-        if (pass == t->passes) used[t->of[1].i->operands[t->weights]->id] = true, t->slots[pass]++;
-        for (uint32_t k = f->body->n_instructions; k-- > 0;) {
-            const HloInstruction *i = f->body->instructions[k];
-            if (!used[k] || i->opcode == HLO_REDUCE || !f->needs[k] || i == t->of[0].i) continue;
-            for (uint32_t n = 0; n < i->n_operands; n++) used[i->operands[n]->id] = true;
-            if (hlo_elements(i->shape) < hlo_elements(t->of[0].i->shape)) continue; /* of a row */
-            const PlanCost cost = i == t->quotient ? (PlanCost){1, 0} : plan_cost_of(f->x->t, i);
-            t->slots[pass] += cost.slots, t->special[pass] += cost.special > 0;
-        }
+        if (last) used[f->w.value->id] = true;
+        t->work[pass] = plan_rows_work(&f->w, &t->rows, pass, used, t->quotient);
+        t->work[pass].slots += last;
     }
 }
 
@@ -420,31 +245,26 @@ static void find_bring(Find *f, uint32_t product)
 bool plan_make_attention(PlanTry *x, Plan *p)
 {
     PlanAttention *t = WBB_NEW(x->a, PlanAttention);
-    const HloComputation *body = x->base->fusion->body;
-    const uint32_t all = body->n_instructions + 1;
-    Find f = {.x = x, .a = x->a, .rw = x->base->rw, .t = t, .body = body, .needs = WBB_NEW_N(x->a, bool, all),
-              .seen = WBB_NEW_N(x->a, IrRef *, all), .from = WBB_NEW_N(x->a, uint32_t, all),
-              .operand = WBB_NEW_N(x->a, uint32_t, all), .plan = p, .output = WBB_NEW_N(x->a, int32_t, all),
-              .result = WBB_NEW_N(x->a, IrRef, HLO_RANK_LIMIT)};
+    Find f = {.x = x, .a = x->a, .rw = x->base->rw, .t = t, .body = x->base->fusion->body, .plan = p};
     if (!find_products(&f)) return false;
     t->shared = tg_tune(x->t, "product.shared", 0), t->within = tg_tune(x->t, "attention.within", 0);
     plan_know_order(x);
     if (x->scatters || x->hero) return plan_not(x, "beside a scatter, sort or scan there is no product");
-    find_needs(&f);
+    f.w = plan_rows(x, t->of[0].i, t->of[1].i);
     PlanRange *r = plan_scanned(x->a, p, t->of[1].i);
     if (!r) return plan_not(x, "an output does not follow from results of the second product one by one");
     f.stage = r->stages;
     if (!find_ways(&f)) return false;
     if (plan_width_of(t) > HLO_LIMIT_MATRIX_WIDTH)
         return plan_not(x, "the results of a row are too many for registers");
-    find_statistics(&f);
+    t->rows = plan_rows_statistics(&f.w, t->within->value);
     find_quotient(&f);
     find_causal(&f);
     find_work(&f);
     for (uint32_t k = 0; k < 2; k++) find_bring(&f, k);
     r->reduced[t->of[0].i->id] = p->reduced[t->of[0].i->id] = true;
-    for (uint32_t k = 0; k < t->n_statistics; k++)
-        r->reduced[t->statistics[k].i->id] = p->reduced[t->statistics[k].i->id] = true;
+    for (uint32_t k = 0; k < t->rows.n; k++)
+        r->reduced[t->rows.all[k].i->id] = p->reduced[t->rows.all[k].i->id] = true;
     plan_check(x->cx, x->a, p, x->t, false);
     plan_check(x->cx, x->a, p, x->t, true);
     plan_begin_kernels(x, p);
@@ -474,11 +294,11 @@ void plan_print_attention(WbbBuf *out, const PlanAttention *t)
              PLAN_TILE_ROWS * (int)t->row_tiles, (long long)t->keys,
              t->of[0].bring[plan_brought(t, 0)].copied && t->of[1].bring[plan_brought(t, 1)].copied ? ", copied" : "",
              t->stages, t->shared->file, t->shared->line);
-    for (uint32_t k = 0; k < t->n_statistics; k++) {
-        const PlanStatistic *s = &t->statistics[k];
+    for (uint32_t k = 0; k < t->rows.n; k++) {
+        const PlanStatistic *s = &t->rows.all[k];
         wbb_putf(out, "  pass %u: %%%s", s->pass + 1, s->i->name);
         if (s->base >= 0)
-            wbb_putf(out, ", relative to any %%%s (%s:%u)", t->statistics[s->base].i->name, t->within->file,
+            wbb_putf(out, ", relative to any %%%s (%s:%u)", t->rows.all[s->base].i->name, t->within->file,
                      t->within->line);
         wbb_put(out, "\n");
     }
@@ -487,7 +307,7 @@ void plan_print_attention(WbbBuf *out, const PlanAttention *t)
                  (long long)t->reach);
     if (t->quotient)
         wbb_putf(out, "  %%%s: products with the reciprocal of %%%s\n", t->quotient->name,
-                 t->statistics[t->divisor].i->name);
+                 t->rows.all[t->divisor].i->name);
 }
 
 const HloInstruction *plan_attention_product(const PlanAttention *t, uint32_t k) { return t->of[k].i; }

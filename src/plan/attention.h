@@ -13,43 +13,25 @@
 #define PLAN_ATTENTION_H
 
 #include "plan/product.h"
-
-/* From the weights (path[0]), or from an output's root, down: path[k + 1] is operand operands[k] of path[k]; of a
- * reduction the operand at one of its terms. */
-typedef struct {
-    int32_t output; /* -1: from the weights */
-    const HloInstruction **path;
-    uint32_t *operands, n;
-} PlanChain;
-
-/* A reduction of rows of scores: the greatest or least value, or a sum, in f32. */
-typedef struct {
-    const HloInstruction *i;
-    ScOp op;
-    uint32_t pass;
-    int32_t base;  /* of a sum of exp(x - m): the statistic m, found in the same pass; -1: there is none */
-    PlanChain way;
-} PlanStatistic;
+#include "plan/row_statistics.h"
 
 typedef struct PlanAttention {
     PlanProduct of[2]; /* the scores, the results */
     bool turned[2];    /* rows are those of the right operand */
     uint32_t weights;  /* which operand of the results the weights are */
-    PlanChain way;     /* to the scores */
     /* A quotient by a sum of exponentials on the way to the weights, the number of that sum, and the way to it; NULL:
      * there is none, or it must be rounded itself. */
     const HloInstruction *quotient;
     uint32_t divisor;
     PlanChain to_quotient;
-    PlanStatistic *statistics;
-    uint32_t n_statistics, passes; /* passes: for statistics */
+    PlanStatistics rows; /* of scores */
     /* Scores of columns beyond row + reach are -inf, of which no maximum and no sum of exponentials knows: tiles of
      * these alone are left out, but for the first, where a row without any score shows. */
     bool causal;
     int64_t reach;
     uint32_t warps, row_tiles, stages;
     int64_t keys, row_blocks;
-    double *slots, *special; /* [passes + 1] issue slots, and of the unit of exponentials, for an element of a pass */
+    PlanCost *work; /* [passes + 1] of an element of a pass */
     const TgTune *shared, *within; /* the rows that let operands go to shared memory, and sums have any base */
 } PlanAttention;
 
@@ -74,8 +56,7 @@ static inline int64_t plan_attention_blocks(const PlanAttention *t) { return t->
 /* The operand of product k that tiles bring: keys, values. */
 static inline uint32_t plan_brought(const PlanAttention *t, uint32_t k) { return k ? !t->weights : !t->turned[0]; }
 
-/* attention.c: the index at the end of a chain, from that at its beginning; column: of the scores. */
-void plan_chain_index(RwCx *rw, WbbArena *a, const PlanChain *c, const IrRef *from, IrRef column, IrRef *to);
+/* attention.c */
 void plan_print_attention(WbbBuf *out, const PlanAttention *t);
 /* attention_price.c: chooses tiles and warps, and leaves the price; false: no block may have them. */
 bool plan_attention_choose(WbbArena *a, const Plan *plan, const TgTarget *target, PlanAttention *t,

@@ -44,7 +44,7 @@ static double registers_of(const PlanAttention *t)
 {
     double x = OTHERS + OF_A * t->row_tiles * (double)depth_of(t) / PLAN_TILE_DEPTH;
     x += OF_C * t->row_tiles * (double)(t->keys + width_of(t)) / PLAN_TILE_COLUMNS;
-    x += 2 * 2 * t->row_tiles * (double)t->n_statistics;
+    x += 2 * 2 * t->row_tiles * (double)t->rows.n;
     for (uint32_t k = 0; k < 2; k++)
         if (!is_copied(t, k)) x += groups_of(t, k) * ACCESS / 4;
     return x;
@@ -66,7 +66,7 @@ static double seen_of(const PlanAttention *t)
 static LayPrice price_of(const Plan *plan, const LayRates *r, const PlanAttention *t)
 {
     const TgTarget *target = r->target;
-    const double rows = PLAN_TILE_ROWS * t->row_tiles, passes = t->passes + 1; /* rows: of a warp */
+    const double rows = PLAN_TILE_ROWS * t->row_tiles, passes = t->rows.passes + 1; /* rows: of a warp */
     const double blocks = (double)plan_attention_blocks(t), regs = registers_of(t);
     const double tiles = (double)lay_up(plan_columns_of(t), t->keys), keys = (double)t->keys;
     const double depth = (double)depth_of(t), width = (double)width_of(t);
@@ -84,7 +84,10 @@ static LayPrice price_of(const Plan *plan, const LayRates *r, const PlanAttentio
     double slots = products + passes * SLOTS + fragments / (ACCESS * WARP), special = 0;
     for (uint32_t k = 0; k < 2; k++)
         slots += (k ? 1 : passes) * groups_of(t, k) * (is_copied(t, k) ? COPY : PLAN_GROUP * 2);
-    for (uint32_t k = 0; k <= t->passes; k++) slots += scores * t->slots[k], special += scores * t->special[k];
+    for (uint32_t k = 0; k <= t->rows.passes; k++) {
+        slots += scores * t->work[k].slots;
+        special += scores * t->work[k].special;
+    }
     const double all = of_sm * tiles; /* of these, on the busiest SM */
     const double results = rows * width / WARP;
     const double chain = tensor * tg_schedulers(target) + slots + passes * (r->barrier + 4 * r->shared_latency) +
