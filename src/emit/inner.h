@@ -330,6 +330,13 @@ void emit_barrier(EmitValues *e); /* of the block's threads */
 /* A new buffer of the kernel; returns its number. Before any table is made. */
 uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType t, int64_t elements, bool zeroed);
 
+/* ticket.c: blocks that share a result, in groups; is it the last of its group's, which sees what all have stored? */
+typedef struct {
+    uint32_t turn, last; /* buffers: numbers to be drawn; the one that the block has drawn */
+} EmitTickets;
+EmitTickets emit_add_tickets(EmitValues *e, int64_t groups);
+IrRef emit_is_last(EmitValues *e, const EmitTickets *t, IrRef tid, IrRef group, int64_t blocks);
+
 /* tile.c: the stages of a range that exchange layouts through a tile, which adds buffers to the kernel. */
 void emit_tiles(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid);
 

@@ -161,7 +161,8 @@ static EmitIf add_warps(const EmitProduct *m, IrRef *sums)
 /* --- blocks that share results ------------------------------------------------------------------------------------ */
 /* The buffers through which they do. */
 typedef struct {
-    uint32_t parts, turn, drawn;
+    uint32_t parts;
+    EmitTickets tickets;
 } Shared;
 
 static Shared add_buffers(const EmitProduct *m)
@@ -171,8 +172,7 @@ static Shared add_buffers(const EmitProduct *m)
     if (p->depth_blocks == 1) return s;
     const int64_t blocks = plan_blocks(p);
     s.parts = emit_add_buffer(m->e, "part", IR_TEMP, SC_F32, blocks * of_block(p), false);
-    s.turn = emit_add_buffer(m->e, "turn", IR_TEMP, SC_U32, blocks / p->depth_blocks, true);
-    s.drawn = emit_add_buffer(m->e, "drawn", IR_SHARED, SC_U32, 1, false);
+    s.tickets = emit_add_tickets(m->e, blocks / p->depth_blocks);
     return s;
 }
 
@@ -186,22 +186,10 @@ static IrRef part_at(const EmitProduct *m, IrRef n)
 /* Leaves the sums of the block, and opens the `if` of the block that is the last to do so. */
 static EmitIf leave_sums(const EmitProduct *m, const Shared *s, EmitIf *firsts, const IrRef *sums)
 {
-    const IrType u32 = IR_TYPE(SC_U32, 0);
-    const IrRef own = part_at(m, m->part), zero = ir_index(m->g, 0), most = ir_const(m->g, u32, m->p->depth_blocks - 1);
+    const IrRef own = part_at(m, m->part);
     for (uint32_t k = 0; k < plan_sums(m->p); k++) emit_store(m->e, s->parts, plus(m, own, k * OF_TILE), sums[k]);
     emit_close_if(m->e, firsts);
-    emit_barrier(m->e);
-    EmitIf one = emit_if(m->e, rw_compare(m->rw, OP_EQ, m->tid, zero));
-    const IrRef ticket = ir_node(m->g, OP_TICKET, u32, 0, most, 0, 0, 0);
-    const IrRef drawn = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), ticket, u32, s->turn, m->result);
-    emit_bound(m->e, drawn);
-    emit_store(m->e, s->drawn, zero, drawn);
-    emit_close_if(m->e, &one);
-    emit_barrier(m->e);
-    const IrRef read = ir_node(m->g, OP_READ, u32, 0, 0, 0, 0, 0);
-    const IrRef mine = ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), read, u32, s->drawn, zero);
-    emit_bound(m->e, mine);
-    return emit_if(m->e, ir_node(m->g, OP_EQ, IR_TYPE(SC_PRED, 0), 0, mine, most, 0, 0));
+    return emit_if(m->e, emit_is_last(m->e, &s->tickets, m->tid, m->result, m->p->depth_blocks));
 }
 
 /* The sums of all blocks in the order of their parts. */

@@ -74,7 +74,7 @@ typedef struct Share {
     bool everyone;           /* all threads of a block need the results */
     Reduction *r;            /* [n] */
     uint32_t n;
-    uint32_t turn, last;     /* buffers: tickets, the number drawn */
+    EmitTickets tickets;     /* of blocks */
     bool stretches;          /* what is combined are stretches of the blocks' results */
     /* opened, one in the other, up to the end of the range: the cluster's first block; the last block; its first
      * warps */

@@ -298,8 +298,7 @@ void emit_share_add_buffers(Share *m)
     for (uint32_t k = 0; m->blocks > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_BLOCKS] =
             add_parts(m, &m->r[k], "part", IR_TEMP, m->blocks * tiles * emit_share_slots(m), m->r[k].absent);
-    if (m->blocks > 1) m->turn = emit_add_buffer(m->e, "turn", IR_TEMP, SC_U32, tiles, true);
-    if (m->blocks > 1) m->last = emit_add_buffer(m->e, "last", IR_SHARED, SC_U32, 1, false);
+    if (m->blocks > 1) m->tickets = emit_add_tickets(m->e, tiles);
     for (uint32_t k = 0; warps > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_WARPS] =
             add_parts(m, &m->r[k], "shared", IR_SHARED, elements, m->r[k].stretch_absent);
@@ -485,24 +484,13 @@ static void partial_results(const Share *m, IrRef loop, Partials p)
 
 void emit_share_combine_blocks(Share *m, Partials p)
 {
-    const IrRef tile = emit_share_number_of(m, LAY_GRID, false), zero = ir_index(m->g, 0);
-    const IrType u32 = IR_TYPE(SC_U32, 0);
+    const IrRef tile = emit_share_number_of(m, LAY_GRID, false);
     uint32_t *n_of = WBB_NEW_N(m->a, uint32_t, m->n + 1u);
     for (uint32_t r = 0; r < m->n; r++) n_of[r] = m->kept;
     const IrRef own = part_of(m, emit_share_number_of(m, LAY_GRID, true));
     emit_share_put_kept(m, p, emit_share_owner(m), SHARE_BLOCKS, own, 1);
     if (m->first_warp) emit_share_close(m);
-    emit_share_barrier(m);
-    EmitIf one = emit_if(m->e, rw_compare(m->rw, OP_EQ, m->tid, zero));
-    const IrRef op = ir_node(m->g, OP_TICKET, u32, 0, emit_share_number(m, (uint32_t)m->blocks - 1), 0, 0, 0);
-    const IrRef drawn = bound(m, ir_do_at(m->g, emit_block(m->e), emit_name(m->e, "n"), op, u32, m->turn, tile));
-    emit_store(m->e, m->last, zero, drawn);
-    emit_close_if(m->e, &one);
-    emit_share_barrier(m);
-    IrRef mine;
-    read_row(m, OWN, m->last, SC_U32, zero, 1, &mine);
-    const IrRef most = emit_share_number(m, (uint32_t)m->blocks - 1);
-    open(m, emit_share_node(m, OP_EQ, SC_PRED, mine, most));
+    open(m, emit_is_last(m->e, &m->tickets, m->tid, tile, m->blocks));
     m->stretches = true;
     emit_share_iterate(m, partial_results, m->chunk, false, n_of, p);
     emit_share_combine_lanes(m, p);
