@@ -26,7 +26,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
     ("set", 1, 63, "layout.warps layout.reduced_warps layout.registers layout.kept_registers layout.blocks layout.vectors exchange.warps exchange.pads"),
     ("set", 8, 1023, "exchange.runs"), ("set", 0, 1023, "exchange.runs.bytes"),
     ("", 1, 48 * KiB, "layout.max_shared exchange.max_tile"), ("", 0, 48 * KiB, "cells.bytes"), ("", 1, 32764, "parameter.bytes"),
-    ("", 0, 96 * KiB, "product.shared"), ("", 0, 8, "product.direct product.blocks"),
+    ("", 0, 96 * KiB, "product.shared"), ("", 0, 8, "product.direct product.blocks product.rows"),
     ("", 1, 64, "layout.beam layout.repeated_registers scatter.run scatter.at_once loop.rows sort.rows cells.registers loop.max_accesses fuse.roots"),
     ("", 0, 64, "layout.rows_read"),
     # percent and per mille

@@ -78,4 +78,5 @@ TUNE = [                                        # numbers by which they find out
     tune('product.direct',  value=8, off=0, because='warps that share results, at most, of lanes that read memory; without it operands are tiles'),
     tune('rows.side',       value=32,      because='columns side by side in a piece: runs of 128 bytes of f32'),
     tune('attention.within', value=128, off=1 << 30, because='columns from which on a row\'s sum of exponentials may have any base: src/plan/products.md'),
+    tune('product.rows',    value=4, off=0, because='reductions of rows of results, at most, that the kernel of the product has: lanes hold their terms'),
 ]

@@ -133,6 +133,7 @@ SUITES: Dict[str, List[Row]] = {
         Row("random_windows", "tests/fuzz/random_windows.py {wb}", "40", "2000"),
         Row("random_products", "tests/fuzz/random_products.py {wb}", "60", "2000"),
         Row("random_dots", "tests/fuzz/random_dots.py {wb}", "60", "5000"),
+        Row("random_rows", "tests/fuzz/random_rows.py {wb}", "40", "2000"),
         Row("random_attention", "tests/fuzz/random_attention.py {wb}", "40", "3000"),
         Row("corpus_loops", "tests/kernels/corpus_loops.py {wb} --shared {shared}", "", "--all"),
         Row("chain_mutants", "tests/kernels/chain_mutants.py {wb}", "", "--all"),

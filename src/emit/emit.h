@@ -32,6 +32,9 @@ const char *emit_order(WbbArena *a, const PlanStage *s, const PlanReduce *reduce
  * under the second one; NULL: it has no such text. */
 const char *emit_order_across(WbbArena *a, const HloInstruction *i, const Layout *rows, const Layout *parts);
 const char *emit_scan_order(WbbArena *a, const PlanStage *s, const PlanReduce *reduce);
+/* row_order.c: statistic number n of the rows of a range that is a product, or attention, and how it combines its terms
+ * (NULL: in no order that text can say); NULL: there is none. */
+const HloInstruction *emit_row_order(WbbArena *a, const PlanRange *r, uint32_t n, const char **text);
 /* names.c */
 const char *emit_identifier(WbbArena *a, const char *wish); /* letters, digits and '_', no digit first */
 

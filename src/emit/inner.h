@@ -334,7 +334,8 @@ uint32_t emit_add_buffer(EmitValues *e, const char *stem, IrSpace space, ScType 
 typedef struct {
     uint32_t turn, last; /* buffers: numbers to be drawn; the one that the block has drawn */
 } EmitTickets;
-EmitTickets emit_add_tickets(EmitValues *e, int64_t groups);
+EmitTickets emit_add_tickets(EmitValues *e, int64_t groups); /* without `last`, which is shared, not in memory */
+uint32_t emit_add_last(EmitValues *e); /* several tickets of a kernel may have one */
 IrRef emit_is_last(EmitValues *e, const EmitTickets *t, IrRef tid, IrRef group, int64_t blocks);
 
 /* tile.c: the stages of a range that exchange layouts through a tile, which adds buffers to the kernel. */

@@ -7,27 +7,9 @@
  *
  *     let k = ..    x = pack.bf16x8(..)    y = pack.bf16x4(..)    c = do mma.f32x4.bf16x8(x, y, c)
  */
-#include "emit/product.h"
+#include "emit/product_rows.h"
 
 static IrRef plus(const EmitProduct *m, IrRef x, int64_t n) { return emit_product_plus(m, x, n); }
-
-/* Are columns of a tile neighbours? */
-static bool in_a_row(const PlanProduct *p) { return p->stages && p->bring[1].side; }
-
-/* Row number r of the lane. */
-static IrRef row_of(const EmitProduct *m, uint32_t r)
-{
-    const bool apart = m->p->stages != 0;
-    return plus(m, m->row, apart ? r / 2 * PLAN_TILE_ROWS + r % 2 * PLAN_TILE_ROWS / 2 : r);
-}
-
-/* Column number `group` of tile n of the warp. */
-static IrRef column_of(const EmitProduct *m, uint32_t n, IrRef group)
-{
-    const uint32_t run = in_a_row(m->p) ? 1 : m->p->column_run;
-    const IrRef first = plus(m, m->column, n / run * PLAN_TILE_COLUMNS * run + n % run);
-    return rw_add(m->rw, first, rw_scale(m->rw, group, run));
-}
 
 static uint32_t fragments(const PlanProduct *p) { return (p->row_tiles + p->column_tiles) * p->steps; }
 
@@ -46,7 +28,7 @@ static void load(const EmitProduct *m, IrRef k, IrRef *to)
     for (uint32_t c = 0; c < p->column_tiles; c++)
         for (uint32_t j = 0; j < each; j++)
             y[c * each + j] =
-                emit_product_element(m, 1, column_of(m, c, m->group[0]), plus(m, k, j));
+                emit_product_element(m, 1, emit_product_column(m, c, m->group[0]), plus(m, k, j));
     for (uint32_t s = 0; s < p->steps; s++) {
         for (uint32_t r = 0; r < p->row_tiles; r++) {
             const IrRef *upper = x + 2 * r * each + 4 * s, *lower = upper + each;
@@ -226,22 +208,21 @@ void emit_product_store(const EmitProduct *m, uint32_t o, IrRef row, IrRef colum
 }
 
 /* Each output at the results of a row of the lane. */
-static void store_row(const EmitProduct *m, uint32_t r, const IrRef *sums)
+static void store_row(const EmitProduct *m, const EmitProductRows *rows, uint32_t r, const IrRef *sums)
 {
     const PlanProduct *p = m->p;
     const PlanStage *s = m->range->stages;
     const uint32_t n = 2 * p->column_tiles;
-    const IrRef row = row_of(m, r), all = ir_index(m->g, p->of.columns);
+    const IrRef row = emit_product_row(m, r), all = ir_index(m->g, p->of.columns);
     const bool whole = p->of.columns % plan_warp_columns(p) == 0; /* then the warp has all of its columns, or none */
     EmitIf in_row = emit_if(m->e, rw_compare(m->rw, OP_LT, row, ir_index(m->g, p->of.rows)));
     EmitIf in_all = emit_if(m->e, whole ? rw_compare(m->rw, OP_LT, m->column, all) : 0);
+    if (p->rows) emit_rows_give_known(&rows->of, r, row);
     for (uint32_t o = 0; o < s->n_outputs && !emit_never(&in_row) && !emit_never(&in_all); o++)
-        for (uint32_t c = 0; c < n; c++) {
-            const uint32_t tile = in_a_row(p) ? c / 2 : c % p->column_tiles;
-            const uint32_t half = in_a_row(p) ? c % 2 : c / p->column_tiles, lane = r % 2 * 2 + half;
-            const IrRef column = column_of(m, tile, m->group[1 + half]);
-            EmitIf inside = emit_if(m->e, whole ? 0 : rw_compare(m->rw, OP_LT, column, all));
-            if (!emit_never(&inside)) emit_product_store(m, o, row, column, sums[r / 2 * p->column_tiles + tile], lane);
+        for (uint32_t c = 0; c < n && !s->paths[o].kept; c++) {
+            const EmitResult x = emit_product_at(m, r, c);
+            EmitIf inside = emit_if(m->e, whole ? 0 : rw_compare(m->rw, OP_LT, x.column, all));
+            if (!emit_never(&inside)) emit_product_store(m, o, row, x.column, sums[x.sum], x.lane);
             emit_close_if(m->e, &inside);
         }
     emit_close_if(m->e, &in_all);
@@ -276,7 +257,7 @@ static void find_lane(EmitProduct *m, IrRef block, IrRef tid)
     m->of_warp[1] = rw_scale(m->rw, column_warp, plan_warp_columns(p));
     m->group[0] = rw_add(m->rw, rw_scale(m->rw, rw_mod(m->rw, group, 2), 4), rw_floordiv(m->rw, group, 2));
     m->group[1] = m->pair, m->group[2] = plus(m, m->pair, 4);
-    if (in_a_row(p)) m->group[1] = rw_scale(m->rw, m->pair, 2), m->group[2] = plus(m, m->group[1], 1);
+    if (plan_in_a_row(p)) m->group[1] = rw_scale(m->rw, m->pair, 2), m->group[2] = plus(m, m->group[1], 1);
 }
 
 void emit_product(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
@@ -288,7 +269,11 @@ void emit_product(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
                      .depth = (uint32_t)(p->stages ? plan_tile_depth(p) : plan_iteration(p))};
     e->g->making_origin = p->i->id + 1;
     find_lane(&m, bid, tid);
-    const Shared between = add_buffers(&m); /* what is in memory comes before what is shared */
+    Shared between = add_buffers(&m); /* what is in memory comes before what is shared */
+    EmitProductRows rows;
+    emit_product_rows_in_memory(&rows, &m);
+    if (p->depth_blocks > 1 || plan_shares_rows(p)) between.tickets.last = emit_add_last(e);
+    emit_product_rows_shared(&rows, between.tickets.last);
     IrRef *sums = WBB_NEW_N(e->arena, IrRef, n);
     for (uint32_t k = 0; k < n; k++) sums[k] = ir_const(e->g, IR_TYPE(SC_F32, 2), 0);
     if (p->stages) emit_product_tiles(&m, sums);
@@ -300,7 +285,10 @@ void emit_product(EmitValues *e, const PlanRange *range, IrRef bid, IrRef tid)
         c = if_first(&m);
         add_blocks(&m, &between, sums);
     }
-    for (uint32_t r = 0; r < m.rows; r++) store_row(&m, r, sums);
+    if (p->rows) e->reduced = range->reduced, e->inlines = true, emit_product_rows(&rows, sums);
+    for (uint32_t r = 0; r < m.rows; r++) store_row(&m, &rows, r, sums);
+    if (p->rows) emit_product_rows_store(&rows);
+    e->reduced = NULL, e->inlines = false;
     emit_close_if(e, &c);
     if (p->depth_blocks > 1) emit_close_if(e, &last);
     e->g->making_origin = origin;

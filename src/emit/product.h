@@ -1,5 +1,5 @@
 /* product.h: what the files of products of matrices share: product_values.c, product_operand.c, product_tiles.c,
- * product.c and attention.c. Each calls those before it. */
+ * product_rows.c, product.c and attention.c. */
 #ifndef EMIT_PRODUCT_H
 #define EMIT_PRODUCT_H
 
@@ -42,8 +42,18 @@ typedef struct {
     IrRef free, k;
 } EmitCorner;
 
+/* A result of a lane's row: its column, and which lane of which sum it is. */
+typedef struct {
+    IrRef column;
+    uint32_t sum, lane;
+} EmitResult;
+
 /* product_values.c */
 IrRef emit_product_plus(const EmitProduct *m, IrRef x, int64_t n);
+/* Row number r of the lane; column number `group` of tile n of the warp; result number c of row number r. */
+IrRef emit_product_row(const EmitProduct *m, uint32_t r);
+IrRef emit_product_column(const EmitProduct *m, uint32_t n, IrRef group);
+EmitResult emit_product_at(const EmitProduct *m, uint32_t r, uint32_t c);
 /* The index [rank] of a result; 0 for a row or column: any. */
 IrRef *emit_product_result(const EmitProduct *m, IrRef row, IrRef column);
 /* The index [rank] at which an operand has its element in a row or column, for product number k. */

@@ -9,6 +9,28 @@
 
 IrRef emit_product_plus(const EmitProduct *m, IrRef x, int64_t n) { return rw_add(m->rw, x, ir_index(m->g, n)); }
 
+IrRef emit_product_row(const EmitProduct *m, uint32_t r)
+{
+    const bool apart = m->p->stages != 0;
+    return emit_product_plus(m, m->row, apart ? r / 2 * PLAN_TILE_ROWS + r % 2 * PLAN_TILE_ROWS / 2 : r);
+}
+
+IrRef emit_product_column(const EmitProduct *m, uint32_t n, IrRef group)
+{
+    const uint32_t run = plan_in_a_row(m->p) ? 1 : m->p->column_run;
+    const IrRef first = emit_product_plus(m, m->column, n / run * PLAN_TILE_COLUMNS * run + n % run);
+    return rw_add(m->rw, first, rw_scale(m->rw, group, run));
+}
+
+EmitResult emit_product_at(const EmitProduct *m, uint32_t r, uint32_t c)
+{
+    const PlanProduct *p = m->p;
+    const bool row = plan_in_a_row(p);
+    const uint32_t tile = row ? c / 2 : c % p->column_tiles, half = row ? c % 2 : c / p->column_tiles;
+    return (EmitResult){.column = emit_product_column(m, tile, m->group[1 + half]),
+                        .sum = r / 2 * p->column_tiles + tile, .lane = r % 2 * 2 + half};
+}
+
 IrRef *emit_product_result(const EmitProduct *m, IrRef row, IrRef column)
 {
     IrRef *at = WBB_NEW_N(m->a, IrRef, HLO_RANK_LIMIT);

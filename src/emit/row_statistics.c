@@ -34,8 +34,14 @@ IrRef *emit_rows_index(const EmitRows *t, const PlanChain *c, IrRef row, IrRef c
 {
     const PlanStage *s = t->results->range->stages;
     IrRef *at = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT), *from = at;
-    if (c->output < 0) from = emit_rows_weight(t, row, column);
-    else plan_path_index(t->rw, t->a, &s->paths[c->output], emit_product_result(t->results, row, 0), from);
+    if (c->output < 0) {
+        from = emit_rows_weight(t, row, column);
+    } else {
+        const PlanPath *path = &s->paths[c->output];
+        IrRef *result = emit_product_result(t->results, row, t->scores == t->results ? column : 0);
+        if (path->kept) plan_product_row(t->results->p, result, result);
+        plan_path_index(t->rw, t->a, path, result, from);
+    }
     IrRef *to = WBB_NEW_N(t->a, IrRef, HLO_RANK_LIMIT);
     plan_chain_index(t->rw, t->a, c, from, column, to);
     return to;

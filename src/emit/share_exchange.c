@@ -298,7 +298,7 @@ void emit_share_add_buffers(Share *m)
     for (uint32_t k = 0; m->blocks > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_BLOCKS] =
             add_parts(m, &m->r[k], "part", IR_TEMP, m->blocks * tiles * emit_share_slots(m), m->r[k].absent);
-    if (m->blocks > 1) m->tickets = emit_add_tickets(m->e, tiles);
+    if (m->blocks > 1) m->tickets = emit_add_tickets(m->e, tiles), m->tickets.last = emit_add_last(m->e);
     for (uint32_t k = 0; warps > 1 && k < m->n; k++)
         m->r[k].buffer[SHARE_WARPS] =
             add_parts(m, &m->r[k], "shared", IR_SHARED, elements, m->r[k].stretch_absent);

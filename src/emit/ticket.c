@@ -11,10 +11,10 @@ static const IrType u32 = IR_TYPE(SC_U32, 0);
 
 EmitTickets emit_add_tickets(EmitValues *e, int64_t groups)
 {
-    EmitTickets t = {.turn = emit_add_buffer(e, "turn", IR_TEMP, SC_U32, groups, true)};
-    t.last = emit_add_buffer(e, "last", IR_SHARED, SC_U32, 1, false);
-    return t;
+    return (EmitTickets){.turn = emit_add_buffer(e, "turn", IR_TEMP, SC_U32, groups, true)};
 }
+
+uint32_t emit_add_last(EmitValues *e) { return emit_add_buffer(e, "last", IR_SHARED, SC_U32, 1, false); }
 
 IrRef emit_is_last(EmitValues *e, const EmitTickets *t, IrRef tid, IrRef group, int64_t blocks)
 {

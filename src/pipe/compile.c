@@ -129,6 +129,10 @@ static void document_kernel(const Plan *p, const PlanKernel *kernel, Orders *o)
             }
             if (s->kind == PLAN_SCAN) document(o, r->i->name, emit_scan_order(o->a, s, r));
         }
+    const HloInstruction *row;
+    const char *text;
+    for (uint32_t n = 0; shared && (row = emit_row_order(o->a, shared, n, &text)); n++)
+        if (text) document(o, row->name, text);
     const bool *needed = plan_needed(o->a, p, kernel);
     for (uint32_t k = 0; k < body->n_instructions; k++) {
         const HloInstruction *i = body->instructions[k];

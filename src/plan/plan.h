@@ -496,9 +496,15 @@ ScOp plan_redux(const PlanReduce *r, const TgTarget *t);
  * each thread computes the other long reductions by itself. 0 kernels: there are none of this kind. Sets `reduced` of
  * the plan, which has roots. */
 uint32_t plan_shared(WbbArena *a, Plan *p, const TgTarget *t, bool alone, PlanRange ***ranges, bool **others);
-/* The launch range of a fusion that is scans like `hero`, or that sort, and what is element by element after them;
- * NULL: it is not. */
-PlanRange *plan_scanned(WbbArena *a, Plan *p, const HloInstruction *hero);
+/* Of a product's results: their dimensions but the columns, which are n dimensions from `first` on. */
+typedef struct {
+    const HloShape *shape;
+    uint32_t first, n;
+} PlanRowSpace;
+/* The launch range of a fusion that is scans like `hero`, or that sort or product, and what is element by element after
+ * them; rows: outputs may have an element for each row, and follow from reductions of rows (NULL: they may not). NULL:
+ * it is none. */
+PlanRange *plan_scanned(WbbArena *a, Plan *p, const HloInstruction *hero, const PlanRowSpace *rows);
 bool plan_same_space(const HloInstruction *x, const HloInstruction *y); /* of two reductions, or two scans */
 /* Its kernel, under a layout. */
 PlanKernel plan_share(WbbCx *cx, WbbArena *a, Plan *p, PlanRange *r, const TgTarget *t, const char *layout);

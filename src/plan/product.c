@@ -10,6 +10,7 @@
 #include "plan/sort.h"
 #include "plan/strategies.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- indices ------------------------------------------------------------------------------------------------------ */
@@ -39,6 +40,12 @@ void plan_product_index(RwCx *rw, WbbArena *a, const PlanProduct *p, uint32_t op
     plan_product_result(rw, p, batch, operand ? 0 : free, operand ? free : 0, result);
     ix_access(rw, a, p->i, operand, result, ranges, NULL, &access);
     memcpy(to, access.index, p->i->operands[operand]->shape->rank * sizeof *to);
+}
+
+void plan_product_row(const PlanProduct *p, const IrRef *result, IrRef *to)
+{
+    const uint32_t n = p->of.n_batch + p->of.n_rows;
+    if (n && to != result) memcpy(to, result, n * sizeof *to);
 }
 
 /* --- which fusions ------------------------------------------------------------------------------------------------ */
@@ -112,6 +119,79 @@ void plan_find_bring(RwCx *rw, WbbArena *a, PlanProduct *p, uint32_t align)
     }
 }
 
+/* --- statistics of rows ------------------------------------------------------------------------------------------- */
+/* What needs something that is marked is marked, too. */
+static void mark_users(const HloComputation *body, bool *marks)
+{
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        for (uint32_t n = 0; n < body->instructions[k]->n_operands; n++)
+            marks[k] = marks[k] || marks[body->instructions[k]->operands[n]->id];
+}
+
+/* Is a result reduced? */
+static bool is_reduced(const PlanTry *x, const PlanProduct *p)
+{
+    const HloComputation *body = x->base->fusion->body;
+    bool *needs = WBB_NEW_N(x->a, bool, body->n_instructions + 1), any = false;
+    needs[p->i->id] = true;
+    mark_users(body, needs);
+    for (uint32_t k = 0; k < body->n_instructions; k++)
+        any = any || (body->instructions[k]->opcode == HLO_REDUCE && needs[k]);
+    return any;
+}
+
+static PlanRowSpace row_space(WbbArena *a, const PlanProduct *p)
+{
+    HloShape *rows = WBB_NEW(a, HloShape);
+    *rows = *p->i->shape;
+    rows->rank = (uint8_t)(p->of.n_batch + p->of.n_rows);
+    uint8_t *order = WBB_NEW_N(a, uint8_t, rows->rank + 1u);
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < p->i->shape->rank; d++)
+        if (p->i->shape->minor_to_major[d] < rows->rank) order[n++] = p->i->shape->minor_to_major[d];
+    rows->minor_to_major = order;
+    return (PlanRowSpace){rows, rows->rank, p->of.n_columns};
+}
+
+/* Needs an element of full shape, or a statistic, a statistic? */
+static bool needs_whole(const PlanTry *x, const Plan *p, const PlanStage *s, const PlanStatistics *rows)
+{
+    bool *needs = WBB_NEW_N(x->a, bool, p->fusion->body->n_instructions + 1), any = rows->passes > 1;
+    for (uint32_t k = 0; k < rows->n; k++) needs[rows->all[k].i->id] = true;
+    mark_users(p->fusion->body, needs);
+    for (uint32_t o = 0; o < s->n_outputs; o++)
+        any = any || (!s->paths[o].kept && needs[p->roots[s->outputs[o]].i->id]);
+    return any;
+}
+
+/* The reductions of rows of results, and what they cost; false: the fusion is no such kernel. */
+static bool find_statistics(PlanTry *x, const Plan *p, PlanProduct *product, PlanRange *r)
+{
+    PlanRows w = plan_rows(x, product->i, NULL);
+    PlanStatistics *rows = WBB_NEW(x->a, PlanStatistics);
+    IxMap *variables = ix_map_new(x->a);
+    IrRef result[HLO_RANK_LIMIT], row[HLO_RANK_LIMIT];
+    const IrRef batch = plan_rows_variable(&w, variables, product->of.batches);
+    w.columns = product->of.columns;
+    w.row = plan_rows_variable(&w, variables, product->of.rows);
+    w.column = plan_rows_variable(&w, variables, product->of.columns);
+    plan_product_result(w.rw, product, batch, w.row, w.column, result);
+    plan_product_row(product, result, row);
+    bool found;
+    if (!plan_rows_need_outputs(&w, p, r->stages, result, row) || !plan_rows_follow(&w, result, &found)) return false;
+    if (!found) return plan_not(x, "a reduction has terms of other rows");
+    *rows = plan_rows_statistics(&w, INT64_MAX);
+    if (rows->n > product->of_rows->value) return plan_not(x, "it has more reductions of rows than product.rows says");
+    product->rows = rows, product->whole = needs_whole(x, p, r->stages, rows);
+    for (uint32_t pass = 0; pass < rows->passes; pass++) {
+        const PlanCost cost =
+            plan_rows_work(&w, rows, pass, WBB_NEW_N(x->a, bool, w.body->n_instructions + 1), NULL);
+        product->row_slots += cost.slots;
+    }
+    for (uint32_t k = 0; k < rows->n; k++) r->reduced[rows->all[k].i->id] = p->reduced[rows->all[k].i->id] = true;
+    return true;
+}
+
 bool plan_make_product(PlanTry *x, Plan *p)
 {
     PlanProduct *product = WBB_NEW(x->a, PlanProduct);
@@ -119,8 +199,13 @@ bool plan_make_product(PlanTry *x, Plan *p)
     if (x->scatters || x->hero) return plan_not(x, "beside a scatter, sort or scan there is no product");
     if (!find_product(x, product)) return false;
     plan_find_bring(x->base->rw, x->a, product, x->base->align);
-    PlanRange *r = plan_scanned(x->a, p, product->i);
+    product->of_rows = tg_tune(x->t, "product.rows", 0);
+    const bool reduced = is_reduced(x, product);
+    if (reduced && !product->of_rows->value) return plan_not(x, "results are reduced, and product.rows is off");
+    const PlanRowSpace space = row_space(x->a, product);
+    PlanRange *r = plan_scanned(x->a, p, product->i, reduced ? &space : NULL);
     if (!r) return plan_not(x, "an output does not follow from results of the product one by one");
+    if (reduced && !find_statistics(x, p, product, r)) return false;
     plan_check(x->cx, x->a, p, x->t, false);
     plan_check(x->cx, x->a, p, x->t, true);
     plan_begin_kernels(x, p);
@@ -128,6 +213,7 @@ bool plan_make_product(PlanTry *x, Plan *p)
     if (x->options->layout) lay_fail(x->cx, 1, "a product of matrices takes no layout");
     LayPrice *price = WBB_NEW(x->a, LayPrice);
     plan_product_choose(x->a, p, x->t, product, price);
+    if (price->us == INFINITY) return plan_not(x, "a block has no room for whole rows");
     r->product = product, r->price = price;
     const int64_t blocks = plan_blocks(product);
     if (blocks > INT32_MAX)
@@ -175,6 +261,12 @@ void plan_print_product(WbbBuf *out, const PlanProduct *p)
     if (p->depth_blocks > 1)
         wbb_putf(out, "; %u blocks for each result (%s:%u)", p->depth_blocks, p->split->file, p->split->line);
     wbb_put(out, "\n");
+    for (uint32_t k = 0; p->rows && k < p->rows->n; k++) {
+        wbb_putf(out, "  pass %u: %%%s of rows, by 4 lanes", p->rows->all[k].pass + 1, p->rows->all[k].i->name);
+        if (p->column_warps > 1) wbb_putf(out, ", %u warps", p->column_warps);
+        if (p->column_blocks > 1) wbb_putf(out, ", %lld blocks", (long long)p->column_blocks);
+        wbb_putf(out, " (%s:%u)\n", p->of_rows->file, p->of_rows->line);
+    }
 }
 
 const char *plan_product_order(WbbArena *a, const PlanProduct *p)

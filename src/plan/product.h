@@ -23,7 +23,7 @@
 #ifndef PLAN_PRODUCT_H
 #define PLAN_PRODUCT_H
 
-#include "plan/work.h"
+#include "plan/row_statistics.h"
 
 enum { PLAN_TILE_ROWS = 16, PLAN_TILE_COLUMNS = 8, PLAN_TILE_DEPTH = 16 };
 
@@ -47,6 +47,12 @@ typedef struct PlanProduct {
     const TgTune *shared, *split; /* the rows that let operands go there, and parts of the products to several blocks */
     PlanBring bring[2];
     int64_t row_blocks, column_blocks;
+    /* Reductions of rows of results (NULL: there are none), and whether an element of an output, or another one of
+     * them, needs one: then a block has whole rows. Else the last block of a row combines what all have. */
+    const PlanStatistics *rows;
+    bool whole;
+    double row_slots;           /* issue slots of their terms, of a result */
+    const TgTune *of_rows;
 } PlanProduct;
 
 static inline int64_t plan_warp_rows(const PlanProduct *p) { return (int64_t)PLAN_TILE_ROWS * p->row_tiles; }
@@ -58,6 +64,10 @@ static inline int64_t plan_depth(const PlanProduct *p) { return p->of.depth / p-
 /* products of a tile: of an iteration of all warps that share results, side by side */
 static inline int64_t plan_tile_depth(const PlanProduct *p) { return plan_iteration(p) * p->depth_warps; }
 
+/* Are columns of a tile neighbours? */
+static inline bool plan_in_a_row(const PlanProduct *p) { return p->stages && p->bring[1].side; }
+/* Do blocks share rows that are reduced? */
+static inline bool plan_shares_rows(const PlanProduct *p) { return p->rows && p->column_blocks > 1; }
 static inline int64_t plan_blocks(const PlanProduct *p)
 {
     return p->of.batches * p->row_blocks * p->column_blocks * p->depth_blocks;
@@ -86,6 +96,8 @@ static inline int64_t plan_line_skew(int64_t line) { return WBB_MAX(PLAN_GROUP /
 /* product.c: the index of a result, 0 for a row or column: any; that at which an operand has its element in a row or
  * column, for product number k; how tiles bring the operands. */
 void plan_product_result(RwCx *rw, const PlanProduct *p, IrRef batch, IrRef row, IrRef column, IrRef *to);
+/* The index of its row, of that of a result. */
+void plan_product_row(const PlanProduct *p, const IrRef *result, IrRef *to);
 void plan_product_index(RwCx *rw, WbbArena *a, const PlanProduct *p, uint32_t operand, IrRef batch, IrRef free, IrRef k,
                         IrRef *to);
 void plan_find_bring(RwCx *rw, WbbArena *a, PlanProduct *p, uint32_t align);

@@ -52,16 +52,28 @@ static double registers_of(const PlanProduct *p)
 static int64_t shared_of(const PlanProduct *p)
 {
     const int64_t sums = 512 * (int64_t)plan_sums(p) * plan_tile_warps(p) * (p->depth_warps - 1);
-    return sums + 2 * p->stages * (plan_tile(p, 0) + plan_tile(p, 1));
+    const int64_t rows = p->rows && p->column_warps > 1 ? 4 * p->rows->n * p->column_warps * plan_side(p, 0) : 0;
+    return sums + rows + 2 * p->stages * (plan_tile(p, 0) + plan_tile(p, 1));
 }
 
-/* Bytes of an element of each output. */
-static double bytes_stored(const Plan *plan)
+/* Bytes of an element of each output that has one for each result. */
+static double bytes_stored(const Plan *plan, const PlanProduct *p)
 {
     double bytes = 0;
     for (uint32_t o = 0; o < plan->n_outputs; o++)
+        if (hlo_elements(plan->buffers[plan->n_operands + o].shape) >= hlo_elements(p->i->shape))
         bytes += (double)sc_type_info[plan->buffers[plan->n_operands + o].shape->type].bits / 8;
     return bytes;
+}
+
+/* The type of the first of these; of the product, where there is none. */
+static ScType type_stored(const Plan *plan, const PlanProduct *p)
+{
+    for (uint32_t o = 0; o < plan->n_outputs; o++) {
+        const HloShape *x = plan->buffers[plan->n_operands + o].shape;
+        if (hlo_elements(x) >= hlo_elements(p->i->shape)) return x->type;
+    }
+    return p->i->shape->type;
 }
 
 /* What is side by side in memory along the last dimension of an operand. */
@@ -81,9 +93,10 @@ static Common common_of(WbbArena *a, const Plan *plan, const TgTarget *t, const 
     const HloDotDims d = hlo_dot_dims(a, p->i);
     const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
     const int64_t *work = plan->element_work;
-    Common c = {.r = lay_rates(a, t), .bytes = plan_bytes(plan), .stored = bytes_stored(plan),
-                .after = (double)WBB_MAX(work[plan->fusion->body->root->id] - work[p->i->id], 0)};
-    c.run = PLAN_TILE_COLUMNS * sc_bytes(plan->buffers[plan->n_operands].shape->type);
+    Common c = {.r = lay_rates(a, t), .bytes = plan_bytes(plan), .stored = bytes_stored(plan, p),
+                .after = p->rows ? p->row_slots
+                                 : (double)WBB_MAX(work[plan->fusion->body->root->id] - work[p->i->id], 0)};
+    c.run = PLAN_TILE_COLUMNS * sc_bytes(type_stored(plan, p));
     for (uint32_t o = 0; o < 2; o++) {
         const int64_t minor = p->i->operands[o]->shape->minor_to_major[0];
         c.before[o] = (double)WBB_MIN(work[p->i->operands[o]->id], MOST_WORK);
@@ -177,6 +190,23 @@ static double split_of(const LayRates *r, const PlanProduct *p, double waves)
     return clocks / r->clock + us;
 }
 
+/* Statistics of rows: terms, and what lanes, warps and blocks combine; of each SM's blocks that run at once. */
+static double rows_of(const LayRates *r, const PlanProduct *p, double of_sm, double waves)
+{
+    if (!p->rows) return 0;
+    const double results = (double)(plan_side(p, 0) * plan_side(p, 1)), n = 2 * p->row_tiles * p->rows->n;
+    const double slots = results / WARP * p->row_slots + plan_tile_warps(p) * n * (p->column_warps + 4.0);
+    double clocks = of_sm * slots / r->issue, us = 0;
+    const double rounds = lay_ceiling((double)p->column_blocks / 4);
+    clocks += lay_ceiling(waves) * p->rows->passes * (4 * r->alu + 2 * r->shared_latency);
+    if (p->column_warps > 1) clocks += lay_ceiling(waves) * p->rows->passes * (r->barrier + r->shared_latency);
+    if (p->column_blocks > 1) {
+        clocks += 2 * r->barrier + r->atomic + r->fence + rounds * r->l2_latency;
+        us = r->timed.ticket * lay_ceiling(waves);
+    }
+    return clocks / r->clock + us;
+}
+
 void plan_add_up_product(const LayRates *r, LayPrice *x)
 {
     const LayTerm together[] = {LAY_DRAM, LAY_L2, LAY_PIPE, LAY_L1, LAY_ISSUE, LAY_CHAIN};
@@ -215,14 +245,14 @@ static LayPrice price_of(const Common *c, const PlanProduct *p)
     x.term[LAY_CODE] = TG_CODE * code / (r->code.rate * r->clock);
     x.term[LAY_PIPE] = all * tensor / r->clock;
     const double stored = of_results * c->stored / p->depth_blocks, all_stored = blocks * stored;
-    const bool runs = p->stages && p->bring[1].side, parts = runs && c->run < TG_SECTOR; /* L2 has each sector twice */
+    const bool runs = plan_in_a_row(p), parts = runs && c->run < TG_SECTOR; /* L2 has each sector twice */
     x.term[LAY_DRAM] = (c->bytes + (parts ? price_parts(t).more * all_stored : 0)) / r->dram;
     x.term[LAY_L2] = (blocks * 2 * (double)plan_depth(p) * of_block + 2 * left + (1 + parts) * all_stored) / r->l2;
     x.term[LAY_L1] = (all * moved.wavefronts * LINE + of_sm * stored * (runs ? LINE / c->run : IN_DEPTH)) /
                       r->wavefront / r->clock;
     x.term[LAY_ISSUE] = all * slots / r->issue / r->clock;
     x.term[LAY_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
-    x.term[LAY_SPLIT] = split_of(r, p, of_sm / held.blocks);
+    x.term[LAY_SPLIT] = split_of(r, p, of_sm / held.blocks) + rows_of(r, p, of_sm, of_sm / held.blocks);
     plan_add_up_product(r, &x);
     return x;
 }
@@ -235,11 +265,14 @@ static bool divide(PlanProduct *p, const TgTarget *t, int64_t most_threads, int6
     if (p->of.depth % (p->depth_blocks * (p->depth_blocks > 1 ? plan_tile_depth(p) : 1))) return false;
     if (warps * t->warp > most_threads || registers_of(p) > (double)t->regs - 15) return false;
     if (p->ahead && whole / p->depth_warps < 2) return false;
-    if ((p->depth_warps > 1 || p->stages) && shared_of(p) > most_shared) return false;
+    if ((p->depth_warps > 1 || p->stages || p->rows) && shared_of(p) > most_shared) return false;
     if (p->depth_warps > 1 && !p->stages && (plan_depth(p) % all || whole % p->depth_warps)) return false;
     if (p->stages && (p->column_tiles < 2 || whole < p->stages)) return false;
     p->row_blocks = lay_up(p->of.rows, plan_warp_rows(p) * p->row_warps);
     p->column_blocks = lay_up(p->of.columns, plan_warp_columns(p) * p->column_warps);
+    if (p->rows && p->whole && p->column_blocks > 1) return false;
+    /* all warps combine what they have of a row, so all must have results */
+    if (p->rows && p->depth_warps > 1 && (p->column_warps > 1 || p->column_blocks > 1)) return false;
     return true;
 }
 
@@ -291,7 +324,7 @@ static void try_way(const Limits *l, const Way *w, const PlanProduct *of, PlanPr
 
 void plan_product_choose(WbbArena *a, const Plan *plan, const TgTarget *t, PlanProduct *p, LayPrice *price)
 {
-    const ScType stored = plan->buffers[plan->n_operands].shape->type;
+    const ScType stored = type_stored(plan, p);
     const uint32_t direct = (uint32_t)tg_tuned(t, "product.direct");
     const Limits l = {.c = common_of(a, plan, t, p), .t = t, .threads = tg_tuned(t, "product.threads"),
                       .shared = tg_tuned(t, "layout.max_shared"),
@@ -303,5 +336,5 @@ void plan_product_choose(WbbArena *a, const Plan *plan, const TgTarget *t, PlanP
     price->us = INFINITY;
     for (const Way *w = ways; w < ways + WBB_LEN(ways); w++)
         if (w->stages ? l.tiles > 0 : w->depth_warps <= direct) try_way(&l, w, &of, p, price);
-    if (price->us == INFINITY) try_way(&l, ways, &of, p, price);
+    if (price->us == INFINITY && !p->rows) try_way(&l, ways, &of, p, price);
 }

@@ -9,7 +9,6 @@
 #ifndef PLAN_ROW_STATISTICS_H
 #define PLAN_ROW_STATISTICS_H
 
-#include "plan/sort.h"
 #include "plan/strategies.h"
 
 /* From a value, or from an output's root, down: path[k + 1] is operand operands[k] of path[k]; of a reduction the

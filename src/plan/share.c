@@ -34,6 +34,8 @@ typedef struct {
     bool *needed;               /* by id: an output that is taken needs it */
     int64_t limit;              /* terms of a reduction that each thread computes by itself, at most */
     uint32_t first_across;      /* outputs from this one on are sums across rows */
+    const PlanRowSpace *rows;   /* of a product's results; NULL: no reduction of them is known */
+    IrRef *of_row;              /* a position as an index of the rows */
 } Sharing;
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
@@ -95,6 +97,7 @@ static void find_reduces(Sharing *s)
         const HloInstruction *i = body->instructions[k];
         for (uint32_t x = 0; x < i->n_operands; x++)
             s->stage[i->id] = WBB_MAX(s->stage[i->id], s->stage[i->operands[x]->id]);
+        if (s->rows && i->opcode == HLO_REDUCE) s->stage[i->id] = 0; /* row_statistics.h says where it is needed */
         if (i->opcode != s->hero->opcode || !plan_same_space(i, s->hero)) continue;
         s->of_stage[s->n_reduces] = ++s->stage[i->id];
         PlanReduce *r = &s->reduces[s->n_reduces++];
@@ -138,6 +141,9 @@ static void find_position(Sharing *s)
                                    : ix_map_var(s->rw, s->a, variables, IX_DIMENSION,
                                                 ix_map_name(s->a, variables, IX_DIMENSION), 0, x->dims[d] - 1);
     plan_kept_index(s->hero, s->at, s->kept);
+    s->of_row = WBB_NEW_N(s->a, IrRef, x->rank + 1u);
+    for (uint32_t d = 0, n = 0; s->rows && d < x->rank; d++)
+        if (d < s->rows->first || d >= s->rows->first + s->rows->n) s->of_row[n++] = s->at[d];
     if (s->positions == plan_space_shape(s->hero)) return;
     const uint32_t dim = (uint32_t)s->hero->dimensions[0];
     s->kept[dim] = rw_add(s->rw, s->at[dim], ir_index(rw_graph(s->rw), s->first));
@@ -350,8 +356,10 @@ static bool find_output(Sharing *s, uint32_t o)
     PlanPath *path = &s->paths[o];
     if (x->rank > HLO_RANK_LIMIT || !sc_type_info[x->type].bits || !hlo_elements(x)) return false;
     if (!hlo_same_dims(x, plan_shape(v.i, 0))) return false; /* a loop's state: paths lead to results of one shape */
+    const HloShape *row = s->rows ? s->rows->shape : NULL;
     if (!(hlo_elements(x) == hlo_elements(terms) && find_path(s, v.i, terms, s->at, false, path)) &&
-        !(kept && hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, path)))
+        !(kept && hlo_elements(x) == hlo_elements(result) && find_path(s, v.i, result, s->kept, true, path)) &&
+        !(row && hlo_elements(x) == hlo_elements(row) && find_path(s, v.i, row, s->of_row, true, path)))
         return false;
     return !ir_is_packed(x->type) || fills_bytes(s, x, path);
 }
@@ -446,7 +454,7 @@ static void add_scans(Sharing *s, PlanRange *r)
 /* The stages of reductions with the dimensions of one of them, which make all outputs, or, unless done is NULL, as many
  * as they can of those that are not done, and mark them. Other reductions are computed by each thread, in loops. */
 static PlanRange *shared_by(WbbArena *a, Plan *p, const HloInstruction *hero, int64_t limit, bool *done,
-                            uint32_t across)
+                            uint32_t across, const PlanRowSpace *rows)
 {
     const HloComputation *body = p->fusion->body;
     Sharing s = {.a = a, .p = p, .rw = p->rw, .body = body, .hero = hero, .done = done,
@@ -456,7 +464,7 @@ static PlanRange *shared_by(WbbArena *a, Plan *p, const HloInstruction *hero, in
                  .reduced = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PlanPath, p->n_outputs + 1),
-                 .limit = limit, .first_across = p->n_outputs - across};
+                 .limit = limit, .first_across = p->n_outputs - across, .rows = rows};
     find_reduces(&s);
     find_stretch(&s);
     find_position(&s);
@@ -481,10 +489,10 @@ static PlanRange *shared_by(WbbArena *a, Plan *p, const HloInstruction *hero, in
     return r;
 }
 
-PlanRange *plan_scanned(WbbArena *a, Plan *p, const HloInstruction *hero)
+PlanRange *plan_scanned(WbbArena *a, Plan *p, const HloInstruction *hero, const PlanRowSpace *rows)
 {
     p->reduced = WBB_NEW_N(a, bool, p->fusion->body->n_instructions + 1);
-    PlanRange *r = shared_by(a, p, hero, INT64_MAX, NULL, 0);
+    PlanRange *r = shared_by(a, p, hero, INT64_MAX, NULL, 0, rows);
     if (!r) p->reduced = NULL;
     return r;
 }
@@ -496,7 +504,7 @@ PlanRange *plan_shared_across(WbbArena *a, Plan *p, const TgTarget *t, uint32_t 
     for (uint32_t o = p->n_outputs - across; o < p->n_outputs; o++) tried[p->roots[o].i->id] = true;
     p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
     const HloInstruction *hero = next_hero(body, tried);
-    PlanRange *r = hero ? shared_by(a, p, hero, tg_tuned(t, "reduce.straight"), NULL, across) : NULL;
+    PlanRange *r = hero ? shared_by(a, p, hero, tg_tuned(t, "reduce.straight"), NULL, across, NULL) : NULL;
     if (!r) p->reduced = NULL;
     return r;
 }
@@ -530,7 +538,7 @@ uint32_t plan_shared(WbbArena *a, Plan *p, const TgTarget *t, bool alone, PlanRa
         for (int64_t k = 0; k < most; k++) {
             const HloInstruction *hero = next_hero(body, tried);
             const int64_t limit = attempt < 2 ? tg_tuned(t, "reduce.straight") : INT64_MAX;
-            PlanRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL, 0) : NULL;
+            PlanRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL, 0, NULL) : NULL;
             if (r) (*ranges)[n++] = r;
             if (!hero || (r && !several)) break;
         }

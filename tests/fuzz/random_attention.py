@@ -10,11 +10,10 @@ asked for, whatever it costs. Texts of those that fail stay in DIR. Ends with `N
 """
 import random
 import sys
-import tempfile
 from typing import List, Sequence, Tuple
 
 from random_products import Text
-from seeds import SINCE_80, Seeds, ended, judged
+from seeds import SINCE_80, Seeds, asked_for, judged
 
 MADE = "stay on chip between two products"
 LEAST_MADE = 0.5  # of very few columns a product is none of matrices; small ones may take less time as sums
@@ -150,25 +149,7 @@ def text_of(seed: int) -> str:
     return f"HloModule m\n{REDUCTIONS.format(weighed)}\nf {{\n{body}\n}}\nENTRY e {{\n{entry}\n}}\n"
 
 
-def main() -> int:
-    o = Seeds(__doc__, "random_attention", 40)
-    with tempfile.NamedTemporaryFile("w", suffix=".plan") as plan:
-        plan.write("choices\n  strategy attention\n")
-        plan.flush()
-
-        def forced(seed: int) -> List[str]:
-            """Where the kernel is possible and may cost more than others, it is asked for."""
-            return ["--plan", plan.name] if seed % 4 and possible(seed) else []
-
-        def possible(seed: int) -> bool:
-            file = o.folder / f"possible_{seed}.hlo"
-            file.write_text(text_of(seed))
-            status, _ = ended([o.warpburg, "compile", str(file), "--emit", "plan", "--plan", plan.name])
-            file.unlink()
-            return status == 0
-
-        return judged(o, "attention", text_of, SINCE_80, "pnsedtu", MADE, LEAST_MADE, "kernels of two products", forced)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    options = Seeds(__doc__, "random_attention", 40)
+    with asked_for(options, "attention", text_of) as more:
+        sys.exit(judged(options, "attention", text_of, SINCE_80, "pnsedtu", MADE, LEAST_MADE, "kernels of two products", more))

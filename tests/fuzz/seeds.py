@@ -1,11 +1,12 @@
 """Shared by the suites whose texts follow from seeds: random_folds.py, random_loops.py, random_chains.py, random_programs.py, random_windows.py and
-random_products.py."""
+random_products.py, random_rows.py, random_attention.py."""
 import argparse
+import contextlib
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, List, Sequence, Tuple
+from typing import Callable, Iterator, List, Sequence, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from warpburg_cli import TARGETS  # noqa: E402
@@ -44,6 +45,23 @@ def ended(command: List[str]) -> Tuple[int, str]:
     except subprocess.TimeoutExpired:
         return -1, "not done after 300 seconds"
     return done.returncode, (done.stdout + done.stderr).strip()
+
+
+@contextlib.contextmanager
+def asked_for(o: Seeds, strategy: str, text_of: Callable[[int], str]) -> Iterator[Callable[[int], List[str]]]:
+    """Options of a seed by which, of three seeds of four, a fusion is a kernel of that strategy wherever it is possible, whatever it costs."""
+    with tempfile.NamedTemporaryFile("w", suffix=".plan") as plan:
+        plan.write(f"choices\n  strategy {strategy}\n")
+        plan.flush()
+
+        def possible(seed: int) -> bool:
+            file = o.folder / f"possible_{seed}.hlo"
+            file.write_text(text_of(seed))
+            status, _ = ended([o.warpburg, "compile", str(file), "--emit", "plan", "--plan", plan.name])
+            file.unlink()
+            return status == 0
+
+        yield lambda seed: ["--plan", plan.name] if seed % 4 and possible(seed) else []
 
 
 def judged(o: Seeds, name: str, text_of: Callable[[int], str], targets: Sequence[str], cases: str, mark: str, least: float, what: str,

@@ -34,6 +34,13 @@ ENTRY e {{
 }}
 """
 
+COMBINERS = """max { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT m = f32[] maximum(x, y) }
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT m = f32[] add(x, y) }"""
+
 
 def text(left: str, right: str, result: str, how: str) -> str:
     sizes = result.split(",")
@@ -53,12 +60,54 @@ TILES: Dict[str, str] = {
     "turned": text("f16[380,48]", "f16[380,40]", "48,40", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
     "values": text("bf16[36,124]", "bf16[124,44]", "36,44", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
 }
+# statistics of rows: lanes and warps combine them, for all elements; and blocks, of which the last one stores them
+ROWS: Dict[str, str] = {
+    "warps": f"""HloModule m
+{COMBINERS}
+f {{
+  a = f16[40,64] parameter(0)
+  b = f16[64,64] parameter(1)
+  d = f32[40,64] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  least = f32[] constant(-inf)
+  top = f32[40] reduce(d, least), dimensions={{1}}, to_apply=max
+  tops = f32[40,64] broadcast(top), dimensions={{0}}
+  x = f32[40,64] subtract(d, tops)
+  e = f32[40,64] abs(x)
+  zero = f32[] constant(0)
+  l = f32[40] reduce(e, zero), dimensions={{1}}, to_apply=add
+  ls = f32[40,64] broadcast(l), dimensions={{0}}
+  ROOT r = f32[40,64] subtract(x, ls)
+}}
+ENTRY e {{
+  a = f16[40,64] parameter(0)
+  b = f16[64,64] parameter(1)
+  ROOT y = f32[40,64] fusion(a, b), kind=kCustom, calls=f
+}}
+""",
+    "blocks": f"""HloModule m
+{COMBINERS}
+f {{
+  a = bf16[20,64] parameter(0)
+  b = bf16[64,168] parameter(1)
+  d = f32[20,168] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  s = f32[20,168] abs(d)
+  zero = f32[] constant(0)
+  ROOT l = f32[20] reduce(s, zero), dimensions={{1}}, to_apply=add
+}}
+ENTRY e {{
+  a = bf16[20,64] parameter(0)
+  b = bf16[64,168] parameter(1)
+  ROOT y = f32[20] fusion(a, b), kind=kCustom, calls=f
+}}
+""",
+}
 
 # kernel, kind, the changed instruction as ptx_mutants.py writes it without numbers of registers, as patterns: why the kernel is right all the same
 EQUAL: Dict[Tuple[str, str, str], str] = {
     ("*", "*", "mov.b32 %r, 0 -> mov.b32 %r, 1"): "the least subnormal in place of 0",
     ("depth", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("copies", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
+    ("*", "constant", "shfl.sync.bfly.b32 %r, %r, 2, 31, -1 -> shfl.sync.bfly.b32 %r, %r, 3, 31, -1"): "the other two lanes have the same after the first step",
     ("turned", "combiner", "add.s32 %r, %r, %r -> sub.s32 %r, %r, %r"): "of the two groups of a line of 16 the other one, either way",
     ("turned", "term skipped", "min.s32 %r, %r, 4 -> mov.b32 %r, %r"): "columns beyond the end, which are not stored, are those of the next line",
 }
@@ -115,7 +164,7 @@ def mutants(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
 
 
 def main() -> int:
-    kernels = {kernel: (hlo, ("--disable", f"strategies.py:{DIRECT if kernel in TILES else SHARED}")) for kernel, hlo in {**KERNELS, **TILES}.items()}
+    kernels = {kernel: (hlo, ("--disable", f"strategies.py:{DIRECT if kernel in TILES else SHARED}")) for kernel, hlo in {**KERNELS, **TILES, **ROWS}.items()}
     return run_mutants("kernels whose tensor cores add products, with one thing wrong each", kernels, mutants, RUNS, EQUAL, "choices\n  strategy product\n")
 
 
