@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
-from exchange_mutants import RUNS  # noqa: E402
+from exchange_mutants import ORDERS, RUNS  # noqa: E402
 from mutant_runs import of_instructions, run_mutants  # noqa: E402
 
 TEXT = """HloModule m
@@ -108,6 +108,11 @@ EQUAL: Dict[Tuple[str, str, str], str] = {
     ("depth", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("copies", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("*", "constant", "shfl.sync.bfly.b32 %r, %r, 2, 31, -1 -> shfl.sync.bfly.b32 %r, %r, 3, 31, -1"): "the other two lanes have the same after the first step",
+    ("blocks", "mask", "setp.eq.b32 %p, %r, 0 -> setp.eq.b32 %p, %r, 1"): "the second lane of a row stores the same, or the second thread draws",
+    ("warps", "comparison", "setp.eq.b32 %p, %r, 0 -> setp.ne.b32 %p, %r, 0"): "the other lanes of a row store the same",
+    ("warps", "predicate", "@!%p bra $L__BB0_1 -> @%p bra $L__BB0_1"): "the other lanes of a row store the same",
+    ("warps", "predicate", "@!%p bra $L__BB0_2 -> @%p bra $L__BB0_2"): "the other lanes of a row store the same",
+    ("warps", "mask", "setp.eq.b32 %p, %r, 0 -> setp.eq.b32 %p, %r, 1"): "the second lane of a row stores the same",
     ("turned", "combiner", "add.s32 %r, %r, %r -> sub.s32 %r, %r, %r"): "of the two groups of a line of 16 the other one, either way",
     ("turned", "term skipped", "min.s32 %r, %r, 4 -> mov.b32 %r, %r"): "columns beyond the end, which are not stored, are those of the next line",
 }
@@ -165,7 +170,8 @@ def mutants(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
 
 def main() -> int:
     kernels = {kernel: (hlo, ("--disable", f"strategies.py:{DIRECT if kernel in TILES else SHARED}")) for kernel, hlo in {**KERNELS, **TILES, **ROWS}.items()}
-    return run_mutants("kernels whose tensor cores add products, with one thing wrong each", kernels, mutants, RUNS, EQUAL, "choices\n  strategy product\n")
+    runs = [*RUNS, ("s", 0, ORDERS[0])]  # sums that are exact show what one large term hides
+    return run_mutants("kernels whose tensor cores add products, with one thing wrong each", kernels, mutants, runs, EQUAL, "choices\n  strategy product\n")
 
 
 if __name__ == "__main__":
