@@ -9,9 +9,9 @@
  * chunk gets a chunk of its own, so that large zeroed arrays come straight from the system. The newest small request
  * can grow in place, which makes WBB_PUSH and WbbBuf cheap.
  *
- * What an arena gives back the context keeps, up to 64 MiB, for arenas to come: memory that was touched before costs a
- * tenth of what the system asks for fresh pages. Under the address sanitizer nothing is kept, so that every use after
- * the end is seen.
+ * What an arena gives back the context keeps, up to 64 MiB, for arenas to come, which zero what was used of it: memory
+ * that was touched before costs a tenth of what the system asks for fresh pages. Under the address sanitizer nothing is
+ * kept, so that every use after the end is seen.
  *
  * A chunk above 4 GiB, which only an arena of a raised limit gets, may be larger than the machine's memory: its pages
  * are reserved nowhere until they are touched, so a large array of which a run touches little costs little.
@@ -34,7 +34,7 @@ static const size_t DENSE = (size_t)4 << 30; /* bytes of the largest chunk of th
 
 typedef struct WbbChunk {
     struct WbbChunk *next;
-    size_t capacity, used;
+    size_t capacity, used; /* of one that the context keeps: bytes that may not be 0 */
     _Alignas(16) unsigned char bytes[];
 } Chunk;
 
@@ -86,8 +86,6 @@ static void give_back(WbbCx *cx, Chunk *c)
         free_chunk(c);
         return;
     }
-    memset(c->bytes, 0, c->used);
-    c->used = 0;
     c->next = in->spare[class];
     in->spare[class] = c;
     in->spare_bytes += c->capacity;
@@ -105,6 +103,8 @@ static Chunk *spare_chunk(WbbCx *cx, size_t capacity)
         if (!c || c->capacity < capacity) continue;
         *at = c->next;
         in->spare_bytes -= c->capacity;
+        memset(c->bytes, 0, c->used);
+        c->used = 0;
         return c;
     }
     return NULL;

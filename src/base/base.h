@@ -147,11 +147,11 @@ size_t wbb_mul_size(WbbArena *a, size_t n, size_t size); /* fails on overflow */
 void wbb_reserve(WbbCx *cx, size_t bytes, const char *what);
 void wbb_release(size_t bytes);
 
-/* Append to a growable array { T *items; uint32_t n, room; } kept in an arena. */
+/* Append to a growable array { T *items; uint32_t n, capacity; } kept in an arena; most of large items stay short. */
 #define WBB_PUSH(arena, list, value)                                                                                   \
     do {                                                                                                               \
         if ((list)->n == (list)->capacity) {                                                                           \
-            uint32_t wbb_capacity = (list)->capacity ? (list)->capacity * 2 : 8;                                       \
+            uint32_t wbb_capacity = (list)->capacity ? (list)->capacity * 2 : sizeof *(list)->items > 64 ? 2 : 8;      \
             (list)->items = wbb_grow((arena), (list)->items, (list)->capacity * sizeof *(list)->items,                 \
                                      wbb_mul_size((arena), wbb_capacity, sizeof *(list)->items));                      \
             (list)->capacity = wbb_capacity;                                                                           \
