@@ -17,7 +17,9 @@ uint32_t fuse_find(const FuseWork *w, uint32_t kernel)
 static void add_member(FuseWork *w, uint32_t kernel, uint32_t id)
 {
     FuseKernel *k = &w->kernels.items[kernel];
+    const HloInstruction *i = w->c->instructions[id];
     WBB_PUSH(w->arena, &k->members, id);
+    for (uint32_t p = 0; p < i->n_predecessors; p++) WBB_PUSH(w->arena, &k->waits, i->predecessors[p]->id);
 }
 
 static const HloShape *array_of(const HloShape *s) { return s->type == SC_TUPLE ? s->elements[0] : s; }
@@ -60,8 +62,8 @@ void fuse_compute(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
 /* --- what a kernel waits for -------------------------------------------------------------------------------------- */
 typedef struct {
     FuseWork *w;
-    FuseIds stack; /* instructions whose operands are to be seen */
-    const FuseUses *kernels; /* NULL: all that are met go into `met` */
+    FuseIds kernels, calls;  /* whose operands are to be seen: kernels; instructions that are in none */
+    const FuseUses *targets; /* NULL: all kernels that are met go into `met` */
     const FuseIds *instructions;
     uint64_t *met;
     uint32_t steps;
@@ -77,8 +79,8 @@ struct FuseReach {
 static bool is_target(const Walk *x, uint32_t kernel)
 {
     if (x->met) x->met[kernel / 64] |= UINT64_C(1) << kernel % 64;
-    for (uint32_t k = 0; x->kernels && k < x->kernels->n; k++)
-        if (fuse_find(x->w, x->kernels->items[k].kernel) == kernel) return true;
+    for (uint32_t k = 0; x->targets && k < x->targets->n; k++)
+        if (fuse_find(x->w, x->targets->items[k].kernel) == kernel) return true;
     return false;
 }
 
@@ -87,29 +89,33 @@ static void open_kernel(Walk *x, uint32_t kernel)
     FuseWork *w = x->w;
     if (w->seen_kernel[kernel] == w->stamp) return;
     w->seen_kernel[kernel] = w->stamp;
-    const FuseKernel *k = &w->kernels.items[kernel];
-    for (uint32_t j = 0; j < k->members.n; j++) WBB_PUSH(w->arena, &x->stack, k->members.items[j]);
-    x->steps += k->members.n;
+    WBB_PUSH(w->arena, &x->kernels, kernel);
 }
 
-/* An operand of what is waited for. Returns true where the walk is over. */
-static bool meet(Walk *x, const HloInstruction *i)
+/* A value that is waited for. Returns true where the walk is over. */
+static bool meet(Walk *x, uint32_t id)
 {
     FuseWork *w = x->w;
-    if (i->id < w->decided || w->seen[i->id] == w->stamp) return false;
-    w->seen[i->id] = w->stamp;
+    if (id < w->decided || w->seen[id] == w->stamp || w->roles[id] == FUSE_INLINE) return false;
+    w->seen[id] = w->stamp;
     for (uint32_t k = 0; x->instructions && k < x->instructions->n; k++)
-        if (x->instructions->items[k] == i->id) return true;
-    if (w->roles[i->id] == FUSE_INLINE) return false; /* a member, whose operands are in the stack */
-    if (w->roles[i->id] == FUSE_ROOT) {
-        const uint32_t kernel = fuse_find(w, w->kernel[i->id]);
+        if (x->instructions->items[k] == id) return true;
+    if (w->roles[id] == FUSE_ROOT) {
+        const uint32_t kernel = fuse_find(w, w->kernel[id]);
         if (is_target(x, kernel)) return true;
         open_kernel(x, kernel);
     } else {
-        WBB_PUSH(w->arena, &x->stack, i->id);
-        x->steps++;
+        WBB_PUSH(w->arena, &x->calls, id);
     }
-    return x->steps > x->w->rates->walk; /* then it is as if the kernel waited */
+    return ++x->steps > w->rates->walk; /* then it is as if the kernel waited */
+}
+
+static bool meet_operands(Walk *x, const HloInstruction *i)
+{
+    bool found = false;
+    for (uint32_t k = 0; !found && k < i->n_operands; k++) found = meet(x, i->operands[k]->id);
+    for (uint32_t k = 0; !found && k < i->n_predecessors; k++) found = meet(x, i->predecessors[k]->id);
+    return found;
 }
 
 /* Walks back from a kernel. Returns whether it met what is looked for, or went too far. */
@@ -121,19 +127,38 @@ static bool walk(Walk *x, uint32_t kernel)
     w->arena = scratch;
     w->stamp++;
     open_kernel(x, kernel);
-    while (!found && x->stack.n) {
-        const HloInstruction *i = w->c->instructions[x->stack.items[--x->stack.n]];
-        for (uint32_t k = 0; !found && k < i->n_operands; k++) found = meet(x, i->operands[k]);
-        for (uint32_t k = 0; !found && k < i->n_predecessors; k++) found = meet(x, i->predecessors[k]);
+    while (!found && (x->kernels.n || x->calls.n)) {
+        if (x->calls.n) {
+            found = meet_operands(x, w->c->instructions[x->calls.items[--x->calls.n]]);
+            continue;
+        }
+        const FuseIds *waits = &w->kernels.items[x->kernels.items[--x->kernels.n]].waits;
+        for (uint32_t k = 0; !found && k < waits->n; k++) found = meet(x, waits->items[k]);
     }
     w->arena = arena;
     wbb_arena_free(scratch);
     return found;
 }
 
+/* Kernels that compute a reader of a value in memory wait for it. */
+static void add_waits(FuseWork *w, uint32_t id)
+{
+    for (uint32_t u = w->first[id]; u < w->first[id + 1]; u++) {
+        const FuseUses *in = &w->uses[w->users[u]];
+        for (uint32_t k = 0; k < in->n; k++) {
+            FuseIds *waits = &w->kernels.items[fuse_find(w, in->items[k].kernel)].waits;
+            if (!waits->n || waits->items[waits->n - 1] != id) WBB_PUSH(w->arena, waits, id);
+        }
+    }
+}
+
 void fuse_decided(FuseWork *w, uint32_t id)
 {
-    for (uint32_t k = id; k < w->decided; k++) w->version += w->roles[k] != FUSE_INLINE;
+    for (uint32_t k = id; k < w->decided; k++) {
+        if (w->roles[k] == FUSE_INLINE) continue;
+        w->version++;
+        add_waits(w, k);
+    }
     w->decided = id;
 }
 
@@ -158,7 +183,7 @@ static const struct FuseReach *reach_of(FuseWork *w, uint32_t kernel)
 
 bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const FuseIds *instructions)
 {
-    Walk x = {.w = w, .kernels = kernels, .instructions = instructions};
+    Walk x = {.w = w, .targets = kernels, .instructions = instructions};
     if (instructions && instructions->n) return walk(&x, kernel);
     const struct FuseReach *r = reach_of(w, kernel);
     bool waits = r->all;
@@ -204,6 +229,7 @@ static void append(FuseWork *w, uint32_t from, uint32_t to)
     for (uint32_t k = 0; k < y->members.n; k++)
         if (w->seen[y->members.items[k]] != w->stamp) WBB_PUSH(w->arena, &x->members, y->members.items[k]);
     for (uint32_t k = 0; k < y->roots.n; k++) WBB_PUSH(w->arena, &x->roots, y->roots.items[k]);
+    for (uint32_t k = 0; k < y->waits.n; k++) WBB_PUSH(w->arena, &x->waits, y->waits.items[k]);
     x->across = x->across || y->across;
     y->into = to + 1;
     w->version++;

@@ -22,6 +22,7 @@ typedef struct {
     bool fixed;    /* its root decides everything: a scatter, a scan, an update in place: no other output */
     uint32_t into; /* the kernel that it became a part of, + 1 */
     FuseIds members, roots;
+    FuseIds waits; /* values in memory that members read, and what must come before, which may have no role yet */
 } FuseKernel;
 
 /* What an instruction's users need: its value in memory, or elements in kernels. */
