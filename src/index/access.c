@@ -163,6 +163,16 @@ IxNeeds ix_needs(WbbArena *a, const HloInstruction *i)
     return ix_family_needs(f == &ix_scan || f == &ix_matrix || f == &ix_features ? NULL : f, a, i, 0, 0);
 }
 
+const IxStart *ix_starts(WbbArena *a, const HloInstruction *i, uint32_t *n)
+{
+    const IxFamily *f = ix_family(a, i);
+    *n = 0;
+    if (!f) return NULL;
+    const IxList l = listed(f, (IxList){.a = a, .i = i});
+    *n = l.starts.n;
+    return l.starts.items;
+}
+
 void ix_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t k, const IrRef *out, const IrRef *ranges,
               IrRef *at)
 {

@@ -52,8 +52,6 @@ void ix_family_access(const IxFamily *f, RwCx *rw, IxList of, uint32_t rank, con
 bool ix_holds_starts(const HloInstruction *i, uint32_t operand);
 /* The index of the first start that operand of.operand holds; false: it holds none. */
 bool ix_family_component(const IxFamily *f, RwCx *rw, IxList of, const IrRef *from, const IrRef *ranges, IrRef *at);
-/* The dimension of an operand along which a vector of starts lies; -1: it holds no vector. */
-int ix_vector_dimension(WbbArena *a, const HloInstruction *i, uint32_t operand);
 
 /* query.c */
 void ix_list_size(IxList *l, int64_t size);

@@ -191,6 +191,7 @@ typedef struct {
     /* The value is clamped to this interval, inclusive. Of a scatter it is one wider on each side than what the
      * conditions allow, since an update that does not fit is not made. */
     int64_t lo, hi;
+    int64_t last;       /* the last one at which the slice or window fits, whatever its type holds */
     uint32_t dimension; /* in which the start is an index: of the operand that is sliced, updated or gathered from */
 } IxStart;
 
@@ -212,6 +213,10 @@ typedef struct {
 
 /* access.c, with a file for each family of operations: access_move.c, access_start.c, access_window.c, access_row.c. */
 IxNeeds ix_needs(WbbArena *a, const HloInstruction *i);
+/* All starts of an operation, also those of one value: of each operand in the order of a vector of them. */
+const IxStart *ix_starts(WbbArena *a, const HloInstruction *i, uint32_t *n);
+/* The dimension of an operand along which a vector of starts lies; -1: it holds no vector. */
+int ix_vector_dimension(WbbArena *a, const HloInstruction *i, uint32_t operand);
 /* The index `at` [rank] of start number k in its operand. Only a scatter uses `ranges`; else it may be NULL. */
 void ix_start(RwCx *rw, WbbArena *a, const HloInstruction *i, uint32_t k, const IrRef *out, const IrRef *ranges,
               IrRef *at);

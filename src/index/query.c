@@ -14,7 +14,8 @@ void ix_list_start(IxList *l, uint32_t operand, uint32_t dimension, int64_t last
     const ScType t = l->i->operands[operand]->shape->type;
     const uint64_t largest = sc_is_signed(t) ? sc_mask(t) >> 1 : sc_mask(t);
     const bool wide = open && last >= 0;
-    IxStart s = {operand, 0, WBB_MAX(last, 0), dimension};
+    const int64_t fits = WBB_MAX(last, 0);
+    IxStart s = {.operand = operand, .hi = fits, .last = fits, .dimension = dimension};
     if (wide && sc_is_signed(t)) s.lo = -1;
     if (wide && last < INT64_MAX) s.hi = last + 1;
     if ((uint64_t)s.hi > largest) s.hi = (int64_t)largest;

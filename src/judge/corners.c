@@ -21,6 +21,7 @@
 
 #include "bundle/bundle.h"
 #include "graph/graph.h"
+#include "index/index.h"
 #include "judge/index_ranges.h"
 
 #include <math.h>
@@ -124,32 +125,12 @@ static void add_constant(Corners *c, const HloInstruction *i)
     }
 }
 
-static void add_start(Corners *c, int64_t dim, int64_t size)
-{
-    add_integer(c, &c->compared, dim - size);
-}
-
 static void add_instruction(Corners *c, WbbArena *a, const HloInstruction *i)
 {
-    const HloShape *s = i->n_operands ? i->operands[0]->shape : NULL;
-    switch (i->opcode) {
-    case HLO_CONSTANT: add_constant(c, i); break;
-    case HLO_DYNAMIC_SLICE:
-        for (uint32_t d = 0; d < s->rank; d++) add_start(c, s->dims[d], i->shape->dims[d]);
-        break;
-    case HLO_DYNAMIC_UPDATE_SLICE:
-        for (uint32_t d = 0; d < s->rank; d++) add_start(c, s->dims[d], i->operands[1]->shape->dims[d]);
-        break;
-    case HLO_GATHER: {
-        const HloInts sizes = hlo_gather_dims(a, i).slice_sizes;
-        for (uint32_t d = 0; d < s->rank; d++) add_start(c, s->dims[d], sizes.items[d]);
-        break;
-    }
-    case HLO_SCATTER:
-        for (uint32_t d = 0; d < s->rank; d++) add_start(c, s->dims[d], 1);
-        break;
-    default: break;
-    }
+    uint32_t n;
+    const IxStart *s = ix_starts(a, i, &n);
+    if (i->opcode == HLO_CONSTANT) add_constant(c, i);
+    for (uint32_t k = 0; k < n; k++) add_integer(c, &c->compared, s[k].last);
 }
 
 /* --- values of an input ------------------------------------------------------------------------------------------- */

@@ -9,6 +9,8 @@
  */
 #include "judge/index_ranges.h"
 
+#include "index/index.h"
+
 enum { MOST_STEPS = 1 << 14 };
 
 /* An array of indices on the way to an input; of a tuple its element. */
@@ -178,60 +180,21 @@ static void step(Trace *t, const Item *it)
 }
 
 /* --- what is indexed ---------------------------------------------------------------------------------------------- */
-static void begin(Trace *t, const HloComputation *c, const HloInstruction *indices, BdIndices x)
-{
-    for (int64_t k = 0; k < x.columns; k++) t->most = WBB_MAX(t->most, x.last[k]);
-    t->source++;
-    push(t, c, indices, -1, x);
-}
-
-/* Index vectors along dimension d: column k is the start in dimension map[k] of `to`, of windows so large. */
-static void begin_vectors(Trace *t, const HloComputation *c, const HloInstruction *indices, int64_t d, HloInts map,
-                          const HloShape *to, const int64_t *sizes)
-{
-    const bool along = d < indices->shape->rank && map.n > 1;
-    if (!map.n) return;
-    BdIndices x = columns_along(t, indices->shape, along ? (int)d : -1);
-    for (uint32_t k = 0; k < map.n && k < x.columns; k++)
-        x.last[k] = WBB_MAX(to->dims[map.items[k]] - sizes[map.items[k]], 0);
-    begin(t, c, indices, x);
-}
-
-static void begin_starts(Trace *t, const HloComputation *c, const HloInstruction *i, uint32_t first,
-                         const HloShape *window)
-{
-    const HloShape *to = i->operands[0]->shape;
-    for (uint32_t k = 0; k + first < i->n_operands && k < to->rank; k++) {
-        BdIndices x = columns_along(t, to, -1);
-        x.last[0] = to->dims[k] - window->dims[k];
-        begin(t, c, i->operands[first + k], x);
-    }
-}
-
-static void begin_scatter(Trace *t, const HloComputation *c, const HloInstruction *i)
-{
-    const HloScatterDims d = hlo_scatter_dims(t->arena, i);
-    const HloShape *to = i->operands[0]->shape, *updates = i->operands[i->n_operands / 2 + 1]->shape;
-    int64_t sizes[HLO_RANK_LIMIT] = {0}, at = 0;
-    for (uint32_t k = 0; k < to->rank; k++) {
-        bool inserted = false;
-        for (uint32_t j = 0; j < d.inserted_window.n; j++) inserted = inserted || d.inserted_window.items[j] == k;
-        for (uint32_t j = 0; j < d.input_batching.n; j++) inserted = inserted || d.input_batching.items[j] == k;
-        sizes[k] = inserted ? 1 : updates->dims[d.update_window.items[at++]];
-    }
-    begin_vectors(t, c, i->operands[i->n_operands / 2], d.index_vector_dim, d.operand_map, to, sizes);
-}
-
+/* The integers of each operand that holds starts: column k of a vector of them is the start number k. */
 static void begin_at(Trace *t, const HloComputation *c, const HloInstruction *i)
 {
-    if (i->opcode == HLO_GATHER) {
-        const HloGatherDims d = hlo_gather_dims(t->arena, i);
-        begin_vectors(t, c, i->operands[1], d.index_vector_dim, d.start_map, i->operands[0]->shape,
-                      d.slice_sizes.items);
+    uint32_t n, next;
+    const IxStart *s = ix_starts(t->arena, i, &n);
+    for (uint32_t k = 0; k < n; k = next) {
+        const uint32_t operand = s[k].operand;
+        for (next = k; next < n && s[next].operand == operand;) next++;
+        BdIndices x = columns_along(t, i->operands[operand]->shape,
+                                    next - k > 1 ? ix_vector_dimension(t->arena, i, operand) : -1);
+        for (uint32_t j = k; j < next && j - k < x.columns; j++) x.last[j - k] = s[j].last;
+        for (int64_t j = 0; j < x.columns; j++) t->most = WBB_MAX(t->most, x.last[j]);
+        t->source++;
+        push(t, c, i->operands[operand], -1, x);
     }
-    if (i->opcode == HLO_SCATTER) begin_scatter(t, c, i);
-    if (i->opcode == HLO_DYNAMIC_SLICE) begin_starts(t, c, i, 1, i->shape);
-    if (i->opcode == HLO_DYNAMIC_UPDATE_SLICE) begin_starts(t, c, i, 2, i->operands[1]->shape);
 }
 
 static void find_callers(Trace *t)

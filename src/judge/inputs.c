@@ -6,6 +6,7 @@
  *
  *     x = f32[3000000000] parameter(0), 12 blocks of 128 threads  ->  a few pages of 4 KiB, instead of 12 GB
  */
+#include "index/index.h"
 #include "judge/corners.h"
 #include "judge/dominant.h"
 #include "judge/index_ranges.h"
@@ -308,14 +309,19 @@ static int64_t place_of(const Vectors *v, int64_t r, int64_t c)
     return v->places[(r / v->inner * v->columns + c) * v->inner + r % v->inner];
 }
 
-static Vectors vectors_of(WbbArena *a, const HloShape *indices, int64_t columns, int64_t index_vector_dim,
-                          const HloShape *shape, const int64_t *places, const void *in)
+static Vectors vectors_of(WbbArena *a, const HloInstruction *i, const HloShape *shape, const int64_t *places,
+                          const void *in)
 {
+    uint32_t n;
+    const uint32_t operand = ix_starts(a, i, &n)->operand;
+    const HloShape *indices = i->operands[operand]->shape;
+    const int along = ix_vector_dimension(a, i, operand);
+    const int64_t columns = n;
     Vectors v = {.shape = shape, .places = places, .columns = columns, .inner = 1};
     const size_t bytes = bytes_of(shape);
     const int shift = 64 - 8 * (int)bytes;
-    for (int64_t k = index_vector_dim + 1; k < indices->rank; k++) v.inner *= indices->dims[k];
-    v.n = columns ? hlo_elements(indices) / columns : 0;
+    for (int k = along + 1; along >= 0 && k < indices->rank; k++) v.inner *= indices->dims[k];
+    v.n = hlo_elements(indices) / columns;
     v.rows = WBB_NEW_N(a, int64_t, v.n * (columns + 1) + 1);
     for (int64_t r = 0; r < v.n; r++) {
         int64_t *row = v.rows + r * (columns + 1);
@@ -342,20 +348,10 @@ static void sort(const Vectors *v)
     qsort(v->rows, (size_t)v->n, (size_t)(v->columns + 1) * sizeof *v->rows, by_columns);
 }
 
-static const HloInstruction *indices_of(const HloInstruction *i)
-{
-    return i->operands[i->opcode == HLO_GATHER ? 1 : i->n_operands / 2];
-}
-
 /* The index vectors of a gather or scatter that states them to be sorted, in order. */
 static void make_sorted(WbbArena *a, const HloInstruction *i, const HloShape *shape, const int64_t *places, void *out)
 {
-    const bool gathers = i->opcode == HLO_GATHER;
-    const HloInstruction *indices = indices_of(i);
-    const HloGatherDims g = gathers ? hlo_gather_dims(a, i) : (HloGatherDims){0};
-    const HloScatterDims s = gathers ? (HloScatterDims){0} : hlo_scatter_dims(a, i);
-    const Vectors v = vectors_of(a, indices->shape, gathers ? g.start_map.n : s.operand_map.n,
-                                 gathers ? g.index_vector_dim : s.index_vector_dim, shape, places, out);
+    const Vectors v = vectors_of(a, i, shape, places, out);
     sort(&v);
     for (int64_t r = 0; r < v.n; r++)
         for (int64_t c = 0; c < v.columns; c++)
@@ -367,11 +363,16 @@ static void make_sorted(WbbArena *a, const HloInstruction *i, const HloShape *sh
  * usual one, in which times are modelled. */
 typedef enum { AS_MADE, SORTED, UNIQUE } Stated;
 
-static Stated stated(WbbArena *a, const HloInstruction *i, const JudgeRun *run)
+/* *indices: these, unless it is AS_MADE */
+static Stated stated(WbbArena *a, const HloInstruction *i, const JudgeRun *run, const HloInstruction **indices)
 {
-    const bool usual = case_of(run) == 'w';
-    if (i->opcode == HLO_GATHER) return usual && hlo_gather_dims(a, i).sorted ? SORTED : AS_MADE;
-    if (i->opcode != HLO_SCATTER) return AS_MADE;
+    const bool usual = case_of(run) == 'w', gathers = i->opcode == HLO_GATHER;
+    if (!gathers && i->opcode != HLO_SCATTER) return AS_MADE;
+    uint32_t n;
+    const IxStart *s = ix_starts(a, i, &n);
+    if (!n) return AS_MADE;
+    *indices = i->operands[s->operand];
+    if (gathers) return usual && hlo_gather_dims(a, i).sorted ? SORTED : AS_MADE;
     const HloScatterDims d = hlo_scatter_dims(a, i);
     return d.unique ? UNIQUE : usual && d.sorted ? SORTED : AS_MADE;
 }
@@ -382,38 +383,29 @@ static Stated stated(WbbArena *a, const HloInstruction *i, const JudgeRun *run)
 static void make_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, const JudgeRun *run,
                         const int64_t *places, void *out)
 {
-    const HloScatterDims d = hlo_scatter_dims(a, s);
-    const HloShape *to = s->operands[0]->shape, *indices = s->operands[s->n_operands / 2]->shape;
-    const HloShape *updates = s->operands[s->n_operands / 2 + 1]->shape;
-    const int64_t n = hlo_elements(indices), columns = d.operand_map.n, bytes = (int64_t)bytes_of(shape);
-    int64_t size[HLO_RANK_LIMIT], window[HLO_RANK_LIMIT], at = 0, all = 1, inner = 1;
-    if (!columns || !n) return;
-    for (int64_t k = d.index_vector_dim + 1; k < indices->rank; k++) inner *= indices->dims[k];
-    for (uint32_t k = 0; k < to->rank; k++) {
-        bool inserted = false;
-        for (uint32_t j = 0; j < d.inserted_window.n; j++) inserted = inserted || d.inserted_window.items[j] == k;
-        for (uint32_t j = 0; j < d.input_batching.n; j++) inserted = inserted || d.input_batching.items[j] == k;
-        window[k] = inserted ? 1 : updates->dims[d.update_window.items[at++]];
-        if (!window[k]) return;
-    }
-    for (int64_t c = 0; c < columns; c++) {
-        const int64_t k = d.operand_map.items[c];
-        size[c] = WBB_MAX(to->dims[k] / window[k], 1);
+    uint32_t n;
+    const IxStart *starts = ix_starts(a, s, &n);
+    const Vectors v = vectors_of(a, s, shape, places, out);
+    int64_t size[HLO_RANK_LIMIT], window[HLO_RANK_LIMIT], all = 1;
+    for (int64_t c = 0; c < v.columns; c++) {
+        const int64_t dim = s->operands[0]->shape->dims[starts[c].dimension];
+        window[c] = dim - starts[c].last;
+        if (!window[c]) return;
+        size[c] = WBB_MAX(dim / window[c], 1);
         all = all > INT32_MAX ? all : all * size[c];
     }
     uint64_t mask = 1;
-    while ((int64_t)mask < WBB_MAX(all, n / columns)) mask *= 2;
+    while ((int64_t)mask < WBB_MAX(all, v.n)) mask *= 2;
     if (mask > sc_mask(shape->type) >> 1) return;
     const uint64_t factor = wbb_mix(run->seed + 1) | 1, first = wbb_mix(run->seed + 2);
     const bool before = run->which == 'c' && run->seed % 2;
-    for (int64_t r = 0; r < n / columns; r++) {
+    for (int64_t r = 0; r < v.n; r++) {
         int64_t rest = (int64_t)(((uint64_t)r * factor + first) & (mask - 1));
-        for (int64_t c = columns; c-- > 0; rest /= size[c]) {
+        for (int64_t c = v.columns; c-- > 0; rest /= size[c]) {
             int64_t digit = c > 0 ? rest % size[c] : rest - before;
             if (before && c == 0 && digit == size[0] - 1) digit = (int64_t)mask;
-            const int64_t v = digit * window[d.operand_map.items[c]];
-            const int64_t place = (r / inner * columns + c) * inner + r % inner;
-            memcpy((uint8_t *)out + places[place] * bytes, &v, (size_t)bytes);
+            const int64_t start = digit * window[c];
+            memcpy((uint8_t *)out + (size_t)place_of(&v, r, c) * bytes_of(shape), &start, bytes_of(shape));
         }
     }
 }
@@ -422,10 +414,11 @@ static void make_all_as_stated(WbbArena *a, const HloFusion *f, const JudgeRun *
 {
     for (uint32_t k = 0; k < f->body->n_instructions && !run->inputs; k++) {
         const HloInstruction *s = f->body->instructions[k];
-        const Stated as = stated(a, s, run);
+        const HloInstruction *indices;
+        const Stated as = stated(a, s, run, &indices);
         if (as == AS_MADE) continue;
         const int64_t *places = NULL;
-        const HloInstruction *p = indices_below(a, f->body, indices_of(s), &places);
+        const HloInstruction *p = indices_below(a, f->body, indices, &places);
         uint32_t leaf = 0;
         for (int64_t j = 0; p && j < p->number; j++) leaf += f->body->parameters[j]->shape->n_leaves;
         if (!p || !operands->arrays[leaf] || operands->origin->input[leaf] < 0) continue;
@@ -439,22 +432,14 @@ static void make_all_as_stated(WbbArena *a, const HloFusion *f, const JudgeRun *
 static bool is_unique(WbbArena *a, const HloInstruction *s, const HloShape *shape, const int64_t *places,
                       const void *in)
 {
-    const HloScatterDims d = hlo_scatter_dims(a, s);
-    const HloShape *to = s->operands[0]->shape, *indices = s->operands[s->n_operands / 2]->shape;
-    const HloShape *updates = s->operands[s->n_operands / 2 + 1]->shape;
-    const int64_t columns = d.operand_map.n;
-    int64_t at = 0;
-    for (uint32_t k = 0; k < to->rank; k++) {
-        bool inserted = false, indexed = false;
-        for (uint32_t j = 0; j < d.inserted_window.n; j++) inserted = inserted || d.inserted_window.items[j] == k;
-        for (uint32_t j = 0; j < d.input_batching.n; j++) inserted = inserted || d.input_batching.items[j] == k;
-        for (uint32_t j = 0; j < columns; j++) indexed = indexed || d.operand_map.items[j] == k;
-        if (!inserted && updates->dims[d.update_window.items[at++]] > 1 && indexed) return false;
-    }
-    const Vectors v = vectors_of(a, indices, columns, d.index_vector_dim, shape, places, in);
+    uint32_t n;
+    const IxStart *starts = ix_starts(a, s, &n);
+    for (uint32_t k = 0; k < n; k++)
+        if (s->operands[0]->shape->dims[starts[k].dimension] - starts[k].last > 1) return false;
+    const Vectors v = vectors_of(a, s, shape, places, in);
     sort(&v);
     for (int64_t r = 1; r < v.n; r++)
-        if (!by_columns(v.rows + r * (columns + 1), v.rows + (r - 1) * (columns + 1))) return false;
+        if (!by_columns(v.rows + r * (v.columns + 1), v.rows + (r - 1) * (v.columns + 1))) return false;
     return true;
 }
 
@@ -465,10 +450,11 @@ static void make_stated_in(WbbArena *a, const HloComputation *entry, const HloCo
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *s = c->instructions[k];
         if (s->opcode == HLO_FUSION && !at) make_stated_in(a, entry, s->called[0], s, run, inputs);
-        const Stated as = stated(a, s, run);
+        const HloInstruction *indices;
+        const Stated as = stated(a, s, run, &indices);
         if (as == AS_MADE) continue;
         const int64_t *places = NULL;
-        const HloInstruction *p = indices_below(a, c, indices_of(s), &places);
+        const HloInstruction *p = indices_below(a, c, indices, &places);
         if (p && at) p = indices_below(a, entry, at->operands[p->number], &places);
         uint32_t leaf = 0;
         for (int64_t j = 0; p && j < p->number; j++) leaf += entry->parameters[j]->shape->n_leaves;

@@ -45,7 +45,7 @@ ALLOWED: Dict[str, Set[str]] = {  # what a module may include: modules, or singl
     "sim": {"base", "bundle"},
     "gpu": {"base", "bundle"},
     "price": {"base", "bundle", "sim", "target"},
-    "judge": {"base", "scalar", "bundle", "hlo", "ir", "graph", "eval", "sim", "gpu"},
+    "judge": {"base", "scalar", "bundle", "hlo", "ir", "index", "graph", "eval", "sim", "gpu"},
     "program": {"base", "scalar", "bundle", "hlo", "graph", "eval", "fuse", "sim", "gpu", "judge"},
 }
 EVERYTHING = set(ALLOWED)
