@@ -43,11 +43,8 @@ void emit_scatter_combined(const Scatter *m, const IrRef *old, IrRef *result)
 /* Does a result depend on the elements as they are? */
 static bool reads(const Scatter *m)
 {
-    const HloComputation *c = m->i->called[0];
-    for (uint32_t k = 0; k < m->n; k++) {
-        const HloInstruction *root = plan_value(c->root, m->s->first + k).i;
-        if (root->opcode != HLO_PARAMETER || root->number < m->results) return true;
-    }
+    for (uint32_t k = 0; k < m->n; k++)
+        if (hlo_scatter_takes(m->i, m->s->first + k) < 0) return true;
     return false;
 }
 
@@ -153,9 +150,7 @@ static IrRef both(const Scatter *m, const IrRef *word)
 /* Does the computation leave most elements of which there are many updates as they are? */
 static bool leaves_most(const Scatter *m)
 {
-    const HloInstruction *r = m->i->called[0]->root;
-    if (r->opcode == HLO_TUPLE) r = r->operands[m->s->first];
-    return hlo_op_info[r->opcode].idempotent;
+    return hlo_op_info[hlo_scatter_root(m->i, m->s->first)->opcode].idempotent;
 }
 
 /* A maximum that is what was read needs no swap: as if it had been made at the time of the load. */

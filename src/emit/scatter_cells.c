@@ -212,7 +212,7 @@ void emit_scatter_cells(EmitValues *e, const PlanRange *range, IrRef bid, IrRef 
     const HloInstruction *i = stage->update;
     Cells m = {.c = stage->cells, .r = range, .l = &stage->layout, .bid = bid, .tid = tid};
     m.s = (Scatter){.e = e, .rw = e->rw, .g = e->g, .s = stage, .i = i, .results = i->n_operands / 2, .n = 1};
-    m.op = hlo_scalar(plan_scatter_root(i, stage->first)->opcode);
+    m.op = hlo_scalar(hlo_scatter_root(i, stage->first)->opcode);
     m.threads = lay_threads(m.l), m.vector = lay_size(&m.l->dims[0], LAY_VECTOR);
     const bool known = emit_find_identity(e, m.op, m.c->type, &m.identity);
     assert(known), (void)known;

@@ -132,16 +132,10 @@ bool gr_is_unique(WbbCx *cx, WbbArena *a, const HloComputation *of, const HloIns
 /* Is result k combined by an operation that takes its updates in any order? */
 static bool takes_any_order(const HloInstruction *s, uint32_t k)
 {
-    const uint32_t n = s->n_operands / 2;
-    const HloInstruction *i = s->called[0]->root;
-    if (i->shape->type == SC_TUPLE) i = i->opcode == HLO_TUPLE && i->n_operands == n ? i->operands[k] : i;
-    if (i->n_operands != 2 || i->shape->type != s->operands[k]->shape->type) return false;
-    const HloInstruction *x = i->operands[0], *y = i->operands[1];
-    if (x->opcode != HLO_PARAMETER || y->opcode != HLO_PARAMETER) return false;
-    if (x->number + y->number != 2 * (int64_t)k + n || (x->number != k && y->number != k)) return false;
+    const HloInstruction *i = hlo_scatter_root(s, k);
     const char class = sc_type_info[i->shape->type].cls;
     const bool rounds = class == 'F' && !hlo_op_info[i->opcode].idempotent; /* a maximum of floats does not */
-    return hlo_combines(i->opcode) && class != 'C' && !rounds;
+    return hlo_scatter_is_operation(s, k) && hlo_combines(i->opcode) && class != 'C' && !rounds;
 }
 
 bool gr_needs_order(WbbCx *cx, WbbArena *a, const HloComputation *of, const HloInstruction *i, GrGraph **x)

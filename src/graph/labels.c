@@ -53,13 +53,11 @@ static bool find_labels(WbbCx *cx, WbbArena *a, const HloComputation *of, const 
     const HloShape *s = operand->shape, *u = i->operands[2]->shape;
     const HloScatterDims d = hlo_scatter_dims(a, i);
     if (operand->opcode != HLO_BROADCAST || operand->n_dimensions || s->dynamic || u->type != s->type) return false;
-    if (d.input_batching.n || d.inserted_window.n || d.index_vector_dim != 1 || indices->n_operands != s->rank)
-        return false;
+    if (!hlo_scatters_rows(i, &d) || indices->n_operands != s->rank) return false;
     if (d.operand_map.n != s->rank || sc_bytes(indices->shape->type) < 4) return false;
     if (!combines_simply(i->called[0])) return false;
     for (uint32_t k = 0; k < s->rank; k++)
-        if (d.operand_map.items[k] != (int64_t)k || u->dims[k + 1] != 1 || s->dims[k] < 2 ||
-            indices->operands[k]->shape->dims[1] != 1)
+        if (u->dims[k + 1] != 1 || s->dims[k] < 2 || indices->operands[k]->shape->dims[1] != 1)
             return false;
     GrGraph *x = gr_make(cx, a, of);
     for (uint32_t dim = s->rank; dim-- > 0;) {

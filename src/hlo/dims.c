@@ -131,6 +131,14 @@ bool hlo_holds(HloInts list, int64_t n)
     return false;
 }
 
+bool hlo_counts_up(HloInts list, int64_t from, uint32_t n)
+{
+    if (list.n != n) return false;
+    for (uint32_t k = 0; k < n; k++)
+        if (list.items[k] != from + k) return false;
+    return true;
+}
+
 HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i)
 {
     return (HloDotDims){

@@ -406,6 +406,7 @@ typedef struct {
 } HloConvDims;
 
 bool hlo_holds(HloInts list, int64_t n); /* is n in the list? */
+bool hlo_counts_up(HloInts list, int64_t from, uint32_t n); /* is it from, from + 1, .., n numbers? */
 HloDotDims hlo_dot_dims(WbbArena *a, const HloInstruction *i); /* dot, ragged-dot, scaled-dot */
 /* The result of a dot: batches of rows x columns, sums of so many products. Its dimensions are, in this order, so many
  * of batches, of rows and of columns. */
@@ -418,6 +419,16 @@ HloProduct hlo_product(WbbArena *a, const HloInstruction *dot);
 bool hlo_is_matrix_product(WbbArena *a, const HloInstruction *i);
 HloGatherDims hlo_gather_dims(WbbArena *a, const HloInstruction *i);
 HloScatterDims hlo_scatter_dims(WbbArena *a, const HloInstruction *i);
+/* updates.c: the operand of which leaf `leaf` of the result is a copy with some elements replaced; -1: it is none. */
+int64_t hlo_replaced(const HloInstruction *i, uint32_t leaf);
+/* What result k of a scatter's computation is. */
+const HloInstruction *hlo_scatter_root(const HloInstruction *s, uint32_t k);
+/* Is that one operation on element k and update k, in either order? */
+bool hlo_scatter_is_operation(const HloInstruction *s, uint32_t k);
+int64_t hlo_scatter_takes(const HloInstruction *s, uint32_t k); /* the update that it is, whatever the element; -1 */
+/* Is it in the form that normalisation leaves: index vectors are rows that begin with dimension 0, and updates rows of
+ * whole windows? Arrays of the largest rank may be in another one. */
+bool hlo_scatters_rows(const HloInstruction *i, const HloScatterDims *d);
 /* HloScatterDims.neighbours, as a scatter notes (graph/neighbours.c) or states them; the note, ", name=..", of 0 "" */
 int64_t hlo_noted_neighbours(WbbArena *a, const HloInstruction *i);
 const char *hlo_neighbours_attribute(WbbArena *a, int64_t n);

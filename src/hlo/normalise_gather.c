@@ -30,14 +30,6 @@ typedef struct {
     bool kept;                /* the columns are the original ones, in order */
 } Indices;
 
-static bool counts_up(HloInts list, int64_t from, uint32_t n)
-{
-    if (list.n != n) return false;
-    for (uint32_t k = 0; k < n; k++)
-        if (list.items[k] != from + k) return false;
-    return true;
-}
-
 static HloInts count_up(HloBuilder *b, int64_t from, uint32_t n)
 {
     int64_t *items = WBB_NEW_N(b->arena, int64_t, n + 1);
@@ -95,7 +87,7 @@ static HloInstruction *column(HloBuilder *b, const Indices *r, const Starts *s, 
 static Indices canonical_indices(HloBuilder *b, HloInstruction *x, const Starts *s)
 {
     Indices r = make_matrix(b, x, s);
-    r.kept = counts_up(s->map, 0, s->map.n) && s->operand_batching.n == 0;
+    r.kept = hlo_counts_up(s->map, 0, s->map.n) && s->operand_batching.n == 0;
     if (r.kept) return r;
     HloInstruction *columns[HLO_RANK_LIMIT];
     r.matrix = hlo_new_convert(b, r.matrix, counting_type(&r, s, x->shape->type));
@@ -113,7 +105,8 @@ static bool gather_is_canonical(const HloInstruction *i, const HloGatherDims *d)
 {
     const uint32_t rank = i->operands[0]->shape->rank;
     return i->operands[1]->shape->rank == 2 && d->index_vector_dim == 1 && d->collapsed.n == 0 &&
-           d->operand_batching.n == 0 && counts_up(d->start_map, 0, d->start_map.n) && counts_up(d->offset, 1, rank);
+           d->operand_batching.n == 0 && hlo_counts_up(d->start_map, 0, d->start_map.n) &&
+           hlo_counts_up(d->offset, 1, rank);
 }
 
 /* Transforms the canonical result g into the result of i: dropped dimensions of the window go, the others move to
@@ -182,14 +175,6 @@ static HloInstruction *untouched(HloBuilder *b, const HloInstruction *i)
     return hlo_new_tuple(b, n, parts);
 }
 
-static bool scatter_is_canonical(const HloInstruction *i, const HloScatterDims *d)
-{
-    const uint32_t n = i->n_operands / 2, rank = i->operands[0]->shape->rank;
-    return i->operands[n]->shape->rank == 2 && d->index_vector_dim == 1 && d->inserted_window.n == 0 &&
-           d->input_batching.n == 0 && counts_up(d->operand_map, 0, d->operand_map.n) &&
-           counts_up(d->update_window, 1, rank);
-}
-
 /* The updates as rows of whole windows. */
 static HloInstruction *window_rows(HloBuilder *b, HloInstruction *updates, const HloScatterDims *d, uint32_t rank)
 {
@@ -217,7 +202,7 @@ static HloInstruction *rewrite_scatter(HloBuilder *b, const HloInstruction *i)
     const HloScatterDims d = hlo_scatter_dims(b->arena, i);
     const uint32_t n = i->n_operands / 2, rank = i->operands[0]->shape->rank;
     if (scatters_into_nothing(i)) return untouched(b, i);
-    if (scatter_is_canonical(i, &d) || rank == HLO_RANK_LIMIT) return NULL;
+    if (hlo_scatters_rows(i, &d) || rank == HLO_RANK_LIMIT) return NULL;
     HloInstruction **operands = WBB_NEW_N(b->arena, HloInstruction *, i->n_operands);
     const Starts starts = {d.operand_map, d.input_batching, d.indices_batching, d.index_vector_dim};
     const Indices r = canonical_indices(b, hlo_mapped(b, i->operands[n]), &starts);
@@ -242,7 +227,7 @@ static bool scatter_differs(WbbArena *a, const HloInstruction *i)
 {
     if (i->opcode != HLO_SCATTER) return false;
     const HloScatterDims d = hlo_scatter_dims(a, i);
-    return scatters_into_nothing(i) || !scatter_is_canonical(i, &d);
+    return scatters_into_nothing(i) || !hlo_scatters_rows(i, &d);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */

@@ -40,10 +40,8 @@ static int in_place(const HloInstruction *root, uint32_t k)
     HloValue v = hlo_value(root, k);
     while (hlo_has(v.i->opcode, HLO_RENAMES)) v = hlo_value(v.i->operands[0], 0);
     const HloInstruction *x = v.i;
-    if (x->opcode == HLO_DYNAMIC_UPDATE_SLICE) return parameter_of(x->operands[0]);
-    if ((x->opcode == HLO_SCATTER || x->opcode == HLO_SORT) && v.part < x->n_operands)
-        return parameter_of(x->operands[v.part]);
-    return -1;
+    const int64_t of = hlo_is_sort(x) ? (int64_t)v.part : hlo_replaced(x, v.part);
+    return of < 0 ? -1 : parameter_of(x->operands[of]);
 }
 
 /* The operand that output_to_operand_aliasing={{leaf}: (operand, {}), ..} names for a leaf of the fusion; -1: none. */

@@ -11,32 +11,12 @@
  */
 #include "plan/scatter.h"
 
-const HloInstruction *plan_scatter_root(const HloInstruction *s, uint32_t k)
-{
-    return plan_value(s->called[0]->root, k).i;
-}
-
-static bool is_parameter(const HloInstruction *i, uint32_t number)
-{
-    return i->opcode == HLO_PARAMETER && i->number == (int64_t)number;
-}
-
-/* Is result k one operation on the element and its update? */
-bool plan_scatter_is_operation(const HloInstruction *s, uint32_t k)
-{
-    const HloInstruction *i = plan_scatter_root(s, k);
-    const uint32_t n = s->n_operands / 2;
-    if (i->n_operands != 2 || i->shape->type != plan_shape(s, k)->type) return false;
-    const HloInstruction *x = i->operands[0], *y = i->operands[1];
-    return (is_parameter(x, k) && is_parameter(y, n + k)) || (is_parameter(y, k) && is_parameter(x, n + k));
-}
-
 bool plan_may_combine(const PlanStage *s)
 {
-    const HloOpcode op = plan_scatter_root(s->update, s->first)->opcode;
+    const HloOpcode op = hlo_scatter_root(s->update, s->first)->opcode;
     const bool way = s->combine == PLAN_ATOMIC || s->combine == PLAN_SUM || s->combine == PLAN_FLOAT_ORDER ||
                      s->combine == PLAN_CAS;
-    return way && plan_scatter_is_operation(s->update, s->first) && hlo_combines(op);
+    return way && hlo_scatter_is_operation(s->update, s->first) && hlo_combines(op);
 }
 
 /* The most elements of a type that one instruction combines, of numbers that divide `of`. */

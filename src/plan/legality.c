@@ -196,13 +196,10 @@ static bool handled(const HloInstruction *i)
     return !i->spelling && (has_emitter(i->opcode) || hlo_scalar(i->opcode) != OP_NONE);
 }
 
-/* In the form that normalisation leaves; arrays of the largest rank stay as they are. */
 static bool is_plain_scatter(WbbCx *cx, const HloInstruction *i)
 {
-    const uint32_t n = i->n_operands / 2;
     const HloScatterDims d = hlo_scatter_dims(cx->arena, i);
-    return !i->spelling && i->operands[n]->shape->rank == 2 && d.index_vector_dim == 1 && !d.inserted_window.n &&
-           !d.input_batching.n;
+    return !i->spelling && hlo_scatters_rows(i, &d);
 }
 
 /* A sort that is none of what threads compute together. */

@@ -104,13 +104,6 @@ static void add_lock(Sites *m, const HloShape *to, const PlanNeed *by, double up
                             m->work.term_slots * alu)};
 }
 
-/* Is result k the update itself? Then nobody reads the element. */
-static bool replaces(const HloInstruction *scatter, uint32_t k)
-{
-    const HloInstruction *root = plan_scatter_root(scatter, k);
-    return root->opcode == HLO_PARAMETER && root->number == (int64_t)(scatter->n_operands / 2 + k);
-}
-
 static void add_updates(Sites *m)
 {
     const HloInstruction *i = m->s->update, *indices = i->operands[i->n_operands / 2];
@@ -133,9 +126,9 @@ static void add_updates(Sites *m)
         if (own->minor_to_major[own->rank - 1 - d] == 0) by.far |= UINT64_C(1) << d;
     for (uint32_t d = 0; d < to->rank; d++) m->at[d] = m->at[d + 1], window *= (double)own->dims[d + 1];
     for (uint32_t k = 0; k < m->s->n_outputs; k++) {
-        const HloShape *of = plan_shape(i, m->s->first + k);
-        store(m, of, m->at, &by);
-        if (!replaces(i, m->s->first + k)) m->reads[m->n_reads++] = m->stores[m->work.n_stores - 1];
+        const uint32_t n = m->s->first + k;
+        store(m, plan_shape(i, n), m->at, &by);
+        if (hlo_scatter_takes(i, n) != n) m->reads[m->n_reads++] = m->stores[m->work.n_stores - 1];
     }
     const HloComputation *combine = i->called[0];
     for (uint32_t k = 0; k < combine->n_instructions; k++)

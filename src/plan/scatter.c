@@ -52,13 +52,6 @@ PlanValue plan_scatter_below(PlanValue v)
 }
 
 /* --- how updates are combined ------------------------------------------------------------------------------------- */
-/* Is result k of the computation update k itself? */
-static bool overwrites(const HloInstruction *s, uint32_t k)
-{
-    const HloInstruction *root = plan_scatter_root(s, k);
-    return root->opcode == HLO_PARAMETER && root->number == (int64_t)(s->n_operands / 2 + k);
-}
-
 static ScType unsigned_of(uint32_t bits)
 {
     return bits == 16 ? SC_U16 : bits == 32 ? SC_U32 : bits == 64 ? SC_U64 : SC_NONE;
@@ -102,17 +95,17 @@ static void combine_one(const Scattering *x, const HloInstruction *s, uint32_t k
 {
     const HloShape *shape = plan_shape(s, k);
     const ScType t = shape->type;
-    const HloOpcode op = plan_scatter_root(s, k)->opcode;
+    const HloOpcode op = hlo_scatter_root(s, k)->opcode;
     const uint32_t bits = sc_type_info[t].bits;
     const bool aligned = x->p->align * 8 >= WBB_MIN(bits, 64u);
     stage->combine = PLAN_LOCK;
-    if (aligned && overwrites(s, k) && bits >= 8 && bits <= 64) {
+    if (aligned && hlo_scatter_takes(s, k) == k && bits >= 8 && bits <= 64) {
         stage->combine = PLAN_SET;
         if (t == SC_C64) stage->word = SC_U64;
-    } else if (aligned && plan_scatter_is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
+    } else if (aligned && hlo_scatter_is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
         const bool loses = stage->atomic == OP_ATOMIC_ADD && stage->word == SC_F32;
         stage->combine = loses && !x->p->flush ? PLAN_SUM : PLAN_ATOMIC;
-    } else if (aligned && plan_scatter_is_operation(s, k) && in_float_order(x, op, t)) {
+    } else if (aligned && hlo_scatter_is_operation(s, k) && in_float_order(x, op, t)) {
         stage->combine = PLAN_FLOAT_ORDER;
         stage->atomic = sc_atomic(hlo_scalar(op));
     } else if ((stage->word = word_of(x, shape)) != SC_NONE) {
@@ -126,13 +119,10 @@ static bool is_apart(WbbArena *a, const HloInstruction *s, uint32_t k)
     const HloComputation *c = s->called[0];
     const uint32_t n = s->n_operands / 2;
     bool *needed = WBB_NEW_N(a, bool, c->n_instructions + 1);
-    needed[plan_scatter_root(s, k)->id] = true;
-    for (uint32_t j = c->n_instructions; j-- > 0;) {
-        const HloInstruction *i = c->instructions[j];
-        if (!needed[i->id]) continue;
-        if (i->opcode == HLO_PARAMETER && i->number % n != k) return false;
-        for (uint32_t o = 0; o < i->n_operands; o++) needed[i->operands[o]->id] = true;
-    }
+    needed[hlo_scatter_root(s, k)->id] = true;
+    hlo_mark_operands(c, needed);
+    for (uint32_t p = 0; p < c->n_parameters; p++)
+        if (needed[c->parameters[p]->id] && p % n != k) return false;
     return true;
 }
 
@@ -314,7 +304,8 @@ static void add_scatter(Scattering *x, const HloInstruction *s, const char *layo
     }
     store_operands(x, s, buffers);
     bool apart = true;
-    for (uint32_t k = 0; k < n; k++) apart = apart && is_apart(x->a, s, k) && (n == 1 || !overwrites(s, k));
+    for (uint32_t k = 0; k < n; k++)
+        apart = apart && is_apart(x->a, s, k) && (n == 1 || hlo_scatter_takes(s, k) != k);
     if (hlo_elements(s->operands[n + 1]->shape) == 0) {
         /* nothing to add */
     } else if (plain || runs) {

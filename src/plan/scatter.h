@@ -31,10 +31,7 @@ bool plan_cells_may_be(const Plan *p, const PlanStage *s);
 void plan_choose_cells(WbbArena *a, const Plan *p, const TgTarget *t, PlanKernel *k, double us);
 /* The cells of a layout that was given; NULL: it can have none. */
 const PlanCells *plan_cells_of(WbbArena *a, const TgTarget *t, const PlanStage *s, const Layout *l);
-/* atomic.c: what result k of a scatter is; is it one operation on the element and its update? */
-const HloInstruction *plan_scatter_root(const HloInstruction *s, uint32_t k);
-bool plan_scatter_is_operation(const HloInstruction *s, uint32_t k);
-/* May updates of an element be combined with each other before they are with the element? */
+/* atomic.c: may updates of an element be combined with each other before they are with the element? */
 bool plan_may_combine(const PlanStage *s);
 /* How many updates of a row one instruction combines with neighbours in memory. */
 uint32_t plan_update_lanes(const Plan *p, const TgTarget *t, const PlanStage *s);

@@ -85,7 +85,7 @@ static Cells new_cells(WbbArena *a, const TgTarget *t, const PlanStage *s)
     Cells x = {.t = t, .r = lay_rates(a, t), .elements = hlo_elements(from)};
     x.cells = (PlanCells){.type = cell_type(s), .width = width, .rows = hlo_elements(to) / WBB_MAX(width, 1)};
     x.bytes = (double)bits / 8 + (double)(indices->dims[1] * sc_type_info[indices->type].bits) / 8 / (double)width;
-    const ScOp atomic = sc_atomic(hlo_scalar(plan_scatter_root(s->update, s->first)->opcode));
+    const ScOp atomic = sc_atomic(hlo_scalar(hlo_scatter_root(s->update, s->first)->opcode));
     if (tg_has_instruction(t, atomic, x.cells.type, 1)) x.cells.atomic = atomic;
     const bool swaps = s->combine == PLAN_CAS;
     x.neighbours = s->neighbours != 0;

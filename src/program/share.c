@@ -20,8 +20,8 @@ static bool same_memory(const HloShape *x, const HloShape *y)
 
 static bool is_update(const HloInstruction *i, const HloInstruction *parameter)
 {
-    if (i->opcode != HLO_DYNAMIC_UPDATE_SLICE && i->opcode != HLO_SCATTER) return false;
-    return i->operands[0] == parameter && parameter->n_users == 1 && i->shape->type != SC_TUPLE;
+    const int64_t of = i->shape->type == SC_TUPLE ? -1 : hlo_replaced(i, 0);
+    return of >= 0 && i->operands[of] == parameter && parameter->n_users == 1;
 }
 
 const ProgShare *prog_shares(WbbCx *cx, WbbArena *a, const ProgStep *s, uint32_t *n)

@@ -31,9 +31,9 @@ static uint64_t result_bytes(const HloInstruction *i)
         return sum;
     }
     const HloInstruction *f = filler(i);
-    if (f->opcode == HLO_DYNAMIC_UPDATE_SLICE) return hlo_bytes(f->operands[1]->shape);
-    if (f->opcode != HLO_SCATTER || f->shape->type == SC_TUPLE) return hlo_bytes(i->shape);
-    return WBB_MIN(hlo_bytes(f->shape), hlo_bytes(f->operands[f->n_operands - 1]->shape));
+    if (f->shape->type == SC_TUPLE || hlo_replaced(f, 0) < 0) return hlo_bytes(i->shape);
+    const HloInstruction *updates = f->operands[f->opcode == HLO_SCATTER ? f->n_operands - 1 : 1];
+    return WBB_MIN(hlo_bytes(f->shape), hlo_bytes(updates->shape));
 }
 
 static bool is_result(const HloInstruction *root, const HloInstruction *i)
@@ -49,7 +49,7 @@ static uint64_t used_bytes(const HloComputation *body, const HloInstruction *u, 
 {
     const uint64_t all = hlo_bytes(u->operands[k]->shape);
     const bool takes = u->opcode == HLO_SLICE || u->opcode == HLO_DYNAMIC_SLICE || u->opcode == HLO_GATHER;
-    const bool updates = u->opcode == HLO_DYNAMIC_UPDATE_SLICE || u->opcode == HLO_SCATTER;
+    const bool updates = hlo_replaced(u, 0) >= 0;
     if (k > 0) return all;
     if (takes) return WBB_MIN(all, hlo_bytes(u->shape));
     return updates && is_result(body->root, u) ? 0 : all;
