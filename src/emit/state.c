@@ -166,15 +166,9 @@ IrRef emit_stand_in(EmitValues *e, uint32_t env, PlanValue v, const IrRef *index
 /* Is v, in a loop's condition, whether any element of an array holds that has an own element for each result? */
 static bool is_any(EmitState *s, const HloInstruction *i)
 {
-    const bool reduces = i->opcode == HLO_REDUCE && i->n_operands == 2 && i->shape->rank == 0;
-    const HloInstruction *root = reduces ? i->called[0]->root : i;
-    if (!reduces || root->opcode != HLO_OR || root->operands[0] == root->operands[1] || s->no_any) return false;
-    for (uint32_t k = 0; k < 2; k++)
-        if (root->operands[k]->opcode != HLO_PARAMETER) return false;
-    const HloInstruction *init = plan_value(i->operands[1], 0).i;
-    const bool none = init->opcode == HLO_CONSTANT && init->literal && *(const uint8_t *)init->literal == 0;
+    if (s->no_any || !gr_is_any(i)) return false;
     const HloShape *x = i->operands[0]->shape, *own = plan_shape(s->loop, s->slots[0].leaf);
-    if (!none || x->type != SC_PRED || !x->rank || x->rank > own->rank || !s->n_slots) return false;
+    if (x->rank > own->rank || !s->n_slots) return false;
     for (uint32_t d = 0; d < x->rank; d++)
         if (x->dims[d] != own->dims[d]) return false;
     if (s->any && s->any != i->operands[0]) return false;

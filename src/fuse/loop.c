@@ -70,13 +70,6 @@ static Place meet(const HloShape *s, const Place *p, const Place *q)
     return out;
 }
 
-/* any(p), where each thread asks for its own element. */
-static bool is_any(const HloInstruction *i)
-{
-    return i->opcode == HLO_REDUCE && i->n_operands == 2 && i->shape->rank == 0 && i->shape->type == SC_PRED &&
-           hlo_combiner(i->called[0]) == OP_BOR;
-}
-
 /* The dimension along which an update replaces one position; the rank: it is another one. */
 static uint32_t along(const HloInstruction *update)
 {
@@ -133,7 +126,8 @@ static Place array_place(Search *s, const HloInstruction *i, const Place *places
         few = few || places[k].kind == WHOLE;
     }
     if (s->steps && i->opcode == HLO_DYNAMIC_UPDATE_SLICE) return stepped(i, &places[1]);
-    if (s->tests && is_any(i) && !few) return anywhere(i->shape);
+    if (s->tests && gr_is_any(i) && !few) /* each thread asks for its own */
+        return anywhere(i->shape);
     Place out = anywhere(i->shape);
     if (!is_of_elements(i)) return (Place){NOWHERE};
     for (uint32_t k = 0; k < i->n_operands; k++)

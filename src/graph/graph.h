@@ -96,6 +96,10 @@ typedef enum {
 } GrAnswer;
 /* What the combiner leaves any value of the type as it is with, also -0; false: no value, or the operation is none. */
 bool gr_identity(ScOp combiner, ScType t, uint64_t *bits);
+/* Does a reduction of one array begin with a constant that its operation leaves any value as it is with? A sum also
+ * with 0. */
+bool gr_begins_neutral(const HloInstruction *fold);
+bool gr_is_any(const HloInstruction *i); /* is it whether any of all elements of an array holds? */
 /* Does the computation of a reduction give the same whichever two of three partial results it combines first? */
 GrAnswer gr_associates(WbbCx *cx, WbbArena *a, const HloComputation *c);
 /* 1 + the array of numbers of terms, if the reduction selects one of them and may do so in any order; else 0. */

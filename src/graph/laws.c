@@ -248,11 +248,30 @@ bool gr_is_idempotent(ScOp combiner)
     return combiner == OP_MAX || combiner == OP_MIN || combiner == OP_BAND || combiner == OP_BOR;
 }
 
-bool gr_is_neutral(const IrGraph *g, ScOp combiner, ScType t, IrRef term, IrRef init)
+static bool are_neutral(ScOp combiner, ScType t, uint64_t bits)
 {
     uint64_t identity;
-    if (term == init && gr_is_idempotent(combiner)) return true;
-    if (!ir_is_const(g, term) || !gr_identity(combiner, t, &identity)) return false;
-    const uint64_t bits = ir_at(g, term)->imm;
+    if (!gr_identity(combiner, t, &identity)) return false;
     return bits == identity || (combiner == OP_ADD && sc_is_float(t) && sc_to_f64(t, bits) == 0);
+}
+
+bool gr_is_neutral(const IrGraph *g, ScOp combiner, ScType t, IrRef term, IrRef init)
+{
+    if (term == init && gr_is_idempotent(combiner)) return true;
+    return ir_is_const(g, term) && are_neutral(combiner, t, ir_at(g, term)->imm);
+}
+
+bool gr_begins_neutral(const HloInstruction *i)
+{
+    const ScOp combiner = i->n_operands == 2 && i->n_called ? hlo_combiner(i->called[0]) : OP_NONE;
+    const HloInstruction *init = combiner == OP_NONE ? NULL : hlo_value(i->operands[1], 0).i;
+    if (!init || init->opcode != HLO_CONSTANT || !init->literal || init->shape->rank) return false;
+    const ScType t = init->shape->type;
+    return sc_bytes(t) <= 8 && are_neutral(combiner, t, hlo_literal_bits(init, 0));
+}
+
+bool gr_is_any(const HloInstruction *i)
+{
+    return i->opcode == HLO_REDUCE && i->shape->type == SC_PRED && !i->shape->rank && gr_begins_neutral(i) &&
+           i->operands[0]->shape->rank && hlo_combiner(i->called[0]) == OP_BOR;
 }

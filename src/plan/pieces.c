@@ -9,27 +9,20 @@
 #include "graph/graph.h"
 #include "plan/work.h"
 
-#include <string.h>
-
-/* Is it exactly what the operation combines with any value to that value? A sum also takes 0. */
-static bool is_identity(const HloInstruction *init, HloOpcode op)
+/* Of elements of whole bytes, which begins with its operation's identity? */
+static bool may_part(const HloInstruction *i)
 {
-    const ScType t = init->shape->type;
-    if (init->opcode != HLO_CONSTANT || !init->literal || init->shape->rank || sc_bytes(t) > 8) return false;
-    uint64_t bits = 0, known;
-    memcpy(&bits, init->literal, sc_bytes(t));
-    if (sc_type_info[t].bits < 8 || !gr_identity(hlo_scalar(op), t, &known)) return false;
-    return bits == known || (op == HLO_ADD && sc_is_float(t) && sc_to_f64(t, bits) == 0);
+    return gr_begins_neutral(i) && i->operands[0]->shape->type == i->shape->type &&
+           sc_type_info[i->shape->type].bits >= 8;
 }
 
 uint32_t plan_scan_pieces(const HloInstruction *i, const TgTarget *t)
 {
     HloScan scan;
     if (!hlo_is_scan(i, &scan) || i->n_operands != 2 || scan.shift) return 0;
-    const HloComputation *c = i->called[0];
     const HloShape *in = i->operands[0]->shape;
     const int64_t n = in->dims[scan.dim], all = hlo_elements(in), rows = all / n;
-    if (!hlo_is_operation(c) || !is_identity(i->operands[1], c->root->opcode) || in->type != i->shape->type) return 0;
+    if (!may_part(i)) return 0;
     if (i->shape->dims[scan.dim] != n || in->rank >= HLO_RANK_LIMIT || i->windows[scan.dim].size != n) return 0;
     if (!hlo_is_row_major(in) || !hlo_is_row_major(i->shape)) return 0;
     /* so that SMs have several blocks each, and what is before a piece comes from memory */
@@ -44,10 +37,9 @@ uint32_t plan_scan_pieces(const HloInstruction *i, const TgTarget *t)
 /* One window after the other takes cut.times the least work and more, as two windows do not. */
 uint32_t plan_window_first(const HloInstruction *i, const TgTarget *t)
 {
-    if (i->opcode != HLO_REDUCE_WINDOW || i->n_operands != 2 || !hlo_is_operation(i->called[0])) return 0;
+    if (i->opcode != HLO_REDUCE_WINDOW || i->n_operands != 2 || !may_part(i)) return 0;
     const HloShape *in = i->operands[0]->shape, *out = i->shape;
     HloScan scan;
-    if (!is_identity(i->operands[1], i->called[0]->root->opcode) || in->type != out->type) return 0;
     if (plan_scan_of(i, t, &scan) || !hlo_is_row_major(in) || !hlo_is_row_major(out)) return 0;
     double terms = (double)hlo_elements(out);
     uint32_t several = 0;
