@@ -167,7 +167,7 @@ TUNE = [                                        # every heuristic is data
     tune('fuse.positions',    value=4,      because='of one value in a kernel: one that is needed at more is counted, as if each had no place'),
     tune('fuse.readers',      value=64,     because='kernels that need a value and may become one because of it: each is held against all others'),
     tune('fuse.look',         value=32,     because='operations between a value and the reduction of whose results it is made: rows need few'),
-    tune('fuse.walk',         value=1 << 15, because='operations of a walk that sees for what a kernel waits: a longer one says that it waits for all'),
+    tune('fuse.walk',         value=1 << 15, because='values in memory of a walk that sees for what a kernel waits: a longer one says that it waits for all'),
     tune('fuse.vector',       value=8,      because='elements side by side of one thread, which computes once what they share'),
     tune('fuse.products',     value=2,      because='times what reads it that a library call may take, for one kernel to be priced: tiles take twice as long'),
     tune('fuse.wait',         value=160,     because='clocks of an operation that others wait for, in long code: a load, a call'),

@@ -56,7 +56,7 @@ const HloPass hlo_passes[] = {
      "replaces collectives that one device takes part in by their operands",
      "of an asynchronous collective there is one instruction", HLO_NO_ELEMENT},
     {"call", HLO_FOR_ALL, FLAT | WHOLE, INLINED, TUPLES, hlo_pass_call, NULL,
-     "inlines called computations",
+     "inlines called computations, of loops and branches those that run once whatever the operands",
      "no later pass looks into a body to see what a value is", HLO_NO_ELEMENT},
     {"identity", HLO_FOR_ALL, INLINED, 0, 0, hlo_pass_identity, NULL,
      "removes custom calls that only place or shard their operand",

@@ -1,6 +1,7 @@
 /* normalise_inline: inlines computations where they are called.
  *
- * Needs: an HLO module. Leaves: one without calls (pass `call`), fusions inside fusions, reducers and called bodies
+ * Needs: an HLO module. Leaves: one without calls (pass `call`), and loops that run once or never are none, nor are
+ * branches of which a constant takes one; fusions inside fusions, reducers and called bodies
  * (`nested`), maps of elementwise bodies (`map`), and asynchronous starts and dones (`async`). Pass `nested` runs
  * before `call`: a fusion inside a called body becomes part of that body, and no pass adds fusions to the entry. A call
  * stays if the HLO module would grow beyond HLO_INLINE_LIMIT, a map if its body is not elementwise, for example a loop
@@ -69,11 +70,40 @@ const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m)
 
 /* call ------------------------------------------------------------------------------------------------------------- */
 
-static bool is_call(const HloInstruction *i) { return i->opcode == HLO_CALL && i->n_called == 1; }
+/* The branch that a conditional takes, whatever its operands are; -1: the text does not say it. */
+static int64_t taken_branch(const HloInstruction *i)
+{
+    const HloInstruction *by = hlo_value(i->operands[0], 0).i;
+    if (by->opcode != HLO_CONSTANT || !by->literal || i->n_operands != i->n_called + 1) return -1;
+    const uint64_t bits = hlo_literal_bits(by, 0);
+    if (by->shape->type == SC_PRED) return bits ? 0 : 1;
+    const WbbI128 n = sc_to_i128(by->shape->type, bits);
+    return n >= 0 && n < i->n_called ? (int64_t)n : (int64_t)i->n_called - 1;
+}
+
+/* Does what it calls run once or never, whatever its operands are? */
+static bool is_call(const HloInstruction *i)
+{
+    switch (i->opcode) {
+    case HLO_CALL: return i->n_called == 1;
+    case HLO_WHILE: {
+        const int64_t trips = hlo_count_of(i).trips;
+        return trips == 0 || trips == 1;
+    }
+    case HLO_CONDITIONAL: return taken_branch(i) >= 0;
+    default: return false;
+    }
+}
 
 static HloInstruction *rewrite_call(HloBuilder *b, const HloInstruction *i)
 {
-    return is_call(i) ? hlo_inline(b, i->called[0], mapped_operands(b, i)) : NULL;
+    if (!is_call(i)) return NULL;
+    if (i->opcode == HLO_WHILE && !hlo_count_of(i).trips) return hlo_mapped(b, i->operands[0]);
+    HloInstruction **operands = mapped_operands(b, i);
+    if (i->opcode == HLO_WHILE) return hlo_inline(b, hlo_called(i, "body"), operands);
+    if (i->opcode == HLO_CALL) return hlo_inline(b, i->called[0], operands);
+    const int64_t branch = taken_branch(i);
+    return hlo_inline(b, i->called[branch], operands + 1 + branch);
 }
 
 const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m)
