@@ -158,6 +158,8 @@ static IrRef iota(RwCx *rw, const HloInstruction *i, const IrRef *index)
     const bool small = size <= (int64_t)INT32_MAX + 1;
     const bool direct = t == SC_I64 || t == SC_U64 || (small && (t == SC_I32 || t == SC_U32));
     const ScType as = direct ? t : small ? SC_I32 : SC_I64;
+    if (direct && ir_is_const(g, index[i->number]))
+        return ir_const(g, IR_TYPE(t, 0), ir_at(g, index[i->number])->imm & sc_mask(t));
     const IrRef number = ir_node(g, OP_IDX, IR_TYPE(as, 0), 0, index[i->number], 0, 0, 0);
     return gr_convert(g, t, as, number);
 }

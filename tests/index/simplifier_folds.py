@@ -112,7 +112,7 @@ FOLDS: List[Case] = [
     Case("convert of a broadcast", "x = f16[4] parameter(0) ",
          "a = f16[4,6] broadcast(x), dimensions={0} b = f32[4,6] convert(a) ROOT r = f32[4,6] negate(b)",
          "a = f32[4] convert(x) b = f32[4,6] broadcast(a), dimensions={0} ROOT r = f32[4,6] negate(b)"),
-    Case("dynamic-slice of an iota", "q = f32[] parameter(0) p = s32[] convert(q) x = s32[3] parameter(1) ",
+    Case("dynamic-slice of an iota", "q = f32[] parameter(0) p = s32[] convert(q) y = f32[3] parameter(1) x = s32[3] convert(y) ",
          "i = s32[8] iota(), iota_dimension=0 a = s32[3] dynamic-slice(i, p), dynamic_slice_sizes={3} ROOT r = s32[3] add(x, a)",
          "i = s32[3] iota(), iota_dimension=0 z = s32[] constant(0) n = s32[] constant(5) b = s32[] maximum(p, z) c = s32[] minimum(b, n) cc = s32[3] "
          "broadcast(c), dimensions={} a = s32[3] add(i, cc) ROOT r = s32[3] add(x, a)",
@@ -168,9 +168,9 @@ FOLDS: List[Case] = [
          "o = s32[] constant(0) b = s32[4,6] broadcast(y), dimensions={1} m = s32[4,6] multiply(x, b) ROOT r = s32[4] reduce(m, o), dimensions={1}, "
          "to_apply=addi"),
     Case("while that runs once", "x = f32[4] parameter(0) ",
-         "z = s32[] constant(0) t = (s32[], f32[4]) tuple(z, x) w = (s32[], f32[4]) while(t), condition=once, body=grow ROOT r = f32[4] "
-         "get-tuple-element(w), index=1",
-         "ROOT r = f32[4] exponential(x)"),
+         "z = s32[] constant(0) t = (s32[], f32[4]) tuple(z, x) w = (s32[], f32[4]) while(t), condition=once, body=grow a = f32[4] "
+         "get-tuple-element(w), index=1 ROOT r = f32[4] negate(a)",
+         "a = f32[4] exponential(x) ROOT r = f32[4] negate(a)"),
     Case("while that never runs", "x = f32[4] parameter(0) ",
          "z = s32[] constant(1) t = (s32[], f32[4]) tuple(z, x) w = (s32[], f32[4]) while(t), condition=once, body=grow a = f32[4] "
          "get-tuple-element(w), index=1 ROOT r = f32[4] negate(a)",
