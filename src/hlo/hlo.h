@@ -291,6 +291,12 @@ typedef struct {
 bool hlo_comparator_order(const HloInstruction *sort, HloSortOrder *order);
 bool *hlo_comparator_reads(WbbArena *a, const HloInstruction *sort); /* [operands] does it depend on them? */
 
+/* cublas.c: a product of matrices that XLA:GPU's passes wrote as a custom call of cuBLAS; its result without the
+ * workspace; products that it sums up, as far as shapes say. */
+bool hlo_is_cublas(const HloInstruction *i);
+const HloShape *hlo_cublas_result(const HloInstruction *i);
+double hlo_cublas_products(const HloInstruction *i);
+
 /* features.c: declines what no stage honours (features.def). For an HLO module as parsed, before it is normalised. */
 void hlo_decline_features(WbbCx *cx, const HloModule *m);
 

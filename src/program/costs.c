@@ -63,14 +63,6 @@ static const ProgStep *copy_kernel(WbbArena *a, const ProgComputation *c, const 
     return k;
 }
 
-double prog_step_bytes(const ProgText *t)
-{
-    double bytes = 0;
-    for (uint32_t k = 0; k < t->s->n_reads; k++) bytes += (double)t->in->values[t->s->reads[k]].bytes;
-    for (uint32_t k = 0; k < t->s->n_makes; k++) bytes += (double)t->in->values[t->s->makes[k]].bytes;
-    return bytes;
-}
-
 static bool takes_time(const ProgComputation *c, const ProgStep *s)
 {
     return s->kind == PROG_KERNEL || s->kind == PROG_LIBRARY || (s->kind == PROG_COPY && c->values[s->makes[0]].bytes);

@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     ProgText text;
     double seconds, launch; /* of one run of all its launches; of it to launch them */
+    double bytes;           /* of a library call: of its operands and results */
     uint32_t launches;
     const char *binds;      /* what bounds the longest launch */
     const char *refused;    /* why it has no time; NULL: it has */
@@ -47,8 +48,6 @@ typedef enum { PROG_OF_KERNELS, PROG_OF_ALL_THAT_TAKE_TIME } ProgTexts;
 ProgText *prog_texts(WbbArena *a, const ProgModule *p, ProgTexts which, uint32_t *n);
 /* A step that copies an array into memory of another order of dimensions, or the same, with the text of a kernel. */
 ProgStep prog_copy_kernel(WbbArena *a, const BdBuffer *from, const BdBuffer *to);
-/* Bytes of what a step reads and makes. */
-double prog_step_bytes(const ProgText *t);
 /* `price` fills what is not given: all but `text` and `refused`. It may fail or decline; its message stays in `cx`. */
 typedef void ProgPrice(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c);
 ProgCosts prog_costs(WbbCx *cx, WbbArena *a, const ProgModule *p, ProgPrice *price, void *arg);

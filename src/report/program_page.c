@@ -40,23 +40,23 @@ typedef struct {
 } Pricing;
 
 /* A library call, by the roofline; what binds it is "dram" or "products". */
-static ReportTextTime library_time(WbbCx *cx, WbbArena *a, const TgTarget *t, const ProgText *x)
+static void price_call(WbbCx *cx, WbbArena *a, const TgTarget *t, ProgCost *c)
 {
-    const HloModule *m = hlo_parse(cx, a, x->s->file, x->s->text, strlen(x->s->text));
-    double work = 0;
-    for (uint32_t k = 0; k < m->entry->n_instructions; k++)
-        work += pipe_product_seconds(a, t, m->entry->instructions[k]);
-    const double memory = prog_step_bytes(x) / tg_rate(t, "dram")->value, launch = tg_rate(t, "launch")->value;
-    return (ReportTextTime){.seconds = launch + WBB_MAX(work, memory), .launch = launch, .launches = 1,
-                            .binds = work > memory ? "products" : "dram"};
+    const ProgStep *s = c->text.s;
+    const HloInstruction *call = hlo_parse(cx, a, s->file, s->text, strlen(s->text))->entry->root;
+    c->seconds = pipe_call_seconds(a, t, call), c->launch = tg_rate(t, "launch")->value, c->launches = 1;
+    c->binds = c->launch + pipe_product_seconds(a, t, call) >= c->seconds ? "products" : "dram";
+    c->bytes = (double)pipe_call_bytes(call);
 }
 
 static void price_one(WbbCx *cx, WbbArena *a, void *arg, ProgCost *c)
 {
     const Pricing *p = arg;
-    const ReportTextTime t = c->text.s->kind == PROG_LIBRARY
-                               ? library_time(cx, a, p->target, &c->text)
-                               : p->steps->time(cx, a, p->steps->arg, c->text.s, NULL);
+    if (c->text.s->kind == PROG_LIBRARY) {
+        price_call(cx, a, p->target, c);
+        return;
+    }
+    const ReportTextTime t = p->steps->time(cx, a, p->steps->arg, c->text.s, NULL);
     c->seconds = t.seconds, c->launch = t.launch, c->launches = t.launches, c->binds = t.binds;
 }
 
@@ -139,7 +139,7 @@ static void put_library(WbbBuf *b, const ProgCosts *c, const TgTarget *t, const 
         put_values(b, x->text.in, s->reads, s->n_reads);
         wbb_put(b, " → ");
         put_values(b, x->text.in, s->makes, s->n_makes);
-        wbb_putf(b, "</td><td>%.0f</td><td>", prog_step_bytes(&x->text));
+        wbb_putf(b, "</td><td>%.0f</td><td>", x->bytes);
         put_sources(b, l, s);
         wbb_put(b, "</td></tr>\n");
     }

@@ -8,8 +8,8 @@ Both are counted alike (../shared/corpus/modules/README.md): the bytes of a kern
 of them it touches; library calls count neither as kernels nor in bytes. A kernel in the body of a loop counts once in both.
 
 `--times` compares modelled time as well: that of our cut, and of XLA's cut (`fuse --like xla` of NAME.L.gpu.hlo), both compiled by warpburg and
-profiled with `run --profile --blocks 12`, launches included. Kernels in a loop count as often as it runs, and copies count, on both sides; library
-calls have no time, and are no part of either sum.
+profiled with `run --profile --blocks 12`, launches included. Kernels in a loop count as often as it runs, and copies and library calls count, the
+latter by the roofline, on both sides: what one side leaves to a library the other may have in a kernel. The mean without library calls is printed, too.
 `--write` makes tests/bench/compare_programs.tsv, with times where they were taken, `--check` exits with 1 where a program moves more than
 it says, or all together more than 0.9 of XLA's bytes.
 """
@@ -38,6 +38,12 @@ class Sum(NamedTuple):
     kernels: int
     bytes: int
     library: int
+
+
+class Took(NamedTuple):
+    us: float
+    library: float  # of it library calls
+    refused: int    # kernels that were not compiled
 
 
 def bytes_of(text: str) -> int:
@@ -87,19 +93,19 @@ def xla_table(path: Path) -> Dict[str, Sum]:
     return out
 
 
-def profile(warpburg: str, program: str, target: str) -> Tuple[float, int]:
-    """Modelled microseconds of all kernels of a module or a program's folder, and how many of them were not compiled."""
+def profile(warpburg: str, program: str, target: str) -> Took:
+    """Modelled time of a module or a program's folder."""
     p = subprocess.run([warpburg, "run", program, "--profile", "--json", "--blocks", "12", "--target", target], capture_output=True, text=True,
                        errors="replace", check=False, timeout=600)
     line = next((line for line in p.stdout.splitlines() if line.startswith("{")), None)
     if line is None:
         sys.exit(f"{program}: {p.stderr.strip()[-300:]}")
     facts = json.loads(line)
-    return (facts["seconds"] - facts["library_seconds"]) * 1e6, facts["refused"]
+    return Took(facts["seconds"] * 1e6, facts["library_seconds"] * 1e6, facts["refused"])
 
 
-def times(args: argparse.Namespace, name: str) -> Tuple[float, float, int]:
-    """(ours, XLA's, kernels of both that were not compiled)"""
+def times(args: argparse.Namespace, name: str) -> Tuple[Took, Took]:
+    """(ours, XLA's)"""
     folder = args.shared / "corpus/modules"
     with tempfile.TemporaryDirectory() as made:
         took = []
@@ -110,22 +116,35 @@ def times(args: argparse.Namespace, name: str) -> Tuple[float, float, int]:
             if p.returncode:
                 sys.exit(f"{file}: {p.stderr.strip()[-300:]}")
             took.append(profile(args.warpburg, program, args.target))
-    return took[0][0], took[1][0], took[0][1] + took[1][1]
+    return took[0], took[1]
 
 
-def print_times(took: Dict[str, Tuple[float, float, int]], ours: Dict[str, Sum], theirs: Dict[str, Sum]) -> None:
-    whole = {n: t for n, t in took.items() if not t[2] and t[0] and t[1]}
-    print("\nus\tXLA's\tratio\tprogram")
-    for n in sorted(whole, key=lambda n: whole[n][1] - whole[n][0])[:20]:
-        print(f"{whole[n][0]:.2f}\t{whole[n][1]:.2f}\t{whole[n][0] / whole[n][1]:.2f}\t{n}")
-    mean = math.exp(sum(math.log(t[0] / t[1]) for t in whole.values()) / max(len(whole), 1))
-    print(f"{len(whole)} programs: {sum(t[0] for t in whole.values()):.0f} us and {sum(t[1] for t in whole.values()):.0f} us, {mean:.3f} of XLA's "
-          f"time in the geometric mean; {sum(t[0] > 1.01 * t[1] for t in whole.values())} take longer")
+def mean(ratios: List[float]) -> float:
+    return math.exp(sum(math.log(r) for r in ratios) / max(len(ratios), 1))
+
+
+def is_whole(took: Tuple[Took, Took]) -> bool:
+    return not any(t.refused or not t.us for t in took)
+
+
+def print_times(took: Dict[str, Tuple[Took, Took]], ours: Dict[str, Sum], theirs: Dict[str, Sum], worst: int) -> None:
+    whole = {n: t for n, t in took.items() if is_whole(t)}
+    print("\nus\tXLA's\tratio\tlibrary\tXLA's\tprogram")
+    for n in sorted(whole, key=lambda n: whole[n][1].us - whole[n][0].us)[:worst]:
+        o, t = whole[n]
+        print(f"{o.us:.2f}\t{t.us:.2f}\t{o.us / t.us:.2f}\t{o.library:.2f}\t{t.library:.2f}\t{n}")
+    kernels = [(o.us - o.library, t.us - t.library) for o, t in whole.values()]
+    print(f"{len(whole)} programs: {sum(o.us for o, _ in whole.values()):.0f} us and {sum(t.us for _, t in whole.values()):.0f} us, "
+          f"{mean([o.us / t.us for o, t in whole.values()]):.3f} of XLA's time in the geometric mean; "
+          f"{sum(o.us > 1.01 * t.us for o, t in whole.values())} take longer")
+    print(f"without library calls: {sum(o for o, _ in kernels):.0f} us and {sum(t for _, t in kernels):.0f} us, "
+          f"{mean([o / t for o, t in kernels if o and t]):.3f} in the geometric mean")
     print("not compared, a kernel is not compiled: " + (", ".join(sorted(set(took) - set(whole))) or "none"))
     print("move more bytes, and the time that this saves:")
     for n in sorted(whole):
         if ours[n].bytes > 1.001 * theirs[n].bytes:
-            print(f"  {n}: {(ours[n].bytes - theirs[n].bytes) / 1e6:.2f} MB more, {whole[n][1] - whole[n][0]:.2f} us less of {whole[n][1]:.2f}")
+            o, t = whole[n]
+            print(f"  {n}: {(ours[n].bytes - theirs[n].bytes) / 1e6:.2f} MB more, {t.us - o.us:.2f} us less of {t.us:.2f}")
 
 
 def models(args: argparse.Namespace) -> None:
@@ -167,17 +186,21 @@ def main() -> None:
     above = sum(ours[n].bytes > 1.001 * theirs[n].bytes for n in theirs)
     print(f"{len(theirs)} programs: {ratio:.3f} of XLA's bytes, {above} move more; kernels {kernels[0]} and {kernels[1]}, "
           f"{sum(ours[n].kernels > theirs[n].kernels for n in theirs)} have more")
-    took: Dict[str, Tuple[float, float, int]] = {}
+    took: Dict[str, Tuple[Took, Took]] = {}
     if args.times:
         with ThreadPoolExecutor(2) as pool:
             took = dict(zip(theirs, pool.map(lambda n: times(args, n), theirs)))
-        print_times(took, ours, theirs)
+        print_times(took, ours, theirs, args.worst)
     if args.write:
         def of(n: str) -> str:
-            return f"{took[n][0]:.2f}\t{took[n][1]:.2f}\t{took[n][0] / took[n][1]:.2f}" if n in took and not took[n][2] and took[n][1] else "\t\t"
+            if n not in took or not is_whole(took[n]):
+                return "\t" * 4
+            o, t = took[n]
+            return f"{o.us:.2f}\t{t.us:.2f}\t{o.us / t.us:.4f}\t{o.library:.2f}\t{t.library:.2f}"
         rows = [f"{n}\t{o.kernels}\t{o.bytes}\t{theirs[n].kernels}\t{theirs[n].bytes}\t{o.bytes / theirs[n].bytes:.2f}\t{of(n)}"
                 for n, o in sorted(ours.items())]
-        TABLE.write_text("program\tkernels\tbytes\txla_kernels\txla_bytes\tratio\tus\txla_us\ttime_ratio\n" + "\n".join(rows) + "\n")
+        columns = "program kernels bytes xla_kernels xla_bytes ratio us xla_us time_ratio library_us xla_library_us".split()
+        TABLE.write_text("\n".join(["\t".join(columns), *rows]) + "\n")
     if args.check:
         known = {c[0]: int(c[2]) for c in (line.split("\t") for line in TABLE.read_text().splitlines()[1:])}
         worse = [n for n in ours if ours[n].bytes > known.get(n, 0)]
