@@ -52,6 +52,7 @@ EDGES = [                                       # of a module that is cut: where
     strategy('edge.into',  at='edge', tested='its work against memory', because='the one kernel that needs a value computes it: it goes through registers'),
     strategy('edge.again', at='edge', tested='their work against memory', because='each kernel that needs a value computes it: that takes less than memory'),
     strategy('edge.leave', at='edge', tested='bytes', because='a kernel that computes a value leaves it in memory for others: no kernel of its own'),
+    strategy('edge.epilogue', at='edge', tested='bytes', because='a library adds what follows a product of f32 to its sums before it stores them'),
     strategy('edge.beside', at='edge', save=2, because='kernels of the same space, of which none waits for the other, are one: a launch less'),
 ]
 STRATEGIES = PLANS + RIVALS + TEXTS + MODULES + EDGES

@@ -55,7 +55,9 @@ static const HloInstruction **copy_list(WbbArena *a, const HloInstruction *const
 static void add(Cut *u, FuseStepKind kind, const HloInstruction *const *makes, uint32_t n_makes, const FuseText *t)
 {
     FuseStep *s = &u->steps[u->n++];
-    *s = (FuseStep){.kind = kind, .at = makes[0], .makes = copy_list(u->arena, makes, n_makes), .n_makes = n_makes,
+    *s = (FuseStep){.kind = kind, .at = makes[0],
+                    .operation = makes[0]->spelling ? makes[0]->spelling : hlo_opcode_name(makes[0]->opcode),
+                    .makes = copy_list(u->arena, makes, n_makes), .n_makes = n_makes,
                     .reads = copy_list(u->arena, t->reads, t->n_reads), .n_reads = t->n_reads,
                     .text = t->text ? wbb_format(u->arena, "%s", t->text) : NULL, .n_lines = t->n_lines};
     WbbLoc *lines = WBB_NEW_N(u->arena, WbbLoc, t->n_lines + 1);
@@ -63,11 +65,22 @@ static void add(Cut *u, FuseStepKind kind, const HloInstruction *const *makes, u
     s->lines = lines;
 }
 
+/* What a library computes: "dot, residual, bias". */
+static const char *library_operation(WbbArena *a, const FuseGroup *g)
+{
+    HloEpilogue e = {0};
+    for (uint32_t k = 0; k < g->n_members; k++)
+        if (g->members[k]->opcode == HLO_DOT) e.product = g->members[k];
+    for (uint32_t k = 0; k < g->n_members && e.product; k++) hlo_epilogue_add(a, &e, g->members[k]);
+    return wbb_format(a, "dot%s%s", e.residual ? ", residual" : "", e.bias ? ", bias" : "");
+}
+
 static void add_group(Cut *u, const FuseGroup *g)
 {
     WbbArena *scratch = wbb_arena_new(u->cx);
-    const FuseText t = fuse_write(scratch, u->c, g);
-    add(u, FUSE_STEP_KERNEL, g->roots, g->n_roots, &t);
+    const FuseText t = g->library ? fuse_write_library_group(scratch, u->c, g) : fuse_write(scratch, u->c, g);
+    add(u, g->library ? FUSE_STEP_LIBRARY : FUSE_STEP_KERNEL, g->roots, g->n_roots, &t);
+    if (g->library) u->steps[u->n - 1].operation = library_operation(u->arena, g);
     wbb_arena_free(scratch);
     for (uint32_t k = 0; k < g->n_members; k++)
         for (uint32_t j = 0; j < g->members[k]->n_predecessors; j++)
@@ -307,8 +320,8 @@ static void put_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, 
 {
     double sum = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        const double seconds = fuse_seconds(cx, c, how, &g->groups[k]);
-        if (seconds <= 0) return;
+        const double seconds = g->groups[k].library ? 0 : fuse_seconds(cx, c, how, &g->groups[k]);
+        if (seconds <= 0 && !g->groups[k].library) return;
         sum += seconds;
     }
     wbb_putf(b, "  its kernels take %.3f us\n", sum * 1e6);

@@ -29,15 +29,18 @@ static const char *unique_name(Cut *u, const char *name)
     return wbb_unique_name(u->cx, &u->names, clean, "", 2);
 }
 
-static void add(Cut *u, const HloInstruction *i, const char *text, bool library, uint64_t times)
+static void add(Cut *u, const FuseStep *s, uint64_t times)
 {
-    const char *key = wbb_intern_z(u->cx, text);
+    const char *key = wbb_intern_z(u->cx, s->text);
     WbbEntry *e = wbb_map_put(&u->texts, wbb_key(key));
     if (e->value) {
         u->parts.items[e->value - 1].count += times;
         return;
     }
-    const FusePart part = {.name = unique_name(u, i->name), .text = library ? NULL : key, .at = i, .count = times};
+    const bool library = s->kind == FUSE_STEP_LIBRARY;
+    const FusePart part = {.name = unique_name(u, s->at->name), .text = library ? NULL : key,
+                           .call = library ? key : NULL, .at = s->at, .count = times,
+                           .operation = wbb_format(u->arena, "%s", s->operation)};
     WBB_PUSH(u->arena, &u->parts, part);
     e->value = u->parts.n;
 }
@@ -48,10 +51,8 @@ static void cut(Cut *u, const HloComputation *c, uint64_t *times)
     const FuseCut steps = fuse_cut(u->cx, scratch, c, u->how);
     for (uint32_t k = 0; k < steps.n; k++) {
         const FuseStep *s = &steps.steps[k];
-        if (s->kind == FUSE_STEP_KERNEL) {
-            add(u, s->at, s->text, false, times[c->id]);
-        } else if (s->kind == FUSE_STEP_LIBRARY) {
-            add(u, s->at, fuse_write_call(scratch, s->at), true, times[c->id]);
+        if (s->kind == FUSE_STEP_KERNEL || s->kind == FUSE_STEP_LIBRARY) {
+            add(u, s, times[c->id]);
         } else if (s->kind == FUSE_STEP_CONTROL) {
             for (uint32_t j = 0; j < s->at->n_called; j++) {
                 uint64_t *sum = &times[s->at->called[j]->id];

@@ -49,6 +49,7 @@ typedef enum {
 typedef struct {
     FuseStepKind kind;
     const HloInstruction *at;            /* that names it: the first of `makes` */
+    const char *operation;               /* that of `at`; of a library call that adds something "dot, residual, bias" */
     const HloInstruction *const *makes;  /* [n_makes] in the order of the outputs; of tuple shape: all its arrays */
     const HloInstruction *const *reads;  /* [n_reads] in the order of the parameters of `text`; may be views */
     uint32_t n_makes, n_reads;
@@ -132,8 +133,9 @@ typedef struct {
     /* Puts the choices of a kernel as lines with this indentation, those that are stated (.text NULL: none are) or
      * made, and returns its seconds; 0: they are not known. */
     double (*choices)(void *arg, WbbBuf *out, const char *text, const WbbSource *stated, int indent);
-    /* Seconds of a library call. NULL: those of the text stay calls. */
-    double (*library)(void *arg, const HloInstruction *call);
+    double (*library)(void *arg, const char *text); /* seconds of a library call */
+    bool multiplies; /* may kernels multiply matrices? */
+    bool epilogues; /* may a library call add something to its results? */
     void *arg;
     uint32_t combinations; /* 0: choices near slow kernels; else all combinations of choices, at most so many */
     WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */
@@ -152,7 +154,8 @@ FuseCut fuse_cut(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow 
 typedef struct {
     const HloInstruction **roots, **members;
     uint32_t n_roots, n_members;
-    bool across; /* it reduces rows, and sums up columns of the same arrays */
+    bool across;  /* it reduces rows, and sums up columns of the same arrays */
+    bool library; /* a library computes it: a product, and what it adds to its results (hlo/epilogue.c) */
     WbbLoc at;   /* where the text of a plan states it; .line 0: nowhere */
 } FuseGroup;
 
@@ -166,7 +169,9 @@ FuseCut fuse_steps(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRo
 typedef struct {
     const char *name; /* of the instruction whose value it makes; unique among the parts */
     const char *text; /* an HLO module whose entry holds one fusion; NULL: a library call */
+    const char *call; /* of a library call: one whose entry holds it */
     const HloInstruction *at; /* the instruction; the first one of equal parts */
+    const char *operation;    /* as of a FuseStep */
     uint64_t count;   /* occurrences, each counted as often as its computation is called in the text */
 } FusePart;
 
@@ -208,9 +213,8 @@ typedef struct {
 FuseText fuse_write(WbbArena *a, const HloComputation *c, const FuseGroup *g);
 /* A fusion instruction of the HLO module as one of its own. */
 FuseText fuse_write_fusion(WbbArena *a, const HloInstruction *i);
-/* A library call as an HLO module whose entry is the call, an operand a parameter. */
+/* A library call as an HLO module whose entry is the call, an operand a parameter; likewise a group of a library. */
 FuseText fuse_write_library(WbbArena *a, const HloComputation *c, const HloInstruction *i);
-/* A library call as text without names of its own: equal texts for equal calls. */
-const char *fuse_write_call(WbbArena *a, const HloInstruction *i);
+FuseText fuse_write_library_group(WbbArena *a, const HloComputation *c, const FuseGroup *g);
 
 #endif

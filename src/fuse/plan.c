@@ -14,6 +14,8 @@
  *           strategy share
  *             layout columns: vector 4, lane 32; rows: warp 8, grid 1024
  *         library dot.3
+ *         library add.7
+ *           computes dot.6
  *
  * Below a kernel, or a fusion of the module, stand the choices of its own plan (plan/given.h), which this file
  * takes as they are; without them they are made.
@@ -25,7 +27,7 @@
 /* --- what a text says --------------------------------------------------------------------------------------------- */
 typedef struct { const char *text; WbbLoc at; } Name;
 typedef struct { Name *items; uint32_t n, capacity; } Names;
-/* A kernel; a library call and a fusion have one root, and nothing that they compute. */
+/* A kernel; a library call, which may compute what it adds something to; a fusion, which has one root and no more. */
 typedef enum { KERNEL, LIBRARY, FUSION, ITEMS } ItemKind;
 static const char *const item_words[ITEMS] = {"kernel", "library", "fusion"};
 typedef struct {
@@ -101,11 +103,13 @@ static void put_group(WbbArena *a, WbbBuf *b, const HloComputation *c, const Fus
     uint32_t n = 0;
     for (uint32_t k = 0; k < g->n_members; k++)
         if (!is_root(g, g->members[k]) && !fuse_is_small_constant(g->members[k])) others[n++] = g->members[k];
-    put_names(b, "    kernel", (const HloInstruction *const *)g->roots, g->n_roots, SIZE_MAX);
+    put_names(b, g->library ? "    library" : "    kernel", (const HloInstruction *const *)g->roots, g->n_roots,
+              SIZE_MAX);
     WbbBuf computes = wbb_buf(a);
     put_names(&computes, "      computes", others, n, COLUMNS);
     if (n) wbb_put(&computes, "\n");
-    put_rest(b, how, c, g->roots[0], fuse_write(a, c, g).text, computes.text);
+    if (g->library) wbb_putf(b, "\n%s", computes.text);
+    else put_rest(b, how, c, g->roots[0], fuse_write(a, c, g).text, computes.text);
 }
 
 void fuse_put_plan(WbbArena *a, WbbBuf *b, const HloComputation *c, const FuseGrouping *g, const FuseHow *how)
@@ -203,7 +207,7 @@ static void read_line(FuseStated *s, const char *line)
         if (!part) wbb_fail(s->cx, s->at, "a %s stands below a computation", item_words[kind]);
         read_item(s, part, kind, rest, at);
     } else if (n == 8 && !strncmp(line, "computes", n)) {
-        if (!last || last->kind != KERNEL) wbb_fail(s->cx, s->at, "what a kernel computes stands below it");
+        if (!last || last->kind == FUSION) wbb_fail(s->cx, s->at, "what a kernel computes stands below it");
         read_names(s, rest, at, &last->members);
     } else if (is_choice(line, n)) {
         if (!last || last->kind == LIBRARY)
@@ -306,6 +310,23 @@ static FuseGroup take_kernel(Taken *t, const Item *x, uint32_t number)
     return g;
 }
 
+/* A product, and additions to it that a library makes. */
+static void be_library(const Taken *t, const Item *x, FuseGroup *g)
+{
+    HloEpilogue e = {0};
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->n_members; k++) {
+        const HloInstruction *i = g->members[k];
+        if (!e.product && i->opcode == HLO_DOT) e.product = i, n++;
+        else if (e.product && hlo_epilogue_add(t->arena, &e, i)) n++;
+    }
+    for (uint32_t k = 0; k < g->n_members && e.repeated; k++) n += g->members[k] == e.repeated;
+    if (n != g->n_members || g->n_roots != 1 || g->roots[0] != e.root)
+        wbb_fail(t->cx, x->at,
+                 "no library computes this, but a product of f32 to which an array and then a row are added");
+    g->library = true;
+}
+
 static const Part *part_of(const FuseStated *s, const HloComputation *c)
 {
     for (uint32_t k = 0; k < s->parts.n; k++)
@@ -340,8 +361,10 @@ FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, con
     }
     for (uint32_t k = 0; k < part->of.n; k++) {
         const Item *x = &part->of.items[k];
-        if (x->kind == KERNEL) {
-            g.groups[g.n_groups++] = take_kernel(&t, x, k + 1);
+        if (x->kind == KERNEL || x->members.n) {
+            g.groups[g.n_groups] = take_kernel(&t, x, k + 1);
+            if (x->kind == LIBRARY) be_library(&t, x, &g.groups[g.n_groups]);
+            g.n_groups++;
             continue;
         }
         const HloInstruction *i = find(&t, &x->roots.items[0]);

@@ -90,6 +90,12 @@ static double seconds_of(const Products *p, const FuseGroup *g)
     return fuse_seconds(p->cx, p->c, p->how, g);
 }
 
+static double call_seconds(const Products *p, const HloInstruction *i)
+{
+    const FuseGroup call = {.roots = &i, .members = &i, .n_roots = 1, .n_members = 1, .library = true};
+    return seconds_of(p, &call);
+}
+
 /* A group with the roots of `of` and these members, too. */
 static FuseGroup with(const Products *p, const FuseGroup *of, const HloInstruction *const *more, uint32_t n)
 {
@@ -144,7 +150,7 @@ static void take(Products *p, const HloInstruction *i, WbbBuf *explain)
     WBB_PUSH(p->arena, &all, i);
     FuseGroup *reader = reader_of(p, &all);
     if (!reader || reader->n_members + all.n > p->how->rates.members) return;
-    const double call = p->how->library(p->how->arg, i), after = seconds_of(p, reader);
+    const double call = call_seconds(p, i), after = seconds_of(p, reader);
     if (call - p->how->rates.launch > p->how->rates.products * after) return;
     const FuseGroup one = with(p, reader, all.items, all.n);
     const double now = after > 0 ? seconds_of(p, &one) : 0;
@@ -179,6 +185,11 @@ static void mark_needs(const HloComputation *c, const HloInstruction *i, bool *m
     for (uint32_t k = i->id + 1; k-- > 0;)
         for (uint32_t n = 0; marks[k] && n < c->instructions[k]->n_operands; n++)
             marks[c->instructions[k]->operands[n]->id] = true;
+}
+
+static bool is_dot(const Products *p, const HloInstruction *i)
+{
+    return p->g->roles[i->id] == FUSE_LIBRARY && i->opcode == HLO_DOT;
 }
 
 static bool is_call(const Products *p, const HloInstruction *i)
@@ -265,7 +276,7 @@ static bool take_both(Products *p, Between *b, WbbBuf *explain)
 {
     if (!is_closed(p, b)) return false;
     const double between = seconds_between(p, b), after = b->last ? seconds_of(p, b->last) : 0;
-    const double calls = p->how->library(p->how->arg, b->first) + p->how->library(p->how->arg, b->second);
+    const double calls = call_seconds(p, b->first) + call_seconds(p, b->second);
     if (between <= 0 || (b->last && after <= 0)) return false;
     FuseGroup one = group_of(p, b);
     if (one.n_members > p->how->rates.members) return false;
@@ -306,17 +317,106 @@ static void take_two(Products *p, const HloInstruction *second, WbbBuf *explain)
     take_both(p, &b, explain);
 }
 
+/* --- what a library adds to the results of a product -------------------------------------------------------------- */
+/* The one instruction that reads x, if the group computes it; NULL: others do, or x is to be in memory. */
+static const HloInstruction *only_user(const Products *p, const FuseGroup *in, const HloInstruction *x)
+{
+    const HloInstruction *one = NULL;
+    if (x == p->c->root || x->n_predecessors) return NULL;
+    for (uint32_t k = p->first[x->id]; k < p->first[x->id + 1]; k++) {
+        const HloInstruction *user = p->c->instructions[p->users[k]];
+        if (p->g->roles[user->id] == FUSE_NOTHING && !p->first[user->id + 1]) continue; /* dead */
+        if ((one && one != user) || !has(in, user)) return NULL;
+        one = user;
+    }
+    return one;
+}
+
+static bool leaves(const FuseGroup *g, const HloInstruction *i)
+{
+    for (uint32_t k = 0; k < g->n_roots; k++)
+        if (g->roots[k] == i) return true;
+    return false;
+}
+
+/* Members of the call: the product and what is added to it, as far as memory holds that before the reader begins. */
+static HloEpilogue find_epilogue(Products *p, const HloInstruction *dot, const FuseGroup *reader, List *members)
+{
+    HloEpilogue found = {.product = dot};
+    WBB_PUSH(p->arena, members, dot);
+    for (const HloInstruction *x = dot; !leaves(reader, x); x = found.root) {
+        const HloInstruction *user = only_user(p, reader, x);
+        HloEpilogue more = found;
+        if (!user || !hlo_epilogue_add(p->arena, &more, user)) break;
+        const HloInstruction *other = more.bias != found.bias ? more.bias : more.residual;
+        if (has(reader, other) || p->g->roles[other->id] == FUSE_INLINE) break;
+        found = more;
+        WBB_PUSH(p->arena, members, user);
+    }
+    if (found.repeated) WBB_PUSH(p->arena, members, found.repeated);
+    return found;
+}
+
+/* What is left of a group whose values of `gone` a call makes. */
+static FuseGroup rest_of(const Products *p, const FuseGroup *of, const List *gone, const HloEpilogue *e)
+{
+    FuseGroup g = *of;
+    bool *out = WBB_NEW_N(p->arena, bool, p->c->n_instructions + 1);
+    for (uint32_t k = 0; k < gone->n; k++) out[gone->items[k]->id] = true;
+    if (e->repeated) { /* the group may need it elsewhere */
+        const uint32_t id = e->repeated->id;
+        for (uint32_t k = p->first[id]; k < p->first[id + 1]; k++)
+            out[id] = out[id] && (out[p->users[k]] || !has(of, p->c->instructions[p->users[k]]));
+    }
+    g.roots = WBB_NEW_N(p->arena, const HloInstruction *, of->n_roots + 1), g.n_roots = 0;
+    g.members = WBB_NEW_N(p->arena, const HloInstruction *, of->n_members + 1), g.n_members = 0;
+    for (uint32_t k = 0; k < of->n_roots; k++)
+        if (!out[of->roots[k]->id]) g.roots[g.n_roots++] = of->roots[k];
+    for (uint32_t k = 0; k < of->n_members; k++)
+        if (!out[of->members[k]->id]) g.members[g.n_members++] = of->members[k];
+    return g;
+}
+
+/* A product of f32 that stays a call adds what follows, where that saves reading and writing it once more. */
+static void take_epilogue(Products *p, const HloInstruction *dot, WbbBuf *explain)
+{
+    List all = {0}, members = {0};
+    WBB_PUSH(p->arena, &all, dot);
+    FuseGroup *reader = reader_of(p, &all);
+    if (!reader || reader->library || all.n > 1) return;
+    const HloEpilogue e = find_epilogue(p, dot, reader, &members);
+    if (!e.root) return;
+    FuseGroup call = {.roots = WBB_NEW(p->arena, const HloInstruction *), .n_roots = 1, .members = members.items,
+                      .n_members = members.n, .library = true};
+    call.roots[0] = e.root;
+    fuse_sort(call.members, call.n_members);
+    const FuseGroup rest = rest_of(p, reader, &members, &e);
+    const double before = call_seconds(p, dot) + seconds_of(p, reader), after = rest.n_roots ? seconds_of(p, &rest) : 0;
+    const double now = seconds_of(p, &call) + after;
+    if (seconds_of(p, reader) <= 0 || (rest.n_roots && after <= 0) || now >= before) return;
+    p->g->roles[dot->id] = FUSE_INLINE, p->g->roles[e.root->id] = FUSE_ROOT;
+    *reader = rest.n_roots ? rest : p->g->groups[--p->g->n_groups];
+    FuseGroup *groups = WBB_NEW_N(p->arena, FuseGroup, p->g->n_groups + 1);
+    for (uint32_t k = 0; k < p->g->n_groups; k++) groups[k] = p->g->groups[k];
+    groups[p->g->n_groups++] = call, p->g->groups = groups;
+    if (explain)
+        wbb_putf(explain, "  %s: the library adds to it what %s needs, %.3f us; a call and what reads it take %.3f\n",
+                 dot->name, e.root->name, now * 1e6, before * 1e6);
+}
+
 void fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
                    WbbBuf *explain)
 {
     Products p = {.cx = cx, .arena = a, .c = c, .how = how, .g = g,
                   .group = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
     bool any = false;
-    for (uint32_t k = 0; k < c->n_instructions && !any; k++) any = is_call(&p, c->instructions[k]);
+    for (uint32_t k = 0; k < c->n_instructions && !any; k++) any = is_dot(&p, c->instructions[k]);
     if (!any) return;
     fuse_find_users(a, c, &p.first, &p.users);
-    for (uint32_t k = 0; k < c->n_instructions; k++)
+    for (uint32_t k = 0; k < c->n_instructions && how->multiplies; k++)
         if (is_call(&p, c->instructions[k])) take_two(&p, c->instructions[k], explain);
-    for (uint32_t k = 0; k < c->n_instructions; k++)
+    for (uint32_t k = 0; k < c->n_instructions && how->multiplies; k++)
         if (is_call(&p, c->instructions[k])) take(&p, c->instructions[k], explain);
+    for (uint32_t k = 0; k < c->n_instructions && how->epilogues; k++)
+        if (is_dot(&p, c->instructions[k])) take_epilogue(&p, c->instructions[k], explain);
 }

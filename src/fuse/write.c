@@ -208,12 +208,17 @@ static void put_module(Writer *w, const HloShape *shape, const char *kind, const
     finish(&all, t);
 }
 
+static uint32_t operands_of(const FuseGroup *g)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->n_members; k++) n += g->members[k]->n_operands;
+    return n;
+}
+
 FuseText fuse_write(WbbArena *a, const HloComputation *c, const FuseGroup *g)
 {
     Writer w = begin(a, c->module);
-    uint32_t most = 0;
-    for (uint32_t k = 0; k < g->n_members; k++) most += g->members[k]->n_operands;
-    FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, most + 1)};
+    FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, operands_of(g) + 1)};
     put_members(&w, g, c->n_instructions, unneeded_in_kernels, &t);
     put_module(&w, g->n_roots == 1 ? g->roots[0]->shape : result_shape(a, g), kind_of(g), "", &t);
     return t;
@@ -223,7 +228,8 @@ double fuse_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, cons
 {
     if (!how->seconds) return 0;
     WbbArena *scratch = wbb_arena_new(cx);
-    const double s = how->seconds(how->arg, fuse_write(scratch, c, g).text);
+    const double s = g->library ? how->library(how->arg, fuse_write_library_group(scratch, c, g).text)
+                                : how->seconds(how->arg, fuse_write(scratch, c, g).text);
     wbb_arena_free(scratch);
     return s;
 }
@@ -254,12 +260,11 @@ static const char *devices(WbbArena *a, const HloModule *m)
     return b.text ? b.text : "";
 }
 
-FuseText fuse_write_library(WbbArena *a, const HloComputation *c, const HloInstruction *i)
+FuseText fuse_write_library_group(WbbArena *a, const HloComputation *c, const FuseGroup *g)
 {
     Writer w = begin(a, c->module);
-    const FuseGroup alone = {.roots = &i, .members = &i, .n_roots = 1, .n_members = 1};
-    FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, i->n_operands + 1)};
-    put_members(&w, &alone, c->n_instructions, unneeded_in_calls, &t);
+    FuseText t = {.reads = WBB_NEW_N(a, const HloInstruction *, operands_of(g) + 1)};
+    put_members(&w, g, c->n_instructions, unneeded_in_calls, &t);
     Lines all = begin_module(&w, devices(a, c->module));
     put_text(&all, "ENTRY main {\n", (WbbLoc){0});
     put_lines(&all, &w.out);
@@ -268,22 +273,7 @@ FuseText fuse_write_library(WbbArena *a, const HloComputation *c, const HloInstr
     return t;
 }
 
-const char *fuse_write_call(WbbArena *a, const HloInstruction *i)
+FuseText fuse_write_library(WbbArena *a, const HloComputation *c, const HloInstruction *i)
 {
-    WbbBuf b = wbb_buf(a);
-    HloInstruction copy = *i;
-    HloInstruction *operands = WBB_NEW_N(a, HloInstruction, i->n_operands + 1);
-    HloInstruction **list = WBB_NEW_N(a, HloInstruction *, i->n_operands + 1);
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        operands[k].name = wbb_format(a, "p%u", k);
-        list[k] = &operands[k];
-        hlo_print_shape(&b, i->operands[k]->shape);
-        wbb_put(&b, ", ");
-    }
-    copy.name = "v0";
-    copy.operands = list;
-    copy.n_predecessors = copy.n_called = 0;
-    copy.attributes = hlo_attributes_without(a, i, unneeded_in_calls);
-    hlo_print_instruction(&b, &copy);
-    return b.text;
+    return fuse_write_library_group(a, c, &(FuseGroup){.roots = &i, .members = &i, .n_roots = 1, .n_members = 1});
 }

@@ -297,6 +297,18 @@ bool hlo_is_cublas(const HloInstruction *i);
 const HloShape *hlo_cublas_result(const HloInstruction *i);
 double hlo_cublas_products(const HloInstruction *i);
 
+/* epilogue.c: a product of f32 to whose results a library adds an array of their shape, and then a row for each. */
+typedef struct {
+    const HloInstruction *product;           /* a dot */
+    const HloInstruction *residual, *bias;   /* what is added; NULL: nothing is */
+    const HloInstruction *repeated;          /* the broadcast of the bias */
+    const HloInstruction *root;              /* the last addition; NULL: there is none */
+} HloEpilogue;
+/* Adds what `add` adds to the result so far; false: it is no such addition. */
+bool hlo_epilogue_add(WbbArena *a, HloEpilogue *e, const HloInstruction *add);
+/* Of the text of a library call; .product NULL: it is no such product. */
+HloEpilogue hlo_epilogue_of(WbbArena *a, const HloComputation *call);
+
 /* features.c: declines what no stage honours (features.def). For an HLO module as parsed, before it is normalised. */
 void hlo_decline_features(WbbCx *cx, const HloModule *m);
 

@@ -22,8 +22,7 @@ typedef struct {
 /* "12 of fusion.3: multiply" */
 static void put_part(WbbBuf *b, const FusePart *p)
 {
-    wbb_putf(b, "// %" PRIu64 " of %s: %s%s\n", p->count, p->name,
-             p->at->spelling ? p->at->spelling : hlo_opcode_name(p->at->opcode), p->text ? "" : ", a library call");
+    wbb_putf(b, "// %" PRIu64 " of %s: %s%s\n", p->count, p->name, p->operation, p->text ? "" : ", a library call");
     if (p->text) wbb_put(b, p->text);
 }
 
@@ -37,7 +36,7 @@ static void write_parts(WbbCx *cx, WbbArena *a, const FuseParts *parts, const ch
     for (uint32_t k = 0; k < parts->n; k++) {
         const FusePart *p = &parts->items[k];
         wbb_putf(&index, "%s%s\t%" PRIu64 "\t%s\t%s\n", p->name, p->text ? ".hlo" : "", p->count, p->text ? "" : "yes",
-                 p->at->spelling ? p->at->spelling : hlo_opcode_name(p->at->opcode));
+                 p->operation);
         if (!p->text) continue;
         WbbBuf b = wbb_buf(a);
         put_part(&b, p);

@@ -170,13 +170,13 @@ typedef struct {
     const char *path;
     HloModule **modules;
     uint32_t n_modules, module;
-    const HloInstruction *library;
+    const FusePart *library;
 } File;
 
 /* Leaves the reason in cx->why and the message in cx->messages. */
 static void decline_library(WbbCx *cx, void *arg)
 {
-    plan_decline(cx, ((File *)arg)->library);
+    plan_decline(cx, ((File *)arg)->library->at);
 }
 
 static void one_library_call(File *f)
@@ -187,9 +187,11 @@ static void one_library_call(File *f)
     const char *reason = wbb_why_name(k->cx->why), *kind = wbb_format(k->arena, "declined: %s: ", reason);
     const char *at = strstr(k->cx->messages, kind), *said = at ? at + strlen(kind) : "";
     const char *message = wbb_format(k->arena, "%.*s", (int)strcspn(said, "\n"), said);
+    const char *text = f->library->call;
+    const HloComputation *call = hlo_parse(k->cx, k->arena, f->library->name, text, strlen(text))->entry;
     for (uint32_t t = 0; t < k->w->call->n_targets; t++) {
         ReportStat s = refusal(k->w->call->targets[t], WBB_DECLINED, reason, message);
-        s.bytes_min = pipe_call_bytes(f->library);
+        s.bytes_min = pipe_call_bytes(call);
         add_row(k, f->row, s);
     }
 }
@@ -252,7 +254,7 @@ static void one_module(WbbCx *cx, void *arg)
         f->row.kernel = is_one ? m->entry->name : part->name;
         f->row.before_cut = is_one || p ? NULL : fired(lasting, rw);
         if (!is_one && f->n_modules > 1) f->row.kernel = wbb_format(lasting, "%s.%u", part->name, f->module);
-        f->library = part->at;
+        f->library = part;
         if (is_one) one_kernel(k, f->row, text.text, text.n);
         else if (part->text) one_kernel(k, f->row, part->text, strlen(part->text));
         else one_library_call(f);

@@ -31,15 +31,15 @@ static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *
                                  .deterministic = q->o->deterministic};
     double us = 0;
     for (uint32_t k = 0; k < cut.n; k++)
-        if (cut.n < 2 || (cut.steps[k].kind != FUSE_STEP_KERNEL && !hlo_has(cut.steps[k].at->opcode, HLO_PRODUCTS)))
-            return 0;
+        if (cut.n < 2 || (cut.steps[k].kind != FUSE_STEP_KERNEL && cut.steps[k].kind != FUSE_STEP_LIBRARY)) return 0;
     for (uint32_t k = 0; k < cut.n; k++) {
-        if (cut.steps[k].kind != FUSE_STEP_KERNEL) {
-            us += 1e6 * pipe_call_seconds(a, t, cut.steps[k].at) + plan_least_us(t);
-            continue;
-        }
         const char *text = cut.steps[k].text;
         const HloModule *kernel = hlo_parse(cx, a, "kernel.hlo", text, strlen(text));
+        if (cut.steps[k].kind == FUSE_STEP_LIBRARY) {
+            if (pipe_product_seconds(a, t, kernel->entry) <= 0) return 0;
+            us += 1e6 * pipe_call_seconds(a, t, kernel->entry) + plan_least_us(t);
+            continue;
+        }
         const PipePlanned x = pipe_plan(cx, a, gr_normalise(cx, a, kernel, m.rules), t, &options,
                                         m.rules);
         us += plan_us(a, &x.plan, t) + plan_least_us(t);

@@ -252,11 +252,11 @@ static double choices(void *arg, WbbBuf *out, const char *text, const WbbSource 
     return 1e-6 * c.planned.us;
 }
 
-static double library(void *arg, const HloInstruction *i)
+static double library(void *arg, const char *text)
 {
     const PipeFuse *f = arg;
     WbbArena *a = wbb_arena_new(f->cx);
-    const double s = pipe_call_seconds(a, f->target, i);
+    const double s = pipe_call_seconds(a, f->target, hlo_parse(f->cx, a, "call.hlo", text, strlen(text))->entry);
     wbb_arena_free(a);
     return s;
 }
@@ -269,6 +269,7 @@ PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const
     f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f,
                        .choices = choices,
                        .seconds = tuned(t, "fuse.save") < 100 ? seconds : NULL,
-                       .library = tg_strategy(t, "product")->off ? NULL : library};
+                       .library = library, .multiplies = !tg_strategy(t, "product")->off,
+                       .epilogues = !tg_strategy(t, "edge.epilogue")->off};
     return f;
 }

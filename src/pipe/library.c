@@ -1,8 +1,9 @@
 /* library.c: the time of a library call, by the roofline.
  *
- * Needs a call and a target. Leaves the longer of two times, and a launch: to read and write its arrays once at the
- * rate of device memory, and to multiply at the share of the machine's peak that libraries reach. Operations other than
- * dots, convolutions and calls of cuBLAS have the first alone.
+ * Needs the text of a call, whose entry has it and what it adds to its results, and a target. Leaves the longer of two
+ * times, and a launch: to read and write its arrays once at the rate of device memory, and to multiply at the share of
+ * the machine's peak that libraries reach. Operations other than dots, convolutions and calls of cuBLAS have the first
+ * alone.
  *
  *     f16[4096,4096] dot(f16[4096,4096], f16[4096,4096])   ->   2^36 products at 0.7 of 5.4e14 a second: 182 us
  */
@@ -30,25 +31,26 @@ static double rate(const TgTarget *t, ScType type)
     }
 }
 
-double pipe_product_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i)
+double pipe_product_seconds(WbbArena *a, const TgTarget *t, const HloComputation *call)
 {
-    const double n = products(a, i);
-    return n > 0 ? n / rate(t, i->operands[0]->shape->type) : 0;
-}
-
-uint64_t pipe_call_bytes(const HloInstruction *i)
-{
-    uint64_t sum = hlo_bytes(hlo_is_cublas(i) ? hlo_cublas_result(i) : i->shape);
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-        bool before = false;
-        for (uint32_t j = 0; j < k; j++) before |= i->operands[j] == i->operands[k];
-        if (!before) sum += hlo_bytes(i->operands[k]->shape);
+    double sum = 0;
+    for (uint32_t k = 0; k < call->n_instructions; k++) {
+        const HloInstruction *i = call->instructions[k];
+        const double n = products(a, i);
+        sum += n > 0 ? n / rate(t, i->operands[0]->shape->type) : 0;
     }
     return sum;
 }
 
-double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i)
+uint64_t pipe_call_bytes(const HloComputation *call)
 {
-    const double memory = (double)pipe_call_bytes(i) / tg_rate(t, "dram")->value;
-    return tg_rate(t, "launch")->value + WBB_MAX(pipe_product_seconds(a, t, i), memory);
+    uint64_t sum = hlo_bytes(hlo_is_cublas(call->root) ? hlo_cublas_result(call->root) : call->root->shape);
+    for (uint32_t k = 0; k < call->n_parameters; k++) sum += hlo_bytes(call->parameters[k]->shape);
+    return sum;
+}
+
+double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloComputation *call)
+{
+    const double memory = (double)pipe_call_bytes(call) / tg_rate(t, "dram")->value;
+    return tg_rate(t, "launch")->value + WBB_MAX(pipe_product_seconds(a, t, call), memory);
 }

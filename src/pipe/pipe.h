@@ -176,11 +176,11 @@ PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget
 PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PlanOptions *options,
                             const PlanGivenPlan *given, RwCx *rules);
 
-/* library.c: seconds of a library call by the roofline, of a dot or a convolution; of it what its products take; the
- * bytes of its operands and its result. */
-double pipe_product_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i);
-uint64_t pipe_call_bytes(const HloInstruction *i);
-double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloInstruction *i);
+/* library.c: of a library call, as the entry of its text has it: seconds by the roofline; of it what products of dots,
+ * convolutions and calls of cuBLAS take; the bytes of its operands and its result. */
+double pipe_product_seconds(WbbArena *a, const TgTarget *t, const HloComputation *call);
+uint64_t pipe_call_bytes(const HloComputation *call);
+double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloComputation *call);
 /* better_apart.c: why several kernels are better than the one that a module may become; NULL: they are not. `cx` is
  * told how far that is, and has no messages. */
 const char *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n);

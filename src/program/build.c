@@ -285,9 +285,7 @@ static void add_step(Flow *f, const FuseStep *from)
     ProgStep s = {.kind = from->kind == FUSE_STEP_KERNEL ? PROG_KERNEL
                           : from->kind == FUSE_STEP_COPY ? PROG_COPY
                                                          : PROG_LIBRARY,
-                  .name = i->name,
-                  .operation = i->spelling ? i->spelling : hlo_opcode_name(i->opcode),
-                  .frame = PROG_NONE, .iterations = PROG_NONE};
+                  .name = i->name, .operation = from->operation, .frame = PROG_NONE, .iterations = PROG_NONE};
     s.reads = arrays_of(f, from->reads, from->n_reads, &s.n_reads);
     s.makes = arrays_of(f, from->makes, from->n_makes, &s.n_makes);
     if (from->kind == FUSE_STEP_CONTROL) {

@@ -43,7 +43,7 @@ typedef struct {
 static void price_call(WbbCx *cx, WbbArena *a, const TgTarget *t, ProgCost *c)
 {
     const ProgStep *s = c->text.s;
-    const HloInstruction *call = hlo_parse(cx, a, s->file, s->text, strlen(s->text))->entry->root;
+    const HloComputation *call = hlo_parse(cx, a, s->file, s->text, strlen(s->text))->entry;
     c->seconds = pipe_call_seconds(a, t, call), c->launch = tg_rate(t, "launch")->value, c->launches = 1;
     c->binds = c->launch + pipe_product_seconds(a, t, call) >= c->seconds ? "products" : "dram";
     c->bytes = (double)pipe_call_bytes(call);

@@ -31,7 +31,7 @@ TABLE = HERE / "compare_programs.tsv"
 BITS = {"pred": 8, "s2": 2, "u2": 2, "s4": 4, "u4": 4, "s8": 8, "u8": 8, "s16": 16, "u16": 16, "s32": 32, "u32": 32, "s64": 64, "u64": 64,
         "f16": 16, "bf16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128, "f4e2m1fn": 4, "token": 0}
 SHAPE = re.compile(r"\b(pred|token|[suf]\d\w*|bf16|c\d+)\[([\d,<=]*)\]")
-PART = re.compile(r"(?m)^// (\d+) of (\S+): (\S+?)(, a library call)?$")
+PART = re.compile(r"(?m)^// (\d+) of (\S+): (.+?)(, a library call)?$")
 
 
 class Sum(NamedTuple):
