@@ -30,8 +30,7 @@ struct GpuBlas {
     void *library, *handle;
 };
 
-/* cudaDataType of an HLO type; -1: cuBLAS is not asked. */
-static int number_of(const char *type)
+int gpu_blas_type(const char *type)
 {
     static const struct {
         const char *type;
@@ -48,7 +47,7 @@ bool gpu_blas_takes(const GpuProduct *p)
     const bool same = !strcmp(p->type, p->result);
     for (size_t k = 0; k < WBB_LEN(sizes); k++)
         if (sizes[k] < 1 || sizes[k] > INT32_MAX) return false;
-    return number_of(p->type) >= 0 && (same || (!strcmp(p->result, "f32") && strcmp(p->type, "f64")));
+    return gpu_blas_type(p->type) >= 0 && (same || (!strcmp(p->result, "f32") && strcmp(p->type, "f64")));
 }
 
 static void check(WbbCx *cx, int status, const char *call)
@@ -63,14 +62,13 @@ static const char *setting(const char *name)
 }
 
 /* The system's cuBLAS calls the system's driver. */
-static void *library(void)
+void *gpu_blas_library(const char *variable, const char *const *names)
 {
-    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"};
-    const char *chosen = setting("WARPBURG_LIBCUBLAS");
+    const char *chosen = setting(variable);
     void *found = NULL;
     if (chosen) return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
     if (setting("WARPBURG_LIBCUDA")) return NULL;
-    for (size_t k = 0; !found && k < WBB_LEN(names); k++) found = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
+    for (; !found && *names; names++) found = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
     return found;
 }
 
@@ -83,9 +81,10 @@ static void create(WbbCx *cx, void *arg)
 
 GpuBlas *gpu_blas_open(WbbCx *cx, WbbArena *a, const GpuContext *c)
 {
+    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL};
     GpuBlas *b = WBB_NEW(a, GpuBlas);
     b->context = c;
-    b->library = library();
+    b->library = gpu_blas_library("WARPBURG_LIBCUBLAS", names);
     if (!b->library) return NULL;
     bool all = true;
     void *at;
@@ -125,13 +124,13 @@ typedef struct {
     uint64_t x, y, z;
 } Multiply;
 
-static uint64_t bytes_of(const char *type) { return !strcmp(type, "f64") ? 8 : !strcmp(type, "f32") ? 4 : 2; }
+uint64_t gpu_blas_bytes(const char *type) { return !strcmp(type, "f64") ? 8 : !strcmp(type, "f32") ? 4 : 2; }
 
 static void multiply_batch(WbbCx *cx, const Multiply *m, uint64_t x, uint64_t y, uint64_t z)
 {
     const GpuProduct *p = m->p;
     const GpuBlas *b = m->b;
-    const int type = number_of(p->type);
+    const int type = gpu_blas_type(p->type);
     const float one_f32 = 1, zero_f32 = 0;
     const double one_f64 = 1, zero_f64 = 0;
     const bool wide = !strcmp(p->type, "f64");
@@ -139,7 +138,7 @@ static void multiply_batch(WbbCx *cx, const Multiply *m, uint64_t x, uint64_t y,
                   b->handle, p->x_turned ? TURNED : NOT_TURNED, p->y_turned ? TURNED : NOT_TURNED, (int)p->m, (int)p->n,
                   (int)p->k, wide ? (const void *)&one_f64 : &one_f32, (const void *)(uintptr_t)x, type,
                   (int)p->x_step, p->batch_x, (const void *)(uintptr_t)y, type, (int)p->y_step, p->batch_y,
-                  wide ? (const void *)&zero_f64 : &zero_f32, (void *)(uintptr_t)z, number_of(p->result),
+                  wide ? (const void *)&zero_f64 : &zero_f32, (void *)(uintptr_t)z, gpu_blas_type(p->result),
                   (int)p->z_step, p->batch_z, (int)p->batch, wide ? SUM_F64 : SUM_F32, ANY_ALGORITHM),
           "cublasGemmStridedBatchedEx");
 }
@@ -148,7 +147,7 @@ static void multiply(WbbCx *cx, void *arg)
 {
     const Multiply *m = arg;
     const GpuProduct *p = m->p;
-    const uint64_t in = bytes_of(p->type), out = bytes_of(p->result);
+    const uint64_t in = gpu_blas_bytes(p->type), out = gpu_blas_bytes(p->result);
     check(cx, m->b->cublasSetStream_v2(m->b->handle, m->stream), "cublasSetStream");
     for (uint64_t i = 0; i < (uint64_t)p->outer; i++)
         multiply_batch(cx, m, m->x + i * (uint64_t)p->outer_x * in, m->y + i * (uint64_t)p->outer_y * in,

@@ -29,6 +29,7 @@ static const Example variables[] = {
     {"WARPBURG_LIBDEVICE", "the libdevice that functions are linked from, instead of that of the CUDA toolkit"},
     {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"},
     {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads, instead of the system's; with WARPBURG_LIBCUDA the only one"},
+    {"WARPBURG_LIBCUBLASLT", "the same of cuBLASLt"},
     {0}};
 
 static const Option options[] = {

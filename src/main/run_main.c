@@ -37,6 +37,7 @@ static const Command *const commands[] = {&main_run_bundle, &main_eval, &main_ba
 static const Example variables[] = {
     {"WARPBURG_LIBCUDA", "the CUDA driver that `run --on gpu` loads, instead of libcuda.so.1"},
     {"WARPBURG_LIBCUBLAS", "the cuBLAS that it loads, instead of the system's; with WARPBURG_LIBCUDA the only one"},
+    {"WARPBURG_LIBCUBLASLT", "the same of cuBLASLt"},
     {0}};
 
 static const Program program = {

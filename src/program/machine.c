@@ -27,6 +27,7 @@ void prog_machine_free(WbbCx *cx, ProgMachine *m)
 {
     if (!m->gpu) return;
     if (m->blas) gpu_blas_close(cx, m->blas);
+    if (m->lt) gpu_blas_lt_close(cx, m->lt);
     while (m->loaded.n) gpu_unload(m->loaded.items[--m->loaded.n]);
     while (m->taken.n) wbb_guard(cx, release_all, m); /* memory that the driver does not take back is left */
     gpu_close(m->gpu);
@@ -60,9 +61,17 @@ const void *prog_bytes(WbbCx *cx, const ProgMachine *m, WbbArena *a, uint64_t fr
     return out;
 }
 
-bool prog_multiply(WbbCx *cx, ProgMachine *m, const GpuProduct *p, uint64_t x, uint64_t y, uint64_t z)
+bool prog_multiply(WbbCx *cx, ProgMachine *m, const GpuProduct *p, uint64_t x, uint64_t y, uint64_t z,
+                   const GpuAdded *more)
 {
-    if (!m->gpu || m->without_blas) return false;
+    const bool adds = more->residual || more->bias;
+    if (!m->gpu || (adds ? m->without_lt : m->without_blas)) return false;
+    if (adds) {
+        if (!m->lt) m->lt = gpu_blas_lt_open(cx, m->arena, m->gpu);
+        m->without_lt = !m->lt;
+        if (m->lt) gpu_multiply_add(cx, m->lt, m->stream, p, x, y, z, more);
+        return m->lt != NULL;
+    }
     if (!m->blas) m->blas = gpu_blas_open(cx, m->arena, m->gpu);
     m->without_blas = !m->blas;
     if (m->blas) gpu_multiply(cx, m->blas, m->stream, p, x, y, z);

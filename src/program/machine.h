@@ -9,7 +9,7 @@
 #define PROG_MACHINE_H
 
 #include "bundle/bundle.h"
-#include "gpu/blas.h"
+#include "gpu/blas_lt.h"
 #include "gpu/stream.h"
 
 typedef struct {
@@ -17,7 +17,8 @@ typedef struct {
     GpuContext *gpu; /* NULL: memory of the host, whose addresses are pointers */
     void *stream;    /* of the GPU, on which kernels and copies are enqueued; NULL: the default one */
     GpuBlas *blas;   /* NULL: not opened, or there is none */
-    bool without_blas;
+    GpuBlasLt *lt;   /* likewise */
+    bool without_blas, without_lt;
     struct {
         uint64_t *items;
         uint32_t n, capacity;
@@ -39,8 +40,9 @@ void prog_move(WbbCx *cx, const ProgMachine *m, uint64_t to, uint64_t from, uint
 /* The bytes that are there: on a GPU a copy of them in `a`. */
 const void *prog_bytes(WbbCx *cx, const ProgMachine *m, WbbArena *a, uint64_t from, uint64_t bytes);
 
-/* The product on the machine's stream; false: the machine is the host, or has no cuBLAS. */
-bool prog_multiply(WbbCx *cx, ProgMachine *m, const GpuProduct *p, uint64_t x, uint64_t y, uint64_t z);
+/* The product on the machine's stream, with what is added to it; false: the machine is the host, or has no cuBLAS. */
+bool prog_multiply(WbbCx *cx, ProgMachine *m, const GpuProduct *p, uint64_t x, uint64_t y, uint64_t z,
+                   const GpuAdded *more);
 /* On a GPU. `b` lives as long as the machine. */
 const GpuLoaded *prog_load_kernel(WbbCx *cx, ProgMachine *m, const Bundle *b);
 /* Enqueues the bundle with addresses[i] of buffer i (0: a temporary). An output that has the memory of an operand where

@@ -120,3 +120,30 @@ bool prog_product(WbbArena *a, const HloInstruction *dot, const ProgValue *const
            matrix(*exchanged ? right : left, *exchanged ? left : right, &turned, &p->z_step) && !turned &&
            gpu_blas_takes(p);
 }
+
+static bool lies_alike(const ProgValue *x, const ProgValue *y)
+{
+    bool same = !strcmp(x->type, y->type) && x->rank == y->rank;
+    for (int k = 0; same && k < x->rank; k++)
+        same = x->dims[k] == y->dims[k] && x->minor_to_major[k] == y->minor_to_major[k];
+    return same;
+}
+
+static bool is_row_major(const ProgValue *v)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (v->minor_to_major[k] != v->rank - 1 - k) return false;
+    return true;
+}
+
+bool prog_adds(const GpuProduct *p, const ProgValue *z, const HloEpilogue *e, const ProgValue *residual,
+               const ProgValue *bias, bool exchanged)
+{
+    if (!e->root) return true;
+    if (strcmp(p->result, "f32") || (e->residual && (!residual || !lies_alike(residual, z)))) return false;
+    if (!e->bias) return true;
+    int64_t n = 1;
+    for (int k = 0; bias && k < bias->rank; k++) n *= bias->dims[k];
+    /* a number for each column of the text, which is a row of the matrix as cuBLAS has it */
+    return bias && exchanged && is_row_major(z) && is_row_major(bias) && n == p->m;
+}

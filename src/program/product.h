@@ -15,4 +15,8 @@
 bool prog_product(WbbArena *a, const HloInstruction *dot, const ProgValue *const values[3], GpuProduct *p,
                   bool *exchanged);
 
+/* May cuBLASLt add to it what the epilogue does? z: the result; residual and bias: NULL where there are none. */
+bool prog_adds(const GpuProduct *p, const ProgValue *z, const HloEpilogue *e, const ProgValue *residual,
+               const ProgValue *bias, bool exchanged);
+
 #endif

@@ -211,23 +211,31 @@ static void run_kernel(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, u
     r->v.share = WBB_MAX(r->v.share, v.share);
 }
 
-/* A dot on a GPU by cuBLAS; false: it is none, or cuBLAS is not there. */
+/* A parameter of a library call: the value of the program, and where it lies. */
+static const ProgValue *operand(const Run *r, const Frame *f, const ProgStep *s, const HloInstruction *p, uint64_t *at)
+{
+    if (p->opcode != HLO_PARAMETER) return NULL;
+    *at = address(r, f, s->reads[p->number]);
+    return &f->c->values[s->reads[p->number]];
+}
+
+/* A dot on a GPU by cuBLAS, with what is added to it; false: it is none, or cuBLAS is not there. */
 static bool run_product(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, const HloComputation *c)
 {
-    const HloInstruction *dot = c->root;
+    const HloEpilogue e = hlo_epilogue_of(a, c);
     const ProgValue *values[3] = {[2] = &f->c->values[s->makes[0]]};
     uint64_t at[2];
+    GpuAdded more = {0};
     GpuProduct p;
     bool exchanged;
-    if (!r->machine->gpu || dot->opcode != HLO_DOT || c->n_parameters != s->n_reads) return false;
-    for (uint32_t k = 0; k < 2; k++) {
-        if (k >= dot->n_operands || dot->operands[k]->opcode != HLO_PARAMETER) return false;
-        const uint32_t value = s->reads[dot->operands[k]->number];
-        values[k] = &f->c->values[value];
-        at[k] = address(r, f, value);
-    }
-    if (!prog_product(a, dot, values, &p, &exchanged)) return false;
-    return prog_multiply(r->cx, r->machine, &p, at[exchanged], at[!exchanged], address(r, f, s->makes[0]));
+    if (!r->machine->gpu || !e.product || e.product->n_operands != 2 || c->n_parameters != s->n_reads) return false;
+    for (uint32_t k = 0; k < 2; k++)
+        if (!(values[k] = operand(r, f, s, e.product->operands[k], &at[k]))) return false;
+    const ProgValue *residual = e.residual ? operand(r, f, s, e.residual, &more.residual) : NULL;
+    const ProgValue *bias = e.bias ? operand(r, f, s, e.bias, &more.bias) : NULL;
+    if (!prog_product(a, e.product, values, &p, &exchanged) || !prog_adds(&p, values[2], &e, residual, bias, exchanged))
+        return false;
+    return prog_multiply(r->cx, r->machine, &p, at[exchanged], at[!exchanged], address(r, f, s->makes[0]), &more);
 }
 
 static void run_library(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)

@@ -31,7 +31,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from warpburg_cli import Cli  # noqa: E402
@@ -229,10 +229,35 @@ def dots() -> Iterator[Tuple[str, bool]]:
     yield module("s32[5,9]{1,0}", "s32[9,6]{1,0}", "s32[5,6]{1,0}", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"), False
 
 
+def additions() -> Iterator[Tuple[str, bool]]:
+    """(module, whether cuBLASLt adds): a dot of f32 in every order of dimensions to which an array and a row are added, in one step with it."""
+    def module(x: str, y: str, z: str, orders: Sequence[str], attributes: str, adds: str) -> str:
+        a, b, c, d = orders
+        row = f"{z}{'{1,0}' if z.count(',') == 1 else '{2,1,0}'}"
+        return (f"HloModule m\nENTRY m {{\n  x = {x}{a} parameter(0)\n  y = {y}{b} parameter(1)\n  r = {z}{d} parameter(2)\n  v = f32[6] parameter(3)\n"
+                f"  w = {row} broadcast(v), dimensions={{{z.count(',')}}}\n  z = {z}{c} dot(x, y), {attributes}\n  {adds}\n}}\n").replace("Z", f"{z}{c}")
+
+    one = ("{1,0}", "{0,1}")
+    both, row = "s = Z add(r, z)  ROOT t = Z add(s, w)", "ROOT t = Z add(z, w)"
+    for a, b, c in itertools.product(one, repeat=3):
+        for k, l in itertools.product((0, 1), repeat=2):
+            x, y = "f32[5,70]" if k else "f32[70,5]", "f32[70,6]" if l == 0 else "f32[6,70]"
+            how = f"lhs_contracting_dims={{{k}}}, rhs_contracting_dims={{{l}}}"
+            yield module(x, y, "f32[5,6]", (a, b, c, c), how, "ROOT s = Z add(z, r)"), True
+            if c == "{1,0}":
+                yield module(x, y, "f32[5,6]", (a, b, c, c), how, both), True
+                yield module(x, y, "f32[5,6]", (a, b, c, c), how, row), True
+    batch = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"
+    for a in ("{2,1,0}", "{2,0,1}", "{1,2,0}"):
+        yield module("f32[4,5,70]", "f32[4,70,6]", "f32[4,5,6]", (a, "{2,1,0}", "{2,1,0}", "{2,1,0}"), batch, both), True
+        yield module("bf16[4,5,7]", "bf16[4,7,6]", "f32[4,5,6]", ("{2,1,0}", a, "{2,0,1}", "{2,0,1}"), batch, "ROOT s = Z add(z, r)"), True
+
+
 def products(tests: Programs) -> None:
     """Each dot as a library call: computed by cuBLAS, which is tests/gpu/fake_cublas.c, or on the host, inside the bounds of the module."""
-    os.environ["WARPBURG_LIBCUBLAS"] = str(Path(os.environ["WARPBURG_LIBCUDA"]).parent / "libfake_cublas.so")
-    for text, fine in dots():
+    for library in ("WARPBURG_LIBCUBLAS", "WARPBURG_LIBCUBLASLT"):
+        os.environ[library] = str(Path(os.environ["WARPBURG_LIBCUDA"]).parent / "libfake_cublas.so")
+    for text, fine in itertools.chain(dots(), additions()):
         with tempfile.TemporaryDirectory() as made:
             file = Path(made, "m.hlo")
             file.write_text(text)
@@ -241,14 +266,16 @@ def products(tests: Programs) -> None:
                 p = tests.cli.call("run", str(Path(made, "p")), "--on", "gpu", "--check", "--json")
             facts = json.loads(p.stdout) if p.returncode == 0 else {}
             right = facts and facts["whole_skipped"] is None and facts["whole_outside"] == 0 and facts["library"] == 1 and facts["blas"] == fine
+            right = right and ("add(" not in text or facts["kernels"] == 0)
             tests.check(bool(right), f"product, by cuBLAS {fine}: {p.stderr[-200:]} {facts}\n{text}")
     os.environ["FAKE_CUBLAS_FAIL"] = "13"
-    with tempfile.TemporaryDirectory() as made:
-        Path(made, "m.hlo").write_text(next(dots())[0])
-        tests.cli.call("fuse", str(Path(made, "m.hlo")), "-o", str(Path(made, "p")))
-        p = tests.cli.call("run", str(Path(made, "p")), "--on", "gpu")
-        tests.check(p.returncode == 1 and "cuBLAS: cublasGemmStridedBatchedEx: status 13" in p.stderr, f"a product that fails: {p.stderr}")
-    del os.environ["FAKE_CUBLAS_FAIL"], os.environ["WARPBURG_LIBCUBLAS"]
+    for text, said in ((next(dots())[0], "cuBLAS: cublasGemmStridedBatchedEx"), (next(additions())[0], "cuBLASLt: cublasLtMatmul")):
+        with tempfile.TemporaryDirectory() as made:
+            Path(made, "m.hlo").write_text(text)
+            tests.cli.call("fuse", str(Path(made, "m.hlo")), "-o", str(Path(made, "p")))
+            p = tests.cli.call("run", str(Path(made, "p")), "--on", "gpu")
+            tests.check(p.returncode == 1 and f"{said}: status 13" in p.stderr, f"a product that fails: {p.stderr}")
+    del os.environ["FAKE_CUBLAS_FAIL"], os.environ["WARPBURG_LIBCUBLAS"], os.environ["WARPBURG_LIBCUBLASLT"]
 
 
 # --- program.json with one thing changed ------------------------------------------------------------------------------------------------------
