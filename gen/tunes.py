@@ -48,7 +48,7 @@ GROUPS: Tuple[Tuple[str, int, int, str], ...] = (
                   "while.apart while.state called.branches called.most steps.operation fuse.members fuse.move fuse.place fuse.loop fuse.block fuse.side "
                   "fuse.wait fuse.tries fuse.leaves fuse.cone layout.min_run layout.max_terms layout.max_code layout.l1_bytes layout.in_flight "
                   "layout.busy_warps layout.repeat layout.regs.once loop.narrow sort.values cut.windows share.kernels scan.blocks sort.place sort.banks "
-                  "attention.within cells.own cells.loop fuse.window fuse.again fuse.beside "
+                  "attention.within cells.own cells.loop fuse.window fuse.again fuse.beside fuse.small fuse.partners "
                   "fuse.rounds fuse.neighbours fuse.positions fuse.readers fuse.look fuse.walk fuse.vector fuse.products"),
     ("", 0, MANY, "branch.most branch.costs rules.few_warps scatter.bytes loop.windows layout.min_bytes layout.small "
                   "layout.rows_of_lanes layout.few_terms layout.slots.access layout.slots.thread layout.slots.iteration layout.slots.mask layout.special "

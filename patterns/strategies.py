@@ -54,6 +54,7 @@ EDGES = [                                       # of a module that is cut: where
     strategy('edge.leave', at='edge', tested='bytes', because='a kernel that computes a value leaves it in memory for others: no kernel of its own'),
     strategy('edge.epilogue', at='edge', tested='bytes', because='a library adds what follows a product of f32 to its sums before it stores them'),
     strategy('edge.beside', at='edge', save=2, because='kernels of the same space, of which none waits for the other, are one: a launch less'),
+    strategy('edge.small',  at='edge', save=5, because='a kernel hardly longer than a launch is part of one that it shares a value with, of any space'),
 ]
 STRATEGIES = PLANS + RIVALS + TEXTS + MODULES + EDGES
 

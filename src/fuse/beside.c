@@ -34,15 +34,6 @@ static bool is_shorter(FuseWork *w, const FuseKernel *k, double launches)
     return !k->into && !k->fixed && k->space.known && memory_time(w, k) < launches * w->rates->launch;
 }
 
-static double seconds_of(FuseWork *w, const FuseKernel *k)
-{
-    WbbArena *scratch = wbb_arena_new(w->cx);
-    const FuseGroup g = fuse_group_of(w, scratch, k);
-    const double s = fuse_seconds(w->cx, w->c, w->how, &g);
-    wbb_arena_free(scratch);
-    return s;
-}
-
 static FuseIds both(WbbArena *a, const FuseIds *x, const FuseIds *y)
 {
     FuseIds all = {0};
@@ -65,8 +56,8 @@ static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
         if (!w->how) return false;
         const FuseKernel all = {.members = both(w->arena, &a->members, &b->members), .across = a->across || b->across,
                                 .roots = both(w->arena, &a->roots, &b->roots)};
-        const double of_a = seconds_of(w, a), of_b = of_a > 0 ? seconds_of(w, b) : 0;
-        two = of_a + of_b, one = of_b > 0 ? seconds_of(w, &all) : 0;
+        const double of_a = fuse_kernel_seconds(w, a), of_b = of_a > 0 ? fuse_kernel_seconds(w, b) : 0;
+        two = of_a + of_b, one = of_b > 0 ? fuse_kernel_seconds(w, &all) : 0;
         if (one <= 0 || one > two * (1 - w->rates->beside_save)) return false;
     }
     if (!w->explain) return true;

@@ -88,6 +88,7 @@ typedef enum {
     FUSE_AGAIN, /* each kernel that needs it computes it */
     FUSE_LEAVE, /* a kernel that computes it leaves it in memory for the others */
     FUSE_BESIDE, /* the kernel that leaves it becomes a part of one that has nothing to do with it */
+    FUSE_SMALL, /* the kernel that leaves it, hardly longer than a launch, becomes a part of one that shares a value */
     FUSE_CHOICES
 } FuseChoice;
 typedef struct { const char *name; FuseChoice choice; } FuseEdge;
@@ -114,6 +115,8 @@ typedef struct {
     bool without[FUSE_CHOICES];     /* choices that are left out: none is made so */
     double save;                    /* of kernels' time: what choices must save that are not the walk's */
     double beside, beside_save;     /* launches of kernels that become one beside each other; what that must save */
+    double small, small_save;       /* the same of kernels of so many launches, of any space, that share a value */
+    uint32_t partners;              /* with how many such one is tried */
     double worth;                   /* of all kernels' time: what other choices near a kernel could save at most */
     double vector, products;        /* neighbours of a thread; times what follows that a library call may take */
     uint32_t tries;                 /* kernels that are priced in a row without one that takes less */

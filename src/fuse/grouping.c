@@ -211,7 +211,7 @@ static Cone cone_of(FuseWork *w, const HloInstruction *of)
 
 const FuseEdge fuse_edges[FUSE_CHOICES] = {
     {"edge.join", FUSE_JOIN}, {"edge.into", FUSE_INTO}, {"edge.again", FUSE_AGAIN}, {"edge.leave", FUSE_LEAVE},
-    {"edge.beside", FUSE_BESIDE}};
+    {"edge.beside", FUSE_BESIDE}, {"edge.small", FUSE_SMALL}};
 
 static bool is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what)
 {
@@ -547,6 +547,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     fuse_find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);
     if (!rates->without[FUSE_BESIDE]) fuse_merge_beside(&w);
+    if (!rates->without[FUSE_SMALL] && w.how) fuse_merge_small(&w);
     FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1),
                         .points = WBB_NEW_N(a, FusePoint, w.points.n + 1), .n_points = w.points.n};
     for (uint32_t k = 0; k < w.points.n; k++) out.points[k] = w.points.items[k];

@@ -118,22 +118,33 @@ static bool meet_operands(Walk *x, const HloInstruction *i)
     return found;
 }
 
-/* Walks back from a kernel. Returns whether it met what is looked for, or went too far. */
-static bool walk(Walk *x, uint32_t kernel)
+/* The values that a kernel waits for, but for what another one leaves. */
+static bool meet_waits(Walk *x, uint32_t kernel, uint32_t other)
+{
+    const FuseWork *w = x->w;
+    const FuseIds *waits = &w->kernels.items[kernel].waits;
+    bool found = false;
+    for (uint32_t k = 0; k < waits->n && !found; k++) {
+        const uint32_t id = waits->items[k];
+        if (w->roles[id] != FUSE_ROOT || fuse_find(w, w->kernel[id]) != other) found = meet(x, id);
+    }
+    return found;
+}
+
+/* Walks back from a kernel; other: not by what this kernel reads of that one, UINT32_MAX: by all. Returns whether it
+ * met what is looked for, or went too far. */
+static bool walk(Walk *x, uint32_t kernel, uint32_t other)
 {
     FuseWork *w = x->w;
     WbbArena *scratch = wbb_arena_new(w->cx), *arena = w->arena;
     bool found = false;
     w->arena = scratch;
     w->stamp++;
-    open_kernel(x, kernel);
+    w->seen_kernel[kernel] = w->stamp;
+    found = meet_waits(x, kernel, other);
     while (!found && (x->kernels.n || x->calls.n)) {
-        if (x->calls.n) {
-            found = meet_operands(x, w->c->instructions[x->calls.items[--x->calls.n]]);
-            continue;
-        }
-        const FuseIds *waits = &w->kernels.items[x->kernels.items[--x->kernels.n]].waits;
-        for (uint32_t k = 0; !found && k < waits->n; k++) found = meet(x, waits->items[k]);
+        if (x->calls.n) found = meet_operands(x, w->c->instructions[x->calls.items[--x->calls.n]]);
+        else found = meet_waits(x, x->kernels.items[--x->kernels.n], UINT32_MAX);
     }
     w->arena = arena;
     wbb_arena_free(scratch);
@@ -176,7 +187,7 @@ static const struct FuseReach *reach_of(FuseWork *w, uint32_t kernel)
     if (words > r->words) r->bits = WBB_NEW_N(w->arena, uint64_t, words), r->words = words;
     for (uint32_t k = 0; k < r->words; k++) r->bits[k] = 0;
     Walk x = {.w = w, .met = r->bits};
-    r->all = walk(&x, kernel);
+    r->all = walk(&x, kernel, UINT32_MAX);
     r->version = w->version;
     return r;
 }
@@ -184,7 +195,7 @@ static const struct FuseReach *reach_of(FuseWork *w, uint32_t kernel)
 bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const FuseIds *instructions)
 {
     Walk x = {.w = w, .targets = kernels, .instructions = instructions};
-    if (instructions && instructions->n) return walk(&x, kernel);
+    if (instructions && instructions->n) return walk(&x, kernel, UINT32_MAX);
     const struct FuseReach *r = reach_of(w, kernel);
     bool waits = r->all;
     for (uint32_t k = 0; k < kernels->n; k++) {
@@ -192,6 +203,13 @@ bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const
         waits = waits || (r->bits[on / 64] >> on % 64 & 1);
     }
     return waits;
+}
+
+bool fuse_waits_through(FuseWork *w, uint32_t kernel, uint32_t on)
+{
+    const FuseUses uses = {.items = &(FuseUse){.kernel = on}, .n = 1};
+    Walk x = {.w = w, .targets = &uses};
+    return walk(&x, kernel, on);
 }
 
 /* --- kernels that become one -------------------------------------------------------------------------------------- */
@@ -221,7 +239,7 @@ static bool join_spaces(FuseWork *w, const FuseKernel *x, const FuseKernel *y, F
     return fuse_join(&w->atoms, &kept, &y->space, undo);
 }
 
-static void append(FuseWork *w, uint32_t from, uint32_t to)
+void fuse_append(FuseWork *w, uint32_t from, uint32_t to)
 {
     FuseKernel *x = &w->kernels.items[to], *y = &w->kernels.items[from];
     w->stamp++;
@@ -274,7 +292,7 @@ const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, co
         fuse_part(&w->atoms, &undo);
         return why;
     }
-    append(w, y, x);
+    fuse_append(w, y, x);
     w->kernels.items[x].across |= others;
     return NULL;
 }
@@ -420,4 +438,13 @@ FuseGroup fuse_group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
     fuse_sort(g.roots, g.n_roots);
     g.members = members.items, g.n_members = members.n, g.across = k->across;
     return g;
+}
+
+double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k)
+{
+    WbbArena *scratch = wbb_arena_new(w->cx);
+    const FuseGroup g = fuse_group_of(w, scratch, k);
+    const double s = fuse_seconds(w->cx, w->c, w->how, &g);
+    wbb_arena_free(scratch);
+    return s;
 }

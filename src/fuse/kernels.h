@@ -66,9 +66,13 @@ void fuse_compute(FuseWork *w, const HloInstruction *i, const FuseNeeds *n); /* 
 void fuse_decided(FuseWork *w, uint32_t id);
 /* Does a kernel wait for one of these: another kernel, or instructions? */
 bool fuse_waits_for(FuseWork *w, uint32_t kernel, const FuseUses *kernels, const FuseIds *instructions);
+/* Does a kernel wait for another one through a third step? What it reads of that one itself does not count. */
+bool fuse_waits_through(FuseWork *w, uint32_t kernel, uint32_t on);
 FusePos fuse_kept(const FuseWork *w, const FuseKernel *k); /* the space without what is reduced */
 /* Two kernels become one, in which a value at p in x and at q in y is the same. Returns why not, or NULL. */
 const char *fuse_merge(FuseWork *w, uint32_t x, uint32_t y, const FusePos *p, const FusePos *q);
+/* All that the kernel `from` computes and leaves, `to` does from now on. */
+void fuse_append(FuseWork *w, uint32_t from, uint32_t to);
 /* May a kernel share the terms of a reduction whose results are at a position? Then it does. NULL, or why not. */
 const char *fuse_share(FuseWork *w, uint32_t kernel, const HloInstruction *i, const FusePos *at);
 /* May a kernel that computes a value at a position leave it in memory? NULL, or why not. */
@@ -82,8 +86,12 @@ bool fuse_leaves_rows(FuseWork *w, uint32_t kernel, const HloInstruction *i, con
 void fuse_find_loops(FuseWork *w);
 
 FuseGroup fuse_group_of(FuseWork *w, WbbArena *a, const FuseKernel *k);
+double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k); /* by w->how; 0: they are not known */
 
 /* beside.c: makes one of kernels that do not need each other. */
 void fuse_merge_beside(FuseWork *w);
+
+/* small.c: kernels that take little more than a launch become parts of others, by price. */
+void fuse_merge_small(FuseWork *w);
 
 #endif

@@ -1,0 +1,170 @@
+/* small: a kernel that takes little more than its launch becomes part of one that it shares a value with, by price.
+ *
+ * Needs: all kernels of a computation, and what kernels take. Leaves: fewer of them. Spaces may be different: the
+ * planner knows what a kernel takes whose outputs have several. One may read what the other leaves, unless it also
+ * waits for it through a third step; what nobody else needs then goes through registers.
+ *
+ *     h' = f(h, c)  ys' = dynamic-update-slice(ys, h', i)  i' = add(i, 1)      of a loop: three kernels become one
+ */
+#include "fuse/kernels.h"
+
+typedef struct {
+    FuseWork *w;
+    double *seconds;  /* [kernel] < 0: not asked yet; 0: not known */
+    uint32_t *marked; /* [id] stamp: the kernel at hand reads it, or leaves it */
+    uint32_t stamp;
+} Small;
+
+static const HloInstruction *item(const FuseWork *w, const FuseIds *ids, uint32_t k)
+{
+    return w->c->instructions[ids->items[k]];
+}
+
+static double seconds(Small *s, uint32_t kernel)
+{
+    if (s->seconds[kernel] < 0) s->seconds[kernel] = fuse_kernel_seconds(s->w, &s->w->kernels.items[kernel]);
+    return s->seconds[kernel];
+}
+
+/* A slice of an array is written, in the memory of the array. */
+static bool is_update(const HloInstruction *i) { return i->opcode == HLO_DYNAMIC_UPDATE_SLICE; }
+
+/* May it have outputs of other spaces? What a scatter, a scan or a sort is may not. */
+static bool is_open(const FuseWork *w, const FuseKernel *k)
+{
+    return !k->into && (!k->fixed || is_update(item(w, &k->roots, 0)));
+}
+
+/* The value whose memory it has. */
+static const HloInstruction *memory_of(const FuseWork *w, const HloInstruction *i)
+{
+    while (w->roles[i->id] == FUSE_ALIAS) i = i->operands[0];
+    return i;
+}
+
+/* Does one of the kernels read the array that the other one updates in place? Other blocks might have written there. */
+static bool reads_updated(const FuseWork *w, const FuseKernel *k, const FuseKernel *by)
+{
+    for (uint32_t r = 0; r < by->roots.n; r++) {
+        const HloInstruction *u = item(w, &by->roots, r);
+        if (!is_update(u)) continue;
+        for (uint32_t m = 0; m < k->members.n; m++)
+            for (uint32_t o = 0; o < item(w, &k->members, m)->n_operands; o++)
+                if (memory_of(w, item(w, &k->members, m)->operands[o]) == memory_of(w, u->operands[0])) return true;
+    }
+    return false;
+}
+
+/* Does a loop in one of the kernels begin with what the other one leaves? It would compute that in each iteration. */
+static bool loops_over(const FuseWork *w, const FuseKernel *k, const FuseKernel *by)
+{
+    for (uint32_t m = 0; m < k->members.n; m++) {
+        const HloInstruction *i = item(w, &k->members, m);
+        if (!w->loop[i->id] || i->shape->type != SC_TUPLE) continue;
+        for (uint32_t o = 0; o < i->n_operands; o++)
+            for (uint32_t r = 0; r < by->roots.n; r++)
+                if (i->operands[o]->id == by->roots.items[r]) return true;
+    }
+    return false;
+}
+
+/* Marks what a kernel reads and what it leaves. */
+static void mark(Small *s, const FuseKernel *k)
+{
+    s->stamp++;
+    for (uint32_t m = 0; m < k->members.n; m++)
+        for (uint32_t o = 0; o < item(s->w, &k->members, m)->n_operands; o++)
+            s->marked[item(s->w, &k->members, m)->operands[o]->id] = s->stamp;
+    for (uint32_t r = 0; r < k->roots.n; r++) s->marked[k->roots.items[r]] = s->stamp;
+}
+
+/* Does a kernel read what is marked, or leave it? */
+static bool is_near(const Small *s, const FuseKernel *k)
+{
+    for (uint32_t r = 0; r < k->roots.n; r++)
+        if (s->marked[k->roots.items[r]] == s->stamp) return true;
+    for (uint32_t m = 0; m < k->members.n; m++)
+        for (uint32_t o = 0; o < item(s->w, &k->members, m)->n_operands; o++) {
+            const HloInstruction *x = item(s->w, &k->members, m)->operands[o];
+            if (s->marked[x->id] == s->stamp && s->w->roles[x->id] != FUSE_INLINE && !fuse_is_small_constant(x))
+                return true;
+        }
+    return false;
+}
+
+/* Does anything but members of these kernels need it? */
+static bool is_needed(const FuseWork *w, uint32_t id, const FuseKernel *x, const FuseKernel *y)
+{
+    if (w->c->instructions[id] == w->c->root) return true;
+    for (uint32_t u = w->first[id]; u < w->first[id + 1]; u++) {
+        bool inside = false;
+        for (uint32_t k = 0; k < x->members.n + y->members.n && !inside; k++)
+            inside = w->users[u] == (k < x->members.n ? x->members.items[k] : y->members.items[k - x->members.n]);
+        if (!inside || w->roles[w->users[u]] == FUSE_NOTHING) return true;
+        for (uint32_t k = 0; k < w->uses[w->users[u]].n; k++) { /* another kernel may compute the user, too */
+            const uint32_t of = fuse_find(w, w->uses[w->users[u]].items[k].kernel);
+            if (&w->kernels.items[of] != x && &w->kernels.items[of] != y) return true;
+        }
+    }
+    return false;
+}
+
+static FuseKernel both(FuseWork *w, const FuseKernel *x, const FuseKernel *y)
+{
+    FuseKernel all = {.across = x->across || y->across};
+    for (uint32_t k = 0; k < x->members.n; k++) WBB_PUSH(w->arena, &all.members, x->members.items[k]);
+    for (uint32_t k = 0; k < y->members.n; k++) WBB_PUSH(w->arena, &all.members, y->members.items[k]);
+    for (uint32_t k = 0; k < x->roots.n + y->roots.n; k++) {
+        const uint32_t id = k < x->roots.n ? x->roots.items[k] : y->roots.items[k - x->roots.n];
+        if (is_needed(w, id, x, y)) WBB_PUSH(w->arena, &all.roots, id);
+    }
+    return all;
+}
+
+static bool may_become_one(FuseWork *w, uint32_t x, uint32_t y)
+{
+    const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
+    if (a->roots.n + b->roots.n > w->rates->roots || a->members.n + b->members.n > w->rates->members) return false;
+    if (reads_updated(w, a, b) || reads_updated(w, b, a) || loops_over(w, a, b) || loops_over(w, b, a)) return false;
+    return !fuse_waits_through(w, x, y) && !fuse_waits_through(w, y, x);
+}
+
+static const char *name_of(const FuseWork *w, uint32_t k) { return item(w, &w->kernels.items[k].roots, 0)->name; }
+
+/* Makes kernel y a part of x, if one takes less time. */
+static bool merge(Small *s, uint32_t x, uint32_t y)
+{
+    FuseWork *w = s->w;
+    const double of_x = seconds(s, x), of_y = seconds(s, y);
+    if (of_x <= 0 || !may_become_one(w, x, y)) return false;
+    const FuseKernel all = both(w, &w->kernels.items[x], &w->kernels.items[y]);
+    const double one = fuse_kernel_seconds(w, &all);
+    if (one <= 0 || one > (of_x + of_y) * (1 - w->rates->small_save)) return false;
+    if (w->explain)
+        wbb_putf(w->explain, "  the kernel of %s becomes part of that of %s: %.2f us for %.2f us\n", name_of(w, y),
+                 name_of(w, x), one * 1e6, (of_x + of_y) * 1e6);
+    fuse_append(w, y, x);
+    FuseKernel *k = &w->kernels.items[x];
+    for (uint32_t r = 0; r < k->roots.n; r++) w->roles[k->roots.items[r]] = FUSE_INLINE;
+    for (uint32_t r = 0; r < all.roots.n; r++) w->roles[all.roots.items[r]] = FUSE_ROOT;
+    k->roots = all.roots, k->fixed = false; /* more may join it */
+    s->seconds[x] = one;
+    return true;
+}
+
+void fuse_merge_small(FuseWork *w)
+{
+    Small s = {.w = w, .seconds = WBB_NEW_N(w->arena, double, w->kernels.n + 1),
+               .marked = WBB_NEW_N(w->arena, uint32_t, w->c->n_instructions + 1)};
+    const double small = w->rates->small * w->rates->launch;
+    for (uint32_t k = 0; k < w->kernels.n; k++) s.seconds[k] = -1;
+    for (uint32_t y = 0; y < w->kernels.n; y++) {
+        if (!is_open(w, &w->kernels.items[y]) || !(seconds(&s, y) > 0) || seconds(&s, y) > small) continue;
+        mark(&s, &w->kernels.items[y]);
+        for (uint32_t x = 0, tried = 0; x < w->kernels.n && tried < w->rates->partners; x++) {
+            if (x == y || !is_open(w, &w->kernels.items[x]) || !is_near(&s, &w->kernels.items[x])) continue;
+            tried++;
+            if (merge(&s, x, y)) break;
+        }
+    }
+}
