@@ -72,8 +72,8 @@ def faults(rows: Sequence[Strategy]) -> Iterator[Tuple[Tuple[str, int], str]]:
             yield say(f"fewer={r.fewer!r}: percent from 0 to 99 are expected")
         if r.launches not in (1, 2) or (r.launches == 2 and r.at != "fusion"):
             yield say(f"launches={r.launches!r}: 1, or 2 of a strategy that cuts a fusion, are expected")
-        if r.rival and (r.at != "fusion" or (r.save is None and not r.tested)):
-            yield say("rival: of a fusion, with save= or tested=, is expected")
+        if r.rival and (r.at not in ("fusion", "text") or (r.save is None and not r.tested)):
+            yield say("rival: of a fusion or a text, with save= or tested=, is expected")
         for name in (n for n in (*r.first, *r.parts) if not any(x.name == n and x.at == "fusion" for x in rows)):
             yield say(f"its parts do not try '{name}', which no fusion does")
     for r in (r for n, r in enumerate(rows) if n >= MOST and r.at == "fusion"):

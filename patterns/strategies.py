@@ -37,11 +37,12 @@ RIVALS = [                                      # where they take less time than
     strategy('sides',        save=10, launches=2, full_rates=True, parts=('short', 'sides'), rival=True, because='outputs in another order than terms'),
     strategy('exchange',     save=0, fewer=45, rival=True, because='values are read in one order and stored in another: through a tile'),
 ]
-TEXTS = [                                       # each on what those before it left
-    strategy('scans',   at='text', save=10, because='long scans of few rows, in pieces: a few blocks would take one iteration after the other'),
-    strategy('windows', at='text', tested='it has kernels more: loops over windows have no price', because='large windows as windows of windows'),
-    strategy('pieces',  at='text', save=5, because='long rows in pieces, read once for two results; a plan that reads them again has launches or a loop, too'),
-    strategy('columns', at='text', save=5, because='sums over rows in parts, which the kernel of these rows makes; less than that is no sure gain'),
+TEXTS = [                                       # each on what those before it left, first on a text whose products of matrices are sums of products
+    strategy('matrices', at='text', save=0, because='products of matrices as they are: tensor cores add them, with what is around them'),
+    strategy('scans',   at='text', save=10, rival=True, because='long scans of few rows, in pieces: a few blocks would take one iteration after the other'),
+    strategy('windows', at='text', tested='it has kernels more: loops over windows have no price', rival=True, because='windows of windows'),
+    strategy('pieces',  at='text', save=5, rival=True, because='long rows in pieces, read once for two results; others have launches, too'),
+    strategy('columns', at='text', save=5, rival=True, because='sums over rows in parts, which the kernel of these rows makes; less is no sure gain'),
 ]
 MODULES = [
     strategy('again', at='module', tested='how often values are computed', because='launches of their own compute once what one kernel would again and again'),

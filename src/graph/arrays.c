@@ -334,11 +334,12 @@ void gr_apply(WbbArena *a, GrGraph *x)
 }
 
 /* --- a module ----------------------------------------------------------------------------------------------------- */
-/* all_sums: products of matrices are sums, too. */
+/* all_sums: products of matrices are sums, too; then `with` says what is disabled, and counts nothing. */
 static GrChanged changed(WbbCx *cx, WbbArena *a, const HloComputation *c, bool fused, bool all_sums, RwCx *with)
 {
     GrGraph *x = gr_make(cx, a, c);
     if (with) rw_join(x->rw, with, gr_names(a, x));
+    if (with && all_sums) rw_leave(x->rw);
     IrRef *before;
     GrChanged out = {.graph = x, .value = after_rules(a, x, &before)};
     for (uint32_t k = 0; k < c->n_instructions; k++) {
@@ -380,7 +381,7 @@ const HloModule *gr_arrays(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *wit
     return m;
 }
 
-const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with)
 {
     bool any = false;
     const bool *fused = hlo_find_fused(a, m);
@@ -388,7 +389,7 @@ const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m)
         for (uint32_t k = 0; fused[c] && k < m->computations[c]->n_instructions; k++)
             any = any || hlo_is_matrix_product(a, m->computations[c]->instructions[k]);
     if (!any) return m;
-    for (const HloModule *before = NULL; m != before;) before = m, m = once(cx, a, m, true, NULL);
+    for (const HloModule *before = NULL; m != before;) before = m, m = once(cx, a, m, true, with);
     return m;
 }
 

@@ -115,8 +115,8 @@ void gr_apply(WbbArena *a, GrGraph *x);
 const HloModule *gr_option(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *numbers, RwCx *with,
                            bool counted);
 /* arrays.c: the same module where products of matrices in fusions are sums, too: of a fusion whose kernel is not for
- * tensor cores. */
-const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m);
+ * tensor cores. with: says what is disabled. */
+const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);
 /* hlo_normalise, then what it leaves to terms but for rules. */
 const HloModule *gr_prepared(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* The normal form of a module: gr_prepared, then the rules. with: as in gr_arrays. */

@@ -77,7 +77,7 @@ const HloModule *judge_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, con
     const HloModule *normal = gr_normalise(cx, a, m, rules_of(cx, a, b));
     for (int k = 0; k < (int)b->n_order; k++)
         if (strstr(b->order[k], ": mma f32")) return normal;
-    return gr_sums(cx, a, normal);
+    return gr_sums(cx, a, normal, NULL);
 }
 
 static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule *m, const JudgeOperands *operands,

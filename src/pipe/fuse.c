@@ -272,7 +272,7 @@ PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const
     f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f,
                        .choices = choices,
                        .seconds = tuned(t, "fuse.save") < 100 ? seconds : NULL,
-                       .library = library, .multiplies = !tg_strategy(t, "product")->off,
+                       .library = library, .multiplies = !tg_strategy(t, "matrices")->off,
                        .epilogues = !tg_strategy(t, "edge.epilogue")->off};
     return f;
 }

@@ -2,7 +2,8 @@
  * long scans, windows or rows in pieces, or with sums over rows in parts (patterns/strategies.py, at='text').
  *
  * Needs a normalised module of one fusion; leaves the module, the fusion and the plan that are to be compiled, and what
- * became of each strategy. Each is tried on what those before it left.
+ * became of each strategy. Each is tried on what those before it left, in the text in which products of matrices are
+ * sums.
  *
  *     softmax f32[1,1048576]     in 8 pieces: x is read once for the maximum and the sum
  */
@@ -16,7 +17,9 @@ typedef struct {
     WbbArena *arena;
     const TgTarget *target;
     const PlanOptions *options;
+    const HloModule *matrices, *sums; /* the module as it was given; with sums of products instead */
     PipePlanned *best;
+    bool any, follows;    /* `best` has a plan; one is given, whose strategy says what is possible */
     PlanOutcome *tried; /* the strategy that is tried */
     PipePlanned made; /* what it made */
     RwCx *rules;      /* which rules are disabled, and counts the options that are taken; NULL: none is */
@@ -52,10 +55,16 @@ static const uint32_t **numbers_of(const Pieces *c, uint32_t (*of)(const HloInst
     return any ? for_body(c, c->best, list) : NULL;
 }
 
-static PipePlanned as_written(const Pieces *c, const HloModule *m)
+static PipePlanned without_plan(const Pieces *c, const HloModule *m)
 {
     PipePlanned x = {.module = m, .fusion = WBB_NEW(c->arena, HloFusion)};
     *x.fusion = hlo_fusion(c->cx, m);
+    return x;
+}
+
+static PipePlanned as_written(const Pieces *c, const HloModule *m)
+{
+    PipePlanned x = without_plan(c, m);
     x.plan = plan_fusion(c->cx, c->arena, x.fusion, c->target, *c->options);
     return x;
 }
@@ -64,7 +73,6 @@ typedef struct {
     const Pieces *c;
     const HloModule *m;
     PipePlanned made;
-    bool any;
 } Trial;
 
 static void try_plan(WbbCx *cx, void *arg)
@@ -72,7 +80,6 @@ static void try_plan(WbbCx *cx, void *arg)
     Trial *t = arg;
     (void)cx;
     t->made = as_written(t->c, t->m);
-    t->any = t->made.plan.n_kernels > 0;
 }
 
 /* Does f end without a decline? What it is declined with is forgotten. */
@@ -88,26 +95,19 @@ static bool is_possible(WbbCx *cx, void (*f)(WbbCx *cx, void *arg), void *arg)
     return false;
 }
 
-static bool has_plan(Trial *t) { return is_possible(t->c->cx, try_plan, t) && t->any; }
-
-/* A product of matrices is one for tensor cores where these have a kernel that takes less time, else a sum. */
-static PipePlanned planned(const Pieces *c, const HloModule *m)
+/* The text before any strategy, which may have no plan where products of matrices are too long for sums. */
+static void begin(Pieces *c, const HloModule *m)
 {
-    const HloModule *sums = gr_sums(c->cx, c->arena, m);
-    if (sums == m) return as_written(c, m);
-    const PlanGiven *given = c->options->given;
-    if (given) return as_written(c, plan_of_matrices(given->row) ? m : sums);
-    Trial matrix = {.c = c, .m = m}, sum = {.c = c, .m = sums};
-    if (!has_plan(&matrix) || !plan_has_product(&matrix.made.plan)) return as_written(c, sums);
-    if (!has_plan(&sum)) return matrix.made;
-    const bool faster = plan_us(c->arena, &matrix.made.plan, c->target) <
-                        plan_us(c->arena, &sum.made.plan, c->target);
-    return faster ? matrix.made : sum.made;
+    Trial t = {.c = c};
+    c->matrices = m, t.m = c->sums = gr_sums(c->cx, c->arena, m, c->rules);
+    c->any = c->sums == m || is_possible(c->cx, try_plan, &t);
+    if (c->sums == m) try_plan(c->cx, &t); /* what declines it declines the module */
+    *c->best = c->any ? t.made : without_plan(c, c->sums);
 }
 
 static PipePlanned split(const Pieces *c, const PipePlanned *of, const char *pass, const uint32_t *const *numbers)
 {
-    return planned(c, hlo_run_split(c->cx, c->arena, of->module, pass, numbers));
+    return as_written(c, hlo_run_split(c->cx, c->arena, of->module, pass, numbers));
 }
 
 static bool not_possible(Pieces *c, const char *why)
@@ -117,12 +117,22 @@ static bool not_possible(Pieces *c, const char *why)
 }
 
 /* --- strategies: of each the text and the plan, in c->made -------------------------------------------------------- */
+/* Products of matrices stay what they are, for tensor cores; in any other text they are sums of products. */
+static bool make_matrices(Pieces *c)
+{
+    if (c->matrices == c->sums) return not_possible(c, "it has no product of matrices");
+    Trial t = {.c = c, .m = c->matrices};
+    const bool possible = is_possible(c->cx, try_plan, &t) && plan_has_product(&t.made.plan);
+    c->made = possible ? t.made : without_plan(c, c->matrices);
+    return possible || c->follows || not_possible(c, "no kernel for tensor cores computes it");
+}
+
 static bool make_scans(Pieces *c)
 {
     const uint32_t **numbers = numbers_of(c, plan_scan_pieces);
     if (!numbers) return not_possible(c, "it has no long scan of few rows");
     c->rows = numbers;
-    c->made = planned(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
+    c->made = as_written(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
     return true;
 }
 
@@ -132,7 +142,7 @@ static bool make_windows(Pieces *c)
     const uint32_t **numbers = numbers_of(c, plan_window_first);
     if (!numbers) return not_possible(c, "it has no large window");
     c->rows = numbers;
-    c->made = planned(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
+    c->made = as_written(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
     if (c->made.plan.n_kernels > c->best->plan.n_kernels) return true;
     return not_possible(c, "the first windows have no launch of their own");
 }
@@ -156,7 +166,7 @@ static bool make_columns(Pieces *c)
         uint32_t *parts = numbers_for(c, c->best);
         if (!plan_column_parts(c->best->fusion->body, c->target, blocks, parts)) continue;
         const uint32_t *const *rows = for_body(c, c->best, parts);
-        const PipePlanned x = planned(c, gr_option(c->cx, c->arena, c->best->module, rows, c->rules, false));
+        const PipePlanned x = as_written(c, gr_option(c->cx, c->arena, c->best->module, rows, c->rules, false));
         if (!plan_has_across(&x.plan)) continue;
         const double us = plan_us(c->arena, &x.plan, c->target);
         if (!any || us < least) c->made = x, c->rows = rows, c->tried->number = blocks, least = us, any = true;
@@ -191,6 +201,7 @@ static void take(Pieces *c)
 {
     if (c->rows && c->rules) (void)gr_option(c->cx, c->arena, c->best->module, c->rows, c->rules, true);
     *c->best = c->made;
+    c->any = true;
 }
 
 /* Makes c->made, or says why not: a text that is declined is not possible. */
@@ -205,28 +216,34 @@ static bool is_made(Pieces *c, const TgStrategy *row)
     return is_possible(c->cx, make, &m) ? m.made : not_possible(c, "the text is declined");
 }
 
+static const Plan *kept(const Pieces *c, const Plan *p)
+{
+    Plan *plan = WBB_NEW(c->arena, Plan);
+    *plan = *p;
+    return plan;
+}
+
 /* The plan that is given: texts in its order, then what it says of the last one. */
 static PipePlanned follow(Pieces *c, const HloModule *m, const PlanGivenPlan *given)
 {
     PlanOptions options = *c->options, free = *c->options;
     PipePlanned *best = c->best;
     PlanOutcome *tried = WBB_NEW_N(c->arena, PlanOutcome, given->n_texts + 1);
-    options.given = given->plan;
+    options.given = given->plan, c->follows = true;
     c->options = &free;
-    if (given->n_texts) *best = planned(c, m);
+    if (given->n_texts) begin(c, m);
     for (uint32_t k = 0; k < given->n_texts; k++) {
         const PlanGivenText *x = &given->texts[k];
         c->tried = &tried[k];
         *c->tried = (PlanOutcome){.row = x->row, .us = -1, .taken = true, .number = x->number};
         c->number = x->number;
         if (!is_made(c, x->row)) wbb_fail(c->cx, x->at, "%s is not possible: %s", x->row->name, c->tried->why);
-        Plan *plan = WBB_NEW(c->arena, Plan);
-        *plan = c->made.plan;
-        c->tried->plan = plan;
+        c->tried->plan = kept(c, &c->made.plan);
         take(c);
     }
-    c->options = &options;
-    *best = planned(c, given->n_texts ? best->module : m);
+    c->options = &options, c->follows = false;
+    *best = as_written(c, given->n_texts ? best->module : gr_sums(c->cx, c->arena, m, c->rules));
+    if (given->n_texts) tried[given->n_texts - 1].plan = kept(c, &best->plan);
     best->tried = tried, best->n_tried = given->n_texts;
     return *best;
 }
@@ -244,27 +261,25 @@ PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget
 {
     PipePlanned best = {0};
     Pieces c = {.cx = cx, .arena = a, .target = t, .options = options, .best = &best, .rules = rules};
-    best = planned(&c, m);
-    Plan *written = WBB_NEW(a, Plan);
-    *written = best.plan;
+    begin(&c, m);
     best.tried = WBB_NEW_N(a, PlanOutcome, t->n_strategies + 1);
-    best.tried[best.n_tried++] = (PlanOutcome){.plan = written, .us = -1, .taken = true};
+    PlanOutcome *first = &best.tried[best.n_tried++];
+    *first = (PlanOutcome){.us = -1, .taken = c.any, .why = "the text is declined"};
+    if (c.any) first->plan = kept(&c, &best.plan);
     for (uint32_t k = 0; k < t->n_strategies && !options->layout; k++) {
         const TgStrategy *row = &t->strategies[k];
-        if (row->at != TG_AT_TEXT) continue;
+        if (row->at != TG_AT_TEXT || (row->rival && !c.any)) continue;
         c.tried = &best.tried[best.n_tried++];
         *c.tried = (PlanOutcome){.row = row, .us = -1};
         if (!is_made(&c, row)) continue;
-        Plan *plan = WBB_NEW(a, Plan);
-        *plan = c.made.plan;
-        c.tried->plan = plan;
-        c.tried->us = plan_us(a, plan, t);
-        const double us = plan_us(a, &best.plan, t);
-        c.tried->taken = row->taken != TG_CHEAPER || c.tried->us < plan_to_beat(row, NULL, us);
+        c.tried->plan = kept(&c, &c.made.plan);
+        c.tried->us = plan_us(a, c.tried->plan, t);
+        c.tried->taken = !c.any || row->taken != TG_CHEAPER ||
+                         c.tried->us < plan_to_beat(row, NULL, plan_us(a, &best.plan, t));
         if (!c.tried->taken) continue;
-        best.tried[0].taken = false;
+        first->taken = false;
         c.made.tried = best.tried, c.made.n_tried = best.n_tried;
         take(&c);
     }
-    return best;
+    return c.any ? best : as_written(&c, c.sums);
 }

@@ -541,7 +541,6 @@ void plan_choose(WbbCx *cx, WbbArena *a, const Plan *p, PlanKernel *k, const TgT
 bool plan_has_product(const Plan *p);
 /* attention.c: the scores (0), or the results. */
 const HloInstruction *plan_attention_product(const struct PlanAttention *t, uint32_t k);
-bool plan_of_matrices(const TgStrategy *row); /* does it make such kernels? */
 const char *plan_product_order(WbbArena *a, const struct PlanProduct *p);
 /* plan.c: fusion and target live as long as the plan. */
 /* elements of an output that a kernel of the plan stores */

@@ -230,11 +230,6 @@ bool plan_make_product(PlanTry *x, Plan *p)
     return true;
 }
 
-bool plan_of_matrices(const TgStrategy *row)
-{
-    return !strcmp(row->name, "product") || !strcmp(row->name, "attention");
-}
-
 bool plan_has_product(const Plan *p)
 {
     for (uint32_t k = 0; k < p->n_kernels; k++)

@@ -51,7 +51,7 @@ def ended(command: List[str]) -> Tuple[int, str]:
 def asked_for(o: Seeds, strategy: str, text_of: Callable[[int], str]) -> Iterator[Callable[[int], List[str]]]:
     """Options of a seed by which, of three seeds of four, a fusion is a kernel of that strategy wherever it is possible, whatever it costs."""
     with tempfile.NamedTemporaryFile("w", suffix=".plan") as plan:
-        plan.write(f"choices\n  strategy {strategy}\n")
+        plan.write(f"choices\n  text matrices\n  strategy {strategy}\n")
         plan.flush()
 
         def possible(seed: int) -> bool:

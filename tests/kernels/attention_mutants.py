@@ -96,7 +96,7 @@ def mutants(ptx: str) -> Iterator[Tuple[str, str, str]]:
 def main() -> int:
     kernels = {kernel: (hlo, ("--backend", "ptx")) for kernel, hlo in KERNELS.items()}
     return run_mutants("kernels of two products, with one thing wrong each", kernels, lambda ptx, every: list(mutants(ptx))[::every], RUNS, EQUAL,
-                       "choices\n  strategy attention\n")
+                       "choices\n  text matrices\n  strategy attention\n")
 
 
 if __name__ == "__main__":

@@ -171,7 +171,8 @@ def mutants(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
 def main() -> int:
     kernels = {kernel: (hlo, ("--disable", f"strategies.py:{DIRECT if kernel in TILES else SHARED}")) for kernel, hlo in {**KERNELS, **TILES, **ROWS}.items()}
     runs = [*RUNS, ("s", 0, ORDERS[0])]  # sums that are exact show what one large term hides
-    return run_mutants("kernels whose tensor cores add products, with one thing wrong each", kernels, mutants, runs, EQUAL, "choices\n  strategy product\n")
+    return run_mutants("kernels whose tensor cores add products, with one thing wrong each", kernels, mutants, runs, EQUAL,
+                       "choices\n  text matrices\n  strategy product\n")
 
 
 if __name__ == "__main__":
